@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Ways to watch events of the kernel, each a context in which they are watched: the floor (bench/sys_floor), allium, and what
-others have: bpftrace, perf record, ftrace's ring. Work that makes such events; and what watching costs it, in turns with a bare
-run, with the median's interval.
+"""Ways to watch events of the kernel, each a context in which they are watched: the floor (bench/sys_floor), allium,
+and what others have: bpftrace, perf record, ftrace's ring. Work that makes such events; and what watching costs it, in
+turns with a bare run, with the median's interval.
 """
 import contextlib
 import json
@@ -22,7 +22,9 @@ STATS = "/proc/sys/kernel/bpf_stats_enabled"
 def with_tracefs():
     """Begins this program anew where tracefs is mounted, seen by it alone."""
     if not os.path.exists(TRACEFS + "/events"):
-        os.execvp("unshare", ["unshare", "-m", "sh", "-c", 'mount -t tracefs t %s && exec "$@"' % TRACEFS, "sh", *sys.argv])
+        os.execvp("unshare",
+                  ["unshare", "-m", "sh", "-c",
+                   'mount -t tracefs t %s && exec "$@"' % TRACEFS, "sh", *sys.argv])
 
 
 @contextlib.contextmanager
@@ -56,7 +58,8 @@ def floor(prefix):
 
 
 def allium(tool, *options):
-    return lambda: beside([os.environ["ALLIUM"], "sys", tool, "--json", *options, "--duration", "1h"], b"ready", "stderr")
+    return lambda: beside([os.environ["ALLIUM"], "sys", tool, "--json", *options, "--duration", "1h"], b"ready",
+                          "stderr")
 
 
 def bpftrace(program):
@@ -85,9 +88,10 @@ def perf(*words):
     @contextlib.contextmanager
     def way():
         (control, tell), (hear, ack) = os.pipe(), os.pipe()
-        process = subprocess.Popen(["perf", "record", "-q", "-a", "-m", "1024", "-o", "/dev/null", "-D", "-1", "--control",
-                                    "fd:%d,%d" % (control, ack), *words], pass_fds=(control, ack), stdout=subprocess.DEVNULL,
-                                   stderr=subprocess.DEVNULL)
+        process = subprocess.Popen([
+            "perf", "record", "-q", "-a", "-m", "1024", "-o", "/dev/null", "-D", "-1", "--control",
+            "fd:%d,%d" % (control, ack), *words
+        ], pass_fds=(control, ack), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         os.close(control)
         os.close(ack)
         try:
@@ -128,10 +132,13 @@ def events_of_a_call():
 
 
 class FirstTouch:
-    """first_touch: a page fault after the other, each of a page that the kernel has to allocate, from so many frames deep."""
+    """first_touch: a page fault after the other, each of a page that the kernel has to allocate, from so many frames
+    deep.
+    """
 
     def __init__(self, depth):
-        self.process = subprocess.Popen([os.environ["FIRST_TOUCH"], str(depth)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen([os.environ["FIRST_TOUCH"], str(depth)], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True)
 
     def rounds(self, n=5):
         """ns of CPU time of one fault."""
@@ -152,7 +159,9 @@ def programs():
 
 
 def run_time(way, work):
-    """ns a run of the BPF programs of `way`, by the kernel's own clock: without what calling them takes. None: none ran."""
+    """ns a run of the BPF programs of `way`, by the kernel's own clock: without what calling them takes. None: none
+    ran.
+    """
     with open(STATS) as file:
         before = file.read()
     theirs = {program["id"] for program in programs()}
@@ -170,8 +179,10 @@ def run_time(way, work):
 
 
 def measure(ways, work):
-    """{way: [(ns without it, ns with it)]}: in each turn all of them in random order, and the work bare before each. For so long as
-    ALLIUM_BENCH_SECONDS says, but a turn takes two seconds or three, and fewer than six have no interval."""
+    """{way: [(ns without it, ns with it)]}: in each turn all of them in random order, and the work bare before each.
+    For so long as ALLIUM_BENCH_SECONDS says, but a turn takes two seconds or three, and fewer than six have no
+    interval.
+    """
     took, began = {name: [] for name in ways}, time.monotonic()
     while len(took[next(iter(ways))]) < turns.LEAST_TURNS or time.monotonic() - began < turns.SECONDS:
         for name in random.sample(list(ways), len(ways)):
@@ -183,8 +194,10 @@ def measure(ways, work):
 
 
 def report(took, each, of, bounds):
-    """Prints what each way costs, by event, of which the work makes `each`; as a ratio to what the way `of` costs, which may be
-    bounded (`bounds`: {way: ratio}). None: a ratio of the work with it to the bare work. True: no bound was missed."""
+    """Prints what each way costs, by event, of which the work makes `each`; as a ratio to what the way `of` costs,
+    which may be bounded (`bounds`: {way: ratio}). None: a ratio of the work with it to the bare work. True: no bound
+    was missed.
+    """
     reached = True
     base = of and [with_it - bare for bare, with_it in took[of]]
     bare = [bare for bare, _ in next(iter(took.values()))]
@@ -192,10 +205,12 @@ def report(took, each, of, bounds):
     for name, pairs in took.items():
         costs = [with_it - bare for bare, with_it in pairs]
         cost = turns.Ratio([cost / each for cost in costs])
-        ratio = turns.Ratio([a / b for a, b in zip(costs, base) if b] if of else [with_it / bare for bare, with_it in pairs])
+        ratio = turns.Ratio([a / b for a, b in zip(costs, base)
+                             if b] if of else [with_it / bare for bare, with_it in pairs])
         said = ""
         if name in bounds:
             said = "   at most %.2f   %s" % (bounds[name], turns.verdict(ratio.low, ratio.high, bounds[name]))
             reached = reached and "MISSED" not in said
-        print("  %-26s + %6.1f ns (%.1f to %.1f)   %s: %s%s" % (name, cost.value, cost.low, cost.high, "of %s's" % of if of else "x", ratio, said))
+        print("  %-26s + %6.1f ns (%.1f to %.1f)   %s: %s%s" %
+              (name, cost.value, cost.low, cost.high, "of %s's" % of if of else "x", ratio, said))
     return reached

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What else does the work of each tool of `allium sys`: the original of bcc or bpftrace, a one-liner of bpftrace, perf record,
-ftrace's ring. And work that makes a tool's events, with what one of them takes.
+"""What else does the work of each tool of `allium sys`: the original of bcc or bpftrace, a one-liner of bpftrace, perf
+record, ftrace's ring. And work that makes a tool's events, with what one of them takes.
 """
 import contextlib
 import os
@@ -14,8 +14,8 @@ import kernel_ways
 NOBODY = "nobody-has-this"
 SLAB = ("kmem:kmalloc", "kmem:kmem_cache_alloc", "kmem:kfree", "kmem:kmem_cache_free")
 STALLS = ("vmscan:mm_vmscan_direct_reclaim", "vmscan:mm_vmscan_memcg_reclaim")
-RECLAIM = (*(stall + end for stall in STALLS for end in ("_begin", "_end")), "vmscan:mm_shrink_slab_start", "vmscan:mm_shrink_slab_end",
-           "vmscan:mm_vmscan_lru_isolate", "vmscan:mm_vmscan_lru_shrink_inactive")
+RECLAIM = (*(stall + end for stall in STALLS for end in ("_begin", "_end")), "vmscan:mm_shrink_slab_start",
+           "vmscan:mm_shrink_slab_end", "vmscan:mm_vmscan_lru_isolate", "vmscan:mm_vmscan_lru_shrink_inactive")
 
 
 def each(events, action):
@@ -24,9 +24,12 @@ def each(events, action):
 
 def timed(stalls, key):
     """How long each took, summed up."""
-    return [probe for stall in stalls for probe in (
-        ("tracepoint:%s_begin" % stall, "@began[tid] = nsecs;"),
-        ("tracepoint:%s_end" % stall, "if (@began[tid]) { @ns[%s] = sum(nsecs - @began[tid]); delete(@began[tid]); }" % key))]
+    return [
+        probe for stall in stalls
+        for probe in (("tracepoint:%s_begin" % stall, "@began[tid] = nsecs;"),
+                      ("tracepoint:%s_end" % stall,
+                       "if (@began[tid]) { @ns[%s] = sum(nsecs - @began[tid]); delete(@began[tid]); }" % key))
+    ]
 
 
 ONE_LINERS = {
@@ -40,11 +43,13 @@ ONE_LINERS = {
     "vmscan": timed(STALLS, "probe") + each(RECLAIM[-2:], "@pages[probe] = count();"),
 }
 EVENTS = {
-    "drsnoop": RECLAIM[:4], "faults": ("exceptions:page_fault_user",), "kmem": SLAB, "kpages": ("kmem:mm_page_alloc", "kmem:mm_page_free"),
-    "oomkill": ("oom:mark_victim",), "slabratetop": SLAB, "vmscan": RECLAIM,
+    "drsnoop": RECLAIM[:4], "faults": ("exceptions:page_fault_user",), "kmem": SLAB,
+    "kpages": ("kmem:mm_page_alloc", "kmem:mm_page_free"), "oomkill": ("oom:mark_victim",), "slabratetop": SLAB,
+    "vmscan": RECLAIM,
 }
 ORIGINALS = {
-    "drsnoop": ["drsnoop-bpfcc"], "kmem": ["memleak-bpfcc"], "oomkill": ["oomkill-bpfcc"], "slabratetop": ["slabratetop-bpfcc", "-C"],
+    "drsnoop": ["drsnoop-bpfcc"], "kmem": ["memleak-bpfcc"], "oomkill": ["oomkill-bpfcc"],
+    "slabratetop": ["slabratetop-bpfcc", "-C"],
 }
 
 
@@ -70,7 +75,8 @@ def original(tool):
         process.communicate()
         return lambda: kernel_ways.beside(["stdbuf", "-oL", *command], b"", "stdout"), None
     process.stdout.close()
-    return None, "%s: %s" % (command[0], text.decode(errors="replace").strip().splitlines()[-1] if text.strip() else "it ended")
+    return None, "%s: %s" % (command[0],
+                             text.decode(errors="replace").strip().splitlines()[-1] if text.strip() else "it ended")
 
 
 def started(tool):
@@ -90,7 +96,8 @@ def started(tool):
 
 def weighed(tool):
     """{name: way} of those that are attached to what the tool is attached to."""
-    words = [word for event in EVENTS[tool] for word in ("-e", event)] if tool != "faults" else ["-e", "page-faults", "-c", "1"]
+    words = [word for event in EVENTS[tool]
+             for word in ("-e", event)] if tool != "faults" else ["-e", "page-faults", "-c", "1"]
     ways = {"ftrace": kernel_ways.ftrace(*(event.replace(":", "/") for event in EVENTS[tool]))}
     if shutil.which("bpftrace"):
         ways["bpftrace"] = one_liner(tool)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Whole programs with the agent, a floor and peers, each at the same time as the same program without it.
 
-Both share the CPUs, and so the kernel gives them turns of a few milliseconds: what a machine does meanwhile falls on both
-alike, and the ratio of their CPU times has a tenth of the spread that one run after the other has. The figure is the
-median of these ratios. Addresses stay random: the luck of one layout would be a bias, the luck of many is in the
+Both share the CPUs, and so the kernel gives them turns of a few milliseconds: what a machine does meanwhile falls on
+both alike, and the ratio of their CPU times has a tenth of the spread that one run after the other has. The figure is
+the median of these ratios. Addresses stay random: the luck of one layout would be a bias, the luck of many is in the
 interval. Pairs are run until its half width is a third of the margin, or the time is up.
 """
 import concurrent.futures

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Makes C of BPF objects: embed.py OUT.c NAME.bpf.o... Each becomes sys_object_NAME, gzipped; and the table of tools."""
+"""Makes C of BPF objects: embed.py OUT.c NAME.bpf.o... Each becomes sys_object_NAME, gzipped; and the table of tools.
+"""
 import gzip
 import os
 import sys

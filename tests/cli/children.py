@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a program under the agent starts: observed if it can be, else as if nobody observed, and named in the recording."""
+"""What a program under the agent starts: observed if it can be, else as if nobody observed, and named in the recording.
+"""
 import contextlib
 import ctypes.util
 import json
@@ -63,7 +64,9 @@ def same(place, way, kind):
     ran = bare.stdout.count(b"ASAN_OPTIONS=")
     unobserved = recording_reader.rows(place.path(name), """
         SELECT r.text, sum(processes) FROM unobserved JOIN string r ON r.id = reason GROUP BY reason HAVING sum(processes) > 0""")
-    images = recording_reader.rows(place.path(name), "SELECT count(*) FROM image JOIN string s ON s.id = comm WHERE s.text NOT IN ('starter', 'sh')")[0][0]
+    images = recording_reader.rows(
+        place.path(name),
+        "SELECT count(*) FROM image JOIN string s ON s.id = comm WHERE s.text NOT IN ('starter', 'sh')")[0][0]
     reason = KINDS[kind]
     equal(unobserved, [(reason, WAYS)] if reason else [], "what is said of %s by %s" % (kind, way))
     equal(images, 0 if reason else ran, "observed children of %s by %s" % (kind, way))
@@ -96,7 +99,8 @@ def faults(place):
     equal(seen.stdout.split(b"\n"), bare.stdout.split(b"\n"), "results, errors and environments")
     equal(seen.stderr, bare.stderr, "stderr")
     ran = sum(bare.stdout.count(b"status %d00\n" % code) for code in (1, 7))  # 1: without its argument
-    images = recording_reader.rows(place.path("f.allium"), "SELECT count(*) FROM image JOIN string s ON s.id = comm WHERE s.text = 'child'")
+    images = recording_reader.rows(place.path("f.allium"),
+                                   "SELECT count(*) FROM image JOIN string s ON s.id = comm WHERE s.text = 'child'")
     check(ran >= 130, "only so many children ran:", ran)
     equal(images, [(ran,)], "observed children")
 
@@ -121,9 +125,11 @@ def other_root(place):
         os.makedirs(root + os.path.dirname(name), exist_ok=True)
         shutil.copy(os.path.realpath(name), root + name)
     script = "import os; os.chroot('root'); os.chdir('/'); os.execv('/child', ['child', 'argument'])"
-    done = place.allium("run", "--quiet", "--period", "1", "-o", "r.allium", "--", "/usr/bin/python3", "-c", script, code=7)
+    done = place.allium("run", "--quiet", "--period", "1", "-o", "r.allium", "--", "/usr/bin/python3", "-c", script,
+                        code=7)
     check("LD_PRELOAD" not in done.out and not done.err, done.out, done.err)
-    equal(recording_reader.rows(place.path("r.allium"), "SELECT lost_children FROM image"), [(1,)], "children that are counted")
+    equal(recording_reader.rows(place.path("r.allium"), "SELECT lost_children FROM image"), [(1,)],
+          "children that are counted")
 
 
 def said(place):
@@ -145,13 +151,20 @@ def said(place):
 
 
 def nothing_else(place):
-    """All that a wrapper starts cannot be observed, and nothing of the wrapper is sampled: no bound is claimed for either."""
+    """All that a wrapper starts cannot be observed, and nothing of the wrapper is sampled: no bound is claimed for
+    either.
+    """
     install(place)
     own, static = "1 start of ./child_own_malloc, which has an allocator of its own\n", "1 start of ./child_static, which is statically linked\n"
     for command, words, programs in (
-            (["sh", "-c", "./child_own_malloc argument; ./child_static argument"], own, ["./child_own_malloc", "./child_static"]),
-            (["sh", "-c", "./child_static argument"], static, ["./child_static"]),
-            (["./child_own_malloc", "argument"], own, ["./child_own_malloc"])):
+        (
+            ["sh", "-c", "./child_own_malloc argument; ./child_static argument"],
+            own,
+            ["./child_own_malloc", "./child_static"],
+        ),
+        (["sh", "-c", "./child_static argument"], static, ["./child_static"]),
+        (["./child_own_malloc", "argument"], own, ["./child_own_malloc"]),
+    ):
         done = place.allium("run", "--force", "-o", "r.allium", "--", *command, code=7)
         check("nothing was sampled" in done.err and "  unobserved " + words in done.err, "summary", done.err)
         report = place.allium("report", "r.allium").out
@@ -168,7 +181,8 @@ def other_names(place):
     tap.succeed(["strip", place.path("own_mi_malloc_stripped")])
     own = [program("own_je_malloc"), program("own_mi_malloc"), place.path("own_mi_malloc_stripped")]
     for name in [*own, program("child")]:
-        done = place.allium("run", "--force", "-o", "r.allium", "--", "sh", "-c", '"$@"; exit 0', "sh", name, "argument")
+        done = place.allium("run", "--force", "-o", "r.allium", "--", "sh", "-c", '"$@"; exit 0', "sh", name,
+                            "argument")
         said = "1 start of %s, which has an allocator of its own\n" % name
         for text in done.err, place.allium("report", "r.allium").out:
             equal(said in text, name in own, "said of %s: %s" % (name, text))
@@ -180,7 +194,8 @@ def by_link(place):
     for file in "fd", "'/proc/self/fd/%d' % fd":
         script = "import os; fd = os.open('child_static', os.O_RDONLY); os.execve(%s, ['child_static', 'argument'], os.environ)" % file
         done = place.allium("run", "--force", "-o", "r.allium", "--", "/usr/bin/python3", "-c", script, code=7)
-        check("1 start of %s, which is statically linked" % place.path("child_static") in done.err, "not said", done.err)
+        check("1 start of %s, which is statically linked" % place.path("child_static") in done.err, "not said",
+              done.err)
 
 
 def without_ledger(place):
@@ -222,13 +237,19 @@ os.wait()
 
 
 def without_mark(place):
-    """A process that can leave no file at all is found while it lives: in a root without a tmpfs, on a tmpfs without an inode."""
+    """A process that can leave no file at all is found while it lives: in a root without a tmpfs, on a tmpfs without an
+    inode.
+    """
     reason = "may not make a file of a ledger's size (RLIMIT_FSIZE)"
     os.mkdir(place.path("root"))
     few = "mount -t tmpfs -o nr_inodes=4,mode=1777 none /dev/shm && exec "
-    command = [built("ALLIUM"), "run", "--force", "--period", "1", "-o", "r.allium", "--", "/usr/bin/python3", "-c", ELSEWHERE]
+    command = [
+        built("ALLIUM"), "run", "--force", "--period", "1", "-o", "r.allium", "--", "/usr/bin/python3", "-c", ELSEWHERE
+    ]
     ways = [(command, dict(place.env, NEW_ROOT=place.path("root")))] if os.geteuid() == 0 else []
-    ways.append(([*tap.unshare(), "sh", "-c", few + '"$@"', "sh", *command], {k: v for k, v in place.env.items() if k != "XDG_RUNTIME_DIR"}))
+    ways.append(([*tap.unshare(), "sh", "-c", few + '"$@"', "sh",
+                  *command], {k: v
+                              for k, v in place.env.items() if k != "XDG_RUNTIME_DIR"}))
     for words, env in ways:
         process = place.start(*words, env=env)
 
@@ -256,14 +277,17 @@ def streams(place):
 
 
 def before_its_allocator(place):
-    """Where the agent stands before an allocator, it does so in what is executed, too: behind it nothing would be seen."""
+    """Where the agent stands before an allocator, it does so in what is executed, too: behind it nothing would be seen.
+    """
     library = ctypes.util.find_library("jemalloc")
     check(library, "jemalloc is missing")
     seen = {}
     for words in [], ["env"], ["env", "env"]:
         with tap.private_dir() as ledgers:
             tap.succeed([*words, program("holder"), "5"], cwd=place.folder, env=tap.agent_env(ledgers, 1, [library]))
-            seen[len(words)] = [found["allocated_samples"] for found in tap.totals(ledgers) if found["comm"] == "holder"]
+            seen[len(words)] = [
+                found["allocated_samples"] for found in tap.totals(ledgers) if found["comm"] == "holder"
+            ]
     check(seen[0] and seen[0][0] >= 5, "samples", seen)
     equal(seen, dict.fromkeys(seen, seen[0]), "samples, by how many programs came in between")
 

@@ -78,10 +78,13 @@ def refused(place):
 def usage(place):
     for words in (("run",), ("run", "--"), ("run", "--nonsense", "--", "true"), ("run", "--period", "0", "--", "true"),
                   ("run", "--period", "x", "--", "true"), ("report", "--by", "nonsense"), ("report", "--top", "-1"),
-                  ("report", "--sort", "allocated", "--older-than", "1s"), ("report", "a", "b"), ("report", "--where", "size>"),
-                  ("export",), ("export", "--pprof", "--folded", "live"), ("export", "--speedscope", "--heaptrack"),
-                  ("export", "--heaptrack", "--where", "age>1s"), ("export", "--folded", "nonsense"), ("snapshot",),
-                  ("snapshot", "x"), ("snapshot", "-1"), ("report", "--where", "--"), ("run", "-o", "--", "true"), ("ps", "x"), ("nonsense",), ("doctor", "x")):
+                  ("report", "--sort", "allocated", "--older-than", "1s"), ("report", "a", "b"),
+                  ("report", "--where", "size>"), ("export",), ("export", "--pprof", "--folded",
+                                                                "live"), ("export", "--speedscope", "--heaptrack"),
+                  ("export", "--heaptrack", "--where",
+                   "age>1s"), ("export", "--folded", "nonsense"), ("snapshot",), ("snapshot", "x"), ("snapshot", "-1"),
+                  ("report", "--where", "--"), ("run", "-o", "--", "true"), ("ps", "x"), ("nonsense",), ("doctor",
+                                                                                                         "x")):
         done = place.allium(*words, code=2)
         check(done.err.startswith("allium: "), words, "said", repr(done.err))
         equal(done.out, "", "stdout of %s" % " ".join(words))
@@ -133,7 +136,8 @@ def default_name(place):
 def summary(place):
     done = place.allium("run", "--period", "1K", "--", program("holder"), "1")
     equal(done.out, "ready\n", "stdout: it is the command's alone")
-    check(re.search(r"allium report \S*holder\.\d+\.allium|holder\.\d+\.allium", done.err), "the summary names no file:", done.err)
+    check(re.search(r"allium report \S*holder\.\d+\.allium|holder\.\d+\.allium", done.err),
+          "the summary names no file:", done.err)
     nothing = place.allium("run", "--", "true")
     check(nothing.err, "a summary of next to nothing")
 
@@ -142,7 +146,8 @@ def silence(place):
     """Nothing was sampled: at most so much can have gone unseen, as far as the period is known."""
     said = place.allium("run", "--period", "1G", "-o", "r.allium", "--", "true").err
     for text in said, place.allium("report", "r.allium").out:
-        check("nothing was sampled" in text and "1 GiB" in text and "at most 3.69 GiB" in " ".join(text.split()), "said", text)
+        check("nothing was sampled" in text and "1 GiB" in text and "at most 3.69 GiB" in " ".join(text.split()),
+              "said", text)
     report = total(place, "r.allium")
     equal((report["processes"], report["periods_bytes"]), ([], [1 << 30]), "processes and periods")
     high = report["total"]["allocated_bytes_high"]
@@ -155,8 +160,8 @@ def silence(place):
 
 def signals(place):
     for sig in (signal.SIGTERM, signal.SIGHUP):
-        process = place.start_allium("run", "--quiet", "--", "sh", "-c", "trap 'exit 9' %d; echo up; while :; do sleep 0.02; done"
-                                     % sig)
+        process = place.start_allium("run", "--quiet", "--", "sh", "-c",
+                                     "trap 'exit 9' %d; echo up; while :; do sleep 0.02; done" % sig)
         equal(process.stdout.readline(), b"up\n", "the command's word")
         process.send_signal(sig)
         equal(process.wait(20), 9, "code after signal %d" % sig)
@@ -183,7 +188,8 @@ def streams(place):
 
 
 def preload_kept(place):
-    done = place.allium("run", "--quiet", "--", "sh", "-c", "echo $LD_PRELOAD", env={"LD_PRELOAD": "libSegFault-not-there.so"})
+    done = place.allium("run", "--quiet", "--", "sh", "-c", "echo $LD_PRELOAD",
+                        env={"LD_PRELOAD": "libSegFault-not-there.so"})
     check(done.out.split(":")[-1:] == ["libSegFault-not-there.so\n"], "LD_PRELOAD:", done.out)
 
 
@@ -193,7 +199,8 @@ def missing(place):
                        (("report", str(gone())), "no process"), (("snapshot", str(gone())), "no process"),
                        (("report", "1"), "1"), (("report", "/etc/passwd"), "/etc/passwd"), (("report", "."), ".")):
         done = place.allium(*words, code=1)
-        check(why in done.err and done.err.startswith("allium: ") and done.err.count("\n") == 1, words, "said", repr(done.err))
+        check(why in done.err and done.err.startswith("allium: ") and done.err.count("\n") == 1, words, "said",
+              repr(done.err))
 
 
 def gone():
@@ -242,7 +249,9 @@ def of_process(place):
 
 
 def own_directory(place):
-    """$ALLIUM_DIR is looked into when it is set, and is one where the agent would keep a ledger. Who runs is found anyway."""
+    """$ALLIUM_DIR is looked into when it is set, and is one where the agent would keep a ledger. Who runs is found
+    anyway.
+    """
     where, link = place.path("ledgers"), place.path("link")
     os.mkdir(where, 0o700)
     process = place.start_holder(ALLIUM_DIR=where)
@@ -286,7 +295,9 @@ def zombies(parent):
 
 
 def lifetime(place):
-    """To its exit, though its last sample was long before; of one that was killed, at least up to that. By our own clock."""
+    """To its exit, though its last sample was long before; of one that was killed, at least up to that. By our own
+    clock.
+    """
     started = time.monotonic_ns()
     process = place.start_holder()
     time.sleep(0.3)
@@ -355,9 +366,10 @@ def exported(place):
     with gzip.open(place.path("heap.pb.gz")) as file:
         check(len(file.read()) > 100, "hardly anything in it")
     env = dict(place.env, HOME=place.folder, PPROF_TMPDIR=place.folder)
-    for sample, function, size in (("live_space", "hold", HELD), ("inuse_space", "hold", HELD), ("alloc_space", "waste", WASTED)):
-        done = tap.run(["go", "tool", "pprof", "-top", "-unit=B", "-sample_index=" + sample, "heap.pb.gz"], cwd=place.folder,
-                       env=env)
+    for sample, function, size in (("live_space", "hold", HELD), ("inuse_space", "hold", HELD), ("alloc_space", "waste",
+                                                                                                 WASTED)):
+        done = tap.run(["go", "tool", "pprof", "-top", "-unit=B", "-sample_index=" + sample, "heap.pb.gz"],
+                       cwd=place.folder, env=env)
         if sample == "live_space" and done.returncode:
             continue  # one of two names of the same
         equal(done.returncode, 0, "code of pprof: " + done.stderr.decode()[-300:])
@@ -367,11 +379,14 @@ def exported(place):
     for metric, key in (("live", "live_bytes"), ("allocated", "allocated_bytes"), ("peak", "peak_bytes"),
                         ("allocations", "allocated_count")):
         lines = place.allium("export", "r.allium", "--folded", metric).out.splitlines()
-        equal(sum(int(line.rsplit(" ", 1)[1]) for line in lines), round(estimate(report[key])), "sum of folded " + metric)
+        equal(sum(int(line.rsplit(" ", 1)[1]) for line in lines), round(estimate(report[key])),
+              "sum of folded " + metric)
 
 
 def moments(place):
-    """By our own clock hold() runs between `before` and `after`; no wait is bound to a time but the 60 s that are too long."""
+    """By our own clock hold() runs between `before` and `after`; no wait is bound to a time but the 60 s that are too
+    long.
+    """
     path = place.path("r.allium")
     process = place.start_allium("run", "--quiet", "--period", "1", "-o", "r.allium", "--", "sh", "-c",
                                  "read x; exec " + program("holder"))
@@ -382,7 +397,8 @@ def moments(place):
     equal(process.stdout.readline(), b"ready\n", "the holder's word")
     after = time.time_ns()
     held = "live_bytes >= %d AND time_ns > %d" % (HELD, after)  # the shell's last moment may be later, too
-    at = "r.allium@%dns" % wait_until(lambda: recording_reader.moment(path, held), 60, "a moment of the holder, in the recording")
+    at = "r.allium@%dns" % wait_until(lambda: recording_reader.moment(path, held), 60,
+                                      "a moment of the holder, in the recording")
     process.stdin.close()
     equal(process.wait(tap.TIMEOUT), 0, "code of allium run")
     late = total(place, at, "--by", "function")
@@ -415,7 +431,9 @@ def children(place):
     check(report["lost"]["samples"] == 0 and not report["lost"]["inconsistent"], report["lost"])
     place.allium("run", "--quiet", "--no-follow", "--period", "1", "-o", "one.allium", "--", "bash", "-c", script)
     alone = total(place, "one.allium")
-    check({p["comm"] for p in alone["processes"]} <= {"bash"}, "with --no-follow:", {p["comm"] for p in alone["processes"]})
+    check({p["comm"]
+           for p in alone["processes"]} <= {"bash"}, "with --no-follow:", {p["comm"]
+                                                                           for p in alone["processes"]})
     equal(place.ledgers(), [], "ledgers that are left")
 
 
@@ -441,7 +459,8 @@ def still_running(place):
 
 
 def orphaned(place):
-    process = place.start_allium("run", "--quiet", "--period", "1", "--", "sh", "-c", "echo $$; exec " + program("holder"))
+    process = place.start_allium("run", "--quiet", "--period", "1", "--", "sh", "-c",
+                                 "echo $$; exec " + program("holder"))
     pid = int(process.stdout.readline())
     equal(process.stdout.readline(), b"ready\n", "the command's word")
     process.kill()

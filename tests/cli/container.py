@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A container for tests: namespaces and a root of its own, a tmpfs for its /dev/shm, and of our files only /usr, /etc and what it is given."""
+"""A container for tests: namespaces and a root of its own, a tmpfs for its /dev/shm, and of our files only /usr, /etc
+and what it is given.
+"""
 import os
 import shutil
 import signal
@@ -62,7 +64,10 @@ class Container:
             file.write(text)
 
     def words(self, *command):
-        return [*namespaces(), "sh", "-c", SETUP, "sh", self.root, self.inside, self.place.folder, self.shm, self.agent, *command]
+        return [
+            *namespaces(), "sh", "-c", SETUP, "sh", self.root, self.inside, self.place.folder, self.shm, self.agent,
+            *command
+        ]
 
     def start(self, *command, period=None, **more):
         """As process 1 of the container, with the agent if a period is given."""

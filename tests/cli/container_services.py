@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Services as they are run: Python's multiprocessing in a container with little shared memory, redis by an init script."""
+"""Services as they are run: Python's multiprocessing in a container with little shared memory, redis by an init script.
+"""
 import json
 import os
 import sys
@@ -62,7 +63,10 @@ if __name__ == "__main__":
     print(json.dumps(said), flush=True)
 """
 FIRST = {"squares": sum(n * n for n in range(10_000)), "doomed_code": -9}
-LAST = {"fork": 16_000_000, "fork_code": 0, "spawn": 24_000_000, "spawn_code": 0, "squares": sum(n * n for n in range(5_000))}
+LAST = {
+    "fork": 16_000_000, "fork_code": 0, "spawn": 24_000_000, "spawn_code": 0,
+    "squares": sum(n * n for n in range(5_000))
+}
 
 
 def listed(place, namespace):
@@ -88,7 +92,9 @@ def finish(process):
 
 
 def multiprocessing_service(place):
-    """Each worker is there, by its own number, and holds what tracemalloc counted; who died is not, and nothing is lost."""
+    """Each worker is there, by its own number, and holds what tracemalloc counted; who died is not, and nothing is
+    lost.
+    """
     process, said, namespace = serve(place, "64K")
     found = listed(place, namespace)
     for how in ("fork", "spawn"):
@@ -98,7 +104,9 @@ def multiprocessing_service(place):
         equal((row["state"], row["lost"], row["note"]), ("running", 0, None), "state, losses and note of %s" % how)
         report = json.loads(place.allium("report", str(row["pid"]), "--json", "--by", "size").out)
         big = sum(each["self"]["live_bytes"] for each in report["rows"] if each["least_size_bytes"] >= 1 << 20)
-        check(abs(big - traced) < 0.12 * traced, "%s: %d bytes in large blocks, tracemalloc counted %d" % (how, big, traced))
+        check(
+            abs(big - traced) < 0.12 * traced,
+            "%s: %d bytes in large blocks, tracemalloc counted %d" % (how, big, traced))
         check(row["live_bytes_high"] >= traced, "interval of ps:", row, traced)
     check(said["doomed"] not in found, "a row for the worker that died:", found.get(said["doomed"]))
     check(len(found) >= 3, "rows of the container:", found)
@@ -114,11 +122,14 @@ def little_room(place):
     for row in full:
         equal(row["note"], "the ledger stopped growing: the tmpfs it lies on is nearly full", "note of ps")
         printed = " ".join(place.allium("report", str(row["pid"])).out.split())
-        check("A ledger stopped growing: the tmpfs it lies on is nearly full." in printed and "found no room" in printed, printed)
+        check(
+            "A ledger stopped growing: the tmpfs it lies on is nearly full." in printed and "found no room" in printed,
+            printed)
     check("tmpfs" in place.allium("ps").out, "the screen of ps does not say why")
     check({row["state"] for row in found.values()} <= {"running", "unsampled"}, "states:", found)
     room = os.statvfs("/proc/%d/root/dev/shm" % full[0]["pid"])
-    check(room.f_bavail * room.f_frsize >= 64 << 10, "what the ledgers have left of 1 MiB:", room.f_bavail * room.f_frsize)
+    check(room.f_bavail * room.f_frsize >= 64 << 10, "what the ledgers have left of 1 MiB:",
+          room.f_bavail * room.f_frsize)
     finish(process)
 
 
@@ -153,7 +164,9 @@ def held_by_large(place, pid):
 
 
 def daemons(place):
-    """Who closes its descriptors, changes its root, becomes another user or enters seccomp is seen as before, or says why not."""
+    """Who closes its descriptors, changes its root, becomes another user or enters seccomp is seen as before, or says
+    why not.
+    """
     for how, blocks in (("nothing", 100), ("closed", 100), ("root", 100), ("user", 100), ("seccomp", 20_000)):
         if how in ("root", "user") and os.geteuid():
             continue
@@ -214,11 +227,13 @@ class Machine:
     def __init__(self, place):
         self.place = place
         self.env = {name: value for name, value in place.env.items() if name != "XDG_RUNTIME_DIR"}
-        self.keeper = place.start(*tap.unshare(), "sh", "-c", "mount -t tmpfs -o mode=1777 none /dev/shm && echo ready && cat", env=self.env)
+        self.keeper = place.start(*tap.unshare(), "sh", "-c",
+                                  "mount -t tmpfs -o mode=1777 none /dev/shm && echo ready && cat", env=self.env)
         equal(self.keeper.stdout.readline(), b"ready\n", "the first word of who keeps the namespace")
 
     def run(self, *words, **how):
-        enter = ["nsenter", "-t", str(self.keeper.pid), "-m"] + ([] if os.geteuid() == 0 else ["-U", "--preserve-credentials"])
+        enter = ["nsenter", "-t", str(self.keeper.pid), "-m"
+                 ] + ([] if os.geteuid() == 0 else ["-U", "--preserve-credentials"])
         return tap.run([*enter, *words], env=self.env, cwd="/", **how)
 
     def said(self, *words, **how):
@@ -237,7 +252,8 @@ class Machine:
 
 
 def compare(machine, pid, keys):
-    """Live by allium, with what the allocator adds, is used_memory of INFO: 12 % are 7 sigmas of 2,500 keys at 4 KiB."""
+    """Live by allium, with what the allocator adds, is used_memory of INFO: 12 % are 7 sigmas of 2,500 keys at 4 KiB.
+    """
     protocol = b"".join(b"SET key:%d %s\r\n" % (n, b"x" * 4000) for n in range(keys))
     machine.redis("--pipe", input=protocol)
     used = int(machine.info()["used_memory"])
@@ -262,15 +278,19 @@ def by_init_script(place):
     try:
         for action, keys in (("start", 2500), ("restart", 5000)):
             machine.said(script, action)
-            tap.wait_until(lambda: os.path.exists(place.path("socket")) and machine.redis("PING") == "PONG", 30, "redis answers")
+            tap.wait_until(lambda: os.path.exists(place.path("socket")) and machine.redis("PING") == "PONG", 30,
+                           "redis answers")
             pids.append(int(machine.info()["process_id"]))
             report = compare(machine, pids[-1], keys)
-            equal((report["processes"][0]["comm"], report["processes"][0]["state"]), ("redis-server", "running"), "process")
-            equal((report["lost"]["samples"], report["lost"]["live"], report["lost"]["ledger_full"]), (0, 0, None), "what was lost")
+            equal((report["processes"][0]["comm"], report["processes"][0]["state"]), ("redis-server", "running"),
+                  "process")
+            equal((report["lost"]["samples"], report["lost"]["live"], report["lost"]["ledger_full"]), (0, 0, None),
+                  "what was lost")
             if user:
                 equal(os.stat("/proc/%d" % pids[-1]).st_uid, 65534, "its user")
                 row = place.row(pids[-1])
-                equal(row["container"], os.readlink("/proc/%d/ns/mnt" % machine.keeper.pid), "its namespace, seen from outside")
+                equal(row["container"], os.readlink("/proc/%d/ns/mnt" % machine.keeper.pid),
+                      "its namespace, seen from outside")
                 equal(row["live_bytes"] > 0.8 * report["total"]["live_bytes"], True, "live, seen from outside")
     finally:
         stopped = machine.run(script, "stop")

@@ -50,14 +50,16 @@ def seen(place):
     ready(process)
     pid = first_process(process, "holder")
     row = place.row(pid)
-    equal((row["program"], row["state"], row["lost"], row["note"]), ("holder", "running", 0, None), "what ps says of it")
+    equal((row["program"], row["state"], row["lost"], row["note"]), ("holder", "running", 0, None),
+          "what ps says of it")
     equal(row["container_pid"], 1, "its pid in the container")
     equal(row["container"], os.readlink("/proc/%d/ns/mnt" % pid), "its container")
     check(HELD_BYTES <= row["live_bytes"] <= HELD_BYTES + 100_000, "live by ps:", row["live_bytes"])
     printed = place.allium("ps", env={"LC_ALL": "C"}).out
     check("CONTAINER PID" in printed.splitlines()[0] and row["container"] in place.line(pid), printed)
     held = [row for row in report(place, pid, "--by", "function")["rows"] if row["name"] == "hold"]
-    equal([(row["self"]["live_bytes"], row["self"]["live_count"]) for row in held], [(HELD_BYTES, HELD_OBJECTS)], "held by hold()")
+    equal([(row["self"]["live_bytes"], row["self"]["live_count"]) for row in held], [(HELD_BYTES, HELD_OBJECTS)],
+          "held by hold()")
     shown = report(place, pid)
     equal((shown["processes"][0]["pid"], shown["processes"][0]["state"]), (pid, "running"), "process in the report")
     place.allium("snapshot", str(pid), "-o", "s.allium")
@@ -86,20 +88,24 @@ def no_columns(place):
 
 
 def shared_directory(place):
-    """Another PID namespace, the same directory: the name has another number. It is listed by ours, and is no leftover."""
+    """Another PID namespace, the same directory: the name has another number. It is listed by ours, and is no leftover.
+    """
     env = dict(place.env, LD_PRELOAD=built("ALLIUM_AGENT"), ALLIUM_PERIOD="1")
-    process = place.start(*tap.unshare(), "--pid", "--fork", "--kill-child", "env", "-u", "X", program("holder"), env=env)
+    process = place.start(*tap.unshare(), "--pid", "--fork", "--kill-child", "env", "-u", "X", program("holder"),
+                          env=env)
     ready(process)
     pid = first_process(process, "holder")
     row = place.row(pid)
     equal((row["state"], row["container_pid"]), ("running", 1), "state and inner pid")
     check(row["container"].startswith("mnt:"), row)
     prune(place)
-    equal([os.path.basename(name).split("-")[0] for name in place.ledgers() if "/1-" in name], ["1"], "its ledger after --prune")
+    equal([os.path.basename(name).split("-")[0] for name in place.ledgers() if "/1-" in name], ["1"],
+          "its ledger after --prune")
     equal(report(place, pid)["total"]["live_count"] >= HELD_OBJECTS, True, "objects")
     process.stdin.close()
     process.wait(20)
-    equal([row["state"] for row in rows(place) if row["pid"] == 1 and row["program"] == "holder"], ["exited"], "state at its end")
+    equal([row["state"] for row in rows(place) if row["pid"] == 1 and row["program"] == "holder"], ["exited"],
+          "state at its end")
     prune(place)
     equal(place.ledgers(), [], "ledgers after --prune")
 
@@ -134,7 +140,8 @@ def names_of_its_own(place):
             found = names(report(place, pid, "--by", "function"))
             check("inside" in found and "outside" not in found, "names, built with %s:" % (options,), found)
         kill(process)
-        here = place.start(place.path("keeper"), env=dict(place.env, LD_PRELOAD=built("ALLIUM_AGENT"), ALLIUM_PERIOD="1"))
+        here = place.start(place.path("keeper"), env=dict(place.env, LD_PRELOAD=built("ALLIUM_AGENT"),
+                                                          ALLIUM_PERIOD="1"))
         ready(here)
         check("outside" in names(report(place, here.pid, "--by", "function")), "names of the one here")
         kill(here)
@@ -206,7 +213,8 @@ sys.stdin.read()
 
 
 def lies(place):
-    """A container's owner plants what he likes: nothing hangs, follows a link, or takes memory; and the rest is listed."""
+    """A container's owner plants what he likes: nothing hangs, follows a link, or takes memory; and the rest is listed.
+    """
     holder = place.start_holder()
     with open(place.ledgers()[0], "rb") as file:
         real = file.read(4096)
@@ -217,13 +225,15 @@ def lies(place):
     container.write("liar.py", LIAR)
     with open(container.inside + "/real", "wb") as file:
         file.write(real)
-    for how in ("sparse", "version", "nonsense", "empty", "disk", "exchanged", "linked", "names") + (("device",) if os.geteuid() == 0 else ()):
+    for how in ("sparse", "version", "nonsense", "empty", "disk", "exchanged", "linked", "names") + (
+        ("device",) if os.geteuid() == 0 else ()):
         process = container.start("/usr/bin/python3", "liar.py", how)
         ready(process)
         pid = first_process(process)
         limit = ["sh", "-c", 'ulimit -v 3000000; exec "$@"', "sh", built("ALLIUM")]
         done = tap.run([*limit, "ps", "--json"], env=place.env)
-        equal((done.returncode, b"rror" in done.stderr), (0, False), "code and words of ps: %s, %s" % (how, done.stderr))
+        equal((done.returncode, b"rror" in done.stderr), (0, False),
+              "code and words of ps: %s, %s" % (how, done.stderr))
         listed = {row["pid"]: row for row in json.loads(done.stdout)["rows"]}
         equal(listed[holder.pid]["program"], "holder", "what else there is: " + how)
         check(pid in listed or how == "names", "no row for the liar:", how, listed)
@@ -247,7 +257,8 @@ def foreign_page(place):
     holder = place.start_holder()
     path = place.ledgers()[0].replace(".ledger", ".control")
     empty = bytes(4096)
-    for text, mode in ((b"precious" * 512, 0o600), (bytes(8) + b"x" * 4088, 0o600), (empty + b"x", 0o600), (empty, 0o644)):
+    for text, mode in ((b"precious" * 512, 0o600), (bytes(8) + b"x" * 4088, 0o600), (empty + b"x", 0o600), (empty,
+                                                                                                            0o644)):
         with open(path, "r+b") as file:
             file.truncate(len(text))
             file.write(text)
@@ -274,7 +285,9 @@ sys.stdin.read()
 
 
 def mute(place):
-    """Over the directory of its program lies a file system that never answers: there are figures, and no names of that file."""
+    """Over the directory of its program lies a file system that never answers: there are figures, and no names of that
+    file.
+    """
     if os.geteuid() or not os.path.exists("/dev/fuse"):
         return
     container = Container(place, shm="16m")  # the ledgers of python and of keeper
@@ -296,7 +309,9 @@ def images(place, name="r.allium"):
     found = {}
     report_ = json.loads(place.allium("report", name, "--json").out)
     for process in report_["processes"]:
-        held = json.loads(place.allium("report", name, "--json", "--by", "function", "--where", "func:hold pid:%d" % process["pid"]).out)
+        held = json.loads(
+            place.allium("report", name, "--json", "--by", "function", "--where",
+                         "func:hold pid:%d" % process["pid"]).out)
         found.setdefault(process["comm"], []).append((process["pid"], process["state"], held["total"]["live_bytes"]))
     return found
 
@@ -313,8 +328,11 @@ def followed_ns(place):
 
 
 def record(place, *words, ns=0, **env):
-    """allium run of a holder that ends when the recording has followed it for so long, and no sooner, however loaded the machine is."""
-    process = place.start(built("ALLIUM"), "run", "--quiet", "--force", "--period", "1", "-o", "r.allium", "--", *words, env=dict(place.env, **env))
+    """allium run of a holder that ends when the recording has followed it for so long, and no sooner, however loaded
+    the machine is.
+    """
+    process = place.start(built("ALLIUM"), "run", "--quiet", "--force", "--period", "1", "-o", "r.allium", "--", *words,
+                          env=dict(place.env, **env))
     ready(process)
     tap.wait_until(lambda: (followed_ns(place) or -1) >= ns, 60, "holder is in the recording for %d ns" % ns)
     process.stdin.close()
@@ -333,12 +351,15 @@ def recorded(place):
 
 
 def comings_and_goings(place):
-    """In a mount namespace that has our directory of ledgers: what begins while processes are looked at is recorded once, not twice."""
+    """In a mount namespace that has our directory of ledgers: what begins while processes are looked at is recorded
+    once, not twice.
+    """
     script = "i=0; while [ $i -lt 300 ]; do ./holder 1; i=$((i + 1)); done >told"
     shutil.copy(program("holder"), place.folder)
     done = place.allium("run", "--quiet", "--period", "1", "-o", "r.allium", "--", *tap.unshare(), "sh", "-c", script)
     equal(done.err, "", "what allium run said")
-    found = recording_reader.rows(place.path("r.allium"), "SELECT count(*) FROM image JOIN string s ON s.id = comm WHERE s.text = 'holder'")
+    found = recording_reader.rows(place.path("r.allium"),
+                                  "SELECT count(*) FROM image JOIN string s ON s.id = comm WHERE s.text = 'holder'")
     equal(found, [(300,)], "how many were recorded")
 
 
@@ -362,16 +383,23 @@ def small_root(place, name):
 
 
 def without_tmpfs(place):
-    """In a root without a tmpfs the ledger has no name: it is recorded while its process lives, and counted in any case."""
+    """In a root without a tmpfs the ledger has no name: it is recorded while its process lives, and counted in any
+    case.
+    """
     small_root(place, "root")
-    words = [*CHROOT, "/usr/bin/python3", "-c", "import os, sys; os.chroot('root'); os.chdir('/'); os.execv('/holder', ['holder', *sys.argv[1:]])"]
+    words = [
+        *CHROOT, "/usr/bin/python3", "-c",
+        "import os, sys; os.chroot('root'); os.chdir('/'); os.execv('/holder', ['holder', *sys.argv[1:]])"
+    ]
     for waits in (True, False):
         if waits:
             record(place, *words)
-            equal([row[1:] for row in images(place)["holder"]], [("exited", HELD_BYTES)], "state of holder, bytes held by hold()")
+            equal([row[1:] for row in images(place)["holder"]], [("exited", HELD_BYTES)],
+                  "state of holder, bytes held by hold()")
         else:
             place.allium("run", "--quiet", "--force", "--period", "1", "-o", "r.allium", "--", *words, "1")
-        equal(recording_reader.rows(place.path("r.allium"), "SELECT sum(lost_children) FROM image"), [(1,)], "programs that might be lost")
+        equal(recording_reader.rows(place.path("r.allium"), "SELECT sum(lost_children) FROM image"), [(1,)],
+              "programs that might be lost")
         said = place.allium("report", "r.allium").out
         check("have no place for a ledger" in " ".join(said.split()), said)
     # By ps, report and set.
@@ -397,7 +425,8 @@ def not_ours(place):
     if os.geteuid():
         return
     done = tap.run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", built("ALLIUM"), "ps"])
-    said = re.findall(r"^allium: (\d+) process(?:es)? of others could not be looked at: that takes root", done.stderr.decode(), re.M)
+    said = re.findall(r"^allium: (\d+) process(?:es)? of others could not be looked at: that takes root",
+                      done.stderr.decode(), re.M)
     equal((done.returncode, len(said)), (0, 1), "code and lines: %s" % done.stderr)
     users = [name for name in os.listdir("/proc") if name.isdigit() and os.path.exists("/proc/%s/exe" % name)]
     check(1 <= int(said[0]) <= len(users) + 50, "how many:", said, "of", len(users))
@@ -429,14 +458,21 @@ def few_capabilities(place):
         setpriv --inh-caps -all --bounding-set -all,+dac_override,+fowner,+setgid,+setuid bin/allium run --quiet --period 1 -o r.allium -- $holder 1500
         bin/allium report r.allium --json >"$OUT"
     """
-    env = dict(place.env, OUT=place.path("report"), ALLIUM=built("ALLIUM"), AGENT=built("ALLIUM_AGENT"), HOLDER=program("holder"))
+    env = dict(place.env, OUT=place.path("report"), ALLIUM=built("ALLIUM"), AGENT=built("ALLIUM_AGENT"),
+               HOLDER=program("holder"))
     done = tap.succeed([*tap.unshare(), "sh", "-c", script], env=env)
     lines = done.stdout.decode().splitlines()
     said = [line for line in done.stderr.decode().splitlines() if re.match("allium: (removed|left)", line)]
-    equal(len(set(line for line in lines if line.startswith("/dev/shm/allium-65534/"))), 1, "the ledger before and after: %s" % lines)
-    equal([line.split()[1:3] for line in lines if re.match(r" *\d+ +holder", line)], [["holder", "running"]], "what ps lists: %s" % lines)
-    equal([" ".join(line.split()[1:3]) for line in said], ["removed 1", "removed 0", "removed 0", "left 1,", "removed 1"], "what ps --prune says")
-    (lived,) = [row["taken_ns"] - row["began_ns"] for row in json.load(open(place.path("report")))["processes"] if row["comm"] == "holder"]
+    equal(len(set(line for line in lines if line.startswith("/dev/shm/allium-65534/"))), 1,
+          "the ledger before and after: %s" % lines)
+    equal([line.split()[1:3] for line in lines if re.match(r" *\d+ +holder", line)], [["holder", "running"]],
+          "what ps lists: %s" % lines)
+    equal([" ".join(line.split()[1:3]) for line in said],
+          ["removed 1", "removed 0", "removed 0", "left 1,", "removed 1"], "what ps --prune says")
+    (lived,) = [
+        row["taken_ns"] - row["began_ns"] for row in json.load(open(place.path("report")))["processes"]
+        if row["comm"] == "holder"
+    ]
     check(lived >= 1_400_000_000, "how long the holder was followed:", lived)
 
 

@@ -61,7 +61,8 @@ def debuginfod(place):
 
     def serves(name):
         with contextlib.suppress(OSError):
-            return urllib.request.urlopen("%s/buildid/%s/debuginfo" % (url, build_id(place.path("debug/" + name))), timeout=5).read()
+            return urllib.request.urlopen("%s/buildid/%s/debuginfo" % (url, build_id(place.path("debug/" + name))),
+                                          timeout=5).read()
     try:
         for name in os.listdir(place.path("debug")):
             wait_until(lambda name=name: serves(name), 60, name + " from debuginfod")
@@ -115,7 +116,9 @@ class Server:
         return self
 
     def rounds(self):
-        """How many times somebody came after all those were gone that had come before. No clock of ours: a slow machine has as many."""
+        """How many times somebody came after all those were gone that had come before. No clock of ours: a slow machine
+        has as many.
+        """
         events = sorted([(at, 1) for at in self.begun] + [(at, -1) for at in self.over])
         under_way = list(itertools.accumulate(step for _, step in events))
         return sum(step > 0 and now == 1 for (_, step), now in zip(events, under_way))
@@ -142,7 +145,8 @@ def until_gone(handler, seconds=HANG_S):
 
 
 def fresh(place, **more):
-    """An environment whose caches, ours and the client's, know nothing. Time enough for a loaded machine, unless said."""
+    """An environment whose caches, ours and the client's, know nothing. Time enough for a loaded machine, unless said.
+    """
     fresh.n += 1
     cache = place.path("cache%d" % fresh.n)
     os.mkdir(cache)
@@ -166,9 +170,11 @@ def names(place, source="r.allium"):
 
 def held(place, words=(), **env):
     """A process that holds memory, under the agent; -> words that report it, and an environment with empty caches."""
-    process = place.start(place.path("bin/holder"), env=dict(place.env, LD_PRELOAD=built("ALLIUM_AGENT"), ALLIUM_PERIOD="1"))
+    process = place.start(place.path("bin/holder"), env=dict(place.env, LD_PRELOAD=built("ALLIUM_AGENT"),
+                                                             ALLIUM_PERIOD="1"))
     equal(process.stdout.readline(), b"ready\n", "the holder's word")
-    return process, ("report", str(process.pid), "--json", "--by", "function", "--top", "0", *words), fresh(place, **env)
+    return process, ("report", str(process.pid), "--json", "--by", "function", "--top", "0", *words), fresh(
+        place, **env)
 
 
 def functions(done):
@@ -178,7 +184,9 @@ def functions(done):
 def bare(place, stripped):
     """How the program's code is named without a debug file."""
     found = record(place, stripped)
-    check(found and all(row["file"] == "" and re.fullmatch(r"(holder\+0x[0-9a-f]+|_\w+|main)", row["function"]) for row in found), found)
+    check(
+        found and all(row["file"] == "" and re.fullmatch(r"(holder\+0x[0-9a-f]+|_\w+|main)", row["function"])
+                      for row in found), found)
     return found
 
 
@@ -223,7 +231,8 @@ def watched(place):
         check("holder.c:" in done.out, done.out)
     with Server(lambda _, handler: until_gone(handler)) as server:
         env = fresh(place, ALLIUM_DEBUGINFOD="", DEBUGINFOD_URLS=server.url)
-        watch = place.start(built("ALLIUM"), "watch", str(process.pid), "--every", "10ms", "--older-than", "1ms", env=env)
+        watch = place.start(built("ALLIUM"), "watch", str(process.pid), "--every", "10ms", "--older-than", "1ms",
+                            env=env)
         wait_until(lambda: server.begun, 30, "a request")
         time.sleep(BUDGET_S + 1)
         tap.stop(process)
@@ -288,7 +297,8 @@ def black_hole(place):
             waiting = stack.enter_context(socket.socket())
             waiting.setblocking(False)
             waiting.connect_ex(server.getsockname())
-        process, report, env = held(place, ALLIUM_DEBUGINFOD="", DEBUGINFOD_URLS="http://127.0.0.1:%d" % server.getsockname()[1])
+        process, report, env = held(place, ALLIUM_DEBUGINFOD="",
+                                    DEBUGINFOD_URLS="http://127.0.0.1:%d" % server.getsockname()[1])
         done = place.allium(*report, env=env)
         check(NEVER.fullmatch(done.err), repr(done.err))
 
@@ -303,15 +313,19 @@ def one_budget(place):
         file.write("".join("void %s(void);\n" % name for name in calls) + "int main(void) { %s }\n" %
                    " ".join(name + "();" for name in calls))
     for i in range(libraries):
-        tap.succeed(["gcc", "-g", "-shared", "-fPIC", "-DNAME=part%d" % i, "-o", "lib%d.so" % i, "part.c"], cwd=place.folder)
-    tap.succeed(["gcc", "-g", "-o", "many", "main.c", *[place.path("lib%d.so" % i) for i in range(libraries)]], cwd=place.folder)
+        tap.succeed(["gcc", "-g", "-shared", "-fPIC",
+                     "-DNAME=part%d" % i, "-o",
+                     "lib%d.so" % i, "part.c"], cwd=place.folder)
+    tap.succeed(["gcc", "-g", "-o", "many", "main.c", *[place.path("lib%d.so" % i) for i in range(libraries)]],
+                cwd=place.folder)
     for name in ["many"] + ["lib%d.so" % i for i in range(libraries)]:
         tap.succeed(["strip", name], cwd=place.folder)
     with Server(lambda _, handler: until_gone(handler)) as server:
-        done = place.allium("run", "--period", "1", "-o", "r.allium", "--", "./many", env=fresh(place, ALLIUM_DEBUGINFOD="", DEBUGINFOD_URLS=server.url))
+        done = place.allium("run", "--period", "1", "-o", "r.allium", "--", "./many",
+                            env=fresh(place, ALLIUM_DEBUGINFOD="", DEBUGINFOD_URLS=server.url))
         wait_until(lambda: len(server.over) == len(server.begun), tap.TIMEOUT, "nobody asks any more")
-        # One after the other, with a budget each, they would come in as many rounds as there are files. The machine's load may
-        # make one late for the first.
+        # One after the other, with a budget each, they would come in as many rounds as there are files. The machine's
+        # load may make one late for the first.
         check(server.rounds() <= 2 and len(server.begun) <= libraries + 1, server.begun, server.over)
         said = NEVER.search(done.err)
         check(said and int(said.group(2)) == libraries + 1 == int(said.group(1)), repr(done.err))
@@ -326,25 +340,32 @@ def not_there(place):
         closed.bind(("127.0.0.1", 0))
         process, report, env = held(place, DEBUGINFOD_URLS="http://127.0.0.1:%d" % closed.getsockname()[1])
         done = place.allium(*report, env=env)
-        check(re.fullmatch("allium: debug files of 1 of 1 binaries could not be had from DEBUGINFOD_URLS: .*refused\n", done.err), repr(done.err))
+        check(
+            re.fullmatch("allium: debug files of 1 of 1 binaries could not be had from DEBUGINFOD_URLS: .*refused\n",
+                         done.err), repr(done.err))
         check("hold" not in functions(done), functions(done))
         equal(record(place, stripped, DEBUGINFOD_URLS=env["DEBUGINFOD_URLS"]), without, "names")
 
 
 def unasked(place):
-    """Nobody is asked without servers, with off, and for what is known here; a server that has nothing is asked once."""
+    """Nobody is asked without servers, with off, and for what is known here; a server that has nothing is asked once.
+    """
     stripped, wanted = split(place)
     with Server(absent) as server:
         process, report, env = held(place, DEBUGINFOD_URLS="")
         trace = place.path("trace")
         for urls in ({}, {"DEBUGINFOD_URLS": " "}):
-            tap.succeed(["strace", "-f", "-o", trace, "-e", "trace=network,fork,vfork,clone,clone3", built("ALLIUM"), *report],
-                        cwd=place.folder, env=dict(fresh(place), **urls))
+            tap.succeed(
+                ["strace", "-f", "-o", trace, "-e", "trace=network,fork,vfork,clone,clone3",
+                 built("ALLIUM"), *report], cwd=place.folder, env=dict(fresh(place), **urls))
             calls = [line for line in open(trace).read().splitlines() if "(" in line and "CLONE_THREAD" not in line]
             equal(calls, [], "processes and connections")
             told = place.allium(*report, "--debuginfod", "wait", env=dict(env, **urls)).err
-            check("nobody to ask" in told and "DEBUGINFOD_URLS is not set" in told and told.count("\n") == 1, repr(told))
-            equal(place.allium(*report, env=dict(env, ALLIUM_DEBUGINFOD="wait", **urls)).err, "", "words to who did not ask")
+            check("nobody to ask" in told and "DEBUGINFOD_URLS is not set" in told and told.count("\n") == 1,
+                  repr(told))
+            equal(
+                place.allium(*report, env=dict(env, ALLIUM_DEBUGINFOD="wait", **urls)).err, "",
+                "words to who did not ask")
         asks = dict(env, DEBUGINFOD_URLS=server.url)
         place.allium(*report, "--debuginfod", "off", env=asks)
         place.allium(*report, env=dict(asks, ALLIUM_DEBUGINFOD="off"))
@@ -379,7 +400,8 @@ def patience(place):
         done = place.allium(*report, "--debuginfod", "wait", env=env)
         equal(("hold" in functions(done), done.err), (True, ""), "names, and words, of who waits")
         timer.join()
-    for words, more in ((("--debuginfod", "soon"), {}), ((), {"ALLIUM_DEBUGINFOD": "soon"}), (("--debuginfod", "1000h"), {})):
+    for words, more in ((("--debuginfod", "soon"), {}), ((), {"ALLIUM_DEBUGINFOD": "soon"}), (("--debuginfod", "1000h"),
+                                                                                              {})):
         said = place.allium(*report, *words, env=more, code=2).err
         check(said.startswith("allium: ") and "off, wait" in said and said.count("\n") == 1, repr(said))
 
@@ -391,11 +413,13 @@ def while_it_runs(place):
     answer = threading.Event()
 
     def stored():
-        with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect("file:%s?mode=ro" % place.path("r.allium"), uri=True)) as db:
+        with contextlib.suppress(sqlite3.Error), contextlib.closing(
+                sqlite3.connect("file:%s?mode=ro" % place.path("r.allium"), uri=True)) as db:
             return [row for row in db.execute(NAMES)]
     with Server(late(answer.wait, debug)) as server:
         env = fresh(place, DEBUGINFOD_URLS=server.url)
-        process = place.start(built("ALLIUM"), "run", "-o", "r.allium", "--period", "1", "--", place.path("bin/holder"), env=env)
+        process = place.start(built("ALLIUM"), "run", "-o", "r.allium", "--period", "1", "--", place.path("bin/holder"),
+                              env=env)
         wait_until(stored, 30, "names in the recording")
         check(all(row[1] == "" for row in stored()), stored())
         answer.set()
@@ -478,7 +502,10 @@ def hostile(place):
             place.allium("run", "--quiet", "--period", "1", "--force", "-o", "r.allium", "--", stripped, "1", env=env)
             check(server.asked, name, "was not asked for")
             equal(names(place), without, "names with " + name)
-            sizes = [os.path.getsize(os.path.join(at, file)) for at, _, files in os.walk(env["XDG_CACHE_HOME"]) for file in files]
+            sizes = [
+                os.path.getsize(os.path.join(at, file)) for at, _, files in os.walk(env["XDG_CACHE_HOME"])
+                for file in files
+            ]
             check(max(sizes) <= 1 << 20, name, "left a file of", max(sizes))
 
 
@@ -511,8 +538,12 @@ def no_library(place):
             env["DEBUGINFOD_URLS"] = server.url
             if name == "absent":
                 equal(record(place, stripped, **env), without, "names without the library")
-            found[name] = {row["what"]: row for row in json.loads(place.allium("doctor", "--json", env=env).out)["rows"]}["debug file servers"]
-    equal({name: row["works"] for name, row in found.items()}, {"here": "yes", "absent": "no"}, "what allium doctor says")
+            found[name] = {
+                row["what"]: row
+                for row in json.loads(place.allium("doctor", "--json", env=env).out)["rows"]
+            }["debug file servers"]
+    equal({name: row["works"]
+           for name, row in found.items()}, {"here": "yes", "absent": "no"}, "what allium doctor says")
     check(server.url in found["here"]["found"] and "libdebuginfod" in found["absent"]["found"], found)
     equal(server.asked, [], "files asked for")
 

@@ -31,16 +31,21 @@ def rows(found):
 
 
 def in_pause(place, name):
-    """A moment of a recording that is being made: of the pause in which the program is. (A time would be another one on a busy machine.)"""
+    """A moment of a recording that is being made: of the pause in which the program is. (A time would be another one on
+    a busy machine.)
+    """
     now = time.time_ns()
-    return "%s@%dns" % (name, tap.wait_until(lambda: recording_reader.moment(place.path(name), "time_ns > %d" % now), 60, "a moment in a pause"))
+    return "%s@%dns" % (name,
+                        tap.wait_until(lambda: recording_reader.moment(place.path(name), "time_ns > %d" % now), 60,
+                                       "a moment in a pause"))
 
 
 def paused(place, name, *words, **env):
-    """As record(), of a grower that pauses; -> a moment in each pause, of which the first one comes before all steps."""
+    """As record(), of a grower that pauses; -> a moment in each pause, of which the first one comes before all steps.
+    """
     _, steps, pause = (int(word) for word in words[-1].split())
-    process = place.start(built("ALLIUM"), "run", "--quiet", "-o", name, *words[:-1], "--", program("grower"), *words[-1].split(),
-                          env=dict(place.env, **env))
+    process = place.start(built("ALLIUM"), "run", "--quiet", "-o", name, *words[:-1], "--", program("grower"),
+                          *words[-1].split(), env=dict(place.env, **env))
     moments = []
     for word in [b"settled\n"] + [b"paused\n"] * (steps // pause):
         equal(process.stdout.readline(), word, "what it said")
@@ -69,8 +74,10 @@ def exact(place):
         leak, total = rows(found)["leak"]["self"], found["total"]
         check(found["before"]["exact"] and found["after"]["exact"] and found["images_in_both"] == 1, found["before"])
         grown = steps * LEAKED
-        equal([leak["change_" + key] for key in ("bytes", "bytes_low", "bytes_high", "count")], [grown] * 3 + [steps * EACH], "leak()")
-        equal((total["live"]["change_bytes"], total["allocated"]["change_bytes"]), (grown, 2 * grown + steps * LARGE), "in all")
+        equal([leak["change_" + key] for key in ("bytes", "bytes_low", "bytes_high", "count")],
+              [grown] * 3 + [steps * EACH], "leak()")
+        equal((total["live"]["change_bytes"], total["allocated"]["change_bytes"]), (grown, 2 * grown + steps * LARGE),
+              "in all")
         check("settle" not in rows(found) and found["rows"][0]["name"] == "leak", rows(found).keys())
     for metric in ("live", "allocated"):
         one, two, all = (diff(place, *words)["total"][metric]["change_bytes"] for words in
@@ -85,8 +92,9 @@ def twice(place):
         equal(found["rows"], [], "rows that changed")
         for metric, total in found["total"].items():
             if total:
-                equal([total["change_" + key] for key in ("bytes", "bytes_low", "bytes_high", "count_low", "count_high")],
-                      [0] * 5, "change of " + metric)
+                equal(
+                    [total["change_" + key] for key in ("bytes", "bytes_low", "bytes_high", "count_low", "count_high")],
+                    [0] * 5, "change of " + metric)
         check("no change" in place.allium("diff", *words).out, "the screen does not say so")
         place.allium("diff", *words, "--fail-if", "live+0%", code=0)
 
@@ -97,10 +105,12 @@ def sampled(place):
     found = diff(place, settled, "r.allium")
     live = found["total"]["live"]
     equal(found["before"]["periods_bytes"], [512 * 1024], "the period unless told")
-    check(live["after_bytes_high"] - live["after_bytes_low"] > 4 * live["change_bytes"] > 0, "the heap is too sure:", live)
+    check(live["after_bytes_high"] - live["after_bytes_low"] > 4 * live["change_bytes"] > 0, "the heap is too sure:",
+          live)
     check(not live["bytes_within_noise"] and live["change_bytes_low"] > 0, "noise:", live)
     named = rows(found)
-    check(not named["leak"]["within_noise"] and found["rows"][0]["name"] == "leak", [row["name"] for row in found["rows"]])
+    check(not named["leak"]["within_noise"] and found["rows"][0]["name"] == "leak",
+          [row["name"] for row in found["rows"]])
     for name in ("turn", "shift", "settle"):
         check(name not in named or named[name]["within_noise"], name, "changed for certain:", named.get(name))
     check(live["change_bytes_low"] <= 160 * LEAKED <= live["change_bytes_high"], live)  # leak() is all that grew
@@ -112,7 +122,8 @@ def sampled(place):
 
 
 def running(place):
-    process = place.start_allium("run", "--quiet", "--period", "1", "-o", "r.allium", "--", program("grower"), "1", "60", "60")
+    process = place.start_allium("run", "--quiet", "--period", "1", "-o", "r.allium", "--", program("grower"), "1",
+                                 "60", "60")
     equal(process.stdout.readline(), b"settled\n", "what it said")
     begun = in_pause(place, "r.allium")
     process.stdin.write(b"\n")
@@ -137,8 +148,9 @@ def running(place):
 
 def one_of_several(place):
     """A recording of two processes against one of them: the other one is in neither side."""
-    process = place.start_allium("run", "--quiet", "--period", "1", "-o", "r.allium", "--", "sh", "-c",
-                                 "exec 3<&0; %s 64 5 5 <&3 & p=$!; read line <&3; echo $p; exec sleep 1000" % program("grower"))
+    process = place.start_allium(
+        "run", "--quiet", "--period", "1", "-o", "r.allium", "--", "sh", "-c",
+        "exec 3<&0; %s 64 5 5 <&3 & p=$!; read line <&3; echo $p; exec sleep 1000" % program("grower"))
     equal(process.stdout.readline(), b"settled\n", "what it said")
     begun = in_pause(place, "r.allium")
     process.stdin.write(b"\n")
@@ -178,7 +190,9 @@ def versions(place):
     equal((row["self"]["change_bytes"], row["self"]["change_count"]), (ADDED * SMALL, ADDED), "its bytes and objects")
     equal([frame["function"] for frame in row["stack"]][:2], ["added", "main"], "its stack")
     check(found["matched_by_name"] and found["images_in_both"] == 0 and found["apart_ns"] is None, "matched otherwise")
-    equal(rows(diff(place, "new.allium", "old.allium"))["added"]["self"]["change_bytes"], -ADDED * SMALL, "the change back")
+    equal(
+        rows(diff(place, "new.allium", "old.allium"))["added"]["self"]["change_bytes"], -ADDED * SMALL,
+        "the change back")
     equal(len(diff(place, "old.allium", "new.allium", "--by", "process")["rows"]), 1, "rows by process")
     for condition, code in (("live+1", 4), ("live+10%", 4), ("live+%d" % (ADDED * SMALL), 0), ("live+50%", 0),
                             ("peak+100K", 4), ("allocations+63", 4), ("allocations+64", 0), ("temporary+1", 0),
@@ -188,7 +202,8 @@ def versions(place):
     place.allium("diff", "old.allium", "new.allium", "--fail-if", "live+1", "--where", "func:leak", code=0)
     place.allium("diff", "old.allium", "new.allium", "--fail-if", "live+1", "--where", "func:added", code=4)
     found = diff(place, "old.allium", "new.allium", "--fail-if", "live+1G", "--fail-if", "peak+1K", code=4)
-    equal(found["conditions"], [{"condition": "live+1G", "met": False}, {"condition": "peak+1K", "met": True}], "conditions")
+    equal(found["conditions"], [{"condition": "live+1G", "met": False}, {"condition": "peak+1K", "met": True}],
+          "conditions")
 
 
 def runs(place):
@@ -197,7 +212,8 @@ def runs(place):
     record(place, "b.allium", "--period", "64K", "16 20 0", ALLIUM_SEED="12")
     record(place, "c.allium", "--period", "64K", "64 20 0", ALLIUM_SEED="13")
     found = diff(place, "a.allium", "b.allium")
-    check(found["total"]["live"]["bytes_within_noise"] and all(row["within_noise"] for row in found["rows"]), found["rows"])
+    check(found["total"]["live"]["bytes_within_noise"] and all(row["within_noise"] for row in found["rows"]),
+          found["rows"])
     place.allium("diff", "a.allium", "b.allium", "--fail-if", "live+25%", code=0)
     told = place.allium("diff", "a.allium", "b.allium").out
     check("within noise: " in told and "grew" not in told and "shrank" not in told, told)
@@ -237,10 +253,11 @@ def screen(place):
 
 def misused(place):
     _, then, _ = paused(place, "r.allium", "--period", "1", "1 30 15")
-    for condition, column in (("live", 5), ("live+", 6), ("", 1), ("liv+1", 1), ("age+1", 1), ("live10%", 1), ("live+x", 6),
-                              ("live+1x", 6), ("live+10%%", 6), ("live+%", 6), ("peak+-1", 6), ("live+1.2.3%", 6),
-                              ("allocations+1M", 13), ("allocations+", 13), ("live+1e3", 6), (" live+1", 1),
-                              ("live+99999999999999999999999", 6), ("x" * 5000, 1), ("live+" + "9" * 400 + "%", 6)):
+    for condition, column in (("live", 5), ("live+", 6), ("", 1), ("liv+1", 1), ("age+1", 1), ("live10%", 1),
+                              ("live+x", 6), ("live+1x", 6), ("live+10%%", 6), ("live+%", 6), ("peak+-1", 6),
+                              ("live+1.2.3%", 6), ("allocations+1M", 13), ("allocations+", 13), ("live+1e3", 6),
+                              (" live+1", 1), ("live+99999999999999999999999", 6), ("x" * 5000,
+                                                                                    1), ("live+" + "9" * 400 + "%", 6)):
         done = place.allium("diff", "r.allium", "r.allium", "--fail-if", condition, code=2)
         check("column %d:" % column in done.err or len(condition) > 400, repr(condition[:40]), "said", done.err)
         equal((done.err.count("\n"), done.out), (1, ""), "lines of stderr, and stdout, for " + condition[:40])
@@ -269,20 +286,24 @@ def silent(place):
 def not_observed(place):
     """What ran without the agent on one side is told of that side only, with its reason."""
     for name, child in (("a.allium", "child"), ("b.allium", "child_static")):
-        place.allium("run", "--quiet", "--period", "1", "-o", name, "--", "sh", "-c", "%s; %s 1" % (program(child), program("holder")))
+        place.allium("run", "--quiet", "--period", "1", "-o", name, "--", "sh", "-c",
+                     "%s; %s 1" % (program(child), program("holder")))
     told = {}
-    for words in (("a.allium", "b.allium"), ("b.allium", "a.allium"), ("a.allium", "a.allium"), ("b.allium", "b.allium")):
+    for words in (("a.allium", "b.allium"), ("b.allium", "a.allium"), ("a.allium", "a.allium"), ("b.allium",
+                                                                                                 "b.allium")):
         found = diff(place, *words)
-        told[words] = [[(os.path.basename(u["program"]), u["reason"], u["processes"]) for u in found[side]["unobserved"]]
-                       for side in ("before", "after")]
+        told[words] = [[(os.path.basename(u["program"]), u["reason"], u["processes"])
+                        for u in found[side]["unobserved"]] for side in ("before", "after")]
         printed = place.allium("diff", *words).out
         for side, name in zip(("before", "after"), words):
-            heading, line = "Not observed %s\n" % side, "1 start of %s, which is statically linked" % program("child_static")
+            heading, line = "Not observed %s\n" % side, "1 start of %s, which is statically linked" % program(
+                "child_static")
             equal(heading in printed, name == "b.allium", "%s of %s" % (heading, words))
             equal(" ".join(printed.split()).count(line), words.count("b.allium"), "lines of %s" % (words,))
     static = [("child_static", "is statically linked", 1)]
-    equal(told, {("a.allium", "b.allium"): [[], static], ("b.allium", "a.allium"): [static, []],
-                 ("a.allium", "a.allium"): [[], []], ("b.allium", "b.allium"): [static, static]}, "what was not observed")
+    equal(
+        told, {("a.allium", "b.allium"): [[], static], ("b.allium", "a.allium"): [static, []],
+               ("a.allium", "a.allium"): [[], []], ("b.allium", "b.allium"): [static, static]}, "what was not observed")
 
 
 tap.main([(name, placed(function)) for name, function in [

@@ -37,7 +37,8 @@ def apart(place, script, *words, **env):
 
 def process_without_ledger(place):
     process = place.start("sleep", "60")
-    for words in (("snapshot", str(process.pid)), ("report", str(process.pid)), ("export", str(process.pid), "--folded", "live")):
+    for words in (("snapshot", str(process.pid)), ("report", str(process.pid)), ("export", str(process.pid), "--folded",
+                                                                                 "live")):
         one_line(place.allium(*words, code=1).err, "has no ledger", "allium run")
     equal(os.listdir(place.folder), [], "files that were made")
 
@@ -73,12 +74,15 @@ def killed_recorder(place):
     """A recording whose `run` was killed does not say that its process runs now."""
     process = place.start_allium("run", "--quiet", "--period", "1", "-o", "r.allium", "--", program("holder"))
     equal(process.stdout.readline(), b"ready\n", "the holder's word")
-    wait_until(lambda: "live now" in place.allium("report", "r.allium", code=None).out, 10, "the process in the recording")
+    wait_until(lambda: "live now" in place.allium("report", "r.allium", code=None).out, 10,
+               "the process in the recording")
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     report = place.allium("report", "r.allium").out
-    check("running when last seen; the recording was cut short" in report and "live now" not in report, "report", report)
-    equal([i["state"] for i in json.loads(place.allium("report", "r.allium", "--json").out)["processes"]], ["cut_short"], "JSON")
+    check("running when last seen; the recording was cut short" in report and "live now" not in report, "report",
+          report)
+    equal([i["state"] for i in json.loads(place.allium("report", "r.allium", "--json").out)["processes"]],
+          ["cut_short"], "JSON")
 
 
 def crash(place):
@@ -87,8 +91,8 @@ def crash(place):
     done = place.allium("run", "--period", "1", "-o", "r.allium", "--", PYTHON, "-c", script, code=128 + signal.SIGSEGV)
     for text in done.err, place.allium("report", "r.allium").out:
         check(", killed by SIGSEGV" in text, "said", text)
-    place.allium("run", "--quiet", "--force", "--period", "1", "-o", "r.allium", "--", "sh", "-c", 'exec "$@"', "sh", PYTHON, "-c", script,
-                 code=128 + signal.SIGSEGV)
+    place.allium("run", "--quiet", "--force", "--period", "1", "-o", "r.allium", "--", "sh", "-c", 'exec "$@"', "sh",
+                 PYTHON, "-c", script, code=128 + signal.SIGSEGV)
     images = json.loads(place.allium("report", "r.allium", "--json").out)["processes"]
     equal(sorted((i["comm"][:6], i["signal"]) for i in images), [("python", "SIGSEGV"), ("sh", None)], "signals")
 
@@ -122,15 +126,17 @@ def recording_exists(place):
 
 
 def ledger_directory(place):
-    """Where allium run would keep ledgers there is something else: it says what to do, and does not start the command."""
+    """Where allium run would keep ledgers there is something else: it says what to do, and does not start the command.
+    """
     script = """
         at=/dev/shm/allium-$(id -u); umask 000; mkdir -m 777 /dev/shm/else
         case $1 in other) mkdir -m 700 $at && chown 12345 $at;; group) mkdir -m 770 $at;; world) mkdir -m 777 $at;;
         mine) mkdir -m 700 /dev/shm/mine && ln -s /dev/shm/mine $at;; link) ln -s /dev/shm/else $at;; file) : >$at;; esac
         allium run -o r.allium -- touch ran; code=$?; ls -A /dev/shm/else $at; exit $code
     """
-    for what, why in (("other", "belongs to another user"), ("group", "belongs to another user"), ("world", "belongs to another user"),
-                      ("mine", "not a directory"), ("link", "not a directory"), ("file", "not a directory")):
+    for what, why in (("other", "belongs to another user"), ("group", "belongs to another user"),
+                      ("world", "belongs to another user"), ("mine", "not a directory"), ("link", "not a directory"),
+                      ("file", "not a directory")):
         if what == "other" and os.geteuid():
             continue
         done = apart(place, script, what)
@@ -171,19 +177,22 @@ def full_disk(place):
     work = "for i in 1 2 3; do $HOLDER 300; %s -c 'import json'; done; $HOLDER 1; exit 7" % PYTHON
     env = dict(place.env, ALLIUM=built("ALLIUM"), HOLDER=program("holder"), WORK=work)
     failed = 0
-    for size in tap.pick(("300k", "600k", "1m"), ("200k", "300k", "400k", "500k", "600k", "700k", "800k", "900k", "1m", "100m")):
+    for size in tap.pick(("300k", "600k", "1m"),
+                         ("200k", "300k", "400k", "500k", "600k", "700k", "800k", "900k", "1m", "100m")):
         done = tap.run([*tap.unshare(), "sh", "-c", script, "sh", size], cwd=place.folder, env=env)
         err = done.stderr.decode()
         equal((done.returncode, done.stdout), (7, b"ready\n" * 4), "code and stdout on %s; it said %s" % (size, err))
         if size != "100m":
             one_line(err, "disk is full", "make room", "allium ps", "allium snapshot")
             failed += 1
-        recorded = {(p["image"], p["comm"]) for p in processes(place, "out/r.allium") if p["state"] not in ("running", "cut_short")}
+        recorded = {(p["image"], p["comm"])
+                    for p in processes(place, "out/r.allium") if p["state"] not in ("running", "cut_short")}
         kept = {(ledger["id"], ledger["comm"]) for path in {os.path.dirname(path) for path in place.ledgers()}
                 for ledger in tap.totals(path)}
         print("# %s: %d processes recorded, %d ledgers kept" % (size, len(recorded), len(kept)))
         names = [comm for _, comm in recorded | kept]
-        equal((names.count("holder"), names.count("python3")), (4, 3), "processes on %s: %s and %s" % (size, recorded, kept))
+        equal((names.count("holder"), names.count("python3")), (4, 3),
+              "processes on %s: %s and %s" % (size, recorded, kept))
         for path in place.ledgers():
             pid = int(os.path.basename(path).split("-")[0])
             place.allium("snapshot", str(pid), "--force", "-o", "s.allium")
@@ -204,9 +213,14 @@ def other_user(place):
     ways = {
         "exec": ([PYTHON, "-c", drop + "os.execvp('holder', ['holder', '1'])"], ["holder", "python3"]),
         "setpriv": (["setpriv", "--reuid", str(NOBODY), "--clear-groups", "holder", "1"], ["holder", "setpriv"]),
-        "children": ([PYTHON, "-c", drop + "import subprocess as s; [s.run(['holder', '1']) for i in range(5)]"],
-                     ["holder"] * 5 + ["python3"]),
-        "fork": ([PYTHON, "-c", drop + "os.fork() or os._exit(len(str(list(range(100000)))) and 0); os.wait()"], ["python3"] * 2),
+        "children": (
+            [PYTHON, "-c", drop + "import subprocess as s; [s.run(['holder', '1']) for i in range(5)]"],
+            ["holder"] * 5 + ["python3"],
+        ),
+        "fork": (
+            [PYTHON, "-c", drop + "os.fork() or os._exit(len(str(list(range(100000)))) and 0); os.wait()"],
+            ["python3"] * 2,
+        ),
         "go on": ([PYTHON, "-c", drop + "x = [str(i) * 100 for i in range(200000)]"], ["python3"]),
     }
     for way, (command, names) in ways.items():
@@ -232,13 +246,17 @@ def other_user(place):
     (row,) = [row for row in rows if row["container"] is None]  # others' run in the namespace outside
     equal((row["pid"], row["state"]), (pid, "running"), "allium ps")
     check(re.fullmatch(r"allium-65534/run-\w+/%d-\w+\.ledger\n" % pid, done.err), "ledgers:", done.err)
-    equal([p["state"] for p in processes(place, "r.allium") if p["comm"] == "holder"], ["running"], "its state in the recording")
+    equal([p["state"] for p in processes(place, "r.allium") if p["comm"] == "holder"], ["running"],
+          "its state in the recording")
 
 
 def children_ignored(place):
     """Who starts us with SIGCHLD ignored gets the command's code; and the command has it as it was."""
     for ignored in (True, False):
-        how = {"preexec_fn": lambda ignored=ignored: signal.signal(signal.SIGCHLD, signal.SIG_IGN if ignored else signal.SIG_DFL)}
+        how = {
+            "preexec_fn": lambda ignored=ignored: signal.signal(signal.SIGCHLD, signal.SIG_IGN
+                                                                if ignored else signal.SIG_DFL)
+        }
         options = ("run", "--quiet", "--force", "-o", "r.allium", "--")
         place.allium(*options, "sh", "-c", "exit 7", code=7, **how)
         said = place.allium(*options, "grep", "SigIgn", "/proc/self/status", **how).out
@@ -246,8 +264,9 @@ def children_ignored(place):
 
 
 def planted_links(place):
-    """A link in the place of a user's directory of ledgers, or of one in it, leads root nowhere, nor is a directory of another
-    name one of ledgers: nothing is read or removed there."""
+    """A link in the place of a user's directory of ledgers, or of one in it, leads root nowhere, nor is a directory of
+    another name one of ledgers: nothing is read or removed there.
+    """
     if os.geteuid():
         return
     script = """
@@ -270,7 +289,8 @@ def planted_links(place):
     """
     done = apart(place, script)
     rows, end = json.JSONDecoder().raw_decode(done.out)
-    equal([row["program"] for row in rows["rows"] if row["container"] is None], [], "ledgers that links lead to: %s" % done.err)
+    equal([row["program"] for row in rows["rows"] if row["container"] is None], [],
+          "ledgers that links lead to: %s" % done.err)
     equal(done.out[end:].strip(), "untouched", "what was there: %s" % done.err)
     check("removed 0 ledgers" in done.err, done.err)
 
@@ -292,7 +312,9 @@ libc.read(fd, ctypes.c_void_p(page), 4096)
 
 
 def read_meanwhile(place):
-    """Somebody who reads a process's /proc holds its memory, and the ledger in it, when it has ended. It has, and is recorded so."""
+    """Somebody who reads a process's /proc holds its memory, and the ledger in it, when it has ended. It has, and is
+    recorded so.
+    """
     if os.geteuid():
         return
     process = place.start_allium("run", "--quiet", "--period", "1", "-o", "r.allium", "--", program("holder"))
@@ -320,8 +342,17 @@ def another_version(place):
     with open(ledger.replace(".ledger", ".control"), "rb") as file:
         before = file.read()
     words = ("the ledger is of version", "use the allium that started the program")
-    for command in (["report", pid], ["sites", pid], ["tags", pid], ["tags", pid, "--stacks"], ["snapshot", pid], ["set", pid, "off"],
-                    ["set", pid, "period=64K"], ["set", pid, "stacks"], ["set", pid, "--where", "func:x", "stacks"]):
+    for command in (
+        ["report", pid],
+        ["sites", pid],
+        ["tags", pid],
+        ["tags", pid, "--stacks"],
+        ["snapshot", pid],
+        ["set", pid, "off"],
+        ["set", pid, "period=64K"],
+        ["set", pid, "stacks"],
+        ["set", pid, "--where", "func:x", "stacks"],
+    ):
         one_line(place.allium(*command, code=1).err, *words)
     for word in words:
         check(word in place.row(holder.pid)["note"], "no", word, "in", place.row(holder.pid))
@@ -332,28 +363,39 @@ def another_version(place):
 def no_process_has_it(place):
     """2^32 + 1 is not process 1."""
     for number in "4294967297", "99999999999999999999", "0":
-        for command, code in ((["set", number, "off"], 2), (["set", number, "stacks"], 2), (["tags", number, "--faults", "1s"], 2), (["tags", number], 1),
-                              (["tags", number, "--stacks"], 2), (["sites", number], 1), (["snapshot", number], 2), (["report", number], 1),
-                              (["diff", number, number], 1), (["sys", "--pid", number], 2), (["tags", number, "--interval", "1s"], 1)):
+        for command, code in ((["set", number, "off"], 2), (["set", number, "stacks"], 2), ([
+                "tags", number, "--faults", "1s"
+        ], 2), (["tags", number], 1), (["tags", number,
+                                        "--stacks"], 2), (["sites", number], 1), (["snapshot",
+                                                                                   number], 2), (["report", number], 1),
+                              (["diff", number, number], 1), (["sys", "--pid",
+                                                               number], 2), (["tags", number, "--interval", "1s"], 1)):
             one_line(place.allium(*command, code=code).err, r"\b%s\b.* process id|process id '%s'" % (number, number))
 
 
-tap.main([(name, placed(function, "/tmp" if function in (process_of_another, ledger_directory, other_user) else "/dev/shm"))
-          for name, function in [
-    ("a process without a ledger is named in one line", process_without_ledger),
-    ("a process of another user is named in one line", process_of_another),
-    ("a recorder that was killed", killed_recorder),
-    ("a command that crashes", crash),
-    ("an allocator that goes past the agent is said", own_allocator),
-    ("half a ledger is tidied up", unfinished_ledger),
-    ("a recording that exists, or cannot be made, is named in one line", recording_exists),
-    ("a directory of ledgers that is not ours is named in one line", ledger_directory),
-    ("a runtime directory on a disk is not used, and nothing is missing", runtime_on_disk),
-    ("a disk that gets full while recording: the command ends as it would, and no process is lost", full_disk),
-    ("what runs as another user is recorded", other_user),
-    ("a number that no process can have is none", no_process_has_it),
-    ("a ledger of another version is named in one line", another_version),
-    ("links in the place of directories of ledgers lead nowhere", planted_links),
-    ("a process whose /proc is being read ends all the same", read_meanwhile),
-    ("the command's code reaches who ignores his children", children_ignored),
-]])
+tap.main(
+    [
+        (
+            name,
+            placed(function, "/tmp" if function in (process_of_another, ledger_directory, other_user) else "/dev/shm"),
+        )
+        for name, function in [
+            ("a process without a ledger is named in one line", process_without_ledger),
+            ("a process of another user is named in one line", process_of_another),
+            ("a recorder that was killed", killed_recorder),
+            ("a command that crashes", crash),
+            ("an allocator that goes past the agent is said", own_allocator),
+            ("half a ledger is tidied up", unfinished_ledger),
+            ("a recording that exists, or cannot be made, is named in one line", recording_exists),
+            ("a directory of ledgers that is not ours is named in one line", ledger_directory),
+            ("a runtime directory on a disk is not used, and nothing is missing", runtime_on_disk),
+            ("a disk that gets full while recording: the command ends as it would, and no process is lost", full_disk),
+            ("what runs as another user is recorded", other_user),
+            ("a number that no process can have is none", no_process_has_it),
+            ("a ledger of another version is named in one line", another_version),
+            ("links in the place of directories of ledgers lead nowhere", planted_links),
+            ("a process whose /proc is being read ends all the same", read_meanwhile),
+            ("the command's code reaches who ignores his children", children_ignored),
+        ]
+    ]
+)

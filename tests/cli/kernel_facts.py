@@ -57,8 +57,10 @@ class Symbols:
 def sorted_kallsyms():
     """[(address, {(name, module)})] in order, as sort(1) has it; an end, or data, is an empty set."""
     places = []
-    with open("/proc/kallsyms") as names:  # sort(1) itself would read it in pieces, each of which takes the kernel longer
-        text = tap.succeed(["sort", "-s", "-k1,1"], input=names.read().encode(), env=dict(os.environ, LC_ALL="C")).stdout.decode()
+    # sort(1) itself would read it in pieces, each of which takes the kernel longer
+    with open("/proc/kallsyms") as names:
+        text = tap.succeed(["sort", "-s", "-k1,1"], input=names.read().encode(), env=dict(os.environ,
+                                                                                          LC_ALL="C")).stdout.decode()
     for line in text.splitlines():
         words = line.split()
         address, module = int(words[0], 16), words[3].strip("[]") if len(words) > 3 else "-"
@@ -75,7 +77,10 @@ def symbols_as_sorted():
     starts = [address for address, _ in places]
     chosen = random.Random(7)
     asked = [chosen.choice(starts) for _ in range(1000)]
-    asked += [chosen.randrange(starts[0], starts[bisect.bisect_right(starts, starts[0] + (32 << 20)) - 1]) for _ in range(1000)]
+    asked += [
+        chosen.randrange(starts[0], starts[bisect.bisect_right(starts, starts[0] + (32 << 20)) - 1])
+        for _ in range(1000)
+    ]
     found = 0
     with Symbols() as symbols:
         for address in asked:
@@ -99,7 +104,8 @@ def addresses_as_kallsyms():
         for words in map(str.split, file):
             if len(words) == 3 and words[1] in "tT" and len(words[2]) < 64:
                 listed[words[2]].add(int(words[0], 16))
-    names = random.Random(11).sample(sorted(name for name, places in listed.items() if len(places) == 1 and 0 not in places), 100)
+    names = random.Random(11).sample(
+        sorted(name for name, places in listed.items() if len(places) == 1 and 0 not in places), 100)
     names += ["no_such_name", "x" * 63, "x" * 64]
     told = [int(line, 16) for line in facts("lookup", text="\n".join(names)).split()]
     equal(told, [min(listed.get(name, {0})) for name in names], "addresses of %s" % names)
@@ -107,13 +113,19 @@ def addresses_as_kallsyms():
 
 def aliases_as_awk():
     """Where a global function and a local one share a place, no local one is chosen, marks of the build apart."""
-    lines = tap.succeed(["awk", "$2 ~ /[TtWw]/ && NF == 3 && $3 !~ /^(__pfx_|__cfi_|__pi_|__traceiter_|__probestub_|[.$])|"
-                         "(_start|_end|_begin)$|^_[se]?i?n?i?t?text$/ { print $1, $2, $3 }", "/proc/kallsyms"]).stdout.decode()
+    lines = tap.succeed([
+        "awk", "$2 ~ /[TtWw]/ && NF == 3 && $3 !~ /^(__pfx_|__cfi_|__pi_|__traceiter_|__probestub_|[.$])|"
+        "(_start|_end|_begin)$|^_[se]?i?n?i?t?text$/ { print $1, $2, $3 }", "/proc/kallsyms"
+    ]).stdout.decode()
     kinds = {}
     for line in lines.splitlines():
         address, kind, name = line.split()
         kinds.setdefault(address, {})[name] = kind
-    mixed = {address: names for address, names in kinds.items() if {kind.isupper() for kind in names.values()} == {True, False}}
+    mixed = {
+        address: names
+        for address, names in kinds.items() if {kind.isupper()
+                                                for kind in names.values()} == {True, False}
+    }
     check(len(mixed) > 5, "only", len(mixed), "places with global and local names")
     with Symbols() as symbols:
         for address, names in mixed.items():
@@ -146,13 +158,15 @@ def programs_that_come_and_go():
             place = bpf_symbols()[name] + 4
             check(name.startswith("bpf_prog_"), name)
             # Somebody else's program may have been there before: then it takes a second until that is noticed.
-            tap.wait_until(lambda: symbols.ask(place) and symbols.ask(place)[0] == name, 60, "the symbol of a new program")
+            tap.wait_until(lambda: symbols.ask(place) and symbols.ask(place)[0] == name, 60,
+                           "the symbol of a new program")
             equal(symbols.ask(place), [name, name, "bpf", "4", "0"], "a program that is there")
         finally:
             tap.stop(tracer, signal.SIGKILL)
         tap.wait_until(lambda: name not in bpf_symbols(), 60, "the program is gone")
-        other = tap.wait_until(lambda: (lambda s: s and s[4] == "1" and s or s and s[0] != name and s)(symbols.ask(place)), 60,
-                               "that it is gone is noticed")
+        other = tap.wait_until(
+            lambda: (lambda s: s and s[4] == "1" and s or s and s[0] != name and s)(symbols.ask(place)), 60,
+            "that it is gone is noticed")
         check(other[0] == name or other[0] in bpf_symbols(), "another name than it had:", other)
 
 
@@ -211,13 +225,17 @@ def words_without_tracefs():
     flags = ["0", "cc0", "dc0", "400cc0", "2800", "1000000000"]
     command = [built("TEST_CLI") + "/kernel_facts", "words"]
     hide = "mount --make-rprivate / && umount -a -l -t tracefs,debugfs; exec \"$@\""
-    done = tap.succeed(["unshare", "-m", "sh", "-c", hide, "sh", *command], input="\n".join(flags).encode()).stdout.decode()
+    done = tap.succeed(["unshare", "-m", "sh", "-c", hide, "sh", *command],
+                       input="\n".join(flags).encode()).stdout.decode()
     source, *names = done.splitlines()
     equal(source.split()[1:4], ["unmovable", "movable", "reclaimable"], "migrate types")
-    has_bits = "___GFP_ZERO_BIT" in tap.succeed(["bpftool", "btf", "dump", "file", "/sys/kernel/btf/vmlinux"]).stdout.decode()
+    has_bits = "___GFP_ZERO_BIT" in tap.succeed(["bpftool", "btf", "dump", "file",
+                                                 "/sys/kernel/btf/vmlinux"]).stdout.decode()
     if has_bits:
         equal(source[0], "1", "the source: BTF")
-        equal(names, ["none", "GFP_KERNEL", "GFP_KERNEL|__GFP_ZERO", "GFP_KERNEL_ACCOUNT", "GFP_NOWAIT", "0x1000000000"], "names")
+        equal(names,
+              ["none", "GFP_KERNEL", "GFP_KERNEL|__GFP_ZERO", "GFP_KERNEL_ACCOUNT", "GFP_NOWAIT", "0x1000000000"],
+              "names")
     else:
         equal(source[0], "0", "the source: none")
         equal(names, ["none"] + ["0x" + word for word in flags[1:]], "names")
@@ -275,7 +293,8 @@ def ids_as_traced():
         write(folder + "/events/cgroup/cgroup_mkdir/enable", "1")
         for number, mount in hierarchies():
             with cgroup(mount, outer, "in ner", "deep") as path:
-                events = re.findall(r"cgroup_mkdir: root=\d+ id=(\d+) level=(\d+) path=(/%s.*)" % outer, read(folder + "/trace"))
+                events = re.findall(r"cgroup_mkdir: root=\d+ id=(\d+) level=(\d+) path=(/%s.*)" % outer,
+                                    read(folder + "/trace"))
                 equal(len(events), 3, "groups made in " + mount)
                 for id_, level, below in events:
                     below = below.rstrip()
@@ -344,8 +363,11 @@ def memory_as_set():
                 continue
             equal(have[1], NO_LIMIT, "limit of a new group")
             write(path + ("/memory.max" if number == 0 else "/memory.limit_in_bytes"), str(64 << 20))
-            holder = subprocess.Popen(["sh", "-c", "echo $$ >%s/cgroup.procs; exec python3 -c 'a = bytearray(%d); print(1, flush=True); input()'"
-                                       % (path, 20 << 20)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            holder = subprocess.Popen([
+                "sh", "-c",
+                "echo $$ >%s/cgroup.procs; exec python3 -c 'a = bytearray(%d); print(1, flush=True); input()'" %
+                (path, 20 << 20)
+            ], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
             try:
                 equal(holder.stdout.readline(), b"1\n", "what the holder says")
                 usage, limit, peak = (int(word) for word in facts("cgroup", path).split()[4:])
@@ -383,14 +405,18 @@ def slab_as_others():
     others = {line.split()[0]: int(line.split()[3])
               for line in vmstat.splitlines()[1:] if len(line.split()) == 5}
     check(len(others) > 50, len(others), "caches")
-    equal({name[:24]: size for name, size in sizes.items()}, {name[:24]: size for name, size in others.items()}, "sizes")
+    equal({name[:24]: size
+           for name, size in sizes.items()}, {name[:24]: size
+                                              for name, size in others.items()}, "sizes")
     links = {}
     for line in found.splitlines():
         name, unique = line.rsplit(" ", 1)
         links.setdefault(unique, set()).add(name)
     merged = sorted(sorted(names) for names in links.values() if names & set(sizes))
-    equal(sorted(sorted([row[0]] + row[4:]) for row in rows if links and any(row[0] in names for names in links.values())),
-          merged, "names of merged caches")
+    equal(
+        sorted(
+            sorted([row[0]] + row[4:]) for row in rows if links and any(row[0] in names for names in links.values())),
+        merged, "names of merged caches")
     for row in rows:
         if os.path.isdir("/sys/kernel/slab/" + row[0]):
             equal(row[3], read("/sys/kernel/slab/%s/object_size" % row[0]).strip(), "size of an object of " + row[0])

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Which of the two agents enters a program: liballium-agent.so, or, where call sites are asked for, liballium-agent-full.so."""
+"""Which of the two agents enters a program: liballium-agent.so, or, where call sites are asked for,
+liballium-agent-full.so.
+"""
 import json
 import os
 import sys
@@ -15,25 +17,30 @@ AGENTS = ["sh", "-c", "sh -c 'grep -o \"/[^ ]*liballium-agent[^ ]*\" /proc/self/
 
 
 def run_takes(place):
-    """A program and its children have the one that `allium run` has chosen, also where one of them is `allium run` itself."""
+    """A program and its children have the one that `allium run` has chosen, also where one of them is `allium run`
+    itself.
+    """
     for options, agent in ((), DEFAULT), (("--sites",), FULL):
         words = ["run", *options, "--quiet", "--force", "-o", "r.allium", "--"]
         equal(place.allium(*words, *AGENTS).out.split(), [agent], "agents with %s" % (options,))
         for outer in (), ("--sites",):
-            done = place.allium("run", *outer, "--quiet", "--force", "-o", "outer.allium", "--", built("ALLIUM"), *words, *AGENTS)
+            done = place.allium("run", *outer, "--quiet", "--force", "-o", "outer.allium", "--", built("ALLIUM"),
+                                *words, *AGENTS)
             equal(done.out.split(), [agent], "agents with %s in a run with %s" % (options, outer))
 
 
 def env_takes(place):
     for options, agent in ((), DEFAULT), (("--sites",), FULL):
         check("export LD_PRELOAD='%s'" % agent in place.allium("env", *options).out, "a shell's, with %s" % (options,))
-        check('"LD_PRELOAD=%s"' % agent in place.allium("env", "--systemd", *options).out, "a unit's, with %s" % (options,))
+        check('"LD_PRELOAD=%s"' % agent in place.allium("env", "--systemd", *options).out,
+              "a unit's, with %s" % (options,))
         image = place.allium("env", "--docker", *options).out
         check("COPY %s /usr" % os.path.basename(agent) in image and "The agent to copy is %s\n" % agent in image, image)
         lines = place.allium("env", *options).out
         undo = "\n".join(line.lstrip("# ") for line in lines.splitlines()[-2:])
         done = tap.run(["sh", "-c", "unset LD_PRELOAD\n" + lines + undo + "\nenv"], cwd=place.folder, env=place.env)
-        check(b"LD_PRELOAD" not in done.stdout and b"ALLIUM_SITES" not in done.stdout, "undone, with %s" % (options,), done.stdout)
+        check(b"LD_PRELOAD" not in done.stdout and b"ALLIUM_SITES" not in done.stdout, "undone, with %s" % (options,),
+              done.stdout)
 
 
 def doctor_finds(place):
@@ -53,10 +60,13 @@ def set_says(place):
 
 
 def default_ignores(place):
-    """ALLIUM_SITES=1 asks the default one in vain: it samples, and the program and its children do not see the variable."""
+    """ALLIUM_SITES=1 asks the default one in vain: it samples, and the program and its children do not see the
+    variable.
+    """
     env = dict(place.env, LD_PRELOAD=DEFAULT, ALLIUM_SITES="1", ALLIUM_PERIOD="1", ALLIUM_WRAPPERS="xmalloc")
     done = tap.run(["sh", "-c", "env; sh -c env"], cwd=place.folder, env=env)
-    check(done.returncode == 0 and b"ALLIUM_" not in done.stdout and b"LD_PRELOAD" not in done.stdout, done.stdout, done.stderr)
+    check(done.returncode == 0 and b"ALLIUM_" not in done.stdout and b"LD_PRELOAD" not in done.stdout, done.stdout,
+          done.stderr)
     holder = place.start(program("holder"), env=env)
     equal(holder.stdout.readline(), b"ready\n", "the holder's word")
     row, = [row for row in json.loads(place.allium("ps", "--json").out)["rows"] if row["pid"] == holder.pid]

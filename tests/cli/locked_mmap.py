@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A process that hangs with its memory map locked: it maps something over a dirty page of a file system that never takes it.
+"""A process that hangs with its memory map locked: it maps something over a dirty page of a file system that never
+takes it.
 
-Run as a program (under unshare -m, as root, with a directory) it is that file system, in FUSE's protocol by hand, and starts the
-process. It prints the process's id once the kernel waits for the write. Its end, also by SIGKILL, ends the file system, and
-that lets the process go.
+Run as a program (under unshare -m, as root, with a directory) it is that file system, in FUSE's protocol by hand, and
+starts the process. It prints the process's id once the kernel waits for the write. Its end, also by SIGKILL, ends the
+file system, and that lets the process go.
 """
 import ctypes
 import os

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Thousands of short processes, beside one that does not answer: files and memory stay bounded, and each is kept or counted."""
+"""Thousands of short processes, beside one that does not answer: files and memory stay bounded, and each is kept or
+counted.
+"""
 import json
 import os
 import re
@@ -38,7 +40,8 @@ class Watch(threading.Thread):
 
 
 def stuck(place):
-    """Of a process whose memory map stays locked, in another mount namespace: a search of all processes waits for it."""
+    """Of a process whose memory map stays locked, in another mount namespace: a search of all processes waits for it.
+    """
     folder = place.path("mount")
     os.mkdir(folder)
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "locked_mmap.py")

@@ -15,25 +15,27 @@ LONG_ANSWER = "SELECT a.text FROM string a, string b, string c"
 
 SAMPLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "unit", "recorded", "allocinfo-6.12-after")
 
-# Calls of each command that print something; {pid} is a process under the agent, r.allium a recording. The number is the
-# code when it can be written. run and snapshot write what they have to say to stderr: their help is all they print.
+# Calls of each command that print something; {pid} is a process under the agent, r.allium a recording. The number is
+# the code when it can be written. run and snapshot write what they have to say to stderr: their help is all they print.
 CALLS = {
-    "run": [], "snapshot": [],
-    "env": [("--shell", 0), ("--systemd", 0), ("--docker", 0)],
-    "ps": [("", 0), ("--json", 0)],
-    "set": [("{pid} period=1", 0)],
-    "report": [("r.allium", 0), ("r.allium --json", 0), ("{pid}", 0)],
-    "watch": [("r.allium", 0), ("r.allium --json", 0), ("{pid} --once", 0)],
-    "diff": [("r.allium r.allium", 0), ("r.allium r.allium --json", 0), ("r.allium r.allium --fail-if live+1k", 0)],
-    "who": [("r.allium 0x1", 1), ("r.allium 0x1 --json", 1)],
-    "frees": [("r.allium", 0), ("r.allium --json", 0)],
-    "tags": [],  # needs a program with tags
-    "sites": [("s.allium", 0), ("s.allium --json", 0), ("s.allium --freed", 0)],
-    "export": [("r.allium --folded live", 0), ("r.allium --pprof", 0), ("r.allium --speedscope", 0), ("r.allium --heaptrack", 0)],
-    "sql": [("r.allium " + repr(LONG_ANSWER), 0), ("r.allium --csv " + repr(LONG_ANSWER), 0), ("r.allium --json 'SELECT 1'", 0)],
-    "doctor": [("", None), ("--json", None)],
-    "sys": [("--duration 100ms", 0), ("--duration 100ms --json", 0), ("-p {pid}", 0), ("allocinfo --help", 0), ("allocinfo " + SAMPLE, 0),
-            ("allocinfo %s --json" % SAMPLE, 0), ("allocinfo %s --allocinfo" % SAMPLE, 0)],
+    "run": [], "snapshot": [], "env": [("--shell", 0), ("--systemd", 0), ("--docker", 0)],
+    "ps": [("", 0),
+           ("--json", 0)], "set": [("{pid} period=1", 0)], "report": [("r.allium", 0), ("r.allium --json", 0),
+                                                                      ("{pid}", 0)], "watch": [("r.allium", 0),
+                                                                                               ("r.allium --json", 0),
+                                                                                               ("{pid} --once", 0)],
+    "diff": [("r.allium r.allium", 0), ("r.allium r.allium --json", 0),
+             ("r.allium r.allium --fail-if live+1k", 0)], "who": [("r.allium 0x1", 1), ("r.allium 0x1 --json", 1)],
+    "frees": [("r.allium", 0), ("r.allium --json", 0)], "tags": [],  # needs a program with tags
+    "sites": [("s.allium", 0), ("s.allium --json", 0), ("s.allium --freed", 0)
+              ], "export": [("r.allium --folded live", 0), ("r.allium --pprof", 0), ("r.allium --speedscope", 0),
+                            ("r.allium --heaptrack", 0)], "sql": [("r.allium " + repr(LONG_ANSWER), 0),
+                                                                  ("r.allium --csv " + repr(LONG_ANSWER), 0),
+                                                                  ("r.allium --json 'SELECT 1'", 0)],
+    "doctor": [("", None), ("--json", None)], "sys": [("--duration 100ms", 0), ("--duration 100ms --json", 0),
+                                                      ("-p {pid}", 0), ("allocinfo --help", 0),
+                                                      ("allocinfo " + SAMPLE, 0), ("allocinfo %s --json" % SAMPLE, 0),
+                                                      ("allocinfo %s --allocinfo" % SAMPLE, 0)],
 }
 
 
@@ -69,21 +71,25 @@ def full_device(place):
     with open("/dev/full", "wb") as full:
         for words, _ in calls(place):
             code, said = call(place, words, full)
-            check(code == 1 and said.endswith("allium: cannot write: No space left on device\n"), words, "ended with", code,
-                  "and said", repr(said))
+            check(code == 1 and said.endswith("allium: cannot write: No space left on device\n"), words, "ended with",
+                  code, "and said", repr(said))
             equal(said.count("cannot write"), 1, "lines of " + words)
 
 
 def closed_pipe(place):
-    """Who does not ignore SIGPIPE is ended by it, as cat is; who ignores it sees the command's own code and no complaint."""
+    """Who does not ignore SIGPIPE is ended by it, as cat is; who ignores it sees the command's own code and no
+    complaint.
+    """
     reading, writing = os.pipe()
     os.close(reading)
     try:
         for words, wanted in calls(place):
             equal(call(place, words, writing), (-signal.SIGPIPE, ""), words + " into a closed pipe")
-            code, said = call(place, words, writing, restore_signals=False)  # Python ignores it, and so does what it starts
+            # Python ignores it, and so does what it starts
+            code, said = call(place, words, writing, restore_signals=False)
             check("cannot write" not in said, words, "said", repr(said))
-            check(code in (0, 2, 3) if wanted is None else code == wanted, words, "with SIGPIPE ignored ended with", code, said)
+            check(code in (0, 2, 3) if wanted is None else code == wanted, words, "with SIGPIPE ignored ended with",
+                  code, said)
     finally:
         os.close(writing)
 

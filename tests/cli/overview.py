@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""allium sys, the overview: its figures against free, swapon, ps, pmap and the kernel's own, with programs of known size."""
+"""allium sys, the overview: its figures against free, swapon, ps, pmap and the kernel's own, with programs of known
+size.
+"""
 import contextlib
 import fcntl
 import json
@@ -63,26 +65,31 @@ def totals(place):
     equal(seen["swap_total_bytes"], int(free[2].split()[1]), "swap in all, as free has it")
     for key in "free_bytes", "available_bytes", "unaccounted_bytes", "cpu_lists_bytes":
         check(0 <= seen[key] < seen["total_bytes"], key, seen[key])
-    for key in "active_anon_bytes", "slab_unreclaimable_bytes", "page_tables_bytes", "kernel_stacks_bytes", "vmalloc_bytes":
+    for key in ("active_anon_bytes", "slab_unreclaimable_bytes", "page_tables_bytes", "kernel_stacks_bytes",
+                "vmalloc_bytes"):
         check(0 < seen[key] < seen["total_bytes"], key, seen[key])
 
 
 def counts(place):
     """Counters only grow: each lies between what the kernel said before and after."""
     page = os.sysconf("SC_PAGESIZE")
-    names = {"faults": ("pgfault", 1), "major_faults": ("pgmajfault", 1), "read_bytes": ("pgpgin", 1024), "written_bytes": ("pgpgout", 1024),
-             "swapped_in_bytes": ("pswpin", page), "swapped_out_bytes": ("pswpout", page), "freed_bytes": ("pgfree", page),
-             "scanned_kswapd_bytes": ("pgscan_kswapd", page), "stolen_kswapd_bytes": ("pgsteal_kswapd", page),
-             "refaulted_anon_bytes": ("workingset_refault_anon", page), "refaulted_file_bytes": ("workingset_refault_file", page),
-             "kswapd_runs": ("pageoutrun", 1), "oom_kills": ("oom_kill", 1), "huge_faults": ("thp_fault_alloc", 1)}
+    names = {
+        "faults": ("pgfault", 1), "major_faults": ("pgmajfault", 1), "read_bytes": ("pgpgin", 1024),
+        "written_bytes": ("pgpgout", 1024), "swapped_in_bytes": ("pswpin", page),
+        "swapped_out_bytes": ("pswpout", page), "freed_bytes": ("pgfree",
+                                                                page), "scanned_kswapd_bytes": ("pgscan_kswapd", page),
+        "stolen_kswapd_bytes": ("pgsteal_kswapd", page), "refaulted_anon_bytes": ("workingset_refault_anon", page),
+        "refaulted_file_bytes": ("workingset_refault_file", page), "kswapd_runs": ("pageoutrun", 1),
+        "oom_kills": ("oom_kill", 1), "huge_faults": ("thp_fault_alloc", 1)
+    }
     before, seen, after = counters(), look(place), counters()
     for key, (name, unit) in names.items():
-        check(before[name] * unit <= seen["activity"][key] <= after[name] * unit, key, before[name] * unit, seen["activity"][key],
-              after[name] * unit)
+        check(before[name] * unit <= seen["activity"][key] <= after[name] * unit, key, before[name] * unit,
+              seen["activity"][key], after[name] * unit)
         check(seen["rates"][key + "_per_s"] >= 0, "rate of", key)
     scanned = sum(seen["activity"]["scanned_%s_bytes" % who] for who in ("kswapd", "direct", "cgroup"))
-    check((before["pgscan_anon"] + before["pgscan_file"]) * page <= scanned <= (after["pgscan_anon"] + after["pgscan_file"]) * page,
-          "all that was scanned:", scanned)
+    check((before["pgscan_anon"] + before["pgscan_file"]) * page <= scanned <=
+          (after["pgscan_anon"] + after["pgscan_file"]) * page, "all that was scanned:", scanned)
 
 
 def kernel_zones():
@@ -92,24 +99,32 @@ def kernel_zones():
     found = {}
     for part in parts:
         node, name = re.match(r"Node (\d+), zone +(\w+)", part).groups()
-        marks = [int(re.search(r"^ +%s +(\d+)" % mark, part, re.M).group(1)) * 4096 for mark in ("managed", "min", "low", "high")]
+        marks = [
+            int(re.search(r"^ +%s +(\d+)" % mark, part, re.M).group(1)) * 4096
+            for mark in ("managed", "min", "low", "high")
+        ]
         if marks[0]:
             found[int(node), name] = marks
     return found
 
 
 def zones(place):
-    """Each zone with memory, with its watermarks. Where a machine gets memory and loses it, they change: then once more."""
+    """Each zone with memory, with its watermarks. Where a machine gets memory and loses it, they change: then once
+    more.
+    """
     def equal_ones():
         before, seen, after = kernel_zones(), look(place)["zones"], kernel_zones()
-        return before == after and (after, {(zone["node"], zone["zone"]): [zone[key + "_bytes"] for key in ("managed", "min", "low", "high")]
+        return before == after and (after, {(zone["node"], zone["zone"]):
+                                            [zone[key + "_bytes"] for key in ("managed", "min", "low", "high")]
                                             for zone in seen})
     want, have = tap.wait_until(equal_ones, 30, "zones that stay as they are for a look")
     equal(have, want, "zones")
 
 
 def sizes(place):
-    """A program of known size: anonymous, file and shared memory as it took them; RSS and mappings as ps and pmap have them."""
+    """A program of known size: anonymous, file and shared memory as it took them; RSS and mappings as ps and pmap have
+    them.
+    """
     path = place.path("file")
     with open(path, "wb") as file:
         file.write(os.urandom(3 * MIB))
@@ -118,8 +133,10 @@ def sizes(place):
     tap.wait_until(lambda: open("/proc/%d/stat" % process.pid).read().split()[2] == "T", 20, "stopped")
     own = status(process.pid)
     seen = row(look(place, "--top", "0"), process.pid)
-    equal(seen["rss_bytes"], int(tap.succeed(["ps", "-o", "rss=", "-p", str(process.pid)]).stdout) << 10, "RSS, as ps has it")
-    for key, name in ("anon_bytes", "RssAnon"), ("file_bytes", "RssFile"), ("shmem_bytes", "RssShmem"), ("swap_bytes", "VmSwap"):
+    equal(seen["rss_bytes"],
+          int(tap.succeed(["ps", "-o", "rss=", "-p", str(process.pid)]).stdout) << 10, "RSS, as ps has it")
+    for key, name in ("anon_bytes", "RssAnon"), ("file_bytes", "RssFile"), ("shmem_bytes", "RssShmem"), ("swap_bytes",
+                                                                                                         "VmSwap"):
         equal(seen[key], own[name], key)
     # the kernel's counters may be behind by a batch for each CPU
     slack = MIB
@@ -132,14 +149,21 @@ def sizes(place):
     printed = tap.succeed(["pmap", "-x", str(process.pid)]).stdout.decode().splitlines()
     want = {int(found.group(1), 16): (int(found.group(2)) << 10, int(found.group(3)) << 10, int(found.group(4)) << 10)
             for found in (re.match(r"([0-9a-f]{16}) +(\d+) +(\d+) +(\d+) ", line) for line in printed) if found}
-    have = {int(one["address"], 16): (one["size_bytes"], one["rss_bytes"], one["dirty_bytes"]) for one in mapped["mappings"]}
-    gate = {at for at in have if at >> 63}  # pmap calls [vsyscall] by a number of 16 digits as well, in some versions only
-    equal({at: have[at] for at in have if at not in gate}, {at: want[at] for at in want if not at >> 63}, "mappings, as pmap has them")
+    have = {
+        int(one["address"], 16): (one["size_bytes"], one["rss_bytes"], one["dirty_bytes"])
+        for one in mapped["mappings"]
+    }
+    # pmap calls [vsyscall] by a number of 16 digits as well, in some versions only
+    gate = {at for at in have if at >> 63}
+    equal({at: have[at]
+           for at in have if at not in gate}, {at: want[at]
+                                               for at in want if not at >> 63}, "mappings, as pmap has them")
     check(mapped["total"]["anon_bytes"] >= 24 * MIB and mapped["total"]["rss_bytes"] >= 35 * MIB, mapped["total"])
     held = [one for one in mapped["mappings"] if one["name"] == path]
     equal([(one["rss_bytes"], one["anon_bytes"]) for one in held], [(3 * MIB, 0)], "the file's mapping")
     share = row(look(place, "--top", "0", "--pss"), process.pid)
-    check(share["pss_bytes"] is None or 24 * MIB <= share["pss_bytes"] <= mapped["total"]["rss_bytes"], "PSS:", share["pss_bytes"])
+    check(share["pss_bytes"] is None or 24 * MIB <= share["pss_bytes"] <= mapped["total"]["rss_bytes"], "PSS:",
+          share["pss_bytes"])
 
 
 @contextlib.contextmanager
@@ -167,7 +191,8 @@ def swapped(place):
         try:
             process.send_signal(signal.SIGSTOP)
             seen = look(place, "--top", "0", "--sort", "swap")
-            listed = tap.succeed(["swapon", "--show=SIZE,PRIO", "--bytes", "--raw", "--noheadings"]).stdout.decode().split("\n")
+            listed = tap.succeed(["swapon", "--show=SIZE,PRIO", "--bytes", "--raw",
+                                  "--noheadings"]).stdout.decode().split("\n")
             (device,) = [one for one in seen["swaps"] if one["swap"] == path]
             check("%d %d" % (device["size_bytes"], device["priority"]) in listed, "swapon:", listed, device)
             equal((device["type"], device["priority"]), ("file", 5), "type and priority")
@@ -234,12 +259,14 @@ def grouped(place):
         equal(process.wait(60), -signal.SIGKILL, "how it ended")
         report = look(place, "--top", "0")
         (kill,) = [one for one in report["oom_kills"] if one["pid"] == process.pid and one["cgroup"] == name]
-        equal((kill["killed"], kill["asked"], kill["limit_of"], kill["uid"]), ("sized", "sized", "cgroup", os.geteuid()), "the kill")
+        equal((kill["killed"], kill["asked"], kill["limit_of"], kill["uid"]),
+              ("sized", "sized", "cgroup", os.geteuid()), "the kill")
         check(10 * MIB < kill["anon_bytes"] <= 20 * MIB and 0 <= kill["ago_ns"] < 10 ** 11, kill)
         check(abs(kill["at_ns"] + kill["ago_ns"] - report["taken_ns"]) < 10 ** 6, "its times:", kill)
         check(before + 1 <= report["activity"]["oom_kills"] <= counters()["oom_kill"], "the kernel's count:", before)
         latest = min(report["oom_kills"], key=lambda one: one["ago_ns"])["cgroup"] or ""  # others may have kills, too
-        check(any(note["urgent"] and "OOM kill" in note["text"] and latest in note["text"] for note in report["notes"]), report["notes"])
+        check(any(note["urgent"] and "OOM kill" in note["text"] and latest in note["text"] for note in report["notes"]),
+              report["notes"])
         (seen,) = [one for one in report["cgroups"] if one["cgroup"] == name]
         equal(seen["oom_kills"], 1, "kills of the group")
         first = place.allium("sys", "--duration", "50ms").out.split("\nMemory\n")[0]
@@ -270,7 +297,9 @@ def stuck(place):
     equal(alone["anon_bytes"], own["anon_bytes"], "its anonymous memory, with -p")
     check("does not answer" in place.allium("sys", "-p", str(pid)).out, "the screen of -p")
     series = place.allium("sys", "--interval", "50ms", "--duration", "220ms", "--top", "0", "--json").out.splitlines()
-    check(len(series) >= 1 and all(row(json.loads(line), pid)["note"] in ("no answer", None) for line in series), "a series:", len(series))
+    check(
+        len(series) >= 1 and all(row(json.loads(line), pid)["note"] in ("no answer", None) for line in series),
+        "a series:", len(series))
 
 
 def vanishing(place):
@@ -335,22 +364,29 @@ def screens(place):
         wide = [line for line in lines if len(line) > columns]
         check(not wide, "lines wider than %d:" % columns, wide)
         text = "\n".join(lines)
-        for part in ("Memory\n", "  programs ", "  files ", "  kernel ", "  swap ", "ZONE", "page faults", "OOM kills", "PROCESS"):
+        for part in ("Memory\n", "  programs ", "  files ", "  kernel ", "  swap ", "ZONE", "page faults", "OOM kills",
+                     "PROCESS"):
             check(part in text, "no %r at %d columns in" % (part, columns), text)
-        check(any(len(line) > columns for line in screen_of(columns, "-p", str(os.getpid()))) is False, "-p is too wide")
+        check(
+            any(len(line) > columns for line in screen_of(columns, "-p", str(os.getpid()))) is False, "-p is too wide")
 
 
 def refused(place):
     """Wrong usage says so in a line."""
-    for words, code, said in ((("--interval", "0"), 2, "too short"), (("--sort", "size"), 2, "it can be memory"), (("--top", "x"), 2, "--top"),
-                              (("-p", "none"), 2, "invalid process id"), (("-p", "2147483647"), 1, "there is no process")):
+    for words, code, said in ((("--interval", "0"), 2, "too short"), (("--sort", "size"), 2, "it can be memory"),
+                              (("--top", "x"), 2, "--top"), (("-p", "none"), 2, "invalid process id"),
+                              (("-p", "2147483647"), 1, "there is no process")):
         done = place.allium("sys", *words, code=code)
         check(said in done.err and done.out == "", words, done.err)
 
 
-tap.main([(name, placed(function)) for name, function in (
-    ("memory in all is what free says", totals), ("counters are the kernel's", counts), ("zones and watermarks are the kernel's", zones),
-    ("a program of known size, against ps and pmap", sizes), ("a swap file, and what lies there", swapped),
-    ("a cgroup of known size, and a kill in it", grouped), ("a process that hangs with its memory map locked", stuck),
-    ("processes that vanish", vanishing), ("a series of looks", series), ("keys of JSON are documented", documented),
-    ("screens of 80 and 120 columns", screens), ("wrong usage", refused))])
+tap.main([(name, placed(function))
+          for name, function in (("memory in all is what free says", totals), ("counters are the kernel's", counts),
+                                 ("zones and watermarks are the kernel's",
+                                  zones), ("a program of known size, against ps and pmap",
+                                           sizes), ("a swap file, and what lies there",
+                                                    swapped), ("a cgroup of known size, and a kill in it", grouped),
+                                 ("a process that hangs with its memory map locked",
+                                  stuck), ("processes that vanish", vanishing), ("a series of looks", series),
+                                 ("keys of JSON are documented", documented), ("screens of 80 and 120 columns",
+                                                                               screens), ("wrong usage", refused))])

@@ -23,7 +23,10 @@ class Terminal:
     """A command whose terminal is a pty of so many rows and columns."""
 
     def __init__(self, place, words, rows=10, columns=200, ignored=(), **env):
-        env = {name: value for name, value in {**place.env, "TERM": "xterm", "LC_ALL": "C", **env}.items() if value is not None}
+        env = {
+            name: value
+            for name, value in {**place.env, "TERM": "xterm", "LC_ALL": "C", **env}.items() if value is not None
+        }
         self.pid, self.fd = pty.fork()
         if not self.pid:
             with contextlib.suppress(BaseException):
@@ -107,9 +110,10 @@ def commands(place):
     """Each command that has long screens, with its code."""
     recorded(place)
     place.allium("run", "--quiet", "--period", "1", "-o", "b.allium", "--", program("holder"), "1")
-    for words, want in ((("diff", "b.allium", "a.allium"), 0), (("diff", "b.allium", "a.allium", "--fail-if", "live+1%"), 4),
-                        (("frees", "a.allium"), 0), (("who", "a.allium", "1"), 1),
-                        (("sql", "a.allium", "SELECT * FROM string"), 0), (("report", "a.allium", "--json"), 0)):
+    for words, want in ((("diff", "b.allium", "a.allium"), 0), (("diff", "b.allium", "a.allium", "--fail-if",
+                                                                 "live+1%"), 4), (("frees", "a.allium"), 0),
+                        (("who", "a.allium", "1"), 1), (("sql", "a.allium", "SELECT * FROM string"),
+                                                        0), (("report", "a.allium", "--json"), 0)):
         shown, code = show(place, *words, rows=3, columns=120, PAGER="cat >paged", NO_COLOR="1")
         equal(code, want, "code of %s" % (words,))
         out = place.allium(*words, env={"LC_ALL": "C"}, code=want)
@@ -134,7 +138,8 @@ def no_pager_there(place):
     recorded(place)
     whole = plain(place, "report", "a.allium")
     for ignored in ((), (signal.SIGCHLD,)):
-        shown, code = show(place, "report", "a.allium", columns=120, ignored=ignored, PAGER="/no/such/pager -x", NO_COLOR="1")
+        shown, code = show(place, "report", "a.allium", columns=120, ignored=ignored, PAGER="/no/such/pager -x",
+                           NO_COLOR="1")
         check(code == 0 and shown.endswith(whole), "code %d, and" % code, shown)
         check("allium: the pager /no/such/pager -x could not be run" in shown, "not said:", shown)
     shown, code = show(place, "report", "a.allium", columns=120, PAGER=None, PATH="/nonexistent", NO_COLOR="1")

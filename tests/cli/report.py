@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What is asked of a report day by day: who asked behind the wrappers, who called whom, what was temporary, which thread."""
+"""What is asked of a report day by day: who asked behind the wrappers, who called whom, what was temporary, which
+thread.
+"""
 import json
 import os
 import re
@@ -89,7 +91,8 @@ def own_wrappers(place):
           % place.path("config/allium/wrappers"), "what is said of bad lines")
     check("walk" in rows(place, "--by", "function", env=env), "the rest of the list was not used")
     env = own_list(place, b"?*\n")
-    check("fits every function; the line is left out" in place.allium("report", env=env).err, "one bad line is not told")
+    check("fits every function; the line is left out" in place.allium("report", env=env).err,
+          "one bad line is not told")
     os.remove(place.path("config/allium/wrappers"))
     os.mkdir(place.path("config/allium/wrappers"))
     done = place.allium("report", "--by", "function", "--json", env=env)
@@ -101,12 +104,15 @@ def wrappers_elsewhere(place):
     """diff groups as report does; queries still see the wrapper."""
     place.allium("run", "--quiet", "--period", "1", "-o", "small.allium", "--", program("holder"), "1")
     asked(place)
-    grew = json.loads(place.allium("diff", "small.allium", "a.allium", "--by", "function", "--json", "--top", "0").out)["rows"]
+    grew = json.loads(place.allium("diff", "small.allium", "a.allium", "--by", "function", "--json", "--top",
+                                   "0").out)["rows"]
     names = {row["name"] for row in grew}
     check("load_table" in names and "xmalloc" not in names, "diff has", names)
-    raw = json.loads(place.allium("diff", "small.allium", "a.allium", "--by", "function", "--raw", "--json").out)["rows"]
+    raw = json.loads(place.allium("diff", "small.allium", "a.allium", "--by", "function", "--raw",
+                                  "--json").out)["rows"]
     check("xmalloc" in {row["name"] for row in raw}, "diff --raw has", raw)
-    equal(bytes_of(report(place, "a.allium", "--where", "func:xmalloc")["total"]["live_bytes"]), TABLE + NAMES, "where func:xmalloc")
+    equal(bytes_of(report(place, "a.allium", "--where", "func:xmalloc")["total"]["live_bytes"]), TABLE + NAMES,
+          "where func:xmalloc")
 
 
 def tree(place, *words):
@@ -114,7 +120,9 @@ def tree(place, *words):
     found = report(place, *words)
     for number, row in enumerate(found["rows"]):
         above = row["parent_row"]
-        check(row["depth"] == 0 if above is None else above < number and found["rows"][above]["depth"] == row["depth"] - 1, row)
+        check(
+            row["depth"] == 0
+            if above is None else above < number and found["rows"][above]["depth"] == row["depth"] - 1, row)
     return [(row["depth"], row["name"], bytes_of(row["inclusive"]["live_bytes"])) for row in found["rows"]
             if not re.search("^_start$|^__libc_start", row["name"])]
 
@@ -131,42 +139,68 @@ def callers(place):
             equal((found["rows"][0]["name"], bytes_of(found["rows"][0]["inclusive"]["live_bytes"])),
                   (function, inclusive[function]), "what %s %s begins with" % (way, function))
             equal(bytes_of(found["total"]["live_bytes"]), inclusive[function], "the total of %s %s" % (way, function))
-            equal(sum(bytes_of(row["self"]["live_bytes"]) for row in found["rows"]), inclusive[function], "all that is at ends")
+            equal(sum(bytes_of(row["self"]["live_bytes"]) for row in found["rows"]), inclusive[function],
+                  "all that is at ends")
     equal(tree(place, "--callers", "walk")[:2], [(0, "walk", LEAVES), (1, "main", LEAVES)], "a recursion, from outside")
     equal(tree(place, "--callees", "walk"), [(0, "walk", LEAVES), (1, "leaf", LEAVES)], "a recursion, from inside")
     equal(tree(place, "--callees", "keep_*"), [(0, "keep_names", NAMES)], "callees, wrappers passed over")
     equal(tree(place, "--callees", "keep_names", "--raw"),
           [(0, "keep_names", NAMES), (1, "xstrdup", NAMES), (2, "xmalloc", NAMES)], "callees with --raw")
     equal(tree(place, "--callees", "xmalloc"), [(0, "xmalloc", TABLE + NAMES)], "callees of a wrapper")
-    equal({row[1:] for row in tree(place, "--callees", "*_?a*e*")}, {("load_table", TABLE), ("keep_names", NAMES)}, "a pattern")
+    equal({row[1:]
+           for row in tree(place, "--callees", "*_?a*e*")}, {("load_table", TABLE), ("keep_names", NAMES)}, "a pattern")
 
 
 def callers_screen(place):
     asked(place)
     said = place.allium("report", "--callers", "xmalloc", "--sort", "allocated", "--top", "3").out
-    equal(part(said, "Allocated in all in xmalloc: below each function those that called it"), [
-        "ALLOCATED SHARE CALLS TEMP LIVE FUNCTION", "2.10 MiB 100 % 350 45 % 1.14 MiB xmalloc",
-        "977 KiB 45 % 50 100 % 0 B format < main", "977 KiB 45 % 100 0 % 977 KiB load_table < main", "… 1 more"], "callers")
+    equal(
+        part(said, "Allocated in all in xmalloc: below each function those that called it"),
+        [
+            "ALLOCATED SHARE CALLS TEMP LIVE FUNCTION",
+            "2.10 MiB 100 % 350 45 % 1.14 MiB xmalloc",
+            "977 KiB 45 % 50 100 % 0 B format < main",
+            "977 KiB 45 % 100 0 % 977 KiB load_table < main",
+            "… 1 more",
+        ],
+        "callers",
+    )
     check("only in xmalloc and what it called" in said, "not said what the totals are of:", said)
     said = place.allium("report", "--callees", "main", "--sort", "allocated", "--where", "func:walk").out
-    equal(part(said, "Allocated in all in main: below each function those that it called"), [
-        "ALLOCATED SHARE CALLS TEMP LIVE FUNCTION", "29.3 KiB 100 % 60 0 % 29.3 KiB main", "29.3 KiB 100 % 60 0 % 29.3 KiB walk",
-        "19.5 KiB 67 % 40 0 % 19.5 KiB walk", "9.77 KiB 33 % 20 0 % 9.77 KiB leaf", "9.77 KiB 33 % 20 0 % 9.77 KiB walk > leaf",
-        "9.77 KiB 33 % 20 0 % 9.77 KiB leaf"], "callees")
+    equal(
+        part(said, "Allocated in all in main: below each function those that it called"),
+        [
+            "ALLOCATED SHARE CALLS TEMP LIVE FUNCTION",
+            "29.3 KiB 100 % 60 0 % 29.3 KiB main",
+            "29.3 KiB 100 % 60 0 % 29.3 KiB walk",
+            "19.5 KiB 67 % 40 0 % 19.5 KiB walk",
+            "9.77 KiB 33 % 20 0 % 9.77 KiB leaf",
+            "9.77 KiB 33 % 20 0 % 9.77 KiB walk > leaf",
+            "9.77 KiB 33 % 20 0 % 9.77 KiB leaf",
+        ],
+        "callees",
+    )
 
 
 def callers_elsewhere(place):
     """Of a process, of a past moment, of what is old; and what cannot be asked."""
     asked(place)
-    process = place.start(program("asker"), env=dict(place.env, LD_PRELOAD=tap.built("ALLIUM_AGENT"), ALLIUM_PERIOD="1"))
+    process = place.start(program("asker"), env=dict(place.env, LD_PRELOAD=tap.built("ALLIUM_AGENT"),
+                                                     ALLIUM_PERIOD="1"))
     equal(process.stdout.readline(), b"ready\n", "the asker's word")
-    equal(tree(place, str(process.pid), "--callees", "walk"), [(0, "walk", LEAVES), (1, "leaf", LEAVES)], "of a process")
-    equal(tree(place, str(process.pid), "--callees", "walk", "--older-than", "1us")[0], (0, "walk", LEAVES), "what is old")
+    equal(tree(place, str(process.pid), "--callees", "walk"), [(0, "walk", LEAVES), (1, "leaf", LEAVES)],
+          "of a process")
+    equal(
+        tree(place, str(process.pid), "--callees", "walk", "--older-than", "1us")[0], (0, "walk", LEAVES),
+        "what is old")
     equal(tree(place, "--callees", "walk", "--older-than", "1h"), [], "what is older than all")
     done = place.allium("report", "--callers", "load_tabel", code=2)
-    equal((done.out, done.err), ("", "allium: no function load_tabel is on any stack; like it: load_table\n"), "a wrong name")
+    equal((done.out, done.err), ("", "allium: no function load_tabel is on any stack; like it: load_table\n"),
+          "a wrong name")
     done = place.allium("report", "--callees", "no such thing at all", code=2)
-    check(done.err.startswith("allium: no function no such thing at all is on any stack (") and done.err.count("\n") == 1, done.err)
+    check(
+        done.err.startswith("allium: no function no such thing at all is on any stack (") and done.err.count("\n") == 1,
+        done.err)
     for words in (("--callers", "a", "--callees", "b"), ("--callers", "a", "--by", "stack"), ("--callers", ""),
                   ("--temporary", "--sort", "live"), ("--temporary", "--older-than", "1s"), ("--callers",)):
         done = place.allium("report", *words, code=2)
@@ -178,8 +212,10 @@ def temporary(place):
     have = rows(place, "--temporary", "--by", "function", metric="temporary_bytes")
     equal(have, {"format": FORMATTED}, "temporary bytes")
     said = place.allium("report", "--temporary").out
-    equal(part(said, "Freed before the thread's next allocation, by stack, innermost call first")[:3],
-          ["TEMPORARY SHARE OBJECTS ALLOCATED TEMP LIVE", "977 KiB 100 % 50 977 KiB 100 % 0 B", "xmalloc asker.c:17"], "screen")
+    equal(
+        part(said, "Freed before the thread's next allocation, by stack, innermost call first")[:3],
+        ["TEMPORARY SHARE OBJECTS ALLOCATED TEMP LIVE", "977 KiB 100 % 50 977 KiB 100 % 0 B", "xmalloc asker.c:17"],
+        "screen")
     place.allium("run", "--quiet", "--period", "8K", "-o", "sampled.allium", "--", program("asker"))
     said = place.allium("report", "sampled.allium", "--temporary").out
     head = part(said, "Freed before the thread's next allocation, by stack, innermost call first")[0]
@@ -188,7 +224,8 @@ def temporary(place):
 
 def threads(place):
     """Names as they are now, of a process, and as they were last seen, of a recording."""
-    process = place.start(program("named"), env=dict(place.env, LD_PRELOAD=tap.built("ALLIUM_AGENT"), ALLIUM_PERIOD="1"))
+    process = place.start(program("named"), env=dict(place.env, LD_PRELOAD=tap.built("ALLIUM_AGENT"),
+                                                     ALLIUM_PERIOD="1"))
     equal(process.stdout.readline(), b"ready\n", "its word")
     pid, want = str(process.pid), {"named/early": 100000, "named/late": 100000, "named/thread": 100000}
 
@@ -197,20 +234,25 @@ def threads(place):
         return {name: size for name, size in found.items() if name != "named"}  # what libc's own affairs took
 
     equal(have(pid), want, "threads of a process")
-    for query, which in (("thread:early", "early"), ("thread:la*", "late"), ("thread:named/thread", "thread"), ("thread:*/late", "late")):
+    for query, which in (("thread:early", "early"), ("thread:la*", "late"), ("thread:named/thread", "thread"),
+                         ("thread:*/late", "late")):
         equal(have(pid, "--where", query), {"named/" + which: 100000}, "where " + query)
     recorder = place.start_allium("run", "--quiet", "--period", "1", "-o", "n.allium", "--", program("named"))
     equal(recorder.stdout.readline(), b"ready\n", "its word")
     count = "SELECT count(*) FROM thread JOIN string ON string.id = name WHERE text = 'late'"
-    tap.wait_until(lambda: place.allium("sql", "n.allium", "--csv", count, code=None).out.split()[1:] == ["1"], 30, "the later name")
+    tap.wait_until(lambda: place.allium("sql", "n.allium", "--csv", count, code=None).out.split()[1:] == ["1"], 30,
+                   "the later name")
     recorder.stdin.close()
     equal(recorder.wait(20), 0, "code")
     equal(have("n.allium"), want, "threads of a recording, which have ended")
 
 
 def peak_of_threads(place):
-    """Threads hand on what they hold in lots; what lies between is at the peak all the same, when nothing was ever freed."""
-    process = place.start(program("named"), env=dict(place.env, LD_PRELOAD=tap.built("ALLIUM_AGENT"), ALLIUM_PERIOD="1"))
+    """Threads hand on what they hold in lots; what lies between is at the peak all the same, when nothing was ever
+    freed.
+    """
+    process = place.start(program("named"), env=dict(place.env, LD_PRELOAD=tap.built("ALLIUM_AGENT"),
+                                                     ALLIUM_PERIOD="1"))
     equal(process.stdout.readline(), b"ready\n", "its word")
     for source in (str(process.pid), "p.allium"):
         report = json.loads(place.allium("report", source, "--by", "thread", "--json").out)
@@ -222,7 +264,8 @@ def peak_of_threads(place):
 
 
 def recorder(place):
-    """The CPU time and memory of `allium run` itself, against the kernel's account of it, which has all until its end."""
+    """The CPU time and memory of `allium run` itself, against the kernel's account of it, which has all until its end.
+    """
     command = [built("ALLIUM"), "run", "--quiet", "--period", "1", "-o", "c.allium", "--", "sleep", "1"]
     process = subprocess.Popen(command, cwd=place.folder, env=place.env)
     _, status, usage = os.wait4(process.pid, 0)
@@ -233,7 +276,9 @@ def recorder(place):
     check(0.3 * cpu_ns <= cost["recorder_cpu_ns"] <= cpu_ns, "CPU time", cost, cpu_ns)
     check(0.5 * usage.ru_maxrss * 1024 <= cost["recorder_peak_bytes"] <= usage.ru_maxrss * 1024, "memory", cost, usage)
     footer = place.allium("report", "c.allium").out
-    check(re.search(r"\n  The recorder \(allium run\) took [\d.]+ m?s of CPU and at most [\d.]+ MiB of memory\n", footer), footer)
+    check(
+        re.search(r"\n  The recorder \(allium run\) took [\d.]+ m?s of CPU and at most [\d.]+ MiB of memory\n", footer),
+        footer)
 
 
 def no_samples(place):

@@ -17,7 +17,8 @@ def by_shell(place):
     """eval of what it prints; its last comment, as commands, undoes it."""
     lines = place.allium("env", "--period", "1", "--ledger-size", "8M").out
     undo = "\n".join(line.lstrip("# ") for line in lines.splitlines()[-2:])
-    script = lines + "echo $LD_PRELOAD >during\nenv | sort >seen\n%s 1 >&2\n%s\nenv | sort >after\n" % (program("holder"), undo)
+    script = lines + "echo $LD_PRELOAD >during\nenv | sort >seen\n%s 1 >&2\n%s\nenv | sort >after\n" % (
+        program("holder"), undo)
     for before in (None, "", "/usr/lib/x86_64-linux-gnu/libm.so.6"):
         env = dict(place.env, **({} if before is None else {"LD_PRELOAD": before}))
         done = tap.run(["sh", "-c", "env | sort >before\n" + script], cwd=place.folder, env=env)
@@ -28,7 +29,11 @@ def by_shell(place):
         preload = built("ALLIUM_AGENT") + (":" + before if before else "")
         equal(texts[1], preload + "\n", "LD_PRELOAD of the shell")
         equal(texts[3], want, "what a program that is started sees")
-    rows = [row for row in json.loads(place.allium("ps", "--json").out)["rows"] if row["program"] == "holder" and row["state"] != "running"]  # others' may
+    # others' may
+    rows = [
+        row for row in json.loads(place.allium("ps", "--json").out)["rows"]
+        if row["program"] == "holder" and row["state"] != "running"
+    ]
     equal([row["state"] for row in rows], ["exited"] * 3, "holders that ps lists")
 
 
@@ -49,18 +54,24 @@ def by_docker(place):
 
 
 def quoted(place):
-    """Names that mean something to who reads them come through: to a shell, and in the two that are written by their rules."""
+    """Names that mean something to who reads them come through: to a shell, and in the two that are written by their
+    rules.
+    """
     for name in "f()::'lambda'*", "$(exit 3)", 'operator""_x', "a\\b", "100%", "plain":
         words = ("--sites", "--wrapper", name)
         script = place.allium("env", "--shell", *words).out + 'printf %s "$ALLIUM_WRAPPERS" >named\n'
-        done = tap.run(["sh", "-ec", "unset LD_PRELOAD\n" + script.replace("export LD_PRELOAD=", "NOT_HERE=")], cwd=place.folder, env=place.env)
+        done = tap.run(["sh", "-ec", "unset LD_PRELOAD\n" + script.replace("export LD_PRELOAD=", "NOT_HERE=")],
+                       cwd=place.folder, env=place.env)
         equal((done.returncode, done.stderr, open(place.path("named")).read()), (0, b"", name), "a shell's")
-        unit = re.search(r'^Environment="ALLIUM_WRAPPERS=((?:[^"\\]|\\.)*)"$', place.allium("env", "--systemd", *words).out, re.M)
+        unit = re.search(r'^Environment="ALLIUM_WRAPPERS=((?:[^"\\]|\\.)*)"$',
+                         place.allium("env", "--systemd", *words).out, re.M)
         equal(re.sub(r"\\(.)", r"\1", unit.group(1)).replace("%%", "%"), name, "a unit's")
-        image = re.search(r'^ENV ALLIUM_WRAPPERS="((?:[^"\\$]|\\.)*)"$', place.allium("env", "--docker", *words).out, re.M)
+        image = re.search(r'^ENV ALLIUM_WRAPPERS="((?:[^"\\$]|\\.)*)"$',
+                          place.allium("env", "--docker", *words).out, re.M)
         equal(re.sub(r"\\(.)", r"\1", image.group(1)), name, "an image's")
     done = place.allium("env", "--sites", "--wrapper", "a;b,kept")
-    check("export ALLIUM_WRAPPERS='kept'\n" in done.out and "the wrapper a;b is left out" in done.err, done.out, done.err)
+    check("export ALLIUM_WRAPPERS='kept'\n" in done.out and "the wrapper a;b is left out" in done.err, done.out,
+          done.err)
 
 
 NGINX = """
@@ -109,12 +120,16 @@ for _ in range(60):
     assert b" 200 " in head.splitlines()[0], head
     assert gzip.decompress(body) == open("served/a.txt", "rb").read()
 """
-    done = tap.run([*tap.unshare(), "sh", "-c", script], cwd=folder, env=dict(place.env, ALLIUM=built("ALLIUM"), FETCH=fetch))
+    done = tap.run([*tap.unshare(), "sh", "-c", script], cwd=folder, env=dict(place.env, ALLIUM=built("ALLIUM"),
+                                                                              FETCH=fetch))
     equal((done.returncode, done.stdout), (0, b""), "code and output of the script, which said %s" % done.stderr)
 
     def rows(name):
         with open(folder + "/" + name) as file:
-            return {row["pid"]: row for row in json.load(file)["rows"] if row["program"] == "nginx" and row["state"] != "unsampled"}
+            return {
+                row["pid"]: row
+                for row in json.load(file)["rows"] if row["program"] == "nginx" and row["state"] != "unsampled"
+            }
     running, ended = rows("running"), rows("ended")
     workers = [pid for pid, row in running.items() if row["state"] == "running"]
     check(workers, "no nginx runs with a ledger:", running)
@@ -127,7 +142,8 @@ for _ in range(60):
         with open(folder + "/report.%d" % pid) as file:
             report = json.load(file)
         allocated += report["total"]["allocated_bytes"]
-        check(any((row["module"] or "").endswith("/nginx") for row in report["rows"]), "nothing of nginx:", report["rows"][:3])
+        check(any((row["module"] or "").endswith("/nginx") for row in report["rows"]), "nothing of nginx:",
+              report["rows"][:3])
     check(allocated > 5e6, "60 answers, compressed, took %d bytes" % allocated)
     with open(folder + "/error.log") as file:
         errors = [line for line in file if not line.split("]")[0].endswith(("[notice", "[warn"))]
@@ -135,7 +151,8 @@ for _ in range(60):
 
 
 def left_over(place):
-    """A ledger that nobody fetched goes seven days after it was found to be left over; not one of a process that runs."""
+    """A ledger that nobody fetched goes seven days after it was found to be left over; not one of a process that runs.
+    """
     folder, gone, day = place.runtime + "/allium", 2 ** 22 - 1, 24 * 3600
     os.mkdir(folder, 0o700)
     now = time.time()
@@ -147,7 +164,10 @@ def left_over(place):
         os.utime(folder + "/" + name, (0 if marked else now, now - age_days * day))
         return name
     both = (".ledger", ".control")
-    kept = [put(*file) for suffix in both for file in ((gone, 6, True, suffix), (gone, 60, False, suffix), (os.getpid(), 60, True, suffix))]
+    kept = [
+        put(*file) for suffix in both
+        for file in ((gone, 6, True, suffix), (gone, 60, False, suffix), (os.getpid(), 60, True, suffix))
+    ]
     kept += [put(gone, 60, True, ".notes")]
     for age in range(8, 60):
         for suffix in both:
@@ -166,7 +186,9 @@ def many_left(place):
     os.mkdir(folder, 0o700)
 
     def left_of(count):
-        """Puts so many there, starts a program: how many are left. Who reads the folder meanwhile has it gone through again."""
+        """Puts so many there, starts a program: how many are left. Who reads the folder meanwhile has it gone through
+        again.
+        """
         names = ["%s/%d-%016x.tags" % (folder, gone, number) for number in range(count)]
         for name in names:
             with open(name, "w"):
@@ -184,7 +206,9 @@ def many_left(place):
 
 
 def elsewhere(place):
-    """The pid in a ledger's name is nobody's where another PID namespace shares the directory: while it is mapped it stays."""
+    """The pid in a ledger's name is nobody's where another PID namespace shares the directory: while it is mapped it
+    stays.
+    """
     folder = place.runtime + "/allium"
     holder = place.start_holder()
     kept = sorted(os.listdir(folder))
@@ -194,7 +218,8 @@ def elsewhere(place):
     def age_and_start():
         for name in kept:
             os.utime(folder + "/" + name, (0, time.time() - 60 * 24 * 3600))
-        tap.succeed([*tap.unshare(), "--pid", "--fork", "--mount-proc", "--kill-child", program("holder"), "1"], env=env)
+        tap.succeed([*tap.unshare(), "--pid", "--fork", "--mount-proc", "--kill-child",
+                     program("holder"), "1"], env=env)
         return sorted(name for name in os.listdir(folder) if name in kept)
     equal(age_and_start(), kept, "files of the holder while it runs")
     kill(holder)
@@ -202,7 +227,9 @@ def elsewhere(place):
 
 
 def little_room(place):
-    """Where ledgers that were left fill a tmpfs, the oldest go sooner, until there is room for who begins; also under run."""
+    """Where ledgers that were left fill a tmpfs, the oldest go sooner, until there is room for who begins; also under
+    run.
+    """
     script = """
         mount -t tmpfs -o size=8m,mode=700 none "$0" && mkdir -m 700 "$0/allium" && cd "$0/allium" || exit 90
         left() { head -c $2k /dev/zero >419430$1-0$1.ledger && touch -m -d "-$3 seconds" 419430$1-*.ledger && touch -a -d @0 419430$1-*.ledger || exit 91; }
@@ -217,19 +244,21 @@ def little_room(place):
     said = tap.succeed([*tap.unshare(), *words], env=place.env).stdout.decode()
     turns = [turn.split() for turn in said.split("\n\n")]
     equal(len(turns), 3, "turns")
-    left = [[int(re.search(r"-0(\d).ledger", name)[1]) for name in turn if re.match(r"41.*ledger", name)] for turn in turns]
+    left = [[int(re.search(r"-0(\d).ledger", name)[1]) for name in turn if re.match(r"41.*ledger", name)]
+            for turn in turns]
     equal(sorted(left[0]), [1, 2, 3, 7], "left ones after the first holder")
     equal(sorted(left[1]), [1, 2, 7], "left ones after the second")
     equal(sorted(left[2]), [1, 2, 7], "left ones after a recorder")
     made = [[name for name in turn if re.fullmatch(r"\d+-[0-9a-f]{16}.ledger", name)] for turn in turns]
     equal([len(turn) for turn in made[:2]], [1, 2], "ledgers of holders")
     report = json.loads(place.allium("report", "short.allium", "--json").out)
-    equal((len(report["processes"]), report["lost"]["ledger_full"]), (1, None), "recorded processes, and why their ledgers stopped growing")
+    equal((len(report["processes"]), report["lost"]["ledger_full"]), (1, None),
+          "recorded processes, and why their ledgers stopped growing")
 
 
 def misuse(place):
-    for words, what in ((("--shell", "--docker"), "one form"), (("--period", "0"), "out of range: use 1 B to 1 TiB"), (("x",), "takes no x"),
-                        (("--ledger-size", "many"), "invalid size 'many'")):
+    for words, what in ((("--shell", "--docker"), "one form"), (("--period", "0"), "out of range: use 1 B to 1 TiB"),
+                        (("x",), "takes no x"), (("--ledger-size", "many"), "invalid size 'many'")):
         done = place.allium("env", *words, code=2)
         check(not done.out and done.err.startswith("allium: ") and what in done.err, words, done.out, done.err)
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`allium export --speedscope` and `--heaptrack`: heaptrack_print and readers of our own find what `allium report` says."""
+"""`allium export --speedscope` and `--heaptrack`: heaptrack_print and readers of our own find what `allium report`
+says.
+"""
 import contextlib
 import gzip
 import json
@@ -16,8 +18,10 @@ import tap
 from workdir import placed, program
 from tap import built, check, equal, wait_until
 
-METRICS = {"live": "live bytes", "peak": "bytes at the peak", "allocated": "allocated bytes", "allocations": "allocations",
-           "temporary": "temporary bytes"}
+METRICS = {
+    "live": "live bytes", "peak": "bytes at the peak", "allocated": "allocated bytes", "allocations": "allocations",
+    "temporary": "temporary bytes"
+}
 SAW = """
 import sys, time
 kept = []
@@ -41,15 +45,18 @@ def points_since(path, time_ns):
 
 
 def run_saw(place, period):
-    """It goes on when the recording has followed it through each trough, however slow the machine is. -> the recording, of one its moment"""
-    process = place.start(built("ALLIUM"), "run", "--quiet", "--period", period, "-o", "saw.allium", "--", "/usr/bin/python3", "-c", SAW,
-                          env=dict(place.env, PYTHONMALLOC="malloc"))
+    """It goes on when the recording has followed it through each trough, however slow the machine is. -> the recording,
+    of one its moment
+    """
+    process = place.start(built("ALLIUM"), "run", "--quiet", "--period", period, "-o", "saw.allium", "--",
+                          "/usr/bin/python3", "-c", SAW, env=dict(place.env, PYTHONMALLOC="malloc"))
     path, moment = place.path("saw.allium"), 0
     for _ in range(3):
         equal(process.stdout.readline(), b"low\n", "its word")
         now = time.time_ns()
         wait_until(lambda: points_since(path, now) >= 20, 60, "points of a trough")
-        moment = moment or wait_until(lambda: recording_reader.moment(path, "time_ns > %d" % now), 60, "a moment of a trough")
+        moment = moment or wait_until(lambda: recording_reader.moment(path, "time_ns > %d" % now), 60,
+                                      "a moment of a trough")
         process.stdin.write(b"\n")
         process.stdin.flush()
     equal(process.wait(tap.TIMEOUT), 0, "code of allium run")
@@ -91,8 +98,10 @@ def reader_agrees(place, name, mine):
     text = printed(place, name)
     calls, = re.findall(r"^calls to allocation functions: (\d+)", text, re.M)
     temporary, = re.findall(r"^temporary memory allocations: (\d+)", text, re.M)
-    equal((int(calls), int(temporary)), (mine.calls, mine.temporary), "calls and temporary ones that heaptrack_print has")
-    for which, want in (("allocations", mine.calls), ("temporary", mine.temporary), ("peak", mine.peak), ("leaked", mine.live)):
+    equal((int(calls), int(temporary)), (mine.calls, mine.temporary),
+          "calls and temporary ones that heaptrack_print has")
+    for which, want in (("allocations", mine.calls), ("temporary", mine.temporary), ("peak", mine.peak), ("leaked",
+                                                                                                          mine.live)):
         equal(cost(place, name, which), want, which + " that heaptrack_print has")
     return text
 
@@ -110,9 +119,12 @@ def same_heaptrack(place, source, words=(), threads=1):
     """Of a source that is exact: each stack has what --folded says."""
     mine = heaptrack(place, source, *words)
     total, report = totals(place, source, *words)
-    equal((mine.calls, mine.live, mine.peak), tuple(total[key] for key in ("allocated_count", "live_bytes", "peak_bytes")),
+    equal((mine.calls, mine.live, mine.peak),
+          tuple(total[key] for key in ("allocated_count", "live_bytes", "peak_bytes")),
           "calls, bytes leaked and at the peak")
-    check(abs(mine.temporary - total["temporary_count"]) <= threads, "temporary:", mine.temporary, total["temporary_count"])
+    check(
+        abs(mine.temporary - total["temporary_count"]) <= threads, "temporary:", mine.temporary,
+        total["temporary_count"])
     for metric, counter in (("live", None), ("peak", mine.stack_peak or {}), ("allocations", mine.stack_calls)):
         equal(dict(mine.folded(counter)), folded(place, source, metric, *words), "what --folded has, of " + metric)
     reader_agrees(place, "x.heaptrack.gz", mine)
@@ -140,11 +152,13 @@ def top_functions(place):
     place.recording("1")
     place.allium("export", "r.allium", "--heaptrack", "-o", "r.heaptrack")
     text = printed(place, "r.heaptrack", "--print-leaks")
-    for heading, words in (("MOST CALLS TO ALLOCATION FUNCTIONS", "100 calls to allocation functions with 1000.00K peak "
+    for heading, words in (("MOST CALLS TO ALLOCATION FUNCTIONS",
+                            "100 calls to allocation functions with 1000.00K peak "
                             "consumption from\nhold\n  at %s:16\n  in %s\n"),
-                           ("PEAK MEMORY CONSUMERS", "1000.00K peak memory consumed over 100 calls from\nhold\n  at %s:16\n"
-                            "  in %s\n"),
-                           ("MEMORY LEAKS", "1000.00K leaked over 100 calls from\nhold\n  at %s:16\n  in %s\n")):
+                           ("PEAK MEMORY CONSUMERS",
+                            "1000.00K peak memory consumed over 100 calls from\nhold\n  at %s:16\n"
+                            "  in %s\n"), ("MEMORY LEAKS",
+                                           "1000.00K leaked over 100 calls from\nhold\n  at %s:16\n  in %s\n")):
         source, = re.findall(r"^  at (\S*/holder.c):16$", text, re.M)[:1]
         check(heading + "\n" + words % (source, program("holder")) in text, heading, "is not as it should be:", text)
     check("50 temporary allocations of 50 allocations in total (100.00%) from\nwaste\n" in text, text)
@@ -171,8 +185,8 @@ def timeline(place):
     image, = report["processes"]
     peak_ms = (image["peak_ns"] - image["began_ns"]) // 1000000
     check(abs(mine.peak_ms - peak_ms) <= 1, "peak at", mine.peak_ms, "ms, not at", peak_ms)
-    points = [((time - image["began_ns"]) // 1000000, live)
-              for time, live in recording_reader.rows(place.path(source), "SELECT time_ns, live_bytes FROM point ORDER BY time_ns")]
+    points = [((time - image["began_ns"]) // 1000000, live) for time, live in recording_reader.rows(
+        place.path(source), "SELECT time_ns, live_bytes FROM point ORDER BY time_ns")]
     check(len(points) > 40, "points:", len(points))
     near = [abs(mine.live_at(ms + 1) - live) < 0.03 * mine.peak for ms, live in points]
     low = [live for ms, live in points if ms < peak_ms and live < 0.6 * mine.peak]
@@ -184,8 +198,10 @@ def timeline(place):
     highest, time = max((int(live), -float(time)) for time, live in snapshots)
     equal(highest, mine.peak, "highest snapshot")
     check(abs(-time * 1000 - peak_ms) <= 2, "highest snapshot at", -time, "s, peak at", peak_ms, "ms")
-    check(mine.rss * 4096 == max(rss for rss, in recording_reader.rows(place.path(source), "SELECT rss_anon_bytes FROM point")) // 4096 * 4096,
-          "peak of anonymous memory:", mine.rss)
+    check(
+        mine.rss *
+        4096 == max(rss for rss, in recording_reader.rows(place.path(source), "SELECT rss_anon_bytes FROM point")) //
+        4096 * 4096, "peak of anonymous memory:", mine.rss)
 
 
 def several(place):
@@ -211,12 +227,15 @@ def several(place):
     same_heaptrack(place, "r.allium", where)
 
 
-HOSTILE = [b'"quoted" \\ back', b"two\nlines\r\n", b"\xff\xfe broken \xc3", b"a;b c", b"\x01\x1b[31m\x7f", b"std::map<int, A&&>::f()",
-           "\u20ac \U0001f9c5".encode(), b"[", b"c 10\n- 0", b" "]
+HOSTILE = [
+    b'"quoted" \\ back', b"two\nlines\r\n", b"\xff\xfe broken \xc3", b"a;b c", b"\x01\x1b[31m\x7f",
+    b"std::map<int, A&&>::f()", "\u20ac \U0001f9c5".encode(), b"[", b"c 10\n- 0", b" "
+]
 
 
 def hostile(place):
-    place.allium("run", "--quiet", "--period", "1", "-o", "r.allium", "--", os.path.join(built("TEST_PROGRAMS"), "operators"))
+    place.allium("run", "--quiet", "--period", "1", "-o", "r.allium", "--",
+                 os.path.join(built("TEST_PROGRAMS"), "operators"))
     path = place.path("r.allium")
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
         used = [row for row, in db.execute("SELECT DISTINCT function FROM line UNION SELECT DISTINCT file FROM line "
@@ -280,7 +299,9 @@ def moments(place):
     check(mine.peak >= mine.live, "peak", mine.peak, "below", mine.live)
     check(mine.live > 2 << 20, "hardly anything in it:", mine.live)
     reader_agrees(place, "x.heaptrack.gz", mine)
-    known = [metric for metric in METRICS if metric != "temporary" and (metric != "peak" or total["peak_bytes"] is not None)]
+    known = [
+        metric for metric in METRICS if metric != "temporary" and (metric != "peak" or total["peak_bytes"] is not None)
+    ]
     same_speedscope(place, source, known)
     place.allium("export", source, "--speedscope", "--where", "age>1ms", code=2)
 
@@ -319,7 +340,8 @@ def compressed(place):
         place.allium("export", "r.allium", *words, "--force", "-o", "small.gz")
         out = place.allium("export", "r.allium", *words).stdout
         with open(place.path("plain"), "rb") as plain, gzip.open(place.path("small.gz")) as small:
-            equal((plain.read() == out, small.read() == out), (True, True), "%s: the files hold what is printed" % (words,))
+            equal((plain.read() == out, small.read() == out), (True, True),
+                  "%s: the files hold what is printed" % (words,))
         place.allium("export", "r.allium", *words, "-o", "no/such/folder/x.gz", code=1)
         os.symlink("/dev/full", place.path("full.gz"))
         done = place.allium("export", "r.allium", *words, "-o", "full.gz", code=1)
@@ -338,7 +360,8 @@ def overwriting(place):
         for name in ("r.allium", "./r.allium", "symlink", "hardlink"):
             for force in ((), ("--force",)):
                 done = place.allium("export", "r.allium", *words, "-o", name, *force, code=1)
-                equal(done.err, "allium: %s is the recording that is exported: write to another file\n" % name, "what it said")
+                equal(done.err, "allium: %s is the recording that is exported: write to another file\n" % name,
+                      "what it said")
         with open(place.path("other"), "w") as file:
             file.write("precious")
         done = place.allium("export", "r.allium", *words, "-o", "other", code=1)

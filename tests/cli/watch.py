@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""allium watch as its users meet it: what is new, what grows, keys and signals, what is dismissed, alerts, what it leaks."""
+"""allium watch as its users meet it: what is new, what grows, keys and signals, what is dismissed, alerts, what it
+leaks.
+"""
 import contextlib
 import fcntl
 import json
@@ -78,7 +80,10 @@ class Watcher:
 
 def rows(look, pid=None):
     """{innermost function: row} of a look."""
-    return {row["name"]: row for process in look["processes"] if pid in (None, process["pid"]) for row in process["rows"]}
+    return {
+        row["name"]: row
+        for process in look["processes"] if pid in (None, process["pid"]) for row in process["rows"]
+    }
 
 
 def old_samples(look, function):
@@ -92,9 +97,12 @@ OLD_BY_THEN = 0.03
 
 @contextlib.contextmanager
 def unseen(process):
-    """What is allocated meanwhile becomes old for the next look at once: no look falls in its midst, however slow the machine is."""
+    """What is allocated meanwhile becomes old for the next look at once: no look falls in its midst, however slow the
+    machine is.
+    """
     process.send_signal(signal.SIGSTOP)
-    wait_until(lambda: open("/proc/%d/stat" % process.pid).read().rpartition(")")[2].split()[0] == "T", 20, "it has stopped")
+    wait_until(lambda: open("/proc/%d/stat" % process.pid).read().rpartition(")")[2].split()[0] == "T", 20,
+               "it has stopped")
     yield
     time.sleep(OLD_BY_THEN)
     process.send_signal(signal.SIGCONT)
@@ -114,10 +122,12 @@ def exact_rows(place):
     equal((process["pid"], process["comm"], process["began"]), (stepper.pid, "stepper", True), "process")
     equal((process["old_bytes"], process["live_bytes"]), (4 * BLOCKS * BLOCK,) * 2, "sums")
     later = json.loads(place.allium("watch", str(stepper.pid), "--once", "--older-than", "1h", "--json").out)
-    equal((later["processes"][0]["rows"], later["processes"][0]["live_bytes"]), ([], 4 * BLOCKS * BLOCK), "of an hour ago")
+    equal((later["processes"][0]["rows"], later["processes"][0]["live_bytes"]), ([], 4 * BLOCKS * BLOCK),
+          "of an hour ago")
     narrow = json.loads(place.allium("watch", str(stepper.pid), "--once", "--older-than", "20ms", "--json",
                                      "--where", "func:fill").out)
-    equal((list(rows(narrow)), narrow["processes"][0]["live_bytes"]), (["fill"], 2 * BLOCKS * BLOCK), "--where func:fill")
+    equal((list(rows(narrow)), narrow["processes"][0]["live_bytes"]), (["fill"], 2 * BLOCKS * BLOCK),
+          "--where func:fill")
 
 
 def askers(place):
@@ -131,7 +141,8 @@ def askers(place):
     env = {"XDG_CONFIG_HOME": place.folder}
     words = ("watch", str(stepper.pid), "--older-than", "20ms")
     look = json.loads(place.allium(*words, "--once", "--json", env=env).out)
-    equal((list(rows(look)), rows(look)["main"]["stack"][0]["function"]), (["main"], "leak"), "name, and innermost frame")
+    equal((list(rows(look)), rows(look)["main"]["stack"][0]["function"]), (["main"], "leak"),
+          "name, and innermost frame")
     place.env.update(env)
     watcher = place.start_allium(*words, "--every", "30ms")
 
@@ -162,16 +173,17 @@ def fresh_and_new(place):
     with unseen(watcher.process):
         stepper.do("l")
     more = watcher.wait(lambda look: old_samples(look, "leak") == 2 * BLOCKS, "more blocks")
-    equal((rows(more)["leak"]["new"], rows(more)["leak"]["fresh_samples"]), (False, BLOCKS), "of more in the same stack")
+    equal((rows(more)["leak"]["new"], rows(more)["leak"]["fresh_samples"]), (False, BLOCKS),
+          "of more in the same stack")
     stepper.do("e")
     watcher.wait(lambda look: "fill" not in rows(look), "an empty cache")
     watcher.end()
 
 
 def growing(place):
-    """
-    What leaks all the time is marked, what has filled is not; the slope is that of what was truly added. A look has the time at
-    which it began, the slope those at which the ledger was read. What was born just before the latter may be in the next look.
+    """ What leaks all the time is marked, what has filled is not; the slope is that of what was truly added. A look has
+    the time at which it began, the slope those at which the ledger was read. What was born just before the latter may
+    be in the next look.
     """
     stepper = Stepper(place)
     stepper.do("cccc")
@@ -186,13 +198,15 @@ def growing(place):
     check(marked, "a leak is not marked")
     row = rows(marked)["leak"]
     check(not rows(marked)["fill"]["growing"], "a full cache is marked", rows(marked)["fill"])
-    check(row["slope_bytes_per_hour_low"] <= row["slope_bytes_per_hour"] <= row["slope_bytes_per_hour_high"], "slope", row)
+    check(row["slope_bytes_per_hour_low"] <= row["slope_bytes_per_hour"] <= row["slope_bytes_per_hour_high"], "slope",
+          row)
     at, since_ns = watcher.seen.index(marked), row["slope_since_ns"]
     since = max(i for i in range(at) if watcher.seen[i]["time_ns"] <= since_ns)
-    most, least = (row["old_bytes"] - rows(watcher.seen[i]).get("leak", {"old_bytes": 0})["old_bytes"] for i in (since, since + 1))
+    most, least = (row["old_bytes"] - rows(watcher.seen[i]).get("leak", {"old_bytes": 0})["old_bytes"]
+                   for i in (since, since + 1))
     shortest, longest = ((ns - since_ns) / 3600e9 for ns in (marked["time_ns"], read_ns))
-    check(least / longest - 1 <= row["slope_bytes_per_hour"] <= most / shortest + 1, "added", least, "to", most, "in", shortest, "to",
-          longest, "h, and the slope is", row)
+    check(least / longest - 1 <= row["slope_bytes_per_hour"] <= most / shortest + 1, "added", least, "to", most, "in",
+          shortest, "to", longest, "h, and the slope is", row)
     watcher.told = len(watcher.seen)
     watcher.wait(lambda look: not rows(look)["leak"]["growing"], "a leak that has stopped is unmarked", 60)
     watcher.end()
@@ -221,7 +235,8 @@ def quiet_looks(place):
     stamped = [line for line in text.splitlines() if re.match(r"\d{4}-", line)]
     quiet = [line for line in stamped if "nothing new" in line]
     check(len(quiet) > 10 and len(stamped) - len(quiet) == 2, "quiet", len(quiet), "of", len(stamped), text)
-    equal((text.count(" leak "), text.count(" fill "), len(re.findall(r"  new$", text, re.M))), (1, 1, 1), "stacks in " + text)
+    equal((text.count(" leak "), text.count(" fill "), len(re.findall(r"  new$", text, re.M))), (1, 1, 1),
+          "stacks in " + text)
 
 
 def waited_for(place):
@@ -263,7 +278,8 @@ def comings_and_goings(place):
     equal((ours(both)[one.pid]["began"], ours(both)[two.pid]["began"]), (False, True), "the other began")
     one.end()
     image = ours(both)[one.pid]["image"]
-    look = watcher.wait(lambda look: {"pid": one.pid, "image": image, "comm": "stepper"} in look["ended"], "one that ended")
+    look = watcher.wait(lambda look: {"pid": one.pid, "image": image, "comm": "stepper"} in look["ended"],
+                        "one that ended")
     equal(list(ours(look)), [two.pid], "what is left")
     watcher.end()
 
@@ -286,7 +302,8 @@ def over(place):
         else:
             stepper.process.kill()
         equal(watcher.process.wait(20), 0, "code at the end of the process, with an hour to the next look")
-        equal([ended["pid"] for ended in watcher.read()[-1]["ended"]], [stepper.pid], "what the last look says has ended")
+        equal([ended["pid"] for ended in watcher.read()[-1]["ended"]], [stepper.pid],
+              "what the last look says has ended")
     process = place.start(program("stepper"), env=dict(place.env, LD_PRELOAD=built("ALLIUM_AGENT"), ALLIUM_PERIOD="1G"))
     watcher = Watcher(place, str(process.pid), "--every", "1h")
     watcher.wait(lambda look: True, "a look")
@@ -354,7 +371,8 @@ def dismissed_of_others(place):
 
 
 def other_numbers(place):
-    """A process is called as it is here, not as in the name of its ledger; who cannot be seen from here has no number."""
+    """A process is called as it is here, not as in the name of its ledger; who cannot be seen from here has no number.
+    """
     env = dict(place.env, LD_PRELOAD=built("ALLIUM_AGENT"), ALLIUM_PERIOD="1")
     process = place.start(*tap.unshare(), "--pid", "--fork", "--kill-child", program("stepper"), env=env)
     process.stdin.write(b"l")
@@ -366,12 +384,15 @@ def other_numbers(place):
         (image,) = set(re.findall(r"/1-([0-9a-f]{16})\.ledger", maps.read()))
 
     def ours(look):  # there may be others
-        return [(one["pid"], {row["name"]: row["old_samples"] for row in one["rows"]}) for one in look["processes"] if int(one["image"], 16) == int(image, 16)]
+        return [(one["pid"], {row["name"]: row["old_samples"]
+                              for row in one["rows"]}) for one in look["processes"]
+                if int(one["image"], 16) == int(image, 16)]
     words = ("watch", "--once", "--older-than", "0", "--json")
     equal(ours(json.loads(place.allium(*words).out)), [(pid, {"leak": BLOCKS})], "its number, and its samples")
     inside = tap.succeed([*tap.unshare(), "--pid", "--fork", "--mount-proc", built("ALLIUM"), *words], env=place.env)
     equal(ours(json.loads(inside.stdout)), [(None, {"leak": BLOCKS})], "seen from elsewhere")
-    printed = tap.succeed([*tap.unshare(), "--pid", "--fork", "--mount-proc", built("ALLIUM"), *words[:-1]], env=place.env)
+    printed = tap.succeed([*tap.unshare(), "--pid", "--fork", "--mount-proc",
+                           built("ALLIUM"), *words[:-1]], env=place.env)
     check(b"stepper (not seen from here)" in printed.stdout, printed.stdout)
 
 
@@ -380,14 +401,18 @@ def hostile_states(place):
     stepper.do("l")
     head, line = b"allium-watch-state 1\n", b"%016x %016x\n"
     hostile = {
-        b"": 1, b"hello\n": 1, head[:-1]: 1, b"allium-watch-state 2\n": 1, head * 2: 2, head + b"x": 2, head + line % (1, 2) + b"\0": 3,
-        head + (line % (1, 2))[:-1]: 2, head + line % (1, 2) + line % (3, 4) + line % (1, 5): 4, head + b"g" * 33 + b"\n": 2,
-        head + b"-000000000000001 0000000000000001\n": 2, head + b"\xff" * 34: 2, b"\0" * 4096: 1, head + b"\n" * 34: 2}
+        b"": 1, b"hello\n": 1, head[:-1]: 1, b"allium-watch-state 2\n": 1, head * 2: 2, head + b"x": 2,
+        head + line % (1, 2) + b"\0": 3, head + (line % (1, 2))[:-1]: 2,
+        head + line % (1, 2) + line % (3, 4) + line % (1, 5): 4, head + b"g" * 33 + b"\n": 2,
+        head + b"-000000000000001 0000000000000001\n": 2, head + b"\xff" * 34: 2, b"\0" * 4096: 1, head + b"\n" * 34: 2
+    }
     for content, number in hostile.items():
         with open(place.path("bad"), "wb") as file:
             file.write(content)
         done = place.allium("watch", str(stepper.pid), "--once", "--state", "bad", code=1)
-        check(done.err.startswith("allium: bad:%d: " % number) and done.err.count("\n") == 1, content[:60], "gave", done.err)
+        check(
+            done.err.startswith("allium: bad:%d: " % number) and done.err.count("\n") == 1, content[:60], "gave",
+            done.err)
         with open(place.path("bad"), "rb") as file:
             equal(file.read(), content, "a file that was refused")
     os.mkfifo(place.path("pipe"))
@@ -395,7 +420,8 @@ def hostile_states(place):
         done = place.allium("watch", str(stepper.pid), "--once", "--state", path, code=None)
         check(done.returncode == (0 if path.startswith("no/") else 1), path, "gave", done.returncode, done.err)
     with open(place.path("good"), "wb") as file:  # of processes that there are not
-        file.write(head + b"".join(line % (7, serial) for serial in range(1000)) + line % (0, 0) + line % (2**64 - 1, 2**64 - 1))
+        file.write(head + b"".join(line % (7, serial)
+                                   for serial in range(1000)) + line % (0, 0) + line % (2**64 - 1, 2**64 - 1))
     place.allium("watch", str(stepper.pid), "--once", "--state", "good")
     with open(place.path("good"), "rb") as file:
         equal(file.read(), head, "what is left of processes that have ended")
@@ -420,11 +446,13 @@ def listing(place):
     watcher.wait(lambda look: look["look"] == 1 and look["why"] == "asked", "the first look")
     watcher.signal(signal.SIGHUP)
     look = watcher.wait(lambda look: look["look"] == 2, "a look that was asked for")
-    equal((look["why"], old_samples(look, "leak"), look["processes"][0]["frees"]), ("asked", BLOCKS, []), "what it shows")
+    equal((look["why"], old_samples(look, "leak"), look["processes"][0]["frees"]), ("asked", BLOCKS, []),
+          "what it shows")
     watcher.signal(signal.SIGUSR2)
     frees = watcher.wait(lambda look: look["why"] == "frees", "recent frees")["processes"][0]["frees"]
     of_cache = [free for free in frees if free["allocated_by"]["stack"][0]["function"] == "fill"]
-    equal(([free["size_bytes"] for free in of_cache], len({free["sample"] for free in of_cache})), ([BLOCK] * BLOCKS, BLOCKS), "frees")
+    equal(([free["size_bytes"] for free in of_cache], len({free["sample"]
+                                                           for free in of_cache})), ([BLOCK] * BLOCKS, BLOCKS), "frees")
     where = {free["freed_by"]["stack"][0]["function"] for free in of_cache if free["freed_by"]["stack"]}
     check(where <= {"empty"} and where, "they were freed in", where)
     watcher.end()
@@ -442,7 +470,8 @@ def alerts(place):
     for turn in (1, 2, 3):
         stepper.do("cc")
         look = watcher.wait(lambda look: look["alerts"], "an alert")
-        equal([(alert["condition"], alert["pid"], alert["row"]) for alert in look["alerts"]], [("live>100K", stepper.pid, None)], "alerts")
+        equal([(alert["condition"], alert["pid"], alert["row"]) for alert in look["alerts"]],
+              [("live>100K", stepper.pid, None)], "alerts")
         for _ in range(5):
             equal(watcher.wait(lambda _: True, "looks go on")["alerts"], [], "alerts while it stays true")
         stepper.do("e")
@@ -454,7 +483,8 @@ def alerts(place):
         return []
     wait_until(lambda: len(told()) == 6, 20, "three commands")
     equal(told()[1::2], ["end"] * 3, "one after the other")
-    check(all(re.fullmatch(r"%d stepper live>100K (\d+) \1" % stepper.pid, line) for line in told()[::2]), "variables", told())
+    check(all(re.fullmatch(r"%d stepper live>100K (\d+) \1" % stepper.pid, line) for line in told()[::2]), "variables",
+          told())
     wait_until(lambda: not children(watcher.process.pid), 10, "no zombie is left")
     watcher.end()
 
@@ -481,7 +511,9 @@ def alert_for(place):
     end = time.monotonic() + 60
     while not found and time.monotonic() < end:
         stepper.do("l")
-        found = next((look for look in watcher.read() if look["alerts"] and look["alerts"][0]["condition"] == "growing for 0s"), None)
+        found = next(
+            (look for look in watcher.read() if look["alerts"] and look["alerts"][0]["condition"] == "growing for 0s"),
+            None)
         time.sleep(0.01)
     check(found, "no alert of growth")
     equal(found["processes"][0]["rows"][found["alerts"][0]["row"]]["name"], "leak", "the row of the alert")
@@ -492,7 +524,8 @@ def alert_for(place):
     check(re.match(r"leak \d+\n", wait_until(told, 20, "the command")), "variables")
     wait_until(lambda: not children(watcher.process.pid), 20, "its command has ended")
     said = watcher.end()
-    equal(said.count("the command of --exec ended with 3"), sum(len(look["alerts"]) for look in watcher.read()), "complaints in " + said)
+    equal(said.count("the command of --exec ended with 3"), sum(len(look["alerts"]) for look in watcher.read()),
+          "complaints in " + said)
 
 
 WITHOUT_PIDFD = """
@@ -508,12 +541,14 @@ os.execv(sys.argv[1], sys.argv[1:])
 
 
 def without_descriptor(place):
-    """Where the end of a command gives no descriptor to wait for, the next one begins all the same, and nobody complains."""
+    """Where the end of a command gives no descriptor to wait for, the next one begins all the same, and nobody
+    complains.
+    """
     stepper = Stepper(place)
     stepper.do("c")
     script = 'echo "$ALLIUM_ALERT" >>told; sleep 0.2'
-    watcher = Watcher(place, str(stepper.pid), "--every", "1h", "--alert", "live>10K or live>20K or live>30K", "--exec", script,
-                      before=(sys.executable, "-c", WITHOUT_PIDFD))
+    watcher = Watcher(place, str(stepper.pid), "--every", "1h", "--alert", "live>10K or live>20K or live>30K", "--exec",
+                      script, before=(sys.executable, "-c", WITHOUT_PIDFD))
     equal(len(watcher.wait(lambda _: True, "a look")["alerts"]), 3, "alerts")
 
     def told():
@@ -534,8 +569,11 @@ def manual(place):
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../man/allium-json.5.scd")) as file:
         page = file.read()
     block = page.split("Blocks have these keys:")[1].split("\n# ")[0]
-    heads = [set(re.findall(r"\*([a-z_]+)\*", line)) for line in (page.split("\n# WATCH")[1].split("\n# ")[0] + block).splitlines()
-             if re.fullmatch(r"\*[^ ]+\*(, \*[^ ]+\*)*", line)]
+    heads = [
+        set(re.findall(r"\*([a-z_]+)\*", line))
+        for line in (page.split("\n# WATCH")[1].split("\n# ")[0] + block).splitlines()
+        if re.fullmatch(r"\*[^ ]+\*(, \*[^ ]+\*)*", line)
+    ]
     stepper, other = Stepper(place), Stepper(place)
     stepper.do("lcce")
     other.do("l")
@@ -554,14 +592,17 @@ def manual(place):
 
 
 def misuse(place):
-    for condition, column in (("", 1), ("live", 5), ("live>", 6), ("live>=1G", 5), ("live>x", 6), ("growing fo 5m", 9), ("grow", 1),
-                              ("growing for", 12), ("growing for x", 13), ("live>1G or", 11), ("live>1G live>2G", 9),
-                              ("growing or " * 8 + "growing", 89), ("live>1G for 5m\x1b[2J", 13), ("growing;", 8)):
+    for condition, column in (("", 1), ("live", 5), ("live>", 6), ("live>=1G", 5), ("live>x", 6), ("growing fo 5m", 9),
+                              ("grow", 1), ("growing for", 12), ("growing for x", 13), ("live>1G or", 11),
+                              ("live>1G live>2G", 9), ("growing or " * 8 + "growing", 89), ("live>1G for 5m\x1b[2J",
+                                                                                            13), ("growing;", 8)):
         done = place.allium("watch", "--once", "--alert", condition, code=2)
-        check("at column %d%s" % (column, ":" if column <= len(condition) else ";") in done.err and done.err.count("\n") == 1, repr(condition), "gave", repr(done.err))
+        check(
+            "at column %d%s" % (column, ":" if column <= len(condition) else ";") in done.err
+            and done.err.count("\n") == 1, repr(condition), "gave", repr(done.err))
         check("\x1b" not in done.err, "an escape sequence in", repr(done.err))
-    for words in (("--every", "0"), ("--every", "x"), ("--every", "1us"), ("--older-than", "x"), ("--top", "-1"), ("--exec", "true"),
-                  ("--where", "size>"), ("1", "2"), ("--nonsense",)):
+    for words in (("--every", "0"), ("--every", "x"), ("--every", "1us"), ("--older-than", "x"), ("--top", "-1"),
+                  ("--exec", "true"), ("--where", "size>"), ("1", "2"), ("--nonsense",)):
         done = place.allium("watch", "--once", *words, code=2)
         check(done.err.startswith("allium: ") and not done.out, words, "said", done.err, done.out)
     place.allium("watch", "--once", "999999999", code=1)
@@ -571,11 +612,14 @@ def misuse(place):
 def recordings(place):
     path = place.recording("300")
     look = json.loads(place.allium("watch", path, "--older-than", "1ms", "--json").out)
-    equal({name: (row["old_bytes"], row["old_samples"]) for name, row in rows(look).items()}, {"hold": (1000000, 100)}, "rows")
+    equal({name: (row["old_bytes"], row["old_samples"])
+           for name, row in rows(look).items()}, {"hold": (1000000, 100)}, "rows")
     check("hold" in place.allium("watch", path, "--older-than", "1ms").out, "text")
-    check("change any more" in place.allium("watch", path, "--alert", "growing", code=2).err, "an alert about a recording")
+    check("change any more" in place.allium("watch", path, "--alert", "growing", code=2).err,
+          "an alert about a recording")
     past = place.allium("watch", path + "@150ms", code=None)  # there may be none yet on a busy machine
-    check(past.returncode == (2 if "ages are not known" in past.err else 1) and not past.out, "a moment in the past gave", past.err)
+    check(past.returncode == (2 if "ages are not known" in past.err else 1) and not past.out,
+          "a moment in the past gave", past.err)
     stepper = Stepper(place)
     stepper.do("l")
     time.sleep(0.05)
@@ -698,16 +742,17 @@ def damaged_ledgers(place):
 
 
 def leaks_nothing(place):
-    """A day of it in fast time, under its own agent, every allocation booked: what it holds between two looks does not grow
-    with their number. It sees itself, too."""
+    """A day of it in fast time, under its own agent, every allocation booked: what it holds between two looks does not
+    grow with their number. It sees itself, too.
+    """
     rounds = pick(36, 720)
     own = place.folder + "/own"
     os.mkdir(own, 0o700)
     stepper = Stepper(place)
     stepper.do("l")
     agent = [name + "=" + value for name, value in tap.agent_env(own, 1).items() if os.environ.get(name) != value]
-    watcher = place.start(*alone(place), "env", *agent, built("ALLIUM"), "watch", "--every", "1h", "--older-than", "1ms",
-                          "--alert", "live>200K or growing for 0s", "--exec", "true", "--state", "known",
+    watcher = place.start(*alone(place), "env", *agent, built("ALLIUM"), "watch", "--every", "1h", "--older-than",
+                          "1ms", "--alert", "live>200K or growing for 0s", "--exec", "true", "--state", "known",
                           "--where", "!comm:allium", "--json")
     looks = 0
 
@@ -717,7 +762,8 @@ def leaks_nothing(place):
             watcher.send_signal(number)
         seen = json.loads(watcher.stdout.readline())
         looks += 1
-        equal((seen["look"], {process["pid"] for process in seen["processes"]} - {watcher.pid}), (looks, watched), "a look")
+        equal((seen["look"], {process["pid"]
+                              for process in seen["processes"]} - {watcher.pid}), (looks, watched), "a look")
 
     def held():
         wait_until(lambda: not children(watcher.pid), 10, "its command has ended")
@@ -727,7 +773,8 @@ def leaks_nothing(place):
 
     seen = []
     look(None, {stepper.pid})
-    for number in range(rounds):  # processes come and go, caches fill and empty, alerts come true, samples are dismissed
+    # processes come and go, caches fill and empty, alerts come true, samples are dismissed
+    for number in range(rounds):
         other = Stepper(place)
         other.do("lccc")
         stepper.do("cccc")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""who, frees and sql: a real use after free, what is remembered against what SQLite alone reads, the manual's examples."""
+"""who, frees and sql: a real use after free, what is remembered against what SQLite alone reads, the manual's examples.
+"""
 import contextlib
 import csv
 import io
@@ -24,13 +25,15 @@ ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
 
 def crash(place, *words, code=128 + signal.SIGSEGV, before=()):
     """Addresses by their names, of a program that has crashed and left d.allium."""
-    done = place.allium("run", "--quiet", *words, "-o", "d.allium", "--force", "--", *before, program("dangling"), code=code)
+    done = place.allium("run", "--quiet", *words, "-o", "d.allium", "--force", "--", *before, program("dangling"),
+                        code=code)
     return dict(line.split() for line in done.out.splitlines())
 
 
 def waiting(place, *words):
     """A recorded program that goes on, and its addresses."""
-    process = place.start_allium("run", "--quiet", *words, "-o", "d.allium", "--force", "--", program("dangling"), "wait")
+    process = place.start_allium("run", "--quiet", *words, "-o", "d.allium", "--force", "--", program("dangling"),
+                                 "wait")
     return process, addresses(process)
 
 
@@ -59,7 +62,8 @@ def use_after_free(place):
     (hit,) = who(place, at["field"][2:])["rows"]
     equal((hit["state"], hit["place"], hit["distance_bytes"], hit["size_bytes"], hit["address"], hit["reallocated"]),
           ("freed", "inside", 11, 104, at["session"], False), "the block")
-    equal((functions(hit["allocated_by"])[:2], functions(hit["freed_by"])[0]), (["make_session", "main"], "drop_session"), "who")
+    equal((functions(hit["allocated_by"])[:2], functions(hit["freed_by"])[0]),
+          (["make_session", "main"], "drop_session"), "who")
     check(0 < hit["lifetime_ns"] == hit["freed_ns"] - hit["born_ns"] < 10e9, hit)
     equal(who(place, "d.allium", at["session"])["rows"][0]["distance_bytes"], 0, "bytes from its beginning")
 
@@ -87,7 +91,8 @@ def screen(place):
 
 def live(place):
     """In a running process, and after it was killed."""
-    process = place.start(program("dangling"), "wait", env=dict(place.env, LD_PRELOAD=built("ALLIUM_AGENT"), ALLIUM_PERIOD="1"))
+    process = place.start(program("dangling"), "wait", env=dict(place.env, LD_PRELOAD=built("ALLIUM_AGENT"),
+                                                                ALLIUM_PERIOD="1"))
     at, pid = addresses(process), str(process.pid)
     for state in "ago", "before the end":
         (hit,) = who(place, pid, at["ticket"])["rows"]
@@ -104,7 +109,8 @@ def live(place):
 
 def reallocated(place):
     at = crash(place, "--period", "1")
-    (hit,) = [hit for hit in who(place, at["grown"])["rows"] if hit["size_bytes"] == 5000]  # others may lie there by now
+    # others may lie there by now
+    (hit,) = [hit for hit in who(place, at["grown"])["rows"] if hit["size_bytes"] == 5000]
     equal((hit["state"], hit["place"], hit["reallocated"]), ("freed", "inside", True), "the block")
     equal((functions(hit["allocated_by"])[0], functions(hit["freed_by"])[0]), ("main", "grow"), "who")
     check("by realloc" in place.allium("who", at["grown"]).out, "not said")
@@ -137,13 +143,17 @@ def sampled(place):
 def processes(place):
     """At the same addresses in two processes: each hit says of which one it is."""
     script = "%s; %s; exit 0" % (program("dangling"), program("dangling"))
-    done = place.allium("run", "--quiet", "--period", "1", "-o", "two.allium", "--", "setarch", "-R", "sh", "-c", script)
+    done = place.allium("run", "--quiet", "--period", "1", "-o", "two.allium", "--", "setarch", "-R", "sh", "-c",
+                        script)
     fields = [line.split()[1] for line in done.out.splitlines() if line.startswith("field")]
     equal((len(fields), len(set(fields))), (2, 1), "addresses of the field, without randomization")
     hits = who(place, "two.allium", fields[0])["rows"]
     hits = [hit for hit in hits if hit["comm"] == "dangling"]
-    pids = [row[0] for row in recording_reader.rows(place.path("two.allium"), "SELECT pid FROM image JOIN string ON string.id = comm"
-                                        " WHERE text = 'dangling' ORDER BY began_ns DESC")]
+    pids = [
+        row[0] for row in recording_reader.rows(
+            place.path("two.allium"), "SELECT pid FROM image JOIN string ON string.id = comm"
+            " WHERE text = 'dangling' ORDER BY began_ns DESC")
+    ]
     equal([hit["pid"] for hit in hits], pids, "processes, the latest free first")
     for pid in pids:
         check("(pid %d)" % pid in place.allium("who", "two.allium", fields[0], "--top", "0").out, "no", pid)
@@ -153,9 +163,11 @@ def freed(place):
     """The list is that of the table, in the order of time."""
     crash(place, "--period", "1")
     listed = json.loads(place.allium("frees", "--json", "--top", "0").out)
-    table = recording_reader.rows(place.path("d.allium"), "SELECT address, size_bytes, freed_ns, reallocated FROM recent_free"
-                      " ORDER BY freed_ns DESC")
-    have = [(int(row["address"], 16), row["size_bytes"], row["freed_ns"], int(row["reallocated"])) for row in listed["rows"]]
+    table = recording_reader.rows(
+        place.path("d.allium"), "SELECT address, size_bytes, freed_ns, reallocated FROM recent_free"
+        " ORDER BY freed_ns DESC")
+    have = [(int(row["address"], 16), row["size_bytes"], row["freed_ns"], int(row["reallocated"]))
+            for row in listed["rows"]]
     equal(have, table, "frees")
     check(len(table) >= 3 and listed["rows_in_all"] == len(table) == listed["frees"]["remembered"], listed["frees"])
     for where, sizes in (("func:drop_session", [104]), ("func:sweep", [41]), ("func:grow", [5000]), ("size=104", [104]),
@@ -165,17 +177,22 @@ def freed(place):
     said = place.allium("frees", "--where", "func:drop_session,grow").out
     check(re.search(r"104 B .* make_session +free +drop_session", said), said)
     check(re.search(r"4\.88 KiB .* main +realloc +grow", said), said)
-    check("1 more" in place.allium("frees", "--where", "size<=5000 !func:sweep", "--top", "1").out, "what --top leaves out")
+    check("1 more" in place.allium("frees", "--where", "size<=5000 !func:sweep", "--top", "1").out,
+          "what --top leaves out")
     place.allium("run", "--quiet", "--period", "16K", "-o", "h.allium", "--", program("holder"), "1")
     check("STANDS FOR" in place.allium("frees", "h.allium").out, "not said that it is a sample")
-    (size, weight) = [(r["size_bytes"], r["weight"]) for r in json.loads(place.allium("frees", "h.allium", "--json").out)["rows"]
+    (size, weight) = [(r["size_bytes"], r["weight"])
+                      for r in json.loads(place.allium("frees", "h.allium", "--json").out)["rows"]
                       if r["size_bytes"] == 20000][0]
     check(abs(weight * (1 - math.exp(-size / 16384)) - 1) < 1e-9, "weight", weight)
 
 
 def kept_moment(place):
-    """Nanoseconds from the beginning to a moment of the running d.allium by which all three frees had happened; 0: not yet."""
-    return recording_reader.moment(place.path("d.allium"), "time_ns > (SELECT max(freed_ns) FROM recent_free HAVING count(*) >= 3)")
+    """Nanoseconds from the beginning to a moment of the running d.allium by which all three frees had happened; 0: not
+    yet.
+    """
+    return recording_reader.moment(place.path("d.allium"),
+                                   "time_ns > (SELECT max(freed_ns) FROM recent_free HAVING count(*) >= 3)")
 
 
 def past(place):
@@ -202,8 +219,9 @@ def examples(place):
     count = ("sql", "d.allium", "--csv", "SELECT count(*) FROM live_sample")
     wait_until(lambda: int(place.allium(*count).out.split()[1]), 10, "a live sample, while it is recorded")
     equal(process.poll(), None, "its code, while it goes on")
-    wait_until(lambda: recording_reader.rows(place.path("d.allium"), "SELECT 1 FROM point GROUP BY image HAVING count(*) >= 3"), 60,
-               "three points of a process")
+    wait_until(
+        lambda: recording_reader.rows(place.path("d.allium"), "SELECT 1 FROM point GROUP BY image HAVING count(*) >= 3"
+                                      ), 60, "three points of a process")
     process.stdin.close()
     equal(process.wait(20), 0, "code")
     for query in queries:
@@ -212,7 +230,8 @@ def examples(place):
         with contextlib.closing(sqlite3.connect("file:%s?mode=ro" % place.path("d.allium"), uri=True)) as db:
             cursor = db.execute(query)
             equal(names, [column[0] for column in cursor.description], "columns of " + query)
-            want = [["" if v is None else "%.15g" % v if isinstance(v, float) else str(v) for v in row] for row in cursor]
+            want = [["" if v is None else "%.15g" % v if isinstance(v, float) else str(v) for v in row]
+                    for row in cursor]
         equal(sorted(have), sorted(want), "rows of " + query)
         check(have, "nothing answers", query)
         check(len(place.allium("sql", query).out.splitlines()) == len(have) + 1, "lines of", query)
@@ -228,15 +247,18 @@ def forms(place):
     rows = json.loads(place.allium("sql", ENDLESS + "SELECT i, -i AS i FROM n LIMIT 3500", "--json").out)["rows"]
     equal(rows, [{"i": i, "i_2": -i} for i in range(1, 3501)], "many rows")
     equal(place.allium("sql", "SELECT 'a,\"b\"' AS x, 'c\nd' AS y", "--csv").out, 'x,y\r\n"a,""b""","c\nd"\r\n', "CSV")
-    check("\x1b" not in place.allium("sql", "SELECT char(27) || '[2J' AS x, char(155) AS \"y\x1b\"").out, "it moves the cursor")
+    check("\x1b" not in place.allium("sql", "SELECT char(27) || '[2J' AS x, char(155) AS \"y\x1b\"").out,
+          "it moves the cursor")
 
 
 def of_process(place):
-    process = place.start(program("dangling"), "wait", env=dict(place.env, LD_PRELOAD=built("ALLIUM_AGENT"), ALLIUM_PERIOD="1"))
+    process = place.start(program("dangling"), "wait", env=dict(place.env, LD_PRELOAD=built("ALLIUM_AGENT"),
+                                                                ALLIUM_PERIOD="1"))
     at = addresses(process)
     query = "SELECT size_bytes AS b, address AS a FROM live_sample WHERE size_bytes = 41"
     os.mkdir(place.path("tmp"))
-    (row,) = json.loads(place.allium("sql", str(process.pid), "--json", query, env={"TMPDIR": place.path("tmp")}).out)["rows"]
+    (row,) = json.loads(place.allium("sql", str(process.pid), "--json", query,
+                                     env={"TMPDIR": place.path("tmp")}).out)["rows"]
     equal((row["b"], row["a"]), (41, int(at["ticket"], 16) - 38), "the ticket")
     equal(os.listdir(place.path("tmp")), [], "what is left in TMPDIR")
 
@@ -244,32 +266,43 @@ def of_process(place):
 def wrong(place):
     crash(place, "--period", "1")
     done = place.allium("sql", "SELECT pid,\n  nonsense FROM image", code=2)
-    equal((done.out, done.err), ("", "allium: no such column: nonsense; `allium sql 'PRAGMA table_info(TABLE)'` lists the columns of"
-                                 " a table\n    nonsense FROM image\n    ^\n"), "where it is wrong")
+    equal((done.out, done.err),
+          ("", "allium: no such column: nonsense; `allium sql 'PRAGMA table_info(TABLE)'` lists the columns of"
+           " a table\n    nonsense FROM image\n    ^\n"), "where it is wrong")
     columns = json.loads(place.allium("sql", "PRAGMA table_info(cell)", "--json").out)["rows"]  # as it says
     check("allocated_bytes" in [column["name"] for column in columns], columns)
     done = place.allium("sql", "SELECT * FROM\n", code=2)
-    equal(done.err, "allium: the question ends too early: more is to follow here, or a ) or a */; man allium-sql has examples\n"
-                    "  SELECT * FROM\n               ^\n", "what ends too early")
+    equal(
+        done.err,
+        "allium: the question ends too early: more is to follow here, or a ) or a */; man allium-sql has examples\n"
+        "  SELECT * FROM\n               ^\n", "what ends too early")
     tables = place.allium("sql", "SELECT * FROM images", code=2).err
-    have = [name for (name,) in recording_reader.rows(place.path("d.allium"), "SELECT name FROM sqlite_schema WHERE type = 'table'")]
-    equal(tables, "allium: no such table: images; did you mean image? tables are %s\n" % ", ".join(have), "the tables there are")
+    have = [
+        name
+        for (name,
+             ) in recording_reader.rows(place.path("d.allium"), "SELECT name FROM sqlite_schema WHERE type = 'table'")
+    ]
+    equal(tables, "allium: no such table: images; did you mean image? tables are %s\n" % ", ".join(have),
+          "the tables there are")
     for source in ("d.allium", "4711"):
         told = place.allium("sql", source, code=2).err
         check("which question? %s is a source: allium sql %s 'SELECT ...'" % (source, source) in told, told)
     done = place.allium("sql", "SELECT 'ä', nonsense", code=2, env={"LC_ALL": "C.UTF-8"})
-    equal(done.err.splitlines()[1:], ["  SELECT 'ä', nonsense", "              ^"], "where, behind letters of two bytes")
+    equal(done.err.splitlines()[1:], ["  SELECT 'ä', nonsense", "              ^"],
+          "where, behind letters of two bytes")
     for query in ("ATTACH 'x.db' AS x", "DELETE FROM cell", "SELECT load_extension('x')", "PRAGMA journal_mode = WAL"):
         done = place.allium("sql", query, code=2)
         check("only reads" in done.err and not done.out, query, "said", done.err)
-    for words in (("sql",), ("sql", "a", "b", "c"), ("sql", "--json", "--csv", "SELECT 1"), ("who",), ("who", "d.allium"),
-                  ("who", "a", "b", "c"), ("who", "xyz"), ("who", "0x"), ("who", "0x11112222333344445"), ("who", "1", "--size", "x"),
-                  ("who", "--top", "-1", "1"), ("frees", "a", "b"), ("frees", "--where", "size>"), ("frees", "--top", "x")):
+    for words in (("sql",), ("sql", "a", "b", "c"), ("sql", "--json", "--csv", "SELECT 1"), ("who",),
+                  ("who", "d.allium"), ("who", "a", "b", "c"), ("who", "xyz"), ("who", "0x"),
+                  ("who", "0x11112222333344445"), ("who", "1", "--size", "x"), ("who", "--top", "-1", "1"),
+                  ("frees", "a", "b"), ("frees", "--where", "size>"), ("frees", "--top", "x")):
         done = place.allium(*words, code=2)
         check(done.err.startswith("allium: ") and not done.out, words, "said", done.err)
     holder = place.start_holder()
     pid = str(holder.pid)
-    for words, told in (((pid,), "%s is a process: use allium who %s ADDRESS, or 0x%s for an address" % (pid, pid, pid)),
+    for words, told in (((pid,),
+                         "%s is a process: use allium who %s ADDRESS, or 0x%s for an address" % (pid, pid, pid)),
                         (("0x55d0c0a2b6d8", pid), "the source comes first: allium who %s 0x55d0c0a2b6d8" % pid),
                         (("55d0c0a2b6d8", "d.allium"), "the source comes first: allium who d.allium 55d0c0a2b6d8"),
                         ((pid, "d.allium"), "invalid address 'd.allium'"), ((pid, "what"), "invalid address 'what'"),
@@ -281,7 +314,8 @@ def wrong(place):
     tap.stop(holder, signal.SIGKILL)
     check("is a process" in place.allium("who", pid, code=2).err, "of a process that has left a ledger")
     check("allium who d.allium ADDRESS" in place.allium("who", "d.allium", code=2).err, "not what to do")
-    for words in (("sql", "none.allium", "SELECT 1"), ("who", "none.allium", "1"), ("frees", "none.allium"), ("frees", "/etc/passwd"),
+    for words in (("sql", "none.allium", "SELECT 1"), ("who", "none.allium",
+                                                       "1"), ("frees", "none.allium"), ("frees", "/etc/passwd"),
                   ("sql", "/etc/passwd", "SELECT 1"), ("sql", "d.allium@1h", "SELECT 1"), ("who", "999999999", "1")):
         done = place.allium(*words, code=1)
         check(done.err.startswith("allium: ") and done.err.count("\n") == 1, words, "said", repr(done.err))
@@ -289,9 +323,10 @@ def wrong(place):
 
 def strangers(place):
     """Recordings whose schema is another, or whose values are rubbish."""
-    for number, sql in enumerate((
-            "CREATE VIEW v AS SELECT load_extension('x')", "CREATE TRIGGER t AFTER INSERT ON cell BEGIN DELETE FROM meta; END",
-            "ALTER TABLE meta RENAME TO m; CREATE VIEW meta AS SELECT writefile('owned', 'x') AS key, 1 AS value")):
+    for number, sql in enumerate(
+        ("CREATE VIEW v AS SELECT load_extension('x')",
+         "CREATE TRIGGER t AFTER INSERT ON cell BEGIN DELETE FROM meta; END",
+         "ALTER TABLE meta RENAME TO m; CREATE VIEW meta AS SELECT writefile('owned', 'x') AS key, 1 AS value")):
         crash(place, "--period", "1")
         with contextlib.closing(sqlite3.connect(place.path("d.allium"), isolation_level=None)) as db:
             db.executescript(sql)
@@ -301,16 +336,19 @@ def strangers(place):
         check(not os.path.exists(place.path("owned")), "a view wrote a file")
     at = crash(place, "--period", "1")
     with contextlib.closing(sqlite3.connect(place.path("d.allium"), isolation_level=None)) as db:
-        db.executescript("UPDATE live_sample SET size_bytes = 9223372036854775807, slack_bytes = 9223372036854775807, address = -9;"
-                         "UPDATE recent_free SET size_bytes = 9223372036854775807, freed_ns = 0;"
-                         "UPDATE string SET text = char(27) || '[2J' || id WHERE id > 0")
+        db.executescript(
+            "UPDATE live_sample SET size_bytes = 9223372036854775807, slack_bytes = 9223372036854775807, address = -9;"
+            "UPDATE recent_free SET size_bytes = 9223372036854775807, freed_ns = 0;"
+            "UPDATE string SET text = char(27) || '[2J' || id WHERE id > 0")
     done = place.allium("who", "d.allium", "ffffffffffffffff")
     check("\x1b" not in done.out + place.allium("frees", "d.allium").out, "it moves the cursor")
     check(who(place, "d.allium", at["field"])["rows"], "no hit")
 
 
 def interrupted(place):
-    """A question without an end is ended with SIGINT, also while rows come; no copy is left, and half an answer is no JSON."""
+    """A question without an end is ended with SIGINT, also while rows come; no copy is left, and half an answer is no
+    JSON.
+    """
     crash(place, "--period", "1")
     for query, form in ((ENDLESS + "SELECT count(*) FROM n", ()), (ENDLESS + "SELECT i FROM n", ("--json",))):
         with open(place.path("out"), "w+b") as out:

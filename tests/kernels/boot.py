@@ -44,14 +44,17 @@ class Boot:
 
 
 def qemu(kernel, machine, token, folder):
-    """The command. rdrand, or whoever asks for random numbers waits until the guest has gathered some. Nothing of qemu's
-    defaults: no network, no disk, no display, no configuration of the user.
+    """The command. rdrand, or whoever asks for random numbers waits until the guest has gathered some. Nothing of
+    qemu's defaults: no network, no disk, no display, no configuration of the user.
     """
     words = "%s allium.token=%s allium.cgroup=%s" % (KERNEL_WORDS, token, machine.cgroup)
-    return [initramfs.need("qemu-system-x86_64", "qemu-system-x86"), "-accel", "tcg,thread=multi", "-cpu", "qemu64,+rdrand",
-            "-smp", machine.cpus, "-m", machine.memory, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
-            "-kernel", kernel.image, "-initrd", folder + "/initramfs", "-append", words,
-            "-serial", "file:%s/console" % folder, "-serial", "file:%s/results" % folder]
+    return [
+        initramfs.need("qemu-system-x86_64", "qemu-system-x86"), "-accel", "tcg,thread=multi", "-cpu", "qemu64,+rdrand",
+        "-smp", machine.cpus, "-m", machine.memory, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+        "-kernel", kernel.image, "-initrd", folder + "/initramfs", "-append", words, "-serial",
+        "file:%s/console" % folder, "-serial",
+        "file:%s/results" % folder
+    ]
 
 
 def boot(kernel, tests, folder, build, silence=None):
@@ -60,8 +63,9 @@ def boot(kernel, tests, folder, build, silence=None):
 
 
 def until_begun(once):
-    """A kernel that panics before its first test does so for itself, or for the emulator: nothing of ours has run in it. (Seen once: a
-    double fault within its first second.) It boots again."""
+    """A kernel that panics before its first test does so for itself, or for the emulator: nothing of ours has run in
+    it. (Seen once: a double fault within its first second.) It boots again.
+    """
     for panics in range(BOOTS_MOST):
         booted = once()
         booted.panics_before = panics
@@ -106,7 +110,9 @@ def end_with_parent():
 
 
 def watch(process, folder, silence, most):
-    """Waits for qemu's end. Returns whether the guest fell silent, or would not end; and how long it took to its first test."""
+    """Waits for qemu's end. Returns whether the guest fell silent, or would not end; and how long it took to its first
+    test.
+    """
     began = changed = time.monotonic()
     before, boot_seconds = None, None
     while process.poll() is None:

@@ -71,7 +71,8 @@ def read_module(path):
 
 
 def get(name, cache):
-    """The newest kernel of that name: from apt, or where apt has none, what the cache has. Missing, if there is none."""
+    """The newest kernel of that name: from apt, or where apt has none, what the cache has. Missing, if there is none.
+    """
     os.makedirs(cache, exist_ok=True)
     found, why = find(name, apt_packages()), "apt knows none"
     if not found and refresh():
@@ -86,8 +87,9 @@ def get(name, cache):
     if why:
         found = find(name, os.listdir(cache))
     if not found:
-        raise Missing("no linux-image-%s.*-cloud-amd64 (%s): add bookworm-security to apt's sources, then apt-get update"
-                      % (name, why))
+        raise Missing(
+            "no linux-image-%s.*-cloud-amd64 (%s): add bookworm-security to apt's sources, then apt-get update" %
+            (name, why))
     return Kernel(name, cache + "/" + found)
 
 

@@ -58,7 +58,8 @@ class Tree:
                        for where, folders, files in os.walk(self.folder) for name in folders + files)
         with open(path, "wb") as file:
             subprocess.run([need("cpio", "cpio"), "--create", "--null", "--format=newc", "--owner=+0:+0", "--quiet"],
-                           cwd=self.folder, input="".join(name + "\0" for name in names).encode(), stdout=file, check=True)
+                           cwd=self.folder, input="".join(name + "\0" for name in names).encode(), stdout=file,
+                           check=True)
 
 
 def add_busybox(tree):

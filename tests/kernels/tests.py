@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What a guest test says of itself: lines `#: KEY VALUE...` in its script, all of them optional.
 
-kernels    the names (debian.py) of the kernels it is for; else all
-seconds    how long it may take, in the guest, until it is taken to hang; else 600. What takes 5 s alone may take minutes beside others
-programs   of tests/kernels, to lie in its PATH
-copies     programs of this machine to lie in its PATH, with their libraries
-modules    kernel modules to be loaded before the first test, with those they need
-memory     the guest's, as qemu has it; else 256M
-cgroup     v2 (else) or v1: which has the memory controller
-cpus       of the guest; else 2. With 1 no CPU can go on with what another one has just patched: emulation may miss that
-long       left out of the short form
+kernels    the names (debian.py) of the kernels it is for; else all seconds    how long it may take, in the guest, until
+it is taken to hang; else 600. What takes 5 s alone may take minutes beside others programs   of tests/kernels, to lie
+in its PATH copies     programs of this machine to lie in its PATH, with their libraries modules    kernel modules to be
+loaded before the first test, with those they need memory     the guest's, as qemu has it; else 256M cgroup     v2
+(else) or v1: which has the memory controller cpus       of the guest; else 2. With 1 no CPU can go on with what another
+one has just patched: emulation may miss that long       left out of the short form
 """
 import glob
 import os
@@ -32,7 +29,10 @@ class Test:
         self.kernels = said.get("kernels", list(PACKAGES))
         self.seconds = int(said.get("seconds", ["600"])[0])
         self.programs, self.copies, self.modules = (said.get(key, []) for key in ("programs", "copies", "modules"))
-        self.machine = Machine(said.get("memory", ["256M"])[0], said.get("cgroup", ["v2"])[0], said.get("cpus", ["2"])[0])
+        self.machine = Machine(
+            said.get("memory", ["256M"])[0],
+            said.get("cgroup", ["v2"])[0],
+            said.get("cpus", ["2"])[0])
         self.long = "long" in said
         if not set(self.kernels) <= set(PACKAGES):
             raise Wrong("%s: kernels are %s" % (path, " ".join(PACKAGES)))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Reads recordings with SQLite alone, as allium-recording(5) describes them: nothing of allium's own reader is in it."""
+"""Reads recordings with SQLite alone, as allium-recording(5) describes them: nothing of allium's own reader is in it.
+"""
 import collections
 import contextlib
 import sqlite3
@@ -46,7 +47,9 @@ def added(sums):
 
 
 def moment(path, condition):
-    """Nanoseconds from the beginning to the first moment kept whose point is so; 0: there is none (yet), or no recording."""
+    """Nanoseconds from the beginning to the first moment kept whose point is so; 0: there is none (yet), or no
+    recording.
+    """
     with contextlib.suppress(sqlite3.OperationalError):  # while it is being made
         ((found,),) = rows(path, """
             SELECT min(time_ns) - (SELECT value FROM meta WHERE key = 'started_ns') FROM point

@@ -23,7 +23,8 @@ _built = {}
 for _name in list(os.environ):  # taken out of it: the programs under test shall not see them
     if _name.startswith(("ALLIUM", "TEST_", "LEDGER_TOTALS", "COUNT_SHIM")):
         _built[_name] = os.environ.pop(_name)
-for _name in ("LD_PRELOAD", "LD_LIBRARY_PATH", "MALLOC_PERTURB_", "COUNT_SHIM_DIR", "DEBUGINFOD_URLS", "PYTHONPATH"):  # meson sets some
+# meson sets some
+for _name in ("LD_PRELOAD", "LD_LIBRARY_PATH", "MALLOC_PERTURB_", "COUNT_SHIM_DIR", "DEBUGINFOD_URLS", "PYTHONPATH"):
     os.environ.pop(_name, None)
 
 
@@ -113,7 +114,9 @@ def agent_for(env):
 
 
 def agent_env(ledgers, period=1, preload=(), **more):
-    """Environment of a program under the agent, the full one with ALLIUM_SITES; `preload` are libraries behind it, "+LIBRARY" before it."""
+    """Environment of a program under the agent, the full one with ALLIUM_SITES; `preload` are libraries behind it,
+    "+LIBRARY" before it.
+    """
     before = [name[1:] for name in preload if name.startswith("+")]
     behind = [name for name in preload if not name.startswith("+")]
     env = dict(os.environ)
@@ -123,7 +126,8 @@ def agent_env(ledgers, period=1, preload=(), **more):
 
 
 def run(command, timeout=None, **how):
-    """subprocess.run with captured output and an empty stdin, unless said otherwise. Kills the whole group at timeout."""
+    """subprocess.run with captured output and an empty stdin, unless said otherwise. Kills the whole group at timeout.
+    """
     how.setdefault("stdin", subprocess.DEVNULL)
     how.setdefault("stdout", subprocess.PIPE)
     how.setdefault("stderr", subprocess.PIPE)
@@ -156,7 +160,9 @@ def totals(directory, *options):
 
 
 def own_counts(text):
-    """What the tests' programs print of themselves, a line for each place: {pid: {place: (made, bytes made, live, bytes live)}}."""
+    """What the tests' programs print of themselves, a line for each place: {pid: {place: (made, bytes made, live, bytes
+    live)}}.
+    """
     counts = {}
     for line in text.splitlines():
         pid, place, *numbers = line.split()
@@ -202,7 +208,9 @@ def retry(why):
 
 
 def in_time(test, *seconds):
-    """Of what lasts some seconds: test(seconds, is_over) does it, -> True when it was over too soon; then once more, with longer."""
+    """Of what lasts some seconds: test(seconds, is_over) does it, -> True when it was over too soon; then once more,
+    with longer.
+    """
     for last in seconds:
         began = time.monotonic()
         if not test(last, lambda: time.monotonic() - began >= last):

@@ -31,7 +31,8 @@ class Place:
         done = tap.run([built("ALLIUM"), *words], cwd=self.folder, env=dict(self.env, **how.pop("env", {})), **how)
         done.out, done.err = (stream.decode(errors="replace") for stream in (done.stdout, done.stderr))
         if code is not None:
-            equal(done.returncode, code, "code of allium %s, which said %s" % (" ".join(words), tap.shorten(done.err, 600)))
+            equal(done.returncode, code,
+                  "code of allium %s, which said %s" % (" ".join(words), tap.shorten(done.err, 600)))
         return done
 
     def start(self, *command, env=None):

@@ -45,7 +45,9 @@ def counts_operators(command, arguments, preload=(), aligned=(1000,)):
     def test():
         _, (none,) = ledgers_of(command + ["0"] + arguments, preload)
         _, (some,) = ledgers_of(command + [str(ROUNDS)] + arguments, preload)
-        for key, want in ("allocated_samples", 12 * ROUNDS), ("freed_samples", 12 * ROUNDS), ("allocated_count", 12 * ROUNDS), ("live_samples", 0):
+        for key, want in ("allocated_samples", 12 * ROUNDS), ("freed_samples",
+                                                              12 * ROUNDS), ("allocated_count",
+                                                                             12 * ROUNDS), ("live_samples", 0):
             equal(round(some[key] - none[key]), want, key)
         added = round(some["allocated_bytes"] - none["allocated_bytes"])
         check(added in [6 * ROUNDS * (1000 + bytes) for bytes in aligned], "allocated_bytes", added)
@@ -56,7 +58,9 @@ def counts_operators(command, arguments, preload=(), aligned=(1000,)):
 def counts_copies(preload):
     """strdup() and strndup() of a thousand bytes: each copy is one allocation, whoever has these functions."""
     def test():
-        equal(ledgers_of([program("copies"), "10"], preload)[0].stdout, bare([program("copies"), "10"], preload).stdout, "stdout")
+        equal(
+            ledgers_of([program("copies"), "10"], preload)[0].stdout,
+            bare([program("copies"), "10"], preload).stdout, "stdout")
         _, (none,) = ledgers_of([program("copies"), "0"], preload)
         _, (some,) = ledgers_of([program("copies"), str(ROUNDS)], preload)
         for key, want in ("allocated_samples", 2), ("freed_samples", 2), ("allocated_bytes", 2000), ("live_samples", 0):
@@ -95,7 +99,8 @@ def plugins(*names):
 
 
 tests = []
-for name, library in ("glibc", None), ("jemalloc", "jemalloc"), ("tcmalloc", "tcmalloc_minimal"), ("mimalloc", "mimalloc"):
+for name, library in ("glibc", None), ("jemalloc", "jemalloc"), ("tcmalloc", "tcmalloc_minimal"), ("mimalloc",
+                                                                                                   "mimalloc"):
     preload = [ctypes.util.find_library(library)] if library else []
     check(None not in preload, name, "is not installed (tools/setup check)")
     tests.append(("every function of the malloc family works as ever on %s" % name,
@@ -104,9 +109,11 @@ for name, library in ("glibc", None), ("jemalloc", "jemalloc"), ("tcmalloc", "tc
                   same_output([program("operators"), "100"] + OPERATORS.get(name, []), preload)))
     tests.append(("each copy of a string counts once on %s" % name, counts_copies(preload)))
     tests.append(("every operator new and delete counts once on %s" % name,
-                  counts_operators([program("operators")], OPERATORS.get(name, []), preload, (1000,) if preload else (1000, 1024))))
+                  counts_operators([program("operators")], OPERATORS.get(name, []), preload, (1000,) if preload else
+                                   (1000, 1024))))
 tests += [
-    ("each copy of a string counts once with an allocator that has its own strdup", counts_copies([program("own_copies.so")])),
+    ("each copy of a string counts once with an allocator that has its own strdup",
+     counts_copies([program("own_copies.so")])),
     ("each copy of a string counts once with an allocator whose strdup calls malloc by its symbol",
      counts_copies([program("own_copies_through.so")])),
     ("the malloc family works as ever in a program linked with jemalloc",

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """With period 1 the ledger's sums are the truth: real programs, counted by an independent shim in front of the agent.
 
-Of every process: allocations and their bytes are the shim's; frees, together with the frees of what was inherited from a
-parent, are the shim's; the live samples are the difference; nothing was lost.
+Of every process: allocations and their bytes are the shim's; frees, together with the frees of what was inherited from
+a parent, are the shim's; the live samples are the difference; nothing was lost.
 """
 import collections
 import glob
@@ -61,9 +61,9 @@ def compare(ledgers, shim, probe):
 
 
 def probe_of(command):
-    """
-    Redis comes with jemalloc, which the agent does not know: at start it calls each of its functions once, with 64 bytes.
-    Those that stand on another one of the family reach that through the shim. -> (allocations, bytes) only the shim saw.
+    """ Redis comes with jemalloc, which the agent does not know: at start it calls each of its functions once, with 64
+    bytes. Those that stand on another one of the family reach that through the shim. -> (allocations, bytes) only the
+    shim saw.
     """
     with private_dir() as ledgers, private_dir() as shim:
         succeed(command, env=tap.agent_env(ledgers, 1, ["+" + built("COUNT_SHIM")], COUNT_SHIM_DIR=shim))

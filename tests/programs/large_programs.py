@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Chromium in its sandbox, LibreOffice and PostgreSQL do under `allium run` what they do without, as an unprivileged user.
+"""Chromium in its sandbox, LibreOffice and PostgreSQL do under `allium run` what they do without, as an unprivileged
+user.
 
 Each process is observed, or the recording names its program with the reason. No sample is lost, and stacks are whole.
 """
@@ -42,12 +43,14 @@ SELECT a.i, b.m FROM t a JOIN t b ON a.m = b.m ORDER BY a.m LIMIT 5;
 SELECT md5(string_agg(m, ',' ORDER BY m)) FROM t WHERE i % 3 = 0;
 SELECT nonsense FROM t;
 """
-# LibreOffice's static destructors run below a function of crtbeginS.o that has no unwind information; it also calls code that it
-# makes at run time.
+# LibreOffice's static destructors run below a function of crtbeginS.o that has no unwind information; it also calls
+# code that it makes at run time.
 STACKS_MOST = 20
 
 # Messages of a program that has lost one of its processes.
-CRASH = re.compile(r"crashed|core dumped|terminated by signal|exited unexpectedly|Received signal|PANIC|Segmentation|Unspecified Application Error", re.I)
+CRASH = re.compile(
+    r"crashed|core dumped|terminated by signal|exited unexpectedly|Received signal|PANIC|Segmentation|Unspecified Application Error",
+    re.I)
 
 
 class Home:
@@ -61,8 +64,13 @@ class Home:
         os.chmod(folder, 0o755)
         for name in ("ALLIUM", "ALLIUM_AGENT", "ALLIUM_AGENT_FULL"):
             shutil.copy(built(name), self.bin)
-        self.env = {"PATH": os.environ["PATH"], "HOME": self.folder, "XDG_RUNTIME_DIR": self.folder, "LC_ALL": "C.UTF-8"}
-        self.user = [] if os.geteuid() else ["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups"]
+        self.env = {
+            "PATH": os.environ["PATH"], "HOME": self.folder, "XDG_RUNTIME_DIR": self.folder, "LC_ALL": "C.UTF-8"
+        }
+        self.user = [] if os.geteuid() else [
+            "setpriv", "--reuid", str(NOBODY), "--regid",
+            str(NOBODY), "--clear-groups"
+        ]
         if self.user:
             os.chown(self.folder, NOBODY, NOBODY)
 
@@ -92,8 +100,8 @@ class Home:
 def chromium(home, options):
     """The document that a page's script has made, with the sandbox that it has by default."""
     home.write("page.html", PAGE)
-    done = home.run(options, "chromium", "--headless", "--no-first-run", "--user-data-dir=" + home.path("profile"), "--dump-dom",
-                    "file://" + home.path("page.html"))
+    done = home.run(options, "chromium", "--headless", "--no-first-run", "--user-data-dir=" + home.path("profile"),
+                    "--dump-dom", "file://" + home.path("page.html"))
     check("row 89401" in done.out, "the document", done.out, done.err)
     return [("chromium", done.returncode, done.out)]
 
@@ -115,10 +123,15 @@ def libreoffice(home, options):
 
 @contextlib.contextmanager
 def server(home, options, program, ask):
-    """PostgreSQL's server in home/data, at the socket in home; `ask`: options of those who ask it. It is stopped by its process id."""
-    command = home.command(options, [program, "-D", home.path("data"), "-k", home.folder, "-c", "listen_addresses=", "-c", "fsync=off"])
+    """PostgreSQL's server in home/data, at the socket in home; `ask`: options of those who ask it. It is stopped by its
+    process id.
+    """
+    command = home.command(
+        options, [program, "-D",
+                  home.path("data"), "-k", home.folder, "-c", "listen_addresses=", "-c", "fsync=off"])
     with open(home.path("log"), "wb") as log:
-        process = subprocess.Popen(command, cwd=home.folder, env=home.env, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        process = subprocess.Popen(command, cwd=home.folder, env=home.env, stdin=subprocess.DEVNULL, stdout=log,
+                                   stderr=log)
     try:
         def up():
             check(process.poll() is None, "postgres has ended:", open(home.path("log")).read())
@@ -131,7 +144,8 @@ def server(home, options, program, ask):
 
 def postgresql(home, options):
     (bin_,) = glob.glob("/usr/lib/postgresql/*/bin")
-    made = home.run(options, bin_ + "/initdb", "-D", home.path("data"), "-U", "me", "-A", "trust", "--no-sync", "--locale=C")
+    made = home.run(options, bin_ + "/initdb", "-D", home.path("data"), "-U", "me", "-A", "trust", "--no-sync",
+                    "--locale=C")
     ask = ["-h", home.folder, "-U", "me", "-d", "postgres"]
     with server(home, options, bin_ + "/postgres", ask) as process:
         asked = home.run(None, "psql", "-qAt", *ask, input=QUERIES.encode())
@@ -145,13 +159,16 @@ def postgresql(home, options):
 
 
 def outcome(trial, options):
-    """How a trial's commands ended, and what is in their recordings: {program: images}, {(program, reason): starts}, losses."""
+    """How a trial's commands ended, and what is in their recordings: {program: images}, {(program, reason): starts},
+    losses.
+    """
     with private_dir() as folder:
         home = Home(folder)
         ended = trial(home, options)
         images, unobserved, lost = {}, {}, []
         for path in home.recordings:
-            for name, count in recording_reader.rows(path, "SELECT s.text, count(*) FROM image JOIN string s ON s.id = comm GROUP BY 1"):
+            for name, count in recording_reader.rows(
+                    path, "SELECT s.text, count(*) FROM image JOIN string s ON s.id = comm GROUP BY 1"):
                 images[name] = images.get(name, 0) + count
             for program, reason, count in recording_reader.rows(path, """
                     SELECT p.text, r.text, processes FROM unobserved JOIN string p ON p.id = program JOIN string r ON r.id = reason"""):
@@ -163,12 +180,15 @@ def outcome(trial, options):
 
 
 def same(trial, observed, unobserved):
-    """`observed`: programs of which each process with a sample has an image. `unobserved`: programs that are named, with the reason."""
+    """`observed`: programs of which each process with a sample has an image. `unobserved`: programs that are named,
+    with the reason.
+    """
     def test():
         want = outcome(trial, None)[0]
         for options in OPTIONS:
             have, images, named, lost = outcome(trial, options)
-            print("# %s: images %s, unobserved %s, lost %s" % (" ".join(options) or "default", images, named, lost), flush=True)
+            print("# %s: images %s, unobserved %s, lost %s" % (" ".join(options) or "default", images, named, lost),
+                  flush=True)
             for losses in lost:
                 stacks = losses.pop("stacks_broken", 0) + losses.pop("stacks_cut", 0)
                 check(stacks <= STACKS_MOST, stacks, "stacks are not whole")
@@ -180,8 +200,8 @@ def same(trial, observed, unobserved):
     return test
 
 
-tap.main([
-    ("Chromium in its sandbox cannot tell that it is observed", same(chromium, [], [("chromium", OWN_MALLOC), ("chromium", HIDDEN), ("chrome_crashpad_handler", OWN_MALLOC)])),
-    ("LibreOffice cannot tell that it is observed", same(libreoffice, ["soffice.bin"], [])),
-    ("PostgreSQL cannot tell that it is observed", same(postgresql, ["postgres", "initdb"], [])),
-])
+tap.main([("Chromium in its sandbox cannot tell that it is observed",
+           same(chromium, [], [("chromium", OWN_MALLOC), ("chromium", HIDDEN),
+                               ("chrome_crashpad_handler", OWN_MALLOC)])),
+          ("LibreOffice cannot tell that it is observed", same(libreoffice, ["soffice.bin"], [])),
+          ("PostgreSQL cannot tell that it is observed", same(postgresql, ["postgres", "initdb"], [])),])

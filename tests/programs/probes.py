@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What the agent's probes tell: to gdb, which needs no rights; to bpftrace and perf, by the kernel's uprobes.
 
-The truth is what a program says that it did, and at period 1 the ledger's exact counts. tests/checks/probes looks at the
-sites themselves.
+The truth is what a program says that it did, and at period 1 the ledger's exact counts. tests/checks/probes looks at
+the sites themselves.
 """
 import collections
 import contextlib
@@ -22,7 +22,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 import tap
 from tap import agent_env, built, check, equal, pick, private_dir, run, succeed, totals, wait_until
 
-# Who listens to a file hears of every process that has it: other tests run beside this one, and so it has a copy of its own.
+# Who listens to a file hears of every process that has it: other tests run beside this one, and so it has a copy of its
+# own.
 OWN = tempfile.TemporaryDirectory(prefix="allium-probes-")
 tap.replace_built("ALLIUM_AGENT", shutil.copy(built("ALLIUM_AGENT"), OWN.name))
 FOLDER = built("TEST_PROGRAMS")
@@ -170,10 +171,9 @@ def exact(name, *words):
 
 
 def weights(period, blocks, samples):
-    """
-    Against the bytes that were asked for, within 5 standard deviations of the estimate: of sizes of 1 to 1024 bytes its
-    variance is the sum of n^2 (1 - p) / p. And against the ledger's sum of the same samples, in 256ths: whole numbers differ
-    from it by less than one each, up and down; so 8 standard deviations of as many fair roundings.
+    """ Against the bytes that were asked for, within 5 standard deviations of the estimate: of sizes of 1 to 1024 bytes
+    its variance is the sum of n^2 (1 - p) / p. And against the ledger's sum of the same samples, in 256ths: whole
+    numbers differ from it by less than one each, up and down; so 8 standard deviations of as many fair roundings.
     """
     def test():
         heard, out, ledger = under_gdb(told("many", str(blocks)), period, ("allium:malloc", "allium:free"))
@@ -237,10 +237,11 @@ def pairs_of_rounds(heard, rounds):
 def running_gdb():
     with private_dir() as folder, Rounds(folder) as rounds:
         rounds.go(2)
-        listener = subprocess.Popen(gdb([], "-p", str(rounds.process.pid)), env=gdb_env(folder), stdin=subprocess.DEVNULL,
-                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        listener = subprocess.Popen(gdb([], "-p", str(rounds.process.pid)), env=gdb_env(folder),
+                                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
-            wait_until(lambda: os.path.exists(folder + "/heard") and open(folder + "/heard").readline(), 60, "gdb listens")
+            wait_until(lambda: os.path.exists(folder + "/heard") and open(folder + "/heard").readline(), 60,
+                       "gdb listens")
             rounds.go(3)
             rounds.end()
             listener.wait(tap.TIMEOUT)
@@ -288,8 +289,8 @@ def doctor():
         equal("allium-probes(7)" in (row["what_to_do"] or ""), bool(denied), "advice")
 
 
-# Counted in the kernel: printing each hit, it loses those that are under way when it is told to end. The intervals stand
-# before and behind the probes, as it is not documented which end of the list is attached last.
+# Counted in the kernel: printing each hit, it loses those that are under way when it is told to end. The intervals
+# stand before and behind the probes, as it is not documented which end of the list is attached last.
 BPFTRACE = """
 interval:ms:50 { printf("ready1\\n"); }
 usdt:AGENT:allium:malloc, usdt:AGENT:allium:calloc, usdt:AGENT:allium:realloc
@@ -366,7 +367,8 @@ def running_bpftrace():
         with bpftrace(folder, "-p", str(rounds.process.pid)) as sums:
             rounds.go(3)
         ledger = rounds.end()
-    equal((sums["begun"], sums["ended"], sums["paired"], sums["left"]), (300, 300, 300, 0), "begun, ended, paired, left")
+    equal((sums["begun"], sums["ended"], sums["paired"], sums["left"]), (300, 300, 300, 0),
+          "begun, ended, paired, left")
     equal((sums["size"], sums["weight"], sums["gone"]), (30000,) * 3, "bytes")
     equal((sums["otel_begun"], sums["otel_ended"], sums["otel_weight"]), (300, 300, 30000), "the same of otel_memory")
     check(ledger["allocated_samples"] >= 500, "the ledger has less:", ledger)
@@ -387,7 +389,9 @@ perf script -i data -F event,trace,ip,sym
 
 
 class Perf:
-    """perf record, in a mount namespace of its own, where tracefs is mounted: no other test sees it, and it goes by itself."""
+    """perf record, in a mount namespace of its own, where tracefs is mounted: no other test sees it, and it goes by
+    itself.
+    """
 
     def __init__(self, folder, *words):
         needs_uprobes()
@@ -410,7 +414,9 @@ class Perf:
             os.close(answer)
 
     def hits(self, callers):
-        """Of malloc and free, once the program has ended; `callers` are the functions on the stack behind the agent's: three at -O0."""
+        """Of malloc and free, once the program has ended; `callers` are the functions on the stack behind the agent's:
+        three at -O0.
+        """
         equal(self.process.wait(tap.TIMEOUT), 0, "code of perf, which said " + read(self.home + "/errors"))
         hits = []
         for block in read(self.home + "/hits").split("\n\n"):
@@ -418,7 +424,8 @@ class Perf:
                 hits.append(("allium:" + name, *map(int, re.findall(r"arg\d=(\d+)", values))))
                 stack = re.findall(r"^\s+[0-9a-f]+ (\S+)", block, re.M)
                 known = [k for k, function in enumerate(stack) if function == callers[0]]
-                check(known in ([1], [2], [3]) and stack[known[0]:][:len(callers)] == callers, "the stack of", hits[-1], "is", stack)
+                check(known in ([1], [2], [3]) and stack[known[0]:][:len(callers)] == callers, "the stack of", hits[-1],
+                      "is", stack)
         return hits
 
     def __enter__(self):

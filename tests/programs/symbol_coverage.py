@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Of a program with debug files at least 95 % of the sampled bytes are under named functions: every caller has its name."""
+"""Of a program with debug files at least 95 % of the sampled bytes are under named functions: every caller has its
+name.
+"""
 import os
 import re
 import sys

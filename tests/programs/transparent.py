@@ -25,7 +25,8 @@ def files(folder, ignore):
 
 
 def outcome(workload, period=None):
-    """Everything that can be seen of a run: [(command, code, stdout, stderr)], files. Observed, if there is a period."""
+    """Everything that can be seen of a run: [(command, code, stdout, stderr)], files. Observed, if there is a period.
+    """
     with private_dir("/tmp") as top:
         folder = os.path.join(top, "work")  # a name of its own would end up in what is compared
         recordings = []

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Our unwinder against libgcc's at every allocation of real programs, and against chains of frame pointers.
 
-The programs are made to recurse in all the ways they can. Stacks are told apart by module and offset, so that one that two
-processes have, or two threads, counts once. No difference is explained away: there must be none. Where one of the two
-stops because code has no rules (JIT), the other must stop at the same frame.
+The programs are made to recurse in all the ways they can. Stacks are told apart by module and offset, so that one that
+two processes have, or two threads, counts once. No difference is explained away: there must be none. Where one of the
+two stops because code has no rules (JIT), the other must stop at the same frame.
 """
 import contextlib
 import glob
@@ -156,8 +156,11 @@ local function f(d)
 end
 for i = 1, tonumber(ARGV[1]) do f(i) end return 1
 """
-REDIS = ["SAVE", "BGREWRITEAOF", "INFO", "CONFIG GET *", "COMMAND DOCS", "MULTI", "ZADD z 1 a 2 b", "SORT mylist BY k* LIMIT 0 5", "EXEC",
-         "XADD s * a b", "XGROUP CREATE s g 0", "GEOADD geo 1 2 a 3 4 b", "PFADD p a b c", "DEBUG RELOAD"]
+REDIS = [
+    "SAVE", "BGREWRITEAOF", "INFO", "CONFIG GET *", "COMMAND DOCS", "MULTI", "ZADD z 1 a 2 b",
+    "SORT mylist BY k* LIMIT 0 5", "EXEC", "XADD s * a b", "XGROUP CREATE s g 0", "GEOADD geo 1 2 a 3 4 b",
+    "PFADD p a b c", "DEBUG RELOAD"
+]
 
 
 def c_source(functions):
@@ -165,18 +168,25 @@ def c_source(functions):
     import random
     rng = random.Random(2)
     leaves = ["x->v[i & 7]", "y", "s", "i", "x->d", "x->l->v[1]", "x->c[i & 15]", "t[i & 31]"]
-    kinds = ["(%s + %s)", "(%s * %s)", "((long)%s ^ (long)%s)", "(%s > %s)", "((long)(%s) << ((long)(%s) & 7))", "(%s ? %s : y)", "g(x, %s, %s)",
-             "((long)%s %% ((long)%s | 1))", "labs((long)%s - (long)%s)"]
-    forms = ["if (%s) { %s }", "for (int i = 0; i < 9 && %s; i++) { %s }", "while (%s) { %s break; }", "t[i & 31] = %s; { %s }",
-             "switch ((long)%s & 7) { case 1: { %s } break; case 2: y++; case 3: s--; default: x = x->r; }"]
+    kinds = [
+        "(%s + %s)", "(%s * %s)", "((long)%s ^ (long)%s)", "(%s > %s)", "((long)(%s) << ((long)(%s) & 7))",
+        "(%s ? %s : y)", "g(x, %s, %s)", "((long)%s %% ((long)%s | 1))", "labs((long)%s - (long)%s)"
+    ]
+    forms = [
+        "if (%s) { %s }", "for (int i = 0; i < 9 && %s; i++) { %s }", "while (%s) { %s break; }",
+        "t[i & 31] = %s; { %s }",
+        "switch ((long)%s & 7) { case 1: { %s } break; case 2: y++; case 3: s--; default: x = x->r; }"
+    ]
 
     def expression(depth):
-        return rng.choice(kinds) % (expression(depth - 1), expression(rng.randrange(depth))) if depth else rng.choice(leaves)
+        return rng.choice(kinds) % (expression(depth - 1),
+                                    expression(rng.randrange(depth))) if depth else rng.choice(leaves)
 
     def statement(depth):
         if not depth:
             return "s += %s;" % expression(rng.randrange(4))
-        return rng.choice(forms) % (expression(rng.randrange(3)), " ".join(statement(rng.randrange(depth)) for _ in range(rng.randrange(1, 4))))
+        return rng.choice(forms) % (expression(rng.randrange(3)), " ".join(
+            statement(rng.randrange(depth)) for _ in range(rng.randrange(1, 4))))
 
     lines = ["#include <stdlib.h>", "struct n { struct n *l, *r; long v[8]; double d; char c[16]; };",
              "static __attribute__((noinline)) long g(struct n *x, long y, long i) { return x->v[y & 7] + i; }"]
@@ -193,18 +203,23 @@ class Program:
         self.name, self.commands, self.files, self.env, self.stdin = name, commands, files, env or {}, stdin
 
 
-ME = dict(GIT_AUTHOR_NAME="a", GIT_AUTHOR_EMAIL="a@b", GIT_COMMITTER_NAME="a", GIT_COMMITTER_EMAIL="a@b", GIT_PAGER="cat",
-          GIT_CONFIG_GLOBAL="/dev/null", GIT_CONFIG_SYSTEM="/dev/null")
-GIT = ["init -q .", "add .", "commit -qm one", "rm -q file3", "mv file1 file2 moved", "commit -qm two", "log -p --stat -M", "fsck",
-       "blame moved/file1", "log --graph -Gline", "grep -n line.17", "revert --no-edit HEAD", "gc -q --aggressive"]
+ME = dict(GIT_AUTHOR_NAME="a", GIT_AUTHOR_EMAIL="a@b", GIT_COMMITTER_NAME="a", GIT_COMMITTER_EMAIL="a@b",
+          GIT_PAGER="cat", GIT_CONFIG_GLOBAL="/dev/null", GIT_CONFIG_SYSTEM="/dev/null")
+GIT = [
+    "init -q .", "add .", "commit -qm one", "rm -q file3", "mv file1 file2 moved", "commit -qm two", "log -p --stat -M",
+    "fsck", "blame moved/file1", "log --graph -Gline", "grep -n line.17", "revert --no-edit HEAD", "gc -q --aggressive"
+]
 PROGRAMS = [
-    Program("python3", [["/usr/bin/python3", "work.py", pick("60", "300")]], {"work.py": PYTHON}, {"PYTHONMALLOC": "malloc"}),
-    Program("gcc", [["gcc", "-w", *level, "-c", "work.c"] for level in pick([["-O1"]], [["-O0"], ["-O2", "-g"], ["-O3"]])],
+    Program("python3", [["/usr/bin/python3", "work.py", pick("60", "300")]], {"work.py": PYTHON},
+            {"PYTHONMALLOC": "malloc"}),
+    Program("gcc",
+            [["gcc", "-w", *level, "-c", "work.c"] for level in pick([["-O1"]], [["-O0"], ["-O2", "-g"], ["-O3"]])],
             {"work.c": c_source(pick(10, 40))}),
     Program("bash", [["bash", "work.sh", pick("7", "9")]], {"work.sh": BASH}),
     Program("sqlite3", [["sqlite3", "out.db"]], {"work.sql": SQLITE}, stdin="work.sql"),
     Program("git", [["git", *words.split()] for words in GIT],
-            {"file%d" % k: "".join("line %d of %d\n" % (i, k) for i in range(100)) for k in range(40)} | {"moved/x": ""}, ME),
+            {"file%d" % k: "".join("line %d of %d\n" % (i, k) for i in range(100))
+             for k in range(40)} | {"moved/x": ""}, ME),
     Program("perl", [["perl", "work.pl", "60"]], {"work.pl": PERL}),
     Program("node", [["node", "work.js", "300"]], {"work.js": NODE}),
     Program("java", [["java", "-Xmx200m", "-XX:-UsePerfData", "Work.java"]], {"Work.java": JAVA}),
@@ -231,8 +246,9 @@ class Seen:
 
     def judge(self, name):
         check(self.stacks, "nothing was compared")
-        print("# %s: %d compared (%.1f %% to the outermost frame), %d distinct, median depth %d, %d differences" % (
-            name, self.compared, 100 * self.whole / self.compared, len(self.stacks), median(self.stacks), self.differences))
+        print("# %s: %d compared (%.1f %% to the outermost frame), %d distinct, median depth %d, %d differences" %
+              (name, self.compared, 100 * self.whole / self.compared, len(self.stacks), median(
+                  self.stacks), self.differences))
         check(not self.differences, "%d differences, such as\n%s" % (self.differences, self.text))
 
 
@@ -257,7 +273,8 @@ def seen_in(program, library=None):
         for command in program.commands:
             with open(os.path.join(folder, program.stdin)) as stdin:
                 done = tap.run(command, cwd=folder, env=env, stdin=stdin)
-            check(library or done.returncode == 0, "%s ended with %d: %s" % (command, done.returncode, done.stderr[-500:]))
+            check(library or done.returncode == 0,
+                  "%s ended with %d: %s" % (command, done.returncode, done.stderr[-500:]))
         return Seen(results)
 
 
@@ -314,9 +331,11 @@ def fault_is_found(fault, observe):
                     copy.write(text.replace(*fault))
             equal(planted, 1, "places where the fault is planted")
             library = folder + "/planted.so"
-            succeed(["cc", "-D_GNU_SOURCE", "-std=gnu11", "-O1", "-fPIC", "-shared", "-fno-builtin",
-                     "-fno-omit-frame-pointer", "-ftls-model=initial-exec", "-I", folder, "-I", ROOT + "/src", "-o", library,
-                     *glob.glob(folder + "/unwind/*.c"), ROOT + "/src/base/sigsafe/word_cache.c", "-ldl"])
+            succeed([
+                "cc", "-D_GNU_SOURCE", "-std=gnu11", "-O1", "-fPIC", "-shared", "-fno-builtin",
+                "-fno-omit-frame-pointer", "-ftls-model=initial-exec", "-I", folder, "-I", ROOT + "/src", "-o", library,
+                *glob.glob(folder + "/unwind/*.c"), ROOT + "/src/base/sigsafe/word_cache.c", "-ldl"
+            ])
             seen = observe(library)
             print("# differences: %d of %d" % (seen.differences, seen.compared))
             check(seen.differences, "not found")
@@ -327,8 +346,10 @@ tests = [("%s: every stack is libgcc's" % p.name, agrees(p)) for p in (PROGRAMS 
 tests += [("redis-server under redis-benchmark: every stack is libgcc's", redis_agrees)] if LONG else []
 tests += [("%d different stacks of median depth %d or more" % (DISTINCT, DEPTH), enough),
           ("every stack is the chain of frame pointers, where there is one", chain_agrees),
-          ("a fault in the unwinder is found by libgcc's", fault_is_found(RESTORE, lambda lib: seen_in(PROGRAMS[0], lib))),
-          ("a walk cache that does not compare return addresses is found by libgcc's", fault_is_found(CALLERS, lambda lib: seen_in(PROGRAMS[0], lib))),
+          ("a fault in the unwinder is found by libgcc's", fault_is_found(RESTORE,
+                                                                          lambda lib: seen_in(PROGRAMS[0], lib))),
+          ("a walk cache that does not compare return addresses is found by libgcc's",
+           fault_is_found(CALLERS, lambda lib: seen_in(PROGRAMS[0], lib))),
           ("a walk cache that does not compare rbp is found by the chain", fault_is_found(FRAME_POINTER, chain)),
           ("a fault in the unwinder is found by the chain", fault_is_found(REGISTER, chain))]
 tap.main(tests)

@@ -186,7 +186,8 @@ class Redis(Workload):
     @contextlib.contextmanager
     def serving(self, folder, env, wrap=lambda: []):
         with redis(folder, env, wrap()) as (path, process):
-            # each request of a kind is the same, and their number a multiple of the pipeline's: so the file of commands is
+            # each request of a kind is the same, and their number a multiple of the pipeline's: so the file of commands
+            # is
             succeed(["redis-benchmark", "-s", path, "-q", "-n", str(2000 * self.rounds), "-c", "10", "-P", "4",
                      "-d", "100", "-t", "set,get,lpush,lrange_100,sadd,hset,zadd"])
             yield path, process
@@ -200,8 +201,11 @@ GIT = [["git", "init", "-q", "-b", "main", "."], ["git", "add", "."], ["git", "c
        ["git", "grep", "-n", "line 17"]]
 
 REDIS_CLI = ["SET key%d %s" % (i, "v" * (i % 300)) for i in range(500)]
-REDIS_CLI += ["LPUSH list%d a b c %d" % (i % 7, i) for i in range(300)] + ["HSET hash f%d %d" % (i, i) for i in range(200)]
-REDIS_CLI += ["LRANGE list3 0 -1", "HLEN hash", "DEBUG DIGEST", "DBSIZE", "GET key299", "EVAL 'return #KEYS' 1 a", "NONSENSE"]
+REDIS_CLI += ["LPUSH list%d a b c %d" % (i % 7, i)
+              for i in range(300)] + ["HSET hash f%d %d" % (i, i) for i in range(200)]
+REDIS_CLI += [
+    "LRANGE list3 0 -1", "HLEN hash", "DEBUG DIGEST", "DBSIZE", "GET key299", "EVAL 'return #KEYS' 1 a", "NONSENSE"
+]
 
 
 def script(name, text):
@@ -214,9 +218,12 @@ WORKLOADS = [
     Workload("python3 with PYTHONMALLOC=malloc", [["/usr/bin/python3", "work.py"]], script("work.py", PYTHON),
              {"PYTHONMALLOC": "malloc", "PYTHONHASHSEED": "0"}),
     Workload("sqlite3", [["sqlite3", "out.db"]], script("work.sql", SQLITE), stdin="work.sql"),
-    Workload("git", GIT, lambda rounds: {"file%d" % k: "".join("line %d of %d\n" % (i, k) for i in range(100))
-                                         for k in range(40 * rounds)}, GIT_ENV, ignore=(".git/index",)),
-    Workload("gcc", [["gcc", "-O2", "-Wall", "-c", "work.c"], ["gcc", "-o", "work", "work.c"], ["gcc", "-c", "nothing.c"]],
+    Workload(
+        "git", GIT, lambda rounds:
+        {"file%d" % k: "".join("line %d of %d\n" % (i, k) for i in range(100))
+         for k in range(40 * rounds)}, GIT_ENV, ignore=(".git/index",)),
+    Workload("gcc",
+             [["gcc", "-O2", "-Wall", "-c", "work.c"], ["gcc", "-o", "work", "work.c"], ["gcc", "-c", "nothing.c"]],
              lambda rounds: {"work.c": source(16 * rounds)}, {"LC_ALL": "C", "SOURCE_DATE_EPOCH": "1"}),
     Workload("perl", [["perl", "work.pl"]], script("work.pl", PERL), {"PERL_HASH_SEED": "0", "PERL_PERTURB_KEYS": "0"}),
     Workload("node", [["node", "work.js"]], script("work.js", NODE)),
@@ -235,7 +242,9 @@ def listens(path):
 
 @contextlib.contextmanager
 def redis(folder, env, wrap=()):
-    """A private redis-server, at a path, as a port may be taken by somebody else; yields (path, process). It is stopped by its process id."""
+    """A private redis-server, at a path, as a port may be taken by somebody else; yields (path, process). It is stopped
+    by its process id.
+    """
     path = os.path.join(folder, "redis.sock")
     with open(os.path.join(folder, "redis.log"), "wb") as log:
         process = subprocess.Popen([*wrap, "redis-server", "--port", "0", "--unixsocket", path, "--save", "",

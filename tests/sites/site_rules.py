@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`allium set` of call sites: their stacks, counted exactly from the next call on and while it is asked, beside what the program was told to do."""
+"""`allium set` of call sites: their stacks, counted exactly from the next call on and while it is asked, beside what
+the program was told to do.
+"""
 import json
 import os
 import subprocess
@@ -24,7 +26,10 @@ void plug(size_t bytes) { kept = malloc(bytes); free(kept); __asm__ volatile("" 
 def compiled():
     out = os.path.join(SCRATCH.name, "asked")
     if not os.path.exists(out):
-        succeed(["gcc", "-g", "-O1", "-fno-builtin", "-Wall", "-Wextra", "-Wshadow", "-Werror", os.path.join(HERE, "site_rules.c"), "-o", out])
+        succeed([
+            "gcc", "-g", "-O1", "-fno-builtin", "-Wall", "-Wextra", "-Wshadow", "-Werror",
+            os.path.join(HERE, "site_rules.c"), "-o", out
+        ])
     return out
 
 
@@ -42,7 +47,8 @@ class Asked:
 
     def __init__(self, ledgers, **env):
         self.env = dict(os.environ, ALLIUM_DIR=ledgers)
-        self.process = subprocess.Popen([compiled()], env=agent_env(ledgers, PERIOD, ALLIUM_SITES="1", **env), stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+        self.process = subprocess.Popen([compiled()], env=agent_env(ledgers, PERIOD, ALLIUM_SITES="1", **env),
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
         self.pid = int(self.process.stdout.readline())
 
     def __enter__(self):
@@ -73,7 +79,8 @@ class Asked:
         return rows, done.stderr.decode()
 
     def made(self, function, pid=None):
-        done = succeed([built("ALLIUM"), "sites", str(pid or self.pid), "--json", "--where", "func:" + function], env=self.env)
+        done = succeed([built("ALLIUM"), "sites",
+                        str(pid or self.pid), "--json", "--where", "func:" + function], env=self.env)
         return sum(row["allocations"] for row in json.loads(done.stdout)["rows"])
 
     def note(self, pid=None):
@@ -86,7 +93,9 @@ def on_and_off():
         for line in "one foo 10 100", "two foo 20 100", "one bar 10 100":
             asked.do(line)
         said = asked.set("--where", "func:foo", "stacks")
-        check(said.startswith("%d (asked): 2 of " % asked.pid) and said.endswith(" sites: stacks; stored for sites first called later\n"), said)
+        check(
+            said.startswith("%d (asked): 2 of " % asked.pid)
+            and said.endswith(" sites: stacks; stored for sites first called later\n"), said)
         equal(asked.note(), "stacks of 2 sites; sites first called later: stacks where func:foo", "what allium ps says")
         for line in "one foo 7 100", "two foo 5 64", "one bar 9 100", "two foo 100000 10", "one foo 1 1":
             asked.do(line)
@@ -102,7 +111,8 @@ def on_and_off():
         asked.set("--where", "func:foo", "stacks")
         asked.do("one foo 3 10")
         equal(asked.stacks()[0][("foo", "by_one")], (11, 731), "on again")
-        folded = succeed([built("ALLIUM"), "sites", str(asked.pid), "--folded"], env=asked.env).stdout.decode().splitlines()
+        folded = succeed([built("ALLIUM"), "sites", str(asked.pid), "--folded"],
+                         env=asked.env).stdout.decode().splitlines()
         equal(sorted(int(line.split()[-1]) for line in folded), [11, 100005], "folded")
 
 
@@ -179,17 +189,23 @@ def refusals():
         for words in ("--where", "func:foo", "latency"), ("--where", "func:foo", "fail=once"):
             done = run([built("ALLIUM"), "set", str(asked.pid), *words], env=asked.env)
             equal(done.returncode, 1, "code of " + words[-1])
-            check(b"of call sites, which take `allium run --sites`, stacks alone can be asked" in done.stderr, done.stderr)
+            check(b"of call sites, which take `allium run --sites`, stacks alone can be asked" in done.stderr,
+                  done.stderr)
         done = run([built("ALLIUM"), "set", str(asked.pid), "--where", "func:nothing line:3", "stacks"], env=asked.env)
-        equal((done.returncode, b"no site of process %d" % asked.pid in done.stderr), (1, True), "what fits none and cannot be kept")
+        equal((done.returncode, b"no site of process %d" % asked.pid in done.stderr), (1, True),
+              "what fits none and cannot be kept")
         said = asked.stacks()
         equal(said[0], {}, "stacks")
         check("request them with `allium set %d --where QUERY stacks`" % asked.pid in said[1], said[1])
-        for words in (["--interval", "1s"], ["--interval", "1s", "--count", "2"], ["--faults", "1s"], ["--openmetrics"], ["--allocinfo"], ["--freed"], ["--by", "file"]):
+        for words in (["--interval",
+                       "1s"], ["--interval", "1s", "--count",
+                               "2"], ["--faults",
+                                      "1s"], ["--openmetrics"], ["--allocinfo"], ["--freed"], ["--by", "file"]):
             for option in "--stacks", "--folded":
                 done = run([built("ALLIUM"), "sites", str(asked.pid), option, *words], env=asked.env)
                 equal((done.returncode, done.stdout), (2, b""), "code of %s with %s" % (option, words))
-                check(done.stderr.startswith(b"allium: %s lists calls as they are: leave out --" % option.encode()), done.stderr)
+                check(done.stderr.startswith(b"allium: %s lists calls as they are: leave out --" % option.encode()),
+                      done.stderr)
         for source in "none.allium", "a@1s":
             done = run([built("ALLIUM"), "sites", source, "--stacks"], env=asked.env)
             equal((done.returncode, b"--stacks takes one process id" in done.stderr), (2, True), "stacks of " + source)
@@ -198,7 +214,9 @@ def refusals():
         with Asked(ledgers) as asked:
             asked.do("one foo 10 100")
         done = succeed([built("ALLIUM"), "sites", str(asked.pid), "--stacks"], env=asked.env)
-        check(b"no stacks of calls were recorded: nobody requested them while process %d ran" % asked.pid in done.stderr, done.stderr)
+        check(
+            b"no stacks of calls were recorded: nobody requested them while process %d ran" % asked.pid in done.stderr,
+            done.stderr)
 
 
 tap.main([

@@ -23,7 +23,10 @@ def compiled(name, *options, link=()):
     out = os.path.join(SCRATCH.name, "".join([name, *options]).replace("/", ""))
     if not os.path.exists(out):
         compiler = ["g++", "-std=gnu++17", "-fsized-deallocation"] if name.endswith(".cc") else ["gcc"]
-        succeed([*compiler, "-g", "-O1", "-fno-builtin", *STRICT, *options, os.path.join(HERE, name), "-o", out, "-lpthread", *link])
+        succeed([
+            *compiler, "-g", "-O1", "-fno-builtin", *STRICT, *options,
+            os.path.join(HERE, name), "-o", out, "-lpthread", *link
+        ])
     return out
 
 
@@ -57,7 +60,9 @@ FREED = ("frees_here", "freed_here_bytes")
 
 
 def compare(ledgers, pid, places, by_allocator=()):
-    """All that a process printed of itself; -> what stands on stderr. What `by_allocator` frees, the allocator does, by free()."""
+    """All that a process printed of itself; -> what stands on stderr. What `by_allocator` frees, the allocator does, by
+    free().
+    """
     whole, said = report(ledgers, pid)
     made = sums(whole["rows"], *MADE, "live_slack_bytes")
     freed = sums(report(ledgers, pid, "--freed")[0]["rows"], *FREED)
@@ -77,13 +82,15 @@ def counted(threads, *words, preload=(), rounds=None, program=None, by_allocator
     """Runs it, compares each of its processes; -> what was said of losses, by process in order"""
     rounds = rounds or pick(20_000, 500_000) // (50 if "again" in words else 1)
     with private_dir() as ledgers:
-        done = succeed([program or compiled("own.cc"), str(threads), str(rounds), *words], env=env_of(ledgers, preload, **more))
+        done = succeed([program or compiled("own.cc"), str(threads),
+                        str(rounds), *words], env=env_of(ledgers, preload, **more))
         return [compare(ledgers, pid, places, by_allocator) for pid, places in own_counts(done.stdout.decode()).items()]
 
 
 def none_lost(said):
     for text in said:
-        check("charged to nobody" not in text and "past the agent, and live" not in text and "damaged" not in text, text)
+        check("charged to nobody" not in text and "past the agent, and live" not in text and "damaged" not in text,
+              text)
 
 
 def crowds():
@@ -115,7 +122,9 @@ def signal_alloc():
 def handlers():
     library = signal_alloc()
     for threads in 1, 20:
-        none_lost(counted(threads, "handlers", rounds=pick(200_000, 2_000_000), preload=[library], by_allocator=("by_realloc", "by_reallocarray")))
+        none_lost(
+            counted(threads, "handlers", rounds=pick(200_000, 2_000_000), preload=[library],
+                    by_allocator=("by_realloc", "by_reallocarray")))
 
 
 def allocators():
@@ -132,7 +141,9 @@ def allocators():
 
 def linked():
     """An allocator that the program itself is linked with."""
-    none_lost(counted(4, program=compiled("own.cc", "-Wl,--no-as-needed", link=["-l:" + ctypes.util.find_library("jemalloc")])))
+    none_lost(
+        counted(4, program=compiled("own.cc", "-Wl,--no-as-needed",
+                                    link=["-l:" + ctypes.util.find_library("jemalloc")])))
 
 
 def exact_samples_beside():
@@ -159,7 +170,9 @@ def first_calls():
 
 
 def first_call_steps():
-    """Two threads make the first call of a site: one is at some instruction of the hook, at each in turn, while the other calls."""
+    """Two threads make the first call of a site: one is at some instruction of the hook, at each in turn, while the
+    other calls.
+    """
     program = compiled("first_call_steps.c", "-mno-red-zone")
     for call, function, key in ("malloc", "make", "allocations"), ("free", "drop", "frees_here"):
         for preload in [], [signal_alloc()]:
@@ -169,11 +182,14 @@ def first_call_steps():
                 equal(p.returncode, 0, "its code")
                 whole, said = report(ledgers, p.pid, *(["--freed"] if call == "free" else []))
             none_lost([said])
-            equal(sums(whole["rows"], key)[function], (2 * pairs,), "%s of %s with %s" % (key, function, preload or "glibc"))
+            equal(
+                sums(whole["rows"], key)[function], (2 * pairs,),
+                "%s of %s with %s" % (key, function, preload or "glibc"))
 
 
 def first_of_a_child():
-    """Two threads of a fork child allocate at once: one makes the ledger, the other waits for it, and both are counted."""
+    """Two threads of a fork child allocate at once: one makes the ledger, the other waits for it, and both are counted.
+    """
     for _ in range(pick(1, 12)):
         with private_dir() as ledgers:
             done = succeed([compiled("first_child.c"), "150"], env=env_of(ledgers))
@@ -184,7 +200,9 @@ def first_of_a_child():
 
 
 def generations():
-    """Each a child of the one before: the map of objects takes no more address space for each, and the last one's is exact."""
+    """Each a child of the one before: the map of objects takes no more address space for each, and the last one's is
+    exact.
+    """
     source = os.path.join(SCRATCH.name, "generations.c")
     with open(source, "w") as file:
         file.write("""#include <stdio.h>
@@ -236,7 +254,8 @@ def generations():
 
 def read_while_it_runs():
     with private_dir() as ledgers:
-        p = subprocess.Popen([compiled("own.cc"), "4", "20000", "wait"], env=env_of(ledgers), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        p = subprocess.Popen([compiled("own.cc"), "4", "20000", "wait"], env=env_of(ledgers), stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE)
         try:
             lines = "".join(p.stdout.readline().decode() for _ in range(18))
             places, = own_counts(lines).values()
@@ -252,25 +271,34 @@ def read_while_it_runs():
 def forks_in_handlers():
     """What a handler interrupts that forks goes on in the child, with sums that are mapped there, too."""
     program = os.path.join(SCRATCH.name, "guest_fork")
-    succeed(["gcc", "-g", "-O1", "-fno-builtin", "-Wno-unused-result", os.path.join(HERE, "..", "stress", "guest_fork.c"), "-o", program, "-lpthread"])
+    succeed([
+        "gcc", "-g", "-O1", "-fno-builtin", "-Wno-unused-result",
+        os.path.join(HERE, "..", "stress", "guest_fork.c"), "-o", program, "-lpthread"
+    ])
     for how in "handler", "handler-allocates":
         with private_dir() as ledgers:
-            done = succeed([program, how, "100000", str(pick(300, 3000))], env=dict(env_of(ledgers, [signal_alloc()]), ALLIUM_PERIOD="64K"))
+            done = succeed([program, how, "100000", str(pick(300, 3000))], env=dict(env_of(ledgers, [signal_alloc()]),
+                                                                                    ALLIUM_PERIOD="64K"))
         equal(done.stdout.decode().splitlines()[1:], ["killed 0", "signal 0", "unwell 0"], how)
 
 
 def many_sites_in_children():
-    """What a handler interrupts that forks enters its object as the parent's: the child has no sums of so high a number."""
+    """What a handler interrupts that forks enters its object as the parent's: the child has no sums of so high a
+    number.
+    """
     with private_dir() as ledgers:  # some one in a thousand children was killed
-        done = succeed([compiled("many_sites.c"), str(pick(500, 5000))], env=dict(env_of(ledgers, [signal_alloc()]), ALLIUM_PERIOD="1"))
+        done = succeed([compiled("many_sites.c"), str(pick(500, 5000))], env=dict(env_of(ledgers, [signal_alloc()]),
+                                                                                  ALLIUM_PERIOD="1"))
     equal(done.stdout.decode().splitlines()[-1], "killed 0", "children")
 
 
 def each_step():
-    """A handler forks at each instruction of calls into the agent: no child is harmed, and what each makes later is counted."""
+    """A handler forks at each instruction of calls into the agent: no child is harmed, and what each makes later is
+    counted.
+    """
     program = compiled("each_step.c", "-mno-red-zone")
-    for call, every in (("malloc", 1), ("calloc", 1), ("free", 1), ("xmalloc", 2), ("realloc", 2), ("aligned_alloc", 2), ("failure", 4),
-                        ("large_realloc", 10), ("failed_realloc", 10)):
+    for call, every in (("malloc", 1), ("calloc", 1), ("free", 1), ("xmalloc", 2), ("realloc", 2), ("aligned_alloc", 2),
+                        ("failure", 4), ("large_realloc", 10), ("failed_realloc", 10)):
         with private_dir() as ledgers:
             done = succeed([program, call, str(pick(every, 1))], env=env_of(ledgers)).stdout.decode().splitlines()
             equal(done[-1], "unwell 0", "children at the steps of %s: %s" % (call, done))
@@ -280,7 +308,8 @@ def each_step():
                 equal(made.pop("afterwards"), (5, 5), "made by %s, of %s" % (pid, call))
                 # What comes while its thread writes for its parent is none of the child's yet.
                 check(made.pop("in_handler", (3, 3)) == (3, 3), "made in its handler by %s, of %s" % (pid, call), made)
-                check(all(0 <= number < 10 for row in made.values() for number in row), "the rest, of %s, of %s" % (pid, call), made)
+                check(all(0 <= number < 10 for row in made.values() for number in row),
+                      "the rest, of %s, of %s" % (pid, call), made)
 
 
 def locked():
@@ -373,12 +402,24 @@ def tail_calls():
         with private_dir() as ledgers:
             p = subprocess.Popen([program], env=env_of(ledgers))
             equal(p.wait(60), 0, "its code")
-            have = {row["function"]: (row["requested_bytes"], row["class"]) for row in report(ledgers, p.pid)[0]["rows"]}
+            have = {
+                row["function"]: (row["requested_bytes"], row["class"])
+                for row in report(ledgers, p.pid)[0]["rows"]
+            }
             screen = succeed([built("ALLIUM"), "sites", str(p.pid)], env=dict(os.environ, ALLIUM_DIR=ledgers))
-        equal(have, {"asks": (100, "tail call"), "asks_itself": (200, None), "asks_by_pointer": (600000, None), "my_allocate": (40000, None),
-                     "seldom_allocate": (1, None)},
-              "sites with " + options[0])
-        check("requested: 625 KiB" in screen.stdout.decode() and "callers: 5" in screen.stdout.decode(), screen.stdout.decode())
+        equal(
+            have,
+            {
+                "asks": (100, "tail call"),
+                "asks_itself": (200, None),
+                "asks_by_pointer": (600000, None),
+                "my_allocate": (40000, None),
+                "seldom_allocate": (1, None),
+            },
+            "sites with " + options[0],
+        )
+        check("requested: 625 KiB" in screen.stdout.decode() and "callers: 5" in screen.stdout.decode(),
+              screen.stdout.decode())
         check("(tail call)" in screen.stdout.decode(), screen.stdout.decode())
         check("wrappers, by their names: my_allocate;" in screen.stderr.decode(), screen.stderr.decode())
 
@@ -395,9 +436,13 @@ def unloaded():
 
 
 def of_one_number():
-    """Of ledgers that were left by several programs of one number the last one's is shown, in whatever order they are found."""
+    """Of ledgers that were left by several programs of one number the last one's is shown, in whatever order they are
+    found.
+    """
     program = os.path.join(SCRATCH.name, "images")
-    succeed(["gcc", "-g", "-O1", "-fno-builtin", os.path.join(os.path.dirname(HERE), "tags", "images.c"), "-o", program])
+    succeed(
+        ["gcc", "-g", "-O1", "-fno-builtin",
+         os.path.join(os.path.dirname(HERE), "tags", "images.c"), "-o", program])
     with private_dir() as ledgers:
         p = subprocess.Popen([program], env=dict(env_of(ledgers), ALLIUM_PERIOD="1"))
         equal(p.wait(60), 0, "its code")
@@ -408,14 +453,17 @@ def of_one_number():
             os.rename(file + "-copy", file)
             made = sums(report(ledgers, p.pid)[0]["rows"], "requested_bytes")
             equal(made, {"after": (200,)}, "sites, of the last")
-            done = succeed([built("ALLIUM"), "report", str(p.pid), "--json"], env=dict(os.environ, ALLIUM_DIR=ledgers)).stdout.decode()
+            done = succeed([built("ALLIUM"), "report", str(p.pid), "--json"],
+                           env=dict(os.environ, ALLIUM_DIR=ledgers)).stdout.decode()
             check("after" in done and "before" not in done, "the report of", done)
 
 
 def recorded():
     """A recording has the same at its end, of each process, and nothing of moments that were not."""
     path = os.path.join(SCRATCH.name, "x.allium")
-    done = succeed([built("ALLIUM"), "run", "--sites", "--force", "-o", path, "--", compiled("own.cc"), "2", "20000", "fork"])
+    done = succeed(
+        [built("ALLIUM"), "run", "--sites", "--force", "-o", path, "--",
+         compiled("own.cc"), "2", "20000", "fork"])
     counts = own_counts(done.stdout.decode())
     equal(len(counts), 2, "processes")
     check("total bytes allocated:" in done.stderr.decode(), done.stderr.decode())
@@ -464,7 +512,8 @@ def little_room():
     """Where address space is limited, or nothing can be reserved, nothing is kept, and that is said."""
     with private_dir() as ledgers:
         limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
-        p = subprocess.Popen([compiled("own.cc"), "1", "2000"], env=env_of(ledgers), preexec_fn=limit, stdout=subprocess.PIPE)
+        p = subprocess.Popen([compiled("own.cc"), "1", "2000"], env=env_of(ledgers), preexec_fn=limit,
+                             stdout=subprocess.PIPE)
         p.communicate(timeout=60)
         equal(p.returncode, 0, "its code")
         said = report(ledgers, p.pid, code=1)[1]
@@ -486,14 +535,21 @@ def no_usable_size():
     with private_dir() as folder:
         recording = os.path.join(folder, "r.allium")
         env = dict(os.environ, ALLIUM_DIR=folder, LD_PRELOAD=library)
-        succeed([built("ALLIUM"), "run", "--quiet", "--sites", "--period", "1", "-o", recording, "--", "/bin/sh", "-c", ":"], env=env)
+        succeed([
+            built("ALLIUM"), "run", "--quiet", "--sites", "--period", "1", "-o", recording, "--", "/bin/sh", "-c", ":"
+        ], env=env)
         printed = succeed([built("ALLIUM"), "sites", recording]).stdout.decode()
         check("slack: unknown" in printed, printed)
         found = json.loads(succeed([built("ALLIUM"), "sites", recording, "--json"]).stdout)
         check(found["rows"] and found["after"]["total"]["allocations"], found)
-        equal({(row["slack_bytes"], row["live_slack_bytes"]) for row in found["rows"]} | {(found["after"]["total"]["total_bytes"],) * 2}, {(None, None)}, "slack and total")
-        kept = succeed([built("ALLIUM"), "sql", recording, "SELECT count(*), count(slack_bytes) FROM live_sample", "--json"]).stdout.decode()
-        samples, known = json.loads(kept)["rows"][0].values() if isinstance(json.loads(kept)["rows"][0], dict) else json.loads(kept)["rows"][0]
+        equal({(row["slack_bytes"], row["live_slack_bytes"])
+               for row in found["rows"]} | {(found["after"]["total"]["total_bytes"],) * 2}, {(None, None)},
+              "slack and total")
+        kept = succeed(
+            [built("ALLIUM"), "sql", recording, "SELECT count(*), count(slack_bytes) FROM live_sample",
+             "--json"]).stdout.decode()
+        samples, known = json.loads(kept)["rows"][0].values() if isinstance(json.loads(kept)["rows"][0],
+                                                                            dict) else json.loads(kept)["rows"][0]
         check(samples > 0 and known == 0, "samples, and how many have a slack:", samples, known)
 
 

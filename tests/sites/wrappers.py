@@ -16,7 +16,9 @@ SOURCE = os.path.join(HERE, "wrapped.cc")
 STRICT = ["-Wall", "-Wextra", "-Wshadow", "-Werror", "-Wno-unknown-attributes", "-Wno-attributes"]
 
 # calls and bytes, of each function that asks
-ALWAYS = {"asks_thrice": (3, 300), "asks_here_and_there": (3, 24), "copies": (5, 25), "grows": (4, 10000), "counts": (1, 100)}
+ALWAYS = {
+    "asks_thrice": (3, 300), "asks_here_and_there": (3, 24), "copies": (5, 25), "grows": (4, 10000), "counts": (1, 100)
+}
 NAMED = {"takes": (2, 90)}
 CXX = {"fills": (5, 8 * 31), "maps": (11, None), "writes": (None, None)}
 
@@ -24,8 +26,10 @@ CXX = {"fills": (5, 8 * 31), "maps": (11, None), "writes": (None, None)}
 def compiled(compiler, *options):
     out = os.path.join(SCRATCH.name, "".join([compiler, *options]).replace("/", ""))
     language = ["-x", "c"] if compiler in ("gcc", "clang") else ["-std=gnu++17"]
-    succeed([compiler, *language, "-g", "-fno-builtin-malloc", "-fno-builtin-free", "-fno-builtin-calloc", "-fno-builtin-realloc",
-             *STRICT, *options, SOURCE, "-o", out])
+    succeed([
+        compiler, *language, "-g", "-fno-builtin-malloc", "-fno-builtin-free", "-fno-builtin-calloc",
+        "-fno-builtin-realloc", *STRICT, *options, SOURCE, "-o", out
+    ])
     return out
 
 
@@ -78,7 +82,9 @@ def callers():
 
 
 def templates():
-    """The C++ library works for whoever calls it, in as many functions as it likes; a pattern may have template arguments."""
+    """The C++ library works for whoever calls it, in as many functions as it likes; a pattern may have template
+    arguments.
+    """
     for build in BUILDS:
         if "++" not in build[0]:
             continue
@@ -108,9 +114,12 @@ def named():
 
     path = os.path.join(SCRATCH.name, "x.allium")
     for options, env in ((["--wrapper", "take_three,other"], {}), ([], {"XDG_CONFIG_HOME": config})):
-        succeed([built("ALLIUM"), "run", "--sites", *options, "--force", "--quiet", "-o", path, "--", program], env=dict(os.environ, **env))
+        succeed([built("ALLIUM"), "run", "--sites", *options, "--force", "--quiet", "-o", path, "--", program],
+                env=dict(os.environ, **env))
         rows = json.loads(succeed([built("ALLIUM"), "sites", path, "--json"]).stdout)["rows"]
-        equal([(row["allocations"], row["requested_bytes"]) for row in rows if row["function"] == "takes"], [(1, 60), (1, 30)], "takes")
+        equal([(row["allocations"], row["requested_bytes"]) for row in rows if row["function"] == "takes"], [(1, 60),
+                                                                                                             (1, 30)],
+              "takes")
 
 
 def environment():
@@ -120,7 +129,8 @@ def environment():
     with private_dir() as ledgers:
         done = succeed(["sh", "-c", script + "\nexport ALLIUM_DIR=" + ledgers + "\n" + program + " & echo $!; wait"])
         env = dict(os.environ, ALLIUM_DIR=ledgers)
-        rows = json.loads(succeed([built("ALLIUM"), "sites", done.stdout.decode().strip(), "--json"], env=env).stdout)["rows"]
+        rows = json.loads(succeed(
+            [built("ALLIUM"), "sites", done.stdout.decode().strip(), "--json"], env=env).stdout)["rows"]
     check("takes" in [row["function"] for row in rows], rows)
     for words in (["env", "--wrapper", "x"], ["run", "--wrapper", "x", "--", "true"]):
         done = run([built("ALLIUM"), *words])

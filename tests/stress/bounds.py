@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the agent may take: stack for a sample, memory for the first one, and nothing before it; and where it takes it."""
+"""What the agent may take: stack for a sample, memory for the first one, and nothing before it; and where it takes it.
+"""
 import glob
 import os
 import shutil
@@ -35,12 +36,15 @@ def stack_use():
         for name in bare:
             if name == "cold_malloc" or period < MIB:
                 check(some[name] > bare[name] + 100, name, "was not sampled:", some)
-            check(some[name] - bare[name] <= STACK_MOST, "%s at period %d: %d bytes deeper than the %d without samples" %
-                  (name, period, some[name] - bare[name], bare[name]))
+            check(
+                some[name] - bare[name] <= STACK_MOST, "%s at period %d: %d bytes deeper than the %d without samples" %
+                (name, period, some[name] - bare[name], bare[name]))
 
 
 def exec_stack():
-    """Of each function that starts programs, with few and with many variables; also where the program cannot carry the agent."""
+    """Of each function that starts programs, with few and with many variables; also where the program cannot carry the
+    agent.
+    """
     with private_dir("/var/tmp") as folder:
         with open(folder + "/plain.c", "w") as file:
             file.write("#include <stdlib.h>\nint main(void) { void *volatile p = malloc(100); return !p; }\n")
@@ -54,7 +58,8 @@ def exec_stack():
                     bare = numbers(succeed(command, env=dict(os.environ, PATH=path)).stdout.decode())
                     with private_dir() as ledgers:
                         os.mkdir(ledgers + "/run-1", 0o700)
-                        some = numbers(succeed(command, env=agent_env(ledgers + "/run-1", 64 * MIB, PATH=path)).stdout.decode())
+                        some = numbers(
+                            succeed(command, env=agent_env(ledgers + "/run-1", 64 * MIB, PATH=path)).stdout.decode())
                         observed = [ledger["comm"] for ledger in totals(ledgers + "/run-1")].count("plain")
                     equal(sorted(some), sorted(bare), "functions")
                     equal(observed, len(bare) if started == "plain" else 0, "children that are observed")
@@ -104,23 +109,26 @@ def first_sample():
                     late.make(size)
                 equal(glob.glob(ledgers + "/*"), [], "files before the first sample")
                 late.make(HUGE)
-                found = {os.path.splitext(name)[1]: os.stat(os.path.join(ledgers, name)) for name in os.listdir(ledgers)}
+                found = {
+                    os.path.splitext(name)[1]: os.stat(os.path.join(ledgers, name))
+                    for name in os.listdir(ledgers)
+                }
                 equal(sorted(found), [".control", ".ledger"], "files at the first sample")
                 blocks = sum(entry.st_blocks * 512 for entry in found.values())
                 print("# at the first sample %d bytes are allocated" % blocks)
                 check(0 < blocks <= LEDGER_MOST, "bytes at the first sample:", blocks)
                 for suffix, entry in found.items():
-                    equal((stat.S_ISREG(entry.st_mode), entry.st_mode & 0o7777, entry.st_uid), (True, 0o600, os.geteuid()),
-                          "kind, mode and owner of the " + suffix)
+                    equal((stat.S_ISREG(entry.st_mode), entry.st_mode & 0o7777, entry.st_uid),
+                          (True, 0o600, os.geteuid()), "kind, mode and owner of the " + suffix)
                 equal(os.stat(ledgers).st_mode & 0o7777, 0o700, "mode of the directory")
                 (totalled,) = totals(ledgers)
-                equal((totalled["allocated_samples"], totalled["live_seen_bytes"]), (1, HUGE), "samples and their bytes")
+                equal((totalled["allocated_samples"], totalled["live_seen_bytes"]), (1, HUGE),
+                      "samples and their bytes")
 
 
 def steps_aside():
-    """
-    Where ledgers are kept there is something that is not ours, or that others can write: nothing is put into it, and the
-    program is as without us. In a mount namespace with an empty /dev/shm.
+    """ Where ledgers are kept there is something that is not ours, or that others can write: nothing is put into it,
+    and the program is as without us. In a mount namespace with an empty /dev/shm.
     """
     script = """
         mount -t tmpfs -o mode=1777 none /dev/shm && cd /dev/shm && umask 000 && mkdir -m 777 elsewhere || exit 90

@@ -57,7 +57,8 @@ def realloc_churn():
     said, some, none = grown([program("realloc_churn"), str(rounds)], [program("realloc_churn"), "0"])
     equal(said["wrong"], 0, "blocks whose content is not theirs, or reallocs that should have failed")
     for key, want in (("allocated_samples", said["allocated"]), ("freed_samples", said["freed"]),
-                      ("live_samples", said["live"]), ("live_seen_bytes", said["live_bytes"]), ("failed", said["failed"])):
+                      ("live_samples", said["live"]), ("live_seen_bytes", said["live_bytes"]), ("failed",
+                                                                                                said["failed"])):
         equal(difference(some, none, key), want, key)
 
 
@@ -65,7 +66,8 @@ def signals(threads):
     def test():
         alloc = [program("signal-alloc.so")]
         count = pick(1000, 60_000)  # not so many seconds: who waits for a processor gets few
-        said, some, none = grown([program("signals"), str(count), str(threads)], [program("signals"), "0", str(threads)], alloc)
+        said, some, none = grown([program("signals"), str(count), str(threads)],
+                                 [program("signals"), "0", str(threads)], alloc)
         check(said["signals"] >= count, "too few signals:", said)
         equal(said["missing"], 0, "failed requests")
         for key, want in (("allocated_samples", said["allocated"]), ("freed_samples", said["freed"]),

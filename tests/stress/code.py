@@ -36,7 +36,8 @@ def twins(threads):
             equal(sum(s["freed"] for s in with_it), said["blocks"], "freed blocks of " + os.path.basename(path))
             for stack in with_it:
                 equal([frame[0] for frame in stack["frames"]][:2], [path, path], "the innermost frames")
-                check(not any(other in [f[0] for f in stack["frames"]] for other in paths if other != path), "both", stack)
+                check(not any(other in [f[0] for f in stack["frames"]] for other in paths if other != path), "both",
+                      stack)
     return test
 
 
@@ -45,7 +46,10 @@ def functions_named():
     with private_dir() as folder:
         recording = folder + "/twins.allium"
         paths = [program("twin-one.so"), program("twin-two.so")]
-        succeed([built("ALLIUM"), "run", "--quiet", "--period", "1", "-o", recording, "--", program("twins"), "50", "0", *paths])
+        succeed([
+            built("ALLIUM"), "run", "--quiet", "--period", "1", "-o", recording, "--",
+            program("twins"), "50", "0", *paths
+        ])
         done = succeed([built("ALLIUM"), "report", recording, "--by", "function", "--sort", "allocations", "--top", "0",
                         "--json"])
         rows = {row["name"]: row for row in tap.json.loads(done.stdout)["rows"]}
@@ -55,7 +59,8 @@ def functions_named():
 
 
 def lookalikes(*how):
-    """Stacks that differ in a return address alone are told apart, also when each was remembered from the time before."""
+    """Stacks that differ in a return address alone are told apart, also when each was remembered from the time before.
+    """
     def test():
         with private_dir() as ledgers:
             done = succeed([program("lookalikes"), str(pick(2000, 50000)), *how], env=agent_env(ledgers, 1))
@@ -82,7 +87,8 @@ def constructor():
     made = [stack for stack in stacks if stack["allocated"] and stack["frames"][0][0] == library]
     equal(sorted(stack["allocated"] for stack in made), [50, 50], "blocks of the library, by stack")
     for stack in made:
-        check(re.match("ld-linux", os.path.basename(stack["frames"][-1][0])), "the outermost frame:", stack["frames"][-1])
+        check(re.match("ld-linux", os.path.basename(stack["frames"][-1][0])), "the outermost frame:",
+              stack["frames"][-1])
 
 
 def small(how, size=None, count=None):

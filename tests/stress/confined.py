@@ -59,13 +59,18 @@ def sandboxed(how):
 
 
 def raw_filter():
-    """Entered by an instruction, past libc: nobody can tell the agent. Where the filter allows prctl(), growth asks first."""
+    """Entered by an instruction, past libc: nobody can tell the agent. Where the filter allows prctl(), growth asks
+    first.
+    """
     for settings in {}, {"ALLIUM_SITES": "1"}:
         for period in 1, "4096", "512K":
             for blocks, stacks in ((1000, 10), (100_000, 16384)):
                 with private_dir() as ledgers:
-                    done = run([program("sandbox"), "raw", str(blocks), str(stacks)], env=agent_env(ledgers, period, **settings))
-                    equal((done.returncode, done.stderr), (0, b""), "code (-31: the filter killed it), period %s %s" % (period, settings))
+                    done = run(
+                        [program("sandbox"), "raw", str(blocks), str(stacks)],
+                        env=agent_env(ledgers, period, **settings))
+                    equal((done.returncode, done.stderr), (0, b""),
+                          "code (-31: the filter killed it), period %s %s" % (period, settings))
                     equal(numbers(done.stdout.decode())["made"], blocks, "blocks made")
                     if period == 1:
                         (ledger,) = totals(ledgers)
@@ -86,7 +91,11 @@ def calls_after_first_second(ledgers, preload):
     """The system calls that the program makes between its two marks, as strace writes them."""
     log = os.path.join(ledgers, "strace")
     settings = ["-E", "LD_PRELOAD=" + preload, "-E", "ALLIUM_DIR=" + ledgers]
-    done = succeed(["strace", "-f", "-o", log, *settings, program("room"), "marked", str(ROOM_BLOCKS), str(ROOM_STACKS)])
+    done = succeed(
+        ["strace", "-f", "-o", log, *settings,
+         program("room"), "marked",
+         str(ROOM_BLOCKS),
+         str(ROOM_STACKS)])
     equal(numbers(done.stdout.decode())["made"], ROOM_BLOCKS, "blocks made")
     with open(log) as file:
         calls = [line.split(None, 1)[1] for line in file]
@@ -115,11 +124,17 @@ def raw_filter_without_prctl():
 
 
 def sealed_by_the_tool():
-    """Under the same filter, with more samples than there is room for: the recorder sees the filter, and the agent makes no call."""
+    """Under the same filter, with more samples than there is room for: the recorder sees the filter, and the agent
+    makes no call.
+    """
     with private_dir() as folder:
         recording = os.path.join(folder, "x.allium")
-        done = run([built("ALLIUM"), "run", "-o", recording, "--period", "4K", "--", program("room"), "observed", str(ROOM_BLOCKS),
-                    str(ROOM_STACKS)])
+        done = run([
+            built("ALLIUM"), "run", "-o", recording, "--period", "4K", "--",
+            program("room"), "observed",
+            str(ROOM_BLOCKS),
+            str(ROOM_STACKS)
+        ])
         equal(done.returncode, 0, "code (159: the filter killed it): " + done.stderr.decode()[-500:])
         check("made %d" % ROOM_BLOCKS in done.stdout.decode(), "what it says:", done.stdout)
         report = succeed([built("ALLIUM"), "report", recording])
@@ -128,12 +143,17 @@ def sealed_by_the_tool():
 
 
 def sealed_in_a_container():
-    """A process that began under seccomp, as in a container, and has one filter more now: allium ps says so and seals it."""
+    """A process that began under seccomp, as in a container, and has one filter more now: allium ps says so and seals
+    it.
+    """
     with private_dir() as ledgers:
         env = agent_env(ledgers, "4K")
         env["JUMPS_PRELOAD"] = env.pop("LD_PRELOAD")
-        process = tap.subprocess.Popen([program("jumps"), "filtered", program("room"), "observed", str(ROOM_BLOCKS), str(ROOM_STACKS)],
-                                       env=env, stdout=tap.subprocess.PIPE)
+        process = tap.subprocess.Popen(
+            [program("jumps"), "filtered",
+             program("room"), "observed",
+             str(ROOM_BLOCKS),
+             str(ROOM_STACKS)], env=env, stdout=tap.subprocess.PIPE)
         try:
             tap.wait_until(lambda: filters_of(process.pid) == 2, 30, "the second filter")
             listed = succeed([built("ALLIUM"), "ps"], env=dict(os.environ, ALLIUM_DIR=ledgers)).stdout.decode()
@@ -170,7 +190,8 @@ def address_space():
         bare = run([program("hungry"), str(blocks), str(size)], preexec_fn=limit)
         for period in (1, 512 << 10):
             with private_dir() as ledgers:
-                done = run([program("hungry"), str(blocks), str(size)], preexec_fn=limit, env=agent_env(ledgers, period))
+                done = run([program("hungry"), str(blocks), str(size)], preexec_fn=limit,
+                           env=agent_env(ledgers, period))
                 found = totals(ledgers)
             equal(done.returncode, bare.returncode, "code, period %d" % period)
             said = numbers(done.stdout.decode())
@@ -186,8 +207,9 @@ def address_space():
 
 def full_filesystem():
     """In a mount namespace of our own: a tmpfs of 1 MiB, and nothing else to write ledgers to."""
-    script = ("mount -t tmpfs -o size=%s,mode=700 none /dev/shm && mkdir -m 700 /dev/shm/l && "
-              "ALLIUM_DIR=/dev/shm/l ALLIUM_PERIOD=%s LD_PRELOAD=%s %s %d 100 && ls -l /dev/shm/l >&2 && %s /dev/shm/l >&2")
+    script = (
+        "mount -t tmpfs -o size=%s,mode=700 none /dev/shm && mkdir -m 700 /dev/shm/l && "
+        "ALLIUM_DIR=/dev/shm/l ALLIUM_PERIOD=%s LD_PRELOAD=%s %s %d 100 && ls -l /dev/shm/l >&2 && %s /dev/shm/l >&2")
     for size in ("40k", "256k", "1m"):
         for period in ("1", "4k"):
             blocks = 50000
@@ -260,7 +282,9 @@ def near_the_limit():
 
 
 def small_cgroup():
-    """In a group of 12 MiB that is far from full the ledger stops at its share, and the reason is not that the group is full."""
+    """In a group of 12 MiB that is far from full the ledger stops at its share, and the reason is not that the group is
+    full.
+    """
     with cgroup(12 << 20) as folder:
         def enter():
             with open(folder + "/cgroup.procs", "w") as file:
@@ -268,7 +292,8 @@ def small_cgroup():
         with private_dir() as ledgers:
             run([program("hungry"), "20000", "32", "0"], preexec_fn=enter, env=agent_env(ledgers, 1))
             found = totals(ledgers)
-    equal([ledger["full"] for ledger in found], ["it may have no more than a twelfth of the limit of a memory cgroup"], "reason")
+    equal([ledger["full"] for ledger in found], ["it may have no more than a twelfth of the limit of a memory cgroup"],
+          "reason")
 
 
 def jumps(how, kind):
@@ -301,9 +326,12 @@ tap.main([
     ("a seccomp filter by prctl: the program lives, and losses are counted", sandboxed("filter")),
     ("a seccomp filter by its system call: the program lives, and losses are counted", sandboxed("filter-syscall")),
     ("a seccomp filter past libc that allows prctl: the program lives, and losses are counted", raw_filter),
-    ("after its first second a program with 20,000 live samples of 2,000 stacks makes no system call of ours", room_at_start),
-    ("a seccomp filter past libc that kills on prctl, too: the program lives as long as nothing grows", raw_filter_without_prctl),
-    ("the recorder seals a program that entered seccomp past libc: it lives, and losses are counted", sealed_by_the_tool),
+    ("after its first second a program with 20,000 live samples of 2,000 stacks makes no system call of ours",
+     room_at_start),
+    ("a seccomp filter past libc that kills on prctl, too: the program lives as long as nothing grows",
+     raw_filter_without_prctl),
+    ("the recorder seals a program that entered seccomp past libc: it lives, and losses are counted",
+     sealed_by_the_tool),
     ("allium ps seals a program that has one filter more than at its start", sealed_in_a_container),
     ("a limit on the address space: the program does what it did", address_space),
     ("a full tmpfs: the program does what it did, and losses are counted", full_filesystem),

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The control page: the period changes while the program runs, as a command would change it; and nonsense hurts nobody."""
+"""The control page: the period changes while the program runs, as a command would change it; and nonsense hurts nobody.
+"""
 import contextlib
 import glob
 import math
@@ -28,8 +29,8 @@ class Steered:
     def __init__(self, folder, period=None):
         env = agent_env(folder, period, ALLIUM_SEED=7) if period else dict(os.environ)
         self.folder = folder
-        self.process = subprocess.Popen([os.path.join(FOLDER, "control")], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, env=env)
+        self.process = subprocess.Popen([os.path.join(FOLDER, "control")], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
 
     def ask(self, phase, blocks, most):
         self.process.stdin.write(b"%d %d %d\n" % (phase, blocks, most))
@@ -60,7 +61,8 @@ class Steered:
 
     def set(self, *actions, code=0):
         """Through the command."""
-        done = tap.run([built("ALLIUM"), "set", *actions], env=dict(os.environ, XDG_RUNTIME_DIR=os.path.dirname(self.folder)))
+        done = tap.run([built("ALLIUM"), "set", *actions], env=dict(os.environ,
+                                                                    XDG_RUNTIME_DIR=os.path.dirname(self.folder)))
         equal(done.returncode, code, "code of allium set %s, which said %s" % (" ".join(actions), done.stderr))
         return done.stdout.decode(), done.stderr.decode()
 
@@ -91,14 +93,20 @@ def sums(path):
     for cell in recording_reader.cells(path):
         if (cell.function or "").startswith("phase_"):
             found.setdefault(int(cell.function[6:]), {}).setdefault(cell.period, []).append(cell)
-    return {phase: {period: (recording_reader.added([c.allocated for c in cells]), recording_reader.added([c.freed for c in cells]))
-                    for period, cells in periods.items()} for phase, periods in found.items()}
+    return {
+        phase: {
+            period:
+            (recording_reader.added([c.allocated for c in cells]), recording_reader.added([c.freed for c in cells]))
+            for period, cells in periods.items()
+        }
+        for phase, periods in found.items()
+    }
 
 
 def near(estimate, truth, period, what):
-    """
-    Within 6 standard errors, of some hundred samples or more: once in 10^7 times it is further off by chance, as when threads see
-    a change is not the seed's affair. A block of s bytes adds s * s * (1 - p) / p <= s * period to the variance.
+    """ Within 6 standard errors, of some hundred samples or more: once in 10^7 times it is further off by chance, as
+    when threads see a change is not the seed's affair. A block of s bytes adds s * s * (1 - p) / p <= s * period to the
+    variance.
     """
     error = math.sqrt(truth * period)
     check(abs(estimate - truth) <= 6 * error, "%s: %.0f, truly %d, %.1f standard errors off" %
@@ -112,7 +120,9 @@ def kept(allocated, freed, period, most, what):
 
 
 def late(found, truth, phase, what):
-    """Bytes of a phase that went by before its threads saw that the period is 1 now, from which on each request is booked."""
+    """Bytes of a phase that went by before its threads saw that the period is 1 now, from which on each request is
+    booked.
+    """
     bytes_ = truth[phase] - found[phase].get(1, (recording_reader.added([]),))[0].seen
     print("# %s: %d of %d bytes went by before all threads saw it" % (what, bytes_, truth[phase]))
     check(bytes_ <= THREADS * (LOOK_BYTES + 1000), what, "was seen after", bytes_)
@@ -120,7 +130,8 @@ def late(found, truth, phase, what):
 
 def changed():
     start, large = 64 * KIB, 8 * MIB
-    counted, settling = pick(20_000, 200_000), 3 * LOOK_BYTES // 1000  # blocks of each thread; the latter are 500 bytes on average
+    # blocks of each thread; the latter are 500 bytes on average
+    counted, settling = pick(20_000, 200_000), 3 * LOOK_BYTES // 1000
     with steered(start) as program:
         truth = {0: program.run(0, counted, 100_000)}
         with program.words() as words:
@@ -212,7 +223,8 @@ def command():
         pid = str(program.process.pid)
         truth = {0: program.run(0, 5000, 1000)}
         began = time.monotonic()
-        equal(program.set(pid, "off"), ("%s (control): off, period as started, stacks of some sampled frees\n" % pid, ""), "said")
+        equal(program.set(pid, "off"),
+              ("%s (control): off, period as started, stacks of some sampled frees\n" % pid, ""), "said")
         program.run(1, settling, 1000)
         program.run(2, 20_000, 1000)
         said, _ = program.set("--where", "comm:control pid:%s" % pid, "on", "period=8K", "free-stacks=all")

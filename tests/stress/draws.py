@@ -11,7 +11,8 @@ from tap import built, check, equal, pick, private_dir, succeed
 
 PROGRAM = os.path.join(built("TEST_STRESS"), "draws")
 WORKERS, FIRST_BYTES, PERIOD = 8, 1000, 4096
-SIGMAS = 7  # beyond them once in 4 * 10^11 times; 28 pairs and 8 counts, in three tests whose seeds are not given: 3 * 10^-10 a run
+# beyond them once in 4 * 10^11 times; 28 pairs and 8 counts, in three tests whose seeds are not given: 3 * 10^-10 a run
+SIGMAS = 7
 
 
 def recorded(how, blocks, seed=None, before=()):
@@ -22,7 +23,10 @@ def recorded(how, blocks, seed=None, before=()):
         succeed([*before, built("ALLIUM"), "run", "--quiet", "--period", str(PERIOD), "-o", path, "--", PROGRAM, how,
                  str(blocks)], env=env)
         cells = recording_reader.cells(path)
-        ages = {image: age for age, (image,) in enumerate(recording_reader.rows(path, "SELECT id FROM image ORDER BY began_ns"))}
+        ages = {
+            image: age
+            for age, (image,) in enumerate(recording_reader.rows(path, "SELECT id FROM image ORDER BY began_ns"))
+        }
         worker = {c.id: c.ordinal if how == "threads" else ages[c.image] for c in cells}
         drawn, sums = {}, {}
         for sample in recording_reader.samples(path):
@@ -50,10 +54,10 @@ def seeded(how):
 
 
 def independent(how, seed):
-    """
-    With p the chance of a block to be sampled, (sampled - p) / sqrt(p (1 - p)) has mean 0 and variance 1. For workers that
-    share no draw the mean over n blocks of the product of two is 0, with a standard error of 1 / sqrt(n): 28 pairs all stay
-    within SIGMAS of these. Workers with the same draws have a mean of 1: of sqrt(n) standard errors, which are 70 or more.
+    """ With p the chance of a block to be sampled, (sampled - p) / sqrt(p (1 - p)) has mean 0 and variance 1. For
+    workers that share no draw the mean over n blocks of the product of two is 0, with a standard error of 1 / sqrt(n):
+    28 pairs all stay within SIGMAS of these. Workers with the same draws have a mean of 1: of sqrt(n) standard errors,
+    which are 70 or more.
     """
     def test():
         n = pick(5000, 10_000)
@@ -65,7 +69,9 @@ def independent(how, seed):
             if len(sizes) < n / 20:
                 continue  # the main thread, which is no worker
             expected, error = sum(chance), math.sqrt(sum(p * (1 - p) for p in chance))
-            check(abs(len(sizes) - expected) < SIGMAS * error, "%d samples, expected %.0f +- %.0f" % (len(sizes), expected, error))
+            check(
+                abs(len(sizes) - expected) < SIGMAS * error,
+                "%d samples, expected %.0f +- %.0f" % (len(sizes), expected, error))
             scores.append([((i in sizes) - p) / math.sqrt(p * (1 - p)) for i, p in enumerate(chance)])
         equal(len(scores), WORKERS, "workers with samples")
         worst = 0

@@ -16,8 +16,8 @@ FOLDER = built("TEST_STRESS")
 EXACT = (1, 100)  # period, and bytes of a block: each is a sample
 SAMPLED = ("64K", 100_000)  # three of four are
 CERTAIN = ("4K", 100_000)  # all but one of 10^10
-# Once memory is locked: the agent's own variables (2 MiB), and the ledger; with the room for 20,000 live samples, which the
-# agent takes at the first sample after 100 ms, also the filter of live samples (8 MiB) and tables (1 MiB).
+# Once memory is locked: the agent's own variables (2 MiB), and the ledger; with the room for 20,000 live samples, which
+# the agent takes at the first sample after 100 ms, also the filter of live samples (8 MiB) and tables (1 MiB).
 MORE_RESIDENT_KIB = {"before": 5 << 10, "after": 14 << 10}
 SIGMAS = 6
 
@@ -79,8 +79,8 @@ def locked(when):
             if os.geteuid() == 0:
                 equal(said["mlockall"], bare["mlockall"], "what mlockall returned at period %s" % period)
             for key in ("locked", "later"):
-                check(said[key] <= bare[key] + MORE_RESIDENT_KIB[when], "%s: resident at period %s: %d KiB, bare %d KiB" %
-                      (key, period, said[key], bare[key]))
+                check(said[key] <= bare[key] + MORE_RESIDENT_KIB[when],
+                      "%s: resident at period %s: %d KiB, bare %d KiB" % (key, period, said[key], bare[key]))
     return test
 
 
@@ -200,11 +200,16 @@ INNER_STACKS = {
 
 
 def opened_late():
-    """By dlopen() of a program that was started without the agent: each exported function forwards, and nothing is observed."""
+    """By dlopen() of a program that was started without the agent: each exported function forwards, and nothing is
+    observed.
+    """
     def names(list_of_exports):
         with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "checks", list_of_exports)) as file:
             return {line.strip() for line in file if line.strip() and not line.startswith("#")}
-    exports = {"ALLIUM_AGENT": names("agent-exports.txt"), "ALLIUM_AGENT_FULL": names("agent-exports.txt") | names("agent-full-exports.txt")}
+    exports = {
+        "ALLIUM_AGENT": names("agent-exports.txt"),
+        "ALLIUM_AGENT_FULL": names("agent-exports.txt") | names("agent-full-exports.txt")
+    }
     for (agent, exported), how in itertools.product(exports.items(), ("global", "local")):
         for preloaded, *more in [""], ["", "libstdc++.so.6"], ["libjemalloc.so.2"]:
             with private_dir() as ledgers:
@@ -233,15 +238,15 @@ tap.main([
     ("a crash handler allocates, rsp was where nothing is", stacks_not_ours("unmapped")),
     ("a crash handler allocates, rsp was no address", stacks_not_ours("impossible")),
     *[("a stack inside the stack of %s %s" % (what, text), inner_stacks(stack, how))
-      for stack, what in (("main", "the main thread"), ("thread", "another thread")) for how, text in INNER_STACKS.items()],
+      for stack, what in (("main", "the main thread"), ("thread", "another thread"))
+      for how, text in INNER_STACKS.items()],
     ("a library that was opened again has its name in the child's books", reopened),
     ("a worker that enters seccomp keeps 20,000 blocks, sampled: so do its books", worker("worker", "4K", 200, 20_000)),
     ("a worker that enters seccomp keeps 1,000 blocks: so do its books", worker("worker", 1, 200, 1000)),
     ("a worker that enters seccomp keeps 20,000 blocks, sampled, the first there are: so do its books",
      worker("worker-first", "4K", 200, 20_000)),
     ("a worker that enters seccomp keeps 1,000 blocks, the first there are: so do its books",
-     worker("worker-first", 1, 200, 1000)),
-    ("asking nothing of seccomp loses nothing", asked("ask-nothing")),
+     worker("worker-first", 1, 200, 1000)), ("asking nothing of seccomp loses nothing", asked("ask-nothing")),
     ("asking prctl whether there are filters loses nothing", asked("ask-prctl")),
     ("asking which actions filters have loses nothing", asked("ask-avail")),
     ("a vfork child that enters strict seccomp loses nothing for its parent", asked("ask-vfork")),

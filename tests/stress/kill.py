@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A ledger outlives its process, whatever instant that was killed at; and a steady process makes no system call for us."""
+"""A ledger outlives its process, whatever instant that was killed at; and a steady process makes no system call for us.
+"""
 import os
 import random
 import re
@@ -67,8 +68,10 @@ def is_main(stack):
 def calls_between_marks(env):
     with private_dir("/tmp") as folder:
         log = folder + "/log"
-        succeed(["strace", "-f", "-o", log, "-E", "LD_PRELOAD=" + env.get("LD_PRELOAD", ""), program("steady"), "100000"],
-                env={name: value for name, value in env.items() if name != "LD_PRELOAD"})
+        succeed(
+            ["strace", "-f", "-o", log, "-E", "LD_PRELOAD=" + env.get("LD_PRELOAD", ""),
+             program("steady"), "100000"], env={name: value
+                                                for name, value in env.items() if name != "LD_PRELOAD"})
         with open(log) as file:
             lines = [re.sub(r"^\d+ +", "", line) for line in file]
     marks = [i for i, line in enumerate(lines) if line.startswith("getpgid")]

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the agent and the library of tags take of the limits of a program: data (RLIMIT_DATA) and address space (RLIMIT_AS)."""
+"""What the agent and the library of tags take of the limits of a program: data (RLIMIT_DATA) and address space
+(RLIMIT_AS).
+"""
 import os
 import resource
 import sys
@@ -42,7 +44,9 @@ def data(way):
 
 
 def shares(way):
-    """Under `ulimit -v` the ledger and all tables together take an eighth of the limit at most; code and .bss come to it."""
+    """Under `ulimit -v` the ledger and all tables together take an eighth of the limit at most; code and .bss come to
+    it.
+    """
     def test():
         for limit_kib in 400_000, 2_000_000, 4_000_000, 8_000_000:
             def limit():
@@ -57,7 +61,8 @@ def fills(way):
         for limit in "as", "data-limit":
             for size in 1000, 100_000, 4 << 20:
                 (got,), (bare,) = numbers_of(way, limit, str(size))
-                check(got >= bare - FILL_LESS_KIB - (size >> 10), limit, "in blocks of", size, "it got", got, "KiB, and without us", bare)
+                check(got >= bare - FILL_LESS_KIB - (size >> 10), limit, "in blocks of", size, "it got", got,
+                      "KiB, and without us", bare)
     return test
 
 

@@ -27,7 +27,8 @@ def rows_fit(path, ordinals):
             continue
         count += 1
         equal("make_%d" % (sample.size.bit_length() - 7), cell.function, "function of %s" % (sample,))
-        equal(ordinals.setdefault(cell.ordinal, sample.size % THREADS), sample.size % THREADS, "thread of %s" % (sample,))
+        equal(ordinals.setdefault(cell.ordinal, sample.size % THREADS), sample.size % THREADS,
+              "thread of %s" % (sample,))
     return cells, count
 
 
@@ -42,7 +43,8 @@ def bounded(path, cells):
     check(open_ones >= 0, "more was done than begun:", image)
     live = collections.Counter(sample.cell for sample in recording_reader.samples(path))
     apart = sum(abs(cell.allocated.samples - cell.freed.samples - live[cell.id]) for cell in cells.values())
-    check(apart <= open_ones + THREADS + image["torn"], "rows differ by", apart, "objects, under way:", open_ones, "torn:", image["torn"])
+    check(apart <= open_ones + THREADS + image["torn"], "rows differ by", apart, "objects, under way:", open_ones,
+          "torn:", image["torn"])
     for what, unit in (("count", 1), ("bytes", 320)):  # no block of moving.c has more bytes
         for cell in cells.values():
             if (cell.function or "").startswith("make_"):
@@ -68,11 +70,15 @@ def snapshots():
                 open_ones, apart = bounded(path, cells)
                 worst, moved = [max(worst[0], open_ones), max(worst[1], apart)], moved + (open_ones > 0)
                 said = succeed([built("ALLIUM"), "report", path], env=env).stdout.decode()
-                statement = re.search(r"([\d.,]+k?M?) operations? under way[^.]*sums may differ by that much", " ".join(said.split()))
-                check(bool(statement) == (open_ones > 0), "%d under way, and the report says %s" % (open_ones, said[-900:]))
+                statement = re.search(r"([\d.,]+k?M?) operations? under way[^.]*sums may differ by that much",
+                                      " ".join(said.split()))
+                check(
+                    bool(statement) == (open_ones > 0),
+                    "%d under way, and the report says %s" % (open_ones, said[-900:]))
             equal(process.poll(), None, "the program goes on")
             check(moved > 10, "it hardly ever moved: nothing was tried")
-            print("# %d snapshots in motion; at most %d operations under way, rows apart by at most %d" % (moved, *worst))
+            print(
+                "# %d snapshots in motion; at most %d operations under way, rows apart by at most %d" % (moved, *worst))
         finally:
             process.stdin.close()
             process.wait()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the tests of all tools share: which tools there are, by what the command itself says, and a program that gives each of
-them something to see. A tool that is added is tested without a word here.
+"""What the tests of all tools share: which tools there are, by what the command itself says, and a program that gives
+each of them something to see. A tool that is added is tested without a word here.
 """
 import ctypes
 import json
@@ -15,7 +15,9 @@ from lib import Failed, built, check, equal, tap
 EXIT_OF_STIR = 7
 LIMIT_MIB = 12
 BPF_SYSCALL, PROG_BY_ID, MAP_BY_ID, LINK_BY_ID = 321, 13, 14, 30
-SAID = re.compile(rb"allium: (ready: \w+ using \w+.*|nothing was lost|files of the kernel's source are not known: .*|[\d,]+ .*)")  # all that a run without errors may say
+# all that a run without errors may say
+SAID = re.compile(
+    rb"allium: (ready: \w+ using \w+.*|nothing was lost|files of the kernel's source are not known: .*|[\d,]+ .*)")
 
 
 def sys_(*words):
@@ -41,7 +43,10 @@ def names():
 
 
 def listed(line):
-    return [word.strip() for word in re.sub(r" \(allium .*\)$", "", line).rpartition(" it can be " if " it can be " in line else " it has ")[2].split(",")]
+    return [
+        word.strip() for word in re.sub(r" \(allium .*\)$", "", line).rpartition(" it can be " if " it can be " in
+                                                                                 line else " it has ")[2].split(",")
+    ]
 
 
 class About:
@@ -66,8 +71,9 @@ class About:
 
 
 def stir(folder, group, code=EXIT_OF_STIR):
-    """A command with something for every tool: files, programs, memory, reclaim in a cgroup, and a kill for lack of memory.
-    The shell itself is the last to be killed: there is lack of memory, too, when the disk is slow to take what was written.
+    """A command with something for every tool: files, programs, memory, reclaim in a cgroup, and a kill for lack of
+    memory. The shell itself is the last to be killed: there is lack of memory, too, when the disk is slow to take what
+    was written.
     """
     script = """
         spare() { (echo 500 >/proc/self/oom_score_adj; exec "$@"); }
@@ -138,10 +144,14 @@ def parse(out):
 
 
 def json_of(about, *options, code=EXIT_OF_STIR, command=None, within=False):
-    """Rows and losses of a tool under which the command, or stir(), ran; and what it said. `within`: only of its cgroup."""
+    """Rows and losses of a tool under which the command, or stir(), ran; and what it said. `within`: only of its
+    cgroup.
+    """
     with Stirring() as s:
-        done = tap.run(lib.with_tracefs(sys_(about.name, "--json", *about.one_report, *options, *(["--cgroup", s.group.folder] if within else []),
-                                            "--", *(command or s.command()))))
+        done = tap.run(
+            lib.with_tracefs(
+                sys_(about.name, "--json", *about.one_report, *options,
+                     *(["--cgroup", s.group.folder] if within else []), "--", *(command or s.command()))))
     equal(done.returncode, code, "exit code (%s)" % done.stderr.decode())
     return *parse(done.stdout), done.stderr
 

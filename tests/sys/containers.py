@@ -53,7 +53,9 @@ def inside(name, by="process", env=None):
 
 
 def removed(name):
-    """Of a cgroup that is gone before anybody looks it is said that nobody knows; of one that was seen before it is known."""
+    """Of a cgroup that is gone before anybody looks it is said that nobody knows; of one that was seen before it is
+    known.
+    """
     with container() as where, tool(name, "--by", "process", *ONE_REPORT) as it:
         pid = run(where.command(["cat", "/proc/self/status"]))
         where.remove()
@@ -72,7 +74,8 @@ def reclaims():
 def victims():
     """An event has the one of who asked; a kill also that of who died, by the path that the kernel told then."""
     with container() as where, tool("oomkill") as it:
-        process = subprocess.Popen(where.command([lib.built("TEST_EATER"), "grow"]), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        process = subprocess.Popen(where.command([lib.built("TEST_EATER"), "grow"]), stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.DEVNULL)
         process.wait(tap.TIMEOUT)
         where.remove()
         it.stop()
@@ -97,8 +100,10 @@ def on_screen():
     """A column where some row has one, and none where none has."""
     with container() as where:
         def shown(*words):
-            return tap.succeed([lib.built("ALLIUM"), "sys", "kmem", "--by", "process", "--comm", "cat", "--quiet", "--", *words,
-                                "cat", "/proc/self/statm"]).stdout.decode()
+            return tap.succeed([
+                lib.built("ALLIUM"), "sys", "kmem", "--by", "process", "--comm", "cat", "--quiet", "--", *words, "cat",
+                "/proc/self/statm"
+            ]).stdout.decode()
         out = shown("sh", "-c", 'echo $$ >%s/cgroup.procs && exec "$@"' % where.folder, "sh")
         check("CONTAINER" in out and NAME in out, out)
         out = shown("env")

@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""`allium sys drsnoop`: who reclaimed, for which cgroup, how many pages: against the kernel's counts, and on every way to attach."""
+"""`allium sys drsnoop`: who reclaimed, for which cgroup, how many pages: against the kernel's counts, and on every way
+to attach.
+"""
 import contextlib
 import fcntl
 import json
@@ -56,7 +58,8 @@ def pages(rung, env=None):
         ours = [row for row in it.rows if row["pid"] == pid]
         check(len(ours) >= 8, "too few reclaims:", it.rows)
         for row in ours:
-            equal((row["comm"], row["tid"], row["uid"], row["reclaim"], row["under_way"]), ("cat", pid, 0, "memcg", False), "who")
+            equal((row["comm"], row["tid"], row["uid"], row["reclaim"], row["under_way"]),
+                  ("cat", pid, 0, "memcg", False), "who")
             equal((row["memcg"], row["memcg_limit_bytes"]), (where.path, LIMIT * MIB), "the cgroup at its limit")
             # What did not fit is at most what is read ahead at once.
             check(row["memcg_usage_bytes"] > (LIMIT - 4) * MIB, "it was not full:", row)
@@ -118,8 +121,8 @@ with open(sys.argv[1], "rb", buffering=0) as file:
 
 
 def memory_and_swap():
-    """Version 1 has a limit of memory and swap together: when that one is met there is room below the other. Version 2 has none.
-    The kernel counts how often the one of memory was met; the other one's count newer kernels leave at 0.
+    """Version 1 has a limit of memory and swap together: when that one is met there is room below the other. Version 2
+    has none. The kernel counts how often the one of memory was met; the other one's count newer kernels leave at 0.
     """
     failures = "/memory.failcnt"
     with file_on_disk(64) as path, swap(), group(24) as where:
@@ -177,12 +180,26 @@ def filters():
         os.chmod(os.path.dirname(path), 0o755)
         worker = stack.enter_context(subprocess.Popen(
             where.command(["sh", "-c", 'read -r go; exec cat "$1" >/dev/null', "sh", path]), stdin=subprocess.PIPE))
-        options = {"pid": ("-p", worker.pid), "tid": ("-t", worker.pid), "uid": ("-u", "nobody"), "comm": ("--comm", "dd")}
+        options = {
+            "pid": ("-p", worker.pid), "tid": ("-t", worker.pid), "uid": ("-u", "nobody"), "comm": ("--comm", "dd")
+        }
         tools = {name: stack.enter_context(tool("drsnoop", *option)) for name, option in options.items()}
         everything = stack.enter_context(tool("drsnoop"))
         worker.communicate(b"\n", timeout=tap.TIMEOUT)
-        run_in(where, ["setpriv", "--reuid", str(nobody.pw_uid), "--clear-groups", "dd", "if=" + path, "of=/dev/null", "bs=1M",
-                       "status=none"])
+        run_in(
+            where,
+            [
+                "setpriv",
+                "--reuid",
+                str(nobody.pw_uid),
+                "--clear-groups",
+                "dd",
+                "if=" + path,
+                "of=/dev/null",
+                "bs=1M",
+                "status=none",
+            ],
+        )
         seen = everything.stop().rows
         want = {"pid": worker.pid, "tid": worker.pid, "uid": nobody.pw_uid, "comm": "dd"}
         for name, it in tools.items():
@@ -201,7 +218,8 @@ def cgroups():
             seen = [[row for row in it.stop().rows if row["pid"] == pid] for it in (*tools, everything)]
     check(seen[3], "nothing was seen")
     equal([it.lost["lost_events"] for it in (*tools, everything)], [0] * 4, "lost events")
-    equal([len(rows) for rows in seen], [len(seen[3]), len(seen[3]), 0, len(seen[3])], "rows by cgroup: outer, inner, beside, all")
+    equal([len(rows) for rows in seen], [len(seen[3]), len(seen[3]), 0, len(seen[3])],
+          "rows by cgroup: outer, inner, beside, all")
 
 
 def cgroup_v2():
@@ -264,7 +282,8 @@ def under_way():
 def ring_full():
     """A reader that is held up, and a ring of one page: what was lost is counted to the event."""
     with file_on_disk(80) as path, group(LIMIT) as where:
-        with tool("drsnoop", "--cgroup", where.folder) as whole, tool("drsnoop", "--cgroup", where.folder, "--ring", "4096") as small:
+        with tool("drsnoop", "--cgroup", where.folder) as whole, tool("drsnoop", "--cgroup", where.folder, "--ring",
+                                                                      "4096") as small:
             reader = child_allium(small.process.pid)
             os.kill(reader, signal.SIGSTOP)
             try:
@@ -282,10 +301,12 @@ def ring_full_recorded():
     """The whole way into a recording: what came faster than it was kept is counted there, to the event."""
     def asked(question):
         return json.loads(tap.succeed([lib.built("ALLIUM"), "sql", "--json", path, question]).stdout)["rows"][0]["n"]
-    with tap.private_dir() as folder, file_on_disk(80) as data, group(LIMIT) as where, tool("drsnoop", "--cgroup", where.folder) as whole:
+    with tap.private_dir() as folder, file_on_disk(80) as data, group(LIMIT) as where, tool(
+            "drsnoop", "--cgroup", where.folder) as whole:
         path = folder + "/kept.allium"
-        kept = subprocess.Popen([lib.built("ALLIUM"), "sys", "drsnoop", "--cgroup", where.folder, "--ring", "4096", "-o", path],
-                                stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        kept = subprocess.Popen(
+            [lib.built("ALLIUM"), "sys", "drsnoop", "--cgroup", where.folder, "--ring", "4096", "-o", path],
+            stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
         try:
             check(b": ready: " in kept.stderr.readline(), "it did not get ready")
             run_in(where, reads(data))
@@ -303,7 +324,9 @@ def ring_full_recorded():
         equal(kept.returncode, 0, "exit code (%s)" % said)
         rows = asked("SELECT count(*) AS n FROM sys_drsnoop")
         lost = asked("SELECT value AS n FROM meta WHERE key = 'sys_drsnoop_lost_events'")
-    check(re.search("%s events? lost" % format(lost, ","), said) and re.search("recorded %s rows?;" % format(rows, ","), said), said)
+    check(
+        re.search("%s events? lost" % format(lost, ","), said)
+        and re.search("recorded %s rows?;" % format(rows, ","), said), said)
     check(rows and lost, "rows %d, lost %d" % (rows, lost))
     equal(rows + lost, len(whole.rows), "kept and lost, together")
     equal(whole.lost["lost_events"], 0, "lost by the one beside it")
@@ -328,7 +351,8 @@ def histogram():
 
 
 def shown_together():
-    """--sort, --top and --interval keep events and show them together: of each, what a run beside it shows one by one."""
+    """--sort, --top and --interval keep events and show them together: of each, what a run beside it shows one by one.
+    """
     last = "--sort", "+scanned_pages", "--top", "7"
     with tap.private_dir() as folder, file_on_disk(64) as path, group(LIMIT) as where, contextlib.ExitStack() as stack:
         def beside(*options):
@@ -336,9 +360,10 @@ def shown_together():
         each, longest, least = beside(), beside("--sort", "-duration", "--top", "5"), beside(*last)
         few, often = beside("--rows", "6", "--sort", "duration"), beside("--interval", "10ms")
         alerts = beside("--interval", "1h", "--alert", "scanned_pages>=0")
-        record = subprocess.Popen(lib.with_tracefs([lib.built("ALLIUM"), "sys", "drsnoop", "--cgroup", where.folder, "-o",
-                                                    folder + "/all.allium"]),
-                                  stderr=subprocess.PIPE)
+        record = subprocess.Popen(
+            lib.with_tracefs(
+                [lib.built("ALLIUM"), "sys", "drsnoop", "--cgroup", where.folder, "-o", folder + "/all.allium"]),
+            stderr=subprocess.PIPE)
         stack.callback(record.kill)
         check(b": ready: " in record.stderr.readline(), "not ready")
         for _ in range(2):
@@ -353,7 +378,8 @@ def shown_together():
         durations = sorted_by(longest.stop().rows, "duration_ns")
         equal([row["duration_ns"] for row in longest.rows], durations, "in order")
         equal(len(durations), 5, "rows of --top 5")
-        equal([row["scanned_pages"] for row in least.stop().rows], sorted_by(all_, "scanned_pages", False)[:7], "least first")
+        equal([row["scanned_pages"] for row in least.stop().rows],
+              sorted_by(all_, "scanned_pages", False)[:7], "least first")
         equal((len(few.stop().rows), few.lost["not_kept_events"]), (6, len(all_) - 6), "kept, and not kept")
         equal(sorted_by(often.stop().rows, "tid"), sorted_by(all_, "tid"), "events of all intervals")
         check(len(sorted_runs(often.rows)) > 1, "all came in one interval")
@@ -371,8 +397,8 @@ def on_terminal(columns, *options):
     main_end, its_end = pty.openpty()
     fcntl.ioctl(its_end, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     with file_on_disk(48) as path, group(LIMIT) as where, os.fdopen(main_end, "rb", buffering=0) as screen:
-        with subprocess.Popen([lib.built("ALLIUM"), "sys", "drsnoop", "--cgroup", where.folder, "--top", "5", *options], stdin=subprocess.DEVNULL,
-                              stdout=its_end, stderr=subprocess.PIPE) as it:
+        with subprocess.Popen([lib.built("ALLIUM"), "sys", "drsnoop", "--cgroup", where.folder, "--top", "5", *options],
+                              stdin=subprocess.DEVNULL, stdout=its_end, stderr=subprocess.PIPE) as it:
             check(b": ready: " in it.stderr.readline(), "not ready")
             run_in(where, reads(path))
             it.send_signal(signal.SIGINT)
@@ -387,7 +413,8 @@ def on_terminal(columns, *options):
 
 def narrow():
     """80 columns have all that one needs, 60 who and for how long; no line is longer."""
-    for columns, headers in ((80, ["TIME", "PID", "COMM", "RECLAIM", "DURATION", "RECLAIMED PAGES"]), (60, ["TIME", "PID", "COMM", "RECLAIM", "DURATION"])):
+    for columns, headers in ((80, ["TIME", "PID", "COMM", "RECLAIM", "DURATION",
+                                   "RECLAIMED PAGES"]), (60, ["TIME", "PID", "COMM", "RECLAIM", "DURATION"])):
         lines = on_terminal(columns)
         equal(re.split("  +", lines[0].strip()), headers, "columns")
         equal((len(lines), max(map(len, lines)) <= columns), (6, True), "lines, none too long: %s" % lines)
@@ -407,8 +434,11 @@ def headings():
     """Each interval of events says how many it had, and how many of them it shows."""
     with file_on_disk(64) as path, group(LIMIT) as where, tool("drsnoop", "--cgroup", where.folder) as each:
         reader = where.command(["sh", "-c", "cat %s >/dev/null; sleep 0.3; cat %s >/dev/null" % (path, path)])
-        done = tap.succeed(lib.with_tracefs([lib.built("ALLIUM"), "sys", "drsnoop", "--cgroup", where.folder, "--interval", "100ms",
-                                             "--top", "2", "--", *reader]))
+        done = tap.succeed(
+            lib.with_tracefs([
+                lib.built("ALLIUM"), "sys", "drsnoop", "--cgroup", where.folder, "--interval", "100ms", "--top", "2",
+                "--", *reader
+            ]))
         each.stop()
     text = done.stdout.decode()
     found = re.findall(r"^--- .* after the start, the last .*: (?:(\d+) of )?(\d+) events?$", text, re.M)

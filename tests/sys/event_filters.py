@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What is asked for is seen, no more and no less: filters of `allium sys NAME`, on files opened a known number of times; and what
-finds no room is counted, to the unit: shown and lost together are what a run with room shows.
+"""What is asked for is seen, no more and no less: filters of `allium sys NAME`, on files opened a known number of
+times; and what finds no room is counted, to the unit: shown and lost together are what a run with room shows.
 """
 import collections
 import contextlib
@@ -21,7 +21,9 @@ from lib import built, check, equal, load, maker, private_dir, tap, tool
 N = 300
 OPENING = "alloc_empty_file"  # the call that makes a file: one for each open(2)
 CLONE3, SIGCHLD = 435, 17
-UNIFIED = next((path for path in ("/sys/fs/cgroup/unified", "/sys/fs/cgroup") if os.path.exists(path + "/cgroup.controllers")), None)
+UNIFIED = next(
+    (path for path in ("/sys/fs/cgroup/unified", "/sys/fs/cgroup") if os.path.exists(path + "/cgroup.controllers")),
+    None)
 
 
 class Opener:
@@ -103,7 +105,9 @@ def opened(it):
 
 
 def sees(setup, options, want=N, thread=1):
-    """Of two processes, one set up so and one not, kmem with these options sees what the first one does, with a load beside it."""
+    """Of two processes, one set up so and one not, kmem with these options sees what the first one does, with a load
+    beside it.
+    """
     with opener(setup) as asked, opener() as other, load():
         with tool("kmem", *options(asked)) as it:
             asked.do(N, thread)
@@ -217,7 +221,8 @@ def ring_full():
         with open("/proc/self/comm", "w") as file:
             file.write("storm")
     with reclaim.group(12) as group, reclaim.file_on_disk(96) as path:
-        with tool("drsnoop", "--ring", 4096, "--comm", "storm") as small, tool("drsnoop", "--ring", "16M", "--comm", "storm") as large:
+        with tool("drsnoop", "--ring", 4096, "--comm", "storm") as small, tool("drsnoop", "--ring", "16M", "--comm",
+                                                                               "storm") as large:
             small.process.send_signal(signal.SIGSTOP)
             child = os.fork()
             if not child:
@@ -246,7 +251,9 @@ def by_stack(rows):
 
 
 def stacks_collide(slots, all_fit):
-    """With so few slots that stacks collide none is taken for another: each has what it has where there is room for all."""
+    """With so few slots that stacks collide none is taken for another: each has what it has where there is room for
+    all.
+    """
     work = ("files 400", "pipes 30", "timers 7", "touch 20", "forks 2")
     with maker() as m:
         options = ("-p", m.pid, "--by", "stack", "--stacks", "kernel")
@@ -278,8 +285,13 @@ def accounted():
 
 
 def counts_nothing_of_others():
-    """Of a process that sleeps no free is told, of NULL or of what was not followed, while others free; without a choice some are."""
-    tools = {"kmem": ("null_frees", "frees_of_unknown"), "kpages": ("freed_pages_of_unknown",), "slabratetop": ("null_frees",)}
+    """Of a process that sleeps no free is told, of NULL or of what was not followed, while others free; without a
+    choice some are.
+    """
+    tools = {
+        "kmem": ("null_frees", "frees_of_unknown"), "kpages": ("freed_pages_of_unknown",),
+        "slabratetop": ("null_frees",)
+    }
     for name, counts in tools.items():
         live = ["--live"] if name != "slabratetop" else []
         with opener() as sleeps, opener() as other, load():
@@ -287,8 +299,10 @@ def counts_nothing_of_others():
                 other.do(N)
                 it.stop()
                 of_all.stop()
-        equal({count: it.lost[count] for count in counts}, dict.fromkeys(counts, 0), name + ", of a process that sleeps")
-        check(all(of_all.lost[count] for count in counts if count != "null_frees"), "none of", counts, "of all", of_all.lost)
+        equal({count: it.lost[count]
+               for count in counts}, dict.fromkeys(counts, 0), name + ", of a process that sleeps")
+        check(all(of_all.lost[count] for count in counts if count != "null_frees"), "none of", counts, "of all",
+              of_all.lost)
 
 
 TESTS = [
@@ -298,7 +312,8 @@ TESTS = [
     ("-u: a user by number", lambda: sees(lambda: os.setuid(54321), lambda o: ["-u", 54321], N + 11)),
     ("-u: a user by name", lambda: sees(lambda: os.setuid(65534), lambda o: ["-u", "nobody", "-p", o.pid], N + 11)),
     ("--comm: a name", lambda: sees(named, lambda o: ["--comm", "asked for, 15 c"], N + 11)),
-    ("filters that exclude one another see nothing", lambda: sees(named, lambda o: ["--comm", "asked for, 15 c", "-u", 54321], 0)),
+    ("filters that exclude one another see nothing",
+     lambda: sees(named, lambda o: ["--comm", "asked for, 15 c", "-u", 54321], 0)),
     ("--cgroup: of version 2, with what lies below", lambda: in_cgroup(UNIFIED)),
     ("--cgroup: what is none, or another controller's, is refused", cgroups_refused),
     ("-p in a PID namespace is the number there", in_namespace),

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""allium sys faults: against pages touched, the kernel's own count for the process (getrusage), /proc/vmstat and VmRSS."""
+"""allium sys faults: against pages touched, the kernel's own count for the process (getrusage), /proc/vmstat and VmRSS.
+"""
 import contextlib
 import json
 import os
@@ -81,8 +82,8 @@ def right(row, minor, major, **want):
 
 def memory(rung, env=None):
     """A different number of pages of each kind, at once."""
-    row, minor, major = touched(rung, "heap %d" % N, "anonymous %d" % (N + 1), "shared %d" % (N + 2), "zero %d" % (N + 3),
-                                env=env)
+    row, minor, major = touched(rung, "heap %d" % N, "anonymous %d" % (N + 1), "shared %d" % (N + 2),
+                                "zero %d" % (N + 3), env=env)
     equal((minor, major), (4 * N + 6, 0), "faults by getrusage")
     right(row, minor, major, heap=N, anonymous=2 * N + 4, shared=N + 2, user=4 * N + 6, write=3 * N + 3, read=N + 3)
 
@@ -118,7 +119,9 @@ def hugetlb(rung):
 
 
 def looking(rung):
-    """A tool that takes the stack finds pages of it missing: that is no fault of the program's, whichever tool tells of it."""
+    """A tool that takes the stack finds pages of it missing: that is no fault of the program's, whichever tool tells of
+    it.
+    """
     with toucher() as t:
         before = t.do("nothing")
         with tool("faults", "--attach", rung, "-p", t.pid, "--by", "stack", "--sample", "1") as it, \
@@ -129,7 +132,8 @@ def looking(rung):
     minor = after[0] - before[0]
     check(N <= minor <= N + 4, "faults by getrusage", minor)
     for rows in (it.rows, other.rows):
-        equal([sum(row[name] for row in rows) for name in ("faults", "user", "kernel", "write")], [minor, minor, 0, minor], rows)
+        equal([sum(row[name] for row in rows) for name in ("faults", "user", "kernel", "write")],
+              [minor, minor, 0, minor], rows)
 
 
 def transparent(rung):
@@ -191,7 +195,8 @@ def whole_machine():
 
 def only_some():
     row, _, _ = touched("perf", "heap 50", "anonymous 60", "kernel 70", options=["--only", "anonymous,kernel"])
-    equal((row["faults"], row["anonymous"], row["kernel"], row["heap"], row["user"]), (70, 70, 70, 0, 0), "what is left")
+    equal((row["faults"], row["anonymous"], row["kernel"], row["heap"], row["user"]), (70, 70, 70, 0, 0),
+          "what is left")
 
 
 def by_file():
@@ -262,7 +267,8 @@ def hostile_name():
         command = [built("ALLIUM"), "sys", "faults", "--by", "stack", "--comm", os.path.basename(program), "--quiet"]
 
         def run(how):
-            done = subprocess.run([*command, how, "--", program], input=b"heap %d\n" % N, stdout=subprocess.PIPE, check=True)
+            done = subprocess.run([*command, how, "--", program], input=b"heap %d\n" % N, stdout=subprocess.PIPE,
+                                  check=True)
             return [line for line in done.stdout.splitlines() if b"write_pages" in line][0]
         equal(run("--folded").rpartition(b"write_pages ")[2], b"(a:b??[31m?) %d" % N, "frame and weight")
         stack = json.loads(run("--json"))["user_stack"]
@@ -285,7 +291,9 @@ def growth(env=None):
 
 @contextlib.contextmanager
 def before_6_1():
-    """The kernel's BTF, but for the tree of mappings: as older kernels have it. -> what a command begins with that sees it."""
+    """The kernel's BTF, but for the tree of mappings: as older kernels have it. -> what a command begins with that sees
+    it.
+    """
     with open("/sys/kernel/btf/vmlinux", "rb") as file:
         btf = file.read()
     equal(btf.count(b"\0mm_mt\0"), 1, "members of that name")
@@ -307,8 +315,10 @@ def no_tree(rung):
         equal([name for name in CLASSES if row.get(name) is not None], [], "classes")
         check(b"which memory it was" in it.errors.splitlines()[0], it.errors)
         for words in (["--by", "file"], ["--only", "major,heap"]):
-            done = lib.tap.run([*before, *lib.with_tracefs([built("ALLIUM"), "sys", "faults", "--attach", rung, *words])])
-            equal((done.returncode, len(done.stderr.splitlines())), (3, 1), "code, lines of %s: %s" % (words, done.stderr))
+            done = lib.tap.run(
+                [*before, *lib.with_tracefs([built("ALLIUM"), "sys", "faults", "--attach", rung, *words])])
+            equal((done.returncode, len(done.stderr.splitlines())), (3, 1),
+                  "code, lines of %s: %s" % (words, done.stderr))
             check(b"this attach method" in done.stderr, done.stderr)
 
 
@@ -321,7 +331,10 @@ def no_tree_is_told():
 
 def without_tracefs():
     """What all ways lack is told once, and the line is not cut."""
-    bare = ["unshare", "-m", "sh", "-c", "umount %s 2>/dev/null; umount /sys/kernel/debug 2>/dev/null; exec \"$@\"" % lib.TRACEFS, "sh"]
+    bare = [
+        "unshare", "-m", "sh", "-c",
+        "umount %s 2>/dev/null; umount /sys/kernel/debug 2>/dev/null; exec \"$@\"" % lib.TRACEFS, "sh"
+    ]
     done = lib.tap.run([*bare, built("ALLIUM"), "sys", "faults", "--growth", "--duration", "20ms"])
     equal((done.returncode, len(done.stderr.splitlines())), (3, 1), "code, lines (%s)" % done.stderr)
     check(done.stderr.count(b"kmem/rss_stat: tracefs is not mounted") == 1, "not once:", done.stderr)
@@ -362,25 +375,18 @@ for rung in RUNGS:
         ("transparent huge pages", transparent),
         ("who looks at its stack makes no faults", looking), ("pages that a child copies", copied),
         ("pages at an address where mappings change", changing))]
-TESTS += [
-    ("all rungs at once show the same", rungs_agree),
-    ("all rows together fit the kernel's own count", whole_machine),
-    ("--only leaves out the rest", only_some),
-    *(("without the kernel's tree of mappings no class is guessed, by " + rung, lambda rung=rung: no_tree(rung)) for rung in RUNGS),
-    ("doctor tells that classes are missing", no_tree_is_told),
-    ("growth without tracefs: one line says what to mount", without_tracefs),
-    ("rows by file have the file's name", by_file),
-    ("rows by code have the function's name", by_code),
-    ("code of a program that was there before, and ended, has names", ended_before),
-    ("code has names while exec runs", code_during_exec),
-    ("folded stacks weigh faults", folded),
-    ("a hostile name of a program is harmless", hostile_name),
-    ("resident memory grows as VmRSS says", growth),
-    ("a test of pages fails when a row is missing", lambda: loses(lambda env: memory("perf", env), 1)),
-    ("a test of growth fails when a row is missing", lambda: loses(growth, 1)),
-    ("a full table of rows is counted", table_full),
-    ("a process that is gone keeps its row", process_gone),
-    ("what makes no sense is refused in a line", refused),
-]
+TESTS += [("all rungs at once show the same", rungs_agree),
+          ("all rows together fit the kernel's own count", whole_machine), ("--only leaves out the rest", only_some),
+          *(("without the kernel's tree of mappings no class is guessed, by " + rung, lambda rung=rung: no_tree(rung))
+            for rung in RUNGS), ("doctor tells that classes are missing", no_tree_is_told),
+          ("growth without tracefs: one line says what to mount", without_tracefs),
+          ("rows by file have the file's name", by_file), ("rows by code have the function's name", by_code),
+          ("code of a program that was there before, and ended, has names", ended_before),
+          ("code has names while exec runs", code_during_exec), ("folded stacks weigh faults", folded),
+          ("a hostile name of a program is harmless", hostile_name), ("resident memory grows as VmRSS says", growth),
+          ("a test of pages fails when a row is missing", lambda: loses(lambda env: memory("perf", env), 1)),
+          ("a test of growth fails when a row is missing", lambda: loses(growth, 1)),
+          ("a full table of rows is counted", table_full), ("a process that is gone keeps its row", process_gone),
+          ("what makes no sense is refused in a line", refused),]
 
 lib.main(TESTS)

@@ -18,11 +18,12 @@ from anytool import begin, json_of, parse, refused, sys_, well_said
 from lib import Failed, built, check, equal, tap, wait_until
 
 ROOM = 16384  # for rows, and events that are sorted
-VERIFIED_MOST = 40000  # of instructions: some 50 ms; the programs take up to 30,500 when clang 14 or 19 has compiled them
+# of instructions: some 50 ms; the programs take up to 30,500 when clang 14 or 19 has compiled them
+VERIFIED_MOST = 40000
 UNITS = ("_bytes", "_ns", "_pages", "_kib", "_ms")
 PER_SECOND = "_per_s"
-COMMON = ("--pid", "--tid", "--uid", "--comm", "--cgroup", "--user", "--duration", "--attach", "--json", "--output", "--from",
-          "--where", "--alert", "--exec", "--stacks", "--stack-slots", "--folded", "--quiet")
+COMMON = ("--pid", "--tid", "--uid", "--comm", "--cgroup", "--user", "--duration", "--attach", "--json", "--output",
+          "--from", "--where", "--alert", "--exec", "--stacks", "--stack-slots", "--folded", "--quiet")
 
 
 def ends(process, code=0):
@@ -48,8 +49,10 @@ def runs_a_command(t):
     """From ready to the command's end: its exit code, rows, the losses at the end, and no word too much."""
     rows, lost, errors = json_of(t)
     check(rows, "nothing was seen")
-    check(errors.startswith(b"allium: ready: %s using %s" % (t.name.encode(), t.rungs[0].encode())) or
-          any(errors.startswith(b"allium: ready: %s using %s" % (t.name.encode(), r.encode())) for r in t.rungs), errors)
+    check(
+        errors.startswith(b"allium: ready: %s using %s" % (t.name.encode(), t.rungs[0].encode()))
+        or any(errors.startswith(b"allium: ready: %s using %s" % (t.name.encode(), r.encode())) for r in t.rungs),
+        errors)
     well_said(errors)
     unknown = {key for line in (*rows, lost) for key in line} - documented(t)
     equal(unknown, set(), "keys that are not in allium-json(5)")
@@ -57,7 +60,9 @@ def runs_a_command(t):
         check(isinstance(value, int) and value >= 0, "loss", key, value)
     for row in rows:
         for column in t.columns:
-            check(any(key in row for key in keys(column)) or column.endswith(("_stack",)) or column not in row, "column", column, "in", row)
+            check(
+                any(key in row for key in keys(column)) or column.endswith(("_stack",)) or column not in row, "column",
+                column, "in", row)
         check(all(value is None or isinstance(value, (int, float, str, list, bool)) for value in row.values()), row)
 
 
@@ -76,7 +81,8 @@ def starts_as_user(t):
     with tap.private_dir() as folder:
         os.chmod(folder, 0o777)
         path = folder + "/who"
-        tap.succeed(sys_(t.name, "--user", "nobody", "--quiet", "--", "sh", "-c", "id -un >%s; id -Gn >>%s" % (path, path)))
+        tap.succeed(
+            sys_(t.name, "--user", "nobody", "--quiet", "--", "sh", "-c", "id -un >%s; id -Gn >>%s" % (path, path)))
         equal(open(path).read().split(), ["nobody", "nogroup"], "who ran it")
     check("unknown user" in refused(1, t.name, "--user", "none-such", "--", "true"), "--user")
 
@@ -92,7 +98,8 @@ def all_end():
         for how in ENDS:
             for t in ABOUT:
                 words = sys_(t.name, "--json", *t.one_report, *(["--duration", "8s"] if how is None else []))
-                running[t, how] = process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                running[t, how] = process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                                             stderr=subprocess.PIPE)
                 stack.callback(process.kill)
         for (t, _), process in running.items():
             line = process.stderr.readline()
@@ -101,7 +108,10 @@ def all_end():
         for (_, how), process in running.items():
             if how is not None:
                 process.send_signal(how)
-        return {key: (*process.communicate(timeout=tap.TIMEOUT), process.returncode) for key, process in running.items()}
+        return {
+            key: (*process.communicate(timeout=tap.TIMEOUT), process.returncode)
+            for key, process in running.items()
+        }
 
 
 def ends_by(t, how):
@@ -131,7 +141,8 @@ def stops_for_a_closed_pipe(t):
 
 
 def leaves_nothing(t):
-    """Killed, it leaves no program, map or link in the kernel, and no file; another one works meanwhile and after it."""
+    """Killed, it leaves no program, map or link in the kernel, and no file; another one works meanwhile and after it.
+    """
     before = set(os.listdir("/dev/shm")) | set(os.listdir("/tmp"))
     first, second = begin(t), begin(t, "--json", *t.one_report)
     things = anytool.objects(first.pid)
@@ -150,7 +161,8 @@ def leaves_nothing(t):
 
 
 def is_soon_verified(t):
-    """What the verifier goes through decides how long a start takes. The kernel counts it, however busy the machine is."""
+    """What the verifier goes through decides how long a start takes. The kernel counts it, however busy the machine is.
+    """
     sampled = [[*(["--by", "stack"] if t.has_rows else []), "--sample", "20"]] if "--sample " in t.help else []
     for options in [[], ["--hist"], *sampled]:
         process = begin(t, *options, "--comm", "nobody-has-this")
@@ -161,20 +173,24 @@ def is_soon_verified(t):
 
 
 def leaves_itself_out(t):
-    """A copy of allium with a name of its own: under its name nothing is seen, whatever its namespace. Events of its own are
-    seldom, so that there may be none in a run.
+    """A copy of allium with a name of its own: under its name nothing is seen, whatever its namespace. Events of its
+    own are seldom, so that there may be none in a run.
     """
     with tap.private_dir() as folder:
         copy = folder + "/own-%d" % os.getpid()
         subprocess.run(["cp", built("ALLIUM"), copy], check=True)
 
         def left_out(*before):
-            done = tap.succeed([*before, copy, "sys", t.name, "--json", *t.one_report, "--comm", os.path.basename(copy), "--duration", "300ms"])
+            done = tap.succeed([
+                *before, copy, "sys", t.name, "--json", *t.one_report, "--comm",
+                os.path.basename(copy), "--duration", "300ms"
+            ])
             rows, lost = parse(done.stdout)
             equal([row for row in rows if row.get("pid")], [], "rows of its own")
             return lost["own_events"] > 0
         if any(left_out() for _ in range(3)):
-            check(any(left_out("unshare", "--pid", "--fork", "--mount-proc") for _ in range(30)), "none in a PID namespace")
+            check(any(left_out("unshare", "--pid", "--fork", "--mount-proc") for _ in range(30)),
+                  "none in a PID namespace")
 
 
 def number(row, column):
@@ -198,9 +214,9 @@ def said_number(words, errors):
 
 
 def beside(t, stirring, path):
-    """What one tells, and what another one beside it says that keeps its rows in a file. An event that comes while a program of
-    a tool is at work on that CPU is missed by that tool, so that the two may differ: also told is in how many. On a busy machine there
-    is no run without.
+    """What one tells, and what another one beside it says that keeps its rows in a file. An event that comes while a
+    program of a tool is at work on that CPU is missed by that tool, so that the two may differ: also told is in how
+    many. On a busy machine there is no run without.
     """
     # By stack a few rows of interrupts may differ: a program does not run where it was interrupted itself.
     # A process that is killed, and has no turn to end, lets others try to reclaim again and again.
@@ -229,8 +245,8 @@ def shows_losses_again(t, path, errors):
     equal(said(tap.succeed(sys_(t.name, "--from", path, "--top", 1)).stderr), said(errors), "closing lines")
     lost = parse(tap.succeed(sys_(t.name, "--from", path, "--json")).stdout)[1]
     equal(lost["own_events"], said_number(rb"events? of allium itself", errors), "events of its own")
-    for words in (["--pid", 1], ["--attach", t.rungs[0]], ["--alert", "pid>1"], ["--duration", "1s"], ["--stack-slots", "4K"], ["--", "true"],
-                  ["--by", t.parts[0]] if t.has_rows else ["--ring", "4K"]):
+    for words in (["--pid", 1], ["--attach", t.rungs[0]], ["--alert", "pid>1"], ["--duration", "1s"],
+                  ["--stack-slots", "4K"], ["--", "true"], ["--by", t.parts[0]] if t.has_rows else ["--ring", "4K"]):
         check("--from shows a recording" in refused(2, t.name, "--from", path, *words), words)
     check("exists" in refused(1, t.name, "-o", path, "--duration", "20ms"), "-o with a file that is there")
 
@@ -250,7 +266,8 @@ def columns_without_values(t):
         elif values:
             terms.append(column + (":*" if isinstance(values[0], (str, list)) else ">=0"))
     check(terms, "no column has a value")
-    both = tap.succeed(sys_(t.name, "--quiet", "--where", " or ".join(terms), "--alert", " or ".join(terms), "--duration", "20ms"))
+    both = tap.succeed(
+        sys_(t.name, "--quiet", "--where", " or ".join(terms), "--alert", " or ".join(terms), "--duration", "20ms"))
     equal([line for line in both.stderr.splitlines() if b": alert: " not in line], [], "stderr")
 
 
@@ -269,7 +286,9 @@ def doctor_tells():
             line = refused(3, t.name, "--attach", rung)
             why = line.partition("cannot attach to this kernel: ")[2]
             check("not " + why in row["what_to_do"], why, "is not in", row["what_to_do"])
-            check(rung not in ("fentry", "fexit", "kprobe") or re.search("not %s: .*would help" % rung, row["what_to_do"]), row)
+            check(
+                rung not in ("fentry", "fexit", "kprobe")
+                or re.search("not %s: .*would help" % rung, row["what_to_do"]), row)
         check(used != t.rungs[0] or row["what_to_do"] is None, row)
         equal(len(t.rungs), len(set(t.rungs)), "names in %s" % t.rungs)
 
@@ -310,8 +329,11 @@ def records(t):
         equal(len(again), said_number(rb"rows?; ", errors), "rows that were recorded")
 
         def stable(all_rows):
-            return sorted(tuple((key, str(value)) for key, value in row.items() if not timed.search(key)) for row in all_rows)
-        equal({frozenset(dict(row)) for row in stable(again)}, {frozenset(dict(row)) for row in stable(rows)}, "keys of recorded rows")
+            return sorted(
+                tuple((key, str(value)) for key, value in row.items() if not timed.search(key)) for row in all_rows)
+        equal({frozenset(dict(row))
+               for row in stable(again)}, {frozenset(dict(row))
+                                           for row in stable(rows)}, "keys of recorded rows")
         text = [column for column in t.columns if any(isinstance(row.get(column), str) for row in rows)]
 
         def words(all_rows):  # of several caches each run names the one that it happened to meet
@@ -329,7 +351,8 @@ def records(t):
             where = "%s>%s" % (column, middle)
             got = [number(row, column) for row in shown("--sort", column)]
             equal(got, sorted(values, reverse=True), "sorted by " + column)
-            equal([number(row, column) for row in shown("--sort", "+" + column, "--top", 1)], [min(values)], "the least " + column)
+            equal([number(row, column) for row in shown("--sort", "+" + column, "--top", 1)], [min(values)],
+                  "the least " + column)
             if not column.endswith(("time", "duration", "_per_s")) and all(type(value) is int for value in values):
                 equal(len(shown("--where", where)), sum(value > middle for value in values), where)
 
@@ -350,20 +373,25 @@ def folds(t):
     with anytool.Stirring() as s:
         check("none are taken" in refused(2, t.name, "--folded", *part, "--stacks", "none"), "--folded without stacks")
         for which in ("kernel", "user", "both"):
-            done = tap.run(sys_(t.name, "--folded", "--comm", "cat", *t.one_report, *part, "--stacks", which, "--quiet", "--", *s.command(0)))
+            done = tap.run(
+                sys_(t.name, "--folded", "--comm", "cat", *t.one_report, *part, "--stacks", which, "--quiet", "--",
+                     *s.command(0)))
             equal((done.returncode, done.stderr), (0, b""), "--folded --stacks " + which)
             lines = done.stdout.decode(errors="replace").splitlines()
             for line in lines:
                 check(re.fullmatch(r"[^;]+(;[^;]+)* \d+", line), "no folded line:", line)
                 frames = line.rsplit(" ", 1)[0].split(";")
-                check(which != "kernel" or all(frame.endswith("_[k]") for frame in frames), "no frames of the kernel:", line)
+                check(which != "kernel" or all(frame.endswith("_[k]") for frame in frames), "no frames of the kernel:",
+                      line)
                 check(not any(frame.startswith("? ") for frame in frames), "a frame that cannot be trusted:", line)
             if which == "both" and part and has:
                 check(lines, "no folded lines")
 
 
 def refuses_stacks(t):
-    """What is about stacks is refused in one line where there are none: of the tool, or of rows that are told apart by something else."""
+    """What is about stacks is refused in one line where there are none: of the tool, or of rows that are told apart by
+    something else.
+    """
     about = (["--stacks", "kernel"], ["--stacks", "none"], ["--folded"], ["--stack-slots", "1000"])
     has = "kernel_stack" in t.help  # the columns that a refusal names may be cut
     for options in about:
@@ -372,9 +400,13 @@ def refuses_stacks(t):
         for part in t.parts:
             words = ["--by", part, *options]
             if has and part != "stack":
-                check("%s: rows by %s have no stacks, take --by stack" % (options[0], part) in refused(2, t.name, *words), words)
+                check(
+                    "%s: rows by %s have no stacks, take --by stack" % (options[0], part) in refused(2, t.name, *words),
+                    words)
             elif has:
-                equal(tap.run(sys_(t.name, "--duration", "20ms", "--quiet", *words)).returncode, 0, "exit code of %s" % words)
+                equal(
+                    tap.run(sys_(t.name, "--duration", "20ms", "--quiet", *words)).returncode, 0,
+                    "exit code of %s" % words)
 
 
 def what_fits_all(t):
@@ -393,8 +425,8 @@ def alerts(t):
     condition = what_fits_all(t)
     with tap.private_dir() as folder, anytool.Stirring() as s:
         path = folder + "/told"
-        process = begin(t, *(["--interval", "100ms"] if t.has_rows else []), "--cgroup", s.group.folder, "--alert", condition,
-                        "--exec", "printf '%%s\\n' \"$ALLIUM_ROW\" >>%s" % path)
+        process = begin(t, *(["--interval", "100ms"] if t.has_rows else []), "--cgroup", s.group.folder, "--alert",
+                        condition, "--exec", "printf '%%s\\n' \"$ALLIUM_ROW\" >>%s" % path)
         for _ in range(2):
             subprocess.run(s.command(0), check=True)
         wait_until(lambda: os.path.exists(path), 20, "its command has run")
@@ -403,7 +435,8 @@ def alerts(t):
         said = [line for line in errors.splitlines() if line.startswith(b"allium: alert: ")]
         runs = len(said) - said_number(rb"alerts? (?:was|were) still waiting", errors)
         wait_until(lambda: len(open(path).readlines()) >= runs, 20, "all %d commands have run" % runs)
-        equal([lib.json.loads(line) for line in open(path)], [lib.json.loads(line.partition(b": {")[2].join((b"{", b""))) for line in said[:runs]],
+        equal([lib.json.loads(line) for line in open(path)],
+              [lib.json.loads(line.partition(b": {")[2].join((b"{", b""))) for line in said[:runs]],
               "rows that the command got")
         if t.has_rows:
             check(1 <= len(said) <= 20, "alerts:", len(said))
@@ -445,16 +478,23 @@ def attaches_each_way(t):
             worked += 1
         else:
             equal((done.returncode, len(lines)), (3, 1), "code, lines of %s: %s" % (rung, lines))
-            check(re.match("allium: sys %s (cannot attach to this kernel|may not load .* forbids it): %s: " % (t, rung), lines[0]), lines)
+            check(
+                re.match("allium: sys %s (cannot attach to this kernel|may not load .* forbids it): %s: " % (t, rung),
+                         lines[0]), lines)
     check(worked, "none of", t.rungs, "works here")
-    bare = tap.run(["unshare", "-m", "sh", "-c", "umount %s 2>/dev/null; umount /sys/kernel/debug 2>/dev/null; exec \"$@\"" % lib.TRACEFS,
-                    "sh", *sys_(t.name, "--attach", t.rungs[-1], "--duration", "20ms")])
+    bare = tap.run([
+        "unshare", "-m", "sh", "-c",
+        "umount %s 2>/dev/null; umount /sys/kernel/debug 2>/dev/null; exec \"$@\"" % lib.TRACEFS, "sh",
+        *sys_(t.name, "--attach", t.rungs[-1], "--duration", "20ms")
+    ])
     check(bare.returncode == 0 or bare.returncode == 3 and b"mount -t tracefs" in bare.stderr, bare)
 
 
 def drops_privileges(t):
     """What it has and could get again, once it is ready, is what reading takes."""
-    names = {1: "DAC_OVERRIDE", 2: "DAC_READ_SEARCH", 5: "KILL", 19: "SYS_PTRACE", 34: "SYSLOG", 38: "PERFMON", 39: "BPF"}
+    names = {
+        1: "DAC_OVERRIDE", 2: "DAC_READ_SEARCH", 5: "KILL", 19: "SYS_PTRACE", 34: "SYSLOG", 38: "PERFMON", 39: "BPF"
+    }
     process = begin(t)
 
     def sets():
@@ -475,7 +515,9 @@ def takes_two_capabilities(t):
         command = sys_(t.name, "--json", *t.one_report, "--", "cat", "/proc/self/status")
     done = tap.run([*only("bpf", "perfmon"), *command])
     equal(done.returncode, 0, "exit code (%s)" % done.stderr.decode())
-    if any(str(row.get("call_site", "")).startswith("0x") for line in done.stdout.splitlines() if line.startswith(b"{") for row in [lib.json.loads(line)]):
+    if any(
+            str(row.get("call_site", "")).startswith("0x") for line in done.stdout.splitlines() if line.startswith(b"{")
+            for row in [lib.json.loads(line)]):
         check(b"CAP_SYSLOG" in done.stderr or b"kptr_restrict" in done.stderr, "no word about addresses:", done.stderr)
     line = tap.run([*only("bpf"), *command])
     equal((line.returncode, line.stdout, len(line.stderr.splitlines())), (3, b"", 1), "code, output, lines")
@@ -483,12 +525,17 @@ def takes_two_capabilities(t):
 
 
 def lacks_privilege(t):
-    line = tap.run(["setpriv", "--reuid", "65534", "--clear-groups", "--bounding-set", "-all", "--inh-caps", "-all", *sys_(t.name)])
+    line = tap.run([
+        "setpriv", "--reuid", "65534", "--clear-groups", "--bounding-set", "-all", "--inh-caps", "-all", *sys_(t.name)
+    ])
     equal((line.returncode, len(line.stderr.splitlines())), (3, 1), "code, lines")
     check(b"lacks CAP_BPF and CAP_PERFMON" in line.stderr, line.stderr)
     with tap.private_dir() as folder:
         open(folder + "/empty", "w").close()
-        line = tap.run(["unshare", "-m", "sh", "-c", 'mount --bind %s/empty /sys/kernel/btf/vmlinux && exec "$@"' % folder, "sh", *sys_(t.name)])
+        line = tap.run([
+            "unshare", "-m", "sh", "-c",
+            'mount --bind %s/empty /sys/kernel/btf/vmlinux && exec "$@"' % folder, "sh", *sys_(t.name)
+        ])
     equal((line.returncode, len(line.stderr.splitlines())), (3, 1), "code, lines without BTF (%s)" % line.stderr)
     check(b"no BTF" in line.stderr, line.stderr)
     check("there is no process" in refused(1, t.name, "-p", 2**22 + 1), "-p")

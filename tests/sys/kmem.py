@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""`allium sys kmem`: objects by the call that asks for them, against files and timers made, and the sizes of /proc/slabinfo."""
+"""`allium sys kmem`: objects by the call that asks for them, against files and timers made, and the sizes of
+/proc/slabinfo.
+"""
 import re
 import sys
 
@@ -56,7 +58,8 @@ def made(rung, env=None):
 def agree():
     """All ways to attach, at once, show the same rows of the same program."""
     with maker() as m:
-        with tool("kmem", "--attach", "tp_btf", "-p", m.pid) as a, tool("kmem", "--attach", "raw_tp", "-p", m.pid) as b, \
+        with tool("kmem", "--attach", "tp_btf", "-p", m.pid) as a, \
+                tool("kmem", "--attach", "raw_tp", "-p", m.pid) as b, \
                 tool("kmem", "--attach", "tp", "-p", m.pid) as c:
             m.do("files 300", "timers 20", "pipes 40", "touch 50", "close", "untimers", "drop")
             for it in (a, b, c):
@@ -93,21 +96,24 @@ def live_full():
 def by_function():
     """Rows of a function are the sums of those of its call sites, of a run beside it."""
     with maker() as m:
-        with tool("kmem", "-p", m.pid, "--live", "--by", "function") as it, tool("kmem", "-p", m.pid, "--live") as beside:
+        with tool("kmem", "-p", m.pid, "--live", "--by", "function") as it, tool("kmem", "-p", m.pid,
+                                                                                 "--live") as beside:
             m.do("files %d" % N, "timers %d" % TIMERS, "pipes 40", "touch 50", "untimers")
             it.stop()
             beside.stop()
     sums = {}
     for row in beside.rows:
         site, _, module = row["call_site"].partition(" ")
-        name = re.sub(r"(\.(part|isra|constprop|cold|llvm)(\.\d+)?)*\+0x[0-9a-f]+$", "", site) + (" " + module if module else "")
+        name = re.sub(r"(\.(part|isra|constprop|cold|llvm)(\.\d+)?)*\+0x[0-9a-f]+$", "",
+                      site) + (" " + module if module else "")
         sums[name] = tuple(a + row[key] for a, key in zip(sums.get(name, (0,) * len(SUMS)), SUMS))
     equal({row["function"]: tuple(row[key] for key in SUMS) for row in it.rows}, sums, "rows")
     equal(len(it.rows), len(sums), "rows, each function once")
     equal(only(it.rows, function=OPENING)["live_objects"], N + 80, "files that are open")
 
 
-TESTS = [("files and timers are counted, with a load beside it, by " + rung, lambda rung=rung: made(rung)) for rung in RUNGS]
+TESTS = [("files and timers are counted, with a load beside it, by " + rung, lambda rung=rung: made(rung))
+         for rung in RUNGS]
 TESTS += [
     ("ways to attach show the same rows", agree),
     ("rows by function add up those by site", by_function),

@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""`allium sys kpages`: pages are counted once each, on every way to attach, against pages touched and the kernel's own count."""
+"""`allium sys kpages`: pages are counted once each, on every way to attach, against pages touched and the kernel's own
+count.
+"""
 import os
 import struct
 import sys
@@ -17,7 +19,10 @@ NEVER = ("lost_events", "lost_rows", "stacks_failed", "stacks_lost", "lost_live_
 
 # How much follows a type of BTF, by its kind: (bytes once, bytes for each of its vlen). include/uapi/linux/btf.h.
 STRUCT = 4
-BEHIND = {1: (4, 0), 3: (12, 0), 4: (0, 12), 5: (0, 12), 6: (0, 8), 13: (0, 8), 14: (4, 0), 15: (0, 12), 17: (4, 0), 19: (0, 12)}
+BEHIND = {
+    1: (4, 0), 3: (12, 0), 4: (0, 12), 5: (0, 12), 6: (0, 8), 13: (0, 8), 14: (4, 0), 15: (0, 12), 17: (4, 0),
+    19: (0, 12)
+}
 
 
 def set_struct_size(btf, name, size):
@@ -51,7 +56,8 @@ def touched(rung, env=None):
             m.do("touch %d" % N)
             it.stop()
     row = only(it.rows, migrate_type="movable")
-    equal((row["allocations"], row["allocated_bytes"], row["orders"], row["failures"]), (N, N * PAGE, "0", 0), "pages touched")
+    equal((row["allocations"], row["allocated_bytes"], row["orders"], row["failures"]), (N, N * PAGE, "0", 0),
+          "pages touched")
     check("frees" not in row, "a free does not tell a type:", row)
     nothing_lost(it)
 
@@ -71,8 +77,9 @@ def huge(rung, env=None):
 
 
 def stay(m):
-    """On one processor: of pages that were touched on another, some lie in its batch for the LRU, and are only freed when that
-    is full."""
+    """On one processor: of pages that were touched on another, some lie in its batch for the LRU, and are only freed
+    when that is full.
+    """
     os.sched_setaffinity(int(m.pid), {min(os.sched_getaffinity(0))})
 
 
@@ -96,9 +103,11 @@ def live_until_dropped(rung, env=None):
 
 
 def freed_once(rung, env=None):
-    """munmap() gives pages back by the batch: mm_page_free and mm_page_free_batched both fire, and each page counts once: were it
-    counted twice, there would be 2 N. Beyond the N pages: the page tables that mapped them, pages of pipes, and what an interrupt
-    frees in the process's name just then, such as page tables of other processes that ended."""
+    """munmap() gives pages back by the batch: mm_page_free and mm_page_free_batched both fire, and each page counts
+    once: were it counted twice, there would be 2 N. Beyond the N pages: the page tables that mapped them, pages of
+    pipes, and what an interrupt frees in the process's name just then, such as page tables of other processes that
+    ended.
+    """
     with maker() as m:
         stay(m)
         m.do("touch %d" % N)
@@ -110,8 +119,9 @@ def freed_once(rung, env=None):
 
 
 def whole_machine(rung):
-    """All rows together are not more than the kernel counted from before to after; frees, which all have an event, not less
-    than what it counted in between. (Of allocations those in bulk have none.)"""
+    """All rows together are not more than the kernel counted from before to after; frees, which all have an event, not
+    less than what it counted in between. (Of allocations those in bulk have none.)
+    """
     with load():
         outer = vmstat()
         with tool("kpages", "--attach", rung, "--by", "order") as it, maker() as m:
@@ -135,7 +145,9 @@ def whole_machine(rung):
 
 
 def page_cache(rung):
-    """A file that was dropped from the page cache takes its size in movable pages, in blocks of any order, when it is read."""
+    """A file that was dropped from the page cache takes its size in movable pages, in blocks of any order, when it is
+    read.
+    """
     size = 4 << 20
     with lib.private_dir(os.getcwd()) as folder, maker() as m:
         path = os.path.join(folder, "file")
@@ -158,12 +170,14 @@ def rungs_agree():
     for by in ("type", "order", "process"):
         with maker() as m, load():
             options = ("-p", m.pid, "--by", by)
-            with tool("kpages", "--attach", RUNGS[0], *options) as one, tool("kpages", "--attach", RUNGS[1], *options) as two:
+            with tool("kpages", "--attach", RUNGS[0], *options) as one, tool("kpages", "--attach", RUNGS[1],
+                                                                             *options) as two:
                 m.do("touch %d" % N, "files 100", "drop", "close", "forks 3")
                 one.stop()
                 two.stop()
         check(sum(row["allocations"] for row in one.rows) > N, one.rows)
-        equal([row for row in one.rows if row not in two.rows], [row for row in two.rows if row not in one.rows], "rows by %s" % by)
+        equal([row for row in one.rows if row not in two.rows], [row for row in two.rows if row not in one.rows],
+              "rows by %s" % by)
 
 
 def stacks():
@@ -233,7 +247,9 @@ def process_gone():
 
 
 def odd_pages():
-    """Where struct page is of no power of two of bytes, its address does not tell the frame: --live takes the way that has it."""
+    """Where struct page is of no power of two of bytes, its address does not tell the frame: --live takes the way that
+    has it.
+    """
     with lib.private_dir() as folder:
         odd = folder + "/btf"
         with open("/sys/kernel/btf/vmlinux", "rb") as file:
@@ -243,14 +259,18 @@ def odd_pages():
             file.write(text)
 
         def run(*options):
-            return lib.tap.run(["unshare", "-m", "sh", "-c", 'mount --bind %s /sys/kernel/btf/vmlinux && exec "$@"' % odd, "sh",
-                                *lib.with_tracefs([lib.built("ALLIUM"), "sys", "kpages", "--duration", "20ms", *options])])
+            return lib.tap.run([
+                "unshare", "-m", "sh", "-c",
+                'mount --bind %s /sys/kernel/btf/vmlinux && exec "$@"' % odd, "sh",
+                *lib.with_tracefs([lib.built("ALLIUM"), "sys", "kpages", "--duration", "20ms", *options])
+            ])
         refused = run("--live", "--attach", "raw_tp")
         equal((refused.returncode, len(refused.stderr.splitlines())), (3, 1), "code, lines (%s)" % refused.stderr)
         check(b"struct page has 56 bytes here" in refused.stderr, refused.stderr)
         for options, rung in ((["--live"], b"tp"), ([], b"raw_tp")):
             done = run(*options)
-            check(done.returncode == 0 and done.stderr.startswith(b"allium: ready: kpages using %s\n" % rung), options, done)
+            check(done.returncode == 0 and done.stderr.startswith(b"allium: ready: kpages using %s\n" % rung), options,
+                  done)
 
 
 def names_no_such_rung():

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the tests of `allium sys NAME` share: a tool at work in the background, a program that makes known numbers of kernel
-events, a load beside it, and the proof that a test fails when a record is missing.
+"""What the tests of `allium sys NAME` share: a tool at work in the background, a program that makes known numbers of
+kernel events, a load beside it, and the proof that a test fails when a record is missing.
 """
 import contextlib
 import json
@@ -18,7 +18,9 @@ IN_NAMESPACE = ("unshare", "--pid", "--fork", "--mount-proc")  # a PID namespace
 
 
 def with_tracefs(command):
-    """Rungs that ask for fields by name take tracefs: mounted where only this command sees it, if nobody has mounted it."""
+    """Rungs that ask for fields by name take tracefs: mounted where only this command sees it, if nobody has mounted
+    it.
+    """
     if os.path.exists(TRACEFS + "/events"):
         return command
     return ["unshare", "-m", "sh", "-c", 'mount -t tracefs tracefs %s && exec "$@"' % TRACEFS, "sh", *command]
@@ -30,9 +32,11 @@ records = 1  # that the last tool showed
 
 
 def main(tests):
-    """tap.main(); a test that failed is done again when a tool said that it missed events: the kernel does not run a program
-    within itself, and what an interrupt frees just then, perhaps in the name of the program under test, is not seen. So it is when
-    the kernel killed the program: in a cgroup there is lack of memory, too, when the disk is slow to take what was written."""
+    """tap.main(); a test that failed is done again when a tool said that it missed events: the kernel does not run a
+    program within itself, and what an interrupt frees just then, perhaps in the name of the program under test, is not
+    seen. So it is when the kernel killed the program: in a cgroup there is lack of memory, too, when the disk is slow
+    to take what was written.
+    """
     def attempts(test):
         global excuses
         for left in reversed(range(ATTEMPTS)):
@@ -196,8 +200,9 @@ def load():
 
 
 def loses(test, most=50, attempts=300):
-    """`test(env)` must pass, but fail when the right one of the records, of the first `most`, is dropped on purpose. Which
-    number that one has is another one each time: tables of the kernel have no order."""
+    """`test(env)` must pass, but fail when the right one of the records, of the first `most`, is dropped on purpose.
+    Which number that one has is another one each time: tables of the kernel have no order.
+    """
     test({})
     for _ in range(attempts):
         try:

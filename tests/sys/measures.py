@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""--hist of the tools with rows: against calls made, pages touched, and how long they were kept waiting or open by the test's clock."""
+"""--hist of the tools with rows: against calls made, pages touched, and how long they were kept waiting or open by the
+test's clock.
+"""
 import os
 import sys
 import time
@@ -25,7 +27,8 @@ def holds(row, key, count, total=None):
     slots = row[key] or []
     equal(sum(slot["count"] for slot in slots), count, "in all slots of %s" % row)
     for slot in slots:
-        check(slot["count"] and (slot["to"] == 2 * slot["from"] or (slot["from"], slot["to"]) == (0, 2)), "an odd slot:", slot)
+        check(slot["count"] and (slot["to"] == 2 * slot["from"] or (slot["from"], slot["to"]) == (0, 2)),
+              "an odd slot:", slot)
     if total is not None:
         least = sum(slot["count"] * slot["from"] for slot in slots)
         most = sum(slot["count"] * (slot["to"] - 1) for slot in slots)
@@ -51,16 +54,20 @@ def requested(rung, env=None):
     for row in it.rows:
         holds(row, "requested_histogram_bytes", row["allocations"], row["requested_bytes"])
     same = ("call_site", "allocations", "frees", "requested_bytes")
-    equal(*(sorted([row[key] for key in same] for row in rows) for rows in (it.rows, beside.rows)), "rows with and without it")
+    equal(*(sorted([row[key] for key in same] for row in rows) for rows in (it.rows, beside.rows)),
+          "rows with and without it")
     files = only([row for row in it.rows if "alloc_empty_file" in row["call_site"]], frees=0)
     equal(sizes(files, "requested_histogram_bytes"), {slot_of(object_bytes("filp")): N + 100}, "files")
     check({512: 50} in [sizes(row, "requested_histogram_bytes") for row in it.rows], "no rings of pipes in", it.rows)
 
 
 def by_function():
-    """Call sites of a function that become one row have one histogram, and a process of all it asked for has one of several slots."""
+    """Call sites of a function that become one row have one histogram, and a process of all it asked for has one of
+    several slots.
+    """
     with maker() as m:
-        with tool("kmem", "--hist", "-p", m.pid, "--by", "function") as it, tool("kmem", "--hist", "-p", m.pid, "--by", "process") as of_all:
+        with tool("kmem", "--hist", "-p", m.pid, "--by", "function") as it, tool("kmem", "--hist", "-p", m.pid, "--by",
+                                                                                 "process") as of_all:
             m.do("files %d" % N, "pipes 50", "timers 20", "close", "untimers")
             it.stop()
             of_all.stop()
@@ -87,7 +94,8 @@ def blocks(rung, env=None):
 def blocks_by_order():
     """Of a process: as many in each slot as a run beside it has of that order."""
     with maker() as m:
-        with tool("kpages", "--hist", "-p", m.pid, "--by", "process") as it, tool("kpages", "-p", m.pid, "--by", "order") as beside:
+        with tool("kpages", "--hist", "-p", m.pid, "--by", "process") as it, tool("kpages", "-p", m.pid, "--by",
+                                                                                  "order") as beside:
             m.do("touch %d" % N, "huge 2", "pipes 20", "forks 3", "close", "drop")
             it.stop()
             beside.stop()
@@ -98,7 +106,9 @@ def blocks_by_order():
 
 
 def lifetimes(rung, env=None):
-    """Files that are open for a while live for so long, each, however busy the machine is; what is open still is in no slot."""
+    """Files that are open for a while live for so long, each, however busy the machine is; what is open still is in no
+    slot.
+    """
     key = "lifetime_histogram_ns"
     with maker() as m, load():
         with tool("slabratetop", "--hist", "--attach", rung, "-p", m.pid, *ONE_REPORT, env=env) as it:
@@ -115,14 +125,16 @@ def lifetimes(rung, env=None):
     equal((row["allocations"], row["frees"]), (N + 77, N), "files")
     holds(row, key, N)
     for slot in row[key]:
-        check(closing - opened < slot["to"] and slot["from"] <= closed - began, "a life of", slot, "of", began, opened, closing, closed)
+        check(closing - opened < slot["to"] and slot["from"] <= closed - began, "a life of", slot, "of", began, opened,
+              closing, closed)
     equal(it.lost["lost_live_objects"], 0, "lost")
 
 
 def lifetimes_alike():
     """Rows are the same as without."""
     with maker() as m:
-        with tool("slabratetop", "--hist", "-p", m.pid, *ONE_REPORT) as it, tool("slabratetop", "-p", m.pid, *ONE_REPORT) as beside:
+        with tool("slabratetop", "--hist", "-p", m.pid, *ONE_REPORT) as it, tool("slabratetop", "-p", m.pid,
+                                                                                 *ONE_REPORT) as beside:
             m.do("files %d" % N, "pipes 50", "close", "forks 10")
             it.stop()
             beside.stop()
@@ -134,7 +146,9 @@ def lifetimes_alike():
 
 
 def waits(rung, env=None):
-    """Each fault has a time, and they are not more than passed; pages that come 0.1 s after they were touched take that."""
+    """Each fault has a time, and they are not more than passed; pages that come 0.1 s after they were touched take
+    that.
+    """
     key = "duration_histogram_ns"
     with toucher() as t, toucher() as other:
         other.begin("churn")
@@ -206,7 +220,8 @@ def on_screen():
     lines = out.splitlines()
     at = next(i for i, line in enumerate(lines) if line.split() == ["REQUESTED", "COUNT"])
     check(lines[at - 1].split()[0] == str(m.pid), "it does not stand below its row:", out)
-    check(any(line.split()[:2] == ["512", "B"] and line.split()[3:5] == ["1", "KiB"] for line in lines[at:]), "bounds:", out)
+    check(any(line.split()[:2] == ["512", "B"] and line.split()[3:5] == ["1", "KiB"] for line in lines[at:]), "bounds:",
+          out)
     check(all(len(line) <= 80 for line in lines[at:]), "too wide:", out)
 
 
@@ -218,9 +233,11 @@ def all_have_one():
         check("as a histogram" in line, name + ":", line)
 
 
-TESTS = [("requested bytes of each allocation, by " + rung, lambda rung=rung: requested(rung)) for rung in ("tp_btf", "raw_tp", "tp")]
+TESTS = [("requested bytes of each allocation, by " + rung, lambda rung=rung: requested(rung))
+         for rung in ("tp_btf", "raw_tp", "tp")]
 TESTS += [("sizes of blocks, by " + rung, lambda rung=rung: blocks(rung)) for rung in ("raw_tp", "tp")]
-TESTS += [("how long objects live, by " + rung, lambda rung=rung: lifetimes(rung)) for rung in ("tp_btf", "raw_tp", "tp")]
+TESTS += [("how long objects live, by " + rung, lambda rung=rung: lifetimes(rung))
+          for rung in ("tp_btf", "raw_tp", "tp")]
 TESTS += [
     ("how long faults take", lambda: waits("perf")),
     ("a way to attach that cannot tell it is refused", not_told),

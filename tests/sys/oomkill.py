@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`allium sys oomkill`: kills in memory cgroups, against /proc/vmstat, the kernel's own lines and what /proc tells of the
-victim while it lives. Figures are exact, but those that the kernel's lines have only roughly (LINE_OFF_PAGES), and how near a
-memory cgroup is to its limit when it kills (USAGE_OFF_PAGES).
+"""`allium sys oomkill`: kills in memory cgroups, against /proc/vmstat, the kernel's own lines and what /proc tells of
+the victim while it lives. Figures are exact, but those that the kernel's lines have only roughly (LINE_OFF_PAGES), and
+how near a memory cgroup is to its limit when it kills (USAGE_OFF_PAGES).
 """
 import contextlib
 import os
@@ -20,8 +20,8 @@ PAGE = os.sysconf("SC_PAGESIZE")
 CPUS = os.sysconf("SC_NPROCESSORS_CONF")
 # The kernel's lines leave out what each CPU has not added up: less than max(32, 2 * CPUs) pages on each.
 LINE_OFF_PAGES = max(32, 2 * CPUS) * CPUS
-# Each CPU charges 64 pages (MEMCG_CHARGE_BATCH) at once: it adds them to the counter, takes them back where they go beyond the limit,
-# and gives back what it has kept when memory is short.
+# Each CPU charges 64 pages (MEMCG_CHARGE_BATCH) at once: it adds them to the counter, takes them back where they go
+# beyond the limit, and gives back what it has kept when memory is short.
 USAGE_OFF_PAGES = 64 * CPUS
 KILLED = re.compile(r"Killed process (\d+) \((.*?)\) total-vm:(\d+)kB, anon-rss:(\d+)kB, file-rss:(\d+)kB, "
                     r"shmem-rss:(\d+)kB, UID:(\d+) pgtables:(\d+)kB oom_score_adj:(-?\d+)")
@@ -102,7 +102,9 @@ def of_ours(rows, pids):
 
 
 def uses_its_limit(row):
-    """The kernel changes the counter while a tool reads it, so that two tools may read different values at the same kill."""
+    """The kernel changes the counter while a tool reads it, so that two tools may read different values at the same
+    kill.
+    """
     off = abs(row["limit_bytes"] - row["usage_bytes"]) // PAGE
     check(off <= USAGE_OFF_PAGES, "pages between usage and limit:", off, row)
 
@@ -160,7 +162,8 @@ def victim_figures(rung):
         off = abs(row[ours] - (int(line.group(number)) << 10))
         check(off <= LINE_OFF_PAGES * PAGE, ours, "is off the kernel's line by", off)
     equal((row["total_vm_bytes"], row["victim_uid"], row["page_tables_bytes"], row["oom_score_adj"]),
-          (int(line.group(3)) << 10, int(line.group(7)), int(line.group(8)) << 10, int(line.group(9))), "the kernel's line")
+          (int(line.group(3)) << 10, int(line.group(7)), int(line.group(8)) << 10, int(line.group(9))),
+          "the kernel's line")
 
 
 def test_two_cgroups():
@@ -170,7 +173,8 @@ def test_two_cgroups():
         it.stop()
     for process, path, limit in ((first, one, LIMIT), (second, other, 2 * LIMIT)):
         row = only(it.rows, victim_pid=process.pid)
-        equal((row["memcg"], row["limit_bytes"], row["victim_cgroup"]), (path[len(ROOT):], limit, path[len(ROOT):]), "cgroup")
+        equal((row["memcg"], row["limit_bytes"], row["victim_cgroup"]), (path[len(ROOT):], limit, path[len(ROOT):]),
+              "cgroup")
 
 
 def test_nested():
@@ -228,7 +232,8 @@ def test_two_rungs():
         pids = [grow(path) for _ in range(5)]
         a.stop(), b.stop()
     equal([row["victim_pid"] for row in of_ours(a.rows, pids)], pids, "victims")
-    own = ("time_ns", "usage_bytes", "largest", "load_1", "load_5", "load_15", "load_later_ns", "kernel_stack", "user_stack", "processes")
+    own = ("time_ns", "usage_bytes", "largest", "load_1", "load_5", "load_15", "load_later_ns", "kernel_stack",
+           "user_stack", "processes")
     for x, y in zip(of_ours(a.rows, pids), of_ours(b.rows, pids)):
         equal({k: v for k, v in x.items() if k not in own}, {k: v for k, v in y.items() if k not in own}, "a row")
         uses_its_limit(x), uses_its_limit(y)
@@ -269,8 +274,10 @@ def test_namespace():
         it.stop()
     rows = [row for row in it.rows if row["memcg"] == path[len(ROOT):]]
     number = int(done.stdout.split()[0])
-    equal([(row["pid"], row["victim_pid"], row["victim_comm"]) for row in rows], [(0, 0, "eater"), (number, number, "eater")], "kills")
-    check({p["pid"] for p in rows[1]["largest"]} <= {0, 1, number}, "none but", number, "and allium:", rows[1]["largest"])
+    equal([(row["pid"], row["victim_pid"], row["victim_comm"]) for row in rows], [(0, 0, "eater"),
+                                                                                  (number, number, "eater")], "kills")
+    check({p["pid"]
+           for p in rows[1]["largest"]} <= {0, 1, number}, "none but", number, "and allium:", rows[1]["largest"])
 
 
 def test_ring_full():
@@ -316,10 +323,15 @@ def story_of(kill, before=()):
 
 
 def test_story_in_a_namespace():
-    """What is outside has no number there, and is said to be; what is inside has one, not another one "in its container"."""
+    """What is outside has no number there, and is said to be; what is inside has one, not another one "in its
+    container".
+    """
     def within(allium):
-        done = subprocess.run(["nsenter", "--pid=/proc/%d/ns/pid" % allium, "sh", "-c", 'echo $$; echo 0 >"$0"/cgroup.procs; exec "$@"', path,
-                               built("TEST_EATER"), "grow"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        done = subprocess.run([
+            "nsenter",
+            "--pid=/proc/%d/ns/pid" % allium, "sh", "-c", 'echo $$; echo 0 >"$0"/cgroup.procs; exec "$@"', path,
+            built("TEST_EATER"), "grow"
+        ], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
         return int(done.stdout.split()[0])
     with cgroup() as path:
         outside, _ = story_of(lambda _: grow(path), IN_NAMESPACE)
@@ -337,7 +349,10 @@ def test_story():
     for words in ("eater (pid %d) was killed: memory cgroup %s is full (inferred)" % (pid, path[len(ROOT):]),
                   "memory used: ", "of a limit of 20 MiB", "it asked for memory itself", "largest of "):
         check(words in out, words, "is not in", out)
-    check(re.search(r"eater \(pid \d+, in its container 2\) was killed: memory cgroup %s is" % re.escape(path[len(ROOT):]), inner), inner)
+    check(
+        re.search(
+            r"eater \(pid \d+, in its container 2\) was killed: memory cgroup %s is" % re.escape(path[len(ROOT):]),
+            inner), inner)
 
 
 main([

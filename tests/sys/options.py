@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Every option that --help of a tool lists changes something: what is seen, loaded, shown or recorded. An option that is new has to be
-told here how to see that. What would do nothing beside other options is refused.
+"""Every option that --help of a tool lists changes something: what is seen, loaded, shown or recorded. An option that
+is new has to be told here how to see that. What would do nothing beside other options is refused.
 """
 import contextlib
 import os
@@ -18,7 +18,9 @@ from anytool import refused, sys_
 from lib import check, equal, tap
 
 NOBODY = 54321
-ROOM = {"rows": 4097, "stack-slots": 512, "ring": 1 << 16, "sample-ring": 1 << 17, "live-objects": 999, "live-blocks": 888}
+ROOM = {
+    "rows": 4097, "stack-slots": 512, "ring": 1 << 16, "sample-ring": 1 << 17, "live-objects": 999, "live-blocks": 888
+}
 
 
 class Wanted:
@@ -39,7 +41,8 @@ class Run:
     """What came of it, as Wanted has it: of the tool with the options, and without."""
 
     def __init__(self, tools):
-        self.rooms, self.out, self.errors = ([getattr(tool, what) for tool in tools] for what in ("rooms", "out", "errors"))
+        self.rooms, self.out, self.errors = ([getattr(tool, what) for tool in tools]
+                                             for what in ("rooms", "out", "errors"))
 
     def rows(self, which=0):
         return anytool.parse(self.out[which])[0]
@@ -50,7 +53,8 @@ class Tool:
 
     def __init__(self, t, words):
         self.file, self.said = tempfile.TemporaryFile(), b""
-        self.process = subprocess.Popen(lib.with_tracefs(sys_(t.name, *words)), stdin=subprocess.DEVNULL, stdout=self.file, stderr=subprocess.PIPE)
+        self.process = subprocess.Popen(lib.with_tracefs(sys_(t.name, *words)), stdin=subprocess.DEVNULL,
+                                        stdout=self.file, stderr=subprocess.PIPE)
 
     def wait(self):
         """Until it is ready."""
@@ -78,8 +82,9 @@ class Tool:
 
 
 class Looks:
-    """Looks that go on side by side: each is a generator of lists of Wanted, and gets the Runs. In each round all that they want
-    begins, stir() works once, and all ends. Who wants the same shares it."""
+    """Looks that go on side by side: each is a generator of lists of Wanted, and gets the Runs. In each round all that
+    they want begins, stir() works once, and all ends. Who wants the same shares it.
+    """
 
     TOGETHER = 12  # of them, each with some tools
 
@@ -115,7 +120,8 @@ class Looks:
             for tool in tools.values():
                 tool.end()
         for name, look, wanted in now:
-            self.go_on(name, look, [Run([tools[tuple(words)] for words in one.words(self.t, self.s)]) for one in wanted])
+            self.go_on(name, look,
+                       [Run([tools[tuple(words)] for words in one.words(self.t, self.s)]) for one in wanted])
 
     def close(self):
         for _, look, _ in self.waiting:
@@ -225,7 +231,9 @@ def ends_itself(t, s):
 
 
 def starts_as(t, s):
-    equal(tap.succeed(sys_(t.name, "--quiet", "--json", "--user", "nobody", "--", "sh", "-c", "id -un >&2")).stderr, b"nobody\n", "user")
+    equal(
+        tap.succeed(sys_(t.name, "--quiet", "--json", "--user", "nobody", "--", "sh", "-c", "id -un >&2")).stderr,
+        b"nobody\n", "user")
 
 
 def attaches(t, s):
@@ -308,8 +316,10 @@ def names_lines(t, s):
     """With files and lines, or a line that says why not."""
     by = [] if "site" in t.parts else ["--stacks", "kernel", *(["--by", "stack"] if t.has_rows else [])]
     run = yield from see(["--lines"], beside=by, json=False)
-    check(b"files of the kernel's source are not known" in run.errors[0] or re.search(rb"\.[ch]:\d", run.out[0]), run.errors[0])
-    check(b"files of the kernel's source" not in run.errors[1] and not re.search(rb"\.[ch]:\d", run.out[1]), run.errors[1])
+    check(b"files of the kernel's source are not known" in run.errors[0] or re.search(rb"\.[ch]:\d", run.out[0]),
+          run.errors[0])
+    check(b"files of the kernel's source" not in run.errors[1] and not re.search(rb"\.[ch]:\d", run.out[1]),
+          run.errors[1])
 
 
 def takes_them_from(t, s):
@@ -332,14 +342,18 @@ def sleeper():
 
 
 LOOKS = {
-    "pid": sees_nothing("--pid", sleeper), "tid": sees_nothing("--tid", sleeper), "uid": sees_nothing("--uid", NOBODY),
-    "comm": sees_nothing("--comm", "nobody-is-this"), "cgroup": sees_nothing_in_a_group, "user": starts_as, "duration": ends_itself,
-    "attach": attaches, "json": writes_objects, "output": records, "from": records, "where": fits_none, "alert": alerts, "exec": alerts,
-    "stacks": takes_stacks, "stack-slots": makes_room("stack-slots", "--stacks", "kernel"), "folded": folds, "quiet": is_silent,
-    "interval": reports_often, "by": tells_apart, "sort": orders, "top": one_row, "rows": makes_room("rows"), "ring": makes_room("ring"),
-    "hist": measures, "sample": samples, "sample-ring": makes_room("sample-ring", "--sample", 10),
-    "live": differs("--live"), "live-objects": makes_room("live-objects", "--live"), "live-blocks": makes_room("live-blocks", "--live"),
-    "lines": names_lines, "vmlinux": takes_them_from, "debuginfod": asks_servers, "growth": differs("--growth"), "only": sees_nothing("--only", "hugetlb"), "help": lambda t, s: check("examples:" in t.help, t.help),
+    "pid": sees_nothing("--pid", sleeper), "tid": sees_nothing("--tid", sleeper), "uid": sees_nothing(
+        "--uid", NOBODY), "comm": sees_nothing("--comm",
+                                               "nobody-is-this"), "cgroup": sees_nothing_in_a_group, "user": starts_as,
+    "duration": ends_itself, "attach": attaches, "json": writes_objects, "output": records, "from": records,
+    "where": fits_none, "alert": alerts, "exec": alerts, "stacks": takes_stacks, "stack-slots": makes_room(
+        "stack-slots", "--stacks",
+        "kernel"), "folded": folds, "quiet": is_silent, "interval": reports_often, "by": tells_apart, "sort": orders,
+    "top": one_row, "rows": makes_room("rows"), "ring": makes_room("ring"), "hist": measures, "sample": samples,
+    "sample-ring": makes_room("sample-ring", "--sample", 10), "live": differs("--live"), "live-objects": makes_room(
+        "live-objects", "--live"), "live-blocks": makes_room("live-blocks", "--live"), "lines": names_lines,
+    "vmlinux": takes_them_from, "debuginfod": asks_servers, "growth": differs("--growth"), "only": sees_nothing(
+        "--only", "hugetlb"), "help": lambda t, s: check("examples:" in t.help, t.help),
 }
 OF_EVENTS = {"rows": keeps}
 
@@ -363,7 +377,10 @@ IDLE = [  # what would do nothing: (options, of which tools, words of the refusa
 
 
 def does_nothing(t):
-    has = {"all": True, "kernel": "--debuginfod" in t.help, "events": not t.has_rows, "stacks": "kernel_stack" in t.help, "samples": "--sample " in t.help}
+    has = {
+        "all": True, "kernel": "--debuginfod" in t.help, "events": not t.has_rows, "stacks": "kernel_stack" in t.help,
+        "samples": "--sample " in t.help
+    }
     for words, of, why in IDLE:
         if not has[of]:
             continue
@@ -385,7 +402,8 @@ def all_do_something(t):
     with anytool.Stirring() as s, contextlib.closing(Looks(t, s)) as all_looks:
         done = set()
         for name in names:
-            # Where there are no stacks, what is about them is refused, and the first of oomkill's kinds has but one part.
+            # Where there are no stacks, what is about them is refused, and the first of oomkill's kinds has but one
+            # part.
             if name in ("stacks", "stack-slots", "folded") and "kernel_stack" not in t.help or looks[name] in done:
                 continue
             done.add(looks[name])

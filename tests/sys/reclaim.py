@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What tests of reclaim share: memory cgroups with a limit, swap on a file, and programs that make the kernel reclaim pages
-of a known kind. Everything is undone, also after a failure.
+"""What tests of reclaim share: memory cgroups with a limit, swap on a file, and programs that make the kernel reclaim
+pages of a known kind. Everything is undone, also after a failure.
 """
 import contextlib
 import os
@@ -114,14 +114,16 @@ def run_in(where, command):
 
 
 def counters():
-    """/proc/vmstat, of which those that begin with nr_ are exact only when each CPU has added what it keeps for itself."""
+    """/proc/vmstat, of which those that begin with nr_ are exact only when each CPU has added what it keeps for itself.
+    """
     write("/proc/sys/vm/stat_refresh", 1)
     return lib.vmstat()
 
 
 class Counted:
-    """How far counters of /proc/vmstat go while a tool is at work: `least` since it was ready and before it was stopped,
-    `most` from before it was started until after it has ended. With nothing else going on both are the same."""
+    """How far counters of /proc/vmstat go while a tool is at work: `least` since it was ready and before it was
+    stopped, `most` from before it was started until after it has ended. With nothing else going on both are the same.
+    """
 
     def __init__(self):
         self.before = counters()

@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""`allium sys slabratetop`: objects are counted in their cache, of kmalloc and kfree too, against calls made and /proc/slabinfo."""
+"""`allium sys slabratetop`: objects are counted in their cache, of kmalloc and kfree too, against calls made and
+/proc/slabinfo.
+"""
 import os
 import sys
 import time
@@ -18,7 +20,11 @@ NEVER = ("lost_events", "lost_rows")
 def slabinfo():
     """{cache: (active objects, objects, bytes of one, objects in a slab)}"""
     with open("/proc/slabinfo") as file:
-        return {line.split()[0]: tuple(map(int, line.split()[1:5])) for line in file if not line.startswith(("slabinfo", "#"))}
+        return {
+            line.split()[0]: tuple(map(int,
+                                       line.split()[1:5]))
+            for line in file if not line.startswith(("slabinfo", "#"))
+        }
 
 
 def cache_of(name):
@@ -40,7 +46,9 @@ def nothing_lost(it):
 
 
 def files(rung, env=None):
-    """N files opened are N objects of filp, which are freed when they are closed; with a load beside it that opens others."""
+    """N files opened are N objects of filp, which are freed when they are closed; with a load beside it that opens
+    others.
+    """
     with maker() as m, load():
         m.do("files %d" % N, "close")
         with tool("slabratetop", "--attach", rung, "-p", m.pid, *ONE_REPORT, env=env) as it:
@@ -55,7 +63,8 @@ def files(rung, env=None):
 
 
 def pipes(rung, env=None):
-    """The ring of each pipe is of kmalloc() and kfree(), which do not tell the cache: 16 times 40 bytes, of a 1024's."""
+    """The ring of each pipe is of kmalloc() and kfree(), which do not tell the cache: 16 times 40 bytes, of a 1024's.
+    """
     name = "kmalloc-cg-1k" if "kmalloc-cg-1k" in slabinfo() else "kmalloc-1k"
     with maker() as m, load():
         m.do("files %d" % (2 * N), "close", "pipes 1", "close")
@@ -87,24 +96,30 @@ def forks(rung, env=None):
 
 
 def rungs_agree():
-    """Three ways to attach, at once: the same rows for the same events. Rates differ, as each has its own time, and so does
-    what slabinfo said when each of them looked."""
-    own_time = ("time_ns", "allocations_per_s", "frees_per_s", "net_bytes_per_s", "active_objects", "objects", "cache_size_bytes",
-                "unseen_frees")
+    """Three ways to attach, at once: the same rows for the same events. Rates differ, as each has its own time, and so
+    does what slabinfo said when each of them looked.
+    """
+    own_time = ("time_ns", "allocations_per_s", "frees_per_s", "net_bytes_per_s", "active_objects", "objects",
+                "cache_size_bytes", "unseen_frees")
     with maker() as m, load():
         options = ("-p", m.pid, *ONE_REPORT)
-        with tool("slabratetop", "--attach", RUNGS[0], *options) as a, tool("slabratetop", "--attach", RUNGS[1], *options) as b, \
+        with tool("slabratetop", "--attach", RUNGS[0], *options) as a, \
+                tool("slabratetop", "--attach", RUNGS[1], *options) as b, \
                 tool("slabratetop", "--attach", RUNGS[2], *options) as c:
             m.do("files 500", "pipes 500", "forks 20", "close", "timers 100", "untimers", "touch 100", "drop")
-            done = [[{key: value for key, value in row.items() if key not in own_time} for row in it.stop().rows] for it in (a, b, c)]
+            done = [[{key: value
+                      for key, value in row.items() if key not in own_time} for row in it.stop().rows]
+                    for it in (a, b, c)]
     check(len(done[0]) > 10, done[0])
     for rows in done[1:]:
-        equal([row for row in rows if row not in done[0]], [row for row in done[0] if row not in rows], "rows that differ")
+        equal([row for row in rows if row not in done[0]], [row for row in done[0] if row not in rows],
+              "rows that differ")
 
 
 def unseen():
-    """Objects whose frees have no event (here: given back after a grace period, in bulk) are flagged when they come again;
-    filp, whose frees all have one, is not."""
+    """Objects whose frees have no event (here: given back after a grace period, in bulk) are flagged when they come
+    again; filp, whose frees all have one, is not.
+    """
     name = cache_of("posix_timers_cache")
     with maker() as m, tool("slabratetop", *ONE_REPORT) as it:
         for _ in range(20):
@@ -120,7 +135,8 @@ def unseen():
 
 
 def rates():
-    """Reports every interval: a rate is what was counted over the time of the report; together they are all there was."""
+    """Reports every interval: a rate is what was counted over the time of the report; together they are all there was.
+    """
     began, added = time.monotonic(), 0
     with maker() as m:
         m.do("files %d" % N, "close")
@@ -144,7 +160,8 @@ def rates():
 def table_full():
     """Too small a table of caches: events that found no row are counted, to the unit."""
     with maker() as m:
-        with tool("slabratetop", "-p", m.pid, "--rows", 3, *ONE_REPORT) as small, tool("slabratetop", "-p", m.pid, *ONE_REPORT) as large:
+        with tool("slabratetop", "-p", m.pid, "--rows", 3,
+                  *ONE_REPORT) as small, tool("slabratetop", "-p", m.pid, *ONE_REPORT) as large:
             m.do("files 300", "pipes 300", "close", "forks 10")
             small.stop()
             large.stop()
@@ -156,7 +173,9 @@ def table_full():
 
 
 def balanced(rung):
-    """All programs count for the same time: names_cache, whose objects live as long as a system call, is as often freed."""
+    """All programs count for the same time: names_cache, whose objects live as long as a system call, is as often
+    freed.
+    """
     with load(), tool("slabratetop", "--attach", rung, *ONE_REPORT) as it:
         time.sleep(0.5)
         it.stop()

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Where in the kernel's source: rows by file and directory against rows by call site, lines of calls and stacks, and which file is taken
-for the kernel's. The debug information is of the test's own (vmlinux.py), of functions that open files, make pipes and timers.
+"""Where in the kernel's source: rows by file and directory against rows by call site, lines of calls and stacks, and
+which file is taken for the kernel's. The debug information is of the test's own (vmlinux.py), of functions that open
+files, make pipes and timers.
 """
 import contextlib
 import http.server
@@ -27,7 +28,10 @@ ADVICE = "allium: files of the kernel's source are not known: install"
 def files_here():
     """FILES, of functions that this kernel has under a name of their own."""
     there = vmlinux.symbols()
-    return {path: [name for name in names if name in there] for path, names in FILES.items() if any(name in there for name in names)}
+    return {
+        path: [name for name in names if name in there]
+        for path, names in FILES.items() if any(name in there for name in names)
+    }
 
 
 @contextlib.contextmanager
@@ -41,7 +45,8 @@ def made(**how):
 def clean(site):
     """The function of a call site, as rows by function have it."""
     name, _, module = site.partition(" ")
-    return re.sub(r"(\.(part|isra|constprop|cold|llvm)(\.\d+)?)*\+0x[0-9a-f]+$", "", name) + (" " + module if module else "")
+    return re.sub(r"(\.(part|isra|constprop|cold|llvm)(\.\d+)?)*\+0x[0-9a-f]+$", "",
+                  name) + (" " + module if module else "")
 
 
 def expected(rows, files, directory):
@@ -58,11 +63,13 @@ def expected(rows, files, directory):
 def added_up(part):
     """Rows are the sums of those of call sites, of a run beside it."""
     with made() as (path, env, files), maker() as m:
-        with tool("kmem", "-p", m.pid, "--by", part, "--live", "--vmlinux", path, env=env) as it, tool("kmem", "-p", m.pid) as beside:
+        with tool("kmem", "-p", m.pid, "--by", part, "--live", "--vmlinux", path,
+                  env=env) as it, tool("kmem", "-p", m.pid) as beside:
             m.do(*WORK, "touch 50", "untimers")
             it.stop()
             beside.stop()
-    equal({row[part]: tuple(row[key] for key in SUMS) for row in it.rows}, expected(beside.rows, files, part == "directory"), "rows")
+    equal({row[part]: tuple(row[key] for key in SUMS)
+           for row in it.rows}, expected(beside.rows, files, part == "directory"), "rows")
     opening = only(it.rows, **{part: "fs" if part == "directory" else "fs/file_table.c"})
     check(opening["live_objects"] >= N + 2 * PIPES, "files that are open:", opening)
     check(any(row[part].startswith("[unknown] ") for row in it.rows), "no function is unknown")
@@ -71,7 +78,8 @@ def added_up(part):
 def lines_of_calls():
     """The line is that of the call, not of the header's function that is inlined there; what is not known has none."""
     with made() as (path, env, files), maker() as m:
-        with tool("kmem", "-p", m.pid, "--lines", "--vmlinux", path, env=env) as it, tool("kmem", "-p", m.pid) as beside:
+        with tool("kmem", "-p", m.pid, "--lines", "--vmlinux", path, env=env) as it, tool("kmem", "-p",
+                                                                                          m.pid) as beside:
             m.do(*WORK)
             it.stop()
             beside.stop()
@@ -81,36 +89,53 @@ def lines_of_calls():
         file = file_of.get(row["call_site"].partition("+")[0])
         want.append(row["call_site"] + (" (%s:%d)" % (file, vmlinux.LINE) if file else ""))
     equal(sorted(row["call_site"] for row in it.rows), sorted(want), "call sites")
-    check(sum(" (fs/file_table.c:%d)" % vmlinux.LINE in site for site in want) == 1, "files are not made in one place:", want)
+    check(
+        sum(" (fs/file_table.c:%d)" % vmlinux.LINE in site for site in want) == 1, "files are not made in one place:",
+        want)
 
 
 def lines_of_stacks():
-    """Each function that is inlined has a line of its own before the one that has the code; flame graphs have its name alone."""
+    """Each function that is inlined has a line of its own before the one that has the code; flame graphs have its name
+    alone.
+    """
     with made() as (path, env, _), maker() as m:
         with tool("kmem", "-p", m.pid, "--by", "stack", "--lines", "--vmlinux", path, env=env) as it:
             m.do("files %d" % N)
             it.stop()
-        opening = [row["kernel_stack"] for row in it.rows if row["allocations"] >= N // 2 and "alloc_empty_file" in str(row["kernel_stack"])]
+        opening = [
+            row["kernel_stack"] for row in it.rows
+            if row["allocations"] >= N // 2 and "alloc_empty_file" in str(row["kernel_stack"])
+        ]
         check(opening, it.rows)
         frames = opening[0]
         at = next(i for i, frame in enumerate(frames) if frame.startswith("alloc_empty_file+0x"))
         check(frames[at].endswith(" (fs/file_table.c:%d)" % vmlinux.LINE), frames)
         equal(frames[at - 1], "kmalloc (%s:%d)" % (vmlinux.HEADER, vmlinux.INLINED_LINE), "the inlined function")
-        check(not any("(" in frame for frame in frames if "alloc_empty_file" not in frame and "kmalloc" not in frame), frames)
-        done = tap.run(lib.with_tracefs([built("ALLIUM"), "sys", "kmem", "--by", "stack", "--folded", "--lines", "--vmlinux", path, "--quiet", "--",
-                                         "cat", "/dev/null"]), env={**os.environ, **env})
+        check(not any("(" in frame for frame in frames if "alloc_empty_file" not in frame and "kmalloc" not in frame),
+              frames)
+        done = tap.run(
+            lib.with_tracefs([
+                built("ALLIUM"), "sys", "kmem", "--by", "stack", "--folded", "--lines", "--vmlinux", path, "--quiet",
+                "--", "cat", "/dev/null"
+            ]), env={**os.environ, **env})
     equal((done.returncode, done.stderr), (0, b""), "--folded")
     folded = done.stdout.decode()
-    check(";alloc_empty_file_[k];kmalloc_[k] " in folded or ";alloc_empty_file_[k];kmalloc_[k];" in folded, folded[:2000])
+    check(";alloc_empty_file_[k];kmalloc_[k] " in folded or ";alloc_empty_file_[k];kmalloc_[k];" in folded,
+          folded[:2000])
 
 
 def lines_of_pages():
-    """Of another tool, whose rows are by stack without being asked: pages that are touched come through handle_mm_fault()."""
+    """Of another tool, whose rows are by stack without being asked: pages that are touched come through
+    handle_mm_fault().
+    """
     with made() as (path, env, _), maker() as m:
         with tool("kpages", "-p", m.pid, "--lines", "--vmlinux", path, env=env) as it:
             m.do("touch 200")
             it.stop()
-    faulting = [frame for row in it.rows if row["allocations"] >= 100 for frame in row["kernel_stack"] or () if frame.startswith("handle_mm_fault+0x")]
+    faulting = [
+        frame for row in it.rows if row["allocations"] >= 100 for frame in row["kernel_stack"] or ()
+        if frame.startswith("handle_mm_fault+0x")
+    ]
     check(faulting, "no page fault:", it.rows)
     check(all(frame.endswith(" (mm/memory.c:%d)" % vmlinux.LINE) for frame in faulting), faulting)
 
@@ -118,15 +143,23 @@ def lines_of_pages():
 def recorded():
     """A recording has directories, and is shown by them."""
     with made() as (path, env, _), maker() as m, private_dir() as folder:
-        done = tap.run(lib.with_tracefs([built("ALLIUM"), "sys", "kmem", "--by", "directory", "--vmlinux", path, "-o", folder + "/r.allium", "--quiet", "--",
-                                         "cat", "/dev/null"]), env={**os.environ, **env})
+        done = tap.run(
+            lib.with_tracefs([
+                built("ALLIUM"), "sys", "kmem", "--by", "directory", "--vmlinux", path, "-o", folder + "/r.allium",
+                "--quiet", "--", "cat", "/dev/null"
+            ]), env={**os.environ, **env})
         equal((done.returncode, done.stderr), (0, b""), "-o")
-        rows = [json.loads(line) for line in tap.succeed([built("ALLIUM"), "sys", "kmem", "--json", "--from", folder + "/r.allium"]).stdout.splitlines()]
+        rows = [
+            json.loads(line)
+            for line in tap.succeed([built("ALLIUM"), "sys", "kmem", "--json", "--from", folder +
+                                     "/r.allium"]).stdout.splitlines()
+        ]
     check(only(rows[:-1], directory="fs")["allocations"] > 0, rows)
 
 
 def run_kmem(*options, before=(), env=None, command=("true",)):
-    done = tap.run([*before, built("ALLIUM"), "sys", "kmem", "--json", *options, "--", *command], env={**os.environ, **(env or {})})
+    done = tap.run([*before, built("ALLIUM"), "sys", "kmem", "--json", *options, "--", *command],
+                   env={**os.environ, **(env or {})})
     rows = [json.loads(line) for line in done.stdout.splitlines()][:-1]
     return done.returncode, rows, done.stderr.decode()
 
@@ -138,7 +171,9 @@ def refused(path, words):
 
 
 def files_that_are_not_it():
-    """Another kernel's, one that is cut short, one without symbols or debug information, what is no ELF file: one line each."""
+    """Another kernel's, one that is cut short, one without symbols or debug information, what is no ELF file: one line
+    each.
+    """
     with made() as (path, _, _):
         folder = os.path.dirname(path)
         for name, options in (("bare", ["--strip-debug"]), ("nameless", ["--strip-symbol=_stext"])):
@@ -187,7 +222,8 @@ def it_is_found():
     with made() as (path, env, _):
         place = "/usr/lib/debug/boot/vmlinux-" + os.uname().release
         put = "mkdir -p /usr/lib/debug/boot && cp %s %s" % (path, place)
-        code, rows, errors = run_kmem("--by", "directory", before=vmlinux.alone(put), env=env, command=("cat", "/dev/null"))
+        code, rows, errors = run_kmem("--by", "directory", before=vmlinux.alone(put), env=env,
+                                      command=("cat", "/dev/null"))
         found, missing = doctor(put), doctor()
     equal(code, 0, "exit code (%s)" % errors)
     check(ADVICE not in errors, errors)

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""allium sys --sample: whole user stacks of code without frame pointers, against gdb's at the same place, pages touched, and
-rows without samples.
+"""allium sys --sample: whole user stacks of code without frame pointers, against gdb's at the same place, pages
+touched, and rows without samples.
 """
 import contextlib
 import json
@@ -67,7 +67,8 @@ def stop(it):
 
 def plain_name(words):
     """Without the file, and without what tells names of one place apart."""
-    return re.sub(r"(_impl|_alias_\d+|(\.(part|isra|constprop|cold)(\.\d+)?)+)$", "", words.split(" (")[0].split("@")[0]).lstrip("_").removeprefix("GI_").lstrip("_")
+    return re.sub(r"(_impl|_alias_\d+|(\.(part|isra|constprop|cold)(\.\d+)?)+)$", "",
+                  words.split(" (")[0].split("@")[0]).lstrip("_").removeprefix("GI_").lstrip("_")
 
 
 def gdb_stack(pid):
@@ -76,7 +77,9 @@ def gdb_stack(pid):
                           "-ex", "set backtrace past-main on", "-ex", "thread apply all bt"],
                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=lib.tap.TIMEOUT)
     threads = re.split(r"\nThread \d+ ", run.stdout)
-    frames = [re.findall(r"^#\d+ +(?:0x[0-9a-f]+ in )?(<signal handler called>|[^ (]+)", text, re.M) for text in threads]
+    frames = [
+        re.findall(r"^#\d+ +(?:0x[0-9a-f]+ in )?(<signal handler called>|[^ (]+)", text, re.M) for text in threads
+    ]
     check(any(frames), run.stdout, run.stderr)
     return [[plain_name(name) for name in thread] for thread in frames if thread]
 
@@ -167,8 +170,12 @@ def exact_beside():
 def in_namespace():
     """In a PID namespace the process has another number than the kernel's own."""
     words = 'coproc "$0"; read <&${COPROC[0]}; echo plain 7 >&${COPROC[1]}; read <&${COPROC[0]}; kill $COPROC_PID'
-    done = lib.tap.run([*lib.IN_NAMESPACE, built("ALLIUM"), "sys", "faults", "--by", "stack", "--sample", "1", "--comm", "stacked", "--json",
-                        "--", "bash", "-c", words, built("TEST_STACKED")])
+    done = lib.tap.run([
+        *lib.IN_NAMESPACE,
+        built("ALLIUM"), "sys", "faults", "--by", "stack", "--sample", "1", "--comm", "stacked", "--json", "--", "bash",
+        "-c", words,
+        built("TEST_STACKED")
+    ])
     rows = [json.loads(line) for line in done.stdout.splitlines()][:-1]
     row = max(rows, key=lambda row: row["faults"])
     equal((row["faults"], plain_name(row["user_stack"][0])), (PAGES, "touch_pages"), "faults, of")
@@ -186,8 +193,9 @@ def no_room():
 
 
 def short_lived(programs, each, asleep=False):
-    """Programs that live a millisecond; `asleep`: allium gets no turn as long as they run. What the kernel tells of their
-    mappings meanwhile must find room, and what it tells of other programs' that come and go on this machine, too."""
+    """Programs that live a millisecond; `asleep`: allium gets no turn as long as they run. What the kernel tells of
+    their mappings meanwhile must find room, and what it tells of other programs' that come and go on this machine, too.
+    """
     with sample("--comm", "true", each=each) as it:
         it.process.send_signal(signal.SIGSTOP if asleep else signal.SIGCONT)
         subprocess.run(["sh", "-c", "for i in $(seq %d); do /bin/true; done" % programs], check=True)

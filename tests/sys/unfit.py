@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Each tool of `allium sys` on a kernel that lacks what it attaches to: its own kernel's BTF and tracefs, with parts taken away."""
+"""Each tool of `allium sys` on a kernel that lacks what it attaches to: its own kernel's BTF and tracefs, with parts
+taken away.
+"""
 import contextlib
 import re
 import sys
@@ -14,15 +16,19 @@ from lib import check, equal, tap
 
 @contextlib.contextmanager
 def without_tracepoints():
-    """What a command begins with that sees a kernel without a single tracepoint: neither its BTF nor tracefs knows one."""
+    """What a command begins with that sees a kernel without a single tracepoint: neither its BTF nor tracefs knows one.
+    """
     with open("/sys/kernel/btf/vmlinux", "rb") as file:
         btf = file.read()
     check(b"\0__traceiter_" in btf, "this BTF has no tracepoints")
     with tap.private_dir() as folder:
         with open(folder + "/btf", "wb") as file:
             file.write(btf.replace(b"\0__traceiter_", b"\0__nonesuch__").replace(b"\0btf_trace_", b"\0btf_nones_"))
-        yield ["unshare", "-m", "sh", "-c", "mount --bind %s/btf /sys/kernel/btf/vmlinux && mount -t tracefs tracefs %s && "
-               'mount -t tmpfs none %s/events && exec "$@"' % (folder, lib.TRACEFS, lib.TRACEFS), "sh"]
+        yield [
+            "unshare", "-m", "sh", "-c",
+            "mount --bind %s/btf /sys/kernel/btf/vmlinux && mount -t tracefs tracefs %s && "
+            'mount -t tmpfs none %s/events && exec "$@"' % (folder, lib.TRACEFS, lib.TRACEFS), "sh"
+        ]
 
 
 def misses_tracepoints(t):

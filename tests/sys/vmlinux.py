@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A vmlinux for the kernel that runs, made of a few of its functions: at the places that /proc/kallsyms gives them, linked elsewhere as
-KASLR would have it, with the kernel's build id, and with lines of a source tree of the test's own.
+"""A vmlinux for the kernel that runs, made of a few of its functions: at the places that /proc/kallsyms gives them,
+linked elsewhere as KASLR would have it, with the kernel's build id, and with lines of a source tree of the test's own.
 """
 import functools
 import os
@@ -52,12 +52,16 @@ def write_source(tree, path, names, bytes_of):
 HEADER_TEXT = """#line %d
 static inline __attribute__((always_inline)) void kmalloc(int bytes) { __asm__ volatile(".skip %%c0, 0x90" : : "i"(bytes)); }
 """ % INLINED_LINE
-COMPILE = ["cc", "-g", "-O1", "-c", "-ffunction-sections", "-fomit-frame-pointer", "-fcf-protection=none", "-fno-pic", "-mcmodel=kernel",
-           "-fno-asynchronous-unwind-tables", "-Iinclude"]
+COMPILE = [
+    "cc", "-g", "-O1", "-c", "-ffunction-sections", "-fomit-frame-pointer", "-fcf-protection=none", "-fno-pic",
+    "-mcmodel=kernel", "-fno-asynchronous-unwind-tables", "-Iinclude"
+]
 
 
 def make(folder, files, the_id=None):
-    """vmlinux in `folder`: `files` is {"fs/file_table.c": names of functions}. With the kernel's build id or another one. -> its path."""
+    """vmlinux in `folder`: `files` is {"fs/file_table.c": names of functions}. With the kernel's build id or another
+    one. -> its path.
+    """
     there, tree = symbols(), os.path.join(folder, "linux")
     begin = there["_stext"][0]
     files = {**files, "init/main.c": ["start_kernel"]}
@@ -73,15 +77,21 @@ def make(folder, files, the_id=None):
         places += [(there[name][0] - begin + LINKED, name) for name in names]
     made = os.path.join(folder, "vmlinux")
     with open(os.path.join(tree, "places.lds"), "w") as file:
-        file.write("SECTIONS {\n/DISCARD/ : { *(.comment) *(.eh_frame) *(.note.GNU-stack) *(.note.gnu.property) }\n_stext = %#x;\n" % LINKED)
+        file.write(
+            "SECTIONS {\n/DISCARD/ : { *(.comment) *(.eh_frame) *(.note.GNU-stack) *(.note.gnu.property) }\n_stext = %#x;\n"
+            % LINKED)
         file.writelines(".text.%s %#x : { *(.text.%s) }\n" % (name, address, name) for address, name in sorted(places))
         file.write(".note.gnu.build-id : { *(.note.gnu.build-id) }\n}\n")
-    tap.succeed(["ld", "--build-id=" + (the_id or "0x" + build_id()), "-e", "0", "-T", "places.lds", *objects, "-o", made], cwd=tree)
+    tap.succeed(
+        ["ld", "--build-id=" + (the_id or "0x" + build_id()), "-e", "0", "-T", "places.lds", *objects, "-o", made],
+        cwd=tree)
     return made
 
 
 def alone(*commands):
-    """Words before a command to which nothing is installed where a vmlinux is searched for; `commands` of a shell may put one there."""
+    """Words before a command to which nothing is installed where a vmlinux is searched for; `commands` of a shell may
+    put one there.
+    """
     places = ("/usr/lib/debug", "/boot", "/lib/modules")
     hide = ["[ ! -d %s ] || mount -t tmpfs tmpfs %s" % (place, place) for place in places]
     return ["unshare", "-m", "sh", "-c", " && ".join([*hide, *commands, 'exec "$@"']), "sh"]

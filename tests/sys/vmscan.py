@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""`allium sys vmscan`: pages and objects that reclaim looks at and frees, by its kind and theirs, as /proc/vmstat counts them."""
+"""`allium sys vmscan`: pages and objects that reclaim looks at and frees, by its kind and theirs, as /proc/vmstat
+counts them.
+"""
 import contextlib
 import os
 import sys
@@ -42,10 +44,13 @@ def of_memcg(rows):
 
 
 def watched(rung, command, env=None):
-    """What the tool tells of a command in a cgroup that is too small for it, others left out; what it tells of all is checked beside."""
+    """What the tool tells of a command in a cgroup that is too small for it, others left out; what it tells of all is
+    checked beside.
+    """
     with load(), group(LIMIT) as where:
         counted = Counted()
-        with tool("vmscan", "--attach", rung, *ONCE, env=env) as it, tool("vmscan", "--attach", rung, "--cgroup", where.folder, *ONCE) as within:
+        with tool("vmscan", "--attach", rung, *ONCE, env=env) as it, tool("vmscan", "--attach", rung, "--cgroup",
+                                                                          where.folder, *ONCE) as within:
             equal((it.rung, within.rung), (rung, rung), "rungs")
             counted.ready()
             run_in(where, command)
@@ -85,8 +90,8 @@ def anonymous(rung, env=None):
 
 def rungs_agree():
     """All at work at once: each column that does not measure time is the same."""
-    same = ("times", "scanned_pages", "reclaimed_pages", "clean_pages", "dirty_pages", "writeback_pages", "anonymous_pages",
-            "activated_pages", "written_folios")
+    same = ("times", "scanned_pages", "reclaimed_pages", "clean_pages", "dirty_pages", "writeback_pages",
+            "anonymous_pages", "activated_pages", "written_folios")
     with file_on_disk(64) as path, group(LIMIT) as where:
         cat = ("--cgroup", where.folder, *ONCE)  # others may reclaim, too, while one of them begins or ends
         with tool("vmscan", "--attach", "tp_btf", *cat) as a, tool("vmscan", "--attach", "raw_tp", *cat) as b:

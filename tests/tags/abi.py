@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The numbers of include/allium/ABI.md, one version for all of them, and names and numbers of tags that programs may have."""
+"""The numbers of include/allium/ABI.md, one version for all of them, and names and numbers of tags that programs may
+have.
+"""
 import json
 import os
 import re
@@ -44,7 +46,9 @@ def version():
 
 
 def layout(compiler):
-    """What inlined code is compiled to: if this fails, raise ALLIUM_TAG_VERSION, and write the new numbers here and in ABI.md."""
+    """What inlined code is compiled to: if this fails, raise ALLIUM_TAG_VERSION, and write the new numbers here and in
+    ABI.md.
+    """
     def test():
         equal(version(), 3, "ALLIUM_TAG_VERSION")
         source, out = scratch("layout.c", LAYOUT), scratch("layout.so")
@@ -57,8 +61,12 @@ def layout(compiler):
         words = [int.from_bytes(data[at:at + 4], "little", signed=True) for at in range(0, 32, 4)]
         equal((len(data), words[:4], words[7] > 0), (32, [3, -1, 1, 0], True), "a descriptor")
         symbols = succeed(["readelf", "-sW", out]).stdout.decode()
-        at = {name: int(address, 16) for address, name in re.findall(r": ([0-9a-f]+) .* (allium_control(?:_page)?)$", symbols, re.M)}
-        equal((at["allium_control_page"] % 4096, at["allium_control"] - at["allium_control_page"]), (0, 16), "the control page")
+        at = {
+            name: int(address, 16)
+            for address, name in re.findall(r": ([0-9a-f]+) .* (allium_control(?:_page)?)$", symbols, re.M)
+        }
+        equal((at["allium_control_page"] % 4096, at["allium_control"] - at["allium_control_page"]), (0, 16),
+              "the control page")
     return test
 
 
@@ -67,17 +75,22 @@ def one_number():
     library = built("TEST_TAGS_LIBRARY")
     check("[liballium.so.%d]" % version() in succeed(["readelf", "-dW", library]).stdout.decode(), "its soname")
     symbols = succeed(["nm", "-D", "--defined-only", library]).stdout.decode().split("\n")
-    equal({name.partition("@@")[2] for name in symbols if "allium_" in name}, {"ALLIUM_%d" % version()}, "versions of symbols")
+    equal({name.partition("@@")[2]
+           for name in symbols if "allium_" in name}, {"ALLIUM_%d" % version()}, "versions of symbols")
 
 
 def old_header():
-    """Objects of an old header, linked with this library, run; each reading says in one line that their places are not counted."""
+    """Objects of an old header, linked with this library, run; each reading says in one line that their places are not
+    counted.
+    """
     old = scratch("include-old")
     shutil.copytree(INCLUDE, old, dirs_exist_ok=True)
     with open(os.path.join(old, "allium", "tag.h"), "r+") as file:
         text = file.read()
         file.seek(0)
-        file.write(text.replace("#define ALLIUM_TAG_VERSION %d" % version(), "#define ALLIUM_TAG_VERSION %d" % (version() - 1)))
+        file.write(
+            text.replace("#define ALLIUM_TAG_VERSION %d" % version(),
+                         "#define ALLIUM_TAG_VERSION %d" % (version() - 1)))
     path = scratch("old")
     quiet(["gcc", "-I", old, scratch("old.c", OLD), "-o", path, *linked()])
     with private_dir() as ledgers:
@@ -85,13 +98,19 @@ def old_header():
         equal(p.wait(60), 0, "its code")
         rows, said = accounts(ledgers, p.pid)
     equal(rows, [], "rows")
-    equal(said, "allium: 2 tags were not counted: they are compiled with another version of <allium/tag.h>; compile them again\n", "what is said")
+    equal(
+        said,
+        "allium: 2 tags were not counted: they are compiled with another version of <allium/tag.h>; compile them again\n",
+        "what is said")
 
 
 def names(compiler):
-    """A tag has the name that the source gives it, whatever characters it has; so say the accounts, and the list of a program."""
+    """A tag has the name that the source gives it, whatever characters it has; so say the accounts, and the list of a
+    program.
+    """
     def test():
-        lines = "".join("    allium_account(ALLIUM_TAG(%s, %s), %d);\n" % (json.dumps("of " + name, ensure_ascii=False), json.dumps(name, ensure_ascii=False), n)
+        lines = "".join("    allium_account(ALLIUM_TAG(%s, %s), %d);\n" %
+                        (json.dumps("of " + name, ensure_ascii=False), json.dumps(name, ensure_ascii=False), n)
                         for n, name in enumerate(NAMES, 1))
         source = scratch("names.c", "#include <allium/tag.h>\nint main(void)\n{\n" + lines + "    return 0;\n}\n")
         path = program(compiler, ["-O2"], source)
@@ -102,17 +121,21 @@ def names(compiler):
         equal((sorted((row["live_bytes"], row["class"], row["name"]) for row in rows), said),
               ([(n, "of " + name, name) for n, name in enumerate(NAMES, 1)], ""), "accounts")
         listed = json.loads(succeed([built("ALLIUM"), "tags", path, "--json", "--top", "0"]).stdout)["rows"]
-        equal(sorted((row["class"], row["name"]) for row in listed), sorted(("of " + name, name) for name in NAMES), "the list")
+        equal(sorted((row["class"], row["name"]) for row in listed), sorted(("of " + name, name) for name in NAMES),
+              "the list")
     return test
 
 
 def in_proportion():
-    """Five times the tags, each with a name of its own, take about five times the instructions: 27 times when strings were searched one by one."""
+    """Five times the tags, each with a name of its own, take about five times the instructions: 27 times when strings
+    were searched one by one.
+    """
     path = program("gcc", ["-O2"], os.path.join(HERE, "named.c"))
     took = []
     for tags in 2000, 10_000:
         with private_dir() as ledgers:
-            done = succeed(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", path, str(tags)], env=dict(os.environ, ALLIUM_DIR=ledgers))
+            done = succeed(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", path,
+                            str(tags)], env=dict(os.environ, ALLIUM_DIR=ledgers))
         took.append(int(re.search(r"Collected : (\d+)", done.stderr.decode()).group(1)))
     check(took[1] < 7 * took[0], "instructions:", took)
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What programs and people may do to the library while it is at work: it goes on, as without it, and what it says is so."""
+"""What programs and people may do to the library while it is at work: it goes on, as without it, and what it says is
+so.
+"""
 import contextlib
 import os
 import re
@@ -13,7 +15,8 @@ import building
 import tap
 from tap import built, check, equal, pick, private_dir, run
 
-ACTIONS = "on", "off", "stacks", "latency", "fail=once", "fail=every:50", "fail=p:0.01", "fail=off", "stacks=off", "latency=off"
+ACTIONS = ("on", "off", "stacks", "latency", "fail=once", "fail=every:50", "fail=p:0.01", "fail=off", "stacks=off",
+           "latency=off")
 
 
 class Case:
@@ -22,8 +25,9 @@ class Case:
     def __init__(self, *words, binary=None, prefix=(), **env):
         self.folder = private_dir()
         self.env = dict(os.environ, ALLIUM_DIR=self.folder.__enter__())
-        self.process = subprocess.Popen([*prefix, binary or building.program("gcc", ["-O2"], "attacks.c"), *words], env={**self.env, **env},
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+        self.process = subprocess.Popen([*prefix, binary or building.program("gcc", ["-O2"], "attacks.c"), *words],
+                                        env={**self.env,
+                                             **env}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
 
     def __enter__(self):
         return self
@@ -52,7 +56,9 @@ class Case:
 
 
 def mapping_handlers():
-    """Handlers come in the midst of mmap() and its like, map as well, and fork: children return to what was interrupted."""
+    """Handlers come in the midst of mmap() and its like, map as well, and fork: children return to what was
+    interrupted.
+    """
     with Case("mapping handlers", str(pick(1000, 10000))) as case:
         case.end()
         rows, said = case.rows()
@@ -78,9 +84,8 @@ def crowded():
 
 
 def jumping_mappers():
-    """
-    A handler that leaves by a jump may leave the book of mappings locked: nobody waits for it time and again. Turns are long where others
-    want the processor: who waits for so many hangs.
+    """ A handler that leaves by a jump may leave the book of mappings locked: nobody waits for it time and again. Turns
+    are long where others want the processor: who waits for so many hangs.
     """
     building.program("gcc", ["-O2"], "attacks.c")
     for machine in crowded, contextlib.nullcontext:
@@ -97,12 +102,16 @@ def asked_all_the_time(words):
         with Case(*words()) as case:
             equal(case.process.stdout.readline(), b"works\n", "what it says")
             for _ in range(pick(25, 500)):
-                where = chance.choice(((), ("--where", "func:small or func:plugin_make"), ("--where", "func:churn"), ("--where", "func:*a*")))
+                where = chance.choice(((), ("--where", "func:small or func:plugin_make"), ("--where", "func:churn"),
+                                       ("--where", "func:*a*")))
                 what = chance.choice([action for action in ACTIONS if where or action in ("on", "off")])
-                more = ("--for", "1s") if where and chance.randrange(2) and what not in ("on",) and not what.endswith("off") else ()
+                more = (
+                    "--for",
+                    "1s") if where and chance.randrange(2) and what not in ("on",) and not what.endswith("off") else ()
                 case.set(*where, *more, what)
                 if select.select([case.process.stdout], [], [], 0)[0]:
-                    raise tap.Failed("it says %s, and its code is %s" % (case.process.stdout.read(), case.process.wait(tap.TIMEOUT)))
+                    raise tap.Failed(
+                        "it says %s, and its code is %s" % (case.process.stdout.read(), case.process.wait(tap.TIMEOUT)))
                 if not chance.randrange(5):
                     case.rows()
             case.end()
@@ -112,7 +121,10 @@ def asked_all_the_time(words):
 
 def plugin():
     path = building.scratch("plugin.so")
-    building.quiet(["gcc", "-g", "-O2", "-fPIC", "-shared", *building.HOOKS, os.path.join(building.HERE, "plugin.c"), "-o", path, *building.linked()])
+    building.quiet([
+        "gcc", "-g", "-O2", "-fPIC", "-shared", *building.HOOKS,
+        os.path.join(building.HERE, "plugin.c"), "-o", path, *building.linked()
+    ])
     return path
 
 
@@ -130,7 +142,9 @@ def little_stack():
 
 
 def first_in_child():
-    """Of a child's threads one that it made comes to tags before the one that forked, whose words are its parent's still."""
+    """Of a child's threads one that it made comes to tags before the one that forked, whose words are its parent's
+    still.
+    """
     with Case("first in child") as case:
         child = int(case.end())
         rows, said = building.accounts(case.env["ALLIUM_DIR"], child)
@@ -138,7 +152,9 @@ def first_in_child():
 
 
 def limited():
-    """Of a limit the program has three quarters at least; what it makes is followed where that leaves room, else counted."""
+    """Of a limit the program has three quarters at least; what it makes is followed where that leaves room, else
+    counted.
+    """
     for option, kib in ("-v", 7_000_000), ("-v", 4_500_000), ("-d", 1_100_000), ("-d", 2_200_000), ("-d", 6_000_000):
         with Case("fill", prefix=("sh", "-c", "ulimit %s %d; exec \"$@\"" % (option, kib), "sh")) as case:
             made = int(case.end())
@@ -151,7 +167,9 @@ def limited():
 
 
 def interrupted():
-    """A handler behind each of the library's instructions does what was interrupted, too: no count is wrong, and no peak absurd."""
+    """A handler behind each of the library's instructions does what was interrupted, too: no count is wrong, and no
+    peak absurd.
+    """
     binary = building.program("gcc", ["-O2"], "stepped.c")
     with Case("like", str(pick(29, 1)), binary=binary) as case:
         turns = int(case.end())
@@ -159,9 +177,11 @@ def interrupted():
         by_name = {row["name"]: row for row in rows}
         for name in "told", "made":
             row = by_name[name]
-            check(turns > pick(100, 2000) and row["allocations"] > 4 * turns, name, row["allocations"], "in", turns, "turns")
+            check(turns > pick(100, 2000) and row["allocations"] > 4 * turns, name, row["allocations"], "in", turns,
+                  "turns")
             equal((row["live_objects"], row["live_bytes"]), (0, 0), "what lives of " + name)
-            check(100000 <= row["peak_bytes"] <= row["peak_high_bytes"] < 300000, name, "peak", row["peak_bytes"], row["peak_high_bytes"])
+            check(100000 <= row["peak_bytes"] <= row["peak_high_bytes"] < 300000, name, "peak", row["peak_bytes"],
+                  row["peak_high_bytes"])
 
 
 def interrupted_by_fork():
@@ -173,12 +193,14 @@ def interrupted_by_fork():
         equal(len(ledgers), 1 + turns, "processes")
         for pid in sorted({int(name.split("-")[0]) for name in ledgers}):
             rows, _ = building.accounts(case.env["ALLIUM_DIR"], pid)
-            owes = [(row["name"], row["live_objects"], row["live_bytes"]) for row in rows if row["name"] != "told" and row["live_objects"]]
+            owes = [(row["name"], row["live_objects"], row["live_bytes"]) for row in rows
+                    if row["name"] != "told" and row["live_objects"]]
             equal(owes, [], "what lives")
 
 
 def thrown():
-    """Each failure of operator new is an exception, all of them are counted, and nothing is left of what was unwound."""
+    """Each failure of operator new is an exception, all of them are counted, and nothing is left of what was unwound.
+    """
     for compiler in "g++", "clang++":
         binary = building.program(compiler, ["-O2"], "thrown.cc")
         with Case(str(pick(300, 20000)), binary=binary) as case:

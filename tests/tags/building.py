@@ -38,16 +38,20 @@ def quiet(command, **how):
 
 def program(compiler, options, source, hooks=True, words=()):
     """Builds a source of this folder, or with a path, once; -> the program."""
-    out = scratch("-".join([os.path.basename(source), compiler] + [o.strip("-") for o in options] + ["" if hooks else "plain"]))
+    out = scratch("-".join([os.path.basename(source), compiler] + [o.strip("-")
+                                                                   for o in options] + ["" if hooks else "plain"]))
     if not os.path.exists(out):
-        quiet([compiler, "-g", *options, *STRICT, *(HOOKS if hooks else []), os.path.join(HERE, source), "-o", out, *words,
-               *(linked() if hooks else ["-lpthread", "-ldl"])])
+        quiet([
+            compiler, "-g", *options, *STRICT, *(HOOKS if hooks else []),
+            os.path.join(HERE, source), "-o", out, *words, *(linked() if hooks else ["-lpthread", "-ldl"])
+        ])
     return out
 
 
 def accounts(ledgers, pid, *options):
     """-> (rows, what stands on stderr)"""
-    done = succeed([built("ALLIUM"), "tags", str(pid), "--json", "--top", "0", *options], env=dict(os.environ, ALLIUM_DIR=ledgers))
+    done = succeed([built("ALLIUM"), "tags", str(pid), "--json", "--top", "0", *options],
+                   env=dict(os.environ, ALLIUM_DIR=ledgers))
     return json.loads(done.stdout)["rows"], done.stderr.decode()
 
 

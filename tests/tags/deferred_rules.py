@@ -18,7 +18,10 @@ from tap import built, check, equal, private_dir, run, succeed
 def plugin(name="liblater.so", *options):
     out = scratch(name)
     if not os.path.exists(out):
-        quiet(["gcc", "-g", "-O2", *STRICT, *HOOKS, "-shared", "-fPIC", *options, os.path.join(HERE, "late_plugin.c"), "-o", out, *linked()])
+        quiet([
+            "gcc", "-g", "-O2", *STRICT, *HOOKS, "-shared", "-fPIC", *options,
+            os.path.join(HERE, "late_plugin.c"), "-o", out, *linked()
+        ])
     return out
 
 
@@ -28,16 +31,18 @@ def made(steps, pid=None):
 
 
 def by_each_field():
-    for query, place in (("func:later_inner", "later_call"), ("func:*_inner", "later_call"), ("module:liblater", "later_call"),
-                         ("class:cache", "later_own"), ("name:*tenant=blue*", "later_own"), ("file:late_plugin.c class:cache", "later_own"),
-                         ("class:cache or func:at_?", "later_own"), ("!func:at_* !class:malloc", "later_own"),
-                         ("!(class:malloc or func:none)", "later_own"), ("func:later_line", "later_line"),
-                         ("comm:steps* class:cache", "later_own")):
+    for query, place in (("func:later_inner", "later_call"), ("func:*_inner", "later_call"),
+                         ("module:liblater", "later_call"), ("class:cache", "later_own"),
+                         ("name:*tenant=blue*", "later_own"), ("file:late_plugin.c class:cache",
+                                                               "later_own"), ("class:cache or func:at_?", "later_own"),
+                         ("!func:at_* !class:malloc", "later_own"), ("!(class:malloc or func:none)", "later_own"),
+                         ("func:later_line", "later_line"), ("comm:steps* class:cache", "later_own")):
         with private_dir() as ledgers, Steps(ledgers) as steps:
             steps.do("make a 1 10")
             said = steps.set("--where", query, "fail=every:2")
             met = "no tag of 3 fits now" if "at_" not in query or "!" in query else "3 of 3 tags"
-            equal(said, "%d (%s): %s: fail=every:2; stored for modules loaded later\n" % (steps.pid, steps.comm, met), query)
+            equal(said, "%d (%s): %s: fail=every:2; stored for modules loaded later\n" % (steps.pid, steps.comm, met),
+                  query)
             equal(steps.do("open " + plugin()), 1, "loaded")
             for function in "later_call", "later_line", "later_own":
                 hit = function == place or query.startswith("module:")
@@ -51,11 +56,14 @@ def what_it_cannot_know():
     with private_dir() as ledgers, Steps(ledgers) as steps:
         steps.do("make a 1 10")
         for query in "line:40..50 or func:at_a", "live>1 or func:at_a", "dir:tags func:at_a":
-            check("; not for modules loaded later, of which only class, name, module, func and file are known" in steps.set("--where", query, "stacks"), query)
+            check(
+                "; not for modules loaded later, of which only class, name, module, func and file are known"
+                in steps.set("--where", query, "stacks"), query)
         equal(steps.note(), "stacks of 1 tags", "what ps says")
         code, said = steps.refused("--where", "line:4000", "stacks")
         check(code == 1 and "fits --where" in said, said)
-        for query in "file:late_plugin.c class:malloc", "!file:late_plugin.c", "func:later_cc*", "!func:later_cc* class:cache":
+        for query in ("file:late_plugin.c class:malloc", "!file:late_plugin.c", "func:later_cc*",
+                      "!func:later_cc* class:cache"):
             steps.set("--where", query, "fail=every:1")
         equal(steps.do("open " + plugin()), 1, "loaded")
         equal(steps.do("call later_call 10 20"), 10, "made")
@@ -63,7 +71,8 @@ def what_it_cannot_know():
         equal(steps.do("call later_own 10 20"), 0, "made by what is not called so")
         # Who reads it knows: with the next command they are found.
         steps.set("--where", "func:none", "stacks")
-        equal((steps.do("call later_call 10 20"), steps.do("call _Z8later_ccm 10 20")), (0, 0), "made after somebody looked")
+        equal((steps.do("call later_call 10 20"), steps.do("call _Z8later_ccm 10 20")), (0, 0),
+              "made after somebody looked")
 
 
 def stripped():
@@ -79,20 +88,27 @@ def taken_back():
         steps.set("--where", "class:cache", "fail=every:2")
         steps.set("--where", "module:liblater", "stacks")
         steps.set("--where", "class:cache", "latency", "--for", "60s")
-        equal(steps.note(), "modules loaded later: fail where class:cache; stacks where module:liblater; latency where class:cache", "what ps says")
+        equal(steps.note(),
+              "modules loaded later: fail where class:cache; stacks where module:liblater; latency where class:cache",
+              "what ps says")
         said = steps.set("--where", "class:cache", "fail=off", "latency=off")
-        equal(said, "%d (%s): no tag of 0 fits now: fail=off, latency=off; no longer stored for modules loaded later\n" % (steps.pid, steps.comm), "what it says")
+        equal(
+            said, "%d (%s): no tag of 0 fits now: fail=off, latency=off; no longer stored for modules loaded later\n" %
+            (steps.pid, steps.comm), "what it says")
         steps.set("--where", "func:later_inner", "stacks=off")
-        equal(steps.note(), "modules loaded later: stacks where module:liblater; no stacks where func:later_inner", "what ps says")
+        equal(steps.note(), "modules loaded later: stacks where module:liblater; no stacks where func:later_inner",
+              "what ps says")
         steps.do("open " + plugin())
         for function in "later_call", "later_line", "later_own":
             equal(steps.do("call %s 10 20" % function), 10, "made")
-        equal({row["function"]: row["allocations"] for row in steps.details("--stacks")[0]}, {"later_line": 10, "later_own": 10}, "stacks")
+        equal({row["function"]: row["allocations"]
+               for row in steps.details("--stacks")[0]}, {"later_line": 10, "later_own": 10}, "stacks")
         steps.set("stacks=off")
         equal(steps.note(), None, "what ps says")
         for function in "later_call", "later_line", "later_own":
             equal(steps.do("call %s 10 20" % function), 10, "made")
-        equal({row["function"]: row["allocations"] for row in steps.details("--stacks")[0]}, {"later_line": 10, "later_own": 10}, "stacks")
+        equal({row["function"]: row["allocations"]
+               for row in steps.details("--stacks")[0]}, {"later_line": 10, "later_own": 10}, "stacks")
 
 
 def for_a_time():
@@ -175,7 +191,9 @@ def seen_by_others():
 
 
 def apart():
-    """A place that no file tells of, but by being met: what was found of it then counts, not what its process would say."""
+    """A place that no file tells of, but by being met: what was found of it then counts, not what its process would
+    say.
+    """
     with private_dir() as ledgers, Steps(ledgers) as steps:
         steps.do("open " + plugin())
         steps.set("--where", "func:later_outer", "fail=every:2")
@@ -194,8 +212,10 @@ def reloaded():
     with private_dir() as ledgers, Steps(ledgers) as steps:
         steps.set("--where", "func:later_inner", "fail=every:2")
         for _ in range(3):
-            equal((steps.do("open " + plugin()), steps.do("call later_call 10 20"), steps.do("close")), (1, 5, 1), "loaded, made, gone")
-        equal((steps.do("open " + plugin("libother.so", "-DOTHER=1")), steps.do("call later_call 10 20")), (1, 5), "another one")
+            equal((steps.do("open " + plugin()), steps.do("call later_call 10 20"), steps.do("close")), (1, 5, 1),
+                  "loaded, made, gone")
+        equal((steps.do("open " + plugin("libother.so", "-DOTHER=1")), steps.do("call later_call 10 20")), (1, 5),
+              "another one")
 
 
 def too_many():
@@ -203,20 +223,24 @@ def too_many():
         for i in range(32):
             steps.set("--where", "class:none%d" % i, "stacks")
         code, said = steps.refused("--where", "class:more", "stacks")
-        check(code == 1 and "fits --where" in said and "not for modules loaded later: no room for more queries" in said, said)
+        check(code == 1 and "fits --where" in said and "not for modules loaded later: no room for more queries" in said,
+              said)
         steps.do("make a 1 10")
         said = steps.set("--where", "func:at_a", "stacks")
         check(": 1 of 3 tags: stacks; not for modules loaded later: no room for more queries" in said, said)
         screen = succeed([built("ALLIUM"), "ps"], env=steps.env).stdout.decode().split()
         said = " ".join(screen)
-        check("stacks where class:none0; stacks where class:none1; stacks where class:none2; and 29 more queries" in said, said)
+        check(
+            "stacks where class:none0; stacks where class:none1; stacks where class:none2; and 29 more queries" in said,
+            said)
         check(steps.note().endswith("stacks where class:none31"), "JSON has them all", steps.note())
         steps.set("stacks=off")
         steps.set("--where", "class:cache", "fail=every:1")
         steps.do("open " + plugin())
         equal(steps.do("call later_own 10 20"), 0, "made")
         long = ",".join("x%d" % i for i in range(400))
-        check("; not for modules loaded later" in steps.set("--where", "class:malloc,cache," + long, "latency"), "a query that is too long to be kept")
+        check("; not for modules loaded later" in steps.set("--where", "class:malloc,cache," + long, "latency"),
+              "a query that is too long to be kept")
 
 
 PAGE, LIST, PART, QUERY = 4096, 32768 * 64, 4096 + 32 * 2048, 2048  # as wire/ledger.h and wire/deferred_rules.h have it
@@ -226,9 +250,11 @@ def damage(file, draw):
     """What stands in the control file, changed here and there; and a state that all look at anew."""
     for _ in range(draw.randrange(1, 6)):
         side = draw.randrange(2)
-        base = draw.choice((16, 20, PAGE + side * LIST, PAGE + 2 * LIST + side * PART, PAGE + 2 * LIST + side * PART + PAGE))
+        base = draw.choice(
+            (16, 20, PAGE + side * LIST, PAGE + 2 * LIST + side * PART, PAGE + 2 * LIST + side * PART + PAGE))
         at = base + (draw.randrange(4) if base < PAGE else draw.randrange(3 * QUERY))
-        many = bytes([draw.choice((0, 1, 3, 0x80, 0xff, draw.randrange(256)))]) * draw.choice((1, 1, 2, 8, 300 if base >= PAGE else 1))
+        many = bytes([draw.choice((0, 1, 3, 0x80, 0xff, draw.randrange(256)))]) * draw.choice(
+            (1, 1, 2, 8, 300 if base >= PAGE else 1))
         os.pwrite(file, many, at)
     (state,) = struct.unpack("<i", os.pread(file, 4, 16))
     os.pwrite(file, struct.pack("<i", (state + 2) & 0x7ffffffe), 16)
@@ -246,13 +272,16 @@ def nonsense():
             os.pwrite(file, struct.pack("<Q", 0x314c5254434c4141), 0)
             if turn % 15 == 0:
                 os.pwrite(file, bytes(PAGE - 8), 8)
-                for query, word in (("class:cache or !(name:x* func:y)", "stacks"), ("func:later_*,at_*", "latency"), ("module:steps*,liblater", "fail=every:3")):
+                for query, word in (("class:cache or !(name:x* func:y)", "stacks"), ("func:later_*,at_*", "latency"),
+                                    ("module:steps*,liblater", "fail=every:3")):
                     steps.set("--where", query, word)
             damage(file, draw)
-            for what in "make a 3 10", "make b 3 10", "call later_call 3 10", "call later_own 3 10", "call later_line 3 10":
+            for what in ("make a 3 10", "make b 3 10", "call later_call 3 10", "call later_own 3 10",
+                         "call later_line 3 10"):
                 check(0 <= steps.do(what) <= 3, "turn", turn, what)
             if turn % 5 == 0:
-                for words in ["ps"], ["set", str(steps.pid), "--where", "class:cache", "stacks=off"], ["tags", str(steps.pid)]:
+                for words in ["ps"], ["set", str(steps.pid), "--where", "class:cache",
+                                      "stacks=off"], ["tags", str(steps.pid)]:
                     done = run([built("ALLIUM"), *words], env=steps.env)
                     check(done.returncode in (0, 1) and done.stderr.count(b"\n") <= 2, "turn", turn, words, done)
         os.close(file)
@@ -265,8 +294,10 @@ def beside_the_agent():
         steps.set("--where", "class:cache or func:later_inner", "fail=every:2")
         child = steps.do("fork")
         steps.do("open " + plugin())
-        equal([steps.do("call %s 10 20" % f) for f in ("later_call", "later_own", "later_line")], [5, 5, 10], "made by a child")
-        check("modules loaded later: fail where class:cache or func:later_inner" in steps.note(child), steps.note(child))
+        equal([steps.do("call %s 10 20" % f) for f in ("later_call", "later_own", "later_line")], [5, 5, 10],
+              "made by a child")
+        check("modules loaded later: fail where class:cache or func:later_inner" in steps.note(child),
+              steps.note(child))
         equal(steps.do("end"), 0, "its code")
         steps.do("open " + plugin())
         equal([steps.do("call %s 10 20" % f) for f in ("later_call", "later_own", "later_line")], [5, 5, 10], "made")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What <allium/malloc_hooks.h> does to sources that know nothing of it: they compile, and see what they saw without it."""
+"""What <allium/malloc_hooks.h> does to sources that know nothing of it: they compile, and see what they saw without it.
+"""
 import ctypes.util
 import itertools
 import json
@@ -15,7 +16,8 @@ from tap import built, check, equal, own_counts, pick, private_dir, succeed
 C, CXX = ("gcc", "clang"), ("g++", "clang++")
 LEVELS = ("-O0", "-O2")
 
-NOT_OLD = "builtin-declaration-mismatch incompatible-library-redeclaration deprecated-non-prototype strict-prototypes unknown-warning-option".split()
+NOT_OLD = "builtin-declaration-mismatch incompatible-library-redeclaration deprecated-non-prototype strict-prototypes unknown-warning-option".split(
+)
 
 # Sources that compile without the header, as they stand.
 ODDITIES = {
@@ -152,7 +154,8 @@ def compiles(what):
 
 
 def compared(path, words=(), env=()):
-    """Runs it; -> for each of its processes what it counted, what stands in its accounts, and what was said of losses."""
+    """Runs it; -> for each of its processes what it counted, what stands in its accounts, and what was said of losses.
+    """
     with private_dir() as ledgers:
         done = succeed([path, *words], env=dict(os.environ, ALLIUM_DIR=ledgers, **dict(env)))
         readings = []
@@ -165,7 +168,8 @@ def compared(path, words=(), env=()):
 def refused(compiler):
     """A program of 32-bit pointers is told why it cannot have tags."""
     def test():
-        done = subprocess.run([compiler, "-mx32", *HOOKS, "-x", "c", "-fsyntax-only", "/dev/null"], capture_output=True, text=True)
+        done = subprocess.run([compiler, "-mx32", *HOOKS, "-x", "c", "-fsyntax-only", "/dev/null"], capture_output=True,
+                              text=True)
         check(done.returncode != 0, "it compiles")
         errors = [line for line in done.stderr.splitlines() if "error: " in line]
         check(errors and "64-bit x86-64 Linux only" in errors[0], "what it says:", done.stderr)
@@ -183,7 +187,10 @@ def own_warnings():
 def probe_arguments(compiler, syntax):
     """A probe's arguments are in AT&T syntax, as all who read them expect."""
     def test():
-        source = scratch("probe.c", "#include <allium/tag.h>\nvoid f(char *p, long n) { ALLIUM_PROBE(entry, n, p); ALLIUM_PROBE(entry, 4, p); }\n")
+        source = scratch(
+            "probe.c",
+            "#include <allium/tag.h>\nvoid f(char *p, long n) { ALLIUM_PROBE(entry, n, p); ALLIUM_PROBE(entry, 4, p); }\n"
+        )
         quiet([compiler, "-O1", "-masm=" + syntax, *HOOKS[:2], "-c", source, "-o", scratch("probe.o")])
         notes = succeed(["readelf", "-n", scratch("probe.o")]).stdout.decode()
         found = re.findall(r"Arguments: (.*)", notes)
@@ -237,7 +244,8 @@ def helpers(compiler, *options):
                     if counts != "-" and (compiler in CXX or name not in ("thrown", "caught", "new")):
                         want[name] = tuple(map(int, counts.split()))
         with private_dir() as ledgers:
-            p = subprocess.Popen([in_language(compiler, "helpers.c", *options)], env=dict(os.environ, ALLIUM_DIR=ledgers))
+            p = subprocess.Popen([in_language(compiler, "helpers.c", *options)],
+                                 env=dict(os.environ, ALLIUM_DIR=ledgers))
             equal(p.wait(60), 0, "its code")
             rows, said = accounts(ledgers, p.pid)
         have = {}
@@ -306,7 +314,9 @@ WARNINGS = {
     "g++": "old-style-cast useless-cast zero-as-null-pointer-constant non-virtual-dtor overloaded-virtual",
     "clang++": "old-style-cast zero-as-null-pointer-constant non-virtual-dtor overloaded-virtual",
 }
-STANDARDS = {"c": "c99 c11 c17 c2x gnu99 gnu11 gnu2x".split(), "c++": "c++11 c++14 c++17 c++20 c++2b gnu++11 gnu++2b".split()}
+STANDARDS = {
+    "c": "c99 c11 c17 c2x gnu99 gnu11 gnu2x".split(), "c++": "c++11 c++14 c++17 c++20 c++2b gnu++11 gnu++2b".split()
+}
 
 
 def quiet_for(compiler):
@@ -317,17 +327,23 @@ def quiet_for(compiler):
         flags = ["-W" + word for word in (WARNINGS[""] + " " + WARNINGS[compiler]).split()]
         for standard, level in itertools.product(pick(STANDARDS[language][::3], STANDARDS[language]), LEVELS):
             for hooks in HOOKS, HOOKS[:2]:
-                quiet([compiler, "-std=" + standard, level, "-D_GNU_SOURCE", *flags, *hooks, "-c", source, "-o", scratch("wide.o")])
+                quiet([
+                    compiler, "-std=" + standard, level, "-D_GNU_SOURCE", *flags, *hooks, "-c", source, "-o",
+                    scratch("wide.o")
+                ])
     return test
 
 
 def listed_before(compiler, *options):
-    """What a program reached had been listed before it ran, but for what it calls by a pointer; and of helpers nothing else is."""
+    """What a program reached had been listed before it ran, but for what it calls by a pointer; and of helpers nothing
+    else is.
+    """
     def test():
         for name, words, least in ("relatives.c", [scratch("lines", LINES)], 15), ("helpers.c", [], 12):
             path = in_language(compiler, name, *options)
             with private_dir() as ledgers:
-                p = subprocess.Popen([path, *words], env=dict(os.environ, ALLIUM_DIR=ledgers), stdout=subprocess.DEVNULL)
+                p = subprocess.Popen([path, *words], env=dict(os.environ, ALLIUM_DIR=ledgers),
+                                     stdout=subprocess.DEVNULL)
                 equal(p.wait(60), 0, "its code")
                 rows, _ = accounts(ledgers, p.pid)
             listed = json.loads(succeed([built("ALLIUM"), "tags", path, "--json", "--top", "0"]).stdout)["rows"]
@@ -345,7 +361,9 @@ def listed_before(compiler, *options):
 
 
 def standard_library(compiler, level):
-    """Each line of stl.cc where it is optimized; else what they add up to. Nothing is live, as a table of threads says beside it."""
+    """Each line of stl.cc where it is optimized; else what they add up to. Nothing is live, as a table of threads says
+    beside it.
+    """
     def test():
         want = {}
         with open(os.path.join(HERE, "stl.cc")) as file:
@@ -354,7 +372,8 @@ def standard_library(compiler, level):
                 if said:
                     want[number] = tuple(map(int, said.group(2).split()))
         with private_dir() as ledgers:
-            p = subprocess.Popen([program(compiler, [level, "-std=c++17"], "stl.cc")], env=dict(os.environ, ALLIUM_DIR=ledgers))
+            p = subprocess.Popen([program(compiler, [level, "-std=c++17"], "stl.cc")],
+                                 env=dict(os.environ, ALLIUM_DIR=ledgers))
             equal(p.wait(60), 0, "its code")
             rows, said = accounts(ledgers, p.pid)
         equal(said, "", "losses")
@@ -363,7 +382,10 @@ def standard_library(compiler, level):
         check(total >= 3050 + sum(calls for calls, _ in want.values()), "allocations:", total)
         if level != "-O0":
             have = {int(row["place"].split(":")[1]): row for row in rows if "stl.cc:" in (row["place"] or "")}
-            lines = {number: (have[number]["allocations"], have[number]["allocated_bytes"]) for number in want if number in have}
+            lines = {
+                number: (have[number]["allocations"], have[number]["allocated_bytes"])
+                for number in want if number in have
+            }
             equal(lines, want, "lines")
             equal([row["failed"] for row in rows if row["failed"]], [1], "failures")
     return test
@@ -420,18 +442,25 @@ def arrays(compiler, *options, preload=None, tagged=True):
 def assembled(compiler):
     """Flags of a whole project reach its assembler sources, too."""
     def test():
-        source = scratch("nothing.S", "    .globl nothing\nnothing:\n    ret\n    .section .note.GNU-stack,\"\",@progbits\n")
+        source = scratch("nothing.S",
+                         "    .globl nothing\nnothing:\n    ret\n    .section .note.GNU-stack,\"\",@progbits\n")
         quiet([compiler, *HOOKS, "-c", source, "-o", scratch("nothing.o")])
     return test
 
 
 def frees_of_others(*before, **env):
-    """With liballium-frees.so nothing that code without tags gives back is missed. `before` are preloaded in this order, FREES is it."""
+    """With liballium-frees.so nothing that code without tags gives back is missed. `before` are preloaded in this
+    order, FREES is it.
+    """
     def test():
         foreign = scratch("foreign.o")
         quiet(["gcc", "-O2", "-c", os.path.join(HERE, "foreign.c"), "-o", foreign])
         path = program("gcc", ["-O2"], "churn.c", words=[foreign])
-        libraries = [built("TEST_TAGS_FREES") if name == "FREES" else built("ALLIUM_AGENT") if name == "AGENT" else ctypes.util.find_library(name) for name in before]
+        libraries = [
+            built("TEST_TAGS_FREES")
+            if name == "FREES" else built("ALLIUM_AGENT") if name == "AGENT" else ctypes.util.find_library(name)
+            for name in before
+        ]
         check(all(libraries), "not all are here:", libraries)
         readings = compared(path, ["4", "20000", "fork"], {"FOREIGN": "1", "LD_PRELOAD": ":".join(libraries), **env})
         equal(len(readings), 2, "processes")
@@ -440,35 +469,33 @@ def frees_of_others(*before, **env):
     return test
 
 
-tap.main([("a source that " + what, compiles(what)) for what in ODDITIES] + [
-    ("%s %s%s: the wider family is counted as the program does" % (compiler, level, more and " " + more), exact(compiler, level, *[more] * bool(more)))
-    for compiler in C + CXX for level, more in (("-O0", ""), ("-O2", ""), ("-O2", "-D_FORTIFY_SOURCE=3"), ("-O2", "-std=c11" if compiler in C else "-std=c++17"),
-                                                 ("-O2", "-masm=intel")) + (("-O2", "-DALLIUM_BY_CALL"),) * (compiler in C)] + [
-    ("a count that is left out is found", planted),
-] + [
-    ("%s: -mx32 is refused in one line" % compiler, refused(compiler)) for compiler in C
-] + [
-    ("a warning that a user wants from clang stays on", own_warnings),
-] + [
-    ("%s -masm=%s: the arguments of a probe can be read" % (compiler, syntax), probe_arguments(compiler, syntax)) for compiler in C for syntax in ("att", "intel")
-] + [
-    ("%s: an assembler source compiles with the header before it" % compiler, assembled(compiler)) for compiler in C
-] + [
-    ("%s %s: arrays are deleted by the operators that made them" % (compiler, option), arrays(compiler, option, tagged="thread" not in option))
-    for compiler in CXX for option in ("-fsanitize=address", "-fsanitize=thread", "-O2")
-] + [
-    ("arrays are deleted by the operators that made them with %s below" % name, arrays("g++", preload=name))
-    for name in ("jemalloc", "tcmalloc_minimal", "mimalloc")
-] + [
-    ("with liballium-frees, frees of others are seen", frees_of_others("FREES")),
-    ("so with another allocator", frees_of_others("FREES", "jemalloc")),
-    ("so with the agent behind it", frees_of_others("FREES", "AGENT")),
-] + [
-    ("%s %s: new, templates and containers are places" % (compiler, level), standard_library(compiler, level)) for compiler in CXX for level in LEVELS
-] + [
-    ("%s %s: callers of helpers are the places" % (compiler, level), helpers(compiler, level)) for compiler in C + CXX for level in ("-O0", "-O2", "-O3")
-] + [("%s: headers have nothing to be warned of" % compiler, quiet_for(compiler)) for compiler in C + CXX] + [
-    ("%s %s: what a program reaches was listed before it ran" % (compiler, " ".join(options)), listed_before(compiler, *options))
-    for compiler in C + CXX for options in (["-O0"], ["-O2"], ["-O2", "-fno-plt"], ["-O2", "-D_FORTIFY_SOURCE=3", "-fcf-protection"], ["-O2", "-fuse-ld=lld"])
-    if not (compiler.startswith("clang") and "-fno-plt" in options)  # which then calls some by a register
-])
+tap.main([("a source that " + what, compiles(what)) for what in ODDITIES] +
+         [("%s %s%s: the wider family is counted as the program does" %
+           (compiler, level, more and " " + more), exact(compiler, level, *[more] * bool(more))) for compiler in C + CXX
+          for level, more in (("-O0", ""), ("-O2", ""), ("-O2", "-D_FORTIFY_SOURCE=3"),
+                              ("-O2", "-std=c11" if compiler in C else "-std=c++17"), ("-O2", "-masm=intel")) +
+          (("-O2", "-DALLIUM_BY_CALL"),) * (compiler in C)] + [("a count that is left out is found", planted),] +
+         [("%s: -mx32 is refused in one line" % compiler, refused(compiler))
+          for compiler in C] + [("a warning that a user wants from clang stays on", own_warnings),] +
+         [("%s -masm=%s: the arguments of a probe can be read" % (compiler, syntax), probe_arguments(compiler, syntax))
+          for compiler in C for syntax in ("att", "intel")] +
+         [("%s: an assembler source compiles with the header before it" % compiler, assembled(compiler))
+          for compiler in C] + [("%s %s: arrays are deleted by the operators that made them" %
+                                 (compiler, option), arrays(compiler, option, tagged="thread" not in option))
+                                for compiler in CXX for option in ("-fsanitize=address", "-fsanitize=thread", "-O2")] +
+         [("arrays are deleted by the operators that made them with %s below" % name, arrays("g++", preload=name))
+          for name in ("jemalloc", "tcmalloc_minimal", "mimalloc")] +
+         [("with liballium-frees, frees of others are seen",
+           frees_of_others("FREES")), ("so with another allocator", frees_of_others("FREES", "jemalloc")),
+          ("so with the agent behind it", frees_of_others("FREES", "AGENT")),] +
+         [("%s %s: new, templates and containers are places" % (compiler, level), standard_library(compiler, level))
+          for compiler in CXX for level in LEVELS] + [("%s %s: callers of helpers are the places" %
+                                                       (compiler, level), helpers(compiler, level))
+                                                      for compiler in C + CXX for level in ("-O0", "-O2", "-O3")] +
+         [("%s: headers have nothing to be warned of" % compiler, quiet_for(compiler)) for compiler in C + CXX] +
+         [("%s %s: what a program reaches was listed before it ran" %
+           (compiler, " ".join(options)), listed_before(compiler, *options)) for compiler in C + CXX
+          for options in (["-O0"], ["-O2"], ["-O2", "-fno-plt"], ["-O2", "-D_FORTIFY_SOURCE=3", "-fcf-protection"],
+                          ["-O2", "-fuse-ld=lld"])
+          if not (compiler.startswith("clang") and "-fno-plt" in options)  # which then calls some by a register
+          ])

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`allium tags PID --faults`: known pages of known objects are touched, and each is one fault of its place: minor, or, once it was
-swapped out, major. There is no tolerance."""
+"""`allium tags PID --faults`: known pages of known objects are touched, and each is one fault of its place: minor, or,
+once it was swapped out, major. There is no tolerance.
+"""
 import contextlib
 import errno
 import json
@@ -27,7 +28,8 @@ CLUSTER = "/proc/sys/vm/page-cluster"
 
 def program(tagged=True):
     out = os.path.join(SCRATCH.name, "touches" if tagged else "untagged")
-    hooks = ["-I", INCLUDE, "-include", "allium/malloc_hooks.h", LIBRARY, "-Wl,-rpath," + SCRATCH.name] if tagged else []
+    hooks = ["-I", INCLUDE, "-include", "allium/malloc_hooks.h", LIBRARY, "-Wl,-rpath," +
+             SCRATCH.name] if tagged else []
     if not os.path.exists(out):
         shutil.copy(LIBRARY, SCRATCH.name)
         succeed(["gcc", "-g", "-O1", "-Wall", "-Wextra", "-Werror", os.path.join(HERE, "touches.c"), "-o", out, *hooks])
@@ -42,7 +44,8 @@ class Target:
         self.command = command
         self.prefix = list(prefix)  # of what looks at it, too
         env = self.env if command == "tags" else tap.agent_env(ledgers, 65536, ALLIUM_SITES=1)
-        self.process = subprocess.Popen([*group, *self.prefix, program(command == "tags")], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen([*group, *self.prefix, program(command == "tags")], env=env,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         equal(self.process.stdout.readline(), "ready\n", "its first line")
         self.pid = self.process.pid
 
@@ -58,7 +61,8 @@ class Target:
         """What is done within is counted; -> a dictionary that is filled then."""
         found = {}
         command = [*self.prefix, built("ALLIUM"), self.command, str(self.pid), "--faults", time_, "--json", *options]
-        it = subprocess.Popen(command, env=self.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        it = subprocess.Popen(command, env=self.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE)
         try:
             self.await_events(it)
             found["counts"] = it
@@ -134,7 +138,8 @@ def of_sites():
             t.do("large", 100, 7)
             t.do("mapped", 0, 33)
         lossless(found)
-        equal((found["schema"], faults(found)), ("allium-sites-faults", {"large_object": (207, 0, 0), "middle_objects": (80, 0, 0)}), "faults")
+        equal((found["schema"], faults(found)),
+              ("allium-sites-faults", {"large_object": (207, 0, 0), "middle_objects": (80, 0, 0)}), "faults")
         equal([row["live_objects"] for row in found["rows"]], [1, 100], "live objects")
 
 
@@ -161,7 +166,9 @@ def by_the_kernel():
 
 @contextlib.contextmanager
 def swapping():
-    """A target in a cgroup, swap without reading ahead (a page that is read is one major fault), and what pages the target out."""
+    """A target in a cgroup, swap without reading ahead (a page that is read is one major fault), and what pages the
+    target out.
+    """
     if os.geteuid():
         raise Skipped("needs root")
     import reclaim
@@ -223,7 +230,8 @@ def gone():
         lossless(found)
         equal((faults(found).get("large_object"), faults(found).get("brief")), ((11, 0, 0), None), "faults")
         check(300 <= found["of_none"] + found["elsewhere"] <= 320, "of the brief object", found)
-        check(re.search(r"page faults (were where objects have been|were in memory that had no object)", found["said"]), found["said"])
+        check(re.search(r"page faults (were where objects have been|were in memory that had no object)", found["said"]),
+              found["said"])
 
 
 def looked(it):
@@ -239,7 +247,8 @@ def ended():
     """The process ends while it is looked at."""
     with target() as t:
         command = [built("ALLIUM"), "tags", str(t.pid), "--faults", "100s", "--json"]
-        it = subprocess.Popen(command, env=t.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        it = subprocess.Popen(command, env=t.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE)
         t.await_events(it)
         t.do("large", 0, 50)
         looked(it)
@@ -261,7 +270,8 @@ def not_root():
         os.chown(ledgers, 65534, 65534)
         program()
         os.chmod(SCRATCH.name, 0o755)
-        tap.replace_built("ALLIUM", shutil.copy(built("ALLIUM"), SCRATCH.name))  # the build may lie where users may not look
+        # the build may lie where users may not look
+        tap.replace_built("ALLIUM", shutil.copy(built("ALLIUM"), SCRATCH.name))
         t = Target(ledgers, ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"])
         try:
             with t.counted() as found:
@@ -274,29 +284,35 @@ def not_root():
             t.process.kill()
             t.process.communicate()
         with target() as t:
-            done = run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", built("ALLIUM"), "tags", str(t.pid), "--faults", "1s"])
+            done = run([
+                "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
+                built("ALLIUM"), "tags",
+                str(t.pid), "--faults", "1s"
+            ])
             check(done.returncode == 1 and b"belongs to somebody else" in done.stderr, done)
 
 
 def screen():
     with target() as t:
         began = time.monotonic()
-        it = subprocess.Popen([built("ALLIUM"), "tags", str(t.pid), "--faults", "100s"], env=t.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE)
+        it = subprocess.Popen([built("ALLIUM"), "tags", str(t.pid), "--faults", "100s"], env=t.env,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         t.await_events(it)
         t.do("large", 0, 50)
         t.do("middle", 0, 3)
         it.send_signal(signal.SIGINT)
         out, _ = it.communicate(timeout=tap.TIMEOUT)
         took, lines = time.monotonic() - began, out.decode().splitlines()
-        said = re.fullmatch(r"touches \(pid \d+\): 53 page faults of its objects in ([\d.]+) (ms|s|min), 0 of them major", lines[0])
+        said = re.fullmatch(
+            r"touches \(pid \d+\): 53 page faults of its objects in ([\d.]+) (ms|s|min), 0 of them major", lines[0])
         check(said and 0 < float(said[1]) * {"ms": 1e-3, "s": 1, "min": 60}[said[2]] <= took * 1.01, lines, took)
         equal([re.match(r" *(\d+) +(\d+) +(\d+) +(\d+) .* (\w+_objects?) ", line).groups() for line in lines[3:]],
               [("50", "50", "0", "0", "large_object"), ("3", "3", "0", "0", "middle_objects")], "rows")
         with t.counted("--by", "class", "--where", "func:middle*") as found:
             t.do("middle", 50, 20)
             t.do("large", 500, 20)
-        equal([(row["class"], row["minor"], row["places"]) for row in found["rows"]], [("malloc", 20, 1)], "by class, with a query")
+        equal([(row["class"], row["minor"], row["places"]) for row in found["rows"]], [("malloc", 20, 1)],
+              "by class, with a query")
 
 
 def itself():
@@ -309,12 +325,15 @@ def itself():
 
 def mistakes():
     allium, own = built("ALLIUM"), str(os.getpid())
-    for words, code, line in (
-            ([own, "--faults", "x"], 2, "invalid time"), ([own, "--faults", "0"], 2, "too short"), (["--faults", "1s"], 2, "needs one running process"),
-            ([own, own, "--faults", "1s"], 2, "needs one running process"), ([own, "--faults", "1s", "--sort", "live"], 2, "leave out --sort"),
-            ([own, "--faults", "1s", "--interval", "1s"], 2, "leave out --interval"), ([own, "--faults", "1s", "--allocinfo"], 2, "leave out --allocinfo"),
-            ([own, "--faults", "1s", "--by", "process"], 2, "needs one running process"), ([own, "--faults", "1s"], 1, "has no accounts of tags"),
-            (["2147483647", "--faults", "1s"], 1, "there is no process")):
+    for words, code, line in (([own, "--faults", "x"], 2, "invalid time"), ([own, "--faults", "0"], 2, "too short"), ([
+            "--faults", "1s"
+    ], 2, "needs one running process"), ([own, own, "--faults", "1s"], 2, "needs one running process"), ([
+            own, "--faults", "1s", "--sort", "live"
+    ], 2, "leave out --sort"), ([own, "--faults", "1s", "--interval", "1s"], 2, "leave out --interval"), ([
+            own, "--faults", "1s", "--allocinfo"
+    ], 2, "leave out --allocinfo"), ([own, "--faults", "1s", "--by", "process"], 2, "needs one running process"), ([
+            own, "--faults", "1s"
+    ], 1, "has no accounts of tags"), (["2147483647", "--faults", "1s"], 1, "there is no process")):
         done = run([allium, "tags", *words])
         equal((done.returncode, done.stdout), (code, b""), words)
         check(line in done.stderr.decode(), words, "->", done.stderr)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tags in programs and places that are hard on them: the program goes on as without them, and what is not kept is said."""
+"""Tags in programs and places that are hard on them: the program goes on as without them, and what is not kept is said.
+"""
 import contextlib
 import glob
 import json
@@ -28,25 +29,29 @@ ROOM = "the ledger has no room for more"
 def program(name, compiler="gcc"):
     out = os.path.join(SCRATCH.name, name + "-" + compiler)
     if not os.path.exists(out):
-        succeed([compiler, "-g", "-O2", "-Wall", "-Wextra", "-Werror", "-I", INCLUDE, "-include", "allium/malloc_hooks.h",
-                 os.path.join(HERE, name + ".c"), "-o", out, LIBRARY, "-Wl,-rpath," + os.path.dirname(LIBRARY), "-lpthread"])
+        succeed([
+            compiler, "-g", "-O2", "-Wall", "-Wextra", "-Werror", "-I", INCLUDE, "-include", "allium/malloc_hooks.h",
+            os.path.join(HERE, name + ".c"), "-o", out, LIBRARY, "-Wl,-rpath," + os.path.dirname(LIBRARY), "-lpthread"
+        ])
     return out
 
 
 def read(ledgers, pid):
     """-> (rows by function, what stands on stderr)"""
-    done = succeed([built("ALLIUM"), "tags", str(pid), "--json", "--top", "0"], env=dict(os.environ, ALLIUM_DIR=ledgers))
+    done = succeed([built("ALLIUM"), "tags", str(pid), "--json", "--top", "0"],
+                   env=dict(os.environ, ALLIUM_DIR=ledgers))
     sums = {}
     for row in json.loads(done.stdout)["rows"]:
         have = sums.get(row["function"], (0, 0, 0, 0))
-        sums[row["function"]] = tuple(map(sum, zip(have, (row["allocations"], row["allocated_bytes"], row["live_objects"], row["live_bytes"]))))
+        sums[row["function"]] = tuple(
+            map(sum, zip(have, (row["allocations"], row["allocated_bytes"], row["live_objects"], row["live_bytes"]))))
     return sums, done.stderr.decode()
 
 
 def start(ledgers, *words, prefix=(), **more):
     """Runs a case to its end; -> (pid, its output)"""
-    p = subprocess.Popen([*prefix, program("hostile"), *words], env=dict(os.environ, ALLIUM_DIR=ledgers), stdout=subprocess.PIPE,
-                         stderr=subprocess.PIPE, **more)
+    p = subprocess.Popen([*prefix, program("hostile"), *words], env=dict(os.environ, ALLIUM_DIR=ledgers),
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
     try:
         out, err = p.communicate(timeout=tap.TIMEOUT)
     except subprocess.TimeoutExpired:
@@ -74,7 +79,15 @@ def survives(*words, rows=True, said=r"", root=False):
                 return
             have, text = read(ledgers, pid)
             check("small" in have, "no accounts:", have)
-            equal({f: row for f, row in have.items() if row[2:] != (0, 0) and f in ("small", "again", "late", "late_text")}, {}, "what lives")
+            equal(
+                {
+                    f: row
+                    for f, row in have.items()
+                    if row[2:] != (0, 0) and f in ("small", "again", "late", "late_text")
+                },
+                {},
+                "what lives",
+            )
             check(re.fullmatch(said, text), words, "->", text)
     return test
 
@@ -110,7 +123,9 @@ def forks_in_handlers():
 
 
 def take_away(comm):
-    """Removes what programs of that name have left where ledgers lie without a folder of their own. -> how many ledgers."""
+    """Removes what programs of that name have left where ledgers lie without a folder of their own. -> how many
+    ledgers.
+    """
     taken = 0
     for path in glob.glob("/dev/shm/allium-%d/*.tags" % os.geteuid()):
         with contextlib.suppress(FileNotFoundError):  # others tidy up, too
@@ -155,17 +170,21 @@ def full_tmpfs():
     """Memory for the ledger runs out, at its start or later: what has no account is counted."""
     for kib in 4, 64, 300, 1024, 4096:
         with private_dir() as ledgers:
-            done = in_namespace("mount -t tmpfs -o size=%dk,mode=700 tmpfs %s; export ALLIUM_DIR=%s; %s 20000 2 account >/dev/null & wait $!; "
-                                "%s tags $! --json --top 0 2>&1 || true; %s plain; %s fork"
-                                % (kib, ledgers, ledgers, program("many"), built("ALLIUM"), program("hostile"), program("hostile")))
+            done = in_namespace(
+                "mount -t tmpfs -o size=%dk,mode=700 tmpfs %s; export ALLIUM_DIR=%s; %s 20000 2 account >/dev/null & wait $!; "
+                "%s tags $! --json --top 0 2>&1 || true; %s plain; %s fork" %
+                (kib, ledgers, ledgers, program("many"), built("ALLIUM"), program("hostile"), program("hostile")))
             text = done.stdout.decode()
             if "rows" not in text:
                 check("accounts" in text, kib, "KiB:", text)  # there was none
                 continue
             rows = json.loads(text[text.index("{"):text.rindex("}") + 1])["rows"]
             left = re.search(r"([\d,]+) tags? w\w+ left out", text)
-            equal(len(rows) + (int(left.group(1).replace(",", "")) if left else 0), 20000, "%d KiB: kept and left out" % kib)
-            equal({(row["allocations"], row["allocated_bytes"] - 2 * int(row["place"].split(":")[1])) for row in rows}, {(2, -2)}, "accounts")
+            equal(
+                len(rows) + (int(left.group(1).replace(",", "")) if left else 0), 20000,
+                "%d KiB: kept and left out" % kib)
+            equal({(row["allocations"], row["allocated_bytes"] - 2 * int(row["place"].split(":")[1]))
+                   for row in rows}, {(2, -2)}, "accounts")
 
 
 def strict_overcommit():
@@ -174,23 +193,27 @@ def strict_overcommit():
     with open(two, "w") as file:
         file.write("2\n")
     with private_dir() as ledgers:
-        done = in_namespace("mount --bind %s /proc/sys/vm/overcommit_memory; export ALLIUM_DIR=%s; %s plain & wait $!; %s tags $! 2>&1"
-                            % (two, ledgers, program("hostile"), built("ALLIUM")))
+        done = in_namespace(
+            "mount --bind %s /proc/sys/vm/overcommit_memory; export ALLIUM_DIR=%s; %s plain & wait $!; %s tags $! 2>&1"
+            % (two, ledgers, program("hostile"), built("ALLIUM")))
         check(b"there was no memory to follow them" in done.stdout, done.stdout)
 
 
 def more_than_fit():
     for tags in 40_000, 200_000:
         with private_dir() as ledgers:
-            p = subprocess.Popen([program("many"), str(tags), "3", "account"], env=dict(os.environ, ALLIUM_DIR=ledgers), stdout=subprocess.DEVNULL)
+            p = subprocess.Popen([program("many"), str(tags), "3", "account"], env=dict(os.environ, ALLIUM_DIR=ledgers),
+                                 stdout=subprocess.DEVNULL)
             equal(p.wait(tap.TIMEOUT), 0, "its code")
-            done = succeed([built("ALLIUM"), "tags", str(p.pid), "--json", "--top", "0"], env=dict(os.environ, ALLIUM_DIR=ledgers))
+            done = succeed([built("ALLIUM"), "tags", str(p.pid), "--json", "--top", "0"],
+                           env=dict(os.environ, ALLIUM_DIR=ledgers))
             rows, said = json.loads(done.stdout)["rows"], done.stderr.decode()
             left = re.search(r"([\d,]+) tags? w\w+ left out", said)
             left = int(left.group(1).replace(",", "")) if left else 0
             equal(len(rows) + left, tags, "kept and left out")
             check((left > 0) == (tags > 100_000), "left out:", left)
-            equal({(row["allocations"], row["allocated_bytes"] - 3 * int(row["place"].split(":")[1])) for row in rows}, {(3, -3)}, "accounts")
+            equal({(row["allocations"], row["allocated_bytes"] - 3 * int(row["place"].split(":")[1]))
+                   for row in rows}, {(3, -3)}, "accounts")
 
 
 def killed_and_read_while_it_grows():
@@ -198,22 +221,27 @@ def killed_and_read_while_it_grows():
     shots = random.Random(1)
     for _ in range(pick(6, 100)):
         with private_dir() as ledgers:
-            p = subprocess.Popen([program("many"), "60000", "4", "account"], env=dict(os.environ, ALLIUM_DIR=ledgers), stdout=subprocess.DEVNULL)
+            p = subprocess.Popen([program("many"), "60000", "4", "account"], env=dict(os.environ, ALLIUM_DIR=ledgers),
+                                 stdout=subprocess.DEVNULL)
             try:
                 before, readings, end = {}, 0, time.monotonic() + shots.random() * 0.3
                 while time.monotonic() < end or not readings:
-                    done = run([built("ALLIUM"), "tags", str(p.pid), "--json", "--top", "0"], env=dict(os.environ, ALLIUM_DIR=ledgers))
+                    done = run([built("ALLIUM"), "tags", str(p.pid), "--json", "--top", "0"],
+                               env=dict(os.environ, ALLIUM_DIR=ledgers))
                     if not before and done.stderr:
-                        check(b"has no accounts" in done.stderr or done.stderr == b"allium: no tag was used yet\n", done.stderr)
+                        check(b"has no accounts" in done.stderr or done.stderr == b"allium: no tag was used yet\n",
+                              done.stderr)
                         continue
                     equal((done.returncode, done.stderr), (0, b""), "code, and what is said")
                     rows = {row["place"]: row["allocations"] for row in json.loads(done.stdout)["rows"]}
-                    equal({place: (n, rows.get(place, 0)) for place, n in before.items() if rows.get(place, 0) < n}, {}, "what fell")
+                    equal({place: (n, rows.get(place, 0))
+                           for place, n in before.items() if rows.get(place, 0) < n}, {}, "what fell")
                     before, readings = rows, readings + 1
             finally:
                 p.kill()
                 p.wait()
-            done = run([built("ALLIUM"), "tags", str(p.pid), "--json", "--top", "0"], env=dict(os.environ, ALLIUM_DIR=ledgers))
+            done = run([built("ALLIUM"), "tags", str(p.pid), "--json", "--top", "0"],
+                       env=dict(os.environ, ALLIUM_DIR=ledgers))
             equal((done.returncode, done.stderr), (0, b""), "after its end")
 
 

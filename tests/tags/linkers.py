@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Rows of tags are the same whatever linker made the program, and however: compilers, linkers, --gc-sections, LTO, debug files."""
+"""Rows of tags are the same whatever linker made the program, and however: compilers, linkers, --gc-sections, LTO,
+debug files.
+"""
 import json
 import os
 import re
@@ -20,8 +22,8 @@ SCRATCH = tempfile.TemporaryDirectory(prefix="allium-linkers-")
 SOURCES = ["places.cc", "places_other.cc"]
 LINKERS = ["bfd", "gold", "lld"]
 GC = ["-Wl,--gc-sections"]
-# Of each place: its class and name, and what it holds at the end: allocations, bytes, live objects, live bytes. The arena's are
-# accounts of bytes: two that came, one that went.
+# Of each place: its class and name, and what it holds at the end: allocations, bytes, live objects, live bytes. The
+# arena's are accounts of bytes: two that came, one that went.
 PLACES = {
     "ordinary": ("malloc", "malloc", 1, 100, 1, 100),
     "several": ("malloc", "malloc", 5, 57, 4, 45),
@@ -51,8 +53,11 @@ def objects(compiler, options):
     for source in SOURCES:
         out = os.path.join(SCRATCH.name, "%s%s.%s.o" % (compiler, "".join(options), source))
         if not os.path.exists(out):
-            done = succeed([compiler, "-g", *options, "-Wall", "-Wextra", "-Werror", "-I", INCLUDE, "-include", "allium/malloc_hooks.h",
-                            "-c", os.path.join(HERE, source), "-o", out])
+            done = succeed([
+                compiler, "-g", *options, "-Wall", "-Wextra", "-Werror", "-I", INCLUDE, "-include",
+                "allium/malloc_hooks.h", "-c",
+                os.path.join(HERE, source), "-o", out
+            ])
             equal(done.stderr.decode(), "", "what the compiler says")
         made.append(out)
     return made
@@ -66,7 +71,10 @@ def linked(compiler, options, linker, how):
 
 
 def named(rows):
-    return {LINES.get(os.path.basename(row["place"] or ""), row["function"] + " " + str(row["place"])): row for row in rows}
+    return {
+        LINES.get(os.path.basename(row["place"] or ""), row["function"] + " " + str(row["place"])): row
+        for row in rows
+    }
 
 
 def running(program):
@@ -118,7 +126,8 @@ def matrix(compiler, linker, levels, hows):
 def whole_program():
     """Link-time optimization, where this machine's compilers and linkers can do it together."""
     tried = 0
-    for compiler, linker in ("g++", "bfd"), ("g++", "gold"), ("clang++", "lld"), ("clang++", "bfd"), ("clang++", "gold"):
+    for compiler, linker in ("g++", "bfd"), ("g++", "gold"), ("clang++", "lld"), ("clang++", "bfd"), ("clang++",
+                                                                                                      "gold"):
         if compiler == "clang++" and linker != "lld" and not plugin_of_clang():
             continue
         tried += 1
@@ -139,13 +148,16 @@ def alike(compiler):
         with open(os.path.join(HERE, "alike.c")) as file:
             want = {number: int(line.split("; // ")[1]) for number, line in enumerate(file, 1) if "; // " in line}
         equal(sorted(want.values()), [1, 2, 3, 4, 5, 6], "the list")
-        for options in ["-O0"], ["-O1"], ["-O2"], ["-O3"], ["-Os"], ["-O2", "-flto"], ["-O2", "-fno-pie", "-no-pie"], ["-O2", "-ffunction-sections", "-fuse-ld=lld", "-Wl,--icf=all"], \
-                ["-O2", "-ffunction-sections", "-fuse-ld=gold", "-Wl,--icf=all"]:
+        for options in (["-O0"], ["-O1"], ["-O2"], ["-O3"], ["-Os"], ["-O2", "-flto"], ["-O2", "-fno-pie", "-no-pie"],
+                        ["-O2", "-ffunction-sections", "-fuse-ld=lld", "-Wl,--icf=all"],
+                        ["-O2", "-ffunction-sections", "-fuse-ld=gold", "-Wl,--icf=all"]):
             if compiler == "clang" and options[-1] == "-flto":
                 options = options + ["-fuse-ld=lld"]
             program = os.path.join(SCRATCH.name, "alike")
-            succeed([compiler, "-g", *options, "-I", INCLUDE, "-include", "allium/malloc_hooks.h", os.path.join(HERE, "alike.c"), "-o", program, LIBRARY,
-                     "-Wl,-rpath," + os.path.dirname(LIBRARY)])
+            succeed([
+                compiler, "-g", *options, "-I", INCLUDE, "-include", "allium/malloc_hooks.h",
+                os.path.join(HERE, "alike.c"), "-o", program, LIBRARY, "-Wl,-rpath," + os.path.dirname(LIBRARY)
+            ])
             equal({int(row["place"].split(":")[1]): row["allocations"] for row in running(program)}, want, options)
     return test
 
@@ -153,8 +165,10 @@ def alike(compiler):
 def debug_files():
     """Where debug information lies elsewhere, is shared, or was stripped."""
     program = linked("g++", ["-O2"], "bfd", [])
-    whole = sorted((row["class"], row["name"], row["function"], row["place"], row["copies"]) for row in listed(program)[0]["rows"])
-    cut = lambda path, cache: sorted((row["class"], row["name"], row["function"], row["place"], row["copies"]) for row in listed(path, cache=cache)[0]["rows"])
+    whole = sorted(
+        (row["class"], row["name"], row["function"], row["place"], row["copies"]) for row in listed(program)[0]["rows"])
+    cut = lambda path, cache: sorted((row["class"], row["name"], row["function"], row["place"], row["copies"])
+                                     for row in listed(path, cache=cache)[0]["rows"])
     with tempfile.TemporaryDirectory(dir=SCRATCH.name) as folder:
         at = lambda name: os.path.join(folder, name)
         succeed(["objcopy", "--only-keep-debug", program, at("p.debug")])
@@ -164,38 +178,56 @@ def debug_files():
         succeed(["dwz", "-m", at("shared"), at("dwz1"), at("dwz2")])
         equal(cut(at("dwz2"), at("cache2")), whole, "after dwz")
         os.remove(at("p.debug"))
-        for option, functions in ("--strip-debug", {"main", "ordinary", "other_unit", "twin", "several<char>"}), ("--strip-all", None):
+        for option, functions in ("--strip-debug", {"main", "ordinary", "other_unit", "twin",
+                                                    "several<char>"}), ("--strip-all", None):
             succeed(["strip", option, "-o", at("stripped"), program])
             document, said = listed(at("stripped"), cache=at("cache" + option))
             rows = [row for row in document["rows"] if row["class"] == "malloc"]
             check(all(row["place"] is None for row in rows), option, rows)
             have = {row["function"] for row in rows}
-            check(have <= functions | {"several<int>", "several<double>", "main [clone .cold]"} if functions else all(re.fullmatch(r"stripped\+0x[0-9a-f]+", name) for name in have),
-                  option, have)
-            equal([row["place"].split("/")[-1].split(":")[0] for row in document["rows"] if row["class"] == "arena"], ["places.cc"], "its own words")
-            check(re.fullmatch(r"allium: \d+ places have neither file nor line: they have no debug information \(cc -g\), or it was stripped\n", said), said)
+            check(
+                have <= functions | {"several<int>", "several<double>", "main [clone .cold]"} if functions else all(
+                    re.fullmatch(r"stripped\+0x[0-9a-f]+", name) for name in have), option, have)
+            equal([row["place"].split("/")[-1].split(":")[0] for row in document["rows"] if row["class"] == "arena"],
+                  ["places.cc"], "its own words")
+            check(
+                re.fullmatch(
+                    r"allium: \d+ places have neither file nor line: they have no debug information \(cc -g\), or it was stripped\n",
+                    said), said)
 
 
 def asked():
     """Groups, queries, what is not shown; what cannot be asked of a file."""
     program = linked("g++", ["-O2"], "bfd", [])
-    groups = {group: listed(program, "--by", group)[0]["rows"] for group in ("class", "module", "directory", "file", "function")}
+    groups = {
+        group: listed(program, "--by", group)[0]["rows"]
+        for group in ("class", "module", "directory", "file", "function")
+    }
     equal([(row["class"], row["places"]) for row in groups["class"]], [("arena", 1), ("malloc", 4)], "classes")
     equal([(row["module"], row["places"]) for row in groups["module"]], [(os.path.realpath(program), 5)], "modules")
     equal([row["places"] for row in groups["directory"]], [5], "directories")
-    equal([(os.path.basename(row["place"]), row["places"]) for row in groups["file"]], [("places.cc", 2), ("places.h", 2), ("places_other.cc", 1)], "files")
-    equal(sorted(os.path.basename(row["place"]) for row in listed(program, "--where", "func:main or file:*/places.h")[0]["rows"]),
-          sorted(line for line, name in LINES.items() if name in ("arena", "several", "twin")), "with a query")
+    equal([(os.path.basename(row["place"]), row["places"]) for row in groups["file"]],
+          [("places.cc", 2), ("places.h", 2), ("places_other.cc", 1)], "files")
+    equal(
+        sorted(
+            os.path.basename(row["place"])
+            for row in listed(program, "--where", "func:main or file:*/places.h")[0]["rows"]),
+        sorted(line for line, name in LINES.items() if name in ("arena", "several", "twin")), "with a query")
     done = succeed([built("ALLIUM"), "tags", program, "--top", "2"])
     lines = done.stdout.decode().splitlines()
-    check(re.fullmatch(re.escape(program) + r": 5 places, in \d+ copies", lines[0]) and not lines[1] and len(lines) == 5, lines)
+    check(
+        re.fullmatch(re.escape(program) + r": 5 places, in \d+ copies", lines[0]) and not lines[1] and len(lines) == 5,
+        lines)
     equal(done.stderr.decode(), "allium: 2 of 5 rows are shown; --top 0 shows all\n", "what is said")
-    equal([line.split()[-2].split("/")[-1].split(":")[0] for line in lines[3:]], ["places.cc", "places.cc"], "the order")
+    equal([line.split()[-2].split("/")[-1].split(":")[0] for line in lines[3:]], ["places.cc", "places.cc"],
+          "the order")
     done = succeed([built("ALLIUM"), "tags", program, "--where", "func:nothing"])
     equal(done.stderr.decode(), "allium: no place fits func:nothing\n", "what is said")
     for words in ["--sort", "live"], ["--allocinfo"], ["--by", "process"]:
         done = run([built("ALLIUM"), "tags", program, *words])
-        check(done.returncode == 2 and b"is a file, in which nothing is counted: leave out " + words[0].encode() in done.stderr, words, done)
+        check(
+            done.returncode == 2
+            and b"is a file, in which nothing is counted: leave out " + words[0].encode() in done.stderr, words, done)
 
 
 ODD_NAMES = ["back\\slash\\n.c", "%b per%%cent %0.c", "{bra|ce}s.c", "it's so.c", 'quo"te.c']
@@ -210,7 +242,9 @@ def odd_files(compiler):
             tag = "" if compiler == "gcc" and '"' in name else 'allium_account(ALLIUM_TAG("arena", "block"), 3);'
             for flags in ["-g", "-O0"], ["-g", "-O2", "-fPIC"], ["-O1"], ["-O2", "-flto", "-g0"]:
                 source, program = scratch(name, text % tag), scratch("odd")
-                succeed([compiler, *flags, *HOOKS, source, "-o", program, LIBRARY, "-Wl,-rpath," + os.path.dirname(LIBRARY)])
+                succeed([
+                    compiler, *flags, *HOOKS, source, "-o", program, LIBRARY, "-Wl,-rpath," + os.path.dirname(LIBRARY)
+                ])
                 want = [("block", source + ":5")] * bool(tag) + [("malloc", source + ":6" if "-g" in flags else None)]
                 with private_dir() as ledgers:
                     process = subprocess.Popen([program], env=dict(os.environ, ALLIUM_DIR=ledgers))
@@ -222,20 +256,27 @@ def odd_files(compiler):
 
 
 def one_line(compiler):
-    """Calls of one function on one line are one place, whose copies are counted; of others they are rows of their own."""
+    """Calls of one function on one line are one place, whose copies are counted; of others they are rows of their own.
+    """
     def test():
         text = "#include <stdlib.h>\n#define TWICE(a, b) (free(malloc(a)), free(malloc(b)))\nstatic void both(void *a, void *b) { free(a), free(b); }\n" \
                "int main(void)\n{\n    both(malloc(1), malloc(2));\n    TWICE(3, 4);\n    both(malloc(5), calloc(1, 6));\n    return 0;\n}\n"
         for level in "-O0", "-O2":
             source, program = scratch("line.c", text), scratch("line")
-            succeed([compiler, "-g", level, "-fno-inline-functions", *HOOKS, source, "-o", program, LIBRARY, "-Wl,-rpath," + os.path.dirname(LIBRARY)])
+            succeed([
+                compiler, "-g", level, "-fno-inline-functions", *HOOKS, source, "-o", program, LIBRARY,
+                "-Wl,-rpath," + os.path.dirname(LIBRARY)
+            ])
             with private_dir() as ledgers:
                 process = subprocess.Popen([program], env=dict(os.environ, ALLIUM_DIR=ledgers))
                 equal(process.wait(), 0, "its code")
                 rows, _ = accounts(ledgers, process.pid)
-            figures = lambda rows, *keys: sorted((int(row["place"].split(":")[1]), row["name"], *(row[key] for key in keys)) for row in rows)
-            equal(figures(rows, "allocations", "allocated_bytes"), [(6, "malloc", 2, 3), (7, "malloc", 2, 7), (8, "calloc", 1, 6), (8, "malloc", 1, 5)], "rows")
-            equal(figures(listed(program)[0]["rows"], "copies"), [(6, "malloc", 2), (7, "malloc", 2), (8, "calloc", 1), (8, "malloc", 1)], "copies")
+            figures = lambda rows, *keys: sorted(
+                (int(row["place"].split(":")[1]), row["name"], *(row[key] for key in keys)) for row in rows)
+            equal(figures(rows, "allocations", "allocated_bytes"), [(6, "malloc", 2, 3), (7, "malloc", 2, 7),
+                                                                    (8, "calloc", 1, 6), (8, "malloc", 1, 5)], "rows")
+            equal(figures(listed(program)[0]["rows"], "copies"), [(6, "malloc", 2), (7, "malloc", 2), (8, "calloc", 1),
+                                                                  (8, "malloc", 1)], "copies")
     return test
 
 
@@ -245,17 +286,25 @@ def no_such():
         at = lambda name: os.path.join(folder, name)
         program = linked("g++", ["-O2"], "bfd", [])
         data = open(program, "rb").read()
-        for name, content in ("cut", data[:len(data) // 2]), ("tiny", data[:40]), ("other", data[:18] + b"\xb7" + data[19:]), ("headless", data[:40] + bytes(8) + data[48:58] + bytes(6) + data[64:]), \
-                ("archive", b"!<arch>\n"), ("core", data[:16] + b"\4" + data[17:]):
+        for name, content in (("cut", data[:len(data) // 2]), ("tiny", data[:40]),
+                              ("other", data[:18] + b"\xb7" + data[19:]),
+                              ("headless", data[:40] + bytes(8) + data[48:58] + bytes(6) + data[64:]),
+                              ("archive", b"!<arch>\n"), ("core", data[:16] + b"\4" + data[17:])):
             with open(at(name), "wb") as file:
                 file.write(content)
         with open(at("old"), "wb") as file:  # the descriptors are of another version
             offset, size = section(program, "allium_tags")
-            file.write(data[:offset] + b"".join(b"\x77" + data[at_ + 1:at_ + 32] for at_ in range(offset, offset + size, 32)) + data[offset + size:])
+            file.write(data[:offset] + b"".join(b"\x77" + data[at_ + 1:at_ + 32]
+                                                for at_ in range(offset, offset + size, 32)) + data[offset + size:])
         succeed(["objcopy", "--only-keep-debug", program, at("debug")])
-        for path, text in (at("cut"), "is cut short, or damaged"), (at("tiny"), "is not an ELF program or library, or is truncated"), (at("other"), "is for another machine"), (at("headless"), "has no section headers"), \
-                (at("archive"), "is an archive"), (at("core"), "is not an ELF program or library"), (objects("g++", ["-O2"])[0], "is an object file"), (at("debug"), "has debug information alone"), \
-                (at("old"), "has tags of another version"), ("/bin/sh", "has no tags: it is not built with"):
+        for path, text in ((at("cut"), "is cut short, or damaged"),
+                           (at("tiny"), "is not an ELF program or library, or is truncated"),
+                           (at("other"), "is for another machine"), (at("headless"), "has no section headers"),
+                           (at("archive"), "is an archive"), (at("core"), "is not an ELF program or library"),
+                           (objects("g++", ["-O2"])[0], "is an object file"),
+                           (at("debug"), "has debug information alone"),
+                           (at("old"), "has tags of another version"),
+                           ("/bin/sh", "has no tags: it is not built with")):
             done = run([built("ALLIUM"), "tags", path])
             equal((done.returncode, done.stdout), (1, b""), path)
             lines = done.stderr.decode().splitlines()
@@ -273,13 +322,17 @@ def static_ones():
     """Without a loader there is no liballium.so: the linker says so."""
     for linker in LINKERS:
         for how in "-static", "-static-pie":
-            done = run(["g++", "-O2", *objects("g++", ["-O2"]), "-o", os.path.join(SCRATCH.name, "static"), "-fuse-ld=" + linker, how, LIBRARY])
+            done = run([
+                "g++", "-O2", *objects("g++", ["-O2"]), "-o",
+                os.path.join(SCRATCH.name, "static"), "-fuse-ld=" + linker, how, LIBRARY
+            ])
             check(done.returncode, linker, how, "made a program")
-            check(re.search(rb"static link|-static|dynamic object|no-dynamic-linker", done.stderr), linker, how, "->", done.stderr[-300:])
+            check(re.search(rb"static link|-static|dynamic object|no-dynamic-linker", done.stderr), linker, how, "->",
+                  done.stderr[-300:])
 
 
-usual = [("g++", "bfd", ["-O2"], [[], GC]), ("g++", "gold", ["-O0"], [GC]), ("g++", "lld", ["-O2"], [GC]), ("clang++", "bfd", ["-O0"], [GC]),
-         ("clang++", "gold", ["-O2"], [GC]), ("clang++", "lld", ["-O2"], [[], GC])]
+usual = [("g++", "bfd", ["-O2"], [[], GC]), ("g++", "gold", ["-O0"], [GC]), ("g++", "lld", ["-O2"], [GC]),
+         ("clang++", "bfd", ["-O0"], [GC]), ("clang++", "gold", ["-O2"], [GC]), ("clang++", "lld", ["-O2"], [[], GC])]
 every = [(compiler, linker, ["-O0", "-O2"], [[], GC]) for compiler in ("g++", "clang++") for linker in LINKERS]
 tap.main([("%s, %s: rows are those of the list" % row[:2], matrix(*row)) for row in (every if LONG else usual)] + [
     ("link-time optimization keeps the rows", whole_program),

@@ -22,8 +22,11 @@ def program(name, tags=True):
     out = os.path.join(SCRATCH.name, name + ("" if tags else "-bare"))
     if not os.path.exists(out):
         hooks = ["-include", "allium/malloc_hooks.h"] if tags and name != "many" else []
-        succeed(["gcc", "-g", "-O2", "-Wall", "-Wextra", "-Werror", "-I", INCLUDE, *hooks, os.path.join(HERE, name + ".c"), "-o", out,
-                 "-lpthread", *([LIBRARY, "-Wl,-rpath," + os.path.dirname(LIBRARY)] if tags else [])])
+        succeed([
+            "gcc", "-g", "-O2", "-Wall", "-Wextra", "-Werror", "-I", INCLUDE, *hooks,
+            os.path.join(HERE, name + ".c"), "-o", out, "-lpthread",
+            *([LIBRARY, "-Wl,-rpath," + os.path.dirname(LIBRARY)] if tags else [])
+        ])
     return out
 
 
@@ -33,7 +36,8 @@ def backed(ledgers):
 
 
 def rows_of(ledgers, pid):
-    done = succeed([built("ALLIUM"), "tags", str(pid), "--json", "--top", "0"], env=dict(os.environ, ALLIUM_DIR=ledgers))
+    done = succeed([built("ALLIUM"), "tags", str(pid), "--json", "--top", "0"],
+                   env=dict(os.environ, ALLIUM_DIR=ledgers))
     equal(done.stderr, b"", "losses")
     return json.loads(done.stdout)["rows"]
 
@@ -57,7 +61,8 @@ def objects(count, size, allocator=None):
             row, = (row for row in rows_of(ledgers, pid) if row["function"] == "make")
             equal((row["allocations"], row["allocated_bytes"], row["live_objects"], row["live_bytes"]),
                   (count, count * size, count - count // 2, (count - count // 2) * size), "sums")
-            print("# %.2f bytes for each of %d objects of %d, ledger %d KiB" % (each, count, size, backed(ledgers) >> 10))
+            print(
+                "# %.2f bytes for each of %d objects of %d, ledger %d KiB" % (each, count, size, backed(ledgers) >> 10))
             check(each <= 24, each, "bytes for an object")
     return test
 
@@ -87,7 +92,9 @@ def untouched():
         pid, _ = ran(ledgers, program("many"), "0", "1", "account")
         few = backed(ledgers)
         pid, _ = ran(ledgers, program("many"), "1", "1", "account")
-        equal(backed(ledgers) <= 2 * few + 8192, True, "the ledger of 200,000 tags of which one is used: %d, %d" % (backed(ledgers), few))
+        equal(
+            backed(ledgers) <= 2 * few + 8192, True,
+            "the ledger of 200,000 tags of which one is used: %d, %d" % (backed(ledgers), few))
         text = succeed(["size", "-A", program("many")]).stdout.decode()
         section = int(re.search(r"^allium_tags\s+(\d+)", text, re.M).group(1))
         equal(section, 200_000 * 32, "bytes of descriptors")

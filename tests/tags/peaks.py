@@ -9,7 +9,9 @@ from tap import check, equal, private_dir, succeed
 
 
 def peak_of(*words):
-    """-> (surely live at once, perhaps live at once, peak and its upper end as told), of the one place that makes objects"""
+    """-> (surely live at once, perhaps live at once, peak and its upper end as told), of the one place that makes
+    objects
+    """
     with private_dir() as ledgers:
         done = succeed([program("gcc", ["-O2"], "peaks.c"), *map(str, words)], env=dict(os.environ, ALLIUM_DIR=ledgers))
         surely, maybe = map(int, done.stdout.split())
@@ -38,7 +40,8 @@ def churned():
     for threads, turns, seed in (1, 20000, 1), (2, 20000, 2), (4, 10000, 3), (8, 4000, 4), (30, 2000, 5), (40, 300, 6):
         surely, maybe, low, high = peak_of("churn", threads, turns, seed)
         holds(surely, maybe, low, high, (threads, turns, seed))
-        check(low >= 0.5 * surely and (threads > 8 or high <= 4 * maybe), "%d threads, %d: %d-%d is no use" % (threads, surely, low, high))
+        check(low >= 0.5 * surely and (threads > 8 or high <= 4 * maybe),
+              "%d threads, %d: %d-%d is no use" % (threads, surely, low, high))
 
 
 def huge():

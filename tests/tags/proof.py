@@ -14,7 +14,8 @@ import time
 sys.dont_write_bytecode = True
 import random_places
 import tap
-from random_runs import BARE, DIRECT, FIELDS, HERE, INCLUDE, LIBRARY, SCRATCH, THREADS, WARNINGS, Program, Run, booked, differences, ended
+from random_runs import BARE, DIRECT, FIELDS, HERE, INCLUDE, LIBRARY, SCRATCH, THREADS, WARNINGS
+from random_runs import Program, Run, booked, differences, ended
 from tap import built, check, equal, pick, private_dir, run, succeed, wait_until
 
 
@@ -24,8 +25,10 @@ def exact(compiler, *options):
         for round in range(pick(1, 25)):
             program = Program.of(1 + round // 2 * 10, compiler, *options)
             for words in ((), ("threads=%d" % THREADS,), ("threads=30", "fails=7"), ("threads=4", "forks", "timers"),
-                          ("threads=%d" % THREADS, "foreign", "forks"), ("threads=3", "foreign", "forks", "timers", "fails=11"),
-                          ("maps", "fails=9"), ("threads=%d" % THREADS, "maps"), ("threads=%d" % THREADS, "maps", "foreign", "forks", "fails=7")):
+                          ("threads=%d" % THREADS, "foreign", "forks"), ("threads=3", "foreign", "forks", "timers",
+                                                                         "fails=11"), ("maps", "fails=9"),
+                          ("threads=%d" % THREADS, "maps"), ("threads=%d" % THREADS, "maps", "foreign", "forks",
+                                                             "fails=7")):
                 wrong, rows, said = ended(program, 1000 + round, *words)
                 equal(wrong, {}, "what differs, seed %d, %s" % (1000 + round, words))
                 check("foreign" in words or not said, words, "->", said)
@@ -60,8 +63,8 @@ def toggled(compiler):
         program, chance = Program.of(1, compiler, "-O2"), random.Random(4)
         names = {n: "in_%s_%d" % (program.writer.where[n][0].split(".")[0], n) for n in program.writer.plain_ones}
         for seed in range(pick(1, 12)):
-            with Run(program, 300 + seed, 2000, "threads=%d" % THREADS, "timers", "foreign", "forks", "fails=11", "maps", "rounds",
-                     stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as run:
+            with Run(program, 300 + seed, 2000, "threads=%d" % THREADS, "timers", "foreign", "forks", "fails=11",
+                     "maps", "rounds", stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as run:
                 off = set()
                 for _ in range(pick(5, 12)):
                     equal(run.process.stdout.readline(), b"rest\n", "what it says")
@@ -92,7 +95,8 @@ def failures_everywhere():
     places = 10_000
     for _ in range(pick(5, 100)):
         with private_dir() as ledgers:
-            p = subprocess.Popen([many(), str(places), str(THREADS), "failed"], env=dict(os.environ, ALLIUM_DIR=ledgers), stdout=subprocess.DEVNULL)
+            p = subprocess.Popen([many(), str(places), str(THREADS), "failed"],
+                                 env=dict(os.environ, ALLIUM_DIR=ledgers), stdout=subprocess.DEVNULL)
             equal(p.wait(tap.TIMEOUT), 0, "its code")
             rows, _ = booked(ledgers, p.pid)
             equal(len(rows), places, "places")
@@ -116,12 +120,18 @@ def reloaded():
     source, plugin, binary = (os.path.join(folder, name) for name in ("reloads.c", "plugin.so", "reloads"))
     with open(source, "w") as file:
         file.write(RELOADS)
-    succeed(["gcc", "-I", INCLUDE, "-include", "allium/malloc_hooks.h", source, "-o", binary, "-ldl", LIBRARY, "-Wl,-rpath," + os.path.dirname(LIBRARY)])
-    succeed(["gcc", "-g", "-O2", "-fPIC", "-shared", "-I", INCLUDE, "-include", "allium/malloc_hooks.h", os.path.join(HERE, "plugin.c"),
-             "-o", plugin, LIBRARY, "-Wl,-rpath," + os.path.dirname(LIBRARY)])
+    succeed([
+        "gcc", "-I", INCLUDE, "-include", "allium/malloc_hooks.h", source, "-o", binary, "-ldl", LIBRARY,
+        "-Wl,-rpath," + os.path.dirname(LIBRARY)
+    ])
+    succeed([
+        "gcc", "-g", "-O2", "-fPIC", "-shared", "-I", INCLUDE, "-include", "allium/malloc_hooks.h",
+        os.path.join(HERE, "plugin.c"), "-o", plugin, LIBRARY, "-Wl,-rpath," + os.path.dirname(LIBRARY)
+    ])
     with private_dir() as ledgers:
         env = dict(os.environ, ALLIUM_DIR=ledgers)
-        p = subprocess.Popen([binary, plugin, str(times)], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+        p = subprocess.Popen([binary, plugin, str(times)], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             bufsize=0)
         equal(p.stdout.readline(), b"rest\n", "what it says")
         succeed([built("ALLIUM"), "set", str(p.pid), "--where", "func:plugin_make", "off"], env=env)
         p.communicate(b"\n")
@@ -140,12 +150,14 @@ def of_sites(program, seed, *words, **more):
         equal(it.process.wait(tap.TIMEOUT), 0, "its code")
         for pid in it.pids():
             want = program.counted(it.counts, pid, sites=True)
-            done = succeed([built("ALLIUM"), "sites", str(pid), "--json", "--top", "0"], env=dict(os.environ, ALLIUM_DIR=it.ledgers))
+            done = succeed([built("ALLIUM"), "sites", str(pid), "--json", "--top", "0"],
+                           env=dict(os.environ, ALLIUM_DIR=it.ledgers))
             have = {}
             for row in json.loads(done.stdout)["rows"]:
                 place = os.path.basename(row["place"] or "")
                 if place in want:  # copies of a place are sites of their own
-                    figures = (row[key] or 0 for key in ("allocations", "requested_bytes", "live_objects", "live_bytes", "failed"))
+                    figures = (row[key] or 0
+                               for key in ("allocations", "requested_bytes", "live_objects", "live_bytes", "failed"))
                     have[place] = tuple(map(sum, zip(have.get(place, (0,) * 5), figures)))
             if differences(have, want):
                 wrong[pid] = differences(have, want)
@@ -157,8 +169,8 @@ def sites():
     """The same programs without tags, under --sites: places are known by where calls return to. All frees are seen."""
     program, compared = Program.of(1, "gcc", "-O2", BARE), 0
     for seed in range(pick(1, 20)):
-        for words in ((), ("threads=8", "fails=9"), ("threads=8", "foreign"), ("threads=4", "forks"), ("threads=30", "timers", "fails=7"),
-                      ("threads=8", "forks", "foreign", "fails=7")):
+        for words in ((), ("threads=8", "fails=9"), ("threads=8", "foreign"), ("threads=4", "forks"),
+                      ("threads=30", "timers", "fails=7"), ("threads=8", "forks", "foreign", "fails=7")):
             wrong, places = of_sites(program, 500 + seed, *words)
             equal(wrong, {}, "what differs, seed %d %s" % (500 + seed, words))
             compared += places
@@ -169,9 +181,14 @@ def sites_planted():
     program = Program.of(1, "gcc", "-O2", BARE)
     kinds = program.writer.kinds
     for kind in [*DIRECT, "FREE"]:
-        place = random_places.FREES if kind == "FREE" else next(n for n in kinds if kinds[n] == kind and n in program.writer.where)
-        for later in range(20 if kind == "FREE" else 1):  # what is freed first may be the C library's own, whose sites are not compared
-            wrong = [item for differing in of_sites(program, 5, BELOW_SKIP="%d,%d" % (place, later))[0].values() for item in differing.items()]
+        place = random_places.FREES if kind == "FREE" else next(n for n in kinds
+                                                                if kinds[n] == kind and n in program.writer.where)
+        # what is freed first may be the C library's own, whose sites are not compared
+        for later in range(20 if kind == "FREE" else 1):
+            wrong = [
+                item for differing in of_sites(program, 5, BELOW_SKIP="%d,%d" % (place, later))[0].values()
+                for item in differing.items()
+            ]
             if wrong:
                 break
         (where, (have, want)), = wrong
@@ -180,10 +197,18 @@ def sites_planted():
 
 
 def churn(compiler, sanitizer):
-    out, flags = os.path.join(SCRATCH.name, "churn-%s-%s" % (compiler, sanitizer)), ["-g", "-O1", "-fsanitize=" + sanitizer]
+    out, flags = os.path.join(SCRATCH.name,
+                              "churn-%s-%s" % (compiler, sanitizer)), ["-g", "-O1", "-fsanitize=" + sanitizer]
     for source, hooks in ("churn", ["-include", "allium/malloc_hooks.h"]), ("foreign", []):
-        succeed([compiler, *flags, *WARNINGS, "-I", INCLUDE, *hooks, "-c", os.path.join(HERE, source + ".c"), "-o", "%s-%s.o" % (out, source)])
-    succeed([compiler, *flags, out + "-churn.o", out + "-foreign.o", "-o", out, LIBRARY, "-Wl,-rpath," + os.path.dirname(LIBRARY), "-lpthread"])
+        succeed([
+            compiler, *flags, *WARNINGS, "-I", INCLUDE, *hooks, "-c",
+            os.path.join(HERE, source + ".c"), "-o",
+            "%s-%s.o" % (out, source)
+        ])
+    succeed([
+        compiler, *flags, out + "-churn.o", out + "-foreign.o", "-o", out, LIBRARY,
+        "-Wl,-rpath," + os.path.dirname(LIBRARY), "-lpthread"
+    ])
     return out
 
 
@@ -197,17 +222,24 @@ def churned(out, ledgers, pid):
     for process, places in own.items():
         rows = json.loads(succeed([built("ALLIUM"), "tags", str(process), "--json", "--top", "0", "--by", "function"],
                                   env=dict(os.environ, ALLIUM_DIR=ledgers)).stdout)["rows"]
-        have = {row["function"]: tuple(row[key] or 0 for key in ("allocations", "allocated_bytes", "live_objects", "live_bytes", "failed")) for row in rows}
+        have = {
+            row["function"]:
+            tuple(row[key] or 0 for key in ("allocations", "allocated_bytes", "live_objects", "live_bytes", "failed"))
+            for row in rows
+        }
         yield have, places
 
 
 def sanitized(compiler, sanitizer):
-    """No word of the sanitizer's. Where it brings an allocator of its own, churn.c counts for itself instead of below.c."""
+    """No word of the sanitizer's. Where it brings an allocator of its own, churn.c counts for itself instead of
+    below.c.
+    """
     def over_its_allocator():
         program = churn(compiler, sanitizer)
         with private_dir() as ledgers:
             env = dict(os.environ, ALLIUM_DIR=ledgers, ASAN_OPTIONS="detect_leaks=0")
-            p = subprocess.Popen([program, "4", str(pick(3000, 100000)), "asked"], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            p = subprocess.Popen([program, "4", str(pick(3000, 100000)), "asked"], env=env, stdin=subprocess.PIPE,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
             def ask(*words):
                 run([built("ALLIUM"), "set", str(p.pid), "--where", *words], env=env)
@@ -222,12 +254,15 @@ def sanitized(compiler, sanitizer):
             for have, places in churned(p.stdout.read().decode(), ledgers, p.pid):
                 check(have.pop("by_large", (0,))[0] <= places.pop("by_large")[0], "more than there was")
                 equal(have, places, "rows")
-                check(min(places[name][4] for name in ("by_calloc", "by_posix", "by_realloc", "by_strdup")) > 100, "few failed:", places)
+                check(
+                    min(places[name][4] for name in ("by_calloc", "by_posix", "by_realloc", "by_strdup")) > 100,
+                    "few failed:", places)
             p.stdin.close(), p.stdout.close(), p.stderr.close()
 
     def over_ours():
         options = "-O1", "-fsanitize=undefined", "-fno-sanitize-recover=undefined", "-fno-sanitize=vptr"
-        wrong, _, _ = ended(Program.of(1, compiler, *options), 9, "threads=%d" % THREADS, "foreign", "forks", "fails=11", "maps")
+        wrong, _, _ = ended(Program.of(1, compiler, *options), 9, "threads=%d" % THREADS, "foreign", "forks",
+                            "fails=11", "maps")
         equal(wrong, {}, "what differs")
     return over_ours if sanitizer == "undefined" else over_its_allocator
 
@@ -237,9 +272,8 @@ def states(run, pid):
 
 
 def within(before, have, after, pending):
-    """
-    Figures that were read between two looks at what lies below. An operation is counted below and by the library one after the
-    other: each that is under way may be in one of them alone. -> what is beyond that, by place
+    """ Figures that were read between two looks at what lies below. An operation is counted below and by the library
+    one after the other: each that is under way may be in one of them alone. -> what is beyond that, by place
     """
     zero, bad = (0,) * len(FIELDS), {}
     for place in {*before, *have, *after}:
@@ -252,8 +286,9 @@ def within(before, have, after, pending):
 
 
 def read_under_load():
-    """Readings while it runs, none stopped: off by no more than the operations under way, one for each thread and one for a
-    handler above it; and nothing below zero."""
+    """Readings while it runs, none stopped: off by no more than the operations under way, one for each thread and one
+    for a handler above it; and nothing below zero.
+    """
     program, pending = Program.of(1, "gcc", "-O2"), 2 * (THREADS + 1)
     below_zero, readings = 0, 0
     with Run(program, 7, 3000, "threads=%d" % THREADS, "timers", "fails=9", "ends") as run:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What `allium set` asks of places while random programs run (random_runs.py): failures at every place, tags turned off and on."""
+"""What `allium set` asks of places while random programs run (random_runs.py): failures at every place, tags turned off
+and on.
+"""
 import math
 import os
 import random
@@ -13,7 +15,8 @@ import tap
 from random_runs import THREADS, Program, Run, booked, differences
 from tap import built, check, equal, pick, succeed
 
-ONE_BY_ONE = "MALLOC", "CALLOC", "STRDUP", "STRNDUP", "POSIX_MEMALIGN", "ALIGNED_ALLOC", "MEMALIGN", "WCSDUP", "REALLOC", "REALLOCARRAY"
+ONE_BY_ONE = ("MALLOC", "CALLOC", "STRDUP", "STRNDUP", "POSIX_MEMALIGN", "ALIGNED_ALLOC", "MEMALIGN", "WCSDUP",
+              "REALLOC", "REALLOCARRAY")
 ALL_MODES = "once", "nth:7", "every:3", "every:1", "p:0.2", "off"
 
 
@@ -21,9 +24,13 @@ class Asked(Run):
     """A program that does as it is told, round by round."""
 
     def __init__(self, program, seed, steps, *words):
-        super().__init__(program, seed, steps, "rounds", *words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+        super().__init__(program, seed, steps, "rounds", *words, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                         bufsize=0)
         self.pid = self.process.pid
-        self.function = {program.place_of(n): "in_%s_%d" % (program.writer.where[n][0].split(".")[0], n) for n in program.writer.plain_ones}
+        self.function = {
+            program.place_of(n): "in_%s_%d" % (program.writer.where[n][0].split(".")[0], n)
+            for n in program.writer.plain_ones
+        }
         self.rest()
 
     def __exit__(self, *why):
@@ -47,13 +54,15 @@ class Asked(Run):
 
     def set(self, places, *actions):
         where = ["--where", " or ".join("func:" + self.function[place] for place in places)] if places else []
-        succeed([built("ALLIUM"), "set", str(self.pid), *where, *actions], env=dict(os.environ, ALLIUM_DIR=self.ledgers))
+        succeed([built("ALLIUM"), "set", str(self.pid), *where, *actions], env=dict(os.environ,
+                                                                                    ALLIUM_DIR=self.ledgers))
 
     def asked(self):
         return self.program.asked(self.counts, self.pid)
 
     def counted(self):
-        """As the allocator below has it; what failed, by the program's own words: that allocator was not always asked."""
+        """As the allocator below has it; what failed, by the program's own words: that allocator was not always asked.
+        """
         refused = {place: counts[1] for place, counts in self.asked().items()}
         return {place: (*row[:4], refused[place]) for place, row in self.program.counted(self.counts, self.pid).items()}
 
@@ -62,16 +71,21 @@ class Asked(Run):
 
 
 def deviations(n):
-    """How far the failures of n requests with a chance of 0.2 may be from the mean: 6 standard deviations, and 3 where they are few."""
+    """How far the failures of n requests with a chance of 0.2 may be from the mean: 6 standard deviations, and 3 where
+    they are few.
+    """
     return 6 * math.sqrt(n * 0.2 * 0.8) + 3
 
 
 def wrong_failures(how, requests, refused):
     """Nothing, or what is wrong with it."""
-    want = {"once": min(1, requests), "nth:7": int(requests >= 7), "every:3": requests // 3, "every:1": requests, "off": 0}.get(how)
+    want = {
+        "once": min(1, requests), "nth:7": int(requests >= 7), "every:3": requests // 3, "every:1": requests, "off": 0
+    }.get(how)
     if want is not None:
         return refused != want and "%s of %d requests: %d failed" % (how, requests, refused)
-    return abs(refused - 0.2 * requests) > deviations(requests) and "%s of %d requests: %d failed" % (how, requests, refused)
+    return abs(refused -
+               0.2 * requests) > deviations(requests) and "%s of %d requests: %d failed" % (how, requests, refused)
 
 
 def seen_below(run, before, after, asked):
@@ -80,7 +94,8 @@ def seen_below(run, before, after, asked):
         place = run.program.writer.where.get(number) and run.program.place_of(number)
         if kind in ONE_BY_ONE and place in after:
             requests, refused = asked[place]
-            equal(after[place][0] - before.get(place, (0,))[0], requests - refused, "requests that reached the allocator, " + place)
+            equal(after[place][0] - before.get(place, (0,))[0], requests - refused,
+                  "requests that reached the allocator, " + place)
 
 
 def failures(compiler, *words):
@@ -95,15 +110,20 @@ def failures(compiler, *words):
                     run.set([place for place in how if how[place] == mode], "fail=" + mode)
                 before, asked_before = run.counted(), run.asked()
                 run.do("")
-                after, asked = run.counted(), {place: tuple(a - b for a, b in zip(counts, asked_before[place])) for place, counts in run.asked().items()}
-                wrong = [(place, said) for place, mode in how.items() for said in [wrong_failures(mode, *asked[place])] if said]
+                after, asked = run.counted(), {
+                    place: tuple(a - b for a, b in zip(counts, asked_before[place]))
+                    for place, counts in run.asked().items()
+                }
+                wrong = [(place, said) for place, mode in how.items() for said in [wrong_failures(mode, *asked[place])]
+                         if said]
                 equal(wrong, [], "places that fail otherwise than they should, turn %d" % turn)
                 draws = [sum(asked[place][i] for place in how if how[place] == "p:0.2") for i in (0, 1)]
                 check(draws[0] > 200 and not wrong_failures("p:0.2", *draws), "all draws of a turn:", draws)
                 if "maps" not in words:
                     seen_below(run, before, after, asked)
                 have, said = run.booked()
-                equal((differences(have, after), "foreign" not in words and said), ({}, "foreign" not in words and ""), "what differs, turn %d" % turn)
+                equal((differences(have, after), "foreign" not in words and said), ({}, "foreign" not in words and ""),
+                      "what differs, turn %d" % turn)
             run.end()
     return test
 
@@ -143,15 +163,17 @@ def once_while_it_runs():
         run.rest()
         ended = run.asked()
         refused = {place: ended[place][1] - begun[place][1] for place in places}
-        equal({place: (n, least[place]) for place, n in refused.items() if not least[place] <= n <= times}, {}, "failures, and how many there should be at least")
+        equal({place: (n, least[place])
+               for place, n in refused.items() if not least[place] <= n <= times}, {},
+              "failures, and how many there should be at least")
         check(sum(least.values()) > times, "few places were called:", least)
         equal(differences(run.booked()[0], run.counted()), {}, "what differs")
 
 
 def toggled(compiler, *words):
-    """
-    Tags are turned off and on while threads use them. What was born in between cannot be told from outside; but when all has been
-    given back nothing may live, nothing was ever counted that was not there, and from then on all is exact again.
+    """ Tags are turned off and on while threads use them. What was born in between cannot be told from outside; but
+    when all has been given back nothing may live, nothing was ever counted that was not there, and from then on all is
+    exact again.
     """
     def test():
         program, chance = Program.of(1, compiler, "-O2"), random.Random(5)
@@ -171,7 +193,9 @@ def toggled(compiler, *words):
                 counted, (have, said) = run.counted(), run.booked()
                 equal(said, "", "what is said")
                 mine = {place: row for place, row in have.items() if program.kind_at(place) != "ACCOUNT"}
-                equal({place: row for place, row in mine.items() if row[2] or row[3]}, {}, "what lives though all was freed, turn %d" % turn)
+                equal({place: row
+                       for place, row in mine.items() if row[2] or row[3]}, {},
+                      "what lives though all was freed, turn %d" % turn)
                 equal(too_many(program, have, counted), {}, "what was counted and never was")
                 exact_again(run, have, counted)
             children_are_sane(run)
@@ -180,7 +204,9 @@ def toggled(compiler, *words):
 
 
 def too_many(program, have, counted):
-    """{place: (have, counted)}. Of mappings the sums: who is charged with what is moved depends on which of its parts are known."""
+    """{place: (have, counted)}. Of mappings the sums: who is charged with what is moved depends on which of its parts
+    are known.
+    """
     def sums(rows):
         out = {}
         for place, row in rows.items():
@@ -188,7 +214,10 @@ def too_many(program, have, counted):
             out[key] = tuple(map(sum, zip(out.get(key, (0,) * 5), row)))
         return out
     have, counted = sums(have), sums(counted)
-    return {place: (row, counted.get(place)) for place, row in have.items() if any(row[i] > counted.get(place, (0,) * 5)[i] for i in (0, 1, 4))}
+    return {
+        place: (row, counted.get(place))
+        for place, row in have.items() if any(row[i] > counted.get(place, (0,) * 5)[i] for i in (0, 1, 4))
+    }
 
 
 def exact_again(run, have, counted):
@@ -210,15 +239,16 @@ def children_are_sane(run):
             if any(not run.program.kind_at(place) for place in have):
                 continue  # another program has had that number since, elsewhere
             equal(too_many(run.program, have, counted), {}, "what was counted and never was, of a child")
-            equal({place: row for place, row in have.items() if min(row) < 0 and run.program.kind_at(place) != "ACCOUNT"}, {}, "a child's")
+            equal(
+                {place: row
+                 for place, row in have.items() if min(row) < 0 and run.program.kind_at(place) != "ACCOUNT"}, {},
+                "a child's")
 
 
-TESTS = [
-    ("every place fails when it is told to, mappings and objects of others beside", failures("clang", "maps", "foreign", "forks")),
-    ("a failure that is not told is missed", miscounted),
-    ("once is once, while threads run", once_while_it_runs),
-    ("tags are turned off and on while threads use them, and children are forked", toggled("gcc", "forks")),
-]
+TESTS = [("every place fails when it is told to, mappings and objects of others beside",
+          failures("clang", "maps", "foreign", "forks")), ("a failure that is not told is missed", miscounted),
+         ("once is once, while threads run", once_while_it_runs),
+         ("tags are turned off and on while threads use them, and children are forked", toggled("gcc", "forks")),]
 if tap.LONG:
     TESTS += [("gcc: every place fails when it is told to", failures("gcc")),
               ("clang: tags are turned off and on while threads use them", toggled("clang"))]

@@ -1,42 +1,46 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Writes the places of a random program: functions in C and C++ that are built with tags, each of which calls one function of the
-family at one line, and says to the allocator below where it is. What it does there is random.c's."""
+"""Writes the places of a random program: functions in C and C++ that are built with tags, each of which calls one
+function of the family at one line, and says to the allocator below where it is. What it does there is random.c's.
+"""
 import os
 import random
 
-# By name of the kind: how the call is written, and its place: None is one of its own. What is known by where it returns to is told
-# apart by a comment for the assembler, with the place's number: else gcc may make one call of those in two branches.
+# By name of the kind: how the call is written, and its place: None is one of its own. What is known by where it returns
+# to is told apart by a comment for the assembler, with the place's number: else gcc may make one call of those in two
+# branches.
 FREES, UNMAPS, MOVES = 1, 2, 3  # as in below.h
 MAPPED = "PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | (old ? MAP_FIXED : 0), -1, 0); if (result == MAP_FAILED) result = NULL;"
 KINDS = {
-    "MALLOC": ("result = malloc(bytes);", None),
-    "CALLOC": ("result = calloc(bytes / 2, 2);", None),
-    "STRDUP": ("result = strdup(text);", None),
-    "STRNDUP": ("result = strndup(text, bytes / 2);", None),
-    "POSIX_MEMALIGN": ("if (posix_memalign(&result, alignment, bytes)) result = NULL;", None),
-    "ALIGNED_ALLOC": ("result = aligned_alloc(alignment, bytes);", None),
-    "MEMALIGN": ("result = memalign(alignment, bytes);", None),
-    "REALLOC": ("result = realloc(old, bytes);", None),
-    "REALLOCARRAY": ('result = reallocarray(old, bytes / 2, 2); __asm__ volatile("# @");', None),
-    "WCSDUP": ('result = wcsdup(wide + bytes % 300); __asm__ volatile("# @");', None),
-    "FREE": ("free(old);", FREES),
-    "MMAP": ("result = mmap(old, bytes, " + MAPPED, None),
-    "MMAP64": ("result = mmap64(old, bytes, " + MAPPED + ' __asm__ volatile("# @");', None),
-    "MUNMAP": ("result = munmap(old, bytes) ? old : NULL;", UNMAPS),
-    "MREMAP": ("result = mremap(old, alignment, bytes, text ? 3 : 1, text); if (result == MAP_FAILED) result = NULL;", MOVES),
+    "MALLOC": ("result = malloc(bytes);", None), "CALLOC": ("result = calloc(bytes / 2, 2);", None),
+    "STRDUP": ("result = strdup(text);", None), "STRNDUP": ("result = strndup(text, bytes / 2);", None),
+    "POSIX_MEMALIGN": ("if (posix_memalign(&result, alignment, bytes)) result = NULL;",
+                       None), "ALIGNED_ALLOC": ("result = aligned_alloc(alignment, bytes);", None),
+    "MEMALIGN": ("result = memalign(alignment, bytes);", None), "REALLOC": ("result = realloc(old, bytes);", None),
+    "REALLOCARRAY": ('result = reallocarray(old, bytes / 2, 2); __asm__ volatile("# @");',
+                     None), "WCSDUP": ('result = wcsdup(wide + bytes % 300); __asm__ volatile("# @");', None),
+    "FREE": ("free(old);", FREES), "MMAP": ("result = mmap(old, bytes, " + MAPPED, None),
+    "MMAP64": ("result = mmap64(old, bytes, " + MAPPED + ' __asm__ volatile("# @");',
+               None), "MUNMAP": ("result = munmap(old, bytes) ? old : NULL;", UNMAPS),
+    "MREMAP": ("result = mremap(old, alignment, bytes, text ? 3 : 1, text); if (result == MAP_FAILED) result = NULL;",
+               MOVES),
 }
 # When nothing came of a request, as the program sees it, and which calls are none.
 NO_LINE = "n < 0 && errno == ENOMEM"
-REFUSED = {"POSIX_MEMALIGN": "!result", "ASPRINTF": "n < 0", "VASPRINTF": "n < 0", "GETLINE": NO_LINE, "GETDELIM": NO_LINE}
+REFUSED = {
+    "POSIX_MEMALIGN": "!result", "ASPRINTF": "n < 0", "VASPRINTF": "n < 0", "GETLINE": NO_LINE, "GETDELIM": NO_LINE
+}
 NO_REQUEST = {"REALLOC": "old && !bytes", "REALLOCARRAY": "old && bytes < 2"}
-# Of which the C library calls several functions to do one thing: what is done before, the call, and what is said of it afterwards.
+# Of which the C library calls several functions to do one thing: what is done before, the call, and what is said of it
+# afterwards.
 PRINTED = "result = n < 0 ? NULL : made; below_done(@, result, (size_t)n + 1);"
 OLD_LINE = "char *line = (char *)old; size_t was_room = below_bytes(old), room = was_room; FILE *f = text_open(text); long n; errno = 0;"
-LINE = ("if (n < 0 && errno == ENOMEM) below_done(@, NULL, 0); if (line && (line != old || room != was_room)) below_done(@, line, room);"
-        " text_close(f); result = line;")
+LINE = (
+    "if (n < 0 && errno == ENOMEM) below_done(@, NULL, 0); if (line && (line != old || room != was_room)) below_done(@, line, room);"
+    " text_close(f); result = line;")
 WHOLE = {
     "ASPRINTF": ("char *made = NULL; int n;", 'n = asprintf(&made, "%s", text); __asm__ volatile("# @");', PRINTED),
-    "VASPRINTF": ("char *made = NULL; int n; va_list none; memset(&none, 0, sizeof(none));",  # the text asks for no arguments
+    # the text asks for no arguments
+    "VASPRINTF": ("char *made = NULL; int n; va_list none; memset(&none, 0, sizeof(none));",
                   'n = vasprintf(&made, text, none); __asm__ volatile("# @");', PRINTED),
     "REALPATH": ("", 'result = realpath("/usr/../tmp", NULL); __asm__ volatile("# @");', "below_done(@, result, 5);"),
     "GETLINE": (OLD_LINE, 'n = getline(&line, &room, f); __asm__ volatile("# @");', LINE),
@@ -79,12 +83,14 @@ class Writer:
         number, self.next = self.next, self.next + 1
         if kind in WHOLE:
             before, call, after = (text.replace("@", str(number)) for text in WHOLE[kind])
-            self.line(unit, "{ void *result = NULL; %s %s int was = below_at(%d | BELOW_WHOLE);" % (UNUSED, before, number))
+            self.line(unit,
+                      "{ void *result = NULL; %s %s int was = below_at(%d | BELOW_WHOLE);" % (UNUSED, before, number))
             self.kinds[number], self.where[number] = kind, (unit, self.line(unit, call))
             self.line(unit, "below_at(was); %s %s return result; }" % (self.asked(kind, number), after))
             return number
         call, place = KINDS[kind]
-        self.line(unit, "{ void *result = NULL; int was = below_at(%d); %s" % (number if place is None else place, UNUSED))
+        self.line(unit,
+                  "{ void *result = NULL; int was = below_at(%d); %s" % (number if place is None else place, UNUSED))
         at = self.line(unit, call.replace("@", str(number)))
         self.line(unit, "below_at(was); %s return result; }" % ("" if place else self.asked(kind, number)))
         self.kinds[number] = kind
@@ -94,14 +100,18 @@ class Writer:
 
     @staticmethod
     def asked(kind, number):
-        return "if (!(%s)) below_asked(%d, %s);" % (NO_REQUEST.get(kind, "0"), number, REFUSED.get(kind, "!result && errno == ENOMEM"))
+        return "if (!(%s)) below_asked(%d, %s);" % (NO_REQUEST.get(
+            kind, "0"), number, REFUSED.get(kind, "!result && errno == ENOMEM"))
 
     def account(self, unit):
         """A tag of the program's own; both halves say the same tag."""
         number, self.next = self.next, self.next + 1
         self.line(unit, "{ %s struct allium_tag *tag;" % UNUSED)
         at = self.line(unit, 'tag = ALLIUM_TAG("arena", "pages %d");' % number)
-        self.line(unit, "if (!old) { int refused = allium_should_fail(tag); below_asked(%d, refused); if (refused) return NULL; }" % number)
+        self.line(
+            unit,
+            "if (!old) { int refused = allium_should_fail(tag); below_asked(%d, refused); if (refused) return NULL; }" %
+            number)
         self.line(unit, "below_account(%d, bytes, old != NULL);" % number)
         self.line(unit, "if (old) allium_unaccount(tag, bytes); else allium_account(tag, bytes); return NULL; }")
         self.kinds[number], self.where[number] = "ACCOUNT", (unit, at)
@@ -142,7 +152,9 @@ class Writer:
         """A function of this unit that has a copy of the inline one in it."""
         kind, of = shared
         name = "copy_of_%s_%s" % (of, unit.split(".")[0])
-        self.line(unit, "static __attribute__((noinline)) void *%s(%s) { return %s(old, bytes, alignment, text); }" % (name, ARGUMENTS, of))
+        self.line(
+            unit, "static __attribute__((noinline)) void *%s(%s) { return %s(old, bytes, alignment, text); }" %
+            (name, ARGUMENTS, of))
         return kind, name
 
     def kind(self):
@@ -152,7 +164,9 @@ class Writer:
 def program(seed, plugins=2):
     """-> Writer with units first.c, second.cc, plugin_N.c, and shared.h."""
     w = Writer(seed)
-    header = [w.shared("shared.h", kind) for kind in ("MALLOC", "REALLOC", "FREE", w.kind(), w.kind()) if kind != "ACCOUNT"]
+    header = [
+        w.shared("shared.h", kind) for kind in ("MALLOC", "REALLOC", "FREE", w.kind(), w.kind()) if kind != "ACCOUNT"
+    ]
     entries = {}
     for unit in "first.c", "second.cc":
         w.line(unit, '#include "shared.h"')
@@ -162,7 +176,8 @@ def program(seed, plugins=2):
     for _ in range(4):
         entries["second.cc"] += w.template("second.cc", w.random.choice([*KINDS, *WHOLE]))
     w.line("second.cc", 'extern "C" { extern const struct places second_places; }')
-    w.line("second.cc", "const struct places second_places = %s;" % w.table("second.cc", "second", entries["second.cc"]))
+    w.line("second.cc",
+           "const struct places second_places = %s;" % w.table("second.cc", "second", entries["second.cc"]))
     w.line("first.c", "extern const struct places first_places;")
     w.line("first.c", "const struct places first_places = %s;" % w.table("first.c", "first", entries["first.c"]))
     for n in range(plugins):
@@ -172,7 +187,10 @@ def program(seed, plugins=2):
         w.line(unit, "static const struct places all = %s;" % w.table(unit, "plugin", mine))
         w.line(unit, "const struct places *places_of_plugin(void) { return &all; }")
         # a constructor and a destructor of its own
-        w.line(unit, "static void *kept; __attribute__((constructor)) static void begin(void) { kept = of_plugin[0].function(NULL, 33, 16, NULL); }")
+        w.line(
+            unit,
+            "static void *kept; __attribute__((constructor)) static void begin(void) { kept = of_plugin[0].function(NULL, 33, 16, NULL); }"
+        )
         w.line(unit, "__attribute__((destructor)) static void end(void) { of_plugin[1].function(kept, 0, 0, NULL); }")
     return w
 

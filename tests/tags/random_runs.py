@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Builds and runs random programs (random_places.py) over an allocator that counts for itself (below.c), and compares the accounts."""
+"""Builds and runs random programs (random_places.py) over an allocator that counts for itself (below.c), and compares
+the accounts.
+"""
 import json
 import os
 import re
@@ -21,7 +23,8 @@ PLACES = 1024
 FIELDS = "made", "made_bytes", "live", "live_bytes", "failed"
 THREADS = 8
 BARE = "-DNO_TAGS"  # among the compiler's options: without the header, for accounts of call sites
-DIRECT = "MALLOC", "CALLOC", "POSIX_MEMALIGN", "ALIGNED_ALLOC", "MEMALIGN", "REALLOC", "REALLOCARRAY"  # the C library calls for the others
+# the C library calls for the others
+DIRECT = "MALLOC", "CALLOC", "POSIX_MEMALIGN", "ALIGNED_ALLOC", "MEMALIGN", "REALLOC", "REALLOCARRAY"
 
 
 def below():
@@ -50,16 +53,25 @@ class Program:
         flags = ["-g", *options, *WARNINGS, "-I", INCLUDE, "-I", HERE]
         hooks = [] if BARE in options else ["-include", "allium/malloc_hooks.h"]
         plus = {"gcc": "g++", "clang": "clang++"}[compiler]
-        libraries = [LIBRARY, below(), *("-Wl,-rpath," + os.path.dirname(path) for path in (LIBRARY, below())), "-lpthread", "-ldl"]
+        libraries = [
+            LIBRARY,
+            below(), *("-Wl,-rpath," + os.path.dirname(path) for path in (LIBRARY, below())), "-lpthread", "-ldl"
+        ]
         objects, self.plugins = [], []
         for unit in [*self.writer.units, os.path.join(HERE, "random.c"), os.path.join(HERE, "random_maps.c")]:
             out = os.path.join(self.folder, os.path.basename(unit) + ".o")
             cc = plus if unit.endswith(".cc") else compiler
             if unit.startswith("plugin"):
                 self.plugins.append(out[:-2] + ".so")
-                succeed([cc, *flags, *hooks, "-fPIC", "-shared", os.path.join(self.folder, unit), "-o", self.plugins[-1], *libraries])
+                succeed([
+                    cc, *flags, *hooks, "-fPIC", "-shared",
+                    os.path.join(self.folder, unit), "-o", self.plugins[-1], *libraries
+                ])
             elif not unit.endswith(".h"):
-                succeed([cc, *flags, *([] if unit.startswith("/") else hooks), "-c", os.path.join(self.folder, unit), "-o", out])
+                succeed([
+                    cc, *flags, *([] if unit.startswith("/") else hooks), "-c",
+                    os.path.join(self.folder, unit), "-o", out
+                ])
                 objects.append(out)
         self.binary = os.path.join(self.folder, "random")
         succeed([plus, *options, *objects, "-rdynamic", "-o", self.binary, *libraries])  # plugins call its streams
@@ -73,7 +85,8 @@ class Program:
 
     def kind_at(self, place):
         """The kind, or "" of a place that is none of ours."""
-        return next((kind for number, kind in self.writer.kinds.items() if number in self.writer.where and self.place_of(number) == place), "")
+        return next((kind for number, kind in self.writer.kinds.items()
+                     if number in self.writer.where and self.place_of(number) == place), "")
 
     def _rows(self, folder, pid):
         with open(os.path.join(folder, str(pid)), "rb") as file:
@@ -86,7 +99,9 @@ class Program:
         return {self.place_of(number): rows[number][7:] for number in self.writer.where}
 
     def counted(self, folder, pid, sites=False):
-        """{place: its figures} as the allocator below has them; `sites`: of call sites, whose frees are seen whoever makes them."""
+        """{place: its figures} as the allocator below has them; `sites`: of call sites, whose frees are seen whoever
+        makes them.
+        """
         sums = {}
         for number, row in self._rows(folder, pid).items():
             made, made_bytes, gone, gone_bytes, failed, hidden, hidden_bytes, _, _ = row
@@ -95,18 +110,21 @@ class Program:
             if sites and self.writer.kinds.get(number) not in DIRECT:
                 continue
             if number in self.writer.where and (made or failed):  # the library has an account of what was reached
-                sums[self.place_of(number)] = made, made_bytes, made - gone + hidden, made_bytes - gone_bytes + hidden_bytes, failed
+                sums[self.place_of(
+                    number)] = made, made_bytes, made - gone + hidden, made_bytes - gone_bytes + hidden_bytes, failed
         return sums
 
 
 def booked(ledgers, pid):
     """{place: its figures} as the command has them; -> and what stands on stderr."""
-    done = succeed([built("ALLIUM"), "tags", str(pid), "--json", "--top", "0"], env=dict(os.environ, ALLIUM_DIR=ledgers))
+    done = succeed([built("ALLIUM"), "tags", str(pid), "--json", "--top", "0"],
+                   env=dict(os.environ, ALLIUM_DIR=ledgers))
     rows = {}
     for row in json.loads(done.stdout)["rows"]:
         place = os.path.basename(row["place"])
         check(place not in rows, "two rows of", place)
-        rows[place] = row["allocations"], row["allocated_bytes"], row["live_objects"], row["live_bytes"], row["failed"] or 0
+        rows[place] = row["allocations"], row["allocated_bytes"], row["live_objects"], row[
+            "live_bytes"], row["failed"] or 0
     return rows, done.stderr.decode()
 
 
@@ -124,8 +142,9 @@ class Run:
         self.program = program
         self.dirs = private_dir(), private_dir()
         self.ledgers, self.counts = (d.__enter__() for d in self.dirs)
-        self.process = subprocess.Popen(program.words(seed, steps, *words),
-                                        env=dict(os.environ, ALLIUM_DIR=self.ledgers, BELOW_DIR=self.counts, **dict(env)), **more)
+        self.process = subprocess.Popen(
+            program.words(seed, steps, *words), env=dict(os.environ, ALLIUM_DIR=self.ledgers, BELOW_DIR=self.counts,
+                                                         **dict(env)), **more)
 
     def __enter__(self):
         return self
@@ -154,7 +173,8 @@ class Run:
             told = re.search(r"([\d,]+) objects? w\w+ freed by code without tags", said)
             equal(int(told.group(1).replace(",", "")) if told else 0, unseen if want else 0, "frees that came to light")
             refused = {place: counts[1] for place, counts in self.program.asked(self.counts, pid).items() if counts[1]}
-            equal({place: row[4] for place, row in want.items() if row[4]}, refused, "what failed, by the program's own words")
+            equal({place: row[4]
+                   for place, row in want.items() if row[4]}, refused, "what failed, by the program's own words")
             if differences(have, want):
                 wrong[pid] = differences(have, want)
         return wrong, rows, words

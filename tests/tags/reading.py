@@ -82,8 +82,11 @@ def two_moments():
         new.made(3, 1, 64)
         new.gone(0, 4, 100)
         doc = new.json(old.pid, new.pid)
-        have = {row["function"]: (row["live_change_bytes"], row["objects_change"], row["allocated_change_bytes"], row["allocations_change"])
-                for row in doc["rows"]}
+        have = {
+            row["function"]:
+            (row["live_change_bytes"], row["objects_change"], row["allocated_change_bytes"], row["allocations_change"])
+            for row in doc["rows"]
+        }
         equal(have, {"place_0": (-400, -4, 0, 0), "place_1": (140, 20, 140, 20), "place_2": (-3000, -3, -3000, -3),
                      "place_3": (64, 1, 64, 1)}, "changes")
         equal([row["function"] for row in doc["rows"]], ["place_1", "place_3", "place_0", "place_2"], "the order")
@@ -99,9 +102,9 @@ def two_moments():
 
 
 def rates():
-    """
-    A program that does n allocations each so many ms, and makes up for a turn that is late: what lies between two moments is known but
-    for what it lags behind at each, half a second at most, of three; where it ends later still, it is not judged. The looks of a series are without gap or overlap, exactly.
+    """ A program that does n allocations each so many ms, and makes up for a turn that is late: what lies between two
+    moments is known but for what it lags behind at each, half a second at most, of three; where it ends later still, it
+    is not judged. The looks of a series are without gap or overlap, exactly.
     """
     with phases() as p:
         p.made(1, 1, 1)
@@ -124,25 +127,33 @@ def rates():
         row, made = look["rows"][0], look["after"]["total"]["allocations"] - look["before"]["total"]["allocations"]
         equal(made % 1, 0, "whole allocations")
         check(abs(row["allocations_per_s"] * look["seconds"] - made) < 1e-6 * made, "allocations a second", row, made)
-        check(abs(row["allocated_bytes_per_s"] * look["seconds"] - made * size) < 1e-6 * made * size, "bytes a second", row, made)
-    have, seconds = [looks[i][key]["total"]["allocations"] for i, key in ((0, "before"), (-1, "after"))], sum(look["seconds"] for look in looks)
+        check(
+            abs(row["allocated_bytes_per_s"] * look["seconds"] - made * size) < 1e-6 * made * size, "bytes a second",
+            row, made)
+    have, seconds = [looks[i][key]["total"]["allocations"]
+                     for i, key in ((0, "before"), (-1, "after"))], sum(look["seconds"] for look in looks)
     check(2.9 < seconds < took, "seconds", seconds, took)
     counts = [by_function(doc["rows"])["place_0"][0] + 1 for doc in (before, after)]
     check(counts[0] <= have[0] <= have[1] <= counts[1] <= int(turns) * n + 1, "in order:", counts, have, turns)
     nominal, lag_s = seconds * 1000 / ms * n, int(elapsed_ns) / 1e9 - int(turns) * ms / 1e3
-    check(abs(have[1] - have[0] - nominal) <= (500 / ms + 1) * n or abs(lag_s) > .5, "made", have[1] - have[0], "of", nominal, "lag", lag_s)
+    check(
+        abs(have[1] - have[0] - nominal) <= (500 / ms + 1) * n or abs(lag_s) > .5, "made", have[1] - have[0], "of",
+        nominal, "lag", lag_s)
 
 
 def series_that_end():
     """With its process; with as many looks as were asked for; and it reads processes alone."""
     with phases() as p:
         p.made(0, 1, 10)
-        for words, line in ((["--interval", "1ms"], "use 10 ms or more"), (["--count", "3"], "--count needs --interval"),
-                            (["--interval", "1s", "--count", "0"], "out of range"), (["x.allium", "--interval", "1s"], "one running process"),
+        for words, line in ((["--interval",
+                              "1ms"], "use 10 ms or more"), (["--count", "3"], "--count needs --interval"), ([
+                                  "--interval", "1s", "--count", "0"
+                              ], "out of range"), (["x.allium", "--interval", "1s"], "one running process"),
                             (["--interval", "1s", "--allocinfo"], "leave out --interval")):
             done = p.tags(*([] if "x.allium" in words else [p.pid]), *words, code=2)
             check(line in done.stderr.decode(), words, done.stderr)
-        series = subprocess.Popen([built("ALLIUM"), "tags", str(p.pid), "--interval", "50ms"], env=p.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        series = subprocess.Popen([built("ALLIUM"), "tags", str(p.pid), "--interval", "50ms"], env=p.env,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         check(b"--- " in series.stdout.readline(), "a look")
         p.process.communicate()
         out, err = series.communicate(timeout=30)
@@ -152,7 +163,9 @@ def series_that_end():
 # ---- recordings ----
 
 def recorded():
-    """What a recording has equals what was counted, at its end, at a moment in it, and between two; `allium run` leaves nothing behind."""
+    """What a recording has equals what was counted, at its end, at a moment in it, and between two; `allium run` leaves
+    nothing behind.
+    """
     with private_dir() as ledgers:
         path = scratch("recorded.allium")
         p = Phases(ledgers, command=[built("ALLIUM"), "run", "--quiet", "--force", "-o", path, "--"])
@@ -171,25 +184,43 @@ def recorded():
         doc = p.json(path)
         equal(by_function(doc["rows"]), p.of, "the end")
         process, = doc["after"]["processes"]
-        equal((process["program"], process["running"], doc["after"]["source"]), ("phases.c-gcc-O2"[:15], False, path), "the process")
+        equal((process["program"], process["running"], doc["after"]["source"]), ("phases.c-gcc-O2"[:15], False, path),
+              "the process")
         moment = p.json(path + "@500ms")
         equal(by_function(moment["rows"]), first, "a moment")
         equal(moment["after"]["processes"][0]["running"], True, "it ran then")
         change = p.json(path + "@500ms", path)
-        have = {row["function"]: (row["allocations_change"], row["allocated_change_bytes"], row["objects_change"], row["live_change_bytes"])
-                for row in change["rows"]}
-        equal(have, {place: tuple(b - a for a, b in zip(first.get(place, (0, 0, 0, 0)), now)) for place, now in p.of.items() if now != first.get(place)},
-              "the change")
+        have = {
+            row["function"]:
+            (row["allocations_change"], row["allocated_change_bytes"], row["objects_change"], row["live_change_bytes"])
+            for row in change["rows"]
+        }
+        equal(
+            have,
+            {
+                place: tuple(b - a for a, b in zip(first.get(place, (0, 0, 0, 0)), now))
+                for place, now in p.of.items()
+                if now != first.get(place)
+            },
+            "the change",
+        )
         check(.3 < change["seconds"] < recorded_s, "seconds", change["seconds"])
         for row in change["rows"]:
-            check(abs(row["allocations_per_s"] * change["seconds"] - row["allocations_change"]) < 1e-6 * change["seconds"] + 1e-3, row)
+            check(
+                abs(row["allocations_per_s"] * change["seconds"] - row["allocations_change"]) <
+                1e-6 * change["seconds"] + 1e-3, row)
         equal(by_function(p.json(path, "--where", "func:place_1")["rows"]), {"place_1": p.of["place_1"]}, "of a query")
         text = p.tags(path, "--allocinfo").stdout
-        read = json.loads(succeed([built("ALLIUM"), "sys", "allocinfo", "-", "--json", "--by", "function"], input=text, stdin=None).stdout)["rows"]
-        equal({row["function"]: (row["calls"], row["size_bytes"]) for row in read}, {place: now[2:] for place, now in p.of.items()}, "as the kernel has it")
+        read = json.loads(
+            succeed([built("ALLIUM"), "sys", "allocinfo", "-", "--json", "--by", "function"], input=text,
+                    stdin=None).stdout)["rows"]
+        equal({row["function"]: (row["calls"], row["size_bytes"])
+               for row in read}, {place: now[2:]
+                                  for place, now in p.of.items()}, "as the kernel has it")
         for words, line in (([path + "@1h"], "is beyond"), ([path + "@x"], "invalid time"), ([path + "@1ms"], "")):
             done = run([built("ALLIUM"), "tags", *words], env=p.env)
-            check(done.returncode == 1 and len(done.stderr.splitlines()) == 1 and line in done.stderr.decode(), words, done)
+            check(done.returncode == 1 and len(done.stderr.splitlines()) == 1 and line in done.stderr.decode(), words,
+                  done)
         equal(subprocess.run(["pgrep", "-f", path], stdout=subprocess.PIPE).stdout, b"", "what runs still")
         return path
 
@@ -201,18 +232,27 @@ def many_processes():
         path = scratch("churn.allium")
         churn = building.program("gcc", ["-O2"], "churn.c", words=[foreign()])
         done = succeed([built("ALLIUM"), "run", "-o", path, "--", churn, "2", "3000", "fork"], env=env)
-        check(done.stderr.decode().endswith("allium: exact accounts, too: allium tags %s\n" % path), "the last line", done.stderr)
+        check(done.stderr.decode().endswith("allium: exact accounts, too: allium tags %s\n" % path), "the last line",
+              done.stderr)
         counts = {}
         for line in done.stdout.decode().splitlines():
             pid, place, *numbers = line.split()
             counts.setdefault(int(pid), {})[place] = tuple(map(int, numbers))
         doc = json.loads(succeed([built("ALLIUM"), "tags", path, "--json", "--by", "process"], env=env).stdout)
-        have = {row["pid"]: (row["allocations"], row["allocated_bytes"], row["live_objects"], row["live_bytes"]) for row in doc["rows"]}
+        have = {
+            row["pid"]: (row["allocations"], row["allocated_bytes"], row["live_objects"], row["live_bytes"])
+            for row in doc["rows"]
+        }
         equal(have, {pid: tuple(map(sum, zip(*of.values()))) for pid, of in counts.items()}, "processes")
         for pid, of in counts.items():
-            doc = json.loads(succeed([built("ALLIUM"), "tags", path, "--json", "--where", "pid:%d" % pid], env=env).stdout)
+            doc = json.loads(
+                succeed([built("ALLIUM"), "tags", path, "--json", "--where",
+                         "pid:%d" % pid], env=env).stdout)
             equal(by_function(doc["rows"]), of, "of one")
-        both = {place: tuple(sum(of[place][i] for of in counts.values()) for i in range(4)) for place in next(iter(counts.values()))}
+        both = {
+            place: tuple(sum(of[place][i] for of in counts.values()) for i in range(4))
+            for place in next(iter(counts.values()))
+        }
         doc = json.loads(succeed([built("ALLIUM"), "tags", path, "--json"], env=env).stdout)
         equal(by_function(doc["rows"]), both, "of both")
         equal(os.listdir(ledgers), [], "ledgers that are left")
@@ -226,11 +266,17 @@ def foreign():
 
 
 def snapshots():
-    """`allium ps` lists a process that has tags only; its snapshot is what it held, and says so when asked for what it has not."""
+    """`allium ps` lists a process that has tags only; its snapshot is what it held, and says so when asked for what it
+    has not.
+    """
     with phases() as p:
         p.made(3, 7, 11)
-        rows = [row for row in json.loads(succeed([built("ALLIUM"), "ps", "--json"], env=p.env).stdout)["rows"] if row["pid"] == p.pid]
-        equal([(row["accounts"], row["state"], row["live_bytes"], row["lost"]) for row in rows], [("tags", "running", 77, 0)], "ps")
+        rows = [
+            row for row in json.loads(succeed([built("ALLIUM"), "ps", "--json"], env=p.env).stdout)["rows"]
+            if row["pid"] == p.pid
+        ]
+        equal([(row["accounts"], row["state"], row["live_bytes"], row["lost"]) for row in rows],
+              [("tags", "running", 77, 0)], "ps")
         path = scratch("snapshot.allium")
         done = succeed([built("ALLIUM"), "snapshot", str(p.pid), "-o", path], env=p.env)
         check("look at it with: allium tags " in done.stderr.decode(), done.stderr)
@@ -245,35 +291,44 @@ def snapshots():
         equal("module" in done[1][0], True, "by what is asked for")
         done = run([*diff, "--fail-if", "live+1%"], env=p.env)
         equal((done.returncode, done.stderr.decode().splitlines()[0]),
-              (2, "allium: %s and %d have accounts of tags alone: leave out --fail-if (allium diff --help)" % (path, p.pid)), "what it does not take")
+              (2, "allium: %s and %d have accounts of tags alone: leave out --fail-if (allium diff --help)" %
+               (path, p.pid)), "what it does not take")
         done = run([built("ALLIUM"), "report", path], env=p.env)
-        equal((done.returncode, done.stderr.decode()), (1, "allium: %s has no heap profile, but accounts of tags: allium tags %s\n" % (path, path)), "a report")
+        equal((done.returncode, done.stderr.decode()),
+              (1, "allium: %s has no heap profile, but accounts of tags: allium tags %s\n" % (path, path)), "a report")
     with private_dir() as ledgers:
         env = dict(os.environ, ALLIUM_DIR=ledgers)
         plain = scratch("plain.allium")
         succeed([built("ALLIUM"), "run", "--quiet", "-o", plain, "--", "true"], env=env)
         done = run([built("ALLIUM"), "tags", plain], env=env)
-        equal((done.returncode, done.stderr.decode()), (1, "allium: %s has no accounts of tags: nothing that was recorded has them\n" % plain), "one without")
+        equal((done.returncode, done.stderr.decode()),
+              (1, "allium: %s has no accounts of tags: nothing that was recorded has them\n" % plain), "one without")
 
 
 def losses_once():
     """What was lost until the first of two readings of a process is among what was lost until the second."""
     with open(scratch("unseen.c"), "w") as file:
-        file.write("#include <stdlib.h>\n#include <unistd.h>\n"
-                   "void (*volatile untagged)(void *) = free;\nvoid *volatile kept;\n"
-                   "int main(void) { char c; untagged(kept = malloc(50)); kept = malloc(50); return write(1, \"x\", 1) + read(0, &c, 1) > 2; }\n")
+        file.write(
+            "#include <stdlib.h>\n#include <unistd.h>\n"
+            "void (*volatile untagged)(void *) = free;\nvoid *volatile kept;\n"
+            "int main(void) { char c; untagged(kept = malloc(50)); kept = malloc(50); return write(1, \"x\", 1) + read(0, &c, 1) > 2; }\n"
+        )
     with private_dir() as ledgers:
         env, path = dict(os.environ, ALLIUM_DIR=ledgers), scratch("unseen.allium")
-        with subprocess.Popen([building.program("gcc", ["-O1"], scratch("unseen.c"))], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as p:
+        with subprocess.Popen([building.program("gcc", ["-O1"], scratch("unseen.c"))], env=env, stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE) as p:
             equal(p.stdout.read(1), b"x", "its word")
             succeed([built("ALLIUM"), "snapshot", str(p.pid), "-o", path], env=env)
             done = succeed([built("ALLIUM"), "tags", path, str(p.pid)], env=env)
-            equal(done.stderr, b"allium: 1 object was freed by code without tags, and lived here until the address came again\n", "what is said")
+            equal(done.stderr,
+                  b"allium: 1 object was freed by code without tags, and lived here until the address came again\n",
+                  "what is said")
             p.stdin.close()
 
 
 def all_kinds():
-    """A snapshot has samples, accounts of tags and of sites, each as they were read of the process, which is at rest."""
+    """A snapshot has samples, accounts of tags and of sites, each as they were read of the process, which is at rest.
+    """
     with private_dir() as ledgers:
         path, snapshot = scratch("kinds.allium"), scratch("kinds.snapshot.allium")
         p = Phases(ledgers, command=[built("ALLIUM"), "run", "--sites", "--period", "1", "--quiet", "-o", path, "--"])
@@ -282,16 +337,21 @@ def all_kinds():
         pid = int(subprocess.run(["pgrep", "-P", str(p.pid)], stdout=subprocess.PIPE).stdout)
         succeed([built("ALLIUM"), "snapshot", str(pid), "-o", snapshot], env=p.env)
         for command in "tags", "sites", "report":
-            live, kept = (json.loads(succeed([built("ALLIUM"), command, source, "--json"], env=p.env).stdout)["rows"] for source in (str(pid), snapshot))
+            live, kept = (json.loads(succeed([built("ALLIUM"), command, source, "--json"], env=p.env).stdout)["rows"]
+                          for source in (str(pid), snapshot))
             check(live, command, "no rows")
             if command == "report":  # ages differ
-                live, kept = ([(row["name"], row["self"]["live_bytes"], row["self"]["allocated_count"]) for row in rows] for rows in (live, kept))
+                live, kept = ([(row["name"], row["self"]["live_bytes"], row["self"]["allocated_count"]) for row in rows]
+                              for rows in (live, kept))
             equal(kept, live, command)
             if command != "report":
                 text = succeed([built("ALLIUM"), command, snapshot, "--allocinfo"], env=p.env).stdout
-                read = json.loads(succeed([built("ALLIUM"), "sys", "allocinfo", "-", "--json", "--top", "0"], input=text, stdin=None).stdout)["rows"]
+                read = json.loads(
+                    succeed([built("ALLIUM"), "sys", "allocinfo", "-", "--json", "--top", "0"], input=text,
+                            stdin=None).stdout)["rows"]
                 equal((sum(row["size_bytes"] for row in read), sum(row["calls"] for row in read)),
-                      (sum(row["live_bytes"] for row in live), sum(row["live_objects"] for row in live)), "sums of --allocinfo, read back")
+                      (sum(row["live_bytes"] for row in live), sum(row["live_objects"] for row in live)),
+                      "sums of --allocinfo, read back")
         p.process.communicate()
         for command in "tags", "sites":
             kept = json.loads(succeed([built("ALLIUM"), command, path, "--json"], env=p.env).stdout)["rows"]
@@ -303,8 +363,10 @@ def in_sight_of_none():
     if os.geteuid():
         raise Skipped("needs root")
     program = building.program("gcc", ["-O2"], "phases.c")
-    for command in (["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /dev/shm && exec "$0"', program],
-                    ["unshare", "-m", "sh", "-c", 'mount -t ramfs none /dev/shm && exec env -u XDG_RUNTIME_DIR "$0"', program]):
+    for command in (
+        ["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /dev/shm && exec "$0"', program],
+        ["unshare", "-m", "sh", "-c", 'mount -t ramfs none /dev/shm && exec env -u XDG_RUNTIME_DIR "$0"', program],
+    ):
         env = {key: value for key, value in os.environ.items() if key != "ALLIUM_DIR"}
         path = scratch("stray.allium")
         for recorder in [], [built("ALLIUM"), "run", "--quiet", "--force", "-o", path, "--"]:
@@ -334,10 +396,16 @@ def hostile():
         path = scratch("hostile.allium")
         succeed([built("ALLIUM"), "snapshot", str(p.pid), "-o", path, "--force"], env=p.env)
         db = sqlite3.connect(path)
-        db.execute("UPDATE account_place SET file = ?, class = ?, module = NULL WHERE function = 'place_1'", ('a"b\\c\nd\te\u00e4', "c" * 100))
-        db.execute("UPDATE account_place SET function = CAST(x'ff22c3' AS TEXT), line_number = -5 WHERE function = 'place_2'")
-        db.execute("UPDATE account_count SET made_calls = -1, gone_calls = 5, made_bytes = 'x', failed = 1e300 WHERE place = 3")
-        db.execute("INSERT INTO account_count SELECT taken_ns, 99, inexact, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 FROM account_count LIMIT 1")
+        db.execute("UPDATE account_place SET file = ?, class = ?, module = NULL WHERE function = 'place_1'",
+                   ('a"b\\c\nd\te\u00e4', "c" * 100))
+        db.execute(
+            "UPDATE account_place SET function = CAST(x'ff22c3' AS TEXT), line_number = -5 WHERE function = 'place_2'")
+        db.execute(
+            "UPDATE account_count SET made_calls = -1, gone_calls = 5, made_bytes = 'x', failed = 1e300 WHERE place = 3"
+        )
+        db.execute(
+            "INSERT INTO account_count SELECT taken_ns, 99, inexact, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 FROM account_count LIMIT 1"
+        )
         db.execute("INSERT INTO account_place SELECT * FROM account_place LIMIT 1")
         db.commit()
         db.close()
@@ -386,9 +454,12 @@ def openmetrics():
             p.made(place, place + 1, 1 << place)
         p.gone(7, 8, 128)
         families, kinds = metrics(p, "--top", "3")
-        want = {"allocated_bytes": ("counter", "bytes"), "allocations": ("counter", ""), "freed_bytes": ("counter", "bytes"), "frees": ("counter", ""),
-                "failed_requests": ("counter", ""), "live_bytes": ("gauge", "bytes"), "live_objects": ("gauge", ""), "lost": ("counter", ""),
-                "inexact_places": ("gauge", "")}
+        want = {
+            "allocated_bytes": ("counter", "bytes"), "allocations": ("counter", ""),
+            "freed_bytes": ("counter", "bytes"), "frees": ("counter", ""), "failed_requests": ("counter", ""),
+            "live_bytes": ("gauge", "bytes"), "live_objects": ("gauge", ""), "lost": ("counter", ""),
+            "inexact_places": ("gauge", "")
+        }
         equal(kinds, {"allium_tags_" + name: kind for name, kind in want.items()}, "families")
         for family, at in ("allocations", 0), ("allocated_bytes", 1), ("live_objects", 2), ("live_bytes", 3):
             values = families["allium_tags_" + family]
@@ -398,11 +469,22 @@ def openmetrics():
             equal(values[OTHER], sum(value for value, _ in leading[3:]), "other of " + family)
         labels = next(dict(labels) for labels in families["allium_tags_allocations"] if labels != OTHER)
         check(labels["file"].endswith("/phases.c"), labels)
-        equal({key: labels[key] for key in labels if key != "file"},
-              {"function": "place_7", "module": os.path.basename(building.program("gcc", ["-O2"], "phases.c")), "class": "malloc", "name": "malloc"}, "labels")
+        equal(
+            {key: labels[key] for key in labels if key != "file"},
+            {
+                "function": "place_7",
+                "module": os.path.basename(building.program("gcc", ["-O2"], "phases.c")),
+                "class": "malloc",
+                "name": "malloc",
+            },
+            "labels",
+        )
         families, _ = metrics(p, "--top", "0", "--where", "func:place_1,place_2")
         equal(sorted(families["allium_tags_allocations"].values()), [0, 2, 3], "of a query")
-        for words in ("--by", "file"), ("--json",), ("--sort", "live"), ("--interval", "1s"), (p.pid,), ("--where", "live>1"), ("--where", "!accurate:no"):
+        for words in ("--by", "file"), ("--json",), ("--sort", "live"), ("--interval",
+                                                                         "1s"), (p.pid,), ("--where",
+                                                                                           "live>1"), ("--where",
+                                                                                                       "!accurate:no"):
             p.tags(p.pid, "--openmetrics", *words, code=2)
 
 
@@ -423,10 +505,12 @@ def never_falls():
                 if kinds[family][0] != "counter":
                     continue
                 for labels, value in values.items():
-                    check(value >= last.get((family, labels), 0), "turn", turn, family, labels, "fell from", last.get((family, labels)), "to", value)
+                    check(value >= last.get((family, labels), 0), "turn", turn, family, labels, "fell from",
+                          last.get((family, labels)), "to", value)
                     last[family, labels] = value
             for family, at in ("allium_tags_allocations", 0), ("allium_tags_allocated_bytes", 1):
-                equal(sum(families[family].values()), sum(counts[at] for counts in p.of.values()), "the whole of " + family)
+                equal(sum(families[family].values()), sum(counts[at] for counts in p.of.values()),
+                      "the whole of " + family)
         named = {dict(labels).get("function") for family, labels in last if family == "allium_tags_allocated_bytes"}
         check(len(named) > 4, "few came to lead:", named)
 
@@ -453,23 +537,31 @@ def scraped():
         server = http.server.HTTPServer(("127.0.0.1", 0), Scrape)
         threading.Thread(target=server.serve_forever, daemon=True).start()
         folder = scratch("prometheus")
-        config = scratch("prometheus.yml", "scrape_configs:\n  - job_name: tags\n    scrape_interval: 500ms\n    scrape_timeout: 500ms\n    static_configs:\n"
-                         "      - targets: ['127.0.0.1:%d']\n" % server.server_port)
+        config = scratch(
+            "prometheus.yml",
+            "scrape_configs:\n  - job_name: tags\n    scrape_interval: 500ms\n    scrape_timeout: 500ms\n    static_configs:\n"
+            "      - targets: ['127.0.0.1:%d']\n" % server.server_port)
         own = http.server.HTTPServer(("127.0.0.1", 0), Scrape)
         port = own.server_port
         own.server_close()
-        prometheus = subprocess.Popen(["prometheus", "--config.file=" + config, "--storage.tsdb.path=" + folder, "--web.listen-address=127.0.0.1:%d" % port],
-                                      stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        prometheus = subprocess.Popen([
+            "prometheus", "--config.file=" + config, "--storage.tsdb.path=" + folder,
+            "--web.listen-address=127.0.0.1:%d" % port
+        ], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
         def ask(query):
             try:
-                with urllib.request.urlopen("http://127.0.0.1:%d/api/v1/query?query=%s" % (port, query), timeout=5) as answer:
+                with urllib.request.urlopen("http://127.0.0.1:%d/api/v1/query?query=%s" % (port, query),
+                                            timeout=5) as answer:
                     return json.load(answer)["data"]["result"]
             except OSError:
                 return []
         try:
             wait_until(lambda: ask("allium_tags_allocations_total"), 60, "a scrape")
-            have = {row["metric"].get("function", "other"): int(row["value"][1]) for row in ask("allium_tags_allocations_total")}
+            have = {
+                row["metric"].get("function", "other"): int(row["value"][1])
+                for row in ask("allium_tags_allocations_total")
+            }
             equal(have, {"place_7": 8, "place_6": 7, "place_5": 6, "other": 15}, "what it has")
             equal([row["value"][1] for row in ask("up")], ["1"], "up")
         finally:

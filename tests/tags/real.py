@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Programs of others, from Debian's sources, built with <allium/malloc_hooks.h> and with no change to them, by two compilers at two
-levels: the compiler has nothing new to say, what they do and what their own tests find is what it is without tags, and `allium tags`
-has of them what an independent count below has (counts.c).
+"""Programs of others, from Debian's sources, built with <allium/malloc_hooks.h> and with no change to them, by two
+compilers at two levels: the compiler has nothing new to say, what they do and what their own tests find is what it is
+without tags, and `allium tags` has of them what an independent count below has (counts.c).
 
-A case is a program, a compiler and a level: meson test "tags real git" --test-args="'git, clang -O2'". How they are built stands in
-real_builds.py, what they are put to in real_trials.py.
+A case is a program, a compiler and a level: meson test "tags real git" --test-args="'git, clang -O2'". How they are
+built stands in real_builds.py, what they are put to in real_trials.py.
 """
 import os
 import re
@@ -23,8 +23,10 @@ def counter():
     """The library that counts."""
     path = scratch("counts.so")
     if not os.path.exists(path):
-        succeed(["gcc", "-O1", "-fno-optimize-sibling-calls", "-fno-builtin", "-shared", "-fPIC", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror",
-                 HERE + "/counts.c", "-o", path, "-ldl"])
+        succeed([
+            "gcc", "-O1", "-fno-optimize-sibling-calls", "-fno-builtin", "-shared", "-fPIC", "-D_GNU_SOURCE", "-Wall",
+            "-Wextra", "-Werror", HERE + "/counts.c", "-o", path, "-ldl"
+        ])
     return path
 
 
@@ -78,7 +80,9 @@ def summed(rows):
 def sound(name, rows, said):
     """What is true of the accounts of any program."""
     equal([row for row in rows if row["live_objects"] < 0 or row["live_bytes"] < 0], [], name + ": below zero")
-    equal([row for row in rows if row["live_objects"] > row["allocations"] or row["live_bytes"] > row["allocated_bytes"]], [], name + ": more live than made")
+    equal(
+        [row for row in rows if row["live_objects"] > row["allocations"] or row["live_bytes"] > row["allocated_bytes"]],
+        [], name + ": more live than made")
     check("damaged" not in said and "followed" not in said, name, said)
 
 
@@ -95,8 +99,8 @@ def exact(build, ledgers, counts):
         sound(build.name, rows, said)
         have = summed([row for row in rows if row["class"] != "mmap"])
         equal(have[:2], want[:2], "%s: allocations and their bytes, process %d" % (build.name, pid))
-        check(want[2] - doubtful <= have[2] <= want[2] and want[3] - doubtful_bytes <= have[3] <= want[3],
-              build.name, "live, and their bytes: have", have[2:], "want", want[2:], "of which perhaps", doubtful, doubtful_bytes)
+        check(want[2] - doubtful <= have[2] <= want[2] and want[3] - doubtful_bytes <= have[3] <= want[3], build.name,
+              "live, and their bytes: have", have[2:], "want", want[2:], "of which perhaps", doubtful, doubtful_bytes)
         every, compared, unsure = every + rows, compared + 1, unsure + doubtful
     check(compared, "no process was compared")
     progress(build.name, "%d processes compared, %d allocations, %d objects of which it is not sure whether they live" %
@@ -141,8 +145,10 @@ def case(program, compiler, level):
         progress(build.name, "its own tests")
         with private_dir() as ledgers:
             out = tests(build, dict(os.environ, ALLIUM_DIR=ledgers))
-            check(out == bare_tests, build.name, "tests find other things than without tags:", *differing(out, bare_tests))
-            files = sorted((os.stat(entry.path).st_blocks, entry.name) for entry in os.scandir(ledgers) if entry.name.endswith(".tags"))
+            check(out == bare_tests, build.name, "tests find other things than without tags:",
+                  *differing(out, bare_tests))
+            files = sorted((os.stat(entry.path).st_blocks, entry.name) for entry in os.scandir(ledgers)
+                           if entry.name.endswith(".tags"))
             for _, name in files[-5:]:
                 sound(build.name, *accounts(ledgers, name.split("-")[0]))
         signal.alarm(0)
@@ -161,6 +167,10 @@ def too_long(*_):
 
 signal.signal(signal.SIGALRM, too_long)
 LEVELS = {"redis with its jemalloc": ["-O2"]}
-wanted = [sys.argv.pop(1)[:-1]] if sys.argv[1:] and sys.argv[1].endswith(",") else list(PROGRAMS)  # of what is left tap.main() picks
-tap.main([case(program, compiler, level) for program in wanted for compiler in ("gcc", "clang") for level in LEVELS.get(program, ["-O0", "-O2"])] +
-         [("%s: a count that is left out is found" % program, lambda program=program: planted(program)) for program in wanted if program in ("bash", "ninja")])
+# of what is left tap.main() picks
+wanted = [sys.argv.pop(1)[:-1]] if sys.argv[1:] and sys.argv[1].endswith(",") else list(PROGRAMS)
+tap.main([
+    case(program, compiler, level) for program in wanted for compiler in ("gcc", "clang")
+    for level in LEVELS.get(program, ["-O0", "-O2"])
+] + [("%s: a count that is left out is found" % program, lambda program=program: planted(program))
+     for program in wanted if program in ("bash", "ninja")])

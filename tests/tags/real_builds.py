@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Programs of others, from Debian's sources, built with <allium/malloc_hooks.h> or without. Nothing else of them changes.
+"""Programs of others, from Debian's sources, built with <allium/malloc_hooks.h> or without. Nothing else of them
+changes.
 
-Sources come through apt, with lists and archives of our own. They and what was built of them are kept in the build folder, until the
-headers or the way to build them change.
+Sources come through apt, with lists and archives of our own. They and what was built of them are kept in the build
+folder, until the headers or the way to build them change.
 """
 import glob
 import hashlib
@@ -30,10 +31,13 @@ def apt(*words):
     os.makedirs(etc, exist_ok=True)
     with open(etc + "/src.list", "w") as file:
         file.write("deb-src http://deb.debian.org/debian %s main\n" % RELEASE)
-    done = run(["apt-get", "-q", "-o", "Dir::Etc::sourcelist=" + etc + "/src.list", "-o", "Dir::Etc::sourceparts=/dev/null",
-                "-o", "Dir::State::lists=" + lists, "-o", "Acquire::Retries=2", *words], cwd=FOLDER, timeout=600)
+    done = run([
+        "apt-get", "-q", "-o", "Dir::Etc::sourcelist=" + etc + "/src.list", "-o", "Dir::Etc::sourceparts=/dev/null",
+        "-o", "Dir::State::lists=" + lists, "-o", "Acquire::Retries=2", *words
+    ], cwd=FOLDER, timeout=600)
     if done.returncode:
-        raise Skipped("sources cannot be had: no network? apt-get said: " + done.stderr.decode().strip().splitlines()[-1])
+        raise Skipped("sources cannot be had: no network? apt-get said: " +
+                      done.stderr.decode().strip().splitlines()[-1])
 
 
 def source(package):
@@ -109,10 +113,12 @@ class Build:
 
 def sqlite(b):
     """The shell, and the program that runs its tests, which are in Tcl."""
-    b.do("sh", "-c", "./configure -q --with-tcl=$(dirname $(find /usr/lib -name tclConfig.sh -not -path '*/tcltk/*' | head -1))")
+    b.do("sh", "-c",
+         "./configure -q --with-tcl=$(dirname $(find /usr/lib -name tclConfig.sh -not -path '*/tcltk/*' | head -1))")
     b.do("make", "-s", "sqlite3.c", "shell.c")
-    b.do("make", "-s", "-j2", "sqlite3", "testfixture", "CC=" + b.v.compiler, "CFLAGS=" + b.v.flags, "LIBS=-lpthread -ldl " + b.v.link,
-         "OPTS=-DSQLITE_ENABLE_FTS5 -DSQLITE_ENABLE_MEMORY_MANAGEMENT", "READLINE_FLAGS=-DHAVE_READLINE=0", "LIBREADLINE=")
+    b.do("make", "-s", "-j2", "sqlite3", "testfixture", "CC=" + b.v.compiler, "CFLAGS=" + b.v.flags,
+         "LIBS=-lpthread -ldl " + b.v.link, "OPTS=-DSQLITE_ENABLE_FTS5 -DSQLITE_ENABLE_MEMORY_MANAGEMENT",
+         "READLINE_FLAGS=-DHAVE_READLINE=0", "LIBREADLINE=")
 
 
 def bash(b):
@@ -128,8 +134,9 @@ def git(b):
 
 def redis(allocator):
     def make(b):
-        b.do("make", "-j2", "MALLOC=" + allocator, "CC=" + b.v.compiler, "CXX=" + b.v.plus, "OPTIMIZATION=" + b.v.level, "BUILD_TLS=no",
-             "USE_SYSTEMD=no", "CFLAGS=-g " + b.v.hooks, "LDFLAGS=" + (b.v.link and "-Wl,--no-as-needed " + b.v.link))
+        b.do("make", "-j2", "MALLOC=" + allocator, "CC=" + b.v.compiler, "CXX=" + b.v.plus, "OPTIMIZATION=" + b.v.level,
+             "BUILD_TLS=no", "USE_SYSTEMD=no", "CFLAGS=-g " + b.v.hooks,
+             "LDFLAGS=" + (b.v.link and "-Wl,--no-as-needed " + b.v.link))
     return make
 
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What programs of others are put to, and those of their own tests that are run: each prints what must be the same with tags and without."""
+"""What programs of others are put to, and those of their own tests that are run: each prints what must be the same with
+tags and without.
+"""
 import concurrent.futures
 import os
 import re
@@ -44,7 +46,10 @@ SQLITE_TESTS = """select1 select4 selectA join join2 insert insert2 update upser
 def sqlite_tests(folder, env, here):
     """Those of its own that take no minutes; each says how many went wrong, and what was not freed."""
     def test(name):
-        path, = [path for path in ("%s/%s/%s.test" % (folder, part, name) for part in ("test", "ext/rtree", "ext/fts3")) if os.path.exists(path)]
+        path, = [
+            path for path in ("%s/%s/%s.test" % (folder, part, name) for part in ("test", "ext/rtree", "ext/fts3"))
+            if os.path.exists(path)
+        ]
         os.mkdir("%s/%s" % (here, name))
         done = run([folder + "/testfixture", path], env=env, cwd="%s/%s" % (here, name), stderr=subprocess.STDOUT)
         text = done.stdout.decode(errors="replace")
@@ -57,7 +62,10 @@ BASH_SCRIPT = "for i in {1..3000}; do a[i]=${a[i-1]: -9}x$i; declare -A m[$i]=$(
 
 
 def bash_works(folder, env, here):
-    done = succeed([folder + "/bash", "-c", BASH_SCRIPT], env=dict(PATH=env["PATH"], **{key: env[key] for key in env if "_DIR" in key or "LD_" in key or key == "COUNTS_SKIP"}))
+    done = succeed([folder + "/bash", "-c", BASH_SCRIPT],
+                   env=dict(PATH=env["PATH"],
+                            **{key: env[key]
+                               for key in env if "_DIR" in key or "LD_" in key or key == "COUNTS_SKIP"}))
     return re.sub(r"^\d+ \d+$", "sum", (done.stdout + done.stderr).decode(), flags=re.M)
 
 
@@ -71,7 +79,8 @@ def bash_tests(folder, env, here):
     def test(name):
         own = "%s/%s" % (here, name)
         os.mkdir(own)
-        its = dict(env, THIS_SH=folder + "/bash", TMPDIR=own, BASH_TSTOUT=own + "/out", PATH=folder + "/tests:" + folder + ":" + env["PATH"])
+        its = dict(env, THIS_SH=folder + "/bash", TMPDIR=own, BASH_TSTOUT=own + "/out",
+                   PATH=folder + "/tests:" + folder + ":" + env["PATH"])
         done = run(["sh", "run-" + name], cwd=folder + "/tests", env=its)
         text = done.stdout.decode(errors="replace") + done.stderr.decode(errors="replace")
         return "%s: %d\n%s" % (name, done.returncode, text.replace(own, "HERE"))
@@ -87,7 +96,8 @@ git branch side HEAD~20; git checkout -q side; echo side >side; git add side; ex
 git merge -q main -m merge; git gc -q; git fsck --full; git log --stat --format=%H%s | cksum; git blame f3 | cksum; git diff HEAD~30 | cksum
 git grep -c 17 | cksum; cd ..; git clone -q --no-local r s; cd s; git rev-parse HEAD; git shortlog -sn --all; git archive HEAD | cksum; git log -p --all | cksum
 """
-GIT_TESTS = "t0000-basic t0002-gitfile t0040-parse-options t0063-string-list t0090-cache-tree t1300-config t1450-fsck t3200-branch t3400-rebase t4001-diff-rename t5300-pack-object t6012-rev-list-simplify t7006-pager".split()
+GIT_TESTS = "t0000-basic t0002-gitfile t0040-parse-options t0063-string-list t0090-cache-tree t1300-config t1450-fsck t3200-branch t3400-rebase t4001-diff-rename t5300-pack-object t6012-rev-list-simplify t7006-pager".split(
+)
 
 
 def git_works(folder, env, here):
@@ -98,23 +108,30 @@ def git_works(folder, env, here):
 
 def git_tests(folder, env, here):
     def test(name):
-        done = run(["sh", name + ".sh", "--root=" + here], cwd=folder + "/t", env=dict(env, GIT_TEST_OPTS=""), timeout=LIMIT)
+        done = run(["sh", name + ".sh", "--root=" + here], cwd=folder + "/t", env=dict(env, GIT_TEST_OPTS=""),
+                   timeout=LIMIT)
         text = done.stdout.decode(errors="replace")
-        return "%s: %d, %d passed %s" % (name, done.returncode, len(re.findall(r"^ok ", text, re.M)), re.findall(r"^not ok.*", text, re.M))
+        return "%s: %d, %d passed %s" % (name, done.returncode, len(re.findall(
+            r"^ok ", text, re.M)), re.findall(r"^not ok.*", text, re.M))
     return "\n".join(at_once(test, GIT_TESTS))
 
 
 def redis_works(folder, env, here):
     socket, src = here + "/s", folder + "/src"
-    server = subprocess.Popen([src + "/redis-server", "--port", "0", "--unixsocket", socket, "--dir", here, "--save", "", "--hz", "50"],
-                              env=env, stdout=subprocess.DEVNULL)
+    server = subprocess.Popen(
+        [src + "/redis-server", "--port", "0", "--unixsocket", socket, "--dir", here, "--save", "", "--hz", "50"],
+        env=env, stdout=subprocess.DEVNULL)
     try:
         wait_until(lambda: os.path.exists(socket), 30, "its socket")
         succeed([src + "/redis-benchmark", "-s", socket, "-n", "2000", "-q"], env=env, timeout=300)
         lines = ["set k%d %s" % (i, "v" * i) for i in range(300)]
-        lines += ["eval 'return redis.call(\"strlen\", \"k77\")' 0", "lrange l 0 -1", "hset h a 1 b 2", "hgetall h", "zadd z 1 a 2 b",
-                  "zrange z 0 -1 withscores", "append k7 x", "get k7", "dbsize", "xadd s 1-1 f v", "debug digest"]
-        out = succeed([src + "/redis-cli", "-s", socket, "--raw"], input=("flushall\n" + "\n".join(lines)).encode(), env=env).stdout.decode()
+        lines += [
+            "eval 'return redis.call(\"strlen\", \"k77\")' 0", "lrange l 0 -1", "hset h a 1 b 2", "hgetall h",
+            "zadd z 1 a 2 b", "zrange z 0 -1 withscores", "append k7 x", "get k7", "dbsize", "xadd s 1-1 f v",
+            "debug digest"
+        ]
+        out = succeed([src + "/redis-cli", "-s", socket, "--raw"], input=("flushall\n" + "\n".join(lines)).encode(),
+                      env=env).stdout.decode()
         succeed([src + "/redis-cli", "-s", socket, "bgrewriteaof"], env=env)
     finally:
         server.terminate()
@@ -122,12 +139,17 @@ def redis_works(folder, env, here):
     return out
 
 
-REDIS_TESTS = ["unit/" + name for name in "type/string type/hash type/list-2 type/incr type/zset expire scan dump auth quit protocol multi scripting hyperloglog".split()]
+REDIS_TESTS = [
+    "unit/" + name for name in
+    "type/string type/hash type/list-2 type/incr type/zset expire scan dump auth quit protocol multi scripting hyperloglog"
+    .split()
+]
 
 
 def redis_tests(folder, env, here):
-    """Some of them depend on the time that things take: what fails is tried again. Their sockets have whole paths, of at most 107
-    bytes: so their folder is a short one."""
+    """Some of them depend on the time that things take: what fails is tried again. Their sockets have whole paths, of
+    at most 107 bytes: so their folder is a short one.
+    """
     for name in os.listdir(folder):
         if name != "tests":
             os.symlink(folder + "/" + name, here + "/" + name)
@@ -135,7 +157,8 @@ def redis_tests(folder, env, here):
 
     def failing(names):
         words = [word for name in names for word in ("--single", name)]
-        done = run(["./runtest", *words, "--clients", str(AT_ONCE), "--timeout", "300"], cwd=here, env=env, timeout=LIMIT)
+        done = run(
+            ["./runtest", *words, "--clients", str(AT_ONCE), "--timeout", "300"], cwd=here, env=env, timeout=LIMIT)
         text = re.sub(r"\033\[[\d;]*m", "", done.stdout.decode(errors="replace"))
         passed = len(re.findall(r"^\[ok\]", text, re.M))
         bad = sorted(set(re.findall(r"^\[(?:err|exception)\]: (.*?)(?: in tests/.*)?$", text, re.M)))
@@ -156,7 +179,8 @@ def ninja_works(folder, env, here):
     with open(here + "/first", "w") as file:
         file.write("x")
     out = ""
-    for words in ["-j1"], ["-d", "explain"], ["-t", "targets", "all"], ["-t", "graph"], ["-t", "compdb"], ["-t", "clean"]:
+    for words in ["-j1"], ["-d", "explain"], ["-t", "targets", "all"], ["-t", "graph"], ["-t",
+                                                                                         "compdb"], ["-t", "clean"]:
         done = succeed([folder + "/ninja", "-C", here, *words], env=env, stderr=subprocess.STDOUT)
         out += re.sub(r"0x[0-9a-f]+", "A", done.stdout.decode().replace(here, ""))
     return out
@@ -164,7 +188,8 @@ def ninja_works(folder, env, here):
 
 def ninja_tests(folder, env, here):
     done = succeed([folder + "/ninja_test"], env=env, cwd=here, stderr=subprocess.STDOUT)
-    return "\n".join(line for line in done.stdout.decode(errors="replace").splitlines() if line.startswith(("[", "passed", "***")))
+    return "\n".join(line for line in done.stdout.decode(errors="replace").splitlines()
+                     if line.startswith(("[", "passed", "***")))
 
 
 # program: (what it is put to, what runs its own tests, files that must have rows)

@@ -15,7 +15,8 @@ class Steps:
         self.env = dict(os.environ, ALLIUM_DIR=ledgers)
         steps = program("gcc", ["-O2"], source)
         self.comm = os.path.basename(steps)[:15]
-        self.process = subprocess.Popen([steps], env=dict(self.env, **env), stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+        self.process = subprocess.Popen([steps], env=dict(self.env, **env), stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, bufsize=0)
         self.pid = self.process.pid
 
     def __enter__(self):
@@ -40,8 +41,11 @@ class Steps:
     def rows(self, pid=None):
         """{function: (allocations, allocated bytes, live objects, live bytes, failed)}"""
         done = succeed([built("ALLIUM"), "tags", str(pid or self.pid), "--json", "--top", "0"], env=self.env)
-        return {row["function"]: tuple(row.get(key) or 0 for key in (
-            "allocations", "allocated_bytes", "live_objects", "live_bytes", "failed")) for row in json.loads(done.stdout)["rows"]}
+        return {
+            row["function"]: tuple(
+                row.get(key) or 0 for key in ("allocations", "allocated_bytes", "live_objects", "live_bytes", "failed"))
+            for row in json.loads(done.stdout)["rows"]
+        }
 
     def details(self, *words, pid=None):
         """(rows, what stands on stderr)"""

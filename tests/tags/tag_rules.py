@@ -19,7 +19,8 @@ def off_and_on():
         for place in "abc":
             equal(steps.do("make %s 10 100" % place), 10, "made")
         said = steps.set("--where", "func:at_a", "off")
-        equal(said, "%d (%s): 1 of 3 tags: off; stored for modules loaded later\n" % (steps.pid, "steps.c-gcc-O2-"), "what it says")
+        equal(said, "%d (%s): 1 of 3 tags: off; stored for modules loaded later\n" % (steps.pid, "steps.c-gcc-O2-"),
+              "what it says")
         for place in "abc":
             steps.do("make %s 5 100" % place)
         want = {"at_a": (10, 1000, 10, 1000, 0), "at_b": (15, 1500, 15, 1500, 0), "at_c": (15, 1500, 15, 1500, 0)}
@@ -36,7 +37,9 @@ def off_and_on():
 def not_met_yet():
     with private_dir() as ledgers, Steps(ledgers) as steps:
         steps.do("make a 1 10")
-        equal(steps.set("--where", "func:at_b", "fail=every:2"), "%d (steps.c-gcc-O2-): 1 of 3 tags: fail=every:2; stored for modules loaded later\n" % steps.pid, "what it says")
+        equal(steps.set("--where", "func:at_b", "fail=every:2"),
+              "%d (steps.c-gcc-O2-): 1 of 3 tags: fail=every:2; stored for modules loaded later\n" % steps.pid,
+              "what it says")
         equal((steps.do("make b 10 10"), steps.do("make c 10 10")), (5, 10), "made at places that had not been met")
 
 
@@ -45,19 +48,22 @@ def all_of_them():
         for place in "ab":
             steps.do("make %s 10 100" % place)
         equal(steps.rows(), {}, "rows of a program that was started with them off")
-        equal(steps.set("--where", "func:at_b", "on"), "%d (steps.c-gcc-O2-): 1 of 3 tags: on; stored for modules loaded later\n" % steps.pid, "what it says")
+        equal(steps.set("--where", "func:at_b", "on"),
+              "%d (steps.c-gcc-O2-): 1 of 3 tags: on; stored for modules loaded later\n" % steps.pid, "what it says")
         for place in "abc":
             steps.do("make %s 10 100" % place)
         equal(steps.rows(), {"at_b": (10, 1000, 10, 1000, 0)}, "rows")
         equal(steps.set("on"), "%d (steps.c-gcc-O2-): all tags on\n" % steps.pid, "what it says")
         for place in "abc":
             steps.do("make %s 1 50" % place)
-        equal(steps.rows(), {"at_a": (1, 50, 1, 50, 0), "at_b": (11, 1050, 11, 1050, 0), "at_c": (1, 50, 1, 50, 0)}, "rows")
+        equal(steps.rows(), {"at_a": (1, 50, 1, 50, 0), "at_b": (11, 1050, 11, 1050, 0), "at_c": (1, 50, 1, 50, 0)},
+              "rows")
         steps.set("off")
         for place in "abc":
             steps.do("make %s 7 50" % place)
             steps.do("drop %s 8" % place)
-        equal(steps.rows(), {"at_a": (1, 50, 0, 0, 0), "at_b": (11, 1050, 10, 1000, 0), "at_c": (1, 50, 0, 0, 0)}, "rows")
+        equal(steps.rows(), {"at_a": (1, 50, 0, 0, 0), "at_b": (11, 1050, 10, 1000, 0), "at_c": (1, 50, 0, 0, 0)},
+              "rows")
 
 
 def failures():
@@ -69,8 +75,11 @@ def failures():
         steps.set("--where", "func:at_a", "fail=nth:30")
         equal((steps.do("make a 29 10"), steps.do("make a 1 10"), steps.do("make a 100 10")), (29, 0, 100), "made")
         steps.set("--where", "func:at_b or func:at_c", "fail=every:10")
-        equal((steps.do("make b 100 10"), steps.do("make c 1000 10"), steps.do("make a 100 10")), (90, 900, 100), "made")
-        equal(steps.rows(), {"at_a": (329, 3290, 329, 3290, 2), "at_b": (91, 910, 91, 910, 10), "at_c": (901, 9010, 901, 9010, 100)}, "rows")
+        equal((steps.do("make b 100 10"), steps.do("make c 1000 10"), steps.do("make a 100 10")), (90, 900, 100),
+              "made")
+        equal(steps.rows(),
+              {"at_a": (329, 3290, 329, 3290, 2), "at_b": (91, 910, 91, 910, 10), "at_c": (901, 9010, 901, 9010, 100)},
+              "rows")
         steps.set("--where", "func:at_b", "fail=off")
         equal(steps.do("make b 100 10"), 100, "made")
         steps.set("--where", "func:at_c", "off")
@@ -81,7 +90,8 @@ def failures():
         equal(steps.do("make c 100 10"), 100, "made while all are off")
         steps.set("on")
         equal(steps.do("make c 100 10"), 90, "made when all are on again")
-        # Of 20,000 draws at 0.1, mean 2,000 and standard deviation 42.4: beyond 6 of them by chance 2 in a thousand million times.
+        # Of 20,000 draws at 0.1, mean 2,000 and standard deviation 42.4: beyond 6 of them by chance 2 in a thousand
+        # million times.
         steps.set("--where", "func:at_a", "fail=p:0.1")
         made = steps.do("make a 20000 10")
         check(abs(20000 - made - 2000) <= 254, "failed of 20000 with a chance of 0.1:", 20000 - made)
@@ -161,10 +171,12 @@ def stacks():
         for place, n in ("a", 10), ("b", 20), ("c", 30), ("a", 5):
             steps.do("make %s %d 100" % (place, n))
         listed = json.loads(succeed([built("ALLIUM"), "ps", "--json"], env=steps.env).stdout)["rows"]
-        equal([row["note"] for row in listed if row["pid"] == steps.pid], ["stacks of 2 tags; modules loaded later: stacks where func:at_a or func:at_c"], "what ps says")
+        equal([row["note"] for row in listed if row["pid"] == steps.pid],
+              ["stacks of 2 tags; modules loaded later: stacks where func:at_a or func:at_c"], "what ps says")
         rows, said = details(steps, "--stacks")
         equal(said, "", "what it says")
-        equal({row["function"]: (row["allocations"], row["allocated_bytes"]) for row in rows}, {"at_a": (15, 1500), "at_c": (30, 3000)}, "rows")
+        equal({row["function"]: (row["allocations"], row["allocated_bytes"])
+               for row in rows}, {"at_a": (15, 1500), "at_c": (30, 3000)}, "rows")
         for row in rows:
             frames = [frame.split(" ")[0] for frame in row["stack"]]
             equal(frames[:3], [row["function"], "make", "main"], "its stack")
@@ -178,7 +190,9 @@ def stacks():
         steps.do("make b 7 100")
         done = succeed([built("ALLIUM"), "tags", str(child), "--folded"], env=steps.env)
         folded = done.stdout.decode().splitlines()
-        check(len(folded) == 1 and [part.split(" ")[0] for part in folded[0].split(";")[-3:]] == ["main", "make", "at_b"] and folded[0].endswith(" 7"), folded)
+        check(
+            len(folded) == 1 and [part.split(" ")[0] for part in folded[0].split(";")[-3:]] == ["main", "make", "at_b"]
+            and folded[0].endswith(" 7"), folded)
         steps.do("end")
 
 
@@ -224,11 +238,13 @@ def details_of_others():
 
 
 def own_tags():
-    """A program's own accounts: they fail, are timed and have stacks when that is asked; fields are found by --where."""
+    """A program's own accounts: they fail, are timed and have stacks when that is asked; fields are found by --where.
+    """
     with private_dir() as ledgers, Steps(ledgers, "own.c") as steps:
         equal((steps.do("put 10"), steps.do("take 3")), (10, 3), "done")
         (row,) = details(steps, "--where", "name:*tenant=blue*")[0]
-        equal((row["class"], row["name"], row["live_bytes"], row["allocations"]), ("cache", "entry tenant=blue tier=2", 700, 10), "row")
+        equal((row["class"], row["name"], row["live_bytes"], row["allocations"]),
+              ("cache", "entry tenant=blue tier=2", 700, 10), "row")
         steps.set("--where", "class:cache", "fail=every:4", "latency", "stacks")
         equal(steps.do("put 20"), 15, "put of 20, each fourth fails")
         (row,) = details(steps)[0]
@@ -236,7 +252,8 @@ def own_tags():
         (row,) = details(steps, "--latency")[0]
         check(row["calls"] == 15 and row["p50_ns"] >= 50000, "each slept 50 us", row)
         (row,) = details(steps, "--stacks")[0]
-        equal((row["allocations"], [frame.split(" ")[0] for frame in row["stack"][-5:-3]]), (15, ["put", "main"]), "stack")
+        equal((row["allocations"], [frame.split(" ")[0] for frame in row["stack"][-5:-3]]), (15, ["put", "main"]),
+              "stack")
         steps.set("fail=off")
         steps.set("off")
         equal((steps.do("put 5"), details(steps)[0][0]["allocations"]), (5, 25), "off")
@@ -247,19 +264,25 @@ def own_tags():
 def mistakes():
     with private_dir() as ledgers, Steps(ledgers) as steps:
         steps.do("make a 1 10")
-        for words, code, line in (
-                (("--where", "func:none live>1G", "stacks"), 1, "no tag of process %d (steps.c-gcc-O2-) fits --where" % steps.pid),
-                (("--where", "fnc:at_a", "stacks"), 2, 'did you mean "func"?'), (("fail=twice",), 2, "it can be once, nth:N"),
-                (("fail=every:0",), 2, "it can be once"), (("fail=p:2",), 2, "it can be once"), (("stack",), 2, "unknown action"),
-                (("--where", "func:a", "period=1M"), 2, "a whole process's"), (("stacks", "period=1M"), 2, "not both at once"),
-                (("--for", "soon", "stacks"), 2, "invalid time"), (("--for", "1s", "on"), 2, "--for is for places")):
+        for words, code, line in ((("--where", "func:none live>1G", "stacks"), 1,
+                                   "no tag of process %d (steps.c-gcc-O2-) fits --where" % steps.pid),
+                                  (("--where", "fnc:at_a", "stacks"), 2,
+                                   'did you mean "func"?'), (("fail=twice",), 2, "it can be once, nth:N"),
+                                  (("fail=every:0",), 2, "it can be once"), (("fail=p:2",), 2, "it can be once"),
+                                  (("stack",), 2, "unknown action"), (("--where", "func:a", "period=1M"), 2,
+                                                                      "a whole process's"), (("stacks", "period=1M"), 2,
+                                                                                             "not both at once"),
+                                  (("--for", "soon", "stacks"), 2, "invalid time"), (("--for", "1s", "on"), 2,
+                                                                                     "--for is for places")):
             have, text = steps.refused(*words)
-            check(have == code and line in text and text.startswith("allium") and len(text.splitlines()) <= 2, words, "->", have, text)
+            check(have == code and line in text and text.startswith("allium") and len(text.splitlines()) <= 2, words,
+                  "->", have, text)
     with private_dir() as ledgers:
         done = run([built("ALLIUM"), "set", "999999999", "stacks"], env=dict(os.environ, ALLIUM_DIR=ledgers))
         equal((done.returncode, done.stderr.decode()), (1, "allium: there is no process 999999999\n"), "no process")
         done = run([built("ALLIUM"), "set", str(os.getpid()), "stacks"], env=dict(os.environ, ALLIUM_DIR=ledgers))
-        check(done.returncode == 1 and b"process %d has no tags that are yours" % os.getpid() in done.stderr, done.stderr)
+        check(done.returncode == 1 and b"process %d has no tags that are yours" % os.getpid() in done.stderr,
+              done.stderr)
 
 
 tap.main([

@@ -30,10 +30,14 @@ def compiled(compiler, options, sources, name, link=True):
     for source in sources:
         hooks = [] if source.startswith("foreign") else HOOKS
         target = "%s.%s.o" % (out, source)
-        done = succeed([compiler, "-g", *options, *STRICT, "-I", INCLUDE, *hooks, "-c", os.path.join(HERE, source), "-o", target])
+        done = succeed(
+            [compiler, "-g", *options, *STRICT, "-I", INCLUDE, *hooks, "-c",
+             os.path.join(HERE, source), "-o", target])
         equal(done.stderr.decode(), "", "what the compiler says")
         objects.append(target)
-    succeed([compiler, *options, *objects, "-o", out, LIBRARY, "-Wl,-rpath," + os.path.dirname(LIBRARY), "-lpthread", "-ldl"])
+    succeed([
+        compiler, *options, *objects, "-o", out, LIBRARY, "-Wl,-rpath," + os.path.dirname(LIBRARY), "-lpthread", "-ldl"
+    ])
     return out
 
 
@@ -43,7 +47,8 @@ def churn(compiler="gcc", options=("-O2",)):
 
 def accounts(ledgers, pid, *options):
     """-> (rows, what stands on stderr)"""
-    done = succeed([built("ALLIUM"), "tags", str(pid), "--json", "--top", "0", *options], env=dict(os.environ, ALLIUM_DIR=ledgers))
+    done = succeed([built("ALLIUM"), "tags", str(pid), "--json", "--top", "0", *options],
+                   env=dict(os.environ, ALLIUM_DIR=ledgers))
     return json.loads(done.stdout)["rows"], done.stderr.decode()
 
 
@@ -65,7 +70,9 @@ def churned(program, threads, *words, env=None):
     """Runs it, and compares each of its processes; -> stderr of the readings."""
     with private_dir() as ledgers:
         env = dict(env or os.environ, ALLIUM_DIR=ledgers)
-        done = succeed([program, str(threads), str(pick(20_000, 500_000) // (50 if "again" in words else 1)), *words], env=env)
+        done = succeed(
+            [program, str(threads),
+             str(pick(20_000, 500_000) // (50 if "again" in words else 1)), *words], env=env)
         counts, said = own_counts(done.stdout.decode()), ""
         for pid, places in counts.items():
             rows, text = accounts(ledgers, pid)
@@ -117,7 +124,8 @@ def foreign():
         have = by_function(rows)
         for place, want in places.items():
             equal(have[place][:2], want[:2], place)
-            check(have[place][2] >= want[2] and have[place][3] >= want[3], "too few are live:", place, have[place], want)
+            check(have[place][2] >= want[2] and have[place][3] >= want[3], "too few are live:", place, have[place],
+                  want)
         left = sum(have[place][2] - want[2] for place, want in places.items())
         check(unseen > 500, "few frees came to light:", unseen)
         check(left < unseen, "most frees were missed:", left, "of", left + unseen)
@@ -172,14 +180,17 @@ def places(compiler, *options):
         want = {"ordinary": (1, 100, 1, 100), "several": (5, 57, 4, 45), "twin": (2, 13, 2, 13), "other": (1, 9, 0, 0),
                 "arena": (2, 12288, 1, 8192)}
         equal(have, want, "rows")
-        equal([(row["class"], row["name"]) for row in rows if "arena" == lines[os.path.basename(row["place"])]], [("arena", "pages")], "its words")
+        equal([(row["class"], row["name"]) for row in rows if "arena" == lines[os.path.basename(row["place"])]],
+              [("arena", "pages")], "its words")
     return test
 
 
 def unloaded():
     plugin = os.path.join(SCRATCH.name, "plugin.so")
-    succeed(["gcc", "-g", "-O2", "-fPIC", "-shared", *STRICT, "-I", INCLUDE, *HOOKS, os.path.join(HERE, "plugin.c"), "-o", plugin,
-             LIBRARY, "-Wl,-rpath," + os.path.dirname(LIBRARY)])
+    succeed([
+        "gcc", "-g", "-O2", "-fPIC", "-shared", *STRICT, "-I", INCLUDE, *HOOKS,
+        os.path.join(HERE, "plugin.c"), "-o", plugin, LIBRARY, "-Wl,-rpath," + os.path.dirname(LIBRARY)
+    ])
     program = compiled("gcc", ["-O2"], ["loads.c"], "loads")
     with private_dir() as ledgers:
         p = subprocess.Popen([program, plugin], env=dict(os.environ, ALLIUM_DIR=ledgers))
@@ -191,13 +202,17 @@ def unloaded():
 
 def plugin_of(name, *options):
     out = os.path.join(SCRATCH.name, name)
-    succeed(["gcc", "-g", "-O2", "-fPIC", "-shared", *options, *STRICT, "-I", INCLUDE, *HOOKS, os.path.join(HERE, "plugin.c"), "-o", out,
-             LIBRARY, "-Wl,-rpath," + os.path.dirname(LIBRARY)])
+    succeed([
+        "gcc", "-g", "-O2", "-fPIC", "-shared", *options, *STRICT, "-I", INCLUDE, *HOOKS,
+        os.path.join(HERE, "plugin.c"), "-o", out, LIBRARY, "-Wl,-rpath," + os.path.dirname(LIBRARY)
+    ])
     return out
 
 
 def reloaded():
-    """A library that is loaded again elsewhere is the same module; another at its address is none of it. In a fork child, too."""
+    """A library that is loaded again elsewhere is the same module; another at its address is none of it. In a fork
+    child, too.
+    """
     first, second = plugin_of("first.so"), plugin_of("second.so")
     program = compiled("gcc", ["-O2"], ["reloads.c"], "reloads")
     with private_dir() as ledgers:
@@ -208,21 +223,26 @@ def reloaded():
         rows, said = accounts(ledgers, p.pid)
         of_child, said_of_child = accounts(ledgers, int(child))
     equal((said, said_of_child), ("", ""), "losses")
-    numbers = lambda row: (os.path.basename(row["module"]), row["allocations"], row["allocated_bytes"], row["live_objects"], row["live_bytes"])
-    equal(sorted(map(numbers, rows)), [("first.so", 5, 3600, 3, 2500), ("reloads-gcc-O2", 1, 4096, 0, 0), ("second.so", 4, 100, 3, 90)], "rows")
+    numbers = lambda row: (os.path.basename(row["module"]), row["allocations"], row["allocated_bytes"], row[
+        "live_objects"], row["live_bytes"])
+    equal(sorted(map(numbers, rows)), [("first.so", 5, 3600, 3, 2500), ("reloads-gcc-O2", 1, 4096, 0, 0),
+                                       ("second.so", 4, 100, 3, 90)], "rows")
     equal(list(map(numbers, of_child)), [("second.so", 1, 7, 1, 7)], "rows of the child")
 
 
 def of_libraries():
-    """Shared libraries have rows of their own, also of places in headers; a static one is part of what it is linked into."""
+    """Shared libraries have rows of their own, also of places in headers; a static one is part of what it is linked
+    into.
+    """
     header, source, main = (os.path.join(SCRATCH.name, name) for name in ("common.h", "part.c", "whole.c"))
     with open(header, "w") as file:
         file.write("#include <stdlib.h>\nstatic inline void *common(size_t n)\n{\n    return malloc(n);\n}\n")
     with open(source, "w") as file:
         file.write('#include "common.h"\nvoid *PART(size_t n);\nvoid *PART(size_t n)\n{\n    return common(n);\n}\n')
     with open(main, "w") as file:
-        file.write('#include "common.h"\nvoid *of_static(size_t); void *of_shared(size_t);\nint main(void)\n{\n    of_static(1);\n    of_shared(20);\n'
-                   '    return !common(300) | !of_shared(4000);\n}\n')
+        file.write(
+            '#include "common.h"\nvoid *of_static(size_t); void *of_shared(size_t);\nint main(void)\n{\n    of_static(1);\n    of_shared(20);\n'
+            '    return !common(300) | !of_shared(4000);\n}\n')
     flags = ["gcc", "-g", "-O2", "-fPIC", *STRICT, "-I", INCLUDE, *HOOKS]
     at = lambda name: os.path.join(SCRATCH.name, name)
     succeed([*flags, "-DPART=of_static", "-c", source, "-o", at("static.o")])
@@ -235,15 +255,19 @@ def of_libraries():
         equal(p.wait(60), 0, "its code")
         rows, said = accounts(ledgers, p.pid)
     equal(said, "", "losses")
-    equal(sorted((os.path.basename(row["module"]), row["place"].split("/")[-1], row["allocations"], row["live_bytes"]) for row in rows),
-          [("libshared.so", "common.h:4", 2, 4020), ("whole", "common.h:4", 2, 301)], "rows")
+    equal(
+        sorted((os.path.basename(row["module"]), row["place"].split("/")[-1], row["allocations"], row["live_bytes"])
+               for row in rows), [("libshared.so", "common.h:4", 2, 4020), ("whole", "common.h:4", 2, 301)], "rows")
     for module in "whole", "libshared.so":
         done = succeed([built("ALLIUM"), "tags", at(module), "--json"])
-        equal([(row["place"].split("/")[-1], os.path.basename(row["module"])) for row in json.loads(done.stdout)["rows"]], [("common.h:4", module)], "of the file")
+        equal([(row["place"].split("/")[-1], os.path.basename(row["module"]))
+               for row in json.loads(done.stdout)["rows"]], [("common.h:4", module)], "of the file")
 
 
 def little_room():
-    """Objects cannot be followed without a table of their addresses, which is not taken from a program that has little room."""
+    """Objects cannot be followed without a table of their addresses, which is not taken from a program that has little
+    room.
+    """
     with private_dir() as ledgers:
         limit = ["prlimit", "--as=%d" % (1 << 30)]
         done = succeed([*limit, churn(), "1", "2000"], env=dict(os.environ, ALLIUM_DIR=ledgers))
@@ -251,21 +275,27 @@ def little_room():
         rows, said = accounts(ledgers, pid)
         equal(rows, [], "rows")
         objects = sum(place[0] for place in places.values())
-        equal(said.splitlines()[0], "allium: {:,} objects are charged to nobody: there was no memory to follow them".format(objects), "losses")
+        equal(said.splitlines()[0],
+              "allium: {:,} objects are charged to nobody: there was no memory to follow them".format(objects),
+              "losses")
 
 
 def locked_in_memory():
     """mlockall(2) backs what is mapped, and counts it: not our tables, of which next to nothing is touched."""
     source = os.path.join(SCRATCH.name, "locks.c")
     with open(source, "w") as file:
-        file.write('#include <stdio.h>\n#include <stdlib.h>\n#include <sys/mman.h>\nstatic char big[20 << 20] = {1};\n'
-                   'int main(int n, char **v) { void *volatile before = malloc(10 << 20); (void)n; big[5]++;\n'
-                   'if (mlockall(atoi(v[1]))) { perror("mlockall"); return 2; } void *volatile p = malloc(10 << 20); char line[200];\n'
-                   'FILE *f = fopen("/proc/self/status", "r"); while (fgets(line, sizeof(line), f)) fputs(line, stdout);\n'
-                   'fclose(f); free(p); free(before); return 0; }\n')
+        file.write(
+            '#include <stdio.h>\n#include <stdlib.h>\n#include <sys/mman.h>\nstatic char big[20 << 20] = {1};\n'
+            'int main(int n, char **v) { void *volatile before = malloc(10 << 20); (void)n; big[5]++;\n'
+            'if (mlockall(atoi(v[1]))) { perror("mlockall"); return 2; } void *volatile p = malloc(10 << 20); char line[200];\n'
+            'FILE *f = fopen("/proc/self/status", "r"); while (fgets(line, sizeof(line), f)) fputs(line, stdout);\n'
+            'fclose(f); free(p); free(before); return 0; }\n')
     plain, tagged = os.path.join(SCRATCH.name, "locks-plain"), os.path.join(SCRATCH.name, "locks")
     succeed(["gcc", "-g", "-O1", source, "-o", plain])
-    succeed(["gcc", "-g", "-O1", "-I", INCLUDE, *HOOKS, source, "-o", tagged, LIBRARY, "-Wl,-rpath," + os.path.dirname(LIBRARY)])
+    succeed([
+        "gcc", "-g", "-O1", "-I", INCLUDE, *HOOKS, source, "-o", tagged, LIBRARY,
+        "-Wl,-rpath," + os.path.dirname(LIBRARY)
+    ])
     locked = {}
     with private_dir() as ledgers:
         for flags in "1", "2", "3", "5", "7":
@@ -274,8 +304,12 @@ def locked_in_memory():
                 numbers = dict(re.findall(r"Vm(RSS|Lck):\s+(\d+) kB", done.stdout.decode()))
                 locked[program] = int(numbers["RSS"]), int(numbers["Lck"])
             for have, want, what in zip(locked[tagged], locked[plain], ("resident", "locked")):
-                check(want - 100 <= have <= want + 4096, "flags", flags, what, "KiB: have", have, "and without tags", want)
-        limits = ["prlimit", "--memlock=%d" % (100 << 20), "setpriv", "--bounding-set=-ipc_lock", "--inh-caps=-ipc_lock"]
+                check(want - 100 <= have <= want + 4096, "flags", flags, what, "KiB: have", have, "and without tags",
+                      want)
+        limits = [
+            "prlimit",
+            "--memlock=%d" % (100 << 20), "setpriv", "--bounding-set=-ipc_lock", "--inh-caps=-ipc_lock"
+        ]
         if os.geteuid() == 0:
             for memlock, code in (100 << 20, 0), (1 << 20, 2):
                 limits[1] = "--memlock=%d" % memlock
@@ -283,7 +317,8 @@ def locked_in_memory():
                     continue  # it may not be raised here
                 for program in plain, tagged:
                     done = run([*limits, program, "3"], env=dict(os.environ, ALLIUM_DIR=ledgers))
-                    equal((done.returncode, done.stderr), (code, b"mlockall: Cannot allocate memory\n" if code else b""), "with a limit")
+                    equal((done.returncode, done.stderr),
+                          (code, b"mlockall: Cannot allocate memory\n" if code else b""), "with a limit")
         done = run([tagged, "8"], env=dict(os.environ, ALLIUM_DIR=ledgers))
         equal((done.returncode, done.stderr), (2, b"mlockall: Invalid argument\n"), "with nonsense")
 
@@ -292,15 +327,19 @@ def gone_with_its_library():
     """A library with tags that brings ours along and is unloaded: threads that used it still end well."""
     source, program = os.path.join(SCRATCH.name, "thread.c"), os.path.join(SCRATCH.name, "thread")
     with open(source, "w") as file:
-        file.write('#include <dlfcn.h>\n#include <pthread.h>\n#include <stdlib.h>\n'
-                   'static void *run(void *path) { void *l = dlopen(path, RTLD_NOW), *(*make)(size_t);\n'
-                   'if (!l) abort(); make = (void *(*)(size_t))dlsym(l, "plugin_make"); free(make(9)); dlclose(l); return path; }\n'
-                   'int main(int n, char **v) { pthread_t t; void *end = 0; (void)n;\n'
-                   'for (int i = 0; i < 3; i++) { pthread_create(&t, 0, run, v[1]); pthread_join(t, &end); } return end != v[1]; }\n')
+        file.write(
+            '#include <dlfcn.h>\n#include <pthread.h>\n#include <stdlib.h>\n'
+            'static void *run(void *path) { void *l = dlopen(path, RTLD_NOW), *(*make)(size_t);\n'
+            'if (!l) abort(); make = (void *(*)(size_t))dlsym(l, "plugin_make"); free(make(9)); dlclose(l); return path; }\n'
+            'int main(int n, char **v) { pthread_t t; void *end = 0; (void)n;\n'
+            'for (int i = 0; i < 3; i++) { pthread_create(&t, 0, run, v[1]); pthread_join(t, &end); } return end != v[1]; }\n'
+        )
     succeed(["gcc", source, "-o", program, "-lpthread", "-ldl"])
     plugin = os.path.join(SCRATCH.name, "alone.so")
-    succeed(["gcc", "-g", "-O2", "-fPIC", "-shared", "-I", INCLUDE, *HOOKS, os.path.join(HERE, "plugin.c"), "-o", plugin,
-             LIBRARY, "-Wl,-rpath," + os.path.dirname(LIBRARY)])
+    succeed([
+        "gcc", "-g", "-O2", "-fPIC", "-shared", "-I", INCLUDE, *HOOKS,
+        os.path.join(HERE, "plugin.c"), "-o", plugin, LIBRARY, "-Wl,-rpath," + os.path.dirname(LIBRARY)
+    ])
     with private_dir() as ledgers:
         succeed([program, plugin], env=dict(os.environ, ALLIUM_DIR=ledgers))
         equal(len(ledgers_in(ledgers)), 1, "ledgers")
@@ -314,7 +353,8 @@ def as_the_kernel_has_it():
         (pid, places), = own_counts(done.stdout.decode()).items()
         text = succeed([built("ALLIUM"), "tags", str(pid), "--allocinfo"], env=env).stdout
         check(text.startswith(b"allocinfo - version: 2.0\n"), text[:100])
-        read = succeed([built("ALLIUM"), "sys", "allocinfo", "-", "--json", "--top", "0", "--by", "function"], input=text, stdin=None)
+        read = succeed([built("ALLIUM"), "sys", "allocinfo", "-", "--json", "--top", "0", "--by", "function"],
+                       input=text, stdin=None)
         sums = {row["function"]: (row["calls"], row["size_bytes"]) for row in json.loads(read.stdout)["rows"]}
         equal(sums, {place: counts[2:] for place, counts in places.items()}, "live objects and bytes")
 
@@ -334,9 +374,14 @@ def pruned():
 
 
 def of_one_number():
-    """A program leaves accounts and executes another: those of the last one are shown, in whatever order files are found."""
+    """A program leaves accounts and executes another: those of the last one are shown, in whatever order files are
+    found.
+    """
     program = os.path.join(SCRATCH.name, "images")
-    succeed(["gcc", "-g", "-O1", "-I", INCLUDE, *HOOKS, os.path.join(HERE, "images.c"), "-o", program, LIBRARY, "-Wl,-rpath," + os.path.dirname(LIBRARY)])
+    succeed([
+        "gcc", "-g", "-O1", "-I", INCLUDE, *HOOKS,
+        os.path.join(HERE, "images.c"), "-o", program, LIBRARY, "-Wl,-rpath," + os.path.dirname(LIBRARY)
+    ])
     with private_dir() as ledgers:
         p = subprocess.Popen([program], env=dict(os.environ, ALLIUM_DIR=ledgers))
         equal(p.wait(60), 0, "its code")
@@ -358,29 +403,40 @@ def groups():
             equal((row["allocations"], row["allocated_bytes"], row["live_objects"], row["live_bytes"]),
                   tuple(map(sum, zip(*want.values()))), "by " + group)
         rows, _ = accounts(ledgers, pid, "--sort", "allocations")
-        equal([row["allocations"] for row in rows], sorted((row["allocations"] for row in rows), reverse=True), "the order")
+        equal([row["allocations"] for row in rows], sorted((row["allocations"] for row in rows), reverse=True),
+              "the order")
 
 
 def queries():
     """What fits, by the program's own counts; what fits nothing says so; what is no query is told with its place."""
     with private_dir() as ledgers:
-        (pid, want), = own_counts(succeed([churn(), "2", "2000"], env=dict(os.environ, ALLIUM_DIR=ledgers)).stdout.decode()).items()
+        (pid, want), = own_counts(
+            succeed([churn(), "2", "2000"], env=dict(os.environ, ALLIUM_DIR=ledgers)).stdout.decode()).items()
         median = sorted(want.values())[4][0]
-        for query, fits in (
-                ("func:by_malloc", lambda name, numbers: name == "by_malloc"), ("func:by_*", lambda *_: True),
-                ("file:churn.c class:malloc", lambda *_: True), ("!module:churn-*", lambda *_: False),
-                ("name:strdup,strndup", lambda name, numbers: "str" in name), ("count>%d" % median, lambda name, numbers: numbers[0] > median),
-                ("allocated>=%d" % want["by_calloc"][1], lambda name, numbers: numbers[1] >= want["by_calloc"][1]),
-                ("objects<%d or live>100k" % median, lambda name, numbers: numbers[2] < median or numbers[3] > 100 << 10),
-                ("pid:%d comm:churn-*" % pid, lambda *_: True), ("line:1..9", lambda *_: False), ("accurate:no", lambda *_: False)):
-            # of places, as by_function() adds them up: churn has one for each function, but for realloc, which is inlined in two
-            rows, said = accounts(ledgers, pid, "--where", query, *(["--by", "function"] if "count" not in query else []))
+        for query, fits in (("func:by_malloc", lambda name, numbers: name == "by_malloc"),
+                            ("func:by_*", lambda *_: True), ("file:churn.c class:malloc",
+                                                             lambda *_: True), ("!module:churn-*", lambda *_: False),
+                            ("name:strdup,strndup",
+                             lambda name, numbers: "str" in name), ("count>%d" % median,
+                                                                    lambda name, numbers: numbers[0] > median),
+                            ("allocated>=%d" % want["by_calloc"][1],
+                             lambda name, numbers: numbers[1] >= want["by_calloc"][1]),
+                            ("objects<%d or live>100k" % median,
+                             lambda name, numbers: numbers[2] < median or numbers[3] > 100 << 10),
+                            ("pid:%d comm:churn-*" % pid,
+                             lambda *_: True), ("line:1..9", lambda *_: False), ("accurate:no", lambda *_: False)):
+            # of places, as by_function() adds them up: churn has one for each function, but for realloc, which is
+            # inlined in two
+            rows, said = accounts(ledgers, pid, "--where", query,
+                                  *(["--by", "function"] if "count" not in query else []))
             equal(by_function(rows), {name: numbers for name, numbers in want.items() if fits(name, numbers)}, query)
             equal(said, "" if rows else "allium: no place fits %s\n" % query, query)
         for query, line in ("lvie>1", "lvie"), ("live>", "column 6"), ("func:(", "column 6"), ("live>1x", "column 6"):
             done = run([built("ALLIUM"), "tags", str(pid), "--where", query], env=dict(os.environ, ALLIUM_DIR=ledgers))
             equal((done.returncode, done.stdout), (2, b""), query)
-            check(line in done.stderr.decode() and "--where: " in done.stderr.decode() and len(done.stderr.splitlines()) <= 2, done.stderr)
+            check(
+                line in done.stderr.decode() and "--where: " in done.stderr.decode()
+                and len(done.stderr.splitlines()) <= 2, done.stderr)
 
 
 def screen():
@@ -391,17 +447,21 @@ def screen():
         done = succeed([built("ALLIUM"), "tags", str(pid), "--top", "3"], env=env)
         heading, empty, columns, *rows = done.stdout.decode().splitlines()
         objects = sum(place[2] for place in places.values())
-        check(re.fullmatch(r"churn-gcc-O2 \(pid %d\), ended: \d+ places hold [\d.]+ [KM]iB in %d objects" % (pid, objects), heading), heading)
+        check(
+            re.fullmatch(
+                r"churn-gcc-O2 \(pid %d\), ended: \d+ places hold [\d.]+ [KM]iB in %d objects" % (pid, objects),
+                heading), heading)
         equal((empty, len(rows)), ("", 3), "the rest")
         check(re.fullmatch(r"allium: 3 of \d+ rows are shown; --top 0 shows all\n", done.stderr.decode()), done.stderr)
 
 
 def mistakes():
     allium = built("ALLIUM")
-    for words, code, line in (
-            (["0"], 1, "invalid process id '0'"), (["x"], 1, "x does not exist"), ([], 1, "no recording"), (["1", "2", "3"], 2, "leave out 3"),
-            ([str(os.getpid())], 1, "has no accounts of tags"), (["2147483647"], 1, "there is no process 2147483647"),
-            (["1", "--by", "size"], 2, "--by"), (["1", "--sort", "age"], 2, "--sort")):
+    for words, code, line in ((["0"], 1, "invalid process id '0'"), ([
+            "x"
+    ], 1, "x does not exist"), ([], 1, "no recording"), (["1", "2", "3"], 2, "leave out 3"), ([str(
+            os.getpid())], 1, "has no accounts of tags"), (["2147483647"], 1, "there is no process 2147483647"),
+                              (["1", "--by", "size"], 2, "--by"), (["1", "--sort", "age"], 2, "--sort")):
         done = run([allium, "tags", *words])
         equal(done.returncode, code, words)
         text = done.stderr.decode()

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Programs with tags under the agent: one ledger has samples, sites and tags, and each byte is charged once, to the byte."""
+"""Programs with tags under the agent: one ledger has samples, sites and tags, and each byte is charged once, to the
+byte.
+"""
 import ctypes.util
 import json
 import os
@@ -39,7 +41,10 @@ def late():
     """-> (a program without tags, a library with some)"""
     plugin = scratch("plugin.so")
     if not os.path.exists(plugin):
-        quiet(["gcc", "-g", "-O2", *building.HOOKS, "-fPIC", "-shared", os.path.join(HERE, "plugin.c"), "-o", plugin, *building.linked()])
+        quiet([
+            "gcc", "-g", "-O2", *building.HOOKS, "-fPIC", "-shared",
+            os.path.join(HERE, "plugin.c"), "-o", plugin, *building.linked()
+        ])
     return program("gcc", ["-O2"], "late.c", hooks=False), plugin
 
 
@@ -56,11 +61,15 @@ def of_tags(rows):
 
 
 def charged_once(ledgers, pid, places, sampled, child):
-    """Sites and tags have what the agent's samples have, which are of every request, and what is a tag's is so in both."""
+    """Sites and tags have what the agent's samples have, which are of every request, and what is a tag's is so in both.
+    """
     rows, said = read(ledgers, "sites", pid)
     check(not said or child and "had been made before" in said, "losses of sites:", said)
     equal(of_tags(rows), places, "tags among sites")
-    for mine, theirs in ("allocations", "allocated_samples"), ("requested_bytes", "allocated_bytes"), ("live_objects", "live_samples"), ("live_bytes", "live_seen_bytes"):
+    for mine, theirs in ("allocations",
+                         "allocated_samples"), ("requested_bytes",
+                                                "allocated_bytes"), ("live_objects",
+                                                                     "live_samples"), ("live_bytes", "live_seen_bytes"):
         equal(sum(row[mine] for row in rows), int(sampled[theirs]), "all sites, " + mine)
 
 
@@ -72,7 +81,8 @@ def compare(ledgers, text, sites):
         rows, said = read(ledgers, "tags", pid)
         equal((by_function(rows), said), (places, ""), "tags of process %d" % pid)
         check(all(row["accurate"] for row in rows), rows)
-        if sites or len(counts) == 1:  # threads of a child that come while the ledger is made may lose samples, which are counted
+        # threads of a child that come while the ledger is made may lose samples, which are counted
+        if sites or len(counts) == 1:
             tap.no_losses(samples[pid])
         if sites:
             charged_once(ledgers, pid, places, samples[pid], len(counts) > 1)
@@ -90,7 +100,8 @@ def churned(preload, *words, threads=4, rounds=20_000, **more):
 
 def orders(**more):
     def test():
-        for preload in [AGENT], [AGENT, TAGS], [TAGS, AGENT], [built("TEST_TAGS_FREES"), AGENT], [AGENT, built("TEST_TAGS_FREES")]:
+        for preload in [AGENT], [AGENT, TAGS], [TAGS, AGENT], [built("TEST_TAGS_FREES"),
+                                                               AGENT], [AGENT, built("TEST_TAGS_FREES")]:
             churned(preload, **more)
         for threads in 1, 15, 40:
             churned([AGENT], threads=threads, **more)
@@ -120,7 +131,8 @@ def loaded_late(**more):
         for threads in 1, 6, 30:
             for library in [], *([path] for path in ALLOCATORS.values()):
                 with private_dir() as ledgers:
-                    done = succeed([host, plugin, str(threads), str(pick(5000, 50000))], env=agent_env(ledgers, 1, library, **more))
+                    done = succeed([host, plugin, str(threads), str(pick(5000, 50000))],
+                                   env=agent_env(ledgers, 1, library, **more))
                     compare(ledgers, done.stdout.decode(), more.get("ALLIUM_SITES"))
     return test
 
@@ -135,8 +147,9 @@ def random_programs(**env):
     def test():
         total = 0
         for seed in range(pick(1, 20)):
-            for words in (("foreign",), ("threads=8", "foreign", "fails=7"), ("threads=30", "foreign", "timers"), ("threads=4", "foreign", "forks"),
-                          ("threads=8", "maps", "foreign", "forks", "timers", "fails=11")):
+            for words in (("foreign",), ("threads=8", "foreign", "fails=7"), ("threads=30", "foreign", "timers"),
+                          ("threads=4", "foreign", "forks"), ("threads=8", "maps", "foreign", "forks", "timers",
+                                                              "fails=11")):
                 wrong, rows, said = below(words, seed, **env)
                 equal(wrong, {}, "what differs, seed %d %s" % (seed, words))
                 check("maps" in words or not said, words, "->", said)
@@ -148,7 +161,8 @@ def random_programs(**env):
 def planted():
     """A call that the count below leaves out is found, and so is a free by code without tags that is not seen."""
     made = proof.Program.of(1, "gcc", "-O2")
-    place = next(number for number in made.writer.kinds if made.writer.kinds[number] == "MALLOC" and number in made.writer.where)
+    place = next(number for number in made.writer.kinds
+                 if made.writer.kinds[number] == "MALLOC" and number in made.writer.where)
     wrong, _, _ = below((), BELOW_SKIP=str(place))
     (where, (have, want)), = (item for differing in wrong.values() for item in differing.items())
     equal((where, have[0] - want[0]), (made.place_of(place), 1), "what is found")
@@ -159,7 +173,9 @@ def planted():
 
 
 def sealed():
-    """Threads that come after seccomp, with a filter that kills for what is usually asked then: they live, and are counted."""
+    """Threads that come after seccomp, with a filter that kills for what is usually asked then: they live, and are
+    counted.
+    """
     path = program("gcc", ["-O2", "-D_GNU_SOURCE"], "sealed.c")
     want = {"freed_here": (210, 2100, 0, 0), "kept_here": (210, 4200, 210, 4200)}
     for way in "prctl", "syscall":
@@ -172,7 +188,8 @@ def sealed():
 
 
 def screens():
-    """The process is there once, and each screen has its part; also while it runs, in recordings, and when it has died."""
+    """The process is there once, and each screen has its part; also while it runs, in recordings, and when it has died.
+    """
     for sites in "", "1":
         with private_dir() as ledgers:
             env = agent_env(ledgers, 1, ALLIUM_SITES=sites)
@@ -181,7 +198,8 @@ def screens():
             pid, places = p.pid, own_counts(text.decode())[p.pid]
             for state in "running", "exited":
                 mine = [row for row in json.loads(allium(ledgers, "ps", "--json").stdout)["rows"] if row["pid"] == pid]
-                equal([(row["accounts"], row["state"]) for row in mine], [("sites, tags" if sites else "tags", state)], "ps")
+                equal([(row["accounts"], row["state"]) for row in mine], [("sites, tags" if sites else "tags", state)],
+                      "ps")
                 equal(by_function(read(ledgers, "tags", pid)[0]), places, "tags")
                 check(json.loads(allium(ledgers, "report", pid, "--json").stdout)["rows"], "no rows of samples")
                 text = allium(ledgers, "tags", pid, "--openmetrics").stdout.decode()
@@ -193,14 +211,25 @@ def screens():
                     equal(of_tags(read(ledgers, "sites", kept)[0]), places, "sites of a snapshot")
                 if state == "running":
                     allium(ledgers, "set", pid, "--where", "func:by_malloc", "off")
-                    note, = [row["note"] for row in json.loads(allium(ledgers, "ps", "--json").stdout)["rows"] if row["pid"] == pid]
+                    note, = [
+                        row["note"] for row in json.loads(allium(ledgers, "ps", "--json").stdout)["rows"]
+                        if row["pid"] == pid
+                    ]
                     check("tags off" in note, note)
                     p.communicate(b"")
             path = scratch("run%s.allium" % sites)
-            done = succeed([built("ALLIUM"), "run", "--quiet", *["--sites"] * bool(sites), "--period", "1", "-o", path, "--", churn(), "4", "5000", "fork"],
-                           env=dict(os.environ, ALLIUM_DIR=ledgers))
-            both = [sum(place[i] for counts in own_counts(done.stdout.decode()).values() for place in counts.values()) for i in range(4)]
-            equal([sum(row[key] for row in read(ledgers, "tags", path)[0]) for key in ("allocations", "allocated_bytes", "live_objects", "live_bytes")], both, "recorded")
+            done = succeed([
+                built("ALLIUM"), "run", "--quiet", *["--sites"] * bool(sites), "--period", "1", "-o", path, "--",
+                churn(), "4", "5000", "fork"
+            ], env=dict(os.environ, ALLIUM_DIR=ledgers))
+            both = [
+                sum(place[i] for counts in own_counts(done.stdout.decode()).values() for place in counts.values())
+                for i in range(4)
+            ]
+            equal([
+                sum(row[key] for row in read(ledgers, "tags", path)[0])
+                for key in ("allocations", "allocated_bytes", "live_objects", "live_bytes")
+            ], both, "recorded")
 
 
 def turned_off_at_start():
@@ -210,7 +239,8 @@ def turned_off_at_start():
         counts = own_counts(done.stdout.decode())
         in_one_ledger(ledgers, counts)
         for ledger in totals(ledgers):
-            check(ledger["allocated_samples"] >= sum(place[0] for place in counts[ledger["pid"]].values()), "samples", ledger)
+            check(ledger["allocated_samples"] >= sum(place[0] for place in counts[ledger["pid"]].values()), "samples",
+                  ledger)
             equal(read(ledgers, "tags", ledger["pid"])[0], [], "tags")
 
 
@@ -223,7 +253,8 @@ def only_read():
         done = succeed([churn(), "1", "100"], env=agent_env(ledgers, 1))
         (pid, _), = own_counts(done.stdout.decode()).items()
         name, = [name for name in os.listdir(ledgers) if name.endswith(".ledger")]
-        p = subprocess.Popen([sys.executable, "-c", READER, os.path.join(ledgers, name)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        p = subprocess.Popen([sys.executable, "-c", READER, os.path.join(ledgers, name)], stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE)
         equal(p.stdout.readline(), b"ok\n", "what it says")
         rows = json.loads(allium(ledgers, "ps", "--json").stdout)["rows"]
         equal([row["state"] for row in rows if row["pid"] in (pid, p.pid)], ["exited"], "ps")
@@ -231,7 +262,9 @@ def only_read():
         with open(os.path.join(ledgers, "1-0123456789abcdef.ledger"), "wb") as file:
             file.truncate(1 << 20)
         notes = [row["note"] for row in json.loads(allium(ledgers, "ps", "--json").stdout)["rows"] if row["pid"] == 1]
-        equal(notes, ["the ledger cannot be read: it is only just being made, or its process ended in the midst of that"], "of one that is not finished")
+        equal(notes,
+              ["the ledger cannot be read: it is only just being made, or its process ended in the midst of that"],
+              "of one that is not finished")
 
 
 tap.main([
