@@ -43,8 +43,8 @@ void writer_reset(void);
 /**
  * Takes room for 2,000 stacks and 20,000 live samples, if there is plenty of memory: until a process has so many, the
  * agent makes no further system call in it. Does nothing before 100 ms, or before its samples stand for 8 MiB: room
- * would cost a short-lived process, as those of a compiler, a part of its time. `bytes`: what the samples of the
- * thread's shard stand for.
+ * would cost a short-lived process, as those of a compiler, a part of its time. `bytes`: the bytes that the samples in
+ * the thread's shard stand for.
  */
 ONE_COPY void writer_take_first_room_cold(uint64_t bytes, uint64_t ticks);
 /** Before system calls become impossible: reserves memory for some more records. */

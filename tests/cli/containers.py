@@ -264,7 +264,7 @@ def foreign_page(place):
             file.write(text)
         os.chmod(path, mode)
         done = place.allium("set", str(holder.pid), "off", code=1)
-        check("no control page" in done.err and done.err.count("\n") == 1, done.err)
+        check("is not the control page of an agent" in done.err and done.err.count("\n") == 1, done.err)
         with open(path, "rb") as file:
             equal(file.read(), text, "the file after set")
     os.chmod(path, 0o600)

@@ -181,7 +181,7 @@ def fresh_and_new(place):
 
 
 def growing(place):
-    """ What leaks all the time is marked, what has filled is not; the slope is that of what was truly added. A look has
+    """What leaks all the time is marked, what has filled is not; the slope is that of what was truly added. A look has
     the time at which it began, the slope those at which the ledger was read. What was born just before the latter may
     be in the next look.
     """

@@ -61,7 +61,7 @@ def compare(ledgers, shim, probe):
 
 
 def probe_of(command):
-    """ Redis comes with jemalloc, which the agent does not know: at start it calls each of its functions once, with 64
+    """Redis comes with jemalloc, which the agent does not know: at start it calls each of its functions once, with 64
     bytes. Those that stand on another one of the family reach that through the shim. -> (allocations, bytes) only the
     shim saw.
     """

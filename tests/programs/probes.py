@@ -171,7 +171,7 @@ def exact(name, *words):
 
 
 def weights(period, blocks, samples):
-    """ Against the bytes that were asked for, within 5 standard deviations of the estimate: of sizes of 1 to 1024 bytes
+    """Against the bytes that were asked for, within 5 standard deviations of the estimate: of sizes of 1 to 1024 bytes
     its variance is the sum of n^2 (1 - p) / p. And against the ledger's sum of the same samples, in 256ths: whole
     numbers differ from it by less than one each, up and down; so 8 standard deviations of as many fair roundings.
     """

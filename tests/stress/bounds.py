@@ -127,7 +127,7 @@ def first_sample():
 
 
 def steps_aside():
-    """ Where ledgers are kept there is something that is not ours, or that others can write: nothing is put into it,
+    """Where ledgers are kept there is something that is not ours, or that others can write: nothing is put into it,
     and the program is as without us. In a mount namespace with an empty /dev/shm.
     """
     script = """

@@ -104,7 +104,7 @@ def sums(path):
 
 
 def near(estimate, truth, period, what):
-    """ Within 6 standard errors, of some hundred samples or more: once in 10^7 times it is further off by chance, as
+    """Within 6 standard errors, of some hundred samples or more: once in 10^7 times it is further off by chance, as
     when threads see a change is not the seed's affair. A block of s bytes adds s * s * (1 - p) / p <= s * period to the
     variance.
     """

@@ -54,7 +54,7 @@ def seeded(how):
 
 
 def independent(how, seed):
-    """ With p the chance of a block to be sampled, (sampled - p) / sqrt(p (1 - p)) has mean 0 and variance 1. For
+    """With p the chance of a block to be sampled, (sampled - p) / sqrt(p (1 - p)) has mean 0 and variance 1. For
     workers that share no draw the mean over n blocks of the product of two is 0, with a standard error of 1 / sqrt(n):
     28 pairs all stay within SIGMAS of these. Workers with the same draws have a mean of 1: of sqrt(n) standard errors,
     which are 70 or more.

@@ -342,18 +342,42 @@ def sleeper():
 
 
 LOOKS = {
-    "pid": sees_nothing("--pid", sleeper), "tid": sees_nothing("--tid", sleeper), "uid": sees_nothing(
-        "--uid", NOBODY), "comm": sees_nothing("--comm",
-                                               "nobody-is-this"), "cgroup": sees_nothing_in_a_group, "user": starts_as,
-    "duration": ends_itself, "attach": attaches, "json": writes_objects, "output": records, "from": records,
-    "where": fits_none, "alert": alerts, "exec": alerts, "stacks": takes_stacks, "stack-slots": makes_room(
-        "stack-slots", "--stacks",
-        "kernel"), "folded": folds, "quiet": is_silent, "interval": reports_often, "by": tells_apart, "sort": orders,
-    "top": one_row, "rows": makes_room("rows"), "ring": makes_room("ring"), "hist": measures, "sample": samples,
-    "sample-ring": makes_room("sample-ring", "--sample", 10), "live": differs("--live"), "live-objects": makes_room(
-        "live-objects", "--live"), "live-blocks": makes_room("live-blocks", "--live"), "lines": names_lines,
-    "vmlinux": takes_them_from, "debuginfod": asks_servers, "growth": differs("--growth"), "only": sees_nothing(
-        "--only", "hugetlb"), "help": lambda t, s: check("examples:" in t.help, t.help),
+    "pid": sees_nothing("--pid", sleeper),
+    "tid": sees_nothing("--tid", sleeper),
+    "uid": sees_nothing("--uid", NOBODY),
+    "comm": sees_nothing("--comm", "nobody-is-this"),
+    "cgroup": sees_nothing_in_a_group,
+    "user": starts_as,
+    "duration": ends_itself,
+    "attach": attaches,
+    "json": writes_objects,
+    "output": records,
+    "from": records,
+    "where": fits_none,
+    "alert": alerts,
+    "exec": alerts,
+    "stacks": takes_stacks,
+    "stack-slots": makes_room("stack-slots", "--stacks", "kernel"),
+    "folded": folds,
+    "quiet": is_silent,
+    "interval": reports_often,
+    "by": tells_apart,
+    "sort": orders,
+    "top": one_row,
+    "rows": makes_room("rows"),
+    "ring": makes_room("ring"),
+    "hist": measures,
+    "sample": samples,
+    "sample-ring": makes_room("sample-ring", "--sample", 10),
+    "live": differs("--live"),
+    "live-objects": makes_room("live-objects", "--live"),
+    "live-blocks": makes_room("live-blocks", "--live"),
+    "lines": names_lines,
+    "vmlinux": takes_them_from,
+    "debuginfod": asks_servers,
+    "growth": differs("--growth"),
+    "only": sees_nothing("--only", "hugetlb"),
+    "help": lambda t, s: check("examples:" in t.help, t.help),
 }
 OF_EVENTS = {"rows": keeps}
 
@@ -371,7 +395,7 @@ IDLE = [  # what would do nothing: (options, of which tools, words of the refusa
     (["--stacks", "none", "--stack-slots", "100"], "stacks", "none are taken"),
     (["--stacks", "none", "--folded"], "stacks", "none are taken"),
     (["--debuginfod", "off"], "kernel", "--debuginfod is for the kernel's files and lines"),
-    (["--user", "nobody"], "all", "give a command after --"),
+    (["--user", "nobody"], "all", "add a command after --"),
     (["--exec", "true"], "all", "--exec is for --alert"),
 ]
 

@@ -84,7 +84,7 @@ def crowded():
 
 
 def jumping_mappers():
-    """ A handler that leaves by a jump may leave the book of mappings locked: nobody waits for it time and again. Turns
+    """A handler that leaves by a jump may leave the book of mappings locked: nobody waits for it time and again. Turns
     are long where others want the processor: who waits for so many hangs.
     """
     building.program("gcc", ["-O2"], "attacks.c")

@@ -24,6 +24,9 @@ LIBRARY = built("TEST_TAGS_LIBRARY")
 SCRATCH = tempfile.TemporaryDirectory(prefix="allium-hostile-")
 os.chmod(SCRATCH.name, 0o755)
 ROOM = "the ledger has no room for more"
+# After seccomp the map of objects cannot grow. Once in a hundred times the heap lies so that the objects made from then
+# on reach into another unit of 4 MiB.
+NO_MAP = r"(allium: \d+ objects are charged to nobody: there was no memory to follow them\n)?"
 
 
 def program(name, compiler="gcc"):
@@ -247,9 +250,9 @@ def killed_and_read_while_it_grows():
 
 tap.main([
     ("a plain program", survives("plain")),
-    ("in strict seccomp", survives("strict seccomp")),
-    ("under a filter that kills", survives("filter")),
-    ("under a filter that came by number", survives("filter", "1")),
+    ("in strict seccomp", survives("strict seccomp", said=NO_MAP)),
+    ("under a filter that kills", survives("filter", said=NO_MAP)),
+    ("under a filter that came by number", survives("filter", "1", said=NO_MAP)),
     ("a program that closes every descriptor", survives("close")),
     ("a program in another root, and its child", survives("chroot", root=True)),
     ("a program that becomes somebody else, and its child", survives("drop", root=True)),

@@ -272,7 +272,7 @@ def states(run, pid):
 
 
 def within(before, have, after, pending):
-    """ Figures that were read between two looks at what lies below. An operation is counted below and by the library
+    """Figures that were read between two looks at what lies below. An operation is counted below and by the library
     one after the other: each that is under way may be in one of them alone. -> what is beyond that, by place
     """
     zero, bad = (0,) * len(FIELDS), {}

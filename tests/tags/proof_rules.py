@@ -171,7 +171,7 @@ def once_while_it_runs():
 
 
 def toggled(compiler, *words):
-    """ Tags are turned off and on while threads use them. What was born in between cannot be told from outside; but
+    """Tags are turned off and on while threads use them. What was born in between cannot be told from outside; but
     when all has been given back nothing may live, nothing was ever counted that was not there, and from then on all is
     exact again.
     """

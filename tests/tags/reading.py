@@ -102,7 +102,7 @@ def two_moments():
 
 
 def rates():
-    """ A program that does n allocations each so many ms, and makes up for a turn that is late: what lies between two
+    """A program that does n allocations each so many ms, and makes up for a turn that is late: what lies between two
     moments is known but for what it lags behind at each, half a second at most, of three; where it ends later still, it
     is not judged. The looks of a series are without gap or overlap, exactly.
     """

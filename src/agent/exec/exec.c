@@ -169,14 +169,14 @@ static int go_observed(struct exec_scratch **s, const struct call *c, char *cons
 }
 
 /* Returns the path to note of the file: the one behind a descriptor, or behind a link such as /proc/self/exe. */
-static const char *path_to_note(struct exec_scratch *s, const struct call *c)
+static __attribute__((noinline)) const char *path_to_note(struct exec_scratch *s, const struct call *c)
 {
     char link[40] = "/proc/self/fd/";
     bool is_fd = !c->path || !*c->path;
     if (!is_fd && !text_starts(c->path, "/proc/self/"))
         return c->path;
     text_from_number(link + text_length(link), (uint64_t)c->fd, 10, 1);
-    long n = sys_call(SYS_readlink, is_fd ? link : c->path, s->path, sizeof(s->path) - 1);
+    long n = sys_call(SYS_readlinkat, AT_FDCWD, is_fd ? link : c->path, s->path, sizeof(s->path) - 1);
     s->path[sys_failed(n) ? 0 : n] = '\0';
     return s->path;
 }

@@ -23,7 +23,8 @@ static bool make_writable(uint32_t pieces)
 {
     uint64_t offset = (uint64_t)__builtin_ctz(pieces) * LIVE_FILTER_PIECE_BYTES;
     uint64_t bytes = (uint64_t)__builtin_popcount(pieces) * LIVE_FILTER_PIECE_BYTES;
-    sys_call(SYS_munlock, live_filter_counts + offset, bytes); /* else mprotect() backs all of it after mlockall(2) */
+    /* Else mprotect() backs all of it after mlockall(2). */
+    sys_call(SYS_munlock, live_filter_counts + offset, bytes);
     if (sys_failed(sys_call(SYS_mprotect, live_filter_counts + offset, bytes, PROT_READ | PROT_WRITE)))
         return false;
     __atomic_fetch_or(&live_filter_writable, pieces, __ATOMIC_RELEASE);

@@ -204,7 +204,8 @@ static struct sample_made book_made(struct thread *t, const struct walk_start *s
         made = (struct sample_made){serial, whole_bytes(w, serial)};
     }
     op_end(shard, mine, ticks);
-    if (unlikely(!load_relaxed(&agent_state.has_room)))
+    /* Not at the first sample: a process with one needs no room for 20,000. */
+    if (unlikely(!load_relaxed(&agent_state.has_room)) && load_relaxed(&shard->serials) > 1)
         writer_take_first_room_cold(load_relaxed(&shard->allocated_bytes_q) >> LEDGER_Q, ticks);
     return made;
 }

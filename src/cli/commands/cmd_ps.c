@@ -109,11 +109,11 @@ static void add_note(struct table *t, const struct profile *p, const struct ledg
     const struct profile_image *i = &p->images.at[0];
     const char *full = profile_text(p, i->ledger_full);
     struct buf note = BUF_INIT;
-    if (sealed)
+    if (sealed && !*full)
         buf_addstr(&note, "it entered seccomp, and its ledger grows no more");
     if (tags || sites)
         rules_note(entry, tags, sites, whole, &note);
-    if (*full && !sealed)
+    if (*full)
         buf_printf(&note, "%sthe ledger stopped growing: %s", note.len ? "; " : "", full);
     if (i->losses[PROFILE_LOST_CHILDREN])
         buf_printf(&note, "%s%" PRIu64 " starts unobserved", note.len ? "; " : "",
