@@ -31,13 +31,13 @@ def rows(found):
 
 
 def in_pause(place, name):
-    """A moment of a recording that is being made: of the pause in which the program is. (A time would be another one on
+    """A moment of a recording that is being made: of the pause in which the grower is. (A time would be another one on
     a busy machine.)
     """
-    now = time.time_ns()
-    return "%s@%dns" % (name,
-                        tap.wait_until(lambda: recording_reader.moment(place.path(name), "time_ns > %d" % now), 60,
-                                       "a moment in a pause"))
+    later = "time_ns > %d AND image IN (SELECT image.id FROM image JOIN string ON string.id = comm WHERE text = 'grower')"
+    later %= time.time_ns()
+    return "%s@%dns" % (name, tap.wait_until(lambda: recording_reader.moment(place.path(name), later), 60,
+                                             "a moment in a pause"))
 
 
 def paused(place, name, *words, **env):
