@@ -40,8 +40,8 @@ static bool refused_lately(struct ledger_header *h)
 /* The control page may be read wherever the ledger may; there is none before the ledger. */
 bool ledger_may_call(struct ledger *l)
 {
-    bool told = l->header && load_relaxed(&l->control->word) & LEDGER_CONTROL_SEALED;
-    return !told && headroom_may_call(&l->sealed);
+    bool sealed_by_tool = l->header && load_relaxed(&l->control->word) & LEDGER_CONTROL_SEALED;
+    return !sealed_by_tool && headroom_may_call(&l->sealed);
 }
 
 /* Checks the surroundings once for each LEASE_BYTES of growth. */
