@@ -88,25 +88,31 @@ def use_library(turn):
     makers = (
         lambda: (data, json.loads(text), re.findall(r"(\w+)(?:\W)(\d)", text), copy.deepcopy(data), pickle.dumps(data)),
         lambda: pickle.loads(pickle.dumps(data, 0)),
-        lambda: [decimal.Decimal(i)**30 / 7 for i in range(200)] + [fractions.Fraction(i, 7) for i in range(99)],
-        lambda: [datetime.datetime(2000, 1, 1) + datetime.timedelta(i) for i in range(99)], lambda:
-        (zlib.compress(raw), bz2.compress(raw), lzma.compress(raw), base64.b85encode(raw), hashlib.sha256(raw)), lambda:
-        (zlib.compressobj(), lzma.LZMACompressor(), bz2.BZ2Compressor()),
-        lambda: tree.fromstring("<a>" + "".join("<b c='%d'>t%d</b>" % (i, i) for i in range(300)) + "</a>"), lambda:
-        (collections.OrderedDict(data[0]), collections.Counter(text), collections.deque(range(99)), 7**999), lambda:
-        (array.array("d", range(99)), {*range(99)}, bytearray(300), [*itertools.permutations(range(4))]), lambda:
-        (functools.partial(max, 1), functools.lru_cache(str), dict.fromkeys(range(50)), (i for i in range(3))), lambda:
-        (ssl.create_default_context(), socket.socketpair(), select.epoll(), mmap.mmap(-1, 4096)), lambda:
-        (threading.Thread(target=str), random.Random(turn), struct.Struct("iiq"), uuid.uuid4()), lambda:
-        (list(csv.reader(io.StringIO("a,b\n1,2"))), io.BytesIO(raw), io.TextIOWrapper(io.BytesIO())), lambda:
-        (list(difflib.unified_diff(["a"], ["b"])), inspect.signature(json.dumps), logging.getLogger(str(turn))), lambda:
-        (unicodedata.normalize("NFD", "\u00e4\u00f6" * 9), text.translate({97: "b"}), text.title().swapcase().split()),
-        lambda: [text.encode(c, "ignore").decode(c)
-                 for c in ("utf-7", "utf-16", "utf-32", "big5", "gb18030", "cp437")], lambda:
-        (ctypes.create_string_buffer(99), ctypes.CFUNCTYPE(ctypes.c_int)
-         (int), ipaddress.ip_network("10.0.0.0/28")), lambda: (type("C%d" % turn, (dict,), {"__slots__": ("a",)})
-                                                               (), enum.Enum("E%d" % turn, "a b c")), lambda:
-        (dataclasses.make_dataclass("D%d" % turn, ["a", "b"]), f"{turn!r:>20} {turn:x}", "%5.2f" % turn),
+        lambda: [decimal.Decimal(i) ** 30 / 7 for i in range(200)] + [fractions.Fraction(i, 7) for i in range(99)],
+        lambda: [datetime.datetime(2000, 1, 1) + datetime.timedelta(i) for i in range(99)],
+        lambda: (zlib.compress(raw), bz2.compress(raw), lzma.compress(raw), base64.b85encode(raw), hashlib.sha256(raw)),
+        lambda: (zlib.compressobj(), lzma.LZMACompressor(), bz2.BZ2Compressor()),
+        lambda: tree.fromstring("<a>" + "".join("<b c='%d'>t%d</b>" % (i, i) for i in range(300)) + "</a>"),
+        lambda: (collections.OrderedDict(data[0]), collections.Counter(text), collections.deque(range(99)), 7**999),
+        lambda: (array.array("d", range(99)), {*range(99)}, bytearray(300), [*itertools.permutations(range(4))]),
+        lambda: (functools.partial(max, 1), functools.lru_cache(str), dict.fromkeys(range(50)), (i for i in range(3))),
+        lambda: (ssl.create_default_context(), socket.socketpair(), select.epoll(), mmap.mmap(-1, 4096)),
+        lambda: (threading.Thread(target=str), random.Random(turn), struct.Struct("iiq"), uuid.uuid4()),
+        lambda: (list(csv.reader(io.StringIO("a,b\n1,2"))), io.BytesIO(raw), io.TextIOWrapper(io.BytesIO())),
+        lambda: (list(difflib.unified_diff(["a"], ["b"])), inspect.signature(json.dumps), logging.getLogger(str(turn))),
+        lambda: (
+            unicodedata.normalize("NFD", "\u00e4\u00f6" * 9),
+            text.translate({97: "b"}),
+            text.title().swapcase().split(),
+        ),
+        lambda: [text.encode(c, "ignore").decode(c) for c in ("utf-7", "utf-16", "utf-32", "big5", "gb18030", "cp437")],
+        lambda: (
+            ctypes.create_string_buffer(99),
+            ctypes.CFUNCTYPE(ctypes.c_int)(int),
+            ipaddress.ip_network("10.0.0.0/28"),
+        ),
+        lambda: (type("C%d" % turn, (dict,), {"__slots__": ("a",)})(), enum.Enum("E%d" % turn, "a b c")),
+        lambda: (dataclasses.make_dataclass("D%d" % turn, ["a", "b"]), f"{turn!r:>20} {turn:x}", "%5.2f" % turn),
     )
     for make in makers:
         with anything():

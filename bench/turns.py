@@ -140,8 +140,9 @@ def report(cost, workload, ways, slow, bound):
     if workload.weighs:
         most = 1.03 * statistics.median(bare.resident) + 4
         holds = statistics.median(ours.resident)
-        print("  %-42s %7.1f MiB   at most %.1f MiB   %s" % ("Allium, resident", holds, most,
-                                                            verdict(holds, holds, most)))
+        print(
+            "  %-42s %7.1f MiB   at most %.1f MiB   %s" % ("Allium, resident", holds, most, verdict(holds, holds, most))
+        )
         reached = reached and holds <= most
     for way in ways.values():
         if way not in (bare, ours):

@@ -155,11 +155,13 @@ def order(place):
 def queries(place):
     samples(place)
     found = sites(sample("6.12-after"))
-    for query, holds in (("dir:mm", lambda s: "mm" in s[2]["directory"].split("/")),
-                         ("module:*", lambda s: s[2]["module"]), ("!module:* size>=64k",
-                                                                  lambda s: not s[2]["module"] and s[0] >= 65536),
-                         ("file:slub.c", lambda s: os.path.basename(s[2]["file"]) == "slub.c"),
-                         ("func:brd_* or calls=1", lambda s: s[2]["function"].startswith("brd_") or s[1] == 1)):
+    for query, holds in (
+        ("dir:mm", lambda s: "mm" in s[2]["directory"].split("/")),
+        ("module:*", lambda s: s[2]["module"]),
+        ("!module:* size>=64k", lambda s: not s[2]["module"] and s[0] >= 65536),
+        ("file:slub.c", lambda s: os.path.basename(s[2]["file"]) == "slub.c"),
+        ("func:brd_* or calls=1", lambda s: s[2]["function"].startswith("brd_") or s[1] == 1),
+    ):
         chosen = [site for site in found if holds(site)]
         answer = ask(place, "6.12-after", "--where", query)
         equal((answer["filter"], answer["total"]["size_bytes"]), (query, sum(site[0] for site in chosen)), query)
@@ -246,9 +248,12 @@ def damage(place):
     equal(
         place.allium("sys", "allocinfo", "odd", "--allocinfo").out.split()[-4:],
         ["1", "a?[2J.c:1", "[m?]", "func:\xff<b>"], "in the kernel's text")
-    for name, text, words in (("none", "MemTotal: 1 kB\n", "does not begin with"), ("empty", "", "does not begin with"),
-                              ("newer", HEAD % "3.0", "version 1 or 2"), ("zipped", gzip.compress(good.encode()),
-                                                                          "compressed: use")):
+    for name, text, words in (
+        ("none", "MemTotal: 1 kB\n", "does not begin with"),
+        ("empty", "", "does not begin with"),
+        ("newer", HEAD % "3.0", "version 1 or 2"),
+        ("zipped", gzip.compress(good.encode()), "compressed: use"),
+    ):
         put(place, name, text)
         done = place.allium("sys", "allocinfo", name, code=1)
         check(
@@ -297,18 +302,25 @@ def documented(place):
 
 def misuse(place):
     samples(place)
-    for words, said in ((("a", "b", "c"), "two files at most"), (("-", "-"), "can be one of the two"),
-                        (("--by", "line"), "--by line is not known"), (("--sort", "change"),
-                                                                       "--sort change is not known here"),
-                        (("--by", "file", "--sort", "line"), "sites"), (("--top", "x"), "invalid number"),
-                        (("--count", "2"), "needs --interval"), (("--duration", "2"), "needs --interval"),
-                        (("--interval", "1ms"), "too short: use 10 ms or more"), (("--interval", "1", "--count", "0"),
-                                                                                  "out of range: use 1 to"),
-                        (("--interval", "1", "-"), "one file again"), (("a", "b", "--interval", "1"), "one file again"),
-                        (("--allocinfo", "--json"), "leave out --json"), (("--allocinfo", "--by", "file"),
-                                                                          "leave out --by"), (("--allocinfo", "a", "b"),
-                                                                                              "not a change"),
-                        (("--where", "pid=1"), "--where: "), (("--where", "size>"), "--where: ")):
+    for words, said in (
+        (("a", "b", "c"), "two files at most"),
+        (("-", "-"), "can be one of the two"),
+        (("--by", "line"), "--by line is not known"),
+        (("--sort", "change"), "--sort change is not known here"),
+        (("--by", "file", "--sort", "line"), "sites"),
+        (("--top", "x"), "invalid number"),
+        (("--count", "2"), "needs --interval"),
+        (("--duration", "2"), "needs --interval"),
+        (("--interval", "1ms"), "too short: use 10 ms or more"),
+        (("--interval", "1", "--count", "0"), "out of range: use 1 to"),
+        (("--interval", "1", "-"), "one file again"),
+        (("a", "b", "--interval", "1"), "one file again"),
+        (("--allocinfo", "--json"), "leave out --json"),
+        (("--allocinfo", "--by", "file"), "leave out --by"),
+        (("--allocinfo", "a", "b"), "not a change"),
+        (("--where", "pid=1"), "--where: "),
+        (("--where", "size>"), "--where: "),
+    ):
         done = place.allium("sys", "allocinfo", *words, code=2)
         check(said in done.err and done.err.count("\n") == 1, words, "said", done.err)
 
@@ -323,14 +335,15 @@ def old_name(place):
 def without(place):
     """Kernels that have none, or do not count, or tell only root; in a /proc of our own."""
     samples(place)
-    for words, commands, code, said in (((), "true", 3, "without CONFIG_MEM_ALLOC_PROFILING"),
-                                        ((), "echo 0 >sys/vm/mem_profiling", 3, "sysctl.vm.mem_profiling=1"),
-                                        ((), "cp FILE allocinfo; echo 0 >sys/vm/mem_profiling", 3,
-                                         "switched off: sysctl vm.mem_profiling=1"),
-                                        (("/proc/allocinfo",), "cp FILE allocinfo; echo 0 >sys/vm/mem_profiling", 0,
-                                         ""), ((), "cp FILE allocinfo; echo 1 >sys/vm/mem_profiling", 0, ""),
-                                        (("--json",), "cp FILE allocinfo", 0, ""), (("/proc/allocinfo",), "true", 3,
-                                                                                    "CONFIG_MEM_ALLOC_PROFILING")):
+    for words, commands, code, said in (
+        ((), "true", 3, "without CONFIG_MEM_ALLOC_PROFILING"),
+        ((), "echo 0 >sys/vm/mem_profiling", 3, "sysctl.vm.mem_profiling=1"),
+        ((), "cp FILE allocinfo; echo 0 >sys/vm/mem_profiling", 3, "switched off: sysctl vm.mem_profiling=1"),
+        (("/proc/allocinfo",), "cp FILE allocinfo; echo 0 >sys/vm/mem_profiling", 0, ""),
+        ((), "cp FILE allocinfo; echo 1 >sys/vm/mem_profiling", 0, ""),
+        (("--json",), "cp FILE allocinfo", 0, ""),
+        (("/proc/allocinfo",), "true", 3, "CONFIG_MEM_ALLOC_PROFILING"),
+    ):
         script = "mount -t tmpfs none /proc && cd /proc && mkdir -p sys/vm && %s && exec \"$@\"" % commands.replace(
             "FILE", place.path("6.12-after"))
         done = tap.run([*tap.unshare(), "sh", "-c", script, "sh",

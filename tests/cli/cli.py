@@ -76,15 +76,31 @@ def refused(place):
 
 
 def usage(place):
-    for words in (("run",), ("run", "--"), ("run", "--nonsense", "--", "true"), ("run", "--period", "0", "--", "true"),
-                  ("run", "--period", "x", "--", "true"), ("report", "--by", "nonsense"), ("report", "--top", "-1"),
-                  ("report", "--sort", "allocated", "--older-than", "1s"), ("report", "a", "b"),
-                  ("report", "--where", "size>"), ("export",), ("export", "--pprof", "--folded",
-                                                                "live"), ("export", "--speedscope", "--heaptrack"),
-                  ("export", "--heaptrack", "--where",
-                   "age>1s"), ("export", "--folded", "nonsense"), ("snapshot",), ("snapshot", "x"), ("snapshot", "-1"),
-                  ("report", "--where", "--"), ("run", "-o", "--", "true"), ("ps", "x"), ("nonsense",), ("doctor",
-                                                                                                         "x")):
+    for words in (
+        ("run",),
+        ("run", "--"),
+        ("run", "--nonsense", "--", "true"),
+        ("run", "--period", "0", "--", "true"),
+        ("run", "--period", "x", "--", "true"),
+        ("report", "--by", "nonsense"),
+        ("report", "--top", "-1"),
+        ("report", "--sort", "allocated", "--older-than", "1s"),
+        ("report", "a", "b"),
+        ("report", "--where", "size>"),
+        ("export",),
+        ("export", "--pprof", "--folded", "live"),
+        ("export", "--speedscope", "--heaptrack"),
+        ("export", "--heaptrack", "--where", "age>1s"),
+        ("export", "--folded", "nonsense"),
+        ("snapshot",),
+        ("snapshot", "x"),
+        ("snapshot", "-1"),
+        ("report", "--where", "--"),
+        ("run", "-o", "--", "true"),
+        ("ps", "x"),
+        ("nonsense",),
+        ("doctor", "x"),
+    ):
         done = place.allium(*words, code=2)
         check(done.err.startswith("allium: "), words, "said", repr(done.err))
         equal(done.out, "", "stdout of %s" % " ".join(words))
@@ -366,8 +382,11 @@ def exported(place):
     with gzip.open(place.path("heap.pb.gz")) as file:
         check(len(file.read()) > 100, "hardly anything in it")
     env = dict(place.env, HOME=place.folder, PPROF_TMPDIR=place.folder)
-    for sample, function, size in (("live_space", "hold", HELD), ("inuse_space", "hold", HELD), ("alloc_space", "waste",
-                                                                                                 WASTED)):
+    for sample, function, size in (
+        ("live_space", "hold", HELD),
+        ("inuse_space", "hold", HELD),
+        ("alloc_space", "waste", WASTED),
+    ):
         done = tap.run(["go", "tool", "pprof", "-top", "-unit=B", "-sample_index=" + sample, "heap.pb.gz"],
                        cwd=place.folder, env=env)
         if sample == "live_space" and done.returncode:
@@ -431,9 +450,11 @@ def children(place):
     check(report["lost"]["samples"] == 0 and not report["lost"]["inconsistent"], report["lost"])
     place.allium("run", "--quiet", "--no-follow", "--period", "1", "-o", "one.allium", "--", "bash", "-c", script)
     alone = total(place, "one.allium")
-    check({p["comm"]
-           for p in alone["processes"]} <= {"bash"}, "with --no-follow:", {p["comm"]
-                                                                           for p in alone["processes"]})
+    check(
+        {p["comm"] for p in alone["processes"]} <= {"bash"},
+        "with --no-follow:",
+        {p["comm"] for p in alone["processes"]},
+    )
     equal(place.ledgers(), [], "ledgers that are left")
 
 

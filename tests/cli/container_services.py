@@ -232,8 +232,9 @@ class Machine:
         equal(self.keeper.stdout.readline(), b"ready\n", "the first word of who keeps the namespace")
 
     def run(self, *words, **how):
-        enter = ["nsenter", "-t", str(self.keeper.pid), "-m"
-                 ] + ([] if os.geteuid() == 0 else ["-U", "--preserve-credentials"])
+        enter = ["nsenter", "-t", str(self.keeper.pid), "-m"] + (
+            [] if os.geteuid() == 0 else ["-U", "--preserve-credentials"]
+        )
         return tap.run([*enter, *words], env=self.env, cwd="/", **how)
 
     def said(self, *words, **how):

@@ -140,8 +140,9 @@ def names_of_its_own(place):
             found = names(report(place, pid, "--by", "function"))
             check("inside" in found and "outside" not in found, "names, built with %s:" % (options,), found)
         kill(process)
-        here = place.start(place.path("keeper"), env=dict(place.env, LD_PRELOAD=built("ALLIUM_AGENT"),
-                                                          ALLIUM_PERIOD="1"))
+        here = place.start(
+            place.path("keeper"), env=dict(place.env, LD_PRELOAD=built("ALLIUM_AGENT"), ALLIUM_PERIOD="1")
+        )
         ready(here)
         check("outside" in names(report(place, here.pid, "--by", "function")), "names of the one here")
         kill(here)
@@ -257,8 +258,12 @@ def foreign_page(place):
     holder = place.start_holder()
     path = place.ledgers()[0].replace(".ledger", ".control")
     empty = bytes(4096)
-    for text, mode in ((b"precious" * 512, 0o600), (bytes(8) + b"x" * 4088, 0o600), (empty + b"x", 0o600), (empty,
-                                                                                                            0o644)):
+    for text, mode in (
+        (b"precious" * 512, 0o600),
+        (bytes(8) + b"x" * 4088, 0o600),
+        (empty + b"x", 0o600),
+        (empty, 0o644),
+    ):
         with open(path, "r+b") as file:
             file.truncate(len(text))
             file.write(text)

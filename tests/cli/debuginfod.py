@@ -170,8 +170,9 @@ def names(place, source="r.allium"):
 
 def held(place, words=(), **env):
     """A process that holds memory, under the agent; -> words that report it, and an environment with empty caches."""
-    process = place.start(place.path("bin/holder"), env=dict(place.env, LD_PRELOAD=built("ALLIUM_AGENT"),
-                                                             ALLIUM_PERIOD="1"))
+    process = place.start(
+        place.path("bin/holder"), env=dict(place.env, LD_PRELOAD=built("ALLIUM_AGENT"), ALLIUM_PERIOD="1")
+    )
     equal(process.stdout.readline(), b"ready\n", "the holder's word")
     return process, ("report", str(process.pid), "--json", "--by", "function", "--top", "0", *words), fresh(
         place, **env)
@@ -400,8 +401,11 @@ def patience(place):
         done = place.allium(*report, "--debuginfod", "wait", env=env)
         equal(("hold" in functions(done), done.err), (True, ""), "names, and words, of who waits")
         timer.join()
-    for words, more in ((("--debuginfod", "soon"), {}), ((), {"ALLIUM_DEBUGINFOD": "soon"}), (("--debuginfod", "1000h"),
-                                                                                              {})):
+    for words, more in (
+        (("--debuginfod", "soon"), {}),
+        ((), {"ALLIUM_DEBUGINFOD": "soon"}),
+        (("--debuginfod", "1000h"), {}),
+    ):
         said = place.allium(*report, *words, env=more, code=2).err
         check(said.startswith("allium: ") and "off, wait" in said and said.count("\n") == 1, repr(said))
 

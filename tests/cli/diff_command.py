@@ -253,11 +253,27 @@ def screen(place):
 
 def misused(place):
     _, then, _ = paused(place, "r.allium", "--period", "1", "1 30 15")
-    for condition, column in (("live", 5), ("live+", 6), ("", 1), ("liv+1", 1), ("age+1", 1), ("live10%", 1),
-                              ("live+x", 6), ("live+1x", 6), ("live+10%%", 6), ("live+%", 6), ("peak+-1", 6),
-                              ("live+1.2.3%", 6), ("allocations+1M", 13), ("allocations+", 13), ("live+1e3", 6),
-                              (" live+1", 1), ("live+99999999999999999999999", 6), ("x" * 5000,
-                                                                                    1), ("live+" + "9" * 400 + "%", 6)):
+    for condition, column in (
+        ("live", 5),
+        ("live+", 6),
+        ("", 1),
+        ("liv+1", 1),
+        ("age+1", 1),
+        ("live10%", 1),
+        ("live+x", 6),
+        ("live+1x", 6),
+        ("live+10%%", 6),
+        ("live+%", 6),
+        ("peak+-1", 6),
+        ("live+1.2.3%", 6),
+        ("allocations+1M", 13),
+        ("allocations+", 13),
+        ("live+1e3", 6),
+        (" live+1", 1),
+        ("live+99999999999999999999999", 6),
+        ("x" * 5000, 1),
+        ("live+" + "9" * 400 + "%", 6),
+    ):
         done = place.allium("diff", "r.allium", "r.allium", "--fail-if", condition, code=2)
         check("column %d:" % column in done.err or len(condition) > 400, repr(condition[:40]), "said", done.err)
         equal((done.err.count("\n"), done.out), (1, ""), "lines of stderr, and stdout, for " + condition[:40])
@@ -289,8 +305,12 @@ def not_observed(place):
         place.allium("run", "--quiet", "--period", "1", "-o", name, "--", "sh", "-c",
                      "%s; %s 1" % (program(child), program("holder")))
     told = {}
-    for words in (("a.allium", "b.allium"), ("b.allium", "a.allium"), ("a.allium", "a.allium"), ("b.allium",
-                                                                                                 "b.allium")):
+    for words in (
+        ("a.allium", "b.allium"),
+        ("b.allium", "a.allium"),
+        ("a.allium", "a.allium"),
+        ("b.allium", "b.allium"),
+    ):
         found = diff(place, *words)
         told[words] = [[(os.path.basename(u["program"]), u["reason"], u["processes"])
                         for u in found[side]["unobserved"]] for side in ("before", "after")]

@@ -83,8 +83,9 @@ class Heaptrack:
                 getattr(self, "read_" + line[0])(rest)
                 continue
             check(all(word == "%x" % int(word, 16) for word in rest.split(" ")), "numbers of line", number, repr(line))
-            getattr(self, {"+": "allocate", "-": "free"}.get(line[0],
-                                                             "read_" + line[0]))(*(int(n, 16) for n in rest.split(" ")))
+            getattr(self, {"+": "allocate", "-": "free"}.get(line[0], "read_" + line[0]))(
+                *(int(n, 16) for n in rest.split(" "))
+            )
         self.curve.append((self.now_ms, self.live))
 
     def read_v(self, heaptrack, version):

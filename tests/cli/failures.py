@@ -37,8 +37,11 @@ def apart(place, script, *words, **env):
 
 def process_without_ledger(place):
     process = place.start("sleep", "60")
-    for words in (("snapshot", str(process.pid)), ("report", str(process.pid)), ("export", str(process.pid), "--folded",
-                                                                                 "live")):
+    for words in (
+        ("snapshot", str(process.pid)),
+        ("report", str(process.pid)),
+        ("export", str(process.pid), "--folded", "live"),
+    ):
         one_line(place.allium(*words, code=1).err, "has no ledger", "allium run")
     equal(os.listdir(place.folder), [], "files that were made")
 
@@ -254,8 +257,9 @@ def children_ignored(place):
     """Who starts us with SIGCHLD ignored gets the command's code; and the command has it as it was."""
     for ignored in (True, False):
         how = {
-            "preexec_fn": lambda ignored=ignored: signal.signal(signal.SIGCHLD, signal.SIG_IGN
-                                                                if ignored else signal.SIG_DFL)
+            "preexec_fn": lambda ignored=ignored: signal.signal(
+                signal.SIGCHLD, signal.SIG_IGN if ignored else signal.SIG_DFL
+            )
         }
         options = ("run", "--quiet", "--force", "-o", "r.allium", "--")
         place.allium(*options, "sh", "-c", "exit 7", code=7, **how)
@@ -363,13 +367,19 @@ def another_version(place):
 def no_process_has_it(place):
     """2^32 + 1 is not process 1."""
     for number in "4294967297", "99999999999999999999", "0":
-        for command, code in ((["set", number, "off"], 2), (["set", number, "stacks"], 2), ([
-                "tags", number, "--faults", "1s"
-        ], 2), (["tags", number], 1), (["tags", number,
-                                        "--stacks"], 2), (["sites", number], 1), (["snapshot",
-                                                                                   number], 2), (["report", number], 1),
-                              (["diff", number, number], 1), (["sys", "--pid",
-                                                               number], 2), (["tags", number, "--interval", "1s"], 1)):
+        for command, code in (
+            (["set", number, "off"], 2),
+            (["set", number, "stacks"], 2),
+            (["tags", number, "--faults", "1s"], 2),
+            (["tags", number], 1),
+            (["tags", number, "--stacks"], 2),
+            (["sites", number], 1),
+            (["snapshot", number], 2),
+            (["report", number], 1),
+            (["diff", number, number], 1),
+            (["sys", "--pid", number], 2),
+            (["tags", number, "--interval", "1s"], 1),
+        ):
             one_line(place.allium(*command, code=code).err, r"\b%s\b.* process id|process id '%s'" % (number, number))
 
 

@@ -59,8 +59,9 @@ def sorted_kallsyms():
     places = []
     # sort(1) itself would read it in pieces, each of which takes the kernel longer
     with open("/proc/kallsyms") as names:
-        text = tap.succeed(["sort", "-s", "-k1,1"], input=names.read().encode(), env=dict(os.environ,
-                                                                                          LC_ALL="C")).stdout.decode()
+        text = tap.succeed(
+            ["sort", "-s", "-k1,1"], input=names.read().encode(), env=dict(os.environ, LC_ALL="C")
+        ).stdout.decode()
     for line in text.splitlines():
         words = line.split()
         address, module = int(words[0], 16), words[3].strip("[]") if len(words) > 3 else "-"

@@ -18,24 +18,39 @@ SAMPLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "unit", 
 # Calls of each command that print something; {pid} is a process under the agent, r.allium a recording. The number is
 # the code when it can be written. run and snapshot write what they have to say to stderr: their help is all they print.
 CALLS = {
-    "run": [], "snapshot": [], "env": [("--shell", 0), ("--systemd", 0), ("--docker", 0)],
-    "ps": [("", 0),
-           ("--json", 0)], "set": [("{pid} period=1", 0)], "report": [("r.allium", 0), ("r.allium --json", 0),
-                                                                      ("{pid}", 0)], "watch": [("r.allium", 0),
-                                                                                               ("r.allium --json", 0),
-                                                                                               ("{pid} --once", 0)],
-    "diff": [("r.allium r.allium", 0), ("r.allium r.allium --json", 0),
-             ("r.allium r.allium --fail-if live+1k", 0)], "who": [("r.allium 0x1", 1), ("r.allium 0x1 --json", 1)],
-    "frees": [("r.allium", 0), ("r.allium --json", 0)], "tags": [],  # needs a program with tags
-    "sites": [("s.allium", 0), ("s.allium --json", 0), ("s.allium --freed", 0)
-              ], "export": [("r.allium --folded live", 0), ("r.allium --pprof", 0), ("r.allium --speedscope", 0),
-                            ("r.allium --heaptrack", 0)], "sql": [("r.allium " + repr(LONG_ANSWER), 0),
-                                                                  ("r.allium --csv " + repr(LONG_ANSWER), 0),
-                                                                  ("r.allium --json 'SELECT 1'", 0)],
-    "doctor": [("", None), ("--json", None)], "sys": [("--duration 100ms", 0), ("--duration 100ms --json", 0),
-                                                      ("-p {pid}", 0), ("allocinfo --help", 0),
-                                                      ("allocinfo " + SAMPLE, 0), ("allocinfo %s --json" % SAMPLE, 0),
-                                                      ("allocinfo %s --allocinfo" % SAMPLE, 0)],
+    "run": [],
+    "snapshot": [],
+    "env": [("--shell", 0), ("--systemd", 0), ("--docker", 0)],
+    "ps": [("", 0), ("--json", 0)],
+    "set": [("{pid} period=1", 0)],
+    "report": [("r.allium", 0), ("r.allium --json", 0), ("{pid}", 0)],
+    "watch": [("r.allium", 0), ("r.allium --json", 0), ("{pid} --once", 0)],
+    "diff": [("r.allium r.allium", 0), ("r.allium r.allium --json", 0), ("r.allium r.allium --fail-if live+1k", 0)],
+    "who": [("r.allium 0x1", 1), ("r.allium 0x1 --json", 1)],
+    "frees": [("r.allium", 0), ("r.allium --json", 0)],
+    "tags": [],  # needs a program with tags
+    "sites": [("s.allium", 0), ("s.allium --json", 0), ("s.allium --freed", 0)],
+    "export": [
+        ("r.allium --folded live", 0),
+        ("r.allium --pprof", 0),
+        ("r.allium --speedscope", 0),
+        ("r.allium --heaptrack", 0),
+    ],
+    "sql": [
+        ("r.allium " + repr(LONG_ANSWER), 0),
+        ("r.allium --csv " + repr(LONG_ANSWER), 0),
+        ("r.allium --json 'SELECT 1'", 0),
+    ],
+    "doctor": [("", None), ("--json", None)],
+    "sys": [
+        ("--duration 100ms", 0),
+        ("--duration 100ms --json", 0),
+        ("-p {pid}", 0),
+        ("allocinfo --help", 0),
+        ("allocinfo " + SAMPLE, 0),
+        ("allocinfo %s --json" % SAMPLE, 0),
+        ("allocinfo %s --allocinfo" % SAMPLE, 0),
+    ],
 }
 
 

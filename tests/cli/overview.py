@@ -74,13 +74,20 @@ def counts(place):
     """Counters only grow: each lies between what the kernel said before and after."""
     page = os.sysconf("SC_PAGESIZE")
     names = {
-        "faults": ("pgfault", 1), "major_faults": ("pgmajfault", 1), "read_bytes": ("pgpgin", 1024),
-        "written_bytes": ("pgpgout", 1024), "swapped_in_bytes": ("pswpin", page),
-        "swapped_out_bytes": ("pswpout", page), "freed_bytes": ("pgfree",
-                                                                page), "scanned_kswapd_bytes": ("pgscan_kswapd", page),
-        "stolen_kswapd_bytes": ("pgsteal_kswapd", page), "refaulted_anon_bytes": ("workingset_refault_anon", page),
-        "refaulted_file_bytes": ("workingset_refault_file", page), "kswapd_runs": ("pageoutrun", 1),
-        "oom_kills": ("oom_kill", 1), "huge_faults": ("thp_fault_alloc", 1)
+        "faults": ("pgfault", 1),
+        "major_faults": ("pgmajfault", 1),
+        "read_bytes": ("pgpgin", 1024),
+        "written_bytes": ("pgpgout", 1024),
+        "swapped_in_bytes": ("pswpin", page),
+        "swapped_out_bytes": ("pswpout", page),
+        "freed_bytes": ("pgfree", page),
+        "scanned_kswapd_bytes": ("pgscan_kswapd", page),
+        "stolen_kswapd_bytes": ("pgsteal_kswapd", page),
+        "refaulted_anon_bytes": ("workingset_refault_anon", page),
+        "refaulted_file_bytes": ("workingset_refault_file", page),
+        "kswapd_runs": ("pageoutrun", 1),
+        "oom_kills": ("oom_kill", 1),
+        "huge_faults": ("thp_fault_alloc", 1),
     }
     before, seen, after = counters(), look(place), counters()
     for key, (name, unit) in names.items():
@@ -135,8 +142,12 @@ def sizes(place):
     seen = row(look(place, "--top", "0"), process.pid)
     equal(seen["rss_bytes"],
           int(tap.succeed(["ps", "-o", "rss=", "-p", str(process.pid)]).stdout) << 10, "RSS, as ps has it")
-    for key, name in ("anon_bytes", "RssAnon"), ("file_bytes", "RssFile"), ("shmem_bytes", "RssShmem"), ("swap_bytes",
-                                                                                                         "VmSwap"):
+    for key, name in (
+        ("anon_bytes", "RssAnon"),
+        ("file_bytes", "RssFile"),
+        ("shmem_bytes", "RssShmem"),
+        ("swap_bytes", "VmSwap"),
+    ):
         equal(seen[key], own[name], key)
     # the kernel's counters may be behind by a batch for each CPU
     slack = MIB
@@ -380,13 +391,22 @@ def refused(place):
         check(said in done.err and done.out == "", words, done.err)
 
 
-tap.main([(name, placed(function))
-          for name, function in (("memory in all is what free says", totals), ("counters are the kernel's", counts),
-                                 ("zones and watermarks are the kernel's",
-                                  zones), ("a program of known size, against ps and pmap",
-                                           sizes), ("a swap file, and what lies there",
-                                                    swapped), ("a cgroup of known size, and a kill in it", grouped),
-                                 ("a process that hangs with its memory map locked",
-                                  stuck), ("processes that vanish", vanishing), ("a series of looks", series),
-                                 ("keys of JSON are documented", documented), ("screens of 80 and 120 columns",
-                                                                               screens), ("wrong usage", refused))])
+tap.main(
+    [
+        (name, placed(function))
+        for name, function in (
+            ("memory in all is what free says", totals),
+            ("counters are the kernel's", counts),
+            ("zones and watermarks are the kernel's", zones),
+            ("a program of known size, against ps and pmap", sizes),
+            ("a swap file, and what lies there", swapped),
+            ("a cgroup of known size, and a kill in it", grouped),
+            ("a process that hangs with its memory map locked", stuck),
+            ("processes that vanish", vanishing),
+            ("a series of looks", series),
+            ("keys of JSON are documented", documented),
+            ("screens of 80 and 120 columns", screens),
+            ("wrong usage", refused),
+        )
+    ]
+)

@@ -110,10 +110,14 @@ def commands(place):
     """Each command that has long screens, with its code."""
     recorded(place)
     place.allium("run", "--quiet", "--period", "1", "-o", "b.allium", "--", program("holder"), "1")
-    for words, want in ((("diff", "b.allium", "a.allium"), 0), (("diff", "b.allium", "a.allium", "--fail-if",
-                                                                 "live+1%"), 4), (("frees", "a.allium"), 0),
-                        (("who", "a.allium", "1"), 1), (("sql", "a.allium", "SELECT * FROM string"),
-                                                        0), (("report", "a.allium", "--json"), 0)):
+    for words, want in (
+        (("diff", "b.allium", "a.allium"), 0),
+        (("diff", "b.allium", "a.allium", "--fail-if", "live+1%"), 4),
+        (("frees", "a.allium"), 0),
+        (("who", "a.allium", "1"), 1),
+        (("sql", "a.allium", "SELECT * FROM string"), 0),
+        (("report", "a.allium", "--json"), 0),
+    ):
         shown, code = show(place, *words, rows=3, columns=120, PAGER="cat >paged", NO_COLOR="1")
         equal(code, want, "code of %s" % (words,))
         out = place.allium(*words, env={"LC_ALL": "C"}, code=want)

@@ -120,8 +120,9 @@ for _ in range(60):
     assert b" 200 " in head.splitlines()[0], head
     assert gzip.decompress(body) == open("served/a.txt", "rb").read()
 """
-    done = tap.run([*tap.unshare(), "sh", "-c", script], cwd=folder, env=dict(place.env, ALLIUM=built("ALLIUM"),
-                                                                              FETCH=fetch))
+    done = tap.run(
+        [*tap.unshare(), "sh", "-c", script], cwd=folder, env=dict(place.env, ALLIUM=built("ALLIUM"), FETCH=fetch)
+    )
     equal((done.returncode, done.stdout), (0, b""), "code and output of the script, which said %s" % done.stderr)
 
     def rows(name):

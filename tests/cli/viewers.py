@@ -100,8 +100,12 @@ def reader_agrees(place, name, mine):
     temporary, = re.findall(r"^temporary memory allocations: (\d+)", text, re.M)
     equal((int(calls), int(temporary)), (mine.calls, mine.temporary),
           "calls and temporary ones that heaptrack_print has")
-    for which, want in (("allocations", mine.calls), ("temporary", mine.temporary), ("peak", mine.peak), ("leaked",
-                                                                                                          mine.live)):
+    for which, want in (
+        ("allocations", mine.calls),
+        ("temporary", mine.temporary),
+        ("peak", mine.peak),
+        ("leaked", mine.live),
+    ):
         equal(cost(place, name, which), want, which + " that heaptrack_print has")
     return text
 

@@ -56,8 +56,10 @@ class Watcher:
             got = os.read(self.process.stdout.fileno(), 1 << 20)
             self.rest += got
             if not got and self.process.poll():
-                raise tap.Failed("allium watch has ended with %d: %s" % (self.process.returncode,
-                                                                         self.process.stderr.read().decode()))
+                raise tap.Failed(
+                    "allium watch has ended with %d: %s"
+                    % (self.process.returncode, self.process.stderr.read().decode())
+                )
         *lines, self.rest = self.rest.split(b"\n")
         self.seen += [json.loads(line) for line in lines]
         return self.seen
@@ -451,8 +453,11 @@ def listing(place):
     watcher.signal(signal.SIGUSR2)
     frees = watcher.wait(lambda look: look["why"] == "frees", "recent frees")["processes"][0]["frees"]
     of_cache = [free for free in frees if free["allocated_by"]["stack"][0]["function"] == "fill"]
-    equal(([free["size_bytes"] for free in of_cache], len({free["sample"]
-                                                           for free in of_cache})), ([BLOCK] * BLOCKS, BLOCKS), "frees")
+    equal(
+        ([free["size_bytes"] for free in of_cache], len({free["sample"] for free in of_cache})),
+        ([BLOCK] * BLOCKS, BLOCKS),
+        "frees",
+    )
     where = {free["freed_by"]["stack"][0]["function"] for free in of_cache if free["freed_by"]["stack"]}
     check(where <= {"empty"} and where, "they were freed in", where)
     watcher.end()
@@ -592,10 +597,22 @@ def manual(place):
 
 
 def misuse(place):
-    for condition, column in (("", 1), ("live", 5), ("live>", 6), ("live>=1G", 5), ("live>x", 6), ("growing fo 5m", 9),
-                              ("grow", 1), ("growing for", 12), ("growing for x", 13), ("live>1G or", 11),
-                              ("live>1G live>2G", 9), ("growing or " * 8 + "growing", 89), ("live>1G for 5m\x1b[2J",
-                                                                                            13), ("growing;", 8)):
+    for condition, column in (
+        ("", 1),
+        ("live", 5),
+        ("live>", 6),
+        ("live>=1G", 5),
+        ("live>x", 6),
+        ("growing fo 5m", 9),
+        ("grow", 1),
+        ("growing for", 12),
+        ("growing for x", 13),
+        ("live>1G or", 11),
+        ("live>1G live>2G", 9),
+        ("growing or " * 8 + "growing", 89),
+        ("live>1G for 5m\x1b[2J", 13),
+        ("growing;", 8),
+    ):
         done = place.allium("watch", "--once", "--alert", condition, code=2)
         check(
             "at column %d%s" % (column, ":" if column <= len(condition) else ";") in done.err

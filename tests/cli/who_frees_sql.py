@@ -75,13 +75,18 @@ def screen(place):
     said = re.sub(r"0x[0-9a-f]+", "ADDRESS", said)
     said = re.sub(r"\d\d:\d\d:\d\d", "CLOCK", re.sub(r"[\d.]+ (ns|us|ms|s)\b", "TIME", said))
     said = re.sub(r"(pid|dangling|sweeper) \d+", r"\1 N", said)
-    equal(said.splitlines()[:9], [
-        "ADDRESS in d.allium",
-        "  exact: every allocation",
-        "",
-        "Freed in dangling (pid N): the first byte of the 41 bytes asked for at ADDRESS",
-        "  freed TIME before the end, at CLOCK, after a life of TIME, by thread sweeper N",
-    ] + said.splitlines()[5:9], "its beginning")
+    equal(
+        said.splitlines()[:9],
+        [
+            "ADDRESS in d.allium",
+            "  exact: every allocation",
+            "",
+            "Freed in dangling (pid N): the first byte of the 41 bytes asked for at ADDRESS",
+            "  freed TIME before the end, at CLOCK, after a life of TIME, by thread sweeper N",
+        ]
+        + said.splitlines()[5:9],
+        "its beginning",
+    )
     lines = [re.sub(r" +", " ", line.strip()) for line in said.splitlines()[5:]]
     check(re.match(r"sweep dangling\.c:\d+$", lines[0]), "who freed it:", lines)
     begin = lines.index("allocated by thread dangling N")
@@ -91,8 +96,9 @@ def screen(place):
 
 def live(place):
     """In a running process, and after it was killed."""
-    process = place.start(program("dangling"), "wait", env=dict(place.env, LD_PRELOAD=built("ALLIUM_AGENT"),
-                                                                ALLIUM_PERIOD="1"))
+    process = place.start(
+        program("dangling"), "wait", env=dict(place.env, LD_PRELOAD=built("ALLIUM_AGENT"), ALLIUM_PERIOD="1")
+    )
     at, pid = addresses(process), str(process.pid)
     for state in "ago", "before the end":
         (hit,) = who(place, pid, at["ticket"])["rows"]
@@ -220,8 +226,12 @@ def examples(place):
     wait_until(lambda: int(place.allium(*count).out.split()[1]), 10, "a live sample, while it is recorded")
     equal(process.poll(), None, "its code, while it goes on")
     wait_until(
-        lambda: recording_reader.rows(place.path("d.allium"), "SELECT 1 FROM point GROUP BY image HAVING count(*) >= 3"
-                                      ), 60, "three points of a process")
+        lambda: recording_reader.rows(
+            place.path("d.allium"), "SELECT 1 FROM point GROUP BY image HAVING count(*) >= 3"
+        ),
+        60,
+        "three points of a process",
+    )
     process.stdin.close()
     equal(process.wait(20), 0, "code")
     for query in queries:
@@ -252,8 +262,9 @@ def forms(place):
 
 
 def of_process(place):
-    process = place.start(program("dangling"), "wait", env=dict(place.env, LD_PRELOAD=built("ALLIUM_AGENT"),
-                                                                ALLIUM_PERIOD="1"))
+    process = place.start(
+        program("dangling"), "wait", env=dict(place.env, LD_PRELOAD=built("ALLIUM_AGENT"), ALLIUM_PERIOD="1")
+    )
     at = addresses(process)
     query = "SELECT size_bytes AS b, address AS a FROM live_sample WHERE size_bytes = 41"
     os.mkdir(place.path("tmp"))
@@ -279,8 +290,9 @@ def wrong(place):
     tables = place.allium("sql", "SELECT * FROM images", code=2).err
     have = [
         name
-        for (name,
-             ) in recording_reader.rows(place.path("d.allium"), "SELECT name FROM sqlite_schema WHERE type = 'table'")
+        for (name,) in recording_reader.rows(
+            place.path("d.allium"), "SELECT name FROM sqlite_schema WHERE type = 'table'"
+        )
     ]
     equal(tables, "allium: no such table: images; did you mean image? tables are %s\n" % ", ".join(have),
           "the tables there are")

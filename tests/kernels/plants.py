@@ -13,23 +13,61 @@ PANIC = "the guest panicked: Kernel panic - not syncing: sysrq triggered crash"
 HERE = os.path.dirname(os.path.realpath(__file__))
 # Each is one boot: what is wrong with it; what boots in the kernel's place (None: the kernel); the silence in seconds
 # that ends it (None: the usual); tests of plants/; the verdicts, of which what is said may begin so.
-BOOTS = [("tests that fail, in each way that a test can", None, None,
-          ["complains", "crashes", "fails", "kills", "mute", "overruns", "passes",
-           "skips"], [(PASS, "complains: one", ""), (PASS, "crashes: one", ""), (FAIL, "crashes", "ended with code 3"),
-                      (PASS, "fails: one", ""), (FAIL, "fails: two", "not ok"), (PASS, "kills: one", ""),
-                      (FAIL, "kills", "ended with code 137"), (FAIL, "mute", "printed no plan"),
-                      (PASS, "overruns: one", ""), (FAIL, "overruns", "not done within 2 s"), (PASS, "passes: one", ""),
-                      (PASS, "passes: nothing is left of those before", ""), (SKIP, "skips: one", "no such thing here"),
-                      (FAIL, "the kernel is well", "BUG: planted"),]),
-         ("a guest that hangs", None, 40, ["freezes", "passes"], [(FAIL, "freezes", "the guest hung in it"),
-                                                                  (FAIL, "passes", "not begun: the guest hung")]),
-         ("a guest that panics", None, None, ["panics", "passes"], [(FAIL, "panics", PANIC + " in it"),
-                                                                    (FAIL, "passes", "not begun: " + PANIC)]),
-         ("a guest that is reset", None, None, ["resets",
-                                                "passes"], [(FAIL, "resets", "the guest ended without a word in it"),
-                                                            (FAIL, "passes", "not begun: the guest ended without")]),
-         ("a guest that does not boot", HERE + "/init", None, ["passes"],
-          [(FAIL, "passes", "not begun: the guest ended as qemu did, code 1: ")]),]
+BOOTS = [
+    (
+        "tests that fail, in each way that a test can",
+        None,
+        None,
+        ["complains", "crashes", "fails", "kills", "mute", "overruns", "passes", "skips"],
+        [
+            (PASS, "complains: one", ""),
+            (PASS, "crashes: one", ""),
+            (FAIL, "crashes", "ended with code 3"),
+            (PASS, "fails: one", ""),
+            (FAIL, "fails: two", "not ok"),
+            (PASS, "kills: one", ""),
+            (FAIL, "kills", "ended with code 137"),
+            (FAIL, "mute", "printed no plan"),
+            (PASS, "overruns: one", ""),
+            (FAIL, "overruns", "not done within 2 s"),
+            (PASS, "passes: one", ""),
+            (PASS, "passes: nothing is left of those before", ""),
+            (SKIP, "skips: one", "no such thing here"),
+            (FAIL, "the kernel is well", "BUG: planted"),
+        ],
+    ),
+    (
+        "a guest that hangs",
+        None,
+        40,
+        ["freezes", "passes"],
+        [(FAIL, "freezes", "the guest hung in it"), (FAIL, "passes", "not begun: the guest hung")],
+    ),
+    (
+        "a guest that panics",
+        None,
+        None,
+        ["panics", "passes"],
+        [(FAIL, "panics", PANIC + " in it"), (FAIL, "passes", "not begun: " + PANIC)],
+    ),
+    (
+        "a guest that is reset",
+        None,
+        None,
+        ["resets", "passes"],
+        [
+            (FAIL, "resets", "the guest ended without a word in it"),
+            (FAIL, "passes", "not begun: the guest ended without"),
+        ],
+    ),
+    (
+        "a guest that does not boot",
+        HERE + "/init",
+        None,
+        ["passes"],
+        [(FAIL, "passes", "not begun: the guest ended as qemu did, code 1: ")],
+    ),
+]
 
 
 def fits(said, expected):
@@ -46,8 +84,12 @@ def without_boot():
     yield "no kernel fits, none is found", debian.find("6.12", ["linux-image-6.1.0-56-cloud-amd64"]) is None
     yield "a script's own words are read", read_script("#: seconds 7\n#: kernels 6.1\n#: cgroup v1\n#: long\n") == \
         (7, ["6.1"], "256M v1", True)
-    yield "a script without any has the usual", read_script("plan 1\n") == (600, list(debian.PACKAGES), "256M v2",
-                                                                            False)
+    yield "a script without any has the usual", read_script("plan 1\n") == (
+        600,
+        list(debian.PACKAGES),
+        "256M v2",
+        False,
+    )
     for wrong in ("#: second 7\n", "#: kernels 5.15\n", "#: cgroup v3\n", "#: seconds 1\n#: seconds 2\n", "#:\n"):
         yield "a script with %s is refused" % wrong.split("\n")[-2], read_script(wrong) is None
     with tempfile.TemporaryDirectory(prefix="allium-check-") as empty:

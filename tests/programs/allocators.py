@@ -45,9 +45,12 @@ def counts_operators(command, arguments, preload=(), aligned=(1000,)):
     def test():
         _, (none,) = ledgers_of(command + ["0"] + arguments, preload)
         _, (some,) = ledgers_of(command + [str(ROUNDS)] + arguments, preload)
-        for key, want in ("allocated_samples", 12 * ROUNDS), ("freed_samples",
-                                                              12 * ROUNDS), ("allocated_count",
-                                                                             12 * ROUNDS), ("live_samples", 0):
+        for key, want in (
+            ("allocated_samples", 12 * ROUNDS),
+            ("freed_samples", 12 * ROUNDS),
+            ("allocated_count", 12 * ROUNDS),
+            ("live_samples", 0),
+        ):
             equal(round(some[key] - none[key]), want, key)
         added = round(some["allocated_bytes"] - none["allocated_bytes"])
         check(added in [6 * ROUNDS * (1000 + bytes) for bytes in aligned], "allocated_bytes", added)
@@ -99,8 +102,12 @@ def plugins(*names):
 
 
 tests = []
-for name, library in ("glibc", None), ("jemalloc", "jemalloc"), ("tcmalloc", "tcmalloc_minimal"), ("mimalloc",
-                                                                                                   "mimalloc"):
+for name, library in (
+    ("glibc", None),
+    ("jemalloc", "jemalloc"),
+    ("tcmalloc", "tcmalloc_minimal"),
+    ("mimalloc", "mimalloc"),
+):
     preload = [ctypes.util.find_library(library)] if library else []
     check(None not in preload, name, "is not installed (tools/setup check)")
     tests.append(("every function of the malloc family works as ever on %s" % name,

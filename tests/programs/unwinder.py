@@ -344,12 +344,15 @@ def fault_is_found(fault, observe):
 
 tests = [("%s: every stack is libgcc's" % p.name, agrees(p)) for p in (PROGRAMS if LONG else PROGRAMS[:3])]
 tests += [("redis-server under redis-benchmark: every stack is libgcc's", redis_agrees)] if LONG else []
-tests += [("%d different stacks of median depth %d or more" % (DISTINCT, DEPTH), enough),
-          ("every stack is the chain of frame pointers, where there is one", chain_agrees),
-          ("a fault in the unwinder is found by libgcc's", fault_is_found(RESTORE,
-                                                                          lambda lib: seen_in(PROGRAMS[0], lib))),
-          ("a walk cache that does not compare return addresses is found by libgcc's",
-           fault_is_found(CALLERS, lambda lib: seen_in(PROGRAMS[0], lib))),
-          ("a walk cache that does not compare rbp is found by the chain", fault_is_found(FRAME_POINTER, chain)),
-          ("a fault in the unwinder is found by the chain", fault_is_found(REGISTER, chain))]
+tests += [
+    ("%d different stacks of median depth %d or more" % (DISTINCT, DEPTH), enough),
+    ("every stack is the chain of frame pointers, where there is one", chain_agrees),
+    ("a fault in the unwinder is found by libgcc's", fault_is_found(RESTORE, lambda lib: seen_in(PROGRAMS[0], lib))),
+    (
+        "a walk cache that does not compare return addresses is found by libgcc's",
+        fault_is_found(CALLERS, lambda lib: seen_in(PROGRAMS[0], lib)),
+    ),
+    ("a walk cache that does not compare rbp is found by the chain", fault_is_found(FRAME_POINTER, chain)),
+    ("a fault in the unwinder is found by the chain", fault_is_found(REGISTER, chain)),
+]
 tap.main(tests)

@@ -277,8 +277,10 @@ def forks_in_handlers():
     ])
     for how in "handler", "handler-allocates":
         with private_dir() as ledgers:
-            done = succeed([program, how, "100000", str(pick(300, 3000))], env=dict(env_of(ledgers, [signal_alloc()]),
-                                                                                    ALLIUM_PERIOD="64K"))
+            done = succeed(
+                [program, how, "100000", str(pick(300, 3000))],
+                env=dict(env_of(ledgers, [signal_alloc()]), ALLIUM_PERIOD="64K"),
+            )
         equal(done.stdout.decode().splitlines()[1:], ["killed 0", "signal 0", "unwell 0"], how)
 
 
@@ -287,8 +289,10 @@ def many_sites_in_children():
     number.
     """
     with private_dir() as ledgers:  # some one in a thousand children was killed
-        done = succeed([compiled("many_sites.c"), str(pick(500, 5000))], env=dict(env_of(ledgers, [signal_alloc()]),
-                                                                                  ALLIUM_PERIOD="1"))
+        done = succeed(
+            [compiled("many_sites.c"), str(pick(500, 5000))],
+            env=dict(env_of(ledgers, [signal_alloc()]), ALLIUM_PERIOD="1"),
+        )
     equal(done.stdout.decode().splitlines()[-1], "killed 0", "children")
 
 
@@ -548,8 +552,11 @@ def no_usable_size():
         kept = succeed(
             [built("ALLIUM"), "sql", recording, "SELECT count(*), count(slack_bytes) FROM live_sample",
              "--json"]).stdout.decode()
-        samples, known = json.loads(kept)["rows"][0].values() if isinstance(json.loads(kept)["rows"][0],
-                                                                            dict) else json.loads(kept)["rows"][0]
+        samples, known = (
+            json.loads(kept)["rows"][0].values()
+            if isinstance(json.loads(kept)["rows"][0], dict)
+            else json.loads(kept)["rows"][0]
+        )
         check(samples > 0 and known == 0, "samples, and how many have a slack:", samples, known)
 
 

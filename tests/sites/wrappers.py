@@ -117,9 +117,11 @@ def named():
         succeed([built("ALLIUM"), "run", "--sites", *options, "--force", "--quiet", "-o", path, "--", program],
                 env=dict(os.environ, **env))
         rows = json.loads(succeed([built("ALLIUM"), "sites", path, "--json"]).stdout)["rows"]
-        equal([(row["allocations"], row["requested_bytes"]) for row in rows if row["function"] == "takes"], [(1, 60),
-                                                                                                             (1, 30)],
-              "takes")
+        equal(
+            [(row["allocations"], row["requested_bytes"]) for row in rows if row["function"] == "takes"],
+            [(1, 60), (1, 30)],
+            "takes",
+        )
 
 
 def environment():

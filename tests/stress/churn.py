@@ -56,9 +56,13 @@ def realloc_churn():
     rounds = pick(100_000, 2_000_000)
     said, some, none = grown([program("realloc_churn"), str(rounds)], [program("realloc_churn"), "0"])
     equal(said["wrong"], 0, "blocks whose content is not theirs, or reallocs that should have failed")
-    for key, want in (("allocated_samples", said["allocated"]), ("freed_samples", said["freed"]),
-                      ("live_samples", said["live"]), ("live_seen_bytes", said["live_bytes"]), ("failed",
-                                                                                                said["failed"])):
+    for key, want in (
+        ("allocated_samples", said["allocated"]),
+        ("freed_samples", said["freed"]),
+        ("live_samples", said["live"]),
+        ("live_seen_bytes", said["live_bytes"]),
+        ("failed", said["failed"]),
+    ):
         equal(difference(some, none, key), want, key)
 
 

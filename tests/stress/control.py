@@ -61,8 +61,9 @@ class Steered:
 
     def set(self, *actions, code=0):
         """Through the command."""
-        done = tap.run([built("ALLIUM"), "set", *actions], env=dict(os.environ,
-                                                                    XDG_RUNTIME_DIR=os.path.dirname(self.folder)))
+        done = tap.run(
+            [built("ALLIUM"), "set", *actions], env=dict(os.environ, XDG_RUNTIME_DIR=os.path.dirname(self.folder))
+        )
         equal(done.returncode, code, "code of allium set %s, which said %s" % (" ".join(actions), done.stderr))
         return done.stdout.decode(), done.stderr.decode()
 

@@ -84,10 +84,18 @@ def independent(how, seed):
     return test
 
 
-tap.main([
-    ("a seed gives threads the same samples again, wherever they run", seeded("threads")),
-    ("a seed gives fork children the same samples again, wherever they run", seeded("forks")),
-] + [("%s do not share draws, with %s" % (what, "a seed" if seed else "none"), independent(how, seed))
-     for how, what, seeds in (("threads", "threads", (None, 42)), ("forks", "fork children", (None, 42)),
-                              ("clones", "children of the bare clone call", (None, 42)))
-     for seed in seeds])
+tap.main(
+    [
+        ("a seed gives threads the same samples again, wherever they run", seeded("threads")),
+        ("a seed gives fork children the same samples again, wherever they run", seeded("forks")),
+    ]
+    + [
+        ("%s do not share draws, with %s" % (what, "a seed" if seed else "none"), independent(how, seed))
+        for how, what, seeds in (
+            ("threads", "threads", (None, 42)),
+            ("forks", "fork children", (None, 42)),
+            ("clones", "children of the bare clone call", (None, 42)),
+        )
+        for seed in seeds
+    ]
+)

@@ -44,8 +44,10 @@ def names():
 
 def listed(line):
     return [
-        word.strip() for word in re.sub(r" \(allium .*\)$", "", line).rpartition(" it can be " if " it can be " in
-                                                                                 line else " it has ")[2].split(",")
+        word.strip()
+        for word in re.sub(r" \(allium .*\)$", "", line)
+        .rpartition(" it can be " if " it can be " in line else " it has ")[2]
+        .split(",")
     ]
 
 

@@ -282,8 +282,9 @@ def under_way():
 def ring_full():
     """A reader that is held up, and a ring of one page: what was lost is counted to the event."""
     with file_on_disk(80) as path, group(LIMIT) as where:
-        with tool("drsnoop", "--cgroup", where.folder) as whole, tool("drsnoop", "--cgroup", where.folder, "--ring",
-                                                                      "4096") as small:
+        with tool("drsnoop", "--cgroup", where.folder) as whole, tool(
+            "drsnoop", "--cgroup", where.folder, "--ring", "4096"
+        ) as small:
             reader = child_allium(small.process.pid)
             os.kill(reader, signal.SIGSTOP)
             try:

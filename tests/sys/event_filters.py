@@ -221,8 +221,9 @@ def ring_full():
         with open("/proc/self/comm", "w") as file:
             file.write("storm")
     with reclaim.group(12) as group, reclaim.file_on_disk(96) as path:
-        with tool("drsnoop", "--ring", 4096, "--comm", "storm") as small, tool("drsnoop", "--ring", "16M", "--comm",
-                                                                               "storm") as large:
+        with tool("drsnoop", "--ring", 4096, "--comm", "storm") as small, tool(
+            "drsnoop", "--ring", "16M", "--comm", "storm"
+        ) as large:
             small.process.send_signal(signal.SIGSTOP)
             child = os.fork()
             if not child:

@@ -98,8 +98,9 @@ def all_end():
         for how in ENDS:
             for t in ABOUT:
                 words = sys_(t.name, "--json", *t.one_report, *(["--duration", "8s"] if how is None else []))
-                running[t, how] = process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                                             stderr=subprocess.PIPE)
+                running[t, how] = process = subprocess.Popen(
+                    words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+                )
                 stack.callback(process.kill)
         for (t, _), process in running.items():
             line = process.stderr.readline()

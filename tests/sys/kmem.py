@@ -96,8 +96,9 @@ def live_full():
 def by_function():
     """Rows of a function are the sums of those of its call sites, of a run beside it."""
     with maker() as m:
-        with tool("kmem", "-p", m.pid, "--live", "--by", "function") as it, tool("kmem", "-p", m.pid,
-                                                                                 "--live") as beside:
+        with tool("kmem", "-p", m.pid, "--live", "--by", "function") as it, tool(
+            "kmem", "-p", m.pid, "--live"
+        ) as beside:
             m.do("files %d" % N, "timers %d" % TIMERS, "pipes 40", "touch 50", "untimers")
             it.stop()
             beside.stop()

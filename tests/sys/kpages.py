@@ -170,8 +170,9 @@ def rungs_agree():
     for by in ("type", "order", "process"):
         with maker() as m, load():
             options = ("-p", m.pid, "--by", by)
-            with tool("kpages", "--attach", RUNGS[0], *options) as one, tool("kpages", "--attach", RUNGS[1],
-                                                                             *options) as two:
+            with tool("kpages", "--attach", RUNGS[0], *options) as one, tool(
+                "kpages", "--attach", RUNGS[1], *options
+            ) as two:
                 m.do("touch %d" % N, "files 100", "drop", "close", "forks 3")
                 one.stop()
                 two.stop()

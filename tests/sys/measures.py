@@ -66,8 +66,9 @@ def by_function():
     several slots.
     """
     with maker() as m:
-        with tool("kmem", "--hist", "-p", m.pid, "--by", "function") as it, tool("kmem", "--hist", "-p", m.pid, "--by",
-                                                                                 "process") as of_all:
+        with tool("kmem", "--hist", "-p", m.pid, "--by", "function") as it, tool(
+            "kmem", "--hist", "-p", m.pid, "--by", "process"
+        ) as of_all:
             m.do("files %d" % N, "pipes 50", "timers 20", "close", "untimers")
             it.stop()
             of_all.stop()
@@ -94,8 +95,9 @@ def blocks(rung, env=None):
 def blocks_by_order():
     """Of a process: as many in each slot as a run beside it has of that order."""
     with maker() as m:
-        with tool("kpages", "--hist", "-p", m.pid, "--by", "process") as it, tool("kpages", "-p", m.pid, "--by",
-                                                                                  "order") as beside:
+        with tool("kpages", "--hist", "-p", m.pid, "--by", "process") as it, tool(
+            "kpages", "-p", m.pid, "--by", "order"
+        ) as beside:
             m.do("touch %d" % N, "huge 2", "pipes 20", "forks 3", "close", "drop")
             it.stop()
             beside.stop()
@@ -133,8 +135,9 @@ def lifetimes(rung, env=None):
 def lifetimes_alike():
     """Rows are the same as without."""
     with maker() as m:
-        with tool("slabratetop", "--hist", "-p", m.pid, *ONE_REPORT) as it, tool("slabratetop", "-p", m.pid,
-                                                                                 *ONE_REPORT) as beside:
+        with tool("slabratetop", "--hist", "-p", m.pid, *ONE_REPORT) as it, tool(
+            "slabratetop", "-p", m.pid, *ONE_REPORT
+        ) as beside:
             m.do("files %d" % N, "pipes 50", "close", "forks 10")
             it.stop()
             beside.stop()

@@ -274,8 +274,11 @@ def test_namespace():
         it.stop()
     rows = [row for row in it.rows if row["memcg"] == path[len(ROOT):]]
     number = int(done.stdout.split()[0])
-    equal([(row["pid"], row["victim_pid"], row["victim_comm"]) for row in rows], [(0, 0, "eater"),
-                                                                                  (number, number, "eater")], "kills")
+    equal(
+        [(row["pid"], row["victim_pid"], row["victim_comm"]) for row in rows],
+        [(0, 0, "eater"), (number, number, "eater")],
+        "kills",
+    )
     check({p["pid"]
            for p in rows[1]["largest"]} <= {0, 1, number}, "none but", number, "and allium:", rows[1]["largest"])
 

@@ -78,8 +78,9 @@ def added_up(part):
 def lines_of_calls():
     """The line is that of the call, not of the header's function that is inlined there; what is not known has none."""
     with made() as (path, env, files), maker() as m:
-        with tool("kmem", "-p", m.pid, "--lines", "--vmlinux", path, env=env) as it, tool("kmem", "-p",
-                                                                                          m.pid) as beside:
+        with tool("kmem", "-p", m.pid, "--lines", "--vmlinux", path, env=env) as it, tool(
+            "kmem", "-p", m.pid
+        ) as beside:
             m.do(*WORK)
             it.stop()
             beside.stop()

@@ -49,8 +49,9 @@ def watched(rung, command, env=None):
     """
     with load(), group(LIMIT) as where:
         counted = Counted()
-        with tool("vmscan", "--attach", rung, *ONCE, env=env) as it, tool("vmscan", "--attach", rung, "--cgroup",
-                                                                          where.folder, *ONCE) as within:
+        with tool("vmscan", "--attach", rung, *ONCE, env=env) as it, tool(
+            "vmscan", "--attach", rung, "--cgroup", where.folder, *ONCE
+        ) as within:
             equal((it.rung, within.rung), (rung, rung), "rungs")
             counted.ready()
             run_in(where, command)

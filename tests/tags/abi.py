@@ -155,10 +155,15 @@ def replaced():
     equal(wanted, have, "the manual, and the libraries")
 
 
-tap.main([("%s: inlined code is as ABI.md says" % compiler, layout(compiler)) for compiler in COMPILERS] + [
-    ("one number is the version of header, library and symbols", one_number),
-    ("an old header is told apart in one line", old_header),
-] + [("%s: any name of a tag stays as it is" % compiler, names(compiler)) for compiler in COMPILERS] + [
-    ("the manual lists what is replaced", replaced),
-    ("many tags with names of their own take work in proportion", in_proportion),
-])
+tap.main(
+    [("%s: inlined code is as ABI.md says" % compiler, layout(compiler)) for compiler in COMPILERS]
+    + [
+        ("one number is the version of header, library and symbols", one_number),
+        ("an old header is told apart in one line", old_header),
+    ]
+    + [("%s: any name of a tag stays as it is" % compiler, names(compiler)) for compiler in COMPILERS]
+    + [
+        ("the manual lists what is replaced", replaced),
+        ("many tags with names of their own take work in proportion", in_proportion),
+    ]
+)

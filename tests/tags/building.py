@@ -38,8 +38,9 @@ def quiet(command, **how):
 
 def program(compiler, options, source, hooks=True, words=()):
     """Builds a source of this folder, or with a path, once; -> the program."""
-    out = scratch("-".join([os.path.basename(source), compiler] + [o.strip("-")
-                                                                   for o in options] + ["" if hooks else "plain"]))
+    out = scratch(
+        "-".join([os.path.basename(source), compiler] + [o.strip("-") for o in options] + ["" if hooks else "plain"])
+    )
     if not os.path.exists(out):
         quiet([
             compiler, "-g", *options, *STRICT, *(HOOKS if hooks else []),

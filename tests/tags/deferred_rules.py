@@ -31,12 +31,19 @@ def made(steps, pid=None):
 
 
 def by_each_field():
-    for query, place in (("func:later_inner", "later_call"), ("func:*_inner", "later_call"),
-                         ("module:liblater", "later_call"), ("class:cache", "later_own"),
-                         ("name:*tenant=blue*", "later_own"), ("file:late_plugin.c class:cache",
-                                                               "later_own"), ("class:cache or func:at_?", "later_own"),
-                         ("!func:at_* !class:malloc", "later_own"), ("!(class:malloc or func:none)", "later_own"),
-                         ("func:later_line", "later_line"), ("comm:steps* class:cache", "later_own")):
+    for query, place in (
+        ("func:later_inner", "later_call"),
+        ("func:*_inner", "later_call"),
+        ("module:liblater", "later_call"),
+        ("class:cache", "later_own"),
+        ("name:*tenant=blue*", "later_own"),
+        ("file:late_plugin.c class:cache", "later_own"),
+        ("class:cache or func:at_?", "later_own"),
+        ("!func:at_* !class:malloc", "later_own"),
+        ("!(class:malloc or func:none)", "later_own"),
+        ("func:later_line", "later_line"),
+        ("comm:steps* class:cache", "later_own"),
+    ):
         with private_dir() as ledgers, Steps(ledgers) as steps:
             steps.do("make a 1 10")
             said = steps.set("--where", query, "fail=every:2")

@@ -325,15 +325,18 @@ def itself():
 
 def mistakes():
     allium, own = built("ALLIUM"), str(os.getpid())
-    for words, code, line in (([own, "--faults", "x"], 2, "invalid time"), ([own, "--faults", "0"], 2, "too short"), ([
-            "--faults", "1s"
-    ], 2, "needs one running process"), ([own, own, "--faults", "1s"], 2, "needs one running process"), ([
-            own, "--faults", "1s", "--sort", "live"
-    ], 2, "leave out --sort"), ([own, "--faults", "1s", "--interval", "1s"], 2, "leave out --interval"), ([
-            own, "--faults", "1s", "--allocinfo"
-    ], 2, "leave out --allocinfo"), ([own, "--faults", "1s", "--by", "process"], 2, "needs one running process"), ([
-            own, "--faults", "1s"
-    ], 1, "has no accounts of tags"), (["2147483647", "--faults", "1s"], 1, "there is no process")):
+    for words, code, line in (
+        ([own, "--faults", "x"], 2, "invalid time"),
+        ([own, "--faults", "0"], 2, "too short"),
+        (["--faults", "1s"], 2, "needs one running process"),
+        ([own, own, "--faults", "1s"], 2, "needs one running process"),
+        ([own, "--faults", "1s", "--sort", "live"], 2, "leave out --sort"),
+        ([own, "--faults", "1s", "--interval", "1s"], 2, "leave out --interval"),
+        ([own, "--faults", "1s", "--allocinfo"], 2, "leave out --allocinfo"),
+        ([own, "--faults", "1s", "--by", "process"], 2, "needs one running process"),
+        ([own, "--faults", "1s"], 1, "has no accounts of tags"),
+        (["2147483647", "--faults", "1s"], 1, "there is no process"),
+    ):
         done = run([allium, "tags", *words])
         equal((done.returncode, done.stdout), (code, b""), words)
         check(line in done.stderr.decode(), words, "->", done.stderr)

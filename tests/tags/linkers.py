@@ -126,8 +126,13 @@ def matrix(compiler, linker, levels, hows):
 def whole_program():
     """Link-time optimization, where this machine's compilers and linkers can do it together."""
     tried = 0
-    for compiler, linker in ("g++", "bfd"), ("g++", "gold"), ("clang++", "lld"), ("clang++", "bfd"), ("clang++",
-                                                                                                      "gold"):
+    for compiler, linker in (
+        ("g++", "bfd"),
+        ("g++", "gold"),
+        ("clang++", "lld"),
+        ("clang++", "bfd"),
+        ("clang++", "gold"),
+    ):
         if compiler == "clang++" and linker != "lld" and not plugin_of_clang():
             continue
         tried += 1
@@ -273,10 +278,16 @@ def one_line(compiler):
                 rows, _ = accounts(ledgers, process.pid)
             figures = lambda rows, *keys: sorted(
                 (int(row["place"].split(":")[1]), row["name"], *(row[key] for key in keys)) for row in rows)
-            equal(figures(rows, "allocations", "allocated_bytes"), [(6, "malloc", 2, 3), (7, "malloc", 2, 7),
-                                                                    (8, "calloc", 1, 6), (8, "malloc", 1, 5)], "rows")
-            equal(figures(listed(program)[0]["rows"], "copies"), [(6, "malloc", 2), (7, "malloc", 2), (8, "calloc", 1),
-                                                                  (8, "malloc", 1)], "copies")
+            equal(
+                figures(rows, "allocations", "allocated_bytes"),
+                [(6, "malloc", 2, 3), (7, "malloc", 2, 7), (8, "calloc", 1, 6), (8, "malloc", 1, 5)],
+                "rows",
+            )
+            equal(
+                figures(listed(program)[0]["rows"], "copies"),
+                [(6, "malloc", 2), (7, "malloc", 2), (8, "calloc", 1), (8, "malloc", 1)],
+                "copies",
+            )
     return test
 
 

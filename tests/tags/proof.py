@@ -24,11 +24,17 @@ def exact(compiler, *options):
         total = 0
         for round in range(pick(1, 25)):
             program = Program.of(1 + round // 2 * 10, compiler, *options)
-            for words in ((), ("threads=%d" % THREADS,), ("threads=30", "fails=7"), ("threads=4", "forks", "timers"),
-                          ("threads=%d" % THREADS, "foreign", "forks"), ("threads=3", "foreign", "forks", "timers",
-                                                                         "fails=11"), ("maps", "fails=9"),
-                          ("threads=%d" % THREADS, "maps"), ("threads=%d" % THREADS, "maps", "foreign", "forks",
-                                                             "fails=7")):
+            for words in (
+                (),
+                ("threads=%d" % THREADS,),
+                ("threads=30", "fails=7"),
+                ("threads=4", "forks", "timers"),
+                ("threads=%d" % THREADS, "foreign", "forks"),
+                ("threads=3", "foreign", "forks", "timers", "fails=11"),
+                ("maps", "fails=9"),
+                ("threads=%d" % THREADS, "maps"),
+                ("threads=%d" % THREADS, "maps", "foreign", "forks", "fails=7"),
+            ):
                 wrong, rows, said = ended(program, 1000 + round, *words)
                 equal(wrong, {}, "what differs, seed %d, %s" % (1000 + round, words))
                 check("foreign" in words or not said, words, "->", said)
@@ -181,8 +187,11 @@ def sites_planted():
     program = Program.of(1, "gcc", "-O2", BARE)
     kinds = program.writer.kinds
     for kind in [*DIRECT, "FREE"]:
-        place = random_places.FREES if kind == "FREE" else next(n for n in kinds
-                                                                if kinds[n] == kind and n in program.writer.where)
+        place = (
+            random_places.FREES
+            if kind == "FREE"
+            else next(n for n in kinds if kinds[n] == kind and n in program.writer.where)
+        )
         # what is freed first may be the C library's own, whose sites are not compared
         for later in range(20 if kind == "FREE" else 1):
             wrong = [

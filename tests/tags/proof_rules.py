@@ -54,8 +54,9 @@ class Asked(Run):
 
     def set(self, places, *actions):
         where = ["--where", " or ".join("func:" + self.function[place] for place in places)] if places else []
-        succeed([built("ALLIUM"), "set", str(self.pid), *where, *actions], env=dict(os.environ,
-                                                                                    ALLIUM_DIR=self.ledgers))
+        succeed(
+            [built("ALLIUM"), "set", str(self.pid), *where, *actions], env=dict(os.environ, ALLIUM_DIR=self.ledgers)
+        )
 
     def asked(self):
         return self.program.asked(self.counts, self.pid)

@@ -145,11 +145,13 @@ def series_that_end():
     """With its process; with as many looks as were asked for; and it reads processes alone."""
     with phases() as p:
         p.made(0, 1, 10)
-        for words, line in ((["--interval",
-                              "1ms"], "use 10 ms or more"), (["--count", "3"], "--count needs --interval"), ([
-                                  "--interval", "1s", "--count", "0"
-                              ], "out of range"), (["x.allium", "--interval", "1s"], "one running process"),
-                            (["--interval", "1s", "--allocinfo"], "leave out --interval")):
+        for words, line in (
+            (["--interval", "1ms"], "use 10 ms or more"),
+            (["--count", "3"], "--count needs --interval"),
+            (["--interval", "1s", "--count", "0"], "out of range"),
+            (["x.allium", "--interval", "1s"], "one running process"),
+            (["--interval", "1s", "--allocinfo"], "leave out --interval"),
+        ):
             done = p.tags(*([] if "x.allium" in words else [p.pid]), *words, code=2)
             check(line in done.stderr.decode(), words, done.stderr)
         series = subprocess.Popen([built("ALLIUM"), "tags", str(p.pid), "--interval", "50ms"], env=p.env,
@@ -481,10 +483,15 @@ def openmetrics():
         )
         families, _ = metrics(p, "--top", "0", "--where", "func:place_1,place_2")
         equal(sorted(families["allium_tags_allocations"].values()), [0, 2, 3], "of a query")
-        for words in ("--by", "file"), ("--json",), ("--sort", "live"), ("--interval",
-                                                                         "1s"), (p.pid,), ("--where",
-                                                                                           "live>1"), ("--where",
-                                                                                                       "!accurate:no"):
+        for words in (
+            ("--by", "file"),
+            ("--json",),
+            ("--sort", "live"),
+            ("--interval", "1s"),
+            (p.pid,),
+            ("--where", "live>1"),
+            ("--where", "!accurate:no"),
+        ):
             p.tags(p.pid, "--openmetrics", *words, code=2)
 
 

@@ -179,8 +179,14 @@ def ninja_works(folder, env, here):
     with open(here + "/first", "w") as file:
         file.write("x")
     out = ""
-    for words in ["-j1"], ["-d", "explain"], ["-t", "targets", "all"], ["-t", "graph"], ["-t",
-                                                                                         "compdb"], ["-t", "clean"]:
+    for words in (
+        ["-j1"],
+        ["-d", "explain"],
+        ["-t", "targets", "all"],
+        ["-t", "graph"],
+        ["-t", "compdb"],
+        ["-t", "clean"],
+    ):
         done = succeed([folder + "/ninja", "-C", here, *words], env=env, stderr=subprocess.STDOUT)
         out += re.sub(r"0x[0-9a-f]+", "A", done.stdout.decode().replace(here, ""))
     return out

@@ -264,16 +264,22 @@ def own_tags():
 def mistakes():
     with private_dir() as ledgers, Steps(ledgers) as steps:
         steps.do("make a 1 10")
-        for words, code, line in ((("--where", "func:none live>1G", "stacks"), 1,
-                                   "no tag of process %d (steps.c-gcc-O2-) fits --where" % steps.pid),
-                                  (("--where", "fnc:at_a", "stacks"), 2,
-                                   'did you mean "func"?'), (("fail=twice",), 2, "it can be once, nth:N"),
-                                  (("fail=every:0",), 2, "it can be once"), (("fail=p:2",), 2, "it can be once"),
-                                  (("stack",), 2, "unknown action"), (("--where", "func:a", "period=1M"), 2,
-                                                                      "a whole process's"), (("stacks", "period=1M"), 2,
-                                                                                             "not both at once"),
-                                  (("--for", "soon", "stacks"), 2, "invalid time"), (("--for", "1s", "on"), 2,
-                                                                                     "--for is for places")):
+        for words, code, line in (
+            (
+                ("--where", "func:none live>1G", "stacks"),
+                1,
+                "no tag of process %d (steps.c-gcc-O2-) fits --where" % steps.pid,
+            ),
+            (("--where", "fnc:at_a", "stacks"), 2, 'did you mean "func"?'),
+            (("fail=twice",), 2, "it can be once, nth:N"),
+            (("fail=every:0",), 2, "it can be once"),
+            (("fail=p:2",), 2, "it can be once"),
+            (("stack",), 2, "unknown action"),
+            (("--where", "func:a", "period=1M"), 2, "a whole process's"),
+            (("stacks", "period=1M"), 2, "not both at once"),
+            (("--for", "soon", "stacks"), 2, "invalid time"),
+            (("--for", "1s", "on"), 2, "--for is for places"),
+        ):
             have, text = steps.refused(*words)
             check(have == code and line in text and text.startswith("allium") and len(text.splitlines()) <= 2, words,
                   "->", have, text)

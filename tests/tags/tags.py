@@ -413,18 +413,19 @@ def queries():
         (pid, want), = own_counts(
             succeed([churn(), "2", "2000"], env=dict(os.environ, ALLIUM_DIR=ledgers)).stdout.decode()).items()
         median = sorted(want.values())[4][0]
-        for query, fits in (("func:by_malloc", lambda name, numbers: name == "by_malloc"),
-                            ("func:by_*", lambda *_: True), ("file:churn.c class:malloc",
-                                                             lambda *_: True), ("!module:churn-*", lambda *_: False),
-                            ("name:strdup,strndup",
-                             lambda name, numbers: "str" in name), ("count>%d" % median,
-                                                                    lambda name, numbers: numbers[0] > median),
-                            ("allocated>=%d" % want["by_calloc"][1],
-                             lambda name, numbers: numbers[1] >= want["by_calloc"][1]),
-                            ("objects<%d or live>100k" % median,
-                             lambda name, numbers: numbers[2] < median or numbers[3] > 100 << 10),
-                            ("pid:%d comm:churn-*" % pid,
-                             lambda *_: True), ("line:1..9", lambda *_: False), ("accurate:no", lambda *_: False)):
+        for query, fits in (
+            ("func:by_malloc", lambda name, numbers: name == "by_malloc"),
+            ("func:by_*", lambda *_: True),
+            ("file:churn.c class:malloc", lambda *_: True),
+            ("!module:churn-*", lambda *_: False),
+            ("name:strdup,strndup", lambda name, numbers: "str" in name),
+            ("count>%d" % median, lambda name, numbers: numbers[0] > median),
+            ("allocated>=%d" % want["by_calloc"][1], lambda name, numbers: numbers[1] >= want["by_calloc"][1]),
+            ("objects<%d or live>100k" % median, lambda name, numbers: numbers[2] < median or numbers[3] > 100 << 10),
+            ("pid:%d comm:churn-*" % pid, lambda *_: True),
+            ("line:1..9", lambda *_: False),
+            ("accurate:no", lambda *_: False),
+        ):
             # of places, as by_function() adds them up: churn has one for each function, but for realloc, which is
             # inlined in two
             rows, said = accounts(ledgers, pid, "--where", query,
@@ -457,11 +458,16 @@ def screen():
 
 def mistakes():
     allium = built("ALLIUM")
-    for words, code, line in ((["0"], 1, "invalid process id '0'"), ([
-            "x"
-    ], 1, "x does not exist"), ([], 1, "no recording"), (["1", "2", "3"], 2, "leave out 3"), ([str(
-            os.getpid())], 1, "has no accounts of tags"), (["2147483647"], 1, "there is no process 2147483647"),
-                              (["1", "--by", "size"], 2, "--by"), (["1", "--sort", "age"], 2, "--sort")):
+    for words, code, line in (
+        (["0"], 1, "invalid process id '0'"),
+        (["x"], 1, "x does not exist"),
+        ([], 1, "no recording"),
+        (["1", "2", "3"], 2, "leave out 3"),
+        ([str(os.getpid())], 1, "has no accounts of tags"),
+        (["2147483647"], 1, "there is no process 2147483647"),
+        (["1", "--by", "size"], 2, "--by"),
+        (["1", "--sort", "age"], 2, "--sort"),
+    ):
         done = run([allium, "tags", *words])
         equal(done.returncode, code, words)
         text = done.stderr.decode()

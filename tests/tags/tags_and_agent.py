@@ -66,10 +66,12 @@ def charged_once(ledgers, pid, places, sampled, child):
     rows, said = read(ledgers, "sites", pid)
     check(not said or child and "had been made before" in said, "losses of sites:", said)
     equal(of_tags(rows), places, "tags among sites")
-    for mine, theirs in ("allocations",
-                         "allocated_samples"), ("requested_bytes",
-                                                "allocated_bytes"), ("live_objects",
-                                                                     "live_samples"), ("live_bytes", "live_seen_bytes"):
+    for mine, theirs in (
+        ("allocations", "allocated_samples"),
+        ("requested_bytes", "allocated_bytes"),
+        ("live_objects", "live_samples"),
+        ("live_bytes", "live_seen_bytes"),
+    ):
         equal(sum(row[mine] for row in rows), int(sampled[theirs]), "all sites, " + mine)
 
 
@@ -100,8 +102,13 @@ def churned(preload, *words, threads=4, rounds=20_000, **more):
 
 def orders(**more):
     def test():
-        for preload in [AGENT], [AGENT, TAGS], [TAGS, AGENT], [built("TEST_TAGS_FREES"),
-                                                               AGENT], [AGENT, built("TEST_TAGS_FREES")]:
+        for preload in (
+            [AGENT],
+            [AGENT, TAGS],
+            [TAGS, AGENT],
+            [built("TEST_TAGS_FREES"), AGENT],
+            [AGENT, built("TEST_TAGS_FREES")],
+        ):
             churned(preload, **more)
         for threads in 1, 15, 40:
             churned([AGENT], threads=threads, **more)
@@ -147,9 +154,13 @@ def random_programs(**env):
     def test():
         total = 0
         for seed in range(pick(1, 20)):
-            for words in (("foreign",), ("threads=8", "foreign", "fails=7"), ("threads=30", "foreign", "timers"),
-                          ("threads=4", "foreign", "forks"), ("threads=8", "maps", "foreign", "forks", "timers",
-                                                              "fails=11")):
+            for words in (
+                ("foreign",),
+                ("threads=8", "foreign", "fails=7"),
+                ("threads=30", "foreign", "timers"),
+                ("threads=4", "foreign", "forks"),
+                ("threads=8", "maps", "foreign", "forks", "timers", "fails=11"),
+            ):
                 wrong, rows, said = below(words, seed, **env)
                 equal(wrong, {}, "what differs, seed %d %s" % (seed, words))
                 check("maps" in words or not said, words, "->", said)
@@ -226,10 +237,14 @@ def screens():
                 sum(place[i] for counts in own_counts(done.stdout.decode()).values() for place in counts.values())
                 for i in range(4)
             ]
-            equal([
-                sum(row[key] for row in read(ledgers, "tags", path)[0])
-                for key in ("allocations", "allocated_bytes", "live_objects", "live_bytes")
-            ], both, "recorded")
+            equal(
+                [
+                    sum(row[key] for row in read(ledgers, "tags", path)[0])
+                    for key in ("allocations", "allocated_bytes", "live_objects", "live_bytes")
+                ],
+                both,
+                "recorded",
+            )
 
 
 def turned_off_at_start():
