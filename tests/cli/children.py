@@ -189,13 +189,20 @@ def other_names(place):
 
 
 def by_link(place):
-    """A program that is executed by a descriptor, or by a link of /proc, is named as if by its path."""
+    """A program that is executed by a descriptor, or by a link of /proc, is named as if by its path; one below such a link
+    by the path that was given.
+    """
     shutil.copy(program("child_static"), place.folder)
-    for file in "fd", "'/proc/self/fd/%d' % fd":
-        script = "import os; fd = os.open('child_static', os.O_RDONLY); os.execve(%s, ['child_static', 'argument'], os.environ)" % file
+    path = place.path("child_static")
+    for file, name in (
+        ("fd", path),
+        ("'/proc/self/fd/%d' % fd", path),
+        ("'/proc/self/root%s'" % path, "/proc/self/root" + path),
+    ):
+        script = "import os; fd = os.open('child_static', os.O_RDONLY); "
+        script += "os.execve(%s, ['child_static', 'argument'], os.environ)" % file
         done = place.allium("run", "--force", "-o", "r.allium", "--", "/usr/bin/python3", "-c", script, code=7)
-        check("1 start of %s, which is statically linked" % place.path("child_static") in done.err, "not said",
-              done.err)
+        check("1 start of %s, which is statically linked" % name in done.err, "not said", done.err)
 
 
 def without_ledger(place):

@@ -178,7 +178,7 @@ static __attribute__((noinline)) const char *path_to_note(struct exec_scratch *s
     text_from_number(link + text_length(link), (uint64_t)c->fd, 10, 1);
     long n = sys_call(SYS_readlinkat, AT_FDCWD, is_fd ? link : c->path, s->path, sizeof(s->path) - 1);
     s->path[sys_failed(n) ? 0 : n] = '\0';
-    return s->path;
+    return sys_failed(n) && !is_fd ? c->path : s->path; /* /proc/self/root/bin/true is no link */
 }
 
 /* A program with a malloc of its own still carries the agent, which follows the programs that it starts. */
