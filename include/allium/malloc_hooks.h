@@ -232,7 +232,8 @@ long getdelim(char **, size_t *, int, struct _IO_FILE *) __asm__("allium_getdeli
 #if defined(__clang__) && defined(_FORTIFY_SOURCE)
 /*
  * glibc 2.40 and later have a checked asprintf() for clang. It takes any number of arguments and is never
- * inlined, so that all calls in a source would share one place. clang prefers an overload that has enable_if.
+ * inlined, so that all calls in a source would share one place. So another overload is declared, with enable_if, which
+ * clang prefers.
  */
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wgcc-compat"

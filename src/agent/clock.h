@@ -17,7 +17,8 @@
 extern bool clock_is_tsc __attribute__((visibility("hidden")));
 
 /**
- * Stops the clock at the present moment, before the program forbids itself to read the counter. False: it was stopped.
+ * Stops the clock at the present moment, before the program forbids itself to read the counter. False: it had
+ * been stopped before.
  */
 bool clock_freeze(void);
 /** Starts the clock again: the call that was to forbid the counter has failed. */

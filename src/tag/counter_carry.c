@@ -110,8 +110,8 @@ static void update_peak(uint32_t number, uint32_t shard, uint64_t bytes, uint64_
 }
 
 /*
- * Other CPUs write to the counters of other shards, which makes reading them slow. The more shards there are, the
- * rarer the updates.
+ * To update the peak, the counters of all shards are read, which is slow as other CPUs write to them. The more shards
+ * there are, the less often the peak is updated.
  */
 static void update_peak_if_due(uint32_t number, uint32_t shard, uint64_t bytes, bool full)
 {

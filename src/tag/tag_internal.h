@@ -39,8 +39,8 @@ void tag_object_add(uint32_t account, const void *object, size_t bytes);
 /** Calls realloc(). The new object is charged to `tag`; if that is NULL, to the account of the old object. */
 void *tag_realloc(struct allium_tag *tag, void *old, size_t bytes);
 /**
- * The request that allium_request_begin() began in the same frame has returned `what`, of so many bytes; NULL: it
- * failed. The caller counts it.
+ * Ends the request that allium_request_begin() began in the same frame. `what` is the object of `bytes` bytes that it
+ * returned; NULL: it failed. Does not count the object: the caller does.
  */
 void tag_request_ended(struct allium_tag *tag, const void *what, size_t bytes);
 /** Sends all requests of the calling thread to the cold paths, or no longer. */

@@ -273,7 +273,7 @@ static uint64_t granule_of(uintptr_t address)
 }
 
 /*
- * Does the word of the page belong to the object at this address? Only large objects have one, not those of 0 bytes.
+ * Does the size word of the page belong to the object at this address? Only large objects have such a word.
  */
 static bool is_of(uint64_t page, uintptr_t address)
 {

@@ -98,7 +98,7 @@ void process_end(void);
 /* ---- what each library defines ---- */
 
 /**
- * Reads the settings of the process: sets process.config, of its image_id some random bits, and process.exec_name.
+ * Reads the settings of the process. Sets process.config, with random bits in its image_id, and process.exec_name.
  */
 void process_begin_library(void);
 /**

@@ -10,7 +10,7 @@
 #include "target/vm_reserve.h"
 #include "wire/deferred_rules.h"
 
-/* Readable bytes of the two lists of rules, and of the two lists of deferred rules. */
+/* How many bytes of each list can be read: of the two copies of the rules, and of the two of the deferred rules. */
 static uint64_t readable[4];
 
 /* Makes a part of a list readable. All of it would be backed by mlockall(2) in the program. */

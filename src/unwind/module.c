@@ -308,7 +308,10 @@ bool module_is_current_cold(const struct unwind_module *m, uintptr_t pc)
     if (!find_object(pc, &o) || pc < m->start || pc >= m->end || (uintptr_t)o.map_start < m->start ||
         (uintptr_t)o.map_end > m->end + 4095)
         return false;
-    /* A module is at the same place: its build id is compared. The loader's record is fresh, so its mapping exists. */
+    /*
+     * The loader has a module at the address of `m` now. It may be another one: the build ids are compared. They can be
+     * read, because the loader has just reported this mapping.
+     */
     if (m->build_id_word && (uintptr_t)m->build_id >= (uintptr_t)o.map_start &&
         (uintptr_t)m->build_id + 8 <= (uintptr_t)o.map_end)
         return *(const uint64_t *)m->build_id == m->build_id_word;

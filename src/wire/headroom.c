@@ -217,7 +217,7 @@ static bool measure_filesystem(const char *dir, uint64_t *left, uint64_t *total)
 bool headroom_in_filesystem(const char *dir, uint64_t bytes)
 {
     uint64_t left, total;
-    /* The directory may be out of reach (chroot). Then the kernel refuses the pages if there are none. */
+    /* After chroot(2) the directory may be out of reach. Then the file system itself refuses pages when it is full. */
     return !measure_filesystem(dir, &left, &total) || left >= bytes;
 }
 

@@ -30,7 +30,7 @@
 /** Leaves a mark; `id` makes its name unique. Returns false if that failed, too. */
 ONE_COPY bool unobserved_mark(const struct ledger_config *config, uint64_t id, enum carrier why,
                               const char *path, bool started);
-/** Adds a line to the file, or leaves a mark, if the directory of ledgers exists already. `started` is false
+/** Adds a line to the list in the directory of ledgers, if that exists; else leaves a mark file. `started` is false
  * to take a line back. Returns false if neither could be written. */
 ONE_COPY bool unobserved_note(const struct ledger_config *config, enum carrier why, const char *path,
                               bool started);

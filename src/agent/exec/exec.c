@@ -168,7 +168,8 @@ static int go_observed(struct exec_scratch **s, const struct call *c, char *cons
     return too_much ? go_counted(c, envp) : result; /* without the agent's entries it may just fit */
 }
 
-/* Returns the path to note of the file: the one behind a descriptor, or behind a link such as /proc/self/exe. */
+/* Returns the path of the executed file, for the note: the one behind a descriptor, or behind a link such as
+ * /proc/self/exe. */
 static __attribute__((noinline)) const char *path_to_note(struct exec_scratch *s, const struct call *c)
 {
     char link[40] = "/proc/self/fd/";

@@ -8,8 +8,8 @@
 /*
  * Each request is counted once, even if the functions of the allocator call each other through their symbols. For an
  * allocator other than glibc's, each function is called once at the start while the thread is marked busy. If one of
- * our hooks is entered during that call, the function calls another one of the family; from then on it is passed
- * through uncounted.
+ * our hooks is entered during that call, the function that was called uses another one of the family. The hook of the
+ * outer function does not count from then on: the hook of the inner one does.
  *
  * Frees need no such care: the second free() of an address finds no sample.
  */

@@ -22,11 +22,12 @@
 #define SEALED          (~0ull)
 #define HUGE_FROM       (16ull << 20) /* bytes of a table */
 /*
- * An address is 44 bits, below 2^47 and a multiple of 8: page 35, stretch of it 5, place in the stretch 4. A group of
- * buckets has one for each stretch of a page: programs touch neighbouring objects, and so the same bucket or the next.
+ * An address is 44 bits, below 2^47 and a multiple of 8: the page 35 bits, the stretch (1/32 of a page) 5, the place in
+ * the stretch 4. A group of buckets has one bucket for each stretch of a page: programs use neighbouring objects, and
+ * so the same bucket or the next one.
  *
  *     key    stretch ^ mixed page (5) | mixed page (35) | place (4)
- *     entry  the low 36 bits of the key | record + 1 (28): what it lacks, its bucket implies
+ *     entry  the low 36 bits of the key | record + 1 (28); the number of the bucket gives the other 8 bits of the key
  */
 #define STRETCH_LOG2 7u
 #define GROUP_LOG2   5u /* buckets of a group; a table has at least 2^(FIRST_LOG2 - GROUP_LOG2) groups */

@@ -7,7 +7,8 @@
  * growing without a pause, without a lock.
  *
  * Runs in: target. Threads: any, signal handlers included; a thread stopped anywhere in here stops nobody else.
- * Owns: private anonymous memory. Of a table that has moved on it keeps the addresses (a slow reader may still look).
+ * Owns: private anonymous memory. When the entries of a table have moved to a larger one, its
+ * address range stays reserved: a slow reader may still look there.
  *
  * An entry is one word: key << 28 | record. The key is a bijection of the address, so it is the address. Truth lies in
  * the record: whoever swaps its address to 0 has taken the sample. Entries whose record says otherwise are leftovers of
@@ -33,12 +34,13 @@ enum live_table_taken {
 };
 
 /**
- * Enters an address with its record, whose `address` is set, and 0 when the answer is false. The first does so when one
- * look at one cache line tells that the address is not there yet and that there is room; the other one asks nothing,
- * and is false only when there is no memory.
+ * Both functions enter an address with its record. They set `address` in the record; if they return false, it is 0.
+ * live_table_insert_new() reads one cache line, and returns false unless that shows that the address is not in the
+ * table and that there is room. live_table_insert() returns false only if there is no memory.
  *
- * The address is not set any earlier: a leftover with this very address and record would be the sample, and who asks
- * live_table_take() whether an older sample had the address would take the new one.
+ * `address` is set as late as possible. A leftover entry may have the same address and the same record: it would be
+ * valid at once, and a caller of live_table_take() that looks for an older sample at the address would take the new
+ * one.
  */
 bool live_table_insert_new(uintptr_t address, uint32_t record);
 bool live_table_insert(uintptr_t address, uint32_t record);

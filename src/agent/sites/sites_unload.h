@@ -13,7 +13,7 @@
 
 #include "unwind/module.h"
 
-/** Returns true if an unloading of the module will be noticed, so that the hot function may count there. `m`
+/** Returns true if we shall notice when the module is unloaded: then the hot functions may count at sites in it. `m`
  * covers code that is running. */
 ONE_COPY bool sites_unload_is_noticed(const struct unwind_module *m);
 
