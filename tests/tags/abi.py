@@ -100,7 +100,7 @@ def old_header():
     equal(rows, [], "rows")
     equal(
         said,
-        "allium: 2 tags were not counted: they are compiled with another version of <allium/tag.h>; compile them again\n",
+        "allium: 2 tags were not counted: recompile them with the installed version of <allium/tag.h>\n",
         "what is said")
 
 

@@ -51,8 +51,8 @@ static const char *const losses[ACCOUNT_LOSSES] = {
         "object{s} {was|were} freed by code without tags, and lived here until the address came again",
     [ACCOUNT_LOST_RECORDS] = "record{s} of the ledger {is|are} damaged",
     [ACCOUNT_FOREIGN_FREES] = "free{s} {was|were} of objects that no tag had made",
-    [ACCOUNT_LOST_VERSIONS] = "tag{s} {was|were} not counted: {it is|they are} compiled with another version "
-                              "of <allium/tag.h>; compile {it|them} again",
+    [ACCOUNT_LOST_VERSIONS] =
+        "tag{s} {was|were} not counted: recompile {it|them} with the installed version of <allium/tag.h>",
 };
 
 static int run(int argc, char **argv)
