@@ -77,7 +77,6 @@ struct walked {
     const uint32_t *ids;
     unsigned depth;
     enum walk_end end;
-    bool kept; /* the frames are all frames of the walk cache */
 };
 
 static inline struct walked walk_it(struct walk_cache *cache, struct walk_cache_walk *own,
@@ -86,7 +85,6 @@ static inline struct walked walk_it(struct walk_cache *cache, struct walk_cache_
     struct walker w = ledger_stacks_walker(&stacks);
     struct walked k;
     k.ids = walk_along(&w, cache, own, bounds, start, process.generation, &k.depth, &k.end);
-    k.kept = k.ids == cache->id + cache->top;
     return k;
 }
 
@@ -97,15 +95,16 @@ static inline uint64_t hash_along(const struct walk_cache *cache, const struct w
     return likely(k->ids != own->id) ? cache->hash[k->ids - cache->id] : 0;
 }
 
-static inline uint32_t stack_along(struct walk_cache *cache, const struct walk_cache_walk *own,
-                                   const struct walked *k)
+static __attribute__((noinline)) uint32_t
+stack_along(struct walk_cache *cache, const struct walk_cache_walk *own, const struct walked *k)
 {
-    if (likely(k->kept && cache->stack != WALK_CACHE_NONE))
+    bool is_cached = k->ids == cache->id + cache->top;
+    if (likely(is_cached && cache->stack != WALK_CACHE_NONE))
         return cache->stack;
     uint64_t hash =
         likely(k->ids != own->id) ? hash_along(cache, own, k) : ledger_stacks_hash(k->ids, k->depth);
     uint32_t stack = ledger_stacks_number(&stacks, k->ids, k->depth, hash, k->end);
-    if (k->kept)
+    if (is_cached)
         cache->stack = stack;
     return stack;
 }

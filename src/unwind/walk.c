@@ -282,7 +282,7 @@ const uint32_t *walk_along(const struct walker *w, struct walk_cache *cache, str
 {
     enter(w, stack, start);
     unsigned meet = walk_cache_first(cache, stack->high, generation);
-    if (walk_cache_meets(cache, meet) == start->sp) {
+    if (likely(cache->at[meet].sp == start->sp)) {
         unsigned changed = walk_cache_first_changed(cache, meet, start->pc, &start->fp);
         if (likely(changed == WALK_CACHE_END)) {
             *end = WALK_WHOLE;

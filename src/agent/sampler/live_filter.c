@@ -34,7 +34,7 @@ static bool make_writable(uint32_t pieces)
 bool live_filter_open_cold(uint32_t piece)
 {
     return ledger_may_call(&process.ledger) && headroom_in_limits(0, LIVE_FILTER_PIECE_BYTES) &&
-           make_writable(piece);
+           make_writable(1u << piece);
 }
 
 bool live_filter_open_all(void)

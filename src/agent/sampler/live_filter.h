@@ -28,8 +28,8 @@
 #define LIVE_FILTER_BYTES         (1u << 23)
 #define LIVE_FILTER_STRETCH_SHIFT 9
 #define LIVE_FILTER_STUCK         255
-#define LIVE_FILTER_PIECES        32u /* the bits of live_filter_writable */
-#define LIVE_FILTER_PIECE_BYTES   (LIVE_FILTER_BYTES / LIVE_FILTER_PIECES)
+#define LIVE_FILTER_PIECE_SHIFT   27u /* a piece stands for 128 MiB of address space */
+#define LIVE_FILTER_PIECE_BYTES   (1u << (LIVE_FILTER_PIECE_SHIFT - LIVE_FILTER_STRETCH_SHIFT))
 
 extern uint8_t live_filter_counts[LIVE_FILTER_BYTES] __attribute__((visibility("hidden")));
 
@@ -40,7 +40,7 @@ extern uint32_t live_filter_writable __attribute__((visibility("hidden")));
 void live_filter_begin(void);
 /** Makes the whole filter writable, whatever the limits of the program. False: no system call may be made. */
 bool live_filter_open_all(void);
-/** Makes one piece writable, of which `piece` is the bit. */
+/** Makes the piece of that number writable. */
 ONE_COPY bool live_filter_open_cold(uint32_t piece);
 
 static inline uint8_t *live_filter_at(uintptr_t address)
@@ -59,9 +59,8 @@ static inline bool live_filter_may_hold(const void *p)
  */
 static inline bool live_filter_reach(uintptr_t address)
 {
-    uint32_t piece =
-        1u << ((uint32_t)(live_filter_at(address) - live_filter_counts) / LIVE_FILTER_PIECE_BYTES);
-    return likely(load_relaxed(&live_filter_writable) & piece) || live_filter_open_cold(piece);
+    uint32_t piece = (uint32_t)address >> LIVE_FILTER_PIECE_SHIFT;
+    return likely(load_relaxed(&live_filter_writable) >> piece & 1) || live_filter_open_cold(piece);
 }
 
 /* Needs live_filter_reach() to have been true for this address. */

@@ -106,14 +106,22 @@ static inline void op_begin(struct ledger_shard *shard, bool mine)
  * The first operations, which find everything cold, are timed all; then one in COST_SAMPLE_EVERY, for as many. One that
  * took so long that the kernel must have run something else in between stands for itself alone.
  */
+static __attribute__((noinline)) void op_end_timed_cold(struct ledger_shard *shard, uint64_t n,
+                                                        uint64_t began)
+{
+    uint64_t now = clock_ticks(), ticks = now - began;
+    atomic_add64(&shard->cold_ticks,
+                 ticks * (n < COST_SAMPLE_EVERY || ticks > COST_TICKS_MOST ? 1 : COST_SAMPLE_EVERY));
+    /* Not at the first sample: a process with one needs no room for 20,000. */
+    if (unlikely(!load_relaxed(&agent_state.has_room)) && load_relaxed(&shard->serials) > 1)
+        writer_take_first_room_cold(load_relaxed(&shard->allocated_bytes_q) >> LEDGER_Q, now);
+}
+
 static inline void op_end(struct ledger_shard *shard, bool mine, uint64_t began)
 {
     uint64_t n = load_relaxed(&shard->done);
-    if (unlikely(n < COST_SAMPLE_EVERY || n % COST_SAMPLE_EVERY == 0)) {
-        uint64_t ticks = clock_ticks() - began;
-        atomic_add64(&shard->cold_ticks,
-                     ticks * (n < COST_SAMPLE_EVERY || ticks > COST_TICKS_MOST ? 1 : COST_SAMPLE_EVERY));
-    }
+    if (unlikely(n < COST_SAMPLE_EVERY || n % COST_SAMPLE_EVERY == 0))
+        op_end_timed_cold(shard, n, began);
     atomic_add64_known(mine, &shard->done, 1);
 }
 
@@ -204,9 +212,6 @@ static struct sample_made book_made(struct thread *t, const struct walk_start *s
         made = (struct sample_made){serial, whole_bytes(w, serial)};
     }
     op_end(shard, mine, ticks);
-    /* Not at the first sample: a process with one needs no room for 20,000. */
-    if (unlikely(!load_relaxed(&agent_state.has_room)) && load_relaxed(&shard->serials) > 1)
-        writer_take_first_room_cold(load_relaxed(&shard->allocated_bytes_q) >> LEDGER_Q, ticks);
     return made;
 }
 
