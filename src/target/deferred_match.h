@@ -3,8 +3,8 @@
 #define TARGET_DEFERRED_MATCH_H
 
 /*
- * Finds the deferred rules (wire/deferred_rules.h) that apply to a place in a module that was loaded after `allium
- * set` had run.
+ * Finds the deferred rules (wire/deferred_rules.h) that apply to a place in the code of a module that was loaded after
+ * `allium set` had run.
  *
  * Runs in: target, cold paths. Threads: any, signal handlers included; no lock.
  * Invariant: any process of the user may have written the rules. They are checked at each use.
@@ -18,18 +18,18 @@ struct ledger_deferred;
 /* A place in the code: a tag, or a call that allocates. */
 struct deferred_target {
     uint64_t key;    /* ledger_action_key() or ledger_site_key() */
-    uint64_t module; /* ledger_module_key(); 0: no reader outside knows the places of this module */
+    uint64_t module; /* ledger_module_key(); 0: `allium set` cannot list the places of this module */
     const char *code;
     const char *text; /* class and name, two texts one after the other; NULL: none */
     const char *file; /* NULL: none */
-    /* The cache of deferred_fits(): its bits, and the state of the control page that they are for. */
+    /* The last result of deferred_fits(), and in the upper half the state of the control page that it holds for. */
     uint64_t fits;
 };
 
 /**
- * Returns a bit for each of the first `queries` rules that apply to the place. None applies if the module is listed
- * as settled: the command has found all of its places. The result is cached until the state of the control page
- * changes.
+ * Returns a bit for each of the first `queries` rules that applies to the place. None applies if the module is in
+ * k->resolved, because `allium set` has already applied all rules to that module. The result is cached until the state
+ * of the control page changes.
  */
 uint32_t deferred_fits(const struct ledger_deferred *k, uint32_t queries, uint32_t state,
                        struct deferred_target *place);

@@ -31,7 +31,7 @@ static bool is_same(int fd, const void *image, Elf64_Ehdr *h)
            !__builtin_memcmp(headers, (const char *)image + h->e_phoff, bytes);
 }
 
-/* Finds .symtab, else .dynsym, and its table of strings. */
+/* Finds .symtab, or .dynsym if there is no .symtab, and the table of its strings. */
 static bool find_table(int fd, const Elf64_Ehdr *h, Elf64_Shdr *symbols, Elf64_Shdr *strings)
 {
     Elf64_Shdr s;
@@ -58,7 +58,7 @@ static bool is_at(const Elf64_Sym *s, uint64_t address)
            address - s->st_value < s->st_size;
 }
 
-/* Returns the offset of the name in the table of strings; 0: no symbol has the address. */
+/* Returns the offset of the function's name in the table of strings; 0: no symbol covers the address. */
 static uint32_t find_symbol(int fd, const Elf64_Shdr *table, uint64_t address)
 {
     Elf64_Sym symbols[AT_A_TIME];

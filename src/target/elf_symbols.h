@@ -3,11 +3,11 @@
 #define TARGET_ELF_SYMBOLS_H
 
 /*
- * Names a function by the symbol table in the file of its module. The loader does not map that table.
+ * Looks up the name of a function in the symbol table of a module's file, because the loader maps no such table.
  *
  * Runs in: target, cold paths; some system calls for each kilobyte of the table. Threads: any, signal handlers
  * included; no lock.
- * Invariant: nothing in the file is trusted. It may have been replaced since it was loaded, or be damaged.
+ * Invariant: nothing in the file is trusted. The file may be damaged, or another one since the module was loaded.
  */
 
 #include <stdint.h>
@@ -15,11 +15,14 @@
 #define ELF_SYMBOLS_PATH_BYTES 1024
 #define ELF_SYMBOLS_NAME_BYTES 256
 
-/** Finds the path of the module that the loader calls `name` ("": the program). "": it is unknown. */
+/**
+ * Stores the path of the module whose l_name (link.h) is `name`; "" is the program. Stores "" if the path is unknown.
+ */
 void elf_symbols_path(const char *name, char path[static ELF_SYMBOLS_PATH_BYTES]);
 /**
- * Finds the name of the function at an address of the file, whose first page is mapped at `image`. "": the file
- * cannot be read or is not the one that is mapped, it has no symbol there, or the name is too long.
+ * Stores the name of the function at `address`, an address as the file counts it; the first page of the file is mapped
+ * at `image`. Stores "" if the file cannot be read or is not the mapped one, if it has no symbol there, or if the name
+ * is too long.
  */
 void elf_symbols_name(const char *path, const void *image, uint64_t address,
                       char name[static ELF_SYMBOLS_NAME_BYTES]);

@@ -14,7 +14,7 @@ struct part {
 };
 
 static struct part noted[FORK_PLACEHOLDER_PARTS];
-static struct part put[FORK_PLACEHOLDER_FORKS][FORK_PLACEHOLDER_PARTS]; /* by generation, in turn */
+static struct part put[FORK_PLACEHOLDER_FORKS][FORK_PLACEHOLDER_PARTS]; /* mapped by the last generations */
 static unsigned turn;
 
 void fork_placeholder_note(unsigned part, const void *at, uint64_t bytes)

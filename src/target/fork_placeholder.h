@@ -3,14 +3,14 @@
 #define TARGET_FORK_PLACEHOLDER_H
 
 /*
- * Memory in place of the parent's ledger, which is not mapped in a fork child. If a signal handler forks, its child
- * may return to code that was writing to the ledger when the handler interrupted it. That code then writes to private
- * memory, which nobody reads.
+ * Private memory that a fork child maps where the ledger of its parent was, which is not mapped in the child. If a
+ * signal handler forks, the child may return from the handler to code that was writing to the ledger. That code then
+ * writes to the private memory, which nobody reads.
  *
  * Runs in: target; the handlers of pthread_atfork(3) call it. Children of a bare clone(2) have no such memory.
  * Threads: any that fork.
- * Owns: the memory, for FORK_PLACEHOLDER_FORKS generations of children: until then, handlers that fork upon each
- * other may return to such code.
+ * Owns: the memory, until FORK_PLACEHOLDER_FORKS later forks: if signal handlers interrupt each other and each one
+ * forks, a grandchild may return to code that was writing to the ledger of an older ancestor.
  */
 
 #include <stdbool.h>
@@ -20,13 +20,13 @@
 #define FORK_PLACEHOLDER_FORKS 4u
 
 /**
- * In the parent, before fork(): the part `part` of its ledger, or of its control page, is at `at`. 0 bytes: there is
- * none.
+ * In the parent, before fork(): stores the address of one part of its ledger or control page. 0 bytes: there is no such
+ * part.
  */
 void fork_placeholder_note(unsigned part, const void *at, uint64_t bytes);
 /**
- * In the child: maps zeroed memory where the parts were. Returns a bit for each part that was mapped: none if no
- * system call may be made, or where another fork handler had mapped something already.
+ * In the child: maps zeros where the parts were, unless another fork handler has mapped something there. Returns a bit
+ * for each part that it mapped; 0 if no system call may be made.
  */
 unsigned fork_placeholder_put(void);
 

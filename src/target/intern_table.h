@@ -3,19 +3,19 @@
 #define TARGET_INTERN_TABLE_H
 
 /*
- * A hash table that finds records of the ledger: it maps a hash to record numbers, and a callback compares the
- * record. Frames, stacks, cells, strings of tags and stacks of calls have one each. Entries are only ever added.
+ * A hash table that finds records of the ledger by content: it maps a hash to record numbers, and a callback compares
+ * the record. Frames, stacks, cells, strings of tags and stacks of calls have one each. Entries are never removed.
  *
- * Tables double. An entry found in an older table is copied to the newest one. If two threads add the same record at
- * once, there may be two records with one content; readers add them up.
+ * A full table is followed by one of twice the size. An entry that is found in an older table is copied to the newest
+ * one. If two threads add a record at the same time, there may be two records with one content; readers add them up.
  *
  * Runs in: target. Threads: any, signal handlers included; no lock.
  * Owns: private anonymous memory (ledger_private()), never given back.
  *
- * The other hash tables of the target differ in what they must do: agent/sampler/live_table.h also removes entries,
- * for each sample that is freed, and gives memory back; agent/sites/site_slots.h is read at each call, without a
- * callback and within one cache line; tag/tag_index.h and tag/callsite_tags.h outlive the ledger, as a fork child
- * inherits them; base/sigsafe/word_cache.h may forget any entry.
+ * The target has other hash tables for other requirements: agent/sampler/live_table.h removes an entry for each sample
+ * that is freed, and gives memory back; agent/sites/site_slots.h is read at each call, without a callback and within
+ * one cache line; tag/tag_index.h and tag/callsite_tags.h stay valid in a fork child, which inherits them but not the
+ * ledger; base/sigsafe/word_cache.h may forget any entry.
  */
 
 #include <stdbool.h>
@@ -35,7 +35,7 @@ struct intern_table {
 };
 
 struct intern {
-    struct ledger *ledger; /* its limits hold for the memory of the tables, too */
+    struct ledger *ledger; /* the memory of the tables counts towards its limit */
     struct intern_table tables[INTERN_TABLES];
     uint32_t count; /* tables in use; 0: none yet */
 };
@@ -43,13 +43,13 @@ struct intern {
 /** Compares the record with this number to the key. */
 typedef bool (*intern_same_fn)(const void *key, uint32_t number);
 
-/** Adds a number under a hash. False: there is no memory, and the number will not be found. */
+/** Adds a record number under a hash. False: there is no memory, and intern_find() will not find the number. */
 bool intern_add(struct intern *in, uint32_t hash, uint32_t number);
-/** The memory that intern_take_room() takes at most. `slots` is a power of two. */
+/** The bytes that intern_take_room() takes at most. `slots` is a power of two. */
 #define INTERN_ROOM_BYTES(slots) ((slots)*2u * 8u)
-/** Makes tables of at least `slots` slots, before memory can no longer be had. */
+/** Makes a table of at least `slots` slots now, because memory may not be available later (seccomp). */
 void intern_take_room(struct intern *in, uint64_t slots);
-/** Forgets all entries: in a fork child, whose ledger has other record numbers. */
+/** In a fork child: forgets all entries, because the child's ledger has other record numbers. */
 void intern_reset(struct intern *in);
 
 static inline uint32_t intern_find_in(const struct intern_table *t, uint32_t hash, intern_same_fn same,

@@ -3,7 +3,7 @@
 #define TARGET_LEDGER_STACKS_H
 
 /*
- * Writes modules, frames and stacks to a ledger. Each is written once, and has a number from then on.
+ * Writes modules, frames and stacks to a ledger. Each of them is written once; afterwards its number stands for it.
  *
  * Runs in: target, cold paths. Threads: any, signal handlers included; no lock.
  */
@@ -22,8 +22,8 @@ struct ledger_stacks {
 };
 
 /**
- * Initialises the struct ledger_stacks of a ledger. The cache of rules is an object of its own, so that it is in
- * .bss.
+ * Initialiser of a struct ledger_stacks. The cache of rules is an object of its own: it stays in .bss, while the
+ * initialised structure is in .data.
  */
 #define LEDGER_STACKS_OF(of, cache, count)                                                                   \
     {                                                                                                        \
@@ -32,24 +32,25 @@ struct ledger_stacks {
     }
 
 #define LEDGER_STACKS_STRING_MAX 4096u /* longer strings are cut */
-/** Adds a copy of the text to the strings. Returns its index; 0 (""): there is no room. */
+/** Adds a copy of the text to the ledger's strings and returns its index. There is no room: 0, the index of "". */
 uint32_t ledger_stacks_add_string(struct ledger *l, const char *text);
-/** Returns the hash of a stack, by walk_cache_hash() from the outermost frame inwards. */
+/** Returns the hash of a stack, computed by walk_cache_hash() from the outermost frame to the innermost. */
 uint64_t ledger_stacks_hash(const uint32_t *ids, unsigned depth);
 /**
- * Returns the number of the stack that a walk has found, which is added if it is new. LEDGER_NONE: there is no room.
+ * Returns the number of a stack, the result of a walk; adds the stack to the ledger if it is new. LEDGER_NONE: there is
+ * no room.
  */
 uint32_t ledger_stacks_number(struct ledger_stacks *s, const uint32_t *ids, unsigned depth, uint64_t hash,
                               enum walk_end end);
-/** Forgets all numbers: in a fork child, whose ledger is empty. */
+/** In a fork child: forgets all numbers, because the child's ledger is empty. */
 void ledger_stacks_reset(struct ledger_stacks *s);
-/** Makes room for `slots` more frames and stacks, before memory can no longer be had. */
+/** Grows the hash tables to `slots` frames and stacks now, because memory may not be available later (seccomp). */
 void ledger_stacks_take_room(struct ledger_stacks *s, uint64_t slots);
 
-/** Returns the number of a frame, which is added if it is new; see walk_name_fn. */
+/** Returns the number of a frame; adds the frame to the ledger if it is new. A walk_name_fn. */
 uint32_t ledger_stacks_name_frame(void *stacks, uint32_t module, uintptr_t pc, bool exact);
 
-/** A walker that numbers the frames it finds in this way. */
+/** Returns a walker that gets frame numbers from ledger_stacks_name_frame(). */
 static inline struct walker ledger_stacks_walker(struct ledger_stacks *s)
 {
     return (struct walker){

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Replaces mlockall(2). With MCL_CURRENT the kernel would back all memory that we have only reserved, hundreds of
- * MiB, and count it against RLIMIT_MEMLOCK. So the mappings of the program are locked one by one, which has the
- * effect that mlockall(2) promises.
+ * Replaces mlockall(2). With MCL_CURRENT the kernel would back all memory that we have only reserved, hundreds of MiB,
+ * and count it against RLIMIT_MEMLOCK. This function locks the mappings of the program one by one instead, and leaves
+ * out ours.
  *
  * Runs in: target, when the program calls it. Threads: any.
  */
@@ -66,7 +66,8 @@ static bool next_mapping(struct maps *m, struct mapping *of)
 }
 
 /*
- * Adds up the bytes of all mappings that are not ours, and locks them if `lock`. 0, or the last error of the kernel.
+ * Adds the bytes of all accessible mappings that are not ours to *bytes, and locks them if `lock`. Returns 0, or the
+ * last error of the kernel.
  */
 static long each_mapping(bool lock, int how, uint64_t *bytes)
 {
@@ -85,7 +86,7 @@ static long each_mapping(bool lock, int how, uint64_t *bytes)
     return bad;
 }
 
-/* mlockall(2) fails if a limit is exceeded, but not if a page cannot be backed. */
+/* Fails if RLIMIT_MEMLOCK is exceeded, but not if a page cannot be backed: mlockall(2) does the same. */
 static long lock_current(int how)
 {
     struct rlimit limit;

@@ -9,17 +9,17 @@
 #include "wire/ledger.h"
 
 #define EPOCH_FIRST 2u
-#define EPOCHS      2u          /* a fork child takes the chunks that were used so many forks ago */
+#define EPOCHS      2u          /* chunks are used again this many generations of fork children later */
 #define CHUNKS_MAX  4096u       /* 512 GiB of addresses */
-#define PIECE_BYTES (64u << 10) /* the directory is made writable in such pieces */
+#define PIECE_BYTES (64u << 10) /* of the directory, made writable at a time */
 #define PIECES      (OBJECTS_TABLES * sizeof(uintptr_t) / PIECE_BYTES)
 #define AHEAD_BYTES (1ull << 20) /* of addresses */
 #define AHEAD_STEP  (AHEAD_BYTES / 4)
 #define STEPS_KNOWN 64u
 
-/* Words in a page of their own before the directory. The page is wiped with the directory in fork children. */
+/* Indices of words in the page before the directory. The kernel wipes this page, too, in fork children. */
 enum {
-    MASK = -1,       /* of an index into the directory; 0: there is none, or a fork child has not begun */
+    MASK = -1,       /* of an index into the directory; 0: no table, or a fork child not yet updated */
     OWN_EPOCH = -2,  /* epoch of this process; 0: not known yet */
     OWN_CHUNK = -3,  /* number + 1 of the chunk that new tables come from; 0: none */
     SPARE_TABLE = -4 /* a table that was made but not used; 0: none */
@@ -32,9 +32,9 @@ static uintptr_t *directory;
 static uint8_t writable[PIECES]; /* pieces of the directory */
 
 /*
- * All chunks. A fork child has an epoch one above that of its parent. The kernel has wiped its directory and the
- * chunks of its parent. The child does not use them, because code that a forking signal handler interrupted may still
- * write to one. Its own children do.
+ * All chunks, with the epoch of the process that used them last; a fork child has the epoch of its parent plus one. The
+ * kernel wipes all chunks in the child, but the child does not use those of its parent, because code that a forking
+ * signal handler interrupted may still write to them. The children of the child use them again.
  */
 static struct {
     uintptr_t at; /* written last */
@@ -82,7 +82,8 @@ static uint32_t make_chunk(uint32_t now)
     return number;
 }
 
-/* Chooses another chunk for new tables, unless another thread has done so. False: there is none. */
+/* Replaces the chunk `was`, which is full, by another one for new tables, unless another thread has done so. False:
+ * there is none. */
 static bool next_chunk(uintptr_t *all, uintptr_t was)
 {
     uint32_t now = epoch_of(all), number = take_old_chunk(now);
@@ -132,8 +133,8 @@ static bool open_piece(const uintptr_t *all, uint64_t word)
 }
 
 /*
- * Returns the word of the directory for the address, after making its table if there is none. If two threads make it
- * at once, the later one keeps its table as the spare one. 0: there is no memory.
+ * Returns the word of the directory for the address; makes its table first if there is none. If two threads make it at
+ * once, the slower one stores its table as the spare one. 0: there is no memory.
  */
 static uintptr_t table_at(uintptr_t *all, uintptr_t address)
 {
@@ -168,8 +169,8 @@ static uintptr_t *directory_or_new(void)
 }
 
 /*
- * The table of address 0 exists before all others. Inline code reads the entry of NULL, and takes an empty directory
- * as the sign that the process is a fork child.
+ * Makes the table of address 0 before all others, because inline code also reads the entry of NULL. Inline code that
+ * finds a directory without this table is in a fork child.
  */
 uintptr_t *object_map_tables(void)
 {
@@ -181,8 +182,8 @@ uintptr_t *object_map_tables(void)
 }
 
 /*
- * By now only code that a forking signal handler interrupted can have written to the directory, and only to writable
- * pieces.
+ * The kernel has wiped the directory at the fork. Since then only code that a forking signal handler interrupted can
+ * have written to it, and only to writable pieces.
  */
 void object_map_begin_anew(void)
 {
@@ -204,7 +205,8 @@ struct place {
     uint64_t *page;
 };
 
-/* Makes the entries for odd multiples of 8 writable: few allocators return such addresses. */
+/* Makes the table's entries for odd multiples of 8 writable: not before the first such address, because few allocators
+ * return any. */
 static bool open_odd(uint32_t *table)
 {
     uint32_t *open = table + (OBJECTS_TABLE_BYTES - LEDGER_PAGE_BYTES) / sizeof(*table);
@@ -217,8 +219,8 @@ static bool open_odd(uint32_t *table)
 }
 
 /*
- * Finds the words for an address; makes its table if `make`. The directory is read once: if a signal handler forks,
- * the interrupted code finds the directory empty in the child.
+ * Finds the words for an address; makes its table if `make`. The word of the directory is read only once, because it
+ * may become 0 at any time: if a signal handler forks here, the directory is empty in the child.
  */
 static bool find(struct place *p, uintptr_t address, bool make)
 {
@@ -237,7 +239,8 @@ static bool find(struct place *p, uintptr_t address, bool make)
     return !make || open_odd(first);
 }
 
-/* The hole is where the kernel will map memory next. Chunks that are reserved meanwhile lie elsewhere. */
+/* Maps a hole where the kernel will map memory next, and unmaps it after making its tables. Meanwhile the kernel cannot
+ * place their chunks in the hole. */
 void object_map_take_room(uint64_t bytes)
 {
     struct place p;
@@ -253,7 +256,7 @@ void object_map_take_room(uint64_t bytes)
 
 void object_map_expect_more(uintptr_t address)
 {
-    static uintptr_t known[STEPS_KNOWN]; /* the step that was handled last */
+    static uintptr_t known[STEPS_KNOWN]; /* steps handled lately */
     uintptr_t step = address / AHEAD_STEP, *last = &known[step % STEPS_KNOWN];
     struct place p;
     if (load_relaxed(last) == step)

@@ -3,17 +3,19 @@
 #define TARGET_OBJECT_MAP_H
 
 /*
- * The map of objects: for each live object its account and its size. Each 16 bytes of address space have an entry of
- * 4 bytes, for the object that begins there. An address that is an odd multiple of 8, which few allocators return,
- * has an entry elsewhere, at a fixed distance from the others. If an object is larger than OBJECTS_BYTES_INLINE, its
- * size is in a word that belongs to its first page; no two such objects begin in one page.
+ * The map of objects has the account and the size of each live object. For each 16 bytes of address space there is an
+ * entry of 4 bytes, which describes the object that begins there. For addresses that are odd multiples of 8, which few
+ * allocators return, there are other entries at a fixed distance. The size of an object above OBJECTS_BYTES_INLINE does
+ * not fit into its entry: it is in a word that the map has for each page of addresses, because no two such objects
+ * begin in one page.
  *
- * Address space for the tables is reserved in chunks. A table is made writable when the first object in its unit of 4
- * MiB is entered. Only then does the kernel count the table as data of the program.
+ * A table holds the entries of 4 MiB of addresses. Address space for tables is reserved in chunks. A table is made
+ * writable when the first object in its 4 MiB is entered; only then does the kernel count it as data of the program
+ * (VmData).
  *
  * Runs in: target. Threads: any. Only the thread that allocates or frees an object writes to its entry.
- * Owns: private anonymous memory, 4 bytes for each 16 that objects touch. The kernel wipes it in fork children: a
- * child counts no object of its parent.
+ * Owns: private anonymous memory, 4 bytes for each 16 that objects touch. The kernel wipes it in fork children: a child
+ * counts no object of its parent.
  */
 
 #include <stdbool.h>
@@ -27,39 +29,45 @@ struct object {
     uint64_t bytes;
 };
 
-/** Returns the directory of tables, for threads that have counters of their own. NULL: there is no memory. */
+/**
+ * Returns the directory of tables, which the inline code of threads with a shard of their own reads. NULL: there is no
+ * memory.
+ */
 uintptr_t *object_map_tables(void);
 /**
- * In a fork child, when it begins: empties the map. Code that a forking signal handler interrupted may have entered
- * objects for the parent.
+ * In a fork child that is being updated: empties the map. The kernel has wiped it at the fork, but code that a forking
+ * signal handler interrupted may have entered objects since.
  */
 void object_map_begin_anew(void);
-/** Enters an object. False: there is no memory for its table. */
+/** Adds an object to the map. False: there is no memory for its table. */
 bool object_map_put(uintptr_t address, struct object o);
-/** Makes tables for `bytes` of addresses where the kernel is likely to map memory next, before seccomp forbids it. */
+/**
+ * Makes tables for the `bytes` of addresses where the kernel is likely to map memory next. To be called before seccomp,
+ * because afterwards no table can be made.
+ */
 void object_map_take_room(uint64_t bytes);
 /*
- * The agent usually comes first. The library then reserves memory, which must not lie where the agent expects
- * objects.
+ * Arguments of object_map_take_room(). The agent usually calls it before the tag library does. The library then
+ * reserves memory in the addresses that the agent has made tables for, so the agent makes tables for more addresses.
  */
 #define OBJECT_MAP_ROOM_TAGS  (1ull << 30)
 #define OBJECT_MAP_ROOM_SITES (3ull << 30)
 /**
- * Backs the part of the map for the next MiB of addresses, because a program that allocates a small object at
- * `address` is likely to allocate more above it. One or two page faults for each page of the map would cost as much
- * as hundreds of objects. Called now and then, when an object is sampled.
+ * Populates the part of the map for the next MiB of addresses, because a program that has allocated a small object at
+ * `address` is likely to allocate more above it. One or two page faults for each page of the map would cost as much as
+ * hundreds of objects. Called only for objects that are sampled.
  */
 void object_map_expect_more(uintptr_t address);
 /** Is there an object at this address? */
 bool object_map_has(uintptr_t address);
-/** Takes an object out of the map. False: no known object begins there. */
+/** Removes the object at `address` from the map and stores its entry in *o. False: no known object begins there. */
 bool object_map_take(uintptr_t address, struct object *o);
 /**
- * Takes out a large object that begins in the same page as the new large object at `address`. The old object must
- * have been freed, and the new one needs the page's word for its size. False: there is none.
+ * Removes an earlier large object that began in the page of the new large object at `address`, and stores its entry in
+ * *o. It must have been freed unseen, and the new object needs the page's word for its size. False: there is none.
  */
 bool object_map_take_from_page(uintptr_t address, struct object *o);
-/** A directory without tables. Inline code of threads that must not write to the map reads it. */
+/** A directory without tables, for the inline code of threads that must not write to the map. */
 extern uintptr_t object_map_none_words[2];
 #define object_map_none (object_map_none_words + 1)
 

@@ -33,7 +33,7 @@ void process_control_at_start(uint64_t word)
     process.config.initial_control = &control_at_start.control;
 }
 
-/* The value of *alive while this thread updates the process. */
+/* The value of *alive while the calling thread runs process_update(). */
 static uint32_t updated_by_me(void)
 {
     return (uint32_t)((uintptr_t)__builtin_thread_pointer() >> 3) | 2;
@@ -71,7 +71,7 @@ static void next_image_id(uint64_t mix)
     process.config.image_id = draw_next(&process.config.image_id);
 }
 
-/* The new word of *alive says that this thread is still at work, as the old one does. */
+/* Initialises `process`. Moves *alive, with its value, to a page that the kernel wipes in fork children. */
 static void begin(void)
 {
     process_begin_library();
@@ -87,7 +87,7 @@ static void begin(void)
     store_release(&process.alive, alive);
 }
 
-/* If the control page is still mapped, tags in this process read it until they have a page of their own. */
+/* If the parent's control page stays mapped in the child, the child's tags read it until the child has its own. */
 void process_leave_control(void)
 {
     if (process.ledger.control_stays)
@@ -96,12 +96,12 @@ void process_leave_control(void)
     process.ledger.control = &ledger_no_control;
 }
 
-/* The ledger of the parent is not mapped here: nothing may read it. */
+/* In a fork child. Nothing may read the ledger of the parent, because it is not mapped here. */
 static void become_child(void)
 {
     if (process.stage == LEDGER_STAGE_MADE)
         process.parent_image_id = process.config.image_id;
-    if (!process.ledger.sealed) { /* if it is sealed, there will be no ledger to write them to */
+    if (!process.ledger.sealed) { /* only a ledger needs the ids; a sealed process makes none */
         process.parent_pid = (int32_t)sys_call(SYS_getppid, 0);
         process.pid = (int32_t)sys_call(SYS_getpid, 0);
     }
@@ -137,7 +137,7 @@ bool process_update(void)
 
 /* ---- the ledger ---- */
 
-/* Another thread makes the ledger. A signal handler of that very thread does not wait. */
+/* Waits while another thread makes the ledger; not in a signal handler that interrupted that thread. */
 static bool spin_until_made(void)
 {
     for (int n = 0; n < MAKING_SPINS && is_made_elsewhere(); n++)
@@ -192,7 +192,7 @@ void process_drop_control(const struct ledger_control *inherited)
 void process_describe(enum ledger_clock clock)
 {
     struct ledger_header *h = process.ledger.header;
-    static char exe[LEDGER_PATH_BYTES * 4]; /* only one thread gets here, perhaps on a small stack */
+    static char exe[LEDGER_PATH_BYTES * 4]; /* static because the stack may be small; one thread runs this */
     h->clock = clock;
     h->began_ticks = process_ticks();
     h->began_monotonic_ns = clock_ns(CLOCK_MONOTONIC);

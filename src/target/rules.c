@@ -10,10 +10,10 @@
 #include "target/vm_reserve.h"
 #include "wire/deferred_rules.h"
 
-/* How many bytes of each list can be read: of the two copies of the rules, and of the two of the deferred rules. */
+/* Readable bytes of each list: of the two copies of the rules, then of the two copies of the deferred rules. */
 static uint64_t readable[4];
 
-/* Makes a part of a list readable. All of it would be backed by mlockall(2) in the program. */
+/* Makes the first `bytes` of a list readable; mlockall(2) in the program would back all of a readable list. */
 static bool can_read(const void *list, unsigned which, uint64_t bytes)
 {
     bytes = (bytes + LEDGER_PAGE_BYTES - 1) & -(uint64_t)LEDGER_PAGE_BYTES;
@@ -30,7 +30,7 @@ static unsigned side(uint32_t listed)
     return listed & LEDGER_ACTIONS_SECOND ? 1 : 0;
 }
 
-/* Returns the list that is in force; NULL: there is none. */
+/* Returns the copy of the rules that is in force; NULL: there are no rules. */
 static const struct ledger_action *list_of(const struct ledger_control *c, uint32_t *count)
 {
     uint32_t listed = load_acquire(&c->listed);
@@ -42,30 +42,30 @@ static const struct ledger_action *list_of(const struct ledger_control *c, uint3
     return list;
 }
 
-/* Returns the deferred rules beside that list; NULL: there are none. */
-static const struct ledger_deferred *kept_of(const struct ledger_control *c, uint32_t *queries)
+/* Returns the copy of the deferred rules that is in force; NULL: there are none. */
+static const struct ledger_deferred *deferred_of(const struct ledger_control *c, uint32_t *queries)
 {
     uint32_t listed = load_acquire(&c->listed);
-    const void *kept = (const char *)c + ledger_deferred_offset(listed);
+    const void *deferred = (const char *)c + ledger_deferred_offset(listed);
     *queries = ledger_listed_queries(listed);
     if (!*queries || *queries > LEDGER_QUERIES_MOST ||
-        !can_read(kept, 2 + side(listed), LEDGER_DEFERRED_BYTES(*queries)))
+        !can_read(deferred, 2 + side(listed), LEDGER_DEFERRED_BYTES(*queries)))
         return NULL;
-    return kept;
+    return deferred;
 }
 
-/* Returns what the rule asks now. Sets *timed if it may ask something else later. */
-static uint32_t asked_now(const struct ledger_action *a, bool *timed)
+/* Returns the actions that the rule requests now. Sets *timed if one of them ends later. */
+static uint32_t actions_now(const struct ledger_action *a, bool *timed)
 {
-    uint32_t asked = a->actions;
-    for (unsigned ask = 0; ask < LEDGER_ACTION_KINDS; ask++)
-        if (asked >> ask & 1 && a->until_ns[ask]) {
-            if (clock_ns(CLOCK_MONOTONIC) >= a->until_ns[ask])
-                asked &= ~(1u << ask);
+    uint32_t actions = a->actions;
+    for (unsigned kind = 0; kind < LEDGER_ACTION_KINDS; kind++)
+        if (actions >> kind & 1 && a->until_ns[kind]) {
+            if (clock_ns(CLOCK_MONOTONIC) >= a->until_ns[kind])
+                actions &= ~(1u << kind);
             else
                 *timed = true;
         }
-    return asked;
+    return actions;
 }
 
 static bool find(const struct ledger_control *c, uint64_t key, struct ledger_action *a)
@@ -86,12 +86,12 @@ static bool find(const struct ledger_control *c, uint64_t key, struct ledger_act
     return false;
 }
 
-/* Finds the deferred rules that apply to a place, where the lists have no rule for it. */
-static bool find_kept(const struct ledger_control *c, int32_t state, struct deferred_target *place,
-                      struct ledger_action *a)
+/* Combines the deferred rules that apply to the place into *a. Called only if the lists have no rule for the place. */
+static bool find_deferred(const struct ledger_control *c, int32_t state, struct deferred_target *place,
+                          struct ledger_action *a)
 {
     uint32_t count;
-    const struct ledger_deferred *k = kept_of(c, &count);
+    const struct ledger_deferred *k = deferred_of(c, &count);
     uint32_t fits = k ? deferred_fits(k, count, (uint32_t)state, place) : 0;
     *a = (struct ledger_action){.key = place->key};
     for (uint32_t i = 0; i < count && fits >> i; i++)
@@ -103,7 +103,7 @@ static bool find_kept(const struct ledger_control *c, int32_t state, struct defe
 uint32_t rules_lookup(const struct ledger_control *c, int32_t state, struct deferred_target *place,
                       struct ledger_action *a, bool *timed)
 {
-    return find(c, place->key, a) || find_kept(c, state, place, a) ? asked_now(a, timed) : 0;
+    return find(c, place->key, a) || find_deferred(c, state, place, a) ? actions_now(a, timed) : 0;
 }
 
 void rules_begin(void)

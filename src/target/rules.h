@@ -7,7 +7,7 @@
  * (wire/control_page.h), or among the deferred rules (wire/deferred_rules.h).
  *
  * Runs in: target, cold paths. Threads: any, signal handlers included; no lock.
- * Invariant: any process of the user may have written the page. It is checked at each use.
+ * Invariant: any process of the user may have written the control page. Its contents are checked at each use.
  */
 
 #include <stdbool.h>
@@ -17,12 +17,13 @@
 #include "wire/ledger.h"
 
 /**
- * Returns what the rules ask of a place now, as bits of enum ledger_action_kind; 0: nothing. `state`: the state of the
- * control page. `a`: the rule, if there is one. Sets *timed if the answer may change while the page stays as it is.
+ * Returns the actions that the rules request for a place now, as bits of enum ledger_action_kind, and stores the rule
+ * in *a. `state` is the state of the control page. Sets *timed if the result will change with time, without a change of
+ * the page.
  */
 uint32_t rules_lookup(const struct ledger_control *c, int32_t state, struct deferred_target *place,
                       struct ledger_action *a, bool *timed);
-/** In a fork child: its control page is another one, of which nothing is readable yet. */
+/** In a fork child: marks all lists as not readable yet, because the child has another control page. */
 void rules_begin(void);
 
 #endif

@@ -9,11 +9,11 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/** The first target of syscall(): finds the real one and jumps to it. */
+/** Where seccomp_next.syscall points at first: finds the real syscall() and jumps to it. */
 static long early_syscall(void);
 struct seccomp_next seccomp_next = {.syscall = (void *)early_syscall};
 
-/* Declared without "...": the arguments are in the same registers either way. */
+/* Declared without the "..." of prctl(2), because the arguments are in the same registers with and without it. */
 EXPORT int allium_prctl(int option, unsigned long a, unsigned long b, unsigned long c,
                         unsigned long d) __asm__("prctl");
 
@@ -41,7 +41,7 @@ int allium_prctl(int option, unsigned long a, unsigned long b, unsigned long c, 
     return result;
 }
 
-/* Handles the two system calls that lead to seccomp; neither has more than five parameters. */
+/* Handles syscall(SYS_seccomp, ...) and syscall(SYS_prctl, ...), which have at most five parameters. */
 static long watched_syscall(long nr, long a, long b, long c, long d, long e)
 {
     struct seccomp_way w =
@@ -53,9 +53,9 @@ static long watched_syscall(long nr, long a, long b, long c, long d, long e)
 }
 
 /*
- * syscall(2). Its seventh parameter is on the stack of the caller, if it has one; else something else is there. A
- * function in C would load that word and store it again, and might undo a write of another thread. These two
- * functions do not touch it.
+ * syscall(2). A seventh argument lies in the stack frame of the caller; if the caller passed fewer, a variable of the
+ * caller's may lie there. A wrapper in C would load that word and store it again, and so might undo a write of another
+ * thread. The two naked functions below do not touch it.
  */
 __attribute__((naked)) EXPORT long allium_syscall(void) __asm__("syscall");
 long allium_syscall(void)

@@ -3,9 +3,10 @@
 #define TARGET_SECCOMP_GUARD_H
 
 /*
- * Detects that the program enters seccomp. Its filter may kill it at the first system call of ours. libc has two ways
- * in: prctl() and syscall(). The libraries export both, and call seccomp_begin() and seccomp_end() around the call.
- * Programs also use these functions to ask whether a filter can be had; such a call fails, and nothing changes.
+ * Detects that the program enters seccomp, because its filter may kill the program at our next system call. A program
+ * enters seccomp through libc's prctl() or syscall(). Agent and tag library export both functions, and call
+ * seccomp_begin() before the real one and seccomp_end() after it. A program may also call them only to test whether the
+ * kernel accepts a filter: that call fails, and seccomp_end() undoes what seccomp_begin() did.
  *
  * Runs in: target. Threads: any.
  */
@@ -13,17 +14,17 @@
 #include <stdbool.h>
 
 struct seccomp_way {
-    bool seals;   /* after it, no system call of ours may be made */
-    bool freezes; /* after it, rdtsc faults, also in the vdso */
+    bool seals;   /* after the call, we may make no system call */
+    bool freezes; /* after the call, rdtsc faults, also in the vdso */
 };
 
 /* ---- what each library defines ---- */
 
-/** Before the call. Returns what seccomp_end() is to undo if the call fails. */
+/** Prepares for a call with the effects `way`. Returns the effects that seccomp_end() is to undo if the call fails. */
 struct seccomp_way seccomp_begin(struct seccomp_way way);
-/** After the call. */
+/** Ends the call; if it failed, undoes the effects `way`. */
 void seccomp_end(struct seccomp_way way, bool failed);
-/** Finds the functions in `seccomp_next`. Called if a hook is called before they are known. */
+/** Sets `seccomp_next`. A hook calls this if the program calls the hook before `seccomp_next` is set. */
 void seccomp_boot(void) __attribute__((visibility("hidden")));
 
 /** The functions that the two hooks forward to. */

@@ -9,9 +9,9 @@
 #include "target/vm_reserve.h"
 
 /*
- * The owner of each shard: the thread id, and above it a number that counts the owners. Threads do not report their
- * end. When a shard is wanted, the kernel is asked whether the owner still runs, so that nothing of ours runs at the
- * end of a thread. A thread with the same id can only be a later one.
+ * The owner of each shard: its thread id in the low half, the number of owners so far in the high half. No code of ours
+ * runs when a thread ends: a thread that wants a shard asks the kernel whether the owner still runs. If the owner has
+ * the caller's own id, the owner has ended, and the kernel has used its id again.
  */
 static uint64_t owners[SHARDS_SHARED];
 static uint32_t used;
@@ -22,18 +22,19 @@ static bool has_ended(uint32_t thread)
 }
 
 /*
- * A vfork child takes no shard: its thread id would be found ended while the thread whose memory it shares goes on.
+ * A vfork child takes no shard. Its thread id would be stored as the owner; after its exec another thread would take
+ * the shard as free, while the parent's thread, which shares the memory of the child, still writes to it.
  */
 uint32_t shards_claim(int32_t process)
 {
     if (!vm_reserve_may_call() || sys_call(SYS_getpid, 0) != process)
         return SHARDS_SHARED;
     uint32_t own = (uint32_t)sys_call(SYS_gettid, 0);
-    for (int ask = 0; ask < 2; ask++)
+    for (int check = 0; check < 2; check++)
         for (uint32_t i = 0; i < SHARDS_SHARED; i++) {
             uint64_t was = load_relaxed(&owners[i]), next = ((was >> 32) + 1) << 32 | own;
             uint32_t owner = (uint32_t)was;
-            if ((!owner || owner == own || (ask && has_ended(owner))) &&
+            if ((!owner || owner == own || (check && has_ended(owner))) &&
                 __atomic_compare_exchange_n(&owners[i], &was, next, false, __ATOMIC_ACQUIRE,
                                             __ATOMIC_RELAXED)) {
                 for (uint32_t most = load_relaxed(&used); most <= i;)

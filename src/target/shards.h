@@ -3,7 +3,7 @@
 #define TARGET_SHARDS_H
 
 /*
- * Gives each thread a shard of the counters of all accounts, to which no other thread writes.
+ * Gives each thread a shard, which has a counter for each account, so that no two threads write to one counter.
  *
  * Runs in: target, cold paths. Threads: any.
  * Invariant: no shard but the last one has two owners that are alive.
@@ -13,15 +13,16 @@
 
 #include "wire/ledger.h"
 
-/** The shard of all threads that have none of their own. They write to it by atomic additions. */
+/** The shard that is shared by all threads without one of their own. They add to it atomically. */
 #define SHARDS_SHARED (LEDGER_ACCOUNT_SHARDS - 1)
 
 /**
- * Returns the shard of the calling thread from now on, for the accounts of the process `process`. Threads do not
- * report their end; shards of threads that have ended are found here, by system calls. Under seccomp: SHARDS_SHARED.
+ * Returns a shard, which belongs to the calling thread from now on. Threads do not report their end: this function
+ * looks for owners that have ended, by system calls. Returns SHARDS_SHARED if no shard is free, under seccomp, and in a
+ * vfork child, whose process id is not `process`.
  */
 uint32_t shards_claim(int32_t process);
-/** Returns how many shards, from the first one on, have ever had an owner. */
+/** Returns the number of shards, counted from shard 0, that have ever had an owner. */
 uint32_t shards_used(void);
 
 #endif

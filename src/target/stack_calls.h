@@ -3,7 +3,7 @@
 #define TARGET_STACK_CALLS_H
 
 /*
- * Counts the calls of a tag or call site by stack, while a rule asks for that.
+ * Counts the calls of a tag or call site by stack, if a rule of `allium set` requests this.
  *
  * Runs in: target, cold paths. Threads: any, signal handlers included; no lock.
  */
@@ -14,7 +14,7 @@
 #include "target/intern_table.h"
 #include "wire/ledger_make.h"
 
-/* The records of a ledger. */
+/* The index of the records (account, stack) in a ledger. */
 struct stack_calls {
     struct intern known;
 };
@@ -23,9 +23,9 @@ struct stack_calls {
         .known = {.ledger = (of) }                                                                           \
     }
 
-/** Counts a call of the account, for so many bytes, by the stack with that number. False: there is no room. */
+/** Counts a call of the account for `bytes` bytes, under the stack with this number. False: there is no room. */
 bool stack_calls_add(struct stack_calls *s, uint32_t account, uint32_t stack, size_t bytes);
-/** Forgets all records: in a fork child, whose ledger is empty. */
+/** In a fork child: forgets all records, because the child's ledger is empty. */
 void stack_calls_reset(struct stack_calls *s);
 
 #endif

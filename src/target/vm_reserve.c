@@ -8,11 +8,11 @@
 #include "base/sigsafe/syscall.h"
 #include "wire/headroom.h"
 
-#define PIECES_MAX        4096u
-#define REFUSALS_PER_LOOK 1024u /* a check of the limits takes some system calls */
-#define PAGE              4096u
-#define LEDGER_LEAST      (16u << 20) /* address space that is left to the ledger */
-#define ARRAY_STEP        (64u << 10)
+#define PIECES_MAX         4096u
+#define REFUSALS_PER_CHECK 1024u /* a check of the limits takes some system calls */
+#define PAGE               4096u
+#define LEDGER_LEAST       (16u << 20) /* address space to leave for the ledger */
+#define ARRAY_STEP         (64u << 10)
 
 static struct {
     uintptr_t start;
@@ -45,7 +45,7 @@ bool vm_reserve_may_call(void)
            !sys_call(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0);
 }
 
-/* Under strict overcommit, making reserved memory writable later would take it from the program. */
+/* Under strict overcommit, memory that becomes writable is charged, and the program could get that much less. */
 static bool overcommit_is_strict(void)
 {
     static char mode; /* '2': strict; 0: not known yet */
@@ -69,7 +69,8 @@ static bool note(uintptr_t start, uint64_t bytes)
     return true;
 }
 
-/* PROT_NONE at first, and munlock(): else mlockall(MCL_FUTURE) in the program would back all of it. */
+/* Maps the memory PROT_NONE and calls munlock() before it becomes readable: after mlockall(MCL_FUTURE) in the program
+ * the kernel would otherwise back all of it. */
 static void *map_zeros(uint64_t bytes, bool wiped)
 {
     long p = sys_call(SYS_mmap, 0, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -84,10 +85,11 @@ static void *map_zeros(uint64_t bytes, bool wiped)
     return NULL;
 }
 
-/* Counts a refusal. True: the last refusal still holds, and nothing is checked. */
+/* True: the caller is to refuse without a check, because the last check refused. Counts this refusal; after
+ * REFUSALS_PER_CHECK of them returns false, for a new check. */
 static bool refused_lately(uint32_t *refusals)
 {
-    return load_relaxed(refusals) % REFUSALS_PER_LOOK && __atomic_fetch_add(refusals, 1, __ATOMIC_RELAXED);
+    return load_relaxed(refusals) % REFUSALS_PER_CHECK && __atomic_fetch_add(refusals, 1, __ATOMIC_RELAXED);
 }
 
 void *vm_reserve(uint64_t bytes, bool wiped)
@@ -149,7 +151,8 @@ void vm_reserve_release(void *memory, uint64_t bytes)
     sys_call(SYS_munmap, memory, bytes);
 }
 
-/* The kernel merges neighbouring mappings: a mapping that begins in one piece may end in the next. */
+/* If `address` is the start of a mapping in /proc/self/maps: the mapping may end in another piece, because the kernel
+ * merges neighbouring mappings. */
 bool vm_reserve_has(uintptr_t address)
 {
     for (uint32_t i = 0; i < PIECES_MAX && i < load_relaxed(&n_pieces); i++)

@@ -4,9 +4,10 @@
 
 /*
  * Reserves address space of the target. Reserved memory reads as zeros and is not writable, so the kernel counts it
- * neither as data (VmData, RLIMIT_DATA) nor as memory. Pieces are made writable before the first write to them.
+ * neither as data (VmData, RLIMIT_DATA) nor as memory. Parts of it are made writable before the first write to them.
  *
- * This file also has the state "sealed": no system call may be made that the program does not expect.
+ * This file also keeps the state "sealed", in which we make no system call of our own, because a seccomp filter of the
+ * program might kill it.
  *
  * Runs in: target, cold paths. Threads: any, signal handlers included; no lock.
  * Owns: private anonymous memory, until the image ends.
@@ -21,24 +22,24 @@
 #include "wire/control_page.h"
 
 /**
- * Reserves address space that reads as zeros. `wiped`: the kernel makes it zeros again in a fork child. NULL: the
- * program limits its address space, and more than an eighth of the limit would be reserved or too little would be
- * left; or the process is under seccomp; or the kernel refuses.
+ * Reserves address space that reads as zeros. `wiped`: the kernel also wipes it in fork children (MADV_WIPEONFORK).
+ * NULL: the program limits its address space, and more than an eighth of the limit would be reserved or too little
+ * would be left; or overcommit is strict; or the process is sealed or under seccomp; or the kernel refuses.
  */
 void *vm_reserve(uint64_t bytes, bool wiped);
 /**
- * Makes the pages of [at, at + bytes), which were reserved, writable for good. Doing so again does no harm. False:
- * the process is under seccomp, or too little of a limit of the program would be left (headroom_in_limits()). After a
- * refusal the next calls are refused without a check.
+ * Makes the reserved pages of [at, at + bytes) writable for good; some may be writable already. False: the process is
+ * sealed or under seccomp, or too little of a limit of the program would be left (headroom_in_limits()). After a
+ * refusal most calls are refused without a check.
  */
 bool vm_reserve_open(const void *at, uint64_t bytes);
 /** A reserved array, of which the first records are writable. */
 struct vm_array {
     uint32_t record_bytes, most; /* records at most */
-    uint32_t writable;           /* records; stays so in fork children */
+    uint32_t writable;           /* records; fork children inherit it */
 };
 /**
- * Makes the record with that number writable, with all records before it and some 64 KiB after it. False: see
+ * Makes the record `number` writable, with all records before it and some 64 KiB after it. False: see
  * vm_reserve_open().
  */
 bool vm_array_reach_cold(struct vm_array *a, const void *records, uint32_t number);
@@ -48,19 +49,18 @@ static inline bool vm_array_reach(struct vm_array *a, const void *records, uint3
     return likely(number < load_acquire(&a->writable)) || vm_array_reach_cold(a, records, number);
 }
 
-/** The control page that says whether the process is sealed, from now on; NULL: none. Fork children map it, too. */
+/** Sets the control page whose word has the bit "sealed"; NULL: none. The page is mapped in fork children, too. */
 void vm_reserve_obey(const struct ledger_control *page);
 /**
- * Adds `reasons` (1 or -1) to the reasons to be sealed: no system call may be made. While there is one, nothing is
- * reserved or made writable.
+ * Adds `reasons` (1 or -1) to the number of reasons to be sealed. While it is not 0, nothing is reserved or made
+ * writable.
  */
 void vm_reserve_seal(int reasons);
-/** Is there a reason to be sealed? Then not even prctl() may be called to ask about seccomp. */
-bool vm_reserve_is_sealed(void);
 /**
- * May a system call be made that the program does not expect? Only if the process is neither sealed nor under
- * seccomp.
+ * Is the number of reasons not 0? Then not even prctl() may be called to find out whether the process is under seccomp.
  */
+bool vm_reserve_is_sealed(void);
+/** May we make a system call of our own? Not if the process is sealed or under seccomp. */
 bool vm_reserve_may_call(void);
 /** Gives reserved memory back to the kernel. */
 void vm_reserve_release(void *memory, uint64_t bytes);
