@@ -31,7 +31,7 @@ static struct cursor rules_from(const struct unwind_module *m, uintptr_t at)
     return (struct cursor){.at = inside ? (const uint8_t *)at : end, .end = end, .overrun = !inside};
 }
 
-/* Enters a record of .eh_frame: the returned cursor covers its content, after the length. */
+/* Returns a cursor over the content of the .eh_frame record at `at`, after its length field. */
 static struct cursor enter_record(const struct unwind_module *m, uintptr_t at)
 {
     struct cursor c = rules_from(m, at);
@@ -45,10 +45,10 @@ static struct cursor enter_record(const struct unwind_module *m, uintptr_t at)
     return c;
 }
 
-/* The neighbours of a pc in the header's sorted table. */
+/* The neighbours of a pc in the sorted table of .eh_frame_hdr. */
 struct neighbours {
-    uintptr_t fde;        /* the last entry that begins at or before pc; 0: there is none */
-    uintptr_t next_start; /* the address at which the entry after that begins; 0: there is none */
+    uintptr_t fde;        /* the last FDE whose code begins at or before pc; 0: none */
+    uintptr_t next_start; /* the address at which the code of the next FDE begins; 0: none */
 };
 
 static bool search_table(const struct unwind_module *m, uintptr_t pc, struct neighbours *found)
@@ -64,7 +64,7 @@ static bool search_table(const struct unwind_module *m, uintptr_t pc, struct nei
     if (c.overrun || !count || count > (uint64_t)(c.end - c.at) / 8)
         return false;
     const int32_t *table =
-        (const void *)c.at; /* pairs: start of the code, entry; both relative to the header */
+        (const void *)c.at; /* pairs: start of the code, FDE; both relative to the header */
     int64_t want = (int64_t)(pc - hdr);
     uint64_t low = 0, high = count;
     while (low < high) {
@@ -131,7 +131,7 @@ static bool parse_fde(const struct unwind_module *m, uintptr_t at, struct entry 
         return false;
     e->pc_start = cursor_pointer(&c, e->pointer_encoding, 0);
     e->pc_bytes = cursor_pointer(&c, e->pointer_encoding & 0x0f, 0);
-    cursor_skip(&c, cursor_uleb(&c)); /* augmentation data (the LSDA): it is there, as 'z' is required */
+    cursor_skip(&c, cursor_uleb(&c)); /* the augmentation data (the LSDA), which follow if the CIE has 'z' */
     e->program = c;
     return !c.overrun;
 }
@@ -140,7 +140,7 @@ static void set(struct cfi_row *row, uint64_t reg, enum cfi_how how, int64_t val
 {
     int slot = regs_slot(reg);
     if (slot < 0)
-        return; /* the register is not preserved, so a walk does not need it */
+        return; /* callees need not preserve this register, so the walk does not need its value */
     row->how[slot] = how;
     row->value[slot] = (int32_t)value;
 }
@@ -161,7 +161,7 @@ static int32_t take_block(const struct unwind_module *m, struct cursor *c)
     return at;
 }
 
-/* Runs an instruction that describes the CFA. False: `op` is none of these. */
+/* Runs `op` if it is an instruction that defines the CFA. False: it is another instruction. */
 static bool step_cfa(const struct unwind_module *m, const struct entry *e, struct cursor *c,
                      struct cfi_row *row, uint8_t op)
 {
@@ -190,7 +190,7 @@ static bool step_cfa(const struct unwind_module *m, const struct entry *e, struc
     return false;
 }
 
-/* Runs an instruction that describes one register. False: `op` is none of these. */
+/* Runs `op` if it is an instruction that defines the rule of one register. False: it is another instruction. */
 static bool step_register(const struct unwind_module *m, const struct entry *e, struct cursor *c,
                           struct machine *vm, uint8_t op)
 {
@@ -233,7 +233,7 @@ static bool step_register(const struct unwind_module *m, const struct entry *e, 
     return false;
 }
 
-/* The bytes by which an instruction moves the location. -1: `op` does not move it. */
+/* Returns by how many bytes `op` advances the location. -1: it is another instruction. */
 static int64_t advance_of(const struct entry *e, struct cursor *c, uint8_t op, uintptr_t loc)
 {
     if ((op & 0xc0) == DW_CFA_advance_loc)
@@ -249,7 +249,7 @@ static int64_t advance_of(const struct entry *e, struct cursor *c, uint8_t op, u
     return -1;
 }
 
-/* Runs instructions until their end, or until the location passes pc. False: one of them is not understood. */
+/* Runs the instructions at `c`, to their end or until the location passes pc. False: one is invalid or unsupported. */
 static bool run(const struct unwind_module *m, const struct entry *e, struct cursor c, struct machine *vm,
                 uintptr_t pc)
 {
@@ -284,12 +284,11 @@ static bool run(const struct unwind_module *m, const struct entry *e, struct cur
 }
 
 /*
- * No entry covers pc, nor the code before it from code_start on. Returns whether the frame is known to have no caller:
- *
- * - Its return address is the first instruction of a function. A call does not push such an address: the program put it
- *   on the stack that it made, as makecontext() does with __start_context.
- * - Its code begins with the entry point, at which the kernel starts the process. That of the loader goes on in
- *   _dl_start_user, which calls the constructors of libraries.
+ * Called if no FDE covers the code from code_start to pc. Returns true if the frame is known to have no caller:
+ * - The return address is the first instruction of a function. No call pushes such an address. A program has put it on
+ *   a stack that it created, as makecontext() does with __start_context.
+ * - The entry point, where the kernel starts the process, is in this code. (The loader's code continues with
+ *   _dl_start_user, which calls the constructors of libraries.)
  */
 static bool has_no_caller(const struct unwind_module *m, uintptr_t pc, bool exact, uintptr_t code_start,
                           uintptr_t next_start)

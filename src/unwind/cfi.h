@@ -23,8 +23,8 @@ enum cfi_how {
     CFI_AT,       /* the caller's value is at CFA + value */
     CFI_IS,       /* the caller's value is CFA + value */
     CFI_REGISTER, /* the caller's value is in register `value` */
-    CFI_AT_EXPR, /* it is at the address that an expression gives; value: its block, from the module's start */
-    CFI_IS_EXPR, /* it is the result of the expression */
+    CFI_AT_EXPR, /* the caller's value is at the address that the expression at module start + value computes */
+    CFI_IS_EXPR, /* the caller's value is the result of the expression at module start + value */
 };
 
 struct cfi_row {
@@ -32,14 +32,14 @@ struct cfi_row {
     uint8_t cfa_register;    /* unused if cfa_expr is set */
     bool signal_frame;       /* augmentation "S": the pc is exact, not a return address */
     int32_t cfa_offset;
-    int32_t cfa_expr; /* block of the expression (ULEB128 length first) from the module's start; 0: none */
+    int32_t cfa_expr; /* offset of the CFA expression (ULEB128 length first) in the module; 0: none */
     int32_t value[SLOT_COUNT];
 };
 
 /**
- * The row of rules in force at `pc`: an interrupted instruction (`exact`), or the byte before a return address. If the
- * module has no entry for pc, but the frame is known to have no caller, the row says that its return address is
- * undefined. False: there is no entry, or one that is not understood.
+ * Finds the row of rules in force at `pc`: an interrupted instruction (`exact`), or the byte before a return address.
+ * If no FDE covers pc, but the frame is known to have no caller, the row's return address is CFI_UNDEFINED. False: no
+ * FDE covers pc, or the FDE is invalid or unsupported.
  */
 ONE_COPY bool cfi_find(const struct unwind_module *m, uintptr_t pc, bool exact, struct cfi_row *row);
 

@@ -3,8 +3,8 @@
 #define UNWIND_CURSOR_H
 
 /*
- * Reads DWARF bytes within bounds. A read past the end returns 0 and sets `overrun`, so that a caller checks once, at
- * the end.
+ * Reads DWARF bytes within bounds. A read past the end returns 0 and sets `overrun`, so the caller needs to check
+ * `overrun` only once, after its last read.
  *
  * Runs in: target and tool. Threads: any.
  */
@@ -83,7 +83,7 @@ static inline void cursor_skip(struct cursor *c, uint64_t bytes)
 #define PE_DATAREL 0x30
 
 /**
- * Reads an encoded pointer. `data` is the base of data-relative ones. Indirect and text-relative ones set `overrun`.
+ * Reads an encoded pointer. `data`: the base for PE_DATAREL. Indirect and text-relative encodings set `overrun`.
  */
 static inline uintptr_t cursor_pointer(struct cursor *c, uint8_t encoding, uintptr_t data)
 {

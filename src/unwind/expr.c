@@ -76,7 +76,7 @@ static uint64_t apply(uint8_t op, uint64_t a, uint64_t b, struct stack_machine *
     case DW_OP_lt:
         return sa < sb;
     }
-    s->bad = true; /* division, which can trap, and is not needed for unwinding, or an unknown operation */
+    s->bad = true; /* unknown, or a division, which can trap and does not occur in call frame information */
     return 0;
 }
 

@@ -18,14 +18,14 @@
 
 struct expr_context {
     const uint64_t *regs; /* REG_COUNT */
-    /* Reads a word of the program's memory. False: it may not be read. NULL: no word may be read. */
+    /* Reads a word of the program's memory. False: the word may not be read. NULL: expressions may not read memory. */
     bool (*read)(void *memory, uint64_t at, uint64_t *value);
     void *memory;
 };
 
 /**
- * Evaluates the block at module start + `block` (its length first, as ULEB128). If `first` is not NULL, its value is
- * pushed before. False: the expression is invalid, or reads memory that it may not.
+ * Evaluates the expression at module start + `block` (ULEB128 length first). If `first` is not NULL, *first is pushed
+ * before the evaluation. False: the expression is invalid, or reads memory that it may not read.
  */
 ONE_COPY bool expr_eval(const struct unwind_module *m, int32_t block, const struct expr_context *ctx,
                         const uint64_t *first, uint64_t *result);

@@ -11,7 +11,7 @@
 
 struct module_table unwind_modules;
 
-/* Same as struct dl_find_object of <dlfcn.h> since glibc 2.35. */
+/* Has the layout of struct dl_find_object, which <dlfcn.h> declares since glibc 2.35. */
 struct found_object {
     unsigned long long flags;
     void *map_start, *map_end;
@@ -22,7 +22,7 @@ struct found_object {
 extern int loader_find_object(void *pc, struct found_object *result) __asm__("_dl_find_object")
     __attribute__((weak));
 
-/* For an older glibc: the modules that were loaded when the agent started. */
+/* Used if glibc has no _dl_find_object(): the modules that were loaded when the agent started. */
 #define STARTUP_MAX 256
 static struct found_object startup[STARTUP_MAX];
 static uint32_t startup_used;
@@ -62,7 +62,7 @@ static bool is_libc(const char *name)
     return base[0] == 'l' && base[1] == 'i' && base[2] == 'b' && base[3] == 'c' && base[4] == '.';
 }
 
-/* The modules that were loaded with the program. They cannot be unloaded, later ones can. */
+/* The modules that were loaded with the program. Only modules that were loaded later can be unloaded. */
 static const struct link_map *permanent[STARTUP_MAX];
 static uint32_t permanent_used;
 
@@ -71,8 +71,8 @@ extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 void module_init(void)
 {
     /*
-     * If we were preloaded, we are before libc in the list. If we were loaded later, we are behind it, and the list may
-     * hold modules that were opened in between.
+     * If this library was preloaded, it is before libc in the loader's list. If it was loaded with dlopen(), it is
+     * behind libc, and the list may hold other modules that were loaded with dlopen(). Then no module is recorded.
      */
     bool preloaded = false;
     uint32_t n = 0;
@@ -96,7 +96,7 @@ bool module_came_with_program(const void *link_map)
 
 static bool is_permanent(const struct link_map *map)
 {
-    return module_came_with_program(map) || (map && map == _r_debug.r_map); /* the executable, in any case */
+    return module_came_with_program(map) || (map && map == _r_debug.r_map); /* r_map is the executable */
 }
 
 void module_init_late(void)
@@ -124,7 +124,7 @@ static uint64_t mix(uint64_t h, uint64_t word)
     return h ^ h >> 33;
 }
 
-/* A hash of the build id, or, without one, of the loader's record. */
+/* Returns a hash of the module's addresses and its build id, or, without a build id, its dynamic section and name. */
 static uint64_t identify(const struct unwind_module *m)
 {
     uint64_t h = mix(m->start, m->end);
@@ -180,7 +180,7 @@ static bool segment_of(const struct unwind_module *m, const ElfW(Phdr) * ph, uns
 struct headers {
     const ElfW(Phdr) * at;
     unsigned count;
-    uintptr_t entry; /* as in the ELF header; 0: unknown */
+    uintptr_t entry; /* e_entry of the ELF header; 0: unknown */
 };
 
 static bool has_elf_header(uintptr_t start, uintptr_t end)
@@ -191,8 +191,8 @@ static bool has_elf_header(uintptr_t start, uintptr_t end)
 }
 
 /*
- * The loader's record has one mapping. If the segments of a module have gaps between them, the mapping is one segment,
- * and not always the segment with the ELF header.
+ * _dl_find_object() reports one mapping. If the segments of a module have gaps between them, this mapping is only one
+ * segment, which may lack the ELF header. Then the header is looked up at the module's load address.
  */
 static bool find_headers(const struct found_object *o, struct headers *h)
 {
@@ -234,7 +234,7 @@ static void measure(struct unwind_module *m, const struct found_object *o, const
     m->end = m->bias + high;
 }
 
-/* Fills the record from the program headers of the module. */
+/* Fills *m from the program headers of the module. */
 static bool describe(struct unwind_module *m, const struct found_object *o)
 {
     struct headers h = {0};
@@ -272,7 +272,7 @@ static uint32_t add(const struct unwind_module *found)
         struct unwind_module *m = &unwind_modules.at[i];
         if (load_acquire(&m->ready) && m->start == found->start && m->identity == found->identity) {
             store_relaxed(&m->link_map,
-                          found->link_map); /* the library was opened again: the loader has a new record */
+                          found->link_map); /* the same library was loaded again, with a new link map */
             store_relaxed(&m->name, found->name);
             return i;
         }
@@ -309,8 +309,8 @@ bool module_is_current_cold(const struct unwind_module *m, uintptr_t pc)
         (uintptr_t)o.map_end > m->end + 4095)
         return false;
     /*
-     * The loader has a module at the address of `m` now. It may be another one: the build ids are compared. They can be
-     * read, because the loader has just reported this mapping.
+     * The module that is loaded at this address now may be another one, so its build id is compared with that of `m`.
+     * The memory of the build id can be read, because it lies within the mapping that the loader has just reported.
      */
     if (m->build_id_word && (uintptr_t)m->build_id >= (uintptr_t)o.map_start &&
         (uintptr_t)m->build_id + 8 <= (uintptr_t)o.map_end)

@@ -23,8 +23,8 @@ enum {
 };
 
 /*
- * An unwinder can compute these registers of a caller: the preserved ones, the stack pointer and the return address. A
- * row of rules has a slot for each of them, and for no other.
+ * The registers of a caller that an unwinder can compute: those that a callee preserves, the stack pointer and the
+ * return address. A row of rules has one slot for each of these registers.
  */
 enum { SLOT_RBX, SLOT_RBP, SLOT_RSP, SLOT_R12, SLOT_R13, SLOT_R14, SLOT_R15, SLOT_RA, SLOT_COUNT };
 
@@ -42,7 +42,7 @@ static inline int regs_of_slot(int slot)
     return regs[slot];
 }
 
-/* At __restore_rt the stack pointer points to the ucontext, where gregs follow uc_flags, uc_link and uc_stack. */
+/* At __restore_rt the stack pointer points to the ucontext. Its gregs follow uc_flags, uc_link and uc_stack. */
 #define SIGFRAME_BYTES      (40 + 17 * 8)
 #define SIGFRAME_GREG(n)    (40 + 8 * (n))
 #define SIGFRAME_RBP_OFFSET SIGFRAME_GREG(10)
@@ -50,7 +50,7 @@ static inline int regs_of_slot(int slot)
 #define SIGFRAME_RIP_OFFSET SIGFRAME_GREG(16)
 
 #define REGS_SIGRETURN_BYTES 9
-/* mov $__NR_rt_sigreturn, %rax; syscall */
+/* Returns whether `code` is: mov $__NR_rt_sigreturn, %rax; syscall. */
 static inline bool regs_is_sigreturn(const uint8_t *code)
 {
     static const uint8_t bytes[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
@@ -60,7 +60,7 @@ static inline bool regs_is_sigreturn(const uint8_t *code)
     return true;
 }
 
-/* Copies gregs of the ucontext; `order` has the DWARF register number of each. */
+/* Copies the gregs of a ucontext. order[i]: the DWARF number of the register in gregs[i]. */
 static inline void regs_from_sigframe(uint64_t regs[static REG_COUNT], const uint64_t *gregs)
 {
     static const uint8_t order[17] = {8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7, 16};
@@ -68,7 +68,7 @@ static inline void regs_from_sigframe(uint64_t regs[static REG_COUNT], const uin
         regs[order[i]] = gregs[i];
 }
 
-/* Writes the present values of the registers that a callee preserves, of the stack pointer and of the pc. */
+/* Writes the current values of the registers that a callee preserves, of the stack pointer and of the pc. */
 #define regs_capture(regs)                                                                                   \
     do {                                                                                                     \
         __asm__ volatile("movq %%rbx, %0\n\tmovq %%rbp, %1\n\tmovq %%r12, %2\n\tmovq %%r13, %3\n\t"          \

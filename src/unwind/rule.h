@@ -3,16 +3,16 @@
 #define UNWIND_RULE_H
 
 /*
- * The rule of a frame in one word, for the walk that caches rules.
+ * An unwind rule in one word: how to find the caller of a frame with a given pc. The walk caches such words by pc.
  *
  * Runs in: target. Threads: any. Plain values.
  *
- *     bits  0..2   kind
- *     bit   3      the module stays loaded as long as the process lives
+ *     bits  0..2   enum rule_kind
+ *     bit   3      the module of the pc can never be unloaded
  *     bits  4..18  CFA offset / 8
  *     bits 19..29  n: the caller's rbp is at CFA - 8 * n; 0: rbp is unchanged
- *     bits 30..41  module
- *     bits 42..63  number of the frame
+ *     bits 30..41  index of the module in unwind_modules; RULE_MODULE_NONE: pc is outside of all modules
+ *     bits 42..63  number of the frame, from walk_name_fn
  */
 
 #include <stdbool.h>
@@ -26,7 +26,7 @@ enum rule_kind {
     RULE_SIGNAL,    /* the signal trampoline: the registers are in the ucontext */
     RULE_LAST,      /* the outermost frame: no caller */
     RULE_GENERAL,   /* the rule needs more than rsp and rbp */
-    RULE_MISSING,   /* the module has no rule */
+    RULE_MISSING,   /* no valid rule for this pc */
 };
 
 #define RULE_KIND        7u
@@ -37,7 +37,7 @@ enum rule_kind {
 
 struct rule_parts {
     enum rule_kind kind;
-    int32_t cfa_offset; /* bytes, a multiple of 8; only RULE_RBP_DEREF has negative ones */
+    int32_t cfa_offset; /* in bytes, a multiple of 8; negative only in RULE_RBP_DEREF */
     uint32_t rbp_slot;
 };
 

@@ -10,9 +10,9 @@
 _Static_assert(MODULE_MAX < RULE_MODULE_NONE, "module numbers fit a rule");
 
 /*
- * The CFA expression of a PLT stub adds a number to rsp that depends on the pc only; with a known pc this is a
- * constant. Such an expression reads no memory, and its result moves with the stack pointer: it is evaluated for two of
- * them.
+ * The CFA expression of a PLT stub is rsp + n, where n depends only on the pc. Finds n for this pc. To make sure that
+ * an expression has this form, it is evaluated with two different rsp: the results must differ by as much. False: it
+ * has another form.
  */
 static bool fold_expression(const struct unwind_module *m, int32_t block, uintptr_t pc, struct rule_parts *p)
 {
@@ -23,7 +23,7 @@ static bool fold_expression(const struct unwind_module *m, int32_t block, uintpt
     regs[REG_RSP] += 4096;
     for (int i = 0; i < REG_RA; i++)
         if (i != REG_RSP)
-            regs[i] = 0x1000; /* the result must not depend on these */
+            regs[i] = 0x1000; /* 0 before: the result must not depend on these registers */
     if (!expr_eval(m, block, &ctx, NULL, &second) || second - first != 4096)
         return false;
     *p = (struct rule_parts){.kind = RULE_RSP, .cfa_offset = (int32_t)(first - FAKE_RSP)};

@@ -3,7 +3,7 @@
 #define UNWIND_RULE_COMPILE_H
 
 /*
- * Makes a rule of one word from a row of call frame information, if one word can express it.
+ * Converts a row of call frame information to a one-word rule, if one word can express it.
  *
  * Runs in: target. Threads: any. No state.
  */
@@ -14,7 +14,7 @@
 #include "unwind/module.h"
 #include "unwind/rule.h"
 
-/** The rule for the row in force at `pc` of module `m`. RULE_GENERAL: one word cannot express it. */
+/** Converts the row in force at `pc` in module `m`. RULE_GENERAL: one word cannot express the row. */
 struct rule_parts rule_compile_row(const struct unwind_module *m, const struct cfi_row *row, uintptr_t pc);
 
 #endif

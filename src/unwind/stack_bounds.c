@@ -10,7 +10,7 @@
 /* the kernel keeps 128 MiB below the main stack free of other mappings */
 #define MAIN_STACK_REACH   (120ull << 20)
 #define THREAD_STACK_MOST  (1ull << 36)
-#define DESCRIPTOR_BYTES   4096u /* struct pthread and the static TLS below it; it has 2304 in glibc 2.36 */
+#define DESCRIPTOR_BYTES   4096u /* limit of the search in struct pthread, which has 2304 bytes in glibc 2.36 */
 #define FOREIGN_FRAME_MOST (256u << 10)
 
 extern void *__libc_stack_end;
@@ -18,8 +18,8 @@ extern void *__libc_stack_end;
 /* The offset of glibc's `stackblock` and `stackblock_size` in the thread descriptor; 0: not found yet. */
 static uint32_t stackblock_offset;
 
-/* Returns whether the words at `at` (block, size, guard) describe a stack that holds sp, and the descriptor at its
- * top. */
+/* Returns whether the words at `at` can be stackblock, stackblock_size and guardsize of a stack that holds both sp and
+ * the thread descriptor. */
 static bool describes_stack(const uintptr_t *at, uintptr_t descriptor, uintptr_t sp, struct stack_bounds *s)
 {
     uintptr_t block = at[0], size = at[1], guard = at[2];

@@ -13,7 +13,7 @@
 
 #define EXACT_BIT (1ull << 63)
 
-/* Compiles the rule for pc and puts it into the cache. RULE_NONE: the frame could not be named. */
+/* Compiles the rule for pc and puts it into the cache. RULE_NONE: walker.name() had no number for the frame. */
 static __attribute__((noinline)) uint64_t compile_cold(const struct walker *w, uintptr_t pc, bool exact)
 {
     uintptr_t lookup = exact ? pc : pc - 1;
@@ -23,7 +23,7 @@ static __attribute__((noinline)) uint64_t compile_cold(const struct walker *w, u
     struct cfi_row row;
     if (module != MODULE_NONE && cfi_find(m, lookup, exact, &row))
         parts = rule_compile_row(m, &row, pc);
-    /* Only in an interrupted function can a saved register lie below the stack pointer. */
+    /* This rule finds the saved rbp below the stack pointer. Only an interrupted function can have it there. */
     if (!exact && parts.kind == RULE_RSP && parts.rbp_slot * 8 > (uint32_t)parts.cfa_offset)
         parts.kind = RULE_GENERAL;
     if (parts.kind == RULE_GENERAL || parts.kind == RULE_LAST || parts.kind == RULE_MISSING)
@@ -31,14 +31,14 @@ static __attribute__((noinline)) uint64_t compile_cold(const struct walker *w, u
     uint32_t id = w->name(w->arg, module, pc, exact);
     if (id > WALK_ID_MAX)
         return RULE_NONE;
-    if (module == MODULE_NONE) /* the rule is not cached, as such code may change unnoticed */
+    if (module == MODULE_NONE) /* not cached, because code of a JIT compiler may change without notice */
         return rule_pack(parts, RULE_MODULE_NONE, false, id);
     uint64_t rule = rule_pack(parts, module, m->permanent, id);
     word_cache_keep(w->cache, pc | (exact ? EXACT_BIT : 0), rule);
     return rule;
 }
 
-/* The rule is not in the first entry to look at: it is in another entry, or is compiled now. */
+/* Called if the first cache entry for `key` does not hold its rule: searches the others, else compiles the rule. */
 static __attribute__((noinline)) uint64_t rule_cold(const struct walker *w, uint64_t key)
 {
     uint64_t rule = word_cache_find(w->cache, key);
@@ -51,7 +51,7 @@ static inline uint64_t rule_for(const struct walker *w, uint64_t key, uint64_t m
     return likely(rule) ? rule : rule_cold(w, key);
 }
 
-/* The module of the rule was not checked on this walk. Compiles the rule anew if another module is loaded there now. */
+/* Checks that the rule's module, which can be unloaded, is still loaded at pc. If not, compiles a new rule. */
 static __attribute__((noinline)) uint64_t recheck_cold(struct walk *k, uint64_t key, uint64_t rule)
 {
     uintptr_t pc = key & ~EXACT_BIT;
@@ -66,8 +66,7 @@ static __attribute__((noinline)) uint64_t recheck_cold(struct walk *k, uint64_t 
     return rule;
 }
 
-/* The rule to use for this frame: `rule`, or a new one if its module was unloaded. RULE_NONE: the frame could not be
- * named. */
+/* Returns `rule`, or a new rule if the module of `rule` was unloaded. RULE_NONE: walker.name() had no number. */
 static inline uint64_t current_rule(struct walk *k, uint64_t key, uint64_t rule, unsigned frame)
 {
     if (likely(rule & RULE_STAYS))
@@ -78,7 +77,7 @@ static inline uint64_t current_rule(struct walk *k, uint64_t key, uint64_t rule,
     return module < 64 && k->checked >> module & 1 && rule != RULE_NONE ? rule : recheck_cold(k, key, rule);
 }
 
-/* Leaves a frame of a function of gcc that realigned its stack. */
+/* Goes to the caller of a function that realigned its stack (RULE_RBP_DEREF). */
 static bool leave_realigned(struct walk *k, uint64_t rule, struct position *at)
 {
     uintptr_t fp = *at->fp_at, slot = fp + (uintptr_t)rule_deref_offset(rule);
@@ -93,8 +92,8 @@ static bool leave_realigned(struct walk *k, uint64_t rule, struct position *at)
 }
 
 /*
- * Leaves a frame of the kinds RULE_RSP and RULE_RBP, with all checks. An interrupted function may have popped rbp
- * already while the rule still names its slot, which is now below the stack pointer: the red zone keeps its content.
+ * Goes to the caller of a frame of kind RULE_RSP or RULE_RBP, with all checks. If a signal interrupted the function
+ * just after it popped rbp, the slot of rbp is below the stack pointer, but unchanged, because it is in the red zone.
  */
 static bool leave_simple(struct walk *k, uint64_t rule, struct position *at)
 {
@@ -111,7 +110,7 @@ static bool leave_simple(struct walk *k, uint64_t rule, struct position *at)
     return true;
 }
 
-/* Leaves a frame of any kind, which has its number already. False: the walk ends, and *end is the reason. */
+/* Goes to the caller of a frame of any kind. False: the walk ends, and *end is the reason. */
 static bool leave_frame(struct walk *k, uint64_t rule, struct position *at, const struct walk_start *start,
                         enum walk_end *end)
 {
@@ -137,8 +136,8 @@ static bool leave_frame(struct walk *k, uint64_t rule, struct position *at, cons
 }
 
 /*
- * Goes from a frame that the hot loop does not handle to the next one that it can. False: the walk ends, and *end is
- * the reason.
+ * Stores the number of a frame that the hot loop cannot handle, and goes to its caller; continues in the same way if a
+ * signal interrupted the caller. False: the walk ends, and *end is the reason.
  */
 static __attribute__((noinline)) bool leave_frames_cold(struct walk *k, struct position *at,
                                                         const struct walk_start *start, enum walk_end *end)
@@ -165,9 +164,9 @@ static __attribute__((noinline)) bool leave_frames_cold(struct walk *k, struct p
 }
 
 /*
- * The hot loop. It keeps its state in local variables and never takes their address; rare cases copy them to a struct
- * and back. A CFA that a rule computes from the stack pointer is above it and aligned, so it needs no check; a CFA from
- * rbp is checked. `cache`: NULL, or the walk cache at whose frames the walk may end.
+ * The hot loop. It never takes the address of the variables that hold its state, so they can stay in registers; rare
+ * cases copy them to a struct position and back. A CFA computed from rsp is always above rsp and aligned; a CFA
+ * computed from rbp is checked. If `cache` is not NULL, the walk ends at the first unchanged cached frame.
  */
 static inline __attribute__((always_inline)) enum walk_end
 walk_cached(struct walk *k, const struct walk_start *start, const struct walk_cache *cache)
@@ -233,8 +232,8 @@ whole:
 }
 
 /*
- * Finds the bounds of the stack. The stack pointer of the hook's caller may be the end of the stack, so the return
- * address below it is used.
+ * Finds the bounds of the stack. If the hook's caller is the outermost frame, its stack pointer may be the end of the
+ * stack. So the address of the word below it, the return address, is looked up.
  */
 static inline void enter(const struct walker *w, struct stack_bounds *s, const struct walk_start *start)
 {
@@ -251,7 +250,7 @@ unsigned walk_stack(const struct walker *w, struct stack_bounds *stack, const st
     return k.count;
 }
 
-/* Walks a stack that is not cached as a whole. `meet` is the first cached frame that the walk may meet. */
+/* Walks up to the first frame that is also in the cache. `meet`: the innermost cached frame that this may be. */
 static const uint32_t *walk_to_cache(const struct walker *w, struct walk_cache *cache,
                                      struct walk_cache_walk *own, struct stack_bounds *stack,
                                      const struct walk_start *start, uint32_t generation, unsigned meet,

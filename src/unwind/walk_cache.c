@@ -21,12 +21,12 @@ bool walk_cache_met(const struct walk_cache *t, struct walk_cache_walk *w, uintp
     return false;
 }
 
-/* Frames from the one that was met outwards use the rbp that a frame of this walk saved, if they saved none
- * themselves. */
+/* Merges the lists of frames that use rbp. If no cached frame saved the rbp that a cached frame uses, a frame of the
+ * new walk did: the slot of that rbp is replaced. */
 static void join_fps(struct walk_cache *t, const struct walk_cache_walk *w, unsigned from)
 {
     struct walk_cache_place *last = &t->at[WALK_CACHE_END];
-    last->sp = (uintptr_t)&last->pc; /* the word below this is `sp` itself, which is not 0 */
+    last->sp = (uintptr_t)&last->pc; /* the word below is `sp` itself, which differs from `pc`, 0 */
     t->fp[0].place = last;
     while (t->fps && t->fp[t->fps].place < &t->at[w->meet])
         t->fps--;

@@ -3,25 +3,23 @@
 #define UNWIND_WALK_CACHE_H
 
 /*
- * The frames of the last walk that began at the same place, for the next walk of the same thread. Two such walks seldom
- * differ in more than the innermost frames: the second one ends at the first frame that it has in common with the
- * cache.
+ * Caches the frames of a thread's previous walk from the same place. Two such walks seldom differ in more than the
+ * innermost frames, so the next walk can end at the first frame that is also in the cache.
  *
- * Runs in: target.
- * Threads: one at a time, and no signal handler while its thread is in here. Plain memory, zero at first.
+ * Runs in: target. Threads: each has its own caches, which a signal handler must not use while its thread does. Zero at
+ * first.
  *
- * The start of a walk, and the words of the stack that the walk reads, determine its frames as long as no module on the
- * stack can be unloaded. These words are the return addresses, and the saved rbp if a rule uses rbp. So if the walk
- * arrives at a cached frame, with the same stack pointer and the same return address, and these words are the same from
- * there outwards, then the rest of its frames are the cached ones. The words are compared from this frame outwards.
- * That is faster than a walk, because the addresses of all of them are known before the first one is read.
+ * The result of a walk depends only on its start and on the words of the stack that it reads: the return addresses, and
+ * each saved rbp that a rule uses. When a walk arrives at the stack
+ * pointer and return address of a cached frame, it compares these words, from this frame outwards, with those of the
+ * previous walk. If all are equal, the rest of the frames are the cached ones. The comparison is faster than a walk,
+ * because the addresses of all words are known before the first one is read.
  *
- * Invariant: a word is read only after all words that the walk would read before it were found equal. So the cache
- * reads no memory that the walk would not read: cached frames that are gone may lie in memory that is unmapped or
- * protected now, also inside the thread's own stack.
+ * Invariant: the comparison stops at the first word that differs. So it reads no word that the walk would not read. It
+ * must not, because a frame of the previous walk may lie in memory that has been unmapped or protected since.
  *
- * Frames that need more registers than rsp and rbp, frames of modules that can be unloaded, and all frames inside of
- * these are not cached.
+ * Not cached are frames that need other registers than rsp and rbp, frames of modules that can be unloaded (another
+ * module may be at the same address now), and the frames that these have called.
  */
 
 #include <stdbool.h>
@@ -36,46 +34,46 @@
 #define WALK_CACHE_NONE UINT32_MAX
 
 struct walk_cache_place {
-    uintptr_t sp, pc; /* of the frame; pc is its return address, the word below sp */
+    uintptr_t sp, pc; /* of the frame; pc is a return address: the word at sp - 8 */
 };
 
-/* A frame whose rule uses rbp. */
+/* A cached frame whose rule uses rbp. */
 struct walk_cache_fp {
     const struct walk_cache_place *place;
-    /* the slot that a cached frame saved rbp in; NULL or a slot below the cached frames: none did */
+    /* where a cached frame saved this rbp; NULL or an address below the cached frames: none of them saved it */
     const uintptr_t *at;
     uintptr_t value;
 };
 
 struct walk_cache {
-    /* the last one differs from each stack: a comparison ends there */
+    /* the last place is a sentinel: it never equals the stack, so each comparison ends there */
     struct walk_cache_place at[WALK_CACHE_END + 1];
-    uint64_t hash[WALK_CACHE_END + 1]; /* of the frames from here outwards */
+    uint64_t hash[WALK_CACHE_END + 1]; /* of the frames from this one outwards */
     uint32_t id[WALK_CACHE_END];
-    uint32_t generation; /* of the numbers of its frames */
-    uintptr_t high;      /* end of the stack that its frames lie on */
-    unsigned top;        /* [top, WALK_CACHE_END) are kept, the innermost first */
+    uint32_t generation; /* of the frame numbers in `id` */
+    uintptr_t high;      /* end of the stack on which the cached frames lie */
+    unsigned top;        /* the frames [top, WALK_CACHE_END) are cached, the innermost first */
     uint32_t stack;      /* the owner's number of the stack from `top` outwards; WALK_CACHE_NONE: none yet */
-    unsigned fps;
-    /* [0]: for the last place; the others: the outermost first */
+    unsigned fps;        /* fp[1] to fp[fps] are in use */
+    /* fp[0] belongs to the sentinel; then the outermost frame first */
     struct walk_cache_fp fp[WALK_CACHE_MAX + 1];
 } __attribute__((aligned(4096))); /* the fields that each walk uses lie in one page */
 
-/* The same of the walk under way. */
+/* A frame of the current walk whose rule uses rbp. */
 struct walk_fp {
     unsigned frame;
     const uintptr_t *at;
     uintptr_t value;
 };
 
-/* The walk under way. */
+/* The current walk. */
 struct walk_cache_walk {
-    unsigned meet; /* the next cached frame that it may meet, or the one that it met; WALK_CACHE_END: none */
-    unsigned passed; /* number of its frames, from the innermost, that cannot be cached */
-    bool whole;      /* it met a cached frame, or came to the outermost frame in the hot loop */
+    unsigned meet;   /* the next cached frame that the walk may reach, or did reach; WALK_CACHE_END: none */
+    unsigned passed; /* the number of innermost frames that cannot be cached */
+    bool whole;      /* the walk reached a cached frame, or reached the outermost frame in the hot loop */
     unsigned fps;
-    const uintptr_t *brought_fp_at; /* where rbp lies that a frame within those of the hot loop had */
-    const uintptr_t *met_fp_at; /* where it had been saved by the frame that the walk met; NULL: by none */
+    const uintptr_t *brought_fp_at; /* where rbp was saved when the hot loop began or resumed */
+    const uintptr_t *met_fp_at; /* where rbp was saved when the walk reached a cached frame; NULL: unknown */
     uintptr_t sp[WALK_CACHE_MAX];
     uint32_t id[WALK_CACHE_MAX];
     struct walk_fp fp[WALK_CACHE_MAX]; /* the innermost first */
@@ -87,7 +85,7 @@ struct walk_caches {
     struct walk_cache_walk walk;
 };
 
-/** The cache for walks that begin with this pc and stack pointer. */
+/** Returns the cache for walks that begin with this pc and stack pointer. */
 static inline struct walk_cache *walk_cache_for(struct walk_caches *all, uintptr_t pc, uintptr_t sp)
 {
     return &all->at[(pc ^ sp >> 4) * 0x9e3779b97f4a7c15u >> (64 - WALK_CACHES_LOG2)];
@@ -100,23 +98,23 @@ static inline uint64_t walk_cache_hash(uint64_t outer, uint32_t id)
 }
 
 /**
- * The first frame that a walk may meet on the stack that ends at `high`. WALK_CACHE_END: none, as the cache is of
- * another stack or generation.
+ * Returns the innermost cached frame, for a walk on the stack that ends at `high`. WALK_CACHE_END: the cache holds
+ * frames of another stack or generation.
  */
 static inline unsigned walk_cache_first(const struct walk_cache *t, uintptr_t high, uint32_t generation)
 {
     return likely(t->high == high && t->generation == generation) ? t->top : WALK_CACHE_END;
 }
 
-/** The stack pointer of a frame that a walk may meet. */
+/** Returns the stack pointer of the cached frame `meet`. UINTPTR_MAX: there is no such frame. */
 static inline uintptr_t walk_cache_meets(const struct walk_cache *t, unsigned meet)
 {
     return meet < WALK_CACHE_END ? t->at[meet].sp : UINTPTR_MAX;
 }
 
 /**
- * The walk is at the stack pointer of the cached frame `from`, with this pc, and rbp saved at `fp_at`. Returns the
- * first frame from there outwards that is not known to be as it was; WALK_CACHE_END: all are.
+ * Compares the cached frame `from` and its callers with the stack. The walk is at the stack pointer of `from`, with
+ * this pc, and rbp is saved at `fp_at`. Returns the first frame that differs; WALK_CACHE_END: all are unchanged.
  */
 static inline unsigned walk_cache_first_changed(const struct walk_cache *t, unsigned from, uintptr_t pc,
                                                 const uintptr_t *fp_at)
@@ -129,7 +127,7 @@ static inline unsigned walk_cache_first_changed(const struct walk_cache *t, unsi
     while (fp->place < place)
         fp--;
     for (;; fp--) {
-        /* Up to the next frame that uses rbp, each caller is found by the stack pointer alone. */
+        /* Up to the next frame that uses rbp, only return addresses need to be compared. */
         const struct walk_cache_place *last = fp->place;
         while (place != last) {
             place++;
@@ -141,13 +139,13 @@ static inline unsigned walk_cache_first_changed(const struct walk_cache *t, unsi
     }
 }
 
-/* NULL for a slot that no frame of the hot loop saved rbp in: where such a slot lies says nothing of its frame. */
+/* Returns `at`; or NULL if rbp was saved there before the hot loop began: the frame that did so is unknown. */
 static inline const uintptr_t *walk_cache_known_slot(const struct walk_cache_walk *w, const uintptr_t *at)
 {
     return at == w->brought_fp_at ? NULL : at;
 }
 
-/** Begins a walk, which may meet the frame `meet` first; the rbp of its first frame is at `fp_at`. */
+/** Begins a walk. `meet`: the first cached frame that it may reach; `fp_at`: where the rbp of its first frame is. */
 static inline void walk_cache_begin(struct walk_cache_walk *w, unsigned meet, const uintptr_t *fp_at)
 {
     w->meet = meet;
@@ -156,21 +154,22 @@ static inline void walk_cache_begin(struct walk_cache_walk *w, unsigned meet, co
     w->whole = false;
 }
 
-/** The walk's frame uses rbp, saved at `at`. */
+/** Records that the walk's frame number `frame` uses rbp, which is saved at `at`. */
 static inline void walk_cache_uses_fp(struct walk_cache_walk *w, unsigned frame, const uintptr_t *at)
 {
     w->fp[w->fps++] = (struct walk_fp){frame, walk_cache_known_slot(w, at), *at};
 }
 
 /**
- * The walk is at sp, not below walk_cache_meets(), with this pc, and rbp saved at `fp_at`. Returns true if all frames
- * from here outwards are cached. Otherwise `*meets` becomes the stack pointer of the next frame that it may meet.
+ * Called when the walk has arrived at walk_cache_meets() or above, with this pc and sp, and rbp saved at `fp_at`.
+ * Returns true if all frames from here outwards are cached. Otherwise sets `*meets` to the stack pointer of the next
+ * candidate.
  */
 ONE_COPY bool walk_cache_met(const struct walk_cache *t, struct walk_cache_walk *w, uintptr_t pc,
                              uintptr_t sp, const uintptr_t *fp_at, uintptr_t *meets);
 /**
- * Puts the `added` frames of the walk before the one it met, and caches those of them that can be. Returns the first
- * frame of the walk: all its frames are [that, WALK_CACHE_END) of `id`. WALK_CACHE_END: they are too many.
+ * Adds the `added` frames of the walk inside of the cached frame that it reached. Returns the index of the walk's
+ * innermost frame: its frame numbers are id[index] to id[WALK_CACHE_END - 1]. WALK_CACHE_END: too many frames.
  */
 ONE_COPY unsigned walk_cache_join(struct walk_cache *t, const struct walk_cache_walk *w, uintptr_t pc,
                                   uintptr_t high, uint32_t generation, unsigned added);

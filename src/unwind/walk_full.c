@@ -17,13 +17,13 @@ bool walk_enter_interrupted(struct walk *k, struct position *at)
     at->pc = word_at(frame + SIGFRAME_RIP_OFFSET);
     at->fp_at = (const uintptr_t *)(frame + SIGFRAME_RBP_OFFSET);
     at->exact = true;
-    /* With sigaltstack() the interrupted frame is on another stack; on the same stack it is above. */
+    /* With sigaltstack(), the interrupted frame is on another stack; otherwise, it is above the signal frame. */
     if (at->sp < k->stack->low || at->sp >= k->stack->high || at->sp <= frame)
         return ++k->switches <= STACK_SWITCH_MAX && stack_enter(k->stack, at->sp, false, k->sealed);
     return true;
 }
 
-/* The memory that the expressions of a frame may read: the stack from its stack pointer upwards. */
+/* The memory that the expressions of a frame may read: the stack from the frame's stack pointer upwards. */
 struct frame_memory {
     struct walk *walk;
     uint64_t from;
@@ -38,7 +38,7 @@ static bool read_frame_memory(void *memory, uint64_t at, uint64_t *value)
     return true;
 }
 
-/* Computes the value of one register in the caller. False: its slot is not readable. */
+/* Computes the value of one register in the caller. False: the rule is invalid, or the saved value is not readable. */
 static bool restore(struct walk *k, const struct unwind_module *m, const struct cfi_row *row, int slot,
                     const uint64_t *regs, uint64_t cfa, bool exact, uint64_t *value)
 {
@@ -74,7 +74,7 @@ static bool restore(struct walk *k, const struct unwind_module *m, const struct 
     return true;
 }
 
-/* Replaces the registers of a frame by those of its caller, by the whole row. */
+/* Replaces the registers of a frame by those of its caller, by the rules in `row`. */
 static bool leave_frame_full(struct walk *k, const struct unwind_module *m, const struct cfi_row *row,
                              bool exact, uint64_t *regs)
 {
@@ -110,8 +110,7 @@ static bool enter_interrupted_full(struct walk *k, uint64_t *regs)
     return true;
 }
 
-/* Leaves one frame of the full walk; if it `counts`, adds its number first. False: the walk ends, and *end is the
- * reason. */
+/* Stores the frame's number if `counts`, and goes to the caller. False: the walk ends, and *end is the reason. */
 static bool step_full(struct walk *k, uint64_t *regs, bool *exact, bool counts, enum walk_end *end)
 {
     uintptr_t pc = regs[REG_RA], lookup = *exact ? pc : pc - 1;
@@ -147,7 +146,7 @@ static bool step_full(struct walk *k, uint64_t *regs, bool *exact, bool counts, 
     return leave_frame_full(k, m, &row, interrupted, regs);
 }
 
-/* Our own frames come first: they preserve the registers that the caller of the hook had. They do not count. */
+/* The walk begins in this function. The numbers of the agent's own frames are not stored. */
 enum walk_end walk_full(struct walk *k, const struct walk_start *start)
 {
     uint64_t regs[REG_COUNT] = {0};
@@ -155,7 +154,7 @@ enum walk_end walk_full(struct walk *k, const struct walk_start *start)
     bool exact = true, counts = false;
     regs_capture(regs);
     k->count = 0;
-    stack_enter(k->stack, regs[REG_RSP], true, k->sealed); /* the walk may have led to another one */
+    stack_enter(k->stack, regs[REG_RSP], true, k->sealed); /* the first walk may have gone to another stack */
     if (regs[REG_RSP] < k->stack->low || regs[REG_RSP] > start->sp)
         return WALK_BROKEN;
     do {

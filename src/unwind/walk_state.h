@@ -3,8 +3,8 @@
 #define UNWIND_WALK_STATE_H
 
 /*
- * The state of one walk, which walk.c (rules of one word) and walk_full.c (whole rows) share. Only these two include
- * this.
+ * The state of one walk, which walk.c (one-word rules) and walk_full.c (rows with all registers) share. Only these two
+ * files include this header.
  *
  * Runs in: target. Threads: each walk has its own.
  */
@@ -23,15 +23,15 @@ struct walk {
     uint32_t *ids;
     unsigned count, max, switches;
     bool sealed;
-    uint64_t checked;            /* a bit for each module below 64 that was found to be the loaded one */
-    struct walk_cache_walk *own; /* NULL: without a walk cache */
+    uint64_t checked;            /* bit i: this walk has checked that module i is still loaded */
+    struct walk_cache_walk *own; /* NULL: the walk uses no walk cache */
 };
 
-/* A place on the walk: before the frame with this pc. */
+/* The frame that the walk has reached. */
 struct position {
     uintptr_t pc, sp;
-    const uintptr_t *fp_at; /* where the frame's rbp was saved; read only if a rule uses it */
-    bool exact;             /* the frame was interrupted at pc, which is no return address */
+    const uintptr_t *fp_at; /* where the frame's rbp was saved; read only if a rule uses rbp */
+    bool exact;             /* a signal interrupted the frame at pc; false: pc is a return address */
 };
 
 static inline uint64_t word_at(uintptr_t at)
@@ -39,11 +39,11 @@ static inline uint64_t word_at(uintptr_t at)
     return *(const uint64_t *)at;
 }
 
-/** From the frame of the signal trampoline to the interrupted frame. False: it is not on a readable stack. */
+/** Goes from the signal trampoline to the interrupted frame. False: that frame is not on a readable stack. */
 ONE_COPY bool walk_enter_interrupted(struct walk *k, struct position *at);
 /**
- * The whole walk again, with all preserved registers and without caches: first out of our own frames, which preserve
- * the registers that the caller of the hook had.
+ * Walks the whole stack again, with all preserved registers and without caches. Begins in walk_full() itself, because
+ * the agent's own frames have saved the registers of the hook's caller.
  */
 ONE_COPY enum walk_end walk_full(struct walk *k, const struct walk_start *start);
 
