@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The agent's part of the seccomp guard: after seccomp the ledger does not grow. */
+/* The agent's part of the seccomp guard: after the program has entered seccomp, the ledger does not grow. */
 #include "target/seccomp_guard.h"
 
 #include "agent/clock.h"
 #include "agent/hooks/cold.h"
 #include "base/sigsafe/syscall.h"
 
-/* A vfork child enters seccomp alone, although it runs in the memory of its parent: the parent is not sealed. */
+/* If a vfork child enters seccomp, its parent, whose memory it shares, does not: `process` is not sealed. */
 struct seccomp_way seccomp_begin(struct seccomp_way w)
 {
     bool leads_in = (w.seals || w.freezes) && !load_relaxed(&process.ledger.sealed);
@@ -14,7 +14,7 @@ struct seccomp_way seccomp_begin(struct seccomp_way w)
         return (struct seccomp_way){.seals = false};
     if (w.seals)
         process_seal();
-    /* If an earlier call froze the clock, it stays frozen when this one fails. */
+    /* If an earlier call has frozen the clock, a failure of this call must not thaw it. */
     w.freezes = w.freezes && clock_freeze();
     return w;
 }

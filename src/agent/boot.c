@@ -16,9 +16,9 @@
 #include "unwind/module.h"
 
 /*
- * Sets up the agent at the first request or in the constructor, whichever comes first: ld.so may call malloc before any
- * constructor has run. Until then `left` is 0, which sends each request to its cold half, and that calls boot_agent();
- * a free() arrives at the stub below.
+ * Initialises the agent at the first request or in the constructor, whichever comes first: ld.so may call malloc()
+ * before any constructor has run. Before that, `left` is 0, so each request takes its cold half, which calls
+ * boot_agent(); a free() arrives at early_free().
  */
 
 static void early_free(void *p)
@@ -36,13 +36,13 @@ struct next next = {.free = early_free,
 };
 struct next_operators next_operators;
 
-/* dlopen() brought the agent: it forwards what is called through it, and observes nothing. */
+/* The agent was loaded after libc (dlopen()): then it only forwards calls, and observes nothing. */
 static bool is_inert;
 
 /*
- * All functions of the family come from one module. A function that the module lacks (jemalloc has no pvalloc) is made
- * of those that it has. If the module has no aligned function at all, the aligned functions are those of the next
- * module, as without the agent.
+ * find_allocator() takes all functions of the malloc family from one module, the next one with a malloc(). For a
+ * function that this module lacks (jemalloc has no pvalloc()), the functions below call one that it has. If it has no
+ * aligned function at all, these come from the module behind it, which the program would call without the agent.
  */
 static void *memalign_of_posix(size_t alignment, size_t size)
 {

@@ -4,7 +4,7 @@
 #include <cpuid.h>
 
 bool clock_is_tsc;
-static uint64_t frozen_at; /* 0: it runs */
+static uint64_t frozen_at; /* 0: the clock runs */
 static bool was_tsc;
 
 void clock_init(void)

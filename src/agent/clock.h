@@ -3,7 +3,8 @@
 #define AGENT_CLOCK_H
 
 /*
- * Ticks: the time stamp counter where it runs at one rate on all CPUs, else CLOCK_MONOTONIC through the vdso.
+ * The clock of the agent, in ticks: of the time stamp counter if that runs at one rate on all CPUs, else of
+ * CLOCK_MONOTONIC, read through the vdso.
  *
  * Runs in: target. Threads: any.
  */
@@ -17,15 +18,15 @@
 extern bool clock_is_tsc __attribute__((visibility("hidden")));
 
 /**
- * Stops the clock at the present moment, before the program forbids itself to read the counter. False: it had
- * been stopped before.
+ * Stops the clock: it shows the present time from now on. To be called before the program forbids itself to read the
+ * time stamp counter. False: the clock was stopped already.
  */
 bool clock_freeze(void);
-/** Starts the clock again: the call that was to forbid the counter has failed. */
+/** Starts the clock again, because the program's call to forbid the counter has failed. */
 void clock_thaw(void);
-/** The ticks if clock_is_tsc is false. */
+/** Returns the ticks if clock_is_tsc is false. */
 uint64_t clock_ticks_cold(void);
-/** Chooses the clock; once. */
+/** Chooses the clock. Called once. */
 void clock_init(void);
 
 static inline uint64_t clock_ticks(void)

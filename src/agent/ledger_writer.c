@@ -14,15 +14,15 @@
 #include "unwind/walk_cache.h"
 #include "wire/headroom.h"
 
-#define SEALED_ROOM  (256u << 10) /* of each table that grows with use, when the process enters seccomp */
+#define SEALED_ROOM  (256u << 10) /* more for each growing table, before the process enters seccomp */
 #define SEALED_SLOTS 16384u
 #define ROOM_TICKS   (1ull << 28) /* some 100 ms */
 #define ROOM_BYTES   (8ull << 20)
 #define FIRST_SLOTS  8192u /* of an index, which has two slots for each entry */
 #define HASH_FACTOR  0x9e3779b97f4a7c15u
 
-static struct word_cache known; /* cells, each + 1, by known_key() */
-static struct word_cache rules; /* of the walk */
+static struct word_cache known; /* maps known_key() to cell + 1 */
+static struct word_cache rules; /* unwind rules of the walk */
 static struct ledger_stacks stacks = LEDGER_STACKS_OF(&process.ledger, &rules, process_count_loss);
 static struct intern cells = {.ledger = &process.ledger};
 /* The walk caches of threads that have a shard of their own. */
@@ -66,7 +66,7 @@ static __attribute__((noinline)) uint32_t stack_alone_cold(struct stack_bounds *
     return ledger_stacks_number(&stacks, ids, depth, ledger_stacks_hash(ids, depth), end);
 }
 
-/* NULL: another walk may use the caches at the same time. */
+/* NULL: the caches may be in use, by code that a signal handler interrupted or by a thread with the same shard. */
 static inline struct walk_caches *walk_caches_of(const struct thread *t)
 {
     return likely(t->reentry_depth == 1 && t->shard < LEDGER_SHARDS_OWNED) ? &walk_caches[t->shard] : NULL;
@@ -88,7 +88,7 @@ static inline struct walked walk_it(struct walk_cache *cache, struct walk_cache_
     return k;
 }
 
-/* The cached hash of the frames; 0: they are not in the walk cache. */
+/* Returns the cached hash of the frames; 0: the walk cache does not have the frames. */
 static inline uint64_t hash_along(const struct walk_cache *cache, const struct walk_cache_walk *own,
                                   const struct walked *k)
 {
@@ -176,9 +176,9 @@ static uint32_t find_cell(struct cell_key key)
 }
 
 /*
- * A search for a cell reads the index of stacks, the stack, its frames, the index of cells and the cell: five cache
- * misses if the program allocates at many places in turn. The key replaces all of them: 64 bits, which two stacks
- * seldom share (the chance that any two of a million do is 3 in 100 million). 0: no key.
+ * Returns a key for the cache `known`, or 0. A search without the cache reads the index of stacks, the stack, its
+ * frames, the index of cells and the cell: five cache misses if the program allocates at many places in turn. Two
+ * stacks seldom have the same key of 64 bits (the chance that any two of a million do is 3 in 100 million).
  */
 static inline uint64_t known_key(uint64_t hash, unsigned depth, struct cell_key key)
 {
@@ -217,9 +217,8 @@ uint32_t writer_cell(struct thread *t, const struct walk_start *start, uint8_t s
 }
 
 /*
- * Returns the slot for the free with that number, if the region has `bytes`. The region has one ring for each
- * shard, one behind the other, so that memory is backed only for as many rings as there are threads. The
- * slots of a ring are a power of two.
+ * Returns the slot for the free `number` of the shard, in a region of `bytes`. The region has a ring for each shard,
+ * one behind the other, so that only the rings of shards in use take memory. The slots of a ring are a power of two.
  */
 static uint64_t slot_in(uint64_t bytes, uint64_t number, uint64_t shard)
 {
@@ -251,7 +250,7 @@ void writer_reset(void)
     word_cache_forget(&known);
 }
 
-/* Private memory: the table of live samples, and `slots` for each index. */
+/* Reserves private memory: the table of live samples, and `slots` slots for each index. */
 static void take_room_of_tables(uint64_t slots)
 {
     live_table_take_room();
@@ -276,8 +275,7 @@ void writer_take_first_room_cold(uint64_t bytes, uint64_t ticks)
     if (!ledger_take_room(&process.ledger, ends, LIVE_TABLE_ROOM_BYTES + 3 * INTERN_ROOM_BYTES(FIRST_SLOTS)))
         return;
     take_room_of_tables(FIRST_SLOTS);
-    /* With tags or call sites a writable filter is of no use: their map of objects makes system calls for new
-     * addresses anyway. */
+    /* With tags or call sites this would avoid no system call: their map of objects makes some for new addresses. */
     if (!agent_api_tags && !process.config.sites && headroom_in_limits(0, LIVE_FILTER_BYTES))
         live_filter_open_all();
 }

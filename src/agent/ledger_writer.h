@@ -22,7 +22,10 @@
 uint32_t writer_add_period(uint64_t period_bytes, uint64_t ticks);
 /** Adds the current thread and returns the index of its record; 0 ("other"): the table is full. */
 uint16_t writer_add_thread(uint64_t ticks);
-/** Walks the stack from `start` and returns its index; counts a stack that was cut. LEDGER_NONE: no room. */
+/**
+ * Walks the stack from `start` and returns its index in the ledger; counts a loss if the walk was cut. LEDGER_NONE: no
+ * room.
+ */
 uint32_t writer_stack(struct thread *t, const struct walk_start *start);
 /** Returns the index of the frame whose call returns to pc. LEDGER_NONE: no room. */
 uint32_t writer_caller(uintptr_t pc);
@@ -31,23 +34,27 @@ bool writer_walk_out(struct thread *t, struct walk_start *at);
 /** See walk_out_known(); needs no ledger. */
 bool writer_walk_out_known(const struct thread *t, struct walk_start *at);
 /**
- * Finds or adds the cell of the thread, its period, the size class and the stack from `start`; LEDGER_NONE: no room.
+ * Returns the cell of the thread, its period, the size class and the stack from `start`; adds the cell if it is new.
+ * LEDGER_NONE: no room.
  */
 uint32_t writer_cell(struct thread *t, const struct walk_start *start, uint8_t size_class);
 
-/** Returns the next entry of the ring of frees; the caller fills it in, `number` + 1 last. NULL: no room. */
+/**
+ * Returns the next entry of the shard's ring of frees. The caller fills the entry in and stores *number + 1 last. NULL:
+ * no room.
+ */
 struct ledger_free *writer_next_free(struct ledger_shard *shard, bool mine, uint64_t *number);
 
 /** In a fork child: forgets the records of the parent's ledger. */
 void writer_reset(void);
 /**
- * Takes room for 2,000 stacks and 20,000 live samples, if there is plenty of memory: until a process has so many, the
- * agent makes no further system call in it. Does nothing before 100 ms, or before its samples stand for 8 MiB: room
- * would cost a short-lived process, as those of a compiler, a part of its time. `bytes`: the bytes that the samples in
- * the thread's shard stand for.
+ * Reserves memory for 2,000 stacks and 20,000 live samples, if plenty is free, so that the agent makes no system call
+ * before the process has more. Does nothing in a process that is younger than 100 ms and whose samples stand for less
+ * than 8 MiB, because this work would slow down short-lived processes (compilers). `bytes`: the bytes that the samples
+ * in the thread's shard stand for.
  */
 ONE_COPY void writer_take_first_room_cold(uint64_t bytes, uint64_t ticks);
-/** Before system calls become impossible: reserves memory for some more records. */
+/** Reserves memory for some more records, before seccomp forbids system calls. */
 void writer_take_room(void);
 
 #endif

@@ -20,14 +20,14 @@
 #define LIMIT_SAMPLING (64ull << 20)
 #define LIMIT_EXACT    (2ull << 30)
 #define LIMIT_SMALLEST (1ull << 20)
-#define PERIODS_MAX    250u /* an index is a byte; a few may be added at once */
+#define PERIODS_MAX    250u /* the index is a byte, and some threads may add a period at the same time */
 #define CONTROL_TRIES  4
 
 struct agent_state agent_state;
 
 /*
- * The header, for a child that a signal handler forks while its thread writes to the ledger; see
- * process_after_fork().
+ * A copy of the ledger's header, made at each fork() by a signal handler that interrupted code which uses the ledger.
+ * process_after_fork() writes it to the memory that the child has in place of the ledger.
  */
 static char header_at_fork[LEDGER_HEADER_BYTES];
 
@@ -37,7 +37,7 @@ static bool read_setting(char *entry)
     static const char follow[] = "ALLIUM_FOLLOW=0", seed[] = "ALLIUM_SEED=";
     static const char exact[] = "ALLIUM_SITES=1"; /* accounts of call sites */
     static const char wrappers[] = "ALLIUM_WRAPPERS=";
-    static const char tags[] = "ALLIUM_TAGS=off"; /* stays in the environment: the library reads it, too */
+    static const char tags[] = "ALLIUM_TAGS=off"; /* stays in the environment for liballium.so */
     if (text_starts(entry, tags))
         process_control_at_start(LEDGER_CONTROL_TAGS_OFF);
     if (text_starts(entry, period))
@@ -59,7 +59,7 @@ static bool read_setting(char *entry)
     return true;
 }
 
-/* A variable of the program's own, or one of the agent's settings. */
+/* Reads one entry of the environment. True: it is a setting of the agent, and is to be removed. */
 static bool read_variable(char *entry)
 {
     static const char runtime[] = "XDG_RUNTIME_DIR=";
@@ -102,7 +102,7 @@ void process_begin_library(void)
 void process_become_child(void)
 {
     uint64_t mix = agent_state.seed ^ ((uint64_t)agent_state.forks << 32);
-    bool by_fork = agent_state.forked; /* children of a bare clone() differ in nothing but their pid */
+    bool by_fork = agent_state.forked; /* after a bare clone(), only time and pid make the seed differ */
     if (!agent_state.seed_given || !by_fork)
         mix ^= process.forked_ticks ^ (uint64_t)process.pid << 20;
     agent_state.seed = draw_next(&mix);
@@ -145,7 +145,7 @@ bool process_ensure_current_cold(struct thread *t)
     if (!load_acquire(&process.generation))
         return false;
     if (unlikely(!process_is_current())) {
-        if (t->reentry_depth) /* a signal handler forked: the code it interrupted keeps the ledger until its end */
+        if (t->reentry_depth) /* a signal handler forked; the interrupted code still uses the old ledger */
             return false;
         if (!process_update())
             return false;
@@ -179,7 +179,7 @@ void process_after_fork(void)
     thread_self.left = 0;
 }
 
-/* Fills in the header, and the first records of tables that have one. */
+/* Fills in the header, and adds the records that each ledger starts with. */
 static void begin_tables(void)
 {
     struct ledger_header *h = process.ledger.header;
@@ -193,7 +193,7 @@ static void begin_tables(void)
         h->losses[i] += agent_state.early_losses[i];
 }
 
-/* The reason that ledger_make() has failed for. */
+/* Returns the reason why ledger_make() failed. */
 static enum carrier why_unobserved(int bad)
 {
     return bad == -EFBIG                      ? PRELOAD_CHECK_FILE_SIZE
@@ -206,7 +206,7 @@ enum ledger_stage process_begin_ledger(void)
 {
     const struct ledger_control *inherited = process.config.initial_control;
     if (process.generation > 1)
-        writer_reset(); /* here and not at the fork: most children of shells make no ledger */
+        writer_reset(); /* not at the fork, because most children of shells make no ledger */
     int bad = ledger_make(&process.ledger, &process.config);
     if (bad) {
         unobserved_mark(&process.config, process.config.image_id, why_unobserved(bad),
@@ -220,7 +220,7 @@ enum ledger_stage process_begin_ledger(void)
         process_drop_control(inherited);
     if (process.config.sites)
         sites->begin_ledger();
-    process.ledger.header->magic = LEDGER_MAGIC; /* last: a reader finds the ledger complete or not at all */
+    process.ledger.header->magic = LEDGER_MAGIC; /* last, because readers then take the ledger as complete */
     return LEDGER_STAGE_MADE;
 }
 
@@ -229,7 +229,7 @@ uint64_t process_ticks(void)
     return clock_ticks();
 }
 
-/* Finds or adds the record of a period. LEDGER_NONE: there are too many. */
+/* Returns the index of the record of a period; adds the record if it is new. LEDGER_NONE: there are too many. */
 static uint32_t period_record(uint64_t period)
 {
     const struct ledger_region *r = &process.ledger.header->regions[LEDGER_PERIODS];
@@ -240,7 +240,7 @@ static uint32_t period_record(uint64_t period)
     return used < PERIODS_MAX ? writer_add_period(period, clock_ticks()) : LEDGER_NONE;
 }
 
-/* Adds up the time that sampling was off, which readers report. */
+/* Notes that sampling was switched off or on, and adds up the time that it was off, which readers report. */
 static void switch_off(bool off)
 {
     struct ledger_header *h = process.ledger.header;
@@ -265,8 +265,8 @@ static void apply_control_word(uint64_t word)
 }
 
 /*
- * The thread that wins the exchange applies the word, and then checks again: a faster thread may have applied a later
- * word.
+ * Only the thread that wins the exchange applies the word. It then reads the control page again, because the word may
+ * have changed meanwhile.
  */
 void process_apply_control_cold(void)
 {
@@ -274,10 +274,10 @@ void process_apply_control_cold(void)
     if (load_relaxed(&process.stage) != LEDGER_STAGE_MADE || load_relaxed(&c->magic) != LEDGER_CONTROL_MAGIC)
         return;
     for (int tries = 0; tries < CONTROL_TRIES; tries++) {
-        uint64_t asked = load_relaxed(&c->word), seen = load_relaxed(&agent_state.control_word);
-        if (asked == seen || !atomic_swap_if64(&agent_state.control_word, seen, asked))
+        uint64_t wanted = load_relaxed(&c->word), seen = load_relaxed(&agent_state.control_word);
+        if (wanted == seen || !atomic_swap_if64(&agent_state.control_word, seen, wanted))
             return;
-        apply_control_word(asked);
+        apply_control_word(wanted);
     }
 }
 
@@ -302,7 +302,7 @@ void process_uncount_loss(enum ledger_loss what)
 
 void process_seal(void)
 {
-    /* The last moment at which system calls are allowed: reserve room for some more records. */
+    /* System calls are still allowed: reserve room for some more records. */
     if (!process.ledger.sealed && process_ensure_current(&thread_self) && process_open_ledger())
         writer_take_room();
     if (sites)

@@ -3,7 +3,8 @@
 #define AGENT_PROCESS_H
 
 /*
- * The agent's part of the life of its process (target/process_image.h): settings, threads, the period in force.
+ * The agent's part of the state of its process (target/process_image.h): settings, threads, the sampling period in
+ * force.
  *
  * Runs in: target. Threads: any.
  */
@@ -14,28 +15,28 @@
 #include "agent/thread_state.h"
 #include "target/process_image.h"
 
-/* The state of the agent beside `process`. */
+/* The state of the agent, in addition to `process`. */
 struct agent_state {
-    uint32_t threads;  /* ordinals that threads have taken */
+    uint32_t threads;  /* number of threads that have attached; each has an ordinal */
     uint32_t forks;    /* calls of libc's fork(); a bare clone() is not seen */
-    bool forked;       /* a child of libc's fork() that has not been updated yet */
+    bool forked;       /* set in a child of libc's fork() until process_update() */
     bool alone;        /* ALLIUM_FOLLOW=0: neither fork children nor the programs they execute are observed */
-    uint32_t has_room; /* writer_take_first_room_cold() has taken room, or tried to */
+    uint32_t has_room; /* writer_take_first_room_cold() has done its work */
     uint64_t seed;
-    uint64_t seed_given; /* 0: drawn from the kernel's random bytes */
+    uint64_t seed_given; /* ALLIUM_SEED; 0: `seed` is from the kernel's random bytes */
     uint64_t period_at_start;
-    /* The period, the index of its record and LEDGER_CONTROL_*: one word, because they change together. */
+    /* The period, the index of its record and LEDGER_CONTROL_* bits, in one word, because they change together. */
     uint64_t in_force;
     uint64_t control_word;                /* the word of the control page that was applied last */
-    uint64_t early_losses[LEDGER_LOSSES]; /* until there is a ledger */
+    uint64_t early_losses[LEDGER_LOSSES]; /* counted before there is a ledger */
     const char *wrappers;                 /* patterns (ALLIUM_WRAPPERS), besides those that are built in */
 };
 
 extern struct agent_state agent_state __attribute__((visibility("hidden")));
 
 /**
- * Brings thread and process up to date: a new thread gets its seed, a fork child lets go of its parent's ledger.
- * False: another thread, or the code that a signal handler interrupted, is doing so; observe nothing now.
+ * Initialises the state of a new thread, and updates the process in a fork child. False: another thread is doing this,
+ * or the code that the calling signal handler interrupted. The caller then observes nothing.
  */
 ONE_COPY bool process_ensure_current_cold(struct thread *t);
 /** Applies the word of the control page. */
@@ -46,11 +47,11 @@ ONE_COPY void process_count_loss(enum ledger_loss what);
 void process_uncount_loss(enum ledger_loss what);
 /** The program is about to enter seccomp: from now on the agent makes no system call. */
 ONE_COPY void process_seal(void);
-/** The program did not enter seccomp. */
+/** Undoes process_seal(), because the program failed to enter seccomp. */
 void process_unseal(void);
 /** Before libc's fork(), in the parent (pthread_atfork). */
 void process_before_fork(void);
-/** After fork(), in the child (pthread_atfork): the next request updates the process. */
+/** After fork(), in the child (pthread_atfork): marks the process as stale, so that the next request updates it. */
 void process_after_fork(void);
 
 static inline bool process_is_known(const struct thread *t)
@@ -58,13 +59,13 @@ static inline bool process_is_known(const struct thread *t)
     return likely(t->generation == process.generation) && process_is_current();
 }
 
-/** Cheap form of process_ensure_current_cold. */
+/** Calls process_ensure_current_cold() if the thread is new or the process is a new fork child. */
 static inline bool process_ensure_current(struct thread *t)
 {
     return process_is_known(t) || process_ensure_current_cold(t);
 }
 
-/* Parts of the memory in place of the ledger (target/fork_placeholder.h). The sums of sites lie in the ledger. */
+/* Parts of target/fork_placeholder.h. PART_SITE_SUMS lies within PART_LEDGER; it is mapped even if the rest is not. */
 enum { PART_LEDGER, PART_CONTROL, PART_SITE_SUMS };
 
 #define PROCESS_INDEX_SHIFT 48 /* periods are at most 2^40 */

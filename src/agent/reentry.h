@@ -3,15 +3,18 @@
 #define AGENT_REENTRY_H
 
 /*
- * Marks the code that touches the ledger. If a signal handler interrupts such code and forks, the code goes on in the
- * child with the ledger of the parent; the mark tells the child not to let go of that ledger yet.
+ * Marks code that uses the ledger, by a depth in the thread. If a signal handler interrupts such code and forks, the
+ * code goes on in the child and still uses the pointers to the parent's ledger. While the depth is not 0,
+ * process_ensure_current_cold() does not replace these pointers.
  *
  * Runs in: target. Threads: each for itself, and its signal handlers.
  */
 
 #include "agent/process.h"
 
-/** Returns the depth before, for ledger_exit(): a decrement would have to wait for the increment. */
+/**
+ * Returns the previous depth. ledger_exit() stores it, because a decrement would have to wait for the increment here.
+ */
 static inline uint8_t ledger_enter(struct thread *t)
 {
     uint8_t outside = t->reentry_depth;
@@ -26,7 +29,10 @@ static inline void ledger_exit(struct thread *t, uint8_t outside)
     t->reentry_depth = outside;
 }
 
-/** Enters, and then checks the process: if it checked first, a signal handler might fork between the two. */
+/**
+ * Calls ledger_enter(), and then checks the process: in the other order, a signal handler might fork in between. False:
+ * the caller must not use the ledger.
+ */
 static inline bool ledger_enter_own(struct thread *t, uint8_t *outside)
 {
     for (int tries = 0; tries < 2; tries++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The agent without accounts of call sites: liballium-agent.so. It takes the place of the folder sites/. */
+/* Replaces the folder sites/ in liballium-agent.so, the agent without accounts of call sites. */
 #include "agent/sites_link.h"
 
 const struct sites *const sites;

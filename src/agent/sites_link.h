@@ -3,9 +3,9 @@
 #define AGENT_SITES_LINK_H
 
 /*
- * The functions by which the rest of the agent reaches the accounts of call sites. liballium-agent-full.so has them
- * (sites/); in liballium-agent.so `sites` is NULL (sites_absent.c). No other file outside sites/ includes a header of
- * sites/.
+ * The functions by which the rest of the agent calls the code for accounts of call sites (sites/), which only
+ * liballium-agent-full.so has; in liballium-agent.so `sites` is NULL (sites_absent.c). No other file outside sites/
+ * includes a header of sites/.
  *
  * Runs in: target. Threads: any, signal handlers included; no lock.
  */
@@ -19,17 +19,17 @@
 #include "target/object_map.h"
 #include "unwind/walk.h"
 
-/** An object out of the map; `account` 0: it was not in it. */
+/** An object that was removed from the map of objects. `account` 0: the map did not have it. */
 struct sites_taken {
     struct object object;
     uint64_t usable_bytes;
-    uint32_t generation; /* of the process that took it */
+    uint32_t generation; /* of the process that removed it */
 };
 
 struct sites {
-    /** Finds the functions that the hooks of sites/ stand in front of. Called once, from boot. */
+    /** Finds the real functions that the hooks of sites/ call. Called once, from boot_agent(). */
     void (*find_next)(void);
-    /** Begins the accounts. Called once, from boot, if the process was started so and the next allocator is known. */
+    /** Starts the accounts. boot_agent() calls it once, if ALLIUM_SITES=1. */
     void (*begin)(void);
     /** Adds the first records to a new ledger. Called by the thread that makes it. */
     void (*begin_ledger)(void);
@@ -37,24 +37,27 @@ struct sites {
     void (*begin_thread)(struct thread *t);
     /** In the parent, before libc's fork. */
     void (*before_fork)(void);
-    /** In a fork child, when it notices that it is one: forgets the parent's objects. */
+    /** In process_update() of a fork child: forgets the parent's objects. */
     void (*become_child)(void);
-    /** No system call is made from now on (seccomp). `first`: one may still be made, to make room for later objects. */
+    /**
+     * Forbids system calls from now on (seccomp). `first`: this call itself may still make some, to make room for later
+     * objects.
+     */
     void (*seal)(bool first);
-    /** Takes one seal() back. */
+    /** Undoes one seal(). */
     void (*unseal)(void);
-    /** Books the object that the call at `from` has allocated; `p` NULL: the call failed. */
+    /** Counts the object that the call at `from` has allocated. `p` NULL: the call failed. */
     void (*made)(const struct walk_start *from, void *p, size_t size);
-    /** Books the object that is about to be freed. */
+    /** Counts the free of an object, which follows. */
     void (*gone)(const struct walk_start *from, void *p);
-    /** Makes room for the objects that are likely to follow a sampled one. */
+    /** After a sample at `p`: makes room in the map of objects for the objects that are likely to follow it. */
     void (*expect_more)(const void *p, size_t size);
-    /** Takes `p`, which is about to be reallocated, out of the map. */
+    /** Removes `p`, which is about to be reallocated, from the map. */
     struct sites_taken (*take)(void *p);
-    /** Books the reallocation of `old` to `p`; `failed`: `old` is as it was. */
+    /** Counts the realloc() of `old` to `p`. `failed`: realloc() has left `old` as it was. */
     void (*moved)(const struct walk_start *from, void *old, struct sites_taken taken, void *p, size_t size,
                   bool failed);
-    /** Moves the object at `p`, which the tag with that account has just allocated, from its call site to the tag. */
+    /** Moves the object at `p` from its call site to the tag with this account, which has just allocated it. */
     void (*charge_tag)(const void *p, uint32_t account);
     /** Returns the function that a C++ operator of ours calls in place of `real`. */
 #define X(field, symbol) next_new_fn (*instead_##field)(next_new_fn real);
@@ -67,10 +70,10 @@ struct sites {
 
 /** NULL: this library has no accounts of call sites. */
 extern const struct sites *const sites __attribute__((visibility("hidden")));
-/** The process keeps accounts of call sites: the library has them, ALLIUM_SITES=1 asks for them, there is memory. */
+/** True if the process keeps accounts of call sites: the library can, ALLIUM_SITES=1 requests it, there is memory. */
 extern uint32_t sites_on __attribute__((visibility("hidden")));
 
-/* The cold halves of hooks call these around the real functions. */
+/* The cold halves of hooks call these: sites_made() after the real function, sites_gone() before it. */
 static inline void sites_made(const struct walk_start *from, void *p, size_t size)
 {
     if (unlikely(sites_on))

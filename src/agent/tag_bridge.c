@@ -14,7 +14,7 @@ static struct {
     void *(*realloc)(void *, size_t);
 } behind;
 
-/* These two end in tail jumps where possible, so that the exact sites see the return address of the program. */
+/* The next two functions end in tail jumps where possible: the hooks of sites need the program's return address. */
 static void free_with_tags(void *p)
 {
     agent_api_tags->gone(p);
@@ -37,15 +37,15 @@ static void *realloc_with_tags(void *old, size_t size)
 }
 
 /*
- * From now on free() and realloc() tell the tag library first. Jumps that jump_patch_apply() has rewritten cannot be
- * changed: then the live filter sends every free() to its cold half, which tells the tag library, too.
+ * Makes free() and realloc() report to the tag library first. If jump_patch_apply() has rewritten the jumps, a change
+ * of next_hot has no effect: then the live filter sends every free() to its cold half, which reports, too.
  */
 static void install_hooks(void)
 {
     void *(**realloc)(void *, size_t) =
         hooks_count_realloc()
             ? &next_hot.realloc
-            : &next_entries.realloc; /* the free() in the allocator's own realloc() would come too late */
+            : &next_entries.realloc; /* the free() within the allocator's realloc() would report too late */
     behind.free = next_hot.free;
     behind.realloc = *realloc;
     next_hot.free = free_with_tags;
@@ -70,7 +70,7 @@ static enum agent_api_answer open_ledger(struct ledger *l)
         return AGENT_API_LATER;
     ledger_keep_control(&process.ledger);
     *l = process.ledger;
-    l->pool = NULL; /* the agent's own */
+    l->pool = NULL; /* only the agent may use its pool */
     return AGENT_API_OPEN;
 }
 

@@ -3,7 +3,7 @@
 #define AGENT_TAG_BRIDGE_H
 
 /*
- * The agent's side of target/agent_api.h: tells the tag library of objects that free() and realloc() release.
+ * The agent's side of target/agent_api.h: reports objects that free() and realloc() release to the tag library.
  *
  * Runs in: target. Threads: any.
  */
@@ -11,10 +11,10 @@
 #include "base/sigsafe/compiler.h"
 #include "target/agent_api.h"
 
-/** The functions of the tag library; NULL: it is not in the process, or has not called allium_agent_api() yet. */
+/** The functions of the tag library. NULL: the library is not loaded, or has not called allium_agent_api() yet. */
 extern const struct agent_api_tags *agent_api_tags __attribute__((visibility("hidden")));
 
-/* The cold halves of the hooks call these around the real free() or realloc(). */
+/* The cold halves of the hooks call the functions below before and after the real free() or realloc(). */
 static inline void tag_bridge_gone(const void *p)
 {
     if (unlikely(agent_api_tags != NULL))

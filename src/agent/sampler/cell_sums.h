@@ -3,11 +3,11 @@
 #define AGENT_CELL_SUMS_H
 
 /*
- * One sample more, or one less, in a cell and in the totals, with the peak kept up to date. Inline: every sample passes
- * here twice.
+ * Adds a sample to the sums of its cell, and to the totals, when it is allocated and when it is freed, and keeps the
+ * peak up to date. The functions are inline because each sample calls them twice.
  *
  * Runs in: target, cold paths. Threads: any, signal handlers included.
- * Needs: process_open_ledger() said true.
+ * Needs: process_open_ledger() has returned true.
  */
 
 #include <stdbool.h>
@@ -33,7 +33,10 @@ static inline void cell_sums_add(bool alone, struct ledger_sums *s, uint64_t siz
     atomic_add64_known(alone, &s->count_q, w.count_q);
 }
 
-/* Before a cell changes: if the peak was reached since it last did, what it holds now is what it held then. */
+/*
+ * Called before a cell changes. If the process has reached a new peak since the last change of the cell, the cell has
+ * not changed since the peak: its present live sums are stored as those at the peak.
+ */
 static inline void cell_sums_update_peak(struct ledger_cell *c)
 {
     uint64_t epoch = load_acquire(&process.ledger.header->peak_epoch);
@@ -46,8 +49,8 @@ static inline void cell_sums_update_peak(struct ledger_cell *c)
 }
 
 /*
- * Live bytes go to the header at once while there is one thread; then in lots of a few periods, which is less than what
- * an estimate can tell. The peak is seen where they arrive.
+ * Adds to the live bytes in the header, and notes a new peak there. While there is one thread, adds at once; later,
+ * only when a shard has collected a few periods, because estimates are not more precise than that.
  */
 static inline void cell_sums_change_live(struct ledger_shard *shard, bool mine, uint64_t delta_q,
                                          uint64_t ticks)
@@ -61,7 +64,7 @@ static inline void cell_sums_change_live(struct ledger_shard *shard, bool mine, 
         if (level < (int64_t)lot && level > -(int64_t)lot)
             return;
         if (!atomic_swap_if64(&shard->pending_bytes_q, pending, 0))
-            return; /* whoever changed it meanwhile hands it on */
+            return; /* the thread that changed it meanwhile adds it to the header */
         delta_q = pending;
     }
     uint64_t live = atomic_fetch_add64(&h->live_bytes_q, delta_q) + delta_q;
@@ -72,14 +75,14 @@ static inline void cell_sums_change_live(struct ledger_shard *shard, bool mine, 
     }
 }
 
-/** `shard` is the current thread's; `mine`: nobody else writes its counters. */
+/** `shard` is the shard of the current thread; `mine`: no other thread writes to its counters. */
 static inline void cell_sums_allocated(struct ledger_shard *shard, bool mine, uint32_t cell, uint64_t size,
                                        struct draw_weight w, uint64_t ticks)
 {
     struct ledger_cell *c = cell_sums_cell(cell);
     bool alone = atomic_alone();
     cell_sums_update_peak(c);
-    /* A thread's cells are its own, but for those of thread 0, "other": nobody else adds here. */
+    /* Only thread 0 ("other") shares its cells: to a cell of any other thread only this thread adds. */
     cell_sums_add(alone || c->thread, &c->allocated, size, w);
     atomic_add64_known(mine, &shard->allocated_bytes_q, w.bytes_q);
     cell_sums_change_live(shard, mine, w.bytes_q, ticks);
@@ -99,7 +102,10 @@ static inline void cell_sums_freed(struct ledger_shard *shard, bool mine, uint32
     }
 }
 
-/** What was allocated but cannot be followed: it goes to `freed` too, so that what is live is what is followed. */
+/**
+ * Called if the live table has no room for a sample: counts the sample as freed at once, so that the live sums contain
+ * only samples in the live table.
+ */
 static inline void cell_sums_not_followed(struct ledger_shard *shard, bool mine, uint32_t cell, uint64_t size,
                                           struct draw_weight w)
 {

@@ -23,7 +23,7 @@ static bool make_writable(uint32_t pieces)
 {
     uint64_t offset = (uint64_t)__builtin_ctz(pieces) * LIVE_FILTER_PIECE_BYTES;
     uint64_t bytes = (uint64_t)__builtin_popcount(pieces) * LIVE_FILTER_PIECE_BYTES;
-    /* Else mprotect() backs all of it after mlockall(2). */
+    /* After mlockall(2) in the program, mprotect() would back all of the memory without this call. */
     sys_call(SYS_munlock, live_filter_counts + offset, bytes);
     if (sys_failed(sys_call(SYS_mprotect, live_filter_counts + offset, bytes, PROT_READ | PROT_WRITE)))
         return false;

@@ -3,21 +3,21 @@
 #define AGENT_LIVE_FILTER_H
 
 /*
- * Lets every free decide with one load that its pointer is none of our samples.
+ * The filter in front of the live table: by one load, free() finds out that a pointer is not the address of a sample.
  *
- * One byte counts the live samples within a stretch of 512 bytes of address space (modulo 4 GiB). Neighbouring
- * addresses share cache lines and pages of the filter, so that its footprint is a 512th of what the program touches.
- * Pages of it that no sample was ever counted in are the kernel's zero page.
+ * Each byte counts the live samples in a stretch of 512 bytes of address space (modulo 4 GiB). Neighbouring stretches
+ * share cache lines and pages of the filter, so that the footprint of the filter is a 512th of the memory that the
+ * program uses. A page of the filter in which no sample was ever counted is the kernel's zero page.
  *
- * The filter is read-only at first: the kernel counts memory that is writable and private as data of the program
- * (VmData, RLIMIT_DATA). A piece of it, for 128 MiB of address space, is made writable before the first sample is
- * counted there.
+ * The filter is read-only at first, because the kernel counts writable private memory as data of the program (VmData,
+ * RLIMIT_DATA). A piece of the filter, for 128 MiB of address space, is made writable before the first sample is
+ * counted in it.
  *
  * Runs in: target. Threads: any, signal handlers included.
  *
- * Invariant (no missed free): a sample's unit is added before the allocation that returns its address returns, and
- * taken away only by the one who took its entry out of the live table. A byte that reached 255 is never lowered again.
- * So a byte of 0 means: no live sample in any stretch that it stands for.
+ * Invariant (no missed free): the hook counts a sample in its byte before it returns the address to the program, and
+ * only the thread that has removed the sample from the live table subtracts it again. A byte that has reached 255 stays
+ * 255. So if a byte is 0, there is no live sample in any of its stretches.
  */
 
 #include <stdbool.h>
@@ -33,14 +33,14 @@
 
 extern uint8_t live_filter_counts[LIVE_FILTER_BYTES] __attribute__((visibility("hidden")));
 
-/* A bit for each writable piece: all before live_filter_begin(), and where mprotect() does not work. */
+/* A bit for each writable piece. All bits are set before live_filter_begin(), and stay set if its mprotect() fails. */
 extern uint32_t live_filter_writable __attribute__((visibility("hidden")));
 
 /** Makes the filter read-only. Called once, from boot. */
 void live_filter_begin(void);
-/** Makes the whole filter writable, whatever the limits of the program. False: no system call may be made. */
+/** Makes the whole filter writable, without a check of the program's limits. False: no system call may be made. */
 bool live_filter_open_all(void);
-/** Makes the piece of that number writable. */
+/** Makes the piece with the number `piece` writable. */
 ONE_COPY bool live_filter_open_cold(uint32_t piece);
 
 static inline uint8_t *live_filter_at(uintptr_t address)
@@ -54,8 +54,8 @@ static inline bool live_filter_may_hold(const void *p)
 }
 
 /**
- * Makes the filter writable for a sample at this address. False: that takes a system call, and none may be made, or too
- * little of a limit of the program would be left.
+ * Makes the byte for this address writable. False: no system call may be made, or too little of a limit of the program
+ * would be left.
  */
 static inline bool live_filter_reach(uintptr_t address)
 {
@@ -63,7 +63,7 @@ static inline bool live_filter_reach(uintptr_t address)
     return likely(load_relaxed(&live_filter_writable) >> piece & 1) || live_filter_open_cold(piece);
 }
 
-/* Needs live_filter_reach() to have been true for this address. */
+/* live_filter_reach() must have returned true for this address. */
 static inline void live_filter_add(uintptr_t address)
 {
     uint8_t *at = live_filter_at(address), old;

@@ -9,12 +9,12 @@
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/syscall.h"
 
-#define BUCKET_WORDS    8u /* 7 entries, then the number of entries that belong here but stand further on */
+#define BUCKET_WORDS    8u /* 7 entries, then the number of entries of this bucket that lie in others */
 #define BUCKET_ENTRIES  7u
 #define PROBE_BUCKETS   8u
-#define FIRST_LOG2      9u  /* buckets of the first table: key bits that the bucket implies */
-#define ROOM_LOG2       13u /* buckets of the table of live_table_take_room(): LIVE_TABLE_ROOM_BYTES */
-#define KEYS_LOG2       11u /* from here on an entry tells whether it lies in its home bucket */
+#define FIRST_LOG2      9u  /* log2 of the first table's buckets; 8 at least, because entries lack 8 bits */
+#define ROOM_LOG2       13u /* log2 of the buckets of the table that live_table_take_room() makes */
+#define KEYS_LOG2       11u /* in tables of 2^11 buckets or more, an entry shows whether it is in its home bucket */
 #define TABLES_MAX      64u
 #define MOVE_PER_INSERT 2u
 #define RECORD_BITS     28u
@@ -22,9 +22,9 @@
 #define SEALED          (~0ull)
 #define HUGE_FROM       (16ull << 20) /* bytes of a table */
 /*
- * An address is 44 bits, below 2^47 and a multiple of 8: the page 35 bits, the stretch (1/32 of a page) 5, the place in
- * the stretch 4. A group of buckets has one bucket for each stretch of a page: programs use neighbouring objects, and
- * so the same bucket or the next one.
+ * An address has 44 bits, because it is below 2^47 and a multiple of 8: 35 bits are the page, 5 the stretch in the page
+ * (1/32 of it), 4 the place in the stretch. A group of buckets has one bucket for each stretch of a page: a program
+ * that uses neighbouring objects then uses the same bucket or its neighbour.
  *
  *     key    stretch ^ mixed page (5) | mixed page (35) | place (4)
  *     entry  the low 36 bits of the key | record + 1 (28); the number of the bucket gives the other 8 bits of the key
@@ -38,21 +38,21 @@
 _Static_assert(LIVE_TABLE_ROOM_BYTES == BUCKET_WORDS * 8u << ROOM_LOG2, "a table is its buckets");
 
 struct table {
-    uint64_t claim; /* words | log2, set once by whoever makes the table */
+    uint64_t claim; /* words | log2; set once, by the thread that makes the table */
     uint64_t *words;
     uint32_t log2;   /* of the number of buckets */
     uint64_t moving; /* next bucket to move */
-    uint64_t moved;  /* buckets done */
+    uint64_t moved;  /* buckets that were moved */
     uint64_t overflows;
 };
 
 static uint64_t first_words[BUCKET_WORDS << FIRST_LOG2] __attribute__((aligned(64)));
 static struct table tables[TABLES_MAX] = {{.words = first_words, .log2 = FIRST_LOG2}};
-/* Own tables are [oldest, newest]; none yet when oldest > newest. Inherited ones are [inherited_from, inherited_to). */
+/* Own tables: [oldest, newest]; none if oldest > newest. Tables of fork parents: [inherited_from, inherited_to). */
 static uint32_t oldest, newest;
 static uint32_t inherited_from, inherited_to;
 
-/* A bijection. The stretch is mixed with the page, so that objects that lie alike in their pages do not share a
+/* A bijection. It mixes page and stretch, because objects often lie at the same place of their pages, and would share a
  * bucket. */
 static inline uint64_t key_of(uintptr_t address)
 {
@@ -63,7 +63,7 @@ static inline uint64_t key_of(uintptr_t address)
            (address >> 3 & ((1u << PLACE_BITS) - 1));
 }
 
-/* Odd multiples of 8 go to the group beside: of objects of 8 bytes, as jemalloc has them, 16 lie in a stretch. */
+/* Odd multiples of 8 go to the next group, because 16 objects of 8 bytes in a stretch do not fit into a bucket. */
 static inline uint64_t bucket_of(uint64_t key, uint32_t log2)
 {
     uint64_t group = key << (64 - PAGE_BITS - PLACE_BITS) >> (64 + GROUP_LOG2 - log2);
@@ -80,7 +80,7 @@ static inline uint32_t record_of(uint64_t entry)
     return (uint32_t)(entry & RECORD_MASK) - 1;
 }
 
-/* With one comparison: the key is the same, and it is neither empty nor sealed. */
+/* True if the entry has the low bits of the key and is neither empty nor sealed. Takes one comparison. */
 static inline bool tags_match(uint64_t entry, uint64_t key)
 {
     return (entry ^ key << RECORD_BITS) - 1 < RECORD_MASK - 1;
@@ -91,7 +91,7 @@ static uint64_t *bucket_at(const struct table *t, uint64_t bucket)
     return t->words + bucket * BUCKET_WORDS;
 }
 
-/* In another group: where the home bucket is full, so are often those beside it. */
+/* Returns a bucket in another group, because the neighbours of a full bucket are often full, too. */
 static uint64_t *bucket_beyond(const struct table *t, uint64_t home, unsigned distance)
 {
     return bucket_at(t, (home + (distance << GROUP_LOG2)) & ((1ull << t->log2) - 1));
@@ -105,7 +105,7 @@ static inline bool place(uint64_t *bucket, uint64_t entry)
     return false;
 }
 
-/* Of a table that is looked at everywhere, small pages cost a look at the page tables each time. */
+/* Lookups are spread over all of a large table: with small pages, each one would miss the TLB. */
 static uint64_t *new_words(uint32_t log2)
 {
     uint64_t bytes = (uint64_t)BUCKET_WORDS * 8 << log2;
@@ -116,8 +116,8 @@ static uint64_t *new_words(uint32_t log2)
 }
 
 /*
- * Makes the table after `after`, of 2^log2 buckets. Whoever comes second gives its memory back and helps to publish
- * the first one's, whatever its size: nobody waits. False: no memory.
+ * Makes the table with the number after + 1, of 2^log2 buckets. If two threads do so at once, the slower one gives its
+ * memory back and helps to publish the table of the other one, so that no thread waits. False: no memory.
  */
 static bool grow(uint32_t after, uint32_t log2)
 {
@@ -158,7 +158,7 @@ static __attribute__((noinline)) bool place_further_cold(struct table *t, uint64
     return false;
 }
 
-/* False: no room within reach. */
+/* Stores the entry in its home bucket, or in another one that lookups try. False: all of them are full. */
 static inline bool place_in_table(struct table *t, uint64_t key, uint64_t entry)
 {
     uint64_t home = bucket_of(key, t->log2);
@@ -174,10 +174,9 @@ static bool is_current(uint64_t entry, uint64_t *key)
 }
 
 /*
- * Computes the key of an entry that lies in its home bucket: the bits of the key that the entry lacks follow from the
- * bucket. Returns false if the entry lies in another bucket, which shows in the bits that entry and bucket both have (a
- * table of KEYS_LOG2 or more has enough of them); then the key must be read from the record. This is avoided where
- * possible, because a record is a cache miss.
+ * Computes the key of an entry in its home bucket: the bucket gives the bits of the key that the entry lacks. False:
+ * the entry lies in another bucket, which shows in the bits that entry and bucket both have (a table of KEYS_LOG2 or
+ * more has enough of them). The caller then reads the key from the record, which costs a cache miss.
  */
 static bool key_at_home(const struct table *t, uint64_t bucket, uint64_t entry, uint64_t *key)
 {
@@ -202,17 +201,17 @@ static void move_slot(const struct table *from, uint64_t bucket, uint64_t *slot)
         }
         struct table *to = &tables[load_acquire(&newest)];
         if (!place_in_table(to, key, entry))
-            return; /* stays where it is: the old table is never declared empty, and is still searched */
+            return; /* the entry stays: the old table never counts as empty, and is still searched */
         if (atomic_swap_if64(slot, entry, SEALED))
             return;
-        /* Freed meanwhile. The copy stays: by now it may be the entry of a new sample with the same address and
-         * record. */
+        /* The sample was freed meanwhile. Its copy must stay, because it may be the entry of a new sample by now, with
+         * the same address and record. */
     }
 }
 
 /*
- * A table whose entries have all moved on gives its memory back: who still reads it finds nothing, and looks into the
- * next one. Who still inserts there looks afterwards whether it was in time (is_gone()).
+ * Gives back the memory of a table after its last entry has moved. A thread that still reads it finds no entry, and
+ * goes on to the next table. A thread that still inserts there checks is_gone() afterwards.
  */
 static void forget_words(const struct table *t)
 {
@@ -280,7 +279,7 @@ bool live_table_insert_new(uintptr_t address, uint32_t record)
         store_release(&process_sample(record)->address, 0);
         return false;
     }
-    /* It may have moved on with the others or not. To enter it twice does no harm; to look for it would. */
+    /* The entry may have been moved before the table was emptied, or be lost. A second insertion does no harm. */
     if (is_gone(n)) {
         live_table_insert(address, record);
         return true;
@@ -315,7 +314,7 @@ bool live_table_insert(uintptr_t address, uint32_t record)
     }
 }
 
-/* Settles what an entry with our key is. */
+/* Takes the sample of an entry that matches the key of `address`, unless its record has another address. */
 static inline __attribute__((always_inline)) enum live_table_taken
 claim(bool inherited, uint64_t *slot, uint64_t entry, uintptr_t address, uint32_t *record)
 {
@@ -329,7 +328,7 @@ claim(bool inherited, uint64_t *slot, uint64_t entry, uintptr_t address, uint32_
     uint64_t key;
     if (load_relaxed(&s->address) != address) {
         if (!is_current(entry, &key))
-            atomic_swap_if64(slot, entry, 0); /* a leftover; otherwise another address with the same tag */
+            atomic_swap_if64(slot, entry, 0); /* left over; otherwise of an address with the same tag */
         return LIVE_TABLE_UNKNOWN;
     }
     bool ours = atomic_swap_if64(&s->address, address, 0);
@@ -351,7 +350,7 @@ take_from(struct table *t, bool inherited, uint64_t key, uintptr_t address, uint
             uint64_t entry = load_acquire(&bucket[i]);
             if (likely(!tags_match(entry, key)))
                 continue;
-            /* Beyond the home bucket another key may have the same tag: its top bits differ. The record tells. */
+            /* Outside its home bucket, an entry may match another key (it lacks the top bits): the record decides. */
             enum live_table_taken taken = claim(inherited, &bucket[i], entry, address, record);
             if (taken == LIVE_TABLE_UNKNOWN)
                 continue;
@@ -379,7 +378,7 @@ enum live_table_taken live_table_take(uintptr_t address, uint32_t *record)
 {
     uint64_t key = key_of(address);
     enum live_table_taken taken;
-    /* `newest` is read again each time: an entry may move on while we search. */
+    /* `newest` is read in each turn, because an entry may move to a newer table during the search. */
     for (uint32_t i = load_acquire(&oldest); i <= load_acquire(&newest); i++)
         if ((taken = take_from(&tables[i], false, key, address, record)) != LIVE_TABLE_UNKNOWN)
             return taken;
@@ -390,7 +389,7 @@ void live_table_disinherit(void)
 {
     inherited_to = newest + 1;
     oldest = newest + 1;
-    if (inherited_to > TABLES_MAX - 24) { /* a long line of forks: forget them all */
+    if (inherited_to > TABLES_MAX - 24) { /* a child of many generations of forks: forgets all tables */
         for (uint32_t i = 0; i < TABLES_MAX; i++)
             tables[i] = (struct table){0};
         inherited_from = inherited_to = 0;

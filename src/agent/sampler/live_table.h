@@ -3,21 +3,22 @@
 #define AGENT_LIVE_TABLE_H
 
 /*
- * The live table: address of a sample -> its record in the ledger. Open addressing in buckets of one cache line,
- * growing without a pause, without a lock.
+ * The live table maps the address of each live sample to its record in the ledger. It is a hash table with open
+ * addressing in buckets of one cache line, which grows without a pause and without a lock.
  *
- * Runs in: target. Threads: any, signal handlers included; a thread stopped anywhere in here stops nobody else.
- * Owns: private anonymous memory. When the entries of a table have moved to a larger one, its
- * address range stays reserved: a slow reader may still look there.
+ * Runs in: target. Threads: any, signal handlers included; a thread that is stopped here delays no other thread.
+ * Owns: private anonymous memory. When the entries of a table have moved to a larger one, the address range of the old
+ * table stays reserved, because a slow reader may still read there.
  *
- * An entry is one word: key << 28 | record. The key is a bijection of the address, so it is the address. Truth lies in
- * the record: whoever swaps its address to 0 has taken the sample. Entries whose record says otherwise are leftovers of
- * a race and are removed by whoever meets them; one that is the same as a later sample's entry does no harm.
+ * An entry is one word: key << 28 | record. The key is a bijection of the address. The `address` in the record decides:
+ * the thread that replaces it by 0 has removed the sample. An entry whose record has another address is left over from
+ * a race, and any thread that finds it removes it. A left-over entry that equals the entry of a later sample does no
+ * harm.
  *
- * Growth: a table twice the size becomes the newest; every insertion then moves a few buckets of the oldest. A moved
- * entry is first put into the newest and then sealed where it was; an empty slot is sealed at once, so that a late
- * insertion fails there and goes to the newest. Lookups go from the oldest table to the newest. So an entry that is
- * there is found: it is in the newest before it leaves the oldest.
+ * Growth: a table of twice the size becomes the newest. Each insertion then moves a few buckets of the oldest table: it
+ * copies an entry to the newest table, and then seals the old slot. It also seals empty slots, so that a late insertion
+ * fails there and goes to the newest table. A lookup goes from the oldest table to the newest, and finds an entry that
+ * is being moved, because the entry is in the newest table before it leaves the oldest.
  */
 
 #include <stdbool.h>
@@ -28,28 +29,27 @@
 struct ledger_sample;
 
 enum live_table_taken {
-    LIVE_TABLE_UNKNOWN,   /* none of ours */
-    LIVE_TABLE_TAKEN,     /* ours; the caller owns the record now */
-    LIVE_TABLE_INHERITED, /* the parent's: this process has forgotten it now */
+    LIVE_TABLE_UNKNOWN,   /* not a sample */
+    LIVE_TABLE_TAKEN,     /* a sample; the caller owns the record now */
+    LIVE_TABLE_INHERITED, /* a sample of the fork parent; the table has forgotten it now */
 };
 
 /**
- * Both functions enter an address with its record. They set `address` in the record; if they return false, it is 0.
- * live_table_insert_new() reads one cache line, and returns false unless that shows that the address is not in the
- * table and that there is room. live_table_insert() returns false only if there is no memory.
+ * Both functions add an address with its record, and set `address` in the record; if they return false, it is 0.
+ * live_table_insert_new() reads one cache line; it returns false unless the line shows that the table does not have the
+ * address and that there is room. live_table_insert() returns false only if there is no memory.
  *
- * `address` is set as late as possible. A leftover entry may have the same address and the same record: it would be
- * valid at once, and a caller of live_table_take() that looks for an older sample at the address would take the new
- * one.
+ * They set `address` as late as possible: from then on, a left-over entry with the same address and record is valid,
+ * and a thread that removes an older sample at the address by live_table_take() would get the new one.
  */
 bool live_table_insert_new(uintptr_t address, uint32_t record);
 bool live_table_insert(uintptr_t address, uint32_t record);
-/** Takes an address out: its filter unit is gone and the record's `address` is 0. */
+/** Removes an address: subtracts it from the live filter, sets `address` in its record to 0, and returns the record. */
 enum live_table_taken live_table_take(uintptr_t address, uint32_t *record);
 #define LIVE_TABLE_ROOM_BYTES (512u << 10)
-/** Makes a table for some 30,000 entries, of LIVE_TABLE_ROOM_BYTES, unless there is one. */
+/** Makes a table for some 30,000 entries, of LIVE_TABLE_ROOM_BYTES, unless there is one of that size. */
 void live_table_take_room(void);
-/** In a fork child: what is in the table is the parent's; begins a table of its own. */
+/** In a fork child: marks all tables as the parent's, and starts new ones. */
 void live_table_disinherit(void);
 
 #endif

@@ -3,18 +3,20 @@
 #define AGENT_PROBES_H
 
 /*
- * The probes allium:* and otel_memory:* (allium-probes(7) documents them): what the sampler tells whoever listens.
+ * The probes allium:* and otel_memory:* (allium-probes(7) documents them), which report samples to tracers.
  *
- * Their sites lie in functions whose frame pointers lead to the program's, the cold halves of the hooks, or those that
- * say PROBE_FROM_HERE(): so a listener in the kernel can walk on from there. Hence inlined always.
+ * A tracer in the kernel walks the stack by frame pointers, from the function that contains the probe. So the probes
+ * are always inlined, into functions with a frame pointer: the cold halves of the hooks, and functions with
+ * PROBE_FROM_HERE().
  *
  * Runs in: target, cold paths. Threads: any, signal handlers included.
  *
- * Order: a beginning is told after the block is in the books, an end before the block is given back; so of one address
- * no two lives overlap. Of a realloc otel_memory, which goes by addresses, tells the end before the call, and a
- * beginning anew if that fails; allium, which goes by serials, tells both after it.
+ * Order: an allocation is reported after the sample was recorded, a free before the real free(), so that the lives of
+ * two samples at one address never overlap. For realloc(), otel_memory, which identifies samples by address, reports
+ * the free before the call, and the allocation again if the call fails; allium, which identifies samples by serial,
+ * reports both after the call.
  *
- * No probe has more than six arguments: bpftrace 0.17 cannot read those.
+ * No probe has more than six arguments, because bpftrace 0.17 cannot read more.
  */
 
 #include <stddef.h>
@@ -24,7 +26,7 @@
 #include "base/sigsafe/compiler.h"
 #include "base/sigsafe/usdt.h"
 
-/** The function that this stands in has a frame pointer. */
+/** Makes the compiler give the function that contains this a frame pointer. */
 #define PROBE_FROM_HERE() __asm__ volatile("" ::"r"(__builtin_frame_address(0)))
 #define PROBE_INLINE      static inline __attribute__((always_inline))
 
@@ -49,7 +51,7 @@ PROBE_INLINE void probe_calloc(const void *p, size_t size, struct sample_made ma
     probe_otel_alloc(p, size, made.weighted_bytes);
 }
 
-/** The sample at `address` is none any more; it still has its memory, unless it was reallocated. */
+/** Reports that a sample was freed. Its memory is freed later, except in a realloc(), which has freed it. */
 PROBE_INLINE void probe_free(uintptr_t address, uint64_t size, uint64_t weighted_bytes, uint64_t serial)
 {
     USDT4("allium", "free", address, size, weighted_bytes, serial);
@@ -60,7 +62,9 @@ PROBE_INLINE void probe_otel_free(uintptr_t address)
     USDT1("otel_memory", "free", address);
 }
 
-/** The call failed: the sample at `old`, of which probe_otel_free() told, is as it was. */
+/**
+ * realloc() failed: reports the sample at `old` as allocated again, because probe_otel_free() has reported its free.
+ */
 PROBE_INLINE void probe_realloc_failed(const void *old, struct sample_gone stayed)
 {
     if (stayed.serial)

@@ -3,12 +3,13 @@
 #define AGENT_RECORD_POOL_H
 
 /*
- * The records of samples that are not in use: a stack for each shard, its head tagged so that a head seen before is not
- * mistaken for itself. A record goes back to the shard that its latest sample was made in, whoever frees that: so
- * threads seldom write to one cache line, and none runs out of records while another hoards them.
+ * The unused records of samples: a stack for each shard. Its head has a counter, so that compare-and-swap fails if the
+ * head has changed and changed back (ABA). When any thread frees a sample, the record goes to the shard of the thread
+ * that allocated the sample: so threads seldom write to one cache line, and a thread that only frees does not collect
+ * the records that other threads need.
  *
  * Runs in: target, cold paths. Threads: any, signal handlers included; no lock.
- * Needs: process_open_ledger() said true.
+ * Needs: process_open_ledger() has returned true.
  */
 
 #include <stdint.h>
@@ -40,14 +41,17 @@ static inline void record_pool_push_to(struct ledger_shard *shard, uint32_t reco
     } while (unlikely(!atomic_swap_if64(&shard->vacant, head, ((head >> 32) + 1) << 32 | record)));
 }
 
-/** The record's sample is gone. */
+/** Returns the record of a sample that was freed to the pool. */
 static inline void record_pool_push(uint32_t record)
 {
     uint64_t home = load_relaxed(&process_sample(record)->serial) >> LEDGER_SERIAL_SHIFT;
     record_pool_push_to(&process.ledger.header->shards[home % LEDGER_SHARDS], record);
 }
 
-/* Some records at once, so that two threads' records seldom lie on one cache line. The first one is taken. */
+/*
+ * Appends several records to the ledger at once, so that the records of two threads seldom share a cache line. Returns
+ * the first one, and puts the others into the pool.
+ */
 static inline uint32_t record_pool_extend_cold(struct ledger_shard *shard)
 {
     uint32_t together = atomic_alone() ? 1 : RECORD_POOL_TOGETHER;
@@ -59,7 +63,7 @@ static inline uint32_t record_pool_extend_cold(struct ledger_shard *shard)
     return first;
 }
 
-/* Where there is no room for more: those of threads that have gone. */
+/* If the ledger has no room for more records: takes one from any shard, for example that of a thread that has ended. */
 static inline uint32_t record_pool_steal_cold(void)
 {
     uint32_t record = LEDGER_NONE;
@@ -68,7 +72,7 @@ static inline uint32_t record_pool_steal_cold(void)
     return record;
 }
 
-/** A vacant record for a sample of this shard, from the end of the table if need be; LEDGER_NONE: no room. */
+/** Returns an unused record for a sample of this shard, or appends one to the ledger. LEDGER_NONE: no room. */
 static inline uint32_t record_pool_take(struct ledger_shard *shard)
 {
     uint32_t record = record_pool_pop(shard);

@@ -14,13 +14,13 @@
 #include "agent/sites_link.h"
 #include "base/sigsafe/draw.h"
 
-#define FREE_STACK_TICKS  (1u << 22) /* at most one stack of a free in so many ticks, some 600 a second */
+#define FREE_STACK_TICKS  (1u << 22) /* between two stacks of frees: some 600 a second */
 #define COST_SAMPLE_EVERY 64u
 #define COST_TICKS_MOST   (1u << 17) /* some 50 microseconds */
 
 static uint64_t next_free_stack;
 
-/* Splits a gap so that the thread comes back within LEDGER_CONTROL_BYTES to read the control page. */
+/* Splits a gap so that the thread takes the cold path, and reads the control page, every LEDGER_CONTROL_BYTES. */
 static void set_gap(struct thread *t, uint64_t gap)
 {
     t->left = gap < LEDGER_CONTROL_BYTES ? gap : LEDGER_CONTROL_BYTES;
@@ -37,7 +37,7 @@ bool sample_is_due(struct thread *t, size_t size)
     if (unlikely(in_force & LEDGER_CONTROL_OFF)) {
         t->left = LEDGER_CONTROL_BYTES;
         t->rest = 0;
-        t->period = UINT8_MAX; /* a gap is drawn when it is on again */
+        t->period = UINT8_MAX; /* a gap is drawn when sampling is on again */
         return false;
     }
     if (period == 1) {
@@ -47,7 +47,7 @@ bool sample_is_due(struct thread *t, size_t size)
     }
     uint64_t gap = t->left + t->rest;
     if (unlikely(t->period != index || !gap)) {
-        /* The process has no memory: a gap drawn now is as good as what is left of the old one. */
+        /* Gaps are memoryless: a gap that is drawn now is as good as the rest of the old one. */
         gap = draw_gap(draw_next(&t->random), period);
         t->period = index;
     }
@@ -63,7 +63,7 @@ static __attribute__((noinline)) struct draw_weight weigh_cold(struct thread *t,
                                                                uint8_t period_index, uint64_t period)
 {
     struct draw_weight weight = draw_weigh(size ? size : 1, period);
-    if (t->reentry_depth <= 1) { /* else we may have interrupted somebody who is here, too */
+    if (t->reentry_depth <= 1) { /* else a signal handler, which may have interrupted this code */
         t->weight = weight;
         t->weighed_period = period_index;
         t->weighed_size = size;
@@ -83,15 +83,15 @@ static inline struct draw_weight weigh(struct thread *t, uint64_t size, uint8_t 
 }
 
 /*
- * The weighted bytes of a sample as an integer, the same whenever it is asked for. Its fraction goes up or down with
- * the serial's last bits, spread over all by the golden ratio: so no size is favoured, and sums do not drift.
+ * Returns the weighted bytes of a sample as an integer, the same at each call. The low bits of the serial, spread by
+ * the golden ratio, decide whether the fraction is rounded up or down: so no size is favoured, and sums do not drift.
  */
 static inline uint64_t whole_bytes(struct draw_weight w, uint64_t serial)
 {
     return (w.bytes_q + (uint8_t)((uint8_t)serial * 159u)) >> DRAW_Q;
 }
 
-/* Nobody else writes to the counters of the thread's shard; its `vacant` excepted. */
+/* True if no other thread writes to the counters of the thread's shard, except to `vacant`. */
 static inline bool shard_is_mine(const struct thread *t)
 {
     return atomic_alone() || t->shard < LEDGER_SHARDS_OWNED;
@@ -103,8 +103,8 @@ static inline void op_begin(struct ledger_shard *shard, bool mine)
 }
 
 /*
- * The first operations, which find everything cold, are timed all; then one in COST_SAMPLE_EVERY, for as many. One that
- * took so long that the kernel must have run something else in between stands for itself alone.
+ * Adds a timed operation to the measured cost. op_end() times the first COST_SAMPLE_EVERY operations, whose caches are
+ * cold, and then one in COST_SAMPLE_EVERY, which counts that often, or once if the thread was preempted meanwhile.
  */
 static __attribute__((noinline)) void op_end_timed_cold(struct ledger_shard *shard, uint64_t n,
                                                         uint64_t began)
@@ -112,7 +112,7 @@ static __attribute__((noinline)) void op_end_timed_cold(struct ledger_shard *sha
     uint64_t now = clock_ticks(), ticks = now - began;
     atomic_add64(&shard->cold_ticks,
                  ticks * (n < COST_SAMPLE_EVERY || ticks > COST_TICKS_MOST ? 1 : COST_SAMPLE_EVERY));
-    /* Not at the first sample: a process with one needs no room for 20,000. */
+    /* Not at the first sample, because a process with a single sample needs no room for 20,000. */
     if (unlikely(!load_relaxed(&agent_state.has_room)) && load_relaxed(&shard->serials) > 1)
         writer_take_first_room_cold(load_relaxed(&shard->allocated_bytes_q) >> LEDGER_Q, now);
 }
@@ -125,7 +125,7 @@ static inline void op_end(struct ledger_shard *shard, bool mine, uint64_t began)
     atomic_add64_known(mine, &shard->done, 1);
 }
 
-/* An address that we hold live, if so, came back from the allocator: its free went past us. */
+/* If the live table has a sample at an address that was just allocated, its free was not seen: counts it now. */
 static __attribute__((noinline)) void drop_stale_cold(struct thread *t, struct ledger_shard *shard, bool mine,
                                                       uintptr_t address, uint64_t ticks)
 {
@@ -143,7 +143,7 @@ static __attribute__((noinline)) void drop_stale_cold(struct thread *t, struct l
     process_count_loss(LEDGER_LOST_FREES_UNSEEN);
 }
 
-/* Follows the sample until it is freed. False: no room. */
+/* Adds the sample to the live table, which follows it until it is freed. False: no room. */
 static bool follow(struct thread *t, struct ledger_shard *shard, bool mine, uintptr_t address, size_t size,
                    uint32_t cell, uint64_t serial, uint64_t ticks)
 {
@@ -219,7 +219,7 @@ struct sample_made sample_made(struct thread *t, const struct walk_start *start,
 {
     struct sample_made made = {0};
     uint8_t outside = ledger_enter(t);
-    /* Not in a child that a handler forked during the request: its own draws begin later. */
+    /* Not in a child that a signal handler forked during the request, because the child has not drawn a gap yet. */
     if (likely(process_is_known(t) && t->period != UINT8_MAX))
         made = book_made(t, start, p, size);
     ledger_exit(t, outside);
@@ -228,14 +228,14 @@ struct sample_made sample_made(struct thread *t, const struct walk_start *start,
     return made;
 }
 
-/* The stack of a free, if its turn has come: a walk for each would double the price of short-lived samples. */
+/* Is this free to be recorded with its stack? Not each one: the walk would double the cost of short-lived samples. */
 static bool stack_is_due(uint64_t ticks)
 {
     uint64_t due = load_relaxed(&next_free_stack);
     return ticks >= due && atomic_swap_if64(&next_free_stack, due, ticks + FREE_STACK_TICKS);
 }
 
-/* Fields are written where they stay: a copy of what was just written in pieces would wait for the pieces. */
+/* Writes each field into the ring: copying a structure right after its fields were written stalls the CPU. */
 static void remember_free(struct thread *t, struct ledger_shard *shard, bool mine,
                           const struct walk_start *start, const struct ledger_sample *s, uintptr_t address,
                           uint64_t ticks, bool reallocated)
@@ -285,7 +285,7 @@ static inline __attribute__((always_inline)) void book_freed(struct thread *t, c
     op_end(shard, mine, ticks);
 }
 
-/* The record of the sample at `p`, now out of the live table; or LIVE_TABLE_NONE. */
+/* Removes the sample at `p` from the live table and returns its record; LIVE_TABLE_NONE: there is none. */
 static inline uint32_t take_record(void *p)
 {
     uint32_t record = LIVE_TABLE_NONE;
@@ -307,7 +307,7 @@ struct taken sample_take(struct thread *t, void *p)
     return taken;
 }
 
-/* The record is one of this process's own: no handler has forked since it was taken. */
+/* Does the record belong to this process? Not if a signal handler has forked since the record was removed. */
 static bool is_ours(struct taken taken)
 {
     return taken.record != LIVE_TABLE_NONE && process_is_current() && taken.generation == process.generation;
