@@ -40,6 +40,7 @@ struct writer {
     struct frames scratch;
     struct VEC(struct group) groups;
     struct heaptrack_pieces pieces;
+    bool has_top;
 };
 
 /* ---- strings, addresses, stacks: written once, when they are first met; numbered from 1 ---- */
@@ -201,7 +202,16 @@ static void split_group(struct writer *w, const struct group *g, double calls_ea
     struct amount kept = both(live, peak), rest = whole(&g->allocated, calls_each);
     struct amount temporary = whole(&g->temporary, calls_each);
     rest = less(rest, add_role(w, HEAPTRACK_KEPT, g->trace, kept));
-    rest = less(rest, add_role(w, HEAPTRACK_PEAK, g->trace, less(peak, kept)));
+    peak = less(peak, kept);
+    if (temporary.n + peak.n > rest.n && peak.n && !w->has_top) {
+        struct amount top = {1, peak.bytes / peak.n};
+        add_role(w, HEAPTRACK_TOP, g->trace, top);
+        w->has_top = true;
+        temporary = less(temporary, top);
+        rest = less(rest, top);
+        peak = less(peak, top);
+    }
+    rest = less(rest, add_role(w, HEAPTRACK_PEAK, g->trace, peak));
     rest = less(rest, add_role(w, HEAPTRACK_LATE, g->trace, less(live, kept)));
     temporary = both(temporary, rest);
     if (temporary.n == rest.n && temporary.n)
@@ -238,12 +248,9 @@ static uint64_t make_pieces(struct writer *w)
 static struct heaptrack_sums sums_of(const struct writer *w)
 {
     struct heaptrack_sums s = {.scale = 1};
-    double role[HEAPTRACK_ROLES] = {0}, all = 0;
+    double all = 0;
     vec_each (const struct heaptrack_piece, c, &w->pieces)
-        role[c->role] += (double)c->size * (double)c->n;
-    s.kept = role[HEAPTRACK_KEPT];
-    s.peak = role[HEAPTRACK_PEAK];
-    s.late = role[HEAPTRACK_LATE];
+        s.bytes[c->role] += (double)c->size * (double)c->n;
     vec_each (const struct profile_cell, c, &w->p->cells) {
         bool unknown = peak_unknown(w->p, c);
         all += unknown ? profile_live(c).bytes : c->at_peak.bytes;
@@ -251,7 +258,7 @@ static struct heaptrack_sums sums_of(const struct writer *w)
         s.past |= unknown;
     }
     if (w->o->keep && all > 0)
-        s.scale = (s.kept + s.peak) / all;
+        s.scale = heaptrack_at_peak(&s) / all;
     return s;
 }
 

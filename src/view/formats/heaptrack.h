@@ -23,7 +23,7 @@
  *   time of the peak                   that of the process with the highest peak
  *   memory of a stack at other times   not known. Until the peak all stacks grow alike, then those shrink that hold
  *                                      less at the end; objects that are live at neither time fill the rest of the
- *                                      curve
+ *                                      curve, and become smaller if they fit nowhere below the peak
  *
  * Several processes are added up as if all had their peaks at once. For a time in the past, before the peak, the peak
  * is the live memory then, or the highest point before.

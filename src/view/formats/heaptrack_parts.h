@@ -13,13 +13,14 @@
 #include "model/profile/profile.h"
 #include "view/text/sink.h"
 
-/** The life of objects. */
+/** The life of objects. In this order they are allocated within a step. */
 enum heaptrack_role {
-    HEAPTRACK_KEPT,  /* live at the peak and at the end */
-    HEAPTRACK_PEAK,  /* live at the peak, freed later */
-    HEAPTRACK_LATE,  /* allocated after the peak, live at the end */
-    HEAPTRACK_BRIEF, /* live at neither */
-    HEAPTRACK_TEMPORARY,
+    HEAPTRACK_BRIEF,     /* live neither at the peak nor at the end */
+    HEAPTRACK_TEMPORARY, /* the same, and freed at once */
+    HEAPTRACK_KEPT,      /* live at the peak and at the end */
+    HEAPTRACK_PEAK,      /* live at the peak, freed later */
+    HEAPTRACK_LATE,      /* allocated after the peak, live at the end */
+    HEAPTRACK_TOP,       /* one temporary object that makes the peak */
     HEAPTRACK_ROLES
 };
 
@@ -42,10 +43,9 @@ struct heaptrack_step {
     uint64_t time_ns;   /* CLOCK_REALTIME */
     double live;        /* bytes, as far as is known */
     double share;       /* share of all allocated bytes that were allocated up to here: 0 to 1 */
-    double grown;       /* share of HEAPTRACK_KEPT and _PEAK allocated so far: 0 to 1, and 1 at the peak */
-    double shrunk;      /* share of HEAPTRACK_PEAK freed so far */
-    double late;        /* share of HEAPTRACK_LATE allocated so far */
     uint64_t rss_bytes; /* 0: not known */
+    /* the shares of a role's objects that are allocated, and freed, up to here: 0 to 1 */
+    double made[HEAPTRACK_ROLES], gone[HEAPTRACK_ROLES];
 };
 
 struct heaptrack_steps {
@@ -55,11 +55,16 @@ struct heaptrack_steps {
 
 /** The bytes that the steps must add up to, of the cells that count. */
 struct heaptrack_sums {
-    double kept, peak, late; /* by role */
-    double scale;            /* of the points' bytes, the share of cells that count: 1 if all do */
-    double allocated;        /* ever, by all cells */
-    bool past;               /* the peak is not known */
+    double bytes[HEAPTRACK_ROLES];
+    double scale;     /* of the points' bytes, the share of cells that count: 1 if all do */
+    double allocated; /* ever, by all cells */
+    bool past;        /* the peak is not known */
 };
+
+static inline double heaptrack_at_peak(const struct heaptrack_sums *s)
+{
+    return s->bytes[HEAPTRACK_KEPT] + s->bytes[HEAPTRACK_PEAK] + s->bytes[HEAPTRACK_TOP];
+}
 
 /** Computes the steps from the points. The caller releases `at`. */
 void heaptrack_steps_make(struct heaptrack_steps *s, const struct profile *p,

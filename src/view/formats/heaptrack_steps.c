@@ -6,123 +6,114 @@
 
 #define MOST 400 /* heaptrack_gui shows 500 points */
 
-/* ---- the curve: all images together ---- */
-
-struct last {
-    double live, allocated;
-    uint64_t rss_bytes;
-};
-
 static int by_time(const void *a, const void *b)
 {
     const struct profile_point *x = a, *y = b;
     return (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns);
 }
 
-/* The sum of what each image had at its latest point. */
-static void add_points(struct heaptrack_steps *s, const struct profile *p, const struct heaptrack_sums *sums)
+static void add_peak(struct heaptrack_steps *s, struct heaptrack_step at, uint64_t peak_ns, double bytes)
 {
+    s->peak = s->at.len;
+    at.time_ns = peak_ns;
+    at.live = bytes;
+    *vec_push(&s->at) = at;
+}
+
+/* Adds a step for each point, with the sum of the latest points of all images, a step for the peak among them, and one
+ * for the end. */
+static void add_points(struct heaptrack_steps *s, const struct profile *p, const struct heaptrack_sums *sums,
+                       double at_peak)
+{
+    struct profile_summary f = profile_summary_of(p);
     size_t n = p->points.len;
     struct profile_point *points = mem_array(n + 1, sizeof(*points));
-    struct last *last = mem_array(p->images.len + 1, sizeof(*last)), all = {0};
-    double shown = sums->allocated > 0 ? sums->allocated : 1;
+    struct profile_point *last = mem_array(p->images.len + 1, sizeof(*last));
+    struct heaptrack_step all = {.share = n ? 0 : 1};
+    double live = 0, allocated = 0, ever = sums->allocated > 0 ? sums->allocated : 1;
+    uint64_t end_ns = f.taken_ns,
+             peak_ns = f.main_image == PROFILE_NONE ? 0 : p->images.at[f.main_image].peak_ns;
+    bool peak_added = false;
+    if (!peak_ns || peak_ns > end_ns || sums->past)
+        peak_ns = end_ns;
     for (size_t i = 0; i < n; i++)
         points[i] = p->points.at[i];
     qsort(points, n, sizeof(*points), by_time);
     for (size_t i = 0; i < n; i++) {
-        struct last *of = &last[points[i].image];
-        all.live += points[i].live_bytes - of->live;
-        all.allocated += points[i].allocated_bytes - of->allocated;
-        all.rss_bytes += points[i].rss_anon_bytes - of->rss_bytes;
-        *of = (struct last){points[i].live_bytes, points[i].allocated_bytes, points[i].rss_anon_bytes};
-        if (i * MOST / n == (i + 1) * MOST / n && n > MOST)
-            continue;
-        *vec_push(&s->at) = (struct heaptrack_step){.time_ns = points[i].time_ns,
-                                                    .live = fmax(all.live, 0) * sums->scale,
-                                                    .share = fmin(fmax(all.allocated / shown, 0), 1),
-                                                    .rss_bytes = all.rss_bytes};
+        const struct profile_point *it = &points[i], *before = &last[it->image];
+        if (!peak_added && it->time_ns >= peak_ns)
+            add_peak(s, all, peak_ns, at_peak);
+        peak_added |= it->time_ns >= peak_ns;
+        live += it->live_bytes - before->live_bytes;
+        allocated += it->allocated_bytes - before->allocated_bytes;
+        all.time_ns = it->time_ns;
+        all.live = fmin(fmax(live, 0) * sums->scale, sums->past ? INFINITY : at_peak);
+        all.share = fmin(fmax(allocated / ever, all.share), 1);
+        all.rss_bytes += it->rss_anon_bytes - before->rss_anon_bytes;
+        last[it->image] = *it;
+        if (n <= MOST || i * MOST / n != (i + 1) * MOST / n)
+            *vec_push(&s->at) = all;
     }
+    if (!peak_added)
+        add_peak(s, all, peak_ns, at_peak);
+    *vec_push(&s->at) =
+        (struct heaptrack_step){.time_ns = all.time_ns > end_ns ? all.time_ns : end_ns,
+                                .live = sums->bytes[HEAPTRACK_KEPT] + sums->bytes[HEAPTRACK_LATE],
+                                .share = 1};
     free(points);
     free(last);
 }
 
-/* Puts a step where its time is; its share lies between those of its neighbours. Returns its index. */
-static size_t insert(struct heaptrack_steps *s, uint64_t time_ns, double live,
-                     const struct profile_summary *f)
-{
-    struct heaptrack_step before = {.time_ns = f->began_ns};
-    struct heaptrack_step after = {.time_ns = f->taken_ns, .share = 1};
-    size_t at = 0;
-    while (at < s->at.len && s->at.at[at].time_ns < time_ns)
-        before = s->at.at[at++];
-    if (at < s->at.len)
-        after = s->at.at[at];
-    double span = (double)after.time_ns - (double)before.time_ns;
-    double part = span > 0 ? fmin(((double)time_ns - (double)before.time_ns) / span, 1) : 1;
-    struct heaptrack_step it = {.time_ns = time_ns, .live = live, .rss_bytes = before.rss_bytes};
-    it.share = before.share + fmax(part, 0) * (after.share - before.share);
-    vec_push(&s->at);
-    for (size_t i = s->at.len - 1; i > at; i--)
-        s->at.at[i] = s->at.at[i - 1];
-    s->at.at[at] = it;
-    return at;
-}
-
-static void add_ends(struct heaptrack_steps *s, const struct profile *p, const struct heaptrack_sums *sums)
-{
-    struct profile_summary f = profile_summary_of(p);
-    double at_peak = sums->kept + sums->peak;
-    uint64_t end_ns = f.taken_ns;
-    uint64_t peak_ns = f.main_image == PROFILE_NONE ? 0 : p->images.at[f.main_image].peak_ns;
-    if (!peak_ns || peak_ns > end_ns || sums->past)
-        peak_ns = end_ns;
-    s->peak = insert(s, peak_ns, at_peak, &f);
-    if (s->at.len && s->at.at[s->at.len - 1].time_ns > end_ns)
-        end_ns = s->at.at[s->at.len - 1].time_ns;
-    *vec_push(&s->at) =
-        (struct heaptrack_step){.time_ns = end_ns, .live = sums->kept + sums->late, .share = 1};
-}
-
-/* ---- what lasts, below the curve ---- */
-
-static void go_up(struct heaptrack_steps *s, double at_peak)
+/* Until the peak the objects that are live then are allocated, as far as no later step has less. After it those that
+ * are not live at the end are freed, and the others of the end allocated. */
+static void plan_lasting(struct heaptrack_steps *s, const double bytes[static HEAPTRACK_ROLES],
+                         double at_peak)
 {
     double lowest = at_peak;
+    size_t last = s->at.len - 1;
     for (size_t i = s->peak + 1; i-- > 0;) {
         struct heaptrack_step *it = &s->at.at[i];
         lowest = fmin(lowest, it->live);
-        it->grown = i == s->peak || !(at_peak > 0) ? 1 : lowest / at_peak;
+        it->made[HEAPTRACK_KEPT] = it->made[HEAPTRACK_PEAK] = at_peak > 0 ? lowest / at_peak : 1;
+    }
+    lowest = at_peak;
+    for (size_t i = s->peak + 1; i <= last; i++) {
+        struct heaptrack_step *it = &s->at.at[i];
+        double late = (double)(i - s->peak) / (double)(last - s->peak);
+        lowest = fmin(lowest, it->live);
+        double left = (lowest - bytes[HEAPTRACK_KEPT] - late * bytes[HEAPTRACK_LATE]) / bytes[HEAPTRACK_PEAK];
+        it->made[HEAPTRACK_KEPT] = it->made[HEAPTRACK_PEAK] = 1;
+        it->made[HEAPTRACK_LATE] = late;
+        it->gone[HEAPTRACK_PEAK] =
+            i == last ? 1 : fmax(it[-1].gone[HEAPTRACK_PEAK], 1 - fmin(fmax(left, 0), 1));
     }
 }
 
-static void go_down(struct heaptrack_steps *s, const struct heaptrack_sums *sums)
+/* Brief objects are allocated as the profile's bytes are, or sooner where the curve needs more. As many are live as
+ * fill the curve above the lasting objects. */
+static void plan_brief(struct heaptrack_steps *s, const double bytes[static HEAPTRACK_ROLES])
 {
-    const struct heaptrack_step *peak = &s->at.at[s->peak];
-    double lowest = peak->live, shrunk = 0;
-    for (size_t i = s->peak + 1; i < s->at.len; i++) {
-        struct heaptrack_step *it = &s->at.at[i];
-        bool end = i + 1 == s->at.len;
-        it->grown = 1;
-        it->late = end || peak->share >= 1 ? 1 : (it->share - peak->share) / (1 - peak->share);
-        it->late = fmin(fmax(it->late, 0), 1);
-        lowest = fmin(lowest, it->live);
-        double left = sums->peak > 0 ? (lowest - sums->kept - it->late * sums->late) / sums->peak : 0;
-        shrunk = end ? 1 : fmax(shrunk, 1 - fmin(fmax(left, 0), 1));
-        it->shrunk = shrunk;
+    const struct heaptrack_step *peak = &s->at.at[s->peak], *end = &s->at.at[s->at.len - 1];
+    double made = 0, gone = 0, all = bytes[HEAPTRACK_BRIEF];
+    vec_each (struct heaptrack_step, it, &s->at) {
+        double part = all > 0 ? it->live / all : 0;
+        for (enum heaptrack_role role = HEAPTRACK_KEPT; role < HEAPTRACK_TOP && all > 0; role++)
+            part -= (it->made[role] - it->gone[role]) * bytes[role] / all;
+        part = fmin(fmax(part, 0), 1);
+        made = fmin(fmax(fmax(it->share, made), gone + part), 1);
+        gone = fmax(gone, made - part);
+        it->made[HEAPTRACK_BRIEF] = made;
+        it->gone[HEAPTRACK_BRIEF] = it == peak || it == end ? made : gone;
+        it->made[HEAPTRACK_TEMPORARY] = it->gone[HEAPTRACK_TEMPORARY] = it->share;
+        it->made[HEAPTRACK_TOP] = it->gone[HEAPTRACK_TOP] = it >= peak;
     }
 }
 
 void heaptrack_steps_make(struct heaptrack_steps *s, const struct profile *p,
                           const struct heaptrack_sums *sums)
 {
-    add_points(s, p, sums);
-    add_ends(s, p, sums);
-    if (!sums->past)
-        vec_each (struct heaptrack_step, it, &s->at)
-            it->live =
-                fmin(it->live, fmax(sums->kept + sums->peak, it == s->at.at + s->at.len - 1 ? it->live : 0));
-    for (size_t i = 1; i < s->at.len; i++)
-        s->at.at[i].share = fmax(s->at.at[i].share, s->at.at[i - 1].share);
-    go_up(s, sums->kept + sums->peak);
-    go_down(s, sums);
+    double at_peak = heaptrack_at_peak(sums);
+    add_points(s, p, sums, at_peak);
+    plan_lasting(s, sums->bytes, at_peak);
+    plan_brief(s, sums->bytes);
 }
