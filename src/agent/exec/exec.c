@@ -24,8 +24,8 @@
 /*
  * Hooks of the functions that execute a file. Each checks first whether the program in the file can carry the agent; if
  * so, the program gets the environment with the agent's entries. The caller may be a vfork child, a signal handler or a
- * thread with a small stack: all that is large lies in a scratch (exec_scratch.h). system(3) and popen(3) start
- * programs from inside libc, past these functions: see system_popen.c.
+ * thread with a small stack: so large data lie in a struct exec_scratch. system(3) and popen(3) start programs inside
+ * libc, without these functions: see system_popen.c.
  */
 
 typedef int execve_fn(const char *, char *const[], char *const[]);
@@ -39,7 +39,7 @@ static struct {
     spawn_fn *posix_spawn, *posix_spawnp;
 } next_exec;
 
-/* One call of one of these functions. */
+/* The arguments of a call of one of these functions. */
 struct call {
     enum { EXECVE, EXECVPE, FEXECVE, EXECVEAT, SPAWN, SPAWNP } of;
     int fd, flags;
@@ -135,7 +135,8 @@ static enum carrier judge(struct exec_scratch *s, const struct call *c)
     }
 }
 
-/* The recorder finds a ledger only while its process lives: the process can make no folder for it (chroot). */
+/* True if this process cannot make a directory for ledgers (chroot): then the recorder finds the ledger of the new
+ * program only while that program runs. */
 static bool is_out_of_sight(struct exec_scratch *s)
 {
     if (!text_find(process.config.dir, "/" LEDGER_RUN_PREFIX))
@@ -148,7 +149,7 @@ static bool is_out_of_sight(struct exec_scratch *s)
 
 /* ---- the call ---- */
 
-/* The child may be missing from the recording: it is counted, unless it does not start. */
+/* Counts a child that may be missing from the recording, and starts it. If it does not start, takes the count back. */
 static ONE_COPY int go_counted(const struct call *c, char *const *envp)
 {
     process_count_loss(LEDGER_LOST_CHILDREN);
@@ -168,8 +169,8 @@ static int go_observed(struct exec_scratch **s, const struct call *c, char *cons
     return too_much ? go_counted(c, envp) : result; /* without the agent's entries it may just fit */
 }
 
-/* Returns the path of the executed file, for the note: the one behind a descriptor, or behind a link such as
- * /proc/self/exe. */
+/* Returns the path of the executed file, for unobserved_note(). If the call has a descriptor, or the path is a link
+ * such as /proc/self/exe, reads the link. */
 static __attribute__((noinline)) const char *path_to_note(struct exec_scratch *s, const struct call *c)
 {
     char link[40] = "/proc/self/fd/";
@@ -182,7 +183,8 @@ static __attribute__((noinline)) const char *path_to_note(struct exec_scratch *s
     return sys_failed(n) && !is_fd ? c->path : s->path; /* /proc/self/root/bin/true is no link */
 }
 
-/* A program with a malloc of its own still carries the agent, which follows the programs that it starts. */
+/* Starts a program that is not observed, and notes it. A program that defines malloc() still gets the agent, because
+ * the agent observes the programs that it starts. */
 static int go_unobserved(struct exec_scratch **s, const struct call *c, char *const *envp, enum carrier why)
 {
     bool noted = unobserved_note(&process.config, why, path_to_note(*s, c), true);
@@ -194,7 +196,7 @@ static int go_unobserved(struct exec_scratch **s, const struct call *c, char *co
     return result;
 }
 
-/* False: the function that is called will fail, and says why. */
+/* False: the real function will fail, and return the right error. */
 static bool can_succeed(struct exec_scratch *s, const struct call *c, char *const *envp)
 {
     size_t length;
@@ -282,7 +284,7 @@ EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_act
                envp);
 }
 
-/* execl and its like put the array of arguments on the stack, as libc's do. */
+/* execl(), execlp() and execle() put the array of arguments on the stack, as those of libc do. */
 
 static size_t count_arguments(const char *first, va_list *list)
 {
@@ -294,7 +296,7 @@ static size_t count_arguments(const char *first, va_list *list)
 
 #define ARGUMENT_BYTES(count) (((count) + 1) * sizeof(char *))
 
-/* The first argument, those of the list, and the NULL that ends them. */
+/* Stores the first argument, those of `list`, and the NULL that ends them in `argv`. */
 static inline char *const *fill_arguments(char **argv, const char *first, va_list *list)
 {
     size_t i = 0;

@@ -11,13 +11,13 @@
 #define PAGE          4096u
 #define FIRST_BYTES   (20u << 10) /* enough for some 1,000 variables; pages that are not touched cost nothing */
 #define LEFTOVERS_MAX 32u
-/* to search more names of functions would delay the exec by milliseconds */
+/* of names in a symbol table; to search more would delay the exec by milliseconds */
 #define NAMES_BYTES_MAX (4u << 20)
 
 /*
- * The scratch of a vfork child. The child makes `owner` the word that the kernel clears when a task leaves the memory
- * it shares with others, by exec or by exit (set_tid_address(2)): an entry with a mapping and without an owner is left
- * over.
+ * The mapping of a vfork child. The child passes the address of `owner` to set_tid_address(2): the kernel then sets
+ * `owner` to 0 when the child leaves the shared memory, by exec or by exit. An entry with a mapping but without an
+ * owner is left over.
  */
 static struct exec_leftover {
     uint32_t owner; /* thread id; 0: nobody uses this entry */
@@ -52,9 +52,9 @@ static void remove_leftovers(void)
 }
 
 /*
- * Is this a child of vfork(), whose memory is its parent's? Threads and children of libc's fork() have a word that the
- * kernel clears when they end, children of vfork() have none. A kernel that does not report the word (no
- * CONFIG_CHECKPOINT_RESTORE): then the child of a fork() does not know yet that it is one.
+ * Is the caller a vfork child, which shares its parent's memory? For threads and children of libc's fork() the kernel
+ * clears a word when they end (set_tid_address(2)), for vfork children it does not. If the kernel does not report the
+ * word (no CONFIG_CHECKPOINT_RESTORE): process_is_current() is false in a fork child that was not updated.
  */
 static bool shares_memory(void)
 {

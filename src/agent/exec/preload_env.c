@@ -7,14 +7,14 @@
 #define SETTINGS_MAX 8u
 #define ENTRY_BYTES  1024u
 #define ENTRIES_MAX  (1u << 20)   /* the kernel takes 6 MiB of pointers and texts */
-#define NAMES_MAX    32u          /* bytes of a name that is compared, and more */
+#define NAMES_MAX    32u          /* bytes of an entry that must be readable, for its name */
 #define LIST_MAX     (128u << 10) /* bytes of one entry: the kernel takes no more (MAX_ARG_STRLEN) */
 
 static const char preload_name[] = "LD_PRELOAD=";
 #define NAME_BYTES (sizeof(preload_name) - 1)
 
-static char own_entry[ENTRY_BYTES]; /* the agent in LD_PRELOAD; "": nothing is handed on */
-static unsigned entries_before;     /* in the list, ahead of the agent */
+static char own_entry[ENTRY_BYTES]; /* the agent in LD_PRELOAD; "": children do not get the agent */
+static unsigned entries_before;     /* number of entries of LD_PRELOAD before the agent */
 static char *settings[SETTINGS_MAX];
 static unsigned n_settings;
 
@@ -43,7 +43,7 @@ static ONE_COPY size_t entry_length(const char *list)
     return n;
 }
 
-/* Returns the list behind its first entry. */
+/* Returns the rest of the list, behind its first entry. */
 static char *behind(char *list)
 {
     size_t length = entry_length(list);
@@ -65,10 +65,10 @@ static bool is_separator(char c)
 }
 
 /*
- * Takes the agent out of the list, in place. True: the variable is to be removed. An empty variable was there before
- * the agent if the list ends in a separator: see make_preload().
+ * Removes the agent from the list, in place. True: the variable is to be removed. If the list ends in a separator, the
+ * variable existed, but was empty, before the agent was added: it stays; see make_preload().
  */
-static bool leave_preload(char *list)
+static bool remove_agent(char *list)
 {
     unsigned before;
     size_t bytes = text_length(list);
@@ -81,7 +81,7 @@ static bool leave_preload(char *list)
         }
         char *from = behind(at);
         if (!*from && at > list)
-            at--; /* with the separator before it */
+            at--; /* also removes the separator before it */
         while ((*at++ = *from++))
             ;
     }
@@ -97,14 +97,14 @@ const void *preload_env_take_out(environment_setting_fn is_setting)
     word += 1 + *(const long *)word + 1; /* argc, argv, NULL */
     for (kept = word; *word; word++) {
         bool preload = text_starts(*word, preload_name) && find_agent(*word + NAME_BYTES, &ignored);
-        if (preload ? leave_preload(*word + NAME_BYTES) : is_setting(*word)) {
+        if (preload ? remove_agent(*word + NAME_BYTES) : is_setting(*word)) {
             if (!preload && n_settings < SETTINGS_MAX)
                 settings[n_settings++] = *word;
             continue;
         }
         *kept++ = *word;
     }
-    /* A library that looks for the auxiliary vector behind the environment finds an empty one, and asks the kernel. */
+    /* If a library looks for the auxiliary vector behind the environment, it finds none here, and asks the kernel. */
     while (kept < word)
         *kept++ = NULL;
     return word + 1;
@@ -137,7 +137,7 @@ static void read_entry(struct preload_env *env, char *entry)
             env->given |= 1u << k;
 }
 
-/* The end of the array is unknown until its NULL is found: each pointer is tested before it is read. */
+/* The length of the array is unknown until its NULL is found: each pointer is tested before it is read. */
 static bool read_entries(struct preload_env *env, struct readable *r)
 {
     size_t ignored;
@@ -181,8 +181,8 @@ size_t preload_env_bytes(const struct preload_env *env)
 }
 
 /*
- * LD_PRELOAD=..., with the agent in the list at the place that it had. NULL: the program has no such variable; of an
- * empty one, a separator behind the agent remains.
+ * Writes LD_PRELOAD=LIST, with the agent at the place in the list that it had. `list` NULL: the program has no
+ * LD_PRELOAD. If its LD_PRELOAD is empty, a separator is written behind the agent: see remove_agent().
  */
 static void make_preload(char *text, char *list)
 {

@@ -15,9 +15,9 @@
 #include "agent/hooks/resolve.h"
 
 /*
- * libc's system(3) and popen(3) start their shell from inside libc, where the agent's entries cannot be put into its
- * environment. The functions here do the same as POSIX and glibc specify, but start the shell with our own
- * posix_spawn(). If children are not to be observed, libc's functions are called.
+ * libc's system(3) and popen(3) start the shell inside libc, where no hook can put the agent's entries into its
+ * environment. The functions here do what POSIX and glibc specify, but start the shell by our own posix_spawn(). If
+ * children are not to be observed, they call libc's functions.
  */
 
 #define SHELL        "/bin/sh"
@@ -49,7 +49,7 @@ static bool is_ours(void)
 /* ---- system ---- */
 
 static pthread_mutex_t waiting_lock = PTHREAD_MUTEX_INITIALIZER;
-/* Calls of system() under way: the first one ignores the signals, the last one restores them. */
+/* Number of calls of system() in progress: the first one ignores the signals, the last one restores them. */
 static unsigned waiting;
 static struct sigaction before_int, before_quit;
 
@@ -82,7 +82,7 @@ static ONE_COPY int spawn_shell(pid_t *pid, const char *command, const posix_spa
     return posix_spawn(pid, SHELL, actions, attributes, argv, environ);
 }
 
-/* A thread that is cancelled meanwhile ends after the shell. glibc also kills the shell then, by internal functions. */
+/* If the thread is cancelled meanwhile, it ends after the shell; glibc kills the shell, by internal functions. */
 static int wait_for_shell(pid_t pid)
 {
     int status, state;
@@ -137,12 +137,12 @@ EXPORT int system(const char *command)
 /* ---- popen ---- */
 
 struct stream {
-    FILE *file; /* NULL: a free entry. Only compared: another thread may close the stream at any moment */
+    FILE *file; /* NULL: a free entry. Never dereferenced: another thread may close the stream at any time */
     int fd;
     pid_t pid;
 };
 static struct stream streams[STREAMS_MAX];
-static unsigned n_streams; /* entries in use; while there are none, fclose() searches nothing */
+static unsigned n_streams; /* entries in use; if 0, fclose() does not search them */
 
 static struct stream *take_stream(void)
 {
@@ -190,7 +190,7 @@ static int spawn_for_popen(pid_t *pid, const char *command, int end, int target)
     for (unsigned i = 0; i < STREAMS_MAX; i++) {
         FILE *other = load_acquire(&streams[i].file);
         int fd = load_relaxed(&streams[i].fd);
-        /* If a stream was closed meanwhile, its descriptor number may be that of `end` or `target` now: not closed. */
+        /* If the stream was closed meanwhile, `end` or `target` may be its old number: do not close these. */
         if (other && other != (FILE *)&streams[i] && fd != target && fd != end)
             posix_spawn_file_actions_addclose(&actions, fd);
     }
@@ -242,7 +242,7 @@ EXPORT FILE *popen(const char *command, const char *mode)
     forget_closed(file);
     store_relaxed(&s->fd, kept);
     __atomic_store_n(&s->file, file, __ATOMIC_RELEASE);
-    if (stays) /* only now: another popen() knows the stream and closes it in its shell */
+    if (stays) /* only now, when another popen() can find the stream and close it in its shell */
         fcntl(kept, F_SETFD, 0);
     return file;
 }

@@ -3,7 +3,8 @@
 #define AGENT_COLD_H
 
 /*
- * The parts that the cold halves of all hooks share.
+ * Code that the cold halves of all hooks share. A hook has a hot half, which only counts bytes, and a cold half for all
+ * other work (hooks.c).
  *
  * Runs in: target. Threads: any, signal handlers included.
  */
@@ -18,12 +19,14 @@
 #include "agent/sites_link.h"
 
 #define EXPORT __attribute__((visibility("default")))
-/* malloc() and free() begin on a cache line of their own: that saves one cycle of thirty (measured). */
+/* malloc() and free() begin on a cache line of their own, which saves one cycle of thirty (measured). */
 #define HOT __attribute__((hot, aligned(64)))
-/* A function that is reached by a tail jump: its return address and its caller's frame are the program's. */
+/* For functions that are reached by a tail jump: their return address and their caller's frame are the program's. */
 #define COLD __attribute__((noinline))
 
-/** *left -= size; true if it is still above zero. Two instructions with the jump, where compilers make three. */
+/**
+ * Subtracts size from *left. True: the result is above 0. Takes two instructions with the jump; compilers make three.
+ */
 static inline bool cold_subtract(uint64_t *left, uint64_t size)
 {
     bool above;
@@ -36,7 +39,7 @@ static inline bool cold_subtract(uint64_t *left, uint64_t size)
     return above;
 }
 
-/** The frame that called the hook; only in a COLD function. */
+/** The frame that called the hook. Only valid in a COLD function. */
 #define COLD_CALLER() WALK_CALLER()
 
 static inline bool cold_ensure_current(struct thread *t)
@@ -46,10 +49,10 @@ static inline bool cold_ensure_current(struct thread *t)
     return t->busy || process_ensure_current_cold(t);
 }
 
-/** Before the real call. True: book the result. */
+/** To be called before the real function. True: the request is a sample if it succeeds; see cold_end(). */
 static inline bool cold_begin(struct thread *t, size_t size)
 {
-    /* A thread that knows its process has been here before: everything is set up. */
+    /* If the thread is attached to this process, it was here before: everything is initialised. */
     if (unlikely(!process_is_known(t)) && !cold_ensure_current(t))
         return false;
     if (unlikely(t->busy)) {
@@ -59,7 +62,10 @@ static inline bool cold_begin(struct thread *t, size_t size)
     return size <= PTRDIFF_MAX && sample_is_due(t, size);
 }
 
-/** After the real call: books the result. Returns what the probes report. */
+/**
+ * To be called after the real function, with the result of cold_begin(): records the allocation. Returns the sample,
+ * for the probes.
+ */
 static inline struct sample_made cold_end(struct thread *t, const struct walk_start *start, bool due, void *p,
                                           size_t size)
 {

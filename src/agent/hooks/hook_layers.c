@@ -7,11 +7,11 @@
 
 /*
  * Each request is counted once, even if the functions of the allocator call each other through their symbols. For an
- * allocator other than glibc's, each function is called once at the start while the thread is marked busy. If one of
- * our hooks is entered during that call, the function that was called uses another one of the family. The hook of the
- * outer function does not count from then on: the hook of the inner one does.
+ * allocator other than glibc's, the agent calls each function once at the start, with the thread marked busy. If one of
+ * our hooks is entered during the call, the function calls another one of the family. From then on, the hook of the
+ * outer function does not count, because the hook of the inner one does.
  *
- * Frees need no such care: the second free() of an address finds no sample.
+ * Frees need no such care, because the second free() of an address finds no sample.
  */
 
 static bool nested(struct thread *t)
@@ -50,7 +50,7 @@ static void probe_c(struct thread *t, bool aligned_too)
         next_entries.pvalloc = next.pvalloc;
 }
 
-/* Copies by the allocator's own functions are counted here, unless these call malloc() through its symbol. */
+/* Makes the hooks of strdup() and strndup() count, if the allocator has both and they call no hook of ours. */
 static void probe_copies(struct thread *t)
 {
     if (!next.strndup || next_entries.strndup != next.strndup)
@@ -62,8 +62,8 @@ static void probe_copies(struct thread *t)
     next_entries.strndup = hooks_strndup;
 }
 
-/* tcmalloc allocates in its first call of malloc_usable_size. If an allocator does so in the second call, too, the
- * function is not used. */
+/* tcmalloc allocates in its first call of malloc_usable_size(). If an allocator also does so in the second call, the
+ * agent does not use the function. */
 static void probe_usable_size(struct thread *t)
 {
     if (!next.malloc_usable_size)
@@ -81,13 +81,13 @@ void hook_layers_probe(bool aligned_too)
 {
     struct thread *t = &thread_self;
     uint64_t left = t->left;
-    t->left = 0; /* sends each hook that is entered to its cold half, which marks the thread */
+    t->left = 0; /* each hook then takes its cold half, which sets THREAD_NESTED */
     t->busy = THREAD_CALLING;
     next.free(next.malloc(64)); /* the first call may set up the allocator */
     probe_usable_size(t);
     probe_c(t, aligned_too);
     probe_copies(t);
-    /* Aligned forms take the alignment as their second word; the others ignore it. */
+    /* Aligned forms have the alignment as their second parameter; the others ignore it. */
 #define X(field, symbol)                                                                                     \
     if (next_operators.field) {                                                                              \
         next.free(next_operators.field(64, 64, 0));                                                          \

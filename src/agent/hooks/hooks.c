@@ -19,7 +19,7 @@
  * thread and in exact mode, and so sends each request to the cold half.
  */
 
-/* Takes the bytes from the thread's counter. False: it does not hold as many, and stays as it is. */
+/* Subtracts `size` from the thread's counter. False: the counter is too small, and is not changed. */
 static inline __attribute__((always_inline)) bool take_bytes(size_t size)
 {
     uint64_t left = thread_self.left;
@@ -48,7 +48,7 @@ EXPORT HOT JUMP_PATCH_TEXT void *malloc(size_t size)
 
 COLD void hooks_free_cold(void *p)
 {
-    /* The real free() first reads the header of the block: fetch it while we look for the sample. */
+    /* The real free() reads the header of the block first: fetch it during the lookup of the sample. */
     __builtin_prefetch((const char *)p - 2 * sizeof(size_t), 1);
     struct walk_start start = COLD_CALLER();
     struct thread *t = &thread_self;
@@ -103,8 +103,7 @@ static COLD void *realloc_cold(void *old, size_t size)
     struct tag_bridge_taken tagged = tag_bridge_take(old);
     struct sites_taken counted = sites_on ? sites->take(old) : (struct sites_taken){.generation = 0};
     void *p = next.realloc(old, size);
-    /* realloc(p, 0) frees the block or returns a new one, depending on the allocator: the old block is gone either
-     * way. */
+    /* realloc(p, 0) returns NULL or a new block, depending on the allocator. Either way it has freed the old block. */
     bool failed = !p && (size || !old);
     if (sites_on)
         sites->moved(&start, old, counted, p, size, failed);
@@ -223,7 +222,7 @@ EXPORT JUMP_PATCH_TEXT void *realloc(void *old, size_t size)
     return next_entries.realloc(old, size);
 }
 
-/* Calls realloc, not the next reallocarray: glibc's calls realloc through its PLT, and other allocators have none. */
+/* Calls realloc(): the next reallocarray() would only do so through its PLT (glibc), or does not exist. */
 EXPORT void *reallocarray(void *old, size_t count, size_t each)
 {
     size_t size;

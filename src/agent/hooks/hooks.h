@@ -3,7 +3,7 @@
 #define AGENT_HOOKS_H
 
 /*
- * Cold halves of hooks that other files jump to.
+ * Functions of hooks.c that other files use.
  *
  * Runs in: target. Threads: any.
  */
@@ -12,13 +12,14 @@
 #include <stddef.h>
 
 /**
- * Is realloc() counted here? Not if the allocator's realloc() calls malloc() through its symbol: then malloc() counts.
+ * Does the hook of realloc() count? Not if the allocator's realloc() calls malloc() through its symbol, because then
+ * the hook of malloc() counts.
  */
 bool hooks_count_realloc(void);
 /** Copy a string by the allocator's own function, and count the copy. For next_entries. */
 char *hooks_strdup(const char *s);
 char *hooks_strndup(const char *s, size_t most);
-/** Books the free of `p`, then frees it. */
+/** Counts the free of `p`, then calls the real free(). */
 void hooks_free_cold(void *p);
 
 #endif

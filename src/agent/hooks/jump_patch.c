@@ -49,10 +49,10 @@ static void rewrite(uint8_t *at, uintptr_t target)
     __builtin_memcpy(&word, at, sizeof(word));
     word = (word & ~0xffffffffffull) | DIRECT | (uint64_t)(uint32_t)distance << 8;
     __atomic_store_n((uint64_t *)at, word,
-                     __ATOMIC_RELAXED); /* one store: a signal handler finds it before or after */
+                     __ATOMIC_RELAXED); /* one store: a signal handler never runs half of it */
 }
 
-static bool are_set;
+static bool is_applied;
 
 void jump_patch_apply(void)
 {
@@ -67,12 +67,12 @@ void jump_patch_apply(void)
             rewrite(at, *slot);
     }
     sys_call(SYS_mprotect, start, bytes, PROT_READ | PROT_EXEC);
-    are_set = true;
+    is_applied = true;
 }
 
 bool jump_patch_is_applied(void)
 {
-    return are_set;
+    return is_applied;
 }
 
 #else

@@ -8,7 +8,7 @@
  * adds to a malloc+free pair. Once the real functions are known, the jumps are rewritten in the private copy of one or
  * two pages of our own text.
  *
- * Runs in: target, once. Threads: only while there is one.
+ * Runs in: target, once. Threads: only while the process has one.
  * Invariant: both kinds of jump lead to the same function; no other code depends on the rewriting. The jumps stay
  * indirect if memory may not be both written and executed (SELinux, MDWE), and under an inherited seccomp filter, which
  * might kill the process for the attempt.
@@ -21,7 +21,7 @@
 
 /** Rewrites the jumps, if that is possible. */
 void jump_patch_apply(void);
-/** The jumps were rewritten: a change of the pointers in `next_hot` has no effect any more. */
+/** Were the jumps rewritten? Then a change of the pointers in `next_hot` has no effect any more. */
 bool jump_patch_is_applied(void);
 
 #endif

@@ -38,7 +38,7 @@
     X(delete_sized_aligned, _ZdlPvmSt11align_val_t)                                                          \
     X(delete_array_sized_aligned, _ZdaPvmSt11align_val_t)
 
-/* Every form takes at most three words, in registers: the rest is passed through untouched. */
+/* Each form has at most three parameters, in registers. The hooks pass on all three, used or not. */
 typedef void *(*next_new_fn)(size_t size, size_t second, size_t third);
 typedef void (*next_delete_fn)(void *p, size_t second, size_t third);
 
@@ -53,12 +53,11 @@ struct next {
     void *(*valloc)(size_t);
     void *(*pvalloc)(size_t);
     size_t (*malloc_usable_size)(void *);
-    /* strndup() of the allocator (mimalloc 3 defines one, and strdup()). NULL: the C library's functions copy
-     * strings. */
+    /* strndup() of the allocator, if it has one (mimalloc 3 has, and strdup()). NULL: the C library copies strings. */
     char *(*strndup)(const char *, size_t);
-    bool is_glibc; /* the allocator */
-    /* The functions that the exported operators jump to: the real one, a counting one of operators.c, or the
-     * resolver. */
+    bool is_glibc; /* the allocator is glibc's */
+    /* The functions that the exported operators jump to: the real ones, counting ones of operators.c, or at first those
+     * that look up the real ones. */
 #define X(field, symbol) next_new_fn field;
     NEXT_NEW_FORMS(X)
 #undef X
@@ -69,7 +68,10 @@ struct next {
 
 extern struct next next __attribute__((visibility("hidden")));
 
-/* The functions that the hot halves of the hooks jump to: the real ones, or those of sites.h in front of them. */
+/*
+ * The functions that the hot halves of the hooks jump to: the real ones, or, with accounts of sites, those of
+ * sites_hooks.c, which call the real ones.
+ */
 struct next_hot {
     void *(*malloc)(size_t);
     void *(*calloc)(size_t, size_t);
@@ -85,9 +87,9 @@ struct next_hot {
 extern struct next_hot next_hot __attribute__((visibility("hidden")));
 
 /*
- * The functions that the exported functions jump to: our counting half; or the allocator's function, if that calls
- * another function of the family through its symbol, which then counts (jemalloc's aligned operator new calls
- * aligned_alloc).
+ * The functions that the exported functions jump to. Usually each is the hot half of our hook. But if the allocator's
+ * function calls another function of the family through its symbol, it is the allocator's function, because the hook of
+ * the other function counts (jemalloc's aligned operator new calls aligned_alloc).
  */
 struct next_entries {
     void *(*calloc)(size_t, size_t);
@@ -104,12 +106,12 @@ struct next_entries {
 extern struct next_entries next_entries __attribute__((visibility("hidden")));
 
 /**
- * Calls each function of the allocator to learn which of them call others of the family. `aligned_too`: the allocator
- * has aligned functions.
+ * Calls each function of the allocator to find out which of them call others of the family. `aligned_too`: the
+ * allocator has aligned functions.
  */
 void hook_layers_probe(bool aligned_too);
 
-/** The allocator's own C++ operators, which do not call malloc; our counting operators forward to them. */
+/** The C++ operators of the allocator, which do not call malloc(). Our counting operators call them. */
 struct next_operators {
 #define X(field, symbol) next_new_fn field;
     NEXT_NEW_FORMS(X)
@@ -121,7 +123,7 @@ struct next_operators {
 
 extern struct next_operators next_operators __attribute__((visibility("hidden")));
 
-/** Finds the next allocator and reads the settings; idempotent, any number of times, from any context. */
+/** Finds the next allocator and reads the settings. May be called any number of times, in any context. */
 ONE_COPY void boot_agent(void);
 
 #endif

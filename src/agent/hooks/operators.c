@@ -7,7 +7,7 @@
 #include "agent/sampler/probes.h"
 #include "agent/sites_link.h"
 
-/* The exported symbols: a jump through the table. */
+/* The exported operators: each jumps to the function in `next`. */
 #define X(field, symbol)                                                                                     \
     EXPORT void *symbol(size_t size, size_t second, size_t third);                                           \
     EXPORT void *symbol(size_t size, size_t second, size_t third)                                            \
@@ -30,7 +30,7 @@ COLD void *operators_new_cold(size_t size, size_t second, size_t third, next_new
     struct walk_start start = COLD_CALLER();
     struct thread *t = &thread_self;
     bool due = cold_begin(t, size);
-    /* The operator may throw and not return here: count the failure before, and take it back on success. */
+    /* The operator may throw and not return: so the failure is counted before the call, and taken back on success. */
     process_count_loss(LEDGER_FAILED_REQUESTS);
     void *p = (*real)(size, second, third);
     if (p)
@@ -74,8 +74,7 @@ NEXT_NEW_FORMS(X)
 NEXT_DELETE_FORMS(X)
 #undef X
 
-/* If no module defines an operator, malloc() and free() do its work. Without the agent it could not have been
- * called. */
+/* Used if no module defines an operator: without the agent, the program could not have called it. */
 static void *new_of_malloc(size_t size, size_t second, size_t third)
 {
     (void)second;
@@ -91,9 +90,9 @@ static void delete_of_free(void *p, size_t second, size_t third)
 }
 
 /*
- * Finds the operator that a caller means, where the allocator has none: first one of a module that came with the
- * program, which can be kept for good; then one of the caller's own module, for this call only, as the module may be
- * unloaded; then one of the C++ library, which is never unloaded.
+ * Finds the operator for a caller, if the allocator has none: first one of a module that was loaded with the program,
+ * which is never unloaded (*for_good: the caller may store the result); then one of the caller's own module; then one
+ * of any module behind the agent, such as the C++ library.
  */
 static void *resolve_operator(const char *name, uintptr_t caller, bool *for_good)
 {
@@ -105,7 +104,7 @@ static void *resolve_operator(const char *name, uintptr_t caller, bool *for_good
     return real ? real : resolve_next(name, NULL);
 }
 
-/* Two functions, so that the operator is reached by a tail jump and finds the program's return address. */
+/* Two functions each: the second ends in a tail jump, so that the operator finds the program's return address. */
 #define X(field, symbol)                                                                                     \
     static ONE_COPY next_new_fn find_##field(uintptr_t caller)                                               \
     {                                                                                                        \
@@ -114,7 +113,7 @@ static void *resolve_operator(const char *name, uintptr_t caller, bool *for_good
         next_new_fn real = (next_new_fn)resolve_operator(#symbol, caller, &for_good);                        \
         if (for_good && next.field == operators_resolve_##field)                                             \
             next.field = sites ? sites->instead_##field(real) : real;                                        \
-        if (next.field != operators_resolve_##field) /* by now, perhaps by another thread */                 \
+        if (next.field != operators_resolve_##field) /* set here or by another thread */                     \
             return next.field;                                                                               \
         return real ? real : new_of_malloc;                                                                  \
     }                                                                                                        \
@@ -132,7 +131,7 @@ NEXT_NEW_FORMS(X)
         next_delete_fn real = (next_delete_fn)resolve_operator(#symbol, caller, &for_good);                  \
         if (for_good && next.field == operators_resolve_##field)                                             \
             next.field = sites ? sites->instead_##field(real) : real;                                        \
-        if (next.field != operators_resolve_##field) /* by now, perhaps by another thread */                 \
+        if (next.field != operators_resolve_##field) /* set here or by another thread */                     \
             return next.field;                                                                               \
         return real ? real : delete_of_free;                                                                 \
     }                                                                                                        \

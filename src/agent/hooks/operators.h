@@ -3,21 +3,21 @@
 #define AGENT_OPERATORS_H
 
 /*
- * C++ operator new and delete, all forms.
+ * Hooks of C++ operator new and delete, all forms.
  *
- * The operators of an allocator that has its own (jemalloc, tcmalloc, mimalloc) do not call malloc: ours count, then
- * forward to them. The operators of libstdc++ call malloc and free, which count already: ours only forward. The
- * libstdc++ to forward to is looked up at the first call of each operator: by then the caller's is loaded, even one
- * that dlopen(RTLD_LOCAL) brought.
+ * If the allocator has operators of its own (jemalloc, tcmalloc, mimalloc), they do not call malloc(): our hooks count,
+ * then jump to them. The operators of libstdc++ call malloc() and free(), whose hooks count already: our hooks of the
+ * operators only jump to them. Each hook looks up the operator of libstdc++ when it is first called, because by then
+ * the caller's libstdc++ is loaded, even by dlopen(RTLD_LOCAL).
  *
- * Runs in: target. Threads: any. Exceptions of the real operator pass through: no frame here has a cleanup.
+ * Runs in: target. Threads: any. Exceptions of the real operator pass through: no function here has a cleanup.
  */
 
 #include <link.h>
 
 #include "agent/hooks/next.h"
 
-/** Uses the operators of the allocator's module, if it has any. */
+/** Makes the hooks count and call the operators of the allocator's module, if it has any. */
 void operators_adopt(const struct link_map *allocator);
 
 /* The cold halves, reached by tail jumps. */

@@ -20,7 +20,7 @@ struct symbols {
     const uint16_t *versions;
 };
 
-/* glibc relocates the entries of a dynamic section in place, unless the section is read-only (the vdso's). */
+/* Returns the address in a dynamic entry: glibc relocates entries in place, unless the section is read-only (vdso). */
 static uintptr_t relocated(const struct link_map *m, uintptr_t value)
 {
     return value < m->l_addr ? m->l_addr + value : value;
@@ -101,7 +101,7 @@ static bool is_own(const struct link_map *m)
     return m->l_addr == (uintptr_t)&__ehdr_start;
 }
 
-/* An agent in a namespace of its own (dlmopen) is not in the list. */
+/* If dlmopen() has loaded the agent into a namespace of its own, the agent is not in this list, and is late, too. */
 bool resolve_is_late(void)
 {
     const struct link_map *m = _r_debug.r_map;

@@ -62,9 +62,9 @@ static const char *skip_index(const char *p)
     return *p == '_' ? p + 1 : p;
 }
 
-#define NESTED_MOST 16u /* levels to skip at most: stacks may be small, and a symbol may have any name */
+#define NESTED_MOST 16u /* levels at most: the stack may be small, and a symbol may have any name */
 
-/* Skips one item with all that belongs to it up to its E. NULL: not understood. */
+/* Skips one item, with all items inside it up to its E. NULL: the item is not understood. */
 static const char *skip_nested(const char *p, unsigned within)
 {
     const char *start;
@@ -127,14 +127,14 @@ static const char *operator_name(struct name *n, const char *p)
     return p[1] && !text_starts(p, "cv") ? p + 2 : NULL;
 }
 
-/* Writes one component. `last` and `last_end`: where the previous component lies in the output, for
- * constructors. NULL: not understood. */
+/* Writes one component of the name. A constructor has the name of the component before it, which lies in the output
+ * from `last` to `last_end`. NULL: not understood. */
 static const char *component(struct name *n, const char *p, size_t last, size_t last_end)
 {
     const char *start;
     size_t len;
     if (*p == 'L')
-        p++; /* local to its file */
+        p++; /* the name is local to its file */
     if (is_digit(*p)) {
         p = source_name(p, &start, &len);
         if (p && len == 12 && text_starts(start, "_GLOBAL__N_1"))

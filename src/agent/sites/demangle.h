@@ -3,8 +3,8 @@
 #define AGENT_DEMANGLE_H
 
 /*
- * Turns names of ELF symbols into readable names of functions. It knows enough of the mangling of the Itanium
- * C++ ABI to compare the names with patterns.
+ * Turns names of ELF symbols into readable names of functions. It knows the name mangling of the Itanium C++ ABI well
+ * enough for names that are compared with patterns.
  *
  * Runs in: target, cold paths. Threads: pure functions.
  * Source: https://itanium-cxx-abi.github.io/cxx-abi/abi.html#mangling
@@ -13,14 +13,14 @@
 #include <stddef.h>
 
 /**
- * Writes the qualified name of a function, without parameters. Template arguments become <>, and a function
- * inside another one becomes "function::{local}". A name that is not mangled stays, without a suffix after a
- * point (.part.0). The output ends at the first part that is not understood. Returns the length.
+ * Writes the qualified name of a function, without parameters. Template arguments become <>, and a function inside
+ * another one becomes "function::{local}". A symbol that is not mangled is copied up to its first point (.part.0). The
+ * output ends before the first part that the function does not understand. Returns the length.
  */
 size_t demangle_name(const char *symbol, char *out, size_t size);
 
-/** Returns a pointer to the first three characters of that name, without demangling it. NULL: that would take
- * the whole name, or it has fewer characters. */
+/** Returns a pointer to the first three characters of that name, found in `symbol` without demangling. NULL: this needs
+ * a whole demangling, or the name is shorter. */
 const char *demangle_beginning(const char *symbol);
 
 #endif

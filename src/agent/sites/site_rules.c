@@ -11,8 +11,8 @@
 
 #define AT(table, type, index) ledger_at(&process.ledger, table, type, index)
 
-/* The rules' target for each site, by number, for SITES_GENERATIONS in turn. A fork child numbers its sites
- * anew, and finds this array wiped. */
+/* For each site, by number, what rules_lookup() needs. There are SITES_GENERATIONS arrays, used in turn, because a fork
+ * child numbers its sites anew. The kernel wipes them in the child. */
 static struct deferred_target (*all_places)[SITES_MOST], *places;
 static struct vm_array extents[SITES_GENERATIONS], *extent; /* writable part of each array */
 static struct stack_calls calls = STACK_CALLS_OF(&process.ledger);
@@ -34,9 +34,9 @@ void site_rules_begin_ledger(void)
 }
 
 /*
- * Returns NULL if the ledger does not know the module, or if there is no memory. No file has a list of its
- * sites. So a tool can put only sites that were met into the list of actions; for the others the process
- * applies the queries.
+ * Returns what rules_lookup() needs for the site; NULL: the ledger does not have its module, or there is no memory. Its
+ * `module` stays 0: `allium set` makes rules only for sites that have been called, because no file lists all sites of a
+ * module, and the process matches the deferred rules with the others.
  */
 static struct deferred_target *place_of(uint32_t number, uint32_t module, uintptr_t pc)
 {

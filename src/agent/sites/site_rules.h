@@ -3,7 +3,7 @@
 #define AGENT_SITE_RULES_H
 
 /*
- * Rules that `allium set` gives call sites: recording the stacks of their calls.
+ * Applies rules of `allium set` to call sites: such a rule requests the stacks of a site's calls.
  *
  * Runs in: target, cold paths. Threads: any, signal handlers included; no lock.
  */
@@ -17,10 +17,10 @@
 
 /** Reserves memory; called once. */
 void site_rules_begin(void);
-/** Called when there is a new ledger with its control page. */
+/** Called when a new ledger and its control page were made. */
 void site_rules_begin_ledger(void);
-/** Returns true if the rules in force record the stacks of site `number`. Its call in `module` returns to
- * `pc`; `state` is the state of the control page. */
+/** Returns true if the rules in force request the stacks of site `number`, whose call in `module` returns to `pc`.
+ * `state` is the state of the control page. */
 bool site_rules_want_stacks(const struct ledger_control *c, int32_t state, uint32_t number, uint32_t module,
                             uintptr_t pc);
 /** Records the stack of one more call of the site. `from` is the caller. */

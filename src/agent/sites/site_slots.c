@@ -67,8 +67,8 @@ struct sites_slot *sites_slots_take(uintptr_t pc)
     return slot;
 }
 
-/* Slots of addresses that lie elsewhere since the table doubled are included: they may be found again when it
- * doubles once more. */
+/* Includes the old slots of addresses that have another slot since the table doubled, because lookups may find the old
+ * slot again when the table doubles once more. */
 void sites_slots_cool(bool (*which)(uint32_t id))
 {
     uint64_t slots = load_relaxed(&sites_slots.mask) / sizeof(struct sites_slot) + 1;

@@ -3,13 +3,13 @@
 #define AGENT_SITE_SLOTS_H
 
 /*
- * The table of return addresses: it gives the site of an address.
+ * The hash table of return addresses: it has the site of each address.
  *
  * Runs in: target. Threads: any, signal handlers included; no lock.
- * Owns: nothing. The memory of the table belongs to site_tables.c, which has reserved all of it. Only a part
- * is in use, with eight slots for each address, so that hot calls read few pages. When more than one eighth
- * of the part is taken, the part doubles, and its second half is made writable. An address whose slot then
- * lies elsewhere reaches the cold function once more, which enters it again.
+ * Owns: nothing. The memory of the table belongs to site_tables.c, which has reserved all of it. Only a part is in use,
+ * with eight slots for each address, so that hot calls read few pages. When more than one eighth of the part is taken,
+ * the part doubles, and its second half is made writable. If an address then has another slot, its next call takes the
+ * cold function, which fills in the new slot.
  */
 
 #include <stdbool.h>
@@ -20,10 +20,10 @@
 #include "base/sigsafe/compiler.h"
 
 /*
- * A slot belongs to one address for ever; `id` is stored later, with SITES_* flags. The hot function counts
- * if `state` equals the state of the control page, which is never 0. So a change of the rules on sites sends
- * each site to the cold function once. A site with a rule never becomes hot, nor does a site that needs a
- * closer look for another reason.
+ * A slot belongs to one address for ever; `id` is stored later, with SITES_* flags. The hot function counts if `state`
+ * equals the state of the control page, which is never 0. So after a change of the rules each site takes the cold
+ * function once. The cold function leaves `state` unchanged if the site has a rule, or must be checked at each call for
+ * another reason: the site then never becomes hot.
  */
 struct sites_slot {
     uint64_t pc;
@@ -41,11 +41,11 @@ struct sites_slots {
 extern struct sites_slots sites_slots __attribute__((visibility("hidden")));
 extern const struct sites_slot sites_slot_none __attribute__((visibility("hidden")));
 
-/** Starts with an empty table of SITES_SLOTS that begins on a page. Its first SITES_SLOTS_LEAST slots are
+/** Starts with the table `empty`, of SITES_SLOTS, which begins on a page and whose first SITES_SLOTS_LEAST slots are
  * writable. */
 void sites_slots_begin(struct sites_slot *empty);
-/** Returns the slot of the address, and takes one for a new address. NULL: other addresses occupy all slots
- * where it could be. */
+/** Returns the slot of the address; a new address takes an empty one. NULL: other addresses have taken all slots that
+ * it could have. */
 ONE_COPY struct sites_slot *sites_slots_take(uintptr_t pc);
 /** Sets `state` to 0 in each slot for whose id `which` returns true, so that the hot function does not count
  * there. */
@@ -53,10 +53,10 @@ void sites_slots_cool(bool (*which)(uint32_t id));
 
 /* The slot number comes from the address without its low three bits. The first two slots lie on one cache
  * line. */
-static inline struct sites_slot *sites_slot_at(uintptr_t pc, uint64_t mask, uint32_t next_but)
+static inline struct sites_slot *sites_slot_at(uintptr_t pc, uint64_t mask, uint32_t probe)
 {
     return (struct sites_slot *)(((uintptr_t)load_relaxed(&sites_slots.at) + (2 * pc & mask)) ^
-                                 next_but * sizeof(struct sites_slot));
+                                 probe * sizeof(struct sites_slot));
 }
 
 static inline struct sites_slot *sites_slot_first(uintptr_t pc)

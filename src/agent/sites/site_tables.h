@@ -7,20 +7,22 @@
  * sites.
  *
  * Runs in: target, cold paths.
- * Owns: memory for SITES_GENERATIONS of tables, wiped by the kernel in fork children. A child switches to the
- * next generation: code that a forking signal handler interrupted may still write to the tables of the
- * parent.
+ * Owns: memory for SITES_GENERATIONS of tables, wiped by the kernel in fork children. A child switches to the next
+ * generation, because code that a forking signal handler interrupted may still write to the tables of the parent.
  */
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/** Reserves all tables and takes those of the generation; once. False: there is no memory. */
+/** Reserves all tables, and calls site_tables_take(). Called once. False: there is no memory. */
 bool site_tables_begin(uint32_t generation);
-/** Begins with empty tables. False: there is no memory, and the tables stay those of the parent, wiped. */
+/**
+ * Switches to the tables of the generation, which are empty. False: there is no memory, and the tables of the parent
+ * stay in use; the kernel has wiped them.
+ */
 bool site_tables_take(uint32_t generation);
-/** Returns where the number of the tag with this account among the sites is stored; 0 there: it has none yet.
- * NULL: there is no memory. */
+/** Returns the address of the number that the tag with this account has among the sites; the number is 0 if it has none
+ * yet. NULL: there is no memory. */
 uint32_t *site_tables_of_tag(uint32_t account);
 
 #endif

@@ -16,18 +16,19 @@
 #include "target/vm_reserve.h"
 #include "unwind/module.h"
 
-/* wrappers inside each other: the C++ library has many when compiled without optimisation */
+/* most wrappers inside each other: the C++ library has many when compiled without optimisation */
 #define WRAPPERS_NESTED 64
 
 uint32_t sites_on, sites_heads_have_size;
 
 static uint16_t *modules; /* module number (the unwinder's) of each site */
-/* Requests while there was no ledger; they are moved into the ledger as soon as there is one. */
+/* Requests before there was a ledger; they are added to the ledger as soon as there is one. */
 static struct {
     uint64_t made, freed;
 } missed;
 
-enum what { MADE = 0, GONE = 3, FREED = 6 }; /* index of the first word of each sum */
+/* Index of the first word of each sum: of what the site allocated, of its objects that were freed, of what it freed. */
+enum sum { ALLOCATED = 0, RELEASED = 3, FREED = 6 };
 
 #define AT(table, type, index) ledger_at(&process.ledger, table, type, index)
 
@@ -37,24 +38,24 @@ static char *sums_of(uint32_t shard)
            shard * LEDGER_SITES_TOGETHER * sizeof(struct ledger_site_words);
 }
 
-static void add(const struct thread *t, uint64_t number, enum what what, uint64_t bytes, uint64_t usable)
+static void add(const struct thread *t, uint64_t number, enum sum sum, uint64_t bytes, uint64_t usable)
 {
     struct ledger_site_words *w = sites_words(t->sums, SITES_ID((uint32_t)number));
-    uint64_t *word = (uint64_t *)w + what;
+    uint64_t *word = (uint64_t *)w + sum;
     if (t->sums != sums_of(SHARDS_SHARED)) {
-        if (what == FREED)
+        if (sum == FREED)
             sites_add2(w, bytes);
         else
-            sites_add3(w, what == GONE, bytes, usable);
+            sites_add3(w, sum == RELEASED, bytes, usable);
         return;
     }
     __atomic_fetch_add(word, 1, __ATOMIC_RELAXED);
     __atomic_fetch_add(word + 1, bytes, __ATOMIC_RELAXED);
-    if (what != FREED)
+    if (sum != FREED)
         __atomic_fetch_add(word + 2, usable, __ATOMIC_RELAXED);
 }
 
-/* Undoes add() of an allocation. */
+/* Undoes add(..., ALLOCATED, ...). */
 static void take_back(const struct thread *t, uint64_t number, uint64_t bytes, uint64_t usable)
 {
     struct ledger_site_words *w = sites_words(t->sums, SITES_ID((uint32_t)number));
@@ -70,7 +71,7 @@ static void take_back(const struct thread *t, uint64_t number, uint64_t bytes, u
     }
 }
 
-/* Backs memory for the site's sums, up to the end of its block. */
+/* Backs the memory of the site's sums, and of its whole block. */
 static bool back_sums(uint32_t number)
 {
     const struct ledger_region *r = &process.ledger.header->regions[LEDGER_SITE_SUMS];
@@ -134,8 +135,8 @@ static uint32_t assign_site(struct sites_slot *slot, uintptr_t pc, uint32_t was)
     return number;
 }
 
-/* Adds SITES_STACKS to the number if a rule records the stacks of the site. If there is no such rule, and the
- * module cannot vanish unnoticed, marks the slot as hot. */
+/* Returns the number, with SITES_STACKS if a rule requests the stacks of the site. If no rule does, and an unloading of
+ * the module would be noticed, makes the slot hot. */
 static uint32_t judge(struct sites_slot *slot, uint32_t number, uintptr_t pc)
 {
     const struct ledger_control *c = process.ledger.control;
@@ -162,10 +163,8 @@ void sites_forget_unloadable(void)
         sites_slots_cool(may_be_unloaded);
 }
 
-/*
- * Returns the site's number, as add_site() does, with SITES_STACKS if it applies. If the site's module may
- * have been unloaded, checks each time whether it is still there.
- */
+/* Returns the number of the site with this return address, with the flags of add_site() and SITES_STACKS. If the slot
+ * is not hot, checks first whether the module was unloaded. */
 static uint32_t number_at(uintptr_t pc)
 {
     struct sites_slot *slot = pc > JIT_PC ? sites_slots_take(pc) : NULL;
@@ -179,9 +178,7 @@ static uint32_t number_at(uintptr_t pc)
     return judge(slot, number, pc);
 }
 
-/*
- * Returns the site of the first caller outside all wrappers; if none is found, the site inside the wrapper.
- */
+/* Returns the number of the first site outside all wrappers; if none is found, of the site in the wrapper. */
 static ONE_COPY uint32_t number_of_caller(struct thread *t, struct walk_start at, uint32_t wrapper)
 {
     uint32_t inner = wrapper & SITES_PLAIN;
@@ -238,8 +235,8 @@ static bool enter_patiently(struct thread *t, uint8_t *outside)
     return ledger_enter_own(t, outside);
 }
 
-/* A thread that arrives just after another one has begun to make the ledger is not told to wait. So check
- * again. */
+/* If another thread starts to make the ledger after the first process_wait(), process_open_ledger() returns false too
+ * early: so this waits a second time. */
 static bool open_ledger(void)
 {
     process_wait();
@@ -249,14 +246,14 @@ static bool open_ledger(void)
     return load_acquire(&process.stage) == LEDGER_STAGE_MADE;
 }
 
-/* Makes sure that the ledger is open, and gives the thread its words in it. */
+/* Makes sure that the ledger is open, and gives the thread sums in it. */
 static ONE_COPY bool attach_thread(struct thread *t)
 {
     if (!open_ledger() || load_acquire(&process.ledger.header->regions[LEDGER_SITE_SUMS].ready_bytes) <
                               sizeof(struct ledger_site_sums))
         return false;
-    /* A signal handler that interrupts this adds to the shared words, atomically: without tables it takes the
-     * slow path. */
+    /* A signal handler that interrupts these lines takes the slow path, because `objects` has no tables, and adds to
+     * the shared sums, atomically. */
     t->objects = object_map_none;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     t->sums = sums_of(SHARDS_SHARED);
@@ -282,11 +279,11 @@ static bool thread_is_attached(struct thread *t)
     return true;
 }
 
-/* The map still has an object at an address that was handed out again: its free was not seen. */
+/* Counts an object as freed whose free was not seen: the map still has it at an address that was allocated again. */
 static void book_unseen(const struct thread *t, struct object old)
 {
-    add(t, SITES_NUMBER(old.account), GONE, old.bytes, old.bytes);
-    add(t, LEDGER_SITE_NOBODY, GONE, old.bytes, old.bytes);
+    add(t, SITES_NUMBER(old.account), RELEASED, old.bytes, old.bytes);
+    add(t, LEDGER_SITE_NOBODY, RELEASED, old.bytes, old.bytes);
 }
 
 static void enter(const struct thread *t, uint32_t number, void *p, size_t size)
@@ -297,7 +294,7 @@ static void enter(const struct thread *t, uint32_t number, void *p, size_t size)
     if (size > OBJECTS_BYTES_INLINE && object_map_take_from_page((uintptr_t)p, &old))
         book_unseen(t, old);
     bool stored = object_map_put((uintptr_t)p, (struct object){SITES_ID(number), size});
-    add(t, stored ? number : LEDGER_SITE_NOBODY, MADE, size, sites_usable(p, size));
+    add(t, stored ? number : LEDGER_SITE_NOBODY, ALLOCATED, size, sites_usable(p, size));
 }
 
 static void enter_call(struct thread *t, const struct walk_start *from, void *p, size_t size)
@@ -353,8 +350,8 @@ void sites_recharge_cold(const struct walk_start *from, void *p, size_t size)
     ledger_exit(t, outside);
 }
 
-/* Returns the number of the tag's record among the sites. If two threads add one at once, the record of the
- * later one stays unused. */
+/* Returns the number of the tag's record among the sites; adds the record if there is none. If two threads do so at
+ * once, the record of the slower one stays unused. */
 static uint32_t number_of_tag(uint32_t account)
 {
     uint32_t *known = site_tables_of_tag(account), number = known ? load_acquire(known) : 0;
@@ -388,8 +385,8 @@ void sites_charge_tag(const void *object, uint32_t account)
     ledger_exit(t, outside);
 }
 
-/* Takes the object out of the map. If the process has no ledger yet, the map is empty, and no ledger is made
- * for a free. */
+/* Removes the object from the map. If the process has no ledger yet, the map is empty: the free is only counted in
+ * `missed`, and no ledger is made for it. */
 static bool take(struct thread *t, void *p, struct object *o)
 {
     *o = (struct object){0};
@@ -409,7 +406,7 @@ void sites_gone_cold(const struct walk_start *from, void *p)
     if (!p || t->busy || unlikely(!enter_patiently(t, &outside)))
         return;
     if (take(t, p, &o)) {
-        add(t, SITES_NUMBER(o.account), GONE, o.bytes, sites_usable(p, o.bytes));
+        add(t, SITES_NUMBER(o.account), RELEASED, o.bytes, sites_usable(p, o.bytes));
         add(t, number_of(t, from), FREED, o.bytes, 0);
     } else if (t->counts) {
         add(t, LEDGER_SITE_NOBODY, FREED, 0, 0);
@@ -431,24 +428,24 @@ struct sites_taken sites_take(void *p)
     return taken;
 }
 
-/* Accounts for the old object of realloc(), which is gone. If a signal handler forked meanwhile, the object
- * was in the parent's map and does not count here. */
+/* Counts the old object of a realloc() as freed. If a signal handler has forked meanwhile, the object was in the
+ * parent's map, and the free counts for no site. */
 static void book_moved(struct thread *t, const struct walk_start *from, const struct sites_taken *taken)
 {
     if (taken->object.account && taken->generation == t->generation) {
-        add(t, SITES_NUMBER(taken->object.account), GONE, taken->object.bytes, taken->usable_bytes);
+        add(t, SITES_NUMBER(taken->object.account), RELEASED, taken->object.bytes, taken->usable_bytes);
         add(t, number_of(t, from), FREED, taken->object.bytes, 0);
     } else {
         add(t, LEDGER_SITE_NOBODY, FREED, 0, 0);
     }
 }
 
-/* realloc() failed: the object is where it was. */
+/* Puts the old object back into the map, because realloc() has failed. */
 static void put_back(const struct thread *t, void *old, const struct sites_taken *taken)
 {
     if (taken->object.account && taken->generation == t->generation &&
         !object_map_put((uintptr_t)old, taken->object))
-        add(t, LEDGER_SITE_NOBODY, GONE, taken->object.bytes, taken->usable_bytes);
+        add(t, LEDGER_SITE_NOBODY, RELEASED, taken->object.bytes, taken->usable_bytes);
 }
 
 void sites_moved(const struct walk_start *from, void *old, struct sites_taken taken, void *p, size_t size,

@@ -3,21 +3,20 @@
 #define AGENT_SITES_H
 
 /*
- * Exact accounts of call sites (ALLIUM_SITES=1). A site is a call instruction that reaches the allocator,
- * identified by its return address. Its account counts what it has allocated, what of that was freed, and
- * what the site itself has freed. Samples are taken as well.
+ * Exact accounts of call sites (ALLIUM_SITES=1). A site is a call instruction that reaches the allocator, identified by
+ * its return address. The account of a site counts the objects that it has allocated, those of them that were freed,
+ * and the objects that the site itself has freed. Samples are taken as well.
  *
  * Runs in: target. Threads: any, signal handlers included; no lock.
- * Owns: a map of all live objects (target/object_map.h), a table of return addresses, the ledger's sums of
- * sites.
+ * Owns: a map of all live objects (target/object_map.h), a table of return addresses, the ledger's sums of sites.
  *
- * The hot functions here stand between the hooks of hooks.c and the real functions. An object is in the map
- * from just after the real call that allocated it until just before the call that frees it. So only the
- * thread that allocates or frees the object writes to its entry. A thread adds to its own words by single
- * instructions, so a signal handler never finds them half done.
+ * The hot functions here are called by the hooks of hooks.c, and call the real functions. An object is in the map from
+ * just after the real call that allocated it until just before the call that frees it. So only the thread that
+ * allocates or frees the object writes to its entry. A thread adds to its own sums by single instructions, so that a
+ * signal handler never finds a sum half done.
  *
- * A fork child finds the map and the table of addresses empty (MADV_WIPEONFORK). This sends each request to
- * the cold functions, which know that the child does not have the parent's sums mapped.
+ * In a fork child the map and the table of addresses are empty (MADV_WIPEONFORK). So each request takes the cold
+ * functions, which know that the parent's sums are not mapped in the child.
  */
 
 #include <stdbool.h>
@@ -33,12 +32,12 @@
 #include "unwind/walk.h"
 #include "wire/ledger.h"
 
-#define SITES_GENERATIONS 4u /* after so many nested forks in signal handlers, tables are used again */
+#define SITES_GENERATIONS 4u /* after this many nested forks in signal handlers, tables are used again */
 
 #define SITES_MOST    (1u << 16)
 #define SITES_WRAPPER (1u << 31) /* the site lies in a wrapper: its caller is looked up at each call */
-#define SITES_STAYS   (1u << 30) /* and the wrapper's module is never unloaded */
-/* a flag beside a number: the stacks of the site's calls are to be recorded */
+#define SITES_STAYS   (1u << 30) /* the site lies in a wrapper whose module is never unloaded */
+/* a flag: the stacks of the site's calls are to be recorded */
 #define SITES_STACKS (1u << 29)
 #define SITES_PLAIN  (SITES_STACKS - 1)
 
@@ -49,10 +48,10 @@
 #define SITES_ID(number) ledger_index_of(number, LEDGER_SITES_TOGETHER)
 #define SITES_NUMBER(id) ledger_number_at(id, LEDGER_SITES_TOGETHER)
 
-/* The word before each object has its usable size, as in glibc. */
+/* Does the word before each object have its usable size, as in glibc? */
 extern uint32_t sites_heads_have_size __attribute__((visibility("hidden")));
 
-/* The functions of struct sites (agent/sites_link.h), which has them for the rest of the agent. */
+/* The functions that struct sites (agent/sites_link.h) has for the rest of the agent. */
 void sites_find_next(void);
 void sites_begin(void);
 void sites_begin_ledger(void);
@@ -75,17 +74,17 @@ NEXT_NEW_FORMS(X)
 NEXT_DELETE_FORMS(X)
 #undef X
 
-/** Like sites_made_cold(), for the caller of the function that jumps to this one. Returns the object. */
+/** Like sites_made_cold(), for an object `p` of the caller of the hook that jumps to this function. Returns `p`. */
 ONE_COPY void *sites_book_cold(void *p, size_t size);
 
 /**
- * Moves an object that was counted for the allocator's own call to the caller's site. This happens if a
- * function of the allocator calls another function of the family through its symbol. `from` is the caller.
+ * Moves an object from the site in the allocator that it was counted for to the site of the caller, `from`. To be
+ * called if a function of the allocator has called another function of the family through its symbol.
  */
 ONE_COPY void sites_recharge_cold(const struct walk_start *from, void *p, size_t size);
 
-/** Removes the hot state of each site in a module that may be unloaded. The hot functions count at such a
- * site again only after the cold function has checked it. */
+/** For each site in a module that may be unloaded: the hot functions count there again only after the cold function has
+ * checked the site. */
 void sites_forget_unloadable(void);
 
 /** Returns the usable bytes of an object. */
@@ -102,7 +101,7 @@ static inline uint64_t sites_usable(void *p, size_t size)
     return usable > size ? usable : size; /* tcmalloc returns 0 for objects allocated before its own start */
 }
 
-/* Like sites_usable(). Returns false if the object has a mapping of its own. */
+/* Stores what sites_usable() returns. False: the object has a mapping of its own, which takes the cold function. */
 static inline __attribute__((always_inline)) bool sites_usable_hot(void *p, size_t size, bool heads,
                                                                    uint64_t *usable)
 {
@@ -120,8 +119,8 @@ static inline struct ledger_site_words *sites_words(char *sums, uint32_t id)
     return (struct ledger_site_words *)(sums + ((uint64_t)id << 6));
 }
 
-/* Each sum takes one instruction, so a signal handler never finds it half done. Only the thread itself writes
- * to its words. */
+/* Each sum takes one instruction, so that a signal handler never finds it half done; only the thread itself writes to
+ * it. */
 static inline void sites_add3(struct ledger_site_words *w, unsigned gone, uint64_t bytes, uint64_t usable)
 {
     __asm__ volatile("incq (%0)\n\taddq %1, 8(%0)\n\taddq %2, 16(%0)"
@@ -136,12 +135,11 @@ static inline void sites_add2(struct ledger_site_words *w, uint64_t bytes)
 }
 
 /*
- * Returns true if the fast path may count at the slot. The caller has loaded `table` and `sums` before: slot,
- * table and sums must belong to one generation of the process. If a signal handler forked before, the child's
- * slot was wiped and belongs to no address (its state and that of the control page may both be 0). If a
- * handler forks later, the child writes to memory that nobody reads (sites_forked.c). The caller loads the
- * slot's `id` after this: another thread may be giving the slot its site at this moment, and it stores `id`
- * before `state`.
+ * Returns true if the fast path may count at the slot. The caller has loaded the map's table and `sums` before, because
+ * slot, table and sums must belong to one generation of the process. If a signal handler forks before the check, the
+ * child finds the slot wiped, without an address (its state and that of the control page may both be 0). If a handler
+ * forks later, the child writes to memory that nobody reads (sites_forked.c). The caller loads the slot's `id` after
+ * the check, because another thread may be assigning the site, and stores `id` before `state`.
  */
 static inline __attribute__((always_inline)) bool sites_is_hot(const struct sites_slot *slot, uintptr_t pc)
 {
@@ -151,9 +149,8 @@ static inline __attribute__((always_inline)) bool sites_is_hot(const struct site
 }
 
 /**
- * Accounts for an object that was just allocated. Returns false if it has done nothing, so that the cold
- * function must do it. `slot`: the slot in which the address is looked up first. `heads`: a word before each
- * object has its usable size.
+ * Counts an object that was just allocated. False: nothing was done, and the caller is to call the cold function.
+ * `slot`: the first slot in which the address may be. `heads`: sites_heads_have_size.
  */
 static inline __attribute__((always_inline)) bool sites_made_hot(const struct sites_slot *slot, uintptr_t pc,
                                                                  void *p, size_t size, bool heads)
@@ -174,14 +171,16 @@ static inline __attribute__((always_inline)) bool sites_made_hot(const struct si
     return true;
 }
 
-/** An object that was taken out of the map, and the site that frees it. */
+/** An object that was removed from the map, and the site that frees it. */
 struct sites_held {
     char *sums;
     uint64_t usable;
-    uint32_t had, id;
+    uint32_t had, id; /* the entry of the map; the id of the site */
 };
 
-/** Takes the object that the call is about to free out of the map. Returns false if it has done nothing. */
+/**
+ * Removes an object that the call at `pc` is about to free from the map. False: nothing was done; see sites_made_hot().
+ */
 static inline __attribute__((always_inline)) bool sites_take_hot(const struct sites_slot *slot, uintptr_t pc,
                                                                  void *p, bool heads, struct sites_held *held)
 {
@@ -201,7 +200,7 @@ static inline __attribute__((always_inline)) bool sites_take_hot(const struct si
     return true;
 }
 
-/** Accounts for the object after it was freed. */
+/** Counts the free of the object, for both sites. */
 static inline __attribute__((always_inline)) void sites_freed_hot(const struct sites_held *held)
 {
     uint32_t bytes = held->had & OBJECTS_BYTES_INLINE;
@@ -209,7 +208,7 @@ static inline __attribute__((always_inline)) void sites_freed_hot(const struct s
     sites_add2(sites_words(held->sums, held->id), bytes);
 }
 
-/** Does both before the real free(). */
+/** Calls both functions above, before the real free(). */
 static inline __attribute__((always_inline)) bool sites_gone_hot(const struct sites_slot *slot, uintptr_t pc,
                                                                  void *p, bool heads)
 {
@@ -220,8 +219,8 @@ static inline __attribute__((always_inline)) bool sites_gone_hot(const struct si
     return true;
 }
 
-/** Returns the slot of the first return address from `from` on that lies in no wrapper. If the fast path
- * cannot tell, returns a slot without an address; then the cold function finds out. */
+/** Returns the slot of the first return address, from `from` outwards, that lies in no wrapper. If this needs more than
+ * cached data, returns a slot without an address: the caller then calls the cold function. */
 const struct sites_slot *sites_pass_wrappers(const struct walk_start *from);
 
 #endif

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fork children of signal handlers that interrupted a hot function of sites.h. After the handler, the hot
- * function goes on and adds to sums of the parent, which are not mapped in the child. So other memory is
- * mapped at their addresses.
+ * If a signal handler interrupts a hot function of sites.h and forks, the hot function goes on in the child, and adds
+ * to sums of the parent, which are not mapped there. So the child maps private memory at their addresses.
  */
 #include "agent/sites/sites.h"
 #include "target/fork_placeholder.h"
 
-/* The memory is no larger than it must be: mlockall(2) in the child takes it for memory of the program. */
+/* Only the part of the sums that is in use is noted, because mlockall(2) in the child would back all of its memory. */
 void sites_before_fork(void)
 {
     bool counts = sites_on && process_has_ledger();

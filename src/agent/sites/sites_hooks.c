@@ -4,7 +4,7 @@
 #include "agent/hooks/cold.h"
 #include "agent/sites/sites.h"
 
-/* These functions call nothing but the real function; the cold functions are reached by tail jumps. */
+/* The hot hooks below call only the real function, and reach the cold functions by tail jumps. */
 static HOT void *sites_malloc(size_t size)
 {
     void *p = next.malloc(size);
@@ -32,7 +32,7 @@ static HOT void sites_free(void *p)
     sites_free_cold(p);
 }
 
-/* For other allocators, where malloc_usable_size() gives the usable bytes. */
+/* For allocators other than glibc's: malloc_usable_size() returns the usable bytes. */
 static void *sites_malloc_other(size_t size)
 {
     return sites_book(SITES_CALLER, next.malloc(size), size);
@@ -47,7 +47,7 @@ static void sites_free_other(void *p)
     sites_free_cold(p);
 }
 
-/* The product did not overflow: the hook has checked it. */
+/* count * each does not overflow, because calloc_hot() has checked it. */
 static HOT void *sites_calloc(size_t count, size_t each)
 {
     void *p = next.calloc(count, each);
@@ -71,8 +71,8 @@ static COLD void *sites_realloc_cold(void *old, size_t size)
     return p;
 }
 
-/* Completes a realloc() that began hot. `had` has the entry of the map in its low 32 bits and the generation
- * above them. */
+/* Completes a realloc() that sites_realloc() has begun. `had` has the map's entry in its low 32 bits and the generation
+ * above. */
 static COLD void *sites_moved_cold(void *old, size_t size, void *p, uint64_t had, uint64_t usable)
 {
     struct walk_start from = COLD_CALLER();
@@ -85,7 +85,8 @@ static COLD void *sites_moved_cold(void *old, size_t size, void *p, uint64_t had
     return p;
 }
 
-/* If a signal handler forked meanwhile, this may be the child, in whose map the object was not. */
+/* If a signal handler forks during the real realloc(), this function also goes on in the child, whose map did not have
+ * the object: so it compares the generation. */
 static HOT void *sites_realloc(void *old, size_t size)
 {
     uint32_t generation = thread_self.generation;
@@ -130,9 +131,9 @@ static void *sites_pvalloc(size_t size)
 }
 
 /*
- * If a function of the allocator calls another function of the family through its symbol, the other function
- * has counted the object for the allocator's call. These functions move it to the caller. What realloc()
- * freed stays counted for the allocator's call.
+ * If a function of the allocator calls another function of the family through its symbol, the hook of the other one has
+ * counted the object for the call in the allocator. The functions below move the object to the program's call. What
+ * realloc() has freed stays counted for the call in the allocator.
  */
 #define THROUGH(name, parameters, arguments, size)                                                           \
     static void *through_##name parameters                                                                   \
@@ -159,7 +160,7 @@ static int through_posix_memalign(void **out, size_t alignment, size_t size)
     return error;
 }
 
-static void stand_before_entries(void)
+static void install_through(void)
 {
 #define X(name)                                                                                              \
     if (next_entries.name == next.name)                                                                      \
@@ -176,7 +177,7 @@ static void stand_before_entries(void)
 
 void sites_hooks_begin(void)
 {
-    stand_before_entries();
+    install_through();
     next_hot = (struct next_hot){.malloc = sites_heads_have_size ? sites_malloc : sites_malloc_other,
                                  .calloc = sites_heads_have_size ? sites_calloc : sites_calloc_other,
                                  .realloc = sites_heads_have_size ? sites_realloc : sites_realloc_cold,

@@ -15,8 +15,8 @@
 /* Only for a function that is reached by a tail jump, so that its return address lies in the program. */
 #define SITES_CALLER ((uintptr_t)__builtin_return_address(0))
 
-/** Accounts for what the real function returned; NULL: it failed. The caller returns the result, so that the
- * compiler reaches the cold function by a jump. */
+/** Counts the result `p` of the real function (NULL: it failed), and returns `p`. The hook returns it as well, so that
+ * the compiler makes a tail jump to the cold function. */
 static inline __attribute__((always_inline)) void *sites_book(uintptr_t pc, void *p, size_t size)
 {
     bool done = p && (sites_heads_have_size ? sites_made_hot(sites_slot_first(pc), pc, p, size, true)
@@ -24,7 +24,7 @@ static inline __attribute__((always_inline)) void *sites_book(uintptr_t pc, void
     return likely(done) ? p : sites_book_cold(p, size);
 }
 
-/** Frees the object. The site is the caller of the function that jumps to this one. */
+/** Counts the free of the object, then frees it. The site is the caller of the hook that jumps to this function. */
 void sites_free_cold(void *p);
 
 /** Puts the hooks in place of the real functions. */

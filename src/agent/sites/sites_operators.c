@@ -35,7 +35,7 @@ NEXT_NEW_FORMS(X)
 NEXT_DELETE_FORMS(X)
 #undef X
 
-/* Operators that call another function of the family, which has counted the object already. */
+/* For operators that call another function of the family, whose hook has counted the object already. */
 #define X(field, symbol)                                                                                     \
     static void *through_##field(size_t size, size_t second, size_t third)                                   \
     {                                                                                                        \
@@ -76,7 +76,8 @@ static COLD void *direct_cold(size_t size, size_t second, size_t third, next_new
     return p;
 }
 
-/* These do what libstdc++ does. Which operator was called matters only when there is no memory. */
+/* The functions below do what libstdc++ does. If there is no memory, they call the operator, which throws or returns
+ * NULL. */
 #define X(field, symbol)                                                                                     \
     static void *direct_##field(size_t size, size_t second, size_t third)                                    \
     {                                                                                                        \
@@ -139,8 +140,8 @@ static bool is_cxx_library(const struct link_map *m)
     return m && m->l_name && text_find(m->l_name, "/libstdc++.so");
 }
 
-/* The other operators call these four through their symbols: if a program replaces one of the four, it
- * changes all operators. */
+/* True if no module replaces one of these four operators of libstdc++. All its other operators call them through their
+ * symbols, so a replacement would change these, too. */
 static bool is_library_whole(void)
 {
     static const char *const basic[] = {"_Znwm", "_ZdlPv", "_ZnwmSt11align_val_t", "_ZdlPvSt11align_val_t"};

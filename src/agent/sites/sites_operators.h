@@ -3,10 +3,10 @@
 #define AGENT_SITES_OPERATORS_H
 
 /*
- * The C++ operators of processes that keep accounts of call sites. The site is the call of the operator.
+ * The C++ operators of processes that keep accounts of call sites. The site is the program's call of the operator.
  *
- * The operators of libstdc++ only call malloc, aligned_alloc and free, so that the site would be inside the
- * operator. The agent bypasses them and does the same itself, as long as there is memory.
+ * The operators of libstdc++ only call malloc, aligned_alloc and free, so that the site would lie in libstdc++. The
+ * agent does not call these operators, but does the same itself, as long as there is memory.
  *
  * Runs in: target. Threads: any.
  */

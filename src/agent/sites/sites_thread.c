@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The functions by which the rest of the agent reaches the sites, and the state of each thread and fork child. */
+/* The functions that the rest of the agent calls for sites, and the state of each thread and fork child. */
 #include "agent/sites/sites.h"
 #include "target/vm_reserve.h"
 

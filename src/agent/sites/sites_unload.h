@@ -3,8 +3,8 @@
 #define AGENT_SITES_UNLOAD_H
 
 /*
- * Modules that may be unloaded. While dlclose() runs, the hot functions count at no site in such a module:
- * other code may come to lie at its addresses, and the cold function must look at it first.
+ * Modules that may be unloaded. While dlclose() runs, the hot functions count at no site in such a module: other code
+ * may be loaded at its addresses, and the cold function must check this first.
  *
  * Runs in: target. Threads: any, signal handlers included; no lock. Owns: dlclose().
  */
@@ -13,8 +13,8 @@
 
 #include "unwind/module.h"
 
-/** Returns true if we shall notice when the module is unloaded: then the hot functions may count at sites in it. `m`
- * covers code that is running. */
+/** Returns true if the agent will notice when the module is unloaded: then the hot functions may count at sites in it.
+ * The module is loaded, because code in it is running. */
 ONE_COPY bool sites_unload_is_noticed(const struct unwind_module *m);
 
 #endif

@@ -34,9 +34,9 @@ struct pattern {
 static struct pattern *patterns;
 static uint32_t n_patterns;
 /*
- * The last pattern for each hash of the first three characters, + 1. Most of a module's many thousand symbols
- * begin like no pattern. [BEGINNINGS] has the patterns in which one of the first three characters is a
- * wildcard or missing.
+ * For each hash of a pattern's first three characters, the last such pattern, + 1: most of a module's many thousand
+ * symbols begin like no pattern. [BEGINNINGS] has the patterns in which one of the first three characters is a wildcard
+ * or missing.
  */
 static uint32_t latest[BEGINNINGS + 1];
 
@@ -53,7 +53,7 @@ static uint32_t beginning(const char *text)
     return ((uint8_t)text[0] * 73u + (uint8_t)text[1] * 37u + (uint8_t)text[2]) % BEGINNINGS;
 }
 
-/* The last pattern ends with the text, the others with ';'. */
+/* A pattern ends at ';' or at the end of the text. */
 static uint32_t beginning_of_pattern(const char *text)
 {
     for (unsigned i = 0; i < 3; i++)
@@ -62,7 +62,7 @@ static uint32_t beginning_of_pattern(const char *text)
     return beginning(text);
 }
 
-/* Splits the text in place. */
+/* Adds the patterns in the text, which it splits in place. */
 static void add_patterns(char *text)
 {
     while (*text && n_patterns < PATTERNS_MOST) {
@@ -133,7 +133,7 @@ static bool read_at(long fd, void *to, uint64_t bytes, uint64_t offset)
     return true;
 }
 
-/* Compares the build ids, if the module has one: another file may have replaced the module's file. */
+/* True if the build ids are the same, or the module has none: another file may have replaced the module's file. */
 static bool is_file_of(const struct unwind_module *m, long fd, const Elf64_Ehdr *eh)
 {
     Elf64_Phdr ph;
@@ -151,8 +151,7 @@ static bool is_file_of(const struct unwind_module *m, long fd, const Elf64_Ehdr 
     return false;
 }
 
-/* Finds the section of symbols, or in a stripped file the symbols for the loader, and the section of their
- * names. */
+/* Finds .symtab, or in a stripped file .dynsym, and the section of its names. */
 static bool find_symbols(long fd, const Elf64_Ehdr *eh, Elf64_Shdr *symbols, Elf64_Shdr *names)
 {
     Elf64_Shdr sh;
@@ -169,7 +168,7 @@ static bool find_symbols(long fd, const Elf64_Ehdr *eh, Elf64_Shdr *symbols, Elf
            names->sh_size <= SYMBOLS_MOST;
 }
 
-/* The symbols lie behind `f`. Replaces them in place by the addresses of those that are wrappers. */
+/* The symbols lie behind `f`. Replaces them, in place, by the addresses of those that are wrappers. */
 static void select_wrappers(struct functions *f, uint64_t symbols, const char *names, uint64_t names_bytes)
 {
     const Elf64_Sym *symbol = (const Elf64_Sym *)(f + 1);
@@ -211,7 +210,7 @@ static const struct functions *read_functions(const struct unwind_module *m, lon
     return kept ? f : &no_functions;
 }
 
-/* If two threads do this at once, both find the same. */
+/* If two threads do this at once, both find the same, and the slower one gives its memory back. */
 static const struct functions *functions_of(uint32_t module)
 {
     const struct functions *have = load_acquire(&functions[module]);

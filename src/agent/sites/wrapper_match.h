@@ -3,9 +3,8 @@
 #define AGENT_WRAPPER_MATCH_H
 
 /*
- * Wrappers: functions that only pass on the requests of their callers. They are found by patterns of their
- * names: the lists of share/allium/wrappers, which are built in, and the patterns that the process was
- * started with.
+ * Wrappers: functions that only pass on the requests of their callers. Patterns of names define them: the lists of
+ * share/allium/wrappers, which are built in, and the patterns of ALLIUM_WRAPPERS.
  *
  * Runs in: target, cold paths. Threads: any, signal handlers included; no lock.
  * Owns: for each module that allocates, the addresses of its wrappers, found once in the symbols of its file.
@@ -16,7 +15,7 @@
 
 #include "base/sigsafe/compiler.h"
 
-/** Called once, from boot. `own`: patterns separated by ';', where a list file has one a line; NULL: none. */
+/** Called once, when the agent is initialised. `own`: patterns of ALLIUM_WRAPPERS, separated by ';'; NULL: none. */
 void wrappers_begin(const char *own);
 /** Returns true if the code at pc, which lies in the module, belongs to a wrapper. */
 ONE_COPY bool wrappers_have(uint32_t module, uintptr_t pc);
