@@ -17,6 +17,8 @@ extern void *__libc_stack_end;
 
 /* The offset of glibc's `stackblock` and `stackblock_size` in the thread descriptor; 0: not found yet. */
 static uint32_t stackblock_offset;
+/* The program has made pages inaccessible that lie above a stack pointer, on a thread's stack. */
+static bool has_protected;
 
 /* Returns whether the words at `at` can be stackblock, stackblock_size and guardsize of a stack that holds both sp and
  * the thread descriptor. */
@@ -47,35 +49,56 @@ static bool enter_thread(struct stack_bounds *s, uintptr_t sp)
     return false;
 }
 
-bool stack_enter(struct stack_bounds *s, uintptr_t sp, bool touched, bool sealed)
+/* Finds the bounds of the main stack, or of the thread's stack, if sp lies on it. */
+static bool enter_known(struct stack_bounds *s, uintptr_t sp)
 {
     uintptr_t main_end = ((uintptr_t)__libc_stack_end + PAGE) & ~(uintptr_t)(PAGE - 1);
-    s->foreign_end = 0;
-    if (sp < main_end && sp >= main_end - MAIN_STACK_REACH) {
-        s->low = main_end - MAIN_STACK_REACH;
-        s->high = main_end;
-        return true;
-    }
-    if (enter_thread(s, sp))
-        return true;
-    s->low = sp & ~(uintptr_t)(PAGE - 1);
-    if (!touched && (sealed || !sys_can_read((const void *)s->low))) {
-        s->low = s->high = 0;
-        return false;
-    }
-    s->high = s->foreign_end = s->low + PAGE;
+    if (sp >= main_end || sp < main_end - MAIN_STACK_REACH)
+        return enter_thread(s, sp);
+    s->low = main_end - MAIN_STACK_REACH;
+    s->high = main_end;
     return true;
 }
 
-bool stack_extend_cold(struct stack_bounds *s, uintptr_t end, bool sealed)
+bool stack_enter(struct stack_bounds *s, uintptr_t sp, bool touched, bool sealed)
 {
-    if (sealed || end - s->foreign_end > FOREIGN_FRAME_MOST)
+    bool known = enter_known(s, sp);
+    s->checked_until = 0;
+    if (known && likely(!load_relaxed(&has_protected)))
+        return true;
+    s->checked_until = known ? s->high : STACK_UNKNOWN;
+    s->low = sp & ~(uintptr_t)(PAGE - 1);
+    if (!touched && (sealed || !sys_can_read((const void *)s->low))) {
+        *s = (struct stack_bounds){0};
         return false;
-    while (s->foreign_end < end) {
-        if (!sys_can_read((const void *)s->foreign_end))
-            return false;
-        s->foreign_end += PAGE;
-        s->high = s->foreign_end;
     }
+    s->high = s->low + PAGE;
     return true;
+}
+
+bool stack_extend_cold(struct stack_bounds *s, uintptr_t from, uintptr_t end, bool sealed)
+{
+    if (s->checked_until != STACK_UNKNOWN) {
+        uintptr_t page = (end - 1) & ~(uintptr_t)(PAGE - 1);
+        if (end > s->checked_until || (page != s->low && (sealed || !sys_can_read((const void *)page))))
+            return false;
+        s->low = page;
+        s->high = page + PAGE;
+        return true;
+    }
+    if (sealed || from < s->low || end - s->high > FOREIGN_FRAME_MOST)
+        return false;
+    for (; s->high < end; s->high += PAGE)
+        if (!sys_can_read((const void *)s->high))
+            return false;
+    return true;
+}
+
+void stack_note_protected(struct stack_bounds *s, uintptr_t from, uintptr_t end)
+{
+    uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
+    if (end <= sp || !enter_known(s, sp) || from >= s->high)
+        return;
+    store_relaxed(&has_protected, true);
+    *s = (struct stack_bounds){0};
 }

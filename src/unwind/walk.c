@@ -100,6 +100,7 @@ static bool leave_simple(struct walk *k, uint64_t rule, struct position *at)
     uintptr_t base = rule_kind(rule) == RULE_RSP ? at->sp : *at->fp_at;
     uintptr_t cfa = base + rule_cfa_offset(rule), saved = cfa - rule_rbp_offset(rule);
     if (cfa <= at->sp || cfa & 7 || saved < at->sp - (at->exact ? RED_ZONE : 0) ||
+        (k->stack->checked_until && saved != cfa && !stack_holds(k->stack, saved, saved + 8, k->sealed)) ||
         !stack_holds(k->stack, at->sp, cfa, k->sealed))
         return false;
     at->pc = word_at(cfa - 8);
@@ -237,7 +238,7 @@ whole:
  */
 static inline void enter(const struct walker *w, struct stack_bounds *s, const struct walk_start *start)
 {
-    if (unlikely(start->sp < s->low || start->sp >= s->high || s->foreign_end))
+    if (unlikely(start->sp < s->low || start->sp >= s->high || s->checked_until))
         stack_enter(s, start->sp - sizeof(uintptr_t), true, *w->sealed != 0);
 }
 
@@ -261,7 +262,7 @@ static const uint32_t *walk_to_cache(const struct walker *w, struct walk_cache *
     walk_cache_begin(own, meet, &start->fp);
     *end = walk_cached(&k, start, cache);
     *depth = k.count;
-    if (unlikely(!own->whole || stack->foreign_end))
+    if (unlikely(!own->whole || stack->checked_until))
         return own->id;
     unsigned from = walk_cache_join(cache, own, start->pc, stack->high, generation, k.count);
     if (likely(from < WALK_CACHE_END)) {

@@ -109,7 +109,10 @@ def inner_stacks(stack, how):
     def look(what, said, found, _):
         (ledger,) = found
         tap.no_losses(ledger)
-        equal(ledger["stacks_broken"] + ledger["stacks_cut"], 0, "broken or cut stacks: " + what)
+        if how == "guarded":  # wrong rules break the 20 times 25 stacks of the coroutine, and those of some frees
+            check(500 <= ledger["stacks_broken"] <= 520, ledger["stacks_broken"], "broken stacks:", what)
+        else:
+            equal(ledger["stacks_broken"] + ledger["stacks_cut"], 0, "broken or cut stacks: " + what)
         check(ledger["allocated_samples"] >= said["made"], what, "has", ledger["allocated_samples"], "samples of", said)
 
     def test():
@@ -196,6 +199,7 @@ INNER_STACKS = {
     "upper": "loses its upper half",
     "lower": "loses its lower half",
     "handler": "is a signal handler's, and protected after use",
+    "guarded": "has a guard page above it, and wrong unwind rules",
 }
 
 

@@ -9,7 +9,10 @@
  * replaced (by pages of an empty file, which raise SIGBUS), overwritten; or half of it: upper, lower (PROT_NONE;
  * another coroutine uses the half that is left). The outermost frame of a coroutine has an undefined return address.
  * handler: the stack is the alternate one of a signal handler instead, whose frame has the rbp of the interrupted
- * function, and is protected then. Prints how many blocks there were.
+ * function, and is protected then. guarded: the page above the coroutine stack is PROT_NONE while that is in use, and
+ * the unwind rule of the coroutine's outermost frame is wrong: it says that its caller's frame lies in that page.
+ *
+ * Prints how many blocks there were.
  */
 #include <alloca.h>
 #include <pthread.h>
@@ -31,17 +34,25 @@ static size_t size;
 static unsigned long made;
 static void *volatile keep;
 
-/* Calls function() on the stack that ends at `top`. Its unwind rule says that it has no caller. */
+/*
+ * Both call function() on the stack that ends at `top`. The unwind rule of call_on() says that it has no caller; the
+ * rule of call_on_wrongly() does not know that the stack is another one.
+ */
 void call_on(void *top, void (*function)(void));
-__asm__(".text\n.globl call_on\n.type call_on, @function\ncall_on:\n.cfi_startproc\n.cfi_undefined rip\n"
+void call_on_wrongly(void *top, void (*function)(void));
 #if defined(__x86_64__)
-        "push %rbx\n.cfi_adjust_cfa_offset 8\n"
-        "mov %rsp, %rbx\nmov %rdi, %rsp\ncall *%rsi\nmov %rbx, %rsp\n"
-        "pop %rbx\n.cfi_adjust_cfa_offset -8\nret\n"
+#define SWITCH_STACKS                                                                                        \
+    "push %rbx\n.cfi_adjust_cfa_offset 8\n"                                                                  \
+    "mov %rsp, %rbx\nmov %rdi, %rsp\ncall *%rsi\nmov %rbx, %rsp\n"                                           \
+    "pop %rbx\n.cfi_adjust_cfa_offset -8\nret\n"
 #else
-        "brk #0\n"
+#define SWITCH_STACKS "brk #0\n"
 #endif
-        ".cfi_endproc\n.size call_on, .-call_on\n");
+__asm__(".text\n.globl call_on\n.type call_on, @function\ncall_on:\n.cfi_startproc\n.cfi_undefined "
+        "rip\n" SWITCH_STACKS ".cfi_endproc\n.size call_on, .-call_on\n"
+        ".globl call_on_wrongly\n.type call_on_wrongly, "
+        "@function\ncall_on_wrongly:\n.cfi_startproc\n" SWITCH_STACKS
+        ".cfi_endproc\n.size call_on_wrongly, .-call_on_wrongly\n");
 
 static __attribute__((noinline)) void make(int depth)
 {
@@ -136,15 +147,27 @@ static void use_handler(char *stack)
     }
 }
 
+static void protect_page(char *page, int how)
+{
+    if (mprotect(page, PAGE, how))
+        exit(1);
+}
+
 static void *use(void *how)
 {
-    char room[STACK + PAGE], *stack = (char *)(((uintptr_t)room + PAGE - 1) & ~(uintptr_t)(PAGE - 1));
+    char room[STACK + 2 * PAGE], *stack = (char *)(((uintptr_t)room + PAGE - 1) & ~(uintptr_t)(PAGE - 1));
     if (!strcmp(how, "handler")) {
         use_handler(stack);
         return NULL;
     }
     for (int i = 0; i < ROUNDS; i++) {
-        call_on(stack + STACK, routine);
+        if (!strcmp(how, "guarded")) {
+            protect_page(stack + STACK, PROT_NONE);
+            call_on_wrongly(stack + STACK, routine);
+            protect_page(stack + STACK, PROT_READ | PROT_WRITE);
+        } else {
+            call_on(stack + STACK, routine);
+        }
         take(stack, how);
         make(DEPTH);
         if (!strcmp(how, "upper"))

@@ -169,6 +169,9 @@ static void use_others(void)
     report("fclose", FIND(int (*)(FILE *), fclose)(fopen("/dev/null", "r")) == 0);
     report("prctl", FIND(int (*)(int, ...), prctl)(PR_GET_NAME, text) == 0 && !strcmp(text, "opened_late"));
     report("syscall", FIND(long (*)(long, ...), syscall)(SYS_getpid) == getpid());
+    errno = 0;
+    report("mprotect",
+           FIND(int (*)(void *, size_t, int), mprotect)(text + 1, 1, PROT_NONE) == -1 && errno == EINVAL);
     report("allium_agent_api", FIND(void *(*)(const void *), allium_agent_api)(&tags) == NULL);
 }
 
