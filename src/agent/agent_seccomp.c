@@ -7,11 +7,11 @@
 #include "base/sigsafe/syscall.h"
 
 /* If a vfork child enters seccomp, its parent, whose memory it shares, does not: `process` is not sealed. */
-struct seccomp_way seccomp_begin(struct seccomp_way w)
+struct seccomp_effects seccomp_begin(struct seccomp_effects w)
 {
     bool leads_in = (w.seals || w.freezes) && !load_relaxed(&process.ledger.sealed);
     if (leads_in && process_ensure_current(&thread_self) && sys_call(SYS_getpid, 0) != process.pid)
-        return (struct seccomp_way){.seals = false};
+        return (struct seccomp_effects){.seals = false};
     if (w.seals)
         process_seal();
     /* If an earlier call has frozen the clock, a failure of this call must not thaw it. */
@@ -19,7 +19,7 @@ struct seccomp_way seccomp_begin(struct seccomp_way w)
     return w;
 }
 
-void seccomp_end(struct seccomp_way w, bool failed)
+void seccomp_end(struct seccomp_effects w, bool failed)
 {
     if (failed && w.freezes)
         clock_thaw();

@@ -275,7 +275,7 @@ void writer_take_first_room_cold(uint64_t bytes, uint64_t ticks)
     if (!ledger_take_room(&process.ledger, ends, LIVE_TABLE_ROOM_BYTES + 3 * INTERN_ROOM_BYTES(FIRST_SLOTS)))
         return;
     take_room_of_tables(FIRST_SLOTS);
-    /* With tags or call sites this would avoid no system call: their map of objects makes some for new addresses. */
+    /* Not with tags or call sites, because their map of objects makes system calls for new addresses anyway. */
     if (!agent_api_tags && !process.config.sites && headroom_in_limits(0, LIVE_FILTER_BYTES))
         live_filter_open_all();
 }

@@ -3,7 +3,8 @@
 #define AGENT_LEDGER_WRITER_H
 
 /*
- * Writes to the ledger: frames, stacks, cells, the ring of recent frees. cell_sums.h adds up the figures of a cell.
+ * Writes to the ledger: frames, stacks, the ring of recent frees, and cells. A cell has the sums of the samples with
+ * one stack, thread, size class and period; cell_sums.h adds to them.
  *
  * Runs in: target, cold paths. Threads: any, signal handlers included.
  * Needs: process_open_ledger() has returned true.
@@ -29,9 +30,9 @@ uint16_t writer_add_thread(uint64_t ticks);
 uint32_t writer_stack(struct thread *t, const struct walk_start *start);
 /** Returns the index of the frame whose call returns to pc. LEDGER_NONE: no room. */
 uint32_t writer_caller(uintptr_t pc);
-/** Steps from a frame to its caller's; see walk_out(). */
+/** Moves *at from a frame to its caller's frame; see walk_out(). */
 bool writer_walk_out(struct thread *t, struct walk_start *at);
-/** See walk_out_known(); needs no ledger. */
+/** Like writer_walk_out(), but only by cached rules, and without a ledger; see walk_out_known(). */
 bool writer_walk_out_known(const struct thread *t, struct walk_start *at);
 /**
  * Returns the cell of the thread, its period, the size class and the stack from `start`; adds the cell if it is new.

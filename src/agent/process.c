@@ -59,7 +59,7 @@ static bool read_setting(char *entry)
     return true;
 }
 
-/* Reads one entry of the environment. True: it is a setting of the agent, and is to be removed. */
+/* Reads one entry of the environment. True: the entry is a setting of the agent, and is to be removed. */
 static bool read_variable(char *entry)
 {
     static const char runtime[] = "XDG_RUNTIME_DIR=";
@@ -251,7 +251,7 @@ static void switch_off(bool off)
         atomic_add64(&h->off_ticks, now - since);
 }
 
-/* Applies a word of the control page; an invalid one changes nothing. */
+/* Applies a word of the control page: switches and period. If the word is invalid, nothing changes. */
 static void apply_control_word(uint64_t word)
 {
     word &= ~(LEDGER_CONTROL_TAGS_OFF | LEDGER_CONTROL_SEALED);

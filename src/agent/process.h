@@ -39,17 +39,17 @@ extern struct agent_state agent_state __attribute__((visibility("hidden")));
  * or the code that the calling signal handler interrupted. The caller then observes nothing.
  */
 ONE_COPY bool process_ensure_current_cold(struct thread *t);
-/** Applies the word of the control page. */
+/** Applies the word of the control page, which has the period and switches, if it has changed. */
 ONE_COPY void process_apply_control_cold(void);
 /** Counts one loss. */
 ONE_COPY void process_count_loss(enum ledger_loss what);
-/** Takes back a loss that was counted before the outcome was known. */
+/** Subtracts one loss: it was counted before a call, which then succeeded. */
 void process_uncount_loss(enum ledger_loss what);
 /** The program is about to enter seccomp: from now on the agent makes no system call. */
 ONE_COPY void process_seal(void);
 /** Undoes process_seal(), because the program failed to enter seccomp. */
 void process_unseal(void);
-/** Before libc's fork(), in the parent (pthread_atfork). */
+/** Before libc's fork(), in the parent (pthread_atfork): notes what process_after_fork() needs. */
 void process_before_fork(void);
 /** After fork(), in the child (pthread_atfork): marks the process as stale, so that the next request updates it. */
 void process_after_fork(void);

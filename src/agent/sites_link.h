@@ -35,7 +35,7 @@ struct sites {
     void (*begin_ledger)(void);
     /** Initialises the thread's state of the accounts, for a new thread and in a fork child. */
     void (*begin_thread)(struct thread *t);
-    /** In the parent, before libc's fork. */
+    /** In the parent, before libc's fork(): notes what the child must map in place of the sums. */
     void (*before_fork)(void);
     /** In process_update() of a fork child: forgets the parent's objects. */
     void (*become_child)(void);
@@ -48,16 +48,16 @@ struct sites {
     void (*unseal)(void);
     /** Counts the object that the call at `from` has allocated. `p` NULL: the call failed. */
     void (*made)(const struct walk_start *from, void *p, size_t size);
-    /** Counts the free of an object, which follows. */
+    /** Counts the free of the object at `p`; the real free() follows. */
     void (*gone)(const struct walk_start *from, void *p);
-    /** After a sample at `p`: makes room in the map of objects for the objects that are likely to follow it. */
+    /** Called for a sample at `p`: makes room in the map for the objects that are likely to be allocated next. */
     void (*expect_more)(const void *p, size_t size);
     /** Removes `p`, which is about to be reallocated, from the map. */
     struct sites_taken (*take)(void *p);
     /** Counts the realloc() of `old` to `p`. `failed`: realloc() has left `old` as it was. */
     void (*moved)(const struct walk_start *from, void *old, struct sites_taken taken, void *p, size_t size,
                   bool failed);
-    /** Moves the object at `p` from its call site to the tag with this account, which has just allocated it. */
+    /** Moves the object at `p`, which a tag has just allocated, from its call site to the tag's account. */
     void (*charge_tag)(const void *p, uint32_t account);
     /** Returns the function that a C++ operator of ours calls in place of `real`. */
 #define X(field, symbol) next_new_fn (*instead_##field)(next_new_fn real);

@@ -31,7 +31,7 @@ static void take_room(void)
 }
 
 /* A vfork child enters seccomp alone, although it runs in the memory of its parent: the parent is not sealed. */
-struct seccomp_way seccomp_begin(struct seccomp_way w)
+struct seccomp_effects seccomp_begin(struct seccomp_effects w)
 {
     bool first = w.seals && !vm_reserve_is_sealed();
     if (first && tag_ledger_open() && process.ledger.header->pid != sys_call(SYS_getpid, 0))
@@ -45,7 +45,7 @@ struct seccomp_way seccomp_begin(struct seccomp_way w)
     return w;
 }
 
-void seccomp_end(struct seccomp_way w, bool failed)
+void seccomp_end(struct seccomp_effects w, bool failed)
 {
     if (failed && w.seals) {
         __atomic_fetch_sub(&process.ledger.sealed, 1, __ATOMIC_RELAXED);

@@ -47,7 +47,7 @@ void ledger_stacks_reset(struct ledger_stacks *s);
 /** Grows the hash tables to `slots` frames and stacks now, because memory may not be available later (seccomp). */
 void ledger_stacks_take_room(struct ledger_stacks *s, uint64_t slots);
 
-/** Returns the number of a frame; adds the frame to the ledger if it is new. A walk_name_fn. */
+/** Returns the number of a frame; adds the frame to the ledger if it is new. This is a walk_name_fn. */
 uint32_t ledger_stacks_name_frame(void *stacks, uint32_t module, uintptr_t pc, bool exact);
 
 /** Returns a walker that gets frame numbers from ledger_stacks_name_frame(). */

@@ -32,9 +32,10 @@ static uintptr_t *directory;
 static uint8_t writable[PIECES]; /* pieces of the directory */
 
 /*
- * All chunks, with the epoch of the process that used them last; a fork child has the epoch of its parent plus one. The
- * kernel wipes all chunks in the child, but the child does not use those of its parent, because code that a forking
- * signal handler interrupted may still write to them. The children of the child use them again.
+ * All chunks of address space for tables, with the epoch of the process that used them last; a fork child has the epoch
+ * of its parent plus one. The kernel wipes all chunks in the child, but the child does not use those of its parent,
+ * because code that a forking signal handler interrupted may still write to them. The children of the child use them
+ * again.
  */
 static struct {
     uintptr_t at; /* written last */
@@ -120,7 +121,7 @@ static uintptr_t take_table(uintptr_t *all)
     return spare;
 }
 
-/* Makes the piece of the directory that holds the word writable. */
+/* Makes the piece of the directory with this word writable. */
 static bool open_piece(const uintptr_t *all, uint64_t word)
 {
     uint64_t piece = word * sizeof(*all) / PIECE_BYTES;
@@ -219,8 +220,8 @@ static bool open_odd(uint32_t *table)
 }
 
 /*
- * Finds the words for an address; makes its table if `make`. The word of the directory is read only once, because it
- * may become 0 at any time: if a signal handler forks here, the directory is empty in the child.
+ * Finds the words of the map for an address; makes its table if `make`. The word of the directory is read only once,
+ * because it may become 0 at any time: if a signal handler forks here, the directory is empty in the child.
  */
 static bool find(struct place *p, uintptr_t address, bool make)
 {
@@ -239,8 +240,8 @@ static bool find(struct place *p, uintptr_t address, bool make)
     return !make || open_odd(first);
 }
 
-/* Maps a hole where the kernel will map memory next, and unmaps it after making its tables. Meanwhile the kernel cannot
- * place their chunks in the hole. */
+/* Maps a hole where the kernel will map memory next, and unmaps it after making the tables for its addresses. Meanwhile
+ * the kernel cannot place chunks of tables in the hole. */
 void object_map_take_room(uint64_t bytes)
 {
     struct place p;

@@ -25,7 +25,7 @@ static bool can_read(const void *list, unsigned which, uint64_t bytes)
     return true;
 }
 
-static unsigned side(uint32_t listed)
+static unsigned copy_number(uint32_t listed)
 {
     return listed & LEDGER_ACTIONS_SECOND ? 1 : 0;
 }
@@ -37,7 +37,7 @@ static const struct ledger_action *list_of(const struct ledger_control *c, uint3
     const void *list = (const char *)c + ledger_list_offset(listed);
     *count = ledger_listed_actions(listed);
     if (!*count || *count > LEDGER_ACTIONS_MOST ||
-        !can_read(list, side(listed), *count * sizeof(struct ledger_action)))
+        !can_read(list, copy_number(listed), *count * sizeof(struct ledger_action)))
         return NULL;
     return list;
 }
@@ -49,7 +49,7 @@ static const struct ledger_deferred *deferred_of(const struct ledger_control *c,
     const void *deferred = (const char *)c + ledger_deferred_offset(listed);
     *queries = ledger_listed_queries(listed);
     if (!*queries || *queries > LEDGER_QUERIES_MOST ||
-        !can_read(deferred, 2 + side(listed), LEDGER_DEFERRED_BYTES(*queries)))
+        !can_read(deferred, 2 + copy_number(listed), LEDGER_DEFERRED_BYTES(*queries)))
         return NULL;
     return deferred;
 }

@@ -17,25 +17,25 @@ struct seccomp_next seccomp_next = {.syscall = (void *)early_syscall};
 EXPORT int allium_prctl(int option, unsigned long a, unsigned long b, unsigned long c,
                         unsigned long d) __asm__("prctl");
 
-static struct seccomp_way prctl_leads_to(unsigned long option, unsigned long a)
+static struct seccomp_effects effects_of_prctl(unsigned long option, unsigned long a)
 {
     bool strict = option == PR_SET_SECCOMP && a == SECCOMP_MODE_STRICT;
-    return (struct seccomp_way){.seals = option == PR_SET_SECCOMP,
-                                .freezes = strict || (option == PR_SET_TSC && a == PR_TSC_SIGSEGV)};
+    return (struct seccomp_effects){.seals = option == PR_SET_SECCOMP,
+                                    .freezes = strict || (option == PR_SET_TSC && a == PR_TSC_SIGSEGV)};
 }
 
-static struct seccomp_way seccomp_leads_to(unsigned long operation)
+static struct seccomp_effects effects_of_seccomp(unsigned long operation)
 {
-    return (struct seccomp_way){.seals = operation == SECCOMP_SET_MODE_STRICT ||
-                                         operation == SECCOMP_SET_MODE_FILTER,
-                                .freezes = operation == SECCOMP_SET_MODE_STRICT};
+    return (struct seccomp_effects){.seals = operation == SECCOMP_SET_MODE_STRICT ||
+                                             operation == SECCOMP_SET_MODE_FILTER,
+                                    .freezes = operation == SECCOMP_SET_MODE_STRICT};
 }
 
 int allium_prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d)
 {
     if (unlikely(!seccomp_next.prctl))
         seccomp_boot();
-    struct seccomp_way w = seccomp_begin(prctl_leads_to((unsigned long)option, a));
+    struct seccomp_effects w = seccomp_begin(effects_of_prctl((unsigned long)option, a));
     int result = seccomp_next.prctl(option, a, b, c, d);
     seccomp_end(w, result != 0);
     return result;
@@ -44,9 +44,9 @@ int allium_prctl(int option, unsigned long a, unsigned long b, unsigned long c, 
 /* Handles syscall(SYS_seccomp, ...) and syscall(SYS_prctl, ...), which have at most five parameters. */
 static long watched_syscall(long nr, long a, long b, long c, long d, long e)
 {
-    struct seccomp_way w =
-        seccomp_begin(nr == SYS_seccomp ? seccomp_leads_to((unsigned long)a)
-                                        : prctl_leads_to((unsigned long)a, (unsigned long)b));
+    struct seccomp_effects w =
+        seccomp_begin(nr == SYS_seccomp ? effects_of_seccomp((unsigned long)a)
+                                        : effects_of_prctl((unsigned long)a, (unsigned long)b));
     long result = seccomp_next.syscall(nr, a, b, c, d, e, 0);
     seccomp_end(w, result != 0);
     return result;

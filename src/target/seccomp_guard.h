@@ -13,17 +13,17 @@
 
 #include <stdbool.h>
 
-struct seccomp_way {
+struct seccomp_effects {
     bool seals;   /* after the call, we may make no system call */
     bool freezes; /* after the call, rdtsc faults, also in the vdso */
 };
 
 /* ---- what each library defines ---- */
 
-/** Prepares for a call with the effects `way`. Returns the effects that seccomp_end() is to undo if the call fails. */
-struct seccomp_way seccomp_begin(struct seccomp_way way);
-/** Ends the call; if it failed, undoes the effects `way`. */
-void seccomp_end(struct seccomp_way way, bool failed);
+/** Prepares for a call that may have these effects. Returns those that seccomp_end() is to undo if the call fails. */
+struct seccomp_effects seccomp_begin(struct seccomp_effects effects);
+/** Called after the call. If it has failed, undoes the effects. */
+void seccomp_end(struct seccomp_effects effects, bool failed);
 /** Sets `seccomp_next`. A hook calls this if the program calls the hook before `seccomp_next` is set. */
 void seccomp_boot(void) __attribute__((visibility("hidden")));
 

@@ -3,7 +3,8 @@
 #define TARGET_SHARDS_H
 
 /*
- * Gives each thread a shard, which has a counter for each account, so that no two threads write to one counter.
+ * Gives each thread a shard, which has counters for each account (of a tag or call site), so that no two threads write
+ * to one counter.
  *
  * Runs in: target, cold paths. Threads: any.
  * Invariant: no shard but the last one has two owners that are alive.

@@ -27,18 +27,18 @@ struct spin_wait {
 };
 
 /**
- * Takes one turn of the wait: yields or sleeps 1 ms, or, if no system call `may` be made, returns at once. False: the
- * wait has lasted SPIN_WAIT_MOST_NS.
+ * Takes one turn of the wait: yields or sleeps 1 ms; or returns at once if `may_call` is false, because then no system
+ * call may be made. False: the wait has lasted SPIN_WAIT_MOST_NS.
  */
-static inline bool spin_wait_turn(struct spin_wait *w, bool may)
+static inline bool spin_wait_turn(struct spin_wait *w, bool may_call)
 {
     const struct timespec millisecond = {.tv_nsec = 1000000};
     uint64_t now = clock_ns(CLOCK_MONOTONIC);
     if (!w->turns++)
         w->began_ns = now;
-    if (may && w->turns <= SPIN_WAIT_YIELDS)
+    if (may_call && w->turns <= SPIN_WAIT_YIELDS)
         sys_call(SYS_sched_yield, 0);
-    else if (may)
+    else if (may_call)
         sys_call(SYS_nanosleep, &millisecond, NULL);
     return now - w->began_ns < SPIN_WAIT_MOST_NS;
 }

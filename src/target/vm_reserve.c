@@ -59,7 +59,7 @@ static bool overcommit_is_strict(void)
     return mode == '2';
 }
 
-static bool note(uintptr_t start, uint64_t bytes)
+static bool add_piece(uintptr_t start, uint64_t bytes)
 {
     uint32_t n = __atomic_fetch_add(&n_pieces, 1, __ATOMIC_RELAXED);
     if (n >= PIECES_MAX)
@@ -99,7 +99,7 @@ void *vm_reserve(uint64_t bytes, bool wiped)
     bool may = vm_reserve_may_call() && !overcommit_is_strict() && headroom_in_limits(bytes, 0) &&
                headroom_take_space(bytes, LEDGER_LEAST);
     void *p = may ? map_zeros(bytes, wiped) : NULL;
-    if (p && !note((uintptr_t)p, bytes)) {
+    if (p && !add_piece((uintptr_t)p, bytes)) {
         sys_call(SYS_munmap, p, bytes);
         p = NULL;
     }

@@ -60,7 +60,7 @@ void exec_init(void)
     next_exec.posix_spawnp = resolve_next("posix_spawnp", NULL);
 }
 
-static ONE_COPY int go(const struct call *c, char *const *envp)
+static ONE_COPY int call_real(const struct call *c, char *const *envp)
 {
     switch (c->of) {
     case EXECVE:
@@ -95,8 +95,8 @@ static bool is_program(struct exec_scratch *s)
            !sys_failed(sys_call(SYS_faccessat, AT_FDCWD, s->path, X_OK));
 }
 
-/* Finds the file as execvp(3) does. */
-static enum carrier judge_on_path(struct exec_scratch *s, const char *name)
+/* Checks the file that execvp(3) would find for this name. */
+static enum carrier check_on_path(struct exec_scratch *s, const char *name)
 {
     if (text_find(name, "/"))
         return preload_check_judge(&s->check, AT_FDCWD, name);
@@ -116,7 +116,7 @@ static enum carrier judge_on_path(struct exec_scratch *s, const char *name)
     return PRELOAD_CHECK_YES;
 }
 
-static enum carrier judge(struct exec_scratch *s, const struct call *c)
+static enum carrier check_program(struct exec_scratch *s, const struct call *c)
 {
     const char *agent = resolve_own_path();
     if (agent && sys_failed(sys_call(SYS_faccessat, AT_FDCWD, agent, R_OK)))
@@ -129,7 +129,7 @@ static enum carrier judge(struct exec_scratch *s, const struct call *c)
                                                      : preload_check_judge(&s->check, c->fd, c->path);
     case EXECVPE:
     case SPAWNP:
-        return judge_on_path(s, c->path);
+        return check_on_path(s, c->path);
     default:
         return preload_check_judge(&s->check, AT_FDCWD, c->path);
     }
@@ -137,7 +137,7 @@ static enum carrier judge(struct exec_scratch *s, const struct call *c)
 
 /* True if this process cannot make a directory for ledgers (chroot): then the recorder finds the ledger of the new
  * program only while that program runs. */
-static bool is_out_of_sight(struct exec_scratch *s)
+static bool lacks_ledger_dir(struct exec_scratch *s)
 {
     if (!text_find(process.config.dir, "/" LEDGER_RUN_PREFIX))
         return false;
@@ -150,23 +150,23 @@ static bool is_out_of_sight(struct exec_scratch *s)
 /* ---- the call ---- */
 
 /* Counts a child that may be missing from the recording, and starts it. If it does not start, takes the count back. */
-static ONE_COPY int go_counted(const struct call *c, char *const *envp)
+static ONE_COPY int start_counted(const struct call *c, char *const *envp)
 {
     process_count_loss(LEDGER_LOST_CHILDREN);
-    int result = go(c, envp);
+    int result = call_real(c, envp);
     if (result)
         process_uncount_loss(LEDGER_LOST_CHILDREN);
     return result;
 }
 
-static int go_observed(struct exec_scratch **s, const struct call *c, char *const *envp)
+static int start_observed(struct exec_scratch **s, const struct call *c, char *const *envp)
 {
     if (!exec_scratch_reserve(s, preload_env_bytes(&(*s)->env)))
-        return go_counted(c, envp);
+        return start_counted(c, envp);
     char *const *with_agent = preload_env_make(&(*s)->env, (*s)->rest);
-    int result = is_out_of_sight(*s) ? go_counted(c, with_agent) : go(c, with_agent);
+    int result = lacks_ledger_dir(*s) ? start_counted(c, with_agent) : call_real(c, with_agent);
     bool too_much = result == E2BIG || (result == -1 && errno == E2BIG);
-    return too_much ? go_counted(c, envp) : result; /* without the agent's entries it may just fit */
+    return too_much ? start_counted(c, envp) : result; /* without the agent's entries it may just fit */
 }
 
 /* Returns the path of the executed file, for unobserved_note(). If the call has a descriptor, or the path is a link
@@ -183,14 +183,15 @@ static __attribute__((noinline)) const char *path_to_note(struct exec_scratch *s
     return sys_failed(n) && !is_fd ? c->path : s->path; /* /proc/self/root/bin/true is no link */
 }
 
-/* Starts a program that is not observed, and notes it. A program that defines malloc() still gets the agent, because
- * the agent observes the programs that it starts. */
-static int go_unobserved(struct exec_scratch **s, const struct call *c, char *const *envp, enum carrier why)
+/* Notes a program that will not be observed (wire/unobserved_list.h), and starts it. A program that defines malloc()
+ * still gets the agent, because the agent observes the programs that it starts. */
+static int start_unobserved(struct exec_scratch **s, const struct call *c, char *const *envp,
+                            enum carrier why)
 {
     bool noted = unobserved_note(&process.config, why, path_to_note(*s, c), true);
     if (why != PRELOAD_CHECK_OWN_MALLOC && !noted)
-        return go_counted(c, envp);
-    int result = why == PRELOAD_CHECK_OWN_MALLOC ? go_observed(s, c, envp) : go(c, envp);
+        return start_counted(c, envp);
+    int result = why == PRELOAD_CHECK_OWN_MALLOC ? start_observed(s, c, envp) : call_real(c, envp);
     if (result && noted)
         unobserved_note(&process.config, why, path_to_note(*s, c), false);
     return result;
@@ -212,17 +213,18 @@ static ONE_COPY int run(const struct call *c, char *const *envp)
     if (unlikely(!next_exec.execve))
         boot_agent();
     if (!preload_env_is_handed_on())
-        return go(c, envp);
+        return call_real(c, envp);
     /* After seccomp no further system call may be made; the child is under the same filter. */
     struct exec_scratch *s = load_relaxed(&process.ledger.sealed) ? NULL : exec_scratch_take();
     if (!s)
-        return go_counted(c, envp);
+        return start_counted(c, envp);
     int result;
     if (!can_succeed(s, c, envp))
-        result = go(c, envp);
+        result = call_real(c, envp);
     else {
-        enum carrier found = judge(s, c);
-        result = found == PRELOAD_CHECK_YES ? go_observed(&s, c, envp) : go_unobserved(&s, c, envp, found);
+        enum carrier found = check_program(s, c);
+        result =
+            found == PRELOAD_CHECK_YES ? start_observed(&s, c, envp) : start_unobserved(&s, c, envp, found);
     }
     exec_scratch_release(s);
     return result;

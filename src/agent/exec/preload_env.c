@@ -44,7 +44,7 @@ static ONE_COPY size_t entry_length(const char *list)
 }
 
 /* Returns the rest of the list, behind its first entry. */
-static char *behind(char *list)
+static char *rest_of(char *list)
 {
     size_t length = entry_length(list);
     return list + length + (list[length] != '\0');
@@ -53,7 +53,7 @@ static char *behind(char *list)
 /* Finds the agent in the list of an LD_PRELOAD and counts the entries before it; NULL: it is not there. */
 static ONE_COPY char *find_agent(char *list, unsigned *before)
 {
-    for (*before = 0; *list; list = behind(list), ++*before)
+    for (*before = 0; *list; list = rest_of(list), ++*before)
         if (is_agent(list, entry_length(list)))
             return list;
     return NULL;
@@ -79,7 +79,7 @@ static bool remove_agent(char *list)
             text_copy(own_entry, length + 1, at);
             entries_before = before;
         }
-        char *from = behind(at);
+        char *from = rest_of(at);
         if (!*from && at > list)
             at--; /* also removes the separator before it */
         while ((*at++ = *from++))
@@ -120,7 +120,7 @@ bool preload_env_is_handed_on(void)
     return own_entry[0];
 }
 
-/* Do both set the same variable? */
+/* Do both entries set the same variable? */
 static bool same_name(const char *a, const char *b)
 {
     while (*a == *b && *a && *a != '=')
@@ -190,7 +190,7 @@ static void make_preload(char *text, char *list)
     char *from = list ? list : none;
     bool empty = list && !*list;
     for (unsigned i = 0; *from && i < entries_before; i++)
-        from = behind(from);
+        from = rest_of(from);
     size_t length = text_copy(text, NAME_BYTES + 1, preload_name), ahead = list ? (size_t)(from - list) : 0;
     length += text_copy(text + length, ahead + 1, list ? list : none);
     if (ahead && !*from)

@@ -30,7 +30,7 @@ void preload_env_forget(void);
 /** Do programs that this one starts get the agent? */
 bool preload_env_is_handed_on(void);
 
-/* An environment that a program hands to another one. */
+/* An environment for a program that this one starts. */
 struct preload_env {
     char *const *entries; /* NULL: none */
     size_t count;

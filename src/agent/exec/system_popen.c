@@ -39,7 +39,7 @@ void system_popen_init(void)
     next_shell.fclose = resolve_next("fclose", NULL);
 }
 
-static bool is_ours(void)
+static bool children_are_observed(void)
 {
     if (unlikely(!next_shell.fclose))
         boot_agent();
@@ -118,7 +118,7 @@ EXPORT int system(const char *command)
 {
     sigset_t block, before;
     pid_t pid;
-    if (!is_ours() || !command)
+    if (!children_are_observed() || !command)
         return next_shell.system(command);
     sigemptyset(&block);
     sigaddset(&block, SIGCHLD);
@@ -157,7 +157,7 @@ static struct stream *take_stream(void)
     return NULL;
 }
 
-static void leave_stream(struct stream *s)
+static void release_stream(struct stream *s)
 {
     __atomic_store_n(&s->file, NULL, __ATOMIC_RELEASE);
     __atomic_fetch_sub(&n_streams, 1, __ATOMIC_RELAXED);
@@ -171,7 +171,7 @@ static struct stream *find_stream(const FILE *file)
     return NULL;
 }
 
-/* Frees the entry of an earlier stream at this address, which was closed in a way that no hook sees. */
+/* Frees the entry of an earlier stream at the address of `file`, which was closed in a way that no hook sees. */
 static void forget_closed(FILE *file)
 {
     for (unsigned i = 0; i < STREAMS_MAX; i++) {
@@ -182,7 +182,7 @@ static void forget_closed(FILE *file)
     }
 }
 
-/* The shell closes the streams of earlier popen() calls, as POSIX demands; exec closes those that are close-on-exec. */
+/* Starts the shell. The streams of earlier popen() calls must be closed in it (POSIX), here or by close-on-exec. */
 static int spawn_for_popen(pid_t *pid, const char *command, int end, int target)
 {
     posix_spawn_file_actions_t actions;
@@ -222,11 +222,11 @@ EXPORT FILE *popen(const char *command, const char *mode)
 {
     bool reads, stays;
     int ends[2];
-    struct stream *s = is_ours() && read_mode(mode, &reads, &stays) ? take_stream() : NULL;
+    struct stream *s = children_are_observed() && read_mode(mode, &reads, &stays) ? take_stream() : NULL;
     if (!s)
         return next_shell.popen(command, mode);
     if (pipe2(ends, O_CLOEXEC)) {
-        leave_stream(s);
+        release_stream(s);
         return NULL;
     }
     int kept = ends[!reads], given = ends[reads];
@@ -235,7 +235,7 @@ EXPORT FILE *popen(const char *command, const char *mode)
     close(given);
     if (bad) {
         file ? next_shell.fclose(file) : close(kept);
-        leave_stream(s);
+        release_stream(s);
         errno = bad;
         return NULL;
     }
@@ -250,7 +250,7 @@ EXPORT FILE *popen(const char *command, const char *mode)
 static ONE_COPY int close_stream(struct stream *s, FILE *file)
 {
     pid_t pid = s->pid;
-    leave_stream(s);
+    release_stream(s);
     int written = next_shell.fclose(file), status = wait_for_shell(pid);
     return status ? status : written; /* as glibc: a write error is reported if the shell succeeded */
 }
@@ -263,7 +263,7 @@ EXPORT int pclose(FILE *file)
     return s ? close_stream(s, file) : next_shell.pclose(file);
 }
 
-/* A program may close a stream of popen() with fclose(), too. */
+/* Hooked because a program may also close a stream of popen() by fclose(). */
 EXPORT int fclose(FILE *file)
 {
     if (unlikely(!next_shell.fclose))

@@ -14,7 +14,7 @@
  * Frees need no such care, because the second free() of an address finds no sample.
  */
 
-static bool nested(struct thread *t)
+static bool called_hook(struct thread *t)
 {
     bool was = t->busy == THREAD_NESTED;
     t->busy = THREAD_CALLING;
@@ -25,28 +25,28 @@ static void probe_c(struct thread *t, bool aligned_too)
 {
     void *p;
     next.free(next.calloc(1, 64));
-    if (nested(t))
+    if (called_hook(t))
         next_entries.calloc = next.calloc;
     next.free(next.realloc(next.malloc(64), 4096));
-    if (nested(t))
+    if (called_hook(t))
         next_entries.realloc = next.realloc;
     if (!aligned_too)
         return;
     if (!next.posix_memalign(&p, 64, 64))
         next.free(p);
-    if (nested(t))
+    if (called_hook(t))
         next_entries.posix_memalign = next.posix_memalign;
     next.free(next.aligned_alloc(64, 64));
-    if (nested(t))
+    if (called_hook(t))
         next_entries.aligned_alloc = next.aligned_alloc;
     next.free(next.memalign(64, 64));
-    if (nested(t))
+    if (called_hook(t))
         next_entries.memalign = next.memalign;
     next.free(next.valloc(64));
-    if (nested(t))
+    if (called_hook(t))
         next_entries.valloc = next.valloc;
     next.free(next.pvalloc(64));
-    if (nested(t))
+    if (called_hook(t))
         next_entries.pvalloc = next.pvalloc;
 }
 
@@ -56,7 +56,7 @@ static void probe_copies(struct thread *t)
     if (!next.strndup || next_entries.strndup != next.strndup)
         return;
     next.free(next.strndup("", 0));
-    if (nested(t))
+    if (called_hook(t))
         return;
     next_entries.strdup = hooks_strdup;
     next_entries.strndup = hooks_strndup;
@@ -70,9 +70,9 @@ static void probe_usable_size(struct thread *t)
         return;
     void *p = next.malloc(64);
     next.malloc_usable_size(p);
-    nested(t);
+    called_hook(t);
     next.malloc_usable_size(p);
-    if (nested(t))
+    if (called_hook(t))
         next.malloc_usable_size = NULL;
     next.free(p);
 }
@@ -91,7 +91,7 @@ void hook_layers_probe(bool aligned_too)
 #define X(field, symbol)                                                                                     \
     if (next_operators.field) {                                                                              \
         next.free(next_operators.field(64, 64, 0));                                                          \
-        if (nested(t))                                                                                       \
+        if (called_hook(t))                                                                                  \
             next.field = next_operators.field;                                                               \
     }
     NEXT_NEW_FORMS(X)

@@ -16,7 +16,7 @@
  * the hook of malloc() counts.
  */
 bool hooks_count_realloc(void);
-/** Copy a string by the allocator's own function, and count the copy. For next_entries. */
+/** For next_entries: copy a string by the allocator's own strndup(), and count the copy. */
 char *hooks_strdup(const char *s);
 char *hooks_strndup(const char *s, size_t most);
 /** Counts the free of `p`, then calls the real free(). */

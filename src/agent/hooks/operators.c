@@ -50,7 +50,7 @@ COLD void operators_delete_cold(void *p, size_t second, size_t third, next_delet
     (*real)(p, second, third);
 }
 
-/* The counting forms, for an allocator with operators of its own. */
+/* Hooks for an allocator with operators of its own: count, then call the operator. */
 #define X(field, symbol)                                                                                     \
     static void *count_##field(size_t size, size_t second, size_t third)                                     \
     {                                                                                                        \
@@ -74,7 +74,7 @@ NEXT_NEW_FORMS(X)
 NEXT_DELETE_FORMS(X)
 #undef X
 
-/* Used if no module defines an operator: without the agent, the program could not have called it. */
+/* In place of an operator that no module defines (without the agent, the program could not have called it). */
 static void *new_of_malloc(size_t size, size_t second, size_t third)
 {
     (void)second;

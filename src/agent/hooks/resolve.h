@@ -21,9 +21,9 @@
  * it.
  */
 ONE_COPY bool resolve_is_late(void);
-/** Returns the next definition, and stores its module in *where (`where` may be NULL). NULL: there is none. */
+/** Returns the first definition behind the agent, and stores its module in *where (`where` may be NULL). NULL: none. */
 ONE_COPY void *resolve_next(const char *name, const struct link_map **where);
-/** Returns the next definition in a module that was loaded with the program; NULL: there is none. */
+/** Like resolve_next(), but searches only the modules that were loaded with the program. */
 ONE_COPY void *resolve_startup(const char *name);
 /** Does a module before the agent define the function? Then calls go to that module. */
 ONE_COPY bool resolve_before(const char *name);

@@ -3,8 +3,9 @@
 #define AGENT_CELL_SUMS_H
 
 /*
- * Adds a sample to the sums of its cell, and to the totals, when it is allocated and when it is freed, and keeps the
- * peak up to date. The functions are inline because each sample calls them twice.
+ * Adds a sample to the sums of its cell (its stack, thread, size class and period), and to the totals, when it is
+ * allocated and when it is freed, and keeps the peak up to date. The functions are inline because each sample calls
+ * them twice.
  *
  * Runs in: target, cold paths. Threads: any, signal handlers included.
  * Needs: process_open_ledger() has returned true.

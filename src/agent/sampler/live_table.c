@@ -211,15 +211,15 @@ static void move_slot(const struct table *from, uint64_t bucket, uint64_t *slot)
 
 /*
  * Gives back the memory of a table after its last entry has moved. A thread that still reads it finds no entry, and
- * goes on to the next table. A thread that still inserts there checks is_gone() afterwards.
+ * goes on to the next table. A thread that still inserts there checks is_emptied() afterwards.
  */
-static void forget_words(const struct table *t)
+static void release_words(const struct table *t)
 {
     if (t->words != first_words)
         ledger_empty_private(&process.ledger, t->words, (uint64_t)BUCKET_WORDS * 8 << t->log2);
 }
 
-static inline bool is_gone(uint32_t table)
+static inline bool is_emptied(uint32_t table)
 {
     return unlikely(load_acquire(&oldest) > table);
 }
@@ -242,7 +242,7 @@ static void move_some(uint32_t from)
         if (atomic_fetch_add64(&t->moved, 1) + 1 == 1ull << t->log2 &&
             __atomic_compare_exchange_n(&oldest, &from, from + 1, false, __ATOMIC_SEQ_CST,
                                         __ATOMIC_RELAXED)) {
-            forget_words(t);
+            release_words(t);
             return;
         }
     }
@@ -255,7 +255,7 @@ void live_table_take_room(void)
         grow(n, ROOM_LOG2);
 }
 
-/* May the key be in the table, in or beyond its home bucket? */
+/* False: the table has no entry with the key, whose home bucket is `bucket`. */
 static inline bool may_be_here(const uint64_t *bucket, uint64_t key)
 {
     bool held = load_relaxed(&bucket[BUCKET_ENTRIES]) != 0;
@@ -279,8 +279,8 @@ bool live_table_insert_new(uintptr_t address, uint32_t record)
         store_release(&process_sample(record)->address, 0);
         return false;
     }
-    /* The entry may have been moved before the table was emptied, or be lost. A second insertion does no harm. */
-    if (is_gone(n)) {
+    /* Another thread may have moved the entry, or it was lost with the table. A second insertion does no harm. */
+    if (is_emptied(n)) {
         live_table_insert(address, record);
         return true;
     }
@@ -299,7 +299,7 @@ bool live_table_insert(uintptr_t address, uint32_t record)
         struct table *t = &tables[n];
         bool own = n >= load_relaxed(&oldest);
         if (likely(own && place_in_table(t, key, entry_of(key, record)))) {
-            if (is_gone(n))
+            if (is_emptied(n))
                 continue;
             live_filter_add(address);
             uint32_t from = load_acquire(&oldest);

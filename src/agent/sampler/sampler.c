@@ -20,7 +20,7 @@
 
 static uint64_t next_free_stack;
 
-/* Splits a gap so that the thread takes the cold path, and reads the control page, every LEDGER_CONTROL_BYTES. */
+/* Splits a gap into `left` and `rest`: the thread reads the control page at least every LEDGER_CONTROL_BYTES. */
 static void set_gap(struct thread *t, uint64_t gap)
 {
     t->left = gap < LEDGER_CONTROL_BYTES ? gap : LEDGER_CONTROL_BYTES;
@@ -172,7 +172,7 @@ static bool follow(struct thread *t, struct ledger_shard *shard, bool mine, uint
     return false;
 }
 
-/* Gives the thread its row in the table when it allocates or frees a sample for the first time. */
+/* Adds the thread's record to the ledger when the thread allocates or frees a sample for the first time. */
 static inline void enter_thread(struct thread *t, uint64_t ticks)
 {
     if (likely(t->has_row))

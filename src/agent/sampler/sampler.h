@@ -51,9 +51,9 @@ ONE_COPY struct sample_made sample_made(struct thread *t, const struct walk_star
 /** Removes `p`, which is about to be reallocated, from the live table, if `p` is a sample. */
 ONE_COPY struct taken sample_take(struct thread *t, void *p);
 /**
- * If `p` is a sample, counts it as freed. Either `p` is about to be freed, and the probes are called here; or `p` was
- * reallocated, `moved` is the result of sample_take(), and the function stores the arguments for the probes in
- * moved->gone.
+ * If `p` is a sample, counts it as freed. For free(), `moved` is NULL, and the function calls the probes; the real
+ * free() follows. For realloc(), which has returned, `moved` is the result of sample_take(): the function stores in
+ * moved->gone what the caller passes to the probes.
  */
 ONE_COPY void sample_freed(struct thread *t, const struct walk_start *start, void *p, struct taken *moved);
 /** Puts the sample back into the live table, because realloc() failed. */

@@ -23,7 +23,7 @@ void site_rules_begin_ledger(void);
  * `state` is the state of the control page. */
 bool site_rules_want_stacks(const struct ledger_control *c, int32_t state, uint32_t number, uint32_t module,
                             uintptr_t pc);
-/** Records the stack of one more call of the site. `from` is the caller. */
+/** Counts a call of the site under its stack, which begins at `from`, the caller. */
 void sites_count_stack(struct thread *t, const struct walk_start *from, uint32_t number, size_t size);
 
 #endif

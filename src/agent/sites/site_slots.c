@@ -17,7 +17,8 @@ void sites_slots_begin(struct sites_slot *empty)
     store_relaxed(&sites_slots.mask, SITES_SLOTS_MASK(SITES_SLOTS_LEAST));
 }
 
-/* Finds the slot of the address in a part of the table, or the first empty slot. NULL: all are occupied. */
+/* Finds the slot of the address in the part of the table with this mask, or else an empty slot for it. *is: the address
+ * in the slot; 0: empty. NULL: other addresses have taken all of its slots. */
 static struct sites_slot *find_slot(uintptr_t pc, uint64_t mask, uint64_t *is)
 {
     for (uint32_t i = 0; i < PROBES_MOST; i++) {

@@ -47,12 +47,11 @@ void sites_slots_begin(struct sites_slot *empty);
 /** Returns the slot of the address; a new address takes an empty one. NULL: other addresses have taken all slots that
  * it could have. */
 ONE_COPY struct sites_slot *sites_slots_take(uintptr_t pc);
-/** Sets `state` to 0 in each slot for whose id `which` returns true, so that the hot function does not count
- * there. */
+/** Sets `state` to 0 in each slot whose id `which` accepts, so that the hot function does not count there. */
 void sites_slots_cool(bool (*which)(uint32_t id));
 
-/* The slot number comes from the address without its low three bits. The first two slots lie on one cache
- * line. */
+/* Returns the slot to try for the address as number `probe`, from 0 on. The low three bits of the address do not count.
+ * The slots 0 and 1 lie on one cache line. */
 static inline struct sites_slot *sites_slot_at(uintptr_t pc, uint64_t mask, uint32_t probe)
 {
     return (struct sites_slot *)(((uintptr_t)load_relaxed(&sites_slots.at) + (2 * pc & mask)) ^

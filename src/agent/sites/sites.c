@@ -114,13 +114,13 @@ static uint32_t add_site(uintptr_t pc, uint32_t module)
 
 #define JIT_PC 1u /* the address that stands for all code outside every module */
 
-/* Returns number and flags of an id, as add_site() returns them. */
+/* Converts an id with flags to the number with flags that add_site() returned. */
 static uint32_t number_in(uint32_t id)
 {
     return SITES_NUMBER(id & SITES_PLAIN) | (id & ~SITES_PLAIN);
 }
 
-/* Gives the slot a site. If two threads do so at once, the number of the later one stays unused. */
+/* Adds a site for the slot. If two threads do so at once, the number of the slower one stays unused. */
 static uint32_t assign_site(struct sites_slot *slot, uintptr_t pc, uint32_t was)
 {
     uint32_t module = pc == JIT_PC ? MODULE_NONE : module_find(pc);
@@ -137,7 +137,7 @@ static uint32_t assign_site(struct sites_slot *slot, uintptr_t pc, uint32_t was)
 
 /* Returns the number, with SITES_STACKS if a rule requests the stacks of the site. If no rule does, and an unloading of
  * the module would be noticed, makes the slot hot. */
-static uint32_t judge(struct sites_slot *slot, uint32_t number, uintptr_t pc)
+static uint32_t apply_rules(struct sites_slot *slot, uint32_t number, uintptr_t pc)
 {
     const struct ledger_control *c = process.ledger.control;
     int32_t state = load_acquire(&c->state);
@@ -175,7 +175,7 @@ static uint32_t number_at(uintptr_t pc)
         return number;
     if (!id || (plain >= LEDGER_SITE_FIRST && !module_is_current(modules[plain], pc)))
         number = assign_site(slot, pc, id);
-    return judge(slot, number, pc);
+    return apply_rules(slot, number, pc);
 }
 
 /* Returns the number of the first site outside all wrappers; if none is found, of the site in the wrapper. */
@@ -280,7 +280,7 @@ static bool thread_is_attached(struct thread *t)
 }
 
 /* Counts an object as freed whose free was not seen: the map still has it at an address that was allocated again. */
-static void book_unseen(const struct thread *t, struct object old)
+static void count_unseen_free(const struct thread *t, struct object old)
 {
     add(t, SITES_NUMBER(old.account), RELEASED, old.bytes, old.bytes);
     add(t, LEDGER_SITE_NOBODY, RELEASED, old.bytes, old.bytes);
@@ -290,9 +290,9 @@ static void enter(const struct thread *t, uint32_t number, void *p, size_t size)
 {
     struct object old;
     if (object_map_take((uintptr_t)p, &old))
-        book_unseen(t, old);
+        count_unseen_free(t, old);
     if (size > OBJECTS_BYTES_INLINE && object_map_take_from_page((uintptr_t)p, &old))
-        book_unseen(t, old);
+        count_unseen_free(t, old);
     bool stored = object_map_put((uintptr_t)p, (struct object){SITES_ID(number), size});
     add(t, stored ? number : LEDGER_SITE_NOBODY, ALLOCATED, size, sites_usable(p, size));
 }
@@ -430,7 +430,7 @@ struct sites_taken sites_take(void *p)
 
 /* Counts the old object of a realloc() as freed. If a signal handler has forked meanwhile, the object was in the
  * parent's map, and the free counts for no site. */
-static void book_moved(struct thread *t, const struct walk_start *from, const struct sites_taken *taken)
+static void count_realloc(struct thread *t, const struct walk_start *from, const struct sites_taken *taken)
 {
     if (taken->object.account && taken->generation == t->generation) {
         add(t, SITES_NUMBER(taken->object.account), RELEASED, taken->object.bytes, taken->usable_bytes);
@@ -459,7 +459,7 @@ void sites_moved(const struct walk_start *from, void *old, struct sites_taken ta
         if (failed)
             put_back(t, old, &taken);
         else if (t->counts)
-            book_moved(t, from, &taken);
+            count_realloc(t, from, &taken);
         ledger_exit(t, outside);
     }
     if (p || failed)

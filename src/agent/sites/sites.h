@@ -42,8 +42,8 @@
 #define SITES_PLAIN  (SITES_STACKS - 1)
 
 /*
- * The id of a site, as entries of the map and slots store it. Shifted left by 6 it is the offset of the
- * site's words in a shard. (64 sites lie in a block that has all shards.)
+ * Entries of the map and slots store a site's id, which is another form of its number: id << 6 is the offset of the
+ * site's sums in a shard. (64 sites lie in a block that has all shards.)
  */
 #define SITES_ID(number) ledger_index_of(number, LEDGER_SITES_TOGETHER)
 #define SITES_NUMBER(id) ledger_number_at(id, LEDGER_SITES_TOGETHER)
@@ -78,8 +78,8 @@ NEXT_DELETE_FORMS(X)
 ONE_COPY void *sites_book_cold(void *p, size_t size);
 
 /**
- * Moves an object from the site in the allocator that it was counted for to the site of the caller, `from`. To be
- * called if a function of the allocator has called another function of the family through its symbol.
+ * If a function of the allocator has called another function of the family through its symbol, the object was counted
+ * for a site in the allocator. Moves the object to the site of the program's call, `from`.
  */
 ONE_COPY void sites_recharge_cold(const struct walk_start *from, void *p, size_t size);
 
@@ -92,7 +92,7 @@ static inline uint64_t sites_usable(void *p, size_t size)
 {
     if (likely(sites_heads_have_size)) {
         uint64_t head = ((const uint64_t *)p)[-1];
-        /* a chunk with a mapping of its own has 8 less */
+        /* a chunk with a mapping of its own (bit 1) has 8 usable bytes less */
         return (head & ~(uint64_t)7) - 8 - ((head & 2) << 2);
     }
     if (!next.malloc_usable_size)
@@ -101,7 +101,7 @@ static inline uint64_t sites_usable(void *p, size_t size)
     return usable > size ? usable : size; /* tcmalloc returns 0 for objects allocated before its own start */
 }
 
-/* Stores what sites_usable() returns. False: the object has a mapping of its own, which takes the cold function. */
+/* Stores what sites_usable() returns. False: the object has a mapping of its own; the cold function handles it. */
 static inline __attribute__((always_inline)) bool sites_usable_hot(void *p, size_t size, bool heads,
                                                                    uint64_t *usable)
 {

@@ -12,7 +12,7 @@
 #include "agent/hooks/next.h"
 #include "agent/sites/sites.h"
 
-/* Only for a function that is reached by a tail jump, so that its return address lies in the program. */
+/* The return address of the function. It lies in the program only if the function is reached by a tail jump. */
 #define SITES_CALLER ((uintptr_t)__builtin_return_address(0))
 
 /** Counts the result `p` of the real function (NULL: it failed), and returns `p`. The hook returns it as well, so that
@@ -27,7 +27,7 @@ static inline __attribute__((always_inline)) void *sites_book(uintptr_t pc, void
 /** Counts the free of the object, then frees it. The site is the caller of the hook that jumps to this function. */
 void sites_free_cold(void *p);
 
-/** Puts the hooks in place of the real functions. */
+/** Makes the hot halves of hooks.c jump to these hooks. */
 void sites_hooks_begin(void);
 
 #endif

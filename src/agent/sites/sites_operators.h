@@ -13,7 +13,7 @@
 
 #include "agent/hooks/operators.h"
 
-/** Puts accounting operators in place of those that the allocator defines. */
+/** Makes the exported operators jump to operators that count, and then call those of the allocator. */
 void sites_operators_begin(void);
 
 #endif

@@ -14,7 +14,7 @@
 #include "unwind/module.h"
 
 /** Returns true if the agent will notice when the module is unloaded: then the hot functions may count at sites in it.
- * The module is loaded, because code in it is running. */
+ * `m` must be loaded now, for example because code in it is running. */
 ONE_COPY bool sites_unload_is_noticed(const struct unwind_module *m);
 
 #endif

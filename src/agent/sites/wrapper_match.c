@@ -40,7 +40,7 @@ static uint32_t n_patterns;
  */
 static uint32_t latest[BEGINNINGS + 1];
 
-/* `touched`: all of the memory will be used, so its pages are populated at once. */
+/* `touched`: the caller will use all of the memory, so its pages are populated at once. */
 static void *take_memory(uint64_t bytes, bool touched)
 {
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (touched ? MAP_POPULATE : 0);
@@ -91,7 +91,7 @@ void wrappers_begin(const char *own)
     add_patterns(memory);
 }
 
-/* Returns the last pattern of the chain that matches, + 1. */
+/* Returns the number, + 1, of the last pattern in the chain from `at` that matches; 0: none matches. */
 static uint32_t last_fit(uint32_t at, const char *name, size_t length)
 {
     while (at && !pattern_glob(patterns[at - 1].text, name, length))
