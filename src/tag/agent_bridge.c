@@ -6,7 +6,7 @@
 
 const struct agent_api_agent *agent_api_agent;
 
-/* Defined by the agent, if it is in the process. A preloaded library comes first in the search for symbols. */
+/* Defined by the agent; NULL if the agent is not in the process. The agent is preloaded, so its symbol is found. */
 __attribute__((weak, visibility("default"))) const struct agent_api_agent *
 allium_agent_api(const struct agent_api_tags *tags);
 
@@ -15,7 +15,8 @@ static bool holds(const void *p)
     return process_has_ledger() && object_map_has((uintptr_t)p);
 }
 
-/* A free() alone does not make a thread attach to the ledger: holds() comes first. */
+/* The agent calls this for each free(). holds() is checked first, because tag_object_take() attaches the thread to the
+ * ledger, which a free() of an object without a tag must not do. */
 static bool gone(const void *p)
 {
     struct object o;

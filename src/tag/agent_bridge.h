@@ -2,7 +2,7 @@
 #ifndef TAG_AGENT_BRIDGE_H
 #define TAG_AGENT_BRIDGE_H
 
-/* The library's side of target/agent_api.h: finds the agent, and calls it.
+/* The tag library's side of target/agent_api.h: finds the agent, and calls it.
  *
  * Runs in: target, cold paths. Threads: any. */
 
@@ -14,12 +14,12 @@
  */
 extern const struct agent_api_agent *agent_api_agent __attribute__((visibility("hidden")));
 
-/** Looks for the agent. Called once, when the process begins. */
+/** Finds the agent. Called once, when the process begins. */
 void agent_bridge_begin(void);
 
 /**
- * Does the agent keep accounts of call sites? Then it must be called for each object that is charged to a tag, and
- * inline code may charge none.
+ * Returns whether the agent keeps accounts of call sites. If so, agent_bridge_charged() must be called for each object
+ * that is charged to a tag, so inline code may not charge objects.
  */
 static inline bool agent_bridge_has_sites(void)
 {

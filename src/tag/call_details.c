@@ -15,23 +15,23 @@
 
 #define AT(table, type, index) ledger_at(&process.ledger, table, type, index)
 
-/* A stack that was cut says so itself. These counters of losses are for samples. */
-static void lost(enum ledger_loss what)
+/* Counts nothing: these loss counters are for samples. A stack that was cut is marked as cut in the ledger. */
+static void ignore_loss(enum ledger_loss what)
 {
     (void)what;
 }
 
 static struct word_cache rules; /* the unwind rules of the walk */
-static struct ledger_stacks stacks = LEDGER_STACKS_OF(&process.ledger, &rules, lost);
+static struct ledger_stacks stacks = LEDGER_STACKS_OF(&process.ledger, &rules, ignore_loss);
 static struct stack_calls called = STACK_CALLS_OF(&process.ledger);
 static struct intern timed = {.ledger = &process.ledger};
 
 static __thread struct stack_bounds bounds __attribute__((tls_model("initial-exec")));
 
 /*
- * Calls that have begun and not ended, by the stack frame that makes them. A frame belongs to one thread and makes
- * one call at a time. A call that was left by longjmp() or by an exception stays here until its frame or its slot is
- * used again.
+ * The timed calls that have not returned, by the stack frame that makes the call. A frame belongs to one thread and
+ * makes one call at a time. If longjmp() or an exception leaves a call, its record stays until another call uses the
+ * same frame or the same slot.
  */
 static struct {
     uintptr_t frame; /* 0: free */
@@ -68,7 +68,7 @@ void call_details_begin(uint32_t account, uintptr_t frame)
             break;
         }
         if (probe == PROBES - 1) {
-            store_relaxed(&underway[at].frame, frame); /* the call that had the slot is not timed */
+            store_relaxed(&underway[at].frame, frame); /* replaces another call, whose time is lost */
             tag_ledger_count_loss(LEDGER_LOST_DETAILS);
         }
     }

@@ -14,11 +14,11 @@
 struct caller {
     struct tag_ledger_far far;
     const char *returns_to;
-    /* The unwinder's number: a library that is loaded again has the same one only if it is unchanged. */
+    /* The unwinder's module number. A library that is loaded again gets the same number only if it is unchanged. */
     uint32_t module;
 };
 
-/* These tags are in the library's own memory, so they read the copy of the control page that the library sees. */
+/* These tags are in the memory of liballium.so, so they read the control page at its allium_control_page. */
 static struct caller records[CALLERS];
 static uint32_t used, buckets[2 * CALLERS];
 
@@ -29,8 +29,8 @@ static int32_t number_at(const char *p)
     return n;
 }
 
-/* Returns the target of an entry of the PLT; any other address is returned as it is. */
-static const char *past_linkage(const char *target)
+/* If `target` is a PLT entry, returns the function to which the entry jumps; else returns `target`. */
+static const char *through_plt(const char *target)
 {
     const char *p = target;
     if (!__builtin_memcmp(p, "\xf3\x0f\x1e\xfa", 4)) /* endbr64 */
@@ -49,7 +49,7 @@ static const char *place_of(const char *returns_to, const char *entry, const str
         return returns_to - 1;
     const char *at = returns_to + number_at(returns_to - 4);
     if (returns_to[-5] == '\xe8' && at >= start && end - at > 16) /* call at */
-        target = past_linkage(at);
+        target = through_plt(at);
     else if (returns_to[-6] == '\xff' && returns_to[-5] == '\x15' && at >= start && end - at > 8)
         /* call *at */
         target = *(const char *const *)at;
@@ -75,7 +75,7 @@ static bool is_current(const struct caller *c)
     return module_is_current(c->module, (uintptr_t)c->returns_to - 1);
 }
 
-/* Returns the tag if the call has been seen before, else NULL. */
+/* Returns the tag of this call; NULL: the call is new. */
 static struct allium_tag *known(const char *returns_to, uint32_t hash)
 {
     for (uint32_t i = 0; i < TRIES; i++) {

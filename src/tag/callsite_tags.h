@@ -4,7 +4,7 @@
 
 /* Tags for calls that have no descriptor in their code: one for each call instruction, found by its return address.
  *
- * The table is a hash table of its own, because it outlives the ledger: a fork child inherits these tags.
+ * The hash table of these tags is not in the ledger, because a fork child inherits the tags, but not the ledger.
  *
  * Runs in: target, cold paths. Threads: any, signal handlers included; no lock.
  * Invariant: a tag belongs to the same call until the image ends. */
@@ -13,8 +13,8 @@
 
 /**
  * Returns the tag of the call with this return address. `text` (static): class, name and file, as in a descriptor.
- * `entry`: the address of the function that was called, or NULL. If the call instruction calls another function, that
- * function has ended in a jump to `entry`; then the place of the tag is that function. NULL: there is no room.
+ * `entry`: the function that was called, or NULL. If the call instruction calls another function, that function has
+ * made a tail call to `entry`; then that function is the place of the tag. Returns NULL if there is no room.
  */
 struct allium_tag *callsite_tag(const void *returns_to, const void *entry, const char *text);
 

@@ -4,12 +4,11 @@
 #include "target/shards.h"
 
 /*
- * Counters of accounts, the part that inline code leaves to the library: an addition that carries into the second
- * word of a counter, and the peak of live bytes. The peak is updated when a counter carries, and when an object is
- * large.
+ * The part of counting that inline code leaves to the library: an addition that carries into the second word of a
+ * counter, and the peak of live bytes. The peak is updated when a counter carries, and when an object is large.
  */
 
-/* a shard allocates so much between two updates of the peak, where an update is slow */
+/* an update of the peak is due when a shard has allocated this much since the last update */
 #define BETWEEN_BYTES (64u << 10)
 
 static struct ledger_count read_count(const struct ledger_count *at)
@@ -29,8 +28,8 @@ static bool exchange(struct ledger_count *at, struct ledger_count *was, struct l
 }
 
 /*
- * Returns how many calls may follow until the next carry: few while the account has few, so that the part between two
- * updates of the peak stays small.
+ * Returns the number of calls until the next carry. The peak is updated at each carry, so this number is small while
+ * the account has few calls.
  */
 static uint64_t calls_until(uint64_t calls)
 {
@@ -38,7 +37,7 @@ static uint64_t calls_until(uint64_t calls)
     return part < LEDGER_CALLS_MOST ? part : LEDGER_CALLS_MOST;
 }
 
-/* Adds to a counter. True: it has carried. */
+/* Adds to a counter. True: its first word has carried into the second. */
 static bool add(struct ledger_count *at, unsigned calls, uint64_t bytes)
 {
     struct ledger_count was = read_count(at), next;
@@ -88,8 +87,8 @@ static void raise64(uint64_t *most, uint64_t value)
 }
 
 /*
- * Updates the peak. The allocated bytes of all shards are read before the freed bytes: the difference was live at
- * once, at the end of the first reading. The object of this call counts as allocated when this function returns.
+ * Updates the peak. The allocated bytes of all shards are read before the freed bytes, so the difference is not more
+ * than what was live between the two readings. `own` already includes `bytes`, the object of this call.
  */
 static void update_peak(uint32_t number, uint32_t shard, uint64_t bytes, uint64_t own)
 {
@@ -97,7 +96,8 @@ static void update_peak(uint32_t number, uint32_t shard, uint64_t bytes, uint64_
     uint32_t used = shards_used();
     uint32_t between = (uint32_t)(own - bytes) - load_relaxed(&t->looked_bytes[shard]);
     uint64_t made = 0, gone = 0;
-    if (between <= INT32_MAX) /* else another thread has updated the peak in between, with this object */
+    if (between <=
+        INT32_MAX) /* else another thread has updated the peak since, and has included this object */
         raise32(&t->between_bytes, between);
     store_relaxed(&t->looked_bytes[shard], (uint32_t)own);
     for (uint32_t i = 0; i <= used; i++)
@@ -110,8 +110,8 @@ static void update_peak(uint32_t number, uint32_t shard, uint64_t bytes, uint64_
 }
 
 /*
- * To update the peak, the counters of all shards are read, which is slow as other CPUs write to them. The more shards
- * there are, the less often the peak is updated.
+ * An update of the peak reads the counters of all shards, which is slow, because other CPUs write to them. So the more
+ * shards there are, the less often the peak is updated.
  */
 static void update_peak_if_due(uint32_t number, uint32_t shard, uint64_t bytes, bool full)
 {
@@ -136,7 +136,7 @@ void tag_ledger_carry(struct ledger_count *count, uint32_t shard, uint64_t bytes
 {
     uint64_t at = (uintptr_t)count - (uintptr_t)tag_ledger_counters(shard);
     if (!process_has_ledger() || at >= process.ledger.header->regions[LEDGER_ACCOUNTS].ready_bytes)
-        return; /* in the child of a forking signal handler: the counter is in the ledger of the parent */
+        return; /* a signal handler forked during the inline addition: the counter is in the parent's ledger */
     bool full = add(count, 0, 0);
     if (full && !(at & sizeof(*count)))
         update_peak_if_due(tag_ledger_number((uint32_t)at), shard, bytes, true);

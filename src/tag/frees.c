@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * liballium-frees.so replaces free() and realloc() of the whole process, so that frees by code without tags are
- * counted at once. It is preloaded, or linked before all other libraries by programs that accept some more
- * instructions for each free(). It is a library of its own, because tagged code, which has searched the map already,
- * pays for it, too.
+ * counted at once. It is preloaded, or linked before all other libraries. It is not part of liballium.so, because it
+ * costs each free() some instructions: the free() of tagged code searches the map of objects a second time.
  *
  * Runs in: target. Threads: any, signal handlers included.
- * Invariant: an object without a tag goes to the real function unchanged.
+ * Invariant: if an object has no tag, the real function is called as without this library.
  */
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -25,21 +24,21 @@ static struct {
     void (*free)(void *);
     void *(*realloc)(void *, size_t);
 } next;
-static __thread bool looking __attribute__((tls_model("initial-exec")));
+static __thread bool in_dlsym __attribute__((tls_model("initial-exec")));
 
 /*
- * dlsym() does not allocate if it finds the name. If it frees memory here all the same, that memory is leaked; if it
- * reallocates, it gets NULL.
+ * dlsym() does not allocate if it finds the name. If it nevertheless calls free() or realloc(), this function returns
+ * false: free() leaks the memory, and realloc() returns NULL.
  */
 static bool find_next(void)
 {
-    if (looking)
+    if (in_dlsym)
         return false;
-    looking = true;
+    in_dlsym = true;
     void *their_free = dlsym(RTLD_NEXT, "free"), *their_realloc = dlsym(RTLD_NEXT, "realloc");
     __atomic_store_n(&next.realloc, (void *(*)(void *, size_t))(uintptr_t)their_realloc, __ATOMIC_RELEASE);
     __atomic_store_n(&next.free, (void (*)(void *))(uintptr_t)their_free, __ATOMIC_RELEASE);
-    looking = false;
+    in_dlsym = false;
     return their_free && their_realloc;
 }
 

@@ -10,10 +10,10 @@
 #define NEAR_BYTES (64u << 10)
 
 /*
- * The running helper of the thread. While there is one, all requests of the thread take the cold paths; otherwise
- * inline code need not check. A helper that is left by longjmp() does not end its scope. The scope ends when a later
- * call is found further out on the stack, or with its return address where the helper had its own. Only nearby stack
- * is read: the stack of the helper may no longer exist.
+ * The scope of the running helper of the thread. While there is one, all requests of the thread take the slow paths, so
+ * inline code need not check for a helper. If longjmp() leaves a helper, its scope does not end then, but at a later
+ * request that is made further out on the stack, or that finds another return address in the helper's frame. The frame
+ * is read only if it is near the stack pointer, because the helper's stack may no longer exist.
  */
 static __thread struct allium_helper_scope charged __attribute__((tls_model("initial-exec")));
 
@@ -25,7 +25,7 @@ static void set(struct allium_helper_scope to)
         tag_use_cold_paths(is);
 }
 
-static void forget_what_was_left(uintptr_t here)
+static void end_stale_scope(uintptr_t here)
 {
     uintptr_t slot = (uintptr_t)(charged.frame + 1);
     if (charged.tag && (slot <= here || (slot - here < NEAR_BYTES && charged.frame[1] != charged.returns_to)))
@@ -41,7 +41,7 @@ TAG_EXPORT struct allium_helper_scope allium_helper_begin(struct allium_tag *hel
                                                           const void *function, int outermost)
 {
     void **frame = at;
-    forget_what_was_left((uintptr_t)(frame + 1));
+    end_stale_scope((uintptr_t)(frame + 1));
     struct allium_helper_scope before = charged;
     before.begun = 1;
     if ((charged.tag && charged.outermost) || !tag_account(helper))
@@ -62,7 +62,7 @@ struct allium_tag *helper_scope_of(struct allium_tag *tag)
 {
     if (!charged.tag)
         return tag;
-    forget_what_was_left((uintptr_t)__builtin_frame_address(0));
+    end_stale_scope((uintptr_t)__builtin_frame_address(0));
     return charged.tag ? charged.tag : tag;
 }
 

@@ -3,19 +3,20 @@
 #define TAG_HELPER_SCOPE_H
 
 /*
- * Allocating helpers of the program, such as its own xmalloc(): while one runs, the requests of its thread are
+ * Allocating helpers of the program, such as its own xmalloc(): while a helper runs, the requests of its thread are
  * charged to the caller of the helper.
  *
- * Runs in: target. Threads: each for itself; requests of a signal handler are charged as those of its thread.
+ * Runs in: target. Threads: each has its own scope. A signal handler that interrupts a helper shares the helper's
+ * scope.
  */
 
 #include <stdbool.h>
 
 #include "allium/tag.h"
 
-/** Returns the tag that a request of `tag` is charged to: that of the running helper, else `tag` itself. */
+/** Returns the tag to charge for a request of `tag`: the tag of the running helper, or `tag` if there is none. */
 struct allium_tag *helper_scope_of(struct allium_tag *tag);
-/** May a helper be running in this thread? */
+/** Returns whether a helper may be running in this thread. */
 bool helper_scope_is_on(void);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Allocating functions that <allium/malloc_hooks.h> only renames: libc has inline versions of some, some take a
- * variable number of arguments, and some must not be declared for a source that does not ask for them. The tag is
- * found by the return address (callsite_tag()).
+ * The functions to which <allium/malloc_hooks.h> renames calls that it cannot replace by inline code: libc has inline
+ * versions, the function has variable arguments, or the source may use the name for itself. callsite_tag() finds the
+ * tag of a call by its return address.
  *
  * Runs in: target. Threads: any.
  */
@@ -23,8 +23,8 @@
 int __vasprintf_chk(char **, int, const char *, va_list);
 
 /*
- * Before the real call. False: a rule makes the request fail. NULL: there was no room for the tag, and the call is
- * not counted.
+ * Called before the real function. False: fault injection makes the request fail. `tag` NULL: the library has no room
+ * for the tag, and does not count the call.
  */
 static bool begins(struct allium_tag *tag)
 {
@@ -67,7 +67,7 @@ TAG_EXPORT int allium_asprintf(char **out, const char *format, ...)
     return length;
 }
 
-/* Called by source that is compiled with _FORTIFY_SOURCE. */
+/* Replaces __vasprintf_chk(), which code compiled with _FORTIFY_SOURCE calls. */
 TAG_EXPORT int allium_vasprintf_chk(char **out, int flag, const char *format, va_list args)
 {
     return print_checked(CALLER(allium_vasprintf_chk, "vasprintf"), out, flag, format, args);
@@ -82,7 +82,7 @@ TAG_EXPORT int allium_asprintf_chk(char **out, int flag, const char *format, ...
     return length;
 }
 
-/* The checked asprintf() under clang; declared in malloc_hooks.h. */
+/* Replaces asprintf() in code that clang compiles with _FORTIFY_SOURCE; declared in malloc_hooks.h. */
 TAG_EXPORT int allium_asprintf_checked(char **out, const char *format, ...)
 {
     va_list args;
@@ -93,8 +93,8 @@ TAG_EXPORT int allium_asprintf_checked(char **out, const char *format, ...)
 }
 
 /*
- * getdelim() may reallocate the buffer, so it leaves the map before the call. If it is a new or a larger one
- * afterwards, it is charged to this call.
+ * getdelim() may reallocate the buffer, so the old buffer is removed from the map of objects before the call. If the
+ * buffer has another address or size afterwards, it is charged to this call.
  */
 static ssize_t read_line(struct allium_tag *tag, char **line, size_t *room, int end, FILE *from)
 {
@@ -111,7 +111,7 @@ static ssize_t read_line(struct allium_tag *tag, char **line, size_t *room, int 
     int error = errno;
     errno = 0;
     ssize_t length = getdelim(line, room, end, from);
-    bool failed = length < 0 && errno == ENOMEM; /* also if there is a buffer that could not grow */
+    bool failed = length < 0 && errno == ENOMEM; /* the old buffer may remain, if it could not grow */
     if (!errno)
         errno = error;
     if (*line == old && *room == old_room) {
@@ -153,7 +153,7 @@ TAG_EXPORT char *allium_realpath(const char *path, char *into)
     return resolve(CALLER(allium_realpath, "realpath"), path, into);
 }
 
-/* The same function under another name, for an inline realpath() that cannot call a function of its own name. */
+/* allium_realpath() under a second name, which glibc's inline realpath() calls instead of itself. */
 TAG_EXPORT char *allium_realpath_alias(const char *path, char *into)
 {
     return resolve(CALLER(allium_realpath_alias, "realpath"), path, into);

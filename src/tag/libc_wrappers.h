@@ -3,8 +3,8 @@
 #define TAG_LIBC_WRAPPERS_H
 
 /*
- * The functions that <allium/malloc_hooks.h> puts in place of those of libc. Each calls the function of that name and
- * counts the result.
+ * The functions to which <allium/malloc_hooks.h> renames calls of libc functions. allium_NAME() calls NAME() and counts
+ * the result.
  *
  * Runs in: target. Threads: any.
  */

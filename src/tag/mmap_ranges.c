@@ -12,8 +12,8 @@
 static struct ranges *ranges;
 static struct vm_array nodes = {.record_bytes = sizeof(struct ranges_node), .most = RANGES_NODES};
 static struct vm_array mappings = {.record_bytes = sizeof(struct ranges_mapping), .most = RANGES_NODES};
-static bool stuck; /* a thread has waited in vain: the owner of the lock was probably left by a jump */
-static __thread bool inside __attribute__((tls_model("initial-exec")));
+static bool abandoned; /* a thread timed out: longjmp() has probably left the code that held the lock */
+static __thread bool holds_lock __attribute__((tls_model("initial-exec")));
 
 static struct ranges *table(void)
 {
@@ -36,26 +36,26 @@ static struct ranges *table(void)
 static bool lock(struct ranges *r)
 {
     struct spin_wait w = {0};
-    if (inside)
+    if (holds_lock)
         return false;
-    inside = true;
+    holds_lock = true;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     do {
         uint32_t open = 0;
         if (__atomic_compare_exchange_n(&r->locked, &open, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
             return true;
-    } while (!load_relaxed(&stuck) && spin_wait_turn(&w, !vm_reserve_is_sealed()));
-    store_relaxed(&stuck, true);
-    inside = false;
+    } while (!load_relaxed(&abandoned) && spin_wait_turn(&w, !vm_reserve_is_sealed()));
+    store_relaxed(&abandoned, true);
+    holds_lock = false;
     return false;
 }
 
 static void unlock(struct ranges *r)
 {
-    store_relaxed(&stuck, false);
+    store_relaxed(&abandoned, false);
     store_release(&r->locked, 0);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    inside = false;
+    holds_lock = false;
 }
 
 /* Returns the link to the first node that ends above the address; NULL: there is none. */
@@ -138,7 +138,7 @@ static uint32_t new_mapping(struct ranges *r, uint32_t account)
     return number;
 }
 
-/* Removes a part from its mapping. True: it was the last one. */
+/* Decrements the number of parts of a mapping. True: no part is left. */
 static bool leave_mapping(struct ranges *r, uint32_t number)
 {
     struct ranges_mapping *m = &r->mapping[number];
@@ -180,8 +180,8 @@ enum mmap_ranges_answer mmap_ranges_enter(uintptr_t start, uintptr_t end, uint32
 }
 
 /*
- * Cuts [start, end) out of the node, and returns it as a node of its own, out of the tree. 0: there is no room for
- * the nodes that this needs.
+ * Cuts [start, end) out of the node at `at`, and returns the part as a separate node, which is not in the tree. 0:
+ * there is no room for another node.
  */
 static uint32_t cut(struct ranges *r, uint32_t *at, uintptr_t start, uintptr_t end)
 {
@@ -194,7 +194,7 @@ static uint32_t cut(struct ranges *r, uint32_t *at, uintptr_t start, uintptr_t e
     if (!part)
         return 0;
     if (start == n->start) {
-        n->start = end; /* the order of nodes stays the same */
+        n->start = end; /* ranges do not overlap, so the tree is still in order */
         return part;
     }
     if (end < n->end && !(behind = new_node(r, end, n->end, n->mapping))) {
@@ -229,7 +229,7 @@ enum mmap_ranges_answer mmap_ranges_take(uintptr_t start, uintptr_t end, struct 
     return !room ? MMAP_RANGES_BUSY : taken->first ? MMAP_RANGES_DONE : MMAP_RANGES_NONE;
 }
 
-bool mmap_ranges_gone(const struct mmap_ranges_taken *taken, ranges_book_fn book)
+bool mmap_ranges_unmapped(const struct mmap_ranges_taken *taken, ranges_count_fn count)
 {
     struct ranges *r = load_acquire(&ranges);
     if (!taken->first)
@@ -240,7 +240,7 @@ bool mmap_ranges_gone(const struct mmap_ranges_taken *taken, ranges_book_fn book
         const struct ranges_node *n = &r->node[number];
         uint32_t account = r->mapping[n->mapping].account;
         next = n->left;
-        book(account, n->end - n->start, leave_mapping(r, n->mapping));
+        count(account, n->end - n->start, leave_mapping(r, n->mapping));
         vacate(r, number);
     }
     unlock(r);

@@ -3,12 +3,12 @@
 #define TAG_MMAP_RANGES_H
 
 /*
- * The ranges of address space that tagged calls have mapped, with their accounts. Parts of a mapping may be unmapped,
- * also in its middle.
+ * The ranges of address space that tagged calls have mapped, with their accounts. Any part of a mapping may be
+ * unmapped.
  *
- * Runs in: target, cold paths; each call comes with a system call of the program. Threads: any. A lock is held for
- * some hundred instructions. A signal handler that interrupts its own thread there is refused; other threads wait for
- * a limited time.
+ * Runs in: target, cold paths: each call accompanies mmap(), munmap() or mremap(). Threads: any. A thread holds the
+ * lock for some hundred instructions. A signal handler that interrupts this thread does not get the lock; other threads
+ * wait for a limited time.
  * Owns: private anonymous memory, which the kernel wipes in fork children: a child counts no mapping of its parent.
  * Invariant: ranges do not overlap.
  */
@@ -16,44 +16,42 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/*
- * Parts of ranges that were taken out, as a list of this file's own. The remaining parts of their mappings stay in.
- */
+/* A list of parts of ranges that mmap_ranges_take() has removed from the table. */
 struct mmap_ranges_taken {
     uint32_t first;   /* 0: none */
     uint32_t account; /* of the first part */
 };
 
-/** Counts bytes of the account as unmapped. `last`: no other part of the mapping is left. */
-typedef void (*ranges_book_fn)(uint32_t account, uint64_t bytes, bool last);
+/** Counts bytes of the account as unmapped. `last`: all other parts of the mapping have been unmapped before. */
+typedef void (*ranges_count_fn)(uint32_t account, uint64_t bytes, bool last);
 
 enum mmap_ranges_answer {
     MMAP_RANGES_NONE,
     MMAP_RANGES_DONE,
-    MMAP_RANGES_BUSY, /* the lock or memory could not be had: the answer is unknown, or the range was not entered */
+    MMAP_RANGES_BUSY, /* no lock or no memory: the request was not carried out, or only in part */
 };
 
 /**
- * Empties the table in a fork child, when it begins: code that a forking signal handler interrupted may have entered
- * ranges for the parent.
+ * Empties the table when a fork child begins. If fork() ran in a signal handler, the code that the handler interrupted
+ * may have entered ranges of the parent.
  */
 void mmap_ranges_reset(void);
-/** Returns the table, for readers outside; NULL: there is none yet. */
+/** Returns the table, for readers in other processes; NULL: there is none yet. */
 const void *mmap_ranges_table(void);
-/** False: the table is empty. */
+/** Returns whether the table has any range. */
 bool mmap_ranges_any(void);
-/** Enters a mapping. No range may be there. Returns MMAP_RANGES_DONE or MMAP_RANGES_BUSY. */
+/** Enters a mapping, which must not overlap a range of the table. Returns MMAP_RANGES_DONE or MMAP_RANGES_BUSY. */
 enum mmap_ranges_answer mmap_ranges_enter(uintptr_t start, uintptr_t end, uint32_t account);
 /**
- * Takes the parts of ranges in [start, end) out. MMAP_RANGES_NONE: there are none. MMAP_RANGES_BUSY: some may be
- * left.
+ * Removes all parts of ranges in [start, end) from the table. MMAP_RANGES_NONE: there are none. MMAP_RANGES_BUSY: some
+ * may still be in the table.
  */
 enum mmap_ranges_answer mmap_ranges_take(uintptr_t start, uintptr_t end, struct mmap_ranges_taken *taken);
 /**
- * The parts that were taken out have been unmapped: calls `book` for each. mmap_ranges_put_back(): they have not, and
- * go back. False: the lock could not be had, and nobody follows these parts any more.
+ * Called after mmap_ranges_take(): mmap_ranges_unmapped() if the parts have been unmapped, calls `count` for each;
+ * mmap_ranges_put_back() if they have not, enters them again. False: no lock, so the parts are lost for accounting.
  */
-bool mmap_ranges_gone(const struct mmap_ranges_taken *taken, ranges_book_fn book);
+bool mmap_ranges_unmapped(const struct mmap_ranges_taken *taken, ranges_count_fn count);
 bool mmap_ranges_put_back(const struct mmap_ranges_taken *taken);
 
 #endif

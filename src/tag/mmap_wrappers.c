@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * mmap() and its family, as <allium/malloc_hooks.h> calls them. Whole pages are charged to the call that mapped them,
- * until they are unmapped or something else is mapped over them.
+ * The replacements of mmap(), munmap() and mremap() in <allium/malloc_hooks.h>. Whole pages are charged to the call
+ * that mapped them, until they are unmapped or another mapping replaces them.
  *
  * Runs in: target. Threads: any.
  */
@@ -21,12 +21,12 @@ struct span {
 };
 
 /*
- * Parts of ranges that were taken out before the system call: as soon as the kernel has unmapped them, another thread
- * may get the addresses.
+ * Parts of ranges that were removed from the table. This is done before the system call, because another thread may get
+ * the addresses as soon as the kernel has unmapped them.
  */
 struct parts {
     struct mmap_ranges_taken taken;
-    uint32_t generation; /* of the process: in the child of a forking signal handler they are not known */
+    uint32_t generation; /* of the process; a fork child ignores parts of its parent */
 };
 
 static struct span span_of(const void *start, size_t bytes)
@@ -35,7 +35,7 @@ static struct span span_of(const void *start, size_t bytes)
     return (struct span){s, s + ((bytes + PAGE - 1) & ~(size_t)(PAGE - 1))};
 }
 
-static void book_gone(uint32_t account, uint64_t bytes, bool last)
+static void count_part(uint32_t account, uint64_t bytes, bool last)
 {
     if (last)
         tag_released(account, bytes);
@@ -43,9 +43,9 @@ static void book_gone(uint32_t account, uint64_t bytes, bool last)
         tag_released_part(account, bytes);
 }
 
-static void book_unseen(uint32_t account, uint64_t bytes, bool last)
+static void count_unseen_part(uint32_t account, uint64_t bytes, bool last)
 {
-    book_gone(account, bytes, last);
+    count_part(account, bytes, last);
     tag_released_unseen(account);
 }
 
@@ -63,18 +63,18 @@ static void take(struct span s, struct parts *p)
         tag_ledger_count_loss(LEDGER_LOST_TAGGED);
 }
 
-/* Counts the parts by `book`; NULL: puts them back. */
-static void finish_parts(const struct parts *p, ranges_book_fn book)
+/* Calls `count` for each part, because the parts were unmapped. NULL: they were not, and are entered again. */
+static void finish_parts(const struct parts *p, ranges_count_fn count)
 {
     if (!p->taken.first || !tag_ledger_attach() || p->generation != process.generation)
         return;
-    if (book ? !mmap_ranges_gone(&p->taken, book) : !mmap_ranges_put_back(&p->taken))
+    if (count ? !mmap_ranges_unmapped(&p->taken, count) : !mmap_ranges_put_back(&p->taken))
         not_followed(p->taken.account);
 }
 
 static void count_unmapped(const struct parts *p)
 {
-    finish_parts(p, book_gone);
+    finish_parts(p, count_part);
 }
 
 /* The system call has failed, or has left the mapping in place. */
@@ -83,15 +83,17 @@ static void restore_parts(const struct parts *p)
     finish_parts(p, NULL);
 }
 
-/* Removes the ranges that a new mapping has replaced. `unseen`: they were unmapped by code without tags. */
+/* Counts the ranges that a new mapping has replaced as unmapped. `unseen`: code without tags had unmapped them
+ * before. */
 static void count_replaced(struct span s, bool unseen)
 {
     struct parts p;
     take(s, &p);
-    finish_parts(&p, unseen ? book_unseen : book_gone);
+    finish_parts(&p, unseen ? count_unseen_part : count_part);
 }
 
-/* Not in the child of a forking signal handler, which does not have the account. */
+/* Enters a new mapping. Does nothing if a signal handler has forked since the request began: the account is not in the
+ * child's ledger. */
 static void enter(struct span s, uint32_t account)
 {
     if (!process_has_ledger())
@@ -151,7 +153,7 @@ TAG_EXPORT int allium_munmap(void *start, size_t bytes)
     return bad;
 }
 
-/* Counted as realloc() is: the old mapping is freed, and the new one is allocated in the same account. */
+/* Counts like realloc(): the old mapping as freed, and the new one as allocated by the same account. */
 TAG_EXPORT void *allium_mremap(void *old, size_t old_bytes, size_t bytes, int flags, ...)
 {
     va_list args;

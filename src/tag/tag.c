@@ -19,8 +19,8 @@
 #include "unwind/module.h"
 
 /*
- * The cold halves of <allium/tag.h>: the first use of a tag, of a thread, or of a unit of addresses; large objects;
- * threads that share the last shard, because all others have owners.
+ * The slow paths of <allium/tag.h>: the first request of a tag, of a thread, or in a 4 MiB unit of addresses; large
+ * objects; threads that share the last shard, because all other shards have owners.
  */
 
 _Static_assert(OBJECTS_UNIT_SHIFT == ALLIUM_UNIT_SHIFT && OBJECTS_BYTES_BITS == ALLIUM_BYTES_BITS &&
@@ -33,7 +33,7 @@ TAG_EXPORT __thread struct allium_thread allium_thread
 TAG_EXPORT uint32_t allium_objects_tracked;
 
 static __thread struct {
-    uint32_t generation; /* of the process, + 1; 0: a new thread */
+    uint32_t generation; /* process.generation + 1 when the thread attached; 0: not attached yet */
     uint32_t shard;
 } self __attribute__((tls_model("initial-exec")));
 
@@ -43,7 +43,7 @@ static void thread_attach(void)
     uint32_t generation = process.generation + 1;
     if (self.generation == generation)
         return;
-    self.shard = SHARDS_SHARED; /* for signal handlers that interrupt this */
+    self.shard = SHARDS_SHARED; /* for a signal handler that interrupts this function */
     self.generation = generation;
     allium_thread.objects = object_map_none;
     uintptr_t *objects = object_map_tables();
@@ -74,10 +74,10 @@ TAG_EXPORT void allium_carry_cold(uint64_t *count, uint64_t bytes)
     tag_ledger_carry((struct ledger_count *)(void *)count, self.shard, bytes);
 }
 
-/* The account of a tag, and what the rules ask of it. `account` 0: it has none. */
+/* The account of a tag, and the actions that the rules of the control page request for the tag. */
 struct tag_rules {
-    uint32_t account;
-    uint32_t asked; /* bits of enum ledger_action_kind, and TAG_CONTROL_COUNTED */
+    uint32_t account; /* 0: none */
+    uint32_t actions; /* bits of enum ledger_action_kind, and TAG_CONTROL_COUNTED */
     struct ledger_action action;
 };
 
@@ -95,7 +95,7 @@ static struct tag_rules rules_of(struct allium_tag *tag)
         return a;
     a.account = tag_ledger_number(load_acquire(&tag->counters));
     store_relaxed(&tag->entry, ledger_index_of(a.account, LEDGER_ACCOUNTS_TOGETHER) << ALLIUM_BYTES_BITS);
-    a.asked = tag_control_lookup(tag, tag_ledger_target(a.account), &a.action);
+    a.actions = tag_control_lookup(tag, tag_ledger_target(a.account), &a.action);
     return a;
 }
 
@@ -103,16 +103,16 @@ static struct tag_rules rules_of(struct allium_tag *tag)
 static uint32_t account_of(struct allium_tag *tag)
 {
     struct tag_rules a = rules_of(tag);
-    return a.asked & TAG_CONTROL_COUNTED ? a.account : 0;
+    return a.actions & TAG_CONTROL_COUNTED ? a.account : 0;
 }
 
 TAG_EXPORT void allium_account_cold(struct allium_tag *tag, size_t bytes, int sign)
 {
     struct walk_start start = WALK_CALLER();
     struct tag_rules a = rules_of(tag);
-    if (a.asked & TAG_CONTROL_COUNTED)
+    if (a.actions & TAG_CONTROL_COUNTED)
         add(a.account, sign < 0, bytes);
-    if (sign > 0 && tag_control_asks(a.asked, LEDGER_ACTION_STACKS))
+    if (sign > 0 && tag_control_requests(a.actions, LEDGER_ACTION_STACKS))
         call_details_stack(a.account, bytes, &start);
 }
 
@@ -148,7 +148,7 @@ static void not_followed(uint32_t account)
     tag_ledger_count_loss(LEDGER_LOST_TAGGED);
 }
 
-/* The map holds the index of the counters instead of the account number. */
+/* take() and put() convert between the account number and the index of its counters, which the map holds. */
 static bool take(bool (*how)(uintptr_t, struct object *), const void *p, struct object *o)
 {
     bool ours = how((uintptr_t)p, o);
@@ -162,20 +162,20 @@ static bool put(const void *p, struct object o)
     return object_map_put((uintptr_t)p, o);
 }
 
-static void book_unseen_free(struct object old)
+static void count_unseen_free(struct object old)
 {
     add(old.account, true, old.bytes);
     tag_released_unseen(old.account);
 }
 
-/* Enters a new object. An old entry at its address is of an object that code without tags has freed. */
+/* Enters a new object. If the map has another object at this address, code without tags has freed that object. */
 static void enter(uint32_t account, const void *object, size_t bytes)
 {
     struct object old;
     if (take(object_map_take, object, &old))
-        book_unseen_free(old);
+        count_unseen_free(old);
     if (bytes > ALLIUM_INLINE_BYTES_MAX && take(object_map_take_from_page, object, &old))
-        book_unseen_free(old);
+        count_unseen_free(old);
     if (put(object, (struct object){account, bytes})) {
         store_relaxed(&allium_objects_tracked, 1);
         add(account, false, bytes);
@@ -197,7 +197,8 @@ TAG_EXPORT void allium_track_cold(struct allium_tag *tag, const void *object, si
         enter(account, object, bytes);
 }
 
-/* A fork child attaches at its first tagged request only: it has none of the objects of its parent. */
+/* A fork child has no ledger before its first tagged request. It need not have one: it counts no object of its
+ * parent. */
 bool tag_ledger_attach(void)
 {
     if (!process_has_ledger())
@@ -231,38 +232,38 @@ TAG_EXPORT void allium_failed(struct allium_tag *tag)
         tag_ledger_count_failure(account);
 }
 
-/* Before a request of the tag. False: a rule makes it fail. */
+/* Called before the allocation. False: fault injection makes the request fail. */
 static bool begin_call(struct allium_tag *tag, const struct walk_start *start)
 {
     struct tag_rules a = rules_of(helper_scope_of(tag));
-    if (tag_control_asks(a.asked, LEDGER_ACTION_FAIL) &&
+    if (tag_control_requests(a.actions, LEDGER_ACTION_FAIL) &&
         tag_control_fails(&a.action, tag_ledger_rule_calls(a.account))) {
         errno = ENOMEM;
         return false;
     }
-    if (tag_control_asks(a.asked, LEDGER_ACTION_LATENCY))
+    if (tag_control_requests(a.actions, LEDGER_ACTION_LATENCY))
         call_details_begin(a.account, start->sp);
     return true;
 }
 
-/* After the request: records its duration and its stack. The caller counts the object. */
+/* Called after the allocation: records its duration and its stack. Does not count the object. */
 static void end_call(struct tag_rules a, const struct walk_start *start, const void *object, size_t bytes)
 {
-    if (tag_control_asks(a.asked, LEDGER_ACTION_LATENCY))
+    if (tag_control_requests(a.actions, LEDGER_ACTION_LATENCY))
         call_details_end(a.account, start->sp);
-    if (object && tag_control_asks(a.asked, LEDGER_ACTION_STACKS))
+    if (object && tag_control_requests(a.actions, LEDGER_ACTION_STACKS))
         call_details_stack(a.account, bytes, start);
 }
 
-void tag_request_ended(struct allium_tag *tag, const void *what, size_t bytes)
+void tag_request_ended(struct allium_tag *tag, const void *object, size_t bytes)
 {
     struct walk_start start = WALK_CALLER();
-    end_call(rules_of(helper_scope_of(tag)), &start, what, bytes);
+    end_call(rules_of(helper_scope_of(tag)), &start, object, bytes);
 }
 
 TAG_EXPORT uint64_t allium_latency_start_cold(struct allium_tag *tag)
 {
-    return tag_control_asks(rules_of(tag).asked, LEDGER_ACTION_LATENCY) ? clock_ns(CLOCK_MONOTONIC) : 0;
+    return tag_control_requests(rules_of(tag).actions, LEDGER_ACTION_LATENCY) ? clock_ns(CLOCK_MONOTONIC) : 0;
 }
 
 TAG_EXPORT void allium_latency_stop_cold(struct allium_tag *tag, uint64_t started)
@@ -276,10 +277,10 @@ TAG_EXPORT void allium_latency_stop_cold(struct allium_tag *tag, uint64_t starte
 TAG_EXPORT int allium_should_fail_cold(struct allium_tag *tag)
 {
     struct tag_rules a = rules_of(tag);
-    if (!tag_control_asks(a.asked, LEDGER_ACTION_FAIL) ||
+    if (!tag_control_requests(a.actions, LEDGER_ACTION_FAIL) ||
         !tag_control_fails(&a.action, tag_ledger_rule_calls(a.account)))
         return 0;
-    if (a.asked & TAG_CONTROL_COUNTED)
+    if (a.actions & TAG_CONTROL_COUNTED)
         tag_ledger_count_failure(a.account);
     return 1;
 }
@@ -295,7 +296,7 @@ TAG_EXPORT void allium_request_end(struct allium_tag *tag, const void *object, s
     struct walk_start start = WALK_CALLER();
     struct tag_rules a = rules_of(helper_scope_of(tag));
     end_call(a, &start, object, bytes);
-    if (!(a.asked & TAG_CONTROL_COUNTED))
+    if (!(a.actions & TAG_CONTROL_COUNTED))
         return;
     if (object)
         enter(a.account, object, bytes);
@@ -303,7 +304,7 @@ TAG_EXPORT void allium_request_end(struct allium_tag *tag, const void *object, s
         tag_ledger_count_failure(a.account);
 }
 
-/* The old object leaves the map before the call: as soon as it is freed, another thread may get its address. */
+/* Removes the old object from the map before the call, because another thread may get its address once it is freed. */
 static void *move(void *(*real)(void *, size_t), struct allium_tag *tag, void *old, size_t bytes)
 {
     struct object o = {0};
@@ -336,7 +337,7 @@ TAG_EXPORT void *allium_realloc_by(void *(*real)(void *, size_t), void *old, siz
 TAG_EXPORT void *allium_realloc_tagged(struct allium_tag *tag, void *old, size_t bytes)
 {
     struct walk_start start = WALK_CALLER();
-    bool frees = old && !bytes; /* realloc(p, 0) cannot fail */
+    bool frees = old && !bytes; /* realloc(p, 0) frees p, and cannot fail */
     void *p = frees || begin_call(tag, &start) ? tag_realloc(tag, old, bytes) : NULL;
     if (!frees)
         end_call(rules_of(helper_scope_of(tag)), &start, p, bytes);
@@ -350,7 +351,7 @@ TAG_EXPORT int allium_real_posix_memalign(void **out, size_t alignment, size_t b
     return posix_memalign(out, alignment, bytes);
 }
 
-/* The parts of the ledger that are written to while an object is counted. */
+/* The parts of the ledger that the counting of an object writes to, for fork_placeholder_note(). */
 enum { PART_HEADER, PART_TAGS, PART_ACCOUNTS };
 
 static void before_fork(void)
@@ -363,8 +364,8 @@ static void before_fork(void)
 }
 
 /*
- * The counters of the thread that forked are in the ledger of the parent, also if another thread has updated the
- * child already.
+ * The thread that forked has the addresses of counters in the parent's ledger, so inline code must not use them. Even
+ * if the child has a ledger already, code that a forking signal handler interrupted may use them.
  */
 static void in_child(void)
 {
@@ -373,10 +374,8 @@ static void in_child(void)
     fork_placeholder_put();
 }
 
-/*
- * Begins while there is one thread and no seccomp. Later, several threads might begin at once, and wait for one of
- * them.
- */
+/* Opens the ledger at program start, while there is one thread and no seccomp filter. Later, several threads might need
+ * it at the same time, and would have to wait for the thread that makes it. */
 __attribute__((constructor)) static void begin(void)
 {
     module_init();

@@ -16,7 +16,7 @@
 
 _Static_assert(offsetof(struct ledger_control, state) == 16, "allium_control in <allium/tag.h> lies there");
 
-/* The copies of the control page in modules. */
+/* The modules over whose allium_control_page the library has mapped the control page. */
 static struct {
     const char *page; /* written last */
     const struct link_map *map;
@@ -33,7 +33,7 @@ static const struct ledger_control *seen_by(const struct allium_tag *tag)
     return (const struct ledger_control *)page_of(tag);
 }
 
-static const struct ledger_control *own; /* the control page with its lists; NULL: there is none */
+static const struct ledger_control *own; /* the control page of this process; NULL: there is none */
 
 uint32_t tag_control_lookup(struct allium_tag *tag, struct deferred_target *place, struct ledger_action *a)
 {
@@ -42,15 +42,15 @@ uint32_t tag_control_lookup(struct allium_tag *tag, struct deferred_target *plac
         return known > state ? TAG_CONTROL_COUNTED : 0;
     const struct ledger_control *c = load_acquire(&own);
     bool more = false, off = c && load_relaxed(&c->word) & LEDGER_CONTROL_TAGS_OFF;
-    uint32_t asked = c ? rules_lookup(c, state, place, a, &more) : 0;
-    bool counted =
-        !tag_control_asks(asked, LEDGER_ACTION_OFF) && (!off || tag_control_asks(asked, LEDGER_ACTION_ON));
+    uint32_t actions = c ? rules_lookup(c, state, place, a, &more) : 0;
+    bool counted = !tag_control_requests(actions, LEDGER_ACTION_OFF) &&
+                   (!off || tag_control_requests(actions, LEDGER_ACTION_ON));
     if (!counted)
-        asked &= ~(1u << LEDGER_ACTION_FAIL); /* injected failures would not be counted */
-    more |= asked >> LEDGER_ACTION_STACKS != 0;
-    /* `state` may be any number; it is only compared with itself later. */
+        actions &= ~(1u << LEDGER_ACTION_FAIL); /* a tag that is off cannot count an injected failure */
+    more |= actions >> LEDGER_ACTION_STACKS != 0;
+    /* The sum may overflow, because any process of the user may write any `state` to the page. */
     store_release(&tag->state, (int32_t)((uint32_t)state + (more ? -1u : counted ? 1u : 0u)));
-    return asked | (counted ? TAG_CONTROL_COUNTED : 0);
+    return actions | (counted ? TAG_CONTROL_COUNTED : 0);
 }
 
 void tag_control_turn_off(struct allium_tag *tag)
@@ -79,9 +79,8 @@ bool tag_control_fails(const struct ledger_action *a, uint64_t *calls)
     return a->fail == LEDGER_FAIL_CHANCE && draw_next(&draw) % 1000000 < a->n;
 }
 
-/*
- * Maps the same page a second time, in one step. mremap() needs no descriptor and no path, which may no longer exist.
- */
+/* Maps the control page at `page`, too, in one step. mremap() with an old size of 0 duplicates a shared mapping: this
+ * needs no file descriptor, and no path, which may no longer exist. */
 static void show_at(const struct ledger_control *of, const char *page)
 {
     if (vm_reserve_may_call())
@@ -102,11 +101,11 @@ void tag_control_show(const struct ledger_control *of, const struct allium_tag *
         return;
     uint32_t n = 0;
     while (n < PAGES_MAX && n < load_acquire(&n_pages) && load_relaxed(&pages[n].page) != page)
-        n++; /* another module, or the same one again, may be at the address of an unloaded one */
+        n++; /* if a module was loaded at the address of an unloaded one, its entry replaces the old one */
     if (n < PAGES_MAX && n == load_acquire(&n_pages))
         n = __atomic_fetch_add(&n_pages, 1, __ATOMIC_RELAXED);
     if (n >= PAGES_MAX)
-        return; /* without an entry, a fork child could not map its own page there */
+        return; /* not mapped, because a fork child maps its own control page only at the pages in this list */
     pages[n].map = found.dlfo_link_map;
     store_release(&pages[n].page, page);
     show_at(of, page);

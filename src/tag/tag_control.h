@@ -7,7 +7,7 @@
  * to fail.
  *
  * Runs in: target, cold paths. Threads: any, signal handlers included; no lock.
- * Invariant: any process of the user may have written the page. It is checked at each use.
+ * Invariant: each value of the page is checked at each use, because any process of the user may have written it.
  */
 
 #include <stdbool.h>
@@ -19,26 +19,27 @@
 
 #define TAG_CONTROL_COUNTED (1u << 31) /* beside the bits of enum ledger_action_kind */
 
-static inline bool tag_control_asks(uint32_t asked, enum ledger_action_kind what)
+static inline bool tag_control_requests(uint32_t actions, enum ledger_action_kind kind)
 {
-    return asked >> what & 1;
+    return actions >> kind & 1;
 }
 
 /**
- * Returns what the rules ask of the tag now, and writes it into the state of the tag. `a`: the rule, if there is one.
- * If more than counting is asked of the tag, it comes here at each call; else once after each change of the page.
+ * Returns the actions that the rules request for the tag now, and updates tag->state. `a`: receives the rule, if there
+ * is one. Called once after each change of the page; but at each request if the rules request more than counting.
  */
 uint32_t tag_control_lookup(struct allium_tag *tag, struct deferred_target *place, struct ledger_action *a);
-/** Turns the tag off until the page changes. A tag that leads to no page stays as it is. */
+/** Turns the tag off until the page changes. Does nothing if tag->control is 0 (no control page). */
 void tag_control_turn_off(struct allium_tag *tag);
-/** Is the tag's copy of the control page between these addresses? */
+/** Returns whether tag->control leads to a page between these addresses. */
 bool tag_control_is_between(const struct allium_tag *tag, const char *start, const char *end);
-/**
- * Does the rule make this call fail? `calls`: the counter of the tag, with the serial of the rule; it is increased.
- */
+/** Returns whether the rule makes this call fail. `calls`: counts the tag's calls since the rule was set. */
 bool tag_control_fails(const struct ledger_action *a, uint64_t *calls);
-/** Maps the control page of the process where the tag's module expects it. NULL: there is none. */
+/** Maps the control page `of` over the allium_control_page of the tag's module. NULL: does nothing. */
 void tag_control_show(const struct ledger_control *of, const struct allium_tag *tag);
-/** The same for all known modules that are still loaded: in a fork child, which has another control page. */
+/**
+ * Makes `of` the control page of this process. In a fork child, also maps it over the page of each known module that is
+ * still loaded.
+ */
 void tag_control_show_again(const struct ledger_control *of);
 #endif

@@ -23,15 +23,16 @@
 #include "wire/deferred_rules.h"
 
 #define LIMIT_BYTES (64ull << 20)
-#define OPEN_TRIES  2 /* a thread that begins to make the ledger after the first wait is waited for, too */
+#define OPEN_TRIES  2 /* after the first wait, another thread may begin to make the ledger: wait for it, too */
 
-/* tag_index.c relies on these, too. */
+/* tag_index.c relies on these limits, too. */
 _Static_assert(TAGS_MET_MOST *LEDGER_ACCOUNT_SHARDS <= 1u << (32 - ALLIUM_BYTES_BITS) &&
                    TAGS_MET_MOST / LEDGER_ACCOUNTS_TOGETHER * sizeof(struct ledger_accounts) <= LIMIT_BYTES,
                "an entry has no more bits, and a table no more room");
 _Static_assert(sizeof(struct ledger_words) == 1 << (ALLIUM_BYTES_BITS - 7), "ALLIUM_COUNTERS_OF() knows it");
 
-static uint32_t accounts, accounts_of_parent; /* the highest account number + 1 */
+static uint32_t accounts,
+    accounts_of_parent; /* the highest account number + 1, here and in the parent at fork() */
 
 #define AT(table, type, index) ledger_at(&process.ledger, table, type, index)
 
@@ -62,7 +63,7 @@ uint64_t process_ticks(void)
     return clock_ns(CLOCK_MONOTONIC);
 }
 
-/* Backs the counters of the account, up to the end of their block. */
+/* Allocates the block of the ledger file that holds the counters of the account. */
 static bool back_account(uint32_t number)
 {
     const struct ledger_region *r = &process.ledger.header->regions[LEDGER_ACCOUNTS];
@@ -92,7 +93,7 @@ static void add_build_id(struct ledger_module *m, const char *image)
     }
 }
 
-/* Returns the record of a module; LEDGER_NONE: there is no room. */
+/* Returns the index of a module's record in the ledger; adds a record if there is none. LEDGER_NONE: no room. */
 static uint32_t module_of(const struct dl_find_object *found)
 {
     const struct link_map *map = found->dlfo_link_map;
@@ -116,7 +117,7 @@ static uint32_t module_of(const struct dl_find_object *found)
     return at;
 }
 
-/* Computes the keys by which the lists of the control page name a place and its module. */
+/* Computes the keys by which rules of the control page identify a place and its module. */
 static void set_keys(struct deferred_target *place, uint32_t module, uint64_t code)
 {
     const void *id = "";
@@ -137,8 +138,8 @@ static uint64_t code_of(const struct tag_met *of, const struct dl_find_object *f
 }
 
 /*
- * Returns the identity of a place for tag_index.h. 0: without a build id, the file may have changed when it is loaded
- * again.
+ * Returns the identity of a place for tag_index.h. 0: the module has no build id, so it cannot be known whether a
+ * module that is loaded from the same file later is the same.
  */
 static uint64_t identity_of(const struct tag_met *of, uint32_t module)
 {
@@ -189,10 +190,7 @@ static struct tag_met description_of(const struct allium_tag *tag)
                             .line = tag->line};
 }
 
-/*
- * Are the code, the texts and the control page of the descriptor in its own module? Only then are they sure to be
- * readable.
- */
+/* Returns whether code, texts and control page of the descriptor are in one loaded module, and so can be read. */
 static bool is_sound(const struct allium_tag *tag, const struct tag_met *of, struct dl_find_object *found)
 {
     if (_dl_find_object((void *)of->place.code, found))
@@ -242,7 +240,7 @@ bool tag_ledger_register(struct allium_tag *tag)
         code = code_of(&of, &found);
         of.map = found.dlfo_link_map;
         set_keys(&of.place, module, code);
-        /* No file lists these tags: the command cannot know them before they are met. */
+        /* No file lists the tags of callsite_tag(), so `allium set` cannot: the process matches the rules itself. */
         if (tag->version == TAG_LEDGER_FAR)
             of.place.module = 0;
         identity = identity_of(&of, module);
@@ -259,7 +257,7 @@ bool tag_ledger_register(struct allium_tag *tag)
     remember(number, &of, module, code);
     if (!__atomic_compare_exchange_n(&tag->counters, &not_met, tag_ledger_offset(number), false,
                                      __ATOMIC_ACQ_REL,
-                                     __ATOMIC_ACQUIRE)) { /* another thread has registered the descriptor */
+                                     __ATOMIC_ACQUIRE)) { /* another thread has registered the tag */
         if (not_met != tag_ledger_offset(number)) {
             tags_met[number].place.code = NULL;
             store_relaxed(&AT(LEDGER_TAGS, struct ledger_tag, number)->account, 0);
@@ -272,7 +270,7 @@ bool tag_ledger_register(struct allium_tag *tag)
     return true;
 }
 
-/* Writes records for the accounts of the parent, with the same numbers, which inherited descriptors hold. */
+/* In a fork child: writes records for the parent's accounts, with the same numbers, which inherited tags refer to. */
 static bool inherit(void)
 {
     struct dl_find_object found, texts;
@@ -280,7 +278,7 @@ static bool inherit(void)
         if (ledger_append(&process.ledger, LEDGER_TAGS, 1) == LEDGER_NONE || !back_account(n))
             return false;
         bool there = tags_met[n].place.code && tag_index_module(tags_met[n].place.code, &found);
-        const char *text = tags_met[n].place.text; /* may be in another library by now */
+        const char *text = tags_met[n].place.text; /* another library may have been loaded at this address */
         if (there && text &&
             (!tag_index_module(text, &texts) ||
              !tag_index_file(text, texts.dlfo_map_start, texts.dlfo_map_end)))
@@ -308,11 +306,12 @@ enum ledger_stage process_begin_ledger(void)
     enum agent_api_answer answer = open_ledger();
     if (answer != AGENT_API_OPEN)
         return answer == AGENT_API_LATER ? LEDGER_STAGE_NONE : LEDGER_STAGE_FAILED;
-    headroom_set_ledger(ledger_mapped_bytes(process.ledger.header)); /* the agent's, too */
+    headroom_set_ledger(
+        ledger_mapped_bytes(process.ledger.header)); /* also if the agent has made the ledger */
     if (process.ledger.control == &ledger_no_control)
         process.ledger.control = inherited;
     if (!back_account(0) || ledger_append(&process.ledger, LEDGER_TAGS, 1) ||
-        !inherit()) /* account 0: none */
+        !inherit()) /* account 0 is not used */
         return LEDGER_STAGE_FAILED;
     tag_control_show_again(process.ledger.control);
     vm_reserve_obey(process.ledger.control);

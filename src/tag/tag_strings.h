@@ -11,9 +11,9 @@
 
 #include <stdint.h>
 
-/** Returns the index of the string in the ledger, after adding it if it is new. 0 (""): there is no room. */
+/** Returns the index of the string in the ledger; adds it if it is new. 0, the index of "": there is no room. */
 uint32_t tag_strings_number(const char *text);
-/** Forgets all indexes: in a fork child, whose ledger is empty. */
+/** Called in a fork child: forgets all indexes, because the child's ledger is empty. */
 void tag_strings_reset(void);
 
 #endif

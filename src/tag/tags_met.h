@@ -3,10 +3,10 @@
 #define TAG_TAGS_MET_H
 
 /*
- * The tags that the process has met, by account. A fork child writes those whose module is still loaded to its own
- * ledger.
+ * The tags that the process has used so far, by account. A fork child writes those whose module is still loaded to its
+ * own ledger.
  *
- * Runs in: target, cold paths. Threads: any; the thread that meets the tag writes its record.
+ * Runs in: target, cold paths. Threads: any; the thread that first uses a tag writes its record.
  * Owns: reserved memory, made writable as accounts are added.
  */
 
@@ -16,7 +16,8 @@
 
 #include "target/deferred_match.h"
 
-/* the map of objects has 20 bits for the place of the counters of an account in each shard */
+/* An entry of the map of objects has 20 bits for the index of the account's counters, which leave 16 for the
+ * account. */
 #define TAGS_MET_MOST (1u << 16)
 
 struct tag_met {
