@@ -55,8 +55,8 @@ ALLIUM_INLINE void allium_helper_left(const struct allium_helper_scope *before)
 
 /*
  * The first declaration in a helper. `function` is the helper's name, or 0 if several functions have the
- * name. If it is given, and another function calls the helper in tail position (by a jump), the allocation is
- * charged to that function and not to its caller.
+ * name. If another function F makes a tail call (a jump) to the helper, the allocation is charged to F if
+ * `function` is given, and to the caller of F if `function` is 0.
  */
 #define ALLIUM_HELPER(function)           ALLIUM_HELPER_IS("helper", #function, function, 0)
 #define ALLIUM_HELPER_OUTERMOST(function) ALLIUM_HELPER_IS("helper", #function, function, 1)

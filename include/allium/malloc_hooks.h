@@ -36,9 +36,9 @@ extern "C" {
 #define ALLIUM_CALL_TAG(name) ALLIUM_DESCRIPTOR_UNIQUE("0", ALLIUM_TEXT("malloc", name))
 /*
  * Makes one call of the function `name` and accounts for it. `real` is the statement that makes the call.
- * `object` is an expression for the object that it allocated, or NULL, and `bytes` for its size; `bytes` is
- * evaluated only if there is an object. `fails` is the statement to run instead of `real` if the tag is to
- * fail.
+ * `object` is an expression for the allocated object, or NULL, and `bytes` for its size; `bytes` is evaluated
+ * only if there is an object. `fails` is the statement to run instead of `real` if fault injection makes the
+ * call fail.
  */
 #define ALLIUM_TAGGED(name, real, object, bytes, fails)                                                      \
     do {                                                                                                     \
@@ -115,8 +115,8 @@ ALLIUM_INLINE void ALLIUM_DEFINES(free(void *p))
     allium_real_free(p);
 }
 
-/* If the C library redirects mmap to mmap64 for large files, it does so later; this function is called all
- * the same. */
+/* <sys/mman.h> may later redirect mmap to mmap64 (_FILE_OFFSET_BITS=64). Calls of mmap still use this inline
+ * function. */
 void *mmap(void *, size_t, int, int, int, long) ALLIUM_NOTHROW;
 ALLIUM_INLINE void *ALLIUM_DEFINES(mmap(void *at, size_t bytes, int protection, int flags, int fd, long from))
 {
@@ -126,9 +126,8 @@ ALLIUM_INLINE void *ALLIUM_DEFINES(mmap(void *at, size_t bytes, int protection, 
 #endif
 
 /*
- * Functions that the C library declares beyond ISO C. A source that selects ISO C alone may have functions of
- * its own by these names. There clang does not know the functions, and it inlines only functions that it
- * knows.
+ * Functions that the C library declares beyond ISO C. A source that selects ISO C alone may define functions
+ * with these names itself. In such a source, clang has no builtins of these names, and inlines none of them.
  */
 #if defined(__STRICT_ANSI__) && defined(__clang__) && defined(__cplusplus)
 int posix_memalign(void **, size_t, size_t) ALLIUM_REAL(allium_posix_memalign);
@@ -193,7 +192,7 @@ ALLIUM_INLINE char *ALLIUM_DEFINES(strndup(const char *s, size_t most))
 
 #endif
 
-/* realpath() calls this function where the compiler checks the size of its buffer. */
+/* The fortified realpath() of glibc calls this function. */
 char *__realpath_alias(const char *__restrict__, char *__restrict__) ALLIUM_NOTHROW;
 ALLIUM_INLINE char *ALLIUM_DEFINES(__realpath_alias(const char *__restrict__ path, char *__restrict__ into))
 {
@@ -201,7 +200,7 @@ ALLIUM_INLINE char *ALLIUM_DEFINES(__realpath_alias(const char *__restrict__ pat
 }
 
 #if defined(__clang__) && defined(__cplusplus)
-/* clang warns at each class member that has the name of a function that such a pragma renames. */
+/* In C++, clang would warn of the pragmas below at each class member with the name of a renamed function. */
 struct _IO_FILE;
 void *mmap64(void *, size_t, int, int, int, long) ALLIUM_REAL(allium_mmap64);
 int munmap(void *, size_t) ALLIUM_REAL(allium_munmap);
@@ -231,9 +230,9 @@ long getdelim(char **, size_t *, int, struct _IO_FILE *) __asm__("allium_getdeli
 
 #if defined(__clang__) && defined(_FORTIFY_SOURCE)
 /*
- * glibc 2.40 and later have a checked asprintf() for clang. It takes any number of arguments and is never
- * inlined, so that all calls in a source would share one place. So another overload is declared, with enable_if, which
- * clang prefers.
+ * glibc 2.40 and later declare a fortified asprintf() for clang as a function with variable arguments, which
+ * clang does not inline. All calls in a source would be made from it, and share one place. This overload with
+ * enable_if, which clang prefers, bypasses it.
  */
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wgcc-compat"

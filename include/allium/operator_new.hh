@@ -69,9 +69,9 @@ ALLIUM_NEW_OPERATORS(new)
 ALLIUM_NEW_OPERATORS(new[])
 
 /*
- * All forms of delete are defined, too. The forms in the standard library end in the plain one, but the
- * program may have an allocator or a sanitizer that defines a missing form. That form would free the objects
- * of new[] above without accounting for them, or report a mismatch.
+ * All forms of delete are defined, too. The standard library's forms call the plain form. But if a form were
+ * missing here, an allocator or a sanitizer in the program may define it. That form would free the objects of
+ * the operators above without accounting for them, or report a mismatch.
  */
 #define ALLIUM_DELETE_OPERATORS(name)                                                                        \
     ALLIUM_NEW_REPLACES void operator name(void *p) noexcept                                                 \

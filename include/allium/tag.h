@@ -6,8 +6,8 @@
  * Code tagging: an exact account for a place in the source. Build with `pkg-config --cflags --libs allium`.
  *
  *     struct allium_tag *tag = ALLIUM_TAG("cache", "entry");
- *     allium_account(tag, bytes);      this place holds so many bytes more
- *     allium_unaccount(tag, bytes);    this place holds so many bytes less
+ *     allium_account(tag, bytes);      counts an allocation of `bytes` for this place
+ *     allium_unaccount(tag, bytes);    counts a release of `bytes` for this place
  *
  * `allium tags PID` reads the accounts of a process while it runs and after it has ended.
  * <allium/malloc_hooks.h> tags the calls of malloc() and its family without a change to the source.
@@ -47,8 +47,8 @@
 
 #ifdef __cplusplus
 /*
- * For macros that are expanded in the user's file: C++ without -Wzero-as-null-pointer-constant and
- * -Wold-style-cast.
+ * Other macros use these in the user's file, where C++ code must not cause warnings of
+ * -Wzero-as-null-pointer-constant and -Wold-style-cast.
  */
 #define ALLIUM_NULL       nullptr
 #define ALLIUM_NUMBER(n)  static_cast<unsigned long>(n)
@@ -69,14 +69,14 @@ extern "C" {
 
 /**
  * The descriptor of a place. Each offset is in bytes from the field itself; 0: none. `state` is compared
- * with allium_control: above it the place is counted, equal to it the place is off, below it the library
- * decides.
+ * with allium_control: if greater, the place is counted; if equal, the place is off; if less, the inline code
+ * calls the library.
  */
 struct allium_tag {
     uint32_t version;  /* ALLIUM_TAG_VERSION */
     int32_t state;     /* -1 at first */
     uint32_t counters; /* offset from allium_thread.counters, or one of the values below */
-    uint32_t entry;    /* entry of an object of 0 bytes in the map of objects */
+    uint32_t entry;    /* this + the size of an object is the object's entry in the map of objects */
     int32_t code;      /* offset of the code of the place */
     int32_t text;      /* offset of class, name and file: three strings, one behind the other */
     int32_t control;   /* offset of this module's control page */
@@ -88,8 +88,8 @@ struct allium_tag {
 
 /*
  * The control page. Each module has one; liballium.so maps the page of the process over it, so that inline
- * code reads allium_control like a variable of its own. The number grows with each change of what is
- * requested of tags.
+ * code reads allium_control like a variable of its own. allium_control grows each time the user changes the
+ * rules for tags.
  */
 __asm__(".ifndef allium_control_page\n"
         "\t.pushsection .bss.allium_control_page,\"awG\",@nobits,allium_control_page,comdat\n"
@@ -114,8 +114,8 @@ __asm__(".ifndef allium_control_page\n"
         ".endif\n");
 extern const volatile int32_t allium_control __attribute__((visibility("hidden")));
 /*
- * Added to a counter with the bytes of each call. It is in memory: an immediate of 64 bits takes another
- * instruction.
+ * Inline code adds this number and the bytes of a call to a counter. The number is in memory, because an
+ * immediate of 64 bits would take another instruction.
  */
 extern const uint64_t allium_one_call __attribute__((visibility("hidden")));
 
@@ -128,7 +128,7 @@ struct allium_thread {
 };
 
 extern __thread struct allium_thread allium_thread __attribute__((tls_model("initial-exec")));
-/** 0 until the first object is tracked: before, no free() has to be looked up. */
+/** 0 until the first object is tracked: before that, allium_untrack() has nothing to do. */
 extern uint32_t allium_objects_tracked;
 
 /* The slow paths of the inline functions below. */
@@ -163,7 +163,7 @@ int allium_real_posix_memalign(void **out, size_t alignment, size_t bytes);
 #define ALLIUM_UNLIKELY(x)      __builtin_expect(!!(x), 0)
 #define ALLIUM_UNIT_SHIFT       22
 #define ALLIUM_BYTES_BITS       12
-#define ALLIUM_INLINE_BYTES_MAX 4095u       /* that inline code books */
+#define ALLIUM_INLINE_BYTES_MAX 4095u       /* size of the largest object that inline code counts */
 #define ALLIUM_BYTES_OF(e)      ((e)&4095u) /* bytes of an entry; 0: the library has them */
 #define ALLIUM_COUNTERS_OF(e)   ((e) >> 7 & ~31u)
 
@@ -194,9 +194,9 @@ int allium_real_posix_memalign(void **out, size_t alignment, size_t bytes);
         allium_here_;                                                                                        \
     })
 /*
- * The same where several places have the same text. gcc merges functions, and ends of branches, that have
- * the same code; it does not merge `asm goto`. gcc before version 11 has no `asm goto` with outputs. clang
- * does not merge.
+ * Like ALLIUM_DESCRIPTOR(), for places that have the same line and text. gcc would merge the code of such
+ * places, if it is equal at the ends of functions or branches; but gcc does not merge `asm goto`. gcc before
+ * version 11 has no `asm goto` with outputs. clang does not merge.
  */
 #if defined(__clang__) || __GNUC__ < 11
 #define ALLIUM_DESCRIPTOR_UNIQUE(line, text) ALLIUM_DESCRIPTOR(line, text)
@@ -218,7 +218,7 @@ int allium_real_posix_memalign(void **out, size_t alignment, size_t bytes);
 #define ALLIUM_STRING_(x) #x
 #define ALLIUM_STRING(x)  ALLIUM_STRING_(x)
 
-/* The same with texts of any characters: they are a string literal of the compiler, operand 1. */
+/* Like ALLIUM_DESCRIPTOR(), for texts of any characters: they are a string literal of the compiler. */
 #define ALLIUM_DESCRIPTOR_WITH(texts)                                                                        \
     __extension__({                                                                                          \
         struct allium_tag *allium_here_;                                                                     \
@@ -230,7 +230,7 @@ int allium_real_posix_memalign(void **out, size_t alignment, size_t bytes);
 
 /** The tag of this place in the source. `class` and `name` are string literals without a NUL. */
 #define ALLIUM_TAG(class, name) ALLIUM_DESCRIPTOR_WITH(class "\0" name "\0" __FILE__)
-/** The same with fields of the program's own, "tenant=blue tier=2", which follow the name. */
+/** Like ALLIUM_TAG(), with fields that the program chooses ("tenant=blue tier=2") after the name. */
 #define ALLIUM_TAG_FIELDS(class, name, fields) ALLIUM_TAG(class, name " " fields)
 
 /**
@@ -263,8 +263,8 @@ int allium_real_posix_memalign(void **out, size_t alignment, size_t bytes);
                          : "memory")
 
 /*
- * Adds with one instruction, which no signal handler can interrupt half done. Only this thread writes to
- * its counters.
+ * Adds a call to a counter with one instruction, so that a signal handler never finds it half done. No lock
+ * prefix, because only this thread writes to its counters.
  */
 ALLIUM_INLINE void allium_add(char *count, uint64_t bytes)
 {
@@ -275,7 +275,7 @@ ALLIUM_INLINE void allium_add(char *count, uint64_t bytes)
         allium_carry_cold(at, bytes);
 }
 
-/** > 0: the tag is counted; 0: it is off; < 0: the library decides. */
+/** Returns > 0: the tag is counted; 0: the tag is off; < 0: the caller must call the library. */
 ALLIUM_INLINE int allium_tag_state(const struct allium_tag *tag)
 {
     int32_t state = __atomic_load_n(&tag->state, __ATOMIC_ACQUIRE), now = allium_control;
@@ -303,8 +303,8 @@ ALLIUM_INLINE void allium_unaccount(struct allium_tag *tag, size_t bytes)
 }
 
 /**
- * Starts timing a piece of work of this place. Any thread passes the result to allium_latency_stop(). It is
- * 0, and nothing is timed, unless `allium set ... latency` has requested times.
+ * Starts timing a piece of work of this place. Pass the result to allium_latency_stop(), in any thread.
+ * Unless `allium set ... latency` has requested times, the result is 0, and nothing is timed.
  */
 ALLIUM_INLINE uint64_t allium_latency_start(struct allium_tag *tag)
 {
@@ -313,7 +313,7 @@ ALLIUM_INLINE uint64_t allium_latency_start(struct allium_tag *tag)
     return allium_latency_start_cold(tag);
 }
 
-/** Ends the piece of work that `started` belongs to. */
+/** Ends the timing of a piece of work. `started`: the result of allium_latency_start(). */
 ALLIUM_INLINE void allium_latency_stop(struct allium_tag *tag, uint64_t started)
 {
     if (ALLIUM_UNLIKELY(started))
@@ -321,8 +321,8 @@ ALLIUM_INLINE void allium_latency_stop(struct allium_tag *tag, uint64_t started)
 }
 
 /**
- * Returns nonzero if `allium set ... fail=HOW` makes this call fail: the caller acts as if it had. The
- * failure is counted.
+ * Returns nonzero if `allium set ... fail=HOW` makes this call fail. The caller must then act as after a
+ * failed allocation. The failure is counted.
  */
 ALLIUM_INLINE int allium_should_fail(struct allium_tag *tag)
 {
@@ -344,7 +344,7 @@ ALLIUM_INLINE uintptr_t allium_table_of(const void *object)
 }
 #define ALLIUM_SHIFT(at, odd) __asm__("{shrq $4, %1|shr %1, 4}" : "=@ccc"(odd), "+r"(at))
 
-/* allium_track() of a tag that is counted. */
+/* allium_track() for a tag whose state is > 0. */
 ALLIUM_INLINE void allium_track_counted(struct allium_tag *tag, const void *object, size_t bytes)
 {
     uintptr_t table = allium_table_of(object), at = (uintptr_t)object;

@@ -6,8 +6,7 @@
  * A growable byte string, always NUL-terminated. Not for the target.
  *
  * Runs in: the tool.
- * Owns: `data` (heap), until buf_release(). If an allocation fails, the tool ends: a report cannot go on
- * without memory.
+ * Owns: `data` (heap), until buf_release(). If an allocation fails, the tool exits (base/mem.h).
  */
 
 #include <stdarg.h>
@@ -32,7 +31,7 @@ void buf_addstr(struct buf *b, const char *text);
 void buf_addch(struct buf *b, char c);
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void buf_vprintf(struct buf *b, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
-/** Returns the text, or "" when nothing was added. The buffer owns it. */
+/** Returns the text, which the buffer owns; "" if nothing was added. */
 const char *buf_str(const struct buf *b);
 /** Hands the heap string over to the caller, who frees it; the buffer is empty afterwards. Never NULL. */
 char *buf_detach(struct buf *b);

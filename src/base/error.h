@@ -3,12 +3,12 @@
 #define BASE_ERROR_H
 
 /*
- * The error scheme of the tool. A function returns 0 or -errno, and puts one line for a person (what is
- * wrong, where, what to do) into a struct error that the caller owns. Only src/cli prints it.
+ * How the tool reports errors. A function returns 0 or -errno, and writes one line for the user (what is wrong, where,
+ * what to do) into a struct error that the caller owns. Only src/cli prints this line.
  */
 
 struct error {
-    char text[512]; /* no newline, no "allium:" prefix; "" when nothing was said */
+    char text[512]; /* no newline, no "allium:" prefix; "" if no line was written */
 };
 
 /** Writes the line and returns -code (code is a positive errno). `e` may be NULL. */

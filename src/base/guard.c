@@ -14,20 +14,20 @@
 #include "base/mem.h"
 #include "base/sigsafe/clock_ns.h"
 
-#define DELAYED_MS_MAX 10000 /* so long, at most, for what is not stuck: a busy machine lets it wait */
+#define DELAYED_MS_MAX 10000 /* extra time for a call that only waits for a processor */
 
-/* One thread and what it is given. Who is left behind keeps it. */
+/* A helper thread and its current call. If guard_run() abandons the thread, the thread frees this record. */
 struct worker {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
     guarded_fn *call; /* NULL: nothing to do */
     void *work;
-    bool left; /* nobody waits any more */
-    pid_t tid; /* 0: it has not begun yet */
+    bool abandoned; /* guard_run() has timed out and does not wait for the call any more */
+    pid_t tid;      /* 0: the thread has not started to run yet */
 };
 
-static _Thread_local struct worker *current; /* idle, between two calls of this thread; NULL: none yet */
+static _Thread_local struct worker *current; /* the helper of this thread; NULL: none yet */
 
 static void release(struct worker *w)
 {
@@ -42,7 +42,7 @@ static void *serve(void *worker)
     struct worker *w = worker;
     pthread_mutex_lock(&w->lock);
     w->tid = gettid();
-    while (!w->left) {
+    while (!w->abandoned) {
         if (!w->call) {
             pthread_cond_wait(&w->changed, &w->lock);
             continue;
@@ -70,7 +70,7 @@ static struct worker *start(void)
     pthread_mutex_init(&w->lock, NULL);
     pthread_cond_init(&w->changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    sigfillset(&all); /* signals are the caller's */
+    sigfillset(&all); /* so that signal handlers run in the other threads */
     pthread_sigmask(SIG_BLOCK, &all, &before);
     bool bad = pthread_create(&thread, NULL, serve, w) != 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -98,7 +98,8 @@ static void wait_for(struct worker *w, unsigned ms)
         bad = pthread_cond_timedwait(&w->changed, &w->lock, &until);
 }
 
-/* It waits for nothing but a processor. Looked at without the lock: else it may wait for that. */
+/* Returns whether the helper is not asleep, but waits for a processor. Releases the lock while it reads the state, so
+ * that the helper is not asleep because it waits for the lock. */
 static bool is_delayed(struct worker *w)
 {
     char path[64], state = '?';
@@ -131,9 +132,9 @@ int guard_run(guarded_fn *call, void *work, size_t bytes, unsigned ms)
     wait_for(w, ms);
     for (unsigned waited = 0; w->call && waited < DELAYED_MS_MAX && is_delayed(w); waited += ms)
         wait_for(w, ms);
-    w->left = w->call != NULL;
-    int bad = w->left ? -ETIMEDOUT : 0;
-    if (w->left) {
+    w->abandoned = w->call != NULL;
+    int bad = w->abandoned ? -ETIMEDOUT : 0;
+    if (w->abandoned) {
         current = NULL;
     } else {
         memcpy(work, w->work, bytes);

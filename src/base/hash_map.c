@@ -10,8 +10,8 @@ struct map_slot {
     uint64_t hash; /* 0: empty */
     size_t key_len, value;
     union {
-        char here[8]; /* a key so short that it needs no other place */
-        size_t at;    /* in map.keys */
+        char here[8]; /* a key of at most 8 bytes */
+        size_t at;    /* offset of a longer key in map.keys */
     };
 };
 
@@ -49,7 +49,7 @@ static const char *key_of(const struct map *m, const struct map_slot *s)
     return is_short(s->key_len) ? s->here : m->keys + s->at;
 }
 
-/* The slot of the key, or the empty one where it belongs. */
+/* Returns the slot of the key; if the map does not have the key, the empty slot in which it would be stored. */
 static struct map_slot *find(const struct map *m, const void *key, size_t key_len, uint64_t hash)
 {
     for (size_t i = hash & (m->cap - 1);; i = (i + 1) & (m->cap - 1)) {
@@ -75,7 +75,7 @@ static void grow(struct map *m)
         if (!m->slots[i].hash)
             continue;
         size_t to = m->slots[i].hash & (cap - 1);
-        while (slots[to].hash) /* keys differ from each other */
+        while (slots[to].hash) /* need not compare keys, because all keys in the map differ */
             to = (to + 1) & (cap - 1);
         slots[to] = m->slots[i];
     }

@@ -25,8 +25,8 @@ void map_release(struct map *m);
 /** Returns the value stored for the key, or MAP_NONE. */
 size_t map_get(const struct map *m, const void *key, size_t key_len);
 /**
- * Stores `value` for the key unless the key has one. Returns the value that is stored now. `*added` (may be
- * NULL) is set to whether the key is new.
+ * If the key is new, stores `value` for it. Returns the value that is stored for the key now. `added`: NULL, or
+ * receives whether the key is new.
  */
 size_t map_put(struct map *m, const void *key, size_t key_len, size_t value, bool *added);
 

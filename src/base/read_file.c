@@ -5,7 +5,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-/* The kernel fills what it is given of some files, and a page at a time of others. */
+/* For some files of /proc, one read(2) fills the whole buffer; for others, it returns at most a page. */
 #define CHUNK_BYTES (64u << 10)
 
 int file_read_open(int fd, size_t max, struct buf *out)

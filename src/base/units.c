@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* A plain decimal number without sign, exponent, hex or "inf"; returns its end, NULL when there is none. */
+/* Parses a plain decimal number, without sign, exponent, hex or "inf". Returns its end; NULL: there is no number. */
 static const char *scan_number(const char *text, double *value)
 {
     size_t len = strspn(text, "0123456789.");
@@ -80,7 +80,7 @@ int units_parse_duration(const char *text, uint64_t *ns)
     return 0;
 }
 
-/* Three digits that matter, no decimals on plain units. */
+/* Formats three significant digits; no decimals if the value is nearly an integer. */
 static void format_three(char out[static UNITS_TEXT_BYTES], double value, const char *sep, const char *unit)
 {
     int decimals = value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;

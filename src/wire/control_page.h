@@ -30,15 +30,16 @@ struct ledger_control {
 #define LEDGER_CONTROL_PERIOD ((1ull << 48) - 1)
 /* No new samples are taken. Samples that are live are followed until they are freed. */
 #define LEDGER_CONTROL_OFF (1ull << 63)
-/* The process entered seccomp in a way that the library has not seen: no further system call for growth. */
+/* Set by the tool when it sees that the process is under seccomp: the target may make no system call for growth. */
 #define LEDGER_CONTROL_SEALED (1ull << 60)
 /* Tags without an action of their own are not counted. */
 #define LEDGER_CONTROL_TAGS_OFF (1ull << 61)
-/* Take the stack of each sampled free, not only of some hundred a second. */
+/* The agent records the stack of each sampled free. Without this flag, it records some hundred a second. */
 #define LEDGER_CONTROL_FREE_STACKS (1ull << 62)
 
-/* What a rule can do to one place (a tag or a call site). A place has one bit and one end time for each kind.
- * The lists of actions lie behind the control page; their pages are backed before they come into force. */
+/* What a rule can do to one place (a tag or a call site). A place has one bit and one end time for each kind. Two
+ * lists of actions follow the control page in the file. The tool allocates the pages of a list before it activates
+ * the list. */
 enum ledger_action_kind {
     LEDGER_ACTION_OFF,     /* objects allocated from now on are not counted */
     LEDGER_ACTION_ON,      /* overrides LEDGER_CONTROL_TAGS_OFF */
@@ -54,7 +55,7 @@ enum ledger_fail {
 };
 struct ledger_action {
     uint64_t key; /* ledger_action_key() */
-    /* end time on CLOCK_MONOTONIC; 0: until the user takes the action back */
+    /* end time on CLOCK_MONOTONIC; 0: until the user cancels the action */
     uint64_t until_ns[LEDGER_ACTION_KINDS];
     uint32_t actions; /* bits: 1 << enum ledger_action_kind */
     uint16_t fail;    /* enum ledger_fail */
@@ -67,8 +68,8 @@ struct ledger_action {
 #define LEDGER_ACTIONS_SECOND (1u << 31)
 
 /**
- * The key of a place in the code, whatever address it is loaded at. `id` is the build id of its ELF file, or
- * the path if the file has none; `code` is the address in the file.
+ * Returns the key of a place in the code, which does not depend on the load address. `id`: the build id of its ELF
+ * file, or the path if the file has none; `code`: the address in the file.
  */
 static inline uint64_t ledger_action_key(const void *id, uint64_t bytes, uint64_t code)
 {
@@ -78,7 +79,7 @@ static inline uint64_t ledger_action_key(const void *id, uint64_t bytes, uint64_
     return h ^ h >> 32;
 }
 
-/** The key of a call site, by the return address of the call. It differs from the key of each tag. */
+/** Returns the key of a call site; `code`: the return address of the call. It differs from the keys of all tags. */
 static inline uint64_t ledger_site_key(const void *id, uint64_t bytes, uint64_t code)
 {
     return ledger_action_key(id, bytes, ~code);

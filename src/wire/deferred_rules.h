@@ -3,13 +3,12 @@
 #define WIRE_DEFERRED_RULES_H
 
 /*
- * Rules for modules that are loaded later. The control file of tags stores each rule's query. When a module
- * is loaded, the process itself looks for places that match, because no tool may be running then. The process
- * knows less of a place than the tool does (base/sigsafe/clause.h).
+ * Rules for modules that are loaded later. The control file of tags stores the query of each rule. When a module is
+ * loaded, the process itself finds the places that match, because no tool may be running then. The process knows less
+ * about a place than the tool does (base/sigsafe/clause.h).
  *
- * The tool has already looked up the places of the modules in `resolved`: the list of actions has all rules
- * for them. For a place in any other module, the process applies each query that matches, one after the
- * other.
+ * The tool has already applied all rules to the modules in `resolved`, and has written the results to the list of
+ * actions. For a place in any other module, the process applies each query that matches, one after the other.
  *
  * Runs in: the tool (writer) and target (reader).
  */
@@ -23,7 +22,7 @@
 #define LEDGER_QUERY_CLAUSE 1040u
 struct ledger_query {
     struct ledger_action action; /* its key is not used */
-    /* bits 1 << enum ledger_action_kind: actions to take back before `action` is applied */
+    /* bits 1 << enum ledger_action_kind: actions to cancel before `action` is applied */
     uint32_t clear;
     uint32_t clause_bytes;
     uint64_t pad;
@@ -32,7 +31,8 @@ struct ledger_query {
 };
 
 /*
- * Two of these lie behind the two lists of actions, one for each list. Each is backed up to its last query.
+ * The control file has two of these after the two lists of actions, one for each list. Memory is allocated for each up
+ * to its last query.
  */
 #define LEDGER_RESOLVED_MOST 511u
 struct ledger_deferred {

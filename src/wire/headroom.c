@@ -15,7 +15,7 @@
 
 #define UNLIMITED   UINT64_MAX
 #define BEGIN_BYTES (4ull << 20)
-#define LEFT_BYTES  (128ull << 20) /* of the program's own limit; growth leaves so much to the program */
+#define LEFT_BYTES  (128ull << 20) /* growth leaves at least this much of RLIMIT_AS and RLIMIT_DATA unused */
 
 /* Reads the beginning of a small file as text. Returns the length, or -errno. */
 static long read_text(const char *path, char *out, size_t size)
@@ -42,7 +42,7 @@ static uint64_t read_number(struct scratch *s, const char *name)
     return text_number(s->text);
 }
 
-/* Returns the bytes of file pages that the kernel would drop before it kills a process. */
+/* Returns the bytes of inactive file pages, which the kernel frees before it kills a process. */
 static uint64_t read_reclaimable(struct scratch *s, const char *key)
 {
     text_join(s->path, sizeof(s->path), s->dir, "/memory.stat");
@@ -52,8 +52,8 @@ static uint64_t read_reclaimable(struct scratch *s, const char *key)
     return found ? text_number(found + text_length(key)) : 0;
 }
 
-/* Checks one level of the hierarchy: whether the cgroup would use more than 95 % of its limit, or the ledger more
- * than its share of the limit. */
+/* Checks one cgroup of the hierarchy. Returns a reason if, with `bytes` more, the cgroup would use more than 95 % of
+ * its limit, or the ledger more than its share of the limit. */
 static enum ledger_full check_level(struct scratch *s, bool v2, uint64_t held, uint64_t bytes)
 {
     uint64_t limit = read_number(s, v2 ? "/memory.max" : "/memory.limit_in_bytes");
@@ -85,8 +85,8 @@ static enum ledger_full check_cgroups(struct scratch *s, uint64_t held, uint64_t
     while (*path && *path != '\n' && len + 1 < sizeof(s->dir))
         s->dir[len++] = *path++;
     s->dir[len] = '\0';
-    /* From the cgroup of the process up to the root. Inside a container the outer part of the path does not exist;
-     * reading it fails and does no harm. */
+    /* From the cgroup of the process up to the root. Inside a container, outer cgroups are not visible: reading their
+     * files fails, and they are skipped. */
     for (;;) {
         enum ledger_full full = check_level(s, v2, held, bytes);
         if (full || len <= root)
@@ -167,7 +167,7 @@ void headroom_begin(void)
 
 uint32_t headroom_seccomp_filters(void)
 {
-    static char text[8192]; /* one thread makes the ledger, perhaps on a small stack */
+    static char text[8192]; /* static, because the stack may be small; one thread makes the ledger */
     if (!began_under_seccomp)
         return 0;
     const char key[] = "\nSeccomp_filters:\t"; /* Linux 5.9 */
@@ -200,8 +200,8 @@ static uint64_t at_most(uint64_t bytes, uint64_t most)
     return bytes < most ? bytes : most;
 }
 
-/* Reads the free bytes of the file system, less the part that is left to others, and its size. Returns false if the
- * file system cannot be examined. */
+/* Reads how many free bytes of the file system the ledger may use (a part is kept for others), and the size of the file
+ * system. False: the file system cannot be examined. */
 static bool measure_filesystem(const char *dir, uint64_t *left, uint64_t *total)
 {
     struct statfs fs;
@@ -217,7 +217,7 @@ static bool measure_filesystem(const char *dir, uint64_t *left, uint64_t *total)
 bool headroom_in_filesystem(const char *dir, uint64_t bytes)
 {
     uint64_t left, total;
-    /* After chroot(2) the directory may be out of reach. Then the file system itself refuses pages when it is full. */
+    /* If chroot(2) hides the directory, growth is not checked: a full file system refuses pages itself. */
     return !measure_filesystem(dir, &left, &total) || left >= bytes;
 }
 

@@ -18,18 +18,19 @@
  * Checks the file system only. `dir` is the directory of the ledger, or "" if the ledger's file has no name.
  */
 bool headroom_in_filesystem(const char *dir, uint64_t bytes);
-/** Returns true if there is too little room for a ledger that starts now and grows for a while. */
+/** Returns true if the file system has too little room for a new ledger and its first growth. */
 bool headroom_is_short(const char *dir);
 /** Called once when the process starts. Records whether the process is under seccomp from the start, as in
  * most containers. */
 void headroom_begin(void);
-/** The number of filters of the process, or LEDGER_FILTERS_UNKNOWN. Reads /proc only if it began under seccomp. */
+/**
+ * Returns the number of seccomp filters of the process, or LEDGER_FILTERS_UNKNOWN. 0 if it did not start under seccomp.
+ */
 uint32_t headroom_seccomp_filters(void);
 /**
- * Returns true if the agent may make a system call that the program does not expect. Once the process has
- * entered seccomp, by whatever way, the function adds a reason to `sealed` and returns false from then on. It
- * calls only prctl(). If the process started under seccomp, a later filter cannot be told from the first one:
- * then only `sealed` counts.
+ * Returns true if the agent may make a system call that the program does not expect. If prctl() shows that the process
+ * has entered seccomp, adds a reason to `sealed`, and returns false from then on. If the process started under seccomp,
+ * prctl() cannot show whether a filter was added later: then only `sealed` is checked.
  */
 bool headroom_may_call(uint32_t *sealed);
 /**
@@ -40,8 +41,9 @@ bool headroom_may_call(uint32_t *sealed);
 bool headroom_in_limits(uint64_t address_space, uint64_t data);
 /**
  * The budget of address space. If the address space is limited (RLIMIT_AS), the ledger and all tables beside it take at
- * most an eighth of the limit together. headroom_set_ledger() sets how much the ledger takes. The other three are for
- * the tables: take `bytes` if `spare` more bytes are left then; give bytes back; only ask whether bytes are left.
+ * most an eighth of the limit together. headroom_set_ledger() sets how much the ledger takes. headroom_take_space()
+ * takes `bytes` for a table, if at least `spare` bytes are left after that; headroom_give_space() gives bytes back;
+ * headroom_has_space() returns whether `bytes` are left.
  */
 struct headroom_space {
     uint64_t ledger, other;
@@ -56,7 +58,7 @@ bool headroom_has_space(uint64_t bytes);
  */
 struct headroom_space *headroom_own_space(void);
 void headroom_share_space(struct headroom_space *with);
-/** `held_bytes` is the present size of the ledger. Returns LEDGER_NOT_FULL if there is room, else the reason. */
+/** Returns LEDGER_NOT_FULL if the ledger may grow by `bytes`, else the reason. `held_bytes`: its current size. */
 enum ledger_full headroom_check(const char *dir, uint64_t held_bytes, uint64_t bytes);
 
 #endif

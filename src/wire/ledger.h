@@ -48,7 +48,7 @@
  */
 enum ledger_table {
     LEDGER_PERIODS,      /* struct ledger_period */
-    LEDGER_THREADS,      /* record 0 is "other" */
+    LEDGER_THREADS,      /* struct ledger_thread; record 0, "other", is for all threads without a record */
     LEDGER_STRINGS,      /* NUL-terminated bytes */
     LEDGER_MODULES,      /* struct ledger_module */
     LEDGER_FRAMES,       /* uint64_t, see LEDGER_FRAME_* */
@@ -70,7 +70,7 @@ struct ledger_region {
     uint64_t offset;       /* offset of the first record in the file */
     uint64_t limit_bytes;  /* reserved address space */
     uint64_t ready_bytes;  /* bytes backed by memory; grows */
-    uint64_t used;         /* records ever requested; may exceed what fits */
+    uint64_t used;         /* records ever requested; may exceed the records that fit */
     uint32_t record_bytes; /* size of a record */
     uint32_t pad;
 };
@@ -91,19 +91,19 @@ struct ledger_sums {
 enum ledger_loss {
     LEDGER_LOST_SAMPLES, /* sampled, but no room for the stack or the counters: missing everywhere */
     LEDGER_LOST_LIVE,    /* counted as allocated, but no room to follow it: missing among the live objects */
-    /* malloc returned an address that was still live for us: its free was not seen */
+    /* malloc() returned the address of a live sample: the agent has not seen the free of the sample */
     LEDGER_LOST_FREES_UNSEEN,
     LEDGER_LOST_STACK_CUT,    /* the stack is deeper than the limit */
     LEDGER_LOST_STACK_BROKEN, /* the walk met code without unwind rules, or an inconsistent stack */
-    LEDGER_LOST_THREADS,      /* samples of threads that found the table full: counted for "other" */
-    LEDGER_LOST_GROWTH,       /* refused attempts to grow the ledger */
+    LEDGER_LOST_THREADS,  /* samples of threads without a record (the table is full): counted for "other" */
+    LEDGER_LOST_GROWTH,   /* refused attempts to grow the ledger */
     LEDGER_LOST_CHILDREN, /* programs started without the agent that could not be noted (unobserved_list.h) */
-    LEDGER_FAILED_REQUESTS,   /* failed requests, as far as they took the cold path */
+    LEDGER_FAILED_REQUESTS,   /* failed requests that took the cold path; others are not counted */
     LEDGER_INHERITED_FREES,   /* sampled objects of the parent that this fork child freed */
     LEDGER_LOST_TAGS,         /* tags without an account */
-    LEDGER_LOST_TAGGED,       /* objects of tags that no account is charged for */
-    LEDGER_LOST_TAGGED_FREES, /* objects of tags whose address came again: their free was not seen */
-    LEDGER_LOST_DETAILS,      /* calls of tags whose stack or time found no room */
+    LEDGER_LOST_TAGGED,       /* objects of tags that could not be put into the map: charged to no account */
+    LEDGER_LOST_TAGGED_FREES, /* objects of tags whose free was not seen: their address was allocated again */
+    LEDGER_LOST_DETAILS,      /* calls of tags whose stack or duration could not be stored */
     LEDGER_LOST_TAG_VERSIONS, /* tags of another ALLIUM_TAG_VERSION, which are not counted */
     LEDGER_LOSSES
 };
@@ -121,9 +121,7 @@ enum ledger_full {
     LEDGER_FULL_SHARE, /* the ledger has its full share of the memory cgroup's limit */
 };
 
-/*
- * The ledger takes at most 1/LEDGER_CGROUP_SHARE of a memory cgroup's limit: the program may need the rest.
- */
+/* The ledger takes at most 1/LEDGER_CGROUP_SHARE of a memory cgroup's limit, because the program may need the rest. */
 #define LEDGER_CGROUP_SHARE 12u
 
 enum ledger_state {
@@ -137,9 +135,9 @@ enum ledger_clock {
 };
 
 /*
- * Counters that every cold operation changes, spread over several shards so that threads seldom share a cache
- * line. The value of a counter is the sum over all shards. Live bytes are moved to the header in lots (at
- * once while the process has one thread), so that the peak is not computed at every operation.
+ * Counters that every cold operation changes, spread over several shards so that threads seldom share a cache line. The
+ * value of a counter is the sum over all shards. Live bytes are added up in the shard, and moved to the header from
+ * time to time (if the process has one thread: at once), so that the peak is not computed at every operation.
  */
 #define LEDGER_SHARDS 24
 /* The first LEDGER_SHARDS_OWNED shards belong to one thread each, so that their counters need no lock. */
@@ -147,9 +145,9 @@ enum ledger_clock {
 #define LEDGER_SERIAL_SHIFT 48 /* a serial is shard << 48 | count */
 struct ledger_shard {
     uint64_t begun, done; /* operations on samples: started and finished */
-    uint64_t cold_ticks;  /* time spent in them, estimated: one operation of 64 is timed */
+    uint64_t cold_ticks;  /* time spent in these operations, estimated: one operation of 64 is timed */
     uint64_t allocated_bytes_q;
-    uint64_t pending_bytes_q; /* signed: not yet in the header's live_bytes_q */
+    uint64_t pending_bytes_q; /* signed: live bytes that are not yet in the header's live_bytes_q */
     uint64_t serials;
     uint64_t vacant;             /* tag << 32 | index of the first unused sample record; LEDGER_NONE: none */
     uint64_t next_free;          /* index into this shard's ring of frees */
@@ -163,17 +161,17 @@ struct ledger_header {
     int32_t pid;       /* in the target's own PID namespace */
     int32_t parent_pid;
     uint64_t parent_image_id; /* image from which this one was forked; 0: it started with exec */
-    uint64_t forked_ticks;    /* when this image was forked, as far as it knows; 0: it started with exec */
+    uint64_t forked_ticks;    /* when the agent noticed that this image was forked; 0: it started with exec */
     uint32_t clock;           /* enum ledger_clock */
     uint32_t state;           /* enum ledger_state */
     uint64_t began_ticks, began_monotonic_ns, began_realtime_ns; /* the start, on three clocks */
     uint64_t ended_ticks;          /* when the image exited; undefined before `state` is LEDGER_EXITED */
     uint64_t off_ticks;            /* how long sampling was off, up to off_since_ticks */
-    uint64_t off_since_ticks;      /* since when sampling is off; 0: it is on */
-    uint64_t map_start, map_bytes; /* where the target maps this header: shows whether the image still runs */
+    uint64_t off_since_ticks;      /* when sampling was turned off; 0: it is on */
+    uint64_t map_start, map_bytes; /* where the target maps this header, while the image runs */
     /* address in the target of the map of objects, by site (wire/object_map_layout.h); 0: none yet */
     uint64_t objects;
-    uint64_t tagged; /* the same for the map of objects by tag */
+    uint64_t tagged; /* address in the target of the map of objects by tag; 0: none yet */
     /* address in the target of the tree of mappings (wire/object_map_layout.h); 0: none yet */
     uint64_t ranges;
     uint64_t limit_bytes; /* hard limit of all ready_bytes together */
@@ -185,7 +183,7 @@ struct ledger_header {
     struct ledger_region regions[LEDGER_TABLES];
 
     /* The members from here on change all the time. */
-    uint64_t live_bytes_q __attribute__((aligned(64))); /* without the pending bytes of the shards */
+    uint64_t live_bytes_q __attribute__((aligned(64))); /* without pending_bytes_q of the shards */
     uint64_t peak_bytes_q;
     uint64_t peak_epoch; /* grows by 1 each time live_bytes_q reaches a new maximum */
     uint64_t peak_ticks;
@@ -198,9 +196,9 @@ _Static_assert(sizeof(struct ledger_header) <= LEDGER_HEADER_BYTES, "the header 
 
 #define LEDGER_BUILD_ID_BYTES 20
 struct ledger_module {
-    uint64_t start, end; /* addresses that it covers */
+    uint64_t start, end; /* the mapped addresses */
     uint64_t bias;       /* run-time address - address in the ELF file */
-    uint64_t seen_ticks; /* when the agent first saw it */
+    uint64_t seen_ticks; /* when the agent first saw the module */
     uint32_t path;       /* string: the path that the target's loader knows */
     uint8_t build_id_len;
     uint8_t build_id[LEDGER_BUILD_ID_BYTES];
@@ -238,7 +236,7 @@ struct ledger_thread {
     int32_t tid; /* 0: a thread that could not be identified */
     uint32_t ordinal;
     uint64_t first_ticks;
-    char name[16]; /* at its first sample */
+    char name[16]; /* comm of the thread at its first sample */
 };
 
 struct ledger_period {
@@ -257,20 +255,18 @@ struct ledger_cell {
     uint16_t thread;
     uint8_t size_class;
     uint8_t period;
-    /* `at_peak` belongs to this epoch. If it is older than the header's epoch, what is live now was live at
-     * the peak. */
+    /* The epoch of `at_peak`. If it is older than the header's peak_epoch, the cell has not changed since the peak: all
+     * bytes that are live now were live at the peak. */
     uint64_t peak_epoch;
     struct ledger_sums allocated;
     uint64_t temporary_samples;
     uint64_t temporary_bytes_q;
     struct ledger_sums freed;
-    uint32_t lifetimes[LEDGER_LIFETIMES];
-#define LEDGER_SLACK_UNKNOWN UINT32_MAX /* the allocator has no malloc_usable_size() */
-
-    /* freed samples by age */
+    uint32_t lifetimes[LEDGER_LIFETIMES]; /* freed samples, by lifetime class */
     struct ledger_sums at_peak;
 };
 
+#define LEDGER_SLACK_UNKNOWN UINT32_MAX /* the allocator has no malloc_usable_size() */
 struct ledger_sample {
     uint64_t address; /* 0: the record is unused */
     uint64_t serial;
@@ -296,8 +292,7 @@ struct ledger_free {
     uint8_t pad;
 };
 
-/* The calls of a tag or of a call site that came from one stack, counted while LEDGER_ACTION_STACKS was in
- * force. */
+/* The calls of one tag or call site from one stack, counted while LEDGER_ACTION_STACKS was in force. */
 #define LEDGER_STACK_OF_SITE (1u << 31)
 struct ledger_tag_stack {
     /* account of the tag, or number of the site with LEDGER_STACK_OF_SITE; 0: the record is being written */
@@ -307,8 +302,8 @@ struct ledger_tag_stack {
 };
 
 /*
- * How long the calls of a tag took, counted while LEDGER_ACTION_LATENCY was in force. Below 8 ns each class is
- * one nanosecond. Above that, each power of two has eight classes, so that a time is known to an eighth.
+ * The durations of the calls of a tag, counted while LEDGER_ACTION_LATENCY was in force. Below 8 ns, each class is one
+ * nanosecond wide. Above that, each power of two has eight classes, so the error of a time is at most an eighth.
  */
 /* up to 2^38 ns, some four and a half minutes; the last class counts all others */
 #define LEDGER_LATENCY_CLASSES 288u
@@ -363,13 +358,12 @@ struct ledger_site {
      * the allocator itself. */
     uint32_t wrapper;
     uint32_t flags; /* LEDGER_SITE_* */
-    /* The account of a tag: then this record counts what the tag has allocated, and is no call. 0: it is a
-     * call. */
+    /* Not 0: the account of a tag. The record is then not a call, but counts the allocations of the tag. */
     uint32_t tag;
 };
-/* of LEDGER_SITE_NOBODY: no address space for the map, so no object is followed */
+/* flag of LEDGER_SITE_NOBODY: there is no address space for the map of objects, so no object is followed */
 #define LEDGER_SITE_UNFOLLOWED 1u
-/* the function is a wrapper: its callers have sites of their own, as far as they are known */
+/* flag of a site in a wrapper function: the callers of the wrapper have separate records, if they are known */
 #define LEDGER_SITE_WRAPPER 2u
 
 /** Returns the size of a record of the table. */
@@ -396,7 +390,9 @@ static inline uint32_t ledger_record_bytes(enum ledger_table table)
     return bytes[table];
 }
 
-/** Returns the sum over the header and the shards, in the copy of a ledger; never below 0. */
+/**
+ * Returns the live bytes in a copy of a ledger: the sum over the header and the shards, or 0 if the sum is negative.
+ */
 static inline uint64_t ledger_live_bytes_q(const struct ledger_header *h)
 {
     uint64_t sum = h->live_bytes_q;

@@ -12,10 +12,10 @@
 #include <stdint.h>
 
 /*
- * An account counts what one place in the code has allocated and what of that was freed; the difference is
- * live. An account has one set of counters in each shard. One thread at a time writes to a shard; all threads
- * without a shard of their own write to the last one. The shards lie apart, so that threads do not share
- * cache lines.
+ * An account counts the objects that one place in the code has allocated (`made`), and those of them that were freed
+ * (`gone`); the difference is live. An account has one set of counters in each shard. One thread at a time writes to a
+ * shard; all threads without a shard of their own write to the last one. The shards lie apart, so that threads do not
+ * share cache lines.
  */
 #define LEDGER_ACCOUNT_SHARDS    16u
 #define LEDGER_ACCOUNTS_TOGETHER 128u
@@ -84,20 +84,20 @@ struct ledger_accounts {
 struct ledger_tag {
     uint64_t code;   /* address of the place in its ELF file */
     uint64_t failed; /* failed requests */
-    /* objects whose free was not seen (their address came again), or that could not be followed */
+    /* objects whose free was not seen (their address was allocated again), or that could not be put into the map */
     uint64_t unseen;
     uint32_t account;           /* index of the account; 0: the record is being written */
     uint32_t module;            /* record number; LEDGER_NONE: code outside every module */
     uint32_t class, name, file; /* offsets in LEDGER_STRINGS */
     uint32_t line;              /* 0: not known */
     /*
-     * The peak of live bytes is sampled from time to time. `peak_bytes` is the most that was seen: a lower
-     * bound. The upper bound adds, for each shard, the most that it allocated between two samples
-     * (`between_bytes`), or what it has allocated since the last sample if that is more.
+     * Live bytes are added up from time to time. `peak_bytes`, the largest sum, is a lower bound of the peak. The upper
+     * bound adds, for each shard, the most bytes that any shard allocated between two sums (`between_bytes`), or the
+     * bytes that the shard has allocated since the last sum, if these are more.
      */
     uint64_t peak_bytes;
     uint32_t between_bytes;
-    /* bytes allocated in each shard at the last sample; the low 32 bits */
+    /* low 32 bits of the bytes that each shard had allocated at the last sum */
     uint32_t looked_bytes[LEDGER_ACCOUNT_SHARDS];
 };
 

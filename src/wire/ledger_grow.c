@@ -11,10 +11,10 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 #define GROW_MIN_BYTES     LEDGER_PAGE_BYTES
-#define GROW_MAX_BYTES     (32u << 10) /* some 20 microseconds of work for one sample */
+#define GROW_MAX_BYTES     (32u << 10) /* delays one sample by some 20 microseconds */
 #define LEASE_BYTES        (1u << 20)
 #define REFUSALS_PER_CHECK 1024
-#define ROOM_SHARE         16u /* room in advance is at most one part in so many of what is free */
+#define ROOM_SHARE         16u /* ledger_take_room() takes at most 1/ROOM_SHARE of the free memory */
 
 long ledger_back(char *from, uint64_t bytes)
 {
@@ -30,21 +30,21 @@ bool ledger_refuse(struct ledger *l, enum ledger_full why)
     return false;
 }
 
-/* Returns true if a check of the surroundings refused growth a short time ago. Checking costs system calls. */
+/* Returns true if growth was refused a short time ago: the check, which costs system calls, is not repeated yet. */
 static bool refused_lately(struct ledger_header *h)
 {
     uint32_t full = load_relaxed(&h->full);
     return full > LEDGER_FULL_LIMIT && load_relaxed(&h->losses[LEDGER_LOST_GROWTH]) % REFUSALS_PER_CHECK;
 }
 
-/* The control page may be read wherever the ledger may; there is none before the ledger. */
+/* The control page exists whenever the ledger does. */
 bool ledger_may_call(struct ledger *l)
 {
     bool sealed_by_tool = l->header && load_relaxed(&l->control->word) & LEDGER_CONTROL_SEALED;
     return !sealed_by_tool && headroom_may_call(&l->sealed);
 }
 
-/* Checks the surroundings once for each LEASE_BYTES of growth. */
+/* Checks file system and memory cgroups, once for each LEASE_BYTES of growth. */
 static enum ledger_full check_surroundings(struct ledger *l, uint64_t bytes)
 {
     uint64_t approved = load_relaxed(&l->approved_bytes);
@@ -54,7 +54,7 @@ static enum ledger_full check_surroundings(struct ledger *l, uint64_t bytes)
     }
     uint64_t lease = bytes > LEASE_BYTES ? bytes : LEASE_BYTES;
     enum ledger_full full = headroom_check(l->dir, load_relaxed(&l->header->ready_bytes), lease);
-    /* A small tmpfs (1 MiB in a container) never has so much room: then ask for each step. */
+    /* A small tmpfs (1 MiB in a container) never has room for LEASE_BYTES: then each step is checked. */
     if (full == LEDGER_FULL_FILESYSTEM && lease > bytes) {
         lease = bytes;
         full = headroom_check(l->dir, load_relaxed(&l->header->ready_bytes), lease);
@@ -64,7 +64,7 @@ static enum ledger_full check_surroundings(struct ledger *l, uint64_t bytes)
     return full;
 }
 
-/* Writable private memory counts against RLIMIT_AS and RLIMIT_DATA. headroom_give_space() gives it back. */
+/* Checks RLIMIT_AS and RLIMIT_DATA, and takes private memory from the budget. headroom_give_space() gives it back. */
 static bool take_from_limits(uint64_t bytes)
 {
     return headroom_in_limits(bytes, bytes) && headroom_take_space(bytes, 0);
@@ -77,7 +77,7 @@ static void *map_private(uint64_t bytes, int flags)
     return sys_failed(p) ? NULL : (void *)p;
 }
 
-/* NULL: the pool has not so much left. */
+/* Returns memory of the pool; NULL: the pool has less than `bytes` left. */
 static void *take_from_pool(struct ledger *l, uint64_t bytes)
 {
     char *pool = load_acquire(&l->pool);
@@ -92,9 +92,9 @@ static void *take_from_pool(struct ledger *l, uint64_t bytes)
 
 void *ledger_private(struct ledger *l, uint64_t bytes)
 {
-    void *at_hand = take_from_pool(l, bytes);
-    if (at_hand)
-        return at_hand;
+    void *pooled = take_from_pool(l, bytes);
+    if (pooled)
+        return pooled;
     enum ledger_full full = ledger_may_call(l) ? LEDGER_NOT_FULL : LEDGER_FULL_SECCOMP;
     if (l->header && !full)
         full = refused_lately(l->header) ? (enum ledger_full)l->header->full : check_surroundings(l, bytes);
@@ -126,7 +126,7 @@ void ledger_empty_private(struct ledger *l, void *memory, uint64_t bytes)
         sys_call(SYS_madvise, memory, bytes, MADV_DONTNEED);
 }
 
-/* Two threads may back the same pages: harmless, one of them wins the swap. Returns 0 or -errno. */
+/* Backs pages of a region. If two threads back the same pages, only one of them adds to ready_bytes. 0 or -errno. */
 static long extend(struct ledger *l, enum ledger_table table, uint64_t ready, uint64_t bytes)
 {
     long bad = ledger_back(l->regions[table] + ready, bytes);
@@ -164,7 +164,7 @@ bool ledger_grow_cold(struct ledger *l, enum ledger_table table, uint64_t end_by
     }
 }
 
-/* What the table lacks up to `end`, in whole pages. */
+/* Returns how many bytes of the table up to `end` are not backed yet, in whole pages. */
 static uint64_t missing_bytes(const struct ledger *l, int table, uint64_t end)
 {
     const struct ledger_region *r = &l->header->regions[table];
@@ -173,7 +173,7 @@ static uint64_t missing_bytes(const struct ledger *l, int table, uint64_t end)
     return most > ready ? most - ready : 0;
 }
 
-/* No page of the pool is backed before its first use, even after mlockall(MCL_FUTURE) in the program. */
+/* Maps the pool so that the kernel backs no page before its first use, even after mlockall(MCL_FUTURE). */
 static char *map_pool(uint64_t bytes)
 {
     long p = sys_call(SYS_mmap, 0, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -215,14 +215,14 @@ uint32_t ledger_append(struct ledger *l, enum ledger_table table, uint32_t count
     struct ledger_region *r = &l->header->regions[table];
     /* Checks before it reserves, so that `used` of a full table does not grow without end. */
     if ((load_relaxed(&r->used) + count) * r->record_bytes > r->limit_bytes) {
-        if (table != LEDGER_THREADS) /* if that is full, no room is missing: further threads are "other" */
+        if (table != LEDGER_THREADS) /* not counted as a loss: further threads share the record "other" */
             ledger_refuse(l, LEDGER_FULL_LIMIT);
         return LEDGER_NONE;
     }
     uint64_t index = atomic_fetch_add64(&r->used, count);
     if (index + count < LEDGER_NONE && ledger_reach(l, table, (index + count) * r->record_bytes))
         return (uint32_t)index;
-    /* Gives the records back unless another thread appended behind them: later growth would have to back the hole. */
+    /* Gives the records back, unless another thread has appended more, so that later growth need not back them. */
     atomic_swap_if64(&r->used, index + count, index);
     return LEDGER_NONE;
 }

@@ -43,8 +43,8 @@ static inline uint64_t ledger_page_up(uint64_t n)
 }
 
 /**
- * Makes pages of the ledger accessible and backs them with memory. Pages that are not backed are not accessible, or
- * mlockall(2) in the target would back all of them, at once and past every check. Returns 0 or -errno.
+ * Makes pages of the ledger accessible and backs them with memory. All other pages stay inaccessible, because
+ * mlockall(2) in the target would otherwise back all of them at once, without any check. Returns 0 or -errno.
  */
 long ledger_back(char *from, uint64_t bytes);
 /** Backs the region up to `end_bytes`. Returns false if it cannot grow; the header tells the reason. */
@@ -60,25 +60,25 @@ static inline bool ledger_reach(struct ledger *l, enum ledger_table table, uint6
 
 /**
  * Returns zeroed private memory for a table beside the ledger, after the same checks as for growth of the ledger. NULL:
- * there is none; the header tells the reason.
+ * growth was refused; the header has the reason.
  */
 ONE_COPY void *ledger_private(struct ledger *l, uint64_t bytes);
-/** Gives back memory that ledger_private() has just returned and that nobody else has seen. */
+/** Gives back memory that ledger_private() has just returned, and that no other thread uses yet. */
 void ledger_give_back(struct ledger *l, void *memory, uint64_t bytes);
-/** headroom_may_call(), and false if the control page says that the process is sealed. */
+/** Returns headroom_may_call(); false if the control page says that the process is sealed. */
 bool ledger_may_call(struct ledger *l);
 /**
- * Takes room in advance, so that later growth needs no system call: backs each table up to `ends` (bytes; 0: leave it),
- * and maps a pool of private memory, of which no page is touched yet. False, without a refusal counted: the file
- * system, a memory cgroup or a limit of the program is not much larger than the room, or no system call may be made.
+ * Takes room in advance, so that later growth needs no system call: backs each table up to `ends` (in bytes; 0:
+ * nothing), and maps a pool of private memory, whose pages are not backed yet. False, but no refusal is counted: file
+ * system, memory cgroup or a limit of the program have too little free memory, or no system call may be made.
  */
 bool ledger_take_room(struct ledger *l, const uint32_t ends[static LEDGER_TABLES], uint64_t pool_bytes);
 /**
- * Frees the pages of such memory, and keeps its addresses: they read as zeros then. Does nothing when no system call
- * may be made.
+ * Frees the pages of memory from ledger_private(). Its addresses stay mapped, and read as zeros. Does nothing if no
+ * system call may be made.
  */
 void ledger_empty_private(struct ledger *l, void *memory, uint64_t bytes);
-/** Counts a refusal to grow, and stores its reason if it is the first one. Always false. */
+/** Counts a refusal to grow; if it is the first one, stores its reason. Always returns false. */
 bool ledger_refuse(struct ledger *l, enum ledger_full why);
 /** Reserves `count` records at the end of a table. Returns the index of the first one, or LEDGER_NONE. */
 ONE_COPY uint32_t ledger_append(struct ledger *l, enum ledger_table table, uint32_t count);

@@ -16,7 +16,7 @@
 #include "wire/ledger_sweep.h"
 
 #define TMPFS_MAGIC 0x01021994
-/* taken before the first check of the cgroups, which takes half of the time of the first sample */
+/* growth without a check of the cgroups, because the first check takes half of the time of the first sample */
 #define UNCHECKED_BYTES (64u << 10)
 #define SMALLEST_LIMIT  (256u << 10)
 
@@ -58,8 +58,8 @@ static bool has_table(const struct ledger_config *config, int t)
 static uint64_t lay_out(struct ledger_region *regions, const struct ledger_config *config,
                         uint64_t limit_bytes)
 {
-    /* An untouched page behind the header keeps the header a mapping of its own, which the tool can find in
-     * /proc/PID/maps. */
+    /* The page after the header stays inaccessible, so /proc/PID/maps shows the header as a separate mapping, which the
+     * tool looks for. */
     uint64_t offset = LEDGER_HEADER_BYTES + LEDGER_PAGE_BYTES;
     for (int t = 0; t < LEDGER_TABLES; t++) {
         uint64_t bytes = limit_bytes / 16 * tables[t].sixteenths;
@@ -77,7 +77,7 @@ static uint64_t lay_out(struct ledger_region *regions, const struct ledger_confi
     return offset;
 }
 
-/* Opens `dir` if it is on tmpfs, belongs to our user and is closed to all others. Returns a descriptor or -errno. */
+/* Opens `dir` if it is on tmpfs, belongs to the effective user and has mode 0700. Returns a descriptor or -errno. */
 static ONE_COPY long open_dir(const char *dir, bool make)
 {
     const int how = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -150,8 +150,8 @@ long ledger_open_dir(const struct ledger_config *config, char dir[static LEDGER_
 
 #define NAME_BYTES 128
 
-/* "PID-IMAGE.ledger". If the file has no name in a directory, this is the label that the kernel shows for it. Then it
- * begins with the recorder's name, "run-…/PID-IMAGE.ledger", so that the recorder knows that the file is for it. */
+/* Writes the name "PID-IMAGE.ledger". If there is no directory, this is the name of a memfd, and begins with the
+ * name of the recorder, "run-…/PID-IMAGE.ledger", so that the recorder recognises the file in /proc/PID/maps. */
 static void file_name(char out[static NAME_BYTES], const struct ledger_config *config, long dir, int pid,
                       const char *suffix)
 {
@@ -197,15 +197,15 @@ static bool write_at(long fd, const void *from, uint64_t bytes, uint64_t at)
     return !bytes || (uint64_t)sys_call(SYS_pwrite64, fd, from, bytes, at) == bytes;
 }
 
-/* Copies `n` bytes that lie `from` bytes behind the start of the control page `page`, if they can be read. */
+/* Copies `n` bytes, which begin `from` bytes after the start of `page`, to the offset `at` of the file. */
 static bool write_behind(long fd, const struct ledger_control *page, uint64_t from, uint64_t n, uint64_t at)
 {
     const char *part = (const char *)page + from;
     return n && !sys_call(SYS_mprotect, part, ledger_page_up(n), PROT_READ) && write_at(fd, part, n, at);
 }
 
-/* Writes the control page to start with. The numbers in `page` are checked against the limits of the file. The new
- * state differs from that of `page`, so that each tag that knows the old state reads the page again. */
+/* Writes the first content of the control page: the settings and rules of `page`, whose numbers are checked. The new
+ * state is larger than that of `page`, so that each tag reads the rules again. */
 static bool write_initial_control(long fd, const struct ledger_control *page)
 {
     if (page == &ledger_no_control)
@@ -245,7 +245,7 @@ static void make_control(struct ledger *l, const struct ledger_config *config, l
     }
     sys_call(SYS_close, fd);
     if (page) {
-        l->control_stays = !config->samples; /* else not until ledger_keep_control() */
+        l->control_stays = !config->samples; /* with samples: false until ledger_keep_control() is called */
         if (!l->control_stays)
             sys_call(SYS_madvise, page, bytes, MADV_DONTFORK);
         l->control = (const struct ledger_control *)page;
@@ -287,7 +287,7 @@ static int make_sized(struct ledger *l, long dir, const char *name, uint64_t lim
 {
     struct ledger_region regions[LEDGER_TABLES];
     uint64_t bytes = lay_out(regions, config, limit_bytes);
-    if (!headroom_has_space(bytes + bytes / 3)) /* a third for its private tables */
+    if (!headroom_has_space(bytes + bytes / 3)) /* a third more for the private tables beside the ledger */
         return -ENOMEM;
     long fd = create_file(dir, name, bytes);
     if (sys_failed(fd))
@@ -296,7 +296,7 @@ static int make_sized(struct ledger *l, long dir, const char *name, uint64_t lim
     sys_call(SYS_close, fd);
     int bad = map ? 0 : -ENOMEM;
     if (!bad) {
-        /* after mlockall(MCL_FUTURE): the lockable memory is for the program */
+        /* If the program called mlockall(MCL_FUTURE), the ledger must not use up RLIMIT_MEMLOCK. */
         sys_call(SYS_munlock, map, bytes);
         sys_call(SYS_madvise, map, bytes, MADV_DONTFORK);
         sys_call(SYS_madvise, map, bytes, MADV_DONTDUMP);
@@ -328,9 +328,9 @@ static int make_sized(struct ledger *l, long dir, const char *name, uint64_t lim
     return bad;
 }
 
-/* Removes left-over ledgers from the directory of the new ledger. A recorder empties its own directory; then only a
- * shortage of room matters, and ledgers are removed from the parent directory, where other processes may have left
- * some. */
+/* Removes left-over ledgers from the directory of the new ledger. If this directory belongs to a recorder, which
+ * removes ledgers itself, and if the file system is short of room, removes left-over ledgers from the parent
+ * directory. */
 static ONE_COPY void sweep(long dir, const char *path)
 {
     bool recorded = text_find(path, "/" LEDGER_RUN_PREFIX);
@@ -353,7 +353,7 @@ int ledger_make(struct ledger *l, const struct ledger_config *config)
     file_name(name, config, dir, pid, config->samples ? LEDGER_SUFFIX : LEDGER_TAGS_SUFFIX);
     if (!sys_failed(dir))
         sweep(dir, l->dir);
-    headroom_set_ledger(0); /* that of a parent is not mapped here */
+    headroom_set_ledger(0); /* a fork child does not map the ledger of its parent */
     int bad = headroom_in_filesystem(l->dir, SMALLEST_LIMIT) ? -ENOMEM : -ENOSPC;
     for (uint64_t limit = config->limit_bytes; bad != -ENOSPC && bad && limit >= SMALLEST_LIMIT; limit /= 4)
         bad = make_sized(l, dir, name, limit, config);
@@ -361,7 +361,7 @@ int ledger_make(struct ledger *l, const struct ledger_config *config)
         l->approved_bytes = UNCHECKED_BYTES - l->header->ready_bytes;
         l->control = &ledger_no_control;
         l->control_stays = false;
-        l->pool = NULL; /* a fork child's: the tables of its parent go on using it */
+        l->pool = NULL; /* in a fork child, inherited tables still use the pool of the parent */
         make_control(l, config, dir, pid);
         l->header->pid = pid;
         l->header->version = LEDGER_VERSION;

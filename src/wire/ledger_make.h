@@ -17,28 +17,27 @@
 #include "wire/ledger_grow.h"
 
 struct ledger_config {
-    /* the directory that the starter requested; "": the user's default directory */
+    /* the directory in ALLIUM_DIR; "": the user's default directory */
     char dir[LEDGER_PATH_BYTES];
     char runtime_dir[LEDGER_PATH_BYTES]; /* XDG_RUNTIME_DIR; "": not set */
     uint64_t limit_bytes;
     uint64_t image_id;
     uint64_t period_bytes;
-    bool samples, tags, sites; /* the kinds of account it has */
-    /* The control page to start with, and the lists behind it. NULL: no rules. */
+    bool samples, tags, sites; /* which of these the ledger has */
+    /* The control page from which the new one copies settings and rules. NULL: there is none. */
     const struct ledger_control *initial_control;
 };
 
 /** A control page without any rule. */
 extern const struct ledger_control ledger_no_control __attribute__((visibility("hidden")));
 /**
- * Creates file, mapping, header and first pages. Returns 0 or -errno; on failure nothing is left behind.
+ * Creates file, mapping, header and first pages. Returns 0 or -errno; on failure, removes the file.
  *
- * A process may have no access to the recorder's directory, for example because it runs as another user by
- * now. Then the ledger is made in a directory of the same name in that user's directory of ledgers, where the
- * recorder searches as well.
+ * If the process cannot open the recorder's directory, for example because it has changed its user, the ledger is made
+ * in a directory of the same name in the new user's directory of ledgers. The recorder searches there, too.
  */
 ONE_COPY int ledger_make(struct ledger *l, const struct ledger_config *config);
-/** Lets fork children inherit the control page: their tags read it until the child has its own. */
+/** Lets fork children inherit the control page: the tags of a child read it until the child has its own page. */
 void ledger_keep_control(struct ledger *l);
 /** Opens the directory in which a ledger is made and stores its path in `dir` ("" on failure). `make`: create
  * the directory if it does not exist. Returns a descriptor or -errno. */

@@ -15,12 +15,12 @@
 #include "wire/headroom.h"
 #include "wire/ledger.h"
 
-/* directory blocks to read at most: some thousand files; the next sweep sees the rest */
+/* a sweep reads at most this many blocks of the directory, some thousand files; the next sweep reads the rest */
 #define PIECES_MAX 64
-#define PIECES_FEW 8 /* up to so many blocks (some 300 files) a sweep takes no time worth saving */
+#define PIECES_FEW 8 /* a sweep of at most this many blocks (some 300 files) is fast, so no rest follows */
 
-/* After a sweep of many files, the directory rests for REST_SECONDS. The mark is the directory's access time with the
- * nanoseconds REST_NS, which an ordinary read of the directory does not produce. */
+/* After a sweep of many files, the directory is not swept for REST_SECONDS (it rests). The agent marks this in the
+ * access time of the directory: an access time with REST_NS nanoseconds was set by the agent, not by a read. */
 #define REST_SECONDS 60
 #define REST_NS      271828182
 
@@ -36,7 +36,7 @@ struct entry {
 struct sweep {
     long dir;
     int64_t now, retention_seconds;
-    const char *until_room; /* stop when this directory has room; NULL: remove all whose time has come */
+    const char *until_room; /* stop when this directory has room; NULL: examine all files */
 };
 
 static bool ends_in(const char *name, const char *suffix)
@@ -45,9 +45,9 @@ static bool ends_in(const char *name, const char *suffix)
     return length > end && text_starts(name + length - end, suffix);
 }
 
-/* Returns true if no process maps the file. The pid in the name proves nothing if other pid namespaces share the
- * directory. A process that maps the file has it open for writing, and then the kernel refuses a read lease. If
- * another process breaks our lease, the signal is SIGURG, which is ignored by default. */
+/* Returns true if no process maps the file. The pid in its name is not proof: it may be of another pid namespace. If a
+ * process maps the file, the file is open for writing, so the kernel refuses a read lease. If another process breaks
+ * the lease, the kernel sends SIGURG, which is ignored by default. */
 static bool is_left(long dir, const char *name)
 {
     long fd = sys_call(SYS_openat, dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -58,7 +58,7 @@ static bool is_left(long dir, const char *name)
     return left;
 }
 
-/* Examines one file: marks it, or removes it if its time has come. */
+/* Examines one file: marks it if its process has ended, or removes it if the mark is older than retention_seconds. */
 static void sweep_file(const struct sweep *s, const char *name)
 {
     struct stat st;
@@ -105,8 +105,8 @@ static int64_t now_seconds(void)
     return (int64_t)(clock_ns(CLOCK_REALTIME) / 1000000000u);
 }
 
-/* True if the directory was swept less than REST_SECONDS ago. A shell starts programs by the thousand; they must not
- * wait each time until all files that their predecessors left are examined. */
+/* Returns true if a full directory was swept less than REST_SECONDS ago. If a shell starts thousands of programs, not
+ * each of them may examine the files that all earlier programs have left. */
 static bool is_resting(long dir, int64_t now)
 {
     struct stat st;

@@ -5,7 +5,7 @@
 /*
  * The layout of the map of objects (target/object_map.h) and of the tree of mappings (tag/mmap_ranges.h) in
  * the memory of the target. The ledger's header has the addresses of both (`objects`, `tagged`, `ranges`),
- * and the tool reads them there. Memory that was not written yet reads as zeros.
+ * and the tool reads both in the target's memory. Memory that was not written yet reads as zeros.
  *
  * The map has one entry for each 16 bytes of address space. A directory leads to a table for each unit of 4
  * MiB. Tables lie in chunks of OBJECTS_TOGETHER: first the tables of all units of the chunk, then the entries
@@ -43,8 +43,8 @@
 #define OBJECTS_ENTRY_AT(a)  (((uint32_t)(a) & ((1u << OBJECTS_UNIT_SHIFT) - 1)) >> 4)
 #define OBJECTS_IS_ODD(a)    ((a)&8)
 
-/** Returns the word of the directory for the address. The word before the directory is a mask for the index.
- * If there are no tables, the mask is 0, so that the first word of the directory is read, which is 0. */
+/** Returns the word of the directory for the address. The word before the directory is a mask for the index. If there
+ * are no tables, the mask is 0: then the first word of the directory is returned, which is 0. */
 static inline uintptr_t objects_table_of(const uintptr_t *directory, uintptr_t address)
 {
     return directory[(address >> OBJECTS_UNIT_SHIFT) & directory[-1]];

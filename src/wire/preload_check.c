@@ -14,7 +14,7 @@
 #define DYNAMIC_MAX      1024u
 #define CHAIN_MAX        4096u
 #define NAME_BYTES       32  /* more than the longest name in `allocators` has */
-#define TRIALS_MAX       32u /* names that are looked up in a symbol table */
+#define TRIALS_MAX       32u /* at most this many strings are looked up in a symbol table */
 #define SECTIONS_MAX     256u
 
 #if defined(__x86_64__)
@@ -102,7 +102,7 @@ static bool needs_sanitizer(struct preload_check *f)
     return false;
 }
 
-static bool is_called(struct preload_check *f, uint32_t symbol, const char *name)
+static bool has_name(struct preload_check *f, uint32_t symbol, const char *name)
 {
     Elf64_Sym s;
     return read_at(f->fd, &s, sizeof(s), f->symbols + (uint64_t)symbol * sizeof(s)) &&
@@ -110,8 +110,8 @@ static bool is_called(struct preload_check *f, uint32_t symbol, const char *name
            text_length(f->text) == text_length(name) && text_starts(f->text, name);
 }
 
-/* Looks up an exported symbol in the hash table, as the loader does: some programs export hundreds of thousands of
- * symbols. */
+/* Looks up an exported symbol in DT_GNU_HASH, as the loader does, because some programs export hundreds of thousands
+ * of symbols. */
 static ONE_COPY bool defines(struct preload_check *f, const char *name)
 {
     uint32_t head[4], bucket, link, hash = 5381;
@@ -127,7 +127,7 @@ static ONE_COPY bool defines(struct preload_check *f, const char *name)
     for (uint32_t i = bucket, n = 0; n < CHAIN_MAX && i >= head[1]; i++, n++) {
         if (!read_at(f->fd, &link, 4, chains + (uint64_t)(i - head[1]) * 4))
             return false;
-        if ((link | 1) == (hash | 1) && is_called(f, i, name))
+        if ((link | 1) == (hash | 1) && has_name(f, i, name))
             return true;
         if (link & 1)
             return false;
@@ -148,14 +148,14 @@ static const char *find_exported(struct preload_check *f, const char *const *nam
 static const char *const sanitizers[] = {"__asan_init", "__tsan_init", "__msan_init", "__lsan_init",
                                          "__hwasan_init"};
 
-/* Functions of allocators that programs are linked with: jemalloc (as its authors and as Rust build it), others. */
+/* Functions of allocators that are linked into programs: jemalloc (with its own prefix and Rust's prefixes), others. */
 static const char *const allocators[] = {"malloc",    "je_malloc", "_rjem_malloc",   "_rjem_je_malloc",
                                          "mi_malloc", "tc_malloc", "rpmalloc",       "sn_malloc",
                                          "nedmalloc", "dlmalloc",  "scalable_malloc"};
 
 #define ALLOCATORS (sizeof(allocators) / sizeof(*allocators))
 
-/* Reads as much of a section, from `at` on, as `piece` holds. Returns its length; 0: the end. */
+/* Reads a part of a section, from offset `at`, into f->piece. Returns its length; 0: the section ends. */
 static size_t read_piece(struct preload_check *f, const Elf64_Shdr *of, uint64_t at)
 {
     uint64_t left = at < of->sh_size ? of->sh_size - at : 0;
@@ -175,7 +175,7 @@ static bool table_defines(struct preload_check *f, const Elf64_Shdr *table, uint
     return false;
 }
 
-/* A name may be the end of another one: linkers let them share the bytes. A static malloc() serves one source file. */
+/* Finds allocator names in the strings, also as tails of longer ones. Ignores a static malloc(): it serves one file. */
 static const char *find_in_table(struct preload_check *f, const Elf64_Shdr *table, const Elf64_Shdr *strings)
 {
     const char *text = f->piece.text;
@@ -200,7 +200,7 @@ static bool read_section(const struct preload_check *f, unsigned i, Elf64_Shdr *
            read_at(f->fd, s, sizeof(*s), f->header.e_shoff + (uint64_t)i * sizeof(*s));
 }
 
-/* Returns the allocator that the program's symbol table names, which a program has until it is stripped; or NULL. */
+/* Returns the allocator function in the program's .symtab. NULL: none, or the program is stripped. */
 static const char *find_in_symbols(struct preload_check *f)
 {
     Elf64_Shdr table, strings;
@@ -227,7 +227,7 @@ static bool loader_is_ours(const char *interpreter)
     return length >= ours && text_starts(interpreter + length - ours, OUR_LOADER);
 }
 
-/* Checks the open file. Afterwards `line` is the first line if the file is a script, else "". */
+/* Checks the open file f->fd. Sets f->line to the first line if the file is a script, else to "". */
 static ONE_COPY enum carrier judge(struct preload_check *f)
 {
     f->line[0] = f->interpreter[0] = '\0';

@@ -3,9 +3,9 @@
 #define WIRE_PRELOAD_CHECK_H
 
 /*
- * Decides whether the program in a file can carry the agent. `allium` checks a program before it starts it,
- * and the agent before its target executes one: a program that cannot carry the agent would end at its start,
- * or the loader would print a complaint.
+ * Decides whether the program in a file can run with the agent preloaded. `allium` checks a program before it starts
+ * it, and the agent checks a program before its target executes it. With the agent, other programs would end at their
+ * start, or the loader would print an error.
  *
  * Runs in: the tool and target: no malloc, no state, some 30 system calls for an ELF file.
  * Threads: any, including vfork children and signal handlers.
@@ -29,15 +29,15 @@ struct preload_check {
     uint64_t dynamic_at, dynamic_bytes; /* offset and length of the dynamic section */
     /* offsets of the tables in the file; 0: the section does not name the table */
     uint64_t strings, symbols, gnu_hash;
-    char interpreter[PRELOAD_CHECK_NAME_BYTES]; /* of a longer name the end; "": none */
+    char interpreter[PRELOAD_CHECK_NAME_BYTES]; /* the end of the name if it is longer; "": none */
     char text[PRELOAD_CHECK_NAME_BYTES];
     char line[PRELOAD_CHECK_LINE_BYTES]; /* the first line of a script */
-    uint64_t strings_max;  /* set by the caller: a symbol table with more bytes of names is not searched */
-    const char *allocator; /* of PRELOAD_CHECK_OWN_MALLOC: the function that the program defines */
+    uint64_t strings_max;  /* set by the caller: .symtab is not searched if its strings have more bytes */
+    const char *allocator; /* for PRELOAD_CHECK_OWN_MALLOC: the allocator function that the program defines */
     union {
         Elf64_Sym symbols[170];
         char text[170 * sizeof(Elf64_Sym)];
-    } piece; /* of the symbol table, of its strings */
+    } piece; /* a part of the symbol table, or of its strings */
 };
 
 enum carrier {
@@ -45,9 +45,9 @@ enum carrier {
     PRELOAD_CHECK_PRIVILEGED, /* set-uid, set-gid, file capabilities: the loader ignores LD_PRELOAD */
     PRELOAD_CHECK_FOREIGN,    /* another architecture, word size or C library */
     PRELOAD_CHECK_STATIC,     /* no loader that could preload anything */
-    PRELOAD_CHECK_SANITIZER,  /* replaces malloc itself, and aborts if another library comes first */
-    PRELOAD_CHECK_NO_AGENT,   /* the agent does not exist in its root directory: see agent/exec/exec.c */
-    PRELOAD_CHECK_SEALED,     /* the process that starts it is under seccomp: see agent/exec/exec.c */
+    PRELOAD_CHECK_SANITIZER,  /* the sanitizer replaces malloc, and aborts if another library is preloaded */
+    PRELOAD_CHECK_NO_AGENT, /* the agent does not exist in the program's root directory: see agent/exec/exec.c */
+    PRELOAD_CHECK_SEALED, /* the process that executes the program is under seccomp: see agent/exec/exec.c */
     /* carries the agent, but the recorder cannot read its ledger: see run/ledger_tracker.c */
     PRELOAD_CHECK_HIDDEN,
     /* carries the agent, but has an allocator of its own that the agent does not see */

@@ -31,7 +31,7 @@ static size_t make_line(char line[static LINE_BYTES], enum carrier why, const ch
     return n;
 }
 
-/* Writes the name of a mark into `name`. Of a path that is too long the end is kept. */
+/* Writes the name of a mark into `name`. If the path is too long, only its end is written. */
 static void name_mark(char name[static MARK_BYTES], uint64_t id, enum carrier why, const char *path,
                       bool started)
 {
@@ -94,7 +94,7 @@ static bool passes_limit(uint64_t bytes)
 bool unobserved_note(const struct ledger_config *config, enum carrier why, const char *path, bool started)
 {
     const int how = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
-    char line[LINE_BYTES]; /* First the name of the directory, then the line: the stack may be small. */
+    char line[LINE_BYTES]; /* first the directory's name, then the line: the stack may be small */
     _Static_assert(LINE_BYTES >= LEDGER_PATH_BYTES, "the name of a folder fits into a line");
     struct stat st;
     long dir = ledger_open_dir(config, line, false);

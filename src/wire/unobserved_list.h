@@ -3,10 +3,10 @@
 #define WIRE_UNOBSERVED_LIST_H
 
 /*
- * A file beside the ledgers with one line for each program that was started without the agent because it
- * cannot carry the agent: "WHY PATH\n", where WHY is a number (enum carrier). "-WHY PATH\n" takes a line
- * back: the program did not start after all. Lines are only appended. From UNOBSERVED_NAMED_BYTES on, lines
- * have no path; from UNOBSERVED_BYTES_MAX on, no lines are added.
+ * A file in the directory of ledgers with one line for each program that was started without the agent, because it
+ * cannot run with it: "WHY PATH\n", where WHY is a number (enum carrier). If the execve() fails after the line was
+ * written, a line "-WHY PATH\n" cancels it. Lines are only appended. If the file has UNOBSERVED_NAMED_BYTES, further
+ * lines have no path; if it has UNOBSERVED_BYTES_MAX, no lines are added.
  *
  * Runs in: target, at exec. Threads: any, including vfork children and signal handlers.
  */
@@ -17,21 +17,21 @@
 #define UNOBSERVED_FILE        "unobserved"
 #define UNOBSERVED_NAMED_BYTES (256 << 10)
 #define UNOBSERVED_BYTES_MAX   (1 << 20)
-#define UNOBSERVED_PATH_BYTES  256 /* of a longer path the end is kept */
+#define UNOBSERVED_PATH_BYTES  256 /* if a path is longer, its end is stored */
 
 /*
- * A mark: an empty file whose name has the contents of a line. It is made if no byte can be written
- * (RLIMIT_FSIZE, a full tmpfs). The name is "PID-ID-WHY PATH", with \\ for /, and UNOBSERVED_SUFFIX; WHY is
- * negative where a line would begin with "-". If no file can be made, a memfd of that name is mapped:
- * /proc/PID/maps shows it as long as the process lives.
+ * A mark is an empty file whose name has the contents of a line. It is made if no line can be written (RLIMIT_FSIZE, a
+ * full tmpfs). The name is "PID-ID-WHY PATH" and UNOBSERVED_SUFFIX, with \\ for /; WHY is negative in a mark that
+ * cancels another. If no file can be made, a memfd of this name is mapped, so that /proc/PID/maps shows the name while
+ * the process lives.
  */
 #define UNOBSERVED_SUFFIX ".unobserved"
 
-/** Leaves a mark; `id` makes its name unique. Returns false if that failed, too. */
+/** Makes a mark; `id` makes its name unique. `started`: as for unobserved_note(). False: neither file nor memfd. */
 ONE_COPY bool unobserved_mark(const struct ledger_config *config, uint64_t id, enum carrier why,
                               const char *path, bool started);
-/** Adds a line to the list in the directory of ledgers, if that exists; else leaves a mark file. `started` is false
- * to take a line back. Returns false if neither could be written. */
+/** Adds a line to the list, if the directory of ledgers exists; if the line cannot be written, makes a mark file.
+ * `started`: false to cancel an earlier line. Returns false if neither succeeded. */
 ONE_COPY bool unobserved_note(const struct ledger_config *config, enum carrier why, const char *path,
                               bool started);
 

@@ -6,9 +6,9 @@
  * The atomic operations that the target needs. They are cheap while the process has one thread.
  *
  * Runs in: target. Threads: any, signal handlers included.
- * Invariant: each read-modify-write is one instruction, so that a signal handler never finds it half done. As soon as
- * there is a second thread, it has the lock prefix (glibc's __libc_single_threaded becomes false before that thread
- * exists).
+ * Invariant: each read-modify-write is one instruction, so that a signal handler never finds it half done. If the
+ * process has a second thread, the instruction has the lock prefix. (glibc clears __libc_single_threaded before it
+ * creates a thread.)
  */
 
 #include <stdbool.h>
@@ -16,7 +16,7 @@
 
 #include "base/sigsafe/compiler.h"
 
-/* glibc's __libc_single_threaded (2.32 and later), after atomic_settle() found it; before, each operation is locked. */
+/* Points to glibc's __libc_single_threaded (2.32 and later) if atomic_settle() has found it, else to a zero byte. */
 extern const char *atomic_alone_flag __attribute__((visibility("hidden")));
 
 #define load_relaxed(p)     __atomic_load_n((p), __ATOMIC_RELAXED)
@@ -24,7 +24,7 @@ extern const char *atomic_alone_flag __attribute__((visibility("hidden")));
 #define store_relaxed(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
 #define store_release(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
 
-/** Looks for glibc's __libc_single_threaded. May be called any number of times. */
+/** Finds glibc's __libc_single_threaded. May be called any number of times. */
 void atomic_settle(void);
 
 static inline bool atomic_alone(void)
@@ -55,7 +55,7 @@ static inline void atomic_add32(uint32_t *p, uint32_t v)
         __asm__ volatile("lock addl %1, %0" : "+m"(*p) : "er"(v) : "cc");
 }
 
-/** Adds, and returns the value from before. */
+/** Adds `v` to *p, and returns the old value of *p. */
 static inline uint64_t atomic_fetch_add64_known(bool alone, uint64_t *p, uint64_t v)
 {
     if (likely(alone))
@@ -70,7 +70,7 @@ static inline uint64_t atomic_fetch_add64(uint64_t *p, uint64_t v)
     return atomic_fetch_add64_known(atomic_alone(), p, v);
 }
 
-/** Stores `to` if *p is `from`; returns whether it did. */
+/** Stores `to` in *p if *p is `from`. Returns whether *p was `from`. */
 static inline bool atomic_swap_if64(uint64_t *p, uint64_t from, uint64_t to)
 {
     bool done;

@@ -10,7 +10,7 @@ struct judge {
     struct clause_value (*get)(void *subject, enum clause_field field);
     void *subject;
     bool broken; /* the bytes are invalid */
-    bool idle;   /* the result is decided already: bytes are read, but no values, which may be expensive */
+    bool idle;   /* the result is already decided: get(), which may be slow, is not called */
 };
 
 static uint8_t next_byte(struct judge *j)
@@ -21,7 +21,7 @@ static uint8_t next_byte(struct judge *j)
     return 0;
 }
 
-/* Reads the pattern that begins here, and moves behind it. */
+/* Returns the pattern at j->at, and advances j->at past its NUL. */
 static const char *next_pattern(struct judge *j, unsigned how)
 {
     const uint8_t *start = j->at;

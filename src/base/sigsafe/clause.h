@@ -3,18 +3,18 @@
 #define BASE_SIGSAFE_CLAUSE_H
 
 /*
- * A query about places in the code, compiled to bytes by query_compile(), which the target evaluates for its own
- * places. The target may not know the value of a field, so that the result may be neither yes nor no.
+ * A query about places in the code, which query_compile() has compiled to bytes. The target evaluates such a query for
+ * places in its own code. It may not know the value of a field, so the result may be "unknown".
  *
- *     clause = CLAUSE_ALL COUNT clause...      all of them hold; none at all: yes
- *            | CLAUSE_ANY COUNT clause...      one of them holds; none at all: no
- *            | CLAUSE_TERM FIELD COUNT { HOW PATTERN 0 }   one of the patterns fits; HOW as pattern_fits() has it
+ *     clause = CLAUSE_ALL COUNT clause...      yes if all clauses are yes, or if COUNT is 0
+ *            | CLAUSE_ANY COUNT clause...      yes if one of the clauses is yes; no if COUNT is 0
+ *            | CLAUSE_TERM FIELD COUNT { HOW PATTERN 0 }   yes if a pattern fits the field; HOW: see pattern_fits()
  *
  * Each element is one byte, except patterns. CLAUSE_NOT added to the first byte of a clause negates its result.
  *
  * Runs in: target, cold paths, and the tool. Threads: any.
- * Invariant: the evaluation trusts no byte. Its depth is bounded; its time is bounded by the product of the length of
- * the query and the lengths of the texts.
+ * Invariant: the bytes may be invalid, as any process of the user may have written them. The depth of the evaluation is
+ * bounded; its time is bounded by the product of the length of the query and the lengths of the texts.
  */
 
 #include <stddef.h>
@@ -26,10 +26,10 @@ enum { CLAUSE_ALL = 1, CLAUSE_ANY, CLAUSE_TERM, CLAUSE_NOT = 0x80 };
 
 enum clause_field { CLAUSE_CLASS, CLAUSE_NAME, CLAUSE_FUNC, CLAUSE_FILE, CLAUSE_MODULE, CLAUSE_FIELDS };
 
-/* The value of a field, as far as it is known. */
+/* What the target knows of the value of a field. */
 struct clause_value {
-    const char *text; /* NULL: the field has no value */
-    int sure;         /* 0: it may have another value, so a pattern that does not match may match that one */
+    const char *text; /* NULL: the field has no value, or none is known */
+    int sure;         /* 0: the value may be another one; so if no pattern matches, the result is unknown */
 };
 
 enum clause_answer { CLAUSE_NO, CLAUSE_YES, CLAUSE_UNKNOWN };

@@ -3,8 +3,8 @@
 #define BASE_SIGSAFE_CLOCK_NS_H
 
 /*
- * Reads a clock, in nanoseconds: the one caller of clock_gettime(). For CLOCK_MONOTONIC and CLOCK_REALTIME that is no
- * system call where the kernel has a vdso.
+ * Reads a clock, in nanoseconds. No other code calls clock_gettime(). If the kernel has a vdso, no system call is made
+ * for CLOCK_MONOTONIC and CLOCK_REALTIME.
  *
  * Runs in: target, tool. Threads: any.
  */
@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <time.h>
 
-/** Nanoseconds of the clock `id` (clock_gettime(2)); 0 if the kernel does not have that clock, or before the epoch. */
+/** Returns the time of the clock `id`; 0 if the kernel does not have this clock, or if the time is before the epoch. */
 static inline uint64_t clock_ns(clockid_t id)
 {
     struct timespec t;

@@ -4,7 +4,7 @@
 
 /* Hints for the compiler, for code of the target. */
 
-/* Is not inlined into its callers. The agent is built with link-time optimisation, and most of its code runs seldom. */
+/* Prevents inlining. Link-time optimisation would copy functions into several callers, though most run seldom. */
 #define ONE_COPY __attribute__((noinline))
 
 #define likely(x)   __builtin_expect(!!(x), 1)

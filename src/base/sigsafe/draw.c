@@ -4,8 +4,8 @@
 typedef unsigned __int128 u128;
 
 /*
- * ln(1 + i/256) in units of 2^-32, folded by the compiler from the series 2 atanh(x / (2 + x)), whose argument is at
- * most 1/3: ten terms leave 3e-11.
+ * ln(1 + i/256) in units of 2^-32. The compiler computes the table from the series of 2 atanh(z), with z = x / (2 + x)
+ * <= 1/3. The error after nine terms is at most 1e-10.
  */
 #define Z(i) ((i) / (512.0 + (i)))
 #define S(z)                                                                                                 \
@@ -44,7 +44,7 @@ uint64_t draw_gap(uint64_t uniform, uint64_t period)
     return gap;
 }
 
-/* 2^-(i/64) in Q32, by Horner's rule on exp(-y), y < ln 2: thirteen terms leave 1e-12. */
+/* 2^-(i/64) in Q32, as exp(-y), y < ln 2, by Horner's rule. The error after twelve terms is at most 3e-11. */
 #define Y(i) ((i) * (0.69314718055994530942 / 64))
 #define E_(y)                                                                                                \
     (1 -                                                                                                     \
@@ -66,7 +66,7 @@ uint64_t draw_gap(uint64_t uniform, uint64_t period)
 
 static const uint64_t exp_table[64] = {X16(0), X16(16), X16(32), X16(48)};
 
-/* exp(-x) for x in Q32, x < 32, in Q32: halvings, sixty-fourths of a halving, then four Taylor terms. */
+/* exp(-x) in Q32, for x < 32 in Q32, as 2^-(steps/64) * exp(-d): a shift, exp_table, and four Taylor terms for d. */
 static uint64_t exp_minus(uint64_t x)
 {
     uint64_t step = LN2_Q32 / 64;
@@ -97,7 +97,7 @@ struct draw_weight draw_weigh(uint64_t size, uint64_t period)
     struct draw_weight w;
     if (size >= 32 * period || size >= 1ull << 55 >> DRAW_Q)
         return (struct draw_weight){.count_q = 1u << DRAW_Q, .bytes_q = size << DRAW_Q};
-    /* x = size / period in Q32; for sizes under a 2^-32nd of the period h is 1 + x/2 = 1 to any precision. */
+    /* x = size / period in Q32. If size < period / 2^32, x is 0 and h is 1, which is exact enough. */
     uint64_t x = size < 1ull << 32 ? (size << 32) / period : (uint64_t)(((u128)size << 32) / period);
     uint64_t h = bernoulli(x);
     w.bytes_q = (uint64_t)((u128)h * period >> (32 - DRAW_Q));

@@ -3,8 +3,8 @@
 #define BASE_SIGSAFE_DRAW_H
 
 /*
- * The arithmetic of the sampler, in integers: exponential gaps, and the weight of a sample. Code in the target must
- * leave the floating-point flags of the program alone, and must not call libm.
+ * The arithmetic of the sampler: exponential gaps, and the weight of a sample. It uses only integers, because code in
+ * the target must not change the program's floating-point flags, and must not call libm.
  *
  * Runs in: target. Threads: any; the state of a generator belongs to one thread.
  */
@@ -23,7 +23,7 @@ static inline uint64_t draw_next(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-/** ceil(E) for E exponential with mean `period` bytes, from one uniform 64-bit word; at least 1. */
+/** Returns ceil(E) >= 1, where E has an exponential distribution with mean `period`. `uniform`: a random word. */
 uint64_t draw_gap(uint64_t uniform, uint64_t period);
 
 struct draw_weight {
@@ -31,7 +31,7 @@ struct draw_weight {
     uint64_t bytes_q; /* size / p */
 };
 
-/** Weight of a sampled object of `size` bytes (>= 1) at `period` >= 2, where p = 1 - exp(-size / period). */
+/** Returns the weight of a sampled object of `size` >= 1 bytes at `period` >= 2, where p = 1 - exp(-size / period). */
 struct draw_weight draw_weigh(uint64_t size, uint64_t period);
 
 #endif

@@ -6,8 +6,8 @@
 #define UTF8_BYTES_MAX 4
 
 /*
- * Matches the next character of the pattern at `t`, which is not the end of the text, and moves *p behind it. Returns
- * the bytes of the text that it takes; 0: it does not match.
+ * Matches the next character of the pattern with the text at `t` (before its end), and advances *p past this character.
+ * Returns the number of bytes of text that match it; 0: no match.
  */
 static size_t match_one(const char **p, const char *t, const char *end)
 {
@@ -26,16 +26,14 @@ static size_t match_one(const char **p, const char *t, const char *end)
 }
 
 /*
- * Between two stars is a piece without stars. Its leftmost match is as good as any later one: a later start has a later
- * or equal end, and the next star covers the difference. So only the last star is tried again, and the time is bounded
- * by a product. Source: Russ Cox, "Glob Matching Can Be Simple And
- * Fast Too", 2017.
+ * Each part of the pattern between two stars is matched as far left as possible: a match further right cannot help,
+ * because the next star matches any bytes in between. So only the last star is tried again, and the time is at most
+ * len * strlen(pattern). Source: Russ Cox, "Glob Matching Can Be Simple And Fast Too", 2017.
  */
 bool pattern_glob(const char *pattern, const char *text, size_t len)
 {
     const char *end = text + len, *t = text, *p = pattern;
-    const char *after_star = NULL,
-               *star_end = NULL; /* the last star's successor, and where its share of the text ends */
+    const char *after_star = NULL, *star_end = NULL; /* the text that the last star matches ends there */
 
     for (;;) {
         if (*p == '*') {
@@ -59,15 +57,15 @@ bool pattern_glob(const char *pattern, const char *text, size_t len)
     }
 }
 
-/* Matches one spelling of a text: the whole of it, and with PATTERN_ANYWHERE the text behind each slash. */
-static bool fits_spelling(const char *pattern, unsigned how, const char *text, size_t len)
+/* Matches the first `len` bytes of the text; with PATTERN_ANYWHERE, also the part of them after any slash. */
+static bool fits_start(const char *pattern, unsigned how, const char *text, size_t len)
 {
     if (!(how & PATTERN_ANYWHERE))
         return pattern_glob(pattern, text, len);
     return pattern_glob(pattern + PATTERN_ANYWHERE_BYTES, text, len) || pattern_glob(pattern, text, len);
 }
 
-/* "/lib/libc-2.31.so.6" -> the length of "/lib/libc-2.31"; `len` when it is not a shared object's name. */
+/* "/lib/libc-2.31.so.6" -> the length of "/lib/libc-2.31"; `len` if the text is not the name of a shared object. */
 static size_t cut_so(const char *text, size_t len)
 {
     const char *name = text;
@@ -80,7 +78,7 @@ static size_t cut_so(const char *text, size_t len)
     return len;
 }
 
-/* "/lib/libc-2.31" -> the length of "/lib/libc"; `len` when there is no version. */
+/* "/lib/libc-2.31" -> the length of "/lib/libc"; `len` if the text has no version. */
 static size_t cut_version(const char *text, size_t len)
 {
     size_t n = len;
@@ -93,15 +91,15 @@ static size_t cut_version(const char *text, size_t len)
 bool pattern_fits(const char *pattern, unsigned how, const char *text)
 {
     size_t len = text_length(text);
-    if (fits_spelling(pattern, how, text, len))
+    if (fits_start(pattern, how, text, len))
         return true;
     if (!(how & PATTERN_MODULE))
         return false;
     size_t stem = cut_so(text, len);
     if (stem == len)
         return false;
-    if (fits_spelling(pattern, how, text, stem))
+    if (fits_start(pattern, how, text, stem))
         return true;
     size_t bare = cut_version(text, stem);
-    return bare < stem && fits_spelling(pattern, how, text, bare);
+    return bare < stem && fits_start(pattern, how, text, bare);
 }

@@ -12,22 +12,21 @@
 #include <stddef.h>
 
 /**
- * Returns whether the pattern (NUL-terminated) matches all `len` bytes of the text: * stands for any bytes, none
- * included, and ? for one character of UTF-8 (in other text: one byte with up to three of 0x80-0xbf after it); a
- * backslash makes the character after it an ordinary one. Case matters. The time grows at most with len *
- * strlen(pattern).
+ * Returns whether the pattern (NUL-terminated) matches all `len` bytes of the text. * matches any bytes, or none; ?
+ * matches one character of UTF-8 (in other text: one byte and up to three bytes 0x80-0xbf after it); a backslash makes
+ * the next character an ordinary one. Case matters. The time is at most proportional to len * strlen(pattern).
  */
 bool pattern_glob(const char *pattern, const char *text, size_t len);
 
 /* Flags of a pattern. */
-/* also matches the text behind any slash; the pattern begins with PATTERN_ANYWHERE_BYTES bytes, "*" and "/" */
+/* also match the text after any slash; the pattern must begin with PATTERN_ANYWHERE_BYTES bytes, "*" and "/" */
 #define PATTERN_ANYWHERE 1u
-/* also matches the name of a shared object without .so and the rest, and without -VERSION before that */
+/* also match libNAME-VERSION and libNAME, if the text is libNAME-VERSION.so or libNAME-VERSION.so.N */
 #define PATTERN_MODULE 2u
 
 #define PATTERN_ANYWHERE_BYTES 2
 
-/** Returns whether the text, or another spelling of it as by the flags, matches. Both are NUL-terminated. */
+/** Returns whether the pattern matches the text, or a part of the text that the flags `how` permit. */
 bool pattern_fits(const char *pattern, unsigned how, const char *text);
 
 #endif

@@ -3,12 +3,12 @@
 #define BASE_SIGSAFE_READABLE_H
 
 /*
- * Tests whether memory that a program passes to a system call can be read: where it cannot, the system call fails with
- * EFAULT and we must not crash. Remembers the pages that could be read, so that an environment costs one system call
- * for each of its pages.
+ * Tests whether the agent can read memory that a program passes to a system call. (If the memory is not readable, the
+ * system call fails with EFAULT, and the agent must not crash.) Remembers the pages that can be read, so that the test
+ * of an environment makes one system call for each of its pages.
  *
  * Runs in: target, cold paths. Threads: any, vfork children and signal handlers included.
- * Invariant: a page that another thread unmaps meanwhile is not noticed.
+ * Limit: if another thread unmaps a page after its test, the agent crashes.
  */
 
 #include <stdbool.h>
@@ -20,7 +20,7 @@
 #define READABLE_PAGES      64u
 #define READABLE_PAGE_BYTES 4096u
 
-/* All zeros: nothing is known. An entry is the address of a page that can be read, with bit 0 set. */
+/* The pages that can be read. An entry is the address of such a page, with bit 0 set; 0: unused. */
 struct readable {
     uintptr_t pages[READABLE_PAGES];
 };
@@ -37,15 +37,15 @@ static inline bool readable_at(struct readable *r, const void *at)
     return true;
 }
 
-/** The `bytes` at `at`, which are less than a page. */
+/** Returns whether the `bytes` at `at`, which are less than a page, can be read. */
 static inline bool readable_bytes(struct readable *r, const void *at, size_t bytes)
 {
     return readable_at(r, at) && readable_at(r, (const char *)at + bytes - 1);
 }
 
 /**
- * The text up to its NUL or to `bytes` bytes, whichever comes first. Stores the number of bytes before that in
- * `*length`.
+ * Returns whether the text can be read up to its NUL, or to `bytes` bytes, whichever comes first. `*length`: the number
+ * of bytes before this end.
  */
 static inline bool readable_text(struct readable *r, const char *text, size_t bytes, size_t *length)
 {

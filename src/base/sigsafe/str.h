@@ -44,7 +44,7 @@ static inline int text_starts(const char *s, const char *prefix)
     return 1;
 }
 
-/** The first occurrence, or NULL. */
+/** Returns the first occurrence of `what` in `s`, or NULL. */
 static inline const char *text_find(const char *s, const char *what)
 {
     for (; *s; s++)
@@ -53,7 +53,7 @@ static inline const char *text_find(const char *s, const char *what)
     return NULL;
 }
 
-/** Reads the decimal number at the begin of a text, up to the first other character. Saturates. */
+/** Returns the decimal number at the start of a text, at most UINT64_MAX. 0: there is no number. */
 static inline uint64_t text_number(const char *s)
 {
     uint64_t n = 0;
@@ -64,7 +64,7 @@ static inline uint64_t text_number(const char *s)
 }
 
 /**
- * Reads a number with an optional k, m, g or t (powers of 1024, either case); ignores the rest. 0: there is no number.
+ * Like text_number(), with an optional suffix k, m, g or t (powers of 1024, either case). Ignores further characters.
  */
 static inline uint64_t text_size(const char *s)
 {

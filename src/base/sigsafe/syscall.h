@@ -3,8 +3,8 @@
 #define BASE_SYSCALL_H
 
 /*
- * System calls without libc: they leave errno alone, are no cancellation points, and no other preloaded library wraps
- * them.
+ * System calls without libc: they do not change errno, are not cancellation points, and bypass the wrappers of other
+ * preloaded libraries.
  *
  * Runs in: target, on its cold paths only. Threads: any, signal handlers included.
  * Each returns the result of the kernel: a value, or -errno.

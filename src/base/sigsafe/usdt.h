@@ -5,14 +5,14 @@
 /*
  * Statically defined probes: places at which perf, bpftrace, SystemTap or gdb can stop a program and read values.
  *
- * A site is one `nop`. A note outside of the loaded code has its name and the places of its values. If no tool listens,
- * a site costs the nop and nothing else, provided that the values exist anyway: the operands must not make the compiler
- * compute a value. There is no semaphore, as a test of it would cost more than the nop.
+ * A site is one `nop`. An ELF note, which is not loaded, has the name of the site, and the registers or memory that
+ * hold its values. If no tool is attached, a site costs only the nop, provided that the code has computed the values
+ * anyway. There is no semaphore, because a test of it would cost more than the nop.
  *
  * <sys/sdt.h> is not used, for three reasons. First, the nop must have one byte: Linux 6.18 replaces a nop of five
  * bytes by a call, which overwrites memory below the stack pointer, the red zone of a leaf function; a nop of one byte
- * is emulated, which is safe. Second, clang takes the constraint "nor" for memory, and stores values that it has in
- * registers. Third, nothing else of that header is needed.
+ * is emulated, which is safe. Second, for the constraint "nor", clang always chooses memory, so it stores values that
+ * it has in registers. Third, nothing else of that header is needed.
  *
  * The note: an ELF note "stapsdt" of type 3 (https://sourceware.org/systemtap/wiki/UserSpaceProbeImplementation) with
  * the addresses of the site, of _.stapsdt.base (by which prelinking is undone) and of the semaphore; then provider,

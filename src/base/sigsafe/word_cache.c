@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-/* Makes the cache larger after too many replaced words. Words that now belong to another offset are not found again. */
+/* Counts a replaced word; after too many, makes the cache larger. A word whose offset changes thereby is lost. */
 static void grow(struct word_cache *c, uint64_t mask)
 {
     uint64_t evicted = load_relaxed(&c->evicted) + 1;
@@ -39,7 +39,7 @@ void word_cache_forget(struct word_cache *c)
     for (uint64_t place = 0; place < end; place += sizeof(struct word_cache_entry)) {
         struct word_cache_entry *e = word_cache_entry(c, place);
         if (!load_relaxed(&e->word) && !load_relaxed(&e->check))
-            continue; /* a page that was never written is not written now */
+            continue; /* does not write, so that a page that was never written stays unallocated */
         store_relaxed(&e->word, 0);
         store_relaxed(&e->check, 0);
     }

@@ -3,13 +3,13 @@
 #define BASE_SIGSAFE_WORD_CACHE_H
 
 /*
- * A cache of words under keys of 64 bits; no word is 0. A new word may replace an old one. A word may be stored twice.
+ * A cache that maps keys of 64 bits to words other than 0. A new word may replace the word of another key. The same
+ * word may be in two entries.
  *
- * Runs in: target.
- * Threads: any, signal handlers included, without a lock. An entry is two words, key ^ word and word: if a
- * reader sees halves of two writes, they do not match its key. Plain memory, zero at first.
+ * Runs in: target. Threads: any, signal handlers included, without a lock. An entry is two words, key ^ word and word:
+ * if a reader gets the two words from different writes, they do not match its key. Zero at first.
  *
- * The cache is small at first, as the first use of a page costs as much as the page would save.
+ * The cache is small at first, because the page fault at the first use of a page costs as much time as the page saves.
  */
 
 #include <stdbool.h>
@@ -27,7 +27,7 @@ struct word_cache_entry {
 };
 
 struct word_cache {
-    uint64_t grown;   /* the bits of an entry's offset that came with growth */
+    uint64_t grown;   /* the bits that growth has added to WORD_CACHE_MASK_FIRST */
     uint64_t evicted; /* words that were replaced since the cache last grew */
     struct word_cache_entry at[WORD_CACHE_SETS][WORD_CACHE_WAYS] __attribute__((aligned(64)));
 };
@@ -35,16 +35,17 @@ struct word_cache {
 #define WORD_CACHE_SET_BYTES  (WORD_CACHE_WAYS * sizeof(struct word_cache_entry))
 #define WORD_CACHE_MASK_FIRST (WORD_CACHE_SETS_FIRST * WORD_CACHE_SET_BYTES - sizeof(struct word_cache_entry))
 #define WORD_CACHE_MASK_LAST  (WORD_CACHE_SETS * WORD_CACHE_SET_BYTES - sizeof(struct word_cache_entry))
-/* words that are replaced before the cache grows; each is computed once more */
+/* the cache grows after more replaced words than this; each replaced word must be computed again */
 #define WORD_CACHE_EVICTED_MOST 32u
 
-/** The bits of an entry's offset that are in use. */
+/** Returns the mask of the offsets of entries. */
 static inline uint64_t word_cache_mask(const struct word_cache *c)
 {
     return WORD_CACHE_MASK_FIRST | load_relaxed(&c->grown);
 }
 
-/* The offset of the first entry to look at: the low bits of the key choose the way, the next ones the set. */
+/* Returns the offset of the first entry to check for the key. The low bits of the key choose the way (the entry in its
+ * set), the next bits the set. */
 static inline uint64_t word_cache_place(uint64_t key, uint64_t mask)
 {
     return (key * sizeof(struct word_cache_entry) ^ key >> 10) & mask;
@@ -55,7 +56,7 @@ static inline struct word_cache_entry *word_cache_entry(struct word_cache *c, ui
     return (struct word_cache_entry *)((char *)c->at + place);
 }
 
-/* The n-th entry of the set to look at. */
+/* Returns the n-th entry to check, in the set of the entry at offset `first`. */
 static inline struct word_cache_entry *word_cache_way(struct word_cache *c, uint64_t first, unsigned n)
 {
     uint64_t set = first & ~(WORD_CACHE_SET_BYTES - 1);
@@ -68,13 +69,13 @@ static inline uint64_t word_cache_word(const struct word_cache_entry *e, uint64_
     return likely((load_relaxed(&e->check) ^ word) == key) ? word : 0;
 }
 
-/** The word, if it is in the first entry to look at; else 0, also for a key of 0. */
+/** Returns the word of the key if the first entry to check has it; else 0. Returns 0 for a key of 0. */
 static inline uint64_t word_cache_first(struct word_cache *c, uint64_t key, uint64_t mask)
 {
     return word_cache_word(word_cache_entry(c, word_cache_place(key, mask)), key);
 }
 
-/** The word of this key; 0: the cache has none. */
+/** Returns the word of the key; 0: the cache has none. */
 static inline uint64_t word_cache_find(struct word_cache *c, uint64_t key)
 {
     uint64_t first = word_cache_place(key, word_cache_mask(c)), word = 0;
@@ -83,9 +84,9 @@ static inline uint64_t word_cache_find(struct word_cache *c, uint64_t key)
     return word;
 }
 
-/** Stores a word; it may replace another one. */
+/** Stores the word of a key; may replace the word of another key. */
 ONE_COPY void word_cache_keep(struct word_cache *c, uint64_t key, uint64_t word);
-/** Removes all words. No other thread uses the cache meanwhile. */
+/** Removes all words. No other thread may use the cache at the same time. */
 ONE_COPY void word_cache_forget(struct word_cache *c);
 
 #endif
