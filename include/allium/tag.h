@@ -120,7 +120,8 @@ extern const volatile int32_t allium_control __attribute__((visibility("hidden")
 extern const uint64_t allium_one_call __attribute__((visibility("hidden")));
 
 /*
- * State of a thread. `objects` has no tables until the thread has counters of its own, and in a fork child.
+ * State of a thread. Until the library has given the thread counters, and in a fork child, `objects` points to
+ * an empty directory, so that inline code calls the library.
  */
 struct allium_thread {
     char *counters;
@@ -154,8 +155,8 @@ void *allium_realloc_tagged(struct allium_tag *tag, void *old, size_t bytes);
 /** Calls `real` in place of realloc(); the new object stays in the account of the old one, if it has one. */
 void *allium_realloc_by(void *(*real)(void *, size_t), void *old, size_t bytes);
 /**
- * posix_memalign(), for its inline version: clang does not inline a function that calls itself by an
- * assembler name.
+ * Calls posix_memalign(). The inline posix_memalign() needs this function, because clang does not inline a
+ * function that calls another one with its own assembler name.
  */
 int allium_real_posix_memalign(void **out, size_t alignment, size_t bytes);
 
@@ -168,8 +169,8 @@ int allium_real_posix_memalign(void **out, size_t alignment, size_t bytes);
 #define ALLIUM_COUNTERS_OF(e)   ((e) >> 7 & ~31u)
 
 /*
- * Like the C library's fortified functions: the compiler emits no copy, and other inline functions may call
- * it.
+ * The attributes of the C library's fortified functions: the compiler emits no separate copy of the function,
+ * and the C library's inline functions may call it.
  */
 #define ALLIUM_INLINE extern __inline__ __attribute__((gnu_inline, always_inline, artificial))
 
@@ -333,9 +334,10 @@ ALLIUM_INLINE int allium_should_fail(struct allium_tag *tag)
 
 /*
  * The map of objects has an entry of 4 bytes for each 16 bytes of address space, in one table for each unit of
- * 4 MiB. The word before the directory of tables is the mask of an index into it: 0 where there are no tables.
- * The stored table address is such that the whole object address, divided by 16, is the index.
- * ALLIUM_SHIFT() divides; its carry is set for an odd multiple of 8, whose entry lies elsewhere.
+ * 4 MiB. The word before the directory of tables is a mask for the index into the directory, 0 if there are no
+ * tables. The directory has the address of each table less an offset, so that the whole address of an object,
+ * divided by 16, is the index of its entry. ALLIUM_SHIFT() divides, and sets `odd` if the address is an odd
+ * multiple of 8: the entries of such objects lie elsewhere.
  */
 ALLIUM_INLINE uintptr_t allium_table_of(const void *object)
 {

@@ -37,7 +37,7 @@ static uint64_t calls_until(uint64_t calls)
     return part < LEDGER_CALLS_MOST ? part : LEDGER_CALLS_MOST;
 }
 
-/* Adds to a counter. True: its first word has carried into the second. */
+/* Adds to a counter. True: the number of calls has been carried from the first word to the second. */
 static bool add(struct ledger_count *at, unsigned calls, uint64_t bytes)
 {
     struct ledger_count was = read_count(at), next;
@@ -96,8 +96,7 @@ static void update_peak(uint32_t number, uint32_t shard, uint64_t bytes, uint64_
     uint32_t used = shards_used();
     uint32_t between = (uint32_t)(own - bytes) - load_relaxed(&t->looked_bytes[shard]);
     uint64_t made = 0, gone = 0;
-    if (between <=
-        INT32_MAX) /* else another thread has updated the peak since, and has included this object */
+    if (between <= INT32_MAX) /* else another thread has updated the peak with this object */
         raise32(&t->between_bytes, between);
     store_relaxed(&t->looked_bytes[shard], (uint32_t)own);
     for (uint32_t i = 0; i <= used; i++)

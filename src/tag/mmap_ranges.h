@@ -33,7 +33,7 @@ enum mmap_ranges_answer {
 
 /**
  * Empties the table when a fork child begins. If fork() ran in a signal handler, the code that the handler interrupted
- * may have entered ranges of the parent.
+ * may have entered ranges of the parent after the kernel had wiped the table.
  */
 void mmap_ranges_reset(void);
 /** Returns the table, for readers in other processes; NULL: there is none yet. */

@@ -31,8 +31,7 @@ _Static_assert(TAGS_MET_MOST *LEDGER_ACCOUNT_SHARDS <= 1u << (32 - ALLIUM_BYTES_
                "an entry has no more bits, and a table no more room");
 _Static_assert(sizeof(struct ledger_words) == 1 << (ALLIUM_BYTES_BITS - 7), "ALLIUM_COUNTERS_OF() knows it");
 
-static uint32_t accounts,
-    accounts_of_parent; /* the highest account number + 1, here and in the parent at fork() */
+static uint32_t accounts, accounts_of_parent; /* the highest account number + 1, now and at fork() */
 
 #define AT(table, type, index) ledger_at(&process.ledger, table, type, index)
 
@@ -306,8 +305,7 @@ enum ledger_stage process_begin_ledger(void)
     enum agent_api_answer answer = open_ledger();
     if (answer != AGENT_API_OPEN)
         return answer == AGENT_API_LATER ? LEDGER_STAGE_NONE : LEDGER_STAGE_FAILED;
-    headroom_set_ledger(
-        ledger_mapped_bytes(process.ledger.header)); /* also if the agent has made the ledger */
+    headroom_set_ledger(ledger_mapped_bytes(process.ledger.header)); /* even if it is the agent's ledger */
     if (process.ledger.control == &ledger_no_control)
         process.ledger.control = inherited;
     if (!back_account(0) || ledger_append(&process.ledger, LEDGER_TAGS, 1) ||

@@ -54,7 +54,7 @@ char *tag_ledger_counters(uint32_t shard);
  * object.
  */
 void tag_ledger_add(uint32_t number, uint32_t shard, bool gone, unsigned calls, uint64_t bytes);
-/** Carries from the first word of a counter to the second. `bytes`: the addition by inline code that made it full. */
+/** Inline code has added `bytes` to the first word of a counter, which is full now: carries to the second word. */
 void tag_ledger_carry(struct ledger_count *count, uint32_t shard, uint64_t bytes);
 /** Write the address of the map of objects, or of the table of mappings, to the ledger, for other processes. */
 void tag_ledger_show_objects(const void *tables);

@@ -251,7 +251,7 @@ unsigned walk_stack(const struct walker *w, struct stack_bounds *stack, const st
     return k.count;
 }
 
-/* Walks up to the first frame that is also in the cache. `meet`: the innermost cached frame that this may be. */
+/* Walks up to the first frame that is also in the cache. `meet`: the innermost cached frame at which it may end. */
 static const uint32_t *walk_to_cache(const struct walker *w, struct walk_cache *cache,
                                      struct walk_cache_walk *own, struct stack_bounds *stack,
                                      const struct walk_start *start, uint32_t generation, unsigned meet,

@@ -21,8 +21,8 @@ bool walk_cache_met(const struct walk_cache *t, struct walk_cache_walk *w, uintp
     return false;
 }
 
-/* Merges the lists of frames that use rbp. If no cached frame saved the rbp that a cached frame uses, a frame of the
- * new walk did: the slot of that rbp is replaced. */
+/* Adds the frames of the new walk that use rbp to the cache. If a cached frame uses an rbp that no cached frame has
+ * saved, a frame of the new walk has saved it: the cache gets the new address. */
 static void join_fps(struct walk_cache *t, const struct walk_cache_walk *w, unsigned from)
 {
     struct walk_cache_place *last = &t->at[WALK_CACHE_END];

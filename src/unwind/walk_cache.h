@@ -10,10 +10,10 @@
  * first.
  *
  * The result of a walk depends only on its start and on the words of the stack that it reads: the return addresses, and
- * each saved rbp that a rule uses. When a walk arrives at the stack
- * pointer and return address of a cached frame, it compares these words, from this frame outwards, with those of the
- * previous walk. If all are equal, the rest of the frames are the cached ones. The comparison is faster than a walk,
- * because the addresses of all words are known before the first one is read.
+ * each saved rbp that a rule uses. When a walk arrives at the stack pointer and return address of a cached frame, it
+ * compares these words, from this frame outwards, with those of the previous walk. If all are equal, the rest of the
+ * frames are the cached ones. The comparison is faster than a walk, because the addresses of all words are known before
+ * the first one is read.
  *
  * Invariant: the comparison stops at the first word that differs. So it reads no word that the walk would not read. It
  * must not, because a frame of the previous walk may lie in memory that has been unmapped or protected since.
@@ -50,7 +50,7 @@ struct walk_cache {
     struct walk_cache_place at[WALK_CACHE_END + 1];
     uint64_t hash[WALK_CACHE_END + 1]; /* of the frames from this one outwards */
     uint32_t id[WALK_CACHE_END];
-    uint32_t generation; /* of the frame numbers in `id` */
+    uint32_t generation; /* of the frame numbers in `id` (see walk_along()) */
     uintptr_t high;      /* end of the stack on which the cached frames lie */
     unsigned top;        /* the frames [top, WALK_CACHE_END) are cached, the innermost first */
     uint32_t stack;      /* the owner's number of the stack from `top` outwards; WALK_CACHE_NONE: none yet */

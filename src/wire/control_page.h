@@ -17,8 +17,8 @@
 #define LEDGER_CONTROL_BYTES (4u << 20)
 struct ledger_control {
     uint64_t magic;
-    /* LEDGER_CONTROL_* flags, and a sampling period from 1 to 2^40, or 0 for the period at start. Other
-     * values are ignored */
+    /* LEDGER_CONTROL_* flags, and the sampling period: 1 to 2^40, or 0 for the period at program start. Other periods
+     * are ignored. */
     uint64_t word;
     /* The members from here on are for tags and sites only. */
     int32_t state; /* even, > 0; grows by 2 with each change, and is written last */

@@ -281,7 +281,7 @@ static int back_first_pages(const struct ledger *l, char *map, struct ledger_reg
     return (int)ledger_back(from, (uint64_t)(to - from));
 }
 
-/* Makes file and mapping for a hard limit. Returns 0 or -errno. */
+/* Makes file, mapping and header of a ledger whose hard limit is `limit_bytes`. Returns 0 or -errno. */
 static int make_sized(struct ledger *l, long dir, const char *name, uint64_t limit_bytes,
                       const struct ledger_config *config)
 {

@@ -41,7 +41,7 @@ static ONE_COPY bool read_segment(const struct preload_check *f, unsigned i, Elf
            read_at(f->fd, p, sizeof(*p), f->header.e_phoff + (uint64_t)i * sizeof(*p));
 }
 
-/* Returns the offset in the file of an address in the image; 0: no segment contains it. */
+/* Returns the file offset of a virtual address of the ELF file; 0: no segment of the file contains it. */
 static ONE_COPY uint64_t offset_of(const struct preload_check *f, uint64_t address)
 {
     Elf64_Phdr p;

@@ -48,7 +48,7 @@ static void name_mark(char name[static MARK_BYTES], uint64_t id, enum carrier wh
     text_copy(name + n, MARK_BYTES - n, UNOBSERVED_SUFFIX);
 }
 
-/* Maps a page of an empty file without a name. Fork children do not inherit the mapping. */
+/* Maps a page of an empty memfd, so that /proc/PID/maps shows `name`. Fork children do not inherit the mapping. */
 static bool map_mark(const struct ledger_config *config, const char *name)
 {
     char label[MARK_BYTES + MARK_LABEL_BYTES];
