@@ -49,7 +49,7 @@ static int take_value(struct reader *r, bool size, uint64_t *value)
     int bad = size ? units_parse_size(text, value) : units_parse_duration(text, value);
     free(text);
     if (bad)
-        return fail(r, at, *at ? (size ? "this is no size" : "this is no duration") : "something is missing",
+        return fail(r, at, *at ? (size ? "invalid size" : "invalid duration") : "missing value",
                     size ? "write 500M or 1.5GiB" : "write 30s, 5m or 1h30m");
     r->at = at + len;
     return 0;
@@ -66,12 +66,12 @@ static int parse_term(struct reader *r, struct alert_term *t)
         t->kind = ALERT_LIVE_ABOVE;
         r->at = query_skip_blanks(r->at);
         if (*r->at != '>' || r->at[1] == '=')
-            return fail(r, r->at, "> is missing", "write live>1G");
+            return fail(r, r->at, "missing \">\"", "write live>1G");
         r->at++;
         bad = take_value(r, true, &t->bytes);
     } else {
-        return fail(r, begin, *begin ? "this is no condition" : "a condition is missing",
-                    "it can be live>SIZE or growing, with \"for 5m\" after it");
+        return fail(r, begin, *begin ? "unknown condition" : "missing condition",
+                    "use live>SIZE or growing, each with or without \"for 5m\"");
     }
     if (!bad && take_word(r, "for"))
         bad = take_value(r, false, &t->for_ns);
@@ -88,12 +88,12 @@ int alert_parse(struct alert *a, const char *text, struct error *e, size_t *colu
     do {
         r.at = query_skip_blanks(r.at);
         bad = a->n < ALERT_TERMS_MAX ? parse_term(&r, &a->terms[a->n])
-                                     : fail(&r, r.at, "too many conditions", "eight are enough");
+                                     : fail(&r, r.at, "too many conditions", "use eight at most");
         a->n += !bad;
     } while (!bad && take_word(&r, "or"));
     r.at = query_skip_blanks(r.at);
     if (!bad && *r.at)
-        bad = fail(&r, r.at, "this does not belong here", "conditions are joined by \"or\"");
+        bad = fail(&r, r.at, "unexpected text", "join conditions with \"or\"");
     if (bad)
         alert_release(a);
     return bad;

@@ -58,8 +58,7 @@ static int parse_parentheses(struct query_parser *ps)
 {
     const char *open = ps->at++;
     if (++ps->depth > QUERY_NESTING_MAX)
-        return query_fail(ps, E2BIG, open, NULL, "more than %d parentheses within each other",
-                          QUERY_NESTING_MAX);
+        return query_fail(ps, E2BIG, open, NULL, "parentheses nested more than %d deep", QUERY_NESTING_MAX);
     int rc = parse_either(ps);
     if (rc)
         return rc;
@@ -85,7 +84,7 @@ static int parse_item(struct query_parser *ps)
     else if (*ps->at == ')' && !ps->depth)
         rc = query_fail(ps, EINVAL, ps->at, NULL, "\")\" without \"(\"");
     else if (!*ps->at || *ps->at == ')' || at_or(ps->at))
-        rc = query_fail(ps, EINVAL, ps->at, "write FIELD:PATTERN or FIELD>VALUE", "a term is missing");
+        rc = query_fail(ps, EINVAL, ps->at, "write FIELD:PATTERN or FIELD>VALUE", "missing term");
     else
         rc = query_term_parse(ps);
     if (!rc)
@@ -129,7 +128,7 @@ static int parse_text(struct query_parser *ps)
                           QUERY_BYTES_MAX);
     for (const char *p = ps->text; *p; p++)
         if (((unsigned char)*p < ' ' && !query_is_blank(*p)) || *p == 0x7f)
-            return query_fail(ps, EINVAL, p, "in a pattern, write ? for it", "a control character");
+            return query_fail(ps, EINVAL, p, "write ? instead", "a control character");
     if (!*query_skip_blanks(ps->text))
         return 0;
     int rc = parse_either(ps);
@@ -140,7 +139,7 @@ static int parse_text(struct query_parser *ps)
     query_tree_print(ps->query, ps->fields, &ps->query->text);
     /* An odd number can be longer in whole units ("1.3T"); what is accepted must be so again when it is read back. */
     if (ps->query->text.len > QUERY_BYTES_MAX)
-        return query_fail(ps, E2BIG, ps->text, NULL, "with all numbers written out, longer than %d bytes",
+        return query_fail(ps, E2BIG, ps->text, NULL, "longer than %d bytes with all numbers written out",
                           QUERY_BYTES_MAX);
     return 0;
 }

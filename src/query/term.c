@@ -13,16 +13,16 @@ static const char quote_hint[] = "put a pattern with blanks, commas, parentheses
 static const struct {
     const char *word, *hint;
 } foreign[] = {
-    {"and", "terms next to each other must all hold"},
-    {"AND", "terms next to each other must all hold"},
-    {"&", "terms next to each other must all hold"},
+    {"and", "leave it out: terms next to each other must all match"},
+    {"AND", "leave it out: terms next to each other must all match"},
+    {"&", "leave it out: terms next to each other must all match"},
     {"OR", "write \"or\""},
     {"|", "write \"or\""},
-    {"not", "write \"!\" before what shall not hold"},
-    {"NOT", "write \"!\" before what shall not hold"},
-    {"-", "write \"!\" before what shall not hold"},
-    {",", "alternatives stand without blanks: FIELD:THIS,THAT"},
-    {"\"", "a pattern stands behind its field: FIELD:\"PATTERN\""},
+    {"not", "write \"!\" before a term to negate it"},
+    {"NOT", "write \"!\" before a term to negate it"},
+    {"-", "write \"!\" before a term to negate it"},
+    {",", "write alternatives without blanks: FIELD:THIS,THAT"},
+    {"\"", "write a pattern after its field: FIELD:\"PATTERN\""},
 };
 
 static bool is_letter(char c)
@@ -54,11 +54,11 @@ static int fail_no_term(struct query_parser *ps)
     if (field != QUERY_NO_FIELD) {
         bool text = query_type_is_text(ps->fields[field].type);
         snprintf(usage, sizeof(usage), "write %.40s%s", ps->fields[field].name,
-                 text ? ":PATTERN" : " and then :, =, >, >=, < or <= and a value");
+                 text ? ":PATTERN" : " followed by :, =, >, >=, < or <= and a value");
         hint = usage;
     }
     return query_fail(ps, EINVAL, p, hint ? hint : "write FIELD:PATTERN or FIELD>VALUE",
-                      "\"%.*s\" is not a term", query_excerpt(p, len), p);
+                      "invalid term \"%.*s\"", query_excerpt(p, len), p);
 }
 
 /* Moves past ":" or, with blanks around it, a comparison. False: there is none. */
@@ -105,20 +105,20 @@ static int read_value(struct query_parser *ps)
             c = *++ps->at;
             if (!c)
                 return query_fail(ps, EINVAL, ps->at - 1, "write \\\\ for the character itself",
-                                  "a backslash with nothing after it");
+                                  "a backslash at the end");
             if (c == '*' || c == '?' || c == '\\')
                 buf_addch(&ps->scratch, '\\');
         }
         if (query_is_blank(c) && c != ' ')
-            return query_fail(ps, EINVAL, ps->at, "write ? for it", "a tab or line break within a pattern");
+            return query_fail(ps, EINVAL, ps->at, "write ? instead", "a tab or line break within a pattern");
         buf_addch(&ps->scratch, c);
     }
     if (quote)
-        return query_fail(ps, EINVAL, quote, NULL, "a double quote without its second");
+        return query_fail(ps, EINVAL, quote, NULL, "missing closing double quote");
     if (!ps->scratch.len)
         return query_fail(ps, EINVAL, start,
                           ps->at == start ? NULL : "write FIELD:* for any value, !FIELD:* for none",
-                          "a pattern or value is missing");
+                          "missing pattern or value");
     return 0;
 }
 

@@ -111,8 +111,8 @@ static int explain_hidden(const struct kernel_symbols *k, struct error *e)
     bool from_all = atoi(buf_str(&text)) > 1;
     buf_release(&text);
     return from_all ? error_set(e, EPERM,
-                                "kernel symbols: kernel.kptr_restrict=2 hides them from everybody; "
-                                "sysctl kernel.kptr_restrict=1 shows them to root")
+                                "kernel symbols: kernel.kptr_restrict=2 hides their addresses from all "
+                                "users; sysctl kernel.kptr_restrict=1 shows them to root")
                     : error_set(e, EPERM,
                                 "kernel symbols: /proc/kallsyms shows no addresses without privilege; "
                                 "run as root (CAP_SYSLOG)");
@@ -125,8 +125,9 @@ int kernel_symbols_new(const char *root, struct kernel_symbols **out, struct err
     k->root = mem_strdup(root);
     int bad = read_table(k, &k->table, e);
     if (!bad && !k->table.all.len)
-        bad = k->table.hidden ? explain_hidden(k, e)
-                              : error_set(e, EPROTO, "kernel symbols: %s/proc/kallsyms has none", root);
+        bad = k->table.hidden
+                  ? explain_hidden(k, e)
+                  : error_set(e, EPROTO, "kernel symbols: %s/proc/kallsyms contains no symbols", root);
     if (bad) {
         kernel_symbols_free(k);
         return bad;

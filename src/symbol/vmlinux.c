@@ -95,14 +95,20 @@ static int look_into(struct vmlinux *v, const struct symbol_object *o, const uns
         memcpy(v->build_id, id, v->build_id_len);
     v->unchecked = !v->build_id_len || !kernel_id_len;
     if (!v->unchecked && !symbol_object_has_build_id(o, kernel_id, kernel_id_len))
-        return error_set(e, ESTALE, "%s is of another kernel than the one that runs: its build id differs",
+        return error_set(e, ESTALE,
+                         "%s belongs to another kernel: its build ID is not that of the running kernel",
                          o->path);
     if (!symbol_object_has_addresses(o))
-        return error_set(e, ENOEXEC, "%s is no linked ELF file", o->path);
+        return error_set(e, ENOEXEC, "%s is not a linked ELF file: use the vmlinux of the running kernel",
+                         o->path);
     if (!symbol_object_has_dwarf(o))
         return error_set(e, ENODATA, "%s has no debug information (DWARF)", o->path);
     read_symbols(v, o);
-    return v->stext ? 0 : error_set(e, ENODATA, "%s has no symbol _stext", o->path);
+    return v->stext ? 0
+                    : error_set(e, ENODATA,
+                                "%s has no symbol _stext, which each kernel image has: use the vmlinux of "
+                                "the running kernel",
+                                o->path);
 }
 
 static int try_file(struct vmlinux *v, const char *path, const unsigned char *kernel_id, size_t kernel_id_len,
@@ -112,7 +118,7 @@ static int try_file(struct vmlinux *v, const char *path, const unsigned char *ke
     *v = (struct vmlinux){.path = NULL};
     int bad = symbol_object_open("", path, &o);
     if (bad)
-        return error_set(e, -bad, "%s: %s", path, bad == -ENOEXEC ? "no ELF file" : strerror(-bad));
+        return error_set(e, -bad, "%s: %s", path, bad == -ENOEXEC ? "not an ELF file" : strerror(-bad));
     bad = look_into(v, o, kernel_id, kernel_id_len, e);
     symbol_object_free(o);
     if (bad)

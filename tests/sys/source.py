@@ -172,7 +172,7 @@ def refused(path, words):
 
 
 def files_that_are_not_it():
-    """Another kernel's, one that is cut short, one without symbols or debug information, what is no ELF file: one line
+    """Another kernel's, one that is cut short, one without symbols or debug information, a file that is not ELF: one line
     each.
     """
     with made() as (path, _, _):
@@ -182,7 +182,7 @@ def files_that_are_not_it():
         refused(folder + "/bare", "no debug information")
         refused(folder + "/nameless", "no symbol _stext")
         refused(folder + "/none-such", "No such file")
-        refused(folder, "no ELF file")
+        refused(folder, "not an ELF file")
         with open(path, "rb") as file:
             whole = file.read()
         for part in (0, 3, 64, len(whole) // 2):
@@ -191,7 +191,7 @@ def files_that_are_not_it():
             code, _, errors = run_kmem("--by", "file", "--vmlinux", folder + "/cut")
             check(code == 2 and len(errors.splitlines()) == 1, part, "bytes:", code, errors)
     with made(the_id="0x" + "5a" * 20) as (path, _, _):
-        refused(path, "its build id differs")
+        refused(path, "belongs to another kernel")
 
 
 def a_file_that_cannot_be_compared():

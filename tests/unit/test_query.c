@@ -185,29 +185,29 @@ TEST(equal_queries_have_one_canonical_text)
 #define WRITE_TERM   "write FIELD:PATTERN or FIELD>VALUE"
 #define WRITE_SIZE   "write for example 512, 4k or 1.5MiB"
 #define WRITE_QUOTES "put a pattern with blanks, commas, parentheses or quotes in double quotes"
-#define JUST_BLANKS  "terms next to each other must all hold"
-#define MISSING      "a pattern or value is missing"
+#define JUST_BLANKS  "leave it out: terms next to each other must all match"
+#define MISSING      "missing pattern or value"
 
 static const struct {
     const char *text;
     size_t column;
     const char *what, *hint;
 } mistakes[] = {
-    {"a fun:b", 1, "\"a\" is not a term", WRITE_TERM},
+    {"a fun:b", 1, "invalid term \"a\"", WRITE_TERM},
     {"  xyz:b", 3, "unknown field \"xyz\"", "fields are func, file, module, size, age, pid"},
     {"  fun:b", 3, "unknown field \"fun\"",
      "did you mean \"func\"? fields are func, file, module, size, age, pid"},
-    {"func", 1, "\"func\" is not a term", "write func:PATTERN"},
+    {"func", 1, "invalid term \"func\"", "write func:PATTERN"},
     {"func=a", 5, "a comparison of the text field \"func\"", "write FIELD:PATTERN"},
     {"func: a", 6, MISSING, NULL},
     {"func:a,", 8, MISSING, NULL},
     {"func:\"\"", 6, MISSING, "write FIELD:* for any value, !FIELD:* for none"},
-    {"func:a , b", 8, "\",\" is not a term", "alternatives stand without blanks: FIELD:THIS,THAT"},
+    {"func:a , b", 8, "invalid term \",\"", "write alternatives without blanks: FIELD:THIS,THAT"},
     {"func:f(int)", 7, "\"(\" within a pattern", WRITE_QUOTES},
-    {"func:\"a b", 6, "a double quote without its second", NULL},
-    {"func:a\\", 7, "a backslash with nothing after it", "write \\\\ for the character itself"},
-    {"func:\"a\tb\"", 8, "a tab or line break within a pattern", "write ? for it"},
-    {"func:a\033[1m", 7, "a control character", "in a pattern, write ? for it"},
+    {"func:\"a b", 6, "missing closing double quote", NULL},
+    {"func:a\\", 7, "a backslash at the end", "write \\\\ for the character itself"},
+    {"func:\"a\tb\"", 8, "a tab or line break within a pattern", "write ? instead"},
+    {"func:a\033[1m", 7, "a control character", "write ? instead"},
     {"size>4q", 6, "\"4q\" is not a size", WRITE_SIZE},
     {"age>x", 5, "\"x\" is not a duration", "write for example 250ms, 5m or 1h30m"},
     {"pid:1,4k", 7, "\"4k\" is not a whole number", "write for example 42"},
@@ -215,21 +215,21 @@ static const struct {
     {"pid=99999999999999999999", 5, "\"99999999999999999999\" is too large", NULL},
     {"pid=18446744073709551616", 5, "\"18446744073709551616\" is too large", NULL},
     {"pid:1..", 5, "\"\" is not a whole number", "write for example 42"},
-    {"or:x", 1, "a term is missing", WRITE_TERM},
+    {"or:x", 1, "missing term", WRITE_TERM},
     {"size>8E", 6, "\"8E\" is too large", NULL},
     {"size:9k..8k", 6, "\"9k..8k\" is empty", "write the smaller end first"},
     {"size:4k..", 6, "\"\" is not a size", WRITE_SIZE},
     {"size>4k,5k", 8, "a second value after a comparison", "write FIELD:THIS,THAT"},
     {"size!=4k", 5, "\"!=\"", "write !FIELD=VALUE"},
-    {"size", 1, "\"size\" is not a term", "write size and then :, =, >, >=, < or <= and a value"},
-    {"func:a or", 10, "a term is missing", WRITE_TERM},
-    {"or func:a", 1, "a term is missing", WRITE_TERM},
-    {"func:a and func:b", 8, "\"and\" is not a term", JUST_BLANKS},
-    {"func:a && func:b", 8, "\"&&\" is not a term", JUST_BLANKS},
-    {"func:a || func:b", 8, "\"||\" is not a term", "write \"or\""},
-    {"-func:a", 1, "\"-func:a\" is not a term", "write \"!\" before what shall not hold"},
-    {"!", 2, "a term is missing", WRITE_TERM},
-    {"()", 2, "a term is missing", WRITE_TERM},
+    {"size", 1, "invalid term \"size\"", "write size followed by :, =, >, >=, < or <= and a value"},
+    {"func:a or", 10, "missing term", WRITE_TERM},
+    {"or func:a", 1, "missing term", WRITE_TERM},
+    {"func:a and func:b", 8, "invalid term \"and\"", JUST_BLANKS},
+    {"func:a && func:b", 8, "invalid term \"&&\"", JUST_BLANKS},
+    {"func:a || func:b", 8, "invalid term \"||\"", "write \"or\""},
+    {"-func:a", 1, "invalid term \"-func:a\"", "write \"!\" before a term to negate it"},
+    {"!", 2, "missing term", WRITE_TERM},
+    {"()", 2, "missing term", WRITE_TERM},
     {"(func:a", 1, "\"(\" without \")\"", NULL},
     {"func:a)", 7, "\")\" without \"(\"", NULL},
     {")", 1, "\")\" without \"(\"", NULL},
@@ -301,7 +301,7 @@ TEST(a_message_quotes_long_texts_in_part_and_no_half_characters)
     snprintf(text, sizeof(text), "%%%s%s%sabcdefg\342\202\254d", ten, ten, ten);
     query_parse(&q, text, fields, N_FIELDS, &err, NULL);
     assert_string_equal(err.text,
-                        "query: \"%abcdefghijabcdefghijabcdefghijabcdefg\" is not a term at column 1; "
+                        "query: invalid term \"%abcdefghijabcdefghijabcdefghijabcdefg\" at column 1; "
                         "write FIELD:PATTERN or FIELD>VALUE");
 }
 
