@@ -69,7 +69,7 @@ def wrappers(place):
 def wrappers_screen(place):
     asked(place)
     said = place.allium("report", "--by", "function", "--sort", "allocated", "--where", "!func:keep_names").out
-    equal(part(said, "Allocated in all, by function; SELF by itself, TOTAL with what it called"), [
+    equal(part(said, "Allocated in all, by function; SELF without its callees, TOTAL with them"), [
         "TOTAL SHARE SELF SHARE CALLS TEMP LIVE FUNCTION MODULE",
         "1.94 MiB 100 % 0 B 0 % 210 49 % 1006 KiB main asker",
         "977 KiB 49 % 977 KiB 49 % 50 100 % 0 B format asker",
@@ -155,7 +155,7 @@ def callers_screen(place):
     asked(place)
     said = place.allium("report", "--callers", "xmalloc", "--sort", "allocated", "--top", "3").out
     equal(
-        part(said, "Allocated in all in xmalloc: below each function those that called it"),
+        part(said, "Allocated in all in xmalloc: below each function its callers"),
         [
             "ALLOCATED SHARE CALLS TEMP LIVE FUNCTION",
             "2.10 MiB 100 % 350 45 % 1.14 MiB xmalloc",
@@ -168,7 +168,7 @@ def callers_screen(place):
     check("only in xmalloc and what it called" in said, "not said what the totals are of:", said)
     said = place.allium("report", "--callees", "main", "--sort", "allocated", "--where", "func:walk").out
     equal(
-        part(said, "Allocated in all in main: below each function those that it called"),
+        part(said, "Allocated in all in main: below each function its callees"),
         [
             "ALLOCATED SHARE CALLS TEMP LIVE FUNCTION",
             "29.3 KiB 100 % 60 0 % 29.3 KiB main",

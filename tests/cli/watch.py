@@ -395,7 +395,7 @@ def other_numbers(place):
     equal(ours(json.loads(inside.stdout)), [(None, {"leak": BLOCKS})], "seen from elsewhere")
     printed = tap.succeed([*tap.unshare(), "--pid", "--fork", "--mount-proc",
                            built("ALLIUM"), *words[:-1]], env=place.env)
-    check(b"stepper (not seen from here)" in printed.stdout, printed.stdout)
+    check(b"stepper (process id not visible here)" in printed.stdout, printed.stdout)
 
 
 def hostile_states(place):

@@ -81,8 +81,8 @@ def screen(place):
             "ADDRESS in d.allium",
             "  exact: every allocation",
             "",
-            "Freed in dangling (pid N): the first byte of the 41 bytes asked for at ADDRESS",
-            "  freed TIME before the end, at CLOCK, after a life of TIME, by thread sweeper N",
+            "Freed in dangling (pid N): the first byte of the 41 bytes at ADDRESS",
+            "  freed TIME before the end, at CLOCK, after a lifetime of TIME, by thread sweeper N",
         ]
         + said.splitlines()[5:9],
         "its beginning",
@@ -107,7 +107,7 @@ def live(place):
         equal(functions(hit["allocated_by"])[:2], ["make_ticket", "main"], "who allocated it")
         (hit,) = who(place, pid, at["slack"])["rows"]
         equal((hit["state"], hit["place"], hit["distance_bytes"]), ("live", "slack", 2), "past the end")
-        check("2 bytes past the end of the 41 bytes asked for" in place.allium("who", pid, at["slack"]).out, "not said")
+        check("2 bytes past the end of the 41 bytes" in place.allium("who", pid, at["slack"]).out, "not said")
         check(state in place.allium("who", pid, at["session"]).out, "not", state)
         process.kill()
         process.wait()
@@ -125,7 +125,7 @@ def reallocated(place):
 def unknown(place):
     at = crash(place, "--period", "1")
     said = place.allium("who", at["code"], code=1)
-    check("malloc gave none out there" in said.out and not said.err, said.out, said.err)
+    check("malloc returned no block there" in said.out and not said.err, said.out, said.err)
     found = who(place, at["code"], code=1)
     equal((found["rows"], found["near"], found["exact"]), ([], [], True), "blocks")
     equal(found["frees"]["freed_samples"], found["frees"]["remembered"], "frees")
@@ -134,7 +134,7 @@ def unknown(place):
     equal(found["rows"], [], "blocks")
     mine = [b for b in found["near"] if b["address"] == at["session"]]
     equal([(b["place"], b["distance_bytes"]) for b in mine], [("before", 8)], "the session near it")
-    check("perhaps one that was overrun" in place.allium("who", header, code=1).out, "not marked as a hint")
+    check("may have been overrun" in place.allium("who", header, code=1).out, "not marked as a hint")
 
 
 def sampled(place):

@@ -53,18 +53,18 @@ static const char sampled_screen[] =
     "  … 1 more, together 3.3 %\n"
     "\n"
     "Lost\n"
-    "  2 stacks deeper than the limit, marked [cut]: outer callers are unknown. Look from the inner end,\n"
-    "  or by function.\n"
-    "  4 stacks could not be followed to the end, marked in [brackets]. Code compiled with\n"
-    "  -fasynchronous-unwind-tables can be; JIT code cannot.\n"
+    "  2 stacks deeper than the limit, marked [cut]: outer callers are unknown. Use the innermost calls,\n"
+    "  or --by function.\n"
+    "  4 stacks could not be walked to the end, marked with the reason in [brackets]. Compile the code\n"
+    "  with -fasynchronous-unwind-tables; JIT code cannot be walked.\n"
     "Cost of observing\n"
-    "  113 samples, 25 of them live; 1 MiB of ledger (limit 64 MiB); 4.10 ms of CPU in the sampling path,\n"
-    "  < 0.1 % of 2m13s\n"
+    "  113 samples, 25 live; 1 MiB of ledger (limit 64 MiB); 4.10 ms of CPU in the sampling path, < 0.1 %\n"
+    "  of 2m13s\n"
     "  The recorder (allium run) took 62 ms of CPU and at most 21 MiB of memory\n"
     "Not in these figures\n"
-    "  Live 15.1 MiB (10.7–20.9) and about 139 KiB that malloc added to it are 51 % of the 30 MiB of\n"
-    "  anonymous memory (RssAnon, as last seen). The rest: what the allocator keeps free, an allocator of\n"
-    "  the program's own, direct mmap, JIT code, thread stacks.\n";
+    "  Live 15.1 MiB (10.7–20.9) and about 139 KiB of slack that malloc added are 51 % of the 30 MiB of\n"
+    "  anonymous memory (RssAnon, as last seen). The rest: free memory that the allocator keeps, the\n"
+    "  program's own allocators, direct mmap, JIT code, thread stacks.\n";
 
 static void report_sampled(void **state)
 {
@@ -94,7 +94,7 @@ static const char exact_screen[] =
     "  allocated  15.5 MiB in 113 allocations\n"
     "  temporary  0.1 % of that: 18.8 KiB freed before the thread's next allocation\n"
     "\n"
-    "Held at the peak, by function; SELF by itself, TOTAL with what it called\n"
+    "Held at the peak, by function; SELF without its callees, TOTAL with them\n"
     "      SELF    SHARE     TOTAL    SHARE  OBJECTS  FUNCTION\n"
     "  6.00 MiB     96 %  6.00 MiB     96 %       11  operator new(unsigned long)\n"
     "   200 KiB    3.1 %   200 KiB    3.1 %       50  value_new\n"
@@ -107,12 +107,12 @@ static const char exact_screen[] =
     "Lost\n"
     "  nothing\n"
     "Cost of observing\n"
-    "  113 samples, 25 of them live; 1 MiB of ledger (limit 64 MiB); 4.10 ms of CPU\n"
-    "  in the sampling path, < 0.1 % of 2m13s\n"
+    "  113 samples, 25 live; 1 MiB of ledger (limit 64 MiB); 4.10 ms of CPU in the\n"
+    "  sampling path, < 0.1 % of 2m13s\n"
     "Not in these figures\n"
-    "  Live 3.13 MiB and about 176 B that malloc added to it are 10 % of the 30 MiB\n"
-    "  of anonymous memory (RssAnon). The rest: what the allocator keeps free, an\n"
-    "  allocator of the program's own, direct mmap, JIT code, thread stacks.\n";
+    "  Live 3.13 MiB and about 176 B of slack that malloc added are 10 % of the\n"
+    "  30 MiB of anonymous memory (RssAnon). The rest: free memory that the allocator\n"
+    "  keeps, the program's own allocators, direct mmap, JIT code, thread stacks.\n";
 
 static void report_exact(void **state)
 {
@@ -171,13 +171,13 @@ static const char processes_screen[] =
     "Lost\n"
     "  nothing\n"
     "Cost of observing\n"
-    "  159 samples, 37 of them live; 5 MiB of ledger (limit 320 MiB); 4.10 ms of CPU in the\n"
-    "  sampling path, < 0.1 % of 11m05s\n"
+    "  159 samples, 37 live; 5 MiB of ledger (limit 320 MiB); 4.10 ms of CPU in the sampling\n"
+    "  path, < 0.1 % of 11m05s\n"
     "Not in these figures\n"
-    "  Where RssAnon is known (1 of 5): Live 15.1 MiB (10.7–20.9) and about 139 KiB that malloc\n"
-    "  added to it are 51 % of the 30 MiB of anonymous memory (RssAnon, as last seen). The\n"
-    "  rest: what the allocator keeps free, an allocator of the program's own, direct mmap, JIT\n"
-    "  code, thread stacks.\n";
+    "  For the 1 of 5 process images with a known RssAnon: Live 15.1 MiB (10.7–20.9) and about\n"
+    "  139 KiB of slack that malloc added are 51 % of the 30 MiB of anonymous memory (RssAnon,\n"
+    "  as last seen). The rest: free memory that the allocator keeps, the program's own\n"
+    "  allocators, direct mmap, JIT code, thread stacks.\n";
 
 static void report_processes(void **state)
 {
@@ -268,9 +268,9 @@ static void losses_are_told(void **state)
     static const char *const said[] = {
         "  100 samples found no room",
         "  101 samples counted as allocated",
-        "  102 frees went past us",
+        "  102 frees bypassed the agent",
         "  103 stacks deeper than the limit",
-        "  104 stacks could not be followed",
+        "  104 stacks could not be walked",
         "  105 samples of threads",
         "  106 refusals to let the ledger grow",
         "  107 starts of programs that cannot carry",
@@ -278,9 +278,9 @@ static void losses_are_told(void **state)
         "  109 objects of a parent",
         "stopped growing: the memory cgroup is nearly full.",
         "  1 live sample changed",
-        "make no sense",
+        "contained invalid records",
         "  2 operations under way",
-        "  2 process images beyond what is kept",
+        "  2 process images too many to store",
     };
     for (size_t i = 0; i < sizeof(said) / sizeof(*said); i++)
         if (!strstr(buf_str(&b), said[i]))
@@ -312,8 +312,8 @@ static const char past_screen[] =
     "shop (pid 4242), running then\n"
     "  shop.allium@1m\n"
     "  /opt/shop/bin/shop --listen 8080\n"
-    "  began 2026-11-21 14:02:11 UTC; shown as it was 60 s later\n"
-    "  of a past moment ages are not known (-), nor what was temporary, nor a peak that came later\n"
+    "  began 2026-11-21 14:02:11 UTC; shown as of 60 s later\n"
+    "  ages (-), temporary memory and later peaks are not known for a past moment\n"
     "  sampled every 512 KiB on average; in brackets the 95 % interval\n"
     "\n"
     "  live then  15.1 MiB (10.7–20.9) in 28.7k (9.50–89.8) objects\n"
@@ -329,11 +329,12 @@ static const char past_screen[] =
     "Lost by the end of the recording\n"
     "  nothing\n"
     "Cost of observing\n"
-    "  113 samples, 25 of them live then; the report of the whole recording has CPU time and size of the\n"
-    "  ledger\n"
+    "  113 samples, 25 live at that time; the report of the whole recording shows CPU time and ledger\n"
+    "  size\n"
     "Not in these figures\n"
-    "  Live 15.1 MiB (10.7–20.9) are 50 % of the 30 MiB of anonymous memory (RssAnon). The rest: what the\n"
-    "  allocator keeps free, an allocator of the program's own, direct mmap, JIT code, thread stacks.\n";
+    "  Live 15.1 MiB (10.7–20.9) are 50 % of the 30 MiB of anonymous memory (RssAnon). The rest: free\n"
+    "  memory that the allocator keeps, the program's own allocators, direct mmap, JIT code, thread\n"
+    "  stacks.\n";
 
 static void past_report(void **state)
 {
@@ -351,7 +352,7 @@ static void past_report(void **state)
     buf_release(&b);
     p->images.at[0].taken_ns = BEGAN; /* nothing was kept before that moment */
     b = screen(p, (struct rollup_options){.group = ROLLUP_BY_OWNER}, (struct report_options){.top = 1});
-    assert_non_null(strstr(buf_str(&b), "1 process image had begun so shortly before"));
+    assert_non_null(strstr(buf_str(&b), "1 process image had no snapshot yet"));
     buf_release(&b);
     profile_free(p);
 }
@@ -378,10 +379,10 @@ static void filtered_to_nothing(void **state)
 
 static const char silent_screen[] =
     "nothing was sampled\n"
-    "  sampled every 512 KiB on average: with 95 % certainty the program asked for at\n"
-    "  most 1.84 MiB, too little for a sample to be likely (a smaller --period takes\n"
-    "  more of them); or it went past malloc, or a cleared environment (env -i, sudo)\n"
-    "  kept the agent out, or there was no room for a ledger.\n";
+    "  sampled every 512 KiB on average: with 95 % certainty the program allocated at\n"
+    "  most 1.84 MiB, too little for a sample to be likely (use a smaller --period);\n"
+    "  or it does not use malloc, or started without the agent because its\n"
+    "  environment was cleared (env -i, sudo), or found no room for a ledger.\n";
 
 static void empty_report(void **state)
 {

@@ -58,7 +58,7 @@ static void add_who(struct buf *b, const struct screen *s, enum profile_pair_sid
 {
     const struct profile *p = s->d->of[side];
     if (!p->images.len) {
-        buf_addstr(b, "nothing that was sampled");
+        buf_addstr(b, "a source without samples");
     } else if (p->images.len > 1) {
         text_add_number(b, p->images.len, "process image");
     } else {
@@ -281,9 +281,9 @@ static void write_caption(const struct screen *s)
     };
     static const char *const groups[] = {
         [ROLLUP_BY_STACK] = "stack, innermost call first",
-        [ROLLUP_BY_FUNCTION] = "function with what it called; SELF by itself",
-        [ROLLUP_BY_FILE] = "source file with what it called; SELF by itself",
-        [ROLLUP_BY_MODULE] = "module with what it called; SELF by itself",
+        [ROLLUP_BY_FUNCTION] = "function with its callees; SELF without them",
+        [ROLLUP_BY_FILE] = "source file with its callees; SELF without them",
+        [ROLLUP_BY_MODULE] = "module with its callees; SELF without them",
         [ROLLUP_BY_OWNER] = "first function outside the C and C++ libraries",
         [ROLLUP_BY_THREAD] = "thread that allocated it",
         [ROLLUP_BY_SIZE] = "size of the object",
@@ -304,12 +304,12 @@ static void write_rest(const struct screen *s, size_t shown)
     if (shown < d->rows.len) {
         buf_printf(&b, "%s %zu more", text_dots(s->style), d->rows.len - shown);
         if (d->certain > shown)
-            buf_printf(&b, ", %zu of them certain", d->certain - shown);
+            buf_printf(&b, ", %zu certain", d->certain - shown);
         else
             buf_addstr(&b, ", all within noise");
     }
     if (d->unchanged)
-        buf_printf(&b, "%s%zu in which no change was seen", b.len ? "; " : "", d->unchanged);
+        buf_printf(&b, "%s%zu without a change", b.len ? "; " : "", d->unchanged);
     if (b.len)
         sink_printf(s->out, "  %s%s%s\n", text_begin(s->style, TEXT_FAINT), buf_str(&b),
                     text_end(s->style, TEXT_FAINT));
@@ -362,25 +362,23 @@ static void write_compared(const struct screen *s)
     if (n.same) {
         text_add_number(&b, n.same, "process image");
         buf_addstr(
-            &b,
-            " sample by sample: what was live at both moments is neither in the change nor in its interval");
+            &b, " sample by sample: objects live at both moments affect neither the change nor its interval");
         if (n.still == n.same)
             buf_addstr(&b, "; both moments are the same one");
         else if (n.still)
             buf_printf(&b, "; %u had ended before the first moment", n.still);
         if (n.past)
-            buf_addstr(
-                &b,
-                "; of a later moment in the past only those samples are known that lived on, so intervals "
-                "may be wider than need be");
+            buf_addstr(&b, "; for a past moment only the samples that lived on are known, so intervals may "
+                           "be wider than necessary");
         buf_addch(&b, '.');
         write_words(s, &b, 2);
     }
     if (n.others[PROFILE_PAIR_BEFORE] || n.others[PROFILE_PAIR_AFTER]) {
         text_add_number(&b, n.others[PROFILE_PAIR_BEFORE], "process image");
-        buf_printf(&b, " before and %u after that share no sample: the uncertainties of both count%s.",
-                   n.others[PROFILE_PAIR_AFTER],
-                   s->d->joint->by_name ? ", and stacks are matched by the names of their functions" : "");
+        buf_printf(
+            &b, " before and %u after without common samples: intervals include the uncertainty of both%s.",
+            n.others[PROFILE_PAIR_AFTER],
+            s->d->joint->by_name ? ", and stacks are matched by the names of their functions" : "");
         write_words(s, &b, 2);
     }
     if (!n.same && !n.others[PROFILE_PAIR_BEFORE] && !n.others[PROFILE_PAIR_AFTER])

@@ -52,45 +52,46 @@ static void write_lost(const struct closing *c, const char *heading)
     if (*c->f->full) {
         buf_addstr(&b, "A ledger stopped growing: ");
         text_add_name(&b, c->style, c->f->full);
-        buf_addstr(&b, ". What came after may be missing; give it room and run again.");
+        buf_addstr(&b, ". Later figures are incomplete; make more room and run the program again.");
         write_words(c, &b, TEXT_ALARM);
     }
     if (c->f->off_ns) {
         char off[UNITS_TEXT_BYTES], observed[UNITS_TEXT_BYTES];
-        buf_printf(&b, "Sampling was off for %s of %s: what was allocated then is in none of these figures.",
-                   units_format_duration(off, (double)c->f->off_ns),
-                   units_format_duration(observed, (double)c->f->observed_ns));
+        buf_printf(
+            &b, "Sampling was off for %s of %s: memory allocated in that time is missing from these figures.",
+            units_format_duration(off, (double)c->f->off_ns),
+            units_format_duration(observed, (double)c->f->observed_ns));
         write_words(c, &b, TEXT_ALARM);
     }
     if (c->f->torn_samples) {
         text_add_number(&b, c->f->torn_samples, "live sample");
-        buf_addstr(&b, " changed while being read, left out of ages. Read again when it is quieter.");
+        buf_addstr(&b, " changed while the ledger was read, and left out of the ages. Read it again when the "
+                       "program allocates less.");
         write_words(c, &b, TEXT_PLAIN);
     }
     if (c->f->inconsistent) {
-        buf_addstr(
-            &b, "A ledger held records that make no sense, left out. The program may have written over it: "
-                "look for stray writes, and please report it.");
+        buf_addstr(&b, "A ledger contained invalid records, which are left out. The program may have "
+                       "overwritten them: look for stray writes, and please report it.");
         write_words(c, &b, TEXT_ALARM);
     }
     if (c->p->images_dropped) {
         text_add_number(&b, c->p->images_dropped, "process image");
-        buf_printf(&b, " beyond what is kept, only counted; their peaks add up to about %s. Observe fewer.",
-                   units_format_size(size, c->p->images_dropped_peak_bytes));
+        buf_printf(
+            &b, " too many to store, only counted; their peaks add up to about %s. Observe fewer processes.",
+            units_format_size(size, c->p->images_dropped_peak_bytes));
         write_words(c, &b, TEXT_PLAIN);
     }
     if (c->f->unread) {
         text_add_number(&b, c->f->unread, "process image");
         buf_addstr(
-            &b, " had begun so shortly before that nothing is known of it then, missing everywhere. Look a "
-                "little later.");
+            &b, " had no snapshot yet at this time, missing from all figures. Choose a slightly later time.");
         write_words(c, &b, TEXT_PLAIN);
     }
     if (!any && !profile_summary_any_lost(c->p, c->f))
         sink_text(c->out, "  nothing\n");
     if (c->f->under_way) {
         text_add_number(&b, c->f->under_way, "operation");
-        buf_addstr(&b, " under way when it was read: sums may differ by that much. Nothing is wrong.");
+        buf_addstr(&b, " under way while the ledger was read: sums may differ by that many. This is normal.");
         write_words(c, &b, TEXT_PLAIN);
     }
     buf_release(&b);
@@ -168,10 +169,10 @@ static void write_cost(const struct closing *c)
     buf_addstr(&b, ", ");
     text_add_number(&b, f->live_samples, NULL);
     if (f->past)
-        buf_addstr(
-            &b, " of them live then; the report of the whole recording has CPU time and size of the ledger");
+        buf_addstr(&b,
+                   " live at that time; the report of the whole recording shows CPU time and ledger size");
     else
-        buf_printf(&b, " of them live; %s of ledger (limit %s); %s of CPU in the sampling path",
+        buf_printf(&b, " live; %s of ledger (limit %s); %s of CPU in the sampling path",
                    units_format_size(ledger, (double)f->ledger_bytes),
                    units_format_size(limit, (double)f->ledger_limit_bytes),
                    units_format_duration(cpu, (double)f->cold_ns));
@@ -197,13 +198,14 @@ static void write_unseen(const struct closing *c)
     write_heading(c, "Not in these figures");
     if (all > 0) {
         if (f->resident.images < c->p->images.len)
-            buf_printf(&b, "Where RssAnon is known (%u of %zu): ", f->resident.images, c->p->images.len);
+            buf_printf(&b, "For the %u of %zu process images with a known RssAnon: ", f->resident.images,
+                       c->p->images.len);
         buf_addstr(&b, "Live ");
         text_add_figure(&b, c->style, &f->resident.live, TEXT_BYTES);
         if (f->resident.slack_unknown)
-            buf_addstr(&b, " (what malloc added to it is not known)");
+            buf_addstr(&b, " (without the slack that malloc added, which is not known)");
         else if (!f->past)
-            buf_printf(&b, " and about %s that malloc added to it",
+            buf_printf(&b, " and about %s of slack that malloc added",
                        units_format_size(slack, f->resident.slack_bytes));
         buf_addstr(&b, " are ");
         if (!f->resident.live.samples && !rollup_exact(&f->resident.live)) {
@@ -216,17 +218,17 @@ static void write_unseen(const struct closing *c)
             buf_addstr(&b, surely <= all ? "about all" : "more than all");
         buf_printf(&b, " of the %s of anonymous memory (RssAnon%s).", units_format_size(rss, all),
                    f->running == c->p->images.len ? "" : ", as last seen");
-        buf_addstr(&b,
-                   seen <= all     ? " The rest: "
-                   : surely <= all ? " What is unseen is within the interval: "
-                   : f->running == c->p->images.len
-                       ? " Part of it was never touched or is swapped out. Unseen: "
-                       : " Part of it was never touched, is swapped out or came after that look. Unseen: ");
+        buf_addstr(&b, seen <= all     ? " The rest: "
+                       : surely <= all ? " The difference is within the interval. Not counted: "
+                       : f->running == c->p->images.len
+                           ? " Part of the live memory was never touched or is swapped out. Not counted: "
+                           : " Part of the live memory was never touched, is swapped out, or was allocated "
+                             "after RssAnon was read. Not counted: ");
     } else {
-        buf_addstr(&b, "RssAnon is not known, so neither is how much is unseen: ");
+        buf_addstr(&b, "RssAnon is not known, nor the size of the memory that is not counted: ");
     }
-    buf_addstr(&b, "what the allocator keeps free, an allocator of the program's own, direct mmap, JIT code, "
-                   "thread stacks.");
+    buf_addstr(&b, "free memory that the allocator keeps, the program's own allocators, direct mmap, JIT "
+                   "code, thread stacks.");
     write_words(c, &b, TEXT_PLAIN);
     buf_release(&b);
 }

@@ -115,7 +115,7 @@ static void add_memory(struct buf *b, const struct profile *p, const struct prof
         buf_addstr(b, " are remembered");
     }
     if (k.remembered)
-        buf_printf(b, ", the first of them %s before the last reading",
+        buf_printf(b, ", the oldest from %s before the last snapshot",
                    units_format_duration(reach, (double)k.reach_ns));
 }
 
@@ -137,12 +137,12 @@ static void write_header(struct sink *out, const struct profile *p, const struct
     write_line(out, style, &b);
     report_add_period(&b, f, style);
     if (f->period_high && !profile_summary_exact(f))
-        buf_addstr(&b, "; each STANDS FOR so many of its kind");
+        buf_addstr(&b, "; STANDS FOR: the number of frees that a row represents");
     write_line(out, style, &b);
     add_memory(&b, p, f);
     write_line(out, style, &b);
     if (f->past) {
-        buf_addstr(&b, "of a past moment only those frees are known that were still remembered at the end");
+        buf_addstr(&b, "for a past moment only the frees are known that were still remembered at the end");
         write_line(out, style, &b);
     }
     if (o->filter) {

@@ -4,37 +4,39 @@
 #include "model/profile/rollup.h"
 
 const struct profile_summary_loss profile_summary_losses[PROFILE_LOSSES] = {
-    [PROFILE_LOST_SAMPLES] = {"samples", "sample", "found no room in the ledger and are missing everywhere",
+    [PROFILE_LOST_SAMPLES] = {"samples", "sample",
+                              "found no room in the ledger and are missing from all figures",
                               "Start with a larger --ledger-size."},
     [PROFILE_LOST_LIVE] = {"live", "sample",
                            "counted as allocated could not be followed: live figures are too low",
                            "Start with a larger --ledger-size."},
     [PROFILE_LOST_FREES_UNSEEN] =
         {"frees_unseen", "free",
-         "went past us and showed only when the address came back: until then live "
-         "figures were too high",
-         "Mistrust the oldest entries; the program frees through functions of its own."},
+         "bypassed the agent, and were noticed when the address was allocated again: until then live figures "
+         "were too high",
+         "Do not rely on the oldest objects; the program frees memory through functions of its own."},
     [PROFILE_LOST_STACK_CUT] = {"stacks_cut", "stack",
                                 "deeper than the limit, marked [cut]: outer callers are unknown",
-                                "Look from the inner end, or by function."},
+                                "Use the innermost calls, or --by function."},
     [PROFILE_LOST_STACK_BROKEN] =
-        {"stacks_broken", "stack", "could not be followed to the end, marked in [brackets]",
-         "Code compiled with -fasynchronous-unwind-tables can be; JIT code cannot."},
-    [PROFILE_LOST_THREADS] = {"threads", "sample", "of threads beyond the table, under \"other threads\"",
-                              "Do not trust the list by thread; all else is complete."},
+        {"stacks_broken", "stack", "could not be walked to the end, marked with the reason in [brackets]",
+         "Compile the code with -fasynchronous-unwind-tables; JIT code cannot be walked."},
+    [PROFILE_LOST_THREADS] = {"threads", "sample",
+                              "of threads for which the ledger has no room, shown as \"other threads\"",
+                              "Rows by thread are incomplete; all other figures are complete."},
     [PROFILE_LOST_GROWTH] = {"growth", "refusal", "to let the ledger grow",
-                             "What is lost for it stands above; start with a larger --ledger-size."},
+                             "The lines above show what was lost; start with a larger --ledger-size."},
     [PROFILE_LOST_CHILDREN] =
         {"children", "start",
-         "of programs that cannot carry the agent or have no place for a ledger, from where they could not "
-         "be noted",
-         "They ran unobserved, unless they are among the processes; which they were is not known."},
-    [PROFILE_FAILED_REQUESTS] = {"failed_requests", "request",
-                                 "for memory failed: the program was given NULL",
-                                 "Look at ulimit -v, at the memory cgroup, and at the size asked for."},
-    [PROFILE_INHERITED_FREES] = {"inherited_frees", "object",
-                                 "of a parent process freed by its fork child; they count in the parent",
-                                 "Nothing is wrong."},
+         "of programs that cannot carry the agent or have no place for a ledger, and could not be recorded "
+         "by name",
+         "They ran unobserved, unless they are among the processes; their names are not known."},
+    [PROFILE_FAILED_REQUESTS] = {"failed_requests", "request", "for memory failed: the program received NULL",
+                                 "Check ulimit -v, the limit of the memory cgroup, and the requested size."},
+    [PROFILE_INHERITED_FREES] =
+        {"inherited_frees", "object",
+         "of a parent process freed by its fork child; they still count as live in the parent",
+         "This is normal."},
 };
 
 const char *const profile_summary_loss_words[PROFILE_LOSSES] = {
@@ -43,7 +45,7 @@ const char *const profile_summary_loss_words[PROFILE_LOSSES] = {
     [PROFILE_LOST_FREES_UNSEEN] = "free{s} bypassed the agent",
     [PROFILE_LOST_STACK_CUT] = "stack{s} {is|are} deeper than the limit, and {is|are} cut",
     [PROFILE_LOST_STACK_BROKEN] = "stack{s} could not be walked to the end",
-    [PROFILE_LOST_THREADS] = "sample{s} {is|are} of threads beyond the table",
+    [PROFILE_LOST_THREADS] = "sample{s} {is|are} of threads for which the ledger has no room",
     [PROFILE_LOST_GROWTH] = "time{s} a ledger could not grow",
     [PROFILE_LOST_CHILDREN] = "program start{s} {was|were} not observed",
 };

@@ -51,15 +51,16 @@ void report_add_period(struct buf *b, const struct profile_summary *f, const str
     units_format_size(low, (double)f->period_low);
     units_format_size(high, (double)f->period_high);
     if (!f->period_high)
-        buf_addstr(b, "no sample is kept"); /* there was one, or there would be no process */
+        buf_addstr(b, "no sample is stored"); /* there was one, or there would be no process */
     else if (profile_summary_exact(f))
         buf_addstr(b, "exact: every allocation");
     else if (f->period_low == 1)
-        buf_printf(b, "in part exact, in part sampled every %s on average", high);
+        buf_printf(b, "partly exact, partly sampled every %s on average", high);
     else if (f->period_low == f->period_high)
         buf_printf(b, "sampled every %s on average", high);
     else
-        buf_printf(b, "sampled every %s %s %s on average, as set over time", low, text_dash(style), high);
+        buf_printf(b, "sampled every %s %s %s on average (the period was changed)", low, text_dash(style),
+                   high);
 }
 
 void report_add_nothing(struct buf *b, const struct rollup *r, const struct profile_summary *f,
@@ -67,8 +68,9 @@ void report_add_nothing(struct buf *b, const struct rollup *r, const struct prof
 {
     char most[UNITS_TEXT_BYTES];
     if (r->profile->unobserved.len) { /* of what these asked for there is no bound */
-        buf_addstr(b, "some processes could not be observed, and nothing is known of what they asked for. ");
-        buf_addstr(b, "The others asked for too little for a sample to be likely, or for nothing.");
+        buf_addstr(b,
+                   "some processes could not be observed, and the memory that they allocated is not known. ");
+        buf_addstr(b, "The others allocated nothing, or too little for a sample to be likely.");
         return;
     }
     if (f->period_high)
@@ -77,14 +79,14 @@ void report_add_nothing(struct buf *b, const struct rollup *r, const struct prof
         buf_addstr(b, ", but there was none");
     } else {
         if (f->period_high)
-            buf_printf(b, ": with 95 %% certainty the program asked for at most %s, ",
+            buf_printf(b, ": with 95 %% certainty the program allocated at most %s, ",
                        units_format_size(most, estimate_interval(&r->total.of[ROLLUP_ALLOCATED].bytes).high));
         else
-            buf_addstr(b, "what the program asked for was ");
-        buf_addstr(b, "too little for a sample to be likely (a smaller --period takes more of them)");
+            buf_addstr(b, "the program allocated ");
+        buf_addstr(b, "too little for a sample to be likely (use a smaller --period)");
     }
-    buf_addstr(b, "; or it went past malloc, or a cleared environment (env -i, sudo) kept the agent out, or "
-                  "there was no room for a ledger.");
+    buf_addstr(b, "; or it does not use malloc, or started without the agent because its environment was "
+                  "cleared (env -i, sudo), or found no room for a ledger.");
 }
 
 void report_add_peak(struct buf *b, const struct rollup *r, const struct text_style *style)
@@ -150,13 +152,12 @@ static void write_when(struct sink *out, const struct profile_summary *f, const 
     buf_addstr(b, f->past ? "began " : "");
     text_add_instant(b, f->began_ns);
     if (text_instant_known(f->began_ns) && f->taken_ns > f->began_ns)
-        buf_printf(b, f->past ? "; shown as it was %s later" : ", for %s",
+        buf_printf(b, f->past ? "; shown as of %s later" : ", for %s",
                    units_format_duration(took, (double)(f->taken_ns - f->began_ns)));
     write_line(out, style, b);
     if (f->past)
-        text_paragraph(
-            out, style, "", 2,
-            "of a past moment ages are not known (-), nor what was temporary, nor a peak that came later");
+        text_paragraph(out, style, "", 2,
+                       "ages (-), temporary memory and later peaks are not known for a past moment");
 }
 
 static void write_header(struct sink *out, const struct rollup *r, const struct profile_summary *f,
@@ -266,15 +267,15 @@ static void write_caption(struct sink *out, const struct rollup *r, const struct
     };
     static const char *const groups[] = {
         [ROLLUP_BY_STACK] = "stack, innermost call first",
-        [ROLLUP_BY_FUNCTION] = "function; SELF by itself, TOTAL with what it called",
-        [ROLLUP_BY_FILE] = "source file; SELF by itself, TOTAL with what it called",
-        [ROLLUP_BY_MODULE] = "module; SELF by itself, TOTAL with what it called",
+        [ROLLUP_BY_FUNCTION] = "function; SELF without its callees, TOTAL with them",
+        [ROLLUP_BY_FILE] = "source file; SELF without its callees, TOTAL with them",
+        [ROLLUP_BY_MODULE] = "module; SELF without its callees, TOTAL with them",
         [ROLLUP_BY_OWNER] = "first function outside the C and C++ libraries",
         [ROLLUP_BY_THREAD] = "thread that allocated it",
         [ROLLUP_BY_SIZE] = "size of the object",
         [ROLLUP_BY_PROCESS] = "process",
-        [ROLLUP_BY_CALLERS] = ": below each function those that called it",
-        [ROLLUP_BY_CALLEES] = ": below each function those that it called",
+        [ROLLUP_BY_CALLERS] = ": below each function its callers",
+        [ROLLUP_BY_CALLEES] = ": below each function its callees",
     };
     const char *metric = metrics[r->options.sort];
     if (r->options.sort == ROLLUP_SORT_LIVE)

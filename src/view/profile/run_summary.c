@@ -179,7 +179,7 @@ static void write_unobserved(const struct summary *s)
     }
     if (more) {
         text_add_number(&b, more, "start");
-        buf_addstr(&b, " of other programs; the report says which and why");
+        buf_addstr(&b, " of other programs; the report shows their names and the reasons");
         write_line(s, label, &b);
     }
     buf_release(&b);

@@ -17,7 +17,7 @@ static void add_pid(struct buf *b, int32_t pid)
     if (pid)
         buf_printf(b, " (%d)", pid);
     else
-        buf_addstr(b, " (not seen from here)");
+        buf_addstr(b, " (process id not visible here)");
 }
 
 static void add_process(struct buf *b, const struct watch_snapshot_image *i, const struct text_style *style)

@@ -47,7 +47,7 @@ static void add_where(struct screen *s, const struct address_info_block *b, uint
     if (b->place == ADDRESS_INFO_INSIDE && !b->bytes)
         buf_addstr(out, "the first byte of the ");
     else if (!b->bytes)
-        buf_addstr(out, "right at the end of the ");
+        buf_addstr(out, "the first byte past the ");
     else
         text_add_number(out, b->bytes, "byte");
     if (b->bytes)
@@ -55,7 +55,7 @@ static void add_where(struct screen *s, const struct address_info_block *b, uint
                         : b->place == ADDRESS_INFO_BEFORE ? " before the "
                                                           : " past the end of the ");
     text_add_number(out, size, "byte");
-    buf_printf(out, " asked for at 0x%" PRIx64, address);
+    buf_printf(out, " at 0x%" PRIx64, address);
 }
 
 /* "Freed in server (pid 4711): 4 bytes into the 48 bytes asked for at 0x55d0c0a2b6d0" */
@@ -107,9 +107,9 @@ static void write_live(struct screen *s, const struct address_info_block *b)
     buf_printf(&s->b, "%s old ", units_format_duration(age, (double)profile_age_ns(s->p, v)));
     buf_addstr(&s->b, i->past ? "then" : i->state == PROFILE_IMAGE_RUNNING ? "now" : "at the end");
     if (b->place == ADDRESS_INFO_SLACK) {
-        buf_addstr(&s->b, ", and the allocator gave ");
+        buf_addstr(&s->b, ", and the allocator added ");
         text_add_number(&s->b, v->slack_bytes, "byte");
-        buf_addstr(&s->b, " more than asked for: if this one was written to, that was an overflow");
+        buf_addstr(&s->b, " of slack: a write to this address is an overflow");
     }
     write_words(s);
     write_allocator(s, c);
@@ -124,7 +124,8 @@ static void write_freer(struct screen *s, const struct profile_free *f)
         const struct text_style *style = &s->o->style;
         sink_repeat(s->out, ' ', STACK_INDENT);
         sink_printf(s->out, "%s%s%s\n", text_begin(style, TEXT_FAINT),
-                    frames.len ? "[its callers were not kept]" : "[not known]", text_end(style, TEXT_FAINT));
+                    frames.len ? "[its callers were not recorded]" : "[unknown]",
+                    text_end(style, TEXT_FAINT));
     }
     vec_release(&frames);
 }
@@ -139,7 +140,7 @@ static void write_freed(struct screen *s, const struct address_info_block *b)
     add_before(s, c, address_info_freed_before_ns(s->p, f));
     buf_addstr(&s->b, ", at ");
     text_add_clock(&s->b, f->freed_ns);
-    buf_printf(&s->b, ", after a life of %s",
+    buf_printf(&s->b, ", after a lifetime of %s",
                units_format_duration(life, (double)address_info_lifetime_ns(f)));
     if (f->thread != PROFILE_NONE) {
         buf_addstr(&s->b, ", by thread ");
@@ -189,14 +190,16 @@ static void write_chances(struct screen *s)
     const struct profile_summary *f = &s->facts;
     struct columns g = {.style = &s->o->style, .indent = STACK_INDENT, .bare = true};
     if (!f->period_high) {
-        buf_addstr(&s->b, "Nothing was sampled, and the period is not known: next to nothing can be said.");
+        buf_addstr(
+            &s->b,
+            "Nothing was sampled, and the period is not known: the chance of a sample cannot be given.");
         write_words(s);
         return;
     }
     if (profile_summary_exact(f))
         return;
     report_add_period(&s->b, f, &s->o->style);
-    buf_printf(&s->b, ": a block of this size is a sample, and so is known, with this chance%s",
+    buf_printf(&s->b, ": the chance that a block of this size is a sample, and so is known%s",
                f->period_low == f->period_high ? "" : " (at the longest of these periods)");
     write_words(s);
     columns_column(&g, (struct columns_column){.header = ""});
@@ -222,7 +225,7 @@ static bool write_memory(struct screen *s)
     text_add_number(&s->b, k.freed, "free");
     buf_addstr(&s->b, what);
     if (all && k.freed)
-        buf_addstr(&s->b, ", and all are remembered.");
+        buf_addstr(&s->b, ", all remembered.");
     else if (all)
         buf_addstr(&s->b, ".");
     if (!k.remembered && !all) {
@@ -231,8 +234,8 @@ static bool write_memory(struct screen *s)
         buf_addstr(&s->b, " the last ");
         text_add_number(&s->b, k.remembered, NULL);
         buf_printf(&s->b,
-                   " are remembered, the first of them %s before the last reading; of threads that "
-                   "free much, less far back.",
+                   " are remembered, the oldest from %s before the last snapshot; the history of threads "
+                   "that free often is shorter.",
                    units_format_duration(reach, (double)k.reach_ns));
     }
     write_words(s);
@@ -250,15 +253,15 @@ static void write_unknown(struct screen *s)
         write_words(s);
     }
     if (!profile_summary_exact(f))
-        buf_addstr(&s->b,
-                   "To be sure run it again with every block booked: allium run --period 1 -- PROGRAM");
+        buf_addstr(&s->b, "To be certain, run the program again and sample each allocation: allium run "
+                          "--period 1 -- PROGRAM");
     else if (f->past)
-        buf_addstr(&s->b, "Ask at the end of the recording, without @TIME.");
+        buf_addstr(&s->b, "Use the end of the recording: leave out @TIME.");
     else if (all)
-        buf_addstr(&s->b, "Every block was booked: malloc gave none out there.");
+        buf_addstr(&s->b, "Every allocation was sampled: malloc returned no block there.");
     else
-        buf_addstr(&s->b, "Every block was booked: malloc gave none out there, or its free is forgotten; ask "
-                          "sooner after it.");
+        buf_addstr(&s->b, "Every allocation was sampled: malloc returned no block there, or its free is no "
+                          "longer remembered; ask sooner after the free.");
     write_words(s);
 }
 
@@ -270,17 +273,18 @@ static void write_title(struct screen *s)
     buf_printf(&s->b, "0x%" PRIx64 " in ", w->address);
     text_add_name(&s->b, &s->o->style, s->o->source);
     if (!w->holding.len)
-        buf_addstr(&s->b, ": in no block that is known, live or freed");
+        buf_addstr(&s->b, ": in no known block, live or freed");
     write_heading(s);
     if (s->facts.main_image != PROFILE_NONE && w->holding.len) {
         report_add_period(&s->b, &s->facts, &s->o->style);
         if (!profile_summary_exact(&s->facts) && !w->holding.at[0].live)
-            buf_addstr(&s->b, ": what was not sampled may have lain there since");
+            buf_addstr(&s->b, ": a block that was not sampled may have been there since");
         write_words(s);
     }
     if (s->facts.past) {
-        buf_addstr(&s->b, "of a past moment few single blocks are known: those live or freed lately at the "
-                          "end, too");
+        buf_addstr(
+            &s->b,
+            "for a past moment only the blocks are known that were also live, or freed lately, at the end");
         write_words(s);
     }
 }
@@ -301,7 +305,7 @@ void who_write(struct sink *out, const struct address_info *w, const struct prof
     if (w->near.len) {
         sink_char(out, '\n');
         buf_printf(&s.b,
-                   "Near it, within %d bytes: not a block that holds it, but perhaps one that was overrun",
+                   "Blocks within %d bytes, which do not contain the address, but may have been overrun",
                    ADDRESS_INFO_NEAR_BYTES);
         write_heading(&s);
     }
