@@ -35,12 +35,11 @@ int debuginfod_choose(const struct command *c, const char *value)
     if (!strcmp(value, "wait"))
         state.budget_ns = SYMBOL_SERVERS_NO_LIMIT;
     else if (!state.off && (units_parse_duration(value, &state.budget_ns) || state.budget_ns > BUDGET_MAX_NS))
-        return command_misuse(c, "%s%s: it can be off, wait, or a time such as 500ms or 10s, up to 24h", name,
-                              value);
+        return command_misuse(
+            c, "invalid value: %s%s: use off, wait, or a duration such as 500ms or 10s, up to 24h", name,
+            value);
     if (asked && !state.off && !has_servers())
-        command_fail(0,
-                     "%s%s: there is nobody to ask, as DEBUGINFOD_URLS is not set (allium doctor says more)",
-                     name, value);
+        command_fail(0, "%s%s has no effect: set DEBUGINFOD_URLS (see allium doctor)", name, value);
     return -1;
 }
 
@@ -64,10 +63,10 @@ void debuginfod_tell(void)
         command_fail(0, "debug files of %zu of %zu binaries were not waited for", t.late, t.wanted);
     else if (t.late)
         command_fail(0,
-                     "debug files of %zu of %zu binaries did not come from DEBUGINFOD_URLS within %s; "
-                     "--debuginfod wait waits for them, --debuginfod off does not ask",
+                     "debug files of %zu of %zu binaries did not arrive from DEBUGINFOD_URLS within %s; use "
+                     "--debuginfod wait to wait for them, or --debuginfod off",
                      t.late, t.wanted, units_format_duration(budget, (double)state.budget_ns));
     else if (t.failed)
-        command_fail(0, "debug files of %zu of %zu binaries could not be had from DEBUGINFOD_URLS: %s",
+        command_fail(0, "debug files of %zu of %zu binaries could not be fetched from DEBUGINFOD_URLS: %s",
                      t.failed, t.wanted, strerror(-t.error));
 }

@@ -20,9 +20,8 @@ static const struct command *const commands[] = {
 static int print_overview(int code)
 {
     struct sink out = sink_to_file(stdout);
-    printf("usage: allium COMMAND [options]\n\nShow who holds memory, why it grows, and what observing it "
-           "costs.\n\n"
-           "commands:\n");
+    printf("usage: allium COMMAND [options]\n\nShow which code holds memory, why it grows, and what "
+           "observing it costs.\n\ncommands:\n");
     for (size_t i = 0; i < N_COMMANDS; i++)
         printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
     printf("\noptions:\n  -h, --help     print this text; `allium COMMAND --help` prints the options of a "
@@ -59,10 +58,9 @@ static int report_no_command(const char *name)
         names[i] = (struct query_field){.name = commands[i]->name};
     size_t meant = query_field_closest(names, N_COMMANDS, name, strlen(name));
     if (meant == QUERY_NO_FIELD)
-        return command_fail(EXIT_USAGE, "there is no command \"%s\" (allium --help lists them)", name);
-    return command_fail(EXIT_USAGE,
-                        "there is no command \"%s\"; did you mean \"%s\"? (allium --help lists them)", name,
-                        names[meant].name);
+        return command_fail(EXIT_USAGE, "unknown command \"%s\" (allium --help lists all)", name);
+    return command_fail(EXIT_USAGE, "unknown command \"%s\"; did you mean \"%s\"? (allium --help lists them)",
+                        name, names[meant].name);
 }
 
 /*

@@ -55,7 +55,7 @@ int option_values_parse(const struct command *c, const char *option, const char 
             return -1;
         }
     char *list = option_values_list(words, NULL, NULL);
-    int code = command_misuse(c, "--%s %s is not known: it can be %s", option, text, list);
+    int code = command_misuse(c, "unknown --%s %s: use %s", option, text, list);
     free(list);
     return code;
 }

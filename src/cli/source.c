@@ -59,11 +59,10 @@ static int explain_none(int pid, bool unreadable, struct error *e)
     int bad = ledger_scan_explain(pid, unreadable, "ledger", e);
     if (bad)
         return bad;
-    return error_set(
-        e, ENOENT,
-        "process %d has no ledger: either it was not started with the agent (allium run -- ...) or "
-        "nothing of it was sampled yet",
-        pid);
+    return error_set(e, ENOENT,
+                     "process %d has no ledger: it was not started with the agent (allium run -- ...), or "
+                     "has no sample yet",
+                     pid);
 }
 
 /* A copy of the ledger of a process: the live one, else the one that is left of it. */
@@ -156,13 +155,13 @@ static int refuse_rows(const struct profile *p, const char *path, struct error *
         return 0;
     const char *accounts = recording_accounts(&summary, 0);
     if (accounts)
-        buf_printf(&text, "%s has no heap profile, but accounts of %s: allium %s %s", path, accounts,
+        buf_printf(&text, "%s has no heap profile, but accounts of %s: use allium %s %s", path, accounts,
                    accounts, path);
     vec_each (const struct recording_fact, f, &summary.facts) {
         size_t len = strlen(f->key);
         if (!text.len && len > 9 && !strncmp(f->key, "sys_", 4) && !strcmp(f->key + len - 5, "_rung"))
-            buf_printf(&text, "%s has no heap profile, but rows of sys %.*s: allium sys %.*s --from %s", path,
-                       (int)len - 9, f->key + 4, (int)len - 9, f->key + 4, path);
+            buf_printf(&text, "%s has no heap profile, but rows of sys %.*s: use allium sys %.*s --from %s",
+                       path, (int)len - 9, f->key + 4, (int)len - 9, f->key + 4, path);
     }
     recording_summary_release(&summary);
     int bad = text.len ? error_set(e, ENODATA, "%s", buf_str(&text)) : 0;
@@ -183,7 +182,7 @@ int source_when(const char *path, const char *time, uint64_t *at_ns, struct erro
     if (*at_ns <= last)
         return 0;
     char length[UNITS_TEXT_BYTES];
-    return error_set(e, ERANGE, "%s ends %s after it began: @%s is beyond", path,
+    return error_set(e, ERANGE, "%s ends %s after it began, before @%s: use an earlier time", path,
                      units_format_duration(length, (double)(last - first)), time);
 }
 
@@ -200,7 +199,7 @@ static int open_file(struct source *s, const char *path, const char *time, unsig
     bad = bad ? bad : refuse_rows(s->profile, path, e);
     if (bad || !when || has_books(s->profile))
         return bad;
-    return error_set(e, ERANGE, "%s has no snapshot as early as @%s: use a later time", path, time);
+    return error_set(e, ERANGE, "%s has no snapshot at @%s or earlier: use a later time", path, time);
 }
 
 enum source_kind source_kind(const char *text)
@@ -229,8 +228,9 @@ int source_file(const char *text, char **path, struct error *e)
     if (*path)
         return 0;
     return error_set(e, ENOENT,
-                     "there is no recording (*" SUFFIX ") in this directory: name one, or a process, or "
-                     "make one with `allium run -- PROGRAM`");
+                     "no recording (*" SUFFIX
+                     ") in this directory: give a file or a process id, or record with "
+                     "`allium run -- PROGRAM`");
 }
 
 int source_moment(const char *text, char **path, const char **time, struct error *e)

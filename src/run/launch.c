@@ -77,7 +77,9 @@ int launch_find_agent(enum launch_agent which, char **path, struct error *e)
         *path = buf_detach(&b);
     }
     if (strpbrk(*path, " :")) {
-        error_set(e, EINVAL, "the agent's path has a blank or a colon, which LD_PRELOAD cannot carry: %s",
+        error_set(e, EINVAL,
+                  "the path of the agent contains a blank or a colon, which LD_PRELOAD does not allow: %s: "
+                  "install allium elsewhere",
                   *path);
         free(*path);
         *path = NULL;

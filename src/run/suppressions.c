@@ -165,13 +165,15 @@ static int parse(struct suppressions *d, const char *path, const char *text, siz
     struct VEC(uint64_t) serials = {0};
     uint64_t image = 0, serial;
     if (len < at || memcmp(text, HEAD, at))
-        return error_set(
-            e, EINVAL, "%s:1: not a state of allium watch, and so not written over: name another file", path);
+        return error_set(e, EINVAL,
+                         "%s:1: not a state file of allium watch, so it is not overwritten: use another file",
+                         path);
     for (; at < len; at += LINE_BYTES, line++) {
         uint64_t next = image;
         if (!read_line(d, text + at, len - at, &next, &serial)) {
             vec_release(&serials);
-            return error_set(e, EINVAL, "%s:%zu: not a dismissed sample: remove the file to begin anew", path,
+            return error_set(e, EINVAL,
+                             "%s:%zu: invalid line: remove the file to start with no dismissed samples", path,
                              line);
         }
         if (next != image) {

@@ -364,8 +364,8 @@ int reader_load_accounts(struct reader *r, struct accounts *a, struct alloc_text
         bad = -ENODATA;
     if (bad == -ENODATA)
         error_set(e, ENODATA,
-                  at_ns ? "%s has no accounts of %s at that time: it began later, or has none at all"
-                        : "%s has no accounts of %s: nothing that was recorded has them",
+                  at_ns ? "%s has no accounts of %s at that time: use a later time, or leave out @TIME"
+                        : "%s has no accounts of %s: no recorded process has them",
                   r->shown, kind);
     if (!bad && l.damaged)
         a->processes.at[0].losses[ACCOUNT_LOST_RECORDS] += l.damaged;

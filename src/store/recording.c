@@ -229,7 +229,8 @@ static int begin_wal(struct recording *r, struct error *e)
     if (rc)
         return sql_error(e, r->db, rc, r->shown);
     if (!writer_file_unmoved(r->path, r->guard) || !writer_neighbours_ours(r->path))
-        return error_set(e, EPERM, "%s: another user meddles with its folder; use -o in a folder of your own",
+        return error_set(e, EPERM,
+                         "%s: another user changed files in its folder; use -o in a folder of your own",
                          r->shown);
     return 0;
 }
@@ -296,9 +297,10 @@ static int make_whole(struct recording *r, struct error *e)
         /* Whatever has the names now is not ours to remove; what was recorded goes where the file went. */
         sqlite3_db_config(r->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
         sqlite3_wal_checkpoint_v2(r->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
-        return error_set(e, ENOENT,
-                         "%s was moved, removed or replaced while it was recorded; look where it went",
-                         r->shown);
+        return error_set(
+            e, ENOENT,
+            "%s was moved, removed or replaced during the recording; what was recorded is in the moved file",
+            r->shown);
     }
     for (int waited_ms = 0; !change_mode(r->db, END_MODE, &rc); waited_ms += CLOSE_STEP_MS) {
         struct timespec step = {.tv_nsec = CLOSE_STEP_MS * 1000000L};
@@ -306,7 +308,8 @@ static int make_whole(struct recording *r, struct error *e)
             return sql_error(e, r->db, rc, r->shown);
         if (waited_ms >= RECORDING_CLOSE_MS)
             return error_set(e, EBUSY,
-                             "%s is being read all the time; keep %s-wal beside it, it is part of it",
+                             "%s is still open in another program; keep %s-wal beside it, it contains a part "
+                             "of the recording",
                              r->shown, r->shown);
         nanosleep(&step, NULL);
     }

@@ -85,15 +85,14 @@ static int check_kind(struct reader *r, struct error *e)
     r->bytes = (uint64_t)(pages * page_bytes);
     r->frames_max = FRAMES_MAX;
     if (application != SCHEMA_APPLICATION_ID || version < 1)
-        return error_set(
-            e, EBADMSG,
-            "%s is an SQLite database, but not an allium recording; give what 'allium run', 'snapshot' or "
-            "'sys TOOL -o' made",
-            r->shown);
+        return error_set(e, EBADMSG,
+                         "%s is an SQLite database, but not an allium recording; use a file written by "
+                         "'allium run', 'allium snapshot' or 'allium sys TOOL -o'",
+                         r->shown);
     if (version > SCHEMA_VERSION)
         return refuse_newer(r, version, e);
     if (!schema_matches(r->db, &rc) && !rc)
-        return error_set(e, EBADMSG, "%s has other tables than allium makes; use the file as it was recorded",
+        return error_set(e, EBADMSG, "%s has tables that allium does not create; use the original recording",
                          r->shown);
     return rc;
 }
@@ -186,14 +185,16 @@ static int open_copy(struct reader *r, const char *absolute, struct error *e)
         free(r->folder);
         r->folder = NULL;
         return error_set(e, code,
-                         "%s needs to be copied to be read, and there is no room for that: %s; set TMPDIR",
+                         "%s must be copied before it can be read, and there is no room: %s; set TMPDIR",
                          r->shown, strerror(code));
     }
     char *copy = beside(r->folder, "/copy");
     int rc = copy_beside(absolute, copy, "");
     rc = rc ? rc : copy_beside(absolute, copy, "-wal");
     if (rc)
-        rc = error_set(e, -rc, "%s cannot be copied to be read: %s; set TMPDIR to where there is room",
+        rc = error_set(e, -rc,
+                       "%s must be copied before it can be read, and the copy failed: %s; set TMPDIR to a "
+                       "folder with more room",
                        r->shown, strerror(-rc));
     else
         rc = try_open(r, copy, "?mode=ro", e);
@@ -217,16 +218,17 @@ static int find_file(const char *path, const char *shown, char **absolute, struc
     struct stat st;
     *absolute = realpath(path, NULL);
     if (!*absolute || stat(*absolute, &st))
-        return errno == ENOENT
-                   ? error_set(e, ENOENT,
-                               "%s does not exist; give what 'allium run', 'snapshot' or 'sys TOOL -o' made",
-                               shown)
-                   : error_set(e, errno, "cannot open %s: %s", shown, strerror(errno));
+        return errno == ENOENT ? error_set(e, ENOENT,
+                                           "%s does not exist; use a file written by 'allium run', 'allium "
+                                           "snapshot' or 'allium sys TOOL -o'",
+                                           shown)
+                               : error_set(e, errno, "cannot open %s: %s", shown, strerror(errno));
     if (S_ISDIR(st.st_mode))
         return error_set(e, EISDIR, "%s is a directory; give a recording in it", shown);
     if (!S_ISREG(st.st_mode))
         return error_set(e, EINVAL,
-                         "%s is not a regular file; give what 'allium run', 'snapshot' or 'sys TOOL -o' made",
+                         "%s is not a regular file; use a file written by 'allium run', 'allium snapshot' or "
+                         "'allium sys TOOL -o'",
                          shown);
     if (access(*absolute, R_OK))
         return error_set(e, errno, "cannot open %s: %s; only its owner may read a recording", shown,
@@ -243,11 +245,10 @@ static int find_file(const char *path, const char *shown, char **absolute, struc
 static int open_file(struct reader *r, const char *absolute, struct error *e)
 {
     if (bytes_beside(absolute, "-journal") > 0)
-        return error_set(
-            e, EBADMSG,
-            "%s has a journal, so another program than allium was changing it; run 'sqlite3 %s .schema' "
-            "to have that undone",
-            r->shown, r->shown);
+        return error_set(e, EBADMSG,
+                         "%s has a journal: another program changed it and did not finish; run 'sqlite3 %s "
+                         ".schema' to undo the change",
+                         r->shown, r->shown);
     if (bytes_beside(absolute, "-wal") <= 0)
         return try_open(r, absolute, "?mode=ro&immutable=1", e);
     int rc = try_open(r, absolute, "?mode=ro", e);

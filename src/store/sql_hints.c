@@ -107,7 +107,7 @@ static void add_syntax(struct buf *out, const char *sql, int at)
     else if (sql[begin] == '.')
         buf_addstr(out, "; PRAGMA table_list lists the tables, PRAGMA table_info(TABLE) the columns of one");
     else
-        buf_addstr(out, "; a question begins with SELECT, WITH or VALUES: " EXAMPLES);
+        buf_addstr(out, "; a query begins with SELECT, WITH or VALUES: " EXAMPLES);
 }
 
 /* Where advice is the same whatever the names are. */
@@ -117,12 +117,12 @@ static void add_general(struct buf *out, const char *said)
         const char *said, *advice;
     } known[] = {
         {"ambiguous column name: ", "write TABLE.COLUMN"},
-        {"no such function: ", "there are those of SQLite, see https://sqlite.org/lang_corefunc.html"},
+        {"no such function: ", "use functions of SQLite, see https://sqlite.org/lang_corefunc.html"},
         {"wrong number of arguments to function ", "see https://sqlite.org/lang_corefunc.html"},
-        {"misuse of aggregate", "sums go into HAVING, or into a SELECT within FROM"},
-        {"integer overflow", "1.0 * VALUE makes it a real number"},
-        {"string or blob too big", "it has at most 1 MiB: substr() takes a part"},
-        {"LIKE or GLOB pattern too complex", "it has at most 1000 bytes"},
+        {"misuse of aggregate", "write aggregates in HAVING, or in a subquery of FROM"},
+        {"integer overflow", "use 1.0 * VALUE for a real number"},
+        {"string or blob too big", "the limit is 1 MiB: use substr()"},
+        {"LIKE or GLOB pattern too complex", "the limit is 1000 bytes"},
         {"unrecognized token: ", EXAMPLES},
     };
     for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
@@ -141,12 +141,11 @@ void sql_hints_add(struct buf *out, sqlite3 *db, const char *sql, const char *sa
         while (end && strchr(BLANKS, sql[end - 1]))
             end--;
         *at = (int)end;
-        buf_addstr(out, "the question ends too early: more is to follow here, or a ) or a */; " EXAMPLES);
+        buf_addstr(out, "incomplete query: a word, a ) or a */ is missing at the end; " EXAMPLES);
         return;
     }
     if (behind(said, "unrecognized token: ") && first && strchr("'\"`[", first)) {
-        buf_printf(out, "the %s that begins here has no end: write the second one, too",
-                   first == '[' ? "bracket" : "quotation mark");
+        buf_printf(out, "the %s that begins here is not closed", first == '[' ? "bracket" : "quotation mark");
         return;
     }
     buf_add(out, said, strnlen(said, SQL_HINTS_SAID_BYTES));

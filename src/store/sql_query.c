@@ -69,7 +69,7 @@ static int authorize(void *arg, int action, const char *one, const char *other, 
     static const char *const functions[] = {"load_extension", "fts3_tokenizer", NULL};
     static const char *const pragmas[] = {"table_info", "table_xinfo", "table_list", NULL};
     static const char *const schemas[] = {"sqlite_master", "sqlite_temp_master", NULL};
-    static const char rows_of_function[] = "a function that yields rows";
+    static const char rows_of_function[] = "a function that returns rows";
     struct sql_run *k = arg;
     (void)db;
     (void)trigger;
@@ -121,7 +121,7 @@ static int blame(struct sql_run *k, struct error *e)
     char *said = sql_shown(*k->refused ? k->refused : sqlite3_errmsg(k->r->db));
     struct buf line = BUF_INIT;
     if (*k->refused)
-        buf_printf(&line, "%s is not allowed: a question only reads", said);
+        buf_printf(&line, "%s is not allowed: queries can only read", said);
     else
         sql_hints_add(&line, k->r->db, k->q->sql, said, &at);
     k->q->wrong_at = at < 0 ? STORE_QUERY_NOWHERE : (size_t)at;
@@ -138,7 +138,7 @@ static int fail(struct sql_run *k, int rc, struct error *e)
     case SQLITE_INTERRUPT:
         return error_set(e, EINTR, "interrupted");
     case SQLITE_NOMEM:
-        return error_set(e, ENOMEM, "the answer takes more than %" PRId64 " MiB: ask for less of it",
+        return error_set(e, ENOMEM, "the result takes more than %" PRId64 " MiB: use LIMIT, or select less",
                          allowed >> 20);
     case SQLITE_AUTH:
     case SQLITE_ERROR:
@@ -182,8 +182,7 @@ static int prepare(struct sql_run *k, struct error *e)
     if (!k->stmt)
         return error_set(e, EINVAL, "empty query: write SELECT ...");
     if (*skip_nothing(rest))
-        return refuse_at(k, skip_nothing(rest), EINVAL, "a second question begins here: ask one at a time",
-                         e);
+        return refuse_at(k, skip_nothing(rest), EINVAL, "a second query begins here: run one at a time", e);
     if (!sqlite3_stmt_readonly(k->stmt) || !sqlite3_column_count(k->stmt))
         return error_set(e, EPERM, "only queries can be run: begin with SELECT, WITH or VALUES");
     for (int i = 0; i < sqlite3_column_count(k->stmt); i++)

@@ -71,12 +71,13 @@ int sql_error(struct error *e, sqlite3 *db, int rc, const char *shown)
     case SQLITE_SCHEMA:
         return error_set(e, EBADMSG, "%s is damaged; nothing can be read from it, record again", shown);
     case SQLITE_NOTADB:
-        return error_set(
-            e, EBADMSG,
-            "%s is not an allium recording; give what 'allium run', 'snapshot' or 'sys TOOL -o' made", shown);
+        return error_set(e, EBADMSG,
+                         "%s is not an allium recording; use a file written by 'allium run', 'allium "
+                         "snapshot' or 'allium sys TOOL -o'",
+                         shown);
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-        return error_set(e, EBUSY, "%s is locked by another program; try again when that has ended", shown);
+        return error_set(e, EBUSY, "%s is locked by another program; try again later", shown);
     case SQLITE_NOMEM:
         return error_set(e, ENOMEM, "%s: out of memory", shown);
     case SQLITE_PERM:
@@ -86,7 +87,8 @@ int sql_error(struct error *e, sqlite3 *db, int rc, const char *shown)
         /* fall through */
     case SQLITE_CANTOPEN:
         code = code ? code : EACCES;
-        return error_set(e, code, "cannot open %s: %s; check it, its -wal file and the rights to both", shown,
+        return error_set(e, code,
+                         "cannot open %s: %s; check the permissions of the file and of its -wal file", shown,
                          strerror(code));
     default:
         return error_set(e, EIO, "%s: %s; please report this", shown, sqlite3_errstr(rc));

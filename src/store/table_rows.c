@@ -214,12 +214,12 @@ static int say_none(struct reader *r, const char *name, struct error *e)
     struct sql s = {0};
     int bad = 0;
     if (!sql_prepare(&s, r->db, ROWS_TABLES_QUERY) && sql_row(&s))
-        bad = error_set(e, ENODATA, "%s has no rows of %s, but of %s", r->shown, name, sql_get_text(&s));
+        bad = error_set(e, ENODATA, "%s has no rows of %s, only of %s", r->shown, name, sql_get_text(&s));
     else
-        bad =
-            error_set(e, ENODATA,
-                      "%s has no rows of %s: it is of something else, or was cut off before its first report",
-                      r->shown, name);
+        bad = error_set(
+            e, ENODATA,
+            "%s has no rows of %s: it was recorded with another command, or ended before the first report",
+            r->shown, name);
     sql_finalize(&s);
     return bad;
 }

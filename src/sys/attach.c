@@ -254,8 +254,8 @@ static int find_rung(struct sys_session *s, const struct btf *kernel, const stru
         for (const struct sys_attach_method *r = s->tool->rungs; r->name; r++)
             if (r == s->tool->rungs || strcmp(r[-1].name, r->name))
                 buf_printf(&b, "%s%s", b.len ? ", " : "", r->name);
-        error = error_set(e, EINVAL, "sys %s has no --attach %s: it has %s", s->tool->name, s->settings.rung,
-                          buf_str(&b));
+        error = error_set(e, EINVAL, "unknown --attach of sys %s: %s: use %s", s->tool->name,
+                          s->settings.rung, buf_str(&b));
         buf_release(&b);
         return error;
     }
@@ -269,10 +269,9 @@ int attach_by_best_method(struct sys_session *s, struct error *e)
     struct btf *kernel = btf__load_vmlinux_btf();
     int error = kernel ? bpf_object_inflate(s->tool, &bytes) : 0;
     if (!kernel)
-        error =
-            error_set(e, EOPNOTSUPP,
-                      "this kernel has no BTF (/sys/kernel/btf/vmlinux): it takes one that was built with "
-                      "CONFIG_DEBUG_INFO_BTF, as those of all distributions since 2021 are");
+        error = error_set(e, EOPNOTSUPP,
+                          "this kernel has no BTF (/sys/kernel/btf/vmlinux): use a kernel with "
+                          "CONFIG_DEBUG_INFO_BTF, which all distributions have set since 2021");
     else if (error)
         error_set(e, -error, "the BPF programs of %s are damaged in this allium: install it again",
                   s->tool->name);

@@ -25,7 +25,7 @@ bool attach_method_arguments_fit(const struct btf *btf, const char *tracepoint, 
 {
     const struct btf_type *proto = prototype_of(btf, tracepoint);
     if (!proto) {
-        buf_printf(why, "this kernel's BTF does not tell the arguments of %s", tracepoint);
+        buf_printf(why, "this kernel's BTF does not describe the arguments of %s", tracepoint);
         return false;
     }
     const struct btf_param *params = btf_params(proto);
@@ -60,7 +60,7 @@ static bool takes_program_at(const struct btf *btf, const char *function, enum b
     int fd =
         bpf_prog_load(BPF_PROG_TYPE_TRACING, NULL, "GPL", nothing, sizeof(nothing) / sizeof(*nothing), &how);
     if (fd < 0) {
-        buf_printf(why, "%s: no %s program may be attached to %s", strerror(errno),
+        buf_printf(why, "%s: a program of type %s cannot be attached to %s", strerror(errno),
                    type == BPF_TRACE_FENTRY ? "fentry" : "fexit", function);
         return false;
     }

@@ -234,7 +234,7 @@ def damage(place):
         done = place.allium("sys", "allocinfo", "bad", *words)
         check(
             "allium: bad: 3 lines were skipped: line 3: invalid size, not a 64-bit number; line 5: no file and line; line 6:"
-            in done.err and "the last line has no end" in done.err, done.err)
+            in done.err and "the last line is incomplete" in done.err, done.err)
     after = ask(place, "bad")["after"]
     equal((after["malformed_lines"], [bad["line"] for bad in after["malformed"]], after["cut"], after["sites"]),
           (3, [3, 5, 6], True, 1), "in JSON")
@@ -303,21 +303,21 @@ def documented(place):
 def misuse(place):
     samples(place)
     for words, said in (
-        (("a", "b", "c"), "two files at most"),
-        (("-", "-"), "can be one of the two"),
-        (("--by", "line"), "--by line is not known"),
-        (("--sort", "change"), "--sort change is not known here"),
+        (("a", "b", "c"), "too many files"),
+        (("-", "-"), "can be only one of the two"),
+        (("--by", "line"), "unknown --by line"),
+        (("--sort", "change"), "unknown --sort change"),
         (("--by", "file", "--sort", "line"), "sites"),
         (("--top", "x"), "invalid number"),
         (("--count", "2"), "needs --interval"),
         (("--duration", "2"), "needs --interval"),
         (("--interval", "1ms"), "too short: use 10 ms or more"),
         (("--interval", "1", "--count", "0"), "out of range: use 1 to"),
-        (("--interval", "1", "-"), "one file again"),
-        (("a", "b", "--interval", "1"), "one file again"),
+        (("--interval", "1", "-"), "takes one file"),
+        (("a", "b", "--interval", "1"), "takes one file"),
         (("--allocinfo", "--json"), "leave out --json"),
         (("--allocinfo", "--by", "file"), "leave out --by"),
-        (("--allocinfo", "a", "b"), "not a change"),
+        (("--allocinfo", "a", "b"), "takes one file"),
         (("--where", "pid=1"), "--where: "),
         (("--where", "size>"), "--where: "),
     ):

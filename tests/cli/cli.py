@@ -435,7 +435,7 @@ def moments(place):
     for words in (("report", "--sort", "temporary"), ("report", "--sort", "age"), ("report", "--older-than", "1s"),
                   ("report", "--where", "size>1"), ("export", "--folded", "temporary")):
         told = place.allium(words[0], at, *words[1:], code=2).err
-        check("not known of a moment in the past" in told, words, told)
+        check("not known for a moment in the past" in told, words, told)
 
 
 def children(place):

@@ -120,10 +120,10 @@ def little_room(place):
     full = [row for row in found.values() if row["lost"]]
     check(full, "nothing was lost in 1 MiB:", found)
     for row in full:
-        equal(row["note"], "the ledger stopped growing: the tmpfs it lies on is nearly full", "note of ps")
+        equal(row["note"], "the ledger stopped growing: its tmpfs is nearly full", "note of ps")
         printed = " ".join(place.allium("report", str(row["pid"])).out.split())
         check(
-            "A ledger stopped growing: the tmpfs it lies on is nearly full." in printed and "found no room" in printed,
+            "A ledger stopped growing: its tmpfs is nearly full." in printed and "found no room" in printed,
             printed)
     check("tmpfs" in place.allium("ps").out, "the screen of ps does not say why")
     check({row["state"] for row in found.values()} <= {"running", "unsampled"}, "states:", found)

@@ -415,7 +415,7 @@ def without_tmpfs(place):
     equal((row["program"], row["container"]), ("holder", place.path("root")), "its row")
     if os.geteuid():  # the kernel lets only the privileged open what has no name
         return
-    check("no name" in row["note"], row)
+    check("no file name" in row["note"], row)
     held = [row for row in report(place, pid, "--by", "function")["rows"] if row["name"] == "hold"]
     equal([row["self"]["live_bytes"] for row in held], [HELD_BYTES], "held by hold()")
     place.allium("set", str(pid), "period=1M")
@@ -430,7 +430,7 @@ def not_ours(place):
     if os.geteuid():
         return
     done = tap.run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", built("ALLIUM"), "ps"])
-    said = re.findall(r"^allium: (\d+) process(?:es)? of others could not be looked at: that takes root",
+    said = re.findall(r"^allium: (\d+) process(?:es)? of other users could not be read: this requires root",
                       done.stderr.decode(), re.M)
     equal((done.returncode, len(said)), (0, 1), "code and lines: %s" % done.stderr)
     users = [name for name in os.listdir("/proc") if name.isdigit() and os.path.exists("/proc/%s/exe" % name)]
@@ -467,13 +467,13 @@ def few_capabilities(place):
                HOLDER=program("holder"))
     done = tap.succeed([*tap.unshare(), "sh", "-c", script], env=env)
     lines = done.stdout.decode().splitlines()
-    said = [line for line in done.stderr.decode().splitlines() if re.match("allium: (removed|left)", line)]
+    said = [line for line in done.stderr.decode().splitlines() if re.match("allium: (removed|kept)", line)]
     equal(len(set(line for line in lines if line.startswith("/dev/shm/allium-65534/"))), 1,
           "the ledger before and after: %s" % lines)
     equal([line.split()[1:3] for line in lines if re.match(r" *\d+ +holder", line)], [["holder", "running"]],
           "what ps lists: %s" % lines)
     equal([" ".join(line.split()[1:3]) for line in said],
-          ["removed 1", "removed 0", "removed 0", "left 1,", "removed 1"], "what ps --prune says")
+          ["removed 1", "removed 0", "removed 0", "kept 1", "removed 1"], "what ps --prune says")
     (lived,) = [
         row["taken_ns"] - row["began_ns"] for row in json.load(open(place.path("report")))["processes"]
         if row["comm"] == "holder"

@@ -61,7 +61,7 @@ def process_of_another(place):
     done = apart(place, script)
     equal(done.out, "1\n" * 4, "codes")
     for line in done.err.splitlines(True):
-        one_line(line, "belongs to somebody else", "root")
+        one_line(line, "belongs to another user", "root")
     equal(done.err.count("\n"), 4, "lines")
 
 

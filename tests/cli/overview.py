@@ -306,7 +306,7 @@ def stuck(place):
     alone = json.loads(place.allium("sys", "--json", "-p", str(pid)).out)
     equal((alone["asked"], alone["total"], alone["mappings"]), ("no answer", None, []), "what -p says")
     equal(alone["anon_bytes"], own["anon_bytes"], "its anonymous memory, with -p")
-    check("does not answer" in place.allium("sys", "-p", str(pid)).out, "the screen of -p")
+    check("memory map of the process is locked" in place.allium("sys", "-p", str(pid)).out, "the screen of -p")
     series = place.allium("sys", "--interval", "50ms", "--duration", "220ms", "--top", "0", "--json").out.splitlines()
     check(
         len(series) >= 1 and all(row(json.loads(line), pid)["note"] in ("no answer", None) for line in series),
@@ -384,7 +384,7 @@ def screens(place):
 
 def refused(place):
     """Wrong usage says so in a line."""
-    for words, code, said in ((("--interval", "0"), 2, "too short"), (("--sort", "size"), 2, "it can be memory"),
+    for words, code, said in ((("--interval", "0"), 2, "too short"), (("--sort", "size"), 2, "use memory"),
                               (("--top", "x"), 2, "--top"), (("-p", "none"), 2, "invalid process id"),
                               (("-p", "2147483647"), 1, "there is no process")):
         done = place.allium("sys", *words, code=code)

@@ -165,7 +165,7 @@ def callers_screen(place):
         ],
         "callers",
     )
-    check("only in xmalloc and what it called" in said, "not said what the totals are of:", said)
+    check("only in xmalloc and its callees" in said, "not said what the totals are of:", said)
     said = place.allium("report", "--callees", "main", "--sort", "allocated", "--where", "func:walk").out
     equal(
         part(said, "Allocated in all in main: below each function its callees"),
@@ -195,7 +195,7 @@ def callers_elsewhere(place):
         "what is old")
     equal(tree(place, "--callees", "walk", "--older-than", "1h"), [], "what is older than all")
     done = place.allium("report", "--callers", "load_tabel", code=2)
-    equal((done.out, done.err), ("", "allium: no function load_tabel is on any stack; like it: load_table\n"),
+    equal((done.out, done.err), ("", "allium: no function load_tabel is on any stack; similar names: load_table\n"),
           "a wrong name")
     done = place.allium("report", "--callees", "no such thing at all", code=2)
     check(

@@ -258,8 +258,9 @@ def little_room(place):
 
 
 def misuse(place):
-    for words, what in ((("--shell", "--docker"), "one form"), (("--period", "0"), "out of range: use 1 B to 1 TiB"),
-                        (("x",), "takes no x"), (("--ledger-size", "many"), "invalid size 'many'")):
+    for words, what in ((("--shell", "--docker"), "too many forms"),
+                        (("--period", "0"), "out of range: use 1 B to 1 TiB"),
+                        (("x",), "leave out x"), (("--ledger-size", "many"), "invalid size 'many'")):
         done = place.allium("env", *words, code=2)
         check(not done.out and done.err.startswith("allium: ") and what in done.err, words, done.out, done.err)
 

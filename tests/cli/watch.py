@@ -247,7 +247,7 @@ def waited_for(place):
     with open("/proc/%d/maps" % stepper.pid) as maps:
         wait_until(lambda: maps.seek(0) or "liballium-agent" in maps.read(), 20, "the agent")
     done = place.allium("watch", str(stepper.pid), "--once", code=1)
-    check("nothing of it was sampled yet" in done.err, "one look said", done.err)
+    check("has no sample yet" in done.err, "one look said", done.err)
     watcher = Watcher(place, str(stepper.pid), *FAST)
     empty = watcher.wait(lambda _: True, "a look")
     equal(empty["processes"], [], "processes before the first sample")
@@ -255,7 +255,7 @@ def waited_for(place):
         stepper.do("l")
     look = watcher.wait(lambda look: rows(look), "what was sampled then")
     equal(old_samples(look, "leak"), BLOCKS, "its samples")
-    check("nothing was sampled yet of process %d" % stepper.pid in watcher.end(), "it did not say so")
+    check("process %d has no sample yet" % stepper.pid in watcher.end(), "it did not say so")
     never = Stepper(place)
     with open("/proc/%d/maps" % never.pid) as maps:
         wait_until(lambda: maps.seek(0) or "liballium-agent" in maps.read(), 20, "the agent")

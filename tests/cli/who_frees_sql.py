@@ -285,7 +285,7 @@ def wrong(place):
     done = place.allium("sql", "SELECT * FROM\n", code=2)
     equal(
         done.err,
-        "allium: the question ends too early: more is to follow here, or a ) or a */; man allium-sql has examples\n"
+        "allium: incomplete query: a word, a ) or a */ is missing at the end; man allium-sql has examples\n"
         "  SELECT * FROM\n               ^\n", "what ends too early")
     tables = place.allium("sql", "SELECT * FROM images", code=2).err
     have = [
@@ -298,13 +298,13 @@ def wrong(place):
           "the tables there are")
     for source in ("d.allium", "4711"):
         told = place.allium("sql", source, code=2).err
-        check("which question? %s is a source: allium sql %s 'SELECT ...'" % (source, source) in told, told)
+        check("missing query: %s is a source: use allium sql %s 'SELECT ...'" % (source, source) in told, told)
     done = place.allium("sql", "SELECT 'ä', nonsense", code=2, env={"LC_ALL": "C.UTF-8"})
     equal(done.err.splitlines()[1:], ["  SELECT 'ä', nonsense", "              ^"],
           "where, behind letters of two bytes")
     for query in ("ATTACH 'x.db' AS x", "DELETE FROM cell", "SELECT load_extension('x')", "PRAGMA journal_mode = WAL"):
         done = place.allium("sql", query, code=2)
-        check("only reads" in done.err and not done.out, query, "said", done.err)
+        check("queries can only read" in done.err and not done.out, query, "said", done.err)
     for words in (("sql",), ("sql", "a", "b", "c"), ("sql", "--json", "--csv", "SELECT 1"), ("who",),
                   ("who", "d.allium"), ("who", "a", "b", "c"), ("who", "xyz"), ("who", "0x"),
                   ("who", "0x11112222333344445"), ("who", "1", "--size", "x"), ("who", "--top", "-1", "1"),
@@ -315,8 +315,8 @@ def wrong(place):
     pid = str(holder.pid)
     for words, told in (((pid,),
                          "%s is a process: use allium who %s ADDRESS, or 0x%s for an address" % (pid, pid, pid)),
-                        (("0x55d0c0a2b6d8", pid), "the source comes first: allium who %s 0x55d0c0a2b6d8" % pid),
-                        (("55d0c0a2b6d8", "d.allium"), "the source comes first: allium who d.allium 55d0c0a2b6d8"),
+                        (("0x55d0c0a2b6d8", pid), "wrong order: use allium who %s 0x55d0c0a2b6d8" % pid),
+                        (("55d0c0a2b6d8", "d.allium"), "wrong order: use allium who d.allium 55d0c0a2b6d8"),
                         ((pid, "d.allium"), "invalid address 'd.allium'"), ((pid, "what"), "invalid address 'what'"),
                         (("d.allium", "what"), "invalid address 'what'")):
         done = place.allium("who", *words, code=2)
@@ -344,7 +344,7 @@ def strangers(place):
             db.executescript(sql)
         for words in (("sql", "d.allium", "SELECT * FROM meta"), ("who", "d.allium", "1"), ("frees", "d.allium")):
             done = place.allium(*words, code=1)
-            check("other tables than allium makes" in done.err and not done.out, words, "said", done.err)
+            check("tables that allium does not create" in done.err and not done.out, words, "said", done.err)
         check(not os.path.exists(place.path("owned")), "a view wrote a file")
     at = crash(place, "--period", "1")
     with contextlib.closing(sqlite3.connect(place.path("d.allium"), isolation_level=None)) as db:

@@ -189,7 +189,7 @@ def refusals():
         for words in ("--where", "func:foo", "latency"), ("--where", "func:foo", "fail=once"):
             done = run([built("ALLIUM"), "set", str(asked.pid), *words], env=asked.env)
             equal(done.returncode, 1, "code of " + words[-1])
-            check(b"of call sites, which take `allium run --sites`, stacks alone can be asked" in done.stderr,
+            check(b"for call sites (`allium run --sites`), only stacks can be requested" in done.stderr,
                   done.stderr)
         done = run([built("ALLIUM"), "set", str(asked.pid), "--where", "func:nothing line:3", "stacks"], env=asked.env)
         equal((done.returncode, b"no site of process %d" % asked.pid in done.stderr), (1, True),

@@ -78,7 +78,7 @@ def callers():
             check(wrapper not in have, how, wrapper, have)
         for name in ALWAYS:
             equal(classes[name], None, how + ": class of " + name)
-        check("charged to nobody" not in said and "wrappers that have sites" not in said, said)
+        check("charged to no site" not in said and "wrappers that have sites" not in said, said)
 
 
 def templates():

@@ -292,7 +292,7 @@ def small_cgroup():
         with private_dir() as ledgers:
             run([program("hungry"), "20000", "32", "0"], preexec_fn=enter, env=agent_env(ledgers, 1))
             found = totals(ledgers)
-    equal([ledger["full"] for ledger in found], ["it may have no more than a twelfth of the limit of a memory cgroup"],
+    equal([ledger["full"] for ledger in found], ["a twelfth of the memory cgroup's limit is reached"],
           "reason")
 
 

@@ -241,8 +241,9 @@ def command():
             JOIN line ON line.location = stack.location AND line.position = 0 JOIN string ON string.id = line.function
             WHERE string.text = 'phase_4'""")
         program.set(pid, "on", "period=default", "free-stacks=some")
-        for words, what in (((pid,), "an action"), ((pid, "of"), "unknown action"), ((pid, "period=0"), "a period is"),
-                            (("off",), "process id"), ((pid, "--where", "com:x", "on"), "column")):
+        for words, what in (((pid,), "missing action"), ((pid, "of"), "unknown action"),
+                            ((pid, "period=0"), "invalid period=0"), (("off",), "missing PID"),
+                            ((pid, "--where", "com:x", "on"), "column")):
             out, err = program.set(*words, code=2)
             check(not out and err.startswith("allium: ") and what in err, words, "is answered by", out, err)
         for words, what in ((("1", "on"), "no running process 1"), (("--where", "comm:nobody", "on"), "fits --where")):

@@ -17,7 +17,7 @@ LIMIT_MIB = 12
 BPF_SYSCALL, PROG_BY_ID, MAP_BY_ID, LINK_BY_ID = 321, 13, 14, 30
 # all that a run without errors may say
 SAID = re.compile(
-    rb"allium: (ready: \w+ using \w+.*|nothing was lost|files of the kernel's source are not known: .*|[\d,]+ .*)")
+    rb"allium: (ready: \w+ using \w+.*|nothing was lost|the files of the kernel's source are not known: .*|[\d,]+ .*)")
 
 
 def sys_(*words):
@@ -46,7 +46,7 @@ def listed(line):
     return [
         word.strip()
         for word in re.sub(r" \(allium .*\)$", "", line)
-        .rpartition(" it can be " if " it can be " in line else " it has ")[2]
+        .rpartition(" use ")[2]
         .split(",")
     ]
 

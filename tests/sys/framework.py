@@ -262,7 +262,8 @@ def columns_without_values(t):
         values = [row[key] for row in rows if row.get(key) is not None] if key else []
         if not key or column.endswith("_stack") and not values:
             done = tap.run(sys_(t.name, "--sort", column, "--duration", "20ms"))
-            check(done.returncode in (2, 3) and b"--sort asks for %s" % column.encode() in done.stderr, column, done)
+            check(done.returncode in (2, 3) and b"--sort uses the column %s" % column.encode() in done.stderr, column,
+                  done)
             check(len(done.stderr.splitlines()) == 1, "not one line:", done.stderr)
         elif values:
             terms.append(column + (":*" if isinstance(values[0], (str, list)) else ">=0"))
@@ -372,7 +373,7 @@ def folds(t):
     if "kernel_stack" not in t.help:
         return refuses_stacks(t)
     with anytool.Stirring() as s:
-        check("none are taken" in refused(2, t.name, "--folded", *part, "--stacks", "none"), "--folded without stacks")
+        check("needs stacks" in refused(2, t.name, "--folded", *part, "--stacks", "none"), "--folded without stacks")
         for which in ("kernel", "user", "both"):
             done = tap.run(
                 sys_(t.name, "--folded", "--comm", "cat", *t.one_report, *part, "--stacks", which, "--quiet", "--",
@@ -402,7 +403,7 @@ def refuses_stacks(t):
             words = ["--by", part, *options]
             if has and part != "stack":
                 check(
-                    "%s: rows by %s have no stacks, take --by stack" % (options[0], part) in refused(2, t.name, *words),
+                    "%s: rows by %s have no stacks, use --by stack" % (options[0], part) in refused(2, t.name, *words),
                     words)
             elif has:
                 equal(
@@ -460,7 +461,7 @@ def knows_its_words(t):
     refused(2, t.name, "--from", "/none", "--interval", "1s")
     for condition in re.findall(r"'(\w+>\w+ for 30s)'", t.help):
         if "(1s)" not in t.help:
-            check("give --interval" in refused(2, t.name, "--alert", condition), "--alert without --interval")
+            check("use --interval" in refused(2, t.name, "--alert", condition), "--alert without --interval")
         tap.succeed(sys_(t.name, "--alert", condition, "--interval", "1s", "--duration", "20ms"))
 
 

@@ -277,7 +277,7 @@ def odd_pages():
 def names_no_such_rung():
     done = lib.tap.run([lib.built("ALLIUM"), "sys", "kpages", "--attach", "kprobe"])
     equal(done.returncode, 2, "exit code")
-    check(b"it has raw_tp, tp" in done.stderr, done.stderr)
+    check(b"use raw_tp, tp" in done.stderr, done.stderr)
 
 
 TESTS = []

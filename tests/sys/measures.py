@@ -174,7 +174,7 @@ def waits(rung, env=None):
 def not_told():
     """A way to attach that sees beginnings alone cannot tell how long a fault takes: said in a line."""
     line = anytool.refused(2, "faults", "--hist", "--attach", "raw_tp", "--duration", "20ms")
-    check("--hist asks for duration_histogram, which sys faults cannot tell using raw_tp" in line, line)
+    check("--hist uses the column duration_histogram, which sys faults cannot show using raw_tp" in line, line)
 
 
 def sampled():
@@ -210,7 +210,7 @@ def recorded():
         equal(shown(with_it, "--hist"), sorted(map(str, it.rows)), "rows with histograms")
         equal(had, lacked, "rows without")
         line = anytool.refused(1, "kmem", "--from", without, "--hist")
-        check("--hist asks for requested_histogram, which was not recorded in " + without in line, line)
+        check("--hist uses the column requested_histogram, which was not recorded in " + without in line, line)
 
 
 def on_screen():

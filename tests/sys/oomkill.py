@@ -350,7 +350,7 @@ def test_story():
         out, pid = story_of(lambda: grow(path))
         inner, _ = story_of(lambda: in_container(path))
     for words in ("eater (pid %d) was killed: memory cgroup %s is full (inferred)" % (pid, path[len(ROOT):]),
-                  "memory used: ", "of a limit of 20 MiB", "it asked for memory itself", "largest of "):
+                  "memory used: ", "of a limit of 20 MiB", "the victim requested the memory", "largest of "):
         check(words in out, words, "is not in", out)
     check(
         re.search(

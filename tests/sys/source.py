@@ -22,7 +22,7 @@ WORK = ("files %d" % N, "pipes %d" % PIPES, "timers %d" % TIMERS)
 FILES = {"fs/file_table.c": ["alloc_empty_file"], "fs/pipe.c": ["alloc_pipe_info"],
          "kernel/time/posix-timers.c": ["do_timer_create", "alloc_posix_timer"], "mm/memory.c": ["handle_mm_fault"]}
 SUMS = ("allocations", "frees", "allocated_bytes", "requested_bytes")
-ADVICE = "allium: files of the kernel's source are not known: install"
+ADVICE = "allium: the files of the kernel's source are not known: install"
 
 
 def files_here():
@@ -270,9 +270,9 @@ def does_nothing():
     """Options that would do nothing are refused."""
     for words, why in ((["kmem", "--by", "process", "--lines"], "rows by process name no code"),
                        (["kmem", "--by", "file", "--lines"], "rows by file have no lines"),
-                       (["kmem", "--vmlinux", "x"], "--vmlinux is for files and lines"),
-                       (["drsnoop", "--vmlinux", "x"], "--vmlinux is for files and lines"),
-                       (["drsnoop", "--lines", "--stacks", "user"], "--lines is of kernel stacks"),
+                       (["kmem", "--vmlinux", "x"], "--vmlinux needs --lines"),
+                       (["drsnoop", "--vmlinux", "x"], "--vmlinux needs --lines"),
+                       (["drsnoop", "--lines", "--stacks", "user"], "--lines needs kernel stacks"),
                        (["oomkill", "--lines"], "unknown option --lines"),
                        (["kmem", "--from", "x", "--vmlinux", "x"], "leave out --vmlinux")):
         done = tap.run([built("ALLIUM"), "sys", *words])

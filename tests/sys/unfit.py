@@ -42,7 +42,7 @@ def misses_tracepoints(t):
         check(by_position, "no way takes tracepoints:", t.rungs)
         for rung in by_position | by_name:
             line = why(tap.run([*before, *sys_(t.name, "--attach", rung, "--duration", "20ms")]))
-            told = "BTF does not tell the arguments of " if rung in by_position else "'tp/|tracepoint '"
+            told = "BTF does not describe the arguments of " if rung in by_position else "'tp/|tracepoint '"
             check(re.search(r"cannot attach to this kernel: %s: .*(%s)\w+" % (rung, told), line), line)
         done = tap.run([*before, *sys_(t.name, "--duration", "20ms")])
         if done.returncode:

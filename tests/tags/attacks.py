@@ -160,7 +160,7 @@ def limited():
             made = int(case.end())
             check(made << 10 >= kib * 3 // 4, "ulimit", option, kib, "leaves room for", made, "MiB")
             rows, said = case.rows()
-            unfollowed = re.search(r"([\d,]+) objects are charged to nobody: there was no memory to follow them", said)
+            unfollowed = re.search(r"([\d,]+) objects are charged to no tag: there was no memory to follow them", said)
             check(unfollowed, "objects that are not followed are counted:", rows.get("small"), said)
             followed = rows["small"]["live_objects"] if "small" in rows else 0
             equal(followed + int(unfollowed.group(1).replace(",", "")), made, "objects, followed or not")

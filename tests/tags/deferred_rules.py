@@ -47,7 +47,7 @@ def by_each_field():
         with private_dir() as ledgers, Steps(ledgers) as steps:
             steps.do("make a 1 10")
             said = steps.set("--where", query, "fail=every:2")
-            met = "no tag of 3 fits now" if "at_" not in query or "!" in query else "3 of 3 tags"
+            met = "no tag of 3 matches now" if "at_" not in query or "!" in query else "3 of 3 tags"
             equal(said, "%d (%s): %s: fail=every:2; stored for modules loaded later\n" % (steps.pid, steps.comm, met),
                   query)
             equal(steps.do("open " + plugin()), 1, "loaded")
@@ -100,7 +100,7 @@ def taken_back():
               "what ps says")
         said = steps.set("--where", "class:cache", "fail=off", "latency=off")
         equal(
-            said, "%d (%s): no tag of 0 fits now: fail=off, latency=off; no longer stored for modules loaded later\n" %
+            said, "%d (%s): no tag of 0 matches now: fail=off, latency=off; no longer stored for modules loaded later\n" %
             (steps.pid, steps.comm), "what it says")
         steps.set("--where", "func:later_inner", "stacks=off")
         equal(steps.note(), "modules loaded later: stacks where module:liblater; no stacks where func:later_inner",

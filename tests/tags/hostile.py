@@ -26,7 +26,7 @@ os.chmod(SCRATCH.name, 0o755)
 ROOM = "the ledger has no room for more"
 # After seccomp the map of objects cannot grow. Once in a hundred times the heap lies so that the objects made from then
 # on reach into another unit of 4 MiB.
-NO_MAP = r"(allium: \d+ objects are charged to nobody: there was no memory to follow them\n)?"
+NO_MAP = r"(allium: \d+ objects are charged to no tag: there was no memory to follow them\n)?"
 
 
 def program(name, compiler="gcc"):

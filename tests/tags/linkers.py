@@ -227,12 +227,12 @@ def asked():
     equal([line.split()[-2].split("/")[-1].split(":")[0] for line in lines[3:]], ["places.cc", "places.cc"],
           "the order")
     done = succeed([built("ALLIUM"), "tags", program, "--where", "func:nothing"])
-    equal(done.stderr.decode(), "allium: no place fits func:nothing\n", "what is said")
+    equal(done.stderr.decode(), "allium: no place matches func:nothing\n", "what is said")
     for words in ["--sort", "live"], ["--allocinfo"], ["--by", "process"]:
         done = run([built("ALLIUM"), "tags", program, *words])
         check(
             done.returncode == 2
-            and b"is a file, in which nothing is counted: leave out " + words[0].encode() in done.stderr, words, done)
+            and b"is a program file without counters: leave out " + words[0].encode() in done.stderr, words, done)
 
 
 ODD_NAMES = ["back\\slash\\n.c", "%b per%%cent %0.c", "{bra|ce}s.c", "it's so.c", 'quo"te.c']
@@ -310,10 +310,10 @@ def no_such():
         succeed(["objcopy", "--only-keep-debug", program, at("debug")])
         for path, text in ((at("cut"), "is cut short, or damaged"),
                            (at("tiny"), "is not an ELF program or library, or is truncated"),
-                           (at("other"), "is for another machine"), (at("headless"), "has no section headers"),
+                           (at("other"), "is for another architecture"), (at("headless"), "has no section headers"),
                            (at("archive"), "is an archive"), (at("core"), "is not an ELF program or library"),
                            (objects("g++", ["-O2"])[0], "is an object file"),
-                           (at("debug"), "has debug information alone"),
+                           (at("debug"), "has only debug information"),
                            (at("old"), "has tags of another version"),
                            ("/bin/sh", "has no tags: it is not built with")):
             done = run([built("ALLIUM"), "tags", path])

@@ -219,7 +219,8 @@ def recorded():
         equal({row["function"]: (row["calls"], row["size_bytes"])
                for row in read}, {place: now[2:]
                                   for place, now in p.of.items()}, "as the kernel has it")
-        for words, line in (([path + "@1h"], "is beyond"), ([path + "@x"], "invalid time"), ([path + "@1ms"], "")):
+        for words, line in (([path + "@1h"], "use an earlier time"),
+                            ([path + "@x"], "invalid time"), ([path + "@1ms"], "")):
             done = run([built("ALLIUM"), "tags", *words], env=p.env)
             check(done.returncode == 1 and len(done.stderr.splitlines()) == 1 and line in done.stderr.decode(), words,
                   done)
@@ -281,7 +282,7 @@ def snapshots():
               [("tags", "running", 77, 0)], "ps")
         path = scratch("snapshot.allium")
         done = succeed([built("ALLIUM"), "snapshot", str(p.pid), "-o", path], env=p.env)
-        check("look at it with: allium tags " in done.stderr.decode(), done.stderr)
+        check("show it with: allium tags " in done.stderr.decode(), done.stderr)
         p.made(3, 1, 1)
         equal(by_function(p.json(path)["rows"]), {"place_3": (7, 77, 7, 77)}, "what it held")
         equal(p.json(path, p.pid)["rows"][0]["allocations_change"], 1, "and what it made since")
@@ -304,7 +305,7 @@ def snapshots():
         succeed([built("ALLIUM"), "run", "--quiet", "-o", plain, "--", "true"], env=env)
         done = run([built("ALLIUM"), "tags", plain], env=env)
         equal((done.returncode, done.stderr.decode()),
-              (1, "allium: %s has no accounts of tags: nothing that was recorded has them\n" % plain), "one without")
+              (1, "allium: %s has no accounts of tags: no recorded process has them\n" % plain), "one without")
 
 
 def losses_once():
@@ -323,7 +324,7 @@ def losses_once():
             succeed([built("ALLIUM"), "snapshot", str(p.pid), "-o", path], env=env)
             done = succeed([built("ALLIUM"), "tags", path, str(p.pid)], env=env)
             equal(done.stderr,
-                  b"allium: 1 object was freed by code without tags, and lived here until the address came again\n",
+                  b"allium: 1 object was freed by code without tags, and counted as live until the address came back\n",
                   "what is said")
             p.stdin.close()
 

@@ -276,7 +276,7 @@ def little_room():
         equal(rows, [], "rows")
         objects = sum(place[0] for place in places.values())
         equal(said.splitlines()[0],
-              "allium: {:,} objects are charged to nobody: there was no memory to follow them".format(objects),
+              "allium: {:,} objects are charged to no tag: there was no memory to follow them".format(objects),
               "losses")
 
 
@@ -431,7 +431,7 @@ def queries():
             rows, said = accounts(ledgers, pid, "--where", query,
                                   *(["--by", "function"] if "count" not in query else []))
             equal(by_function(rows), {name: numbers for name, numbers in want.items() if fits(name, numbers)}, query)
-            equal(said, "" if rows else "allium: no place fits %s\n" % query, query)
+            equal(said, "" if rows else "allium: no place matches %s\n" % query, query)
         for query, line in ("lvie>1", "lvie"), ("live>", "column 6"), ("func:(", "column 6"), ("live>1x", "column 6"):
             done = run([built("ALLIUM"), "tags", str(pid), "--where", query], env=dict(os.environ, ALLIUM_DIR=ledgers))
             equal((done.returncode, done.stdout), (2, b""), query)

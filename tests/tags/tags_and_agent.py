@@ -64,7 +64,7 @@ def charged_once(ledgers, pid, places, sampled, child):
     """Sites and tags have what the agent's samples have, which are of every request, and what is a tag's is so in both.
     """
     rows, said = read(ledgers, "sites", pid)
-    check(not said or child and "had been made before" in said, "losses of sites:", said)
+    check(not said or child and "allocated before" in said, "losses of sites:", said)
     equal(of_tags(rows), places, "tags among sites")
     for mine, theirs in (
         ("allocations", "allocated_samples"),
@@ -278,7 +278,7 @@ def only_read():
             file.truncate(1 << 20)
         notes = [row["note"] for row in json.loads(allium(ledgers, "ps", "--json").stdout)["rows"] if row["pid"] == 1]
         equal(notes,
-              ["the ledger cannot be read: it is only just being made, or its process ended in the midst of that"],
+              ["the ledger cannot be read: it is incomplete: it is being created now, or its process ended meanwhile"],
               "of one that is not finished")
 
 

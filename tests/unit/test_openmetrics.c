@@ -50,7 +50,7 @@ static void labels_are_escaped(void **state)
     openmetrics_write(&out, &rows, &texts, &none,
                       &(struct openmetrics_options){.prefix = "allium_tags", .top = 3});
     assert_has(buf_str(&b), "# TYPE allium_tags_allocations counter\n"
-                            "# HELP allium_tags_allocations Allocations ever made.\n"
+                            "# HELP allium_tags_allocations Total number of allocations.\n"
                             "allium_tags_allocations_total{function=\"operator\\\"\\\" _x\","
                             "file=\"a\\\\b?c?\xc3\xa4.c\",module=\"libx.so.1\"} 7\n"
                             "allium_tags_allocations_total 6\n"

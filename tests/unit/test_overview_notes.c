@@ -146,7 +146,7 @@ static void each_note_has_its_bound(void **state)
     expect(&m, false, "kswapd is busy: woken 2 times a second");
     m = quiet();
     m.rate[OVERVIEW_DIRECT_STALLS] = 3;
-    expect(&m, true, "3 allocations a second have to reclaim for themselves");
+    expect(&m, true, "3 allocations a second stall in direct reclaim");
     m = quiet();
     m.rate[OVERVIEW_REFAULTED_FILE] = 2.0 * MIB;
     expect(&m, true, "thrashes");
@@ -155,7 +155,7 @@ static void each_note_has_its_bound(void **state)
     expect(&m, false, "2 processes or threads of the kernel in uninterruptible sleep");
     m = quiet();
     *vec_push(&m.processes) = (struct overview_process){.pid = 5, .name = "a", .query_result = OVERVIEW_MUTE};
-    expect(&m, false, "a (pid 5) does not answer");
+    expect(&m, false, "a (pid 5): some figures are missing");
     m = quiet();
     *vec_push(&m.cgroups) =
         (struct overview_cgroup){.path = mem_strdup("/x"), .usage_bytes = 95, .limit_bytes = 100};
@@ -171,7 +171,8 @@ static void kills_of_the_last_hour_are_noted(void **state)
         *vec_push(&m.kills) = (struct overview_kill){
             .pid = i, .name = "p", .at_ns = m.taken_ns - (61 - 30 * (uint64_t)i) * minute};
     expect(&m, true,
-           "2 OOM kills in the last hour, the latest p (pid 2), 60 s ago, for want of memory in the machine");
+           "2 OOM kills in the last hour, the latest p (pid 2), 60 s ago, because the machine was out of "
+           "memory");
     m = quiet(); /* the log is a ring, and may not go back so far; nor does it always tell the cgroup */
     *vec_push(&m.kills) =
         (struct overview_kill){.pid = 1, .name = "p", .cgroup_limit = true, .at_ns = m.taken_ns - 2 * minute};

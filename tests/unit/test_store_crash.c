@@ -303,7 +303,8 @@ static void other_schemas_are_refused(void **state)
     struct profile *p;
     for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
         change(others[i]);
-        assert_refused(recording_load(&p, file, NULL, &err), EBADMSG, "has other tables than allium makes");
+        assert_refused(recording_load(&p, file, NULL, &err), EBADMSG,
+                       "has tables that allium does not create");
     }
     change("PRAGMA user_version = 2");
     assert_refused(recording_load(&p, file, NULL, &err), EPROTONOSUPPORT, "newer allium 9.9 (schema 2");
@@ -437,7 +438,8 @@ static void what_is_no_recording_is_refused_with_advice(void **state)
     struct profile *p;
     char bytes[20000];
     uint64_t seed = 4, first, last;
-    assert_refused(recording_load(&p, file, NULL, &err), ENOENT, "does not exist; give what 'allium run'");
+    assert_refused(recording_load(&p, file, NULL, &err), ENOENT,
+                   "does not exist; use a file written by 'allium run'");
     assert_refused(recording_times(file, &first, &last, &err), ENOENT, "does not exist");
     assert_refused(recording_load(&p, test_folder, NULL, &err), EISDIR, "is a directory");
     assert_refused(recording_load(&p, "/dev/zero", NULL, &err), EINVAL, "not a regular file");

@@ -217,26 +217,26 @@ static void a_wrong_question_shows_where(void **state)
         {"SELECT c.text FROM cell c", "no such column: c.text; it is one of string", 7},
         {"SELECT id FROM cell, stack", "ambiguous column name: id; write TABLE.COLUMN", 7},
         {"SELECT 1 FORM cell c", "syntax error; man allium-sql has examples", 14},
-        {" SELEC 1", "near \"SELEC\": syntax error; a question begins with SELECT, WITH or VALUES", 1},
+        {" SELEC 1", "near \"SELEC\": syntax error; a query begins with SELECT, WITH or VALUES", 1},
         {".schema", "PRAGMA table_list lists the tables", 0},
         {"SELECT * FROM nowhere", "no such table: nowhere; tables are meta, string, image,",
          STORE_QUERY_NOWHERE},
         {"SELECT * FROM main.cells", "did you mean cell? tables are meta,", STORE_QUERY_NOWHERE},
-        {"SELECT", "the question ends too early", 6},
-        {"SELECT (1\n  \n", "more is to follow here, or a ) or a */; man allium-sql has examples", 9},
-        {"SELECT 1 + /* end", "the question ends too early", 17},
+        {"SELECT", "incomplete query", 6},
+        {"SELECT (1\n  \n", "a word, a ) or a */ is missing at the end; man allium-sql has examples", 9},
+        {"SELECT 1 + /* end", "incomplete query", 17},
         {"SELECT\n  1,\n  foo(2)", "no such function: foo", 14},
-        {"SELECT 1; SELECT 2", "a second question begins here", 10},
-        {"SELECT 1 /* ; */ ; -- x\n ; x", "a second question begins here", 27},
-        {"SELECT 'a", "the quotation mark that begins here has no end", 7},
-        {"SELECT 1, [a", "the bracket that begins here has no end", 10},
+        {"SELECT 1; SELECT 2", "a second query begins here", 10},
+        {"SELECT 1 /* ; */ ; -- x\n ; x", "a second query begins here", 27},
+        {"SELECT 'a", "the quotation mark that begins here is not closed", 7},
+        {"SELECT 1, [a", "the bracket that begins here is not closed", 10},
         {"SELECT @", "unrecognized token: \"@\"; man allium-sql has examples", 7},
         {"SELECT \"a\n\033[2J\"(1)", "no such function: a??[2J", 7},
         {"", "empty query: write SELECT ...", STORE_QUERY_NOWHERE},
         {" -- nothing", "empty query: write SELECT ...", STORE_QUERY_NOWHERE},
         {"SELECT abs(-9223372036854775808)", "integer overflow", STORE_QUERY_NOWHERE},
         {"SELECT randomblob(2000000)", "too big", STORE_QUERY_NOWHERE},
-        {"SELECT zeroblob(2000000000)", "too big; it has at most 1 MiB", STORE_QUERY_NOWHERE},
+        {"SELECT zeroblob(2000000000)", "too big; the limit is 1 MiB", STORE_QUERY_NOWHERE},
         {"SELECT replace(hex(zeroblob(400000)), '0', '01')", "too big", STORE_QUERY_NOWHERE},
         {"SELECT 'a' LIKE printf('%.*c', 2000, '%')", "pattern too complex", STORE_QUERY_NOWHERE},
         {"SELECT 'a' GLOB printf('%.*c', 2000, '*')", "pattern too complex", STORE_QUERY_NOWHERE},
@@ -337,7 +337,7 @@ static void a_file_of_a_stranger_is_harmless(void **state)
     struct found f;
     for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
         change(others[i]);
-        assert_refused(question("SELECT * FROM meta", &f), EBADMSG, "has other tables than allium makes");
+        assert_refused(question("SELECT * FROM meta", &f), EBADMSG, "has tables that allium does not create");
     }
     /* Values may be anything: they are only shown. */
     change("UPDATE meta SET value = x'00ff00'; UPDATE string SET text = char(27) || '[2J' || char(10) WHERE "

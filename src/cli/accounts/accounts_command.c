@@ -82,10 +82,10 @@ static int refuse(const struct request *q, const struct arguments *a)
     const char *format = option_values_name(formats, q->show.view.format);
     for (int i = 0; text && not_with_text[i + metrics]; i++)
         if (command_value(c, a, not_with_text[i]))
-            return command_misuse(c, "--%s writes all places as they are: leave out --%s", format,
+            return command_misuse(c, "--%s writes all places unchanged: leave out --%s", format,
                                   not_with_text[i]);
     if (text && a->n_rest > 1)
-        return command_misuse(c, "--%s is of one source, not of a change", format);
+        return command_misuse(c, "--%s takes one source: leave out the second", format);
     if (a->n_rest > ACCOUNT_MOMENTS)
         return command_misuse(c, "too many sources: leave out %s", a->rest[ACCOUNT_MOMENTS]);
     if (q->show.intervals.every_ns && (a->n_rest != 1 || source_kind(a->rest[0]) != SOURCE_PROCESS))
@@ -140,8 +140,7 @@ static int parse_faults(struct request *q, const struct arguments *a)
         return code;
     for (int i = 0; not_with_it[i]; i++)
         if (command_value(c, a, not_with_it[i]))
-            return command_misuse(c, "--faults counts page faults for a duration: leave out --%s",
-                                  not_with_it[i]);
+            return command_misuse(c, "--faults has a duration of its own: leave out --%s", not_with_it[i]);
     if (a->n_rest != 1 || source_kind(a->rest[0]) != SOURCE_PROCESS ||
         q->show.view.shape.group == ACCOUNT_BY_PROCESS)
         return command_misuse(c, "--faults needs one running process: give its process id");
@@ -204,8 +203,8 @@ static int show_binary(const struct request *q)
                                  .style = o->style};
     struct error e = {""};
     if (q->sorted || text || o->shape.group == ACCOUNT_BY_PROCESS)
-        return command_misuse(q->show.kind->command,
-                              "%s is a file, in which nothing is counted: leave out --%s", q->show.sources[0],
+        return command_misuse(q->show.kind->command, "%s is a program file without counters: leave out --%s",
+                              q->show.sources[0],
                               q->sorted ? "sort"
                               : text    ? option_values_name(formats, o->format)
                                         : "by process");

@@ -65,8 +65,8 @@ static int parse_fail(struct set_rules *s, const char *how)
     }
     if (!good) {
         command_fail(0,
-                     "fail=%s: it can be once, nth:N, every:N, p:CHANCE (of 0.000001 to 1) or off; "
-                     "`allium set --help` has examples",
+                     "invalid fail=%s: use once, nth:N, every:N, p:CHANCE (0.000001 to 1) or off; `allium "
+                     "set --help` has examples",
                      how);
         return -1;
     }
@@ -187,7 +187,7 @@ static void say(const struct set_rules *s, const struct reading *of, size_t mean
     if (meant)
         printf("%zu of %zu %ss", meant, rows_of(of)->len, noun);
     else
-        printf("no %s of %zu fits now", noun, rows_of(of)->len);
+        printf("no %s of %zu matches now", noun, rows_of(of)->len);
     printf(": %s%s\n", buf_str(&s->actions), later);
 }
 

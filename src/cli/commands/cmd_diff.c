@@ -104,9 +104,8 @@ static int parse_filter(struct request *q, const char *where)
     if (!q->filter.samples)
         return -1;
     profile_filter_release(&q->filter);
-    return command_misuse(&command_diff,
-                          "size and age in --where are of single objects, and sums are compared: leave "
-                          "them out, or use --by size");
+    return command_misuse(&command_diff, "size and age in --where select single objects, but diff compares "
+                                         "sums: leave them out, or use --by size");
 }
 
 /* Two sources that have accounts and nothing else are compared place by place, by the command for that. -1: they are
@@ -140,8 +139,8 @@ static int parse(struct request *q, int argc, char **argv)
     if (code < 0)
         code = option_values_parse(c, "sort", command_value(c, &a, "sort"), option_values_orders, &q->sort);
     if (code < 0 && q->sort == ROLLUP_SORT_AGE)
-        code = command_misuse(c, "--sort age does not compare: use live, peak, allocated, allocations or "
-                                 "temporary");
+        code =
+            command_misuse(c, "diff has no --sort age: use live, peak, allocated, allocations or temporary");
     if (code < 0)
         code = option_values_parse_top(c, command_value(c, &a, "top"), &q->top);
     if (code < 0)
@@ -178,11 +177,10 @@ static int check_known(const struct request *q, const struct diff *d)
     if (!word || (d->unknown == ~0u && !q->n_conditions)) /* a screen says so itself */
         return -1;
     if (d->unknown == ~0u)
-        return command_fail(EXIT_FAILED,
-                            "nothing was sampled in one of the two, and its period is not known: there is "
-                            "nothing to judge by");
+        return command_fail(EXIT_FAILED, "nothing was sampled in one of the two, and its period is not "
+                                         "known: --fail-if cannot be checked");
     return command_misuse(
-        &command_diff, "%s is not known of a moment in the past: live, allocated and allocations are", word);
+        &command_diff, "%s is not known for a moment in the past: use live, allocated or allocations", word);
 }
 
 /* One line for each condition that is met, or may be. */
@@ -197,7 +195,7 @@ static void say_verdict(const struct condition *c, const struct diff *d, enum co
     if (answer == CONDITION_NOT_MET)
         return;
     buf_printf(&b, "%s: ", c->text);
-    buf_addstr(&b, answer == CONDITION_MET ? "met: " : "not certain, and so not met: ");
+    buf_addstr(&b, answer == CONDITION_MET ? "met: " : "not certain, so it counts as not met: ");
     text_add_change(&b, change.value, unit);
     if (change.interval.low != change.interval.high) {
         buf_addstr(&b, " (");

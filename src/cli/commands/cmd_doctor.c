@@ -211,7 +211,7 @@ static int run(int argc, char **argv)
     if (code >= 0)
         return code;
     if (a.n_rest)
-        return command_misuse(&command_doctor, "doctor takes no %s", a.rest[0]);
+        return command_misuse(&command_doctor, "too many arguments: leave out %s", a.rest[0]);
     struct table *t = table_new("doctor", 1, columns, sizeof(columns) / sizeof(*columns));
     bool fine = check_agent(t, "agent", LAUNCH_AGENT_DEFAULT);
     fine &= check_agent(t, "agent-full", LAUNCH_AGENT_FULL);

@@ -161,7 +161,7 @@ static int parse(const struct arguments *a, struct settings *s)
     const char *named = command_value(&command_env, a, "wrapper");
     uint64_t bytes = RECORD_PERIOD_DEFAULT_BYTES, limit;
     if (a->n_rest)
-        return command_misuse(&command_env, "env takes no %s", a->rest[0]);
+        return command_misuse(&command_env, "too many arguments: leave out %s", a->rest[0]);
     int code = option_values_parse_size(&command_env, "period", period, 1, RECORD_PERIOD_MAX_BYTES, &bytes);
     if (code < 0)
         code = option_values_parse_size(&command_env, "ledger-size", size, 1, UINT64_MAX, &limit);
@@ -173,8 +173,7 @@ static int parse(const struct arguments *a, struct settings *s)
     if (command_value(&command_env, a, "sites"))
         set(s, "ALLIUM_SITES", 1);
     else if (named)
-        return command_misuse(&command_env, "--wrapper is for accounts of call sites: --sites --wrapper %s",
-                              named);
+        return command_misuse(&command_env, "--wrapper needs --sites: use --sites --wrapper %s", named);
     if (command_value(&command_env, a, "sites") && (s->wrappers = wrapper_lists_for_agent(named)))
         s->of[s->n++] = (struct setting){.name = "ALLIUM_WRAPPERS", .value = s->wrappers};
     if (command_value(&command_env, a, "no-follow"))
@@ -196,7 +195,7 @@ static int run(int argc, char **argv)
     bool systemd = command_value(&command_env, &a, "systemd"),
          docker = command_value(&command_env, &a, "docker");
     if (systemd + docker + (command_value(&command_env, &a, "shell") != NULL) > 1)
-        return command_misuse(&command_env, "one form at a time: --shell, --systemd or --docker");
+        return command_misuse(&command_env, "too many forms: use one of --shell, --systemd and --docker");
     enum launch_agent which =
         command_value(&command_env, &a, "sites") ? LAUNCH_AGENT_FULL : LAUNCH_AGENT_DEFAULT;
     if (launch_find_agent_file(which, &agent_file, &e) || launch_find_agent(which, &agent, &e)) {

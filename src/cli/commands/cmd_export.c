@@ -76,7 +76,7 @@ static int parse_metric(const char *text, enum rollup_sort *metric)
             return -1;
         }
     return command_misuse(&command_export,
-                          "--folded %s is not known: live, peak, allocated, allocations or temporary", text);
+                          "unknown --folded %s: use live, peak, allocated, allocations or temporary", text);
 }
 
 static int refuse_metric(const struct rollup_values *known)
@@ -84,8 +84,8 @@ static int refuse_metric(const struct rollup_values *known)
     struct buf can = BUF_INIT;
     for (size_t i = 0; i < N_METRICS; i++)
         if (rollup_sort_known(metrics[i].sort, known))
-            buf_printf(&can, "%s%s", can.len ? ", " : "; known is ", metrics[i].name);
-    int code = command_misuse(&command_export, "this is not known of a moment in the past%s", buf_str(&can));
+            buf_printf(&can, "%s%s", can.len ? ", " : "; use ", metrics[i].name);
+    int code = command_misuse(&command_export, "this is not known for a moment in the past%s", buf_str(&can));
     buf_release(&can);
     return code;
 }
@@ -188,7 +188,7 @@ static int parse_format(const struct arguments *a, enum format *format)
     if (asked != 1)
         return command_misuse(
             &command_export,
-            "say which format, one of --pprof, --speedscope, --heaptrack, or --folded with a metric");
+            "missing format: use one of --pprof, --speedscope, --heaptrack and --folded METRIC");
     if (*format == FORMAT_PPROF && !command_value(&command_export, a, "output") && isatty(STDOUT_FILENO))
         return command_misuse(&command_export,
                               "pprof's format is binary: write it to a file with -o, or into a pipe");
@@ -207,7 +207,7 @@ static int run(int argc, char **argv)
     if (code < 0)
         code = parse_format(&a, &format);
     if (code < 0 && a.n_rest > 1)
-        code = command_misuse(&command_export, "one source at a time, not also %s", a.rest[1]);
+        code = command_misuse(&command_export, "too many sources: leave out %s", a.rest[1]);
     if (code < 0 && format == FORMAT_FOLDED)
         code = parse_metric(command_value(&command_export, &a, "folded"), &metric);
     if (code >= 0)
@@ -215,9 +215,9 @@ static int run(int argc, char **argv)
     if (profile_filter_init(&f, command_value(&command_export, &a, "where"), NULL, &e))
         return command_misuse(&command_export, "%s", e.text);
     if (f.samples && format != FORMAT_SPEEDSCOPE && (format != FORMAT_FOLDED || metric != ROLLUP_SORT_LIVE))
-        code =
-            command_misuse(&command_export,
-                           "age and size are known of live objects only: use --folded live, or --speedscope");
+        code = command_misuse(
+            &command_export,
+            "age and size in --where are known for live objects only: use --folded live, or --speedscope");
     else if (source_open(&s, a.n_rest ? a.rest[0] : NULL, &e))
         code = command_fail(EXIT_FAILED, "%s", e.text);
     if (code < 0) {

@@ -74,7 +74,7 @@ static int run(int argc, char **argv)
     if (code < 0)
         code = option_values_parse_top(&command_frees, command_value(&command_frees, &a, "top"), &top);
     if (code < 0 && a.n_rest > 1)
-        code = command_misuse(&command_frees, "one source at a time, not also %s", a.rest[1]);
+        code = command_misuse(&command_frees, "too many sources: leave out %s", a.rest[1]);
     if (code >= 0)
         return code;
     if (profile_filter_init(&f, command_value(&command_frees, &a, "where"), NULL, &e))

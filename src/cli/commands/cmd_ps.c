@@ -110,7 +110,7 @@ static void add_note(struct table *t, const struct profile *p, const struct ledg
     const char *full = profile_text(p, i->ledger_full);
     struct buf note = BUF_INIT;
     if (sealed && !*full)
-        buf_addstr(&note, "it entered seccomp, and its ledger grows no more");
+        buf_addstr(&note, "it entered seccomp: its ledger cannot grow");
     if (tags || sites)
         rules_note(entry, tags, sites, whole, &note);
     if (*full)
@@ -119,7 +119,7 @@ static void add_note(struct table *t, const struct profile *p, const struct ledg
         buf_printf(&note, "%s%" PRIu64 " starts unobserved", note.len ? "; " : "",
                    i->losses[PROFILE_LOST_CHILDREN]);
     if (entry->mapped && mapped_ledgers_nameless(&entry->mapped->ledger))
-        buf_printf(&note, "%sthe ledger has no name, and goes with the process", note.len ? "; " : "");
+        buf_printf(&note, "%sthe ledger has no file name, and ends with the process", note.len ? "; " : "");
     if (note.len)
         table_text(t, NOTE, buf_str(&note));
     buf_release(&note);
@@ -288,7 +288,7 @@ static int prune(const struct ledger_scan *scan)
     fprintf(stderr, "allium: removed %u ledger%s\n", n.removed, n.removed == 1 ? "" : "s");
     if (n.left)
         fprintf(stderr,
-                "allium: left %u, which may be in use elsewhere: to know takes root with CAP_LEASE, and "
+                "allium: kept %u that may still be in use: checking that requires root with CAP_LEASE, and "
                 "fs.leases-enable=1\n",
                 n.left);
     return EXIT_DONE;
@@ -297,7 +297,7 @@ static int prune(const struct ledger_scan *scan)
 static void say_unreadable(unsigned n)
 {
     fprintf(stderr,
-            "allium: %u process%s of others could not be looked at: that takes root, with CAP_SYS_PTRACE\n",
+            "allium: %u process%s of other users could not be read: this requires root with CAP_SYS_PTRACE\n",
             n, n == 1 ? "" : "es");
 }
 
@@ -309,7 +309,7 @@ static int run(int argc, char **argv)
     if (code >= 0)
         return code;
     if (a.n_rest)
-        return command_misuse(&command_ps, "ps takes no %s", a.rest[0]);
+        return command_misuse(&command_ps, "too many arguments: leave out %s", a.rest[0]);
     ledger_scan_all(&scan);
     if (command_value(&command_ps, &a, "prune")) {
         code = prune(&scan);
@@ -332,8 +332,7 @@ static int run(int argc, char **argv)
     else if (table_rows(t))
         table_view_text(&out, t, &style);
     else
-        fprintf(stderr,
-                "allium: no ledgers: nothing runs with the agent here, or nothing of it was sampled yet\n");
+        fprintf(stderr, "allium: no ledgers: no process runs with the agent, or none has a sample yet\n");
     table_free(t);
     if (scan.unreadable && !proc_may_see_all())
         say_unreadable(scan.unreadable);

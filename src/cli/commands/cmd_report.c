@@ -35,9 +35,9 @@ static const struct option_doc options[] = {
 
 static const char *const examples[] = {
     "allium report",
-    "show who holds memory, in the newest recording here",
+    "show which code holds memory, in the newest recording here",
     "allium report server.4711.allium@10m --by function",
-    "show who held memory ten minutes after the recording began",
+    "show which functions held memory ten minutes after the recording began",
     "allium report 4711 --older-than 1h --top 5",
     "show objects of a running process that are an hour old or older",
     "allium report --callers 'g_hash_table_*'",
@@ -52,7 +52,7 @@ const struct command command_report = {
     .usage = "[SOURCE] [--by GROUP|--callers FUNC|--callees FUNC] [--sort ORDER|--temporary] [--older-than "
              "DURATION] "
              "[--where QUERY] [--raw] [--top N] [--debuginfod DURATION] [--json] [--no-pager]",
-    .summary = "show who holds memory, from a recording, a moment in it, or a process",
+    .summary = "show which code holds memory, from a recording, a moment in it, or a process",
     .examples = examples,
     .options = options,
     .run = run,
@@ -73,18 +73,16 @@ static int check_combination(const struct profile_filter *f, enum rollup_sort so
     char *list = option_values_list(option_values_orders, is_known, known);
     int code;
     if (!*list)
-        code =
-            command_misuse(&command_report,
-                           "size and age of single objects are not known of a moment in the past: leave out "
-                           "--older-than, and size and age in --where, or the @TIME");
+        code = command_misuse(&command_report,
+                              "size and age of single objects are not known for a moment in the past: leave "
+                              "out --older-than, and size and age in --where, or the @TIME");
     else if (f->samples)
-        code = command_misuse(
-            &command_report,
-            "--sort %s does not go with --older-than, nor with size or age in --where, which are "
-            "known of live objects only: it can be %s",
-            order, list);
+        code = command_misuse(&command_report,
+                              "--sort %s cannot be used with --older-than, nor with size or age in --where, "
+                              "which are known for live objects only: use %s",
+                              order, list);
     else
-        code = command_misuse(&command_report, "--sort %s is not known of a moment in the past: it can be %s",
+        code = command_misuse(&command_report, "--sort %s is not known for a moment in the past: use %s",
                               order, list);
     free(list);
     return code;
@@ -118,12 +116,12 @@ static int parse_rows(struct request *q, const struct arguments *a)
     if (code >= 0)
         return code;
     if ((callers != NULL) + (callees != NULL) + (value_of(a, "by") != NULL) > 1)
-        return command_misuse(&command_report,
-                              "--by, --callers and --callees each say what a row is: one of them");
+        return command_misuse(&command_report, "--by, --callers and --callees exclude each other: use one");
     if (q->focus && !*q->focus)
-        return command_misuse(&command_report, "--%s: of which function?", callers ? "callers" : "callees");
+        return command_misuse(&command_report, "--%s needs the name of a function",
+                              callers ? "callers" : "callees");
     if (temporary && value_of(a, "sort") && q->sort != ROLLUP_SORT_TEMPORARY)
-        return command_misuse(&command_report, "--temporary is --sort temporary, and not also --sort %s",
+        return command_misuse(&command_report, "--temporary means --sort temporary: leave out --sort %s",
                               value_of(a, "sort"));
     if (temporary)
         q->sort = ROLLUP_SORT_TEMPORARY;
@@ -143,7 +141,7 @@ static int parse(struct request *q, int argc, char **argv)
     if (code < 0)
         code = parse_rows(q, &a);
     if (code < 0 && a.n_rest > 1)
-        code = command_misuse(&command_report, "one source at a time, not also %s", a.rest[1]);
+        code = command_misuse(&command_report, "too many sources: leave out %s", a.rest[1]);
     if (code >= 0)
         return code;
     q->source = a.n_rest ? a.rest[0] : NULL;
@@ -169,7 +167,7 @@ static int check_focus(const struct profile *p, const char *focus)
         return -1;
     size_t n = nearest_functions(p, focus, nearest);
     for (size_t i = 0; i < n; i++) {
-        buf_addstr(&names, i ? ", " : "; like it: ");
+        buf_addstr(&names, i ? ", " : "; similar names: ");
         text_add_name(&names, &style, profile_text(p, nearest[i]));
     }
     int code = command_fail(EXIT_USAGE, "no function %s is on any stack%s", focus,
@@ -184,7 +182,7 @@ static char *words_of(const struct request *q)
     char *words = profile_filter_words(&q->filter);
     if (!q->focus)
         return words;
-    buf_printf(&b, "%s%sin %s and what it called", words ? words : "", words ? ", " : "", q->focus);
+    buf_printf(&b, "%s%sin %s and its callees", words ? words : "", words ? ", " : "", q->focus);
     free(words);
     return buf_detach(&b);
 }

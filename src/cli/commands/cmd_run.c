@@ -32,7 +32,7 @@ static const struct option_doc options[] = {
 
 static const char *const examples[] = {
     "allium run -- ./server --port 8080",
-    "sample its heap, print who held memory, keep server.PID.allium",
+    "sample its heap, print which code held memory, keep server.PID.allium",
     "allium run --period 1 -o exact.allium -- python3 script.py",
     "record every single allocation",
     "allium run --sites -- ./server",
@@ -47,7 +47,7 @@ const struct command command_run = {
     .usage =
         "[--period SIZE] [-o FILE] [--force] [--sites] [--wrapper NAMES] [--no-follow] [--no-args] [--quiet] "
         "[--ledger-size SIZE] [--debuginfod DURATION] -- CMD ARG...",
-    .summary = "run a program, sample its heap, print who held memory, keep a recording",
+    .summary = "run a program, sample its heap, print which code held memory, keep a recording",
     .examples = examples,
     .options = options,
     .run = run,
@@ -121,7 +121,7 @@ static int run(int argc, char **argv)
     if (code >= 0)
         return code;
     if (!a.n_rest)
-        return command_misuse(&command_run, "no command to run: allium run -- CMD ARG...");
+        return command_misuse(&command_run, "missing command: allium run -- CMD ARG...");
     code = option_values_parse_size(&command_run, "period", command_value(&command_run, &a, "period"), 1,
                                     RECORD_PERIOD_MAX_BYTES, &o.period_bytes);
     if (code < 0)
@@ -144,8 +144,7 @@ static int run(int argc, char **argv)
         o.sites = &wrappers;
         o.wrappers = wrapper_lists_for_agent(named);
     } else if (named) {
-        return command_misuse(&command_run, "--wrapper is for accounts of call sites: --sites --wrapper %s",
-                              named);
+        return command_misuse(&command_run, "--wrapper needs --sites: use --sites --wrapper %s", named);
     }
     o.servers = debuginfod_servers();
     o.argv = a.rest;
@@ -156,10 +155,9 @@ static int run(int argc, char **argv)
     int bad = record_command(&o, &result, &e);
     if (bad)
         command_fail(0, "%s%s", e.text,
-                     result.stage == RECORD_RAN
-                         ? "; the missing part is still in the ledgers: allium ps lists them, "
-                           "allium snapshot PID keeps one"
-                         : "");
+                     result.stage == RECORD_RAN ? "; the missing part is still in the ledgers: allium ps "
+                                                  "lists them, allium snapshot PID stores one"
+                                                : "");
     else if (!quiet) {
         print_summary(result.path);
         debuginfod_tell();

@@ -119,7 +119,7 @@ static int parse_agent(const char *text, struct change *c)
     else if (strncmp(text, "period=", 7))
         return 0;
     else if (units_parse_size(text + 7, &period) || !period || period > LEDGER_PERIOD_MAX) {
-        command_misuse(&command_set, "%s: a period is a size from 1 to 1T, or default", text);
+        command_misuse(&command_set, "invalid %s: use a size from 1 to 1T, or default", text);
         return -1;
     } else {
         add(c, LEDGER_CONTROL_PERIOD, period);
@@ -217,19 +217,18 @@ static int explain_no_places(int pid, const struct query *where, bool no_sites)
 {
     char process[64];
     if (no_sites)
-        return command_fail(
-            EXIT_FAILED,
-            "process %d has no tags and no accounts of call sites: those take "
-            "liballium-agent-full.so, which `allium run --sites` and `allium env --sites` preload",
-            pid);
+        return command_fail(EXIT_FAILED,
+                            "process %d has no tags and no accounts of call sites: start it with `allium run "
+                            "--sites` or `allium env --sites`, which preload liballium-agent-full.so",
+                            pid);
     if (pid && !where)
         snprintf(process, sizeof(process), "process %d has no tags", pid);
     else
-        snprintf(process, sizeof(process), "no running process%s has tags", where ? " that is meant" : "");
+        snprintf(process, sizeof(process), "no running process%s has tags",
+                 where ? " that fits --where" : "");
     return command_fail(EXIT_FAILED,
-                        "%s that are yours: they take a program that is built with <allium/tag.h>, see "
-                        "allium-tags(1); of call sites, which take `allium run --sites`, stacks alone "
-                        "can be asked",
+                        "%s that this user may change: build the program with <allium/tag.h>, see "
+                        "allium-tags(1); for call sites (`allium run --sites`), only stacks can be requested",
                         process);
 }
 
@@ -250,12 +249,12 @@ static int explain_none(int pid, const struct query *where, const struct change 
     if (places)
         return explain_no_places(pid, where, no_sites);
     if (pid)
-        return command_fail(
-            EXIT_FAILED,
-            "no running process %d%s has a ledger that is yours: either it was not started with the "
-            "agent, or nothing of it was sampled yet (allium ps lists those that have one)",
-            pid, where ? " that fits --where" : "");
-    return command_fail(EXIT_FAILED, "no running process with a ledger fits --where (allium ps lists them)");
+        return command_fail(EXIT_FAILED,
+                            "no running process %d%s has a ledger of this user: it was not started with the "
+                            "agent, or has no sample yet (allium ps lists ledgers)",
+                            pid, where ? " that fits --where" : "");
+    return command_fail(EXIT_FAILED,
+                        "no running process with a ledger fits --where (allium ps lists ledgers)");
 }
 
 static int change_all(int pid, struct query *where, const struct change *c)
@@ -281,9 +280,9 @@ static int parse_where(const char *text, struct query **where, struct change *c)
         return command_misuse(&command_set, "%s", e.text);
     c->tags.text = text;
     if (c->agent)
-        return command_misuse(&command_set,
-                              "a period and stacks of frees are a whole process's: --where can ask for comm "
-                              "and pid with them");
+        return command_misuse(
+            &command_set,
+            "period and free-stacks apply to whole processes: use only comm and pid in --where");
     return -1;
 }
 
@@ -297,8 +296,8 @@ static int parse_for(const char *text, struct change *c)
         return code;
     if (!c->tags.only && !c->tags.where)
         return command_misuse(&command_set,
-                              "--for is for places: a --where by class, func, file and the like, or stacks, "
-                              "latency, fail");
+                              "--for ends actions on tags and sites: use it with stacks, latency or fail, or "
+                              "with class, func, file and so on in --where");
     c->tags.change.until_ns = clock_ns(CLOCK_MONOTONIC) + ns;
     return -1;
 }
@@ -313,12 +312,12 @@ static int parse_pid(const struct arguments *a, const char *where, int *pid, int
             return command_misuse(&command_set, "invalid process id '%s': use the number of a process",
                                   a->rest[0]);
     } else if (!where) {
-        return command_misuse(&command_set, "a process id, please, or --where");
+        return command_misuse(&command_set, "missing PID or --where");
     }
     if (*first == a->n_rest)
-        return command_misuse(&command_set,
-                              "an action, please: period=SIZE, on, off, free-stacks=all, stacks, latency, "
-                              "fail=once");
+        return command_misuse(
+            &command_set,
+            "missing action: use period=SIZE, on, off, free-stacks=all, stacks, latency or fail=once");
     return -1;
 }
 
@@ -336,9 +335,8 @@ static int run(int argc, char **argv)
     for (int i = first; i < a.n_rest && code < 0; i++)
         code = parse_action(a.rest[i], &c);
     if (code < 0 && c.agent && c.tags.only)
-        code =
-            command_misuse(&command_set, "a period and stacks of frees are for the agent's samples, stacks, "
-                                         "latency and fail for tags: not both at once");
+        code = command_misuse(&command_set, "period and free-stacks change samples; stacks, latency and fail "
+                                            "change tags and sites: use two commands");
     if (code < 0)
         code = parse_where(text, &where, &c);
     if (code < 0)

@@ -47,12 +47,12 @@ const struct command command_sites = {
 const char *const sites_losses[ACCOUNT_LOSSES] = {
     [ACCOUNT_LOST_PLACES] =
         "site{s} {has|have} no record of {its|their} own: the ledger has no room for more",
-    [ACCOUNT_LOST_OBJECTS] = "object{s} {is|are} charged to nobody: there was no memory to follow {it|them}",
+    [ACCOUNT_LOST_OBJECTS] = "object{s} {is|are} charged to no site: there was no memory to follow {it|them}",
     [ACCOUNT_LOST_FREES] =
-        "object{s} {was|were} freed past the agent, and lived here until the address came again",
+        "object{s} bypassed the agent when freed, and counted as live until the address came back",
     [ACCOUNT_LOST_RECORDS] = "record{s} of the ledger {is|are} damaged",
     [ACCOUNT_FOREIGN_FREES] =
-        "free{s} {was|were} of objects that had been made before accounts began, or past the agent",
+        "free{s} {was|were} of objects allocated before the accounts began, or past the agent",
     [ACCOUNT_LOST_VERSIONS] = "tag{s} {is|are} compiled with another version of <allium/tag.h>",
 };
 
@@ -124,11 +124,10 @@ static void suggest_wrappers(const struct accounts *a, const struct alloc_texts 
 {
     char *likely = wrappers_among(a, texts, UNMARKED), *late = wrappers_among(a, texts, MARKED);
     if (likely)
-        command_fail(
-            0,
-            "likely wrappers, by their names: %s; if they are, --wrapper of allium run --sites, or a line "
-            "for each in ~/.config/allium/wrappers, has their callers charged from the next start on",
-            likely);
+        command_fail(0,
+                     "likely wrappers, by their names: %s; to charge their callers from the next start on, "
+                     "use --wrapper of allium run --sites, or a line for each in ~/.config/allium/wrappers",
+                     likely);
     if (late)
         command_fail(
             0,

@@ -125,7 +125,7 @@ static int store_snapshot(const struct found *f, pid_t pid, const char *output, 
     if (store(f, buf_str(&path), force, &e))
         code = command_fail(EXIT_FAILED, "%s", e.text);
     else
-        command_fail(0, "wrote %s; look at it with: allium %s %s", buf_str(&path),
+        command_fail(0, "wrote %s; show it with: allium %s %s", buf_str(&path),
                      p ? "report" : kinds[a - f->accounts], buf_str(&path));
     buf_release(&path);
     return code;
@@ -140,7 +140,7 @@ static int run(int argc, char **argv)
     if (code >= 0)
         return code;
     if (a.n_rest != 1)
-        return command_misuse(&command_snapshot, "one process id, please");
+        return command_misuse(&command_snapshot, "missing PID, or more than one: use allium snapshot PID");
     pid_t pid = source_pid(a.rest[0]);
     if (!pid)
         return command_misuse(&command_snapshot, "invalid process id '%s': use the number of a process",

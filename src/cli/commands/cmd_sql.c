@@ -140,11 +140,12 @@ static int run(int argc, char **argv)
     if (json && csv)
         return command_misuse(&command_sql, "--json or --csv, not both");
     if (!a.n_rest)
-        return command_misuse(&command_sql, "which question? write 'SELECT ...'");
+        return command_misuse(&command_sql, "missing query: write 'SELECT ...'");
     if (a.n_rest > 2)
-        return command_misuse(&command_sql, "one source and one question, in quotes, not also %s", a.rest[2]);
+        return command_misuse(&command_sql, "too many arguments: put the query in quotes, or leave out %s",
+                              a.rest[2]);
     if (a.n_rest == 1 && names_source(a.rest[0]))
-        return command_misuse(&command_sql, "which question? %s is a source: allium sql %s 'SELECT ...'",
+        return command_misuse(&command_sql, "missing query: %s is a source: use allium sql %s 'SELECT ...'",
                               a.rest[0], a.rest[0]);
     struct sink out = pager_sink(!command_value(&command_sql, &a, "no-pager"));
     struct sql_result_view v = {.out = &out,

@@ -85,8 +85,9 @@ static int no_tool(const char *name)
     size_t meant = query_field_closest(names, n, name, strlen(name));
     int code =
         meant == QUERY_NO_FIELD
-            ? command_misuse(&command_sys, "sys has no tool %s: it has %s", name, buf_str(&list))
-            : command_misuse(&command_sys, "sys has no tool %s; did you mean %s?", name, names[meant].name);
+            ? command_misuse(&command_sys, "unknown tool %s of allium sys: use %s", name, buf_str(&list))
+            : command_misuse(&command_sys, "unknown tool %s of allium sys; did you mean %s?", name,
+                             names[meant].name);
     buf_release(&list);
     return code;
 }
@@ -116,7 +117,7 @@ static int observe(struct sys_request *r)
     code = sys_columns_check_attached(r, show->session);
     error = code < 0 && r->output ? recording_create(&show->recording, r->output, false, &e) : 0;
     if (error == -EEXIST)
-        code = command_fail(EXIT_FAILED, "%s exists: remove it, or give -o another name", r->output);
+        code = command_fail(EXIT_FAILED, "%s exists: remove it, or use another name with -o", r->output);
     else if (error)
         code = command_fail(EXIT_FAILED, "%s", e.text);
     if (code >= 0) {
@@ -127,7 +128,7 @@ static int observe(struct sys_request *r)
     }
     int unlocked = r->tool->urgent ? vm_reserve(show->session) : 0;
     if (unlocked && !show->quiet)
-        fprintf(stderr, "allium: memory cannot be locked (%s): when there is none, this may be late\n",
+        fprintf(stderr, "allium: memory cannot be locked (%s): output may be late when memory is short\n",
                 strerror(-unlocked));
     privileges_drop(); /* what is missing from here on is missed where it is used */
     show->command = r->command ? &command : NULL;

@@ -25,7 +25,7 @@ static const char *const examples[] = {
     "allium tags server.allium@10m server.allium",
     "show what changed since ten minutes after a recording began, and how fast",
     "allium tags 4711 --faults 10s",
-    "show whose memory is touched for the first time, or read back from swap",
+    "show which places own memory that is touched for the first time, or read back from swap",
     NULL,
 };
 
@@ -46,11 +46,11 @@ const struct command command_tags = {
 
 static const char *const losses[ACCOUNT_LOSSES] = {
     [ACCOUNT_LOST_PLACES] = "tag{s} {was|were} left out: the ledger has no room for more",
-    [ACCOUNT_LOST_OBJECTS] = "object{s} {is|are} charged to nobody: there was no memory to follow {it|them}",
+    [ACCOUNT_LOST_OBJECTS] = "object{s} {is|are} charged to no tag: there was no memory to follow {it|them}",
     [ACCOUNT_LOST_FREES] =
-        "object{s} {was|were} freed by code without tags, and lived here until the address came again",
+        "object{s} {was|were} freed by code without tags, and counted as live until the address came back",
     [ACCOUNT_LOST_RECORDS] = "record{s} of the ledger {is|are} damaged",
-    [ACCOUNT_FOREIGN_FREES] = "free{s} {was|were} of objects that no tag had made",
+    [ACCOUNT_FOREIGN_FREES] = "free{s} {was|were} of objects that no tag had allocated",
     [ACCOUNT_LOST_VERSIONS] =
         "tag{s} {was|were} not counted: recompile {it|them} with the installed version of <allium/tag.h>",
 };

@@ -26,7 +26,7 @@ static const struct option_doc options[] = {
     {"once", 0, NULL, "take one snapshot, then exit"},
     {"state", 0, "FILE", "store dismissed samples in FILE"},
     {"alert", 0, "CONDITION",
-     "print a line when it becomes true: 'live>1G for 5m', growing, or both with \"or\""},
+     "print a line when CONDITION becomes true: 'live>1G for 5m', growing, or both with \"or\""},
     {"exec", 0, "CMD", "run CMD with sh at each alert, see allium-watch(1) for its environment"},
     {"json", 0, NULL, "print a line of JSON for each snapshot, see allium-json(5)"},
     DEBUGINFOD_OPTION,
@@ -90,9 +90,9 @@ static int parse(struct request *r)
     if (code >= 0)
         return code;
     if (r->a.n_rest > 1)
-        return command_misuse(&command_watch, "one source at a time, not also %s", r->a.rest[1]);
+        return command_misuse(&command_watch, "too many sources: leave out %s", r->a.rest[1]);
     if (command_value(&command_watch, &r->a, "exec") && !alert)
-        return command_misuse(&command_watch, "--exec needs an --alert that says when");
+        return command_misuse(&command_watch, "--exec needs --alert CONDITION");
     if (alert && alert_parse(&r->alert, alert, &e, NULL))
         return command_misuse(&command_watch, "%s", e.text);
     if (profile_filter_init(&r->old, where, older ? older : OLDER_DEFAULT, &e) ||
@@ -111,7 +111,7 @@ static int parse(struct request *r)
 static int look_once(const struct request *r, struct source *s)
 {
     if (r->options.alert)
-        return command_misuse(&command_watch, "--alert needs time to pass: %s does not change any more",
+        return command_misuse(&command_watch, "--alert needs a running process: %s does not change any more",
                               s->label);
     struct watch_snapshot *l = watch_look_once(&r->options, s->profile);
     s->profile = NULL; /* the look's */
@@ -171,14 +171,14 @@ static int watch_source(struct request *r, const char *text)
     int code;
     if (r->options.pid) {
         if (bad)
-            fprintf(stderr, "allium: nothing was sampled yet of process %s: it is watched from then on\n",
+            fprintf(stderr, "allium: process %s has no sample yet: it is watched from its first sample on\n",
                     text);
         code = watch(r);
     } else if (bad) {
         code = command_fail(EXIT_FAILED, "%s", e.text);
     } else if (has_past(s.profile)) {
-        code =
-            command_misuse(&command_watch, "ages are not known of a moment in the past: leave out the @TIME");
+        code = command_misuse(&command_watch,
+                              "ages are not known for a moment in the past: leave out the @TIME");
     } else {
         code = look_once(r, &s);
     }

@@ -106,7 +106,7 @@ static int parse_two(const char *source, const char *text, uint64_t *address)
     bool is_address = parse_address(text, address), is_file = !stat(text, &st);
     bool exchanged = parse_address(source, &other) && !may_be_process(source) && stat(source, &st);
     if (exchanged && (!is_address || is_file || is_process(text)))
-        return command_misuse(&command_who, "the source comes first: allium who %s %s", text, source);
+        return command_misuse(&command_who, "wrong order: use allium who %s %s", text, source);
     if (!is_address)
         return command_misuse(&command_who,
                               "invalid address '%s': use hexadecimal digits, such as 0x55d0c0a2b6d8", text);
@@ -145,9 +145,9 @@ static int run(int argc, char **argv)
     if (code >= 0)
         return code;
     if (!a.n_rest)
-        return command_misuse(&command_who, "which address?");
+        return command_misuse(&command_who, "missing address: use allium who ADDRESS");
     if (a.n_rest > 2)
-        return command_misuse(&command_who, "one source and one address, not also %s", a.rest[2]);
+        return command_misuse(&command_who, "too many arguments: leave out %s", a.rest[2]);
     code = a.n_rest == 1 ? parse_one(a.rest[0], &address) : parse_two(a.rest[0], a.rest[1], &address);
     if (code >= 0)
         return code;

@@ -63,7 +63,8 @@ static void check_kernel(struct table *t, add_fn add)
     struct buf found = BUF_INIT;
     uname(&name);
     bool tested = kernels_tested(name.release);
-    buf_printf(&found, "%s, %s", name.release, tested ? "tested" : "untested: tested are " KERNELS_TESTED);
+    buf_printf(&found, "%s, %s", name.release,
+               tested ? "tested" : "untested: tested versions are " KERNELS_TESTED);
     add(t, "kernel", true, buf_str(&found), NULL);
     buf_release(&found);
 }
@@ -93,7 +94,7 @@ void doctor_sys(struct table *t, add_fn add)
         struct buf found = BUF_INIT;
         buf_printf(&found, "no %s", buf_str(&missing));
         add(t, "sys", false, buf_str(&found),
-            "`allium sys` is about the machine: run it, and doctor, as root");
+            "`allium sys` observes the machine: run it, and doctor, as root");
         buf_release(&found);
     } else {
         for (const struct sys_tool *const *tool = sys_tools; *tool; tool++)

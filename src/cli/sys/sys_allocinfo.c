@@ -66,8 +66,8 @@ static int refuse_sort(const struct account_shape *shape, const char *text)
     for (unsigned i = 0; i < ALLOCINFO_COLUMNS; i++)
         if (allocinfo_column_has(shape->view, shape->group, i))
             buf_printf(&list, "%s, ", allocinfo_columns[i].name);
-    int code = command_misuse(&command_sys_allocinfo, "--sort %s is not known here: it can be %sor name",
-                              text, buf_str(&list));
+    int code =
+        command_misuse(&command_sys_allocinfo, "unknown --sort %s: use %sor name", text, buf_str(&list));
     buf_release(&list);
     return code;
 }
@@ -99,17 +99,17 @@ static int refuse(const struct accounts_show *s, const struct arguments *a)
     const struct command *c = &command_sys_allocinfo;
     bool kernel_text = s->view.format == ACCOUNTS_ALLOCINFO;
     if (a->n_rest > ACCOUNT_MOMENTS)
-        return command_misuse(c, "two files at most, not also %s", a->rest[ACCOUNT_MOMENTS]);
+        return command_misuse(c, "too many files: leave out %s", a->rest[ACCOUNT_MOMENTS]);
     if (a->n_rest == 2 && !strcmp(a->rest[0], "-") && !strcmp(a->rest[1], "-"))
-        return command_misuse(c, "standard input can be one of the two files");
+        return command_misuse(c, "standard input can be only one of the two files");
     for (int i = 0; kernel_text && not_with_text[i]; i++)
         if (value(a, not_with_text[i]))
-            return command_misuse(c, "--allocinfo writes all sites as they are: leave out --%s",
+            return command_misuse(c, "--allocinfo writes all sites unchanged: leave out --%s",
                                   not_with_text[i]);
     if (kernel_text && a->n_rest == 2)
-        return command_misuse(c, "--allocinfo writes one file again, not a change");
+        return command_misuse(c, "--allocinfo takes one file: leave out the second");
     if (value(a, "interval") && a->n_rest && (a->n_rest > 1 || !strcmp(a->rest[0], "-")))
-        return command_misuse(c, "--interval reads one file again and again: not two, nor standard input");
+        return command_misuse(c, "--interval takes one file, which is not standard input");
     return -1;
 }
 

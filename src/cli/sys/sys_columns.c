@@ -32,7 +32,7 @@ static void lacks_part(const struct sys_request *r, uint64_t bit, struct buf *wh
         if (p->columns & bit)
             buf_printf(&parts, "%s%s", parts.len ? " or " : "", p->name);
     if (parts.len && !(now->columns & bit))
-        buf_printf(why, "rows by %s have none: take --by %s", now->name, buf_str(&parts));
+        buf_printf(why, "rows by %s do not have it: use --by %s", now->name, buf_str(&parts));
     buf_release(&parts);
 }
 
@@ -48,16 +48,16 @@ static void lacks_option(const struct sys_request *r, uint64_t bit, struct buf *
         takes = takes ? takes : r->tool->options[i].name;
     }
     if (takes)
-        buf_printf(why, "it is known with --%s only", takes);
+        buf_printf(why, "it needs --%s", takes);
 }
 
 static void lacks_stacks(const struct sys_request *r, const char *name, struct buf *why)
 {
     uint32_t taken = r->settings.config.stacks;
     if (!strcmp(name, "kernel_stack") && !(taken & SYS_STACK_KERNEL))
-        buf_addstr(why, "it is taken with --stacks kernel or both only");
+        buf_addstr(why, "it needs --stacks kernel or both");
     if (!strcmp(name, "user_stack") && !(taken & SYS_STACK_USER))
-        buf_addstr(why, "it is taken with --stacks user or both only");
+        buf_addstr(why, "it needs --stacks user or both");
 }
 
 /* Bits of the columns of stacks. */
@@ -78,7 +78,7 @@ int sys_columns_check_stacks(const struct sys_request *r, const char *option)
     if (!stacks)
         return command_misuse(&r->as_command, "%s takes no stacks: leave out --%s", r->name, option);
     if (part && !(part->columns & stacks) && !r->from)
-        return command_misuse(&r->as_command, "--%s: rows by %s have no stacks, take --by stack", option,
+        return command_misuse(&r->as_command, "--%s: rows by %s have no stacks, use --by stack", option,
                               part->name);
     return -1;
 }
@@ -91,7 +91,7 @@ int sys_columns_check(const struct sys_request *r)
         const char *option = asked_by(&r->show, i);
         struct buf why = BUF_INIT;
         if (option && c->type == TABLE_HISTOGRAM)
-            buf_addstr(&why, "it is a histogram, which has no one value");
+            buf_addstr(&why, "a histogram cannot be compared or sorted");
         else if (option && !r->from) { /* what a recording has, it tells itself */
             lacks_part(r, 1ull << i, &why);
             if (!why.len)
@@ -100,7 +100,8 @@ int sys_columns_check(const struct sys_request *r)
                 lacks_stacks(r, c->name, &why);
         }
         if (why.len)
-            code = command_misuse(&r->as_command, "%s asks for %s: %s", option, c->name, buf_str(&why));
+            code =
+                command_misuse(&r->as_command, "%s uses the column %s: %s", option, c->name, buf_str(&why));
         buf_release(&why);
     }
     return code;
@@ -110,10 +111,11 @@ int sys_columns_check_attached(const struct sys_request *r, const struct sys_ses
 {
     for (uint32_t i = 0; i < COLUMNS_MOST && i < r->tool->n_columns; i++)
         if (s->lacking >> i & 1 && shown_by(&r->show, &r->tool->columns[i], i))
-            return command_fail(r->settings.rung ? EXIT_USAGE : EXIT_IMPOSSIBLE,
-                                "%s asks for %s, which sys %s cannot tell using %s; `allium doctor` says why",
-                                shown_by(&r->show, &r->tool->columns[i], i), r->tool->columns[i].name,
-                                r->tool->name, s->rung->name);
+            return command_fail(
+                r->settings.rung ? EXIT_USAGE : EXIT_IMPOSSIBLE,
+                "%s uses the column %s, which sys %s cannot show using %s; `allium doctor` shows the reason",
+                shown_by(&r->show, &r->tool->columns[i], i), r->tool->columns[i].name, r->tool->name,
+                s->rung->name);
     return -1;
 }
 
@@ -121,7 +123,7 @@ int sys_columns_check_recorded(const struct sys_show *show, const struct table *
 {
     for (uint32_t i = 0; i < t->n_columns; i++)
         if (table_hides(t, i) && shown_by(show, &t->columns[i], i))
-            return command_fail(EXIT_FAILED, "%s asks for %s, which was not recorded in %s",
+            return command_fail(EXIT_FAILED, "%s uses the column %s, which was not recorded in %s",
                                 shown_by(show, &t->columns[i], i), t->columns[i].name, path);
     return -1;
 }

@@ -58,8 +58,8 @@ static void refuse_name(struct parse *p, const char *option, const char *text,
     if (meant != QUERY_NO_FIELD)
         buf_printf(&b, " did you mean %s?", names[meant].name);
     for (size_t i = 0; i < n; i++)
-        buf_printf(&b, "%s%s", i ? ", " : " it can be ", names[i].name);
-    p->code = command_misuse(&p->r->as_command, "--%s %s is not known:%s", option, text, buf_str(&b));
+        buf_printf(&b, "%s%s", i ? ", " : " use ", names[i].name);
+    p->code = command_misuse(&p->r->as_command, "unknown --%s %s:%s", option, text, buf_str(&b));
     buf_release(&b);
 }
 
@@ -146,7 +146,7 @@ static void filters(struct parse *p)
     if (comm) {
         c->filters |= SYS_FILTER_COMM;
         if (strlen(comm) >= SYS_COMM_BYTES)
-            refuse(p, "comm", comm, "at most 15 characters, as the kernel does");
+            refuse(p, "comm", comm, "at most 15 characters, the kernel's limit");
         else
             memcpy(c->comm, comm, strlen(comm));
     }
@@ -178,13 +178,13 @@ static void sample(struct parse *p)
     if (value(p, "from") || !number(p, "sample", &s->config.sample))
         return;
     if (!s->config.sample)
-        refuse(p, "sample", "0", "at least 1: one stack is sampled for so many events");
+        refuse(p, "sample", "0", "a number of events, at least 1: one stack is sampled for each N events");
     else if (s->part && !s->part->stacks)
-        p->code = command_misuse(&r->as_command, "--sample is of user stacks: ask for rows --by stack");
+        p->code = command_misuse(&r->as_command, "--sample takes user stacks: use --by stack");
     if (!value(p, "stacks"))
         s->config.stacks |= SYS_STACK_USER;
     else if (!(s->config.stacks & SYS_STACK_USER))
-        p->code = command_misuse(&r->as_command, "--sample is of user stacks: leave out --stacks %s",
+        p->code = command_misuse(&r->as_command, "--sample takes user stacks: leave out --stacks %s",
                                  value(p, "stacks"));
     size(p, "sample-ring", &s->sample_ring_bytes);
     if (s->part)
@@ -307,8 +307,8 @@ int sys_options_parse(struct sys_request *r, const struct sys_tool *tool, int ar
     if (code >= 0)
         return code;
     if (a.n_rest && strcmp(argv[argc - a.n_rest - 1], "--"))
-        return command_misuse(&r->as_command, "%s takes no %s: a command to start stands after --", r->name,
-                              a.rest[0]);
+        return command_misuse(&r->as_command, "%s does not take %s: write a command to start after --",
+                              r->name, a.rest[0]);
     r->command = a.n_rest ? a.rest : NULL;
     for (size_t i = 0; tool->options && tool->options[i].name; i++)
         r->own[i] = command_value(&r->as_command, &a, tool->options[i].name);
@@ -337,7 +337,6 @@ int sys_options_parse(struct sys_request *r, const struct sys_tool *tool, int ar
                        command_value(&r->as_command, &a, "exec"), &columns, !tool->parts, &e))
         return command_misuse(&r->as_command, "%s", e.text);
     if (r->show.alert.for_ns && !r->show.interval_ns)
-        return command_misuse(&r->as_command, "--alert with \"for\" looks at one report after the other: "
-                                              "give --interval");
+        return command_misuse(&r->as_command, "--alert with \"for\" compares reports: use --interval");
     return sys_columns_check(r);
 }

@@ -13,17 +13,16 @@ static const struct {
     enum shape of; /* tools */
     const char *why;
 } idle[] = {
-    {"json", "output", ANY,
-     "-o shows nothing, and records rows as they are: leave out --json, or give it with --from"},
+    {"json", "output", ANY, "-o records rows and prints nothing: leave out --json, or use it with --from"},
     {"folded", "output", ANY,
-     "-o shows nothing, and records rows as they are: leave out --folded, or give it with --from"},
-    {"sort", "output", ANY, "-o records all rows: leave out --sort, or give it with --from"},
-    {"top", "output", ANY, "-o records all rows: leave out --top, or give it with --from"},
-    {"hist", "output", EVENTS, "-o records events as they are: leave out --hist, or give it with --from"},
-    {"interval", "output", EVENTS, "-o records events as they come: leave out --interval"},
-    {"rows", "output", EVENTS, "-o records events as they come, and keeps none: leave out --rows"},
-    {"json", "folded", ANY, "--folded and --json are two ways to write rows: leave out one"},
-    {"hist", "folded", ANY, "--folded has stacks alone: leave out --hist"},
+     "-o records rows and prints nothing: leave out --folded, or use it with --from"},
+    {"sort", "output", ANY, "-o records all rows: leave out --sort, or use it with --from"},
+    {"top", "output", ANY, "-o records all rows: leave out --top, or use it with --from"},
+    {"hist", "output", EVENTS, "-o records single events: leave out --hist, or use it with --from"},
+    {"interval", "output", EVENTS, "-o records each event when it occurs: leave out --interval"},
+    {"rows", "output", EVENTS, "-o records each event when it occurs: leave out --rows"},
+    {"json", "folded", ANY, "--folded and --json exclude each other: leave out one"},
+    {"hist", "folded", ANY, "--folded prints only stacks: leave out --hist"},
     {"sort", "hist", EVENTS, "--hist shows no events: leave out --sort"},
     {"top", "hist", EVENTS, "--hist shows no events: leave out --top"},
     {"rows", "hist", EVENTS, "--hist keeps no events: leave out --rows"},
@@ -35,11 +34,8 @@ static const struct {
     enum shape of;
     const char *why;
 } lonely[] = {
-    {"sample-ring", {"sample"}, ANY, "--sample-ring is room for samples: give --sample"},
-    {"rows",
-     {"interval", "sort", "top"},
-     EVENTS,
-     "--rows is room to keep events: give --interval, --sort or --top"},
+    {"sample-ring", {"sample"}, ANY, "--sample-ring needs --sample"},
+    {"rows", {"interval", "sort", "top"}, EVENTS, "--rows needs --interval, --sort or --top"},
 };
 
 static const char *value(const struct sys_request *r, const struct arguments *a, const char *name)
@@ -66,9 +62,8 @@ static const char *find_idle(const struct sys_request *r, const struct arguments
     }
     bool source = r->settings.lines || (r->settings.part && r->settings.part->source);
     if (value(r, a, "debuginfod") && !source)
-        return "--debuginfod is for the kernel's files and lines: ask for --lines, or rows by file or "
-               "directory";
-    return value(r, a, "user") && !r->command ? "--user is the user of CMD: add a command after --" : NULL;
+        return "--debuginfod needs --lines, or rows by file or directory";
+    return value(r, a, "user") && !r->command ? "--user needs a command to start: write it after --" : NULL;
 }
 
 /* Options about stacks, where there are none. */
@@ -82,9 +77,8 @@ static int about_stacks(const struct sys_request *r, const struct arguments *a)
         if (code >= 0)
             return code;
         if (i && !r->from && !r->settings.config.stacks) /* --stacks none is a choice by itself */
-            return command_misuse(
-                &r->as_command,
-                "--%s is about stacks, and none are taken: give --stacks kernel, user or both", options[i]);
+            return command_misuse(&r->as_command, "--%s needs stacks: use --stacks kernel, user or both",
+                                  options[i]);
     }
     return -1;
 }

@@ -231,7 +231,7 @@ static void say_goes_on(const struct show *w)
     const struct workload *command = w->o->command;
     struct pollfd ended = {.fd = command ? command->process_fd : -1, .events = POLLIN};
     if (command && command->pid > 0 && !poll(&ended, 1, ENDING_MS))
-        fprintf(stderr, "allium: %s (pid %d) goes on\n", w->o->command_name, (int)command->pid);
+        fprintf(stderr, "allium: %s (pid %d) keeps running\n", w->o->command_name, (int)command->pid);
 }
 
 /* Every report ends so. */

@@ -20,15 +20,14 @@ int sys_vmlinux_check(const struct sys_request *r)
     const struct sys_part *part = r->settings.part;
     bool source = part && part->source;
     if (r->settings.lines && source)
-        return command_misuse(&r->as_command, "--lines: rows by %s have no lines, take --by site",
-                              part->name);
+        return command_misuse(&r->as_command, "--lines: rows by %s have no lines, use --by site", part->name);
     if (r->settings.lines && part && !resolver_kernel_code(r))
         return command_misuse(&r->as_command, "--lines: rows by %s name no code of the kernel", part->name);
     if (r->settings.lines && !resolver_kernel_code(r))
-        return command_misuse(&r->as_command, "--lines is of kernel stacks: ask for --stacks kernel or both");
+        return command_misuse(&r->as_command, "--lines needs kernel stacks: use --stacks kernel or both");
     if (r->vmlinux_file && !r->settings.lines && !source)
-        return command_misuse(&r->as_command, "--vmlinux is for files and lines: ask for --lines%s",
-                              r->tool->parts ? ", or rows by file or directory where there are such" : "");
+        return command_misuse(&r->as_command, "--vmlinux needs --lines%s",
+                              r->tool->parts ? ", or rows by file or directory" : "");
     return -1;
 }
 
@@ -65,7 +64,7 @@ static int take_named(struct sys_request *r)
         return command_fail(EXIT_USAGE, "--vmlinux: %s", e.text);
     if (r->vmlinux.unchecked && !r->show.quiet)
         command_fail(0, "%s may be of another kernel: %s no build id to compare", r->vmlinux_file,
-                     r->vmlinux.build_id_len ? "the kernel tells" : "it has");
+                     r->vmlinux.build_id_len ? "the kernel reports" : "it has");
     return -1;
 }
 
@@ -82,7 +81,7 @@ int sys_vmlinux_find(struct sys_request *r)
     if (code < 0 && !r->vmlinux.path && fetch(&r->vmlinux) && !r->show.quiet) {
         debuginfod_tell();
         sys_vmlinux_add_advice(&advice);
-        command_fail(0, "files of the kernel's source are not known: %s", buf_str(&advice));
+        command_fail(0, "the files of the kernel's source are not known: %s", buf_str(&advice));
     }
     if (r->vmlinux.path)
         r->settings.vmlinux = &r->vmlinux;

@@ -350,11 +350,10 @@ static int complain(struct error *e, pid_t pid, int bad)
 {
     if (bad == -ESRCH)
         return error_set(e, ESRCH, "process %d has ended", (int)pid);
-    return error_set(
-        e, -bad,
-        "the memory of process %d cannot be read (%s): it takes the right to trace it: its user and "
-        "kernel.yama.ptrace_scope 0, or root",
-        (int)pid, strerror(-bad));
+    return error_set(e, -bad,
+                     "the memory of process %d cannot be read (%s): run as root, or as its user with "
+                     "kernel.yama.ptrace_scope=0",
+                     (int)pid, strerror(-bad));
 }
 
 int object_lookup_find(struct object_lookup_where *where, int ledger, bool tags, pid_t pid, bool alive,
@@ -362,7 +361,7 @@ int object_lookup_find(struct object_lookup_where *where, int ledger, bool tags,
 {
     struct ledger_header h;
     if (!alive)
-        return error_set(e, ESRCH, "process %d has ended: page faults are counted of one that runs",
+        return error_set(e, ESRCH, "process %d has ended: page faults can be counted only while it runs",
                          (int)pid);
     if (pread(ledger, &h, sizeof(h), 0) != sizeof(h) || h.magic != LEDGER_MAGIC ||
         h.version != LEDGER_VERSION)
@@ -370,7 +369,8 @@ int object_lookup_find(struct object_lookup_where *where, int ledger, bool tags,
     uint64_t tables = tags ? h.tagged : h.objects;
     if (!tables)
         return error_set(
-            e, ENOENT, "process %d follows no objects: it has made none, or has no room for them", (int)pid);
+            e, ENOENT, "process %d has no map of objects: it has allocated none, or has no room for the map",
+            (int)pid);
     *where = (struct object_lookup_where){tables, tags ? h.map_start + offsetof(struct ledger_header, ranges)
                                                        : 0}; /* mappings have tags alone */
     return 0;

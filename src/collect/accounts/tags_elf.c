@@ -28,17 +28,17 @@ struct parts {
 static int check_kind(Elf *elf, GElf_Ehdr *h, const char *path, struct error *e)
 {
     if (elf_kind(elf) == ELF_K_AR)
-        return error_set(e, ENOEXEC,
-                         "%s is an archive: ask for the program or library that is linked with it", path);
+        return error_set(e, ENOEXEC, "%s is an archive: use the program or library that is linked with it",
+                         path);
     if (elf && elf_kind(elf) != ELF_K_ELF)
         return error_set(e, ENOEXEC, "%s is not an ELF program or library, or is truncated", path);
     if (!elf || !gelf_getehdr(elf, h))
         return error_set(e, ENOEXEC, "%s is cut short, or damaged: %s", path, elf_errmsg(-1));
     if (h->e_machine != EM_X86_64 || gelf_getclass(elf) != ELFCLASS64 || h->e_ident[EI_DATA] != ELFDATA2LSB)
-        return error_set(e, ENOEXEC, "%s is for another machine: x86-64 alone has tags so far", path);
+        return error_set(e, ENOEXEC, "%s is for another architecture: only x86-64 is supported", path);
     if (h->e_type == ET_REL)
         return error_set(e, ENOEXEC,
-                         "%s is an object file: ask for the program or library that is linked with it", path);
+                         "%s is an object file: use the program or library that is linked with it", path);
     if (h->e_type != ET_EXEC && h->e_type != ET_DYN)
         return error_set(e, ENOEXEC, "%s is not an ELF program or library", path);
     return 0;
@@ -156,18 +156,18 @@ static int read_sections(struct tags_file *f, const struct parts *p, const char 
     if (f->tags.len)
         return 0;
     if (p->left_out)
-        return error_set(e, ENOENT, "%s has debug information alone: ask for the program that it belongs to",
+        return error_set(e, ENOENT, "%s has only debug information: use the program that it belongs to",
                          path);
     if (f->not_understood)
         return error_set(e, ENOENT,
-                         "%s has tags of another version of <allium/tag.h> than this allium knows: build it "
-                         "again, or ask the allium that it was built with",
+                         "%s has tags of another version of <allium/tag.h>: build it again, or use the "
+                         "allium that it was built with",
                          path);
-    return error_set(e, ENOENT,
-                     "%s has no tags: it is not built with <allium/tag.h> or -include allium/malloc_hooks.h, "
-                     "or makes no call "
-                     "that they tag (`new` takes <allium/operator_new.hh>, too), see allium-tags(1)",
-                     path);
+    return error_set(
+        e, ENOENT,
+        "%s has no tags: it is not built with <allium/tag.h> or -include allium/malloc_hooks.h, or contains "
+        "no call that they tag (`new` needs <allium/operator_new.hh>, too), see allium-tags(1)",
+        path);
 }
 
 int tags_file_read(struct tags_file *f, Elf *elf, const char *path, struct error *e)

@@ -16,7 +16,8 @@
 static int failed(struct error *e, const char *path, int code)
 {
     if (code == ENOENT)
-        return error_set(e, ENOENT, "%s is not there: it was made when its directory was full", path);
+        return error_set(e, ENOENT, "%s does not exist: its directory was full when the process started",
+                         path);
     return error_set(e, code, "%s: %s", path, strerror(code));
 }
 

@@ -33,7 +33,8 @@ int ledger_copy_header(int fd, struct ledger_header *h, struct error *e)
 {
     int bad = read_all(fd, h, sizeof(*h), 0);
     if (!bad && !h->magic) /* which is written last */
-        return error_set(e, EPROTO, "it is only just being made, or its process ended in the midst of that");
+        return error_set(e, EPROTO,
+                         "it is incomplete: it is being created now, or its process ended meanwhile");
     if (bad == -ENODATA || (!bad && h->magic != LEDGER_MAGIC))
         return error_set(e, EPROTO, "not a ledger");
     if (bad)
@@ -41,13 +42,13 @@ int ledger_copy_header(int fd, struct ledger_header *h, struct error *e)
     if (h->version != LEDGER_VERSION || h->header_bytes != LEDGER_HEADER_BYTES)
         return error_set(e, EPROTO,
                          "the ledger is of version %u, this allium reads version %u: use the allium that "
-                         "started the program, or start it anew",
+                         "started the program, or restart the program",
                          h->version, LEDGER_VERSION);
     for (int t = 0; t < LEDGER_TABLES; t++)
         if (h->regions[t].record_bytes != ledger_record_bytes((enum ledger_table)t))
             return error_set(e, EPROTO,
                              "the ledger is of another build of allium, or damaged (its records have another "
-                             "size): use the allium that started the program, or start it anew");
+                             "size): use the allium that started the program, or restart the program");
     return 0;
 }
 

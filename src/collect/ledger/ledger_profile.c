@@ -61,7 +61,7 @@ static const char *full_text(uint32_t full)
     case LEDGER_FULL_LIMIT:
         return "its size limit is reached (--ledger-size)";
     case LEDGER_FULL_FILESYSTEM:
-        return "the tmpfs it lies on is nearly full";
+        return "its tmpfs is nearly full";
     case LEDGER_FULL_CGROUP:
         return "the memory cgroup is nearly full";
     case LEDGER_FULL_SECCOMP:
@@ -69,9 +69,9 @@ static const char *full_text(uint32_t full)
     case LEDGER_FULL_REFUSED:
         return "the kernel refused more memory";
     case LEDGER_FULL_OWN_LIMIT:
-        return "too little of a limit of the program would be left (ulimit -v, ulimit -d)";
+        return "a limit of the program is nearly reached (ulimit -v, ulimit -d)";
     case LEDGER_FULL_SHARE:
-        return "it may have no more than a twelfth of the limit of a memory cgroup";
+        return "a twelfth of the memory cgroup's limit is reached";
     }
     return "unknown reason";
 }

@@ -321,17 +321,15 @@ int ledger_scan_explain(pid_t pid, bool unreadable, const char *what, struct err
 {
     int gone = kill(pid, 0) ? errno : 0;
     if (gone == ESRCH)
-        return error_set(e, ESRCH,
-                         "there is no process %d, and it has left no %s (allium ps lists what there is)", pid,
+        return error_set(e, ESRCH, "there is no process %d, and no %s of it (allium ps lists all)", pid,
                          what);
     if (gone != EPERM && !unreadable)
         return 0;
     if (!geteuid())
-        return error_set(e, EPERM,
-                         "process %d cannot be looked at, not even by root: the kernel refuses it to us, see "
-                         "/proc/%d/maps",
-                         pid, pid);
-    return error_set(e, EPERM,
-                     "process %d belongs to somebody else: its %s can be read by that user and by root", pid,
-                     what);
+        return error_set(
+            e, EPERM,
+            "process %d cannot be read, not even by root: the kernel denies access to /proc/%d/maps", pid,
+            pid);
+    return error_set(e, EPERM, "process %d belongs to another user: only that user and root can read its %s",
+                     pid, what);
 }

@@ -186,11 +186,10 @@ static int find_cpus(struct page_faults *f)
 static int complain(struct error *e, pid_t pid, int bad)
 {
     if (bad == -EACCES || bad == -EPERM)
-        return error_set(
-            e, -bad,
-            "page faults of process %d cannot be seen: it takes the right to trace it (its user, or "
-            "root), and kernel.perf_event_paranoid of at most 2, or CAP_PERFMON",
-            (int)pid);
+        return error_set(e, -bad,
+                         "page faults of process %d cannot be counted: run as its user or as root, with "
+                         "CAP_PERFMON or kernel.perf_event_paranoid of at most 2",
+                         (int)pid);
     if (bad == -ESRCH)
         return error_set(e, ESRCH, "process %d has ended", (int)pid);
     if (bad == -EMFILE)
@@ -198,7 +197,7 @@ static int complain(struct error *e, pid_t pid, int bad)
                          "process %d has too many threads: two descriptors for each of them and each CPU "
                          "are more than ulimit -n allows",
                          (int)pid);
-    return error_set(e, -bad, "page faults of process %d cannot be seen: perf_event_open: %s", (int)pid,
+    return error_set(e, -bad, "page faults of process %d cannot be counted: perf_event_open: %s", (int)pid,
                      strerror(-bad));
 }
 

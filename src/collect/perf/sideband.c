@@ -278,8 +278,8 @@ static int complain(struct error *why, int err)
 {
     if (err == -EACCES || err == -EPERM)
         return error_set(why, -err,
-                         "address spaces cannot be followed: perf events of all processes take CAP_PERFMON, "
-                         "or kernel.perf_event_paranoid below 1; run as root");
+                         "address spaces cannot be followed: perf events of all processes require "
+                         "CAP_PERFMON, or kernel.perf_event_paranoid below 1; run as root");
     return error_set(why, -err, "address spaces cannot be followed: perf_event_open: %s", strerror(-err));
 }
 

@@ -62,7 +62,8 @@ static void note_space(struct overview *m)
             units_format_size(left, swap_free), units_format_size(all, swap));
     if (percent(unaccounted, total) > 10)
         say(m, false,
-            "%s (%.0f %%) are in no kind of memory that the kernel tells: a driver, or a leak in the kernel",
+            "%s (%.0f %%) belong to no kind of memory that the kernel reports: a driver, or a leak in the "
+            "kernel",
             units_format_size(left, unaccounted), percent(unaccounted, total));
     if (percent((double)overview_memory_of(m, OVERVIEW_SLAB_UNRECLAIMABLE), total) > 20)
         say(m, false, "%s (%.0f %%) are slab that cannot be reclaimed",
@@ -72,7 +73,7 @@ static void note_space(struct overview *m)
         uint64_t unused = h->free > h->reserved ? h->free - h->reserved : 0;
         double idle = (double)unused * (double)h->size_bytes;
         if (percent(idle, total) > 10)
-            say(m, false, "%s (%.0f %%) lie idle in huge pages of %s", units_format_size(left, idle),
+            say(m, false, "%s (%.0f %%) are unused in huge pages of %s", units_format_size(left, idle),
                 percent(idle, total), units_format_size(all, (double)h->size_bytes));
     }
 }
@@ -108,10 +109,9 @@ static void note_reclaim(struct overview *m)
             rate[OVERVIEW_KSWAPD_RUNS], units_format_size(one, rate[OVERVIEW_SCANNED_KSWAPD]),
             units_format_size(other, rate[OVERVIEW_STOLEN_KSWAPD]));
     if (rate[OVERVIEW_DIRECT_STALLS] > 0)
-        say(m, true, "%.3g allocations a second have to reclaim for themselves",
-            rate[OVERVIEW_DIRECT_STALLS]);
+        say(m, true, "%.3g allocations a second stall in direct reclaim", rate[OVERVIEW_DIRECT_STALLS]);
     if (refaults > BUSY_BYTES_S)
-        say(m, true, "%s a second that were reclaimed are wanted again at once: the machine thrashes",
+        say(m, true, "%s a second are read back soon after they were reclaimed: the machine thrashes",
             units_format_size(one, refaults));
     if (rate[OVERVIEW_SWAPPED_IN] > BUSY_BYTES_S)
         say(m, true, "%s a second come in from swap", units_format_size(one, rate[OVERVIEW_SWAPPED_IN]));
@@ -123,7 +123,7 @@ static void add_reason(struct buf *b, const struct overview_kill *k)
     if (k->cgroup_limit && k->cgroup)
         buf_printf(b, "at the limit of cgroup %s", k->cgroup);
     else
-        buf_addstr(b, k->cgroup_limit ? "at the limit of a cgroup" : "for want of memory in the machine");
+        buf_addstr(b, k->cgroup_limit ? "at the limit of a cgroup" : "because the machine was out of memory");
 }
 
 /* The log is a ring: of a time before it nothing is known. */
@@ -157,7 +157,7 @@ static void note_kills(struct overview *m)
     if (last)
         say_kills(m, n, last);
     else if (counted >= 0.5)
-        say(m, true, "%.0f OOM kills, by the kernel's count, since the look before", counted);
+        say(m, true, "%.0f OOM kills since the previous snapshot, by the kernel's counter", counted);
 }
 
 static void note_cgroups(struct overview *m)
@@ -177,9 +177,8 @@ static void note_processes(struct overview *m)
             m->n_stuck, m->n_stuck == 1 ? "" : "es", m->n_stuck == 1 ? "" : "s");
     vec_each (const struct overview_process, p, &m->processes)
         if (p->query_result == OVERVIEW_MUTE)
-            say(m, false,
-                "%s (pid %d) does not answer: its memory map is locked, and what is known of it is shown",
-                p->name, p->pid);
+            say(m, false, "%s (pid %d): some figures are missing, because its memory map is locked", p->name,
+                p->pid);
 }
 
 void overview_note(struct overview *m)

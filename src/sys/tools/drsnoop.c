@@ -193,7 +193,7 @@ static const struct table_column summary[MEASURE_COLUMNS] = {
 };
 
 static const struct sys_measure measure = {
-    .doc = "how long each stall took", .summary = summary, .columns = 1ull << DURATION};
+    .doc = "the duration of each stall", .summary = summary, .columns = 1ull << DURATION};
 
 SYS_OBJECT_OF(drsnoop);
 

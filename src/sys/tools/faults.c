@@ -184,7 +184,7 @@ static int ready(struct sys_session *s, struct error *e)
     if (only && parse_only(only, wanted, e))
         return -EINVAL;
     if (growth && !(s->settings.part->bits & FAULTS_BY_PROCESS && s->settings.part == s->tool->parts))
-        return error_set(e, EINVAL, "--growth is of processes: leave out --by");
+        return error_set(e, EINVAL, "--growth needs rows by process: leave out --by");
     int error = check_rung(s, only, e);
     if (error)
         return error;
@@ -294,8 +294,8 @@ static const struct sys_part parts[] = {
     {"stack", "the whole stack, see --stacks, and its process", FAULTS_BY_PROCESS | FAULTS_BY_STACK,
      offsetof(struct faults_key, file),
      BIT(PID) | BIT(COMM) | BIT(CONTAINER) | BIT(USER_STACK) | BIT(KERNEL_STACK), SYS_STACK_USER},
-    {"file", "the file that is mapped there, or what else is", FAULTS_BY_FILE, sizeof(struct faults_key),
-     BIT(FILE_NAME), 0},
+    {"file", "the file that is mapped there, or the kind of other memory", FAULTS_BY_FILE,
+     sizeof(struct faults_key), BIT(FILE_NAME), 0},
     {NULL, NULL, 0, 0, 0, 0},
 };
 
@@ -317,7 +317,7 @@ static const struct sys_counted counted[] = {
     (BIT(HEAP) | BIT(STACK) | BIT(ANONYMOUS) | BIT(FILE_PAGES) | BIT(SHARED) | BIT(HUGETLB) | BIT(OTHER))
 
 static const struct sys_without no_tree = {
-    "mm_struct", "mm_mt", "which memory it was (heap, stack, file and so on): that takes kernel 6.1",
+    "mm_struct", "mm_mt", "which memory it was (heap, stack, file and so on): this requires Linux 6.1",
     CLASSES};
 
 #define NO_KINDS                                                                                             \
@@ -364,8 +364,8 @@ static const char *const examples[] = {
     NULL,
 };
 
-static const struct sys_measure measure = {.doc = "how long each fault took that was not asked for",
-                                           .column = HISTOGRAM};
+static const struct sys_measure measure = {
+    .doc = "the duration of each fault, without memory that was requested in advance", .column = HISTOGRAM};
 
 SYS_OBJECT_OF(faults);
 

@@ -214,7 +214,7 @@ static const char *const examples[] = {
     NULL,
 };
 
-static const struct sys_measure measure = {.doc = "how many bytes each allocation asked for",
+static const struct sys_measure measure = {.doc = "the requested bytes of each allocation",
                                            .column = HISTOGRAM};
 
 SYS_OBJECT_OF(kmem);

@@ -212,7 +212,7 @@ static const struct sys_part parts[] = {
      BIT(PID) | BIT(COMM) | BIT(CONTAINER) | BIT(ORDERS) | BIT(TYPES) | OF_FREES, 0},
     {"order", "the size of the block: 2^order pages", KPAGES_BY_ORDER,
      offsetof(struct kpages_key, migrate_type), BIT(ORDER) | BIT(TYPES) | OF_FREES, 0},
-    {"type", "the migrate type that was asked for", KPAGES_BY_TYPE, offsetof(struct kpages_key, kernel_stack),
+    {"type", "the requested migrate type", KPAGES_BY_TYPE, offsetof(struct kpages_key, kernel_stack),
      BIT(TYPE) | BIT(ORDERS), 0},
     {NULL, NULL, 0, 0, 0, 0},
 };

@@ -91,7 +91,7 @@ static void tell_why(struct buf *b, const struct oomkill_event *e)
         buf_addstr(b, "the memory nodes of its memory policy are full");
         break;
     default:
-        buf_addstr(b, e->exact && e->order < 0 ? "SysRq asked for it" : "the machine is out of memory");
+        buf_addstr(b, e->exact && e->order < 0 ? "requested with SysRq" : "the machine is out of memory");
     }
     buf_addstr(b, e->exact ? "\n" : " (inferred)\n");
 }
@@ -105,7 +105,7 @@ static void tell_limit(struct buf *b, const struct oomkill_event *e)
             add_pages(b, " of a limit of ", (int64_t)e->limit_pages);
         buf_addch(b, '\n');
     } else if (e->exact) {
-        add_pages(b, "memory and swap there are: ", (int64_t)e->total_pages);
+        add_pages(b, "memory and swap of the machine: ", (int64_t)e->total_pages);
         buf_addch(b, '\n');
     }
 }
@@ -114,9 +114,9 @@ static void add_trigger(struct buf *b, const struct oomkill_event *e, const stru
 {
     const struct sys_task *t = &e->head.task;
     if (e->asked_itself) {
-        buf_addstr(b, "it asked for memory itself");
+        buf_addstr(b, "the victim requested the memory");
     } else {
-        buf_addstr(b, "asked for by ");
+        buf_addstr(b, "requested by ");
         oomkill_add_comm(b, t->comm);
         buf_addstr(b, " (");
         add_pid(b, t->pid);
@@ -191,7 +191,7 @@ void oomkill_text(struct buf *b, const struct oomkill_event *e, const struct oom
     if (e->victim_inner_pid && e->victim_inner_pid != e->victim_pid)
         buf_printf(b, ", in its container %u", e->victim_inner_pid);
     buf_printf(b, ") %s: ",
-               known && e->outcome == OOMKILL_EXITING ? "was ending anyway and got the last memory"
+               known && e->outcome == OOMKILL_EXITING ? "was exiting, and got the reserved memory"
                                                       : "was killed");
     tell_why(b, e);
     tell_limit(b, e);

@@ -161,8 +161,8 @@ static void count_rest(struct sys_session *s)
 }
 
 static const struct sys_part parts[] = {
-    {"phase", "the kind of reclaim, and within which other", 0, offsetof(struct vmscan_key, shrinker), 0,
-     false},
+    {"phase", "the kind of reclaim, and the kind that contains it", 0, offsetof(struct vmscan_key, shrinker),
+     0, false},
     {"shrinker", "and the function that shrinks a slab cache", VMSCAN_BY_SHRINKER,
      offsetof(struct vmscan_key, pid), BIT(SHRINKER), false},
     {"process", "and the process that pays", VMSCAN_BY_PROCESS, sizeof(struct vmscan_key),
@@ -227,7 +227,7 @@ static const char *const examples[] = {
     NULL,
 };
 
-static const struct sys_measure measure = {.doc = "how long each phase took", .column = HISTOGRAM};
+static const struct sys_measure measure = {.doc = "the duration of each phase", .column = HISTOGRAM};
 
 SYS_OBJECT_OF(vmscan);
 

@@ -260,7 +260,7 @@ void accounts_view_note_bad_lines(struct buf *notes, const struct accounts_readi
             buf_addstr(&b, "; and more");
     }
     if (a->cut)
-        buf_printf(&b, "%sthe last line has no end: the rest may be missing", b.len ? "; " : "");
+        buf_printf(&b, "%sthe last line is incomplete: the rest may be missing", b.len ? "; " : "");
     if (b.len)
         notes_add(notes, "%s: %s", r->label, buf_str(&b));
     buf_release(&b);

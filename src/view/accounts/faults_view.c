@@ -93,7 +93,7 @@ static void write_heading(const struct faults_view *o, struct sink *out)
     text_add_number(&b, o->total->faults[ACCOUNT_MINOR] + o->total->faults[ACCOUNT_MAJOR], "page fault");
     buf_printf(&b, " of its objects in %s, ", units_format_duration(took, o->seconds * 1e9));
     text_add_number(&b, o->total->faults[ACCOUNT_MAJOR], NULL);
-    buf_addstr(&b, " of them major\n");
+    buf_addstr(&b, " major\n");
     if (o->query) {
         buf_addstr(&b, "where ");
         text_add_name(&b, &o->style, query_text(o->query));
@@ -135,20 +135,18 @@ static void note_rest(struct buf *notes, const struct faults_view *o, uint32_t s
     if (!o->json)
         notes_add_cut(notes, shown, o->rows->len);
     if (o->query && !o->fits)
-        notes_add(notes, "no place fits %s", query_text(o->query));
-    notes_add_count(
-        notes, o->rest->elsewhere,
-        "other page fault{s} {was|were} in memory that had no object: stacks, files and the like");
+        notes_add(notes, "no place matches %s", query_text(o->query));
+    notes_add_count(notes, o->rest->elsewhere,
+                    "other page fault{s} {was|were} in memory without objects: stacks, files and so on");
     notes_add_count(
         notes, o->rest->none,
-        "page fault{s} {was|were} where objects have been, and none was any more when it was looked for");
-    notes_add_count(
-        notes, o->rest->ended,
-        "page fault{s} came before the process ended, too late to look for {its object|their objects}");
+        "page fault{s} {was|were} in objects that had been freed when {it was|they were} looked up");
+    notes_add_count(notes, o->rest->ended,
+                    "page fault{s} could not be assigned to {an object|objects}: the process had ended");
     notes_add_count(notes, o->rest->lost,
-                    "page fault{s} {was|were} lost: they came faster than they could be read");
+                    "page fault{s} {was|were} lost: they occurred faster than allium read them");
     if (o->user_alone)
-        notes_add(notes, "page faults in system calls were not seen: that takes CAP_PERFMON, or "
+        notes_add(notes, "page faults in system calls were not counted: this requires CAP_PERFMON, or "
                          "kernel.perf_event_paranoid of at most 1");
 }
 

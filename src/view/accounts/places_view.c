@@ -120,15 +120,14 @@ static void note_missing(struct buf *notes, const struct places_view *o, const s
     vec_each (const struct account_row, r, &a->rows)
         unknown += !r->key.file;
     if (o->query && !fit)
-        notes_add(notes, "no place fits %s", query_text(o->query));
+        notes_add(notes, "no place matches %s", query_text(o->query));
     if (!o->json)
         notes_add_cut(notes, shown, all);
     notes_add_count(notes, unknown,
                     "place{s} {has|have} neither file nor line: {it has|they have} no debug information (cc "
                     "-g), or it was stripped");
     notes_add_count(notes, not_understood,
-                    "part{s} of its tags {is|are} not understood: damaged, or of another version of "
-                    "<allium/tag.h>");
+                    "part{s} of its tags {is|are} invalid: damaged, or of another version of <allium/tag.h>");
 }
 
 void places_view_write(struct sink *out, const struct places_view *o, const struct accounts *a,

@@ -17,24 +17,23 @@ struct family {
 };
 
 static const struct family families[] = {
-    {"allocated_bytes", "Bytes ever asked for.", .bytes = true, .made = ACCOUNT_MADE_BYTES},
-    {"allocations", "Allocations ever made.", .made = ACCOUNT_MADE_CALLS},
-    {"freed_bytes", "Of the bytes asked for, those that were freed.", .bytes = true,
-     .made = ACCOUNT_GONE_BYTES},
-    {"frees", "Of the allocations, those that were freed.", .made = ACCOUNT_GONE_CALLS},
-    {"failed_requests", "Requests that got nothing.", .made = ACCOUNT_FAILED},
-    {"allocated_usable_bytes", "Bytes that the allocator gave.", .bytes = true, .usable = true,
+    {"allocated_bytes", "Total of requested bytes.", .bytes = true, .made = ACCOUNT_MADE_BYTES},
+    {"allocations", "Total number of allocations.", .made = ACCOUNT_MADE_CALLS},
+    {"freed_bytes", "Requested bytes that were freed.", .bytes = true, .made = ACCOUNT_GONE_BYTES},
+    {"frees", "Allocations that were freed.", .made = ACCOUNT_GONE_CALLS},
+    {"failed_requests", "Requests that failed.", .made = ACCOUNT_FAILED},
+    {"allocated_usable_bytes", "Usable bytes that the allocator returned.", .bytes = true, .usable = true,
      .made = ACCOUNT_MADE_USABLE},
-    {"freed_here_bytes", "Bytes that were freed by this place, whoever had asked for them.", .bytes = true,
+    {"freed_here_bytes", "Bytes that this place freed, wherever they were allocated.", .bytes = true,
      .usable = true, .made = ACCOUNT_FREED_HERE_BYTES},
-    {"frees_here", "Frees by this place, whoever had made the objects.", .usable = true,
+    {"frees_here", "Frees by this place, wherever the objects were allocated.", .usable = true,
      .made = ACCOUNT_FREED_HERE_CALLS},
-    {"live_bytes", "Bytes asked for and not freed.", .bytes = true, .gauge = true, .made = ACCOUNT_MADE_BYTES,
+    {"live_bytes", "Requested bytes that are live.", .bytes = true, .gauge = true, .made = ACCOUNT_MADE_BYTES,
      .gone = ACCOUNT_GONE_BYTES},
-    {"live_objects", "Objects that are not freed.", .gauge = true, .made = ACCOUNT_MADE_CALLS,
+    {"live_objects", "Objects that are live.", .gauge = true, .made = ACCOUNT_MADE_CALLS,
      .gone = ACCOUNT_GONE_CALLS},
-    {"live_usable_bytes", "Bytes that the allocator gave and has not got back.", .bytes = true,
-     .usable = true, .gauge = true, .made = ACCOUNT_MADE_USABLE, .gone = ACCOUNT_GONE_USABLE},
+    {"live_usable_bytes", "Usable bytes that are live.", .bytes = true, .usable = true, .gauge = true,
+     .made = ACCOUNT_MADE_USABLE, .gone = ACCOUNT_GONE_USABLE},
 };
 
 /* Places that a reader of the text cannot tell apart are one. */
@@ -156,7 +155,7 @@ static void write_losses(struct sink *out, const struct accounts *a, const struc
     static const char *const names[] = {[ACCOUNT_LOST_PLACES] = "places",
                                         [ACCOUNT_LOST_OBJECTS] = "objects",
                                         [ACCOUNT_LOST_FREES] = "frees_unseen"};
-    write_head(out, o, "lost", "counter", false, "What could not be kept or seen.");
+    write_head(out, o, "lost", "counter", false, "Objects, frees and places that could not be counted.");
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
         uint64_t sum = 0;
         vec_each (const struct account_process, p, &a->processes)
@@ -176,7 +175,7 @@ void openmetrics_write(struct sink *out, const struct account_rows *rows, const 
             write_family(out, &places, o, &families[i]);
     write_losses(out, a, o);
     write_head(out, o, "inexact_places", "gauge", false,
-               "Places of which something could not be attributed.");
+               "Places with allocations that could not be attributed.");
     sink_printf(out, "%s_inexact_places %" PRIu32 "\n# EOF\n", o->prefix, all.inexact);
     vec_each (struct labelled, l, &places)
         free(l->labels);

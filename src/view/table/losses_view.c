@@ -19,13 +19,13 @@ static void note_samples(struct buf *notes, const struct losses_samples *s)
     notes_add(notes, "%s", buf_str(&b));
     vec_each (const struct losses_count, end, &s->ends) {
         buf_reset(&b);
-        buf_printf(&b, "of them {is|are} incomplete: %s", end->words);
+        buf_printf(&b, "sampled stack{s} {is|are} incomplete: %s", end->words);
         notes_add_count(notes, end->n, buf_str(&b));
     }
     buf_reset(&b);
     text_add_number(&b, s->frames, NULL);
     char *frames = buf_detach(&b);
-    buf_printf(&b, "of their %s frames {lies|lie} in no known code", frames);
+    buf_printf(&b, "of %s frames of sampled stacks {is|are} in unknown code", frames);
     notes_add_count(notes, s->not_found, buf_str(&b));
     free(frames);
     buf_release(&b);

@@ -305,15 +305,13 @@ void overview_write(struct sink *out, const struct overview *m, uint32_t top, co
 
 static const char *why_no_mappings(const struct overview_process *p)
 {
-    return p->query_result == OVERVIEW_MUTE
-               ? "It does not answer: its memory map is locked, as when it hangs in a "
-                 "change of it. What is shown is known "
-                 "without."
+    return p->query_result == OVERVIEW_MUTE ? "The mappings are not known: the memory map of the process is "
+                                              "locked, for example by a system call that hangs."
            : p->query_result == OVERVIEW_REFUSED
-               ? "Its mappings may not be read: that takes root, with "
-                 "CAP_SYS_PTRACE, and some processes are guarded from that, too."
-           : p->query_result == OVERVIEW_NOT_QUERIED ? "There was no time left to ask for its mappings."
-                                                     : "It has no mappings.";
+               ? "The mappings may not be read: this requires root with CAP_SYS_PTRACE, and some processes "
+                 "are protected even then."
+           : p->query_result == OVERVIEW_NOT_QUERIED ? "There was no time left to read the mappings."
+                                                     : "The process has no mappings.";
 }
 
 void mappings_write(struct sink *out, const struct overview_process *p, const struct mappings *maps,
