@@ -298,7 +298,7 @@ def snapshots():
                (path, p.pid)), "what it does not take")
         done = run([built("ALLIUM"), "report", path], env=p.env)
         equal((done.returncode, done.stderr.decode()),
-              (1, "allium: %s has no heap profile, but accounts of tags: allium tags %s\n" % (path, path)), "a report")
+              (1, "allium: %s has no heap profile, but accounts of tags: use allium tags %s\n" % (path, path)), "a report")
     with private_dir() as ledgers:
         env = dict(os.environ, ALLIUM_DIR=ledgers)
         plain = scratch("plain.allium")

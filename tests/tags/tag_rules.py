@@ -287,7 +287,7 @@ def mistakes():
         done = run([built("ALLIUM"), "set", "999999999", "stacks"], env=dict(os.environ, ALLIUM_DIR=ledgers))
         equal((done.returncode, done.stderr.decode()), (1, "allium: there is no process 999999999\n"), "no process")
         done = run([built("ALLIUM"), "set", str(os.getpid()), "stacks"], env=dict(os.environ, ALLIUM_DIR=ledgers))
-        check(done.returncode == 1 and b"process %d has no tags that are yours" % os.getpid() in done.stderr,
+        check(done.returncode == 1 and b"process %d has no tags that this user may change" % os.getpid() in done.stderr,
               done.stderr)
 
 
