@@ -230,7 +230,7 @@ static __always_inline int marked(void *ctx, const struct task_struct *victim, _
     e->victim_pid = config.pid_namespace ? 0 : pid;
     put_scope(e, victim, r);
     if (victim) {
-        e->asked_itself = (__u32)BPF_CORE_READ(victim, tgid) == bpf_get_current_pid_tgid() >> 32;
+        e->victim_requested = (__u32)BPF_CORE_READ(victim, tgid) == bpf_get_current_pid_tgid() >> 32;
         const struct mm_struct *mm = BPF_CORE_READ(victim, signal, oom_mm);
         put_victim(e, victim, mm);
         put_largest(e, mm);

@@ -64,11 +64,11 @@ struct oomkill_event {
     __u8 walk_cut;    /* not all processes were read */
     __s32 order;      /* -1: SysRq requested the kill */
     __u32 gfp;
-    __u64 total_pages;               /* size of the scope */
-    __u64 limit_pages, usage_pages;  /* of the memory cgroup; OOMKILL_NO_LIMIT */
-    __u64 loads[3];                  /* times 2048, as the kernel keeps them */
-    __u16 loads_known, asked_itself; /* asked_itself: the trigger is the victim */
-    __u32 processes;                 /* number of processes that were read, without kernel threads */
+    __u64 total_pages;                   /* size of the scope */
+    __u64 limit_pages, usage_pages;      /* of the memory cgroup; OOMKILL_NO_LIMIT */
+    __u64 loads[3];                      /* times 2048, as the kernel keeps them */
+    __u16 loads_known, victim_requested; /* victim_requested: the trigger is the victim */
+    __u32 processes;                     /* number of processes that were read, without kernel threads */
     /* number of other processes that share the victim's memory and die with it */
     __u32 sharing;
     __u32 n_largest;

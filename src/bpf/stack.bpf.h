@@ -72,7 +72,7 @@ GLOBAL __u32 stack_same(__u32 slot, __u32 level, __u32 n)
 
 /* Returns its state once it is complete. The writer may be the code that we interrupted, so the wait is
  * limited. */
-GLOBAL __u32 stack_settled(__u32 slot)
+GLOBAL __u32 stack_wait_state(__u32 slot)
 {
     const volatile struct sys_stack *have = bpf_map_lookup_elem(&stacks, &slot);
     __u32 state = SYS_STACK_FREE;
@@ -109,7 +109,7 @@ GLOBAL __u32 stack_in(__u32 slot, __u32 level, __u32 n, __u64 hash)
     if (state == SYS_STACK_FREE && stack_put(slot, level, n, hash))
         return 1;
     if (state != SYS_STACK_READY)
-        state = stack_settled(slot);
+        state = stack_wait_state(slot);
     return state == SYS_STACK_READY && have->hash == hash && stack_same(slot, level, n);
 }
 

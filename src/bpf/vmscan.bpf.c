@@ -258,7 +258,7 @@ static __always_inline int written(void)
     return 0;
 }
 
-/* Those of which nothing is asked but that they happen: the same for all rungs. */
+/* Those of which nothing is asked but that they happen: the same for all methods. */
 #define HAPPENS(name, event, what)                                                                           \
     SEC("tp_btf/" #event) int btf_##name(void *ctx)                                                          \
     {                                                                                                        \

@@ -11,7 +11,7 @@
 
 static struct {
     uint64_t budget_ns;
-    bool off, told;
+    bool off, reported;
     struct symbol_servers *servers;
 } state = {.budget_ns = BUDGET_NS};
 
@@ -52,13 +52,13 @@ struct symbol_servers *debuginfod_servers(void)
     return state.servers;
 }
 
-void debuginfod_tell(void)
+void debuginfod_report(void)
 {
-    if (!state.servers || state.told)
+    if (!state.servers || state.reported)
         return;
     struct symbol_servers_tally t = symbol_servers_tally(state.servers);
     char budget[UNITS_TEXT_BYTES];
-    state.told = t.late || t.failed;
+    state.reported = t.late || t.failed;
     if (t.late && state.budget_ns == SYMBOL_SERVERS_NO_LIMIT)
         command_fail(0, "debug files of %zu of %zu binaries were not waited for", t.late, t.wanted);
     else if (t.late)

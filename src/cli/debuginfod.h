@@ -28,6 +28,6 @@ int debuginfod_choose(const struct command *c, const char *value);
 struct symbol_servers *debuginfod_servers(void);
 
 /** Prints one line on stderr, once, if missing files would have given better names. */
-void debuginfod_tell(void);
+void debuginfod_report(void);
 
 #endif

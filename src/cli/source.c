@@ -99,7 +99,7 @@ int source_read_ledger(struct profile **p, int pid, struct error *e)
     *p = ledger_profile(&copy);
     ledger_copy_release(&copy);
     if (alive) {
-        thread_names_look(NULL, *p, pid);
+        thread_names_read(NULL, *p, pid);
         struct buf args = BUF_INIT;
         proc_command_line(pid, 1000, &args);
         uint32_t text = profile_string(*p, buf_str(&args));
@@ -118,7 +118,7 @@ int source_read_ledger(struct profile **p, int pid, struct error *e)
     profile_names_apply(symbols, *p, root);
     symbols_free(symbols);
     container_roots_release(&roots);
-    debuginfod_tell();
+    debuginfod_report();
     free(cache);
     return 0;
 }
@@ -138,7 +138,7 @@ static int open_pid(struct source *s, const char *text, struct error *e)
 }
 
 /* At a moment in the past there may be none yet, or only such as nothing had been kept of. */
-static bool has_books(const struct profile *p)
+static bool has_figures(const struct profile *p)
 {
     vec_each (const struct profile_image, i, &p->images)
         if (!i->past || i->taken_ns > i->began_ns)
@@ -197,7 +197,7 @@ static int open_file(struct source *s, const char *path, const char *time, unsig
     s->label = buf_detach(&label);
     bad = recording_load_without(&s->profile, path, when, without, e);
     bad = bad ? bad : refuse_rows(s->profile, path, e);
-    if (bad || !when || has_books(s->profile))
+    if (bad || !when || has_figures(s->profile))
         return bad;
     return error_set(e, ERANGE, "%s has no snapshot at @%s or earlier: use a later time", path, time);
 }

@@ -127,7 +127,7 @@ static void print_help(void)
     fflush(stdout);
 }
 
-/* ---- looks ---- */
+/* ---- snapshots ---- */
 
 void watch_print(struct sink *out, const struct watch_snapshot *l, uint32_t top, bool json)
 {
@@ -189,11 +189,11 @@ static void complain(const char *what)
     fprintf(stderr, "allium: %s\n", what);
 }
 
-static void run_hooks(struct loop *l, const struct watch_snapshot *look)
+static void run_commands(struct loop *l, const struct watch_snapshot *snapshot)
 {
-    vec_each (const struct watch_snapshot_alert, alert, &look->alerts) {
+    vec_each (const struct watch_snapshot_alert, alert, &snapshot->alerts) {
         struct error e = {""};
-        if (l->o->hook && alert_exec_add(l->o->hook, variables_of(look, alert), &e))
+        if (l->o->exec && alert_exec_add(l->o->exec, variables_of(snapshot, alert), &e))
             complain(e.text);
     }
 }
@@ -201,16 +201,16 @@ static void run_hooks(struct loop *l, const struct watch_snapshot *look)
 static void take_snapshot(struct loop *l, enum watch_snapshot_kind kind)
 {
     struct error e = {""};
-    struct watch_snapshot *look = watch_look(l->o->watch, kind, &e);
+    struct watch_snapshot *snapshot = watch_take_snapshot(l->o->watch, kind, &e);
     if (*e.text && strcmp(e.text, l->said.text))
         complain(e.text);
     l->said = e;
     struct sink out = sink_to_file(stdout);
-    watch_print(&out, look, l->o->top, l->o->json);
+    watch_print(&out, snapshot, l->o->top, l->o->json);
     int bad = sink_finish(&out);
-    debuginfod_tell();
-    run_hooks(l, look);
-    watch_snapshot_free(look);
+    debuginfod_report();
+    run_commands(l, snapshot);
+    watch_snapshot_free(snapshot);
     if (bad)
         l->code = command_written(&out, EXIT_DONE);
 }
@@ -253,9 +253,9 @@ static void step_hook(struct loop *l)
 {
     struct error e = {""};
     int status = -1;
-    if (!l->o->hook) /* at every step: the command may have no descriptor to wait for */
+    if (!l->o->exec) /* at every step: the command may have no descriptor to wait for */
         return;
-    if (alert_exec_step(l->o->hook, &status, &e))
+    if (alert_exec_step(l->o->exec, &status, &e))
         complain(e.text);
     if (status > 0 && WIFEXITED(status))
         fprintf(stderr, "allium: the command of --exec ended with %d\n", WEXITSTATUS(status));
@@ -273,12 +273,12 @@ static void close_process(struct loop *l)
 /* Waits for the next snapshot, a signal, a key, the end of the watched process or that of the command of --exec. */
 static void step(struct loop *l)
 {
-    enum { PROCESS, KEYS, HOOK };
+    enum { PROCESS, KEYS, EXEC };
     struct pollfd fds[] = {[PROCESS] = {.fd = l->process_fd, .events = POLLIN},
                            [KEYS] = {.fd = l->keys ? STDIN_FILENO : -1, .events = POLLIN},
-                           [HOOK] = {.fd = l->o->hook ? alert_exec_fd(l->o->hook) : -1, .events = POLLIN}};
+                           [EXEC] = {.fd = l->o->exec ? alert_exec_fd(l->o->exec) : -1, .events = POLLIN}};
     enum intervals_event event =
-        intervals_wait(&l->intervals, fds, sizeof(fds) / sizeof(*fds), alert_exec_patience_ms(l->o->hook));
+        intervals_wait(&l->intervals, fds, sizeof(fds) / sizeof(*fds), alert_exec_patience_ms(l->o->exec));
     step_hook(l);
     if (event == INTERVALS_SIGNAL)
         grant(l, wish_of_signal(l, l->intervals.signal));
@@ -323,9 +323,9 @@ int watch_loop(const struct watch_loop *o)
     give_terminal_back(&l);
     if (save(&l) && l.code == EXIT_DONE)
         l.code = EXIT_FAILED;
-    if (o->hook && alert_exec_waiting(o->hook))
+    if (o->exec && alert_exec_waiting(o->exec))
         fprintf(stderr, "allium: %u alerts were still waiting for the command of --exec\n",
-                alert_exec_waiting(o->hook));
+                alert_exec_waiting(o->exec));
     intervals_end(&l.intervals);
     return l.code;
 }

@@ -22,7 +22,7 @@
 struct watch_loop {
     struct watch *watch;
     struct suppressions *dismissed;
-    struct alert_exec *hook; /* NULL: none */
+    struct alert_exec *exec; /* NULL: none */
     const char *state;       /* file; NULL: none */
     int32_t pid;             /* the watched process, whose end stops the loop; 0: several */
     uint64_t every_ns;

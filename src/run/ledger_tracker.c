@@ -246,7 +246,7 @@ static struct profile *read_image(struct ledger_tracker *f, struct track *t, boo
     ledger_copy_release(&copy);
     struct profile_image *i = &p->images.at[0];
     if (alive)
-        thread_names_look(&t->threads, p, t->entry.pid);
+        thread_names_read(&t->threads, p, t->entry.pid);
     else
         thread_names_recall(&t->threads, p);
     if (alive)

@@ -27,7 +27,7 @@ struct track {
     int fd;
     const char *root; /* before its paths; "": they are ours */
     uint64_t map_start, map_bytes;
-    uint64_t next_look, next_moment, moment_ns;
+    uint64_t next_read, next_moment, moment_ns;
     uint32_t moments;
     bool stored; /* it has ended; its ledger goes when that is committed */
 };
@@ -146,13 +146,13 @@ int tag_tracker_step(struct tag_tracker *f, uint64_t now, bool last, struct erro
     int bad = 0;
     for (size_t i = 0; i < f->tracks.len && !bad; i++) {
         struct track *t = &f->tracks.at[i];
-        if (t->stored || (!last && now < t->next_look))
+        if (t->stored || (!last && now < t->next_read))
             continue;
         bool alive = is_alive(t);
         if (!alive || last || now >= t->next_moment)
             bad = store_track(f, t, alive, e);
         t->stored = !alive;
-        t->next_look = now + ALIVE_NS;
+        t->next_read = now + ALIVE_NS;
     }
     return bad;
 }
@@ -161,8 +161,8 @@ uint64_t tag_tracker_due(const struct tag_tracker *f)
 {
     uint64_t due = UINT64_MAX;
     vec_each (const struct track, t, &f->tracks)
-        if (!t->stored && t->next_look < due)
-            due = t->next_look;
+        if (!t->stored && t->next_read < due)
+            due = t->next_read;
     return due;
 }
 

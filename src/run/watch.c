@@ -31,7 +31,7 @@ struct watch {
     struct watch_options o;
     struct VEC(struct track) tracks;
     struct container_roots roots;
-    uint64_t looks;
+    uint64_t snapshots;
 };
 
 struct watch *watch_new(const struct watch_options *o)
@@ -105,8 +105,8 @@ static void list_old(struct watch_snapshot_image *i, const struct watch_options 
             *vec_push(&i->rows) = (struct watch_snapshot_row){.number = k};
 }
 
-static struct watch_snapshot *new_look(const struct watch_options *o, enum watch_snapshot_kind kind,
-                                       uint64_t number)
+static struct watch_snapshot *new_snapshot(const struct watch_options *o, enum watch_snapshot_kind kind,
+                                           uint64_t number)
 {
     struct watch_snapshot *l = mem_alloc(sizeof(*l));
     *l = (struct watch_snapshot){.time_ns = clock_ns(CLOCK_REALTIME),
@@ -116,9 +116,9 @@ static struct watch_snapshot *new_look(const struct watch_options *o, enum watch
     return l;
 }
 
-struct watch_snapshot *watch_look_once(const struct watch_options *o, struct profile *p)
+struct watch_snapshot *watch_snapshot_of(const struct watch_options *o, struct profile *p)
 {
-    struct watch_snapshot *l = new_look(o, WATCH_SNAPSHOT_ALL, 1);
+    struct watch_snapshot *l = new_snapshot(o, WATCH_SNAPSHOT_ALL, 1);
     l->time_ns = p->taken_ns;
     wrappers_mark(o->wrappers, p);
     list_old(vec_push(&l->images), o, p);
@@ -186,7 +186,7 @@ static void feed(struct numbering *n, const struct watch_options *o)
                                     .stack = number_of(n, cell->stack)};
         series_see(n->series, &row);
     }
-    series_look(n->series, p->taken_ns);
+    series_end_snapshot(n->series, p->taken_ns);
 }
 
 static int ascending(const void *a, const void *b)
@@ -196,7 +196,7 @@ static int ascending(const void *a, const void *b)
 }
 
 /* Dismissed samples that do not live any more are forgotten. */
-static void settle_dismissed(const struct watch_options *o, const struct profile *p, uint64_t image_id)
+static void forget_ended_samples(const struct watch_options *o, const struct profile *p, uint64_t image_id)
 {
     struct VEC(uint64_t) serials = {0};
     if (!suppressions_has_image(o->dismissed, image_id))
@@ -346,8 +346,8 @@ static void find_pid(const struct watch *w, struct ledger_entry *entry)
         entry->pid = t && t->pid ? t->pid : ledger_scan_holder(entry);
 }
 
-static void look_at(struct watch *w, struct watch_snapshot *l, const struct ledger_entry *entry,
-                    struct symbols **symbols, struct error *e)
+static void add_process(struct watch *w, struct watch_snapshot *l, const struct ledger_entry *entry,
+                        struct symbols **symbols, struct error *e)
 {
     int bad;
     struct track *t = track_of(w, entry->image_id);
@@ -367,7 +367,7 @@ static void look_at(struct watch *w, struct watch_snapshot *l, const struct ledg
     p->images.at[0].id = entry->image_id; /* by its name, which is what it is known by */
     if (w->o.named)
         name(w, symbols, p);
-    settle_dismissed(&w->o, p, entry->image_id);
+    forget_ended_samples(&w->o, p, entry->image_id);
     struct watch_snapshot_image *i = vec_push(&l->images);
     struct numbering n = numbering_new(t->series, p);
     i->began = began;
@@ -427,12 +427,13 @@ static void forget_gone(struct watch *w)
     ledger_scan_release(&p.scan);
 }
 
-struct watch_snapshot *watch_look(struct watch *w, enum watch_snapshot_kind kind, struct error *e)
+struct watch_snapshot *watch_take_snapshot(struct watch *w, enum watch_snapshot_kind kind, struct error *e)
 {
     struct ledger_scan scan = {0};
     struct symbols *symbols = NULL;
-    struct watch_snapshot *l = new_look(&w->o, w->looks ? kind : WATCH_SNAPSHOT_ALL, w->looks + 1);
-    w->looks++;
+    struct watch_snapshot *l =
+        new_snapshot(&w->o, w->snapshots ? kind : WATCH_SNAPSHOT_ALL, w->snapshots + 1);
+    w->snapshots++;
     vec_each (struct track, t, &w->tracks)
         t->found = false;
     if (w->o.pid)
@@ -442,7 +443,7 @@ struct watch_snapshot *watch_look(struct watch *w, enum watch_snapshot_kind kind
     vec_each (struct ledger_entry, entry, &scan.list)
         if (is_wanted(w, entry)) {
             find_pid(w, entry);
-            look_at(w, l, entry, &symbols, e);
+            add_process(w, l, entry, &symbols, e);
         }
     forget_ended(w, l);
     if (l->images.len)

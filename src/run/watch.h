@@ -42,9 +42,9 @@ void watch_free(struct watch *w);
  * Takes a snapshot of all ledgers; the caller frees it with watch_snapshot_free(). `e` gets a line about
  * ledgers that could not be read ("" if all could); the snapshot is valid even so.
  */
-struct watch_snapshot *watch_look(struct watch *w, enum watch_snapshot_kind kind, struct error *e);
-/** Like watch_look(), for a profile that does not change (a recording). Takes over the profile. */
-struct watch_snapshot *watch_look_once(const struct watch_options *o, struct profile *p);
+struct watch_snapshot *watch_take_snapshot(struct watch *w, enum watch_snapshot_kind kind, struct error *e);
+/** Like watch_take_snapshot(), for a profile that does not change (a recording). Takes over the profile. */
+struct watch_snapshot *watch_snapshot_of(const struct watch_options *o, struct profile *p);
 /** Suppresses all samples of the last snapshot. Returns their number. */
 uint64_t watch_dismiss(struct watch *w);
 /** Returns true if the watched process has ended and, if it ever had a ledger, the last snapshot has shown

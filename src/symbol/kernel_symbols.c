@@ -25,10 +25,10 @@ struct kernel_symbols {
     char *root;
     struct kallsyms table;
     struct symbol_names names;
-    uint64_t looked_ns; /* when the table, or what it was made of, was last looked at */
-    uint64_t mark;      /* of the modules and BPF programs that the table has */
+    uint64_t checked_ns; /* when the table, or what it was made of, was last looked at */
+    uint64_t mark;       /* of the modules and BPF programs that the table has */
     unsigned reads;
-    bool settled; /* it is not read again */
+    bool frozen; /* it is not read again */
 };
 
 static int read_below(const struct kernel_symbols *k, const char *path, size_t max, struct buf *out)
@@ -99,7 +99,7 @@ static int read_table(struct kernel_symbols *k, struct kallsyms *table, struct e
     buf_release(&symbols);
     buf_release(&modules);
     k->reads++;
-    k->looked_ns = clock_ns(CLOCK_MONOTONIC);
+    k->checked_ns = clock_ns(CLOCK_MONOTONIC);
     return bad;
 }
 
@@ -138,7 +138,7 @@ int kernel_symbols_new(const char *root, struct kernel_symbols **out, struct err
 
 void kernel_symbols_freeze(struct kernel_symbols *k)
 {
-    k->settled = true;
+    k->frozen = true;
 }
 
 void kernel_symbols_free(struct kernel_symbols *k)
@@ -169,7 +169,7 @@ static bool has_changed(struct kernel_symbols *k)
     read_below(k, "/proc/modules", MODULES_BYTES_MAX, &modules);
     bool changed = mark_of(buf_str(&modules)) != k->mark;
     buf_release(&modules);
-    k->looked_ns = clock_ns(CLOCK_MONOTONIC);
+    k->checked_ns = clock_ns(CLOCK_MONOTONIC);
     return changed;
 }
 
@@ -191,7 +191,7 @@ bool kernel_symbols_find(struct kernel_symbols *k, uint64_t address, struct kern
         return false;
     size_t at = kallsyms_find(&k->table, address);
     bool doubtful = at == KALLSYMS_NONE || kallsyms_passes(&k->table, at);
-    if (doubtful && !k->settled && clock_ns(CLOCK_MONOTONIC) - k->looked_ns >= AGAIN_NS &&
+    if (doubtful && !k->frozen && clock_ns(CLOCK_MONOTONIC) - k->checked_ns >= AGAIN_NS &&
         (at == KALLSYMS_NONE || has_changed(k))) {
         read_again(k);
         at = kallsyms_find(&k->table, address);

@@ -86,8 +86,8 @@ static void read_symbols(struct vmlinux *v, const struct symbol_object *o)
 }
 
 /* Is it the kernel's of this build id (none: it does not tell), and does it say enough? */
-static int look_into(struct vmlinux *v, const struct symbol_object *o, const unsigned char *kernel_id,
-                     size_t kernel_id_len, struct error *e)
+static int check_object(struct vmlinux *v, const struct symbol_object *o, const unsigned char *kernel_id,
+                        size_t kernel_id_len, struct error *e)
 {
     const unsigned char *id = NULL;
     v->build_id_len = symbol_object_build_id(o, &id);
@@ -119,7 +119,7 @@ static int try_file(struct vmlinux *v, const char *path, const unsigned char *ke
     int bad = symbol_object_open("", path, &o);
     if (bad)
         return error_set(e, -bad, "%s: %s", path, bad == -ENOEXEC ? "not an ELF file" : strerror(-bad));
-    bad = look_into(v, o, kernel_id, kernel_id_len, e);
+    bad = check_object(v, o, kernel_id, kernel_id_len, e);
     symbol_object_free(o);
     if (bad)
         *v = (struct vmlinux){.path = NULL};

@@ -55,14 +55,14 @@ static void add_reason(struct buf *why, int error)
         buf_printf(why, ": %.*s", (int)(best_len < LOG_LINE_MOST ? best_len : LOG_LINE_MOST), best);
 }
 
-/* Programs of this rung are loaded, no others. False: its arguments are others here. */
-static bool choose_programs(struct sys_session *s, const struct sys_attach_method *rung,
+/* Programs of this method are loaded, no others. False: its arguments are others here. */
+static bool choose_programs(struct sys_session *s, const struct sys_attach_method *method,
                             const struct btf *kernel, struct buf *why)
 {
     struct bpf_program *p;
     bpf_object__for_each_program(p, s->object) bpf_program__set_autoload(p, false);
-    for (const struct sys_attachment *a = rung->attach; a < rung->attach + SYS_ATTACHMENTS_MAX && a->program;
-         a++) {
+    for (const struct sys_attachment *a = method->attach;
+         a < method->attach + SYS_ATTACHMENTS_MAX && a->program; a++) {
         if (a->if_type && btf__find_by_name_kind(kernel, a->if_type, BTF_KIND_STRUCT) < 0)
             continue;
         if (a->tracepoint && !attach_method_arguments_fit(kernel, a->tracepoint, a->arguments, why))
@@ -80,10 +80,11 @@ static bool choose_programs(struct sys_session *s, const struct sys_attach_metho
 }
 
 /* One program, to what its section names, or to perf's events. 0 or -errno. */
-static int attach_program(struct sys_session *s, struct bpf_program *p, const struct sys_attach_method *rung)
+static int attach_program(struct sys_session *s, struct bpf_program *p,
+                          const struct sys_attach_method *method)
 {
-    for (const struct sys_attachment *a = rung->attach; a < rung->attach + SYS_ATTACHMENTS_MAX && a->program;
-         a++)
+    for (const struct sys_attachment *a = method->attach;
+         a < method->attach + SYS_ATTACHMENTS_MAX && a->program; a++)
         if (a->software_event && !strcmp(a->program, bpf_program__name(p)))
             return perf_attach(s, p, a->software_event);
     struct bpf_link *link = bpf_program__attach(p);
@@ -99,12 +100,12 @@ static bool has_tracefs(void)
     return !access("/sys/kernel/tracing/events", F_OK) || !access("/sys/kernel/debug/tracing/events", F_OK);
 }
 
-static int attach_programs(struct sys_session *s, const struct sys_attach_method *rung, struct buf *why)
+static int attach_programs(struct sys_session *s, const struct sys_attach_method *method, struct buf *why)
 {
     struct bpf_program *p;
     bpf_object__for_each_program(p, s->object)
     {
-        int error = bpf_program__autoload(p) ? attach_program(s, p, rung) : 0;
+        int error = bpf_program__autoload(p) ? attach_program(s, p, method) : 0;
         if (error) {
             buf_printf(why, "%s: ", bpf_program__section_name(p));
             if (error == -ENOENT && !has_tracefs())
@@ -117,24 +118,24 @@ static int attach_programs(struct sys_session *s, const struct sys_attach_method
     return 0;
 }
 
-/* What the rung cannot show on this kernel. */
-static void tell_what_lacks(struct sys_session *s, const struct sys_attach_method *rung,
-                            const struct btf *kernel)
+/* What the method cannot show on this kernel. */
+static void add_lacking(struct sys_session *s, const struct sys_attach_method *method,
+                        const struct btf *kernel)
 {
-    const struct sys_without *w = rung->without;
+    const struct sys_without *w = method->without;
     buf_reset(&s->lacks);
-    s->lacking = rung->lacking;
-    if (rung->lacks)
-        buf_addstr(&s->lacks, rung->lacks);
+    s->lacking = method->lacking;
+    if (method->lacks)
+        buf_addstr(&s->lacks, method->lacks);
     if (w && !attach_method_has_member(kernel, w->type, w->member)) {
         buf_printf(&s->lacks, "%s%s", s->lacks.len ? "; " : "", w->lacks);
         s->lacking |= w->lacking;
     }
 }
 
-/* Loads and attaches the programs of one rung. 0, or -errno with the reason. */
-static int try_rung(struct sys_session *s, const struct sys_attach_method *rung, const struct btf *kernel,
-                    const struct buf *bytes, struct buf *why, struct error *e)
+/* Loads and attaches the programs of one method. 0, or -errno with the reason. */
+static int try_method(struct sys_session *s, const struct sys_attach_method *method, const struct btf *kernel,
+                      const struct buf *bytes, struct buf *why, struct error *e)
 {
     LIBBPF_OPTS(bpf_object_open_opts, open, .object_name = s->tool->name);
     buf_reset(&loader_words);
@@ -148,10 +149,10 @@ static int try_rung(struct sys_session *s, const struct sys_attach_method *rung,
         add_reason(why, error);
         return error;
     }
-    int error = choose_programs(s, rung, kernel, why) ? 0 : -EOPNOTSUPP;
+    int error = choose_programs(s, method, kernel, why) ? 0 : -EOPNOTSUPP;
     if (error)
         goto out;
-    tell_what_lacks(s, rung, kernel);
+    add_lacking(s, method, kernel);
     bpf_object_size_maps(s);
     struct sys_config *config = sys_variable(s, "config", sizeof(*config));
     *config = s->settings.config;
@@ -168,7 +169,7 @@ static int try_rung(struct sys_session *s, const struct sys_attach_method *rung,
     if (error)
         add_reason(why, error);
     else
-        error = attach_programs(s, rung, why);
+        error = attach_programs(s, method, why);
 out:
     if (error) {
         sys_stop(s);
@@ -186,10 +187,10 @@ static void add_refusals(const struct sys_session *s, struct buf *b)
             first++;
         if (first != r)
             continue;
-        buf_printf(b, "%s%s", b->len ? "; " : "", r->rung->name);
+        buf_printf(b, "%s%s", b->len ? "; " : "", r->method->name);
         for (const struct sys_refusal *same = r + 1; same < s->refused.at + s->refused.len; same++)
             if (!strcmp(same->why, r->why))
-                buf_printf(b, ", %s", same->rung->name);
+                buf_printf(b, ", %s", same->method->name);
         buf_printf(b, ": %s", r->why);
     }
 }
@@ -200,8 +201,8 @@ static int fail_all(struct sys_session *s, int error, struct error *e)
     add_refusals(s, &b);
     struct buf missing = BUF_INIT;
     privileges_missing(&missing);
-    /* EACCES is how the verifier refuses, and of one rung that is asked for EPERM says nothing about the others. */
-    if (missing.len || (error == -EPERM && !s->settings.rung)) {
+    /* EACCES is how the verifier refuses, and of one method that is asked for EPERM says nothing about the others. */
+    if (missing.len || (error == -EPERM && !s->settings.method)) {
         if (missing.len)
             error_set(e, EPERM, "sys %s lacks %s: run it as root (sudo)", s->tool->name, buf_str(&missing));
         else
@@ -218,44 +219,45 @@ static int fail_all(struct sys_session *s, int error, struct error *e)
     return error;
 }
 
-/* One name may stand for several rungs, of several kernels: what all of them meet is told once. */
-static void refuse(struct sys_session *s, const struct sys_attach_method *rung, struct buf *why)
+/* One name may stand for several methods, of several kernels: what all of them meet is told once. */
+static void refuse(struct sys_session *s, const struct sys_attach_method *method, struct buf *why)
 {
     vec_each (const struct sys_refusal, r, &s->refused)
-        if (!strcmp(r->rung->name, rung->name) && !strcmp(r->why, buf_str(why))) {
+        if (!strcmp(r->method->name, method->name) && !strcmp(r->why, buf_str(why))) {
             buf_release(why);
             return;
         }
-    *vec_push(&s->refused) = (struct sys_refusal){rung, buf_detach(why)};
+    *vec_push(&s->refused) = (struct sys_refusal){method, buf_detach(why)};
 }
 
-static int find_rung(struct sys_session *s, const struct btf *kernel, const struct buf *bytes,
-                     struct error *e)
+static int find_method(struct sys_session *s, const struct btf *kernel, const struct buf *bytes,
+                       struct error *e)
 {
     int error = -EOPNOTSUPP;
     bool known = false;
-    for (const struct sys_attach_method *r = s->tool->rungs; r->name; r++) {
-        if (s->settings.rung && strcmp(r->name, s->settings.rung))
+    for (const struct sys_attach_method *r = s->tool->methods; r->name; r++) {
+        if (s->settings.method && strcmp(r->name, s->settings.method))
             continue;
         known = true;
         struct buf why = BUF_INIT;
-        error = try_rung(s, r, kernel, bytes, &why, e);
+        error = try_method(s, r, kernel, bytes, &why, e);
         if (!error) {
-            s->rung = r;
+            s->method = r;
             buf_release(&why);
             return 0;
         }
         refuse(s, r, &why);
-        if (error == -EINVAL && *e->text) /* ready() said so: what was asked for makes no sense on any rung */
+        if (error == -EINVAL &&
+            *e->text) /* ready() said so: what was asked for makes no sense on any method */
             return error;
     }
     if (!known) {
         struct buf b = BUF_INIT;
-        for (const struct sys_attach_method *r = s->tool->rungs; r->name; r++)
-            if (r == s->tool->rungs || strcmp(r[-1].name, r->name))
+        for (const struct sys_attach_method *r = s->tool->methods; r->name; r++)
+            if (r == s->tool->methods || strcmp(r[-1].name, r->name))
                 buf_printf(&b, "%s%s", b.len ? ", " : "", r->name);
         error = error_set(e, EINVAL, "unknown --attach of sys %s: %s: use %s", s->tool->name,
-                          s->settings.rung, buf_str(&b));
+                          s->settings.method, buf_str(&b));
         buf_release(&b);
         return error;
     }
@@ -276,7 +278,7 @@ int attach_by_best_method(struct sys_session *s, struct error *e)
         error_set(e, -error, "the BPF programs of %s are damaged in this allium: install it again",
                   s->tool->name);
     else
-        error = find_rung(s, kernel, &bytes, e);
+        error = find_method(s, kernel, &bytes, e);
     btf__free(kernel);
     buf_release(&bytes);
     return error;

@@ -12,7 +12,7 @@
 #include "sys/session.h"
 
 /**
- * Loads and attaches the programs with the best method that works here, or with the requested one: s->rung.
+ * Loads and attaches the programs with the best method that works here, or with the requested one: s->method.
  * s->refused gets the methods that do not work. Errors are those of sys_open(); then no object is left.
  */
 int attach_by_best_method(struct sys_session *s, struct error *e);

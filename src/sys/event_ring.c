@@ -27,7 +27,7 @@ static int take_event(void *arg, void *data, size_t bytes)
     return 0;
 }
 
-/* Edges: each wake-up of the kernel's is told once, and what is left in the ring does not tell again. */
+/* Edges: each wake-up of the kernel's is notified once, and what is left in the ring does not tell again. */
 static int watch(struct sys_session *s, int fd)
 {
     struct epoll_event ev = {.events = EPOLLIN | EPOLLET, .data.fd = fd};
@@ -84,11 +84,11 @@ static int consume(struct sys_session *s)
     return events ? events : samples;
 }
 
-/* One wait; 1: the ring told, 0: time is over or something else did. */
+/* One wait; 1: the ring notified, 0: time is over or something else did. */
 static int wait_once(struct sys_session *s, int timeout_ms, bool *other)
 {
     struct epoll_event ev[8];
-    int n = epoll_wait(s->poll_fd, ev, 8, timeout_ms), told = 0;
+    int n = epoll_wait(s->poll_fd, ev, 8, timeout_ms), notified = 0;
     if (n < 0)
         return -errno;
     for (int i = 0; i < n; i++) {
@@ -97,10 +97,10 @@ static int wait_once(struct sys_session *s, int timeout_ms, bool *other)
             continue;
         }
         bool ours = ev[i].data.fd == s->ring_fd || ev[i].data.fd == stack_samples_fd(s);
-        told = told || ours;
+        notified = notified || ours;
         *other = *other || !ours;
     }
-    return told;
+    return notified;
 }
 
 /*

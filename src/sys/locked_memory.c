@@ -34,7 +34,7 @@ static void rehearse(struct sys_session *s)
     free(zeros);
 }
 
-int vm_reserve(struct sys_session *s)
+int locked_memory_reserve(struct sys_session *s)
 {
     if (s->tool->event)
         rehearse(s);

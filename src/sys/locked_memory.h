@@ -14,6 +14,6 @@
  * memory. Call it before privileges are dropped. Returns 0, or -errno if the memory could not be locked and
  * may be reclaimed.
  */
-int vm_reserve(struct sys_session *s);
+int locked_memory_reserve(struct sys_session *s);
 
 #endif

@@ -28,7 +28,7 @@ struct names {
     struct error no_kernel; /* why that is NULL */
     struct kernel_source *source;
     struct gfp_words words;
-    bool kernel_asked, words_asked;
+    bool kernel_queried, words_queried;
     struct cgroups *cgroups;
     enum cgroup_hierarchy memory; /* the controller's, when cgroups were first asked for */
 };
@@ -125,9 +125,9 @@ static struct symbols *symbols_of(struct names *n)
 
 static struct kernel_symbols *kernel_of(struct names *n)
 {
-    if (!n->kernel_asked && kernel_symbols_new("", &n->kernel, &n->no_kernel))
+    if (!n->kernel_queried && kernel_symbols_new("", &n->kernel, &n->no_kernel))
         n->kernel = NULL;
-    n->kernel_asked = true;
+    n->kernel_queried = true;
     return n->kernel;
 }
 
@@ -374,9 +374,9 @@ void resolver_gfp(struct sys_session *s, struct table *t, uint32_t column, uint6
 {
     struct buf b = BUF_INIT;
     struct names *n = s->names;
-    if (!n->words_asked)
+    if (!n->words_queried)
         gfp_words_read(&n->words);
-    n->words_asked = true;
+    n->words_queried = true;
     gfp_format(&n->words.gfp, flags, &b);
     table_text(t, column, buf_str(&b));
     buf_release(&b);

@@ -33,7 +33,7 @@ struct sys_tool *sampled_tool_new(const struct sys_tool *tool)
     memcpy(columns, tool->columns, n * sizeof(*columns));
     buf_printf(&low, "%s_low", weight->name);
     buf_printf(&high, "%s_high", weight->name);
-    columns[n + SAMPLES] = (struct table_column){"samples", TABLE_COUNT, TABLE_WHOLE, .drop = 1};
+    columns[n + SAMPLES] = (struct table_column){"samples", TABLE_COUNT, TABLE_WHOLE, .drop_rank = 1};
     columns[n + LOW] = (struct table_column){buf_detach(&low), weight->unit, TABLE_WHOLE};
     columns[n + HIGH] = (struct table_column){buf_detach(&high), weight->unit, TABLE_WHOLE};
     copy->columns = columns;
@@ -78,22 +78,22 @@ void sampled_rows_add(struct sys_session *s, const void *key, const void *value)
 {
     const struct sys_tool *tool = s->tool;
     size_t key_bytes = s->settings.part->key_bytes;
-    char settled[SYS_KEY_BYTES_MAX];
+    char unified[SYS_KEY_BYTES_MAX];
     int32_t stack;
     bool added;
-    memcpy(settled, key, key_bytes);
-    memcpy(&stack, settled + tool->user_stack_at, sizeof(stack));
+    memcpy(unified, key, key_bytes);
+    memcpy(&stack, unified + tool->user_stack_at, sizeof(stack));
     if (stack == SYS_STACK_NOT_SAMPLED)
         return;
     stack = stack_samples_unify(s, stack);
-    memcpy(settled + tool->user_stack_at, &stack, sizeof(stack));
+    memcpy(unified + tool->user_stack_at, &stack, sizeof(stack));
     if (!s->sampled)
         s->sampled = mem_alloc(sizeof(*s->sampled));
     struct sampled_rows *r = s->sampled;
-    size_t at = map_put(&r->index, settled, key_bytes, r->rows.len, &added);
+    size_t at = map_put(&r->index, unified, key_bytes, r->rows.len, &added);
     if (added) {
         struct row fresh = {.sum = mem_alloc(rows_sum_bytes(s)), .key = mem_alloc(SYS_KEY_BYTES_MAX)};
-        memcpy(fresh.key, settled, key_bytes);
+        memcpy(fresh.key, unified, key_bytes);
         *vec_push(&r->rows) = fresh;
     }
     rows_add(s, r->rows.at[at].sum, value);

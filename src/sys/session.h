@@ -22,7 +22,7 @@ struct vmlinux;
 
 struct sys_settings {
     struct sys_config config;      /* filters and stacks; sys_open() fills in the rest */
-    const char *rung;              /* the requested attach method; NULL: the first that works */
+    const char *method;            /* the requested attach method; NULL: the first that works */
     const struct sys_part *part;   /* NULL: the tool's first */
     uint32_t rows_max;             /* rows on each CPU; 0: rows_default() */
     uint32_t ring_bytes;           /* 0: the tool's */
@@ -40,14 +40,14 @@ struct sys_settings {
 
 /** An attach method that was tried and did not work here. */
 struct sys_refusal {
-    const struct sys_attach_method *rung;
+    const struct sys_attach_method *method;
     char *why;
 };
 
 struct sys_session {
     const struct sys_tool *tool;
     struct sys_settings settings;
-    const struct sys_attach_method *rung;
+    const struct sys_attach_method *method;
     struct buf lacks; /* what the method cannot show here, in words; empty: nothing */
     uint64_t lacking; /* bits of the columns that the method cannot fill here */
     struct VEC(struct sys_refusal) refused;

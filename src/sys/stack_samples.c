@@ -201,14 +201,14 @@ int stack_samples_unify(const struct sys_session *s, int id)
         return id;
     uint32_t at = (uint32_t)(id - SYS_STACK_SAMPLED) - p->first;
     uint32_t stack = at < p->stack_of.len ? p->stack_of.at[at] : 0;
-    return stack ? SYS_STACK_SETTLED + (int)(stack - 1) : SYS_STACK_NONE;
+    return stack ? SYS_STACK_UNIFIED + (int)(stack - 1) : SYS_STACK_NONE;
 }
 
 const char *stack_samples_text(const struct sys_session *s, int id)
 {
     const struct samples *p = s->samples;
-    int settled = p ? stack_samples_unify(s, id) : -1;
-    return settled >= SYS_STACK_SETTLED ? p->texts.at[settled - SYS_STACK_SETTLED] : NULL;
+    int unified = p ? stack_samples_unify(s, id) : -1;
+    return unified >= SYS_STACK_UNIFIED ? p->texts.at[unified - SYS_STACK_UNIFIED] : NULL;
 }
 
 const struct stack_samples_counts *stack_samples_counted(const struct sys_session *s)

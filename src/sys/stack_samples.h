@@ -14,7 +14,7 @@
 #include "sys/session.h"
 
 /** The first number of stacks that stack_samples_unify() returns. */
-#define SYS_STACK_SETTLED (1 << 29)
+#define SYS_STACK_UNIFIED (1 << 29)
 
 /** Called before loading: sets the size of the maps. */
 void stack_samples_size_maps(struct sys_session *s);

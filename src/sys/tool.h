@@ -116,7 +116,7 @@ struct sys_tool {
     const char *const *examples; /* as in struct command */
     const unsigned char *object; /* gzip */
     const size_t *object_bytes;
-    const struct sys_attach_method *rungs; /* ends with a name of NULL */
+    const struct sys_attach_method *methods; /* ends with a name of NULL */
     const struct table_column *columns;
     uint32_t n_columns;
     uint32_t weight; /* the column that --folded adds up, and the default sort column */
@@ -154,7 +154,7 @@ struct sys_tool {
 };
 
 /** Of the column for tool->container. */
-#define SYS_CONTAINER "container", TABLE_PLAIN, TABLE_TEXT, .rare = true
+#define SYS_CONTAINER "container", TABLE_PLAIN, TABLE_TEXT, .hide_if_empty = true
 
 /** The object that the build made of src/bpf/NAME.bpf.c: declared, and in a descriptor. */
 #define SYS_OBJECT_OF(name)                                                                                  \

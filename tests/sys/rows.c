@@ -53,7 +53,7 @@ static const struct table_column columns[] = {
     {.name = "name", .type = TABLE_TEXT},
     {.name = "events", .type = TABLE_WHOLE, .unit = TABLE_COUNT},
 };
-static const struct sys_attach_method rungs[] = {
+static const struct sys_attach_method methods[] = {
     {.name = "raw_tp", .attach = {{"renames", NULL, NULL, NULL, 0}}},
     {.name = NULL},
 };
@@ -66,7 +66,7 @@ static const struct sys_tool tool = {
     .summary = "threads that rename themselves",
     .object = own_tool_object,
     .object_bytes = &own_tool_object_bytes,
-    .rungs = rungs,
+    .methods = methods,
     .columns = columns,
     .n_columns = 2,
     .weight = 1,

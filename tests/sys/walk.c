@@ -78,7 +78,7 @@ static int ready(struct sys_session *s, struct error *e)
     return 0;
 }
 
-static const struct sys_attach_method rungs[] = {
+static const struct sys_attach_method methods[] = {
     {.name = "raw_tp", .attach = {{"renames", NULL, NULL, NULL, 0}}},
     {.name = NULL},
 };
@@ -91,7 +91,7 @@ static const struct sys_tool tool = {
     .summary = "stacks of threads that rename themselves",
     .object = own_tool_object,
     .object_bytes = &own_tool_object_bytes,
-    .rungs = rungs,
+    .methods = methods,
     .columns = columns,
     .n_columns = COLUMNS,
     .weight = EVENTS,

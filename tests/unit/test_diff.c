@@ -124,12 +124,12 @@ static void versions_are_matched_by_name(void **state)
     (void)state;
     struct profile *at[2] = {shop(1), new_shop()};
     struct diff *d = compare(at, ROLLUP_BY_STACK, ROLLUP_SORT_LIVE);
-    assert_true(d->joint->by_name && d->joint->versions);
+    assert_true(d->pair->by_name && d->pair->versions);
     assert_near(diff_row_named(d, "value_new")->change.value, 2 * 4096);
     struct frames frames = {0};
-    frames_of(&frames, d->joint->profile, diff_row_named(d, "value_new")->index);
+    frames_of(&frames, d->pair->profile, diff_row_named(d, "value_new")->index);
     assert_int_equal(frames.len, 4);
-    assert_int_equal(frame_line(d->joint->profile, &frames.at[1]), 300);
+    assert_int_equal(frame_line(d->pair->profile, &frames.at[1]), 300);
     vec_release(&frames);
     diff_free(d);
     d = compare(at, ROLLUP_BY_MODULE, ROLLUP_SORT_LIVE);
@@ -156,8 +156,8 @@ static void workers_are_matched_by_program(void **state)
         }
     at[1]->images.at[0].taken_ns += SECOND;
     struct diff *d = compare(at, ROLLUP_BY_PROCESS, ROLLUP_SORT_LIVE);
-    assert_true(d->joint->by_name && !d->joint->versions);
-    assert_int_equal(d->joint->images.len, 3);
+    assert_true(d->pair->by_name && !d->pair->versions);
+    assert_int_equal(d->pair->images.len, 3);
     assert_int_equal(d->unchanged, 1); /* the one that is in both */
     assert_near(diff_row_named(d, "worker (1 before, 2 after)")->change.value, 4000);
     assert_near(diff_row_named(d, "helper (1 before, 2 after)")->change.value, 2000);

@@ -113,7 +113,7 @@ static void look(struct series *s, const struct program *p, double now)
                                        .stack = stack};
         series_see(s, &sample);
     }
-    series_look(s, instant(now));
+    series_end_snapshot(s, instant(now));
 }
 
 typedef void (*behaviour)(struct program *p, double parameter);
@@ -142,12 +142,12 @@ static struct rates rates_of(behaviour behave, double parameter, double size_byt
             ever |= g.growing;
             told |= g.lasting_ns >= ALERT_GROWING_NS;
         }
-        double hours = (double)(instant(LOOKS) - s->looks_ns[0]) / 3600e9, truth = p.truth / hours;
+        double hours = (double)(instant(LOOKS) - s->snapshots_ns[0]) / 3600e9, truth = p.truth / hours;
         rates.marked += g.growing;
         rates.ever += ever;
         rates.told += told;
-        rates.held +=
-            g.growing && g.since_ns == s->looks_ns[0] && g.interval.low <= truth && truth <= g.interval.high;
+        rates.held += g.growing && g.since_ns == s->snapshots_ns[0] && g.interval.low <= truth &&
+                      truth <= g.interval.high;
         series_free(s);
         vec_release(&p.objects);
     }
@@ -357,7 +357,8 @@ static void slopes_hold_the_truth(void **state)
 
 static void change_is(const struct series *s, uint32_t look, double bytes)
 {
-    struct series_sum in = series_arrived(s, 0, s->looks_ns[look], UINT64_MAX), out = series_left(s, 0, look);
+    struct series_sum in = series_arrived(s, 0, s->snapshots_ns[look], UINT64_MAX),
+                      out = series_left(s, 0, look);
     assert_true(in.bytes.value - out.bytes.value == bytes);
 }
 
@@ -368,10 +369,10 @@ static void changes_are_exact(void **state)
     struct program p = {.random = 5};
     struct series *s = series_new();
     bool here[40] = {false};
-    double held[SERIES_LOOKS] = {0};
+    double held[SERIES_SNAPSHOTS] = {0};
     uint64_t serial[40] = {0}, next = 0, arrived[40] = {0};
     uint32_t stack = series_stack_of(s, "k", 1);
-    for (uint32_t k = 0; k < SERIES_LOOKS; k++) {
+    for (uint32_t k = 0; k < SERIES_SNAPSHOTS; k++) {
         uint64_t fresh = 0, left = 0;
         for (unsigned o = 0; o < 40; o++) {
             bool before = here[o], again = uniform(&p) < 0.3; /* freed and allocated anew: another sample */
@@ -392,7 +393,7 @@ static void changes_are_exact(void **state)
                 series_see(s, &sample);
             held[k] += here[o] ? ldexp(1, (int)o) : 0;
         }
-        series_look(s, instant(k));
+        series_end_snapshot(s, instant(k));
         assert_int_equal(s->fresh, fresh);
         assert_int_equal(s->left, left);
         for (uint32_t j = 0; j <= k; j++)
@@ -411,19 +412,20 @@ static void looks_are_thinned(void **state)
         sample.stack = series_stack_of(s, "k", 1);
         if (k % 7)
             series_see(s, &sample);
-        series_look(s, instant(k));
-        assert_true(s->n_looks <= SERIES_LOOKS);
-        assert_int_equal(s->looks_ns[0], instant(0));
-        assert_int_equal(s->looks_ns[s->n_looks - 1], instant(k));
+        series_end_snapshot(s, instant(k));
+        assert_true(s->n_snapshots <= SERIES_SNAPSHOTS);
+        assert_int_equal(s->snapshots_ns[0], instant(0));
+        assert_int_equal(s->snapshots_ns[s->n_snapshots - 1], instant(k));
     }
-    assert_int_equal(s->looks_in_all, 20000);
+    assert_int_equal(s->snapshots_in_all, 20000);
     double now = instant(19999);
-    for (uint32_t j = 1; j + 1 < s->n_looks; j++) {
-        assert_true(s->looks_ns[j] > s->looks_ns[j - 1]);
-        double gap = (double)(s->looks_ns[j + 1] - s->looks_ns[j]), ago = now - (double)s->looks_ns[j];
+    for (uint32_t j = 1; j + 1 < s->n_snapshots; j++) {
+        assert_true(s->snapshots_ns[j] > s->snapshots_ns[j - 1]);
+        double gap = (double)(s->snapshots_ns[j + 1] - s->snapshots_ns[j]),
+               ago = now - (double)s->snapshots_ns[j];
         assert_true(gap <= ago / 2 + LOOK); /* never a gap of more than half of what has passed since */
     }
-    assert_int_equal(s->looks_ns[s->n_looks - 2], instant(19998));
+    assert_int_equal(s->snapshots_ns[s->n_snapshots - 2], instant(19998));
     series_free(s);
 }
 
@@ -439,7 +441,7 @@ static void clocks_go_back(void **state)
             sample.stack = series_stack_of(s, "k", 1);
             series_see(s, &sample);
         }
-        series_look(s, k < 5 ? instant(k) : START / 2);
+        series_end_snapshot(s, k < 5 ? instant(k) : START / 2);
         for (uint32_t j = 0; j <= k; j++)
             change_is(s, j, 8.0 * (k - j));
     }

@@ -246,10 +246,10 @@ static void columns_that_give_way(void **state)
     static const struct table_column columns[] = {
         {.name = "live", .unit = TABLE_BYTES, .type = TABLE_WHOLE},
         {.name = "alloc/free", .type = TABLE_TEXT, .width = 41},
-        {.name = "class", .type = TABLE_TEXT, .rare = true, .gives = true, .drop = 1},
-        {.name = "function", .type = TABLE_TEXT, .rare = true, .gives = true},
-        {.name = "place", .type = TABLE_TEXT, .rare = true, .gives = true},
-        {.name = "module", .type = TABLE_TEXT, .rare = true, .gives = true, .drop = 2},
+        {.name = "class", .type = TABLE_TEXT, .hide_if_empty = true, .shrinkable = true, .drop_rank = 1},
+        {.name = "function", .type = TABLE_TEXT, .hide_if_empty = true, .shrinkable = true},
+        {.name = "place", .type = TABLE_TEXT, .hide_if_empty = true, .shrinkable = true},
+        {.name = "module", .type = TABLE_TEXT, .hide_if_empty = true, .shrinkable = true, .drop_rank = 2},
     };
     const char *const all[] = {"new", "std::vector<int, std::allocator<int> >::_M_default_append",
                                "/usr/include/c++/12/bits/vector.tcc:650",
@@ -288,9 +288,9 @@ static void narrow_tables(void **state)
 {
     static const struct table_column columns[] = {
         {.name = "pid", .unit = TABLE_PLAIN, .type = TABLE_WHOLE},
-        {.name = "held_long", .unit = TABLE_COUNT, .type = TABLE_WHOLE, .drop = 1},
-        {.name = "lost_lately", .unit = TABLE_COUNT, .type = TABLE_WHOLE, .drop = 2},
-        {.name = "note", .type = TABLE_TEXT, .wrap = true, .rare = true},
+        {.name = "held_long", .unit = TABLE_COUNT, .type = TABLE_WHOLE, .drop_rank = 1},
+        {.name = "lost_lately", .unit = TABLE_COUNT, .type = TABLE_WHOLE, .drop_rank = 2},
+        {.name = "note", .type = TABLE_TEXT, .wrap = true, .hide_if_empty = true},
     };
     (void)state;
     struct table *t = table_new("ps", 1, columns, 4);
@@ -332,9 +332,9 @@ static void tables_with_long_names(void **state)
 {
     static const struct table_column columns[] = {
         {.name = "live", .unit = TABLE_BYTES, .type = TABLE_WHOLE},
-        {.name = "class", .type = TABLE_TEXT, .rare = true},
-        {.name = "function", .type = TABLE_TEXT, .rare = true},
-        {.name = "place", .type = TABLE_TEXT, .rare = true},
+        {.name = "class", .type = TABLE_TEXT, .hide_if_empty = true},
+        {.name = "function", .type = TABLE_TEXT, .hide_if_empty = true},
+        {.name = "place", .type = TABLE_TEXT, .hide_if_empty = true},
     };
     (void)state;
     struct table *t = table_new("tags", 1, columns, 4);

@@ -17,10 +17,11 @@
 
 /* What tells places apart, behind the figures. */
 #define PLACE_COLUMNS                                                                                        \
-    {.name = "class", .type = TABLE_TEXT, .rare = true}, {.name = "name", .type = TABLE_TEXT, .rare = true}, \
-        {.name = "function", .type = TABLE_TEXT, .rare = true},                                              \
+    {.name = "class", .type = TABLE_TEXT, .hide_if_empty = true},                                            \
+        {.name = "name", .type = TABLE_TEXT, .hide_if_empty = true},                                         \
+        {.name = "function", .type = TABLE_TEXT, .hide_if_empty = true},                                     \
     {                                                                                                        \
-        .name = "place", .type = TABLE_TEXT, .rare = true                                                    \
+        .name = "place", .type = TABLE_TEXT, .hide_if_empty = true                                           \
     }
 
 enum { CALLS, BYTES, STACK_PLACE, STACK = STACK_PLACE + 4 };

@@ -67,14 +67,14 @@ static const struct table_column columns[] = {
     [STATE] = {"state", TABLE_PLAIN, TABLE_TEXT, false},
     [AGE] = {"age", TABLE_DURATION, TABLE_WHOLE, false},
     [LIVE] = {"live", TABLE_BYTES, TABLE_ESTIMATE, false},
-    [PEAK] = {"peak", TABLE_BYTES, TABLE_ESTIMATE, .drop = 1},
-    [SAMPLES] = {"live_samples", TABLE_COUNT, TABLE_WHOLE, .drop = 3},
-    [LEDGER] = {"ledger", TABLE_BYTES, TABLE_WHOLE, .drop = 2},
+    [PEAK] = {"peak", TABLE_BYTES, TABLE_ESTIMATE, .drop_rank = 1},
+    [SAMPLES] = {"live_samples", TABLE_COUNT, TABLE_WHOLE, .drop_rank = 3},
+    [LEDGER] = {"ledger", TABLE_BYTES, TABLE_WHOLE, .drop_rank = 2},
     [LOST] = {"lost", TABLE_COUNT, TABLE_WHOLE, false},
-    [ACCOUNTS] = {"accounts", TABLE_PLAIN, TABLE_TEXT, .rare = true},
-    [INNER_PID] = {"container_pid", TABLE_PLAIN, TABLE_WHOLE, .rare = true},
-    [CONTAINER] = {"container", TABLE_PLAIN, TABLE_TEXT, .rare = true},
-    [NOTE] = {"note", TABLE_PLAIN, TABLE_TEXT, .wrap = true, .rare = true},
+    [ACCOUNTS] = {"accounts", TABLE_PLAIN, TABLE_TEXT, .hide_if_empty = true},
+    [INNER_PID] = {"container_pid", TABLE_PLAIN, TABLE_WHOLE, .hide_if_empty = true},
+    [CONTAINER] = {"container", TABLE_PLAIN, TABLE_TEXT, .hide_if_empty = true},
+    [NOTE] = {"note", TABLE_PLAIN, TABLE_TEXT, .wrap = true, .hide_if_empty = true},
 };
 
 /* As a report has it; what is mapped runs, even if its exit handlers have run. */

@@ -160,7 +160,7 @@ static int run(int argc, char **argv)
                                                 : "");
     else if (!quiet) {
         print_summary(result.path);
-        debuginfod_tell();
+        debuginfod_report();
         if (o.sites)
             sites_summary_write(result.path);
     }

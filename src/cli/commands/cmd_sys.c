@@ -126,7 +126,7 @@ static int observe(struct sys_request *r)
         sys_close(show->session);
         return code;
     }
-    int unlocked = r->tool->urgent ? vm_reserve(show->session) : 0;
+    int unlocked = r->tool->urgent ? locked_memory_reserve(show->session) : 0;
     if (unlocked && !show->quiet)
         fprintf(stderr, "allium: memory cannot be locked (%s): output may be late when memory is short\n",
                 strerror(-unlocked));

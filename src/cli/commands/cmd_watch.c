@@ -108,12 +108,12 @@ static int parse(struct request *r)
 }
 
 /* A recording does not change, nor does what a process has left: one look. */
-static int look_once(const struct request *r, struct source *s)
+static int show_recording(const struct request *r, struct source *s)
 {
     if (r->options.alert)
         return command_misuse(&command_watch, "--alert needs a running process: %s does not change any more",
                               s->label);
-    struct watch_snapshot *l = watch_look_once(&r->options, s->profile);
+    struct watch_snapshot *l = watch_snapshot_of(&r->options, s->profile);
     s->profile = NULL; /* the look's */
     struct sink out = sink_to_file(stdout);
     watch_print(&out, l, r->top, command_value(&command_watch, &r->a, "json") != NULL);
@@ -126,7 +126,7 @@ static int watch(const struct request *r)
     const char *exec = command_value(&command_watch, &r->a, "exec");
     struct watch_loop loop = {.watch = watch_new(&r->options),
                               .dismissed = r->options.dismissed,
-                              .hook = exec ? alert_exec_new(exec) : NULL,
+                              .exec = exec ? alert_exec_new(exec) : NULL,
                               .state = command_value(&command_watch, &r->a, "state"),
                               .pid = r->options.pid,
                               .every_ns = r->every_ns,
@@ -135,7 +135,7 @@ static int watch(const struct request *r)
                               .once = command_value(&command_watch, &r->a, "once") != NULL};
     int code = watch_loop(&loop);
     watch_free(loop.watch);
-    alert_exec_free(loop.hook);
+    alert_exec_free(loop.exec);
     return code;
 }
 
@@ -180,7 +180,7 @@ static int watch_source(struct request *r, const char *text)
         code = command_misuse(&command_watch,
                               "ages are not known for a moment in the past: leave out the @TIME");
     } else {
-        code = look_once(r, &s);
+        code = show_recording(r, &s);
     }
     source_release(&s);
     return code;

@@ -12,11 +12,11 @@
 #define ADVICE_RUNGS "a kernel with BTF (CONFIG_DEBUG_INFO_BTF) and tracepoints would help"
 
 /* What a way to attach takes of the kernel; NULL: nothing that a user could change. */
-static const char *takes(const char *rung)
+static const char *takes(const char *method)
 {
-    if (!strcmp(rung, "fentry") || !strcmp(rung, "fexit"))
+    if (!strcmp(method, "fentry") || !strcmp(method, "fexit"))
         return "a kernel with CONFIG_FUNCTION_TRACER and CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS";
-    if (!strcmp(rung, "kprobe"))
+    if (!strcmp(method, "kprobe"))
         return "a kernel with CONFIG_KPROBES and CONFIG_KPROBE_EVENTS";
     return NULL;
 }
@@ -25,9 +25,9 @@ static const char *takes(const char *rung)
 static void add_refusals(const struct sys_session *s, struct buf *advice)
 {
     vec_each (const struct sys_refusal, r, &s->refused) {
-        buf_printf(advice, "%snot %s: %s", advice->len ? "; " : "", r->rung->name, r->why);
-        if (takes(r->rung->name))
-            buf_printf(advice, "; %s would help", takes(r->rung->name));
+        buf_printf(advice, "%snot %s: %s", advice->len ? "; " : "", r->method->name, r->why);
+        if (takes(r->method->name))
+            buf_printf(advice, "; %s would help", takes(r->method->name));
     }
 }
 
@@ -42,7 +42,7 @@ static void check_tool(struct table *t, const struct sys_tool *tool, add_fn add)
     bool works = !sys_open(&s, tool, &settings, &e);
     buf_printf(&what, "sys %s", tool->name);
     if (works) {
-        buf_printf(&found, "%s", s->rung->name);
+        buf_printf(&found, "%s", s->method->name);
         if (s->lacks.len)
             buf_printf(&found, " (cannot show %s)", buf_str(&s->lacks));
         add_refusals(s, &advice);

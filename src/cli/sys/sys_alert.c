@@ -42,7 +42,7 @@ int sys_alert_init(struct sys_alert *a, const char *text, const char *command, c
     if (bad)
         return bad;
     a->text = mem_strdup(text);
-    a->hook = command ? alert_exec_new(command) : NULL;
+    a->exec = command ? alert_exec_new(command) : NULL;
     return 0;
 }
 
@@ -50,7 +50,7 @@ void sys_alert_release(struct sys_alert *a)
 {
     free(a->text);
     table_query_release(&a->query);
-    alert_exec_free(a->hook);
+    alert_exec_free(a->exec);
     *a = (struct sys_alert){0};
 }
 
@@ -70,18 +70,18 @@ static void report_row(struct sys_alert *a, const char *tool, const struct table
     if (json.len && json.data[json.len - 1] == '\n')
         json.data[--json.len] = '\0';
     fprintf(stderr, "allium: alert: %s: %s\n", a->text, buf_str(&json));
-    if (a->hook) {
+    if (a->exec) {
         char **variables = mem_array(4, sizeof(*variables));
         variables[0] = variable("ALLIUM_ALERT", a->text);
         variables[1] = variable("ALLIUM_TOOL", tool);
         variables[2] = variable("ALLIUM_ROW", buf_str(&json));
-        if (alert_exec_add(a->hook, variables, &e))
+        if (alert_exec_add(a->exec, variables, &e))
             command_fail(EXIT_FAILED, "%s", e.text);
     }
     buf_release(&json);
 }
 
-void sys_alert_look(struct sys_alert *a, const char *tool, const struct table *t, uint64_t now_ns)
+void sys_alert_check(struct sys_alert *a, const char *tool, const struct table *t, uint64_t now_ns)
 {
     uint32_t fits = UINT32_MAX;
     if (!a->text)
@@ -97,17 +97,17 @@ void sys_alert_look(struct sys_alert *a, const char *tool, const struct table *t
         return;
     if (fits == UINT32_MAX) {
         a->since_ns = 0;
-        a->told = false;
+        a->reported = false;
         return;
     }
     a->since_ns = a->since_ns ? a->since_ns : now_ns;
-    if (!a->told && now_ns - a->since_ns >= a->for_ns) {
-        a->told = true;
+    if (!a->reported && now_ns - a->since_ns >= a->for_ns) {
+        a->reported = true;
         report_row(a, tool, t, fits);
     }
 }
 
-static void tell_waiting(unsigned n)
+static void report_waiting(unsigned n)
 {
     struct buf b = BUF_INIT;
     text_add_words(&b, n, "alert{s} {was|were} still waiting for the command of --exec");
@@ -117,14 +117,14 @@ static void tell_waiting(unsigned n)
 
 void sys_alert_end(const struct sys_alert *a)
 {
-    if (a->hook && alert_exec_waiting(a->hook))
-        tell_waiting(alert_exec_waiting(a->hook));
+    if (a->exec && alert_exec_waiting(a->exec))
+        report_waiting(alert_exec_waiting(a->exec));
 }
 
 void sys_alert_step(struct sys_alert *a)
 {
     struct error e = {""};
     int status;
-    if (a->hook && alert_exec_step(a->hook, &status, &e))
+    if (a->exec && alert_exec_step(a->exec, &status, &e))
         command_fail(EXIT_FAILED, "%s", e.text);
 }

@@ -23,9 +23,9 @@ struct sys_alert {
     struct table_query query;
     uint64_t for_ns;
     bool events;             /* each row is an event of its own */
-    struct alert_exec *hook; /* NULL: only print */
+    struct alert_exec *exec; /* NULL: only print */
     uint64_t since_ns;       /* since when some row has matched in every report; 0: none has */
-    bool told;
+    bool reported;
 };
 
 /** `text` and `command` may be NULL. Returns 0, or -EINVAL with a line. */
@@ -33,7 +33,7 @@ int sys_alert_init(struct sys_alert *a, const char *text, const char *command, c
                    bool events, struct error *e);
 void sys_alert_release(struct sys_alert *a);
 /** Evaluates all rows of the table; prints the alert on stderr, and runs the command. */
-void sys_alert_look(struct sys_alert *a, const char *tool, const struct table *t, uint64_t now_ns);
+void sys_alert_check(struct sys_alert *a, const char *tool, const struct table *t, uint64_t now_ns);
 /** Reaps the command and starts the next waiting one. */
 void sys_alert_step(struct sys_alert *a);
 /** Prints how many waiting commands are dropped, if any. */

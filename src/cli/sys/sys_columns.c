@@ -6,7 +6,7 @@
 #define COLUMNS_MOST 64u /* that have bits */
 
 /* Which option asks for this column; NULL: none. */
-static const char *asked_by(const struct sys_show *show, uint32_t column)
+static const char *used_by(const struct sys_show *show, uint32_t column)
 {
     if (show->where.query && query_uses(show->where.query, column))
         return "--where";
@@ -20,7 +20,7 @@ static const char *shown_by(const struct sys_show *show, const struct table_colu
 {
     if (c->type == TABLE_HISTOGRAM)
         return show->histogram ? "--hist" : NULL;
-    return asked_by(show, column);
+    return used_by(show, column);
 }
 
 /* Of rows: a column that has a meaning only by other parts. */
@@ -88,7 +88,7 @@ int sys_columns_check(const struct sys_request *r)
     int code = -1;
     for (uint32_t i = 0; i < COLUMNS_MOST && i < r->tool->n_columns && code < 0; i++) {
         const struct table_column *c = &r->tool->columns[i];
-        const char *option = asked_by(&r->show, i);
+        const char *option = used_by(&r->show, i);
         struct buf why = BUF_INIT;
         if (option && c->type == TABLE_HISTOGRAM)
             buf_addstr(&why, "a histogram cannot be compared or sorted");
@@ -112,10 +112,10 @@ int sys_columns_check_attached(const struct sys_request *r, const struct sys_ses
     for (uint32_t i = 0; i < COLUMNS_MOST && i < r->tool->n_columns; i++)
         if (s->lacking >> i & 1 && shown_by(&r->show, &r->tool->columns[i], i))
             return command_fail(
-                r->settings.rung ? EXIT_USAGE : EXIT_IMPOSSIBLE,
+                r->settings.method ? EXIT_USAGE : EXIT_IMPOSSIBLE,
                 "%s uses the column %s, which sys %s cannot show using %s; `allium doctor` shows the reason",
                 shown_by(&r->show, &r->tool->columns[i], i), r->tool->columns[i].name, r->tool->name,
-                s->rung->name);
+                s->method->name);
     return -1;
 }
 

@@ -174,14 +174,14 @@ static void list_words(void)
         struct buf key = BUF_INIT;
         table_add_key(&key, c);
         size_t same = strncmp(buf_str(&key), c->name, strlen(c->name)) ? 0 : strlen(c->name);
-        if (!c->story)
+        if (!c->report_text)
             list_word(&column, c->name, buf_str(&key) + same);
         buf_release(&key);
     }
     printf("\n\nways to attach, best first, for --attach:\n ");
     column = 1;
-    for (const struct sys_attach_method *r = helped->rungs; r->name; r++)
-        if (r == helped->rungs || strcmp(r[-1].name, r->name)) /* one for each of several kernels */
+    for (const struct sys_attach_method *r = helped->methods; r->name; r++)
+        if (r == helped->methods || strcmp(r[-1].name, r->name)) /* one for each of several kernels */
             list_word(&column, r->name, "");
     putchar('\n');
 }

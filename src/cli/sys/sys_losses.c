@@ -73,7 +73,7 @@ static struct losses_view view_of(const struct sys_losses *l, struct losses_coun
         add(counts, l->counted[losses[i].count], losses[i].words, losses[i].key, losses[i].lost);
     for (const struct sys_counted *own = l->tool->counted; own && own->words; own++)
         add(counts, l->counted[own->count], own->words, own->key, own->lost);
-    add(counts, l->not_kept, "event{s} not shown: no room to keep {it|them} (--rows makes room)",
+    add(counts, l->not_stored, "event{s} not shown: no room to keep {it|them} (--rows makes room)",
         l->tool->event ? "not_kept_events" : NULL, true);
     if (c)
         add_samples(samples, c, l);
@@ -139,7 +139,7 @@ int sys_losses_record(const struct sys_session *s, struct recording *recording, 
     char key[64];
     struct put p = {s, recording, e};
     snprintf(key, sizeof(key), "sys_%s_rung", s->tool->name);
-    int bad = recording_set_text(recording, key, s->rung->name, e);
+    int bad = recording_set_text(recording, key, s->method->name, e);
     return bad ? bad : each_key(s->tool, put, &p);
 }
 

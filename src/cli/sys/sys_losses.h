@@ -17,7 +17,7 @@ struct sys_losses {
     const struct sys_tool *tool;
     const struct sys_session *session; /* NULL: for a recording */
     const uint64_t *counted;           /* SYS_COUNTS numbers; NULL: the recording does not have them */
-    uint64_t not_kept;                 /* events for which event_buffer had no room */
+    uint64_t not_stored;               /* events for which event_buffer had no room */
 };
 
 /** Prints them in words on stderr. */

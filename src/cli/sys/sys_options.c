@@ -288,7 +288,7 @@ static void shape(struct parse *p)
     histogram(p);
     duration(p, "duration", &show->duration_ns);
     size(p, "stack-slots", &s->stacks_max);
-    s->rung = value(p, "attach");
+    s->method = value(p, "attach");
     p->r->user = value(p, "user");
     p->r->output = value(p, "output");
     p->r->from = value(p, "from");

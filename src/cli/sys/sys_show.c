@@ -57,9 +57,9 @@ static void alert(struct show *w)
     struct sys_alert *a = &w->o->alert;
     if (!w->o->session)
         return;
-    sys_alert_look(a, w->tool->name, w->table, clock_ns(CLOCK_MONOTONIC));
+    sys_alert_check(a, w->tool->name, w->table, clock_ns(CLOCK_MONOTONIC));
     sys_alert_step(a);
-    struct epoll_event ev = {.events = EPOLLIN, .data.fd = a->hook ? alert_exec_fd(a->hook) : -1};
+    struct epoll_event ev = {.events = EPOLLIN, .data.fd = a->exec ? alert_exec_fd(a->exec) : -1};
     if (ev.data.fd >= 0)
         epoll_ctl(w->o->session->poll_fd, EPOLL_CTL_ADD, ev.data.fd, &ev); /* or it is there already */
 }
@@ -205,9 +205,9 @@ static int report(struct show *w)
 static void say_cut(const struct show *w)
 {
     const struct sys_show *o = w->o;
-    bool told = o->interval_ns || w->kept.not_kept;
+    bool reported = o->interval_ns || w->kept.not_stored;
     struct buf b = BUF_INIT;
-    if (w->shown >= w->all || told || o->recording || o->quiet || o->json)
+    if (w->shown >= w->all || reported || o->recording || o->quiet || o->json)
         return;
     text_add_number(&b, w->shown, NULL);
     buf_addstr(&b, " of ");
@@ -240,7 +240,7 @@ static void close_report(struct show *w)
     struct error e = {""};
     const struct sys_show *o = w->o;
     sys_read_counts(o->session);
-    struct sys_losses lost = {w->tool, o->session, o->session->counted, w->kept.not_kept};
+    struct sys_losses lost = {w->tool, o->session, o->session->counted, w->kept.not_stored};
     if (o->recording && sys_losses_record(o->session, o->recording, &e))
         w->code = command_fail(EXIT_FAILED, "%s", e.text);
     if (*resolver_kernel_hidden(o->session->names) && !o->quiet)
@@ -258,7 +258,7 @@ static void close_report(struct show *w)
         say_recorded(w);
 }
 
-static void look_at_command(struct show *w)
+static void check_command(struct show *w)
 {
     struct workload *command = w->o->command;
     siginfo_t ended = {0};
@@ -273,7 +273,7 @@ static void look_at_command(struct show *w)
 static int wait_for_events(struct show *w)
 {
     uint64_t left_ms = (intervals_left_ns(&w->intervals) + NS_PER_MS - 1) / NS_PER_MS;
-    int timeout = left_ms > INT_MAX ? -1 : (int)left_ms, patience = alert_exec_patience_ms(w->o->alert.hook);
+    int timeout = left_ms > INT_MAX ? -1 : (int)left_ms, patience = alert_exec_patience_ms(w->o->alert.exec);
     if (patience >= 0 && (timeout < 0 || timeout > patience))
         timeout = patience;
     int n = sys_wait(w->o->session, timeout, w->table);
@@ -285,7 +285,7 @@ static int step(struct show *w)
     int bad = wait_for_events(w);
     if (bad)
         return command_fail(EXIT_FAILED, "cannot wait for events: %s", strerror(-bad));
-    look_at_command(w);
+    check_command(w);
     sys_alert_step(&w->o->alert);
     if (w->tool->event)
         write_table(w);
@@ -338,7 +338,7 @@ static int begin_command(struct show *w)
 
 static void say_ready(const struct sys_session *s)
 {
-    fprintf(stderr, "allium: ready: %s using %s%s%s\n", s->tool->name, s->rung->name,
+    fprintf(stderr, "allium: ready: %s using %s%s%s\n", s->tool->name, s->method->name,
             s->lacks.len ? ", which cannot show " : "", buf_str(&s->lacks));
 }
 
@@ -418,7 +418,7 @@ static int close_recorded(struct show *w, struct error *e)
 {
     struct recording_summary recording;
     uint64_t counted[SYS_COUNTS] = {0};
-    struct sys_losses lost = {w->tool, NULL, counted, w->kept.not_kept};
+    struct sys_losses lost = {w->tool, NULL, counted, w->kept.not_stored};
     int bad = recording_summarize(&recording, w->recorded_name, e);
     if (bad)
         return bad;

@@ -79,7 +79,7 @@ int sys_vmlinux_find(struct sys_request *r)
     else
         vmlinux_seek(&r->vmlinux, "");
     if (code < 0 && !r->vmlinux.path && fetch(&r->vmlinux) && !r->show.quiet) {
-        debuginfod_tell();
+        debuginfod_report();
         sys_vmlinux_add_advice(&advice);
         command_fail(0, "the files of the kernel's source are not known: %s", buf_str(&advice));
     }

@@ -7,7 +7,7 @@
 #include "base/sigsafe/clock_ns.h"
 #include "collect/perf/page_faults.h"
 
-#define SETTLE_NS 1000000u /* an object that nobody sees is looked for once more, so long after the fault */
+#define RETRY_NS 1000000u /* an object that nobody sees is looked for once more, so long after the fault */
 
 struct object_faults {
     struct page_faults *faults;
@@ -55,7 +55,7 @@ static void take(void *arg, const struct page_fault *fault)
 }
 
 /* Those that are old enough; all of them at the end. */
-static void look_again(struct object_faults *f, uint64_t until_ns)
+static void retry_lookups(struct object_faults *f, uint64_t until_ns)
 {
     size_t kept = 0;
     for (size_t i = 0; i < f->early.len; i++) {
@@ -95,8 +95,8 @@ void object_faults_close(struct object_faults *f)
 int object_faults_step(struct object_faults *f, int timeout_ms)
 {
     page_faults_wait(f->faults, timeout_ms);
-    uint64_t until = clock_ns(CLOCK_MONOTONIC) - SETTLE_NS;
-    look_again(f, until);
+    uint64_t until = clock_ns(CLOCK_MONOTONIC) - RETRY_NS;
+    retry_lookups(f, until);
     page_faults_drain(f->faults, take, f);
     return f->bad == -ESRCH || !object_lookup_is_there(f->objects) ? -ESRCH : 0;
 }
@@ -104,8 +104,8 @@ int object_faults_step(struct object_faults *f, int timeout_ms)
 void object_faults_finish(struct object_faults *f)
 {
     page_faults_drain(f->faults, take, f);
-    nanosleep(&(struct timespec){.tv_nsec = SETTLE_NS}, NULL);
-    look_again(f, UINT64_MAX);
+    nanosleep(&(struct timespec){.tv_nsec = RETRY_NS}, NULL);
+    retry_lookups(f, UINT64_MAX);
     f->rest.lost = page_faults_lost(f->faults);
 }
 

@@ -215,7 +215,7 @@ static int find_before(const struct objects *o, uint64_t page, struct large *out
 }
 
 /* One that was found lately, and is there still: what was read of it before can be read again. */
-static bool find_kept(struct objects *o, uint64_t page, struct large *out)
+static bool find_cached(struct objects *o, uint64_t page, struct large *out)
 {
     for (unsigned i = 0; i < KEPT; i++) {
         struct large *l = &o->kept[i];
@@ -238,7 +238,7 @@ static bool find_kept(struct objects *o, uint64_t page, struct large *out)
 /* The large object that a page begins in the midst of; 1: there is one. */
 static int find_covering(struct objects *o, uint64_t page, struct large *out)
 {
-    if (find_kept(o, page, out))
+    if (find_cached(o, page, out))
         return 1;
     int found = find_before(o, page, out);
     if (found <= 0 || out->end <= page)
@@ -307,7 +307,7 @@ int object_lookup_at(struct objects *o, uint64_t address, struct object_lookup_f
     *found = (struct object_lookup_found){0};
     if (address >> OBJECTS_UNIT_SHIFT >= OBJECTS_TABLES || page < PAGE)
         return 0;
-    if (find_kept(o, page, &large) && large.end - page >= PAGE) { /* nothing else lies in the page */
+    if (find_cached(o, page, &large) && large.end - page >= PAGE) { /* nothing else lies in the page */
         *found = (struct object_lookup_found){.account = large.account,
                                               .start = large.start,
                                               .bytes = large.end - large.start,

@@ -114,7 +114,7 @@ bool address_spaces_process(struct address_spaces *s, pid_t pid, uint64_t time_n
         .ended_ns = life->ended_ns,
         .image_ns = image->from_ns,
         .parent_pid = life->parent_pid,
-        .complete = image->told && !life->suspect_ns,
+        .complete = image->complete && !life->suspect_ns,
     };
     return true;
 }
@@ -127,7 +127,7 @@ int address_spaces_reread(struct address_spaces *s, pid_t pid)
     if (life->ended_ns)
         return -ESRCH;
     const struct process_life_image *image = &life->images.at[life->images.len - 1];
-    return address_spaces_read_life(s, life, image->told ? s->newest_ns : image->from_ns);
+    return address_spaces_read_life(s, life, image->complete ? s->newest_ns : image->from_ns);
 }
 
 struct address_spaces_counts address_spaces_counts(const struct address_spaces *s)

@@ -18,7 +18,7 @@ struct address_spaces {
 };
 
 /* Queries for earlier times are not allowed. */
-static inline uint64_t address_spaces_settled_ns(const struct address_spaces *s)
+static inline uint64_t address_spaces_oldest_query_ns(const struct address_spaces *s)
 {
     return s->newest_ns > s->back_ns ? s->newest_ns - s->back_ns : 0;
 }

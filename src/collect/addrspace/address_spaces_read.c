@@ -56,7 +56,7 @@ static void take_reading(struct process_life_image *image, const struct mapping_
     vec_each (const struct space_mapping, m, list)
         if (m->kind == MAPPING_HEAP)
             image->heap = m->start;
-    image->told = image->started = true;
+    image->complete = image->started = true;
 }
 
 int address_spaces_read_life(struct address_spaces *s, struct process_life *life, uint64_t since_ns)
@@ -83,7 +83,7 @@ int address_spaces_read_life(struct address_spaces *s, struct process_life *life
     life->boot_ns = boot;
     life->seen_ns = now;
     if (!life->names.len || life->suspect_ns)
-        process_life_rename(life, name, life->names.len ? now : 0, address_spaces_settled_ns(s));
+        process_life_rename(life, name, life->names.len ? now : 0, address_spaces_oldest_query_ns(s));
     life->suspect_ns = life->suspect_late_ns = 0;
     return 0;
 }
@@ -91,9 +91,9 @@ int address_spaces_read_life(struct address_spaces *s, struct process_life *life
 void address_spaces_complete(struct address_spaces *s, struct process_life *life)
 {
     struct process_life_image *image = &life->images.at[life->images.len - 1];
-    if (life->ended_ns || life->unreadable || (image->told && !life->suspect_ns))
+    if (life->ended_ns || life->unreadable || (image->complete && !life->suspect_ns))
         return;
-    uint64_t since = image->told ? life->suspect_ns : image->from_ns;
+    uint64_t since = image->complete ? life->suspect_ns : image->from_ns;
     int bad = address_spaces_read_life(s, life, since);
     if (bad == -ESRCH) { /* the record of its end was lost, or is on its way */
         /* A gap may begin before what another CPU told of it, or before it was read. */

@@ -53,7 +53,7 @@ static void note_exec(struct process_life_image *image, const struct sideband_re
 {
     if (kind == MAPPING_VDSO)
         image->started = true;
-    if (image->started || kind == MAPPING_STACK || !image->told)
+    if (image->started || kind == MAPPING_STACK || !image->complete)
         return;
     if (!image->program_end)
         image->program = r->start;
@@ -80,7 +80,7 @@ static void take_map(struct address_spaces *s, const struct sideband_record *r)
     }
     vma_history_add(image->maps, r->time_ns, &m);
     if (vma_history_grown(image->maps))
-        vma_history_fold(&s->lives.files, image->maps, address_spaces_settled_ns(s));
+        vma_history_fold(&s->lives.files, image->maps, address_spaces_oldest_query_ns(s));
     if (vma_history_count(image->maps) > life->stale_at + STALE_MIN) {
         address_spaces_read_life(s, life, r->time_ns);
         life->stale_at = vma_history_count(image->maps);
@@ -92,9 +92,9 @@ static void take_name(struct address_spaces *s, const struct sideband_record *r)
     if (r->tid != r->pid && !r->exec)
         return;
     struct process_life *life = life_of(s, r->pid, r->time_ns);
-    process_life_rename(life, r->text, r->time_ns, address_spaces_settled_ns(s));
+    process_life_rename(life, r->text, r->time_ns, address_spaces_oldest_query_ns(s));
     if (r->exec) {
-        process_life_exec(&s->lives, life, r->time_ns, address_spaces_settled_ns(s));
+        process_life_exec(&s->lives, life, r->time_ns, address_spaces_oldest_query_ns(s));
         life->unreadable = false;
     }
 }
@@ -102,9 +102,9 @@ static void take_name(struct address_spaces *s, const struct sideband_record *r)
 /* What a process had then, for two to share. */
 static struct vma_history *share(struct address_spaces *s, struct process_life_image *image, uint64_t time_ns)
 {
-    struct vma_history *was = vma_history_settled(image->maps);
+    struct vma_history *was = vma_history_shareable(image->maps);
     if (vma_history_grown(was))
-        vma_history_fold(&s->lives.files, was, address_spaces_settled_ns(s));
+        vma_history_fold(&s->lives.files, was, address_spaces_oldest_query_ns(s));
     if (was == image->maps) {
         image->maps = vma_history_new(was, time_ns);
         vma_history_put(&s->lives.files, was); /* the layer has its own reference */
@@ -121,11 +121,11 @@ static void take_fork(struct address_spaces *s, const struct sideband_record *r)
         parent->threads += parent->threads > 0;
         return;
     }
-    if (!parent->images.at[parent->images.len - 1].told)
+    if (!parent->images.at[parent->images.len - 1].complete)
         address_spaces_complete(s, parent);
     struct process_life_image *had = process_life_image_at(parent, r->time_ns), image = *had;
     image.maps = share(s, had, r->time_ns);
-    image.told &= !parent->suspect_ns;
+    image.complete &= !parent->suspect_ns;
     struct process_life *child = process_history_begin(&s->lives, r->pid, r->time_ns, image.maps);
     image.from_ns = child->began_ns;
     child->images.at[0] = image;

@@ -118,23 +118,24 @@ const char *process_life_name_at(const struct process_life *life, uint64_t time_
 }
 
 struct process_life_image *process_life_exec(struct process_history *l, struct process_life *life,
-                                             uint64_t time_ns, uint64_t settled_ns)
+                                             uint64_t time_ns, uint64_t oldest_query_ns)
 {
     size_t old = 0;
-    while (old + 1 < life->images.len && life->images.at[old + 1].from_ns <= settled_ns)
+    while (old + 1 < life->images.len && life->images.at[old + 1].from_ns <= oldest_query_ns)
         vma_history_put(&l->files, life->images.at[old++].maps);
     memmove(life->images.at, life->images.at + old, (life->images.len - old) * sizeof(*life->images.at));
     life->images.len -= old;
     struct process_life_image *image = vec_push(&life->images);
     *image =
-        (struct process_life_image){.from_ns = time_ns, .maps = vma_history_new(NULL, time_ns), .told = true};
+        (struct process_life_image){.from_ns = time_ns, .maps = vma_history_new(NULL, time_ns), .complete = true};
     return image;
 }
 
-void process_life_rename(struct process_life *life, const char *name, uint64_t time_ns, uint64_t settled_ns)
+void process_life_rename(struct process_life *life, const char *name, uint64_t time_ns,
+                         uint64_t oldest_query_ns)
 {
     size_t old = 0;
-    while (old + 1 < life->names.len && life->names.at[old + 1].from_ns <= settled_ns)
+    while (old + 1 < life->names.len && life->names.at[old + 1].from_ns <= oldest_query_ns)
         old++;
     if (old)
         memmove(life->names.at, life->names.at + old, (life->names.len - old) * sizeof(*life->names.at));

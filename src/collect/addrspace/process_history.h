@@ -19,7 +19,7 @@
 struct process_life_image {
     uint64_t from_ns; /* 0: since before recording began */
     struct vma_history *maps;
-    bool told;        /* all mappings since its beginning are known, or were read */
+    bool complete;    /* all mappings since its beginning are known, or were read */
     bool started;     /* the kernel has finished exec: further mappings are the program's own */
     uint64_t program; /* start of the program's first segment, and end of the last one */
     uint64_t program_end;
@@ -74,9 +74,10 @@ void process_history_revive(struct process_history *l, struct process_life *life
 /** Returns the image at that time; the first one if the time is earlier than all. */
 struct process_life_image *process_life_image_at(const struct process_life *life, uint64_t time_ns);
 const char *process_life_name_at(const struct process_life *life, uint64_t time_ns);
-/** Add an image or a name. Those that had ended by settled_ns are removed. */
+/** Add an image or a name. Those that had ended by oldest_query_ns are removed. */
 struct process_life_image *process_life_exec(struct process_history *l, struct process_life *life,
-                                             uint64_t time_ns, uint64_t settled_ns);
-void process_life_rename(struct process_life *life, const char *name, uint64_t time_ns, uint64_t settled_ns);
+                                             uint64_t time_ns, uint64_t oldest_query_ns);
+void process_life_rename(struct process_life *life, const char *name, uint64_t time_ns,
+                         uint64_t oldest_query_ns);
 
 #endif

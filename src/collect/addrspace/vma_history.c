@@ -64,7 +64,7 @@ void vma_history_put(struct mapped_files *files, struct vma_history *m)
     }
 }
 
-struct vma_history *vma_history_settled(struct vma_history *m)
+struct vma_history *vma_history_shareable(struct vma_history *m)
 {
     return m->under && !m->tail.len ? m->under : m;
 }
@@ -286,16 +286,16 @@ static void make_base(struct vma_history *m, const struct entry *all, size_t n)
     free(s.heap);
 }
 
-void vma_history_fold(struct mapped_files *files, struct vma_history *m, uint64_t settled_ns)
+void vma_history_fold(struct mapped_files *files, struct vma_history *m, uint64_t oldest_query_ns)
 {
     struct entries all = {0};
     struct vma_history folded = {.refs = m->refs, .from_ns = m->from_ns};
-    size_t settled = 0;
+    size_t folded_n = 0;
     gather(m, &all);
-    while (settled < all.len && all.at[settled].time_ns <= settled_ns)
-        settled++;
-    make_base(&folded, all.at, settled);
-    for (size_t i = settled; i < all.len; i++) {
+    while (folded_n < all.len && all.at[folded_n].time_ns <= oldest_query_ns)
+        folded_n++;
+    make_base(&folded, all.at, folded_n);
+    for (size_t i = folded_n; i < all.len; i++) {
         *vec_push(&folded.tail) = all.at[i];
         if (all.at[i].mapping.file)
             all.at[i].mapping.file->refs++;

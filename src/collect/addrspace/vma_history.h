@@ -74,7 +74,7 @@ void vma_history_put(struct mapped_files *files, struct vma_history *m);
  * If the uppermost layer has no mapping, returns the layer below it, which can be shared instead; else
  * returns `m`.
  */
-struct vma_history *vma_history_settled(struct vma_history *m);
+struct vma_history *vma_history_shareable(struct vma_history *m);
 
 /** Records that `mapping` exists from time_ns on. Takes over its reference to the file. */
 void vma_history_add(struct vma_history *m, uint64_t time_ns, const struct space_mapping *mapping);
@@ -90,8 +90,8 @@ bool vma_history_next(const struct vma_history *m, uint64_t time_ns, uint64_t ad
 
 /** Returns whether vma_history_fold() is worthwhile. */
 bool vma_history_grown(const struct vma_history *m);
-/** Removes mappings that had vanished before settled_ns, and stops sharing layers. */
-void vma_history_fold(struct mapped_files *files, struct vma_history *m, uint64_t settled_ns);
+/** Removes mappings that had vanished before oldest_query_ns, and stops sharing layers. */
+void vma_history_fold(struct mapped_files *files, struct vma_history *m, uint64_t oldest_query_ns);
 /** Returns the number of stored mappings, including covered ones. */
 size_t vma_history_count(const struct vma_history *m);
 

@@ -65,7 +65,7 @@ static bool number_of(int folder, const char *path, uint64_t *value)
     return known;
 }
 
-static void look_at_pressure(struct overview *m, struct buf *text)
+static void read_pressure(struct overview *m, struct buf *text)
 {
     char path[64];
     for (int i = 0; i < OVERVIEW_RESOURCES; i++) {
@@ -75,7 +75,7 @@ static void look_at_pressure(struct overview *m, struct buf *text)
 }
 
 /* What zram keeps of a swap takes memory itself: the third figure of its mm_stat. */
-static void look_at_zram(struct overview *m)
+static void read_zram(struct overview *m)
 {
     vec_each (struct overview_swap, s, &m->swaps) {
         struct buf path = BUF_INIT, text = BUF_INIT;
@@ -155,7 +155,7 @@ static int compare_slabs(const void *left, const void *right)
     return (a->bytes < b->bytes) - (a->bytes > b->bytes);
 }
 
-static void look_at_pages(struct overview *m, struct buf *text, uint32_t top)
+static void read_pages(struct overview *m, struct buf *text, uint32_t top)
 {
     each_numbered("/sys/devices/system/node", "node", take_node, m);
     each_numbered("/sys/kernel/mm/hugepages", "hugepages-", take_huge, m);
@@ -179,7 +179,7 @@ static uint64_t wall_ns(const struct overview *m, uint64_t now, uint64_t log_ns)
     return log_ns <= now && m->taken_ns > now - log_ns ? m->taken_ns - (now - log_ns) : 0;
 }
 
-static void look_at_kills(struct overview_reader *l, struct overview *m)
+static void read_kills(struct overview_reader *l, struct overview *m)
 {
     uint64_t now = clock_ns(CLOCK_MONOTONIC);
     int bad = kmsg_read(&l->log);
@@ -194,7 +194,7 @@ static void look_at_kills(struct overview_reader *l, struct overview *m)
     }
 }
 
-static void look_at_processes(struct overview_reader *l, const struct overview_wish *wish, struct overview *m)
+static void read_processes(struct overview_reader *l, const struct overview_wish *wish, struct overview *m)
 {
     overview_sort_processes(&m->processes, wish->sort, wish->top);
     l->asker.left_ms = wish->ask_ms;
@@ -203,7 +203,7 @@ static void look_at_processes(struct overview_reader *l, const struct overview_w
 }
 
 /* Names, times and what is counted: little, and soon done. */
-static int look_at_counts(struct overview *m, struct buf *text)
+static int read_counts(struct overview *m, struct buf *text)
 {
     struct utsname name;
     uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -213,7 +213,7 @@ static int look_at_counts(struct overview *m, struct buf *text)
         snprintf(m->release, sizeof(m->release), "%.64s", name.release);
     }
     vmstat_parse(m, text_of(m, "/proc/vmstat", text), page_bytes);
-    look_at_pressure(m, text);
+    read_pressure(m, text);
     return processes_read(m);
 }
 
@@ -232,7 +232,7 @@ int overview_read_count(struct overview_reader *l)
 {
     struct buf text = BUF_INIT;
     struct overview m;
-    int bad = look_at_counts(&m, &text);
+    int bad = read_counts(&m, &text);
     perf_counters_read(&l->counters, &m);
     keep_counts(l, &m);
     overview_release(&m);
@@ -243,7 +243,7 @@ int overview_read_count(struct overview_reader *l)
 int overview_read(struct overview_reader *l, const struct overview_wish *wish, struct overview *m)
 {
     struct buf text = BUF_INIT;
-    int bad = look_at_counts(m, &text);
+    int bad = read_counts(m, &text);
     perf_counters_read(&l->counters, m);
     if (l->counters_bad)
         say_unknown(m, "perf events of all processors", l->counters_bad);
@@ -253,13 +253,13 @@ int overview_read(struct overview_reader *l, const struct overview_wish *wish, s
         meminfo_parse(m, text_of(m, "/proc/meminfo", &text));
         zoneinfo_parse(m, text_of(m, "/proc/zoneinfo", &text), (uint64_t)sysconf(_SC_PAGESIZE));
         swaps_parse(m, text_of(m, "/proc/swaps", &text));
-        look_at_zram(m);
-        look_at_pages(m, &text, wish->top);
+        read_zram(m);
+        read_pages(m, &text, wish->top);
         int none = cgroups_read(m, wish->top);
         if (none && none != -ENOENT)
             say_unknown(m, "memory of cgroups", none);
-        look_at_kills(l, m);
-        look_at_processes(l, wish, m);
+        read_kills(l, m);
+        read_processes(l, wish, m);
         overview_account(m);
         overview_note(m);
     }

@@ -115,7 +115,7 @@ static bool is_whole(const struct ledger_sample *s)
  * A sample is whole if head and check fit and a second reading finds the same serial: see ledger.h. Those that changed
  * are taken from the next reading.
  */
-static void settle_chunk(int fd, struct ledger_copy *c, uint64_t first, uint64_t n)
+static void reread_chunk(int fd, struct ledger_copy *c, uint64_t first, uint64_t n)
 {
     struct ledger_sample *mine = (struct ledger_sample *)c->table[LEDGER_SAMPLES] + first;
     uint64_t offset = c->header.regions[LEDGER_SAMPLES].offset + first * sizeof(*mine);
@@ -144,7 +144,7 @@ static void settle_chunk(int fd, struct ledger_copy *c, uint64_t first, uint64_t
 }
 
 /* A count whose words were read before and after calls were handed on is read again. */
-static void settle_counts(int fd, struct ledger_copy *c)
+static void reread_counts(int fd, struct ledger_copy *c)
 {
     struct ledger_count *counts = c->table[LEDGER_ACCOUNTS];
     uint64_t n = c->count[LEDGER_ACCOUNTS] * (sizeof(struct ledger_accounts) / sizeof(*counts));
@@ -200,9 +200,9 @@ int ledger_copy_read(int fd, struct ledger_copy *c, struct error *e)
     }
     for (uint64_t i = 0; i < c->count[LEDGER_SAMPLES]; i += CHUNK_RECORDS) {
         uint64_t n = c->count[LEDGER_SAMPLES] - i;
-        settle_chunk(fd, c, i, n < CHUNK_RECORDS ? n : CHUNK_RECORDS);
+        reread_chunk(fd, c, i, n < CHUNK_RECORDS ? n : CHUNK_RECORDS);
     }
-    settle_counts(fd, c);
+    reread_counts(fd, c);
     /* What began before the end of this copying and was not done at its beginning may be in one sum and not in
      * another. */
     struct ledger_header end;

@@ -218,7 +218,7 @@ static bool has_image(const struct ledger_list *list, uint64_t image_id)
 
 /* The directory that ALLIUM_DIR names, if the agent would keep ledgers there. It may be one that was looked into
  * before. */
-static void scan_asked(const char *suffix, struct ledger_list *list)
+static void scan_allium_dir(const char *suffix, struct ledger_list *list)
 {
     const char *dir = getenv("ALLIUM_DIR");
     struct ledger_list found = {0};
@@ -239,7 +239,7 @@ static void scan_all(const char *suffix, struct ledger_list *list)
     vec_each (char *, path, &p)
         scan_tree(*path, suffix, list);
     places_release(&p);
-    scan_asked(suffix, list);
+    scan_allium_dir(suffix, list);
 }
 
 void ledger_dir_scan_all(struct ledger_list *list)

@@ -51,7 +51,7 @@ static void take_file(struct ledger_list *list, pid_t pid, const struct mapped_l
 static void scan_process(struct ledger_scan *s, pid_t pid)
 {
     struct mapped_ledger m;
-    int bad = mapped_ledgers_look(pid, &m);
+    int bad = mapped_ledgers_find(pid, &m);
     if (bad == -EACCES && !proc_is_kernel(pid) && proc_runs(pid))
         s->unreadable++;
     else if (bad == -ETIMEDOUT || bad == -E2BIG)
@@ -96,16 +96,16 @@ static void add_joint(struct ledger_scan *s)
     vec_each (const struct ledger_entry, entry, &s->list) {
         if (!has_tags(entry))
             continue;
-        struct ledger_entry joint = *entry;
-        joint.path = entry->path ? mem_strdup(entry->path) : NULL;
-        joint.mapped = entry->mapped ? mem_alloc(sizeof(*joint.mapped)) : NULL;
-        if (joint.mapped)
-            *joint.mapped = *entry->mapped;
-        *vec_push(&s->tags) = joint;
+        struct ledger_entry merged = *entry;
+        merged.path = entry->path ? mem_strdup(entry->path) : NULL;
+        merged.mapped = entry->mapped ? mem_alloc(sizeof(*merged.mapped)) : NULL;
+        if (merged.mapped)
+            *merged.mapped = *entry->mapped;
+        *vec_push(&s->tags) = merged;
     }
 }
 
-static void look_at(void *scan, pid_t pid)
+static void examine(void *scan, pid_t pid)
 {
     scan_process(scan, pid);
 }
@@ -115,17 +115,17 @@ void ledger_scan_all(struct ledger_scan *s)
     *s = (struct ledger_scan){0};
     ledger_dir_scan_all(&s->list);
     ledger_dir_scan_tags(&s->tags);
-    each_process(look_at, s);
+    each_process(examine, s);
     add_joint(s);
 }
 
 /* A ledger that names this pid and is held was made by another of that name, in another namespace: its own is
  * different. */
-static void keep_named(struct ledger_list *list, pid_t pid, bool looked)
+static void keep_named(struct ledger_list *list, pid_t pid, bool examined)
 {
     size_t kept = 0;
     vec_each (struct ledger_entry, e, list) {
-        if (e->pid == pid && (e->mapped || !looked || !e->alive)) {
+        if (e->pid == pid && (e->mapped || !examined || !e->alive)) {
             list->at[kept++] = *e;
             continue;
         }
@@ -237,7 +237,7 @@ static void take_stray(struct stray_search *s, pid_t pid, const struct mapped_le
  * The ledger of a process is out of sight if the process lives in another root or mount namespace. Where a process has
  * changed to another user, it may have found no directory for it; only root can look at such a process.
  */
-static void look_for_stray(void *search, pid_t pid)
+static void find_stray(void *search, pid_t pid)
 {
     struct stray_search *s = search;
     struct container c = container_of(pid);
@@ -247,7 +247,7 @@ static void look_for_stray(void *search, pid_t pid)
         return;
     struct buf program = BUF_INIT;
     proc_program(pid, &program); /* before the look: a process may become one that nobody may ask, or end */
-    if (mapped_ledgers_look(pid, &m))
+    if (mapped_ledgers_find(pid, &m))
         m = (struct mapped_ledger){0};
     if (mapped_ledgers_any(&m) && is_for(&m.ledger, s->name))
         take_stray(s, pid, &m, false, buf_str(&program));
@@ -264,7 +264,7 @@ void ledger_scan_strays(const char *dir, struct ledger_strays *strays)
     struct stray_search s = {.found = strays, .name = strrchr(dir, '/') + 1};
     s.everywhere = !statvfs(dir, &fs) && fs.f_files && !fs.f_ffree;
     *strays = (struct ledger_strays){0};
-    each_process(look_for_stray, &s);
+    each_process(find_stray, &s);
     vec_each (struct ledger_entry, e, &s.ledgers.list)
         *vec_push(&strays->list) = *e;
     vec_release(&s.ledgers.list);
@@ -283,11 +283,11 @@ struct holder_search {
     pid_t found;
 };
 
-static void look_for_holder(void *search, pid_t pid)
+static void find_holder(void *search, pid_t pid)
 {
     struct holder_search *s = search;
     struct mapped_ledger m;
-    if (s->found || mapped_ledgers_look(pid, &m))
+    if (s->found || mapped_ledgers_find(pid, &m))
         return;
     const struct mapped_ledgers_file *f = s->ledger->tags ? &m.tags : &m.ledger;
     if (f->end && f->device == s->ledger->device && f->inode == s->ledger->inode)
@@ -311,9 +311,9 @@ static bool is_held_still(const struct ledger_entry *ledger)
 pid_t ledger_scan_holder(const struct ledger_entry *ledger)
 {
     struct holder_search s = {.ledger = ledger};
-    look_for_holder(&s, ledger->pid); /* as its name says, most likely */
+    find_holder(&s, ledger->pid); /* as its name says, most likely */
     if (!s.found && ledger->alive && is_held_still(ledger))
-        each_process(look_for_holder, &s);
+        each_process(find_holder, &s);
     return s.found;
 }
 

@@ -173,16 +173,16 @@ struct watch_snapshot {
     int bad;
 };
 
-static void look_guarded(void *work)
+static void find_guarded(void *work)
 {
     struct watch_snapshot *l = work;
     l->bad = search_maps(l->pid, &l->found);
 }
 
-int mapped_ledgers_look(pid_t pid, struct mapped_ledger *m)
+int mapped_ledgers_find(pid_t pid, struct mapped_ledger *m)
 {
     struct watch_snapshot l = {.pid = pid};
-    int bad = guard_run(look_guarded, &l, sizeof(l), load_relaxed(&patience_ms));
+    int bad = guard_run(find_guarded, &l, sizeof(l), load_relaxed(&patience_ms));
     *m = l.found;
     if (bad)
         store_relaxed(&patience_ms, LATER_MS);

@@ -39,7 +39,7 @@ struct mapped_ledger {
  * no such process; -E2BIG: too many mappings, so the search was given up; -ETIMEDOUT: its memory map is
  * locked.
  */
-int mapped_ledgers_look(pid_t pid, struct mapped_ledger *m);
+int mapped_ledgers_find(pid_t pid, struct mapped_ledger *m);
 /** Returns whether it maps a ledger of the agent. */
 static inline bool mapped_ledgers_any(const struct mapped_ledger *m)
 {
@@ -57,7 +57,7 @@ static inline const struct mapped_ledgers_file *mapped_ledgers_control(const str
 bool mapped_ledgers_nameless(const struct mapped_ledgers_file *file);
 
 /**
- * Opens a file that mapped_ledgers_look() found, O_RDONLY or O_RDWR. Returns a descriptor; -ESTALE: it is
+ * Opens a file that mapped_ledgers_find() found, O_RDONLY or O_RDWR. Returns a descriptor; -ESTALE: it is
  * another file by now; -EPERM: not a regular file on a tmpfs; -EACCES: no permission (a memfd needs
  * CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN); or -errno.
  */

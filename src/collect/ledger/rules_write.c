@@ -58,7 +58,7 @@ static int compare_numbers(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-static int read_kept(struct page *p)
+static int read_deferred(struct page *p)
 {
     uint32_t count = ledger_listed_queries(p->control.listed);
     uint64_t now = clock_ns(CLOCK_MONOTONIC);
@@ -87,7 +87,7 @@ static int open_page(struct page *p, const struct ledger_entry *tags, struct err
         return p->fd;
     int bad = flock(p->fd, LOCK_EX) || !read_part(p, &p->control, sizeof(p->control), 0) ? -EIO : 0;
     bad = bad ? bad : read_list(p);
-    bad = bad ? bad : read_kept(p);
+    bad = bad ? bad : read_deferred(p);
     p->now.off = p->control.word & LEDGER_CONTROL_TAGS_OFF;
     return bad ? control_failed(tags, -bad, e) : 0;
 }
@@ -110,7 +110,7 @@ static int write_part(const struct page *p, const void *from, size_t bytes, uint
     return errno ? -errno : -EIO;
 }
 
-static int write_kept(const struct page *p, uint32_t side)
+static int write_deferred(const struct page *p, uint32_t side)
 {
     struct ledger_deferred *k = mem_alloc(sizeof(*k));
     size_t n = p->now.queries.len;
@@ -138,7 +138,7 @@ static int write_page(struct page *p)
     int32_t state = next_state(p);
     int bad =
         write_part(p, p->now.list.at, p->now.list.len * sizeof(*p->now.list.at), ledger_list_offset(side));
-    bad = bad ? bad : write_kept(p, side);
+    bad = bad ? bad : write_deferred(p, side);
     if (bad)
         return bad;
     c->magic = LEDGER_CONTROL_MAGIC;

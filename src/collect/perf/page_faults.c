@@ -21,7 +21,7 @@
 #define RING_BYTES_MOST  (4u << 20) /* 80,000 faults */
 #define RING_BYTES_LEAST (64u << 10)
 #define CPUS_MAX         8192
-#define LOOKS_MOST       100 /* for threads, which may make others all the time */
+#define ROUNDS_MOST      100 /* for threads, which may make others all the time */
 
 enum { MINOR, MAJOR, KINDS };
 
@@ -41,7 +41,7 @@ struct cpu {
     int number, fd; /* of the event that has the ring; -1: none yet */
     struct perf_ring ring;
     struct sample last; /* that was handed out */
-    uint64_t told_lost;
+    uint64_t reported_lost;
 };
 
 struct page_faults {
@@ -220,7 +220,7 @@ int page_faults_open(struct page_faults **out, pid_t pid, struct error *e)
     raise_descriptors();
     int bad = find_cpus(f);
     size_t added = 1;
-    for (int looks = 0; !bad && added && looks < LOOKS_MOST; looks++) {
+    for (int rounds = 0; !bad && added && rounds < ROUNDS_MOST; rounds++) {
         added = 0;
         bad = add_new_threads(f, &added);
     }
@@ -255,7 +255,7 @@ void page_faults_close(struct page_faults *f)
 
 /*
  * Two events of a thread tell of a fault one behind the other, as nothing comes between them: with the same time and id
- * where the kernel makes these up once (6.18 does), else with others. Another fault has another time, and is told by
+ * where the kernel makes these up once (6.18 does), else with others. Another fault has another time, and is reported by
  * the same event first.
  */
 static bool is_told_twice(const struct sample *before, const struct sample *s)
@@ -283,7 +283,7 @@ static void take_record(void *arg, const struct perf_event_header *record)
     if (record->type == PERF_RECORD_SAMPLE)
         take_sample(f, (const struct sample *)record);
     else if (record->type == PERF_RECORD_LOST && record->size >= sizeof(struct lost))
-        f->reading->told_lost += ((const struct lost *)record)->lost;
+        f->reading->reported_lost += ((const struct lost *)record)->lost;
 }
 
 void page_faults_drain(struct page_faults *f, page_faults_fn *take, void *arg)
@@ -307,13 +307,13 @@ void page_faults_wait(struct page_faults *f, int timeout_ms)
 
 uint64_t page_faults_lost(const struct page_faults *f)
 {
-    uint64_t told = 0, counted = 0, values[2];
+    uint64_t reported = 0, counted = 0, values[2];
     vec_each (const struct cpu, c, &f->cpus)
-        told += c->told_lost;
+        reported += c->reported_lost;
     vec_each (const int, fd, &f->fds)
         if (f->counts_lost && read(*fd, values, sizeof(values)) == sizeof(values))
             counted += values[1];
-    return told > counted ? told : counted;
+    return reported > counted ? reported : counted;
 }
 
 bool page_faults_user_alone(const struct page_faults *f)

@@ -26,7 +26,7 @@
 #define RING_BYTES_LEAST (512u << 10)
 #define RING_BYTES_MOST  (4u << 20)
 #define WAKE_BYTES       (RING_BYTES_LEAST / 4)
-#define CPU_LOOK_NS      1000000000u
+#define CPU_CHECK_NS     1000000000u
 #define CPUS_MAX         8192
 
 struct ring {
@@ -34,10 +34,10 @@ struct ring {
     bool wanted; /* the CPU is in the list */
     int fd;
     struct perf_event_mmap_page *page;
-    size_t bytes;            /* of the records' part */
-    uint64_t told, counted;  /* losses by records; by the kernel's own count */
-    uint64_t gaps;           /* of these handed out */
-    uint64_t last_record_ns; /* up to here nothing is missing */
+    size_t bytes;               /* of the records' part */
+    uint64_t reported, counted; /* losses by records; by the kernel's own count */
+    uint64_t gaps;              /* of these handed out */
+    uint64_t last_record_ns;    /* up to here nothing is missing */
 };
 
 struct waiting {
@@ -52,7 +52,7 @@ struct sideband {
     struct buf texts;
     size_t page_bytes, ring_bytes;
     char *online_path, *online; /* the list as it was when last looked at */
-    uint64_t looked_ns, serial;
+    uint64_t checked_ns, serial;
     uint64_t lost, malformed; /* lost: of rings that are gone */
     int epoll;
     bool counts_lost;
@@ -150,7 +150,7 @@ static uint64_t count_lost(const struct sideband *s, const struct ring *r)
 
 static void note_gap(struct sideband *s, struct ring *r, uint64_t time_ns)
 {
-    uint64_t lost = r->told > r->counted ? r->told : r->counted;
+    uint64_t lost = r->reported > r->counted ? r->reported : r->counted;
     if (lost <= r->gaps)
         return;
     struct sideband_record gap = {.type = SIDEBAND_GAP,
@@ -170,7 +170,7 @@ static void take_record(struct sideband *s, struct ring *r, const void *data, si
         return;
     }
     if (record.type == SIDEBAND_GAP) {
-        r->told += record.lost;
+        r->reported += record.lost;
         note_gap(s, r, record.time_ns);
     } else {
         wait_for_turn(s, &record);
@@ -245,7 +245,7 @@ static int want_cpus(struct sideband *s, const char *list)
 /* One that comes has done things that nobody listened to. */
 static void follow_cpus(struct sideband *s, uint64_t now)
 {
-    char *list = now - s->looked_ns < CPU_LOOK_NS ? NULL : read_list(s->online_path);
+    char *list = now - s->checked_ns < CPU_CHECK_NS ? NULL : read_list(s->online_path);
     if (!list)
         return;
     if (strcmp(list, s->online) != 0) {
@@ -262,14 +262,14 @@ static void follow_cpus(struct sideband *s, uint64_t now)
         if (came)
             wait_for_turn(s, &(struct sideband_record){.type = SIDEBAND_GAP,
                                                        .time_ns = clock_ns(CLOCK_MONOTONIC),
-                                                       .since_ns = s->looked_ns,
+                                                       .since_ns = s->checked_ns,
                                                        .text = ""});
         char *old = s->online;
         s->online = list;
         list = old;
     }
     free(list);
-    s->looked_ns = now;
+    s->checked_ns = now;
 }
 
 /* ---- the public side ---- */
@@ -321,7 +321,7 @@ int sideband_open(const struct sideband_options *options, struct sideband **out,
     s->ring_bytes = o->ring_pages ? pages * s->page_bytes : usual_ring_bytes();
     s->counts_lost = true;
     s->online_path = mem_strdup(o->online_path ? o->online_path : ONLINE);
-    s->looked_ns = clock_ns(CLOCK_MONOTONIC);
+    s->checked_ns = clock_ns(CLOCK_MONOTONIC);
     s->epoll = epoll_create1(EPOLL_CLOEXEC);
     int bad = s->epoll < 0 ? -errno : 0;
     s->online = read_list(s->online_path);

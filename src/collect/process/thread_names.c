@@ -15,7 +15,7 @@ static void set_name(struct profile *p, size_t thread, const char *text)
     p->threads.at[thread].name = name;
 }
 
-void thread_names_look(struct thread_names *seen, struct profile *p, pid_t pid)
+void thread_names_read(struct thread_names *seen, struct profile *p, pid_t pid)
 {
     struct map last = {0}; /* thread number -> its last row + 1: the others are of threads that have ended */
     uint64_t boot_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME);

@@ -26,7 +26,7 @@ struct thread_names VEC(struct thread_name);
  * keeps its old name if it is in another pid namespace, where tids differ, or if its tid belongs to another
  * thread by now.
  */
-void thread_names_look(struct thread_names *seen, struct profile *p, pid_t pid);
+void thread_names_read(struct thread_names *seen, struct profile *p, pid_t pid);
 /** Gives the threads of an ended process the names that were seen. */
 void thread_names_recall(const struct thread_names *seen, struct profile *p);
 

@@ -21,7 +21,7 @@ static const struct table_column zone_columns[] = {
     [ZONE_MIN] = {"min", TABLE_BYTES, TABLE_WHOLE, false},
     [ZONE_LOW] = {"low", TABLE_BYTES, TABLE_WHOLE, false},
     [ZONE_HIGH] = {"high", TABLE_BYTES, TABLE_WHOLE, false},
-    [ZONE_LISTS] = {"cpu_lists", TABLE_BYTES, TABLE_WHOLE, .drop = 1},
+    [ZONE_LISTS] = {"cpu_lists", TABLE_BYTES, TABLE_WHOLE, .drop_rank = 1},
     [ZONE_MANAGED] = {"managed", TABLE_BYTES, TABLE_WHOLE, false},
     [ZONE_STATE] = {"state", TABLE_PLAIN, TABLE_TEXT, false},
 };
@@ -55,7 +55,7 @@ static const struct table_column swap_columns[] = {
     [SWAP_SIZE] = {"size", TABLE_BYTES, TABLE_WHOLE, false},
     [SWAP_USED] = {"used", TABLE_BYTES, TABLE_WHOLE, false},
     [SWAP_PRIORITY] = {"priority", TABLE_PLAIN, TABLE_SIGNED, false},
-    [SWAP_MEMORY] = {"memory", TABLE_BYTES, TABLE_WHOLE, .rare = true},
+    [SWAP_MEMORY] = {"memory", TABLE_BYTES, TABLE_WHOLE, .hide_if_empty = true},
 };
 
 struct table *overview_swaps_table(const struct overview *m)
@@ -125,13 +125,13 @@ enum cgroup_column {
 static const struct table_column cgroup_columns[] = {
     [CG_MEMORY] = {"memory", TABLE_BYTES, TABLE_WHOLE, false},
     [CG_LIMIT] = {"limit", TABLE_BYTES, TABLE_WHOLE, false},
-    [CG_SWAP] = {"swap", TABLE_BYTES, TABLE_WHOLE, .rare = true, .drop = 1},
+    [CG_SWAP] = {"swap", TABLE_BYTES, TABLE_WHOLE, .hide_if_empty = true, .drop_rank = 1},
     [CG_ANON] = {"anon", TABLE_BYTES, TABLE_WHOLE, false},
     [CG_FILE] = {"file", TABLE_BYTES, TABLE_WHOLE, false},
-    [CG_SHMEM] = {"shmem", TABLE_BYTES, TABLE_WHOLE, .drop = 3},
-    [CG_KERNEL] = {"kernel", TABLE_BYTES, TABLE_WHOLE, .rare = true, .drop = 4},
-    [CG_KILLS] = {"oom_kills", TABLE_COUNT, TABLE_WHOLE, .drop = 2},
-    [CG_VERSION] = {"version", TABLE_PLAIN, TABLE_WHOLE, .drop = 5},
+    [CG_SHMEM] = {"shmem", TABLE_BYTES, TABLE_WHOLE, .drop_rank = 3},
+    [CG_KERNEL] = {"kernel", TABLE_BYTES, TABLE_WHOLE, .hide_if_empty = true, .drop_rank = 4},
+    [CG_KILLS] = {"oom_kills", TABLE_COUNT, TABLE_WHOLE, .drop_rank = 2},
+    [CG_VERSION] = {"version", TABLE_PLAIN, TABLE_WHOLE, .drop_rank = 5},
     [CG_PATH] = {"cgroup", TABLE_PLAIN, TABLE_TEXT, false},
 };
 

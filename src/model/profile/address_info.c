@@ -78,7 +78,7 @@ static void offer_near(struct address_info *w, const struct profile *p, const st
     *vec_push(&w->near) = *b;
 }
 
-static void look_at(struct address_info *w, const struct profile *p, bool live, uint32_t index)
+static void compare_block(struct address_info *w, const struct profile *p, bool live, uint32_t index)
 {
     struct address_info_block b = {.live = live, .index = index};
     struct extent it = extent_of(p, live, index);
@@ -122,9 +122,9 @@ void address_info_find(struct address_info *w, const struct profile *p, uint64_t
 {
     *w = (struct address_info){.address = address};
     for (uint32_t i = 0; i < p->samples.len; i++)
-        look_at(w, p, true, i);
+        compare_block(w, p, true, i);
     for (uint32_t i = 0; i < p->frees.len; i++)
-        look_at(w, p, false, i);
+        compare_block(w, p, false, i);
     if (w->holding.len)
         w->near.len = 0;
     if (w->holding.len > 1)

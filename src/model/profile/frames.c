@@ -53,18 +53,18 @@ void frames_of(struct frames *out, const struct profile *p, uint32_t stack)
     const struct profile_stack *s = &p->stacks.at[stack];
     const uint32_t *at = s->depth ? &p->stack_locations.at[s->first] : NULL;
     uint32_t i = 0;
-    bool told = false; /* the outermost frame itself says that the code is unknown */
+    bool known_unknown = false; /* the outermost frame itself says that the code is unknown */
     out->len = 0;
     while (i < s->depth && is_agent(p, at[i]))
         i++;
     for (; i < s->depth; i++) {
         const struct profile_location *l = &p->locations.at[at[i]];
         add_location(out, p, at[i]);
-        told = !l->n_lines && l->module == PROFILE_NONE && s->end == PROFILE_STACK_NO_CODE;
+        known_unknown = !l->n_lines && l->module == PROFILE_NONE && s->end == PROFILE_STACK_NO_CODE;
     }
     if (out->len)
         drop_hooks(out, p);
-    if (!out->len || (s->end != PROFILE_STACK_WHOLE && !told))
+    if (!out->len || (s->end != PROFILE_STACK_WHOLE && !known_unknown))
         *vec_push(out) = (struct frame){.location = PROFILE_NONE, .line = PROFILE_NONE, .end = s->end};
 }
 

@@ -13,8 +13,8 @@
 
 /* D(j), without its interval, for all looks at once. */
 struct changes {
-    double arrived[SERIES_LOOKS]; /* bytes, estimated */
-    double bytes[SERIES_LOOKS], deviation[SERIES_LOOKS];
+    double arrived[SERIES_SNAPSHOTS]; /* bytes, estimated */
+    double bytes[SERIES_SNAPSHOTS], deviation[SERIES_SNAPSHOTS];
 };
 
 /* Backwards in time, the samples of the stack once. */
@@ -23,8 +23,8 @@ static void find_changes(struct changes *c, const struct series *s, uint32_t sta
     const struct series_stack *of = &s->stacks.at[stack];
     uint32_t i = of->first + of->n;
     double bytes = 0, lumps = 0;
-    for (uint32_t j = s->n_looks; j-- > 0;) {
-        for (; i > of->first && s->samples.at[s->by_stack.at[i - 1]].arrived_ns > s->looks_ns[j]; i--) {
+    for (uint32_t j = s->n_snapshots; j-- > 0;) {
+        for (; i > of->first && s->samples.at[s->by_stack.at[i - 1]].arrived_ns > s->snapshots_ns[j]; i--) {
             double each = s->samples.at[s->by_stack.at[i - 1]].bytes;
             bytes += each;
             lumps += each * each;
@@ -38,15 +38,15 @@ static void find_changes(struct changes *c, const struct series *s, uint32_t sta
 
 static uint64_t part_end(const struct series *s, uint32_t begin, unsigned part)
 {
-    uint64_t from = s->looks_ns[begin], length = s->looks_ns[s->n_looks - 1] - from;
+    uint64_t from = s->snapshots_ns[begin], length = s->snapshots_ns[s->n_snapshots - 1] - from;
     return from + (uint64_t)((double)length * part / PARTS);
 }
 
 /* The first look that is no further back from the last one than that. */
-static uint32_t look_since(const struct series *s, uint64_t back_ns)
+static uint32_t snapshot_since(const struct series *s, uint64_t back_ns)
 {
     uint32_t j = 0;
-    while (s->looks_ns[s->n_looks - 1] - s->looks_ns[j] > back_ns)
+    while (s->snapshots_ns[s->n_snapshots - 1] - s->snapshots_ns[j] > back_ns)
         j++;
     return j;
 }
@@ -55,11 +55,11 @@ static uint32_t look_since(const struct series *s, uint64_t back_ns)
 static double trend_of(const struct series *s, uint32_t stack, uint32_t begin)
 {
     const struct series_stack *of = &s->stacks.at[stack];
-    double from = (double)s->looks_ns[begin], length = (double)s->looks_ns[s->n_looks - 1] - from;
+    double from = (double)s->snapshots_ns[begin], length = (double)s->snapshots_ns[s->n_snapshots - 1] - from;
     double moment = 0, lumps = 0;
     for (uint32_t i = of->first + of->n; i-- > of->first;) {
         const struct series_sample *sample = &s->samples.at[s->by_stack.at[i]];
-        if (sample->arrived_ns <= s->looks_ns[begin])
+        if (sample->arrived_ns <= s->snapshots_ns[begin])
             break;
         moment += sample->bytes * (((double)sample->arrived_ns - from) / length - 0.5);
         lumps += sample->bytes * sample->bytes;
@@ -74,30 +74,30 @@ static bool all_along(const struct series *s, uint32_t stack, uint32_t begin, do
         if (part.bytes.value < arrived / PARTS * PART_LEAST)
             return false;
     }
-    uint64_t now = s->looks_ns[s->n_looks - 1], length = now - s->looks_ns[begin];
+    uint64_t now = s->snapshots_ns[s->n_snapshots - 1], length = now - s->snapshots_ns[begin];
     return trend_of(s, stack, begin) >= -SLOWER_Z &&
-           trend_of(s, stack, look_since(s, 2 * length)) >= -SLOWER_Z;
+           trend_of(s, stack, snapshot_since(s, 2 * length)) >= -SLOWER_Z;
 }
 
 static bool higher_than_before(const struct changes *c, const struct series *s, uint32_t begin)
 {
     uint64_t first = part_end(s, begin, 1), last = part_end(s, begin, PARTS / 2);
-    for (uint32_t j = 0; j < s->n_looks && s->looks_ns[j] <= last; j++)
-        if (c->bytes[j] <= 0 || (s->looks_ns[j] <= first && c->bytes[j] < HIGHER_Z * c->deviation[j]))
+    for (uint32_t j = 0; j < s->n_snapshots && s->snapshots_ns[j] <= last; j++)
+        if (c->bytes[j] <= 0 || (s->snapshots_ns[j] <= first && c->bytes[j] < HIGHER_Z * c->deviation[j]))
             return false;
     return true;
 }
 
 static void set_slope(struct growth *g, const struct series *s, uint32_t stack, uint32_t begin)
 {
-    double hours = (double)(s->looks_ns[s->n_looks - 1] - s->looks_ns[begin]) / HOUR_NS;
-    struct estimate arrived = series_arrived(s, stack, s->looks_ns[begin], UINT64_MAX).bytes;
+    double hours = (double)(s->snapshots_ns[s->n_snapshots - 1] - s->snapshots_ns[begin]) / HOUR_NS;
+    struct estimate arrived = series_arrived(s, stack, s->snapshots_ns[begin], UINT64_MAX).bytes;
     struct estimate left = series_left(s, stack, begin).bytes;
     if (!left.samples)
         left.first = arrived.first; /* as much may have left unseen */
     struct interval in = estimate_interval(&arrived), out = estimate_interval(&left);
     double bytes = arrived.value - left.value;
-    g->since_ns = s->looks_ns[begin];
+    g->since_ns = s->snapshots_ns[begin];
     g->bytes_per_hour = bytes / hours;
     g->interval.low = (bytes - hypot(arrived.value - in.low, out.high - left.value)) / hours;
     g->interval.high = (bytes + hypot(in.high - arrived.value, left.value - out.low)) / hours;
@@ -105,7 +105,7 @@ static void set_slope(struct growth *g, const struct series *s, uint32_t stack, 
 
 static bool passes(const struct changes *c, const struct series *s, uint32_t stack, uint32_t begin)
 {
-    return begin + GROWTH_LOOKS <= s->n_looks && c->bytes[begin] > 0 &&
+    return begin + GROWTH_SNAPSHOTS <= s->n_snapshots && c->bytes[begin] > 0 &&
            c->bytes[begin] >= MUCH_Z * c->deviation[begin] && higher_than_before(c, s, begin) &&
            all_along(s, stack, begin, c->arrived[begin]);
 }
@@ -114,21 +114,21 @@ struct growth growth_of(const struct series *s, uint32_t stack)
 {
     struct growth g = {0};
     struct changes c;
-    if (s->n_looks < 2)
+    if (s->n_snapshots < 2)
         return g;
     find_changes(&c, s, stack);
-    uint64_t now = s->looks_ns[s->n_looks - 1];
-    double length = (double)(now - s->looks_ns[0]);
-    for (uint32_t begin = 0; !g.growing && begin + GROWTH_LOOKS <= s->n_looks;) {
+    uint64_t now = s->snapshots_ns[s->n_snapshots - 1];
+    double length = (double)(now - s->snapshots_ns[0]);
+    for (uint32_t begin = 0; !g.growing && begin + GROWTH_SNAPSHOTS <= s->n_snapshots;) {
         g.growing = passes(&c, s, stack, begin);
         if (g.growing) {
-            uint64_t grown_ns = now - s->looks_ns[begin];
+            uint64_t grown_ns = now - s->snapshots_ns[begin];
             set_slope(&g, s, stack, begin);
-            if (passes(&c, s, stack, look_since(s, grown_ns / 2)))
+            if (passes(&c, s, stack, snapshot_since(s, grown_ns / 2)))
                 g.lasting_ns = grown_ns;
         }
         length *= SHORTER;
-        begin = look_since(s, (uint64_t)length);
+        begin = snapshot_since(s, (uint64_t)length);
     }
     if (!g.growing)
         set_slope(&g, s, stack, 0);

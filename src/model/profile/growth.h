@@ -10,7 +10,7 @@
  * Runs in: the tool. Threads: pure functions of a series. Owns: nothing.
  *
  * Several periods of time are tested: all stored snapshots, and shorter and shorter periods that also end
- * now, each a fifth shorter, with at least GROWTH_LOOKS snapshots. The longest one that passes is the result,
+ * now, each a fifth shorter, with at least GROWTH_SNAPSHOTS snapshots. The longest one that passes is the result,
  * so that a leak that began late is found, too. Let D(j) be the bytes held now less the bytes held at
  * snapshot j (see series.h). A period that begins at snapshot b passes if
  *
@@ -41,7 +41,7 @@
 
 #include "model/profile/series.h"
 
-#define GROWTH_LOOKS 8
+#define GROWTH_SNAPSHOTS 8
 
 struct growth {
     bool growing;

@@ -101,8 +101,8 @@ static void add_totals(struct diff *d)
     for (int m = 0; m < ROLLUP_METRICS; m++)
         for (int part = 0; part < DIFF_PARTS; part++) {
             struct rollup_value *v = &d->total[m].of[part];
-            vec_each (const struct profile_pair_cell, c, &d->joint->cells) {
-                struct profile_cell it = cell_of(d->joint, c, m, part);
+            vec_each (const struct profile_pair_cell, c, &d->pair->cells) {
+                struct profile_cell it = cell_of(d->pair, c, m, part);
                 profile_estimate_bytes(&v->bytes, &it, &it.allocated);
                 profile_estimate_count(&v->count, &it, &it.allocated);
             }
@@ -134,10 +134,10 @@ static bool keep_cell(void *arg, const struct profile *p, uint32_t cell)
 /* What the joint profile calls an image or a thread may be several of each side. */
 static char *shared_name(const struct diff *d, const struct rollup_row *row)
 {
-    const struct profile *p = d->joint->profile;
+    const struct profile *p = d->pair->profile;
     const struct profile_thread *t = d->options.group == ROLLUP_BY_THREAD ? &p->threads.at[row->index] : NULL;
     uint32_t image = t ? t->image : row->index;
-    const struct profile_pair_image *i = &d->joint->images.at[image];
+    const struct profile_pair_image *i = &d->pair->images.at[image];
     struct buf name = BUF_INIT;
     if (i->same)
         return mem_strdup(row->name);
@@ -179,14 +179,14 @@ static struct diff_row *row_of(struct diff *d, struct map *keys, const struct ro
 /* Each part is a rollup of its own, of the same cells, and so of the same rows. No row is asked for what stayed. */
 static void add_rows(struct diff *d)
 {
-    struct profile *p = d->joint->profile;
-    const struct rollup_options o = {.group = d->options.group, .keep = keep_cell, .arg = d->joint};
+    struct profile *p = d->pair->profile;
+    const struct rollup_options o = {.group = d->options.group, .keep = keep_cell, .arg = d->pair};
     enum rollup_metric metric = rollup_sort_metric(d->options.sort);
     struct map keys = {0};
     for (int part = 0; part < DIFF_STAYED; part++) {
         p->cells.len = 0;
-        vec_each (const struct profile_pair_cell, c, &d->joint->cells)
-            *vec_push(&p->cells) = cell_of(d->joint, c, metric, part);
+        vec_each (const struct profile_pair_cell, c, &d->pair->cells)
+            *vec_push(&p->cells) = cell_of(d->pair, c, metric, part);
         struct rollup *r = rollup_new(p, &o);
         vec_each (const struct rollup_row, from, &r->rows) {
             struct diff_row *row = row_of(d, &keys, from);
@@ -306,10 +306,10 @@ struct diff *diff_new(const struct profile *before, const struct profile *after,
 {
     struct diff *d = mem_alloc(sizeof(*d));
     *d = (struct diff){.of = {before, after}, .options = *o};
-    d->joint = profile_pair_new(before, after, o->keep, o->arg);
+    d->pair = profile_pair_new(before, after, o->keep, o->arg);
     d->unknown = unknown_of(before) | unknown_of(after);
     for (int side = 0; side < PROFILE_PAIR_SIDES; side++)
-        if (!d->of[side]->images.len && !d->joint->period_bytes[side])
+        if (!d->of[side]->images.len && !d->pair->period_bytes[side])
             d->unknown = ~0u; /* nothing bounds what was not seen */
     add_totals(d);
     if (diff_known(d, rollup_sort_metric(o->sort)))
@@ -325,6 +325,6 @@ void diff_free(struct diff *d)
     vec_each (struct diff_row, row, &d->rows)
         free(row->name);
     vec_release(&d->rows);
-    profile_pair_free(d->joint);
+    profile_pair_free(d->pair);
     free(d);
 }

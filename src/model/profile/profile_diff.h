@@ -73,7 +73,7 @@ struct diff_options {
 
 struct diff {
     const struct profile *of[PROFILE_PAIR_SIDES]; /* borrowed */
-    struct profile_pair *joint;
+    struct profile_pair *pair;
     struct diff_options options; /* as given */
     struct diff_value total[ROLLUP_METRICS];
     /* bit 1 << metric: not known in one of the two profiles; all bits: one profile has no bounds */

@@ -71,14 +71,14 @@ static int by_arrival(const void *a, const void *b, void *arg)
 }
 
 /* It was here at every look since it arrived. */
-static void book_leaving(struct series *s, const struct series_sample *gone)
+static void add_leaving(struct series *s, const struct series_sample *gone)
 {
     struct series_stack *stack = &s->stacks.at[gone->stack];
     if (!stack->left)
-        stack->left = mem_array(SERIES_LOOKS, sizeof(*stack->left));
+        stack->left = mem_array(SERIES_SNAPSHOTS, sizeof(*stack->left));
     struct series_sum sum = {0};
     add(&sum, gone);
-    for (uint32_t j = s->n_looks; j-- && s->looks_ns[j] >= gone->arrived_ns;) {
+    for (uint32_t j = s->n_snapshots; j-- && s->snapshots_ns[j] >= gone->arrived_ns;) {
         estimate_merge(&stack->left[j].bytes, &sum.bytes);
         stack->left[j].lumps += sum.lumps;
     }
@@ -86,9 +86,9 @@ static void book_leaving(struct series *s, const struct series_sample *gone)
 }
 
 /* A sample that came between two looks arrived between them, whatever the clocks say. */
-static void settle_arrival(const struct series *s, struct series_sample *sample, uint64_t time_ns)
+static void set_arrival(const struct series *s, struct series_sample *sample, uint64_t time_ns)
 {
-    uint64_t last = s->n_looks ? s->looks_ns[s->n_looks - 1] : 0;
+    uint64_t last = s->n_snapshots ? s->snapshots_ns[s->n_snapshots - 1] : 0;
     if (sample->arrived_ns <= last)
         sample->arrived_ns = last + 1;
     if (sample->arrived_ns > time_ns)
@@ -103,18 +103,18 @@ static void compare(struct series *s, uint64_t time_ns)
     s->fresh = s->left = 0;
     vec_each (struct series_sample, now, &s->coming) {
         while (old < end && old->serial < now->serial)
-            book_leaving(s, old++);
+            add_leaving(s, old++);
         if (old < end && old->serial == now->serial) {
             now->arrived_ns = old->arrived_ns;
             now->fresh = false;
             old++;
             continue;
         }
-        settle_arrival(s, now, time_ns);
+        set_arrival(s, now, time_ns);
         s->fresh++;
     }
     while (old < end)
-        book_leaving(s, old++);
+        add_leaving(s, old++);
 }
 
 static void index_stacks(struct series *s)
@@ -138,8 +138,9 @@ static uint32_t least_needed(const struct series *s, uint64_t now)
 {
     uint32_t least = 1;
     double least_gap = INFINITY;
-    for (uint32_t j = 1; j + 1 < s->n_looks; j++) {
-        double gap = (double)(s->looks_ns[j + 1] - s->looks_ns[j - 1]) / (double)(now - s->looks_ns[j]);
+    for (uint32_t j = 1; j + 1 < s->n_snapshots; j++) {
+        double gap =
+            (double)(s->snapshots_ns[j + 1] - s->snapshots_ns[j - 1]) / (double)(now - s->snapshots_ns[j]);
         if (gap < least_gap) {
             least_gap = gap;
             least = j;
@@ -148,34 +149,34 @@ static uint32_t least_needed(const struct series *s, uint64_t now)
     return least;
 }
 
-static void forget_look(struct series *s, uint32_t look)
+static void forget_snapshot(struct series *s, uint32_t snapshot)
 {
-    uint32_t behind = s->n_looks - look - 1;
-    memmove(&s->looks_ns[look], &s->looks_ns[look + 1], behind * sizeof(*s->looks_ns));
+    uint32_t behind = s->n_snapshots - snapshot - 1;
+    memmove(&s->snapshots_ns[snapshot], &s->snapshots_ns[snapshot + 1], behind * sizeof(*s->snapshots_ns));
     vec_each (struct series_stack, stack, &s->stacks) {
         if (!stack->left)
             continue;
-        memmove(&stack->left[look], &stack->left[look + 1], behind * sizeof(*stack->left));
-        stack->left[s->n_looks - 1] = (struct series_sum){0};
+        memmove(&stack->left[snapshot], &stack->left[snapshot + 1], behind * sizeof(*stack->left));
+        stack->left[s->n_snapshots - 1] = (struct series_sum){0};
     }
-    s->n_looks--;
+    s->n_snapshots--;
 }
 
-void series_look(struct series *s, uint64_t time_ns)
+void series_end_snapshot(struct series *s, uint64_t time_ns)
 {
     if (s->coming.len)
         qsort(s->coming.at, s->coming.len, sizeof(*s->coming.at), by_serial);
-    bool later = !s->n_looks || time_ns > s->looks_ns[s->n_looks - 1];
-    uint64_t time = later ? time_ns : s->looks_ns[s->n_looks - 1] + 1;
+    bool later = !s->n_snapshots || time_ns > s->snapshots_ns[s->n_snapshots - 1];
+    uint64_t time = later ? time_ns : s->snapshots_ns[s->n_snapshots - 1] + 1;
     compare(s, time);
     struct series_samples before = s->samples;
     s->samples = s->coming;
     s->coming = before; /* its room, for the next look */
     s->coming.len = 0;
-    if (s->n_looks == SERIES_LOOKS)
-        forget_look(s, least_needed(s, time));
-    s->looks_ns[s->n_looks++] = time;
-    s->looks_in_all++;
+    if (s->n_snapshots == SERIES_SNAPSHOTS)
+        forget_snapshot(s, least_needed(s, time));
+    s->snapshots_ns[s->n_snapshots++] = time;
+    s->snapshots_in_all++;
     index_stacks(s);
 }
 
@@ -193,8 +194,8 @@ struct series_sum series_arrived(const struct series *s, uint32_t stack, uint64_
     return sum;
 }
 
-struct series_sum series_left(const struct series *s, uint32_t stack, uint32_t look)
+struct series_sum series_left(const struct series *s, uint32_t stack, uint32_t snapshot)
 {
     const struct series_stack *of = &s->stacks.at[stack];
-    return of->left ? of->left[look] : (struct series_sum){0};
+    return of->left ? of->left[snapshot] : (struct series_sum){0};
 }

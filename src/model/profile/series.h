@@ -17,7 +17,7 @@
  * In this difference the samples that are in both have cancelled. Two snapshots of one image share most of
  * their samples, so the difference is known far better than either.
  *
- * Invariant: memory is bounded. At most SERIES_LOOKS snapshots are stored, dense near the end and sparser and
+ * Invariant: memory is bounded. At most SERIES_SNAPSHOTS snapshots are stored, dense near the end and sparser and
  * sparser before; of samples, only those that the last snapshot saw; of stacks, those that ever had an old
  * sample (no more than the ledger has).
  */
@@ -29,7 +29,7 @@
 #include "base/vec.h"
 #include "model/profile/estimate.h"
 
-#define SERIES_LOOKS 64
+#define SERIES_SNAPSHOTS 64
 
 /** A sample that was live and old at the last snapshot. */
 struct series_sample {
@@ -59,9 +59,9 @@ struct series_stack {
 };
 
 struct series {
-    uint64_t looks_ns[SERIES_LOOKS]; /* ascending; the last one is the present snapshot */
-    uint32_t n_looks;
-    uint64_t looks_in_all;
+    uint64_t snapshots_ns[SERIES_SNAPSHOTS]; /* ascending; the last one is the present snapshot */
+    uint32_t n_snapshots;
+    uint64_t snapshots_in_all;
     struct series_samples samples; /* by serial */
     struct series_samples coming;  /* of the snapshot in progress */
     struct VEC(uint32_t) by_stack; /* indices of samples, sorted by stack and arrival */
@@ -80,11 +80,11 @@ uint32_t series_stack_of(struct series *s, const void *key, size_t key_bytes);
 void series_see(struct series *s, const struct series_sample *sample);
 /** Ends the snapshot, at that time: samples that were not seen have left. A time before the last snapshot
  * counts as just after it. */
-void series_look(struct series *s, uint64_t time_ns);
+void series_end_snapshot(struct series *s, uint64_t time_ns);
 
 /** Return the samples that arrived in (from, to] and are still here, and the samples that were here at
- * snapshot `look` and have left. */
+ * snapshot `snapshot` and have left. */
 struct series_sum series_arrived(const struct series *s, uint32_t stack, uint64_t from_ns, uint64_t to_ns);
-struct series_sum series_left(const struct series *s, uint32_t stack, uint32_t look);
+struct series_sum series_left(const struct series *s, uint32_t stack, uint32_t snapshot);
 
 #endif

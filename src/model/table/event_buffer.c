@@ -27,7 +27,7 @@ void event_buffer_sort(struct event_buffer *k)
 {
     trim(k);
     uint64_t wanted = k->top && k->top < k->come ? k->top : k->come;
-    k->not_kept += wanted - table_rows(k->table);
+    k->not_stored += wanted - table_rows(k->table);
 }
 
 void event_buffer_clear(struct event_buffer *k)

@@ -16,10 +16,10 @@ struct event_buffer {
     struct table *table; /* NULL: events are shown as they come */
     uint32_t sort;       /* column */
     enum table_order order;
-    uint32_t top;      /* so many are shown; 0: all */
-    uint32_t room;     /* and at most so many are kept */
-    uint64_t come;     /* since the last report */
-    uint64_t not_kept; /* of all reports: those that would have been shown if there had been room */
+    uint32_t top;        /* so many are shown; 0: all */
+    uint32_t room;       /* and at most so many are kept */
+    uint64_t come;       /* since the last report */
+    uint64_t not_stored; /* of all reports: those that would have been shown if there had been room */
 };
 
 #define EVENT_BUFFER_DEFAULT 16384u

@@ -47,17 +47,17 @@ struct table_column {
     enum table_type type;
     /* a text that may take several lines when there is no room; nothing is shown where it is not known */
     bool wrap;
-    bool rare; /* not on the screen when no row has a value */
+    bool hide_if_empty; /* not on the screen when no row has a value */
     /* a text that is shortened where there is no room, together with the other columns that have this */
-    bool gives;
+    bool shrinkable;
     /* for TABLE_LINES: text that people read instead of the row, when rows come one by one; not in JSON */
-    bool story;
+    bool report_text;
     /* For TABLE_LINES: the parts of each line, separated by tabs, as in "pid,comm:text". Objects in JSON, no
      * effect on a screen. */
     const char *fields;
     unsigned width; /* for texts: the greatest length; 0: not known */
     /* 0: always shown; else the columns with the largest number are dropped first on a narrow screen */
-    unsigned drop;
+    unsigned drop_rank;
 };
 
 struct table_value {

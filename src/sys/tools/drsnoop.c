@@ -34,17 +34,17 @@ static const struct table_column columns[] = {
     EVENT_COLUMNS_HEAD,
     [KIND] = {"reclaim", TABLE_PLAIN, TABLE_TEXT, .width = 9},
     [DURATION] = {"duration", TABLE_DURATION, TABLE_WHOLE},
-    [RECLAIMED] = {"reclaimed_pages", TABLE_PLAIN, TABLE_WHOLE, .drop = 1},
-    [SCANNED] = {"scanned_pages", TABLE_PLAIN, TABLE_WHOLE, .drop = 7},
-    [EFFICIENCY] = {"efficiency", TABLE_PERCENT, TABLE_REAL, .drop = 6},
-    [ORDER] = {"order", TABLE_PLAIN, TABLE_SIGNED, .drop = 4},
-    [GFP] = {"gfp", TABLE_PLAIN, TABLE_TEXT, .drop = 3},
-    [MEMCG] = {"memcg", TABLE_PLAIN, TABLE_TEXT, .drop = 2},
-    [LIMIT_OF] = {"limit_of", TABLE_PLAIN, TABLE_TEXT, .drop = 8},
-    [LIMIT] = {"memcg_limit", TABLE_BYTES, TABLE_WHOLE, .drop = 5},
-    [USAGE] = {"memcg_usage", TABLE_BYTES, TABLE_WHOLE, .drop = 7},
-    [FREE] = {"free", TABLE_BYTES, TABLE_WHOLE, .drop = 9},
-    [UNDER_WAY] = {"under_way", TABLE_PLAIN, TABLE_FLAG, .drop = 10},
+    [RECLAIMED] = {"reclaimed_pages", TABLE_PLAIN, TABLE_WHOLE, .drop_rank = 1},
+    [SCANNED] = {"scanned_pages", TABLE_PLAIN, TABLE_WHOLE, .drop_rank = 7},
+    [EFFICIENCY] = {"efficiency", TABLE_PERCENT, TABLE_REAL, .drop_rank = 6},
+    [ORDER] = {"order", TABLE_PLAIN, TABLE_SIGNED, .drop_rank = 4},
+    [GFP] = {"gfp", TABLE_PLAIN, TABLE_TEXT, .drop_rank = 3},
+    [MEMCG] = {"memcg", TABLE_PLAIN, TABLE_TEXT, .drop_rank = 2},
+    [LIMIT_OF] = {"limit_of", TABLE_PLAIN, TABLE_TEXT, .drop_rank = 8},
+    [LIMIT] = {"memcg_limit", TABLE_BYTES, TABLE_WHOLE, .drop_rank = 5},
+    [USAGE] = {"memcg_usage", TABLE_BYTES, TABLE_WHOLE, .drop_rank = 7},
+    [FREE] = {"free", TABLE_BYTES, TABLE_WHOLE, .drop_rank = 9},
+    [UNDER_WAY] = {"under_way", TABLE_PLAIN, TABLE_FLAG, .drop_rank = 10},
     [KERNEL_STACK] = {"kernel_stack", TABLE_PLAIN, TABLE_LINES},
     [USER_STACK] = {"user_stack", TABLE_PLAIN, TABLE_LINES},
 };
@@ -149,7 +149,7 @@ static const struct sys_counted counted[] = {
 #define END_ARGUMENTS   "nr_reclaimed"
 #define SCAN_ARGUMENTS  "highest_zoneidx,order,nr_requested,nr_scanned,nr_skipped,nr_taken"
 
-static const struct sys_attach_method rungs[] = {
+static const struct sys_attach_method methods[] = {
     {.name = "tp_btf",
      .attach = {{"btf_begin", "mm_vmscan_direct_reclaim_begin", BEGIN_ARGUMENTS, NULL},
                 {"btf_end", "mm_vmscan_direct_reclaim_end", END_ARGUMENTS, NULL},
@@ -202,7 +202,7 @@ const struct sys_tool sys_drsnoop = {
     .summary = "show tasks that stall in direct reclaim: duration, request, reclaimed memory",
     .examples = examples,
     SYS_OBJECT(drsnoop),
-    .rungs = rungs,
+    .methods = methods,
     .columns = columns,
     .n_columns = sizeof(columns) / sizeof(*columns),
     .weight = DURATION,

@@ -47,28 +47,28 @@ enum column {
 static const struct table_column columns[] = {
     [PID] = {"pid", TABLE_PLAIN, TABLE_WHOLE},
     [COMM] = {"comm", TABLE_PLAIN, TABLE_TEXT},
-    [CONTAINER] = {SYS_CONTAINER, .drop = 1},
+    [CONTAINER] = {SYS_CONTAINER, .drop_rank = 1},
     [PLACE] = {"place", TABLE_PLAIN, TABLE_TEXT},
     [FILE_NAME] = {"mapped", TABLE_PLAIN, TABLE_TEXT},
     [FAULTS] = {"faults", TABLE_COUNT, TABLE_WHOLE},
-    [MINOR] = {"minor", TABLE_COUNT, TABLE_WHOLE, .drop = 9},
+    [MINOR] = {"minor", TABLE_COUNT, TABLE_WHOLE, .drop_rank = 9},
     [MAJOR] = {"major", TABLE_COUNT, TABLE_WHOLE},
-    [GROWTH] = {"growth", TABLE_BYTES, TABLE_SIGNED, .rare = true},
-    [USER] = {"user", TABLE_COUNT, TABLE_WHOLE, .drop = 8},
+    [GROWTH] = {"growth", TABLE_BYTES, TABLE_SIGNED, .hide_if_empty = true},
+    [USER] = {"user", TABLE_COUNT, TABLE_WHOLE, .drop_rank = 8},
     [KERNEL] = {"kernel", TABLE_COUNT, TABLE_WHOLE},
-    [ASKED] = {"asked", TABLE_COUNT, TABLE_WHOLE, .drop = 7},
-    [READ] = {"read", TABLE_COUNT, TABLE_WHOLE, .drop = 5},
-    [WRITE] = {"write", TABLE_COUNT, TABLE_WHOLE, .drop = 4},
-    [EXECUTE] = {"execute", TABLE_COUNT, TABLE_WHOLE, .drop = 6},
-    [ACCESS_UNKNOWN] = {"access_unknown", TABLE_COUNT, TABLE_WHOLE, .rare = true, .drop = 11},
+    [ASKED] = {"asked", TABLE_COUNT, TABLE_WHOLE, .drop_rank = 7},
+    [READ] = {"read", TABLE_COUNT, TABLE_WHOLE, .drop_rank = 5},
+    [WRITE] = {"write", TABLE_COUNT, TABLE_WHOLE, .drop_rank = 4},
+    [EXECUTE] = {"execute", TABLE_COUNT, TABLE_WHOLE, .drop_rank = 6},
+    [ACCESS_UNKNOWN] = {"access_unknown", TABLE_COUNT, TABLE_WHOLE, .hide_if_empty = true, .drop_rank = 11},
     [HEAP] = {"heap", TABLE_COUNT, TABLE_WHOLE},
-    [STACK] = {"stack", TABLE_COUNT, TABLE_WHOLE, .drop = 2},
+    [STACK] = {"stack", TABLE_COUNT, TABLE_WHOLE, .drop_rank = 2},
     [ANONYMOUS] = {"anonymous", TABLE_COUNT, TABLE_WHOLE},
     [FILE_PAGES] = {"file", TABLE_COUNT, TABLE_WHOLE},
-    [SHARED] = {"shared", TABLE_COUNT, TABLE_WHOLE, .drop = 1},
-    [HUGETLB] = {"hugetlb", TABLE_COUNT, TABLE_WHOLE, .drop = 3},
-    [OTHER] = {"other", TABLE_COUNT, TABLE_WHOLE, .rare = true, .drop = 10},
-    [CLASS_UNKNOWN] = {"class_unknown", TABLE_COUNT, TABLE_WHOLE, .rare = true, .drop = 12},
+    [SHARED] = {"shared", TABLE_COUNT, TABLE_WHOLE, .drop_rank = 1},
+    [HUGETLB] = {"hugetlb", TABLE_COUNT, TABLE_WHOLE, .drop_rank = 3},
+    [OTHER] = {"other", TABLE_COUNT, TABLE_WHOLE, .hide_if_empty = true, .drop_rank = 10},
+    [CLASS_UNKNOWN] = {"class_unknown", TABLE_COUNT, TABLE_WHOLE, .hide_if_empty = true, .drop_rank = 12},
     [HISTOGRAM] = {"duration_histogram", TABLE_DURATION, TABLE_HISTOGRAM},
     [USER_STACK] = {"user_stack", TABLE_PLAIN, TABLE_LINES},
     [KERNEL_STACK] = {"kernel_stack", TABLE_PLAIN, TABLE_LINES},
@@ -280,7 +280,7 @@ static void row(struct sys_session *s, struct table *t, const void *key, const v
     name_row(s, t, &whole, v->time_ns);
     table_whole(t, FAULTS, v->marked[FAULTS_MINOR] + v->marked[FAULTS_MAJOR]);
     for (unsigned i = 0; i < FAULTS_MARKS; i++)
-        if (v->marked[i] || !columns[column_of[i]].rare)
+        if (v->marked[i] || !columns[column_of[i]].hide_if_empty)
             table_whole(t, column_of[i], v->marked[i]);
     add_growth(s, t, &whole);
 }
@@ -331,7 +331,7 @@ static const struct sys_without no_tree = {
         "begin_kernel", "page_fault_kernel", ARGUMENTS, NULL, 0                                              \
     }
 
-static const struct sys_attach_method rungs[] = {
+static const struct sys_attach_method methods[] = {
     {.name = "fexit", .attach = {{.program = "exit_fault"}, BEGINNINGS}},
     {.name = "perf",
      .lacks = "memory that is requested in advance (populate, pinned)",
@@ -374,7 +374,7 @@ const struct sys_tool sys_faults = {
     .summary = "show page faults by process, code or file",
     .examples = examples,
     SYS_OBJECT(faults),
-    .rungs = rungs,
+    .methods = methods,
     .columns = columns,
     .n_columns = sizeof(columns) / sizeof(*columns),
     .weight = FAULTS,

@@ -42,17 +42,17 @@ static const struct table_column columns[] = {
     [TYPE] = {"migrate_type", TABLE_PLAIN, TABLE_TEXT},
     [PID] = {"pid", TABLE_PLAIN, TABLE_WHOLE},
     [COMM] = {"comm", TABLE_PLAIN, TABLE_TEXT},
-    [CONTAINER] = {SYS_CONTAINER, .drop = 1},
+    [CONTAINER] = {SYS_CONTAINER, .drop_rank = 1},
     [ALLOCATED] = {"allocated", TABLE_BYTES, TABLE_WHOLE},
     [ALLOCATIONS] = {"allocations", TABLE_COUNT, TABLE_WHOLE},
-    [FREED] = {"freed", TABLE_BYTES, TABLE_WHOLE, .drop = 2},
+    [FREED] = {"freed", TABLE_BYTES, TABLE_WHOLE, .drop_rank = 2},
     [FREES] = {"frees", TABLE_COUNT, TABLE_WHOLE},
-    [FAILURES] = {"failures", TABLE_COUNT, TABLE_WHOLE, .drop = 3},
-    [LIVE] = {"live", TABLE_BYTES, TABLE_WHOLE, .rare = true},
-    [LIVE_BLOCKS] = {"live_blocks", TABLE_COUNT, TABLE_WHOLE, .rare = true, .drop = 4},
-    [ORDERS] = {"orders", TABLE_PLAIN, TABLE_TEXT, .drop = 5},
-    [TYPES] = {"migrate_types", TABLE_PLAIN, TABLE_TEXT, .drop = 6},
-    [GFP] = {"gfp", TABLE_PLAIN, TABLE_TEXT, .drop = 7},
+    [FAILURES] = {"failures", TABLE_COUNT, TABLE_WHOLE, .drop_rank = 3},
+    [LIVE] = {"live", TABLE_BYTES, TABLE_WHOLE, .hide_if_empty = true},
+    [LIVE_BLOCKS] = {"live_blocks", TABLE_COUNT, TABLE_WHOLE, .hide_if_empty = true, .drop_rank = 4},
+    [ORDERS] = {"orders", TABLE_PLAIN, TABLE_TEXT, .drop_rank = 5},
+    [TYPES] = {"migrate_types", TABLE_PLAIN, TABLE_TEXT, .drop_rank = 6},
+    [GFP] = {"gfp", TABLE_PLAIN, TABLE_TEXT, .drop_rank = 7},
     [HISTOGRAM] = {"block_histogram", TABLE_BYTES, TABLE_HISTOGRAM},
     [KERNEL_STACK] = {"kernel_stack", TABLE_PLAIN, TABLE_LINES},
     [USER_STACK] = {"user_stack", TABLE_PLAIN, TABLE_LINES},
@@ -238,7 +238,7 @@ static const struct sys_counted counted[] = {
 #define ALLOC_ARGUMENTS "page,order,gfp_flags,migratetype"
 #define FREE_ARGUMENTS  "page,order"
 
-static const struct sys_attach_method rungs[] = {
+static const struct sys_attach_method methods[] = {
     {.name = "raw_tp",
      .attach = {{"raw_alloc", "mm_page_alloc", ALLOC_ARGUMENTS, NULL},
                 {"raw_free", "mm_page_free", FREE_ARGUMENTS, NULL}}},
@@ -265,7 +265,7 @@ const struct sys_tool sys_kpages = {
     .summary = "show kernel page allocations by stack, process, order or migrate type",
     .examples = examples,
     SYS_OBJECT(kpages),
-    .rungs = rungs,
+    .methods = methods,
     .columns = columns,
     .n_columns = sizeof(columns) / sizeof(*columns),
     .weight = ALLOCATED,

@@ -48,7 +48,7 @@ enum column {
     PROCESSES,
     PROCESSES_CUT,
     LARGEST,
-    STORY,
+    REPORT_TEXT,
     KERNEL_STACK,
     USER_STACK
 };
@@ -88,12 +88,12 @@ static const struct table_column columns[] = {
     [PROCESSES_CUT] = {"processes_cut", TABLE_PLAIN, TABLE_FLAG},
     [LARGEST] = {"largest", TABLE_PLAIN, TABLE_LINES,
                  .fields = "pid,comm:text,rss_bytes,swap_bytes,oom_score_adj,in_memcg"},
-    [STORY] = {"story", TABLE_PLAIN, TABLE_LINES, .story = true},
+    [REPORT_TEXT] = {"story", TABLE_PLAIN, TABLE_LINES, .report_text = true},
     [KERNEL_STACK] = {"kernel_stack", TABLE_PLAIN, TABLE_LINES},
     [USER_STACK] = {"user_stack", TABLE_PLAIN, TABLE_LINES},
 };
 
-/* Before the programs are loaded. A kill that allium itself triggers is told like any other. */
+/* Before the programs are loaded. A kill that allium itself triggers is context like any other. */
 static int ready(struct sys_session *s, struct error *e)
 {
     struct sys_config *config = sys_variable(s, "config", sizeof(*config));
@@ -166,21 +166,21 @@ static void put_scope(struct sys_session *s, struct table *t, const struct oomki
     resolver_gfp(s, t, GFP, e->gfp);
 }
 
-static void put_loads(struct table *t, const struct oomkill_event *e, struct oomkill_context *told)
+static void put_loads(struct table *t, const struct oomkill_event *e, struct oomkill_context *context)
 {
-    oomkill_loads(e, told);
-    for (uint32_t i = 0; i < 3 && told->loads_known; i++)
-        table_real(t, LOAD_1 + i, told->loads[i]);
-    if (told->loads_known && told->loads_later_ns)
-        table_whole(t, LOAD_LATER, told->loads_later_ns);
+    oomkill_loads(e, context);
+    for (uint32_t i = 0; i < 3 && context->loads_known; i++)
+        table_real(t, LOAD_1 + i, context->loads[i]);
+    if (context->loads_known && context->loads_later_ns)
+        table_whole(t, LOAD_LATER, context->loads_later_ns);
 }
 
-static void put_largest(struct table *t, const struct oomkill_context *told)
+static void put_largest(struct table *t, const struct oomkill_context *context)
 {
     const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     struct buf b = BUF_INIT;
-    for (uint32_t i = 0; i < told->n_largest; i++) {
-        const struct oomkill_process *p = &told->largest[i];
+    for (uint32_t i = 0; i < context->n_largest; i++) {
+        const struct oomkill_process *p = &context->largest[i];
         buf_printf(&b, "%" PRIu32 "\t", p->pid);
         oomkill_add_comm(&b, p->comm);
         buf_printf(&b, "\t%" PRIu64 "\t%" PRIu64 "\t%d\t%d\n", (uint64_t)oomkill_resident(p) * page,
@@ -208,27 +208,27 @@ static void put_user_stack(struct sys_session *s, struct table *t, const struct 
 
 static void event(struct sys_session *s, struct table *t, const void *data, size_t bytes)
 {
-    struct oomkill_context told;
-    struct buf story = BUF_INIT;
+    struct oomkill_context context;
+    struct buf text = BUF_INIT;
     const struct oomkill_event *e = data;
     if (bytes < sizeof(*e))
         return;
     event_columns_row(s, t, &e->head);
     put_victim(t, e);
     put_scope(s, t, e);
-    put_loads(t, e, &told);
-    oomkill_largest(e, &told);
-    if (told.n_largest)
-        put_largest(t, &told);
+    put_loads(t, e, &context);
+    oomkill_largest(e, &context);
+    if (context.n_largest)
+        put_largest(t, &context);
     table_whole(t, PROCESSES, e->processes);
     table_flag(t, PROCESSES_CUT, e->walk_cut);
     uint32_t row = table_rows(t) - 1;
-    told.gfp = table_at(t, row, GFP)->known ? table_at(t, row, GFP)->text : NULL;
-    told.container =
+    context.gfp = table_at(t, row, GFP)->known ? table_at(t, row, GFP)->text : NULL;
+    context.container =
         table_at(t, row, VICTIM_CONTAINER)->known ? table_at(t, row, VICTIM_CONTAINER)->text : NULL;
-    oomkill_text(&story, e, &told);
-    table_text(t, STORY, buf_str(&story));
-    buf_release(&story);
+    oomkill_text(&text, e, &context);
+    table_text(t, REPORT_TEXT, buf_str(&text));
+    buf_release(&text);
     resolver_kernel_stack(s, t, KERNEL_STACK, e->head.kernel_stack);
     put_user_stack(s, t, e);
 }
@@ -251,7 +251,7 @@ static const struct sys_counted counted[] = {
     "global; the scope is inferred from the usage of memory cgroups"
 #define LACKING (BIT(ORDER) | BIT(GFP) | BIT(SCOPE_TOTAL))
 
-static const struct sys_attach_method rungs[] = {
+static const struct sys_attach_method methods[] = {
     {.name = "fentry",
      .attach = {{"fentry_begins", NULL, NULL, NULL},
                 {"fexit_ends", NULL, NULL, NULL},
@@ -313,7 +313,7 @@ const struct sys_tool sys_oomkill = {
     .summary = "show OOM kills: triggering task, victim, reason",
     .examples = examples,
     SYS_OBJECT(oomkill),
-    .rungs = rungs,
+    .methods = methods,
     .columns = columns,
     .n_columns = sizeof(columns) / sizeof(*columns),
     .weight = ANON,

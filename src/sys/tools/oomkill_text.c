@@ -76,7 +76,7 @@ static void add_pid(struct buf *b, uint32_t pid)
         buf_addstr(b, "outside of this PID namespace");
 }
 
-static void tell_why(struct buf *b, const struct oomkill_event *e)
+static void add_why(struct buf *b, const struct oomkill_event *e)
 {
     switch (e->scope) {
     case OOMKILL_MEMCG:
@@ -96,7 +96,7 @@ static void tell_why(struct buf *b, const struct oomkill_event *e)
     buf_addstr(b, e->exact ? "\n" : " (inferred)\n");
 }
 
-static void tell_limit(struct buf *b, const struct oomkill_event *e)
+static void add_limit(struct buf *b, const struct oomkill_event *e)
 {
     if (e->scope == OOMKILL_MEMCG) {
         add_pages(b, e->limit == MEMCG_MEMORY ? "memory used: " : "memory and swap used: ",
@@ -113,7 +113,7 @@ static void tell_limit(struct buf *b, const struct oomkill_event *e)
 static void add_trigger(struct buf *b, const struct oomkill_event *e, const struct oomkill_context *context)
 {
     const struct sys_task *t = &e->head.task;
-    if (e->asked_itself) {
+    if (e->victim_requested) {
         buf_addstr(b, "the victim requested the memory");
     } else {
         buf_addstr(b, "requested by ");
@@ -193,8 +193,8 @@ void oomkill_text(struct buf *b, const struct oomkill_event *e, const struct oom
     buf_printf(b, ") %s: ",
                known && e->outcome == OOMKILL_EXITING ? "was exiting, and got the reserved memory"
                                                       : "was killed");
-    tell_why(b, e);
-    tell_limit(b, e);
+    add_why(b, e);
+    add_limit(b, e);
     add_trigger(b, e, context);
     if (known)
         add_victim(b, e, context);

@@ -42,16 +42,16 @@ static const struct table_column columns[] = {
     [FREE_RATE] = {"frees_per_s", TABLE_COUNT, TABLE_REAL},
     [NET_RATE] = {"net_per_s", TABLE_BYTES, TABLE_REAL},
     [UNSEEN] = {"unseen_frees", TABLE_PLAIN, TABLE_FLAG},
-    [ALLOCATIONS] = {"allocations", TABLE_COUNT, TABLE_WHOLE, .drop = 5},
-    [FREES] = {"frees", TABLE_COUNT, TABLE_WHOLE, .drop = 5},
-    [NET] = {"net", TABLE_COUNT, TABLE_SIGNED, .drop = 6},
-    [ALLOCATED] = {"allocated", TABLE_BYTES, TABLE_WHOLE, .drop = 2},
-    [FREED] = {"freed", TABLE_BYTES, TABLE_WHOLE, .drop = 6},
-    [ACTIVE] = {"active_objects", TABLE_COUNT, TABLE_WHOLE, .drop = 3},
-    [OBJECTS] = {"objects", TABLE_COUNT, TABLE_WHOLE, .drop = 4},
-    [OBJECT_BYTES] = {"object", TABLE_BYTES, TABLE_WHOLE, .drop = 1},
-    [SIZE] = {"cache_size", TABLE_BYTES, TABLE_WHOLE, .drop = 1},
-    [ALIASES] = {"aliases", TABLE_PLAIN, TABLE_TEXT, .drop = 7},
+    [ALLOCATIONS] = {"allocations", TABLE_COUNT, TABLE_WHOLE, .drop_rank = 5},
+    [FREES] = {"frees", TABLE_COUNT, TABLE_WHOLE, .drop_rank = 5},
+    [NET] = {"net", TABLE_COUNT, TABLE_SIGNED, .drop_rank = 6},
+    [ALLOCATED] = {"allocated", TABLE_BYTES, TABLE_WHOLE, .drop_rank = 2},
+    [FREED] = {"freed", TABLE_BYTES, TABLE_WHOLE, .drop_rank = 6},
+    [ACTIVE] = {"active_objects", TABLE_COUNT, TABLE_WHOLE, .drop_rank = 3},
+    [OBJECTS] = {"objects", TABLE_COUNT, TABLE_WHOLE, .drop_rank = 4},
+    [OBJECT_BYTES] = {"object", TABLE_BYTES, TABLE_WHOLE, .drop_rank = 1},
+    [SIZE] = {"cache_size", TABLE_BYTES, TABLE_WHOLE, .drop_rank = 1},
+    [ALIASES] = {"aliases", TABLE_PLAIN, TABLE_TEXT, .drop_rank = 7},
     [HISTOGRAM] = {"lifetime_histogram", TABLE_DURATION, TABLE_HISTOGRAM},
 };
 
@@ -207,7 +207,7 @@ static const struct sys_counted counted[] = {
     {0, NULL, NULL, false},
 };
 
-static const struct sys_attach_method rungs[] = {
+static const struct sys_attach_method methods[] = {
     {.name = "tp_btf", .attach = SLAB_BY_POSITION("btf")},
     {.name = "raw_tp", .attach = SLAB_BY_POSITION("raw")},
     {.name = "tp", .attach = SLAB_BY_NAME},
@@ -233,7 +233,7 @@ const struct sys_tool sys_slabratetop = {
     .summary = "show slab caches by the rates of allocations and frees",
     .examples = examples,
     SYS_OBJECT(slabratetop),
-    .rungs = rungs,
+    .methods = methods,
     .columns = columns,
     .n_columns = sizeof(columns) / sizeof(*columns),
     .weight = ALLOCATIONS,

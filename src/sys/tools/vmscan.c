@@ -39,24 +39,24 @@ static const struct table_column columns[] = {
     [RECLAIM] = {"reclaim", TABLE_PLAIN, TABLE_TEXT},
     [PID] = {"pid", TABLE_PLAIN, TABLE_WHOLE},
     [COMM] = {"comm", TABLE_PLAIN, TABLE_TEXT},
-    [CONTAINER] = {SYS_CONTAINER, .drop = 1},
+    [CONTAINER] = {SYS_CONTAINER, .drop_rank = 1},
     [SHRINKER] = {"shrinker", TABLE_PLAIN, TABLE_TEXT},
     [TIMES] = {"times", TABLE_COUNT, TABLE_WHOLE},
     [DURATION] = {"duration", TABLE_DURATION, TABLE_WHOLE},
-    [LONGEST] = {"longest", TABLE_DURATION, TABLE_WHOLE, .drop = 1},
+    [LONGEST] = {"longest", TABLE_DURATION, TABLE_WHOLE, .drop_rank = 1},
     [SCANNED] = {"scanned_pages", TABLE_COUNT, TABLE_WHOLE},
     [RECLAIMED] = {"reclaimed_pages", TABLE_COUNT, TABLE_WHOLE},
     [EFFICIENCY] = {"efficiency", TABLE_PERCENT, TABLE_REAL},
-    [SCANNED_CLEAN] = {"scanned_file_pages", TABLE_COUNT, TABLE_WHOLE, .drop = 7},
-    [CLEAN] = {"clean_pages", TABLE_COUNT, TABLE_WHOLE, .drop = 2},
-    [DIRTY] = {"dirty_pages", TABLE_COUNT, TABLE_WHOLE, .drop = 3},
-    [WRITEBACK] = {"writeback_pages", TABLE_COUNT, TABLE_WHOLE, .drop = 6},
-    [SCANNED_ANONYMOUS] = {"scanned_anonymous_pages", TABLE_COUNT, TABLE_WHOLE, .drop = 8},
-    [ANONYMOUS] = {"anonymous_pages", TABLE_COUNT, TABLE_WHOLE, .drop = 4},
-    [WRITTEN] = {"written_folios", TABLE_COUNT, TABLE_WHOLE, .drop = 9},
-    [ACTIVATED] = {"activated_pages", TABLE_COUNT, TABLE_WHOLE, .drop = 10},
-    [OBJECTS_SCANNED] = {"scanned_objects", TABLE_COUNT, TABLE_WHOLE, .drop = 11, .rare = true},
-    [OBJECTS_FREED] = {"freed_objects", TABLE_COUNT, TABLE_WHOLE, .drop = 5, .rare = true},
+    [SCANNED_CLEAN] = {"scanned_file_pages", TABLE_COUNT, TABLE_WHOLE, .drop_rank = 7},
+    [CLEAN] = {"clean_pages", TABLE_COUNT, TABLE_WHOLE, .drop_rank = 2},
+    [DIRTY] = {"dirty_pages", TABLE_COUNT, TABLE_WHOLE, .drop_rank = 3},
+    [WRITEBACK] = {"writeback_pages", TABLE_COUNT, TABLE_WHOLE, .drop_rank = 6},
+    [SCANNED_ANONYMOUS] = {"scanned_anonymous_pages", TABLE_COUNT, TABLE_WHOLE, .drop_rank = 8},
+    [ANONYMOUS] = {"anonymous_pages", TABLE_COUNT, TABLE_WHOLE, .drop_rank = 4},
+    [WRITTEN] = {"written_folios", TABLE_COUNT, TABLE_WHOLE, .drop_rank = 9},
+    [ACTIVATED] = {"activated_pages", TABLE_COUNT, TABLE_WHOLE, .drop_rank = 10},
+    [OBJECTS_SCANNED] = {"scanned_objects", TABLE_COUNT, TABLE_WHOLE, .drop_rank = 11, .hide_if_empty = true},
+    [OBJECTS_FREED] = {"freed_objects", TABLE_COUNT, TABLE_WHOLE, .drop_rank = 5, .hide_if_empty = true},
     [HISTOGRAM] = {"duration_histogram", TABLE_DURATION, TABLE_HISTOGRAM},
 };
 
@@ -186,29 +186,29 @@ static const struct sys_counted counted[] = {
 #define ISOLATE_ARGUMENTS    "highest_zoneidx,order,nr_requested,nr_scanned,nr_skipped,nr_taken"
 #define SHRINK_ARGUMENTS     "nid,nr_scanned,nr_reclaimed,stat,priority,file"
 
-#define BY_ITSELF(rung, name)                                                                                \
+#define BY_ITSELF(method, name)                                                                              \
     {                                                                                                        \
-#rung "_" name, NULL, NULL, NULL                                                                     \
+#method "_" name, NULL, NULL, NULL                                                                   \
     }
 /* Attached for that they happen, whatever their arguments are. */
-#define HAPPENINGS(rung)                                                                                     \
-    BY_ITSELF(rung, "direct_begin"), BY_ITSELF(rung, "direct_end"), BY_ITSELF(rung, "memcg_begin"),          \
-        BY_ITSELF(rung, "memcg_end"), BY_ITSELF(rung, "softlimit_begin"), BY_ITSELF(rung, "softlimit_end"),  \
-        BY_ITSELF(rung, "node_begin"), BY_ITSELF(rung, "node_end"), BY_ITSELF(rung, "wake"),                 \
-        BY_ITSELF(rung, "sleep"), BY_ITSELF(rung, "wakeup"),                                                 \
-        {#rung "_write_folio", NULL, NULL, "trace_event_raw_mm_vmscan_write_folio"},                         \
+#define HAPPENINGS(method)                                                                                   \
+    BY_ITSELF(method, "direct_begin"), BY_ITSELF(method, "direct_end"), BY_ITSELF(method, "memcg_begin"),    \
+        BY_ITSELF(method, "memcg_end"), BY_ITSELF(method, "softlimit_begin"),                                \
+        BY_ITSELF(method, "softlimit_end"), BY_ITSELF(method, "node_begin"), BY_ITSELF(method, "node_end"),  \
+        BY_ITSELF(method, "wake"), BY_ITSELF(method, "sleep"), BY_ITSELF(method, "wakeup"),                  \
+        {#method "_write_folio", NULL, NULL, "trace_event_raw_mm_vmscan_write_folio"},                       \
     {                                                                                                        \
-#rung "_writepage", NULL, NULL, "trace_event_raw_mm_vmscan_writepage"                                \
+#method "_writepage", NULL, NULL, "trace_event_raw_mm_vmscan_writepage"                              \
     }
-#define BY_POSITION(rung)                                                                                    \
-    {#rung "_slab_start", "mm_shrink_slab_start", SLAB_START_ARGUMENTS, NULL},                               \
-        {#rung "_slab_end", "mm_shrink_slab_end", SLAB_END_ARGUMENTS, NULL},                                 \
-        {#rung "_isolate", "mm_vmscan_lru_isolate", ISOLATE_ARGUMENTS, NULL},                                \
+#define BY_POSITION(method)                                                                                  \
+    {#method "_slab_start", "mm_shrink_slab_start", SLAB_START_ARGUMENTS, NULL},                             \
+        {#method "_slab_end", "mm_shrink_slab_end", SLAB_END_ARGUMENTS, NULL},                               \
+        {#method "_isolate", "mm_vmscan_lru_isolate", ISOLATE_ARGUMENTS, NULL},                              \
     {                                                                                                        \
-#rung "_shrink", "mm_vmscan_lru_shrink_inactive", SHRINK_ARGUMENTS, NULL                             \
+#method "_shrink", "mm_vmscan_lru_shrink_inactive", SHRINK_ARGUMENTS, NULL                           \
     }
 
-static const struct sys_attach_method rungs[] = {
+static const struct sys_attach_method methods[] = {
     {.name = "tp_btf", .attach = {HAPPENINGS(btf), BY_POSITION(btf)}},
     {.name = "raw_tp", .attach = {HAPPENINGS(raw), BY_POSITION(raw)}},
     {.name = "tp",
@@ -236,7 +236,7 @@ const struct sys_tool sys_vmscan = {
     .summary = "show cost and yield of reclaim by kind: direct, memory cgroups, kswapd, node, slab",
     .examples = examples,
     SYS_OBJECT(vmscan),
-    .rungs = rungs,
+    .methods = methods,
     .columns = columns,
     .n_columns = sizeof(columns) / sizeof(*columns),
     .weight = DURATION,

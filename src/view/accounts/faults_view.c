@@ -29,12 +29,12 @@ static const struct table_column columns[COLUMNS] = {
     [C_SHARED] = {"shared", TABLE_COUNT, TABLE_WHOLE},
     [C_LIVE] = {"live", TABLE_BYTES, TABLE_SIGNED},
     [C_OBJECTS] = {"live_objects", TABLE_PLAIN, TABLE_SIGNED},
-    [C_PLACES] = {"places", TABLE_COUNT, TABLE_WHOLE, .drop = 1},
-    [C_CLASS] = {"class", TABLE_PLAIN, TABLE_TEXT, .rare = true},
-    [C_NAME] = {"name", TABLE_PLAIN, TABLE_TEXT, .rare = true},
-    [C_FUNCTION] = {"function", TABLE_PLAIN, TABLE_TEXT, .rare = true},
-    [C_PLACE] = {"place", TABLE_PLAIN, TABLE_TEXT, .rare = true},
-    [C_MODULE] = {"module", TABLE_PLAIN, TABLE_TEXT, .rare = true, .drop = 2},
+    [C_PLACES] = {"places", TABLE_COUNT, TABLE_WHOLE, .drop_rank = 1},
+    [C_CLASS] = {"class", TABLE_PLAIN, TABLE_TEXT, .hide_if_empty = true},
+    [C_NAME] = {"name", TABLE_PLAIN, TABLE_TEXT, .hide_if_empty = true},
+    [C_FUNCTION] = {"function", TABLE_PLAIN, TABLE_TEXT, .hide_if_empty = true},
+    [C_PLACE] = {"place", TABLE_PLAIN, TABLE_TEXT, .hide_if_empty = true},
+    [C_MODULE] = {"module", TABLE_PLAIN, TABLE_TEXT, .hide_if_empty = true, .drop_rank = 2},
 };
 #define NAMES                                                                                                \
     (1u << C_PLACES | 1u << C_CLASS | 1u << C_NAME | 1u << C_FUNCTION | 1u << C_PLACE | 1u << C_MODULE)

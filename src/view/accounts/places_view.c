@@ -12,12 +12,13 @@
 enum { C_PLACES, C_COPIES, C_CLASS, C_NAME, C_FUNCTION, C_PLACE, C_MODULE, COLUMNS };
 static const struct table_column columns[COLUMNS] = {
     [C_PLACES] = {"places", TABLE_COUNT, TABLE_WHOLE},
-    [C_COPIES] = {"copies", TABLE_COUNT, TABLE_WHOLE, .drop = 2},
-    [C_CLASS] = {"class", TABLE_PLAIN, TABLE_TEXT, .rare = true},
-    [C_NAME] = {"name", TABLE_PLAIN, TABLE_TEXT, .rare = true},
-    [C_FUNCTION] = {"function", TABLE_PLAIN, TABLE_TEXT, .rare = true, .gives = true},
-    [C_PLACE] = {"place", TABLE_PLAIN, TABLE_TEXT, .rare = true, .gives = true},
-    [C_MODULE] = {"module", TABLE_PLAIN, TABLE_TEXT, .rare = true, .gives = true, .drop = 2},
+    [C_COPIES] = {"copies", TABLE_COUNT, TABLE_WHOLE, .drop_rank = 2},
+    [C_CLASS] = {"class", TABLE_PLAIN, TABLE_TEXT, .hide_if_empty = true},
+    [C_NAME] = {"name", TABLE_PLAIN, TABLE_TEXT, .hide_if_empty = true},
+    [C_FUNCTION] = {"function", TABLE_PLAIN, TABLE_TEXT, .hide_if_empty = true, .shrinkable = true},
+    [C_PLACE] = {"place", TABLE_PLAIN, TABLE_TEXT, .hide_if_empty = true, .shrinkable = true},
+    [C_MODULE] = {"module", TABLE_PLAIN, TABLE_TEXT, .hide_if_empty = true, .shrinkable = true,
+                  .drop_rank = 2},
 };
 
 static const char *text_of(const struct alloc_texts *texts, uint32_t text)

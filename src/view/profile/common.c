@@ -4,8 +4,8 @@
 #include "model/profile/rollup.h"
 #include "view/text/columns.h"
 
-void piece_add_place(struct buf *b, const struct text_style *style, const struct profile *p,
-                     const struct frame *f)
+void common_add_place(struct buf *b, const struct text_style *style, const struct profile *p,
+                      const struct frame *f)
 {
     const char *file = frame_file(p, f), *module = frame_module(p, f);
     if (*file) {
@@ -28,12 +28,12 @@ static void add_frame(struct columns *g, const struct profile *p, const struct f
     columns_row(g);
     text_add_name(&cell, g->style, frame_function(p, f, scratch));
     columns_cell(g, &cell);
-    piece_add_place(&cell, g->style, p, f);
+    common_add_place(&cell, g->style, p, f);
     columns_cell(g, &cell);
 }
 
-void piece_stack(struct sink *out, const struct text_style *style, const struct profile *p,
-                 const struct frames *frames, uint32_t most, unsigned indent)
+void common_stack(struct sink *out, const struct text_style *style, const struct profile *p,
+                  const struct frames *frames, uint32_t most, unsigned indent)
 {
     struct columns g = {.style = style, .indent = indent, .bare = true};
     columns_column(&g, (struct columns_column){.header = "", .left = true, .elastic = true});
@@ -55,7 +55,8 @@ void piece_stack(struct sink *out, const struct text_style *style, const struct 
     columns_release(&g);
 }
 
-void piece_add_thread(struct buf *b, const struct text_style *style, const struct profile *p, uint32_t thread)
+void common_add_thread(struct buf *b, const struct text_style *style, const struct profile *p,
+                       uint32_t thread)
 {
     const struct profile_thread *t = &p->threads.at[thread];
     const char *name = profile_text(p, t->name);
@@ -67,7 +68,7 @@ void piece_add_thread(struct buf *b, const struct text_style *style, const struc
     buf_printf(b, "%s%d", *name ? " " : "", t->tid);
 }
 
-bool piece_freer(struct frames *out, const struct profile *p, const struct profile_free *f)
+bool common_freer(struct frames *out, const struct profile *p, const struct profile_free *f)
 {
     out->len = 0;
     if (f->stack != PROFILE_NONE)
@@ -84,10 +85,10 @@ static void write_frame(struct json *j, const struct profile *p, const struct fr
     char scratch[FRAME_NAME_BYTES];
     json_open(j, NULL, '{');
     json_text(j, "function", frame_function(p, f, scratch));
-    json_text(j, "file", piece_known(frame_file(p, f)));
-    piece_whole_or_null(j, "line", frame_line(p, f) != 0, frame_line(p, f));
+    json_text(j, "file", common_known(frame_file(p, f)));
+    common_whole_or_null(j, "line", frame_line(p, f) != 0, frame_line(p, f));
     json_flag(j, "inlined", frame_inlined(p, f));
-    json_text(j, "module", piece_known(frame_module(p, f)));
+    json_text(j, "module", common_known(frame_module(p, f)));
     if (addresses && f->location != PROFILE_NONE && *frame_module(p, f))
         json_hex(j, "address", p->locations.at[f->location].address);
     else
@@ -106,7 +107,7 @@ static void write_frames(struct json *j, const struct profile *p, const char *en
     json_close(j, ']');
 }
 
-void piece_stack_json(struct json *j, const struct profile *p, uint32_t stack, bool addresses)
+void common_stack_json(struct json *j, const struct profile *p, uint32_t stack, bool addresses)
 {
     static const char *const ends[] = {
         [PROFILE_STACK_WHOLE] = "whole",     [PROFILE_STACK_CUT] = "cut",
@@ -119,7 +120,7 @@ void piece_stack_json(struct json *j, const struct profile *p, uint32_t stack, b
     vec_release(&frames);
 }
 
-void piece_periods_json(struct json *j, const struct profile *p, const struct profile_summary *f)
+void common_periods_json(struct json *j, const struct profile *p, const struct profile_summary *f)
 {
     uint64_t last = 0;
     json_open(j, "periods_bytes", '[');
@@ -141,8 +142,8 @@ void piece_periods_json(struct json *j, const struct profile *p, const struct pr
 static void write_thread(struct json *j, const struct profile *p, uint32_t thread)
 {
     const struct profile_thread *t = thread == PROFILE_NONE ? NULL : &p->threads.at[thread];
-    piece_whole_or_null(j, "tid", t && t->tid, t ? (uint64_t)t->tid : 0);
-    json_text(j, "thread", t ? piece_known(profile_text(p, t->name)) : NULL);
+    common_whole_or_null(j, "tid", t && t->tid, t ? (uint64_t)t->tid : 0);
+    json_text(j, "thread", t ? common_known(profile_text(p, t->name)) : NULL);
 }
 
 static void write_freer(struct json *j, const struct profile *p, const struct profile_free *f)
@@ -151,16 +152,16 @@ static void write_freer(struct json *j, const struct profile *p, const struct pr
     json_open(j, "freed_by", '{');
     write_thread(j, p, f->thread);
     if (f->stack != PROFILE_NONE) {
-        piece_stack_json(j, p, f->stack, true);
+        common_stack_json(j, p, f->stack, true);
     } else {
-        piece_freer(&frames, p, f);
+        common_freer(&frames, p, f);
         write_frames(j, p, "caller", &frames, true);
     }
     json_close(j, '}');
     vec_release(&frames);
 }
 
-void piece_block_json(struct json *j, const struct profile *p, bool live, uint32_t index)
+void common_block_json(struct json *j, const struct profile *p, bool live, uint32_t index)
 {
     const struct profile_sample *s = live ? &p->samples.at[index] : NULL;
     const struct profile_free *f = live ? NULL : &p->frees.at[index];
@@ -171,7 +172,7 @@ void piece_block_json(struct json *j, const struct profile *p, bool live, uint32
     json_text(j, "state", live ? "live" : "freed");
     json_hex(j, "address", live ? s->address : f->address);
     json_whole(j, "size_bytes", size);
-    piece_whole_or_null(j, "slack_bytes", slack_known, live ? s->slack_bytes : 0);
+    common_whole_or_null(j, "slack_bytes", slack_known, live ? s->slack_bytes : 0);
     json_whole(j, "period_bytes", c->period_bytes);
     json_real(j, "weight", rollup_weight(size, c->period_bytes));
     json_hex(j, "image", i->id);
@@ -183,7 +184,7 @@ void piece_block_json(struct json *j, const struct profile *p, bool live, uint32
     json_flag(j, "reallocated", !live && f->reallocated);
     json_open(j, "allocated_by", '{');
     write_thread(j, p, c->thread);
-    piece_stack_json(j, p, c->stack, true);
+    common_stack_json(j, p, c->stack, true);
     json_close(j, '}');
     if (live)
         json_null(j, "freed_by");

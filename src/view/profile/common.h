@@ -12,32 +12,32 @@
 
 /** Appends one line for each frame: its function and its place in the source. At most `most` frames, and how
  * many more there are; 0: all. */
-void piece_stack(struct sink *out, const struct text_style *style, const struct profile *p,
-                 const struct frames *frames, uint32_t most, unsigned indent);
+void common_stack(struct sink *out, const struct text_style *style, const struct profile *p,
+                  const struct frames *frames, uint32_t most, unsigned indent);
 /** Appends "recording_file.c:12 inlined" or "(module)"; nothing if neither is known. */
-void piece_add_place(struct buf *b, const struct text_style *style, const struct profile *p,
-                     const struct frame *f);
+void common_add_place(struct buf *b, const struct text_style *style, const struct profile *p,
+                      const struct frame *f);
 /** Appends "worker 4711"; only the number for a thread without a name, "unknown" without either. */
-void piece_add_thread(struct buf *b, const struct text_style *style, const struct profile *p,
-                      uint32_t thread);
+void common_add_thread(struct buf *b, const struct text_style *style, const struct profile *p,
+                       uint32_t thread);
 /** Gets the frames of the stack that freed the block. Returns false, with `out` empty, if not even the caller
  * is known. */
-bool piece_freer(struct frames *out, const struct profile *p, const struct profile_free *f);
+bool common_freer(struct frames *out, const struct profile *p, const struct profile_free *f);
 
 /** Writes the keys stack_end and stack, within an object. Without `addresses` the addresses of frames are
  * null. */
-void piece_stack_json(struct json *j, const struct profile *p, uint32_t stack, bool addresses);
+void common_stack_json(struct json *j, const struct profile *p, uint32_t stack, bool addresses);
 /** Writes the key periods_bytes. */
-void piece_periods_json(struct json *j, const struct profile *p, const struct profile_summary *f);
+void common_periods_json(struct json *j, const struct profile *p, const struct profile_summary *f);
 /** Writes the keys of a live sample or a recent free, within an object. */
-void piece_block_json(struct json *j, const struct profile *p, bool live, uint32_t index);
+void common_block_json(struct json *j, const struct profile *p, bool live, uint32_t index);
 
 /** Write null instead of an unknown text or value. */
-static inline const char *piece_known(const char *text)
+static inline const char *common_known(const char *text)
 {
     return *text ? text : NULL;
 }
-static inline void piece_whole_or_null(struct json *j, const char *key, bool is_known, uint64_t value)
+static inline void common_whole_or_null(struct json *j, const char *key, bool is_known, uint64_t value)
 {
     if (is_known)
         json_whole(j, key, value);

@@ -58,7 +58,7 @@ static void write_side(struct json *j, const char *key, const struct profile *p,
     json_text(j, "source", source);
     json_instant(j, "taken_ns", p->taken_ns);
     json_flag(j, "exact", profile_summary_exact(f));
-    piece_periods_json(j, p, f);
+    common_periods_json(j, p, f);
     json_open(j, "processes", '[');
     vec_each (const struct profile_image, i, &p->images)
         report_json_image(j, p, i);
@@ -71,7 +71,7 @@ static void write_side(struct json *j, const char *key, const struct profile *p,
 /* Of what both sources know; threads and processes matched by name have no number. */
 static void write_index(struct json *j, const struct diff *d, const struct diff_row *row)
 {
-    const struct profile *p = d->joint->profile;
+    const struct profile *p = d->pair->profile;
     const struct profile_thread *t = NULL;
     switch (d->options.group) {
     case ROLLUP_BY_SIZE:
@@ -87,7 +87,7 @@ static void write_index(struct json *j, const struct diff *d, const struct diff_
         return;
     }
     uint32_t image = t ? t->image : row->index;
-    bool same = d->joint->images.at[image].same;
+    bool same = d->pair->images.at[image].same;
     if (same)
         json_signed(j, "pid", p->images.at[image].pid);
     else
@@ -104,15 +104,15 @@ static void write_row(struct json *j, const struct diff *d, const struct diff_ro
     json_open(j, NULL, '{');
     json_text(j, "name", row->name);
     if (group == ROLLUP_BY_FUNCTION || group == ROLLUP_BY_OWNER) {
-        json_text(j, "module", piece_known(row->module));
-        json_text(j, "file", piece_known(row->file));
+        json_text(j, "module", common_known(row->module));
+        json_text(j, "file", common_known(row->file));
     }
     write_index(j, d, row);
     json_flag(j, "within_noise", diff_is_noise(&row->change));
     write_value(j, "self", &row->self);
     write_value(j, "inclusive", &row->inclusive);
     if (group == ROLLUP_BY_STACK)
-        piece_stack_json(j, d->joint->profile, row->index, !d->joint->by_name);
+        common_stack_json(j, d->pair->profile, row->index, !d->pair->by_name);
     json_close(j, '}');
 }
 
@@ -133,10 +133,10 @@ static void write_match(struct json *j, const struct diff *d)
     int64_t apart_ns = diff_apart_ns(d);
     bool moments = diff_is_of_moments(d);
     uint32_t same = 0;
-    vec_each (const struct profile_pair_image, i, &d->joint->images)
+    vec_each (const struct profile_pair_image, i, &d->pair->images)
         same += i->same;
     json_whole(j, "images_in_both", same);
-    json_flag(j, "matched_by_name", d->joint->by_name);
+    json_flag(j, "matched_by_name", d->pair->by_name);
     if (same)
         json_signed(j, "apart_ns", apart_ns);
     else

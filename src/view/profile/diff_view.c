@@ -22,7 +22,7 @@ static const char *const sides[] = {[PROFILE_PAIR_BEFORE] = "before", [PROFILE_P
 int64_t diff_apart_ns(const struct diff *d)
 {
     int64_t most = 0;
-    vec_each (const struct profile_pair_image, i, &d->joint->images) {
+    vec_each (const struct profile_pair_image, i, &d->pair->images) {
         int64_t apart =
             i->same ? (int64_t)(i->of[PROFILE_PAIR_AFTER]->taken_ns - i->of[PROFILE_PAIR_BEFORE]->taken_ns)
                     : 0;
@@ -34,10 +34,10 @@ int64_t diff_apart_ns(const struct diff *d)
 
 bool diff_is_of_moments(const struct diff *d)
 {
-    vec_each (const struct profile_pair_image, i, &d->joint->images)
+    vec_each (const struct profile_pair_image, i, &d->pair->images)
         if (!i->same)
             return false;
-    return d->joint->images.len > 0;
+    return d->pair->images.len > 0;
 }
 
 static void write_words(const struct screen *s, struct buf *b, unsigned indent)
@@ -71,7 +71,7 @@ static void write_title(const struct screen *s)
 {
     struct buf b = BUF_INIT, line = BUF_INIT;
     add_who(&b, s, PROFILE_PAIR_AFTER);
-    if (diff_is_of_moments(s->d) && s->d->joint->images.len == 1) {
+    if (diff_is_of_moments(s->d) && s->d->pair->images.len == 1) {
         buf_addstr(&b, ", at two moments");
     } else {
         buf_addstr(&b, ", against ");
@@ -221,18 +221,18 @@ static void add_columns(struct columns *g, const struct diff_options *o, bool ex
 {
     columns_column(g, (struct columns_column){.header = "CHANGE", .look = TEXT_STRONG});
     if (!exact)
-        columns_column(g, (struct columns_column){.header = "95 % INTERVAL", .drop = 2});
-    columns_column(g, (struct columns_column){.header = "BEFORE", .drop = 4});
-    columns_column(g, (struct columns_column){.header = "AFTER", .drop = 3});
+        columns_column(g, (struct columns_column){.header = "95 % INTERVAL", .drop_rank = 2});
+    columns_column(g, (struct columns_column){.header = "BEFORE", .drop_rank = 4});
+    columns_column(g, (struct columns_column){.header = "AFTER", .drop_rank = 3});
     if (has_two(o->group))
-        columns_column(g, (struct columns_column){.header = "SELF", .drop = 5});
-    columns_column(g, (struct columns_column){.header = "VERDICT", .left = true, .drop = 1});
+        columns_column(g, (struct columns_column){.header = "SELF", .drop_rank = 5});
+    columns_column(g, (struct columns_column){.header = "VERDICT", .left = true, .drop_rank = 1});
     if (o->group != ROLLUP_BY_STACK)
         columns_column(g, (struct columns_column){
                               .header = report_name_headers[o->group], .left = true, .elastic = true});
     if (has_module(o->group))
         columns_column(
-            g, (struct columns_column){.header = "MODULE", .left = true, .drop = 6, .look = TEXT_FAINT});
+            g, (struct columns_column){.header = "MODULE", .left = true, .drop_rank = 6, .look = TEXT_FAINT});
 }
 
 static void add_row(struct columns *g, const struct screen *s, const struct diff_row *row, bool exact)
@@ -261,7 +261,7 @@ static void add_row(struct columns *g, const struct screen *s, const struct diff
     buf_addstr(&cell, diff_is_noise(c) ? "within noise" : c->value > 0 ? "grew" : "shrank");
     columns_cell(g, &cell);
     if (o->group == ROLLUP_BY_STACK) {
-        report_add_stack(g, s->d->joint->profile, row->index, s->o->frames);
+        report_add_stack(g, s->d->pair->profile, row->index, s->o->frames);
         return;
     }
     text_add_name(&cell, s->style, row->name);
@@ -356,7 +356,7 @@ static struct pairs count_pairs(const struct profile_pair *j)
 
 static void write_compared(const struct screen *s)
 {
-    struct pairs n = count_pairs(s->d->joint);
+    struct pairs n = count_pairs(s->d->pair);
     struct buf b = BUF_INIT;
     write_heading(s, "Compared");
     if (n.same) {
@@ -378,7 +378,7 @@ static void write_compared(const struct screen *s)
         buf_printf(
             &b, " before and %u after without common samples: intervals include the uncertainty of both%s.",
             n.others[PROFILE_PAIR_AFTER],
-            s->d->joint->by_name ? ", and stacks are matched by the names of their functions" : "");
+            s->d->pair->by_name ? ", and stacks are matched by the names of their functions" : "");
         write_words(s, &b, 2);
     }
     if (!n.same && !n.others[PROFILE_PAIR_BEFORE] && !n.others[PROFILE_PAIR_AFTER])

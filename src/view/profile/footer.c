@@ -6,19 +6,19 @@
 
 #define UNOBSERVED_SHOWN 8
 
-struct closing {
+struct footer {
     struct sink *out;
     const struct text_style *style;
     const struct profile *p;
     const struct profile_summary *f;
 };
 
-static void write_heading(const struct closing *c, const char *text)
+static void write_heading(const struct footer *c, const char *text)
 {
     sink_printf(c->out, "%s%s%s\n", text_begin(c->style, TEXT_STRONG), text, text_end(c->style, TEXT_STRONG));
 }
 
-static void write_words(const struct closing *c, struct buf *b, enum text_look look)
+static void write_words(const struct footer *c, struct buf *b, enum text_look look)
 {
     sink_text(c->out, text_begin(c->style, look));
     text_paragraph(c->out, c->style, "", 2, buf_str(b));
@@ -28,7 +28,7 @@ static void write_words(const struct closing *c, struct buf *b, enum text_look l
 
 /* ---- lost ---- */
 
-static bool write_losses(const struct closing *c, struct buf *b)
+static bool write_losses(const struct footer *c, struct buf *b)
 {
     bool any = false;
     for (int k = 0; k < PROFILE_LOSSES; k++) {
@@ -43,7 +43,7 @@ static bool write_losses(const struct closing *c, struct buf *b)
     return any;
 }
 
-static void write_lost(const struct closing *c, const char *heading)
+static void write_lost(const struct footer *c, const char *heading)
 {
     char size[UNITS_TEXT_BYTES];
     struct buf b = BUF_INIT;
@@ -100,7 +100,7 @@ static void write_lost(const struct closing *c, const char *heading)
 void report_lost(struct sink *out, const struct profile *p, const struct profile_summary *f,
                  const struct text_style *style, const char *heading)
 {
-    write_lost(&(struct closing){.out = out, .style = style, .p = p, .f = f}, heading);
+    write_lost(&(struct footer){.out = out, .style = style, .p = p, .f = f}, heading);
 }
 
 /* ---- programs without the agent ---- */
@@ -116,7 +116,7 @@ void report_add_unobserved(struct buf *b, const struct profile *p, const struct 
     text_add_name(b, style, profile_text(p, u->reason));
 }
 
-static void write_unobserved(const struct closing *c, const char *heading)
+static void write_unobserved(const struct footer *c, const char *heading)
 {
     struct buf b = BUF_INIT;
     uint64_t more = 0;
@@ -143,12 +143,12 @@ static void write_unobserved(const struct closing *c, const char *heading)
 void report_unobserved(struct sink *out, const struct profile *p, const struct text_style *style,
                        const char *heading)
 {
-    write_unobserved(&(struct closing){.out = out, .style = style, .p = p}, heading);
+    write_unobserved(&(struct footer){.out = out, .style = style, .p = p}, heading);
 }
 
 /* ---- cost ---- */
 
-static void write_recorder(const struct closing *c, struct buf *b)
+static void write_recorder(const struct footer *c, struct buf *b)
 {
     char cpu[UNITS_TEXT_BYTES], memory[UNITS_TEXT_BYTES];
     if (!c->p->recorder_cpu_ns)
@@ -159,7 +159,7 @@ static void write_recorder(const struct closing *c, struct buf *b)
     write_words(c, b, TEXT_PLAIN);
 }
 
-static void write_cost(const struct closing *c)
+static void write_cost(const struct footer *c)
 {
     const struct profile_summary *f = c->f;
     char ledger[UNITS_TEXT_BYTES], limit[UNITS_TEXT_BYTES], cpu[UNITS_TEXT_BYTES], observed[UNITS_TEXT_BYTES];
@@ -188,7 +188,7 @@ static void write_cost(const struct closing *c)
 
 /* ---- unseen ---- */
 
-static void write_unseen(const struct closing *c)
+static void write_unseen(const struct footer *c)
 {
     const struct profile_summary *f = c->f;
     char slack[UNITS_TEXT_BYTES], rss[UNITS_TEXT_BYTES];
@@ -233,10 +233,10 @@ static void write_unseen(const struct closing *c)
     buf_release(&b);
 }
 
-void report_closing(struct sink *out, const struct profile *p, const struct profile_summary *f,
-                    const struct text_style *style)
+void report_footer(struct sink *out, const struct profile *p, const struct profile_summary *f,
+                   const struct text_style *style)
 {
-    struct closing c = {.out = out, .style = style, .p = p, .f = f};
+    struct footer c = {.out = out, .style = style, .p = p, .f = f};
     write_lost(&c, f->past ? "Lost by the end of the recording" : "Lost");
     write_unobserved(&c, "Not observed");
     write_cost(&c);

@@ -27,14 +27,14 @@ static void add_columns(struct columns *g, const struct rows *r)
     columns_column(g, (struct columns_column){.header = "LIFETIME"});
     columns_column(g, (struct columns_column){.header = "SIZE"});
     if (!r->exact)
-        columns_column(g, (struct columns_column){.header = "STANDS FOR", .drop = 2});
-    columns_column(g, (struct columns_column){.header = "ADDRESS", .drop = 1});
+        columns_column(g, (struct columns_column){.header = "STANDS FOR", .drop_rank = 2});
+    columns_column(g, (struct columns_column){.header = "ADDRESS", .drop_rank = 1});
     columns_column(g, (struct columns_column){.header = "ALLOCATED BY", .left = true});
     columns_column(g, (struct columns_column){.header = "HOW", .left = true});
     columns_column(g, (struct columns_column){.header = "FREED BY", .left = true, .elastic = true});
-    columns_column(g, (struct columns_column){.header = "THREAD", .left = true, .drop = 3});
+    columns_column(g, (struct columns_column){.header = "THREAD", .left = true, .drop_rank = 3});
     if (r->processes)
-        columns_column(g, (struct columns_column){.header = "PROCESS", .left = true, .drop = 1});
+        columns_column(g, (struct columns_column){.header = "PROCESS", .left = true, .drop_rank = 1});
 }
 
 static void add_owner(struct buf *b, const struct rows *r)
@@ -84,13 +84,13 @@ static void add_row(struct columns *g, struct rows *r, const struct profile_free
     columns_cell(g, &cell);
     buf_addstr(&cell, f->reallocated ? "realloc" : "free");
     columns_cell(g, &cell);
-    if (piece_freer(&r->frames, p, f))
+    if (common_freer(&r->frames, p, f))
         add_freer(&cell, r);
     else
         buf_addch(&cell, '-');
     columns_cell(g, &cell);
     if (f->thread != PROFILE_NONE)
-        piece_add_thread(&cell, r->style, p, f->thread);
+        common_add_thread(&cell, r->style, p, f->thread);
     columns_cell(g, &cell);
     if (r->processes) {
         text_add_name(&cell, r->style, profile_text(p, i->comm));

@@ -314,5 +314,5 @@ void report_write(struct sink *out, const struct rollup *r, const struct report_
     write_caption(out, r, &f, &o->style);
     report_rows(out, r, o, 2);
     sink_char(out, '\n');
-    report_closing(out, r->profile, &f, &o->style);
+    report_footer(out, r->profile, &f, &o->style);
 }

@@ -44,8 +44,8 @@ static void write_values(struct json *j, const char *key, const struct rollup_va
     }
     json_whole(j, "live_samples", v->of[ROLLUP_LIVE].bytes.samples);
     bool aged = v->aged_samples && rollup_known(v, ROLLUP_AGES);
-    piece_whole_or_null(j, "oldest_age_ns", aged, v->oldest_ns);
-    piece_whole_or_null(j, "median_age_ns", aged, v->median_ns);
+    common_whole_or_null(j, "oldest_age_ns", aged, v->oldest_ns);
+    common_whole_or_null(j, "median_age_ns", aged, v->median_ns);
     json_close(j, '}');
 }
 
@@ -60,8 +60,8 @@ void report_json_image(struct json *j, const struct profile *p, const struct pro
     json_signed(j, "pid", i->pid);
     json_signed(j, "parent_pid", i->parent_pid);
     json_text(j, "comm", profile_text(p, i->comm));
-    json_text(j, "exe", piece_known(profile_text(p, i->exe)));
-    json_text(j, "args", piece_known(profile_text(p, i->args)));
+    json_text(j, "exe", common_known(profile_text(p, i->exe)));
+    json_text(j, "args", common_known(profile_text(p, i->args)));
     json_text(j, "state", states[i->state]);
     const char *signal = i->signal ? sigabbrev_np(i->signal) : NULL;
     struct buf name = BUF_INIT;
@@ -73,7 +73,7 @@ void report_json_image(struct json *j, const struct profile *p, const struct pro
     json_whole(j, "off_ns", i->off_ns);
     json_instant(j, "peak_ns", i->peak_ns);
     json_rounded(j, "peak_bytes", i->past && !i->peak_ns ? NAN : i->peak_bytes);
-    piece_whole_or_null(j, "rss_anon_bytes", i->rss_anon_bytes != 0, i->rss_anon_bytes);
+    common_whole_or_null(j, "rss_anon_bytes", i->rss_anon_bytes != 0, i->rss_anon_bytes);
     json_close(j, '}');
 }
 
@@ -85,13 +85,13 @@ static void write_row(struct json *j, const struct rollup *r, const struct rollu
     json_open(j, NULL, '{');
     json_text(j, "name", row->name);
     if (group == ROLLUP_BY_FUNCTION || group == ROLLUP_BY_OWNER || rollup_is_tree(group)) {
-        json_text(j, "module", piece_known(row->module));
-        json_text(j, "file", piece_known(row->file));
+        json_text(j, "module", common_known(row->module));
+        json_text(j, "file", common_known(row->file));
     } else if (group == ROLLUP_BY_THREAD) {
         const struct profile_thread *t = &p->threads.at[row->index];
         json_signed(j, "pid", p->images.at[t->image].pid);
-        json_text(j, "thread", piece_known(profile_text(p, t->name)));
-        piece_whole_or_null(j, "tid", t->tid != 0, (uint64_t)t->tid);
+        json_text(j, "thread", common_known(profile_text(p, t->name)));
+        common_whole_or_null(j, "tid", t->tid != 0, (uint64_t)t->tid);
     } else if (group == ROLLUP_BY_SIZE) {
         json_whole(j, "least_size_bytes", row->index ? 1ull << row->index : 0);
         json_whole(j, "most_size_bytes", (row->index < 63 ? 2ull << row->index : 0) - 1);
@@ -102,12 +102,12 @@ static void write_row(struct json *j, const struct rollup *r, const struct rollu
     if (tree) {
         bool below = row->parent != PROFILE_NONE;
         json_whole(j, "depth", row->depth);
-        piece_whole_or_null(j, "parent_row", below, below ? tree->place[row->parent] : 0);
+        common_whole_or_null(j, "parent_row", below, below ? tree->place[row->parent] : 0);
     }
     write_values(j, "self", &row->self);
     write_values(j, "inclusive", &row->inclusive);
     if (group == ROLLUP_BY_STACK)
-        piece_stack_json(j, p, row->index, true);
+        common_stack_json(j, p, row->index, true);
     json_close(j, '}');
 }
 
@@ -128,7 +128,7 @@ void report_json_lost(struct json *j, const struct profile *p, const struct prof
     json_whole(j, "torn_samples", f->torn_samples);
     json_whole(j, "operations_under_way", f->under_way);
     json_flag(j, "inconsistent", f->inconsistent);
-    json_text(j, "ledger_full", piece_known(f->full));
+    json_text(j, "ledger_full", common_known(f->full));
     json_whole(j, "images_dropped", p->images_dropped);
     json_rounded(j, "images_dropped_peak_bytes", p->images_dropped_peak_bytes);
     json_whole(j, "images_unread", f->unread);
@@ -140,7 +140,7 @@ void report_json_unobserved(struct json *j, const struct profile *p)
     json_open(j, "unobserved", '[');
     vec_each (const struct profile_unobserved, u, &p->unobserved) {
         json_open(j, NULL, '{');
-        json_text(j, "program", piece_known(profile_text(p, u->program)));
+        json_text(j, "program", common_known(profile_text(p, u->program)));
         json_text(j, "reason", profile_text(p, u->reason));
         json_whole(j, "processes", u->processes);
         json_close(j, '}');
@@ -155,16 +155,16 @@ static void write_whole(struct json *j, const struct profile *p, const struct pr
     json_open(j, "cost", '{');
     json_whole(j, "samples", f->samples);
     json_whole(j, "live_samples", f->live_samples);
-    piece_whole_or_null(j, "ledger_bytes", !f->past, f->ledger_bytes);
+    common_whole_or_null(j, "ledger_bytes", !f->past, f->ledger_bytes);
     json_whole(j, "ledger_limit_bytes", f->ledger_limit_bytes);
-    piece_whole_or_null(j, "cpu_ns", !f->past, f->cold_ns);
+    common_whole_or_null(j, "cpu_ns", !f->past, f->cold_ns);
     json_whole(j, "observed_ns", f->observed_ns);
-    piece_whole_or_null(j, "recorder_cpu_ns", p->recorder_cpu_ns, p->recorder_cpu_ns);
-    piece_whole_or_null(j, "recorder_peak_bytes", p->recorder_cpu_ns, p->recorder_peak_bytes);
+    common_whole_or_null(j, "recorder_cpu_ns", p->recorder_cpu_ns, p->recorder_cpu_ns);
+    common_whole_or_null(j, "recorder_peak_bytes", p->recorder_cpu_ns, p->recorder_peak_bytes);
     json_close(j, '}');
     bool is_known = f->resident.rss_anon_bytes != 0;
     json_open(j, "resident", '{');
-    piece_whole_or_null(j, "rss_anon_bytes", is_known, f->resident.rss_anon_bytes);
+    common_whole_or_null(j, "rss_anon_bytes", is_known, f->resident.rss_anon_bytes);
     json_estimate(j, "live_bytes", is_known ? &f->resident.live : NULL);
     json_rounded(j, "slack_bytes",
                  is_known && !f->past && !f->resident.slack_unknown ? f->resident.slack_bytes : NAN);
@@ -187,7 +187,7 @@ void report_json_write(struct sink *out, const struct rollup *r, const struct re
     json_text(&j, "sorted_by", r->options.inclusive ? "inclusive" : "self");
     json_instant(&j, "taken_ns", p->taken_ns);
     json_flag(&j, "exact", profile_summary_exact(&f));
-    piece_periods_json(&j, p, &f);
+    common_periods_json(&j, p, &f);
     struct rollup_values total = r->total;
     if (f.main_image == PROFILE_NONE && !f.period_high)
         total.unknown = ~0u; /* nothing bounds what was not seen */

@@ -39,7 +39,7 @@ void report_add_unobserved(struct buf *b, const struct profile *p, const struct 
 void report_unobserved(struct sink *out, const struct profile *p, const struct text_style *style,
                        const char *heading);
 /** Writes the losses, the cost of observing, and what is not observed. */
-void report_closing(struct sink *out, const struct profile *p, const struct profile_summary *f,
-                    const struct text_style *style);
+void report_footer(struct sink *out, const struct profile *p, const struct profile_summary *f,
+                   const struct text_style *style);
 
 #endif

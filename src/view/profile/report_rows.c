@@ -184,7 +184,7 @@ static void add_stack(struct columns *rows, const struct profile *p, uint32_t st
     size_t first = all ? 0 : frames_passed_over(p, &frames);
     frames.len -= first;
     memmove(frames.at, frames.at + first, frames.len * sizeof(*frames.at));
-    piece_stack(&out, rows->style, p, &frames, most, rows->indent + STACK_INDENT);
+    common_stack(&out, rows->style, p, &frames, most, rows->indent + STACK_INDENT);
     columns_below(rows, &lines);
     vec_release(&frames);
 }
@@ -220,14 +220,14 @@ static void add_columns(struct columns *g, const struct rows *s)
     for (unsigned i = 0; i < FIELDS && shown[i]; i++)
         if (is_shown(s, shown[i]))
             columns_column(g, (struct columns_column){.header = header_of(s, shown[i]),
-                                                      .drop = shown[i] == MAIN ? 0 : i + 1,
+                                                      .drop_rank = shown[i] == MAIN ? 0 : i + 1,
                                                       .look = shown[i] == MAIN ? TEXT_STRONG : TEXT_PLAIN});
     if (group != ROLLUP_BY_STACK)
         columns_column(
             g, (struct columns_column){.header = report_name_headers[group], .left = true, .elastic = true});
     if (has_module(group))
         columns_column(g, (struct columns_column){
-                              .header = "MODULE", .left = true, .drop = FIELDS + 1, .look = TEXT_FAINT});
+                              .header = "MODULE", .left = true, .drop_rank = FIELDS + 1, .look = TEXT_FAINT});
 }
 
 /* "hsetCommand < call < main": a row of a tree, and those on its line, without what comes before main(). */

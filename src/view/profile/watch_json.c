@@ -15,7 +15,7 @@ static void write_growth(struct json *j, const struct growth *g)
     json_rounded(j, "slope_bytes_per_hour", known ? g->bytes_per_hour : NAN);
     json_rounded(j, "slope_bytes_per_hour_low", known ? floor(g->interval.low) : NAN);
     json_rounded(j, "slope_bytes_per_hour_high", known ? ceil(g->interval.high) : NAN);
-    piece_whole_or_null(j, "slope_since_ns", known, g->since_ns);
+    common_whole_or_null(j, "slope_since_ns", known, g->since_ns);
 }
 
 static void write_row(struct json *j, const struct watch_snapshot_image *i,
@@ -34,7 +34,7 @@ static void write_row(struct json *j, const struct watch_snapshot_image *i,
     json_whole(j, "oldest_age_ns", of->self.oldest_ns);
     json_flag(j, "new", row->is_new);
     write_growth(j, &row->growth);
-    piece_stack_json(j, i->profile, of->index, true);
+    common_stack_json(j, i->profile, of->index, true);
     json_close(j, '}');
     vec_release(&frames);
 }
@@ -43,13 +43,13 @@ static void write_free(struct json *j, const struct profile *p, uint32_t index)
 {
     json_open(j, NULL, '{');
     json_hex(j, "sample", p->frees.at[index].serial);
-    piece_block_json(j, p, false, index);
+    common_block_json(j, p, false, index);
     json_close(j, '}');
 }
 
 static void add_pid(struct json *j, int32_t pid)
 {
-    piece_whole_or_null(j, "pid", pid > 0, (uint64_t)pid);
+    common_whole_or_null(j, "pid", pid > 0, (uint64_t)pid);
 }
 
 static void write_image(struct json *j, const struct watch_snapshot *l, const struct watch_snapshot_image *i,
@@ -90,11 +90,11 @@ static void write_alert(struct json *j, const struct watch_snapshot *l,
     json_text(j, "condition", alert->condition);
     add_pid(j, of->pid);
     json_hex(j, "image", of->id);
-    piece_whole_or_null(j, "row", alert->row != PROFILE_NONE, alert->row);
+    common_whole_or_null(j, "row", alert->row != PROFILE_NONE, alert->row);
     json_close(j, '}');
 }
 
-static void write_look(struct json *j, const struct watch_snapshot *l, uint32_t top)
+static void write_snapshot(struct json *j, const struct watch_snapshot *l, uint32_t top)
 {
     static const char *const kinds[] = {
         [WATCH_SNAPSHOT_CHANGES] = "time", [WATCH_SNAPSHOT_ALL] = "asked", [WATCH_SNAPSHOT_FREES] = "frees"};
@@ -128,5 +128,5 @@ static void write_look(struct json *j, const struct watch_snapshot *l, uint32_t 
 void watch_json_write(struct sink *out, const struct watch_snapshot *l, uint32_t top)
 {
     struct json j = {.out = out, .line = true};
-    write_look(&j, l, top);
+    write_snapshot(&j, l, top);
 }

@@ -133,9 +133,9 @@ static bool is_shown(const struct watch_snapshot *l, const struct watch_snapshot
 static void add_columns(struct columns *g)
 {
     static const struct columns_column columns[] = {
-        {.header = "OLD", .look = TEXT_STRONG}, {.header = "95 % INTERVAL", .drop = 1},
-        {.header = "SAMPLES", .drop = 3},       {.header = "FRESH", .drop = 2},
-        {.header = "OLDEST", .drop = 4},        {.header = "MARKS", .left = true, .look = TEXT_ALARM},
+        {.header = "OLD", .look = TEXT_STRONG}, {.header = "95 % INTERVAL", .drop_rank = 1},
+        {.header = "SAMPLES", .drop_rank = 3},  {.header = "FRESH", .drop_rank = 2},
+        {.header = "OLDEST", .drop_rank = 4},   {.header = "MARKS", .left = true, .look = TEXT_ALARM},
     };
     for (size_t k = 0; k < sizeof(columns) / sizeof(*columns); k++)
         columns_column(g, columns[k]);
@@ -231,7 +231,7 @@ static void add_code(struct columns *g, const struct profile *p, const struct fr
         const struct frame *owner = frames_owner(p, frames);
         text_add_name(&cell, style, frame_function(p, owner, scratch));
         buf_addch(&cell, ' ');
-        piece_add_place(&cell, style, p, owner);
+        common_add_place(&cell, style, p, owner);
     } else {
         buf_addch(&cell, '-');
     }
@@ -255,7 +255,7 @@ static void add_free(struct columns *g, const struct profile *p, const struct pr
     columns_cell(g, &cell);
     frames_of(&frames, p, p->cells.at[f->cell].stack);
     add_code(g, p, &frames, style);
-    piece_freer(&frames, p, f);
+    common_freer(&frames, p, f);
     add_code(g, p, &frames, style);
     vec_release(&frames);
 }
@@ -271,7 +271,7 @@ static void write_frees(struct sink *out, const struct watch_snapshot *l,
         {.header = "AGO"},
         {.header = "LIVED"},
         {.header = "SIZE"},
-        {.header = "BY", .left = true, .drop = 1},
+        {.header = "BY", .left = true, .drop_rank = 1},
         {.header = "ALLOCATED IN", .left = true},
         {.header = "FREED IN", .left = true, .elastic = true},
     };

@@ -17,11 +17,11 @@ static void write_known(struct json *j, const struct profile *p, const struct pr
     struct address_info_frees k = address_info_frees_of(p);
     json_flag(j, "exact", profile_summary_exact(f));
     json_flag(j, "past", f->past != 0);
-    piece_periods_json(j, p, f);
+    common_periods_json(j, p, f);
     json_open(j, "frees", '{');
     json_whole(j, "freed_samples", k.freed);
     json_whole(j, "remembered", k.remembered);
-    piece_whole_or_null(j, "reach_ns", k.remembered != 0, k.reach_ns);
+    common_whole_or_null(j, "reach_ns", k.remembered != 0, k.reach_ns);
     json_close(j, '}');
 }
 
@@ -38,7 +38,7 @@ static void write_blocks(struct json *j, const char *key, const struct address_i
         json_open(j, NULL, '{');
         json_text(j, "place", places[b->place]);
         json_whole(j, "distance_bytes", b->bytes);
-        piece_block_json(j, p, b->live, b->index);
+        common_block_json(j, p, b->live, b->index);
         json_close(j, '}');
     }
     json_close(j, ']');
@@ -84,7 +84,7 @@ void frees_json_write(struct sink *out, const struct profile *p, const uint32_t 
     json_open(&j, "rows", '[');
     for (size_t i = 0; i < shown; i++) {
         json_open(&j, NULL, '{');
-        piece_block_json(&j, p, false, order[i]);
+        common_block_json(&j, p, false, order[i]);
         json_close(&j, '}');
     }
     json_close(&j, ']');

@@ -83,14 +83,14 @@ static void add_before(struct screen *s, const struct profile_cell *c, uint64_t 
 
 static void write_frames(struct screen *s, const struct frames *frames)
 {
-    piece_stack(s->out, &s->o->style, s->p, frames, s->o->frames, STACK_INDENT);
+    common_stack(s->out, &s->o->style, s->p, frames, s->o->frames, STACK_INDENT);
 }
 
 static void write_allocator(struct screen *s, const struct profile_cell *c)
 {
     struct frames frames = {0};
     buf_addstr(&s->b, "allocated by thread ");
-    piece_add_thread(&s->b, &s->o->style, s->p, c->thread);
+    common_add_thread(&s->b, &s->o->style, s->p, c->thread);
     write_words(s);
     frames_of(&frames, s->p, c->stack);
     write_frames(s, &frames);
@@ -118,7 +118,7 @@ static void write_live(struct screen *s, const struct address_info_block *b)
 static void write_freer(struct screen *s, const struct profile_free *f)
 {
     struct frames frames = {0};
-    if (piece_freer(&frames, s->p, f))
+    if (common_freer(&frames, s->p, f))
         write_frames(s, &frames);
     if (f->stack == PROFILE_NONE) {
         const struct text_style *style = &s->o->style;
@@ -144,7 +144,7 @@ static void write_freed(struct screen *s, const struct address_info_block *b)
                units_format_duration(life, (double)address_info_lifetime_ns(f)));
     if (f->thread != PROFILE_NONE) {
         buf_addstr(&s->b, ", by thread ");
-        piece_add_thread(&s->b, &s->o->style, s->p, f->thread);
+        common_add_thread(&s->b, &s->o->style, s->p, f->thread);
     }
     write_words(s);
     write_freer(s, f);

@@ -45,7 +45,7 @@ void table_folded_write(struct sink *out, const struct table *t, uint32_t weight
         for (uint32_t i = t->n_columns; i-- > 0;) {
             const struct table_column *c = &t->columns[i];
             const struct table_value *v = table_at(t, row, i);
-            if (v->known && !table_hides(t, i) && c->type == TABLE_LINES && !c->story && !c->fields)
+            if (v->known && !table_hides(t, i) && c->type == TABLE_LINES && !c->report_text && !c->fields)
                 add_folded_lines(&line, v->text, !strcmp(c->name, "kernel_stack"));
         }
         double value = table_number(t, row, weight);

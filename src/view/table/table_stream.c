@@ -14,9 +14,9 @@
 
 /* For rows that nobody has seen yet. */
 struct layout {
-    unsigned drop;  /* columns that may be dropped at this number or beyond have no room */
-    unsigned extra; /* what each text of unknown length gets beyond TEXT_LEAST */
-    uint32_t last;  /* column that is shown */
+    unsigned drop_rank; /* columns that may be dropped at this number or beyond have no room */
+    unsigned extra;     /* what each text of unknown length gets beyond TEXT_LEAST */
+    uint32_t last;      /* column that is shown */
 };
 
 static bool is_elastic(const struct table_column *c)
@@ -39,34 +39,34 @@ static unsigned width_of(const struct table_column *c)
 }
 
 /* Columns that no row of these has would come and go: who wants them has wider screens, or JSON. */
-static bool is_shown(const struct table *t, uint32_t i, unsigned drop)
+static bool is_shown(const struct table *t, uint32_t i, unsigned drop_rank)
 {
     const struct table_column *c = &t->columns[i];
-    return !table_stands_below(t, i) && !table_hides(t, i) && (!c->drop || c->drop < drop);
+    return !table_stands_below(t, i) && !table_hides(t, i) && (!c->drop_rank || c->drop_rank < drop_rank);
 }
 
-static unsigned total_width(const struct table *t, unsigned drop)
+static unsigned total_width(const struct table *t, unsigned drop_rank)
 {
     unsigned width = 0;
     for (uint32_t i = 0; i < t->n_columns; i++)
-        if (is_shown(t, i, drop))
+        if (is_shown(t, i, drop_rank))
             width += width_of(&t->columns[i]) + GAP;
     return width;
 }
 
 static struct layout lay_out(const struct table *t, const struct text_style *style)
 {
-    struct layout l = {.drop = DROP_NONE};
+    struct layout l = {.drop_rank = DROP_NONE};
     unsigned elastic = 0, room = style->columns + GAP;
-    while (l.drop > 1 && style->columns && total_width(t, l.drop) > room)
-        l.drop--;
+    while (l.drop_rank > 1 && style->columns && total_width(t, l.drop_rank) > room)
+        l.drop_rank--;
     for (uint32_t i = 0; i < t->n_columns; i++) {
-        if (!is_shown(t, i, l.drop))
+        if (!is_shown(t, i, l.drop_rank))
             continue;
         l.last = i;
         elastic += is_elastic(&t->columns[i]);
     }
-    unsigned used = total_width(t, l.drop);
+    unsigned used = total_width(t, l.drop_rank);
     if (elastic && used < room)
         l.extra = (room - used) / elastic;
     return l;
@@ -90,7 +90,7 @@ static void put(struct sink *out, const struct table *t, const struct layout *l,
 static void put_headers(struct sink *out, const struct table *t, const struct layout *l)
 {
     for (uint32_t i = 0; i <= l->last; i++) {
-        if (!is_shown(t, i, l->drop))
+        if (!is_shown(t, i, l->drop_rank))
             continue;
         struct buf b = BUF_INIT;
         for (const char *p = t->columns[i].name; *p; p++)
@@ -118,25 +118,25 @@ static void put_value(struct sink *out, const struct table *t, const struct layo
     buf_release(&all);
 }
 
-/* The story of a row, if it has one: its first line after the moment, the others below it. */
+/* The report of a row, if it has one: its first line after the moment, the others below it. */
 static bool put_story(struct sink *out, const struct table *t, uint32_t row, const struct text_style *style)
 {
-    const struct table_value *story = NULL, *moment = NULL;
+    const struct table_value *report = NULL, *moment = NULL;
     struct buf b = BUF_INIT;
     for (uint32_t i = 0; i < t->n_columns; i++) {
         const struct table_value *v = table_at(t, row, i);
-        if (t->columns[i].story && v->known)
-            story = v;
+        if (t->columns[i].report_text && v->known)
+            report = v;
         if (t->columns[i].unit == TABLE_INSTANT && v->known && !moment)
             moment = v;
     }
-    if (!story)
+    if (!report)
         return false;
     if (moment)
         text_add_moment(&b, moment->whole);
-    for (const char *line = story->text; *line;) {
+    for (const char *line = report->text; *line;) {
         size_t len = strcspn(line, "\n");
-        buf_addstr(&b, line > story->text ? "    " : moment ? "  " : "");
+        buf_addstr(&b, line > report->text ? "    " : moment ? "  " : "");
         char *one = strndup(line, len);
         text_add_name(&b, style, one ? one : "");
         buf_addch(&b, '\n');
@@ -169,7 +169,7 @@ void table_stream_write(struct table_stream *v, struct sink *out, const struct t
             put_headers(out, t, &l);
         v->rows++;
         for (uint32_t i = 0; i <= l.last; i++)
-            if (is_shown(t, i, l.drop))
+            if (is_shown(t, i, l.drop_rank))
                 put_value(out, t, &l, row, i, style);
         put_lines(out, t, row, style);
     }

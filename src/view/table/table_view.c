@@ -100,7 +100,7 @@ static bool is_shown(const struct table *t, uint32_t column)
 {
     if (table_stands_below(t, column) || table_hides(t, column))
         return false;
-    bool shown = !t->columns[column].rare;
+    bool shown = !t->columns[column].hide_if_empty;
     for (uint32_t row = 0; row < table_rows(t) && !shown; row++)
         shown = table_at(t, row, column)->known;
     return shown;
@@ -130,8 +130,8 @@ void table_view_add_lines(struct buf *below, const struct text_style *style, con
 {
     for (uint32_t i = 0; i < t->n_columns; i++) {
         const struct table_value *v = table_at(t, row, i);
-        if (!table_stands_below(t, i) || t->columns[i].story || t->columns[i].fields || table_hides(t, i) ||
-            !v->known)
+        if (!table_stands_below(t, i) || t->columns[i].report_text || t->columns[i].fields ||
+            table_hides(t, i) || !v->known)
             continue;
         if (t->columns[i].type == TABLE_HISTOGRAM)
             histogram_add_text(below, style, &t->columns[i], v->slots);
@@ -144,7 +144,7 @@ static uint32_t count_giving(const struct table *t)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < t->n_columns; i++)
-        n += t->columns[i].gives && is_shown(t, i);
+        n += t->columns[i].shrinkable && is_shown(t, i);
     return n;
 }
 
@@ -154,7 +154,8 @@ static uint32_t elastic_column(const struct table *t)
     uint32_t elastic = t->n_columns;
     for (uint32_t i = 0; i < t->n_columns; i++) {
         const struct table_column *c = &t->columns[i];
-        if (c->type == TABLE_TEXT && !c->width && !table_hides(t, i) && (c->wrap ? is_shown(t, i) : !c->rare))
+        if (c->type == TABLE_TEXT && !c->width && !table_hides(t, i) &&
+            (c->wrap ? is_shown(t, i) : !c->hide_if_empty))
             elastic = i;
     }
     return elastic;
@@ -172,13 +173,14 @@ void table_view_text(struct sink *out, const struct table *t, const struct text_
             continue;
         char *header = header_of(&t->columns[i]);
         *vec_push(&headers) = header;
-        columns_column(
-            &g, (struct columns_column){.header = header,
-                                        .left = t->columns[i].type == TABLE_TEXT,
-                                        /* the one that names the rows stays */
-                                        .drop = giving == 1 && t->columns[i].gives ? 0 : t->columns[i].drop,
-                                        .elastic = i == elastic || t->columns[i].gives,
-                                        .wrap = t->columns[i].wrap});
+        columns_column(&g, (struct columns_column){.header = header,
+                                                   .left = t->columns[i].type == TABLE_TEXT,
+                                                   /* the one that names the rows stays */
+                                                   .drop_rank = giving == 1 && t->columns[i].shrinkable
+                                                                    ? 0
+                                                                    : t->columns[i].drop_rank,
+                                                   .elastic = i == elastic || t->columns[i].shrinkable,
+                                                   .wrap = t->columns[i].wrap});
     }
     for (uint32_t row = 0; row < table_rows(t); row++) {
         columns_row(&g);
@@ -299,7 +301,7 @@ static void write_row(struct json *j, const struct table *t, uint32_t row)
 {
     struct buf key = BUF_INIT;
     for (uint32_t i = 0; i < t->n_columns; i++) {
-        if (table_hides(t, i) || t->columns[i].story)
+        if (table_hides(t, i) || t->columns[i].report_text)
             continue;
         buf_reset(&key);
         table_add_key(&key, &t->columns[i]);

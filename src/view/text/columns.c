@@ -52,8 +52,8 @@ static size_t least_wanted(const struct columns *g, const size_t *widths)
 {
     size_t found = g->columns.len;
     for (size_t i = 0; i < g->columns.len; i++)
-        if (widths[i] && g->columns.at[i].drop &&
-            (found == g->columns.len || g->columns.at[i].drop > g->columns.at[found].drop))
+        if (widths[i] && g->columns.at[i].drop_rank &&
+            (found == g->columns.len || g->columns.at[i].drop_rank > g->columns.at[found].drop_rank))
             found = i;
     return found;
 }
@@ -162,7 +162,7 @@ static size_t line_bytes(const char *text, size_t width)
 }
 
 struct cursor {
-    const struct columns *grid;
+    const struct columns *columns;
     struct sink *out;
     size_t column; /* of the screen, reached so far */
     size_t start;  /* where the next cell begins */
@@ -175,7 +175,8 @@ static void put(struct cursor *c, const struct columns_column *column, const cha
     if (own) {
         size_t from = c->start + pad;
         sink_repeat(c->out, ' ', from > c->column ? from - c->column : 0);
-        sink_printf(c->out, "%s%s%s", text_begin(c->grid->style, look), text, text_end(c->grid->style, look));
+        sink_printf(c->out, "%s%s%s", text_begin(c->columns->style, look), text,
+                    text_end(c->columns->style, look));
         c->column = from + own;
     }
     c->start += width + GAP;
@@ -184,7 +185,7 @@ static void put(struct cursor *c, const struct columns_column *column, const cha
 /* One line of cells; `rest` (by column) is what of each is still to come, and moves on. True: there is more. */
 static bool write_line(const struct columns *g, struct sink *out, const size_t *widths, const char **rest)
 {
-    struct cursor c = {.grid = g, .out = out, .start = g->indent};
+    struct cursor c = {.columns = g, .out = out, .start = g->indent};
     bool more = false;
     for (size_t i = 0; i < g->columns.len; i++) {
         const struct columns_column *column = &g->columns.at[i];
@@ -221,7 +222,7 @@ static void write_wrapped_below(const struct columns *g, struct sink *out, const
 
 static void write_header(const struct columns *g, struct sink *out, const size_t *widths)
 {
-    struct cursor c = {.grid = g, .out = out, .start = g->indent};
+    struct cursor c = {.columns = g, .out = out, .start = g->indent};
     for (size_t i = 0; i < g->columns.len; i++) {
         struct columns_column header = g->columns.at[i];
         header.look = TEXT_FAINT;

@@ -16,7 +16,7 @@ struct columns_column {
     const char *header; /* borrowed; ASCII */
     bool left;          /* aligned to the left */
     /* 0: always shown; else the columns with the largest number are dropped first if there is no room */
-    unsigned drop;
+    unsigned drop_rank;
     /* gets the width that the others leave, shared among elastic columns; its texts are shortened in the
      * middle */
     bool elastic;
