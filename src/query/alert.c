@@ -22,14 +22,15 @@ static int fail(struct reader *r, const char *where, const char *what, const cha
         *r->column = column;
     const char *quote = *where ? ": \"" : "";
     int len = query_excerpt(where, strcspn(where, " \t\r\n"));
-    for (int i = 0; i < len; i++) /* what cannot be shown in one line is not quoted */
+    /* quote only up to the first control character: the message is one line */
+    for (int i = 0; i < len; i++)
         if ((unsigned char)where[i] < 0x20 || where[i] == 0x7f)
             len = i;
     return error_set(r->e, EINVAL, "alert: %s at column %zu%s%.*s%s; %s", what, column, quote, len, where,
                      *where ? "\"" : "", hint);
 }
 
-/* The word is next, and ends there: it is taken. */
+/* Skips the word if it comes next and is complete. Returns whether it did. */
 static bool take_word(struct reader *r, const char *word)
 {
     size_t len = strlen(word);
@@ -40,7 +41,7 @@ static bool take_word(struct reader *r, const char *word)
     return true;
 }
 
-/* The next value, up to a blank, in `value`. */
+/* Reads the next value, up to a blank, into `value`. */
 static int take_value(struct reader *r, bool size, uint64_t *value)
 {
     const char *at = query_skip_blanks(r->at);
@@ -116,7 +117,8 @@ static bool is_so(const struct alert_term *t, const struct alert_facts *f)
 bool alert_judge(const struct alert_term *t, struct alert_state *s, const struct alert_facts *f)
 {
     bool so = is_so(t, f), has_lasted = so && t->kind == ALERT_GROWING;
-    if (so != s->holds || f->time_ns < s->since_ns) /* a clock that was set back: it counts from now on */
+    /* if the clock was set back, the time counts from now on */
+    if (so != s->holds || f->time_ns < s->since_ns)
         s->since_ns = f->time_ns;
     s->holds = so;
     if (!has_lasted && f->time_ns - s->since_ns < t->for_ns)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define NAME_MAX_BYTES 32 /* longer names are not compared for closeness */
-/* of the list of fields: with the rest of the message it must fit struct error */
+/* limit of the list of fields: the whole message must fit struct error */
 #define LISTED_MAX_BYTES 360
 
 size_t query_field_find(const struct query_field *fields, size_t n_fields, const char *name, size_t len)
@@ -21,10 +21,14 @@ static size_t min3(size_t a, size_t b, size_t c)
     return ab < c ? ab : c;
 }
 
-/* Insertions, deletions, replacements and swaps of neighbours from a to b (optimal string alignment). */
+/*
+ * Returns the number of insertions, deletions, replacements and swaps of neighbours that turn a into b (optimal
+ * string alignment).
+ */
 static size_t edit_distance(const char *a, size_t a_len, const char *b, size_t b_len)
 {
-    size_t rows[3][NAME_MAX_BYTES + 1]; /* of the table: this one and the two before, i modulo 3 */
+    /* the present row of the table and the two before it: row i is rows[i % 3] */
+    size_t rows[3][NAME_MAX_BYTES + 1];
     for (size_t j = 0; j <= b_len; j++)
         rows[0][j] = j;
     for (size_t i = 1; i <= a_len; i++) {
@@ -39,7 +43,10 @@ static size_t edit_distance(const char *a, size_t a_len, const char *b, size_t b
     return rows[a_len % 3][b_len];
 }
 
-/* 0 for a name that begins like the other ("mod", "function"), else the edits; SIZE_MAX when it is not close. */
+/*
+ * Returns 0 for a name that begins like the other ("mod", "function"), else the edit distance; SIZE_MAX: not
+ * similar.
+ */
 static size_t closeness(const char *a, size_t a_len, const char *b, size_t b_len)
 {
     size_t shorter = a_len < b_len ? a_len : b_len;

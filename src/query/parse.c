@@ -38,7 +38,7 @@ static size_t open_group(struct query *q, enum query_kind kind)
     return q->nodes.len - 1;
 }
 
-/* What was added since open_group() are the group's children; an only child takes its place. */
+/* The nodes added since open_group() become the children of the group; a single child replaces the group. */
 static void close_group(struct query *q, size_t group)
 {
     struct query_node *node = &q->nodes.at[group];
@@ -105,7 +105,7 @@ static int parse_all(struct query_parser *ps)
     return 0;
 }
 
-/* Ends at the end of the text or at a ")". */
+/* Reads alternatives joined by "or", up to the end of the text or a ")". */
 static int parse_either(struct query_parser *ps)
 {
     size_t group = open_group(ps->query, QUERY_ANY);
@@ -137,7 +137,7 @@ static int parse_text(struct query_parser *ps)
     if (*ps->at)
         return query_fail(ps, EINVAL, ps->at, NULL, "\")\" without \"(\"");
     query_tree_print(ps->query, ps->fields, &ps->query->text);
-    /* An odd number can be longer in whole units ("1.3T"); what is accepted must be so again when it is read back. */
+    /* "1.3T" becomes longer in whole units. An accepted query must be accepted again in its canonical spelling. */
     if (ps->query->text.len > QUERY_BYTES_MAX)
         return query_fail(ps, E2BIG, ps->text, NULL, "longer than %d bytes with all numbers written out",
                           QUERY_BYTES_MAX);

@@ -4,7 +4,10 @@
 
 #include <string.h>
 
-/* In quotes when something in it would end the pattern; backslashes stand as they are, they were kept by the parser. */
+/*
+ * Prints the pattern, in quotes if it contains a character that would end it. The parser left only the backslashes
+ * that must stay.
+ */
 static void print_pattern(const struct query *q, const struct query_alt *alt, struct buf *out)
 {
     const char *p = q->patterns.data + alt->pattern + (alt->anywhere ? PATTERN_ANYWHERE_BYTES : 0);

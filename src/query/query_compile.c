@@ -20,7 +20,7 @@ static void put(struct compiler *c, int byte)
 static bool put_term(struct compiler *c, const struct query_node *node)
 {
     int way = c->ways[node->field], not = node->negated ? CLAUSE_NOT : 0;
-    if (way == QUERY_FIXED) { /* nothing at all, of which all hold or one does */
+    if (way == QUERY_FIXED) { /* a group without children: "all" is true, "any" is false */
         put(c, query_node_holds(c->query, node, c->get, c->subject) ? CLAUSE_ALL : CLAUSE_ANY);
         put(c, 0);
         return true;

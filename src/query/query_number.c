@@ -43,7 +43,7 @@ int query_number_read(enum query_type type, const char *text, int64_t *value)
     return 0;
 }
 
-/* The largest unit that divides the value: the first in the list that does. */
+/* Returns the largest unit that divides the value: the list begins with the largest. */
 static const struct scale *find_scale(enum query_type type, uint64_t size)
 {
     static const struct scale sizes[] = {{"E", 1ULL << 60},

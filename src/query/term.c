@@ -9,7 +9,7 @@
 
 static const char quote_hint[] = "put a pattern with blanks, commas, parentheses or quotes in double quotes";
 
-/* What people write in other languages, and how it is said here. */
+/* Words and signs of other query languages, with the hint for this one. */
 static const struct {
     const char *word, *hint;
 } foreign[] = {
@@ -61,7 +61,7 @@ static int fail_no_term(struct query_parser *ps)
                       "invalid term \"%.*s\"", query_excerpt(p, len), p);
 }
 
-/* Moves past ":" or, with blanks around it, a comparison. False: there is none. */
+/* Skips ":" or a comparison with blanks around it. Returns false if there is neither. */
 static bool read_operator(const char **at, enum query_op *op, bool *colon)
 {
     const char *p = *at;
@@ -84,8 +84,8 @@ static bool read_operator(const char **at, enum query_op *op, bool *colon)
 }
 
 /*
- * Reads a pattern or a number into the scratch buffer, up to a blank, comma or ")" outside quotes. Backslashes stay
- * only where they matter to pattern_glob(), so that one meaning has one spelling.
+ * Reads a pattern or a number into the scratch buffer, up to a blank, comma or ")" outside quotes. Removes
+ * backslashes that pattern_glob() does not need, so that equal patterns have equal spellings.
  */
 static int read_value(struct query_parser *ps)
 {
@@ -167,7 +167,7 @@ static int take_range(struct query_parser *ps, enum query_type type, const char 
     return rc;
 }
 
-/* The alternatives behind the operator, into the query's list. */
+/* Reads the alternatives behind the operator into the list of the query. */
 static int parse_alts(struct query_parser *ps, enum query_type type, enum query_op op, bool colon)
 {
     for (;;) {

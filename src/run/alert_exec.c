@@ -12,7 +12,7 @@
 
 #include "base/vec.h"
 
-#define BLIND_MS 100 /* how often to ask for the end of a command that has no descriptor */
+#define BLIND_MS 100 /* interval of checking for the end of a command that has no descriptor */
 
 struct alert_exec {
     const char *command;
@@ -91,7 +91,8 @@ static int start(struct alert_exec *h, char **variables, struct error *e)
     if (pid < 0)
         return error_set(e, code, "cannot run the command of --exec: %s", strerror(code));
     h->pid = pid;
-    h->fd = (int)syscall(SYS_pidfd_open, pid, 0); /* -1: descriptors are used up, or a filter forbids it */
+    /* -1: no descriptor is left, or a seccomp filter forbids the call */
+    h->fd = (int)syscall(SYS_pidfd_open, pid, 0);
     return 0;
 }
 
@@ -106,7 +107,7 @@ int alert_exec_add(struct alert_exec *h, char **variables, struct error *e)
 int alert_exec_step(struct alert_exec *h, int *status, struct error *e)
 {
     pid_t ended = h->pid ? waitpid(h->pid, status, WNOHANG) : -1;
-    if (ended <= 0) /* it still runs; or none does, or somebody else has reaped it */
+    if (ended <= 0) /* 0: it still runs; -1: there is none, or other code has reaped it */
         *status = -1;
     if (!ended)
         return 0;

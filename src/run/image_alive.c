@@ -17,7 +17,7 @@ bool image_is_alive(const struct image_alive *i)
     return held < 0 ? proc_maps(i->entry->pid, i->map_start, i->map_bytes) && proc_runs(i->entry->pid) : held;
 }
 
-/* Its agent has written that it ends, and no process in sight has the ledger. */
+/* Returns whether the agent has recorded the end of the process, and no visible process maps the ledger. */
 static bool has_left(const struct image_alive *i)
 {
     struct ledger_header h;
@@ -25,9 +25,9 @@ static bool has_left(const struct image_alive *i)
 }
 
 /*
- * A reader of /proc/PID holds the memory of the process meanwhile, also after the process has ended; on a busy machine
- * that may take long. So the ledger being mapped is not enough: the process must be there, or another process that
- * shares its memory.
+ * While another program reads /proc/PID, it holds the memory of the process, also after the process has ended; on a
+ * busy machine for long. So a mapped ledger is not enough: the process must exist, or another process that shares
+ * its memory.
  */
 bool image_is_alive_still(const struct image_alive *i)
 {

@@ -25,7 +25,7 @@ static const char *const agent_names[] = {
 static const int passed_on[] = {SIGTERM, SIGHUP};
 static const int left_alone[] = {SIGINT, SIGQUIT};
 
-/* Its path in a folder, if it is there; else NULL. */
+/* Returns the path of the file in the folder if it exists, else NULL. */
 static char *find_in(const char *folder, const char *name)
 {
     struct buf b = BUF_INIT;
@@ -141,7 +141,10 @@ static int fork_at_gate(struct launch *l, const struct launch_options *o, const 
         close(gate[1]);
         return -errno;
     }
-    /* Some who start us ignore it: then nobody's exit code was to be had. The command finds it as it was. */
+    /*
+     * If our parent ignores SIGCHLD, so do we, and no exit code can be read: reset it. The command gets the
+     * inherited setting.
+     */
     bool ignored = signal(SIGCHLD, SIG_DFL) == SIG_IGN;
     l->pid = fork();
     int bad = l->pid < 0 ? -errno : 0;
@@ -167,7 +170,7 @@ int launch_prepare(struct launch *l, const struct launch_options *o, struct erro
     sigemptyset(&l->after);
     for (size_t i = 0; i < sizeof(passed_on) / sizeof(*passed_on); i++)
         if (!sigaction(passed_on[i], NULL, &now) && now.sa_handler != SIG_IGN)
-            sigaddset(&l->handled, passed_on[i]); /* nohup stays nohup */
+            sigaddset(&l->handled, passed_on[i]); /* a signal that is ignored (nohup) stays ignored */
     sigprocmask(SIG_BLOCK, &l->handled, &before);
     int bad = fork_at_gate(l, o, &before);
     if (bad) {

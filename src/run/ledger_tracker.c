@@ -29,25 +29,30 @@
 #include "run/tag_tracker.h"
 #include "run/unobserved_count.h"
 
-#define MS                1000000ull
-#define POINT_FIRST_NS    (10 * MS)
-#define POINT_LAST_NS     (10000 * MS)
-#define MOMENT_FIRST_NS   (100 * MS)
-#define MOMENT_LAST_NS    (10000 * MS)
-#define MOMENT_COST_SHARE 100       /* a moment is taken at most every so many times what the last one took */
-#define AGE_SHARE         50        /* points and moments are this part of an image's age apart, or more */
-#define SCAN_FIRST_NS     (10 * MS) /* doubling up to the last while no ledger appears */
-#define SCAN_LAST_NS      (1000 * MS)
-#define COMMIT_FIRST_NS   (250 * MS) /* doubling up to the last: a run cut short is kept too */
-#define COMMIT_LAST_NS    (5000 * MS)
-#define STORED_NS         (500 * MS) /* what has ended is committed, and its ledger removed, after so long */
-#define STORED_MAX        64         /* or when there are so many */
-#define HARVEST_NS        (100 * MS) /* of storing images that have ended, between two scans */
-#define WAIT_NS           (50 * MS)
-#define WAITING_MAX       32 /* that have ended and are not stored yet; other images' names come with theirs */
-#define BACKLOG_MAX       400 /* more than that at once: they end faster than they can be stored, and are counted */
-#define IMAGES_MAX        1000 /* stored in full; further ones are counted, with their peaks */
-#define ARGS_BYTES_MAX    1000
+#define MS              1000000ull
+#define POINT_FIRST_NS  (10 * MS)
+#define POINT_LAST_NS   (10000 * MS)
+#define MOMENT_FIRST_NS (100 * MS)
+#define MOMENT_LAST_NS  (10000 * MS)
+/* the interval between snapshots is at least 100 times the duration of the last one */
+#define MOMENT_COST_SHARE 100
+/* points and snapshots are at least 1/50 of the age of an image apart */
+#define AGE_SHARE     50
+#define SCAN_FIRST_NS (10 * MS) /* doubled up to SCAN_LAST_NS while no ledger appears */
+#define SCAN_LAST_NS  (1000 * MS)
+/* doubled up to COMMIT_LAST_NS; a recording that is cut short has all committed data */
+#define COMMIT_FIRST_NS (250 * MS)
+#define COMMIT_LAST_NS  (5000 * MS)
+/* time after which data of ended images is committed, and their ledgers removed */
+#define STORED_NS   (500 * MS)
+#define STORED_MAX  64         /* or when this many images are stored and not committed */
+#define HARVEST_NS  (100 * MS) /* limit on storing ended images between two scans */
+#define WAIT_NS     (50 * MS)
+#define WAITING_MAX 32 /* ended images that wait for debug files before they are stored */
+/* if more images have ended, they end faster than they can be stored: they are only counted */
+#define BACKLOG_MAX    400
+#define IMAGES_MAX     1000 /* images stored in full; further ones are only counted, with their peaks */
+#define ARGS_BYTES_MAX 1000
 
 _Static_assert(RECORD_PERIOD_DEFAULT_BYTES == LEDGER_PERIOD_DEFAULT &&
                    RECORD_PERIOD_MAX_BYTES == LEDGER_PERIOD_MAX,
@@ -57,16 +62,18 @@ _Static_assert(RECORD_PERIOD_DEFAULT_BYTES == LEDGER_PERIOD_DEFAULT &&
 struct track {
     struct ledger_entry entry;
     int fd;
-    const char *root; /* before its paths; "": they are ours */
+    const char *root; /* prefix of the paths of its files; "": our own root */
     char *args;
     struct thread_names threads;
     uint64_t rss_anon_bytes;
     uint64_t found, next_point, point_ns, next_moment, moment_ns;
     uint64_t map_start, map_bytes;
-    bool known;       /* entry.pid is what we call it */
+    bool known;       /* entry.pid is its number in our pid namespace */
     bool put, sealed; /* ledger_seal() */
-    bool waits;  /* it has ended, and is stored when servers have sent what names it better, or will not */
-    bool stored; /* it has ended; its ledger goes when that is committed, so that a full disk loses nothing */
+    /* it has ended, and is stored when the servers have sent the debug files that improve its names, or failed */
+    bool waits;
+    /* it has ended; the ledger is removed when its data is committed, so that a full disk loses nothing */
+    bool stored;
 };
 
 struct ledger_tracker {
@@ -76,10 +83,10 @@ struct ledger_tracker {
     struct stray_search *strays;
     uint64_t next_scan, scan_ns, next_commit, commit_ns;
     struct container_roots roots;
-    uint64_t naming_ns; /* of the latest image: most of the first moment's time, and of no later one's */
+    uint64_t naming_ns; /* time of naming the latest image; mostly part of its first snapshot */
     uint64_t images;
-    size_t stored, waiting; /* tracks that are */
-    bool last;              /* nothing waits any more */
+    size_t stored, waiting; /* number of tracks in that state */
+    bool last;              /* the last step: no image waits any more */
     uint64_t command_image, command_began_ns;
     struct unobserved_count *unseen;
     struct tag_tracker *tags;
@@ -145,7 +152,7 @@ static bool is_known(const struct ledger_tracker *f, const struct ledger_entry *
     return false;
 }
 
-/* The name says what the process is called where it lives. We may call it otherwise. */
+/* The file name has the pid of the process in its own pid namespace. Finds its pid in ours. */
 static void find_pid(struct track *t)
 {
     pid_t pid = t->entry.mapped ? t->entry.pid : ledger_scan_holder(&t->entry);
@@ -153,7 +160,7 @@ static void find_pid(struct track *t)
     t->entry.pid = pid ? pid : t->entry.pid;
 }
 
-/* Takes up a ledger that has appeared. It may not be whole yet: then the next look finds it. */
+/* Follows a ledger that has appeared. If it is incomplete yet, a later scan finds it. */
 static void take_up(struct ledger_tracker *f, struct ledger_entry *e, uint64_t now)
 {
     struct ledger_header h;
@@ -178,12 +185,12 @@ static void take_up(struct ledger_tracker *f, struct ledger_entry *e, uint64_t n
         proc_command_line(t.entry.pid, ARGS_BYTES_MAX, &args);
         t.args = buf_detach(&args);
     }
-    e->path = NULL; /* ours now */
+    e->path = NULL; /* the track owns it now */
     e->mapped = NULL;
     *vec_push(&f->tracks) = t;
 }
 
-/* `last`: whoever was killed while making a ledger has left nothing in it, and goes. */
+/* `last`: also removes incomplete ledgers, of processes that were killed while they created one. */
 static void take_up_all(struct ledger_tracker *f, struct ledger_list *list, uint64_t now, bool last)
 {
     vec_each (struct ledger_entry, e, list) {
@@ -198,7 +205,10 @@ static void take_up_all(struct ledger_tracker *f, struct ledger_list *list, uint
     ledger_list_release(list);
 }
 
-/* Directories go first: a stray in sight would else be found again by its name after it has ended and is stored. */
+/*
+ * Directories are scanned first. Otherwise a stray ledger that is visible would be found again by its name after it
+ * has ended and is stored.
+ */
 static void scan(struct ledger_tracker *f, uint64_t now, bool last)
 {
     struct ledger_strays strays = {.list = {0}};
@@ -217,10 +227,11 @@ static void scan(struct ledger_tracker *f, uint64_t now, bool last)
     take_up_all(f, &list, now, last);
     take_up_all(f, &strays.list, now, last);
     vec_each (const struct ledger_mark, mark, &strays.marks)
-        if (!is_known(f, &(struct ledger_entry){.image_id = mark->id})) /* by a ledger that lies in sight */
+        /* not counted if a visible ledger has the same image */
+        if (!is_known(f, &(struct ledger_entry){.image_id = mark->id}))
             unobserved_count_add_mark(f->unseen, mark);
     ledger_strays_release(&strays);
-    bool quiet = !appeared && f->tracks.len == tracks; /* what is not whole yet comes with a later scan */
+    bool quiet = !appeared && f->tracks.len == tracks; /* incomplete ledgers are found by a later scan */
     f->scan_ns = quiet && f->scan_ns * 2 < SCAN_LAST_NS ? f->scan_ns * 2
                  : quiet                                ? SCAN_LAST_NS
                                                         : SCAN_FIRST_NS;
@@ -236,7 +247,7 @@ static struct image_alive image_of(const struct track *t)
                                 .known = t->known};
 }
 
-/* Reads the whole ledger, with names. NULL with a line if it cannot be read. */
+/* Reads the whole ledger, with names. Returns NULL with a line if it cannot be read. */
 static struct profile *read_image(struct ledger_tracker *f, struct track *t, bool alive, struct error *e)
 {
     struct ledger_copy copy;
@@ -251,7 +262,7 @@ static struct profile *read_image(struct ledger_tracker *f, struct track *t, boo
         thread_names_recall(&t->threads, p);
     if (alive)
         i->state = PROFILE_IMAGE_RUNNING;
-    else if (i->ended_ns) /* of others this reading is nearer to the end than what is known of it */
+    else if (i->ended_ns) /* without an exit time, this reading is the closest to the end */
         profile_end(p);
     i->rss_anon_bytes = t->rss_anon_bytes;
     uint32_t args = profile_string(p, t->args);
@@ -272,12 +283,12 @@ static int keep_accounts(struct ledger_tracker *f, const struct track *t, bool a
     return bad ? bad : tag_tracker_keep(f->tags, t->fd, t->entry.pid, alive, root, e);
 }
 
-/* Takes the profile. */
+/* Stores the profile, and frees it. */
 static int put_profile(struct ledger_tracker *f, struct track *t, struct profile *p, bool last,
                        struct error *e)
 {
     if (!p)
-        return 0; /* not a ledger any more: somebody else's doing, and nothing to store */
+        return 0; /* another program has overwritten the ledger: there is nothing to store */
     if (!t->put)
         f->images++;
     t->put = true;
@@ -286,7 +297,7 @@ static int put_profile(struct ledger_tracker *f, struct track *t, struct profile
     return bad ? bad : keep_accounts(f, t, !t->stored, e);
 }
 
-/* Whether it is better not to store it yet. There is no harm in it: the ledger stays. */
+/* Returns whether to store the image later, when debug files have come. Nothing is lost: the ledger stays. */
 static bool may_wait(struct ledger_tracker *f, struct track *t, uint64_t now)
 {
     bool wait = !f->last && (t->waits || f->waiting < WAITING_MAX) && symbols_pending(f->o.symbols);
@@ -326,7 +337,7 @@ uint64_t ledger_tracker_command_image(const struct ledger_tracker *f)
     return f->command_image;
 }
 
-/* What is stored of an image that has ended: all, or, beyond IMAGES_MAX, that it was there. */
+/* Stores an image that has ended; beyond IMAGES_MAX, only counts it. */
 static int harvest(struct ledger_tracker *f, struct track *t, uint64_t now, struct error *e)
 {
     struct ledger_header h;
@@ -344,7 +355,8 @@ static int harvest(struct ledger_tracker *f, struct track *t, uint64_t now, stru
         profile_free(p);
         return 0;
     }
-    if (p && symbols_came(f->o.symbols) != named_with) { /* the last of them came just now */
+    /* the last debug file came in the meantime: name the image again */
+    if (p && symbols_came(f->o.symbols) != named_with) {
         profile_free(p);
         p = read_image(f, t, false, &unread);
     }
@@ -354,7 +366,10 @@ static int harvest(struct ledger_tracker *f, struct track *t, uint64_t now, stru
     return put_profile(f, t, p, true, e);
 }
 
-/* A step of `first_ns` at first, doubled while it is a small part of the age. */
+/*
+ * Returns the interval for an image of this age: first_ns, doubled while it is a small part of the age, up to
+ * last_ns.
+ */
 static uint64_t step_of(uint64_t first_ns, uint64_t age_ns, uint64_t last_ns)
 {
     while (first_ns * 2 <= age_ns / AGE_SHARE && first_ns * 2 <= last_ns)
@@ -410,11 +425,12 @@ static int add_point(struct ledger_tracker *f, struct track *t, uint64_t now, st
         t->moment_ns = t->moment_ns * 2 < MOMENT_LAST_NS ? t->moment_ns * 2 : MOMENT_LAST_NS;
     }
     uint64_t step = step_of(t->point_ns, now - t->found, POINT_LAST_NS);
-    t->next_point = (now / step + 1) * step; /* those of several images come together */
+    /* aligned, so that the points of several images have equal times */
+    t->next_point = (now / step + 1) * step;
     return bad;
 }
 
-/* What has ended and is safe now is forgotten, and its ledger removed. */
+/* Commits. Then removes the tracks and the ledgers of images that have ended. */
 static int commit(struct ledger_tracker *f, struct error *e)
 {
     size_t kept = 0;

@@ -61,7 +61,7 @@ static int describe(struct session *s, struct error *e)
     return bad ? bad : recording_commit(s->recording, e);
 }
 
-/* Everything that can fail happens before the command is let go. */
+/* Does everything that can fail before the command is allowed to begin. */
 static int make_ready(struct session *s, struct error *e)
 {
     int bad = launch_find_agent(s->o->sites ? LAUNCH_AGENT_FULL : LAUNCH_AGENT_DEFAULT, &s->agent, e);
@@ -85,7 +85,10 @@ static int make_ready(struct session *s, struct error *e)
     return bad ? bad : describe(s, e);
 }
 
-/* While the command runs, debug files come in the background; whoever waits for it then may have enough of waiting. */
+/*
+ * While the command runs, debug files are fetched in the background. The user waits only after it has ended, and
+ * then not for long.
+ */
 static void use_servers(struct session *s)
 {
     symbols_use_servers(s->symbols, s->o->servers);
@@ -95,7 +98,7 @@ static void use_servers(struct session *s)
     symbol_servers_interrupt(s->o->servers, s->launch.signal_fd);
 }
 
-/* Until the command has ended. A recording that fails must not end the command: it goes on unrecorded. */
+/* Runs until the command has ended. If the recording fails, the command continues without it. */
 static int watch(struct session *s, struct ledger_tracker *f, struct error *e)
 {
     int bad = 0, wait_ms = 10;
@@ -113,7 +116,7 @@ static int watch(struct session *s, struct ledger_tracker *f, struct error *e)
     }
 }
 
-/* What this process has taken up to now; what closing the recording takes is not in it. */
+/* Stores the CPU time and memory of this process up to now, without the cost of closing the recording. */
 static int put_own_cost(struct session *s, struct error *e)
 {
     struct rusage usage;

@@ -10,25 +10,27 @@
 #include "base/mem.h"
 #include "base/sigsafe/clock_ns.h"
 
-#define WAIT_SHARE       3 /* between two searches passes this many times the time of the first, or more */
+/* the time between two searches is at least this many times the duration of the first */
+#define WAIT_SHARE       3
 #define COST_SHARE_FIRST 50
 #define COST_SHARE_LAST  2000
 #define WAIT_LAST_NS     10000000000u
-#define POLL_NS          20000000u /* how often a search that runs is looked after */
+#define POLL_NS          20000000u /* interval of checking whether a search has ended */
 
 enum state { IDLE, SEARCHING, FOUND, STOPPED };
 
 struct stray_search {
     const char *dir;
     pthread_t thread;
-    bool has_thread; /* else searches run where they are asked for */
+    bool has_thread; /* false: searches run in the calling thread */
     uint64_t next;   /* when the next search begins (CLOCK_MONOTONIC) */
-    uint64_t share;  /* that is after this many times the processor time of the last one; 0 at first */
+    /* the pause before it, in multiples of the processor time of the last search; 0 at first */
+    uint64_t share;
     pthread_mutex_t lock;
     pthread_cond_t changed;
     enum state state;           /* under the lock */
-    struct ledger_strays found; /* the thread's while SEARCHING, else the recorder's */
-    uint64_t took_ns, cost_ns;  /* the same */
+    struct ledger_strays found; /* belongs to the thread while SEARCHING, else to the recorder */
+    uint64_t took_ns, cost_ns;  /* belong to the same */
 };
 
 static uint64_t worked_ns(void)
@@ -42,7 +44,8 @@ static void search(struct stray_search *s)
     ledger_scan_strays(s->dir, &s->found);
     s->took_ns = clock_ns(CLOCK_MONOTONIC) - began;
     uint64_t now = worked_ns();
-    s->cost_ns = now > worked ? now - worked : 0; /* a helper that was left behind takes its time along */
+    /* the time of a helper thread that hangs is not counted */
+    s->cost_ns = now > worked ? now - worked : 0;
 }
 
 static void *serve(void *stray_search)
@@ -96,7 +99,7 @@ struct stray_search *stray_search_new(const char *dir)
     s->dir = dir;
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->changed, NULL);
-    sigfillset(&all); /* signals are the recorder's */
+    sigfillset(&all); /* the recorder handles the signals */
     pthread_sigmask(SIG_BLOCK, &all, &before);
     s->has_thread = !pthread_create(&s->thread, NULL, serve, s);
     pthread_sigmask(SIG_SETMASK, &before, NULL);

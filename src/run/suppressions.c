@@ -121,7 +121,8 @@ void suppressions_retain(struct suppressions *d, uint64_t image_id, const uint64
 void suppressions_forget(struct suppressions *d, bool (*keep)(void *arg, uint64_t image_id), void *arg)
 {
     size_t n = d->images.len;
-    for (size_t k = n; k-- > 0;) { /* what moves into the gap has been asked about */
+    /* from the end, so that the element that moves into the gap has been checked already */
+    for (size_t k = n; k-- > 0;) {
         struct image *i = &d->images.at[k];
         if (keep(arg, i->id))
             continue;
@@ -147,7 +148,7 @@ static bool read_digits(const char *text, uint64_t *value)
     return true;
 }
 
-/* One line; the samples of an image stand together. */
+/* Reads one line. The samples of an image must be consecutive. */
 static bool read_line(const struct suppressions *d, const char *text, size_t len, uint64_t *image,
                       uint64_t *serial)
 {

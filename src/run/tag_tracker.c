@@ -19,17 +19,18 @@
 #define TAGS_FIRST_NS (100 * MS)
 #define TAGS_TOGETHER 64u
 #define ALIVE_NS      (100 * MS) /* interval of checking whether the process still runs */
-#define COST_SHARE    25         /* a moment is kept at most every so many times what the last one took */
+/* the interval between snapshots is at least 25 times the duration of the last one */
+#define COST_SHARE 25
 
 /* A ledger that is being followed. Times are CLOCK_MONOTONIC. */
 struct track {
     struct ledger_entry entry;
     int fd;
-    const char *root; /* before its paths; "": they are ours */
+    const char *root; /* prefix of the paths of its files; "": our own root */
     uint64_t map_start, map_bytes;
     uint64_t next_read, next_moment, moment_ns;
     uint32_t moments;
-    bool stored; /* it has ended; its ledger goes when that is committed */
+    bool stored; /* it has ended; the ledger is removed when its data is committed */
 };
 
 struct tag_tracker {
@@ -75,7 +76,7 @@ static bool is_known(const struct tag_tracker *f, const struct ledger_entry *e)
     return false;
 }
 
-/* It may not be whole yet: then the next look finds it. */
+/* If the ledger is incomplete yet, a later scan finds it. */
 void tag_tracker_take(struct tag_tracker *f, struct ledger_entry *e)
 {
     struct ledger_header h;
@@ -89,9 +90,9 @@ void tag_tracker_take(struct tag_tracker *f, struct ledger_entry *e)
     }
     t.map_start = h.map_start;
     t.map_bytes = h.map_bytes;
-    pid_t pid = e->mapped ? e->pid : ledger_scan_holder(e); /* as we call it */
+    pid_t pid = e->mapped ? e->pid : ledger_scan_holder(e); /* in our pid namespace */
     t.entry.pid = pid ? pid : e->pid;
-    e->path = NULL; /* ours now */
+    e->path = NULL; /* the track owns it now */
     e->mapped = NULL;
     *vec_push(&f->tracks) = t;
 }
@@ -121,8 +122,9 @@ static int store_track(struct tag_tracker *f, struct track *t, bool alive, struc
     int bad = tags_read_file(&a, &f->texts, t->fd, t->entry.pid, alive, f->symbols, t->root, NULL);
     bad = bad ? 0 : accounts_keeper_put(f->keeper, &a, &f->texts, e);
     accounts_release(&a);
-    uint64_t now = clock_ns(CLOCK_MONOTONIC),
-             least = t->moments ? (now - began) * COST_SHARE : 0; /* the first one finds names */
+    uint64_t now = clock_ns(CLOCK_MONOTONIC);
+    /* the first snapshot is not counted: it reads debug information */
+    uint64_t least = t->moments ? (now - began) * COST_SHARE : 0;
     if (++t->moments % TAGS_TOGETHER == 0)
         t->moment_ns *= 2;
     t->next_moment = now + (least > t->moment_ns ? least : t->moment_ns);

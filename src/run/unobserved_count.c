@@ -10,20 +10,20 @@
 #include "collect/ledger/ledger_dir.h"
 #include "collect/process/program_check.h"
 
-#define PROGRAMS_MAX 1000 /* that are told apart */
+#define PROGRAMS_MAX 1000 /* programs that are listed by name; further ones are counted together */
 
 /* Processes of one program. */
 struct kind {
     enum carrier why;
     char *program;
     uint64_t processes;
-    bool changed; /* since it was stored */
+    bool changed; /* since the count was stored last */
 };
 
 struct unobserved_count {
     struct VEC(struct kind) kinds;
-    struct VEC(uint64_t) marked; /* images of marks that are counted */
-    uint64_t read_bytes;         /* of the file that agents write */
+    struct VEC(uint64_t) marked; /* images whose marks were counted */
+    uint64_t read_bytes;         /* how much of the file that agents write has been read */
 };
 
 struct unobserved_count *unobserved_count_new(void)

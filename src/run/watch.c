@@ -24,7 +24,7 @@ struct track {
     char *comm;
     struct series *series;
     struct alert_state alerts[ALERT_TERMS_MAX];
-    bool found; /* by the scan under way */
+    bool found; /* by the present scan */
 };
 
 struct watch {
@@ -87,7 +87,7 @@ static struct estimate live_of(const struct watch_options *o, const struct profi
     return live;
 }
 
-/* The profile is the image's from now on. Rows have neither growth nor marks yet. */
+/* Lists the old samples. The image takes over the profile. Rows have neither growth nor marks yet. */
 static void list_old(struct watch_snapshot_image *i, const struct watch_options *o, struct profile *p)
 {
     struct rollup_options options = o->old;
@@ -149,7 +149,10 @@ static void numbering_free(struct numbering *n)
     free(n->numbers);
 }
 
-/* A stack's key are its places in the code, without the agent's. They keep their numbers from look to look. */
+/*
+ * The key of a stack is the list of its locations, without those of the agent. So stacks keep their numbers from one
+ * snapshot to the next.
+ */
 static uint32_t number_of(struct numbering *n, uint32_t stack)
 {
     const struct profile_stack *st = &n->p->stacks.at[stack];
@@ -195,7 +198,7 @@ static int ascending(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* Dismissed samples that do not live any more are forgotten. */
+/* Removes dismissed samples that are not live any more. */
 static void forget_ended_samples(const struct watch_options *o, const struct profile *p, uint64_t image_id)
 {
     struct VEC(uint64_t) serials = {0};
@@ -209,7 +212,7 @@ static void forget_ended_samples(const struct watch_options *o, const struct pro
     vec_release(&serials);
 }
 
-/* Growth and marks of the rows; what is listed now is not new the next time. */
+/* Sets growth and marks of the rows. Rows that are listed now are not new at the next snapshot. */
 static void mark_rows(struct watch_snapshot_image *i, struct numbering *n, const struct watch_options *o,
                       uint64_t image_id)
 {
@@ -283,7 +286,7 @@ static void complain(const struct ledger_entry *entry, const char *why, int bad,
         error_set(e, -bad, "%s: %s", entry->path, why);
 }
 
-/* NULL: not read; -EPROTO is one that is just being made. */
+/* Returns NULL with *bad if the ledger cannot be read; -EPROTO: it is being created. */
 static struct profile *read_ledger(const struct ledger_entry *entry, int *bad, struct error *e)
 {
     struct ledger_copy copy;
@@ -318,7 +321,7 @@ static void name(struct watch *w, struct symbols **symbols, struct profile *p)
     wrappers_mark(w->o.wrappers, p);
 }
 
-/* Names take time: only what is shown gets them. */
+/* Names the rows that are shown; naming all would take long. */
 static void name_shown(struct watch *w, struct watch_snapshot *l, struct symbols **symbols)
 {
     bool *shown = mem_array(l->images.len, sizeof(*shown));
@@ -337,8 +340,10 @@ static bool is_wanted(const struct watch *w, const struct ledger_entry *entry)
     return entry->alive && (w->o.pid ? entry->pid == w->o.pid : entry->owner == geteuid());
 }
 
-/* Its name says what the process is called where it lives: here that may be somebody else. 0: it is not seen from
- * here. */
+/*
+ * The file name has the pid of the process in its own pid namespace; in ours, another process may have that number.
+ * 0: the process is not visible here.
+ */
 static void find_pid(const struct watch *w, struct ledger_entry *entry)
 {
     const struct track *t = track_of(w, entry->image_id);
@@ -364,7 +369,8 @@ static void add_process(struct watch *w, struct watch_snapshot *l, const struct 
     }
     if (!p)
         return;
-    p->images.at[0].id = entry->image_id; /* by its name, which is what it is known by */
+    /* the id in the name of the ledger, by which the track is found */
+    p->images.at[0].id = entry->image_id;
     if (w->o.named)
         name(w, symbols, p);
     forget_ended_samples(&w->o, p, entry->image_id);
@@ -383,7 +389,10 @@ static int most_first(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* Those that no ledger in the list belongs to, or only a dead one; and what was dismissed of them. */
+/*
+ * Removes the tracks of images without a ledger in the list, or with that of an ended process; and their dismissed
+ * samples.
+ */
 static void forget_ended(struct watch *w, struct watch_snapshot *l)
 {
     size_t kept = 0;
@@ -418,8 +427,10 @@ static bool is_there(void *arg, uint64_t image_id)
     return false;
 }
 
-/* What the file says of others than those that are watched stays, as long as they live: all there is is looked for,
- * once. */
+/*
+ * Removes the samples of ended images that the file had. Images that are not watched keep theirs while they live; so
+ * all ledgers are searched once.
+ */
 static void forget_gone(struct watch *w)
 {
     struct presence p = {.known = false};

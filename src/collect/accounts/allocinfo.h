@@ -31,18 +31,19 @@
 #include "model/accounts/accounts.h"
 
 #define ALLOCINFO_PATH "/proc/allocinfo"
-/* of a line: a path of PATH_MAX and what stands around it; longer ones are none */
+/* longest line: a path of PATH_MAX and the other fields; longer lines are malformed */
 #define ALLOCINFO_LINE_BYTES 4352
 
 /**
- * Reads a text that may hold anything; `texts` gets its names. 0; or -EPROTO, after a line that begins with
- * what the text is not: it does not begin as one, or is of a version that is not known.
+ * Parses a text with any contents, and adds its names to `texts`. Returns 0; -EPROTO with a line if the first line
+ * is not that of allocinfo, or if the version is not known.
  */
 int allocinfo_parse(struct accounts *a, struct alloc_texts *texts, const char *text, size_t len,
                     struct error *e);
 /**
- * Reads a file, "-": standard input, NULL: the kernel's own. 0; -EOPNOTSUPP, -EACCES: the kernel has none, counts
- * nothing, or may not be asked; -EPROTO as above; or what open(2) and read(2) gave. All with a line.
+ * Reads a file; "-": standard input; NULL: the kernel's own file. Returns 0; -EOPNOTSUPP: the kernel has no such
+ * file, or profiling is off; -EACCES: no permission; -EPROTO as above; or the error of open(2) or read(2). Each with
+ * a line.
  */
 int allocinfo_read(struct accounts *a, struct alloc_texts *texts, const char *path, struct error *e);
 

@@ -15,11 +15,11 @@
 
 #include "model/profile/profile.h"
 
-#define ADDRESS_INFO_NEAR_BYTES 64 /* an overrun reaches a block at most so far away */
+#define ADDRESS_INFO_NEAR_BYTES 64 /* largest distance of a block that an overrun is assumed to reach */
 
 enum address_info_place {
     ADDRESS_INFO_INSIDE, /* inside the requested bytes, or the first byte of a block of 0 bytes */
-    ADDRESS_INFO_SLACK,  /* behind the requested bytes, in the slack that the allocator gave */
+    ADDRESS_INFO_SLACK,  /* behind the requested bytes, in the slack that the allocator added */
     ADDRESS_INFO_BEFORE, /* at most ADDRESS_INFO_NEAR_BYTES before the first byte */
     ADDRESS_INFO_BEHIND, /* less than ADDRESS_INFO_NEAR_BYTES behind the last byte */
 };

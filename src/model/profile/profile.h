@@ -65,9 +65,9 @@ struct profile_image {
     uint32_t comm, exe, args; /* strings; args is "" when not stored */
     enum profile_image_state state;
     int32_t signal; /* the signal that ended it; 0: none, or not known */
-    bool
-        past; /* as it was at taken_ns, later than which it was seen: then live samples are too few, what was temporary
-                * and lifetimes are 0, the peak is if it came later, and cost and losses are those of its end */
+    /* The image at taken_ns, although it was seen later. Then some live samples are missing; temporary objects,
+     * lifetimes and a later peak are 0; cost and losses are those of the image's end. */
+    bool past;
     uint64_t began_ns; /* CLOCK_REALTIME when its ledger began (its first sample) */
     /* CLOCK_REALTIME of this reading, or of its end; the profile has everything before that time */
     uint64_t taken_ns;

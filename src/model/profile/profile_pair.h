@@ -55,7 +55,8 @@ struct profile_pair_cell {
     struct profile_sums stayed;                 /* live at both moments of one image; else zero */
     struct profile_sums stayed_peak;            /* live at both peaks, as far as that is certain */
     bool of_side[PROFILE_PAIR_SIDES];           /* whether the side has such a cell */
-    bool kept;                                  /* else it has no sums, only a period */
+    /* the cell counts (profile_pair_keep_fn); false: it has no sums, only a period */
+    bool kept;
 };
 
 struct profile_pair {

@@ -72,19 +72,19 @@ struct rollup_row {
     uint32_t index;  /* one of its stacks; or the thread, size class or image; else PROFILE_NONE */
     uint32_t parent; /* trees: the row above it, which precedes it; PROFILE_NONE: none */
     uint32_t depth;  /* trees: number of rows above it */
-    struct rollup_values self, inclusive; /* self: exclusive, where it is the innermost; the same for all but
-                                           * functions, files, modules and trees, where it is the way's end */
+    /* `self` has the stacks in which the function, file or module is innermost; in a tree, those in which the path
+     * ends here. In all other groups both are equal. */
+    struct rollup_values self, inclusive;
 };
 
 struct rollup_options {
     enum rollup_group group;
     enum rollup_sort sort;
     bool inclusive; /* sort by inclusive values */
-    const char *
-        /* a pattern (base/sigsafe/pattern.h): only stacks count that have a function of that name. NULL: all. Trees
-         * begin there: with its outermost call for its callers, with the innermost for its callees, so that a
-         * recursion counts once */
-        focus;
+    /* A pattern (base/sigsafe/pattern.h): only stacks with a function of that name count. NULL: all. A tree begins at
+     * that function: at its outermost call for its callers, at its innermost call for its callees, so that a
+     * recursion counts once. */
+    const char *focus;
     /* Which cells count; NULL: all. */
     bool (*keep)(void *arg, const struct profile *p, uint32_t cell);
     /* Which live samples count, in cells that count; NULL: all. If it is set, live values and ages are those

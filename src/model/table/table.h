@@ -45,12 +45,12 @@ struct table_column {
     const char *name; /* lower case, words joined by _ : the JSON key without the unit; borrowed */
     enum table_unit unit;
     enum table_type type;
-    /* a text that may take several lines when there is no room; nothing is shown where it is not known */
+    /* a text that continues in further lines if there is no room; unknown texts are shown as nothing */
     bool wrap;
-    bool hide_if_empty; /* not on the screen when no row has a value */
-    /* a text that is shortened where there is no room, together with the other columns that have this */
+    bool hide_if_empty; /* hidden on a screen if no row has a value */
+    /* a text that is shortened if there is no room; several such columns are shortened together */
     bool shrinkable;
-    /* for TABLE_LINES: text that people read instead of the row, when rows come one by one; not in JSON */
+    /* for TABLE_LINES: the text that is shown in place of the row when each event is shown at once; not in JSON */
     bool report_text;
     /* For TABLE_LINES: the parts of each line, separated by tabs, as in "pid,comm:text". Objects in JSON, no
      * effect on a screen. */

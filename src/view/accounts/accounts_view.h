@@ -17,18 +17,19 @@ enum accounts_format { ACCOUNTS_SCREEN, ACCOUNTS_JSON, ACCOUNTS_ALLOCINFO, ACCOU
 /** One reading of one source. */
 struct accounts_reading {
     struct accounts accounts;
-    char *label; /* of the source, for people; NULL: a process, which has its name */
+    char *label; /* name of the source, for people; NULL: the name of the process */
 };
 
 struct accounts_view {
     struct account_shape shape;
-    const char *group;         /* its word */
-    const char *order;         /* its word */
+    const char *group;         /* name of the group, for JSON */
+    const char *order;         /* name of the order, for JSON */
     const struct query *query; /* NULL: everything */
     enum accounts_format format;
     struct text_style style;
-    uint64_t time_ns;              /* of the kernel: when it was read, since 1970; 0: unknown, as of a copy */
-    bool line;                     /* one of many: JSON in one line */
+    /* for the kernel: time of the reading, since 1970; 0: unknown, as for a copy */
+    uint64_t time_ns;
+    bool line;                     /* one of several reports: JSON in one line */
     uint64_t began_ns, elapsed_ns; /* of rates: since the first reading, and since the last one */
 };
 

@@ -17,9 +17,10 @@
 #include "model/profile/rollup.h"
 #include "view/text/sink.h"
 
-/** Of the options, those count that say which cells and samples do. `exporter` is who wrote it: "allium@0.1.0". The
- * profile
- *  is valid. */
+/**
+ * Writes the file. Only the options that select cells and samples have an effect. `exporter` is the name of the
+ * writing program: "allium@0.1.0". The profile must be valid.
+ */
 void speedscope_write(struct sink *out, const struct profile *p, const struct rollup_options *o,
                       const char *exporter);
 
