@@ -74,7 +74,7 @@ static void put_kernel_sum(struct json *j, const struct account_sum *sum)
     json_whole(j, "calls", sum->of[ACCOUNT_MADE_CALLS]);
 }
 
-/* The text that was read, its sums, and the lines of it that are no rows. */
+/* Writes the text that was read, its sums, and its malformed lines. */
 static void put_kernel_reading(struct json *j, const struct shown *s, enum account_moment moment)
 {
     const struct accounts_reading *r = s->of[moment];
@@ -129,7 +129,10 @@ static void write_reading(struct json *j, const struct shown *s, enum account_mo
     json_close(j, '}');
 }
 
-/* Of the kernel, when it was read and how long after the last reading; of programs, the time between two readings. */
+/*
+ * Writes the times: for the kernel, the time of the reading and the time since the last one; for programs, the time
+ * between two readings.
+ */
 static void write_times(struct json *j, const struct accounts_view *o)
 {
     if (o->shape.kind != ACCOUNT_OF_KERNEL) {

@@ -71,7 +71,7 @@ void accounts_add_sum(struct buf *b, const struct account_shape *shape, const st
     add[shape->kind](b, sum);
 }
 
-/* "+1.20 MiB and -3 calls", of a second if rates are shown */
+/* "+1.20 MiB and -3 calls", per second if rates are shown */
 static void add_kernel_change(struct buf *b, const struct account_shape *shape,
                               const struct account_row *total)
 {

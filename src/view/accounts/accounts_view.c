@@ -113,7 +113,7 @@ static void write_screen(const struct shown *s, struct sink *out, struct table *
         sink_char(out, '\n');
 }
 
-/* No note when the reader of the report has gone. */
+/* Adds no note if the reader of the report has closed the pipe. */
 static void note_cut(const struct shown *s, struct sink *out, const struct table *t)
 {
     if (s->o->shape.view != ACCOUNT_RATE && !sink_finish(out))
@@ -170,7 +170,7 @@ static void select_rows(struct shown *s)
         account_rows_keep(&s->places, s->o->query, s->texts);
 }
 
-/* Puts the rows of the report into `rows`: places that the query holds for, grouped. */
+/* Puts the rows of the report into `rows`: the places that match the query, grouped. */
 static void choose(struct shown *s)
 {
     const struct accounts_view *o = s->o;

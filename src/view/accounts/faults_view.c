@@ -83,7 +83,7 @@ static struct table *make_table(const struct faults_view *o, const struct alloc_
     return t;
 }
 
-/* "server (pid 4711): 612 page faults of its objects in 10.0 s, 12 of them major" */
+/* "server (pid 4711): 612 page faults of its objects in 10.0 s, 12 major" */
 static void write_heading(const struct faults_view *o, struct sink *out)
 {
     char took[UNITS_TEXT_BYTES];

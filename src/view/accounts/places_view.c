@@ -27,7 +27,7 @@ static const char *text_of(const struct alloc_texts *texts, uint32_t text)
     return found ? found : "";
 }
 
-/* By file and line; what is known of neither stands at the end. */
+/* By file and line; places without either come last. */
 static int compare(const void *a, const void *b, void *arg)
 {
     const struct account_key *x = &((const struct account_row *)a)->key,
@@ -112,7 +112,7 @@ static void write_json(const struct places_view *o, struct sink *out, const stru
     json_close(&j, '}');
 }
 
-/* What is missing, and why. */
+/* Adds notes about missing data, with the reasons. */
 static void note_missing(struct buf *notes, const struct places_view *o, const struct accounts *a, size_t fit,
                          size_t shown, size_t all)
 {

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* So much of a name; all of it and what stands around it fits into the line that a reader takes. */
+/* Longest part of a name that is written. With it, the whole line fits into the line buffer of readers. */
 #define FILE_BYTES 3000u
 #define NAME_BYTES 500u
 
@@ -13,7 +13,9 @@ void allocinfo_write_head(struct sink *out)
     sink_text(out, "allocinfo - version: 2.0\n#     <size>  <calls> <tag info>\n");
 }
 
-/* What would end the line, the word or the name; " func:" would end a file's. */
+/*
+ * Returns whether the text at `at` would end the line, the word or the name; " func:" would end the name of a file.
+ */
 static bool breaks(const char *at, char closing)
 {
     unsigned char c = (unsigned char)*at;
@@ -27,7 +29,7 @@ static void write_name(struct sink *out, const char *name, char closing, size_t 
     size_t len = 0;
     for (; name && name[len] && len < most; len++)
         text[len] = breaks(name + len, closing) ? '?' : name[len];
-    if (len && text[len - 1] == ' ') /* as behind a line no blank counts */
+    if (len && text[len - 1] == ' ') /* readers ignore a blank at the end of the line */
         text[len - 1] = '?';
     sink_write(out, len ? text : "?", len ? len : 1);
 }

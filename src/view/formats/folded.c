@@ -16,7 +16,7 @@ void folded_add_frame(struct buf *b, const char *name)
 {
     static const struct text_style utf8 = {.utf8 = true};
     size_t from = b->len;
-    buf_addstr(b, ""); /* so that there is a text, whatever the name */
+    buf_addstr(b, ""); /* makes the buffer non-NULL if the name is empty */
     text_add_name(b, &utf8, name);
     for (char *c = b->data + from; *c; c++)
         if (*c == ';')

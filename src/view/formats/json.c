@@ -7,7 +7,7 @@
 
 #include "view/text/text.h"
 
-#define LINES_TO 2 /* values as deep as this begin a line each: a row of a list is one line */
+#define LINES_TO 2 /* values up to this depth begin a line: a row of a list is one line */
 
 static void put_string(struct sink *out, const char *text)
 {
@@ -97,7 +97,7 @@ void json_real(struct json *j, const char *key, double value)
         return;
     }
     snprintf(digits, sizeof(digits), "%.15g", value);
-    char *comma = strchr(digits, ','); /* of the locale */
+    char *comma = strchr(digits, ','); /* the decimal comma of some locales */
     if (comma)
         *comma = '.';
     begin(j, key);
@@ -130,7 +130,7 @@ void json_rounded(struct json *j, const char *key, double value)
     }
     double whole = round(value);
     begin(j, key);
-    sink_printf(j->out, "%.0f", whole == 0 ? 0.0 : whole); /* no -0 */
+    sink_printf(j->out, "%.0f", whole == 0 ? 0.0 : whole); /* -0 becomes 0 */
 }
 
 void json_estimate(struct json *j, const char *key, const struct estimate *e)

@@ -12,7 +12,7 @@
 struct family {
     const char *name, *help;
     bool bytes, usable;
-    bool gauge; /* made - gone, else `made` */
+    bool gauge; /* the value is made - gone; else it is `made` */
     enum account_counter made, gone;
 };
 
@@ -36,7 +36,7 @@ static const struct family families[] = {
      .made = ACCOUNT_MADE_USABLE, .gone = ACCOUNT_GONE_USABLE},
 };
 
-/* Places that a reader of the text cannot tell apart are one. */
+/* Places with equal labels, added up. */
 struct labelled {
     char *labels;
     struct account_sum sum;
@@ -46,7 +46,9 @@ struct places VEC(struct labelled);
 
 /* ---- labels ---- */
 
-/* What is no UTF-8 or a control character is "?": no reader is to end a line there. */
+/*
+ * Appends a label. Control characters and bytes that are not UTF-8 become "?", so that no reader ends a line there.
+ */
 static void add_label(struct buf *b, const char *name, const char *value)
 {
     if (!value || !*value)
@@ -99,7 +101,7 @@ static uint64_t value_of(const struct labelled *l, const struct family *f)
     return l->sum.of[f->made] - (f->gauge ? l->sum.of[f->gone] : 0);
 }
 
-/* Most first; of a gauge that is less than 0, last. */
+/* Largest first; negative gauges last. */
 static int compare(const void *a, const void *b, void *family)
 {
     const struct labelled *x = a, *y = b;
@@ -130,7 +132,7 @@ static void write_head(struct sink *out, const struct openmetrics_options *o, co
     sink_printf(out, "# HELP %s_%s %s\n", o->prefix, name, help);
 }
 
-/* A place of which the family has nothing is not named. */
+/* Writes one family. Places with the value 0 are left out. */
 static void write_family(struct sink *out, struct places *p, const struct openmetrics_options *o,
                          const struct family *f)
 {

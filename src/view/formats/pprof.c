@@ -98,7 +98,10 @@ static void add_line(struct writer *w, struct buf *location, const struct frame 
     buf_release(&line);
 }
 
-/* Where the code is, in the process. A return address may lie beyond its function: the call is one byte before. */
+/*
+ * Adds the address of the code in the process. For a return address it is one byte less, because the return address
+ * may lie behind its function.
+ */
 static void add_address(struct writer *w, struct buf *location, const struct profile_location *l)
 {
     const struct profile_module *m = &w->p->modules.at[l->module];
@@ -109,7 +112,7 @@ static void add_address(struct writer *w, struct buf *location, const struct pro
     w->mapping_inlined[l->module] |= l->n_lines > 1;
 }
 
-/* The location of n frames of the same code, innermost inlined first. */
+/* Returns the id of the location of n frames of the same code, innermost inlined first. */
 static uint64_t location_of(struct writer *w, const struct frame *f, size_t n)
 {
     struct buf m = BUF_INIT;
@@ -243,7 +246,7 @@ static void write_mapping(struct writer *w, uint32_t module)
     proto_number(&w->message, MAPPING_LIMIT, m->end);
     proto_number(&w->message, MAPPING_FILE, string_of(w, profile_text(w->p, m->path)));
     proto_number(&w->message, MAPPING_BUILD_ID, string_of(w, profile_text(w->p, m->build_id)));
-    /* All three, or pprof looks for names itself, in whatever file has this path where it runs. */
+    /* Without all three flags, pprof searches for names itself, in any file with this path on its own machine. */
     proto_number(&w->message, MAPPING_HAS_FUNCTIONS, w->mapping_named[module]);
     proto_number(&w->message, MAPPING_HAS_FILES, w->mapping_named[module]);
     proto_number(&w->message, MAPPING_HAS_LINES, w->mapping_named[module]);

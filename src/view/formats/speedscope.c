@@ -10,7 +10,10 @@
 #include "view/text/text.h"
 
 #define METRICS 5
-/* Figures of a damaged recording may be anything; up to here doubles, and JavaScript's numbers, are whole. */
+/*
+ * Limit of figures, which a damaged recording may exceed: up to here doubles and the numbers of JavaScript are exact
+ * integers.
+ */
 #define LARGEST (double)(1ull << 53)
 
 static const struct {
@@ -24,7 +27,7 @@ static const struct {
 
 /* A stack of one process. */
 struct sample {
-    char *names;            /* as folded has them */
+    char *names;            /* names of the stack, as folded.h writes them */
     uint32_t image;         /* PROFILE_NONE: there is only one */
     size_t first, n_frames; /* in `sample_frames` */
     double values[METRICS];
@@ -34,14 +37,14 @@ struct sample {
 struct writer {
     const struct profile *p;
     const struct rollup_options *o;
-    struct buf frames; /* objects of the list, one behind the other */
+    struct buf frames; /* the elements of the JSON list */
     struct map frame_index;
     size_t n_frames;
     struct VEC(size_t) sample_frames; /* leaf first */
     struct VEC(struct sample) samples;
     struct frames scratch;
     unsigned unknown; /* bits of `metrics` */
-    uint32_t image;   /* whose cells count now; PROFILE_NONE: all */
+    uint32_t image;   /* only cells of this image count; PROFILE_NONE: all */
 };
 
 /* ---- frames: written once, when they are first met ---- */
@@ -49,7 +52,7 @@ struct writer {
 static void add_clean(struct buf *b, const char *name)
 {
     static const struct text_style utf8 = {.utf8 = true};
-    buf_addstr(b, ""); /* so that there is a text, whatever the name */
+    buf_addstr(b, ""); /* makes the buffer non-NULL if the name is empty */
     text_add_name(b, &utf8, name);
 }
 
@@ -148,15 +151,17 @@ static int by_names(const void *a, const void *b)
     return order ? order : (x->first > y->first) - (x->first < y->first);
 }
 
-/* The order of time, which speedscope shows first: what belongs together side by side. */
+/* Sorts samples by process. speedscope first shows them in this order, as if it were the time. */
 static int by_process(const void *a, const void *b)
 {
     int order = by_image(a, b);
     return order ? order : by_names(a, b);
 }
 
-/* What rounding leaves of one stack goes to the next one of the same names, so that they add up to their sum,
- * rounded. */
+/*
+ * Rounds the weights. The remainder of one stack is added to the next one with the same names, so that their sum is
+ * rounded only once.
+ */
 static void weigh(struct writer *w, int metric)
 {
     double sum = 0, given = 0;
@@ -247,7 +252,7 @@ static void write_file(struct writer *w, struct sink *out, const char *exporter)
         if (!(w->unknown >> m & 1))
             write_profile(w, &j, m);
     json_close(&j, ']');
-    json_open(&j, "shared", '{'); /* the last: by now all frames are known */
+    json_open(&j, "shared", '{'); /* last, because all frames are known then */
     json_open(&j, "frames", '[');
     sink_write(out, w->frames.data, w->frames.len);
     json_close(&j, ']');

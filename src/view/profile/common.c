@@ -61,7 +61,7 @@ void common_add_thread(struct buf *b, const struct text_style *style, const stru
     const struct profile_thread *t = &p->threads.at[thread];
     const char *name = profile_text(p, t->name);
     if (!t->tid) {
-        buf_addstr(b, "unknown"); /* one of those beyond the table */
+        buf_addstr(b, "unknown"); /* a thread for which the ledger had no room */
         return;
     }
     text_add_name(b, style, name);

@@ -68,7 +68,7 @@ static void write_side(struct json *j, const char *key, const struct profile *p,
     json_close(j, '}');
 }
 
-/* Of what both sources know; threads and processes matched by name have no number. */
+/* Writes index and names of a row that both sources know. Threads and processes matched by name have no number. */
 static void write_index(struct json *j, const struct diff *d, const struct diff_row *row)
 {
     const struct profile *p = d->pair->profile;
@@ -127,7 +127,7 @@ static void write_rows(struct json *j, const struct diff *d, uint32_t top)
     json_close(j, ']');
 }
 
-/* What of the comparison holds for all of it. */
+/* Writes the facts about the whole comparison. */
 static void write_match(struct json *j, const struct diff *d)
 {
     int64_t apart_ns = diff_apart_ns(d);

@@ -6,7 +6,7 @@
 #include "base/units.h"
 #include "view/profile/report_parts.h"
 
-#define LABEL_COLUMN 15 /* where the figures of the totals begin */
+#define LABEL_COLUMN 15 /* column of the figures in the totals */
 #define HOUR_NS      3600e9
 
 struct screen {

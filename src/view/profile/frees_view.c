@@ -11,14 +11,14 @@
 #include "view/text/columns.h"
 
 #define INDENT        2
-#define CHAIN_FRAMES  3  /* of who freed it */
-#define OWNER_COLUMNS 28 /* the name of who had allocated it is shortened to that */
+#define CHAIN_FRAMES  3  /* shown frames of the stack that freed the block */
+#define OWNER_COLUMNS 28 /* width of the function that allocated the block */
 
 struct rows {
     const struct profile *p;
     const struct text_style *style;
     bool exact, processes;
-    struct frames frames; /* of the row being made */
+    struct frames frames; /* working buffer for the present row */
 };
 
 static void add_columns(struct columns *g, const struct rows *r)
@@ -46,7 +46,10 @@ static void add_owner(struct buf *b, const struct rows *r)
     buf_release(&name);
 }
 
-/* "drop < close < main": from whose doing it was outwards; the caller alone where the stack was not kept. */
+/*
+ * Appends "drop < close < main": the frames that freed the block, innermost first; only the caller if the stack was
+ * not recorded.
+ */
 static void add_freer(struct buf *b, const struct rows *r)
 {
     char scratch[FRAME_NAME_BYTES];
@@ -99,7 +102,7 @@ static void add_row(struct columns *g, struct rows *r, const struct profile_free
     }
 }
 
-/* "of 12,345 frees of sampled blocks the last 512 are remembered" */
+/* "12,345 sampled blocks freed, of which the last 512 are remembered, the oldest from 3 s before ..." */
 static void add_memory(struct buf *b, const struct profile *p, const struct profile_summary *f)
 {
     char reach[UNITS_TEXT_BYTES];

@@ -51,7 +51,7 @@ void report_add_period(struct buf *b, const struct profile_summary *f, const str
     units_format_size(low, (double)f->period_low);
     units_format_size(high, (double)f->period_high);
     if (!f->period_high)
-        buf_addstr(b, "no sample is stored"); /* there was one, or there would be no process */
+        buf_addstr(b, "no sample is stored"); /* the process has a ledger, so something was sampled */
     else if (profile_summary_exact(f))
         buf_addstr(b, "exact: every allocation");
     else if (f->period_low == 1)
@@ -67,7 +67,7 @@ void report_add_nothing(struct buf *b, const struct rollup *r, const struct prof
                         const struct text_style *style)
 {
     char most[UNITS_TEXT_BYTES];
-    if (r->profile->unobserved.len) { /* of what these asked for there is no bound */
+    if (r->profile->unobserved.len) { /* there is no upper bound for their memory */
         buf_addstr(b,
                    "some processes could not be observed, and the memory that they allocated is not known. ");
         buf_addstr(b, "The others allocated nothing, or too little for a sample to be likely.");
@@ -134,7 +134,7 @@ static void write_title(struct sink *out, const struct profile *p, const struct 
     buf_release(&line);
 }
 
-/* A line of the header, shortened rather than broken. Empties the buffer. */
+/* Writes a line of the header, shortened if it is too wide. Empties the buffer. */
 static void write_line(struct sink *out, const struct text_style *style, struct buf *b)
 {
     struct buf line = BUF_INIT;
@@ -173,7 +173,8 @@ static void write_header(struct sink *out, const struct rollup *r, const struct 
         const char *args = profile_text(p, p->images.at[f->main_image].args);
         if (*args && p->images.len > 1)
             buf_addstr(&b, "largest: ");
-        if (!f->past || p->images.len == 1) /* which was the largest then, its peak does not tell */
+        /* the peaks do not tell which process was the largest at that time */
+        if (!f->past || p->images.len == 1)
             text_add_name(&b, &o->style, args);
         write_line(out, &o->style, &b);
         write_when(out, f, &o->style, &b);
@@ -222,7 +223,7 @@ static void write_totals(struct sink *out, const struct rollup *r, const struct 
     struct buf b = BUF_INIT;
     add_both(&b, style, &of[ROLLUP_LIVE], "objects");
     write_total(out, style, report_live_word(f), &b);
-    if (r->options.keep_sample) { /* of chosen objects that is all there is to say */
+    if (r->options.keep_sample) { /* other figures of selected objects are unknown */
         buf_release(&b);
         return;
     }
@@ -258,7 +259,7 @@ static void write_caption(struct sink *out, const struct rollup *r, const struct
                           const struct text_style *style)
 {
     static const char *const metrics[] = {
-        [ROLLUP_SORT_LIVE] = "", /* depends */
+        [ROLLUP_SORT_LIVE] = "", /* depends on the state of the processes */
         [ROLLUP_SORT_PEAK] = "Held at the peak",
         [ROLLUP_SORT_ALLOCATED] = "Allocated in all",
         [ROLLUP_SORT_ALLOCATIONS] = "Allocations in all",

@@ -190,7 +190,7 @@ void report_json_write(struct sink *out, const struct rollup *r, const struct re
     common_periods_json(&j, p, &f);
     struct rollup_values total = r->total;
     if (f.main_image == PROFILE_NONE && !f.period_high)
-        total.unknown = ~0u; /* nothing bounds what was not seen */
+        total.unknown = ~0u; /* there is no upper bound for unobserved memory */
     write_values(&j, "total", &total);
     json_open(&j, "processes", '[');
     vec_each (const struct profile_image, i, &p->images)

@@ -8,29 +8,29 @@
 #include "view/text/tree.h"
 
 #define STACK_INDENT   4
-#define INDENT_COLUMNS 2  /* for each step of a tree */
-#define INDENT_MAX     40 /* deeper ones stand beneath each other, so that names have room */
+#define INDENT_COLUMNS 2  /* indentation of each level of a tree */
+#define INDENT_MAX     40 /* deeper levels are not indented further, so that names have room */
 
-/* What a column shows of a row. */
+/* The value that a column shows. */
 enum field {
     NO_FIELD,
-    MAIN, /* what the order goes by, its share of the total, its interval; by itself or in total */
+    MAIN, /* the value of the sort order, its share of the total, its interval; exclusive or inclusive */
     SHARE,
     INTERVAL,
-    OTHER, /* the other of the two, for groups that tell them apart */
+    OTHER, /* the other of exclusive and inclusive, for groups that have both */
     OTHER_SHARE,
     LIVE,
-    OBJECTS, /* of what MAIN counts the bytes of */
+    OBJECTS, /* number of objects, if MAIN is bytes */
     ALLOCATED,
     OBJECTS_INTERVAL,
-    TEMPORARY, /* share of what was allocated */
+    TEMPORARY, /* temporary share of the allocated bytes */
     OLDEST,
     MEDIAN,
 };
 
 #define FIELDS 11
 
-/* What is shown in each order; columns go from the right when there is no room. */
+/* The columns for each sort order. The last ones are dropped first if there is no room. */
 static const enum field fields[][FIELDS] = {
     [ROLLUP_SORT_LIVE] = {MAIN, SHARE, INTERVAL, OTHER, OTHER_SHARE, OBJECTS, ALLOCATED, TEMPORARY, OLDEST},
     [ROLLUP_SORT_PEAK] = {MAIN, SHARE, INTERVAL, OTHER, OTHER_SHARE, OBJECTS, LIVE, ALLOCATED},
@@ -44,8 +44,8 @@ static const enum field fields[][FIELDS] = {
 struct rows {
     const struct rollup *rollup;
     const struct report_options *o;
-    enum rollup_metric metric; /* of MAIN */
-    bool count;                /* MAIN is of objects */
+    enum rollup_metric metric; /* the metric of MAIN */
+    bool count;                /* MAIN counts objects */
     bool two;                  /* self and inclusive differ */
 };
 
@@ -230,7 +230,10 @@ static void add_columns(struct columns *g, const struct rows *s)
                               .header = "MODULE", .left = true, .drop_rank = FIELDS + 1, .look = TEXT_FAINT});
 }
 
-/* "hsetCommand < call < main": a row of a tree, and those on its line, without what comes before main(). */
+/*
+ * Appends "hsetCommand < call < main": a row of a tree and the rows that share its line, without the frames outside
+ * main().
+ */
 static void add_way(struct buf *b, const struct rows *s, uint32_t row, const struct tree *t)
 {
     const struct rollup *r = s->rollup;
@@ -289,7 +292,7 @@ static void write_rest(struct sink *out, const struct rows *s, size_t shown, siz
     buf_release(&b);
 }
 
-/* The number of lines, and in `all` how many there are. */
+/* Returns the number of shown lines; `all` becomes the number of all lines. */
 static size_t add_tree(struct columns *g, const struct rows *s, size_t *all)
 {
     struct tree t;
@@ -315,7 +318,7 @@ void report_rows(struct sink *out, const struct rollup *r, const struct report_o
         .two = group == ROLLUP_BY_FUNCTION || group == ROLLUP_BY_FILE || group == ROLLUP_BY_MODULE,
     };
     struct columns g = {.style = &o->style, .indent = indent};
-    size_t all = 0, shown; /* rows with nothing to show come last */
+    size_t all = 0, shown; /* rows with the value 0 come last */
     while (all < r->rows.len && rollup_sort_value(r->options.sort, &r->rows.at[all].inclusive) > 0)
         all++;
     add_columns(&g, &s);

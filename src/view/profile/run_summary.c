@@ -11,7 +11,7 @@ struct summary {
     const struct text_style *style;
     const struct profile *p;
     struct profile_summary facts;
-    struct rollup *owners; /* by owner, most at the peak first */
+    struct rollup *owners; /* rows by owner, largest at the peak first */
 };
 
 static void write_line(const struct summary *s, const char *label, struct buf *b)
@@ -25,7 +25,7 @@ static void write_line(const struct summary *s, const char *label, struct buf *b
     buf_reset(b);
 }
 
-/* So that a shell takes it as one word. */
+/* Appends the word, quoted for a shell. */
 static void add_quoted(struct buf *b, const struct text_style *style, const char *word)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+-=@:,%";
@@ -161,7 +161,7 @@ static void write_processes(const struct summary *s)
     rollup_free(r);
 }
 
-/* Those that started most often, one a line. */
+/* Writes the unobserved programs that started most often, one a line. */
 static void write_unobserved(const struct summary *s)
 {
     struct buf b = BUF_INIT;
@@ -185,7 +185,7 @@ static void write_unobserved(const struct summary *s)
     buf_release(&b);
 }
 
-/* One line for each kind of loss; the end of the report has the rest, and advice. */
+/* Writes one line for each kind of loss. The footer of the report has the other losses, and advice. */
 static void write_lost(struct summary *s)
 {
     const struct profile_summary *f = &s->facts;
@@ -231,7 +231,7 @@ void summary_write(struct sink *out, const struct profile *p, const struct text_
     write_processes(&s);
     write_unobserved(&s);
     write_lost(&s);
-    if (file) { /* never shortened: it is there to be copied */
+    if (file) { /* never shortened: users copy this line */
         add_quoted(&b, style, file);
         sink_printf(out, "  %-10s allium report %s\n", "next", buf_str(&b));
     }

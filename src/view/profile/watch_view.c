@@ -10,7 +10,7 @@
 #include "view/text/columns.h"
 
 #define INDENT       4
-#define FRAMES_AGAIN 2 /* of a stack that was listed before, and is as it was but for more samples */
+#define FRAMES_AGAIN 2 /* shown frames of a stack that was listed before and has only more samples */
 
 static void add_pid(struct buf *b, int32_t pid)
 {
@@ -59,7 +59,7 @@ static void begin_line(struct sink *out, const struct watch_snapshot *l)
     buf_release(&b);
 }
 
-/* One line for those of the look that are as before. */
+/* Writes one line for all processes without a change. */
 static void write_quiet(struct sink *out, const struct watch_snapshot *l, const struct watch_view *v)
 {
     struct estimate live = {0}, old = {0};
@@ -168,7 +168,7 @@ static void add_row(struct columns *g, const struct watch_snapshot_image *i,
         report_add_stack(g, i->profile, of->index, v->frames);
 }
 
-/* "... 10 more, together 40 %": those that are left out, for want of room or of news. */
+/* "... 10 more, together 40 %": rows that were left out, because there is no room or nothing new. */
 static void write_rest(struct sink *out, const struct watch_snapshot_image *i, size_t left_out, double bytes,
                        const struct watch_view *v)
 {
@@ -221,7 +221,7 @@ static void write_image(struct sink *out, const struct watch_snapshot *l,
 
 /* ---- recent frees ---- */
 
-/* Whose doing it was; "-": not known. */
+/* Adds the function that is responsible; "-": not known. */
 static void add_code(struct columns *g, const struct profile *p, const struct frames *frames,
                      const struct text_style *style)
 {
@@ -294,7 +294,7 @@ static void write_frees(struct sink *out, const struct watch_snapshot *l,
     buf_release(&b);
 }
 
-/* ---- the look ---- */
+/* ---- the snapshot ---- */
 
 static void write_alert(struct sink *out, const struct watch_snapshot *l,
                         const struct watch_snapshot_alert *alert, const struct watch_view *v)

@@ -10,7 +10,7 @@
 
 #define INDENT       2
 #define STACK_INDENT 6
-#define CHANCE_RARE  0.1 /* below it, "1 in 513" says more than percents */
+#define CHANCE_RARE  0.1 /* smaller chances are written as "1 in 513", not as a percentage */
 
 const uint64_t who_sizes[] = {16, 256, 4096, 65536, 1048576, 0};
 
@@ -20,10 +20,10 @@ struct screen {
     const struct profile *p;
     const struct who_options *o;
     struct profile_summary facts;
-    struct buf b; /* the line or paragraph that is being made */
+    struct buf b; /* the line or paragraph in progress */
 };
 
-/* Writes what is in the buffer, and empties it. */
+/* Writes the contents of the buffer, and empties it. */
 static void write_words(struct screen *s)
 {
     text_paragraph(s->out, &s->o->style, "", INDENT, buf_str(&s->b));
@@ -58,7 +58,7 @@ static void add_where(struct screen *s, const struct address_info_block *b, uint
     buf_printf(out, " at 0x%" PRIx64, address);
 }
 
-/* "Freed in server (pid 4711): 4 bytes into the 48 bytes asked for at 0x55d0c0a2b6d0" */
+/* "Freed in server (pid 4711): 4 bytes into the 48 bytes at 0x55d0c0a2b6d0" */
 static void write_block_heading(struct screen *s, const struct address_info_block *b,
                                 const struct profile_cell *c, uint64_t address, uint64_t size)
 {
@@ -212,7 +212,7 @@ static void write_chances(struct screen *s)
     columns_release(&g);
 }
 
-/* Whether all that was ever freed is still remembered. */
+/* Writes how many frees are remembered. Returns whether all are. */
 static bool write_memory(struct screen *s)
 {
     char reach[UNITS_TEXT_BYTES];

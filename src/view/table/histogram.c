@@ -12,7 +12,7 @@
 #define BAR_LEAST     8u
 #define BOUND_COLUMNS 9u
 #define BEFORE_BAR    37u
-#define NAME_ENDS     "_histogram" /* of columns */
+#define NAME_ENDS     "_histogram" /* ending of the names of histogram columns */
 
 static uint64_t slot_from(uint32_t slot)
 {
@@ -45,7 +45,7 @@ static void add_heading(struct buf *below, const struct table_column *c)
     buf_release(&b);
 }
 
-/* As far as the screen has room. */
+/* Returns the width of the longest bar. */
 static double bar_columns(const struct text_style *style)
 {
     unsigned room = style->columns > BEFORE_BAR + BAR_LEAST ? style->columns - BEFORE_BAR : BAR_LEAST;
@@ -72,7 +72,7 @@ void histogram_add_text(struct buf *below, const struct text_style *style, const
         buf_addstr(below, style->utf8 ? " –" : " -");
         add_bound(below, c->unit, slot_to(i));
         buf_printf(below, " %10" PRIu64 "%s", slots[i], slots[i] ? "  " : "");
-        /* What was there has a bar, however short beside the others. */
+        /* A slot that is not empty has a bar, even if it is very short. */
         for (double n = ceil((double)slots[i] * bar_columns(style) / (double)most); n > 0; n--)
             buf_addstr(below, style->utf8 ? "█" : "#");
         buf_addch(below, '\n');

@@ -11,7 +11,7 @@ static void write_table(struct json *j, struct table *t)
     table_free(t);
 }
 
-/* "free" and "_bytes" make the key of a figure. */
+/* Joins name and unit to the key of a figure: "free" and "_bytes". */
 static const char *key_of(struct buf *b, const char *name, const char *unit)
 {
     buf_reset(b);

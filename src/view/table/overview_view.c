@@ -16,7 +16,7 @@ struct screen {
     struct sink *out;
     const struct overview *m;
     const struct text_style *style;
-    struct buf words; /* of the paragraph that is being made */
+    struct buf words; /* text of the paragraph in progress */
 };
 
 static void add_size(struct buf *b, double bytes)
@@ -25,7 +25,7 @@ static void add_size(struct buf *b, double bytes)
     buf_addstr(b, units_format_size(text, bytes));
 }
 
-/* "12 MiB dirty, "; nothing where it is not known, or is 0 and of no interest. */
+/* Appends "12 MiB dirty, "; nothing if the value is not known, or if it is 0 and `also_none` is false. */
 static void add_kind(struct screen *s, enum overview_memory kind, const char *what, bool also_none)
 {
     uint64_t bytes = overview_memory_of(s->m, kind);
@@ -220,7 +220,7 @@ static void add_activity(struct columns *g, const struct overview *m, int i)
     columns_cell(g, &cell);
 }
 
-/* What was never counted is not on the screen, but for what is looked for in vain: faults and kills. */
+/* Counters that are 0 are not shown, except faults and OOM kills, which readers expect. */
 static void write_activity(struct screen *s)
 {
     struct columns g = {.style = s->style};
@@ -272,7 +272,7 @@ static void write_unknown(struct screen *s)
     end_line(s, "Not known");
 }
 
-/* Of one node the figures are the machine's. */
+/* With one node, its figures are those of the machine. */
 static void write_nodes(struct screen *s)
 {
     if (s->m->nodes.len > 1)

@@ -15,7 +15,7 @@ static void add_hex(struct buf *b, const struct sql_result_value *v)
         buf_printf(b, "%02x", (unsigned char)v->text[i]);
 }
 
-/* As it is, for whoever quotes or shows it. NULL is nothing. */
+/* Appends the value without quotes; nothing for NULL. */
 static void add_value(struct buf *b, const struct sql_result_value *v)
 {
     switch (v->type) {
@@ -57,7 +57,7 @@ static void write_text(struct sql_result_view *v, const struct sql_result *a)
     struct text_style style = v->style;
     struct columns g = {.style = &style, .bare = v->begun};
     struct VEC(char *) headers = {0};
-    style.columns = 0; /* nothing of what was asked for is left out */
+    style.columns = 0; /* no column of the query is dropped */
     for (size_t i = 0; i < a->columns.len; i++) {
         struct buf header = BUF_INIT;
         text_add_name(&header, &style, a->columns.at[i]);

@@ -7,12 +7,12 @@
 #include "base/mem.h"
 #include "view/formats/folded.h"
 
-/* A frame as flame graphs take it: one of the kernel's is "function_[k]", wherever in it that was. */
+/* Appends a frame for flame graphs. A frame of the kernel becomes "function_[k]", without its offset. */
 static void add_folded(struct buf *line, const char *from, size_t len, bool kernel)
 {
     const char *place = kernel ? memchr(from, '+', len) : NULL;
     if (kernel && !place)
-        place = memmem(from, len, " (", 2); /* an inlined one, with its line */
+        place = memmem(from, len, " (", 2); /* an inlined frame, with its line */
     if (place)
         len = (size_t)(place - from);
     char *name = mem_strndup(from, len);
@@ -21,7 +21,10 @@ static void add_folded(struct buf *line, const char *from, size_t len, bool kern
     buf_addstr(line, kernel ? "_[k];" : ";");
 }
 
-/* The lines of a text, the last one first. Frames that cannot be trusted would be roots of graphs that mean nothing. */
+/*
+ * Appends the lines of a text, last line first. Frames that are marked as doubtful are left out: they would become
+ * meaningless roots.
+ */
 static void add_folded_lines(struct buf *line, const char *text, bool kernel)
 {
     bool cut = false;

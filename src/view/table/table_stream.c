@@ -12,11 +12,11 @@
 #define DROP_NONE     100u
 #define TEXT_LEAST    16u
 
-/* For rows that nobody has seen yet. */
+/* The layout of rows that are not known yet. */
 struct layout {
-    unsigned drop_rank; /* columns that may be dropped at this number or beyond have no room */
-    unsigned extra;     /* what each text of unknown length gets beyond TEXT_LEAST */
-    uint32_t last;      /* column that is shown */
+    unsigned drop_rank; /* columns with this drop_rank or a larger one are not shown */
+    unsigned extra;     /* width of each text of unknown length beyond TEXT_LEAST */
+    uint32_t last;      /* the last column that is shown */
 };
 
 static bool is_elastic(const struct table_column *c)
@@ -38,7 +38,7 @@ static unsigned width_of(const struct table_column *c)
     return header > width ? header : width;
 }
 
-/* Columns that no row of these has would come and go: who wants them has wider screens, or JSON. */
+/* Returns whether the column is shown. All rows have the same columns, also if a column has no value in any of them. */
 static bool is_shown(const struct table *t, uint32_t i, unsigned drop_rank)
 {
     const struct table_column *c = &t->columns[i];
@@ -118,7 +118,7 @@ static void put_value(struct sink *out, const struct table *t, const struct layo
     buf_release(&all);
 }
 
-/* The report of a row, if it has one: its first line after the moment, the others below it. */
+/* Writes the report text of a row, if it has one: its first line behind the time, the others below. */
 static bool put_story(struct sink *out, const struct table *t, uint32_t row, const struct text_style *style)
 {
     const struct table_value *report = NULL, *moment = NULL;

@@ -95,7 +95,7 @@ static char *header_of(const struct table_column *c)
     return header;
 }
 
-/* Columns that are on the screen: all but rare ones that no row has. */
+/* Returns whether the column is shown: all are but those with hide_if_empty and without a value. */
 static bool is_shown(const struct table *t, uint32_t column)
 {
     if (table_stands_below(t, column) || table_hides(t, column))
@@ -148,7 +148,7 @@ static uint32_t count_giving(const struct table *t)
     return n;
 }
 
-/* Where no column says that it gives way: the last text that may be long. */
+/* Returns, for a table without shrinkable columns, the last text without a greatest length. */
 static uint32_t elastic_column(const struct table *t)
 {
     uint32_t elastic = t->n_columns;
@@ -173,14 +173,14 @@ void table_view_text(struct sink *out, const struct table *t, const struct text_
             continue;
         char *header = header_of(&t->columns[i]);
         *vec_push(&headers) = header;
-        columns_column(&g, (struct columns_column){.header = header,
-                                                   .left = t->columns[i].type == TABLE_TEXT,
-                                                   /* the one that names the rows stays */
-                                                   .drop_rank = giving == 1 && t->columns[i].shrinkable
-                                                                    ? 0
-                                                                    : t->columns[i].drop_rank,
-                                                   .elastic = i == elastic || t->columns[i].shrinkable,
-                                                   .wrap = t->columns[i].wrap});
+        columns_column(&g,
+                       (struct columns_column){
+                           .header = header,
+                           .left = t->columns[i].type == TABLE_TEXT,
+                           /* a single shrinkable column names the rows, and is not dropped */
+                           .drop_rank = giving == 1 && t->columns[i].shrinkable ? 0 : t->columns[i].drop_rank,
+                           .elastic = i == elastic || t->columns[i].shrinkable,
+                           .wrap = t->columns[i].wrap});
     }
     for (uint32_t row = 0; row < table_rows(t); row++) {
         columns_row(&g);
@@ -218,7 +218,7 @@ static void write_lines(struct json *j, const char *key, const char *text)
     json_close(j, ']');
 }
 
-/* A line as an object: texts are marked in `fields`, the others are numbers. */
+/* Writes a line as an object: `fields` marks texts, all others are numbers. */
 static void write_fields(struct json *j, const char *fields, const char *line, size_t len)
 {
     const char *end = line + len;
@@ -296,7 +296,7 @@ static void write_json(struct json *j, const char *key, const struct table_colum
     }
 }
 
-/* The members of a row's object. */
+/* Writes the members of the object of a row. */
 static void write_row(struct json *j, const struct table *t, uint32_t row)
 {
     struct buf key = BUF_INIT;

@@ -2,7 +2,7 @@
 #include "view/text/columns.h"
 
 #define GAP           2
-#define ELASTIC_LEAST 28 /* columns are dropped rather than leaving the elastic one less */
+#define ELASTIC_LEAST 28 /* other columns are dropped before the elastic one gets less */
 #define WIDTH_LEAST   8
 
 void columns_column(struct columns *g, struct columns_column column)
@@ -47,7 +47,7 @@ static size_t natural_width(const struct columns *g, size_t column)
     return widest;
 }
 
-/* The column to go first; past the last one when all stay. */
+/* Returns the column to drop first; past the last one if none may be dropped. */
 static size_t least_wanted(const struct columns *g, const size_t *widths)
 {
     size_t found = g->columns.len;
@@ -58,7 +58,7 @@ static size_t least_wanted(const struct columns *g, const size_t *widths)
     return found;
 }
 
-/* The name that has most to give; past the last column when none has. */
+/* Returns the widest name that can be shortened; past the last column if there is none. */
 static size_t widest_name(const struct columns *g, const size_t *widths)
 {
     size_t found = g->columns.len, most = ELASTIC_LEAST;
@@ -81,14 +81,17 @@ static size_t width_used(const struct columns *g, const size_t *widths)
     return used + (shown ? (shown - 1) * GAP : 0);
 }
 
-/* No column is narrower than its header. */
+/* Returns the least width of a column: that of its header. */
 static size_t least_width(const struct columns *g, size_t column)
 {
     size_t header = text_width(g->columns.at[column].header);
     return header > WIDTH_LEAST ? header : WIDTH_LEAST;
 }
 
-/* What the others leave is for those that give way: none gets more than it wants, those that want more the same. */
+/*
+ * Shares the remaining width among the elastic columns. None gets more than it needs; those that need more get equal
+ * widths.
+ */
 static void share_out(const struct columns *g, size_t *widths, const size_t *wanted)
 {
     size_t used = width_used(g, widths), left = g->style->columns, sharing = 0;
@@ -129,7 +132,7 @@ static void lay_out_narrow(const struct columns *g, size_t *widths)
     }
     for (size_t i = 0; i < g->columns.len; i++)
         if (g->columns.at[i].elastic && g->columns.at[i].wrap && width_used(g, widths) > room)
-            widths[i] = 0; /* a word a line says little: see write_wrapped_below() */
+            widths[i] = 0; /* one word a line is hard to read: see write_wrapped_below() */
     for (size_t i; width_used(g, widths) > room && (i = least_wanted(g, widths)) < g->columns.len;)
         widths[i] = 0;
     for (size_t i; width_used(g, widths) > room && (i = widest_name(g, widths)) < g->columns.len;)
@@ -148,7 +151,7 @@ static size_t *lay_out(const struct columns *g)
     return widths;
 }
 
-/* Bytes of the text that fit into the width, up to a blank where there is one. */
+/* Returns the number of bytes that fit into the width, up to a blank if there is one. */
 static size_t line_bytes(const char *text, size_t width)
 {
     size_t columns = 0, blank = 0, i = 0;
@@ -164,8 +167,8 @@ static size_t line_bytes(const char *text, size_t width)
 struct cursor {
     const struct columns *columns;
     struct sink *out;
-    size_t column; /* of the screen, reached so far */
-    size_t start;  /* where the next cell begins */
+    size_t column; /* present column of the screen */
+    size_t start;  /* column in which the next cell begins */
 };
 
 static void put(struct cursor *c, const struct columns_column *column, const char *text, size_t width)
@@ -182,7 +185,10 @@ static void put(struct cursor *c, const struct columns_column *column, const cha
     c->start += width + GAP;
 }
 
-/* One line of cells; `rest` (by column) is what of each is still to come, and moves on. True: there is more. */
+/*
+ * Writes one line of cells. `rest` has the remaining text of each column, and is advanced. Returns true if text
+ * remains.
+ */
 static bool write_line(const struct columns *g, struct sink *out, const size_t *widths, const char **rest)
 {
     struct cursor c = {.columns = g, .out = out, .start = g->indent};
@@ -210,7 +216,7 @@ static bool write_line(const struct columns *g, struct sink *out, const size_t *
     return more;
 }
 
-/* What is to be wrapped and got no column stands below its row, from the second column on. */
+/* Writes a wrapped text that got no column of its own below its row, from the second column on. */
 static void write_wrapped_below(const struct columns *g, struct sink *out, const size_t *widths, size_t row)
 {
     for (size_t i = 0; i < g->columns.len; i++) {

@@ -54,7 +54,7 @@ void sink_repeat(struct sink *s, char c, size_t times)
 int sink_finish(struct sink *s)
 {
     errno = 0;
-    /* What somebody else wrote to it counts, too: a stream keeps the mark of what failed, but not why. */
+    /* Errors of other writers to the stream count, too: it keeps an error flag, but no reason. */
     if (!s->error && s->file && (fflush(s->file) || ferror(s->file)))
         fail(s);
     return s->error;

@@ -58,8 +58,10 @@ size_t text_sequence(const char *text)
     return overlong || surrogate || beyond ? 0 : len;
 }
 
-/* Controls, and what turns the direction of writing or hides: U+0080-9F, U+200B-200F, U+2028-202E, U+2060-206F,
- * U+FEFF. */
+/*
+ * Returns false for control characters, and for characters that change the direction of writing or are invisible:
+ * U+0080-9F, U+200B-200F, U+2028-202E, U+2060-206F, U+FEFF.
+ */
 static bool is_printable(const unsigned char *t, size_t len)
 {
     if (len == 1)
@@ -94,7 +96,7 @@ size_t text_width(const char *text)
     return width;
 }
 
-/* Bytes that the first `characters` of a text take. */
+/* Returns the number of bytes of the first `characters` of a text. */
 static size_t bytes_of(const char *text, size_t characters)
 {
     const char *at = text;
@@ -126,7 +128,7 @@ struct scale {
     const char *name;
 };
 
-/* The unit in which base/units.h writes a value. */
+/* Returns the unit in which base/units.h writes a value. */
 static struct scale scale_of(double value, enum text_unit unit)
 {
     static const char *const sizes[] = {" B", " KiB", " MiB", " GiB", " TiB", " PiB", " EiB"};
@@ -139,7 +141,7 @@ static struct scale scale_of(double value, enum text_unit unit)
     return (struct scale){one, bytes ? sizes[i] : counts[i]};
 }
 
-/* Three digits that matter, in this unit; no decimals of single bytes and objects. */
+/* Appends three significant digits in this unit; single bytes and objects without decimals. */
 static void add_scaled(struct buf *b, double value, struct scale scale)
 {
     double shown = value / scale.one;
@@ -233,7 +235,7 @@ void text_add_number(struct buf *b, uint64_t number, const char *noun)
         buf_printf(b, " %s%s", noun, number == 1 ? "" : "s");
 }
 
-/* What stands in braces, `len` characters, for so many. */
+/* Appends the singular or the plural of a choice in braces, `len` characters, for this number. */
 static void add_choice(struct buf *b, uint64_t number, const char *choice, size_t len)
 {
     const char *bar = memchr(choice, '|', len);
@@ -298,7 +300,7 @@ void text_add_moment(struct buf *b, uint64_t realtime_ns)
 
 /* ---- paragraphs ---- */
 
-/* Bytes of the next word; a figure and its unit are one. */
+/* Returns the length of the next word in bytes; a figure and its unit are one word. */
 static size_t word_bytes(const char *words)
 {
     static const char *const units[] = {"%", "B", "KiB", "MiB", "GiB", "TiB", "ns", "us", "ms", "s"};
@@ -316,7 +318,7 @@ void text_paragraph(struct sink *out, const struct text_style *s, const char *la
                     const char *words)
 {
     size_t column = text_width(label);
-    bool begun = false; /* this line has a word */
+    bool begun = false; /* the line has a word already */
     sink_text(out, label);
     while (*words) {
         size_t len = word_bytes(words);

@@ -8,7 +8,7 @@ static double value_of(const struct rollup *r, uint32_t row)
     return rollup_sort_value(r->options.sort, &r->rows.at[row].inclusive);
 }
 
-/* Rows as good as each other: that which comes first, so that none is chosen before the one above it. */
+/* Sorts larger rows first; equal rows in their order, so that no row is selected before the row above it. */
 static int larger_first(const void *a, const void *b, void *arg)
 {
     const struct rollup *r = arg;
@@ -41,7 +41,7 @@ static void choose(struct tree *t, uint32_t top, bool lines)
     free(ranked);
 }
 
-/* The row that the tree is about stands alone. */
+/* Sets `joins`. The root of the tree has a line of its own. */
 static void join_lines(struct tree *t)
 {
     const struct rollup *r = t->r;
