@@ -29,34 +29,29 @@
 #include "run/tag_tracker.h"
 #include "run/unobserved_count.h"
 
-#define MS              1000000ull
-#define POINT_FIRST_NS  (10 * MS)
-#define POINT_LAST_NS   (10000 * MS)
-#define MOMENT_FIRST_NS (100 * MS)
-#define MOMENT_LAST_NS  (10000 * MS)
-/* the interval between snapshots is at least 100 times the duration of the last one */
-#define MOMENT_COST_SHARE 100
-/* points and snapshots are at least 1/50 of the age of an image apart */
-#define AGE_SHARE     50
-#define SCAN_FIRST_NS (10 * MS) /* doubled up to SCAN_LAST_NS while no ledger appears */
-#define SCAN_LAST_NS  (1000 * MS)
-/* doubled up to COMMIT_LAST_NS; a recording that is cut short has all committed data */
-#define COMMIT_FIRST_NS (250 * MS)
-#define COMMIT_LAST_NS  (5000 * MS)
-/* time after which data of ended images is committed, and their ledgers removed */
-#define STORED_NS   (500 * MS)
-#define STORED_MAX  64         /* or when this many images are stored and not committed */
-#define HARVEST_NS  (100 * MS) /* limit on storing ended images between two scans */
-#define WAIT_NS     (50 * MS)
-#define WAITING_MAX 32 /* ended images that wait for debug files before they are stored */
-/* if more images have ended, they end faster than they can be stored: they are only counted */
-#define BACKLOG_MAX    400
-#define IMAGES_MAX     1000 /* images stored in full; further ones are only counted, with their peaks */
-#define ARGS_BYTES_MAX 1000
+#define MS                1000000ull
+#define POINT_FIRST_NS    (10 * MS)
+#define POINT_LAST_NS     (10000 * MS)
+#define MOMENT_FIRST_NS   (100 * MS)
+#define MOMENT_LAST_NS    (10000 * MS)
+#define MOMENT_COST_SHARE 100       /* least interval between snapshots, in durations of the last one */
+#define AGE_SHARE         50        /* points and snapshots are at least 1/50 of an image's age apart */
+#define SCAN_FIRST_NS     (10 * MS) /* doubled up to SCAN_LAST_NS while no ledger appears */
+#define SCAN_LAST_NS      (1000 * MS)
+#define COMMIT_FIRST_NS   (250 * MS) /* doubled up to COMMIT_LAST_NS */
+#define COMMIT_LAST_NS    (5000 * MS)
+#define STORED_NS         (500 * MS) /* then data of ended images is committed, and their ledgers removed */
+#define STORED_MAX        64         /* or when this many images are stored and not committed */
+#define HARVEST_NS        (100 * MS) /* limit on storing ended images between two scans */
+#define WAIT_NS           (50 * MS)
+#define WAITING_MAX       32 /* ended images that wait for debug files before they are stored */
+#define BACKLOG_MAX       400 /* further ended images are only counted: they end faster than they can be stored */
+#define IMAGES_MAX        1000 /* images stored in full; further ones are only counted, with their peaks */
+#define ARGS_BYTES_MAX    1000
 
 _Static_assert(RECORD_PERIOD_DEFAULT_BYTES == LEDGER_PERIOD_DEFAULT &&
                    RECORD_PERIOD_MAX_BYTES == LEDGER_PERIOD_MAX,
-               "what is offered is what the agent takes");
+               "the periods of the tool are those of the agent");
 
 /* A ledger that is being followed. Times are CLOCK_MONOTONIC. */
 struct track {
@@ -70,10 +65,8 @@ struct track {
     uint64_t map_start, map_bytes;
     bool known;       /* entry.pid is its number in our pid namespace */
     bool put, sealed; /* ledger_seal() */
-    /* it has ended, and is stored when the servers have sent the debug files that improve its names, or failed */
-    bool waits;
-    /* it has ended; the ledger is removed when its data is committed, so that a full disk loses nothing */
-    bool stored;
+    bool waits;       /* it has ended, and is stored when the servers have sent its debug files, or failed */
+    bool stored;      /* it has ended; the ledger is removed after the commit, so a full disk loses nothing */
 };
 
 struct ledger_tracker {
@@ -205,10 +198,7 @@ static void take_up_all(struct ledger_tracker *f, struct ledger_list *list, uint
     ledger_list_release(list);
 }
 
-/*
- * Directories are scanned first. Otherwise a stray ledger that is visible would be found again by its name after it
- * has ended and is stored.
- */
+/* Directories first: otherwise a visible stray ledger is found again by its name after it has ended and is stored. */
 static void scan(struct ledger_tracker *f, uint64_t now, bool last)
 {
     struct ledger_strays strays = {.list = {0}};
@@ -227,8 +217,7 @@ static void scan(struct ledger_tracker *f, uint64_t now, bool last)
     take_up_all(f, &list, now, last);
     take_up_all(f, &strays.list, now, last);
     vec_each (const struct ledger_mark, mark, &strays.marks)
-        /* not counted if a visible ledger has the same image */
-        if (!is_known(f, &(struct ledger_entry){.image_id = mark->id}))
+        if (!is_known(f, &(struct ledger_entry){.image_id = mark->id})) /* by a visible ledger */
             unobserved_count_add_mark(f->unseen, mark);
     ledger_strays_release(&strays);
     bool quiet = !appeared && f->tracks.len == tracks; /* incomplete ledgers are found by a later scan */
@@ -355,8 +344,7 @@ static int harvest(struct ledger_tracker *f, struct track *t, uint64_t now, stru
         profile_free(p);
         return 0;
     }
-    /* the last debug file came in the meantime: name the image again */
-    if (p && symbols_came(f->o.symbols) != named_with) {
+    if (p && symbols_came(f->o.symbols) != named_with) { /* debug files came in the meantime */
         profile_free(p);
         p = read_image(f, t, false, &unread);
     }
@@ -366,10 +354,7 @@ static int harvest(struct ledger_tracker *f, struct track *t, uint64_t now, stru
     return put_profile(f, t, p, true, e);
 }
 
-/*
- * Returns the interval for an image of this age: first_ns, doubled while it is a small part of the age, up to
- * last_ns.
- */
+/* Returns the interval for this age: first_ns, doubled while it is a small part of the age, up to last_ns. */
 static uint64_t step_of(uint64_t first_ns, uint64_t age_ns, uint64_t last_ns)
 {
     while (first_ns * 2 <= age_ns / AGE_SHARE && first_ns * 2 <= last_ns)
@@ -425,8 +410,7 @@ static int add_point(struct ledger_tracker *f, struct track *t, uint64_t now, st
         t->moment_ns = t->moment_ns * 2 < MOMENT_LAST_NS ? t->moment_ns * 2 : MOMENT_LAST_NS;
     }
     uint64_t step = step_of(t->point_ns, now - t->found, POINT_LAST_NS);
-    /* aligned, so that the points of several images have equal times */
-    t->next_point = (now / step + 1) * step;
+    t->next_point = (now / step + 1) * step; /* aligned: points of several images have equal times */
     return bad;
 }
 

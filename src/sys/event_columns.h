@@ -21,10 +21,10 @@ enum event_columns_column {
 #define EVENT_COLUMNS_HEAD                                                                                          \
     [EVENT_COLUMNS_TIME] = {"time", TABLE_INSTANT, TABLE_WHOLE},                                                    \
     [EVENT_COLUMNS_PID] = {"pid", TABLE_PLAIN, TABLE_WHOLE},                                                        \
-    [EVENT_COLUMNS_TID] = {"tid", TABLE_PLAIN, TABLE_WHOLE, .drop_rank = 7},                                             \
+    [EVENT_COLUMNS_TID] = {"tid", TABLE_PLAIN, TABLE_WHOLE, .drop_rank = 7},                                        \
     [EVENT_COLUMNS_COMM] = {"comm", TABLE_PLAIN, TABLE_TEXT, .width = SYS_COMM_BYTES - 1},                          \
-    [EVENT_COLUMNS_UID] = {"uid", TABLE_PLAIN, TABLE_WHOLE, .drop_rank = 9},                                             \
-    [EVENT_COLUMNS_CGROUP] = {"cgroup", TABLE_PLAIN, TABLE_TEXT, .drop_rank = 8},                                        \
+    [EVENT_COLUMNS_UID] = {"uid", TABLE_PLAIN, TABLE_WHOLE, .drop_rank = 9},                                        \
+    [EVENT_COLUMNS_CGROUP] = {"cgroup", TABLE_PLAIN, TABLE_TEXT, .drop_rank = 8},                                   \
     [EVENT_COLUMNS_CONTAINER] = {SYS_CONTAINER, .drop_rank = 6}
 /* clang-format on */
 

@@ -126,8 +126,8 @@ struct process_life_image *process_life_exec(struct process_history *l, struct p
     memmove(life->images.at, life->images.at + old, (life->images.len - old) * sizeof(*life->images.at));
     life->images.len -= old;
     struct process_life_image *image = vec_push(&life->images);
-    *image =
-        (struct process_life_image){.from_ns = time_ns, .maps = vma_history_new(NULL, time_ns), .complete = true};
+    *image = (struct process_life_image){
+        .from_ns = time_ns, .maps = vma_history_new(NULL, time_ns), .complete = true};
     return image;
 }
 

@@ -254,9 +254,9 @@ void page_faults_close(struct page_faults *f)
 /* ---- reading ---- */
 
 /*
- * Two events of a thread tell of a fault one behind the other, as nothing comes between them: with the same time and id
- * where the kernel makes these up once (6.18 does), else with others. Another fault has another time, and is reported by
- * the same event first.
+ * A fault makes two events of its thread, one directly behind the other: with the same time and id if the kernel
+ * computes these once (6.18 does), else with different ones. Another fault has another time, and its first event is of
+ * the same kind.
  */
 static bool is_told_twice(const struct sample *before, const struct sample *s)
 {
