@@ -18,7 +18,7 @@
 /*
  * Initialises the agent at the first request or in the constructor, whichever comes first: ld.so may call malloc()
  * before any constructor has run. Before that, `left` is 0, so each request takes its cold half, which calls
- * boot_agent(); a free() arrives at early_free().
+ * boot_agent(); free() jumps to early_free().
  */
 
 static void early_free(void *p)

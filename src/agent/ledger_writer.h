@@ -32,7 +32,7 @@ uint32_t writer_stack(struct thread *t, const struct walk_start *start);
 uint32_t writer_caller(uintptr_t pc);
 /** Moves *at from a frame to its caller's frame; see walk_out(). */
 bool writer_walk_out(struct thread *t, struct walk_start *at);
-/** Like writer_walk_out(), but only by cached rules, and without a ledger; see walk_out_known(). */
+/** Like writer_walk_out(), but only with cached unwind rules, and without a ledger; see walk_out_known(). */
 bool writer_walk_out_known(const struct thread *t, struct walk_start *at);
 /**
  * Returns the cell of the thread, its period, the size class and the stack from `start`; adds the cell if it is new.

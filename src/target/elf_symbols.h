@@ -7,7 +7,7 @@
  *
  * Runs in: target, cold paths; some system calls for each kilobyte of the table. Threads: any, signal handlers
  * included; no lock.
- * Invariant: nothing in the file is trusted. The file may be damaged, or another one since the module was loaded.
+ * Invariant: nothing in the file is trusted. The file may be damaged, or was replaced after the module had been loaded.
  */
 
 #include <stdint.h>

@@ -64,7 +64,8 @@ bool object_map_has(uintptr_t address);
 bool object_map_take(uintptr_t address, struct object *o);
 /**
  * Removes an earlier large object that began in the page of the new large object at `address`, and stores its entry in
- * *o. It must have been freed unseen, and the new object needs the page's word for its size. False: there is none.
+ * *o. The program must have freed the earlier object unseen; the new one needs the page's word for its size. False:
+ * there is no earlier object.
  */
 bool object_map_take_from_page(uintptr_t address, struct object *o);
 /** A directory without tables, for the inline code of threads that must not write to the map. */

@@ -96,7 +96,7 @@ void process_leave_control(void)
     process.ledger.control = &ledger_no_control;
 }
 
-/* In a fork child. Nothing may read the ledger of the parent, because it is not mapped here. */
+/* Updates `process` in a fork child. Must not read the parent's ledger, because it is not mapped here. */
 static void become_child(void)
 {
     if (process.stage == LEDGER_STAGE_MADE)

@@ -87,7 +87,7 @@ bool process_block_signals(uint64_t *mask);
 void process_unblock_signals(uint64_t mask);
 /** Sets the control page that tags read until there is a ledger: `word`, and zeros behind it. */
 void process_control_at_start(uint64_t word);
-/** In a fork child: detaches the child from the control page of its parent. process_update() calls this, too. */
+/** In a fork child: stops the use of the parent's control page. process_update() calls this, too. */
 void process_leave_control(void);
 /**
  * Maps zeros over the control page that a fork child inherited. The page stays mapped because code that a forking

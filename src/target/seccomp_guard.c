@@ -9,7 +9,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/** Where seccomp_next.syscall points at first: finds the real syscall() and jumps to it. */
+/** The first value of seccomp_next.syscall. Finds the real syscall() and jumps to it. */
 static long early_syscall(void);
 struct seccomp_next seccomp_next = {.syscall = (void *)early_syscall};
 

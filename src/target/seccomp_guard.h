@@ -20,9 +20,9 @@ struct seccomp_effects {
 
 /* ---- what each library defines ---- */
 
-/** Prepares for a call that may have these effects. Returns those that seccomp_end() is to undo if the call fails. */
+/** To be called before the program's call, with its effects. Returns those that seccomp_end() is to undo on failure. */
 struct seccomp_effects seccomp_begin(struct seccomp_effects effects);
-/** Called after the call. If it has failed, undoes the effects. */
+/** To be called after the program's call. If that has failed, undoes the effects. */
 void seccomp_end(struct seccomp_effects effects, bool failed);
 /** Sets `seccomp_next`. A hook calls this if the program calls the hook before `seccomp_next` is set. */
 void seccomp_boot(void) __attribute__((visibility("hidden")));

@@ -45,7 +45,7 @@ ONE_COPY bool preload_env_read(struct preload_env *env, struct readable *r, char
 /** Bytes that preload_env_make() needs. */
 size_t preload_env_bytes(const struct preload_env *env);
 /**
- * Makes a copy of the environment with the agent's entries, in `room`. Settings that it has already keep their values.
+ * Makes a copy of the environment with the agent's entries, in `room`. Settings in the environment keep their values.
  */
 ONE_COPY char *const *preload_env_make(const struct preload_env *env, void *room);
 

@@ -82,7 +82,7 @@ static ONE_COPY int spawn_shell(pid_t *pid, const char *command, const posix_spa
     return posix_spawn(pid, SHELL, actions, attributes, argv, environ);
 }
 
-/* If the thread is cancelled meanwhile, it ends after the shell; glibc kills the shell, by internal functions. */
+/* If the thread is cancelled while it waits, it ends only after the shell. (glibc kills the shell, internally.) */
 static int wait_for_shell(pid_t pid)
 {
     int status, state;

@@ -87,9 +87,9 @@ struct next_hot {
 extern struct next_hot next_hot __attribute__((visibility("hidden")));
 
 /*
- * The functions that the exported functions jump to. Usually each is the hot half of our hook. But if the allocator's
- * function calls another function of the family through its symbol, it is the allocator's function, because the hook of
- * the other function counts (jemalloc's aligned operator new calls aligned_alloc).
+ * The functions that the exported functions jump to. Usually an entry is the hot half of our hook. But if the
+ * allocator's function calls another function of the family through its symbol, the entry is the allocator's function,
+ * because the hook of the other function counts (jemalloc's aligned operator new calls aligned_alloc).
  */
 struct next_entries {
     void *(*calloc)(size_t, size_t);

@@ -63,7 +63,7 @@ static inline uint64_t key_of(uintptr_t address)
            (address >> 3 & ((1u << PLACE_BITS) - 1));
 }
 
-/* Odd multiples of 8 go to the next group, because 16 objects of 8 bytes in a stretch do not fit into a bucket. */
+/* Addresses that are odd multiples of 8 go to the next group: a bucket has no room for 16 objects of 8 bytes. */
 static inline uint64_t bucket_of(uint64_t key, uint32_t log2)
 {
     uint64_t group = key << (64 - PAGE_BITS - PLACE_BITS) >> (64 + GROUP_LOG2 - log2);
@@ -105,7 +105,7 @@ static inline bool place(uint64_t *bucket, uint64_t entry)
     return false;
 }
 
-/* Lookups are spread over all of a large table: with small pages, each one would miss the TLB. */
+/* Asks for huge pages if the table is large: lookups are spread over all of it, and each would miss the TLB. */
 static uint64_t *new_words(uint32_t log2)
 {
     uint64_t bytes = (uint64_t)BUCKET_WORDS * 8 << log2;

@@ -41,7 +41,7 @@ static inline void record_pool_push_to(struct ledger_shard *shard, uint32_t reco
     } while (unlikely(!atomic_swap_if64(&shard->vacant, head, ((head >> 32) + 1) << 32 | record)));
 }
 
-/** Returns the record of a sample that was freed to the pool. */
+/** Puts the record of a freed sample back into the pool. */
 static inline void record_pool_push(uint32_t record)
 {
     uint64_t home = load_relaxed(&process_sample(record)->serial) >> LEDGER_SERIAL_SHIFT;

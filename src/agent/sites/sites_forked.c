@@ -6,7 +6,7 @@
 #include "agent/sites/sites.h"
 #include "target/fork_placeholder.h"
 
-/* Only the part of the sums that is in use is noted, because mlockall(2) in the child would back all of its memory. */
+/* Notes only the part of the sums that is in use, because mlockall(2) in the child backs all that the child maps. */
 void sites_before_fork(void)
 {
     bool counts = sites_on && process_has_ledger();
