@@ -66,7 +66,7 @@ uint32_t intern_module(struct intern *n, uint32_t module)
     *row = (uint32_t)map_put(&n->r->modules, &key, sizeof(key), n->r->modules.len, &added);
     if (added) {
         struct sql *s = writer_statement(n->r, SCHEMA_MODULE);
-        row_put_module(s, *row, &key);
+        row_module(s, NULL, *row, &key);
         writer_run(n->r, s);
     }
     return *row;
@@ -99,7 +99,7 @@ static void put_lines(struct intern *n, const struct profile_location *o, uint32
         it.line.function = intern_string(n, line->function);
         it.line.file = intern_string(n, line->file);
         struct sql *s = writer_statement(n->r, SCHEMA_LINE);
-        row_put_line(s, &it);
+        row_line(s, NULL, &it);
         writer_run(n->r, s);
     }
 }
@@ -120,7 +120,7 @@ uint32_t intern_location(struct intern *n, uint32_t location)
     *row = (uint32_t)map_put(&n->r->locations, &key, sizeof(key), n->r->locations.len, &added);
     if (added) {
         struct sql *s = writer_statement(n->r, SCHEMA_LOCATION);
-        row_put_location(s, *row, &key);
+        row_location(s, NULL, *row, &key);
         writer_run(n->r, s);
         vec_push(&n->r->named);
     }
@@ -139,7 +139,7 @@ static uint32_t stack_row(struct recording *r, uint32_t caller, uint32_t locatio
     uint32_t row = (uint32_t)map_put(&r->stacks, &key, sizeof(key), r->stacks.len, &added);
     if (added) {
         struct sql *s = writer_statement(r, SCHEMA_STACK);
-        row_put_stack(s, row, &key);
+        row_stack(s, NULL, row, &key);
         writer_run(r, s);
     }
     return row;
@@ -181,7 +181,7 @@ void intern_begin(struct recording *r)
         struct row_stack key = {PROFILE_NONE, end};
         map_put(&r->stacks, &key, sizeof(key), r->stacks.len, NULL);
         struct sql *s = writer_statement(r, SCHEMA_STACK);
-        row_put_stack(s, end, &none);
+        row_stack(s, NULL, end, &none);
         writer_run(r, s);
     }
 }

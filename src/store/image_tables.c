@@ -43,7 +43,7 @@ static void put_image_row(struct put *u)
     it.args = intern_string(&u->rows, it.args);
     it.ledger_full = intern_string(&u->rows, it.ledger_full);
     struct sql *s = writer_statement(u->r, SCHEMA_IMAGE);
-    row_put_image(s, u->image->row, &it);
+    row_image(s, NULL, u->image->row, &it);
     writer_run(u->r, s);
 }
 
@@ -61,7 +61,7 @@ static void put_threads(struct put *u)
             continue;
         known->stored = it;
         struct sql *s = writer_statement(u->r, SCHEMA_THREAD);
-        row_put_thread(s, known->row, &it);
+        row_thread(s, NULL, known->row, &it);
         writer_run(u->r, s);
     }
 }
@@ -79,7 +79,7 @@ static void put_mappings(struct put *u)
             continue;
         *known = it;
         struct sql *s = writer_statement(u->r, SCHEMA_MAPPING);
-        row_put_mapping(s, &it);
+        row_mapping(s, NULL, &it);
         writer_run(u->r, s);
     }
 }
@@ -158,10 +158,12 @@ static uint64_t identity(const struct profile *p, const struct profile_cell *c)
     return h;
 }
 
-static void write_cell(struct put *u, const struct writer_cell *c)
+static void write_cell(struct put *u, struct writer_cell *c)
 {
     struct sql *s = writer_statement(u->r, SCHEMA_CELL);
-    row_put_cell(s, c->row, &c->stored);
+    row_cell(s, NULL, c->row, &c->stored);
+    row_cell_sums(s, NULL, &c->stored);
+    row_lifetimes(s, NULL, &c->stored);
     writer_run(u->r, s);
 }
 
@@ -226,7 +228,7 @@ static void write_sample(struct put *u, uint32_t index)
     struct profile_sample it = u->p->samples.at[index];
     it.cell = u->image->cells.at[it.cell].row;
     struct sql *s = writer_statement(u->r, SCHEMA_SAMPLE);
-    row_put_sample(s, u->image->row, &it);
+    row_sample(s, NULL, &u->image->row, &it);
     writer_run(u->r, s);
 }
 
@@ -238,7 +240,7 @@ static void write_free(struct put *u, uint32_t index)
     it.location = it.location == PROFILE_NONE ? PROFILE_NONE : intern_location(&u->rows, it.location);
     it.thread = it.thread == PROFILE_NONE ? PROFILE_NONE : u->image->threads.at[it.thread].row;
     struct sql *s = writer_statement(u->r, SCHEMA_FREE);
-    row_put_free(s, u->image->row, &it);
+    row_free(s, NULL, &u->image->row, &it);
     writer_run(u->r, s);
 }
 

@@ -28,7 +28,7 @@ static int load_images(struct loader *l, struct error *e)
     reader_scan(&s, l->r, SCHEMA_IMAGE);
     while (reader_scan_row(&s)) {
         struct profile_image it = {0};
-        row_get_image(&s.row, &l->rows, &it);
+        row_image(&s.row, &l->rows, l->rows.images, &it);
         if (s.row.bad)
             break;
         struct loaded_image *image = vec_push(&l->images);
@@ -52,7 +52,7 @@ static int load_modules(struct loader *l, struct error *e)
     reader_scan(&s, l->r, SCHEMA_MODULE);
     while (reader_scan_row(&s)) {
         struct row_module m = {0};
-        row_get_module(&s.row, &l->rows, &m);
+        row_module(&s.row, &l->rows, l->rows.modules, &m);
         *vec_push(&l->p->modules) =
             (struct profile_module){.path = m.path, .build_id = m.build_id, .end = m.size_bytes};
         l->rows.modules++;
@@ -70,7 +70,7 @@ static int load_mappings(struct loader *l, struct error *e)
     reader_scan(&s, l->r, SCHEMA_MAPPING);
     while (reader_scan_row(&s)) {
         struct row_mapping m = {0};
-        row_get_mapping(&s.row, &l->rows, &m);
+        row_mapping(&s.row, &l->rows, &m);
         if (s.row.bad || placed.at[m.module] || l->images.at[m.image].index == PROFILE_NONE)
             continue;
         placed.at[m.module] = true;
@@ -87,7 +87,7 @@ static void take_location(void *arg, struct scan *s)
 {
     struct loader *l = arg;
     struct row_location o = {0};
-    row_get_location(&s->row, &l->rows, &o);
+    row_location(&s->row, &l->rows, l->rows.locations, &o);
     *vec_push(&l->p->locations) =
         (struct profile_location){.module = o.module, .address = o.address, .exact = o.exact};
     l->rows.locations++;
@@ -102,7 +102,7 @@ static void take_line(void *arg, struct scan *s)
 {
     struct loader *l = arg;
     struct row_line n = {0};
-    row_get_line(&s->row, &l->rows, &n);
+    row_line(&s->row, &l->rows, &n);
     s->row.bad |= !n.line.function || l->p->lines.len >= PROFILE_NONE;
     if (s->row.bad)
         return;
@@ -122,7 +122,7 @@ static void take_stack(void *arg, struct scan *s)
 {
     struct loader *l = arg;
     struct row_stack k = {0};
-    row_get_stack(&s->row, &l->rows, &k);
+    row_stack(&s->row, &l->rows, l->rows.stacks, &k);
     if (s->row.bad)
         return;
     struct loaded_stack *it = vec_push(&l->stacks);
@@ -146,7 +146,7 @@ static int load_threads(struct loader *l, struct error *e)
     reader_scan(&s, l->r, SCHEMA_THREAD);
     while (reader_scan_row(&s)) {
         struct profile_thread it = {0};
-        row_get_thread(&s.row, &l->rows, &it);
+        row_thread(&s.row, &l->rows, l->rows.threads, &it);
         if (s.row.bad)
             break;
         uint32_t image = l->images.at[it.image].index;
@@ -172,7 +172,7 @@ static bool all_past(const struct loader *l)
 static struct profile_cell *take_cell(struct loader *l, struct scan *s)
 {
     struct profile_cell *it = vec_push(&l->p->cells);
-    row_get_cell(&s->row, &l->rows, it);
+    row_cell(&s->row, &l->rows, l->rows.cells, it);
     *vec_push(&l->cells) = (struct loaded_cell){it->image, PROFILE_NONE, false};
     s->row.bad |= s->row.bad || l->threads.at[it->thread].image != it->image;
     l->rows.cells++;
@@ -181,19 +181,22 @@ static struct profile_cell *take_cell(struct loader *l, struct scan *s)
 
 static void take_peak_of_cell(void *arg, struct scan *s)
 {
-    row_get_cell_peak(&s->row, take_cell(arg, s));
+    struct loader *l = arg;
+    row_cell_peak(&s->row, &l->rows, take_cell(l, s));
 }
 
 static void take_sums_of_cell(void *arg, struct scan *s)
 {
-    row_get_cell_sums(&s->row, take_cell(arg, s));
+    struct loader *l = arg;
+    row_cell_sums(&s->row, &l->rows, take_cell(l, s));
 }
 
 static void take_whole_cell(void *arg, struct scan *s)
 {
-    struct profile_cell *it = take_cell(arg, s);
-    row_get_cell_sums(&s->row, it);
-    row_get_lifetimes(&s->row, it);
+    struct loader *l = arg;
+    struct profile_cell *it = take_cell(l, s);
+    row_cell_sums(&s->row, &l->rows, it);
+    row_lifetimes(&s->row, &l->rows, it);
 }
 
 static int load_cells(struct loader *l, struct error *e)
@@ -259,7 +262,7 @@ static void take_sample(void *arg, struct scan *s)
     struct loader *l = arg;
     struct profile_sample it = {0};
     uint32_t image;
-    row_get_sample(&s->row, &l->rows, &image, &it);
+    row_sample(&s->row, &l->rows, &image, &it);
     if (s->row.bad)
         return;
     const struct loaded_cell *c = &l->cells.at[it.cell];
@@ -303,7 +306,7 @@ static int load_frees(struct loader *l, struct error *e)
     while (fits && reader_scan_row(&s)) {
         struct profile_free it = {0};
         uint32_t image;
-        row_get_free(&s.row, &l->rows, &image, &it);
+        row_free(&s.row, &l->rows, &image, &it);
         if (s.row.bad)
             break;
         const struct loaded_cell *c = &l->cells.at[it.cell];
@@ -392,7 +395,7 @@ static int load_unobserved(struct loader *l, struct error *e)
     reader_scan(&s, l->r, SCHEMA_UNOBSERVED);
     while (reader_scan_row(&s)) {
         struct profile_unobserved it = {0};
-        row_get_unobserved(&s.row, &l->rows, &it);
+        row_unobserved(&s.row, &l->rows, &it);
         if (!s.row.bad && it.processes)
             *vec_push(&l->p->unobserved) = it;
     }

@@ -4,347 +4,295 @@
 _Static_assert(PROFILE_LOSSES == 10, "the table image has a column for each loss");
 _Static_assert(PROFILE_LIFETIMES == 16, "the table cell has a column for each class of lifetimes");
 
-static void put_sums(struct sql *s, const struct profile_sums *sums)
+/* A row that is being stored or loaded. */
+struct row {
+    struct sql *s;
+    const struct row_limits *limits;
+    bool stores;
+};
+
+static struct row begin(struct sql *s, const struct row_limits *limits)
 {
-    sql_put_count(s, sums->samples);
-    sql_put_real(s, sums->seen_bytes);
-    sql_put_real(s, sums->bytes);
-    sql_put_real(s, sums->count);
+    static const struct row_limits none;
+    return (struct row){s, limits ? limits : &none, !limits};
 }
 
-static struct profile_sums get_sums(struct sql *s)
+/* Each of these stores the member as the next column, or loads it from there. */
+
+static void bits(const struct row *r, uint64_t *v)
 {
-    struct profile_sums sums;
-    sums.samples = sql_get_count(s);
-    sums.seen_bytes = sql_get_real(s);
-    sums.bytes = sql_get_real(s);
-    sums.count = sql_get_real(s);
-    return sums;
+    if (r->stores)
+        sql_put_bits(r->s, *v);
+    else
+        *v = sql_get_bits(r->s);
 }
 
-void row_put_image(struct sql *s, uint32_t id, const struct profile_image *i)
+static void count(const struct row *r, uint64_t *v)
 {
-    sql_put_int(s, id);
-    sql_put_bits(s, i->id);
-    sql_put_bits(s, i->parent_id);
-    sql_put_int(s, i->pid);
-    sql_put_int(s, i->parent_pid);
-    sql_put_int(s, i->comm);
-    sql_put_int(s, i->exe);
-    sql_put_int(s, i->args);
-    sql_put_int(s, i->state);
-    sql_put_count(s, i->began_ns);
-    sql_put_count(s, i->taken_ns);
-    sql_put_count(s, i->off_ns);
-    sql_put_count(s, i->peak_ns);
-    sql_put_real(s, i->peak_bytes);
-    sql_put_count(s, i->operations_begun);
-    sql_put_count(s, i->operations_done);
-    sql_put_count(s, i->cold_ns);
-    sql_put_count(s, i->ledger_bytes);
-    sql_put_count(s, i->ledger_limit_bytes);
-    sql_put_int(s, i->ledger_full);
-    sql_put_count(s, i->rss_anon_bytes);
-    sql_put_count(s, i->torn_samples);
-    sql_put_int(s, i->inconsistent);
+    if (r->stores)
+        sql_put_count(r->s, *v);
+    else
+        *v = sql_get_count(r->s);
+}
+
+static void count_or_none(const struct row *r, uint64_t *v)
+{
+    if (!r->stores)
+        *v = sql_get_count_or_none(r->s);
+    else if (*v == UINT64_MAX)
+        sql_put_ref(r->s, UINT32_MAX);
+    else
+        sql_put_count(r->s, *v);
+}
+
+static void real(const struct row *r, double *v)
+{
+    if (r->stores)
+        sql_put_real(r->s, *v);
+    else
+        *v = sql_get_real(r->s);
+}
+
+static int64_t whole(const struct row *r, int64_t v, int64_t low, int64_t high)
+{
+    if (!r->stores)
+        return sql_get_int(r->s, low, high);
+    sql_put_int(r->s, v);
+    return v;
+}
+
+static void number(const struct row *r, uint32_t *v)
+{
+    *v = (uint32_t)whole(r, *v, 0, UINT32_MAX);
+}
+
+static void signed_number(const struct row *r, int32_t *v)
+{
+    *v = (int32_t)whole(r, *v, INT32_MIN, INT32_MAX);
+}
+
+static void flag(const struct row *r, bool *v)
+{
+    *v = whole(r, *v, 0, 1);
+}
+
+static void id(const struct row *r, uint64_t number)
+{
+    whole(r, (int64_t)number, (int64_t)number, (int64_t)number);
+}
+
+static void ref(const struct row *r, uint64_t limit, uint32_t *v)
+{
+    if (r->stores)
+        sql_put_int(r->s, *v);
+    else
+        *v = sql_get_index(r->s, limit);
+}
+
+static void ref_or_none(const struct row *r, uint64_t limit, uint32_t *v)
+{
+    if (r->stores)
+        sql_put_ref(r->s, *v);
+    else
+        *v = sql_get_index_or_none(r->s, limit);
+}
+
+static void sums(const struct row *r, struct profile_sums *v)
+{
+    count(r, &v->samples);
+    real(r, &v->seen_bytes);
+    real(r, &v->bytes);
+    real(r, &v->count);
+}
+
+/* ---- the tables ---- */
+
+void row_image(struct sql *s, const struct row_limits *l, uint64_t row, struct profile_image *i)
+{
+    const struct row r = begin(s, l);
+    id(&r, row);
+    bits(&r, &i->id);
+    bits(&r, &i->parent_id);
+    signed_number(&r, &i->pid);
+    signed_number(&r, &i->parent_pid);
+    ref(&r, r.limits->strings, &i->comm);
+    ref(&r, r.limits->strings, &i->exe);
+    ref(&r, r.limits->strings, &i->args);
+    i->state = (enum profile_image_state)whole(&r, i->state, 0, PROFILE_IMAGE_ENDED);
+    count(&r, &i->began_ns);
+    count(&r, &i->taken_ns);
+    count(&r, &i->off_ns);
+    count(&r, &i->peak_ns);
+    real(&r, &i->peak_bytes);
+    count(&r, &i->operations_begun);
+    count(&r, &i->operations_done);
+    count(&r, &i->cold_ns);
+    count(&r, &i->ledger_bytes);
+    count(&r, &i->ledger_limit_bytes);
+    ref(&r, r.limits->strings, &i->ledger_full);
+    count(&r, &i->rss_anon_bytes);
+    count(&r, &i->torn_samples);
+    flag(&r, &i->inconsistent);
     for (size_t k = 0; k < PROFILE_LOSSES; k++)
-        sql_put_count(s, i->losses[k]);
+        count(&r, &i->losses[k]);
 }
 
-void row_get_image(struct sql *s, const struct row_limits *l, struct profile_image *i)
+void row_thread(struct sql *s, const struct row_limits *l, uint64_t row, struct profile_thread *t)
 {
-    sql_get_int(s, (int64_t)l->images, (int64_t)l->images);
-    i->id = sql_get_bits(s);
-    i->parent_id = sql_get_bits(s);
-    i->pid = (int32_t)sql_get_int(s, INT32_MIN, INT32_MAX);
-    i->parent_pid = (int32_t)sql_get_int(s, INT32_MIN, INT32_MAX);
-    i->comm = sql_get_index(s, l->strings);
-    i->exe = sql_get_index(s, l->strings);
-    i->args = sql_get_index(s, l->strings);
-    i->state = (enum profile_image_state)sql_get_int(s, 0, PROFILE_IMAGE_ENDED);
-    i->began_ns = sql_get_count(s);
-    i->taken_ns = sql_get_count(s);
-    i->off_ns = sql_get_count(s);
-    i->peak_ns = sql_get_count(s);
-    i->peak_bytes = sql_get_real(s);
-    i->operations_begun = sql_get_count(s);
-    i->operations_done = sql_get_count(s);
-    i->cold_ns = sql_get_count(s);
-    i->ledger_bytes = sql_get_count(s);
-    i->ledger_limit_bytes = sql_get_count(s);
-    i->ledger_full = sql_get_index(s, l->strings);
-    i->rss_anon_bytes = sql_get_count(s);
-    i->torn_samples = sql_get_count(s);
-    i->inconsistent = sql_get_int(s, 0, 1);
-    for (size_t k = 0; k < PROFILE_LOSSES; k++)
-        i->losses[k] = sql_get_count(s);
+    const struct row r = begin(s, l);
+    id(&r, row);
+    ref(&r, r.limits->images, &t->image);
+    signed_number(&r, &t->tid);
+    ref(&r, r.limits->strings, &t->name);
+    number(&r, &t->ordinal);
 }
 
-void row_put_thread(struct sql *s, uint32_t id, const struct profile_thread *t)
+void row_module(struct sql *s, const struct row_limits *l, uint64_t row, struct row_module *m)
 {
-    sql_put_int(s, id);
-    sql_put_int(s, t->image);
-    sql_put_int(s, t->tid);
-    sql_put_int(s, t->name);
-    sql_put_int(s, t->ordinal);
+    const struct row r = begin(s, l);
+    id(&r, row);
+    ref(&r, r.limits->strings, &m->path);
+    ref(&r, r.limits->strings, &m->build_id);
+    bits(&r, &m->size_bytes);
 }
 
-void row_get_thread(struct sql *s, const struct row_limits *l, struct profile_thread *t)
+void row_mapping(struct sql *s, const struct row_limits *l, struct row_mapping *m)
 {
-    sql_get_int(s, (int64_t)l->threads, (int64_t)l->threads);
-    t->image = sql_get_index(s, l->images);
-    t->tid = (int32_t)sql_get_int(s, INT32_MIN, INT32_MAX);
-    t->name = sql_get_index(s, l->strings);
-    t->ordinal = (uint32_t)sql_get_int(s, 0, UINT32_MAX);
+    const struct row r = begin(s, l);
+    ref(&r, r.limits->images, &m->image);
+    number(&r, &m->ordinal);
+    ref(&r, r.limits->modules, &m->module);
+    bits(&r, &m->start);
+    bits(&r, &m->bias);
 }
 
-void row_put_module(struct sql *s, uint32_t id, const struct row_module *m)
+void row_location(struct sql *s, const struct row_limits *l, uint64_t row, struct row_location *o)
 {
-    sql_put_int(s, id);
-    sql_put_int(s, m->path);
-    sql_put_int(s, m->build_id);
-    sql_put_bits(s, m->size_bytes);
+    const struct row r = begin(s, l);
+    id(&r, row);
+    ref_or_none(&r, r.limits->modules, &o->module);
+    ref_or_none(&r, r.limits->images, &o->image);
+    bits(&r, &o->address);
+    flag(&r, &o->exact);
 }
 
-void row_get_module(struct sql *s, const struct row_limits *l, struct row_module *m)
+void row_line(struct sql *s, const struct row_limits *l, struct row_line *n)
 {
-    sql_get_int(s, (int64_t)l->modules, (int64_t)l->modules);
-    m->path = sql_get_index(s, l->strings);
-    m->build_id = sql_get_index(s, l->strings);
-    m->size_bytes = sql_get_bits(s);
+    const struct row r = begin(s, l);
+    ref(&r, r.limits->locations, &n->location);
+    number(&r, &n->position);
+    ref(&r, r.limits->strings, &n->line.function);
+    ref(&r, r.limits->strings, &n->line.file);
+    number(&r, &n->line.line);
+    flag(&r, &n->line.inlined);
 }
 
-void row_put_mapping(struct sql *s, const struct row_mapping *m)
+/* The calling stack has a lower number: there are no circles. */
+void row_stack(struct sql *s, const struct row_limits *l, uint64_t row, struct row_stack *k)
 {
-    sql_put_int(s, m->image);
-    sql_put_int(s, m->ordinal);
-    sql_put_int(s, m->module);
-    sql_put_bits(s, m->start);
-    sql_put_bits(s, m->bias);
-}
-
-void row_get_mapping(struct sql *s, const struct row_limits *l, struct row_mapping *m)
-{
-    m->image = sql_get_index(s, l->images);
-    m->ordinal = (uint32_t)sql_get_int(s, 0, UINT32_MAX);
-    m->module = sql_get_index(s, l->modules);
-    m->start = sql_get_bits(s);
-    m->bias = sql_get_bits(s);
-}
-
-void row_put_location(struct sql *s, uint32_t id, const struct row_location *o)
-{
-    sql_put_int(s, id);
-    sql_put_ref(s, o->module);
-    sql_put_ref(s, o->image);
-    sql_put_bits(s, o->address);
-    sql_put_int(s, o->exact);
-}
-
-void row_get_location(struct sql *s, const struct row_limits *l, struct row_location *o)
-{
-    sql_get_int(s, (int64_t)l->locations, (int64_t)l->locations);
-    o->module = sql_get_index_or_none(s, l->modules);
-    o->image = sql_get_index_or_none(s, l->images);
-    o->address = sql_get_bits(s);
-    o->exact = sql_get_int(s, 0, 1);
-}
-
-void row_put_line(struct sql *s, const struct row_line *n)
-{
-    sql_put_int(s, n->location);
-    sql_put_int(s, n->position);
-    sql_put_int(s, n->line.function);
-    sql_put_int(s, n->line.file);
-    sql_put_int(s, n->line.line);
-    sql_put_int(s, n->line.inlined);
-}
-
-void row_get_line(struct sql *s, const struct row_limits *l, struct row_line *n)
-{
-    n->location = sql_get_index(s, l->locations);
-    n->position = (uint32_t)sql_get_int(s, 0, UINT32_MAX);
-    n->line.function = sql_get_index(s, l->strings);
-    n->line.file = sql_get_index(s, l->strings);
-    n->line.line = (uint32_t)sql_get_int(s, 0, UINT32_MAX);
-    n->line.inlined = sql_get_int(s, 0, 1);
-}
-
-void row_put_stack(struct sql *s, uint32_t id, const struct row_stack *k)
-{
-    sql_put_int(s, id);
-    sql_put_ref(s, k->caller);
-    sql_put_ref(s, k->location);
-}
-
-/* A caller comes before all that it calls: there are no circles. */
-void row_get_stack(struct sql *s, const struct row_limits *l, struct row_stack *k)
-{
-    sql_get_int(s, (int64_t)l->stacks, (int64_t)l->stacks);
-    k->caller = sql_get_index_or_none(s, l->stacks);
-    k->location = sql_get_index_or_none(s, l->locations);
-    bool is_end = l->stacks < ROW_STACK_ENDS;
+    const struct row r = begin(s, l);
+    id(&r, row);
+    ref_or_none(&r, r.limits->stacks, &k->caller);
+    ref_or_none(&r, r.limits->locations, &k->location);
+    bool is_end = row < ROW_STACK_ENDS;
     if ((k->caller == PROFILE_NONE) != is_end || (k->location == PROFILE_NONE) != is_end)
         s->bad = true;
 }
 
-void row_put_cell(struct sql *s, uint32_t id, const struct profile_cell *c)
+void row_cell(struct sql *s, const struct row_limits *l, uint64_t row, struct profile_cell *c)
 {
-    sql_put_int(s, id);
-    sql_put_int(s, c->image);
-    sql_put_int(s, c->stack);
-    sql_put_int(s, c->thread);
-    sql_put_int(s, c->size_class);
-    sql_put_count(s, c->period_bytes);
-    put_sums(s, &c->allocated);
-    put_sums(s, &c->freed);
-    put_sums(s, &c->at_peak);
-    sql_put_count(s, c->temporary_samples);
-    sql_put_real(s, c->temporary_bytes);
+    const struct row r = begin(s, l);
+    id(&r, row);
+    ref(&r, r.limits->images, &c->image);
+    ref(&r, r.limits->stacks, &c->stack);
+    ref(&r, r.limits->threads, &c->thread);
+    c->size_class = (uint8_t)whole(&r, c->size_class, 0, 63);
+    count(&r, &c->period_bytes);
+}
+
+void row_cell_peak(struct sql *s, const struct row_limits *l, struct profile_cell *c)
+{
+    const struct row r = begin(s, l);
+    sums(&r, &c->at_peak);
+}
+
+void row_cell_sums(struct sql *s, const struct row_limits *l, struct profile_cell *c)
+{
+    const struct row r = begin(s, l);
+    sums(&r, &c->allocated);
+    sums(&r, &c->freed);
+    sums(&r, &c->at_peak);
+    count(&r, &c->temporary_samples);
+    real(&r, &c->temporary_bytes);
+}
+
+void row_lifetimes(struct sql *s, const struct row_limits *l, struct profile_cell *c)
+{
+    const struct row r = begin(s, l);
     for (size_t k = 0; k < PROFILE_LIFETIMES; k++)
-        sql_put_int(s, c->lifetimes[k]);
+        number(&r, &c->lifetimes[k]);
 }
 
-void row_get_cell(struct sql *s, const struct row_limits *l, struct profile_cell *c)
+void row_sample(struct sql *s, const struct row_limits *l, uint32_t *image, struct profile_sample *v)
 {
-    sql_get_int(s, (int64_t)l->cells, (int64_t)l->cells);
-    c->image = sql_get_index(s, l->images);
-    c->stack = sql_get_index(s, l->stacks);
-    c->thread = sql_get_index(s, l->threads);
-    c->size_class = (uint8_t)sql_get_int(s, 0, 63);
-    c->period_bytes = sql_get_count(s);
+    const struct row r = begin(s, l);
+    ref(&r, r.limits->images, image);
+    bits(&r, &v->serial);
+    ref(&r, r.limits->cells, &v->cell);
+    bits(&r, &v->address);
+    count(&r, &v->size_bytes);
+    count_or_none(&r, &v->slack_bytes);
+    count(&r, &v->born_ns);
 }
 
-void row_get_cell_peak(struct sql *s, struct profile_cell *c)
+void row_free(struct sql *s, const struct row_limits *l, uint32_t *image, struct profile_free *f)
 {
-    c->at_peak = get_sums(s);
+    const struct row r = begin(s, l);
+    ref(&r, r.limits->images, image);
+    bits(&r, &f->serial);
+    ref(&r, r.limits->cells, &f->cell);
+    bits(&r, &f->address);
+    count(&r, &f->size_bytes);
+    count(&r, &f->born_ns);
+    count(&r, &f->freed_ns);
+    ref_or_none(&r, r.limits->stacks, &f->stack);
+    ref_or_none(&r, r.limits->locations, &f->location);
+    ref_or_none(&r, r.limits->threads, &f->thread);
+    flag(&r, &f->reallocated);
 }
 
-void row_get_cell_sums(struct sql *s, struct profile_cell *c)
+void row_point(struct sql *s, const struct row_limits *l, struct row_point *q)
 {
-    c->allocated = get_sums(s);
-    c->freed = get_sums(s);
-    row_get_cell_peak(s, c);
-    c->temporary_samples = sql_get_count(s);
-    c->temporary_bytes = sql_get_real(s);
-}
-
-void row_get_lifetimes(struct sql *s, struct profile_cell *c)
-{
-    for (size_t k = 0; k < PROFILE_LIFETIMES; k++)
-        c->lifetimes[k] = (uint32_t)sql_get_int(s, 0, UINT32_MAX);
-}
-
-void row_put_sample(struct sql *s, uint32_t image, const struct profile_sample *v)
-{
-    sql_put_int(s, image);
-    sql_put_bits(s, v->serial);
-    sql_put_int(s, v->cell);
-    sql_put_bits(s, v->address);
-    sql_put_count(s, v->size_bytes);
-    if (v->slack_bytes == PROFILE_SLACK_UNKNOWN)
-        sql_put_ref(s, UINT32_MAX);
-    else
-        sql_put_count(s, v->slack_bytes);
-    sql_put_count(s, v->born_ns);
-}
-
-void row_get_sample(struct sql *s, const struct row_limits *l, uint32_t *image, struct profile_sample *v)
-{
-    *image = sql_get_index(s, l->images);
-    v->serial = sql_get_bits(s);
-    v->cell = sql_get_index(s, l->cells);
-    v->address = sql_get_bits(s);
-    v->size_bytes = sql_get_count(s);
-    v->slack_bytes = sql_get_count_or_none(s);
-    v->born_ns = sql_get_count(s);
-}
-
-void row_put_free(struct sql *s, uint32_t image, const struct profile_free *f)
-{
-    sql_put_int(s, image);
-    sql_put_bits(s, f->serial);
-    sql_put_int(s, f->cell);
-    sql_put_bits(s, f->address);
-    sql_put_count(s, f->size_bytes);
-    sql_put_count(s, f->born_ns);
-    sql_put_count(s, f->freed_ns);
-    sql_put_ref(s, f->stack);
-    sql_put_ref(s, f->location);
-    sql_put_ref(s, f->thread);
-    sql_put_int(s, f->reallocated);
-}
-
-void row_get_free(struct sql *s, const struct row_limits *l, uint32_t *image, struct profile_free *f)
-{
-    *image = sql_get_index(s, l->images);
-    f->serial = sql_get_bits(s);
-    f->cell = sql_get_index(s, l->cells);
-    f->address = sql_get_bits(s);
-    f->size_bytes = sql_get_count(s);
-    f->born_ns = sql_get_count(s);
-    f->freed_ns = sql_get_count(s);
-    f->stack = sql_get_index_or_none(s, l->stacks);
-    f->location = sql_get_index_or_none(s, l->locations);
-    f->thread = sql_get_index_or_none(s, l->threads);
-    f->reallocated = sql_get_int(s, 0, 1);
-}
-
-void row_put_point(struct sql *s, const struct row_point *q)
-{
-    sql_put_int(s, q->point.image);
-    sql_put_count(s, q->point.time_ns);
-    sql_put_real(s, q->point.live_bytes);
-    sql_put_real(s, q->point.allocated_bytes);
-    sql_put_count(s, q->point.rss_anon_bytes);
-    if (q->moment == ROW_NO_MOMENT)
+    const struct row r = begin(s, l);
+    ref(&r, r.limits->images, &q->point.image);
+    count(&r, &q->point.time_ns);
+    real(&r, &q->point.live_bytes);
+    real(&r, &q->point.allocated_bytes);
+    count(&r, &q->point.rss_anon_bytes);
+    bool none = r.stores ? q->moment == ROW_NO_MOMENT : sql_is_null(s);
+    if (none && r.stores)
         sql_put_ref(s, PROFILE_NONE);
-    else
-        sql_put_int(s, q->moment);
+    q->moment = none ? ROW_NO_MOMENT : whole(&r, q->moment, 0, ROW_NO_MOMENT - 1);
 }
 
-void row_get_point(struct sql *s, const struct row_limits *l, struct row_point *q)
+void row_moment_key(struct sql *s, const struct row_limits *l, struct row_moment_cell *m)
 {
-    q->point.image = sql_get_index(s, l->images);
-    q->point.time_ns = sql_get_count(s);
-    q->point.live_bytes = sql_get_real(s);
-    q->point.allocated_bytes = sql_get_real(s);
-    q->point.rss_anon_bytes = sql_get_count(s);
-    q->moment = ROW_NO_MOMENT;
-    if (!sql_is_null(s))
-        q->moment = sql_get_int(s, 0, ROW_NO_MOMENT - 1);
+    const struct row r = begin(s, l);
+    m->moment = whole(&r, m->moment, 0, ROW_NO_MOMENT - 1);
+    ref(&r, r.limits->cells, &m->cell);
 }
 
-void row_put_moment_cell(struct sql *s, const struct row_moment_cell *m)
+void row_moment_sums(struct sql *s, const struct row_limits *l, struct row_moment_cell *m)
 {
-    sql_put_int(s, m->moment);
-    sql_put_int(s, m->cell);
-    put_sums(s, &m->allocated);
-    put_sums(s, &m->freed);
+    const struct row r = begin(s, l);
+    sums(&r, &m->allocated);
+    sums(&r, &m->freed);
 }
 
-void row_get_moment_key(struct sql *s, const struct row_limits *l, struct row_moment_cell *m)
+void row_unobserved(struct sql *s, const struct row_limits *l, struct profile_unobserved *u)
 {
-    m->moment = sql_get_int(s, 0, ROW_NO_MOMENT - 1);
-    m->cell = sql_get_index(s, l->cells);
-}
-
-void row_get_moment_sums(struct sql *s, struct row_moment_cell *m)
-{
-    m->allocated = get_sums(s);
-    m->freed = get_sums(s);
-}
-
-void row_put_unobserved(struct sql *s, const struct profile_unobserved *u)
-{
-    sql_put_int(s, u->program);
-    sql_put_int(s, u->reason);
-    sql_put_count(s, u->processes);
-}
-
-void row_get_unobserved(struct sql *s, const struct row_limits *l, struct profile_unobserved *u)
-{
-    u->program = sql_get_index(s, l->strings);
-    u->reason = sql_get_index(s, l->strings);
-    u->processes = sql_get_count(s);
+    const struct row r = begin(s, l);
+    ref(&r, r.limits->strings, &u->program);
+    ref(&r, r.limits->strings, &u->reason);
+    count(&r, &u->processes);
 }

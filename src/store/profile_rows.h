@@ -3,8 +3,8 @@
 #define STORE_PROFILE_ROWS_H
 
 /*
- * Stores and loads one row of each table. The two functions of a pair name the same columns in the same
- * order. References to other rows are row ids here, not indices into a profile.
+ * Stores and loads one row of each table: one function names the columns of a table in their order, for both.
+ * References to other rows are row ids here, not indices into a profile.
  *
  * Runs in: the tool. Threads: pure functions of their arguments. Owns: nothing.
  * Invariant: a loaded row refers only to rows below the limits, or the statement is marked bad.
@@ -60,45 +60,35 @@ struct row_moment_cell {
     struct profile_sums allocated, freed;
 };
 
-void row_put_image(struct sql *s, uint32_t id, const struct profile_image *i);
-void row_get_image(struct sql *s, const struct row_limits *l, struct profile_image *i);
-void row_put_thread(struct sql *s, uint32_t id, const struct profile_thread *t);
-void row_get_thread(struct sql *s, const struct row_limits *l, struct profile_thread *t);
-void row_put_module(struct sql *s, uint32_t id, const struct row_module *m);
-void row_get_module(struct sql *s, const struct row_limits *l, struct row_module *m);
-void row_put_mapping(struct sql *s, const struct row_mapping *m);
-void row_get_mapping(struct sql *s, const struct row_limits *l, struct row_mapping *m);
-void row_put_location(struct sql *s, uint32_t id, const struct row_location *o);
-void row_get_location(struct sql *s, const struct row_limits *l, struct row_location *o);
-void row_put_line(struct sql *s, const struct row_line *n);
-void row_get_line(struct sql *s, const struct row_limits *l, struct row_line *n);
-void row_put_stack(struct sql *s, uint32_t id, const struct row_stack *k);
-void row_get_stack(struct sql *s, const struct row_limits *l, struct row_stack *k);
-void row_put_cell(struct sql *s, uint32_t id, const struct profile_cell *c);
+/*
+ * Each stores a row, or loads it. `l` is NULL: the row is stored; else the row is loaded, and refers only to rows below
+ * these limits. The id of a loaded row must be `row`. The members change only when they are loaded.
+ */
+void row_image(struct sql *s, const struct row_limits *l, uint64_t row, struct profile_image *i);
+void row_thread(struct sql *s, const struct row_limits *l, uint64_t row, struct profile_thread *t);
+void row_module(struct sql *s, const struct row_limits *l, uint64_t row, struct row_module *m);
+void row_mapping(struct sql *s, const struct row_limits *l, struct row_mapping *m);
+void row_location(struct sql *s, const struct row_limits *l, uint64_t row, struct row_location *o);
+void row_line(struct sql *s, const struct row_limits *l, struct row_line *n);
+void row_stack(struct sql *s, const struct row_limits *l, uint64_t row, struct row_stack *k);
 #define ROW_CELL      "id, image, stack, thread, size_class, period_bytes"
 #define ROW_CELL_PEAK "peak_samples, peak_seen_bytes, peak_bytes, peak_count"
 #define ROW_MOMENT_SUMS                                                                                      \
     "allocated_samples, allocated_seen_bytes, allocated_bytes, allocated_count,"                             \
     "freed_samples, freed_seen_bytes, freed_bytes, freed_count"
 #define ROW_CELL_SUMS ROW_MOMENT_SUMS ", " ROW_CELL_PEAK ", temporary_samples, temporary_bytes"
-/** These load the columns of a cell in their order: ROW_CELL, ROW_CELL_SUMS (which contains ROW_CELL_PEAK),
- * the lifetimes. */
-void row_get_cell(struct sql *s, const struct row_limits *l, struct profile_cell *c);
-void row_get_cell_sums(struct sql *s, struct profile_cell *c);
-void row_get_cell_peak(struct sql *s, struct profile_cell *c);
-void row_get_lifetimes(struct sql *s, struct profile_cell *c);
+/** The columns of a cell in their order: ROW_CELL, ROW_CELL_SUMS (which contains ROW_CELL_PEAK), the lifetimes. */
+void row_cell(struct sql *s, const struct row_limits *l, uint64_t row, struct profile_cell *c);
+void row_cell_sums(struct sql *s, const struct row_limits *l, struct profile_cell *c);
+void row_cell_peak(struct sql *s, const struct row_limits *l, struct profile_cell *c);
+void row_lifetimes(struct sql *s, const struct row_limits *l, struct profile_cell *c);
 /* The image of a live sample or a recent free is that of its cell; it is a separate argument. */
-void row_put_sample(struct sql *s, uint32_t image, const struct profile_sample *v);
-void row_get_sample(struct sql *s, const struct row_limits *l, uint32_t *image, struct profile_sample *v);
-void row_put_free(struct sql *s, uint32_t image, const struct profile_free *f);
-void row_get_free(struct sql *s, const struct row_limits *l, uint32_t *image, struct profile_free *f);
-void row_put_point(struct sql *s, const struct row_point *q);
-void row_get_point(struct sql *s, const struct row_limits *l, struct row_point *q);
-void row_put_moment_cell(struct sql *s, const struct row_moment_cell *m);
-/** These load the key of a cell at a snapshot, and the columns after it, ROW_MOMENT_SUMS. */
-void row_get_moment_key(struct sql *s, const struct row_limits *l, struct row_moment_cell *m);
-void row_get_moment_sums(struct sql *s, struct row_moment_cell *m);
-void row_put_unobserved(struct sql *s, const struct profile_unobserved *u);
-void row_get_unobserved(struct sql *s, const struct row_limits *l, struct profile_unobserved *u);
+void row_sample(struct sql *s, const struct row_limits *l, uint32_t *image, struct profile_sample *v);
+void row_free(struct sql *s, const struct row_limits *l, uint32_t *image, struct profile_free *f);
+void row_point(struct sql *s, const struct row_limits *l, struct row_point *q);
+/** The key of a cell at a snapshot, and the columns after it, ROW_MOMENT_SUMS. */
+void row_moment_key(struct sql *s, const struct row_limits *l, struct row_moment_cell *m);
+void row_moment_sums(struct sql *s, const struct row_limits *l, struct row_moment_cell *m);
+void row_unobserved(struct sql *s, const struct row_limits *l, struct profile_unobserved *u);
 
 #endif

@@ -123,9 +123,9 @@ int recording_drop_image(struct recording *r, double peak_bytes, struct error *e
 int recording_put_unobserved(struct recording *r, const char *program, const char *reason, uint64_t processes,
                              struct error *e)
 {
-    const struct profile_unobserved it = {intern_text(r, program), intern_text(r, reason), processes};
+    struct profile_unobserved it = {intern_text(r, program), intern_text(r, reason), processes};
     struct sql *s = writer_statement(r, SCHEMA_UNOBSERVED);
-    row_put_unobserved(s, &it);
+    row_unobserved(s, NULL, &it);
     writer_run(r, s);
     return writer_result(r, e);
 }

@@ -27,8 +27,7 @@ static int read_images(struct reader *r, struct recording_summary *sum, struct e
     reader_scan(&s, r, SCHEMA_IMAGE);
     while (reader_scan_row(&s)) {
         struct profile_image it = {0};
-        row_get_image(&s.row, &limits, &it);
-        limits.images++;
+        row_image(&s.row, &limits, limits.images++, &it);
         if (it.began_ns && (!sum->first_ns || it.began_ns < sum->first_ns))
             sum->first_ns = it.began_ns;
         if (it.taken_ns > sum->last_ns)

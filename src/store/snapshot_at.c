@@ -27,7 +27,7 @@ static int scan_points(struct loader *l, struct scan *s, struct error *e)
 {
     while (reader_scan_row(s)) {
         struct row_point q = {0};
-        row_get_point(&s->row, &l->rows, &q);
+        row_point(&s->row, &l->rows, &q);
         if (!s->row.bad)
             use_point(l, s, &q);
     }
@@ -50,7 +50,7 @@ static bool past_point(struct loader *l, struct scan *s, struct row_point *q)
 {
     if (!reader_scan_row(s))
         return false;
-    row_get_point(&s->row, &l->rows, q);
+    row_point(&s->row, &l->rows, q);
     return !s->row.bad;
 }
 
@@ -128,7 +128,7 @@ static bool wants_moment_cell(void *arg, struct scan *s)
     struct recall *to = arg;
     struct loader *l = to->l;
     struct row_moment_cell m = {0};
-    row_get_moment_key(&s->row, &l->rows, &m);
+    row_moment_key(&s->row, &l->rows, &m);
     if (s->row.bad)
         return false;
     if (m.moment != to->moment)
@@ -144,7 +144,7 @@ static void take_moment_cell(void *arg, struct scan *s)
 {
     struct recall *to = arg;
     struct row_moment_cell m = {0};
-    row_get_moment_sums(&s->row, &m);
+    row_moment_sums(&s->row, &to->l->rows, &m);
     struct loaded_cell *known = &to->l->cells.at[to->cell];
     if (s->row.bad || known->recalled || to->image == MAP_NONE)
         return;

@@ -31,7 +31,8 @@ static int64_t put_moment(struct recording *r, struct writer_image *image)
         c->freed = c->stored.freed;
         struct row_moment_cell it = {moment, c->row, c->allocated, c->freed};
         struct sql *s = writer_statement(r, SCHEMA_MOMENT_CELL);
-        row_put_moment_cell(s, &it);
+        row_moment_key(s, NULL, &it);
+        row_moment_sums(s, NULL, &it);
         writer_run(r, s);
     }
     return moment;
@@ -159,7 +160,7 @@ static void add_point(struct recording *r, struct writer_image *image, const str
         it.point.time_ns = before->time_ns + 1;
     *vec_push(&image->points) = (struct writer_point){it.point.time_ns, moment};
     struct sql *s = writer_statement(r, SCHEMA_POINT);
-    row_put_point(s, &it);
+    row_point(s, NULL, &it);
     writer_run(r, s);
 }
 
