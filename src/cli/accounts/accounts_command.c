@@ -132,7 +132,7 @@ static int parse_faults(struct request *q, const struct arguments *a)
 {
     static const char *const not_with_it[] = {"sort", "interval", "allocinfo", "openmetrics", "freed", NULL};
     const struct command *c = q->show.kind->command;
-    const char *text = q->show.kind->read_faults ? command_value(c, a, "faults") : NULL;
+    const char *text = q->show.kind->find_objects ? command_value(c, a, "faults") : NULL;
     if (!text)
         return -1;
     int code = option_values_parse_time(c, "faults", text, FAULTS_LEAST_NS, &q->faults_ns);
@@ -194,13 +194,6 @@ static int show_binary(const struct request *q)
 {
     const struct accounts_view *o = &q->show.view;
     bool text = o->format == ACCOUNTS_ALLOCINFO || o->format == ACCOUNTS_OPENMETRICS;
-    struct places_view places = {.source = q->show.sources[0],
-                                 .group = o->shape.group,
-                                 .group_word = o->group,
-                                 .query = o->query,
-                                 .top = o->shape.top,
-                                 .json = o->format == ACCOUNTS_JSON,
-                                 .style = o->style};
     struct error e = {""};
     if (q->sorted || text || o->shape.group == ACCOUNT_BY_PROCESS)
         return command_misuse(q->show.kind->command, "%s is a program file without counters: leave out --%s",
@@ -212,23 +205,9 @@ static int show_binary(const struct request *q)
     if (q->show.kind->read_binary(&a, q->show.texts, q->show.sources[0], q->show.symbols, &e))
         return command_fail(EXIT_FAILED, "%s", e.text);
     struct sink out = pager_sink(q->show.paged);
-    places_view_write(&out, &places, &a, q->show.texts, q->show.notes);
+    places_view_write(&out, o, q->show.sources[0], &a, q->show.texts, q->show.notes);
     accounts_release(&a);
     return pager_written(&out, EXIT_DONE);
-}
-
-static int show_faults(const struct request *q)
-{
-    const struct accounts_show *s = &q->show;
-    struct faults_options o = {.pid = source_pid(s->sources[0]),
-                               .duration_ns = q->faults_ns,
-                               .group = s->view.shape.group,
-                               .group_word = s->view.group,
-                               .query = s->view.query,
-                               .top = s->view.shape.top,
-                               .json = s->view.format == ACCOUNTS_JSON,
-                               .paged = s->paged};
-    return faults_command(&o, s->kind, s->texts, s->symbols);
 }
 
 static bool is_binary(const struct accounts_show *s)
@@ -246,7 +225,9 @@ int accounts_command(const struct accounts_kind *kind, int argc, char **argv)
     if (code < 0) {
         char *cache = profile_names_cache_dir();
         q.show.symbols = symbols_new(cache);
-        code = q.faults_ns ? show_faults(&q) : is_binary(&q.show) ? show_binary(&q) : accounts_show(&q.show);
+        code = q.faults_ns          ? faults_command(&q.show, q.faults_ns)
+               : is_binary(&q.show) ? show_binary(&q)
+                                    : accounts_show(&q.show);
         command_notes(&notes);
         symbols_free(q.show.symbols);
         free(cache);

@@ -25,16 +25,15 @@ struct accounts_kind {
     /** Reads SOURCE (NULL: the default one), with its label. Returns -1 to go on, or the exit code after a
      * line. */
     int (*read_source)(const struct accounts_show *s, struct accounts_reading *r, const char *source);
-    /** Reads the accounts of a running process, or of its ledger, by place. 0, or -errno with a line. */
-    int (*read)(struct accounts *a, struct alloc_texts *texts, pid_t pid, struct symbols *symbols,
-                struct error *e);
+    /** Reads the accounts of a running process, or of its ledger, by place, with their faults (NULL: without). 0, or
+     * -errno with a line. */
+    int (*read)(struct accounts *a, struct alloc_texts *texts, pid_t pid, const struct object_faults *faults,
+                struct symbols *symbols, struct error *e);
     /** Reads the places of a program file; NULL: it has none. 0, or -errno with a line. */
     int (*read_binary)(struct accounts *a, struct alloc_texts *texts, const char *path,
                        struct symbols *symbols, struct error *e);
-    /** --faults: finds the map of objects of a process, and reads its accounts with the faults; NULL: it has none. */
+    /** --faults: finds the map of objects of a process; NULL: it has none. */
     int (*find_objects)(struct object_lookup_where *where, pid_t pid, struct error *e);
-    int (*read_faults)(struct accounts *a, struct alloc_texts *texts, pid_t pid,
-                       const struct object_faults *faults, struct symbols *symbols, struct error *e);
     const char *const *losses; /* ACCOUNT_LOSSES of them: words for text_add_words(); NULL: it counts none */
     const char *none;          /* the note when there are no rows: "no tag was used yet"; NULL: none */
     /** Prints advice on stderr after a screen; NULL: there is none. */

@@ -13,7 +13,7 @@ static int read_process(struct accounts_reading *r, const struct accounts_kind *
                         struct alloc_texts *texts, struct symbols *symbols, struct error *e)
 {
     pid_t pid = source_pid(text);
-    return pid ? kind->read(&r->accounts, texts, pid, symbols, e)
+    return pid ? kind->read(&r->accounts, texts, pid, NULL, symbols, e)
                : error_set(e, EINVAL, "invalid process id '%s': use the number of a process", text);
 }
 

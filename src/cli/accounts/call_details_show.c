@@ -11,7 +11,7 @@
 #include "cli/terminal.h"
 #include "collect/accounts/call_details_read.h"
 #include "collect/ledger/profile_names.h"
-#include "model/table/table.h"
+#include "model/accounts/accounts_table.h"
 #include "view/table/table_folded.h"
 #include "view/table/table_view.h"
 
@@ -53,26 +53,6 @@ struct request {
     bool latency, json, folded, paged;
 };
 
-static void put_text(struct table *t, uint32_t column, const struct alloc_texts *texts, uint32_t text)
-{
-    table_text(t, column, text ? alloc_texts_get(texts, text) : NULL);
-}
-
-static void put_place(struct table *t, uint32_t first, const struct account_key *key,
-                      const struct alloc_texts *texts)
-{
-    struct buf place = BUF_INIT;
-    put_text(t, first, texts, key->class);
-    put_text(t, first + 1, texts, key->name);
-    put_text(t, first + 2, texts, key->function);
-    if (key->file)
-        buf_addstr(&place, alloc_texts_get(texts, key->file));
-    if (key->file && key->line)
-        buf_printf(&place, ":%u", key->line);
-    table_text(t, first + 3, place.len ? buf_str(&place) : NULL);
-    buf_release(&place);
-}
-
 static struct table *stacks_table(const char *schema, const struct tags_details *d,
                                   const struct alloc_texts *texts)
 {
@@ -81,7 +61,7 @@ static struct table *stacks_table(const char *schema, const struct tags_details 
         table_row(t);
         table_whole(t, CALLS, call->calls);
         table_whole(t, BYTES, call->bytes);
-        put_place(t, STACK_PLACE, &call->place, texts);
+        account_names_put(t, STACK_PLACE, &call->place, texts);
         table_text(t, STACK, call->stack);
     }
     table_sort(t, CALLS, TABLE_MOST_FIRST);
@@ -109,7 +89,7 @@ static struct table *latency_table(const struct tags_details *d, const struct al
         table_whole(t, NEARLY_ALL, tags_latency_quantile(l, 0.99));
         table_whole(t, LONGEST, l->most_ns);
         table_whole(t, TOTAL, l->sum_ns);
-        put_place(t, TIMES_PLACE, &l->place, texts);
+        account_names_put(t, TIMES_PLACE, &l->place, texts);
         put_times(t, l);
     }
     table_sort(t, TOTAL, TABLE_MOST_FIRST);

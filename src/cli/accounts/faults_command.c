@@ -8,7 +8,7 @@
 #include "base/sigsafe/clock_ns.h"
 #include "cli/intervals.h"
 #include "cli/pager.h"
-#include "cli/terminal.h"
+#include "cli/source.h"
 #include "collect/accounts/object_faults.h"
 #include "view/accounts/faults_view.h"
 
@@ -16,8 +16,8 @@
 
 /* All that was counted. */
 struct watched {
-    const struct faults_options *o;
-    struct alloc_texts *texts;
+    const struct accounts_show *s;
+    uint64_t duration_ns;
     struct accounts accounts;
     struct account_rows places, rows; /* that have faults, and fit */
     struct account_sum total;         /* of all places */
@@ -34,7 +34,7 @@ static int count(struct watched *w, struct object_faults *f, struct error *e)
     sigset_t before;
     struct intervals_loop loop;
     sigprocmask(SIG_BLOCK, NULL, &before);
-    int bad = intervals_begin(&loop, &(struct intervals){.duration_ns = w->o->duration_ns}, NULL);
+    int bad = intervals_begin(&loop, &(struct intervals){.duration_ns = w->duration_ns}, NULL);
     if (bad)
         return error_set(e, -bad, "cannot wait for signals: %s", strerror(-bad));
     while (intervals_next(&loop) != INTERVALS_OVER && !object_faults_step(f, STEP_MS))
@@ -54,9 +54,9 @@ static void choose(struct watched *w)
     size_t kept = 0;
     account_rows_join(&w->places, NULL, &w->accounts, 0);
     w->total = account_rows_total(&w->places, ACCOUNT_AFTER);
-    if (w->o->query)
-        account_rows_keep(&w->places, w->o->query, w->texts);
-    account_rows_group(&all, &w->places, w->o->group, w->texts);
+    if (w->s->view.query)
+        account_rows_keep(&w->places, w->s->view.query, w->s->texts);
+    account_rows_group(&all, &w->places, w->s->view.shape.group, w->s->texts);
     vec_each (const struct account_row, r, &all)
         if (account_faults(&r->of[ACCOUNT_AFTER]))
             all.at[kept++] = *r;
@@ -64,49 +64,41 @@ static void choose(struct watched *w)
     w->rows = all;
 }
 
-static int read_all(struct watched *w, const struct accounts_kind *kind, struct symbols *symbols,
-                    struct error *e)
+static int read_all(struct watched *w, struct error *e)
 {
+    const struct accounts_kind *kind = w->s->kind;
+    pid_t pid = source_pid(w->s->sources[0]);
     struct object_faults *f;
     struct object_lookup_where where;
-    int bad = kind->find_objects(&where, w->o->pid, e);
-    bad = bad ? bad : object_faults_open(&f, w->o->pid, &where, e);
+    int bad = kind->find_objects(&where, pid, e);
+    bad = bad ? bad : object_faults_open(&f, pid, &where, e);
     if (bad)
         return bad;
     bad = count(w, f, e);
-    bad = bad ? bad : kind->read_faults(&w->accounts, w->texts, w->o->pid, f, symbols, e);
+    bad = bad ? bad : kind->read(&w->accounts, w->s->texts, pid, f, w->s->symbols, e);
     object_faults_close(f);
     if (!bad)
         choose(w);
     return bad;
 }
 
-int faults_command(const struct faults_options *o, const struct accounts_kind *kind,
-                   struct alloc_texts *texts, struct symbols *symbols)
+int faults_command(const struct accounts_show *s, uint64_t duration_ns)
 {
-    struct watched w = {.o = o, .texts = texts};
+    struct watched w = {.s = s, .duration_ns = duration_ns};
     struct error e = {""};
-    int code = read_all(&w, kind, symbols, &e) ? command_fail(EXIT_FAILED, "%s", e.text) : -1;
+    int code = read_all(&w, &e) ? command_fail(EXIT_FAILED, "%s", e.text) : -1;
     if (code < 0) {
-        struct faults_view view = {.schema = kind->schema,
+        struct faults_view view = {.form = &s->view,
                                    .process = &w.accounts.processes.at[0],
                                    .rows = &w.rows,
                                    .total = &w.total,
                                    .rest = &w.rest,
                                    .seconds = w.seconds,
                                    .user_alone = w.user_alone,
-                                   .fits = w.places.len,
-                                   .group = o->group,
-                                   .group_word = o->group_word,
-                                   .query = o->query,
-                                   .top = o->top,
-                                   .json = o->json,
-                                   .style = terminal_style(stdout)};
-        struct buf notes = BUF_INIT;
-        struct sink out = pager_sink(o->paged);
-        faults_view_write(&out, &view, texts, &notes);
+                                   .fits = w.places.len};
+        struct sink out = pager_sink(s->paged);
+        faults_view_write(&out, &view, s->texts, s->notes);
         code = pager_written(&out, EXIT_DONE);
-        command_notes(&notes);
     }
     accounts_release(&w.accounts);
     vec_release(&w.places);

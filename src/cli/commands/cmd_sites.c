@@ -58,16 +58,10 @@ const char *const sites_losses[ACCOUNT_LOSSES] = {
 
 static struct wrappers wrappers;
 
-static int read_process(struct accounts *a, struct alloc_texts *texts, pid_t pid, struct symbols *symbols,
-                        struct error *e)
+static int read_process(struct accounts *a, struct alloc_texts *texts, pid_t pid,
+                        const struct object_faults *faults, struct symbols *symbols, struct error *e)
 {
-    return sites_read(a, texts, pid, symbols, &wrappers, e);
-}
-
-static int read_faults(struct accounts *a, struct alloc_texts *texts, pid_t pid,
-                       const struct object_faults *faults, struct symbols *symbols, struct error *e)
-{
-    return sites_read_faults(a, texts, pid, faults, symbols, &wrappers, e);
+    return sites_read(a, texts, pid, faults, symbols, &wrappers, e);
 }
 
 #define LIKELY_MOST  5
@@ -147,7 +141,6 @@ static int run(int argc, char **argv)
                                               .read_source = accounts_source_read,
                                               .read = read_process,
                                               .find_objects = sites_find_objects,
-                                              .read_faults = read_faults,
                                               .losses = sites_losses,
                                               .none = "nothing was allocated yet"};
     wrapper_lists_read(&wrappers);

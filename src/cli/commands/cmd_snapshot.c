@@ -96,11 +96,11 @@ static int find(struct found *f, pid_t pid, struct error *e)
     char *cache = profile_names_cache_dir();
     struct symbols *symbols = symbols_new(cache);
     struct wrappers wrappers = {0};
-    bool any = !tags_read(&f->accounts[TAGS], &f->texts, pid, symbols, NULL);
+    bool any = !tags_read(&f->accounts[TAGS], &f->texts, pid, NULL, symbols, NULL);
     int bad = source_read_ledger(&f->profile, pid, e);
     if (!bad) { /* sites are in the same ledger */
         wrapper_lists_read(&wrappers);
-        any |= !sites_read(&f->accounts[SITES], &f->texts, pid, symbols, &wrappers, NULL);
+        any |= !sites_read(&f->accounts[SITES], &f->texts, pid, NULL, symbols, &wrappers, NULL);
         wrappers_release(&wrappers);
     }
     symbols_free(symbols);

@@ -63,7 +63,6 @@ static int run(int argc, char **argv)
                                               .read = tags_read,
                                               .read_binary = tags_read_binary,
                                               .find_objects = tags_find_objects,
-                                              .read_faults = tags_read_faults,
                                               .losses = losses,
                                               .none = "no tag was used yet"};
     int code = call_details_command(&command_tags, NULL, argc, argv);

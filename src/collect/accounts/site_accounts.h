@@ -67,15 +67,11 @@ int sites_read_file(struct accounts *a, struct alloc_texts *texts, int fd, pid_t
                     struct symbols *symbols, const struct wrappers *wrappers, const char *root,
                     struct error *e);
 /**
- * Reads the accounts of a process, or of its left-over ledger. Returns 0, or -errno with a line: -ESRCH no
- * such process, -ENOENT it has no accounts.
+ * Reads the accounts of a process, or of its left-over ledger, with the faults that were counted for each account
+ * (NULL: none were). Returns 0, or -errno with a line: -ESRCH no such process, -ENOENT it has no accounts.
  */
-int sites_read(struct accounts *a, struct alloc_texts *texts, pid_t pid, struct symbols *symbols,
-               const struct wrappers *wrappers, struct error *e);
-/** Like sites_read(), with the faults that were counted for each account. */
-int sites_read_faults(struct accounts *a, struct alloc_texts *texts, pid_t pid,
-                      const struct object_faults *faults, struct symbols *symbols,
-                      const struct wrappers *wrappers, struct error *e);
+int sites_read(struct accounts *a, struct alloc_texts *texts, pid_t pid, const struct object_faults *faults,
+               struct symbols *symbols, const struct wrappers *wrappers, struct error *e);
 /** Like tags_find_objects(). */
 int sites_find_objects(struct object_lookup_where *where, pid_t pid, struct error *e);
 

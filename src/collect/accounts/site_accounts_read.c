@@ -190,9 +190,8 @@ int sites_open(pid_t pid, bool *alive, struct error *e)
     return fd;
 }
 
-int sites_read_faults(struct accounts *a, struct alloc_texts *texts, pid_t pid,
-                      const struct object_faults *faults, struct symbols *symbols,
-                      const struct wrappers *wrappers, struct error *e)
+int sites_read(struct accounts *a, struct alloc_texts *texts, pid_t pid, const struct object_faults *faults,
+               struct symbols *symbols, const struct wrappers *wrappers, struct error *e)
 {
     struct container_roots roots = {0};
     struct sites_reading r = {.process = {.pid = pid}, .faults = faults};
@@ -205,12 +204,6 @@ int sites_read_faults(struct accounts *a, struct alloc_texts *texts, pid_t pid,
     close(fd);
     container_roots_release(&roots);
     return bad;
-}
-
-int sites_read(struct accounts *a, struct alloc_texts *texts, pid_t pid, struct symbols *symbols,
-               const struct wrappers *wrappers, struct error *e)
-{
-    return sites_read_faults(a, texts, pid, NULL, symbols, wrappers, e);
 }
 
 int sites_find_objects(struct object_lookup_where *where, pid_t pid, struct error *e)

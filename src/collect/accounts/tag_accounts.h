@@ -63,14 +63,11 @@ struct tags_source {
 int tags_open(struct tags_source *s, pid_t pid, struct error *e);
 void tags_close(struct tags_source *s);
 /**
- * Reads the accounts of a process, or of its left-over ledger. Returns 0, or -errno with a line: -ESRCH no
- * such process, -ENOENT it has no accounts.
+ * Reads the accounts of a process, or of its left-over ledger, with the faults that were counted for each account
+ * (NULL: none were). Returns 0, or -errno with a line: -ESRCH no such process, -ENOENT it has no accounts.
  */
-int tags_read(struct accounts *a, struct alloc_texts *texts, pid_t pid, struct symbols *symbols,
-              struct error *e);
-/** Like tags_read(), with the faults that were counted for each account. */
-int tags_read_faults(struct accounts *a, struct alloc_texts *texts, pid_t pid,
-                     const struct object_faults *faults, struct symbols *symbols, struct error *e);
+int tags_read(struct accounts *a, struct alloc_texts *texts, pid_t pid, const struct object_faults *faults,
+              struct symbols *symbols, struct error *e);
 /**
  * Finds the process's map of objects (for object_faults_open()). Returns 0, or -errno with a line: it has no
  * accounts, has ended, or follows no objects.

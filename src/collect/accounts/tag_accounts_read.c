@@ -205,8 +205,8 @@ void tags_close(struct tags_source *s)
     container_roots_release(&s->roots);
 }
 
-int tags_read_faults(struct accounts *a, struct alloc_texts *texts, pid_t pid,
-                     const struct object_faults *faults, struct symbols *symbols, struct error *e)
+int tags_read(struct accounts *a, struct alloc_texts *texts, pid_t pid, const struct object_faults *faults,
+              struct symbols *symbols, struct error *e)
 {
     struct tags_reading r = {.process = {.pid = pid}, .faults = faults};
     struct tags_source s;
@@ -217,12 +217,6 @@ int tags_read_faults(struct accounts *a, struct alloc_texts *texts, pid_t pid,
     bad = read_file(a, texts, s.fd, &r, symbols, s.root, e);
     tags_close(&s);
     return bad;
-}
-
-int tags_read(struct accounts *a, struct alloc_texts *texts, pid_t pid, struct symbols *symbols,
-              struct error *e)
-{
-    return tags_read_faults(a, texts, pid, NULL, symbols, e);
 }
 
 int tags_find_objects(struct object_lookup_where *where, pid_t pid, struct error *e)

@@ -187,15 +187,18 @@ static void put_change(struct table *t, const struct account_row *r, double seco
     table_real(t, C_ALLOCATIONS_RATE, (double)grown(r, ACCOUNT_MADE_CALLS) / seconds);
 }
 
-static void put_place(struct table *t, const struct account_key *key, const struct alloc_texts *texts)
+void account_names_put(struct table *t, uint32_t first, const struct account_key *key,
+                       const struct alloc_texts *texts)
 {
     struct buf place = BUF_INIT;
     const char *file = alloc_texts_get(texts, key->file);
-    if (file)
-        buf_addstr(&place, file);
-    if (key->line)
+    table_text(t, first, alloc_texts_get(texts, key->class));
+    table_text(t, first + 1, alloc_texts_get(texts, key->name));
+    table_text(t, first + 2, alloc_texts_get(texts, key->function));
+    buf_addstr(&place, file ? file : "");
+    if (file && key->line)
         buf_printf(&place, ":%u", key->line);
-    table_text(t, C_PLACE, place.len ? buf_str(&place) : NULL);
+    table_text(t, first + 3, file ? buf_str(&place) : NULL);
     buf_release(&place);
 }
 
@@ -226,10 +229,7 @@ static void put_name(struct table *t, const struct account_row *r, const struct 
     const struct account_key *key = &r->key;
     const struct account_sum *a = &r->of[ACCOUNT_BEFORE], *b = &r->of[ACCOUNT_AFTER];
     put_caller(t, key, texts);
-    table_text(t, C_CLASS, alloc_texts_get(texts, key->class));
-    table_text(t, C_NAME, alloc_texts_get(texts, key->name));
-    table_text(t, C_FUNCTION, alloc_texts_get(texts, key->function));
-    put_place(t, key, texts);
+    account_names_put(t, C_CLASS, key, texts);
     table_text(t, C_MODULE, alloc_texts_get(texts, key->module));
     table_text(t, C_PROGRAM, alloc_texts_get(texts, key->comm));
     if (key->pid)

@@ -71,6 +71,10 @@ struct account_ordered VEC(uint32_t);
 void account_rows_order(struct account_ordered *to, const struct account_rows *r,
                         const struct account_order *o);
 
+/** Sets the texts of four columns, from `first` on: class, name, function and place ("list.c:12"). */
+void account_names_put(struct table *t, uint32_t first, const struct account_key *key,
+                       const struct alloc_texts *texts);
+
 /** Makes a table of the first rows in that order. Columns that do not apply are hidden. */
 struct table *accounts_table_new(const struct account_rows *r, const struct alloc_texts *texts,
                                  const struct account_shape *shape);

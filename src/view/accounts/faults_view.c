@@ -2,7 +2,6 @@
 #include "view/accounts/faults_view.h"
 
 #include "base/units.h"
-#include "model/table/table.h"
 #include "view/formats/json.h"
 #include "view/table/table_view.h"
 #include "view/text/notes.h"
@@ -42,8 +41,6 @@ static const struct table_column columns[COLUMNS] = {
 static void put_row(struct table *t, const struct account_row *r, const struct alloc_texts *texts)
 {
     const struct account_sum *sum = &r->of[ACCOUNT_AFTER];
-    const char *file = alloc_texts_get(texts, r->key.file);
-    struct buf place = BUF_INIT;
     table_row(t);
     table_whole(t, C_FAULTS, account_faults(&r->of[ACCOUNT_AFTER]));
     table_whole(t, C_MINOR, sum->faults[ACCOUNT_MINOR]);
@@ -52,15 +49,8 @@ static void put_row(struct table *t, const struct account_row *r, const struct a
     table_signed(t, C_LIVE, account_live_bytes(sum));
     table_signed(t, C_OBJECTS, account_live_objects(sum));
     table_whole(t, C_PLACES, sum->places);
-    table_text(t, C_CLASS, alloc_texts_get(texts, r->key.class));
-    table_text(t, C_NAME, alloc_texts_get(texts, r->key.name));
-    table_text(t, C_FUNCTION, alloc_texts_get(texts, r->key.function));
+    account_names_put(t, C_CLASS, &r->key, texts);
     table_text(t, C_MODULE, alloc_texts_get(texts, r->key.module));
-    buf_addstr(&place, file ? file : "");
-    if (file && r->key.line)
-        buf_printf(&place, ":%u", r->key.line);
-    table_text(t, C_PLACE, file ? buf_str(&place) : NULL);
-    buf_release(&place);
 }
 
 static struct table *make_table(const struct faults_view *o, const struct alloc_texts *texts)
@@ -74,12 +64,12 @@ static struct table *make_table(const struct faults_view *o, const struct alloc_
         [ACCOUNT_BY_CLASS] = 1u << C_PLACES | 1u << C_CLASS,
     };
     struct table *t = table_new("faults", 1, columns, COLUMNS);
-    t->hidden = NAMES & ~named[o->group];
+    t->hidden = NAMES & ~named[o->form->shape.group];
     vec_each (const struct account_row, r, o->rows)
         put_row(t, r, texts);
     table_sort(t, C_FAULTS, TABLE_MOST_FIRST);
-    if (o->top && table_rows(t) > o->top)
-        table_cut(t, o->top);
+    if (o->form->shape.top && table_rows(t) > o->form->shape.top)
+        table_cut(t, o->form->shape.top);
     return t;
 }
 
@@ -88,15 +78,15 @@ static void write_heading(const struct faults_view *o, struct sink *out)
 {
     char took[UNITS_TEXT_BYTES];
     struct buf b = BUF_INIT;
-    text_add_name(&b, &o->style, o->process->comm);
+    text_add_name(&b, &o->form->style, o->process->comm);
     buf_printf(&b, " (pid %d): ", (int)o->process->pid);
     text_add_number(&b, o->total->faults[ACCOUNT_MINOR] + o->total->faults[ACCOUNT_MAJOR], "page fault");
     buf_printf(&b, " of its objects in %s, ", units_format_duration(took, o->seconds * 1e9));
     text_add_number(&b, o->total->faults[ACCOUNT_MAJOR], NULL);
     buf_addstr(&b, " major\n");
-    if (o->query) {
+    if (o->form->query) {
         buf_addstr(&b, "where ");
-        text_add_name(&b, &o->style, query_text(o->query));
+        text_add_name(&b, &o->form->style, query_text(o->form->query));
         buf_addstr(&b, "\n");
     }
     sink_printf(out, "%s\n", buf_str(&b));
@@ -107,7 +97,7 @@ static void write_json(const struct faults_view *o, struct sink *out, const stru
 {
     struct json j = {.out = out};
     struct buf schema = BUF_INIT;
-    buf_printf(&schema, "allium-%s-faults", o->schema);
+    buf_printf(&schema, "allium-%s-faults", o->form->shape.schema);
     json_open(&j, NULL, '{');
     json_text(&j, "schema", buf_str(&schema));
     buf_release(&schema);
@@ -115,8 +105,8 @@ static void write_json(const struct faults_view *o, struct sink *out, const stru
     json_whole(&j, "pid", (uint64_t)o->process->pid);
     json_text(&j, "program", o->process->comm);
     json_real(&j, "seconds", o->seconds);
-    json_text(&j, "filter", o->query ? query_text(o->query) : NULL);
-    json_text(&j, "group", o->group_word);
+    json_text(&j, "filter", o->form->query ? query_text(o->form->query) : NULL);
+    json_text(&j, "group", o->form->group);
     json_whole(&j, "minor", o->total->faults[ACCOUNT_MINOR]);
     json_whole(&j, "major", o->total->faults[ACCOUNT_MAJOR]);
     json_whole(&j, "shared", o->total->faults[ACCOUNT_SHARED]);
@@ -132,10 +122,10 @@ static void write_json(const struct faults_view *o, struct sink *out, const stru
 
 static void note_rest(struct buf *notes, const struct faults_view *o, uint32_t shown)
 {
-    if (!o->json)
+    if (o->form->format != ACCOUNTS_JSON)
         notes_add_cut(notes, shown, o->rows->len);
-    if (o->query && !o->fits)
-        notes_add(notes, "no place matches %s", query_text(o->query));
+    if (o->form->query && !o->fits)
+        notes_add(notes, "no place matches %s", query_text(o->form->query));
     notes_add_count(notes, o->rest->elsewhere,
                     "other page fault{s} {was|were} in memory without objects: stacks, files and so on");
     notes_add_count(
@@ -154,12 +144,12 @@ void faults_view_write(struct sink *out, const struct faults_view *o, const stru
                        struct buf *notes)
 {
     struct table *t = make_table(o, texts);
-    if (o->json) {
+    if (o->form->format == ACCOUNTS_JSON) {
         write_json(o, out, t);
     } else {
         write_heading(o, out);
         if (table_rows(t))
-            table_view_text(out, t, &o->style);
+            table_view_text(out, t, &o->form->style);
     }
     note_rest(notes, o, table_rows(t));
     table_free(t);

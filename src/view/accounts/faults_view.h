@@ -7,14 +7,11 @@
  * JSON.
  */
 
-#include <stdint.h>
-
-#include "model/accounts/accounts.h"
-#include "view/text/text.h"
+#include "view/accounts/accounts_view.h"
 
 /** The counts, and the form in which they are shown. */
 struct faults_view {
-    const char *schema; /* "tags": the JSON schema is "allium-tags-faults" */
+    const struct accounts_view *form; /* as for the accounts; the JSON schema is "allium-tags-faults" */
     const struct account_process *process;
     const struct account_rows *rows;        /* those that are shown; each has faults */
     const struct account_sum *total;        /* of all accounts */
@@ -22,12 +19,6 @@ struct faults_view {
     double seconds;                         /* how long faults were counted */
     bool user_alone;                        /* faults in system calls were not seen */
     bool fits;                              /* some account fits the query */
-    enum account_group group;
-    const char *group_word;
-    const struct query *query; /* NULL: everything */
-    uint32_t top;              /* rows; 0: all */
-    bool json;
-    struct text_style style;
 };
 
 /** Writes the report, and appends its notes (view/text/notes.h). */

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/table/table.h"
 #include "view/formats/json.h"
 #include "view/table/table_view.h"
 #include "view/text/notes.h"
@@ -48,21 +47,11 @@ static int compare(const void *a, const void *b, void *arg)
 
 static void put_row(struct table *t, const struct account_row *r, const struct alloc_texts *texts)
 {
-    const char *file = alloc_texts_get(texts, r->key.file);
-    struct buf place = BUF_INIT;
     table_row(t);
     table_whole(t, C_PLACES, r->of[ACCOUNT_AFTER].places);
     table_whole(t, C_COPIES, r->copies);
-    table_text(t, C_CLASS, alloc_texts_get(texts, r->key.class));
-    table_text(t, C_NAME, alloc_texts_get(texts, r->key.name));
-    table_text(t, C_FUNCTION, alloc_texts_get(texts, r->key.function));
+    account_names_put(t, C_CLASS, &r->key, texts);
     table_text(t, C_MODULE, alloc_texts_get(texts, r->key.module));
-    if (file)
-        buf_addstr(&place, file);
-    if (file && r->key.line)
-        buf_printf(&place, ":%u", r->key.line);
-    table_text(t, C_PLACE, file ? buf_str(&place) : NULL);
-    buf_release(&place);
 }
 
 static uint64_t copies_of(const struct account_rows *rows)
@@ -74,11 +63,11 @@ static uint64_t copies_of(const struct account_rows *rows)
 }
 
 /* "server: 214 places, in 311 copies" */
-static void write_heading(const struct places_view *o, struct sink *out, const struct accounts *a,
-                          const struct account_rows *fit)
+static void write_heading(const struct accounts_view *o, const char *source, struct sink *out,
+                          const struct accounts *a, const struct account_rows *fit)
 {
     struct buf b = BUF_INIT;
-    text_add_name(&b, &o->style, o->source);
+    text_add_name(&b, &o->style, source);
     buf_addstr(&b, ": ");
     text_add_number(&b, a->rows.len, "place");
     buf_addstr(&b, ", in ");
@@ -95,16 +84,16 @@ static void write_heading(const struct places_view *o, struct sink *out, const s
     buf_release(&b);
 }
 
-static void write_json(const struct places_view *o, struct sink *out, const struct table *t,
-                       const struct accounts *a, size_t all)
+static void write_json(const struct accounts_view *o, const char *source, struct sink *out,
+                       const struct table *t, const struct accounts *a, size_t all)
 {
     struct json j = {.out = out};
     json_open(&j, NULL, '{');
     json_text(&j, "schema", "allium-tags-places");
     json_whole(&j, "version", t->version);
-    json_text(&j, "source", o->source);
+    json_text(&j, "source", source);
     json_text(&j, "filter", o->query ? query_text(o->query) : NULL);
-    json_text(&j, "group", o->group_word);
+    json_text(&j, "group", o->group);
     json_whole(&j, "places", a->rows.len);
     json_whole(&j, "not_understood", a->processes.at[0].losses[ACCOUNT_LOST_RECORDS]);
     json_whole(&j, "rows_in_all", all);
@@ -113,8 +102,8 @@ static void write_json(const struct places_view *o, struct sink *out, const stru
 }
 
 /* Adds notes about missing data, with the reasons. */
-static void note_missing(struct buf *notes, const struct places_view *o, const struct accounts *a, size_t fit,
-                         size_t shown, size_t all)
+static void note_missing(struct buf *notes, const struct accounts_view *o, const struct accounts *a,
+                         size_t fit, size_t shown, size_t all)
 {
     uint64_t not_understood = a->processes.at[0].losses[ACCOUNT_LOST_RECORDS];
     size_t unknown = 0;
@@ -122,7 +111,7 @@ static void note_missing(struct buf *notes, const struct places_view *o, const s
         unknown += !r->key.file;
     if (o->query && !fit)
         notes_add(notes, "no place matches %s", query_text(o->query));
-    if (!o->json)
+    if (o->format != ACCOUNTS_JSON)
         notes_add_cut(notes, shown, all);
     notes_add_count(notes, unknown,
                     "place{s} {has|have} neither file nor line: {it has|they have} no debug information (cc "
@@ -131,8 +120,8 @@ static void note_missing(struct buf *notes, const struct places_view *o, const s
                     "part{s} of its tags {is|are} invalid: damaged, or of another version of <allium/tag.h>");
 }
 
-void places_view_write(struct sink *out, const struct places_view *o, const struct accounts *a,
-                       struct alloc_texts *texts, struct buf *notes)
+void places_view_write(struct sink *out, const struct accounts_view *o, const char *source,
+                       const struct accounts *a, struct alloc_texts *texts, struct buf *notes)
 {
     static const uint64_t of_groups[] = {
         [ACCOUNT_BY_PLACE] = 1 << C_PLACES,
@@ -146,18 +135,18 @@ void places_view_write(struct sink *out, const struct places_view *o, const stru
     account_rows_join(&places, NULL, a, 0);
     if (o->query)
         account_rows_keep(&places, o->query, texts);
-    account_rows_group(&rows, &places, o->group, texts);
+    account_rows_group(&rows, &places, o->shape.group, texts);
     if (rows.len)
         qsort_r(rows.at, rows.len, sizeof(*rows.at), compare, texts);
     struct table *t = table_new("tags-places", 1, columns, COLUMNS);
-    t->hidden = of_groups[o->group];
+    t->hidden = of_groups[o->shape.group];
     vec_each (const struct account_row, r, &rows)
-        if (!o->top || table_rows(t) < o->top)
+        if (!o->shape.top || table_rows(t) < o->shape.top)
             put_row(t, r, texts);
-    if (o->json) {
-        write_json(o, out, t, a, rows.len);
+    if (o->format == ACCOUNTS_JSON) {
+        write_json(o, source, out, t, a, rows.len);
     } else {
-        write_heading(o, out, a, &places);
+        write_heading(o, source, out, a, &places);
         if (table_rows(t))
             table_view_text(out, t, &o->style);
     }
