@@ -20,6 +20,7 @@
 #include "collect/ledger/ledger_copy.h"
 #include "collect/ledger/ledger_scan.h"
 #include "collect/ledger/ledger_profile.h"
+#include "collect/ledger/ledger_seal.h"
 #include "collect/ledger/mapped_ledgers.h"
 #include "collect/ledger/profile_names.h"
 #include "collect/process/proc.h"
@@ -75,6 +76,8 @@ static int copy_ledger(int pid, struct ledger_copy *copy, bool *alive, struct er
     if (found) {
         int fd = ledger_entry_open(found);
         *alive = found->alive;
+        if (fd >= 0)
+            ledger_seal_opened(found, fd);
         bad = fd < 0 ? error_set(e, -fd, "%s of process %d: %s",
                                  found->path ? found->path : found->mapped->ledger.path, pid, strerror(-fd))
                      : ledger_copy_read(fd, copy, e);

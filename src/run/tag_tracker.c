@@ -11,6 +11,7 @@
 #include "collect/accounts/tag_accounts.h"
 #include "collect/ledger/ledger_copy.h"
 #include "collect/ledger/ledger_scan.h"
+#include "collect/ledger/ledger_seal.h"
 #include "collect/process/container.h"
 #include "collect/process/proc.h"
 #include "store/account_tables.h"
@@ -30,6 +31,7 @@ struct track {
     uint64_t map_start, map_bytes;
     uint64_t next_read, next_moment, moment_ns;
     uint32_t moments;
+    bool sealed; /* ledger_seal_opened() */
     bool stored; /* it has ended; the ledger is removed when its data is committed */
 };
 
@@ -151,6 +153,7 @@ int tag_tracker_step(struct tag_tracker *f, uint64_t now, bool last, struct erro
         if (t->stored || (!last && now < t->next_read))
             continue;
         bool alive = is_alive(t);
+        t->sealed = t->sealed || (alive && ledger_seal_opened(&t->entry, t->fd));
         if (!alive || last || now >= t->next_moment)
             bad = store_track(f, t, alive, e);
         t->stored = !alive;

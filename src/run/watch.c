@@ -13,6 +13,7 @@
 #include "collect/ledger/ledger_copy.h"
 #include "collect/ledger/ledger_profile.h"
 #include "collect/ledger/ledger_scan.h"
+#include "collect/ledger/ledger_seal.h"
 #include "collect/ledger/profile_names.h"
 #include "collect/process/container.h"
 #include "collect/process/proc.h"
@@ -292,6 +293,8 @@ static struct profile *read_ledger(const struct ledger_entry *entry, int *bad, s
     struct ledger_copy copy;
     struct error unread = {""};
     int fd = ledger_entry_open(entry);
+    if (fd >= 0)
+        ledger_seal_opened(entry, fd);
     *bad = fd < 0 ? fd : ledger_copy_read(fd, &copy, &unread);
     if (fd < 0 && *bad != -ENOENT && *bad != -ESTALE)
         complain(entry, strerror(-*bad), *bad, e);

@@ -6,6 +6,7 @@ The program does what it does without the agent; what the books lack is counted,
 import contextlib
 import os
 import resource
+import struct
 import sys
 
 sys.dont_write_bytecode = True
@@ -77,6 +78,7 @@ def raw_filter():
                         consistent(ledger, blocks)
 
 
+CONTROL_SEALED = 1 << 60  # LEDGER_CONTROL_SEALED
 ROOM_BLOCKS, ROOM_STACKS = 23_500, 2000  # of 1 MiB, of which 86 % are samples at the default period: 20,300
 ROOM_SAMPLES = 20_000
 
@@ -142,31 +144,62 @@ def sealed_by_the_tool():
         check("the program entered seccomp" in said, "no reason in the report:", said[:1500])
 
 
-def sealed_in_a_container():
-    """A process that began under seccomp, as in a container, and has one filter more now: allium ps says so and seals
-    it.
-    """
-    with private_dir() as ledgers:
-        env = agent_env(ledgers, "4K")
-        env["JUMPS_PRELOAD"] = env.pop("LD_PRELOAD")
-        process = tap.subprocess.Popen(
-            [program("jumps"), "filtered",
-             program("room"), "observed",
-             str(ROOM_BLOCKS),
-             str(ROOM_STACKS)], env=env, stdout=tap.subprocess.PIPE)
-        try:
-            tap.wait_until(lambda: filters_of(process.pid) == 2, 30, "the second filter")
-            listed = succeed([built("ALLIUM"), "ps"], env=dict(os.environ, ALLIUM_DIR=ledgers)).stdout.decode()
-            out = process.communicate(timeout=60)[0]
-        finally:
-            process.kill()
-            process.wait()
-        (ledger,) = totals(ledgers)
-    check(str(process.pid) in listed and "entered seccomp" in listed, "what ps says:", listed)
+@contextlib.contextmanager
+def filtered_twice(ledgers, name, env):
+    """A process that began under seccomp, as in a container, and has one filter more now."""
+    process = tap.subprocess.Popen(
+        [program("jumps"), "filtered", program(name), "observed", str(ROOM_BLOCKS), str(ROOM_STACKS)],
+        env=env, stdout=tap.subprocess.PIPE)
+    try:
+        tap.wait_until(lambda: filters_of(process.pid) == 2, 30, "the second filter")
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def seals(ledgers, *command):
+    """What the command prints, after which the control page says that the process is sealed."""
+    said = succeed([built("ALLIUM"), *command], env=dict(os.environ, ALLIUM_DIR=ledgers)).stdout.decode()
+    word = control_word(ledgers)
+    check(word & CONTROL_SEALED, "after", command, "the control page says", hex(word))
+    return said
+
+
+def seal_in_a_container(*command):
+    """A command that reads the ledger seals the process."""
+    def test():
+        with private_dir() as ledgers:
+            env = agent_env(ledgers, "4K")
+            env["JUMPS_PRELOAD"] = env.pop("LD_PRELOAD")
+            with filtered_twice(ledgers, "room", env) as process:
+                seals(ledgers, *[str(process.pid) if word == "PID" else word for word in command])
+                listed = seals(ledgers, "ps")
+                out = process.communicate(timeout=60)[0]
+            (ledger,) = totals(ledgers)
+        check(str(process.pid) in listed and "entered seccomp" in listed, "what ps says:", listed)
+        equal(process.returncode, 0, "code (-31: the filter killed it)")
+        equal(numbers(out.decode())["made"], ROOM_BLOCKS, "blocks made")
+        check(lost(ledger) and "seccomp" in ledger["full"], "lost", lost(ledger), "and full says:", ledger["full"])
+        consistent(ledger, ledger["allocated_samples"] + ledger["lost_samples"])
+
+    return test
+
+
+def tags_seal():
+    """The same for a ledger of liballium.so alone."""
+    with private_dir() as ledgers, filtered_twice(ledgers, "room-tagged", dict(os.environ, ALLIUM_DIR=ledgers)) as process:
+        seals(ledgers, "tags", str(process.pid))
+        out = process.communicate(timeout=60)[0]
     equal(process.returncode, 0, "code (-31: the filter killed it)")
     equal(numbers(out.decode())["made"], ROOM_BLOCKS, "blocks made")
-    check(lost(ledger) and "seccomp" in ledger["full"], "lost", lost(ledger), "and full says:", ledger["full"])
-    consistent(ledger, ledger["allocated_samples"] + ledger["lost_samples"])
+
+
+def control_word(ledgers):
+    """The word of the only control page there (src/wire/control_page.h)."""
+    (name,) = [name for name in os.listdir(ledgers) if name.endswith(".control")]
+    with open(os.path.join(ledgers, name), "rb") as file:
+        return struct.unpack("8xQ", file.read(16))[0]
 
 
 def filters_of(pid):
@@ -332,7 +365,9 @@ tap.main([
      raw_filter_without_prctl),
     ("the recorder seals a program that entered seccomp past libc: it lives, and losses are counted",
      sealed_by_the_tool),
-    ("allium ps seals a program that has one filter more than at its start", sealed_in_a_container),
+    ("allium ps seals a program that has one filter more than at its start", seal_in_a_container("ps")),
+    ("so does allium report", seal_in_a_container("report", "PID")),
+    ("so does allium tags", tags_seal),
     ("a limit on the address space: the program does what it did", address_space),
     ("a full tmpfs: the program does what it did, and losses are counted", full_filesystem),
     ("a memory cgroup near its limit: the program lives, and losses are counted", near_the_limit),

@@ -13,6 +13,7 @@
 #include "collect/accounts/tags_calls.h"
 #include "collect/accounts/tags_file.h"
 #include "collect/ledger/ledger_scan.h"
+#include "collect/ledger/ledger_seal.h"
 #include "collect/process/container.h"
 
 /*
@@ -186,6 +187,8 @@ int tags_open(struct tags_source *s, pid_t pid, struct error *e)
     if (found) {
         s->fd = ledger_entry_open(found);
         s->alive = found->alive;
+        if (s->fd >= 0)
+            ledger_seal_opened(found, s->fd);
         bad = s->fd < 0 ? error_set(e, -s->fd, "the accounts of process %d cannot be read: %s", pid,
                                     strerror(-s->fd))
                         : 0;

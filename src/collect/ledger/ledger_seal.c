@@ -2,6 +2,7 @@
 #include "collect/ledger/ledger_seal.h"
 
 #include "collect/ledger/control_write.h"
+#include "collect/ledger/ledger_copy.h"
 #include "collect/process/proc.h"
 
 #define MODE_STRICT 1
@@ -16,4 +17,10 @@ bool ledger_seal(const struct ledger_entry *entry, const struct ledger_header *h
         (header->seccomp_filters == LEDGER_FILTERS_UNKNOWN || filters <= header->seccomp_filters))
         return false;
     return !control_change(entry, 0, LEDGER_CONTROL_SEALED, NULL, &e);
+}
+
+bool ledger_seal_opened(const struct ledger_entry *entry, int fd)
+{
+    struct ledger_header h;
+    return entry->alive && !ledger_copy_header(fd, &h, NULL) && ledger_seal(entry, &h);
 }

@@ -17,5 +17,7 @@
  * made, or strict mode. Returns whether it is sealed now. `header`: of the ledger.
  */
 bool ledger_seal(const struct ledger_entry *entry, const struct ledger_header *header);
+/** The same for a process whose ledger has just been opened as `fd`. */
+bool ledger_seal_opened(const struct ledger_entry *entry, int fd);
 
 #endif
