@@ -188,7 +188,8 @@ def seal_in_a_container(*command):
 
 def tags_seal():
     """The same for a ledger of liballium.so alone."""
-    with private_dir() as ledgers, filtered_twice(ledgers, "room-tagged", dict(os.environ, ALLIUM_DIR=ledgers)) as process:
+    with private_dir() as ledgers, \
+            filtered_twice(ledgers, "room-tagged", dict(os.environ, ALLIUM_DIR=ledgers)) as process:
         seals(ledgers, "tags", str(process.pid))
         out = process.communicate(timeout=60)[0]
     equal(process.returncode, 0, "code (-31: the filter killed it)")
