@@ -70,7 +70,7 @@ def snapshots():
                 open_ones, apart = bounded(path, cells)
                 worst, moved = [max(worst[0], open_ones), max(worst[1], apart)], moved + (open_ones > 0)
                 said = succeed([built("ALLIUM"), "report", path], env=env).stdout.decode()
-                statement = re.search(r"([\d.,]+k?M?) operations? under way[^.]*sums may differ by that much",
+                statement = re.search(r"([\d.,]+k?M?) operations? under way[^.]*sums may differ by that many",
                                       " ".join(said.split()))
                 check(
                     bool(statement) == (open_ones > 0),

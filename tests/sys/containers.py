@@ -93,7 +93,7 @@ def only_of_processes():
         check(all("container" not in row for row in it.rows), "rows by", by, it.rows)
         done = tap.run([lib.built("ALLIUM"), "sys", name, "--by", by, "--where", "container:a", "--duration", "20ms"])
         equal(done.returncode, 2, "exit code")
-        check(b"take --by process" in done.stderr, done.stderr)
+        check(b"use --by process" in done.stderr, done.stderr)
 
 
 def on_screen():
