@@ -200,7 +200,8 @@ ALLIUM_INLINE char *ALLIUM_DEFINES(__realpath_alias(const char *__restrict__ pat
 }
 
 #if defined(__clang__) && defined(__cplusplus)
-/* In C++, clang would warn of the pragmas below at each class member with the name of a renamed function. */
+/* For C++, instead of the pragmas below: clang would warn of them at each class member with the name of a renamed
+ * function. */
 struct _IO_FILE;
 void *mmap64(void *, size_t, int, int, int, long) ALLIUM_REAL(allium_mmap64);
 int munmap(void *, size_t) ALLIUM_REAL(allium_munmap);

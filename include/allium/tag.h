@@ -378,8 +378,8 @@ ALLIUM_INLINE void allium_track(struct allium_tag *tag, const void *object, size
 }
 
 /**
- * Removes `object` from its place. Call it before the object is freed. Objects that are not tracked are
- * ignored.
+ * Stops tracking `object`: the account of its tag no longer includes it. Call it before the object is freed. Objects
+ * that are not tracked are ignored.
  */
 ALLIUM_INLINE void allium_untrack(const void *object)
 {

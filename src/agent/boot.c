@@ -120,7 +120,7 @@ void boot_agent(void)
     if (is_inert)
         return;
     if (!process.generation) {
-        atomic_settle();
+        atomic_find_alone_flag();
         module_init();
         live_filter_begin();
         process_update();

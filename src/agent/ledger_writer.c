@@ -176,8 +176,8 @@ static uint32_t find_cell(struct cell_key key)
 }
 
 /*
- * Returns a key for the cache `known`, or 0. A search without the cache reads the index of stacks, the stack, its
- * frames, the index of cells and the cell: five cache misses if the program allocates at many places in turn. Two
+ * Returns a key for the cache `known`; 0 if the stack is in no walk cache. A search without the key reads the index of
+ * stacks, the stack, its frames, the index of cells and the cell: five cache misses for one of many places in turn. Two
  * stacks seldom have the same key of 64 bits (the chance that any two of a million do is 3 in 100 million).
  */
 static inline uint64_t known_key(uint64_t hash, unsigned depth, struct cell_key key)

@@ -194,7 +194,7 @@ static void begin_tables(void)
 }
 
 /* Returns the reason why ledger_make() failed. */
-static enum carrier why_unobserved(int bad)
+static enum preload_check_result why_unobserved(int bad)
 {
     return bad == -EFBIG                      ? PRELOAD_CHECK_FILE_SIZE
            : bad == -ENOSPC                   ? PRELOAD_CHECK_NO_ROOM

@@ -73,14 +73,14 @@ extern const struct sites *const sites __attribute__((visibility("hidden")));
 /** True if the process keeps accounts of call sites: the library can, ALLIUM_SITES=1 requests it, there is memory. */
 extern uint32_t sites_on __attribute__((visibility("hidden")));
 
-/* The cold halves of hooks call these: sites_made() after the real function, sites_gone() before it. */
-static inline void sites_made(const struct walk_start *from, void *p, size_t size)
+/* The cold halves of hooks call these: sites_allocated() after the real function, sites_released() before it. */
+static inline void sites_allocated(const struct walk_start *from, void *p, size_t size)
 {
     if (unlikely(sites_on))
         sites->made(from, p, size);
 }
 
-static inline void sites_gone(const struct walk_start *from, void *p)
+static inline void sites_released(const struct walk_start *from, void *p)
 {
     if (unlikely(sites_on))
         sites->gone(from, p);

@@ -15,7 +15,7 @@
 extern const struct agent_api_tags *agent_api_tags __attribute__((visibility("hidden")));
 
 /* The cold halves of the hooks call the functions below before and after the real free() or realloc(). */
-static inline void tag_bridge_gone(const void *p)
+static inline void tag_bridge_released(const void *p)
 {
     if (unlikely(agent_api_tags != NULL))
         agent_api_tags->gone(p);

@@ -14,7 +14,7 @@
 
 /* Processes of one program. */
 struct kind {
-    enum carrier why;
+    enum preload_check_result why;
     char *program;
     uint64_t processes;
     bool changed; /* since the count was stored last */
@@ -40,7 +40,7 @@ void unobserved_count_free(struct unobserved_count *u)
     free(u);
 }
 
-static void count(void *arg, enum carrier why, const char *program, int by)
+static void count(void *arg, enum preload_check_result why, const char *program, int by)
 {
     struct unobserved_count *u = arg;
     struct kind *k = u->kinds.at;
@@ -57,7 +57,7 @@ static void count(void *arg, enum carrier why, const char *program, int by)
     k->changed = true;
 }
 
-void unobserved_count_add(struct unobserved_count *u, enum carrier why, const char *program)
+void unobserved_count_add(struct unobserved_count *u, enum preload_check_result why, const char *program)
 {
     count(u, why, program, 1);
 }
@@ -68,7 +68,7 @@ void unobserved_count_add_mark(struct unobserved_count *u, const struct ledger_m
         if (*id == mark->id)
             return;
     *vec_push(&u->marked) = mark->id;
-    count(u, (enum carrier)abs(mark->why), mark->program, mark->why < 0 ? -1 : 1);
+    count(u, (enum preload_check_result)abs(mark->why), mark->program, mark->why < 0 ? -1 : 1);
 }
 
 static void take_marks(void *u, const char *folder)

@@ -23,7 +23,7 @@ void unobserved_count_free(struct unobserved_count *u);
 /** Counts a process that a search has found, once. */
 void unobserved_count_add_mark(struct unobserved_count *u, const struct ledger_mark *mark);
 /** Counts a process of `program` that the recorder found itself. Copies the name. */
-void unobserved_count_add(struct unobserved_count *u, enum carrier why, const char *program);
+void unobserved_count_add(struct unobserved_count *u, enum preload_check_result why, const char *program);
 /** Reads the notes of agents in the directory of ledgers, and stores the new ones. Returns 0, or the
  * recording's error. */
 int unobserved_count_store(struct unobserved_count *u, const char *dir, struct recording *recording,

@@ -28,8 +28,8 @@ static bool exchange(struct ledger_count *at, struct ledger_count *was, struct l
 }
 
 /*
- * Returns the number of calls until the next carry. The peak is updated at each carry, so this number is small while
- * the account has few calls.
+ * Returns the number of calls until the thread next carries its counts over to the account. The peak is updated then,
+ * so this number is small while the account has few calls.
  */
 static uint64_t calls_until(uint64_t calls)
 {

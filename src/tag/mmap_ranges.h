@@ -48,8 +48,9 @@ enum mmap_ranges_answer mmap_ranges_enter(uintptr_t start, uintptr_t end, uint32
  */
 enum mmap_ranges_answer mmap_ranges_take(uintptr_t start, uintptr_t end, struct mmap_ranges_taken *taken);
 /**
- * Called after mmap_ranges_take(): mmap_ranges_unmapped() if the parts have been unmapped, calls `count` for each;
- * mmap_ranges_put_back() if they have not, enters them again. False: no lock, so the parts are lost for accounting.
+ * One of these two follows mmap_ranges_take(). If the program unmapped the parts, mmap_ranges_unmapped() calls `count`
+ * for each. If it did not, mmap_ranges_put_back() enters them again. False: the lock was not available in time, and the
+ * parts are not followed any more.
  */
 bool mmap_ranges_unmapped(const struct mmap_ranges_taken *taken, ranges_count_fn count);
 bool mmap_ranges_put_back(const struct mmap_ranges_taken *taken);

@@ -53,7 +53,8 @@ static uint32_t epoch_of(uintptr_t *all)
     return load_relaxed(own);
 }
 
-/* Takes over a chunk of a grandparent or of an older ancestor, and returns its number; CHUNKS_MAX: there is none. */
+/* Takes over a chunk that this process inherited from the parent of its parent, or an older ancestor: no code uses it
+ * any more. Returns its number; CHUNKS_MAX: there is none. */
 static uint32_t take_old_chunk(uint32_t now)
 {
     for (uint32_t i = 0; i < CHUNKS_MAX && i < load_acquire(&n_chunks); i++) {

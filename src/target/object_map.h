@@ -64,8 +64,8 @@ bool object_map_has(uintptr_t address);
 bool object_map_take(uintptr_t address, struct object *o);
 /**
  * Removes an earlier large object that began in the page of the new large object at `address`, and stores its entry in
- * *o. The program must have freed the earlier object unseen; the new one needs the page's word for its size. False:
- * there is no earlier object.
+ * *o. An object that is still there was freed by a call that the library did not see. The new object needs the word of
+ * the page for its size. False: there is no earlier object.
  */
 bool object_map_take_from_page(uintptr_t address, struct object *o);
 /** A directory without tables, for the inline code of threads that must not write to the map. */

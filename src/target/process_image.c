@@ -87,7 +87,7 @@ static void begin(void)
     store_release(&process.alive, alive);
 }
 
-/* If the parent's control page stays mapped in the child, the child's tags read it until the child has its own. */
+/* In a fork child: tags read the parent's control page, if it stays mapped, until the child has a page of its own. */
 void process_leave_control(void)
 {
     if (process.ledger.control_stays)

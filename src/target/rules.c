@@ -86,7 +86,8 @@ static bool find(const struct ledger_control *c, uint64_t key, struct ledger_act
     return false;
 }
 
-/* Combines the deferred rules that apply to the place into *a. Called only if the lists have no rule for the place. */
+/* Combines the rules for modules loaded later that apply to the place into *a. Called only if the lists of actions that
+ * follow the control page have none for the place. */
 static bool find_deferred(const struct ledger_control *c, int32_t state, struct deferred_target *place,
                           struct ledger_action *a)
 {

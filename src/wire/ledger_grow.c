@@ -64,7 +64,7 @@ static enum ledger_full check_surroundings(struct ledger *l, uint64_t bytes)
     return full;
 }
 
-/* Checks RLIMIT_AS and RLIMIT_DATA, and takes private memory from the budget. headroom_give_space() gives it back. */
+/* Checks RLIMIT_AS and RLIMIT_DATA, and takes the bytes from the budget of address space (headroom_take_space()). */
 static bool take_from_limits(uint64_t bytes)
 {
     return headroom_in_limits(bytes, bytes) && headroom_take_space(bytes, 0);

@@ -228,7 +228,7 @@ static bool loader_is_ours(const char *interpreter)
 }
 
 /* Checks the open file f->fd. Sets f->line to the first line if the file is a script, else to "". */
-static ONE_COPY enum carrier judge(struct preload_check *f)
+static ONE_COPY enum preload_check_result judge(struct preload_check *f)
 {
     f->line[0] = f->interpreter[0] = '\0';
     f->dynamic_at = f->dynamic_bytes = f->strings = f->symbols = f->gnu_hash = 0;
@@ -269,16 +269,16 @@ static const char *program_of(char *line)
     return from;
 }
 
-enum carrier preload_check_judge_file(struct preload_check *c, int fd)
+enum preload_check_result preload_check_judge_file(struct preload_check *c, int fd)
 {
     c->fd = fd;
-    enum carrier found = judge(c);
+    enum preload_check_result found = judge(c);
     return c->line[0] ? preload_check_judge(c, AT_FDCWD, program_of(c->line)) : found;
 }
 
-enum carrier preload_check_judge(struct preload_check *c, int dir_fd, const char *path)
+enum preload_check_result preload_check_judge(struct preload_check *c, int dir_fd, const char *path)
 {
-    enum carrier found = PRELOAD_CHECK_YES;
+    enum preload_check_result found = PRELOAD_CHECK_YES;
     for (int n = 0; n < INTERPRETERS_MAX; n++) {
         /* stat() before open(): opening a FIFO would wait for its other end */
         if (sys_failed(sys_call(SYS_newfstatat, dir_fd, path, &c->st, 0)) || !S_ISREG(c->st.st_mode))

@@ -40,7 +40,7 @@ struct preload_check {
     } piece; /* a part of the symbol table, or of its strings */
 };
 
-enum carrier {
+enum preload_check_result {
     PRELOAD_CHECK_YES,        /* no obstacle found; the kernel refuses a file that is not a program */
     PRELOAD_CHECK_PRIVILEGED, /* set-uid, set-gid, file capabilities: the loader ignores LD_PRELOAD */
     PRELOAD_CHECK_FOREIGN,    /* another architecture, word size or C library */
@@ -61,8 +61,8 @@ enum carrier {
 };
 
 /** Checks `path`, relative to `dir_fd` (AT_FDCWD) as in execveat(2). For a script, checks its interpreter. */
-ONE_COPY enum carrier preload_check_judge(struct preload_check *c, int dir_fd, const char *path);
+ONE_COPY enum preload_check_result preload_check_judge(struct preload_check *c, int dir_fd, const char *path);
 /** Checks a file that is open for reading. */
-ONE_COPY enum carrier preload_check_judge_file(struct preload_check *c, int fd);
+ONE_COPY enum preload_check_result preload_check_judge_file(struct preload_check *c, int fd);
 
 #endif

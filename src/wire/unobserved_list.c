@@ -18,7 +18,8 @@
 #define MARK_LABEL_BYTES 24 /* for the recorder's name; the name of a memfd has at most 249 bytes */
 
 /* Writes a line into `line`, with '?' for each control character of the path. */
-static size_t make_line(char line[static LINE_BYTES], enum carrier why, const char *path, bool started)
+static size_t make_line(char line[static LINE_BYTES], enum preload_check_result why, const char *path,
+                        bool started)
 {
     size_t length = text_length(path), n = text_copy(line, 2, started ? "" : "-");
     n += text_from_number(line + n, why, 10, 1);
@@ -32,8 +33,8 @@ static size_t make_line(char line[static LINE_BYTES], enum carrier why, const ch
 }
 
 /* Writes the name of a mark into `name`. If the path is too long, only its end is written. */
-static void name_mark(char name[static MARK_BYTES], uint64_t id, enum carrier why, const char *path,
-                      bool started)
+static void name_mark(char name[static MARK_BYTES], uint64_t id, enum preload_check_result why,
+                      const char *path, bool started)
 {
     size_t length = text_length(path), n = text_from_number(name, (uint64_t)sys_call(SYS_getpid, 0), 10, 1);
     name[n++] = '-';
@@ -72,8 +73,8 @@ static bool make_mark(long dir, const char *name)
     return !sys_failed(fd) && !sys_call(SYS_close, fd);
 }
 
-bool unobserved_mark(const struct ledger_config *config, uint64_t id, enum carrier why, const char *path,
-                     bool started)
+bool unobserved_mark(const struct ledger_config *config, uint64_t id, enum preload_check_result why,
+                     const char *path, bool started)
 {
     char name[MARK_BYTES > LEDGER_PATH_BYTES ? MARK_BYTES : LEDGER_PATH_BYTES];
     long dir = ledger_open_dir(config, name, true);
@@ -91,7 +92,8 @@ static bool passes_limit(uint64_t bytes)
     return !sys_call(SYS_getrlimit, RLIMIT_FSIZE, &fsize) && bytes > fsize.rlim_cur;
 }
 
-bool unobserved_note(const struct ledger_config *config, enum carrier why, const char *path, bool started)
+bool unobserved_note(const struct ledger_config *config, enum preload_check_result why, const char *path,
+                     bool started)
 {
     const int how = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
     char line[LINE_BYTES]; /* first the directory's name, then the line: the stack may be small */

@@ -4,9 +4,9 @@
 
 /*
  * A file in the directory of ledgers with one line for each program that was started without the agent, because it
- * cannot run with it: "WHY PATH\n", where WHY is a number (enum carrier). If the execve() fails after the line was
- * written, a line "-WHY PATH\n" cancels it. Lines are only appended. If the file has UNOBSERVED_NAMED_BYTES, further
- * lines have no path; if it has UNOBSERVED_BYTES_MAX, no lines are added.
+ * cannot run with it: "WHY PATH\n", where WHY is a number (enum preload_check_result). If the execve() fails after the
+ * line was written, a line "-WHY PATH\n" cancels it. Lines are only appended. If the file has UNOBSERVED_NAMED_BYTES,
+ * further lines have no path; if it has UNOBSERVED_BYTES_MAX, no lines are added.
  *
  * Runs in: target, at exec. Threads: any, including vfork children and signal handlers.
  */
@@ -28,11 +28,14 @@
 #define UNOBSERVED_SUFFIX ".unobserved"
 
 /** Makes a mark; `id` makes its name unique. `started`: as for unobserved_note(). False: neither file nor memfd. */
-ONE_COPY bool unobserved_mark(const struct ledger_config *config, uint64_t id, enum carrier why,
+ONE_COPY bool unobserved_mark(const struct ledger_config *config, uint64_t id, enum preload_check_result why,
                               const char *path, bool started);
-/** Adds a line to the list, if the directory of ledgers exists; if the line cannot be written, makes a mark file.
- * `started`: false to cancel an earlier line. Returns false if neither succeeded. */
-ONE_COPY bool unobserved_note(const struct ledger_config *config, enum carrier why, const char *path,
-                              bool started);
+/**
+ * Adds a program to the list of those that are not observed, a file in the directory of ledgers, if that exists. If
+ * the file cannot be written, makes an empty file whose name says the same. `started`: false to cancel the line of a
+ * program that could not be started. Returns false if neither succeeded.
+ */
+ONE_COPY bool unobserved_note(const struct ledger_config *config, enum preload_check_result why,
+                              const char *path, bool started);
 
 #endif

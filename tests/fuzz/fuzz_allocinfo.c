@@ -28,8 +28,8 @@ static void check_site(const struct alloc_texts *texts, const struct account_row
 
 static bool same(const struct account_sum *a, const struct account_sum *b)
 {
-    return a->of[ACCOUNT_MADE_CALLS] == b->of[ACCOUNT_MADE_CALLS] && a->places == b->places &&
-           a->inexact == b->inexact && a->of[ACCOUNT_MADE_BYTES] == b->of[ACCOUNT_MADE_BYTES];
+    return a->of[ACCOUNT_ALLOCATED_CALLS] == b->of[ACCOUNT_ALLOCATED_CALLS] && a->places == b->places &&
+           a->inexact == b->inexact && a->of[ACCOUNT_ALLOCATED_BYTES] == b->of[ACCOUNT_ALLOCATED_BYTES];
 }
 
 static void check_groups(const struct accounts *a, struct alloc_texts *texts)
@@ -56,7 +56,7 @@ static void write_again(const struct accounts *a, const struct alloc_texts *text
     allocinfo_write_head(&out);
     vec_each (const struct account_row, s, &a->rows) {
         struct allocinfo_row row = {.bytes = allocinfo_bytes(s, ACCOUNT_AFTER),
-                                    .calls = s->of[ACCOUNT_AFTER].of[ACCOUNT_MADE_CALLS],
+                                    .calls = s->of[ACCOUNT_AFTER].of[ACCOUNT_ALLOCATED_CALLS],
                                     .file = alloc_texts_get(texts, s->key.file),
                                     .line = s->key.line,
                                     .module = alloc_texts_get(texts, s->key.module),

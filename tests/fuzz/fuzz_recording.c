@@ -88,7 +88,7 @@ static void put_accounts(struct recording *r)
             row->key.line = place;
             row->key.function = alloc_texts_put(&texts, "main", 4);
             row->copies = row->of[ACCOUNT_AFTER].places = 1;
-            row->of[ACCOUNT_AFTER].of[ACCOUNT_MADE_CALLS] = step;
+            row->of[ACCOUNT_AFTER].of[ACCOUNT_ALLOCATED_CALLS] = step;
         }
         require(!accounts_keeper_put(k, &a, &texts, NULL), "cannot keep");
         accounts_release(&a);

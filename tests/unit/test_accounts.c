@@ -42,10 +42,10 @@ static struct account_row *put(struct fixture *f, struct accounts *a, const char
                                   .pid = 7};
     r->copies = 1;
     struct account_sum *s = &r->of[ACCOUNT_AFTER];
-    s->of[ACCOUNT_MADE_CALLS] = calls;
-    s->of[ACCOUNT_MADE_BYTES] = calls * 10;
-    s->of[ACCOUNT_GONE_CALLS] = gone;
-    s->of[ACCOUNT_GONE_BYTES] = gone * 10;
+    s->of[ACCOUNT_ALLOCATED_CALLS] = calls;
+    s->of[ACCOUNT_ALLOCATED_BYTES] = calls * 10;
+    s->of[ACCOUNT_RELEASED_CALLS] = gone;
+    s->of[ACCOUNT_RELEASED_BYTES] = gone * 10;
     s->places = 1;
     return r;
 }
@@ -57,7 +57,7 @@ static void assert_row(struct fixture *f, const struct account_row *r, const cha
     assert_string_equal(have ? have : "-", file);
     have = alloc_texts_get(&f->texts, r->key.function);
     assert_string_equal(have ? have : "-", function);
-    assert_int_equal(r->of[ACCOUNT_AFTER].of[ACCOUNT_MADE_CALLS], calls);
+    assert_int_equal(r->of[ACCOUNT_AFTER].of[ACCOUNT_ALLOCATED_CALLS], calls);
     assert_int_equal(account_live_objects(&r->of[ACCOUNT_AFTER]), objects);
     assert_int_equal(account_live_bytes(&r->of[ACCOUNT_AFTER]), objects * 10);
 }
@@ -102,7 +102,7 @@ static void two_readings_are_joined(void **state)
     account_rows_join(&rows, &f.a, &f.b, 0);
     assert_int_equal(rows.len, 4);
     assert_row(&f, &rows.at[0], "a.c", "f", 9, 1);
-    assert_int_equal(rows.at[0].of[ACCOUNT_BEFORE].of[ACCOUNT_MADE_CALLS], 5);
+    assert_int_equal(rows.at[0].of[ACCOUNT_BEFORE].of[ACCOUNT_ALLOCATED_CALLS], 5);
     assert_row(&f, &rows.at[1], "gone.c", "g", 0, 0);
     account_rows_keep_changed(&rows);
     assert_int_equal(rows.len, 3);
@@ -135,8 +135,8 @@ static void groups_add_up(void **state)
         account_rows_group(&rows, &places, wanted[i].group, &f.texts);
         assert_int_equal(rows.len, wanted[i].rows);
         struct account_sum total = account_rows_total(&rows, ACCOUNT_AFTER);
-        assert_int_equal(total.of[ACCOUNT_MADE_CALLS], 111111);
-        assert_int_equal(total.of[ACCOUNT_GONE_BYTES], 100500);
+        assert_int_equal(total.of[ACCOUNT_ALLOCATED_CALLS], 111111);
+        assert_int_equal(total.of[ACCOUNT_RELEASED_BYTES], 100500);
         assert_int_equal(total.inexact, 1);
         if (wanted[i].group == ACCOUNT_BY_DIRECTORY)
             assert_row(&f, &rows.at[0], "src", "-", 100111, 100061);

@@ -48,7 +48,7 @@ static void assert_site(const struct fixture *f, size_t i, const char *words)
     const struct account_sum *sum = &s->of[ACCOUNT_AFTER];
     const char *module = alloc_texts_get(&f->texts, s->key.module);
     snprintf(text, sizeof(text), "%" PRIi64 " %" PRIu64 " %s:%" PRIu32 "%s%s%s %s%s",
-             allocinfo_bytes(s, ACCOUNT_AFTER), sum->of[ACCOUNT_MADE_CALLS],
+             allocinfo_bytes(s, ACCOUNT_AFTER), sum->of[ACCOUNT_ALLOCATED_CALLS],
              alloc_texts_get(&f->texts, s->key.file), s->key.line, module ? " [" : "", module ? module : "",
              module ? "]" : "", alloc_texts_get(&f->texts, s->key.function), sum->inexact ? " no" : "");
     assert_string_equal(text, words);
@@ -232,7 +232,7 @@ static void a_site_that_comes_again_is_one_row(void **state)
     struct account_rows rows = rows_of(&f);
     assert_int_equal(rows.len, 4);
     assert_int_equal(allocinfo_bytes(&rows.at[0], ACCOUNT_AFTER), 24);
-    assert_int_equal(rows.at[0].of[ACCOUNT_AFTER].of[ACCOUNT_MADE_CALLS], 3);
+    assert_int_equal(rows.at[0].of[ACCOUNT_AFTER].of[ACCOUNT_ALLOCATED_CALLS], 3);
     assert_int_equal(rows.at[0].of[ACCOUNT_AFTER].places, 1);
     assert_int_equal(rows.at[0].of[ACCOUNT_AFTER].inexact, 1);
     vec_release(&rows);
@@ -260,7 +260,7 @@ static void groups_have_the_sums_of_their_sites(void **state)
         assert_int_equal(rows.len, by[g].rows);
         struct account_sum total = account_rows_total(&rows, ACCOUNT_AFTER);
         assert_int_equal(account_live_bytes(&total), 31);
-        assert_int_equal(total.of[ACCOUNT_MADE_CALLS], 6);
+        assert_int_equal(total.of[ACCOUNT_ALLOCATED_CALLS], 6);
         assert_int_equal(total.places, 6);
         if (by[g].group == ACCOUNT_BY_DIRECTORY) {
             static const char *const names[] = {"a/b", "a", ".", "/"};
@@ -281,8 +281,8 @@ static void changes_are_signed(void **state)
 {
     (void)state;
     struct account_row row = {
-        .of = {{.of = {[ACCOUNT_MADE_BYTES] = 100, [ACCOUNT_MADE_CALLS] = 7}},
-               {.of = {[ACCOUNT_MADE_BYTES] = (uint64_t)-28, [ACCOUNT_MADE_CALLS] = 4}}}};
+        .of = {{.of = {[ACCOUNT_ALLOCATED_BYTES] = 100, [ACCOUNT_ALLOCATED_CALLS] = 7}},
+               {.of = {[ACCOUNT_ALLOCATED_BYTES] = (uint64_t)-28, [ACCOUNT_ALLOCATED_CALLS] = 4}}}};
     assert_int_equal(allocinfo_bytes(&row, ACCOUNT_AFTER), -28);
     assert_int_equal(allocinfo_bytes_change(&row), -128);
     assert_int_equal(allocinfo_calls_change(&row), -3);

@@ -41,12 +41,12 @@ static void labels_are_escaped(void **state)
     struct sink out = sink_to_buf(&b);
     put(&rows, &texts, "operator\"\" _x", "a\\b\nc\xff\xc3\xa4.c", "/usr/lib/libx.so.1")
         ->of[ACCOUNT_AFTER]
-        .of[ACCOUNT_MADE_CALLS] = 7;
-    put(&rows, &texts, NULL, NULL, NULL)->of[ACCOUNT_AFTER].of[ACCOUNT_MADE_CALLS] = 6;
+        .of[ACCOUNT_ALLOCATED_CALLS] = 7;
+    put(&rows, &texts, NULL, NULL, NULL)->of[ACCOUNT_AFTER].of[ACCOUNT_ALLOCATED_CALLS] = 6;
     /* two that a reader cannot tell apart */
-    put(&rows, &texts, "f\x01", NULL, "/a/m")->of[ACCOUNT_AFTER].of[ACCOUNT_MADE_CALLS] = 2;
-    put(&rows, &texts, "f\x02", NULL, "/b/m")->of[ACCOUNT_AFTER].of[ACCOUNT_MADE_CALLS] = 3;
-    put(&rows, &texts, "other", NULL, NULL)->of[ACCOUNT_AFTER].of[ACCOUNT_GONE_CALLS] = 1;
+    put(&rows, &texts, "f\x01", NULL, "/a/m")->of[ACCOUNT_AFTER].of[ACCOUNT_ALLOCATED_CALLS] = 2;
+    put(&rows, &texts, "f\x02", NULL, "/b/m")->of[ACCOUNT_AFTER].of[ACCOUNT_ALLOCATED_CALLS] = 3;
+    put(&rows, &texts, "other", NULL, NULL)->of[ACCOUNT_AFTER].of[ACCOUNT_RELEASED_CALLS] = 1;
     openmetrics_write(&out, &rows, &texts, &none,
                       &(struct openmetrics_options){.prefix = "allium_tags", .top = 3});
     assert_has(buf_str(&b), "# TYPE allium_tags_allocations counter\n"

@@ -34,14 +34,14 @@ static int read_program(void **state)
     return n < 4096;
 }
 
-static enum carrier judge_bytes(const char *bytes, size_t n)
+static enum preload_check_result judge_bytes(const char *bytes, size_t n)
 {
     char path[] = "/dev/shm/carrier-XXXXXX";
     int fd = mkstemp(path);
     assert_true(fd >= 0);
     assert_int_equal(write(fd, bytes, n), n);
-    enum carrier found = preload_check_judge_file(&check, fd),
-                 by_path = preload_check_judge(&check, AT_FDCWD, path);
+    enum preload_check_result found = preload_check_judge_file(&check, fd),
+                              by_path = preload_check_judge(&check, AT_FDCWD, path);
     close(fd);
     unlink(path);
     assert_int_equal(found, by_path);
@@ -129,7 +129,7 @@ static void hostile_files_have_an_answer(void **state)
         assert_int_equal(pwrite(fd, &word, 1 + random % 8, (off_t)at), 1 + random % 8);
         if (i % 7 == 0)
             assert_int_equal(ftruncate(fd, (off_t)((random >> 20) % program_bytes)), 0);
-        enum carrier found = preload_check_judge_file(&check, fd);
+        enum preload_check_result found = preload_check_judge_file(&check, fd);
         assert_true(found < PRELOAD_CHECK_KINDS);
         answers[found]++;
         if (i % 5 == 4) {
@@ -148,8 +148,8 @@ static void each_reason_has_words(void **state)
     (void)state;
     for (int a = 0; a < PRELOAD_CHECK_KINDS; a++)
         for (int b = 0; b < a; b++)
-            assert_string_not_equal(program_check_reason((enum carrier)a),
-                                    program_check_reason((enum carrier)b));
+            assert_string_not_equal(program_check_reason((enum preload_check_result)a),
+                                    program_check_reason((enum preload_check_result)b));
 }
 
 int main(void)

@@ -81,8 +81,8 @@ static void put(struct accounts_keeper *k, const struct truth *t, unsigned proce
         r->key.line = i;
         r->copies = 1;
         r->of[ACCOUNT_AFTER] = (struct account_sum){.places = 1, .inexact = t->inexact[process][i]};
-        r->of[ACCOUNT_AFTER].of[ACCOUNT_MADE_CALLS] = t->calls[process][i];
-        r->of[ACCOUNT_AFTER].of[ACCOUNT_GONE_BYTES] = t->bytes[process][i];
+        r->of[ACCOUNT_AFTER].of[ACCOUNT_ALLOCATED_CALLS] = t->calls[process][i];
+        r->of[ACCOUNT_AFTER].of[ACCOUNT_RELEASED_BYTES] = t->bytes[process][i];
     }
     assert_int_equal(accounts_keeper_put(k, &a, &texts, &e), 0);
     accounts_release(&a);
@@ -108,8 +108,8 @@ static void assert_as(const char *path, const struct truth *t, const uint64_t *a
                  place = (unsigned)atoi(alloc_texts_get(&texts, r->key.function) + 1);
         const struct account_sum *sum = &r->of[ACCOUNT_AFTER];
         assert_in_range(process, 0, PROCESSES - 1);
-        assert_int_equal(sum->of[ACCOUNT_MADE_CALLS], t->calls[process][place]);
-        assert_int_equal(sum->of[ACCOUNT_GONE_BYTES], t->bytes[process][place]);
+        assert_int_equal(sum->of[ACCOUNT_ALLOCATED_CALLS], t->calls[process][place]);
+        assert_int_equal(sum->of[ACCOUNT_RELEASED_BYTES], t->bytes[process][place]);
         assert_int_equal(sum->inexact, t->inexact[process][place]);
         assert_int_equal(r->key.line, place);
         assert_string_equal(alloc_texts_get(&texts, r->key.comm), "fifteen letters");

@@ -96,7 +96,7 @@ static bool is_program(struct exec_scratch *s)
 }
 
 /* Checks the file that execvp(3) would find for this name. */
-static enum carrier check_on_path(struct exec_scratch *s, const char *name)
+static enum preload_check_result check_on_path(struct exec_scratch *s, const char *name)
 {
     if (text_find(name, "/"))
         return preload_check_judge(&s->check, AT_FDCWD, name);
@@ -116,7 +116,7 @@ static enum carrier check_on_path(struct exec_scratch *s, const char *name)
     return PRELOAD_CHECK_YES;
 }
 
-static enum carrier check_program(struct exec_scratch *s, const struct call *c)
+static enum preload_check_result check_program(struct exec_scratch *s, const struct call *c)
 {
     const char *agent = resolve_own_path();
     if (agent && sys_failed(sys_call(SYS_faccessat, AT_FDCWD, agent, R_OK)))
@@ -186,7 +186,7 @@ static __attribute__((noinline)) const char *path_to_note(struct exec_scratch *s
 /* Notes a program that will not be observed (wire/unobserved_list.h), and starts it. A program that defines malloc()
  * still gets the agent, because the agent observes the programs that it starts. */
 static int start_unobserved(struct exec_scratch **s, const struct call *c, char *const *envp,
-                            enum carrier why)
+                            enum preload_check_result why)
 {
     bool noted = unobserved_note(&process.config, why, path_to_note(*s, c), true);
     if (why != PRELOAD_CHECK_OWN_MALLOC && !noted)
@@ -222,7 +222,7 @@ static ONE_COPY int run(const struct call *c, char *const *envp)
     if (!can_succeed(s, c, envp))
         result = call_real(c, envp);
     else {
-        enum carrier found = check_program(s, c);
+        enum preload_check_result found = check_program(s, c);
         result =
             found == PRELOAD_CHECK_YES ? start_observed(&s, c, envp) : start_unobserved(&s, c, envp, found);
     }

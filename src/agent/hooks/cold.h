@@ -66,15 +66,15 @@ static inline bool cold_begin(struct thread *t, size_t size)
  * To be called after the real function, with the result of cold_begin(): records the allocation. Returns the sample,
  * for the probes.
  */
-static inline struct sample_made cold_end(struct thread *t, const struct walk_start *start, bool due, void *p,
-                                          size_t size)
+static inline struct sample_allocated cold_end(struct thread *t, const struct walk_start *start, bool due,
+                                               void *p, size_t size)
 {
-    sites_made(start, p, size);
+    sites_allocated(start, p, size);
     if (unlikely(!p))
         process_count_loss(LEDGER_FAILED_REQUESTS);
     else if (due)
-        return sample_made(t, start, p, size);
-    return (struct sample_made){0};
+        return sample_allocated(t, start, p, size);
+    return (struct sample_allocated){0};
 }
 
 #endif

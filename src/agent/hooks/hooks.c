@@ -52,8 +52,8 @@ COLD void hooks_free_cold(void *p)
     __builtin_prefetch((const char *)p - 2 * sizeof(size_t), 1);
     struct walk_start start = COLD_CALLER();
     struct thread *t = &thread_self;
-    tag_bridge_gone(p);
-    sites_gone(&start, p);
+    tag_bridge_released(p);
+    sites_released(&start, p);
     sample_freed(t, &start, p, NULL);
     next.free(p);
 }
@@ -114,9 +114,9 @@ static COLD void *realloc_cold(void *old, size_t size)
         return p;
     }
     sample_freed(t, &start, old, &taken);
-    struct sample_made made = {0};
+    struct sample_allocated made = {0};
     if (p && due)
-        made = sample_made(t, &start, p, size);
+        made = sample_allocated(t, &start, p, size);
     probe_realloc(p, size, made, old, &taken.gone);
     return p;
 }
@@ -136,7 +136,7 @@ static COLD int posix_memalign_cold(void **out, size_t alignment, size_t size)
     int error = next.posix_memalign(out, alignment, size);
     if (error) {
         process_count_loss(LEDGER_FAILED_REQUESTS);
-        sites_made(&start, NULL, size);
+        sites_allocated(&start, NULL, size);
     } else if (*out)
         probe_malloc(*out, size, cold_end(t, &start, due, *out, size));
     return error;

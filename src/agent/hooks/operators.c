@@ -35,9 +35,9 @@ COLD void *operators_new_cold(size_t size, size_t second, size_t third, next_new
     void *p = (*real)(size, second, third);
     if (p)
         process_uncount_loss(LEDGER_FAILED_REQUESTS);
-    sites_made(&start, p, size);
+    sites_allocated(&start, p, size);
     if (p && due)
-        probe_malloc(p, size, sample_made(t, &start, p, size));
+        probe_malloc(p, size, sample_allocated(t, &start, p, size));
     return p;
 }
 
@@ -45,7 +45,7 @@ COLD void operators_delete_cold(void *p, size_t second, size_t third, next_delet
 {
     struct walk_start start = COLD_CALLER();
     struct thread *t = &thread_self;
-    sites_gone(&start, p);
+    sites_released(&start, p);
     sample_freed(t, &start, p, NULL);
     (*real)(p, second, third);
 }

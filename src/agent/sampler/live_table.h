@@ -39,8 +39,9 @@ enum live_table_taken {
  * live_table_insert_new() reads one cache line; it returns false unless the line shows that the table does not have the
  * address and that there is room. live_table_insert() returns false only if there is no memory.
  *
- * They set `address` as late as possible: from then on, a left-over entry with the same address and record is valid,
- * and a thread that removes an older sample at the address by live_table_take() would get the new one.
+ * They set `address` as late as possible. The table may still have an old entry with the same address and record, which
+ * readers ignore while `address` in the record differs. Once `address` is set, the old entry is valid, too: a thread
+ * that calls live_table_take() for an older sample at this address would get the new one.
  */
 bool live_table_insert_new(uintptr_t address, uint32_t record);
 bool live_table_insert(uintptr_t address, uint32_t record);

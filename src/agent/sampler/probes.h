@@ -35,7 +35,7 @@ PROBE_INLINE void probe_otel_alloc(const void *p, size_t size, uint64_t weighted
     USDT3("otel_memory", "alloc", (uintptr_t)p, size, weighted_bytes);
 }
 
-PROBE_INLINE void probe_malloc(const void *p, size_t size, struct sample_made made)
+PROBE_INLINE void probe_malloc(const void *p, size_t size, struct sample_allocated made)
 {
     if (unlikely(!made.serial))
         return;
@@ -43,7 +43,7 @@ PROBE_INLINE void probe_malloc(const void *p, size_t size, struct sample_made ma
     probe_otel_alloc(p, size, made.weighted_bytes);
 }
 
-PROBE_INLINE void probe_calloc(const void *p, size_t size, struct sample_made made)
+PROBE_INLINE void probe_calloc(const void *p, size_t size, struct sample_allocated made)
 {
     if (unlikely(!made.serial))
         return;
@@ -65,14 +65,14 @@ PROBE_INLINE void probe_otel_free(uintptr_t address)
 /**
  * realloc() failed: reports the sample at `old` as allocated again, because probe_otel_free() has reported its free.
  */
-PROBE_INLINE void probe_realloc_failed(const void *old, struct sample_gone stayed)
+PROBE_INLINE void probe_realloc_failed(const void *old, struct sample_released stayed)
 {
     if (stayed.serial)
         probe_otel_alloc(old, stayed.size_bytes, stayed.weighted_bytes);
 }
 
-PROBE_INLINE void probe_realloc(const void *p, size_t size, struct sample_made made, const void *old,
-                                const struct sample_gone *gone)
+PROBE_INLINE void probe_realloc(const void *p, size_t size, struct sample_allocated made, const void *old,
+                                const struct sample_released *gone)
 {
     if (unlikely(!made.serial && !gone->serial))
         return;

@@ -181,9 +181,10 @@ static inline void enter_thread(struct thread *t, uint64_t ticks)
     t->has_row = 1;
 }
 
-static struct sample_made book_made(struct thread *t, const struct walk_start *start, void *p, size_t size)
+static struct sample_allocated count_allocated(struct thread *t, const struct walk_start *start, void *p,
+                                               size_t size)
 {
-    struct sample_made made = {0};
+    struct sample_allocated made = {0};
     if (!process_open_ledger()) {
         process_count_loss(LEDGER_LOST_SAMPLES);
         return made;
@@ -209,19 +210,20 @@ static struct sample_made book_made(struct thread *t, const struct walk_start *s
             cell_sums_not_followed(shard, mine, cell, size, w);
         t->last_serial = serial;
         t->left_mark = t->left;
-        made = (struct sample_made){serial, whole_bytes(w, serial)};
+        made = (struct sample_allocated){serial, whole_bytes(w, serial)};
     }
     op_end(shard, mine, ticks);
     return made;
 }
 
-struct sample_made sample_made(struct thread *t, const struct walk_start *start, void *p, size_t size)
+struct sample_allocated sample_allocated(struct thread *t, const struct walk_start *start, void *p,
+                                         size_t size)
 {
-    struct sample_made made = {0};
+    struct sample_allocated made = {0};
     uint8_t outside = ledger_enter(t);
     /* Not in a child that a signal handler forked during the request, because the child has not drawn a gap yet. */
     if (likely(process_is_known(t) && t->period != UINT8_MAX))
-        made = book_made(t, start, p, size);
+        made = count_allocated(t, start, p, size);
     ledger_exit(t, outside);
     if (unlikely(sites_on))
         sites->expect_more(p, size);
@@ -260,9 +262,10 @@ static void remember_free(struct thread *t, struct ledger_shard *shard, bool min
     store_release(&f->number, number + 1);
 }
 
-static inline __attribute__((always_inline)) void book_freed(struct thread *t, const struct walk_start *start,
-                                                             uint32_t record, uintptr_t address,
-                                                             struct sample_gone *moved)
+static inline __attribute__((always_inline)) void count_freed(struct thread *t,
+                                                              const struct walk_start *start, uint32_t record,
+                                                              uintptr_t address,
+                                                              struct sample_released *moved)
 {
     struct ledger_shard *shard = &process.ledger.header->shards[t->shard];
     bool mine = shard_is_mine(t);
@@ -276,7 +279,7 @@ static inline __attribute__((always_inline)) void book_freed(struct thread *t, c
     cell_sums_freed(shard, mine, s->cell, s->size_bytes, w, ticks - s->born_ticks, temporary);
     remember_free(t, shard, mine, start, s, address, ticks, moved != NULL);
     if (unlikely(moved != NULL)) {
-        *moved = (struct sample_gone){s->serial, s->size_bytes, whole_bytes(w, s->serial)};
+        *moved = (struct sample_released){s->serial, s->size_bytes, whole_bytes(w, s->serial)};
     } else {
         probe_free(address, s->size_bytes, whole_bytes(w, s->serial), s->serial);
         probe_otel_free(address);
@@ -321,16 +324,16 @@ void sample_freed(struct thread *t, const struct walk_start *start, void *p, str
         return;
     uint32_t record = moved ? (is_ours(*moved) ? moved->record : LIVE_TABLE_NONE) : take_record(p);
     if (likely(record != LIVE_TABLE_NONE))
-        book_freed(t, start, record, (uintptr_t)p, moved ? &moved->gone : NULL);
+        count_freed(t, start, record, (uintptr_t)p, moved ? &moved->gone : NULL);
     ledger_exit(t, outside);
 }
 
-static struct sample_gone put_back(struct thread *t, struct taken taken)
+static struct sample_released put_back(struct thread *t, struct taken taken)
 {
     struct ledger_sample *s = process_sample(taken.record);
     const struct ledger_cell *c = cell_sums_cell(s->cell);
-    struct sample_gone stayed = {s->serial, s->size_bytes,
-                                 whole_bytes(weigh(t, s->size_bytes, c->period), s->serial)};
+    struct sample_released stayed = {s->serial, s->size_bytes,
+                                     whole_bytes(weigh(t, s->size_bytes, c->period), s->serial)};
     if (live_table_insert(taken.address, taken.record))
         return stayed;
     process_count_loss(LEDGER_LOST_LIVE);
@@ -339,9 +342,9 @@ static struct sample_gone put_back(struct thread *t, struct taken taken)
     return stayed;
 }
 
-struct sample_gone sample_put_back(struct thread *t, struct taken taken)
+struct sample_released sample_put_back(struct thread *t, struct taken taken)
 {
-    struct sample_gone stayed = {0};
+    struct sample_released stayed = {0};
     uint8_t outside = ledger_enter(t);
     if (is_ours(taken))
         stayed = put_back(t, taken);

@@ -24,15 +24,15 @@
 #include "unwind/walk.h"
 
 /** A new sample. All 0: it could not be recorded. */
-struct sample_made {
+struct sample_allocated {
     uint64_t serial;
     uint64_t weighted_bytes; /* the bytes that the sample stands for */
 };
 
 /** A sample that was freed, or that a failed realloc() has left as it was. `serial` 0: there was none. */
-struct sample_gone {
+struct sample_released {
     uint64_t serial, size_bytes;
-    uint64_t weighted_bytes; /* as in its struct sample_made */
+    uint64_t weighted_bytes; /* as in its struct sample_allocated */
 };
 
 /** A sample that was removed from the live table, but is not counted as freed yet. */
@@ -40,14 +40,14 @@ struct taken {
     uint32_t record;     /* LIVE_TABLE_NONE: nothing was taken */
     uint32_t generation; /* of the process that removed it: a signal handler may fork meanwhile */
     uintptr_t address;
-    struct sample_gone gone; /* set when the sample is counted as freed */
+    struct sample_released gone; /* set when the sample is counted as freed */
 };
 
 /** Subtracts `size` from the bytes to the thread's next sample. True: this request is a sample if it succeeds. */
 ONE_COPY bool sample_is_due(struct thread *t, size_t size);
 /** Records a sample at `p`, which the program's allocator has just returned. */
-ONE_COPY struct sample_made sample_made(struct thread *t, const struct walk_start *start, void *p,
-                                        size_t size);
+ONE_COPY struct sample_allocated sample_allocated(struct thread *t, const struct walk_start *start, void *p,
+                                                  size_t size);
 /** Removes `p`, which is about to be reallocated, from the live table, if `p` is a sample. */
 ONE_COPY struct taken sample_take(struct thread *t, void *p);
 /**
@@ -57,6 +57,6 @@ ONE_COPY struct taken sample_take(struct thread *t, void *p);
  */
 ONE_COPY void sample_freed(struct thread *t, const struct walk_start *start, void *p, struct taken *moved);
 /** Puts the sample back into the live table, because realloc() failed. */
-ONE_COPY struct sample_gone sample_put_back(struct thread *t, struct taken taken);
+ONE_COPY struct sample_released sample_put_back(struct thread *t, struct taken taken);
 
 #endif

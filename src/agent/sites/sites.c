@@ -71,7 +71,7 @@ static void take_back(const struct thread *t, uint64_t number, uint64_t bytes, u
     }
 }
 
-/* Backs the memory of the site's sums, and of its whole block. */
+/* Makes the memory of the site's sums writable, and that of the other sites in the same block of the table. */
 static bool back_sums(uint32_t number)
 {
     const struct ledger_region *r = &process.ledger.header->regions[LEDGER_SITE_SUMS];
@@ -305,7 +305,7 @@ static void enter_call(struct thread *t, const struct walk_start *from, void *p,
     enter(t, number & SITES_PLAIN, p, size);
 }
 
-void sites_made_cold(const struct walk_start *from, void *p, size_t size)
+void sites_allocated_cold(const struct walk_start *from, void *p, size_t size)
 {
     struct thread *t = &thread_self;
     uint8_t outside;
@@ -330,9 +330,9 @@ void *sites_book_cold(void *p, size_t size)
     struct walk_start from = WALK_CALLER();
     const struct sites_slot *slot = sites_pass_wrappers(&from);
     uintptr_t pc = load_relaxed(&slot->pc);
-    if (likely(p && pc) && sites_made_hot(slot, pc, p, size, sites_heads_have_size))
+    if (likely(p && pc) && sites_allocated_hot(slot, pc, p, size, sites_heads_have_size))
         return p;
-    sites_made_cold(&from, p, size);
+    sites_allocated_cold(&from, p, size);
     return p;
 }
 
@@ -398,7 +398,7 @@ static bool take(struct thread *t, void *p, struct object *o)
     return object_map_take((uintptr_t)p, o);
 }
 
-void sites_gone_cold(const struct walk_start *from, void *p)
+void sites_released_cold(const struct walk_start *from, void *p)
 {
     struct thread *t = &thread_self;
     struct object o;
@@ -463,7 +463,7 @@ void sites_moved(const struct walk_start *from, void *old, struct sites_taken ta
         ledger_exit(t, outside);
     }
     if (p || failed)
-        sites_made_cold(from, p, size);
+        sites_allocated_cold(from, p, size);
 }
 
 /* glibc's chunks have their size in the word before the object. glibc's debugging aids change this, so two

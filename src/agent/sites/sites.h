@@ -60,8 +60,8 @@ void sites_before_fork(void);
 void sites_become_child(void);
 void sites_seal(bool first);
 void sites_unseal(void);
-ONE_COPY void sites_made_cold(const struct walk_start *from, void *p, size_t size);
-ONE_COPY void sites_gone_cold(const struct walk_start *from, void *p);
+ONE_COPY void sites_allocated_cold(const struct walk_start *from, void *p, size_t size);
+ONE_COPY void sites_released_cold(const struct walk_start *from, void *p);
 void sites_expect_more(const void *p, size_t size);
 ONE_COPY struct sites_taken sites_take(void *p);
 ONE_COPY void sites_moved(const struct walk_start *from, void *old, struct sites_taken taken, void *p,
@@ -74,7 +74,7 @@ NEXT_NEW_FORMS(X)
 NEXT_DELETE_FORMS(X)
 #undef X
 
-/** Like sites_made_cold(), for an object `p` of the caller of the hook that jumps to this function. Returns `p`. */
+/** sites_allocated_cold() for an object `p` of the caller of the hook that jumps to this function. Returns `p`. */
 ONE_COPY void *sites_book_cold(void *p, size_t size);
 
 /**
@@ -152,8 +152,8 @@ static inline __attribute__((always_inline)) bool sites_is_hot(const struct site
  * Counts an object that was just allocated. False: nothing was done, and the caller is to call the cold function.
  * `slot`: the first slot in which the address may be. `heads`: sites_heads_have_size.
  */
-static inline __attribute__((always_inline)) bool sites_made_hot(const struct sites_slot *slot, uintptr_t pc,
-                                                                 void *p, size_t size, bool heads)
+static inline __attribute__((always_inline)) bool
+sites_allocated_hot(const struct sites_slot *slot, uintptr_t pc, void *p, size_t size, bool heads)
 {
     uintptr_t a = (uintptr_t)p;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -179,7 +179,8 @@ struct sites_held {
 };
 
 /**
- * Removes an object that the call at `pc` is about to free from the map. False: nothing was done; see sites_made_hot().
+ * Removes an object that the call at `pc` is about to free from the map. False: nothing was done; see
+ * sites_allocated_hot().
  */
 static inline __attribute__((always_inline)) bool sites_take_hot(const struct sites_slot *slot, uintptr_t pc,
                                                                  void *p, bool heads, struct sites_held *held)
@@ -209,8 +210,8 @@ static inline __attribute__((always_inline)) void sites_freed_hot(const struct s
 }
 
 /** Calls both functions above, before the real free(). */
-static inline __attribute__((always_inline)) bool sites_gone_hot(const struct sites_slot *slot, uintptr_t pc,
-                                                                 void *p, bool heads)
+static inline __attribute__((always_inline)) bool sites_released_hot(const struct sites_slot *slot,
+                                                                     uintptr_t pc, void *p, bool heads)
 {
     struct sites_held held;
     if (unlikely(!sites_take_hot(slot, pc, p, heads, &held)))

@@ -8,7 +8,7 @@
 static HOT void *sites_malloc(size_t size)
 {
     void *p = next.malloc(size);
-    if (likely(p) && likely(sites_made_hot(sites_slot_first(SITES_CALLER), SITES_CALLER, p, size, true)))
+    if (likely(p) && likely(sites_allocated_hot(sites_slot_first(SITES_CALLER), SITES_CALLER, p, size, true)))
         return p;
     return sites_book_cold(p, size);
 }
@@ -18,14 +18,14 @@ COLD void sites_free_cold(void *p)
     struct walk_start from = COLD_CALLER();
     const struct sites_slot *slot = sites_pass_wrappers(&from);
     uintptr_t pc = load_relaxed(&slot->pc);
-    if (unlikely(!pc) || !sites_gone_hot(slot, pc, p, sites_heads_have_size))
-        sites_gone_cold(&from, p);
+    if (unlikely(!pc) || !sites_released_hot(slot, pc, p, sites_heads_have_size))
+        sites_released_cold(&from, p);
     next.free(p);
 }
 
 static HOT void sites_free(void *p)
 {
-    if (likely(sites_gone_hot(sites_slot_first(SITES_CALLER), SITES_CALLER, p, true))) {
+    if (likely(sites_released_hot(sites_slot_first(SITES_CALLER), SITES_CALLER, p, true))) {
         next.free(p);
         return;
     }
@@ -40,7 +40,7 @@ static void *sites_malloc_other(size_t size)
 
 static void sites_free_other(void *p)
 {
-    if (likely(sites_gone_hot(sites_slot_first(SITES_CALLER), SITES_CALLER, p, false))) {
+    if (likely(sites_released_hot(sites_slot_first(SITES_CALLER), SITES_CALLER, p, false))) {
         next.free(p);
         return;
     }
@@ -52,7 +52,7 @@ static HOT void *sites_calloc(size_t count, size_t each)
 {
     void *p = next.calloc(count, each);
     if (likely(p) &&
-        likely(sites_made_hot(sites_slot_first(SITES_CALLER), SITES_CALLER, p, count * each, true)))
+        likely(sites_allocated_hot(sites_slot_first(SITES_CALLER), SITES_CALLER, p, count * each, true)))
         return p;
     return sites_book_cold(p, count * each);
 }
@@ -95,7 +95,7 @@ static HOT void *sites_realloc(void *old, size_t size)
         return sites_realloc_cold(old, size);
     void *p = next.realloc(old, size);
     if (unlikely(!p || thread_self.generation != generation ||
-                 !sites_made_hot(sites_slot_first(SITES_CALLER), SITES_CALLER, p, size, true)))
+                 !sites_allocated_hot(sites_slot_first(SITES_CALLER), SITES_CALLER, p, size, true)))
         return sites_moved_cold(old, size, p, (uint64_t)generation << 32 | held.had, held.usable);
     sites_freed_hot(&held);
     return p;
@@ -106,7 +106,7 @@ static int sites_posix_memalign(void **out, size_t alignment, size_t size)
     struct walk_start from = COLD_CALLER();
     int error = next.posix_memalign(out, alignment, size);
     if (error || *out)
-        sites_made_cold(&from, error ? NULL : *out, size);
+        sites_allocated_cold(&from, error ? NULL : *out, size);
     return error;
 }
 

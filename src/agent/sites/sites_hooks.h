@@ -19,8 +19,8 @@
  * the compiler makes a tail jump to the cold function. */
 static inline __attribute__((always_inline)) void *sites_book(uintptr_t pc, void *p, size_t size)
 {
-    bool done = p && (sites_heads_have_size ? sites_made_hot(sites_slot_first(pc), pc, p, size, true)
-                                            : sites_made_hot(sites_slot_first(pc), pc, p, size, false));
+    bool done = p && (sites_heads_have_size ? sites_allocated_hot(sites_slot_first(pc), pc, p, size, true)
+                                            : sites_allocated_hot(sites_slot_first(pc), pc, p, size, false));
     return likely(done) ? p : sites_book_cold(p, size);
 }
 

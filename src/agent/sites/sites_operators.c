@@ -26,7 +26,7 @@ NEXT_NEW_FORMS(X)
     static void sites_##field(void *p, size_t second, size_t third)                                          \
     {                                                                                                        \
         if (likely(!live_filter_may_hold(p) &&                                                               \
-                   sites_gone_hot(sites_slot_first(SITES_CALLER), SITES_CALLER, p, false))) {                \
+                   sites_released_hot(sites_slot_first(SITES_CALLER), SITES_CALLER, p, false))) {            \
             next_operators.field(p, second, third);                                                          \
             return;                                                                                          \
         }                                                                                                    \
@@ -129,7 +129,7 @@ static void direct_delete(void *p, size_t second, size_t third)
         hooks_free_cold(p);
         return;
     }
-    if (likely(sites_gone_hot(sites_slot_first(SITES_CALLER), SITES_CALLER, p, false)))
+    if (likely(sites_released_hot(sites_slot_first(SITES_CALLER), SITES_CALLER, p, false)))
         next.free(p);
     else
         sites_free_cold(p);

@@ -16,7 +16,7 @@
 
 #include "base/sigsafe/compiler.h"
 
-/* Points to glibc's __libc_single_threaded (2.32 and later) if atomic_settle() has found it, else to a zero byte. */
+/* glibc's __libc_single_threaded (2.32 and later) if atomic_find_alone_flag() has found it, else a zero byte. */
 extern const char *atomic_alone_flag __attribute__((visibility("hidden")));
 
 #define load_relaxed(p)     __atomic_load_n((p), __ATOMIC_RELAXED)
@@ -25,7 +25,7 @@ extern const char *atomic_alone_flag __attribute__((visibility("hidden")));
 #define store_release(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
 
 /** Finds glibc's __libc_single_threaded. May be called any number of times. */
-void atomic_settle(void);
+void atomic_find_alone_flag(void);
 
 static inline bool atomic_alone(void)
 {

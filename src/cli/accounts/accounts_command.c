@@ -43,7 +43,7 @@ static const struct word site_orders[] = {{"total", ACCOUNT_SORT_TOTAL},
                                           {"allocations", ACCOUNT_SORT_ALLOCATIONS},
                                           {"frees", ACCOUNT_SORT_FREES},
                                           {"failed", ACCOUNT_SORT_FAILED},
-                                          {"freed", ACCOUNT_SORT_FREED_HERE},
+                                          {"freed", ACCOUNT_SORT_FREED_BY_SITE},
                                           {NULL, 0}};
 
 /* The options of one call. */
@@ -102,7 +102,7 @@ static int parse_shape(struct request *q, const struct arguments *a)
     const struct word *words = q->show.kind->sites ? site_orders : orders;
     bool freed = q->show.kind->sites && command_value(c, a, "freed");
     int group = ACCOUNT_BY_PLACE;
-    int sort = freed                  ? ACCOUNT_SORT_FREED_HERE
+    int sort = freed                  ? ACCOUNT_SORT_FREED_BY_SITE
                : view == ACCOUNT_RATE ? (q->show.kind->sites ? ACCOUNT_SORT_TOTAL : ACCOUNT_SORT_ALLOCATED)
                : view == ACCOUNT_NOW && q->show.kind->sites ? ACCOUNT_SORT_TOTAL
                                                             : ACCOUNT_SORT_LIVE;

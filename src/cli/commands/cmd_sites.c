@@ -87,9 +87,9 @@ static bool is_wrapper(const struct account_row *r, const char *function, const 
 static bool matters(const struct account_row *r, const struct account_sum *all)
 {
     const uint64_t *own = r->of[ACCOUNT_AFTER].of;
-    return own[ACCOUNT_MADE_CALLS] &&
-           (own[ACCOUNT_MADE_CALLS] >= all->of[ACCOUNT_MADE_CALLS] / LIKELY_SHARE ||
-            own[ACCOUNT_MADE_BYTES] >= all->of[ACCOUNT_MADE_BYTES] / LIKELY_SHARE);
+    return own[ACCOUNT_ALLOCATED_CALLS] &&
+           (own[ACCOUNT_ALLOCATED_CALLS] >= all->of[ACCOUNT_ALLOCATED_CALLS] / LIKELY_SHARE ||
+            own[ACCOUNT_ALLOCATED_BYTES] >= all->of[ACCOUNT_ALLOCATED_BYTES] / LIKELY_SHARE);
 }
 
 /* "xmalloc, xcalloc"; the caller frees it. NULL: none. */

@@ -140,10 +140,10 @@ static const char *parse_row(struct parse *p, const char *at, const char *end)
     struct account_row *row = vec_push(&p->to->rows);
     row->key = key;
     row->copies = 1;
-    row->of[ACCOUNT_AFTER] =
-        (struct account_sum){.of = {[ACCOUNT_MADE_CALLS] = calls, [ACCOUNT_MADE_BYTES] = (uint64_t)bytes},
-                             .places = 1,
-                             .inexact = inexact};
+    row->of[ACCOUNT_AFTER] = (struct account_sum){
+        .of = {[ACCOUNT_ALLOCATED_CALLS] = calls, [ACCOUNT_ALLOCATED_BYTES] = (uint64_t)bytes},
+        .places = 1,
+        .inexact = inexact};
     return NULL;
 }
 

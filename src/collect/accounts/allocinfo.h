@@ -14,8 +14,8 @@
  * "%s:%u func:%s" or "%s:%u [%s] func:%s". Version 2.0 (commit 39d117e04d15 of September 2025, "alloc_tag: mark
  * inaccurate allocation counters in /proc/allocinfo output") may have " accurate:no" before that blank. The
  * size is that of a sum of counters that lie on each CPU and are read one after the other: it may be less than
- * 0. Each line becomes a row of struct accounts: its size is ACCOUNT_MADE_BYTES, read as a signed number, its
- * calls are ACCOUNT_MADE_CALLS, and all other counters are 0. The kernel does not count frees apart.
+ * 0. Each line becomes a row of struct accounts: its size is ACCOUNT_ALLOCATED_BYTES, read as a signed number, its
+ * calls are ACCOUNT_ALLOCATED_CALLS, and all other counters are 0. The kernel does not count frees apart.
  *
  * Runs in: the tool. Threads: one at a time.
  * Owns: nothing; the caller frees the accounts with accounts_release().

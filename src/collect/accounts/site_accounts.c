@@ -16,14 +16,14 @@ static bool sum_of(struct account_sum *sum, const struct ledger_copy *c, uint64_
         ledger_copy_at(c, LEDGER_SITE_SUMS, struct ledger_site_sums, site / LEDGER_SITES_TOGETHER);
     for (unsigned i = 0; i < LEDGER_ACCOUNT_SHARDS; i++) {
         const struct ledger_site_words *w = &block->words[i][site % LEDGER_SITES_TOGETHER];
-        sum->of[ACCOUNT_MADE_CALLS] += w->made_calls;
-        sum->of[ACCOUNT_MADE_BYTES] += w->made_bytes;
-        sum->of[ACCOUNT_MADE_USABLE] += w->made_usable_bytes;
-        sum->of[ACCOUNT_GONE_CALLS] += w->gone_calls;
-        sum->of[ACCOUNT_GONE_BYTES] += w->gone_bytes;
-        sum->of[ACCOUNT_GONE_USABLE] += w->gone_usable_bytes;
-        sum->of[ACCOUNT_FREED_HERE_CALLS] += w->freed_calls;
-        sum->of[ACCOUNT_FREED_HERE_BYTES] += w->freed_bytes;
+        sum->of[ACCOUNT_ALLOCATED_CALLS] += w->made_calls;
+        sum->of[ACCOUNT_ALLOCATED_BYTES] += w->made_bytes;
+        sum->of[ACCOUNT_ALLOCATED_USABLE] += w->made_usable_bytes;
+        sum->of[ACCOUNT_RELEASED_CALLS] += w->gone_calls;
+        sum->of[ACCOUNT_RELEASED_BYTES] += w->gone_bytes;
+        sum->of[ACCOUNT_RELEASED_USABLE] += w->gone_usable_bytes;
+        sum->of[ACCOUNT_FREED_BY_SITE_CALLS] += w->freed_calls;
+        sum->of[ACCOUNT_FREED_BY_SITE_BYTES] += w->freed_bytes;
     }
     return true;
 }
@@ -133,9 +133,9 @@ void sites_from_copy(struct sites_reading *r, const struct ledger_copy *c, struc
         return;
     r->unfollowed = ledger_copy_at(c, LEDGER_SITES, struct ledger_site, LEDGER_SITE_NOBODY)->flags &
                     LEDGER_SITE_UNFOLLOWED;
-    p->losses[ACCOUNT_LOST_OBJECTS] = nobody.of[ACCOUNT_MADE_CALLS];
-    p->losses[ACCOUNT_LOST_FREES] = nobody.of[ACCOUNT_GONE_CALLS];
-    p->losses[ACCOUNT_FOREIGN_FREES] = nobody.of[ACCOUNT_FREED_HERE_CALLS];
+    p->losses[ACCOUNT_LOST_OBJECTS] = nobody.of[ACCOUNT_ALLOCATED_CALLS];
+    p->losses[ACCOUNT_LOST_FREES] = nobody.of[ACCOUNT_RELEASED_CALLS];
+    p->losses[ACCOUNT_FOREIGN_FREES] = nobody.of[ACCOUNT_FREED_BY_SITE_CALLS];
     account_modules_read(&r->modules, c);
     for (uint64_t i = LEDGER_SITE_OTHER; i < c->count[LEDGER_SITES]; i++)
         add_site(r, c, i, texts);

@@ -25,7 +25,7 @@ struct ledger_scan {
 /* A process without a ledger, or with one that we may not read. */
 struct ledger_mark {
     uint64_t id;   /* of its image */
-    int why;       /* an enum carrier; negative: a start that is taken back */
+    int why;       /* an enum preload_check_result; negative: a start that is taken back */
     char *program; /* "": not known */
 };
 

@@ -21,7 +21,7 @@ static void take_line(char *line, unobserved_fn take, void *arg)
     bool started = *line != '-';
     long why = strtol(line + !started, &end, 10);
     if (end != line && *end == ' ' && why > PRELOAD_CHECK_YES && why < PRELOAD_CHECK_KINDS)
-        take(arg, (enum carrier)why, end + 1, started ? 1 : -1);
+        take(arg, (enum preload_check_result)why, end + 1, started ? 1 : -1);
 }
 
 void unobserved_read(const char *dir, uint64_t *offset, unobserved_fn take, void *arg)
@@ -68,7 +68,7 @@ void unobserved_take_marks(const char *dir, unobserved_fn take, void *arg)
     for (struct dirent *entry; d && (entry = readdir(d));) {
         char *name = mem_strdup(entry->d_name), *program = unobserved_parse_mark(name, &why, &id);
         if (program && !unlinkat(dirfd(d), entry->d_name, 0))
-            take(arg, (enum carrier)abs(why), program, why < 0 ? -1 : 1);
+            take(arg, (enum preload_check_result)abs(why), program, why < 0 ? -1 : 1);
         free(name);
     }
     if (d)

@@ -14,7 +14,7 @@
 #include "wire/preload_check.h"
 
 /** `path` is "" if not known. `by` is 1, or -1 for a program that did not start after all. */
-typedef void (*unobserved_fn)(void *arg, enum carrier why, const char *path, int by);
+typedef void (*unobserved_fn)(void *arg, enum preload_check_result why, const char *path, int by);
 
 /** Reports the lines of the file in this directory from *offset on, and advances it. */
 void unobserved_read(const char *dir, uint64_t *offset, unobserved_fn take, void *arg);

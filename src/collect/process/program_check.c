@@ -67,7 +67,7 @@ static char *script_interpreter(int fd)
     return *p ? mem_strdup(p) : NULL;
 }
 
-const char *program_check_reason(enum carrier why)
+const char *program_check_reason(enum preload_check_result why)
 {
     switch (why) {
     case PRELOAD_CHECK_PRIVILEGED:
@@ -99,7 +99,7 @@ const char *program_check_reason(enum carrier why)
     }
 }
 
-static const char *advice(enum carrier why)
+static const char *advice(enum preload_check_result why)
 {
     switch (why) {
     case PRELOAD_CHECK_PRIVILEGED:
@@ -120,7 +120,7 @@ static const char *advice(enum carrier why)
 static enum program_kind judge(int fd, const char *path, struct error *e)
 {
     struct preload_check check = {.strings_max = UINT64_MAX};
-    enum carrier why = preload_check_judge_file(&check, fd);
+    enum preload_check_result why = preload_check_judge_file(&check, fd);
     if (why != PRELOAD_CHECK_YES && why != PRELOAD_CHECK_OWN_MALLOC) {
         const char *what = advice(why);
         error_set(e, EINVAL, "%s %s%s%s", path, program_check_reason(why),

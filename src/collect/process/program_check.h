@@ -20,6 +20,6 @@ enum program_kind {
  */
 int program_check(const char *cmd, char **path, enum program_kind *kind, struct error *e);
 /** The reason for which a process is not observed, as the end of a sentence: "is statically linked". */
-const char *program_check_reason(enum carrier why);
+const char *program_check_reason(enum preload_check_result why);
 
 #endif

@@ -10,22 +10,23 @@
 
 int64_t account_live_bytes(const struct account_sum *s)
 {
-    return (int64_t)(s->of[ACCOUNT_MADE_BYTES] - s->of[ACCOUNT_GONE_BYTES]);
+    return (int64_t)(s->of[ACCOUNT_ALLOCATED_BYTES] - s->of[ACCOUNT_RELEASED_BYTES]);
 }
 
 int64_t account_live_objects(const struct account_sum *s)
 {
-    return (int64_t)(s->of[ACCOUNT_MADE_CALLS] - s->of[ACCOUNT_GONE_CALLS]);
+    return (int64_t)(s->of[ACCOUNT_ALLOCATED_CALLS] - s->of[ACCOUNT_RELEASED_CALLS]);
 }
 
 bool account_slack_is_known(const struct account_sum *s)
 {
-    return s->of[ACCOUNT_MADE_USABLE] >= s->of[ACCOUNT_MADE_BYTES];
+    return s->of[ACCOUNT_ALLOCATED_USABLE] >= s->of[ACCOUNT_ALLOCATED_BYTES];
 }
 
 int64_t account_slack_bytes(const struct account_sum *s)
 {
-    return (int64_t)(s->of[ACCOUNT_MADE_USABLE] - s->of[ACCOUNT_GONE_USABLE]) - account_live_bytes(s);
+    return (int64_t)(s->of[ACCOUNT_ALLOCATED_USABLE] - s->of[ACCOUNT_RELEASED_USABLE]) -
+           account_live_bytes(s);
 }
 
 uint64_t account_faults(const struct account_sum *s)

@@ -26,15 +26,15 @@
 /* ---- counters ---- */
 
 enum account_counter {
-    ACCOUNT_MADE_CALLS,
-    ACCOUNT_MADE_BYTES, /* requested sizes */
-    ACCOUNT_GONE_CALLS,
-    ACCOUNT_GONE_BYTES,
-    ACCOUNT_MADE_USABLE, /* usable bytes, as the allocator gave them; 0: not known (tags) */
-    ACCOUNT_GONE_USABLE,
+    ACCOUNT_ALLOCATED_CALLS,
+    ACCOUNT_ALLOCATED_BYTES, /* requested sizes */
+    ACCOUNT_RELEASED_CALLS,
+    ACCOUNT_RELEASED_BYTES,
+    ACCOUNT_ALLOCATED_USABLE, /* usable bytes, as the allocator gave them; 0: not known (tags) */
+    ACCOUNT_RELEASED_USABLE,
     /* objects freed by code at this place, allocated anywhere; 0: not known (tags) */
-    ACCOUNT_FREED_HERE_CALLS,
-    ACCOUNT_FREED_HERE_BYTES,
+    ACCOUNT_FREED_BY_SITE_CALLS,
+    ACCOUNT_FREED_BY_SITE_BYTES,
     ACCOUNT_FAILED, /* failed requests */
     /* Bounds of the most bytes that were ever live at once; 0: not known (sites). Of several places: the
      * greatest lower bound, and the sum of the upper bounds. */

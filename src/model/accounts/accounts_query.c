@@ -106,9 +106,10 @@ static void look_up_text(const struct subject *s, enum field field, struct query
 static void look_up_number(const struct account_sum *sum, enum field field, struct query_probe *probe)
 {
     static const enum account_counter counters[] = {
-        [PEAK] = ACCOUNT_PEAK_BYTES,  [ALLOCATED] = ACCOUNT_MADE_BYTES, [COUNT] = ACCOUNT_MADE_CALLS,
-        [FREED] = ACCOUNT_GONE_BYTES, [FREES] = ACCOUNT_GONE_CALLS,     [FAILED] = ACCOUNT_FAILED};
-    uint64_t calls = sum->of[ACCOUNT_MADE_CALLS];
+        [PEAK] = ACCOUNT_PEAK_BYTES,       [ALLOCATED] = ACCOUNT_ALLOCATED_BYTES,
+        [COUNT] = ACCOUNT_ALLOCATED_CALLS, [FREED] = ACCOUNT_RELEASED_BYTES,
+        [FREES] = ACCOUNT_RELEASED_CALLS,  [FAILED] = ACCOUNT_FAILED};
+    uint64_t calls = sum->of[ACCOUNT_ALLOCATED_CALLS];
     if (field == LIVE)
         query_offer_number(probe, account_live_bytes(sum));
     else if (field == OBJECTS)
@@ -116,7 +117,7 @@ static void look_up_number(const struct account_sum *sum, enum field field, stru
     else if (field != AVERAGE)
         offer_count(probe, sum->of[counters[field]]);
     else if (calls)
-        query_offer_number(probe, llrint((double)(int64_t)sum->of[ACCOUNT_MADE_BYTES] / (double)calls));
+        query_offer_number(probe, llrint((double)(int64_t)sum->of[ACCOUNT_ALLOCATED_BYTES] / (double)calls));
 }
 
 static void look_up(void *subject, size_t field, struct query_probe *probe)

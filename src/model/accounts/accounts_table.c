@@ -28,7 +28,7 @@ enum {
     C_ALLOCATIONS,
     C_FREES,
     C_ALLOC_FREE,
-    C_FREED_HERE,
+    C_FREED_BY_SITE,
     C_FREES_HERE,
     C_FAILED_CHANGE,
     C_FAILED,
@@ -66,7 +66,7 @@ static const struct table_column columns[COLUMNS] = {
     [C_ALLOCATIONS] = {"allocations", TABLE_COUNT, TABLE_WHOLE},
     [C_FREES] = {"frees", TABLE_COUNT, TABLE_WHOLE},
     [C_ALLOC_FREE] = {"alloc/free", TABLE_PLAIN, TABLE_TEXT, .width = 41} /* two numbers */,
-    [C_FREED_HERE] = {"freed_here", TABLE_BYTES, TABLE_WHOLE},
+    [C_FREED_BY_SITE] = {"freed_here", TABLE_BYTES, TABLE_WHOLE},
     [C_FREES_HERE] = {"frees_here", TABLE_COUNT, TABLE_WHOLE},
     [C_FAILED_CHANGE] = {"failed_change", TABLE_COUNT, TABLE_SIGNED, .hide_if_empty = true},
     [C_FAILED] = {"failed", TABLE_COUNT, TABLE_WHOLE, .hide_if_empty = true},
@@ -109,7 +109,7 @@ static uint64_t columns_of(const struct account_shape *shape)
     };
     uint64_t rates = shape->seconds > 0 ? BIT(C_ALLOCATED_RATE) | BIT(C_ALLOCATIONS_RATE) : 0;
     static const uint64_t of_sites = BIT(C_TOTAL) | BIT(C_SLACK) | BIT(C_REQUESTED) | BIT(C_LIVE_SLACK) |
-                                     BIT(C_FREES) | BIT(C_FREED_HERE) | BIT(C_FREES_HERE);
+                                     BIT(C_FREES) | BIT(C_FREED_BY_SITE) | BIT(C_FREES_HERE);
     if (shape->kind != ACCOUNT_OF_TAGS && shape->view == ACCOUNT_NOW)
         return (of_views[ACCOUNT_NOW] & ~(BIT(C_ALLOCATED) | BIT(C_PEAK) | BIT(C_PEAK_HIGH))) | of_sites |
                of_groups[shape->group];
@@ -128,7 +128,7 @@ static uint32_t column_of(const struct account_shape *shape)
         [ACCOUNT_SORT_TOTAL] = {C_TOTAL, C_ALLOCATED_CHANGE, C_ALLOCATED_RATE},
         [ACCOUNT_SORT_SLACK] = {C_SLACK, C_ALLOCATED_CHANGE, C_ALLOCATED_RATE},
         [ACCOUNT_SORT_FREES] = {C_FREES, C_ALLOCATIONS_CHANGE, C_ALLOCATIONS_RATE},
-        [ACCOUNT_SORT_FREED_HERE] = {C_FREED_HERE, C_ALLOCATIONS_CHANGE, C_ALLOCATIONS_RATE},
+        [ACCOUNT_SORT_FREED_BY_SITE] = {C_FREED_BY_SITE, C_ALLOCATIONS_CHANGE, C_ALLOCATIONS_RATE},
     };
     return sorted[shape->sort][shape->view];
 }
@@ -146,8 +146,8 @@ static void put_now(struct table *t, const struct account_row *r)
     table_signed(t, C_OBJECTS, account_live_objects(now));
     table_whole(t, C_PEAK, now->of[ACCOUNT_PEAK_BYTES]);
     table_whole(t, C_PEAK_HIGH, now->of[ACCOUNT_PEAK_HIGH_BYTES]);
-    table_whole(t, C_ALLOCATED, now->of[ACCOUNT_MADE_BYTES]);
-    table_whole(t, C_ALLOCATIONS, now->of[ACCOUNT_MADE_CALLS]);
+    table_whole(t, C_ALLOCATED, now->of[ACCOUNT_ALLOCATED_BYTES]);
+    table_whole(t, C_ALLOCATIONS, now->of[ACCOUNT_ALLOCATED_CALLS]);
     if (now->of[ACCOUNT_FAILED])
         table_whole(t, C_FAILED, now->of[ACCOUNT_FAILED]);
 }
@@ -157,17 +157,18 @@ static void put_site(struct table *t, const struct account_row *r)
     const struct account_sum *now = &r->of[ACCOUNT_AFTER];
     struct buf b = BUF_INIT;
     bool known = account_slack_is_known(now);
-    table_whole(t, C_TOTAL, now->of[known ? ACCOUNT_MADE_USABLE : ACCOUNT_MADE_BYTES]);
+    table_whole(t, C_TOTAL, now->of[known ? ACCOUNT_ALLOCATED_USABLE : ACCOUNT_ALLOCATED_BYTES]);
     if (known) {
-        table_signed(t, C_SLACK, (int64_t)(now->of[ACCOUNT_MADE_USABLE] - now->of[ACCOUNT_MADE_BYTES]));
+        table_signed(t, C_SLACK,
+                     (int64_t)(now->of[ACCOUNT_ALLOCATED_USABLE] - now->of[ACCOUNT_ALLOCATED_BYTES]));
         table_signed(t, C_LIVE_SLACK, account_slack_bytes(now));
     }
-    table_whole(t, C_REQ, now->of[ACCOUNT_MADE_BYTES]);
-    table_whole(t, C_REQUESTED, now->of[ACCOUNT_MADE_BYTES]);
-    table_whole(t, C_FREES, now->of[ACCOUNT_GONE_CALLS]);
-    table_whole(t, C_FREED_HERE, now->of[ACCOUNT_FREED_HERE_BYTES]);
-    table_whole(t, C_FREES_HERE, now->of[ACCOUNT_FREED_HERE_CALLS]);
-    buf_printf(&b, "%" PRIu64 "/%" PRIu64, now->of[ACCOUNT_MADE_CALLS], now->of[ACCOUNT_GONE_CALLS]);
+    table_whole(t, C_REQ, now->of[ACCOUNT_ALLOCATED_BYTES]);
+    table_whole(t, C_REQUESTED, now->of[ACCOUNT_ALLOCATED_BYTES]);
+    table_whole(t, C_FREES, now->of[ACCOUNT_RELEASED_CALLS]);
+    table_whole(t, C_FREED_BY_SITE, now->of[ACCOUNT_FREED_BY_SITE_BYTES]);
+    table_whole(t, C_FREES_HERE, now->of[ACCOUNT_FREED_BY_SITE_CALLS]);
+    buf_printf(&b, "%" PRIu64 "/%" PRIu64, now->of[ACCOUNT_ALLOCATED_CALLS], now->of[ACCOUNT_RELEASED_CALLS]);
     table_text(t, C_ALLOC_FREE, buf_str(&b));
     buf_release(&b);
 }
@@ -177,14 +178,14 @@ static void put_change(struct table *t, const struct account_row *r, double seco
     const struct account_sum *before = &r->of[ACCOUNT_BEFORE], *after = &r->of[ACCOUNT_AFTER];
     table_signed(t, C_LIVE_CHANGE, account_live_bytes(after) - account_live_bytes(before));
     table_signed(t, C_OBJECTS_CHANGE, account_live_objects(after) - account_live_objects(before));
-    table_signed(t, C_ALLOCATED_CHANGE, grown(r, ACCOUNT_MADE_BYTES));
-    table_signed(t, C_ALLOCATIONS_CHANGE, grown(r, ACCOUNT_MADE_CALLS));
+    table_signed(t, C_ALLOCATED_CHANGE, grown(r, ACCOUNT_ALLOCATED_BYTES));
+    table_signed(t, C_ALLOCATIONS_CHANGE, grown(r, ACCOUNT_ALLOCATED_CALLS));
     if (grown(r, ACCOUNT_FAILED))
         table_signed(t, C_FAILED_CHANGE, grown(r, ACCOUNT_FAILED));
     if (seconds <= 0)
         return;
-    table_real(t, C_ALLOCATED_RATE, (double)grown(r, ACCOUNT_MADE_BYTES) / seconds);
-    table_real(t, C_ALLOCATIONS_RATE, (double)grown(r, ACCOUNT_MADE_CALLS) / seconds);
+    table_real(t, C_ALLOCATED_RATE, (double)grown(r, ACCOUNT_ALLOCATED_BYTES) / seconds);
+    table_real(t, C_ALLOCATIONS_RATE, (double)grown(r, ACCOUNT_ALLOCATED_CALLS) / seconds);
 }
 
 void account_names_put(struct table *t, uint32_t first, const struct account_key *key,
@@ -247,8 +248,8 @@ void accounts_table_choose(struct account_rows *r, const struct account_shape *s
     vec_each (const struct account_row, row, r) {
         uint64_t made = 0, freed = 0;
         for (int i = 0; i < ACCOUNT_MOMENTS; i++) {
-            made |= row->of[i].of[ACCOUNT_MADE_CALLS] | row->of[i].of[ACCOUNT_FAILED];
-            freed |= row->of[i].of[ACCOUNT_FREED_HERE_CALLS];
+            made |= row->of[i].of[ACCOUNT_ALLOCATED_CALLS] | row->of[i].of[ACCOUNT_FAILED];
+            freed |= row->of[i].of[ACCOUNT_FREED_BY_SITE_CALLS];
         }
         if (shape->kind == ACCOUNT_OF_SITES ? made : freed)
             r->at[kept++] = *row;
@@ -259,7 +260,7 @@ void accounts_table_choose(struct account_rows *r, const struct account_shape *s
 /* The table of the kernel's account of its slab, and the same by who frees. */
 static void show_site(struct table *t, const struct account_shape *shape)
 {
-    uint64_t shown = BIT(C_FREED_HERE) | BIT(C_FREES_HERE);
+    uint64_t shown = BIT(C_FREED_BY_SITE) | BIT(C_FREES_HERE);
     if (shape->kind == ACCOUNT_OF_SITES)
         shown = BIT(C_TOTAL) | BIT(C_SLACK) | BIT(C_REQ) | BIT(C_LIVE) | BIT(C_ALLOC_FREE) | BIT(C_FAILED);
     if (shape->group == ACCOUNT_BY_PLACE)
@@ -295,10 +296,10 @@ static double change_of(const struct account_row *r, uint32_t column)
         return (double)(account_live_objects(after) - account_live_objects(before));
     case C_ALLOCATED_CHANGE:
     case C_ALLOCATED_RATE:
-        return (double)grown(r, ACCOUNT_MADE_BYTES);
+        return (double)grown(r, ACCOUNT_ALLOCATED_BYTES);
     case C_ALLOCATIONS_CHANGE:
     case C_ALLOCATIONS_RATE:
-        return (double)grown(r, ACCOUNT_MADE_CALLS);
+        return (double)grown(r, ACCOUNT_ALLOCATED_CALLS);
     default:
         return (double)grown(r, ACCOUNT_FAILED);
     }
@@ -308,10 +309,10 @@ static double change_of(const struct account_row *r, uint32_t column)
 static double number_of(const struct account_row *r, uint32_t column)
 {
     static const uint8_t counters[] = {[C_PEAK] = ACCOUNT_PEAK_BYTES,
-                                       [C_ALLOCATED] = ACCOUNT_MADE_BYTES,
-                                       [C_ALLOCATIONS] = ACCOUNT_MADE_CALLS,
-                                       [C_FREES] = ACCOUNT_GONE_CALLS,
-                                       [C_FREED_HERE] = ACCOUNT_FREED_HERE_BYTES,
+                                       [C_ALLOCATED] = ACCOUNT_ALLOCATED_BYTES,
+                                       [C_ALLOCATIONS] = ACCOUNT_ALLOCATED_CALLS,
+                                       [C_FREES] = ACCOUNT_RELEASED_CALLS,
+                                       [C_FREED_BY_SITE] = ACCOUNT_FREED_BY_SITE_BYTES,
                                        [C_FAILED] = ACCOUNT_FAILED};
     const struct account_sum *now = &r->of[ACCOUNT_AFTER];
     bool known = account_slack_is_known(now);
@@ -321,14 +322,15 @@ static double number_of(const struct account_row *r, uint32_t column)
     case C_OBJECTS:
         return (double)account_live_objects(now);
     case C_TOTAL:
-        return (double)now->of[known ? ACCOUNT_MADE_USABLE : ACCOUNT_MADE_BYTES];
+        return (double)now->of[known ? ACCOUNT_ALLOCATED_USABLE : ACCOUNT_ALLOCATED_BYTES];
     case C_SLACK:
-        return known ? (double)(int64_t)(now->of[ACCOUNT_MADE_USABLE] - now->of[ACCOUNT_MADE_BYTES]) : NAN;
+        return known ? (double)(int64_t)(now->of[ACCOUNT_ALLOCATED_USABLE] - now->of[ACCOUNT_ALLOCATED_BYTES])
+                     : NAN;
     case C_PEAK:
     case C_ALLOCATED:
     case C_ALLOCATIONS:
     case C_FREES:
-    case C_FREED_HERE:
+    case C_FREED_BY_SITE:
     case C_FAILED:
         return (double)now->of[counters[column]];
     default:

@@ -29,7 +29,7 @@ enum account_order_by {
     ACCOUNT_SORT_TOTAL, /* this and those below: sites only */
     ACCOUNT_SORT_SLACK,
     ACCOUNT_SORT_FREES,
-    ACCOUNT_SORT_FREED_HERE,
+    ACCOUNT_SORT_FREED_BY_SITE,
 };
 
 struct account_shape {

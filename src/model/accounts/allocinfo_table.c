@@ -67,19 +67,19 @@ bool allocinfo_column_has(enum account_view view, enum account_group group, enum
 
 int64_t allocinfo_bytes(const struct account_row *row, enum account_moment moment)
 {
-    return (int64_t)row->of[moment].of[ACCOUNT_MADE_BYTES];
+    return (int64_t)row->of[moment].of[ACCOUNT_ALLOCATED_BYTES];
 }
 
 int64_t allocinfo_bytes_change(const struct account_row *row)
 {
-    return (int64_t)(row->of[ACCOUNT_AFTER].of[ACCOUNT_MADE_BYTES] -
-                     row->of[ACCOUNT_BEFORE].of[ACCOUNT_MADE_BYTES]);
+    return (int64_t)(row->of[ACCOUNT_AFTER].of[ACCOUNT_ALLOCATED_BYTES] -
+                     row->of[ACCOUNT_BEFORE].of[ACCOUNT_ALLOCATED_BYTES]);
 }
 
 int64_t allocinfo_calls_change(const struct account_row *row)
 {
-    return (int64_t)(row->of[ACCOUNT_AFTER].of[ACCOUNT_MADE_CALLS] -
-                     row->of[ACCOUNT_BEFORE].of[ACCOUNT_MADE_CALLS]);
+    return (int64_t)(row->of[ACCOUNT_AFTER].of[ACCOUNT_ALLOCATED_CALLS] -
+                     row->of[ACCOUNT_BEFORE].of[ACCOUNT_ALLOCATED_CALLS]);
 }
 
 /* The number of sites, or of inexact sites, of the moment that has more. */
@@ -93,7 +93,7 @@ static uint32_t sites_of(const struct account_row *row, bool inexact)
 static double number_of(const struct account_row *row, const struct account_shape *shape,
                         enum allocinfo_column column)
 {
-    uint64_t calls = row->of[ACCOUNT_AFTER].of[ACCOUNT_MADE_CALLS];
+    uint64_t calls = row->of[ACCOUNT_AFTER].of[ACCOUNT_ALLOCATED_CALLS];
     switch (column) {
     case ALLOCINFO_CHANGE_BYTES:
     case ALLOCINFO_RATE_BYTES:
@@ -163,7 +163,7 @@ static void put(struct table *t, const struct account_row *row, const struct all
         table_signed(t, column, allocinfo_bytes(row, ACCOUNT_AFTER));
         break;
     case ALLOCINFO_CALLS:
-        table_whole(t, column, row->of[ACCOUNT_AFTER].of[ACCOUNT_MADE_CALLS]);
+        table_whole(t, column, row->of[ACCOUNT_AFTER].of[ACCOUNT_ALLOCATED_CALLS]);
         break;
     case ALLOCINFO_SITES:
     case ALLOCINFO_INEXACT:

@@ -19,17 +19,17 @@ static void write_sum(struct json *j, const char *key, const struct account_sum 
         json_whole(j, "peak_bytes", sum->of[ACCOUNT_PEAK_BYTES]);
         json_whole(j, "peak_high_bytes", sum->of[ACCOUNT_PEAK_HIGH_BYTES]);
     }
-    json_whole(j, "allocated_bytes", sum->of[ACCOUNT_MADE_BYTES]);
-    json_whole(j, "allocations", sum->of[ACCOUNT_MADE_CALLS]);
+    json_whole(j, "allocated_bytes", sum->of[ACCOUNT_ALLOCATED_BYTES]);
+    json_whole(j, "allocations", sum->of[ACCOUNT_ALLOCATED_CALLS]);
     json_whole(j, "failed", sum->of[ACCOUNT_FAILED]);
     if (of_sites) {
         if (account_slack_is_known(sum))
-            json_whole(j, "total_bytes", sum->of[ACCOUNT_MADE_USABLE]);
+            json_whole(j, "total_bytes", sum->of[ACCOUNT_ALLOCATED_USABLE]);
         else
             json_null(j, "total_bytes");
-        json_whole(j, "frees", sum->of[ACCOUNT_GONE_CALLS]);
-        json_whole(j, "freed_here_bytes", sum->of[ACCOUNT_FREED_HERE_BYTES]);
-        json_whole(j, "frees_here", sum->of[ACCOUNT_FREED_HERE_CALLS]);
+        json_whole(j, "frees", sum->of[ACCOUNT_RELEASED_CALLS]);
+        json_whole(j, "freed_here_bytes", sum->of[ACCOUNT_FREED_BY_SITE_BYTES]);
+        json_whole(j, "frees_here", sum->of[ACCOUNT_FREED_BY_SITE_CALLS]);
     }
     json_close(j, '}');
 }
@@ -71,7 +71,7 @@ static void put_kernel_sum(struct json *j, const struct account_sum *sum)
     json_whole(j, "sites", sum->places);
     json_whole(j, "inexact", sum->inexact);
     json_signed(j, "size_bytes", account_live_bytes(sum));
-    json_whole(j, "calls", sum->of[ACCOUNT_MADE_CALLS]);
+    json_whole(j, "calls", sum->of[ACCOUNT_ALLOCATED_CALLS]);
 }
 
 /* Writes the text that was read, its sums, and its malformed lines. */

@@ -20,13 +20,13 @@ static void add_site_sum(struct buf *b, const struct account_sum *sum)
 {
     const uint64_t *of = sum->of;
     bool known = account_slack_is_known(sum);
-    double requested = (double)of[ACCOUNT_MADE_BYTES],
-           total = known ? (double)of[ACCOUNT_MADE_USABLE] : requested;
+    double requested = (double)of[ACCOUNT_ALLOCATED_BYTES],
+           total = known ? (double)of[ACCOUNT_ALLOCATED_USABLE] : requested;
     double slack = total - requested;
     buf_addstr(b, "total bytes allocated: ");
     table_view_add_quantity(b, TABLE_BYTES, total);
     buf_addstr(b, "  requested: ");
-    table_view_add_quantity(b, TABLE_BYTES, (double)of[ACCOUNT_MADE_BYTES]);
+    table_view_add_quantity(b, TABLE_BYTES, (double)of[ACCOUNT_ALLOCATED_BYTES]);
     buf_addstr(b, "  slack: ");
     if (known) {
         table_view_add_quantity(b, TABLE_BYTES, slack);
@@ -35,15 +35,16 @@ static void add_site_sum(struct buf *b, const struct account_sum *sum)
         buf_addstr(b, "unknown");
     }
     buf_printf(b, "   allocations: %" PRIu64 "  frees: %" PRIu64 "  callers: %" PRIu32,
-               of[ACCOUNT_MADE_CALLS], of[ACCOUNT_GONE_CALLS], sum->places);
+               of[ACCOUNT_ALLOCATED_CALLS], of[ACCOUNT_RELEASED_CALLS], sum->places);
 }
 
 /* "freed: ...  frees: ...  callers: ..." */
 static void add_freed_sum(struct buf *b, const struct account_sum *sum)
 {
     buf_addstr(b, "bytes freed: ");
-    table_view_add_quantity(b, TABLE_BYTES, (double)sum->of[ACCOUNT_FREED_HERE_BYTES]);
-    buf_printf(b, "  frees: %" PRIu64 "  callers: %" PRIu32, sum->of[ACCOUNT_FREED_HERE_CALLS], sum->places);
+    table_view_add_quantity(b, TABLE_BYTES, (double)sum->of[ACCOUNT_FREED_BY_SITE_BYTES]);
+    buf_printf(b, "  frees: %" PRIu64 "  callers: %" PRIu32, sum->of[ACCOUNT_FREED_BY_SITE_CALLS],
+               sum->places);
 }
 
 /* "1,234 sites hold 12.3 MiB in 4.56k calls; 2 of them are not accurate" */
@@ -53,8 +54,8 @@ static void add_kernel_sum(struct buf *b, const struct account_sum *sum)
     buf_addstr(b, sum->places == 1 ? " holds " : " hold ");
     table_view_add_quantity(b, TABLE_BYTES, (double)account_live_bytes(sum));
     buf_addstr(b, " in ");
-    table_view_add_quantity(b, TABLE_COUNT, (double)sum->of[ACCOUNT_MADE_CALLS]);
-    buf_addstr(b, sum->of[ACCOUNT_MADE_CALLS] == 1 ? " call" : " calls");
+    table_view_add_quantity(b, TABLE_COUNT, (double)sum->of[ACCOUNT_ALLOCATED_CALLS]);
+    buf_addstr(b, sum->of[ACCOUNT_ALLOCATED_CALLS] == 1 ? " call" : " calls");
     if (sum->inexact) {
         buf_addstr(b, "; ");
         text_add_words(b, sum->inexact, "of these sites {is|are} inexact (accurate:no)");
@@ -93,10 +94,12 @@ void accounts_add_change(struct buf *b, const struct account_shape *shape, const
     buf_addstr(b, " and ");
     text_add_change(b, (double)(account_live_objects(after) - account_live_objects(before)), TEXT_COUNT);
     buf_addstr(b, " objects live, ");
-    text_add_change(b, (double)(int64_t)(after->of[ACCOUNT_MADE_BYTES] - before->of[ACCOUNT_MADE_BYTES]),
-                    TEXT_BYTES);
+    text_add_change(
+        b, (double)(int64_t)(after->of[ACCOUNT_ALLOCATED_BYTES] - before->of[ACCOUNT_ALLOCATED_BYTES]),
+        TEXT_BYTES);
     buf_addstr(b, " in ");
-    text_add_change(b, (double)(int64_t)(after->of[ACCOUNT_MADE_CALLS] - before->of[ACCOUNT_MADE_CALLS]),
-                    TEXT_COUNT);
+    text_add_change(
+        b, (double)(int64_t)(after->of[ACCOUNT_ALLOCATED_CALLS] - before->of[ACCOUNT_ALLOCATED_CALLS]),
+        TEXT_COUNT);
     buf_addstr(b, " allocations");
 }

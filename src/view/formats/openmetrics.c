@@ -17,23 +17,23 @@ struct family {
 };
 
 static const struct family families[] = {
-    {"allocated_bytes", "Total of requested bytes.", .bytes = true, .made = ACCOUNT_MADE_BYTES},
-    {"allocations", "Total number of allocations.", .made = ACCOUNT_MADE_CALLS},
-    {"freed_bytes", "Requested bytes that were freed.", .bytes = true, .made = ACCOUNT_GONE_BYTES},
-    {"frees", "Allocations that were freed.", .made = ACCOUNT_GONE_CALLS},
+    {"allocated_bytes", "Total of requested bytes.", .bytes = true, .made = ACCOUNT_ALLOCATED_BYTES},
+    {"allocations", "Total number of allocations.", .made = ACCOUNT_ALLOCATED_CALLS},
+    {"freed_bytes", "Requested bytes that were freed.", .bytes = true, .made = ACCOUNT_RELEASED_BYTES},
+    {"frees", "Allocations that were freed.", .made = ACCOUNT_RELEASED_CALLS},
     {"failed_requests", "Requests that failed.", .made = ACCOUNT_FAILED},
     {"allocated_usable_bytes", "Usable bytes that the allocator returned.", .bytes = true, .usable = true,
-     .made = ACCOUNT_MADE_USABLE},
+     .made = ACCOUNT_ALLOCATED_USABLE},
     {"freed_here_bytes", "Bytes that this place freed, wherever they were allocated.", .bytes = true,
-     .usable = true, .made = ACCOUNT_FREED_HERE_BYTES},
+     .usable = true, .made = ACCOUNT_FREED_BY_SITE_BYTES},
     {"frees_here", "Frees by this place, wherever the objects were allocated.", .usable = true,
-     .made = ACCOUNT_FREED_HERE_CALLS},
-    {"live_bytes", "Requested bytes that are live.", .bytes = true, .gauge = true, .made = ACCOUNT_MADE_BYTES,
-     .gone = ACCOUNT_GONE_BYTES},
-    {"live_objects", "Objects that are live.", .gauge = true, .made = ACCOUNT_MADE_CALLS,
-     .gone = ACCOUNT_GONE_CALLS},
+     .made = ACCOUNT_FREED_BY_SITE_CALLS},
+    {"live_bytes", "Requested bytes that are live.", .bytes = true, .gauge = true,
+     .made = ACCOUNT_ALLOCATED_BYTES, .gone = ACCOUNT_RELEASED_BYTES},
+    {"live_objects", "Objects that are live.", .gauge = true, .made = ACCOUNT_ALLOCATED_CALLS,
+     .gone = ACCOUNT_RELEASED_CALLS},
     {"live_usable_bytes", "Usable bytes that are live.", .bytes = true, .usable = true, .gauge = true,
-     .made = ACCOUNT_MADE_USABLE, .gone = ACCOUNT_GONE_USABLE},
+     .made = ACCOUNT_ALLOCATED_USABLE, .gone = ACCOUNT_RELEASED_USABLE},
 };
 
 /* Places with equal labels, added up. */
