@@ -38,7 +38,7 @@ static void *realloc_with_tags(void *old, size_t size)
 
 /*
  * Makes free() and realloc() report to the tag library first. If jump_patch_apply() has rewritten the jumps, a change
- * of next_hot has no effect: then the live filter sends every free() to its cold half, which reports, too.
+ * of the pointers does nothing. Then each byte of the live filter is set: each call takes its cold half, which reports.
  */
 static void install_hooks(void)
 {

@@ -18,7 +18,8 @@ struct caller {
     uint32_t module;
 };
 
-/* These tags are in the memory of liballium.so, so they read the control page at its allium_control_page. */
+/* A tag here is in the memory of liballium.so: its `control` leads to the allium_control_page of liballium.so, not to
+ * that of the module that makes the call. */
 static struct caller records[CALLERS];
 static uint32_t used, buckets[2 * CALLERS];
 

@@ -16,8 +16,8 @@
 
 #include "target/deferred_match.h"
 
-/* An entry of the map of objects has 20 bits for the index of the account's counters, which leave 16 for the
- * account. */
+/* An entry of the map of objects has 20 bits for the index of an account's counters (ledger_index_of()). An account has
+ * 16 sets of counters (LEDGER_ACCOUNT_SHARDS), so the index has 4 bits more than the number of the account. */
 #define TAGS_MET_MOST (1u << 16)
 
 struct tag_met {

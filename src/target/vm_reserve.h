@@ -57,7 +57,8 @@ void vm_reserve_obey(const struct ledger_control *page);
  */
 void vm_reserve_seal(int reasons);
 /**
- * Is the number of reasons not 0? Then not even prctl() may be called to find out whether the process is under seccomp.
+ * Is the number of reasons to be sealed (vm_reserve_seal()) not 0? Then not even prctl() may be called to find out
+ * whether the process is under seccomp.
  */
 bool vm_reserve_is_sealed(void);
 /** May we make a system call of our own? Not if the process is sealed or under seccomp. */

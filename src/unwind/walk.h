@@ -81,7 +81,10 @@ bool walk_out(const struct walker *w, struct stack_bounds *stack, struct walk_st
  * `stack`; else returns false. Changes neither the cache nor `stack`.
  */
 bool walk_out_known(const struct walker *w, const struct stack_bounds *stack, struct walk_start *at);
-/** Returns the number of the frame with the return address `pc`, without a walk. WALK_NO_ID: it has none. */
+/**
+ * Returns the number that walker.name() gives to the frame with the return address `pc`, without a walk. A frame that
+ * has no number yet gets one. WALK_NO_ID: walker.name() had none.
+ */
 uint32_t walk_caller(const struct walker *w, uintptr_t pc);
 
 #endif

@@ -15,7 +15,8 @@
 #include "wire/ledger.h"
 
 /**
- * Checks the file system only. `dir` is the directory of the ledger, or "" if the ledger's file has no name.
+ * Has the file system room for `bytes` more? True also if it cannot be examined. `dir` is the directory of the ledger,
+ * or "" if the ledger's file has no name (memfd).
  */
 bool headroom_in_filesystem(const char *dir, uint64_t bytes);
 /** Returns true if the file system has too little room for a new ledger and its first growth. */

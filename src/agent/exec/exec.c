@@ -135,8 +135,8 @@ static enum preload_check_result check_program(struct exec_scratch *s, const str
     }
 }
 
-/* True if this process cannot make a directory for ledgers (chroot): then the recorder finds the ledger of the new
- * program only while that program runs. */
+/* True if a recorder started this process, and it can make no directory for ledgers (chroot). Then the new program's
+ * ledger is a memfd, which the recorder finds in /proc/PID/maps, only while that program runs. */
 static bool lacks_ledger_dir(struct exec_scratch *s)
 {
     if (!text_find(process.config.dir, "/" LEDGER_RUN_PREFIX))

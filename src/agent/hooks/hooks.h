@@ -16,7 +16,8 @@
  * the hook of malloc() counts.
  */
 bool hooks_count_realloc(void);
-/** For next_entries: copy a string by the allocator's own strndup(), and count the copy. */
+/** The values of next_entries.strdup and next_entries.strndup if the allocator has functions of its own for both. They
+ * copy the string by the allocator's strndup(), and count the copy. */
 char *hooks_strdup(const char *s);
 char *hooks_strndup(const char *s, size_t most);
 /** Counts the free of `p`, then calls the real free(). */

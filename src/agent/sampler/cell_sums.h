@@ -83,7 +83,7 @@ static inline void cell_sums_allocated(struct ledger_shard *shard, bool mine, ui
     struct ledger_cell *c = cell_sums_cell(cell);
     bool alone = atomic_alone();
     cell_sums_update_peak(c);
-    /* Only thread 0 ("other") shares its cells: to a cell of any other thread only this thread adds. */
+    /* `allocated` of a cell is added to only by the thread of the cell. Only thread 0 ("other") stands for several. */
     cell_sums_add(alone || c->thread, &c->allocated, size, w);
     atomic_add64_known(mine, &shard->allocated_bytes_q, w.bytes_q);
     cell_sums_change_live(shard, mine, w.bytes_q, ticks);

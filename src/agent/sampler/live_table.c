@@ -63,7 +63,7 @@ static inline uint64_t key_of(uintptr_t address)
            (address >> 3 & ((1u << PLACE_BITS) - 1));
 }
 
-/* Addresses that are odd multiples of 8 go to the next group: a bucket has no room for 16 objects of 8 bytes. */
+/* Odd multiples of 8 use the neighbouring group: 7 entries of a bucket are too few for 16 addresses of a stretch. */
 static inline uint64_t bucket_of(uint64_t key, uint32_t log2)
 {
     uint64_t group = key << (64 - PAGE_BITS - PLACE_BITS) >> (64 + GROUP_LOG2 - log2);

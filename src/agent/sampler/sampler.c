@@ -221,7 +221,7 @@ struct sample_allocated sample_allocated(struct thread *t, const struct walk_sta
 {
     struct sample_allocated made = {0};
     uint8_t outside = ledger_enter(t);
-    /* Not in a child that a signal handler forked during the request, because the child has not drawn a gap yet. */
+    /* UINT8_MAX: during the request a signal handler forked (the child has no gap yet) or saw sampling switched off. */
     if (likely(process_is_known(t) && t->period != UINT8_MAX))
         made = count_allocated(t, start, p, size);
     ledger_exit(t, outside);
