@@ -96,8 +96,9 @@ bool stack_extend_cold(struct stack_bounds *s, uintptr_t from, uintptr_t end, bo
 
 void stack_note_protected(struct stack_bounds *s, uintptr_t from, uintptr_t end)
 {
+    struct stack_bounds own;
     uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
-    if (end <= sp || !enter_known(s, sp) || from >= s->high)
+    if (end <= sp || !enter_known(&own, sp) || from >= own.high)
         return;
     store_relaxed(&has_protected, true);
     *s = (struct stack_bounds){0};

@@ -163,6 +163,8 @@ static void *use(void *how)
     for (int i = 0; i < ROUNDS; i++) {
         if (!strcmp(how, "guarded")) {
             protect_page(stack + STACK, PROT_NONE);
+            if (!mprotect((void *)(1ull << 47), PAGE, PROT_NONE)) /* above all stacks */
+                exit(1);
             call_on_wrongly(stack + STACK, routine);
             protect_page(stack + STACK, PROT_READ | PROT_WRITE);
         } else {

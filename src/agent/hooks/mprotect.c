@@ -5,7 +5,6 @@
  * Runs in: target, when the program calls it. Threads: any, signal handlers included.
  */
 #include <errno.h>
-#include <stdint.h>
 #include <sys/mman.h>
 
 #include "agent/hooks/cold.h"
