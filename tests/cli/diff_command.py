@@ -14,6 +14,12 @@ from tap import built, check, equal
 
 LARGE, SMALL, EACH, ADDED = 128 * 1024 - 64, 4096, 16, 64  # of grower.c
 LEAKED = EACH * SMALL  # in one step
+SLEEP_CALLS = "35", "230"  # the numbers of nanosleep() and clock_nanosleep() on x86-64
+
+
+def reads(path):
+    with open(path) as file:
+        return file.read()
 
 
 def diff(place, *words, code=0):
@@ -147,7 +153,9 @@ def running(place):
 
 
 def one_of_several(place):
-    """A recording of two processes against one of them: the other one is in neither side."""
+    """A recording of two processes against one of them: the other one is in neither side. The one is compared twice,
+    and must not allocate in between: its shell has become sleep, and that has started and sleeps.
+    """
     process = place.start_allium(
         "run", "--quiet", "--period", "1", "-o", "r.allium", "--", "sh", "-c",
         "exec 3<&0; %s 64 5 5 <&3 & p=$!; read line <&3; echo $p; exec sleep 1000" % program("grower"))
@@ -157,6 +165,8 @@ def one_of_several(place):
     process.stdin.flush()
     pid = int(process.stdout.readline())
     shell, = {int(os.path.basename(path).split("-")[0]) for path in place.ledgers()} - {pid}
+    tap.wait_until(lambda: reads("/proc/%d/comm" % shell) == "sleep\n"
+                   and reads("/proc/%d/syscall" % shell).split()[0] in SLEEP_CALLS, 20, "the shell has become sleep")
     alone, of_all = diff(place, begun, str(shell))["total"], diff(place, begun, "r.allium")["total"]
     check(alone["live"]["before_bytes"] < LARGE <= of_all["live"]["before_bytes"], alone["live"], of_all["live"])
     equal(diff(place, begun, str(shell), "--where", "pid:%d" % shell)["total"], alone, "with the process in --where")
