@@ -251,22 +251,24 @@ static void switch_off(bool off)
         atomic_add64(&h->off_ticks, now - since);
 }
 
-/* Applies a word of the control page: switches and period. If the word is invalid, nothing changes. */
-static void apply_control_word(uint64_t word)
+/* Applies a word of the control page: switches and period. Returns whether they have changed: not if it is invalid. */
+static bool apply_control_word(uint64_t word)
 {
     word &= ~(LEDGER_CONTROL_TAGS_OFF | LEDGER_CONTROL_SEALED);
     uint64_t switches = word & (LEDGER_CONTROL_OFF | LEDGER_CONTROL_FREE_STACKS);
     uint64_t period = word & ~switches ? word & ~switches : agent_state.period_at_start;
     uint32_t index = period <= LEDGER_PERIOD_MAX ? period_record(period) : LEDGER_NONE;
     if (index >= PERIODS_MAX)
-        return;
+        return false;
     switch_off(switches & LEDGER_CONTROL_OFF);
-    store_release(&agent_state.in_force, switches | (uint64_t)index << PROCESS_INDEX_SHIFT | period);
+    uint64_t wanted = switches | (uint64_t)index << PROCESS_INDEX_SHIFT | period;
+    return __atomic_exchange_n(&agent_state.in_force, wanted, __ATOMIC_ACQ_REL) != wanted;
 }
 
 /*
- * Only the thread that wins the exchange applies the word. It then reads the control page again, because the word may
- * have changed meanwhile.
+ * Only the thread that wins the exchange applies a new word. It may be interrupted for long before it has applied the
+ * word, while another thread applies a newer one, and then undo that. So it applies the word of the page again until
+ * nothing changes.
  */
 void process_apply_control_cold(void)
 {
@@ -275,9 +277,10 @@ void process_apply_control_cold(void)
         return;
     for (int tries = 0; tries < CONTROL_TRIES; tries++) {
         uint64_t wanted = load_relaxed(&c->word), seen = load_relaxed(&agent_state.control_word);
-        if (wanted == seen || !atomic_swap_if64(&agent_state.control_word, seen, wanted))
+        if (wanted != seen && !atomic_swap_if64(&agent_state.control_word, seen, wanted))
             return;
-        apply_control_word(wanted);
+        if (!apply_control_word(wanted))
+            return;
     }
 }
 
