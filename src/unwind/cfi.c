@@ -13,6 +13,8 @@ struct entry {
     int64_t data_align;
     uint64_t code_align;
     uint8_t pointer_encoding;
+    bool
+        augmented; /* the CIE's augmentation begins with 'z': augmentation data follow the pointers of an FDE */
     bool signal_frame;
     struct cursor initial, program;
 };
@@ -97,7 +99,8 @@ static bool parse_cie(const struct unwind_module *m, uintptr_t at, struct entry 
         return false;
     e->pointer_encoding = 0;
     e->signal_frame = false;
-    if (*augmentation == 'z') {
+    e->augmented = *augmentation == 'z';
+    if (e->augmented) {
         uint64_t length = cursor_uleb(&c);
         if (!cursor_has(&c, length))
             return false;
@@ -131,7 +134,8 @@ static bool parse_fde(const struct unwind_module *m, uintptr_t at, struct entry 
         return false;
     e->pc_start = cursor_pointer(&c, e->pointer_encoding, 0);
     e->pc_bytes = cursor_pointer(&c, e->pointer_encoding & 0x0f, 0);
-    cursor_skip(&c, cursor_uleb(&c)); /* the augmentation data (the LSDA), which follow if the CIE has 'z' */
+    if (e->augmented)
+        cursor_skip(&c, cursor_uleb(&c)); /* the address of the LSDA */
     e->program = c;
     return !c.overrun;
 }
