@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * An allocator with a strdup() and strndup() of its own, as mimalloc 3 has them: they do not call malloc() through its
- * symbol. With THROUGH_SYMBOL they do. The blocks are glibc's.
+ * symbol. With THROUGH_SYMBOL they do, and realloc() calls malloc() and free() so. The blocks are glibc's.
  */
 #include <errno.h>
+#include <malloc.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -27,15 +28,28 @@ void *calloc(size_t count, size_t each)
     return __libc_calloc(count, each);
 }
 
-void *realloc(void *old, size_t size)
-{
-    return __libc_realloc(old, size);
-}
-
 void free(void *p)
 {
     __libc_free(p);
 }
+
+#ifdef THROUGH_SYMBOL
+void *realloc(void *old, size_t size)
+{
+    void *p = size || !old ? malloc(size) : NULL;
+    size_t had = old ? malloc_usable_size(old) : 0;
+    if (p)
+        memcpy(p, old, had < size ? had : size);
+    if (p || !size)
+        free(old);
+    return p;
+}
+#else
+void *realloc(void *old, size_t size)
+{
+    return __libc_realloc(old, size);
+}
+#endif
 
 void *memalign(size_t alignment, size_t size)
 {

@@ -19,6 +19,7 @@ from tap import agent_env, agent_for, built, check, equal, own_counts, pick, pri
 AGENT, TAGS = built("ALLIUM_AGENT"), built("TEST_TAGS_LIBRARY")
 ALLOCATORS = {name: ctypes.util.find_library(name) for name in ("jemalloc", "tcmalloc_minimal", "mimalloc")}
 ALLOCATORS["one with strdup"] = os.path.join(built("TEST_PROGRAMS"), "own_copies.so")
+ALLOCATORS["one whose realloc() calls malloc() and free()"] = os.path.join(built("TEST_PROGRAMS"), "own_copies_through.so")
 
 
 def allium(ledgers, *words):

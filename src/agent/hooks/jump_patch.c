@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 
+#include "agent/hooks/hooks.h"
 #include "agent/hooks/next.h"
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/syscall.h"
@@ -28,8 +29,11 @@ static bool within(uintptr_t slot, const void *from, const void *end)
     return slot >= (uintptr_t)from && slot < (uintptr_t)end && slot % sizeof(void *) == 0;
 }
 
-/* Returns the pointer that the instruction at `at` jumps through, if it is one of next_hot or next_entries; else
- * NULL. */
+/*
+ * Returns the pointer that the instruction at `at` jumps through, if it is one of next_hot or next_entries; else NULL.
+ * Also NULL for next_entries.realloc if it is the allocator's function: tag_bridge.c may change it later, because no
+ * hook of ours is behind it that could take its cold half instead.
+ */
 static const uintptr_t *slot_of(const uint8_t *at)
 {
     int32_t distance;
@@ -37,6 +41,8 @@ static const uintptr_t *slot_of(const uint8_t *at)
     uintptr_t slot = (uintptr_t)at + INDIRECT_LENGTH + (uintptr_t)(intptr_t)distance;
     bool ours = at[0] == (INDIRECT & 0xff) && at[1] == INDIRECT >> 8 &&
                 (within(slot, &next_hot, &next_hot + 1) || within(slot, &next_entries, &next_entries + 1));
+    if (slot == (uintptr_t)&next_entries.realloc && !hooks_count_realloc())
+        return NULL;
     return ours ? (const uintptr_t *)slot : NULL;
 }
 
