@@ -70,14 +70,9 @@ static void find_allocator(void)
     n.malloc = resolve_next("malloc", &m);
     if (!m)
         return;
-    n.calloc = resolve_in(m, "calloc");
-    n.realloc = resolve_in(m, "realloc");
-    n.free = resolve_in(m, "free");
-    n.posix_memalign = resolve_in(m, "posix_memalign");
-    n.aligned_alloc = resolve_in(m, "aligned_alloc");
-    n.memalign = resolve_in(m, "memalign");
-    n.valloc = resolve_in(m, "valloc");
-    n.pvalloc = resolve_in(m, "pvalloc");
+#define X(name) n.name = resolve_in(m, #name);
+    NEXT_FAMILY(X)
+#undef X
     n.malloc_usable_size = resolve_in(m, "malloc_usable_size");
     n.strndup = resolve_in(m, "strndup");
     next_entries.strdup = resolve_next("strdup", NULL);
@@ -103,8 +98,9 @@ static void find_allocator(void)
         sites->find_next();
     n.is_glibc = resolve_in(m, "__libc_start_main") != NULL; /* glibc's functions do not call each other */
     next = n;
-    next_hot = (struct next_hot){n.malloc,        n.calloc,   n.realloc, n.free,   n.posix_memalign,
-                                 n.aligned_alloc, n.memalign, n.valloc,  n.pvalloc};
+#define X(name) .name = n.name,
+    next_hot = (struct next_hot){NEXT_FAMILY(X)};
+#undef X
     operators_adopt(m);
     if (!n.is_glibc && !is_inert)
         hook_layers_probe(aligns);

@@ -13,8 +13,7 @@ struct entry {
     int64_t data_align;
     uint64_t code_align;
     uint8_t pointer_encoding;
-    bool
-        augmented; /* the CIE's augmentation begins with 'z': augmentation data follow the pointers of an FDE */
+    bool augmentation_data; /* follow the pointers of an FDE */
     bool signal_frame;
     struct cursor initial, program;
 };
@@ -99,8 +98,8 @@ static bool parse_cie(const struct unwind_module *m, uintptr_t at, struct entry 
         return false;
     e->pointer_encoding = 0;
     e->signal_frame = false;
-    e->augmented = *augmentation == 'z';
-    if (e->augmented) {
+    e->augmentation_data = *augmentation == 'z';
+    if (e->augmentation_data) {
         uint64_t length = cursor_uleb(&c);
         if (!cursor_has(&c, length))
             return false;
@@ -134,7 +133,7 @@ static bool parse_fde(const struct unwind_module *m, uintptr_t at, struct entry 
         return false;
     e->pc_start = cursor_pointer(&c, e->pointer_encoding, 0);
     e->pc_bytes = cursor_pointer(&c, e->pointer_encoding & 0x0f, 0);
-    if (e->augmented)
+    if (e->augmentation_data)
         cursor_skip(&c, cursor_uleb(&c)); /* the address of the LSDA */
     e->program = c;
     return !c.overrun;

@@ -27,29 +27,31 @@ extern int loader_find_object(void *pc, struct found_object *result) __asm__("_d
 static struct found_object startup[STARTUP_MAX];
 static uint32_t startup_used;
 
+/* Computes the first page and the end of the PT_LOAD segments, relative to the module's bias. */
+static void span_segments(const ElfW(Phdr) * ph, unsigned count, uintptr_t *low, uintptr_t *high)
+{
+    *low = UINTPTR_MAX;
+    *high = 0;
+    for (unsigned i = 0; i < count; i++) {
+        if (ph[i].p_type != PT_LOAD)
+            continue;
+        *low = ph[i].p_vaddr < *low ? ph[i].p_vaddr : *low;
+        *high = ph[i].p_vaddr + ph[i].p_memsz > *high ? ph[i].p_vaddr + ph[i].p_memsz : *high;
+    }
+    *low &= ~(uintptr_t)4095;
+}
+
 static int add_startup(struct dl_phdr_info *info, size_t size, void *data)
 {
+    uintptr_t low, high;
     (void)size;
     (void)data;
     if (startup_used == STARTUP_MAX)
         return 1;
-    uintptr_t low = UINTPTR_MAX, high = 0;
-    struct found_object *o = &startup[startup_used];
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
-        uintptr_t at = info->dlpi_addr + ph->p_vaddr;
-        if (ph->p_type == PT_LOAD) {
-            low = at < low ? at : low;
-            high = at + ph->p_memsz > high ? at + ph->p_memsz : high;
-        }
-        if (ph->p_type == PT_GNU_EH_FRAME)
-            o->eh_frame = (void *)at;
-    }
-    if (low < high) {
-        o->map_start = (void *)(low & ~(uintptr_t)4095);
-        o->map_end = (void *)high;
-        startup_used++;
-    }
+    span_segments(info->dlpi_phdr, info->dlpi_phnum, &low, &high);
+    if (low < high)
+        startup[startup_used++] = (struct found_object){.map_start = (void *)(info->dlpi_addr + low),
+                                                        .map_end = (void *)(info->dlpi_addr + high)};
     return 0;
 }
 
@@ -221,14 +223,8 @@ static bool find_headers(const struct found_object *o, struct headers *h)
 /* Computes bias, start and end from the program headers. */
 static void measure(struct unwind_module *m, const struct found_object *o, const struct headers *h)
 {
-    uintptr_t low = UINTPTR_MAX, high = 0;
-    for (unsigned i = 0; i < h->count; i++) {
-        if (h->at[i].p_type != PT_LOAD)
-            continue;
-        low = h->at[i].p_vaddr < low ? h->at[i].p_vaddr : low;
-        high = h->at[i].p_vaddr + h->at[i].p_memsz > high ? h->at[i].p_vaddr + h->at[i].p_memsz : high;
-    }
-    low &= ~(uintptr_t)4095;
+    uintptr_t low, high;
+    span_segments(h->at, h->count, &low, &high);
     m->bias = o->link_map ? o->link_map->l_addr : (uintptr_t)o->map_start - low;
     m->start = m->bias + low;
     m->end = m->bias + high;

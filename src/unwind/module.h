@@ -63,7 +63,7 @@ static inline bool module_is_current(uint32_t index, uintptr_t pc)
  * Records the modules that were loaded with the program. Called once, before any dlopen() and before the first walk.
  */
 void module_init(void);
-/** Returns the loader's link map of the module that covers pc now. NULL: no module covers pc. */
+/** Returns the link map of the module that covers pc now. NULL: there is none, or glibc is too old to tell. */
 const void *module_link_map(uintptr_t pc);
 /** Returns whether module_init() recorded the module with this link map. */
 bool module_came_with_program(const void *link_map);

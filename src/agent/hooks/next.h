@@ -13,6 +13,18 @@
 
 #include "base/sigsafe/compiler.h"
 
+/* The malloc family. */
+#define NEXT_FAMILY(X)                                                                                       \
+    X(malloc)                                                                                                \
+    X(calloc)                                                                                                \
+    X(realloc)                                                                                               \
+    X(free)                                                                                                  \
+    X(posix_memalign)                                                                                        \
+    X(aligned_alloc)                                                                                         \
+    X(memalign)                                                                                              \
+    X(valloc)                                                                                                \
+    X(pvalloc)
+
 /* C++ allocation functions by their mangled names; X(field, symbol). */
 #define NEXT_NEW_FORMS(X)                                                                                    \
     X(new_plain, _Znwm)                                                                                      \

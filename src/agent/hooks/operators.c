@@ -6,6 +6,7 @@
 #include "agent/sampler/live_filter.h"
 #include "agent/sampler/probes.h"
 #include "agent/sites_link.h"
+#include "unwind/module.h"
 
 /* The exported operators: each jumps to the function in `next`. */
 #define X(field, symbol)                                                                                     \
@@ -98,7 +99,7 @@ static void *resolve_operator(const char *name, uintptr_t caller, bool *for_good
 {
     void *real = resolve_startup(name);
     *for_good = real != NULL;
-    const struct link_map *own = real ? NULL : resolve_module_of(caller);
+    const struct link_map *own = real ? NULL : module_link_map(caller);
     if (own)
         real = resolve_in(own, name);
     return real ? real : resolve_next(name, NULL);

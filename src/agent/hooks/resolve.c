@@ -155,8 +155,3 @@ void *resolve_startup(const char *name)
     }
     return NULL;
 }
-
-const struct link_map *resolve_module_of(uintptr_t address)
-{
-    return module_link_map(address);
-}

@@ -27,8 +27,6 @@ ONE_COPY void *resolve_next(const char *name, const struct link_map **where);
 ONE_COPY void *resolve_startup(const char *name);
 /** Does a module before the agent define the function? Then calls go to that module. */
 ONE_COPY bool resolve_before(const char *name);
-/** Returns the module that covers an address; NULL: none, or the loader is too old to tell. */
-ONE_COPY const struct link_map *resolve_module_of(uintptr_t address);
 /** Returns the path at which the loader found the agent. NULL: the path is relative, or unknown. */
 const char *resolve_own_path(void);
 /** Returns the definition in one module; NULL: there is none. */

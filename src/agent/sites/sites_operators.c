@@ -8,6 +8,7 @@
 #include "agent/sampler/probes.h"
 #include "agent/sites/sites_hooks.h"
 #include "base/sigsafe/str.h"
+#include "unwind/module.h"
 
 /* ---- operators of the allocator ---- */
 
@@ -147,14 +148,14 @@ static bool is_library_whole(void)
     static const char *const basic[] = {"_Znwm", "_ZdlPv", "_ZnwmSt11align_val_t", "_ZdlPvSt11align_val_t"};
     for (unsigned i = 0; i < sizeof(basic) / sizeof(*basic); i++)
         if (resolve_before(basic[i]) ||
-            !is_cxx_library(resolve_module_of((uintptr_t)resolve_startup(basic[i]))))
+            !is_cxx_library(module_link_map((uintptr_t)resolve_startup(basic[i]))))
             return false;
     return true;
 }
 
 static bool goes_direct(const void *real)
 {
-    return sites_on && is_cxx_library(resolve_module_of((uintptr_t)real)) && is_library_whole();
+    return sites_on && is_cxx_library(module_link_map((uintptr_t)real)) && is_library_whole();
 }
 
 #define X(field, symbol)                                                                                     \
