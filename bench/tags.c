@@ -44,19 +44,19 @@ static void *other_thread(void *arg)
 }
 
 /* What this thread's words say of all places: each object was counted, and nothing is left. */
-static bool adds_up(uint64_t made)
+static bool adds_up(uint64_t allocated)
 {
     const struct ledger_words *w = (const struct ledger_words *)(const void *)allium_thread.counters;
     uint64_t calls = 0, bytes = 0;
     for (unsigned i = 0; w && i < LEDGER_ACCOUNTS_TOGETHER; i++) {
-        calls += ledger_count_calls(w[i].made);
-        made -= ledger_count_calls(w[i].gone);
-        bytes += ledger_count_bytes(w[i].made) - ledger_count_bytes(w[i].gone);
+        calls += ledger_count_calls(w[i].allocated);
+        allocated -= ledger_count_calls(w[i].released);
+        bytes += ledger_count_bytes(w[i].allocated) - ledger_count_bytes(w[i].released);
     }
-    return !made && !bytes && calls;
+    return !allocated && !bytes && calls;
 }
 
-static int measure(unsigned k, enum way way, double seconds, uint64_t *made)
+static int measure(unsigned k, enum way way, double seconds, uint64_t *allocated)
 {
     static double ns[WAYS][ROUNDS_MOST];
     size_t rounds = 0;
@@ -67,7 +67,7 @@ static int measure(unsigned k, enum way way, double seconds, uint64_t *made)
             double start = stats_now_ns();
             uint64_t objects = kinds[k].run[now]();
             ns[now][rounds] = (stats_now_ns() - start) / PAIRS;
-            *made += now == BARE ? 0 : objects;
+            *allocated += now == BARE ? 0 : objects;
         }
     struct stats_ratio r = stats_ratio(ns[way], ns[BARE], rounds);
     bool good = r.ratio <= kinds[k].most[way];
@@ -93,14 +93,14 @@ int main(int argc, char **argv)
         execv("/proc/self/exe", argv); /* they are off from the beginning */
     bool second = argc > 1 && atoi(argv[1]) > 1;
     int reached = 1;
-    uint64_t made = 0;
+    uint64_t allocated = 0;
     pthread_t other;
     if (second && pthread_create(&other, NULL, other_thread, &way))
         return 2;
     printf("%d thread%s\n", second ? 2 : 1, second ? "s" : "");
     for (unsigned k = 0; k < 2; k++)
-        reached &= measure(k, way, seconds, &made);
-    if (way == ON && !adds_up(made)) {
+        reached &= measure(k, way, seconds, &allocated);
+    if (way == ON && !adds_up(allocated)) {
         printf("  the sums do not add up\n");
         reached = 0;
     }

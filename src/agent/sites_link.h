@@ -47,9 +47,9 @@ struct sites {
     /** Undoes one seal(). */
     void (*unseal)(void);
     /** Counts the object that the call at `from` has allocated. `p` NULL: the call failed. */
-    void (*made)(const struct walk_start *from, void *p, size_t size);
+    void (*allocated)(const struct walk_start *from, void *p, size_t size);
     /** Counts the free of the object at `p`; the real free() follows. */
-    void (*gone)(const struct walk_start *from, void *p);
+    void (*released)(const struct walk_start *from, void *p);
     /** Called for a sample at `p`: makes room in the map for the objects that are likely to be allocated next. */
     void (*expect_more)(const void *p, size_t size);
     /** Removes `p`, which is about to be reallocated, from the map. */
@@ -77,13 +77,13 @@ extern uint32_t sites_on __attribute__((visibility("hidden")));
 static inline void sites_allocated(const struct walk_start *from, void *p, size_t size)
 {
     if (unlikely(sites_on))
-        sites->made(from, p, size);
+        sites->allocated(from, p, size);
 }
 
 static inline void sites_released(const struct walk_start *from, void *p)
 {
     if (unlikely(sites_on))
-        sites->gone(from, p);
+        sites->released(from, p);
 }
 
 #endif

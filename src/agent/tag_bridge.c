@@ -17,7 +17,7 @@ static struct {
 /* The next two functions end in tail jumps where possible: the hooks of sites need the program's return address. */
 static void free_with_tags(void *p)
 {
-    agent_api_tags->gone(p);
+    agent_api_tags->released(p);
     behind.free(p);
 }
 

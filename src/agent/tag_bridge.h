@@ -18,7 +18,7 @@ extern const struct agent_api_tags *agent_api_tags __attribute__((visibility("hi
 static inline void tag_bridge_released(const void *p)
 {
     if (unlikely(agent_api_tags != NULL))
-        agent_api_tags->gone(p);
+        agent_api_tags->released(p);
 }
 
 struct tag_bridge_taken {

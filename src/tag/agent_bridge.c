@@ -17,7 +17,7 @@ static bool holds(const void *p)
 
 /* The agent calls this for each free(). holds() is checked first, because tag_object_take() attaches the thread to the
  * ledger, which a free() of an object without a tag must not do. */
-static bool gone(const void *p)
+static bool released(const void *p)
 {
     struct object o;
     if (!p || !holds(p) || !tag_object_take(p, &o))
@@ -45,7 +45,7 @@ static void moved(const struct object *o, const void *old, const void *now, size
 void agent_bridge_begin(void)
 {
     static const struct agent_api_tags ours = {
-        .version = AGENT_API_VERSION, .holds = holds, .gone = gone, .take = take, .moved = moved};
+        .version = AGENT_API_VERSION, .holds = holds, .released = released, .take = take, .moved = moved};
     if (allium_agent_api)
         agent_api_agent = allium_agent_api(&ours);
     if (agent_api_agent)

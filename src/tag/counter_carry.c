@@ -95,17 +95,18 @@ static void update_peak(uint32_t number, uint32_t shard, uint64_t bytes, uint64_
     struct ledger_tag *t = tag_ledger_tag(number);
     uint32_t used = shards_used();
     uint32_t between = (uint32_t)(own - bytes) - load_relaxed(&t->looked_bytes[shard]);
-    uint64_t made = 0, gone = 0;
+    uint64_t allocated = 0, released = 0;
     if (between <= INT32_MAX) /* else another thread has updated the peak with this object */
         raise32(&t->between_bytes, between);
     store_relaxed(&t->looked_bytes[shard], (uint32_t)own);
     for (uint32_t i = 0; i <= used; i++)
-        made += ledger_count_bytes(read_count(&words_of(number, i < used ? i : SHARDS_SHARED)->made));
+        allocated +=
+            ledger_count_bytes(read_count(&words_of(number, i < used ? i : SHARDS_SHARED)->allocated));
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
     for (uint32_t i = 0; i <= used; i++)
-        gone += ledger_count_bytes(read_count(&words_of(number, i < used ? i : SHARDS_SHARED)->gone));
-    if (made > gone)
-        raise64(&t->peak_bytes, made - gone);
+        released += ledger_count_bytes(read_count(&words_of(number, i < used ? i : SHARDS_SHARED)->released));
+    if (allocated > released)
+        raise64(&t->peak_bytes, allocated - released);
 }
 
 /*
@@ -114,20 +115,20 @@ static void update_peak(uint32_t number, uint32_t shard, uint64_t bytes, uint64_
  */
 static void update_peak_if_due(uint32_t number, uint32_t shard, uint64_t bytes, bool full)
 {
-    struct ledger_count made = read_count(&words_of(number, shard)->made);
-    uint64_t own = ledger_count_bytes(made);
+    struct ledger_count allocated = read_count(&words_of(number, shard)->allocated);
+    uint64_t own = ledger_count_bytes(allocated);
     uint32_t used = shards_used();
     bool large = bytes >= BETWEEN_BYTES ||
                  (uint32_t)own - load_relaxed(&tag_ledger_tag(number)->looked_bytes[shard]) >= BETWEEN_BYTES;
-    if (used <= 1 || large || (full && !(made.more / LEDGER_CALLS_MOST % (used / 4 + 1))))
+    if (used <= 1 || large || (full && !(allocated.more / LEDGER_CALLS_MOST % (used / 4 + 1))))
         update_peak(number, shard, bytes, own);
 }
 
-void tag_ledger_add(uint32_t number, uint32_t shard, bool gone, unsigned calls, uint64_t bytes)
+void tag_ledger_add(uint32_t number, uint32_t shard, bool released, unsigned calls, uint64_t bytes)
 {
     struct ledger_words *w = words_of(number, shard);
-    bool full = add(gone ? &w->gone : &w->made, calls, bytes);
-    if (!gone)
+    bool full = add(released ? &w->released : &w->allocated, calls, bytes);
+    if (!released)
         update_peak_if_due(number, shard, bytes, full);
 }
 

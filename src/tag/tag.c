@@ -64,9 +64,9 @@ void tag_use_cold_paths(bool all)
     allium_thread.objects = objects ? objects : object_map_none;
 }
 
-static void add(uint32_t account, bool gone, uint64_t bytes)
+static void add(uint32_t account, bool released, uint64_t bytes)
 {
-    tag_ledger_add(account, self.shard, gone, 1, bytes);
+    tag_ledger_add(account, self.shard, released, 1, bytes);
 }
 
 TAG_EXPORT void allium_carry_cold(uint64_t *count, uint64_t bytes)

@@ -53,7 +53,7 @@ char *tag_ledger_counters(uint32_t shard);
  * Counts an object of an account in a shard as allocated, or, if `gone`, as freed. `calls`: 1, or 0 for a part of an
  * object.
  */
-void tag_ledger_add(uint32_t number, uint32_t shard, bool gone, unsigned calls, uint64_t bytes);
+void tag_ledger_add(uint32_t number, uint32_t shard, bool released, unsigned calls, uint64_t bytes);
 /** Inline code has added `bytes` to the first word of a counter, which is full now: carries to the second word. */
 void tag_ledger_carry(struct ledger_count *count, uint32_t shard, uint64_t bytes);
 /** Write the address of the map of objects, or of the table of mappings, to the ledger, for other processes. */

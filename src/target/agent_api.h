@@ -32,7 +32,7 @@ struct agent_api_tags {
     /** Is the object in the map? */
     bool (*holds)(const void *p);
     /** Counts an object that is about to be freed, and removes it from the map. False: it is not in the map. */
-    bool (*gone)(const void *p);
+    bool (*released)(const void *p);
     /**
      * Moves the entry of an object that is about to be reallocated from the map to *o; the agent then calls moved().
      * False: the object is not in the map.

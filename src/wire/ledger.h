@@ -336,8 +336,8 @@ static inline uint64_t ledger_latency_least(uint32_t class)
  */
 #define LEDGER_SITES_TOGETHER 64u
 struct ledger_site_words {
-    uint64_t made_calls, made_bytes, made_usable_bytes;
-    uint64_t gone_calls, gone_bytes, gone_usable_bytes;
+    uint64_t allocated_calls, allocated_bytes, allocated_usable_bytes;
+    uint64_t released_calls, released_bytes, released_usable_bytes;
     uint64_t freed_calls, freed_bytes;
 } __attribute__((aligned(64)));
 struct ledger_site_sums {

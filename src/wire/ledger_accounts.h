@@ -74,7 +74,7 @@ static inline bool ledger_count_is_torn(struct ledger_count c)
 }
 
 struct ledger_words {
-    struct ledger_count made, gone;
+    struct ledger_count allocated, released;
 };
 struct ledger_accounts {
     struct ledger_words words[LEDGER_ACCOUNT_SHARDS][LEDGER_ACCOUNTS_TOGETHER];

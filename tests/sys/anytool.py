@@ -58,7 +58,7 @@ class About:
         self.name = name
         self.help = tap.succeed(sys_(name, "--help")).stdout.decode()
         self.has_rows = "--by" in self.help
-        self.rungs = listed(refused(2, name, "--attach", "none-such"))
+        self.methods = listed(refused(2, name, "--attach", "none-such"))
         fields = refused(2, name, "--where", "none-such=1")
         self.columns = re.sub(r" \(allium .*\)$", "", fields).rpartition("fields are ")[2].split(", ")
         self.columns = [column for column in self.columns if column != "..."]  # a long list is cut

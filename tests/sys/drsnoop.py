@@ -22,7 +22,7 @@ import reclaim
 from lib import check, equal, load, loses, tap, tool, wait_until
 from reclaim import MIB, Counted, file_on_disk, group, reads, run_in, swap, total, touches
 
-RUNGS = ("tp_btf", "raw_tp", "tp")
+METHODS = ("tp_btf", "raw_tp", "tp")
 LIMIT = 32  # MiB
 SAME = ("pid", "tid", "comm", "uid", "cgroup", "reclaim", "reclaimed_pages", "scanned_pages", "order", "gfp", "memcg",
         "limit_of", "memcg_limit_bytes")
@@ -43,12 +43,12 @@ thread.join()
 
 
 
-def pages(rung, env=None):
+def pages(method, env=None):
     """All reclaims together looked at, and gave, what /proc/vmstat counted; each by the process that made them."""
     with file_on_disk(80) as path, load(), group(LIMIT) as where:
         counted = Counted()
-        with tool("drsnoop", "--attach", rung, env=env) as it:
-            equal(it.rung, rung, "rung")
+        with tool("drsnoop", "--attach", method, env=env) as it:
+            equal(it.method, method, "method")
             counted.ready()
             pid = run_in(where, reads(path))
             counted.through()
@@ -72,10 +72,10 @@ def vmstat_free():
     return lib.vmstat()["nr_free_pages"] * 4096
 
 
-def free_memory(rung):
+def free_memory(method):
     """Is what /proc/vmstat has, about: other programs take and give meanwhile, but not half of it."""
     before = vmstat_free()
-    with file_on_disk(64) as path, group(LIMIT) as where, tool("drsnoop", "--attach", rung) as it:
+    with file_on_disk(64) as path, group(LIMIT) as where, tool("drsnoop", "--attach", method) as it:
         pid = run_in(where, reads(path))
         it.stop()
     free = [row["free_bytes"] for row in it.rows if row["pid"] == pid]
@@ -84,16 +84,16 @@ def free_memory(rung):
     check(min(before, after) / 2 <= min(free) and max(free) <= 2 * max(before, after), "free", before, free, after)
 
 
-def rungs_agree():
+def methods_agree():
     """All at work at once see the same events."""
     with file_on_disk(64) as path, group(LIMIT) as where, contextlib.ExitStack() as stack:
-        tools = [stack.enter_context(tool("drsnoop", "--attach", rung, "--comm", "cat")) for rung in RUNGS]
+        tools = [stack.enter_context(tool("drsnoop", "--attach", method, "--comm", "cat")) for method in METHODS]
         pid = run_in(where, reads(path))
         seen = [[{key: row[key] for key in SAME} for row in it.stop().rows if row["pid"] == pid] for it in tools]
     check(seen[0], "nothing was seen")
-    equal([it.lost["lost_events"] for it in tools], [0] * len(RUNGS), "lost events")
+    equal([it.lost["lost_events"] for it in tools], [0] * len(METHODS), "lost events")
     for other in seen[1:]:
-        equal(other, seen[0], "events of another rung")
+        equal(other, seen[0], "events of another method")
 
 
 def ancestor():
@@ -450,11 +450,11 @@ def headings():
     equal(len(re.findall("^ *TIME ", text, re.M)), sum(all_ != "0" for _, all_ in found), "lines of headers in " + text)
 
 
-TESTS = [("pages are those that the kernel counted, by " + rung, lambda rung=rung: pages(rung)) for rung in RUNGS]
-TESTS += [("free memory is that of /proc/vmstat, by " + rung, lambda rung=rung: free_memory(rung)) for rung in RUNGS]
+TESTS = [("pages are those that the kernel counted, by " + method, lambda method=method: pages(method)) for method in METHODS]
+TESTS += [("free memory is that of /proc/vmstat, by " + method, lambda method=method: free_memory(method)) for method in METHODS]
 TESTS += [
     ("a missing event is noticed", lambda: loses(lambda env: pages("tp_btf", env))),
-    ("ways to attach agree", rungs_agree),
+    ("ways to attach agree", methods_agree),
     ("the limit of a cgroup above", ancestor),
     ("the limit of memory and swap together", memory_and_swap),
     ("threads and processes", threads),

@@ -16,7 +16,7 @@ from lib import Failed, built, check, equal, loses, only, tool, toucher, vmstat
 
 N = 300
 CLASSES = ("heap", "stack", "anonymous", "file", "shared", "hugetlb", "other")
-RUNGS = ["perf", "tp_btf", "raw_tp", "tp"]  # fexit: tests/kernels/guest/faults.sh
+METHODS = ["perf", "tp_btf", "raw_tp", "tp"]  # fexit: tests/kernels/guest/faults.sh
 CLASSES = ["heap", "stack", "anonymous", "file", "shared", "hugetlb", "other"]
 HUGE = "/proc/sys/vm/nr_hugepages"
 
@@ -56,11 +56,11 @@ def huge_pages(count):
         setting(before)
 
 
-def touched(rung, *words, options=(), env=None):
+def touched(method, *words, options=(), env=None):
     """(row, minor, major) of one process that did these things, with a load beside it; faults by getrusage."""
     with load(), toucher() as t:
         before = t.do("nothing")
-        with tool("faults", "--attach", rung, "-p", t.pid, *options, env=env) as it:
+        with tool("faults", "--attach", method, "-p", t.pid, *options, env=env) as it:
             for line in words:
                 after = t.do(line)
             it.stop()
@@ -80,52 +80,52 @@ def right(row, minor, major, **want):
         equal(row[name] or 0, value, name)
 
 
-def memory(rung, env=None):
+def memory(method, env=None):
     """A different number of pages of each kind, at once."""
-    row, minor, major = touched(rung, "heap %d" % N, "anonymous %d" % (N + 1), "shared %d" % (N + 2),
+    row, minor, major = touched(method, "heap %d" % N, "anonymous %d" % (N + 1), "shared %d" % (N + 2),
                                 "zero %d" % (N + 3), env=env)
     equal((minor, major), (4 * N + 6, 0), "faults by getrusage")
     right(row, minor, major, heap=N, anonymous=2 * N + 4, shared=N + 2, user=4 * N + 6, write=3 * N + 3, read=N + 3)
 
 
-def stack(rung):
-    row, minor, major = touched(rung, "stack %d" % N)
+def stack(method):
+    row, minor, major = touched(method, "stack %d" % N)
     check(N - 40 <= minor <= 2 * N + 2, "pages of the stack:", minor)  # a frame is a page and a little
     right(row, minor, major, stack=minor, write=minor)
 
 
-def by_kernel(rung):
-    row, minor, major = touched(rung, "kernel %d" % N)
+def by_kernel(method):
+    row, minor, major = touched(method, "kernel %d" % N)
     right(row, minor, major, kernel=N, user=0, anonymous=N)
 
 
-def from_disk(rung):
+def from_disk(method):
     with file_of(N) as name:
-        row, minor, major = touched(rung, "dropped %d %s" % (N, name))
+        row, minor, major = touched(method, "dropped %d %s" % (N, name))
     equal(major, N, "major faults by getrusage")
     right(row, minor, major, file=N, read=N)
 
 
-def written_file(rung):
+def written_file(method):
     with file_of(N) as name:
-        row, minor, major = touched(rung, "written %d %s" % (N, name))
+        row, minor, major = touched(method, "written %d %s" % (N, name))
     right(row, minor, major, file=N, write=N)
 
 
-def hugetlb(rung):
+def hugetlb(method):
     with huge_pages(3):
-        row, minor, major = touched(rung, "hugetlb 3")
+        row, minor, major = touched(method, "hugetlb 3")
     right(row, minor, major, hugetlb=3)
 
 
-def looking(rung):
+def looking(method):
     """A tool that takes the stack finds pages of it missing: that is no fault of the program's, whichever tool tells of
     it.
     """
     with toucher() as t:
         before = t.do("nothing")
-        with tool("faults", "--attach", rung, "-p", t.pid, "--by", "stack", "--sample", "1") as it, \
-                tool("faults", "--attach", rung, "-p", t.pid, "--by", "stack", "--stacks", "user") as other:
+        with tool("faults", "--attach", method, "-p", t.pid, "--by", "stack", "--sample", "1") as it, \
+                tool("faults", "--attach", method, "-p", t.pid, "--by", "stack", "--stacks", "user") as other:
             after = t.do("hole %d" % N)
             it.stop()
             other.stop()
@@ -136,16 +136,16 @@ def looking(rung):
               [minor, minor, 0, minor], rows)
 
 
-def transparent(rung):
+def transparent(method):
     """One fault for 512 pages, where the kernel has such a page to give."""
-    row, minor, major = touched(rung, "huge 4")
+    row, minor, major = touched(method, "huge 4")
     check(4 <= minor <= 4 * 512, "faults of four huge pages", minor)
     right(row, minor, major, anonymous=minor)
 
 
-def copied(rung):
+def copied(method):
     """A fork: parent and child write the same pages; the child has a row of its own."""
-    with load(), tool("faults", "--attach", rung, "--comm", "copier") as it, toucher() as t:
+    with load(), tool("faults", "--attach", method, "--comm", "copier") as it, toucher() as t:
         t.do("copied %d" % N)
         it.stop()
     row = only(it.rows, comm="copier")
@@ -154,22 +154,22 @@ def copied(rung):
     check(row["write"] >= N, row)
 
 
-def changing(rung):
+def changing(method):
     """What was found for an address does not outlive the mapping there."""
-    row, minor, major = touched(rung, "changing %d" % N)
+    row, minor, major = touched(method, "changing %d" % N)
     right(row, minor, major, anonymous=N, shared=N, write=2 * N)
 
 
-def rungs_agree():
+def methods_agree():
     """Two at once see the same."""
     shared = ["faults", "user", "kernel", "read", "write", "execute", *CLASSES]
     with load(), toucher() as t, contextlib.ExitStack() as stack_of:
-        tools = [stack_of.enter_context(tool("faults", "--attach", rung, "-p", t.pid)) for rung in RUNGS]
+        tools = [stack_of.enter_context(tool("faults", "--attach", method, "-p", t.pid)) for method in METHODS]
         for line in ("heap 100", "stack 50", "kernel 70", "shared 90", "zero 30", "anonymous 20"):
             t.do(line)
         rows = [only(it.stop().rows, pid=t.pid) for it in tools]
-    for row, rung in zip(rows, RUNGS):
-        equal({key: row[key] for key in shared}, {key: rows[0][key] for key in shared}, "columns of " + rung)
+    for row, method in zip(rows, METHODS):
+        equal({key: row[key] for key in shared}, {key: rows[0][key] for key in shared}, "columns of " + method)
 
 
 def whole_machine():
@@ -303,10 +303,10 @@ def before_6_1():
         yield ["unshare", "-m", "sh", "-c", 'mount --bind %s/btf /sys/kernel/btf/vmlinux && exec "$@"' % folder, "sh"]
 
 
-def no_tree(rung):
+def no_tree(method):
     """What lies at an address cannot be told: no class is guessed, all faults are counted, and that is said."""
     with before_6_1() as before, toucher() as t:
-        with tool("faults", "--attach", rung, "-p", t.pid, before=before) as it:
+        with tool("faults", "--attach", method, "-p", t.pid, before=before) as it:
             t.do("heap %d" % N)
             it.stop()
         row = only(it.rows, pid=t.pid)
@@ -316,7 +316,7 @@ def no_tree(rung):
         check(b"which memory it was" in it.errors.splitlines()[0], it.errors)
         for words in (["--by", "file"], ["--only", "major,heap"]):
             done = lib.tap.run(
-                [*before, *lib.with_tracefs([built("ALLIUM"), "sys", "faults", "--attach", rung, *words])])
+                [*before, *lib.with_tracefs([built("ALLIUM"), "sys", "faults", "--attach", method, *words])])
             equal((done.returncode, len(done.stderr.splitlines())), (3, 1),
                   "code, lines of %s: %s" % (words, done.stderr))
             check(b"this attach method" in done.stderr, done.stderr)
@@ -367,18 +367,18 @@ def refused():
 
 
 TESTS = []
-for rung in RUNGS:
-    TESTS += [(what + ", by " + rung, lambda rung=rung, test=test: test(rung)) for what, test in (
+for method in METHODS:
+    TESTS += [(what + ", by " + method, lambda method=method, test=test: test(method)) for what, test in (
         ("pages of each kind are counted, with a load beside it", memory), ("pages of the stack", stack),
         ("the kernel's own touches", by_kernel), ("pages read from a disk", from_disk),
         ("pages of a file that are written", written_file), ("huge pages of hugetlb", hugetlb),
         ("transparent huge pages", transparent),
         ("who looks at its stack makes no faults", looking), ("pages that a child copies", copied),
         ("pages at an address where mappings change", changing))]
-TESTS += [("all rungs at once show the same", rungs_agree),
+TESTS += [("all methods at once show the same", methods_agree),
           ("all rows together fit the kernel's own count", whole_machine), ("--only leaves out the rest", only_some),
-          *(("without the kernel's tree of mappings no class is guessed, by " + rung, lambda rung=rung: no_tree(rung))
-            for rung in RUNGS), ("doctor tells that classes are missing", no_tree_is_told),
+          *(("without the kernel's tree of mappings no class is guessed, by " + method, lambda method=method: no_tree(method))
+            for method in METHODS), ("doctor tells that classes are missing", no_tree_is_told),
           ("growth without tracefs: one line says what to mount", without_tracefs),
           ("rows by file have the file's name", by_file), ("rows by code have the function's name", by_code),
           ("code of a program that was there before, and ended, has names", ended_before),

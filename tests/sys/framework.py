@@ -50,8 +50,8 @@ def runs_a_command(t):
     rows, lost, errors = json_of(t)
     check(rows, "nothing was seen")
     check(
-        errors.startswith(b"allium: ready: %s using %s" % (t.name.encode(), t.rungs[0].encode()))
-        or any(errors.startswith(b"allium: ready: %s using %s" % (t.name.encode(), r.encode())) for r in t.rungs),
+        errors.startswith(b"allium: ready: %s using %s" % (t.name.encode(), t.methods[0].encode()))
+        or any(errors.startswith(b"allium: ready: %s using %s" % (t.name.encode(), r.encode())) for r in t.methods),
         errors)
     well_said(errors)
     unknown = {key for line in (*rows, lost) for key in line} - documented(t)
@@ -246,7 +246,7 @@ def shows_losses_again(t, path, errors):
     equal(said(tap.succeed(sys_(t.name, "--from", path, "--top", 1)).stderr), said(errors), "closing lines")
     lost = parse(tap.succeed(sys_(t.name, "--from", path, "--json")).stdout)[1]
     equal(lost["own_events"], said_number(rb"events? of allium itself", errors), "events of its own")
-    for words in (["--pid", 1], ["--attach", t.rungs[0]], ["--alert", "pid>1"], ["--duration", "1s"],
+    for words in (["--pid", 1], ["--attach", t.methods[0]], ["--alert", "pid>1"], ["--duration", "1s"],
                   ["--stack-slots", "4K"], ["--", "true"], ["--by", t.parts[0]] if t.has_rows else ["--ring", "4K"]):
         check("--from shows a recording" in refused(2, t.name, "--from", path, *words), words)
     check("exists" in refused(1, t.name, "-o", path, "--duration", "20ms"), "-o with a file that is there")
@@ -283,16 +283,16 @@ def doctor_tells():
         row = told["sys %s" % t]
         equal(row["works"], "yes", "works, %s" % t)
         used = row["found"].split()[0]
-        check(used in t.rungs, used, "is no way to attach", t)
-        for rung in t.rungs[:t.rungs.index(used)]:
-            line = refused(3, t.name, "--attach", rung)
+        check(used in t.methods, used, "is no way to attach", t)
+        for method in t.methods[:t.methods.index(used)]:
+            line = refused(3, t.name, "--attach", method)
             why = line.partition("cannot attach to this kernel: ")[2]
             check("not " + why in row["what_to_do"], why, "is not in", row["what_to_do"])
             check(
-                rung not in ("fentry", "fexit", "kprobe")
-                or re.search("not %s: .*would help" % rung, row["what_to_do"]), row)
-        check(used != t.rungs[0] or row["what_to_do"] is None, row)
-        equal(len(t.rungs), len(set(t.rungs)), "names in %s" % t.rungs)
+                method not in ("fentry", "fexit", "kprobe")
+                or re.search("not %s: .*would help" % method, row["what_to_do"]), row)
+        check(used != t.methods[0] or row["what_to_do"] is None, row)
+        equal(len(t.methods), len(set(t.methods)), "names in %s" % t.methods)
 
 
 def is_cut_off():
@@ -446,7 +446,7 @@ def alerts(t):
 
 def knows_its_words(t):
     check("did you mean --attach?" in refused(2, t.name, "--atach", "x"), "--atach")
-    equal(listed_rungs(t), t.rungs, "rungs")
+    equal(listed_methods(t), t.methods, "methods")
     check("did you mean " in refused(2, t.name, "--where", t.columns[-1][:-1] + "=1"), "--where")
     check("none, kernel, user or both" in refused(2, t.name, "--stacks", "both-of-them"), "--stacks")
     for option in ("--pid", "--tid", "--stack-slots", "--duration"):
@@ -465,29 +465,29 @@ def knows_its_words(t):
         tap.succeed(sys_(t.name, "--alert", condition, "--interval", "1s", "--duration", "20ms"))
 
 
-def listed_rungs(t):
-    return anytool.listed(refused(2, t.name, "--attach", "no-rung"))
+def listed_methods(t):
+    return anytool.listed(refused(2, t.name, "--attach", "no-method"))
 
 
 def attaches_each_way(t):
     """A way to attach works, or one line says why not. Without tracefs those that ask for names say what to mount."""
     worked = 0
-    for rung in t.rungs:
-        done = tap.run(lib.with_tracefs(sys_(t.name, "--attach", rung, "--duration", "20ms", "--json")))
+    for method in t.methods:
+        done = tap.run(lib.with_tracefs(sys_(t.name, "--attach", method, "--duration", "20ms", "--json")))
         lines = done.stderr.decode().splitlines()
         if done.returncode == 0:
-            check(lines[0].startswith("allium: ready: %s using %s" % (t, rung)), lines)
+            check(lines[0].startswith("allium: ready: %s using %s" % (t, method)), lines)
             worked += 1
         else:
-            equal((done.returncode, len(lines)), (3, 1), "code, lines of %s: %s" % (rung, lines))
+            equal((done.returncode, len(lines)), (3, 1), "code, lines of %s: %s" % (method, lines))
             check(
-                re.match("allium: sys %s (cannot attach to this kernel|may not load .* forbids it): %s: " % (t, rung),
+                re.match("allium: sys %s (cannot attach to this kernel|may not load .* forbids it): %s: " % (t, method),
                          lines[0]), lines)
-    check(worked, "none of", t.rungs, "works here")
+    check(worked, "none of", t.methods, "works here")
     bare = tap.run([
         "unshare", "-m", "sh", "-c",
         "umount %s 2>/dev/null; umount /sys/kernel/debug 2>/dev/null; exec \"$@\"" % lib.TRACEFS, "sh",
-        *sys_(t.name, "--attach", t.rungs[-1], "--duration", "20ms")
+        *sys_(t.name, "--attach", t.methods[-1], "--duration", "20ms")
     ])
     check(bare.returncode == 0 or bare.returncode == 3 and b"mount -t tracefs" in bare.stderr, bare)
 

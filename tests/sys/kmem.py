@@ -10,7 +10,7 @@ sys.dont_write_bytecode = True
 import lib
 from lib import check, equal, load, loses, maker, only, tool
 
-RUNGS = ("tp_btf", "raw_tp", "tp")
+METHODS = ("tp_btf", "raw_tp", "tp")
 N, TIMERS = 700, 30
 OPENING, TIMER = "alloc_empty_file", "timer"  # do_timer_create; alloc_posix_timer where that is not inlined
 SUMS = ("allocations", "frees", "allocated_bytes", "requested_bytes")
@@ -38,11 +38,11 @@ def nothing_lost(it):
         equal(it.lost[loss], 0, loss)
 
 
-def made(rung, env=None):
+def made(method, env=None):
     """Files and timers, with a load beside it that makes others."""
     with maker() as m, load():
-        with tool("kmem", "--attach", rung, "-p", m.pid, env=env) as it, tool("kmem", "-p", m.pid) as beside:
-            equal(it.rung, rung, "rung")
+        with tool("kmem", "--attach", method, "-p", m.pid, env=env) as it, tool("kmem", "-p", m.pid) as beside:
+            equal(it.method, method, "method")
             m.do("files %d" % N, "timers %d" % TIMERS)
             it.stop()
             beside.stop()
@@ -113,8 +113,8 @@ def by_function():
     equal(only(it.rows, function=OPENING)["live_objects"], N + 80, "files that are open")
 
 
-TESTS = [("files and timers are counted, with a load beside it, by " + rung, lambda rung=rung: made(rung))
-         for rung in RUNGS]
+TESTS = [("files and timers are counted, with a load beside it, by " + method, lambda method=method: made(method))
+         for method in METHODS]
 TESTS += [
     ("ways to attach show the same rows", agree),
     ("rows by function add up those by site", by_function),

@@ -12,7 +12,7 @@ import lib
 from lib import check, equal, load, loses, maker, only, tool, vmstat
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
-RUNGS = ("raw_tp", "tp")
+METHODS = ("raw_tp", "tp")
 N = 3000
 NEVER = ("lost_events", "lost_rows", "stacks_failed", "stacks_lost", "lost_live_objects")
 
@@ -46,13 +46,13 @@ def nothing_lost(it):
         equal(it.lost[what], 0, what)
 
 
-def touched(rung, env=None):
+def touched(method, env=None):
     """N pages touched by one process are N allocations of order 0, movable, of a page each."""
     with maker() as m, load():
         stay(m)
         m.do("touch 1", "drop")
-        with tool("kpages", "--attach", rung, "-p", m.pid, "--by", "type", env=env) as it:
-            equal(it.rung, rung, "rung")
+        with tool("kpages", "--attach", method, "-p", m.pid, "--by", "type", env=env) as it:
+            equal(it.method, method, "method")
             m.do("touch %d" % N)
             it.stop()
     row = only(it.rows, migrate_type="movable")
@@ -62,10 +62,10 @@ def touched(rung, env=None):
     nothing_lost(it)
 
 
-def huge(rung, env=None):
+def huge(method, env=None):
     """Eight transparent huge pages are eight blocks of order 9: the original counts 8 pages, not 4096."""
     with maker() as m:
-        with tool("kpages", "--attach", rung, "-p", m.pid, "--by", "order", env=env) as it:
+        with tool("kpages", "--attach", method, "-p", m.pid, "--by", "order", env=env) as it:
             m.do("huge 8")
             with open("/proc/%d/smaps_rollup" % m.pid) as file:
                 got = sum(int(line.split()[1]) for line in file if line.startswith("AnonHugePages")) // 2048
@@ -83,13 +83,13 @@ def stay(m):
     os.sched_setaffinity(int(m.pid), {min(os.sched_getaffinity(0))})
 
 
-def live_until_dropped(rung, env=None):
+def live_until_dropped(method, env=None):
     """What is live is what was touched; after it is unmapped, nothing. Each page that comes back was freed once."""
     with maker() as m, load():
         stay(m)
         m.do("touch 1", "drop")
-        with tool("kpages", "--attach", rung, "-p", m.pid, "--by", "type", "--live", env=env) as held:
-            with tool("kpages", "--attach", rung, "-p", m.pid, "--by", "type", "--live", env=env) as gone:
+        with tool("kpages", "--attach", method, "-p", m.pid, "--by", "type", "--live", env=env) as held:
+            with tool("kpages", "--attach", method, "-p", m.pid, "--by", "type", "--live", env=env) as gone:
                 m.do("touch %d" % N)
                 held.stop()
                 m.do("drop")
@@ -102,7 +102,7 @@ def live_until_dropped(rung, env=None):
     nothing_lost(gone)
 
 
-def freed_once(rung, env=None):
+def freed_once(method, env=None):
     """munmap() gives pages back by the batch: mm_page_free and mm_page_free_batched both fire, and each page counts
     once: were it counted twice, there would be 2 N. Beyond the N pages: the page tables that mapped them, pages of
     pipes, and what an interrupt frees in the process's name just then, such as page tables of other processes that
@@ -111,20 +111,20 @@ def freed_once(rung, env=None):
     with maker() as m:
         stay(m)
         m.do("touch %d" % N)
-        with tool("kpages", "--attach", rung, "-p", m.pid, "--by", "order", env=env) as it:
+        with tool("kpages", "--attach", method, "-p", m.pid, "--by", "order", env=env) as it:
             m.do("drop")
             it.stop()
     freed = only(it.rows, order=0)["freed_bytes"] // PAGE
     check(N <= freed < N + N // 2, freed, "pages freed of", N)
 
 
-def whole_machine(rung):
+def whole_machine(method):
     """All rows together are not more than the kernel counted from before to after; frees, which all have an event, not
     less than what it counted in between. (Of allocations those in bulk have none.)
     """
     with load():
         outer = vmstat()
-        with tool("kpages", "--attach", rung, "--by", "order") as it, maker() as m:
+        with tool("kpages", "--attach", method, "--by", "order") as it, maker() as m:
             inner = vmstat()
             m.do("touch %d" % N, "drop", "forks 50")
             inner_end = vmstat()
@@ -144,7 +144,7 @@ def whole_machine(rung):
     nothing_lost(it)
 
 
-def page_cache(rung):
+def page_cache(method):
     """A file that was dropped from the page cache takes its size in movable pages, in blocks of any order, when it is
     read.
     """
@@ -158,20 +158,20 @@ def page_cache(rung):
         m.do("read " + path)
         with open(path, "rb") as file:
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-        with tool("kpages", "--attach", rung, "-p", m.pid, "--by", "type") as it:
+        with tool("kpages", "--attach", method, "-p", m.pid, "--by", "type") as it:
             m.do("read " + path)
             it.stop()
     row = only(it.rows, migrate_type="movable")
     equal(row["allocated_bytes"], size, "of a file's pages (orders %s)" % row["orders"])
 
 
-def rungs_agree():
+def methods_agree():
     """Two ways to attach, at once: the same rows for the same events, by each part."""
     for by in ("type", "order", "process"):
         with maker() as m, load():
             options = ("-p", m.pid, "--by", by)
-            with tool("kpages", "--attach", RUNGS[0], *options) as one, tool(
-                "kpages", "--attach", RUNGS[1], *options
+            with tool("kpages", "--attach", METHODS[0], *options) as one, tool(
+                "kpages", "--attach", METHODS[1], *options
             ) as two:
                 m.do("touch %d" % N, "files 100", "drop", "close", "forks 3")
                 one.stop()
@@ -268,40 +268,40 @@ def odd_pages():
         refused = run("--live", "--attach", "raw_tp")
         equal((refused.returncode, len(refused.stderr.splitlines())), (3, 1), "code, lines (%s)" % refused.stderr)
         check(b"struct page has 56 bytes here" in refused.stderr, refused.stderr)
-        for options, rung in ((["--live"], b"tp"), ([], b"raw_tp")):
+        for options, method in ((["--live"], b"tp"), ([], b"raw_tp")):
             done = run(*options)
-            check(done.returncode == 0 and done.stderr.startswith(b"allium: ready: kpages using %s\n" % rung), options,
-                  done)
+            check(done.returncode == 0, options, done)
+            check(done.stderr.startswith(b"allium: ready: kpages using %s\n" % method), options, done)
 
 
-def names_no_such_rung():
+def names_no_such_method():
     done = lib.tap.run([lib.built("ALLIUM"), "sys", "kpages", "--attach", "kprobe"])
     equal(done.returncode, 2, "exit code")
     check(b"use raw_tp, tp" in done.stderr, done.stderr)
 
 
 TESTS = []
-for rung in RUNGS:
+for method in METHODS:
     TESTS += [
-        ("pages touched are counted, with a load beside it, by " + rung, lambda rung=rung: touched(rung)),
-        ("huge pages count as 512, by " + rung, lambda rung=rung: huge(rung)),
-        ("pages are live until they are unmapped, by " + rung, lambda rung=rung: live_until_dropped(rung)),
-        ("a page freed by a batch is freed once, by " + rung, lambda rung=rung: freed_once(rung)),
-        ("all rows together fit the kernel's own count, by " + rung, lambda rung=rung: whole_machine(rung)),
-        ("a file's pages are its size, by " + rung, lambda rung=rung: page_cache(rung)),
+        ("pages touched are counted, with a load beside it, by " + method, lambda method=method: touched(method)),
+        ("huge pages count as 512, by " + method, lambda method=method: huge(method)),
+        ("pages are live until they are unmapped, by " + method, lambda method=method: live_until_dropped(method)),
+        ("a page freed by a batch is freed once, by " + method, lambda method=method: freed_once(method)),
+        ("all rows together fit the kernel's own count, by " + method, lambda method=method: whole_machine(method)),
+        ("a file's pages are its size, by " + method, lambda method=method: page_cache(method)),
     ]
 TESTS += [
     ("a test of pages touched fails when a row is missing", lambda: loses(lambda env: touched("raw_tp", env))),
     ("a test of live pages fails when a row is missing", lambda: loses(lambda env: live_until_dropped("raw_tp", env))),
     ("a test of pages freed fails when a row is missing", lambda: loses(lambda env: freed_once("raw_tp", env))),
-    ("two ways to attach show the same rows", rungs_agree),
+    ("two ways to attach show the same rows", methods_agree),
     ("rows by stack add up to rows by type", stacks),
     ("user stacks have names", user_stacks),
     ("a full map of live blocks is counted", live_map_full),
     ("a full table of rows is counted", table_full),
     ("a process that is gone keeps its row", process_gone),
     ("a struct page of another length is no frame number", odd_pages),
-    ("an unknown way to attach is refused with those there are", names_no_such_rung),
+    ("an unknown way to attach is refused with those there are", names_no_such_method),
 ]
 
 lib.main(TESTS)

@@ -18,7 +18,7 @@ IN_NAMESPACE = ("unshare", "--pid", "--fork", "--mount-proc")  # a PID namespace
 
 
 def with_tracefs(command):
-    """Rungs that ask for fields by name take tracefs: mounted where only this command sees it, if nobody has mounted
+    """Methods that ask for fields by name take tracefs: mounted where only this command sees it, if nobody has mounted
     it.
     """
     if os.path.exists(TRACEFS + "/events"):
@@ -72,7 +72,7 @@ class Tool:
         for line in self.process.stderr:
             self.errors += line
             if b": ready:" in line:
-                self.rung = line.split()[4].decode().rstrip(",")
+                self.method = line.split()[4].decode().rstrip(",")
                 break
         else:
             self.process.wait()

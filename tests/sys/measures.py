@@ -44,10 +44,11 @@ def slot_of(value):
     return 1 << value.bit_length() - 1
 
 
-def requested(rung, env=None):
+def requested(method, env=None):
     """Each allocation is in the slot of the bytes that it asked for; rings of pipes are 16 times 40 bytes."""
     with maker() as m, load():
-        with tool("kmem", "--hist", "--attach", rung, "-p", m.pid, env=env) as it, tool("kmem", "-p", m.pid) as beside:
+        with (tool("kmem", "--hist", "--attach", method, "-p", m.pid, env=env) as it,
+              tool("kmem", "-p", m.pid) as beside):
             m.do("files %d" % N, "pipes 50")
             it.stop()
             beside.stop()
@@ -81,11 +82,11 @@ def by_function():
     check(len(together) > 2, "slots:", together)
 
 
-def blocks(rung, env=None):
+def blocks(method, env=None):
     """A page is in the slot of its bytes, and so is a huge page; what failed or was freed is in none."""
     with maker() as m, load():
         m.do("touch 1", "drop")
-        with tool("kpages", "--hist", "--attach", rung, "-p", m.pid, "--by", "type", env=env) as it:
+        with tool("kpages", "--hist", "--attach", method, "-p", m.pid, "--by", "type", env=env) as it:
             m.do("touch %d" % N)
             it.stop()
     row = only(it.rows, migrate_type="movable")
@@ -107,13 +108,13 @@ def blocks_by_order():
     holds(row, "block_histogram_bytes", row["allocations"], row["allocated_bytes"])
 
 
-def lifetimes(rung, env=None):
+def lifetimes(method, env=None):
     """Files that are open for a while live for so long, each, however busy the machine is; what is open still is in no
     slot.
     """
     key = "lifetime_histogram_ns"
     with maker() as m, load():
-        with tool("slabratetop", "--hist", "--attach", rung, "-p", m.pid, *ONE_REPORT, env=env) as it:
+        with tool("slabratetop", "--hist", "--attach", method, "-p", m.pid, *ONE_REPORT, env=env) as it:
             began = time.monotonic_ns()
             m.do("files %d" % N)
             opened = time.monotonic_ns()
@@ -148,7 +149,7 @@ def lifetimes_alike():
         check(sum(sizes(row, "lifetime_histogram_ns").values()) <= row["frees"], "more lives than frees:", row)
 
 
-def waits(rung, env=None):
+def waits(method, env=None):
     """Each fault has a time, and they are not more than passed; pages that come 0.1 s after they were touched take
     that.
     """
@@ -156,7 +157,7 @@ def waits(rung, env=None):
     with toucher() as t, toucher() as other:
         other.begin("churn")
         before = t.do("nothing")
-        with tool("faults", "--hist", "--attach", rung, "-p", t.pid, env=env) as it:
+        with tool("faults", "--hist", "--attach", method, "-p", t.pid, env=env) as it:
             began = time.monotonic_ns()
             t.do("anonymous %d" % N)
             t.do("late 3")
@@ -236,11 +237,11 @@ def all_have_one():
         check("as a histogram" in line, name + ":", line)
 
 
-TESTS = [("requested bytes of each allocation, by " + rung, lambda rung=rung: requested(rung))
-         for rung in ("tp_btf", "raw_tp", "tp")]
-TESTS += [("sizes of blocks, by " + rung, lambda rung=rung: blocks(rung)) for rung in ("raw_tp", "tp")]
-TESTS += [("how long objects live, by " + rung, lambda rung=rung: lifetimes(rung))
-          for rung in ("tp_btf", "raw_tp", "tp")]
+TESTS = [("requested bytes of each allocation, by " + method, lambda method=method: requested(method))
+         for method in ("tp_btf", "raw_tp", "tp")]
+TESTS += [("sizes of blocks, by " + method, lambda method=method: blocks(method)) for method in ("raw_tp", "tp")]
+TESTS += [("how long objects live, by " + method, lambda method=method: lifetimes(method))
+          for method in ("tp_btf", "raw_tp", "tp")]
 TESTS += [
     ("how long faults take", lambda: waits("perf")),
     ("a way to attach that cannot tell it is refused", not_told),

@@ -15,7 +15,7 @@ import tap
 
 ROOT = "/sys/fs/cgroup/memory"
 LIMIT = 20 << 20
-RUNGS = ("tp_btf", "raw_tp")
+METHODS = ("tp_btf", "raw_tp")
 PAGE = os.sysconf("SC_PAGESIZE")
 CPUS = os.sysconf("SC_NPROCESSORS_CONF")
 # The kernel's lines leave out what each CPU has not added up: less than max(32, 2 * CPUs) pages on each.
@@ -109,16 +109,16 @@ def uses_its_limit(row):
     check(off <= USAGE_OFF_PAGES, "pages between usage and limit:", off, row)
 
 
-def many_kills(env, rung, times):
+def many_kills(env, method, times):
     """So many, by /proc/vmstat, the kernel's lines and our own count."""
     outer = vmstat()["oom_kill"]
-    with cgroup() as path, tool("oomkill", "--attach", rung, env=env) as it:
+    with cgroup() as path, tool("oomkill", "--attach", method, env=env) as it:
         before = vmstat()["oom_kill"]
         pids = [grow(path) for _ in range(times)]
         least = vmstat()["oom_kill"] - before
         it.stop()
         most = vmstat()["oom_kill"] - outer
-        equal(it.rung, rung, "rung")
+        equal(it.method, method, "method")
     equal([row["victim_pid"] for row in of_ours(it.rows, pids)], pids, "victims in their order")
     killed = [row for row in it.rows if row["outcome"] == "killed"]  # also for others on this machine
     check(least <= len(killed) <= most, "kills:", len(killed), "but oom_kill in /proc/vmstat went", least, "to", most)
@@ -135,14 +135,14 @@ def many_kills(env, rung, times):
         check(any("mem_cgroup_out_of_memory" in frame for frame in row["kernel_stack"]), row["kernel_stack"])
 
 
-def test_many(rung):
+def test_many(method):
     with load():
-        loses(lambda env: many_kills(env, rung, 20 if not env else 3), most=2)
+        loses(lambda env: many_kills(env, method, 20 if not env else 3), most=2)
 
 
-def victim_figures(rung):
+def victim_figures(method):
     """A victim that holds still, so that /proc has its exact figures; who asks is another."""
-    with cgroup() as path, tool("oomkill", "--attach", rung) as it:
+    with cgroup() as path, tool("oomkill", "--attach", method) as it:
         victim = eater(path, "hold", 2600, score=921, uid=65534)
         victim.stdout.readline()
         wait_until(lambda: sleeps(victim.pid), tap.TIMEOUT, "it sleeps")
@@ -226,9 +226,9 @@ def test_largest():
             equal((p["in_memcg"], p["oom_score_adj"], p["comm"]), (1, 0, "eater"), "who")
 
 
-def test_two_rungs():
+def test_two_methods():
     """Two ways to attach at once say the same of the same kills."""
-    with cgroup() as path, tool("oomkill", "--attach", RUNGS[0]) as a, tool("oomkill", "--attach", RUNGS[1]) as b:
+    with cgroup() as path, tool("oomkill", "--attach", METHODS[0]) as a, tool("oomkill", "--attach", METHODS[1]) as b:
         pids = [grow(path) for _ in range(5)]
         a.stop(), b.stop()
     equal([row["victim_pid"] for row in of_ours(a.rows, pids)], pids, "victims")
@@ -367,7 +367,7 @@ main([
     ("the limit of a cgroup above", test_nested),
     ("a process that shares the victim's memory", test_sharing),
     ("the largest processes", test_largest),
-    ("two rungs at once", test_two_rungs),
+    ("two methods at once", test_two_methods),
     ("no memory is taken when it matters", test_no_memory),
     ("in a PID namespace", test_namespace),
     ("a ring that is full", test_ring_full),

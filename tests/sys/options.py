@@ -237,9 +237,9 @@ def starts_as(t, s):
 
 
 def attaches(t, s):
-    done = tap.run(lib.with_tracefs(sys_(t.name, "--attach", t.rungs[-1], "--duration", "20ms")))
+    done = tap.run(lib.with_tracefs(sys_(t.name, "--attach", t.methods[-1], "--duration", "20ms")))
     equal(done.returncode, 0, "exit code (%s)" % done.stderr)
-    check(b"using " + t.rungs[-1].encode() in done.stderr, done.stderr)
+    check(b"using " + t.methods[-1].encode() in done.stderr, done.stderr)
 
 
 def writes_objects(t, s):

@@ -11,7 +11,7 @@ sys.dont_write_bytecode = True
 import lib
 from lib import check, equal, load, loses, maker, only, tool
 
-RUNGS = ("tp_btf", "raw_tp", "tp")
+METHODS = ("tp_btf", "raw_tp", "tp")
 N = 2000
 ONE_REPORT = ("--interval", "1h")
 NEVER = ("lost_events", "lost_rows")
@@ -45,14 +45,14 @@ def nothing_lost(it):
         equal(it.lost[what], 0, what)
 
 
-def files(rung, env=None):
+def files(method, env=None):
     """N files opened are N objects of filp, which are freed when they are closed; with a load beside it that opens
     others.
     """
     with maker() as m, load():
         m.do("files %d" % N, "close")
-        with tool("slabratetop", "--attach", rung, "-p", m.pid, *ONE_REPORT, env=env) as it:
-            equal(it.rung, rung, "rung")
+        with tool("slabratetop", "--attach", method, "-p", m.pid, *ONE_REPORT, env=env) as it:
+            equal(it.method, method, "method")
             m.do("files %d" % N, "close")
             it.stop()
     equal(counted(it, cache_of("filp")), (N, N), "files")
@@ -62,18 +62,18 @@ def files(rung, env=None):
     nothing_lost(it)
 
 
-def pipes(rung, env=None):
+def pipes(method, env=None):
     """The ring of each pipe is of kmalloc() and kfree(), which do not tell the cache: 16 times 40 bytes, of a 1024's.
     """
     name = "kmalloc-cg-1k" if "kmalloc-cg-1k" in slabinfo() else "kmalloc-1k"
     with maker() as m, load():
         m.do("files %d" % (2 * N), "close", "pipes 1", "close")
         before = slabinfo()[name]
-        with tool("slabratetop", "--attach", rung, "-p", m.pid, *ONE_REPORT, env=env) as made:
+        with tool("slabratetop", "--attach", method, "-p", m.pid, *ONE_REPORT, env=env) as made:
             m.do("pipes %d" % N)
             made.stop()
         after = slabinfo()[name]
-        with tool("slabratetop", "--attach", rung, "-p", m.pid, *ONE_REPORT, env=env) as gone:
+        with tool("slabratetop", "--attach", method, "-p", m.pid, *ONE_REPORT, env=env) as gone:
             m.do("close")
             gone.stop()
     equal(counted(made, name), (N, 0), "pipes made")
@@ -86,16 +86,16 @@ def pipes(rung, env=None):
     equal(only(gone.rows, cache=name)["freed_bytes"], N * 1024, "bytes freed")
 
 
-def forks(rung, env=None):
+def forks(method, env=None):
     with maker() as m, load():
-        with tool("slabratetop", "--attach", rung, "-p", m.pid, *ONE_REPORT, env=env) as it:
+        with tool("slabratetop", "--attach", method, "-p", m.pid, *ONE_REPORT, env=env) as it:
             m.do("forks 100")
             it.stop()
     for cache in ("task_struct", "signal_cache", "sighand_cache"):
         equal(counted(it, cache_of(cache))[0], 100, cache)
 
 
-def rungs_agree():
+def methods_agree():
     """Three ways to attach, at once: the same rows for the same events. Rates differ, as each has its own time, and so
     does what slabinfo said when each of them looked.
     """
@@ -103,9 +103,9 @@ def rungs_agree():
                 "cache_size_bytes", "unseen_frees")
     with maker() as m, load():
         options = ("-p", m.pid, *ONE_REPORT)
-        with tool("slabratetop", "--attach", RUNGS[0], *options) as a, \
-                tool("slabratetop", "--attach", RUNGS[1], *options) as b, \
-                tool("slabratetop", "--attach", RUNGS[2], *options) as c:
+        with tool("slabratetop", "--attach", METHODS[0], *options) as a, \
+                tool("slabratetop", "--attach", METHODS[1], *options) as b, \
+                tool("slabratetop", "--attach", METHODS[2], *options) as c:
             m.do("files 500", "pipes 500", "forks 20", "close", "timers 100", "untimers", "touch 100", "drop")
             done = [[{key: value
                       for key, value in row.items() if key not in own_time} for row in it.stop().rows]
@@ -172,11 +172,11 @@ def table_full():
     equal(events(small) + small.lost["lost_rows"], events(large), "events kept and lost")
 
 
-def balanced(rung):
+def balanced(method):
     """All programs count for the same time: names_cache, whose objects live as long as a system call, is as often
     freed.
     """
-    with load(), tool("slabratetop", "--attach", rung, *ONE_REPORT) as it:
+    with load(), tool("slabratetop", "--attach", method, *ONE_REPORT) as it:
         time.sleep(0.5)
         it.stop()
     allocated, freed = counted(it, cache_of("names_cache"))
@@ -184,18 +184,18 @@ def balanced(rung):
 
 
 TESTS = []
-for rung in RUNGS:
+for method in METHODS:
     TESTS += [
-        ("files opened are objects of their cache, by " + rung, lambda rung=rung: files(rung)),
-        ("kmalloc and kfree count in their cache, by " + rung, lambda rung=rung: pipes(rung)),
-        ("forks are objects of their caches, by " + rung, lambda rung=rung: forks(rung)),
-        ("allocations and frees are counted for the same time, by " + rung, lambda rung=rung: balanced(rung)),
+        ("files opened are objects of their cache, by " + method, lambda method=method: files(method)),
+        ("kmalloc and kfree count in their cache, by " + method, lambda method=method: pipes(method)),
+        ("forks are objects of their caches, by " + method, lambda method=method: forks(method)),
+        ("allocations and frees are counted for the same time, by " + method, lambda method=method: balanced(method)),
     ]
 TESTS += [
     ("a test of files fails when a row is missing", lambda: loses(lambda env: files("tp_btf", env))),
     ("a test of kmalloc fails when a row is missing", lambda: loses(lambda env: pipes("tp_btf", env))),
     ("a test of forks fails when a row is missing", lambda: loses(lambda env: forks("tp_btf", env))),
-    ("three ways to attach show the same rows", rungs_agree),
+    ("three ways to attach show the same rows", methods_agree),
     ("caches whose frees have no event are flagged", unseen),
     ("rates are of their report's time", rates),
     ("a full table of caches is counted", table_full),

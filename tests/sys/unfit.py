@@ -38,17 +38,17 @@ def misses_tracepoints(t):
         equal((done.returncode, len(lines), done.stdout), (3, 1, b""), "code, lines: %s" % lines)
         return lines[0]
     with without_tracepoints() as before:
-        by_position, by_name = {"tp_btf", "raw_tp"} & set(t.rungs), {"tp"} & set(t.rungs)
-        check(by_position, "no way takes tracepoints:", t.rungs)
-        for rung in by_position | by_name:
-            line = why(tap.run([*before, *sys_(t.name, "--attach", rung, "--duration", "20ms")]))
-            told = "BTF does not describe the arguments of " if rung in by_position else "'tp/|tracepoint '"
-            check(re.search(r"cannot attach to this kernel: %s: .*(%s)\w+" % (rung, told), line), line)
+        by_position, by_name = {"tp_btf", "raw_tp"} & set(t.methods), {"tp"} & set(t.methods)
+        check(by_position, "no way takes tracepoints:", t.methods)
+        for method in by_position | by_name:
+            line = why(tap.run([*before, *sys_(t.name, "--attach", method, "--duration", "20ms")]))
+            told = "BTF does not describe the arguments of " if method in by_position else "'tp/|tracepoint '"
+            check(re.search(r"cannot attach to this kernel: %s: .*(%s)\w+" % (method, told), line), line)
         done = tap.run([*before, *sys_(t.name, "--duration", "20ms")])
         if done.returncode:
             line = why(done)
-            for rung in t.rungs:
-                check(re.search(r" %s[:,] " % rung, line), rung, "is not in", line)
+            for method in t.methods:
+                check(re.search(r" %s[:,] " % method, line), method, "is not in", line)
         else:
             taken = done.stderr.decode().splitlines()[0].split(" using ")[1].split(",")[0]
             check(taken not in by_position | by_name, "taken:", done.stderr)

@@ -13,7 +13,7 @@ import reclaim
 from lib import Skipped, check, equal, load, loses, only, tool
 from reclaim import Counted, file_on_disk, group, reads, run_in, swap, total, touches, writes
 
-RUNGS = ("tp_btf", "raw_tp", "tp")
+METHODS = ("tp_btf", "raw_tp", "tp")
 ONCE = ("--interval", "1h")
 NODE = "/sys/devices/system/node/node0/reclaim"
 SPARED = "/proc/sys/vm/min_unmapped_ratio"  # percent of a node's memory: of less page cache it gives nothing up
@@ -43,16 +43,16 @@ def of_memcg(rows):
     return only(rows, reclaim="memcg")
 
 
-def watched(rung, command, env=None):
+def watched(method, command, env=None):
     """What the tool tells of a command in a cgroup that is too small for it, others left out; what it tells of all is
     checked beside.
     """
     with load(), group(LIMIT) as where:
         counted = Counted()
-        with tool("vmscan", "--attach", rung, *ONCE, env=env) as it, tool(
-            "vmscan", "--attach", rung, "--cgroup", where.folder, *ONCE
+        with tool("vmscan", "--attach", method, *ONCE, env=env) as it, tool(
+            "vmscan", "--attach", method, "--cgroup", where.folder, *ONCE
         ) as within:
-            equal((it.rung, within.rung), (rung, rung), "rungs")
+            equal((it.method, within.method), (method, method), "methods")
             counted.ready()
             run_in(where, command)
             counted.through()
@@ -62,10 +62,10 @@ def watched(rung, command, env=None):
         return within.rows, least
 
 
-def clean(rung, env=None):
+def clean(method, env=None):
     """Reading 100 MiB through 32: 68 MiB at least are given up, all clean, none of them anonymous."""
     with file_on_disk(100) as path:
-        rows, least = watched(rung, ["sh", "-c", ASKS + 'exec cat "$1"', "sh", path], env)
+        rows, least = watched(method, ["sh", "-c", ASKS + 'exec cat "$1"', "sh", path], env)
     row = of_memcg(rows)
     check(only(rows, reclaim="memcg/slab")["times"], "shrinkers are asked, too:", rows)
     check(row["clean_pages"] >= 68 * reclaim.MIB // reclaim.PAGE, row)
@@ -73,23 +73,23 @@ def clean(rung, env=None):
     check(least[2] >= 68 * reclaim.MIB // reclaim.PAGE, "the kernel counted less:", least)
 
 
-def dirty(rung, env=None):
+def dirty(method, env=None):
     """Writing: pages are met while they are dirty, and only reclaimed when they are clean."""
     with file_on_disk(1) as path:
-        row = of_memcg(watched(rung, writes(path, 100), env)[0])
+        row = of_memcg(watched(method, writes(path, 100), env)[0])
     check(row["dirty_pages"], "no dirty page was met:", row)
     check(row["clean_pages"] >= 68 * reclaim.MIB // reclaim.PAGE, row)
 
 
-def anonymous(rung, env=None):
+def anonymous(method, env=None):
     """64 MiB touched in a cgroup of 32: what does not fit goes to swap, each page by a write."""
     with swap():
-        row = of_memcg(watched(rung, touches(64), env)[0])
+        row = of_memcg(watched(method, touches(64), env)[0])
     check(row["anonymous_pages"] >= 32 * reclaim.MIB // reclaim.PAGE, row)
     check(row["written_folios"], "nothing was written to swap:", row)
 
 
-def rungs_agree():
+def methods_agree():
     """All at work at once: each column that does not measure time is the same."""
     same = ("times", "scanned_pages", "reclaimed_pages", "clean_pages", "dirty_pages", "writeback_pages",
             "anonymous_pages", "activated_pages", "written_folios")
@@ -103,7 +103,7 @@ def rungs_agree():
     rows = [of_memcg(it.rows) for it in (a, b, c)]
     check(rows[0]["times"], rows)
     for other in rows[1:]:
-        equal({key: other[key] for key in same}, {key: rows[0][key] for key in same}, "columns of another rung")
+        equal({key: other[key] for key in same}, {key: rows[0][key] for key in same}, "columns of another method")
 
 
 def by_process(env=None):
@@ -208,12 +208,12 @@ def no_room():
     check(it.lost["lost_rows"], "nothing was said to be lost:", it.lost, it.rows)
 
 
-TESTS = [("clean pages, by " + rung, lambda rung=rung: clean(rung)) for rung in RUNGS]
-TESTS += [("dirty pages, by " + rung, lambda rung=rung: dirty(rung)) for rung in RUNGS]
-TESTS += [("anonymous pages go to swap, by " + rung, lambda rung=rung: anonymous(rung)) for rung in RUNGS]
+TESTS = [("clean pages, by " + method, lambda method=method: clean(method)) for method in METHODS]
+TESTS += [("dirty pages, by " + method, lambda method=method: dirty(method)) for method in METHODS]
+TESTS += [("anonymous pages go to swap, by " + method, lambda method=method: anonymous(method)) for method in METHODS]
 TESTS += [
     ("a missing row is noticed", lambda: loses(lambda env: clean("tp_btf", env))),
-    ("ways to attach agree", rungs_agree),
+    ("ways to attach agree", methods_agree),
     ("who pays", by_process),
     ("a node, and slab within it", node_and_slab),
     ("shrinkers have the names of their functions", shrinkers),

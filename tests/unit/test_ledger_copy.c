@@ -118,7 +118,7 @@ static void torn_counts_are_read_again(void **state)
     const struct ledger_sample none = {.address = 0};
     const struct ledger_count before = count(4097, 81940, -1, false), after = count(4098, 81960, 512, true);
     const struct ledger_count torn = {before.now, after.more};
-    const uint64_t at = offsetof(struct ledger_accounts, words[3][7].gone);
+    const uint64_t at = offsetof(struct ledger_accounts, words[3][7].released);
     int fd = ledger_with(&none);
     assert_int_equal(ledger_count_calls(before), 4097);
     assert_int_equal(ledger_count_calls(after), 4098);
@@ -129,9 +129,9 @@ static void torn_counts_are_read_again(void **state)
     assert_int_equal(ledger_copy_read(fd, &c, &e), 0);
     counts_done = NULL;
     const struct ledger_accounts *a = ledger_copy_at(&c, LEDGER_ACCOUNTS, struct ledger_accounts, 0);
-    assert_int_equal(ledger_count_calls(a->words[3][7].gone), 4098);
-    assert_int_equal(ledger_count_bytes(a->words[3][7].gone), 81960);
-    assert_int_equal(ledger_count_calls(a->words[3][7].made), 0);
+    assert_int_equal(ledger_count_calls(a->words[3][7].released), 4098);
+    assert_int_equal(ledger_count_bytes(a->words[3][7].released), 81960);
+    assert_int_equal(ledger_count_calls(a->words[3][7].allocated), 0);
     ledger_copy_release(&c);
     close(fd);
 }

@@ -114,10 +114,10 @@ static COLD void *realloc_cold(void *old, size_t size)
         return p;
     }
     sample_freed(t, &start, old, &taken);
-    struct sample_allocated made = {0};
+    struct sample_allocated allocated = {0};
     if (p && due)
-        made = sample_allocated(t, &start, p, size);
-    probe_realloc(p, size, made, old, &taken.gone);
+        allocated = sample_allocated(t, &start, p, size);
+    probe_realloc(p, size, allocated, old, &taken.released);
     return p;
 }
 

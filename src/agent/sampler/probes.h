@@ -35,20 +35,20 @@ PROBE_INLINE void probe_otel_alloc(const void *p, size_t size, uint64_t weighted
     USDT3("otel_memory", "alloc", (uintptr_t)p, size, weighted_bytes);
 }
 
-PROBE_INLINE void probe_malloc(const void *p, size_t size, struct sample_allocated made)
+PROBE_INLINE void probe_malloc(const void *p, size_t size, struct sample_allocated allocated)
 {
-    if (unlikely(!made.serial))
+    if (unlikely(!allocated.serial))
         return;
-    USDT4("allium", "malloc", (uintptr_t)p, size, made.weighted_bytes, made.serial);
-    probe_otel_alloc(p, size, made.weighted_bytes);
+    USDT4("allium", "malloc", (uintptr_t)p, size, allocated.weighted_bytes, allocated.serial);
+    probe_otel_alloc(p, size, allocated.weighted_bytes);
 }
 
-PROBE_INLINE void probe_calloc(const void *p, size_t size, struct sample_allocated made)
+PROBE_INLINE void probe_calloc(const void *p, size_t size, struct sample_allocated allocated)
 {
-    if (unlikely(!made.serial))
+    if (unlikely(!allocated.serial))
         return;
-    USDT4("allium", "calloc", (uintptr_t)p, size, made.weighted_bytes, made.serial);
-    probe_otel_alloc(p, size, made.weighted_bytes);
+    USDT4("allium", "calloc", (uintptr_t)p, size, allocated.weighted_bytes, allocated.serial);
+    probe_otel_alloc(p, size, allocated.weighted_bytes);
 }
 
 /** Reports that a sample was freed. Its memory is freed later, except in a realloc(), which has freed it. */
@@ -71,17 +71,17 @@ PROBE_INLINE void probe_realloc_failed(const void *old, struct sample_released s
         probe_otel_alloc(old, stayed.size_bytes, stayed.weighted_bytes);
 }
 
-PROBE_INLINE void probe_realloc(const void *p, size_t size, struct sample_allocated made, const void *old,
-                                const struct sample_released *gone)
+PROBE_INLINE void probe_realloc(const void *p, size_t size, struct sample_allocated allocated,
+                                const void *old, const struct sample_released *released)
 {
-    if (unlikely(!made.serial && !gone->serial))
+    if (unlikely(!allocated.serial && !released->serial))
         return;
-    if (gone->serial)
-        probe_free((uintptr_t)old, gone->size_bytes, gone->weighted_bytes, gone->serial);
-    USDT6("allium", "realloc", (uintptr_t)p, size, made.weighted_bytes, made.serial, (uintptr_t)old,
-          gone->serial);
-    if (made.serial)
-        probe_otel_alloc(p, size, made.weighted_bytes);
+    if (released->serial)
+        probe_free((uintptr_t)old, released->size_bytes, released->weighted_bytes, released->serial);
+    USDT6("allium", "realloc", (uintptr_t)p, size, allocated.weighted_bytes, allocated.serial, (uintptr_t)old,
+          released->serial);
+    if (allocated.serial)
+        probe_otel_alloc(p, size, allocated.weighted_bytes);
 }
 
 #endif

@@ -184,10 +184,10 @@ static inline void enter_thread(struct thread *t, uint64_t ticks)
 static struct sample_allocated count_allocated(struct thread *t, const struct walk_start *start, void *p,
                                                size_t size)
 {
-    struct sample_allocated made = {0};
+    struct sample_allocated allocated = {0};
     if (!process_open_ledger()) {
         process_count_loss(LEDGER_LOST_SAMPLES);
-        return made;
+        return allocated;
     }
     struct ledger_header *h = process.ledger.header;
     struct ledger_shard *shard = &h->shards[t->shard];
@@ -210,24 +210,24 @@ static struct sample_allocated count_allocated(struct thread *t, const struct wa
             cell_sums_not_followed(shard, mine, cell, size, w);
         t->last_serial = serial;
         t->left_mark = t->left;
-        made = (struct sample_allocated){serial, whole_bytes(w, serial)};
+        allocated = (struct sample_allocated){serial, whole_bytes(w, serial)};
     }
     op_end(shard, mine, ticks);
-    return made;
+    return allocated;
 }
 
 struct sample_allocated sample_allocated(struct thread *t, const struct walk_start *start, void *p,
                                          size_t size)
 {
-    struct sample_allocated made = {0};
+    struct sample_allocated allocated = {0};
     uint8_t outside = ledger_enter(t);
     /* UINT8_MAX: during the request a signal handler forked (the child has no gap yet) or saw sampling switched off. */
     if (likely(process_is_known(t) && t->period != UINT8_MAX))
-        made = count_allocated(t, start, p, size);
+        allocated = count_allocated(t, start, p, size);
     ledger_exit(t, outside);
     if (unlikely(sites_on))
         sites->expect_more(p, size);
-    return made;
+    return allocated;
 }
 
 /* Is this free to be recorded with its stack? Not each one: the walk would double the cost of short-lived samples. */
@@ -324,7 +324,7 @@ void sample_freed(struct thread *t, const struct walk_start *start, void *p, str
         return;
     uint32_t record = moved ? (is_ours(*moved) ? moved->record : LIVE_TABLE_NONE) : take_record(p);
     if (likely(record != LIVE_TABLE_NONE))
-        count_freed(t, start, record, (uintptr_t)p, moved ? &moved->gone : NULL);
+        count_freed(t, start, record, (uintptr_t)p, moved ? &moved->released : NULL);
     ledger_exit(t, outside);
 }
 

@@ -40,7 +40,7 @@ struct taken {
     uint32_t record;     /* LIVE_TABLE_NONE: nothing was taken */
     uint32_t generation; /* of the process that removed it: a signal handler may fork meanwhile */
     uintptr_t address;
-    struct sample_released gone; /* set when the sample is counted as freed */
+    struct sample_released released; /* set when the sample is counted as freed */
 };
 
 /** Subtracts `size` from the bytes to the thread's next sample. True: this request is a sample if it succeeds. */

@@ -24,7 +24,7 @@ uint32_t sites_on, sites_heads_have_size;
 static uint16_t *modules; /* module number (the unwinder's) of each site */
 /* Requests before there was a ledger; they are added to the ledger as soon as there is one. */
 static struct {
-    uint64_t made, freed;
+    uint64_t allocated, freed;
 } missed;
 
 /* Index of the first word of each sum: of what the site allocated, of its objects that were freed, of what it freed. */
@@ -60,9 +60,9 @@ static void take_back(const struct thread *t, uint64_t number, uint64_t bytes, u
 {
     struct ledger_site_words *w = sites_words(t->sums, SITES_ID((uint32_t)number));
     if (t->sums == sums_of(SHARDS_SHARED)) {
-        __atomic_fetch_sub(&w->made_calls, 1, __ATOMIC_RELAXED);
-        __atomic_fetch_sub(&w->made_bytes, bytes, __ATOMIC_RELAXED);
-        __atomic_fetch_sub(&w->made_usable_bytes, usable, __ATOMIC_RELAXED);
+        __atomic_fetch_sub(&w->allocated_calls, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_sub(&w->allocated_bytes, bytes, __ATOMIC_RELAXED);
+        __atomic_fetch_sub(&w->allocated_usable_bytes, usable, __ATOMIC_RELAXED);
     } else {
         __asm__ volatile("decq (%0)\n\tsubq %1, 8(%0)\n\tsubq %2, 16(%0)"
                          :
@@ -220,10 +220,10 @@ static uint32_t number_of(struct thread *t, const struct walk_start *from)
 
 static void move_missed(void)
 {
-    uint64_t made = __atomic_exchange_n(&missed.made, 0, __ATOMIC_RELAXED);
+    uint64_t allocated = __atomic_exchange_n(&missed.allocated, 0, __ATOMIC_RELAXED);
     uint64_t freed = __atomic_exchange_n(&missed.freed, 0, __ATOMIC_RELAXED);
     struct ledger_site_words *w = sites_words(sums_of(SHARDS_SHARED), SITES_ID(LEDGER_SITE_NOBODY));
-    __atomic_fetch_add(&w->made_calls, made, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&w->allocated_calls, allocated, __ATOMIC_RELAXED);
     __atomic_fetch_add(&w->freed_calls, freed, __ATOMIC_RELAXED);
 }
 
@@ -274,7 +274,7 @@ static bool thread_is_attached(struct thread *t)
 {
     if (unlikely(!t->counts) && !attach_thread(t))
         return false;
-    if (unlikely(load_relaxed(&missed.made) | load_relaxed(&missed.freed)))
+    if (unlikely(load_relaxed(&missed.allocated) | load_relaxed(&missed.freed)))
         move_missed();
     return true;
 }
@@ -312,11 +312,11 @@ void sites_allocated_cold(const struct walk_start *from, void *p, size_t size)
     if (t->busy)
         return;
     if (unlikely(!enter_patiently(t, &outside))) {
-        __atomic_fetch_add(&missed.made, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&missed.allocated, 1, __ATOMIC_RELAXED);
         return;
     }
     if (unlikely(!thread_is_attached(t)))
-        __atomic_fetch_add(&missed.made, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&missed.allocated, 1, __ATOMIC_RELAXED);
     else if (unlikely(!p))
         __atomic_fetch_add(&AT(LEDGER_SITES, struct ledger_site, number_of(t, from))->failed, 1,
                            __ATOMIC_RELAXED);

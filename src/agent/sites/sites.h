@@ -121,11 +121,11 @@ static inline struct ledger_site_words *sites_words(char *sums, uint32_t id)
 
 /* Each sum takes one instruction, so that a signal handler never finds it half done; only the thread itself writes to
  * it. */
-static inline void sites_add3(struct ledger_site_words *w, unsigned gone, uint64_t bytes, uint64_t usable)
+static inline void sites_add3(struct ledger_site_words *w, unsigned released, uint64_t bytes, uint64_t usable)
 {
     __asm__ volatile("incq (%0)\n\taddq %1, 8(%0)\n\taddq %2, 16(%0)"
                      :
-                     : "r"((char *)w + 24 * gone), "er"(bytes), "er"(usable)
+                     : "r"((char *)w + 24 * released), "er"(bytes), "er"(usable)
                      : "memory", "cc");
 }
 

@@ -9,7 +9,7 @@
 #include "sys/session.h"
 #include "sys/tested_kernels.h"
 
-#define ADVICE_RUNGS "a kernel with BTF (CONFIG_DEBUG_INFO_BTF) and tracepoints would help"
+#define ADVICE_METHODS "a kernel with BTF (CONFIG_DEBUG_INFO_BTF) and tracepoints would help"
 
 /* What a way to attach takes of the kernel; NULL: nothing that a user could change. */
 static const char *takes(const char *method)
@@ -48,7 +48,7 @@ static void check_tool(struct table *t, const struct sys_tool *tool, add_fn add)
         add_refusals(s, &advice);
     } else {
         buf_addstr(&found, e.text);
-        buf_addstr(&advice, ADVICE_RUNGS);
+        buf_addstr(&advice, ADVICE_METHODS);
     }
     add(t, buf_str(&what), works, buf_str(&found), advice.len ? buf_str(&advice) : NULL);
     buf_release(&advice);

@@ -16,12 +16,12 @@ static bool sum_of(struct account_sum *sum, const struct ledger_copy *c, uint64_
         ledger_copy_at(c, LEDGER_SITE_SUMS, struct ledger_site_sums, site / LEDGER_SITES_TOGETHER);
     for (unsigned i = 0; i < LEDGER_ACCOUNT_SHARDS; i++) {
         const struct ledger_site_words *w = &block->words[i][site % LEDGER_SITES_TOGETHER];
-        sum->of[ACCOUNT_ALLOCATED_CALLS] += w->made_calls;
-        sum->of[ACCOUNT_ALLOCATED_BYTES] += w->made_bytes;
-        sum->of[ACCOUNT_ALLOCATED_USABLE] += w->made_usable_bytes;
-        sum->of[ACCOUNT_RELEASED_CALLS] += w->gone_calls;
-        sum->of[ACCOUNT_RELEASED_BYTES] += w->gone_bytes;
-        sum->of[ACCOUNT_RELEASED_USABLE] += w->gone_usable_bytes;
+        sum->of[ACCOUNT_ALLOCATED_CALLS] += w->allocated_calls;
+        sum->of[ACCOUNT_ALLOCATED_BYTES] += w->allocated_bytes;
+        sum->of[ACCOUNT_ALLOCATED_USABLE] += w->allocated_usable_bytes;
+        sum->of[ACCOUNT_RELEASED_CALLS] += w->released_calls;
+        sum->of[ACCOUNT_RELEASED_BYTES] += w->released_bytes;
+        sum->of[ACCOUNT_RELEASED_USABLE] += w->released_usable_bytes;
         sum->of[ACCOUNT_FREED_BY_SITE_CALLS] += w->freed_calls;
         sum->of[ACCOUNT_FREED_BY_SITE_BYTES] += w->freed_bytes;
     }

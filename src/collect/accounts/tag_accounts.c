@@ -7,14 +7,14 @@
 #include "base/mem.h"
 
 struct sum {
-    uint64_t made_calls, made_bytes, gone_calls, gone_bytes;
+    uint64_t allocated_calls, allocated_bytes, released_calls, released_bytes;
     uint64_t peak_bytes, peak_high_bytes;
 };
 
 /* What a shard made between two looks for the peak, or has made since the last one. */
-static uint64_t between(const struct ledger_tag *t, unsigned shard, uint64_t made)
+static uint64_t between(const struct ledger_tag *t, unsigned shard, uint64_t allocated)
 {
-    uint32_t since = (uint32_t)made - t->looked_bytes[shard];
+    uint32_t since = (uint32_t)allocated - t->looked_bytes[shard];
     return since > t->between_bytes ? since : t->between_bytes;
 }
 
@@ -27,14 +27,14 @@ static struct sum sum_of(const struct ledger_copy *c, const struct ledger_tag *t
     struct sum sum = {0};
     for (unsigned i = 0; i < LEDGER_ACCOUNT_SHARDS; i++) {
         const struct ledger_words *w = &block->words[i][account % LEDGER_ACCOUNTS_TOGETHER];
-        sum.made_calls += ledger_count_calls(w->made);
-        sum.made_bytes += ledger_count_bytes(w->made);
-        sum.gone_calls += ledger_count_calls(w->gone);
-        sum.gone_bytes += ledger_count_bytes(w->gone);
-        if (ledger_count_calls(w->made))
-            sum.peak_high_bytes += between(t, i, ledger_count_bytes(w->made));
+        sum.allocated_calls += ledger_count_calls(w->allocated);
+        sum.allocated_bytes += ledger_count_bytes(w->allocated);
+        sum.released_calls += ledger_count_calls(w->released);
+        sum.released_bytes += ledger_count_bytes(w->released);
+        if (ledger_count_calls(w->allocated))
+            sum.peak_high_bytes += between(t, i, ledger_count_bytes(w->allocated));
     }
-    int64_t live = (int64_t)(sum.made_bytes - sum.gone_bytes);
+    int64_t live = (int64_t)(sum.allocated_bytes - sum.released_bytes);
     sum.peak_bytes = live > (int64_t)t->peak_bytes ? (uint64_t)live : t->peak_bytes;
     sum.peak_high_bytes += t->peak_bytes;
     if (sum.peak_high_bytes < sum.peak_bytes)
@@ -64,7 +64,7 @@ static void add_row(struct tags_reading *r, const struct ledger_copy *c, const s
                     struct alloc_texts *texts)
 {
     struct sum sum = sum_of(c, t);
-    if (!r->idle && !sum.made_calls && !sum.gone_calls && !t->failed)
+    if (!r->idle && !sum.allocated_calls && !sum.released_calls && !t->failed)
         return; /* of a parent's place that its fork child has not reached, or off from the beginning */
     struct object_faults_sum faults = {0};
     if (r->faults)
@@ -83,10 +83,10 @@ static void add_row(struct tags_reading *r, const struct ledger_copy *c, const s
                 .comm = alloc_texts_put_string(texts, r->process.comm)},
         .copies = 1,
         .code = t->code,
-        .of[ACCOUNT_AFTER] = {.of = {[ACCOUNT_ALLOCATED_CALLS] = sum.made_calls,
-                                     [ACCOUNT_ALLOCATED_BYTES] = sum.made_bytes,
-                                     [ACCOUNT_RELEASED_CALLS] = sum.gone_calls,
-                                     [ACCOUNT_RELEASED_BYTES] = sum.gone_bytes,
+        .of[ACCOUNT_AFTER] = {.of = {[ACCOUNT_ALLOCATED_CALLS] = sum.allocated_calls,
+                                     [ACCOUNT_ALLOCATED_BYTES] = sum.allocated_bytes,
+                                     [ACCOUNT_RELEASED_CALLS] = sum.released_calls,
+                                     [ACCOUNT_RELEASED_BYTES] = sum.released_bytes,
                                      [ACCOUNT_FAILED] = t->failed,
                                      [ACCOUNT_PEAK_BYTES] = sum.peak_bytes,
                                      [ACCOUNT_PEAK_HIGH_BYTES] = sum.peak_high_bytes},

@@ -139,7 +139,7 @@ static int parse_only(const char *text, uint32_t *only, struct error *e)
 }
 
 /* A way that cannot tell what is asked for would show nothing, or all as one. */
-static int check_rung(const struct sys_session *s, const char *only, struct error *e)
+static int check_method(const struct sys_session *s, const char *only, struct error *e)
 {
     for (const char *at = only ? only : ""; *at;) {
         size_t len = strcspn(at, ",");
@@ -185,7 +185,7 @@ static int ready(struct sys_session *s, struct error *e)
         return -EINVAL;
     if (growth && !(s->settings.part->bits & FAULTS_BY_PROCESS && s->settings.part == s->tool->parts))
         return error_set(e, EINVAL, "--growth needs rows by process: leave out --by");
-    int error = check_rung(s, only, e);
+    int error = check_method(s, only, e);
     if (error)
         return error;
     if (is_loaded(s, "exit_fault")) /* its end tells all but since when it is under way */

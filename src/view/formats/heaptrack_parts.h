@@ -32,7 +32,7 @@ struct heaptrack_piece {
     uint32_t trace;
     uint64_t size, n; /* bytes of each; number of objects */
     double phase;     /* in [0, 1): when its objects change, compared with other groups */
-    uint64_t made, gone;
+    uint64_t allocated, released;
     /* numbers in the file: every second object uses the second one, so that neighbours differ */
     uint32_t info[2];
 };
@@ -45,7 +45,7 @@ struct heaptrack_step {
     double share;       /* share of all allocated bytes that were allocated up to here: 0 to 1 */
     uint64_t rss_bytes; /* 0: not known */
     /* the shares of a role's objects that are allocated, and freed, up to here: 0 to 1 */
-    double made[HEAPTRACK_ROLES], gone[HEAPTRACK_ROLES];
+    double allocated[HEAPTRACK_ROLES], released[HEAPTRACK_ROLES];
 };
 
 struct heaptrack_steps {

@@ -30,7 +30,7 @@ static void put(struct player *w, char what, uint64_t number)
 /* An info is named right before its first event: heaptrack_gui requires that. */
 static void allocate(struct player *w, struct heaptrack_piece *c)
 {
-    uint32_t *info = &c->info[c->role == HEAPTRACK_TEMPORARY ? 0 : c->made & 1];
+    uint32_t *info = &c->info[c->role == HEAPTRACK_TEMPORARY ? 0 : c->allocated & 1];
     if (*info == HEAPTRACK_NO_INFO) {
         *info = w->n_infos++;
         sink_printf(w->out, "a %llx %x\n", (unsigned long long)c->size, c->trace);
@@ -38,7 +38,7 @@ static void allocate(struct player *w, struct heaptrack_piece *c)
     put(w, '+', *info);
     w->last = *info;
     w->live += c->size;
-    c->made++;
+    c->allocated++;
 }
 
 /* Frees an object of the piece. Both infos of a piece have the same size and stack, and the reader does not pair frees
@@ -46,7 +46,7 @@ static void allocate(struct player *w, struct heaptrack_piece *c)
  * except with `anyway`. */
 static bool release(struct player *w, struct heaptrack_piece *c, bool anyway)
 {
-    uint32_t info = c->info[c->gone & 1], other = c->info[~c->gone & 1];
+    uint32_t info = c->info[c->released & 1], other = c->info[~c->released & 1];
     if (info == HEAPTRACK_NO_INFO || (w->last == info && other != HEAPTRACK_NO_INFO))
         info = other;
     if (w->last == info && !anyway)
@@ -54,13 +54,13 @@ static bool release(struct player *w, struct heaptrack_piece *c, bool anyway)
     put(w, '-', info);
     w->last = 0;
     w->live -= c->size;
-    c->gone++;
+    c->released++;
     return true;
 }
 
 static void release_all(struct player *w, struct heaptrack_piece *c, uint64_t n, bool anyway)
 {
-    while (c->gone < n && c->gone < c->made && release(w, c, anyway))
+    while (c->released < n && c->released < c->allocated && release(w, c, anyway))
         ;
 }
 
@@ -73,18 +73,18 @@ static uint64_t due(const struct heaptrack_piece *c, double part)
  * no room, the object waits for a later step. */
 static void allocate_due(struct player *w, struct heaptrack_piece *c, const struct heaptrack_step *now)
 {
-    uint64_t made = due(c, now->made[c->role]), gone = due(c, now->gone[c->role]);
+    uint64_t allocated = due(c, now->allocated[c->role]), released = due(c, now->released[c->role]);
     uint64_t most = c->role < HEAPTRACK_KEPT ? w->most - 1 : w->most;
-    while (c->made < made && w->live + c->size <= most) {
+    while (c->allocated < allocated && w->live + c->size <= most) {
         allocate(w, c);
-        release_all(w, c, gone, c->role == HEAPTRACK_TEMPORARY || c->role == HEAPTRACK_TOP);
+        release_all(w, c, released, c->role == HEAPTRACK_TEMPORARY || c->role == HEAPTRACK_TOP);
     }
 }
 
 static void release_due(struct player *w, const struct heaptrack_step *now, bool anyway)
 {
     vec_each (struct heaptrack_piece, c, w->pieces)
-        release_all(w, c, due(c, now->gone[c->role]), anyway);
+        release_all(w, c, due(c, now->released[c->role]), anyway);
 }
 
 /* At the peak and at the end nothing is put off. */
@@ -108,7 +108,7 @@ static void play_rest(struct player *w, const struct heaptrack_step *end)
     struct heaptrack_piece *before = NULL;
     w->most++;
     vec_each (struct heaptrack_piece, c, w->pieces) {
-        if (c->made == c->n)
+        if (c->allocated == c->n)
             continue;
         c->size = c->size < room ? c->size : room;
         c->info[0] = c->info[1] = HEAPTRACK_NO_INFO;

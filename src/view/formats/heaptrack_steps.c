@@ -74,7 +74,7 @@ static void plan_lasting(struct heaptrack_steps *s, const double bytes[static HE
     for (size_t i = s->peak + 1; i-- > 0;) {
         struct heaptrack_step *it = &s->at.at[i];
         lowest = fmin(lowest, it->live);
-        it->made[HEAPTRACK_KEPT] = it->made[HEAPTRACK_PEAK] = at_peak > 0 ? lowest / at_peak : 1;
+        it->allocated[HEAPTRACK_KEPT] = it->allocated[HEAPTRACK_PEAK] = at_peak > 0 ? lowest / at_peak : 1;
     }
     lowest = at_peak;
     for (size_t i = s->peak + 1; i <= last; i++) {
@@ -82,10 +82,10 @@ static void plan_lasting(struct heaptrack_steps *s, const double bytes[static HE
         double late = (double)(i - s->peak) / (double)(last - s->peak);
         lowest = fmin(lowest, it->live);
         double left = (lowest - bytes[HEAPTRACK_KEPT] - late * bytes[HEAPTRACK_LATE]) / bytes[HEAPTRACK_PEAK];
-        it->made[HEAPTRACK_KEPT] = it->made[HEAPTRACK_PEAK] = 1;
-        it->made[HEAPTRACK_LATE] = late;
-        it->gone[HEAPTRACK_PEAK] =
-            i == last ? 1 : fmax(it[-1].gone[HEAPTRACK_PEAK], 1 - fmin(fmax(left, 0), 1));
+        it->allocated[HEAPTRACK_KEPT] = it->allocated[HEAPTRACK_PEAK] = 1;
+        it->allocated[HEAPTRACK_LATE] = late;
+        it->released[HEAPTRACK_PEAK] =
+            i == last ? 1 : fmax(it[-1].released[HEAPTRACK_PEAK], 1 - fmin(fmax(left, 0), 1));
     }
 }
 
@@ -94,18 +94,18 @@ static void plan_lasting(struct heaptrack_steps *s, const double bytes[static HE
 static void plan_brief(struct heaptrack_steps *s, const double bytes[static HEAPTRACK_ROLES])
 {
     const struct heaptrack_step *peak = &s->at.at[s->peak], *end = &s->at.at[s->at.len - 1];
-    double made = 0, gone = 0, all = bytes[HEAPTRACK_BRIEF];
+    double allocated = 0, released = 0, all = bytes[HEAPTRACK_BRIEF];
     vec_each (struct heaptrack_step, it, &s->at) {
         double part = all > 0 ? it->live / all : 0;
         for (enum heaptrack_role role = HEAPTRACK_KEPT; role < HEAPTRACK_TOP && all > 0; role++)
-            part -= (it->made[role] - it->gone[role]) * bytes[role] / all;
+            part -= (it->allocated[role] - it->released[role]) * bytes[role] / all;
         part = fmin(fmax(part, 0), 1);
-        made = fmin(fmax(fmax(it->share, made), gone + part), 1);
-        gone = fmax(gone, made - part);
-        it->made[HEAPTRACK_BRIEF] = made;
-        it->gone[HEAPTRACK_BRIEF] = it == peak || it == end ? made : gone;
-        it->made[HEAPTRACK_TEMPORARY] = it->gone[HEAPTRACK_TEMPORARY] = it->share;
-        it->made[HEAPTRACK_TOP] = it->gone[HEAPTRACK_TOP] = it >= peak;
+        allocated = fmin(fmax(fmax(it->share, allocated), released + part), 1);
+        released = fmax(released, allocated - part);
+        it->allocated[HEAPTRACK_BRIEF] = allocated;
+        it->released[HEAPTRACK_BRIEF] = it == peak || it == end ? allocated : released;
+        it->allocated[HEAPTRACK_TEMPORARY] = it->released[HEAPTRACK_TEMPORARY] = it->share;
+        it->allocated[HEAPTRACK_TOP] = it->released[HEAPTRACK_TOP] = it >= peak;
     }
 }
 

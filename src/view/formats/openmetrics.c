@@ -12,28 +12,28 @@
 struct family {
     const char *name, *help;
     bool bytes, usable;
-    bool gauge; /* the value is made - gone; else it is `made` */
-    enum account_counter made, gone;
+    bool gauge; /* the value is counter - minus; else it is `counter` */
+    enum account_counter counter, minus;
 };
 
 static const struct family families[] = {
-    {"allocated_bytes", "Total of requested bytes.", .bytes = true, .made = ACCOUNT_ALLOCATED_BYTES},
-    {"allocations", "Total number of allocations.", .made = ACCOUNT_ALLOCATED_CALLS},
-    {"freed_bytes", "Requested bytes that were freed.", .bytes = true, .made = ACCOUNT_RELEASED_BYTES},
-    {"frees", "Allocations that were freed.", .made = ACCOUNT_RELEASED_CALLS},
-    {"failed_requests", "Requests that failed.", .made = ACCOUNT_FAILED},
+    {"allocated_bytes", "Total of requested bytes.", .bytes = true, .counter = ACCOUNT_ALLOCATED_BYTES},
+    {"allocations", "Total number of allocations.", .counter = ACCOUNT_ALLOCATED_CALLS},
+    {"freed_bytes", "Requested bytes that were freed.", .bytes = true, .counter = ACCOUNT_RELEASED_BYTES},
+    {"frees", "Allocations that were freed.", .counter = ACCOUNT_RELEASED_CALLS},
+    {"failed_requests", "Requests that failed.", .counter = ACCOUNT_FAILED},
     {"allocated_usable_bytes", "Usable bytes that the allocator returned.", .bytes = true, .usable = true,
-     .made = ACCOUNT_ALLOCATED_USABLE},
+     .counter = ACCOUNT_ALLOCATED_USABLE},
     {"freed_here_bytes", "Bytes that this place freed, wherever they were allocated.", .bytes = true,
-     .usable = true, .made = ACCOUNT_FREED_BY_SITE_BYTES},
+     .usable = true, .counter = ACCOUNT_FREED_BY_SITE_BYTES},
     {"frees_here", "Frees by this place, wherever the objects were allocated.", .usable = true,
-     .made = ACCOUNT_FREED_BY_SITE_CALLS},
+     .counter = ACCOUNT_FREED_BY_SITE_CALLS},
     {"live_bytes", "Requested bytes that are live.", .bytes = true, .gauge = true,
-     .made = ACCOUNT_ALLOCATED_BYTES, .gone = ACCOUNT_RELEASED_BYTES},
-    {"live_objects", "Objects that are live.", .gauge = true, .made = ACCOUNT_ALLOCATED_CALLS,
-     .gone = ACCOUNT_RELEASED_CALLS},
+     .counter = ACCOUNT_ALLOCATED_BYTES, .minus = ACCOUNT_RELEASED_BYTES},
+    {"live_objects", "Objects that are live.", .gauge = true, .counter = ACCOUNT_ALLOCATED_CALLS,
+     .minus = ACCOUNT_RELEASED_CALLS},
     {"live_usable_bytes", "Usable bytes that are live.", .bytes = true, .usable = true, .gauge = true,
-     .made = ACCOUNT_ALLOCATED_USABLE, .gone = ACCOUNT_RELEASED_USABLE},
+     .counter = ACCOUNT_ALLOCATED_USABLE, .minus = ACCOUNT_RELEASED_USABLE},
 };
 
 /* Places with equal labels, added up. */
@@ -98,7 +98,7 @@ static void gather(struct places *p, const struct account_rows *rows, const stru
 
 static uint64_t value_of(const struct labelled *l, const struct family *f)
 {
-    return l->sum.of[f->made] - (f->gauge ? l->sum.of[f->gone] : 0);
+    return l->sum.of[f->counter] - (f->gauge ? l->sum.of[f->minus] : 0);
 }
 
 /* Largest first; negative gauges last. */

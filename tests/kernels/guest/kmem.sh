@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # `allium sys kmem` of a program whose calls are counted: of two runs that differ in 4000 calls, the busiest call site
-# differs in 4000 buffers of 4096 bytes, on every rung.
+# differs in 4000 buffers of 4096 bytes, with every method.
 #: programs asks
 
 . /tests/tap.sh
 plan 7
 
-# busiest RUNG CALLS: "allocations allocated_bytes" of the first row
+# busiest METHOD CALLS: "allocations allocated_bytes" of the first row
 busiest()
 {
     allium sys kmem --attach "$1" --sort allocations --top 1 --json -- asks "$2" 2>/tmp/stderr >/tmp/rows
@@ -15,11 +15,11 @@ busiest()
 }
 
 allium sys kmem --duration 100ms >/tmp/rows 2>/tmp/said
-holds "it takes the best rung of this kernel" '^allium: ready: kmem using raw_tp$' /tmp/said
-for rung in raw_tp tp; do
-    few=$(busiest $rung 1000)
-    many=$(busiest $rung 5000)
-    equal "$rung: calls" $((${many% *} - ${few% *})) 4000
-    equal "$rung: bytes" $((${many#* } - ${few#* })) $((4000 * 4096))
-    holds "$rung: nothing was lost" '"lost_events":0,"lost_rows":0' /tmp/rows
+holds "it takes the best method of this kernel" '^allium: ready: kmem using raw_tp$' /tmp/said
+for method in raw_tp tp; do
+    few=$(busiest $method 1000)
+    many=$(busiest $method 5000)
+    equal "$method: calls" $((${many% *} - ${few% *})) 4000
+    equal "$method: bytes" $((${many#* } - ${few#* })) $((4000 * 4096))
+    holds "$method: nothing was lost" '"lost_events":0,"lost_rows":0' /tmp/rows
 done

@@ -12,13 +12,13 @@ small=/sys/fs/cgroup/small
 mkdir $small && echo 16M >$small/memory.max
 eight="0 0 0 0 0 0 0 0"
 
-# kill_under RUNG COMMAND...: of one hog, after the command
+# kill_under METHOD COMMAND...: of one hog, after the command
 kill_under()
 {
-    rung=$1
+    method=$1
     shift
     rm -f /tmp/said
-    allium sys oomkill --attach $rung --stacks none --json >/tmp/rows 2>/tmp/said &
+    allium sys oomkill --attach $method --stacks none --json >/tmp/rows 2>/tmp/said &
     tool=$!
     until grep -qs ready: /tmp/said || ! kill -0 $tool; do usleep 100000; done
     "$@"
@@ -35,14 +35,14 @@ fill()
     done
 }
 
-for rung in fentry kprobe; do
-    kill_under $rung :
-    holds "$rung: a request is seen" '"scope":"memcg","scope_is":"exact","memcg":"/small"' /tmp/rows
-    holds "$rung: nothing is lost" '"requests_lost":0,' /tmp/rows
-    kill_under $rung fill
-    holds "$rung: without room for it the kill is told, as inferred" \
+for method in fentry kprobe; do
+    kill_under $method :
+    holds "$method: a request is seen" '"scope":"memcg","scope_is":"exact","memcg":"/small"' /tmp/rows
+    holds "$method: nothing is lost" '"requests_lost":0,' /tmp/rows
+    kill_under $method fill
+    holds "$method: without room for it the kill is told, as inferred" \
         '"victim_comm":"hog".*"scope":"memcg","scope_is":"inferred","memcg":"/small"' /tmp/rows
-    equal "$rung: in one row" "$(grep -c victim_comm /tmp/rows)" 1
-    holds "$rung: that is said" '"requests_lost":1,' /tmp/rows
+    equal "$method: in one row" "$(grep -c victim_comm /tmp/rows)" 1
+    holds "$method: that is said" '"requests_lost":1,' /tmp/rows
 done
 rmdir $small

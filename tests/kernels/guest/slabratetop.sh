@@ -7,7 +7,7 @@
 . /tests/tap.sh
 plan 7
 
-# names RUNG CALLS: allocations and frees of names_cache
+# names METHOD CALLS: allocations and frees of names_cache
 names()
 {
     allium sys slabratetop --attach "$1" --interval 1h --comm asks --json -- asks "$2" 2>/tmp/stderr >/tmp/rows
@@ -15,11 +15,11 @@ names()
 }
 
 allium sys slabratetop --duration 100ms >/tmp/rows 2>/tmp/said
-holds "it takes a rung of this kernel" '^allium: ready: slabratetop using ' /tmp/said
-for rung in raw_tp tp; do
-    few=$(names $rung 1000)
-    many=$(names $rung 5000)
-    equal "$rung: allocations" $((${many% *} - ${few% *})) 4000
-    equal "$rung: frees" $((${many#* } - ${few#* })) 4000
-    holds "$rung: nothing was lost" '"lost_events":0,"lost_rows":0' /tmp/rows
+holds "it takes a method of this kernel" '^allium: ready: slabratetop using ' /tmp/said
+for method in raw_tp tp; do
+    few=$(names $method 1000)
+    many=$(names $method 5000)
+    equal "$method: allocations" $((${many% *} - ${few% *})) 4000
+    equal "$method: frees" $((${many#* } - ${few#* })) 4000
+    holds "$method: nothing was lost" '"lost_events":0,"lost_rows":0' /tmp/rows
 done

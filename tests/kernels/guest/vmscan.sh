@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # `allium sys vmscan` at a cgroup's limit: pages of files and anonymous ones that were looked at and reclaimed are together those
-# that /proc/vmstat counts. vmscan_rungs.sh does it on every rung, and for the whole machine.
+# that /proc/vmstat counts. vmscan_methods.sh does it with every method, and for the whole machine.
 #: programs hog
 #: modules lzo-rle zram
 
@@ -15,7 +15,7 @@ echo n >$enabled # 6.1 tells nothing of the other LRU
 silent=n
 prepare 32 18
 begin vmscan --interval 1h
-holds "it takes the best rung of this kernel" '^allium: ready: vmscan using tp_btf$' /tmp/said
+holds "it takes the best method of this kernel" '^allium: ready: vmscan using tp_btf$' /tmp/said
 within dd if=/dev/zram$disk of=/dev/null bs=1M 2>/dev/null
 within hog 18
 end

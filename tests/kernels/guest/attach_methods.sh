@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# All rungs of a tool at once: columns that they share are the same for the same events. (oomkill.sh has those of oomkill.)
+# All methods of a tool at once: columns that they share are the same for the same events. (oomkill.sh has those of oomkill.)
 # On one CPU: while five tools of faults begin at once the kernel patches what each fault goes through, and an emulated CPU has been
 # seen to take the same int3 for ever that another one had put there and taken away.
 #: programs asks hog toucher
@@ -11,30 +11,30 @@
 . /tests/reclaim.sh
 plan 33
 
-# at_once TOOL "RUNGS" COMMAND...: a tool on each rung follows what the command does; rows in /tmp/rows.RUNG
+# at_once TOOL "METHODS" COMMAND...: a tool with each method follows what the command does; rows in /tmp/rows.METHOD
 at_once()
 {
     what=$1 all=$2
     shift 2
-    for rung in $all; do
-        rm -f /tmp/said.$rung
-        allium sys $what --attach $rung $options --json >/tmp/rows.$rung 2>/tmp/said.$rung &
-        echo $! >/tmp/tool.$rung
+    for method in $all; do
+        rm -f /tmp/said.$method
+        allium sys $what --attach $method $options --json >/tmp/rows.$method 2>/tmp/said.$method &
+        echo $! >/tmp/tool.$method
     done
-    for rung in $all; do
-        until grep -qs ready: /tmp/said.$rung || ! kill -0 $(cat /tmp/tool.$rung); do usleep 100000; done
+    for method in $all; do
+        until grep -qs ready: /tmp/said.$method || ! kill -0 $(cat /tmp/tool.$method); do usleep 100000; done
     done
     "$@"
-    for rung in $all; do
-        kill -INT $(cat /tmp/tool.$rung)
-        wait $(cat /tmp/tool.$rung)
+    for method in $all; do
+        kill -INT $(cat /tmp/tool.$method)
+        wait $(cat /tmp/tool.$method)
     done
 }
 
 # columns PATTERN KEY...: of the rows that match, sorted: their order is no one's
 columns()
 {
-    grep -E "$1" /tmp/rows.$rung >/tmp/rows
+    grep -E "$1" /tmp/rows.$method >/tmp/rows
     shift
     while read -r row; do
         for key in "$@"; do
@@ -44,15 +44,15 @@ columns()
     done </tmp/rows | sort
 }
 
-# same PATTERN KEY...: of all rungs, and there is something
+# same PATTERN KEY...: of all methods, and there is something
 same()
 {
     first=
-    for rung in $all; do
+    for method in $all; do
         have=$(columns "$@")
         [ -n "$first" ] || first=$have
-        equal "$what, $rung: columns are those of the others" "$have" "$first"
-        holds "$what, $rung: nothing was lost" '"lost_events":0,"lost_rows":0' /tmp/rows.$rung
+        equal "$what, $method: columns are those of the others" "$have" "$first"
+        holds "$what, $method: nothing was lost" '"lost_events":0,"lost_rows":0' /tmp/rows.$method
     done
     check "$what: there are some" [ -n "$first" ]
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# `allium sys vmscan` on every rung, without and with the multi-generational LRU, at a cgroup's limit and once for the whole
+# `allium sys vmscan` with every method, without and with the multi-generational LRU, at a cgroup's limit and once for the whole
 # machine: pages looked at and reclaimed, of files and anonymous ones, are together those that /proc/vmstat counts. That LRU
 # also looks at pages that it only sorts, of the hog's stack for one. Where it has no events (6.1) they are null, in drsnoop too.
 #: programs hog
@@ -20,14 +20,14 @@ for on in n y; do
     echo $on >$enabled
     silent=n
     [ $on = y ] && uname -r | grep -q '^6\.1\.' && silent=y
-    for rung in tp_btf raw_tp tp; do
-        begin vmscan --attach $rung --interval 1h
+    for method in tp_btf raw_tp tp; do
+        begin vmscan --attach $method --interval 1h
         within dd if=/dev/zram$disk of=/dev/null bs=1M 2>/dev/null
         within dd if=/dev/zero of=/dev/zram$disk bs=1M 2>/dev/null
         within hog 24
-        [ $rung = tp_btf ] && hog $(($(sed -n 's/MemAvailable: *\([0-9]*\) kB/\1/p' /proc/meminfo) / 1024 + 24))
+        [ $method = tp_btf ] && hog $(($(sed -n 's/MemAvailable: *\([0-9]*\) kB/\1/p' /proc/meminfo) / 1024 + 24))
         end
-        agrees "$rung, $on"
+        agrees "$method, $on"
     done
     begin drsnoop
     within hog 24
