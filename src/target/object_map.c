@@ -224,7 +224,7 @@ static bool open_odd(uint32_t *table)
  * Finds the words of the map for an address; makes its table if `make`. The word of the directory is read only once,
  * because it may become 0 at any time: if a signal handler forks here, the directory is empty in the child.
  */
-static bool find(struct place *p, uintptr_t address, bool make)
+static inline __attribute__((always_inline)) bool find(struct place *p, uintptr_t address, bool make)
 {
     uintptr_t *all = load_acquire(&directory), table;
     if (!all || address >> OBJECTS_UNIT_SHIFT >= OBJECTS_TABLES)

@@ -167,12 +167,15 @@ void sites_forget_unloadable(void)
  * is not hot, checks first whether the module was unloaded. */
 static uint32_t number_at(uintptr_t pc)
 {
+    const struct sites_slot *known = sites_slot_known(pc);
+    uint32_t id = load_acquire(&known->id);
+    if (likely(id) && likely(sites_is_hot(known, pc)))
+        return number_in(id);
     struct sites_slot *slot = pc > JIT_PC ? sites_slots_take(pc) : NULL;
     if (!slot)
         return LEDGER_SITE_OTHER;
-    uint32_t id = load_acquire(&slot->id), number = number_in(id), plain = number & SITES_PLAIN;
-    if (id && sites_is_hot(slot, pc))
-        return number;
+    id = load_acquire(&slot->id);
+    uint32_t number = number_in(id), plain = number & SITES_PLAIN;
     if (!id || (plain >= LEDGER_SITE_FIRST && !module_is_current(modules[plain], pc)))
         number = assign_site(slot, pc, id);
     return apply_rules(slot, number, pc);

@@ -90,12 +90,13 @@ static COLD void *sites_moved_cold(void *old, size_t size, void *p, uint64_t had
 static HOT void *sites_realloc(void *old, size_t size)
 {
     uint32_t generation = thread_self.generation;
+    const struct sites_slot *slot = sites_slot_known(SITES_CALLER);
     struct sites_held held;
-    if (unlikely(!sites_take_hot(sites_slot_known(SITES_CALLER), SITES_CALLER, old, true, &held)))
+    if (unlikely(!sites_take_hot(slot, SITES_CALLER, old, true, &held)))
         return sites_realloc_cold(old, size);
     void *p = next.realloc(old, size);
     if (unlikely(!p || thread_self.generation != generation ||
-                 !sites_allocated_hot(sites_slot_first(SITES_CALLER), SITES_CALLER, p, size, true)))
+                 !sites_allocated_hot(slot, SITES_CALLER, p, size, true)))
         return sites_moved_cold(old, size, p, (uint64_t)generation << 32 | held.had, held.usable);
     sites_freed_hot(&held);
     return p;
