@@ -104,11 +104,13 @@ int source_read_ledger(struct profile **p, int pid, struct error *e)
     if (alive) {
         thread_names_read(NULL, *p, pid);
         struct buf args = BUF_INIT;
+        struct proc_status status;
+        proc_status(pid, &status);
         proc_command_line(pid, 1000, &args);
         uint32_t text = profile_string(*p, buf_str(&args));
         (*p)->images.at[0].args = text;
         (*p)->images.at[0].state = PROFILE_IMAGE_RUNNING;
-        (*p)->images.at[0].rss_anon_bytes = proc_rss_anon_bytes(pid);
+        (*p)->images.at[0].rss_anon_bytes = status.rss_anon_bytes;
         buf_release(&args);
         (*p)->images.at[0].pid = pid; /* not what it is called where it runs */
         root = container_root(&roots, pid);

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/inotify.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,9 +22,9 @@
 #include "collect/process/proc.h"
 #include "collect/process/thread_names.h"
 #include "run/image_alive.h"
+#include "run/ledger_finder.h"
 #include "run/record.h"
 #include "run/site_tracker.h"
-#include "run/stray_search.h"
 #include "run/tag_tracker.h"
 #include "run/unobserved_count.h"
 
@@ -34,10 +33,8 @@
 #define POINT_LAST_NS     (10000 * MS)
 #define MOMENT_FIRST_NS   (100 * MS)
 #define MOMENT_LAST_NS    (10000 * MS)
-#define MOMENT_COST_SHARE 100       /* least interval between snapshots, in durations of the last one */
-#define AGE_SHARE         50        /* points and snapshots are at least 1/50 of an image's age apart */
-#define SCAN_FIRST_NS     (10 * MS) /* doubled up to SCAN_LAST_NS while no ledger appears */
-#define SCAN_LAST_NS      (1000 * MS)
+#define MOMENT_COST_SHARE 100        /* least interval between snapshots, in durations of the last one */
+#define AGE_SHARE         50         /* points and snapshots are at least 1/50 of an image's age apart */
 #define COMMIT_FIRST_NS   (250 * MS) /* doubled up to COMMIT_LAST_NS */
 #define COMMIT_LAST_NS    (5000 * MS)
 #define STORED_NS         (500 * MS) /* then data of ended images is committed, and their ledgers removed */
@@ -72,9 +69,8 @@ struct track {
 struct ledger_tracker {
     struct ledger_tracker_options o;
     struct VEC(struct track) tracks;
-    int inotify_fd;
-    struct stray_search *strays;
-    uint64_t next_scan, scan_ns, next_commit, commit_ns;
+    struct ledger_finder *finder;
+    uint64_t next_commit, commit_ns;
     struct container_roots roots;
     uint64_t naming_ns; /* time of naming the latest image; mostly part of its first snapshot */
     uint64_t images;
@@ -90,18 +86,13 @@ struct ledger_tracker *ledger_tracker_new(const struct ledger_tracker_options *o
 {
     struct ledger_tracker *f = mem_alloc(sizeof(*f));
     f->o = *o;
-    f->commit_ns = COMMIT_FIRST_NS, f->scan_ns = SCAN_FIRST_NS;
+    f->commit_ns = COMMIT_FIRST_NS;
     f->unseen = unobserved_count_new();
     if (o->own_allocator)
         unobserved_count_add(f->unseen, PRELOAD_CHECK_OWN_MALLOC, o->own_allocator);
-    f->tags = tag_tracker_new(o->dir, o->recording, o->symbols);
-    f->strays = stray_search_new(o->dir);
+    f->tags = tag_tracker_new(o->recording, o->symbols);
+    f->finder = ledger_finder_new(o->dir);
     f->sites = site_tracker_new(o->recording, o->symbols, o->sites);
-    f->inotify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-    if (f->inotify_fd >= 0 && inotify_add_watch(f->inotify_fd, o->dir, IN_CREATE) < 0) {
-        close(f->inotify_fd);
-        f->inotify_fd = -1;
-    }
     return f;
 }
 
@@ -122,23 +113,24 @@ void ledger_tracker_free(struct ledger_tracker *f)
     vec_each (struct track, t, &f->tracks)
         release(t);
     vec_release(&f->tracks);
-    stray_search_free(f->strays);
+    ledger_finder_free(f->finder);
     unobserved_count_free(f->unseen);
     tag_tracker_free(f->tags);
     site_tracker_free(f->sites);
     container_roots_release(&f->roots);
-    if (f->inotify_fd >= 0)
-        close(f->inotify_fd);
     free(f);
 }
 
 int ledger_tracker_fd(const struct ledger_tracker *f)
 {
-    return f->inotify_fd;
+    return ledger_finder_fd(f->finder);
 }
 
-static bool is_known(const struct ledger_tracker *f, const struct ledger_entry *e)
+static bool is_known(const void *tracker, const struct ledger_entry *e)
 {
+    const struct ledger_tracker *f = tracker;
+    if (e->tags)
+        return tag_tracker_knows(f->tags, e->image_id);
     vec_each (const struct track, t, &f->tracks)
         if (t->entry.image_id == e->image_id)
             return true;
@@ -183,48 +175,37 @@ static void take_up(struct ledger_tracker *f, struct ledger_entry *e, uint64_t n
     *vec_push(&f->tracks) = t;
 }
 
-/* `last`: also removes incomplete ledgers, of processes that were killed while they created one. */
-static void take_up_all(struct ledger_tracker *f, struct ledger_list *list, uint64_t now, bool last)
+/* Returns whether a process is still making a ledger. `last`: also removes incomplete ledgers, of processes that were
+ * killed while they made one. */
+static bool take_up_all(struct ledger_tracker *f, struct ledger_list *list, uint64_t now, bool last)
 {
+    bool incomplete = false;
     vec_each (struct ledger_entry, e, list) {
+        if (is_known(f, e))
+            continue;
         if (e->tags)
             tag_tracker_take(f->tags, e);
-        if (e->tags || is_known(f, e))
-            continue;
-        take_up(f, e, now);
-        if (last && e->path && !e->alive && e->sure)
+        else
+            take_up(f, e, now);
+        incomplete = incomplete || (e->path && e->alive);
+        if (last && !e->tags && e->path && !e->alive && e->sure)
             ledger_remove(e->path);
     }
-    ledger_list_release(list);
+    return incomplete;
 }
 
-/* Directories first: otherwise a visible stray ledger is found again by its name after it has ended and is stored. */
 static void scan(struct ledger_tracker *f, uint64_t now, bool last)
 {
-    struct ledger_strays strays = {.list = {0}};
-    struct ledger_list list = {0};
-    char events[4096];
-    bool appeared = last;
+    struct ledger_strays found;
     size_t tracks = f->tracks.len;
-    while (f->inotify_fd >= 0 && read(f->inotify_fd, events, sizeof(events)) > 0)
-        appeared = true;
-    if (last)
-        stray_search_finish(f->strays, &strays);
-    else if (!stray_search_step(f->strays, now, &strays) && !appeared && now < f->next_scan)
+    if (!ledger_finder_search(f->finder, now, last, is_known, f, &found))
         return;
-    ledger_run_scan(f->o.dir, &list);
-    tag_tracker_scan(f->tags);
-    take_up_all(f, &list, now, last);
-    take_up_all(f, &strays.list, now, last);
-    vec_each (const struct ledger_mark, mark, &strays.marks)
+    bool incomplete = take_up_all(f, &found.list, now, last);
+    vec_each (const struct ledger_mark, mark, &found.marks)
         if (!is_known(f, &(struct ledger_entry){.image_id = mark->id})) /* by a visible ledger */
             unobserved_count_add_mark(f->unseen, mark);
-    ledger_strays_release(&strays);
-    bool quiet = !appeared && f->tracks.len == tracks; /* incomplete ledgers are found by a later scan */
-    f->scan_ns = quiet && f->scan_ns * 2 < SCAN_LAST_NS ? f->scan_ns * 2
-                 : quiet                                ? SCAN_LAST_NS
-                                                        : SCAN_FIRST_NS;
-    f->next_scan = now + f->scan_ns;
+    ledger_strays_release(&found);
+    ledger_finder_report(f->finder, now, f->tracks.len - tracks, incomplete);
 }
 
 static struct image_alive image_of(const struct track *t)
@@ -385,6 +366,14 @@ static int add_moment(struct ledger_tracker *f, struct track *t, const struct pr
     return bad;
 }
 
+static struct proc_status read_status(struct track *t)
+{
+    struct proc_status status;
+    if (proc_status(t->entry.pid, &status) && status.rss_anon_bytes)
+        t->rss_anon_bytes = status.rss_anon_bytes;
+    return status;
+}
+
 static int add_point(struct ledger_tracker *f, struct track *t, uint64_t now, struct error *e)
 {
     struct ledger_header h;
@@ -392,13 +381,12 @@ static int add_point(struct ledger_tracker *f, struct track *t, uint64_t now, st
     int bad;
     if (ledger_copy_header(t->fd, &h, NULL))
         return 0;
-    uint64_t rss = proc_rss_anon_bytes(t->entry.pid);
-    t->sealed = t->sealed || ledger_seal(&t->entry, &h);
-    t->rss_anon_bytes = rss ? rss : t->rss_anon_bytes;
+    struct proc_status status = read_status(t);
+    t->sealed = t->sealed || ledger_seal(&t->entry, &h, &status);
     struct profile_point point = {.time_ns = clock_ns(CLOCK_REALTIME),
                                   .live_bytes = (double)ledger_live_bytes_q(&h) / (1u << LEDGER_Q),
                                   .allocated_bytes = (double)ledger_allocated_bytes_q(&h) / (1u << LEDGER_Q),
-                                  .rss_anon_bytes = rss};
+                                  .rss_anon_bytes = status.rss_anon_bytes};
     if (!t->put && f->images >= IMAGES_MAX)
         bad = 0;
     else if (now >= t->next_moment)
@@ -465,8 +453,7 @@ int ledger_tracker_step(struct ledger_tracker *f, int *wait_ms, struct error *e)
         f->commit_ns = f->commit_ns * 2 < COMMIT_LAST_NS ? f->commit_ns * 2 : COMMIT_LAST_NS;
     }
     next = tag_tracker_due(f->tags);
-    next = next < f->next_scan ? next : f->next_scan;
-    uint64_t search = stray_search_due(f->strays, now);
+    uint64_t search = ledger_finder_due(f->finder, now);
     next = next < search ? next : search;
     vec_each (const struct track, t, &f->tracks)
         if (!t->stored && t->next_point < next)
@@ -490,8 +477,7 @@ int ledger_tracker_finish(struct ledger_tracker *f, struct error *e)
             bad = harvest(f, t, now, e);
             continue;
         }
-        uint64_t rss = proc_rss_anon_bytes(t->entry.pid);
-        t->rss_anon_bytes = rss ? rss : t->rss_anon_bytes;
+        read_status(t);
         struct error unread = {""};
         bad = put_profile(f, t, read_image(f, t, true, &unread), true, e);
     }

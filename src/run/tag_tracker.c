@@ -36,7 +36,6 @@ struct track {
 };
 
 struct tag_tracker {
-    const char *dir;
     struct symbols *symbols;
     struct accounts_keeper *keeper;
     struct alloc_texts texts;
@@ -44,11 +43,10 @@ struct tag_tracker {
     struct VEC(struct track) tracks;
 };
 
-struct tag_tracker *tag_tracker_new(const char *dir, struct recording *recording, struct symbols *symbols)
+struct tag_tracker *tag_tracker_new(struct recording *recording, struct symbols *symbols)
 {
     struct tag_tracker *f = mem_alloc(sizeof(*f));
-    *f = (struct tag_tracker){
-        .dir = dir, .symbols = symbols, .keeper = accounts_keeper_new(recording, "tags")};
+    *f = (struct tag_tracker){.symbols = symbols, .keeper = accounts_keeper_new(recording, "tags")};
     return f;
 }
 
@@ -70,10 +68,10 @@ void tag_tracker_free(struct tag_tracker *f)
     free(f);
 }
 
-static bool is_known(const struct tag_tracker *f, const struct ledger_entry *e)
+bool tag_tracker_knows(const struct tag_tracker *f, uint64_t image_id)
 {
     vec_each (const struct track, t, &f->tracks)
-        if (t->entry.image_id == e->image_id)
+        if (t->entry.image_id == image_id)
             return true;
     return false;
 }
@@ -83,7 +81,7 @@ void tag_tracker_take(struct tag_tracker *f, struct ledger_entry *e)
 {
     struct ledger_header h;
     struct track t = {.entry = *e, .root = "", .moment_ns = TAGS_FIRST_NS};
-    t.fd = is_known(f, e) ? -1 : ledger_entry_open(e);
+    t.fd = tag_tracker_knows(f, e->image_id) ? -1 : ledger_entry_open(e);
     if (t.fd < 0)
         return;
     if (ledger_copy_header(t.fd, &h, NULL)) {
@@ -97,15 +95,6 @@ void tag_tracker_take(struct tag_tracker *f, struct ledger_entry *e)
     e->path = NULL; /* the track owns it now */
     e->mapped = NULL;
     *vec_push(&f->tracks) = t;
-}
-
-void tag_tracker_scan(struct tag_tracker *f)
-{
-    struct ledger_list list = {0};
-    ledger_run_scan_tags(f->dir, &list);
-    vec_each (struct ledger_entry, e, &list)
-        tag_tracker_take(f, e);
-    ledger_list_release(&list);
 }
 
 static bool is_alive(const struct track *t)

@@ -24,10 +24,10 @@
 struct tag_tracker;
 
 /** Never returns NULL. The arguments belong to the caller and must outlive the tracker. */
-struct tag_tracker *tag_tracker_new(const char *dir, struct recording *recording, struct symbols *symbols);
+struct tag_tracker *tag_tracker_new(struct recording *recording, struct symbols *symbols);
 void tag_tracker_free(struct tag_tracker *f);
-/** Searches the directory for new ledgers. */
-void tag_tracker_scan(struct tag_tracker *f);
+/** Returns whether it follows the ledger of this image. */
+bool tag_tracker_knows(const struct tag_tracker *f, uint64_t image_id);
 /** Adds a ledger, unless it is known already. The tracker takes over the parts of the entry that it needs. */
 void tag_tracker_take(struct tag_tracker *f, struct ledger_entry *e);
 /**

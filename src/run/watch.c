@@ -305,10 +305,12 @@ static struct profile *read_ledger(const struct ledger_entry *entry, int *bad, s
     if (*bad)
         return NULL;
     struct profile *p = ledger_profile(&copy);
+    struct proc_status status;
     ledger_copy_release(&copy);
+    proc_status(entry->pid, &status);
     p->images.at[0].state = PROFILE_IMAGE_RUNNING;
     p->images.at[0].pid = entry->pid;
-    p->images.at[0].rss_anon_bytes = proc_rss_anon_bytes(entry->pid);
+    p->images.at[0].rss_anon_bytes = status.rss_anon_bytes;
     return p;
 }
 

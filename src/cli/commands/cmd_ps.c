@@ -185,7 +185,10 @@ static void add_row(struct table *t, const struct ledger_entry *entry, bool whol
          tags = ledger_copy_has_tags(&copy.header);
     if (sites || tags)
         table_text(t, ACCOUNTS, sites && tags ? "sites, tags" : sites ? "sites" : "tags");
-    add_note(t, p, entry, tags, sites, whole, entry->alive && ledger_seal(entry, &copy.header));
+    struct proc_status status;
+    bool sealed =
+        entry->alive && proc_status(entry->pid, &status) && ledger_seal(entry, &copy.header, &status);
+    add_note(t, p, entry, tags, sites, whole, sealed);
     profile_free(p);
     ledger_copy_release(&copy);
 }

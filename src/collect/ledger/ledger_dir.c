@@ -71,65 +71,83 @@ int ledger_entry_open(const struct ledger_entry *entry)
                                      O_RDONLY);
 }
 
-/* `pid` is only asked where the kernel does not say it better: it may be one of another namespace. */
-static void find_life(struct ledger_entry *e)
+/*
+ * Finds out whether a process maps the ledger `fd`; < 0: it could not be opened. The pid of its name is only a guess,
+ * because it may be one of another pid namespace. A ledger without a header is just being made, or its process was
+ * killed while it made it.
+ */
+static void find_life(struct ledger_entry *e, int fd)
 {
     struct ledger_header h;
-    int fd = ledger_entry_open(e), held = fd < 0 ? fd : ledger_is_held(fd);
+    int held = fd < 0 ? fd : ledger_is_held(fd);
     e->sure = held >= 0 || held == -ENOENT;
-    /* Without a header it is just being made, or whoever made it was killed in the midst of that. */
     bool made = held < 0 && fd >= 0 && !ledger_copy_header(fd, &h, NULL);
     e->alive =
         e->sure ? held == 1 : proc_runs(e->pid) && (!made || proc_maps(e->pid, h.map_start, h.map_bytes));
-    if (fd >= 0)
-        close(fd);
 }
 
-static int scan_folder(const char *dir, const char *suffix, struct ledger_list *list)
+/* What a scan lists. */
+struct scan {
+    const char *suffix;    /* NULL: ledgers of both kinds */
+    ledger_known_fn known; /* NULL: no ledger is left out */
+    const void *arg;
+    struct ledger_list *list;
+};
+
+static void scan_file(const struct scan *s, const char *dir, int folder, const char *name)
+{
+    struct ledger_entry e = {0};
+    struct stat st;
+    if (!s->suffix || !strcmp(s->suffix, LEDGER_TAGS_SUFFIX))
+        e.tags = parse_name(name, LEDGER_TAGS_SUFFIX, &e.pid, &e.image_id);
+    if ((!e.tags && !parse_name(name, s->suffix ? s->suffix : LEDGER_SUFFIX, &e.pid, &e.image_id)) ||
+        (s->known && s->known(s->arg, &e)) || fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) ||
+        !S_ISREG(st.st_mode))
+        return;
+    struct buf path = BUF_INIT;
+    buf_printf(&path, "%s/%s", dir, name);
+    e.path = buf_detach(&path);
+    e.owner = st.st_uid;
+    int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    find_life(&e, fd < 0 ? -errno : fd);
+    if (fd >= 0)
+        close(fd);
+    e.device = st.st_dev;
+    e.inode = st.st_ino;
+    *vec_push(s->list) = e;
+}
+
+static int scan_folder(const struct scan *s, const char *dir)
 {
     int fd = ledger_folder_open(dir);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
     if (!d)
         return fd < 0 ? fd : -errno;
-    for (struct dirent *entry; (entry = readdir(d));) {
-        struct ledger_entry e = {0};
-        struct stat st;
-        if (!parse_name(entry->d_name, suffix, &e.pid, &e.image_id) ||
-            fstatat(dirfd(d), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
-            continue;
-        struct buf path = BUF_INIT;
-        buf_printf(&path, "%s/%s", dir, entry->d_name);
-        e.path = buf_detach(&path);
-        e.owner = st.st_uid;
-        e.tags = !strcmp(suffix, LEDGER_TAGS_SUFFIX);
-        find_life(&e);
-        e.device = st.st_dev;
-        e.inode = st.st_ino;
-        *vec_push(list) = e;
-    }
+    for (struct dirent *entry; (entry = readdir(d));)
+        scan_file(s, dir, fd, entry->d_name);
     closedir(d);
     return 0;
 }
 
 int ledger_dir_scan(const char *dir, struct ledger_list *list)
 {
-    return scan_folder(dir, LEDGER_SUFFIX, list);
+    return scan_folder(&(struct scan){.suffix = LEDGER_SUFFIX, .list = list}, dir);
 }
 
 /* A directory of ledgers, and those of recorders within it. */
-static void scan_tree(const char *dir, const char *suffix, struct ledger_list *list)
+static void scan_tree(const struct scan *s, const char *dir)
 {
     int fd = ledger_folder_open(dir);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
     if (!d)
         return;
-    scan_folder(dir, suffix, list);
+    scan_folder(s, dir);
     for (struct dirent *entry; (entry = readdir(d));) {
         if (strncmp(entry->d_name, LEDGER_RUN_PREFIX, strlen(LEDGER_RUN_PREFIX)))
             continue;
         struct buf path = BUF_INIT;
         buf_printf(&path, "%s/%s", dir, entry->d_name);
-        scan_folder(buf_str(&path), suffix, list);
+        scan_folder(s, buf_str(&path));
         buf_release(&path);
     }
     closedir(d);
@@ -224,7 +242,7 @@ static void scan_allium_dir(const char *suffix, struct ledger_list *list)
     struct ledger_list found = {0};
     if (!dir || check_own(dir, NULL) || !is_tmpfs(dir))
         return;
-    scan_folder(dir, suffix, &found);
+    scan_folder(&(struct scan){.suffix = suffix, .list = &found}, dir);
     vec_each (struct ledger_entry, e, &found)
         if (has_image(list, e->image_id))
             free(e->path);
@@ -237,7 +255,7 @@ static void scan_all(const char *suffix, struct ledger_list *list)
 {
     struct places p = find_places("");
     vec_each (char *, path, &p)
-        scan_tree(*path, suffix, list);
+        scan_tree(&(struct scan){.suffix = suffix, .list = list}, *path);
     places_release(&p);
     scan_allium_dir(suffix, list);
 }
@@ -252,22 +270,19 @@ void ledger_dir_scan_tags(struct ledger_list *list)
     scan_all(LEDGER_TAGS_SUFFIX, list);
 }
 
-static void scan_run(const char *dir, const char *suffix, struct ledger_list *list)
+void ledger_run_scan(const char *dir, bool all_users, ledger_known_fn known, const void *arg,
+                     struct ledger_list *list)
 {
-    struct places p = find_places(strrchr(dir, '/'));
+    const struct scan s = {.known = known, .arg = arg, .list = list};
+    struct places p = {0};
+    if (!all_users) {
+        scan_folder(&s, dir);
+        return;
+    }
+    p = find_places(strrchr(dir, '/'));
     vec_each (char *, path, &p)
-        scan_folder(*path, suffix, list);
+        scan_folder(&s, *path);
     places_release(&p);
-}
-
-void ledger_run_scan(const char *dir, struct ledger_list *list)
-{
-    scan_run(dir, LEDGER_SUFFIX, list);
-}
-
-void ledger_run_scan_tags(const char *dir, struct ledger_list *list)
-{
-    scan_run(dir, LEDGER_TAGS_SUFFIX, list);
 }
 
 void ledger_run_each_folder(const char *dir, void (*visit)(void *arg, const char *folder), void *arg)
@@ -282,7 +297,7 @@ void ledger_dir_remove(const char *dir)
 {
     struct ledger_list left = {0};
     struct buf notes = BUF_INIT;
-    if (!ledger_dir_scan(dir, &left) && !scan_folder(dir, LEDGER_TAGS_SUFFIX, &left) && !left.len) {
+    if (!scan_folder(&(struct scan){.list = &left}, dir) && !left.len) {
         buf_printf(&notes, "%s/" UNOBSERVED_FILE, dir);
         ledger_file_remove(buf_str(&notes), 0);
         ledger_file_remove(dir, AT_REMOVEDIR);

@@ -49,11 +49,12 @@ void ledger_remove(const char *path);
 /** Makes a private directory for one recorder within the default one. The caller frees the path. Returns 0 or
  * -errno. */
 int ledger_dir_make(char **path, struct error *e);
-/** Lists all ledgers for that recorder: those in its directory, and in the directories of that name of other
- * users. */
-void ledger_run_scan(const char *dir, struct ledger_list *list);
-/** Like ledger_run_scan(), for ledgers of tags only. */
-void ledger_run_scan_tags(const char *dir, struct ledger_list *list);
+/** Returns whether a scan is to leave the ledger out. Of the entry, `image_id` and `tags` are set. */
+typedef bool (*ledger_known_fn)(const void *arg, const struct ledger_entry *entry);
+/** Lists all ledgers for that recorder, also those of tags only: those in its directory and, with `all_users`, in
+ * the directories of that name of other users. */
+void ledger_run_scan(const char *dir, bool all_users, ledger_known_fn known, const void *arg,
+                     struct ledger_list *list);
 /** Visits that recorder's directory, and the directories of that name of other users. */
 void ledger_run_each_folder(const char *dir, void (*visit)(void *arg, const char *folder), void *arg);
 /** Removes a recorder's directory if it has no ledgers. */

@@ -10,13 +10,15 @@
 #include <stdbool.h>
 
 #include "collect/ledger/ledger_dir.h"
+#include "collect/process/proc.h"
 #include "wire/ledger.h"
 
 /**
- * Seals the running process of this ledger if /proc/PID/status shows more filters than there were when the ledger was
- * made, or strict mode. Returns whether it is sealed now. `header`: of the ledger.
+ * Seals the running process of this ledger if its status shows more filters than there were when the ledger was made,
+ * or strict mode. Returns whether it is sealed now. `header`: of the ledger.
  */
-bool ledger_seal(const struct ledger_entry *entry, const struct ledger_header *header);
+bool ledger_seal(const struct ledger_entry *entry, const struct ledger_header *header,
+                 const struct proc_status *status);
 /** The same for a process whose ledger has just been opened as `fd`. */
 bool ledger_seal_opened(const struct ledger_entry *entry, int fd);
 

@@ -94,6 +94,18 @@ static void give_controls(const struct found *all)
     }
 }
 
+/* A quick test before a line is parsed: most lines are of other files. */
+static bool may_be_ours(const char *line)
+{
+    static const char *const suffixes[] = {LEDGER_SUFFIX, LEDGER_CONTROL_SUFFIX, LEDGER_TAGS_SUFFIX,
+                                           UNOBSERVED_SUFFIX};
+    const char *name = strrchr(line, '/');
+    bool may = name && !strncmp(name, AGENT, strlen(AGENT));
+    for (size_t i = 0; name && !may && i < sizeof(suffixes) / sizeof(*suffixes); i++)
+        may = strstr(name, suffixes[i]);
+    return may;
+}
+
 /* One line of /proc/PID/maps. */
 static void take_line(struct found *all, const char *line)
 {
@@ -104,7 +116,8 @@ static void take_line(struct found *all, const char *line)
     int at = 0;
     pid_t pid;
     uint64_t id, inode;
-    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %*x %x:%x %" SCNu64 " %n", &f.start, &f.end, access, &major,
+    if (!may_be_ours(line) ||
+        sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %*x %x:%x %" SCNu64 " %n", &f.start, &f.end, access, &major,
                &minor, &inode, &at) < 6 ||
         line[at] != '/' || strlen(line + at) >= sizeof(f.path))
         return;

@@ -31,28 +31,21 @@ static ssize_t read_file(pid_t pid, const char *name, char *out, size_t size)
     return len;
 }
 
-uint64_t proc_rss_anon_bytes(pid_t pid)
-{
-    char text[4096];
-    if (read_file(pid, "status", text, sizeof(text)) <= 0)
-        return 0;
-    const char *found = strstr(text, "\nRssAnon:");
-    return found ? strtoull(found + 9, NULL, 10) << 10 : 0;
-}
-
-static unsigned status_number(const char *text, const char *key)
+static uint64_t status_number(const char *text, const char *key)
 {
     const char *found = strstr(text, key);
-    return found ? (unsigned)strtoul(found + strlen(key), NULL, 10) : 0;
+    return found ? strtoull(found + strlen(key), NULL, 10) : 0;
 }
 
-bool proc_seccomp(pid_t pid, unsigned *mode, unsigned *filters)
+bool proc_status(pid_t pid, struct proc_status *s)
 {
     char text[4096];
+    *s = (struct proc_status){0};
     if (read_file(pid, "status", text, sizeof(text)) <= 0)
         return false;
-    *mode = status_number(text, "\nSeccomp:");
-    *filters = status_number(text, "\nSeccomp_filters:");
+    s->rss_anon_bytes = status_number(text, "\nRssAnon:") << 10;
+    s->seccomp = (unsigned)status_number(text, "\nSeccomp:");
+    s->seccomp_filters = (unsigned)status_number(text, "\nSeccomp_filters:");
     return true;
 }
 

@@ -10,8 +10,15 @@
 
 #include "base/buf.h"
 
-/** Returns the anonymous resident memory in bytes; 0: the process is gone, or the kernel does not tell. */
-uint64_t proc_rss_anon_bytes(pid_t pid);
+/* What /proc/PID/status says. */
+struct proc_status {
+    uint64_t rss_anon_bytes;  /* anonymous resident memory; 0: the process is ending */
+    unsigned seccomp;         /* the mode; 0: none */
+    unsigned seccomp_filters; /* their number; 0 before Linux 5.9 */
+};
+
+/** Reads the status of a process. Returns false if it cannot be read; then *s is zero. */
+bool proc_status(pid_t pid, struct proc_status *s);
 /** Appends the command line, with arguments separated by blanks and cut to `max` bytes; "" if it cannot be
  * read. */
 void proc_command_line(pid_t pid, size_t max, struct buf *out);
@@ -36,11 +43,6 @@ bool proc_runs(pid_t pid);
  * Returns whether the process has loaded the agent. Then it has a ledger, or makes one at its first sample.
  */
 bool proc_has_agent(pid_t pid);
-/**
- * Gets the mode of seccomp of the process (0: none) and the number of its filters (0 before Linux 5.9). Returns false
- * if the process cannot be read.
- */
-bool proc_seccomp(pid_t pid, unsigned *mode, unsigned *filters);
 /** Returns whether it is a kernel thread. */
 bool proc_is_kernel(pid_t pid);
 
