@@ -44,16 +44,16 @@ static void *other_thread(void *arg)
 }
 
 /* What this thread's words say of all places: each object was counted, and nothing is left. */
-static bool adds_up(uint64_t allocated)
+static bool adds_up(uint64_t left)
 {
     const struct ledger_words *w = (const struct ledger_words *)(const void *)allium_thread.counters;
     uint64_t calls = 0, bytes = 0;
     for (unsigned i = 0; w && i < LEDGER_ACCOUNTS_TOGETHER; i++) {
         calls += ledger_count_calls(w[i].allocated);
-        allocated -= ledger_count_calls(w[i].released);
+        left -= ledger_count_calls(w[i].released);
         bytes += ledger_count_bytes(w[i].allocated) - ledger_count_bytes(w[i].released);
     }
-    return !allocated && !bytes && calls;
+    return !left && !bytes && calls;
 }
 
 static int measure(unsigned k, enum way way, double seconds, uint64_t *allocated)

@@ -266,9 +266,9 @@ static bool apply_control_word(uint64_t word)
 }
 
 /*
- * Only the thread that wins the exchange applies a new word. It may be interrupted for long before it has applied the
- * word, while another thread applies a newer one, and then undo that. So it applies the word of the page again until
- * nothing changes.
+ * Only the thread that stores a new word in control_word applies it. It may be interrupted for long before it has done
+ * so, while another thread applies a newer word, and then undo that. So it applies the word of the page again until
+ * nothing changes, or CONTROL_TRIES times: words that change as often come from a test.
  */
 void process_apply_control_cold(void)
 {

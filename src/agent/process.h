@@ -27,7 +27,7 @@ struct agent_state {
     uint64_t period_at_start;
     /* The period, the index of its record and LEDGER_CONTROL_* bits, in one word, because they change together. */
     uint64_t in_force;
-    uint64_t control_word;                /* the word of the control page that was applied last */
+    uint64_t control_word; /* the word of the control page that a thread took last, to apply it */
     uint64_t early_losses[LEDGER_LOSSES]; /* counted before there is a ledger */
     const char *wrappers;                 /* patterns (ALLIUM_WRAPPERS), besides those that are built in */
 };

@@ -15,12 +15,13 @@
 /* Times are CLOCK_MONOTONIC. */
 struct ledger_finder {
     const char *dir;
-    int inotify_fd; /* -1: the kernel refused; then all directories are searched from time to time */
+    int inotify_fd; /* -1: the kernel refused it; then only the searches from time to time find ledgers */
     struct stray_search *strays;
     uint64_t next_own, own_ns; /* search of the recorder's directory, while a ledger in it is incomplete */
     uint64_t next_all, all_ns; /* search of all directories */
     bool searched_all;         /* the last search was of all directories */
-    size_t followed;           /* ledgers found since the one before */
+    bool appeared;             /* and was made because of an event */
+    size_t followed;           /* ledgers found since the last search of all directories */
 };
 
 struct ledger_finder *ledger_finder_new(const char *dir)
@@ -30,6 +31,7 @@ struct ledger_finder *ledger_finder_new(const char *dir)
                                 .inotify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK),
                                 .strays = stray_search_new(dir),
                                 .next_own = UINT64_MAX,
+                                .own_ns = SCAN_FIRST_NS,
                                 .all_ns = SCAN_FIRST_NS};
     if (f->inotify_fd >= 0 && inotify_add_watch(f->inotify_fd, dir, IN_CREATE) < 0) {
         close(f->inotify_fd);
@@ -83,16 +85,24 @@ bool ledger_finder_search(struct ledger_finder *f, uint64_t now, bool last, ledg
         *vec_push(&found->list) = *e;
     vec_release(&strays.list);
     f->searched_all = all;
-    f->own_ns = appeared ? SCAN_FIRST_NS : longer(f->own_ns);
+    f->appeared = appeared;
     return true;
 }
 
+/*
+ * After an event the own directory is searched again even if nothing was incomplete: the event comes before the
+ * process has the file open, which then looks left behind.
+ */
 void ledger_finder_report(struct ledger_finder *f, uint64_t now, size_t followed, bool incomplete)
 {
     f->followed += followed;
-    f->next_own = incomplete ? now + f->own_ns : UINT64_MAX;
-    if (!f->searched_all)
+    f->own_ns = f->appeared || !incomplete ? SCAN_FIRST_NS : longer(f->own_ns);
+    f->next_own = incomplete || (f->appeared && !followed) ? now + f->own_ns : UINT64_MAX;
+    if (!f->searched_all) {
+        if (followed && f->next_all > now + SCAN_FIRST_NS)
+            f->next_all = now + SCAN_FIRST_NS; /* programs start: other users' may, too */
         return;
+    }
     f->all_ns = f->followed ? SCAN_FIRST_NS : longer(f->all_ns);
     f->next_all = now + f->all_ns;
     f->followed = 0;

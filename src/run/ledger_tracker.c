@@ -175,11 +175,14 @@ static void take_up(struct ledger_tracker *f, struct ledger_entry *e, uint64_t n
     *vec_push(&f->tracks) = t;
 }
 
-/* Returns whether a process is still making a ledger. `last`: also removes incomplete ledgers, of processes that were
- * killed while they made one. */
-static bool take_up_all(struct ledger_tracker *f, struct ledger_list *list, uint64_t now, bool last)
+/*
+ * Returns how many ledgers are followed that were not before. *incomplete: a process is still making one. `last`: also
+ * removes incomplete ledgers, of processes that were killed while they made one.
+ */
+static size_t take_up_all(struct ledger_tracker *f, struct ledger_list *list, uint64_t now, bool last,
+                          bool *incomplete)
 {
-    bool incomplete = false;
+    size_t followed = 0;
     vec_each (struct ledger_entry, e, list) {
         if (is_known(f, e))
             continue;
@@ -187,25 +190,28 @@ static bool take_up_all(struct ledger_tracker *f, struct ledger_list *list, uint
             tag_tracker_take(f->tags, e);
         else
             take_up(f, e, now);
-        incomplete = incomplete || (e->path && e->alive);
-        if (last && !e->tags && e->path && !e->alive && e->sure)
+        if (is_known(f, e))
+            followed++;
+        else if (e->path && e->alive)
+            *incomplete = true;
+        else if (last && !e->tags && e->path && e->sure)
             ledger_remove(e->path);
     }
-    return incomplete;
+    return followed;
 }
 
 static void scan(struct ledger_tracker *f, uint64_t now, bool last)
 {
     struct ledger_strays found;
-    size_t tracks = f->tracks.len;
+    bool incomplete = false;
     if (!ledger_finder_search(f->finder, now, last, is_known, f, &found))
         return;
-    bool incomplete = take_up_all(f, &found.list, now, last);
+    size_t followed = take_up_all(f, &found.list, now, last, &incomplete);
     vec_each (const struct ledger_mark, mark, &found.marks)
         if (!is_known(f, &(struct ledger_entry){.image_id = mark->id})) /* by a visible ledger */
             unobserved_count_add_mark(f->unseen, mark);
     ledger_strays_release(&found);
-    ledger_finder_report(f->finder, now, f->tracks.len - tracks, incomplete);
+    ledger_finder_report(f->finder, now, followed, incomplete);
 }
 
 static struct image_alive image_of(const struct track *t)

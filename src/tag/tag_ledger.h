@@ -50,8 +50,8 @@ uint64_t *tag_ledger_rule_calls(uint32_t number);
 /** The counters of account 0 in a shard. */
 char *tag_ledger_counters(uint32_t shard);
 /**
- * Counts an object of an account in a shard as allocated, or, if `gone`, as freed. `calls`: 1, or 0 for a part of an
- * object.
+ * Counts an object of an account in a shard as allocated, or, if `released`, as freed. `calls`: 1, or 0 for a part of
+ * an object.
  */
 void tag_ledger_add(uint32_t number, uint32_t shard, bool released, unsigned calls, uint64_t bytes);
 /** Inline code has added `bytes` to the first word of a counter, which is full now: carries to the second word. */

@@ -13,7 +13,7 @@ struct entry {
     int64_t data_align;
     uint64_t code_align;
     uint8_t pointer_encoding;
-    bool augmentation_data; /* follow the pointers of an FDE */
+    bool augmentation_data; /* an FDE has such data behind its addresses */
     bool signal_frame;
     struct cursor initial, program;
 };

@@ -330,7 +330,7 @@ static inline uint64_t ledger_latency_least(uint32_t class)
 }
 
 /*
- * The account of a call site. `made` counts the objects that the site allocated; `gone` counts those of them
+ * The account of a call site. `allocated` counts the objects that the site allocated; `released` counts those of them
  * that were freed, by any site; `freed` counts the objects that the site itself freed, allocated by any site.
  * Shards are as in ledger_accounts.h. The counters of a site in one shard fill one cache line.
  */
@@ -346,8 +346,8 @@ struct ledger_site_sums {
 
 /*
  * A call instruction that reaches the allocator. The first records are not sites. The sums of
- * LEDGER_SITE_NOBODY count objects that could not be followed (`made`), objects whose address came again
- * before their free was seen (`gone`), and frees of objects that are not followed (`freed`).
+ * LEDGER_SITE_NOBODY count objects that could not be followed (`allocated`), objects whose address came again
+ * before their free was seen (`released`), and frees of objects that are not followed (`freed`).
  * LEDGER_SITE_OTHER counts all sites without a record of their own.
  */
 enum { LEDGER_SITE_NOBODY, LEDGER_SITE_OTHER, LEDGER_SITE_FIRST };

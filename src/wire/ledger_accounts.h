@@ -12,10 +12,10 @@
 #include <stdint.h>
 
 /*
- * An account counts the objects that one place in the code has allocated (`made`), and those of them that were freed
- * (`gone`); the difference is live. An account has one set of counters in each shard. One thread at a time writes to a
- * shard; all threads without a shard of their own write to the last one. The shards lie apart, so that threads do not
- * share cache lines.
+ * An account counts the objects that one place in the code has allocated (`allocated`), and those of them that were
+ * freed (`released`); the difference is live. An account has one set of counters in each shard. One thread at a time
+ * writes to a shard; all threads without a shard of their own write to the last one. The shards lie apart, so that
+ * threads do not share cache lines.
  */
 #define LEDGER_ACCOUNT_SHARDS    16u
 #define LEDGER_ACCOUNTS_TOGETHER 128u

@@ -47,8 +47,8 @@ def slot_of(value):
 def requested(method, env=None):
     """Each allocation is in the slot of the bytes that it asked for; rings of pipes are 16 times 40 bytes."""
     with maker() as m, load():
-        with (tool("kmem", "--hist", "--attach", method, "-p", m.pid, env=env) as it,
-              tool("kmem", "-p", m.pid) as beside):
+        with tool("kmem", "--hist", "--attach", method, "-p", m.pid, env=env) as it, \
+                tool("kmem", "-p", m.pid) as beside:
             m.do("files %d" % N, "pipes 50")
             it.stop()
             beside.stop()

@@ -22,8 +22,8 @@ const struct sites *const sites;
 static struct ledger_header header;
 static struct ledger_period records[PERIODS];
 static struct ledger_control page;
-static uint64_t
-    next_words[PERIODS]; /* what the page changes to while record i is added; 0: it does not change */
+/* While record i is added, the page changes to next_words[i]; 0: it does not change. */
+static uint64_t next_words[PERIODS];
 
 uint64_t clock_ticks_cold(void)
 {

@@ -31,8 +31,8 @@ static bool within(uintptr_t slot, const void *from, const void *end)
 
 /*
  * Returns the pointer that the instruction at `at` jumps through, if it is one of next_hot or next_entries; else NULL.
- * Also NULL for next_entries.realloc if it is the allocator's function: tag_bridge.c may change it later, because no
- * hook of ours is behind it that could take its cold half instead.
+ * Also NULL for next_entries.realloc if it does not lead to our hook of realloc(): tag_bridge.c may change the pointer
+ * later, because there is no cold half that the live filter could force instead.
  */
 static const uintptr_t *slot_of(const uint8_t *at)
 {

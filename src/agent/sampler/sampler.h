@@ -53,7 +53,7 @@ ONE_COPY struct taken sample_take(struct thread *t, void *p);
 /**
  * If `p` is a sample, counts it as freed. For free(), `moved` is NULL, and the function calls the probes; the real
  * free() follows. For realloc(), which has returned, `moved` is the result of sample_take(): the function stores in
- * moved->gone what the caller passes to the probes.
+ * moved->released what the caller passes to the probes.
  */
 ONE_COPY void sample_freed(struct thread *t, const struct walk_start *start, void *p, struct taken *moved);
 /** Puts the sample back into the live table, because realloc() failed. */

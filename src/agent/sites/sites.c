@@ -164,7 +164,7 @@ void sites_forget_unloadable(void)
 }
 
 /* Returns the number of the site with this return address, with the flags of add_site() and SITES_STACKS. If the slot
- * is not hot, checks first whether the module was unloaded. */
+ * is not hot, checks first whether the module was unloaded: only then an id that is not 0 changes. */
 static uint32_t number_at(uintptr_t pc)
 {
     const struct sites_slot *known = sites_slot_known(pc);

@@ -274,14 +274,13 @@ void ledger_run_scan(const char *dir, bool all_users, ledger_known_fn known, con
                      struct ledger_list *list)
 {
     const struct scan s = {.known = known, .arg = arg, .list = list};
-    struct places p = {0};
-    if (!all_users) {
-        scan_folder(&s, dir);
+    scan_folder(&s, dir);
+    if (!all_users)
         return;
-    }
-    p = find_places(strrchr(dir, '/'));
+    struct places p = find_places(strrchr(dir, '/'));
     vec_each (char *, path, &p)
-        scan_folder(&s, *path);
+        if (strcmp(*path, dir) != 0)
+            scan_folder(&s, *path);
     places_release(&p);
 }
 

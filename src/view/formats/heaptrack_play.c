@@ -73,11 +73,11 @@ static uint64_t due(const struct heaptrack_piece *c, double part)
  * no room, the object waits for a later step. */
 static void allocate_due(struct player *w, struct heaptrack_piece *c, const struct heaptrack_step *now)
 {
-    uint64_t allocated = due(c, now->allocated[c->role]), released = due(c, now->released[c->role]);
+    uint64_t to_allocate = due(c, now->allocated[c->role]), to_release = due(c, now->released[c->role]);
     uint64_t most = c->role < HEAPTRACK_KEPT ? w->most - 1 : w->most;
-    while (c->allocated < allocated && w->live + c->size <= most) {
+    while (c->allocated < to_allocate && w->live + c->size <= most) {
         allocate(w, c);
-        release_all(w, c, released, c->role == HEAPTRACK_TEMPORARY || c->role == HEAPTRACK_TOP);
+        release_all(w, c, to_release, c->role == HEAPTRACK_TEMPORARY || c->role == HEAPTRACK_TOP);
     }
 }
 

@@ -13,7 +13,7 @@ echo 1 >$trace/events/vmscan/mm_vmscan_direct_reclaim_begin/enable
 allium sys drsnoop --json >/tmp/rows 2>/tmp/said &
 tool=$!
 until grep -q ready /tmp/said || ! kill -0 $tool; do usleep 100000; done
-holds "it takes the best method of this kernel" '^allium: ready: drsnoop using tp_btf$' /tmp/said
+holds "it takes the best attach method on this kernel" '^allium: ready: drsnoop using tp_btf$' /tmp/said
 hog 1024
 kill -INT $tool
 wait $tool

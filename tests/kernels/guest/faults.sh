@@ -37,7 +37,7 @@ below_hole()
 }
 
 allium sys faults --duration 100ms >/tmp/rows 2>/tmp/said
-holds "it takes the best method of this kernel" '^allium: ready: faults using fexit$' /tmp/said
+holds "it takes the best attach method on this kernel" '^allium: ready: faults using fexit$' /tmp/said
 for method in fexit perf tp_btf raw_tp tp; do
     grown $method
     equal "$method: the heap" $heap 600

@@ -15,7 +15,7 @@ busiest()
 }
 
 allium sys kmem --duration 100ms >/tmp/rows 2>/tmp/said
-holds "it takes the best method of this kernel" '^allium: ready: kmem using raw_tp$' /tmp/said
+holds "it takes the best attach method on this kernel" '^allium: ready: kmem using raw_tp$' /tmp/said
 for method in raw_tp tp; do
     few=$(busiest $method 1000)
     many=$(busiest $method 5000)

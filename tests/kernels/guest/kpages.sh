@@ -21,7 +21,7 @@ random=/proc/sys/kernel/randomize_va_space
 was=$(cat $random)
 echo 0 >$random
 allium sys kpages --duration 100ms >/tmp/rows 2>/tmp/said
-holds "it takes the best method of this kernel" '^allium: ready: kpages using raw_tp$' /tmp/said
+holds "it takes the best attach method on this kernel" '^allium: ready: kpages using raw_tp$' /tmp/said
 for method in raw_tp tp; do
     movable $method 08
     few=$(bytes allocated)

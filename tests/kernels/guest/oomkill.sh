@@ -81,7 +81,7 @@ knows_request()
 is() { case $method in fentry | kprobe) echo exact ;; *) echo inferred ;; esac; }
 
 allium sys oomkill --duration 100ms >/tmp/rows 2>/tmp/said
-holds "it takes the best method of this kernel" '^allium: ready: oomkill using fentry$' /tmp/said
+holds "it takes the best attach method on this kernel" '^allium: ready: oomkill using fentry$' /tmp/said
 begin
 sh -c "echo \$\$ >$small/cgroup.procs && exec hog 64"
 equal "the hog is killed at its cgroup's limit" $? 137

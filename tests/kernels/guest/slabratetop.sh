@@ -15,7 +15,7 @@ names()
 }
 
 allium sys slabratetop --duration 100ms >/tmp/rows 2>/tmp/said
-holds "it takes a method of this kernel" '^allium: ready: slabratetop using ' /tmp/said
+holds "it takes an attach method on this kernel" '^allium: ready: slabratetop using ' /tmp/said
 for method in raw_tp tp; do
     few=$(names $method 1000)
     many=$(names $method 5000)

@@ -15,7 +15,7 @@ echo n >$enabled # 6.1 tells nothing of the other LRU
 silent=n
 prepare 32 18
 begin vmscan --interval 1h
-holds "it takes the best method of this kernel" '^allium: ready: vmscan using tp_btf$' /tmp/said
+holds "it takes the best attach method on this kernel" '^allium: ready: vmscan using tp_btf$' /tmp/said
 within dd if=/dev/zram$disk of=/dev/null bs=1M 2>/dev/null
 within hog 18
 end
