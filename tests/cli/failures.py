@@ -7,6 +7,7 @@ import shutil
 import signal
 import struct
 import sys
+import time
 
 sys.dont_write_bytecode = True
 import tap
@@ -335,6 +336,19 @@ def read_meanwhile(place):
     equal(place.ledgers(), [], "ledgers that are left")
 
 
+def ends_meanwhile(place):
+    """A process that ends after its ledger was found, and before its memory map is read, is shown as it ended."""
+    holder = place.start_holder()
+    reader = place.start("strace", "-f", "-qq", "-o", "/dev/null", "-P", "/proc/%d/maps" % holder.pid, "-e", "trace=openat",
+                         "-e", "inject=openat:delay_enter=600000", built("ALLIUM"), "report", "--json", str(holder.pid))
+    time.sleep(0.3)
+    holder.stdin.close()
+    equal(holder.wait(20), 0, "the holder's code")
+    out, err = reader.communicate(timeout=60)
+    equal(reader.returncode, 0, "code of allium report, which said %s" % err.decode())
+    equal([image["state"] for image in json.loads(out)["processes"]], ["exited"], "its state")
+
+
 def another_version(place):
     """A process that began with an agent of another build: each command says so, and nothing of it is changed."""
     holder = place.start_holder(ALLIUM_SITES="1")
@@ -405,6 +419,7 @@ tap.main(
             ("a ledger of another version is named in one line", another_version),
             ("links in the place of directories of ledgers lead nowhere", planted_links),
             ("a process whose /proc is being read ends all the same", read_meanwhile),
+            ("a process ends while it is looked for", ends_meanwhile),
             ("the command's code reaches who ignores his children", children_ignored),
         ]
     ]

@@ -119,12 +119,31 @@ void ledger_scan_all(struct ledger_scan *s)
     add_joint(s);
 }
 
-/* A ledger that names this pid and is held was made by another of that name, in another namespace: its own is
- * different. */
+/* Does a process still use the ledger? It may have ended since the ledger was found; its memory goes some time later. */
+static bool is_held_still(const struct ledger_entry *ledger)
+{
+    struct ledger_header h;
+    if (!ledger->path)
+        return true;
+    int fd = ledger_entry_open(ledger);
+    if (fd < 0)
+        return fd != -ENOENT;
+    bool held = ledger_is_held(fd) && (ledger_copy_header(fd, &h, NULL) || h.state != LEDGER_EXITED);
+    close(fd);
+    return held;
+}
+
+/*
+ * Removes ledgers that are not of this process. A ledger whose name has the pid, but which the process does not map,
+ * though another process holds it, is of a process with that pid in another namespace. If nobody holds it any more, its
+ * process has ended since the directory was read.
+ */
 static void keep_named(struct ledger_list *list, pid_t pid, bool examined)
 {
     size_t kept = 0;
     vec_each (struct ledger_entry, e, list) {
+        if (e->alive && !e->mapped && examined && e->pid == pid)
+            e->alive = is_held_still(e);
         if (e->pid == pid && (e->mapped || !examined || !e->alive)) {
             list->at[kept++] = *e;
             continue;
@@ -292,20 +311,6 @@ static void find_holder(void *search, pid_t pid)
     const struct mapped_ledgers_file *f = s->ledger->tags ? &m.tags : &m.ledger;
     if (f->end && f->device == s->ledger->device && f->inode == s->ledger->inode)
         s->found = pid;
-}
-
-/* Is there a process to search for? Short processes end between two looks, and their memory goes some time later. */
-static bool is_held_still(const struct ledger_entry *ledger)
-{
-    struct ledger_header h;
-    if (!ledger->path)
-        return true;
-    int fd = ledger_entry_open(ledger);
-    if (fd < 0)
-        return fd != -ENOENT;
-    bool held = ledger_is_held(fd) && (ledger_copy_header(fd, &h, NULL) || h.state != LEDGER_EXITED);
-    close(fd);
-    return held;
 }
 
 pid_t ledger_scan_holder(const struct ledger_entry *ledger)
