@@ -339,8 +339,9 @@ def read_meanwhile(place):
 def ends_meanwhile(place):
     """A process that ends after its ledger was found, and before its memory map is read, is shown as it ended."""
     holder = place.start_holder()
-    reader = place.start("strace", "-f", "-qq", "-o", "/dev/null", "-P", "/proc/%d/maps" % holder.pid, "-e", "trace=openat",
-                         "-e", "inject=openat:delay_enter=600000", built("ALLIUM"), "report", "--json", str(holder.pid))
+    reader = place.start("strace", "-f", "-qq", "-o", "/dev/null", "-P", "/proc/%d/maps" % holder.pid, "-e",
+                         "trace=openat", "-e", "inject=openat:delay_enter=600000", built("ALLIUM"), "report", "--json",
+                         str(holder.pid))
     time.sleep(0.3)
     holder.stdin.close()
     equal(holder.wait(20), 0, "the holder's code")

@@ -119,7 +119,7 @@ void ledger_scan_all(struct ledger_scan *s)
     add_joint(s);
 }
 
-/* Does a process still use the ledger? It may have ended since the ledger was found; its memory goes some time later. */
+/* Does a process still use the ledger? It may have ended since the ledger was found; its memory goes later. */
 static bool is_held_still(const struct ledger_entry *ledger)
 {
     struct ledger_header h;
