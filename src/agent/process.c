@@ -268,7 +268,7 @@ static bool apply_control_word(uint64_t word)
 /*
  * Only the thread that stores a new word in control_word applies it. It may be interrupted for long before it has done
  * so, while another thread applies a newer word, and then undo that. So it applies the word of the page again until
- * nothing changes, or CONTROL_TRIES times: words that change as often come from a test.
+ * nothing changes; at most CONTROL_TRIES times, because the word may change again and again.
  */
 void process_apply_control_cold(void)
 {

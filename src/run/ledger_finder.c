@@ -90,8 +90,8 @@ bool ledger_finder_search(struct ledger_finder *f, uint64_t now, bool last, ledg
 }
 
 /*
- * After an event the own directory is searched again even if nothing was incomplete: the event comes before the
- * process has the file open, which then looks left behind.
+ * If an event led to no new ledger, the own directory is searched once more: the event may come before the process has
+ * opened the file, and then the file looks like one that an ended process has left.
  */
 void ledger_finder_report(struct ledger_finder *f, uint64_t now, size_t followed, bool incomplete)
 {

@@ -52,7 +52,7 @@ int ledger_dir_make(char **path, struct error *e);
 /** Returns whether a scan is to leave the ledger out. Of the entry, `image_id` and `tags` are set. */
 typedef bool (*ledger_known_fn)(const void *arg, const struct ledger_entry *entry);
 /** Lists all ledgers for that recorder, also those of tags only: those in its directory and, with `all_users`, in
- * the directories of that name of other users. */
+ * the directories of that name in all other places of ledgers. */
 void ledger_run_scan(const char *dir, bool all_users, ledger_known_fn known, const void *arg,
                      struct ledger_list *list);
 /** Visits that recorder's directory, and the directories of that name of other users. */

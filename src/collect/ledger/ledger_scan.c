@@ -134,9 +134,9 @@ static bool is_held_still(const struct ledger_entry *ledger)
 }
 
 /*
- * Removes ledgers that are not of this process. A ledger whose name has the pid, but which the process does not map,
- * though another process holds it, is of a process with that pid in another namespace. If nobody holds it any more, its
- * process has ended since the directory was read.
+ * Removes ledgers of other processes. If the name of a ledger has the pid, and another process maps the ledger, it
+ * belongs to a process with that pid in another namespace. If no process maps it any more, this process has ended since
+ * the directory was read.
  */
 static void keep_named(struct ledger_list *list, pid_t pid, bool examined)
 {
