@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "base/sigsafe/compiler.h"
+#include "base/sigsafe/gnu_hash.h"
 #include "base/sigsafe/str.h"
 #include "base/sigsafe/syscall.h"
 
@@ -22,27 +23,46 @@
 #define OUR_LOADER  "ld-linux-x86-64.so.2"
 #endif
 
-static ONE_COPY bool read_at(int fd, void *out, size_t bytes, uint64_t at)
+/* Reads up to `size` bytes at offset `at`, fewer at the end of the file. Returns their number. The records of a table
+ * are read one by one, but most of them lie in a block that has been read already, which costs no system call. */
+static ONE_COPY size_t read_part(struct preload_check *f, void *out, size_t size, uint64_t at)
 {
-    return sys_call(SYS_pread64, fd, out, bytes, at) == (long)bytes;
+    struct preload_check_block *b = f->blocks;
+    while (b < f->blocks + PRELOAD_CHECK_BLOCKS &&
+           (at < b->from || b->length < size || at - b->from > b->length - size))
+        b++;
+    if (b == f->blocks + PRELOAD_CHECK_BLOCKS) {
+        b = &f->blocks[f->next_block++ % PRELOAD_CHECK_BLOCKS];
+        long n = sys_call(SYS_pread64, f->fd, b->bytes, sizeof(b->bytes), at);
+        b->from = at;
+        b->length = sys_failed(n) ? 0 : (size_t)n;
+    }
+    size_t left = b->length - (size_t)(at - b->from), n = size < left ? size : left;
+    __builtin_memcpy(out, b->bytes + (at - b->from), n);
+    return n;
+}
+
+static ONE_COPY bool read_at(struct preload_check *f, void *out, size_t bytes, uint64_t at)
+{
+    return read_part(f, out, bytes, at) == bytes;
 }
 
 /* Reads text from the file, cut to the size of the buffer. */
-static ONE_COPY bool read_text(int fd, char *out, size_t size, uint64_t at)
+static ONE_COPY bool read_text(struct preload_check *f, char *out, size_t size, uint64_t at)
 {
-    long n = sys_call(SYS_pread64, fd, out, size - 1, at);
-    out[sys_failed(n) ? 0 : n] = '\0';
-    return !sys_failed(n);
+    size_t n = read_part(f, out, size - 1, at);
+    out[n] = '\0';
+    return n > 0;
 }
 
-static ONE_COPY bool read_segment(const struct preload_check *f, unsigned i, Elf64_Phdr *p)
+static ONE_COPY bool read_segment(struct preload_check *f, unsigned i, Elf64_Phdr *p)
 {
     return i < f->header.e_phnum && i < SEGMENTS_MAX && f->header.e_phentsize == sizeof(*p) &&
-           read_at(f->fd, p, sizeof(*p), f->header.e_phoff + (uint64_t)i * sizeof(*p));
+           read_at(f, p, sizeof(*p), f->header.e_phoff + (uint64_t)i * sizeof(*p));
 }
 
 /* Returns the file offset of a virtual address of the ELF file; 0: no segment of the file contains it. */
-static ONE_COPY uint64_t offset_of(const struct preload_check *f, uint64_t address)
+static ONE_COPY uint64_t offset_of(struct preload_check *f, uint64_t address)
 {
     Elf64_Phdr p;
     for (unsigned i = 0; read_segment(f, i, &p); i++)
@@ -61,15 +81,15 @@ static void read_segments(struct preload_check *f)
         } else if (p.p_type == PT_INTERP) {
             uint64_t skipped =
                 p.p_filesz > PRELOAD_CHECK_NAME_BYTES ? p.p_filesz - PRELOAD_CHECK_NAME_BYTES : 0;
-            read_text(f->fd, f->interpreter, PRELOAD_CHECK_NAME_BYTES, p.p_offset + skipped);
+            read_text(f, f->interpreter, PRELOAD_CHECK_NAME_BYTES, p.p_offset + skipped);
         }
     }
 }
 
-static ONE_COPY bool read_dynamic(const struct preload_check *f, unsigned i, Elf64_Dyn *d)
+static ONE_COPY bool read_dynamic(struct preload_check *f, unsigned i, Elf64_Dyn *d)
 {
     return i < DYNAMIC_MAX && (i + 1) * sizeof(*d) <= f->dynamic_bytes &&
-           read_at(f->fd, d, sizeof(*d), f->dynamic_at + i * sizeof(*d)) && d->d_tag != DT_NULL;
+           read_at(f, d, sizeof(*d), f->dynamic_at + i * sizeof(*d)) && d->d_tag != DT_NULL;
 }
 
 static void read_tables(struct preload_check *f)
@@ -83,6 +103,9 @@ static void read_tables(struct preload_check *f)
         else if (d.d_tag == DT_GNU_HASH)
             f->gnu_hash = offset_of(f, d.d_un.d_ptr);
     }
+    if (!f->symbols || !f->strings || !f->gnu_hash || !read_at(f, &f->hash, sizeof(f->hash), f->gnu_hash) ||
+        !f->hash.bloom_words)
+        f->hash.buckets = 0;
 }
 
 /* gcc links the runtime of its sanitizers as a shared library. */
@@ -91,7 +114,7 @@ static bool needs_sanitizer(struct preload_check *f)
     static const char *const libraries[] = {"libasan.so", "libtsan.so", "liblsan.so", "libhwasan.so"};
     Elf64_Dyn d;
     for (unsigned i = 0; f->strings && read_dynamic(f, i, &d); i++) {
-        if (d.d_tag != DT_NEEDED || !read_text(f->fd, f->text, sizeof(f->text), f->strings + d.d_un.d_val))
+        if (d.d_tag != DT_NEEDED || !read_text(f, f->text, sizeof(f->text), f->strings + d.d_un.d_val))
             continue;
         for (size_t k = 0; k < sizeof(libraries) / sizeof(*libraries); k++)
             if (text_starts(f->text, libraries[k]))
@@ -105,8 +128,8 @@ static bool needs_sanitizer(struct preload_check *f)
 static bool has_name(struct preload_check *f, uint32_t symbol, const char *name)
 {
     Elf64_Sym s;
-    return read_at(f->fd, &s, sizeof(s), f->symbols + (uint64_t)symbol * sizeof(s)) &&
-           s.st_shndx != SHN_UNDEF && read_text(f->fd, f->text, sizeof(f->text), f->strings + s.st_name) &&
+    return read_at(f, &s, sizeof(s), f->symbols + (uint64_t)symbol * sizeof(s)) && s.st_shndx != SHN_UNDEF &&
+           read_text(f, f->text, sizeof(f->text), f->strings + s.st_name) &&
            text_length(f->text) == text_length(name) && text_starts(f->text, name);
 }
 
@@ -114,18 +137,16 @@ static bool has_name(struct preload_check *f, uint32_t symbol, const char *name)
  * of symbols. */
 static ONE_COPY bool defines(struct preload_check *f, const char *name)
 {
-    uint32_t head[4], bucket, link, hash = 5381;
-    for (const char *c = name; *c; c++)
-        hash = hash * 33 + (uint8_t)*c;
-    if (!f->gnu_hash || !f->symbols || !f->strings || !read_at(f->fd, head, sizeof(head), f->gnu_hash) ||
-        !head[0])
+    uint32_t bucket, link, hash = gnu_hash(name);
+    uint64_t word, bloom = f->gnu_hash + sizeof(f->hash);
+    if (!f->hash.buckets || !read_at(f, &word, sizeof(word), bloom + hash / 64 % f->hash.bloom_words * 8) ||
+        !gnu_hash_may_have(word, hash, f->hash.bloom_shift))
         return false;
-    uint64_t buckets = f->gnu_hash + sizeof(head) + (uint64_t)head[2] * 8;
-    uint64_t chains = buckets + (uint64_t)head[0] * 4;
-    if (!read_at(f->fd, &bucket, 4, buckets + (uint64_t)(hash % head[0]) * 4) || bucket < head[1])
+    uint64_t buckets = bloom + f->hash.bloom_words * 8ul, chains = buckets + f->hash.buckets * 4ul;
+    if (!read_at(f, &bucket, 4, buckets + hash % f->hash.buckets * 4ul) || bucket < f->hash.first)
         return false;
-    for (uint32_t i = bucket, n = 0; n < CHAIN_MAX && i >= head[1]; i++, n++) {
-        if (!read_at(f->fd, &link, 4, chains + (uint64_t)(i - head[1]) * 4))
+    for (uint32_t i = bucket, n = 0; n < CHAIN_MAX && i >= f->hash.first; i++, n++) {
+        if (!read_at(f, &link, 4, chains + (uint64_t)(i - f->hash.first) * 4))
             return false;
         if ((link | 1) == (hash | 1) && has_name(f, i, name))
             return true;
@@ -160,7 +181,7 @@ static size_t read_piece(struct preload_check *f, const Elf64_Shdr *of, uint64_t
 {
     uint64_t left = at < of->sh_size ? of->sh_size - at : 0;
     size_t n = left < sizeof(f->piece) ? left : sizeof(f->piece);
-    return read_at(f->fd, &f->piece, n, of->sh_offset + at) ? n : 0;
+    return sys_call(SYS_pread64, f->fd, &f->piece, n, of->sh_offset + at) == (long)n ? n : 0;
 }
 
 /* Returns whether the symbol table defines a function with its name at offset `name` in the strings. */
@@ -194,10 +215,10 @@ static const char *find_in_table(struct preload_check *f, const Elf64_Shdr *tabl
     return NULL;
 }
 
-static bool read_section(const struct preload_check *f, unsigned i, Elf64_Shdr *s)
+static bool read_section(struct preload_check *f, unsigned i, Elf64_Shdr *s)
 {
     return i < f->header.e_shnum && i < SECTIONS_MAX && f->header.e_shentsize == sizeof(*s) &&
-           read_at(f->fd, s, sizeof(*s), f->header.e_shoff + (uint64_t)i * sizeof(*s));
+           read_at(f, s, sizeof(*s), f->header.e_shoff + (uint64_t)i * sizeof(*s));
 }
 
 /* Returns the allocator function in the program's .symtab. NULL: none, or the program is stripped. */
@@ -231,13 +252,16 @@ static bool loader_is_ours(const char *interpreter)
 static ONE_COPY enum preload_check_result judge(struct preload_check *f)
 {
     f->line[0] = f->interpreter[0] = '\0';
+    for (size_t i = 0; i < PRELOAD_CHECK_BLOCKS; i++)
+        f->blocks[i].length = 0;
+    f->hash.buckets = 0;
     f->dynamic_at = f->dynamic_bytes = f->strings = f->symbols = f->gnu_hash = 0;
     if (sys_failed(sys_call(SYS_fstat, f->fd, &f->st)) || !S_ISREG(f->st.st_mode))
         return PRELOAD_CHECK_YES;
-    if (read_text(f->fd, f->line, sizeof(f->line), 0) && text_starts(f->line, "#!"))
+    if (read_text(f, f->line, sizeof(f->line), 0) && text_starts(f->line, "#!"))
         return PRELOAD_CHECK_YES;
     f->line[0] = '\0';
-    if (!read_at(f->fd, &f->header, sizeof(f->header), 0) ||
+    if (!read_at(f, &f->header, sizeof(f->header), 0) ||
         !text_starts((const char *)f->header.e_ident, ELFMAG))
         return PRELOAD_CHECK_YES;
     if (gains_privilege(f))

@@ -12,6 +12,7 @@
  */
 
 #include <elf.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
 
@@ -19,6 +20,7 @@
 
 #define PRELOAD_CHECK_NAME_BYTES 64
 #define PRELOAD_CHECK_LINE_BYTES 256
+#define PRELOAD_CHECK_BLOCKS     4u
 
 /* The working memory of one check. The caller provides it: in a target it is too large for the stack of a
  * thread. */
@@ -29,6 +31,9 @@ struct preload_check {
     uint64_t dynamic_at, dynamic_bytes; /* offset and length of the dynamic section */
     /* offsets of the tables in the file; 0: the section does not name the table */
     uint64_t strings, symbols, gnu_hash;
+    struct {
+        uint32_t buckets, first, bloom_words, bloom_shift;
+    } hash; /* the start of DT_GNU_HASH; buckets is 0 if there is no table */
     char interpreter[PRELOAD_CHECK_NAME_BYTES]; /* the end of the name if it is longer; "": none */
     char text[PRELOAD_CHECK_NAME_BYTES];
     char line[PRELOAD_CHECK_LINE_BYTES]; /* the first line of a script */
@@ -37,7 +42,13 @@ struct preload_check {
     union {
         Elf64_Sym symbols[170];
         char text[170 * sizeof(Elf64_Sym)];
-    } piece; /* a part of the symbol table, or of its strings */
+    } piece;                     /* a part of the symbol table, or of its strings */
+    struct preload_check_block { /* a part of the file that was read */
+        uint64_t from;
+        size_t length;
+        char bytes[1024];
+    } blocks[PRELOAD_CHECK_BLOCKS];
+    uint32_t next_block; /* the one that the next read replaces */
 };
 
 enum preload_check_result {

@@ -9,7 +9,7 @@
 #include "base/sigsafe/syscall.h"
 
 #define PAGE          4096u
-#define FIRST_BYTES   (20u << 10) /* enough for some 1,000 variables; pages that are not touched cost nothing */
+#define FIRST_BYTES   (24u << 10) /* enough for some 1,000 variables; pages that are not touched cost nothing */
 #define LEFTOVERS_MAX 32u
 /* of names in a symbol table; to search more would delay the exec by milliseconds */
 #define NAMES_BYTES_MAX (4u << 20)

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/sigsafe/gnu_hash.h"
 #include "base/sigsafe/str.h"
 #include "unwind/module.h"
 
@@ -60,14 +61,11 @@ static void *definition(const struct link_map *m, const struct symbols *s, uint3
 
 static void *look_up_gnu(const struct link_map *m, const struct symbols *s, const char *name)
 {
-    uint32_t hash = 5381;
-    for (const char *c = name; *c; c++)
-        hash = hash * 33 + (uint8_t)*c;
-    const uint32_t *h = s->gnu_hash;
+    const uint32_t *h = s->gnu_hash, hash = gnu_hash(name);
     uint32_t buckets = h[0], first = h[1], bloom_words = h[2];
-    const uint32_t *bucket = h + 4 + bloom_words * (sizeof(ElfW(Addr)) / 4);
-    const uint32_t *chain = bucket + buckets;
-    if (!buckets)
+    const ElfW(Addr) *bloom = (const ElfW(Addr) *)(h + 4);
+    const uint32_t *bucket = (const uint32_t *)(bloom + bloom_words), *chain = bucket + buckets;
+    if (!buckets || !bloom_words || !gnu_hash_may_have(bloom[hash / 64 % bloom_words], hash, h[3]))
         return NULL;
     for (uint32_t i = bucket[hash % buckets]; i >= first && i; i++) {
         if ((chain[i - first] | 1) == (hash | 1)) {
