@@ -34,7 +34,7 @@
 #define MOMENT_FIRST_NS   (100 * MS)
 #define MOMENT_LAST_NS    (10000 * MS)
 #define MOMENT_COST_SHARE 100        /* least interval between snapshots, in durations of the last one */
-#define AGE_SHARE         50         /* points and snapshots are at least 1/50 of an image's age apart */
+#define AGE_SHARE         32         /* points and snapshots are at least 1/32 of an image's age apart */
 #define COMMIT_FIRST_NS   (250 * MS) /* doubled up to COMMIT_LAST_NS */
 #define COMMIT_LAST_NS    (5000 * MS)
 #define STORED_NS         (500 * MS) /* then data of ended images is committed, and their ledgers removed */

@@ -49,13 +49,18 @@ static void read_status(pid_t pid, struct container *c)
         fclose(file);
 }
 
+static bool has_other_root(const char *who)
+{
+    char root[8];
+    /* within one mount namespace the kernel tells roots as we see them */
+    return differs(who, "ns/mnt") || (read_link(who, "root", root, sizeof(root)) && strcmp(root, "/") != 0);
+}
+
 struct container container_of(pid_t pid)
 {
-    char who[24], root[8];
+    char who[24];
     snprintf(who, sizeof(who), "%d", (int)pid);
-    struct container c = {.files = differs(who, "ns/mnt"), .pids = differs(who, "ns/pid"), .user = (uid_t)-1};
-    if (!c.files) /* within one mount namespace the kernel tells roots as we see them */
-        c.files = read_link(who, "root", root, sizeof(root)) && strcmp(root, "/") != 0;
+    struct container c = {.files = has_other_root(who), .pids = differs(who, "ns/pid"), .user = (uid_t)-1};
     read_status(pid, &c);
     return c;
 }
@@ -82,12 +87,11 @@ static bool is_same(const struct container_root *a, const struct container_root 
 }
 
 /* NULL: it cannot be had. Its file system is not asked: it may be a stranger's. */
-static struct container_root *open_root(pid_t pid)
+static struct container_root *open_root(const char *who)
 {
-    char path[64], who[24];
+    char path[64];
     struct container_root *r = mem_alloc(sizeof(*r));
-    snprintf(who, sizeof(who), "%d", (int)pid);
-    snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
+    snprintf(path, sizeof(path), "/proc/%s/root", who);
     r->fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (r->fd >= 0 && read_link(who, "ns/mnt", r->namespace, sizeof(r->namespace)) &&
         !statx(r->fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &r->is)) {
@@ -102,7 +106,9 @@ static struct container_root *open_root(pid_t pid)
 
 const char *container_root(struct container_roots *roots, pid_t pid)
 {
-    struct container_root *r = container_of(pid).files ? open_root(pid) : NULL;
+    char who[24];
+    snprintf(who, sizeof(who), "%d", (int)pid);
+    struct container_root *r = has_other_root(who) ? open_root(who) : NULL;
     if (!r)
         return "";
     vec_each (struct container_root *, known, roots)
