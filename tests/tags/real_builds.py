@@ -5,6 +5,7 @@ changes.
 Sources come through apt, with lists and archives of our own. They and what was built of them are kept in the build
 folder, until the headers or the way to build them change.
 """
+import fcntl
 import glob
 import hashlib
 import inspect
@@ -41,8 +42,16 @@ def apt(*words):
 
 
 def source(package):
-    """The folder of its unpacked source, as upstream has it; fetched once."""
+    """The folder of its unpacked source, as upstream has it; fetched once, by one of the tests that run side by side."""
     into = "%s/%s" % (FOLDER, package)
+    os.makedirs(FOLDER, exist_ok=True)
+    with open(FOLDER + "/lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        fetch(package, into)
+    return into
+
+
+def fetch(package, into):
     if not os.path.exists(into):
         if not glob.glob(FOLDER + "/lists/*Sources*"):
             apt("update")
@@ -53,7 +62,6 @@ def source(package):
         os.makedirs(into + ".new")
         succeed(["tar", "xf", archive, "--strip-components=1", "-C", into + ".new"])
         os.rename(into + ".new", into)
-    return into
 
 
 class Variant:
