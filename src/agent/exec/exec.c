@@ -286,61 +286,46 @@ EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_act
                envp);
 }
 
-/* execl(), execlp() and execle() put the array of arguments on the stack, as those of libc do. */
-
-static size_t count_arguments(const char *first, va_list *list)
+/* For execl(), execlp() and execle(): puts the array of arguments on the stack, as the functions of libc do. */
+static ONE_COPY int run_listed(struct call *c, const char *first, va_list *list, bool has_environment)
 {
-    size_t n = 0;
-    for (const char *argument = first; argument; n++)
-        argument = va_arg(*list, const char *);
-    return n;
-}
-
-#define ARGUMENT_BYTES(count) (((count) + 1) * sizeof(char *))
-
-/* Stores the first argument, those of `list`, and the NULL that ends them in `argv`. */
-static inline char *const *fill_arguments(char **argv, const char *first, va_list *list)
-{
-    size_t i = 0;
-    argv[i] = (char *)(uintptr_t)first;
+    va_list counted;
+    size_t count = 0, i = 0;
+    va_copy(counted, *list);
+    for (const char *argument = first; argument; count++)
+        argument = va_arg(counted, const char *);
+    va_end(counted);
+    char **argv = alloca((count + 1) * sizeof(*argv));
+    argv[0] = (char *)(uintptr_t)first;
     while (argv[i])
         argv[++i] = va_arg(*list, char *);
-    return argv;
+    c->argv = argv;
+    return run(c, has_environment ? va_arg(*list, char *const *) : environ);
 }
 
 EXPORT int execl(const char *path, const char *first, ...)
 {
     va_list list;
     va_start(list, first);
-    size_t count = count_arguments(first, &list);
+    int result = run_listed(&(struct call){.of = EXECVE, .path = path}, first, &list, false);
     va_end(list);
-    va_start(list, first);
-    char *const *argv = fill_arguments(alloca(ARGUMENT_BYTES(count)), first, &list);
-    va_end(list);
-    return execv(path, argv);
+    return result;
 }
 
 EXPORT int execlp(const char *file, const char *first, ...)
 {
     va_list list;
     va_start(list, first);
-    size_t count = count_arguments(first, &list);
+    int result = run_listed(&(struct call){.of = EXECVPE, .path = file}, first, &list, false);
     va_end(list);
-    va_start(list, first);
-    char *const *argv = fill_arguments(alloca(ARGUMENT_BYTES(count)), first, &list);
-    va_end(list);
-    return execvp(file, argv);
+    return result;
 }
 
 EXPORT int execle(const char *path, const char *first, ...)
 {
     va_list list;
     va_start(list, first);
-    size_t count = count_arguments(first, &list);
+    int result = run_listed(&(struct call){.of = EXECVE, .path = path}, first, &list, true);
     va_end(list);
-    va_start(list, first);
-    char *const *argv = fill_arguments(alloca(ARGUMENT_BYTES(count)), first, &list);
-    char *const *envp = va_arg(list, char *const *);
-    va_end(list);
-    return execve(path, argv, envp);
+    return result;
 }
