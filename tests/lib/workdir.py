@@ -63,8 +63,9 @@ class Place:
                 if name.endswith(".ledger")]
 
     def row(self, pid, **env):
+        """What ps has of it; a process that has ended may have left a ledger with the same pid."""
         rows = [row for row in json.loads(self.allium("ps", "--json", env=env).out)["rows"] if row["pid"] == pid]
-        return rows[0] if rows else None
+        return min(rows, key=lambda row: row["state"] != "running", default=None)
 
     def line(self, pid):
         """Its line in what ps prints: there may be ledgers of others."""

@@ -7,6 +7,7 @@ import math
 import mmap
 import os
 import random
+import re
 import subprocess
 import sys
 import time
@@ -258,7 +259,23 @@ def command():
     check(frees > 20 and stacks == frees, "recent frees with a stack: %d of %d" % (stacks, frees))
 
 
+def of_one_process():
+    """The memory maps of other processes are not read: one of them may be locked, and would be waited for."""
+    with steered(64 * KIB) as program:
+        program.run(1, 2000, 1000)
+        for actions in ("off",), ("stacks",), ("--where", "func:none", "stacks"):
+            log = program.folder + "/strace"
+            subprocess.run(["strace", "-f", "-qq", "-e", "trace=openat", "-o", log, built("ALLIUM"), "set",
+                            str(program.process.pid), *actions], capture_output=True,
+                           env=dict(os.environ, XDG_RUNTIME_DIR=os.path.dirname(program.folder)))
+            with open(log) as file:
+                pids = re.findall(r'openat\(AT_FDCWD, "/proc/(\d+)/maps"', file.read())
+            equal(set(pids), {str(program.process.pid)}, "processes whose maps are read, " + " ".join(actions))
+        program.end()
+
+
 tap.main([
+    ("allium set PID reads the memory map of this process only", of_one_process),
     ("allium set: off, on, a period, the stacks of all frees", command),
     ("a change of period: each span's figures are right, and no thread waits long", changed),
     ("250 changes under four threads leave the figures unbiased", often),

@@ -327,7 +327,7 @@ int set_rules_apply(const struct set_rules *s, int pid, bool (*process)(void *ar
     char *cache = profile_names_cache_dir();
     struct names names = {.symbols = symbols_new(cache)};
     wrapper_lists_read(&names.wrappers);
-    ledger_scan_all(&scan);
+    pid ? ledger_scan_process(&scan, pid) : ledger_scan_all(&scan);
     for (int sites = stacks_alone; sites >= 0; sites--)
         vec_each (const struct ledger_entry, entry, sites ? &scan.list : &scan.tags) {
             struct error e = {""};

@@ -189,7 +189,7 @@ static unsigned change_agents(int pid, const struct query *where, const struct c
     struct ledger_scan scan;
     struct error e = {""};
     unsigned changed = 0;
-    ledger_scan_all(&scan);
+    pid ? ledger_scan_process(&scan, pid) : ledger_scan_all(&scan);
     vec_each (const struct ledger_entry, entry, &scan.list) {
         int bad = change_one(entry, pid, where, c, &e);
         changed += bad == 0;
