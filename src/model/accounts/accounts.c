@@ -65,7 +65,8 @@ void accounts_release(struct accounts *a)
     vec_release(&a->processes);
 }
 
-/* With the rows in order, so that a copy's function, and not the order of the ledger, says which one is kept. */
+/* The merged row keeps the function of the first copy. Copies are sorted by function, then by code, so that the order
+ * of the ledger does not matter. */
 static int compare_copies(const void *a, const void *b, void *arg)
 {
     const struct account_row *x = a, *y = b;
@@ -123,7 +124,8 @@ double accounts_seconds(const struct accounts *before, const struct accounts *af
 
 /* ---- rows of one or of two ---- */
 
-/* A line tells places apart; without one the function does. Copies of another build may have other functions. */
+/* Returns the key that identifies a place: by its line, or by its function if it has no line. A place with a line may
+ * be in different functions in copies of other builds, so its function is left out unless `parts` includes it. */
 static struct account_key place_of(const struct account_key *key, unsigned parts)
 {
     struct account_key place = *key;

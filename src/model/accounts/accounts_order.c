@@ -15,7 +15,7 @@ static int compare_numbers(double a, double b)
     return a < b ? -1 : a > b;
 }
 
-/* Unknown values come last; of equal ones the larger `then` first, and then the row that came first. */
+/* Unknown values come last. Rows with equal values are sorted by `then`, larger first, and then by their old order. */
 static int compare(const void *a, const void *b, void *arg)
 {
     const struct entry *x = a, *y = b;

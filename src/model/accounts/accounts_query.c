@@ -48,7 +48,7 @@ static const struct query_field fields[] = {
     [ACCURATE] = {"accurate", QUERY_TEXT, "yes or no"},
 };
 
-/* The fields of the kernel's accounts, and the field above that each one is looked up as. */
+/* The query fields of the kernel's accounts. kernel_field_is[] has the enum field from which each takes its value. */
 static const struct query_field kernel_fields[] = {
     {"func", QUERY_TEXT, "the function"},
     {"file", QUERY_PATH, "the source file"},

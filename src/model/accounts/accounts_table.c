@@ -65,7 +65,7 @@ static const struct table_column columns[COLUMNS] = {
     [C_ALLOCATIONS_RATE] = {"allocations_per_s", TABLE_COUNT, TABLE_REAL},
     [C_ALLOCATIONS] = {"allocations", TABLE_COUNT, TABLE_WHOLE},
     [C_FREES] = {"frees", TABLE_COUNT, TABLE_WHOLE},
-    [C_ALLOC_FREE] = {"alloc/free", TABLE_PLAIN, TABLE_TEXT, .width = 41} /* two numbers */,
+    [C_ALLOC_FREE] = {"alloc/free", TABLE_PLAIN, TABLE_TEXT, .width = 41} /* two uint64_t */,
     [C_FREED_BY_SITE] = {"freed_here", TABLE_BYTES, TABLE_WHOLE},
     [C_FREES_HERE] = {"frees_here", TABLE_COUNT, TABLE_WHOLE},
     [C_FAILED_CHANGE] = {"failed_change", TABLE_COUNT, TABLE_SIGNED, .hide_if_empty = true},
@@ -86,7 +86,7 @@ static const struct table_column columns[COLUMNS] = {
 
 #define BIT(column) (1ull << (column))
 
-/* Those that have a meaning. */
+/* Returns the columns that have a meaning in a table of this shape, as bits. */
 static uint64_t columns_of(const struct account_shape *shape)
 {
     static const uint64_t of_views[] = {
@@ -133,7 +133,8 @@ static uint32_t column_of(const struct account_shape *shape)
     return sorted[shape->sort][shape->view];
 }
 
-/* Of one process no counter falls; of two, one may have made less. */
+/* Returns the change of a counter. It is negative only between two processes of which the second allocated less:
+ * counters of one process never fall. */
 static int64_t grown(const struct account_row *r, enum account_counter counter)
 {
     return (int64_t)(r->of[ACCOUNT_AFTER].of[counter] - r->of[ACCOUNT_BEFORE].of[counter]);
@@ -203,7 +204,7 @@ void account_names_put(struct table *t, uint32_t first, const struct account_key
     buf_release(&place);
 }
 
-/* "push at list.c:12 [libfoo.so.1], inlined in main at main.c:3 (tail call)" */
+/* Sets the caller: "push at list.c:12 [libfoo.so.1], inlined in main at main.c:3 (tail call)". */
 static void put_caller(struct table *t, const struct account_key *key, const struct alloc_texts *texts)
 {
     struct buf b = BUF_INIT;
@@ -257,7 +258,7 @@ void accounts_table_choose(struct account_rows *r, const struct account_shape *s
     r->len = kept;
 }
 
-/* The table of the kernel's account of its slab, and the same by who frees. */
+/* Shows the columns of the kernel's slab accounting; for sites that free, the bytes and frees of each site. */
 static void show_site(struct table *t, const struct account_shape *shape)
 {
     uint64_t shown = BIT(C_FREED_BY_SITE) | BIT(C_FREES_HERE);
@@ -305,7 +306,7 @@ static double change_of(const struct account_row *r, uint32_t column)
     }
 }
 
-/* The value of a column that rows are sorted by; NAN: unknown. */
+/* Returns the value of a row in a column, for sorting; NAN if it is unknown. */
 static double number_of(const struct account_row *r, uint32_t column)
 {
     static const uint8_t counters[] = {[C_PEAK] = ACCOUNT_PEAK_BYTES,
@@ -338,7 +339,7 @@ static double number_of(const struct account_row *r, uint32_t column)
     }
 }
 
-/* Of rows that are equal in it, such as by no change at all, those that allocate most come first. */
+/* Rows with equal values, for example without any change, are sorted by allocated bytes, the most first. */
 static struct account_order_key order_key(const struct account_row *r, void *arg)
 {
     const struct account_shape *shape = arg;

@@ -40,7 +40,8 @@ uint32_t alloc_texts_directory(struct alloc_texts *texts, uint32_t file)
         return ALLOC_NO_TEXT;
     if (!slash)
         return alloc_texts_put(texts, ".", 1);
-    char *copy = mem_strndup(path, slash == path ? 1 : (size_t)(slash - path)); /* texts may move */
+    /* A copy, because alloc_texts_put() may move the texts. */
+    char *copy = mem_strndup(path, slash == path ? 1 : (size_t)(slash - path));
     uint32_t text = alloc_texts_put(texts, copy, strlen(copy));
     free(copy);
     return text;

@@ -82,7 +82,7 @@ int64_t allocinfo_calls_change(const struct account_row *row)
                      row->of[ACCOUNT_BEFORE].of[ACCOUNT_ALLOCATED_CALLS]);
 }
 
-/* The number of sites, or of inexact sites, of the moment that has more. */
+/* Returns the number of sites, or of inexact sites, at the moment that has more of them. */
 static uint32_t sites_of(const struct account_row *row, bool inexact)
 {
     const struct account_sum *a = &row->of[ACCOUNT_BEFORE], *b = &row->of[ACCOUNT_AFTER];

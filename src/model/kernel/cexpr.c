@@ -4,7 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
-/* Of brackets and signs within each other. The kernel's macros come to some fifteen. */
+/* The limit of nested brackets and signs. The kernel's macros nest some fifteen deep. */
 #define DEPTH_MAX 100
 
 struct cexpr {
@@ -40,7 +40,8 @@ static size_t name_length(const char *at)
     return len;
 }
 
-/* Behind "(": the length of "type)" with what it is put before, if that is what stands there, else 0. */
+/* `at` is the text behind "(". Returns the length of "type)" and of the blanks after it if an operand follows, so that
+ * the bracket is a cast; else 0. */
 static size_t cast_length(const char *at)
 {
     const char *p = at + strspn(at, " \t");
@@ -120,7 +121,7 @@ static uint64_t unary(struct cexpr *x)
     return value;
 }
 
-/* The operators by how weakly they bind, as in C; NULL: none that is read here. */
+/* Returns the operator of this strength at `at`, or NULL if there is none. Strength 0 binds most weakly, as in C. */
 static const char *operator_of(int strength, const char *at)
 {
     static const char *const all[][2] = {{"|", NULL}, {"^", NULL}, {"&", NULL}, {"<<", ">>"}, {"+", "-"}};
@@ -146,7 +147,7 @@ static uint64_t apply(struct cexpr *x, const char *sign, uint64_t a, uint64_t b)
         return a + b;
     case '-':
         return a - b;
-    default: /* a shift; undefined beyond the width */
+    default: /* a shift; C does not define shifts by 64 or more */
         if (b > 63)
             return fail(x);
         return *sign == '<' ? a << b : a >> b;

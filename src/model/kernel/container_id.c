@@ -45,8 +45,9 @@ static bool are_digits(const char *text, size_t len)
     return true;
 }
 
-/* "ID", "docker-ID.scope", "cri-containerd-ID.scope", "kubepods-….slice:cri-containerd:ID"; not podman's
- * "libpod-conmon-ID". */
+/* Takes the id from "ID", "docker-ID.scope", "cri-containerd-ID.scope" or "kubepods-….slice:cri-containerd:ID".
+ * Returns false for other names, and for "libpod-conmon-ID": this is podman's monitor, which runs outside the
+ * container. */
 static bool take_id(struct part p, char *out)
 {
     p = without_end(p, ".scope");

@@ -38,7 +38,8 @@ void gfp_bits_add(struct gfp_bits *bits, const char *name, uint64_t number)
     memcpy(b->name, name, len + 1);
 }
 
-/* A mask by the words between ___GFP_ and _BIT; those that this kernel does not have add nothing. */
+/* Returns the mask of the bits with these names. Each word is the part of a name between ___GFP_ and _BIT; words that
+ * this kernel does not have are ignored. */
 static uint64_t mask_of(const struct gfp_bits *bits, const char *words)
 {
     uint64_t mask = 0;
@@ -57,7 +58,7 @@ static uint64_t mask_of(const struct gfp_bits *bits, const char *words)
 #define MOVABLE USER "HIGHMEM MOVABLE SKIP_KASAN "
 #define HUGE    MOVABLE "COMP NOMEMALLOC NOWARN "
 
-/* include/linux/gfp_types.h and, for the order, include/trace/events/mmflags.h of 6.10 and later. */
+/* Source: include/linux/gfp_types.h and, for the order, include/trace/events/mmflags.h of Linux 6.10 and later. */
 static const struct {
     const char *name, *words;
 } composed[] = {
@@ -112,7 +113,7 @@ static const char *skip(const char *at, char c)
     return *at == c ? at + 1 + strspn(at + 1, " \t") : NULL;
 }
 
-/* "{MASK, "NAME"}" from its brace on; the place behind it, NULL: that is none. */
+/* Adds the entry {MASK, "NAME"} that begins at `at`. Returns the text behind it, or NULL if no entry begins there. */
 static const char *take_entry(struct gfp_names *g, const char *at, const struct gfp_bits *bits)
 {
     uint64_t mask;
@@ -126,12 +127,12 @@ static const char *take_entry(struct gfp_names *g, const char *at, const struct 
         return NULL;
     memcpy(name, at + 1, len);
     name[len] = '\0';
-    if (mask) /* the kernel has no such bit: its name would fit everything */
+    if (mask) /* 0: the kernel does not have the bit, and every value would contain it */
         add(g, name, mask);
     return skip(at + 2 + len, '}');
 }
 
-/* The end of the table: "{ -1, NULL }", "{ 0, ((void *)0) }". */
+/* Returns whether the table ends here: with "{ -1, NULL }" or "{ 0, ((void *)0) }". */
 static bool is_end(const char *at)
 {
     size_t entry = strcspn(at, "}");

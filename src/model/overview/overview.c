@@ -116,9 +116,9 @@ void overview_count_set(struct overview_counts *c, enum overview_count count, ui
 }
 
 /*
- * The lists of pages that can be reclaimed hold anonymous memory, files, shared memory and the swap cache, each once;
- * sums of those kinds count some twice. Kernel stacks are in vmalloc, and not added again, as all x86-64 kernels of
- * distributions make them so (CONFIG_VMAP_STACK).
+ * Adds up the kernel's page lists (active, inactive, unevictable), because each page of anonymous memory, files, shared
+ * memory and the swap cache is on one of them once; the figures of these kinds count some pages twice. Kernel stacks
+ * are not added: all x86-64 kernels of distributions allocate them by vmalloc (CONFIG_VMAP_STACK).
  */
 void overview_account(struct overview *m)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What is out of the ordinary, in words: the first thing that is read at three in the morning. Each bound stands with
- * its note; none is about what a machine does all day.
+ * Notes on unusual values, the first lines to read when a machine is in trouble. Each threshold is in the function that
+ * writes the note; a machine in normal operation gets no notes.
  */
 #include "model/overview/overview.h"
 
@@ -78,7 +78,7 @@ static void note_space(struct overview *m)
     }
 }
 
-/* The last ten seconds or the interval, whichever is worse. */
+/* Returns the stalled share of the last ten seconds or of the interval, whichever is larger, in percent. */
 static double worst(const struct overview_stall *s)
 {
     return s->last > s->avg10 ? s->last : s->avg10;
@@ -117,7 +117,8 @@ static void note_reclaim(struct overview *m)
         say(m, true, "%s a second come in from swap", units_format_size(one, rate[OVERVIEW_SWAPPED_IN]));
 }
 
-/* "at the limit of cgroup /a"; the kernel may keep the line back that has its name. */
+/* Adds the cause of a kill: "at the limit of cgroup /a". The name may be unknown, because the kernel may not have
+ * printed the line that contains it. */
 static void add_reason(struct buf *b, const struct overview_kill *k)
 {
     if (k->cgroup_limit && k->cgroup)
@@ -126,7 +127,7 @@ static void add_reason(struct buf *b, const struct overview_kill *k)
         buf_addstr(b, k->cgroup_limit ? "at the limit of a cgroup" : "because the machine was out of memory");
 }
 
-/* The log is a ring: of a time before it nothing is known. */
+/* The kernel's log is a ring buffer: if it goes back less than an hour, there may have been more kills. */
 static void say_kills(struct overview *m, unsigned n, const struct overview_kill *last)
 {
     char ago[UNITS_TEXT_BYTES], back[UNITS_TEXT_BYTES];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The tables of processes, and of those that were killed. */
+/* The tables of processes and of OOM kills. */
 #include "model/overview/overview_tables.h"
 
 #include "base/buf.h"

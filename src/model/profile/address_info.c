@@ -3,10 +3,10 @@
 
 #include <math.h>
 
-/* A block, whichever list it is in. */
+/* A block of either list of a profile: a live sample or a recent free. */
 struct extent {
     uint64_t address, size_bytes, slack_bytes;
-    uint64_t time_ns; /* of its free; of equals, the later one counts */
+    uint64_t time_ns; /* time of its free, 0 if live; of blocks equally near, the latest is preferred */
     uint32_t image;
 };
 
@@ -24,17 +24,17 @@ static struct extent extent_of(const struct profile *p, bool live, uint32_t inde
 
 static uint64_t sum(uint64_t a, uint64_t b)
 {
-    return a + b < a ? UINT64_MAX : a + b; /* a file may say anything */
+    return a + b < a ? UINT64_MAX : a + b; /* saturates: values from a file may be arbitrary */
 }
 
-/* Bytes that the block has; the first one of a block of none counts, since malloc gave its address out. */
+/* Returns the bytes of the block with its slack; at least 1, because malloc(0) returned an address, too. */
 static uint64_t room(const struct extent *b)
 {
     uint64_t bytes = sum(b->size_bytes, b->slack_bytes);
     return bytes ? bytes : 1;
 }
 
-/* Where the address is, as seen from the block. False: far away. */
+/* Sets the position of the address relative to the block. Returns false if the two are too far apart. */
 static bool locate(const struct extent *b, uint64_t address, struct address_info_block *out)
 {
     if (address < b->address) {
@@ -56,7 +56,7 @@ static bool holds(const struct address_info_block *b)
 
 /* ---- neighbours ---- */
 
-/* Bytes between the address and the nearest byte that the block has. */
+/* Returns the distance in bytes from the address to the nearest byte of the block; 1 if it is next to the block. */
 static uint64_t distance(const struct profile *p, const struct address_info_block *b)
 {
     struct extent it = extent_of(p, b->live, b->index);
@@ -156,7 +156,7 @@ struct address_info_frees address_info_frees_of(const struct profile *p)
         uint64_t before = address_info_freed_before_ns(p, f);
         k.reach_ns = before > k.reach_ns ? before : k.reach_ns;
     }
-    if (k.freed < k.remembered) /* one was under way: the sums are read before the list */
+    if (k.freed < k.remembered) /* a free was under way: the sums are read before the list */
         k.freed = k.remembered;
     return k;
 }

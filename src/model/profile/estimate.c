@@ -7,10 +7,10 @@
 #define TAIL_Z       1.959963984540054 /* normal quantile of 1 - TAIL */
 #define EXPAND_SHAPE 100.0             /* from here on the Cornish-Fisher expansion is good to 4e-8 */
 #define NEWTON_STEPS 100
-#define MISSED_EACH  1.8 /* objects an octave without samples may hold, in weights of the smallest sampled */
+#define MISSED_EACH  1.8 /* objects assumed in an octave without samples, in multiples of the largest weight */
 
 /* The lower incomplete gamma function, regularized: x^a e^-x / gamma(a+1) * (1 + x/(a+1) + x^2/(a+1)(a+2) ...).
- * All terms are positive, so nothing cancels; under EXPAND_SHAPE a few hundred of them do. */
+ * All terms are positive, so nothing cancels. For a shape under EXPAND_SHAPE, a few hundred terms suffice. */
 static double gamma_cdf(double shape, double x)
 {
     int sign;
@@ -34,8 +34,9 @@ static double expand_quantile(double shape, double z)
            z * (9 * z2 * z2 + 256 * z2 - 433) / (38880 * shape * root);
 }
 
-/* Newton's method, with bisection wherever it would leave the bracket. The start is below the root, because
- * gamma_cdf(a, x) <= x^a / gamma(a+1), and all but the root itself for a small shape. */
+/* Solves gamma_cdf(shape, x) = probability for x: Newton's method, with a bisection where a step would leave the
+ * bracket. The start solves x^a / gamma(a+1) = probability. It is not above the root, because
+ * gamma_cdf(a, x) <= x^a / gamma(a+1), and for a small shape it is close to the root. */
 static double solve_quantile(double shape, double probability)
 {
     int sign;
@@ -72,7 +73,8 @@ double estimate_gamma_quantile(double shape, bool upper)
     return solve_quantile(shape, upper ? 1 - TAIL : TAIL);
 }
 
-/* The same for the gamma distribution of this mean and variance. */
+/* Returns the 2.5 % or (upper) 97.5 % quantile of the gamma distribution of this mean and variance; the mean
+ * itself if the variance is 0. */
 static double quantile_of(double mean, double variance, bool upper)
 {
     if (!(mean > 0) || !(variance > 0))
@@ -80,13 +82,13 @@ static double quantile_of(double mean, double variance, bool upper)
     return variance / mean * estimate_gamma_quantile(mean / variance * mean, upper);
 }
 
-/* w - 1 of an object of `size` bytes. */
+/* Returns w - 1 for an object of `size` bytes; w is its weight. */
 static double excess_weight(double size, double period)
 {
     return 1 / expm1(size / period);
 }
 
-/* As fmax() and fmin() where the second is a number, and without a call. */
+/* Like fmax() and fmin() if `b` is not NaN; inline, which saves the call. */
 static inline double larger(double a, double b)
 {
     return a > b ? a : b;
@@ -112,7 +114,7 @@ static void widen_sizes(struct estimate *e, double smallest, double largest)
     e->largest = larger(e->largest, largest);
 }
 
-/* All sampled, nothing to estimate. */
+/* Counts the samples. At period 1 every object was sampled: adds `value`, which is exact, and returns true. */
 static bool add_exact(struct estimate *e, const struct estimate_cell *c, double value)
 {
     e->samples += c->samples;
@@ -124,7 +126,8 @@ static bool add_exact(struct estimate *e, const struct estimate_cell *c, double 
     return true;
 }
 
-/* A cell's part of everything the interval needs: `value` estimated, `seen` sampled, `size` of one unsampled. */
+/* The terms that one cell adds to the sums of an estimate. `value` is the estimate, `seen` the sampled part of it,
+ * `size` the size of an unsampled object (1 for counts). */
 struct part {
     double value, seen, variance, size, log_weight;
 };
@@ -138,7 +141,7 @@ static void add_sampled(struct estimate *e, const struct part *part)
     e->log_weight += part->log_weight;
 }
 
-/* The sum of ln w; 0 where nothing is estimated. */
+/* Returns the sum of ln w over the samples of the cell; 0 if it has none or is exact. */
 static double log_weight_of(const struct estimate_cell *c)
 {
     double k = (double)c->samples;
@@ -158,7 +161,7 @@ static void add_bytes(struct estimate *e, const struct estimate_cell *c, double 
     if (!c->samples)
         return;
     unseen = larger(c->bytes - c->seen, 0);
-    size = unseen / (c->count - k); /* rounding may leave nothing of either: the size class still holds */
+    size = unseen / (c->count - k); /* either may round to 0; the size class then bounds the size */
     part.size = size = larger(smaller(size, c->seen / k), c->seen / k / 2);
     part.value = c->seen + unseen;
     if (size > 0)
@@ -173,7 +176,7 @@ static void add_count(struct estimate *e, const struct estimate_cell *c, double 
 
     if (add_exact(e, c, k))
         return;
-    if (!c->samples) { /* else `next` is what counts, for this sum and all that it becomes part of */
+    if (!c->samples) { /* with samples, this sum and every sum that includes it use `next` instead */
         smallest = excess_weight(ESTIMATE_SMALLEST, c->period);
         raise_missed(&e->first, smallest, smallest * (smallest + 1));
         return;
@@ -184,7 +187,7 @@ static void add_count(struct estimate *e, const struct estimate_cell *c, double 
     part.variance = unseen * part.value / k * larger(spread, 1);
     add_sampled(e, &part);
     raise_missed(&e->next, unseen / k, part.variance / k);
-    size = larger(c->seen / k, 1); /* of no size: sampled as one byte */
+    size = larger(c->seen / k, 1); /* an object of 0 bytes is sampled like one of 1 byte */
     widen_sizes(e, size, size);
 }
 
@@ -233,7 +236,8 @@ void estimate_merge(struct estimate *e, const struct estimate *other)
     widen_sizes(e, other->smallest, other->largest);
 }
 
-/* Objects of a count that is `high` without them, in the octaves below all sizes sampled: see "Counts". */
+/* Returns how many objects to assume in the octaves below the smallest sampled size; `high` is the upper end of the
+ * interval without them. See "Counts" in the header. */
 static double count_below(const struct estimate *e, double high)
 {
     double octaves, spread;

@@ -7,7 +7,7 @@
 
 #define AGENT        "liballium-agent" /* .so, -full.so */
 #define HOOKS        "allium/malloc_hooks.h"
-#define NAMELESS_MAX 2 /* that a wrapper may have between itself and malloc */
+#define NAMELESS_MAX 2 /* functions without a name that may be between a wrapper and malloc */
 
 static bool is_agent(const struct profile *p, uint32_t location)
 {
@@ -24,7 +24,7 @@ static void add_location(struct frames *out, const struct profile *p, uint32_t l
         *vec_push(out) = (struct frame){.location = location, .line = PROFILE_NONE};
 }
 
-/* Code of <allium/malloc_hooks.h> that stands where the program calls malloc(). */
+/* Returns whether the frame is a function of <allium/malloc_hooks.h>, inlined where the program calls malloc(). */
 static bool is_hook(const struct profile *p, const struct frame *f)
 {
     const char *file = frame_inlined(p, f) ? frame_file(p, f) : "";
@@ -53,7 +53,7 @@ void frames_of(struct frames *out, const struct profile *p, uint32_t stack)
     const struct profile_stack *s = &p->stacks.at[stack];
     const uint32_t *at = s->depth ? &p->stack_locations.at[s->first] : NULL;
     uint32_t i = 0;
-    bool known_unknown = false; /* the outermost frame itself says that the code is unknown */
+    bool known_unknown = false; /* the outermost frame already reads "[JIT or unknown code]" */
     out->len = 0;
     while (i < s->depth && is_agent(p, at[i]))
         i++;
@@ -90,7 +90,8 @@ const char *frame_function(const struct profile *p, const struct frame *f,
     return scratch;
 }
 
-/* Of the run time: what stands between a program and its allocator. */
+/* Returns whether the frame is code between a program and its allocator: libc, the loader, the C++ library, an
+ * allocator library, Allium. */
 static bool is_runtime(const struct profile *p, const struct frame *f)
 {
     static const char *const begin[] = {
@@ -130,7 +131,7 @@ size_t frames_passed_over(const struct profile *p, const struct frames *frames)
             continue;
         if (!is_wrapper(p, f))
             break;
-        size_t same = n; /* those without a name before it */
+        size_t same = n; /* the frames without a name that this wrapper called */
         while (same < i && module_of(p, &frames->at[same]) == module_of(p, f))
             same++;
         if (same < i)

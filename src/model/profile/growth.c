@@ -6,18 +6,18 @@
 #define MUCH_Z     3.3
 #define HIGHER_Z   2.0
 #define SLOWER_Z   2.0
-#define SHORTER    0.8 /* each stretch than the one before */
+#define SHORTER    0.8 /* length of each tested period, relative to the one before */
 #define PARTS      4
-#define PART_LEAST 0.25 /* of the average of the parts */
+#define PART_LEAST 0.25 /* least bytes of a part, relative to the average part */
 #define HOUR_NS    3600e9
 
-/* D(j), without its interval, for all looks at once. */
+/* D(j) and its deviation s(j) (see growth.h), for every snapshot j. */
 struct changes {
     double arrived[SERIES_SNAPSHOTS]; /* bytes, estimated */
     double bytes[SERIES_SNAPSHOTS], deviation[SERIES_SNAPSHOTS];
 };
 
-/* Backwards in time, the samples of the stack once. */
+/* Goes back in time, so that one pass over the samples of the stack serves all snapshots. */
 static void find_changes(struct changes *c, const struct series *s, uint32_t stack)
 {
     const struct series_stack *of = &s->stacks.at[stack];
@@ -42,7 +42,7 @@ static uint64_t part_end(const struct series *s, uint32_t begin, unsigned part)
     return from + (uint64_t)((double)length * part / PARTS);
 }
 
-/* The first look that is no further back from the last one than that. */
+/* Returns the first snapshot that is at most `back_ns` older than the last one. */
 static uint32_t snapshot_since(const struct series *s, uint64_t back_ns)
 {
     uint32_t j = 0;
@@ -51,7 +51,8 @@ static uint32_t snapshot_since(const struct series *s, uint64_t back_ns)
     return j;
 }
 
-/* Laplace's test for a trend: the mean time of arrival, from the middle of the stretch, in its deviations. */
+/* Laplace's test for a trend: returns how much later than the middle of the period the mean arrival is, in standard
+ * deviations. It is negative if arrivals get fewer. */
 static double trend_of(const struct series *s, uint32_t stack, uint32_t begin)
 {
     const struct series_stack *of = &s->stacks.at[stack];
@@ -94,7 +95,7 @@ static void set_slope(struct growth *g, const struct series *s, uint32_t stack, 
     struct estimate arrived = series_arrived(s, stack, s->snapshots_ns[begin], UINT64_MAX).bytes;
     struct estimate left = series_left(s, stack, begin).bytes;
     if (!left.samples)
-        left.first = arrived.first; /* as much may have left unseen */
+        left.first = arrived.first; /* objects that were not sampled may have left, at the same period */
     struct interval in = estimate_interval(&arrived), out = estimate_interval(&left);
     double bytes = arrived.value - left.value;
     g->since_ns = s->snapshots_ns[begin];

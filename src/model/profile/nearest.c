@@ -6,7 +6,7 @@
 
 #include "base/sigsafe/pattern.h"
 
-#define LETTERS_MAX 64 /* of a name: what follows is not compared */
+#define LETTERS_MAX 64 /* the rest of a longer name is not compared */
 
 struct letters {
     char at[LETTERS_MAX + 1];
@@ -22,7 +22,8 @@ static void take_letters(struct letters *l, const char *text)
     l->at[l->n] = '\0';
 }
 
-/* How many letters must be changed, added or left out. Source: Wagner and Fischer 1974. */
+/* Returns how many letters must be changed, added or removed to make one name of the other. Source: Wagner and
+ * Fischer 1974. */
 static size_t distance(const struct letters *a, const struct letters *b)
 {
     size_t row[LETTERS_MAX + 1];
@@ -41,14 +42,14 @@ static size_t distance(const struct letters *a, const struct letters *b)
     return row[b->n];
 }
 
-/* The less the more alike; SIZE_MAX: not at all. */
+/* Returns a smaller number for a more similar name, and SIZE_MAX for a name that is not similar. A name that contains
+ * the wanted one counts like a name with one wrong letter, or a few more if it is long. */
 static size_t unlikeness(const struct letters *wanted, const char *name)
 {
     struct letters have;
     take_letters(&have, name);
     if (strstr(have.at, wanted->at))
-        return 1 +
-               (have.n - wanted->n) / 16; /* a letter wrong is as good as a long name around the right ones */
+        return 1 + (have.n - wanted->n) / 16;
     size_t apart = distance(wanted, &have);
     return apart <= 1 + wanted->n / 3 ? apart : SIZE_MAX;
 }

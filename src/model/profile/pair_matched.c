@@ -28,7 +28,7 @@ struct profile_sums profile_pair_less(const struct profile_sums *whole, const st
     };
 }
 
-/* So many samples of these sums, as they are on average. */
+/* Returns the sums of `samples` average samples of `all`. */
 static struct profile_sums some_of(const struct profile_sums *all, uint64_t samples)
 {
     double share = all->samples ? (double)samples / (double)all->samples : 0;
@@ -53,7 +53,7 @@ static void note_serials(struct search *s, enum profile_pair_side side)
     }
 }
 
-/* Whether a live sample of the later side was live at the earlier moment. */
+/* Returns whether a live sample of the later side was live at the earlier moment. */
 static bool was_live(const struct search *s, enum profile_pair_side later, const struct profile_sample *row,
                      const struct profile_image *earlier)
 {
@@ -80,7 +80,8 @@ static void add_samples(struct search *s, enum profile_pair_side side)
     }
 }
 
-/* At most so many as both have; the books themselves where it is all, so that nothing is left of rounding. */
+/* Limits `stayed` to the number of samples that both sides have. If all samples of one side stayed, returns the sums
+ * of that side, so that rounding leaves no difference. */
 static struct profile_sums bounded_stay(struct profile_sums stayed, const struct profile_sums *early,
                                         const struct profile_sums *late)
 {

@@ -185,7 +185,7 @@ void profile_add_thread_name(struct buf *b, const struct profile *p, uint32_t th
     const struct profile_thread *t = &p->threads.at[thread];
     const struct profile_image *i = &p->images.at[t->image];
     const char *name = profile_text(p, t->name), *comm = profile_text(p, i->comm);
-    bool has_name = *name && strcmp(name, comm); /* a thread begins with its maker's */
+    bool has_name = *name && strcmp(name, comm); /* a new thread has the name of its creator */
     buf_addstr(b, comm);
     if (!t->tid)
         buf_addstr(b, "/other threads");

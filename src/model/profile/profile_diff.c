@@ -37,7 +37,7 @@ static struct profile_sums stayed_of(const struct profile_pair_cell *c, const st
                                    : whole_of(&c->of[!i->later], metric);
 }
 
-/* Whether it cannot be anything but 0, sampled or not. */
+/* Returns whether the part must be 0, for all objects and not only for the sampled ones. */
 static bool is_naught(const struct profile_pair_image *i, enum rollup_metric metric, enum diff_part part)
 {
     enum profile_pair_side side = part == DIFF_GREW ? PROFILE_PAIR_AFTER : PROFILE_PAIR_BEFORE;
@@ -62,8 +62,7 @@ static struct profile_sums part_of(const struct profile_pair_cell *c, const stru
     return part == DIFF_BEFORE || part == DIFF_AFTER ? whole : profile_pair_less(&whole, &stayed);
 }
 
-/* A cell that holds the part, and nothing else, as what is live. Where nothing can be, nothing may be unseen either:
- * as at period 1. */
+/* Returns a cell with the sums of the part as allocated and nothing as freed, so that its live sums are the part. */
 static struct profile_cell cell_of(const struct profile_pair *j, const struct profile_pair_cell *c,
                                    enum rollup_metric metric, enum diff_part part)
 {
@@ -76,17 +75,19 @@ static struct profile_cell cell_of(const struct profile_pair *j, const struct pr
                               .allocated = part_of(c, i, metric, part)};
     enum profile_pair_side side =
         part == DIFF_BEFORE || part == DIFF_SHRANK ? PROFILE_PAIR_BEFORE : PROFILE_PAIR_AFTER;
+    /* The period bounds the objects that were not sampled. A part that must be 0 has none: period 1. A side without
+     * this cell has its own largest period. */
     if (is_naught(i, metric, part))
         it.period_bytes = 1;
-    else if (!c->of_side[side] &&
-             j->period_bytes[side]) /* what may be unseen there is for that side's periods to say */
+    else if (!c->of_side[side] && j->period_bytes[side])
         it.period_bytes = j->period_bytes[side];
     return it;
 }
 
 /* ---- totals ---- */
 
-/* A profile in which nothing at all was sampled has no cell that tells its period. */
+/* Adds an empty cell of the profile's period if nothing was sampled: such a profile has no cells, but objects may
+ * exist that were not sampled. */
 static void add_silence(struct rollup_value *v, const struct profile *p)
 {
     const struct profile_cell silent = {.period_bytes = profile_silent_period(p)};
@@ -131,7 +132,8 @@ static bool keep_cell(void *arg, const struct profile *p, uint32_t cell)
     return j->cells.at[cell].kept;
 }
 
-/* What the joint profile calls an image or a thread may be several of each side. */
+/* Returns the name of a row by process or thread; the caller frees it. One image or thread of the joint profile may
+ * combine several of each side. */
 static char *shared_name(const struct diff *d, const struct rollup_row *row)
 {
     const struct profile *p = d->pair->profile;
@@ -176,7 +178,7 @@ static struct diff_row *row_of(struct diff *d, struct map *keys, const struct ro
     return &d->rows.at[at];
 }
 
-/* Each part is a rollup of its own, of the same cells, and so of the same rows. No row is asked for what stayed. */
+/* Makes one rollup for each part. All have the same cells and so the same rows. No row needs DIFF_STAYED. */
 static void add_rows(struct diff *d)
 {
     struct profile *p = d->pair->profile;
@@ -211,7 +213,8 @@ static double difference(const struct diff_value *v, bool count)
     return estimate_of(v, DIFF_GREW, count)->value - estimate_of(v, DIFF_SHRANK, count)->value;
 }
 
-/* What grew is part of what there is after, and so no more than that may be; what shrank, of what was before. */
+/* Returns the interval of a part. GREW is part of the memory after, so its upper end is at most the upper end of the
+ * memory after; for SHRANK, the same holds with the memory before. */
 static struct interval part_interval(const struct diff_value *v, enum diff_part part, bool count)
 {
     const struct estimate *e = estimate_of(v, part, count);
@@ -237,7 +240,7 @@ double diff_least_excess(const struct diff_value *v, bool count, double share)
     const struct estimate *grew = estimate_of(v, DIFF_GREW, count),
                           *shrank = estimate_of(v, DIFF_SHRANK, count);
     const struct estimate *stayed = estimate_of(v, DIFF_STAYED, count);
-    /* after - (1 + share) before = grew - (1 + share) shrank - share stayed, of which no two share an object */
+    /* after - (1 + share) before = grew - (1 + share) shrank - share stayed; no two of these terms share an object */
     double excess = grew->value - (1 + share) * shrank->value - share * stayed->value;
     double below = grew->value - part_interval(v, DIFF_GREW, count).low;
     double of_shrank = (1 + share) * (part_interval(v, DIFF_SHRANK, count).high - shrank->value);
@@ -252,7 +255,7 @@ static const struct diff_value *shown_value(const struct diff *d, const struct d
     return d->options.inclusive ? &row->inclusive : &row->self;
 }
 
-/* No sample tells of a change; at period 1: there was none. */
+/* Returns whether no sample shows a change in the row; if its values are exact, whether they are equal. */
 static bool is_unchanged(const struct diff *d, const struct diff_row *row)
 {
     bool count = diff_counts(d->options.sort);
@@ -264,7 +267,8 @@ static bool is_unchanged(const struct diff *d, const struct diff_row *row)
     return !grew->samples && !shrank->samples;
 }
 
-/* Of rows that are all the same in what they called, the one that did it comes first. */
+/* If the inclusive changes of several rows are equal, as along a chain of callers, the row that allocated comes
+ * first. */
 static int larger_first(const void *a, const void *b, void *arg)
 {
     const struct diff *d = arg;
@@ -310,7 +314,7 @@ struct diff *diff_new(const struct profile *before, const struct profile *after,
     d->unknown = unknown_of(before) | unknown_of(after);
     for (int side = 0; side < PROFILE_PAIR_SIDES; side++)
         if (!d->of[side]->images.len && !d->pair->period_bytes[side])
-            d->unknown = ~0u; /* nothing bounds what was not seen */
+            d->unknown = ~0u; /* nothing bounds the objects that were not sampled */
     add_totals(d);
     if (diff_known(d, rollup_sort_metric(o->sort)))
         add_rows(d);

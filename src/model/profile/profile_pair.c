@@ -13,13 +13,13 @@ struct build {
     struct profile_pair *j;
     const struct profile *of[PROFILE_PAIR_SIDES];
     struct map ids[PROFILE_PAIR_SIDES]; /* images by id */
-    /* what each of a profile is in the joint one; PROFILE_NONE: not yet */
+    /* by index in the profile of each side: the index in the joint profile; PROFILE_NONE: not joined yet */
     uint32_t *images[PROFILE_PAIR_SIDES];
     uint32_t *modules[PROFILE_PAIR_SIDES];
     uint32_t *stacks[PROFILE_PAIR_SIDES];
     uint32_t *cells[PROFILE_PAIR_SIDES];
     struct map image_keys, thread_keys, module_keys, location_keys, stack_keys, cell_keys;
-    struct VEC(enum profile_pair_side) named_by; /* by location: who gave it its line */
+    struct VEC(enum profile_pair_side) named_by; /* by location: the side that its line comes from */
     struct frames frames;
 };
 
@@ -37,7 +37,7 @@ static const struct profile_image *image_of_id(const struct build *b, int side, 
     return at == MAP_NONE ? NULL : &b->of[side]->images.at[at];
 }
 
-/* Finds whether stacks must be matched by name, and whether that is between two versions of one program. */
+/* Decides whether stacks must be matched by name, and whether the sides have two versions of one program. */
 static void choose_match(struct build *b)
 {
     const char *program[PROFILE_PAIR_SIDES] = {NULL, NULL};
@@ -101,7 +101,7 @@ static void join_images(struct build *b, enum profile_pair_side side)
 
 /* ---- code ---- */
 
-/* A name that outlives a new version: no directories, nothing after ".so". */
+/* Adds the part of a module's name that is the same in all versions: without directories and the text after ".so". */
 static void add_module_name(struct buf *b, const char *path)
 {
     const char *name = frame_basename(path), *end = strstr(name, ".so.");
@@ -156,7 +156,7 @@ static void add_line(struct profile *to, const struct profile *p, const struct p
     *vec_push(&to->lines) = it;
 }
 
-/* The same address in the same file. One side may know names where the other does not yet. */
+/* Returns the joint location of an address in a file. If only one side knows the names there, its names are used. */
 static uint32_t join_location(struct build *b, enum profile_pair_side side, uint32_t location)
 {
     struct profile *to = b->j->profile;
@@ -179,7 +179,8 @@ static uint32_t join_location(struct build *b, enum profile_pair_side side, uint
     return at;
 }
 
-/* The same function of the same module. Each gets an address of its own, so that no two count as the same code. */
+/* Returns the joint location of a function in a module. Each function gets an address of its own, so that no two
+ * functions count as the same code. */
 static uint32_t join_function(struct build *b, enum profile_pair_side side, const struct frame *f)
 {
     struct profile *to = b->j->profile;
@@ -255,7 +256,8 @@ static uint32_t join_thread(struct build *b, const struct profile *p, uint32_t t
     struct profile_thread it = {.image = image, .tid = t->tid, .ordinal = t->ordinal};
     struct buf key = BUF_INIT;
     bool added;
-    bool is_first = t->name == p->images.at[t->image].comm; /* it has the program's name, which may differ */
+    /* The first thread has the name of the program, which may differ between the sides. */
+    bool is_first = t->name == p->images.at[t->image].comm;
     it.name = profile_string(to, profile_text(p, t->name));
     if (b->j->images.at[image].same)
         buf_printf(&key, "%u %d %u", image, t->tid, t->ordinal);
@@ -346,8 +348,8 @@ struct profile_pair *profile_pair_new(const struct profile *before, const struct
         for (uint32_t i = 0; i < b.of[side]->images.len; i++)
             map_put_u64(&b.ids[side], b.of[side]->images.at[i].id, i, NULL);
     choose_match(&b);
-    for (int side = PROFILE_PAIR_AFTER; side >= PROFILE_PAIR_BEFORE;
-         side--) { /* the later source names what both have */
+    /* The later source comes first: code that both sources have gets its names. */
+    for (int side = PROFILE_PAIR_AFTER; side >= PROFILE_PAIR_BEFORE; side--) {
         const struct profile *p = b.of[side];
         b.images[side] = nothing_yet(p->images.len);
         b.modules[side] = nothing_yet(p->modules.len);

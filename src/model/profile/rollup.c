@@ -14,10 +14,10 @@
 
 /* ---- which rows a cell belongs to ---- */
 
-/* Cells of one stack (thread, ...) fall into the same rows: these are its unit. */
+/* A unit is the cells of one stack (or thread, size class, image). They all belong to the same rows. */
 struct unit {
-    size_t first, n;             /* in `members`: rows, each once, the first is where it is exclusive */
-    struct rollup_values values; /* of its cells */
+    size_t first, n;             /* its rows in `members`, each once; it is exclusive in the first one */
+    struct rollup_values values; /* sums of its cells */
 };
 
 struct build {
@@ -25,14 +25,14 @@ struct build {
     const struct rollup_options *o;
     struct rollup *r;
     struct unit *units;
-    struct profile_sums *kept;    /* by cell, of its live samples kept; NULL: all of them */
-    struct rollup_values nothing; /* no sample at all: how much may be there all the same */
+    struct profile_sums *kept;    /* by cell: sums of the selected live samples; NULL: all count */
+    struct rollup_values nothing; /* the estimate from no samples: it bounds unsampled objects */
     struct map keys;
     struct VEC(uint32_t) members;
-    struct VEC(uint32_t) stamps; /* by row: the last unit + 1 that has it among its members */
+    struct VEC(uint32_t) stamps; /* by row: 1 + the last unit that has it as a member */
     struct frames frames;
-    uint32_t *same;          /* locations; by stack only */
-    uint32_t *rows_of_lines; /* + 1; 0: not known yet */
+    uint32_t *same;          /* from frames_same_locations(), for rows by stack only */
+    uint32_t *rows_of_lines; /* by line: its row + 1; 0: not known yet */
     struct calls calls;
 };
 
@@ -51,7 +51,7 @@ static uint32_t unit_of(const struct build *b, uint32_t cell)
     }
 }
 
-/* The row of this key. When it is new, its name is to be given. */
+/* Returns the row of this key. A new row has no name; the caller sets it. */
 static size_t find_row(struct build *b, const void *key, size_t bytes)
 {
     bool added;
@@ -71,7 +71,7 @@ static void add_member(struct build *b, uint32_t unit, size_t row)
     b->stamps.at[row] = unit + 1;
 }
 
-/* Makes it a member of the unit, too. */
+/* Finds the row of this key, and makes it a member of the unit. */
 static struct rollup_row *join(struct build *b, uint32_t unit, const void *key, size_t bytes)
 {
     size_t row = find_row(b, key, bytes);
@@ -86,7 +86,8 @@ static void name_row(struct build *b, struct rollup_row *row, const char *name, 
         row->module = frame_module(b->p, f);
 }
 
-/* Returns the row of a frame. Functions of the same name in two modules have two rows. */
+/* Makes the row of a frame a member of the unit, and returns the row. Functions of the same name in two modules have
+ * two rows. */
 static size_t join_new_frame(struct build *b, uint32_t unit, const struct frame *f)
 {
     char scratch[FRAME_NAME_BYTES];
@@ -110,7 +111,8 @@ static size_t join_new_frame(struct build *b, uint32_t unit, const struct frame 
     return (size_t)(row - b->r->rows.at);
 }
 
-/* A line is of one place in the code, and so of one row. */
+/* Makes the row of a frame a member of the unit. A line belongs to one place in the code and so to one row, which is
+ * therefore stored by line. */
 static void join_frame(struct build *b, uint32_t unit, const struct frame *f)
 {
     uint32_t *known = f->line == PROFILE_NONE ? NULL : &b->rows_of_lines[f->line];
@@ -156,7 +158,7 @@ static void join_stack(struct build *b, uint32_t stack)
     buf_release(&key);
 }
 
-/* The row of one step on a way through a tree. */
+/* Returns the row for a frame that was reached from row `parent` of the tree. */
 static uint32_t step(struct build *b, const struct frame *f, uint32_t parent)
 {
     char scratch[FRAME_NAME_BYTES];
@@ -176,7 +178,8 @@ static uint32_t step(struct build *b, const struct frame *f, uint32_t parent)
     return at;
 }
 
-/* The way's last step is where a unit is exclusive, and so comes first among its members. */
+/* Makes the rows on the stack's path through the tree members of the unit. The unit is exclusive in the last row of
+ * the path, so this row comes first. */
 static void join_calls(struct build *b, uint32_t stack)
 {
     const struct frame *f = NULL;
@@ -237,7 +240,8 @@ static void add_sums(struct rollup_value *v, const struct profile_cell *c, struc
     profile_estimate(&v->bytes, &v->count, c, &s);
 }
 
-/* What an image cannot tell: the past is known in part, and of single objects only those that are live. */
+/* Returns the metrics of an image that are unknown, as bits 1 << metric. The past is known only in part; if single
+ * samples are selected, only live memory is known. */
 static unsigned unknown_of(const struct build *b, const struct profile_image *i)
 {
     unsigned unknown = b->kept ? ROLLUP_NOT_OF_SAMPLES : 0;
@@ -256,7 +260,7 @@ static void add_cell(const struct build *b, struct rollup_values *v, uint32_t ce
         add_sums(&v->of[ROLLUP_LIVE], c, b->kept[cell]);
         return;
     }
-    unknown |= b->o->without; /* what would mean nothing need not be added */
+    unknown |= b->o->without; /* metrics that are unknown or not needed are not added up */
     if (!(unknown >> ROLLUP_LIVE & 1))
         add_sums(&v->of[ROLLUP_LIVE], c, profile_live(c));
     if (!(unknown >> ROLLUP_ALLOCATED & 1))
@@ -287,7 +291,8 @@ static void add_cells(struct build *b)
     uint64_t last_period = UINT64_MAX;
     for (uint32_t i = 0; i < b->p->cells.len; i++) {
         uint64_t period = b->p->cells.at[i].period_bytes;
-        for (int m = 0; m < ROLLUP_METRICS && period != last_period; m++) /* once more would change nothing */
+        /* An empty cell of each period. A second one of the same period would not change the estimate. */
+        for (int m = 0; m < ROLLUP_METRICS && period != last_period; m++)
             add_sums(&b->nothing.of[m], &b->p->cells.at[i], (struct profile_sums){.samples = 0});
         last_period = period;
         if (!keeps_cell(b, i))
@@ -317,8 +322,9 @@ static void add_units(struct build *b, size_t n)
     for (int m = 0; silent.period_bytes && m < ROLLUP_METRICS; m++)
         add_sums(&b->nothing.of[m], &silent, (struct profile_sums){.samples = 0});
     merge(&b->r->total, &b->nothing);
-    if (b->o->group <= ROLLUP_BY_OWNER ||
-        rollup_is_tree(b->o->group)) /* others have a cell of their own in each row */
+    /* Code may have allocated unseen at every period of the profile. A thread, size class or process has cells of its
+     * own, which bound what it allocated. */
+    if (b->o->group <= ROLLUP_BY_OWNER || rollup_is_tree(b->o->group))
         vec_each (struct rollup_row, row, &b->r->rows) {
             merge(&row->self, &b->nothing);
             merge(&row->inclusive, &b->nothing);
@@ -333,7 +339,7 @@ static void add_units(struct build *b, size_t n)
 struct aged {
     uint64_t age_ns;
     uint32_t cell;
-    double bytes; /* estimate: what it stands for */
+    double bytes; /* estimate of the bytes that the sample represents */
 };
 struct ages VEC(struct aged);
 
@@ -350,7 +356,7 @@ static void take_samples(struct build *b, struct ages *ages)
         return;
     for (uint32_t i = 0; i < p->samples.len; i++) {
         const struct profile_sample *s = &p->samples.at[i];
-        bool past = p->images.at[p->cells.at[s->cell].image].past; /* then many are missing */
+        bool past = p->images.at[p->cells.at[s->cell].image].past; /* many of its live samples are missing */
         if (past || !keeps_cell(b, s->cell) || (b->kept && !b->o->keep_sample(b->o->arg, p, i)))
             continue;
         double weight = rollup_weight(s->size_bytes, p->cells.at[s->cell].period_bytes);
@@ -369,7 +375,8 @@ static void take_samples(struct build *b, struct ages *ages)
         qsort(ages->at, ages->len, sizeof(*ages->at), older_first);
 }
 
-/* So far, oldest first; the median is where half of the bytes have been seen. */
+/* Adds one sample of `bytes`; the oldest sample comes first. The median is the age at which half of `all` bytes have
+ * been seen. */
 static void age(struct rollup_values *v, double *seen, double all, double bytes, uint64_t age_ns)
 {
     if (!v->aged_samples++)

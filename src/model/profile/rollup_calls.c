@@ -36,7 +36,7 @@ static bool frame_fits(struct calls *c, const struct frame *f)
     return fits;
 }
 
-/* Sets frames, outermost and innermost. */
+/* Sets `frames`. Returns whether a frame matches; then sets `outermost` and `innermost`, too. */
 static bool find(struct calls *c, uint32_t stack)
 {
     bool found = false;
@@ -72,7 +72,7 @@ size_t calls_way(struct calls *c, uint32_t stack, bool to_callers, const struct 
     size_t asker = frames_passed_over(c->p, &c->frames), from = asker;
     while (from < c->frames.len && !frame_fits(c, &c->frames.at[from]))
         from++;
-    if (from == c->frames.len) /* a wrapper that is passed over otherwise: nothing behind it is of interest */
+    if (from == c->frames.len) /* only skipped wrappers match: the path is the innermost of them */
         asker = from = c->innermost;
     *first = &c->frames.at[from];
     return from - asker + 1;
@@ -83,8 +83,8 @@ size_t calls_way(struct calls *c, uint32_t stack, bool to_callers, const struct 
 struct order {
     struct rollup *r;
     int (*compare)(const void *, const void *, void *);
-    uint32_t *first, *next;  /* by row: the first row below it, and the next one beside it */
-    struct rollup_row *rows; /* those that have their place */
+    uint32_t *first, *next;  /* by row: its first child and its next sibling */
+    struct rollup_row *rows; /* the `n` rows that are in their final order */
     uint32_t n;
 };
 
@@ -95,7 +95,8 @@ static int by_rank(const void *a, const void *b, void *arg)
     return o->compare(&rows[*(const uint32_t *)a], &rows[*(const uint32_t *)b], o->r);
 }
 
-/* The first of the rows that are below none. */
+/* Links each row to its siblings and its first child, in the order of `compare`. Returns the first row without a
+ * parent; PROFILE_NONE if there are no rows. */
 static uint32_t link_rows(struct order *o)
 {
     size_t n = o->r->rows.len;
@@ -106,7 +107,7 @@ static uint32_t link_rows(struct order *o)
     }
     if (n)
         qsort_r(ranked, n, sizeof(*ranked), by_rank, o);
-    for (size_t i = n; i-- > 0;) { /* the last one first: each is put before those that are there */
+    for (size_t i = n; i-- > 0;) { /* from the last to the first, since each is put at the head of a list */
         uint32_t row = ranked[i], parent = o->r->rows.at[row].parent;
         uint32_t *head = parent == PROFILE_NONE ? &top : &o->first[parent];
         o->next[row] = *head;
@@ -116,7 +117,8 @@ static uint32_t link_rows(struct order *o)
     return top;
 }
 
-/* No deeper than a stack has frames. */
+/* Appends the row, the siblings after it, and all their children to `rows`. The recursion is at most as deep as a
+ * stack has frames. */
 static void place(struct order *o, uint32_t row, uint32_t parent)
 {
     for (; row != PROFILE_NONE; row = o->next[row]) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What an order goes by, and rollups of which only the first rows are to be seen. */
+/* The values that rows are sorted by, and rollups for views that show only the first rows. */
 #include "model/profile/rollup.h"
 
 #include <assert.h>
@@ -38,7 +38,8 @@ static bool is_of_shown(void *arg, const struct profile *p, uint32_t cell)
     return l->shown[p->cells.at[cell].image] && (!l->like->keep || l->like->keep(l->like->arg, p, cell));
 }
 
-/* What the order goes by puts the rows into it, among all of them and among the first ones. */
+/* The first rollup, of all rows, computes only the value that determines the order. The second computes all values, for
+ * the first `n` rows only. That value is the same in both, so they have these rows in the same order. */
 struct rollup *rollup_largest_processes(const struct profile *p, const struct rollup_options *like, size_t n)
 {
     struct rollup_options o = *like;

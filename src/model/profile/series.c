@@ -70,7 +70,7 @@ static int by_arrival(const void *a, const void *b, void *arg)
     return (x->arrived_ns > y->arrived_ns) - (x->arrived_ns < y->arrived_ns);
 }
 
-/* It was here at every look since it arrived. */
+/* Adds a sample that has left to the sums of all snapshots since it arrived: it was live at each of them. */
 static void add_leaving(struct series *s, const struct series_sample *gone)
 {
     struct series_stack *stack = &s->stacks.at[gone->stack];
@@ -85,7 +85,8 @@ static void add_leaving(struct series *s, const struct series_sample *gone)
     s->left++;
 }
 
-/* A sample that came between two looks arrived between them, whatever the clocks say. */
+/* Sets the arrival of a sample that no earlier snapshot saw: after the last snapshot and not after `time_ns`, even if
+ * the clocks disagree. */
 static void set_arrival(const struct series *s, struct series_sample *sample, uint64_t time_ns)
 {
     uint64_t last = s->n_snapshots ? s->snapshots_ns[s->n_snapshots - 1] : 0;
@@ -96,7 +97,8 @@ static void set_arrival(const struct series *s, struct series_sample *sample, ui
     sample->fresh = true;
 }
 
-/* What was known of a sample is handed on; what does not come again has left. */
+/* Compares the snapshot in progress with the last one. Samples in both keep their arrival time; samples that are only
+ * in the last one have left. */
 static void compare(struct series *s, uint64_t time_ns)
 {
     const struct series_sample *old = s->samples.at, *end = old + s->samples.len;
@@ -133,7 +135,7 @@ static void index_stacks(struct series *s)
     }
 }
 
-/* The look that is missed least: the gap it would leave is the smallest in proportion to how long ago that was. */
+/* Returns the snapshot to drop: the gap that it leaves is the smallest in proportion to its age. */
 static uint32_t least_needed(const struct series *s, uint64_t now)
 {
     uint32_t least = 1;
@@ -171,7 +173,7 @@ void series_end_snapshot(struct series *s, uint64_t time_ns)
     compare(s, time);
     struct series_samples before = s->samples;
     s->samples = s->coming;
-    s->coming = before; /* its room, for the next look */
+    s->coming = before; /* the next snapshot reuses its memory */
     s->coming.len = 0;
     if (s->n_snapshots == SERIES_SNAPSHOTS)
         forget_snapshot(s, least_needed(s, time));

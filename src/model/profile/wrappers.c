@@ -18,7 +18,8 @@ static bool is_control(const char *text, size_t len)
     return false;
 }
 
-/* A comment begins at the line's first character or behind a blank: a name may have a # in it. */
+/* Returns the length of the line up to its comment. The # of a comment is the line's first character or follows a
+ * blank: names may contain a #, too. */
 static size_t without_comment(const char *line, size_t len)
 {
     for (size_t i = 0; i < len; i++)
@@ -36,7 +37,7 @@ static bool fits_all(const char *pattern, size_t len)
     return !len;
 }
 
-/* NULL: the pattern can be used. */
+/* Returns the reason to reject the pattern, or NULL if it is valid. */
 static const char *fault_of(const char *pattern, size_t len, bool no)
 {
     if (!len)
@@ -104,7 +105,7 @@ bool wrappers_have(const struct wrappers *w, const char *function)
     return false;
 }
 
-/* "libfoo.so+0x1234": made up where there is no symbol. */
+/* Returns whether the name is like "libfoo.so+0x1234", which stands for code without a symbol. */
 static bool is_nameless(const char *function)
 {
     const char *plus = strrchr(function, '+');

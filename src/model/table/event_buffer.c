@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "model/table/event_buffer.h"
 
-#define SORTED_EVERY 1024u /* rows, at least: then sorting is a small part of what an event costs */
+#define SORTED_EVERY 1024u /* least number of rows to sort, so that sorting costs little for each event */
 
 static uint32_t most(const struct event_buffer *k)
 {
     return k->top && k->top < k->room ? k->top : k->room;
 }
 
-/* Those that are out go: whatever comes later can only push others out. */
+/* Sorts the rows and drops those beyond the limit. They can never come back: later rows only displace more rows. */
 static void trim(struct event_buffer *k)
 {
     table_sort(k->table, k->sort, k->order);

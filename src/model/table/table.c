@@ -14,7 +14,7 @@ struct table *table_new(const char *name, uint32_t version, const struct table_c
     return t;
 }
 
-/* Frees what a value owns, and makes it one that is not known. */
+/* Frees the memory of a value, and makes the value unknown. */
 static void clear(const struct table_column *c, struct table_value *v)
 {
     if (v->known && (c->type == TABLE_TEXT || c->type == TABLE_LINES))
@@ -51,7 +51,7 @@ uint32_t table_rows(const struct table *t)
     return t->n_columns ? (uint32_t)(t->values.len / t->n_columns) : 0;
 }
 
-/* The cell of the last row, empty. */
+/* Returns the value of the last row in this column, made unknown. */
 static struct table_value *cell(struct table *t, uint32_t column, enum table_type type)
 {
     assert(column < t->n_columns && t->values.len >= t->n_columns);
@@ -174,7 +174,7 @@ struct order {
     enum table_order order;
 };
 
-/* Which of two rows has less of it; of texts, whose letters come first. */
+/* Compares two rows by their known values in the column, for qsort(): numbers by size, texts by their bytes. */
 static int compare_values(const struct order *o, uint32_t a, uint32_t b)
 {
     const struct table_value *x = table_at(o->t, a, o->column), *y = table_at(o->t, b, o->column);
@@ -187,7 +187,7 @@ static int compare_values(const struct order *o, uint32_t a, uint32_t b)
     return p < q ? -1 : p > q;
 }
 
-/* What is not known is last in any order. */
+/* Unknown values come last in every order. */
 static int compare(const struct order *o, uint32_t a, uint32_t b)
 {
     bool a_known = table_at(o->t, a, o->column)->known, b_known = table_at(o->t, b, o->column)->known;
@@ -222,7 +222,7 @@ void table_sort(struct table *t, uint32_t column, enum table_order order_by)
     free(order);
 }
 
-/* How names of rates end. */
+/* The end of the name of a column with a rate. */
 #define PER_SECOND "_per_s"
 
 void table_add_key(struct buf *b, const struct table_column *c)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "model/table/table_measure.h"
 
-/* False: it is unknown, as of an event that has not ended. */
+/* Adds up these columns of a row. Returns false if a value is unknown or only a lower bound, as for an event that has
+ * not ended. */
 static bool measure(uint64_t columns, const struct table *t, uint32_t row, uint64_t *sum)
 {
     *sum = 0;

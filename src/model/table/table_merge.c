@@ -65,18 +65,19 @@ static void merge_value(const struct table_column *c, struct table_value *into, 
 }
 
 struct merging {
-    struct map rows; /* by text: the row that others are added to, as they stand once those others are gone */
+    /* by text: the row that the others of this text are added to, as numbered after the merge */
+    struct map rows;
     uint32_t column, kept;
 };
 
-/* False: the row has been added to another one, which stands before it. */
+/* Returns whether the row is the first one with its text. If it is not, adds it to the first one. */
 static bool keeps(const struct table *t, uint32_t row, void *arg)
 {
     struct merging *m = arg;
     const struct table_value *key = table_at(t, row, m->column);
     const char *text = key->known ? key->text : "";
     bool is_new;
-    size_t bytes = strlen(text) + key->known; /* with the NUL, so that an empty one is one */
+    size_t bytes = strlen(text) + key->known; /* with the NUL, so that "" differs from an unknown text */
     size_t first = map_put(&m->rows, text, bytes, m->kept, &is_new);
     m->kept += is_new;
     if (is_new)
