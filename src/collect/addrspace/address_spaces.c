@@ -9,7 +9,7 @@
 
 #define ENDED_MAX   4096
 #define BACK_NS     2000000000u
-#define STACK_REACH (8ull << 20) /* what a stack may grow to, unless its limit was changed */
+#define STACK_REACH (8ull << 20) /* the default limit of a stack (RLIMIT_STACK) */
 
 struct address_spaces *address_spaces_new(struct sideband *band, const struct address_spaces_options *options)
 {
@@ -38,7 +38,8 @@ void address_spaces_drain(struct address_spaces *s)
         sideband_drain(s->band, take, s);
 }
 
-/* One from before we listened; or whose beginning, and the end of the one before, were lost. */
+/* Adds a process without a record of its start: it ran before recording began, or the record was lost, with that of the
+ * end of the previous process with this pid. */
 static struct process_life *meet(struct address_spaces *s, pid_t pid, uint64_t began_ns)
 {
     struct process_life *life =
@@ -81,7 +82,8 @@ bool address_spaces_find(struct address_spaces *s, pid_t pid, uint64_t time_ns, 
     return false;
 }
 
-/* The memory is new before the registers are: the kernel touches it in the name of whoever called exec. */
+/* Returns the image before the one at that time, or NULL. During exec, the address space is replaced before the
+ * registers: events of the kernel's work on the new memory have an address in the old program. */
 static const struct process_life_image *image_before(const struct process_life *life, uint64_t time_ns)
 {
     const struct process_life_image *image = process_life_image_at(life, time_ns);

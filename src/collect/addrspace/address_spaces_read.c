@@ -10,16 +10,16 @@
 #include "collect/kernel/proc_text.h"
 #include "collect/process/proc.h"
 
-/* a start is told by another clock, in steps, and from before the fork was through */
+/* /proc has the start of a process by another clock, in steps of 10 ms, and from before the fork was complete */
 #define BIRTH_SLACK_NS 1000000000u
 
-/* When the process of that number began, by CLOCK_BOOTTIME; false: there is none. */
+/* Gets the start (CLOCK_BOOTTIME) and name of the process that has the pid now. Returns false if there is none. */
 static bool start_of(pid_t pid, uint64_t *boot_ns, char name[static PROCESS_LIFE_NAME_BYTES])
 {
     return proc_thread(pid, pid, name, PROCESS_LIFE_NAME_BYTES, boot_ns);
 }
 
-/* Is the process that has the number now the one that we know? */
+/* Returns whether the process that has the pid now, and began at boot_ns, is `life`. */
 static bool is_same(const struct process_life *life, uint64_t boot_ns)
 {
     if (life->boot_ns)
@@ -41,9 +41,10 @@ static void add_all(struct vma_history *maps, const struct mapping_list *list, u
 }
 
 /*
- * What is mapped now was mapped since `since_ns` too, where no record says otherwise, and nothing else is mapped from
- * now on. What was recorded after `now_ns` is later still. Where there were several gaps, records from between them say
- * nothing about what the latest one hides.
+ * Adds the mappings that were read at `now_ns`: they replace all others from then on, and count as mapped since
+ * `since_ns` unless a record after `since_ns` says otherwise. Records after `now_ns` stay in force. If there were
+ * several gaps, records between them do not tell what happened in the latest one, so the mappings are added once more
+ * as of its start, `late_ns`.
  */
 static void take_reading(struct process_life_image *image, const struct mapping_list *list, uint64_t since_ns,
                          uint64_t late_ns, uint64_t now_ns)
@@ -70,7 +71,7 @@ int address_spaces_read_life(struct address_spaces *s, struct process_life *life
         bad = proc_maps_read(life->pid, &s->lives.files, &list);
     if (!bad && (!start_of(life->pid, &after, name) || after != boot))
         bad = -ESRCH;
-    /* A process that is about to end has nothing mapped, and looks like a thread of the kernel. */
+    /* A process that is about to end has no mappings, as a kernel thread has none. */
     if (!bad && !list.len && !proc_is_kernel(life->pid))
         bad = -ESRCH;
     if (bad) {
@@ -96,7 +97,7 @@ void address_spaces_complete(struct address_spaces *s, struct process_life *life
     uint64_t since = image->complete ? life->suspect_ns : image->from_ns;
     int bad = address_spaces_read_life(s, life, since);
     if (bad == -ESRCH) { /* the record of its end was lost, or is on its way */
-        /* A gap may begin before what another CPU told of it, or before it was read. */
+        /* The process ended in the gap, but not before it was last known to live, from another CPU or from /proc. */
         uint64_t suspect = life->suspect_ns > life->seen_ns ? life->suspect_ns : life->seen_ns;
         process_history_end(&s->lives, life, life->suspect_ns ? suspect : clock_ns(CLOCK_MONOTONIC));
     }
@@ -110,7 +111,7 @@ bool address_spaces_meet(struct address_spaces *s, uint64_t most_ns)
     const struct dirent *entry = NULL;
     while (proc && clock_ns(CLOCK_MONOTONIC) < until && (entry = readdir(proc))) {
         const char *at = entry->d_name;
-        /* The kernel lists them by their numbers. */
+        /* The kernel lists processes by pid, so a later call continues behind the last pid. */
         if (!proc_text_number(&at, &pid) || *at || pid > INT32_MAX || pid <= s->met_pid)
             continue;
         s->met_pid = pid;

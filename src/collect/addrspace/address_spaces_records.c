@@ -6,19 +6,20 @@
 
 #include "collect/addrspace/proc_maps.h"
 
-/* how far behind the program brk may begin: the kernel adds up to 1 GiB by chance */
+/* how far behind the program the brk heap may begin: the kernel adds a random offset of up to 1 GiB */
 #define HEAP_REACH (2ull << 30)
-#define STALE_MIN  16384 /* so many mappings come before the process is looked at: most must be gone */
+#define STALE_MIN  16384 /* after this many new mappings, /proc is read again: most must be unmapped by then */
 
-/* The one that a record is about, made if it was there before we listened. */
+/* Returns the process that a record is about. Adds it if it ran before recording began, or if the record of its start
+ * was lost. */
 static struct process_life *find_or_make(struct address_spaces *s, pid_t pid, uint64_t time_ns)
 {
     struct process_life *life = process_history_latest(&s->lives, pid);
     if (!life)
         return process_history_begin(&s->lives, pid, 0, vma_history_new(NULL, 0));
-    if (life->ended_ns && life->ended_ns < s->gap_ns) /* the record of another one's birth was lost */
+    if (life->ended_ns && life->ended_ns < s->gap_ns) /* the record of a new process's start was lost */
         return process_history_begin(&s->lives, pid, time_ns, vma_history_new(NULL, time_ns));
-    if (life->ended_ns) /* its main thread had ended only */
+    if (life->ended_ns) /* only its main thread had ended */
         process_history_revive(&s->lives, life);
     return life;
 }
@@ -32,8 +33,9 @@ static struct process_life *life_of(struct address_spaces *s, pid_t pid, uint64_
 }
 
 /*
- * The kernel does not call it heap when brk makes the first of it: what the program maps soon behind its own segments
- * is. Later it is told as a whole, under its name.
+ * Returns whether a mapping without a name is the brk heap. The record of the first brk does not have the name
+ * "[heap]": the heap is the first private mapping without a name that the program makes a short way behind its own
+ * segments. Records of later calls of brk have the name, and cover the whole heap.
  */
 static bool is_heap(struct process_life_image *image, const struct sideband_record *r)
 {
@@ -47,7 +49,8 @@ static bool is_heap(struct process_life_image *image, const struct sideband_reco
     return true;
 }
 
-/* While exec runs, the program comes first. */
+/* Finds the start and end of the program: during exec, the kernel maps the program's segments first. The vdso is mapped
+ * when exec is nearly done. */
 static void note_exec(struct process_life_image *image, const struct sideband_record *r,
                       enum mapping_kind kind)
 {
@@ -99,7 +102,8 @@ static void take_name(struct address_spaces *s, const struct sideband_record *r)
     }
 }
 
-/* What a process had then, for two to share. */
+/* Makes a common layer of the mappings that the process had at that time, and returns a new layer upon it, for its
+ * child. */
 static struct vma_history *share(struct address_spaces *s, struct process_life_image *image, uint64_t time_ns)
 {
     struct vma_history *was = vma_history_shareable(image->maps);
@@ -107,7 +111,7 @@ static struct vma_history *share(struct address_spaces *s, struct process_life_i
         vma_history_fold(&s->lives.files, was, address_spaces_oldest_query_ns(s));
     if (was == image->maps) {
         image->maps = vma_history_new(was, time_ns);
-        vma_history_put(&s->lives.files, was); /* the layer has its own reference */
+        vma_history_put(&s->lives.files, was); /* the new layer has a reference of its own */
     }
     return vma_history_new(was, time_ns);
 }
@@ -168,7 +172,7 @@ static void take_gap(struct address_spaces *s, const struct sideband_record *r)
 void address_spaces_take(struct address_spaces *s, const struct sideband_record *r)
 {
     if (r->type != SIDEBAND_GAP && r->pid <= 0)
-        return; /* of a task that has no number where we are */
+        return; /* the task has no pid in our namespace */
     if (r->time_ns > s->newest_ns)
         s->newest_ns = r->time_ns;
     switch (r->type) {

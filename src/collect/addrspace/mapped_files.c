@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 
-#define DEAD_MIN 1024 /* fewer are not worth the sweep */
+#define DEAD_MIN 1024 /* fewer unused files are not worth a sweep */
 
 static void make_key(struct buf *key, const char *path, const struct mapping_file *like)
 {
@@ -22,7 +22,7 @@ static void free_file(struct mapping_file *file)
     free(file);
 }
 
-/* The map forgets no key, so it is made anew from those that live. */
+/* Frees the files without references. A map cannot remove a key, so it is made anew from the other files. */
 static void sweep(struct mapped_files *files)
 {
     size_t kept = 0;

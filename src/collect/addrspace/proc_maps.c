@@ -46,7 +46,8 @@ enum mapping_kind proc_maps_kind(const char *path, uint32_t flags)
     return MAPPING_UNKNOWN;
 }
 
-/* The device of huge pages that have no mount: maps does not tell them by a flag. */
+/* Returns the device of huge pages without a mount (MAP_HUGETLB, memfd); 0 if it is not known. /proc/PID/maps has no
+ * flag for huge pages, but it has the device. */
 static dev_t hugetlb_device(void)
 {
     static dev_t device;
@@ -86,7 +87,7 @@ bool proc_maps_take_line(const char *line, struct mapped_files *files, struct ma
     return true;
 }
 
-/* What reads it may be left behind, and then keeps its memory. */
+/* The file that guard_run() reads in a thread. If the thread does not return in time, it keeps its text. */
 struct reading {
     char path[32];
     char *text;

@@ -82,7 +82,7 @@ static void forget(struct process_history *l, struct process_life *life)
 
 void process_history_end(struct process_history *l, struct process_life *life, uint64_t time_ns)
 {
-    life->ended_ns = time_ns ? time_ns : 1; /* 0: lives */
+    life->ended_ns = time_ns ? time_ns : 1; /* 0 would mean that it lives */
     life->older = l->newest_end;
     *(l->newest_end ? &l->newest_end->newer : &l->oldest_end) = life;
     l->newest_end = life;

@@ -5,13 +5,13 @@
 
 #include "base/mem.h"
 
-#define DEEP      16  /* layers: more are folded into one */
-#define TAIL_MIN  256 /* fewer are not worth it */
+#define DEEP      16  /* more layers are folded into one */
+#define TAIL_MIN  256 /* fewer entries are not worth folding */
 #define WHOLE_END UINT64_MAX
 
 struct entry {
     uint64_t time_ns;
-    struct space_mapping mapping; /* MAPPING_NONE over everything: nothing is there any more */
+    struct space_mapping mapping; /* of kind MAPPING_NONE over the whole space: everything was unmapped */
 };
 
 struct vma_history {
@@ -19,10 +19,11 @@ struct vma_history {
     struct vma_history *under;
     unsigned depth;
     uint64_t from_ns;
-    struct VEC(struct space_mapping)
-        base; /* by address, nothing covered; how it was at from_ns. Empty upon another layer */
-    struct VEC(struct entry) tail; /* by time */
-    size_t fold_at;                /* so long is the tail before it is folded again */
+    /* The mappings at the time up to which entries were folded: sorted by address, without covered parts. Empty if
+     * there is a layer below. */
+    struct VEC(struct space_mapping) base;
+    struct VEC(struct entry) tail; /* later mappings, sorted by time */
+    size_t fold_at; /* the tail is folded again when it is longer than this and the base together */
 };
 
 struct vma_history *vma_history_new(struct vma_history *under, uint64_t from_ns)
@@ -69,7 +70,7 @@ struct vma_history *vma_history_shareable(struct vma_history *m)
     return m->under && !m->tail.len ? m->under : m;
 }
 
-/* The layer that was the uppermost one then, and the place behind all that is not later. */
+/* Returns a new entry in the layer that was uppermost at that time, behind all entries that are not later. */
 static struct entry *insert(struct vma_history *m, uint64_t time_ns)
 {
     while (m->under && time_ns < m->from_ns)
@@ -91,7 +92,7 @@ void vma_history_clear(struct vma_history *m, uint64_t time_ns)
     *insert(m, time_ns) = (struct entry){.time_ns = time_ns, .mapping = {.end = WHOLE_END}};
 }
 
-/* The first that ends above the address. */
+/* Returns the first mapping of the base that ends above the address, or NULL. */
 static const struct space_mapping *search_base(const struct vma_history *m, uint64_t address)
 {
     size_t low = 0, high = m->base.len;
@@ -125,7 +126,7 @@ bool vma_history_find(const struct vma_history *m, uint64_t time_ns, uint64_t ad
     return false;
 }
 
-/* Where something begins first, covered or not; WHOLE_END: nowhere. */
+/* Returns the lowest start of a mapping at or above the address, even if it is covered; WHOLE_END if there is none. */
 static uint64_t next_start(const struct vma_history *m, uint64_t time_ns, uint64_t address)
 {
     uint64_t best = WHOLE_END;
@@ -169,7 +170,7 @@ size_t vma_history_count(const struct vma_history *m)
     return count;
 }
 
-/* All that is known, oldest first; each with a reference of its own. */
+/* Appends all mappings of the layer and the layers below, oldest first. Takes no references to their files. */
 static void gather(const struct vma_history *m, struct entries *all)
 {
     if (m->under)
@@ -178,7 +179,7 @@ static void gather(const struct vma_history *m, struct entries *all)
         *vec_push(all) = (struct entry){.time_ns = 0, .mapping = *b};
     vec_each (const struct entry, e, &m->tail)
         *vec_push(all) = *e;
-    /* Layers are in order; within this one only what was told late is not. */
+    /* Insertion sort: nearly all entries are in order already, except entries that were added late. */
     for (size_t i = 1; i < all->len; i++)
         for (size_t k = i; k && all->at[k - 1].time_ns > all->at[k].time_ns; k--) {
             struct entry swap = all->at[k];
@@ -187,7 +188,8 @@ static void gather(const struct vma_history *m, struct entries *all)
         }
 }
 
-/* The sweep over addresses: entries by their starts, and a heap of those that cover the place, the latest on top. */
+/* A sweep over the addresses: the entries sorted by start, and a heap of those that cover the present address, with the
+ * latest entry on top. */
 struct sweep {
     const struct entry *all;
     size_t *by_start, n, next;
@@ -231,7 +233,7 @@ static void heap_pop(struct sweep *s)
     s->heap[at] = last;
 }
 
-/* What is uppermost from `point` on; NULL: nothing. */
+/* Returns the latest entry that covers `point`, the next point of the sweep; NULL if nothing is mapped there. */
 static const struct entry *top_at(struct sweep *s, uint64_t point)
 {
     while (s->next < s->n && s->all[s->by_start[s->next]].mapping.start <= point)
@@ -262,7 +264,7 @@ static void add_piece(struct vma_history *m, const struct entry *of, uint64_t st
         piece->file->refs++;
 }
 
-/* The base from the first n entries. */
+/* Makes the base from the first n entries. */
 static void make_base(struct vma_history *m, const struct entry *all, size_t n)
 {
     struct sweep s = {.all = all, .n = n};

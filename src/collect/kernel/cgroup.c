@@ -18,21 +18,21 @@
 #include "collect/kernel/cgroup_mounts.h"
 
 #define AGAIN_NS    1000000000u
-#define FOLDERS_MAX 1000000u /* of one walk */
+#define FOLDERS_MAX 1000000u /* folders of one walk */
 #define PATIENCE_MS 1000
 
 /* ---- from a path ---- */
 
-/* The namespace of the first process: the inode numbers of these are part of the kernel's interface
- * (PROC_CGROUP_INIT_INO). */
+/* Returns whether we are in the initial cgroup namespace, so that paths begin at the root of the hierarchy. The inode
+ * number of that namespace is part of the kernel's interface (PROC_CGROUP_INIT_INO). */
 static bool sees_from_root(void)
 {
     char text[64] = "";
     ssize_t len = readlink("/proc/self/ns/cgroup", text, sizeof(text) - 1);
-    return len < 0 || !strcmp(text, "cgroup:[4026531835]"); /* no such file: no such namespaces */
+    return len < 0 || !strcmp(text, "cgroup:[4026531835]"); /* no file: no cgroup namespaces */
 }
 
-/* What is known of a folder that is there; `mount` is one of our hierarchies. */
+/* Fills in *out for an existing folder below `mount`, which is of one of our hierarchies. Returns 0 or -errno. */
 static int describe(const struct mount *mount, const char *folder, struct cgroup_ref *out)
 {
     *out = (struct cgroup_ref){.level = CGROUP_LEVEL_UNKNOWN};
@@ -47,7 +47,7 @@ static int describe(const struct mount *mount, const char *folder, struct cgroup
     return cgroup_folder_id(folder, &out->id);
 }
 
-/* A folder as a person names it: without "..", links and slashes that are too many. False: it is none. */
+/* Resolves "..", symbolic links and repeated slashes in a path. Returns false if it is not a directory. */
 static bool real_folder(const char *path, char out[static PATH_MAX])
 {
     struct stat st;
@@ -63,8 +63,9 @@ static int refuse(const struct mount *mount, const char *path, struct error *e)
                      path, cgroup_mount_controllers(mount));
 }
 
-/* "/system.slice/x.service", as /proc/PID/cgroup tells it; what our mount shows of the hierarchy begins with its
- * root. */
+/* Finds a path as in /proc/PID/cgroup, "/system.slice/x.service". If our mount shows only a part of the hierarchy, the
+ * path of that part (mount->root) is removed from the beginning. Returns 0; -ENOENT: no such cgroup; -ENOSYS: no
+ * hierarchy is mounted; or another -errno. */
 static int find_below(const struct mounts *mounts, const char *path, struct cgroup_ref *out)
 {
     bool any = false;
@@ -91,7 +92,7 @@ static int find(const struct mounts *mounts, const char *path, struct cgroup_ref
         const struct mount *mount = cgroup_mount_around(mounts, folder);
         if (mount && cgroup_mount_is(mount, &is))
             return describe(mount, folder, out);
-        int bad = find_below(mounts, path, out); /* "/dev" may be a cgroup's path, too */
+        int bad = find_below(mounts, path, out); /* "/dev" is a directory, but may also be a cgroup's path */
         return bad == -ENOENT ? refuse(mount, path, e) : bad;
     }
     return find_below(mounts, path, out);
@@ -121,7 +122,7 @@ int cgroup_find(const char *path, struct cgroup_ref *out, struct error *e)
 
 struct cgroups {
     struct {
-        struct map by_id; /* -> index into paths */
+        struct map by_id; /* id -> index in paths */
         struct VEC(char *) paths;
         uint64_t walked_ns; /* 0: never */
     } of[CGROUP_HIERARCHIES];
@@ -144,13 +145,13 @@ void cgroups_free(struct cgroups *c)
 }
 
 struct walk {
-    struct VEC(char *) below; /* folders, without the mount's point */
+    struct VEC(char *) below; /* folders, as paths below the mount point */
 };
 
 static void add_folders(struct walk *w, const char *folder, const char *below)
 {
     DIR *dir = opendir(folder);
-    if (!dir) /* gone meanwhile */
+    if (!dir) /* the cgroup was removed meanwhile */
         return;
     for (struct dirent *entry; (entry = readdir(dir));)
         if (entry->d_type == DT_DIR && entry->d_name[0] && strcmp(entry->d_name, ".") &&
@@ -162,7 +163,8 @@ static void add_folders(struct walk *w, const char *folder, const char *below)
     closedir(dir);
 }
 
-/* An id is never given again: what has a path keeps it, unless the cgroup was renamed (version 1 only). */
+/* Stores the path of an id. The kernel never reuses an id, so a stored path changes only if the cgroup was renamed
+ * (version 1 only). */
 static void note(struct cgroups *c, enum cgroup_hierarchy h, const struct mount *mount, const char *below,
                  uint64_t id)
 {
@@ -186,7 +188,7 @@ static void walk(struct cgroups *c, enum cgroup_hierarchy h)
     mounts_read(&mounts);
     const struct mount *mount = cgroup_mount_of(&mounts, h);
     *vec_push(&w.below) = mem_strdup("");
-    for (size_t i = 0; mount && i < w.below.len; i++) { /* it grows */
+    for (size_t i = 0; mount && i < w.below.len; i++) { /* the list grows meanwhile */
         struct buf folder = BUF_INIT;
         uint64_t id;
         buf_printf(&folder, "%s%s", mount->point, w.below.at[i]);
@@ -220,7 +222,8 @@ bool cgroups_seen(const struct cgroups *c, enum cgroup_hierarchy hierarchy)
 
 /* ---- memory ---- */
 
-/* Version 1 has no word for "none": it is the greatest number of pages that a counter can hold. */
+/* Version 1 shows "no limit" as the largest multiple of the page size in 63 bits. With pages of 64 KiB, the largest, it
+ * is this value; with smaller pages it is higher. */
 #define V1_NO_LIMIT ((uint64_t)INT64_MAX / 65536 * 65536)
 
 struct reading {
@@ -253,8 +256,8 @@ static void read_memory(void *work)
     bool v2 = r->of.hierarchy == CGROUP_V2;
     r->bad = read_figure(&r->of, v2 ? "memory.current" : "memory.usage_in_bytes", &r->found.usage_bytes);
     read_figure(&r->of, v2 ? "memory.max" : "memory.limit_in_bytes", &r->found.limit_bytes);
-    read_figure(&r->of, v2 ? "memory.peak" : "memory.max_usage_in_bytes",
-                &r->found.peak_bytes); /* 5.19 and later */
+    /* memory.peak: Linux 5.19 and later */
+    read_figure(&r->of, v2 ? "memory.peak" : "memory.max_usage_in_bytes", &r->found.peak_bytes);
     if (!v2 && r->found.limit_bytes != CGROUP_UNKNOWN && r->found.limit_bytes >= V1_NO_LIMIT)
         r->found.limit_bytes = CGROUP_NO_LIMIT;
 }

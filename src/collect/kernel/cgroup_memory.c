@@ -15,7 +15,7 @@
 #define DEPTH_MAX      64u
 #define GROUPS_MAX     100000u
 #define TEXT_BYTES_MAX 65536u
-#define NO_LIMIT       (UINT64_C(1) << 62) /* version 1 has a number for it, which depends on the size of a page */
+#define NO_LIMIT       (UINT64_C(1) << 62) /* version 1 shows a higher number, which depends on the page size */
 
 void cgroup_parse_stat(struct overview_cgroup *c, const char *text)
 {
@@ -26,7 +26,7 @@ void cgroup_parse_stat(struct overview_cgroup *c, const char *text)
         if (c->version == 2) {
             known |= proc_text_value(line, "anon", &anon);
             (void)(proc_text_value(line, "file", &file) || proc_text_value(line, "shmem", &shmem));
-            if (proc_text_value(line, "kernel", &c->kernel_bytes)) /* 5.18 */
+            if (proc_text_value(line, "kernel", &c->kernel_bytes)) /* Linux 5.18 */
                 c->kernel_known = true;
         } else {
             known |= proc_text_value(line, "total_rss", &anon);
@@ -54,7 +54,7 @@ static bool read_text(int folder, const char *name, struct buf *text)
     return !file_read_at(folder, name, TEXT_BYTES_MAX, text);
 }
 
-/* A file that holds one number, or "max". */
+/* Reads a file that holds one number, or "max", which gives UINT64_MAX. Returns false if it holds neither. */
 static bool read_number(int folder, const char *name, struct buf *text, uint64_t *value)
 {
     if (!read_text(folder, name, text))
@@ -128,7 +128,7 @@ static int larger(const void *left, const void *right)
     return strcmp(a->path, b->path);
 }
 
-/* Costs more than its size did: only for those that are shown. */
+/* Reads the kinds of memory in a group. This takes longer than reading its size, so only shown groups are read. */
 static void read_kinds(const char *mount, struct overview_cgroup *c, struct buf *text)
 {
     struct buf path = BUF_INIT;

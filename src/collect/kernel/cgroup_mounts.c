@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* "rw,memory": is the word one of them? */
+/* Returns whether `word` is one of the options, such as "rw,memory". */
 static bool has_option(const char *options, const char *word)
 {
     size_t len = strlen(word);
@@ -97,8 +97,8 @@ bool cgroup_join(const char *root, const char *below, char *out, size_t size)
 int cgroup_folder_id(const char *folder, uint64_t *id)
 {
     /*
-     * A kernfs file handle is the node's id. st_ino is the same where an inode number has 64 bits (fs/kernfs/mount.c,
-     * kernfs_encode_fh(); include/linux/kernfs.h, kernfs_ino()): so it is what is left where handles are not to be had.
+     * A kernfs file handle is the node's id (fs/kernfs/mount.c, kernfs_encode_fh()). If there are no file handles,
+     * st_ino is used: it is the same number if inode numbers have 64 bits (include/linux/kernfs.h, kernfs_ino()).
      */
     struct {
         struct file_handle head;

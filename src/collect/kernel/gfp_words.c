@@ -58,7 +58,7 @@ bool gfp_words_tracefs(struct buf *out)
             break;
         }
     }
-    /* Debugfs mounts it there itself, and only when somebody looks. */
+    /* debugfs mounts tracefs there by itself, but only when the folder is accessed. */
     if (!found && (found = has_events("/sys/kernel/debug/tracing")))
         buf_addstr(out, "/sys/kernel/debug/tracing");
     mounts_release(&mounts);

@@ -44,8 +44,8 @@ int kmsg_read(struct kmsg *k)
         } else if (n == 0 || errno == EAGAIN) {
             return 0;
         } else if (errno == EPIPE) {
-            k->begun = false;                           /* records were overwritten: it begins anew */
-        } else if (errno != EINTR && errno != EINVAL) { /* EINVAL: too long */
+            k->begun = false; /* records were overwritten: begins with the next one */
+        } else if (errno != EINTR && errno != EINVAL) { /* EINVAL: the record is too long */
             return -errno;
         }
     }
@@ -63,7 +63,7 @@ static bool take_trigger(struct kmsg *k, const char *text)
 
 /*
  * "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=/a,task_memcg=/a/b,task=foo,
- * pid=1,uid=0": the name may have commas, so the pid is looked for from the end.
+ * pid=1,uid=0". The name of the task may contain ",pid=", so the last ",pid=" counts.
  */
 static bool take_constraint(struct kmsg *k, const char *text)
 {
@@ -80,7 +80,7 @@ static bool take_constraint(struct kmsg *k, const char *text)
     return true;
 }
 
-/* "KEY12kB" somewhere in it. */
+/* Returns the bytes of a figure "KEY12kB" in the text; 0 if it is missing. */
 static uint64_t figure(const char *text, const char *key)
 {
     const char *found = strstr(text, key);
@@ -137,7 +137,8 @@ static void take_kill(struct kmsg *k, const char *text, uint64_t boot_us)
     *vec_push(&k->kills) = kill;
 }
 
-/* Records are numbered from 0 on. */
+/* Notes how far back the log goes, at its first record. Records are numbered from 0: if the first one has another
+ * number, earlier records were overwritten. */
 static void begin(struct kmsg *k, uint64_t sequence, uint64_t boot_us)
 {
     if (!k->begun && sequence)
@@ -158,7 +159,7 @@ void kmsg_take(struct kmsg *k, const char *record)
         return;
     text++;
     begin(k, sequence, boot_us);
-    if (priority >> 3) /* the facility: 0 is the kernel, and nobody else can say that */
+    if (priority >> 3) /* the facility: 0 is the kernel; processes cannot write records with it */
         return;
     if (!take_constraint(k, text) && !take_trigger(k, text))
         take_kill(k, text, boot_us);

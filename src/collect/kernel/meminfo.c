@@ -23,7 +23,7 @@ static const char *const keys[OVERVIEW_MEMORY_KINDS] = {
     [OVERVIEW_LOCKED] = "Mlocked",
     [OVERVIEW_SWAP_TOTAL] = "SwapTotal",
     [OVERVIEW_SWAP_FREE] = "SwapFree",
-    [OVERVIEW_ZSWAP] = "Zswap", /* 5.19 */
+    [OVERVIEW_ZSWAP] = "Zswap", /* Linux 5.19 */
     [OVERVIEW_ZSWAPPED] = "Zswapped",
     [OVERVIEW_DIRTY] = "Dirty",
     [OVERVIEW_WRITEBACK] = "Writeback",
@@ -35,7 +35,7 @@ static const char *const keys[OVERVIEW_MEMORY_KINDS] = {
     [OVERVIEW_SLAB_UNRECLAIMABLE] = "SUnreclaim",
     [OVERVIEW_KERNEL_STACKS] = "KernelStack",
     [OVERVIEW_PAGE_TABLES] = "PageTables",
-    [OVERVIEW_SECOND_PAGE_TABLES] = "SecPageTables", /* 6.1 */
+    [OVERVIEW_SECOND_PAGE_TABLES] = "SecPageTables", /* Linux 6.1 */
     [OVERVIEW_PER_CPU] = "Percpu",
     [OVERVIEW_VMALLOC] = "VmallocUsed",
     [OVERVIEW_COMMIT_LIMIT] = "CommitLimit",
@@ -85,7 +85,7 @@ void swaps_parse(struct overview *m, const char *text)
         struct overview_swap s = {.path = NULL};
         const char *at = line;
         if (first) {
-            first = false; /* the headers */
+            first = false; /* the line of headings */
             continue;
         }
         if (!proc_text_word(&at, path, sizeof(path)) || !proc_text_word(&at, s.type, sizeof(s.type)) ||

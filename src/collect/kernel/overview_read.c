@@ -44,7 +44,7 @@ static void say_unknown(struct overview *m, const char *what, int bad)
     *vec_push(&m->unknown) = buf_detach(&text);
 }
 
-/* The text of a file; "" after it was said that there is none. */
+/* Returns the text of a file. If it cannot be read, adds it to the unknown sources, and returns "". */
 static const char *text_of(struct overview *m, const char *path, struct buf *text)
 {
     buf_reset(text);
@@ -74,7 +74,7 @@ static void read_pressure(struct overview *m, struct buf *text)
     }
 }
 
-/* What zram keeps of a swap takes memory itself: the third figure of its mm_stat. */
+/* Swap on a zram device is kept in memory, compressed. The third figure in mm_stat is the memory that it takes. */
 static void read_zram(struct overview *m)
 {
     vec_each (struct overview_swap, s, &m->swaps) {
@@ -92,7 +92,7 @@ static void read_zram(struct overview *m)
     }
 }
 
-/* Calls `take` with each "NAME<number>" in a directory, open. */
+/* Opens each directory NAME<number> in `folder`, and calls `take` with it. Returns 0, or -errno without `folder`. */
 static int each_numbered(const char *folder, const char *name,
                          void (*take)(struct overview *m, int fd, uint64_t number), struct overview *m)
 {
@@ -173,7 +173,8 @@ static void read_pages(struct overview *m, struct buf *text, uint32_t top)
         m->slabs.len = top;
 }
 
-/* When it was by the log's clock, which stands while the machine sleeps, as CLOCK_MONOTONIC does. 0: not known. */
+/* Converts a time of the log's clock to CLOCK_REALTIME; 0: not known. Like CLOCK_MONOTONIC, the log's clock stops while
+ * the machine is suspended. */
 static uint64_t wall_ns(const struct overview *m, uint64_t now, uint64_t log_ns)
 {
     return log_ns <= now && m->taken_ns > now - log_ns ? m->taken_ns - (now - log_ns) : 0;
@@ -202,7 +203,7 @@ static void read_processes(struct overview_reader *l, const struct overview_wish
         process_query(&l->asker, p, wish->pss);
 }
 
-/* Names, times and what is counted: little, and soon done. */
+/* Reads what can be read quickly: names, times, counters, pressure and processes. Returns 0 or -errno. */
 static int read_counts(struct overview *m, struct buf *text)
 {
     struct utsname name;
@@ -217,7 +218,7 @@ static int read_counts(struct overview *m, struct buf *text)
     return processes_read(m);
 }
 
-/* Keeps what the next look is compared with: all processes, also those that no list has room for. */
+/* Stores the values that the next snapshot is compared with: of all processes, not only of the listed ones. */
 static void keep_counts(struct overview_reader *l, const struct overview *m)
 {
     struct overview *b = &l->before;
@@ -225,7 +226,7 @@ static void keep_counts(struct overview_reader *l, const struct overview *m)
     *b = (struct overview){.taken_ns = m->taken_ns, .boot_ns = m->boot_ns, .counts = m->counts};
     memcpy(b->pressure, m->pressure, sizeof(b->pressure));
     vec_each (const struct overview_process, p, &m->processes)
-        *vec_push(&b->processes) = *p; /* nobody has been asked yet: no command line in it */
+        *vec_push(&b->processes) = *p; /* no process_query() yet: `command` is NULL */
 }
 
 int overview_read_count(struct overview_reader *l)

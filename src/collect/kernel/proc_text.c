@@ -31,7 +31,7 @@ bool proc_text_number(const char **at, uint64_t *value)
         return false;
     for (; *p >= '0' && *p <= '9'; p++)
         if (__builtin_mul_overflow(sum, 10u, &sum) || __builtin_add_overflow(sum, (unsigned)(*p - '0'), &sum))
-            sum = UINT64_MAX; /* whatever follows overflows again */
+            sum = UINT64_MAX; /* each further digit overflows again */
     *value = sum;
     *at = p;
     return true;

@@ -31,7 +31,7 @@ const struct slab_cache *slab_find(const struct slab_caches *s, const char *name
 
 /* ---- /proc/slabinfo ---- */
 
-/* Length of a cache's name, blanks and all that slabinfo puts behind it left out; 0: none. */
+/* Returns the length of the cache's name at the beginning of the line; 0 if there is no valid name. */
 static size_t name_length(const char *line)
 {
     size_t len = 0;
@@ -40,7 +40,7 @@ static size_t name_length(const char *line)
     return line[len] == ' ' && len < SLAB_NAME_BYTES ? len : 0;
 }
 
-/* A decimal number after blanks; false: there is none, or it does not fit. */
+/* Reads a decimal number after blanks. Returns false if there is none, or if it needs more than 64 bits. */
 static bool take_number(const char **at, uint64_t *out)
 {
     const char *digits = *at + strspn(*at, " ");
@@ -81,7 +81,7 @@ static void take_row(struct slab_caches *s, const char *line)
         return;
     }
     map_put(&s->by_name, line, len, s->all.len, &added);
-    if (!added) { /* two of a name: events cannot tell them apart, so nor do we */
+    if (!added) { /* a second cache of this name: events have only the name, so the first one stands for both */
         s->bad_lines++;
         return;
     }
@@ -112,7 +112,8 @@ static int by_unique(const void *a, const void *b)
     return order ? order : strcmp(x->name, y->name);
 }
 
-/* Links first[0..n) lead to one cache; it is the one of them that slabinfo has a row of. */
+/* Stores the names of one cache, to which the links first[0..n) lead. One of the names has the row in slabinfo; the
+ * others are its aliases. */
 static void add_aliases(struct slab_caches *s, const struct slab_link *first, size_t n)
 {
     size_t owner = MAP_NONE;

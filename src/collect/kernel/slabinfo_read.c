@@ -39,7 +39,8 @@ static uint64_t object_bytes(int folder, const char *name)
     return len > 0 ? strtoull(text, NULL, 10) : 0;
 }
 
-/* Absent where the kernel has no SLUB or no sysfs: then there are no aliases, and sizes are not known. */
+/* Reads aliases and sizes from /sys/kernel/slab. It is missing in kernels without SLUB or sysfs: then there are no
+ * aliases, and sizes are not known. */
 static void read_sysfs(struct slab_caches *s, const char *root)
 {
     struct buf path = BUF_INIT;

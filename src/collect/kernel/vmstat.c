@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * /proc/vmstat and /proc/zoneinfo. Their names come and go: khugepaged, and what is asked for through memory.reclaim,
- * have scans of their own in newer kernels; before, they were in the direct ones. Reclaim for the limit of a cgroup is
- * in no counter of its own: it is what pgscan_anon and pgscan_file have beyond those of the machine's.
+ * Parses /proc/vmstat and /proc/zoneinfo. Their names change: newer kernels count the scans of khugepaged and of
+ * memory.reclaim separately (pgscan_khugepaged, pgscan_proactive), older ones count them as direct. Reclaim for the
+ * limit of a cgroup has no counter: it is the sum of pgscan_anon and pgscan_file without all scans for the machine.
  */
 #include "collect/kernel/meminfo.h"
 
@@ -12,7 +12,8 @@
 
 enum unit { EVENTS, PAGES, KIB };
 
-/* Each line that begins so is added: several zones, several kinds. */
+/* All lines with the same count are added up. If `prefix` is set, all names that begin with `name` are meant: one for
+ * each zone. */
 static const struct {
     const char *name;
     enum overview_count count;
@@ -56,7 +57,7 @@ static uint64_t scaled(uint64_t value, enum unit unit, uint64_t page_bytes)
                          : value;
 }
 
-/* What is beyond the machine's own scans. */
+/* Subtracts the scans for the machine from all scans, which leaves the scans for the limits of cgroups. */
 static void leave_cgroups(struct overview_counts *c, enum overview_count all, enum overview_count kswapd,
                           enum overview_count direct)
 {

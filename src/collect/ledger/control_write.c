@@ -21,7 +21,7 @@ static int failed(struct error *e, const char *path, int code)
     return error_set(e, code, "%s: %s", path, strerror(code));
 }
 
-/* Beside the ledger, or as the process maps it. */
+/* Opens the control page beside the ledger or, if no path leads to the ledger, the one that the process maps. */
 static int open_named(const struct ledger_entry *ledger, const char *path)
 {
     if (ledger->path)
@@ -31,9 +31,9 @@ static int open_named(const struct ledger_entry *ledger, const char *path)
 }
 
 /*
- * What a process maps under that name may be somebody else's file that it can read, and we are about to write: an
- * agent's has the size of a page (or of one with lists behind it), is for its owner alone, and holds nothing or what
- * was written here before.
+ * Returns whether the file is the control page of an agent. We are about to write to it, but a process may map any file
+ * that it can read under such a name. The page of an agent has the size of a page (or of one with lists behind it), is
+ * accessible to its owner only (unless it is a memfd), and is either empty or was written by this tool.
  */
 static bool is_page(int fd, bool nameless)
 {
@@ -64,7 +64,7 @@ static int change(int fd, uint64_t clear, uint64_t set, uint64_t *now)
         return -EIO;
     uint64_t magic = LEDGER_CONTROL_MAGIC, word = page.magic == magic ? page.word : 0;
     word = (word & ~clear) | set;
-    /* The word last: without the magic it means nothing. */
+    /* The magic is written first: without it, the word means nothing. */
     if (pwrite(fd, &magic, sizeof(magic), offsetof(struct ledger_control, magic)) != sizeof(magic) ||
         pwrite(fd, &word, sizeof(word), offsetof(struct ledger_control, word)) != sizeof(word))
         return -EIO;

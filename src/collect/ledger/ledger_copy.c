@@ -32,7 +32,7 @@ static int read_all(int fd, void *out, size_t bytes, uint64_t offset)
 int ledger_copy_header(int fd, struct ledger_header *h, struct error *e)
 {
     int bad = read_all(fd, h, sizeof(*h), 0);
-    if (!bad && !h->magic) /* which is written last */
+    if (!bad && !h->magic) /* the magic is written last */
         return error_set(e, EPROTO,
                          "it is incomplete: it is being created now, or its process ended meanwhile");
     if (bad == -ENODATA || (!bad && h->magic != LEDGER_MAGIC))
@@ -52,7 +52,8 @@ int ledger_copy_header(int fd, struct ledger_header *h, struct error *e)
     return 0;
 }
 
-/* How many records of a table are there to be copied, given what the header says and what the file can hold. */
+/* Sets the number of records of a table to copy: as many as the header claims and the file can hold. Returns -EPROTO if
+ * the table lies outside the file or is too large. */
 static int clamp_count(const struct ledger_header *h, int t, uint64_t file_bytes, uint64_t *count)
 {
     const struct ledger_region *r = &h->regions[t];
@@ -75,8 +76,9 @@ _Static_assert(LEDGER_SITES > LEDGER_SITE_SUMS && LEDGER_SITES > LEDGER_FRAMES &
                "a table refers to those before it: they are copied from the last to the first");
 
 /*
- * A sparse file costs who makes it nothing, and us what it claims to hold. An agent's has memory behind all that is
- * ready (but not so a copy of one on a disk).
+ * Returns whether the copy would take much more memory than the file has: a sparse file costs its maker nothing, but
+ * would cost us the bytes that it claims to hold. In the file of an agent, all ready bytes are allocated; a copy of it
+ * on a disk may be sparse.
  */
 static bool is_too_much(const struct ledger_copy *c, const struct stat *st)
 {
@@ -102,7 +104,7 @@ static int copy_table(int fd, struct ledger_copy *c, int t)
     c->table[t] = malloc(bytes + 1);
     if (!c->table[t])
         return -ENOMEM;
-    ((char *)c->table[t])[bytes] = '\0'; /* strings end */
+    ((char *)c->table[t])[bytes] = '\0'; /* ends the last string */
     return read_all(fd, c->table[t], bytes, c->header.regions[t].offset);
 }
 
@@ -112,8 +114,9 @@ static bool is_whole(const struct ledger_sample *s)
 }
 
 /*
- * A sample is whole if head and check fit and a second reading finds the same serial: see ledger.h. Those that changed
- * are taken from the next reading.
+ * Reads samples again. A sample is whole if its check matches its serial, and two readings in a row find it unchanged
+ * (see ledger.h). A sample that changed is taken from the later reading, and compared with the next one; a sample that
+ * never is whole is left out.
  */
 static void reread_chunk(int fd, struct ledger_copy *c, uint64_t first, uint64_t n)
 {
@@ -143,7 +146,7 @@ static void reread_chunk(int fd, struct ledger_copy *c, uint64_t first, uint64_t
         }
 }
 
-/* A count whose words were read before and after calls were handed on is read again. */
+/* Reads a count again if its words were read before and after the process carried calls over from one to the other. */
 static void reread_counts(int fd, struct ledger_copy *c)
 {
     struct ledger_count *counts = c->table[LEDGER_ACCOUNTS];
@@ -181,7 +184,8 @@ int ledger_copy_read(int fd, struct ledger_copy *c, struct error *e)
     c->taken_ticks = ticks_now(&c->header);
     c->ticks_per_ns = clock_rate(&c->header, c->taken_ticks);
     c->taken_realtime_ns = clock_ns(CLOCK_REALTIME);
-    /* What a record refers to was there before it, so that it is in what is copied after it. */
+    /* A record is written after the records that it refers to. These are in earlier tables, which are copied later, so
+     * the copy has them. */
     for (int t = LEDGER_TABLES - 1; t >= 0 && !bad; t--) {
         struct ledger_header now;
         if (!(bad = read_all(fd, &now, sizeof(now), 0))) {
@@ -203,8 +207,8 @@ int ledger_copy_read(int fd, struct ledger_copy *c, struct error *e)
         reread_chunk(fd, c, i, n < CHUNK_RECORDS ? n : CHUNK_RECORDS);
     }
     reread_counts(fd, c);
-    /* What began before the end of this copying and was not done at its beginning may be in one sum and not in
-     * another. */
+    /* An operation that began before the end of the copying, and was not done at its beginning, may be in one sum and
+     * not in another. So `begun` is read at the end, and `done` at the beginning. */
     struct ledger_header end;
     if (!read_all(fd, &end, sizeof(end), 0))
         for (int i = 0; i < LEDGER_SHARDS; i++)

@@ -23,7 +23,7 @@
 #include "collect/process/proc.h"
 #include "wire/unobserved_list.h"
 
-/* "PID-IMAGE" and the suffix; false for anything else. */
+/* Parses a name of the form "PID-IMAGE" and the suffix. Returns false for any other name. */
 static bool parse_name(const char *name, const char *suffix, pid_t *pid, uint64_t *image_id)
 {
     int end = 0, number;
@@ -35,8 +35,9 @@ static bool parse_name(const char *name, const char *suffix, pid_t *pid, uint64_
 }
 
 /*
- * Who maps it has it open for writing, and then nobody gets a lease. We hold one for a moment only; should somebody
- * break it just then, the signal for that is one that is ignored.
+ * Returns whether a process maps the ledger: 1, 0 or -errno. A process that maps it has it open for writing, and then
+ * the kernel refuses a lease with EAGAIN. If we get the lease, we hold it for a moment only. If another process breaks
+ * it in that moment, the kernel sends us SIGURG, which is ignored by default.
  */
 static int ask_lease(int fd)
 {
@@ -46,12 +47,13 @@ static int ask_lease(int fd)
     return 0;
 }
 
-/* As its owner, for file systems alone: the root of a container has no CAP_LEASE, but may become others. */
+/* Like ask_lease(), with the owner's user id for file access (setfsuid(2)): root in a container has no CAP_LEASE, but
+ * may change its user ids. */
 static int ask_lease_as(int fd, uid_t owner)
 {
     int dumpable = prctl(PR_GET_DUMPABLE), before = setfsuid(owner), held = ask_lease(fd);
     setfsuid((uid_t)before);
-    if (dumpable == 1) /* which that took away */
+    if (dumpable == 1) /* setfsuid() has cleared it */
         prctl(PR_SET_DUMPABLE, dumpable);
     return held;
 }
@@ -72,9 +74,9 @@ int ledger_entry_open(const struct ledger_entry *entry)
 }
 
 /*
- * Finds out whether a process maps the ledger `fd`; < 0: it could not be opened. The pid of its name is only a guess,
- * because it may be one of another pid namespace. A ledger without a header is just being made, or its process was
- * killed while it made it.
+ * Finds out whether a process maps the ledger; `fd` is its descriptor, or -errno if it could not be opened. If the
+ * kernel does not tell, the pid in its name gives a guess: the pid may be of another pid namespace. A ledger without a
+ * header is just being made, or its process was killed while it made the ledger.
  */
 static void find_life(struct ledger_entry *e, int fd)
 {
@@ -134,7 +136,7 @@ int ledger_dir_scan(const char *dir, struct ledger_list *list)
     return scan_folder(&(struct scan){.suffix = LEDGER_SUFFIX, .list = list}, dir);
 }
 
-/* A directory of ledgers, and those of recorders within it. */
+/* Scans a directory of ledgers, and the directories of recorders in it. */
 static void scan_tree(const struct scan *s, const char *dir)
 {
     int fd = ledger_folder_open(dir);
@@ -163,14 +165,14 @@ static void add_place(struct places *p, const char *parent, const char *name, co
     *vec_push(p) = buf_detach(&path);
 }
 
-/* Is it PREFIX and a user's number? What is named otherwise, somebody made for a purpose of his own. */
+/* Returns whether the name is `prefix` and a user id. Directories with other names were made for other purposes. */
 static bool is_users(const char *name, const char *prefix)
 {
     size_t len = strlen(prefix);
     return !strncmp(name, prefix, len) && name[len] && name[len + strspn(name + len, "0123456789")] == '\0';
 }
 
-/* Every PARENT/NAME SUFFIX BELOW whose NAME is a user's. */
+/* Adds PARENT/NAME, followed by `suffix` and `below`, for each NAME in `parent` for which is_users() is true. */
 static void add_users(struct places *p, const char *parent, const char *prefix, const char *suffix,
                       const char *below)
 {
@@ -184,7 +186,7 @@ static void add_users(struct places *p, const char *parent, const char *prefix, 
     closedir(d);
 }
 
-/* The directories of ledgers of all users; with `below`, "/NAME", what is called so in them. */
+/* Returns the directories of ledgers of all users; if `below` is "/NAME" and not "", the directories NAME in them. */
 static struct places find_places(const char *below)
 {
     const char *runtime = getenv("XDG_RUNTIME_DIR");
@@ -203,7 +205,7 @@ static void places_release(struct places *p)
     vec_release(p);
 }
 
-/* A directory that is ours alone. */
+/* Returns 0 if the path is a directory of ours that nobody else can access; else -errno with a line. */
 static int check_own(const char *path, struct error *e)
 {
     struct stat st;
@@ -219,7 +221,7 @@ static int check_own(const char *path, struct error *e)
     return 0;
 }
 
-/* On a disk writing back would stall the program: the agent keeps no ledger there. */
+/* Returns whether the path is on a tmpfs. The agent keeps no ledger on a disk: write-back would stall the program. */
 static bool is_tmpfs(const char *path)
 {
     struct statfs fs;
@@ -234,8 +236,8 @@ static bool has_image(const struct ledger_list *list, uint64_t image_id)
     return false;
 }
 
-/* The directory that ALLIUM_DIR names, if the agent would keep ledgers there. It may be one that was looked into
- * before. */
+/* Scans the directory $ALLIUM_DIR, if the agent would keep ledgers there. It may be one that was scanned before, so
+ * images that are in the list already are left out. */
 static void scan_allium_dir(const char *suffix, struct ledger_list *list)
 {
     const char *dir = getenv("ALLIUM_DIR");
@@ -339,7 +341,7 @@ void ledger_remove(const char *path)
     buf_release(&control);
 }
 
-/* As check_own(), made if it is missing. */
+/* Makes the directory if it is missing, then returns as check_own() does. */
 static int own_dir(const char *path, struct error *e)
 {
     if (mkdir(path, 0700) && errno != EEXIST)

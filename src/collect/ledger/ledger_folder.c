@@ -12,7 +12,7 @@
 
 #define IN_FOLDER (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
 
-/* The last part of a path, which is cut off; "/" and "." have none. */
+/* Cuts the last part off the path, and returns it: "" for "/". A path with one part, "NAME" or "/NAME", is not cut. */
 static char *cut_last(char *path)
 {
     size_t len = strlen(path);
@@ -25,7 +25,7 @@ static char *cut_last(char *path)
     return slash + 1;
 }
 
-/* What is left when the last part was cut off. */
+/* Opens the directory above the last part that cut_last() has returned. Returns a descriptor or -errno. */
 static int open_above(char *path, const char *last)
 {
     const char *above = last == path ? "." : last == path + 1 ? "/" : path;
@@ -49,7 +49,7 @@ int ledger_folder_open(const char *dir)
     return fd;
 }
 
-/* The directory of a file; its name is what is behind the last slash. */
+/* Opens the directory of a file. The path must contain a slash. Returns a descriptor or -errno. */
 static int open_folder_of(const char *file)
 {
     char *path = mem_strdup(file);

@@ -19,11 +19,12 @@ _Static_assert((int)PROFILE_STACK_BROKEN == (int)LEDGER_STACK_BROKEN, "stack end
 struct work {
     const struct ledger_copy *c;
     struct profile *p;
-    uint32_t *stack; /* ledger's number -> profile's, PROFILE_NONE: left out */
-    uint32_t *cell;
+    uint32_t *stack; /* number in the ledger -> number in the profile; PROFILE_NONE: left out */
+    uint32_t *cell;  /* the same for cells */
 };
 
-/* A figure from a file may be anything; to convert what does not fit is undefined. */
+/* Converts a figure to an integer, at least 0 and at most 2^63. A figure from a file may have any value, and C does not
+ * define the conversion of values that do not fit. */
 static uint64_t whole(double figure)
 {
     return figure >= 0x1p63 ? (uint64_t)1 << 63 : figure > 0 ? (uint64_t)figure : 0;
@@ -76,7 +77,8 @@ static const char *full_text(uint32_t full)
     return "unknown reason";
 }
 
-/* Without sampling: what is in the header, and up to its end or to this reading if it is off now. */
+/* Returns how long sampling was off: the sum in the header and, if it is off now, the time up to the end of the image
+ * or to this reading. */
 static uint64_t off_ns(const struct ledger_copy *c)
 {
     const struct ledger_header *h = &c->header;
@@ -158,8 +160,8 @@ static void take_locations(struct work *w)
 }
 
 /*
- * Two threads that met the same stack for the first time at once may each have written it down (see
- * target/intern_table.h): the first one stands for both. The same goes for frames.
+ * Returns, for each location, the first location that is equal to it. Two threads that find a new frame at the same
+ * time may each have stored it (see target/intern_table.h); the first one stands for both. The same is true for stacks.
  */
 static uint32_t *same_locations(const struct work *w)
 {
@@ -174,7 +176,7 @@ static uint32_t *same_locations(const struct work *w)
     return first;
 }
 
-/* The stack's number in the profile; PROFILE_NONE: it makes no sense. */
+/* Returns the stack's number in the profile; PROFILE_NONE if the stack is invalid. */
 static uint32_t take_stack(struct work *w, const struct ledger_stack *s, const uint32_t *first,
                            struct map *seen)
 {
@@ -188,7 +190,7 @@ static uint32_t take_stack(struct work *w, const struct ledger_stack *s, const u
     for (uint32_t i = 0; i < s->depth; i++)
         *vec_push(&w->p->stack_locations) =
             first[*ledger_copy_at(w->c, LEDGER_STACK_FRAMES, uint32_t, s->first + i)];
-    *vec_push(&w->p->stack_locations) = s->end; /* part of the key; taken off again */
+    *vec_push(&w->p->stack_locations) = s->end; /* part of the key; removed below */
     number = (uint32_t)map_put(seen, w->p->stack_locations.at + begin, (s->depth + 1u) * sizeof(uint32_t),
                                number, &added);
     w->p->stack_locations.len = added ? begin + s->depth : begin;
@@ -270,8 +272,8 @@ static void take_cells(struct work *w)
 }
 
 /*
- * What threads have not handed on yet (struct ledger_shard) may lift what is live above the peak that the header knows.
- * Then that is the peak.
+ * Bytes that threads have counted but not yet added to the header's sum (struct ledger_shard) may lift the live memory
+ * above the peak in the header. Then the live memory is the peak.
  */
 static void take_peak(struct work *w)
 {
@@ -297,8 +299,8 @@ static uint32_t cell_of(struct work *w, uint32_t cell)
 }
 
 /*
- * There may be millions: what has been taken is given back on the way, or memory for twice as many were needed. The
- * pages read as zeros from then on: no samples.
+ * Frees the pages of samples that are in the profile already: there may be millions, and profile and copy together
+ * would need twice the memory. The pages read as zeros from then on, which means that there are no samples.
  */
 static void give_back(struct work *w, uint64_t from, uint64_t to)
 {
@@ -306,7 +308,7 @@ static void give_back(struct work *w, uint64_t from, uint64_t to)
     uintptr_t start = (table + from * sizeof(struct ledger_sample) + page - 1) & ~(page - 1);
     uintptr_t end = (table + to * sizeof(struct ledger_sample)) & ~(page - 1);
     if (end > start)
-        madvise((void *)start, end - start, MADV_DONTNEED); /* if not, it costs memory only */
+        madvise((void *)start, end - start, MADV_DONTNEED); /* if it fails, this only costs memory */
 }
 
 static void take_samples(struct work *w)

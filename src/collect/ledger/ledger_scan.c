@@ -26,7 +26,7 @@ static struct ledger_entry *find_file(struct ledger_list *list, dev_t device, in
     return NULL;
 }
 
-/* A file that a process maps: one that was found by its name, or another. */
+/* Adds a ledger that a process maps: to its entry if it was found by name, else as a new entry. */
 static void take_file(struct ledger_list *list, pid_t pid, const struct mapped_ledger *m, bool tags)
 {
     const struct mapped_ledgers_file *f = tags ? &m->tags : &m->ledger;
@@ -40,7 +40,7 @@ static void take_file(struct ledger_list *list, pid_t pid, const struct mapped_l
         *e = other;
     }
     if (e->mapped && pid != m->inner_pid)
-        return; /* a vfork child, most likely, which has all that its parent has until it calls execve() */
+        return; /* probably a vfork child: it shares the memory of its parent until it calls execve() */
     e->pid = pid;
     e->alive = e->sure = true;
     if (!e->mapped)
@@ -90,7 +90,7 @@ static bool has_tags(const struct ledger_entry *entry)
     return has;
 }
 
-/* With the agent in a process its ledger has the tags' accounts, too. */
+/* Adds the agent's ledgers with accounts of tags to the list of tags: a process with agent and tags has one ledger. */
 static void add_joint(struct ledger_scan *s)
 {
     vec_each (const struct ledger_entry, entry, &s->list) {
@@ -119,7 +119,8 @@ void ledger_scan_all(struct ledger_scan *s)
     add_joint(s);
 }
 
-/* Does a process still use the ledger? It may have ended since the ledger was found; its memory goes later. */
+/* Returns whether a process still uses the ledger: it may have ended since the ledger was found. If its exit handlers
+ * have run, it counts as ended, although the kernel unmaps its memory later. */
 static bool is_held_still(const struct ledger_entry *ledger)
 {
     struct ledger_header h;
@@ -213,10 +214,10 @@ struct stray_search {
     struct ledger_strays *found;
     struct ledger_scan ledgers;
     const char *name; /* "run-…" */
-    bool everywhere;  /* a process may lack a file though it could have one in our directory */
+    bool everywhere;  /* our directory has no free inode: any process may have a memfd instead */
 };
 
-/* Is it in a directory of that name, or labelled with it? */
+/* Returns whether the file lies in a directory of that name, or is a memfd with that name ("/memfd:NAME/..."). */
 static bool is_for(const struct mapped_ledgers_file *f, const char *name)
 {
     size_t len = strlen(name);
@@ -240,7 +241,7 @@ static void take_mark(struct ledger_strays *s, const struct mapped_ledgers_file 
     free(name);
 }
 
-/* Takes a ledger that the process maps. One that may not be read becomes a mark. */
+/* Adds a ledger that the process maps. If we may not read it, adds a mark as well. */
 static void take_stray(struct stray_search *s, pid_t pid, const struct mapped_ledger *m, bool tags,
                        const char *program)
 {
@@ -253,8 +254,9 @@ static void take_stray(struct stray_search *s, pid_t pid, const struct mapped_le
 }
 
 /*
- * The ledger of a process is out of sight if the process lives in another root or mount namespace. Where a process has
- * changed to another user, it may have found no directory for it; only root can look at such a process.
+ * Searches a process for ledgers and marks that are not in our directory. The process cannot reach our directory if it
+ * has another root or mount namespace. If it has changed to another user, it may have found no directory in which it
+ * can make a file; only root can examine such a process.
  */
 static void find_stray(void *search, pid_t pid)
 {
@@ -265,7 +267,8 @@ static void find_stray(void *search, pid_t pid)
     if (!c.files && !other_user && !s->everywhere)
         return;
     struct buf program = BUF_INIT;
-    proc_program(pid, &program); /* before the look: a process may become one that nobody may ask, or end */
+    /* Reads the program first: the process may end, or change so that we may not examine it any more. */
+    proc_program(pid, &program);
     if (mapped_ledgers_find(pid, &m))
         m = (struct mapped_ledger){0};
     if (mapped_ledgers_any(&m) && is_for(&m.ledger, s->name))
@@ -316,7 +319,7 @@ static void find_holder(void *search, pid_t pid)
 pid_t ledger_scan_holder(const struct ledger_entry *ledger)
 {
     struct holder_search s = {.ledger = ledger};
-    find_holder(&s, ledger->pid); /* as its name says, most likely */
+    find_holder(&s, ledger->pid); /* most likely, the pid in its name is right */
     if (!s.found && ledger->alive && is_held_still(ledger))
         each_process(find_holder, &s);
     return s.found;

@@ -26,12 +26,13 @@
 #define MEMFD          "/memfd:"
 #define DELETED        " (deleted)"
 #define AGENT          "/liballium-agent" /* .so, -full.so */
-#define LOOKUPS_MAX    4                  /* a lookup that may not wait can fail by chance */
+#define LOOKUPS_MAX    4                  /* attempts: a lookup that may not wait can fail by chance */
 
-/* A process whose memory map stays locked must not keep us; where there is one there may be many. */
+/* Time limits for a process whose memory map stays locked. After the first one the limit is low, because there may be
+ * many more. */
 #define FIRST_MS 2000
 #define LATER_MS 50
-static unsigned patience_ms = FIRST_MS; /* of all threads */
+static unsigned patience_ms = FIRST_MS; /* shared by all threads */
 
 /* ---- finding ---- */
 
@@ -49,7 +50,7 @@ static bool cut_end(char *text, const char *end)
     return cut;
 }
 
-/* "…/PID-IMAGE.ledger" and "….control": its parts. */
+/* Parses a path like "…/PID-IMAGE.ledger" or "/memfd:PID-IMAGE.ledger". Returns false if it has another form. */
 static bool parse_name(const char *path, const char *suffix, pid_t *pid, uint64_t *image_id)
 {
     const char *slash = strrchr(path, '/'), *name = slash + 1;
@@ -62,7 +63,7 @@ static bool parse_name(const char *path, const char *suffix, pid_t *pid, uint64_
     return number > 0;
 }
 
-/* What was found so far, with control pages as they come: there are two at most, one for each ledger. */
+/* The files found so far. There are two control pages at most, one for each ledger; they may be found before it. */
 struct found {
     struct mapped_ledger *m;
     struct mapped_ledgers_file control[2];
@@ -82,7 +83,7 @@ static void take_control(struct found *all, const struct mapped_ledgers_file *f,
     }
 }
 
-/* A control page belongs to the ledger of its name only. */
+/* Assigns each control page to the ledger with the same image id. */
 static void give_controls(const struct found *all)
 {
     struct mapped_ledger *m = all->m;
@@ -106,7 +107,7 @@ static bool may_be_ours(const char *line)
     return may;
 }
 
-/* One line of /proc/PID/maps. */
+/* Parses one line of /proc/PID/maps. */
 static void take_line(struct found *all, const char *line)
 {
     struct mapped_ledger *m = all->m;
@@ -127,7 +128,7 @@ static void take_line(struct found *all, const char *line)
     f.deleted = cut_end(f.path, DELETED);
     const char *name = strrchr(f.path, '/');
     m->agent |= name && !strncmp(name, AGENT, strlen(AGENT));
-    bool writes = access[1] == 'w'; /* who only reads one is not whose it is */
+    bool writes = access[1] == 'w'; /* a process that maps a ledger read-only does not own it */
     if (writes && !mapped_ledgers_any(m) && parse_name(f.path, LEDGER_SUFFIX, &pid, &id)) {
         m->ledger = f;
         m->inner_pid = pid;
@@ -143,7 +144,7 @@ static void take_line(struct found *all, const char *line)
     }
 }
 
-/* All whole lines; what is left of the last one moves to the front, its length is returned. */
+/* Parses all complete lines. Moves the incomplete last line to the front of the text, and returns its length. */
 static size_t take_lines(struct found *all, char *text, size_t len)
 {
     char *line = text, *end;
@@ -209,7 +210,7 @@ bool mapped_ledgers_nameless(const struct mapped_ledgers_file *f)
 
 /* ---- opening ---- */
 
-/* The device that files without a name are on, which no mount table lists. */
+/* Returns the device of memfds, which no mount table lists. */
 static dev_t memfd_device(void)
 {
     struct stat st = {0};
@@ -221,7 +222,8 @@ static dev_t memfd_device(void)
     return st.st_dev;
 }
 
-/* Is it a tmpfs that this process sees mounted? By the table: asking a stranger's file system could take for ever. */
+/* Returns whether the device is a tmpfs that the process sees mounted, or the device of memfds. Reads the mount table:
+ * a system call on a file system that another user serves (FUSE) may never return. */
 static bool is_tmpfs(pid_t pid, dev_t device)
 {
     char path[64], *line = NULL;
@@ -241,7 +243,7 @@ static bool is_tmpfs(pid_t pid, dev_t device)
     return found;
 }
 
-/* A descriptor that only names the file, by the kernel's own link to what is mapped. */
+/* Opens the mapped file by the kernel's link to it, with O_PATH, which does not call its file system. */
 static int name_mapped(pid_t pid, const struct mapped_ledgers_file *f)
 {
     char path[96];
@@ -251,8 +253,8 @@ static int name_mapped(pid_t pid, const struct mapped_ledgers_file *f)
 }
 
 /*
- * The path within the root of the process. What we are told begins at the root of its mount namespace, or at ours if we
- * share that; its own root may lie below.
+ * Returns the path of the file within the root of the process. The path in /proc/PID/maps begins at the root of the
+ * process's mount namespace or, if the namespace is ours, at our root; the root of the process may be further down.
  */
 static const char *path_in_root(pid_t pid, const struct mapped_ledgers_file *f)
 {
@@ -264,7 +266,8 @@ static const char *path_in_root(pid_t pid, const struct mapped_ledgers_file *f)
     return f->path;
 }
 
-/* The same for those who may not follow that link: by name, within its root. */
+/* Like name_mapped(), for users who may not follow the kernel's link: opens the file by its name, within the root of
+ * the process. */
 static int name_in_root(pid_t pid, const struct mapped_ledgers_file *f)
 {
     char root[64];
@@ -277,7 +280,7 @@ static int name_in_root(pid_t pid, const struct mapped_ledgers_file *f)
     struct open_how how = {.flags = O_PATH | O_CLOEXEC,
                            .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS |
                                       RESOLVE_CACHED};
-    /* What lies on a tmpfs is in the cache, and so is the way to it: nothing has to be waited for. */
+    /* RESOLVE_CACHED never waits. Files on a tmpfs, and the directories above them, are always in the cache. */
     for (int i = 0; fd == -EAGAIN && i < LOOKUPS_MAX; i++) {
         fd = (int)syscall(SYS_openat2, dir, path_in_root(pid, f) + 1, &how, sizeof(how));
         fd = fd < 0 ? -errno : fd;
@@ -286,7 +289,8 @@ static int name_in_root(pid_t pid, const struct mapped_ledgers_file *f)
     return fd;
 }
 
-/* Nothing of the file is read for this, and no file system is asked. */
+/* Returns 0 if `fd` is the mapped file, and a regular file on a tmpfs; else -errno. Reads nothing of the file, and
+ * calls no file system. */
 static int check_named(pid_t pid, int fd, const struct mapped_ledgers_file *f)
 {
     struct statx st;

@@ -13,15 +13,15 @@
 #include "base/sigsafe/clock_ns.h"
 #include "collect/ledger/control_write.h"
 
-/* The file, locked, and what stands in it. */
+/* The control page, locked, and its contents. */
 struct page {
     int fd;
     struct ledger_control control;
     struct rules now;
-    struct VEC(uint64_t) resolved; /* by number */
+    struct VEC(uint64_t) resolved; /* keys of resolved modules, sorted */
 };
 
-/* What has run out is asked no more. */
+/* Removes the actions that have expired. */
 static void let_go(struct ledger_action *a, uint64_t now)
 {
     for (unsigned ask = 0; ask < LEDGER_ACTION_KINDS; ask++)
@@ -40,7 +40,7 @@ static int read_list(struct page *p)
     uint32_t count = ledger_listed_actions(p->control.listed);
     uint64_t now = clock_ns(CLOCK_MONOTONIC);
     if (count > LEDGER_ACTIONS_MOST)
-        count = 0; /* nobody's, and of no meaning to the process either */
+        count = 0; /* invalid: the process ignores such a list, too */
     for (uint32_t i = 0; i < count; i++) {
         struct ledger_action a;
         if (!read_part(p, &a, sizeof(a), ledger_list_offset(p->control.listed) + i * sizeof(a)))
@@ -63,7 +63,7 @@ static int read_deferred(struct page *p)
     uint32_t count = ledger_listed_queries(p->control.listed);
     uint64_t now = clock_ns(CLOCK_MONOTONIC);
     if (!count || count > LEDGER_QUERIES_MOST)
-        return 0; /* see above */
+        return 0; /* as in read_list() */
     struct ledger_deferred *k = mem_alloc(sizeof(*k));
     bool done = read_part(p, k, LEDGER_DEFERRED_BYTES(count), ledger_deferred_offset(p->control.listed));
     for (uint64_t i = 0; done && i < k->n_resolved && i < LEDGER_RESOLVED_MOST; i++)
@@ -100,7 +100,7 @@ static void close_page(struct page *p)
     vec_release(&p->resolved);
 }
 
-/* Backed before it is written: the process reads it as memory. */
+/* Allocates the pages before it writes them: the process reads them as memory, and would get SIGBUS without them. */
 static int write_part(const struct page *p, const void *from, size_t bytes, uint64_t at)
 {
     errno = 0;
@@ -123,13 +123,14 @@ static int write_deferred(const struct page *p, uint32_t side)
     return bad;
 }
 
-/* What everybody looks at, after the next change. */
+/* Returns the page's number after the next change: the next even number. Every tag compares its state with it. */
 static int32_t next_state(const struct page *p)
 {
     return (int32_t)((((uint32_t)p->control.state | 1) + 1) & INT32_MAX);
 }
 
-/* The other lists, then which ones are in force, and last the number that everybody looks at. */
+/* Writes the lists that are not in force, then puts them in force, and last writes the page's number, with which every
+ * tag compares its state. */
 static int write_page(struct page *p)
 {
     struct ledger_control *c = &p->control;
@@ -156,8 +157,8 @@ static int compare_keys(const void *a, const void *b)
     return (x->key > y->key) - (x->key < y->key);
 }
 
-/* Of the places with these keys, each as often as it is there: changes are by key, in the order in which they are
- * made. */
+/* Applies a change to the rules of the places with these keys, once for each key, even if several places have it. Rules
+ * without actions are removed. */
 static void change_list(struct page *p, uint64_t *keys, size_t n, const struct ledger_query *change)
 {
     struct rules_list *list = &p->now.list;
@@ -188,7 +189,8 @@ static bool is_resolved(const struct page *p, uint64_t module)
            bsearch(&module, p->resolved.at, p->resolved.len, sizeof(module), compare_numbers);
 }
 
-/* What is kept is asked of the places of modules that were loaded since, now that they are known. */
+/* Applies the stored queries to the known places of modules that are not resolved yet, because they were loaded later.
+ * Then modules of which all places are known count as resolved. */
 static void resolve_places(struct page *p, const struct rules_places *places)
 {
     vec_each (const struct ledger_query, q, &p->now.queries) {
@@ -208,8 +210,8 @@ static void resolve_places(struct page *p, const struct rules_places *places)
 }
 
 /*
- * Places that are known though their modules are not resolved: of them nothing is asked but what was found to be, so
- * that the process does not judge them by what little it knows.
+ * Adds a rule without actions for each place for which the process cannot evaluate queries, unless the place has a rule
+ * already. Because it has a rule, the process does not apply its stored queries to it.
  */
 static void note_apart(struct page *p, const struct rules_places *places)
 {
@@ -225,8 +227,8 @@ static void note_apart(struct page *p, const struct rules_places *places)
         qsort(list->at, list->len, sizeof(*list->at), compare_keys);
 }
 
-/* Queries that ask for nothing any more go, and so does what they clear that none before them asks. `off`: places
- * are, unless asked. */
+/* Removes from each query the actions to clear that no query before it sets, and then the queries that do nothing any
+ * more. `off`: places without a rule are off. */
 static void drop_idle(struct rules_queries *queries, bool off)
 {
     uint32_t actions = off ? 1u << LEDGER_ACTION_OFF : 0;
@@ -234,7 +236,7 @@ static void drop_idle(struct rules_queries *queries, bool off)
     vec_each (struct ledger_query, q, queries) {
         q->clear &= actions;
         if (!(actions >> LEDGER_ACTION_OFF & 1))
-            q->action.actions &= ~(1u << LEDGER_ACTION_ON); /* they are */
+            q->action.actions &= ~(1u << LEDGER_ACTION_ON); /* they are on already */
         actions |= q->action.actions;
         if (q->clear || q->action.actions)
             queries->at[stored++] = *q;
@@ -242,7 +244,8 @@ static void drop_idle(struct rules_queries *queries, bool off)
     queries->len = stored;
 }
 
-/* What it says replaces what the same query said, and the one of all places what any did. */
+/* Stores a query. Its actions replace those of an earlier query with the same text; a query for all places ("")
+ * replaces those of all earlier queries. */
 static enum rules_stored store_query(struct page *p, const struct ledger_query *change,
                                      const struct rules_query *query)
 {
@@ -269,8 +272,8 @@ static enum rules_stored store_query(struct page *p, const struct ledger_query *
     return taken_back ? RULES_TAKEN_BACK : RULES_NOT_STORED;
 }
 
-/* The command as a query without a text. Its calls are counted from 0, whatever was asked before, and is asked no
- * more. */
+/* Returns the change as a query without a text. It gets a serial of its own, so that calls are counted from 0, even if
+ * an earlier rule on the same place counted calls. */
 static struct ledger_query change_of(const struct page *p, const struct rules_change *c)
 {
     struct ledger_query q = {.clear = c->clear,

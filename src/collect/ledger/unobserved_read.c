@@ -39,7 +39,7 @@ void unobserved_read(const char *dir, uint64_t *offset, unobserved_fn take, void
             take_line(line, take, arg);
         }
         if (line == text && n < (ssize_t)sizeof(text) - 1)
-            break; /* the rest is being written */
+            break; /* the last line is being written */
         *offset += line == text ? (uint64_t)n : (uint64_t)(line - text);
     }
     if (fd >= 0)

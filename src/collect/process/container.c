@@ -11,7 +11,7 @@
 
 #include "base/mem.h"
 
-/* A link of /proc/PID as text; false if it cannot be had. `who`: "self", or digits. */
+/* Reads the link /proc/WHO/NAME as text; `who` is "self" or a pid. Returns false, and "", if it cannot be read. */
 static bool read_link(const char *who, const char *name, char *out, size_t size)
 {
     char path[64];
@@ -28,7 +28,8 @@ static bool differs(const char *who, const char *name)
            strcmp(own, other) != 0;
 }
 
-/* Reads the user, and the last number of "NSpid:", which begins with the number of the /proc that is asked. */
+/* Reads the effective user id and the pid in the process's own namespace: the last number of "NSpid:". The first one is
+ * the pid in the namespace of this /proc. */
 static void read_status(pid_t pid, struct container *c)
 {
     char path[64], line[512];
@@ -52,7 +53,7 @@ static void read_status(pid_t pid, struct container *c)
 static bool has_other_root(const char *who)
 {
     char root[8];
-    /* within one mount namespace the kernel tells roots as we see them */
+    /* if the mount namespace is ours, the kernel reports the root as a path in it */
     return differs(who, "ns/mnt") || (read_link(who, "root", root, sizeof(root)) && strcmp(root, "/") != 0);
 }
 
@@ -86,7 +87,8 @@ static bool is_same(const struct container_root *a, const struct container_root 
            a->is.stx_dev_minor == b->is.stx_dev_minor && !strcmp(a->namespace, b->namespace);
 }
 
-/* NULL: it cannot be had. Its file system is not asked: it may be a stranger's. */
+/* Opens the root of a process. Returns NULL if it cannot be opened. AT_STATX_DONT_SYNC: statx(2) does not query the
+ * server of the file system, which may belong to another user (FUSE) and never answer. */
 static struct container_root *open_root(const char *who)
 {
     char path[64];

@@ -15,9 +15,9 @@
 #include "base/guard.h"
 
 #define AGENT      "liballium-agent" /* .so, -full.so */
-#define PF_KTHREAD 0x00200000u       /* as /proc/PID/stat has it */
+#define PF_KTHREAD 0x00200000u       /* in the flags of /proc/PID/stat */
 
-/* Reads at most size - 1 bytes of /proc/PID/NAME as text; the length, or -1. */
+/* Reads at most size - 1 bytes of /proc/PID/NAME as text. Returns the length, or -1. */
 static ssize_t read_file(pid_t pid, const char *name, char *out, size_t size)
 {
     char path[64];
@@ -49,7 +49,7 @@ bool proc_status(pid_t pid, struct proc_status *s)
     return true;
 }
 
-/* What follows takes the lock of a process's memory map, or reads its memory: it may never return. */
+/* Limit for reads that take the lock of a process's memory map, or read its memory: such a read may never return. */
 #define PATIENCE_MS 1000
 
 struct reading {
@@ -131,8 +131,8 @@ bool proc_runs(pid_t pid)
     if (!after || sscanf(after, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %d",
                          &state, &threads) != 2)
         return false;
-    return (state != 'Z' && state != 'X') ||
-           threads > 1; /* whose first thread has ended goes on with the others */
+    /* If only the main thread has ended, its state is Z, but the process still runs its other threads. */
+    return (state != 'Z' && state != 'X') || threads > 1;
 }
 
 bool proc_has_agent(pid_t pid)

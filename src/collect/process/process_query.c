@@ -17,9 +17,10 @@
 
 #define COMMAND_BYTES_MAX 512u
 #define ROLLUP_BYTES_MAX  16384u
-#define SMAPS_BYTES_MAX   (256u << 20) /* some 250,000 mappings, with what is said of each */
+#define SMAPS_BYTES_MAX   (256u << 20) /* some 250,000 mappings with their figures */
 
-/* A file that is read by a thread which may never come back: then the text is its own, and lost. */
+/* A file that guard_run() reads in a thread. If the thread does not return in time, it keeps its text, which is never
+ * freed. */
 struct question {
     char path[64];
     size_t max;
@@ -38,7 +39,7 @@ static unsigned now_ms(void)
     return (unsigned)(clock_ns(CLOCK_MONOTONIC) / 1000000);
 }
 
-/* Whose number it is: another process may get it. */
+/* Returns a key of the process: pid and start, because another process may get the pid later. */
 static uint64_t identity(const struct overview_process *p)
 {
     return (uint64_t)p->pid << 40 ^ p->start_ticks;
@@ -49,7 +50,7 @@ void process_queryer_release(struct process_queryer *a)
     map_release(&a->mute);
 }
 
-/* The text of /proc/PID/NAME, which the caller releases. */
+/* Reads /proc/PID/NAME into `text`, which the caller releases. OVERVIEW_MUTE: no answer in time, now or earlier. */
 static enum overview_query_result query_file(struct process_queryer *a, const struct overview_process *p,
                                              const char *name, size_t max, struct buf *text)
 {
@@ -64,7 +65,8 @@ static enum overview_query_result query_file(struct process_queryer *a, const st
     unsigned took = now_ms() - began;
     a->left_ms -= took < a->left_ms ? took : a->left_ms;
     if (late) {
-        /* Cut short by what others took, it may be as good as any. */
+        /* If other processes had used up most of the time, this one might have answered within each_ms: it is tried
+         * again in the next snapshot. */
         if (patience == a->each_ms)
             map_put_u64(&a->mute, identity(p), 1, NULL);
         return OVERVIEW_MUTE;
@@ -118,7 +120,7 @@ static bool hex(const char **at, char end, uint64_t *value)
     return *behind == end;
 }
 
-/* "55d0-55e0 r-xp 00000000 fe:00 123    /usr/bin/cat" */
+/* Parses the first line of a mapping: "55d0-55e0 r-xp 00000000 fe:00 123    /usr/bin/cat". */
 static bool begins_mapping(const char *line, struct mapping *m)
 {
     const char *at = line;

@@ -20,7 +20,7 @@ enum { STATE = 3, PARENT = 4, FLAGS = 9, MINOR = 10, MAJOR = 12, THREADS = 20, S
 
 bool process_parse_stat(struct overview_process *p, const char *text)
 {
-    const char *begin = strchr(text, '('), *end = strrchr(text, ')'); /* the name may hold both, and blanks */
+    const char *begin = strchr(text, '('), *end = strrchr(text, ')'); /* names may contain ( ) and ' ' */
     uint64_t fields[SIZE + 1] = {0}, pid;
     const char *at = text;
     if (!begin || !end || end < begin || !proc_text_number(&at, &pid) || !pid || pid > INT32_MAX)
@@ -33,7 +33,7 @@ bool process_parse_stat(struct overview_process *p, const char *text)
     at = end + 3;
     for (int i = PARENT; i <= SIZE; i++) {
         at += strspn(at, " ");
-        at += *at == '-'; /* terminals and priorities may be negative: not used */
+        at += *at == '-'; /* terminal and priorities may be negative; they are not used */
         if (!proc_text_number(&at, &fields[i]))
             return false;
     }

@@ -22,7 +22,8 @@ static bool is_executable(const char *path)
     return !stat(path, &st) && S_ISREG(st.st_mode) && !access(path, X_OK);
 }
 
-/* As execvp: along PATH unless there is a slash. 0 with a heap string, or -errno. */
+/* Finds a program like execvp(3): in PATH, unless `cmd` contains a slash. Returns 0 with *path, which the caller frees,
+ * or -errno. */
 static int find_program(const char *cmd, char **path)
 {
     struct stat st;
@@ -54,7 +55,7 @@ static int find_program(const char *cmd, char **path)
     return denied ? -EACCES : -ENOENT;
 }
 
-/* The interpreter of a script, as a heap string; NULL: not a script. */
+/* Returns the interpreter of a script, which the caller frees; NULL if the file is not a script. */
 static char *script_interpreter(int fd)
 {
     char line[256];

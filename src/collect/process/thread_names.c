@@ -7,7 +7,7 @@
 #include "base/sigsafe/clock_ns.h"
 #include "collect/process/proc.h"
 
-#define SLACK_NS 100000000u /* start times are told in hundredths of a second; clocks are set now and then */
+#define SLACK_NS 100000000u /* /proc has start times in steps of 10 ms, and CLOCK_REALTIME may be adjusted */
 
 static void set_name(struct profile *p, size_t thread, const char *text)
 {
@@ -17,7 +17,7 @@ static void set_name(struct profile *p, size_t thread, const char *text)
 
 void thread_names_read(struct thread_names *seen, struct profile *p, pid_t pid)
 {
-    struct map last = {0}; /* thread number -> its last row + 1: the others are of threads that have ended */
+    struct map last = {0}; /* tid -> its last row; earlier rows of the tid are of threads that have ended */
     uint64_t boot_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME);
     if (p->images.at[0].pid != pid)
         return;
@@ -40,7 +40,7 @@ void thread_names_read(struct thread_names *seen, struct profile *p, pid_t pid)
     }
     map_release(&last);
     if (seen)
-        thread_names_recall(seen, p); /* those that have ended since an earlier look */
+        thread_names_recall(seen, p); /* for threads that have ended since their names were read */
 }
 
 void thread_names_recall(const struct thread_names *seen, struct profile *p)

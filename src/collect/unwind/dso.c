@@ -13,10 +13,10 @@
 #include "symbol/elf_file.h"
 
 #define SEGMENTS_MAX 256
-#define STEPS_MAX    65536 /* remembered; then all are forgotten */
+#define STEPS_MAX    65536 /* cached steps; if there are more, the cache is emptied */
 
 struct dso {
-    struct symbol_object *object; /* NULL: an image */
+    struct symbol_object *object; /* NULL: opened by dso_open_image() */
     Elf *elf;
     struct VEC(GElf_Phdr) loads;
     GElf_Phdr rules; /* .eh_frame_hdr; p_memsz 0: none */
@@ -32,7 +32,7 @@ static bool is_wanted(const struct symbol_object *o, const char *root, const cha
     struct symbol_identity is;
     if (!symbol_object_has_addresses(o))
         return false;
-    /* Not the device: maps and stat tell different ones where files are stacked, or subvolumes. */
+    /* The device is not compared: on overlayfs and on subvolumes of btrfs, maps and stat(2) report different ones. */
     return !inode || (!symbol_object_identify(root, path, &is) && is.inode == inode);
 }
 
@@ -61,9 +61,9 @@ static void find_code(struct dso *f)
 }
 
 /*
- * The segment with the rules, as the unwinder of the agent wants it: as if it were loaded, wherever its bytes lie here.
- * Rules tell addresses by their distance, so addresses of code are asked for at the same distance; nothing is read
- * there.
+ * Describes the segment with the rules to the agent's unwinder as a module that is loaded where the segment's bytes lie
+ * in our memory. Rules contain addresses of code as distances from the rules, so dso_row() moves an address of code by
+ * the same amount. The unwinder reads nothing at that address.
  */
 static void place_rules(struct dso *f)
 {
@@ -113,7 +113,7 @@ struct dso *dso_open(const char *root, const char *path, uint64_t inode)
 struct dso *dso_open_image(const void *image, size_t bytes)
 {
     elf_version(EV_CURRENT);
-    Elf *elf = elf_memory((char *)(uintptr_t)image, bytes); /* it is only read */
+    Elf *elf = elf_memory((char *)(uintptr_t)image, bytes); /* libelf only reads it */
     GElf_Ehdr header;
     if (!elf || !gelf_getehdr(elf, &header) || header.e_machine != EM_X86_64) {
         elf_end(elf);
@@ -144,7 +144,7 @@ bool dso_address(const struct dso *f, uint64_t offset, uint64_t *address)
 {
     const GElf_Phdr *best = NULL;
     vec_each (const GElf_Phdr, ph, &f->loads) {
-        /* The page that two segments share is mapped twice; code is what is executable. */
+        /* A page with parts of two segments is mapped twice; an offset of code belongs to the executable segment. */
         uint64_t first = ph->p_offset & ~4095ull;
         bool inside = offset >= first && offset < ph->p_offset + ph->p_filesz;
         if (inside && (!best || (ph->p_flags & PF_X && !(best->p_flags & PF_X))))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "collect/unwind/fp_chain.h"
 
-/* May the step from this frame to its caller be made by rbp? */
+/* Returns FP_CHAIN_WHOLE if rbp leads from this frame to its caller, else the reason why it does not. */
 static enum fp_chain_end judge(const struct fp_chain_frame *frame)
 {
     if (!frame->file)

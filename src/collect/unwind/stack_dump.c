@@ -10,10 +10,10 @@ struct walk {
     uint64_t regs[REG_COUNT];
     bool exact;
     enum stack_dump_end end;
-    /* Of the frame under way: */
+    /* Of the frame that step() leaves: */
     const struct dso *file;
     struct cfi_row row;
-    uint64_t lowest; /* that it may read */
+    uint64_t lowest; /* the lowest address that its rules may read */
 };
 
 static bool is_missing(const struct stack_dump_run *r, uint64_t at)
@@ -22,7 +22,7 @@ static bool is_missing(const struct stack_dump_run *r, uint64_t at)
     return page > 31 || r->missing >> page & 1;
 }
 
-/* A word that was taken; else the walk ends, and w->end says why. */
+/* Reads a word of the copied memory. If it was not copied, returns false, and w->end has the reason. */
 static bool read_word(void *arg, uint64_t at, uint64_t *value)
 {
     struct walk *w = arg;
@@ -59,7 +59,7 @@ static bool evaluate(struct walk *w, int32_t block, const uint64_t *first, uint6
     return w->end != STACK_DUMP_WHOLE ? false : broken(w);
 }
 
-/* The value of one register in the caller. */
+/* Computes the value of one register in the caller. Returns false, with the reason in w->end, if it is not known. */
 static bool restore(struct walk *w, int slot, uint64_t cfa, uint64_t *value)
 {
     int32_t rule = w->row.value[slot];
@@ -87,7 +87,7 @@ static bool restore(struct walk *w, int slot, uint64_t cfa, uint64_t *value)
     return read_word(w, at, value);
 }
 
-/* The frame's canonical address: the caller's stack pointer. */
+/* Computes the canonical frame address: the caller's stack pointer. Returns false, with the reason in w->end. */
 static bool find_cfa(struct walk *w, uint64_t *cfa)
 {
     if (w->row.cfa_expr) {
@@ -98,7 +98,7 @@ static bool find_cfa(struct walk *w, uint64_t *cfa)
     } else {
         return broken(w);
     }
-    /* Stacks grow down; only a signal's frame leads to another one. */
+    /* Stacks grow down, so the caller's stack pointer is higher, unless a signal frame leads to another stack. */
     return *cfa > w->regs[REG_RSP] || w->row.signal_frame || broken(w);
 }
 
@@ -118,7 +118,7 @@ static bool leave_frame(struct walk *w)
     return true;
 }
 
-/* From the frame of a signal's handler to what it interrupted: the kernel wrote its registers there. */
+/* Steps from a signal frame to the interrupted code: the kernel wrote the registers of that code into the frame. */
 static bool leave_signal(struct walk *w)
 {
     uint64_t gregs[17];
@@ -130,13 +130,15 @@ static bool leave_signal(struct walk *w)
     return true;
 }
 
-/* The program's first instructions, in the loader, have no rules; nothing was on the stack but the arguments. */
+/* Returns whether the stack holds nothing but the program's arguments. The code is then the first instructions of the
+ * process, in the loader: they have no rules, and no caller. */
 static bool is_first_code(const struct walk *w)
 {
     return w->c->arguments - w->regs[REG_RSP] < 16;
 }
 
-/* One step to the caller. False: it was the last frame, or w->end says why there is none. */
+/* Steps to the caller. Returns false at the end: after the outermost frame w->end is STACK_DUMP_WHOLE, else the reason
+ * why the caller is not known. */
 static bool step(struct walk *w, struct stack_dump_code (*find)(void *arg, uint64_t pc), void *arg,
                  struct stack_dump_frame *frame)
 {
@@ -148,7 +150,7 @@ static bool step(struct walk *w, struct stack_dump_code (*find)(void *arg, uint6
     w->file = code.file;
     w->lowest = w->regs[REG_RSP] - (w->exact ? RED_ZONE : 0);
     if (dso_is_sigreturn(code.file, code.address + !w->exact)) {
-        frame->exact = true; /* nobody called it: it begins where its handler returns to */
+        frame->exact = true; /* its pc is no return address: it is where the handler returns to */
         return leave_signal(w);
     }
     bool ruled = dso_row(code.file, code.address, w->exact, &w->row);

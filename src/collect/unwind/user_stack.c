@@ -17,24 +17,24 @@
 #include "collect/process/proc.h"
 #include "collect/unwind/stack_dump.h"
 
-#define FILES_MAX     256   /* open ones; then all are closed */
-#define ROOTS_MAX     65536 /* processes whose roots are remembered */
+#define FILES_MAX     256   /* open files; if there are more, all are closed */
+#define ROOTS_MAX     65536 /* cached roots of processes; if there are more, the cache is emptied */
 #define ANCESTORS_MAX 16
 
 struct user_stacks {
     struct address_spaces *spaces;
     struct container_roots roots;
-    struct map of_process; /* {pid, its beginning} -> root_paths */
+    struct map of_process; /* {pid, start of its image} -> index in root_paths */
     struct VEC(const char *) root_paths;
     struct map of_file;
-    struct VEC(struct dso *) files; /* NULL: it cannot be had */
+    struct VEC(struct dso *) files; /* NULL: the file cannot be opened */
     struct VEC(struct fp_chain_frame) chain;
     struct VEC(struct stack_dump_frame) walked;
     struct dso *vdso;
     bool vdso_asked;
 };
 
-/* A process at a time, and where its files are. */
+/* A process at a time, the root of its files, and the function that finds its mappings. */
 struct moment {
     pid_t pid;
     uint64_t time_ns;
@@ -72,7 +72,8 @@ void user_stacks_free(struct user_stacks *u)
     free(u);
 }
 
-/* Where its files are: its own root, else that of whoever forked it, for that is the best guess once it has ended. */
+/* Returns the root of the files of a process. If the process has ended, its root is not known any more; the best guess
+ * is the root of the closest ancestor that still runs. */
 static const char *find_root(struct user_stacks *u, pid_t pid, uint64_t time_ns)
 {
     struct address_spaces_process p;
@@ -105,8 +106,8 @@ static const char *root_of(struct user_stacks *u, pid_t pid, uint64_t time_ns)
     return u->root_paths.at[at];
 }
 
-/* By its name in the root, by its name here; at last, as when it has none any more, by the kernel's link to what is
- * mapped. */
+/* Opens a mapped file: by its name in the root of the process, then by its name in our root, and last by the kernel's
+ * link to the mapped file, which exists even if the file was deleted. Returns NULL if none can be opened. */
 static struct dso *open_file(const char *root, pid_t pid, const struct space_mapping *m)
 {
     const char *path = m->file->path;
@@ -150,7 +151,7 @@ static void place_in_file(struct dso *f, const struct space_mapping *m, const ch
     out->module.build_id_len = dso_build_id(f, &out->module.build_id);
 }
 
-/* The vdso is the kernel's, and the same one for all programs of 64 bits: here is ours. */
+/* Returns our own vdso if the mapping is a vdso: the kernel maps the same one into all 64-bit processes. Else NULL. */
 static struct dso *vdso_of(struct user_stacks *u, const struct space_mapping *m)
 {
     const GElf_Ehdr *image = (const GElf_Ehdr *)getauxval(AT_SYSINFO_EHDR);
@@ -160,7 +161,7 @@ static struct dso *vdso_of(struct user_stacks *u, const struct space_mapping *m)
     return m->kind == MAPPING_VDSO ? u->vdso : NULL;
 }
 
-/* Where an address of a process lies: for people, and for the rules of the code. */
+/* Finds the code at an address of a process: for display in *out, and for the unwind rules as the return value. */
 static struct stack_dump_code place(struct user_stacks *u, const struct moment *when, uint64_t address,
                                     struct user_frame *out)
 {
@@ -201,7 +202,7 @@ size_t user_stacks_find(struct user_stacks *u, pid_t pid, uint64_t time_ns, cons
     when.find = address_spaces_find_code;
     u->chain.len = 0;
     for (size_t i = 0; i < n; i++) {
-        /* What a call returns to may be another function's first instruction. */
+        /* A return address may be the first instruction of the next function, so the byte before it is looked up. */
         struct stack_dump_code code = place(u, &when, pcs[i] - (i > 0), &out[i]);
         *vec_push(&u->chain) = (struct fp_chain_frame){code.file, code.address};
     }
@@ -214,7 +215,7 @@ size_t user_stacks_find(struct user_stacks *u, pid_t pid, uint64_t time_ns, cons
 struct walk {
     struct user_stacks *u;
     struct moment when;
-    struct user_frame *out; /* of the frame that is asked for next */
+    struct user_frame *out; /* where find_code() stores the next frame */
 };
 
 static struct stack_dump_code find_code(void *arg, uint64_t pc)
@@ -231,7 +232,7 @@ size_t user_stacks_walk(struct user_stacks *u, pid_t pid, uint64_t time_ns, cons
         *vec_push(&u->walked) = (struct stack_dump_frame){0};
     size_t n = stack_dump_walk(c, find_code, &w, u->walked.at, max, end);
     for (size_t i = 0; i < n; i++) {
-        /* A signal's frame is known only after its code was looked for as a return address. */
+        /* A signal frame was recognised only after its code had been looked up as that of a return address. */
         if (i && u->walked.at[i].exact)
             place(u, &w.when, u->walked.at[i].pc, &out[i]);
         out[i].trusted = true;
