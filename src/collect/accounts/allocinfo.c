@@ -53,12 +53,12 @@ static const char *without_blanks_behind(const char *begin, const char *end)
 struct parse {
     struct accounts *to;
     struct alloc_texts *texts;
-    const char *file; /* the last one: it mostly comes again */
+    const char *file; /* of the previous row: the next one often has the same */
     size_t file_len;
     uint32_t file_text;
 };
 
-/* The first " func:"; NULL: there is none. */
+/* Returns the first " func:" in the text, or NULL. */
 static const char *find_function(const char *at, const char *end)
 {
     static const char key[] = " func:";
@@ -83,7 +83,7 @@ static uint32_t file_text(struct parse *p, const char *file, size_t len)
     return p->file_text;
 }
 
-/* "mm/slub.c:2012" or "mm/slub.c:2012 [module]". NULL, or why it is none. */
+/* Parses "mm/slub.c:2012" or "mm/slub.c:2012 [module]". Returns NULL, or the reason why the text is invalid. */
 static const char *parse_place(struct parse *p, const char *begin, const char *end, struct account_key *key)
 {
     const char *line, *module = NULL;
@@ -107,7 +107,7 @@ static const char *parse_place(struct parse *p, const char *begin, const char *e
     return NULL;
 }
 
-/* A row, without blanks at its end. NULL, or why it is none. */
+/* Parses a row without blanks at its end, and adds it. Returns NULL, or the reason why the row is invalid. */
 static const char *parse_row(struct parse *p, const char *at, const char *end)
 {
     static const char mark[] = " accurate:no";
@@ -169,7 +169,7 @@ static void take_line(struct parse *p, const char *begin, const char *end)
 
 /* ---- the whole ---- */
 
-/* The first line. */
+/* Parses the first line. Returns 0, or -EPROTO with a line. */
 static int parse_head(struct account_text *a, const char *at, const char *end, struct error *e)
 {
     uint64_t version, minor;

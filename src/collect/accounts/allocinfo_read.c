@@ -10,7 +10,7 @@
 #define SWITCH         "/proc/sys/vm/mem_profiling"
 #define TEXT_BYTES_MAX (1ull << 30)
 
-/* Whether the kernel counts: -1 where it cannot be told. */
+/* Returns whether profiling is switched on: 1, 0, or -1 if it is not known. */
 static int is_switched_on(void)
 {
     struct buf text = BUF_INIT;
@@ -19,7 +19,7 @@ static int is_switched_on(void)
     return on;
 }
 
-/* Why the kernel's own file cannot be read. */
+/* Writes the reason why the kernel's own file cannot be read. Returns -errno. */
 static int explain(int bad, struct error *e)
 {
     if (bad == -EACCES || bad == -EPERM)

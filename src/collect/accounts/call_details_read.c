@@ -14,12 +14,12 @@
 
 #define HOOKS "allium/malloc_hooks.h"
 
-/* All that one reading takes. */
+/* The data of one reading. */
 struct work {
     struct tags_details *d;
     const struct ledger_copy *c;
     const struct account_rows *rows;
-    struct VEC(uint32_t) row; /* of each account, or site, + 1; 0: it has none */
+    struct VEC(uint32_t) row; /* by account or site: its row + 1; 0: it has none */
     bool sites;
     const struct query *where;
     const struct alloc_texts *texts;
@@ -32,7 +32,8 @@ static const struct account_row *row_of(const struct work *w, uint32_t account)
     return &w->rows->at[w->row.at[account] - 1];
 }
 
-/* NULL: it is not meant, or makes no sense, which is counted. */
+/* Returns the row of an account or site if it matches the query, else NULL. A number without a row is counted as
+ * damaged. */
 static const struct account_row *meant(struct work *w, uint32_t account)
 {
     const struct account_row *row = row_of(w, account);
@@ -41,7 +42,7 @@ static const struct account_row *meant(struct work *w, uint32_t account)
     return row && (!w->where || account_row_fits(row, w->where, w->texts)) ? row : NULL;
 }
 
-/* `number`: of each row, in the ledger. */
+/* Fills w->row. `number` has, for each row, the number of its account or site in the ledger. */
 static void number_rows(struct work *w, const uint32_t *number)
 {
     for (size_t i = 0; i < w->rows->len; i++) {
@@ -53,8 +54,8 @@ static void number_rows(struct work *w, const uint32_t *number)
 
 /* ---- stacks ---- */
 
-/* The innermost functions are ours: the library's, and the inline ones that stand for the functions that were
- * called. */
+/* Returns whether the frame belongs to Allium: to the library, or to the inline code that replaces the called function.
+ * Such frames are the innermost ones of a stack. */
 static bool is_ours(const struct profile *p, const struct frame *f)
 {
     const struct profile_location *l = f->location == PROFILE_NONE ? NULL : &p->locations.at[f->location];
@@ -85,7 +86,8 @@ static void add_frame(struct buf *b, const struct profile *p, const struct frame
     buf_addch(b, '\n');
 }
 
-/* A function that ends with the call was gone by the time that the stack was walked. */
+/* Adds the function of the place if it is not the innermost frame. If a function ends with the call (a tail call), its
+ * frame was gone by the time that the stack was walked. */
 static void add_place(struct buf *b, const struct work *w, const struct account_key *place,
                       const struct profile *p, const struct frame *innermost)
 {
@@ -144,7 +146,7 @@ static int compare_calls(const void *a, const void *b)
     return order ? order : strcmp(x->stack, y->stack);
 }
 
-/* Copies of a place, and stacks that differ in what names do not tell. */
+/* Adds up the calls of copies of a place, and of stacks that differ but have the same text. */
 static void merge_calls(struct tags_details *d)
 {
     size_t kept = 0;
@@ -208,7 +210,8 @@ uint64_t tags_latency_quantile(const struct tags_latency *l, double of)
 
 /* ---- all of it ---- */
 
-/* Copies the ledger after its places were read: of each stack the place is known then. */
+/* Copies the ledger after its places were read. A stack or time of a place that the ledger got in between has no row,
+ * and is counted as damaged. */
 static int take(struct work *w, int fd, struct symbols *symbols, const char *root, struct error *e)
 {
     struct ledger_copy c;

@@ -7,14 +7,14 @@
 #include "base/sigsafe/clock_ns.h"
 #include "collect/perf/page_faults.h"
 
-#define RETRY_NS 1000000u /* an object that nobody sees is looked for once more, so long after the fault */
+#define RETRY_NS 1000000u /* if no object is found, it is looked up again this long after the fault */
 
 struct object_faults {
     struct page_faults *faults;
     struct objects *objects;
     struct map by_account;
     struct VEC(struct object_faults_sum) sums;
-    struct VEC(struct page_fault) early; /* of which nobody's object was seen so far */
+    struct VEC(struct page_fault) early; /* faults for which no object was found so far */
     struct account_faults_rest rest;
     int bad;
 };
@@ -54,7 +54,7 @@ static void take(void *arg, const struct page_fault *fault)
     look_up(arg, fault, false);
 }
 
-/* Those that are old enough; all of them at the end. */
+/* Looks up again the objects of faults that happened up to until_ns. */
 static void retry_lookups(struct object_faults *f, uint64_t until_ns)
 {
     size_t kept = 0;

@@ -16,14 +16,14 @@
 
 #define PAGE          4096ull
 #define UNIT          (1ull << OBJECTS_UNIT_SHIFT)
-#define PAGE_GRANULES 256u         /* entries of a page, in each half */
-#define PRESENT       (3ull << 62) /* of pagemap: there, or in swap */
-#define WORDS         (PAGE / 8)   /* of pages, in a page of them */
+#define PAGE_GRANULES 256u         /* entries of a page, for multiples of 16 or for odd multiples of 8 */
+#define PRESENT       (3ull << 62) /* bits of pagemap: the page is in memory, or in swap */
+#define WORDS         (PAGE / 8)   /* words (one for each page) in a page of the map */
 #define WORD_PAGES    (OBJECTS_PAGES / WORDS)
 #define REACH         (OBJECT_LOOKUP_REACH_BYTES >> OBJECTS_UNIT_SHIFT)
-#define STALE_MOST    32u /* words that no longer lead to an object, before we give up: the map is not trusted */
-#define STEPS_MOST    128u /* down the tree of mappings, which may change meanwhile */
-#define KEPT          64u  /* large objects that were found last */
+#define STALE_MOST    32u  /* words without an object before the search is given up: the map is not trusted */
+#define STEPS_MOST    128u /* steps down the tree of mappings, which may change meanwhile */
+#define KEPT          64u  /* cached large objects, the latest ones */
 
 struct large {
     uint64_t start, end;
@@ -35,10 +35,10 @@ struct objects {
     int pagemap;
     struct object_lookup_where where;
     struct large kept[KEPT];
-    unsigned next; /* of those to be replaced */
+    unsigned next; /* the one to be replaced next */
 };
 
-/* An object that begins in a page or the one before. */
+/* An object that begins in a page or in the page before it. */
 struct begun {
     uint64_t start, bytes;
     uint32_t account;
@@ -46,13 +46,13 @@ struct begun {
 
 struct window {
     uint64_t begin;                     /* address of its first entry */
-    struct begun at[4 * PAGE_GRANULES]; /* in order */
+    struct begun at[4 * PAGE_GRANULES]; /* sorted by start */
     size_t len;
 };
 
 /* ---- the process's memory ---- */
 
-/* What cannot be read is zeros: 0, or -ESRCH, -EPERM. */
+/* Reads memory of the process; if not all of it can be read, `out` is zeros. Returns 0, -ESRCH or -EPERM. */
 static int peek(const struct objects *o, uint64_t address, void *out, size_t bytes)
 {
     struct iovec to = {out, bytes}, from = {(void *)(uintptr_t)address, bytes};
@@ -63,7 +63,8 @@ static int peek(const struct objects *o, uint64_t address, void *out, size_t byt
     return got < 0 && errno != EFAULT ? -errno : 0;
 }
 
-/* Reading memory that was never touched would back it with page tables. */
+/* Returns whether the process has touched the page; true also if this is not known. Other pages are not read: reading
+ * them would allocate page tables. */
 static bool was_touched(const struct objects *o, uint64_t address)
 {
     uint64_t word;
@@ -77,7 +78,7 @@ static int peek_touched(const struct objects *o, uint64_t address, void *out, si
     return was_touched(o, address) ? peek(o, address, out, bytes) : 0;
 }
 
-/* 0: there is no table for the address. */
+/* Sets *table to the address of the table for `address`, or to 0 if there is none. Returns 0 or -errno. */
 static int table_of(const struct objects *o, uint64_t address, uint64_t *table)
 {
     int bad = peek_touched(o, o->where.tables + (address >> OBJECTS_UNIT_SHIFT) * sizeof(*table), table,
@@ -96,7 +97,7 @@ static uint64_t entry_address(uint64_t table, uint64_t address)
     return table + (OBJECTS_IS_ODD(address) ? OBJECTS_ODD_BYTES : 0) + OBJECTS_ENTRY_AT(address) * 4ull;
 }
 
-/* As the target's is_of(): is the page's word of the object that begins there? */
+/* Returns whether the word of the page belongs to the object at the address; see is_of() in target/object_map.c. */
 static bool word_is_of(uint64_t word, uint64_t address)
 {
     return (word & ((1u << OBJECTS_GRANULES) - 1)) == (address % PAGE) / 16;
@@ -138,13 +139,14 @@ static int look_at_pages(const struct objects *o, uint64_t begin, struct window 
 
 /* ---- large objects that begin before ---- */
 
-/* Where a look back stands. */
+/* The state of a search backwards. */
 struct watch_snapshot {
     unsigned stale;
     struct large found;
 };
 
-/* Is what the page's word says still so? False: it is not, or cannot be read. */
+/* Finds the large object that the word of a page describes. Returns false if it is not there any more, or cannot be
+ * read. */
 static bool is_large(const struct objects *o, uint64_t table, uint64_t page, uint64_t word, struct large *out)
 {
     for (unsigned odd = 0; odd < 2; odd++) {
@@ -159,7 +161,8 @@ static bool is_large(const struct objects *o, uint64_t table, uint64_t page, uin
     return false;
 }
 
-/* The last object that begins in a page of these words, before number `most`. 1: found; 0: none; or -errno. */
+/* Finds the last large object that begins in one of the first `most` pages of these words. Returns 1: found; 0: none;
+ * -EFAULT: too many words without an object; or another -errno. */
 static int look_at_words(const struct objects *o, uint64_t table, uint64_t page, unsigned most,
                          struct watch_snapshot *l)
 {
@@ -173,7 +176,7 @@ static int look_at_words(const struct objects *o, uint64_t table, uint64_t page,
     return bad;
 }
 
-/* In one unit, before the page `until`. */
+/* Finds the last large object in one unit that begins before the page `until`. Returns as look_at_words() does. */
 static int look_at_unit(const struct objects *o, uint64_t table, uint64_t until, struct watch_snapshot *l)
 {
     uint64_t touched[WORD_PAGES], unit = (until - PAGE) & ~(UNIT - 1),
@@ -191,7 +194,8 @@ static int look_at_unit(const struct objects *o, uint64_t table, uint64_t until,
     return 0;
 }
 
-/* The last large object that begins before the page; it may end before it, too. 1: found; 0: none; or -errno. */
+/* Finds the last large object that begins before the page; it may also end before it. Returns 1: found; 0: none; or
+ * -errno. */
 static int find_before(const struct objects *o, uint64_t page, struct large *out)
 {
     struct watch_snapshot look = {.stale = 0};
@@ -214,7 +218,8 @@ static int find_before(const struct objects *o, uint64_t page, struct large *out
     return found == -EFAULT ? 0 : found;
 }
 
-/* One that was found lately, and is there still: what was read of it before can be read again. */
+/* Finds a cached object that contains the start of the page, if it still exists. Its entry and word were read before,
+ * so they can be read without was_touched(). */
 static bool find_cached(struct objects *o, uint64_t page, struct large *out)
 {
     for (unsigned i = 0; i < KEPT; i++) {
@@ -235,7 +240,7 @@ static bool find_cached(struct objects *o, uint64_t page, struct large *out)
     return false;
 }
 
-/* The large object that a page begins in the midst of; 1: there is one. */
+/* Finds the large object that begins before the page and contains its start. Returns 1: found; 0: none; or -errno. */
 static int find_covering(struct objects *o, uint64_t page, struct large *out)
 {
     if (find_cached(o, page, out))
@@ -249,7 +254,7 @@ static int find_covering(struct objects *o, uint64_t page, struct large *out)
 
 /* ---- mappings ---- */
 
-/* The range that has the address: 1; 0: none has; or -errno. */
+/* Finds the mapping that contains the address. Returns 1: found; 0: none; or -errno. */
 static int find_range(const struct objects *o, uint64_t address, struct large *out)
 {
     struct ranges_node node, best = {0};
@@ -287,7 +292,7 @@ static void choose(const struct window *w, uint64_t address, const struct begun 
         found->shared = found->shared || (of_page && of_page->account != b->account);
         of_page = b;
         if (!best || best->start + best->bytes <= address)
-            best = b; /* the last before the address, or the first behind it */
+            best = b; /* the last one before the address, or the first one behind it */
         else if (b->start <= address)
             best = b;
     }
@@ -372,7 +377,7 @@ int object_lookup_find(struct object_lookup_where *where, int ledger, bool tags,
             e, ENOENT, "process %d has no map of objects: it has allocated none, or has no room for the map",
             (int)pid);
     *where = (struct object_lookup_where){tables, tags ? h.map_start + offsetof(struct ledger_header, ranges)
-                                                       : 0}; /* mappings have tags alone */
+                                                       : 0}; /* only tags have mappings */
     return 0;
 }
 

@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 
-/* What all shards of a site add up to. False: the ledger has no sums of it. */
+/* Adds up all shards of a site. Returns false if the ledger has no sums for it. */
 static bool sum_of(struct account_sum *sum, const struct ledger_copy *c, uint64_t site)
 {
     *sum = (struct account_sum){.places = 1};
@@ -36,7 +36,8 @@ static bool is_nothing(const struct account_sum *sum)
     return true;
 }
 
-/* The same of a tag. It is asked for like a call that ends one byte behind it. */
+/* Like place_of(), for a tag. *code is one byte behind the code of the tag, because name_module() in
+ * site_accounts_read.c subtracts 1, as from a return address. */
 static bool place_of_tag(const struct ledger_copy *c, uint32_t account, uint32_t *module, uint64_t *code)
 {
     if (account >= c->count[LEDGER_TAGS])
@@ -47,8 +48,8 @@ static bool place_of_tag(const struct ledger_copy *c, uint32_t account, uint32_t
     return t->module == LEDGER_NONE || t->module < c->count[LEDGER_MODULES];
 }
 
-/* Where the site's code lies: the module, LEDGER_NONE for code outside every module. False: the record makes no
- * sense. */
+/* Finds the code of a site: its module (LEDGER_NONE: outside every module) and its address in the file. Returns false
+ * if the record is invalid. */
 static bool place_of(const struct ledger_copy *c, const struct ledger_site *s, uint32_t *module,
                      uint64_t *code)
 {
@@ -69,7 +70,7 @@ static bool place_of(const struct ledger_copy *c, const struct ledger_site *s, u
     return of < c->count[LEDGER_MODULES];
 }
 
-/* As the target has it. */
+/* Returns the key of a site, as src/agent/sites/site_rules.c computes it; 0: no rule can apply to the site. */
 static uint64_t key_of(const struct ledger_copy *c, const struct ledger_site *s, uint32_t module,
                        uint64_t code)
 {

@@ -13,13 +13,13 @@
 #include "collect/process/container.h"
 #include "symbol/calls.h"
 
-/* What names are made with. */
+/* The data that name_row() needs. */
 struct namer {
     struct symbols *symbols;
     const struct wrappers *wrappers;
     struct alloc_texts *texts;
     struct symbol_module module;
-    struct symbol_calls *calls; /* of the module; NULL: not opened yet, or its file is not there */
+    struct symbol_calls *calls; /* of the module; NULL: not opened yet, or cannot be opened */
     bool opened;
     const struct sites_reading *reading;
 };
@@ -29,7 +29,7 @@ static uint32_t put(const struct namer *n, const char *text)
     return alloc_texts_put_string(n->texts, text);
 }
 
-/* The functions of the allocator that the agent stands before. */
+/* Returns whether the symbol is a function of the allocator that the agent hooks. */
 static bool is_hooked(const char *symbol)
 {
     static const char *const names[] = {"malloc",        "calloc",   "realloc", "reallocarray",
@@ -42,7 +42,8 @@ static bool is_hooked(const char *symbol)
            !strncmp(symbol, "_Zda", 4);
 }
 
-/* ", inlined in parse at parse.c:12", for those that the frame is inlined into. */
+/* Returns "inlined in parse at parse.c:12, inlined in main at main.c:3" for the functions that frame number `inner` is
+ * inlined into. */
 static uint32_t outer_functions(const struct namer *n, const struct symbol_frames *frames, size_t inner)
 {
     struct buf b = BUF_INIT;

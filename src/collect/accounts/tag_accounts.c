@@ -11,14 +11,15 @@ struct sum {
     uint64_t peak_bytes, peak_high_bytes;
 };
 
-/* What a shard made between two looks for the peak, or has made since the last one. */
+/* Returns the most bytes that any shard allocated between two updates of the peak, or the bytes that this shard has
+ * allocated since the last update if these are more (see struct ledger_tag). */
 static uint64_t between(const struct ledger_tag *t, unsigned shard, uint64_t allocated)
 {
     uint32_t since = (uint32_t)allocated - t->looked_bytes[shard];
     return since > t->between_bytes ? since : t->between_bytes;
 }
 
-/* What all shards of an account add up to. */
+/* Adds up all shards of an account. */
 static struct sum sum_of(const struct ledger_copy *c, const struct ledger_tag *t)
 {
     uint32_t account = t->account;
@@ -48,7 +49,7 @@ static bool is_sound(const struct ledger_copy *c, const struct ledger_tag *t)
            (t->module == LEDGER_NONE || t->module < c->count[LEDGER_MODULES]);
 }
 
-/* As the target's books_key(). */
+/* Returns the key of a tag, as set_keys() in src/tag/tag_ledger.c computes it. */
 static uint64_t key_of(const struct ledger_copy *c, const struct ledger_tag *t)
 {
     if (t->module == LEDGER_NONE)
@@ -65,7 +66,7 @@ static void add_row(struct tags_reading *r, const struct ledger_copy *c, const s
 {
     struct sum sum = sum_of(c, t);
     if (!r->idle && !sum.allocated_calls && !sum.released_calls && !t->failed)
-        return; /* of a parent's place that its fork child has not reached, or off from the beginning */
+        return; /* a place of the parent that this fork child never used, or a place that was always off */
     struct object_faults_sum faults = {0};
     if (r->faults)
         faults = object_faults_of(r->faults, ledger_index_of(t->account, LEDGER_ACCOUNTS_TOGETHER));
@@ -112,7 +113,7 @@ void tags_from_copy(struct tags_reading *r, const struct ledger_copy *c, struct 
     for (uint64_t i = 0; i < c->count[LEDGER_TAGS]; i++) {
         const struct ledger_tag *tag = ledger_copy_at(c, LEDGER_TAGS, struct ledger_tag, i);
         if (!tag->account)
-            continue; /* being entered */
+            continue; /* the record is being written */
         if (is_sound(c, tag))
             add_row(r, c, tag, texts);
         else

@@ -17,8 +17,8 @@
 #include "collect/process/container.h"
 
 /*
- * The place is inline code of <allium/malloc_hooks.h> most of the time, or of the standard libraries: the frame meant
- * is the first that is neither.
+ * Returns whether the frame is inline code of <allium/malloc_hooks.h> or of a standard library. Most tags lie in such
+ * code; their place is the first frame that is not.
  */
 static bool passes_on(const struct symbol_frame *f)
 {
@@ -38,14 +38,15 @@ static const struct symbol_frame *place_of(const struct symbol_frames *frames)
     return &frames->at[i];
 }
 
-/* Is it the program's own word for the file, as the compiler was given it? The debug information has whole paths. */
+/* Returns whether `own`, a relative path as it was given to the compiler, may be the file `whole`, an absolute path of
+ * the debug information: the names after the last slash are equal. */
 static bool is_same_file(const char *own, const char *whole)
 {
     const char *a = strrchr(own, '/'), *b = whole ? strrchr(whole, '/') : NULL;
     return b && *whole == '/' && *own != '/' && !strcmp(a ? a + 1 : own, b + 1);
 }
 
-/* Sets the function, and file and line where the program did not say them itself. */
+/* Sets the function. Sets file and line if the tag has no file; completes the path if it has one. */
 static void name_row(void *arg, struct account_row *row, const struct symbol_frames *frames)
 {
     struct alloc_texts *texts = arg;
@@ -62,7 +63,7 @@ static void name_row(void *arg, struct account_row *row, const struct symbol_fra
     key->line = f->line;
 }
 
-/* All rows of one module; LEDGER_NONE: code outside every module. */
+/* Names all rows of one module; LEDGER_NONE: code outside every module. */
 static void name_module(struct tags_reading *r, uint32_t module, struct symbols *symbols, const char *root,
                         struct alloc_texts *texts)
 {
@@ -87,8 +88,8 @@ static struct account_row row_of_tag(const struct tags_file_tag *tag, const char
     };
 }
 
-/* A file that cannot be read, or has changed since it was loaded, adds nothing that does harm: keys have its build
- * id. */
+/* Adds the tags in the module's file that were never called. A file that cannot be read adds nothing. A file that has
+ * changed since it was loaded does no harm, because keys contain the build id of the loaded module. */
 static void add_unmet(struct tags_reading *r, uint32_t module, struct alloc_texts *texts)
 {
     struct account_module *m = &r->modules.at[module];
@@ -130,7 +131,7 @@ int tags_read_places(struct tags_reading *r, struct alloc_texts *texts, int fd, 
     r->process.taken_ns = clock_ns(CLOCK_REALTIME);
     tags_from_copy(r, &c, texts);
     ledger_copy_release(&c);
-    /* Another root's files are opened for names only, and with care. */
+    /* Files in another root are opened for names only, and with care. */
     for (uint32_t m = 0; r->unmet && !*root && m < r->modules.len; m++)
         add_unmet(r, m, texts);
     for (uint32_t m = 0; symbols && m < r->modules.len; m++)

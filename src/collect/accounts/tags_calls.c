@@ -5,7 +5,7 @@
 
 #include "symbol/calls.h"
 
-/* What <allium/malloc_hooks.h> only renames: src/tag/libc_wrappers.c. */
+/* The functions that <allium/malloc_hooks.h> only renames (src/tag/libc_wrappers.c). Their calls have no descriptor. */
 static const struct {
     const char *symbol, *class, *name;
 } family[] = {
@@ -28,10 +28,10 @@ static const struct {
 };
 #define FAMILY (sizeof(family) / sizeof(*family))
 
-/* Who is called, and what a call of it is. */
+/* A function that allocates for its callers. Each call of it is a place. */
 struct callee {
-    struct tags_file_tag helper; /* its own descriptor, or what stands for one of the family */
-    bool told;                   /* who jumps to it is the place, and not that one's caller */
+    struct tags_file_tag helper; /* its descriptor, or class and name from `family` */
+    bool told;                   /* a function that jumps to it is a place; else its caller is */
     bool called;
 };
 
@@ -42,7 +42,8 @@ struct adding {
     struct VEC(struct callee) callees;
 };
 
-/* ALLIUM_TAG() says its file, and malloc_hooks.h no line. */
+/* Returns whether the descriptor belongs to a helper. Descriptors of ALLIUM_TAG() have a file, and those of
+ * malloc_hooks.h have no line. */
 static bool is_helper(const struct tags_file_tag *t)
 {
     return t->line && *t->class && !*t->file;
@@ -66,7 +67,7 @@ static void add_site(void *arg, const struct symbol_target *target, const struct
         .class = callee->helper.class, .name = callee->helper.name, .file = "", .code = code};
 }
 
-/* A helper of which calls are known is no place itself. */
+/* Removes the descriptors of helpers with known calls: their calls are the places. */
 static void leave_out(struct adding *a)
 {
     size_t kept = 0;

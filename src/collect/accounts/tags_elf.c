@@ -9,7 +9,7 @@
 
 #include "allium/tag.h"
 
-#define SECTIONS_MAX 16 /* of descriptors; linkers make one */
+#define SECTIONS_MAX 16 /* sections of descriptors; linkers make one */
 
 /* The bytes of a section in the file. */
 struct part {
@@ -24,7 +24,7 @@ struct parts {
     bool left_out;                /* they have no bytes in the file: it has debug information only */
 };
 
-/* 0 if it is a program or library of this machine. */
+/* Returns 0 if it is a program or library for x86-64, else -ENOEXEC with a line. */
 static int check_kind(Elf *elf, GElf_Ehdr *h, const char *path, struct error *e)
 {
     if (elf_kind(elf) == ELF_K_AR)
@@ -44,7 +44,7 @@ static int check_kind(Elf *elf, GElf_Ehdr *h, const char *path, struct error *e)
     return 0;
 }
 
-/* False: a section of descriptors has no bytes that can be read. */
+/* Adds the section if it has descriptors. Returns false if it has, and its bytes cannot be read. */
 static bool add_section(struct parts *p, Elf_Scn *scn, const GElf_Shdr *s, const char *name)
 {
     if (strcmp(name, "allium_tags") || p->tags.len >= SECTIONS_MAX || !s->sh_size)
@@ -60,7 +60,7 @@ static bool add_section(struct parts *p, Elf_Scn *scn, const GElf_Shdr *s, const
     return true;
 }
 
-/* False: a section cannot be read. */
+/* Finds the sections of descriptors. Returns false if a section cannot be read. */
 static bool find_parts(struct parts *p, Elf *elf)
 {
     size_t names, count = 0;
@@ -75,7 +75,7 @@ static bool find_parts(struct parts *p, Elf *elf)
     return true;
 }
 
-/* The section that is loaded at that address; false: there is none. */
+/* Finds the section that is loaded at that address. Returns false if there is none. */
 static bool find_loaded(const struct parts *p, uint64_t address, struct part *loaded)
 {
     for (Elf_Scn *scn = NULL; (scn = elf_nextscn(p->elf, scn));) {
@@ -92,7 +92,7 @@ static bool find_loaded(const struct parts *p, uint64_t address, struct part *lo
     return false;
 }
 
-/* Finds the three texts at that address, one behind the other; false: they are not there. */
+/* Finds the three texts at that address, one behind the other. Returns false if they are not there. */
 static bool find_texts(struct tags_file_tag *t, const struct parts *p, uint64_t address)
 {
     const char **at[] = {&t->class, &t->name, &t->file};
@@ -110,7 +110,7 @@ static bool find_texts(struct tags_file_tag *t, const struct parts *p, uint64_t 
     return true;
 }
 
-/* Adds the descriptor at that address; false: it is none. */
+/* Adds the descriptor at that address. Returns false if the bytes there are not a descriptor. */
 static bool add_tag(struct tags_file *f, const struct parts *p, uint64_t address, const struct allium_tag *d)
 {
     struct tags_file_tag t = {.class = "",
@@ -119,14 +119,14 @@ static bool add_tag(struct tags_file *f, const struct parts *p, uint64_t address
                               .line = d->line,
                               .code = address + offsetof(struct allium_tag, code) + (uint64_t)d->code};
     if (d->version != ALLIUM_TAG_VERSION || d->counters != ALLIUM_TAG_UNREGISTERED || d->entry || !d->code)
-        return false; /* nobody has met it in a file */
+        return false; /* in a file, a descriptor is not registered yet */
     if (d->text && !find_texts(&t, p, address + offsetof(struct allium_tag, text) + (uint64_t)d->text))
         return false;
     *vec_push(&f->tags) = t;
     return true;
 }
 
-/* What is no descriptor is passed over, up to the next one. Zeros are what linkers fill gaps with. */
+/* Adds the descriptors of a section. Counts each run of other bytes, except zeros, with which linkers fill gaps. */
 static void read_part(struct tags_file *f, const struct parts *p, const struct part *of)
 {
     static const char zeros[8];

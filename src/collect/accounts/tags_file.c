@@ -11,7 +11,7 @@
 static int open_regular(const char *path)
 {
     struct stat st;
-    if (stat(path, &st)) /* before it is opened: nothing shall happen to devices and pipes */
+    if (stat(path, &st)) /* before open(2), which may have effects on devices and pipes */
         return -1;
     if (S_ISREG(st.st_mode))
         return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
@@ -39,6 +39,6 @@ int tags_file_open(struct tags_file *f, const char *path, struct error *e)
         return error_set(e, errno, "%s: %s", path, strerror(errno));
     elf_version(EV_CURRENT);
     int bad = tags_file_read(f, elf_begin(fd, ELF_C_READ, NULL), path, e);
-    close(fd); /* what was read of it is in memory, copied */
+    close(fd); /* libelf has copied the parts that were read */
     return bad;
 }

@@ -96,7 +96,7 @@ void address_spaces_complete(struct address_spaces *s, struct process_life *life
         return;
     uint64_t since = image->complete ? life->suspect_ns : image->from_ns;
     int bad = address_spaces_read_life(s, life, since);
-    if (bad == -ESRCH) { /* the record of its end was lost, or is on its way */
+    if (bad == -ESRCH) { /* the record of the process's end was lost, or is still to come */
         /* The process ended in the gap, but not before it was last known to live, from another CPU or from /proc. */
         uint64_t suspect = life->suspect_ns > life->seen_ns ? life->suspect_ns : life->seen_ns;
         process_history_end(&s->lives, life, life->suspect_ns ? suspect : clock_ns(CLOCK_MONOTONIC));

@@ -51,7 +51,7 @@ int kmsg_read(struct kmsg *k)
     }
 }
 
-/* "foo invoked oom-killer: gfp_mask=..." */
+/* Parses "foo invoked oom-killer: gfp_mask=...". Returns false for another line. */
 static bool take_trigger(struct kmsg *k, const char *text)
 {
     const char *found = strstr(text, " invoked oom-killer: gfp_mask=");
@@ -62,8 +62,9 @@ static bool take_trigger(struct kmsg *k, const char *text)
 }
 
 /*
- * "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=/a,task_memcg=/a/b,task=foo,
- * pid=1,uid=0". The name of the task may contain ",pid=", so the last ",pid=" counts.
+ * Parses "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=/a,task_memcg=/a/b,
+ * task=foo,pid=1,uid=0" (one line). Returns false for another line. The name of the task may contain ",pid=", so the
+ * last ",pid=" counts.
  */
 static bool take_constraint(struct kmsg *k, const char *text)
 {
@@ -102,8 +103,8 @@ static void forget_old(struct kmsg *k)
 }
 
 /*
- * "Memory cgroup out of memory: Killed process 1 (foo) total-vm:4kB, anon-rss:4kB, file-rss:4kB, shmem-rss:0kB, UID:0
- * pgtables:4kB oom_score_adj:0"
+ * Adds the kill of "Memory cgroup out of memory: Killed process 1 (foo) total-vm:4kB, anon-rss:4kB, file-rss:4kB,
+ * shmem-rss:0kB, UID:0 pgtables:4kB oom_score_adj:0". Other lines are ignored.
  */
 static void take_kill(struct kmsg *k, const char *text, uint64_t boot_us)
 {

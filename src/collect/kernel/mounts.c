@@ -24,7 +24,7 @@ static void skip_words(const char **at, const char *end, unsigned n)
     }
 }
 
-/* "31 23 0:28 /root /point rw,relatime shared:1 - type source options" */
+/* Parses "31 23 0:28 /root /point rw,relatime shared:1 - type source options". */
 static void take_line(struct mounts *m, const char *at, const char *end)
 {
     static const char separator[] = " - ";

@@ -53,7 +53,7 @@ static bool take_number(const char **at, uint64_t *out)
     return !errno;
 }
 
-/* "kmalloc-64  3200 3264 64 64 1 : tunables 0 0 0 : slabdata 51 51 0" */
+/* Parses "kmalloc-64  3200 3264 64 64 1 : tunables 0 0 0 : slabdata 51 51 0". Returns false if the line is invalid. */
 static bool parse_row(const char *line, struct slab_cache *c, size_t *name_len)
 {
     uint64_t active_slabs;

@@ -91,7 +91,7 @@ static const char *skip_blanks(const char *p)
     return p + strspn(p, " \t");
 }
 
-/* "Node 0, zone   Normal" */
+/* Parses the first line of a zone, "Node 0, zone   Normal". Returns false for another line. */
 static bool begins_zone(const char *line, struct overview_zone *z)
 {
     uint64_t node;

@@ -114,9 +114,9 @@ static bool is_whole(const struct ledger_sample *s)
 }
 
 /*
- * Reads samples again. A sample is whole if its check matches its serial, and two readings in a row find it unchanged
- * (see ledger.h). A sample that changed is taken from the later reading, and compared with the next one; a sample that
- * never is whole is left out.
+ * Reads samples again. A sample is whole if its check matches its serial, and two readings in a row find the same
+ * serial (see ledger.h). A sample that changed is taken from the later reading, and compared with the next one. After
+ * the last reading, samples with a check that does not match are left out.
  */
 static void reread_chunk(int fd, struct ledger_copy *c, uint64_t first, uint64_t n)
 {

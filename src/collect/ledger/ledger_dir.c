@@ -88,7 +88,7 @@ static void find_life(struct ledger_entry *e, int fd)
         e->sure ? held == 1 : proc_runs(e->pid) && (!made || proc_maps(e->pid, h.map_start, h.map_bytes));
 }
 
-/* What a scan lists. */
+/* The parameters of a scan, and its list. */
 struct scan {
     const char *suffix;    /* NULL: ledgers of both kinds */
     ledger_known_fn known; /* NULL: no ledger is left out */

@@ -173,7 +173,7 @@ static int search_maps(pid_t pid, struct mapped_ledger *m)
         all += (size_t)n;
         kept = take_lines(&found, text, kept + (size_t)n);
         if (kept == CHUNK_BYTES)
-            kept = 0; /* no line is that long */
+            kept = 0; /* a valid line is never that long */
     }
     free(text);
     close(fd);

@@ -21,11 +21,11 @@
 #define RING_BYTES_MOST  (4u << 20) /* 80,000 faults */
 #define RING_BYTES_LEAST (64u << 10)
 #define CPUS_MAX         8192
-#define ROUNDS_MOST      100 /* for threads, which may make others all the time */
+#define ROUNDS_MOST      100 /* searches for new threads: threads may create others all the time */
 
 enum { MINOR, MAJOR, KINDS };
 
-/* As the kernel writes it, of sample_type below. */
+/* A sample as the kernel writes it for the `sample_type` in open_event(). */
 struct sample {
     struct perf_event_header header;
     uint32_t pid, tid;
@@ -40,16 +40,16 @@ struct lost {
 struct cpu {
     int number, fd; /* of the event that has the ring; -1: none yet */
     struct perf_ring ring;
-    struct sample last; /* that was handed out */
+    struct sample last; /* the last sample that was reported */
     uint64_t reported_lost;
 };
 
 struct page_faults {
     pid_t pid;
     struct VEC(struct cpu) cpus;
-    struct VEC(struct pollfd) polled; /* of each CPU with a ring */
+    struct VEC(struct pollfd) polled; /* one for each ring */
     struct VEC(int) fds;
-    struct map kinds, tids; /* of events, by id; threads that have them */
+    struct map kinds, tids; /* id of an event -> its kind; the threads that have events */
     size_t page_bytes, ring_bytes;
     bool user_alone, counts_lost;
     page_faults_fn *take;
@@ -80,7 +80,8 @@ static int open_event(const struct page_faults *f, pid_t tid, int cpu, int kind)
     return perf_open(&attr, tid, cpu);
 }
 
-/* With all that this kernel has (losses are counted since 6.0), and that it lets us see. */
+/* Opens an event. The first one decides whether the kernel counts losses (Linux 6.0 and later), and whether we may see
+ * faults in kernel code. */
 static int open_best_event(struct page_faults *f, pid_t tid, int cpu, int kind)
 {
     int fd = open_event(f, tid, cpu, kind);
@@ -95,7 +96,8 @@ static int open_best_event(struct page_faults *f, pid_t tid, int cpu, int kind)
     return fd;
 }
 
-/* The first event of a CPU has the ring; it may not be as large as we like without CAP_IPC_LOCK. */
+/* Maps the ring of a CPU, at its first event. Without CAP_IPC_LOCK the memory for rings is limited, so smaller rings
+ * are tried, too. */
 static int map_ring(struct page_faults *f, struct cpu *c, int fd)
 {
     void *page = MAP_FAILED;
@@ -127,7 +129,7 @@ static int add_event(struct page_faults *f, pid_t tid, struct cpu *c, int kind)
     return ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, c->fd) ? -errno : 0;
 }
 
-/* A thread or a CPU that has gone meanwhile has no faults. */
+/* Opens the events of a thread. Returns 0, also if the thread has ended or a CPU is offline by now; or -errno. */
 static int add_thread(struct page_faults *f, pid_t tid)
 {
     vec_each (struct cpu, c, &f->cpus)
@@ -143,7 +145,7 @@ static int add_thread(struct page_faults *f, pid_t tid)
 
 /* ---- threads and CPUs ---- */
 
-/* Those that have no events yet. 0 with their number, or -errno. */
+/* Opens events for all threads that have none yet, and adds their number to *added. Returns 0 or -errno. */
 static int add_new_threads(struct page_faults *f, size_t *added)
 {
     char path[64];
@@ -254,9 +256,9 @@ void page_faults_close(struct page_faults *f)
 /* ---- reading ---- */
 
 /*
- * A fault makes two events of its thread, one directly behind the other: with the same time and id if the kernel
- * computes these once (6.18 does), else with different ones. Another fault has another time, and its first event is of
- * the same kind.
+ * Returns whether `s` reports the fault of the sample `before` again. If a thread has two events of a kind, a fault
+ * writes two samples, one directly behind the other: with the same time and id if the kernel computes these once (6.18
+ * does), else with different ones. The first sample of another fault has another time, and the id of the same event.
  */
 static bool is_told_twice(const struct sample *before, const struct sample *s)
 {

@@ -37,7 +37,7 @@ int perf_counters_open(struct perf_counters *c)
             int fd = perf_open(&attr, -1, (int)cpu);
             int why = fd < 0 ? -fd : 0;
             *vec_push(&c->fds) = fd;
-            if (why && why != ENODEV) { /* ENODEV: that processor is off, or (hardware) there are none */
+            if (why && why != ENODEV) { /* ENODEV: the processor is offline, or has no such event */
                 c->open[i] = false;
                 bad = i == 0 ? -why : bad;
             } else if (why && cpu == 0) {

@@ -25,7 +25,7 @@ bool perf_ring_read(const struct perf_ring *r, uint64_t *tail, perf_ring_fn *tak
     while (head - at >= sizeof(record.header)) {
         copy_out(r, at, &record.header, sizeof(record.header));
         if (record.header.size < sizeof(record.header) || record.header.size > head - at)
-            return false; /* there is no telling where the next one begins */
+            return false; /* it is not known where the next record begins */
         copy_out(r, at, record.bytes, record.header.size);
         take(arg, &record.header);
         at += record.header.size;

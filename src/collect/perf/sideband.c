@@ -22,7 +22,7 @@
 #include "collect/perf/perf_ring.h"
 
 #define ONLINE           "/sys/devices/system/cpu/online"
-#define RINGS_BYTES      (32u << 20) /* of all CPUs, but each has between the least and the most */
+#define RINGS_BYTES      (32u << 20) /* all CPUs together, within the limits of one ring */
 #define RING_BYTES_LEAST (512u << 10)
 #define RING_BYTES_MOST  (4u << 20)
 #define WAKE_BYTES       (RING_BYTES_LEAST / 4)
@@ -34,16 +34,16 @@ struct ring {
     bool wanted; /* the CPU is in the list */
     int fd;
     struct perf_event_mmap_page *page;
-    size_t bytes;               /* of the records' part */
-    uint64_t reported, counted; /* losses by records; by the kernel's own count */
-    uint64_t gaps;              /* of these handed out */
-    uint64_t last_record_ns;    /* up to here nothing is missing */
+    size_t bytes;               /* size of the part with records */
+    uint64_t reported, counted; /* losses: by records; by the kernel's counter */
+    uint64_t gaps;              /* losses that were reported as gaps */
+    uint64_t last_record_ns;    /* no record up to this time is missing */
 };
 
 struct waiting {
     struct sideband_record record;
-    uint64_t serial; /* one CPU's records of one time keep their order */
-    size_t text;     /* in texts + 1; 0: none */
+    uint64_t serial; /* keeps the order of records of one CPU with the same time */
+    size_t text;     /* offset in `texts` + 1; 0: no text */
 };
 
 struct sideband {
@@ -51,9 +51,9 @@ struct sideband {
     struct VEC(struct waiting) waiting;
     struct buf texts;
     size_t page_bytes, ring_bytes;
-    char *online_path, *online; /* the list as it was when last looked at */
+    char *online_path, *online; /* the list of CPUs: its file, its contents when last read */
     uint64_t checked_ns, serial;
-    uint64_t lost, malformed; /* lost: of rings that are gone */
+    uint64_t lost, malformed; /* lost: in rings that are closed */
     int epoll;
     bool counts_lost;
 };
@@ -61,9 +61,9 @@ struct sideband {
 /* ---- rings ---- */
 
 /*
- * No build ids (.build_id): a kernel that writes a mapping with its build id for one event leaves the mark of it on the
- * record of the same mapping for the events that come after, and whoever listens to those, perf record as well, takes
- * the device for a build id. Seen with 6.18.
+ * The event does not request build ids (.build_id). If one event requests them, the kernel leaves the flag
+ * PERF_RECORD_MISC_MMAP_BUILD_ID set in the records of the same mapping for later events that do not request them (seen
+ * with 6.18). The readers of those, such as perf record, then take the device numbers for a build id.
  */
 static int open_event(const struct sideband *s, unsigned cpu)
 {
@@ -88,7 +88,7 @@ static int open_event(const struct sideband *s, unsigned cpu)
     return perf_open(&attr, -1, cpu);
 }
 
-/* An event with all that this kernel can: counting losses came with 6.0. */
+/* Opens an event that counts losses, if the kernel can (Linux 6.0 and later). */
 static int open_best_event(struct sideband *s, unsigned cpu)
 {
     int fd = open_event(s, cpu);
@@ -123,7 +123,7 @@ static void close_ring(struct sideband *s, struct ring *r)
 {
     s->lost += r->gaps;
     munmap(r->page, s->page_bytes + r->bytes);
-    close(r->fd); /* leaves the epoll set with it */
+    close(r->fd); /* this also removes it from the epoll set */
     *r = s->rings.at[--s->rings.len];
 }
 
@@ -139,7 +139,8 @@ static void wait_for_turn(struct sideband *s, const struct sideband_record *reco
     buf_add(&s->texts, record->text, strlen(record->text) + 1);
 }
 
-/* The kernel's count of what did not fit, which is up to date also while nothing more is written. */
+/* Returns the kernel's count of records that did not fit; 0 if it has none. Unlike PERF_RECORD_LOST, the count is up to
+ * date even if nothing more is written. */
 static uint64_t count_lost(const struct sideband *s, const struct ring *r)
 {
     uint64_t values[2];
@@ -178,7 +179,7 @@ static void take_record(struct sideband *s, struct ring *r, const void *data, si
     r->last_record_ns = record.time_ns;
 }
 
-/* A record for whom: take_record() of that ring. */
+/* The arguments of take_record() for the records of one ring. */
 struct reading {
     struct sideband *s;
     struct ring *r;
@@ -196,7 +197,7 @@ static void read_ring(struct sideband *s, struct ring *r, uint64_t until_ns)
     struct reading of = {s, r};
     uint64_t tail;
     s->malformed += !perf_ring_read(&ring, &tail, take_one, &of);
-    /* Before room is made: what is lost from here on is not in this count, and belongs to the next gap. */
+    /* The count is read before the ring has room again: records that are lost later belong to the next gap. */
     r->counted = count_lost(s, r);
     perf_ring_release(&ring, tail);
     note_gap(s, r, until_ns);
@@ -222,7 +223,8 @@ static struct ring *ring_of(struct sideband *s, unsigned cpu)
     return NULL;
 }
 
-/* A ring for each CPU of the list. ENODEV: it went since, which the next look will tell. */
+/* Opens a ring for each CPU in the list. ENODEV is ignored: the CPU is offline by now, and the next list will not have
+ * it. */
 static int want_cpus(struct sideband *s, const char *list)
 {
     int bad = 0;
@@ -242,7 +244,7 @@ static int want_cpus(struct sideband *s, const char *list)
     return bad;
 }
 
-/* One that comes has done things that nobody listened to. */
+/* Opens and closes rings as CPUs come and go. Records of a new CPU were missed since the last check: this is a gap. */
 static void follow_cpus(struct sideband *s, uint64_t now)
 {
     char *list = now - s->checked_ns < CPU_CHECK_NS ? NULL : read_list(s->online_path);
@@ -284,8 +286,8 @@ static int complain(struct error *why, int err)
 }
 
 /*
- * A thousand programs that live for a millisecond each leave some 17,000 records of 100 bytes: that many fit where CPUs
- * are few, as whoever reads may have to wait for a disk, or for its turn.
+ * Returns the size of a ring. A thousand programs that live for a millisecond each leave some 17,000 records of 100
+ * bytes. If there are few CPUs, so many fit, because the reader may have to wait for a disk or for a CPU.
  */
 static size_t usual_ring_bytes(void)
 {
@@ -296,7 +298,7 @@ static size_t usual_ring_bytes(void)
     return bytes;
 }
 
-/* Rings for all CPUs, smaller ones where those may not be locked (without CAP_IPC_LOCK). */
+/* Opens rings for all CPUs; smaller ones if we may not lock so much memory (without CAP_IPC_LOCK). */
 static int open_rings(struct sideband *s, bool may_shrink)
 {
     int bad = want_cpus(s, s->online);
@@ -366,7 +368,7 @@ static int by_time(const void *a, const void *b)
     return x->serial < y->serial ? -1 : x->serial > y->serial;
 }
 
-/* Keeps what happened after the drain began: something older may still come from another CPU. */
+/* Keeps the records of events after the drain began: older records may still come from another CPU. */
 static void keep_rest(struct sideband *s, size_t from)
 {
     struct buf texts = BUF_INIT;

@@ -7,7 +7,7 @@
 
 #define ANONYMOUS "//anon"
 
-/* The content of a record; a read past its end yields 0 and is noted. */
+/* The content of a record; a read past its end yields 0 and sets `overrun`. */
 struct reader {
     const unsigned char *at, *end;
     bool overrun;
@@ -39,7 +39,7 @@ static uint64_t take_u64(struct reader *r)
     return v;
 }
 
-/* What is left is a text with its NUL, and padding. */
+/* Returns the text that is the rest of the record, with its NUL and padding. */
 static const char *take_text(struct reader *r)
 {
     const char *text = (const char *)r->at;
@@ -50,7 +50,7 @@ static const char *take_text(struct reader *r)
     return text;
 }
 
-/* PERF_RECORD_MISC_MMAP_BUILD_ID may be set, see open_event(): it is another listener's. */
+/* Ignores PERF_RECORD_MISC_MMAP_BUILD_ID: if it is set, another event requested it, see open_event() in sideband.c. */
 static void take_file(struct reader *r, struct sideband_record *out)
 {
     out->major = take_u32(r);
@@ -98,7 +98,7 @@ static void take_name(struct reader *r, unsigned misc, struct sideband_record *o
 static void take_lost(struct reader *r, struct sideband_record *out)
 {
     out->type = SIDEBAND_GAP;
-    take_u64(r); /* the event's number */
+    take_u64(r); /* the event's id */
     out->lost = take_u64(r);
 }
 

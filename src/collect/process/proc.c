@@ -114,7 +114,7 @@ static void find_link(void *work)
 
 int proc_maps(pid_t pid, uint64_t start, uint64_t bytes)
 {
-    /* lstat of the exact name: one lookup, however many mappings there are. */
+    /* lstat(2) of the exact name takes one lookup, however many mappings there are. */
     struct finding f = {.found = 0};
     snprintf(f.path, sizeof(f.path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, start,
              start + bytes);
