@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fuzz target of src/wire/preload_check: whatever a file says, the check ends with a known result. It names an allocator
- * if and only if it finds that the program has one. A program in which it finds something has glibc's loader, and the
- * name of the allocator is in the file.
+ * Fuzz target of src/wire/preload_check: whatever a file says, the check ends with a known result. It names an
+ * allocator if and only if it finds that the program has one. A program in which it finds something has glibc's loader,
+ * and the name of the allocator is in the file.
  */
 #include "require.h"
 
