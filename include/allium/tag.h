@@ -78,7 +78,7 @@ struct allium_tag {
     uint32_t counters; /* offset from allium_thread.counters, or one of the values below */
     uint32_t entry;    /* this + the size of an object is the object's entry in the map of objects */
     int32_t code;      /* offset of the code of the place */
-    int32_t text;      /* offset of class, name and file: three strings, one behind the other */
+    int32_t text;      /* offset of three consecutive strings: class, name and file, each with its NUL */
     int32_t control;   /* offset of this module's control page */
     uint32_t line;     /* 0: unknown, see the debug information */
 };
@@ -169,8 +169,8 @@ int allium_real_posix_memalign(void **out, size_t alignment, size_t bytes);
 #define ALLIUM_COUNTERS_OF(e)   ((e) >> 7 & ~31u)
 
 /*
- * The attributes of the C library's fortified functions: the compiler emits no separate copy of the function,
- * and the C library's inline functions may call it.
+ * The attributes that the C library gives its fortified functions. The compiler emits no separate copy of a function
+ * with these attributes, and inline functions of the C library may call such a function.
  */
 #define ALLIUM_INLINE extern __inline__ __attribute__((gnu_inline, always_inline, artificial))
 

@@ -32,7 +32,10 @@ uint32_t writer_stack(struct thread *t, const struct walk_start *start);
 uint32_t writer_caller(uintptr_t pc);
 /** Moves *at from a frame to its caller's frame; see walk_out(). */
 bool writer_walk_out(struct thread *t, struct walk_start *at);
-/** Like writer_walk_out(), but only with cached unwind rules, and without a ledger; see walk_out_known(). */
+/**
+ * Moves *at from a frame to its caller's frame, like writer_walk_out(), but only if the unwind rule of the frame is in
+ * the cache. Needs no ledger. False: *at is unchanged; see walk_out_known().
+ */
 bool writer_walk_out_known(const struct thread *t, struct walk_start *at);
 /**
  * Returns the cell of the thread, its period, the size class and the stack from `start`; adds the cell if it is new.

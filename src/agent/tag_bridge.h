@@ -11,7 +11,10 @@
 #include "base/sigsafe/compiler.h"
 #include "target/agent_api.h"
 
-/** The functions of the tag library. NULL: the library is not loaded, or has not called allium_agent_api() yet. */
+/**
+ * The functions of the tag library. NULL: the library is not loaded, has not called allium_agent_api() yet, or was
+ * built with another AGENT_API_VERSION.
+ */
 extern const struct agent_api_tags *agent_api_tags __attribute__((visibility("hidden")));
 
 /* The cold halves of the hooks call the functions below before and after the real free() or realloc(). */

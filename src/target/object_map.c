@@ -251,8 +251,10 @@ void object_map_take_room(uint64_t bytes)
         return;
     bool room = true;
     uintptr_t end = (uintptr_t)hole + bytes;
+    /* From the highest address down, because the kernel will give the program the highest addresses first: if memory
+     * runs out here, only the addresses that are used last have no table. */
     for (uintptr_t at = end - 1; room && at >= (uintptr_t)hole; at -= 1ull << OBJECTS_UNIT_SHIFT)
-        room = find(&p, at, true); /* the kernel maps from the top down */
+        room = find(&p, at, true);
     sys_call(SYS_munmap, hole, bytes);
 }
 

@@ -3,8 +3,8 @@
 #define UNWIND_CURSOR_H
 
 /*
- * Reads DWARF bytes within bounds. A read past the end returns 0 and sets `overrun`, so the caller needs to check
- * `overrun` only once, after its last read.
+ * Reads DWARF bytes within bounds. A read past the end sets `overrun`, and its result has no meaning (mostly 0). The
+ * caller needs to check `overrun` only once, after its last read.
  *
  * Runs in: target and tool. Threads: any.
  */

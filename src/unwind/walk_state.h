@@ -39,7 +39,10 @@ static inline uint64_t word_at(uintptr_t at)
     return *(const uint64_t *)at;
 }
 
-/** Goes from the signal trampoline to the interrupted frame. False: that frame is not on a readable stack. */
+/**
+ * Goes from the signal trampoline to the interrupted frame. False: the signal frame or the interrupted frame is not on
+ * a readable stack, or the walk has changed stacks more than STACK_SWITCH_MAX times.
+ */
 ONE_COPY bool walk_enter_interrupted(struct walk *k, struct position *at);
 /**
  * Walks the whole stack again, with all preserved registers and without caches. Begins in walk_full() itself, because

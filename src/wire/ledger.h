@@ -284,9 +284,10 @@ struct ledger_free {
     uint64_t address;
     uint64_t size_bytes;
     uint64_t born_ticks, freed_ticks;
-    uint32_t cell;   /* cell of the stack that allocated the object */
-    uint32_t stack;  /* stack that freed the object; LEDGER_NONE: only the caller is known */
-    uint32_t caller; /* frame of the call that freed the object; LEDGER_NONE: unknown */
+    uint32_t cell; /* cell of the stack that allocated the object */
+    /* The stack that freed the object, or the frame of the call that freed it. LEDGER_NONE: the other one was stored,
+     * or there was no room. */
+    uint32_t stack, caller;
     uint16_t thread; /* the thread that freed the object */
     uint8_t reallocated;
     uint8_t pad;

@@ -23,8 +23,8 @@
 #define OUR_LOADER  "ld-linux-x86-64.so.2"
 #endif
 
-/* Reads up to `size` bytes at offset `at`, fewer at the end of the file. Returns their number. The records of a table
- * are read one by one, but most of them lie in a block that has been read already, which costs no system call. */
+/* Returns how many of `size` bytes at offset `at` were read: fewer at the end of the file. `size` is at most that of a
+ * block. Keeps the last blocks: callers read tables record by record, mostly in one block, without a system call. */
 static ONE_COPY size_t read_part(struct preload_check *f, void *out, size_t size, uint64_t at)
 {
     struct preload_check_block *b = f->blocks;

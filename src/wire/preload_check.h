@@ -43,7 +43,7 @@ struct preload_check {
         Elf64_Sym symbols[170];
         char text[170 * sizeof(Elf64_Sym)];
     } piece;                     /* a part of the symbol table, or of its strings */
-    struct preload_check_block { /* a part of the file that was read */
+    struct preload_check_block { /* one of the parts of the file that were read last */
         uint64_t from;
         size_t length;
         char bytes[1024];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fuzz target of src/wire/preload_check: whatever a file says, the check ends with a known result. It names an
- * allocator if and only if it finds that the program has one. A program in which it finds something has glibc's loader,
- * and the name of the allocator is in the file.
+ * Fuzz target of src/wire/preload_check. For every file the check returns a known result, and names an allocator if and
+ * only if the result is that the program has one. If the result is an allocator or a sanitizer, the file contains the
+ * name of glibc's loader. If it is an allocator, the file contains its name.
  */
 #include "require.h"
 

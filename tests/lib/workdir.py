@@ -63,7 +63,7 @@ class Place:
                 if name.endswith(".ledger")]
 
     def row(self, pid, **env):
-        """What ps has of it; a process that has ended may have left a ledger with the same pid."""
+        """The row of this pid in `allium ps`: of a running process, if ended ones with the same pid have rows, too."""
         rows = [row for row in json.loads(self.allium("ps", "--json", env=env).out)["rows"] if row["pid"] == pid]
         return min(rows, key=lambda row: row["state"] != "running", default=None)
 

@@ -260,7 +260,7 @@ def command():
 
 
 def of_one_process():
-    """The memory maps of other processes are not read: one of them may be locked, and would be waited for."""
+    """The command reads no memory map of another process: a map may be locked, and the command would wait for it."""
     with steered(64 * KIB) as program:
         program.run(1, 2000, 1000)
         for actions in ("off",), ("stacks",), ("--where", "func:none", "stacks"):

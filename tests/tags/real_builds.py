@@ -42,7 +42,7 @@ def apt(*words):
 
 
 def source(package):
-    """The folder of its unpacked source, as upstream has it; fetched once, by one of the tests that run side by side."""
+    """The folder of the unpacked source; tests that run side by side wait until one of them has fetched it."""
     into = "%s/%s" % (FOLDER, package)
     os.makedirs(FOLDER, exist_ok=True)
     with open(FOLDER + "/lock", "w") as lock:
@@ -52,6 +52,7 @@ def source(package):
 
 
 def fetch(package, into):
+    """Fetches and unpacks the source, unless the folder exists."""
     if not os.path.exists(into):
         if not glob.glob(FOLDER + "/lists/*Sources*"):
             apt("update")

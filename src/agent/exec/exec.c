@@ -286,7 +286,8 @@ EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_act
                envp);
 }
 
-/* For execl(), execlp() and execle(): puts the array of arguments on the stack, as the functions of libc do. */
+/* Calls run() for execl(), execlp() and execle(). Puts the arguments into an array on the stack, as libc does.
+ * `has_environment`: the list ends with the environment, as in execle(). */
 static ONE_COPY int run_listed(struct call *c, const char *first, va_list *list, bool has_environment)
 {
     va_list counted;

@@ -65,7 +65,8 @@ struct next {
     void *(*valloc)(size_t);
     void *(*pvalloc)(size_t);
     size_t (*malloc_usable_size)(void *);
-    /* strndup() of the allocator, if it has one (mimalloc 3 has, and strdup()). NULL: the C library copies strings. */
+    /* strndup() of the allocator's module; NULL: this module has none, and the hook calls strndup() of the C library.
+     * mimalloc 3 has both strndup() and strdup(). */
     char *(*strndup)(const char *, size_t);
     bool is_glibc; /* the allocator is glibc's */
     /* The functions that the exported operators jump to: the real ones, counting ones of operators.c, or at first those

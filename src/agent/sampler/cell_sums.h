@@ -50,8 +50,9 @@ static inline void cell_sums_update_peak(struct ledger_cell *c)
 }
 
 /*
- * Adds to the live bytes in the header, and notes a new peak there. While there is one thread, adds at once; later,
- * only when a shard has collected a few periods, because estimates are not more precise than that.
+ * Adds to the live bytes in the header, and stores a new peak there. While the process has one thread, each call adds
+ * at once. With more threads, a shard collects the changes until they reach CELL_SUMS_LOT_PERIODS periods and
+ * CELL_SUMS_LOT_LEAST bytes, and adds them together, so that the peak is not computed at each operation.
  */
 static inline void cell_sums_change_live(struct ledger_shard *shard, bool mine, uint64_t delta_q,
                                          uint64_t ticks)

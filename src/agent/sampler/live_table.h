@@ -48,7 +48,7 @@ bool live_table_insert(uintptr_t address, uint32_t record);
 /** Removes an address: subtracts it from the live filter, sets `address` in its record to 0, and returns the record. */
 enum live_table_taken live_table_take(uintptr_t address, uint32_t *record);
 #define LIVE_TABLE_ROOM_BYTES (512u << 10)
-/** Makes a table for some 30,000 entries, of LIVE_TABLE_ROOM_BYTES, unless there is one of that size. */
+/** Makes a table of LIVE_TABLE_ROOM_BYTES (some 30,000 entries), unless the newest table is at least as large. */
 void live_table_take_room(void);
 /** In a fork child: marks all tables as the parent's, and starts new ones. */
 void live_table_disinherit(void);

@@ -96,8 +96,8 @@ void sites_begin_ledger(void)
         AT(LEDGER_SITES, struct ledger_site, LEDGER_SITE_NOBODY)->flags = LEDGER_SITE_UNFOLLOWED;
 }
 
-/* Appends a record for the address. Returns its number, with SITES_WRAPPER if it lies in a wrapper, or
- * LEDGER_SITE_OTHER. */
+/* Appends a record for the site with this return address. Returns its number, with the flag SITES_WRAPPER if the site
+ * lies in a wrapper, and SITES_STAYS if that is never unloaded. LEDGER_SITE_OTHER: there is no room for a record. */
 static uint32_t add_site(uintptr_t pc, uint32_t module)
 {
     uint32_t number = ledger_append(&process.ledger, LEDGER_SITES, 1);

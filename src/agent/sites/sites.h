@@ -32,7 +32,11 @@
 #include "unwind/walk.h"
 #include "wire/ledger.h"
 
-#define SITES_GENERATIONS 4u /* after this many nested forks in signal handlers, tables are used again */
+/*
+ * Each fork child uses the next set of tables. After this many nested forks, the first set is used again. That does
+ * harm only if each of these forks ran in a signal handler that had interrupted code which writes to the tables.
+ */
+#define SITES_GENERATIONS 4u
 
 #define SITES_MOST    (1u << 16)
 #define SITES_WRAPPER (1u << 31) /* the site lies in a wrapper: its caller is looked up at each call */

@@ -6,7 +6,10 @@
 #include "agent/sites/sites.h"
 #include "target/fork_placeholder.h"
 
-/* Notes only the part of the sums that is in use, because mlockall(2) in the child backs all that the child maps. */
+/*
+ * Before fork(): stores which part of the sums the child must replace by private memory (fork_placeholder.h). This is
+ * only the part that is backed by memory, because mlockall(2) in the child allocates all memory that the child maps.
+ */
 void sites_before_fork(void)
 {
     bool counts = sites_on && process_has_ledger();

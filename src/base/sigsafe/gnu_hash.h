@@ -3,8 +3,10 @@
 #define BASE_SIGSAFE_GNU_HASH_H
 
 /*
- * The hash of a name in DT_GNU_HASH, and the Bloom filter at the start of that table. Most modules lack most names, and
- * the filter tells so with one read.
+ * The hash of a name in DT_GNU_HASH, and the test of the Bloom filter at the start of that table. Most modules lack
+ * most names: then one read of the filter usually replaces the reads of a lookup.
+ *
+ * Source: glibc, elf/dl-lookup.c.
  *
  * Runs in: tool and target.
  */
@@ -20,7 +22,10 @@ static inline uint32_t gnu_hash(const char *name)
     return hash;
 }
 
-/** Returns false if no name with this hash is in the table. `word`: the word `hash / 64` modulo their number. */
+/**
+ * Returns false if no name with this hash is in the table; true: there may be one. `word` is the word of the filter at
+ * index `hash / 64` modulo the number of words, `shift` the fourth number in the header of the table.
+ */
 static inline bool gnu_hash_may_have(uint64_t word, uint32_t hash, uint32_t shift)
 {
     return word >> hash % 64 & word >> (hash >> shift % 32) % 64 & 1;

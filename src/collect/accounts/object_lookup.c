@@ -140,7 +140,7 @@ static int look_at_pages(const struct objects *o, uint64_t begin, struct window 
 /* ---- large objects that begin before ---- */
 
 /* The state of a search backwards. */
-struct watch_snapshot {
+struct large_search {
     unsigned stale;
     struct large found;
 };
@@ -163,8 +163,8 @@ static bool is_large(const struct objects *o, uint64_t table, uint64_t page, uin
 
 /* Finds the last large object that begins in one of the first `most` pages of these words. Returns 1: found; 0: none;
  * -EFAULT: too many words without an object; or another -errno. */
-static int look_at_words(const struct objects *o, uint64_t table, uint64_t page, unsigned most,
-                         struct watch_snapshot *l)
+static int search_words(const struct objects *o, uint64_t table, uint64_t page, unsigned most,
+                        struct large_search *l)
 {
     uint64_t words[WORDS];
     int bad = peek(o, word_address(table, page), words, sizeof(words));
@@ -176,8 +176,8 @@ static int look_at_words(const struct objects *o, uint64_t table, uint64_t page,
     return bad;
 }
 
-/* Finds the last large object in one unit that begins before the page `until`. Returns as look_at_words() does. */
-static int look_at_unit(const struct objects *o, uint64_t table, uint64_t until, struct watch_snapshot *l)
+/* Finds the last large object in one unit that begins before the page `until`. Returns as search_words() does. */
+static int search_unit(const struct objects *o, uint64_t table, uint64_t until, struct large_search *l)
 {
     uint64_t touched[WORD_PAGES], unit = (until - PAGE) & ~(UNIT - 1),
                                   first = word_address(table, unit) / PAGE * sizeof(*touched);
@@ -187,7 +187,7 @@ static int look_at_unit(const struct objects *o, uint64_t table, uint64_t until,
         return 0;
     for (unsigned i = (pages + WORDS - 1) / WORDS; i-- > 0;) {
         unsigned most = pages - i * WORDS < WORDS ? pages - i * WORDS : WORDS;
-        int found = touched[i] & PRESENT ? look_at_words(o, table, unit + i * WORDS * PAGE, most, l) : 0;
+        int found = touched[i] & PRESENT ? search_words(o, table, unit + i * WORDS * PAGE, most, l) : 0;
         if (found)
             return found;
     }
@@ -198,7 +198,7 @@ static int look_at_unit(const struct objects *o, uint64_t table, uint64_t until,
  * -errno. */
 static int find_before(const struct objects *o, uint64_t page, struct large *out)
 {
-    struct watch_snapshot look = {.stale = 0};
+    struct large_search s = {.stale = 0};
     uint64_t tables[WORDS], last = (page - PAGE) >> OBJECTS_UNIT_SHIFT,
                             first = last > REACH ? last - REACH : 0;
     int found = page < PAGE ? -EFAULT : 0;
@@ -212,9 +212,9 @@ static int find_before(const struct objects *o, uint64_t page, struct large *out
         if (unit == last || word == WORDS - 1)
             found = peek(o, at, tables, sizeof(tables));
         if (!found && tables[word])
-            found = look_at_unit(o, tables[word] + OBJECTS_BIAS(unit << OBJECTS_UNIT_SHIFT), until, &look);
+            found = search_unit(o, tables[word] + OBJECTS_BIAS(unit << OBJECTS_UNIT_SHIFT), until, &s);
     }
-    *out = look.found;
+    *out = s.found;
     return found == -EFAULT ? 0 : found;
 }
 

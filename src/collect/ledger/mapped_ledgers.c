@@ -181,7 +181,7 @@ static int search_maps(pid_t pid, struct mapped_ledger *m)
     return all >= MAPS_BYTES_MAX && !mapped_ledgers_any(m) ? -E2BIG : 0;
 }
 
-struct watch_snapshot {
+struct maps_search {
     pid_t pid;
     struct mapped_ledger found;
     int bad;
@@ -189,13 +189,13 @@ struct watch_snapshot {
 
 static void find_guarded(void *work)
 {
-    struct watch_snapshot *l = work;
+    struct maps_search *l = work;
     l->bad = search_maps(l->pid, &l->found);
 }
 
 int mapped_ledgers_find(pid_t pid, struct mapped_ledger *m)
 {
-    struct watch_snapshot l = {.pid = pid};
+    struct maps_search l = {.pid = pid};
     int bad = guard_run(find_guarded, &l, sizeof(l), load_relaxed(&patience_ms));
     *m = l.found;
     if (bad)
