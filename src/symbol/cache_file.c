@@ -266,8 +266,9 @@ static int create_new(const char *path)
         struct stat st;
         if (errno != EEXIST || attempt || lstat(path, &st) < 0)
             return -errno;
+        /* The kernel stamps files with a finer clock than time() reads: a new lock can lie in the future. */
         time_t age = time(NULL) - st.st_mtime;
-        if (age >= 0 && age < STALE_LOCK_S)
+        if (age > -STALE_LOCK_S && age < STALE_LOCK_S)
             return -EBUSY;
         unlink(path);
     }
