@@ -184,6 +184,13 @@ def own_warnings():
         check("-Wignored-attributes" in done.stderr, "what it says:", done.stderr)
 
 
+def own_attributes():
+    """The attributes of the user's own declarations hold in code that is tagged by call."""
+    path = scratch("attributes.c", "void free(void *) __attribute__((deprecated));\nvoid f(void) { free(0); }\n")
+    done = subprocess.run(["clang", *HOOKS, "-DALLIUM_BY_CALL", "-fsyntax-only", path], capture_output=True, text=True)
+    equal(re.findall(r"\[-W[^]]*\]", done.stderr), ["[-Wdeprecated-declarations]"], done.stderr)
+
+
 def probe_arguments(compiler, syntax):
     """A probe's arguments are in AT&T syntax, as all who read them expect."""
     def test():
@@ -476,7 +483,8 @@ tap.main([("a source that " + what, compiles(what)) for what in ODDITIES] +
                               ("-O2", "-std=c11" if compiler in C else "-std=c++17"), ("-O2", "-masm=intel")) +
           (("-O2", "-DALLIUM_BY_CALL"),) * (compiler in C)] + [("a count that is left out is found", planted),] +
          [("%s: -mx32 is refused in one line" % compiler, refused(compiler))
-          for compiler in C] + [("a warning that a user wants from clang stays on", own_warnings),] +
+          for compiler in C] + [("a warning that a user wants from clang stays on", own_warnings),
+                                   ("attributes of a user's own declarations hold by call", own_attributes)] +
          [("%s -masm=%s: the arguments of a probe can be read" % (compiler, syntax), probe_arguments(compiler, syntax))
           for compiler in C for syntax in ("att", "intel")] +
          [("%s: an assembler source compiles with the header before it" % compiler, assembled(compiler))

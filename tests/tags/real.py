@@ -70,6 +70,8 @@ def differing(have, want):
     return [line for line in a if line not in b][:20], [line for line in b if line not in a][:20]
 
 
+# What allium-tags(1) says that clang warns of: redis declares malloc() and its kin deprecated, behind our inline ones.
+SAID_IN_MANUAL = re.compile(r"server\.h: attribute declaration must precede definition \[-Wignored-attributes\]")
 FIGURES = ("allocations", "allocated_bytes", "live_objects", "live_bytes")
 
 
@@ -131,7 +133,8 @@ def case(program, compiler, level):
         reference, build = bare(program, compiler), Build(program, Variant(compiler, level))
         signal.alarm(LIMIT)
         bare_works, bare_tests = found_by(reference)
-        new = sorted(build.warnings() - reference.warnings())
+        new = sorted(words for words in build.warnings() - reference.warnings()
+                     if not (compiler == "clang" and SAID_IN_MANUAL.fullmatch(words)))
         equal(new, [], build.name + ": new warnings")
 
         out, rows = counted(build)
