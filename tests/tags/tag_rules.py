@@ -196,6 +196,30 @@ def stacks():
         steps.do("end")
 
 
+def stacks_of_new_places():
+    """A place that is called for the first time while the stacks are read: its records are no damage."""
+    functions = "".join("__attribute__((noinline)) static void f%d(void) { free(malloc(1)); usleep(2000); }\n" % n
+                        for n in range(200))
+    calls = "".join("    f%d();\n" % n for n in range(200))
+    scratch("new_places.c", """#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+%sint main(void) {
+    free(malloc(1)); puts("0"); fflush(stdout); getchar(); getchar();
+%s    while (getchar() != EOF) { }
+}
+""" % (functions, calls))
+    with private_dir() as ledgers, Steps(ledgers, scratch("new_places.c")) as steps:
+        steps.process.stdout.readline()
+        steps.set("stacks")
+        steps.process.stdin.write(b"\n\n")
+        while True:
+            rows, said = details(steps, "--stacks")
+            check("damaged" not in said, "after", len(rows), "places:", said)
+            if len(rows) == 200:
+                break
+
+
 def latency():
     """Beside a clock of our own: the sum of all calls is no longer than that took, and each is in one class."""
     with private_dir() as ledgers, Steps(ledgers) as steps:
@@ -301,6 +325,7 @@ tap.main([
     ("a vfork child is not taken for its parent", vfork_children),
     ("a place that failed before, and was told not to", failing_again),
     ("stacks of calls, by place", stacks),
+    ("stacks of places that come while they are read", stacks_of_new_places),
     ("how long calls take", latency),
     ("stacks and times of mmap() and asprintf()", details_of_others),
     ("accounts of a program's own", own_tags),

@@ -17,7 +17,7 @@
 /* The data of one reading. */
 struct work {
     struct tags_details *d;
-    const struct ledger_copy *c;
+    struct ledger_copy *c;
     const struct account_rows *rows;
     struct VEC(uint32_t) row; /* by account or site: its row + 1; 0: it has none */
     bool sites;
@@ -210,42 +210,40 @@ uint64_t tags_latency_quantile(const struct tags_latency *l, double of)
 
 /* ---- all of it ---- */
 
-/* Copies the ledger after its places were read. A stack or time of a place that the ledger got in between has no row,
- * and is counted as damaged. */
-static int take(struct work *w, int fd, struct symbols *symbols, const char *root, struct error *e)
+/* Fills the details from the ledger's copy. The copy is older than the rows, so that each place that it names has a
+ * row. */
+static void take(struct work *w, struct symbols *symbols, const char *root)
 {
-    struct ledger_copy c;
     uint32_t *number;
-    int bad = ledger_copy_read(fd, &c, e);
-    if (bad)
-        return bad;
-    struct profile *p = ledger_profile_stacks(&c, &number);
-    w->c = &c;
+    struct profile *p = ledger_profile_stacks(w->c, &number);
     profile_names_apply(symbols, p, root);
     take_calls(w, p, number);
     merge_calls(w->d);
     take_latencies(w);
-    w->d->lost = c.header.losses[LEDGER_LOST_DETAILS];
+    w->d->lost = w->c->header.losses[LEDGER_LOST_DETAILS];
     free(number);
     profile_free(p);
-    ledger_copy_release(&c);
-    return 0;
 }
 
 int tags_details_read(struct tags_details *d, struct alloc_texts *texts, pid_t pid, const struct query *where,
                       struct symbols *symbols, struct error *e)
 {
     struct tags_source source;
+    struct ledger_copy c;
     *d = (struct tags_details){0};
     int bad = tags_open(&source, pid, e);
     if (bad)
         return bad;
     struct tags_reading r = {.idle = true, .process = {.pid = pid, .alive = source.alive}};
-    struct work w = {.d = d, .rows = &r.rows, .where = where, .texts = texts};
-    bad = tags_read_places(&r, texts, source.fd, symbols, source.root, e);
+    struct work w = {.d = d, .c = &c, .rows = &r.rows, .where = where, .texts = texts};
+    bad = ledger_copy_read(source.fd, &c, e);
     if (!bad) {
-        number_rows(&w, r.account.at);
-        bad = take(&w, source.fd, symbols, source.root, e);
+        bad = tags_read_places(&r, texts, source.fd, symbols, source.root, e);
+        if (!bad) {
+            number_rows(&w, r.account.at);
+            take(&w, symbols, source.root);
+        }
+        ledger_copy_release(&c);
     }
     d->process = r.process;
     vec_release(&w.row);
@@ -260,16 +258,21 @@ int sites_details_read(struct tags_details *d, struct alloc_texts *texts, pid_t 
 {
     struct container_roots roots = {0};
     struct sites_reading r = {.idle = true, .process = {.pid = pid}};
-    struct work w = {.d = d, .rows = &r.rows, .where = where, .texts = texts, .sites = true};
+    struct ledger_copy c;
+    struct work w = {.d = d, .c = &c, .rows = &r.rows, .where = where, .texts = texts, .sites = true};
     *d = (struct tags_details){0};
     int fd = sites_open(pid, &r.process.alive, e);
     if (fd < 0)
         return fd;
     const char *root = r.process.alive ? container_root(&roots, pid) : "";
-    int bad = sites_read_places(&r, texts, fd, symbols, wrappers, root, e);
+    int bad = ledger_copy_read(fd, &c, e);
     if (!bad) {
-        number_rows(&w, r.number.at);
-        bad = take(&w, fd, symbols, root, e);
+        bad = sites_read_places(&r, texts, fd, symbols, wrappers, root, e);
+        if (!bad) {
+            number_rows(&w, r.number.at);
+            take(&w, symbols, root);
+        }
+        ledger_copy_release(&c);
     }
     d->process = r.process;
     vec_release(&w.row);
