@@ -203,8 +203,9 @@ def user_stacks():
         with tool("kpages", "-p", m.pid, "--stacks", "user", "--live") as it:
             m.do("touch %d" % N)
             it.stop()
-    row = max(it.rows, key=lambda row: row["allocations"])
-    check(row["allocations"] >= N and row["user_stack"][0].endswith("(maker)"), row)
+    # More than one row: a compiler may unroll the loop, and each copy has an address of its own.
+    named = [row for row in it.rows if row["user_stack"] and row["user_stack"][0].endswith("(maker)")]
+    check(sum(row["allocations"] for row in named) >= N, named)
 
 
 def live_map_full():
