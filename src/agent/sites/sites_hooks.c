@@ -82,6 +82,8 @@ static COLD void *sites_moved_cold(void *old, size_t size, void *p, uint64_t had
         .generation = (uint32_t)(had >> 32),
     };
     sites_moved(&from, old, taken, p, size, !p && size);
+    /* clang would see that the result is `p`, return its own copy, and replace the tail jump to here by a call. */
+    __asm__("" : "+r"(p));
     return p;
 }
 
