@@ -149,12 +149,17 @@ static __attribute__((noinline)) unsigned within(unsigned size)
 static __attribute__((noinline)) unsigned around(unsigned size, unsigned both)
 {
     use(alloca(size), size);
+    unsigned made;
     if (size % 32) {
-        __asm__ volatile("# two calls,");
-        return within(both - size) + 1;
+        __asm__ volatile("# no compiler makes one call");
+        made = within(both - size) + 1;
+        __asm__ volatile("# of this one" : "+r"(made));
+    } else {
+        __asm__ volatile("# and of the other:");
+        made = within(both - size) + 2;
+        __asm__ volatile("# they differ before and after" : "+r"(made));
     }
-    __asm__ volatile("# and not made one");
-    return within(both - size) + 2;
+    return made;
 }
 
 int main(int argc, char **argv)

@@ -131,11 +131,14 @@ def in_proportion():
     were searched one by one.
     """
     path = program("gcc", ["-O2"], os.path.join(HERE, "named.c"))
+    # valgrind 3.19 gives up at the debug information of clang
+    library = os.path.realpath(built("TEST_TAGS_LIBRARY"))
+    succeed(["strip", "-g", library, "-o", scratch("liballium.so.3")])
     took = []
     for tags in 2000, 10_000:
         with private_dir() as ledgers:
-            done = succeed(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", path,
-                            str(tags)], env=dict(os.environ, ALLIUM_DIR=ledgers))
+            env = dict(os.environ, ALLIUM_DIR=ledgers, LD_LIBRARY_PATH=os.path.dirname(scratch("liballium.so.3")))
+            done = succeed(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", path, str(tags)], env=env)
         took.append(int(re.search(r"Collected : (\d+)", done.stderr.decode()).group(1)))
     check(took[1] < 7 * took[0], "instructions:", took)
 
