@@ -167,7 +167,8 @@ def daemons(place):
     """Who closes its descriptors, changes its root, becomes another user or enters seccomp is seen as before, or says
     why not.
     """
-    for how, blocks in (("nothing", 100), ("closed", 100), ("root", 100), ("user", 100), ("seccomp", 20_000)):
+    # 30,000: more samples than there is room for when the program enters seccomp
+    for how, blocks in (("nothing", 100), ("closed", 100), ("root", 100), ("user", 100), ("seccomp", 30_000)):
         if how in ("root", "user") and os.geteuid():
             continue
         env = dict(place.env, LD_PRELOAD=built("ALLIUM_AGENT"), ALLIUM_PERIOD="1", ALLIUM_LEDGER_SIZE="256M")

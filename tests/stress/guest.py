@@ -37,10 +37,10 @@ def as_bare(command, period, preload=(), look=None):
     -> what it said under the agent
     """
     behind = [name.lstrip("+") for name in preload]
-    bare = run(command, timeout=60, env=dict(os.environ, LD_PRELOAD=":".join(behind)))
+    bare = run(command, timeout=pick(60, 600), env=dict(os.environ, LD_PRELOAD=":".join(behind)))
     check(bare.returncode in (0, 42), command, "ended bare with", bare.returncode, bare.stderr)
     with private_dir() as ledgers:
-        done = run(command, timeout=60, env=agent_env(ledgers, period, preload, ALLIUM_SEED=1))
+        done = run(command, timeout=pick(60, 600), env=agent_env(ledgers, period, preload, ALLIUM_SEED=1))
         what = "%s at period %s" % (" ".join(os.path.basename(word) for word in command), period)
         equal(done.returncode, bare.returncode, "code of " + what)
         if look:
