@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/sigsafe/str.h"
+
 #define PACK_BYTES    (2u << 20)
 #define MODULES_MAX   UINT16_MAX
 #define GONE_MAX      65536u
@@ -152,17 +154,6 @@ static void take_module(struct kallsyms *k, const char *line, size_t line_len)
 
 /* ---- one for each address ---- */
 
-static bool begins(const char *name, const char *with)
-{
-    return !strncmp(name, with, strlen(with));
-}
-
-static bool ends(const char *name, const char *with)
-{
-    size_t len = strlen(name), n = strlen(with);
-    return len >= n && !strcmp(name + len - n, with);
-}
-
 /* A mark of the linker's, a tracepoint's or the build's, which nobody calls a function by. */
 static bool is_mark(const char *name)
 {
@@ -170,12 +161,13 @@ static bool is_mark(const char *name)
                                         "__probestub_", ".",      "$"};
     static const char *const whole[] = {"_text", "_stext", "_sinittext"};
     for (size_t i = 0; i < sizeof(heads) / sizeof(*heads); i++)
-        if (begins(name, heads[i]))
+        if (text_starts(name, heads[i]))
             return true;
     for (size_t i = 0; i < sizeof(whole) / sizeof(*whole); i++)
         if (!strcmp(name, whole[i]))
             return true;
-    return begins(name, "_") && (ends(name, "_start") || ends(name, "_end") || ends(name, "_begin"));
+    return text_starts(name, "_") &&
+           (text_ends(name, "_start") || text_ends(name, "_end") || text_ends(name, "_begin"));
 }
 
 /* The one to call the place by: less than 0: a. */

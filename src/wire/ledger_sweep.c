@@ -39,12 +39,6 @@ struct sweep {
     const char *until_room; /* stop when this directory has room; NULL: examine all files */
 };
 
-static bool ends_in(const char *name, const char *suffix)
-{
-    size_t length = text_length(name), end = text_length(suffix);
-    return length > end && text_starts(name + length - end, suffix);
-}
-
 /* Returns true if no process maps the file. The pid in its name is not proof: it may be of another pid namespace. If a
  * process maps the file, the file is open for writing, so the kernel refuses a read lease. If another process breaks
  * the lease, the kernel sends SIGURG, which is ignored by default. */
@@ -63,8 +57,8 @@ static void sweep_file(const struct sweep *s, const char *name)
 {
     struct stat st;
     uint64_t pid = text_number(name);
-    if ((!ends_in(name, LEDGER_SUFFIX) && !ends_in(name, LEDGER_CONTROL_SUFFIX) &&
-         !ends_in(name, LEDGER_TAGS_SUFFIX)) ||
+    if ((!text_ends(name, LEDGER_SUFFIX) && !text_ends(name, LEDGER_CONTROL_SUFFIX) &&
+         !text_ends(name, LEDGER_TAGS_SUFFIX)) ||
         !pid || pid > INT32_MAX || sys_call(SYS_kill, pid, 0) != -ESRCH ||
         sys_call(SYS_newfstatat, s->dir, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode) ||
         !is_left(s->dir, name))

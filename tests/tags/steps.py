@@ -2,6 +2,7 @@
 """A program that does what a test tells it, and `allium set` beside it."""
 import json
 import os
+import shutil
 import subprocess
 
 from building import program
@@ -9,11 +10,13 @@ from tap import built, run, succeed
 
 
 class Steps:
-    """steps.c at work: each call does one thing and waits until it is done."""
+    """steps.c at work, or a copy of it in `folder`: each call does one thing and waits until it is done."""
 
-    def __init__(self, ledgers, source="steps.c", **env):
+    def __init__(self, ledgers, source="steps.c", folder=None, **env):
         self.env = dict(os.environ, ALLIUM_DIR=ledgers)
         steps = program("gcc", ["-O2"], source)
+        if folder:
+            steps = shutil.copy(steps, folder)
         self.comm = os.path.basename(steps)[:15]
         self.process = subprocess.Popen([steps], env=dict(self.env, **env), stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, bufsize=0)

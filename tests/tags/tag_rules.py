@@ -43,6 +43,16 @@ def not_met_yet():
         equal((steps.do("make b 10 10"), steps.do("make c 10 10")), (5, 10), "made at places that had not been met")
 
 
+def in_a_folder_named_deleted():
+    """What the kernel appends to the path of a deleted file may also stand within a path."""
+    with private_dir() as ledgers, private_dir("/tmp") as here:
+        folder = here + "/a (deleted) folder"
+        os.mkdir(folder)
+        with Steps(ledgers, folder=folder) as steps:
+            steps.do("make a 1 10")
+            check(": 1 of 3 tags: " in steps.set("--where", "func:at_b", "fail=every:2"), "tags that were not met yet")
+
+
 def all_of_them():
     with private_dir() as ledgers, Steps(ledgers, ALLIUM_TAGS="off") as steps:
         for place in "ab":
@@ -318,6 +328,7 @@ def mistakes():
 tap.main([
     ("places are turned off and on from the next call on", off_and_on),
     ("places of which it is asked before they are called", not_met_yet),
+    ("a folder that looks like a deleted file", in_a_folder_named_deleted),
     ("all places are, also those that are met later", all_of_them),
     ("a place fails when it is told to, and counts it", failures),
     ("what is asked for a time is not asked afterwards", for_a_time),

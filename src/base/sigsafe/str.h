@@ -44,6 +44,21 @@ static inline int text_starts(const char *s, const char *prefix)
     return 1;
 }
 
+static inline int text_ends(const char *s, const char *suffix)
+{
+    size_t length = text_length(s), end = text_length(suffix);
+    return length >= end && text_starts(s + length - end, suffix);
+}
+
+/** Cuts the suffix off. Returns whether the text ended with it. */
+static inline int text_cut_end(char *s, const char *suffix)
+{
+    int cut = text_ends(s, suffix);
+    if (cut)
+        s[text_length(s) - text_length(suffix)] = '\0';
+    return cut;
+}
+
 /** Returns the first occurrence of `what` in `s`, or NULL. */
 static inline const char *text_find(const char *s, const char *what)
 {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/sigsafe/str.h"
 #include "wire/deferred_rules.h"
 
 #define DELETED " (deleted)"
@@ -20,9 +21,7 @@ void account_modules_read(struct account_modules *to, const struct ledger_copy *
         const struct ledger_module *of = ledger_copy_at(c, LEDGER_MODULES, struct ledger_module, i);
         struct account_module m = {.path = mem_strdup(account_modules_text(c, of->path))};
         m.key = ledger_module_key(m.path, strlen(m.path));
-        char *deleted = strstr(m.path, DELETED);
-        if (deleted)
-            *deleted = '\0';
+        text_cut_end(m.path, DELETED);
         if (of->build_id_len <= LEDGER_BUILD_ID_BYTES)
             m.build_id_len = of->build_id_len;
         memcpy(m.build_id, of->build_id, m.build_id_len);

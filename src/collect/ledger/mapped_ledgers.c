@@ -18,6 +18,7 @@
 #include "base/guard.h"
 #include "base/mem.h"
 #include "base/sigsafe/atomic.h"
+#include "base/sigsafe/str.h"
 #include "wire/ledger.h"
 #include "wire/unobserved_list.h"
 
@@ -35,20 +36,6 @@
 static unsigned patience_ms = FIRST_MS; /* shared by all threads */
 
 /* ---- finding ---- */
-
-static bool ends(const char *text, const char *end)
-{
-    size_t len = strlen(text), n = strlen(end);
-    return len >= n && !strcmp(text + len - n, end);
-}
-
-static bool cut_end(char *text, const char *end)
-{
-    bool cut = ends(text, end);
-    if (cut)
-        text[strlen(text) - strlen(end)] = '\0';
-    return cut;
-}
 
 /* Parses a path like "…/PID-IMAGE.ledger" or "/memfd:PID-IMAGE.ledger". Returns false if it has another form. */
 static bool parse_name(const char *path, const char *suffix, pid_t *pid, uint64_t *image_id)
@@ -125,7 +112,7 @@ static void take_line(struct found *all, const char *line)
     f.inode = inode;
     f.device = makedev(major, minor);
     memcpy(f.path, line + at, strlen(line + at) + 1);
-    f.deleted = cut_end(f.path, DELETED);
+    f.deleted = text_cut_end(f.path, DELETED);
     const char *name = strrchr(f.path, '/');
     m->agent |= name && !strncmp(name, AGENT, strlen(AGENT));
     bool writes = access[1] == 'w'; /* a process that maps a ledger read-only does not own it */
@@ -139,7 +126,7 @@ static void take_line(struct found *all, const char *line)
         m->tags_image_id = id;
     } else if (parse_name(f.path, LEDGER_CONTROL_SUFFIX, &pid, &id)) {
         take_control(all, &f, id);
-    } else if (mapped_ledgers_nameless(&f) && ends(f.path, UNOBSERVED_SUFFIX)) {
+    } else if (mapped_ledgers_nameless(&f) && text_ends(f.path, UNOBSERVED_SUFFIX)) {
         m->mark = f;
     }
 }

@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/sigsafe/str.h"
 
 #define DELETED " (deleted)"
 
@@ -58,9 +59,7 @@ static void gather(struct unnamed *u, const struct profile *p, const char *root,
     }
     const struct profile_module *m = &p->modules.at[module];
     u->path = mem_strdup(profile_text(p, m->path));
-    size_t len = strlen(u->path), deleted = strlen(DELETED);
-    if (len > deleted && !strcmp(u->path + len - deleted, DELETED))
-        u->path[len - deleted] = '\0';
+    text_cut_end(u->path, DELETED);
     u->module = (struct symbol_module){.path = u->path, .root = root, .build_id = u->build_id};
     u->module.build_id_len = parse_hex(profile_text(p, m->build_id), u->build_id, sizeof(u->build_id));
 }
