@@ -8,12 +8,12 @@ import sys
 
 sys.dont_write_bytecode = True
 import lib
-from lib import check, equal, load, loses, maker, only, tool
+from lib import alike, check, equal, load, loses, maker, only, tool
 
 METHODS = ("tp_btf", "raw_tp", "tp")
 N, TIMERS = 700, 30
 OPENING, TIMER = "alloc_empty_file", "timer"  # do_timer_create; alloc_posix_timer where that is not inlined
-SUMS = ("allocations", "frees", "allocated_bytes", "requested_bytes")
+BYTES = ("allocated_bytes", "requested_bytes")
 
 
 def object_bytes(cache):
@@ -23,14 +23,6 @@ def object_bytes(cache):
 
 def at(it, site, key="allocations"):
     return sum(row[key] for row in it.rows if site in row["call_site"])
-
-
-def by_site(it):
-    sums = {}
-    for row in it.rows:
-        old = sums.get(row["call_site"], (0,) * len(SUMS))
-        sums[row["call_site"]] = tuple(a + row[key] for a, key in zip(old, SUMS))
-    return sums
 
 
 def nothing_lost(it):
@@ -46,7 +38,7 @@ def made(method, env=None):
             m.do("files %d" % N, "timers %d" % TIMERS)
             it.stop()
             beside.stop()
-    equal(by_site(it), by_site(beside), "rows")
+    alike(it, beside, ("call_site",), BYTES)
     equal(at(it, OPENING), N, "files")
     equal(at(it, OPENING, "allocated_bytes"), N * object_bytes("filp"), "bytes of files")
     equal(at(it, TIMER), TIMERS, "timers")
@@ -65,8 +57,8 @@ def agree():
             for it in (a, b, c):
                 it.stop()
     equal(at(a, OPENING), 300 + 2 * 40, "files, two of each pipe")
-    equal(by_site(b), by_site(a), "rows by raw_tp")
-    equal(by_site(c), by_site(a), "rows by tp")
+    for it in b, c:
+        alike(it, a, ("call_site",), BYTES)
 
 
 def live(env=None):
@@ -76,7 +68,7 @@ def live(env=None):
             m.do("timers %d" % TIMERS, "files %d" % N)
             it.stop()
             beside.stop()
-    equal(by_site(it), by_site(beside), "rows")
+    alike(it, beside, ("call_site",), BYTES)
     equal(at(it, OPENING, "live_objects"), N, "files that are open")
     equal(at(it, OPENING, "live_bytes"), N * object_bytes("filp"), "their bytes")
     nothing_lost(it)
@@ -102,14 +94,12 @@ def by_function():
             m.do("files %d" % N, "timers %d" % TIMERS, "pipes 40", "touch 50", "untimers")
             it.stop()
             beside.stop()
-    sums = {}
     for row in beside.rows:
         site, _, module = row["call_site"].partition(" ")
-        name = re.sub(r"(\.(part|isra|constprop|cold|llvm)(\.\d+)?)*\+0x[0-9a-f]+$", "",
-                      site) + (" " + module if module else "")
-        sums[name] = tuple(a + row[key] for a, key in zip(sums.get(name, (0,) * len(SUMS)), SUMS))
-    equal({row["function"]: tuple(row[key] for key in SUMS) for row in it.rows}, sums, "rows")
-    equal(len(it.rows), len(sums), "rows, each function once")
+        row["function"] = re.sub(r"(\.(part|isra|constprop|cold|llvm)(\.\d+)?)*\+0x[0-9a-f]+$", "",
+                                 site) + (" " + module if module else "")
+    alike(it, beside, ("function",), BYTES)
+    equal(len({row["function"] for row in it.rows}), len(it.rows), "rows, each function once")
     equal(only(it.rows, function=OPENING)["live_objects"], N + 80, "files that are open")
 
 

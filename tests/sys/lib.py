@@ -212,6 +212,29 @@ def loses(test, most=50, attempts=300):
     raise Failed("whichever of %d records is dropped, the test does not notice" % records)
 
 
+def alike(one, two, part, others=()):
+    """Two tools that ran at once have the same rows, by the columns `part`. Their allocations and frees differ by no
+    more than the events that either missed: one that an interrupt makes in the name of the process, while a tool's
+    program is at work on that CPU, is known to the other tool alone. Rows of equal counts have equal `others`.
+    """
+    def summed(it):
+        sums = {}
+        for row in it.rows:
+            key = tuple(row[name] for name in part)
+            have = sums.get(key, (0,) * (2 + len(others)))
+            sums[key] = tuple(a + (row.get(name) or 0) for a, name in zip(have, ("allocations", "frees", *others)))
+        return sums
+
+    first, second, none, differ = summed(one), summed(two), (0,) * (2 + len(others)), 0
+    missed = one.lost["missed_events"] + two.lost["missed_events"]
+    for key in {*first, *second}:
+        a, b = first.get(key, none), second.get(key, none)
+        differ += abs(a[0] - b[0]) + abs(a[1] - b[1])
+        check(a[:2] != b[:2] or a == b, key, "allocations, frees,", others, ": have", a, "want", b)
+    check(differ <= missed, differ, "events differ,", missed, "were missed:",
+          [(key, first.get(key), second.get(key)) for key in {*first, *second} if first.get(key) != second.get(key)])
+
+
 def only(rows, **want):
     """The row that has these values."""
     found = [row for row in rows if all(row.get(key) == value for key, value in want.items())]

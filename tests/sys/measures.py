@@ -10,7 +10,7 @@ import time
 sys.dont_write_bytecode = True
 import anytool
 import lib
-from lib import built, check, equal, load, loses, maker, only, tap, tool, toucher
+from lib import alike, built, check, equal, load, loses, maker, only, tap, tool, toucher
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 N = 600
@@ -54,9 +54,7 @@ def requested(method, env=None):
             beside.stop()
     for row in it.rows:
         holds(row, "requested_histogram_bytes", row["allocations"], row["requested_bytes"])
-    same = ("call_site", "allocations", "frees", "requested_bytes")
-    equal(*(sorted([row[key] for key in same] for row in rows) for rows in (it.rows, beside.rows)),
-          "rows with and without it")
+    alike(it, beside, ("call_site",), ("requested_bytes",))
     files = only([row for row in it.rows if "alloc_empty_file" in row["call_site"]], frees=0)
     equal(sizes(files, "requested_histogram_bytes"), {slot_of(object_bytes("filp")): N + 100}, "files")
     check({512: 50} in [sizes(row, "requested_histogram_bytes") for row in it.rows], "no rings of pipes in", it.rows)
@@ -142,9 +140,7 @@ def lifetimes_alike():
             m.do("files %d" % N, "pipes 50", "close", "forks 10")
             it.stop()
             beside.stop()
-    def counted(rows):
-        return {row["cache"]: (row["allocations"], row["frees"], row["allocated_bytes"]) for row in rows}
-    equal(counted(it.rows), counted(beside.rows), "rows")
+    alike(it, beside, ("cache",), ("allocated_bytes",))
     for row in it.rows:
         check(sum(sizes(row, "lifetime_histogram_ns").values()) <= row["frees"], "more lives than frees:", row)
 
