@@ -13,6 +13,8 @@
 
 #define PAGES_MAX    256u /* modules with tags */
 #define SERIAL_SHIFT 48
+#define SERIALS_LATE                                                                                         \
+    1024 /* a thread's rule is replaced less often than that between its lookup and its use */
 
 _Static_assert(offsetof(struct ledger_control, state) == 16, "allium_control in <allium/tag.h> lies there");
 
@@ -68,9 +70,12 @@ bool tag_control_is_between(const struct allium_tag *tag, const char *start, con
 bool tag_control_fails(const struct ledger_action *a, uint64_t *calls)
 {
     uint64_t before = load_relaxed(calls), now;
-    do
-        now = before >> SERIAL_SHIFT == a->serial ? before + 1 : (uint64_t)a->serial << SERIAL_SHIFT | 1;
-    while (!__atomic_compare_exchange_n(calls, &before, now, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    do {
+        const uint16_t newer_by = (uint16_t)((before >> SERIAL_SHIFT) - a->serial);
+        if (before && newer_by && newer_by < SERIALS_LATE)
+            return false; /* the rule was replaced since the lookup, and another thread has the new one */
+        now = newer_by ? (uint64_t)a->serial << SERIAL_SHIFT | 1 : before + 1;
+    } while (!__atomic_compare_exchange_n(calls, &before, now, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
     uint64_t call = now & ((1ull << SERIAL_SHIFT) - 1), draw = a->key ^ now;
     if (a->fail == LEDGER_FAIL_NTH)
         return call == a->n;
