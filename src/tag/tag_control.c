@@ -13,8 +13,8 @@
 
 #define PAGES_MAX    256u /* modules with tags */
 #define SERIAL_SHIFT 48
-#define SERIALS_LATE                                                                                         \
-    1024 /* a thread's rule is replaced less often than that between its lookup and its use */
+/* Between the lookup of a rule by a thread and its use, the rule is replaced fewer times than that. */
+#define SERIALS_LATE 1024
 
 _Static_assert(offsetof(struct ledger_control, state) == 16, "allium_control in <allium/tag.h> lies there");
 
