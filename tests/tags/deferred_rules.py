@@ -228,7 +228,11 @@ def reloaded():
 def too_many():
     with private_dir() as ledgers, Steps(ledgers) as steps:
         for i in range(32):
-            steps.set("--where", "class:none%d" % i, "stacks")
+            steps.set("--where", "class:none%d" % i, "stacks", *["fail=every:2"] * (i == 5))
+        before = steps.note()
+        check("stacks, fail where class:none5;" in before, before)
+        steps.refused("--where", "class:none5", "fail=every:3")
+        equal(steps.note(), before, "what a change that cannot be stored leaves")
         code, said = steps.refused("--where", "class:more", "stacks")
         check(code == 1 and "fits --where" in said and "not for modules loaded later: no room for more queries" in said,
               said)

@@ -245,29 +245,34 @@ static void drop_idle(struct rules_queries *queries, bool off)
 }
 
 /* Stores a query. Its actions replace those of an earlier query with the same text; a query for all places ("")
- * replaces those of all earlier queries. */
+ * replaces those of all earlier queries. If there is no room, the stored queries stay as they are. */
 static enum rules_stored store_query(struct page *p, const struct ledger_query *change,
                                      const struct rules_query *query)
 {
+    struct rules_queries next = {0};
     struct ledger_query q = *change;
     uint32_t taken_back = 0;
-    vec_each (struct ledger_query, earlier, &p->now.queries)
+    vec_each (struct ledger_query, earlier, &p->now.queries) {
+        struct ledger_query *kept = vec_push(&next);
+        *kept = *earlier;
         if (!*query->text || !strcmp(earlier->text, query->text)) {
             taken_back |= earlier->action.actions & (q.clear | q.action.actions);
-            earlier->action.actions &= ~(q.clear | q.action.actions);
-            earlier->clear &= ~(q.clear | q.action.actions);
+            kept->action.actions &= ~(q.clear | q.action.actions);
+            kept->clear &= ~(q.clear | q.action.actions);
         }
+    }
     memcpy(q.text, query->text, strlen(query->text) + 1);
     memcpy(q.clause, query->clause, query->clause_bytes);
     q.clause_bytes = (uint32_t)query->clause_bytes;
-    *vec_push(&p->now.queries) = q;
-    drop_idle(&p->now.queries, p->now.off);
-    const struct ledger_query *last = p->now.queries.len ? &p->now.queries.at[p->now.queries.len - 1] : NULL;
-    if (p->now.queries.len > LEDGER_QUERIES_MOST) {
-        p->now.queries.len--;
+    *vec_push(&next) = q;
+    drop_idle(&next, p->now.off);
+    if (next.len > LEDGER_QUERIES_MOST) {
+        vec_release(&next);
         return RULES_FULL;
     }
-    if (last && !strcmp(last->text, q.text))
+    vec_release(&p->now.queries);
+    p->now.queries = next;
+    if (next.len && !strcmp(next.at[next.len - 1].text, q.text))
         return RULES_STORED;
     return taken_back ? RULES_TAKEN_BACK : RULES_NOT_STORED;
 }
