@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,17 +21,6 @@
 #include "collect/ledger/mapped_ledgers.h"
 #include "collect/process/proc.h"
 #include "wire/unobserved_list.h"
-
-/* Parses a name of the form "PID-IMAGE" and the suffix. Returns false for any other name. */
-static bool parse_name(const char *name, const char *suffix, pid_t *pid, uint64_t *image_id)
-{
-    int end = 0, number;
-    if (sscanf(name, "%9d-%16" SCNx64 "%n", &number, image_id, &end) != 2 || strcmp(name + end, suffix) ||
-        number <= 0)
-        return false;
-    *pid = number;
-    return true;
-}
 
 /*
  * Returns whether a process maps the ledger: 1, 0 or -errno. A process that maps it has it open for writing, and then
@@ -101,8 +89,8 @@ static void scan_file(const struct scan *s, const char *dir, int folder, const c
     struct ledger_entry e = {0};
     struct stat st;
     if (!s->suffix || !strcmp(s->suffix, LEDGER_TAGS_SUFFIX))
-        e.tags = parse_name(name, LEDGER_TAGS_SUFFIX, &e.pid, &e.image_id);
-    if ((!e.tags && !parse_name(name, s->suffix ? s->suffix : LEDGER_SUFFIX, &e.pid, &e.image_id)) ||
+        e.tags = ledger_name_parse(name, LEDGER_TAGS_SUFFIX, &e.pid, &e.image_id);
+    if ((!e.tags && !ledger_name_parse(name, s->suffix ? s->suffix : LEDGER_SUFFIX, &e.pid, &e.image_id)) ||
         (s->known && s->known(s->arg, &e)) || fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) ||
         !S_ISREG(st.st_mode))
         return;

@@ -3,11 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/sigsafe/str.h"
 #include "wire/ledger.h"
 
 #define IN_FOLDER (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
@@ -78,4 +81,15 @@ int ledger_file_remove(const char *path, int how)
     int bad = unlinkat(folder, strrchr(path, '/') + 1, how) ? -errno : 0;
     close(folder);
     return bad;
+}
+
+bool ledger_name_parse(const char *name, const char *suffix, pid_t *pid, uint64_t *image_id)
+{
+    int end = 0, number;
+    /* First the suffix: of the files that a process maps, and of those in a folder, few have it. */
+    if (!text_ends(name, suffix) || sscanf(name, "%9d-%16" SCNx64 "%n", &number, image_id, &end) != 2 ||
+        strcmp(name + end, suffix) != 0 || number <= 0)
+        return false;
+    *pid = number;
+    return true;
 }

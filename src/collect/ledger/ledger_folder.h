@@ -3,7 +3,7 @@
 #define COLLECT_LEDGER_FOLDER_H
 
 /*
- * Opens directories of ledgers, and files in them, by path: ".../allium-UID", ".../allium", and
+ * Names of ledgers. Opens directories of ledgers, and files in them, by path: ".../allium-UID", ".../allium", and
  * ".../run-NAME" in these.
  *
  * The directories belong to users, who may replace any of them by a symbolic link at any time, and we may be
@@ -13,6 +13,12 @@
  * Runs in: the tool. Owns: nothing; descriptors belong to the caller.
  */
 
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/** Parses a file name of the form "PID-IMAGE" and the suffix. Returns false if it has another form. */
+bool ledger_name_parse(const char *name, const char *suffix, pid_t *pid, uint64_t *image_id);
 /** Opens a directory for listing. Returns a descriptor, or -errno: -ELOOP or -ENOTDIR for a link. */
 int ledger_folder_open(const char *dir);
 /** Opens a file in such a directory, in mode `how`; never waits. Returns a descriptor or -errno. */

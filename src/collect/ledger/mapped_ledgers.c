@@ -19,6 +19,7 @@
 #include "base/mem.h"
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/str.h"
+#include "collect/ledger/ledger_folder.h"
 #include "wire/ledger.h"
 #include "wire/unobserved_list.h"
 
@@ -38,16 +39,12 @@ static unsigned patience_ms = FIRST_MS; /* shared by all threads */
 /* ---- finding ---- */
 
 /* Parses a path like "…/PID-IMAGE.ledger" or "/memfd:PID-IMAGE.ledger". Returns false if it has another form. */
-static bool parse_name(const char *path, const char *suffix, pid_t *pid, uint64_t *image_id)
+static bool parse_path(const char *path, const char *suffix, pid_t *pid, uint64_t *image_id)
 {
     const char *slash = strrchr(path, '/'), *name = slash + 1;
-    int end = 0, number;
     if (!strncmp(path, MEMFD, strlen(MEMFD)) && slash == path)
         name = path + strlen(MEMFD);
-    if (sscanf(name, "%9d-%16" SCNx64 "%n", &number, image_id, &end) != 2 || strcmp(name + end, suffix) != 0)
-        return false;
-    *pid = number;
-    return number > 0;
+    return ledger_name_parse(name, suffix, pid, image_id);
 }
 
 /* The files found so far. There are two control pages at most, one for each ledger; they may be found before it. */
@@ -116,15 +113,15 @@ static void take_line(struct found *all, const char *line)
     const char *name = strrchr(f.path, '/');
     m->agent |= name && !strncmp(name, AGENT, strlen(AGENT));
     bool writes = access[1] == 'w'; /* a process that maps a ledger read-only does not own it */
-    if (writes && !mapped_ledgers_any(m) && parse_name(f.path, LEDGER_SUFFIX, &pid, &id)) {
+    if (writes && !mapped_ledgers_any(m) && parse_path(f.path, LEDGER_SUFFIX, &pid, &id)) {
         m->ledger = f;
         m->inner_pid = pid;
         m->image_id = id;
-    } else if (writes && !m->tags.end && parse_name(f.path, LEDGER_TAGS_SUFFIX, &pid, &id)) {
+    } else if (writes && !m->tags.end && parse_path(f.path, LEDGER_TAGS_SUFFIX, &pid, &id)) {
         m->tags = f;
         m->inner_pid = pid;
         m->tags_image_id = id;
-    } else if (parse_name(f.path, LEDGER_CONTROL_SUFFIX, &pid, &id)) {
+    } else if (parse_path(f.path, LEDGER_CONTROL_SUFFIX, &pid, &id)) {
         take_control(all, &f, id);
     } else if (mapped_ledgers_nameless(&f) && text_ends(f.path, UNOBSERVED_SUFFIX)) {
         m->mark = f;
