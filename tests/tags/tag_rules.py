@@ -2,6 +2,7 @@
 """`allium set` of places: on, off, made to fail; each from the next call on, by what the program counts itself."""
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -51,6 +52,17 @@ def in_a_folder_named_deleted():
         with Steps(ledgers, folder=folder) as steps:
             steps.do("make a 1 10")
             check(": 1 of 3 tags: " in steps.set("--where", "func:at_b", "fail=every:2"), "tags that were not met yet")
+
+
+def of_a_replaced_file():
+    """Tags of the file that has taken the place of the program's are not the program's."""
+    with private_dir() as ledgers, private_dir("/tmp") as here:
+        with Steps(ledgers, folder=here) as steps:
+            steps.do("make a 1 10")
+            running = os.path.join(here, os.path.basename(program("gcc", ["-O2"], "steps.c")))
+            os.unlink(running)
+            os.rename(shutil.copy(program("gcc", ["-O2"], "own.c"), here), running)
+            check("no tag of 1 matches now" in steps.set("--where", "class:cache", "fail=every:2"), "tags of another")
 
 
 def all_of_them():
@@ -329,6 +341,7 @@ tap.main([
     ("places are turned off and on from the next call on", off_and_on),
     ("places of which it is asked before they are called", not_met_yet),
     ("a folder that looks like a deleted file", in_a_folder_named_deleted),
+    ("a program whose file was replaced", of_a_replaced_file),
     ("all places are, also those that are met later", all_of_them),
     ("a place fails when it is told to, and counts it", failures),
     ("what is asked for a time is not asked afterwards", for_a_time),

@@ -88,8 +88,15 @@ static struct account_row row_of_tag(const struct tags_file_tag *tag, const char
     };
 }
 
-/* Adds the tags in the module's file that were never called. A file that cannot be read adds nothing. A file that has
- * changed since it was loaded does no harm, because keys contain the build id of the loaded module. */
+/* Returns whether the file is the one that was loaded, as far as build ids tell. */
+static bool is_loaded_one(const struct tags_file *f, const struct account_module *m)
+{
+    return !m->build_id_len ||
+           (f->build_id_len == m->build_id_len && !memcmp(f->build_id, m->build_id, m->build_id_len));
+}
+
+/* Adds the tags in the module's file that were never called. A file that cannot be read, or that has been replaced since
+ * it was loaded, adds nothing. */
 static void add_unmet(struct tags_reading *r, uint32_t module, struct alloc_texts *texts)
 {
     struct account_module *m = &r->modules.at[module];
@@ -98,6 +105,10 @@ static void add_unmet(struct tags_reading *r, uint32_t module, struct alloc_text
     struct error e;
     if (tags_file_open(&f, m->path, &e))
         return;
+    if (!is_loaded_one(&f, m)) {
+        tags_file_release(&f);
+        return;
+    }
     for (size_t i = 0; i < r->key.len; i++)
         map_put_u64(&known, r->key.at[i], i, NULL);
     vec_each (const struct tags_file_tag, tag, &f.tags) {

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include <elfutils/libdwelf.h>
 #include <gelf.h>
 
 #include "allium/tag.h"
@@ -182,6 +183,8 @@ int tags_file_read(struct tags_file *f, Elf *elf, const char *path, struct error
         bad = error_set(e, ENOEXEC, "%s is cut short, or damaged: its sections cannot be read", path);
     if (!bad)
         bad = read_sections(f, &p, path, e);
+    ssize_t len = bad ? 0 : dwelf_elf_gnu_build_id(elf, &f->build_id);
+    f->build_id_len = len > 0 ? (size_t)len : 0;
     vec_release(&p.tags);
     if (bad)
         tags_file_release(f);

@@ -26,6 +26,8 @@ struct tags_file_tag {
 struct tags_file {
     Elf *elf; /* owns the bytes that texts point to */
     struct VEC(struct tags_file_tag) tags;
+    const void *build_id;    /* in the file's bytes */
+    size_t build_id_len;     /* 0: it has none */
     uint64_t not_understood; /* parts of the sections that are not our descriptors */
 };
 
