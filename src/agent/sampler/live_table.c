@@ -280,10 +280,8 @@ bool live_table_insert_new(uintptr_t address, uint32_t record)
         return false;
     }
     /* Another thread may have moved the entry, or it was lost with the table. A second insertion does no harm. */
-    if (is_emptied(n)) {
-        live_table_insert(address, record);
-        return true;
-    }
+    if (is_emptied(n))
+        return live_table_insert(address, record);
     live_filter_add(address);
     return true;
 }
