@@ -95,8 +95,8 @@ static bool is_loaded_one(const struct tags_file *f, const struct account_module
            (f->build_id_len == m->build_id_len && !memcmp(f->build_id, m->build_id, m->build_id_len));
 }
 
-/* Adds the tags in the module's file that were never called. A file that cannot be read, or that has been replaced since
- * it was loaded, adds nothing. */
+/* Adds the tags in the module's file that were never called. A file that cannot be read, or that has been replaced
+ * since it was loaded, adds nothing. */
 static void add_unmet(struct tags_reading *r, uint32_t module, struct alloc_texts *texts)
 {
     struct account_module *m = &r->modules.at[module];
