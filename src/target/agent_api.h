@@ -4,9 +4,9 @@
 
 /*
  * The functions by which the agent and liballium.so work together in one process. Both write to one ledger, which the
- * agent makes, and the agent's hook of free() serves both. At its start liballium.so calls allium_agent_api(), the only
- * function that the agent exports for it, as a weak symbol. The program may link liballium.so or load it later; if the
- * agent is not initialised by then, this call initialises it.
+ * agent makes, and the agent's hooks of free() and realloc() serve both. When liballium.so starts, it calls
+ * allium_agent_api(), the only function that the agent exports for it, through a weak symbol. The program may link
+ * liballium.so or load it later; if the agent is not initialised by then, this call initialises the agent.
  *
  * Runs in: target. Threads: any, signal handlers included.
  * Invariant: an object that is charged to a tag is charged to no call site.
@@ -20,53 +20,54 @@
 #include "wire/headroom.h"
 #include "wire/ledger_make.h"
 
-/** If agent and library were built with different numbers, they share nothing. */
+/** If agent and liballium.so were built with different values, they do not work together. */
 #define AGENT_API_VERSION (LEDGER_VERSION << 8 | 2u)
 
 /**
- * The functions of liballium.so. Its map holds the objects that tags have allocated; each is removed before it is
- * freed.
+ * The functions of liballium.so that the agent calls. "The map" is the map of objects (object_map.h) of liballium.so.
+ * It has an entry for each object that a tag has allocated; the entry is removed before the object is freed.
  */
 struct agent_api_tags {
     uint32_t version;
-    /** Is the object in the map? */
+    /** Returns whether the object is in the map. */
     bool (*holds)(const void *p);
-    /** Counts an object that is about to be freed, and removes it from the map. False: it is not in the map. */
+    /** Removes an object that is about to be freed from the map, and counts the free. False: it is not in the map. */
     bool (*released)(const void *p);
     /**
-     * Moves the entry of an object that is about to be reallocated from the map to *o; the agent then calls moved().
-     * False: the object is not in the map.
+     * Moves the entry of an object that is about to be reallocated from the map to *o. The agent then calls realloc()
+     * and moved(). False: the object is not in the map.
      */
     bool (*take)(const void *p, struct object *o);
     /**
-     * Counts the realloc() of the object at `old`, which is at `now` afterwards, for the same tag. If `now` is NULL,
-     * realloc() has freed the object (`bytes` is 0), or has failed: then the object goes back into the map.
+     * Counts a realloc() of the object at `old` to `bytes` bytes, for the tag of the object (*o: its entry). `now`: the
+     * result of realloc(). If `now` is NULL and `bytes` is 0, the object was freed. If `now` is NULL and `bytes` is not
+     * 0, realloc() has failed: then moved() counts nothing, and puts the entry back into the map.
      */
     void (*moved)(const struct object *o, const void *old, const void *now, size_t bytes);
 };
 
 enum agent_api_answer {
     AGENT_API_OPEN,  /* the process has a ledger */
-    AGENT_API_LATER, /* another thread is making the ledger */
+    AGENT_API_LATER, /* no ledger yet: another thread is making the ledger, for example */
     AGENT_API_NEVER, /* the process cannot have a ledger */
 };
 
 /** The agent's functions. */
 struct agent_api_agent {
-    /** Stores a copy of the agent's struct ledger in *l; makes the ledger first if there is none. */
+    /** Makes the ledger if there is none. AGENT_API_OPEN: the agent's struct ledger has been copied to *l. */
     enum agent_api_answer (*open)(struct ledger *l);
     /**
-     * Moves an object that was just allocated from its call site to the account of a tag. The pointer is NULL if the
-     * agent does not count call sites.
+     * Moves an object that was just allocated from the account of its call site to the account of a tag. `charged` is
+     * NULL if the agent does not count call sites.
      */
     void (*charged)(const void *p, uint32_t account);
-    /** The counters of reserved address space: agent and library together take at most an eighth of RLIMIT_AS. */
+    /** The counters of reserved address space: agent and liballium.so together take at most an eighth of RLIMIT_AS. */
     struct headroom_space *space;
 };
 
 /**
- * Exported by the agent. liballium.so calls it once, before the process enters seccomp. NULL: the agent is of another
- * build.
+ * Exported by the agent. liballium.so calls this once, when it starts. NULL: the agent and liballium.so were built with
+ * different values of AGENT_API_VERSION, or the agent is inactive, or this was called before.
  */
 const struct agent_api_agent *allium_agent_api(const struct agent_api_tags *tags);
 

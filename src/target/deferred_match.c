@@ -18,8 +18,8 @@ _Static_assert(LEDGER_QUERIES_MOST <= STATE_SHIFT, "a bit for each");
 /* The place that the rules are being matched against. */
 struct known {
     const struct deferred_target *place;
-    const struct unwind_module *module; /* NULL: it is not loaded */
-    bool looked_up;                     /* `function` is valid; "": no name was found */
+    const struct unwind_module *module; /* NULL: no module was found at place->code */
+    bool looked_up;                     /* function[] is valid; "": no name was found */
     char path[ELF_SYMBOLS_PATH_BYTES], function[ELF_SYMBOLS_NAME_BYTES];
 };
 
@@ -38,8 +38,8 @@ static bool is_resolved(const struct ledger_deferred *k, uint64_t module)
     return false;
 }
 
-/* Returns the name in the symbol table. A mangled C++ name is returned as unknown, because rules contain demangled
- * names and this code cannot demangle. */
+/* Returns the function's name in the symbol table. A mangled C++ name is returned as unknown, because rules contain
+ * demangled names and this code cannot demangle. */
 static struct clause_value function_of(struct known *k)
 {
     if (!k->looked_up && k->module)
@@ -63,8 +63,8 @@ static struct clause_value value_of(void *subject, enum clause_field field)
     else if (field == CLAUSE_FILE)
         text = k->place->file;
     /*
-     * A file that does not match proves nothing: the compiler may have been given only a part of the path, and code
-     * that uses malloc_hooks.h stores no file, because the debug information has it.
+     * The value of CLAUSE_FILE is never sure: the compiler may have been given only a part of the path, and code that
+     * uses malloc_hooks.h stores no file, because the debug information has the file.
      */
     return (struct clause_value){text && *text ? text : NULL, field != CLAUSE_FILE};
 }
@@ -78,7 +78,7 @@ static void begin(struct known *k, const struct deferred_target *place)
     uint32_t module = map ? module_find((uintptr_t)place->code) : MODULE_NONE;
     k->module = module == MODULE_NONE ? NULL : &unwind_modules.at[module];
     if (k->module)
-        elf_symbols_path(map->l_name, k->path); /* module->name may be that of an earlier load */
+        elf_symbols_path(map->l_name, k->path); /* the name of the module that is loaded now */
 }
 
 uint32_t deferred_fits(const struct ledger_deferred *k, uint32_t queries, uint32_t state,

@@ -7,7 +7,7 @@
  * `allium set` had run.
  *
  * Runs in: target, cold paths. Threads: any, signal handlers included; no lock.
- * Invariant: any process of the user may have written the rules. They are checked at each use.
+ * Invariant: any process of the user may have written the rules, so the rules are checked at each use.
  */
 
 #include <stdbool.h>
@@ -17,19 +17,19 @@ struct ledger_deferred;
 
 /* A place in the code: a tag, or a call that allocates. */
 struct deferred_target {
-    uint64_t key;    /* ledger_action_key() or ledger_site_key() */
-    uint64_t module; /* ledger_module_key(); 0: `allium set` cannot list the places of this module */
-    const char *code;
-    const char *text; /* class and name, two texts one after the other; NULL: none */
-    const char *file; /* NULL: none */
-    /* The last result of deferred_fits(), and in the upper half the state of the control page that it holds for. */
+    uint64_t key;     /* ledger_action_key() or ledger_site_key() */
+    uint64_t module;  /* ledger_module_key(); 0: `allium set` cannot list the places of this module */
+    const char *code; /* address of the place */
+    const char *text; /* class and name, two NUL-terminated texts one after the other; NULL: none */
+    const char *file; /* source file of the place; NULL: none */
+    /* Lower half: the last result of deferred_fits(); upper half: the state of the control page at that time. */
     uint64_t fits;
 };
 
 /**
- * Returns a bit for each of the first `queries` rules that applies to the place. None applies if the module is in
- * k->resolved, because `allium set` has already applied all rules to that module. The result is cached until the state
- * of the control page changes.
+ * Returns a word in which bit i is set if rule i of *k applies to the place (i < `queries`). No rule applies if the
+ * place's module is in k->resolved, because `allium set` has already applied all rules to that module. The result is
+ * cached in *place until `state`, the state of the control page, changes.
  */
 uint32_t deferred_fits(const struct ledger_deferred *k, uint32_t queries, uint32_t state,
                        struct deferred_target *place);

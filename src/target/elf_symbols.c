@@ -9,7 +9,7 @@
 #include "base/sigsafe/syscall.h"
 #include "target/vm_reserve.h"
 
-#define AT_A_TIME     32u /* records of a table */
+#define AT_A_TIME     32u /* records of a table that are read at a time */
 #define SECTIONS_MOST 4096u
 #define SYMBOLS_MOST  (1u << 20)
 
@@ -18,7 +18,7 @@ static bool read_at(int fd, void *to, uint64_t bytes, uint64_t at)
     return at <= INT64_MAX && (uint64_t)sys_call(SYS_pread64, fd, to, bytes, at) == bytes;
 }
 
-/* Is the open file the one that is mapped at `image`? ELF header and program headers are compared. */
+/* Returns whether the open file has the ELF header and program headers that are mapped at `image`; fills in *h. */
 static bool is_same(int fd, const void *image, Elf64_Ehdr *h)
 {
     char headers[AT_A_TIME * sizeof(Elf64_Phdr)];
@@ -31,7 +31,7 @@ static bool is_same(int fd, const void *image, Elf64_Ehdr *h)
            !__builtin_memcmp(headers, (const char *)image + h->e_phoff, bytes);
 }
 
-/* Finds .symtab, or .dynsym if there is no .symtab, and the table of its strings. */
+/* Reads the headers of .symtab, or .dynsym if there is no .symtab, and of the section with the names of its symbols. */
 static bool find_table(int fd, const Elf64_Ehdr *h, Elf64_Shdr *symbols, Elf64_Shdr *strings)
 {
     Elf64_Shdr s;
@@ -58,7 +58,7 @@ static bool is_at(const Elf64_Sym *s, uint64_t address)
            address - s->st_value < s->st_size;
 }
 
-/* Returns the offset of the function's name in the table of strings; 0: no symbol covers the address. */
+/* Returns the offset of the function's name in the table of strings; 0: no symbol was found for the address. */
 static uint32_t find_symbol(int fd, const Elf64_Shdr *table, uint64_t address)
 {
     Elf64_Sym symbols[AT_A_TIME];

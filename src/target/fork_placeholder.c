@@ -10,11 +10,11 @@
 
 struct part {
     const char *at;
-    uint64_t bytes; /* 0: there is none */
+    uint64_t bytes; /* 0: no such part */
 };
 
 static struct part noted[FORK_PLACEHOLDER_PARTS];
-static struct part put[FORK_PLACEHOLDER_FORKS][FORK_PLACEHOLDER_PARTS]; /* mapped by the last generations */
+static struct part put[FORK_PLACEHOLDER_FORKS][FORK_PLACEHOLDER_PARTS]; /* mapped by the last forks */
 static unsigned turn;
 
 void fork_placeholder_note(unsigned part, const void *at, uint64_t bytes)

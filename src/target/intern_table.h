@@ -4,18 +4,19 @@
 
 /*
  * A hash table that finds records of the ledger by content: it maps a hash to record numbers, and a callback compares
- * the record. Frames, stacks, cells, strings of tags and stacks of calls have one each. Entries are never removed.
+ * the content. Frames, stacks, cells and strings of tags, for example, have such a table. Entries are never removed.
  *
- * A full table is followed by one of twice the size. An entry that is found in an older table is copied to the newest
- * one. If two threads add a record at the same time, there may be two records with one content; readers add them up.
+ * If the newest table is half full, or all INTERN_PROBES slots for an entry are taken, a table of twice the size is
+ * added. An entry that is found in an older table is copied to the newest one. If two threads add a record at the same
+ * time, the ledger may have two records with the same content; readers of the ledger add up their values.
  *
  * Runs in: target. Threads: any, signal handlers included; no lock.
- * Owns: private anonymous memory (ledger_private()), never given back.
+ * Owns: private anonymous memory (ledger_private()), until the image ends.
  *
  * The target has other hash tables for other requirements: agent/sampler/live_table.h removes an entry for each sample
  * that is freed, and gives memory back; agent/sites/site_slots.h is read at each call, without a callback and within
- * one cache line; tag/tag_index.h and tag/callsite_tags.h stay valid in a fork child, which inherits them but not the
- * ledger; base/sigsafe/word_cache.h may forget any entry.
+ * one cache line; tag/tag_index.h and tag/callsite_tags.h stay valid in a fork child, although the child does not
+ * inherit the ledger; base/sigsafe/word_cache.h may forget any entry.
  */
 
 #include <stdbool.h>
@@ -35,19 +36,19 @@ struct intern_table {
 };
 
 struct intern {
-    struct ledger *ledger; /* the memory of the tables counts towards its limit */
+    struct ledger *ledger; /* has the records; ledger_private() of this ledger makes the tables */
     struct intern_table tables[INTERN_TABLES];
     uint32_t count; /* tables in use; 0: none yet */
 };
 
-/** Compares the record with this number to the key. */
+/** Returns whether the record with this number has the content `key`. */
 typedef bool (*intern_same_fn)(const void *key, uint32_t number);
 
-/** Adds a record number under a hash. False: there is no memory, and intern_find() will not find the number. */
+/** Adds a record number under a hash. False: there is no room, and intern_find() will not find the number. */
 bool intern_add(struct intern *in, uint32_t hash, uint32_t number);
-/** The bytes that intern_take_room() takes at most. `slots` is a power of two. */
+/** The bytes of memory that intern_take_room() takes at most. `slots`: a power of two, 512 or more. */
 #define INTERN_ROOM_BYTES(slots) ((slots)*2u * 8u)
-/** Makes a table of at least `slots` slots now, because memory may not be available later (seccomp). */
+/** Makes a table of at least `slots` slots now, and all smaller ones: later, seccomp may forbid it. */
 void intern_take_room(struct intern *in, uint64_t slots);
 /** In a fork child: forgets all entries, because the child's ledger has other record numbers. */
 void intern_reset(struct intern *in);

@@ -3,7 +3,7 @@
 #define TARGET_LEDGER_STACKS_H
 
 /*
- * Writes modules, frames and stacks to a ledger. Each of them is written once; afterwards its number stands for it.
+ * Writes modules, frames and stacks to a ledger. Each different one is written once, and then referred to by number.
  *
  * Runs in: target, cold paths. Threads: any, signal handlers included; no lock.
  */
@@ -17,8 +17,8 @@
 struct ledger_stacks {
     struct ledger *ledger;
     struct intern frames, stacks;
-    struct word_cache *rules;            /* the unwind rules of the walk */
-    void (*lost)(enum ledger_loss what); /* is called for a stack that was cut or broken */
+    struct word_cache *rules;            /* the cache of unwind rules for walks */
+    void (*lost)(enum ledger_loss what); /* called for each result of a walk that is cut or broken */
 };
 
 /**
@@ -31,23 +31,23 @@ struct ledger_stacks {
         .lost = (count)                                                                                      \
     }
 
-#define LEDGER_STACKS_STRING_MAX 4096u /* longer strings are cut */
-/** Adds a copy of the text to the ledger's strings and returns its index. There is no room: 0, the index of "". */
+#define LEDGER_STACKS_STRING_MAX 4096u /* bytes; the rest of a longer string is cut off */
+/** Adds a copy of the text to the ledger's strings. Returns its index; 0, the index of "", if there is no room. */
 uint32_t ledger_stacks_add_string(struct ledger *l, const char *text);
-/** Returns the hash of a stack, computed by walk_cache_hash() from the outermost frame to the innermost. */
+/** Returns the hash of the frames of a stack, computed by walk_cache_hash() from the outermost to the innermost. */
 uint64_t ledger_stacks_hash(const uint32_t *ids, unsigned depth);
 /**
- * Returns the number of a stack, the result of a walk; adds the stack to the ledger if it is new. LEDGER_NONE: there is
- * no room.
+ * Returns the number of the stack that is the result of a walk (`ids`, `depth` and `end`); adds the stack to the ledger
+ * if it is new. `hash`: ledger_stacks_hash() of the frames. LEDGER_NONE: the ledger has no room.
  */
 uint32_t ledger_stacks_number(struct ledger_stacks *s, const uint32_t *ids, unsigned depth, uint64_t hash,
                               enum walk_end end);
 /** In a fork child: forgets all numbers, because the child's ledger is empty. */
 void ledger_stacks_reset(struct ledger_stacks *s);
-/** Grows the hash tables to `slots` frames and stacks now, because memory may not be available later (seccomp). */
+/** Grows the hash tables of frames and stacks to `slots` slots each now, because seccomp may forbid it later. */
 void ledger_stacks_take_room(struct ledger_stacks *s, uint64_t slots);
 
-/** Returns the number of a frame; adds the frame to the ledger if it is new. This is a walk_name_fn. */
+/** A walk_name_fn: returns the number of a frame; adds the frame to the ledger if it is new. WALK_NO_ID: no room. */
 uint32_t ledger_stacks_name_frame(void *stacks, uint32_t module, uintptr_t pc, bool exact);
 
 /** Returns a walker that gets frame numbers from ledger_stacks_name_frame(). */

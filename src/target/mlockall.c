@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Replaces mlockall(2). With MCL_CURRENT the kernel would back all memory that we have only reserved, hundreds of MiB,
- * and count it against RLIMIT_MEMLOCK. This function locks the mappings of the program one by one instead, and leaves
- * out ours.
+ * Replaces mlockall(2). With MCL_CURRENT the kernel would back all memory that the library has only reserved, hundreds
+ * of MiB, and count it against RLIMIT_MEMLOCK. Instead, this function locks the accessible mappings of the process one
+ * by one, and leaves out the reserved memory (vm_reserve.h).
  *
  * Runs in: target, when the program calls it. Threads: any.
  */
@@ -15,7 +15,7 @@
 #include "base/sigsafe/syscall.h"
 #include "target/vm_reserve.h"
 
-#define PIECE_BYTES 512u /* read from /proc/self/maps at a time: the stack may be small */
+#define PIECE_BYTES 512u /* of /proc/self/maps are read at a time: the stack may be small */
 
 int mlockall(int flags);
 
@@ -30,7 +30,7 @@ struct maps {
     long have, at;
 };
 
-/* Returns the next byte of the file, or -1. */
+/* Returns the next byte of the file; -1: the end of the file, or an error. */
 static int next_byte(struct maps *m)
 {
     if (m->at == m->have) {
@@ -42,7 +42,7 @@ static int next_byte(struct maps *m)
     return (unsigned char)m->bytes[m->at++];
 }
 
-/* Reads a hexadecimal number. Returns the byte after it. */
+/* Reads a hexadecimal number. Returns the byte after the number, or -1. */
 static int read_number(struct maps *m, uintptr_t *number)
 {
     int c;
@@ -52,7 +52,7 @@ static int read_number(struct maps *m, uintptr_t *number)
     return c;
 }
 
-/* Reads a line "START-END rwxp ...". False: the end of the file. */
+/* Reads a line "START-END rwxp ...". False: there is no further line. */
 static bool next_mapping(struct maps *m, struct mapping *of)
 {
     if (read_number(m, &of->start) != '-' || read_number(m, &of->end) != ' ')
@@ -66,8 +66,8 @@ static bool next_mapping(struct maps *m, struct mapping *of)
 }
 
 /*
- * Adds the bytes of all accessible mappings that are not ours to *bytes, and locks them if `lock`. Returns 0, or the
- * last error of the kernel.
+ * Adds the sizes of all accessible mappings outside of reserved memory to *bytes, and locks these mappings if `lock`.
+ * `how`: the flags of mlock2(2). Returns 0, or the last -errno.
  */
 static long each_mapping(bool lock, int how, uint64_t *bytes)
 {
@@ -86,7 +86,7 @@ static long each_mapping(bool lock, int how, uint64_t *bytes)
     return bad;
 }
 
-/* Fails if RLIMIT_MEMLOCK is exceeded, but not if a page cannot be backed: mlockall(2) does the same. */
+/* Returns 0 or -errno. Like mlockall(2), fails if RLIMIT_MEMLOCK is exceeded, but not if a page cannot be backed. */
 static long lock_current(int how)
 {
     struct rlimit limit;

@@ -11,7 +11,7 @@
 #define EPOCH_FIRST 2u
 #define EPOCHS      2u          /* chunks are used again this many generations of fork children later */
 #define CHUNKS_MAX  4096u       /* 512 GiB of addresses */
-#define PIECE_BYTES (64u << 10) /* of the directory, made writable at a time */
+#define PIECE_BYTES (64u << 10) /* of the directory that are made writable at a time */
 #define PIECES      (OBJECTS_TABLES * sizeof(uintptr_t) / PIECE_BYTES)
 #define AHEAD_BYTES (1ull << 20) /* of addresses */
 #define AHEAD_STEP  (AHEAD_BYTES / 4)
@@ -29,13 +29,13 @@ enum {
 
 uintptr_t object_map_none_words[2];
 static uintptr_t *directory;
-static uint8_t writable[PIECES]; /* pieces of the directory */
+static uint8_t writable[PIECES]; /* 1: this piece of the directory is writable */
 
 /*
- * All chunks of address space for tables, with the epoch of the process that used them last; a fork child has the epoch
- * of its parent plus one. The kernel wipes all chunks in the child, but the child does not use those of its parent,
- * because code that a forking signal handler interrupted may still write to them. The children of the child use them
- * again.
+ * All chunks of address space for tables, each with the epoch of the process that used the chunk last. The epoch of a
+ * process is one more than the epoch of its nearest ancestor that used the map. The kernel wipes all chunks in a fork
+ * child, but the child does not use chunks of that ancestor, because code that a forking signal handler interrupted may
+ * still write to them. The children of the child use them again.
  */
 static struct {
     uintptr_t at; /* written last */
@@ -53,8 +53,8 @@ static uint32_t epoch_of(uintptr_t *all)
     return load_relaxed(own);
 }
 
-/* Takes over a chunk that this process inherited from the parent of its parent, or an older ancestor: no code uses it
- * any more. Returns its number; CHUNKS_MAX: there is none. */
+/* Takes over a chunk that no code uses any more, because its epoch is at least EPOCHS below `now`, the epoch of this
+ * process. Returns the number of the chunk; CHUNKS_MAX: there is none. */
 static uint32_t take_old_chunk(uint32_t now)
 {
     for (uint32_t i = 0; i < CHUNKS_MAX && i < load_acquire(&n_chunks); i++) {
@@ -69,7 +69,7 @@ static uint32_t take_old_chunk(uint32_t now)
     return CHUNKS_MAX;
 }
 
-/* Reserves a new chunk and returns its number; CHUNKS_MAX: there is no address space for it. */
+/* Reserves a new chunk and returns its number. CHUNKS_MAX: no address space, or CHUNKS_MAX chunks already. */
 static uint32_t make_chunk(uint32_t now)
 {
     void *at = load_relaxed(&n_chunks) < CHUNKS_MAX ? vm_reserve(OBJECTS_CHUNK_BYTES, true) : NULL;
@@ -84,8 +84,8 @@ static uint32_t make_chunk(uint32_t now)
     return number;
 }
 
-/* Replaces the chunk `was`, which is full, by another one for new tables, unless another thread has done so. False:
- * there is none. */
+/* Sets another chunk for new tables in place of `was` (number + 1 of a full chunk; 0: none), unless another thread has
+ * done so already. False: there is no other chunk. */
 static bool next_chunk(uintptr_t *all, uintptr_t was)
 {
     uint32_t now = epoch_of(all), number = take_old_chunk(now);
@@ -122,7 +122,7 @@ static uintptr_t take_table(uintptr_t *all)
     return spare;
 }
 
-/* Makes the piece of the directory with this word writable. */
+/* Makes the piece of the directory that has this word (an index) writable. */
 static bool open_piece(const uintptr_t *all, uint64_t word)
 {
     uint64_t piece = word * sizeof(*all) / PIECE_BYTES;
@@ -135,8 +135,8 @@ static bool open_piece(const uintptr_t *all, uint64_t word)
 }
 
 /*
- * Returns the word of the directory for the address; makes its table first if there is none. If two threads make it at
- * once, the slower one stores its table as the spare one. 0: there is no memory.
+ * Returns the word of the directory for the address; makes the table first if there is none. If two threads make the
+ * table at once, the slower one stores the table that it made as SPARE_TABLE. 0: there is no memory.
  */
 static uintptr_t table_at(uintptr_t *all, uintptr_t address)
 {
@@ -171,8 +171,8 @@ static uintptr_t *directory_or_new(void)
 }
 
 /*
- * Makes the table of address 0 before all others, because inline code also reads the entry of NULL. Inline code that
- * finds a directory without this table is in a fork child.
+ * Also makes the table of address 0, because inline code also reads the entry of NULL. If inline code finds a directory
+ * without this table, the process is a fork child that is not yet updated.
  */
 uintptr_t *object_map_tables(void)
 {
@@ -203,7 +203,7 @@ void object_map_begin_anew(void)
 /* The words of the map for an address. */
 struct place {
     uint32_t *entry;
-    /* Of the large object in this page: bytes << OBJECTS_GRANULES | granule; 0: there is none. */
+    /* For the large object that begins in this page: bytes << OBJECTS_GRANULES | granule_of(address); 0: none. */
     uint64_t *page;
 };
 
@@ -260,7 +260,7 @@ void object_map_take_room(uint64_t bytes)
 
 void object_map_expect_more(uintptr_t address)
 {
-    static uintptr_t known[STEPS_KNOWN]; /* steps handled lately */
+    static uintptr_t known[STEPS_KNOWN]; /* numbers of steps handled lately */
     uintptr_t step = address / AHEAD_STEP, *last = &known[step % STEPS_KNOWN];
     struct place p;
     if (load_relaxed(last) == step)
@@ -280,7 +280,7 @@ static uint64_t granule_of(uintptr_t address)
 }
 
 /*
- * Does the size word of the page belong to the object at this address? Only large objects have such a word.
+ * Returns whether the size word `page` belongs to the object at this address. Only large objects have such a word.
  */
 static bool is_of(uint64_t page, uintptr_t address)
 {

@@ -87,7 +87,7 @@ static void begin(void)
     store_release(&process.alive, alive);
 }
 
-/* In a fork child: tags read the parent's control page, if it stays mapped, until the child has a page of its own. */
+/* If the parent's control page stays mapped in the fork child, tags read it until the child has a page of its own. */
 void process_leave_control(void)
 {
     if (process.ledger.control_stays)
@@ -96,7 +96,7 @@ void process_leave_control(void)
     process.ledger.control = &ledger_no_control;
 }
 
-/* Updates `process` in a fork child. Must not read the parent's ledger, because it is not mapped here. */
+/* Updates `process` in a fork child. Must not read the parent's ledger, because the child has no mapping of it. */
 static void become_child(void)
 {
     if (process.stage == LEDGER_STAGE_MADE)
@@ -137,7 +137,7 @@ bool process_update(void)
 
 /* ---- the ledger ---- */
 
-/* Waits while another thread makes the ledger; not in a signal handler that interrupted that thread. */
+/* Waits while another thread makes the ledger, at most MAKING_SPINS turns. Returns whether there is a ledger. */
 static bool spin_until_made(void)
 {
     for (int n = 0; n < MAKING_SPINS && is_made_elsewhere(); n++)

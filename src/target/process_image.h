@@ -4,17 +4,17 @@
 
 /*
  * The state of a process image: its start, its ledger, its forks, its end. The agent and the tag library each contain
- * this code and have a `process` of their own. A ledger is made only when the library has something to write into it.
+ * this code and have a `process` of their own. A ledger is made only when the library calls process_open_ledger().
  *
  * A fork child must not use its parent's ledger, which is not mapped in the child (MADV_DONTFORK). *alive detects each
  * child, however it was created: the word lies in a page that the kernel fills with zeros in fork children
- * (MADV_WIPEONFORK). At its first request that the library sees, the child starts an image of its own by
- * process_update().
+ * (MADV_WIPEONFORK). At the first request of the child that takes a slow path of the library, process_update() starts
+ * an image of the child's own.
  *
  * Runs in: target. Threads: any, signal handlers included; no lock.
  * Owns: the ledger and the page of *alive, until the process ends.
- * Invariant: only one thread at a time runs process_update() or makes the ledger. It blocks all signals unless the
- * process is under seccomp. Other threads may call process_wait() to wait for it, for a limited time.
+ * Invariant: only one thread at a time runs process_update() or makes the ledger. This thread blocks all signals if it
+ * may make system calls. Other threads may call process_wait() to wait for this thread, for a limited time.
  */
 
 #include <stdbool.h>
@@ -35,10 +35,10 @@ struct process {
     uint32_t generation;  /* 0 before process_update(); then 1; a fork child has one more than its parent */
     uint32_t stage;       /* enum ledger_stage */
     const void *maker;    /* the thread pointer of the thread that makes the ledger */
-    bool waited_in_vain;  /* a wait was too long: process_wait() returns at once */
-    int32_t pid;          /* a vfork child sees its parent's here, because it shares this memory */
+    bool waited_in_vain;  /* a wait was too long: process_wait() does not wait any more */
+    int32_t pid;          /* a vfork child sees the id of its parent, because both share this memory */
     int32_t parent_pid;   /* 0: the image was not created by fork() */
-    uint64_t began_ticks; /* start of this image */
+    uint64_t began_ticks; /* process_ticks() at the start of this image */
     uint64_t parent_image_id, forked_ticks;
     const char *exec_name; /* the path that execve() was called with (AT_EXECFN); NULL: unknown */
     struct ledger_config config;
@@ -47,26 +47,29 @@ struct process {
 extern struct process process __attribute__((visibility("hidden")));
 
 /**
- * True after process_update() has run in this very process. Before that, `process` is not set, or describes the fork
- * parent, and the ledger must not be read.
+ * Returns whether process_update() has run in this very process. Before that, `process` is not set, or describes the
+ * fork parent, and the ledger must not be read.
  */
 static inline bool process_is_current(void)
 {
     return likely(load_acquire(process.alive) == PROCESS_CURRENT);
 }
 
-/** Is there a ledger of this process? */
+/** Returns whether this process has a ledger. */
 static inline bool process_has_ledger(void)
 {
     return process_is_current() && load_acquire(&process.stage) == LEDGER_STAGE_MADE;
 }
 
 /**
- * Initialises `process`, or updates it in a fork child. False: another thread is doing this, or the code that the
- * calling signal handler interrupted.
+ * Initialises `process`, or updates it in a fork child. True: `process` is current. False: another thread is doing
+ * this, or the caller is in a signal handler that interrupted process_update().
  */
 ONE_COPY bool process_update(void);
-/** Makes the ledger; process_is_current() must hold. False: it cannot be made, or another thread is still making it. */
+/**
+ * Makes the ledger if there is none; process_is_current() must hold. True: there is a ledger. False: the ledger cannot
+ * be made, or is still being made by another thread or by code that the calling signal handler interrupted.
+ */
 ONE_COPY bool process_open_ledger_cold(void);
 
 static inline bool process_open_ledger(void)
@@ -75,28 +78,32 @@ static inline bool process_open_ledger(void)
 }
 
 /**
- * Waits while another thread runs process_update() or makes the ledger. After one wait was too long, all calls return
- * at once.
+ * Waits while another thread runs process_update() or makes the ledger, at most SPIN_WAIT_MOST_NS. After one wait has
+ * lasted that long, all further calls return at once, until the process forks: in the child they may wait again.
  */
 ONE_COPY void process_wait(void);
 /**
  * Blocks all signals, for code that no signal handler may interrupt, and stores the old mask in *mask. False: no signal
- * was blocked, because the process is under seccomp.
+ * was blocked, because the library may make no system call (seccomp).
  */
 bool process_block_signals(uint64_t *mask);
 void process_unblock_signals(uint64_t mask);
-/** Sets the control page that tags read until there is a ledger: `word`, and zeros behind it. */
+/** Sets process.config.initial_control to a page with this `word` and without rules. */
 void process_control_at_start(uint64_t word);
-/** In a fork child: stops the use of the parent's control page. process_update() calls this, too. */
+/**
+ * In a fork child: replaces process.ledger.control by a page without settings. If the parent's page stays mapped, it
+ * becomes process.config.initial_control. process_update() calls this, too.
+ */
 void process_leave_control(void);
 /**
- * Maps zeros over the control page that a fork child inherited. The page stays mapped because code that a forking
- * signal handler interrupted may still read it.
+ * Maps zeros over the control page that a fork child inherited, and unmaps the rules behind the page. The page stays
+ * mapped because code that a forking signal handler interrupted may still read it. Does nothing if `inherited` is NULL,
+ * or the page of process_control_at_start(), or the control page in use.
  */
 void process_drop_control(const struct ledger_control *inherited);
-/** Fills in the header of a new ledger, and adds its first string, "". */
+/** Fills in times, parent and program in the header of a new ledger. Adds two strings: "" and the program's path. */
 void process_describe(enum ledger_clock clock);
-/** Marks the ledger as that of a process that has ended, with the time. */
+/** If there is a ledger, marks its process as ended and stores the time. */
 void process_end(void);
 
 /* ---- what each library defines ---- */
@@ -111,7 +118,8 @@ void process_begin_library(void);
  */
 void process_become_child(void);
 /**
- * Makes the ledger. Returns LEDGER_STAGE_MADE or LEDGER_STAGE_FAILED; LEDGER_STAGE_NONE: the next call is to try again.
+ * Makes the ledger. Returns LEDGER_STAGE_MADE, LEDGER_STAGE_FAILED, or LEDGER_STAGE_NONE if process_open_ledger() is to
+ * try again at its next call.
  */
 enum ledger_stage process_begin_ledger(void);
 /** Returns the time, in the unit of the ledger's times. */

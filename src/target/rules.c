@@ -10,10 +10,10 @@
 #include "target/vm_reserve.h"
 #include "wire/deferred_rules.h"
 
-/* Readable bytes of each list: of the two copies of the rules, then of the two copies of the deferred rules. */
+/* The readable bytes of each list: of the two lists of actions, then of the two copies of the deferred rules. */
 static uint64_t readable[4];
 
-/* Makes the first `bytes` of a list readable; mlockall(2) in the program would back all of a readable list. */
+/* Makes the first `bytes` of a list readable. Not all of it: mlockall(2) in the program would back readable pages. */
 static bool can_read(const void *list, unsigned which, uint64_t bytes)
 {
     bytes = (bytes + LEDGER_PAGE_BYTES - 1) & -(uint64_t)LEDGER_PAGE_BYTES;
@@ -30,7 +30,7 @@ static unsigned copy_number(uint32_t listed)
     return listed & LEDGER_ACTIONS_SECOND ? 1 : 0;
 }
 
-/* Returns the copy of the rules that is in force; NULL: there are no rules. */
+/* Returns the list of actions that is in force, and *count; NULL: there is none, or it cannot be read. */
 static const struct ledger_action *list_of(const struct ledger_control *c, uint32_t *count)
 {
     uint32_t listed = load_acquire(&c->listed);
@@ -42,7 +42,7 @@ static const struct ledger_action *list_of(const struct ledger_control *c, uint3
     return list;
 }
 
-/* Returns the copy of the deferred rules that is in force; NULL: there are none. */
+/* Returns the copy of the deferred rules that is in force; NULL: there is none, or it cannot be read. */
 static const struct ledger_deferred *deferred_of(const struct ledger_control *c, uint32_t *queries)
 {
     uint32_t listed = load_acquire(&c->listed);
@@ -54,7 +54,7 @@ static const struct ledger_deferred *deferred_of(const struct ledger_control *c,
     return deferred;
 }
 
-/* Returns the actions that the rule requests now. Sets *timed if one of them ends later. */
+/* Returns the actions that the rule requests now. Sets *timed to true if one of these actions has an end time. */
 static uint32_t actions_now(const struct ledger_action *a, bool *timed)
 {
     uint32_t actions = a->actions;
@@ -86,8 +86,8 @@ static bool find(const struct ledger_control *c, uint64_t key, struct ledger_act
     return false;
 }
 
-/* Combines the rules for modules loaded later that apply to the place into *a. Called only if the lists of actions that
- * follow the control page have none for the place. */
+/* Combines all deferred rules that apply to the place into *a. Called only if the list of actions has no entry for the
+ * place. False: no action is requested. */
 static bool find_deferred(const struct ledger_control *c, int32_t state, struct deferred_target *place,
                           struct ledger_action *a)
 {

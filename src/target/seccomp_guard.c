@@ -55,7 +55,7 @@ static long watched_syscall(long nr, long a, long b, long c, long d, long e)
 /*
  * syscall(2). A seventh argument lies in the stack frame of the caller; if the caller passed fewer, a variable of the
  * caller's may lie there. A wrapper in C would load that word and store it again, and so might undo a write of another
- * thread. The two naked functions below do not touch it.
+ * thread. The two naked functions below do not touch that word.
  */
 __attribute__((naked)) EXPORT long allium_syscall(void) __asm__("syscall");
 long allium_syscall(void)

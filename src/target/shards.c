@@ -9,9 +9,9 @@
 #include "target/vm_reserve.h"
 
 /*
- * The owner of each shard: its thread id in the low half, the number of owners so far in the high half. No code of ours
- * runs when a thread ends: a thread that wants a shard asks the kernel whether the owner still runs. If the owner has
- * the caller's own id, the owner has ended, and the kernel has used its id again.
+ * The owner of each shard: its thread id in the low half (0: none yet), the number of owners so far in the high half.
+ * The library does not see that a thread ends, so a thread that wants a shard asks the kernel whether the owner still
+ * runs. If the owner's id is the caller's own, the owner has ended, and the kernel has given its id to the caller.
  */
 static uint64_t owners[SHARDS_SHARED];
 static uint32_t used;

@@ -14,16 +14,16 @@
 
 #include "wire/ledger.h"
 
-/** The shard that is shared by all threads without one of their own. They add to it atomically. */
+/** The shard that all threads without a shard of their own share. These threads add to its counters atomically. */
 #define SHARDS_SHARED (LEDGER_ACCOUNT_SHARDS - 1)
 
 /**
- * Returns a shard, which belongs to the calling thread from now on. Threads do not report their end: this function
- * looks for owners that have ended, by system calls. Returns SHARDS_SHARED if no shard is free, under seccomp, and in a
- * vfork child, whose process id is not `process`.
+ * Returns the number of a shard, which belongs to the calling thread from now on. Threads do not report their end: this
+ * function finds owners that have ended by system calls. Returns SHARDS_SHARED if no shard is free, under seccomp, and
+ * if the process id is not `process`, as in a vfork child.
  */
 uint32_t shards_claim(int32_t process);
-/** Returns the number of shards, counted from shard 0, that have ever had an owner. */
+/** Returns 1 + the highest number of a shard that has ever had an owner; 0: none has. SHARDS_SHARED is not counted. */
 uint32_t shards_used(void);
 
 #endif

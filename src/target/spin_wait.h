@@ -17,7 +17,7 @@
 #include "base/sigsafe/clock_ns.h"
 #include "base/sigsafe/syscall.h"
 
-#define SPIN_WAIT_YIELDS  100u /* usually a few are enough */
+#define SPIN_WAIT_YIELDS  100u /* turns; usually a few are enough */
 #define SPIN_WAIT_MOST_NS 2000000000u
 
 /* The state of one wait; {0} at its start. */
@@ -27,8 +27,8 @@ struct spin_wait {
 };
 
 /**
- * Takes one turn of the wait: yields or sleeps 1 ms; or returns at once if `may_call` is false, because then no system
- * call may be made. False: the wait has lasted SPIN_WAIT_MOST_NS.
+ * Takes one turn of the wait: yields or sleeps 1 ms; but if `may_call` is false, no system call may be made, and the
+ * function returns at once. False: the wait has lasted SPIN_WAIT_MOST_NS.
  */
 static inline bool spin_wait_turn(struct spin_wait *w, bool may_call)
 {

@@ -23,7 +23,7 @@ struct stack_calls {
         .known = {.ledger = (of) }                                                                           \
     }
 
-/** Counts a call of the account for `bytes` bytes, under the stack with this number. False: there is no room. */
+/** Counts a call of the account for `bytes` bytes. False: there is no room, or `stack` (a number) is LEDGER_NONE. */
 bool stack_calls_add(struct stack_calls *s, uint32_t account, uint32_t stack, size_t bytes);
 /** In a fork child: forgets all records, because the child's ledger is empty. */
 void stack_calls_reset(struct stack_calls *s);

@@ -11,7 +11,7 @@
 #define PIECES_MAX         4096u
 #define REFUSALS_PER_CHECK 1024u /* a check of the limits takes some system calls */
 #define PAGE               4096u
-#define LEDGER_LEAST       (16u << 20) /* address space to leave for the ledger */
+#define LEDGER_LEAST       (16u << 20) /* bytes of address space to leave for the ledger */
 #define ARRAY_STEP         (64u << 10)
 
 static struct {
@@ -19,7 +19,7 @@ static struct {
     uint64_t bytes; /* written last; 0: none, or given back */
 } pieces[PIECES_MAX];
 static uint32_t n_pieces;
-static uint32_t refused_reserve, refused_open; /* since the last success */
+static uint32_t refused_reserve, refused_open; /* refusals since the last success */
 static int sealed;
 static const struct ledger_control *control; /* NULL: none */
 
@@ -45,7 +45,7 @@ bool vm_reserve_may_call(void)
            !sys_call(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0);
 }
 
-/* Under strict overcommit, memory that becomes writable is charged, and the program could get that much less. */
+/* Under strict overcommit, the kernel charges memory that becomes writable, and the program could get less memory. */
 static bool overcommit_is_strict(void)
 {
     static char mode; /* '2': strict; 0: not known yet */
@@ -69,8 +69,8 @@ static bool add_piece(uintptr_t start, uint64_t bytes)
     return true;
 }
 
-/* Maps the memory PROT_NONE and calls munlock() before it becomes readable: after mlockall(MCL_FUTURE) in the program
- * the kernel would otherwise back all of it. */
+/* Maps the memory with PROT_NONE, and calls munlock() before the memory becomes readable: if the program has called
+ * mlockall(MCL_FUTURE), the kernel would otherwise back all of this memory. */
 static void *map_zeros(uint64_t bytes, bool wiped)
 {
     long p = sys_call(SYS_mmap, 0, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -85,8 +85,8 @@ static void *map_zeros(uint64_t bytes, bool wiped)
     return NULL;
 }
 
-/* True: the caller is to refuse without a check, because the last check refused. Counts this refusal; after
- * REFUSALS_PER_CHECK of them returns false, for a new check. */
+/* True: the caller is to refuse without a check, because the last check failed. Counts this refusal. After each
+ * REFUSALS_PER_CHECK refusals, returns false once, so that the caller checks again. */
 static bool refused_lately(uint32_t *refusals)
 {
     return load_relaxed(refusals) % REFUSALS_PER_CHECK && __atomic_fetch_add(refusals, 1, __ATOMIC_RELAXED);
@@ -151,8 +151,8 @@ void vm_reserve_release(void *memory, uint64_t bytes)
     sys_call(SYS_munmap, memory, bytes);
 }
 
-/* If `address` is the start of a mapping in /proc/self/maps: the mapping may end in another piece, because the kernel
- * merges neighbouring mappings. */
+/* For a line of /proc/self/maps, the start of the mapping is looked up: the mapping may cover several pieces, because
+ * the kernel merges neighbouring mappings. */
 bool vm_reserve_has(uintptr_t address)
 {
     for (uint32_t i = 0; i < PIECES_MAX && i < load_relaxed(&n_pieces); i++)

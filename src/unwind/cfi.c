@@ -6,14 +6,14 @@
 #include "unwind/cursor.h"
 #include "unwind/dwarf.h"
 
-#define REMEMBER_MAX 4 /* depth of DW_CFA_remember_state: compilers nest once, hand-written code twice */
+#define REMEMBER_MAX 4 /* nested DW_CFA_remember_state at most; compilers use 1, hand-written code 2 */
 
 struct entry {
     uintptr_t pc_start, pc_bytes;
     int64_t data_align;
     uint64_t code_align;
     uint8_t pointer_encoding;
-    bool augmentation_data; /* an FDE has such data behind its addresses */
+    bool augmentation_data; /* augmentation "z": an FDE has such data after pc_start and pc_bytes */
     bool signal_frame;
     struct cursor initial, program;
 };
@@ -32,7 +32,7 @@ static struct cursor rules_from(const struct unwind_module *m, uintptr_t at)
     return (struct cursor){.at = inside ? (const uint8_t *)at : end, .end = end, .overrun = !inside};
 }
 
-/* Returns a cursor over the content of the .eh_frame record at `at`, after its length field. */
+/* Returns a cursor over the .eh_frame record at `at`, after its length field. `overrun`: the record is invalid. */
 static struct cursor enter_record(const struct unwind_module *m, uintptr_t at)
 {
     struct cursor c = rules_from(m, at);
@@ -48,7 +48,7 @@ static struct cursor enter_record(const struct unwind_module *m, uintptr_t at)
 
 /* The neighbours of a pc in the sorted table of .eh_frame_hdr. */
 struct neighbours {
-    uintptr_t fde;        /* the last FDE whose code begins at or before pc; 0: none */
+    uintptr_t fde;        /* address of the last FDE whose code begins at or before pc; 0: none */
     uintptr_t next_start; /* the address at which the code of the next FDE begins; 0: none */
 };
 
@@ -65,7 +65,7 @@ static bool search_table(const struct unwind_module *m, uintptr_t pc, struct nei
     if (c.overrun || !count || count > (uint64_t)(c.end - c.at) / 8)
         return false;
     const int32_t *table =
-        (const void *)c.at; /* pairs: start of the code, FDE; both relative to the header */
+        (const void *)c.at; /* pairs: start of the code, address of the FDE; both minus `hdr` */
     int64_t want = (int64_t)(pc - hdr);
     uint64_t low = 0, high = count;
     while (low < high) {
@@ -134,7 +134,7 @@ static bool parse_fde(const struct unwind_module *m, uintptr_t at, struct entry 
     e->pc_start = cursor_pointer(&c, e->pointer_encoding, 0);
     e->pc_bytes = cursor_pointer(&c, e->pointer_encoding & 0x0f, 0);
     if (e->augmentation_data)
-        cursor_skip(&c, cursor_uleb(&c)); /* the address of the LSDA */
+        cursor_skip(&c, cursor_uleb(&c)); /* skips the augmentation data: the address of the LSDA */
     e->program = c;
     return !c.overrun;
 }
@@ -143,7 +143,7 @@ static void set(struct cfi_row *row, uint64_t reg, enum cfi_how how, int64_t val
 {
     int slot = regs_slot(reg);
     if (slot < 0)
-        return; /* callees need not preserve this register, so the walk does not need its value */
+        return; /* a register that callees need not preserve: the walk does not need its value */
     row->how[slot] = how;
     row->value[slot] = (int32_t)value;
 }
@@ -164,7 +164,7 @@ static int32_t take_block(const struct unwind_module *m, struct cursor *c)
     return at;
 }
 
-/* Runs `op` if it is an instruction that defines the CFA. False: it is another instruction. */
+/* Runs `op` if it is an instruction that defines the CFA. False: `op` is another instruction. */
 static bool step_cfa(const struct unwind_module *m, const struct entry *e, struct cursor *c,
                      struct cfi_row *row, uint8_t op)
 {
@@ -193,7 +193,7 @@ static bool step_cfa(const struct unwind_module *m, const struct entry *e, struc
     return false;
 }
 
-/* Runs `op` if it is an instruction that defines the rule of one register. False: it is another instruction. */
+/* Runs `op` if it is an instruction that defines the rule of one register. False: `op` is another instruction. */
 static bool step_register(const struct unwind_module *m, const struct entry *e, struct cursor *c,
                           struct machine *vm, uint8_t op)
 {
@@ -236,7 +236,7 @@ static bool step_register(const struct unwind_module *m, const struct entry *e, 
     return false;
 }
 
-/* Returns by how many bytes `op` advances the location. -1: it is another instruction. */
+/* Returns the bytes by which `op` advances the location. Negative: `op` is another instruction, or invalid. */
 static int64_t advance_of(const struct entry *e, struct cursor *c, uint8_t op, uintptr_t loc)
 {
     if ((op & 0xc0) == DW_CFA_advance_loc)
@@ -252,7 +252,7 @@ static int64_t advance_of(const struct entry *e, struct cursor *c, uint8_t op, u
     return -1;
 }
 
-/* Runs the instructions at `c`, to their end or until the location passes pc. False: one is invalid or unsupported. */
+/* Runs the instructions at `c`, to the end or until the location exceeds pc. False: one is invalid or unsupported. */
 static bool run(const struct unwind_module *m, const struct entry *e, struct cursor c, struct machine *vm,
                 uintptr_t pc)
 {
@@ -287,11 +287,11 @@ static bool run(const struct unwind_module *m, const struct entry *e, struct cur
 }
 
 /*
- * Called if no FDE covers the code from code_start to pc. Returns true if the frame is known to have no caller:
- * - The return address is the first instruction of a function. No call pushes such an address. A program has put it on
- *   a stack that it created, as makecontext() does with __start_context.
- * - The entry point, where the kernel starts the process, is in this code. (The loader's code continues with
- *   _dl_start_user, which calls the constructors of libraries.)
+ * Called if no FDE covers the code from code_start to pc. Returns true if the frame has no caller, in one of two cases:
+ * - The return address is the first byte of the code of the next FDE. No FDE covers the byte before, so no call pushed
+ *   this address: the program stored it in a stack that it created, as makecontext() stores __start_context.
+ * - The entry point of the program or the loader is in this code. (The loader's code continues with _dl_start_user,
+ *   which calls the constructors of libraries.)
  */
 static bool has_no_caller(const struct unwind_module *m, uintptr_t pc, bool exact, uintptr_t code_start,
                           uintptr_t next_start)

@@ -83,7 +83,8 @@ static inline void cursor_skip(struct cursor *c, uint64_t bytes)
 #define PE_DATAREL 0x30
 
 /**
- * Reads an encoded pointer. `data`: the base for PE_DATAREL. Indirect and text-relative encodings set `overrun`.
+ * Reads an encoded pointer. `data`: the base for PE_DATAREL. Supports absolute addresses and the bases PE_PCREL and
+ * PE_DATAREL; all other encodings (indirect ones, for example) set `overrun`.
  */
 static inline uintptr_t cursor_pointer(struct cursor *c, uint8_t encoding, uintptr_t data)
 {

@@ -3,8 +3,9 @@
 #define UNWIND_DWARF_H
 
 /*
- * The numbers of DWARF 5, 7.24 (call frame instructions) and 7.7 (operations) that the unwinder understands. They are
- * listed here so that the agent needs no headers but those of libc.
+ * The numbers of call frame instructions (DWARF 5, 7.24; DW_CFA_GNU_*: LSB 5.0, 10.5.2) and of the operations of
+ * expressions (DWARF 5, 7.7). The unwinder supports all of them except DW_OP_abs, DW_OP_div and DW_OP_mod. The numbers
+ * are listed here so that the agent needs no headers but those of libc.
  */
 
 enum {

@@ -76,7 +76,7 @@ static uint64_t apply(uint8_t op, uint64_t a, uint64_t b, struct stack_machine *
     case DW_OP_lt:
         return sa < sb;
     }
-    s->bad = true; /* unknown, or a division, which can trap and does not occur in call frame information */
+    s->bad = true; /* unknown or unsupported; a division could trap, and call frame information has none */
     return 0;
 }
 

@@ -22,12 +22,12 @@ struct found_object {
 extern int loader_find_object(void *pc, struct found_object *result) __asm__("_dl_find_object")
     __attribute__((weak));
 
-/* Used if glibc has no _dl_find_object(): the modules that were loaded when the agent started. */
+/* Used if glibc has no _dl_find_object(): the modules that were loaded when module_init_late() was called. */
 #define STARTUP_MAX 256
 static struct found_object startup[STARTUP_MAX];
 static uint32_t startup_used;
 
-/* Computes the first page and the end of the PT_LOAD segments, relative to the module's bias. */
+/* Computes the start of the first page and the end of the PT_LOAD segments, without the module's bias. */
 static void span_segments(const ElfW(Phdr) * ph, unsigned count, uintptr_t *low, uintptr_t *high)
 {
     *low = UINTPTR_MAX;
@@ -64,7 +64,7 @@ static bool is_libc(const char *name)
     return base[0] == 'l' && base[1] == 'i' && base[2] == 'b' && base[3] == 'c' && base[4] == '.';
 }
 
-/* The modules that were loaded with the program. Only modules that were loaded later can be unloaded. */
+/* The modules that were loaded with the program, as far as module_init() knows. They are never unloaded. */
 static const struct link_map *permanent[STARTUP_MAX];
 static uint32_t permanent_used;
 
@@ -73,8 +73,8 @@ extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 void module_init(void)
 {
     /*
-     * If this library was preloaded, it is before libc in the loader's list. If it was loaded with dlopen(), it is
-     * behind libc, and the list may hold other modules that were loaded with dlopen(). Then no module is recorded.
+     * A preloaded library is before libc in the loader's list. If this library is behind libc, it may have been loaded
+     * with dlopen(), and so may other modules in the list. Then no module is recorded.
      */
     bool preloaded = false;
     uint32_t n = 0;
@@ -126,7 +126,7 @@ static uint64_t mix(uint64_t h, uint64_t word)
     return h ^ h >> 33;
 }
 
-/* Returns a hash of the module's addresses and its build id, or, without a build id, its dynamic section and name. */
+/* Returns a hash of the addresses and the build id; without a build id, of addresses, l_ld and name of the module. */
 static uint64_t identify(const struct unwind_module *m)
 {
     uint64_t h = mix(m->start, m->end);
@@ -164,7 +164,7 @@ static void read_note(struct unwind_module *m, uintptr_t at, uintptr_t end)
     }
 }
 
-/* Finds the readable PT_LOAD segment that covers `at`. False: there is none. */
+/* Finds the part [*start, *end) that comes from the file, of the readable PT_LOAD segment at `at`. False: none. */
 static bool segment_of(const struct unwind_module *m, const ElfW(Phdr) * ph, unsigned count, uintptr_t at,
                        uintptr_t *start, uintptr_t *end)
 {
@@ -193,8 +193,8 @@ static bool has_elf_header(uintptr_t start, uintptr_t end)
 }
 
 /*
- * _dl_find_object() reports one mapping. If the segments of a module have gaps between them, this mapping is only one
- * segment, which may lack the ELF header. Then the header is looked up at the module's load address.
+ * Finds the program headers. If a module has gaps between its segments, _dl_find_object() reports only one segment. If
+ * this segment lacks the ELF header, AT_PHDR (executable) or the header at the load address (library) is used.
  */
 static bool find_headers(const struct found_object *o, struct headers *h)
 {
@@ -220,7 +220,7 @@ static bool find_headers(const struct found_object *o, struct headers *h)
     return true;
 }
 
-/* Computes bias, start and end from the program headers. */
+/* Computes bias, start and end of *m from the link map and the program headers. */
 static void measure(struct unwind_module *m, const struct found_object *o, const struct headers *h)
 {
     uintptr_t low, high;
@@ -230,7 +230,7 @@ static void measure(struct unwind_module *m, const struct found_object *o, const
     m->end = m->bias + high;
 }
 
-/* Fills *m from the program headers of the module. */
+/* Fills *m from the link map and the program headers of the module. False: the program headers were not found. */
 static bool describe(struct unwind_module *m, const struct found_object *o)
 {
     struct headers h = {0};
@@ -268,7 +268,7 @@ static uint32_t add(const struct unwind_module *found)
         struct unwind_module *m = &unwind_modules.at[i];
         if (load_acquire(&m->ready) && m->start == found->start && m->identity == found->identity) {
             store_relaxed(&m->link_map,
-                          found->link_map); /* the same library was loaded again, with a new link map */
+                          found->link_map); /* the link map is another one if the library was loaded again */
             store_relaxed(&m->name, found->name);
             return i;
         }
@@ -305,8 +305,8 @@ bool module_is_current_cold(const struct unwind_module *m, uintptr_t pc)
         (uintptr_t)o.map_end > m->end + 4095)
         return false;
     /*
-     * The module that is loaded at this address now may be another one, so its build id is compared with that of `m`.
-     * The memory of the build id can be read, because it lies within the mapping that the loader has just reported.
+     * Another module may be loaded at this address now, so the memory at the address of m's build id is compared with
+     * the first 8 bytes of m's build id. This memory is readable: it lies in the mapping that the loader has reported.
      */
     if (m->build_id_word && (uintptr_t)m->build_id >= (uintptr_t)o.map_start &&
         (uintptr_t)m->build_id + 8 <= (uintptr_t)o.map_end)

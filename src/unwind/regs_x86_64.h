@@ -3,8 +3,8 @@
 #define UNWIND_REGS_X86_64_H
 
 /*
- * The registers of x86-64 and the frame of a signal, as the unwinder needs them (System V ABI, figure 3.36; Linux
- * rt_sigframe).
+ * The DWARF numbers of the x86-64 registers that the unwinder needs (System V ABI, figure 3.36), and the layout of the
+ * frame that the kernel pushes for a signal (struct rt_sigframe of Linux).
  */
 
 #include <stdbool.h>
@@ -18,7 +18,7 @@ enum {
     REG_R13,
     REG_R14,
     REG_R15,
-    REG_RA, /* the return address column, 16 */
+    REG_RA, /* 16, the number that DWARF gives to the return address */
     REG_COUNT
 };
 
@@ -42,7 +42,10 @@ static inline int regs_of_slot(int slot)
     return regs[slot];
 }
 
-/* At __restore_rt the stack pointer points to the ucontext. Its gregs follow uc_flags, uc_link and uc_stack. */
+/*
+ * At __restore_rt the stack pointer points to the ucontext. The ucontext begins with uc_flags, uc_link and uc_stack
+ * (40 bytes); the registers (gregs) follow, 8 bytes each.
+ */
 #define SIGFRAME_BYTES      (40 + 17 * 8)
 #define SIGFRAME_GREG(n)    (40 + 8 * (n))
 #define SIGFRAME_RBP_OFFSET SIGFRAME_GREG(10)
@@ -50,7 +53,7 @@ static inline int regs_of_slot(int slot)
 #define SIGFRAME_RIP_OFFSET SIGFRAME_GREG(16)
 
 #define REGS_SIGRETURN_BYTES 9
-/* Returns whether `code` is: mov $__NR_rt_sigreturn, %rax; syscall. */
+/* Returns whether the REGS_SIGRETURN_BYTES bytes at `code` are: mov $__NR_rt_sigreturn, %rax; syscall. */
 static inline bool regs_is_sigreturn(const uint8_t *code)
 {
     static const uint8_t bytes[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
@@ -60,7 +63,7 @@ static inline bool regs_is_sigreturn(const uint8_t *code)
     return true;
 }
 
-/* Copies the gregs of a ucontext. order[i]: the DWARF number of the register in gregs[i]. */
+/* Copies the gregs of a ucontext to `regs`, by DWARF number. order[i]: the DWARF number of the register in gregs[i]. */
 static inline void regs_from_sigframe(uint64_t regs[static REG_COUNT], const uint64_t *gregs)
 {
     static const uint8_t order[17] = {8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7, 16};
@@ -68,7 +71,10 @@ static inline void regs_from_sigframe(uint64_t regs[static REG_COUNT], const uin
         regs[order[i]] = gregs[i];
 }
 
-/* Writes the current values of the registers that a callee preserves, of the stack pointer and of the pc. */
+/*
+ * Stores in `regs`, by DWARF number, the current values of the registers that a callee preserves, of the stack pointer
+ * and of the pc.
+ */
 #define regs_capture(regs)                                                                                   \
     do {                                                                                                     \
         __asm__ volatile("movq %%rbx, %0\n\tmovq %%rbp, %1\n\tmovq %%r12, %2\n\tmovq %%r13, %3\n\t"          \

@@ -9,9 +9,9 @@
  *
  *     bits  0..2   enum rule_kind
  *     bit   3      the module of the pc can never be unloaded
- *     bits  4..18  CFA offset / 8
+ *     bits  4..18  CFA offset / 8; signed in RULE_RBP_DEREF
  *     bits 19..29  n: the caller's rbp is at CFA - 8 * n; 0: rbp is unchanged
- *     bits 30..41  index of the module in unwind_modules; RULE_MODULE_NONE: pc is outside of all modules
+ *     bits 30..41  index of the module in unwind_modules; RULE_MODULE_NONE: pc is outside of all known modules
  *     bits 42..63  number of the frame, from walk_name_fn
  */
 
@@ -19,14 +19,14 @@
 #include <stdint.h>
 
 enum rule_kind {
-    RULE_NONE,      /* an empty cache entry */
+    RULE_NONE,      /* no rule: an empty cache entry, or no number for the frame */
     RULE_RSP,       /* CFA = rsp + offset */
     RULE_RBP,       /* CFA = rbp + offset */
     RULE_RBP_DEREF, /* CFA = *(rbp + offset), caller's rbp = *rbp: gcc's realigned stacks */
-    RULE_SIGNAL,    /* the signal trampoline: the registers are in the ucontext */
+    RULE_SIGNAL,    /* the signal trampoline: the registers of the interrupted frame are in the ucontext */
     RULE_LAST,      /* the outermost frame: no caller */
-    RULE_GENERAL,   /* the rule needs more than rsp and rbp */
-    RULE_MISSING,   /* no valid rule for this pc */
+    RULE_GENERAL,   /* one word cannot express the rule: it needs another register, for example */
+    RULE_MISSING,   /* no usable rule: pc is outside of all modules, or the module has none for it */
 };
 
 #define RULE_KIND        7u
@@ -37,7 +37,7 @@ enum rule_kind {
 
 struct rule_parts {
     enum rule_kind kind;
-    int32_t cfa_offset; /* in bytes, a multiple of 8; negative only in RULE_RBP_DEREF */
+    int32_t cfa_offset; /* in bytes; if `kind` uses it: a multiple of 8, negative only in RULE_RBP_DEREF */
     uint32_t rbp_slot;
 };
 
@@ -59,7 +59,7 @@ static inline int64_t rule_deref_offset(uint64_t rule)
 {
     return (int64_t)(rule << 45) >> 49 << 3;
 }
-/** Bytes from the CFA down to the caller's rbp; 0: rbp is unchanged. */
+/** Returns the distance in bytes from the CFA down to the saved rbp of the caller; 0: rbp is unchanged. */
 static inline uint64_t rule_rbp_offset(uint64_t rule)
 {
     return rule >> 16 & RULE_SLOT_MAX << 3;

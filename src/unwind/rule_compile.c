@@ -10,9 +10,9 @@
 _Static_assert(MODULE_MAX < RULE_MODULE_NONE, "module numbers fit a rule");
 
 /*
- * The CFA expression of a PLT stub is rsp + n, where n depends only on the pc. Finds n for this pc. To make sure that
- * an expression has this form, it is evaluated with two different rsp: the results must differ by as much. False: it
- * has another form.
+ * If the CFA expression has the form rsp + n, where n depends only on the pc, as in a PLT stub, stores RULE_RSP and n
+ * in *p. To check the form, the expression is evaluated twice, with the same pc but different values of all registers:
+ * the results must differ by as much as rsp. False: the expression has another form, or cannot be evaluated.
  */
 static bool fold_expression(const struct unwind_module *m, int32_t block, uintptr_t pc, struct rule_parts *p)
 {
@@ -23,14 +23,14 @@ static bool fold_expression(const struct unwind_module *m, int32_t block, uintpt
     regs[REG_RSP] += 4096;
     for (int i = 0; i < REG_RA; i++)
         if (i != REG_RSP)
-            regs[i] = 0x1000; /* 0 before: the result must not depend on these registers */
+            regs[i] = 0x1000; /* they were 0 before: the result must not depend on them */
     if (!expr_eval(m, block, &ctx, NULL, &second) || second - first != 4096)
         return false;
     *p = (struct rule_parts){.kind = RULE_RSP, .cfa_offset = (int32_t)(first - FAKE_RSP)};
     return true;
 }
 
-/* Returns whether the block is `DW_OP_breg6 offset`, followed by DW_OP_deref if `deref`. */
+/* Returns whether the expression is `DW_OP_breg6 offset`, and DW_OP_deref if `deref`; the offset must have 1 byte. */
 static bool is_rbp_plus(const struct unwind_module *m, int32_t block, bool deref, int32_t *offset)
 {
     const uint8_t *b = (const uint8_t *)(m->start + (uintptr_t)(intptr_t)block);

@@ -14,7 +14,7 @@
 #include "unwind/module.h"
 #include "unwind/rule.h"
 
-/** Converts the row in force at `pc` in module `m`. RULE_GENERAL: one word cannot express the row. */
+/** Converts the row of the frame whose pc, in module `m`, is `pc`. RULE_GENERAL: one word cannot express the row. */
 struct rule_parts rule_compile_row(const struct unwind_module *m, const struct cfi_row *row, uintptr_t pc);
 
 #endif

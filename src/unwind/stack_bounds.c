@@ -7,21 +7,21 @@
 #include "base/sigsafe/syscall.h"
 
 #define PAGE 4096u
-/* the kernel keeps 128 MiB below the main stack free of other mappings */
+/* less than the 128 MiB below the end of the main stack that the kernel keeps free of other mappings */
 #define MAIN_STACK_REACH   (120ull << 20)
 #define THREAD_STACK_MOST  (1ull << 36)
-#define DESCRIPTOR_BYTES   4096u /* limit of the search in struct pthread, which has 2304 bytes in glibc 2.36 */
+#define DESCRIPTOR_BYTES   4096u /* to search in struct pthread at most, which has 2304 bytes in glibc 2.36 */
 #define FOREIGN_FRAME_MOST (256u << 10)
 
 extern void *__libc_stack_end;
 
-/* The offset of glibc's `stackblock` and `stackblock_size` in the thread descriptor; 0: not found yet. */
+/* The offset in bytes of glibc's `stackblock` in the thread descriptor; 0: not found yet. */
 static uint32_t stackblock_offset;
-/* The program has made pages inaccessible that lie above a stack pointer, on a thread's stack. */
+/* The program has made a part of the main stack or a thread's stack above the stack pointer inaccessible. */
 static bool has_protected;
 
 /* Returns whether the words at `at` can be stackblock, stackblock_size and guardsize of a stack that holds both sp and
- * the thread descriptor. */
+ * the thread descriptor. If so, stores the bounds of this stack in *s. */
 static bool describes_stack(const uintptr_t *at, uintptr_t descriptor, uintptr_t sp, struct stack_bounds *s)
 {
     uintptr_t block = at[0], size = at[1], guard = at[2];
@@ -49,7 +49,7 @@ static bool enter_thread(struct stack_bounds *s, uintptr_t sp)
     return false;
 }
 
-/* Finds the bounds of the main stack, or of the thread's stack, if sp lies on it. */
+/* If sp lies on the main stack or the calling thread's stack, stores its bounds in *s. False: another stack. */
 static bool enter_known(struct stack_bounds *s, uintptr_t sp)
 {
     uintptr_t main_end = ((uintptr_t)__libc_stack_end + PAGE) & ~(uintptr_t)(PAGE - 1);

@@ -13,7 +13,7 @@
 
 #define EXACT_BIT (1ull << 63)
 
-/* Compiles the rule for pc and puts it into the cache. RULE_NONE: walker.name() had no number for the frame. */
+/* Compiles the rule for pc; caches it if pc is in a module. RULE_NONE: walker.name() had no number for the frame. */
 static __attribute__((noinline)) uint64_t compile_cold(const struct walker *w, uintptr_t pc, bool exact)
 {
     uintptr_t lookup = exact ? pc : pc - 1;
@@ -23,7 +23,7 @@ static __attribute__((noinline)) uint64_t compile_cold(const struct walker *w, u
     struct cfi_row row;
     if (module != MODULE_NONE && cfi_find(m, lookup, exact, &row))
         parts = rule_compile_row(m, &row, pc);
-    /* This rule finds the saved rbp below the stack pointer. Only an interrupted function can have it there. */
+    /* This rule finds the saved rbp below the stack pointer: only an interrupted function can have rbp there. */
     if (!exact && parts.kind == RULE_RSP && parts.rbp_slot * 8 > (uint32_t)parts.cfa_offset)
         parts.kind = RULE_GENERAL;
     if (parts.kind == RULE_GENERAL || parts.kind == RULE_LAST || parts.kind == RULE_MISSING)
@@ -31,14 +31,14 @@ static __attribute__((noinline)) uint64_t compile_cold(const struct walker *w, u
     uint32_t id = w->name(w->arg, module, pc, exact);
     if (id > WALK_ID_MAX)
         return RULE_NONE;
-    if (module == MODULE_NONE) /* not cached, because code of a JIT compiler may change without notice */
+    if (module == MODULE_NONE) /* not cached: code of a JIT compiler may change without notice */
         return rule_pack(parts, RULE_MODULE_NONE, false, id);
     uint64_t rule = rule_pack(parts, module, m->permanent, id);
     word_cache_keep(w->cache, pc | (exact ? EXACT_BIT : 0), rule);
     return rule;
 }
 
-/* Called if the first cache entry for `key` does not hold its rule: searches the others, else compiles the rule. */
+/* Called if the first cache entry for `key` has no rule for it: searches the others; if none has, compiles the rule. */
 static __attribute__((noinline)) uint64_t rule_cold(const struct walker *w, uint64_t key)
 {
     uint64_t rule = word_cache_find(w->cache, key);
@@ -51,7 +51,7 @@ static inline uint64_t rule_for(const struct walker *w, uint64_t key, uint64_t m
     return likely(rule) ? rule : rule_cold(w, key);
 }
 
-/* Checks that the rule's module, which can be unloaded, is still loaded at pc. If not, compiles a new rule. */
+/* Returns `rule`; or compiles a new rule if the rule's module, which can be unloaded, is no longer loaded at pc. */
 static __attribute__((noinline)) uint64_t recheck_cold(struct walk *k, uint64_t key, uint64_t rule)
 {
     uintptr_t pc = key & ~EXACT_BIT;
@@ -77,7 +77,7 @@ static inline uint64_t current_rule(struct walk *k, uint64_t key, uint64_t rule,
     return module < 64 && k->checked >> module & 1 && rule != RULE_NONE ? rule : recheck_cold(k, key, rule);
 }
 
-/* Goes to the caller of a function that realigned its stack (RULE_RBP_DEREF). */
+/* Goes to the caller of a function that realigned its stack (RULE_RBP_DEREF). False: the caller is not readable. */
 static bool leave_realigned(struct walk *k, uint64_t rule, struct position *at)
 {
     uintptr_t fp = *at->fp_at, slot = fp + (uintptr_t)rule_deref_offset(rule);
@@ -93,7 +93,7 @@ static bool leave_realigned(struct walk *k, uint64_t rule, struct position *at)
 
 /*
  * Goes to the caller of a frame of kind RULE_RSP or RULE_RBP, with all checks. If a signal interrupted the function
- * just after it popped rbp, the slot of rbp is below the stack pointer, but unchanged, because it is in the red zone.
+ * just after it popped rbp, the saved rbp is below the stack pointer, but unchanged, because the red zone covers it.
  */
 static bool leave_simple(struct walk *k, uint64_t rule, struct position *at)
 {
@@ -165,9 +165,9 @@ static __attribute__((noinline)) bool leave_frames_cold(struct walk *k, struct p
 }
 
 /*
- * The hot loop. It never takes the address of the variables that hold its state, so they can stay in registers; rare
- * cases copy them to a struct position and back. A CFA computed from rsp is always above rsp and aligned; a CFA
- * computed from rbp is checked. If `cache` is not NULL, the walk ends at the first unchanged cached frame.
+ * The hot loop. It never takes the address of pc, sp and fp_at, so they can stay in registers; rare cases copy them to
+ * a struct position and back. A CFA computed from rsp is always above rsp and aligned; a CFA computed from rbp must be
+ * checked. If `cache` is not NULL, the walk ends at the first cached frame that, with all its callers, is unchanged.
  */
 static inline __attribute__((always_inline)) enum walk_end
 walk_cached(struct walk *k, const struct walk_start *start, const struct walk_cache *cache)
@@ -233,8 +233,8 @@ whole:
 }
 
 /*
- * Finds the bounds of the stack. If the hook's caller is the outermost frame, its stack pointer may be the end of the
- * stack. So the address of the word below it, the return address, is looked up.
+ * Finds the bounds of the stack if *s does not have them. If the hook's caller is the outermost frame, its stack
+ * pointer may be the end of the stack. So the address of the word below, the return address, is looked up instead.
  */
 static inline void enter(const struct walker *w, struct stack_bounds *s, const struct walk_start *start)
 {
@@ -251,7 +251,7 @@ unsigned walk_stack(const struct walker *w, struct stack_bounds *stack, const st
     return k.count;
 }
 
-/* Walks up to the first frame that is also in the cache. `meet`: the innermost cached frame at which it may end. */
+/* Does a walk for walk_along(). `meet`: the innermost cached frame at which the walk may end; WALK_CACHE_END: none. */
 static const uint32_t *walk_to_cache(const struct walker *w, struct walk_cache *cache,
                                      struct walk_cache_walk *own, struct stack_bounds *stack,
                                      const struct walk_start *start, uint32_t generation, unsigned meet,

@@ -5,14 +5,15 @@
 /*
  * Walks a stack by the rules of .eh_frame, without frame pointers.
  *
- * Runs in: target. Threads: any, signal handlers included. The walk takes no lock and allocates nothing. It makes no
- * system call while it walks the stack of a thread (see stack_bounds.h for other stacks).
+ * Runs in: target. Threads: any, signal handlers included. The walk takes no lock, allocates nothing and, on the main
+ * stack or a thread's stack, makes no system call (see stack_bounds.h for exceptions and other stacks). The function
+ * walker.name(), which the walk calls for new frames, may do more.
  *
- * When a walk meets a pc for the first time, it compiles the rule of this pc to one word, and caches it. Almost all
- * rules need only the stack pointer and rbp. If a frame needs other registers (as some hand-written code does), the
- * whole stack is walked again, with all preserved registers and without the cache.
+ * When a walk meets a pc for the first time, it compiles the rule of this pc to one word, and caches this word. Almost
+ * all rules need only the stack pointer and rbp. If one word cannot express the rule of a frame (some hand-written code
+ * needs other registers), the whole stack is walked again, with all preserved registers and without caches.
  *
- * Invariant: the walk reads only within the bounds of the stack, and upwards from the stack pointer of the caller.
+ * Invariant: of stacks, the walk reads only within their bounds, upwards from the stack pointer at which it begins.
  */
 
 #include <stdbool.h>
@@ -27,11 +28,11 @@
 
 enum walk_end {
     WALK_WHOLE,   /* reached the outermost frame */
-    WALK_CUT,     /* the stack has more frames than the caller has room for */
-    WALK_NO_CODE, /* a pc outside of all modules */
-    WALK_NO_RULE, /* a pc without a rule in its module */
-    WALK_BROKEN,  /* a CFA that is not above the stack pointer, or a frame that leaves the stack */
-    WALK_NO_ROOM, /* walk_name_fn returned WALK_NO_ID for a frame */
+    WALK_CUT,     /* the stack has more frames than the result has room for */
+    WALK_NO_CODE, /* the pc of the last frame is outside of all known modules */
+    WALK_NO_RULE, /* the module of the last frame has no usable rule for its pc */
+    WALK_BROKEN,  /* the rule of the last frame is wrong: its CFA is below the stack pointer, for example */
+    WALK_NO_ROOM, /* walker.name() returned WALK_NO_ID for a frame */
 };
 
 /** The start of a walk: the frame that called the hook. */
@@ -48,8 +49,9 @@ struct walk_start {
                          .fp = *(const uintptr_t *)__builtin_frame_address(0)})
 
 /**
- * Assigns a number (<= WALK_ID_MAX) to a frame, or returns WALK_NO_ID. Called for each rule that is compiled, and for
- * each frame of walk_full(). `module`: MODULE_NONE if pc is outside of all modules.
+ * Returns the number (<= WALK_ID_MAX) of a frame, or WALK_NO_ID if it cannot have one. Called for each rule that is
+ * compiled, and for each frame of walk_full(). `module`: index in unwind_modules; MODULE_NONE if pc is outside of all
+ * modules. `exact`: a signal interrupted the frame at pc; false: pc is a return address.
  */
 typedef uint32_t (*walk_name_fn)(void *arg, uint32_t module, uintptr_t pc, bool exact);
 
@@ -63,22 +65,26 @@ struct walker {
     const uint32_t *sealed; /* not 0: system calls are forbidden */
 };
 
-/** Writes the numbers of at most `max` frames, the innermost first. Returns their count. */
+/** Stores the numbers of at most `max` frames, the innermost first. Returns their count. *end: why the walk ended. */
 unsigned walk_stack(const struct walker *w, struct stack_bounds *stack, const struct walk_start *start,
                     uint32_t *ids, unsigned max, enum walk_end *end);
 /**
- * Walks at most WALK_CACHE_MAX frames with a walk cache of the thread. Returns an array of `*depth` frame numbers. It
- * lies in `cache` or `own`, and is valid until the next walk. `generation`: changes when all earlier frame numbers
- * become invalid (in a fork child).
+ * Walks at most WALK_CACHE_MAX frames with a walk cache of the thread. Returns an array of `*depth` frame numbers, the
+ * innermost first. The array lies in `cache` or `own`, and is valid until the next walk with them. The `generation`
+ * changes when all earlier frame numbers become invalid (in a fork child). *end: why the walk ended.
  */
 const uint32_t *walk_along(const struct walker *w, struct walk_cache *cache, struct walk_cache_walk *own,
                            struct stack_bounds *stack, const struct walk_start *start, uint32_t generation,
                            unsigned *depth, enum walk_end *end);
-/** Goes from a frame to its caller. False: there is none, or the step needs more than the stack pointer and rbp. */
+/**
+ * Moves *at from a frame to the frame of its caller. False: the frame has no caller, or its rule is not of the kinds
+ * RULE_RSP, RULE_RBP and RULE_RBP_DEREF, or leads to a wrong place; *at has no meaning then.
+ */
 bool walk_out(const struct walker *w, struct stack_bounds *stack, struct walk_start *at);
 /**
- * Goes from a frame to its caller if the rule is cached and needs only rsp and rbp, and if the frame lies within
- * `stack`; else returns false. Changes neither the cache nor `stack`.
+ * Moves *at from a frame to the frame of its caller if a rule of kind RULE_RSP or RULE_RBP is in the first cache entry
+ * for the pc, the module can never be unloaded, and the frame lies within `stack`. Else returns false and leaves *at as
+ * it is. Changes neither the cache nor `stack`.
  */
 bool walk_out_known(const struct walker *w, const struct stack_bounds *stack, struct walk_start *at);
 /**

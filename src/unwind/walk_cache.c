@@ -21,12 +21,12 @@ bool walk_cache_met(const struct walk_cache *t, struct walk_cache_walk *w, uintp
     return false;
 }
 
-/* Adds the frames of the new walk that use rbp to the cache. If a cached frame uses an rbp that no cached frame has
- * saved, a frame of the new walk has saved it: the cache gets the new address. */
+/* Adds the frames of the new walk that use rbp. Cached frames that use an rbp that no cached frame has saved get the
+ * address at which the new walk found this rbp (w->met_fp_at). */
 static void join_fps(struct walk_cache *t, const struct walk_cache_walk *w, unsigned from)
 {
     struct walk_cache_place *last = &t->at[WALK_CACHE_END];
-    last->sp = (uintptr_t)&last->pc; /* the word below is `sp` itself, which differs from `pc`, 0 */
+    last->sp = (uintptr_t)&last->pc; /* the word at sp - 8 is `sp` itself: it differs from `pc`, 0 */
     t->fp[0].place = last;
     while (t->fps && t->fp[t->fps].place < &t->at[w->meet])
         t->fps--;

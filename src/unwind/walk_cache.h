@@ -3,11 +3,12 @@
 #define UNWIND_WALK_CACHE_H
 
 /*
- * Caches the frames of a thread's previous walk from the same place. Two such walks seldom differ in more than the
- * innermost frames, so the next walk can end at the first frame that is also in the cache.
+ * Caches the frames of a thread's previous walk that began with the same pc and stack pointer. Two such walks seldom
+ * differ in more than the innermost frames, so the next walk can end at the first frame that is in the cache and is
+ * unchanged, with all its callers. (A cache is selected by a hash, so other walks of the thread may use the same one.)
  *
- * Runs in: target. Threads: each has its own caches, which a signal handler must not use while its thread does. Zero at
- * first.
+ * Runs in: target. Threads: each has caches of its own. A signal handler must not use them if the code that it
+ * interrupted may be using them. Zero at first.
  *
  * The result of a walk depends only on its start and on the words of the stack that it reads: the return addresses, and
  * each saved rbp that a rule uses. When a walk arrives at the stack pointer and return address of a cached frame, it
@@ -15,11 +16,12 @@
  * frames are the cached ones. The comparison is faster than a walk, because the addresses of all words are known before
  * the first one is read.
  *
- * Invariant: the comparison stops at the first word that differs. So it reads no word that the walk would not read. It
- * must not, because a frame of the previous walk may lie in memory that has been unmapped or protected since.
+ * Invariant: the comparison stops at the first word that differs, and so reads no word that the walk would not read.
+ * More must not be read: a frame of the previous walk may lie in memory that has been unmapped or protected since.
  *
- * Not cached are frames that need other registers than rsp and rbp, frames of modules that can be unloaded (another
- * module may be at the same address now), and the frames that these have called.
+ * Walks are cached if they reached the outermost frame, on a stack that is not checked page by page (stack_bounds.h).
+ * Not cached are frames with rules of other kinds than RULE_RSP, RULE_RBP and RULE_LAST, frames of modules that can be
+ * unloaded (another module may be at the same address now), and the frames that such a frame has called.
  */
 
 #include <stdbool.h>
@@ -34,7 +36,7 @@
 #define WALK_CACHE_NONE UINT32_MAX
 
 struct walk_cache_place {
-    uintptr_t sp, pc; /* of the frame; pc is a return address: the word at sp - 8 */
+    uintptr_t sp, pc; /* stack pointer and pc of the frame; pc is the return address at sp - 8 */
 };
 
 /* A cached frame whose rule uses rbp. */
@@ -48,16 +50,16 @@ struct walk_cache_fp {
 struct walk_cache {
     /* the last place is a sentinel: it never equals the stack, so each comparison ends there */
     struct walk_cache_place at[WALK_CACHE_END + 1];
-    uint64_t hash[WALK_CACHE_END + 1]; /* of the frames from this one outwards */
+    uint64_t hash[WALK_CACHE_END + 1]; /* hash[i]: of the numbers of frame i and all its callers */
     uint32_t id[WALK_CACHE_END];
     uint32_t generation; /* of the frame numbers in `id` (see walk_along()) */
     uintptr_t high;      /* end of the stack on which the cached frames lie */
-    unsigned top;        /* the frames [top, WALK_CACHE_END) are cached, the innermost first */
-    uint32_t stack;      /* the owner's number of the stack from `top` outwards; WALK_CACHE_NONE: none yet */
+    unsigned top;        /* the frames top to WALK_CACHE_END - 1 are cached, the innermost first */
+    uint32_t stack;      /* number of the stack from `top` outwards in the ledger; WALK_CACHE_NONE: unknown */
     unsigned fps;        /* fp[1] to fp[fps] are in use */
     /* fp[0] belongs to the sentinel; then the outermost frame first */
     struct walk_cache_fp fp[WALK_CACHE_MAX + 1];
-} __attribute__((aligned(4096))); /* the fields that each walk uses lie in one page */
+} __attribute__((aligned(4096))); /* all fields lie in one page, except most of `fp` */
 
 /* A frame of the current walk whose rule uses rbp. */
 struct walk_fp {
@@ -70,10 +72,10 @@ struct walk_fp {
 struct walk_cache_walk {
     unsigned meet;   /* the next cached frame that the walk may reach, or did reach; WALK_CACHE_END: none */
     unsigned passed; /* the number of innermost frames that cannot be cached */
-    bool whole;      /* the walk reached a cached frame, or reached the outermost frame in the hot loop */
+    bool whole;      /* the walk reached an unchanged cached frame, or a RULE_LAST frame in the hot loop */
     unsigned fps;
-    const uintptr_t *brought_fp_at; /* where rbp was saved when the hot loop began or resumed */
-    const uintptr_t *met_fp_at; /* where rbp was saved when the walk reached a cached frame; NULL: unknown */
+    const uintptr_t *brought_fp_at; /* address of the saved rbp when the hot loop began or resumed */
+    const uintptr_t *met_fp_at;     /* address of the saved rbp when the walk reached `meet`; NULL: unknown */
     uintptr_t sp[WALK_CACHE_MAX];
     uint32_t id[WALK_CACHE_MAX];
     struct walk_fp fp[WALK_CACHE_MAX]; /* the innermost first */
@@ -98,8 +100,8 @@ static inline uint64_t walk_cache_hash(uint64_t outer, uint32_t id)
 }
 
 /**
- * Returns the innermost cached frame, for a walk on the stack that ends at `high`. WALK_CACHE_END: the cache holds
- * frames of another stack or generation.
+ * Returns the index of the innermost cached frame, for a walk on the stack that ends at `high`. WALK_CACHE_END: the
+ * cache is empty, or holds frames of another stack or generation.
  */
 static inline unsigned walk_cache_first(const struct walk_cache *t, uintptr_t high, uint32_t generation)
 {
@@ -114,7 +116,7 @@ static inline uintptr_t walk_cache_meets(const struct walk_cache *t, unsigned me
 
 /**
  * Compares the cached frame `from` and its callers with the stack. The walk is at the stack pointer of `from`, with
- * this pc, and rbp is saved at `fp_at`. Returns the first frame that differs; WALK_CACHE_END: all are unchanged.
+ * this pc, and rbp is saved at `fp_at`. Returns the index of the first frame that differs; WALK_CACHE_END: none does.
  */
 static inline unsigned walk_cache_first_changed(const struct walk_cache *t, unsigned from, uintptr_t pc,
                                                 const uintptr_t *fp_at)
@@ -139,13 +141,13 @@ static inline unsigned walk_cache_first_changed(const struct walk_cache *t, unsi
     }
 }
 
-/* Returns `at`; or NULL if rbp was saved there before the hot loop began: the frame that did so is unknown. */
+/* Returns `at`; NULL if rbp was at `at` already when the hot loop began or resumed: no frame since has saved it. */
 static inline const uintptr_t *walk_cache_known_slot(const struct walk_cache_walk *w, const uintptr_t *at)
 {
     return at == w->brought_fp_at ? NULL : at;
 }
 
-/** Begins a walk. `meet`: the first cached frame that it may reach; `fp_at`: where the rbp of its first frame is. */
+/** Begins a walk. `meet`: first cached frame that the walk may reach; `fp_at`: address of the first frame's rbp. */
 static inline void walk_cache_begin(struct walk_cache_walk *w, unsigned meet, const uintptr_t *fp_at)
 {
     w->meet = meet;
@@ -154,22 +156,23 @@ static inline void walk_cache_begin(struct walk_cache_walk *w, unsigned meet, co
     w->whole = false;
 }
 
-/** Records that the walk's frame number `frame` uses rbp, which is saved at `at`. */
+/** Records that the rule of the walk's frame `frame` (0: the innermost) uses rbp, which is saved at `at`. */
 static inline void walk_cache_uses_fp(struct walk_cache_walk *w, unsigned frame, const uintptr_t *at)
 {
     w->fp[w->fps++] = (struct walk_fp){frame, walk_cache_known_slot(w, at), *at};
 }
 
 /**
- * Called when the walk has arrived at walk_cache_meets() or above, with this pc and sp, and rbp saved at `fp_at`.
- * Returns true if all frames from here outwards are cached. Otherwise sets `*meets` to the stack pointer of the next
- * candidate.
+ * Called when the stack pointer of the walk is walk_cache_meets() or higher; rbp is saved at `fp_at`. Returns true if
+ * the frame of this pc and sp and all its callers are cached and unchanged. Otherwise sets *meets to the stack pointer
+ * of the next cached frame that the walk may reach (UINTPTR_MAX: none).
  */
 ONE_COPY bool walk_cache_met(const struct walk_cache *t, struct walk_cache_walk *w, uintptr_t pc,
                              uintptr_t sp, const uintptr_t *fp_at, uintptr_t *meets);
 /**
- * Adds the `added` frames of the walk inside of the cached frame that it reached. Returns the index of the walk's
- * innermost frame: its frame numbers are id[index] to id[WALK_CACHE_END - 1]. WALK_CACHE_END: too many frames.
+ * Stores the `added` frames that the walk went through before it reached the cached frame w->meet (or the end of the
+ * stack); they replace the cached frames before w->meet. Returns the index of the walk's innermost frame: the walk's
+ * frames have the numbers id[index] to id[WALK_CACHE_END - 1]. WALK_CACHE_END: too many frames; the cache is unchanged.
  */
 ONE_COPY unsigned walk_cache_join(struct walk_cache *t, const struct walk_cache_walk *w, uintptr_t pc,
                                   uintptr_t high, uint32_t generation, unsigned added);

@@ -17,7 +17,7 @@ bool walk_enter_interrupted(struct walk *k, struct position *at)
     at->pc = word_at(frame + SIGFRAME_RIP_OFFSET);
     at->fp_at = (const uintptr_t *)(frame + SIGFRAME_RBP_OFFSET);
     at->exact = true;
-    /* With sigaltstack(), the interrupted frame is on another stack; otherwise, it is above the signal frame. */
+    /* The interrupted frame is above the signal frame, unless the handler runs on another stack (sigaltstack()). */
     if (at->sp < k->stack->low || at->sp >= k->stack->high || at->sp <= frame)
         return ++k->switches <= STACK_SWITCH_MAX && stack_enter(k->stack, at->sp, false, k->sealed);
     return true;
@@ -74,7 +74,7 @@ static bool restore(struct walk *k, const struct unwind_module *m, const struct 
     return true;
 }
 
-/* Replaces the registers of a frame by those of its caller, by the rules in `row`. */
+/* Replaces the registers of a frame by those of its caller, by the rules in `row`. False: this is not possible. */
 static bool leave_frame_full(struct walk *k, const struct unwind_module *m, const struct cfi_row *row,
                              bool exact, uint64_t *regs)
 {
@@ -146,7 +146,7 @@ static bool step_full(struct walk *k, uint64_t *regs, bool *exact, bool counts, 
     return leave_frame_full(k, m, &row, interrupted, regs);
 }
 
-/* The walk begins in this function. The numbers of the agent's own frames are not stored. */
+/* The walk begins in this function. Frames inside of the frame `start` get no numbers and are not stored. */
 enum walk_end walk_full(struct walk *k, const struct walk_start *start)
 {
     uint64_t regs[REG_COUNT] = {0};

@@ -23,14 +23,14 @@ struct walk {
     uint32_t *ids;
     unsigned count, max, switches;
     bool sealed;
-    uint64_t checked;            /* bit i: this walk has checked that module i is still loaded */
+    uint64_t checked;            /* bit i: this walk has checked that module i (< 64) is still loaded */
     struct walk_cache_walk *own; /* NULL: the walk uses no walk cache */
 };
 
 /* The frame that the walk has reached. */
 struct position {
     uintptr_t pc, sp;
-    const uintptr_t *fp_at; /* where the frame's rbp was saved; read only if a rule uses rbp */
+    const uintptr_t *fp_at; /* address of the saved rbp of the frame; read only if it is needed */
     bool exact;             /* a signal interrupted the frame at pc; false: pc is a return address */
 };
 
@@ -40,13 +40,13 @@ static inline uint64_t word_at(uintptr_t at)
 }
 
 /**
- * Goes from the signal trampoline to the interrupted frame. False: the signal frame or the interrupted frame is not on
- * a readable stack, or the walk has changed stacks more than STACK_SWITCH_MAX times.
+ * Moves *at from the signal trampoline to the interrupted frame. False: the signal frame or the interrupted frame is
+ * not on a readable stack, or the walk has changed stacks more than STACK_SWITCH_MAX times.
  */
 ONE_COPY bool walk_enter_interrupted(struct walk *k, struct position *at);
 /**
  * Walks the whole stack again, with all preserved registers and without caches. Begins in walk_full() itself, because
- * the agent's own frames have saved the registers of the hook's caller.
+ * the frames from the hook to walk_full() have saved registers of the hook's caller.
  */
 ONE_COPY enum walk_end walk_full(struct walk *k, const struct walk_start *start);
 
