@@ -6,7 +6,7 @@
 
 const struct agent_api_agent *agent_api_agent;
 
-/* Defined by the agent; NULL if the agent is not in the process. The agent is preloaded, so its symbol is found. */
+/* Defined by the agent, which is preloaded. This weak symbol is NULL if the agent is not in the process. */
 __attribute__((weak, visibility("default"))) const struct agent_api_agent *
 allium_agent_api(const struct agent_api_tags *tags);
 
@@ -15,8 +15,8 @@ static bool holds(const void *p)
     return process_has_ledger() && object_map_has((uintptr_t)p);
 }
 
-/* The agent calls this for each free(). holds() is checked first, because tag_object_take() attaches the thread to the
- * ledger, which a free() of an object without a tag must not do. */
+/* The agent calls this at each free(). holds() comes first, because tag_object_take() attaches the thread to the
+ * ledger, and a free() of an object without a tag must not do that. */
 static bool released(const void *p)
 {
     struct object o;

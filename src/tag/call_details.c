@@ -15,7 +15,7 @@
 
 #define AT(table, type, index) ledger_at(&process.ledger, table, type, index)
 
-/* Counts nothing: these loss counters are for samples. A stack that was cut is marked as cut in the ledger. */
+/* Ignores losses of a stack walk: their counters are for samples. In the ledger, a cut stack is marked as cut. */
 static void ignore_loss(enum ledger_loss what)
 {
     (void)what;
@@ -29,12 +29,12 @@ static struct intern timed = {.ledger = &process.ledger};
 static __thread struct stack_bounds bounds __attribute__((tls_model("initial-exec")));
 
 /*
- * The timed calls that have not returned, by the stack frame that makes the call. A frame belongs to one thread and
- * makes one call at a time. If longjmp() or an exception leaves a call, its record stays until another call uses the
- * same frame or the same slot.
+ * A hash table of the timed calls that have not returned. The key is the stack frame that makes the call: a frame
+ * belongs to one thread and makes one call at a time. If longjmp() or an exception leaves a call, its record stays
+ * until another call uses the same frame or the same slot.
  */
 static struct {
-    uintptr_t frame; /* 0: free */
+    uintptr_t frame; /* 0: the slot is free */
     uint32_t account;
     uint64_t began_ns;
 } underway[UNDERWAY];
@@ -68,7 +68,7 @@ void call_details_begin(uint32_t account, uintptr_t frame)
             break;
         }
         if (probe == PROBES - 1) {
-            store_relaxed(&underway[at].frame, frame); /* replaces another call, whose time is lost */
+            store_relaxed(&underway[at].frame, frame); /* replaces another call, whose duration is lost */
             tag_ledger_count_loss(LEDGER_LOST_DETAILS);
         }
     }

@@ -14,12 +14,12 @@
 struct caller {
     struct tag_ledger_far far;
     const char *returns_to;
-    /* The unwinder's module number. A library that is loaded again gets the same number only if it is unchanged. */
+    /* The unwinder's number of the module with the call. A reloaded library has the same number only if unchanged. */
     uint32_t module;
 };
 
-/* A tag here is in the memory of liballium.so: its `control` leads to the allium_control_page of liballium.so, not to
- * that of the module that makes the call. */
+/* These tags are in the memory of liballium.so: their `control` is the offset of the allium_control_page of
+ * liballium.so, not of the control page of the module that makes the call. */
 static struct caller records[CALLERS];
 static uint32_t used, buckets[2 * CALLERS];
 
@@ -30,7 +30,7 @@ static int32_t number_at(const char *p)
     return n;
 }
 
-/* If `target` is a PLT entry, returns the function to which the entry jumps; else returns `target`. */
+/* If the code at `target` is a PLT entry, returns the address to which the entry jumps; else returns `target`. */
 static const char *through_plt(const char *target)
 {
     const char *p = target;
@@ -76,7 +76,7 @@ static bool is_current(const struct caller *c)
     return module_is_current(c->module, (uintptr_t)c->returns_to - 1);
 }
 
-/* Returns the tag of this call; NULL: the call is new. */
+/* Returns the tag of the call with this return address; NULL: it has no tag yet. */
 static struct allium_tag *known(const char *returns_to, uint32_t hash)
 {
     for (uint32_t i = 0; i < TRIES; i++) {

@@ -5,10 +5,10 @@
 
 /*
  * The part of counting that inline code leaves to the library: an addition that carries into the second word of a
- * counter, and the peak of live bytes. The peak is updated when a counter carries, and when an object is large.
+ * counter, and the peak of live bytes. update_peak_if_due() decides when the peak is updated.
  */
 
-/* an update of the peak is due when a shard has allocated this much since the last update */
+/* an account's peak is updated if a shard has allocated this many bytes of the account since the shard's last update */
 #define BETWEEN_BYTES (64u << 10)
 
 static struct ledger_count read_count(const struct ledger_count *at)
@@ -16,7 +16,7 @@ static struct ledger_count read_count(const struct ledger_count *at)
     return (struct ledger_count){load_relaxed(&at->now), load_relaxed(&at->more)};
 }
 
-/* Exchanges both words at once, so that no signal handler and no reader sees one without the other. */
+/* If *at is *was, stores both words of `next` at once, so no signal handler sees only one; else reads *was anew. */
 static bool exchange(struct ledger_count *at, struct ledger_count *was, struct ledger_count next)
 {
     bool same;
@@ -28,8 +28,8 @@ static bool exchange(struct ledger_count *at, struct ledger_count *was, struct l
 }
 
 /*
- * Returns the number of calls until the thread next carries its counts over to the account. The peak is updated then,
- * so this number is small while the account has few calls.
+ * Returns how many more calls the first word of a counter takes before it is carried. The peak may be updated then, so
+ * the number is small while the counter has few calls. `calls`: the calls that the counter has.
  */
 static uint64_t calls_until(uint64_t calls)
 {
@@ -37,7 +37,7 @@ static uint64_t calls_until(uint64_t calls)
     return part < LEDGER_CALLS_MOST ? part : LEDGER_CALLS_MOST;
 }
 
-/* Adds to a counter. True: the number of calls has been carried from the first word to the second. */
+/* Adds to a counter. Returns true if the number of calls was carried from the first word to the second. */
 static bool add(struct ledger_count *at, unsigned calls, uint64_t bytes)
 {
     struct ledger_count was = read_count(at), next;
@@ -87,8 +87,8 @@ static void raise64(uint64_t *most, uint64_t value)
 }
 
 /*
- * Updates the peak. The allocated bytes of all shards are read before the freed bytes, so the difference is not more
- * than what was live between the two readings. `own` already includes `bytes`, the object of this call.
+ * Updates the peak. The allocated bytes of all shards are read before the freed bytes, so the difference is at most the
+ * bytes that were live between the two readings. `own`: the shard's allocated bytes, with the `bytes` of this call.
  */
 static void update_peak(uint32_t number, uint32_t shard, uint64_t bytes, uint64_t own)
 {
@@ -96,7 +96,7 @@ static void update_peak(uint32_t number, uint32_t shard, uint64_t bytes, uint64_
     uint32_t used = shards_used();
     uint32_t between = (uint32_t)(own - bytes) - load_relaxed(&t->looked_bytes[shard]);
     uint64_t allocated = 0, released = 0;
-    if (between <= INT32_MAX) /* else another thread has updated the peak with this object */
+    if (between <= INT32_MAX) /* else the peak was updated meanwhile with this object */
         raise32(&t->between_bytes, between);
     store_relaxed(&t->looked_bytes[shard], (uint32_t)own);
     for (uint32_t i = 0; i <= used; i++)
@@ -111,7 +111,7 @@ static void update_peak(uint32_t number, uint32_t shard, uint64_t bytes, uint64_
 
 /*
  * An update of the peak reads the counters of all shards, which is slow, because other CPUs write to them. So the more
- * shards there are, the less often the peak is updated.
+ * shards are in use, the fewer of the carries (`full`) lead to an update. A large object always does.
  */
 static void update_peak_if_due(uint32_t number, uint32_t shard, uint64_t bytes, bool full)
 {
@@ -136,7 +136,7 @@ void tag_ledger_carry(struct ledger_count *count, uint32_t shard, uint64_t bytes
 {
     uint64_t at = (uintptr_t)count - (uintptr_t)tag_ledger_counters(shard);
     if (!process_has_ledger() || at >= process.ledger.header->regions[LEDGER_ACCOUNTS].ready_bytes)
-        return; /* a signal handler forked during the inline addition: the counter is in the parent's ledger */
+        return; /* a signal handler has forked meanwhile: the counter is in the parent's ledger */
     bool full = add(count, 0, 0);
     if (full && !(at & sizeof(*count)))
         update_peak_if_due(tag_ledger_number((uint32_t)at), shard, bytes, true);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * liballium-frees.so replaces free() and realloc() of the whole process, so that frees by code without tags are
- * counted at once. It is preloaded, or linked before all other libraries. It is not part of liballium.so, because it
- * costs each free() some instructions: the free() of tagged code searches the map of objects a second time.
+ * counted at once. The library is preloaded, or linked before all others. It is not part of liballium.so, because it
+ * makes each free() slower: if tagged code frees an object, the map of objects is searched twice.
  *
  * Runs in: target. Threads: any, signal handlers included.
- * Invariant: if an object has no tag, the real function is called as without this library.
+ * Invariant: if an object has no tag, the real function gets the same arguments as without this library.
  */
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -27,8 +27,8 @@ static struct {
 static __thread bool in_dlsym __attribute__((tls_model("initial-exec")));
 
 /*
- * dlsym() does not allocate if it finds the name. If it nevertheless calls free() or realloc(), this function returns
- * false: free() leaks the memory, and realloc() returns NULL.
+ * Finds the real functions. dlsym() does not allocate if it finds the name. If dlsym() nevertheless calls free() or
+ * realloc(), this function returns false in that call: then free() leaks the memory, and realloc() returns NULL.
  */
 static bool find_next(void)
 {

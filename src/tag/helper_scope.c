@@ -10,10 +10,10 @@
 #define NEAR_BYTES (64u << 10)
 
 /*
- * The scope of the running helper of the thread. While there is one, all requests of the thread take the slow paths, so
- * inline code need not check for a helper. If longjmp() leaves a helper, its scope does not end then, but at a later
- * request that is made further out on the stack, or that finds another return address in the helper's frame. The frame
- * is read only if it is near the stack pointer, because the helper's stack may no longer exist.
+ * The scope of the thread's running helper. While there is one, all requests of the thread take the slow paths, so
+ * inline code need not check for a helper. If longjmp() leaves a helper, the scope ends only at a later request: one
+ * that is made further out on the stack, or one that finds another return address in the helper's frame. The frame is
+ * read only if it is near the stack pointer, because the helper's stack may no longer exist.
  */
 static __thread struct allium_helper_scope charged __attribute__((tls_model("initial-exec")));
 

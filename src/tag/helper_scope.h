@@ -14,9 +14,9 @@
 
 #include "allium/tag.h"
 
-/** Returns the tag to charge for a request of `tag`: the tag of the running helper, or `tag` if there is none. */
+/** Returns the tag to charge for a request of `tag`: the tag of the call of a running helper, or `tag` if none runs. */
 struct allium_tag *helper_scope_of(struct allium_tag *tag);
-/** Returns whether a helper may be running in this thread. */
+/** Returns whether this thread has the scope of a helper, which longjmp() may have left without ending the scope. */
 bool helper_scope_is_on(void);
 
 #endif

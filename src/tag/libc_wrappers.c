@@ -15,7 +15,7 @@
 #include "tag/libc_wrappers.h"
 #include "tag/tag_internal.h"
 
-/* The tag of the call to `function`, with class "malloc" and this name. */
+/* The tag of the call that has entered `function`, which uses this macro; class: "malloc", name: `name`. */
 #define CALLER(function, name)                                                                               \
     callsite_tag(__builtin_extract_return_addr(__builtin_return_address(0)), (const void *)(function),       \
                  "malloc\0" name "\0")
@@ -23,8 +23,8 @@
 int __vasprintf_chk(char **, int, const char *, va_list);
 
 /*
- * Called before the real function. False: fault injection makes the request fail. `tag` NULL: the library has no room
- * for the tag, and does not count the call.
+ * Called before the real function. False: fault injection makes the request fail, with errno ENOMEM. If `tag` is NULL,
+ * the library has no room for a tag, and does not count the call.
  */
 static bool begins(struct allium_tag *tag)
 {
@@ -82,7 +82,7 @@ TAG_EXPORT int allium_asprintf_chk(char **out, int flag, const char *format, ...
     return length;
 }
 
-/* Replaces asprintf() in code that clang compiles with _FORTIFY_SOURCE; declared in malloc_hooks.h. */
+/* Replaces asprintf() in code that clang compiles with _FORTIFY_SOURCE (see malloc_hooks.h). */
 TAG_EXPORT int allium_asprintf_checked(char **out, const char *format, ...)
 {
     va_list args;
@@ -94,7 +94,7 @@ TAG_EXPORT int allium_asprintf_checked(char **out, const char *format, ...)
 
 /*
  * getdelim() may reallocate the buffer, so the old buffer is removed from the map of objects before the call. If the
- * buffer has another address or size afterwards, it is charged to this call.
+ * buffer has another address or size after the call, the buffer is charged to this call.
  */
 static ssize_t read_line(struct allium_tag *tag, char **line, size_t *room, int end, FILE *from)
 {
@@ -111,7 +111,7 @@ static ssize_t read_line(struct allium_tag *tag, char **line, size_t *room, int 
     int error = errno;
     errno = 0;
     ssize_t length = getdelim(line, room, end, from);
-    bool failed = length < 0 && errno == ENOMEM; /* the old buffer may remain, if it could not grow */
+    bool failed = length < 0 && errno == ENOMEM; /* the old buffer may still be there if it could not grow */
     if (!errno)
         errno = error;
     if (*line == old && *room == old_room) {
@@ -153,7 +153,7 @@ TAG_EXPORT char *allium_realpath(const char *path, char *into)
     return resolve(CALLER(allium_realpath, "realpath"), path, into);
 }
 
-/* allium_realpath() under a second name, which glibc's inline realpath() calls instead of itself. */
+/* Replaces __realpath_alias(), the name by which glibc's inline realpath() calls the real function. */
 TAG_EXPORT char *allium_realpath_alias(const char *path, char *into)
 {
     return resolve(CALLER(allium_realpath_alias, "realpath"), path, into);

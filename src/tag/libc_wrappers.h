@@ -3,8 +3,8 @@
 #define TAG_LIBC_WRAPPERS_H
 
 /*
- * The functions to which <allium/malloc_hooks.h> renames calls of libc functions. allium_NAME() calls NAME() and counts
- * the result.
+ * The functions that <allium/malloc_hooks.h> calls instead of libc's. allium_NAME() calls NAME() of libc, and counts
+ * what NAME() allocates or frees.
  *
  * Runs in: target. Threads: any.
  */

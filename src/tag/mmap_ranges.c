@@ -12,7 +12,7 @@
 static struct ranges *ranges;
 static struct vm_array nodes = {.record_bytes = sizeof(struct ranges_node), .most = RANGES_NODES};
 static struct vm_array mappings = {.record_bytes = sizeof(struct ranges_mapping), .most = RANGES_NODES};
-static bool abandoned; /* a thread timed out: longjmp() has probably left the code that held the lock */
+static bool abandoned; /* a thread waited in vain: longjmp() has probably left the code that holds the lock */
 static __thread bool holds_lock __attribute__((tls_model("initial-exec")));
 
 static struct ranges *table(void)
@@ -58,7 +58,7 @@ static void unlock(struct ranges *r)
     holds_lock = false;
 }
 
-/* Returns the link to the first node that ends above the address; NULL: there is none. */
+/* Returns the link that leads to the first range that ends above the address; NULL: there is none. */
 static uint32_t *find(struct ranges *r, uintptr_t address)
 {
     uint32_t *at = &r->root, *best = NULL;
@@ -108,7 +108,7 @@ static void vacate(struct ranges *r, uint32_t number)
     r->vacant_node = number;
 }
 
-/* Returns the number of a new node; 0: there is no room. */
+/* Returns the number of a new node, which is not in the tree yet; 0: there is no room. */
 static uint32_t new_node(struct ranges *r, uintptr_t start, uintptr_t end, uint32_t mapping)
 {
     uint32_t number = r->vacant_node;
@@ -138,7 +138,7 @@ static uint32_t new_mapping(struct ranges *r, uint32_t account)
     return number;
 }
 
-/* Decrements the number of parts of a mapping. True: no part is left. */
+/* Decrements the number of parts of a mapping. True: no part is left, and the mapping's record is unused now. */
 static bool leave_mapping(struct ranges *r, uint32_t number)
 {
     struct ranges_mapping *m = &r->mapping[number];
@@ -180,8 +180,8 @@ enum mmap_ranges_answer mmap_ranges_enter(uintptr_t start, uintptr_t end, uint32
 }
 
 /*
- * Cuts [start, end) out of the node at `at`, and returns the part as a separate node, which is not in the tree. 0:
- * there is no room for another node.
+ * Cuts [start, end) out of the node to which the link `at` leads, and returns the part of the range that was cut out as
+ * a node that is not in the tree. 0: there is no room for another node, and the range is unchanged.
  */
 static uint32_t cut(struct ranges *r, uint32_t *at, uintptr_t start, uintptr_t end)
 {

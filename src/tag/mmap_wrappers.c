@@ -21,12 +21,12 @@ struct span {
 };
 
 /*
- * Parts of ranges that were removed from the table. This is done before the system call, because another thread may get
- * the addresses as soon as the kernel has unmapped them.
+ * Parts of ranges that were removed from the table. They are removed before the system call, because another thread may
+ * get the addresses as soon as the kernel has unmapped them.
  */
 struct parts {
     struct mmap_ranges_taken taken;
-    uint32_t generation; /* of the process; a fork child ignores parts of its parent */
+    uint32_t generation; /* process.generation; a fork child ignores the parts of its parent */
 };
 
 static struct span span_of(const void *start, size_t bytes)
@@ -63,7 +63,7 @@ static void take(struct span s, struct parts *p)
         tag_ledger_count_loss(LEDGER_LOST_TAGGED);
 }
 
-/* Calls `count` for each part, because the parts were unmapped. NULL: they were not, and are entered again. */
+/* Calls `count` for each part that was unmapped. If `count` is NULL, no part was unmapped: enters the parts again. */
 static void finish_parts(const struct parts *p, ranges_count_fn count)
 {
     if (!p->taken.first || !tag_ledger_attach() || p->generation != process.generation)
@@ -77,13 +77,13 @@ static void count_unmapped(const struct parts *p)
     finish_parts(p, count_part);
 }
 
-/* The system call has failed, or has left the mapping in place. */
+/* Called if the system call has failed or has left the old mapping in place: enters the parts again. */
 static void restore_parts(const struct parts *p)
 {
     finish_parts(p, NULL);
 }
 
-/* Counts the ranges that a new mapping has replaced as unmapped. `unseen`: code without tags had unmapped them
+/* Counts the ranges in `s` as unmapped, because a new mapping is there. `unseen`: code without tags had unmapped them
  * before. */
 static void count_replaced(struct span s, bool unseen)
 {
@@ -92,8 +92,8 @@ static void count_replaced(struct span s, bool unseen)
     finish_parts(&p, unseen ? count_unseen_part : count_part);
 }
 
-/* Enters a new mapping. Does nothing if a signal handler has forked since the request began: the account is not in the
- * child's ledger. */
+/* Enters a new mapping, and counts it. Does nothing if a signal handler has forked since the request began: the account
+ * is not in the child's ledger. */
 static void enter(struct span s, uint32_t account)
 {
     if (!process_has_ledger())
@@ -153,7 +153,7 @@ TAG_EXPORT int allium_munmap(void *start, size_t bytes)
     return bad;
 }
 
-/* Counts like realloc(): the old mapping as freed, and the new one as allocated by the same account. */
+/* Counts like realloc(): the old mapping as freed, unless it stays; the new one for the account of the old one. */
 TAG_EXPORT void *allium_mremap(void *old, size_t old_bytes, size_t bytes, int flags, ...)
 {
     va_list args;

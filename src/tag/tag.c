@@ -19,8 +19,8 @@
 #include "unwind/module.h"
 
 /*
- * The slow paths of <allium/tag.h>: the first request of a tag, of a thread, or in a 4 MiB unit of addresses; large
- * objects; threads that share the last shard, because all other shards have owners.
+ * The slow paths of <allium/tag.h>. For example: the first request of a tag, of a thread, or in a 4 MiB unit of
+ * addresses; large objects; all requests of threads that share the last shard, because all other shards have owners.
  */
 
 _Static_assert(OBJECTS_UNIT_SHIFT == ALLIUM_UNIT_SHIFT && OBJECTS_BYTES_BITS == ALLIUM_BYTES_BITS &&
@@ -37,7 +37,7 @@ static __thread struct {
     uint32_t shard;
 } self __attribute__((tls_model("initial-exec")));
 
-/* Gives the thread counters in the ledger of this process. */
+/* Gives the calling thread counters in the ledger of this process, unless it has them. */
 static void thread_attach(void)
 {
     uint32_t generation = process.generation + 1;
@@ -76,8 +76,8 @@ TAG_EXPORT void allium_carry_cold(uint64_t *count, uint64_t bytes)
 
 /* The account of a tag, and the actions that the rules of the control page request for the tag. */
 struct tag_rules {
-    uint32_t account; /* 0: none */
-    uint32_t actions; /* bits of enum ledger_action_kind, and TAG_CONTROL_COUNTED */
+    uint32_t account; /* 0: the tag has none */
+    uint32_t actions; /* bits 1 << enum ledger_action_kind, and TAG_CONTROL_COUNTED */
     struct ledger_action action;
 };
 
@@ -148,7 +148,7 @@ static void not_followed(uint32_t account)
     tag_ledger_count_loss(LEDGER_LOST_TAGGED);
 }
 
-/* take() and put() convert between the account number and the index of its counters, which the map holds. */
+/* The map has the index of the account's counters in place of the account number; take() and put() convert. */
 static bool take(bool (*how)(uintptr_t, struct object *), const void *p, struct object *o)
 {
     bool ours = how((uintptr_t)p, o);
@@ -168,7 +168,7 @@ static void count_unseen_free(struct object old)
     tag_released_unseen(old.account);
 }
 
-/* Enters a new object. If the map has another object at this address, code without tags has freed that object. */
+/* Adds a new object to the map and counts it. If the map has an old object there, code without tags freed that one. */
 static void enter(uint32_t account, const void *object, size_t bytes)
 {
     struct object old;
@@ -197,8 +197,8 @@ TAG_EXPORT void allium_track_cold(struct allium_tag *tag, const void *object, si
         enter(account, object, bytes);
 }
 
-/* A fork child has no ledger before its first tagged request. It need not have one: it counts no object of its
- * parent. */
+/* Does not make a ledger: a fork child has none before its first tagged request, and needs none until then, because it
+ * counts no object of its parent. */
 bool tag_ledger_attach(void)
 {
     if (!process_has_ledger())
@@ -232,7 +232,7 @@ TAG_EXPORT void allium_failed(struct allium_tag *tag)
         tag_ledger_count_failure(account);
 }
 
-/* Called before the allocation. False: fault injection makes the request fail. */
+/* Called before the allocation: starts to time it if requested. False: fault injection makes the request fail. */
 static bool begin_call(struct allium_tag *tag, const struct walk_start *start)
 {
     struct tag_rules a = rules_of(helper_scope_of(tag));
@@ -246,7 +246,7 @@ static bool begin_call(struct allium_tag *tag, const struct walk_start *start)
     return true;
 }
 
-/* Called after the allocation: records its duration and its stack. Does not count the object. */
+/* Called after the allocation: records its duration and stack if the rules request this. Does not count the object. */
 static void end_call(struct tag_rules a, const struct walk_start *start, const void *object, size_t bytes)
 {
     if (tag_control_requests(a.actions, LEDGER_ACTION_LATENCY))
@@ -304,7 +304,7 @@ TAG_EXPORT void allium_request_end(struct allium_tag *tag, const void *object, s
         tag_ledger_count_failure(a.account);
 }
 
-/* Removes the old object from the map before the call, because another thread may get its address once it is freed. */
+/* Calls real(old, bytes). First takes the old object out of the map, because another thread may get its address. */
 static void *move(void *(*real)(void *, size_t), struct allium_tag *tag, void *old, size_t bytes)
 {
     struct object o = {0};
@@ -363,10 +363,9 @@ static void before_fork(void)
     fork_placeholder_note(PART_ACCOUNTS, l->regions[LEDGER_ACCOUNTS], r ? r[LEDGER_ACCOUNTS].ready_bytes : 0);
 }
 
-/*
- * The thread that forked has the addresses of counters in the parent's ledger, so inline code must not use them. Even
- * if the child has a ledger already, code that a forking signal handler interrupted may use them.
- */
+/* The forking thread has addresses of counters in the parent's ledger: inline code must not use them in the child. If a
+ * signal handler forked, the code that it interrupted may still use them, even if the child has a ledger already:
+ * fork_placeholder_put() maps memory there. */
 static void in_child(void)
 {
     if (!process_has_ledger())
@@ -374,8 +373,8 @@ static void in_child(void)
     fork_placeholder_put();
 }
 
-/* Opens the ledger at program start, while there is one thread and no seccomp filter. Later, several threads might need
- * it at the same time, and would have to wait for the thread that makes it. */
+/* Opens the ledger when the library is loaded: usually there is only one thread then, and no seccomp filter. Later,
+ * several threads might need the ledger at once, and would have to wait for the thread that makes it. */
 __attribute__((constructor)) static void begin(void)
 {
     module_init();

@@ -11,9 +11,9 @@
 #include "target/rules.h"
 #include "target/vm_reserve.h"
 
-#define PAGES_MAX    256u /* modules with tags */
+#define PAGES_MAX    256u /* at most this many modules with tags */
 #define SERIAL_SHIFT 48
-/* Between the lookup of a rule by a thread and its use, the rule is replaced fewer times than that. */
+/* A thread looks up a rule, and uses it later. Assumed: meanwhile, the rule is replaced fewer times than this. */
 #define SERIALS_LATE 1024
 
 _Static_assert(offsetof(struct ledger_control, state) == 16, "allium_control in <allium/tag.h> lies there");
@@ -84,8 +84,8 @@ bool tag_control_fails(const struct ledger_action *a, uint64_t *calls)
     return a->fail == LEDGER_FAIL_CHANCE && draw_next(&draw) % 1000000 < a->n;
 }
 
-/* Maps the control page at `page`, too, in one step. mremap() with an old size of 0 duplicates a shared mapping: this
- * needs no file descriptor, and no path, which may no longer exist. */
+/* Maps the control page `of` also at `page`, in one step. mremap() with an old size of 0 duplicates a shared mapping.
+ * It needs no file descriptor, and no path, which may no longer exist. */
 static void show_at(const struct ledger_control *of, const char *page)
 {
     if (vm_reserve_may_call())
@@ -106,7 +106,7 @@ void tag_control_show(const struct ledger_control *of, const struct allium_tag *
         return;
     uint32_t n = 0;
     while (n < PAGES_MAX && n < load_acquire(&n_pages) && load_relaxed(&pages[n].page) != page)
-        n++; /* if a module was loaded at the address of an unloaded one, its entry replaces the old one */
+        n++; /* a module loaded at the address of an unloaded one takes over the entry of that one */
     if (n < PAGES_MAX && n == load_acquire(&n_pages))
         n = __atomic_fetch_add(&n_pages, 1, __ATOMIC_RELAXED);
     if (n >= PAGES_MAX)

@@ -17,7 +17,7 @@
 #include "target/deferred_match.h"
 #include "wire/ledger.h"
 
-#define TAG_CONTROL_COUNTED (1u << 31) /* beside the bits of enum ledger_action_kind */
+#define TAG_CONTROL_COUNTED (1u << 31) /* the tag is counted; other bits: 1 << enum ledger_action_kind */
 
 static inline bool tag_control_requests(uint32_t actions, enum ledger_action_kind kind)
 {
@@ -25,21 +25,22 @@ static inline bool tag_control_requests(uint32_t actions, enum ledger_action_kin
 }
 
 /**
- * Returns the actions that the rules request for the tag now, and updates tag->state. `a`: receives the rule, if there
- * is one. Called once after each change of the page; but at each request if the rules request more than counting.
+ * Returns the actions that the rules request for the tag now, and TAG_CONTROL_COUNTED if it is counted; updates
+ * tag->state. *a: receives the rule, if actions are returned. The rules are looked up once after each change of the
+ * page, or at each request if they request more than counting or end at a certain time.
  */
 uint32_t tag_control_lookup(struct allium_tag *tag, struct deferred_target *place, struct ledger_action *a);
-/** Turns the tag off until the page changes. Does nothing if tag->control is 0 (no control page). */
+/** Turns the tag off until `state` of the page changes. Does nothing if tag->control is 0 (no control page). */
 void tag_control_turn_off(struct allium_tag *tag);
-/** Returns whether tag->control leads to a page between these addresses. */
+/** Returns whether tag->control leads to an address in [start, end) at which a page starts. */
 bool tag_control_is_between(const struct allium_tag *tag, const char *start, const char *end);
-/** Returns whether the rule makes this call fail. `calls`: counts the tag's calls since the rule was set. */
+/** Returns whether the rule makes this call fail. Adds the call to *calls, the calls since the rule was set. */
 bool tag_control_fails(const struct ledger_action *a, uint64_t *calls);
-/** Maps the control page `of` over the allium_control_page of the tag's module. NULL: does nothing. */
+/** Maps the control page `of` over the allium_control_page of the tag's module. Does nothing if `of` is NULL. */
 void tag_control_show(const struct ledger_control *of, const struct allium_tag *tag);
 /**
- * Makes `of` the control page of this process. In a fork child, also maps it over the page of each known module that is
- * still loaded.
+ * Makes `of` the control page of this process. In a fork child, also maps it over the allium_control_page of each known
+ * module that is still loaded.
  */
 void tag_control_show_again(const struct ledger_control *of);
 #endif

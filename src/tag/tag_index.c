@@ -16,12 +16,12 @@
 
 #define NUMBER_BITS 16 /* the bits of an account number */
 
-static uint64_t *places; /* slots: the upper bits of an identity, and an account number; 0: a free slot */
+static uint64_t *places; /* each slot: upper bits of an identity and an account number; 0: free */
 /*
  * `places` has several tables, one after the other, each with twice the slots of the one before. When half of the last
  * table is used, the next one is opened, so a program uses only as many pages as it needs.
  */
-static uint32_t size = PLACES_LEAST, taken; /* slots of the last table; slots that are used in all tables */
+static uint32_t size = PLACES_LEAST, taken; /* slots of the last table; used slots of all tables */
 
 bool tag_index_module(const void *at, struct dl_find_object *found)
 {
@@ -44,7 +44,7 @@ static uint64_t length_of(const char *text, int count)
     return (uint64_t)(at - text);
 }
 
-/* Returns the address after `count` consecutive strings; NULL: they do not all end before `end`. */
+/* Returns the address behind `count` consecutive strings at `at`; NULL: they are not all in [start, end). */
 static const char *behind(const char *at, int count, const char *start, const char *end)
 {
     if (at < start)
@@ -67,8 +67,8 @@ uint64_t tag_index_identity(uint64_t key, const char *path, const char *texts)
 }
 
 /*
- * Finds the slot of an identity, or a free slot for it, in the table that has `slots` slots. *have: what the slot
- * holds. NULL: all slots that may hold the identity are in use.
+ * Returns the slot of an identity, or a free slot for it, in the table that has `slots` slots, and stores its content
+ * in *have. NULL: all slots that may hold the identity have other ones.
  */
 static uint64_t *find_slot(uint64_t identity, uint32_t slots, uint64_t *have)
 {

@@ -18,22 +18,23 @@
 struct dl_find_object;
 
 /**
- * Finds the module at an address that may be stale, and checks that it can be read: dlclose() unmaps a library before
- * the loader forgets it, and if another thread forks in between, its child stays in this state. False: no module there.
+ * Finds the module at an address that may be stale. False: no module there can be read. dlclose() unmaps a library
+ * before the loader forgets the library; if another thread forks in between, the child's loader still lists the
+ * library.
  */
 bool tag_index_module(const void *at, struct dl_find_object *found);
-/** Reserves the table. Called once. If there is no memory, each descriptor gets a new account. */
+/** Reserves the table. Called once. If there is no memory for it, each descriptor gets a new account. */
 void tag_index_init(void);
-/** Returns the third of a descriptor's texts, the file; NULL: the texts are not all between `start` and `end`. */
+/** Returns the third of the three strings at `texts`, the file; NULL: the strings are not all in [start, end). */
 const char *tag_index_file(const char *texts, const char *start, const char *end);
 /**
- * Returns a hash that identifies a place; never 0. `key`: ledger_action_key() + line; `path`: of the module; `texts`:
- * of the descriptor, or NULL.
+ * Returns a hash that identifies a place; never 0. `key`: ledger_action_key() of the place + its line; `path`: of its
+ * module; `texts`: class, name and file of the descriptor, or NULL.
  */
 uint64_t tag_index_identity(uint64_t key, const char *path, const char *texts);
 /**
- * Returns the account of the place, or 0 if it has none. In that case stores `number`, unless it is 0, as the account
- * of the place, if there is room.
+ * Returns the account of the place, or 0 if the table has none. If it has none, and `number` is not 0, stores `number`
+ * as the account of the place, if there is room.
  */
 uint32_t tag_index_account(uint64_t identity, uint32_t number);
 

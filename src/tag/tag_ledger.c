@@ -23,15 +23,15 @@
 #include "wire/deferred_rules.h"
 
 #define LIMIT_BYTES (64ull << 20)
-#define OPEN_TRIES  2 /* after the first wait, another thread may begin to make the ledger: wait for it, too */
+#define OPEN_TRIES  2 /* after the first wait, another thread may begin to make the ledger: wait again */
 
-/* tag_index.c relies on these limits, too. */
+/* tag_index.c also relies on TAGS_MET_MOST. */
 _Static_assert(TAGS_MET_MOST *LEDGER_ACCOUNT_SHARDS <= 1u << (32 - ALLIUM_BYTES_BITS) &&
                    TAGS_MET_MOST / LEDGER_ACCOUNTS_TOGETHER * sizeof(struct ledger_accounts) <= LIMIT_BYTES,
                "an entry has no more bits, and a table no more room");
 _Static_assert(sizeof(struct ledger_words) == 1 << (ALLIUM_BYTES_BITS - 7), "ALLIUM_COUNTERS_OF() knows it");
 
-static uint32_t accounts, accounts_of_parent; /* the highest account number + 1, now and at fork() */
+static uint32_t accounts, accounts_of_parent; /* the highest account number + 1; its value at the fork */
 
 #define AT(table, type, index) ledger_at(&process.ledger, table, type, index)
 
@@ -62,7 +62,7 @@ uint64_t process_ticks(void)
     return clock_ns(CLOCK_MONOTONIC);
 }
 
-/* Allocates the block of the ledger file that holds the counters of the account. */
+/* Backs the block of the ledger that has the counters of the account. Returns false if there is no room. */
 static bool back_account(uint32_t number)
 {
     const struct ledger_region *r = &process.ledger.header->regions[LEDGER_ACCOUNTS];
@@ -73,7 +73,7 @@ static bool back_account(uint32_t number)
                         (number / LEDGER_ACCOUNTS_TOGETHER + 1) * sizeof(struct ledger_accounts));
 }
 
-/* Adds the build id of a mapped module, found by its program headers. */
+/* Adds the build id of the module mapped at `image`, if it has one in its notes, to *m. */
 static void add_build_id(struct ledger_module *m, const char *image)
 {
     const Elf64_Ehdr *h = (const Elf64_Ehdr *)image;
@@ -116,7 +116,7 @@ static uint32_t module_of(const struct dl_find_object *found)
     return at;
 }
 
-/* Computes the keys by which rules of the control page identify a place and its module. */
+/* Sets the keys by which rules of the control page identify the place and its module. */
 static void set_keys(struct deferred_target *place, uint32_t module, uint64_t code)
 {
     const void *id = "";
@@ -137,8 +137,8 @@ static uint64_t code_of(const struct tag_met *of, const struct dl_find_object *f
 }
 
 /*
- * Returns the identity of a place for tag_index.h. 0: the module has no build id, so it cannot be known whether a
- * module that is loaded from the same file later is the same.
+ * Returns the identity of a place for tag_index.h. 0: the module has no record or no build id. Without a build id it is
+ * unknown whether a module that is loaded later from the same file is the same.
  */
 static uint64_t identity_of(const struct tag_met *of, uint32_t module)
 {
@@ -149,7 +149,7 @@ static uint64_t identity_of(const struct tag_met *of, uint32_t module)
     return m->build_id_len ? tag_index_identity(of->place.key + of->line, path, of->place.text) : 0;
 }
 
-/* Writes the record of an account. */
+/* Writes the record of an account to the ledger. */
 static void write_record(uint32_t number, const struct tag_met *of, uint32_t module, uint64_t code)
 {
     const char *class = of->place.text ? of->place.text : "\0\0", *end = (const char *)UINTPTR_MAX;
@@ -189,7 +189,7 @@ static struct tag_met description_of(const struct allium_tag *tag)
                             .line = tag->line};
 }
 
-/* Returns whether code, texts and control page of the descriptor are in one loaded module, and so can be read. */
+/* True: the version is known, and code, texts and page are in one loaded module (TAG_LEDGER_FAR: the code is). */
 static bool is_sound(const struct allium_tag *tag, const struct tag_met *of, struct dl_find_object *found)
 {
     if (_dl_find_object((void *)of->place.code, found))
@@ -206,7 +206,7 @@ static bool is_of_another_version(const struct allium_tag *tag)
     return tag->version != ALLIUM_TAG_VERSION && tag->version != TAG_LEDGER_FAR;
 }
 
-/* Returns the account of the place, or a new one. TAGS_MET_MOST or more: there is no room. */
+/* Returns the account of the place, or a new account. TAGS_MET_MOST or more: there is no room. */
 static uint32_t number_for(struct tag_met *of, uint64_t identity)
 {
     uint32_t number = identity ? tag_index_account(identity, 0) : 0;
@@ -239,7 +239,7 @@ bool tag_ledger_register(struct allium_tag *tag)
         code = code_of(&of, &found);
         of.map = found.dlfo_link_map;
         set_keys(&of.place, module, code);
-        /* No file lists the tags of callsite_tag(), so `allium set` cannot: the process matches the rules itself. */
+        /* `allium set` cannot find tags of callsite_tag() in a file: the process applies the deferred rules to them. */
         if (tag->version == TAG_LEDGER_FAR)
             of.place.module = 0;
         identity = identity_of(&of, module);
@@ -269,7 +269,7 @@ bool tag_ledger_register(struct allium_tag *tag)
     return true;
 }
 
-/* In a fork child: writes records for the parent's accounts, with the same numbers, which inherited tags refer to. */
+/* In a fork child: writes records for the parent's accounts whose module is still loaded, with the same numbers. */
 static bool inherit(void)
 {
     struct dl_find_object found, texts;
@@ -288,7 +288,7 @@ static bool inherit(void)
     return true;
 }
 
-/* Uses the ledger of the agent; without an agent, makes one. */
+/* Uses the ledger of the agent; without an agent, makes a ledger. */
 static enum agent_api_answer open_ledger(void)
 {
     if (agent_api_agent)

@@ -17,8 +17,8 @@
 #include "target/process_image.h"
 
 /**
- * A descriptor in the memory of liballium.so (see callsite_tags.h). Its `version` is TAG_LEDGER_FAR. It has pointers to
- * code and texts instead of offsets.
+ * A descriptor in the memory of liballium.so (see callsite_tags.h). `version` of `tag` is TAG_LEDGER_FAR. `code` and
+ * `text` are used instead of the offsets in `tag`.
  */
 struct tag_ledger_far {
     struct allium_tag tag;
@@ -26,7 +26,7 @@ struct tag_ledger_far {
 };
 #define TAG_LEDGER_FAR 0x80000000u
 
-/** Convert between the number of an account and the offset of its counters in a shard. */
+/** Convert between the number of an account and the offset, in bytes, of its counters from tag_ledger_counters(). */
 static inline uint32_t tag_ledger_number(uint32_t words)
 {
     return ledger_number_at(words / sizeof(struct ledger_words), LEDGER_ACCOUNTS_TOGETHER);
@@ -37,34 +37,34 @@ static inline uint32_t tag_ledger_offset(uint32_t number)
     return ledger_index_of(number, LEDGER_ACCOUNTS_TOGETHER) * (uint32_t)sizeof(struct ledger_words);
 }
 
-/** Makes the ledger of this process, if there is none. False: there can be none, or another thread is making it. */
+/** Opens the ledger of this process, if there is none. False: there can be none, or another thread still makes it. */
 bool tag_ledger_open(void);
-/** Gives the descriptor an account. False: there is no room for one. */
+/** Gives the descriptor an account. False: no room, or the descriptor is damaged or of another version. */
 bool tag_ledger_register(struct allium_tag *tag);
-/** The record of an account in the ledger. */
+/** Returns the record of an account in the ledger. */
 struct ledger_tag *tag_ledger_tag(uint32_t number);
-/** The place of an account, with the keys that rules are matched with. */
+/** Returns the place of an account, with the keys by which rules identify the place. */
 struct deferred_target *tag_ledger_target(uint32_t number);
-/** The counter of calls that tag_control_fails() uses for the account. */
+/** Returns the counter of calls that tag_control_fails() uses for the account. */
 uint64_t *tag_ledger_rule_calls(uint32_t number);
-/** The counters of account 0 in a shard. */
+/** Returns the address of the counters of account 0 in a shard. */
 char *tag_ledger_counters(uint32_t shard);
 /**
- * Counts an object of an account in a shard as allocated, or, if `released`, as freed. `calls`: 1, or 0 for a part of
- * an object.
+ * Adds an object of an account to the counters of a shard: as allocated, or, if `released`, as freed. `calls`: 1, or 0
+ * for a part of an object. May update the peak.
  */
 void tag_ledger_add(uint32_t number, uint32_t shard, bool released, unsigned calls, uint64_t bytes);
-/** Inline code has added `bytes` to the first word of a counter, which is full now: carries to the second word. */
+/** Carries to the second word of a counter, because inline code has added `bytes` to the first word, which is full. */
 void tag_ledger_carry(struct ledger_count *count, uint32_t shard, uint64_t bytes);
-/** Write the address of the map of objects, or of the table of mappings, to the ledger, for other processes. */
+/** Write the address of the directory of the map of objects, or of the tree of mappings, to the ledger's header. */
 void tag_ledger_show_objects(const void *tables);
 void tag_ledger_show_ranges(const void *table);
 void tag_ledger_count_loss(enum ledger_loss what);
-/** Counts a failed request of the account. */
+/** Adds 1 to the failed requests of the account. */
 void tag_ledger_count_failure(uint32_t number);
 /**
- * Counts an object of the account that code without tags has freed, or that the library could not put into the map:
- * from then on the live bytes of the account are not exact.
+ * Counts an object of the account whose free was not seen, or that the library could not add to the map: from then on
+ * the live bytes of the account are not exact.
  */
 void tag_ledger_count_unseen_free(uint32_t number);
 

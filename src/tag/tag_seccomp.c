@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The seccomp guard of the tag library. Once the process is under seccomp, the library makes no system call: the ledger
- * does not grow, and new threads use the shared shard.
+ * The seccomp guard of the tag library. After the process has entered seccomp, the library makes no system call: the
+ * ledger does not grow, and new threads use the shared shard.
  */
 #include "target/seccomp_guard.h"
 
@@ -14,7 +14,7 @@
 #include "target/object_map.h"
 #include "target/vm_reserve.h"
 
-#define SEALED_ROOM (256u << 10) /* allocated in advance for each table of the ledger that grows */
+#define SEALED_ROOM (256u << 10) /* bytes backed in advance for each growing table of the ledger */
 
 /* Called just before seccomp, while system calls are still allowed. */
 static void take_room(void)
@@ -30,8 +30,8 @@ static void take_room(void)
     object_map_take_room(OBJECT_MAP_ROOM_TAGS);
 }
 
-/* If a vfork child enters seccomp, nothing is marked as sealed, because its memory is that of the parent, which may
- * still make system calls. */
+/* If a vfork child enters seccomp, nothing is marked as sealed: the child shares the memory of its parent, and the
+ * parent may still make system calls. */
 struct seccomp_effects seccomp_begin(struct seccomp_effects w)
 {
     bool first = w.seals && !vm_reserve_is_sealed();
@@ -54,7 +54,7 @@ void seccomp_end(struct seccomp_effects w, bool failed)
     }
 }
 
-/* dlsym() does not allocate if it finds the name. */
+/* dlsym() allocates nothing if it finds the name. */
 void seccomp_boot(void)
 {
     void *their_prctl = dlsym(RTLD_NEXT, "prctl"), *their_syscall = dlsym(RTLD_NEXT, "syscall");
@@ -63,7 +63,7 @@ void seccomp_boot(void)
     seccomp_next.syscall = (long (*)(long, long, long, long, long, long, long))(uintptr_t)their_syscall;
 }
 
-/* Calls dlsym() at program start, so that no signal handler and no thread with a small stack has to. */
+/* Calls dlsym() when the library is loaded, so that no signal handler and no thread with a small stack has to. */
 __attribute__((constructor)) static void begin(void)
 {
     seccomp_boot();

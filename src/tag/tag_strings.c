@@ -8,7 +8,7 @@
 
 static struct intern strings = {.ledger = &process.ledger};
 
-/* Compares with a stored string, which may have been cut to LEDGER_STACKS_STRING_MAX. */
+/* Compares the text `key` with a stored string, which may have been cut to LEDGER_STACKS_STRING_MAX bytes. */
 static bool same_string(const void *key, uint32_t number)
 {
     const char *stored = ledger_at(&process.ledger, LEDGER_STRINGS, char, number), *text = key;

@@ -11,9 +11,9 @@
 
 #include <stdint.h>
 
-/** Returns the index of the string in the ledger; adds it if it is new. 0, the index of "": there is no room. */
+/** Returns the index of the string in LEDGER_STRINGS; adds the string if it is new. 0, the index of "": no room. */
 uint32_t tag_strings_number(const char *text);
-/** Called in a fork child: forgets all indexes, because the child's ledger is empty. */
+/** Called in a fork child: forgets all strings, because the child's ledger is empty. */
 void tag_strings_reset(void);
 
 #endif

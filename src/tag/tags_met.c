@@ -11,7 +11,7 @@
 struct tag_met *tags_met;
 static struct vm_array extent = {.record_bytes = sizeof(struct tag_met), .most = TAGS_MET_MOST};
 
-/* If vm_reserve() refuses, for example because address space is limited, the array of a few MiB is mapped directly. */
+/* If vm_reserve() refuses, for example because address space is limited, maps the array, a few MiB, as writable. */
 void tags_met_begin(void)
 {
     tags_met = vm_reserve(BYTES, false);

@@ -3,12 +3,12 @@
 #define WIRE_CONTROL_PAGE_H
 
 /*
- * The control page: the settings that a user can change in a running process. It is a file of its own beside
- * the ledger. The owner or root writes it under a lock, and the target reads it. The agent reads it at least
- * every LEDGER_CONTROL_BYTES of a thread's allocations. A tag or a call site reads it at each call: it
- * compares `state` with the state that it last saw.
+ * The control page: the settings that a user can change in a running process, in a file of its own beside the ledger.
+ * The target makes the file, and then only reads it. The tool, run by the owner or root, writes to the file under
+ * flock(2). The agent reads `word` at least once in LEDGER_CONTROL_BYTES of requested bytes of each thread. Each call
+ * of a tag or of a call site compares `state` with a number that is stored for the tag or site.
  *
- * Runs in: the tool (writer) and target (reader). Invariant: the reader trusts nothing that it finds here.
+ * Runs in: the tool (writer) and target (reader). Invariant: the reader trusts no value of the page.
  */
 
 #include <stdint.h>
@@ -17,45 +17,48 @@
 #define LEDGER_CONTROL_BYTES (4u << 20)
 struct ledger_control {
     uint64_t magic;
-    /* LEDGER_CONTROL_* flags, and the sampling period: 1 to 2^40, or 0 for the period at program start. Other periods
-     * are ignored. */
+    /* LEDGER_CONTROL_* flags, and in the bits of LEDGER_CONTROL_PERIOD the sampling period in bytes: 1 to 2^40, or 0
+     * for the period at program start. If the period is larger, the agent ignores the period, LEDGER_CONTROL_OFF and
+     * LEDGER_CONTROL_FREE_STACKS. */
     uint64_t word;
     /* The members from here on are for tags and sites only. */
-    int32_t state; /* even, > 0; grows by 2 with each change, and is written last */
-    /* which rules are in force (wire/deferred_rules.h): the numbers of actions and of queries, and which of
-     * the two lists */
+    /* even, > 0; the tool adds 2 with each change of rules or of LEDGER_CONTROL_TAGS_OFF, after all other writes */
+    int32_t state;
+    /* the rules in force: the number of actions, the number of queries << LEDGER_QUERIES_SHIFT, and the flag
+     * LEDGER_ACTIONS_SECOND if they are in the second list (wire/deferred_rules.h) */
     uint32_t listed;
 };
 #define LEDGER_STATE_FIRST    2
 #define LEDGER_CONTROL_PERIOD ((1ull << 48) - 1)
-/* No new samples are taken. Samples that are live are followed until they are freed. */
+/* The agent takes no new samples. It follows live samples until they are freed. */
 #define LEDGER_CONTROL_OFF (1ull << 63)
-/* Set by the tool when it sees that the process is under seccomp: the target may make no system call for growth. */
+/* Set by the tool when it sees that the process has entered seccomp after its ledger was made: the target then makes no
+ * system call to grow the ledger or its own tables. */
 #define LEDGER_CONTROL_SEALED (1ull << 60)
-/* Tags without an action of their own are not counted. */
+/* Only tags with LEDGER_ACTION_ON are counted. */
 #define LEDGER_CONTROL_TAGS_OFF (1ull << 61)
-/* The agent records the stack of each sampled free. Without this flag, it records some hundred a second. */
+/* The agent records the stack of each free of a sample; without this flag, of a few hundred frees a second. */
 #define LEDGER_CONTROL_FREE_STACKS (1ull << 62)
 
-/* What a rule can do to one place (a tag or a call site). A place has one bit and one end time for each kind. Two
- * lists of actions follow the control page in the file. The tool allocates the pages of a list before it activates
- * the list. */
+/* The kinds of actions that a rule can request for a place (a tag or a call site). For call sites only
+ * LEDGER_ACTION_STACKS has an effect. Two lists of struct ledger_action, sorted by key, follow the control page in the
+ * file. The tool allocates the pages of a list before it puts the list in force. */
 enum ledger_action_kind {
-    LEDGER_ACTION_OFF,     /* objects allocated from now on are not counted */
+    LEDGER_ACTION_OFF,     /* objects allocated while it is in force are not counted */
     LEDGER_ACTION_ON,      /* overrides LEDGER_CONTROL_TAGS_OFF */
-    LEDGER_ACTION_STACKS,  /* the stack of each call is recorded */
+    LEDGER_ACTION_STACKS,  /* each call is counted by its stack */
     LEDGER_ACTION_LATENCY, /* each call is timed */
-    LEDGER_ACTION_FAIL,    /* calls fail, as `fail` and `n` say */
+    LEDGER_ACTION_FAIL,    /* calls fail as `fail` and `n` of the action say */
     LEDGER_ACTION_KINDS
 };
 enum ledger_fail {
-    LEDGER_FAIL_NTH,    /* only the n-th call from now on fails */
+    LEDGER_FAIL_NTH,    /* only the n-th call since the rule was set fails */
     LEDGER_FAIL_EVERY,  /* every n-th call fails */
     LEDGER_FAIL_CHANCE, /* n calls of a million fail, at random */
 };
 struct ledger_action {
     uint64_t key; /* ledger_action_key() */
-    /* end time on CLOCK_MONOTONIC; 0: until the user cancels the action */
+    /* end time of each kind, in nanoseconds of CLOCK_MONOTONIC; 0: in force until the user cancels it */
     uint64_t until_ns[LEDGER_ACTION_KINDS];
     uint32_t actions; /* bits: 1 << enum ledger_action_kind */
     uint16_t fail;    /* enum ledger_fail */
@@ -68,8 +71,8 @@ struct ledger_action {
 #define LEDGER_ACTIONS_SECOND (1u << 31)
 
 /**
- * Returns the key of a place in the code, which does not depend on the load address. `id`: the build id of its ELF
- * file, or the path if the file has none; `code`: the address in the file.
+ * Returns the key of a place in the code. The key does not depend on the load address. `id`: `bytes` bytes, the build
+ * id of the ELF file that has the place, or its path if it has no build id; `code`: the virtual address in that file.
  */
 static inline uint64_t ledger_action_key(const void *id, uint64_t bytes, uint64_t code)
 {
@@ -79,7 +82,10 @@ static inline uint64_t ledger_action_key(const void *id, uint64_t bytes, uint64_
     return h ^ h >> 32;
 }
 
-/** Returns the key of a call site; `code`: the return address of the call. It differs from the keys of all tags. */
+/**
+ * Returns the key of a call site; `code`: the return address of the call, as a virtual address in the ELF file. A tag
+ * with the same address has another key.
+ */
 static inline uint64_t ledger_site_key(const void *id, uint64_t bytes, uint64_t code)
 {
     return ledger_action_key(id, bytes, ~code);

@@ -29,7 +29,7 @@ static long read_text(const char *path, char *out, size_t size)
     return len;
 }
 
-/* Buffers for one check. They lie in pages of their own, because the target's stack may be small. */
+/* The buffers of headroom_check(). They lie in pages of their own, because the target's stack may be small. */
 struct scratch {
     char groups[2048], dir[512], path[512], text[2048];
 };
@@ -38,11 +38,11 @@ static uint64_t read_number(struct scratch *s, const char *name)
 {
     text_join(s->path, sizeof(s->path), s->dir, name);
     if (read_text(s->path, s->text, sizeof(s->text)) <= 0 || s->text[0] < '0' || s->text[0] > '9')
-        return UNLIMITED; /* "max", or no such file */
+        return UNLIMITED; /* "max", or the file cannot be read */
     return text_number(s->text);
 }
 
-/* Returns the bytes of inactive file pages, which the kernel frees before it kills a process. */
+/* Returns the bytes of the cgroup's inactive file pages, which the kernel frees before it kills; 0: unknown. */
 static uint64_t read_reclaimable(struct scratch *s, const char *key)
 {
     text_join(s->path, sizeof(s->path), s->dir, "/memory.stat");
@@ -52,8 +52,8 @@ static uint64_t read_reclaimable(struct scratch *s, const char *key)
     return found ? text_number(found + text_length(key)) : 0;
 }
 
-/* Checks one cgroup of the hierarchy. Returns a reason if, with `bytes` more, the cgroup would use more than 95 % of
- * its limit, or the ledger more than its share of the limit. */
+/* Checks the cgroup in s->dir. Returns a reason if, with `bytes` more, the cgroup would use more than 95 % of its limit
+ * (without inactive file pages), or the ledger, with its present `held` bytes, more than its share of the limit. */
 static enum ledger_full check_level(struct scratch *s, bool v2, uint64_t held, uint64_t bytes)
 {
     uint64_t limit = read_number(s, v2 ? "/memory.max" : "/memory.limit_in_bytes");
@@ -85,8 +85,8 @@ static enum ledger_full check_cgroups(struct scratch *s, uint64_t held, uint64_t
     while (*path && *path != '\n' && len + 1 < sizeof(s->dir))
         s->dir[len++] = *path++;
     s->dir[len] = '\0';
-    /* From the cgroup of the process up to the root. Inside a container, outer cgroups are not visible: reading their
-     * files fails, and they are skipped. */
+    /* From the cgroup of the process up to the root. Inside a container, outer cgroups are not visible: their files
+     * cannot be read, and check_level() finds no limit. */
     for (;;) {
         enum ledger_full full = check_level(s, v2, held, bytes);
         if (full || len <= root)
@@ -97,7 +97,7 @@ static enum ledger_full check_cgroups(struct scratch *s, uint64_t held, uint64_t
     }
 }
 
-/* Reads the size of the address space and of the private writable memory of the process. */
+/* Reads the bytes of address space and of private writable memory of the process. False: they cannot be read. */
 static bool read_sizes(uint64_t *address_space, uint64_t *data)
 {
     char text[128]; /* "SIZE RESIDENT SHARED TEXT 0 DATA 0", in pages; DATA includes the stack */
@@ -200,8 +200,8 @@ static uint64_t at_most(uint64_t bytes, uint64_t most)
     return bytes < most ? bytes : most;
 }
 
-/* Reads how many free bytes of the file system the ledger may use (a part is kept for others), and the size of the file
- * system. False: the file system cannot be examined. */
+/* Reads how many free bytes of the file system the ledger may use (a part is kept for others), and the bytes of the
+ * whole file system. False: `dir` is "", or the file system cannot be examined. */
 static bool measure_filesystem(const char *dir, uint64_t *left, uint64_t *total)
 {
     struct statfs fs;
@@ -217,7 +217,7 @@ static bool measure_filesystem(const char *dir, uint64_t *left, uint64_t *total)
 bool headroom_in_filesystem(const char *dir, uint64_t bytes)
 {
     uint64_t left, total;
-    /* If chroot(2) hides the directory, growth is not checked: a full file system refuses pages itself. */
+    /* If the directory cannot be found (after chroot(2)), growth is not checked: a full file system refuses pages. */
     return !measure_filesystem(dir, &left, &total) || left >= bytes;
 }
 

@@ -14,7 +14,7 @@
 #define GROW_MAX_BYTES     (32u << 10) /* delays one sample by some 20 microseconds */
 #define LEASE_BYTES        (1u << 20)
 #define REFUSALS_PER_CHECK 1024
-#define ROOM_SHARE         16u /* ledger_take_room() takes at most 1/ROOM_SHARE of the free memory */
+#define ROOM_SHARE         16u /* ledger_take_room() backs at most 1/ROOM_SHARE of the free memory */
 
 long ledger_back(char *from, uint64_t bytes)
 {
@@ -30,21 +30,21 @@ bool ledger_refuse(struct ledger *l, enum ledger_full why)
     return false;
 }
 
-/* Returns true if growth was refused a short time ago: the check, which costs system calls, is not repeated yet. */
+/* True: refuse without a check (system calls). After a refusal, one request in REFUSALS_PER_CHECK is checked. */
 static bool refused_lately(struct ledger_header *h)
 {
     uint32_t full = load_relaxed(&h->full);
     return full > LEDGER_FULL_LIMIT && load_relaxed(&h->losses[LEDGER_LOST_GROWTH]) % REFUSALS_PER_CHECK;
 }
 
-/* The control page exists whenever the ledger does. */
+/* l->control is read only if there is a ledger: else it may be NULL. */
 bool ledger_may_call(struct ledger *l)
 {
     bool sealed_by_tool = l->header && load_relaxed(&l->control->word) & LEDGER_CONTROL_SEALED;
     return !sealed_by_tool && headroom_may_call(&l->sealed);
 }
 
-/* Checks file system and memory cgroups, once for each LEASE_BYTES of growth. */
+/* Returns why file system or cgroups forbid growth by `bytes`; checks them once for each LEASE_BYTES of growth. */
 static enum ledger_full check_surroundings(struct ledger *l, uint64_t bytes)
 {
     uint64_t approved = load_relaxed(&l->approved_bytes);
@@ -54,7 +54,7 @@ static enum ledger_full check_surroundings(struct ledger *l, uint64_t bytes)
     }
     uint64_t lease = bytes > LEASE_BYTES ? bytes : LEASE_BYTES;
     enum ledger_full full = headroom_check(l->dir, load_relaxed(&l->header->ready_bytes), lease);
-    /* A small tmpfs (1 MiB in a container) never has room for LEASE_BYTES: then each step is checked. */
+    /* A small tmpfs (1 MiB in a container) never has room for LEASE_BYTES: on it, each growth is checked. */
     if (full == LEDGER_FULL_FILESYSTEM && lease > bytes) {
         lease = bytes;
         full = headroom_check(l->dir, load_relaxed(&l->header->ready_bytes), lease);
@@ -64,7 +64,7 @@ static enum ledger_full check_surroundings(struct ledger *l, uint64_t bytes)
     return full;
 }
 
-/* Checks RLIMIT_AS and RLIMIT_DATA, and takes the bytes from the budget of address space (headroom_take_space()). */
+/* Checks RLIMIT_AS and RLIMIT_DATA, and takes the bytes by headroom_take_space(). False: there is too little room. */
 static bool take_from_limits(uint64_t bytes)
 {
     return headroom_in_limits(bytes, bytes) && headroom_take_space(bytes, 0);
@@ -77,7 +77,7 @@ static void *map_private(uint64_t bytes, int flags)
     return sys_failed(p) ? NULL : (void *)p;
 }
 
-/* Returns memory of the pool; NULL: the pool has less than `bytes` left. */
+/* Returns memory of the pool; NULL: there is no pool, or it has less than `bytes` left. */
 static void *take_from_pool(struct ledger *l, uint64_t bytes)
 {
     char *pool = load_acquire(&l->pool);
@@ -126,7 +126,7 @@ void ledger_empty_private(struct ledger *l, void *memory, uint64_t bytes)
         sys_call(SYS_madvise, memory, bytes, MADV_DONTNEED);
 }
 
-/* Backs pages of a region. If two threads back the same pages, only one of them adds to ready_bytes. 0 or -errno. */
+/* Backs `bytes` behind the first `ready` of a region; if several threads do so, one counts them. 0 or -errno. */
 static long extend(struct ledger *l, enum ledger_table table, uint64_t ready, uint64_t bytes)
 {
     long bad = ledger_back(l->regions[table] + ready, bytes);
@@ -164,7 +164,7 @@ bool ledger_grow_cold(struct ledger *l, enum ledger_table table, uint64_t end_by
     }
 }
 
-/* Returns how many bytes of the table up to `end` are not backed yet, in whole pages. */
+/* Returns how many of the first `end` bytes of the table are not backed yet, rounded up to whole pages. */
 static uint64_t missing_bytes(const struct ledger *l, int table, uint64_t end)
 {
     const struct ledger_region *r = &l->header->regions[table];
@@ -173,7 +173,7 @@ static uint64_t missing_bytes(const struct ledger *l, int table, uint64_t end)
     return most > ready ? most - ready : 0;
 }
 
-/* Maps the pool so that the kernel backs no page before its first use, even after mlockall(MCL_FUTURE). */
+/* Maps the pool so that the kernel backs no page before its first use, even after mlockall(). NULL: refused. */
 static char *map_pool(uint64_t bytes)
 {
     long p = sys_call(SYS_mmap, 0, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -213,7 +213,7 @@ bool ledger_take_room(struct ledger *l, const uint32_t ends[static LEDGER_TABLES
 uint32_t ledger_append(struct ledger *l, enum ledger_table table, uint32_t count)
 {
     struct ledger_region *r = &l->header->regions[table];
-    /* Checks before it reserves, so that `used` of a full table does not grow without end. */
+    /* Checked before `used` is increased, so that `used` of a full table does not grow without end. */
     if ((load_relaxed(&r->used) + count) * r->record_bytes > r->limit_bytes) {
         if (table != LEDGER_THREADS) /* not counted as a loss: further threads share the record "other" */
             ledger_refuse(l, LEDGER_FULL_LIMIT);
@@ -222,7 +222,7 @@ uint32_t ledger_append(struct ledger *l, enum ledger_table table, uint32_t count
     uint64_t index = atomic_fetch_add64(&r->used, count);
     if (index + count < LEDGER_NONE && ledger_reach(l, table, (index + count) * r->record_bytes))
         return (uint32_t)index;
-    /* Gives the records back, unless another thread has appended more, so that later growth need not back them. */
+    /* Takes the records back, unless another thread has appended more, so that later growth need not back them. */
     atomic_swap_if64(&r->used, index + count, index);
     return LEDGER_NONE;
 }

@@ -16,11 +16,11 @@
 #include "wire/ledger_sweep.h"
 
 #define TMPFS_MAGIC 0x01021994
-/* growth without a check of the cgroups, because the first check takes half of the time of the first sample */
+/* a ledger gets this many bytes without a check of the cgroups: the check takes half of the time of the first sample */
 #define UNCHECKED_BYTES (64u << 10)
 #define SMALLEST_LIMIT  (256u << 10)
 
-/* The share of the hard limit that each table may take, in sixteenths, and the bounds of its size. */
+/* The share of the hard limit that each table may take, in sixteenths, and the bounds of the table's size. */
 static const struct {
     uint32_t sixteenths;
     uint32_t least_bytes;
@@ -44,8 +44,8 @@ static const struct {
     [LEDGER_SITES] = {1, 64u << 10, 1u << 20},
 };
 
-/* Every ledger has the tables from LEDGER_STRINGS to LEDGER_STACKS. Each other table belongs to one kind of
- * account. */
+/* Every ledger has the tables from LEDGER_STRINGS to LEDGER_STACKS. Each other table exists only in a ledger with
+ * samples, with tags, or with sites. */
 static bool has_table(const struct ledger_config *config, int t)
 {
     if (t == LEDGER_SITE_SUMS || t == LEDGER_SITES)
@@ -77,7 +77,7 @@ static uint64_t lay_out(struct ledger_region *regions, const struct ledger_confi
     return offset;
 }
 
-/* Opens `dir` if it is on tmpfs, belongs to the effective user and has mode 0700. Returns a descriptor or -errno. */
+/* Opens `dir` if it is on tmpfs and belongs to the effective user, who alone has access. Descriptor or -errno. */
 static ONE_COPY long open_dir(const char *dir, bool make)
 {
     const int how = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -113,8 +113,8 @@ const char *ledger_recorder_name(const char *requested)
     return text_starts(last, "/" LEDGER_RUN_PREFIX) ? last : "";
 }
 
-/* Opens PARENT/NAME. If `requested` is a recorder's directory, opens the directory of the same name below
- * PARENT/NAME. */
+/* Opens the directory whose path is `parent` followed by `name`, and stores the path in `dir`. If `requested` is a
+ * recorder's directory, opens the directory of that name in it instead. */
 static long open_own(char dir[static LEDGER_PATH_BYTES], const char *parent, const char *name,
                      const char *requested, bool make)
 {
@@ -128,7 +128,7 @@ static long open_own(char dir[static LEDGER_PATH_BYTES], const char *parent, con
     return open_dir(dir, make);
 }
 
-/* Tries the requested directory, then the user's runtime directory, then the user's directory in /dev/shm. */
+/* Tries config->dir, then the user's directories of ledgers: first in XDG_RUNTIME_DIR, then in /dev/shm. */
 long ledger_open_dir(const struct ledger_config *config, char dir[static LEDGER_PATH_BYTES], bool make)
 {
     long fd = -ENOENT;
@@ -150,8 +150,8 @@ long ledger_open_dir(const struct ledger_config *config, char dir[static LEDGER_
 
 #define NAME_BYTES 128
 
-/* Writes the name "PID-IMAGE.ledger". If there is no directory, this is the name of a memfd, and begins with the
- * name of the recorder, "run-…/PID-IMAGE.ledger", so that the recorder recognises the file in /proc/PID/maps. */
+/* Writes the file name: PID-IMAGE and `suffix`. If there is no directory, this is the name of a memfd; if there is a
+ * recorder, it then begins with the recorder's name ("run-…/"), so that the recorder finds it in /proc/PID/maps. */
 static void file_name(char out[static NAME_BYTES], const struct ledger_config *config, long dir, int pid,
                       const char *suffix)
 {
@@ -163,7 +163,7 @@ static void file_name(char out[static NAME_BYTES], const struct ledger_config *c
     text_copy(out + n, NAME_BYTES - n, suffix);
 }
 
-/* Creates a file of `bytes` in the directory, or a file without a name (memfd) if there is no directory. */
+/* Creates a file of `bytes` in the directory, or a memfd if `dir` is an error. Returns a descriptor or -errno. */
 static long create_file(long dir, const char *name, uint64_t bytes)
 {
     struct rlimit fsize;
@@ -197,15 +197,15 @@ static bool write_at(long fd, const void *from, uint64_t bytes, uint64_t at)
     return !bytes || (uint64_t)sys_call(SYS_pwrite64, fd, from, bytes, at) == bytes;
 }
 
-/* Copies `n` bytes, which begin `from` bytes after the start of `page`, to the offset `at` of the file. */
+/* Copies `n` bytes from the offset `from` behind `page` to the file offset `at`. False: `n` is 0, or an error. */
 static bool write_behind(long fd, const struct ledger_control *page, uint64_t from, uint64_t n, uint64_t at)
 {
     const char *part = (const char *)page + from;
     return n && !sys_call(SYS_mprotect, part, ledger_page_up(n), PROT_READ) && write_at(fd, part, n, at);
 }
 
-/* Writes the first content of the control page: the settings and rules of `page`, whose numbers are checked. The new
- * state is larger than that of `page`, so that each tag reads the rules again. */
+/* Writes the first content of the control page: LEDGER_CONTROL_TAGS_OFF and the rules of `page`, if their numbers are
+ * valid. `state` becomes larger than in `page`, so that each tag looks up its rules again. */
 static bool write_initial_control(long fd, const struct ledger_control *page)
 {
     if (page == &ledger_no_control)
@@ -234,7 +234,7 @@ static void make_control(struct ledger *l, const struct ledger_config *config, l
     long fd = create_file(dir, name, bytes);
     if (sys_failed(fd))
         return;
-    /* Back the page before it is read: on a full tmpfs a read fault would raise SIGBUS. */
+    /* The page becomes readable only after fallocate(): on a full tmpfs a read fault would raise SIGBUS. */
     char *page = map_file(fd, bytes, PROT_NONE);
     if (page &&
         (sys_failed(sys_call(SYS_fallocate, fd, 0, 0, LEDGER_PAGE_BYTES)) ||
@@ -260,8 +260,8 @@ void ledger_keep_control(struct ledger *l)
         l->control_stays = !sys_call(SYS_madvise, l->control, LEDGER_CONTROL_TAG_BYTES, MADV_DOFORK);
 }
 
-/* Backs the header and the first page of each table, except tables that many programs never use. Returns 0 or
- * -errno. */
+/* Backs the header and, except for tables that many programs never use, the first page of each table; sets their
+ * ready_bytes. Returns 0 or -errno. */
 static int back_first_pages(const struct ledger *l, char *map, struct ledger_region *regions,
                             const struct ledger_config *config)
 {
@@ -296,7 +296,7 @@ static int make_sized(struct ledger *l, long dir, const char *name, uint64_t lim
     sys_call(SYS_close, fd);
     int bad = map ? 0 : -ENOMEM;
     if (!bad) {
-        /* If the program called mlockall(MCL_FUTURE), the ledger must not use up RLIMIT_MEMLOCK. */
+        /* After mlockall(MCL_FUTURE) in the program, the mapping is locked, and would use up RLIMIT_MEMLOCK. */
         sys_call(SYS_munlock, map, bytes);
         sys_call(SYS_madvise, map, bytes, MADV_DONTFORK);
         sys_call(SYS_madvise, map, bytes, MADV_DONTDUMP);
@@ -328,9 +328,9 @@ static int make_sized(struct ledger *l, long dir, const char *name, uint64_t lim
     return bad;
 }
 
-/* Removes left-over ledgers from the directory of the new ledger. If this directory belongs to a recorder, which
- * removes ledgers itself, and if the file system is short of room, removes left-over ledgers from the parent
- * directory. */
+/* Removes old left-over ledgers from the directory of the new ledger, unless it is a recorder's directory: the recorder
+ * removes them itself. If the file system is short of room, removes further left-over ledgers from this directory, or,
+ * if it is a recorder's, from its parent directory. */
 static ONE_COPY void sweep(long dir, const char *path)
 {
     bool recorded = text_find(path, "/" LEDGER_RUN_PREFIX);
@@ -361,7 +361,7 @@ int ledger_make(struct ledger *l, const struct ledger_config *config)
         l->approved_bytes = UNCHECKED_BYTES - l->header->ready_bytes;
         l->control = &ledger_no_control;
         l->control_stays = false;
-        l->pool = NULL; /* in a fork child, inherited tables still use the pool of the parent */
+        l->pool = NULL; /* a fork child leaves the inherited pool to the inherited tables in it */
         make_control(l, config, dir, pid);
         l->header->pid = pid;
         l->header->version = LEDGER_VERSION;

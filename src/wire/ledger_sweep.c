@@ -15,7 +15,7 @@
 #include "wire/headroom.h"
 #include "wire/ledger.h"
 
-/* a sweep reads at most this many blocks of the directory, some thousand files; the next sweep reads the rest */
+/* a sweep reads at most this many blocks of directory entries, some 2,300 files, and ignores all other files */
 #define PIECES_MAX 64
 #define PIECES_FEW 8 /* a sweep of at most this many blocks (some 300 files) is fast, so no rest follows */
 
@@ -24,7 +24,7 @@
 #define REST_SECONDS 60
 #define REST_NS      271828182
 
-/* The layout that getdents64(2) writes. */
+/* A directory entry as getdents64(2) writes it. */
 struct entry {
     uint64_t inode;
     int64_t offset;
@@ -36,12 +36,12 @@ struct entry {
 struct sweep {
     long dir;
     int64_t now, retention_seconds;
-    const char *until_room; /* stop when this directory has room; NULL: examine all files */
+    const char *until_room; /* stop when the file system of this path has room; NULL: examine all files */
 };
 
-/* Returns true if no process maps the file. The pid in its name is not proof: it may be of another pid namespace. If a
- * process maps the file, the file is open for writing, so the kernel refuses a read lease. If another process breaks
- * the lease, the kernel sends SIGURG, which is ignored by default. */
+/* Returns true if no process maps the file. The pid in the file's name is no proof: it may be of another pid namespace.
+ * If a process maps the file, the file is open for writing, so the kernel refuses a read lease. If another process
+ * breaks the lease, the kernel sends SIGURG, which is ignored by default. */
 static bool is_left(long dir, const char *name)
 {
     long fd = sys_call(SYS_openat, dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -52,7 +52,7 @@ static bool is_left(long dir, const char *name)
     return left;
 }
 
-/* Examines one file: marks it if its process has ended, or removes it if the mark is older than retention_seconds. */
+/* If the process of the file has ended: marks the file, or removes it if its mark is retention_seconds old or older. */
 static void sweep_file(const struct sweep *s, const char *name)
 {
     struct stat st;
@@ -75,7 +75,7 @@ static bool is_done(const struct sweep *s)
     return s->until_room && !headroom_is_short(s->until_room);
 }
 
-/* Returns the number of blocks that the directory has. */
+/* Examines the files of the directory. Returns the number of blocks of entries that were read, at most PIECES_MAX. */
 static int go_through(const struct sweep *s)
 {
     static _Alignas(struct entry) char entries[2048]; /* static, because the stack may be small */
@@ -99,8 +99,8 @@ static int64_t now_seconds(void)
     return (int64_t)(clock_ns(CLOCK_REALTIME) / 1000000000u);
 }
 
-/* Returns true if a full directory was swept less than REST_SECONDS ago. If a shell starts thousands of programs, not
- * each of them may examine the files that all earlier programs have left. */
+/* Returns true if the directory is large and was swept less than REST_SECONDS ago. If a shell starts thousands of
+ * programs, not each of them may examine the files that all earlier programs have left. */
 static bool is_resting(long dir, int64_t now)
 {
     struct stat st;

@@ -3,13 +3,14 @@
 #define WIRE_OBJECT_MAP_LAYOUT_H
 
 /*
- * The layout of the map of objects (target/object_map.h) and of the tree of mappings (tag/mmap_ranges.h) in
- * the memory of the target. The ledger's header has the addresses of both (`objects`, `tagged`, `ranges`),
- * and the tool reads both in the target's memory. Memory that was not written yet reads as zeros.
+ * The layout of the map of objects (target/object_map.h) and of the tree of mappings (tag/mmap_ranges.h) in the memory
+ * of the target. The agent has a map for sites, the tag library has one for tags. The ledger's header has the addresses
+ * of their directories (`objects`, `tagged`) and of the tree (`ranges`), and the tool reads all of them in the target's
+ * memory. Memory that was not written yet reads as zeros.
  *
- * The map has one entry for each 16 bytes of address space. A directory leads to a table for each unit of 4
- * MiB. Tables lie in chunks of OBJECTS_TOGETHER: first the tables of all units of the chunk, then the entries
- * for odd multiples of 8.
+ * A map has an entry for each address that is a multiple of 16, and another one for each odd multiple of 8: the entry
+ * describes the object that begins at this address. A directory leads to the table of each unit of 4 MiB of addresses.
+ * OBJECTS_TOGETHER tables lie in a chunk, followed by the entries for the odd multiples of 8 of the same units.
  *
  * Runs in: target and tool.
  */
@@ -17,59 +18,59 @@
 #include <stdint.h>
 
 #define OBJECTS_UNIT_SHIFT 22
-/* The directory has one word for each unit of user addresses: the address of the unit's table less
- * OBJECTS_BIAS, so that the address of an object alone gives its entry. 0: there is no table. */
+/* The directory has one word for each unit of user addresses: the address of the unit's table less OBJECTS_BIAS. So the
+ * entry of an object at address a is at the word + a / 16 * 4. A word 0: the unit has no table. */
 #define OBJECTS_TABLES  (1u << (47 - OBJECTS_UNIT_SHIFT))
 #define OBJECTS_BIAS(a) (((uint64_t)(a) >> OBJECTS_UNIT_SHIFT) << (OBJECTS_UNIT_SHIFT - 2))
 /* entries of a table, for addresses that are multiples of 16 */
 #define OBJECTS_ENTRIES (1u << (OBJECTS_UNIT_SHIFT - 4))
 /*
- * Words behind the entries of a table, one for each page. The word is used for the object that begins in the
- * page and is too large for its entry (at most one can): its size in bytes << OBJECTS_GRANULES | the 16-byte
- * granule in which it begins.
+ * Words of 8 bytes behind the entries of a table, one for each page of addresses. If an object that begins in the page
+ * is too large for its entry (there is at most one such object), the word is its size in bytes << OBJECTS_GRANULES |
+ * the number of the 16 bytes of the page in which it begins.
  */
 #define OBJECTS_PAGES    (1u << (OBJECTS_UNIT_SHIFT - 12))
 #define OBJECTS_GRANULES 8
-/* A table: entries, words, and a page whose first word says whether the entries for odd multiples of 8 are
- * writable. */
+/* The size of a table: its entries, its words, and a page whose first 4 bytes are not 0 if the entries for odd
+ * multiples of 8 are writable. */
 #define OBJECTS_TABLE_BYTES (OBJECTS_ENTRIES * 4u + OBJECTS_PAGES * 8u + 4096u)
 #define OBJECTS_TOGETHER    32u
-/* The distance from an entry to the entry of the address 8 bytes above. */
+/* The distance in bytes from the entry of a multiple of 16 to the entry of the address 8 bytes above. */
 #define OBJECTS_ODD_BYTES   (OBJECTS_TOGETHER * OBJECTS_TABLE_BYTES)
 #define OBJECTS_CHUNK_BYTES (2ull * OBJECTS_ODD_BYTES)
 #define OBJECTS_BYTES_BITS  12 /* low bits of an entry: the size of the object; the account is above them */
-/* The largest size that an entry can hold. 0: the word of the page has the size. */
+/* The largest size that an entry can hold. If an entry has an account and the size 0, see the word of the page. */
 #define OBJECTS_BYTES_INLINE 4095u
 #define OBJECTS_ENTRY_AT(a)  (((uint32_t)(a) & ((1u << OBJECTS_UNIT_SHIFT) - 1)) >> 4)
 #define OBJECTS_IS_ODD(a)    ((a)&8)
 
-/** Returns the word of the directory for the address. The word before the directory is a mask for the index. If there
- * are no tables, the mask is 0: then the first word of the directory is returned, which is 0. */
+/** Returns the directory's word for the address. The word before the directory is a mask for the index. If there are no
+ * tables, the mask is 0: then the result is the first word of the directory, which is 0. */
 static inline uintptr_t objects_table_of(const uintptr_t *directory, uintptr_t address)
 {
     return directory[(address >> OBJECTS_UNIT_SHIFT) & directory[-1]];
 }
 
-/* A treap: a search tree by address and a heap by random priority. So it is shallow, whatever the order of
- * insertions. Node 0 is not used. */
+/* The tree of mappings is a treap: a search tree by address and a heap by random priority. So the tree is shallow,
+ * whatever the order of insertions. A node is a range of addresses. Node 0 is not used; a link 0 leads nowhere. */
 #define RANGES_NODES 1048576u
 
 struct ranges_node {
-    uint64_t start, end;
+    uint64_t start, end; /* `end` is the first address behind the range */
     uint32_t left, right;
     uint32_t priority;
-    uint32_t mapping;
+    uint32_t mapping; /* index of the mapping that the range is a part of */
 };
 
 struct ranges_mapping {
     uint32_t account;
-    uint32_t parts; /* 0: the record is unused, and `account` is the number of the next unused one */
+    uint32_t parts; /* number of ranges; 0: unused record, `account` is the index of the next one */
 };
 
 struct ranges {
     uint32_t locked;
     uint32_t root;
-    uint32_t nodes, vacant_node; /* nodes ever used; list of unused nodes, linked by `left` */
+    uint32_t nodes, vacant_node; /* number of nodes ever used; first unused node: `left` links to the next */
     uint32_t mappings, vacant_mapping;
     uint64_t seed;
     struct ranges_mapping mapping[RANGES_NODES];

@@ -23,8 +23,8 @@
 #define OUR_LOADER  "ld-linux-x86-64.so.2"
 #endif
 
-/* Returns how many of `size` bytes at offset `at` were read: fewer at the end of the file. `size` is at most that of a
- * block. Keeps the last blocks: callers read tables record by record, mostly in one block, without a system call. */
+/* Reads `size` bytes, at most a block, at file offset `at`. Returns how many: fewer at the end of the file, 0 on error.
+ * Keeps the last blocks, so most callers, which read tables record by record, read without a system call. */
 static ONE_COPY size_t read_part(struct preload_check *f, void *out, size_t size, uint64_t at)
 {
     struct preload_check_block *b = f->blocks;
@@ -47,7 +47,7 @@ static ONE_COPY bool read_at(struct preload_check *f, void *out, size_t bytes, u
     return read_part(f, out, bytes, at) == bytes;
 }
 
-/* Reads text from the file, cut to the size of the buffer. */
+/* Reads up to `size` - 1 bytes at the file offset `at` as text. Returns false if there are none. */
 static ONE_COPY bool read_text(struct preload_check *f, char *out, size_t size, uint64_t at)
 {
     size_t n = read_part(f, out, size - 1, at);
@@ -61,7 +61,7 @@ static ONE_COPY bool read_segment(struct preload_check *f, unsigned i, Elf64_Phd
            read_at(f, p, sizeof(*p), f->header.e_phoff + (uint64_t)i * sizeof(*p));
 }
 
-/* Returns the file offset of a virtual address of the ELF file; 0: no segment of the file contains it. */
+/* Returns the file offset of a virtual address of the ELF file; 0: no segment of the file contains the address. */
 static ONE_COPY uint64_t offset_of(struct preload_check *f, uint64_t address)
 {
     Elf64_Phdr p;
@@ -108,7 +108,7 @@ static void read_tables(struct preload_check *f)
         f->hash.buckets = 0;
 }
 
-/* gcc links the runtime of its sanitizers as a shared library. */
+/* Returns whether the program needs the shared library of a sanitizer, as gcc links it. */
 static bool needs_sanitizer(struct preload_check *f)
 {
     static const char *const libraries[] = {"libasan.so", "libtsan.so", "liblsan.so", "libhwasan.so"};
@@ -133,8 +133,8 @@ static bool has_name(struct preload_check *f, uint32_t symbol, const char *name)
            text_length(f->text) == text_length(name) && text_starts(f->text, name);
 }
 
-/* Looks up an exported symbol in DT_GNU_HASH, as the loader does, because some programs export hundreds of thousands
- * of symbols. */
+/* Returns whether the program defines and exports the symbol. Looks it up in DT_GNU_HASH, as the loader does, because
+ * some programs export hundreds of thousands of symbols. */
 static ONE_COPY bool defines(struct preload_check *f, const char *name)
 {
     uint32_t bucket, link, hash = gnu_hash(name);
@@ -169,14 +169,14 @@ static const char *find_exported(struct preload_check *f, const char *const *nam
 static const char *const sanitizers[] = {"__asan_init", "__tsan_init", "__msan_init", "__lsan_init",
                                          "__hwasan_init"};
 
-/* Functions of allocators that are linked into programs: jemalloc (with its own prefix and Rust's prefixes), others. */
+/* Allocator functions that programs define: malloc(), jemalloc's (with its own and with Rust's prefixes), others. */
 static const char *const allocators[] = {"malloc",    "je_malloc", "_rjem_malloc",   "_rjem_je_malloc",
                                          "mi_malloc", "tc_malloc", "rpmalloc",       "sn_malloc",
                                          "nedmalloc", "dlmalloc",  "scalable_malloc"};
 
 #define ALLOCATORS (sizeof(allocators) / sizeof(*allocators))
 
-/* Reads a part of a section, from offset `at`, into f->piece. Returns its length; 0: the section ends. */
+/* Reads the part of a section from its byte `at` on into f->piece. Returns its length; 0: the end, or an error. */
 static size_t read_piece(struct preload_check *f, const Elf64_Shdr *of, uint64_t at)
 {
     uint64_t left = at < of->sh_size ? of->sh_size - at : 0;
@@ -184,7 +184,7 @@ static size_t read_piece(struct preload_check *f, const Elf64_Shdr *of, uint64_t
     return sys_call(SYS_pread64, f->fd, &f->piece, n, of->sh_offset + at) == (long)n ? n : 0;
 }
 
-/* Returns whether the symbol table defines a function with its name at offset `name` in the strings. */
+/* Whether the table defines a function, global unless `may_be_static`, whose name is at `name` in the strings. */
 static bool table_defines(struct preload_check *f, const Elf64_Shdr *table, uint64_t name, bool may_be_static)
 {
     const Elf64_Sym *s = f->piece.symbols;
@@ -196,7 +196,7 @@ static bool table_defines(struct preload_check *f, const Elf64_Shdr *table, uint
     return false;
 }
 
-/* Finds allocator names in the strings, also as tails of longer ones. Ignores a static malloc(): it serves one file. */
+/* Returns an allocator function that `table` defines, or NULL. Ignores a static malloc(): it serves one file. */
 static const char *find_in_table(struct preload_check *f, const Elf64_Shdr *table, const Elf64_Shdr *strings)
 {
     const char *text = f->piece.text;
@@ -221,7 +221,7 @@ static bool read_section(struct preload_check *f, unsigned i, Elf64_Shdr *s)
            read_at(f, s, sizeof(*s), f->header.e_shoff + (uint64_t)i * sizeof(*s));
 }
 
-/* Returns the allocator function in the program's .symtab. NULL: none, or the program is stripped. */
+/* Returns an allocator function in the program's .symtab; NULL: none, no .symtab, or more than f->strings_max bytes. */
 static const char *find_in_symbols(struct preload_check *f)
 {
     Elf64_Shdr table, strings;
@@ -248,7 +248,7 @@ static bool loader_is_ours(const char *interpreter)
     return length >= ours && text_starts(interpreter + length - ours, OUR_LOADER);
 }
 
-/* Checks the open file f->fd. Sets f->line to the first line if the file is a script, else to "". */
+/* Checks the open file f->fd. If the file is a script, sets f->line to its beginning; else sets f->line to "". */
 static ONE_COPY enum preload_check_result judge(struct preload_check *f)
 {
     f->line[0] = f->interpreter[0] = '\0';
@@ -276,12 +276,12 @@ static ONE_COPY enum preload_check_result judge(struct preload_check *f)
     read_tables(f);
     if (needs_sanitizer(f) || find_exported(f, sanitizers, sizeof(sanitizers) / sizeof(*sanitizers)))
         return PRELOAD_CHECK_SANITIZER;
-    /* If the program defines malloc, the linker exports it, because libc refers to it. */
+    /* If the program defines malloc, the linker exports malloc, because libc refers to it. */
     f->allocator = find_exported(f, allocators, ALLOCATORS) ?: find_in_symbols(f);
     return f->allocator ? PRELOAD_CHECK_OWN_MALLOC : PRELOAD_CHECK_YES;
 }
 
-/* "#! /usr/bin/env python3" -> "/usr/bin/env", in place. */
+/* Returns the interpreter's path in the first line of a script, and cuts `line` behind it: "/usr/bin/env". */
 static const char *program_of(char *line)
 {
     char *from = line + 2, *to;
@@ -309,7 +309,7 @@ enum preload_check_result preload_check_judge(struct preload_check *c, int dir_f
             return PRELOAD_CHECK_YES;
         long fd = sys_call(SYS_openat, dir_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         if (sys_failed(fd))
-            return PRELOAD_CHECK_YES; /* executable but not readable */
+            return PRELOAD_CHECK_YES; /* for example, executable but not readable */
         c->fd = (int)fd;
         found = judge(c);
         sys_call(SYS_close, fd);

@@ -15,9 +15,9 @@
 #define LINE_BYTES       (UNOBSERVED_PATH_BYTES + 8)
 #define MARK_PATH_BYTES  160
 #define MARK_BYTES       (MARK_PATH_BYTES + 60)
-#define MARK_LABEL_BYTES 24 /* for the recorder's name; the name of a memfd has at most 249 bytes */
+#define MARK_LABEL_BYTES 24 /* for the recorder's name and a slash; a memfd's name has at most 249 bytes */
 
-/* Writes a line into `line`, with '?' for each control character of the path. */
+/* Writes a line with the end of the path, and '?' for each control character. Returns the length of the line. */
 static size_t make_line(char line[static LINE_BYTES], enum preload_check_result why, const char *path,
                         bool started)
 {
@@ -32,7 +32,7 @@ static size_t make_line(char line[static LINE_BYTES], enum preload_check_result 
     return n;
 }
 
-/* Writes the name of a mark into `name`. If the path is too long, only its end is written. */
+/* Writes the name of a mark into `name`. If the path is too long, the name has only the end of the path. */
 static void name_mark(char name[static MARK_BYTES], uint64_t id, enum preload_check_result why,
                       const char *path, bool started)
 {
@@ -49,7 +49,7 @@ static void name_mark(char name[static MARK_BYTES], uint64_t id, enum preload_ch
     text_copy(name + n, MARK_BYTES - n, UNOBSERVED_SUFFIX);
 }
 
-/* Maps a page of an empty memfd, so that /proc/PID/maps shows `name`. Fork children do not inherit the mapping. */
+/* Maps a page of an empty memfd, so that /proc/PID/maps shows the recorder's name and `name`. Not in fork children. */
 static bool map_mark(const struct ledger_config *config, const char *name)
 {
     char label[MARK_BYTES + MARK_LABEL_BYTES];
@@ -85,7 +85,7 @@ bool unobserved_mark(const struct ledger_config *config, uint64_t id, enum prelo
     return made || map_mark(config, name);
 }
 
-/* Returns true if a write up to `bytes` would raise SIGXFSZ. */
+/* Returns true if a write that makes a file `bytes` long would raise SIGXFSZ. */
 static bool passes_limit(uint64_t bytes)
 {
     struct rlimit fsize;
@@ -96,7 +96,7 @@ bool unobserved_note(const struct ledger_config *config, enum preload_check_resu
                      bool started)
 {
     const int how = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
-    char line[LINE_BYTES]; /* first the directory's name, then the line: the stack may be small */
+    char line[LINE_BYTES]; /* holds first the directory's path, then the line: the stack may be small */
     _Static_assert(LINE_BYTES >= LEDGER_PATH_BYTES, "the name of a folder fits into a line");
     struct stat st;
     long dir = ledger_open_dir(config, line, false);
