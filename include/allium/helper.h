@@ -14,11 +14,12 @@
  *
  * Each call of the helper is a place, identified by its return address. So callers need not be built with
  * tags, and calls by pointer, calls with any number of arguments and calls in templates are places, too. If
- * one helper calls another, the call of the inner one is the place; with ALLIUM_HELPER_OUTERMOST(), the call
- * of the outer one is.
+ * one helper calls another, the call of the inner helper is the place; but if the outer helper uses
+ * ALLIUM_HELPER_OUTERMOST(), the call of the outer helper is the place.
  *
- * The effect ends when the function is left: by return, by an exception or by longjmp(). The function is not
- * inlined.
+ * The effect ends when the function is left by return or by an exception (in C: only with -fexceptions). After
+ * longjmp() out of the function, the thread's next request that is made further out on the stack ends the
+ * effect. The function is not inlined.
  */
 
 #include "allium/tag.h"
@@ -31,9 +32,11 @@ extern "C" {
 #endif
 
 /*
- * The caller that is charged while a helper runs. A helper saves the thread's previous scope here and restores
- * it at its end. `frame` is the helper's frame: frame[1] holds `returns_to`, its return address, while the
- * helper runs.
+ * A scope: the thread's requests are charged to `tag`, the tag of a call of a helper; NULL: no helper runs.
+ * `frame` is the frame of the helper: while the helper runs, frame[1] is its return address `returns_to`.
+ * `outermost`: not 0 if helpers that this helper calls keep the scope. Each helper stores the scope that the
+ * thread had before in a variable of this type, with `begun` set to 1, and restores that scope at its end. If
+ * `begun` is 0, there is nothing to restore.
  */
 struct allium_helper_scope {
     struct allium_tag *tag;
@@ -55,14 +58,15 @@ ALLIUM_INLINE void allium_helper_left(const struct allium_helper_scope *before)
 
 /*
  * The first declaration in a helper. `function` is the helper's name, or 0 if several functions have the
- * name. If another function F makes a tail call (a jump) to the helper, the allocation is charged to F if
- * `function` is given, and to the caller of F if `function` is 0.
+ * name. Another function F may reach the helper by a tail call (a jump). If `function` is given, the requests
+ * are then charged to F, unless F was called by a pointer; if `function` is 0, they are charged to the call of
+ * F.
  */
 #define ALLIUM_HELPER(function)           ALLIUM_HELPER_IS("helper", #function, function, 0)
 #define ALLIUM_HELPER_OUTERMOST(function) ALLIUM_HELPER_IS("helper", #function, function, 1)
 
-/* A static variable holds the address of a label in the function. Compilers make no copy of such a function,
- * so it is not inlined. */
+/* A static variable holds the address of a label in the helper. Compilers do not copy a function that contains
+ * such a label, so the helper is not inlined. */
 #define ALLIUM_HELPER_IS(class, name, function, outermost)                                                   \
     struct allium_helper_scope allium_scope_ __attribute__((__cleanup__(allium_helper_left), __unused__)) =  \
         __extension__({                                                                                      \

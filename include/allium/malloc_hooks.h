@@ -10,11 +10,11 @@
  * The most frequent functions become inline functions of the same name that call the real ones and account
  * for the result. So `std::malloc`, members and variables of these names, the program's own prototypes, and a
  * later _GNU_SOURCE keep their meaning. A pointer to one of these functions points to the real function:
- * objects allocated through it have no tag. Line numbers come from the debug information (-g).
+ * objects allocated through the pointer have no tag. Line numbers come from the debug information (-g).
  *
- * The assembler renames the other functions, and the library identifies the place by the return address of
- * the call. These are the functions of which the C library has inline versions, the functions with any number
- * of arguments, and the functions whose names a source may use for itself.
+ * Calls of the other functions are renamed: they go to functions of liballium.so, which identify the place by
+ * the return address of the call. These are the functions of which the C library has inline versions, the
+ * functions with any number of arguments, and the functions whose names a source may use for itself.
  */
 
 #include "allium/helper.h"
@@ -36,9 +36,9 @@ extern "C" {
 #define ALLIUM_CALL_TAG(name) ALLIUM_DESCRIPTOR_UNIQUE("0", ALLIUM_TEXT("malloc", name))
 /*
  * Makes one call of the function `name` and accounts for it. `real` is the statement that makes the call.
- * `object` is an expression for the allocated object, or NULL, and `bytes` for its size; `bytes` is evaluated
- * only if there is an object. `fails` is the statement to run instead of `real` if fault injection makes the
- * call fail.
+ * `object` is an expression for the result of the call: the allocated object, or NULL. `bytes` is an expression
+ * for the size of the object, and is evaluated only if `object` is not NULL. `fails` is the statement to run
+ * instead of `real` if fault injection makes the call fail.
  */
 #define ALLIUM_TAGGED(name, real, object, bytes, fails)                                                      \
     do {                                                                                                     \
@@ -66,8 +66,8 @@ char *allium_realpath_alias(const char *, char *) ALLIUM_NOTHROW;
 
 /*
  * A C89 source may declare these functions with types of its own (`char *malloc();`), and no inline function of that
- * name can stand beside such a declaration. In C89, and with -DALLIUM_BY_CALL, the assembler renames the functions
- * instead. The library then tells calls apart by their return address.
+ * name can stand beside such a declaration. In C89, and with -DALLIUM_BY_CALL, the assembler renames the calls instead:
+ * they go to functions of liballium.so, which identify the place by the return address of the call.
  */
 #if !defined(__cplusplus) && (!defined(__STDC_VERSION__) || __STDC_VERSION__ < 199901L)
 #undef ALLIUM_BY_CALL
@@ -126,8 +126,9 @@ ALLIUM_INLINE void *ALLIUM_DEFINES(mmap(void *at, size_t bytes, int protection, 
 #endif
 
 /*
- * Functions that the C library declares beyond ISO C. A source that selects ISO C alone may define functions
- * with these names itself. In such a source, clang has no builtins of these names, and inlines none of them.
+ * Functions that the C library declares beyond ISO C99. A source that selects ISO C alone (-std=c99) may define
+ * functions with these names itself: so their calls are renamed instead. With clang, that is also done if such
+ * a source defines _GNU_SOURCE: clang has no builtins of these names then, and would not inline the functions.
  */
 #if defined(__STRICT_ANSI__) && defined(__clang__) && defined(__cplusplus)
 int posix_memalign(void **, size_t, size_t) ALLIUM_REAL(allium_posix_memalign);
@@ -192,7 +193,7 @@ ALLIUM_INLINE char *ALLIUM_DEFINES(strndup(const char *s, size_t most))
 
 #endif
 
-/* The fortified realpath() of glibc calls this function. */
+/* The fortified realpath() of glibc, an inline function, calls realpath() by this name. */
 char *__realpath_alias(const char *__restrict__, char *__restrict__) ALLIUM_NOTHROW;
 ALLIUM_INLINE char *ALLIUM_DEFINES(__realpath_alias(const char *__restrict__ path, char *__restrict__ into))
 {
@@ -200,8 +201,8 @@ ALLIUM_INLINE char *ALLIUM_DEFINES(__realpath_alias(const char *__restrict__ pat
 }
 
 #if defined(__clang__) && defined(__cplusplus)
-/* For C++, instead of the pragmas below: clang would warn of them at each class member with the name of a renamed
- * function. */
+/* For C++ with clang, instead of the pragmas below: clang would warn of the pragmas at each class member that has the
+ * name of a renamed function. */
 struct _IO_FILE;
 void *mmap64(void *, size_t, int, int, int, long) ALLIUM_REAL(allium_mmap64);
 int munmap(void *, size_t) ALLIUM_REAL(allium_munmap);
@@ -231,9 +232,9 @@ long getdelim(char **, size_t *, int, struct _IO_FILE *) __asm__("allium_getdeli
 
 #if defined(__clang__) && defined(_FORTIFY_SOURCE)
 /*
- * glibc 2.40 and later declare a fortified asprintf() for clang as a function with variable arguments, which
- * clang does not inline. All calls in a source would be made from it, and share one place. This overload with
- * enable_if, which clang prefers, bypasses it.
+ * In glibc 2.40 and later, the fortified asprintf() for clang is a function with variable arguments, which clang
+ * does not inline. All calls in a source would go through this function, and share one place. clang prefers the
+ * overload below, because it has enable_if: so each call goes to the library directly.
  */
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wgcc-compat"

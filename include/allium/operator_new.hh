@@ -3,13 +3,13 @@
 #define ALLIUM_OPERATOR_NEW_HH
 
 /*
- * operator new and delete for a C++ program, which make a place of each call of `new` and of each call of a
- * container. One source of the program includes this header before everything else:
+ * operator new and delete for a C++ program. They make a place of each line that uses `new`, or a container
+ * that allocates. One source of the program includes this header before everything else:
  *
  *     #include <allium/operator_new.hh>
  *
- * In optimized code containers are inlined, and the place is the line that uses the container; otherwise it
- * is a line of the container.
+ * In optimized code, containers are inlined, and the place is the line that uses the container. In other code,
+ * the place is a line in the source of the container.
  */
 
 #include "allium/malloc_hooks.h"
@@ -42,9 +42,9 @@
 #endif
 
 /*
- * clang's thread sanitizer links operators of its own into each program and would refuse a second definition.
- * In such a program the operators here are weak, the sanitizer's operators are used, and the objects that
- * they allocate have no tag.
+ * clang's thread sanitizer links operators of its own into each program; a second definition would be an error
+ * of the linker. In such a program the operators here are weak: the sanitizer's operators are used, and the
+ * objects that these allocate have no tag.
  */
 #define ALLIUM_NEW_REPLACES
 #ifdef __has_feature
@@ -69,9 +69,9 @@ ALLIUM_NEW_OPERATORS(new)
 ALLIUM_NEW_OPERATORS(new[])
 
 /*
- * All forms of delete are defined, too. The standard library's forms call the plain form. But if a form were
- * missing here, an allocator or a sanitizer in the program may define it. That form would free the objects of
- * the operators above without accounting for them, or report a mismatch.
+ * All forms of delete are defined, although the standard library's other forms would call the plain form. If a
+ * form were missing here, an allocator or a sanitizer in the program might define it. That form would free the
+ * objects of the operators above without accounting for them, or report a mismatch.
  */
 #define ALLIUM_DELETE_OPERATORS(name)                                                                        \
     ALLIUM_NEW_REPLACES void operator name(void *p) noexcept                                                 \

@@ -16,10 +16,11 @@
  * adds the copies up. Descriptors lie in the section `allium_tags`. No initialisation is needed before the
  * first use.
  *
- * Threads: any, signal handlers included. The inline functions write to counters of the calling thread.
- * Everything else is done by liballium.so, which takes no lock and no memory from the program's allocator.
+ * Threads: any, signal handlers included. The inline functions write only to counters of the calling thread
+ * and to the map of objects (below). liballium.so does everything else, without a lock and without memory from
+ * the program's allocator.
  *
- * The layout of all that inline code reads and writes is described in include/allium/ABI.md.
+ * include/allium/ABI.md describes the layout of all memory that inline code reads and writes.
  */
 
 #if !defined(__x86_64__) || defined(__ILP32__) || !defined(__linux__)
@@ -27,8 +28,8 @@
 #endif
 
 /*
- * This header includes no header of the C library: a source may define _GNU_SOURCE and its like in its
- * first line, which is too late after such an include. So the types are the compiler's.
+ * This header includes no header of the C library: a source may define _GNU_SOURCE in its first line, and the
+ * definition has no effect after such an include. So the compiler's macros for types are used.
  */
 #pragma GCC diagnostic push
 #ifdef __cplusplus
@@ -47,8 +48,8 @@
 
 #ifdef __cplusplus
 /*
- * Other macros use these in the user's file, where C++ code must not cause warnings of
- * -Wzero-as-null-pointer-constant and -Wold-style-cast.
+ * Macros of these headers use the following three in the user's file, where C++ code must not cause warnings
+ * of -Wzero-as-null-pointer-constant and -Wold-style-cast.
  */
 #define ALLIUM_NULL       nullptr
 #define ALLIUM_NUMBER(n)  static_cast<unsigned long>(n)
@@ -61,35 +62,35 @@ extern "C" {
 #endif
 
 /**
- * The version of the ABI between inlined code and liballium.so: of descriptors, of the library's file name
- * and of its symbols. The build reads it here. The library does not count descriptors of another version,
- * and reports how many there are.
+ * The version of the ABI between inlined code and liballium.so. It is the version of descriptors, and part of
+ * the library's file name and of its symbol versions; the build reads it here. The library counts nothing for
+ * descriptors of another version; `allium tags PID` says how many of them were used.
  */
 #define ALLIUM_TAG_VERSION 3
 
 /**
- * The descriptor of a place. Each offset is in bytes from the field itself; 0: none. `state` is compared
- * with allium_control: if greater, the place is counted; if equal, the place is off; if less, the inline code
- * calls the library.
+ * The descriptor of a place. `code`, `text` and `control` are offsets in bytes from the field itself; 0: none.
+ * Inline code compares `state` with allium_control: if greater, the place is counted; if equal, the place is
+ * off; if less, inline code calls the library.
  */
 struct allium_tag {
     uint32_t version;  /* ALLIUM_TAG_VERSION */
     int32_t state;     /* -1 at first */
-    uint32_t counters; /* offset from allium_thread.counters, or one of the values below */
-    uint32_t entry;    /* this + the size of an object is the object's entry in the map of objects */
+    uint32_t counters; /* offset in bytes from allium_thread.counters, or one of the values below */
+    uint32_t entry;    /* this | size of an object: the entry of the object in the map of objects */
     int32_t code;      /* offset of the code of the place */
     int32_t text;      /* offset of three consecutive strings: class, name and file, each with its NUL */
-    int32_t control;   /* offset of this module's control page */
+    int32_t control;   /* offset of the control page of the module that contains the descriptor */
     uint32_t line;     /* 0: unknown, see the debug information */
 };
 
-#define ALLIUM_TAG_UNREGISTERED 1u /* not used yet */
-#define ALLIUM_TAG_NO_ACCOUNT   0u /* the library has no room for an account */
+#define ALLIUM_TAG_UNREGISTERED 1u /* the library has not assigned an account yet */
+#define ALLIUM_TAG_NO_ACCOUNT   0u /* the library could not assign an account */
 
 /*
- * The control page. Each module has one; liballium.so maps the page of the process over it, so that inline
- * code reads allium_control like a variable of its own. allium_control grows each time the user changes the
- * rules for tags.
+ * The control page. Each module with tags has one; liballium.so maps the control page of the process over it,
+ * so that inline code reads allium_control like a variable of the module. The value of allium_control grows
+ * each time the user changes the rules for tags.
  */
 __asm__(".ifndef allium_control_page\n"
         "\t.pushsection .bss.allium_control_page,\"awG\",@nobits,allium_control_page,comdat\n"
@@ -120,43 +121,45 @@ extern const volatile int32_t allium_control __attribute__((visibility("hidden")
 extern const uint64_t allium_one_call __attribute__((visibility("hidden")));
 
 /*
- * State of a thread. Until the library has given the thread counters, and in a fork child, `objects` points to
- * an empty directory, so that inline code calls the library.
+ * State of a thread. `objects` points to a directory without tables whenever inline code must not count, but
+ * call the library: until the thread's first request, also in a fork child, and for example while a helper
+ * (helper.h) runs in the thread.
  */
 struct allium_thread {
     char *counters;
-    uintptr_t *objects; /* by unit of addresses: address of its table, less the table's first index; or 0 */
+    uintptr_t *objects; /* the directory of the map of objects: see allium_table_of() */
 };
 
 extern __thread struct allium_thread allium_thread __attribute__((tls_model("initial-exec")));
-/** 0 until the first object is tracked: before that, allium_untrack() has nothing to do. */
+/** 0 until the process tracks its first object: before that, allium_untrack() has nothing to do. */
 extern uint32_t allium_objects_tracked;
 
 /* The slow paths of the inline functions below. */
 void allium_account_cold(struct allium_tag *tag, size_t bytes, int sign);
 void allium_track_cold(struct allium_tag *tag, const void *object, size_t bytes);
 void allium_untrack_cold(const void *object);
-/** The counter at `count` overflowed when a call of `bytes` was added: moves its calls to the next word. */
+/** Called when an addition of `bytes` bytes made the word at `count` negative: carries its calls to the next word. */
 void allium_carry_cold(uint64_t *count, uint64_t bytes);
-/** Counts a failed request of this place. */
+/** Counts a failed request for the place of the tag. */
 void allium_failed(struct allium_tag *tag);
 /**
- * Bracket a request of a tag whose state is below allium_control. allium_request_begin() returns 0 if fault
- * injection makes the request fail: the caller does not make it, and errno is ENOMEM. allium_request_end()
- * gets the new object, or NULL, in both cases.
+ * To be called before and after a request of a tag whose state is below allium_control. If
+ * allium_request_begin() returns 0, fault injection makes the request fail, and errno is ENOMEM: the caller
+ * does not make the request. In both cases the caller then calls allium_request_end(), with the new object and
+ * its size in bytes, or with NULL.
  */
 int allium_request_begin(struct allium_tag *tag);
 void allium_request_end(struct allium_tag *tag, const void *object, size_t bytes);
 uint64_t allium_latency_start_cold(struct allium_tag *tag);
 void allium_latency_stop_cold(struct allium_tag *tag, uint64_t started);
 int allium_should_fail_cold(struct allium_tag *tag);
-/** realloc(): releases the old object from its account, and adds the new one to the account of `tag`. */
+/** Calls realloc(). Releases the old object from its account, and adds the new one to the account of `tag`. */
 void *allium_realloc_tagged(struct allium_tag *tag, void *old, size_t bytes);
 /** Calls `real` in place of realloc(); the new object stays in the account of the old one, if it has one. */
 void *allium_realloc_by(void *(*real)(void *, size_t), void *old, size_t bytes);
 /**
  * Calls posix_memalign(). The inline posix_memalign() needs this function, because clang does not inline a
- * function that calls another one with its own assembler name.
+ * function F that calls a function whose assembler name is F.
  */
 int allium_real_posix_memalign(void **out, size_t alignment, size_t bytes);
 
@@ -165,7 +168,7 @@ int allium_real_posix_memalign(void **out, size_t alignment, size_t bytes);
 #define ALLIUM_UNIT_SHIFT       22
 #define ALLIUM_BYTES_BITS       12
 #define ALLIUM_INLINE_BYTES_MAX 4095u       /* size of the largest object that inline code counts */
-#define ALLIUM_BYTES_OF(e)      ((e)&4095u) /* bytes of an entry; 0: the library has them */
+#define ALLIUM_BYTES_OF(e)      ((e)&4095u) /* size of the object in an entry; 0: the library has it */
 #define ALLIUM_COUNTERS_OF(e)   ((e) >> 7 & ~31u)
 
 /*
@@ -175,9 +178,9 @@ int allium_real_posix_memalign(void **out, size_t alignment, size_t bytes);
 #define ALLIUM_INLINE extern __inline__ __attribute__((gnu_inline, always_inline, artificial))
 
 /*
- * Emits the descriptor of the place of this macro, in a section of its own that only the code refers to.
- * The section is in the code's section group, if it has one ("?"). So the linker keeps or discards it with
- * the code.
+ * Emits the descriptor of the place where the macro is used, in a section of its own, to which only the code of
+ * the place refers. If this code is in a section group, the section is in the same group ("?"). So the linker
+ * keeps or discards the descriptor with the code. `text`: the assembler line of the field `text`.
  */
 #define ALLIUM_DESCRIBE(line, text)                                                                          \
     "771:\t{leaq 772f(%%rip), %0|lea %0, 772f[rip]}\n"                                                       \
@@ -197,7 +200,7 @@ int allium_real_posix_memalign(void **out, size_t alignment, size_t bytes);
 /*
  * Like ALLIUM_DESCRIPTOR(), for places that have the same line and text. gcc would merge the code of such
  * places, if it is equal at the ends of functions or branches; but gcc does not merge `asm goto`. gcc before
- * version 11 has no `asm goto` with outputs. clang does not merge.
+ * version 11 has no `asm goto` with outputs, and may merge places. clang does not merge them.
  */
 #if defined(__clang__) || __GNUC__ < 11
 #define ALLIUM_DESCRIPTOR_UNIQUE(line, text) ALLIUM_DESCRIPTOR(line, text)
@@ -219,7 +222,7 @@ int allium_real_posix_memalign(void **out, size_t alignment, size_t bytes);
 #define ALLIUM_STRING_(x) #x
 #define ALLIUM_STRING(x)  ALLIUM_STRING_(x)
 
-/* Like ALLIUM_DESCRIPTOR(), for texts of any characters: they are a string literal of the compiler. */
+/* Like ALLIUM_DESCRIPTOR(), with the current line. `texts` is a string literal, so it may have any characters. */
 #define ALLIUM_DESCRIPTOR_WITH(texts)                                                                        \
     __extension__({                                                                                          \
         struct allium_tag *allium_here_;                                                                     \
@@ -236,9 +239,9 @@ int allium_real_posix_memalign(void **out, size_t alignment, size_t bytes);
 
 /**
  * A probe for bpftrace, perf, SystemTap or gdb: usdt:PROGRAM:allium_tag:NAME with the arguments bytes and
- * address. It is a nop until a tracer attaches. `name` is an identifier without quotes. Use it in a
- * function that calls other functions: in a leaf function the kernel's breakpoint handler may overwrite the
- * red zone below the stack pointer.
+ * address. The probe is a nop until a tracer attaches. `name` is an identifier without quotes. Use the probe
+ * only in a function that calls other functions: in other functions the memory below the stack pointer is in
+ * use (the red zone), and a tracer may overwrite it.
  */
 #define ALLIUM_PROBE(name, bytes, address)                                                                   \
     __asm__ __volatile__("990:\tnop\n"                                                                       \
@@ -264,8 +267,8 @@ int allium_real_posix_memalign(void **out, size_t alignment, size_t bytes);
                          : "memory")
 
 /*
- * Adds a call to a counter with one instruction, so that a signal handler never finds it half done. No lock
- * prefix, because only this thread writes to its counters.
+ * Adds one call of `bytes` bytes to the counter at `count` with one instruction, so that a signal handler never
+ * finds the addition half done. No lock prefix, because only this thread writes to the counter.
  */
 ALLIUM_INLINE void allium_add(char *count, uint64_t bytes)
 {
@@ -283,7 +286,7 @@ ALLIUM_INLINE int allium_tag_state(const struct allium_tag *tag)
     return state == now ? 0 : state > now ? 1 : -1;
 }
 
-/** Adds an object of `bytes` to the place. */
+/** Counts an allocation of `bytes` bytes for the place of the tag. */
 ALLIUM_INLINE void allium_account(struct allium_tag *tag, size_t bytes)
 {
     int state = allium_tag_state(tag);
@@ -293,7 +296,7 @@ ALLIUM_INLINE void allium_account(struct allium_tag *tag, size_t bytes)
         allium_account_cold(tag, bytes, 1);
 }
 
-/** Removes an object of `bytes` from the place. */
+/** Counts a release of `bytes` bytes for the place of the tag. */
 ALLIUM_INLINE void allium_unaccount(struct allium_tag *tag, size_t bytes)
 {
     int state = allium_tag_state(tag);
@@ -304,8 +307,9 @@ ALLIUM_INLINE void allium_unaccount(struct allium_tag *tag, size_t bytes)
 }
 
 /**
- * Starts timing a piece of work of this place. Pass the result to allium_latency_stop(), in any thread.
- * Unless `allium set ... latency` has requested times, the result is 0, and nothing is timed.
+ * Starts to time a piece of work of the place. Pass the result, a time in nanoseconds, to
+ * allium_latency_stop(), in any thread. The result is 0 and nothing is timed, unless
+ * `allium set ... latency` has requested this for the tag.
  */
 ALLIUM_INLINE uint64_t allium_latency_start(struct allium_tag *tag)
 {
@@ -314,7 +318,7 @@ ALLIUM_INLINE uint64_t allium_latency_start(struct allium_tag *tag)
     return allium_latency_start_cold(tag);
 }
 
-/** Ends the timing of a piece of work. `started`: the result of allium_latency_start(). */
+/** Ends the timing of a piece of work and records its duration. `started`: see allium_latency_start(). */
 ALLIUM_INLINE void allium_latency_stop(struct allium_tag *tag, uint64_t started)
 {
     if (ALLIUM_UNLIKELY(started))
@@ -322,8 +326,8 @@ ALLIUM_INLINE void allium_latency_stop(struct allium_tag *tag, uint64_t started)
 }
 
 /**
- * Returns nonzero if `allium set ... fail=HOW` makes this call fail. The caller must then act as after a
- * failed allocation. The failure is counted.
+ * Returns nonzero if `allium set ... fail=HOW` makes this request of the tag fail. The caller must then act as
+ * after a failed allocation; the failure has been counted.
  */
 ALLIUM_INLINE int allium_should_fail(struct allium_tag *tag)
 {
@@ -334,10 +338,11 @@ ALLIUM_INLINE int allium_should_fail(struct allium_tag *tag)
 
 /*
  * The map of objects has an entry of 4 bytes for each 16 bytes of address space, in one table for each unit of
- * 4 MiB. The word before the directory of tables is a mask for the index into the directory, 0 if there are no
- * tables. The directory has the address of each table less an offset, so that the whole address of an object,
- * divided by 16, is the index of its entry. ALLIUM_SHIFT() divides, and sets `odd` if the address is an odd
- * multiple of 8: the entries of such objects lie elsewhere.
+ * 4 MiB. The directory has a word for each unit: 0 if there is no table, else the address of the table minus an
+ * offset, so that the whole address of an object, divided by 16, is the index of the object's entry. The word
+ * before the directory is a mask for the index of a unit; 0: there are no tables. allium_table_of() returns the
+ * directory's word for an object. ALLIUM_SHIFT() divides an address by 16, and sets `odd` if the address is an
+ * odd multiple of 8: the entries of such objects lie elsewhere.
  */
 ALLIUM_INLINE uintptr_t allium_table_of(const void *object)
 {
@@ -365,7 +370,10 @@ ALLIUM_INLINE void allium_track_counted(struct allium_tag *tag, const void *obje
     allium_add(allium_thread.counters + tag->counters, bytes);
 }
 
-/** Adds `object` to the place. allium_untrack() then needs neither its tag nor its size. */
+/**
+ * Counts an allocation of `bytes` bytes for the place of the tag, and stores tag and size in the map of objects, so
+ * that allium_untrack() needs only the address of the object.
+ */
 ALLIUM_INLINE void allium_track(struct allium_tag *tag, const void *object, size_t bytes)
 {
     int state = allium_tag_state(tag);
@@ -378,8 +386,8 @@ ALLIUM_INLINE void allium_track(struct allium_tag *tag, const void *object, size
 }
 
 /**
- * Stops tracking `object`: the account of its tag no longer includes it. Call it before the object is freed. Objects
- * that are not tracked are ignored.
+ * Counts the release of `object` for the place for which its allocation was counted. Call this function before the
+ * object is freed. Does nothing if the object is not tracked.
  */
 ALLIUM_INLINE void allium_untrack(const void *object)
 {

@@ -32,7 +32,7 @@ static void put_text(struct name *n, const char *text)
     put(n, text, text_length(text));
 }
 
-/* Reads "4name". NULL: the text ends too early. */
+/* Reads a length and as many characters ("4name"), and returns the end. NULL: the text ends too early. */
 static const char *source_name(const char *p, const char **start, size_t *len)
 {
     for (*len = 0; is_digit(*p) && *len < 65536; p++)
@@ -44,7 +44,7 @@ static const char *source_name(const char *p, const char **start, size_t *len)
     return p;
 }
 
-/* Skips "S_", "S1A_", "St" or "T0_". */
+/* Skips "S_", "S1A_", "St" or "T0_". NULL: the text has another form. */
 static const char *skip_substitution(const char *p)
 {
     if (*p == 'S' && is_lower(p[1]))
@@ -54,7 +54,7 @@ static const char *skip_substitution(const char *p)
     return *p == '_' ? p + 1 : NULL;
 }
 
-/* Skips "5_", the index of an array or a lambda. */
+/* Skips "5_", the dimension of an array or the number of a lambda; each part may be missing. */
 static const char *skip_index(const char *p)
 {
     while (is_digit(*p))
@@ -62,9 +62,9 @@ static const char *skip_index(const char *p)
     return *p == '_' ? p + 1 : p;
 }
 
-#define NESTED_MOST 16u /* levels at most: the stack may be small, and a symbol may have any name */
+#define NESTED_MOST 16u /* depth of recursion: the stack may be small, and a symbol may have any name */
 
-/* Skips one item, with all items inside it up to its E. NULL: the item is not understood. */
+/* Skips one item of a symbol, up to its E if it has items inside. `within`: recursion depth. NULL: not understood. */
 static const char *skip_nested(const char *p, unsigned within)
 {
     const char *start;
@@ -127,8 +127,8 @@ static const char *operator_name(struct name *n, const char *p)
     return p[1] && !text_starts(p, "cv") ? p + 2 : NULL;
 }
 
-/* Writes one component of the name. A constructor has the name of the component before it, which lies in the output
- * from `last` to `last_end`. NULL: not understood. */
+/* Writes one component of the name, and returns its end in the symbol; NULL: not understood. Constructor and destructor
+ * have the name of the component before them, which lies in the output from `last` to `last_end` (excluded). */
 static const char *component(struct name *n, const char *p, size_t last, size_t last_end)
 {
     const char *start;
@@ -156,7 +156,7 @@ static const char *component(struct name *n, const char *p, size_t last, size_t 
     return is_lower(*p) ? operator_name(n, p) : NULL;
 }
 
-/* Writes the name that St, Sa and the like abbreviate. */
+/* Writes the name for which St, Sa or another abbreviation stands. NULL: there is none at `p`. */
 static const char *abbreviation(struct name *n, const char *p)
 {
     static const char *const names[][2] = {{"St", "std"},
@@ -174,7 +174,7 @@ static const char *abbreviation(struct name *n, const char *p)
     return NULL;
 }
 
-/* Skips what may follow a component: ABI tags and template arguments. */
+/* Skips ABI tags and template arguments after a component, and writes "<>" for the arguments. */
 static const char *arguments(struct name *n, const char *p)
 {
     while (p && *p == 'B')
@@ -225,7 +225,7 @@ const char *demangle_beginning(const char *symbol)
             len = len * 10 + (size_t)(*p - '0');
         while (is_digit(*p))
             p++;
-        if (*p == '_') /* perhaps _GLOBAL__N_1 */
+        if (*p == '_') /* perhaps _GLOBAL__N_1, an anonymous namespace */
             return NULL;
     }
     if (len < 3)

@@ -13,14 +13,15 @@
 #include <stddef.h>
 
 /**
- * Writes the qualified name of a function, without parameters. Template arguments become <>, and a function inside
- * another one becomes "function::{local}". A symbol that is not mangled is copied up to its first point (.part.0). The
- * output ends before the first part that the function does not understand. Returns the length.
+ * Writes the qualified name of the function with this symbol, without parameters, to `out`, which has room for `size`
+ * bytes (at least 1), and returns its length without the NUL. Template arguments become <>. The name of a function that
+ * is local to a function F becomes "F::{local}". A symbol that is not mangled is copied up to the first "." after its
+ * first character (name.part.0). The name is cut where `out` ends or the symbol is not understood.
  */
 size_t demangle_name(const char *symbol, char *out, size_t size);
 
-/** Returns a pointer to the first three characters of that name, found in `symbol` without demangling. NULL: this needs
- * a whole demangling, or the name is shorter. */
+/** Returns a text that begins with the same three characters as the name that demangle_name() writes for the symbol.
+ * NULL: these are not known without demangling the symbol, or the name is shorter. */
 const char *demangle_beginning(const char *symbol);
 
 #endif

@@ -11,10 +11,10 @@
 
 #define AT(table, type, index) ledger_at(&process.ledger, table, type, index)
 
-/* For each site, by number, what rules_lookup() needs. There are SITES_GENERATIONS arrays, used in turn, because a fork
- * child numbers its sites anew. The kernel wipes them in the child. */
+/* By number of the site: what rules_lookup() needs of it. Each generation of fork children uses the next one of the
+ * SITES_GENERATIONS arrays, because a child numbers its sites anew. The kernel wipes all arrays in a fork child. */
 static struct deferred_target (*all_places)[SITES_MOST], *places;
-static struct vm_array extents[SITES_GENERATIONS], *extent; /* writable part of each array */
+static struct vm_array extents[SITES_GENERATIONS], *extent; /* writable part of each array; of `places` */
 static struct stack_calls calls = STACK_CALLS_OF(&process.ledger);
 
 void site_rules_begin(void)
@@ -34,9 +34,9 @@ void site_rules_begin_ledger(void)
 }
 
 /*
- * Returns what rules_lookup() needs for the site; NULL: the ledger does not have its module, or there is no memory. Its
- * `module` stays 0: `allium set` makes rules only for sites that have been called, because no file lists all sites of a
- * module, and the process matches the deferred rules with the others.
+ * Returns what rules_lookup() needs for the site; NULL: the ledger has no record of the site's module, or there is no
+ * memory. The member `module` of the result stays 0: no file lists all sites of a module, so `allium set` makes rules
+ * only for sites that have been called, and the process itself matches the deferred rules with all other sites.
  */
 static struct deferred_target *place_of(uint32_t number, uint32_t module, uintptr_t pc)
 {

@@ -15,15 +15,18 @@
 #include "agent/process.h"
 #include "unwind/walk.h"
 
-/** Reserves memory; called once. */
+/** Reserves address space for the functions below. Called once. */
 void site_rules_begin(void);
-/** Called when a new ledger and its control page were made. */
+/** Forgets the sites and rules of an earlier ledger. Called after a new ledger and its control page were made. */
 void site_rules_begin_ledger(void);
 /** Returns true if the rules in force request the stacks of site `number`, whose call in `module` returns to `pc`.
  * `state` is the state of the control page. */
 bool site_rules_want_stacks(const struct ledger_control *c, int32_t state, uint32_t number, uint32_t module,
                             uintptr_t pc);
-/** Counts a call of the site under its stack, which begins at `from`, the caller. */
+/**
+ * Counts a call of site `number` that has allocated `size` bytes, under its stack: the frame `from` and its callers. If
+ * there is no room, counts a loss.
+ */
 void sites_count_stack(struct thread *t, const struct walk_start *from, uint32_t number, size_t size);
 
 #endif

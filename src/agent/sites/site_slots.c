@@ -3,7 +3,7 @@
 
 #include "target/vm_reserve.h"
 
-#define PROBES_MOST    64u /* slots to try for one address; at most SITES_SLOTS_LEAST */
+#define PROBES_MOST    64u /* slots to try for one address; must not exceed SITES_SLOTS_LEAST */
 #define SLOTS_FOR_EACH 8u
 
 struct sites_slots sites_slots;
@@ -17,8 +17,8 @@ void sites_slots_begin(struct sites_slot *empty)
     store_relaxed(&sites_slots.mask, SITES_SLOTS_MASK(SITES_SLOTS_LEAST));
 }
 
-/* Finds the slot of the address in the part of the table with this mask, or else an empty slot for it. *is: the address
- * in the slot; 0: empty. NULL: other addresses have taken all of its slots. */
+/* Finds the slot of the address in the part of the table with this mask, or else an empty slot for the address. *is:
+ * the address in the slot; 0: empty. NULL: other addresses have taken all slots that this address could have. */
 static struct sites_slot *find_slot(uintptr_t pc, uint64_t mask, uint64_t *is)
 {
     for (uint32_t i = 0; i < PROBES_MOST; i++) {
@@ -58,7 +58,7 @@ struct sites_slot *sites_slots_take(uintptr_t pc)
     struct sites_slot *slot;
     while ((slot = find_slot(pc, mask, &is)) && is != pc) {
         if (!__atomic_compare_exchange_n(&slot->pc, &is, pc, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-            continue; /* another address, or another thread with the same address, came first */
+            continue; /* another thread has taken the slot, for this address or another one */
         count_taken(mask);
         break;
     }
@@ -68,8 +68,8 @@ struct sites_slot *sites_slots_take(uintptr_t pc)
     return slot;
 }
 
-/* Includes the old slots of addresses that have another slot since the table doubled, because lookups may find the old
- * slot again when the table doubles once more. */
+/* Includes the old slots of addresses that have another slot since the table doubled: a thread may have looked up the
+ * old slot before, and use it only now. */
 void sites_slots_cool(bool (*which)(uint32_t id))
 {
     uint64_t slots = load_relaxed(&sites_slots.mask) / sizeof(struct sites_slot) + 1;

@@ -6,10 +6,10 @@
  * The hash table of return addresses: it has the site of each address.
  *
  * Runs in: target. Threads: any, signal handlers included; no lock.
- * Owns: nothing. The memory of the table belongs to site_tables.c, which has reserved all of it. Only a part is in use,
- * with eight slots for each address, so that hot calls read few pages. When more than one eighth of the part is taken,
- * the part doubles, and its second half is made writable. If an address then has another slot, its next call takes the
- * cold function, which fills in the new slot.
+ * Owns: nothing. The memory of the table belongs to site_tables.c, which has reserved all of it. Only the first part of
+ * the table is in use, so that hot calls read few pages. When more than one eighth of the slots of this part are taken,
+ * the part doubles, if the new half can be made writable. If an address then has another slot, the next call with this
+ * return address takes the cold function, which fills in the new slot.
  */
 
 #include <stdbool.h>
@@ -20,10 +20,12 @@
 #include "base/sigsafe/compiler.h"
 
 /*
- * A slot belongs to one address for ever; `id` is stored later, with SITES_* flags. The hot function counts if `state`
- * equals the state of the control page, which is never 0. So after a change of the rules each site takes the cold
- * function once. The cold function leaves `state` unchanged if the site has a rule, or must be checked at each call for
- * another reason: the site then never becomes hot.
+ * A slot belongs to one address until the process ends. `id` is stored after `pc`, with SITES_WRAPPER and SITES_STAYS;
+ * 0: none yet. The slot is hot, which means that the hot functions count there, while `state` equals the state of the
+ * control page. That state increases with each change of the rules, so each site then takes the cold function once. The
+ * cold function does not update `state` if a rule requests the stacks of the site, if the site lies in a wrapper or
+ * outside of known modules, or if its module may be unloaded unnoticed: each call of such a site takes the cold
+ * function.
  */
 struct sites_slot {
     uint64_t pc;
@@ -35,23 +37,24 @@ struct sites_slot {
 
 struct sites_slots {
     struct sites_slot *at;
-    uint64_t mask; /* in bytes: SITES_SLOTS_MASK() of the slots in use, a power of two */
+    uint64_t mask; /* SITES_SLOTS_MASK(n); n: number of slots in use, a power of two */
 };
 #define SITES_SLOTS_MASK(slots) (((slots)-1ull) * sizeof(struct sites_slot))
 extern struct sites_slots sites_slots __attribute__((visibility("hidden")));
 extern const struct sites_slot sites_slot_none __attribute__((visibility("hidden")));
 
-/** Starts with the table `empty`, of SITES_SLOTS, which begins on a page and whose first SITES_SLOTS_LEAST slots are
- * writable. */
+/** Switches to the table `empty`: SITES_SLOTS slots of zeros, of which the first begins a page, and the first
+ * SITES_SLOTS_LEAST are writable. */
 void sites_slots_begin(struct sites_slot *empty);
-/** Returns the slot of the address; a new address takes an empty one. NULL: other addresses have taken all slots that
- * it could have. */
+/** Returns the slot of the address. If the address has none, takes an empty slot, and stores in it the id that the
+ * address had before the table doubled, if any. NULL: other addresses have taken all slots that this address could
+ * have. */
 ONE_COPY struct sites_slot *sites_slots_take(uintptr_t pc);
-/** Sets `state` to 0 in each slot whose id `which` accepts, so that the hot function does not count there. */
+/** Sets `state` to 0 in each slot whose id `which` accepts, so that the hot functions do not count there. */
 void sites_slots_cool(bool (*which)(uint32_t id));
 
-/* Returns the slot to try for the address as number `probe`, from 0 on. The low three bits of the address do not count.
- * The slots 0 and 1 lie on one cache line. */
+/* Returns the slot to try for the address at probe number `probe`, from 0 on. The slot does not depend on the low three
+ * bits of the address. The slots of probes 0 and 1 lie on one cache line. */
 static inline struct sites_slot *sites_slot_at(uintptr_t pc, uint64_t mask, uint32_t probe)
 {
     return (struct sites_slot *)(((uintptr_t)load_relaxed(&sites_slots.at) + (2 * pc & mask)) ^
@@ -63,8 +66,8 @@ static inline struct sites_slot *sites_slot_first(uintptr_t pc)
     return sites_slot_at(pc, load_relaxed(&sites_slots.mask), 0);
 }
 
-/** Returns the slot of the address if it is one of the first two; else a slot that belongs to no address and
- * is never hot. */
+/** Returns the slot of the address if probe 0 or 1 finds it; else &sites_slot_none, which belongs to no address and is
+ * never hot. */
 static inline const struct sites_slot *sites_slot_known(uintptr_t pc)
 {
     struct sites_slot *slot = sites_slot_first(pc);

@@ -9,7 +9,7 @@ static struct tables {
     struct sites_slot slots[SITES_SLOTS];
     uint32_t tags[SITES_MOST];
 } * all, *own;
-static bool tags_are_writable; /* in `own` */
+static bool tags_are_writable; /* own->tags has been made writable */
 
 bool site_tables_take(uint32_t generation)
 {

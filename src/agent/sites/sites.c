@@ -16,18 +16,18 @@
 #include "target/vm_reserve.h"
 #include "unwind/module.h"
 
-/* most wrappers inside each other: the C++ library has many when compiled without optimisation */
+/* the most nested wrappers to pass over: code that uses the C++ library nests many if compiled without optimisation */
 #define WRAPPERS_NESTED 64
 
 uint32_t sites_on, sites_heads_have_size;
 
-static uint16_t *modules; /* module number (the unwinder's) of each site */
-/* Requests before there was a ledger; they are added to the ledger as soon as there is one. */
+static uint16_t *modules; /* by number of the site: index of its module in unwind_modules */
+/* Calls that could not be counted for a site, mostly because there was no ledger yet: move_missed() counts them. */
 static struct {
     uint64_t allocated, freed;
 } missed;
 
-/* Index of the first word of each sum: of what the site allocated, of its objects that were freed, of what it freed. */
+/* Index of the first word of each sum: allocations by the site, frees of objects allocated by the site, frees by it. */
 enum sum { ALLOCATED = 0, RELEASED = 3, FREED = 6 };
 
 #define AT(table, type, index) ledger_at(&process.ledger, table, type, index)
@@ -55,7 +55,7 @@ static void add(const struct thread *t, uint64_t number, enum sum sum, uint64_t 
         __atomic_fetch_add(word + 2, usable, __ATOMIC_RELAXED);
 }
 
-/* Undoes add(..., ALLOCATED, ...). */
+/* Undoes add(t, number, ALLOCATED, bytes, usable). */
 static void take_back(const struct thread *t, uint64_t number, uint64_t bytes, uint64_t usable)
 {
     struct ledger_site_words *w = sites_words(t->sums, SITES_ID((uint32_t)number));
@@ -71,7 +71,7 @@ static void take_back(const struct thread *t, uint64_t number, uint64_t bytes, u
     }
 }
 
-/* Makes the memory of the site's sums writable, and that of the other sites in the same block of the table. */
+/* Backs the sums of the site, and of all sites in the same block of the table, with memory. False: there is no room. */
 static bool back_sums(uint32_t number)
 {
     const struct ledger_region *r = &process.ledger.header->regions[LEDGER_SITE_SUMS];
@@ -96,8 +96,8 @@ void sites_begin_ledger(void)
         AT(LEDGER_SITES, struct ledger_site, LEDGER_SITE_NOBODY)->flags = LEDGER_SITE_UNFOLLOWED;
 }
 
-/* Appends a record for the site with this return address. Returns its number, with the flag SITES_WRAPPER if the site
- * lies in a wrapper, and SITES_STAYS if that is never unloaded. LEDGER_SITE_OTHER: there is no room for a record. */
+/* Adds a record for the site with the return address `pc`, and returns its number: with SITES_WRAPPER if the site lies
+ * in a wrapper, and also SITES_STAYS if the wrapper's module is permanent. LEDGER_SITE_OTHER: there is no room. */
 static uint32_t add_site(uintptr_t pc, uint32_t module)
 {
     uint32_t number = ledger_append(&process.ledger, LEDGER_SITES, 1);
@@ -112,15 +112,16 @@ static uint32_t add_site(uintptr_t pc, uint32_t module)
     return number | SITES_WRAPPER | (unwind_modules.at[module].permanent ? SITES_STAYS : 0);
 }
 
-#define JIT_PC 1u /* the address that stands for all code outside every module */
+#define JIT_PC 1u /* stands for all return addresses outside of known modules: they share one site */
 
-/* Converts an id with flags to the number with flags that add_site() returned. */
+/* Converts an id with flags, as slots have it, to a number with the same flags. */
 static uint32_t number_in(uint32_t id)
 {
     return SITES_NUMBER(id & SITES_PLAIN) | (id & ~SITES_PLAIN);
 }
 
-/* Adds a site for the slot. If two threads do so at once, the number of the slower one stays unused. */
+/* Assigns a new site to the slot, which has the id `was`, and returns its number with flags. Code outside of known
+ * modules shares the site of JIT_PC. If two threads assign at once, the number of the slower one stays unused. */
 static uint32_t assign_site(struct sites_slot *slot, uintptr_t pc, uint32_t was)
 {
     uint32_t module = pc == JIT_PC ? MODULE_NONE : module_find(pc);
@@ -135,8 +136,8 @@ static uint32_t assign_site(struct sites_slot *slot, uintptr_t pc, uint32_t was)
     return number;
 }
 
-/* Returns the number, with SITES_STACKS if a rule requests the stacks of the site. If no rule does, and an unloading of
- * the module would be noticed, makes the slot hot. */
+/* Returns the number. Unless the site lies in a wrapper or outside of all modules: adds SITES_STACKS if a rule requests
+ * the site's stacks; else makes the slot hot if sites_unload_is_noticed() for the module. */
 static uint32_t apply_rules(struct sites_slot *slot, uint32_t number, uintptr_t pc)
 {
     const struct ledger_control *c = process.ledger.control;
@@ -163,8 +164,8 @@ void sites_forget_unloadable(void)
         sites_slots_cool(may_be_unloaded);
 }
 
-/* Returns the number of the site with this return address, with the flags of add_site() and SITES_STACKS. If the slot
- * is not hot, checks first whether the module was unloaded: only then an id that is not 0 changes. */
+/* Returns the number of the site, with the flags of add_site() and apply_rules(). If the slot is not hot: first assigns
+ * a site if the slot has none or its module was unloaded. LEDGER_SITE_OTHER: the address gets no slot or record. */
 static uint32_t number_at(uintptr_t pc)
 {
     const struct sites_slot *known = sites_slot_known(pc);
@@ -181,7 +182,7 @@ static uint32_t number_at(uintptr_t pc)
     return apply_rules(slot, number, pc);
 }
 
-/* Returns the number of the first site outside all wrappers; if none is found, of the site in the wrapper. */
+/* Returns the number of the first caller of `at` that lies in no wrapper; if none is found, the number in `wrapper`. */
 static ONE_COPY uint32_t number_of_caller(struct thread *t, struct walk_start at, uint32_t wrapper)
 {
     uint32_t inner = wrapper & SITES_PLAIN;
@@ -238,8 +239,8 @@ static bool enter_patiently(struct thread *t, uint8_t *outside)
     return ledger_enter_own(t, outside);
 }
 
-/* If another thread starts to make the ledger after the first process_wait(), process_open_ledger() returns false too
- * early: so this waits a second time. */
+/* If another thread starts to make the ledger after the first process_wait(), process_open_ledger() returns false at
+ * once: then the second process_wait() waits for that thread. */
 static bool open_ledger(void)
 {
     process_wait();
@@ -249,14 +250,14 @@ static bool open_ledger(void)
     return load_acquire(&process.stage) == LEDGER_STAGE_MADE;
 }
 
-/* Makes sure that the ledger is open, and gives the thread sums in it. */
+/* Opens the ledger if necessary, and gives the thread sums in it, its own or shared ones. False: no ledger or room. */
 static ONE_COPY bool attach_thread(struct thread *t)
 {
     if (!open_ledger() || load_acquire(&process.ledger.header->regions[LEDGER_SITE_SUMS].ready_bytes) <
                               sizeof(struct ledger_site_sums))
         return false;
-    /* A signal handler that interrupts these lines takes the slow path, because `objects` has no tables, and adds to
-     * the shared sums, atomically. */
+    /* A request in a signal handler that interrupts these lines takes the cold path, because `objects` has no tables,
+     * and attaches the thread, because `counts` is false. Then these lines do so again. */
     t->objects = object_map_none;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     t->sums = sums_of(SHARDS_SHARED);
@@ -282,7 +283,7 @@ static bool thread_is_attached(struct thread *t)
     return true;
 }
 
-/* Counts an object as freed whose free was not seen: the map still has it at an address that was allocated again. */
+/* Counts the free of `old`, which was not seen: the map still had this object where a new one was allocated. */
 static void count_unseen_free(const struct thread *t, struct object old)
 {
     add(t, SITES_NUMBER(old.account), RELEASED, old.bytes, old.bytes);
@@ -353,8 +354,8 @@ void sites_recharge_cold(const struct walk_start *from, void *p, size_t size)
     ledger_exit(t, outside);
 }
 
-/* Returns the number of the tag's record among the sites; adds the record if there is none. If two threads do so at
- * once, the record of the slower one stays unused. */
+/* Returns the number of the tag's record in LEDGER_SITES; adds the record if there is none. If two threads do so at
+ * once, the record of the slower one stays unused. LEDGER_SITE_OTHER: there is no room. */
 static uint32_t number_of_tag(uint32_t account)
 {
     uint32_t *known = site_tables_of_tag(account), number = known ? load_acquire(known) : 0;
@@ -388,8 +389,8 @@ void sites_charge_tag(const void *object, uint32_t account)
     ledger_exit(t, outside);
 }
 
-/* Removes the object from the map. If the process has no ledger yet, the map is empty: the free is only counted in
- * `missed`, and no ledger is made for it. */
+/* Removes the object from the map. False: it is not there. If there is no ledger yet, or if the thread gets no sums,
+ * only counts the free in `missed`; no ledger is made for a free. */
 static bool take(struct thread *t, void *p, struct object *o)
 {
     *o = (struct object){0};
@@ -431,8 +432,8 @@ struct sites_taken sites_take(void *p)
     return taken;
 }
 
-/* Counts the old object of a realloc() as freed. If a signal handler has forked meanwhile, the object was in the
- * parent's map, and the free counts for no site. */
+/* Counts the old object of a realloc() as freed; for no site if the map did not have it, or if a signal handler has
+ * forked since sites_take(): the object was then in the map of the parent. */
 static void count_realloc(struct thread *t, const struct walk_start *from, const struct sites_taken *taken)
 {
     if (taken->object.account && taken->generation == t->generation) {
@@ -443,7 +444,7 @@ static void count_realloc(struct thread *t, const struct walk_start *from, const
     }
 }
 
-/* Puts the old object back into the map, because realloc() has failed. */
+/* Puts the old object back into the map, because realloc() has failed; not in a child that was forked meanwhile. */
 static void put_back(const struct thread *t, void *old, const struct sites_taken *taken)
 {
     if (taken->object.account && taken->generation == t->generation &&
@@ -469,8 +470,7 @@ void sites_moved(const struct walk_start *from, void *old, struct sites_taken ta
         sites_allocated_cold(from, p, size);
 }
 
-/* glibc's chunks have their size in the word before the object. glibc's debugging aids change this, so two
- * chunks are tried. */
+/* Allocates two chunks to see if the word before an object has the chunk's size: debugging aids of glibc change it. */
 static bool heads_have_size(void)
 {
     bool so = next.is_glibc && next.malloc_usable_size;

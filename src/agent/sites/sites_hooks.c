@@ -4,7 +4,7 @@
 #include "agent/hooks/cold.h"
 #include "agent/sites/sites.h"
 
-/* The hot hooks below call only the real function, and reach the cold functions by tail jumps. */
+/* The HOT functions below call only the real function; they reach the cold functions by tail jumps. */
 static HOT void *sites_malloc(size_t size)
 {
     void *p = next.malloc(size);
@@ -32,7 +32,7 @@ static HOT void sites_free(void *p)
     sites_free_cold(p);
 }
 
-/* For allocators other than glibc's: malloc_usable_size() returns the usable bytes. */
+/* Hooks if sites_heads_have_size is 0: malloc_usable_size() returns the usable bytes, if the allocator has it. */
 static void *sites_malloc_other(size_t size)
 {
     return sites_book(SITES_CALLER, next.malloc(size), size);
@@ -71,8 +71,8 @@ static COLD void *sites_realloc_cold(void *old, size_t size)
     return p;
 }
 
-/* Completes a realloc() that sites_realloc() has begun. `had` has the map's entry in its low 32 bits and the generation
- * above. */
+/* Completes a realloc() that sites_realloc() has begun. `had` has the entry that the map had for `old` in its low 32
+ * bits, and above them the generation of the process that removed the entry. */
 static COLD void *sites_moved_cold(void *old, size_t size, void *p, uint64_t had, uint64_t usable)
 {
     struct walk_start from = COLD_CALLER();
@@ -82,13 +82,13 @@ static COLD void *sites_moved_cold(void *old, size_t size, void *p, uint64_t had
         .generation = (uint32_t)(had >> 32),
     };
     sites_moved(&from, old, taken, p, size, !p && size);
-    /* clang would see that the result is `p`, return its own copy, and replace the tail jump to here by a call. */
+    /* Hides that the result is `p`: clang would let sites_realloc() call here, not jump, and return its own `p`. */
     __asm__("" : "+r"(p));
     return p;
 }
 
-/* If a signal handler forks during the real realloc(), this function also goes on in the child, whose map did not have
- * the object: so it compares the generation. */
+/* If a signal handler forks during the real realloc(), this function also goes on in the child. The map of the child
+ * did not have `old`: so the function compares the generation before and after the real realloc(). */
 static HOT void *sites_realloc(void *old, size_t size)
 {
     uint32_t generation = thread_self.generation;
@@ -134,9 +134,9 @@ static void *sites_pvalloc(size_t size)
 }
 
 /*
- * If a function of the allocator calls another function of the family through its symbol, the hook of the other one has
- * counted the object for the call in the allocator. The functions below move the object to the program's call. What
- * realloc() has freed stays counted for the call in the allocator.
+ * For functions of the allocator that call another function of the malloc family through its symbol: the hook of that
+ * other function has counted the object for the call in the allocator. The functions below move the object to the
+ * program's call. The free of the old object by realloc() stays counted for the call in the allocator.
  */
 #define THROUGH(name, parameters, arguments, size)                                                           \
     static void *through_##name parameters                                                                   \

@@ -36,7 +36,7 @@ NEXT_NEW_FORMS(X)
 NEXT_DELETE_FORMS(X)
 #undef X
 
-/* For operators that call another function of the family, whose hook has counted the object already. */
+/* For operators that call another function of the malloc family through its symbol, whose hook has counted already. */
 #define X(field, symbol)                                                                                     \
     static void *through_##field(size_t size, size_t second, size_t third)                                   \
     {                                                                                                        \
@@ -77,8 +77,8 @@ static COLD void *direct_cold(size_t size, size_t second, size_t third, next_new
     return p;
 }
 
-/* The functions below do what libstdc++ does. If there is no memory, they call the operator, which throws or returns
- * NULL. */
+/* The functions below do what the operators of libstdc++ do. If there is no memory, they call the operator itself, for
+ * the new handler, and for the exception or NULL if that does not help. */
 #define X(field, symbol)                                                                                     \
     static void *direct_##field(size_t size, size_t second, size_t third)                                    \
     {                                                                                                        \
@@ -141,8 +141,8 @@ static bool is_cxx_library(const struct link_map *m)
     return m && m->l_name && text_find(m->l_name, "/libstdc++.so");
 }
 
-/* True if no module replaces one of these four operators of libstdc++. All its other operators call them through their
- * symbols, so a replacement would change these, too. */
+/* True if no module loaded with the program replaces one of these four operators of libstdc++. All other operators of
+ * libstdc++ call these four through their symbols, so a replacement of one would change others, too. */
 static bool is_library_whole(void)
 {
     static const char *const basic[] = {"_Znwm", "_ZdlPv", "_ZnwmSt11align_val_t", "_ZdlPvSt11align_val_t"};

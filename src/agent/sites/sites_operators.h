@@ -6,14 +6,16 @@
  * The C++ operators of processes that keep accounts of call sites. The site is the program's call of the operator.
  *
  * The operators of libstdc++ only call malloc, aligned_alloc and free, so that the site would lie in libstdc++. The
- * agent does not call these operators, but does the same itself, as long as there is memory.
+ * agent does not call these operators, but does the same itself, unless there is no memory, or a module of the program
+ * replaces an operator of libstdc++ (is_library_whole()).
  *
  * Runs in: target. Threads: any.
  */
 
 #include "agent/hooks/operators.h"
 
-/** Makes the exported operators jump to operators that count, and then call those of the allocator. */
+/** If the allocator has operators of its own: makes the exported operators jump to functions that call these operators
+ * and count. */
 void sites_operators_begin(void);
 
 #endif

@@ -11,7 +11,7 @@
 #include "base/sigsafe/str.h"
 
 static int (*next_dlclose)(void *);
-/* calls of dlclose() in progress: they run destructors, and the sites that these use must not become hot */
+/* number of dlclose() calls in progress: a site that a destructor of the library uses must not become hot */
 static uint32_t under_way;
 
 void sites_find_next(void)
@@ -19,7 +19,7 @@ void sites_find_next(void)
     next_dlclose = (int (*)(void *))resolve_next("dlclose", NULL);
 }
 
-/* libc unloads its modules for character sets (gconv) without dlclose(), so the agent does not notice. */
+/* libc unloads its modules for character sets (gconv) without the exported dlclose(), so the agent does not notice. */
 bool sites_unload_is_noticed(const struct unwind_module *m)
 {
     return m->permanent || (next_dlclose && !load_acquire(&under_way) && !text_find(m->name, "/gconv/"));

@@ -15,7 +15,7 @@
 #include "unwind/module.h"
 
 #define PATTERNS_MOST 16384u
-/* bytes of symbols, and of their names; a larger file counts as a file without symbols */
+/* most bytes of a symbol table, and of its names; a module whose file has more is treated as if it had no wrappers */
 #define SYMBOLS_MOST (256ull << 20)
 #define NAME_BYTES   256u
 #define BEGINNINGS   1024u
@@ -27,20 +27,20 @@ static char shipped[] =
 
 struct pattern {
     const char *text;
-    uint32_t next; /* the previous pattern with the same beginning, + 1; 0: none */
-    bool no;       /* the pattern excludes functions ('!') */
+    uint32_t next; /* number, + 1, of the previous pattern with the same index in `latest`; 0: none */
+    bool no;       /* '!': functions with these names are not wrappers */
 };
 
 static struct pattern *patterns;
 static uint32_t n_patterns;
 /*
- * For each hash of a pattern's first three characters, the last such pattern, + 1: most of a module's many thousand
- * symbols begin like no pattern. [BEGINNINGS] has the patterns in which one of the first three characters is a wildcard
- * or missing.
+ * By hash of a pattern's first three characters: the number, + 1, of the last such pattern; 0: none. So most symbols of
+ * a module are compared with few patterns, or none. The last element is for patterns that have *, ? or \ among the
+ * first three characters, or have fewer than three.
  */
 static uint32_t latest[BEGINNINGS + 1];
 
-/* `touched`: the caller will use all of the memory, so its pages are populated at once. */
+/* Maps zeroed memory; NULL: failed. `touched`: the caller will use all of it, so its pages are populated at once. */
 static void *take_memory(uint64_t bytes, bool touched)
 {
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (touched ? MAP_POPULATE : 0);
@@ -53,7 +53,7 @@ static uint32_t beginning(const char *text)
     return ((uint8_t)text[0] * 73u + (uint8_t)text[1] * 37u + (uint8_t)text[2]) % BEGINNINGS;
 }
 
-/* A pattern ends at ';' or at the end of the text. */
+/* Returns the index in `latest` for the pattern at `text`, which ends at ';' or at the end of the text. */
 static uint32_t beginning_of_pattern(const char *text)
 {
     for (unsigned i = 0; i < 3; i++)
@@ -62,7 +62,7 @@ static uint32_t beginning_of_pattern(const char *text)
     return beginning(text);
 }
 
-/* Adds the patterns in the text, which it splits in place. */
+/* Adds the patterns in the text, and replaces each ';' between them by a NUL. The text must not be freed. */
 static void add_patterns(char *text)
 {
     while (*text && n_patterns < PATTERNS_MOST) {
@@ -91,7 +91,7 @@ void wrappers_begin(const char *own)
     add_patterns(memory);
 }
 
-/* Returns the number, + 1, of the last pattern in the chain from `at` that matches; 0: none matches. */
+/* Returns the number, + 1, of the first match in the list from `at` on, in which later patterns come first; 0: none. */
 static uint32_t last_fit(uint32_t at, const char *name, size_t length)
 {
     while (at && !pattern_glob(patterns[at - 1].text, name, length))
@@ -111,7 +111,7 @@ static bool is_wrapper(const char *symbol)
     return last && !patterns[last - 1].no;
 }
 
-/* The addresses of wrappers in a module's file. */
+/* The wrappers of a module: for each the first address and the end (excluded), as the module's file has them. */
 struct functions {
     uint64_t count;
     struct {
@@ -133,7 +133,7 @@ static bool read_at(long fd, void *to, uint64_t bytes, uint64_t offset)
     return true;
 }
 
-/* True if the build ids are the same, or the module has none: another file may have replaced the module's file. */
+/* True if the file has the build id of the loaded module, or the module has none. The file may have been replaced. */
 static bool is_file_of(const struct unwind_module *m, long fd, const Elf64_Ehdr *eh)
 {
     Elf64_Phdr ph;
@@ -151,7 +151,7 @@ static bool is_file_of(const struct unwind_module *m, long fd, const Elf64_Ehdr 
     return false;
 }
 
-/* Finds .symtab, or in a stripped file .dynsym, and the section of its names. */
+/* Finds .symtab, or in a stripped file .dynsym, and the section of its names. False: none, or too large. */
 static bool find_symbols(long fd, const Elf64_Ehdr *eh, Elf64_Shdr *symbols, Elf64_Shdr *names)
 {
     Elf64_Shdr sh;
@@ -168,7 +168,7 @@ static bool find_symbols(long fd, const Elf64_Ehdr *eh, Elf64_Shdr *symbols, Elf
            names->sh_size <= SYMBOLS_MOST;
 }
 
-/* The symbols lie behind `f`. Replaces them, in place, by the addresses of those that are wrappers. */
+/* Replaces the symbols, which lie in memory from f->at on, by the addresses of those that are wrappers. */
 static void select_wrappers(struct functions *f, uint64_t symbols, const char *names, uint64_t names_bytes)
 {
     const Elf64_Sym *symbol = (const Elf64_Sym *)(f + 1);
@@ -195,7 +195,7 @@ static const struct functions *read_functions(const struct unwind_module *m, lon
         return &no_functions;
     uint64_t bytes = PAGES(sizeof(struct functions) + symbols.sh_size);
     struct functions *f = take_memory(bytes, true);
-    char *names = take_memory(strings.sh_size + 1, true); /* one byte more, which is 0 */
+    char *names = take_memory(strings.sh_size + 1, true); /* + 1: the last name ends in a NUL */
     bool good = f && names && read_at(fd, f + 1, symbols.sh_size, symbols.sh_offset) &&
                 read_at(fd, names, strings.sh_size, strings.sh_offset);
     uint64_t kept = 0;
@@ -210,7 +210,7 @@ static const struct functions *read_functions(const struct unwind_module *m, lon
     return kept ? f : &no_functions;
 }
 
-/* If two threads do this at once, both find the same, and the slower one gives its memory back. */
+/* Returns the wrappers of the module. If two threads read its file at once, the slower one gives its memory back. */
 static const struct functions *functions_of(uint32_t module)
 {
     const struct functions *have = load_acquire(&functions[module]);

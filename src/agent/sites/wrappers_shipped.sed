@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A list of wrappers (share/allium/wrappers) as a text of C: each pattern with a ';' behind it.
+# Converts a list of wrappers (share/allium/wrappers) to string literals of C: one for each pattern, which ends in ';'.
 /^[ \t]*#/d
 /^[ \t]*$/d
 s/[ \t]#.*//
