@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The agent's part of the seccomp guard: after the program has entered seccomp, the ledger does not grow. */
+/* The agent's part of target/seccomp_guard.h: seals the process and stops the clock before the program's call. */
 #include "target/seccomp_guard.h"
 
 #include "agent/clock.h"
 #include "agent/hooks/cold.h"
 #include "base/sigsafe/syscall.h"
 
-/* If a vfork child enters seccomp, its parent, whose memory it shares, does not: `process` is not sealed. */
+/* Does nothing in a vfork child of an unsealed process: the child shares `process` with its unrestricted parent. */
 struct seccomp_effects seccomp_begin(struct seccomp_effects w)
 {
     bool leads_in = (w.seals || w.freezes) && !load_relaxed(&process.ledger.sealed);
@@ -14,7 +14,7 @@ struct seccomp_effects seccomp_begin(struct seccomp_effects w)
         return (struct seccomp_effects){.seals = false};
     if (w.seals)
         process_seal();
-    /* If an earlier call has frozen the clock, a failure of this call must not thaw it. */
+    /* If the clock was stopped before this call, seccomp_end() must not start it, even if the program's call fails. */
     w.freezes = w.freezes && clock_freeze();
     return w;
 }

@@ -16,9 +16,9 @@
 #include "unwind/module.h"
 
 /*
- * Initialises the agent at the first request or in the constructor, whichever comes first: ld.so may call malloc()
- * before any constructor has run. Before that, `left` is 0, so each request takes its cold half, which calls
- * boot_agent(); free() jumps to early_free().
+ * Initialises the agent in the constructor, or earlier if a hook that needs the agent is called before: ld.so may call
+ * malloc() before any constructor has run. Until the agent is initialised, `thread_self.left` is 0, so each request
+ * takes its cold half, which calls boot_agent(); free() jumps to early_free(), which calls boot_agent(), too.
  */
 
 static void early_free(void *p)
@@ -36,13 +36,13 @@ struct next next = {.free = early_free,
 };
 struct next_operators next_operators;
 
-/* The agent was loaded after libc (dlopen()): then it only forwards calls, and observes nothing. */
+/* True: the agent was loaded after libc, for example by dlopen(). It then only forwards calls and observes nothing. */
 static bool is_inert;
 
 /*
- * find_allocator() takes all functions of the malloc family from one module, the next one with a malloc(). For a
- * function that this module lacks (jemalloc has no pvalloc()), the functions below call one that it has. If it has no
- * aligned function at all, these come from the module behind it, which the program would call without the agent.
+ * find_allocator() takes the malloc family from one module, the first one behind the agent that defines malloc(). If
+ * this module lacks memalign(), valloc() or pvalloc() (jemalloc has no pvalloc()), a function below replaces it. Only
+ * posix_memalign(), or memalign() if the module has neither of the two, may come from another module behind the agent.
  */
 static void *memalign_of_posix(size_t alignment, size_t size)
 {
@@ -96,13 +96,13 @@ static void find_allocator(void)
     system_popen_init();
     if (sites)
         sites->find_next();
-    n.is_glibc = resolve_in(m, "__libc_start_main") != NULL; /* glibc's functions do not call each other */
+    n.is_glibc = resolve_in(m, "__libc_start_main") != NULL;
     next = n;
 #define X(name) .name = n.name,
     next_hot = (struct next_hot){NEXT_FAMILY(X)};
 #undef X
     operators_adopt(m);
-    if (!n.is_glibc && !is_inert)
+    if (!n.is_glibc && !is_inert) /* the functions of glibc do not call each other through their symbols */
         hook_layers_probe(aligns);
 }
 

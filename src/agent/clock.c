@@ -4,8 +4,8 @@
 #include <cpuid.h>
 
 bool clock_is_tsc;
-static uint64_t frozen_at; /* 0: the clock runs */
-static bool was_tsc;
+static uint64_t frozen_at; /* the ticks that the stopped clock shows; 0: the clock runs */
+static bool was_tsc;       /* the value of clock_is_tsc before the clock was stopped */
 
 void clock_init(void)
 {

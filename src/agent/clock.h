@@ -3,8 +3,8 @@
 #define AGENT_CLOCK_H
 
 /*
- * The clock of the agent, in ticks: of the time stamp counter if that runs at one rate on all CPUs, else of
- * CLOCK_MONOTONIC, read through the vdso.
+ * The clock of the agent, which counts ticks. If the CPU has an invariant time stamp counter, this counter is the
+ * clock. Otherwise a tick is a nanosecond of CLOCK_MONOTONIC, which is read through the vdso.
  *
  * Runs in: target. Threads: any.
  */
@@ -15,20 +15,22 @@
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/clock_ns.h"
 
+/** True: clock_ticks() reads the time stamp counter. False: the clock is CLOCK_MONOTONIC, or is stopped. */
 extern bool clock_is_tsc __attribute__((visibility("hidden")));
 
 /**
- * Stops the clock: it shows the present time from now on. To be called before the program forbids itself to read the
- * time stamp counter. False: the clock was stopped already.
+ * Stops the clock: from now on it always shows the time of this call. To be called before the program forbids itself to
+ * read the time stamp counter. Returns false and does nothing if the clock was stopped already.
  */
 bool clock_freeze(void);
-/** Starts the clock again, because the program's call to forbid the counter has failed. */
+/** Starts the clock again. Called if the program's attempt to forbid itself to read the counter has failed. */
 void clock_thaw(void);
-/** Returns the ticks if clock_is_tsc is false. */
+/** The part of clock_ticks() for clock_is_tsc false: returns CLOCK_MONOTONIC in ns, or the time of a stopped clock. */
 uint64_t clock_ticks_cold(void);
-/** Chooses the clock. Called once. */
+/** Sets clock_is_tsc. Called once, when the agent is initialised. */
 void clock_init(void);
 
+/** Returns the current time in ticks. */
 static inline uint64_t clock_ticks(void)
 {
 #if defined(__x86_64__)

@@ -14,18 +14,18 @@
 #include "unwind/walk_cache.h"
 #include "wire/headroom.h"
 
-#define SEALED_ROOM  (256u << 10) /* more for each growing table, before the process enters seccomp */
-#define SEALED_SLOTS 16384u
-#define ROOM_TICKS   (1ull << 28) /* some 100 ms */
+#define SEALED_ROOM  (256u << 10) /* bytes that writer_take_room() adds to each growing table */
+#define SEALED_SLOTS 16384u       /* slots of each index that writer_take_room() makes */
+#define ROOM_TICKS   (1ull << 28) /* some 100 ms of the time stamp counter */
 #define ROOM_BYTES   (8ull << 20)
-#define FIRST_SLOTS  8192u /* of an index, which has two slots for each entry */
+#define FIRST_SLOTS  8192u /* the same for writer_take_first_room_cold(); half of the slots are used at most */
 #define HASH_FACTOR  0x9e3779b97f4a7c15u
 
-static struct word_cache known; /* maps known_key() to cell + 1 */
+static struct word_cache known; /* maps known_key() to the index of a cell + 1 */
 static struct word_cache rules; /* unwind rules of the walk */
 static struct ledger_stacks stacks = LEDGER_STACKS_OF(&process.ledger, &rules, process_count_loss);
 static struct intern cells = {.ledger = &process.ledger};
-/* The walk caches of threads that have a shard of their own. */
+/* The walk caches, by shard. A thread without a shard of its own has no walk caches. */
 static struct walk_caches walk_caches[LEDGER_SHARDS_OWNED];
 
 #define AT(table, type, index) ledger_at(&process.ledger, table, type, index)
@@ -66,7 +66,7 @@ static __attribute__((noinline)) uint32_t stack_alone_cold(struct stack_bounds *
     return ledger_stacks_number(&stacks, ids, depth, ledger_stacks_hash(ids, depth), end);
 }
 
-/* NULL: the caches may be in use, by code that a signal handler interrupted or by a thread with the same shard. */
+/* Returns the thread's walk caches. NULL: it has none, or code that a signal handler interrupted may be using them. */
 static inline struct walk_caches *walk_caches_of(const struct thread *t)
 {
     return likely(t->reentry_depth == 1 && t->shard < LEDGER_SHARDS_OWNED) ? &walk_caches[t->shard] : NULL;
@@ -88,7 +88,7 @@ static inline struct walked walk_it(struct walk_cache *cache, struct walk_cache_
     return k;
 }
 
-/* Returns the cached hash of the frames; 0: the walk cache does not have the frames. */
+/* Returns the hash of the walked frames from the walk cache; 0: the walk cache does not have these frames. */
 static inline uint64_t hash_along(const struct walk_cache *cache, const struct walk_cache_walk *own,
                                   const struct walked *k)
 {
@@ -176,9 +176,9 @@ static uint32_t find_cell(struct cell_key key)
 }
 
 /*
- * Returns a key for the cache `known`; 0 if the stack is in no walk cache. A search without the key reads the index of
- * stacks, the stack, its frames, the index of cells and the cell: five cache misses for one of many places in turn. Two
- * stacks seldom have the same key of 64 bits (the chance that any two of a million do is 3 in 100 million).
+ * Returns the key for the cache `known` of the cell of this stack and `key`. 0: no key, because `hash` is 0 (unknown).
+ * The cache saves a search that reads the index of stacks, the stack, its frames, the index of cells and the cell. Keys
+ * have 64 bits: the chance that any two of a million cells have the same key is 3 in 100 million.
  */
 static inline uint64_t known_key(uint64_t hash, unsigned depth, struct cell_key key)
 {
@@ -217,8 +217,8 @@ uint32_t writer_cell(struct thread *t, const struct walk_start *start, uint8_t s
 }
 
 /*
- * Returns the slot for the free `number` of the shard, in a region of `bytes`. The region has a ring for each shard,
- * one behind the other, so that only the rings of shards in use take memory. The slots of a ring are a power of two.
+ * Returns the index of the entry for free number `number` of the shard, in a table of `bytes` bytes. The table has a
+ * ring for each shard, one behind the other, so that unused shards take no memory. A ring has a power of two entries.
  */
 static uint64_t slot_in(uint64_t bytes, uint64_t number, uint64_t shard)
 {
@@ -250,7 +250,7 @@ void writer_reset(void)
     word_cache_forget(&known);
 }
 
-/* Reserves private memory: the table of live samples, and `slots` slots for each index. */
+/* Takes private memory in advance: for the table of live samples, and `slots` slots for each index. */
 static void take_room_of_tables(uint64_t slots)
 {
     live_table_take_room();
@@ -262,11 +262,11 @@ void writer_take_first_room_cold(uint64_t bytes, uint64_t ticks)
 {
     static const uint32_t ends[LEDGER_TABLES] = {
         [LEDGER_FRAMES] = 32u << 10,
-        [LEDGER_STACK_FRAMES] = 256u << 10, /* of 2,000 stacks, with 32 frames each */
-        [LEDGER_STACKS] = 48u << 10,        /* and of 1,000 stacks of frees */
+        [LEDGER_STACK_FRAMES] = 256u << 10, /* 2,000 stacks with 32 frames each */
+        [LEDGER_STACKS] = 48u << 10,        /* 3,000 stacks: 2,000 of allocations and 1,000 of frees */
         [LEDGER_CELLS] = 480u << 10,
-        [LEDGER_SAMPLES] = 980u << 10, /* 20,900 */
-        [LEDGER_FREES] = 64u << 10,    /* the rings of two threads */
+        [LEDGER_SAMPLES] = 980u << 10, /* 20,900 samples */
+        [LEDGER_FREES] = 64u << 10,    /* the rings of two shards */
     };
     if (ticks - process.began_ticks < ROOM_TICKS && bytes < ROOM_BYTES)
         return;
@@ -275,7 +275,7 @@ void writer_take_first_room_cold(uint64_t bytes, uint64_t ticks)
     if (!ledger_take_room(&process.ledger, ends, LIVE_TABLE_ROOM_BYTES + 3 * INTERN_ROOM_BYTES(FIRST_SLOTS)))
         return;
     take_room_of_tables(FIRST_SLOTS);
-    /* Not with tags or call sites, because their map of objects makes system calls for new addresses anyway. */
+    /* With tags or call sites the filter is not opened now: their map of objects makes system calls later anyway. */
     if (!agent_api_tags && !process.config.sites && headroom_in_limits(0, LIVE_FILTER_BYTES))
         live_filter_open_all();
 }

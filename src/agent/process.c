@@ -20,14 +20,14 @@
 #define LIMIT_SAMPLING (64ull << 20)
 #define LIMIT_EXACT    (2ull << 30)
 #define LIMIT_SMALLEST (1ull << 20)
-#define PERIODS_MAX    250u /* the index is a byte, and some threads may add a period at the same time */
+#define PERIODS_MAX    250u /* below UINT8_MAX, because several threads may add the last period at once */
 #define CONTROL_TRIES  4
 
 struct agent_state agent_state;
 
 /*
- * A copy of the ledger's header, made at each fork() by a signal handler that interrupted code which uses the ledger.
- * process_after_fork() writes it to the memory that the child has in place of the ledger.
+ * A copy of the ledger's header. process_before_fork() makes it if a signal handler forks that interrupted code which
+ * uses the ledger. process_after_fork() writes it to the memory that the child has in place of the ledger.
  */
 static char header_at_fork[LEDGER_HEADER_BYTES];
 
@@ -37,7 +37,7 @@ static bool read_setting(char *entry)
     static const char follow[] = "ALLIUM_FOLLOW=0", seed[] = "ALLIUM_SEED=";
     static const char exact[] = "ALLIUM_SITES=1"; /* accounts of call sites */
     static const char wrappers[] = "ALLIUM_WRAPPERS=";
-    static const char tags[] = "ALLIUM_TAGS=off"; /* stays in the environment for liballium.so */
+    static const char tags[] = "ALLIUM_TAGS=off"; /* stays in the environment: liballium.so reads it */
     if (text_starts(entry, tags))
         process_control_at_start(LEDGER_CONTROL_TAGS_OFF);
     if (text_starts(entry, period))
@@ -102,7 +102,7 @@ void process_begin_library(void)
 void process_become_child(void)
 {
     uint64_t mix = agent_state.seed ^ ((uint64_t)agent_state.forks << 32);
-    bool by_fork = agent_state.forked; /* after a bare clone(), only time and pid make the seed differ */
+    bool by_fork = agent_state.forked; /* false after a bare clone(), which `forks` does not count */
     if (!agent_state.seed_given || !by_fork)
         mix ^= process.forked_ticks ^ (uint64_t)process.pid << 20;
     agent_state.seed = draw_next(&mix);
@@ -145,7 +145,7 @@ bool process_ensure_current_cold(struct thread *t)
     if (!load_acquire(&process.generation))
         return false;
     if (unlikely(!process_is_current())) {
-        if (t->reentry_depth) /* a signal handler forked; the interrupted code still uses the old ledger */
+        if (t->reentry_depth) /* a signal handler forked: the code that it interrupted uses the parent's ledger */
             return false;
         if (!process_update())
             return false;
@@ -187,13 +187,13 @@ static void begin_tables(void)
     h->seed = agent_state.seed;
     for (int i = 0; i < LEDGER_SHARDS; i++)
         h->shards[i].vacant = LEDGER_NONE;
-    ledger_append(&process.ledger, LEDGER_THREADS, 1);              /* thread 0: other */
+    ledger_append(&process.ledger, LEDGER_THREADS, 1);              /* record 0: "other" */
     writer_add_period(agent_state.period_at_start, h->began_ticks); /* record 0 */
     for (int i = 0; i < LEDGER_LOSSES; i++)
         h->losses[i] += agent_state.early_losses[i];
 }
 
-/* Returns the reason why ledger_make() failed. */
+/* Returns the reason why ledger_make() failed. `bad`: the -errno that it returned. */
 static enum preload_check_result why_unobserved(int bad)
 {
     return bad == -EFBIG                      ? PRELOAD_CHECK_FILE_SIZE
@@ -206,7 +206,7 @@ enum ledger_stage process_begin_ledger(void)
 {
     const struct ledger_control *inherited = process.config.initial_control;
     if (process.generation > 1)
-        writer_reset(); /* not at the fork, because most children of shells make no ledger */
+        writer_reset(); /* here and not at the fork, because most fork children of a shell make no ledger */
     int bad = ledger_make(&process.ledger, &process.config);
     if (bad) {
         unobserved_mark(&process.config, process.config.image_id, why_unobserved(bad),
@@ -229,7 +229,7 @@ uint64_t process_ticks(void)
     return clock_ticks();
 }
 
-/* Returns the index of the record of a period; adds the record if it is new. LEDGER_NONE: there are too many. */
+/* Returns the index of the record of a period; adds it if it is new. LEDGER_NONE: too many periods, or no room. */
 static uint32_t period_record(uint64_t period)
 {
     const struct ledger_region *r = &process.ledger.header->regions[LEDGER_PERIODS];
@@ -240,7 +240,7 @@ static uint32_t period_record(uint64_t period)
     return used < PERIODS_MAX ? writer_add_period(period, clock_ticks()) : LEDGER_NONE;
 }
 
-/* Notes that sampling was switched off or on, and adds up the time that it was off, which readers report. */
+/* Stores in the header when sampling was switched off; when it is switched on again, adds the time to `off_ticks`. */
 static void switch_off(bool off)
 {
     struct ledger_header *h = process.ledger.header;
@@ -251,7 +251,7 @@ static void switch_off(bool off)
         atomic_add64(&h->off_ticks, now - since);
 }
 
-/* Applies a word of the control page: switches and period. Returns whether they have changed: not if it is invalid. */
+/* Applies a word of the control page: switches and period. Returns whether this changed them. Ignores a bad period. */
 static bool apply_control_word(uint64_t word)
 {
     word &= ~(LEDGER_CONTROL_TAGS_OFF | LEDGER_CONTROL_SEALED);
@@ -266,9 +266,9 @@ static bool apply_control_word(uint64_t word)
 }
 
 /*
- * Only the thread that stores a new word in control_word applies it. It may be interrupted for long before it has done
- * so, while another thread applies a newer word, and then undo that. So it applies the word of the page again until
- * nothing changes; at most CONTROL_TRIES times, because the word may change again and again.
+ * Only the thread that stores a new word in control_word applies the word. If this thread is interrupted in between,
+ * another thread may apply a newer word, and the first thread then replaces it by the older one. So each thread applies
+ * the present word of the page until this changes nothing, but at most CONTROL_TRIES times.
  */
 void process_apply_control_cold(void)
 {
@@ -305,7 +305,7 @@ void process_uncount_loss(enum ledger_loss what)
 
 void process_seal(void)
 {
-    /* System calls are still allowed: reserve room for some more records. */
+    /* Takes room for further records in advance, while system calls are still allowed. */
     if (!process.ledger.sealed && process_ensure_current(&thread_self) && process_open_ledger())
         writer_take_room();
     if (sites)

@@ -17,55 +17,60 @@
 
 /* The state of the agent, in addition to `process`. */
 struct agent_state {
-    uint32_t threads;  /* number of threads that have attached; each has an ordinal */
-    uint32_t forks;    /* calls of libc's fork(); a bare clone() is not seen */
+    uint32_t threads;  /* number of threads that have attached; it becomes the ordinal of the next thread */
+    uint32_t forks;    /* calls of libc's fork() by this process; a bare clone() is not counted */
     bool forked;       /* set in a child of libc's fork() until process_update() */
-    bool alone;        /* ALLIUM_FOLLOW=0: neither fork children nor the programs they execute are observed */
-    uint32_t has_room; /* writer_take_first_room_cold() has done its work */
+    bool alone;        /* ALLIUM_FOLLOW=0: neither fork children nor executed programs are observed */
+    uint32_t has_room; /* writer_take_first_room_cold() has taken room, or has tried to */
     uint64_t seed;
-    uint64_t seed_given; /* ALLIUM_SEED; 0: `seed` is from the kernel's random bytes */
+    uint64_t seed_given; /* ALLIUM_SEED, with bit 63 set; 0: not set, so `seed` comes from AT_RANDOM */
     uint64_t period_at_start;
-    /* The period, the index of its record and LEDGER_CONTROL_* bits, in one word, because they change together. */
+    /* The period, the index of its record and two LEDGER_CONTROL_* bits, in one word: they change together. */
     uint64_t in_force;
-    uint64_t control_word; /* the word of the control page that a thread took last, to apply it */
+    uint64_t control_word; /* the last word of the control page that a thread has begun to apply */
     uint64_t early_losses[LEDGER_LOSSES]; /* counted before there is a ledger */
-    const char *wrappers;                 /* patterns (ALLIUM_WRAPPERS), besides those that are built in */
+    const char *wrappers; /* ALLIUM_WRAPPERS: patterns of further wrapper functions; NULL: none */
 };
 
 extern struct agent_state agent_state __attribute__((visibility("hidden")));
 
 /**
- * Initialises the state of a new thread, and updates the process in a fork child. False: another thread is doing this,
- * or the code that the calling signal handler interrupted. The caller then observes nothing.
+ * Updates `process` in a new fork child, and initialises the state of a thread that is new to the process. False: the
+ * agent is not initialised, another thread is updating `process`, or the caller is a signal handler whose thread must
+ * first finish code that it interrupted. The caller then must not use the ledger.
  */
 ONE_COPY bool process_ensure_current_cold(struct thread *t);
-/** Applies the word of the control page, which has the period and switches, if it has changed. */
+/** Applies the word of the control page, which has the period and switches. Does nothing if there is no ledger. */
 ONE_COPY void process_apply_control_cold(void);
-/** Counts one loss. */
+/** Adds 1 to a loss of the ledger, or to agent_state.early_losses if there is no ledger. */
 ONE_COPY void process_count_loss(enum ledger_loss what);
-/** Subtracts one loss: it was counted before a call, which then succeeded. */
+/** Takes back one process_count_loss(). The loss was counted before a call that may not return. */
 void process_uncount_loss(enum ledger_loss what);
-/** The program is about to enter seccomp: from now on the agent makes no system call. */
+/** Called before the program enters seccomp: takes room in advance. From then on the agent makes no system call. */
 ONE_COPY void process_seal(void);
-/** Undoes process_seal(), because the program failed to enter seccomp. */
+/** Undoes one process_seal(), because the program failed to enter seccomp. */
 void process_unseal(void);
-/** Before libc's fork(), in the parent (pthread_atfork): notes what process_after_fork() needs. */
+/** Before libc's fork(), in the parent (pthread_atfork): stores the data that process_after_fork() needs. */
 void process_before_fork(void);
-/** After fork(), in the child (pthread_atfork): marks the process as stale, so that the next request updates it. */
+/** After libc's fork(), in the child (pthread_atfork): makes the next request of the child update `process`. */
 void process_after_fork(void);
 
+/** True if the thread is attached to the current process, so that it needs no process_ensure_current_cold(). */
 static inline bool process_is_known(const struct thread *t)
 {
     return likely(t->generation == process.generation) && process_is_current();
 }
 
-/** Calls process_ensure_current_cold() if the thread is new or the process is a new fork child. */
+/** Calls process_ensure_current_cold() if that is necessary. True: the thread is attached to the current process. */
 static inline bool process_ensure_current(struct thread *t)
 {
     return process_is_known(t) || process_ensure_current_cold(t);
 }
 
-/* Parts of target/fork_placeholder.h. PART_SITE_SUMS lies within PART_LEDGER; it is mapped even if the rest is not. */
+/*
+ * Arguments of fork_placeholder_note(). PART_SITE_SUMS lies within PART_LEDGER. It is noted at each fork, PART_LEDGER
+ * and PART_CONTROL only if a signal handler forks that interrupted code which uses the ledger.
+ */
 enum { PART_LEDGER, PART_CONTROL, PART_SITE_SUMS };
 
 #define PROCESS_INDEX_SHIFT 48 /* periods are at most 2^40 */

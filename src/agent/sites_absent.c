@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Replaces the folder sites/ in liballium-agent.so, the agent without accounts of call sites. */
+/* Defines for liballium-agent.so, which has no accounts of call sites, the variables that sites/ defines otherwise. */
 #include "agent/sites_link.h"
 
 const struct sites *const sites;

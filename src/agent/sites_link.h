@@ -4,7 +4,7 @@
 
 /*
  * The functions by which the rest of the agent calls the code for accounts of call sites (sites/), which only
- * liballium-agent-full.so has; in liballium-agent.so `sites` is NULL (sites_absent.c). No other file outside sites/
+ * liballium-agent-full.so has; in liballium-agent.so `sites` is NULL (sites_absent.c). No file outside of sites/
  * includes a header of sites/.
  *
  * Runs in: target. Threads: any, signal handlers included; no lock.
@@ -19,15 +19,15 @@
 #include "target/object_map.h"
 #include "unwind/walk.h"
 
-/** An object that was removed from the map of objects. `account` 0: the map did not have it. */
+/** An object that was removed from the map of objects. `object.account` 0: the map did not have the object. */
 struct sites_taken {
     struct object object;
     uint64_t usable_bytes;
-    uint32_t generation; /* of the process that removed it */
+    uint32_t generation; /* process.generation at the removal; a fork child has another one */
 };
 
 struct sites {
-    /** Finds the real functions that the hooks of sites/ call. Called once, from boot_agent(). */
+    /** Finds the real dlclose(), which a hook of sites/ calls. Called when boot_agent() has found the allocator. */
     void (*find_next)(void);
     /** Starts the accounts. boot_agent() calls it once, if ALLIUM_SITES=1. */
     void (*begin)(void);
@@ -35,31 +35,34 @@ struct sites {
     void (*begin_ledger)(void);
     /** Initialises the thread's state of the accounts, for a new thread and in a fork child. */
     void (*begin_thread)(struct thread *t);
-    /** In the parent, before libc's fork(): notes what the child must map in place of the sums. */
+    /** In the parent, before libc's fork(): stores which part of the sums the child must replace by private memory. */
     void (*before_fork)(void);
     /** In process_update() of a fork child: forgets the parent's objects. */
     void (*become_child)(void);
     /**
-     * Forbids system calls from now on (seccomp). `first`: this call itself may still make some, to make room for later
-     * objects.
+     * Before the process enters seccomp: forbids later system calls for the accounts. `first`: the process was not
+     * sealed before, so this function may still make system calls, and makes room for later objects.
      */
     void (*seal)(bool first);
     /** Undoes one seal(). */
     void (*unseal)(void);
-    /** Counts the object that the call at `from` has allocated. `p` NULL: the call failed. */
+    /** Counts the object at `p` that the call at `from` has allocated. `p` NULL: counts a failed request. */
     void (*allocated)(const struct walk_start *from, void *p, size_t size);
     /** Counts the free of the object at `p`; the real free() follows. */
     void (*released)(const struct walk_start *from, void *p);
-    /** Called for a sample at `p`: makes room in the map for the objects that are likely to be allocated next. */
+    /** Called for a sample at `p`: populates the map for the next addresses, where more objects are likely to be. */
     void (*expect_more)(const void *p, size_t size);
-    /** Removes `p`, which is about to be reallocated, from the map. */
+    /** Removes the object at `p`, which is about to be reallocated, from the map of objects. */
     struct sites_taken (*take)(void *p);
-    /** Counts the realloc() of `old` to `p`. `failed`: realloc() has left `old` as it was. */
+    /**
+     * Counts the realloc() of `old` to `p`; `taken` is the result of take(). `failed`: realloc() has left `old` as it
+     * was, so the object goes back into the map.
+     */
     void (*moved)(const struct walk_start *from, void *old, struct sites_taken taken, void *p, size_t size,
                   bool failed);
     /** Moves the object at `p`, which a tag has just allocated, from its call site to the tag's account. */
     void (*charge_tag)(const void *p, uint32_t account);
-    /** Returns the function that a C++ operator of ours calls in place of `real`. */
+    /** Returns the function that our hook of a C++ operator jumps to: `real`, or a function of sites/ in its place. */
 #define X(field, symbol) next_new_fn (*instead_##field)(next_new_fn real);
     NEXT_NEW_FORMS(X)
 #undef X
@@ -70,7 +73,7 @@ struct sites {
 
 /** NULL: this library has no accounts of call sites. */
 extern const struct sites *const sites __attribute__((visibility("hidden")));
-/** True if the process keeps accounts of call sites: the library can, ALLIUM_SITES=1 requests it, there is memory. */
+/** Not 0: the process keeps accounts of call sites. ALLIUM_SITES=1 requests this; it needs memory for the tables. */
 extern uint32_t sites_on __attribute__((visibility("hidden")));
 
 /* The cold halves of hooks call these: sites_allocated() after the real function, sites_released() before it. */

@@ -8,13 +8,13 @@
 
 const struct agent_api_tags *agent_api_tags;
 
-/* The functions that the hooks jumped to before install_hooks(). */
+/* The functions that the hooks of free() and realloc() jumped to before install_hooks(). */
 static struct {
     void (*free)(void *);
     void *(*realloc)(void *, size_t);
 } behind;
 
-/* The next two functions end in tail jumps where possible: the hooks of sites need the program's return address. */
+/* free_with_tags() and realloc_with_tags() end in tail jumps: the hooks of sites need the program's return address. */
 static void free_with_tags(void *p)
 {
     agent_api_tags->released(p);
@@ -37,15 +37,15 @@ static void *realloc_with_tags(void *old, size_t size)
 }
 
 /*
- * Makes free() and realloc() report to the tag library first. If jump_patch_apply() has rewritten the jumps, a change
- * of the pointers does nothing. Then each byte of the live filter is set: each call takes its cold half, which reports.
+ * Makes the hooks of free() and realloc() report to the tag library first, by new pointers. If jump_patch_apply() has
+ * rewritten the jumps, new pointers have no effect: then sets the live filter so that each call takes its cold half.
  */
 static void install_hooks(void)
 {
     void *(**realloc)(void *, size_t) =
         hooks_count_realloc()
             ? &next_hot.realloc
-            : &next_entries.realloc; /* the free() within the allocator's realloc() would report too late */
+            : &next_entries.realloc; /* else only the allocator's call of free() would report: too late */
     behind.free = next_hot.free;
     behind.realloc = *realloc;
     next_hot.free = free_with_tags;
@@ -70,7 +70,7 @@ static enum agent_api_answer open_ledger(struct ledger *l)
         return AGENT_API_LATER;
     ledger_keep_control(&process.ledger);
     *l = process.ledger;
-    l->pool = NULL; /* only the agent may use its pool */
+    l->pool = NULL; /* the copy must not give out memory of the agent's pool */
     return AGENT_API_OPEN;
 }
 

@@ -3,8 +3,8 @@
 #define AGENT_THREAD_STATE_H
 
 /*
- * The state of the current thread. All zeros is a valid start: `left` 0 sends the first request of the thread to the
- * cold path, which initialises the rest.
+ * The state of the current thread. It is zero at first (with sites, except `objects`): `left` 0 sends the first request
+ * of the thread to the cold path, which initialises the other members.
  *
  * Runs in: target. Threads: only the thread itself, and its signal handlers.
  */
@@ -23,33 +23,33 @@ enum thread_busy { THREAD_FREE, THREAD_CALLING, THREAD_NESTED };
 struct thread {
     /* bytes until a request takes the cold path; 0: each request does (exact mode, new thread) */
     uint64_t left;
-    uint64_t rest; /* bytes from the end of `left` to the next sample */
-    uint64_t random;
-    uint64_t last_serial; /* of the thread's latest sample */
+    uint64_t rest;        /* bytes from the end of `left` to the next sample */
+    uint64_t random;      /* state of draw_next() */
+    uint64_t last_serial; /* serial of the sample that the thread allocated last */
     uint64_t left_mark;   /* `left` right after that sample */
-    /* the map of objects, for accounts of sites; object_map_none while `counts` is false, and in a fork child */
+    /* for accounts of sites: the directory of the map of objects; object_map_none: the thread has no shard of sums */
     uintptr_t *objects;
     /*
-     * The sums of sites that this thread adds to. In a fork child: a placeholder, for code that a forking handler
-     * interrupted.
+     * The shard of sums of sites that this thread adds to. In a fork child, private memory is mapped at this address
+     * (sites_forked.c) until the child has sums of its own.
      */
     char *sums;
     struct stack_bounds stack;
-    uint64_t weighed_size; /* the size, with `weighed_period`, that `weight` was computed for */
+    uint64_t weighed_size; /* `weight` was computed for this size and for `weighed_period` */
     struct draw_weight weight;
     uint32_t generation; /* process.generation when the thread was attached; a fork child has a higher one */
-    uint16_t row;        /* index of the thread's record in the ledger */
-    uint8_t has_row;
-    uint8_t counts; /* the thread has `sums` in the current ledger */
-    uint8_t shard;  /* of the ledger's counters */
-    uint8_t busy;   /* enum thread_busy */
+    uint16_t row;        /* index of the thread's record in the ledger; 0: the record "other" */
+    uint8_t has_row;     /* `row` is set */
+    uint8_t counts;      /* the thread has `sums` in the current ledger */
+    uint8_t shard;       /* index of the thread's shard in struct ledger_header */
+    uint8_t busy;        /* enum thread_busy */
     uint8_t weighed_period;
-    /* number of ledger_enter() without ledger_exit(): signal handlers that use the ledger may interrupt each other */
+    /* number of calls of ledger_enter() that ledger_exit() has not ended yet; code that uses the ledger may nest */
     uint8_t reentry_depth;
-    uint8_t period; /* index of the period that `left` and `rest` were drawn with */
+    uint8_t period; /* index of the period for which `left` and `rest` were drawn; UINT8_MAX: none */
 };
 
-/* Static TLS is scarce for libraries that dlopen() loads. */
+/* If dlopen() loads the agent, its thread-local state must fit into the little static TLS that is left. */
 _Static_assert(sizeof(struct thread) < 128, "thread-local state stays under 128 bytes");
 
 extern __thread struct thread thread_self __attribute__((tls_model("initial-exec"), visibility("hidden")));

@@ -22,10 +22,10 @@
 #include "wire/unobserved_list.h"
 
 /*
- * Hooks of the functions that execute a file. Each checks first whether the program in the file can carry the agent; if
- * so, the program gets the environment with the agent's entries. The caller may be a vfork child, a signal handler or a
- * thread with a small stack: so large data lie in a struct exec_scratch. system(3) and popen(3) start programs inside
- * libc, without these functions: see system_popen.c.
+ * Hooks of the functions that execute a file. Each checks first whether the program in the file can run with the agent;
+ * if so, the agent's entries are added to the environment of the program. The stack of the caller may be small, and the
+ * caller may be a vfork child or a signal handler: so large data lie in a struct exec_scratch. libc's system(3) and
+ * popen(3) start programs without calling these functions: see system_popen.c.
  */
 
 typedef int execve_fn(const char *, char *const[], char *const[]);
@@ -39,7 +39,7 @@ static struct {
     spawn_fn *posix_spawn, *posix_spawnp;
 } next_exec;
 
-/* The arguments of a call of one of these functions. */
+/* The arguments of a call of one of the hooks, without the environment. */
 struct call {
     enum { EXECVE, EXECVPE, FEXECVE, EXECVEAT, SPAWN, SPAWNP } of;
     int fd, flags;
@@ -95,7 +95,7 @@ static bool is_program(struct exec_scratch *s)
            !sys_failed(sys_call(SYS_faccessat, AT_FDCWD, s->path, X_OK));
 }
 
-/* Checks the file that execvp(3) would find for this name. */
+/* Checks the file that execvp(3) would find for this name. PRELOAD_CHECK_YES, too, if there is no such file. */
 static enum preload_check_result check_on_path(struct exec_scratch *s, const char *name)
 {
     if (text_find(name, "/"))
@@ -135,8 +135,8 @@ static enum preload_check_result check_program(struct exec_scratch *s, const str
     }
 }
 
-/* True if a recorder started this process, and it can make no directory for ledgers (chroot). Then the new program's
- * ledger is a memfd, which the recorder finds in /proc/PID/maps, only while that program runs. */
+/* True if `allium run` records this process, but the process can neither open nor make a directory for ledgers (after
+ * chroot(2)). Then the new program's ledger is a memfd, which `allium run` can find only while that program runs. */
 static bool lacks_ledger_dir(struct exec_scratch *s)
 {
     if (!text_find(process.config.dir, "/" LEDGER_RUN_PREFIX))
@@ -149,7 +149,7 @@ static bool lacks_ledger_dir(struct exec_scratch *s)
 
 /* ---- the call ---- */
 
-/* Counts a child that may be missing from the recording, and starts it. If it does not start, takes the count back. */
+/* Counts a program that may be missing from the recording, and starts it. If the start fails, takes the count back. */
 static ONE_COPY int start_counted(const struct call *c, char *const *envp)
 {
     process_count_loss(LEDGER_LOST_CHILDREN);
@@ -166,11 +166,11 @@ static int start_observed(struct exec_scratch **s, const struct call *c, char *c
     char *const *with_agent = preload_env_make(&(*s)->env, (*s)->rest);
     int result = lacks_ledger_dir(*s) ? start_counted(c, with_agent) : call_real(c, with_agent);
     bool too_much = result == E2BIG || (result == -1 && errno == E2BIG);
-    return too_much ? start_counted(c, envp) : result; /* without the agent's entries it may just fit */
+    return too_much ? start_counted(c, envp) : result; /* without our entries the environment may fit */
 }
 
-/* Returns the path of the executed file, for unobserved_note(). If the call has a descriptor, or the path is a link
- * such as /proc/self/exe, reads the link. */
+/* Returns the path of the executed file, for unobserved_note(). If the call has a descriptor and no path, or a path in
+ * /proc/self/ that is a link, returns the target of the link. */
 static __attribute__((noinline)) const char *path_to_note(struct exec_scratch *s, const struct call *c)
 {
     char link[40] = "/proc/self/fd/";
@@ -180,11 +180,11 @@ static __attribute__((noinline)) const char *path_to_note(struct exec_scratch *s
     text_from_number(link + text_length(link), (uint64_t)c->fd, 10, 1);
     long n = sys_call(SYS_readlinkat, AT_FDCWD, is_fd ? link : c->path, s->path, sizeof(s->path) - 1);
     s->path[sys_failed(n) ? 0 : n] = '\0';
-    return sys_failed(n) && !is_fd ? c->path : s->path; /* /proc/self/root/bin/true is no link */
+    return sys_failed(n) && !is_fd ? c->path : s->path; /* /proc/self/root/bin/true is not a link */
 }
 
-/* Notes a program that will not be observed (wire/unobserved_list.h), and starts it. A program that defines malloc()
- * still gets the agent, because the agent observes the programs that it starts. */
+/* Notes a program that will not be observed (wire/unobserved_list.h), and starts it. A program with an allocator of its
+ * own still gets the agent, because the agent passes itself on to the programs that this program starts. */
 static int start_unobserved(struct exec_scratch **s, const struct call *c, char *const *envp,
                             enum preload_check_result why)
 {
@@ -201,7 +201,7 @@ static int start_unobserved(struct exec_scratch **s, const struct call *c, char 
 static bool can_succeed(struct exec_scratch *s, const struct call *c, char *const *envp)
 {
     size_t length;
-    if (c->of == FEXECVE && (!c->argv || !envp)) /* libc refuses what execve(2) accepts */
+    if (c->of == FEXECVE && (!c->argv || !envp)) /* libc's fexecve() refuses NULL; execve(2) accepts it */
         return false;
     if (c->of != FEXECVE && (!readable_text(&s->readable, c->path, PATH_MAX, &length) || length == PATH_MAX))
         return false;
@@ -214,7 +214,7 @@ static ONE_COPY int run(const struct call *c, char *const *envp)
         boot_agent();
     if (!preload_env_is_handed_on())
         return call_real(c, envp);
-    /* After seccomp no further system call may be made; the child is under the same filter. */
+    /* In a sealed process the agent makes no system call: starts the program without the agent, and counts it. */
     struct exec_scratch *s = load_relaxed(&process.ledger.sealed) ? NULL : exec_scratch_take();
     if (!s)
         return start_counted(c, envp);

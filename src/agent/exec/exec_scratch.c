@@ -9,16 +9,14 @@
 #include "base/sigsafe/syscall.h"
 
 #define PAGE          4096u
-#define FIRST_BYTES   (24u << 10) /* enough for some 1,000 variables; pages that are not touched cost nothing */
+#define FIRST_BYTES   (24u << 10) /* enough for some 1,000 variables; pages that are not used take no memory */
 #define LEFTOVERS_MAX 32u
-/* of names in a symbol table; to search more would delay the exec by milliseconds */
+/* A symbol table with more bytes of names is not searched, because this would delay the exec by milliseconds. */
 #define NAMES_BYTES_MAX (4u << 20)
 
-/*
- * The mapping of a vfork child. The child passes the address of `owner` to set_tid_address(2): the kernel then sets
- * `owner` to 0 when the child leaves the shared memory, by exec or by exit. An entry with a mapping but without an
- * owner is left over.
- */
+/* The mapping of a vfork child. The child passes the address of `owner` to set_tid_address(2): the kernel then sets
+ * `owner` to 0 when the child leaves the memory of its parent, by exec or by exit. If an entry has a mapping but no
+ * owner, the mapping is left over. */
 static struct exec_leftover {
     uint32_t owner; /* thread id; 0: nobody uses this entry */
     struct exec_scratch *mapping;
@@ -51,11 +49,10 @@ static void remove_leftovers(void)
     }
 }
 
-/*
- * Is the caller a vfork child, which shares its parent's memory? For threads and children of libc's fork() the kernel
- * clears a word when they end (set_tid_address(2)), for vfork children it does not. If the kernel does not report the
- * word (no CONFIG_CHECKPOINT_RESTORE): process_is_current() is false in a fork child that was not updated.
- */
+/* True if the caller is a vfork child, which shares its parent's memory. Threads and children of libc's fork() have a
+ * word that the kernel clears when they end (set_tid_address(2)), vfork children have none. If the kernel does not tell
+ * its address (no CONFIG_CHECKPOINT_RESTORE), process_is_current() decides: it is false in a fork child before its
+ * first update. */
 static bool shares_memory(void)
 {
     const int *cleared = NULL;

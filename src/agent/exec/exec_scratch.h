@@ -9,7 +9,7 @@
  * Runs in: target. Threads: any, vfork children and signal handlers included; no malloc. Not after seccomp, because it
  * makes system calls.
  * Owns: the mapping, until exec_scratch_release() or a successful exec. If a vfork child executes a program, its
- * mapping stays in the memory that it shared with its parent, where the next exec_scratch_take() removes it.
+ * mapping stays in the memory of its parent, until the next exec_scratch_take() there removes it.
  */
 
 #include <stddef.h>
@@ -24,19 +24,20 @@
 
 struct exec_scratch {
     size_t bytes;              /* of the mapping */
-    struct exec_leftover *own; /* of a vfork child; NULL: the caller is none */
+    struct exec_leftover *own; /* the entry for a vfork child's mapping; NULL: the caller is no vfork child */
     struct preload_check check;
     struct preload_env env;
-    struct readable readable; /* pages of the caller's arguments */
+    struct readable readable; /* the pages of the caller's arguments that were found readable */
     char path[EXEC_SCRATCH_PATH_BYTES];
     char dir[LEDGER_PATH_BYTES];
     _Alignas(16) char rest[]; /* the environment of the new program */
 };
 
-/** Returns new working memory. NULL: no memory, or too many vfork children are executing programs. */
+/** Returns new working memory. NULL: no memory, or too many vfork children are executing programs at once. */
 ONE_COPY struct exec_scratch *exec_scratch_take(void);
-/** Makes `rest` large enough for `bytes`. This may change *s. False: no memory; *s is as it was. */
+/** Makes `rest` large enough for `bytes`; may move the mapping, and so change *s. False: no memory; *s is unchanged. */
 ONE_COPY bool exec_scratch_reserve(struct exec_scratch **s, size_t bytes);
+/** Unmaps the working memory. */
 ONE_COPY void exec_scratch_release(struct exec_scratch *s);
 
 #endif

@@ -6,21 +6,21 @@
 
 #define SETTINGS_MAX 8u
 #define ENTRY_BYTES  1024u
-#define ENTRIES_MAX  (1u << 20)   /* the kernel takes 6 MiB of pointers and texts */
-#define NAMES_MAX    32u          /* bytes of an entry that must be readable, for its name */
-#define LIST_MAX     (128u << 10) /* bytes of one entry: the kernel takes no more (MAX_ARG_STRLEN) */
+#define ENTRIES_MAX  (1u << 20)   /* more than execve() accepts: it takes 6 MiB of pointers and texts */
+#define NAMES_MAX    32u          /* the first bytes of an entry, which must be readable: its name */
+#define LIST_MAX     (128u << 10) /* bytes of LD_PRELOAD's list: the kernel refuses more (MAX_ARG_STRLEN) */
 
 static const char preload_name[] = "LD_PRELOAD=";
 #define NAME_BYTES (sizeof(preload_name) - 1)
 
-static char own_entry[ENTRY_BYTES]; /* the agent in LD_PRELOAD; "": children do not get the agent */
-static unsigned entries_before;     /* number of entries of LD_PRELOAD before the agent */
+static char own_entry[ENTRY_BYTES]; /* the agent's entry of LD_PRELOAD; "": children do not get the agent */
+static unsigned entries_before;     /* number of entries of LD_PRELOAD before own_entry */
 static char *settings[SETTINGS_MAX];
 static unsigned n_settings;
 
-extern void *__libc_stack_end; /* at process entry: argc, argv, envp, auxv */
+extern void *__libc_stack_end; /* points to argc; argv, envp and the auxiliary vector follow */
 
-/* Does a path of `length` bytes end in the file name? */
+/* Is `name` the last component of the path, which has `length` bytes? */
 static bool has_name(const char *path, size_t length, const char *name)
 {
     size_t tail = text_length(name);
@@ -28,7 +28,7 @@ static bool has_name(const char *path, size_t length, const char *name)
            (length == tail || path[length - tail - 1] == '/');
 }
 
-/* Is the first entry of the list, of `length` bytes, one of the two agents? */
+/* Is the entry, which has `length` bytes, the path of one of the two agents? */
 static bool is_agent(const char *entry, size_t length)
 {
     return has_name(entry, length, "liballium-agent.so") ||
@@ -50,7 +50,7 @@ static char *rest_of(char *list)
     return list + length + (list[length] != '\0');
 }
 
-/* Finds the agent in the list of an LD_PRELOAD and counts the entries before it; NULL: it is not there. */
+/* Returns the agent's entry in the list of an LD_PRELOAD, and counts the entries before it. NULL: there is no agent. */
 static ONE_COPY char *find_agent(char *list, unsigned *before)
 {
     for (*before = 0; *list; list = rest_of(list), ++*before)
@@ -65,8 +65,8 @@ static bool is_separator(char c)
 }
 
 /*
- * Removes the agent from the list, in place. True: the variable is to be removed. If the list ends in a separator, the
- * variable existed, but was empty, before the agent was added: it stays; see make_preload().
+ * Removes the agent from the list, in place. Returns whether to remove the variable: the list is empty now. But if the
+ * list ended in a separator, the variable was empty before the agent was added, and stays: see make_preload().
  */
 static bool remove_agent(char *list)
 {
@@ -94,7 +94,7 @@ const void *preload_env_take_out(environment_setting_fn is_setting)
     unsigned ignored;
     if (!word)
         return NULL;
-    word += 1 + *(const long *)word + 1; /* argc, argv, NULL */
+    word += 1 + *(const long *)word + 1; /* skips argc, argv and the NULL behind argv */
     for (kept = word; *word; word++) {
         bool preload = text_starts(*word, preload_name) && find_agent(*word + NAME_BYTES, &ignored);
         if (preload ? remove_agent(*word + NAME_BYTES) : is_setting(*word)) {
@@ -104,7 +104,7 @@ const void *preload_env_take_out(environment_setting_fn is_setting)
         }
         *kept++ = *word;
     }
-    /* If a library looks for the auxiliary vector behind the environment, it finds none here, and asks the kernel. */
+    /* A library that reads the auxiliary vector behind the environment finds these NULLs (AT_NULL: the end) instead. */
     while (kept < word)
         *kept++ = NULL;
     return word + 1;
@@ -137,7 +137,7 @@ static void read_entry(struct preload_env *env, char *entry)
             env->given |= 1u << k;
 }
 
-/* The length of the array is unknown until its NULL is found: each pointer is tested before it is read. */
+/* The length of the array is unknown until its NULL is found: so each pointer is tested before it is read. */
 static bool read_entries(struct preload_env *env, struct readable *r)
 {
     size_t ignored;
@@ -181,8 +181,8 @@ size_t preload_env_bytes(const struct preload_env *env)
 }
 
 /*
- * Writes LD_PRELOAD=LIST, with the agent at the place in the list that it had. `list` NULL: the program has no
- * LD_PRELOAD. If its LD_PRELOAD is empty, a separator is written behind the agent: see remove_agent().
+ * Writes LD_PRELOAD= and the list with the agent in it, behind `entries_before` entries (if there are fewer: at the
+ * end). `list` NULL: the program has no LD_PRELOAD. If its LD_PRELOAD is empty, a separator follows the agent.
  */
 static void make_preload(char *text, char *list)
 {
@@ -194,7 +194,7 @@ static void make_preload(char *text, char *list)
     size_t length = text_copy(text, NAME_BYTES + 1, preload_name), ahead = list ? (size_t)(from - list) : 0;
     length += text_copy(text + length, ahead + 1, list ? list : none);
     if (ahead && !*from)
-        text[length++] = ':'; /* behind the last entry there is no separator */
+        text[length++] = ':'; /* the list has no separator behind its last entry */
     length += text_copy(text + length, ENTRY_BYTES, own_entry);
     if (*from || empty)
         text[length++] = ':';

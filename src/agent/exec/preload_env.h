@@ -3,9 +3,9 @@
 #define AGENT_PRELOAD_ENV_H
 
 /*
- * The agent's entries in the environment: itself in LD_PRELOAD, and its settings. The program does not see them: the
- * agent removes them from the array before main(), and adds them to the environment of each program that this one
- * starts and that can carry the agent (exec.c).
+ * The agent's entries in the environment: its path in LD_PRELOAD, and its settings (ALLIUM_*). The program does not see
+ * them: the agent removes them before main(), and adds them to the environment of each program that this program starts
+ * and that can run with the agent (exec.c).
  *
  * Runs in: target. Threads: any, vfork children and signal handlers included; no malloc.
  */
@@ -17,35 +17,37 @@
 #include "base/sigsafe/compiler.h"
 #include "base/sigsafe/readable.h"
 
-/** Is `entry`, NAME=VALUE, one of the agent's settings? Stores its value. */
+/** Returns whether `entry`, NAME=VALUE, is a setting of the agent, and is to be removed. Stores the value. */
 typedef bool (*environment_setting_fn)(char *entry);
 
 /**
- * Removes the agent's entries from the environment on the initial stack, because libc's `environ` may not be set yet.
- * Returns the auxiliary vector behind the environment, or NULL. Called once, when the agent is initialised.
+ * Removes the agent's entries from the environment on the initial stack (libc's `environ` may not be set yet), and
+ * keeps them for preload_env_make(). Returns the auxiliary vector behind the environment; NULL: the initial stack is
+ * unknown. Called once, when the agent is initialised.
  */
 ONE_COPY const void *preload_env_take_out(environment_setting_fn is_setting);
-/** From now on, programs that this one starts do not get the agent. */
+/** From now on, programs that this program starts do not get the agent. */
 void preload_env_forget(void);
-/** Do programs that this one starts get the agent? */
+/** Do programs that this program starts get the agent? */
 bool preload_env_is_handed_on(void);
 
-/* An environment for a program that this one starts. */
+/* The environment that this program passes to a program that it starts. */
 struct preload_env {
-    char *const *entries; /* NULL: none */
+    char *const *entries; /* the array that ends with NULL; NULL: there is no array */
     size_t count;
     size_t preload_at;     /* index of the last LD_PRELOAD, which the loader uses; `count`: there is none */
-    size_t preload_length; /* of the list in LD_PRELOAD */
-    bool has_agent;        /* in that list */
+    size_t preload_length; /* bytes of the list in LD_PRELOAD */
+    bool has_agent;        /* the list in LD_PRELOAD already has the agent */
     uint32_t given;        /* bit k: the environment already has setting k of the agent */
 };
 
 /** Reads an environment. False: it cannot be read or is too large, so that execve() will fail. */
 ONE_COPY bool preload_env_read(struct preload_env *env, struct readable *r, char *const *envp);
-/** Bytes that preload_env_make() needs. */
+/** Returns how many bytes preload_env_make() needs in `room`. */
 size_t preload_env_bytes(const struct preload_env *env);
 /**
- * Makes a copy of the environment with the agent's entries, in `room`. Settings in the environment keep their values.
+ * Makes a copy of the array in `room`, adds the agent's entries, and returns the copy. If the environment already has a
+ * setting of the agent, this setting keeps its value.
  */
 ONE_COPY char *const *preload_env_make(const struct preload_env *env, void *room);
 

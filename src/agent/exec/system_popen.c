@@ -15,14 +15,14 @@
 #include "agent/hooks/resolve.h"
 
 /*
- * libc's system(3) and popen(3) start the shell inside libc, where no hook can put the agent's entries into its
- * environment. The functions here do what POSIX and glibc specify, but start the shell by our own posix_spawn(). If
- * children are not to be observed, they call libc's functions.
+ * libc's system(3) and popen(3) start the shell inside libc, so no hook can add the agent's entries to the environment
+ * of the shell. The functions here do what POSIX and glibc specify, but start the shell by our hook of posix_spawn().
+ * If children are not to be observed, these functions call those of libc.
  */
 
 #define SHELL        "/bin/sh"
 #define STREAMS_MAX  256u
-#define STATUS_ERROR (127 << 8) /* as if the shell had ended with 127 */
+#define STATUS_ERROR (127 << 8) /* the wait status of a shell that has exited with 127 */
 
 static struct {
     int (*system)(const char *);
@@ -49,7 +49,7 @@ static bool children_are_observed(void)
 /* ---- system ---- */
 
 static pthread_mutex_t waiting_lock = PTHREAD_MUTEX_INITIALIZER;
-/* Number of calls of system() in progress: the first one ignores the signals, the last one restores them. */
+/* Number of calls of system() in progress: the first one ignores SIGINT and SIGQUIT, the last one restores them. */
 static unsigned waiting;
 static struct sigaction before_int, before_quit;
 
@@ -82,7 +82,7 @@ static ONE_COPY int spawn_shell(pid_t *pid, const char *command, const posix_spa
     return posix_spawn(pid, SHELL, actions, attributes, argv, environ);
 }
 
-/* If the thread is cancelled while it waits, it ends only after the shell. (glibc kills the shell, internally.) */
+/* If the thread is cancelled meanwhile, it ends only after the shell has ended. (glibc's system() kills the shell.) */
 static int wait_for_shell(pid_t pid)
 {
     int status, state;
@@ -95,7 +95,7 @@ static int wait_for_shell(pid_t pid)
     return ended < 0 ? -1 : status;
 }
 
-/* The shell starts with the signal dispositions that the program had before system(). */
+/* The shell gets this signal mask, and ignores SIGINT and SIGQUIT only if the program ignored them before system(). */
 static int spawn_for_system(pid_t *pid, const char *command, const sigset_t *mask)
 {
     posix_spawnattr_t attributes;
@@ -137,7 +137,9 @@ EXPORT int system(const char *command)
 /* ---- popen ---- */
 
 struct stream {
-    FILE *file; /* NULL: a free entry. Never dereferenced: another thread may close the stream at any time */
+    /* NULL: a free entry; the entry's address: popen() is still filling the entry in. Compared, but not dereferenced,
+     * because another thread may close the stream at any time. */
+    FILE *file;
     int fd;
     pid_t pid;
 };
@@ -182,7 +184,7 @@ static void forget_closed(FILE *file)
     }
 }
 
-/* Starts the shell. The streams of earlier popen() calls must be closed in it (POSIX), here or by close-on-exec. */
+/* Starts the shell with `end` of the pipe as descriptor `target`, and without earlier streams of popen() (POSIX). */
 static int spawn_for_popen(pid_t *pid, const char *command, int end, int target)
 {
     posix_spawn_file_actions_t actions;
@@ -190,7 +192,7 @@ static int spawn_for_popen(pid_t *pid, const char *command, int end, int target)
     for (unsigned i = 0; i < STREAMS_MAX; i++) {
         FILE *other = load_acquire(&streams[i].file);
         int fd = load_relaxed(&streams[i].fd);
-        /* If the stream was closed meanwhile, `end` or `target` may be its old number: do not close these. */
+        /* If the stream was closed meanwhile, `end` or `target` may have its number now: these are not closed. */
         if (other && other != (FILE *)&streams[i] && fd != target && fd != end)
             posix_spawn_file_actions_addclose(&actions, fd);
     }
@@ -200,7 +202,7 @@ static int spawn_for_popen(pid_t *pid, const char *command, int end, int target)
     return bad;
 }
 
-/* Reads a mode as glibc does: "r" or "w", optionally with "e". */
+/* Reads a mode as glibc does: "r" or "w", optionally with "e" (close-on-exec: *stays is false). False: invalid. */
 static bool read_mode(const char *mode, bool *reads, bool *stays)
 {
     bool writes = false;

@@ -3,8 +3,8 @@
 #define AGENT_COLD_H
 
 /*
- * Code that the cold halves of all hooks share. A hook has a hot half, which only counts bytes, and a cold half for all
- * other work (hooks.c).
+ * Code that the cold halves of the allocation hooks share. Such a hook has a hot half, which only subtracts bytes from
+ * a counter, and a cold half for all other work (hooks.c).
  *
  * Runs in: target. Threads: any, signal handlers included.
  */
@@ -19,13 +19,14 @@
 #include "agent/sites_link.h"
 
 #define EXPORT __attribute__((visibility("default")))
-/* malloc() and free() begin on a cache line of their own, which saves one cycle of thirty (measured). */
+/* The function begins on a cache line of its own. For malloc() and free() this saves one cycle of thirty (measured). */
 #define HOT __attribute__((hot, aligned(64)))
 /* For functions that are reached by a tail jump: their return address and their caller's frame are the program's. */
 #define COLD __attribute__((noinline))
 
 /**
- * Subtracts size from *left. True: the result is above 0. Takes two instructions with the jump; compilers make three.
+ * Subtracts `size` from *left. Returns whether *left was greater than `size`; if not, *left is of no use afterwards.
+ * Takes two instructions, including the jump on the result; compilers make three.
  */
 static inline bool cold_subtract(uint64_t *left, uint64_t size)
 {
@@ -39,9 +40,10 @@ static inline bool cold_subtract(uint64_t *left, uint64_t size)
     return above;
 }
 
-/** The frame that called the hook. Only valid in a COLD function. */
+/** The frame of the program that called the hook. Only valid in a COLD function. */
 #define COLD_CALLER() WALK_CALLER()
 
+/* Initialises the agent and the thread's state if necessary. False: the caller must not use the ledger. */
 static inline bool cold_ensure_current(struct thread *t)
 {
     if (!process.generation || !next.malloc)
@@ -49,10 +51,10 @@ static inline bool cold_ensure_current(struct thread *t)
     return t->busy || process_ensure_current_cold(t);
 }
 
-/** To be called before the real function. True: the request is a sample if it succeeds; see cold_end(). */
+/** To be called before the real function. True: if the request succeeds, it is a sample; see cold_end(). */
 static inline bool cold_begin(struct thread *t, size_t size)
 {
-    /* If the thread is attached to this process, it was here before: everything is initialised. */
+    /* If the thread is attached to this process, it was here before, and the agent is initialised. */
     if (unlikely(!process_is_known(t)) && !cold_ensure_current(t))
         return false;
     if (unlikely(t->busy)) {
@@ -63,8 +65,8 @@ static inline bool cold_begin(struct thread *t, size_t size)
 }
 
 /**
- * To be called after the real function, with the result of cold_begin(): records the allocation. Returns the sample,
- * for the probes.
+ * To be called after the real function, with the result of cold_begin() in `due`. Counts the object at `p` for its call
+ * site; NULL: counts a failed request. If `due`, records the sample, and returns it for the probes; else returns zeros.
  */
 static inline struct sample_allocated cold_end(struct thread *t, const struct walk_start *start, bool due,
                                                void *p, size_t size)

@@ -8,8 +8,8 @@
 /*
  * Each request is counted once, even if the functions of the allocator call each other through their symbols. For an
  * allocator other than glibc's, the agent calls each function once at the start, with the thread marked busy. If one of
- * our hooks is entered during the call, the function calls another one of the family. From then on, the hook of the
- * outer function does not count, because the hook of the inner one does.
+ * our hooks is entered during the call, the called function calls another one of the family. From then on, the hook of
+ * the outer function does not count, because the hook of the inner one does.
  *
  * Frees need no such care, because the second free() of an address finds no sample.
  */
@@ -50,7 +50,7 @@ static void probe_c(struct thread *t, bool aligned_too)
         next_entries.pvalloc = next.pvalloc;
 }
 
-/* Makes the hooks of strdup() and strndup() count, if the allocator has both and they call no hook of ours. */
+/* If the program's strndup() is the allocator's and calls no hook of ours, makes our hooks of both functions count. */
 static void probe_copies(struct thread *t)
 {
     if (!next.strndup || next_entries.strndup != next.strndup)
@@ -62,8 +62,8 @@ static void probe_copies(struct thread *t)
     next_entries.strndup = hooks_strndup;
 }
 
-/* tcmalloc allocates in its first call of malloc_usable_size(). If an allocator also does so in the second call, the
- * agent does not use the function. */
+/* tcmalloc allocates in the first call of malloc_usable_size(). If an allocator enters one of our hooks in the second
+ * call, too, the agent does not use malloc_usable_size(). */
 static void probe_usable_size(struct thread *t)
 {
     if (!next.malloc_usable_size)
@@ -87,7 +87,7 @@ void hook_layers_probe(bool aligned_too)
     probe_usable_size(t);
     probe_c(t, aligned_too);
     probe_copies(t);
-    /* Aligned forms have the alignment as their second parameter; the others ignore it. */
+    /* The second argument is the alignment of the aligned forms; the other forms ignore it. */
 #define X(field, symbol)                                                                                     \
     if (next_operators.field) {                                                                              \
         next.free(next_operators.field(64, 64, 0));                                                          \

@@ -14,9 +14,9 @@
 #include "agent/tag_bridge.h"
 
 /*
- * The malloc family. The hot half of a function takes the bytes from the thread's counter and jumps to the real
- * function. All other work is in the cold half, which is reached by a tail jump. The counter, `left`, is 0 in a new
- * thread and in exact mode, and so sends each request to the cold half.
+ * The malloc family. The hot half of a function subtracts the requested bytes from the thread's counter, and jumps to
+ * the real function. All other work is in the cold half, which is reached by a tail jump. The counter, `left`, is 0 in
+ * a new thread and in exact mode: then each request takes the cold half.
  */
 
 /* Subtracts `size` from the thread's counter. False: the counter is too small, and is not changed. */
@@ -48,7 +48,7 @@ EXPORT HOT JUMP_PATCH_TEXT void *malloc(size_t size)
 
 COLD void hooks_free_cold(void *p)
 {
-    /* The real free() reads the header of the block first: fetch it during the lookup of the sample. */
+    /* The real free() reads the header before the block first: the CPU fetches it during the lookup of the sample. */
     __builtin_prefetch((const char *)p - 2 * sizeof(size_t), 1);
     struct walk_start start = COLD_CALLER();
     struct thread *t = &thread_self;
@@ -222,7 +222,7 @@ EXPORT JUMP_PATCH_TEXT void *realloc(void *old, size_t size)
     return next_entries.realloc(old, size);
 }
 
-/* Calls realloc(): the next reallocarray() would only do so through its PLT (glibc), or does not exist. */
+/* Calls our realloc(): the real reallocarray() would call it, too, through its PLT (glibc), or does not exist. */
 EXPORT void *reallocarray(void *old, size_t count, size_t each)
 {
     size_t size;

@@ -14,8 +14,8 @@
 
 #if defined(__x86_64__)
 
-/* `jmp *disp32(%rip)` is ff 25 and the distance from its end, 6 bytes; `jmp rel32` is e9 and the distance from its
- * end, 5 bytes. */
+/* The indirect jump `jmp *disp32(%rip)` is ff 25 and the distance of the pointer; the direct jump `jmp rel32` is e9 and
+ * the distance of the target. A distance has 4 bytes, and is counted from the end of the instruction. */
 #define INDIRECT        0x25ffu
 #define INDIRECT_LENGTH 6
 #define DIRECT          0xe9u
@@ -30,9 +30,9 @@ static bool within(uintptr_t slot, const void *from, const void *end)
 }
 
 /*
- * Returns the pointer that the instruction at `at` jumps through, if it is one of next_hot or next_entries; else NULL.
- * Also NULL for next_entries.realloc if it does not lead to our hook of realloc(): tag_bridge.c may change the pointer
- * later, because there is no cold half that the live filter could force instead.
+ * Returns the address of the pointer that the instruction at `at` jumps through, if it is in next_hot or next_entries;
+ * else NULL. Also NULL for next_entries.realloc if it is not our hook: tag_bridge.c may have to change this pointer
+ * later, because without our hook there is no cold half into which the live filter could send each call.
  */
 static const uintptr_t *slot_of(const uint8_t *at)
 {
@@ -55,7 +55,7 @@ static void rewrite(uint8_t *at, uintptr_t target)
     __builtin_memcpy(&word, at, sizeof(word));
     word = (word & ~0xffffffffffull) | DIRECT | (uint64_t)(uint32_t)distance << 8;
     __atomic_store_n((uint64_t *)at, word,
-                     __ATOMIC_RELAXED); /* one store: a signal handler never runs half of it */
+                     __ATOMIC_RELAXED); /* one store: a signal handler never runs half of the new jump */
 }
 
 static bool is_applied;

@@ -9,9 +9,10 @@
  * two pages of our own text.
  *
  * Runs in: target, once. Threads: only while the process has one.
- * Invariant: both kinds of jump lead to the same function; no other code depends on the rewriting. The jumps stay
- * indirect if memory may not be both written and executed (SELinux, MDWE), and under an inherited seccomp filter, which
- * might kill the process for the attempt.
+ * Invariant: a direct jump leads to the function that its pointer had at the rewriting. Code that changes a pointer
+ * later must call jump_patch_is_applied(). A jump stays indirect if its target is too far away. All jumps stay indirect
+ * if the process has a second thread, if memory may not be both writable and executable (SELinux, MDWE), and under an
+ * inherited seccomp filter, which might kill the process for the attempt.
  */
 
 #include <stdbool.h>
@@ -21,7 +22,7 @@
 
 /** Rewrites the jumps, if that is possible. */
 void jump_patch_apply(void);
-/** Were the jumps rewritten? Then a change of the pointers in `next_hot` has no effect any more. */
+/** Were the jumps rewritten? Then later changes of the pointers in `next_hot` have no effect on them. */
 bool jump_patch_is_applied(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Replaces mprotect(2), to learn that the program makes a part of its stack inaccessible: see unwind/stack_bounds.h.
+ * The hook of mprotect(2): notes if the program makes a part of a stack inaccessible (see unwind/stack_bounds.h).
  *
  * Runs in: target, when the program calls it. Threads: any, signal handlers included.
  */

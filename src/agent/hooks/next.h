@@ -5,7 +5,8 @@
 /*
  * The functions that the hooks forward to: the program's own allocator.
  *
- * Runs in: target. Threads: any; written by boot_agent(), each time with the same values.
+ * Runs in: target. Threads: any. boot_agent() sets the pointers; if several threads do so at once, they store the same
+ * values. Later, tag_bridge.c and the first call of a C++ operator (operators.c) change some of them.
  */
 
 #include <stdbool.h>
@@ -13,7 +14,7 @@
 
 #include "base/sigsafe/compiler.h"
 
-/* The malloc family. */
+/* The malloc family: X(name). */
 #define NEXT_FAMILY(X)                                                                                       \
     X(malloc)                                                                                                \
     X(calloc)                                                                                                \
@@ -25,7 +26,7 @@
     X(valloc)                                                                                                \
     X(pvalloc)
 
-/* C++ allocation functions by their mangled names; X(field, symbol). */
+/* The forms of C++ operator new and delete: X(field, symbol). `symbol` is the mangled name. */
 #define NEXT_NEW_FORMS(X)                                                                                    \
     X(new_plain, _Znwm)                                                                                      \
     X(new_array, _Znam)                                                                                      \
@@ -50,7 +51,7 @@
     X(delete_sized_aligned, _ZdlPvmSt11align_val_t)                                                          \
     X(delete_array_sized_aligned, _ZdaPvmSt11align_val_t)
 
-/* Each form has at most three parameters, in registers. The hooks pass on all three, used or not. */
+/* Each form has at most three parameters, in registers. The hooks pass on all three, even if a form has fewer. */
 typedef void *(*next_new_fn)(size_t size, size_t second, size_t third);
 typedef void (*next_delete_fn)(void *p, size_t second, size_t third);
 
@@ -65,12 +66,12 @@ struct next {
     void *(*valloc)(size_t);
     void *(*pvalloc)(size_t);
     size_t (*malloc_usable_size)(void *);
-    /* strndup() of the allocator's module; NULL: this module has none, and the hook calls strndup() of the C library.
-     * mimalloc 3 has both strndup() and strdup(). */
+    /* strndup() of the allocator's module (mimalloc 3 has one); NULL: this module has none, and the hook of strndup()
+     * calls that of the C library. */
     char *(*strndup)(const char *, size_t);
     bool is_glibc; /* the allocator is glibc's */
-    /* The functions that the exported operators jump to: the real ones, counting ones of operators.c, or at first those
-     * that look up the real ones. */
+    /* The functions that the exported operators jump to: at first operators_resolve_*(), which look up the real ones;
+     * later the real operators, or functions of operators.c or sites/ that count. */
 #define X(field, symbol) next_new_fn field;
     NEXT_NEW_FORMS(X)
 #undef X
@@ -82,8 +83,8 @@ struct next {
 extern struct next next __attribute__((visibility("hidden")));
 
 /*
- * The functions that the hot halves of the hooks jump to: the real ones, or, with accounts of sites, those of
- * sites_hooks.c, which call the real ones.
+ * The functions that the hot halves of the hooks jump to: the real ones; with accounts of sites, those of
+ * sites_hooks.c, which call the real ones. With tags, `free` and `realloc` may be functions of tag_bridge.c.
  */
 struct next_hot {
     void *(*malloc)(size_t);
@@ -100,9 +101,10 @@ struct next_hot {
 extern struct next_hot next_hot __attribute__((visibility("hidden")));
 
 /*
- * The functions that the exported functions jump to. Usually an entry is the hot half of our hook. But if the
- * allocator's function calls another function of the family through its symbol, the entry is the allocator's function,
- * because the hook of the other function counts (jemalloc's aligned operator new calls aligned_alloc).
+ * The functions that the exported functions of the same name jump to. Usually an entry is the hot half of our hook. If
+ * the allocator's function calls another function of the family through its symbol, the hook of the other function
+ * counts, so the entry is the allocator's function, or one of sites_hooks.c that calls it. With tags, `realloc` may be
+ * a function of tag_bridge.c. `strdup` and `strndup` are the real functions, or hooks_strdup() and hooks_strndup().
  */
 struct next_entries {
     void *(*calloc)(size_t, size_t);
@@ -119,12 +121,12 @@ struct next_entries {
 extern struct next_entries next_entries __attribute__((visibility("hidden")));
 
 /**
- * Calls each function of the allocator to find out which of them call others of the family. `aligned_too`: the
- * allocator has aligned functions.
+ * Calls each function of the allocator to find out which of them call others of the family through their symbols, and
+ * stops the hooks of those functions from counting. `aligned_too`: the allocator has aligned functions.
  */
 void hook_layers_probe(bool aligned_too);
 
-/** The C++ operators of the allocator, which do not call malloc(). Our counting operators call them. */
+/** The real C++ operators that our counting ones call: the allocator's, or, with sites, libstdc++'s. NULL: none. */
 struct next_operators {
 #define X(field, symbol) next_new_fn field;
     NEXT_NEW_FORMS(X)
@@ -136,7 +138,10 @@ struct next_operators {
 
 extern struct next_operators next_operators __attribute__((visibility("hidden")));
 
-/** Finds the next allocator and reads the settings. May be called any number of times, in any context. */
+/**
+ * Initialises the agent if that was not done yet: finds the program's allocator and reads the settings. May be called
+ * any number of times, in any context.
+ */
 ONE_COPY void boot_agent(void);
 
 #endif

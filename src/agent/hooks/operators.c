@@ -75,7 +75,7 @@ NEXT_NEW_FORMS(X)
 NEXT_DELETE_FORMS(X)
 #undef X
 
-/* In place of an operator that no module defines (without the agent, the program could not have called it). */
+/* Called in place of operators that no module defines. (Without the agent, the program could not have called them.) */
 static void *new_of_malloc(size_t size, size_t second, size_t third)
 {
     (void)second;
@@ -91,9 +91,9 @@ static void delete_of_free(void *p, size_t second, size_t third)
 }
 
 /*
- * Finds the operator for a caller, if the allocator has none: first one of a module that was loaded with the program,
- * which is never unloaded (*for_good: the caller may store the result); then one of the caller's own module; then one
- * of any module behind the agent, such as the C++ library.
+ * Returns the real operator for the program's call at `caller`: one of a module that was loaded with the program; else
+ * one of the caller's module; else one of any module behind the agent. NULL: there is none. *for_good is set in the
+ * first case: the operator's module is never unloaded, so the result may be stored.
  */
 static void *resolve_operator(const char *name, uintptr_t caller, bool *for_good)
 {
@@ -105,7 +105,7 @@ static void *resolve_operator(const char *name, uintptr_t caller, bool *for_good
     return real ? real : resolve_next(name, NULL);
 }
 
-/* Two functions each: the second ends in a tail jump, so that the operator finds the program's return address. */
+/* operators_resolve_*() end in a tail jump to the result of find_*(), so that it has the program's return address. */
 #define X(field, symbol)                                                                                     \
     static ONE_COPY next_new_fn find_##field(uintptr_t caller)                                               \
     {                                                                                                        \

@@ -5,10 +5,11 @@
 /*
  * Hooks of C++ operator new and delete, all forms.
  *
- * If the allocator has operators of its own (jemalloc, tcmalloc, mimalloc), they do not call malloc(): our hooks count,
- * then jump to them. The operators of libstdc++ call malloc() and free(), whose hooks count already: our hooks of the
- * operators only jump to them. Each hook looks up the operator of libstdc++ when it is first called, because by then
- * the caller's libstdc++ is loaded, even by dlopen(RTLD_LOCAL).
+ * If the allocator has operators of its own (jemalloc, tcmalloc, mimalloc), our hooks count and then jump to these
+ * operators. (Most of them do not call malloc(); hook_layers.c finds those that call another hook.) The operators of
+ * libstdc++ call malloc() and free(), whose hooks count already, so our hooks of these operators only jump to them. A
+ * hook looks up the operator of libstdc++ when the hook is first called, because by then the caller's libstdc++ is
+ * loaded, even by dlopen(RTLD_LOCAL).
  *
  * Runs in: target. Threads: any. Exceptions of the real operator pass through: no function here has a cleanup.
  */
@@ -17,13 +18,14 @@
 
 #include "agent/hooks/next.h"
 
-/** Makes the hooks count and call the operators of the allocator's module, if it has any. */
+/** For each operator that the allocator's module defines: makes our hook count, and then call this operator. */
 void operators_adopt(const struct link_map *allocator);
 
-/* The cold halves, reached by tail jumps. */
+/* The cold halves of the hooks that count; reached by tail jumps. They call *real. */
 void *operators_new_cold(size_t size, size_t second, size_t third, next_new_fn *real);
 void operators_delete_cold(void *p, size_t second, size_t third, next_delete_fn *real);
 
+/* The first values of the operators in `next`: find the real operator, and jump to it. */
 #define X(field, symbol) void *operators_resolve_##field(size_t size, size_t second, size_t third);
 NEXT_NEW_FORMS(X)
 #undef X

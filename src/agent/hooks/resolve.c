@@ -21,7 +21,7 @@ struct symbols {
     const uint16_t *versions;
 };
 
-/* Returns the address in a dynamic entry: glibc relocates entries in place, unless the section is read-only (vdso). */
+/* Returns the address in an entry of .dynamic: glibc relocates entries in place, unless they are read-only (vdso). */
 static uintptr_t relocated(const struct link_map *m, uintptr_t value)
 {
     return value < m->l_addr ? m->l_addr + value : value;
@@ -99,7 +99,7 @@ static bool is_own(const struct link_map *m)
     return m->l_addr == (uintptr_t)&__ehdr_start;
 }
 
-/* If dlmopen() has loaded the agent into a namespace of its own, the agent is not in this list, and is late, too. */
+/* Returns true, too, if dlmopen() has loaded the agent into a namespace of its own: the agent is not in this list. */
 bool resolve_is_late(void)
 {
     const struct link_map *m = _r_debug.r_map;

@@ -5,7 +5,7 @@
 /*
  * Finds the functions that the program would call without the agent: those of the modules behind the agent in the
  * search order. dlsym(RTLD_NEXT) would find them, too, but it takes the loader's lock, and calls malloc() if a symbol
- * is missing. If dlopen() has loaded the agent, the agent is behind all modules: then all other modules are searched.
+ * is missing. If the agent was loaded after libc (resolve_is_late()), all other modules count as behind the agent.
  *
  * Runs in: target. Threads: any; meant for start-up, when no library is loaded or unloaded.
  */
@@ -21,15 +21,18 @@
  * it.
  */
 ONE_COPY bool resolve_is_late(void);
-/** Returns the first definition behind the agent, and stores its module in *where (`where` may be NULL). NULL: none. */
+/**
+ * Returns the first function of this name in the modules behind the agent, and stores its module in *where (`where` may
+ * be NULL). NULL: there is none.
+ */
 ONE_COPY void *resolve_next(const char *name, const struct link_map **where);
-/** Like resolve_next(), but searches only the modules that were loaded with the program. */
+/** Returns the first function of this name in those modules behind the agent that were loaded with the program. */
 ONE_COPY void *resolve_startup(const char *name);
-/** Does a module before the agent define the function? Then calls go to that module. */
+/** Does a module before the agent define the function? Then calls of the function go to that module. */
 ONE_COPY bool resolve_before(const char *name);
-/** Returns the path at which the loader found the agent. NULL: the path is relative, or unknown. */
+/** Returns the absolute path at which the loader found the agent. NULL: the path is relative, or unknown. */
 const char *resolve_own_path(void);
-/** Returns the definition in one module; NULL: there is none. */
+/** Returns the function of this name that the module defines. NULL: there is none. */
 ONE_COPY void *resolve_in(const struct link_map *module, const char *name);
 
 #endif

@@ -3,9 +3,9 @@
 #define AGENT_CELL_SUMS_H
 
 /*
- * Adds a sample to the sums of its cell (its stack, thread, size class and period), and to the totals, when it is
- * allocated and when it is freed, and keeps the peak up to date. The functions are inline because each sample calls
- * them twice.
+ * When a sample is allocated or freed, adds it to the sums of its cell (its stack, thread, size class and period) and
+ * to the totals of the process, and keeps the peak up to date. The functions are inline because they are called twice
+ * for each sample.
  *
  * Runs in: target, cold paths. Threads: any, signal handlers included.
  * Needs: process_open_ledger() has returned true.
@@ -50,9 +50,10 @@ static inline void cell_sums_update_peak(struct ledger_cell *c)
 }
 
 /*
- * Adds to the live bytes in the header, and stores a new peak there. While the process has one thread, each call adds
- * at once. With more threads, a shard collects the changes until they reach CELL_SUMS_LOT_PERIODS periods and
- * CELL_SUMS_LOT_LEAST bytes, and adds them together, so that the peak is not computed at each operation.
+ * Adds `delta_q` to the live bytes in the header (with LEDGER_Q fraction bits), and stores a new peak there. While the
+ * process has one thread, each call adds at once. With more threads, the changes are added up in the shard. When their
+ * sum, positive or negative, reaches both CELL_SUMS_LOT_PERIODS periods and CELL_SUMS_LOT_LEAST bytes, the sum is added
+ * to the header: so the peak is not computed at each operation.
  */
 static inline void cell_sums_change_live(struct ledger_shard *shard, bool mine, uint64_t delta_q,
                                          uint64_t ticks)
@@ -66,7 +67,7 @@ static inline void cell_sums_change_live(struct ledger_shard *shard, bool mine, 
         if (level < (int64_t)lot && level > -(int64_t)lot)
             return;
         if (!atomic_swap_if64(&shard->pending_bytes_q, pending, 0))
-            return; /* the thread that changed it meanwhile adds it to the header */
+            return; /* pending_bytes_q has changed meanwhile: that call, or a later one, adds it to the header */
         delta_q = pending;
     }
     uint64_t live = atomic_fetch_add64(&h->live_bytes_q, delta_q) + delta_q;
@@ -77,19 +78,26 @@ static inline void cell_sums_change_live(struct ledger_shard *shard, bool mine, 
     }
 }
 
-/** `shard` is the shard of the current thread; `mine`: no other thread writes to its counters. */
+/**
+ * Counts a new sample of `size` requested bytes. `shard`: the shard of the current thread; `mine`: no other thread
+ * writes to its counters; `cell`: the index of the cell; `w`: the weight of the sample; `ticks`: the present time.
+ */
 static inline void cell_sums_allocated(struct ledger_shard *shard, bool mine, uint32_t cell, uint64_t size,
                                        struct draw_weight w, uint64_t ticks)
 {
     struct ledger_cell *c = cell_sums_cell(cell);
     bool alone = atomic_alone();
     cell_sums_update_peak(c);
-    /* `allocated` of a cell is added to only by the thread of the cell. Only thread 0 ("other") stands for several. */
+    /* Only the thread of a cell adds to the cell's `allocated`. But thread 0, "other", stands for several threads. */
     cell_sums_add(alone || c->thread, &c->allocated, size, w);
     atomic_add64_known(mine, &shard->allocated_bytes_q, w.bytes_q);
     cell_sums_change_live(shard, mine, w.bytes_q, ticks);
 }
 
+/**
+ * Counts a sample as freed, at the age of `age_ticks`. `temporary`: the thread that allocated the sample frees it
+ * before its next allocation. The other arguments are as for cell_sums_allocated().
+ */
 static inline void cell_sums_freed(struct ledger_shard *shard, bool mine, uint32_t cell, uint64_t size,
                                    struct draw_weight w, uint64_t age_ticks, bool temporary)
 {
@@ -105,8 +113,8 @@ static inline void cell_sums_freed(struct ledger_shard *shard, bool mine, uint32
 }
 
 /**
- * Called if the live table has no room for a sample: counts the sample as freed at once, so that the live sums contain
- * only samples in the live table.
+ * Called if a new sample cannot be followed: counts the sample as freed at once, so that the live sums contain only
+ * samples in the live table. Counts a loss, too.
  */
 static inline void cell_sums_not_followed(struct ledger_shard *shard, bool mine, uint32_t cell, uint64_t size,
                                           struct draw_weight w)

@@ -18,12 +18,12 @@ void live_filter_begin(void)
         store_relaxed(&live_filter_writable, 0);
 }
 
-/* Two threads may make a piece writable at once: that does no harm. */
+/* `pieces`: the bits of adjacent pieces. If two threads make the same piece writable at once, this does no harm. */
 static bool make_writable(uint32_t pieces)
 {
     uint64_t offset = (uint64_t)__builtin_ctz(pieces) * LIVE_FILTER_PIECE_BYTES;
     uint64_t bytes = (uint64_t)__builtin_popcount(pieces) * LIVE_FILTER_PIECE_BYTES;
-    /* After mlockall(2) in the program, mprotect() would back all of the memory without this call. */
+    /* If the program has called mlockall(2), mprotect() would allocate all of this memory, unless it is unlocked. */
     sys_call(SYS_munlock, live_filter_counts + offset, bytes);
     if (sys_failed(sys_call(SYS_mprotect, live_filter_counts + offset, bytes, PROT_READ | PROT_WRITE)))
         return false;

@@ -36,11 +36,14 @@ extern uint8_t live_filter_counts[LIVE_FILTER_BYTES] __attribute__((visibility("
 /* A bit for each writable piece. All bits are set before live_filter_begin(), and stay set if its mprotect() fails. */
 extern uint32_t live_filter_writable __attribute__((visibility("hidden")));
 
-/** Makes the filter read-only. Called once, from boot. */
+/** Makes the filter read-only. Called once, by boot_agent(). */
 void live_filter_begin(void);
-/** Makes the whole filter writable, without a check of the program's limits. False: no system call may be made. */
+/**
+ * Makes the whole filter writable, without a check of the program's limits. False: no system call may be made, or
+ * mprotect() has failed.
+ */
 bool live_filter_open_all(void);
-/** Makes the piece with the number `piece` writable. */
+/** Makes the piece with the number `piece` writable. False: as for live_filter_reach(). */
 ONE_COPY bool live_filter_open_cold(uint32_t piece);
 
 static inline uint8_t *live_filter_at(uintptr_t address)
@@ -54,8 +57,8 @@ static inline bool live_filter_may_hold(const void *p)
 }
 
 /**
- * Makes the byte for this address writable. False: no system call may be made, or too little of a limit of the program
- * would be left.
+ * Makes the byte for this address writable. False: no system call may be made, the process would come too close to
+ * RLIMIT_DATA, or mprotect() has failed.
  */
 static inline bool live_filter_reach(uintptr_t address)
 {
@@ -63,7 +66,7 @@ static inline bool live_filter_reach(uintptr_t address)
     return likely(load_relaxed(&live_filter_writable) >> piece & 1) || live_filter_open_cold(piece);
 }
 
-/* live_filter_reach() must have returned true for this address. */
+/* Counts a sample in the byte for its address. live_filter_reach() must have returned true for this address. */
 static inline void live_filter_add(uintptr_t address)
 {
     uint8_t *at = live_filter_at(address), old;
@@ -74,6 +77,7 @@ static inline void live_filter_add(uintptr_t address)
     } while (!atomic_swap_if8(at, old, (uint8_t)(old + 1)));
 }
 
+/* Subtracts a sample that live_filter_add() has counted. */
 static inline void live_filter_remove(uintptr_t address)
 {
     uint8_t *at = live_filter_at(address), old;

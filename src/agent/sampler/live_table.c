@@ -9,18 +9,18 @@
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/syscall.h"
 
-#define BUCKET_WORDS    8u /* 7 entries, then the number of entries of this bucket that lie in others */
+#define BUCKET_WORDS    8u /* 7 entries, then the number of entries that belong here but lie in other buckets */
 #define BUCKET_ENTRIES  7u
-#define PROBE_BUCKETS   8u
-#define FIRST_LOG2      9u  /* log2 of the first table's buckets; 8 at least, because entries lack 8 bits */
+#define PROBE_BUCKETS   8u /* buckets in which an entry may lie, its home bucket included */
+#define FIRST_LOG2      9u /* log2 of the first table's buckets; 8 at least, because an entry lacks 8 key bits */
 #define ROOM_LOG2       13u /* log2 of the buckets of the table that live_table_take_room() makes */
 #define KEYS_LOG2       11u /* in tables of 2^11 buckets or more, an entry shows whether it is in its home bucket */
 #define TABLES_MAX      64u
-#define MOVE_PER_INSERT 2u
+#define MOVE_PER_INSERT 2u /* buckets of an old table that an insertion moves at most */
 #define RECORD_BITS     28u
 #define RECORD_MASK     ((1u << RECORD_BITS) - 1)
-#define SEALED          (~0ull)
-#define HUGE_FROM       (16ull << 20) /* bytes of a table */
+#define SEALED          (~0ull)       /* the value of a slot of an old table that takes no entry any more */
+#define HUGE_FROM       (16ull << 20) /* a table of at least so many bytes asks for huge pages */
 /*
  * An address has 44 bits, because it is below 2^47 and a multiple of 8: 35 bits are the page, 5 the stretch in the page
  * (1/32 of it), 4 the place in the stretch. A group of buckets has one bucket for each stretch of a page: a program
@@ -30,7 +30,7 @@
  *     entry  the low 36 bits of the key | record + 1 (28); the number of the bucket gives the other 8 bits of the key
  */
 #define STRETCH_LOG2 7u
-#define GROUP_LOG2   5u /* buckets of a group; a table has at least 2^(FIRST_LOG2 - GROUP_LOG2) groups */
+#define GROUP_LOG2   5u /* log2 of the buckets of a group; a table has at least 2^(FIRST_LOG2 - 5) groups */
 #define PAGE_BITS    35u
 #define PAGE_MASK    ((1ull << PAGE_BITS) - 1)
 #define PLACE_BITS   4u
@@ -40,10 +40,10 @@ _Static_assert(LIVE_TABLE_ROOM_BYTES == BUCKET_WORDS * 8u << ROOM_LOG2, "a table
 struct table {
     uint64_t claim; /* words | log2; set once, by the thread that makes the table */
     uint64_t *words;
-    uint32_t log2;   /* of the number of buckets */
-    uint64_t moving; /* next bucket to move */
-    uint64_t moved;  /* buckets that were moved */
-    uint64_t overflows;
+    uint32_t log2;      /* of the number of buckets */
+    uint64_t moving;    /* next bucket to move */
+    uint64_t moved;     /* number of buckets of which all slots are sealed */
+    uint64_t overflows; /* number of entries outside of their home bucket */
 };
 
 static uint64_t first_words[BUCKET_WORDS << FIRST_LOG2] __attribute__((aligned(64)));
@@ -52,8 +52,8 @@ static struct table tables[TABLES_MAX] = {{.words = first_words, .log2 = FIRST_L
 static uint32_t oldest, newest;
 static uint32_t inherited_from, inherited_to;
 
-/* A bijection. It mixes page and stretch, because objects often lie at the same place of their pages, and would share a
- * bucket. */
+/* Returns the key of an address; a bijection. It mixes page and stretch, because objects often lie at the same place in
+ * their pages, and would all be in the same bucket of their group. */
 static inline uint64_t key_of(uintptr_t address)
 {
     uint64_t page = (address >> 12) * 0x1e3779b97u & PAGE_MASK;
@@ -63,7 +63,7 @@ static inline uint64_t key_of(uintptr_t address)
            (address >> 3 & ((1u << PLACE_BITS) - 1));
 }
 
-/* Odd multiples of 8 use the neighbouring group: 7 entries of a bucket are too few for 16 addresses of a stretch. */
+/* Returns the home bucket. Odd multiples of 8 use another group: a bucket is too small for a stretch's 16 addresses. */
 static inline uint64_t bucket_of(uint64_t key, uint32_t log2)
 {
     uint64_t group = key << (64 - PAGE_BITS - PLACE_BITS) >> (64 + GROUP_LOG2 - log2);
@@ -91,7 +91,7 @@ static uint64_t *bucket_at(const struct table *t, uint64_t bucket)
     return t->words + bucket * BUCKET_WORDS;
 }
 
-/* Returns a bucket in another group, because the neighbours of a full bucket are often full, too. */
+/* Returns the bucket `distance` groups further: in another group, because a full bucket often has full neighbours. */
 static uint64_t *bucket_beyond(const struct table *t, uint64_t home, unsigned distance)
 {
     return bucket_at(t, (home + (distance << GROUP_LOG2)) & ((1ull << t->log2) - 1));
@@ -105,7 +105,7 @@ static inline bool place(uint64_t *bucket, uint64_t entry)
     return false;
 }
 
-/* Asks for huge pages if the table is large: lookups are spread over all of it, and each would miss the TLB. */
+/* Returns memory for a table, or NULL. For a large table asks for huge pages: otherwise each lookup misses the TLB. */
 static uint64_t *new_words(uint32_t log2)
 {
     uint64_t bytes = (uint64_t)BUCKET_WORDS * 8 << log2;
@@ -117,7 +117,7 @@ static uint64_t *new_words(uint32_t log2)
 
 /*
  * Makes the table with the number after + 1, of 2^log2 buckets. If two threads do so at once, the slower one gives its
- * memory back and helps to publish the table of the other one, so that no thread waits. False: no memory.
+ * memory back and publishes the other thread's table, so that no thread waits. False: no memory, or TABLES_MAX reached.
  */
 static bool grow(uint32_t after, uint32_t log2)
 {
@@ -158,14 +158,14 @@ static __attribute__((noinline)) bool place_further_cold(struct table *t, uint64
     return false;
 }
 
-/* Stores the entry in its home bucket, or in another one that lookups try. False: all of them are full. */
+/* Stores the entry in its home bucket, or in another bucket that lookups try. False: all these buckets are full. */
 static inline bool place_in_table(struct table *t, uint64_t key, uint64_t entry)
 {
     uint64_t home = bucket_of(key, t->log2);
     return likely(place(bucket_at(t, home), entry)) || place_further_cold(t, home, entry);
 }
 
-/* Is the entry's record a live sample with this key? */
+/* Computes *key from the address in the entry's record. False: it does not match the entry, which is left over. */
 static bool is_current(uint64_t entry, uint64_t *key)
 {
     uint64_t address = load_relaxed(&process_sample(record_of(entry))->address);
@@ -174,9 +174,9 @@ static bool is_current(uint64_t entry, uint64_t *key)
 }
 
 /*
- * Computes the key of an entry in its home bucket: the bucket gives the bits of the key that the entry lacks. False:
- * the entry lies in another bucket, which shows in the bits that entry and bucket both have (a table of KEYS_LOG2 or
- * more has enough of them). The caller then reads the key from the record, which costs a cache miss.
+ * Computes the key of an entry in its home bucket, whose number gives the key bits that the entry lacks. False: entry
+ * and bucket disagree in the bits that both have, so this is not the home bucket; or the table has less than
+ * 2^KEYS_LOG2 buckets, and too few such bits. Then the caller computes the key from the record: a cache miss more.
  */
 static bool key_at_home(const struct table *t, uint64_t bucket, uint64_t entry, uint64_t *key)
 {
@@ -187,7 +187,7 @@ static bool key_at_home(const struct table *t, uint64_t bucket, uint64_t entry, 
            !((*key ^ low) & ((1ull << (64 - RECORD_BITS)) - 1));
 }
 
-/* Moves one slot of an old table to the newest and seals it. */
+/* Moves the entry of one slot, if it has one, from an old table to the newest table, and seals the slot. */
 static void move_slot(const struct table *from, uint64_t bucket, uint64_t *slot)
 {
     for (;;) {
@@ -201,17 +201,17 @@ static void move_slot(const struct table *from, uint64_t bucket, uint64_t *slot)
         }
         struct table *to = &tables[load_acquire(&newest)];
         if (!place_in_table(to, key, entry))
-            return; /* the entry stays: the old table never counts as empty, and is still searched */
+            return; /* no room: the entry stays, and the old table is never released, but still searched */
         if (atomic_swap_if64(slot, entry, SEALED))
             return;
-        /* The sample was freed meanwhile. Its copy must stay, because it may be the entry of a new sample by now, with
-         * the same address and record. */
+        /* The sample was freed meanwhile. The copy in the newest table must stay, because by now it may be the entry of
+         * a new sample with the same address and record. */
     }
 }
 
 /*
- * Gives back the memory of a table after its last entry has moved. A thread that still reads it finds no entry, and
- * goes on to the next table. A thread that still inserts there checks is_emptied() afterwards.
+ * Gives back the memory of a table after its last entry has moved. A thread that still reads the table finds no entry,
+ * and goes on to the next table. A thread that still inserts into the table checks is_emptied() afterwards.
  */
 static void release_words(const struct table *t)
 {
@@ -279,7 +279,7 @@ bool live_table_insert_new(uintptr_t address, uint32_t record)
         store_release(&process_sample(record)->address, 0);
         return false;
     }
-    /* Another thread may have moved the entry, or it was lost with the table. A second insertion does no harm. */
+    /* The table was emptied meanwhile: the entry was moved, or is lost. A second entry for the sample does no harm. */
     if (is_emptied(n))
         return live_table_insert(address, record);
     live_filter_add(address);
@@ -312,7 +312,8 @@ bool live_table_insert(uintptr_t address, uint32_t record)
     }
 }
 
-/* Takes the sample of an entry that matches the key of `address`, unless its record has another address. */
+/* Takes the sample of an entry that matches the key of `address`. LIVE_TABLE_UNKNOWN: the record has another address or
+ * another thread took the sample. If `inherited`, only removes the entry, which has no record in this process. */
 static inline __attribute__((always_inline)) enum live_table_taken
 claim(bool inherited, uint64_t *slot, uint64_t entry, uintptr_t address, uint32_t *record)
 {
@@ -326,7 +327,7 @@ claim(bool inherited, uint64_t *slot, uint64_t entry, uintptr_t address, uint32_
     uint64_t key;
     if (load_relaxed(&s->address) != address) {
         if (!is_current(entry, &key))
-            atomic_swap_if64(slot, entry, 0); /* left over; otherwise of an address with the same tag */
+            atomic_swap_if64(slot, entry, 0); /* left over; otherwise it is the entry of another sample */
         return LIVE_TABLE_UNKNOWN;
     }
     bool ours = atomic_swap_if64(&s->address, address, 0);
@@ -348,7 +349,7 @@ take_from(struct table *t, bool inherited, uint64_t key, uintptr_t address, uint
             uint64_t entry = load_acquire(&bucket[i]);
             if (likely(!tags_match(entry, key)))
                 continue;
-            /* Outside its home bucket, an entry may match another key (it lacks the top bits): the record decides. */
+            /* Outside its home bucket, an entry may match another key (it lacks the top bits): claim() finds out. */
             enum live_table_taken taken = claim(inherited, &bucket[i], entry, address, record);
             if (taken == LIVE_TABLE_UNKNOWN)
                 continue;
@@ -387,7 +388,7 @@ void live_table_disinherit(void)
 {
     inherited_to = newest + 1;
     oldest = newest + 1;
-    if (inherited_to > TABLES_MAX - 24) { /* a child of many generations of forks: forgets all tables */
+    if (inherited_to > TABLES_MAX - 24) { /* after many generations of forks, the child forgets all tables */
         for (uint32_t i = 0; i < TABLES_MAX; i++)
             tables[i] = (struct table){0};
         inherited_from = inherited_to = 0;

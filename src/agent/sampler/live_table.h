@@ -10,15 +10,15 @@
  * Owns: private anonymous memory. When the entries of a table have moved to a larger one, the address range of the old
  * table stays reserved, because a slow reader may still read there.
  *
- * An entry is one word: key << 28 | record. The key is a bijection of the address. The `address` in the record decides:
- * the thread that replaces it by 0 has removed the sample. An entry whose record has another address is left over from
- * a race, and any thread that finds it removes it. A left-over entry that equals the entry of a later sample does no
- * harm.
+ * An entry is one word: the low 36 bits of the key, then the index of the record + 1. The key is a bijection of the
+ * address. The `address` in the record decides: the thread that replaces it by 0 has removed the sample. An entry whose
+ * record has another address is left over from a race, and any thread that finds this entry removes it. A left-over
+ * entry that equals the entry of a later sample does no harm.
  *
- * Growth: a table of twice the size becomes the newest. Each insertion then moves a few buckets of the oldest table: it
- * copies an entry to the newest table, and then seals the old slot. It also seals empty slots, so that a late insertion
- * fails there and goes to the newest table. A lookup goes from the oldest table to the newest, and finds an entry that
- * is being moved, because the entry is in the newest table before it leaves the oldest.
+ * Growth: a table of twice the size becomes the newest. Each live_table_insert() then moves a few buckets of the oldest
+ * table: it copies an entry to the newest table, and then seals the old slot. It also seals empty slots, so that a late
+ * insertion fails there and goes to the newest table. A lookup goes from the oldest table to the newest, and finds an
+ * entry that is being moved, because the entry is in the newest table before it leaves the oldest.
  */
 
 #include <stdbool.h>
@@ -29,28 +29,32 @@
 struct ledger_sample;
 
 enum live_table_taken {
-    LIVE_TABLE_UNKNOWN,   /* not a sample */
-    LIVE_TABLE_TAKEN,     /* a sample; the caller owns the record now */
-    LIVE_TABLE_INHERITED, /* a sample of the fork parent; the table has forgotten it now */
+    LIVE_TABLE_UNKNOWN,   /* the address is not that of a sample */
+    LIVE_TABLE_TAKEN,     /* a sample; the caller owns its record now */
+    LIVE_TABLE_INHERITED, /* a sample of a fork parent; its entry was removed */
 };
 
 /**
- * Both functions add an address with its record, and set `address` in the record; if they return false, it is 0.
- * live_table_insert_new() reads one cache line; it returns false unless the line shows that the table does not have the
- * address and that there is room. live_table_insert() returns false only if there is no memory.
+ * Both functions add an address with the index of its record, and set `address` in the record; if they return false,
+ * `address` is 0. live_table_insert_new() is the fast one: it reads one cache line. It returns false while the table
+ * grows, and unless the line shows that the table does not have the address and that there is room.
+ * live_table_insert() returns false only if there is no memory, live_filter_reach() fails, or `record` is too large.
  *
- * They set `address` as late as possible. The table may still have an old entry with the same address and record, which
+ * Both set `address` as late as possible. The table may still have an old entry with the same address and record, which
  * readers ignore while `address` in the record differs. Once `address` is set, the old entry is valid, too: a thread
  * that calls live_table_take() for an older sample at this address would get the new one.
  */
 bool live_table_insert_new(uintptr_t address, uint32_t record);
 bool live_table_insert(uintptr_t address, uint32_t record);
-/** Removes an address: subtracts it from the live filter, sets `address` in its record to 0, and returns the record. */
+/**
+ * Removes an address from the table and from the live filter. LIVE_TABLE_TAKEN: `address` in its record is 0 now, and
+ * *record is the index of the record. Otherwise *record is unchanged.
+ */
 enum live_table_taken live_table_take(uintptr_t address, uint32_t *record);
 #define LIVE_TABLE_ROOM_BYTES (512u << 10)
 /** Makes a table of LIVE_TABLE_ROOM_BYTES (some 30,000 entries), unless the newest table is at least as large. */
 void live_table_take_room(void);
-/** In a fork child: marks all tables as the parent's, and starts new ones. */
+/** In a fork child: marks all tables as inherited. The first insertion makes a new table. */
 void live_table_disinherit(void);
 
 #endif

@@ -51,7 +51,7 @@ PROBE_INLINE void probe_calloc(const void *p, size_t size, struct sample_allocat
     probe_otel_alloc(p, size, allocated.weighted_bytes);
 }
 
-/** Reports that a sample was freed. Its memory is freed later, except in a realloc(), which has freed it. */
+/** Reports that a sample was freed. For free(), this is before the real free(); for realloc(), after the real call. */
 PROBE_INLINE void probe_free(uintptr_t address, uint64_t size, uint64_t weighted_bytes, uint64_t serial)
 {
     USDT4("allium", "free", address, size, weighted_bytes, serial);
@@ -63,7 +63,8 @@ PROBE_INLINE void probe_otel_free(uintptr_t address)
 }
 
 /**
- * realloc() failed: reports the sample at `old` as allocated again, because probe_otel_free() has reported its free.
+ * Called if realloc() has failed: reports to otel_memory that the sample at `old` was allocated, because
+ * probe_otel_free() has reported its free before the call. `stayed.serial` 0: there is no sample.
  */
 PROBE_INLINE void probe_realloc_failed(const void *old, struct sample_released stayed)
 {

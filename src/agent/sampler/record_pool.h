@@ -3,10 +3,10 @@
 #define AGENT_RECORD_POOL_H
 
 /*
- * The unused records of samples: a stack for each shard. Its head has a counter, so that compare-and-swap fails if the
- * head has changed and changed back (ABA). When any thread frees a sample, the record goes to the shard of the thread
- * that allocated the sample: so threads seldom write to one cache line, and a thread that only frees does not collect
- * the records that other threads need.
+ * The unused records of samples: a linked list for each shard, last in, first out. Its head has a counter, so that
+ * compare-and-swap fails if the head has changed and changed back (ABA). When any thread frees a sample, the record
+ * goes to the list of the shard that allocated the sample: so threads seldom write to one cache line, and a thread that
+ * only frees does not collect the records that other threads need.
  *
  * Runs in: target, cold paths. Threads: any, signal handlers included; no lock.
  * Needs: process_open_ledger() has returned true.
@@ -41,7 +41,7 @@ static inline void record_pool_push_to(struct ledger_shard *shard, uint32_t reco
     } while (unlikely(!atomic_swap_if64(&shard->vacant, head, ((head >> 32) + 1) << 32 | record)));
 }
 
-/** Puts the record of a freed sample back into the pool. */
+/** Puts the record of a freed sample back into the list of the shard that allocated the sample. */
 static inline void record_pool_push(uint32_t record)
 {
     uint64_t home = load_relaxed(&process_sample(record)->serial) >> LEDGER_SERIAL_SHIFT;
@@ -49,8 +49,9 @@ static inline void record_pool_push(uint32_t record)
 }
 
 /*
- * Appends several records to the ledger at once, so that the records of two threads seldom share a cache line. Returns
- * the first one, and puts the others into the pool.
+ * Appends RECORD_POOL_TOGETHER records to the ledger at once, so that the records of two threads seldom share a cache
+ * line; but only one if the process has one thread, or if there is no room for more. Returns the first one, and puts
+ * the others into the list of the shard. LEDGER_NONE: no room.
  */
 static inline uint32_t record_pool_extend_cold(struct ledger_shard *shard)
 {
@@ -63,7 +64,7 @@ static inline uint32_t record_pool_extend_cold(struct ledger_shard *shard)
     return first;
 }
 
-/* If the ledger has no room for more records: takes one from any shard, for example that of a thread that has ended. */
+/* Called if the ledger has no room for more records: takes an unused record of any shard. LEDGER_NONE: none exists. */
 static inline uint32_t record_pool_steal_cold(void)
 {
     uint32_t record = LEDGER_NONE;
@@ -72,7 +73,10 @@ static inline uint32_t record_pool_steal_cold(void)
     return record;
 }
 
-/** Returns an unused record for a sample of this shard, or appends one to the ledger. LEDGER_NONE: no room. */
+/**
+ * Returns a record for a sample of this shard: an unused one of the shard, a new one at the end of the ledger's table,
+ * or an unused one of another shard. LEDGER_NONE: there is none.
+ */
 static inline uint32_t record_pool_take(struct ledger_shard *shard)
 {
     uint32_t record = record_pool_pop(shard);

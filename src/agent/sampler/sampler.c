@@ -14,13 +14,13 @@
 #include "agent/sites_link.h"
 #include "base/sigsafe/draw.h"
 
-#define FREE_STACK_TICKS  (1u << 22) /* between two stacks of frees: some 600 a second */
+#define FREE_STACK_TICKS  (1u << 22) /* least time between two frees with a stack: some 600 a second (TSC) */
 #define COST_SAMPLE_EVERY 64u
-#define COST_TICKS_MOST   (1u << 17) /* some 50 microseconds */
+#define COST_TICKS_MOST   (1u << 17) /* some 50 microseconds (TSC); a longer operation was interrupted */
 
 static uint64_t next_free_stack;
 
-/* Splits a gap into `left` and `rest`: the thread reads the control page at least every LEDGER_CONTROL_BYTES. */
+/* Splits a gap into `left` and `rest`: so the thread reads the control page once in LEDGER_CONTROL_BYTES or sooner. */
 static void set_gap(struct thread *t, uint64_t gap)
 {
     t->left = gap < LEDGER_CONTROL_BYTES ? gap : LEDGER_CONTROL_BYTES;
@@ -83,8 +83,8 @@ static inline struct draw_weight weigh(struct thread *t, uint64_t size, uint8_t 
 }
 
 /*
- * Returns the weighted bytes of a sample as an integer, the same at each call. The low bits of the serial, spread by
- * the golden ratio, decide whether the fraction is rounded up or down: so no size is favoured, and sums do not drift.
+ * Returns the weighted bytes of a sample as an integer, the same at each call. The low 8 bits of the serial, spread by
+ * the golden ratio, decide whether the fraction is rounded up or down: so sums of many samples are right on average.
  */
 static inline uint64_t whole_bytes(struct draw_weight w, uint64_t serial)
 {
@@ -103,8 +103,8 @@ static inline void op_begin(struct ledger_shard *shard, bool mine)
 }
 
 /*
- * Adds a timed operation to the measured cost. op_end() times the first COST_SAMPLE_EVERY operations, whose caches are
- * cold, and then one in COST_SAMPLE_EVERY, which counts that often, or once if the thread was preempted meanwhile.
+ * Adds the time of an operation to `cold_ticks`. op_end() times the first COST_SAMPLE_EVERY operations, whose caches
+ * are cold, and then one in COST_SAMPLE_EVERY, whose time is added COST_SAMPLE_EVERY times (once if it is very long).
  */
 static __attribute__((noinline)) void op_end_timed_cold(struct ledger_shard *shard, uint64_t n,
                                                         uint64_t began)
@@ -125,7 +125,7 @@ static inline void op_end(struct ledger_shard *shard, bool mine, uint64_t began)
     atomic_add64_known(mine, &shard->done, 1);
 }
 
-/* If the live table has a sample at an address that was just allocated, its free was not seen: counts it now. */
+/* If the live table has a sample at an address that was just allocated, its free was not seen: counts the free now. */
 static __attribute__((noinline)) void drop_stale_cold(struct thread *t, struct ledger_shard *shard, bool mine,
                                                       uintptr_t address, uint64_t ticks)
 {
@@ -143,7 +143,7 @@ static __attribute__((noinline)) void drop_stale_cold(struct thread *t, struct l
     process_count_loss(LEDGER_LOST_FREES_UNSEEN);
 }
 
-/* Adds the sample to the live table, which follows it until it is freed. False: no room. */
+/* Writes the record of a sample, and adds the sample's address to the live table. False: no room in one of them. */
 static bool follow(struct thread *t, struct ledger_shard *shard, bool mine, uintptr_t address, size_t size,
                    uint32_t cell, uint64_t serial, uint64_t ticks)
 {
@@ -230,14 +230,14 @@ struct sample_allocated sample_allocated(struct thread *t, const struct walk_sta
     return allocated;
 }
 
-/* Is this free to be recorded with its stack? Not each one: the walk would double the cost of short-lived samples. */
+/* Returns whether to record the stack of this free. Few are: walks would double the cost of short-lived samples. */
 static bool stack_is_due(uint64_t ticks)
 {
     uint64_t due = load_relaxed(&next_free_stack);
     return ticks >= due && atomic_swap_if64(&next_free_stack, due, ticks + FREE_STACK_TICKS);
 }
 
-/* Writes each field into the ring: copying a structure right after its fields were written stalls the CPU. */
+/* Adds a free to the ring, field by field: copying a structure right after its fields were written stalls the CPU. */
 static void remember_free(struct thread *t, struct ledger_shard *shard, bool mine,
                           const struct walk_start *start, const struct ledger_sample *s, uintptr_t address,
                           uint64_t ticks, bool reallocated)
@@ -288,7 +288,7 @@ static inline __attribute__((always_inline)) void count_freed(struct thread *t,
     op_end(shard, mine, ticks);
 }
 
-/* Removes the sample at `p` from the live table and returns its record; LIVE_TABLE_NONE: there is none. */
+/* Removes the sample at `p` from the live table and returns its record; LIVE_TABLE_NONE: no sample of this process. */
 static inline uint32_t take_record(void *p)
 {
     uint32_t record = LIVE_TABLE_NONE;

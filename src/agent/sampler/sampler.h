@@ -3,7 +3,7 @@
 #define AGENT_SAMPLER_H
 
 /*
- * The sampler: decides which allocation becomes a sample, and records its allocation, free or reallocation.
+ * The sampler: decides which allocations become samples, and records the allocation, reallocation and free of a sample.
  *
  * Runs in: target, cold paths. Threads: any, signal handlers included.
  *
@@ -12,8 +12,8 @@
  * allocator may have given to another thread.
  *
  * Sampling is by bytes, with exponential gaps: a request becomes a sample if it covers the next point of a Poisson
- * process on the bytes that this thread requests, with p = 1 - exp(-size / period). Period 1 is exact: each request
- * that succeeds is recorded with weight 1, and nothing is drawn.
+ * process on the bytes that this thread requests, so with probability 1 - exp(-size / period). Period 1 is exact: each
+ * request that succeeds is recorded with weight 1, and nothing is drawn.
  */
 
 #include <stdbool.h>
@@ -23,7 +23,7 @@
 #include "agent/thread_state.h"
 #include "unwind/walk.h"
 
-/** A new sample. All 0: it could not be recorded. */
+/** A new sample. All 0: there is none, or it could not be recorded. */
 struct sample_allocated {
     uint64_t serial;
     uint64_t weighted_bytes; /* the bytes that the sample stands for */
@@ -38,17 +38,17 @@ struct sample_released {
 /** A sample that was removed from the live table, but is not counted as freed yet. */
 struct taken {
     uint32_t record;     /* LIVE_TABLE_NONE: nothing was taken */
-    uint32_t generation; /* of the process that removed it: a signal handler may fork meanwhile */
+    uint32_t generation; /* process.generation at the removal: a signal handler may fork afterwards */
     uintptr_t address;
     struct sample_released released; /* set when the sample is counted as freed */
 };
 
 /** Subtracts `size` from the bytes to the thread's next sample. True: this request is a sample if it succeeds. */
 ONE_COPY bool sample_is_due(struct thread *t, size_t size);
-/** Records a sample at `p`, which the program's allocator has just returned. */
+/** Records a sample of `size` requested bytes at `p`, which the allocator has just returned. Returns the sample. */
 ONE_COPY struct sample_allocated sample_allocated(struct thread *t, const struct walk_start *start, void *p,
                                                   size_t size);
-/** Removes `p`, which is about to be reallocated, from the live table, if `p` is a sample. */
+/** If there is a sample at `p`, which is about to be reallocated, removes the sample from the live table. */
 ONE_COPY struct taken sample_take(struct thread *t, void *p);
 /**
  * If `p` is a sample, counts it as freed. For free(), `moved` is NULL, and the function calls the probes; the real
@@ -56,7 +56,7 @@ ONE_COPY struct taken sample_take(struct thread *t, void *p);
  * moved->released what the caller passes to the probes.
  */
 ONE_COPY void sample_freed(struct thread *t, const struct walk_start *start, void *p, struct taken *moved);
-/** Puts the sample back into the live table, because realloc() failed. */
+/** Puts the sample back into the live table, because realloc() failed. Returns it; `serial` 0: none, or no room. */
 ONE_COPY struct sample_released sample_put_back(struct thread *t, struct taken taken);
 
 #endif
