@@ -81,8 +81,8 @@ static inline uint64_t current_rule(struct walk *k, uint64_t key, uint64_t rule,
 static bool leave_realigned(struct walk *k, uint64_t rule, struct position *at)
 {
     uintptr_t fp = *at->fp_at, slot = fp + (uintptr_t)rule_deref_offset(rule);
-    if (slot < at->sp || fp < at->sp || !stack_holds(k->stack, slot, slot + 8, k->sealed) ||
-        !stack_holds(k->stack, fp, fp + 8, k->sealed))
+    if (slot < at->sp || fp < at->sp || (slot | fp) & 7 ||
+        !stack_holds(k->stack, slot, slot + 8, k->sealed) || !stack_holds(k->stack, fp, fp + 8, k->sealed))
         return false;
     uintptr_t cfa = word_at(slot);
     if (cfa <= at->sp || cfa & 7 || !stack_holds(k->stack, at->sp, cfa, k->sealed))

@@ -11,7 +11,8 @@
 bool walk_enter_interrupted(struct walk *k, struct position *at)
 {
     uintptr_t frame = at->sp;
-    if (!stack_holds(k->stack, frame, frame + SIGFRAME_BYTES, k->sealed))
+    if (!stack_holds(k->stack, frame, frame + 8, k->sealed) ||
+        !stack_holds(k->stack, frame + 8, frame + SIGFRAME_BYTES, k->sealed))
         return false;
     at->sp = word_at(frame + SIGFRAME_RSP_OFFSET);
     at->pc = word_at(frame + SIGFRAME_RIP_OFFSET);
@@ -32,7 +33,7 @@ struct frame_memory {
 static bool read_frame_memory(void *memory, uint64_t at, uint64_t *value)
 {
     const struct frame_memory *m = memory;
-    if (at < m->from || at + 8 < at || !stack_holds(m->walk->stack, at, at + 8, m->walk->sealed))
+    if (at < m->from || at & 7 || !stack_holds(m->walk->stack, at, at + 8, m->walk->sealed))
         return false;
     __builtin_memcpy(value, (const void *)at, 8);
     return true;

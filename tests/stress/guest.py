@@ -109,7 +109,8 @@ def inner_stacks(stack, how):
     def look(what, said, found, _):
         (ledger,) = found
         tap.no_losses(ledger)
-        if how == "guarded":  # wrong rules break the 20 times 25 stacks of the coroutine, and those of some frees
+        # Wrong rules break the 20 times 25 stacks of the coroutine, and those of some frees.
+        if how in ("guarded", "torn"):
             check(500 <= ledger["stacks_broken"] <= 520, ledger["stacks_broken"], "broken stacks:", what)
         else:
             equal(ledger["stacks_broken"] + ledger["stacks_cut"], 0, "broken or cut stacks: " + what)
@@ -200,6 +201,7 @@ INNER_STACKS = {
     "lower": "loses its lower half",
     "handler": "is a signal handler's, and protected after use",
     "guarded": "has a guard page above it, and wrong unwind rules",
+    "torn": "has a guard page above it, and wrong unwind rules that lead to its end",
 }
 
 

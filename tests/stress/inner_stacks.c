@@ -10,13 +10,15 @@
  * another coroutine uses the half that is left). The outermost frame of a coroutine has an undefined return address.
  * handler: the stack is the alternate one of a signal handler instead, whose frame has the rbp of the interrupted
  * function, and is protected then. guarded: the page above the coroutine stack is PROT_NONE while that is in use, and
- * the unwind rule of the coroutine's outermost frame is wrong: it says that its caller's frame lies in that page.
+ * the unwind rule of the coroutine's outermost frame is wrong: it says that its caller's frame lies in that page. torn:
+ * the same, but the rule says that the address of the caller's frame lies half in that page and half behind it.
  *
  * Prints how many blocks there were.
  */
 #include <alloca.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,24 +37,40 @@ static unsigned long made;
 static void *volatile keep;
 
 /*
- * Both call function() on the stack that ends at `top`. The unwind rule of call_on() says that it has no caller; the
- * rule of call_on_wrongly() does not know that the stack is another one.
+ * All call function() on the stack that ends at `top`. The unwind rule of call_on() says that it has no caller; the
+ * rule of call_on_wrongly() does not know that the stack is another one. The rules of the last two read the address of
+ * the caller's frame at at_frame_address, as for a function that realigned its stack, the second in an unusual form.
  */
 void call_on(void *top, void (*function)(void));
 void call_on_wrongly(void *top, void (*function)(void));
+void call_on_torn(void *top, void (*function)(void), char *at_frame_address);
+void call_on_torn_oddly(void *top, void (*function)(void), char *at_frame_address);
 #if defined(__x86_64__)
 #define SWITCH_STACKS                                                                                        \
     "push %rbx\n.cfi_adjust_cfa_offset 8\n"                                                                  \
     "mov %rsp, %rbx\nmov %rdi, %rsp\ncall *%rsi\nmov %rbx, %rsp\n"                                           \
     "pop %rbx\n.cfi_adjust_cfa_offset -8\nret\n"
+#define SWITCH_STACKS_AND_RBP                                                                                \
+    "push %rbx\npush %rbp\nlea 8(%rdx), %rbp\nmov %rsp, %rbx\nmov %rdi, %rsp\ncall *%rsi\n"                  \
+    "mov %rbx, %rsp\npop %rbp\npop %rbx\nret\n"
 #else
-#define SWITCH_STACKS "brk #0\n"
+#define SWITCH_STACKS         "brk #0\n"
+#define SWITCH_STACKS_AND_RBP "brk #0\n"
 #endif
-__asm__(".text\n.globl call_on\n.type call_on, @function\ncall_on:\n.cfi_startproc\n.cfi_undefined "
-        "rip\n" SWITCH_STACKS ".cfi_endproc\n.size call_on, .-call_on\n"
-        ".globl call_on_wrongly\n.type call_on_wrongly, "
-        "@function\ncall_on_wrongly:\n.cfi_startproc\n" SWITCH_STACKS
-        ".cfi_endproc\n.size call_on_wrongly, .-call_on_wrongly\n");
+/* caller's rbp = *rbp */
+#define RBP_AT_RBP ".cfi_escape 0x10, 6, 2, 0x76, 0\n"
+__asm__(
+    ".text\n.globl call_on\n.type call_on, @function\ncall_on:\n.cfi_startproc\n.cfi_undefined "
+    "rip\n" SWITCH_STACKS ".cfi_endproc\n.size call_on, .-call_on\n"
+    ".globl call_on_wrongly\n.type call_on_wrongly, "
+    "@function\ncall_on_wrongly:\n.cfi_startproc\n" SWITCH_STACKS
+    ".cfi_endproc\n.size call_on_wrongly, .-call_on_wrongly\n"
+    ".globl call_on_torn\n.type call_on_torn, @function\ncall_on_torn:\n.cfi_startproc\n"
+    ".cfi_escape 0x0f, 3, 0x76, 0x78, 6\n" RBP_AT_RBP SWITCH_STACKS_AND_RBP /* CFA = *(rbp - 8) */
+    ".cfi_endproc\n.size call_on_torn, .-call_on_torn\n"
+    ".globl call_on_torn_oddly\n.type call_on_torn_oddly, @function\ncall_on_torn_oddly:\n.cfi_startproc\n"
+    ".cfi_escape 0x0f, 4, 0x76, 0x78, 6, 0x96\n" RBP_AT_RBP SWITCH_STACKS_AND_RBP /* and a no-op */
+    ".cfi_endproc\n.size call_on_torn_oddly, .-call_on_torn_oddly\n");
 
 static __attribute__((noinline)) void make(int depth)
 {
@@ -153,6 +171,22 @@ static void protect_page(char *page, int how)
         exit(1);
 }
 
+/* Calls routine() on the stack, by an unwind rule that leads into the page above it, which is PROT_NONE meanwhile. */
+static void use_below_guard(char *stack, int round, bool is_torn)
+{
+    char *guard = stack + STACK, *torn = guard + PAGE - 4;
+    protect_page(guard, PROT_NONE);
+    if (!mprotect((void *)(1ull << 47), PAGE, PROT_NONE)) /* above all stacks */
+        exit(1);
+    if (!is_torn)
+        call_on_wrongly(guard, routine);
+    else if (round % 2)
+        call_on_torn_oddly(guard, routine, torn);
+    else
+        call_on_torn(guard, routine, torn);
+    protect_page(guard, PROT_READ | PROT_WRITE);
+}
+
 static void *use(void *how)
 {
     char room[STACK + 2 * PAGE], *stack = (char *)(((uintptr_t)room + PAGE - 1) & ~(uintptr_t)(PAGE - 1));
@@ -161,15 +195,10 @@ static void *use(void *how)
         return NULL;
     }
     for (int i = 0; i < ROUNDS; i++) {
-        if (!strcmp(how, "guarded")) {
-            protect_page(stack + STACK, PROT_NONE);
-            if (!mprotect((void *)(1ull << 47), PAGE, PROT_NONE)) /* above all stacks */
-                exit(1);
-            call_on_wrongly(stack + STACK, routine);
-            protect_page(stack + STACK, PROT_READ | PROT_WRITE);
-        } else {
+        if (!strcmp(how, "guarded") || !strcmp(how, "torn"))
+            use_below_guard(stack, i, !strcmp(how, "torn"));
+        else
             call_on(stack + STACK, routine);
-        }
         take(stack, how);
         make(DEPTH);
         if (!strcmp(how, "upper"))
