@@ -256,20 +256,14 @@ static ONE_COPY bool attach_thread(struct thread *t)
     if (!open_ledger() || load_acquire(&process.ledger.header->regions[LEDGER_SITE_SUMS].ready_bytes) <
                               sizeof(struct ledger_site_sums))
         return false;
-    /* A request in a signal handler that interrupts these lines takes the cold path, because `objects` has no tables,
-     * and attaches the thread, because `counts` is false. Then these lines do so again. */
-    t->objects = object_map_none;
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    t->sums = sums_of(SHARDS_SHARED);
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
     uintptr_t *objects = object_map_tables();
     store_relaxed(&process.ledger.header->objects, (uintptr_t)objects);
     uint32_t shard = objects && !process.ledger.sealed ? shards_claim(process.pid) : SHARDS_SHARED;
-    if (shard != SHARDS_SHARED) {
-        t->sums = sums_of(shard);
-        __atomic_signal_fence(__ATOMIC_SEQ_CST);
-        t->objects = objects;
-    }
+    /* A signal handler that interrupts these lines may attach the thread first. It claims the same shard, unless none
+     * was free before: then the handler's tables must go again, because shared sums take atomic additions. */
+    t->sums = sums_of(shard);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    t->objects = shard != SHARDS_SHARED ? objects : object_map_none;
     t->counts = true;
     return true;
 }
@@ -407,8 +401,12 @@ void sites_released_cold(const struct walk_start *from, void *p)
     struct thread *t = &thread_self;
     struct object o;
     uint8_t outside;
-    if (!p || t->busy || unlikely(!enter_patiently(t, &outside)))
+    if (!p || t->busy)
         return;
+    if (unlikely(!enter_patiently(t, &outside))) {
+        __atomic_fetch_add(&missed.freed, 1, __ATOMIC_RELAXED);
+        return;
+    }
     if (take(t, p, &o)) {
         add(t, SITES_NUMBER(o.account), RELEASED, o.bytes, sites_usable(p, o.bytes));
         add(t, number_of(t, from), FREED, o.bytes, 0);
