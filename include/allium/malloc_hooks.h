@@ -14,7 +14,7 @@
  *
  * Calls of the other functions are renamed: they go to functions of liballium.so, which identify the place by
  * the return address of the call. These are the functions of which the C library has inline versions, the
- * functions with any number of arguments, and the functions whose names a source may use for itself.
+ * functions that take a variable number of arguments, and the functions whose names a source may use for itself.
  */
 
 #include "allium/helper.h"

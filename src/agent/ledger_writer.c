@@ -15,7 +15,7 @@
 #include "wire/headroom.h"
 
 #define SEALED_ROOM  (256u << 10) /* bytes that writer_take_room() adds to each growing table */
-#define SEALED_SLOTS 16384u       /* slots of each index that writer_take_room() makes */
+#define SEALED_SLOTS 16384u       /* slots of each hash table that writer_take_room() makes */
 #define ROOM_TICKS   (1ull << 28) /* some 100 ms of the time stamp counter */
 #define ROOM_BYTES   (8ull << 20)
 #define FIRST_SLOTS  8192u /* the same for writer_take_first_room_cold(); half of the slots are used at most */
@@ -250,7 +250,8 @@ void writer_reset(void)
     word_cache_forget(&known);
 }
 
-/* Takes private memory in advance: for the table of live samples, and `slots` slots for each index. */
+/* Takes private memory in advance: for the table of live samples, and for the hash tables that find frames, stacks and
+ * cells by their content, which get `slots` slots each. */
 static void take_room_of_tables(uint64_t slots)
 {
     live_table_take_room();

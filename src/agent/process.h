@@ -29,7 +29,7 @@ struct agent_state {
     uint64_t in_force;
     uint64_t control_word; /* the last word of the control page that a thread has begun to apply */
     uint64_t early_losses[LEDGER_LOSSES]; /* counted before there is a ledger */
-    const char *wrappers; /* ALLIUM_WRAPPERS: patterns of further wrapper functions; NULL: none */
+    const char *wrappers; /* ALLIUM_WRAPPERS: more patterns of wrappers ('!': not wrappers); NULL: none */
 };
 
 extern struct agent_state agent_state __attribute__((visibility("hidden")));

@@ -27,9 +27,9 @@ struct tag_ledger_far {
 #define TAG_LEDGER_FAR 0x80000000u
 
 /** Convert between the number of an account and the offset, in bytes, of its counters from tag_ledger_counters(). */
-static inline uint32_t tag_ledger_number(uint32_t words)
+static inline uint32_t tag_ledger_number(uint32_t offset)
 {
-    return ledger_number_at(words / sizeof(struct ledger_words), LEDGER_ACCOUNTS_TOGETHER);
+    return ledger_number_at(offset / sizeof(struct ledger_words), LEDGER_ACCOUNTS_TOGETHER);
 }
 
 static inline uint32_t tag_ledger_offset(uint32_t number)

@@ -3,8 +3,8 @@
 #define TAG_TAGS_MET_H
 
 /*
- * An array of the tags that the process has used so far, by account number. A fork child writes the tags whose module
- * is still loaded to its own ledger.
+ * An array of the tags that the process has used so far, by account number. A fork child writes to its own ledger the
+ * tags whose module is still loaded.
  *
  * Runs in: target, cold paths. Threads: any; the thread that first uses a tag writes the record of the tag.
  * Owns: the array, in reserved memory, which is made writable as accounts are added.

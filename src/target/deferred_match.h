@@ -3,8 +3,8 @@
 #define TARGET_DEFERRED_MATCH_H
 
 /*
- * Finds the deferred rules (wire/deferred_rules.h) that apply to a place in the code of a module that was loaded after
- * `allium set` had run.
+ * Finds the deferred rules (wire/deferred_rules.h) that apply to a place in the code, if `allium set` could not apply
+ * them itself: the place's module was loaded later, or no file lists the place (call sites, tags of callsite_tag()).
  *
  * Runs in: target, cold paths. Threads: any, signal handlers included; no lock.
  * Invariant: any process of the user may have written the rules, so the rules are checked at each use.

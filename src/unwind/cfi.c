@@ -288,8 +288,9 @@ static bool run(const struct unwind_module *m, const struct entry *e, struct cur
 
 /*
  * Called if no FDE covers the code from code_start to pc. Returns true if the frame has no caller, in one of two cases:
- * - The return address is the first byte of the code of the next FDE. No FDE covers the byte before, so no call pushed
- *   this address: the program stored it in a stack that it created, as makecontext() stores __start_context.
+ * - The return address is the first byte of the code of the next FDE, and no FDE covers the byte before it, the end of
+ *   the call. So no call pushed this address: the program stored it in a stack that it created, as makecontext() stores
+ *   __start_context.
  * - The entry point of the program or the loader is in this code. (The loader's code continues with _dl_start_user,
  *   which calls the constructors of libraries.)
  */

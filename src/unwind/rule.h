@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 enum rule_kind {
-    RULE_NONE,      /* no rule: an empty cache entry, or no number for the frame */
+    RULE_NONE,      /* no rule: an empty cache entry, or walker.name() had no number for the frame */
     RULE_RSP,       /* CFA = rsp + offset */
     RULE_RBP,       /* CFA = rbp + offset */
     RULE_RBP_DEREF, /* CFA = *(rbp + offset), caller's rbp = *rbp: gcc's realigned stacks */

@@ -42,7 +42,8 @@ struct walk_cache_place {
 /* A cached frame whose rule uses rbp. */
 struct walk_cache_fp {
     const struct walk_cache_place *place;
-    /* where a cached frame saved this rbp; NULL or an address below the cached frames: none of them saved it */
+    /* where a cached frame saved this rbp; NULL or an address below the cached frames: none of them saved it, but an
+     * inner frame, which is not cached, may have done so */
     const uintptr_t *at;
     uintptr_t value;
 };

@@ -3,7 +3,8 @@
 #define WIRE_DEFERRED_RULES_H
 
 /*
- * Deferred rules: rules for modules that the process loads later. The control file stores the query of each such rule.
+ * Deferred rules: rules for places that `allium set` does not know, because their module is loaded later or because no
+ * file lists them (call sites, tags of callsite_tag()). The control file stores the query of each such rule.
  * The process itself evaluates the queries for its tags and call sites, because no tool may be running when a module is
  * loaded. The process knows less about a place than the tool does (base/sigsafe/clause.h).
  *

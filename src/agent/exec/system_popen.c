@@ -173,7 +173,7 @@ static struct stream *find_stream(const FILE *file)
     return NULL;
 }
 
-/* Frees the entry of an earlier stream at the address of `file`, which was closed in a way that no hook sees. */
+/* Frees the entry of an earlier stream at the address of `file`. That stream was closed in a way that no hook sees. */
 static void forget_closed(FILE *file)
 {
     for (unsigned i = 0; i < STREAMS_MAX; i++) {

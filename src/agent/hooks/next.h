@@ -70,8 +70,8 @@ struct next {
      * calls that of the C library. */
     char *(*strndup)(const char *, size_t);
     bool is_glibc; /* the allocator is glibc's */
-    /* The functions that the exported operators jump to: at first operators_resolve_*(), which look up the real ones;
-     * later the real operators, or functions of operators.c or sites/ that count. */
+    /* The functions that the exported operators jump to: operators_resolve_*(), which look up the real ones at
+     * each call; the real operators, once they are known to stay; or functions of operators.c or sites/ that count. */
 #define X(field, symbol) next_new_fn field;
     NEXT_NEW_FORMS(X)
 #undef X

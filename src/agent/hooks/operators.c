@@ -51,7 +51,7 @@ COLD void operators_delete_cold(void *p, size_t second, size_t third, next_delet
     (*real)(p, second, third);
 }
 
-/* Hooks for an allocator with operators of its own: count, then call the operator. */
+/* Hooks for an allocator with operators of its own: they do the agent's work, and call the operator. */
 #define X(field, symbol)                                                                                     \
     static void *count_##field(size_t size, size_t second, size_t third)                                     \
     {                                                                                                        \

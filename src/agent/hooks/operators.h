@@ -5,7 +5,7 @@
 /*
  * Hooks of C++ operator new and delete, all forms.
  *
- * If the allocator has operators of its own (jemalloc, tcmalloc, mimalloc), our hooks count and then jump to these
+ * If the allocator has operators of its own (jemalloc, tcmalloc, mimalloc), our hooks count, and call these
  * operators. (Most of them do not call malloc(); hook_layers.c finds those that call another hook.) The operators of
  * libstdc++ call malloc() and free(), whose hooks count already, so our hooks of these operators only jump to them. A
  * hook looks up the operator of libstdc++ when the hook is first called, because by then the caller's libstdc++ is
@@ -18,7 +18,7 @@
 
 #include "agent/hooks/next.h"
 
-/** For each operator that the allocator's module defines: makes our hook count, and then call this operator. */
+/** For each operator that the allocator's module defines: makes our hook count, and call this operator. */
 void operators_adopt(const struct link_map *allocator);
 
 /* The cold halves of the hooks that count; reached by tail jumps. They call *real. */

@@ -14,7 +14,7 @@
 #define PROBE_BUCKETS   8u /* buckets in which an entry may lie, its home bucket included */
 #define FIRST_LOG2      9u /* log2 of the first table's buckets; 8 at least, because an entry lacks 8 key bits */
 #define ROOM_LOG2       13u /* log2 of the buckets of the table that live_table_take_room() makes */
-#define KEYS_LOG2       11u /* in tables of 2^11 buckets or more, an entry shows whether it is in its home bucket */
+#define KEYS_LOG2       11u /* from 2^11 buckets on, an entry and the bucket's number tell if this is its home */
 #define TABLES_MAX      64u
 #define MOVE_PER_INSERT 2u /* buckets of an old table that an insertion moves at most */
 #define RECORD_BITS     28u
@@ -52,8 +52,8 @@ static struct table tables[TABLES_MAX] = {{.words = first_words, .log2 = FIRST_L
 static uint32_t oldest, newest;
 static uint32_t inherited_from, inherited_to;
 
-/* Returns the key of an address; a bijection. It mixes page and stretch, because objects often lie at the same place in
- * their pages, and would all be in the same bucket of their group. */
+/* Returns the key of an address; a bijection. It mixes page and stretch, because objects often lie at the same offset
+ * in their pages, and would all be in the same bucket of their group. */
 static inline uint64_t key_of(uintptr_t address)
 {
     uint64_t page = (address >> 12) * 0x1e3779b97u & PAGE_MASK;
