@@ -21,7 +21,7 @@
 #include "wire/ledger_make.h"
 
 /** If agent and liballium.so were built with different values, they do not work together. */
-#define AGENT_API_VERSION (LEDGER_VERSION << 8 | 2u)
+#define AGENT_API_VERSION (LEDGER_VERSION << 8 | 3u)
 
 /**
  * The functions of liballium.so that the agent calls. "The map" is the map of objects (object_map.h) of liballium.so.

@@ -26,15 +26,16 @@ bool ledger_refuse(struct ledger *l, enum ledger_full why)
 {
     if (!load_relaxed(&l->header->full))
         store_relaxed(&l->header->full, why);
+    if (why > LEDGER_FULL_LIMIT)
+        store_relaxed(&l->refusals, load_relaxed(&l->refusals) + 1);
     atomic_add64(&l->header->losses[LEDGER_LOST_GROWTH], 1);
     return false;
 }
 
 /* True: refuse without a check (system calls). After a refusal, one request in REFUSALS_PER_CHECK is checked. */
-static bool refused_lately(struct ledger_header *h)
+static bool refused_lately(const struct ledger *l)
 {
-    uint32_t full = load_relaxed(&h->full);
-    return full > LEDGER_FULL_LIMIT && load_relaxed(&h->losses[LEDGER_LOST_GROWTH]) % REFUSALS_PER_CHECK;
+    return load_relaxed(&l->refusals) % REFUSALS_PER_CHECK;
 }
 
 /* l->control is read only if there is a ledger: else it may be NULL. */
@@ -97,13 +98,15 @@ void *ledger_private(struct ledger *l, uint64_t bytes)
         return pooled;
     enum ledger_full full = ledger_may_call(l) ? LEDGER_NOT_FULL : LEDGER_FULL_SECCOMP;
     if (l->header && !full)
-        full = refused_lately(l->header) ? (enum ledger_full)l->header->full : check_surroundings(l, bytes);
+        full = refused_lately(l) ? (enum ledger_full)l->header->full : check_surroundings(l, bytes);
     if (!full)
         full = take_from_limits(bytes) ? LEDGER_NOT_FULL : LEDGER_FULL_OWN_LIMIT;
     if (!full) {
         void *p = map_private(bytes, bytes <= LEDGER_PAGE_BYTES ? MAP_POPULATE : 0);
-        if (p)
+        if (p) {
+            store_relaxed(&l->refusals, 0);
             return p;
+        }
         headroom_give_space(bytes);
         full = LEDGER_FULL_REFUSED;
     }
@@ -152,7 +155,7 @@ bool ledger_grow_cold(struct ledger *l, enum ledger_table table, uint64_t end_by
             chunk = r->limit_bytes - ready;
         if (ready + chunk < end_bytes || load_relaxed(&h->ready_bytes) + chunk > h->limit_bytes)
             return ledger_refuse(l, LEDGER_FULL_LIMIT);
-        if (refused_lately(h))
+        if (refused_lately(l))
             return ledger_refuse(l, (enum ledger_full)h->full);
         if (!ledger_may_call(l))
             return ledger_refuse(l, LEDGER_FULL_SECCOMP);
@@ -161,6 +164,7 @@ bool ledger_grow_cold(struct ledger *l, enum ledger_table table, uint64_t end_by
             return ledger_refuse(l, full);
         if (extend(l, table, ready, chunk))
             return ledger_refuse(l, LEDGER_FULL_REFUSED);
+        store_relaxed(&l->refusals, 0);
     }
 }
 

@@ -31,6 +31,7 @@ struct ledger {
     bool control_stays; /* fork children inherit the mapping of the control page */
     /* bytes that the last check of file system and cgroups approved, less the growth since that check */
     uint64_t approved_bytes;
+    uint32_t refusals; /* number of requests refused since the last one granted, but for a table at its limit */
     uint32_t sealed; /* number of reasons not to make a system call any more */
     char *pool;      /* private memory that ledger_private() returns without a system call; NULL: none */
     uint64_t pool_bytes, pool_used;
