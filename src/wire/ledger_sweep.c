@@ -15,9 +15,15 @@
 #include "wire/headroom.h"
 #include "wire/ledger.h"
 
-/* a sweep reads at most this many blocks of directory entries, some 2,300 files, and ignores all other files */
-#define PIECES_MAX 64
-#define PIECES_FEW 8 /* a sweep of at most this many blocks (some 300 files) is fast, so no rest follows */
+/*
+ * A sweep examines a window of the directory: PIECES_MAX blocks of its entries, some 2,300 files. If the directory is
+ * larger, each sweep chooses one of its windows at random, so that no file stays for ever.
+ */
+#define PIECES_MAX   64
+#define WINDOW_FILES (34 * PIECES_MAX)
+#define WINDOWS_MAX  64
+#define ENTRY_SIZE   20 /* what each file adds to st_size of its directory in a tmpfs */
+#define PIECES_FEW   8  /* a sweep of at most this many blocks (some 300 files) is fast, so no rest follows */
 
 /* After a sweep of many files, the directory is not swept for REST_SECONDS (it rests). The agent marks this in the
  * access time of the directory: an access time with REST_NS nanoseconds was set by the agent, not by a read. */
@@ -75,18 +81,28 @@ static bool is_done(const struct sweep *s)
     return s->until_room && !headroom_is_short(s->until_room);
 }
 
-/* Examines the files of the directory. Returns the number of blocks of entries that were read, at most PIECES_MAX. */
+/* Returns the number of the window to examine. */
+static int choose_window(long dir)
+{
+    struct stat st;
+    if (sys_call(SYS_newfstatat, dir, "", &st, AT_EMPTY_PATH))
+        return 0;
+    uint64_t windows = (uint64_t)st.st_size / ENTRY_SIZE / WINDOW_FILES + 1;
+    return (int)(clock_ns(CLOCK_MONOTONIC) / 1000u % (windows < WINDOWS_MAX ? windows : WINDOWS_MAX));
+}
+
+/* Examines the files of one window. Returns the number of blocks of entries that were read until its end. */
 static int go_through(const struct sweep *s)
 {
     static _Alignas(struct entry) char entries[2048]; /* static, because the stack may be small */
-    int piece = 0;
+    int piece = 0, first = choose_window(s->dir) * PIECES_MAX;
     sys_call(SYS_lseek, s->dir, 0, SEEK_SET);
-    for (; piece < PIECES_MAX; piece++) {
+    for (; piece < first + PIECES_MAX; piece++) {
         long n = sys_call(SYS_getdents64, s->dir, entries, sizeof(entries));
         if (sys_failed(n) || !n)
             break;
         const struct entry *e;
-        for (long at = 0; at < n && !is_done(s); at += e->bytes) {
+        for (long at = 0; piece >= first && at < n && !is_done(s); at += e->bytes) {
             e = (const struct entry *)(entries + at);
             sweep_file(s, e->name);
         }

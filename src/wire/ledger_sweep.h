@@ -13,7 +13,7 @@
  * it sets the file's modification time to now and its access time to 0. If a marked ledger is read, the kernel may set
  * the access time; then the next sweep marks the ledger anew, and the ledger is kept longer.
  *
- * A large directory is swept at most once a minute, not at each start of a process.
+ * A large directory is swept at most once a minute, not at each start of a process, and only a part of it at a time.
  *
  * Runs in: target, before its ledger is made; only one thread at a time.
  * Invariant: never removes a file that a process maps, even if that process is in another pid namespace.

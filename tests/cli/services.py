@@ -206,6 +206,32 @@ def many_left(place):
         equal(left_of(20), 0, "left " + what)
 
 
+def left_behind_others(place):
+    """Left-over ledgers go from a directory with 6,000 other files too, whichever the kernel lists first. Each start of
+    a program examines a third of them: the chance that 60 starts miss one is 3e-11.
+    """
+    folder, gone = place.runtime + "/allium", 2 ** 22 - 1
+    os.mkdir(folder, 0o700)
+
+    def put(name, count):
+        names = ["%s/%d-%016x.tags" % (folder, name, number) for number in range(count)]
+        for file in names:
+            with open(file, "w"):
+                pass
+            os.utime(file, (0, time.time() - 60 * 24 * 3600))
+        return names
+    old = put(gone, 10)
+    running = put(os.getpid(), 6000)
+    old += put(gone - 1, 10)
+    for _ in range(60):
+        os.utime(folder, ns=(0, os.stat(folder).st_mtime_ns))
+        tap.succeed([program("holder"), "1"], env=dict(place.env, LD_PRELOAD=built("ALLIUM_AGENT"), ALLIUM_PERIOD="1"))
+        if not any(map(os.path.exists, old)):
+            break
+    equal([name for name in old if os.path.exists(name)], [], "left-over ledgers that stay")
+    equal(sum(map(os.path.exists, running)), 6000, "files of a process that runs")
+
+
 def elsewhere(place):
     """The pid in a ledger's name is nobody's where another PID namespace shares the directory: while it is mapped it
     stays.
@@ -272,6 +298,7 @@ tap.main([(name, placed(test, "/var/tmp" if test is web_server else "/dev/shm"))
     ("names of wrappers are quoted", quoted),
     ("nginx comes up with the agent, works, and can be asked", web_server),
     ("ledgers that nobody fetched go after seven days", left_over),
+    ("ledgers that nobody fetched go from a large directory too", left_behind_others),
     ("many left ledgers are gone through once a minute", many_left),
     ("a ledger that is mapped in another PID namespace stays", elsewhere),
     ("left ledgers make room where the tmpfs is short of it", little_room),
