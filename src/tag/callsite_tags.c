@@ -22,6 +22,8 @@ struct caller {
  * liballium.so, not of the control page of the module that makes the call. */
 static struct caller records[CALLERS];
 static uint32_t used, buckets[2 * CALLERS];
+/* A bit for each hash of a return address: calls from there were counted as LEDGER_LOST_TAGS. */
+static uint32_t left_out[CALLERS / 32];
 
 static int32_t number_at(const char *p)
 {
@@ -118,6 +120,14 @@ static struct allium_tag *add(const char *returns_to, uint32_t hash, const void 
     return NULL;
 }
 
+/* Counts a call instruction without a tag as lost, but each only once. */
+static void count_left_out(uint32_t hash)
+{
+    uint32_t bit = 1u << hash % 32;
+    if (!(__atomic_fetch_or(&left_out[hash / 32 % (CALLERS / 32)], bit, __ATOMIC_RELAXED) & bit))
+        tag_ledger_count_loss(LEDGER_LOST_TAGS);
+}
+
 struct allium_tag *callsite_tag(const void *returns_to, const void *entry, const char *text)
 {
     uint32_t hash = (uint32_t)((uintptr_t)returns_to * 0x9e3779b97f4a7c15u >> 40);
@@ -125,6 +135,6 @@ struct allium_tag *callsite_tag(const void *returns_to, const void *entry, const
     if (!tag)
         tag = add(returns_to, hash, entry, text);
     if (!tag && process_has_ledger())
-        tag_ledger_count_loss(LEDGER_LOST_TAGS);
+        count_left_out(hash);
     return tag;
 }

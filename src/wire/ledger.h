@@ -100,7 +100,7 @@ enum ledger_loss {
     LEDGER_LOST_CHILDREN, /* programs started that may be missing from the recording; their names are unknown */
     LEDGER_FAILED_REQUESTS, /* failed requests that took the cold path; others are not counted */
     LEDGER_INHERITED_FREES, /* sampled objects of the parent that this fork child freed */
-    /* tags that got no account, and each call for which callsite_tag() had no tag */
+    /* tags that got no account, and call instructions for which callsite_tag() had no tag (at least so many) */
     LEDGER_LOST_TAGS,
     /* objects and mappings of tags that could not be entered into the map or tree, or removed from the tree */
     LEDGER_LOST_TAGGED,

@@ -266,6 +266,49 @@ def helpers(compiler, *options):
     return test
 
 
+GENERATED = r"""
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+static void *xmalloc(size_t n)
+{
+    ALLIUM_HELPER(xmalloc);
+    return malloc(n);
+}
+
+int main(void)
+{
+    /* sub $8, %rsp; call *%rsi; add $8, %rsp; ret */
+    static const char code[] = "\x48\x83\xec\x08\xff\xd6\x48\x83\xc4\x08\xc3";
+    char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    free(xmalloc(10));
+    for (int at = 0; at < 2 * 64; at += 64) {
+        memcpy(page + at, code, sizeof(code));
+        for (int i = 0; i < 1000; i++)
+            free(((void *(*)(size_t, void *(*)(size_t)))(page + at))(20, xmalloc));
+    }
+    return 0;
+}
+"""
+
+
+def generated_code():
+    """A call of a helper by code outside of all modules gets no tag, and is charged to the helper: that is one tag left
+    out, however often the call is made.
+    """
+    source = scratch("generated.c", GENERATED)
+    with private_dir() as ledgers:
+        p = subprocess.Popen([program("gcc", ("-O2", "-D_GNU_SOURCE"), source)],
+                             env=dict(os.environ, ALLIUM_DIR=ledgers))
+        equal(p.wait(60), 0, "its code")
+        rows, said = accounts(ledgers, p.pid)
+    equal(sorted((row["function"], row["allocations"], row["allocated_bytes"]) for row in rows),
+          [("main", 1, 10), ("main", 1, 4096), ("xmalloc", 2000, 40_000)], "accounts")
+    equal(said, "allium: 2 tags were left out: no loaded file has their code, or the ledger has no room for more\n",
+          "losses")
+
+
 WIDE = """
 #ifdef __cplusplus
 #include <allium/operator_new.hh>
@@ -500,6 +543,7 @@ tap.main([("a source that " + what, compiles(what)) for what in ODDITIES] +
           for compiler in CXX for level in LEVELS] + [("%s %s: callers of helpers are the places" %
                                                        (compiler, level), helpers(compiler, level))
                                                       for compiler in C + CXX for level in ("-O0", "-O2", "-O3")] +
+         [("calls of a helper by generated code are one left-out tag for each place", generated_code)] +
          [("%s: headers have nothing to be warned of" % compiler, quiet_for(compiler)) for compiler in C + CXX] +
          [("%s %s: what a program reaches was listed before it ran" %
            (compiler, " ".join(options)), listed_before(compiler, *options)) for compiler in C + CXX

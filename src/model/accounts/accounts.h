@@ -105,7 +105,7 @@ struct account_rows VEC(struct account_row);
 
 /** Counts of what could not be recorded or observed in a process. */
 enum account_loss {
-    ACCOUNT_LOST_PLACES,  /* places that found no room */
+    ACCOUNT_LOST_PLACES,  /* places without an account: there was no room, or no module has their code */
     ACCOUNT_LOST_OBJECTS, /* objects that could not be followed: charged to no account */
     ACCOUNT_LOST_FREES,   /* frees that were not seen; known because the address was handed out again */
     ACCOUNT_LOST_RECORDS, /* inconsistent records */
