@@ -43,9 +43,6 @@ static const char *const examples[] = {
     NULL,
 };
 
-enum format { FORMAT_PPROF, FORMAT_FOLDED, FORMAT_SPEEDSCOPE, FORMAT_HEAPTRACK, FORMATS };
-static const char *const formats[FORMATS] = {"pprof", "folded", "speedscope", "heaptrack"};
-
 static int run(int argc, char **argv);
 
 const struct command command_export = {
@@ -78,6 +75,57 @@ static int parse_metric(const char *text, enum rollup_sort *metric)
     return command_misuse(&command_export,
                           "unknown --folded %s: use live, peak, allocated, allocations or temporary", text);
 }
+
+/* What is exported. */
+struct job {
+    const struct profile *profile;
+    struct rollup_options options; /* of --where */
+    enum rollup_sort metric;
+    /* by stack; NULL unless the format takes a metric, or --where has age or size */
+    const struct rollup *rollup;
+};
+
+static void write_pprof(struct sink *out, const struct job *j)
+{
+    pprof_write(out, j->profile, &(struct pprof_options){.keep = j->options.keep, .arg = j->options.arg});
+}
+
+static void write_folded(struct sink *out, const struct job *j)
+{
+    folded_write(out, j->rollup, j->metric);
+}
+
+static void write_speedscope(struct sink *out, const struct job *j)
+{
+    speedscope_write(out, j->profile, &j->options, "allium@" ALLIUM_VERSION);
+}
+
+static void write_heaptrack(struct sink *out, const struct job *j)
+{
+    const struct heaptrack_options o = {.keep = j->options.keep, .arg = j->options.arg};
+    uint64_t each = heaptrack_write(out, j->profile, &o);
+    if (each > 1)
+        fprintf(stderr,
+                "allium: each call in it stands for %" PRIu64 ", and sizes are that much larger: there are "
+                "too many to write them one by one\n",
+                each);
+}
+
+/* Each format has an option of its name, and one of them is to be given. */
+static const struct format {
+    const char *name;
+    void (*write)(struct sink *out, const struct job *j);
+    bool takes_metric;
+    /* --where may ask for age or size, which live objects have: with a metric, only if that is `live` */
+    bool has_samples;
+    bool is_gzip; /* binary, and compressed already */
+} formats[] = {
+    {"pprof", write_pprof, .is_gzip = true},
+    {"folded", write_folded, .takes_metric = true, .has_samples = true},
+    {"speedscope", write_speedscope, .has_samples = true},
+    {"heaptrack", write_heaptrack},
+};
+#define N_FORMATS (sizeof(formats) / sizeof(*formats))
 
 static int refuse_metric(const struct rollup_values *known)
 {
@@ -116,38 +164,27 @@ static int refuse_output(const char *path, const struct source *s, bool force)
     return force ? -1 : command_fail(EXIT_FAILED, "%s exists; use --force or another -o", path);
 }
 
-/* "wbe" into `path`, compressed if it says so and the format is not already; standard output if there is none. */
-static FILE *open_output(const char *path, enum format format)
+/* Opens `path`, for gzip if its name ends so and the format is not gzip itself; standard output if there is none. */
+static FILE *open_output(const char *path, const struct format *format)
 {
     size_t len = path ? strlen(path) : 0;
     if (!path || !strcmp(path, "-"))
         return stdout;
-    if (format != FORMAT_PPROF && len > 3 && !strcmp(path + len - 3, ".gz"))
+    if (!format->is_gzip && len > 3 && !strcmp(path + len - 3, ".gz"))
         return gzip_file_open(path);
     return fopen(path, "wbe");
 }
 
-static void write_heaptrack(struct sink *out, const struct profile *p, const struct rollup_options *o)
-{
-    uint64_t each = heaptrack_write(out, p, &(struct heaptrack_options){.keep = o->keep, .arg = o->arg});
-    if (each > 1)
-        fprintf(stderr,
-                "allium: each call in it stands for %" PRIu64 ", and sizes are that much larger: there are "
-                "too many to write them one by one\n",
-                each);
-}
-
 static int export(const struct arguments *a, const struct source *s, struct profile_filter *f,
-                  enum format format, enum rollup_sort metric)
+                  const struct format *format, enum rollup_sort metric)
 {
     const char *path = command_value(&command_export, a, "output");
-    struct rollup_options o = {.group = ROLLUP_BY_STACK, .sort = metric};
+    struct job j = {s->profile, {.group = ROLLUP_BY_STACK, .sort = metric}, metric, NULL};
     int refused = refuse_output(path, s, command_value(&command_export, a, "force") != NULL);
     if (refused >= 0)
         return refused;
-    profile_filter_apply(f, &o);
-    bool ask = format == FORMAT_FOLDED || (format == FORMAT_SPEEDSCOPE && f->samples);
-    struct rollup *r = ask ? rollup_new(s->profile, &o) : NULL;
+    profile_filter_apply(f, &j.options);
+    struct rollup *r = format->takes_metric || f->samples ? rollup_new(s->profile, &j.options) : NULL;
     if (r && !rollup_sort_known(metric, &r->total)) {
         int code = refuse_metric(&r->total);
         rollup_free(r);
@@ -159,14 +196,8 @@ static int export(const struct arguments *a, const struct source *s, struct prof
         return command_fail(EXIT_FAILED, "%s: %s", path, strerror(errno));
     }
     struct sink out = sink_to_file(file);
-    if (format == FORMAT_FOLDED)
-        folded_write(&out, r, metric);
-    else if (format == FORMAT_PPROF)
-        pprof_write(&out, s->profile, &(struct pprof_options){.keep = o.keep, .arg = o.arg});
-    else if (format == FORMAT_SPEEDSCOPE)
-        speedscope_write(&out, s->profile, &o, "allium@" ALLIUM_VERSION);
-    else
-        write_heaptrack(&out, s->profile, &o);
+    j.rollup = r;
+    format->write(&out, &j);
     rollup_free(r);
     if (file == stdout)
         return command_written(&out, EXIT_DONE);
@@ -177,22 +208,27 @@ static int export(const struct arguments *a, const struct source *s, struct prof
 }
 
 /* Reads the option that names the format: one, not several. -1, or an exit code. */
-static int parse_format(const struct arguments *a, enum format *format)
+static int parse_format(const struct arguments *a, const struct format **format)
 {
+    struct buf names = BUF_INIT;
     int asked = 0;
-    for (int i = 0; i < FORMATS; i++)
-        if (command_value(&command_export, a, formats[i])) {
-            *format = (enum format)i;
+    for (size_t i = 0; i < N_FORMATS; i++) {
+        buf_printf(&names, "%s--%s%s", i ? ", " : "", formats[i].name,
+                   formats[i].takes_metric ? " METRIC" : "");
+        if (command_value(&command_export, a, formats[i].name)) {
+            *format = &formats[i];
             asked++;
         }
-    if (asked != 1)
-        return command_misuse(
-            &command_export,
-            "missing format: use one of --pprof, --speedscope, --heaptrack and --folded METRIC");
-    if (*format == FORMAT_PPROF && !command_value(&command_export, a, "output") && isatty(STDOUT_FILENO))
-        return command_misuse(&command_export,
-                              "pprof's format is binary: write it to a file with -o, or into a pipe");
-    return -1;
+    }
+    int code =
+        asked == 1 ? -1 : command_misuse(&command_export, "missing format: use one of %s", buf_str(&names));
+    buf_release(&names);
+    if (code < 0 && (*format)->is_gzip && !command_value(&command_export, a, "output") &&
+        isatty(STDOUT_FILENO))
+        code = command_misuse(&command_export,
+                              "%s's format is binary: write it to a file with -o, or into a pipe",
+                              (*format)->name);
+    return code;
 }
 
 static int run(int argc, char **argv)
@@ -202,19 +238,19 @@ static int run(int argc, char **argv)
     struct profile_filter f;
     struct source s;
     enum rollup_sort metric = ROLLUP_SORT_LIVE;
-    enum format format = FORMATS;
+    const struct format *format = NULL;
     int code = command_parse(&command_export, argc, argv, false, &a);
     if (code < 0)
         code = parse_format(&a, &format);
     if (code < 0 && a.n_rest > 1)
         code = command_misuse(&command_export, "too many sources: leave out %s", a.rest[1]);
-    if (code < 0 && format == FORMAT_FOLDED)
-        code = parse_metric(command_value(&command_export, &a, "folded"), &metric);
+    if (code < 0 && format->takes_metric)
+        code = parse_metric(command_value(&command_export, &a, format->name), &metric);
     if (code >= 0)
         return code;
     if (profile_filter_init(&f, command_value(&command_export, &a, "where"), NULL, &e))
         return command_misuse(&command_export, "%s", e.text);
-    if (f.samples && format != FORMAT_SPEEDSCOPE && (format != FORMAT_FOLDED || metric != ROLLUP_SORT_LIVE))
+    if (f.samples && (!format->has_samples || metric != ROLLUP_SORT_LIVE))
         code = command_misuse(
             &command_export,
             "age and size in --where are known for live objects only: use --folded live, or --speedscope");
