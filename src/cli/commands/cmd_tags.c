@@ -45,7 +45,8 @@ const struct command command_tags = {
 };
 
 static const char *const losses[ACCOUNT_LOSSES] = {
-    [ACCOUNT_LOST_PLACES] = "tag{s} {was|were} left out: no loaded file has their code, or the ledger has no room for more",
+    [ACCOUNT_LOST_PLACES] =
+        "tag{s} {was|were} left out: no loaded file has their code, or the ledger has no room for more",
     [ACCOUNT_LOST_OBJECTS] = "object{s} {is|are} charged to no tag: there was no memory to follow {it|them}",
     [ACCOUNT_LOST_FREES] =
         "object{s} {was|were} freed by code without tags, and counted as live until the address came back",
