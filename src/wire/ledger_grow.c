@@ -71,13 +71,6 @@ static bool take_from_limits(uint64_t bytes)
     return headroom_in_limits(bytes, bytes) && headroom_take_space(bytes, 0);
 }
 
-static void *map_private(uint64_t bytes, int flags)
-{
-    long p = sys_call(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
-    return sys_failed(p) ? NULL : (void *)p;
-}
-
 /* Returns memory of the pool; NULL: there is no pool, or it has less than `bytes` left. */
 static void *take_from_pool(struct ledger *l, uint64_t bytes)
 {
@@ -102,10 +95,13 @@ void *ledger_private(struct ledger *l, uint64_t bytes)
     if (!full)
         full = take_from_limits(bytes) ? LEDGER_NOT_FULL : LEDGER_FULL_OWN_LIMIT;
     if (!full) {
-        void *p = map_private(bytes, bytes <= LEDGER_PAGE_BYTES ? MAP_POPULATE : 0);
-        if (p) {
+        long p = sys_call(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
+                              (bytes <= LEDGER_PAGE_BYTES ? MAP_POPULATE : 0),
+                          -1, 0);
+        if (!sys_failed(p)) {
             store_relaxed(&l->refusals, 0);
-            return p;
+            return (void *)p;
         }
         headroom_give_space(bytes);
         full = LEDGER_FULL_REFUSED;

@@ -87,8 +87,8 @@ static int choose_window(long dir)
     struct stat st;
     if (sys_call(SYS_newfstatat, dir, "", &st, AT_EMPTY_PATH))
         return 0;
-    uint64_t windows = (uint64_t)st.st_size / ENTRY_SIZE / WINDOW_FILES + 1;
-    return (int)(clock_ns(CLOCK_MONOTONIC) / 1000u % (windows < WINDOWS_MAX ? windows : WINDOWS_MAX));
+    return (int)(clock_ns(CLOCK_MONOTONIC) / 1000u % ((uint64_t)st.st_size / ENTRY_SIZE / WINDOW_FILES + 1) %
+                 WINDOWS_MAX);
 }
 
 /* Examines the files of one window. Returns the number of blocks of entries that were read until its end. */
@@ -101,11 +101,9 @@ static int go_through(const struct sweep *s)
         long n = sys_call(SYS_getdents64, s->dir, entries, sizeof(entries));
         if (sys_failed(n) || !n)
             break;
-        const struct entry *e;
-        for (long at = 0; piece >= first && at < n && !is_done(s); at += e->bytes) {
-            e = (const struct entry *)(entries + at);
-            sweep_file(s, e->name);
-        }
+        const char *at = entries;
+        for (; piece >= first && at < entries + n && !is_done(s); at += ((const struct entry *)at)->bytes)
+            sweep_file(s, ((const struct entry *)at)->name);
     }
     return piece;
 }

@@ -174,14 +174,11 @@ static struct stream *find_stream(const FILE *file)
 }
 
 /* Frees the entry of an earlier stream at the address of `file`. That stream was closed in a way that no hook sees. */
-static void forget_closed(FILE *file)
+static void forget_closed(const FILE *file)
 {
-    for (unsigned i = 0; i < STREAMS_MAX; i++) {
-        FILE *same = file;
-        if (__atomic_compare_exchange_n(&streams[i].file, &same, NULL, false, __ATOMIC_ACQ_REL,
-                                        __ATOMIC_RELAXED))
-            __atomic_fetch_sub(&n_streams, 1, __ATOMIC_RELAXED);
-    }
+    struct stream *s = find_stream(file);
+    if (s)
+        release_stream(s);
 }
 
 /* Starts the shell with `end` of the pipe as descriptor `target`, and without earlier streams of popen() (POSIX). */

@@ -12,6 +12,8 @@
 
 #define PAGE 4096u
 
+static bool is_applied;
+
 #if defined(__x86_64__)
 
 /* The indirect jump `jmp *disp32(%rip)` is ff 25 and the distance of the pointer; the direct jump `jmp rel32` is e9 and
@@ -58,8 +60,6 @@ static void rewrite(uint8_t *at, uintptr_t target)
                      __ATOMIC_RELAXED); /* one store: a signal handler never runs half of the new jump */
 }
 
-static bool is_applied;
-
 void jump_patch_apply(void)
 {
     uintptr_t start = (uintptr_t)__start_allium_hot & ~(uintptr_t)(PAGE - 1);
@@ -76,20 +76,15 @@ void jump_patch_apply(void)
     is_applied = true;
 }
 
-bool jump_patch_is_applied(void)
-{
-    return is_applied;
-}
-
 #else
 
 void jump_patch_apply(void)
 {
 }
 
+#endif
+
 bool jump_patch_is_applied(void)
 {
-    return false;
+    return is_applied;
 }
-
-#endif
