@@ -133,6 +133,11 @@ def redis_works(folder, env, here):
         out = succeed([src + "/redis-cli", "-s", socket, "--raw"], input=("flushall\n" + "\n".join(lines)).encode(),
                       env=env).stdout.decode()
         succeed([src + "/redis-cli", "-s", socket, "bgrewriteaof"], env=env)
+
+        def has_rewritten():
+            said = succeed([src + "/redis-cli", "-s", socket, "info", "persistence"], env=env).stdout
+            return b"aof_rewrite_in_progress:0" in said and b"aof_rewrite_scheduled:0" in said
+        wait_until(has_rewritten, 60, "the rewritten file")  # else the server kills its child, between any two counts
     finally:
         server.terminate()
         equal(server.wait(60), 0, "its code")
