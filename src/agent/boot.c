@@ -80,8 +80,10 @@ static void find_allocator(void)
     bool aligns = n.posix_memalign || n.memalign;
     if (!n.posix_memalign)
         n.posix_memalign = resolve_next("posix_memalign", NULL);
+    if (!n.memalign && aligns)
+        n.memalign = memalign_of_posix;
     if (!n.memalign)
-        n.memalign = aligns ? memalign_of_posix : resolve_next("memalign", NULL);
+        n.memalign = resolve_next("memalign", NULL);
     if (!n.aligned_alloc)
         n.aligned_alloc = n.memalign;
     if (!n.valloc)
