@@ -58,9 +58,9 @@ ALLIUM_INLINE void allium_helper_left(const struct allium_helper_scope *before)
 
 /*
  * The first declaration in a helper. `function` is the helper's name, or 0 if several functions have the
- * name. Another function F may reach the helper by a tail call (a jump). If `function` is given, the requests
- * are then charged to F, unless F was called by a pointer; if `function` is 0, they are charged to the call of
- * F.
+ * name; the tag is then called 0, too: ALLIUM_HELPER_IS() gives it another name. Another function F may reach
+ * the helper by a tail call (a jump). If `function` is given, the requests are then charged to F, unless F was
+ * called by a pointer; if `function` is 0, they are charged to the call of F.
  */
 #define ALLIUM_HELPER(function)           ALLIUM_HELPER_IS("helper", #function, function, 0)
 #define ALLIUM_HELPER_OUTERMOST(function) ALLIUM_HELPER_IS("helper", #function, function, 1)
