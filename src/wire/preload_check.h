@@ -58,7 +58,6 @@ enum preload_check_result {
     PRELOAD_CHECK_STATIC,     /* no loader that could preload anything */
     PRELOAD_CHECK_SANITIZER, /* has a sanitizer, which replaces malloc, and aborts if a library is preloaded */
     PRELOAD_CHECK_NO_AGENT, /* the agent's file is not readable at its path, as after chroot(): see agent/exec/exec.c */
-    PRELOAD_CHECK_SEALED, /* the process that executes the program is under seccomp: see agent/exec/exec.c */
     /* the program carries the agent, but the recorder cannot read its ledger: see run/ledger_tracker.c */
     PRELOAD_CHECK_HIDDEN,
     /* can carry the agent, but defines an allocator of its own, whose calls the agent does not see */

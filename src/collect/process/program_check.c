@@ -81,8 +81,6 @@ const char *program_check_reason(enum preload_check_result why)
         return "is built with a sanitizer";
     case PRELOAD_CHECK_NO_AGENT:
         return "runs where the agent cannot be found";
-    case PRELOAD_CHECK_SEALED:
-        return "was started under seccomp";
     case PRELOAD_CHECK_HIDDEN:
         return "keeps its ledger where only root can read it";
     case PRELOAD_CHECK_OWN_MALLOC:
