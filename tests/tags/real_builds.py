@@ -125,26 +125,26 @@ def sqlite(b):
     b.do("sh", "-c",
          "./configure -q --with-tcl=$(dirname $(find /usr/lib -name tclConfig.sh -not -path '*/tcltk/*' | head -1))")
     b.do("make", "-s", "sqlite3.c", "shell.c")
-    b.do("make", "-s", "-j2", "sqlite3", "testfixture", "CC=" + b.v.compiler, "CFLAGS=" + b.v.flags,
+    b.do("make", "-s", "-j2", "-O", "sqlite3", "testfixture", "CC=" + b.v.compiler, "CFLAGS=" + b.v.flags,
          "LIBS=-lpthread -ldl " + b.v.link, "OPTS=-DSQLITE_ENABLE_FTS5 -DSQLITE_ENABLE_MEMORY_MANAGEMENT",
          "READLINE_FLAGS=-DHAVE_READLINE=0", "LIBREADLINE=")
 
 
 def bash(b):
     b.do("sh", "-c", "./configure -q --without-bash-malloc --disable-nls")
-    b.do("make", "-j2", "CC=" + b.v.compiler, "CFLAGS=" + b.v.flags, "LOCAL_LIBS=" + b.v.link)
+    b.do("make", "-j2", "-O", "CC=" + b.v.compiler, "CFLAGS=" + b.v.flags, "LOCAL_LIBS=" + b.v.link)
     b.do("make", "recho", "zecho", "printenv", "xcase", "CC=gcc")
 
 
 def git(b):
     without = ["NO_%s=1" % what for what in "CURL EXPAT TCLTK GETTEXT PERL PYTHON OPENSSL INSTALL_HARDLINKS".split()]
-    b.do("make", "-j2", *without, "CC=" + b.v.compiler, "CFLAGS=" + b.v.flags, "EXTLIBS=-lz " + b.v.link)
+    b.do("make", "-j2", "-O", *without, "CC=" + b.v.compiler, "CFLAGS=" + b.v.flags, "EXTLIBS=-lz " + b.v.link)
 
 
 def redis(allocator):
     def make(b):
-        b.do("make", "-j2", "MALLOC=" + allocator, "CC=" + b.v.compiler, "CXX=" + b.v.plus, "OPTIMIZATION=" + b.v.level,
-             "BUILD_TLS=no", "USE_SYSTEMD=no", "CFLAGS=-g " + b.v.hooks,
+        b.do("make", "-j2", "-O", "MALLOC=" + allocator, "CC=" + b.v.compiler, "CXX=" + b.v.plus,
+             "OPTIMIZATION=" + b.v.level, "BUILD_TLS=no", "USE_SYSTEMD=no", "CFLAGS=-g " + b.v.hooks,
              "LDFLAGS=" + (b.v.link and "-Wl,--no-as-needed " + b.v.link))
     return make
 

@@ -153,8 +153,10 @@ REDIS_TESTS = [
 
 def redis_tests(folder, env, here):
     """Some of them depend on the time that things take: what fails is tried again. Their sockets have whole paths, of
-    at most 107 bytes: so their folder is a short one.
+    at most 107 bytes: so their folder is a short one. The two builds of redis may be tested at once: each has ports of
+    its own.
     """
+    port = "31111" if "jemalloc" in folder else "21111"
     for name in os.listdir(folder):
         if name != "tests":
             os.symlink(folder + "/" + name, here + "/" + name)
@@ -163,7 +165,8 @@ def redis_tests(folder, env, here):
     def failing(names):
         words = [word for name in names for word in ("--single", name)]
         done = run(
-            ["./runtest", *words, "--clients", str(AT_ONCE), "--timeout", "300"], cwd=here, env=env, timeout=LIMIT)
+            ["./runtest", *words, "--clients", str(AT_ONCE), "--timeout", "300", "--baseport", port],
+            cwd=here, env=env, timeout=LIMIT)
         text = re.sub(r"\033\[[\d;]*m", "", done.stdout.decode(errors="replace"))
         passed = len(re.findall(r"^\[ok\]", text, re.M))
         bad = sorted(set(re.findall(r"^\[(?:err|exception)\]: (.*?)(?: in tests/.*)?$", text, re.M)))
