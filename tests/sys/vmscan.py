@@ -5,13 +5,16 @@ counts them.
 """
 import contextlib
 import os
+import select
 import sys
 
 sys.dont_write_bytecode = True
 import lib
 import reclaim
+import tap
 from lib import Skipped, check, equal, load, loses, only, tool
 from reclaim import Counted, file_on_disk, group, reads, run_in, swap, total, touches, writes
+from tap import wait_until
 
 METHODS = ("tp_btf", "raw_tp", "tp")
 ONCE = ("--interval", "1h")
@@ -177,6 +180,8 @@ def intervals():
         counted = Counted()
         with tool("vmscan", "--interval", "10ms") as it:
             counted.ready()
+            run_in(where, reads(path))
+            wait_until(lambda: select.select([it.process.stdout], [], [], 0)[0], tap.TIMEOUT, "the first report")
             run_in(where, reads(path))
             counted.through()
             it.stop()
