@@ -120,9 +120,11 @@ static struct allium_tag *add(const char *returns_to, uint32_t hash, const void 
     return NULL;
 }
 
-/* Counts a call instruction without a tag as lost, but each only once. */
+/* Counts a call instruction without a tag as lost, but each only once in a process. */
 static void count_left_out(uint32_t hash)
 {
+    hash +=
+        process.generation * 7919u; /* a fork child has inherited the bits of its parent: it uses others */
     uint32_t bit = 1u << hash % 32;
     if (!(__atomic_fetch_or(&left_out[hash / 32 % (CALLERS / 32)], bit, __ATOMIC_RELAXED) & bit))
         tag_ledger_count_loss(LEDGER_LOST_TAGS);

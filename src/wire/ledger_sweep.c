@@ -17,7 +17,8 @@
 
 /*
  * A sweep examines a window of the directory: PIECES_MAX blocks of its entries, some 2,300 files. If the directory is
- * larger, each sweep chooses one of its windows at random, so that no file stays for ever.
+ * larger, each sweep chooses one of its first WINDOWS_MAX windows at random, so that none of some 150,000 files stays
+ * for ever.
  */
 #define PIECES_MAX   64
 #define WINDOW_FILES (34 * PIECES_MAX)

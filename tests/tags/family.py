@@ -268,8 +268,11 @@ def helpers(compiler, *options):
 
 GENERATED = r"""
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static void *xmalloc(size_t n)
 {
@@ -287,6 +290,16 @@ int main(void)
         memcpy(page + at, code, sizeof(code));
         for (int i = 0; i < 1000; i++)
             free(((void *(*)(size_t, void *(*)(size_t)))(page + at))(20, xmalloc));
+        if (at == 64)
+            break;
+        pid_t child = fork();
+        if (!child) {
+            for (int i = 0; i < 1000; i++)
+                free(((void *(*)(size_t, void *(*)(size_t)))(page + at))(20, xmalloc));
+            _exit(0);
+        }
+        printf("%d\n", (int)child);
+        waitpid(child, NULL, 0);
     }
     return 0;
 }
@@ -295,14 +308,17 @@ int main(void)
 
 def generated_code():
     """A call of a helper by code outside of all modules gets no tag, and is charged to the helper: that is one tag left
-    out, however often the call is made.
+    out, however often the call is made, and one in a fork child.
     """
     source = scratch("generated.c", GENERATED)
     with private_dir() as ledgers:
         p = subprocess.Popen([program("gcc", ("-O2", "-D_GNU_SOURCE"), source)],
-                             env=dict(os.environ, ALLIUM_DIR=ledgers))
-        equal(p.wait(60), 0, "its code")
+                             env=dict(os.environ, ALLIUM_DIR=ledgers), stdout=subprocess.PIPE)
+        child = int(p.communicate(timeout=60)[0])
+        equal(p.returncode, 0, "its code")
         rows, said = accounts(ledgers, p.pid)
+        said_of_child = accounts(ledgers, child)[1]
+    check("1 tag was left out" in said_of_child, said_of_child)
     equal(sorted((row["function"], row["allocations"], row["allocated_bytes"]) for row in rows),
           [("main", 1, 10), ("main", 1, 4096), ("xmalloc", 2000, 40_000)], "accounts")
     equal(said, "allium: 2 tags were left out: no loaded file has their code, or the ledger has no room for more\n",
