@@ -27,15 +27,19 @@ bool ledger_refuse(struct ledger *l, enum ledger_full why)
     if (!load_relaxed(&l->header->full))
         store_relaxed(&l->header->full, why);
     if (why > LEDGER_FULL_LIMIT)
-        store_relaxed(&l->refusals, load_relaxed(&l->refusals) + 1);
+        store_relaxed(&l->unchecked, 1);
     atomic_add64(&l->header->losses[LEDGER_LOST_GROWTH], 1);
     return false;
 }
 
-/* True: refuse without a check (system calls). After a refusal, one request in REFUSALS_PER_CHECK is checked. */
-static bool refused_lately(const struct ledger *l)
+/* True: refuse without a check (system calls), because the last check failed. Of REFUSALS_PER_CHECK requests, one is
+ * checked. The caller passes LEDGER_FULL_LIMIT to ledger_refuse(): the reason of the last check stands there already. */
+static bool refused_lately(struct ledger *l)
 {
-    return load_relaxed(&l->refusals) % REFUSALS_PER_CHECK;
+    uint32_t unchecked = load_relaxed(&l->unchecked);
+    if (unchecked)
+        store_relaxed(&l->unchecked, (unchecked + 1) % REFUSALS_PER_CHECK);
+    return unchecked;
 }
 
 /* l->control is read only if there is a ledger: else it may be NULL. */
@@ -91,7 +95,7 @@ void *ledger_private(struct ledger *l, uint64_t bytes)
         return pooled;
     enum ledger_full full = ledger_may_call(l) ? LEDGER_NOT_FULL : LEDGER_FULL_SECCOMP;
     if (l->header && !full)
-        full = refused_lately(l) ? (enum ledger_full)l->header->full : check_surroundings(l, bytes);
+        full = refused_lately(l) ? LEDGER_FULL_LIMIT : check_surroundings(l, bytes);
     if (!full)
         full = take_from_limits(bytes) ? LEDGER_NOT_FULL : LEDGER_FULL_OWN_LIMIT;
     if (!full) {
@@ -99,10 +103,8 @@ void *ledger_private(struct ledger *l, uint64_t bytes)
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
                               (bytes <= LEDGER_PAGE_BYTES ? MAP_POPULATE : 0),
                           -1, 0);
-        if (!sys_failed(p)) {
-            store_relaxed(&l->refusals, 0);
+        if (!sys_failed(p))
             return (void *)p;
-        }
         headroom_give_space(bytes);
         full = LEDGER_FULL_REFUSED;
     }
@@ -149,10 +151,9 @@ bool ledger_grow_cold(struct ledger *l, enum ledger_table table, uint64_t end_by
             chunk = ledger_page_up(end_bytes - ready);
         if (ready + chunk > r->limit_bytes)
             chunk = r->limit_bytes - ready;
-        if (ready + chunk < end_bytes || load_relaxed(&h->ready_bytes) + chunk > h->limit_bytes)
+        if (ready + chunk < end_bytes || load_relaxed(&h->ready_bytes) + chunk > h->limit_bytes ||
+            refused_lately(l))
             return ledger_refuse(l, LEDGER_FULL_LIMIT);
-        if (refused_lately(l))
-            return ledger_refuse(l, (enum ledger_full)h->full);
         if (!ledger_may_call(l))
             return ledger_refuse(l, LEDGER_FULL_SECCOMP);
         enum ledger_full full = check_surroundings(l, chunk);
@@ -160,7 +161,6 @@ bool ledger_grow_cold(struct ledger *l, enum ledger_table table, uint64_t end_by
             return ledger_refuse(l, full);
         if (extend(l, table, ready, chunk))
             return ledger_refuse(l, LEDGER_FULL_REFUSED);
-        store_relaxed(&l->refusals, 0);
     }
 }
 

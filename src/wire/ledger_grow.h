@@ -31,10 +31,9 @@ struct ledger {
     bool control_stays; /* fork children inherit the mapping of the control page */
     /* bytes that the last check of file system and cgroups approved, less the growth since that check */
     uint64_t approved_bytes;
-    /* number of requests refused since the last one that was granted; requests to a table at its limit do not count */
-    uint32_t refusals;
-    uint32_t sealed; /* number of reasons not to make a system call any more */
-    char *pool;      /* private memory that ledger_private() returns without a system call; NULL: none */
+    uint32_t unchecked; /* number of requests since the last check, if that failed; 0: check the next one */
+    uint32_t sealed;    /* number of reasons not to make a system call any more */
+    char *pool;         /* private memory that ledger_private() returns without a system call; NULL: none */
     uint64_t pool_bytes, pool_used;
     char dir[LEDGER_PATH_BYTES]; /* the ledger's directory; "": the ledger is a memfd */
 };

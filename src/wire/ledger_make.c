@@ -361,7 +361,7 @@ int ledger_make(struct ledger *l, const struct ledger_config *config)
         l->approved_bytes = UNCHECKED_BYTES - l->header->ready_bytes;
         l->control = &ledger_no_control;
         l->control_stays = false;
-        l->refusals = 0;
+        l->unchecked = 0;
         l->pool = NULL; /* a fork child leaves the inherited pool to the inherited tables in it */
         make_control(l, config, dir, pid);
         l->header->pid = pid;
