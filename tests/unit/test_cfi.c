@@ -9,6 +9,7 @@
 
 #include "unwind/cfi.h"
 #include "unwind/dwarf.h"
+#include "unwind/rule_compile.h"
 
 /* .eh_frame_hdr and .eh_frame for one function of 16 bytes, as hand-written assembly may have them: no augmentation. */
 static struct {
@@ -64,10 +65,25 @@ static void rules_without_augmentation_are_read_from_their_first_byte(void **sta
     assert_int_equal(row.value[SLOT_RA], -8);
 }
 
+/* `rbp + 8192` as an expression is no rule by rsp, though rbp is as far from 0 as the two values of rsp are apart. */
+static void cfa_by_rbp_is_not_taken_for_one_by_rsp(void **state)
+{
+    static const uint8_t rules[] = {0, 4, 0x76, 0x80, 0xc0, 0x00, 0, 0}; /* DW_OP_breg6 8192 at offset 1 */
+    (void)state;
+    uintptr_t start = (uintptr_t)rules;
+    struct unwind_module m = {
+        .start = start, .end = start + sizeof(rules), .rules_end = start + sizeof(rules)};
+    struct cfi_row row = {.cfa_expr = 1};
+    row.how[SLOT_RA] = CFI_AT;
+    row.value[SLOT_RA] = -8;
+    assert_int_equal(rule_compile_row(&m, &row, start).kind, RULE_GENERAL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rules_without_augmentation_are_read_from_their_first_byte),
+        cmocka_unit_test(cfa_by_rbp_is_not_taken_for_one_by_rsp),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
