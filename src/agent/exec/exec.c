@@ -265,25 +265,13 @@ EXPORT int execveat(int fd, const char *path, char *const argv[], char *const en
 EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
                        const posix_spawnattr_t *attributes, char *const argv[], char *const envp[])
 {
-    return run(&(struct call){.of = SPAWN,
-                              .path = path,
-                              .argv = argv,
-                              .pid = pid,
-                              .actions = actions,
-                              .attributes = attributes},
-               envp);
+    return run(&(struct call){SPAWN, -1, 0, path, argv, pid, actions, attributes}, envp);
 }
 
 EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
                         const posix_spawnattr_t *attributes, char *const argv[], char *const envp[])
 {
-    return run(&(struct call){.of = SPAWNP,
-                              .path = file,
-                              .argv = argv,
-                              .pid = pid,
-                              .actions = actions,
-                              .attributes = attributes},
-               envp);
+    return run(&(struct call){SPAWNP, -1, 0, file, argv, pid, actions, attributes}, envp);
 }
 
 /* Calls run() for execl(), execlp() and execle(). Puts the arguments into an array on the stack, as libc does.
