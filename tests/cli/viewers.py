@@ -272,8 +272,27 @@ def absurd(place):
         check(values and min(values) >= 0, "values in pprof:", sorted(values)[:3])
 
 
+def missing(place):
+    """Each export says what is missing from it; the file of pprof says it, too."""
+    place.recording("1")
+    with contextlib.closing(sqlite3.connect(place.path("r.allium"), isolation_level=None)) as db:
+        db.execute("UPDATE image SET lost_samples = 12, lost_stack_broken = 1, off_ns = 2e9")
+    lost = place.allium("export", "r.allium", "--pprof", "-o", "r.pb.gz").err
+    for words in ("12 samples found no room", "1 stack could not be walked", "sampling was off for 2 s of "):
+        check(re.search("^allium: " + words, lost, re.M), words, "is missing:", lost)
+    equal(lost.count("\n"), 3, "lines: " + lost)
+    comments = tap.run(["go", "tool", "pprof", "-comments", "r.pb.gz"], cwd=place.folder,
+                       env=dict(place.env, HOME=place.folder, PPROF_TMPDIR=place.folder)).stdout.decode()
+    equal([line for line in comments.splitlines() if line.startswith("allium: ")], lost.splitlines(), "in the file")
+    for words in (("--speedscope",), ("--heaptrack",), ("--folded", "live")):
+        equal(place.allium("export", "r.allium", *words).err, lost, "what %s says" % (words,))
+
+
 def nothing(place):
     place.allium("run", "--quiet", "--period", "1G", "-o", "none.allium", "--", "true")
+    for words in (("--pprof",), ("--speedscope",), ("--heaptrack",), ("--folded", "live")):
+        equal(place.allium("export", "none.allium", *words).err,
+              "allium: the exported profile is empty: no allocation was sampled\n", "what %s says" % (words,))
     mine = heaptrack(place, "none.allium")
     equal((mine.calls, mine.peak, mine.live), (0, 0, 0), "calls and bytes of nothing")
     reader_agrees(place, "x.heaptrack.gz", mine)
@@ -328,7 +347,7 @@ def many_calls(place):
                    "period_bytes = 4096 WHERE temporary_bytes > 0")
     before = totals(place, "r.allium")[0]
     done = place.allium("export", "r.allium", "--heaptrack", "-o", "x.heaptrack.gz")
-    each = int(re.search(r"each call in it stands for (\d+)", done.err).group(1))
+    each = int(re.search(r"in the file, one call stands for (\d+) calls", done.err).group(1))
     text = printed(place, "x.heaptrack.gz")
     check("[allium: estimates, sampled every 4 KiB: each call stands for %d]\n" % each in text, text)
     calls = cost(place, "x.heaptrack.gz", "allocations")
@@ -390,6 +409,7 @@ tap.main([(name, placed(function)) for name, function in [
     ("names that hold anything do no harm", hostile),
     ("figures that cannot be do no harm", absurd),
     ("nothing is a file, too", nothing),
+    ("each export says what is missing from it", missing),
     ("--where narrows all of it", narrowed),
     ("FILE@TIME is what was known then", moments),
     ("a process and what it left can be exported", processes),

@@ -14,10 +14,13 @@
 #include "cli/profile_filter.h"
 #include "cli/gzip_file.h"
 #include "cli/source.h"
+#include "cli/terminal.h"
 #include "view/formats/folded.h"
 #include "view/formats/heaptrack.h"
 #include "view/formats/pprof.h"
 #include "view/formats/speedscope.h"
+#include "view/profile/profile_summary.h"
+#include "view/text/notes.h"
 
 static const struct option_doc options[] = {
     {"pprof", 0, NULL, "write the format of `go tool pprof`"},
@@ -83,40 +86,41 @@ struct job {
     enum rollup_sort metric;
     /* by stack; NULL unless the format takes a metric, or --where has age or size */
     const struct rollup *rollup;
+    struct buf notes; /* for standard error, after the export */
 };
 
-static void write_pprof(struct sink *out, const struct job *j)
+static void write_pprof(struct sink *out, struct job *j)
 {
     pprof_write(out, j->profile, &(struct pprof_options){.keep = j->options.keep, .arg = j->options.arg});
 }
 
-static void write_folded(struct sink *out, const struct job *j)
+static void write_folded(struct sink *out, struct job *j)
 {
     folded_write(out, j->rollup, j->metric);
 }
 
-static void write_speedscope(struct sink *out, const struct job *j)
+static void write_speedscope(struct sink *out, struct job *j)
 {
     speedscope_write(out, j->profile, &j->options, "allium@" ALLIUM_VERSION);
 }
 
-static void write_heaptrack(struct sink *out, const struct job *j)
+static void write_heaptrack(struct sink *out, struct job *j)
 {
     const struct heaptrack_options o = {.keep = j->options.keep, .arg = j->options.arg};
     uint64_t each = heaptrack_write(out, j->profile, &o);
     if (each > 1)
-        fprintf(stderr,
-                "allium: each call in it stands for %" PRIu64 ", and sizes are that much larger: there are "
-                "too many to write them one by one\n",
-                each);
+        notes_add(&j->notes,
+                  "too many calls to write each one: in the file, one call stands for %" PRIu64
+                  " calls, with their bytes",
+                  each);
 }
 
-/* Each format has an option of its name, and one of them is to be given. */
+/* Each format is chosen by the option of its name. */
 static const struct format {
     const char *name;
-    void (*write)(struct sink *out, const struct job *j);
+    void (*write)(struct sink *out, struct job *j);
     bool takes_metric;
-    /* --where may ask for age or size, which live objects have: with a metric, only if that is `live` */
+    /* --where may have age and size, which are known for live objects only; if there is a metric, it must be `live` */
     bool has_samples;
     bool is_gzip; /* binary, and compressed already */
 } formats[] = {
@@ -127,13 +131,18 @@ static const struct format {
 };
 #define N_FORMATS (sizeof(formats) / sizeof(*formats))
 
-static int refuse_metric(const struct rollup_values *known)
+static int refuse_metric(enum rollup_sort metric, const struct rollup_values *known)
 {
+    const char *name = "";
     struct buf can = BUF_INIT;
-    for (size_t i = 0; i < N_METRICS; i++)
+    for (size_t i = 0; i < N_METRICS; i++) {
+        if (metrics[i].sort == metric)
+            name = metrics[i].name;
         if (rollup_sort_known(metrics[i].sort, known))
             buf_printf(&can, "%s%s", can.len ? ", " : "; use ", metrics[i].name);
-    int code = command_misuse(&command_export, "this is not known for a moment in the past%s", buf_str(&can));
+    }
+    int code = command_misuse(&command_export, "--folded %s is not known for a moment in the past%s", name,
+                              buf_str(&can));
     buf_release(&can);
     return code;
 }
@@ -153,40 +162,70 @@ static bool is_of_source(const struct stat *output, const char *recording)
     return is;
 }
 
-/* May `path` be written to? Devices and pipes may; a file that exists may with --force. -1: yes, else an exit code. */
+/* `path` NULL: there is no --output. */
+static bool is_stdout(const char *path)
+{
+    return !path || !strcmp(path, "-") || !strcmp(path, "/dev/stdout");
+}
+
+/* Returns -1 if `path` may be written to: a device, a pipe, or with --force a file that exists. Else an exit code. */
 static int refuse_output(const char *path, const struct source *s, bool force)
 {
     struct stat st;
-    if (!path || !strcmp(path, "-") || stat(path, &st) || !S_ISREG(st.st_mode))
+    if (is_stdout(path) || stat(path, &st) || !S_ISREG(st.st_mode))
         return -1;
     if (s->path && is_of_source(&st, s->path))
         return command_fail(EXIT_FAILED, "%s is the recording that is exported: write to another file", path);
     return force ? -1 : command_fail(EXIT_FAILED, "%s exists; use --force or another -o", path);
 }
 
-/* Opens `path`, for gzip if its name ends so and the format is not gzip itself; standard output if there is none. */
+/* Opens the file to write to. What is written to it is compressed if its name ends in .gz, unless it is already. */
 static FILE *open_output(const char *path, const struct format *format)
 {
     size_t len = path ? strlen(path) : 0;
-    if (!path || !strcmp(path, "-"))
+    if (is_stdout(path))
         return stdout;
     if (!format->is_gzip && len > 3 && !strcmp(path + len - 3, ".gz"))
         return gzip_file_open(path);
     return fopen(path, "wbe");
 }
 
+/* Adds notes on what the exported file cannot tell: that it is empty, and what is missing from it. */
+static void note_missing(struct job *j)
+{
+    const struct text_style style = terminal_style(stderr);
+    const struct profile_summary f = profile_summary_of(j->profile);
+    bool empty = true;
+    for (uint32_t i = 0; empty && i < j->profile->cells.len; i++)
+        empty = j->options.keep && !j->options.keep(j->options.arg, j->profile, i);
+    if (!f.samples)
+        notes_add(&j->notes, "the exported profile is empty: no allocation was sampled");
+    else if (empty || (j->rollup && !(rollup_sort_value(j->metric, &j->rollup->total) > 0)))
+        notes_add(&j->notes, "the exported profile is empty: %s",
+                  j->options.keep || j->options.keep_sample ? "nothing matches --where" : "this metric is 0");
+    profile_summary_note_missing(&j->notes, j->profile, &f, &style);
+}
+
+static int finish_file(struct sink *out, FILE *file, const char *path)
+{
+    int bad = sink_finish(out);
+    if (fclose(file) && !bad)
+        bad = -errno;
+    return bad ? command_fail(EXIT_FAILED, "%s: %s", path, strerror(-bad)) : EXIT_DONE;
+}
+
 static int export(const struct arguments *a, const struct source *s, struct profile_filter *f,
                   const struct format *format, enum rollup_sort metric)
 {
     const char *path = command_value(&command_export, a, "output");
-    struct job j = {s->profile, {.group = ROLLUP_BY_STACK, .sort = metric}, metric, NULL};
+    struct job j = {s->profile, {.group = ROLLUP_BY_STACK, .sort = metric}, metric, NULL, BUF_INIT};
     int refused = refuse_output(path, s, command_value(&command_export, a, "force") != NULL);
     if (refused >= 0)
         return refused;
     profile_filter_apply(f, &j.options);
     struct rollup *r = format->takes_metric || f->samples ? rollup_new(s->profile, &j.options) : NULL;
     if (r && !rollup_sort_known(metric, &r->total)) {
-        int code = refuse_metric(&r->total);
+        int code = refuse_metric(metric, &r->total);
         rollup_free(r);
         return code;
     }
@@ -198,32 +237,33 @@ static int export(const struct arguments *a, const struct source *s, struct prof
     struct sink out = sink_to_file(file);
     j.rollup = r;
     format->write(&out, &j);
+    note_missing(&j);
     rollup_free(r);
-    if (file == stdout)
-        return command_written(&out, EXIT_DONE);
-    int bad = sink_finish(&out);
-    if (fclose(file) && !bad)
-        bad = -errno;
-    return bad ? command_fail(EXIT_FAILED, "%s: %s", path, strerror(-bad)) : EXIT_DONE;
+    int code = file == stdout ? command_written(&out, EXIT_DONE) : finish_file(&out, file, path);
+    command_notes(&j.notes);
+    return code;
 }
 
-/* Reads the option that names the format: one, not several. -1, or an exit code. */
+/* Reads the option that names the format. Returns -1, or an exit code. */
 static int parse_format(const struct arguments *a, const struct format **format)
 {
     struct buf names = BUF_INIT;
-    int asked = 0;
+    int given = 0;
     for (size_t i = 0; i < N_FORMATS; i++) {
         buf_printf(&names, "%s--%s%s", i ? ", " : "", formats[i].name,
                    formats[i].takes_metric ? " METRIC" : "");
         if (command_value(&command_export, a, formats[i].name)) {
             *format = &formats[i];
-            asked++;
+            given++;
         }
     }
-    int code =
-        asked == 1 ? -1 : command_misuse(&command_export, "missing format: use one of %s", buf_str(&names));
+    int code = given == 1
+                   ? -1
+                   : command_misuse(&command_export, "%s of %s",
+                                    given ? "several formats: give only one" : "missing format: use one",
+                                    buf_str(&names));
     buf_release(&names);
-    if (code < 0 && (*format)->is_gzip && !command_value(&command_export, a, "output") &&
+    if (code < 0 && (*format)->is_gzip && is_stdout(command_value(&command_export, a, "output")) &&
         isatty(STDOUT_FILENO))
         code = command_misuse(&command_export,
                               "%s's format is binary: write it to a file with -o, or into a pipe",

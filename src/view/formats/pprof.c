@@ -9,6 +9,7 @@
 #include "model/profile/rollup.h"
 #include "view/formats/proto.h"
 #include "view/profile/profile_summary.h"
+#include "view/text/notes.h"
 #include "view/text/text.h"
 
 /* Field numbers of profile.proto: of Profile itself, then of the messages in it. */
@@ -269,6 +270,24 @@ static void write_type(struct writer *w, uint32_t field, const char *type, const
     proto_message(&w->out, field, &w->message);
 }
 
+/* `go tool pprof -comments` prints them. */
+static void write_comments(struct writer *w, const struct profile_summary *f)
+{
+    static const struct text_style utf8 = {.utf8 = true};
+    struct buf notes = BUF_INIT;
+    if (f->period_high > 1)
+        notes_add(&notes, "estimates from samples; `allium report` has their intervals");
+    profile_summary_note_missing(&notes, w->p, f, &utf8);
+    for (char *line = notes.data, *end; line && (end = strchr(line, '\n')); line = end + 1) {
+        struct buf comment = BUF_INIT;
+        *end = '\0';
+        buf_printf(&comment, "allium: %s", line);
+        proto_number(&w->out, FIELD_COMMENT, string_of(w, buf_str(&comment)));
+        buf_release(&comment);
+    }
+    buf_release(&notes);
+}
+
 static void write_head(struct writer *w, const struct profile_summary *f)
 {
     string_of(w, "");
@@ -281,11 +300,7 @@ static void write_head(struct writer *w, const struct profile_summary *f)
     proto_number(&w->out, FIELD_DEFAULT, string_of(w, "inuse_space"));
     proto_number(&w->out, FIELD_TIME, f->taken_ns);
     proto_number(&w->out, FIELD_DURATION, f->taken_ns > f->began_ns ? f->taken_ns - f->began_ns : 0);
-    if (f->period_high > 1) {
-        uint64_t comment =
-            string_of(w, "allium: estimates from samples; `allium report` has their intervals");
-        proto_numbers(&w->out, FIELD_COMMENT, &comment, 1);
-    }
+    write_comments(w, f);
 }
 
 static void compress_to(struct sink *out, const struct buf *plain)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "view/profile/profile_summary.h"
 
+#include "base/units.h"
 #include "model/profile/rollup.h"
+#include "view/text/notes.h"
 
 const struct profile_summary_loss profile_summary_losses[PROFILE_LOSSES] = {
     [PROFILE_LOST_SAMPLES] = {"samples", "sample",
@@ -120,4 +122,36 @@ bool profile_summary_any_lost(const struct profile *p, const struct profile_summ
         if (f->losses[k])
             return true;
     return f->off_ns || f->torn_samples || f->inconsistent || *f->full || p->images_dropped || f->unread;
+}
+
+void profile_summary_note_losses(struct buf *notes, const struct profile *p, const struct profile_summary *f,
+                                 const struct text_style *style)
+{
+    char off[UNITS_TEXT_BYTES], observed[UNITS_TEXT_BYTES];
+    for (int k = 0; k < PROFILE_FAILED_REQUESTS; k++)
+        notes_add_count(notes, f->losses[k], profile_summary_loss_words[k]);
+    if (*f->full) {
+        buf_addstr(notes, "a ledger stopped growing: ");
+        text_add_name(notes, style, f->full);
+        buf_addch(notes, '\n');
+    }
+    if (f->off_ns)
+        notes_add(notes, "sampling was off for %s of %s", units_format_duration(off, (double)f->off_ns),
+                  units_format_duration(observed, (double)f->observed_ns));
+    notes_add_count(notes, f->torn_samples,
+                    "live sample{s} changed while {it was|they were} read: {its|their} age is unknown");
+    if (f->inconsistent)
+        notes_add(notes, "a ledger contained invalid records, which are left out");
+    notes_add_count(notes, p->images_dropped, "process image{s} {was|were} too many to store");
+    notes_add_count(notes, f->unread, "process image{s} had no snapshot yet at this time");
+}
+
+void profile_summary_note_missing(struct buf *notes, const struct profile *p, const struct profile_summary *f,
+                                  const struct text_style *style)
+{
+    uint64_t unobserved = 0;
+    for (size_t i = 0; i < p->unobserved.len; i++)
+        unobserved += p->unobserved.at[i].processes;
+    profile_summary_note_losses(notes, p, f, style);
+    notes_add_count(notes, unobserved, "start{s} of programs that could not be observed");
 }

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "model/profile/profile.h"
+#include "view/text/text.h"
 
 struct profile_summary {
     uint32_t main_image; /* the image with the highest peak; PROFILE_NONE: there is none */
@@ -53,6 +54,12 @@ extern const char *const profile_summary_loss_words[PROFILE_LOSSES];
 /** Returns whether anything is missing or wrong. PROFILE_FAILED_REQUESTS and the kinds behind it do not
  * count. */
 bool profile_summary_any_lost(const struct profile *p, const struct profile_summary *f);
+/** Adds a note (view/text/notes.h) for each of these losses. */
+void profile_summary_note_losses(struct buf *notes, const struct profile *p, const struct profile_summary *f,
+                                 const struct text_style *style);
+/** Adds notes on all that is missing from an exported profile: losses, and programs that were not observed. */
+void profile_summary_note_missing(struct buf *notes, const struct profile *p, const struct profile_summary *f,
+                                  const struct text_style *style);
 
 /** One kind of loss: its JSON key, and the description and advice for people. */
 struct profile_summary_loss {

@@ -185,27 +185,18 @@ static void write_unobserved(const struct summary *s)
     buf_release(&b);
 }
 
-/* Writes one line for each kind of loss. The footer of the report has the other losses, and advice. */
+/* Writes one line for each loss. The footer of the report has advice, too. */
 static void write_lost(struct summary *s)
 {
-    const struct profile_summary *f = &s->facts;
-    struct buf b = BUF_INIT;
-    int shown = 0;
-    for (int k = 0; k < PROFILE_FAILED_REQUESTS; k++) {
-        if (!f->losses[k])
-            continue;
-        text_add_words(&b, f->losses[k], profile_summary_loss_words[k]);
-        write_line(s, shown++ ? "" : "lost", &b);
+    struct buf notes = BUF_INIT, b = BUF_INIT;
+    const char *label = "lost";
+    profile_summary_note_losses(&notes, s->p, &s->facts, s->style);
+    for (const char *line = buf_str(&notes), *end; (end = strchr(line, '\n')); line = end + 1) {
+        buf_add(&b, line, (size_t)(end - line));
+        write_line(s, label, &b);
+        label = "";
     }
-    if (*f->full) {
-        buf_addstr(&b, "a ledger stopped growing: ");
-        text_add_name(&b, s->style, f->full);
-        write_line(s, shown++ ? "" : "lost", &b);
-    }
-    if (!shown && profile_summary_any_lost(s->p, f)) {
-        buf_addstr(&b, "some figures are incomplete: see \"Lost\" at the end of the report");
-        write_line(s, "lost", &b);
-    }
+    buf_release(&notes);
     buf_release(&b);
 }
 
