@@ -33,7 +33,7 @@ bool ledger_refuse(struct ledger *l, enum ledger_full why)
 }
 
 /* True: refuse without a check (system calls), because the last check failed. Of REFUSALS_PER_CHECK requests, one is
- * checked. The caller passes LEDGER_FULL_LIMIT to ledger_refuse(): the reason of the last check stands there already. */
+ * checked. The caller passes LEDGER_FULL_LIMIT to ledger_refuse(), which keeps the reason of the failed check. */
 static bool refused_lately(struct ledger *l)
 {
     uint32_t unchecked = load_relaxed(&l->unchecked);
