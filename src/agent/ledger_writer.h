@@ -59,8 +59,9 @@ void writer_reset(void);
 /**
  * Takes room for some 2,000 stacks and 20,000 live samples in advance, if there is plenty of free memory: until they
  * are used up, their tables grow without a system call. Does this once, and not while the process is younger than some
- * 100 ms and `bytes` is less than 8 MiB, because it would slow down short-lived processes (compilers). `bytes`: the
- * bytes that the allocations of the thread's shard are estimated at; `ticks`: the present time.
+ * 100 ms and `bytes` is less than 8 MiB, because it would slow down short-lived processes (compilers).
+ *
+ * `bytes`: estimate of all bytes that the threads of the shard have allocated. `ticks`: the present time.
  */
 ONE_COPY void writer_take_first_room_cold(uint64_t bytes, uint64_t ticks);
 /** Before the process enters seccomp: takes room for further records in advance, because tables cannot grow later. */

@@ -267,8 +267,8 @@ static bool apply_control_word(uint64_t word)
 
 /*
  * Only the thread that stores a new word in control_word applies the word. If this thread is interrupted in between,
- * another thread may apply a newer word, and the first thread then replaces it by the older one. So each thread applies
- * the present word of the page until this changes nothing, but at most CONTROL_TRIES times.
+ * another thread may apply a newer word, which the first thread then replaces by the older one. So a thread that has
+ * applied a word applies the present word of the page again until nothing changes, CONTROL_TRIES times at most.
  */
 void process_apply_control_cold(void)
 {

@@ -22,7 +22,7 @@ struct caller {
  * liballium.so, not of the control page of the module that makes the call. */
 static struct caller records[CALLERS];
 static uint32_t used, buckets[2 * CALLERS];
-/* A bit for each hash of a return address: calls from there were counted as LEDGER_LOST_TAGS. */
+/* A bit for each hash of a return address: a call from there was counted as LEDGER_LOST_TAGS. */
 static uint32_t left_out[CALLERS / 32];
 
 static int32_t number_at(const char *p)
@@ -120,7 +120,7 @@ static struct allium_tag *add(const char *returns_to, uint32_t hash, const void 
     return NULL;
 }
 
-/* Counts a call instruction without a tag as lost, but each only once in a process. */
+/* Counts a call instruction without a tag as lost, at most once in a process. If two share a bit, counts only one. */
 static void count_left_out(uint32_t hash)
 {
     hash +=

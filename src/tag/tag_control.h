@@ -34,7 +34,11 @@ uint32_t tag_control_lookup(struct allium_tag *tag, struct deferred_target *plac
 void tag_control_turn_off(struct allium_tag *tag);
 /** Returns whether tag->control leads to an address in [start, end) at which a page starts. */
 bool tag_control_is_between(const struct allium_tag *tag, const char *start, const char *end);
-/** Returns whether the rule makes this call fail. Adds the call to *calls, the calls since the rule was set. */
+/**
+ * Returns whether the rule makes this call fail, and counts the call in *calls. The upper 16 bits of *calls are the
+ * serial of the newest rule, the others the number of calls since that rule was set. A call under an older rule is not
+ * counted, and does not fail.
+ */
 bool tag_control_fails(const struct ledger_action *a, uint64_t *calls);
 /** Maps the control page `of` over the allium_control_page of the tag's module. Does nothing if `of` is NULL. */
 void tag_control_show(const struct ledger_control *of, const struct allium_tag *tag);

@@ -23,7 +23,7 @@
 #define PIECES_MAX   64
 #define WINDOW_FILES (34 * PIECES_MAX)
 #define WINDOWS_MAX  64
-#define ENTRY_SIZE   20 /* what each file adds to st_size of its directory in a tmpfs */
+#define ENTRY_SIZE   20 /* bytes by which a file increases st_size of its directory on a tmpfs */
 #define PIECES_FEW   8  /* a sweep of at most this many blocks (some 300 files) is fast, so no rest follows */
 
 /* After a sweep of many files, the directory is not swept for REST_SECONDS (it rests). The agent marks this in the

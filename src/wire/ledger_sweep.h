@@ -26,8 +26,9 @@
 /** Marks left-over ledgers in the open directory `dir`; removes those whose mark is LEDGER_RETENTION_SECONDS old. */
 ONE_COPY void ledger_sweep(long dir);
 /**
- * Removes left-over ledgers from the open directory `dir`, the oldest first, until the file system of the path `path`
- * has enough room (headroom_is_short()) or no left-over ledger is there any more.
+ * Removes left-over ledgers from the open directory `dir` until the file system of the path `path` has enough room
+ * (headroom_is_short()). Makes several passes: the first one removes the oldest ledgers, each further one younger ones.
+ * In a large directory, each pass examines a part of the files only.
  */
 ONE_COPY void ledger_sweep_for_room(long dir, const char *path);
 

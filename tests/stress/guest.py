@@ -201,7 +201,7 @@ INNER_STACKS = {
     "lower": "loses its lower half",
     "handler": "is a signal handler's, and protected after use",
     "guarded": "has a guard page above it, and wrong unwind rules",
-    "torn": "has a guard page above it, and wrong unwind rules that lead to its end",
+    "torn": "has a guard page above it, and wrong unwind rules that read a word across its end",
 }
 
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Blocks of BYTES made on a coroutine stack that lies inside the stack of a thread, and then by the thread itself after
- * that memory has gone.
+ * Allocates blocks of BYTES on a coroutine stack that lies inside the stack of a thread; then the thread itself
+ * allocates, when the coroutine stack is not accessible any more.
  *
  *     inner_stacks STACK HOW BYTES
  *
@@ -9,11 +9,11 @@
  * replaced (by pages of an empty file, which raise SIGBUS), overwritten; or half of it: upper, lower (PROT_NONE;
  * another coroutine uses the half that is left). The outermost frame of a coroutine has an undefined return address.
  * handler: the stack is the alternate one of a signal handler instead, whose frame has the rbp of the interrupted
- * function, and is protected then. guarded: the page above the coroutine stack is PROT_NONE while that is in use, and
- * the unwind rule of the coroutine's outermost frame is wrong: it says that its caller's frame lies in that page. torn:
- * the same, but the rule says that the address of the caller's frame lies half in that page and half behind it.
+ * function, and is protected then. guarded: the page above the coroutine stack is PROT_NONE while the stack is in use,
+ * and the unwind rule of the coroutine's outermost frame is wrong: it leads to a caller's frame in that page. torn: the
+ * same, but the rule reads the address of the caller's frame from a word that lies across the end of that page.
  *
- * Prints how many blocks there were.
+ * Prints the number of blocks.
  */
 #include <alloca.h>
 #include <pthread.h>
@@ -38,8 +38,8 @@ static void *volatile keep;
 
 /*
  * All call function() on the stack that ends at `top`. The unwind rule of call_on() says that it has no caller; the
- * rule of call_on_wrongly() does not know that the stack is another one. The rules of the last two read the address of
- * the caller's frame at at_frame_address, as for a function that realigned its stack, the second in an unusual form.
+ * rule of call_on_wrongly() takes no notice of the other stack. The rules of the last two read the address of the
+ * caller's frame at at_frame_address, as after a function has realigned its stack; the last one has an unusual form.
  */
 void call_on(void *top, void (*function)(void));
 void call_on_wrongly(void *top, void (*function)(void));
@@ -176,7 +176,8 @@ static void use_below_guard(char *stack, int round, bool is_torn)
 {
     char *guard = stack + STACK, *torn = guard + PAGE - 4;
     protect_page(guard, PROT_NONE);
-    if (!mprotect((void *)(1ull << 47), PAGE, PROT_NONE)) /* above all stacks */
+    /* A later mprotect() that does not concern this stack must not end the checks of its pages. */
+    if (!mprotect((void *)(1ull << 47), PAGE, PROT_NONE))
         exit(1);
     if (!is_torn)
         call_on_wrongly(guard, routine);

@@ -307,8 +307,8 @@ int main(void)
 
 
 def generated_code():
-    """A call of a helper by code outside of all modules gets no tag, and is charged to the helper: that is one tag left
-    out, however often the call is made, and one in a fork child.
+    """Calls of a helper by generated code, which is in no module, get no tag: the memory is charged to the helper. Each
+    call instruction counts as one tag that was left out, however often it runs. A fork child counts its own.
     """
     source = scratch("generated.c", GENERATED)
     with private_dir() as ledgers:
@@ -321,7 +321,7 @@ def generated_code():
     check("1 tag was left out" in said_of_child, said_of_child)
     equal(sorted((row["function"], row["allocations"], row["allocated_bytes"]) for row in rows),
           [("main", 1, 10), ("main", 1, 4096), ("xmalloc", 2000, 40_000)], "accounts")
-    equal(said, "allium: 2 tags were left out: no loaded file has their code, or the ledger has no room for more\n",
+    equal(said, "allium: 2 tags were left out: the code is in no loaded file, or the ledger has no room for more\n",
           "losses")
 
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* src/tag/tag_control: which calls a rule makes fail, when threads still have rules that were replaced meanwhile. */
+/* src/tag/tag_control: which calls a rule makes fail, while some threads still use a rule that was replaced. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@ static bool fails(uint64_t *calls, uint16_t serial, enum ledger_fail fail, uint3
     return tag_control_fails(&a, calls);
 }
 
-/* A thread that looked its rule up before it was replaced asks after other threads have asked under the new one. */
+/* A call under an old rule comes after calls under the new one: the new rule fails its first call, and no other. */
 static void once_is_once(void **state)
 {
     (void)state;
@@ -30,7 +30,7 @@ static void once_is_once(void **state)
     }
 }
 
-/* Such a call is none of the new rule's calls. */
+/* Calls under an old rule do not change which calls the new one makes fail, and do not fail themselves. */
 static void late_calls_do_not_count(void **state)
 {
     (void)state;
@@ -44,7 +44,7 @@ static void late_calls_do_not_count(void **state)
     assert_int_equal(failed, 10);
 }
 
-/* A place of which nothing was asked for a long time counts from 0, too. */
+/* A later rule counts from 0, also if the place missed many rules between the two. */
 static void any_later_rule_counts_anew(void **state)
 {
     (void)state;

@@ -28,7 +28,7 @@ typedef bool (*environment_setting_fn)(char *entry);
 ONE_COPY const void *preload_env_take_out(environment_setting_fn is_setting);
 /** From now on, programs that this program starts do not get the agent. */
 void preload_env_forget(void);
-/** Do programs that this program starts get the agent? */
+/** Returns whether programs that this program starts get the agent. */
 bool preload_env_is_handed_on(void);
 
 /* The environment that this program passes to a program that it starts. */

@@ -22,7 +22,7 @@
 
 /** Rewrites the jumps, if that is possible. */
 void jump_patch_apply(void);
-/** Were the jumps rewritten? Then later changes of the pointers in `next_hot` have no effect on them. */
+/** Returns whether jumps were rewritten. If so, later changes of the pointers in `next_hot` have no effect on them. */
 bool jump_patch_is_applied(void);
 
 #endif

@@ -17,8 +17,8 @@
 #include "base/sigsafe/compiler.h"
 
 /**
- * Was the agent loaded after libc, by dlopen() or because the program is linked so? Then no call of malloc() reaches
- * it.
+ * Returns whether the agent was loaded after libc: by dlopen(), or because the program is linked to it behind libc. If
+ * so, no call of malloc() reaches the agent.
  */
 ONE_COPY bool resolve_is_late(void);
 /**
@@ -28,7 +28,7 @@ ONE_COPY bool resolve_is_late(void);
 ONE_COPY void *resolve_next(const char *name, const struct link_map **where);
 /** Returns the first function of this name in those modules behind the agent that were loaded with the program. */
 ONE_COPY void *resolve_startup(const char *name);
-/** Does a module before the agent define the function? Then calls of the function go to that module. */
+/** Returns whether a module before the agent defines the function. If so, calls of it go to that module. */
 ONE_COPY bool resolve_before(const char *name);
 /** Returns the absolute path at which the loader found the agent. NULL: the path is relative, or unknown. */
 const char *resolve_own_path(void);

@@ -37,12 +37,13 @@ enum live_table_taken {
 /**
  * Both functions add an address with the index of its record, and set `address` in the record; if they return false,
  * `address` is 0. live_table_insert_new() is the fast one: it reads one cache line. It returns false while the table
- * grows, and unless the line shows that the table does not have the address and that there is room.
- * live_table_insert() returns false only if there is no memory, live_filter_reach() fails, or `record` is too large.
+ * grows, if the line has no room, and if the address may be in the table already, in this line or another one. Both
+ * return false if there is no memory, live_filter_reach() fails, or `record` is too large.
  *
- * Both set `address` as late as possible. The table may still have an old entry with the same address and record, which
- * readers ignore while `address` in the record differs. Once `address` is set, the old entry is valid, too: a thread
- * that calls live_table_take() for an older sample at this address would get the new one.
+ * Both set `address` just before they add the entry. The table may still have a left-over entry with the same address
+ * and record, which readers ignore while `address` in the record differs. Once `address` is set, they take that entry
+ * for a valid one, too: a thread that calls live_table_take() for an older sample at this address would get the new
+ * one.
  */
 bool live_table_insert_new(uintptr_t address, uint32_t record);
 bool live_table_insert(uintptr_t address, uint32_t record);

@@ -259,8 +259,8 @@ static ONE_COPY bool attach_thread(struct thread *t)
     uintptr_t *objects = object_map_tables();
     store_relaxed(&process.ledger.header->objects, (uintptr_t)objects);
     uint32_t shard = objects && !process.ledger.sealed ? shards_claim(process.pid) : SHARDS_SHARED;
-    /* A signal handler that interrupts these lines may attach the thread first. It claims the same shard, unless none
-     * was free before: then the handler's tables must go again, because shared sums take atomic additions. */
+    /* A signal handler that interrupts these lines may attach the thread. If it got a shard and we did not, the lines
+     * below undo what it set: SHARDS_SHARED goes with object_map_none, because shared sums need atomic additions. */
     t->sums = sums_of(shard);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     t->objects = shard != SHARDS_SHARED ? objects : object_map_none;

@@ -33,11 +33,9 @@ static int run(int argc, char **argv);
 
 const struct command command_tags = {
     .name = "tags",
-    .usage = "[SOURCE|PROGRAM] [NEWER] [--by GROUP] [--sort ORDER] [--where QUERY] [--top N] [--interval "
-             "INTERVAL] "
-             "[--count N] [--duration DURATION] [--faults DURATION] [--json|--allocinfo|--openmetrics] "
-             "[--no-pager] "
-             "[--stacks|--folded|--latency]",
+    .usage = "[SOURCE|PROGRAM] [NEWER] [--by GROUP] [--sort ORDER] [--where QUERY] [--top N] "
+             "[--interval INTERVAL] [--count N] [--duration DURATION] [--faults DURATION] "
+             "[--json|--allocinfo|--openmetrics] [--no-pager] [--stacks|--folded|--latency]",
     .summary = "show exact accounts of the places that allocate, of a program built with <allium/tag.h>",
     .examples = examples,
     .options = options,
@@ -46,7 +44,7 @@ const struct command command_tags = {
 
 static const char *const losses[ACCOUNT_LOSSES] = {
     [ACCOUNT_LOST_PLACES] =
-        "tag{s} {was|were} left out: no loaded file has their code, or the ledger has no room for more",
+        "tag{s} {was|were} left out: the code is in no loaded file, or the ledger has no room for more",
     [ACCOUNT_LOST_OBJECTS] = "object{s} {is|are} charged to no tag: there was no memory to follow {it|them}",
     [ACCOUNT_LOST_FREES] =
         "object{s} {was|were} freed by code without tags, and counted as live until the address came back",
