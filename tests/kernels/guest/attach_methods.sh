@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # All methods of a tool at once: columns that they share are the same for the same events. (oomkill.sh has those of oomkill.)
-# On one CPU: while five tools of faults begin at once the kernel patches what each fault goes through, and an emulated CPU has been
-# seen to take the same int3 for ever that another one had put there and taken away.
 #: programs asks hog toucher
 #: modules lzo-rle zram
-#: cpus 1
+#: long
 
 . /tests/tap.sh
 . /tests/reclaim.sh
