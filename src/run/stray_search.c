@@ -12,8 +12,9 @@
 
 /* the time between two searches is at least this many times the duration of the first */
 #define WAIT_SHARE       3
-#define COST_SHARE_FIRST 50
+#define COST_SHARE_FIRST 100
 #define COST_SHARE_LAST  2000
+#define COST_LEAST_NS    2000000u /* a cheaper search counts as one of this cost */
 #define WAIT_LAST_NS     10000000000u
 #define POLL_NS          20000000u /* interval of checking whether a search has ended */
 
@@ -45,7 +46,7 @@ static void search(struct stray_search *s)
     s->took_ns = clock_ns(CLOCK_MONOTONIC) - began;
     uint64_t now = worked_ns();
     /* the time of a helper thread that hangs is not counted */
-    s->cost_ns = now > worked ? now - worked : 0;
+    s->cost_ns = now > worked + COST_LEAST_NS ? now - worked : COST_LEAST_NS;
 }
 
 static void *serve(void *stray_search)

@@ -215,7 +215,15 @@ struct stray_search {
     struct ledger_scan ledgers;
     const char *name; /* "run-…" */
     bool everywhere;  /* our directory has no free inode: any process may have a memfd instead */
+    bool root;        /* we are root */
 };
+
+/* Returns whether the process is one of another user. Only root needs to know. */
+static bool has_other_user(pid_t pid)
+{
+    struct proc_status status;
+    return proc_status(pid, &status) && status.user != 0;
+}
 
 /* Returns whether the file lies in a directory of that name, or is a memfd with that name ("/memfd:NAME/..."). */
 static bool is_for(const struct mapped_ledgers_file *f, const char *name)
@@ -261,10 +269,10 @@ static void take_stray(struct stray_search *s, pid_t pid, const struct mapped_le
 static void find_stray(void *search, pid_t pid)
 {
     struct stray_search *s = search;
-    struct container c = container_of(pid);
     struct mapped_ledger m;
-    bool other_user = !geteuid() && c.user != 0 && c.user != (uid_t)-1;
-    if (!c.files && !other_user && !s->everywhere)
+    if (!proc_has_program(pid))
+        return;
+    if (!s->everywhere && !container_has_own_files(pid) && !(s->root && has_other_user(pid)))
         return;
     struct buf program = BUF_INIT;
     /* Reads the program first: the process may end, or change so that we may not examine it any more. */
@@ -283,7 +291,7 @@ static void find_stray(void *search, pid_t pid)
 void ledger_scan_strays(const char *dir, struct ledger_strays *strays)
 {
     struct statvfs fs;
-    struct stray_search s = {.found = strays, .name = strrchr(dir, '/') + 1};
+    struct stray_search s = {.found = strays, .name = strrchr(dir, '/') + 1, .root = !geteuid()};
     s.everywhere = !statvfs(dir, &fs) && fs.f_files && !fs.f_ffree;
     *strays = (struct ledger_strays){0};
     each_process(find_stray, &s);

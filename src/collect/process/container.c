@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "collect/process/proc.h"
 
 /* Reads the link /proc/WHO/NAME as text; `who` is "self" or a pid. Returns false, and "", if it cannot be read. */
 static bool read_link(const char *who, const char *name, char *out, size_t size)
@@ -21,56 +23,61 @@ static bool read_link(const char *who, const char *name, char *out, size_t size)
     return len > 0;
 }
 
-static bool differs(const char *who, const char *name)
+enum namespace { MOUNTS, PIDS, KINDS };
+static const char *const links[KINDS] = {[MOUNTS] = "ns/mnt", [PIDS] = "ns/pid"};
+static char own_links[KINDS][64]; /* the targets of our links, which never change */
+
+static void read_own_links(void)
 {
-    char own[64], other[64];
-    return read_link("self", name, own, sizeof(own)) && read_link(who, name, other, sizeof(other)) &&
-           strcmp(own, other) != 0;
+    for (int i = 0; i < KINDS; i++)
+        read_link("self", links[i], own_links[i], sizeof(own_links[i]));
 }
 
-/* Reads the effective user id and the pid in the process's own namespace: the last number of "NSpid:". The first one is
- * the pid in the namespace of this /proc. */
-static void read_status(pid_t pid, struct container *c)
+/* Returns whether the process is in another namespace than we are. */
+static bool differs(const char *who, enum namespace kind)
 {
-    char path[64], line[512];
-    unsigned user;
-    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-    FILE *file = fopen(path, "re");
-    while (file && fgets(line, sizeof(line), file)) {
-        if (sscanf(line, "Uid:\t%*u\t%u", &user) == 1)
-            c->user = user;
-        if (strncmp(line, "NSpid:", 6) != 0)
-            continue;
-        const char *last = strrchr(line, '\t');
-        long number = strtol(last ? last : line + 6, NULL, 10);
-        c->inner_pid = number > 0 && number <= INT_MAX ? (pid_t)number : 0;
-        break;
-    }
-    if (file)
-        fclose(file);
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    char other[64];
+    pthread_once(&once, read_own_links);
+    return *own_links[kind] && read_link(who, links[kind], other, sizeof(other)) &&
+           strcmp(own_links[kind], other) != 0;
 }
 
 static bool has_other_root(const char *who)
 {
     char root[8];
     /* if the mount namespace is ours, the kernel reports the root as a path in it */
-    return differs(who, "ns/mnt") || (read_link(who, "root", root, sizeof(root)) && strcmp(root, "/") != 0);
+    return differs(who, MOUNTS) || (read_link(who, "root", root, sizeof(root)) && strcmp(root, "/") != 0);
 }
 
 struct container container_of(pid_t pid)
 {
     char who[24];
     snprintf(who, sizeof(who), "%d", (int)pid);
-    struct container c = {.files = has_other_root(who), .pids = differs(who, "ns/pid"), .user = (uid_t)-1};
-    read_status(pid, &c);
+    struct container c = {.files = has_other_root(who), .pids = differs(who, PIDS), .user = (uid_t)-1};
+    struct proc_status status;
+    if (proc_status(pid, &status)) {
+        c.user = status.user;
+        c.inner_pid = status.inner_pid;
+    }
     return c;
+}
+
+bool container_has_own_files(pid_t pid)
+{
+    char who[24];
+    snprintf(who, sizeof(who), "%d", (int)pid);
+    return has_other_root(who);
 }
 
 void container_name(pid_t pid, const struct container *c, struct buf *out)
 {
     char who[24], text[PATH_MAX];
     snprintf(who, sizeof(who), "%d", (int)pid);
-    const char *link = differs(who, "ns/mnt") ? "ns/mnt" : c->files ? "root" : c->pids ? "ns/pid" : NULL;
+    const char *link = differs(who, MOUNTS) ? links[MOUNTS]
+                       : c->files           ? "root"
+                       : c->pids            ? links[PIDS]
+                                            : NULL;
     if (link && read_link(who, link, text, sizeof(text)))
         buf_addstr(out, text);
 }

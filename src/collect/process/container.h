@@ -23,6 +23,8 @@ struct container {
 
 /** Returns false, 0 and unknown in all members if we have no permission, or the process is gone. */
 struct container container_of(pid_t pid);
+/** Returns container_of(pid).files; faster. */
+bool container_has_own_files(pid_t pid);
 /**
  * Appends a short name: "mnt:[4026532281]" as in lsns(8), the root in our mount namespace, or "pid:[…]"; "":
  * nothing differs from ours.

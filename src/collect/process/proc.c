@@ -17,12 +17,18 @@
 #define AGENT      "liballium-agent" /* .so, -full.so */
 #define PF_KTHREAD 0x00200000u       /* in the flags of /proc/PID/stat */
 
-/* Reads at most size - 1 bytes of /proc/PID/NAME as text. Returns the length, or -1. */
-static ssize_t read_file(pid_t pid, const char *name, char *out, size_t size)
+/* Opens /proc/PID/NAME. Returns a descriptor, or -1. */
+static int open_file(pid_t pid, const char *name)
 {
     char path[64];
     snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+/* Reads at most size - 1 bytes of /proc/PID/NAME as text. Returns the length, or -1. */
+static ssize_t read_file(pid_t pid, const char *name, char *out, size_t size)
+{
+    int fd = open_file(pid, name);
     if (fd < 0)
         return -1;
     ssize_t len = read(fd, out, size - 1);
@@ -37,16 +43,44 @@ static uint64_t status_number(const char *text, const char *key)
     return found ? strtoull(found + strlen(key), NULL, 10) : 0;
 }
 
-bool proc_status(pid_t pid, struct proc_status *s)
+/* Returns the last number of "NSpid:"; the first one is the pid in the namespace of this /proc. */
+static pid_t innermost_pid(const char *text)
+{
+    const char *line = strstr(text, "\nNSpid:"), *end = line ? strchr(line + 1, '\n') : NULL;
+    const char *last = end ? memrchr(line, '\t', (size_t)(end - line)) : NULL;
+    return last ? (pid_t)strtol(last, NULL, 10) : 0;
+}
+
+int proc_status_open(pid_t pid)
+{
+    return open_file(pid, "status");
+}
+
+bool proc_status_read(int fd, struct proc_status *s)
 {
     char text[4096];
     *s = (struct proc_status){0};
-    if (read_file(pid, "status", text, sizeof(text)) <= 0)
+    ssize_t len = pread(fd, text, sizeof(text) - 1, 0);
+    if (len <= 0)
         return false;
+    text[len] = '\0';
+    const char *user = strstr(text, "\nUid:");
+    if (user)
+        sscanf(user, "\nUid:\t%*u\t%u", &s->user);
+    s->inner_pid = innermost_pid(text);
     s->rss_anon_bytes = status_number(text, "\nRssAnon:") << 10;
     s->seccomp = (unsigned)status_number(text, "\nSeccomp:");
     s->seccomp_filters = (unsigned)status_number(text, "\nSeccomp_filters:");
     return true;
+}
+
+bool proc_status(pid_t pid, struct proc_status *s)
+{
+    int fd = proc_status_open(pid);
+    bool read = proc_status_read(fd, s);
+    if (fd >= 0)
+        close(fd);
+    return read;
 }
 
 /* Limit for reads that take the lock of a process's memory map, or read its memory: such a read may never return. */
@@ -150,6 +184,13 @@ bool proc_has_agent(pid_t pid)
     if (maps)
         fclose(maps);
     return found;
+}
+
+bool proc_has_program(pid_t pid)
+{
+    char path[64], first;
+    snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+    return readlink(path, &first, 1) >= 0 || errno != ENOENT;
 }
 
 bool proc_is_kernel(pid_t pid)

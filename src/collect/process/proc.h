@@ -15,10 +15,15 @@ struct proc_status {
     uint64_t rss_anon_bytes;  /* anonymous resident memory; 0: the process is ending */
     unsigned seccomp;         /* the mode; 0: none */
     unsigned seccomp_filters; /* their number; 0 before Linux 5.9 */
+    uid_t user;               /* its effective user id in our user namespace */
+    pid_t inner_pid;          /* its pid in its own PID namespace; 0: not known */
 };
 
 /** Reads the status of a process. Returns false if it cannot be read; then *s is zero. */
 bool proc_status(pid_t pid, struct proc_status *s);
+/** The same in two steps, for whoever reads it often. The descriptor is -1 if the process cannot be examined. */
+int proc_status_open(pid_t pid);
+bool proc_status_read(int fd, struct proc_status *s);
 /** Appends the command line, with arguments separated by blanks and cut to `max` bytes; "" if it cannot be
  * read. */
 void proc_command_line(pid_t pid, size_t max, struct buf *out);
@@ -45,5 +50,7 @@ bool proc_runs(pid_t pid);
 bool proc_has_agent(pid_t pid);
 /** Returns whether it is a kernel thread. */
 bool proc_is_kernel(pid_t pid);
+/** Returns false if it has no program: kernel threads, and processes that are ending. Fast. True: perhaps it has. */
+bool proc_has_program(pid_t pid);
 
 #endif

@@ -18,16 +18,19 @@
 struct thread_name {
     char text[THREAD_NAME_BYTES]; /* "": never seen */
 };
-/** By thread of the profile, in the order of the ledger. */
-struct thread_names VEC(struct thread_name);
+struct thread_names {
+    struct VEC(struct thread_name) of; /* by thread of the profile, in the order of the ledger */
+    uint64_t read_ns;                  /* when they were read (CLOCK_MONOTONIC) */
+};
 
 /**
  * Reads the names of the running process's threads into the profile and into `seen` (may be NULL). A thread
  * keeps its old name if it is in another pid namespace, where tids differ, or if its tid belongs to another
- * thread by now.
+ * thread by now. With `seen`, reads /proc only once a second, unless there is a new thread.
  */
 void thread_names_read(struct thread_names *seen, struct profile *p, pid_t pid);
 /** Gives the threads of an ended process the names that were seen. */
 void thread_names_recall(const struct thread_names *seen, struct profile *p);
+void thread_names_release(struct thread_names *seen);
 
 #endif
