@@ -88,13 +88,15 @@ static bool is_too_much(const struct ledger_copy *c, const struct stat *st)
     return all > (uint64_t)st->st_blocks * 512 + SPARSE_BYTES_MAX;
 }
 
-static int copy_table(int fd, struct ledger_copy *c, int t)
+static int copy_table(int fd, const struct stat *st, struct ledger_copy *c, int t)
 {
-    struct stat st;
-    if (fstat(fd, &st))
-        return -errno;
-    int bad = clamp_count(&c->header, t, (uint64_t)st.st_size, &c->count[t]);
-    if (!bad && is_too_much(c, &st))
+    struct ledger_region *r = &c->header.regions[t];
+    int bad = 0;
+    if (r->limit_bytes) /* else the ledger does not have this table */
+        bad = read_all(fd, r, sizeof(*r), offsetof(struct ledger_header, regions[t]));
+    if (!bad)
+        bad = clamp_count(&c->header, t, (uint64_t)st->st_size, &c->count[t]);
+    if (!bad && is_too_much(c, st))
         bad = -EPROTO;
     if (bad) {
         c->count[t] = 0;
@@ -105,7 +107,7 @@ static int copy_table(int fd, struct ledger_copy *c, int t)
     if (!c->table[t])
         return -ENOMEM;
     ((char *)c->table[t])[bytes] = '\0'; /* ends the last string */
-    return read_all(fd, c->table[t], bytes, c->header.regions[t].offset);
+    return bytes ? read_all(fd, c->table[t], bytes, r->offset) : 0;
 }
 
 static bool is_whole(const struct ledger_sample *s)
@@ -177,22 +179,20 @@ static uint64_t ticks_now(const struct ledger_header *h)
 
 int ledger_copy_read(int fd, struct ledger_copy *c, struct error *e)
 {
+    struct stat st;
     memset(c, 0, sizeof(*c));
     int bad = ledger_copy_header(fd, &c->header, e);
     if (bad)
         return bad;
+    if (fstat(fd, &st))
+        bad = -errno;
     c->taken_ticks = ticks_now(&c->header);
     c->ticks_per_ns = clock_rate(&c->header, c->taken_ticks);
     c->taken_realtime_ns = clock_ns(CLOCK_REALTIME);
     /* A record is written after the records that it refers to. These are in earlier tables, which are copied later, so
      * the copy has them. */
-    for (int t = LEDGER_TABLES - 1; t >= 0 && !bad; t--) {
-        struct ledger_header now;
-        if (!(bad = read_all(fd, &now, sizeof(now), 0))) {
-            c->header.regions[t] = now.regions[t];
-            bad = copy_table(fd, c, t);
-        }
-    }
+    for (int t = LEDGER_TABLES - 1; t >= 0 && !bad; t--)
+        bad = copy_table(fd, &st, c, t);
     if (bad) {
         ledger_copy_release(c);
         return error_set(
