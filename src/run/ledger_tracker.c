@@ -24,41 +24,40 @@
 #include "run/image_alive.h"
 #include "run/ledger_finder.h"
 #include "run/record.h"
+#include "run/read_pace.h"
 #include "run/site_tracker.h"
 #include "run/tag_tracker.h"
 #include "run/unobserved_count.h"
 
-#define MS                1000000ull
-#define POINT_FIRST_NS    (10 * MS)
-#define POINT_LAST_NS     (10000 * MS)
-#define MOMENT_FIRST_NS   (100 * MS)
-#define MOMENT_LAST_NS    (10000 * MS)
-#define MOMENT_COST_SHARE 100        /* least interval between snapshots, in durations of the last one */
-#define AGE_SHARE         32         /* points and snapshots are at least 1/32 of an image's age apart */
-#define COMMIT_FIRST_NS   (250 * MS) /* doubled up to COMMIT_LAST_NS */
-#define COMMIT_LAST_NS    (5000 * MS)
-#define STORED_NS         (500 * MS) /* then data of ended images is committed, and their ledgers removed */
-#define STORED_MAX        64         /* or when this many images are stored and not committed */
-#define HARVEST_NS        (100 * MS) /* limit on storing ended images between two scans */
-#define WAIT_NS           (50 * MS)
-#define WAITING_MAX       32 /* ended images that wait for debug files before they are stored */
-#define BACKLOG_MAX       400 /* further ended images are only counted: they end faster than they can be stored */
-#define IMAGES_MAX        1000 /* images stored in full; further ones are only counted, with their peaks */
-#define ARGS_BYTES_MAX    1000
+#define MS              1000000ull
+#define COMMIT_FIRST_NS (250 * MS) /* doubled up to COMMIT_LAST_NS */
+#define COMMIT_LAST_NS  (5000 * MS)
+#define STORED_NS       (500 * MS) /* then data of ended images is committed, and their ledgers removed */
+#define STORED_MAX      64         /* or when this many images are stored and not committed */
+#define HARVEST_NS      (100 * MS) /* limit on storing ended images between two scans */
+#define WAIT_NS         (50 * MS)
+#define WAITING_MAX     32 /* ended images that wait for debug files before they are stored */
+#define BACKLOG_MAX     400 /* further ended images are only counted: they end faster than they can be stored */
+#define IMAGES_MAX      1000 /* images stored in full; further ones are only counted, with their peaks */
+#define ARGS_BYTES_MAX  1000
+#define REREAD_NS       (2000 * MS) /* the whole ledger is read so often, though no sample came or went */
+#define STATUS_FDS      200 /* status files stay open below this descriptor; the others are for ledgers */
 
 _Static_assert(RECORD_PERIOD_DEFAULT_BYTES == LEDGER_PERIOD_DEFAULT &&
                    RECORD_PERIOD_MAX_BYTES == LEDGER_PERIOD_MAX,
                "the periods of the tool are those of the agent");
 
-/* A ledger that is being followed. Times are CLOCK_MONOTONIC. */
+/* A ledger that is being followed. */
 struct track {
     struct ledger_entry entry;
     int fd;
+    int status_fd;    /* of the process's status; -1: not open */
     const char *root; /* prefix of the paths of its files; "": our own root */
     char *args;
     struct thread_names threads;
     uint64_t rss_anon_bytes;
-    uint64_t found, next_point, point_ns, next_moment, moment_ns;
+    struct image_pace pace;
+    uint64_t operations, read_ns; /* when the whole ledger was read: ledger_operations(); CLOCK_MONOTONIC */
     uint64_t map_start, map_bytes;
     bool known;       /* entry.pid is its number in our pid namespace */
     bool put, sealed; /* ledger_seal() */
@@ -72,7 +71,8 @@ struct ledger_tracker {
     struct ledger_finder *finder;
     uint64_t next_commit, commit_ns;
     struct container_roots roots;
-    uint64_t naming_ns; /* time of naming the latest image; mostly part of its first snapshot */
+    struct read_pace pace;
+    uint64_t naming_ns; /* processor time of naming the latest image; mostly part of its first moment */
     uint64_t images;
     size_t stored, waiting; /* number of tracks in that state */
     bool last;              /* the last step: no image waits any more */
@@ -87,6 +87,7 @@ struct ledger_tracker *ledger_tracker_new(const struct ledger_tracker_options *o
     struct ledger_tracker *f = mem_alloc(sizeof(*f));
     f->o = *o;
     f->commit_ns = COMMIT_FIRST_NS;
+    f->pace.began_ns = clock_ns(CLOCK_MONOTONIC);
     f->unseen = unobserved_count_new();
     if (o->own_allocator)
         unobserved_count_add(f->unseen, PRELOAD_CHECK_OWN_MALLOC, o->own_allocator);
@@ -100,8 +101,10 @@ static void release(struct track *t)
 {
     if (t->fd >= 0)
         close(t->fd);
+    if (t->status_fd >= 0)
+        close(t->status_fd);
     free(t->args);
-    vec_release(&t->threads);
+    thread_names_release(&t->threads);
     free(t->entry.path);
     free(t->entry.mapped);
 }
@@ -149,12 +152,7 @@ static void find_pid(struct track *t)
 static void take_up(struct ledger_tracker *f, struct ledger_entry *e, uint64_t now)
 {
     struct ledger_header h;
-    struct track t = {.entry = *e,
-                      .point_ns = POINT_FIRST_NS,
-                      .moment_ns = MOMENT_FIRST_NS,
-                      .found = now,
-                      .next_point = now,
-                      .root = ""};
+    struct track t = {.entry = *e, .pace = image_pace_begin(now), .status_fd = -1, .root = ""};
     t.fd = ledger_entry_open(e);
     if (t.fd < 0)
         return;
@@ -216,18 +214,14 @@ static void scan(struct ledger_tracker *f, uint64_t now, bool last)
 
 static struct image_alive image_of(const struct track *t)
 {
-    return (struct image_alive){.entry = &t->entry,
-                                .fd = t->fd,
-                                .map_start = t->map_start,
-                                .map_bytes = t->map_bytes,
-                                .known = t->known};
+    return (struct image_alive){&t->entry, t->fd, t->map_start, t->map_bytes, t->known};
 }
 
-/* Reads the whole ledger, with names. Returns NULL with a line if it cannot be read. */
-static struct profile *read_image(struct ledger_tracker *f, struct track *t, bool alive, struct error *e)
+/* Reads the whole ledger, with names. Returns NULL if it cannot be read. */
+static struct profile *read_image(struct ledger_tracker *f, struct track *t, bool alive)
 {
     struct ledger_copy copy;
-    if (ledger_copy_read(t->fd, &copy, e))
+    if (ledger_copy_read(t->fd, &copy, NULL))
         return NULL;
     struct profile *p = ledger_profile(&copy);
     ledger_copy_release(&copy);
@@ -246,17 +240,16 @@ static struct profile *read_image(struct ledger_tracker *f, struct track *t, boo
     p->images.at[0].pid = t->entry.pid;
     const char *root = alive ? container_root(&f->roots, t->entry.pid) : "";
     t->root = *root ? root : t->root;
-    uint64_t began = clock_ns(CLOCK_MONOTONIC);
+    uint64_t began = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     profile_names_apply(f->o.symbols, p, t->root);
-    f->naming_ns = clock_ns(CLOCK_MONOTONIC) - began;
+    f->naming_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - began;
     return p;
 }
 
 static int keep_accounts(struct ledger_tracker *f, const struct track *t, bool alive, struct error *e)
 {
-    const char *root = t->root ? t->root : "";
-    int bad = site_tracker_keep(f->sites, t->fd, t->entry.pid, alive, root, e);
-    return bad ? bad : tag_tracker_keep(f->tags, t->fd, t->entry.pid, alive, root, e);
+    int bad = site_tracker_keep(f->sites, t->fd, t->entry.pid, alive, t->root, e);
+    return bad ? bad : tag_tracker_keep(f->tags, t->fd, t->entry.pid, alive, t->root, e);
 }
 
 /* Stores the profile, and frees it. */
@@ -279,7 +272,7 @@ static bool may_wait(struct ledger_tracker *f, struct track *t, uint64_t now)
     bool wait = !f->last && (t->waits || f->waiting < WAITING_MAX) && symbols_pending(f->o.symbols);
     f->waiting += (size_t)wait - (size_t)t->waits;
     t->waits = wait;
-    t->next_point = now + WAIT_NS;
+    t->pace.next_point_ns = now + WAIT_NS;
     return wait;
 }
 
@@ -324,8 +317,7 @@ static int harvest(struct ledger_tracker *f, struct track *t, uint64_t now, stru
         bool read = !ledger_copy_header(t->fd, &h, NULL);
         return recording_drop_image(f->o.recording, read ? (double)h.peak_bytes_q / (1u << LEDGER_Q) : 0, e);
     }
-    struct error unread = {""};
-    struct profile *p = read_image(f, t, false, &unread);
+    struct profile *p = read_image(f, t, false);
     size_t named_with = symbols_came(f->o.symbols);
     if (p && may_wait(f, t, now)) {
         profile_free(p);
@@ -333,7 +325,7 @@ static int harvest(struct ledger_tracker *f, struct track *t, uint64_t now, stru
     }
     if (p && symbols_came(f->o.symbols) != named_with) { /* debug files came in the meantime */
         profile_free(p);
-        p = read_image(f, t, false, &unread);
+        p = read_image(f, t, false);
     }
     set_stored(f, t, now);
     if (p)
@@ -341,20 +333,10 @@ static int harvest(struct ledger_tracker *f, struct track *t, uint64_t now, stru
     return put_profile(f, t, p, true, e);
 }
 
-/* Returns the interval for this age: first_ns, doubled while it is a small part of the age, up to last_ns. */
-static uint64_t step_of(uint64_t first_ns, uint64_t age_ns, uint64_t last_ns)
+static int put_whole_moment(struct ledger_tracker *f, struct track *t, const struct profile_point *point,
+                            bool *thinned, struct error *e)
 {
-    while (first_ns * 2 <= age_ns / AGE_SHARE && first_ns * 2 <= last_ns)
-        first_ns *= 2;
-    return first_ns;
-}
-
-static int add_moment(struct ledger_tracker *f, struct track *t, const struct profile_point *point,
-                      bool *thinned, struct error *e)
-{
-    struct error unread = {""};
-    uint64_t began = clock_ns(CLOCK_MONOTONIC);
-    struct profile *p = read_image(f, t, true, &unread);
+    struct profile *p = read_image(f, t, true);
     if (!p)
         return 0;
     int bad = t->put ? 0 : recording_put_image(f->o.recording, p, false, e);
@@ -364,19 +346,41 @@ static int add_moment(struct ledger_tracker *f, struct track *t, const struct pr
     if (!bad)
         bad = recording_put_point(f->o.recording, p->images.at[0].id, point, p, thinned, e);
     profile_free(p);
+    return bad;
+}
+
+/* If no sample has come or gone since the last moment, the sums are the same: the ledger is not read. */
+static int add_moment(struct ledger_tracker *f, struct track *t, const struct ledger_header *h,
+                      const struct profile_point *point, bool *thinned, struct error *e)
+{
+    uint64_t began = clock_ns(CLOCK_THREAD_CPUTIME_ID), now = clock_ns(CLOCK_MONOTONIC);
+    uint64_t operations = ledger_operations(h);
+    int bad;
+    f->naming_ns = 0;
+    if (t->put && t->operations == operations && now - t->read_ns < REREAD_NS) {
+        bad = recording_put_same_moment(f->o.recording, h->image_id, point, thinned, e);
+    } else {
+        bad = put_whole_moment(f, t, point, thinned, e);
+        t->operations = operations;
+        t->read_ns = now;
+    }
     bad = bad ? bad : keep_accounts(f, t, true, e);
-    uint64_t now = clock_ns(CLOCK_MONOTONIC), least = (now - began - f->naming_ns) * MOMENT_COST_SHARE;
-    uint64_t step = step_of(t->moment_ns, now - t->found, MOMENT_LAST_NS);
-    uint64_t wait = least > step ? least : step;
-    t->next_moment = now + (wait < MOMENT_LAST_NS ? wait : MOMENT_LAST_NS);
+    uint64_t cost = clock_ns(CLOCK_THREAD_CPUTIME_ID) - began;
+    image_pace_moment(&t->pace, &f->pace, now, cost > f->naming_ns ? cost - f->naming_ns : 0);
     return bad;
 }
 
 static struct proc_status read_status(struct track *t)
 {
     struct proc_status status;
-    if (proc_status(t->entry.pid, &status) && status.rss_anon_bytes)
+    if (t->status_fd < 0)
+        t->status_fd = proc_status_open(t->entry.pid);
+    if (proc_status_read(t->status_fd, &status) && status.rss_anon_bytes)
         t->rss_anon_bytes = status.rss_anon_bytes;
+    if (t->status_fd >= STATUS_FDS) {
+        close(t->status_fd);
+        t->status_fd = -1;
+    }
     return status;
 }
 
@@ -385,6 +389,7 @@ static int add_point(struct ledger_tracker *f, struct track *t, uint64_t now, st
     struct ledger_header h;
     bool thinned = false;
     int bad;
+    uint64_t began = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     if (ledger_copy_header(t->fd, &h, NULL))
         return 0;
     struct proc_status status = read_status(t);
@@ -393,18 +398,15 @@ static int add_point(struct ledger_tracker *f, struct track *t, uint64_t now, st
                                   .live_bytes = (double)ledger_live_bytes_q(&h) / (1u << LEDGER_Q),
                                   .allocated_bytes = (double)ledger_allocated_bytes_q(&h) / (1u << LEDGER_Q),
                                   .rss_anon_bytes = status.rss_anon_bytes};
+    image_pace_point(&t->pace, &f->pace, now, clock_ns(CLOCK_THREAD_CPUTIME_ID) - began);
     if (!t->put && f->images >= IMAGES_MAX)
         bad = 0;
-    else if (now >= t->next_moment)
-        bad = add_moment(f, t, &point, &thinned, e);
+    else if (now >= t->pace.next_moment_ns)
+        bad = add_moment(f, t, &h, &point, &thinned, e);
     else
         bad = recording_put_point(f->o.recording, h.image_id, &point, NULL, &thinned, e);
-    if (thinned) {
-        t->point_ns = t->point_ns * 2 < POINT_LAST_NS ? t->point_ns * 2 : POINT_LAST_NS;
-        t->moment_ns = t->moment_ns * 2 < MOMENT_LAST_NS ? t->moment_ns * 2 : MOMENT_LAST_NS;
-    }
-    uint64_t step = step_of(t->point_ns, now - t->found, POINT_LAST_NS);
-    t->next_point = (now / step + 1) * step; /* aligned: points of several images have equal times */
+    if (thinned)
+        image_pace_thin(&t->pace);
     return bad;
 }
 
@@ -444,7 +446,7 @@ int ledger_tracker_step(struct ledger_tracker *f, int *wait_ms, struct error *e)
             continue;
         struct image_alive image = image_of(t);
         if (image_is_alive(&image)) {
-            bad = now >= t->next_point ? add_point(f, t, now, e) : 0;
+            bad = now >= t->pace.next_point_ns ? add_point(f, t, now, e) : 0;
             continue;
         }
         uint64_t began = clock_ns(CLOCK_MONOTONIC);
@@ -462,8 +464,8 @@ int ledger_tracker_step(struct ledger_tracker *f, int *wait_ms, struct error *e)
     uint64_t search = ledger_finder_due(f->finder, now);
     next = next < search ? next : search;
     vec_each (const struct track, t, &f->tracks)
-        if (!t->stored && t->next_point < next)
-            next = t->next_point;
+        if (!t->stored && t->pace.next_point_ns < next)
+            next = t->pace.next_point_ns;
     *wait_ms = next > now ? (int)((next - now) / MS) + 1 : 1;
     return bad;
 }
@@ -484,8 +486,7 @@ int ledger_tracker_finish(struct ledger_tracker *f, struct error *e)
             continue;
         }
         read_status(t);
-        struct error unread = {""};
-        bad = put_profile(f, t, read_image(f, t, true, &unread), true, e);
+        bad = put_profile(f, t, read_image(f, t, true), true, e);
     }
     bad = bad ? bad : tag_tracker_step(f->tags, now, true, e);
     return bad ? bad : commit(f, e);

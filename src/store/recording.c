@@ -74,10 +74,15 @@ void writer_run(struct recording *r, struct sql *s)
         fail(r, sql_run(s));
 }
 
+int writer_failure(const struct recording *r, struct error *e)
+{
+    return r->failed ? error_set(e, -r->failed, "%s", r->why.text) : 0;
+}
+
 int writer_result(struct recording *r, struct error *e)
 {
     flush(r);
-    return r->failed ? error_set(e, -r->failed, "%s", r->why.text) : 0;
+    return writer_failure(r, e);
 }
 
 static struct sql *put_fact(struct recording *r, const char *key)
@@ -153,7 +158,7 @@ int recording_put_rows(struct recording *r, const char *name, const struct table
         if (insert_vtab_is_full(w->put.feed))
             fail(r, sql_run(&w->put));
     }
-    return r->failed ? writer_result(r, e) : 0;
+    return writer_failure(r, e);
 }
 
 int recording_commit(struct recording *r, struct error *e)

@@ -90,6 +90,9 @@ int recording_put_image(struct recording *r, const struct profile *p, bool last,
  */
 int recording_put_point(struct recording *r, uint64_t image_id, const struct profile_point *point,
                         const struct profile *moment, bool *thinned, struct error *e);
+/** Adds a point with a moment, too: the sums of the image's cells are those of the last recording_put_image(). */
+int recording_put_same_moment(struct recording *r, uint64_t image_id, const struct profile_point *point,
+                              bool *thinned, struct error *e);
 /**
  * Removes about half of the snapshots, and then of the points without one: those that lie closer together
  * than the others. The rest covers the whole life of the image evenly, with snapshots closer near its

@@ -88,10 +88,12 @@ struct recording {
 /** Returns the statement, ready for its parameters, in a transaction. Never NULL; after a failure it has no
  * effect. */
 struct sql *writer_statement(struct recording *r, int statement);
-/** Runs the statement. Rows to insert may wait for others, at the latest until writer_result(). */
+/** Runs the statement. Rows to insert may wait for others, at the latest until writer_result() or a commit. */
 void writer_run(struct recording *r, struct sql *s);
-/** Returns 0, or the error with its line. */
+/** Inserts the rows that wait. Returns 0, or the error with its line. */
 int writer_result(struct recording *r, struct error *e);
+/** The same for what has run until now: rows still wait. */
+int writer_failure(const struct recording *r, struct error *e);
 void writer_put_number(struct recording *r, const char *key, int64_t number);
 /** Returns the image, or NULL if it was never put, or put with `last`. */
 struct writer_image *writer_image(struct recording *r, uint64_t image_id);

@@ -7,7 +7,7 @@
 static struct writer_image *known_image(struct recording *r, uint64_t id, int *rc, struct error *e)
 {
     struct writer_image *image = writer_image(r, id);
-    *rc = writer_result(r, e);
+    *rc = writer_failure(r, e);
     if (!*rc && !image)
         *rc = error_set(e, ENOENT,
                         "%s: image %016" PRIx64 " has no points before it is put, nor after its last",
@@ -142,10 +142,11 @@ int recording_thin_points(struct recording *r, uint64_t image_id, struct error *
     struct writer_image *image = known_image(r, image_id, &rc, e);
     if (!image)
         return rc;
+    rc = writer_result(r, e); /* points that wait cannot be deleted */
     if (image->points.len)
         thin_moments(r, image);
     thin_points(r, image);
-    return writer_result(r, e);
+    return rc ? rc : writer_result(r, e);
 }
 
 static void add_point(struct recording *r, struct writer_image *image, const struct profile_point *point,
@@ -164,23 +165,37 @@ static void add_point(struct recording *r, struct writer_image *image, const str
     writer_run(r, s);
 }
 
-int recording_put_point(struct recording *r, uint64_t image_id, const struct profile_point *point,
-                        const struct profile *moment, bool *thinned, struct error *e)
+static int put_point(struct recording *r, uint64_t image_id, const struct profile_point *point,
+                     bool is_moment, bool *thinned, struct error *e)
 {
-    int rc = moment ? writer_put_image(r, moment, false, e) : 0;
-    struct writer_image *image = rc ? NULL : known_image(r, image_id, &rc, e);
+    int rc;
+    struct writer_image *image = known_image(r, image_id, &rc, e);
     if (thinned)
         *thinned = false;
     if (!image)
         return rc;
     size_t moments = count_moments(image);
-    if (image->points.len >= RECORDING_POINTS_MAX || (moment && moments >= RECORDING_MOMENTS_MAX)) {
+    if (image->points.len >= RECORDING_POINTS_MAX || (is_moment && moments >= RECORDING_MOMENTS_MAX)) {
+        writer_result(r, e); /* points that wait cannot be deleted */
         if (moments > RECORDING_MOMENTS_MAX / 2)
             thin_moments(r, image);
         thin_points(r, image);
         if (thinned)
             *thinned = true;
     }
-    add_point(r, image, point, moment ? put_moment(r, image) : ROW_NO_MOMENT);
-    return writer_result(r, e);
+    add_point(r, image, point, is_moment ? put_moment(r, image) : ROW_NO_MOMENT);
+    return is_moment ? writer_result(r, e) : writer_failure(r, e);
+}
+
+int recording_put_point(struct recording *r, uint64_t image_id, const struct profile_point *point,
+                        const struct profile *moment, bool *thinned, struct error *e)
+{
+    int rc = moment ? writer_put_image(r, moment, false, e) : 0;
+    return rc ? rc : put_point(r, image_id, point, moment != NULL, thinned, e);
+}
+
+int recording_put_same_moment(struct recording *r, uint64_t image_id, const struct profile_point *point,
+                              bool *thinned, struct error *e)
+{
+    return put_point(r, image_id, point, true, thinned, e);
 }

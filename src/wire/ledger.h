@@ -411,6 +411,15 @@ static inline uint64_t ledger_live_bytes_q(const struct ledger_header *h)
     return (int64_t)sum > 0 ? sum : 0;
 }
 
+/** Returns a number that changes whenever the sums of a cell may have changed. */
+static inline uint64_t ledger_operations(const struct ledger_header *h)
+{
+    uint64_t sum = 0;
+    for (int i = 0; i < LEDGER_SHARDS; i++)
+        sum += h->shards[i].begun + h->shards[i].done;
+    return sum;
+}
+
 static inline uint64_t ledger_allocated_bytes_q(const struct ledger_header *h)
 {
     uint64_t sum = 0;

@@ -228,6 +228,34 @@ static void all_of_a_long_life_is_known(void **state)
     profile_free(p);
 }
 
+static void a_moment_without_changes_has_the_sums_of_the_one_before(void **state)
+{
+    (void)state;
+    uint64_t seed = 21;
+    struct history h = {0};
+    struct recording *r = create();
+    struct profile *p = new_image(&seed, 42);
+    for (int step = 0; step < 10; step++) {
+        struct profile_point q = {.time_ns = p->taken_ns};
+        remember(&h, p);
+        assert_ok(step % 2 ? recording_put_same_moment(r, 42, &q, NULL, &err)
+                           : recording_put_point(r, 42, &q, p, NULL, &err));
+        if (step % 2)
+            grow(p, &seed, 2);
+        else
+            p->taken_ns += 5;
+    }
+    assert_ok(recording_put_image(r, p, false, &err)); /* later than all moments */
+    assert_ok(recording_close(r, &err));
+    vec_each (struct past, it, &h) {
+        assert_int_equal(check_past(&h, it->time_ns + 4), it->time_ns);
+        vec_release(&it->cells);
+        vec_release(&it->samples);
+    }
+    vec_release(&h);
+    profile_free(p);
+}
+
 static void an_image_of_the_past_is_there_while_it_ran(void **state)
 {
     (void)state;
@@ -272,6 +300,7 @@ int main(void)
         cmocka_unit_test_teardown(images_keep_their_own_past, empty_folder),
         cmocka_unit_test_teardown(points_and_moments_stay_within_their_limits, empty_folder),
         cmocka_unit_test_teardown(all_of_a_long_life_is_known, empty_folder),
+        cmocka_unit_test_teardown(a_moment_without_changes_has_the_sums_of_the_one_before, empty_folder),
         cmocka_unit_test_teardown(an_image_of_the_past_is_there_while_it_ran, empty_folder),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
