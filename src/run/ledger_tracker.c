@@ -40,7 +40,7 @@
 #define BACKLOG_MAX     400 /* further ended images are only counted: they end faster than they can be stored */
 #define IMAGES_MAX      1000 /* images stored in full; further ones are only counted, with their peaks */
 #define ARGS_BYTES_MAX  1000
-#define REREAD_NS       (2000 * MS) /* the whole ledger is read so often, though no sample came or went */
+#define REREAD_NS       (2000 * MS) /* at a moment, an unchanged ledger is read if the last reading is so old */
 #define STATUS_FDS      200 /* status files stay open below this descriptor; the others are for ledgers */
 
 _Static_assert(RECORD_PERIOD_DEFAULT_BYTES == LEDGER_PERIOD_DEFAULT &&
@@ -57,7 +57,8 @@ struct track {
     struct thread_names threads;
     uint64_t rss_anon_bytes;
     struct image_pace pace;
-    uint64_t operations, read_ns; /* when the whole ledger was read: ledger_operations(); CLOCK_MONOTONIC */
+    uint64_t operations; /* ledger_operations() at the last reading of the whole ledger */
+    uint64_t read_ns;    /* time of that reading (CLOCK_MONOTONIC) */
     uint64_t map_start, map_bytes;
     bool known;       /* entry.pid is its number in our pid namespace */
     bool put, sealed; /* ledger_seal() */

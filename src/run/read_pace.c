@@ -7,7 +7,7 @@
 #define POINT_FIRST_NS  (10 * MS)
 #define MOMENT_FIRST_NS (100 * MS)
 #define LAST_NS         (10000 * MS)
-#define AGE_SHARE       32  /* points and moments are at least 1/32 of an image's age apart */
+#define AGE_SHARE       32  /* intervals grow to between 1/64 and 1/32 of the age of an image */
 #define POINTS_SHARE    250 /* points of all images may take 1/250 of the time and COST_FIRST_NS */
 #define MOMENTS_SHARE   100
 #define COST_FIRST_NS   (20 * MS)
@@ -21,8 +21,8 @@ struct image_pace image_pace_begin(uint64_t now_ns)
 }
 
 /*
- * Returns the time to the next one: first_ns, doubled while it is a small part of the age. That part is the larger the
- * more `spent_ns` exceeds what is allowed: 4/32 if it is twice as much.
+ * Returns the time until the next point or moment: first_ns, doubled as long as the result is at most 1/32 of the age.
+ * If `spent_ns` exceeds the allowed cost, this share grows with the square of the excess: 4/32 at twice the cost.
  */
 static uint64_t step_of(uint64_t first_ns, uint64_t age_ns, uint64_t spent_ns, uint64_t allowed_ns)
 {

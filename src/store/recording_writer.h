@@ -92,7 +92,7 @@ struct sql *writer_statement(struct recording *r, int statement);
 void writer_run(struct recording *r, struct sql *s);
 /** Inserts the rows that wait. Returns 0, or the error with its line. */
 int writer_result(struct recording *r, struct error *e);
-/** The same for what has run until now: rows still wait. */
+/** Returns 0, or the first error so far. Unlike writer_result(), does not insert the rows that wait. */
 int writer_failure(const struct recording *r, struct error *e);
 void writer_put_number(struct recording *r, const char *key, int64_t number);
 /** Returns the image, or NULL if it was never put, or put with `last`. */

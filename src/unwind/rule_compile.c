@@ -23,7 +23,7 @@ static bool fold_expression(const struct unwind_module *m, int32_t block, uintpt
     regs[REG_RSP] += 4096;
     for (int i = 0; i < REG_RA; i++)
         if (i != REG_RSP)
-            regs[i] = 0x100000; /* 0 before: a result that depends on one changes by more than rsp does */
+            regs[i] = 0x100000; /* 0 at first: a result that depends on it changes by more than 4096 */
     if (!expr_eval(m, block, &ctx, NULL, &second) || second - first != 4096)
         return false;
     *p = (struct rule_parts){.kind = RULE_RSP, .cfa_offset = (int32_t)(first - FAKE_RSP)};

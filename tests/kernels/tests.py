@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a guest test says of itself: lines `#: KEY VALUE...` in its script, all of them optional.
+"""The settings of a guest test: lines `#: KEY VALUE...` in its script, all of them optional.
 
 kernels    the names (debian.py) of the kernels it is for; else all
 seconds    how long it may take, in the guest, until it is taken to hang; else 600. What takes 5 s alone may take minutes
            beside others
-programs   of tests/kernels, to lie in its PATH
-copies     programs of this machine to lie in its PATH, with their libraries
+programs   programs of tests/kernels that the test finds in PATH
+copies     programs of this machine that the test finds in PATH, with their libraries
 modules    kernel modules to be loaded before the first test, with those they need
-memory     the guest's, as qemu has it; else 256M
+memory     size of the guest's memory, as qemu takes it; else 256M
 cgroup     v2 (else) or v1: which has the memory controller
-cpus       of the guest; else 1: with 2, one CPU may execute an int3 that another has put into a function and taken away
-           again (emulation only), and the kernel panics
+cpus       number of CPUs of the guest; else 1. With 2, an emulated CPU may execute an int3 that another CPU has already
+           removed; then the kernel panics
 long       left out of the short form
 """
 import glob

@@ -38,7 +38,7 @@ static struct counts follow(unsigned images, uint64_t cost_ns, uint64_t until_ns
     return c;
 }
 
-static void alone_points_are_a_32nd_of_the_age_apart(void **state)
+static void alone_intervals_are_at_most_a_32nd_of_the_age(void **state)
 {
     (void)state;
     struct counts c = follow(1, MS / 20, 10 * SECOND);
@@ -91,7 +91,7 @@ static void thinning_doubles_the_steps(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(alone_points_are_a_32nd_of_the_age_apart),
+        cmocka_unit_test(alone_intervals_are_at_most_a_32nd_of_the_age),
         cmocka_unit_test(many_share_what_all_may_take),
         cmocka_unit_test(after_a_costly_moment_the_next_one_is_twice_as_old),
         cmocka_unit_test(thinning_doubles_the_steps),

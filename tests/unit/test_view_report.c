@@ -422,7 +422,7 @@ static const char summary_screen[] =
     "  churned    92.4 MiB (80.7–106) in 245k allocations, 18 % of it temporary\n"
     "  processes  shop (4242) 38.1 MiB, worker (5000) 4.02 MiB, worker (5001) 4.02 MiB, 9 more\n"
     "  lost       1 live sample could not be followed\n"
-    "             7 process images were too many to store\n"
+    "             7 process images were not stored: there were too many\n"
     "  next       allium report 'it'\\''s a shop.allium'\n";
 
 static void summary(void **state)

@@ -168,7 +168,8 @@ static bool is_stdout(const char *path)
     return !path || !strcmp(path, "-") || !strcmp(path, "/dev/stdout");
 }
 
-/* Returns -1 if `path` may be written to: a device, a pipe, or with --force a file that exists. Else an exit code. */
+/* Returns -1 if `path` may be written to, else an exit code. Refuses a regular file that exists unless --force is
+ * given, and the exported recording in any case. */
 static int refuse_output(const char *path, const struct source *s, bool force)
 {
     struct stat st;
@@ -179,7 +180,7 @@ static int refuse_output(const char *path, const struct source *s, bool force)
     return force ? -1 : command_fail(EXIT_FAILED, "%s exists; use --force or another -o", path);
 }
 
-/* Opens the file to write to. What is written to it is compressed if its name ends in .gz, unless it is already. */
+/* Opens the output file. Its content will be compressed if the name ends in .gz and the format is not compressed. */
 static FILE *open_output(const char *path, const struct format *format)
 {
     size_t len = path ? strlen(path) : 0;
@@ -190,7 +191,7 @@ static FILE *open_output(const char *path, const struct format *format)
     return fopen(path, "wbe");
 }
 
-/* Adds notes on what the exported file cannot tell: that it is empty, and what is missing from it. */
+/* Adds notes that the formats cannot store: why the profile is empty, losses, and programs that were not observed. */
 static void note_missing(struct job *j)
 {
     const struct text_style style = terminal_style(stderr);

@@ -21,7 +21,7 @@ struct proc_status {
 
 /** Reads the status of a process. Returns false if it cannot be read; then *s is zero. */
 bool proc_status(pid_t pid, struct proc_status *s);
-/** The same in two steps, for whoever reads it often. The descriptor is -1 if the process cannot be examined. */
+/** The same in two steps, for a caller that reads it often. Opening returns -1 if the process cannot be examined. */
 int proc_status_open(pid_t pid);
 bool proc_status_read(int fd, struct proc_status *s);
 /** Appends the command line, with arguments separated by blanks and cut to `max` bytes; "" if it cannot be

@@ -142,7 +142,7 @@ void profile_summary_note_losses(struct buf *notes, const struct profile *p, con
                     "live sample{s} changed while {it was|they were} read: {its|their} age is unknown");
     if (f->inconsistent)
         notes_add(notes, "a ledger contained invalid records, which are left out");
-    notes_add_count(notes, p->images_dropped, "process image{s} {was|were} too many to store");
+    notes_add_count(notes, p->images_dropped, "process image{s} {was|were} not stored: there were too many");
     notes_add_count(notes, f->unread, "process image{s} had no snapshot yet at this time");
 }
 
