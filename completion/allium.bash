@@ -10,7 +10,7 @@ _allium_commands='run env ps snapshot report watch diff who frees sites tags exp
 _allium_options()
 {
     case $1 in
-    '') echo --help --version ;;
+    '') echo -V --help --version ;;
     run) echo --period -o --output --force --sites --wrapper --no-follow --no-args --quiet --ledger-size --debuginfod --help ;;
     env) echo --shell --systemd --docker --period --ledger-size --sites --wrapper --no-follow --help ;;
     ps) echo --prune --json --help ;;

@@ -8,27 +8,56 @@
 #include "query/field.h"
 #include "sys/tested_kernels.h"
 
-static const struct command *const commands[] = {
-    &command_run,  &command_env, &command_ps,    &command_snapshot, &command_report, &command_watch,
-    &command_diff, &command_who, &command_frees, &command_sites,    &command_tags,   &command_export,
-    &command_sql,  &command_set, &command_sys,   &command_doctor,
+/* A heading of `allium --help` and its commands. */
+struct group {
+    const char *heading;
+    const struct command *commands[5]; /* NULL at the end */
 };
 
-#define LARGE_BYTES (128 << 10)
-#define N_COMMANDS  (sizeof(commands) / sizeof(*commands))
+static const struct group groups[] = {
+    {"Record", {&command_run, &command_env, &command_set, &command_snapshot}},
+    {"Look", {&command_ps, &command_report, &command_watch, &command_diff}},
+    {"Addresses", {&command_who, &command_frees}},
+    {"Exact counts", {&command_sites, &command_tags}},
+    {"Hand on", {&command_export, &command_sql}},
+    {"Machine", {&command_sys, &command_doctor}},
+};
 
-static int print_overview(int code)
+/* Words that users of other tools type, and what to type here. */
+static const struct {
+    const char *word, *answer;
+} other_words[] = {
+    {"record", "to record a program: allium run -- CMD ARG..."},
+    {"attach", "allium cannot attach to a running process; allium ps lists the observed ones, and allium run "
+               "or allium env starts one"},
+    {"top", "to list the observed processes: allium ps"},
+    {"list", "to list the observed processes: allium ps"},
+    {"flamegraph", "to draw a flame graph: allium export --folded live | flamegraph.pl > live.svg"},
+    {"leaks", "to see which memory grows: allium watch PID"},
+    {"allocinfo", "it is now: allium sys allocinfo"},
+};
+
+#define LARGE_BYTES   (128 << 10)
+#define N_GROUPS      (sizeof(groups) / sizeof(*groups))
+#define N_WORDS       (sizeof(other_words) / sizeof(*other_words))
+#define MOST_COMMANDS 32
+
+static int print_overview(FILE *to, int code)
 {
-    struct sink out = sink_to_file(stdout);
-    printf("usage: allium COMMAND [options]\n\nShow which code holds memory, why it grows, and what "
-           "observing it costs.\n\ncommands:\n");
-    for (size_t i = 0; i < N_COMMANDS; i++)
-        printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
-    printf("\noptions:\n  -h, --help     print this text; `allium COMMAND --help` prints the options of a "
-           "command\n"
-           "  --version      print the version and the system that it was built for\n\nstart with:\n  allium "
-           "run -- PROGRAM "
-           "ARGS...\n");
+    struct sink out = sink_to_file(to);
+    sink_printf(&out,
+                "usage: allium COMMAND [options]\n\nShow which code holds memory, why it grows, and what "
+                "observing it costs.\n");
+    for (size_t g = 0; g < N_GROUPS; g++) {
+        sink_printf(&out, "\n%s\n", groups[g].heading);
+        for (const struct command *const *c = groups[g].commands; *c; c++)
+            sink_printf(&out, "  %-10s %s\n", (*c)->name, (*c)->summary);
+    }
+    sink_printf(&out,
+                "\noptions:\n"
+                "  -h, --help     print this text; `allium COMMAND --help` prints the options of a command\n"
+                "  -V, --version  print the version and the system that it was built for\n\n"
+                "start with:\n  allium run -- PROGRAM ARGS...\n");
     return command_written(&out, code);
 }
 
@@ -43,22 +72,27 @@ static int print_version(void)
 
 static const struct command *find_command(const char *name)
 {
-    for (size_t i = 0; i < N_COMMANDS; i++)
-        if (!strcmp(name, commands[i]->name))
-            return commands[i];
+    for (size_t g = 0; g < N_GROUPS; g++)
+        for (const struct command *const *c = groups[g].commands; *c; c++)
+            if (!strcmp(name, (*c)->name))
+                return *c;
     return NULL;
 }
 
 static int report_no_command(const char *name)
 {
-    if (!strcmp(name, "allocinfo"))
-        return command_fail(EXIT_USAGE, "the command allocinfo is now: allium sys allocinfo");
-    struct query_field names[N_COMMANDS];
-    for (size_t i = 0; i < N_COMMANDS; i++)
-        names[i] = (struct query_field){.name = commands[i]->name};
-    size_t meant = query_field_closest(names, N_COMMANDS, name, strlen(name));
-    if (meant == QUERY_NO_FIELD)
-        return command_fail(EXIT_USAGE, "unknown command \"%s\" (allium --help lists all)", name);
+    for (size_t i = 0; i < N_WORDS; i++)
+        if (!strcmp(name, other_words[i].word))
+            return command_fail(EXIT_USAGE, "unknown command \"%s\"; %s", name, other_words[i].answer);
+    struct query_field names[MOST_COMMANDS];
+    size_t n = 0;
+    for (size_t g = 0; g < N_GROUPS; g++)
+        for (const struct command *const *c = groups[g].commands; *c; c++)
+            names[n++] = (struct query_field){.name = (*c)->name};
+    size_t meant = query_field_closest(names, n, name, strlen(name));
+    const char *what = *name == '-' ? "option" : "command";
+    if (*name == '-' || meant == QUERY_NO_FIELD)
+        return command_fail(EXIT_USAGE, "unknown %s \"%s\" (allium --help lists all)", what, name);
     return command_fail(EXIT_USAGE, "unknown command \"%s\"; did you mean \"%s\"? (allium --help lists them)",
                         name, names[meant].name);
 }
@@ -74,23 +108,29 @@ static void give_back_what_is_freed(void)
     mallopt(M_TRIM_THRESHOLD, LARGE_BYTES);
 }
 
+static bool is_one_of(const char *word, const char *const *words)
+{
+    while (*words && strcmp(word, *words))
+        words++;
+    return *words;
+}
+
 int main(int argc, char **argv)
 {
     give_back_what_is_freed();
     if (argc < 2)
-        return print_overview(EXIT_USAGE);
+        return print_overview(stderr, EXIT_USAGE);
     const struct command *command = find_command(argv[1]);
     if (command)
         return command->run(argc - 1, argv + 1);
-    bool help = !strcmp(argv[1], "help");
-    if (help && argc > 2) {
+    if (!strcmp(argv[1], "help") && argc > 2) {
         command = find_command(argv[2]);
         char option[] = "--help", *words[] = {argv[2], option, NULL};
         return command ? command->run(2, words) : report_no_command(argv[2]);
     }
-    if (help || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
-        return print_overview(EXIT_DONE);
-    if (!strcmp(argv[1], "--version"))
+    if (is_one_of(argv[1], (const char *const[]){"help", "--help", "-h", NULL}))
+        return print_overview(stdout, EXIT_DONE);
+    if (is_one_of(argv[1], (const char *const[]){"version", "--version", "-V", NULL}))
         return print_version();
     return report_no_command(argv[1]);
 }

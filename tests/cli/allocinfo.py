@@ -328,7 +328,7 @@ def misuse(place):
 def old_name(place):
     """The command that was moved names its new place."""
     done = place.allium("allocinfo", "6.12-after", code=2)
-    equal(done.err, "allium: the command allocinfo is now: allium sys allocinfo\n", "stderr")
+    equal(done.err, "allium: unknown command \"allocinfo\"; it is now: allium sys allocinfo\n", "stderr")
     equal(done.out, "", "stdout")
 
 

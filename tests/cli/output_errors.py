@@ -55,8 +55,7 @@ CALLS = {
 
 
 def commands(place):
-    listed = re.search(r"\ncommands:\n((?:  .*\n)+)", place.allium("--help").out).group(1)
-    return [line.split()[0] for line in listed.splitlines()]
+    return re.findall(r"^  ([a-z]+)  ", place.allium("--help").out.split("\noptions:")[0], re.M)
 
 
 def calls(place):
@@ -68,7 +67,6 @@ def calls(place):
     wait_until(lambda: place.row(process.pid), 5, "a row in allium ps")
     yield "--help", 0
     yield "--version", 0
-    yield "", 2
     for name, several in CALLS.items():
         yield name + " --help", 0
         for words, code in several:
