@@ -2,6 +2,7 @@
 #include "cli/command.h"
 
 #include "cli/debuginfod.h"
+#include "cli/source.h"
 #include "query/field.h"
 
 #include <errno.h>
@@ -115,10 +116,21 @@ static int report_unknown(const struct command *c, const char *option)
     return command_misuse(c, "unknown option %s; did you mean --%s?", option, names[meant].name);
 }
 
+/* `option` as it was written: -o or --output. */
+static int report_missing_value(const struct command *c, const char *option)
+{
+    const struct option_doc *o = c->options;
+    while (o->name &&
+           (option[1] == '-' ? strncmp(option + 2, o->name, strlen(option + 2)) : option[1] != o->letter))
+        o++;
+    return o->name ? command_misuse(c, "option %s needs a value, %s: %s", option, o->value, o->doc)
+                   : command_misuse(c, "option %s needs a value", option);
+}
+
 static int report_bad_option(const struct command *c, int found, char **argv)
 {
     if (found == ':')
-        return command_misuse(c, "option %s needs a value", argv[optind - 1]);
+        return report_missing_value(c, argv[optind - 1]);
     if (optopt > 0 && optopt < FIRST_LONG && strncmp(argv[optind - 1], "--", 2))
         return command_misuse(c, "unknown option -%c", optopt);
     if (optopt > 0)
@@ -150,6 +162,8 @@ int command_parse(const struct command *c, int argc, char **argv, bool stop_at_w
     }
     longs[n] = (struct option){"help", no_argument, NULL, 'h'};
     *a = (struct arguments){0};
+    char *first = NULL;
+    pid_t pid;
     optind = 0;
     opterr = 0;
     for (int found; (found = getopt_long(argc, argv, shorts, longs, NULL)) != -1;) {
@@ -165,14 +179,22 @@ int command_parse(const struct command *c, int argc, char **argv, bool stop_at_w
             return report_bad_option(c, found, argv);
         /* "--opt=--" is a value; in "--opt --" the value was forgotten. */
         if (optarg && optarg == argv[optind - 1] && !strcmp(optarg, "--"))
-            return command_misuse(c, "option %s needs a value", argv[optind - 2]);
+            return report_missing_value(c, argv[optind - 2]);
         a->value[k] = optarg ? optarg : "";
+        if (c->options[k].is_pid) {
+            int code = source_parse_pid(c, optarg, &pid);
+            if (code >= 0)
+                return code;
+            first = optarg;
+        }
         if (!c->options[k].many)
             continue;
         if (a->n_many == sizeof(a->many) / sizeof(*a->many))
             return command_misuse(c, "--%s is given more than %d times", c->options[k].name, a->n_many);
         a->many[a->n_many++] = optarg;
     }
+    if (first) /* in place of the last option, which getopt has moved before the arguments */
+        argv[--optind] = first;
     a->rest = argv + optind;
     a->n_rest = argc - optind;
     return choose_servers(c, a);

@@ -39,6 +39,7 @@ struct option_doc {
     const char *value; /* its value in help: SIZE, FILE ...; NULL: it takes none */
     const char *doc;   /* a verb phrase, half a line */
     bool many;         /* may be given several times; at most one option of a command, see struct arguments */
+    bool is_pid;       /* its value is a process id, and stands as the first argument */
 };
 
 struct command {
@@ -61,7 +62,7 @@ struct arguments {
     const char *value[48]; /* NULL: not given; "" or the value: given */
     const char *many[16];  /* all values of the option that may be given several times */
     int n_many;
-    char **rest; /* the arguments that are no options */
+    char **rest; /* the arguments that are no options; before them the value of an option with is_pid */
     int n_rest;
 };
 

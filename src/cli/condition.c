@@ -40,11 +40,14 @@ static bool parse_number(const char *text, const char *unit, double *value)
 int condition_parse(struct condition *c, const char *text, struct error *e)
 {
     size_t len = strcspn(text, "+");
+    const char *sign = text + strcspn(text, "<>=");
     const struct word *w = option_values_orders;
     uint64_t bytes;
     *c = (struct condition){.text = text};
     while (w->text && (strlen(w->text) != len || strncmp(w->text, text, len) || w->value == ROLLUP_SORT_AGE))
         w++;
+    if (!w->text && *sign)
+        return complain(e, text, sign, "a condition is a growth: use '+' here, as in live+10% or peak+50MiB");
     if (!w->text)
         return complain(e, text, text, "unknown figure: use live, peak, allocated, allocations or temporary");
     c->sort = (enum rollup_sort)w->value;

@@ -24,10 +24,12 @@
 #include "collect/ledger/mapped_ledgers.h"
 #include "collect/ledger/profile_names.h"
 #include "collect/process/proc.h"
+#include "collect/process/processes.h"
 #include "collect/process/thread_names.h"
 #include "store/profile_load.h"
 
-#define SUFFIX ".allium"
+#define SUFFIX      ".allium"
+#define PIDS_LISTED 8
 
 /* The newest file of that name in the current directory, as a heap string. */
 static char *newest_recording(void)
@@ -60,10 +62,17 @@ static int explain_none(int pid, bool unreadable, struct error *e)
     int bad = ledger_scan_explain(pid, unreadable, "ledger", e);
     if (bad)
         return bad;
-    return error_set(e, ENOENT,
-                     "process %d has no ledger: it was not started with the agent (allium run -- ...), or "
-                     "has no sample yet",
-                     pid);
+    if (proc_has_agent(pid))
+        return error_set(
+            e, ENOENT,
+            "process %d has no sample yet: wait until it has allocated more, or restart it with a smaller "
+            "--period",
+            pid);
+    return error_set(
+        e, ENOENT,
+        "process %d is not observed: restart it under allium run, or with the environment that allium env "
+        "prints",
+        pid);
 }
 
 /* A copy of the ledger of a process: the live one, else the one that is left of it. */
@@ -210,10 +219,10 @@ static int open_file(struct source *s, const char *path, const char *time, unsig
 enum source_kind source_kind(const char *text)
 {
     struct stat st;
+    if (text && *text && !text[strspn(text, "0123456789")])
+        return SOURCE_PROCESS;
     if (!text || !stat(text, &st))
         return SOURCE_FILE;
-    if (text[strspn(text, "0123456789")] == '\0')
-        return SOURCE_PROCESS;
     return strrchr(text, '@') ? SOURCE_MOMENT : SOURCE_FILE;
 }
 
@@ -222,6 +231,35 @@ pid_t source_pid(const char *text)
     errno = 0;
     long pid = text[strspn(text, "0123456789")] ? 0 : strtol(text, NULL, 10);
     return errno || pid > INT32_MAX ? 0 : (pid_t)pid;
+}
+
+/* Appends the process ids of the running program of that name; nothing if there is none. */
+static void add_pids_of(struct buf *line, const char *name)
+{
+    struct buf pids = BUF_INIT;
+    unsigned n = *name && !strchr(name, '/') ? processes_named(name, PIDS_LISTED, &pids) : 0;
+    if (n)
+        buf_printf(line, "; %s runs as process %s%s", name, buf_str(&pids),
+                   n > PIDS_LISTED ? " and more (allium ps)" : "");
+    buf_release(&pids);
+}
+
+int source_parse_pid(const struct command *c, const char *text, pid_t *pid)
+{
+    *pid = source_pid(text);
+    if (*pid)
+        return -1;
+    struct buf pids = BUF_INIT;
+    add_pids_of(&pids, text);
+    int code =
+        command_misuse(c, "invalid process id '%s': use the number of a process%s", text, buf_str(&pids));
+    buf_release(&pids);
+    return code;
+}
+
+int source_fail(int bad, const struct error *e)
+{
+    return command_fail(bad == -EINVAL ? EXIT_USAGE : EXIT_FAILED, "%s", e->text);
 }
 
 int source_file(const char *text, char **path, struct error *e)
@@ -278,6 +316,17 @@ const char *source_accounts_alone(const char *text)
     return found;
 }
 
+/* A user who names a program where a process id is needed. */
+static void suggest_pids(const char *text, struct error *e)
+{
+    struct buf line = BUF_INIT;
+    if (text)
+        add_pids_of(&line, text);
+    size_t len = strlen(e->text);
+    snprintf(e->text + len, sizeof(e->text) - len, "%s", buf_str(&line));
+    buf_release(&line);
+}
+
 static int open_source(struct source *s, const char *text, unsigned without, struct error *e)
 {
     char *path;
@@ -295,6 +344,8 @@ static int open_source(struct source *s, const char *text, unsigned without, str
         bad = bad ? bad : open_file(s, path, time, without, e);
     }
     s->path = path;
+    if (bad && path && source_kind(text) == SOURCE_FILE)
+        suggest_pids(text, e);
     if (bad)
         source_release(s);
     return bad;

@@ -13,7 +13,14 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "cli/command.h"
 #include "model/profile/profile.h"
+
+/* The option -p PID of commands with one SOURCE or PID. */
+#define SOURCE_PID_OPTION                                                                                    \
+    {                                                                                                        \
+        "pid", 'p', "PID", "take the process PID: the same as the argument PID", false, true                 \
+    }
 
 struct source {
     struct profile *profile; /* with names */
@@ -46,6 +53,13 @@ enum source_kind { SOURCE_FILE, SOURCE_MOMENT, SOURCE_PROCESS };
 enum source_kind source_kind(const char *text);
 /** Returns the process with that number; 0: it is not a valid pid. */
 pid_t source_pid(const char *text);
+/**
+ * The same for a command that needs a process id. Returns -1, or EXIT_USAGE after a line, which lists the process ids
+ * of the program if `text` is the name of one that runs.
+ */
+int source_parse_pid(const struct command *c, const char *text, pid_t *pid);
+/** Prints the line of a failed source. Returns EXIT_USAGE if it was written wrongly (-EINVAL), else EXIT_FAILED. */
+int source_fail(int bad, const struct error *e);
 /** Computes the time (CLOCK_REALTIME) of FILE@TIME from its two parts. Returns 0, or -errno with a line. */
 int source_when(const char *path, const char *time, uint64_t *at_ns, struct error *e);
 

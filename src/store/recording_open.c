@@ -226,7 +226,7 @@ static int find_file(const char *path, const char *shown, char **absolute, struc
     if (S_ISDIR(st.st_mode))
         return error_set(e, EISDIR, "%s is a directory; give a recording in it", shown);
     if (!S_ISREG(st.st_mode))
-        return error_set(e, EINVAL,
+        return error_set(e, EBADMSG,
                          "%s is not a regular file; use a file written by 'allium run', 'allium snapshot' or "
                          "'allium sys TOOL -o'",
                          shown);

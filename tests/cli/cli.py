@@ -110,7 +110,7 @@ def forgotten(place):
     """The -- before a command is no value of the option before it."""
     for option in ("--wrapper", "--period", "-o"):
         line = place.allium("run", "--sites", option, "--", "true", code=2).err
-        equal(line, "allium: option %s needs a value (allium run --help)\n" % option, "what it said")
+        check(line.startswith("allium: option %s needs a value, " % option) and line.count("\n") == 1, "it said", line)
 
 
 def meant(place):
@@ -430,7 +430,7 @@ def moments(place):
     newest = total(place, "@%dns" % (before - started), "--by", "function")
     equal(newest["total"], early["total"], "of @TIME alone, which is a moment of the newest recording")
     place.allium("report", "r.allium@1h", code=1)
-    place.allium("report", "r.allium@x", code=1)
+    place.allium("report", "r.allium@x", code=2)
     place.allium("report", "r.allium@0", code=1)
     for words in (("report", "--sort", "temporary"), ("report", "--sort", "age"), ("report", "--older-than", "1s"),
                   ("report", "--where", "size>1"), ("export", "--folded", "temporary")):

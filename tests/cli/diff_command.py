@@ -187,7 +187,7 @@ def newest_at(place):
 def reasons(place):
     """Each command gives the same reason why a process cannot be read."""
     said = {command: place.allium(command, "1", code=1).err for command in ("report", "sites")}
-    if "has no ledger" not in said["report"]:
+    if "is not observed" not in said["report"]:
         equal(said["sites"], said["report"], "what is said of process 1")
 
 

@@ -43,7 +43,7 @@ def process_without_ledger(place):
         ("report", str(process.pid)),
         ("export", str(process.pid), "--folded", "live"),
     ):
-        one_line(place.allium(*words, code=1).err, "has no ledger", "allium run")
+        one_line(place.allium(*words, code=1).err, "is not observed", "allium run")
     equal(os.listdir(place.folder), [], "files that were made")
 
 
@@ -386,14 +386,14 @@ def no_process_has_it(place):
             (["set", number, "off"], 2),
             (["set", number, "stacks"], 2),
             (["tags", number, "--faults", "1s"], 2),
-            (["tags", number], 1),
+            (["tags", number], 2),
             (["tags", number, "--stacks"], 2),
-            (["sites", number], 1),
+            (["sites", number], 2),
             (["snapshot", number], 2),
-            (["report", number], 1),
-            (["diff", number, number], 1),
+            (["report", number], 2),
+            (["diff", number, number], 2),
             (["sys", "--pid", number], 2),
-            (["tags", number, "--interval", "1s"], 1),
+            (["tags", number, "--interval", "1s"], 2),
         ):
             one_line(place.allium(*command, code=code).err, r"\b%s\b.* process id|process id '%s'" % (number, number))
 

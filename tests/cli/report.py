@@ -194,10 +194,10 @@ def callers_elsewhere(place):
         tree(place, str(process.pid), "--callees", "walk", "--older-than", "1us")[0], (0, "walk", LEAVES),
         "what is old")
     equal(tree(place, "--callees", "walk", "--older-than", "1h"), [], "what is older than all")
-    done = place.allium("report", "--callers", "load_tabel", code=2)
+    done = place.allium("report", "--callers", "load_tabel", code=1)
     equal((done.out, done.err), ("", "allium: no function load_tabel is on any stack; similar names: load_table\n"),
           "a wrong name")
-    done = place.allium("report", "--callees", "no such thing at all", code=2)
+    done = place.allium("report", "--callees", "no such thing at all", code=1)
     check(
         done.err.startswith("allium: no function no such thing at all is on any stack (") and done.err.count("\n") == 1,
         done.err)

@@ -144,9 +144,8 @@ static int parse_faults(struct request *q, const struct arguments *a)
     if (a->n_rest != 1 || source_kind(a->rest[0]) != SOURCE_PROCESS ||
         q->show.view.shape.group == ACCOUNT_BY_PROCESS)
         return command_misuse(c, "--faults needs one running process: give its process id");
-    if (!source_pid(a->rest[0]))
-        return command_misuse(c, "invalid process id '%s': use the number of a process", a->rest[0]);
-    return -1;
+    pid_t pid;
+    return source_parse_pid(c, a->rest[0], &pid);
 }
 
 static int parse_query(struct request *q, const char *where)

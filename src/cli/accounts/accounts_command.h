@@ -8,6 +8,7 @@
  */
 
 #include "cli/accounts/accounts_show.h"
+#include "cli/source.h"
 
 /** Lines for the table of options, with the sort orders of the command. */
 #define ACCOUNTS_OPTIONS(orders)                                                                             \
@@ -19,9 +20,7 @@
         {"json", 0, NULL, "print JSON, see allium-json(5)"}, INTERVALS_OPTIONS,                              \
         {"allocinfo", 0, NULL, "print all places in the format of /proc/allocinfo"},                         \
         {"openmetrics", 0, NULL, "print the top places of each figure as OpenMetrics, for Prometheus"},      \
-    {                                                                                                        \
-        "no-pager", 0, NULL, "print long output directly, not through $PAGER"                                \
-    }
+        {"no-pager", 0, NULL, "print long output directly, not through $PAGER"}, SOURCE_PID_OPTION
 
 /** Runs the command. Returns the exit code. */
 int accounts_command(const struct accounts_kind *kind, int argc, char **argv);

@@ -55,7 +55,8 @@ int accounts_source_read(const struct accounts_show *s, struct accounts_reading 
 {
     struct error e = {""};
     *r = (struct accounts_reading){.label = NULL};
-    return read_any(r, s, source, &e) ? command_fail(EXIT_FAILED, "%s", e.text) : -1;
+    int bad = read_any(r, s, source, &e);
+    return bad ? source_fail(bad, &e) : -1;
 }
 
 void accounts_reading_release(struct accounts_reading *r)

@@ -169,9 +169,9 @@ static int parse(struct request *q, const struct arguments *a)
         return code;
     if (a->n_rest != 1 || source_kind(a->rest[0]) != SOURCE_PROCESS)
         return command_misuse(q->c, "%s takes one process id", what);
-    q->pid = source_pid(a->rest[0]);
-    if (!q->pid)
-        return command_misuse(q->c, "invalid process id '%s': use the number of a process", a->rest[0]);
+    code = source_parse_pid(q->c, a->rest[0], &q->pid);
+    if (code >= 0)
+        return code;
     if (where && account_query_parse(&q->query, where, &e))
         return command_misuse(q->c, "--where: %s", e.text);
     return -1;

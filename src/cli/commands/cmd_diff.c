@@ -272,9 +272,11 @@ static int run(int argc, char **argv)
     int code = parse(&q, argc, argv);
     if (code >= 0)
         return code;
-    for (int side = 0; side < PROFILE_PAIR_SIDES && code < 0; side++)
-        if (source_open_figures(&of[side], q.source[side], &e))
-            code = command_fail(EXIT_FAILED, "%s", e.text);
+    for (int side = 0; side < PROFILE_PAIR_SIDES && code < 0; side++) {
+        int bad = source_open_figures(&of[side], q.source[side], &e);
+        if (bad)
+            code = source_fail(bad, &e);
+    }
     for (int side = 0; side < PROFILE_PAIR_SIDES && code < 0 && !q.raw; side++)
         wrapper_lists_mark(of[side].profile);
     if (code < 0)

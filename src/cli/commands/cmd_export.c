@@ -31,6 +31,7 @@ static const struct option_doc options[] = {
     {"force", 0, NULL, "replace FILE if it exists"},
     {"where", 0, "QUERY", "export only matching objects, see allium-query(7)"},
     DEBUGINFOD_OPTION,
+    SOURCE_PID_OPTION,
     {NULL, 0, NULL, NULL},
 };
 
@@ -50,7 +51,8 @@ static int run(int argc, char **argv);
 
 const struct command command_export = {
     .name = "export",
-    .usage = "[SOURCE] --pprof|--folded METRIC|--speedscope|--heaptrack [-o FILE] [--force] [--where QUERY] "
+    .usage = "[SOURCE|-p PID] --pprof|--folded METRIC|--speedscope|--heaptrack [-o FILE] [--force] [--where "
+             "QUERY] "
              "[--debuginfod DURATION]",
     .summary = "write a profile for other tools: pprof, flame graphs, speedscope, heaptrack",
     .examples = examples,
@@ -260,8 +262,8 @@ static int parse_format(const struct arguments *a, const struct format **format)
     }
     int code = given == 1
                    ? -1
-                   : command_misuse(&command_export, "%s of %s",
-                                    given ? "several formats: give only one" : "missing format: use one",
+                   : command_misuse(&command_export, "%s: %s",
+                                    given ? "one format at a time" : "missing format: use one of these",
                                     buf_str(&names));
     buf_release(&names);
     if (code < 0 && (*format)->is_gzip && is_stdout(command_value(&command_export, a, "output")) &&
@@ -283,10 +285,10 @@ static int run(int argc, char **argv)
     int code = command_parse(&command_export, argc, argv, false, &a);
     if (code < 0)
         code = parse_format(&a, &format);
-    if (code < 0 && a.n_rest > 1)
-        code = command_misuse(&command_export, "too many sources: leave out %s", a.rest[1]);
     if (code < 0 && format->takes_metric)
         code = parse_metric(command_value(&command_export, &a, format->name), &metric);
+    if (code < 0 && a.n_rest > 1)
+        code = command_misuse(&command_export, "too many sources: leave out %s", a.rest[1]);
     if (code >= 0)
         return code;
     if (profile_filter_init(&f, command_value(&command_export, &a, "where"), NULL, &e))
@@ -295,8 +297,9 @@ static int run(int argc, char **argv)
         code = command_misuse(
             &command_export,
             "age and size in --where are known for live objects only: use --folded live, or --speedscope");
-    else if (source_open(&s, a.n_rest ? a.rest[0] : NULL, &e))
-        code = command_fail(EXIT_FAILED, "%s", e.text);
+    int bad = code < 0 ? source_open(&s, a.n_rest ? a.rest[0] : NULL, &e) : 0;
+    if (bad)
+        code = source_fail(bad, &e);
     if (code < 0) {
         code = export(&a, &s, &f, format, metric);
         source_release(&s);

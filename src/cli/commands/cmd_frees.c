@@ -20,6 +20,7 @@ static const struct option_doc options[] = {
     {"json", 0, NULL, "print JSON, see allium-json(5)"},
     DEBUGINFOD_OPTION,
     {"no-pager", 0, NULL, "print long output directly, not through $PAGER"},
+    SOURCE_PID_OPTION,
     {NULL, 0, NULL, NULL},
 };
 
@@ -35,7 +36,7 @@ static int run(int argc, char **argv);
 
 const struct command command_frees = {
     .name = "frees",
-    .usage = "[SOURCE] [--where QUERY] [--top N] [--debuginfod DURATION] [--json] [--no-pager]",
+    .usage = "[SOURCE|-p PID] [--where QUERY] [--top N] [--debuginfod DURATION] [--json] [--no-pager]",
     .summary = "list the blocks that were freed lately, and the functions that allocated and freed them",
     .examples = examples,
     .options = options,
@@ -79,8 +80,9 @@ static int run(int argc, char **argv)
         return code;
     if (profile_filter_init(&f, command_value(&command_frees, &a, "where"), NULL, &e))
         return command_misuse(&command_frees, "%s", e.text);
-    if (source_open_figures(&s, a.n_rest ? a.rest[0] : NULL, &e)) {
-        code = command_fail(EXIT_FAILED, "%s", e.text);
+    int bad = source_open_figures(&s, a.n_rest ? a.rest[0] : NULL, &e);
+    if (bad) {
+        code = source_fail(bad, &e);
     } else {
         wrapper_lists_mark(s.profile);
         code = list(&s, &f, top, command_value(&command_frees, &a, "json") != NULL,

@@ -30,6 +30,7 @@ static const struct option_doc options[] = {
     {"json", 0, NULL, "print JSON, see allium-json(5)"},
     DEBUGINFOD_OPTION,
     {"no-pager", 0, NULL, "print long output directly, not through $PAGER"},
+    SOURCE_PID_OPTION,
     {NULL, 0, NULL, NULL},
 };
 
@@ -49,9 +50,10 @@ static int run(int argc, char **argv);
 
 const struct command command_report = {
     .name = "report",
-    .usage = "[SOURCE] [--by GROUP|--callers FUNC|--callees FUNC] [--sort ORDER|--temporary] [--older-than "
-             "DURATION] "
-             "[--where QUERY] [--raw] [--top N] [--debuginfod DURATION] [--json] [--no-pager]",
+    .usage =
+        "[SOURCE|-p PID] [--by GROUP|--callers FUNC|--callees FUNC] [--sort ORDER|--temporary] [--older-than "
+        "DURATION] "
+        "[--where QUERY] [--raw] [--top N] [--debuginfod DURATION] [--json] [--no-pager]",
     .summary = "show which code holds memory, from a recording, a moment in it, or a process",
     .examples = examples,
     .options = options,
@@ -170,7 +172,7 @@ static int check_focus(const struct profile *p, const char *focus)
         buf_addstr(&names, i ? ", " : "; similar names: ");
         text_add_name(&names, &style, profile_text(p, nearest[i]));
     }
-    int code = command_fail(EXIT_USAGE, "no function %s is on any stack%s", focus,
+    int code = command_fail(EXIT_FAILED, "no function %s is on any stack%s", focus,
                             n ? buf_str(&names) : " (allium report --by function --top 0 lists them)");
     buf_release(&names);
     return code;
@@ -233,8 +235,9 @@ static int run(int argc, char **argv)
     int code = parse(&q, argc, argv);
     if (code >= 0)
         return code;
-    if (source_open_figures(&s, q.source, &e)) {
-        code = command_fail(EXIT_FAILED, "%s", e.text);
+    int bad = source_open_figures(&s, q.source, &e);
+    if (bad) {
+        code = source_fail(bad, &e);
     } else {
         code = report(&q, &s);
         source_release(&s);

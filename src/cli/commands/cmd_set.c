@@ -26,6 +26,7 @@ static const struct option_doc options[] = {
     {"where", 0, "QUERY",
      "select processes by comm and pid, or tags and sites by class, name, func, file ..."},
     {"for", 0, "DURATION", "end actions on tags and sites after DURATION"},
+    SOURCE_PID_OPTION,
     {NULL, 0, NULL, NULL},
 };
 
@@ -61,7 +62,7 @@ static int run(int argc, char **argv);
 
 const struct command command_set = {
     .name = "set",
-    .usage = "[PID] [--where QUERY] [--for DURATION] ACTION...",
+    .usage = "[PID|-p PID] [--where QUERY] [--for DURATION] ACTION...",
     .summary = "change what is observed of a running process: samples, tags, sites",
     .examples = examples,
     .options = options,
@@ -306,13 +307,13 @@ static int parse_for(const char *text, struct change *c)
 static int parse_pid(const struct arguments *a, const char *where, int *pid, int *first)
 {
     if (a->n_rest && !a->rest[0][strspn(a->rest[0], "0123456789")]) {
-        *pid = source_pid(a->rest[0]);
         *first = 1;
-        if (!*pid)
-            return command_misuse(&command_set, "invalid process id '%s': use the number of a process",
-                                  a->rest[0]);
+        int code = source_parse_pid(&command_set, a->rest[0], pid);
+        if (code >= 0)
+            return code;
     } else if (!where) {
-        return command_misuse(&command_set, "missing PID or --where");
+        return a->n_rest > 1 ? source_parse_pid(&command_set, a->rest[0], pid)
+                             : command_misuse(&command_set, "missing PID or --where");
     }
     if (*first == a->n_rest)
         return command_misuse(

@@ -34,7 +34,7 @@ static int run(int argc, char **argv);
 
 const struct command command_sites = {
     .name = "sites",
-    .usage = "[SOURCE] [NEWER] [--freed] [--by GROUP] [--sort ORDER] [--where QUERY] [--top N] "
+    .usage = "[SOURCE|-p PID] [NEWER] [--freed] [--by GROUP] [--sort ORDER] [--where QUERY] [--top N] "
              "[--interval INTERVAL] [--count N] [--duration DURATION] [--faults DURATION] "
              "[--json|--allocinfo|--openmetrics] "
              "[--no-pager] [--stacks|--folded]",

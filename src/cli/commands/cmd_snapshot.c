@@ -17,6 +17,7 @@ static const struct option_doc options[] = {
     {"output", 'o', "FILE", "write the recording to FILE (NAME.PID.snapshot.allium)"},
     {"force", 0, NULL, "replace FILE if it exists"},
     DEBUGINFOD_OPTION,
+    SOURCE_PID_OPTION,
     {NULL, 0, NULL, NULL},
 };
 
@@ -30,7 +31,7 @@ static int run(int argc, char **argv);
 
 const struct command command_snapshot = {
     .name = "snapshot",
-    .usage = "PID [-o FILE] [--force] [--debuginfod DURATION]",
+    .usage = "PID|-p PID [-o FILE] [--force] [--debuginfod DURATION]",
     .summary = "store the ledger of a process, running or ended, in a recording",
     .examples = examples,
     .options = options,
@@ -141,10 +142,10 @@ static int run(int argc, char **argv)
         return code;
     if (a.n_rest != 1)
         return command_misuse(&command_snapshot, "missing PID, or more than one: use allium snapshot PID");
-    pid_t pid = source_pid(a.rest[0]);
-    if (!pid)
-        return command_misuse(&command_snapshot, "invalid process id '%s': use the number of a process",
-                              a.rest[0]);
+    pid_t pid;
+    code = source_parse_pid(&command_snapshot, a.rest[0], &pid);
+    if (code >= 0)
+        return code;
     if (find(&f, pid, &e))
         return command_fail(EXIT_FAILED, "%s", e.text);
     code = store_snapshot(&f, pid, command_value(&command_snapshot, &a, "output"),

@@ -20,6 +20,7 @@ static const struct option_doc options[] = {
     {"csv", 0, NULL, "print comma-separated values"},
     DEBUGINFOD_OPTION,
     {"no-pager", 0, NULL, "print long output directly, not through $PAGER"},
+    SOURCE_PID_OPTION,
     {NULL, 0, NULL, NULL},
 };
 
@@ -35,7 +36,7 @@ static int run(int argc, char **argv);
 
 const struct command command_sql = {
     .name = "sql",
-    .usage = "[SOURCE] QUERY [--debuginfod DURATION] [--json|--csv] [--no-pager]",
+    .usage = "[SOURCE|-p PID] QUERY [--debuginfod DURATION] [--json|--csv] [--no-pager]",
     .summary = "run an SQL query on a recording",
     .examples = examples,
     .options = options,
@@ -109,17 +110,20 @@ static bool names_source(const char *text)
     return *text && (!text[strspn(text, "0123456789")] || !stat(text, &st));
 }
 
-static int put_question(const char *text, struct store_query *q, struct error *e)
+/* *asked: the source was opened, and the rest is due to the query. */
+static int put_question(const char *text, struct store_query *q, bool *asked, struct error *e)
 {
     struct source s;
     char *path = NULL;
     int bad = source_file(text, &path, e);
     if (bad)
         return bad;
+    *asked = path;
     if (path) {
         bad = store_query_file(q, path, e);
     } else {
         bad = source_open(&s, text, e);
+        *asked = !bad;
         if (!bad) {
             bad = store_query_profile(q, s.profile, e);
             source_release(&s);
@@ -159,8 +163,11 @@ static int run(int argc, char **argv)
                             .arg = &v,
                             .wrong_at = STORE_QUERY_NOWHERE};
     catch_interrupt();
-    int bad = put_question(a.n_rest == 2 ? a.rest[0] : NULL, &q, &e);
+    bool asked = false;
+    int bad = put_question(a.n_rest == 2 ? a.rest[0] : NULL, &q, &asked, &e);
     if (pager_written(&out, EXIT_DONE) && !*e.text)
         return EXIT_FAILED;
-    return bad ? explain_error(&q, bad, &e) : EXIT_DONE;
+    if (bad)
+        return asked ? explain_error(&q, bad, &e) : source_fail(bad, &e);
+    return EXIT_DONE;
 }

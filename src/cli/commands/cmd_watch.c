@@ -30,6 +30,7 @@ static const struct option_doc options[] = {
     {"exec", 0, "CMD", "run CMD with sh at each alert, see allium-watch(1) for its environment"},
     {"json", 0, NULL, "print a line of JSON for each snapshot, see allium-json(5)"},
     DEBUGINFOD_OPTION,
+    SOURCE_PID_OPTION,
     {NULL, 0, NULL, NULL},
 };
 
@@ -48,7 +49,7 @@ static int run(int argc, char **argv);
 
 const struct command command_watch = {
     .name = "watch",
-    .usage = "[SOURCE] [--every INTERVAL] [--older-than DURATION] [--where QUERY] [--top N] [--once] "
+    .usage = "[SOURCE|-p PID] [--every INTERVAL] [--older-than DURATION] [--where QUERY] [--top N] [--once] "
              "[--state FILE] "
              "[--alert CONDITION] [--exec CMD] [--debuginfod DURATION] [--json]",
     .summary = "show repeatedly which memory is held for long, what is new, and what grows",
@@ -175,7 +176,7 @@ static int watch_source(struct request *r, const char *text)
                     text);
         code = watch(r);
     } else if (bad) {
-        code = command_fail(EXIT_FAILED, "%s", e.text);
+        code = source_fail(bad, &e);
     } else if (has_past(s.profile)) {
         code = command_misuse(&command_watch,
                               "ages are not known for a moment in the past: leave out the @TIME");

@@ -25,6 +25,7 @@ static const struct option_doc options[] = {
     {"json", 0, NULL, "print JSON, see allium-json(5)"},
     DEBUGINFOD_OPTION,
     {"no-pager", 0, NULL, "print long output directly, not through $PAGER"},
+    SOURCE_PID_OPTION,
     {NULL, 0, NULL, NULL},
 };
 
@@ -40,7 +41,7 @@ static int run(int argc, char **argv);
 
 const struct command command_who = {
     .name = "who",
-    .usage = "[SOURCE] ADDRESS [--size SIZE] [--top N] [--debuginfod DURATION] [--json] [--no-pager]",
+    .usage = "[SOURCE|-p PID] ADDRESS [--size SIZE] [--top N] [--debuginfod DURATION] [--json] [--no-pager]",
     .summary = "identify an address: a live block, or a block that was freed lately",
     .examples = examples,
     .options = options,
@@ -151,8 +152,9 @@ static int run(int argc, char **argv)
     code = a.n_rest == 1 ? parse_one(a.rest[0], &address) : parse_two(a.rest[0], a.rest[1], &address);
     if (code >= 0)
         return code;
-    if (source_open_figures(&s, a.n_rest == 2 ? a.rest[0] : NULL, &e))
-        return command_fail(EXIT_FAILED, "%s", e.text);
+    int bad = source_open_figures(&s, a.n_rest == 2 ? a.rest[0] : NULL, &e);
+    if (bad)
+        return source_fail(bad, &e);
     o.source = s.label;
     o.style = terminal_style(stdout);
     code = answer(&s, address, &o, command_value(&command_who, &a, "json") != NULL,

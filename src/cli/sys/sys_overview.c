@@ -146,10 +146,7 @@ static int show_series(const struct overview_screen *o, struct overview_reader *
 static int parse_pid(const struct command *c, const struct arguments *a, int *pid)
 {
     const char *text = command_value(c, a, "pid");
-    if (!text)
-        return -1;
-    *pid = source_pid(text);
-    return *pid ? -1 : command_misuse(c, "invalid process id '%s': use the number of a process", text);
+    return text ? source_parse_pid(c, text, pid) : -1;
 }
 
 static int parse(const struct command *c, const struct arguments *a, struct overview_screen *o)

@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "collect/ledger/ledger_scan.h"
+#include "collect/process/proc.h"
 #include "collect/process/container.h"
 #include "symbol/calls.h"
 
@@ -171,10 +172,12 @@ static int explain_none(pid_t pid, bool unreadable, struct error *e)
     int bad = ledger_scan_explain(pid, unreadable, "ledger", e);
     if (bad)
         return bad;
+    if (proc_has_agent(pid))
+        return error_set(e, ENOENT, "process %d has allocated nothing yet", pid);
     return error_set(
         e, ENOENT,
-        "process %d has no ledger: it was not started with the agent (allium run --sites -- ...), "
-        "or has allocated nothing yet",
+        "process %d is not observed: restart it under allium run --sites, or with the environment that "
+        "allium env --sites prints",
         pid);
 }
 

@@ -10,6 +10,7 @@
 
 #include <sys/types.h>
 
+#include "base/buf.h"
 #include "model/overview/overview.h"
 
 /** Parses /proc/PID/stat. Returns false if the text is invalid. */
@@ -21,5 +22,10 @@ bool process_read(pid_t pid, struct overview_process *p);
 /** Reads all processes but the kernel threads. Returns 0 or -errno. Processes that end meanwhile are left
  * out. */
 int processes_read(struct overview *m);
+/**
+ * Appends the process ids whose program or comm is called `name`, at most `most` of them, separated by ", ". Returns
+ * how many there are in all.
+ */
+unsigned processes_named(const char *name, unsigned most, struct buf *out);
 
 #endif

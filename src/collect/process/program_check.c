@@ -134,12 +134,21 @@ static enum program_kind judge(int fd, const char *path, struct error *e)
     return PROGRAM_OWN_MALLOC;
 }
 
+/* A program of the current directory, which is not in PATH. */
+static bool is_program_here(const char *cmd)
+{
+    struct stat st;
+    return *cmd && !strchr(cmd, '/') && !stat(cmd, &st) && S_ISREG(st.st_mode) && !access(cmd, X_OK);
+}
+
 int program_check(const char *cmd, char **path, enum program_kind *kind, struct error *e)
 {
     char *at = NULL;
     int bad = find_program(cmd, &at);
     if (bad == -ENOENT)
-        return error_set(e, ENOENT, "%s: command not found", cmd);
+        return error_set(e, ENOENT, "%s: command not found%s%s", cmd,
+                         is_program_here(cmd) ? "; there is one in this directory: use ./" : "",
+                         is_program_here(cmd) ? cmd : "");
     if (bad)
         return error_set(e, EACCES, "%s: cannot be executed: %s", cmd,
                          strerror(bad == -EACCES ? EACCES : -bad));
