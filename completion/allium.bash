@@ -16,7 +16,7 @@ _allium_options()
     ps) echo --prune --json --help ;;
     snapshot) echo -o --output --force --debuginfod -p --pid --help ;;
     report) echo --by --callers --callees --sort --temporary --older-than --where --raw --top --debuginfod --json --no-pager -p --pid --help ;;
-    watch) echo --every --older-than --where --top --once --state --alert --exec --debuginfod --json -p --pid --help ;;
+    watch) echo --interval --count --duration --once --older-than --where --top --state --alert --exec --debuginfod --json -p --pid --help ;;
     diff) echo --by --sort --where --fail-if --raw --top --debuginfod --json --no-pager --help ;;
     who) echo --size --top --debuginfod --json --no-pager -p --pid --help ;;
     frees) echo --where --top --debuginfod --json --no-pager -p --pid --help ;;
@@ -116,7 +116,7 @@ _allium_value()
         ;;
     --state) _allium_files ;;
     --alert) _allium_words growing 'live>' ;;
-    --period | --ledger-size | --older-than | --callers | --callees | --where | --top | --size | --every | --exec | --interval | --duration | --count | --faults | --for | --wrapper) ;;
+    --period | --ledger-size | --older-than | --callers | --callees | --where | --top | --size | --exec | --interval | --duration | --count | --faults | --for | --wrapper) ;;
     *) return 1 ;;
     esac
 }

@@ -104,12 +104,28 @@ int command_written(struct sink *out, int code)
     return bad && bad != -EPIPE ? command_fail(EXIT_FAILED, "cannot write: %s", strerror(-bad)) : code;
 }
 
+/* Options that had another name in earlier versions, or have one in other tools. */
+static const char *other_name(const char *option, size_t len)
+{
+    static const struct {
+        const char *was, *is;
+    } names[] = {{"every", "interval"}};
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        if (strlen(names[i].was) == len && !strncmp(names[i].was, option, len))
+            return names[i].is;
+    return NULL;
+}
+
 static int report_unknown(const struct command *c, const char *option)
 {
     struct query_field names[OPTIONS_MAX] = {{.name = "help"}};
     size_t n = 1, len = strcspn(option, "=");
     for (const struct option_doc *o = c->options; o->name; o++)
         names[n++] = (struct query_field){.name = o->name};
+    const char *is = len > 2 ? other_name(option + 2, len - 2) : NULL;
+    for (size_t i = 0; is && i < n; i++)
+        if (!strcmp(names[i].name, is))
+            return command_misuse(c, "unknown option %s; it is now --%s", option, is);
     size_t meant = len > 2 ? query_field_closest(names, n, option + 2, len - 2) : QUERY_NO_FIELD;
     if (meant == QUERY_NO_FIELD)
         return command_misuse(c, "unknown option %s", option);

@@ -23,12 +23,13 @@ static bool has_count(const struct command *c)
     return false;
 }
 
-int intervals_parse(struct intervals *i, const struct command *c, const struct arguments *a)
+int intervals_parse(struct intervals *i, const struct command *c, const struct arguments *a,
+                    const struct intervals *otherwise)
 {
-    *i = (struct intervals){0};
+    const char *interval = command_value(c, a, "interval");
+    *i = otherwise && !interval ? *otherwise : (struct intervals){0};
     const char *count = has_count(c) ? command_value(c, a, "count") : NULL;
-    int code =
-        option_values_parse_time(c, "interval", command_value(c, a, "interval"), TIME_LEAST, &i->every_ns);
+    int code = option_values_parse_time(c, "interval", interval, TIME_LEAST, &i->every_ns);
     if (code < 0)
         code = option_values_parse_time(c, "duration", command_value(c, a, "duration"), TIME_LEAST,
                                         &i->duration_ns);
@@ -86,6 +87,23 @@ static enum intervals_event take_signal(struct intervals_loop *l)
                                                : INTERVALS_OVER;
 }
 
+static uint64_t due_after_interval(const struct intervals_loop *l, uint64_t now)
+{
+    uint64_t due = l->due_ns + l->of.every_ns;
+    return due < now ? now + l->of.every_ns : due; /* a tick took long, or the process was stopped */
+}
+
+/* Returns the next early tick, or the next multiple of the interval since the start. */
+static uint64_t due_on_schedule(const struct intervals_loop *l, uint64_t now)
+{
+    uint64_t last = l->due_ns > now ? l->due_ns : now;
+    uint64_t regular = l->began_ns + ((last - l->began_ns) / l->of.every_ns + 1) * l->of.every_ns;
+    for (const uint32_t *s = l->of.early_s; *s; s++)
+        if (l->began_ns + (uint64_t)*s * SECOND_NS > last)
+            return l->began_ns + (uint64_t)*s * SECOND_NS;
+    return regular;
+}
+
 enum intervals_event intervals_next(struct intervals_loop *l)
 {
     enum intervals_event signal = take_signal(l);
@@ -98,9 +116,7 @@ enum intervals_event intervals_next(struct intervals_loop *l)
     if (!due)
         return INTERVALS_NOTHING;
     l->ticks++;
-    l->due_ns += l->of.every_ns;
-    if (l->due_ns < now) /* a tick took longer than an interval, or the process was stopped */
-        l->due_ns = now + l->of.every_ns;
+    l->due_ns = l->of.early_s ? due_on_schedule(l, now) : due_after_interval(l, now);
     return INTERVALS_TICK;
 }
 

@@ -22,24 +22,26 @@
 #include "cli/command.h"
 
 struct intervals {
-    uint64_t every_ns;    /* 0: no ticks */
+    uint64_t every_ns; /* 0: no ticks */
+    /* seconds after the start of ticks before those of every_ns, ascending up to a 0; NULL: none */
+    const uint32_t *early_s;
     uint64_t duration_ns; /* 0: until a signal comes */
     uint32_t count;       /* ticks; 0: no limit */
 };
 
-/** Lines of a table of options. */
-#define INTERVALS_OPTIONS                                                                                    \
-    {"interval", 0, "INTERVAL", "read it at each INTERVAL, and print the changes per second"},               \
-        {"count", 0, "N", "stop after N intervals"},                                                         \
+/** Lines of a table of options; `what` is done at each INTERVAL. */
+#define INTERVALS_OPTIONS(what)                                                                              \
+    {"interval", 0, "INTERVAL", what}, {"count", 0, "N", "stop after N intervals"},                          \
     {                                                                                                        \
         "duration", 0, "DURATION", "stop after DURATION"                                                     \
     }
 
 /**
- * --interval, --duration and, where the command has it, --count. -1: fine; else the exit code, after a line on
- * stderr.
+ * --interval, --duration and, where the command has it, --count. Without --interval the ticks are those of `otherwise`;
+ * NULL: none, and --count is misuse. -1: fine; else the exit code, after a line on stderr.
  */
-int intervals_parse(struct intervals *i, const struct command *c, const struct arguments *a);
+int intervals_parse(struct intervals *i, const struct command *c, const struct arguments *a,
+                    const struct intervals *otherwise);
 
 /** Called first with 0 and 0, then every interval with the time since the first and since the last call. -1 to go on;
  * else the exit code. */

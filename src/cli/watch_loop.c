@@ -18,11 +18,13 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/units.h"
 #include "cli/command.h"
-#include "cli/intervals.h"
 #include "cli/option_values.h"
 #include "cli/terminal.h"
 #include "view/profile/watch_view.h"
+
+#define NEXT_LEAST_NS 5000000000u
 
 enum wish { NOTHING, LIST, FREES, DISMISS, HELP, QUIT };
 
@@ -198,6 +200,27 @@ static void run_commands(struct loop *l, const struct watch_snapshot *snapshot)
     }
 }
 
+/* The count of --count is reached. */
+static bool is_last(const struct loop *l)
+{
+    return l->o->intervals.count && l->intervals.ticks >= l->o->intervals.count;
+}
+
+/* Says when the next snapshot will be taken, unless the user sees it coming. */
+static void print_next(const struct loop *l, struct sink *out)
+{
+    uint64_t left_ns = intervals_left_ns(&l->intervals);
+    if (l->o->json || is_last(l) || left_ns < NEXT_LEAST_NS)
+        return;
+    struct text_style style = terminal_style(stdout);
+    char left[UNITS_TEXT_BYTES];
+    struct buf at = BUF_INIT;
+    text_add_instant(&at, clock_ns(CLOCK_REALTIME) + left_ns);
+    sink_printf(out, "%*s%snext snapshot at %s, in %s%s\n", 4, "", text_begin(&style, TEXT_FAINT),
+                buf_str(&at), units_format_duration(left, (double)left_ns), text_end(&style, TEXT_FAINT));
+    buf_release(&at);
+}
+
 static void take_snapshot(struct loop *l, enum watch_snapshot_kind kind)
 {
     struct error e = {""};
@@ -207,6 +230,7 @@ static void take_snapshot(struct loop *l, enum watch_snapshot_kind kind)
     l->said = e;
     struct sink out = sink_to_file(stdout);
     watch_print(&out, snapshot, l->o->top, l->o->json);
+    print_next(l, &out);
     int bad = sink_finish(&out);
     debuginfod_report();
     run_commands(l, snapshot);
@@ -299,7 +323,7 @@ static void run(struct loop *l)
     l->intervals.due_ns = l->intervals.began_ns; /* the first snapshot is taken at once */
     while (l->code < 0) {
         step(l);
-        if (l->code < 0 && (l->o->once || watch_is_over(l->o->watch)))
+        if (l->code < 0 && (is_last(l) || watch_is_over(l->o->watch)))
             l->code = EXIT_DONE;
     }
 }
@@ -309,12 +333,12 @@ int watch_loop(const struct watch_loop *o)
     static const int own_signals[] = {SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2, SIGTSTP, 0};
     struct loop l = {.o = o, .code = -1, .process_fd = -1};
     signal(SIGCHLD, SIG_DFL); /* where the parent ignored it, the command of --exec would have no status */
-    int bad = intervals_begin(&l.intervals, &(struct intervals){.every_ns = o->every_ns}, own_signals);
+    int bad = intervals_begin(&l.intervals, &o->intervals, own_signals);
     if (bad)
         return command_fail(EXIT_FAILED, "cannot wait for signals: %s", strerror(-bad));
-    if (!o->once && may_read_keys()) {
+    if (o->intervals.count != 1 && may_read_keys()) {
         take_terminal(&l);
-        fprintf(stderr, "allium: a snapshot every interval; press ? for keys, q to quit\n");
+        fprintf(stderr, "allium: press ? for keys, q to quit\n");
     }
     if (o->pid) /* without a pidfd the end is noticed at the next snapshot */
         l.process_fd = (int)syscall(SYS_pidfd_open, o->pid, 0);

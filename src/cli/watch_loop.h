@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cli/intervals.h"
 #include "run/alert_exec.h"
 #include "run/watch.h"
 #include "view/text/sink.h"
@@ -22,12 +23,12 @@
 struct watch_loop {
     struct watch *watch;
     struct suppressions *dismissed;
-    struct alert_exec *exec; /* NULL: none */
-    const char *state;       /* file; NULL: none */
-    int32_t pid;             /* the watched process, whose end stops the loop; 0: several */
-    uint64_t every_ns;
+    struct alert_exec *exec;    /* NULL: none */
+    const char *state;          /* file; NULL: none */
+    int32_t pid;                /* the watched process, whose end stops the loop; 0: several */
+    struct intervals intervals; /* a count of 1 reads no keys */
     uint32_t top;
-    bool json, once;
+    bool json;
 };
 
 /** Runs until the end. Returns the exit code. */

@@ -17,6 +17,7 @@
 #include "collect/ledger/profile_names.h"
 #include "collect/process/container.h"
 #include "collect/process/proc.h"
+#include "run/watch_old.h"
 #include "symbol/symbol.h"
 
 struct track {
@@ -75,7 +76,7 @@ static bool is_dismissed(const struct watch_options *o, const struct profile *p,
 static bool keep_listed(void *arg, const struct profile *p, uint32_t sample)
 {
     const struct watch_options *o = arg;
-    return o->old.keep_sample(o->old.arg, p, sample) && !is_dismissed(o, p, &p->samples.at[sample]);
+    return watch_is_old(o, p, sample) && !is_dismissed(o, p, &p->samples.at[sample]);
 }
 
 static struct estimate live_of(const struct watch_options *o, const struct profile *p)
@@ -91,35 +92,29 @@ static struct estimate live_of(const struct watch_options *o, const struct profi
 /* Lists the old samples. The image takes over the profile. Rows have neither growth nor marks yet. */
 static void list_old(struct watch_snapshot_image *i, const struct watch_options *o, struct profile *p)
 {
-    struct rollup_options options = o->old;
-    options.group = ROLLUP_BY_STACK;
-    options.sort = ROLLUP_SORT_LIVE;
-    options.keep_sample = keep_listed;
-    options.arg = (void *)o;
+    struct rollup_options options = {
+        .group = ROLLUP_BY_STACK, .sort = ROLLUP_SORT_LIVE, .keep_sample = keep_listed, .arg = (void *)o};
     i->profile = p;
     i->live = live_of(o, p);
+    i->older_than_ns = watch_old_age_ns(o, &p->images.at[0]);
     i->rollup = rollup_new(p, &options);
     for (uint32_t k = 0; k < p->samples.len; k++)
-        i->dismissed += is_dismissed(o, p, &p->samples.at[k]) && o->old.keep_sample(o->old.arg, p, k);
+        i->dismissed += is_dismissed(o, p, &p->samples.at[k]) && watch_is_old(o, p, k);
     for (uint32_t k = 0; k < i->rollup->rows.len; k++)
         if (i->rollup->rows.at[k].self.aged_samples)
             *vec_push(&i->rows) = (struct watch_snapshot_row){.number = k};
 }
 
-static struct watch_snapshot *new_snapshot(const struct watch_options *o, enum watch_snapshot_kind kind,
-                                           uint64_t number)
+static struct watch_snapshot *new_snapshot(enum watch_snapshot_kind kind, uint64_t number)
 {
     struct watch_snapshot *l = mem_alloc(sizeof(*l));
-    *l = (struct watch_snapshot){.time_ns = clock_ns(CLOCK_REALTIME),
-                                 .number = number,
-                                 .older_than_ns = o->older_than_ns,
-                                 .kind = kind};
+    *l = (struct watch_snapshot){.time_ns = clock_ns(CLOCK_REALTIME), .number = number, .kind = kind};
     return l;
 }
 
 struct watch_snapshot *watch_snapshot_of(const struct watch_options *o, struct profile *p)
 {
-    struct watch_snapshot *l = new_snapshot(o, WATCH_SNAPSHOT_ALL, 1);
+    struct watch_snapshot *l = new_snapshot(WATCH_SNAPSHOT_ALL, 1);
     l->time_ns = p->taken_ns;
     wrappers_mark(o->wrappers, p);
     list_old(vec_push(&l->images), o, p);
@@ -175,22 +170,27 @@ static uint32_t number_of(struct numbering *n, uint32_t stack)
     return n->numbers[stack];
 }
 
+/*
+ * A snapshot has the old samples: those that were allocated up to the time of the snapshot less the age. The series
+ * runs in that time, so that its slopes are true even while the age itself grows.
+ */
 static void feed(struct numbering *n, const struct watch_options *o)
 {
     const struct profile *p = n->p;
+    uint64_t age_ns = watch_old_age_ns(o, &p->images.at[0]);
     for (uint32_t k = 0; k < p->samples.len; k++) {
         const struct profile_sample *sample = &p->samples.at[k];
         const struct profile_cell *cell = &p->cells.at[sample->cell];
-        if (!o->old.keep_sample(o->old.arg, p, k))
+        if (!watch_is_old(o, p, k))
             continue;
         struct series_sample row = {.serial = sample->serial,
-                                    .arrived_ns = sample->born_ns + o->older_than_ns,
+                                    .arrived_ns = sample->born_ns,
                                     .size_bytes = sample->size_bytes,
                                     .period_bytes = cell->period_bytes,
                                     .stack = number_of(n, cell->stack)};
         series_see(n->series, &row);
     }
-    series_end_snapshot(n->series, p->taken_ns);
+    series_end_snapshot(n->series, p->taken_ns - age_ns);
 }
 
 static int ascending(const void *a, const void *b)
@@ -447,8 +447,7 @@ struct watch_snapshot *watch_take_snapshot(struct watch *w, enum watch_snapshot_
 {
     struct ledger_scan scan = {0};
     struct symbols *symbols = NULL;
-    struct watch_snapshot *l =
-        new_snapshot(&w->o, w->snapshots ? kind : WATCH_SNAPSHOT_ALL, w->snapshots + 1);
+    struct watch_snapshot *l = new_snapshot(w->snapshots ? kind : WATCH_SNAPSHOT_ALL, w->snapshots + 1);
     w->snapshots++;
     vec_each (struct track, t, &w->tracks)
         t->found = false;

@@ -21,10 +21,16 @@
 
 struct symbol_servers;
 
+/**
+ * Samples are old from five minutes on; in a process younger than ten minutes, from half its age on. So there is
+ * something to judge from the start, and a sample that is old stays old.
+ */
+#define WATCH_OLDER_DEFAULT UINT64_MAX
+
 struct watch_options {
     int32_t pid;                     /* 0: all processes of this user that have a ledger */
-    struct rollup_options old, live; /* which samples count as old and as live: keep, keep_sample and arg */
-    uint64_t older_than_ns;          /* the age in `old` */
+    struct rollup_options live;      /* which samples are watched: keep, keep_sample and arg */
+    uint64_t older_than_ns;          /* the age from which on they are old, or WATCH_OLDER_DEFAULT */
     bool named;                      /* the options need names */
     const struct wrappers *wrappers; /* marked where there are names; borrowed */
     const struct alert *alert;       /* NULL: no alerts; borrowed */

@@ -93,7 +93,7 @@ def old_samples(look, function):
     return row["old_samples"] if row else 0
 
 
-FAST = ("--every", "30ms", "--older-than", "20ms")
+FAST = ("--interval", "30ms", "--older-than", "20ms")
 OLD_BY_THEN = 0.03
 
 
@@ -121,7 +121,7 @@ def exact_rows(place):
            for name, row in rows(look).items()},
           {name: (2 * BLOCKS * BLOCK,) * 3 + (2 * BLOCKS, False) for name in ("leak", "fill")}, "rows")
     process = look["processes"][0]
-    equal((process["pid"], process["comm"], process["began"]), (stepper.pid, "stepper", True), "process")
+    equal((process["pid"], process["program"], process["began"]), (stepper.pid, "stepper", True), "process")
     equal((process["old_bytes"], process["live_bytes"]), (4 * BLOCKS * BLOCK,) * 2, "sums")
     later = json.loads(place.allium("watch", str(stepper.pid), "--once", "--older-than", "1h", "--json").out)
     equal((later["processes"][0]["rows"], later["processes"][0]["live_bytes"]), ([], 4 * BLOCKS * BLOCK),
@@ -130,6 +130,31 @@ def exact_rows(place):
                                      "--where", "func:fill").out)
     equal((list(rows(narrow)), narrow["processes"][0]["live_bytes"]), (["fill"], 2 * BLOCKS * BLOCK),
           "--where func:fill")
+
+
+def from_the_start(place):
+    """Without --interval and --older-than: a young process has old memory, too, and the next snapshot comes soon."""
+    stepper = Stepper(place)
+    stepper.do("lc")
+    time.sleep(0.1)
+    process = json.loads(place.allium("watch", str(stepper.pid), "--once", "--json").out)["processes"][0]
+    check(0 < process["older_than_ns"] < 300e9, "old from", process["older_than_ns"], "ns on")
+    watcher = place.start_allium("watch", str(stepper.pid))
+    for line in watcher.stdout:
+        if b"next snapshot" in line:
+            break
+    left = re.search(r"in ([0-9.]+) s$", line.decode())
+    check(left and 5 < float(left[1]) <= 10, "the first report ends with", line)
+    watcher.kill()
+
+
+def limits(place):
+    """--count and --duration end it."""
+    stepper = Stepper(place)
+    stepper.do("l")
+    for words in ("--count", "3"), ("--duration", "100ms"):
+        out = place.allium("watch", str(stepper.pid), "--interval", "40ms", "--json", *words).out
+        equal([json.loads(line)["snapshot"] for line in out.splitlines()], [1, 2, 3], "snapshots of " + " ".join(words))
 
 
 def askers(place):
@@ -146,7 +171,7 @@ def askers(place):
     equal((list(rows(look)), rows(look)["main"]["stack"][0]["function"]), (["main"], "leak"),
           "name, and innermost frame")
     place.env.update(env)
-    watcher = place.start_allium(*words, "--every", "30ms")
+    watcher = place.start_allium(*words, "--interval", "30ms")
 
     def skip_to(pattern):
         return next(line for line in iter(watcher.stdout.readline, b"") if re.match(pattern, line))
@@ -202,7 +227,8 @@ def growing(place):
     check(not rows(marked)["fill"]["growing"], "a full cache is marked", rows(marked)["fill"])
     check(row["slope_bytes_per_hour_low"] <= row["slope_bytes_per_hour"] <= row["slope_bytes_per_hour_high"], "slope",
           row)
-    at, since_ns = watcher.seen.index(marked), row["slope_since_ns"]
+    # the slope's time is that of the snapshots less the age
+    at, since_ns = watcher.seen.index(marked), row["slope_since_ns"] + marked["processes"][0]["older_than_ns"]
     since = max(i for i in range(at) if watcher.seen[i]["time_ns"] <= since_ns)
     most, least = (row["old_bytes"] - rows(watcher.seen[i]).get("leak", {"old_bytes": 0})["old_bytes"]
                    for i in (since, since + 1))
@@ -280,7 +306,7 @@ def comings_and_goings(place):
     equal((ours(both)[one.pid]["began"], ours(both)[two.pid]["began"]), (False, True), "the other began")
     one.end()
     image = ours(both)[one.pid]["image"]
-    look = watcher.wait(lambda look: {"pid": one.pid, "image": image, "comm": "stepper"} in look["ended"],
+    look = watcher.wait(lambda look: {"pid": one.pid, "image": image, "program": "stepper"} in look["ended"],
                         "one that ended")
     equal(list(ours(look)), [two.pid], "what is left")
     watcher.end()
@@ -297,7 +323,7 @@ def over(place):
     for ends in (True, False):  # by itself, and killed: noticed at once, not an hour later
         stepper = Stepper(place)
         stepper.do("l")
-        watcher = Watcher(place, str(stepper.pid), "--every", "1h", "--older-than", "0")
+        watcher = Watcher(place, str(stepper.pid), "--interval", "1h", "--older-than", "0")
         watcher.wait(lambda look: look["processes"], "a look")
         if ends:
             stepper.end()
@@ -307,7 +333,7 @@ def over(place):
         equal([ended["pid"] for ended in watcher.read()[-1]["ended"]], [stepper.pid],
               "what the last look says has ended")
     process = place.start(program("stepper"), env=dict(place.env, LD_PRELOAD=built("ALLIUM_AGENT"), ALLIUM_PERIOD="1G"))
-    watcher = Watcher(place, str(process.pid), "--every", "1h")
+    watcher = Watcher(place, str(process.pid), "--interval", "1h")
     watcher.wait(lambda look: True, "a look")
     process.kill()
     equal(watcher.process.wait(20), 0, "code at the end of a process without samples")
@@ -444,11 +470,11 @@ def listing(place):
     """SIGHUP lists all, SIGUSR2 recent frees: where they were allocated, and freed."""
     stepper = Stepper(place)
     stepper.do("lce")
-    watcher = Watcher(place, str(stepper.pid), "--every", "1h", "--older-than", "1ms")
-    watcher.wait(lambda look: look["look"] == 1 and look["why"] == "asked", "the first look")
+    watcher = Watcher(place, str(stepper.pid), "--interval", "1h", "--older-than", "1ms")
+    watcher.wait(lambda look: look["snapshot"] == 1 and look["why"] == "requested", "the first look")
     watcher.signal(signal.SIGHUP)
-    look = watcher.wait(lambda look: look["look"] == 2, "a look that was asked for")
-    equal((look["why"], old_samples(look, "leak"), look["processes"][0]["frees"]), ("asked", BLOCKS, []),
+    look = watcher.wait(lambda look: look["snapshot"] == 2, "a look that was asked for")
+    equal((look["why"], old_samples(look, "leak"), look["processes"][0]["frees"]), ("requested", BLOCKS, []),
           "what it shows")
     watcher.signal(signal.SIGUSR2)
     frees = watcher.wait(lambda look: look["why"] == "frees", "recent frees")["processes"][0]["frees"]
@@ -552,8 +578,8 @@ def without_descriptor(place):
     stepper = Stepper(place)
     stepper.do("c")
     script = 'echo "$ALLIUM_ALERT" >>told; sleep 0.2'
-    watcher = Watcher(place, str(stepper.pid), "--every", "1h", "--alert", "live>10K or live>20K or live>30K", "--exec",
-                      script, before=(sys.executable, "-c", WITHOUT_PIDFD))
+    watcher = Watcher(place, str(stepper.pid), "--interval", "1h", "--alert", "live>10K or live>20K or live>30K",
+                      "--exec", script, before=(sys.executable, "-c", WITHOUT_PIDFD))
     equal(len(watcher.wait(lambda _: True, "a look")["alerts"]), 3, "alerts")
 
     def told():
@@ -618,8 +644,8 @@ def misuse(place):
             "at column %d%s" % (column, ":" if column <= len(condition) else ";") in done.err
             and done.err.count("\n") == 1, repr(condition), "gave", repr(done.err))
         check("\x1b" not in done.err, "an escape sequence in", repr(done.err))
-    for words in (("--every", "0"), ("--every", "x"), ("--every", "1us"), ("--older-than", "x"), ("--top", "-1"),
-                  ("--exec", "true"), ("--where", "size>"), ("1", "2"), ("--nonsense",)):
+    for words in (("--interval", "0"), ("--interval", "x"), ("--interval", "1us"), ("--older-than", "x"),
+                  ("--top", "-1"), ("--exec", "true"), ("--where", "size>"), ("1", "2"), ("--nonsense",)):
         done = place.allium("watch", "--once", *words, code=2)
         check(done.err.startswith("allium: ") and not done.out, words, "said", done.err, done.out)
     place.allium("watch", "--once", "999999999", code=1)
@@ -685,7 +711,7 @@ def keys(place):
     stepper = Stepper(place)
     stepper.do("lce")
     time.sleep(0.05)
-    terminal = Terminal(place, str(stepper.pid), "--every", "1h", "--older-than", "20ms")
+    terminal = Terminal(place, str(stepper.pid), "--interval", "1h", "--older-than", "20ms")
     try:
         terminal.wait("leak")
         check(not terminal.echoes(), "the terminal still echoes")
@@ -719,7 +745,7 @@ def terminal_signals(place):
     stepper = Stepper(place)
     stepper.do("l")
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
-        terminal = Terminal(place, str(stepper.pid), "--every", "1h", "--older-than", "0")
+        terminal = Terminal(place, str(stepper.pid), "--interval", "1h", "--older-than", "0")
         try:
             terminal.wait("leak")
             os.kill(terminal.pid, number)
@@ -752,7 +778,7 @@ def damaged_ledgers(place):
         with open("%s/%d-%016x.ledger" % (folder, stepper.pid, number + 1), "wb") as file:
             file.write(content)
     watcher = Watcher(place, *FAST)
-    look = watcher.wait(lambda look: look["look"] >= 5, "looks")
+    look = watcher.wait(lambda look: look["snapshot"] >= 5, "looks")
     equal(rows(look, stepper.pid)["leak"]["old_samples"], BLOCKS, "what is seen among rubbish")
     said = watcher.end()
     check(said.count("\n") <= 1, "complaints", said)
@@ -768,7 +794,7 @@ def leaks_nothing(place):
     stepper = Stepper(place)
     stepper.do("l")
     agent = [name + "=" + value for name, value in tap.agent_env(own, 1).items() if os.environ.get(name) != value]
-    watcher = place.start(*alone(place), "env", *agent, built("ALLIUM"), "watch", "--every", "1h", "--older-than",
+    watcher = place.start(*alone(place), "env", *agent, built("ALLIUM"), "watch", "--interval", "1h", "--older-than",
                           "1ms", "--alert", "live>200K or growing for 0s", "--exec", "true", "--state", "known",
                           "--where", "!comm:allium", "--json")
     looks = 0
@@ -779,7 +805,7 @@ def leaks_nothing(place):
             watcher.send_signal(number)
         seen = json.loads(watcher.stdout.readline())
         looks += 1
-        equal((seen["look"], {process["pid"]
+        equal((seen["snapshot"], {process["pid"]
                               for process in seen["processes"]} - {watcher.pid}), (looks, watched), "a look")
 
     def held():
@@ -817,6 +843,8 @@ def alone(place):
 
 tap.main([
     ("one look: every stack with its exact sums", placed(exact_rows)),
+    ("it judges from the start, and says when the next snapshot comes", placed(from_the_start)),
+    ("--count and --duration end it", placed(limits)),
     ("a stack is called after who asked, not after a wrapper", placed(askers)),
     ("what is fresh and what is new is told once", placed(fresh_and_new)),
     ("a leak is marked while it leaks, with its slope; a full cache is not", placed(growing)),

@@ -71,6 +71,7 @@ MISTAKES = [
     ("report r.allium --where func=main", 2, "write FIELD:PATTERN"),
     ("report r.allium --callers nosuch", 1, "no function nosuch"),
     ("report r.allium --callers main --by file", 2, "exclude each other"),
+    ("watch r.allium --every 1s", 2, "it is now --interval"),
     ("diff r.allium", 2, "missing second source"),
     ("diff r.allium r.allium --fail-if live>10%", 2, "column 5: .*'\\+'"),
     ("diff r.allium r.allium --fail-if heap+10%", 2, "use live, peak"),

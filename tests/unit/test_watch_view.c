@@ -12,12 +12,13 @@ static const struct watch_view view = {.style = {.columns = 100, .utf8 = true}, 
 static struct watch_snapshot *shop_look(enum watch_snapshot_kind kind, bool changed)
 {
     struct watch_snapshot *l = mem_alloc(sizeof(*l));
-    *l = (struct watch_snapshot){.time_ns = TAKEN, .number = 3, .older_than_ns = 5 * SECOND, .kind = kind};
+    *l = (struct watch_snapshot){.time_ns = TAKEN, .number = 3, .kind = kind};
     struct watch_snapshot_image *i = vec_push(&l->images);
     i->profile = shop(PERIOD);
     i->profile->images.at[0].state = PROFILE_IMAGE_RUNNING;
     i->rollup = rollup_new(i->profile, &(struct rollup_options){.keep_sample = any_sample});
     i->live = i->rollup->total.of[ROLLUP_LIVE].bytes;
+    i->older_than_ns = 5 * SECOND;
     i->changed = changed;
     for (uint32_t k = 0; k < 4; k++)
         *vec_push(&i->rows) = (struct watch_snapshot_row){.number = k};
@@ -40,7 +41,10 @@ static void all_of_it(void **state)
     (void)state;
     struct watch_snapshot *l = shop_look(WATCH_SNAPSHOT_ALL, false);
     struct watch_snapshot_row *rows = l->images.at[0].rows.at;
-    rows[1].growth = (struct growth){true, 1.25 * MIB, {0.8 * MIB, 1.6 * MIB}, BEGAN};
+    rows[1].growth = (struct growth){.growing = true,
+                                     .bytes_per_hour = 1.25 * MIB,
+                                     .interval = {0.8 * MIB, 1.6 * MIB},
+                                     .since_ns = BEGAN - 5 * SECOND};
     l->images.at[0].dismissed = 1234;
     assert_screen(
         l, "2026-11-21 14:04:24 UTC  shop (4242): live 15.1 MiB (10.7–20.9), older than 5 s 15.1 MiB "
@@ -66,7 +70,8 @@ static void changes_only(void **state)
     rows[0].fresh_samples = 3;
     rows[2].is_new = true;
     rows[2].fresh_samples = 1;
-    rows[2].growth = (struct growth){true, 300, {100, 500}, BEGAN};
+    rows[2].growth = (struct growth){
+        .growing = true, .bytes_per_hour = 300, .interval = {100, 500}, .since_ns = BEGAN - 5 * SECOND};
     assert_screen(l,
                   "2026-11-21 14:04:24 UTC  shop (4242): live 15.1 MiB (10.7–20.9), older than 5 s 15.1 "
                   "MiB (10.7–20.9)\n"
@@ -80,6 +85,29 @@ static void changes_only(void **state)
                   "        shop+0x8010            (shop)\n"
                   "        [JIT or unknown code]\n"
                   "    … 2 more, together 43 %\n");
+}
+
+/* Before there are enough snapshots to judge. */
+static void growth_so_far(void **state)
+{
+    (void)state;
+    struct watch_snapshot *l = shop_look(WATCH_SNAPSHOT_CHANGES, true);
+    struct watch_snapshot_row *row = &l->images.at[0].rows.at[3];
+    row->fresh_samples = 1;
+    row->growth = (struct growth){.so_far = true,
+                                  .snapshots = 3,
+                                  .bytes_per_hour = 60 * MIB,
+                                  .interval = {30 * MIB, 95 * MIB},
+                                  .since_ns = TAKEN - 15 * SECOND};
+    assert_screen(l, "2026-11-21 14:04:24 UTC  shop (4242): live 15.1 MiB (10.7–20.9), older than 5 s 15.1 "
+                     "MiB (10.7–20.9)\n"
+                     "        OLD  95 % INTERVAL  SAMPLES  FRESH  OLDEST  MARKS\n"
+                     "    512 KiB      13.0–2853        1      1     3 s  so far +60.0 MiB/h (30.0–95.0), "
+                     "snapshot 3 of 8\n"
+                     "        node_new  tree.c:3\n"
+                     "        walk      tree.c:9\n"
+                     "        … 4 more frames, then [cut]\n"
+                     "    … 3 more, together 97 %\n");
 }
 
 static void marks_that_go(void **state)
@@ -122,8 +150,10 @@ static void beginnings_ends_and_alerts(void **state)
         (struct watch_snapshot_alert){.row = PROFILE_NONE, .condition = mem_strdup("live>1M")};
     *vec_push(&l->alerts) =
         (struct watch_snapshot_alert){.row = 1, .condition = mem_strdup("growing for 1h")};
-    l->images.at[0].rows.at[1].growth =
-        (struct growth){true, 2.5 * 1024 * MIB, {2.0 * 1024 * MIB, 3.1 * 1024 * MIB}, BEGAN};
+    l->images.at[0].rows.at[1].growth = (struct growth){.growing = true,
+                                                        .bytes_per_hour = 2.5 * 1024 * MIB,
+                                                        .interval = {2.0 * 1024 * MIB, 3.1 * 1024 * MIB},
+                                                        .since_ns = BEGAN - 5 * SECOND};
     assert_false(watch_snapshot_is_quiet(l));
     assert_screen(l, "2026-11-21 14:04:24 UTC  bad?[2J (7) has ended, or runs another program\n"
                      "2026-11-21 14:04:24 UTC  ALERT live>1M: shop (4242): live 15.1 MiB (10.7–20.9)\n"
@@ -174,6 +204,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST("all of it, with growth and what was dismissed", all_of_it),
         TEST("only what has changed, stacks known before shortened", changes_only),
+        TEST("growth is shown before there are snapshots enough to judge it", growth_so_far),
         TEST("a mark that goes is told", marks_that_go),
         TEST("nothing new is one line, of several processes too", nothing_new),
         TEST("ends, alerts, and nothing at all", beginnings_ends_and_alerts),

@@ -169,7 +169,7 @@ static int parse(struct request *q, int argc, char **argv)
     if (code < 0)
         code = parse_format(q, &a);
     if (code < 0)
-        code = intervals_parse(&q->show.intervals, c, &a);
+        code = intervals_parse(&q->show.intervals, c, &a, NULL);
     if (code < 0)
         code = refuse(q, &a);
     if (code < 0)

@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/debuginfod.h"
+#include "cli/intervals.h"
 #include "cli/option_values.h"
 #include "cli/profile_filter.h"
 #include "cli/source.h"
@@ -14,16 +15,20 @@
 #include "cli/wrapper_lists.h"
 #include "collect/process/proc.h"
 
-#define EVERY_LEAST   1000000u /* ns */
-#define EVERY_DEFAULT "10m"
-#define OLDER_DEFAULT "5m"
+/*
+ * Without --interval: soon after the start, when the user is at the screen, then every ten minutes.
+ */
+static const uint32_t early_s[] = {10, 30, 60, 120, 300, 0};
+static const struct intervals default_intervals = {.every_ns = 600000000000u, .early_s = early_s};
 
 static const struct option_doc options[] = {
-    {"every", 0, "INTERVAL", "take a snapshot at each INTERVAL (" EVERY_DEFAULT ")"},
-    {"older-than", 0, "DURATION", "list live samples older than DURATION (" OLDER_DEFAULT ")"},
+    INTERVALS_OPTIONS(
+        "take a snapshot at each INTERVAL (at 0, 10 and 30 s, 1, 2, 5 and 10 min, then each 10m)"),
+    {"older-than", 0, "DURATION",
+     "list live samples older than DURATION (5m; half the age of a younger process)"},
     {"where", 0, "QUERY", "show only matching objects, see allium-query(7)"},
     {"top", 0, "N", "print N rows for each process (12); 0: all"},
-    {"once", 0, NULL, "take one snapshot, then exit"},
+    {"once", 0, NULL, "take one snapshot, then exit: short for --count 1"},
     {"state", 0, "FILE", "store dismissed samples in FILE"},
     {"alert", 0, "CONDITION",
      "print a line when CONDITION becomes true: 'live>1G for 5m', growing, or both with \"or\""},
@@ -36,8 +41,8 @@ static const struct option_doc options[] = {
 
 static const char *const examples[] = {
     "allium watch",
-    "every ten minutes, list memory of all processes with the agent that is older than five minutes",
-    "allium watch 4711 --every 1m --older-than 1h --state known",
+    "list old memory of all processes with the agent, at once, soon, and then every ten minutes",
+    "allium watch 4711 --interval 1m --older-than 1h --state known",
     "watch one process; samples dismissed by the key d or SIGUSR1 stay so the next time",
     "allium watch --alert 'live>1G for 5m or growing for 2h' --exec 'mail -s \"$ALLIUM_ALERT\" me "
     "</dev/null'",
@@ -49,7 +54,8 @@ static int run(int argc, char **argv);
 
 const struct command command_watch = {
     .name = "watch",
-    .usage = "[SOURCE|-p PID] [--every INTERVAL] [--older-than DURATION] [--where QUERY] [--top N] [--once] "
+    .usage = "[SOURCE|-p PID] [--interval INTERVAL] [--count N] [--duration DURATION] [--once] "
+             "[--older-than DURATION] [--where QUERY] [--top N] "
              "[--state FILE] "
              "[--alert CONDITION] [--exec CMD] [--debuginfod DURATION] [--json]",
     .summary = "show repeatedly which memory is held for long, what is new, and what grows",
@@ -62,9 +68,9 @@ const struct command command_watch = {
 /* All that the command line asks for. */
 struct request {
     struct arguments a;
-    uint64_t every_ns;
+    struct intervals intervals;
     uint32_t top;
-    struct profile_filter old, live;
+    struct profile_filter live;
     struct alert alert;
     struct wrappers wrappers;
     struct watch_options options;
@@ -72,19 +78,22 @@ struct request {
 
 static int parse_numbers(struct request *r)
 {
-    const char *every = command_value(&command_watch, &r->a, "every");
-    int code = option_values_parse_time(&command_watch, "every", every ? every : EVERY_DEFAULT, EVERY_LEAST,
-                                        &r->every_ns);
+    int code = intervals_parse(&r->intervals, &command_watch, &r->a, &default_intervals);
+    if (code < 0)
+        code = option_values_parse_time(&command_watch, "older-than",
+                                        command_value(&command_watch, &r->a, "older-than"), 0,
+                                        &r->options.older_than_ns);
     if (code >= 0)
         return code;
+    if (command_value(&command_watch, &r->a, "once"))
+        r->intervals.count = 1;
     r->top = OPTION_VALUES_TOP_DEFAULT;
     return option_values_parse_top(&command_watch, command_value(&command_watch, &r->a, "top"), &r->top);
 }
 
 static int parse(struct request *r)
 {
-    const char *where = command_value(&command_watch, &r->a, "where"),
-               *older = command_value(&command_watch, &r->a, "older-than");
+    const char *where = command_value(&command_watch, &r->a, "where");
     const char *alert = command_value(&command_watch, &r->a, "alert");
     struct error e = {""};
     int code = parse_numbers(r);
@@ -96,12 +105,9 @@ static int parse(struct request *r)
         return command_misuse(&command_watch, "--exec needs --alert CONDITION");
     if (alert && alert_parse(&r->alert, alert, &e, NULL))
         return command_misuse(&command_watch, "%s", e.text);
-    if (profile_filter_init(&r->old, where, older ? older : OLDER_DEFAULT, &e) ||
-        profile_filter_init(&r->live, where, NULL, &e))
+    if (profile_filter_init(&r->live, where, NULL, &e))
         return command_misuse(&command_watch, "%s", e.text);
-    profile_filter_apply(&r->old, &r->options.old);
     profile_filter_apply(&r->live, &r->options.live);
-    r->options.older_than_ns = r->old.older_than_ns;
     r->options.named = where || command_value(&command_watch, &r->a, "json");
     r->options.servers = debuginfod_servers();
     r->options.alert = alert ? &r->alert : NULL;
@@ -130,10 +136,9 @@ static int watch(const struct request *r)
                               .exec = exec ? alert_exec_new(exec) : NULL,
                               .state = command_value(&command_watch, &r->a, "state"),
                               .pid = r->options.pid,
-                              .every_ns = r->every_ns,
+                              .intervals = r->intervals,
                               .top = r->top,
-                              .json = command_value(&command_watch, &r->a, "json") != NULL,
-                              .once = command_value(&command_watch, &r->a, "once") != NULL};
+                              .json = command_value(&command_watch, &r->a, "json") != NULL};
     int code = watch_loop(&loop);
     watch_free(loop.watch);
     alert_exec_free(loop.exec);
@@ -202,6 +207,7 @@ static int run(int argc, char **argv)
     int code = command_parse(&command_watch, argc, argv, false, &r.a);
     if (code >= 0)
         return code;
+    r.options.older_than_ns = WATCH_OLDER_DEFAULT;
     r.options.dismissed = suppressions_new();
     r.options.wrappers = &r.wrappers;
     wrapper_lists_read(&r.wrappers);
@@ -211,7 +217,6 @@ static int run(int argc, char **argv)
     suppressions_free(r.options.dismissed);
     alert_release(&r.alert);
     wrappers_release(&r.wrappers);
-    profile_filter_release(&r.old);
     profile_filter_release(&r.live);
     return code;
 }

@@ -152,7 +152,7 @@ static int parse_pid(const struct command *c, const struct arguments *a, int *pi
 static int parse(const struct command *c, const struct arguments *a, struct overview_screen *o)
 {
     int sort = OVERVIEW_BY_MEMORY;
-    int code = intervals_parse(&o->intervals, c, a);
+    int code = intervals_parse(&o->intervals, c, a, NULL);
     if (code < 0)
         code = parse_pid(c, a, &o->pid);
     if (code < 0)

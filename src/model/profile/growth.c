@@ -113,7 +113,7 @@ static bool passes(const struct changes *c, const struct series *s, uint32_t sta
 
 struct growth growth_of(const struct series *s, uint32_t stack)
 {
-    struct growth g = {0};
+    struct growth g = {.snapshots = s->n_snapshots};
     struct changes c;
     if (s->n_snapshots < 2)
         return g;
@@ -133,5 +133,6 @@ struct growth growth_of(const struct series *s, uint32_t stack)
     }
     if (!g.growing)
         set_slope(&g, s, stack, 0);
+    g.so_far = s->n_snapshots < GROWTH_SNAPSHOTS && c.bytes[0] > 0 && c.bytes[0] >= MUCH_Z * c.deviation[0];
     return g;
 }

@@ -45,7 +45,9 @@
 
 struct growth {
     bool growing;
-    double bytes_per_hour;    /* over the period, else over all stored snapshots; 0 with fewer than two */
+    bool so_far;           /* too few snapshots to judge, but much was added between the first one and now */
+    uint32_t snapshots;    /* how many were stored */
+    double bytes_per_hour; /* over the period, else over all stored snapshots; 0 with fewer than two */
     struct interval interval; /* the 95 % interval of bytes_per_hour */
     uint64_t since_ns;        /* start of the period; 0: fewer than two snapshots */
     uint64_t lasting_ns;      /* length of the period if growth lasts; else 0 */

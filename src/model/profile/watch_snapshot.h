@@ -36,6 +36,7 @@ struct watch_snapshot_image {
     struct profile *profile; /* of one process image; from a recording, of all images */
     struct rollup *rollup;   /* by stack: samples that are live, old and not suppressed */
     struct estimate live;    /* bytes, of any age */
+    uint64_t older_than_ns;  /* the age from which on a sample is old */
     uint64_t dismissed;      /* old samples that are suppressed */
     bool began;              /* this is the first snapshot of the image */
     bool changed;            /* some row has fresh samples, is new or has turned */
@@ -58,7 +59,6 @@ struct watch_snapshot_alert {
 struct watch_snapshot {
     uint64_t time_ns; /* CLOCK_REALTIME */
     uint64_t number;  /* from 1 */
-    uint64_t older_than_ns;
     enum watch_snapshot_kind kind;
     struct VEC(struct watch_snapshot_image) images; /* sorted by memory, most first */
     struct VEC(struct watch_snapshot_ended) ended;  /* since the previous snapshot */

@@ -5,13 +5,14 @@
 #include "view/profile/common.h"
 #include "view/profile/watch_view.h"
 
-#define VERSION 1
+#define VERSION 2
 
 static void write_growth(struct json *j, const struct growth *g)
 {
     bool known = g->since_ns != 0;
     json_flag(j, "growing", g->growing);
     json_flag(j, "growth_lasts", g->lasting_ns != 0);
+    json_flag(j, "grew_so_far", g->so_far);
     json_rounded(j, "slope_bytes_per_hour", known ? g->bytes_per_hour : NAN);
     json_rounded(j, "slope_bytes_per_hour_low", known ? floor(g->interval.low) : NAN);
     json_rounded(j, "slope_bytes_per_hour_high", known ? ceil(g->interval.high) : NAN);
@@ -65,9 +66,10 @@ static void write_image(struct json *j, const struct watch_snapshot *l, const st
         json_null(j, "pid");
         json_null(j, "image");
     }
-    json_text(j, "comm", one ? profile_text(p, p->images.at[0].comm) : NULL);
+    json_text(j, "program", one ? profile_text(p, p->images.at[0].comm) : NULL);
     json_flag(j, "began", i->began);
     json_estimate(j, "live_bytes", &i->live);
+    json_whole(j, "older_than_ns", i->older_than_ns);
     json_estimate(j, "old_bytes", watch_snapshot_old(i));
     json_whole(j, "dismissed_samples", i->dismissed);
     json_whole(j, "rows_in_all", i->rows.len);
@@ -96,15 +98,15 @@ static void write_alert(struct json *j, const struct watch_snapshot *l,
 
 static void write_snapshot(struct json *j, const struct watch_snapshot *l, uint32_t top)
 {
-    static const char *const kinds[] = {
-        [WATCH_SNAPSHOT_CHANGES] = "time", [WATCH_SNAPSHOT_ALL] = "asked", [WATCH_SNAPSHOT_FREES] = "frees"};
+    static const char *const kinds[] = {[WATCH_SNAPSHOT_CHANGES] = "time",
+                                        [WATCH_SNAPSHOT_ALL] = "requested",
+                                        [WATCH_SNAPSHOT_FREES] = "frees"};
     json_open(j, NULL, '{');
     json_text(j, "schema", "allium-watch");
     json_whole(j, "version", VERSION);
-    json_whole(j, "look", l->number);
+    json_whole(j, "snapshot", l->number);
     json_text(j, "why", kinds[l->kind]);
     json_instant(j, "time_ns", l->time_ns);
-    json_whole(j, "older_than_ns", l->older_than_ns);
     json_open(j, "processes", '[');
     vec_each (const struct watch_snapshot_image, i, &l->images)
         write_image(j, l, i, top);
@@ -114,7 +116,7 @@ static void write_snapshot(struct json *j, const struct watch_snapshot *l, uint3
         json_open(j, NULL, '{');
         add_pid(j, ended->pid);
         json_hex(j, "image", ended->image_id);
-        json_text(j, "comm", ended->comm);
+        json_text(j, "program", ended->comm);
         json_close(j, '}');
     }
     json_close(j, ']');

@@ -31,14 +31,20 @@ static void add_process(struct buf *b, const struct watch_snapshot_image *i, con
     add_pid(b, p->images.at[0].pid);
 }
 
-/* ", live 99.0 MiB (86.3-114), older than 5m00s 32.0 MiB (24.7-40.9)" */
-static void add_sums(struct buf *b, const struct watch_snapshot *l, const struct estimate *live,
+/*
+ * ", live 99.0 MiB (86.3-114), older than 5m00s 32.0 MiB (24.7-40.9)". UINT64_MAX: processes of which each has its own
+ * age.
+ */
+static void add_sums(struct buf *b, uint64_t older_than_ns, const struct estimate *live,
                      const struct estimate *old, const struct text_style *style)
 {
     char age[UNITS_TEXT_BYTES];
     buf_addstr(b, ": live ");
     text_add_figure(b, style, live, TEXT_BYTES);
-    buf_printf(b, ", older than %s ", units_format_duration(age, (double)l->older_than_ns));
+    if (older_than_ns == UINT64_MAX)
+        buf_addstr(b, ", old ");
+    else
+        buf_printf(b, ", older than %s ", units_format_duration(age, (double)older_than_ns));
     text_add_figure(b, style, old, TEXT_BYTES);
 }
 
@@ -64,7 +70,7 @@ static void write_quiet(struct sink *out, const struct watch_snapshot *l, const 
 {
     struct estimate live = {0}, old = {0};
     const struct watch_snapshot_image *last = NULL;
-    uint64_t dismissed = 0;
+    uint64_t dismissed = 0, older_than_ns = 0;
     size_t n = 0;
     vec_each (const struct watch_snapshot_image, i, &l->images) {
         if (i->began || i->changed)
@@ -72,6 +78,7 @@ static void write_quiet(struct sink *out, const struct watch_snapshot *l, const 
         estimate_merge(&live, &i->live);
         estimate_merge(&old, watch_snapshot_old(i));
         dismissed += i->dismissed;
+        older_than_ns = !n || older_than_ns == i->older_than_ns ? i->older_than_ns : UINT64_MAX;
         last = i;
         n++;
     }
@@ -80,7 +87,7 @@ static void write_quiet(struct sink *out, const struct watch_snapshot *l, const 
         add_process(&b, last, &v->style);
     else
         buf_printf(&b, "%zu processes", n);
-    add_sums(&b, l, &live, &old, &v->style);
+    add_sums(&b, older_than_ns, &live, &old, &v->style);
     add_dismissed(&b, dismissed);
     begin_line(out, l);
     sink_printf(out, "%s, nothing new\n", buf_str(&b));
@@ -89,12 +96,9 @@ static void write_quiet(struct sink *out, const struct watch_snapshot *l, const 
 
 /* ---- rows ---- */
 
-/* "+1.20 MiB/h (0.80-1.60) over 1h20m": both ends in the unit of the value. */
-static void add_slope(struct buf *b, const struct watch_snapshot_image *i, const struct growth *g,
-                      const struct text_style *style)
+/* "+1.20 MiB/h (0.80-1.60)": both ends in the unit of the value. */
+static void add_slope(struct buf *b, const struct growth *g, const struct text_style *style)
 {
-    uint64_t over_ns = i->profile->taken_ns > g->since_ns ? i->profile->taken_ns - g->since_ns : 0;
-    char over[UNITS_TEXT_BYTES];
     static const struct {
         const char *name;
         double bytes;
@@ -108,6 +112,16 @@ static void add_slope(struct buf *b, const struct watch_snapshot_image *i, const
     if (g->interval.low < g->interval.high)
         buf_printf(b, " (%.*f%s%.*f)", decimals, g->interval.low / units[k].bytes, text_dash(style), decimals,
                    g->interval.high / units[k].bytes);
+}
+
+/* Adds the slope and the length of the stretch: "+1.20 MiB/h (0.80-1.60) over 1h20m". */
+static void add_growth(struct buf *b, const struct watch_snapshot_image *i, const struct growth *g,
+                       const struct text_style *style)
+{
+    uint64_t now_ns = i->profile->taken_ns - i->older_than_ns; /* of the series, see watch.c */
+    uint64_t over_ns = now_ns > g->since_ns ? now_ns - g->since_ns : 0;
+    char over[UNITS_TEXT_BYTES];
+    add_slope(b, g, style);
     buf_printf(b, " over %s", units_format_duration(over, (double)over_ns));
 }
 
@@ -118,9 +132,13 @@ static void add_marks(struct buf *b, const struct watch_snapshot_image *i,
         buf_addstr(b, "new");
     if (row->growth.growing) {
         buf_addstr(b, row->is_new ? ", growing " : "growing ");
-        add_slope(b, i, &row->growth, style);
+        add_growth(b, i, &row->growth, style);
     } else if (row->turned) {
-        buf_addstr(b, "no longer growing");
+        buf_addstr(b, row->is_new ? ", no longer growing" : "no longer growing");
+    } else if (row->growth.so_far) {
+        buf_addstr(b, row->is_new ? ", so far " : "so far ");
+        add_slope(b, &row->growth, style);
+        buf_printf(b, ", snapshot %u of %d", row->growth.snapshots, GROWTH_SNAPSHOTS);
     }
 }
 
@@ -211,7 +229,7 @@ static void write_image(struct sink *out, const struct watch_snapshot *l,
 {
     struct buf b = BUF_INIT;
     add_process(&b, i, &v->style);
-    add_sums(&b, l, &i->live, watch_snapshot_old(i), &v->style);
+    add_sums(&b, i->older_than_ns, &i->live, watch_snapshot_old(i), &v->style);
     add_dismissed(&b, i->dismissed);
     begin_line(out, l);
     sink_printf(out, "%s\n", buf_str(&b));
@@ -310,7 +328,7 @@ static void write_alert(struct sink *out, const struct watch_snapshot *l,
         buf_addstr(&b, ": ");
         text_add_name(&b, &v->style, frame_function(i->profile, frames_asker(i->profile, &frames), scratch));
         buf_addstr(&b, " grows by ");
-        add_slope(&b, i, &row->growth, &v->style);
+        add_growth(&b, i, &row->growth, &v->style);
     } else {
         buf_addstr(&b, ": live ");
         text_add_figure(&b, &v->style, &i->live, TEXT_BYTES);
