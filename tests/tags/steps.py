@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 from building import program
-from tap import built, run, succeed
+from tap import built, run, succeed, wait_until
 
 
 class Steps:
@@ -21,6 +21,12 @@ class Steps:
         self.process = subprocess.Popen([steps], env=dict(self.env, **env), stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, bufsize=0)
         self.pid = self.process.pid
+        # It has its accounts when it waits for the first line: system call 0, read, of descriptor 0.
+        wait_until(lambda: self.process.poll() is not None or self.system_call().startswith("0 0x0 "), 20, "its start")
+
+    def system_call(self):
+        with open("/proc/%d/syscall" % self.pid) as file:
+            return file.read()
 
     def __enter__(self):
         return self
