@@ -125,7 +125,7 @@ def commands(place):
         equal(shown, out.err, "what else %s shows" % (words,))
         os.remove(place.path("paged"))
     shown, code = show(place, "report", "--callers", "nobody", "a.allium", PAGER="cat >paged")
-    check(code == 2 and "no function nobody" in shown and not os.path.exists(place.path("paged")), "an error:", shown)
+    check(code == 1 and "no function nobody" in shown and not os.path.exists(place.path("paged")), "an error:", shown)
 
 
 def left_early(place):

@@ -442,9 +442,9 @@ static void what_is_no_recording_is_refused_with_advice(void **state)
                    "does not exist; use a file written by 'allium run'");
     assert_refused(recording_times(file, &first, &last, &err), ENOENT, "does not exist");
     assert_refused(recording_load(&p, test_folder, NULL, &err), EISDIR, "is a directory");
-    assert_refused(recording_load(&p, "/dev/zero", NULL, &err), EINVAL, "not a regular file");
+    assert_refused(recording_load(&p, "/dev/zero", NULL, &err), EBADMSG, "not a regular file");
     assert_int_equal(mkfifo(file, 0600), 0);
-    assert_refused(recording_load(&p, file, NULL, &err), EINVAL, "not a regular file");
+    assert_refused(recording_load(&p, file, NULL, &err), EBADMSG, "not a regular file");
     unlink(file);
     for (size_t i = 0; i < sizeof(bytes); i++)
         bytes[i] = (char)draw(&seed);
