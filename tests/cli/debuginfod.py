@@ -232,7 +232,7 @@ def watched(place):
         check("holder.c:" in done.out, done.out)
     with Server(lambda _, handler: until_gone(handler)) as server:
         env = fresh(place, ALLIUM_DEBUGINFOD="", DEBUGINFOD_URLS=server.url)
-        watch = place.start(built("ALLIUM"), "watch", str(process.pid), "--every", "10ms", "--older-than", "1ms",
+        watch = place.start(built("ALLIUM"), "watch", str(process.pid), "--interval", "10ms", "--older-than", "1ms",
                             env=env)
         wait_until(lambda: server.begun, 30, "a request")
         time.sleep(BUDGET_S + 1)
