@@ -459,7 +459,7 @@ def screen():
 def mistakes():
     allium = built("ALLIUM")
     for words, code, line in (
-        (["0"], 1, "invalid process id '0'"),
+        (["0"], 2, "invalid process id '0'"),
         (["x"], 1, "x does not exist"),
         ([], 1, "no recording"),
         (["1", "2", "3"], 2, "leave out 3"),
