@@ -219,11 +219,11 @@ def recorded():
         equal({row["function"]: (row["calls"], row["size_bytes"])
                for row in read}, {place: now[2:]
                                   for place, now in p.of.items()}, "as the kernel has it")
-        for words, line in (([path + "@1h"], "use an earlier time"),
-                            ([path + "@x"], "invalid time"), ([path + "@1ms"], "")):
+        for words, code, line in (([path + "@1h"], 1, "use an earlier time"),
+                                  ([path + "@x"], 2, "invalid time"), ([path + "@1ms"], 1, "")):
             done = run([built("ALLIUM"), "tags", *words], env=p.env)
-            check(done.returncode == 1 and len(done.stderr.splitlines()) == 1 and line in done.stderr.decode(), words,
-                  done)
+            check(done.returncode == code and len(done.stderr.splitlines()) == 1 and line in done.stderr.decode(),
+                  words, done)
         equal(subprocess.run(["pgrep", "-f", path], stdout=subprocess.PIPE).stdout, b"", "what runs still")
         return path
 
