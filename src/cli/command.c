@@ -104,7 +104,7 @@ int command_written(struct sink *out, int code)
     return bad && bad != -EPIPE ? command_fail(EXIT_FAILED, "cannot write: %s", strerror(-bad)) : code;
 }
 
-/* Options that had another name in earlier versions, or have one in other tools. */
+/* Returns the present name of an option that had another name in an earlier version; NULL: it had none. */
 static const char *other_name(const char *option, size_t len)
 {
     static const struct {

@@ -190,7 +190,7 @@ static void feed(struct numbering *n, const struct watch_options *o)
                                     .stack = number_of(n, cell->stack)};
         series_see(n->series, &row);
     }
-    series_end_snapshot(n->series, p->taken_ns - age_ns);
+    series_end_snapshot(n->series, p->taken_ns > age_ns ? p->taken_ns - age_ns : 0);
 }
 
 static int ascending(const void *a, const void *b)

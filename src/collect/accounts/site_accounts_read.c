@@ -10,8 +10,8 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "collect/ledger/ledger_scan.h"
-#include "collect/process/proc.h"
 #include "collect/process/container.h"
+#include "collect/process/proc.h"
 #include "symbol/calls.h"
 
 /* The data that name_row() needs. */

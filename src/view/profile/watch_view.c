@@ -118,8 +118,9 @@ static void add_slope(struct buf *b, const struct growth *g, const struct text_s
 static void add_growth(struct buf *b, const struct watch_snapshot_image *i, const struct growth *g,
                        const struct text_style *style)
 {
-    uint64_t now_ns = i->profile->taken_ns - i->older_than_ns; /* of the series, see watch.c */
-    uint64_t over_ns = now_ns > g->since_ns ? now_ns - g->since_ns : 0;
+    uint64_t since_ns =
+        g->since_ns + i->older_than_ns; /* the series runs in the time of snapshots less this age */
+    uint64_t over_ns = i->profile->taken_ns > since_ns ? i->profile->taken_ns - since_ns : 0;
     char over[UNITS_TEXT_BYTES];
     add_slope(b, g, style);
     buf_printf(b, " over %s", units_format_duration(over, (double)over_ns));
