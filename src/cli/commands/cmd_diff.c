@@ -37,7 +37,7 @@ static const char *const examples[] = {
     "allium diff old.allium new.allium --sort allocations --by function",
     "show which functions call malloc more often in the new version",
     "allium diff main.allium branch.allium --fail-if live+10% --fail-if allocations+20%",
-    "check in CI that a branch does not take more memory",
+    "check in CI that a branch does not take more memory (record both by allium run --period 1)",
     NULL,
 };
 

@@ -15,9 +15,7 @@
 #include "cli/wrapper_lists.h"
 #include "collect/process/proc.h"
 
-/*
- * Without --interval: soon after the start, when the user is at the screen, then every ten minutes.
- */
+/* Without --interval: several snapshots soon after the start, while the user looks, then one every ten minutes. */
 static const uint32_t early_s[] = {10, 30, 60, 120, 300, 0};
 static const struct intervals default_intervals = {.every_ns = 600000000000u, .early_s = early_s};
 
