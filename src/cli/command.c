@@ -201,6 +201,8 @@ int command_parse(const struct command *c, int argc, char **argv, bool stop_at_w
             int code = source_parse_pid(c, optarg, &pid);
             if (code >= 0)
                 return code;
+            if (first)
+                return command_misuse(c, "-p is given twice: use one process id");
             first = optarg;
         }
         if (!c->options[k].many)
@@ -209,7 +211,7 @@ int command_parse(const struct command *c, int argc, char **argv, bool stop_at_w
             return command_misuse(c, "--%s is given more than %d times", c->options[k].name, a->n_many);
         a->many[a->n_many++] = optarg;
     }
-    if (first) /* in place of the last option, which getopt has moved before the arguments */
+    if (first) /* getopt moved all options before the arguments, so the slot before them is free */
         argv[--optind] = first;
     a->rest = argv + optind;
     a->n_rest = argc - optind;

@@ -39,7 +39,7 @@ struct option_doc {
     const char *value; /* its value in help: SIZE, FILE ...; NULL: it takes none */
     const char *doc;   /* a verb phrase, half a line */
     bool many;         /* may be given several times; at most one option of a command, see struct arguments */
-    bool is_pid;       /* its value is a process id, and stands as the first argument */
+    bool is_pid;       /* its value is a process id, which command_parse() puts before the other arguments */
 };
 
 struct command {

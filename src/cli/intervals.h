@@ -23,22 +23,23 @@
 
 struct intervals {
     uint64_t every_ns; /* 0: no ticks */
-    /* seconds after the start of ticks before those of every_ns, ascending up to a 0; NULL: none */
+    /* times of additional early ticks, in seconds since the start; ascending, ended by 0; NULL: none */
     const uint32_t *early_s;
     uint64_t duration_ns; /* 0: until a signal comes */
     uint32_t count;       /* ticks; 0: no limit */
 };
 
-/** Lines of a table of options; `what` is done at each INTERVAL. */
-#define INTERVALS_OPTIONS(what)                                                                              \
-    {"interval", 0, "INTERVAL", what}, {"count", 0, "N", "stop after N intervals"},                          \
+/** Lines of a table of options, with the help of --interval and --count. */
+#define INTERVALS_OPTIONS(interval_doc, count_doc)                                                           \
+    {"interval", 0, "INTERVAL", interval_doc}, {"count", 0, "N", count_doc},                                 \
     {                                                                                                        \
         "duration", 0, "DURATION", "stop after DURATION"                                                     \
     }
 
 /**
- * --interval, --duration and, where the command has it, --count. Without --interval the ticks are those of `otherwise`;
- * NULL: none, and --count is misuse. -1: fine; else the exit code, after a line on stderr.
+ * --interval, --duration and, where the command has it, --count. Without --interval the ticks are those of `otherwise`.
+ * If that is NULL there are none; then --count is misuse, and so is --duration in a command that has --count. -1: fine;
+ * else the exit code, after a line on stderr.
  */
 int intervals_parse(struct intervals *i, const struct command *c, const struct arguments *a,
                     const struct intervals *otherwise);

@@ -141,7 +141,8 @@ static int open_pid(struct source *s, const char *text, struct error *e)
 {
     pid_t pid = source_pid(text);
     if (!pid)
-        return error_set(e, EINVAL, "%s is neither a recording nor a process id", text);
+        return error_set(e, EINVAL, "%s is not a valid process id; for a file of that name, write ./%s", text,
+                         text);
     int bad = source_read_ledger(&s->profile, pid, e);
     if (!bad) {
         struct buf label = BUF_INIT;
@@ -233,14 +234,14 @@ pid_t source_pid(const char *text)
     return errno || pid > INT32_MAX ? 0 : (pid_t)pid;
 }
 
-/* Appends the process ids of the running program of that name; nothing if there is none. */
+/* Appends the ids of all running processes of that name; nothing if there is none. */
 static void add_pids_of(struct buf *line, const char *name)
 {
     struct buf pids = BUF_INIT;
     unsigned n = *name && !strchr(name, '/') ? processes_named(name, PIDS_LISTED, &pids) : 0;
     if (n)
-        buf_printf(line, "; %s runs as process %s%s", name, buf_str(&pids),
-                   n > PIDS_LISTED ? " and more (allium ps)" : "");
+        buf_printf(line, "; running processes named %s: %s%s%s", name, buf_str(&pids),
+                   n > PIDS_LISTED ? ", and others: pgrep " : "", n > PIDS_LISTED ? name : "");
     buf_release(&pids);
 }
 
@@ -316,8 +317,7 @@ const char *source_accounts_alone(const char *text)
     return found;
 }
 
-/* A user who names a program where a process id is needed. */
-static void suggest_pids(const char *text, struct error *e)
+void source_suggest_pids(const char *text, struct error *e)
 {
     struct buf line = BUF_INIT;
     if (text)
@@ -345,7 +345,7 @@ static int open_source(struct source *s, const char *text, unsigned without, str
     }
     s->path = path;
     if (bad && path && source_kind(text) == SOURCE_FILE)
-        suggest_pids(text, e);
+        source_suggest_pids(text, e);
     if (bad)
         source_release(s);
     return bad;

@@ -19,7 +19,7 @@
 /* The option -p PID of commands with one SOURCE or PID. */
 #define SOURCE_PID_OPTION                                                                                    \
     {                                                                                                        \
-        "pid", 'p', "PID", "take the process PID: the same as the argument PID", false, true                 \
+        "pid", 'p', "PID", "use the process PID, as the first argument does", false, true                    \
     }
 
 struct source {
@@ -48,18 +48,24 @@ int source_file(const char *text, char **path, struct error *e);
  */
 int source_moment(const char *text, char **path, const char **time, struct error *e);
 
-/** Returns the kind of a source, from its form and from the existing files; NULL is a file. */
+/**
+ * Returns the kind of a source from its form: a number is a process (./4711 is a file). Text with "@" is a moment,
+ * unless a file has that name. NULL is a file.
+ */
 enum source_kind { SOURCE_FILE, SOURCE_MOMENT, SOURCE_PROCESS };
 enum source_kind source_kind(const char *text);
 /** Returns the process with that number; 0: it is not a valid pid. */
 pid_t source_pid(const char *text);
 /**
- * The same for a command that needs a process id. Returns -1, or EXIT_USAGE after a line, which lists the process ids
- * of the program if `text` is the name of one that runs.
+ * Stores the process id of `text` in *pid. Returns -1; or EXIT_USAGE after an error line, which also lists the
+ * processes named `text`.
  */
 int source_parse_pid(const struct command *c, const char *text, pid_t *pid);
-/** Prints the line of a failed source. Returns EXIT_USAGE if it was written wrongly (-EINVAL), else EXIT_FAILED. */
+/** Prints the error of opening a source. Returns EXIT_USAGE for -EINVAL (the user wrote an invalid source), else
+ * EXIT_FAILED. */
 int source_fail(int bad, const struct error *e);
+/** Appends to the error the ids of running processes named `text`: the user may have meant one of them. */
+void source_suggest_pids(const char *text, struct error *e);
 /** Computes the time (CLOCK_REALTIME) of FILE@TIME from its two parts. Returns 0, or -errno with a line. */
 int source_when(const char *path, const char *time, uint64_t *at_ns, struct error *e);
 

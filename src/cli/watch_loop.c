@@ -200,17 +200,18 @@ static void run_commands(struct loop *l, const struct watch_snapshot *snapshot)
     }
 }
 
-/* The count of --count is reached. */
+/* Returns whether the number of snapshots of --count is reached. */
 static bool is_last(const struct loop *l)
 {
     return l->o->intervals.count && l->intervals.ticks >= l->o->intervals.count;
 }
 
-/* Says when the next snapshot will be taken, unless the user sees it coming. */
+/* Prints the time of the next snapshot if there is one and it is at least NEXT_LEAST_NS away. */
 static void print_next(const struct loop *l, struct sink *out)
 {
+    bool is_none = is_last(l) || watch_is_over(l->o->watch) || l->intervals.due_ns > l->intervals.end_ns;
     uint64_t left_ns = intervals_left_ns(&l->intervals);
-    if (l->o->json || is_last(l) || left_ns < NEXT_LEAST_NS)
+    if (l->o->json || is_none || left_ns < NEXT_LEAST_NS)
         return;
     struct text_style style = terminal_style(stdout);
     char left[UNITS_TEXT_BYTES];

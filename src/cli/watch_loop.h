@@ -26,7 +26,7 @@ struct watch_loop {
     struct alert_exec *exec;    /* NULL: none */
     const char *state;          /* file; NULL: none */
     int32_t pid;                /* the watched process, whose end stops the loop; 0: several */
-    struct intervals intervals; /* a count of 1 reads no keys */
+    struct intervals intervals; /* with a count of 1 no keys are read */
     uint32_t top;
     bool json;
 };

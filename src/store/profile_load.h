@@ -16,7 +16,7 @@
  * If there was a -wal and the folder is writable, a -shm may be left beside the file. If the folder is not
  * writable and SQLite needs it, a copy of both is made in $TMPDIR (/tmp), and removed again.
  *
- * Errors of all functions: -ENOENT, -EISDIR, -EACCES ... as open(2); -EINVAL: not a regular file; -EBADMSG:
+ * Errors of all functions: -ENOENT, -EISDIR, -EACCES ... as open(2); -EBADMSG: not a regular file,
  * not a recording, or a damaged one; -EPROTONOSUPPORT: of a newer version; -EBUSY: locked for more than 5 s;
  * -EFBIG: beyond the limits. The line says what to do.
  */

@@ -155,6 +155,8 @@ def limits(place):
     for words in ("--count", "3"), ("--duration", "100ms"):
         out = place.allium("watch", str(stepper.pid), "--interval", "40ms", "--json", *words).out
         equal([json.loads(line)["snapshot"] for line in out.splitlines()], [1, 2, 3], "snapshots of " + " ".join(words))
+    # the next snapshot would come after 10 s, and is not announced
+    check("next snapshot" not in place.allium("watch", str(stepper.pid), "--duration", "6s").out, "it is announced")
 
 
 def askers(place):
@@ -227,7 +229,7 @@ def growing(place):
     check(not rows(marked)["fill"]["growing"], "a full cache is marked", rows(marked)["fill"])
     check(row["slope_bytes_per_hour_low"] <= row["slope_bytes_per_hour"] <= row["slope_bytes_per_hour_high"], "slope",
           row)
-    # the slope's time is that of the snapshots less the age
+    # slope_since_ns is the time of a snapshot less the age, which does not change here
     at, since_ns = watcher.seen.index(marked), row["slope_since_ns"] + marked["processes"][0]["older_than_ns"]
     since = max(i for i in range(at) if watcher.seen[i]["time_ns"] <= since_ns)
     most, least = (row["old_bytes"] - rows(watcher.seen[i]).get("leak", {"old_bytes": 0})["old_bytes"]
@@ -843,8 +845,8 @@ def alone(place):
 
 tap.main([
     ("one look: every stack with its exact sums", placed(exact_rows)),
-    ("it judges from the start, and says when the next snapshot comes", placed(from_the_start)),
-    ("--count and --duration end it", placed(limits)),
+    ("old memory is listed from the start, and the time of the next snapshot", placed(from_the_start)),
+    ("--count and --duration end the watch", placed(limits)),
     ("a stack is called after who asked, not after a wrapper", placed(askers)),
     ("what is fresh and what is new is told once", placed(fresh_and_new)),
     ("a leak is marked while it leaks, with its slope; a full cache is not", placed(growing)),

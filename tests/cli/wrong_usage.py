@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a user types wrong: each is answered with one line, which says what is wrong and what to write instead, and with
-a code for scripts: 2 for wrong usage, 1 where something is not found, 127 for a command that is not found.
+"""Wrong command lines: each is answered with one line, which says what is wrong and what to write instead, and with a
+code for scripts: 2 for wrong usage, 1 where something is not found, 127 for a command that is not found.
 """
 import os
 import re
@@ -42,24 +42,27 @@ MISTAKES = [
     # sources
     ("report {pid}", 1, "is not observed: restart it under allium run.*allium env"),
     ("report 999999999", 1, "no process 999999999"),
-    ("report 99999999999999999999", 2, "neither a recording nor a process id"),
+    ("report 99999999999999999999", 2, "not a valid process id; .*write ./9999"),
     ("report ./4711", 1, "./4711 does not exist"),
-    ("report idler", 1, "idler runs as process {pid}$"),
+    ("report idler", 1, "running processes named idler: {pid}$"),
     ("report nosuch", 1, "nosuch does not exist; use a file written by"),
     ("report holder", 1, "holder is not an allium recording"),
     ("report .", 1, "is a directory"),
     ("report r.allium@garbage", 2, "invalid time '@garbage'.*@10m"),
     ("report r.allium@5h", 1, "r.allium ends .* use an earlier time"),
     ("report r.allium r.allium", 2, "too many sources"),
-    ("report -p idler", 2, "invalid process id 'idler'.*idler runs as process {pid} "),
+    ("report -p idler", 2, "invalid process id 'idler'.*running processes named idler: {pid} "),
     ("report -p {pid} r.allium", 2, "too many sources"),
+    ("report -p {pid} -p {pid}", 2, "-p is given twice"),
+    ("sites idler", 1, "running processes named idler: {pid}$"),
+    ("watch {pid} --once --count 2", 2, "exclude each other"),
     ("sql -p {pid} 'SELECT 1'", 1, "is not observed"),
-    ("snapshot idler", 2, "invalid process id 'idler'.*idler runs as process {pid} "),
+    ("snapshot idler", 2, "invalid process id 'idler'.*running processes named idler: {pid} "),
     ("snapshot {pid}", 1, "is not observed"),
-    ("set idler off", 2, "invalid process id 'idler'.*idler runs as process {pid} "),
+    ("set idler off", 2, "invalid process id 'idler'.*running processes named idler: {pid} "),
     ("set {pid} of", 2, "unknown action 'of'"),
     ("set", 2, "missing PID"),
-    ("sys -p idler", 2, "idler runs as process {pid} "),
+    ("sys -p idler", 2, "running processes named idler: {pid} "),
     ("sites {pid}", 1, "is not observed: restart it under allium run --sites"),
     ("sites r.allium", 1, "no accounts of sites"),
     ("tags holder", 1, "has no tags"),

@@ -204,7 +204,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST("all of it, with growth and what was dismissed", all_of_it),
         TEST("only what has changed, stacks known before shortened", changes_only),
-        TEST("growth is shown before there are snapshots enough to judge it", growth_so_far),
+        TEST("growth is shown before there are enough snapshots to judge it", growth_so_far),
         TEST("a mark that goes is told", marks_that_go),
         TEST("nothing new is one line, of several processes too", nothing_new),
         TEST("ends, alerts, and nothing at all", beginnings_ends_and_alerts),

@@ -18,7 +18,8 @@
         {"where", 0, "QUERY", "show only matching places: 'file:src/* live>1M', see allium-query(7)"},       \
         {"top", 0, "N", "print N rows (12; with --json all, with --openmetrics 20); 0: all"},                \
         {"json", 0, NULL, "print JSON, see allium-json(5)"},                                                 \
-        INTERVALS_OPTIONS("read it at each INTERVAL, and print the changes per second"),                     \
+        INTERVALS_OPTIONS("read it at each INTERVAL, and print the changes per second",                      \
+                          "stop after N intervals"),                                                         \
         {"allocinfo", 0, NULL, "print all places in the format of /proc/allocinfo"},                         \
         {"openmetrics", 0, NULL, "print the top places of each figure as OpenMetrics, for Prometheus"},      \
         {"no-pager", 0, NULL, "print long output directly, not through $PAGER"}, SOURCE_PID_OPTION

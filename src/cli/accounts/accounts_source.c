@@ -44,6 +44,8 @@ static int read_any(struct accounts_reading *r, const struct accounts_show *s, c
         return read_moment(r, s->kind, text, s->texts, e);
     int bad = source_file(text, &path, e);
     bad = bad ? bad : recording_load_accounts(&r->accounts, s->texts, path, s->kind->schema, NULL, e);
+    if (bad && path)
+        source_suggest_pids(text, e);
     if (bad)
         free(path);
     else

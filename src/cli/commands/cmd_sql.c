@@ -110,7 +110,8 @@ static bool names_source(const char *text)
     return *text && (!text[strspn(text, "0123456789")] || !stat(text, &st));
 }
 
-/* *asked: the source was opened, and the rest is due to the query. */
+/* Sets *asked if a failure may come from the query: always for a file, which store_query_file() opens itself; else once
+ * the source is open. */
 static int put_question(const char *text, struct store_query *q, bool *asked, struct error *e)
 {
     struct source s;

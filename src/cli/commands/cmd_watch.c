@@ -20,10 +20,10 @@ static const uint32_t early_s[] = {10, 30, 60, 120, 300, 0};
 static const struct intervals default_intervals = {.every_ns = 600000000000u, .early_s = early_s};
 
 static const struct option_doc options[] = {
-    INTERVALS_OPTIONS(
-        "take a snapshot at each INTERVAL (at 0, 10 and 30 s, 1, 2, 5 and 10 min, then each 10m)"),
+    INTERVALS_OPTIONS("take a snapshot at each INTERVAL (10m, and more often in the first ten minutes)",
+                      "stop after N snapshots, not counting requested ones"),
     {"older-than", 0, "DURATION",
-     "list live samples older than DURATION (5m; half the age of a younger process)"},
+     "list live samples older than DURATION (half the age of the process, at most 5m)"},
     {"where", 0, "QUERY", "show only matching objects, see allium-query(7)"},
     {"top", 0, "N", "print N rows for each process (12); 0: all"},
     {"once", 0, NULL, "take one snapshot, then exit: short for --count 1"},
@@ -39,7 +39,7 @@ static const struct option_doc options[] = {
 
 static const char *const examples[] = {
     "allium watch",
-    "list old memory of all processes with the agent, at once, soon, and then every ten minutes",
+    "list old memory of all processes with the agent: often in the first ten minutes, then every ten minutes",
     "allium watch 4711 --interval 1m --older-than 1h --state known",
     "watch one process; samples dismissed by the key d or SIGUSR1 stay so the next time",
     "allium watch --alert 'live>1G for 5m or growing for 2h' --exec 'mail -s \"$ALLIUM_ALERT\" me "
@@ -83,8 +83,11 @@ static int parse_numbers(struct request *r)
                                         &r->options.older_than_ns);
     if (code >= 0)
         return code;
-    if (command_value(&command_watch, &r->a, "once"))
+    if (command_value(&command_watch, &r->a, "once")) {
+        if (r->intervals.count)
+            return command_misuse(&command_watch, "--once and --count exclude each other: use one");
         r->intervals.count = 1;
+    }
     r->top = OPTION_VALUES_TOP_DEFAULT;
     return option_values_parse_top(&command_watch, command_value(&command_watch, &r->a, "top"), &r->top);
 }
@@ -160,13 +163,12 @@ static int32_t running_pid(const char *text, const struct source *s)
         return 0;
     if (!s->profile)
         return proc_has_agent((pid_t)pid) ? (int32_t)pid : 0;
-    bool is_file = !strcmp(s->label, text); /* a file is called as it was named */
-    return !is_file && s->profile->images.at[0].state == PROFILE_IMAGE_RUNNING ? (int32_t)pid : 0;
+    return s->profile->images.at[0].state == PROFILE_IMAGE_RUNNING ? (int32_t)pid : 0;
 }
 
 static int watch_source(struct request *r, const char *text)
 {
-    bool once = command_value(&command_watch, &r->a, "once");
+    bool once = r->intervals.count == 1;
     struct source s = {0};
     struct error e = {""};
     int bad = source_open(&s, text, &e);

@@ -16,7 +16,7 @@ static const struct option_doc options[] = {
     {"sort", 0, "COLUMN", "sort by size, calls, average, name ...; with +COLUMN in ascending order"},
     {"where", 0, "QUERY", "show only matching sites: 'dir:drivers size>1M !module:*', see allium-query(7)"},
     {"top", 0, "N", "print N rows (20); 0: all"},
-    INTERVALS_OPTIONS("read it at each INTERVAL, and print the changes per second"),
+    INTERVALS_OPTIONS("read it at each INTERVAL, and print the changes per second", "stop after N intervals"),
     {"allocinfo", 0, NULL, "print the kernel's format, version 2.0"},
     {"json", 0, NULL, "print JSON, see allium-json(5)"},
     {"no-pager", 0, NULL, "print long output directly, not through $PAGER"},

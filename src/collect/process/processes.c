@@ -134,7 +134,8 @@ unsigned processes_named(const char *name, unsigned most, struct buf *out)
     for (const struct dirent *entry; proc && (entry = readdir(proc));) {
         const char *at = entry->d_name;
         uint64_t pid;
-        if (!proc_text_number(&at, &pid) || *at || pid > INT32_MAX || !is_named((pid_t)pid, name, &text))
+        if (!proc_text_number(&at, &pid) || *at || pid > INT32_MAX || (pid_t)pid == getpid() ||
+            !proc_has_program((pid_t)pid) || !is_named((pid_t)pid, name, &text))
             continue;
         if (found++ < most)
             buf_printf(out, "%s%s", found > 1 ? ", " : "", entry->d_name);

@@ -23,8 +23,8 @@ bool process_read(pid_t pid, struct overview_process *p);
  * out. */
 int processes_read(struct overview *m);
 /**
- * Appends the process ids whose program or comm is called `name`, at most `most` of them, separated by ", ". Returns
- * how many there are in all.
+ * Appends the ids of the processes whose program or comm is called `name`, at most `most` of them, separated by ", ".
+ * Kernel threads and this process are left out. Returns how many there are in all.
  */
 unsigned processes_named(const char *name, unsigned most, struct buf *out);
 

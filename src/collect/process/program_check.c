@@ -134,7 +134,7 @@ static enum program_kind judge(int fd, const char *path, struct error *e)
     return PROGRAM_OWN_MALLOC;
 }
 
-/* A program of the current directory, which is not in PATH. */
+/* Returns whether `cmd` is the name of an executable file in the current directory. */
 static bool is_program_here(const char *cmd)
 {
     struct stat st;

@@ -34,7 +34,7 @@
 /** A sample that was live and old at the last snapshot. */
 struct series_sample {
     uint64_t serial;
-    /* CLOCK_REALTIME when it arrived; later than the last snapshot that did not see it */
+    /* CLOCK_REALTIME, on the scale of the snapshots; later than the last snapshot that did not see it */
     uint64_t arrived_ns;
     uint64_t size_bytes, period_bytes;
     double bytes; /* the bytes that it represents; series_see() computes them */

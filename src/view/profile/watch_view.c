@@ -32,8 +32,8 @@ static void add_process(struct buf *b, const struct watch_snapshot_image *i, con
 }
 
 /*
- * ", live 99.0 MiB (86.3-114), older than 5m00s 32.0 MiB (24.7-40.9)". UINT64_MAX: processes of which each has its own
- * age.
+ * ", live 99.0 MiB (86.3-114), older than 5m00s 32.0 MiB (24.7-40.9)". older_than_ns is UINT64_MAX if the processes
+ * differ in it: then no age is printed.
  */
 static void add_sums(struct buf *b, uint64_t older_than_ns, const struct estimate *live,
                      const struct estimate *old, const struct text_style *style)
@@ -119,7 +119,8 @@ static void add_growth(struct buf *b, const struct watch_snapshot_image *i, cons
                        const struct text_style *style)
 {
     uint64_t since_ns =
-        g->since_ns + i->older_than_ns; /* the series runs in the time of snapshots less this age */
+        g->since_ns +
+        i->older_than_ns; /* a time of allocations; the stretch ends at the snapshot less the age */
     uint64_t over_ns = i->profile->taken_ns > since_ns ? i->profile->taken_ns - since_ns : 0;
     char over[UNITS_TEXT_BYTES];
     add_slope(b, g, style);
