@@ -24,7 +24,6 @@
 #include "collect/ledger/mapped_ledgers.h"
 #include "collect/ledger/profile_names.h"
 #include "collect/process/proc.h"
-#include "collect/process/processes.h"
 #include "collect/process/thread_names.h"
 #include "store/profile_load.h"
 
@@ -238,7 +237,7 @@ pid_t source_pid(const char *text)
 static void add_pids_of(struct buf *line, const char *name)
 {
     struct buf pids = BUF_INIT;
-    unsigned n = *name && !strchr(name, '/') ? processes_named(name, PIDS_LISTED, &pids) : 0;
+    unsigned n = *name && !strchr(name, '/') ? proc_pids_named(name, PIDS_LISTED, &pids) : 0;
     if (n)
         buf_printf(line, "; running processes named %s: %s%s%s", name, buf_str(&pids),
                    n > PIDS_LISTED ? ", and others: pgrep " : "", n > PIDS_LISTED ? name : "");

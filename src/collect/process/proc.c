@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "collect/process/proc.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -217,4 +218,34 @@ bool proc_thread(pid_t pid, pid_t tid, char *name, size_t size, uint64_t *began_
     *began_ns = strtoull(field, NULL, 10) * (1000000000u / (unsigned long)sysconf(_SC_CLK_TCK));
     snprintf(name, size, "%.*s", (int)(end - begin - 1), begin + 1);
     return true;
+}
+
+static bool is_named(pid_t pid, const char *name, struct buf *text)
+{
+    buf_reset(text);
+    proc_name(pid, text);
+    if (!strcmp(buf_str(text), name))
+        return true;
+    buf_reset(text);
+    proc_program(pid, text);
+    const char *base = strrchr(buf_str(text), '/');
+    return base && !strcmp(base + 1, name);
+}
+
+unsigned proc_pids_named(const char *name, unsigned most, struct buf *out)
+{
+    DIR *proc = opendir("/proc");
+    struct buf text = BUF_INIT;
+    unsigned found = 0;
+    for (const struct dirent *entry; proc && (entry = readdir(proc));) {
+        pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10); /* 0: not a process */
+        if (pid <= 0 || pid == getpid() || !proc_has_program(pid) || !is_named(pid, name, &text))
+            continue;
+        if (found++ < most)
+            buf_printf(out, "%s%s", found > 1 ? ", " : "", entry->d_name);
+    }
+    if (proc)
+        closedir(proc);
+    buf_release(&text);
+    return found;
 }

@@ -52,5 +52,10 @@ bool proc_has_agent(pid_t pid);
 bool proc_is_kernel(pid_t pid);
 /** Returns false if it has no program: kernel threads, and processes that are ending. Fast. True: perhaps it has. */
 bool proc_has_program(pid_t pid);
+/**
+ * Appends the ids of the processes whose program or comm is called `name`, at most `most` of them, separated by ", ".
+ * Kernel threads and this process are left out. Returns how many there are in all.
+ */
+unsigned proc_pids_named(const char *name, unsigned most, struct buf *out);
 
 #endif

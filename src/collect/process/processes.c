@@ -11,7 +11,6 @@
 
 #include "base/read_file.h"
 #include "collect/kernel/proc_text.h"
-#include "collect/process/proc.h"
 
 #define TEXT_BYTES_MAX 65536u
 #define PF_KTHREAD     0x00200000u
@@ -112,36 +111,4 @@ int processes_read(struct overview *m)
     closedir(proc);
     buf_release(&text);
     return 0;
-}
-
-static bool is_named(pid_t pid, const char *name, struct buf *text)
-{
-    buf_reset(text);
-    proc_name(pid, text);
-    if (!strcmp(buf_str(text), name))
-        return true;
-    buf_reset(text);
-    proc_program(pid, text);
-    const char *base = strrchr(buf_str(text), '/');
-    return base && !strcmp(base + 1, name);
-}
-
-unsigned processes_named(const char *name, unsigned most, struct buf *out)
-{
-    DIR *proc = opendir("/proc");
-    struct buf text = BUF_INIT;
-    unsigned found = 0;
-    for (const struct dirent *entry; proc && (entry = readdir(proc));) {
-        const char *at = entry->d_name;
-        uint64_t pid;
-        if (!proc_text_number(&at, &pid) || *at || pid > INT32_MAX || (pid_t)pid == getpid() ||
-            !proc_has_program((pid_t)pid) || !is_named((pid_t)pid, name, &text))
-            continue;
-        if (found++ < most)
-            buf_printf(out, "%s%s", found > 1 ? ", " : "", entry->d_name);
-    }
-    if (proc)
-        closedir(proc);
-    buf_release(&text);
-    return found;
 }

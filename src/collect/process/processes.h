@@ -10,7 +10,6 @@
 
 #include <sys/types.h>
 
-#include "base/buf.h"
 #include "model/overview/overview.h"
 
 /** Parses /proc/PID/stat. Returns false if the text is invalid. */
@@ -22,10 +21,5 @@ bool process_read(pid_t pid, struct overview_process *p);
 /** Reads all processes but the kernel threads. Returns 0 or -errno. Processes that end meanwhile are left
  * out. */
 int processes_read(struct overview *m);
-/**
- * Appends the ids of the processes whose program or comm is called `name`, at most `most` of them, separated by ", ".
- * Kernel threads and this process are left out. Returns how many there are in all.
- */
-unsigned processes_named(const char *name, unsigned most, struct buf *out);
 
 #endif
