@@ -27,8 +27,9 @@ struct thread {
     uint64_t random;      /* state of draw_next() */
     uint64_t last_serial; /* serial of the sample that the thread allocated last */
     uint64_t left_mark;   /* `left` right after that sample */
-    /* for accounts of sites: the directory of the map of objects; object_map_none: the thread has no shard of sums */
-    uintptr_t *objects;
+    /* for accounts of sites: the directory of the map of objects, as objects_table_of() takes it; OBJECT_MAP_NONE_VIEW:
+     * the thread has no shard of sums */
+    const char *objects;
     /*
      * The shard of sums of sites that this thread adds to. In a fork child, private memory is mapped at this address
      * (sites_forked.c) until the child has sums of its own.

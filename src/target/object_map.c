@@ -19,7 +19,7 @@
 
 /* Indices of words in the page before the directory. The kernel wipes this page, too, in fork children. */
 enum {
-    MASK = -1,       /* of an index into the directory; 0: no table, or a fork child not yet updated */
+    MASK = -1, /* of an index, for the inline code of tags; 0: no table, or a fork child not yet updated */
     OWN_EPOCH = -2,  /* epoch of this process; 0: not known yet */
     OWN_CHUNK = -3,  /* number + 1 of the chunk that new tables come from; 0: none */
     SPARE_TABLE = -4 /* a table that was made but not used; 0: none */
@@ -28,6 +28,8 @@ enum {
 #define DIRECTORY_BYTES (HEAD_BYTES + OBJECTS_TABLES * sizeof(uintptr_t))
 
 uintptr_t object_map_none_words[2];
+const char object_map_none_view[2 * (OBJECTS_SHIFT_MASK + 1)]
+    __attribute__((aligned(OBJECTS_SHIFT_MASK + 1)));
 static uintptr_t *directory;
 static uint8_t writable[PIECES]; /* 1: this piece of the directory is writable */
 

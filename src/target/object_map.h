@@ -72,4 +72,13 @@ bool object_map_take_from_page(uintptr_t address, struct object *o);
 extern uintptr_t object_map_none_words[2];
 #define object_map_none (object_map_none_words + 1)
 
+/** The same for objects_table_of(). */
+extern const char object_map_none_view[2 * (OBJECTS_SHIFT_MASK + 1)];
+#define OBJECT_MAP_NONE_VIEW (object_map_none_view + OBJECTS_SHIFT_NONE)
+/** Returns the directory as objects_table_of() takes it. */
+static inline const char *object_map_view(const uintptr_t *directory)
+{
+    return (const char *)directory + OBJECTS_UNIT_SHIFT;
+}
+
 #endif

@@ -44,11 +44,21 @@
 #define OBJECTS_ENTRY_AT(a)  (((uint32_t)(a) & ((1u << OBJECTS_UNIT_SHIFT) - 1)) >> 4)
 #define OBJECTS_IS_ODD(a)    ((a)&8)
 
-/** Returns the directory's word for the address. The word before the directory is a mask for the index. If there are no
- * tables, the mask is 0: then the result is the first word of the directory, which is 0. */
-static inline uintptr_t objects_table_of(const uintptr_t *directory, uintptr_t address)
+/*
+ * How a thread of the agent refers to the directory: by the address of the directory, a multiple of 64, plus
+ * OBJECTS_UNIT_SHIFT. So the low six bits are the shift that turns an address into an index. Without tables they are
+ * OBJECTS_SHIFT_NONE: then each index is 0, and the only word is 0. A mask in memory, as the inline code of the tag
+ * library has it (the word before the directory), would take one more load, on which the address of the entry depends.
+ */
+#define OBJECTS_SHIFT_NONE 63
+#define OBJECTS_SHIFT_MASK 63
+
+/** Returns the directory's word for the address. */
+static inline uintptr_t objects_table_of(const char *view, uintptr_t address)
 {
-    return directory[(address >> OBJECTS_UNIT_SHIFT) & directory[-1]];
+    typedef uintptr_t __attribute__((aligned(1), may_alias)) word; /* without tables it has no alignment */
+    uintptr_t index = address >> ((uintptr_t)view & OBJECTS_SHIFT_MASK);
+    return *(const word *)(view - OBJECTS_UNIT_SHIFT + index * sizeof(uintptr_t));
 }
 
 /* The tree of mappings is a treap: a search tree by address and a heap by random priority. So the tree is shallow,

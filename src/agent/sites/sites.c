@@ -260,10 +260,10 @@ static ONE_COPY bool attach_thread(struct thread *t)
     store_relaxed(&process.ledger.header->objects, (uintptr_t)objects);
     uint32_t shard = objects && !process.ledger.sealed ? shards_claim(process.pid) : SHARDS_SHARED;
     /* A signal handler that interrupts these lines may attach the thread. If it got a shard and we did not, the lines
-     * below undo what it set: SHARDS_SHARED goes with object_map_none, because shared sums need atomic additions. */
+     * below undo what it set: SHARDS_SHARED goes with no tables, because shared sums need atomic additions. */
     t->sums = sums_of(shard);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    t->objects = shard != SHARDS_SHARED ? objects : object_map_none;
+    t->objects = shard != SHARDS_SHARED ? object_map_view(objects) : OBJECT_MAP_NONE_VIEW;
     t->counts = true;
     return true;
 }

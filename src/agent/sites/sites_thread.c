@@ -24,11 +24,12 @@ static const struct sites functions = {.find_next = sites_find_next,
 
 const struct sites *const sites = &functions;
 
-__thread struct thread thread_self __attribute__((tls_model("initial-exec"))) = {.objects = object_map_none};
+__thread struct thread thread_self
+    __attribute__((tls_model("initial-exec"))) = {.objects = OBJECT_MAP_NONE_VIEW};
 
 void sites_begin_thread(struct thread *t)
 {
-    t->objects = object_map_none;
+    t->objects = OBJECT_MAP_NONE_VIEW;
     t->counts = false;
 }
 
