@@ -78,7 +78,7 @@ extern const char object_map_none_view[2 * (OBJECTS_SHIFT_MASK + 1)];
 /** Returns the directory as objects_table_of() takes it. */
 static inline const char *object_map_view(const uintptr_t *directory)
 {
-    return (const char *)directory + OBJECTS_UNIT_SHIFT;
+    return (const char *)directory + OBJECTS_SHIFT;
 }
 
 #endif

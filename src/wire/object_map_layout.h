@@ -46,10 +46,13 @@
 
 /*
  * How a thread of the agent refers to the directory: by the address of the directory, a multiple of 64, plus
- * OBJECTS_UNIT_SHIFT. So the low six bits are the shift that turns an address into an index. Without tables they are
- * OBJECTS_SHIFT_NONE: then each index is 0, and the only word is 0. A mask in memory, as the inline code of the tag
- * library has it (the word before the directory), would take one more load, on which the address of the entry depends.
+ * OBJECTS_SHIFT. So the low six bits are the shift that turns an address, without its bits from 47 on, into an index.
+ * Without tables they are OBJECTS_SHIFT_NONE: then each index is 0 or 1, and both words are 0. A mask in memory, as the
+ * inline code of the tag library has it (the word before the directory), would take one more load, on which the address
+ * of the entry depends.
  */
+#define OBJECTS_HIGH_BITS  17
+#define OBJECTS_SHIFT      (OBJECTS_UNIT_SHIFT + OBJECTS_HIGH_BITS)
 #define OBJECTS_SHIFT_NONE 63
 #define OBJECTS_SHIFT_MASK 63
 
@@ -57,8 +60,8 @@
 static inline uintptr_t objects_table_of(const char *view, uintptr_t address)
 {
     typedef uintptr_t __attribute__((aligned(1), may_alias)) word; /* without tables it has no alignment */
-    uintptr_t index = address >> ((uintptr_t)view & OBJECTS_SHIFT_MASK);
-    return *(const word *)(view - OBJECTS_UNIT_SHIFT + index * sizeof(uintptr_t));
+    uintptr_t index = address << OBJECTS_HIGH_BITS >> ((uintptr_t)view & OBJECTS_SHIFT_MASK);
+    return *(const word *)(view - OBJECTS_SHIFT + index * sizeof(uintptr_t));
 }
 
 /* The tree of mappings is a treap: a search tree by address and a heap by random priority. So the tree is shallow,
