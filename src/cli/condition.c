@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/units.h"
 #include "cli/option_values.h"
+#include "model/profile/diff_power.h"
 
 #define SHOWN_BYTES 100
 
@@ -72,13 +73,26 @@ int condition_parse(struct condition *c, const char *text, struct error *e)
     return 0;
 }
 
+const struct diff_value *condition_value(const struct condition *c, const struct diff *d)
+{
+    return &d->total[rollup_sort_metric(c->sort)];
+}
+
+double condition_permitted(const struct condition *c, const struct diff *d)
+{
+    const struct rollup_value *before = &condition_value(c, d)->of[DIFF_BEFORE];
+    return c->share * (diff_counts(c->sort) ? before->count.value : before->bytes.value) + c->amount;
+}
+
 enum condition_answer condition_ask(const struct condition *c, const struct diff *d)
 {
     bool count = diff_counts(c->sort);
-    const struct diff_value *v = &d->total[rollup_sort_metric(c->sort)];
-    const struct estimate *before = count ? &v->of[DIFF_BEFORE].count : &v->of[DIFF_BEFORE].bytes;
+    const struct diff_value *v = condition_value(c, d);
+    double permitted = condition_permitted(c, d);
+    struct diff_change change = diff_change(v, count);
     if (diff_least_excess(v, count, c->share) > c->amount)
         return CONDITION_MET;
-    return diff_change(v, count).value > c->share * before->value + c->amount ? CONDITION_OPEN
-                                                                              : CONDITION_NOT_MET;
+    if (change.interval.high > permitted && diff_smallest_growth(v, count) > permitted)
+        return CONDITION_UNDECIDED;
+    return change.value > permitted ? CONDITION_OPEN : CONDITION_NOT_MET;
 }

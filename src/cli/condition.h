@@ -23,11 +23,16 @@ struct condition {
 enum condition_answer {
     CONDITION_NOT_MET,
     CONDITION_OPEN, /* the estimate exceeds it, but that may be chance */
-    CONDITION_MET,  /* it is exceeded with a certainty of 97.5 % */
+    CONDITION_UNDECIDED, /* it may be exceeded, and so small a growth cannot be told from chance with these samples */
+    CONDITION_MET, /* it is exceeded with a certainty of 97.5 % */
 };
 
 /** Returns 0, or -EINVAL with a line that says what is wrong and in which column, counted from 1. */
 int condition_parse(struct condition *c, const char *text, struct error *e);
+/** Returns the value of the condition's metric in both sources. */
+const struct diff_value *condition_value(const struct condition *c, const struct diff *d);
+/** Returns the growth that the condition permits, in bytes or allocations. */
+double condition_permitted(const struct condition *c, const struct diff *d);
 /** The metric must be known. */
 enum condition_answer condition_ask(const struct condition *c, const struct diff *d);
 

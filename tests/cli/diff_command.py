@@ -212,8 +212,9 @@ def versions(place):
     place.allium("diff", "old.allium", "new.allium", "--fail-if", "live+1", "--where", "func:leak", code=0)
     place.allium("diff", "old.allium", "new.allium", "--fail-if", "live+1", "--where", "func:added", code=4)
     found = diff(place, "old.allium", "new.allium", "--fail-if", "live+1G", "--fail-if", "peak+1K", code=4)
-    equal(found["conditions"], [{"condition": "live+1G", "met": False}, {"condition": "peak+1K", "met": True}],
-          "conditions")
+    equal([(told["condition"], told["met"], told["undecided"]) for told in found["conditions"]],
+          [("live+1G", False, False), ("peak+1K", True, False)], "conditions")
+    equal([found["total"][metric]["smallest_growth_bytes"] for metric in ("live", "peak")], [0, 0], "smallest growth")
 
 
 def runs(place):
@@ -227,6 +228,13 @@ def runs(place):
     place.allium("diff", "a.allium", "b.allium", "--fail-if", "live+25%", code=0)
     told = place.allium("diff", "a.allium", "b.allium").out
     check("within noise: " in told and "grew" not in told and "shrank" not in told, told)
+    smallest = found["total"]["live"]["smallest_growth_bytes"]
+    check(2 << 20 < smallest < 8 << 20, "of 16 MiB, known to 256 samples, growth is seen from", smallest)
+    for condition, code in ("live+1%", 3), ("live+%d" % (smallest + 4096), 0), ("live+1K", 3):
+        done = place.allium("diff", "a.allium", "b.allium", "--fail-if", condition, code=code)
+        place.allium("diff", "a.allium", "b.allium", "--fail-if", condition, "--coarse", code=0)
+        check(not code or re.search(r"undecided: .*--period [0-9]+K?, or let it pass "
+                                    r"with --coarse", done.err), done.err)
     found = diff(place, "a.allium", "c.allium")
     equal(rows(found)["settle"]["within_noise"], False, "settle() is within noise")
     low, high = (found["total"]["live"]["change_bytes_" + end] for end in ("low", "high"))

@@ -37,7 +37,8 @@ static void diff_of_two_runs(void **state)
         "assert all(f['address'] is None for f in first['stack']) and first['stack'][0]['line'] == 12\n"
         "assert [row['within_noise'] for row in d['rows'][1:]] == [True] * (len(d['rows']) - 1)\n"
         "assert d['rows'][0]['self']['change_bytes'] == change\n"
-        "assert d['conditions'] == [{'condition': 'live+10%', 'met': True}]\n");
+        "assert d['conditions'] == [{'condition': 'live+10%', 'met': True, 'undecided': False, "
+        "'needed_period_bytes': None}]\n");
     buf_release(&both);
     buf_release(&report);
     buf_release(&out);
@@ -93,6 +94,7 @@ static const char moments_screen[] =
     "  allocated    +4.01 MiB (+1.74 to +7.90 MiB), 75.3 MiB → 79.3 MiB\n"
     "  allocations  +11.8k (+0.48k to +80.0k), 239k → 251k\n"
     "  temporary    -\n"
+    "  detects      growth of live memory from 6.16 MiB (29.2 %) on, in 19 of 20 cases\n"
     "\n"
     "Change in live bytes, by stack, innermost call first\n"
     "     CHANGE       95 % INTERVAL      BEFORE     AFTER  VERDICT\n"
@@ -153,11 +155,12 @@ static const char runs_screen[] = "shop (pid 4242), against shop (pid 4242)\n"
                                   "  allocations  +9, 113 -> 122\n"
                                   "  temporary    no change, 18.8 KiB -> 18.8 KiB\n"
                                   "\n"
-                                  "Change in live bytes, by function with its callees; SELF without them\n"
+                                  "Change in live bytes, by function; TOTAL with its callees\n"
                                   "     CHANGE    BEFORE     AFTER       SELF  VERDICT  FUNCTION\n"
                                   "  +28.0 KiB  64.0 KiB  92.0 KiB  +28.0 KiB  grew     value_new\n"
                                   "  +28.0 KiB  64.0 KiB  92.0 KiB        0 B  grew     json_parse\n"
                                   "  +28.0 KiB  64.0 KiB  92.0 KiB        0 B  grew     load_catalogue\n"
+                                  "  no room for MODULE\n"
                                   "  ... 1 more, 1 certain; 8 without a change\n"
                                   "\n"
                                   "Compared\n"

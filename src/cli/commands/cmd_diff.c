@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/units.h"
 #include "cli/command.h"
 #include "cli/debuginfod.h"
 #include "cli/condition.h"
@@ -12,6 +15,7 @@
 #include "cli/terminal.h"
 #include "cli/option_values.h"
 #include "cli/wrapper_lists.h"
+#include "model/profile/diff_power.h"
 #include "view/profile/diff_view.h"
 
 #define CONDITIONS_MAX 16
@@ -21,10 +25,13 @@ static const struct option_doc options[] = {
      "group rows by stack (default), function, file, module, owner, thread, size or process"},
     {"sort", 0, "ORDER", "sort by the change of live (default), peak, allocated, allocations or temporary"},
     {"where", 0, "QUERY", "compare only matching objects: 'func:parse_* !comm:bash', see allium-query(7)"},
-    {"fail-if", 0, "CONDITION", "exit with 4 if it grew by more: live+10%, peak+50MiB; may be repeated",
+    {"fail-if", 0, "CONDITION",
+     "exit with 4 if it grew by more, 3 if that is undecided: live+10%, peak+50MiB; may be repeated",
      .many = true},
+    {"coarse", 0, NULL,
+     "count a condition that the samples are too few to decide as not met (else: exit with 3)"},
     {"raw", 0, NULL, "show wrappers such as xmalloc and operator new"},
-    {"top", 0, "N", "print N rows (12); 0: all"},
+    {"top", 0, "N", "print N rows (20, with --json all); 0: all"},
     {"json", 0, NULL, "print JSON, see allium-json(5)"},
     DEBUGINFOD_OPTION,
     {"no-pager", 0, NULL, "print long output directly, not through $PAGER"},
@@ -45,8 +52,8 @@ static int run(int argc, char **argv);
 
 const struct command command_diff = {
     .name = "diff",
-    .usage = "SOURCE SOURCE [--by GROUP] [--sort ORDER] [--where QUERY] [--fail-if CONDITION]... [--raw] "
-             "[--top N] [--debuginfod DURATION] [--json] [--no-pager]",
+    .usage = "SOURCE SOURCE [--by GROUP] [--sort ORDER] [--where QUERY] [--fail-if CONDITION]... "
+             "[--coarse] [--raw] [--top N] [--debuginfod DURATION] [--json] [--no-pager]",
     .summary = "show what grew and what shrank, between two moments or two runs",
     .examples = examples,
     .options = options,
@@ -58,7 +65,7 @@ struct request {
     const char *source[PROFILE_PAIR_SIDES];
     int group, sort;
     uint32_t top;
-    bool json, raw, no_pager;
+    bool json, raw, no_pager, coarse;
     struct profile_filter filter;
     struct condition conditions[CONDITIONS_MAX];
     int n_conditions;
@@ -112,7 +119,7 @@ static int parse_filter(struct request *q, const char *where)
  * no such ones. */
 static int compare_accounts(const struct arguments *a, int argc, char **argv)
 {
-    static const char *const not_of_them[] = {"fail-if", "raw", DEBUGINFOD_OPTION_NAME, NULL};
+    static const char *const not_of_them[] = {"fail-if", "coarse", "raw", DEBUGINFOD_OPTION_NAME, NULL};
     const char *kind = a->n_rest == PROFILE_PAIR_SIDES ? source_accounts_alone(a->rest[0]) : NULL;
     const char *other = kind ? source_accounts_alone(a->rest[1]) : NULL;
     if (!other || strcmp(kind, other) != 0)
@@ -132,6 +139,8 @@ static int parse(struct request *q, int argc, char **argv)
     *q = (struct request){
         .group = ROLLUP_BY_STACK, .sort = ROLLUP_SORT_LIVE, .top = OPTION_VALUES_TOP_DEFAULT};
     int code = command_parse(c, argc, argv, false, &a);
+    if (code < 0 && command_value(c, &a, "json"))
+        q->top = 0;
     if (code < 0)
         code = compare_accounts(&a, argc, argv);
     if (code < 0)
@@ -145,6 +154,8 @@ static int parse(struct request *q, int argc, char **argv)
         code = option_values_parse_top(c, command_value(c, &a, "top"), &q->top);
     if (code < 0)
         code = parse_conditions(q, &a);
+    if (code < 0 && command_value(c, &a, "coarse") && !q->n_conditions)
+        code = command_misuse(c, "--coarse needs --fail-if");
     if (code < 0 && a.n_rest != 2)
         code = command_misuse(c,
                               a.n_rest > 2 ? "too many sources: leave out %s"
@@ -159,6 +170,7 @@ static int parse(struct request *q, int argc, char **argv)
     q->source[PROFILE_PAIR_AFTER] = a.rest[1];
     q->json = command_value(c, &a, "json") != NULL;
     q->raw = command_value(c, &a, "raw") != NULL;
+    q->coarse = command_value(c, &a, "coarse") != NULL;
     q->no_pager = command_value(c, &a, "no-pager") != NULL;
     return parse_filter(q, command_value(c, &a, "where"));
 }
@@ -183,19 +195,45 @@ static int check_known(const struct request *q, const struct diff *d)
         &command_diff, "%s is not known for a moment in the past: use live, allocated or allocations", word);
 }
 
+/* Says that the samples are too few for the condition, and which period takes more. */
+static void add_undecided(struct buf *b, const struct condition *c, const struct diff *d, bool coarse)
+{
+    bool count = diff_counts(c->sort);
+    char text[UNITS_TEXT_BYTES];
+    const struct diff_value *v = condition_value(c, d);
+    double permitted = condition_permitted(c, d), smallest = diff_smallest_growth(v, count);
+    uint64_t period = diff_period_for(v, count, permitted);
+    buf_printf(b, "undecided: it permits %s",
+               count ? units_format_count(text, permitted) : units_format_size(text, permitted));
+    if (isinf(smallest)) {
+        buf_addstr(b, ", and nothing was sampled");
+    } else {
+        buf_printf(b, ", and with so few samples growth is seen from %s on",
+                   count ? units_format_count(text, smallest) : units_format_size(text, smallest));
+    }
+    buf_addstr(b, ": record both with --period ");
+    buf_printf(b, period < 1024 ? "%" PRIu64 : "%" PRIu64 "K", period < 1024 ? period : period / 1024);
+    buf_addstr(b, coarse ? "; it passes because of --coarse; measured was "
+                         : ", or let it pass with --coarse; measured was ");
+}
+
 /* One line for each condition that is met, or may be. */
-static void say_verdict(const struct condition *c, const struct diff *d, enum condition_answer answer)
+static void say_verdict(const struct condition *c, const struct diff *d, enum condition_answer answer,
+                        bool coarse)
 {
     bool count = diff_counts(c->sort);
     enum text_unit unit = count ? TEXT_COUNT : TEXT_BYTES;
-    const struct diff_value *v = &d->total[rollup_sort_metric(c->sort)];
+    const struct diff_value *v = condition_value(c, d);
     struct diff_change change = diff_change(v, count);
     const struct estimate *before = count ? &v->of[DIFF_BEFORE].count : &v->of[DIFF_BEFORE].bytes;
     struct buf b = BUF_INIT;
     if (answer == CONDITION_NOT_MET)
         return;
     buf_printf(&b, "%s: ", c->text);
-    buf_addstr(&b, answer == CONDITION_MET ? "met: " : "not certain, so it counts as not met: ");
+    if (answer == CONDITION_UNDECIDED)
+        add_undecided(&b, c, d, coarse);
+    else
+        buf_addstr(&b, answer == CONDITION_MET ? "met: " : "not certain, so it counts as not met: ");
     text_add_change(&b, change.value, unit);
     if (change.interval.low != change.interval.high) {
         buf_addstr(&b, " (");
@@ -211,16 +249,22 @@ static void say_verdict(const struct condition *c, const struct diff *d, enum co
     buf_release(&b);
 }
 
-/* Whether one of them is met. */
-static bool judge(const struct request *q, const struct diff *d, struct diff_verdict *verdicts)
+/* The exit code: one condition that is met is enough, else one that is undecided. */
+static int judge(const struct request *q, const struct diff *d, struct diff_verdict *verdicts)
 {
-    bool any = false;
+    bool met = false, undecided = false;
     for (int i = 0; i < q->n_conditions; i++) {
-        enum condition_answer answer = condition_ask(&q->conditions[i], d);
-        verdicts[i] = (struct diff_verdict){q->conditions[i].text, answer == CONDITION_MET};
-        any |= verdicts[i].met;
+        const struct condition *c = &q->conditions[i];
+        enum condition_answer answer = condition_ask(c, d);
+        struct diff_verdict *v = &verdicts[i];
+        *v = (struct diff_verdict){c->text, answer == CONDITION_MET, answer == CONDITION_UNDECIDED, 0};
+        if (v->undecided)
+            v->period_bytes =
+                diff_period_for(condition_value(c, d), diff_counts(c->sort), condition_permitted(c, d));
+        met |= v->met;
+        undecided |= v->undecided && !q->coarse;
     }
-    return any;
+    return met ? EXIT_CONDITION : undecided ? EXIT_IMPOSSIBLE : EXIT_DONE;
 }
 
 static int write_diff(const struct request *q, const struct diff *d, const struct source *of)
@@ -228,7 +272,7 @@ static int write_diff(const struct request *q, const struct diff *d, const struc
     struct diff_verdict verdicts[CONDITIONS_MAX];
     struct sink out = pager_sink(!q->no_pager);
     char *words = profile_filter_words(&q->filter);
-    bool met = judge(q, d, verdicts);
+    int verdict = judge(q, d, verdicts);
     struct diff_view_options o = {.style = terminal_style(stdout),
                                   .source = {of[PROFILE_PAIR_BEFORE].label, of[PROFILE_PAIR_AFTER].label},
                                   .filter = words,
@@ -241,10 +285,25 @@ static int write_diff(const struct request *q, const struct diff *d, const struc
     else
         diff_write(&out, d, &o);
     free(words);
-    int code = pager_written(&out, met ? EXIT_CONDITION : EXIT_DONE);
+    int code = pager_written(&out, verdict);
     for (int i = 0; i < q->n_conditions; i++)
-        say_verdict(&q->conditions[i], d, condition_ask(&q->conditions[i], d));
+        say_verdict(&q->conditions[i], d, condition_ask(&q->conditions[i], d), q->coarse);
     return code;
+}
+
+/* -1: samples match --where, or all allocations were recorded and none does. */
+static int check_match(const struct request *q, const struct diff *d)
+{
+    const struct rollup_value *of = d->total[ROLLUP_ALLOCATED].of;
+    const struct estimate *before = &of[DIFF_BEFORE].bytes, *after = &of[DIFF_AFTER].bytes;
+    if (before->samples || after->samples)
+        return -1;
+    char *words = profile_filter_words(&q->filter);
+    bool exact = rollup_exact(before) && rollup_exact(after);
+    int code = command_fail(q->n_conditions ? EXIT_FAILED : EXIT_DONE,
+                            "no sample of either source matches: %s", words);
+    free(words);
+    return exact || q->json ? -1 : code;
 }
 
 static int compare(struct request *q, const struct source *of)
@@ -253,11 +312,12 @@ static int compare(struct request *q, const struct source *of)
     profile_filter_apply(&q->filter, &ro);
     struct diff_options o = {.group = (enum rollup_group)q->group,
                              .sort = (enum rollup_sort)q->sort,
-                             .inclusive = q->group != ROLLUP_BY_STACK,
                              .keep = ro.keep,
                              .arg = ro.arg};
     struct diff *d = diff_new(of[PROFILE_PAIR_BEFORE].profile, of[PROFILE_PAIR_AFTER].profile, &o);
     int code = check_known(q, d);
+    if (code < 0 && q->filter.query)
+        code = check_match(q, d);
     if (code < 0)
         code = write_diff(q, d, of);
     diff_free(d);

@@ -73,6 +73,13 @@ double estimate_gamma_quantile(double shape, bool upper)
     return solve_quantile(shape, upper ? 1 - TAIL : TAIL);
 }
 
+double estimate_poisson_tail(double least, double mean)
+{
+    if (mean - least > 10 * sqrt(mean) + 10) /* less than 1e-20 from it, and the series might overflow */
+        return 1;
+    return !(least > 0) ? 1 : mean > 0 ? fmin(gamma_cdf(least, mean), 1) : 0;
+}
+
 /* Returns the 2.5 % or (upper) 97.5 % quantile of the gamma distribution of this mean and variance; the mean
  * itself if the variance is 0. */
 static double quantile_of(double mean, double variance, bool upper)

@@ -115,4 +115,7 @@ struct interval estimate_interval(const struct estimate *e);
  * relative error under 1e-7. Shape 0 gives 0. */
 double estimate_gamma_quantile(double shape, bool upper);
 
+/** Returns the probability that a Poisson variable of this mean is at least `least`, a whole number. */
+double estimate_poisson_tail(double least, double mean);
+
 #endif

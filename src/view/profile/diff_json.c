@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "model/profile/diff_power.h"
 #include "view/profile/common.h"
 #include "view/profile/report_json_parts.h"
 
@@ -21,10 +22,9 @@ static void write_change(struct json *j, const char *key, const struct diff_chan
     json_rounded(j, name, ceil(c->interval.high));
 }
 
-static void write_value(struct json *j, const char *key, const struct diff_value *v)
+static void add_value(struct json *j, const struct diff_value *v)
 {
     struct diff_change bytes = diff_change(v, false), count = diff_change(v, true);
-    json_open(j, key, '{');
     json_estimate(j, "before_bytes", &v->of[DIFF_BEFORE].bytes);
     json_estimate(j, "after_bytes", &v->of[DIFF_AFTER].bytes);
     write_change(j, "change_bytes", &bytes);
@@ -33,6 +33,23 @@ static void write_value(struct json *j, const char *key, const struct diff_value
     json_estimate(j, "after_count", &v->of[DIFF_AFTER].count);
     write_change(j, "change_count", &count);
     json_flag(j, "count_within_noise", diff_is_noise(&count));
+}
+
+static void write_value(struct json *j, const char *key, const struct diff_value *v)
+{
+    json_open(j, key, '{');
+    add_value(j, v);
+    json_close(j, '}');
+}
+
+/* As write_value(), and the smallest growth that would have been found. */
+static void write_total(struct json *j, const char *key, const struct diff_value *v)
+{
+    json_open(j, key, '{');
+    add_value(j, v);
+    json_rounded(j, "smallest_growth_bytes", ceil(diff_smallest_growth(v, false)));
+    double objects = diff_smallest_growth(v, true);
+    json_rounded(j, "smallest_growth_count", isinf(objects) ? NAN : ceil(objects));
     json_close(j, '}');
 }
 
@@ -45,7 +62,7 @@ static void write_totals(struct json *j, const struct diff *d)
     json_open(j, "total", '{');
     for (int m = 0; m < ROLLUP_METRICS; m++)
         if (diff_known(d, m))
-            write_value(j, names[m], &d->total[m]);
+            write_total(j, names[m], &d->total[m]);
         else
             json_null(j, names[m]);
     json_close(j, '}');
@@ -167,6 +184,11 @@ void diff_json_write(struct sink *out, const struct diff *d, const struct diff_v
         json_open(&j, NULL, '{');
         json_text(&j, "condition", o->verdicts[i].condition);
         json_flag(&j, "met", o->verdicts[i].met);
+        json_flag(&j, "undecided", o->verdicts[i].undecided);
+        if (o->verdicts[i].undecided)
+            json_whole(&j, "needed_period_bytes", o->verdicts[i].period_bytes);
+        else
+            json_null(&j, "needed_period_bytes");
         json_close(&j, '}');
     }
     json_close(&j, ']');

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/units.h"
+#include "model/profile/diff_power.h"
 #include "view/profile/report_parts.h"
 
 #define LABEL_COLUMN 15 /* column of the figures in the totals */
@@ -181,18 +182,49 @@ static void write_total(const struct screen *s, const char *name, enum rollup_me
     const struct diff_value *v = &s->d->total[metric];
     struct diff_change c = diff_change(v, count);
     buf_printf(&label, "  %s", name);
-    if (diff_known(s->d, metric)) {
+    const struct rollup_value *before = &v->of[DIFF_BEFORE], *after = &v->of[DIFF_AFTER];
+    if (!diff_known(s->d, metric)) {
+        buf_addch(&b, '-');
+    } else if (!before->bytes.samples && !after->bytes.samples && c.interval.low != c.interval.high) {
+        buf_addstr(&b, "nothing sampled, before or after");
+    } else {
         add_change(&b, &c, count ? TEXT_COUNT : TEXT_BYTES);
         buf_addstr(&b, ", ");
         add_sides(&b, s, v, count);
         if (metric == ROLLUP_LIVE && !count)
             add_rate(&b, s, &c);
-    } else {
-        buf_addch(&b, '-');
     }
     text_paragraph(s->out, s->style, buf_str(&label), LABEL_COLUMN, buf_str(&b));
     buf_release(&b);
     buf_release(&label);
+}
+
+/* What the comparison could have seen, of the figure that the rows show. */
+static void write_smallest(const struct screen *s)
+{
+    static const char *const metrics[] = {
+        [ROLLUP_LIVE] = "live memory",
+        [ROLLUP_PEAK] = "the memory at the peak",
+        [ROLLUP_ALLOCATED] = "the memory allocated",
+        [ROLLUP_TEMPORARY] = "temporary memory",
+    };
+    bool count = diff_counts(s->d->options.sort);
+    enum rollup_metric metric = rollup_sort_metric(s->d->options.sort);
+    const struct diff_value *v = &s->d->total[metric];
+    const struct estimate *before = count ? &v->of[DIFF_BEFORE].count : &v->of[DIFF_BEFORE].bytes;
+    double growth = diff_known(s->d, metric) ? diff_smallest_growth(v, count) : 0;
+    struct buf b = BUF_INIT;
+    if (!(growth > 0) || isinf(growth))
+        return;
+    buf_printf(&b, "growth of %s from ", count ? "the number of allocations" : metrics[metric]);
+    char text[UNITS_TEXT_BYTES];
+    buf_addstr(&b, count ? units_format_count(text, growth) : units_format_size(text, growth));
+    if (before->value > 0)
+        buf_printf(&b, " (%.3g %%)", 100 * growth / before->value);
+    buf_addstr(&b, " on, in 19 of 20 cases");
+    buf_addstr(&b, diff_is_of_moments(s->d) ? "" : "; a smaller --period detects smaller growth");
+    text_paragraph(s->out, s->style, "  detects", LABEL_COLUMN, buf_str(&b));
+    buf_release(&b);
 }
 
 static void write_totals(const struct screen *s)
@@ -203,6 +235,7 @@ static void write_totals(const struct screen *s)
     write_total(s, "allocated", ROLLUP_ALLOCATED, false);
     write_total(s, "allocations", ROLLUP_ALLOCATED, true);
     write_total(s, "temporary", ROLLUP_TEMPORARY, false);
+    write_smallest(s);
 }
 
 /* ---- rows ---- */
@@ -225,7 +258,7 @@ static void add_columns(struct columns *g, const struct diff_options *o, bool ex
     columns_column(g, (struct columns_column){.header = "BEFORE", .drop_rank = 4});
     columns_column(g, (struct columns_column){.header = "AFTER", .drop_rank = 3});
     if (has_two(o->group))
-        columns_column(g, (struct columns_column){.header = "SELF", .drop_rank = 5});
+        columns_column(g, (struct columns_column){.header = o->inclusive ? "SELF" : "TOTAL", .drop_rank = 5});
     columns_column(g, (struct columns_column){.header = "VERDICT", .left = true, .drop_rank = 1});
     if (o->group != ROLLUP_BY_STACK)
         columns_column(g, (struct columns_column){
@@ -281,9 +314,9 @@ static void write_caption(const struct screen *s)
     };
     static const char *const groups[] = {
         [ROLLUP_BY_STACK] = "stack, innermost call first",
-        [ROLLUP_BY_FUNCTION] = "function with its callees; SELF without them",
-        [ROLLUP_BY_FILE] = "source file with its callees; SELF without them",
-        [ROLLUP_BY_MODULE] = "module with its callees; SELF without them",
+        [ROLLUP_BY_FUNCTION] = "function; TOTAL with its callees",
+        [ROLLUP_BY_FILE] = "source file; TOTAL with its callees",
+        [ROLLUP_BY_MODULE] = "module; TOTAL with its callees",
         [ROLLUP_BY_OWNER] = "first function outside the C and C++ libraries",
         [ROLLUP_BY_THREAD] = "thread that allocated it",
         [ROLLUP_BY_SIZE] = "size of the object",

@@ -15,6 +15,8 @@
 struct diff_verdict {
     const char *condition; /* as the user wrote it */
     bool met;
+    bool undecided;        /* the samples are too few to tell */
+    uint64_t period_bytes; /* if it is undecided: the period that would tell */
 };
 
 struct diff_view_options {
