@@ -11,13 +11,13 @@ _allium_options()
 {
     case $1 in
     '') echo -V --help --version ;;
-    run) echo --period -o --output --force --sites --wrapper --no-follow --no-args --quiet --ledger-size --debuginfod --help ;;
+    run) echo --period -o --output --force --sites --wrapper --no-follow --no-args --quiet --json --ledger-size --debuginfod --help ;;
     env) echo --shell --systemd --docker --period --ledger-size --sites --wrapper --no-follow --help ;;
     ps) echo --prune --json --help ;;
     snapshot) echo -o --output --force --debuginfod -p --pid --help ;;
     report) echo --by --callers --callees --sort --temporary --older-than --where --raw --top --debuginfod --json --no-pager -p --pid --help ;;
     watch) echo --interval --count --duration --once --older-than --where --top --state --alert --exec --debuginfod --json -p --pid --help ;;
-    diff) echo --by --sort --where --fail-if --raw --top --debuginfod --json --no-pager --help ;;
+    diff) echo --by --sort --where --fail-if --coarse --raw --top --debuginfod --json --no-pager --help ;;
     who) echo --size --top --debuginfod --json --no-pager -p --pid --help ;;
     frees) echo --where --top --debuginfod --json --no-pager -p --pid --help ;;
     sites) echo --freed --faults --by --sort --where --top --interval --count --duration --json --allocinfo --openmetrics --stacks --folded --no-pager -p --pid --help ;;
@@ -25,7 +25,7 @@ _allium_options()
     export) echo --pprof --folded --speedscope --heaptrack -o --output --force --where --debuginfod -p --pid --help ;;
     sql) echo --json --csv --debuginfod --no-pager -p --pid --help ;;
     set) echo --where --for -p --pid --help ;;
-    sys) echo -p --pid --interval --duration --sort --top --pss --json --no-pager --help ;;
+    sys) echo -p --pid --interval --duration --sort --top --all --pss --json --no-pager --help ;;
     'sys allocinfo') echo --by --sort --where --top --interval --count --duration --allocinfo --json --no-pager --help ;;
     doctor) echo --json --help ;;
     'sys '*) _allium_help sys "${1#sys }" | sed -n '/^options:/,/^$/s/^  \(\(-.\), \)\{0,1\}\(--[a-z-]*\).*/\2 \3/p' ;;

@@ -166,6 +166,8 @@ int record_command(const struct record_options *o, struct record_result *result,
         goto out;
     }
     result->stage = RECORD_RAN;
+    if (o->started)
+        o->started(s.launch.pid, s.path);
     char *cache = profile_names_cache_dir();
     s.symbols = symbols_new(cache);
     free(cache);

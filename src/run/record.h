@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 
@@ -28,6 +29,8 @@ struct record_options {
     /* the command has an allocator of its own, whose requests are not observed */
     bool own_allocator;
     char **argv;
+    /* called when the command has begun; NULL: nothing is */
+    void (*started)(pid_t pid, const char *recording);
 };
 
 enum record_stage {

@@ -143,7 +143,7 @@ def output_file(place):
 
 
 def default_name(place):
-    done = place.allium("run", "--quiet", "--", "sh", "-c", "echo $$")
+    done = place.allium("run", "--quiet", "--period", "1", "--", "sh", "-c", "echo $$")
     name = "sh.%d.allium" % int(done.out)
     check(os.path.exists(place.path(name)), name, "is not among", os.listdir(place.folder))
     equal(done.err, "", "stderr with --quiet")
@@ -154,8 +154,65 @@ def summary(place):
     equal(done.out, "ready\n", "stdout: it is the command's alone")
     check(re.search(r"allium report \S*holder\.\d+\.allium|holder\.\d+\.allium", done.err),
           "the summary names no file:", done.err)
-    nothing = place.allium("run", "--", "true")
-    check(nothing.err, "a summary of next to nothing")
+
+
+def nothing_kept(place):
+    """A recording without anything in it is kept only under a name that was asked for."""
+    done = place.allium("run", "--period", "1G", "--", "true")
+    check("nothing was sampled: run again with --period 1\n" in done.err and "allium report" not in done.err, done.err)
+    place.allium("run", "--quiet", "--period", "1G", "--", "true")
+    equal([name for name in os.listdir(place.folder) if ".allium" in name], [], "recordings of nothing")
+    place.allium("run", "--quiet", "--period", "1G", "-o", "named.allium", "--", "true")
+    place.allium("run", "--quiet", "--", program("static"), code=125)
+    place.allium("run", "--quiet", "--period", "1G", "--", "sh", "-c", "exec " + program("static"))
+    kept = [name for name in os.listdir(place.folder) if name.endswith(".allium")]
+    check(len(kept) == 2 and "named.allium" in kept, "recordings:", kept)
+
+
+def summary_json(place):
+    """run --json: one object in a file of its own, or on stderr, that agrees with the report."""
+    place.allium("run", "--quiet", "--json", "run.json", "--period", "1", "-o", "r.allium", "--", program("holder"),
+                 "1")
+    with open(place.path("run.json")) as file:
+        told = json.load(file)
+    report = total(place, "r.allium")
+    equal((told["schema"], told["version"], told["exit_status"], told["signal"], told["recording"], told["exact"]),
+          ("allium-run", 1, 0, None, "r.allium", True), "head")
+    for key in "total", "processes", "lost", "unobserved", "resident":
+        equal(told[key], report[key], key)
+    equal(place.allium("run", "--quiet", "--json", "run.json", "--", "touch", "begun", code=125).err.count("\n"), 1,
+          "lines about a file that exists")
+    check(not os.path.exists(place.path("begun")), "it ran")
+    done = place.allium("run", "--quiet", "--force", "--json", "run.json", "--period", "1", "--", "sh", "-c",
+                        "kill -9 $$", code=137)
+    with open(place.path("run.json")) as file:
+        told = json.load(file)
+    equal((told["exit_status"], told["signal"]), (None, "SIGKILL"), "a signal")
+    done = place.allium("run", "--quiet", "--json", "-", "--period", "1G", "--", "true")
+    equal((json.loads(done.err)["recording"], done.out), (None, ""), "on stderr, without a recording")
+
+
+def language_runtimes(place):
+    """Python's own arenas: said in summary and report, and no more with PYTHONMALLOC=malloc."""
+    script = "import time; kept = [[i, str(i)] for i in range(200000)]; time.sleep(0.5)"
+    for malloc, hinted in (None, True), ("malloc", False):
+        env = {"PYTHONMALLOC": malloc} if malloc else {}
+        done = place.allium("run", "--force", "-o", "r.allium", "--", "/usr/bin/python3", "-c", script, env=env)
+        shown = place.allium("report", "r.allium").out
+        for text in done.err, shown:
+            equal("PYTHONMALLOC=malloc" in " ".join(text.split()), hinted, "hint with %s in %s" % (malloc, text))
+
+
+def by_function(place):
+    """Functions are sorted by what they allocate themselves; a filter that nothing matches is said in a line."""
+    source = place.recording("1")
+    rows = total(place, source, "--by", "function")["rows"]
+    own = [row["self"]["live_bytes"] for row in rows]
+    equal(own, sorted(own, reverse=True), "bytes of their own")
+    check(own[0] > 0 and rows[0]["name"] not in ("_start", "__libc_start_main", "main"), rows[0]["name"])
+    done = place.allium("report", source, "--where", "func:no_such_function")
+    equal((done.out, done.err.count("\n")), ("", 1), "lines of nothing: %s" % done.err)
+    check("no_such_function" in done.err, done.err)
 
 
 def silence(place):
@@ -521,6 +578,10 @@ tap.main([(name, placed(function)) for name, function in [
     ("run does not overwrite a file unless told to", output_file),
     ("run names the recording after the program and its pid", default_name),
     ("run's summary goes to stderr and names the recording", summary),
+    ("a recording of nothing is kept only if it was named", nothing_kept),
+    ("run --json is the summary as one object", summary_json),
+    ("a Python of which little is seen is told of PYTHONMALLOC", language_runtimes),
+    ("report --by function is sorted by SELF, and --where without a match is one line", by_function),
     ("a run of which nothing was sampled has an upper bound", silence),
     ("SIGTERM and SIGHUP are passed on, SIGINT and SIGQUIT left to the terminal", signals),
     ("the command has its stdin, its descriptors and its signal masks", streams),

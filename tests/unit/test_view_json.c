@@ -7,6 +7,7 @@
 #include "model/table/table.h"
 #include "view/formats/folded.h"
 #include "view/formats/json.h"
+#include "view/profile/run_json.h"
 #include "view/profile/who_view.h"
 #include "view/table/table_view.h"
 
@@ -259,6 +260,9 @@ static void keys_are_documented(void **state)
     buf_printf(&all, ",%s", buf_str(&tree));
     buf_release(&tree);
     add_blocks(&all, p);
+    buf_addch(&all, ',');
+    struct sink out = sink_to_buf(&all);
+    run_json_write(&out, p, &(struct run_json_options){.command = "shop"});
     buf_addch(&all, ']');
     buf_printf(
         &check,

@@ -102,6 +102,7 @@ static const char exact_screen[] =
     "     192 B  < 0.1 %     192 B  < 0.1 %        4  node_new\n"
     "       0 B      0 %  6.20 MiB     99 %        0  main\n"
     "       0 B      0 %  6.00 MiB     96 %        0  serve\n"
+    "  no room for LIVE, ALLOCATED, MODULE\n"
     "  ... 6 more\n"
     "\n"
     "Lost\n"
@@ -166,6 +167,7 @@ static const char processes_screen[] =
     "      LIVE  SHARE  95 % INTERVAL  OBJECTS  ALLOCATED  TEMP  FUNCTION\n"
     "  14.1 MiB   67 %      9.36–20.3    3.60k   53.2 MiB  11 %  json_parse\n"
     "  6.01 MiB   28 %      4.08–9.58    15.7k   30.0 MiB  20 %  std::map<std::s…onst, Item>&&)\n"
+    "  no room for OLDEST, MODULE\n"
     "  … 2 more, together 4.9 %\n"
     "\n"
     "Lost\n"
@@ -378,11 +380,11 @@ static void filtered_to_nothing(void **state)
 }
 
 static const char silent_screen[] =
-    "nothing was sampled\n"
+    "nothing was sampled: run again with --period 1\n"
     "  sampled every 512 KiB on average: with 95 % certainty the program allocated at\n"
-    "  most 1.84 MiB, too little for a sample to be likely (use a smaller --period);\n"
-    "  or it does not use malloc, or started without the agent because its\n"
-    "  environment was cleared (env -i, sudo), or found no room for a ledger.\n";
+    "  most 1.84 MiB, too little for a sample to be likely; or it does not use\n"
+    "  malloc, or started without the agent because its environment was cleared (env\n"
+    "  -i, sudo), or found no room for a ledger.\n";
 
 static void empty_report(void **state)
 {
@@ -390,7 +392,7 @@ static void empty_report(void **state)
     struct profile *p = profile_new();
     struct buf b = screen(p, (struct rollup_options){.group = ROLLUP_BY_STACK},
                           (struct report_options){.style = {.columns = 80}});
-    assert_non_null(strstr(buf_str(&b), "nothing was sampled\n"));
+    assert_non_null(strstr(buf_str(&b), "nothing was sampled"));
     assert_null(strstr(buf_str(&b), "0 B"));
     assert_null(strstr(buf_str(&b), "at most"));
     struct sink out = sink_to_buf(&b);

@@ -26,7 +26,7 @@ static const struct option_doc options[] = {
     {"callees", 0, "FUNC", "print the callees of FUNC, down to the function that allocated, as a tree"},
     {"temporary", 0, NULL, "show memory that was freed at once: short for --sort temporary"},
     {"raw", 0, NULL, "show wrappers such as xmalloc and operator new"},
-    {"top", 0, "N", "print N rows (12, 30 of a tree of calls); 0: all"},
+    {"top", 0, "N", "print N rows (20, 30 of a tree of calls; with --json all); 0: all"},
     {"json", 0, NULL, "print JSON, see allium-json(5)"},
     DEBUGINFOD_OPTION,
     {"no-pager", 0, NULL, "print long output directly, not through $PAGER"},
@@ -129,7 +129,7 @@ static int parse_rows(struct request *q, const struct arguments *a)
         q->sort = ROLLUP_SORT_TEMPORARY;
     if (q->focus)
         q->group = callers ? ROLLUP_BY_CALLERS : ROLLUP_BY_CALLEES;
-    q->top = q->focus ? OPTION_VALUES_TREE_DEFAULT : OPTION_VALUES_TOP_DEFAULT;
+    q->top = value_of(a, "json") ? 0 : q->focus ? OPTION_VALUES_TREE_DEFAULT : OPTION_VALUES_TOP_DEFAULT;
     return option_values_parse_top(&command_report, value_of(a, "top"), &q->top);
 }
 
@@ -208,11 +208,28 @@ static int write_report(const struct request *q, const struct rollup *r, const c
     return pager_written(&out, EXIT_DONE);
 }
 
+/* Returns whether no sample is in any figure of the report. */
+static bool is_nothing(const struct rollup *r)
+{
+    for (int metric = 0; metric < ROLLUP_METRICS; metric++)
+        if (rollup_known(&r->total, metric) && r->total.of[metric].bytes.samples)
+            return false;
+    return true;
+}
+
+static int say_no_match(const struct request *q)
+{
+    char *words = words_of(q);
+    int code = command_fail(EXIT_DONE, "no sample matches: %s", words);
+    free(words);
+    return code;
+}
+
 static int report(struct request *q, const struct source *s)
 {
     struct rollup_options ro = {.group = (enum rollup_group)q->group,
                                 .sort = (enum rollup_sort)q->sort,
-                                .inclusive = q->group != ROLLUP_BY_STACK,
+                                .inclusive = q->focus != NULL,
                                 .focus = q->focus};
     profile_filter_apply(&q->filter, &ro);
     if (!q->raw)
@@ -221,6 +238,9 @@ static int report(struct request *q, const struct source *s)
     int code = check_combination(&q->filter, ro.sort, &r->total);
     if (code < 0 && q->focus && !r->rows.len)
         code = check_focus(s->profile, q->focus);
+    bool filtered = q->filter.query || q->filter.older_than_ns;
+    if (code < 0 && filtered && !q->json && is_nothing(r) && s->profile->cells.len)
+        code = say_no_match(q);
     if (code < 0)
         code = write_report(q, r, s->label);
     rollup_free(r);

@@ -2,19 +2,25 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/units.h"
 #include "cli/accounts/sites_summary.h"
 #include "cli/command.h"
 #include "cli/debuginfod.h"
 #include "cli/option_values.h"
+#include "cli/output_file.h"
 #include "cli/terminal.h"
 #include "cli/wrapper_lists.h"
 #include "collect/process/program_check.h"
 #include "run/record.h"
 #include "store/profile_load.h"
 #include "view/profile/report.h"
+#include "view/profile/run_json.h"
+#include "view/profile/runtime_hint.h"
 
 static const struct option_doc options[] = {
     {"period", 0, "SIZE", "take a sample for each SIZE bytes on average (512K); 1: every allocation, exact"},
@@ -25,6 +31,7 @@ static const struct option_doc options[] = {
     {"no-follow", 0, NULL, "do not observe processes that CMD starts"},
     {"no-args", 0, NULL, "do not keep command lines in the recording"},
     {"quiet", 0, NULL, "print no summary and no warning about CMD"},
+    {"json", 0, "FILE", "also write the summary as JSON to FILE (-: standard error; then use --quiet)"},
     {"ledger-size", 0, "SIZE", "limit the ledger of each process (64M; 2G with --period 1)"},
     DEBUGINFOD_OPTION,
     {NULL, 0, NULL, NULL},
@@ -46,7 +53,7 @@ const struct command command_run = {
     .name = "run",
     .usage =
         "[--period SIZE] [-o FILE] [--force] [--sites] [--wrapper NAMES] [--no-follow] [--no-args] [--quiet] "
-        "[--ledger-size SIZE] [--debuginfod DURATION] -- CMD ARG...",
+        "[--json FILE] [--ledger-size SIZE] [--debuginfod DURATION] -- CMD ARG...",
     .summary = "run a program, sample its heap, print which code held memory, keep a recording",
     .examples = examples,
     .options = options,
@@ -64,21 +71,108 @@ static void say_accounts(const char *path)
     recording_summary_release(&s);
 }
 
-static void print_summary(const char *path)
+/* Returns whether the recording has nothing that a user could look at. */
+static bool is_empty(const struct profile *p, const char *path)
+{
+    struct recording_summary s;
+    if (p->images.len || p->images_dropped || p->unobserved.len || recording_summarize(&s, path, NULL))
+        return false;
+    bool empty = !recording_accounts(&s, 0);
+    recording_summary_release(&s);
+    return empty;
+}
+
+static void print_summary(const struct profile *p, const char *program, const char *path, bool kept)
+{
+    struct sink out = sink_to_file(stderr);
+    struct text_style style = terminal_style(stderr);
+    const char *hint = p->images.len ? NULL : runtime_hint_of(program);
+    summary_write(&out, p, &style, kept ? path : NULL);
+    if (hint)
+        text_paragraph(&out, &style, "", 2, hint);
+    sink_finish(&out);
+    if (kept)
+        say_accounts(path);
+}
+
+/* The file that the summary goes to as JSON. */
+struct json_file {
+    const char *name; /* NULL: there is none */
+    FILE *file;
+    bool written;
+};
+
+/* -1: fine. It is opened before the command runs, so that a name that cannot be used costs nobody a run. */
+static int open_json(struct json_file *j, const char *name, const char *output, bool force)
+{
+    struct error e = {""};
+    *j = (struct json_file){.name = name};
+    if (name && output && !strcmp(name, output))
+        return command_misuse(&command_run, "--json and -o name the same file: use two");
+    if (name)
+        j->file = strcmp(name, "-") ? output_file_open(name, force, &e) : stderr;
+    return name && !j->file ? command_fail(EXIT_ALLIUM, "--json: %s", e.text) : -1;
+}
+
+/* A file that nothing was written to, as the command could not be started, is not left behind. */
+static void close_json(struct json_file *j)
+{
+    struct stat st;
+    if (!j->file || j->file == stderr)
+        return;
+    if (!j->written && !fstat(fileno(j->file), &st) && S_ISREG(st.st_mode) && !st.st_size)
+        unlink(j->name);
+    if (fclose(j->file))
+        command_fail(0, "%s: %s", j->name, strerror(errno));
+}
+
+static void write_json(struct json_file *j, const struct profile *p, const struct run_json_options *o)
+{
+    struct sink out = sink_to_file(j->file);
+    if (j->file != stderr && ftruncate(fileno(j->file), 0) && errno != EINVAL) /* EINVAL: a pipe */
+        command_fail(0, "%s: %s", j->name, strerror(errno));
+    j->written = true;
+    run_json_write(&out, p, o);
+    sink_char(&out, '\n');
+    int bad = sink_finish(&out);
+    if (bad)
+        command_fail(0, "%s: %s", j->name, strerror(-bad));
+}
+
+/* Tells what was recorded. A recording that has nothing, and that nobody named, is removed. */
+static void tell(const struct record_options *o, const struct record_result *result, bool quiet,
+                 struct json_file *json)
 {
     struct profile *p;
     struct error e = {""};
-    if (recording_load_without(&p, path, NULL, RECORDING_POINTS | RECORDING_LIFETIMES, &e)) {
+    if (quiet && !json->file && o->output)
+        return;
+    if (recording_load_without(&p, result->path, NULL, RECORDING_POINTS | RECORDING_LIFETIMES, &e)) {
         command_fail(0, "%s", e.text);
         return;
     }
-    wrapper_lists_mark(p);
-    struct sink out = sink_to_file(stderr);
-    struct text_style style = terminal_style(stderr);
-    summary_write(&out, p, &style, path);
-    sink_finish(&out);
+    bool kept = o->output || !is_empty(p, result->path) || unlink(result->path);
+    if (!quiet) {
+        wrapper_lists_mark(p);
+        print_summary(p, o->argv[0], result->path, kept);
+    }
+    if (json->file)
+        write_json(json, p,
+                   &(struct run_json_options){.wait_status = result->wait_status,
+                                              .command = o->argv[0],
+                                              .recording = kept ? result->path : NULL});
     profile_free(p);
-    say_accounts(path);
+    if (quiet)
+        return;
+    debuginfod_report();
+    if (o->sites && kept)
+        sites_summary_write(result->path);
+}
+
+static void say_started(pid_t pid, const char *recording)
+{
+    command_fail(0, "recording process %d into %s; to look at it meanwhile: allium report %d", (int)pid,
+                 recording, (int)pid);
 }
 
 static int exit_code(const struct record_result *r)
@@ -146,9 +240,15 @@ static int run(int argc, char **argv)
     } else if (named) {
         return command_misuse(&command_run, "--wrapper needs --sites: use --sites --wrapper %s", named);
     }
+    if (!quiet && isatty(STDERR_FILENO))
+        o.started = say_started;
     o.servers = debuginfod_servers();
     o.argv = a.rest;
     code = check_program(a.rest[0], quiet, &o.own_allocator);
+    if (code >= 0)
+        return code;
+    struct json_file json;
+    code = open_json(&json, command_value(&command_run, &a, "json"), o.output, o.force);
     if (code >= 0)
         return code;
     struct record_result result;
@@ -158,12 +258,9 @@ static int run(int argc, char **argv)
                      result.stage == RECORD_RAN ? "; the missing part is still in the ledgers: allium ps "
                                                   "lists them, allium snapshot PID stores one"
                                                 : "");
-    else if (!quiet) {
-        print_summary(result.path);
-        debuginfod_report();
-        if (o.sites)
-            sites_summary_write(result.path);
-    }
+    else
+        tell(&o, &result, quiet, &json);
+    close_json(&json);
     wrappers_release(&wrappers);
     free(o.wrappers);
     free(result.path);

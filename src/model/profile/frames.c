@@ -146,11 +146,23 @@ const struct frame *frames_asker(const struct profile *p, const struct frames *f
     return frames->at + frames_passed_over(p, frames);
 }
 
+/* Returns whether the frame is a function of a header that was inlined: such a function helps many others. A function
+ * of a source file that the compiler inlined is one of the program's own. */
+static bool is_inlined_helper(const struct profile *p, const struct frame *f)
+{
+    static const char *const sources[] = {".c", ".cc", ".cpp", ".cxx", ".c++", ".C"};
+    const char *end = frame_inlined(p, f) ? strrchr(frame_basename(frame_file(p, f)), '.') : NULL;
+    for (size_t i = 0; end && i < sizeof(sources) / sizeof(*sources); i++)
+        if (!strcmp(end, sources[i]))
+            return false;
+    return frame_inlined(p, f);
+}
+
 const struct frame *frames_owner(const struct profile *p, const struct frames *frames)
 {
     const struct frame *asker = frames_asker(p, frames);
     for (const struct frame *f = asker; f < frames->at + frames->len; f++)
-        if (f->location != PROFILE_NONE && !frame_inlined(p, f) && !is_runtime(p, f))
+        if (f->location != PROFILE_NONE && !is_inlined_helper(p, f) && !is_runtime(p, f))
             return f;
     return asker;
 }

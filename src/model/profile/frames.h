@@ -34,8 +34,8 @@ void frames_of(struct frames *out, const struct profile *p, uint32_t stack);
 /** Like frames_of() for a single location, for a stack of which only the caller is known. */
 void frames_at(struct frames *out, const struct profile *p, uint32_t location);
 /**
- * Returns the frame that is responsible for the allocation: the innermost frame, not inlined and not in a
- * wrapper, outside libc, libstdc++, allocator libraries and the agent. If there is none, returns the
+ * Returns the frame that is responsible for the allocation: the innermost frame, not in a wrapper, outside libc,
+ * libstdc++, allocator libraries and the agent, and not inlined from a header. If there is none, returns the
  * innermost frame behind these. `frames` was filled by frames_of() or frames_at().
  */
 const struct frame *frames_owner(const struct profile *p, const struct frames *frames);

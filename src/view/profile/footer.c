@@ -3,6 +3,7 @@
 
 #include "base/units.h"
 #include "view/profile/report_parts.h"
+#include "view/profile/runtime_hint.h"
 
 #define UNOBSERVED_SHOWN 8
 
@@ -188,6 +189,18 @@ static void write_cost(const struct footer *c)
 
 /* ---- unseen ---- */
 
+void report_add_unseen(struct buf *b, const struct profile *p, uint32_t image, const struct text_style *style)
+{
+    const struct profile_image *i = &p->images.at[image];
+    const char *hint = runtime_hint_of(profile_text(p, *profile_text(p, i->exe) ? i->exe : i->comm));
+    char rss[UNITS_TEXT_BYTES], peak[UNITS_TEXT_BYTES];
+    text_add_name(b, style, profile_text(p, i->comm));
+    buf_printf(b, " (pid %d) has %s of anonymous memory, and malloc gave it about ", i->pid,
+               units_format_size(rss, (double)i->rss_anon_bytes));
+    buf_printf(b, "%s at its peak. ", units_format_size(peak, i->peak_bytes));
+    buf_addstr(b, hint ? hint : "The rest is not seen, see allium-limits(7).");
+}
+
 static void write_unseen(const struct footer *c)
 {
     const struct profile_summary *f = c->f;
@@ -230,6 +243,11 @@ static void write_unseen(const struct footer *c)
     buf_addstr(&b, "free memory that the allocator keeps, the program's own allocators, direct mmap, JIT "
                    "code, thread stacks.");
     write_words(c, &b, TEXT_PLAIN);
+    uint32_t image = runtime_hint_unseen_image(c->p);
+    if (image != PROFILE_NONE) {
+        report_add_unseen(&b, c->p, image, c->style);
+        write_words(c, &b, TEXT_ALARM);
+    }
     buf_release(&b);
 }
 

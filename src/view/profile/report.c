@@ -26,7 +26,9 @@ void report_add_title(struct buf *b, const struct profile *p, const struct profi
         [PROFILE_IMAGE_CUT] = "running when last seen; the recording was cut short",
     };
     if (f->main_image == PROFILE_NONE) {
-        buf_addstr(b, "nothing was sampled");
+        buf_addstr(b, profile_summary_exact(f) || p->unobserved.len
+                          ? "nothing was sampled"
+                          : "nothing was sampled: run again with --period 1");
         return;
     }
     const struct profile_image *i = &p->images.at[f->main_image];
@@ -83,7 +85,7 @@ void report_add_nothing(struct buf *b, const struct rollup *r, const struct prof
                        units_format_size(most, estimate_interval(&r->total.of[ROLLUP_ALLOCATED].bytes).high));
         else
             buf_addstr(b, "the program allocated ");
-        buf_addstr(b, "too little for a sample to be likely (use a smaller --period)");
+        buf_addstr(b, "too little for a sample to be likely");
     }
     buf_addstr(b, "; or it does not use malloc, or started without the agent because its environment was "
                   "cleared (env -i, sudo), or found no room for a ledger.");

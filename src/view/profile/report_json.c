@@ -28,7 +28,7 @@ static const char *const states[] = {[PROFILE_IMAGE_RUNNING] = "running",
                                      [PROFILE_IMAGE_ENDED] = "ended",
                                      [PROFILE_IMAGE_CUT] = "cut_short"};
 
-static void write_values(struct json *j, const char *key, const struct rollup_values *v)
+void report_json_values(struct json *j, const char *key, const struct rollup_values *v)
 {
     static const char *const names[][2] = {
         [ROLLUP_LIVE] = {"live_bytes", "live_count"},
@@ -104,8 +104,8 @@ static void write_row(struct json *j, const struct rollup *r, const struct rollu
         json_whole(j, "depth", row->depth);
         common_whole_or_null(j, "parent_row", below, below ? tree->place[row->parent] : 0);
     }
-    write_values(j, "self", &row->self);
-    write_values(j, "inclusive", &row->inclusive);
+    report_json_values(j, "self", &row->self);
+    report_json_values(j, "inclusive", &row->inclusive);
     if (group == ROLLUP_BY_STACK)
         common_stack_json(j, p, row->index, true);
     json_close(j, '}');
@@ -148,7 +148,7 @@ void report_json_unobserved(struct json *j, const struct profile *p)
     json_close(j, ']');
 }
 
-static void write_whole(struct json *j, const struct profile *p, const struct profile_summary *f)
+void report_json_whole(struct json *j, const struct profile *p, const struct profile_summary *f)
 {
     report_json_lost(j, p, f);
     report_json_unobserved(j, p);
@@ -191,7 +191,7 @@ void report_json_write(struct sink *out, const struct rollup *r, const struct re
     struct rollup_values total = r->total;
     if (f.main_image == PROFILE_NONE && !f.period_high)
         total.unknown = ~0u; /* there is no upper bound for unobserved memory */
-    write_values(&j, "total", &total);
+    report_json_values(&j, "total", &total);
     json_open(&j, "processes", '[');
     vec_each (const struct profile_image, i, &p->images)
         report_json_image(&j, p, i);
@@ -204,6 +204,6 @@ void report_json_write(struct sink *out, const struct rollup *r, const struct re
         for (size_t i = 0; i < r->rows.len && (!o->top || i < o->top); i++)
             write_row(&j, r, &r->rows.at[i], NULL);
     json_close(&j, ']');
-    write_whole(&j, p, &f);
+    report_json_whole(&j, p, &f);
     json_close(&j, '}');
 }

@@ -21,6 +21,9 @@ const char *report_live_word(const struct profile_summary *f);
 /** Explains why the profile has no process, and how much may have been missed, if the period is known. */
 void report_add_nothing(struct buf *b, const struct rollup *r, const struct profile_summary *f,
                         const struct text_style *style);
+/** Says how much of the memory of an image is not in the figures, and what to do about it if its language is known. */
+void report_add_unseen(struct buf *b, const struct profile *p, uint32_t image,
+                       const struct text_style *style);
 /** Writes the first `top` rows of a rollup, with `indent` blanks before each line. */
 void report_rows(struct sink *out, const struct rollup *r, const struct report_options *o, unsigned indent);
 /** The headings of the column of names, by enum rollup_group; "" for stacks, which are below their row. */

@@ -116,6 +116,15 @@ static void add_age(struct buf *b, const struct rollup_values *v, uint64_t ns)
     buf_addstr(b, v->aged_samples ? units_format_duration(text, (double)ns) : "-");
 }
 
+/* A row of which nothing was sampled has no figure of its own: what it may hold is bounded by the total. */
+static void add_value(struct buf *b, const struct estimate *e, enum text_unit unit)
+{
+    if (e->samples || rollup_exact(e))
+        text_add_value(b, e, unit);
+    else
+        buf_addch(b, '-');
+}
+
 static void add_share(struct buf *b, const struct estimate *part, const struct estimate *total)
 {
     if (part->samples || rollup_exact(part))
@@ -133,7 +142,7 @@ static void add_field(struct buf *b, const struct rows *s, const struct rollup_r
     enum text_unit unit = s->count ? TEXT_COUNT : TEXT_BYTES;
     switch (field) {
     case MAIN:
-        text_add_value(b, value, unit);
+        add_value(b, value, unit);
         break;
     case SHARE:
         add_share(b, value, total);
@@ -142,22 +151,22 @@ static void add_field(struct buf *b, const struct rows *s, const struct rollup_r
         text_add_interval(b, &s->o->style, value, unit);
         break;
     case OTHER:
-        text_add_value(b, main_estimate(s, other), unit);
+        add_value(b, main_estimate(s, other), unit);
         break;
     case OTHER_SHARE:
         add_share(b, main_estimate(s, other), total);
         break;
     case LIVE:
-        text_add_value(b, &v->of[ROLLUP_LIVE].bytes, TEXT_BYTES);
+        add_value(b, &v->of[ROLLUP_LIVE].bytes, TEXT_BYTES);
         break;
     case OBJECTS:
-        text_add_value(b, &v->of[s->metric].count, TEXT_COUNT);
+        add_value(b, &v->of[s->metric].count, TEXT_COUNT);
         break;
     case OBJECTS_INTERVAL:
         text_add_interval(b, &s->o->style, &v->of[s->metric].count, TEXT_COUNT);
         break;
     case ALLOCATED:
-        text_add_value(b, &v->of[ROLLUP_ALLOCATED].bytes, TEXT_BYTES);
+        add_value(b, &v->of[ROLLUP_ALLOCATED].bytes, TEXT_BYTES);
         break;
     case TEMPORARY:
         text_add_share(b, v->of[ROLLUP_TEMPORARY].bytes.value, v->of[ROLLUP_ALLOCATED].bytes.value);

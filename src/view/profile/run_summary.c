@@ -3,6 +3,7 @@
 
 #include "base/units.h"
 #include "view/profile/report_parts.h"
+#include "view/profile/runtime_hint.h"
 
 #define LARGEST 3
 
@@ -185,6 +186,18 @@ static void write_unobserved(const struct summary *s)
     buf_release(&b);
 }
 
+/* Says so if the figures explain less than half of a process's memory, and what to do if its language is known. */
+static void write_unseen(const struct summary *s)
+{
+    uint32_t image = runtime_hint_unseen_image(s->p);
+    struct buf b = BUF_INIT;
+    if (image == PROFILE_NONE)
+        return;
+    report_add_unseen(&b, s->p, image, s->style);
+    text_paragraph(s->out, s->style, "  unseen", 13, buf_str(&b));
+    buf_release(&b);
+}
+
 /* Writes one line for each loss. The footer of the report has advice, too. */
 static void write_lost(struct summary *s)
 {
@@ -221,6 +234,7 @@ void summary_write(struct sink *out, const struct profile *p, const struct text_
     write_churned(&s);
     write_processes(&s);
     write_unobserved(&s);
+    write_unseen(&s);
     write_lost(&s);
     if (file) { /* never shortened: users copy this line */
         add_quoted(&b, style, file);

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef VIEW_RUNTIME_HINT_H
+#define VIEW_RUNTIME_HINT_H
+
+/*
+ * Language runtimes whose heap does not come from malloc: Python's arenas, the heaps of Java and JavaScript. A user
+ * who profiles such a program has to be told why most of its memory is missing.
+ *
+ * Runs in: the tool. Threads: pure. Owns: nothing.
+ */
+
+#include <stdbool.h>
+
+#include "model/profile/profile.h"
+
+/** Returns one sentence on the heap of this program, by the name of its executable; NULL: no such runtime. */
+const char *runtime_hint_of(const char *program);
+
+/**
+ * Returns the image with the most memory of which the figures explain less than half (the estimate at its peak is less
+ * than half of its RssAnon, of 4 MiB or more); PROFILE_NONE: there is none.
+ */
+uint32_t runtime_hint_unseen_image(const struct profile *p);
+
+#endif
