@@ -387,9 +387,9 @@ def shown_together():
         said = [line for line in alerts.stop().errors.splitlines() if line.startswith(b"allium: alert: ")]
         equal((len(said), len(alerts.rows)), (len(all_), len(all_)), "alerts, rows")
         from_ = [lib.built("ALLIUM"), "sys", "drsnoop", "--from", folder + "/all.allium", "--json"]
-        recorded = [json.loads(line) for line in tap.succeed(from_).stdout.splitlines()]
+        recorded = lib.stream(tap.succeed(from_).stdout, "drsnoop")
         equal((len(recorded) - 1, "lost" in recorded[-1]), (len(all_), True), "events recorded, and then what was lost")
-        again = [json.loads(line)["scanned_pages"] for line in tap.succeed([*from_, *last]).stdout.splitlines()[:-1]]
+        again = [row["scanned_pages"] for row in lib.stream(tap.succeed([*from_, *last]).stdout, "drsnoop")[:-1]]
         equal(again, [row["scanned_pages"] for row in least.rows], "least first, of a recording")
 
 
@@ -416,7 +416,8 @@ def narrow():
     """80 columns have all that one needs, 60 who and for how long; no line is longer."""
     for columns, headers in ((80, ["TIME", "PID", "COMM", "RECLAIM", "DURATION",
                                    "RECLAIMED PAGES"]), (60, ["TIME", "PID", "COMM", "RECLAIM", "DURATION"])):
-        lines = on_terminal(columns)
+        named, *lines = on_terminal(columns)
+        check(named.startswith("no room for ") and "GFP" in named, "no word about columns without room", named)
         equal(re.split("  +", lines[0].strip()), headers, "columns")
         equal((len(lines), max(map(len, lines)) <= columns), (6, True), "lines, none too long: %s" % lines)
 

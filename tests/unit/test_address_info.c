@@ -352,6 +352,7 @@ static const char narrow_screen[] =
     "Freed, latest first\n"
     "          WHEN  LIFETIME   SIZE  ADDRESS  ALLOCATED BY                  HOW   FREED BY\n"
     "  14:04:22.000       3 s  200 B   0x5000  std::map<std:...st, Item>&&)  free  node_new < walk < walk\n"
+    "  no room for STANDS FOR, THREAD\n"
     "  ... 1 more\n";
 
 static void assert_screen(const struct profile *p, uint64_t address, const struct who_options *o,

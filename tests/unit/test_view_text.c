@@ -266,13 +266,13 @@ static void columns_that_give_way(void **state)
     table_view_text(&out, t, &(struct text_style){.columns = 100, .utf8 = true});
     assert_text(&b, " LIVE  ALLOC/FREE             CLASS  FUNCTION                        PLACE\n"
                     "512 B  5180110123/5098716456  new    std::vector<int…default_append  "
-                    "…de/c++/12/bits/vector.tcc:650\n");
+                    "…de/c++/12/bits/vector.tcc:650\nno room for MODULE\n");
     table_view_text(&out, t, &(struct text_style){.columns = 50, .file = true});
     assert_non_null(strstr(buf_str(&b), "  /usr/lib/x86_64-linux-gnu/libstdc++.so.6\n"));
     buf_reset(&b);
     table_view_text(&out, t, &(struct text_style){.columns = 50, .utf8 = true});
     assert_text(&b, " LIVE  ALLOC/FREE             FUNCTION   PLACE\n"
-                    "512 B  5180110123/5098716456  std:…pend  ….tcc:650\n");
+                    "512 B  5180110123/5098716456  std:…pend  ….tcc:650\nno room for CLASS, MODULE\n");
     t->hidden = 1 << 2 | 1 << 3 | 1 << 4;
     table_view_text(&out, t, &(struct text_style){.columns = 40, .utf8 = true});
     assert_text(&b, " LIVE  ALLOC/FREE             MODULE\n"
@@ -318,7 +318,8 @@ static void narrow_tables(void **state)
                     "      program\n"
                     "      entered\n"
                     "      seccomp\n"
-                    "   7          -\n");
+                    "   7          -\n"
+                    "no room for LOST LATELY\n");
     table_view_text(&out, t, &(struct text_style){.columns = 64});
     assert_text(&b, " PID  HELD LONG  LOST LATELY  NOTE\n"
                     "4711         10            1  the ledger stopped growing: the\n"

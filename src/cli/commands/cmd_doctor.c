@@ -44,10 +44,10 @@ const struct command command_doctor = {
 enum column { WHAT, WORKS, FOUND, ADVICE };
 
 static const struct table_column columns[] = {
-    [WHAT] = {"what", TABLE_PLAIN, TABLE_TEXT, false},
-    [WORKS] = {"works", TABLE_PLAIN, TABLE_TEXT, false},
-    [FOUND] = {"found", TABLE_PLAIN, TABLE_TEXT, true},
-    [ADVICE] = {"what_to_do", TABLE_PLAIN, TABLE_TEXT, true},
+    [WHAT] = {"what", TABLE_PLAIN, TABLE_TEXT},
+    [WORKS] = {"works", TABLE_PLAIN, TABLE_TEXT},
+    [FOUND] = {"found", TABLE_PLAIN, TABLE_TEXT, .wrap = true},
+    [ADVICE] = {"what_to_do", TABLE_PLAIN, TABLE_TEXT, .wrap = true},
 };
 
 /* Of what works in a lesser way there may be advice, too. */

@@ -62,15 +62,15 @@ enum column {
 };
 
 static const struct table_column columns[] = {
-    [PID] = {"pid", TABLE_PLAIN, TABLE_WHOLE, false},
-    [PROGRAM] = {"program", TABLE_PLAIN, TABLE_TEXT, false},
-    [STATE] = {"state", TABLE_PLAIN, TABLE_TEXT, false},
-    [AGE] = {"age", TABLE_DURATION, TABLE_WHOLE, false},
-    [LIVE] = {"live", TABLE_BYTES, TABLE_ESTIMATE, false},
+    [PID] = {"pid", TABLE_PLAIN, TABLE_WHOLE},
+    [PROGRAM] = {"program", TABLE_PLAIN, TABLE_TEXT},
+    [STATE] = {"state", TABLE_PLAIN, TABLE_TEXT},
+    [AGE] = {"age", TABLE_DURATION, TABLE_WHOLE},
+    [LIVE] = {"live", TABLE_BYTES, TABLE_ESTIMATE},
     [PEAK] = {"peak", TABLE_BYTES, TABLE_ESTIMATE, .drop_rank = 1},
     [SAMPLES] = {"live_samples", TABLE_COUNT, TABLE_WHOLE, .drop_rank = 3},
     [LEDGER] = {"ledger", TABLE_BYTES, TABLE_WHOLE, .drop_rank = 2},
-    [LOST] = {"lost", TABLE_COUNT, TABLE_WHOLE, false},
+    [LOST] = {"lost", TABLE_COUNT, TABLE_WHOLE},
     [ACCOUNTS] = {"accounts", TABLE_PLAIN, TABLE_TEXT, .hide_if_empty = true},
     [INNER_PID] = {"container_pid", TABLE_PLAIN, TABLE_WHOLE, .hide_if_empty = true},
     [CONTAINER] = {"container", TABLE_PLAIN, TABLE_TEXT, .hide_if_empty = true},

@@ -6,17 +6,17 @@
 enum column { ADDRESS, SIZE, RSS, PSS, ANON, SWAP, DIRTY, HUGE, LOCKED, ACCESS, NAME };
 
 static const struct table_column columns[] = {
-    [ADDRESS] = {"address", TABLE_PLAIN, TABLE_ADDRESS, false},
-    [SIZE] = {"size", TABLE_BYTES, TABLE_WHOLE, false},
-    [RSS] = {"rss", TABLE_BYTES, TABLE_WHOLE, false},
+    [ADDRESS] = {"address", TABLE_PLAIN, TABLE_ADDRESS},
+    [SIZE] = {"size", TABLE_BYTES, TABLE_WHOLE},
+    [RSS] = {"rss", TABLE_BYTES, TABLE_WHOLE},
     [PSS] = {"pss", TABLE_BYTES, TABLE_WHOLE, .drop_rank = 2},
     [ANON] = {"anon", TABLE_BYTES, TABLE_WHOLE, .drop_rank = 1},
-    [SWAP] = {"swap", TABLE_BYTES, TABLE_WHOLE, false},
+    [SWAP] = {"swap", TABLE_BYTES, TABLE_WHOLE},
     [DIRTY] = {"dirty", TABLE_BYTES, TABLE_WHOLE, .drop_rank = 3},
     [HUGE] = {"huge", TABLE_BYTES, TABLE_WHOLE, .hide_if_empty = true, .drop_rank = 4},
     [LOCKED] = {"locked", TABLE_BYTES, TABLE_WHOLE, .hide_if_empty = true, .drop_rank = 5},
-    [ACCESS] = {"access", TABLE_PLAIN, TABLE_TEXT, false},
-    [NAME] = {"name", TABLE_PLAIN, TABLE_TEXT, false},
+    [ACCESS] = {"access", TABLE_PLAIN, TABLE_TEXT},
+    [NAME] = {"name", TABLE_PLAIN, TABLE_TEXT},
 };
 
 void mappings_release(struct mappings *m)

@@ -15,15 +15,15 @@ enum zone_column {
     ZONE_STATE
 };
 static const struct table_column zone_columns[] = {
-    [ZONE_NODE] = {"node", TABLE_PLAIN, TABLE_WHOLE, false},
-    [ZONE_NAME] = {"zone", TABLE_PLAIN, TABLE_TEXT, false},
-    [ZONE_FREE] = {"free", TABLE_BYTES, TABLE_WHOLE, false},
-    [ZONE_MIN] = {"min", TABLE_BYTES, TABLE_WHOLE, false},
-    [ZONE_LOW] = {"low", TABLE_BYTES, TABLE_WHOLE, false},
-    [ZONE_HIGH] = {"high", TABLE_BYTES, TABLE_WHOLE, false},
+    [ZONE_NODE] = {"node", TABLE_PLAIN, TABLE_WHOLE},
+    [ZONE_NAME] = {"zone", TABLE_PLAIN, TABLE_TEXT},
+    [ZONE_FREE] = {"free", TABLE_BYTES, TABLE_WHOLE},
+    [ZONE_MIN] = {"min", TABLE_BYTES, TABLE_WHOLE},
+    [ZONE_LOW] = {"low", TABLE_BYTES, TABLE_WHOLE},
+    [ZONE_HIGH] = {"high", TABLE_BYTES, TABLE_WHOLE},
     [ZONE_LISTS] = {"cpu_lists", TABLE_BYTES, TABLE_WHOLE, .drop_rank = 1},
-    [ZONE_MANAGED] = {"managed", TABLE_BYTES, TABLE_WHOLE, false},
-    [ZONE_STATE] = {"state", TABLE_PLAIN, TABLE_TEXT, false},
+    [ZONE_MANAGED] = {"managed", TABLE_BYTES, TABLE_WHOLE},
+    [ZONE_STATE] = {"state", TABLE_PLAIN, TABLE_TEXT},
 };
 
 struct table *overview_zones_table(const struct overview *m)
@@ -50,11 +50,11 @@ struct table *overview_zones_table(const struct overview *m)
 
 enum swap_column { SWAP_PATH, SWAP_TYPE, SWAP_SIZE, SWAP_USED, SWAP_PRIORITY, SWAP_MEMORY };
 static const struct table_column swap_columns[] = {
-    [SWAP_PATH] = {"swap", TABLE_PLAIN, TABLE_TEXT, false},
-    [SWAP_TYPE] = {"type", TABLE_PLAIN, TABLE_TEXT, false},
-    [SWAP_SIZE] = {"size", TABLE_BYTES, TABLE_WHOLE, false},
-    [SWAP_USED] = {"used", TABLE_BYTES, TABLE_WHOLE, false},
-    [SWAP_PRIORITY] = {"priority", TABLE_PLAIN, TABLE_SIGNED, false},
+    [SWAP_PATH] = {"swap", TABLE_PLAIN, TABLE_TEXT},
+    [SWAP_TYPE] = {"type", TABLE_PLAIN, TABLE_TEXT},
+    [SWAP_SIZE] = {"size", TABLE_BYTES, TABLE_WHOLE},
+    [SWAP_USED] = {"used", TABLE_BYTES, TABLE_WHOLE},
+    [SWAP_PRIORITY] = {"priority", TABLE_PLAIN, TABLE_SIGNED},
     [SWAP_MEMORY] = {"memory", TABLE_BYTES, TABLE_WHOLE, .hide_if_empty = true},
 };
 
@@ -76,13 +76,13 @@ struct table *overview_swaps_table(const struct overview *m)
 
 enum pressure_column { PSI_RESOURCE, PSI_WHO, PSI_LAST, PSI_10, PSI_60, PSI_300, PSI_TOTAL };
 static const struct table_column pressure_columns[] = {
-    [PSI_RESOURCE] = {"pressure", TABLE_PLAIN, TABLE_TEXT, false},
-    [PSI_WHO] = {"waiting", TABLE_PLAIN, TABLE_TEXT, false},
-    [PSI_LAST] = {"interval", TABLE_PERCENT, TABLE_REAL, false},
-    [PSI_10] = {"last_10s", TABLE_PERCENT, TABLE_REAL, false},
-    [PSI_60] = {"last_1min", TABLE_PERCENT, TABLE_REAL, false},
-    [PSI_300] = {"last_5min", TABLE_PERCENT, TABLE_REAL, false},
-    [PSI_TOTAL] = {"since_boot", TABLE_DURATION, TABLE_WHOLE, false},
+    [PSI_RESOURCE] = {"pressure", TABLE_PLAIN, TABLE_TEXT},
+    [PSI_WHO] = {"waiting", TABLE_PLAIN, TABLE_TEXT},
+    [PSI_LAST] = {"interval", TABLE_PERCENT, TABLE_REAL},
+    [PSI_10] = {"last_10s", TABLE_PERCENT, TABLE_REAL},
+    [PSI_60] = {"last_1min", TABLE_PERCENT, TABLE_REAL},
+    [PSI_300] = {"last_5min", TABLE_PERCENT, TABLE_REAL},
+    [PSI_TOTAL] = {"since_boot", TABLE_DURATION, TABLE_WHOLE},
 };
 
 static void add_stall(struct table *t, const char *resource, const char *who, const struct overview_stall *s)
@@ -123,16 +123,16 @@ enum cgroup_column {
     CG_PATH
 };
 static const struct table_column cgroup_columns[] = {
-    [CG_MEMORY] = {"memory", TABLE_BYTES, TABLE_WHOLE, false},
-    [CG_LIMIT] = {"limit", TABLE_BYTES, TABLE_WHOLE, false},
+    [CG_MEMORY] = {"memory", TABLE_BYTES, TABLE_WHOLE},
+    [CG_LIMIT] = {"limit", TABLE_BYTES, TABLE_WHOLE},
     [CG_SWAP] = {"swap", TABLE_BYTES, TABLE_WHOLE, .hide_if_empty = true, .drop_rank = 1},
-    [CG_ANON] = {"anon", TABLE_BYTES, TABLE_WHOLE, false},
-    [CG_FILE] = {"file", TABLE_BYTES, TABLE_WHOLE, false},
+    [CG_ANON] = {"anon", TABLE_BYTES, TABLE_WHOLE},
+    [CG_FILE] = {"file", TABLE_BYTES, TABLE_WHOLE},
     [CG_SHMEM] = {"shmem", TABLE_BYTES, TABLE_WHOLE, .drop_rank = 3},
     [CG_KERNEL] = {"kernel", TABLE_BYTES, TABLE_WHOLE, .hide_if_empty = true, .drop_rank = 4},
     [CG_KILLS] = {"oom_kills", TABLE_COUNT, TABLE_WHOLE, .drop_rank = 2},
     [CG_VERSION] = {"version", TABLE_PLAIN, TABLE_WHOLE, .drop_rank = 5},
-    [CG_PATH] = {"cgroup", TABLE_PLAIN, TABLE_TEXT, false},
+    [CG_PATH] = {"cgroup", TABLE_PLAIN, TABLE_TEXT},
 };
 
 struct table *overview_cgroups_table(const struct overview *m)
@@ -162,11 +162,11 @@ struct table *overview_cgroups_table(const struct overview *m)
 
 enum slab_column { SLAB_MEMORY, SLAB_OBJECTS, SLAB_ACTIVE, SLAB_SIZE, SLAB_NAME };
 static const struct table_column slab_columns[] = {
-    [SLAB_MEMORY] = {"memory", TABLE_BYTES, TABLE_WHOLE, false},
-    [SLAB_OBJECTS] = {"objects", TABLE_COUNT, TABLE_WHOLE, false},
-    [SLAB_ACTIVE] = {"active", TABLE_COUNT, TABLE_WHOLE, false},
-    [SLAB_SIZE] = {"object", TABLE_BYTES, TABLE_WHOLE, false},
-    [SLAB_NAME] = {"slab_cache", TABLE_PLAIN, TABLE_TEXT, false},
+    [SLAB_MEMORY] = {"memory", TABLE_BYTES, TABLE_WHOLE},
+    [SLAB_OBJECTS] = {"objects", TABLE_COUNT, TABLE_WHOLE},
+    [SLAB_ACTIVE] = {"active", TABLE_COUNT, TABLE_WHOLE},
+    [SLAB_SIZE] = {"object", TABLE_BYTES, TABLE_WHOLE},
+    [SLAB_NAME] = {"slab_cache", TABLE_PLAIN, TABLE_TEXT},
 };
 
 struct table *overview_slabs_table(const struct overview *m)
@@ -195,15 +195,15 @@ enum node_column {
     NODE_FOREIGN
 };
 static const struct table_column node_columns[] = {
-    [NODE_ID] = {"node", TABLE_PLAIN, TABLE_WHOLE, false},
-    [NODE_TOTAL] = {"total", TABLE_BYTES, TABLE_WHOLE, false},
-    [NODE_FREE] = {"free", TABLE_BYTES, TABLE_WHOLE, false},
-    [NODE_ANON] = {"anon", TABLE_BYTES, TABLE_WHOLE, false},
-    [NODE_FILE] = {"file", TABLE_BYTES, TABLE_WHOLE, false},
-    [NODE_SLAB] = {"slab", TABLE_BYTES, TABLE_WHOLE, false},
-    [NODE_HIT] = {"hit", TABLE_COUNT, TABLE_WHOLE, false},
-    [NODE_MISS] = {"miss", TABLE_COUNT, TABLE_WHOLE, false},
-    [NODE_FOREIGN] = {"foreign", TABLE_COUNT, TABLE_WHOLE, false},
+    [NODE_ID] = {"node", TABLE_PLAIN, TABLE_WHOLE},
+    [NODE_TOTAL] = {"total", TABLE_BYTES, TABLE_WHOLE},
+    [NODE_FREE] = {"free", TABLE_BYTES, TABLE_WHOLE},
+    [NODE_ANON] = {"anon", TABLE_BYTES, TABLE_WHOLE},
+    [NODE_FILE] = {"file", TABLE_BYTES, TABLE_WHOLE},
+    [NODE_SLAB] = {"slab", TABLE_BYTES, TABLE_WHOLE},
+    [NODE_HIT] = {"hit", TABLE_COUNT, TABLE_WHOLE},
+    [NODE_MISS] = {"miss", TABLE_COUNT, TABLE_WHOLE},
+    [NODE_FOREIGN] = {"foreign", TABLE_COUNT, TABLE_WHOLE},
 };
 
 struct table *overview_nodes_table(const struct overview *m)
@@ -226,11 +226,11 @@ struct table *overview_nodes_table(const struct overview *m)
 
 enum huge_column { HUGE_SIZE, HUGE_TOTAL, HUGE_FREE, HUGE_RESERVED, HUGE_SURPLUS };
 static const struct table_column huge_columns[] = {
-    [HUGE_SIZE] = {"huge_page", TABLE_BYTES, TABLE_WHOLE, false},
-    [HUGE_TOTAL] = {"pages", TABLE_COUNT, TABLE_WHOLE, false},
-    [HUGE_FREE] = {"free", TABLE_COUNT, TABLE_WHOLE, false},
-    [HUGE_RESERVED] = {"reserved", TABLE_COUNT, TABLE_WHOLE, false},
-    [HUGE_SURPLUS] = {"surplus", TABLE_COUNT, TABLE_WHOLE, false},
+    [HUGE_SIZE] = {"huge_page", TABLE_BYTES, TABLE_WHOLE},
+    [HUGE_TOTAL] = {"pages", TABLE_COUNT, TABLE_WHOLE},
+    [HUGE_FREE] = {"free", TABLE_COUNT, TABLE_WHOLE},
+    [HUGE_RESERVED] = {"reserved", TABLE_COUNT, TABLE_WHOLE},
+    [HUGE_SURPLUS] = {"surplus", TABLE_COUNT, TABLE_WHOLE},
 };
 
 struct table *overview_huge_table(const struct overview *m)

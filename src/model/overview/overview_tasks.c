@@ -26,14 +26,14 @@ enum process_column {
     PROCESS_COMMAND,
 };
 static const struct table_column process_columns[] = {
-    [PROCESS_PID] = {"pid", TABLE_PLAIN, TABLE_WHOLE, false},
-    [PROCESS_NAME] = {"process", TABLE_PLAIN, TABLE_TEXT, false},
+    [PROCESS_PID] = {"pid", TABLE_PLAIN, TABLE_WHOLE},
+    [PROCESS_NAME] = {"process", TABLE_PLAIN, TABLE_TEXT},
     [PROCESS_STATE] = {"state", TABLE_PLAIN, TABLE_TEXT, .drop_rank = 4},
-    [PROCESS_RSS] = {"rss", TABLE_BYTES, TABLE_WHOLE, false},
-    [PROCESS_SWAP] = {"swap", TABLE_BYTES, TABLE_WHOLE, false},
-    [PROCESS_ANON] = {"anon", TABLE_BYTES, TABLE_WHOLE, false},
-    [PROCESS_FILE] = {"file", TABLE_BYTES, TABLE_WHOLE, false},
-    [PROCESS_SHMEM] = {"shmem", TABLE_BYTES, TABLE_WHOLE, false},
+    [PROCESS_RSS] = {"rss", TABLE_BYTES, TABLE_WHOLE},
+    [PROCESS_SWAP] = {"swap", TABLE_BYTES, TABLE_WHOLE},
+    [PROCESS_ANON] = {"anon", TABLE_BYTES, TABLE_WHOLE},
+    [PROCESS_FILE] = {"file", TABLE_BYTES, TABLE_WHOLE},
+    [PROCESS_SHMEM] = {"shmem", TABLE_BYTES, TABLE_WHOLE},
     [PROCESS_HUGE] = {"hugetlb", TABLE_BYTES, TABLE_WHOLE, .hide_if_empty = true, .drop_rank = 3},
     [PROCESS_PSS] = {"pss", TABLE_BYTES, TABLE_WHOLE, .hide_if_empty = true},
     [PROCESS_FAULTS] = {"faults_per_s", TABLE_COUNT, TABLE_REAL, .drop_rank = 6},
@@ -103,10 +103,10 @@ enum kill_column {
 };
 static const struct table_column kill_columns[] = {
     [KILL_AT] = {"at", TABLE_INSTANT, TABLE_WHOLE, .drop_rank = 4},
-    [KILL_AGO] = {"ago", TABLE_DURATION, TABLE_WHOLE, false},
-    [KILL_PID] = {"pid", TABLE_PLAIN, TABLE_WHOLE, false},
-    [KILL_NAME] = {"killed", TABLE_PLAIN, TABLE_TEXT, false},
-    [KILL_ANON] = {"anon", TABLE_BYTES, TABLE_WHOLE, false},
+    [KILL_AGO] = {"ago", TABLE_DURATION, TABLE_WHOLE},
+    [KILL_PID] = {"pid", TABLE_PLAIN, TABLE_WHOLE},
+    [KILL_NAME] = {"killed", TABLE_PLAIN, TABLE_TEXT},
+    [KILL_ANON] = {"anon", TABLE_BYTES, TABLE_WHOLE},
     [KILL_FILE] = {"file", TABLE_BYTES, TABLE_WHOLE, .drop_rank = 5},
     [KILL_SHMEM] = {"shmem", TABLE_BYTES, TABLE_WHOLE, .drop_rank = 6},
     [KILL_TABLES] = {"page_tables", TABLE_BYTES, TABLE_WHOLE, .drop_rank = 9},
@@ -114,7 +114,7 @@ static const struct table_column kill_columns[] = {
     [KILL_ADJUST] = {"oom_score_adj", TABLE_PLAIN, TABLE_SIGNED, .drop_rank = 7},
     [KILL_TRIGGER] = {"asked", TABLE_PLAIN, TABLE_TEXT, .drop_rank = 3},
     [KILL_LIMIT] = {"limit_of", TABLE_PLAIN, TABLE_TEXT, .drop_rank = 2},
-    [KILL_CGROUP] = {"cgroup", TABLE_PLAIN, TABLE_TEXT, false},
+    [KILL_CGROUP] = {"cgroup", TABLE_PLAIN, TABLE_TEXT},
 };
 
 static void add_kill(struct table *t, const struct overview_kill *k, uint64_t now_ns)

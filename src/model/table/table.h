@@ -45,6 +45,7 @@ struct table_column {
     const char *name; /* lower case, words joined by _ : the JSON key without the unit; borrowed */
     enum table_unit unit;
     enum table_type type;
+    const char *header; /* the name on a screen, where it is shorter than the key; NULL: `name` */
     /* a text that continues in further lines if there is no room; unknown texts are shown as nothing */
     bool wrap;
     bool hide_if_empty; /* hidden on a screen if no row has a value */

@@ -31,7 +31,7 @@ static unsigned width_of(const struct table_column *c)
         [TABLE_DURATION] = 8, [TABLE_INSTANT] = 12, [TABLE_PERCENT] = 7,
     };
     static const unsigned types[] = {[TABLE_ADDRESS] = 18, [TABLE_FLAG] = 3};
-    unsigned header = (unsigned)strlen(c->name);
+    unsigned header = (unsigned)strlen(c->header ? c->header : c->name);
     unsigned width = c->type == TABLE_TEXT                        ? c->width ? c->width : TEXT_LEAST
                      : c->type <= TABLE_ADDRESS && types[c->type] ? types[c->type]
                                                                   : units[c->unit];
@@ -87,16 +87,35 @@ static void put(struct sink *out, const struct table *t, const struct layout *l,
     sink_text(out, last ? "\n" : "  ");
 }
 
+/* Names the columns that have no room, before the first headings. */
+static void put_dropped(struct sink *out, const struct table *t, const struct layout *l,
+                        const struct text_style *style)
+{
+    static const char begin[] = "no room for ";
+    struct VEC(char *) names = {0};
+    struct buf line = BUF_INIT;
+    for (uint32_t i = 0; i < t->n_columns; i++)
+        if (is_shown(t, i, DROP_NONE) && !is_shown(t, i, l->drop_rank))
+            *vec_push(&names) = table_view_header(&t->columns[i]);
+    if (names.len && !style->file) {
+        text_add_names(&line, (const char *const *)names.at, names.len, style->columns - strlen(begin));
+        sink_printf(out, "%s%s%s%s\n", text_begin(style, TEXT_FAINT), begin, buf_str(&line),
+                    text_end(style, TEXT_FAINT));
+    }
+    vec_each (char *, name, &names)
+        free(*name);
+    vec_release(&names);
+    buf_release(&line);
+}
+
 static void put_headers(struct sink *out, const struct table *t, const struct layout *l)
 {
     for (uint32_t i = 0; i <= l->last; i++) {
         if (!is_shown(t, i, l->drop_rank))
             continue;
-        struct buf b = BUF_INIT;
-        for (const char *p = t->columns[i].name; *p; p++)
-            buf_addch(&b, *p == '_' ? ' ' : (char)toupper((unsigned char)*p));
-        put(out, t, l, i, buf_str(&b));
-        buf_release(&b);
+        char *header = table_view_header(&t->columns[i]);
+        put(out, t, l, i, header);
+        free(header);
     }
 }
 
@@ -165,6 +184,9 @@ void table_stream_write(struct table_stream *v, struct sink *out, const struct t
             put_lines(out, t, row, style);
             continue;
         }
+        if (!v->named)
+            put_dropped(out, t, &l, style);
+        v->named = true;
         if (!v->rows || (v->repeat && v->rows % HEADERS_EVERY == 0))
             put_headers(out, t, &l);
         v->rows++;

@@ -14,6 +14,7 @@
 struct table_stream {
     uint32_t rows; /* since the last headings */
     bool repeat;   /* repeat the headings from time to time: for a terminal */
+    bool named;    /* the columns that have no room were named */
 };
 
 /** Writes all rows of the table, after headings if they are due. */

@@ -86,10 +86,9 @@ static void add_value(struct buf *b, const struct text_style *style, const struc
     }
 }
 
-/* "live_bytes" -> "LIVE BYTES" */
-static char *header_of(const struct table_column *c)
+char *table_view_header(const struct table_column *c)
 {
-    char *header = mem_strdup(c->name);
+    char *header = mem_strdup(c->header ? c->header : c->name);
     for (char *p = header; *p; p++)
         *p = *p == '_' ? ' ' : (char)toupper((unsigned char)*p);
     return header;
@@ -171,7 +170,7 @@ void table_view_text(struct sink *out, const struct table *t, const struct text_
     for (uint32_t i = 0; i < t->n_columns; i++) {
         if (!is_shown(t, i))
             continue;
-        char *header = header_of(&t->columns[i]);
+        char *header = table_view_header(&t->columns[i]);
         *vec_push(&headers) = header;
         columns_column(&g,
                        (struct columns_column){

@@ -13,6 +13,8 @@
 #include "view/text/sink.h"
 #include "view/text/text.h"
 
+/** Returns the heading of a column, "LIVE BYTES"; the caller frees it. */
+char *table_view_header(const struct table_column *c);
 /** Appends a number in its unit: "12.3 MiB". */
 void table_view_add_quantity(struct buf *b, enum table_unit unit, double value);
 /** Appends one value; "-" if it is not known. */

@@ -238,6 +238,26 @@ static void write_header(const struct columns *g, struct sink *out, const size_t
     sink_char(out, '\n');
 }
 
+/* Names, on a terminal, the columns that found no room: a pipe gets them all. */
+static void write_dropped(const struct columns *g, struct sink *out, const size_t *widths)
+{
+    static const char begin[] = "no room for ";
+    struct VEC(const char *) names = {0};
+    struct buf line = BUF_INIT;
+    for (size_t i = 0; i < g->columns.len; i++)
+        if (!widths[i] && !g->columns.at[i].wrap && natural_width(g, i))
+            *vec_push(&names) = g->columns.at[i].header;
+    if (names.len && !g->style->file) {
+        size_t used = g->indent + strlen(begin), room = g->style->columns;
+        text_add_names(&line, names.at, names.len, room > used ? room - used : 0);
+        sink_repeat(out, ' ', g->indent);
+        sink_printf(out, "%s%s%s%s\n", text_begin(g->style, TEXT_FAINT), begin, buf_str(&line),
+                    text_end(g->style, TEXT_FAINT));
+    }
+    vec_release(&names);
+    buf_release(&line);
+}
+
 void columns_write(const struct columns *g, struct sink *out)
 {
     size_t *widths = lay_out(g), n = g->columns.len;
@@ -253,6 +273,7 @@ void columns_write(const struct columns *g, struct sink *out)
         if (g->rows.at[row].below)
             sink_text(out, g->rows.at[row].below);
     }
+    write_dropped(g, out, widths);
     free(rest);
     free(widths);
 }

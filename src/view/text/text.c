@@ -11,6 +11,8 @@
 #include "base/units.h"
 #include "model/profile/rollup.h"
 
+#define COLUMNS_OF_A_FILE 120 /* of paragraphs: a row of a table takes what it needs */
+
 const char *text_begin(const struct text_style *s, enum text_look look)
 {
     static const char *const sequences[] = {"", "\033[1m", "\033[2m", "\033[33m"};
@@ -317,14 +319,14 @@ static size_t word_bytes(const char *words)
 void text_paragraph(struct sink *out, const struct text_style *s, const char *label, unsigned indent,
                     const char *words)
 {
-    size_t column = text_width(label);
+    size_t column = text_width(label), room = s->columns || !s->file ? s->columns : COLUMNS_OF_A_FILE;
     bool begun = false; /* the line has a word already */
     sink_text(out, label);
     while (*words) {
         size_t len = word_bytes(words);
         char *word = mem_strndup(words, len);
         size_t width = text_width(word);
-        if (begun && s->columns && column + 1 + width > s->columns) {
+        if (begun && room && column + 1 + width > room) {
             sink_char(out, '\n');
             column = 0;
             begun = false;
@@ -346,6 +348,19 @@ void text_add_when(struct buf *b, uint64_t began_ns, uint64_t elapsed_ns)
     char took[UNITS_TEXT_BYTES], last[UNITS_TEXT_BYTES];
     buf_printf(b, "--- %s after the start, the last %s: ", units_format_duration(took, (double)began_ns),
                units_format_duration(last, (double)elapsed_ns));
+}
+
+void text_add_names(struct buf *b, const char *const *names, size_t n, size_t width)
+{
+    const size_t rest = strlen(" and 99 more"), begun = b->len;
+    for (size_t i = 0; i < n; i++) {
+        size_t used = b->len - begun + text_width(names[i]) + 2, room = i + 1 < n ? rest : 0;
+        if (i && used + room > width) {
+            buf_printf(b, " and %zu more", n - i);
+            return;
+        }
+        buf_printf(b, "%s%s", i ? ", " : "", names[i]);
+    }
 }
 
 void text_add_shown(struct buf *b, uint64_t shown, uint64_t all)
