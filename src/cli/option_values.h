@@ -15,7 +15,7 @@ struct word {
 };
 
 /** The default number of rows in a report. */
-#define OPTION_VALUES_TOP_DEFAULT    12
+#define OPTION_VALUES_TOP_DEFAULT    20
 #define OPTION_VALUES_TREE_DEFAULT   30
 #define OPTION_VALUES_FRAMES_DEFAULT 12
 

@@ -16,7 +16,7 @@
      "group rows by place (default), function, file, directory, module, class or process"},                  \
         {"sort", 0, "ORDER", orders},                                                                        \
         {"where", 0, "QUERY", "show only matching places: 'file:src/* live>1M', see allium-query(7)"},       \
-        {"top", 0, "N", "print N rows (12; with --json all, with --openmetrics 20); 0: all"},                \
+        {"top", 0, "N", "print N rows (20, with --json all); 0: all"},                                       \
         {"json", 0, NULL, "print JSON, see allium-json(5)"},                                                 \
         INTERVALS_OPTIONS("read it at each INTERVAL, and print the changes per second",                      \
                           "stop after N intervals"),                                                         \

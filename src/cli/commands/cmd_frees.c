@@ -12,11 +12,9 @@
 #include "cli/wrapper_lists.h"
 #include "view/profile/who_view.h"
 
-#define TOP_DEFAULT 20
-
 static const struct option_doc options[] = {
     {"where", 0, "QUERY", "show only matching frees: 'func:close_* size>4k age<1ms', see allium-query(7)"},
-    {"top", 0, "N", "print N rows (20); 0: all"},
+    {"top", 0, "N", "print N rows (20, with --json all); 0: all"},
     {"json", 0, NULL, "print JSON, see allium-json(5)"},
     DEBUGINFOD_OPTION,
     {"no-pager", 0, NULL, "print long output directly, not through $PAGER"},
@@ -70,8 +68,10 @@ static int run(int argc, char **argv)
     struct error e = {""};
     struct profile_filter f;
     struct source s;
-    uint32_t top = TOP_DEFAULT;
+    uint32_t top = OPTION_VALUES_TOP_DEFAULT;
     int code = command_parse(&command_frees, argc, argv, false, &a);
+    if (code < 0 && command_value(&command_frees, &a, "json"))
+        top = 0;
     if (code < 0)
         code = option_values_parse_top(&command_frees, command_value(&command_frees, &a, "top"), &top);
     if (code < 0 && a.n_rest > 1)

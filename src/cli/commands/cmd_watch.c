@@ -25,7 +25,7 @@ static const struct option_doc options[] = {
     {"older-than", 0, "DURATION",
      "list live samples older than DURATION (half the age of the process, at most 5m)"},
     {"where", 0, "QUERY", "show only matching objects, see allium-query(7)"},
-    {"top", 0, "N", "print N rows for each process (12); 0: all"},
+    {"top", 0, "N", "print N rows for each process (20, with --json all); 0: all"},
     {"once", 0, NULL, "take one snapshot, then exit: short for --count 1"},
     {"state", 0, "FILE", "store dismissed samples in FILE"},
     {"alert", 0, "CONDITION",
@@ -88,7 +88,7 @@ static int parse_numbers(struct request *r)
             return command_misuse(&command_watch, "--once and --count exclude each other: use one");
         r->intervals.count = 1;
     }
-    r->top = OPTION_VALUES_TOP_DEFAULT;
+    r->top = command_value(&command_watch, &r->a, "json") ? 0 : OPTION_VALUES_TOP_DEFAULT;
     return option_values_parse_top(&command_watch, command_value(&command_watch, &r->a, "top"), &r->top);
 }
 

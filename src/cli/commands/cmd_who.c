@@ -21,7 +21,7 @@
 
 static const struct option_doc options[] = {
     {"size", 0, "SIZE", "for an unknown address, print how likely a block of SIZE is sampled"},
-    {"top", 0, "N", "print N blocks (12); 0: all"},
+    {"top", 0, "N", "print N blocks (20, with --json all); 0: all"},
     {"json", 0, NULL, "print JSON, see allium-json(5)"},
     DEBUGINFOD_OPTION,
     {"no-pager", 0, NULL, "print long output directly, not through $PAGER"},
@@ -138,6 +138,8 @@ static int run(int argc, char **argv)
         .size_bytes = UINT64_MAX, .top = OPTION_VALUES_TOP_DEFAULT, .frames = OPTION_VALUES_FRAMES_DEFAULT};
     uint64_t address = 0;
     int code = command_parse(&command_who, argc, argv, false, &a);
+    if (code < 0 && command_value(&command_who, &a, "json"))
+        o.top = 0;
     if (code < 0)
         code = option_values_parse_top(&command_who, command_value(&command_who, &a, "top"), &o.top);
     if (code < 0)

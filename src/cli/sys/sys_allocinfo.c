@@ -15,7 +15,7 @@ static const struct option_doc options[] = {
     {"by", 0, "GROUP", "group rows by site (default), file, directory, module or function"},
     {"sort", 0, "COLUMN", "sort by size, calls, average, name ...; with +COLUMN in ascending order"},
     {"where", 0, "QUERY", "show only matching sites: 'dir:drivers size>1M !module:*', see allium-query(7)"},
-    {"top", 0, "N", "print N rows (20); 0: all"},
+    {"top", 0, "N", "print N rows (20, with --json all); 0: all"},
     INTERVALS_OPTIONS("read it at each INTERVAL, and print the changes per second", "stop after N intervals"),
     {"allocinfo", 0, NULL, "print the kernel's format, version 2.0"},
     {"json", 0, NULL, "print JSON, see allium-json(5)"},
