@@ -71,6 +71,9 @@ class About:
     def one_report(self):
         return ["--interval", "1h"] if self.has_rows else []
 
+    def one_report_after(self, duration):
+        return ["--duration", duration] + (["--interval", duration] if self.has_rows else [])
+
 
 def stir(folder, group, code=EXIT_OF_STIR):
     """A command with something for every tool: files, programs, memory, reclaim in a cgroup, and a kill for lack of
@@ -139,7 +142,7 @@ def there(thing):
 
 def parse(out):
     """(rows, losses) of --json."""
-    lines = [json.loads(line) for line in out.splitlines()]
+    lines = lib.stream(out)
     check(lines and list(lines[-1]) == ["lost"], "the last line tells no losses:", lines[-1:])
     check(all(isinstance(line, dict) and "lost" not in line for line in lines[:-1]), "an odd line")
     return lines[:-1], lines[-1]["lost"]

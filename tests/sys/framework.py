@@ -97,7 +97,7 @@ def all_end():
         running = {}
         for how in ENDS:
             for t in ABOUT:
-                words = sys_(t.name, "--json", *t.one_report, *(["--duration", "8s"] if how is None else []))
+                words = sys_(t.name, "--json", *(t.one_report_after("8s") if how is None else t.one_report))
                 running[t, how] = process = subprocess.Popen(
                     words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
                 )
@@ -183,8 +183,8 @@ def leaves_itself_out(t):
 
         def left_out(*before):
             done = tap.succeed([
-                *before, copy, "sys", t.name, "--json", *t.one_report, "--comm",
-                os.path.basename(copy), "--duration", "300ms"
+                *before, copy, "sys", t.name, "--json", *t.one_report_after("300ms"), "--comm",
+                os.path.basename(copy)
             ])
             rows, lost = parse(done.stdout)
             equal([row for row in rows if row.get("pid")], [], "rows of its own")
@@ -462,7 +462,7 @@ def knows_its_words(t):
     for condition in re.findall(r"'(\w+>\w+ for 30s)'", t.help):
         if "(1s)" not in t.help:
             check("use --interval" in refused(2, t.name, "--alert", condition), "--alert without --interval")
-        tap.succeed(sys_(t.name, "--alert", condition, "--interval", "1s", "--duration", "20ms"))
+        tap.succeed(sys_(t.name, "--alert", condition, "--interval", "20ms", "--duration", "20ms"))
 
 
 def listed_methods(t):
@@ -512,7 +512,7 @@ def takes_two_capabilities(t):
     """CAP_BPF and CAP_PERFMON will do. What has no name for want of others is told."""
     def only(*capabilities):
         return ["setpriv", "--bounding-set", ",".join(("-all", *("+" + name for name in capabilities)))]
-    command = sys_(t.name, "--json", *t.one_report, "--duration", "200ms")
+    command = sys_(t.name, "--json", *t.one_report_after("200ms"))
     if t.has_rows and "site" in t.parts:
         command = sys_(t.name, "--json", *t.one_report, "--", "cat", "/proc/self/status")
     done = tap.run([*only("bpf", "perfmon"), *command])

@@ -61,6 +61,14 @@ def note(lost):
     excuse(lost["missed_events"])
 
 
+def stream(out, name=None):
+    """The objects of --json behind the first one, which gives the schema: rows, and last the losses."""
+    head, *lines = [json.loads(line) for line in out.splitlines()]
+    check(head["schema"] == "allium-sys-" + name if name else head["schema"].startswith("allium-sys-"), "schema", head)
+    equal((list(head), head["version"]), (["schema", "version"], 1), "the first line")
+    return lines
+
+
 class Tool:
     """`allium sys NAME --json`, ready. After stop(): rows, lost (its counts), code, errors."""
 
@@ -68,7 +76,7 @@ class Tool:
         command = [*before, *with_tracefs([built("ALLIUM"), "sys", name, "--json", *map(str, options)])]
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, env={**os.environ, **(env or {})})
-        self.errors = b""
+        self.name, self.errors = name, b""
         for line in self.process.stderr:
             self.errors += line
             if b": ready:" in line:
@@ -94,7 +102,7 @@ class Tool:
         self.errors += errors
         self.code = self.process.returncode
         equal(self.code, 0, "exit code (%s)" % self.errors.decode())
-        lines = [json.loads(line) for line in out.splitlines()]
+        lines = stream(out, self.name)
         self.lost = lines.pop()["lost"]
         self.rows = lines
         global records

@@ -181,7 +181,7 @@ def shows_others(run):
 def shape(out):
     """What is shown, without what two runs of the same may differ in: the keys of each row, and texts of the first."""
     lines = out.splitlines()
-    return [sorted(lib.json.loads(line)) if line.startswith(b"{") else line[:40] for line in lines[:3]], len(lines)
+    return [sorted(lib.json.loads(line)) if line.startswith(b"{") else line[:40] for line in lines[:4]], len(lines)
 
 
 def one_row(t, s):
@@ -257,6 +257,18 @@ def records(t, s):
     rows, _ = anytool.parse(tap.succeed(sys_(t.name, "--from", path, "--json")).stdout)
     os.unlink(path)
     check(rows, "nothing was recorded")
+
+
+def replaces(t, s):
+    """-o leaves a file that exists alone, unless with --force."""
+    path = s.folder + "/there.allium"
+    with open(path, "w") as file:
+        file.write("mine")
+    check("exists; use --force" in refused(1, t.name, *t.one_report_after("20ms"), "-o", path), path)
+    equal(open(path).read(), "mine", "the file")
+    tap.succeed(lib.with_tracefs(sys_(t.name, *t.one_report_after("20ms"), "-o", path, "--force", "--quiet")))
+    tap.succeed(sys_(t.name, "--from", path, "--json"))
+    os.unlink(path)
 
 
 def fits_none(t, s):
@@ -352,6 +364,7 @@ LOOKS = {
     "attach": attaches,
     "json": writes_objects,
     "output": records,
+    "force": replaces,
     "from": records,
     "where": fits_none,
     "alert": alerts,
@@ -397,6 +410,9 @@ IDLE = [  # what would do nothing: (options, of which tools, words of the refusa
     (["--debuginfod", "off"], "kernel", "--debuginfod needs --lines"),
     (["--user", "nobody"], "all", "--user needs a command"),
     (["--exec", "true"], "all", "--exec needs --alert"),
+    (["--force"], "all", "--force needs -o"),
+    (["--interval", "3s", "--duration", "1s"], "all", "--interval 3s is longer than --duration 1s"),
+    (["--comm", ""], "all", "invalid --comm ''"),
 ]
 
 

@@ -150,18 +150,15 @@ def recorded():
                 "--quiet", "--", "cat", "/dev/null"
             ]), env={**os.environ, **env})
         equal((done.returncode, done.stderr), (0, b""), "-o")
-        rows = [
-            json.loads(line)
-            for line in tap.succeed([built("ALLIUM"), "sys", "kmem", "--json", "--from", folder +
-                                     "/r.allium"]).stdout.splitlines()
-        ]
+        again = tap.succeed([built("ALLIUM"), "sys", "kmem", "--json", "--from", folder + "/r.allium"])
+        rows = lib.stream(again.stdout, "kmem")
     check(only(rows[:-1], directory="fs")["allocations"] > 0, rows)
 
 
 def run_kmem(*options, before=(), env=None, command=("true",)):
     done = tap.run([*before, built("ALLIUM"), "sys", "kmem", "--json", *options, "--", *command],
                    env={**os.environ, **(env or {})})
-    rows = [json.loads(line) for line in done.stdout.splitlines()][:-1]
+    rows = lib.stream(done.stdout, "kmem")[:-1] if done.stdout else []
     return done.returncode, rows, done.stderr.decode()
 
 

@@ -60,7 +60,7 @@ def stop(it):
     it.process.send_signal(signal.SIGINT)
     out, errors = it.process.communicate(timeout=lib.tap.TIMEOUT)
     equal(it.process.returncode, 0, errors.decode())
-    lines = [json.loads(line) for line in out.splitlines()]
+    lines = lib.stream(out, "faults")
     last = lines.pop()
     return lines, last["samples"], last["lost"]
 
@@ -176,7 +176,7 @@ def in_namespace():
         "-c", words,
         built("TEST_STACKED")
     ])
-    rows = [json.loads(line) for line in done.stdout.splitlines()][:-1]
+    rows = lib.stream(done.stdout, "faults")[:-1]
     row = max(rows, key=lambda row: row["faults"])
     equal((row["faults"], plain_name(row["user_stack"][0])), (PAGES, "touch_pages"), "faults, of")
 

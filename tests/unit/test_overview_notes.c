@@ -171,16 +171,17 @@ static void kills_of_the_last_hour_are_noted(void **state)
         *vec_push(&m.kills) = (struct overview_kill){
             .pid = i, .name = "p", .at_ns = m.taken_ns - (61 - 30 * (uint64_t)i) * minute};
     expect(&m, true,
-           "2 OOM kills in the last hour, the latest p (pid 2), 60 s ago, because the machine was out of "
+           "2 OOM kills in the last hour (allium sys oomkill), the latest p (pid 2), 60 s ago, because the "
+           "machine was out of "
            "memory");
     m = quiet(); /* the log is a ring, and may not go back so far; nor does it always tell the cgroup */
     *vec_push(&m.kills) =
         (struct overview_kill){.pid = 1, .name = "p", .cgroup_limit = true, .at_ns = m.taken_ns - 2 * minute};
     m.kills_since_ns = m.taken_ns - 12 * minute;
-    expect(
-        &m, true,
-        "at least 1 OOM kill in the last hour (the log goes back 12m00s), the latest p (pid 1), 2m00s ago, "
-        "at the limit of a cgroup");
+    expect(&m, true,
+           "at least 1 OOM kill in the last hour (the log goes back 12m00s) (allium sys oomkill), the latest "
+           "p (pid 1), 2m00s ago, "
+           "at the limit of a cgroup");
     m = quiet();
     *vec_push(&m.kills) = (struct overview_kill){.pid = 1, .name = "p", .at_ns = m.taken_ns - 61 * minute};
     expect(&m, true, NULL);

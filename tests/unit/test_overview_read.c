@@ -74,14 +74,16 @@ static void reclaim_of_cgroups_is_what_the_machine_did_not_do(void **state)
     vmstat_parse(
         &other,
         "pgscan_kswapd 10\npgscan_direct 5\npgscan_khugepaged 2\npgscan_direct_throttle 99\npgscan_anon 8\n"
-        "pgscan_file 12\nallocstall_dma 1\nallocstall_normal 2\npgpgin 3\npswpin 4\nnr_zspages 6\n",
+        "pgscan_file 12\nallocstall_dma 1\nallocstall_normal 2\npgpgin 3\npswpin 4\nswpin_zero "
+        "5\nswpout_zero 7\nnr_zspages 6\n",
         PAGE);
     assert_int_equal(other.counts.at[OVERVIEW_SCANNED_KSWAPD], 10 * PAGE);
     assert_int_equal(other.counts.at[OVERVIEW_SCANNED_DIRECT], 7 * PAGE);
     assert_int_equal(other.counts.at[OVERVIEW_SCANNED_CGROUP], 3 * PAGE);
     assert_int_equal(other.counts.at[OVERVIEW_DIRECT_STALLS], 3);
     assert_int_equal(other.counts.at[OVERVIEW_READ], 3 * 1024);
-    assert_int_equal(other.counts.at[OVERVIEW_SWAPPED_IN], 4 * PAGE);
+    assert_int_equal(other.counts.at[OVERVIEW_SWAPPED_IN], (4 + 5) * PAGE);
+    assert_int_equal(other.counts.at[OVERVIEW_SWAPPED_OUT], 7 * PAGE);
     assert_int_equal(other.memory[OVERVIEW_ZSMALLOC], 6 * PAGE);
     assert_false(overview_count_has(&other.counts, OVERVIEW_OOM_KILLS));
     overview_release(&other);

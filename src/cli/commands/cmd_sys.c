@@ -115,10 +115,8 @@ static int observe(struct sys_request *r)
                             "%s", e.text);
     }
     code = sys_columns_check_attached(r, show->session);
-    error = code < 0 && r->output ? recording_create(&show->recording, r->output, false, &e) : 0;
-    if (error == -EEXIST)
-        code = command_fail(EXIT_FAILED, "%s exists: remove it, or use another name with -o", r->output);
-    else if (error)
+    error = code < 0 && r->output ? recording_create(&show->recording, r->output, r->force, &e) : 0;
+    if (error)
         code = command_fail(EXIT_FAILED, "%s", e.text);
     if (code >= 0) {
         if (r->command)

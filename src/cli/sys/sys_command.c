@@ -20,6 +20,7 @@ static const struct option_doc common[] = {
     {"attach", 0, "METHOD", "use only this way to attach, see allium doctor"},
     {"json", 0, NULL, "print JSON, one object a line, see allium-json(5)"},
     {"output", 'o', "FILE", "record rows in FILE instead of printing them"},
+    {"force", 0, NULL, "replace the FILE of -o if it exists"},
     {"from", 0, "FILE", "show a recorded FILE"},
     {"where", 0, "QUERY", "show only matching rows, see allium-query(7); the fields are the columns"},
     {"alert", 0, "CONDITION", NULL},
@@ -34,7 +35,7 @@ static const struct option_doc common[] = {
 /* Of tools that take user stacks. */
 static const struct option_doc of_samples[] = {
     {"sample", 0, "N", "copy the user stack of one event in N, for code without frame pointers"},
-    {"sample-ring", 0, "SIZE", "reserve room for unread samples, a power of two (8M)"},
+    {"sample-ring", 0, "SIZE", "reserve room for unread samples (8M), rounded up to a power of two"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -50,7 +51,7 @@ static const struct option_doc of_rows[] = {
     {"interval", 0, "INTERVAL", "print a report at each INTERVAL; without it, one at the end"},
     {"by", 0, "PART", NULL},
     {"sort", 0, "COLUMN", "sort by COLUMN, largest first; with +COLUMN smallest first"},
-    {"top", 0, "N", "print at most N rows (20); 0: all"},
+    {"top", 0, "N", "print at most N rows (20, with --json all); 0: all"},
     {"rows", 0, "N", "reserve room for N rows, counted on each CPU (16384 for each of up to 4 CPUs)"},
     {NULL, 0, NULL, NULL},
 };
@@ -60,7 +61,7 @@ static const struct option_doc of_events[] = {
     {"sort", 0, "COLUMN", "keep events, and sort them, largest first; with +COLUMN smallest first"},
     {"top", 0, "N", "keep events, and print the first N (20); 0: all"},
     {"rows", 0, "N", "reserve room to keep N events (16384)"},
-    {"ring", 0, "SIZE", "reserve room for unread events, a power of two"},
+    {"ring", 0, "SIZE", "reserve room for unread events, rounded up to a power of two"},
     {NULL, 0, NULL, NULL},
 };
 

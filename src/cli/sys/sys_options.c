@@ -19,6 +19,7 @@
 
 #define INTERVAL_LEAST_NS 10000000u
 
+#define RING_LEAST  4096u
 #define TOP_DEFAULT 20u
 
 void sys_options_release(struct sys_request *r)
@@ -99,6 +100,22 @@ static void size(struct parse *p, const char *name, uint32_t *out)
         *out = (uint32_t)n;
 }
 
+/* The kernel's rings have a size that is a power of two, and whole pages. */
+static void ring(struct parse *p, const char *name, uint32_t *out)
+{
+    char asked[UNITS_TEXT_BYTES], given[UNITS_TEXT_BYTES];
+    uint32_t bytes = RING_LEAST;
+    size(p, name, out);
+    if (!*out || p->code >= 0)
+        return;
+    while (bytes < *out)
+        bytes *= 2;
+    if (bytes != *out && !value(p, "quiet"))
+        command_fail(0, "--%s: %s is rounded up to %s, a power of two", name, units_format_size(asked, *out),
+                     units_format_size(given, bytes));
+    *out = bytes;
+}
+
 static void uid(struct parse *p)
 {
     const char *text = value(p, "uid");
@@ -145,7 +162,9 @@ static void filters(struct parse *p)
     cgroup(p);
     if (comm) {
         c->filters |= SYS_FILTER_COMM;
-        if (strlen(comm) >= SYS_COMM_BYTES)
+        if (!*comm)
+            refuse(p, "comm", comm, "the name of a thread, as ps -L shows it");
+        else if (strlen(comm) >= SYS_COMM_BYTES)
             refuse(p, "comm", comm, "at most 15 characters, the kernel's limit");
         else
             memcpy(c->comm, comm, strlen(comm));
@@ -186,7 +205,7 @@ static void sample(struct parse *p)
     else if (!(s->config.stacks & SYS_STACK_USER))
         p->code = command_misuse(&r->as_command, "--sample takes user stacks: leave out --stacks %s",
                                  value(p, "stacks"));
-    size(p, "sample-ring", &s->sample_ring_bytes);
+    ring(p, "sample-ring", &s->sample_ring_bytes);
     if (s->part)
         r->tool = r->sampled_tool = sampled_tool_new(r->tool);
 }
@@ -253,7 +272,7 @@ static void reports(struct parse *p)
         return;
     }
     size(p, "rows", &show->room);
-    size(p, "ring", &p->r->settings.ring_bytes);
+    ring(p, "ring", &p->r->settings.ring_bytes);
     show->keep = !show->histogram && (show->interval_ns || choice);
 }
 
@@ -291,6 +310,7 @@ static void shape(struct parse *p)
     s->method = value(p, "attach");
     p->r->user = value(p, "user");
     p->r->output = value(p, "output");
+    p->r->force = value(p, "force") != NULL;
     p->r->from = value(p, "from");
     p->r->show.hidden |= p->r->from ? 0 : columns_of_options(p->r);
     reports(p);

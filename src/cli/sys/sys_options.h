@@ -25,6 +25,7 @@ struct sys_request {
     struct sys_show show;
     char **command; /* after --; NULL: none */
     const char *user, *output, *from;
+    bool force;               /* replace the file `output` */
     const char *vmlinux_file; /* NULL: search for one */
     struct vmlinux vmlinux;   /* once found */
 };

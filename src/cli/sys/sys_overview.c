@@ -24,6 +24,7 @@
 #define CLEAR_SCREEN "\033[H\033[2J"
 
 #define TOP_LISTS    6
+#define TOP_BRIEF    100 /* more rows than a terminal has */
 #define TOP_MAPPINGS 20
 
 struct overview_screen {
@@ -31,7 +32,7 @@ struct overview_screen {
     struct intervals intervals;
     uint32_t top; /* 0: all */
     enum overview_sort sort;
-    bool pss, json, paged;
+    bool pss, json, paged, all;
     int pid; /* 0: the machine */
 };
 
@@ -49,9 +50,12 @@ static void write_machine(const struct overview_screen *o, struct sink *out, con
         overview_json_write(out, m, o->top);
         return;
     }
-    if (o->intervals.every_ns && isatty(STDOUT_FILENO))
+    if (o->intervals.every_ns && !style.file)
         sink_text(out, CLEAR_SCREEN);
-    overview_write(out, m, o->top, &style);
+    if (!o->all)
+        overview_brief_write(out, m, terminal_rows(stdout) - 1, &style);
+    else
+        overview_write(out, m, o->top, &style);
 }
 
 /* One screen of the machine. */
@@ -106,8 +110,11 @@ static int show_once(const struct overview_screen *o, struct overview_reader *l)
         while (nanosleep(&t, &t) && errno == EINTR)
             ;
     }
-    struct sink out = pager_sink(o->paged && !o->json);
+    bool brief = !o->pid && !o->all && !o->json;
+    struct sink out = pager_sink(o->paged && !o->json && !brief);
     int bad = show(o, l, &out);
+    if (brief)
+        sink_char(&out, '\n');
     int code = pager_written(&out, EXIT_DONE);
     return bad ? failed(o, bad) : code;
 }
@@ -165,6 +172,10 @@ static int parse(const struct command *c, const struct arguments *a, struct over
     o->sort = (enum overview_sort)sort;
     o->pss = command_value(c, a, "pss") != NULL;
     o->json = command_value(c, a, "json") != NULL;
+    /* A file has everything, and so has a list of a length that was asked for. */
+    o->all = command_value(c, a, "all") || command_value(c, a, "top") || !terminal_rows(stdout);
+    if (!o->all && !o->pid && !o->json)
+        o->top = TOP_BRIEF;
     o->paged = !command_value(c, a, "no-pager");
     return code;
 }

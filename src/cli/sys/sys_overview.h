@@ -17,6 +17,7 @@
         {"sort", 0, "ORDER",                                                                                 \
          "sort processes by memory (RSS and swap), rss, swap, anon, file, shmem, faults"},                   \
         {"top", 0, "N", "print N rows of each list (6; 20 mappings); 0: all"},                               \
+        {"all", 0, NULL, "on a terminal, print everything, not only what fits it"},                          \
         {"pss", 0, NULL, "also print the proportional set size of listed processes"},                        \
         {"json", 0, NULL, "print JSON, one object a line, see allium-json(5)"},                              \
     {                                                                                                        \

@@ -36,6 +36,7 @@ static const struct {
 } lonely[] = {
     {"sample-ring", {"sample"}, ANY, "--sample-ring needs --sample"},
     {"rows", {"interval", "sort", "top"}, EVENTS, "--rows needs --interval, --sort or --top"},
+    {"force", {"output"}, ANY, "--force needs -o: it replaces the file that -o names"},
 };
 
 static const char *value(const struct sys_request *r, const struct arguments *a, const char *name)
@@ -102,9 +103,21 @@ static int about_recorded(const struct sys_request *r, const struct arguments *a
     return -1;
 }
 
+/* An interval that never ends before the tool does would give an empty report. */
+static int about_intervals(const struct sys_request *r, const struct arguments *a)
+{
+    const struct sys_show *show = &r->show;
+    if (value(r, a, "interval") && show->duration_ns && show->interval_ns > show->duration_ns)
+        return command_misuse(&r->as_command, "--interval %s is longer than --duration %s: use a shorter one",
+                              value(r, a, "interval"), value(r, a, "duration"));
+    return -1;
+}
+
 int sys_refusals_check(const struct sys_request *r, const struct arguments *a)
 {
     int code = about_recorded(r, a);
+    if (code < 0)
+        code = about_intervals(r, a);
     const char *why = code < 0 ? find_idle(r, a) : NULL;
     if (why)
         return command_misuse(&r->as_command, "%s", why);

@@ -21,10 +21,12 @@
 #include "cli/terminal.h"
 #include "sys/resolver.h"
 #include "store/profile_load.h"
+#include "view/formats/json.h"
 #include "view/table/table_folded.h"
 #include "view/table/table_stream.h"
 #include "view/table/table_view.h"
 
+#define JSON_VERSION 1
 #define COMMIT_NS    1000000000u
 #define NS_PER_MS    1000000u
 #define ENDING_MS    100
@@ -342,6 +344,19 @@ static void say_ready(const struct sys_session *s)
             s->lacks.len ? ", which cannot show " : "", buf_str(&s->lacks));
 }
 
+/* The first line of a stream of JSON. */
+static void put_schema(struct show *w)
+{
+    struct json j = {.out = &w->out, .line = true};
+    struct buf name = BUF_INIT;
+    buf_printf(&name, "allium-sys-%s", w->tool->name);
+    json_open(&j, NULL, '{');
+    json_text(&j, "schema", buf_str(&name));
+    json_whole(&j, "version", JSON_VERSION);
+    json_close(&j, '}');
+    buf_release(&name);
+}
+
 static void begin(struct show *w)
 {
     const struct sys_show *o = w->o;
@@ -351,6 +366,8 @@ static void begin(struct show *w)
     w->table = table_new("sys", 1, tool->columns, tool->n_columns);
     w->table->hidden = o->hidden;
     w->stream.repeat = isatty(STDOUT_FILENO);
+    if (o->json && !o->recording)
+        put_schema(w);
     if (!o->keep)
         return;
     w->kept = (struct event_buffer){

@@ -26,6 +26,9 @@ static const struct {
     {"pgpgout", OVERVIEW_WRITTEN, KIB, false},
     {"pswpin", OVERVIEW_SWAPPED_IN, PAGES, false},
     {"pswpout", OVERVIEW_SWAPPED_OUT, PAGES, false},
+    {"swpin_zero", OVERVIEW_SWAPPED_IN, PAGES,
+     false}, /* pages of zeros: the swap device does not store them */
+    {"swpout_zero", OVERVIEW_SWAPPED_OUT, PAGES, false},
     {"pgalloc_", OVERVIEW_ALLOCATED, PAGES, true},
     {"pgfree", OVERVIEW_FREED, PAGES, false},
     {"pgscan_kswapd", OVERVIEW_SCANNED_KSWAPD, PAGES, false},

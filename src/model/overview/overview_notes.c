@@ -105,16 +105,22 @@ static void note_reclaim(struct overview *m)
     double refaults = (rate[OVERVIEW_REFAULTED_ANON] > 0 ? rate[OVERVIEW_REFAULTED_ANON] : 0) +
                       (rate[OVERVIEW_REFAULTED_FILE] > 0 ? rate[OVERVIEW_REFAULTED_FILE] : 0);
     if (rate[OVERVIEW_SCANNED_KSWAPD] > 0 || rate[OVERVIEW_KSWAPD_RUNS] > 0)
-        say(m, false, "kswapd is busy: woken %.3g times a second, it scans %s and reclaims %s a second",
+        say(m, false,
+            "kswapd is busy: woken %.3g times a second, it scans %s and reclaims %s a second (allium sys "
+            "vmscan)",
             rate[OVERVIEW_KSWAPD_RUNS], units_format_size(one, rate[OVERVIEW_SCANNED_KSWAPD]),
             units_format_size(other, rate[OVERVIEW_STOLEN_KSWAPD]));
     if (rate[OVERVIEW_DIRECT_STALLS] > 0)
-        say(m, true, "%.3g allocations a second stall in direct reclaim", rate[OVERVIEW_DIRECT_STALLS]);
+        say(m, true, "%.3g allocations a second stall in direct reclaim (allium sys drsnoop)",
+            rate[OVERVIEW_DIRECT_STALLS]);
     if (refaults > BUSY_BYTES_S)
-        say(m, true, "%s a second are read back soon after they were reclaimed: the machine thrashes",
+        say(m, true,
+            "%s a second are read back soon after they were reclaimed: the machine thrashes (allium sys "
+            "vmscan)",
             units_format_size(one, refaults));
     if (rate[OVERVIEW_SWAPPED_IN] > BUSY_BYTES_S)
-        say(m, true, "%s a second come in from swap", units_format_size(one, rate[OVERVIEW_SWAPPED_IN]));
+        say(m, true, "%s a second come in from swap (allium sys faults)",
+            units_format_size(one, rate[OVERVIEW_SWAPPED_IN]));
 }
 
 /* Adds the cause of a kill: "at the limit of cgroup /a". The name may be unknown, because the kernel may not have
@@ -137,7 +143,8 @@ static void say_kills(struct overview *m, unsigned n, const struct overview_kill
     if (some)
         buf_printf(&since, " (the log goes back %s)",
                    units_format_duration(back, (double)(m->taken_ns - m->kills_since_ns)));
-    say(m, true, "%s%u OOM kill%s in the last hour%s, the latest %s (pid %d), %s ago, %s",
+    say(m, true,
+        "%s%u OOM kill%s in the last hour%s (allium sys oomkill), the latest %s (pid %d), %s ago, %s",
         some ? "at least " : "", n, n == 1 ? "" : "s", buf_str(&since), last->name, last->pid,
         units_format_duration(ago, (double)(m->taken_ns - last->at_ns)), buf_str(&why));
     buf_release(&why);

@@ -43,20 +43,22 @@ static const struct table_column columns[] = {
     [SHRINKER] = {"shrinker", TABLE_PLAIN, TABLE_TEXT},
     [TIMES] = {"times", TABLE_COUNT, TABLE_WHOLE},
     [DURATION] = {"duration", TABLE_DURATION, TABLE_WHOLE},
-    [LONGEST] = {"longest", TABLE_DURATION, TABLE_WHOLE, .drop_rank = 1},
-    [SCANNED] = {"scanned_pages", TABLE_COUNT, TABLE_WHOLE},
-    [RECLAIMED] = {"reclaimed_pages", TABLE_COUNT, TABLE_WHOLE},
-    [EFFICIENCY] = {"efficiency", TABLE_PERCENT, TABLE_REAL},
-    [SCANNED_CLEAN] = {"scanned_file_pages", TABLE_COUNT, TABLE_WHOLE, .drop_rank = 7},
-    [CLEAN] = {"clean_pages", TABLE_COUNT, TABLE_WHOLE, .drop_rank = 2},
-    [DIRTY] = {"dirty_pages", TABLE_COUNT, TABLE_WHOLE, .drop_rank = 3},
-    [WRITEBACK] = {"writeback_pages", TABLE_COUNT, TABLE_WHOLE, .drop_rank = 6},
-    [SCANNED_ANONYMOUS] = {"scanned_anonymous_pages", TABLE_COUNT, TABLE_WHOLE, .drop_rank = 8},
-    [ANONYMOUS] = {"anonymous_pages", TABLE_COUNT, TABLE_WHOLE, .drop_rank = 4},
-    [WRITTEN] = {"written_folios", TABLE_COUNT, TABLE_WHOLE, .drop_rank = 9},
-    [ACTIVATED] = {"activated_pages", TABLE_COUNT, TABLE_WHOLE, .drop_rank = 10},
+    [LONGEST] = {"longest", TABLE_DURATION, TABLE_WHOLE, .drop_rank = 2},
+    [SCANNED] = {"scanned_pages", TABLE_COUNT, TABLE_WHOLE, "scanned"},
+    [RECLAIMED] = {"reclaimed_pages", TABLE_COUNT, TABLE_WHOLE, "reclaimed"},
+    [EFFICIENCY] = {"efficiency", TABLE_PERCENT, TABLE_REAL, .drop_rank = 3},
+    [SCANNED_CLEAN] = {"scanned_file_pages", TABLE_COUNT, TABLE_WHOLE, "scanned_file", .drop_rank = 8},
+    [CLEAN] = {"clean_pages", TABLE_COUNT, TABLE_WHOLE, "clean", .drop_rank = 4},
+    [DIRTY] = {"dirty_pages", TABLE_COUNT, TABLE_WHOLE, "dirty", .drop_rank = 5},
+    [WRITEBACK] = {"writeback_pages", TABLE_COUNT, TABLE_WHOLE, "writeback", .drop_rank = 7},
+    [SCANNED_ANONYMOUS] = {"scanned_anonymous_pages", TABLE_COUNT, TABLE_WHOLE, "scanned_anonymous",
+                           .drop_rank = 9},
+    /* These two tell of a swap storm: a screen of 80 columns has them. */
+    [ANONYMOUS] = {"anonymous_pages", TABLE_COUNT, TABLE_WHOLE, "anonymous"},
+    [WRITTEN] = {"written_folios", TABLE_COUNT, TABLE_WHOLE, "written"},
+    [ACTIVATED] = {"activated_pages", TABLE_COUNT, TABLE_WHOLE, "activated", .drop_rank = 10},
     [OBJECTS_SCANNED] = {"scanned_objects", TABLE_COUNT, TABLE_WHOLE, .drop_rank = 11, .hide_if_empty = true},
-    [OBJECTS_FREED] = {"freed_objects", TABLE_COUNT, TABLE_WHOLE, .drop_rank = 5, .hide_if_empty = true},
+    [OBJECTS_FREED] = {"freed_objects", TABLE_COUNT, TABLE_WHOLE, .drop_rank = 6, .hide_if_empty = true},
     [HISTOGRAM] = {"duration_histogram", TABLE_DURATION, TABLE_HISTOGRAM},
 };
 
@@ -96,7 +98,14 @@ static void name_phase(struct table *t, const struct vmscan_key *key)
     buf_release(&b);
 }
 
-static void add_pages(struct table *t, const struct vmscan_value *v)
+/* Returns whether the row is of pages outside all phases, of which none was in fact scanned or reclaimed. */
+static bool is_nothing(const struct vmscan_key *key, const struct vmscan_value *v)
+{
+    return key->phase == VMSCAN_OTHER && !v->untold && !v->written && !v->activated &&
+           !(v->scanned[0] + v->scanned[1] + v->reclaimed[0] + v->reclaimed[1]);
+}
+
+static void add_pages(struct table *t, const struct vmscan_value *v, bool whole)
 {
     uint64_t scanned = v->scanned[0] + v->scanned[1], reclaimed = v->reclaimed[0] + v->reclaimed[1];
     table_whole(t, WRITTEN, v->written);
@@ -104,7 +113,7 @@ static void add_pages(struct table *t, const struct vmscan_value *v)
         return;
     table_whole(t, SCANNED, scanned);
     table_whole(t, RECLAIMED, reclaimed);
-    if (scanned)
+    if (scanned && whole)
         table_real(t, EFFICIENCY, 100.0 * (double)reclaimed / (double)scanned);
     table_whole(t, SCANNED_CLEAN, v->scanned[1]);
     table_whole(t, CLEAN, v->reclaimed[1]);
@@ -126,6 +135,8 @@ static void row(struct sys_session *s, struct table *t, const void *data, const 
     const struct vmscan_key *key = data;
     const struct vmscan_value *v = sum;
     uint32_t parts = s->settings.config.parts;
+    if (is_nothing(key, v))
+        return;
     table_row(t);
     name_phase(t, key);
     if (parts & VMSCAN_BY_PROCESS) {
@@ -142,7 +153,8 @@ static void row(struct sys_session *s, struct table *t, const void *data, const 
         table_whole(t, OBJECTS_SCANNED, v->objects_scanned);
         table_whole(t, OBJECTS_FREED, v->objects_freed);
     } else if (key->phase != VMSCAN_WAKEUP) {
-        add_pages(t, v);
+        /* pages outside the phases may be reclaimed without having been seen scanned */
+        add_pages(t, v, key->phase != VMSCAN_OTHER);
     }
 }
 

@@ -11,6 +11,12 @@
 
 /** `top`: number of OOM kills to show; the other lists are shown whole. */
 void overview_write(struct sink *out, const struct overview *m, uint32_t top, const struct text_style *style);
+/**
+ * Writes what fits a terminal of so many rows: the notes, memory, swap, pressure, rates, and the largest processes and
+ * cgroups, as many as there is room for. The last line does not end with a newline.
+ */
+void overview_brief_write(struct sink *out, const struct overview *m, unsigned rows,
+                          const struct text_style *style);
 /** Writes the same in one line: schema allium-sys, see allium-json(5). */
 void overview_json_write(struct sink *out, const struct overview *m, uint32_t top);
 

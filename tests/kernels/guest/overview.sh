@@ -77,15 +77,16 @@ equal "with how much anonymous memory, by the kernel's line" "$(value anon_bytes
 holds "at whose limit" '"asked":"hog","limit_of":"cgroup","cgroup":"/small"' /tmp/one
 holds "a note says so" '"urgent":true,"text":"[0-9]+ OOM kills? [^"]* hog \(pid '$hog'\), [^"]* /small"' /tmp/seen
 
-# grows KEY COUNTER UNIT: what was counted since boot
+# grows KEY COUNTER UNIT [COUNTER]: what was counted since boot
 object '"direct_stalls":'
 grows()
 {
     local least=$(sed -n "s/^$2 //p" /tmp/before) most=$(counter $2) is=$(value $1)
+    [ -z "$4" ] || least=$((least + $(sed -n "s/^$4 //p" /tmp/before))) most=$((most + $(counter $4)))
     check "$1: $least <= $is / $3 <= $most" test $((least * $3)) -le "$is" -a "$is" -le $((most * $3))
 }
 grows faults pgfault 1
-grows swapped_out_bytes pswpout 4096
+grows swapped_out_bytes pswpout 4096 $(grep -o '^swpout_zero' /proc/vmstat)
 grows oom_kills oom_kill 1
 
 disk=$(cat /sys/class/zram-control/hot_add)

@@ -10,7 +10,7 @@ plan 10
 # stack LEAST: names of the first stack with so many faults and more, innermost first, without their files and what calls main
 stack()
 {
-    awk -F'"faults":' '$2 + 0 >= '$1 /tmp/rows | head -n 1 | sed 's/.*"user_stack":\[\([^]]*\)\].*/\1/; s/ ([^"]*)//g; s/"//g; s/,/ /g; s/ main .*/ main/'
+    awk -F'"faults":' 'NF > 1 && $2 + 0 >= '$1 /tmp/rows | head -n 1 | sed 's/.*"user_stack":\[\([^]]*\)\].*/\1/; s/ ([^"]*)//g; s/"//g; s/,/ /g; s/ main .*/ main/'
 }
 
 # stacked_under OPTION...: a tool that follows it, until its thousand pages are touched and it waits

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A machine's memory on a terminal: what fits its height, the urgent things first. */
+#include "view/table/overview_view.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/units.h"
+#include "model/overview/overview_tables.h"
+#include "view/table/table_view.h"
+
+#define INDENT       13
+#define FIXED_LINES  18 /* all but the notes, with the three largest processes and cgroups */
+#define LEAST_NOTES  2  /* lines */
+#define TABLE_LINES  3  /* beside its rows: an empty line, the headings, and the columns that have no room */
+#define FOOTER_LINES 1
+
+struct brief {
+    struct sink out; /* to `lines`: the number of lines decides how long the lists may be */
+    struct buf lines;
+    const struct overview *m;
+    const struct text_style *style;
+};
+
+static unsigned count_lines(const struct buf *b)
+{
+    unsigned lines = 0;
+    for (size_t i = 0; i < b->len; i++)
+        lines += b->data[i] == '\n';
+    return lines;
+}
+
+static void add_size(struct buf *b, enum overview_memory kind, const struct overview *m, const char *what)
+{
+    char text[UNITS_TEXT_BYTES];
+    if (overview_memory_has(m, kind))
+        buf_printf(b, "%s%s %s", b->len ? ", " : "",
+                   units_format_size(text, (double)overview_memory_of(m, kind)), what);
+}
+
+static void end_line(struct brief *s, const char *label, struct buf *words)
+{
+    if (words->len)
+        text_paragraph(&s->out, s->style, label, INDENT, buf_str(words));
+    buf_release(words);
+    *words = (struct buf)BUF_INIT;
+}
+
+static void write_head(struct brief *s)
+{
+    char text[UNITS_TEXT_BYTES];
+    const struct overview *m = s->m;
+    struct buf all = BUF_INIT, line = BUF_INIT;
+    text_add_name(&all, s->style, m->host);
+    buf_addstr(&all, ", Linux ");
+    text_add_name(&all, s->style, m->release);
+    buf_printf(&all, ", up %s, %" PRIu32 " processes, ", units_format_duration(text, (double)m->boot_ns),
+               m->n_processes);
+    text_add_instant(&all, m->taken_ns);
+    text_add_short(&line, s->style, buf_str(&all), s->style->columns);
+    sink_printf(&s->out, "%s%s%s\n", text_begin(s->style, TEXT_STRONG), buf_str(&line),
+                text_end(s->style, TEXT_STRONG));
+    buf_release(&all);
+    buf_release(&line);
+}
+
+/* Urgent notes first, at most `most` lines of them; --all has the rest. */
+static void write_notes(struct brief *s, unsigned most)
+{
+    unsigned left_out = 0, begun = count_lines(&s->lines);
+    for (int urgent = 1; urgent >= 0; urgent--)
+        vec_each (const struct overview_note, n, &s->m->notes) {
+            struct buf words = BUF_INIT, lines = BUF_INIT;
+            struct sink out = sink_to_buf(&lines);
+            if (n->urgent != urgent)
+                continue;
+            text_add_name(&words, s->style, n->text);
+            text_paragraph(&out, s->style, urgent ? "  URGENT" : "  note", 10, buf_str(&words));
+            unsigned used = count_lines(&s->lines) - begun;
+            if (left_out || (used && used + count_lines(&lines) > most))
+                left_out++;
+            else
+                sink_printf(&s->out, "%s%s%s", text_begin(s->style, urgent ? TEXT_ALARM : TEXT_PLAIN),
+                            buf_str(&lines), text_end(s->style, urgent ? TEXT_ALARM : TEXT_PLAIN));
+            buf_release(&words);
+            buf_release(&lines);
+        }
+    if (left_out)
+        sink_printf(&s->out, "  %s %u more with --all\n", text_dots(s->style), left_out);
+    if (!s->m->notes.len)
+        sink_text(&s->out, "  nothing out of the ordinary\n");
+}
+
+static void write_memory(struct brief *s)
+{
+    const struct overview *m = s->m;
+    struct buf b = BUF_INIT;
+    add_size(&b, OVERVIEW_TOTAL, m, "in all");
+    add_size(&b, OVERVIEW_AVAILABLE, m, "available");
+    if (overview_memory_of(m, OVERVIEW_TOTAL)) {
+        buf_addstr(&b, " (");
+        text_add_share(&b, (double)overview_memory_of(m, OVERVIEW_AVAILABLE),
+                       (double)overview_memory_of(m, OVERVIEW_TOTAL));
+        buf_addch(&b, ')');
+    }
+    add_size(&b, OVERVIEW_FREE, m, "free");
+    end_line(s, "  memory", &b);
+    add_size(&b, OVERVIEW_ANON, m, "anonymous");
+    add_size(&b, OVERVIEW_CACHED, m, "page cache with shmem");
+    add_size(&b, OVERVIEW_SHMEM, m, "shmem");
+    add_size(&b, OVERVIEW_SLAB_UNRECLAIMABLE, m, "unreclaimable slab");
+    end_line(s, "", &b);
+    if (!m->swaps.len) {
+        buf_addstr(&b, "none");
+    } else {
+        add_size(&b, OVERVIEW_SWAP_TOTAL, m, "in all");
+        add_size(&b, OVERVIEW_SWAP_FREE, m, "free");
+    }
+    end_line(s, "  swap", &b);
+}
+
+static void add_rate(struct buf *b, const struct overview *m, enum overview_count count)
+{
+    char text[UNITS_TEXT_BYTES];
+    const struct overview_count_name *name = &overview_count_names[count];
+    if (!overview_count_has(&m->counts, count) || m->rate[count] < 0)
+        return;
+    buf_printf(b, "%s%s %s", b->len ? ", " : "",
+               name->bytes ? units_format_size(text, m->rate[count])
+                           : units_format_count(text, m->rate[count]),
+               name->label);
+}
+
+static void write_rates(struct brief *s)
+{
+    static const enum overview_count shown[] = {OVERVIEW_MAJOR_FAULTS, OVERVIEW_SWAPPED_IN,
+                                                OVERVIEW_SWAPPED_OUT, OVERVIEW_DIRECT_STALLS,
+                                                OVERVIEW_KSWAPD_RUNS};
+    struct buf b = BUF_INIT;
+    for (size_t i = 0; i < sizeof(shown) / sizeof(*shown); i++)
+        add_rate(&b, s->m, shown[i]);
+    end_line(s, "  per second", &b);
+}
+
+static void write_pressure(struct brief *s)
+{
+    static const char *const labels[] = {"memory", "I/O", "CPU"};
+    struct buf b = BUF_INIT;
+    for (int i = 0; i < OVERVIEW_RESOURCES; i++) {
+        const struct overview_pressure *p = &s->m->pressure[i];
+        if (p->some.known)
+            buf_printf(&b, "%s%s %.1f %%", b.len ? ", " : "", labels[i], p->some.last);
+    }
+    buf_addstr(&b, b.len ? " of the time some task waited" : "not known");
+    end_line(s, "  pressure", &b);
+}
+
+static void write_list(struct brief *s, struct table *t, uint32_t rows)
+{
+    table_cut(t, rows);
+    if (rows && table_rows(t)) {
+        sink_char(&s->out, '\n');
+        table_view_text(&s->out, t, s->style);
+    }
+    table_free(t);
+}
+
+/* Two thirds of the rest are the processes', one third the cgroups', if there is room for both. */
+static void write_lists(struct brief *s, unsigned rows)
+{
+    struct table *processes = overview_processes_table(s->m), *cgroups = overview_cgroups_table(s->m);
+    uint32_t used = count_lines(&s->lines) + FOOTER_LINES, left = rows > used ? rows - used : 0;
+    uint32_t all = table_rows(cgroups), of_cgroups = left / 3 > TABLE_LINES ? left / 3 - TABLE_LINES : 0;
+    of_cgroups = of_cgroups < all ? of_cgroups : all;
+    left -= of_cgroups ? of_cgroups + TABLE_LINES : 0;
+    write_list(s, processes, left > TABLE_LINES ? left - TABLE_LINES : 0);
+    write_list(s, cgroups, of_cgroups);
+}
+
+void overview_brief_write(struct sink *out, const struct overview *m, unsigned rows,
+                          const struct text_style *style)
+{
+    struct brief s = {.lines = BUF_INIT, .m = m, .style = style};
+    s.out = sink_to_buf(&s.lines);
+    write_head(&s);
+    write_notes(&s, rows > FIXED_LINES + LEAST_NOTES ? rows - FIXED_LINES : LEAST_NOTES);
+    write_memory(&s);
+    write_rates(&s);
+    write_pressure(&s);
+    write_lists(&s, rows);
+    sink_printf(&s.out, "%s--all has zones, slab caches, all rates, OOM kills%s",
+                text_begin(style, TEXT_FAINT), text_end(style, TEXT_FAINT));
+    sink_text(out, buf_str(&s.lines));
+    buf_release(&s.lines);
+}
