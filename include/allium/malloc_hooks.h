@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#if !defined(ALLIUM_MALLOC_HOOKS_H) && !defined(__ASSEMBLER__) /* -include reaches .S files, too */
+#if defined(ALLIUM_DISABLE)
+#include "allium/disabled.h"
+#elif !defined(ALLIUM_MALLOC_HOOKS_H) && !defined(__ASSEMBLER__) /* -include reaches .S files, too */
 #define ALLIUM_MALLOC_HOOKS_H
 
 /*

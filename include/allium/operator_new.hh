@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef ALLIUM_OPERATOR_NEW_HH
+#if defined(ALLIUM_DISABLE)
+#include "allium/disabled.h"
+#elif !defined(ALLIUM_OPERATOR_NEW_HH)
 #define ALLIUM_OPERATOR_NEW_HH
 
 /*

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#if !defined(ALLIUM_TAG_H) && !defined(__ASSEMBLER__) /* -include reaches .S files, too */
+#if defined(ALLIUM_DISABLE)
+#include "allium/disabled.h"
+#elif !defined(ALLIUM_TAG_H) && !defined(__ASSEMBLER__) /* -include reaches .S files, too */
 #define ALLIUM_TAG_H
 
 /*
@@ -24,7 +26,7 @@
  */
 
 #if !defined(__x86_64__) || defined(__ILP32__) || !defined(__linux__)
-#error "allium/tag.h: 64-bit x86-64 Linux only: compile without -m32, -mx32 and this header"
+#error "allium/tag.h: 64-bit x86-64 Linux only: compile without -m32 and -mx32, or with -DALLIUM_DISABLE"
 #endif
 
 /*
@@ -175,7 +177,7 @@ int allium_real_posix_memalign(void **out, size_t alignment, size_t bytes);
  * The attributes that the C library gives its fortified functions. The compiler emits no separate copy of a function
  * with these attributes, and inline functions of the C library may call such a function.
  */
-#define ALLIUM_INLINE extern __inline__ __attribute__((gnu_inline, always_inline, artificial))
+#define ALLIUM_INLINE           extern __inline__ __attribute__((gnu_inline, always_inline, artificial))
 
 /*
  * Emits the descriptor of the place where the macro is used, in a section of its own, to which only the code of
@@ -233,7 +235,7 @@ int allium_real_posix_memalign(void **out, size_t alignment, size_t bytes);
     })
 
 /** The tag of this place in the source. `class` and `name` are string literals without a NUL. */
-#define ALLIUM_TAG(class, name) ALLIUM_DESCRIPTOR_WITH(class "\0" name "\0" __FILE__)
+#define ALLIUM_TAG(class, name)                ALLIUM_DESCRIPTOR_WITH(class "\0" name "\0" __FILE__)
 /** Like ALLIUM_TAG(), with fields that the program chooses ("tenant=blue tier=2") after the name. */
 #define ALLIUM_TAG_FIELDS(class, name, fields) ALLIUM_TAG(class, name " " fields)
 
