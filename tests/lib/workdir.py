@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 
+import json_schemas
 import tap
 from tap import agent_for, built, equal, private_dir
 
@@ -30,6 +31,8 @@ class Place:
     def allium(self, *words, code=0, **how):
         done = tap.run([built("ALLIUM"), *words], cwd=self.folder, env=dict(self.env, **how.pop("env", {})), **how)
         done.out, done.err = (stream.decode(errors="replace") for stream in (done.stdout, done.stderr))
+        if code is not None and "--json" in words and words[0] != "run" and not done.returncode:
+            json_schemas.check_text(done.out)
         if code is not None:
             equal(done.returncode, code,
                   "code of allium %s, which said %s" % (" ".join(words), tap.shorten(done.err, 600)))

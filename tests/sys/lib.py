@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 
+import json_schemas
 import tap
 from tap import Failed, Skipped, built, check, equal, private_dir, wait_until  # noqa: F401, for the tests
 
@@ -66,6 +67,8 @@ def stream(out, name=None):
     head, *lines = [json.loads(line) for line in out.splitlines()]
     check(head["schema"] == "allium-sys-" + name if name else head["schema"].startswith("allium-sys-"), "schema", head)
     equal((list(head), head["version"]), (["schema", "version"], 1), "the first line")
+    for line in [*lines[:50], *lines[-1:]]:
+        json_schemas.check(line, head["schema"])
     return lines
 
 
