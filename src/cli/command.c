@@ -116,8 +116,36 @@ static const char *other_name(const char *option, size_t len)
     return NULL;
 }
 
+/* Returns what to use instead of an option of other tools, the first `len` bytes of `option`; NULL: it is none. */
+static const char *counterpart(const struct command *c, const char *option, size_t len)
+{
+    static const char attach[] =
+        "a running process cannot be attached to: start it with allium run, or with the "
+        "environment that allium env prints",
+                      folded[] = "use --folded live, and draw it with flamegraph.pl";
+    static const struct {
+        const char *command, *option, *answer; /* command NULL: any */
+    } others[] = {
+        {"run", "-p", attach},
+        {"run", "--pid", attach},
+        {"run", "--attach", attach},
+        {"export", "--flamegraph", folded},
+        {"export", "--svg", folded},
+        {NULL, "-n", "use --top N"},
+        {NULL, "--limit", "use --top N"},
+    };
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+        if ((!others[i].command || !strcmp(others[i].command, c->name)) && strlen(others[i].option) == len &&
+            !strncmp(others[i].option, option, len))
+            return others[i].answer;
+    return NULL;
+}
+
 static int report_unknown(const struct command *c, const char *option)
 {
+    const char *instead = counterpart(c, option, strcspn(option, "="));
+    if (instead)
+        return command_misuse(c, "unknown option %.*s: %s", (int)strcspn(option, "="), option, instead);
     struct query_field names[OPTIONS_MAX] = {{.name = "help"}};
     size_t n = 1, len = strcspn(option, "=");
     for (const struct option_doc *o = c->options; o->name; o++)
@@ -148,7 +176,7 @@ static int report_bad_option(const struct command *c, int found, char **argv)
     if (found == ':')
         return report_missing_value(c, argv[optind - 1]);
     if (optopt > 0 && optopt < FIRST_LONG && strncmp(argv[optind - 1], "--", 2))
-        return command_misuse(c, "unknown option -%c", optopt);
+        return report_unknown(c, (char[]){'-', (char)optopt, '\0'});
     if (optopt > 0)
         return command_misuse(c, "option %.*s takes no value", (int)strcspn(argv[optind - 1], "="),
                               argv[optind - 1]);

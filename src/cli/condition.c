@@ -67,6 +67,8 @@ int condition_parse(struct condition *c, const char *text, struct error *e)
         return parse_number(amount, "", &c->amount)
                    ? 0
                    : complain(e, text, amount, "invalid number of allocations: use 1000 or 10%");
+    if (*amount && *amount != '0' && !amount[strspn(amount, "0123456789.")])
+        return complain(e, text, amount, "missing unit: use 10%, 10MiB, or 10B for bytes");
     if (units_parse_size(amount, &bytes))
         return complain(e, text, amount, "invalid size: use 50MiB, 1G or 10%");
     c->amount = (double)bytes;

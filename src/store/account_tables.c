@@ -365,7 +365,8 @@ int reader_load_accounts(struct reader *r, struct accounts *a, struct alloc_text
     if (bad == -ENODATA)
         error_set(e, ENODATA,
                   at_ns ? "%s has no accounts of %s at that time: use a later time, or leave out @TIME"
-                        : "%s has no accounts of %s: no recorded process has them",
+                        : "%s has no accounts of %s: record with allium run --sites for sites, see "
+                          "allium-tags(1) for tags",
                   r->shown, kind);
     if (!bad && l.damaged)
         a->processes.at[0].losses[ACCOUNT_LOST_RECORDS] += l.damaged;

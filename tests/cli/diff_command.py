@@ -204,13 +204,13 @@ def versions(place):
         rows(diff(place, "new.allium", "old.allium"))["added"]["self"]["change_bytes"], -ADDED * SMALL,
         "the change back")
     equal(len(diff(place, "old.allium", "new.allium", "--by", "process")["rows"]), 1, "rows by process")
-    for condition, code in (("live+1", 4), ("live+10%", 4), ("live+%d" % (ADDED * SMALL), 0), ("live+50%", 0),
-                            ("peak+100K", 4), ("allocations+63", 4), ("allocations+64", 0), ("temporary+1", 0),
+    for condition, code in (("live+1B", 4), ("live+10%", 4), ("live+%dB" % (ADDED * SMALL), 0), ("live+50%", 0),
+                            ("peak+100K", 4), ("allocations+63", 4), ("allocations+64", 0), ("temporary+1B", 0),
                             ("allocated+1G", 0)):
         done = place.allium("diff", "old.allium", "new.allium", "--fail-if", condition, code=code)
         equal(done.err.count("\n"), 1 if code else 0, "lines about " + condition)
-    place.allium("diff", "old.allium", "new.allium", "--fail-if", "live+1", "--where", "func:leak", code=0)
-    place.allium("diff", "old.allium", "new.allium", "--fail-if", "live+1", "--where", "func:added", code=4)
+    place.allium("diff", "old.allium", "new.allium", "--fail-if", "live+1B", "--where", "func:leak", code=0)
+    place.allium("diff", "old.allium", "new.allium", "--fail-if", "live+1B", "--where", "func:added", code=4)
     found = diff(place, "old.allium", "new.allium", "--fail-if", "live+1G", "--fail-if", "peak+1K", code=4)
     equal([(told["condition"], told["met"], told["undecided"]) for told in found["conditions"]],
           [("live+1G", False, False), ("peak+1K", True, False)], "conditions")
@@ -230,7 +230,7 @@ def runs(place):
     check("within noise: " in told and "grew" not in told and "shrank" not in told, told)
     smallest = found["total"]["live"]["smallest_growth_bytes"]
     check(2 << 20 < smallest < 8 << 20, "of 16 MiB, known to 256 samples, growth is seen from", smallest)
-    for condition, code in ("live+1%", 3), ("live+%d" % (smallest + 4096), 0), ("live+1K", 3):
+    for condition, code in ("live+1%", 3), ("live+%dB" % (smallest + 4096), 0), ("live+1K", 3):
         done = place.allium("diff", "a.allium", "b.allium", "--fail-if", condition, code=code)
         place.allium("diff", "a.allium", "b.allium", "--fail-if", condition, "--coarse", code=0)
         check(not code or re.search(r"undecided: .*--period [0-9]+K?, or let it pass "
@@ -284,6 +284,7 @@ def misused(place):
         ("live+%", 6),
         ("peak+-1", 6),
         ("live+1.2.3%", 6),
+        ("live+10", 6),
         ("allocations+1M", 13),
         ("allocations+", 13),
         ("live+1e3", 6),
@@ -298,8 +299,8 @@ def misused(place):
     for words in ((), ("r.allium",), ("r.allium",) * 3, ("r.allium", "r.allium", "--by", "x"),
                   ("r.allium", "r.allium", "--sort", "age"), ("r.allium", "r.allium", "--where", "size>4k"),
                   ("r.allium", "r.allium", "--where", "func:"), (then, "r.allium", "--sort", "temporary"),
-                  (then, "r.allium", "--fail-if", "peak+1"), ("r.allium", "r.allium", "--top", "x"),
-                  ("r.allium", "r.allium") + ("--fail-if", "live+1") * 17):
+                  (then, "r.allium", "--fail-if", "peak+1B"), ("r.allium", "r.allium", "--top", "x"),
+                  ("r.allium", "r.allium") + ("--fail-if", "live+1B") * 17):
         done = place.allium("diff", *words, code=2)
         equal((done.err.count("\n"), done.out), (1, ""), "lines of stderr, and stdout, for %s" % (words,))
     for words in (("none.allium", "r.allium"), ("r.allium", "none.allium"), ("r.allium", "r.allium@1h")):

@@ -305,7 +305,7 @@ def snapshots():
         succeed([built("ALLIUM"), "run", "--quiet", "-o", plain, "--", "true"], env=env)
         done = run([built("ALLIUM"), "tags", plain], env=env)
         equal((done.returncode, done.stderr.decode()),
-              (1, "allium: %s has no accounts of tags: no recorded process has them\n" % plain), "one without")
+              (1, "allium: %s has no accounts of tags: record with allium run --sites for sites, see allium-tags(1) for tags\n" % plain), "one without")
 
 
 def losses_once():
