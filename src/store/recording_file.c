@@ -104,7 +104,7 @@ static int create_new(const char *absolute, const char *shown, int *guard, struc
         return 0;
     }
     if (errno == EEXIST)
-        return error_set(e, EEXIST, "%s exists; use --force or another name", shown);
+        return error_set(e, EEXIST, "%s exists; use --force or another -o", shown);
     return error_set(e, errno, "cannot create %s: %s; use -o to record elsewhere", shown, strerror(errno));
 }
 
@@ -118,7 +118,7 @@ int writer_create_file(const char *path, bool force, char **absolute, int *guard
     if (!rc && force)
         rc = remove_old(*absolute, shown, e);
     else if (!rc && !lstat(*absolute, &st))
-        rc = error_set(e, EEXIST, "%s exists; use --force or another name", shown);
+        rc = error_set(e, EEXIST, "%s exists; use --force or another -o", shown);
     if (!rc)
         rc = remove_neighbours(*absolute, force, shown, e);
     if (!rc)

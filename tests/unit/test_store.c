@@ -320,7 +320,8 @@ static void what_exists_is_replaced_only_when_forced(void **state)
     snprintf(link, sizeof(link), "%s/link", test_folder);
     snprintf(old, sizeof(old), "%s/old", test_folder);
     assert_ok(recording_close(r, &err));
-    assert_refused(recording_create(&r, file, false, &err), EEXIST, "a.allium exists; use --force or another name");
+    assert_refused(recording_create(&r, file, false, &err), EEXIST,
+                   "a.allium exists; use --force or another -o");
     assert_null(r);
     assert_ok(recording_create(&r, file, true, &err));
     pid_t child = fork();
