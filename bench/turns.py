@@ -7,6 +7,8 @@ the median of these ratios. Addresses stay random: the luck of one layout would 
 interval. Pairs are run until its half width is a third of the margin, or the time is up.
 """
 import concurrent.futures
+import importlib.machinery
+import importlib.util
 import math
 import os
 import random
@@ -26,6 +28,16 @@ SHORT_SECONDS = 300  # a run given less does without slow peers
 
 
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # that no program outlives a benchmark that timed out
+
+
+def load_script(name):
+    """A benchmark without a suffix, as a module."""
+    loader = importlib.machinery.SourceFileLoader(name, "%s/%s" % (os.path.dirname(os.path.realpath(__file__)), name))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
+    arguments, sys.argv = sys.argv, [name]
+    loader.exec_module(module)
+    sys.argv = arguments
+    return module
 
 
 class Way:
