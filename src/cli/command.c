@@ -104,19 +104,16 @@ int command_written(struct sink *out, int code)
     return bad && bad != -EPIPE ? command_fail(EXIT_FAILED, "cannot write: %s", strerror(-bad)) : code;
 }
 
-/* Returns the present name of an option that had another name in an earlier version; NULL: it had none. */
-static const char *other_name(const char *option, size_t len)
+static bool has_option(const struct command *c, const char *name)
 {
-    static const struct {
-        const char *was, *is;
-    } names[] = {{"every", "interval"}};
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-        if (strlen(names[i].was) == len && !strncmp(names[i].was, option, len))
-            return names[i].is;
-    return NULL;
+    for (const struct option_doc *o = c->options; o->name; o++)
+        if (!strcmp(o->name, name))
+            return true;
+    return false;
 }
 
-/* Returns what to use instead of an option of other tools, the first `len` bytes of `option`; NULL: it is none. */
+/* Returns what to use instead of an option of other tools or of an earlier version, the first `len` bytes of `option`;
+ * NULL: it is none. */
 static const char *counterpart(const struct command *c, const char *option, size_t len)
 {
     static const char attach[] =
@@ -124,36 +121,35 @@ static const char *counterpart(const struct command *c, const char *option, size
         "environment that allium env prints",
                       folded[] = "use --folded live, and draw it with flamegraph.pl";
     static const struct {
-        const char *command, *option, *answer; /* command NULL: any */
+        const char *option;
+        const char *command; /* NULL: every command that has the option `with` */
+        const char *with, *answer;
     } others[] = {
-        {"run", "-p", attach},
-        {"run", "--pid", attach},
-        {"run", "--attach", attach},
-        {"export", "--flamegraph", folded},
-        {"export", "--svg", folded},
-        {NULL, "-n", "use --top N"},
-        {NULL, "--limit", "use --top N"},
+        {"-p", "run", NULL, attach},
+        {"--pid", "run", NULL, attach},
+        {"--attach", "run", NULL, attach},
+        {"--flamegraph", NULL, "folded", folded},
+        {"--svg", NULL, "folded", folded},
+        {"-n", NULL, "top", "use --top N"},
+        {"--limit", NULL, "top", "use --top N"},
+        {"--every", NULL, "interval", "it is now --interval"},
     };
     for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
-        if ((!others[i].command || !strcmp(others[i].command, c->name)) && strlen(others[i].option) == len &&
-            !strncmp(others[i].option, option, len))
+        if (strlen(others[i].option) == len && !strncmp(others[i].option, option, len) &&
+            (others[i].command ? !strcmp(others[i].command, c->name) : has_option(c, others[i].with)))
             return others[i].answer;
     return NULL;
 }
 
 static int report_unknown(const struct command *c, const char *option)
 {
-    const char *instead = counterpart(c, option, strcspn(option, "="));
-    if (instead)
-        return command_misuse(c, "unknown option %.*s: %s", (int)strcspn(option, "="), option, instead);
     struct query_field names[OPTIONS_MAX] = {{.name = "help"}};
     size_t n = 1, len = strcspn(option, "=");
+    const char *instead = counterpart(c, option, len);
+    if (instead)
+        return command_misuse(c, "unknown option %.*s: %s", (int)len, option, instead);
     for (const struct option_doc *o = c->options; o->name; o++)
         names[n++] = (struct query_field){.name = o->name};
-    const char *is = len > 2 ? other_name(option + 2, len - 2) : NULL;
-    for (size_t i = 0; is && i < n; i++)
-        if (!strcmp(names[i].name, is))
-            return command_misuse(c, "unknown option %s; it is now --%s", option, is);
     size_t meant = len > 2 ? query_field_closest(names, n, option + 2, len - 2) : QUERY_NO_FIELD;
     if (meant == QUERY_NO_FIELD)
         return command_misuse(c, "unknown option %s", option);

@@ -85,6 +85,7 @@ MISTAKES = [
     ("run --json r.json -o r.json -- true", 2, "name the same file"),
     ("export r.allium --flamegraph", 2, "use --folded live"),
     ("report r.allium -n 5", 2, "unknown option -n: use --top N"),
+    ("ps -n 5", 2, r"unknown option -n \("),
     ("who 0xzz", 2, "invalid address '0xzz'"),
     ("who r.allium", 2, "r.allium is a file: use allium who r.allium ADDRESS"),
     ("sql r.allium", 2, "r.allium is a source: use allium sql r.allium 'SELECT"),
