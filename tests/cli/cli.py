@@ -200,7 +200,10 @@ def language_runtimes(place):
         done = place.allium("run", "--force", "-o", "r.allium", "--", "/usr/bin/python3", "-c", script, env=env)
         shown = place.allium("report", "r.allium").out
         for text in done.err, shown:
-            equal("PYTHONMALLOC=malloc" in " ".join(text.split()), hinted, "hint with %s in %s" % (malloc, text))
+            words = " ".join(text.split())
+            equal("PYTHONMALLOC=malloc" in words, hinted, "hint with %s in %s" % (malloc, text))
+            peak = re.search(r"peak (\S+ \S+ \(\S+\)) at", words).group(1)
+            equal("malloc gave it %s at its peak" % peak in words, hinted, "the peak %s in %s" % (peak, text))
 
 
 def by_function(place):

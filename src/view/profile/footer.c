@@ -189,15 +189,37 @@ static void write_cost(const struct footer *c)
 
 /* ---- unseen ---- */
 
+static bool is_of_image(void *image, const struct profile *p, uint32_t cell)
+{
+    return p->cells.at[cell].image == *(const uint32_t *)image;
+}
+
+/* Appends the peak of one image, with its interval. */
+static void add_peak_of(struct buf *b, const struct profile *p, uint32_t image,
+                        const struct text_style *style)
+{
+    const struct rollup_options only = {
+        .group = ROLLUP_BY_PROCESS,
+        .sort = ROLLUP_SORT_PEAK,
+        .keep = is_of_image,
+        .arg = &image,
+        .without = 1u << ROLLUP_LIVE | 1u << ROLLUP_ALLOCATED | 1u << ROLLUP_TEMPORARY | 1u << ROLLUP_AGES,
+    };
+    struct rollup *r = rollup_new(p, &only);
+    text_add_figure(b, style, &r->total.of[ROLLUP_PEAK].bytes, TEXT_BYTES);
+    rollup_free(r);
+}
+
 void report_add_unseen(struct buf *b, const struct profile *p, uint32_t image, const struct text_style *style)
 {
     const struct profile_image *i = &p->images.at[image];
     const char *hint = runtime_hint_of(profile_text(p, *profile_text(p, i->exe) ? i->exe : i->comm));
-    char rss[UNITS_TEXT_BYTES], peak[UNITS_TEXT_BYTES];
+    char rss[UNITS_TEXT_BYTES];
     text_add_name(b, style, profile_text(p, i->comm));
-    buf_printf(b, " (pid %d) has %s of anonymous memory, and malloc gave it about ", i->pid,
+    buf_printf(b, " (pid %d) has %s of anonymous memory, and malloc gave it ", i->pid,
                units_format_size(rss, (double)i->rss_anon_bytes));
-    buf_printf(b, "%s at its peak. ", units_format_size(peak, i->peak_bytes));
+    add_peak_of(b, p, image, style);
+    buf_addstr(b, " at its peak. ");
     buf_addstr(b, hint ? hint : "The rest is not seen, see allium-limits(7).");
 }
 
