@@ -15,9 +15,8 @@
  * samples, V being the variance of its estimate (if it is exact, as many as its bytes have periods). A growth by D
  * makes the mean of the samples after k + D / P. Growth is found if the interval of the change (profile_diff.h) lies
  * above 0; so each number of samples before has a least number of samples after, and the chance of a find is a sum over
- * the former. D is the growth for which that chance is
- * 95 %, on the average over the means that k leaves possible: the gamma distribution of shape k + 1/2. From
- * LARGE samples on, both distributions are taken as normal.
+ * the former. D is the growth for which that chance is 95 %, on the average over the means that k leaves possible: the
+ * gamma distribution of shape k + 1/2. From LARGE samples on, both distributions are taken as normal.
  *
  * Counts of objects are treated alike, with the mean weight of a sample, V / (their estimated number), in place of P.
  */
