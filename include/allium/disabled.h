@@ -3,8 +3,8 @@
 #define ALLIUM_DISABLED_H
 
 /*
- * The interface of <allium/tag.h> and <allium/helper.h> with nothing behind it: for builds with -DALLIUM_DISABLE, which
- * need no library, on any platform. Arguments are evaluated and not used.
+ * Declares the interface of <allium/tag.h> and <allium/helper.h>, and does nothing: for builds with -DALLIUM_DISABLE,
+ * which need no library, on any platform. Functions evaluate their arguments, macros discard them.
  *
  * This file is also installed as allium/tag.h, allium/helper.h, allium/malloc_hooks.h and allium/operator_new.hh in
  * share/allium/stub: a project that ships with tags can carry that folder along, and build where allium is missing.

@@ -112,8 +112,8 @@ static bool has_option(const struct command *c, const char *name)
     return false;
 }
 
-/* Returns what to use instead of an option of other tools or of an earlier version, the first `len` bytes of `option`;
- * NULL: it is none. */
+/* If the first `len` bytes of `option` are an option of another tool or of an earlier version, returns a hint at its
+ * replacement, else NULL. */
 static const char *counterpart(const struct command *c, const char *option, size_t len)
 {
     static const char attach[] =

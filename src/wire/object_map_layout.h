@@ -46,10 +46,10 @@
 
 /*
  * How a thread of the agent refers to the directory: by the address of the directory, a multiple of 64, plus
- * OBJECTS_SHIFT. So the low six bits are the shift that turns an address, without its bits from 47 on, into an index.
- * Without tables they are OBJECTS_SHIFT_NONE: then each index is 0 or 1, and both words are 0. A mask in memory, as the
- * inline code of the tag library has it (the word before the directory), would take one more load, on which the address
- * of the entry depends.
+ * OBJECTS_SHIFT. So the low six bits are a shift: (address << OBJECTS_HIGH_BITS) >> shift is the index. Without tables
+ * they are OBJECTS_SHIFT_NONE: then each index is 0 or 1, and both words are 0. A mask in memory, as the inline code of
+ * the tag library has it (the word before the directory), would take one more load, on which the address of the entry
+ * depends.
  */
 #define OBJECTS_HIGH_BITS  17
 #define OBJECTS_SHIFT      (OBJECTS_UNIT_SHIFT + OBJECTS_HIGH_BITS)

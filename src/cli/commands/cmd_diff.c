@@ -28,8 +28,7 @@ static const struct option_doc options[] = {
     {"fail-if", 0, "CONDITION",
      "exit with 4 if it grew by more, 3 if that is undecided: live+10%, peak+50MiB; may be repeated",
      .many = true},
-    {"coarse", 0, NULL,
-     "count a condition that the samples are too few to decide as not met (else: exit with 3)"},
+    {"coarse", 0, NULL, "let a condition pass that so few samples cannot decide, instead of exiting with 3"},
     {"raw", 0, NULL, "show wrappers such as xmalloc and operator new"},
     {"top", 0, "N", "print N rows (20, with --json all); 0: all"},
     {"json", 0, NULL, "print JSON, see allium-json(5)"},
@@ -195,7 +194,7 @@ static int check_known(const struct request *q, const struct diff *d)
         &command_diff, "%s is not known for a moment in the past: use live, allocated or allocations", word);
 }
 
-/* Says that the samples are too few for the condition, and which period takes more. */
+/* Says that the samples are too few for the condition, and names a period with which they are enough. */
 static void add_undecided(struct buf *b, const struct condition *c, const struct diff *d, bool coarse)
 {
     bool count = diff_counts(c->sort);
@@ -208,13 +207,13 @@ static void add_undecided(struct buf *b, const struct condition *c, const struct
     if (isinf(smallest)) {
         buf_addstr(b, ", and nothing was sampled");
     } else {
-        buf_printf(b, ", and with so few samples growth is seen from %s on",
+        buf_printf(b, ", and so few samples detect only growth of %s or more",
                    count ? units_format_count(text, smallest) : units_format_size(text, smallest));
     }
     buf_addstr(b, ": record both with --period ");
     buf_printf(b, period < 1024 ? "%" PRIu64 : "%" PRIu64 "K", period < 1024 ? period : period / 1024);
-    buf_addstr(b, coarse ? "; it passes because of --coarse; measured was "
-                         : ", or let it pass with --coarse; measured was ");
+    buf_addstr(b, coarse ? "; it passes because of --coarse; the measured growth is "
+                         : ", or let it pass with --coarse; the measured growth is ");
 }
 
 /* One line for each condition that is met, or may be. */
@@ -291,7 +290,8 @@ static int write_diff(const struct request *q, const struct diff *d, const struc
     return code;
 }
 
-/* -1: samples match --where, or all allocations were recorded and none does. */
+/* Prints a line if no sample matches --where. Returns an exit code, or -1 to go on: a sample matches, both sides are
+ * exact, or the output is JSON. */
 static int check_match(const struct request *q, const struct diff *d)
 {
     const struct rollup_value *of = d->total[ROLLUP_ALLOCATED].of;

@@ -108,7 +108,8 @@ static int about_intervals(const struct sys_request *r, const struct arguments *
 {
     const struct sys_show *show = &r->show;
     if (value(r, a, "interval") && show->duration_ns && show->interval_ns > show->duration_ns)
-        return command_misuse(&r->as_command, "--interval %s is longer than --duration %s: use a shorter one",
+        return command_misuse(&r->as_command,
+                              "--interval %s is longer than --duration %s: use a shorter --interval",
                               value(r, a, "interval"), value(r, a, "duration"));
     return -1;
 }

@@ -12,7 +12,7 @@
 #define NODES        8     /* means over which the chance of a find is averaged */
 #define BISECTIONS   16
 #define LEAST_PERIOD 1024
-/* An exact side is treated as one with this fraction of the other side's period. */
+/* An exact side is treated as if sampled with the period of the other side divided by EXACT_SHARE. */
 #define EXACT_SHARE  8.0
 #define RANGE_SIGMAS 5.0
 
@@ -28,7 +28,8 @@ struct setting {
 /* ---- the exact calculation ---- */
 
 /*
- * Returns the least number of samples after with which growth is found, if there are `before`; `from` is not more.
+ * Returns the smallest number of samples on the second side that counts as growth, if the first side has `before`. The
+ * search begins at `from`, which must not be above the result.
  */
 static double least_after(const struct setting *s, double before, double from)
 {
@@ -132,7 +133,7 @@ static struct setting setting_of(const struct diff_value *v, bool count, double 
                                 count ? &of[DIFF_AFTER].count : &of[DIFF_AFTER].bytes,
                                 of[DIFF_AFTER].bytes.first.mean, count);
     const struct estimate *shrank = count ? &of[DIFF_SHRANK].count : &of[DIFF_SHRANK].bytes;
-    /* Of the sizes of objects only a side with samples knows. */
+    /* A side without samples has no mean weight: it takes that of the other side. */
     if (count && !of[DIFF_BEFORE].count.samples && before.unit > 0)
         before.unit = of[DIFF_AFTER].count.samples ? after.unit : INFINITY;
     if (count && !of[DIFF_AFTER].count.samples && after.unit > 0)

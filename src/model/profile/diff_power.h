@@ -4,7 +4,7 @@
 
 /*
  * The changes that a comparison could have missed: the smallest growth that it finds in 19 of 20 cases, and the period
- * that a smaller one takes.
+ * that is needed to find a smaller growth.
  *
  * Runs in: the tool. Threads: pure. Owns: nothing.
  *

@@ -75,7 +75,8 @@ double estimate_gamma_quantile(double shape, bool upper)
 
 double estimate_poisson_tail(double least, double mean)
 {
-    if (mean - least > 10 * sqrt(mean) + 10) /* less than 1e-20 from it, and the series might overflow */
+    /* The result differs from 1 by less than 1e-20, and the series might overflow. */
+    if (mean - least > 10 * sqrt(mean) + 10)
         return 1;
     return !(least > 0) ? 1 : mean > 0 ? fmin(gamma_cdf(least, mean), 1) : 0;
 }

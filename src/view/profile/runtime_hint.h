@@ -17,8 +17,8 @@
 const char *runtime_hint_of(const char *program);
 
 /**
- * Returns the image with the most memory of which the figures explain less than half (the estimate at its peak is less
- * than half of its RssAnon, of 4 MiB or more); PROFILE_NONE: there is none.
+ * Of the images whose estimate at their peak is less than half of their RssAnon (of 4 MiB or more), returns the one
+ * with the largest RssAnon; PROFILE_NONE: there is none.
  */
 uint32_t runtime_hint_unseen_image(const struct profile *p);
 
