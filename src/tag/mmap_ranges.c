@@ -5,19 +5,36 @@
 
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/draw.h"
+#include "target/process_image.h"
 #include "target/spin_wait.h"
 #include "target/vm_reserve.h"
 #include "wire/object_map_layout.h"
 
-static struct ranges *ranges;
-static struct vm_array nodes = {.record_bytes = sizeof(struct ranges_node), .most = RANGES_NODES};
-static struct vm_array mappings = {.record_bytes = sizeof(struct ranges_mapping), .most = RANGES_NODES};
+#define TABLES 4u
+
+/*
+ * If fork() runs in a signal handler that interrupted a change of the table, the child goes on with that change as soon
+ * as the handler returns. So this child uses the next table, and the change is of no consequence.
+ */
+static struct table {
+    struct ranges *ranges;
+    struct vm_array nodes, mappings;
+} tables[TABLES] = {
+    [0 ... TABLES - 1] = {.nodes = {.record_bytes = sizeof(struct ranges_node), .most = RANGES_NODES},
+                          .mappings = {.record_bytes = sizeof(struct ranges_mapping), .most = RANGES_NODES}}};
+static uint32_t current; /* index of the table of this process */
 static bool abandoned; /* a thread waited in vain: longjmp() has probably left the code that holds the lock */
 static __thread bool holds_lock __attribute__((tls_model("initial-exec")));
 
-static struct ranges *table(void)
+static struct table *table(void)
 {
-    struct ranges *have = load_acquire(&ranges);
+    return &tables[load_relaxed(&current)];
+}
+
+/* Returns the table of ranges; makes it if there is none. NULL: there is no memory. */
+static struct ranges *make(struct table *t)
+{
+    struct ranges *have = load_acquire(&t->ranges);
     if (have)
         return have;
     struct ranges *mine = vm_reserve(sizeof(*mine), true);
@@ -26,7 +43,7 @@ static struct ranges *table(void)
         return NULL;
     }
     if (mine &&
-        !__atomic_compare_exchange_n(&ranges, &have, mine, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        !__atomic_compare_exchange_n(&t->ranges, &have, mine, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
         vm_reserve_release(mine, sizeof(*mine));
         return have;
     }
@@ -109,12 +126,13 @@ static void vacate(struct ranges *r, uint32_t number)
 }
 
 /* Returns the number of a new node, which is not in the tree yet; 0: there is no room. */
-static uint32_t new_node(struct ranges *r, uintptr_t start, uintptr_t end, uint32_t mapping)
+static uint32_t new_node(struct table *t, uintptr_t start, uintptr_t end, uint32_t mapping)
 {
+    struct ranges *r = t->ranges;
     uint32_t number = r->vacant_node;
     if (number)
         r->vacant_node = r->node[number].left;
-    else if (r->nodes + 1 < RANGES_NODES && vm_array_reach(&nodes, r->node, r->nodes + 1))
+    else if (r->nodes + 1 < RANGES_NODES && vm_array_reach(&t->nodes, r->node, r->nodes + 1))
         number = ++r->nodes;
     else
         return 0;
@@ -125,12 +143,13 @@ static uint32_t new_node(struct ranges *r, uintptr_t start, uintptr_t end, uint3
     return number;
 }
 
-static uint32_t new_mapping(struct ranges *r, uint32_t account)
+static uint32_t new_mapping(struct table *t, uint32_t account)
 {
+    struct ranges *r = t->ranges;
     uint32_t number = r->vacant_mapping;
     if (number)
         r->vacant_mapping = r->mapping[number].account;
-    else if (r->mappings + 1 < RANGES_NODES && vm_array_reach(&mappings, r->mapping, r->mappings + 1))
+    else if (r->mappings + 1 < RANGES_NODES && vm_array_reach(&t->mappings, r->mapping, r->mappings + 1))
         number = ++r->mappings;
     else
         return 0;
@@ -151,28 +170,31 @@ static bool leave_mapping(struct ranges *r, uint32_t number)
 
 void mmap_ranges_reset(void)
 {
-    struct ranges *r = load_acquire(&ranges);
-    if (r && r->nodes)
+    if (holds_lock)
+        store_relaxed(&current, (current + 1) % TABLES);
+    struct ranges *r = load_acquire(&table()->ranges);
+    if (r)
         __builtin_memset(r, 0, offsetof(struct ranges, mapping));
 }
 
 const void *mmap_ranges_table(void)
 {
-    return load_acquire(&ranges);
+    return load_acquire(&table()->ranges);
 }
 
 bool mmap_ranges_any(void)
 {
-    const struct ranges *r = load_acquire(&ranges);
+    const struct ranges *r = load_acquire(&table()->ranges);
     return r && load_relaxed(&r->root);
 }
 
 enum mmap_ranges_answer mmap_ranges_enter(uintptr_t start, uintptr_t end, uint32_t account)
 {
-    struct ranges *r = table();
+    struct table *t = table();
+    struct ranges *r = make(t);
     if (!r || !lock(r))
         return MMAP_RANGES_BUSY;
-    uint32_t mapping = new_mapping(r, account), node = mapping ? new_node(r, start, end, mapping) : 0;
+    uint32_t mapping = new_mapping(t, account), node = mapping ? new_node(t, start, end, mapping) : 0;
     if (node)
         insert(r, node);
     unlock(r);
@@ -183,21 +205,22 @@ enum mmap_ranges_answer mmap_ranges_enter(uintptr_t start, uintptr_t end, uint32
  * Cuts [start, end) out of the node to which the link `at` leads, and returns the part of the range that was cut out as
  * a node that is not in the tree. 0: there is no room for another node, and the range is unchanged.
  */
-static uint32_t cut(struct ranges *r, uint32_t *at, uintptr_t start, uintptr_t end)
+static uint32_t cut(struct table *t, uint32_t *at, uintptr_t start, uintptr_t end)
 {
+    struct ranges *r = t->ranges;
     struct ranges_node *n = &r->node[*at];
     if (start <= n->start && n->end <= end)
         return unlink_node(r, at);
     start = start > n->start ? start : n->start;
     end = end < n->end ? end : n->end;
-    uint32_t part = new_node(r, start, end, n->mapping), behind = 0;
+    uint32_t part = new_node(t, start, end, n->mapping), behind = 0;
     if (!part)
         return 0;
     if (start == n->start) {
         n->start = end; /* ranges do not overlap, so the tree is still in order */
         return part;
     }
-    if (end < n->end && !(behind = new_node(r, end, n->end, n->mapping))) {
+    if (end < n->end && !(behind = new_node(t, end, n->end, n->mapping))) {
         r->mapping[n->mapping].parts--;
         vacate(r, part);
         return 0;
@@ -210,7 +233,8 @@ static uint32_t cut(struct ranges *r, uint32_t *at, uintptr_t start, uintptr_t e
 
 enum mmap_ranges_answer mmap_ranges_take(uintptr_t start, uintptr_t end, struct mmap_ranges_taken *taken)
 {
-    struct ranges *r = load_acquire(&ranges);
+    struct table *t = table();
+    struct ranges *r = load_acquire(&t->ranges);
     uint32_t *at, *link = &taken->first;
     bool room = true;
     *taken = (struct mmap_ranges_taken){0};
@@ -218,8 +242,9 @@ enum mmap_ranges_answer mmap_ranges_take(uintptr_t start, uintptr_t end, struct 
         return MMAP_RANGES_NONE;
     if (!lock(r))
         return MMAP_RANGES_BUSY;
+    taken->generation = process.generation;
     while (room && (at = find(r, start)) && r->node[*at].start < end) {
-        *link = cut(r, at, start, end);
+        *link = cut(t, at, start, end);
         room = *link;
         link = &r->node[*link].left;
         *link = 0;
@@ -229,14 +254,20 @@ enum mmap_ranges_answer mmap_ranges_take(uintptr_t start, uintptr_t end, struct 
     return !room ? MMAP_RANGES_BUSY : taken->first ? MMAP_RANGES_DONE : MMAP_RANGES_NONE;
 }
 
+/* Returns the first node of the list; 0 in a fork child of the process that has taken it. Called with the lock. */
+static uint32_t first_of(const struct mmap_ranges_taken *taken)
+{
+    return taken->generation == process.generation ? taken->first : 0;
+}
+
 bool mmap_ranges_unmapped(const struct mmap_ranges_taken *taken, ranges_count_fn count)
 {
-    struct ranges *r = load_acquire(&ranges);
+    struct ranges *r = load_acquire(&table()->ranges);
     if (!taken->first)
         return true;
     if (!lock(r))
         return false;
-    for (uint32_t number = taken->first, next; number; number = next) {
+    for (uint32_t number = first_of(taken), next; number; number = next) {
         const struct ranges_node *n = &r->node[number];
         uint32_t account = r->mapping[n->mapping].account;
         next = n->left;
@@ -249,12 +280,12 @@ bool mmap_ranges_unmapped(const struct mmap_ranges_taken *taken, ranges_count_fn
 
 bool mmap_ranges_put_back(const struct mmap_ranges_taken *taken)
 {
-    struct ranges *r = load_acquire(&ranges);
+    struct ranges *r = load_acquire(&table()->ranges);
     if (!taken->first)
         return true;
     if (!lock(r))
         return false;
-    for (uint32_t number = taken->first, next; number; number = next) {
+    for (uint32_t number = first_of(taken), next; number; number = next) {
         next = r->node[number].left;
         insert(r, number);
     }

@@ -16,10 +16,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A list of parts of ranges that mmap_ranges_take() has removed from the table. */
+/*
+ * A list of parts of ranges that mmap_ranges_take() has removed from the table. They are removed before the system
+ * call, because another thread may get the addresses as soon as the kernel has unmapped them.
+ */
 struct mmap_ranges_taken {
-    uint32_t first;   /* node of the first part; 0: the list is empty */
-    uint32_t account; /* of the first part; 0: the list is empty */
+    uint32_t first;      /* node of the first part; 0: the list is empty */
+    uint32_t account;    /* of the first part; 0: the list is empty */
+    uint32_t generation; /* process.generation: in a fork child, a list of its parent is empty */
 };
 
 /** Counts `bytes` of the account as unmapped. `last`: no other part of the mapping is left. */
@@ -32,8 +36,9 @@ enum mmap_ranges_answer {
 };
 
 /**
- * Empties the table when a fork child begins. The kernel has wiped the table at the fork; but if fork() ran in a signal
- * handler, the code that the handler interrupted may have entered ranges of the parent since then.
+ * Gives a fork child an empty table when it begins, called by its only thread. The kernel has wiped the table at the
+ * fork; but if fork() ran in a signal handler, the code that the handler interrupted may have entered ranges of the
+ * parent since then, or may still do so.
  */
 void mmap_ranges_reset(void);
 /** Returns the address of the table (struct ranges), for readers in other processes; NULL: there is none yet. */

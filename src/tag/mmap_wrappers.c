@@ -20,15 +20,6 @@ struct span {
     uintptr_t start, end;
 };
 
-/*
- * Parts of ranges that were removed from the table. They are removed before the system call, because another thread may
- * get the addresses as soon as the kernel has unmapped them.
- */
-struct parts {
-    struct mmap_ranges_taken taken;
-    uint32_t generation; /* process.generation; a fork child ignores the parts of its parent */
-};
-
 static struct span span_of(const void *start, size_t bytes)
 {
     uintptr_t s = (uintptr_t)start & ~(uintptr_t)(PAGE - 1);
@@ -55,30 +46,29 @@ static void not_followed(uint32_t account)
     tag_ledger_count_loss(LEDGER_LOST_TAGGED);
 }
 
-static void take(struct span s, struct parts *p)
+static void take(struct span s, struct mmap_ranges_taken *p)
 {
-    *p = (struct parts){.generation = process.generation};
-    if (mmap_ranges_any() && tag_ledger_attach() &&
-        mmap_ranges_take(s.start, s.end, &p->taken) == MMAP_RANGES_BUSY)
+    *p = (struct mmap_ranges_taken){0};
+    if (mmap_ranges_any() && tag_ledger_attach() && mmap_ranges_take(s.start, s.end, p) == MMAP_RANGES_BUSY)
         tag_ledger_count_loss(LEDGER_LOST_TAGGED);
 }
 
 /* Calls `count` for each part that was unmapped. If `count` is NULL, no part was unmapped: enters the parts again. */
-static void finish_parts(const struct parts *p, ranges_count_fn count)
+static void finish_parts(const struct mmap_ranges_taken *p, ranges_count_fn count)
 {
-    if (!p->taken.first || !tag_ledger_attach() || p->generation != process.generation)
+    if (!p->first || !tag_ledger_attach())
         return;
-    if (count ? !mmap_ranges_unmapped(&p->taken, count) : !mmap_ranges_put_back(&p->taken))
-        not_followed(p->taken.account);
+    if (count ? !mmap_ranges_unmapped(p, count) : !mmap_ranges_put_back(p))
+        not_followed(p->account);
 }
 
-static void count_unmapped(const struct parts *p)
+static void count_unmapped(const struct mmap_ranges_taken *p)
 {
     finish_parts(p, count_part);
 }
 
 /* Called if the system call has failed or has left the old mapping in place: enters the parts again. */
-static void restore_parts(const struct parts *p)
+static void restore_parts(const struct mmap_ranges_taken *p)
 {
     finish_parts(p, NULL);
 }
@@ -87,7 +77,7 @@ static void restore_parts(const struct parts *p)
  * before. */
 static void count_replaced(struct span s, bool unseen)
 {
-    struct parts p;
+    struct mmap_ranges_taken p;
     take(s, &p);
     finish_parts(&p, unseen ? count_unseen_part : count_part);
 }
@@ -141,7 +131,7 @@ TAG_EXPORT void *allium_mmap64(void *at, size_t bytes, int protection, int flags
 TAG_EXPORT int allium_munmap(void *start, size_t bytes)
 {
     struct span s = span_of(start, bytes);
-    struct parts parts;
+    struct mmap_ranges_taken parts;
     if ((uintptr_t)start % PAGE || s.end <= s.start || !mmap_ranges_any())
         return munmap(start, bytes);
     take(s, &parts);
@@ -160,7 +150,7 @@ TAG_EXPORT void *allium_mremap(void *old, size_t old_bytes, size_t bytes, int fl
     va_start(args, flags);
     void *to = flags & MREMAP_FIXED ? va_arg(args, void *) : NULL;
     va_end(args);
-    struct parts parts = {0};
+    struct mmap_ranges_taken parts = {0};
     struct span before = span_of(old, old_bytes);
     if ((uintptr_t)old % PAGE == 0 && before.end > before.start)
         take(before, &parts);
@@ -175,7 +165,7 @@ TAG_EXPORT void *allium_mremap(void *old, size_t old_bytes, size_t bytes, int fl
         count_unmapped(&parts);
     struct span s = span_of(p, bytes);
     count_replaced(s, !(flags & MREMAP_FIXED));
-    if (parts.taken.account)
-        enter(s, parts.taken.account);
+    if (parts.account)
+        enter(s, parts.account);
     return p;
 }

@@ -2,9 +2,10 @@
 #define _GNU_SOURCE 1
 /*
  * Deeds of tagged code, time and again, each time with a handler behind another one of its instructions (SIGTRAP, by
- * the processor's trap flag). It does the like, or forks a child that goes on in what was interrupted. Built with tags.
+ * the processor's trap flag). It does the like, or forks a child that goes on in what was interrupted, or both: the
+ * child does the like before it goes on. Built with tags.
  *
- *     stepped like|fork EVERY      behind each EVERYth instruction; prints how often
+ *     stepped like|fork|both EVERY      behind each EVERYth instruction; prints how often
  */
 #include <signal.h>
 #include <stdbool.h>
@@ -21,7 +22,7 @@
 #define PAGE      4096ul
 #define READ      PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS
 #define TRAP_FLAG 0x100
-#define DEEDS     11u
+#define DEEDS     15u
 
 /* Past the red zone. */
 #define FLAGS(change, mask)                                                                                  \
@@ -39,7 +40,7 @@
 static char room[64 * PAGE] __attribute__((aligned(4096)));
 static unsigned long steps, chosen;
 static unsigned stepped; /* that deed */
-static bool forks, is_child, acted;
+static bool forks, likes, is_child, acted;
 
 /* `at` is for what it makes, four pages. */
 __attribute__((noinline)) static void do_all(char *at, size_t small, size_t large)
@@ -60,6 +61,14 @@ __attribute__((noinline)) static void do_all(char *at, size_t small, size_t larg
     STEP(munmap(mapped, PAGE));
     STEP(munmap((char *)mapped + PAGE, 3 * PAGE));
     allium_unaccount(told, small);
+    if (at != room) /* in the handler, which may have interrupted realloc() */
+        return;
+    STEP(mapped = allium_realloc_tagged(made, NULL, small));
+    STEP(mapped = allium_realloc_tagged(made, mapped, large));
+    STEP(mapped = allium_realloc_tagged(made, mapped, small));
+    STEP(mapped = allium_realloc_tagged(made, mapped, 0));
+    allium_account(told, small);
+    allium_unaccount(told, small);
 }
 
 static void on_step(int s, siginfo_t *i, void *context)
@@ -71,13 +80,11 @@ static void on_step(int s, siginfo_t *i, void *context)
     ((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL] &= ~TRAP_FLAG;
     stepped = 0;
     acted = true;
-    if (!forks) {
-        do_all(room + 32 * PAGE, 10, 5000);
-        return;
-    }
-    pid_t pid = fork();
+    pid_t pid = forks ? fork() : -1;
     is_child = !pid;
-    if (pid && (waitpid(pid, &status, 0) != pid || status))
+    if (likes && pid <= 0)
+        do_all(room + 32 * PAGE, 10, 5000);
+    if (pid > 0 && (waitpid(pid, &status, 0) != pid || status))
         _exit(8);
 }
 
@@ -92,18 +99,31 @@ static bool go(unsigned deed, unsigned long instruction)
     return acted && !is_child;
 }
 
+/* More ranges at once than there were: a node that the interrupted code has left in the tree is used again. */
+static void map_many(void)
+{
+    void *at[8];
+    for (unsigned i = 0; i < 8; i++)
+        at[i] = mmap(NULL, PAGE, READ, -1, 0);
+    for (unsigned i = 0; i < 8; i++)
+        munmap(at[i], PAGE);
+}
+
 int main(int argc, char **argv)
 {
     struct sigaction action = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO};
     unsigned long every = argc == 3 ? strtoul(argv[2], NULL, 10) : 0, turns = 0;
     if (!every || sigaction(SIGTRAP, &action, NULL))
         return 2;
-    forks = !strcmp(argv[1], "fork");
+    forks = strcmp(argv[1], "like") != 0;
+    likes = strcmp(argv[1], "fork") != 0;
     go(0, 0);
     for (unsigned deed = 1; deed <= DEEDS && !is_child; deed++)
         for (unsigned long i = deed % every; go(deed, i); i += every)
             turns++;
-    if (!is_child)
+    if (is_child)
+        map_many();
+    else
         printf("%lu\n", turns);
     return 0;
 }
