@@ -47,3 +47,24 @@ uint64_t NAME(replaced)(void)
         free(objects[i]);
     return PAIRS + OBJECTS;
 }
+
+uint64_t NAME(large)(void)
+{
+    for (unsigned i = 0; i < PAIRS; i++) {
+        void *p = malloc(5000);
+        __asm__ volatile("" : "+r"(p) : : "memory");
+        free(p);
+    }
+    return PAIRS;
+}
+
+uint64_t NAME(resized)(void)
+{
+    void *p = malloc(240);
+    for (unsigned i = 0; i < PAIRS; i++) {
+        p = realloc(p, 236 + i % 2);
+        __asm__ volatile("" : "+r"(p) : : "memory");
+    }
+    free(p);
+    return PAIRS + 1;
+}

@@ -132,12 +132,31 @@ void tag_ledger_add(uint32_t number, uint32_t shard, bool released, unsigned cal
         update_peak_if_due(number, shard, bytes, full);
 }
 
+/* Finds the offset of a counter from tag_ledger_counters(). False: the counter is in the parent's ledger, because a
+ * signal handler has forked meanwhile. */
+static bool offset_of(const void *count, uint32_t shard, uint64_t *at)
+{
+    *at = (uintptr_t)count - (uintptr_t)tag_ledger_counters(shard);
+    return process_has_ledger() && *at < process.ledger.header->regions[LEDGER_ACCOUNTS].ready_bytes;
+}
+
 void tag_ledger_carry(struct ledger_count *count, uint32_t shard, uint64_t bytes)
 {
-    uint64_t at = (uintptr_t)count - (uintptr_t)tag_ledger_counters(shard);
-    if (!process_has_ledger() || at >= process.ledger.header->regions[LEDGER_ACCOUNTS].ready_bytes)
-        return; /* a signal handler has forked meanwhile: the counter is in the parent's ledger */
+    uint64_t at;
+    if (!offset_of(count, shard, &at))
+        return;
     bool full = add(count, 0, 0);
     if (full && !(at & sizeof(*count)))
         update_peak_if_due(tag_ledger_number((uint32_t)at), shard, bytes, true);
+}
+
+void tag_ledger_added(const char *count, uint32_t shard, uint64_t bytes)
+{
+    uint64_t at;
+    if (!offset_of(count, shard, &at))
+        return;
+    uint64_t own = ledger_count_bytes(read_count((const struct ledger_count *)(const void *)count));
+    uint32_t number = tag_ledger_number((uint32_t)at);
+    if ((uint32_t)own - load_relaxed(&tag_ledger_tag(number)->looked_bytes[shard]) >= BETWEEN_BYTES)
+        update_peak(number, shard, bytes, own);
 }

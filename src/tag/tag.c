@@ -10,6 +10,7 @@
 #include "tag/agent_bridge.h"
 #include "tag/call_details.h"
 #include "tag/helper_scope.h"
+#include "tag/hot_objects.h"
 #include "tag/tag_control.h"
 #include "tag/tag_internal.h"
 #include "tag/tag_ledger.h"
@@ -106,9 +107,22 @@ static uint32_t account_of(struct allium_tag *tag)
     return a.actions & TAG_CONTROL_COUNTED ? a.account : 0;
 }
 
+/* After the library has added a call of `bytes` bytes as inline code does. Inline code leaves the peak to the carries,
+ * because 1,023 calls of up to 4,095 bytes are not much. */
+static void update_peak(const struct allium_tag *tag, uint64_t bytes)
+{
+    if (bytes > ALLIUM_INLINE_BYTES_MAX)
+        tag_ledger_added(allium_thread.counters + tag->counters, self.shard, bytes);
+}
+
 TAG_EXPORT void allium_account_cold(struct allium_tag *tag, size_t bytes, int sign)
 {
     struct walk_start start = WALK_CALLER();
+    if (tag_control_state(tag) > 0 && hot_account(tag, bytes, sign)) {
+        if (sign > 0)
+            update_peak(tag, bytes);
+        return;
+    }
     struct tag_rules a = rules_of(tag);
     if (a.actions & TAG_CONTROL_COUNTED)
         add(a.account, sign < 0, bytes);
@@ -190,8 +204,18 @@ void tag_object_add(uint32_t account, const void *object, size_t bytes)
     enter(account, object, bytes);
 }
 
+static inline bool track_hot(const struct allium_tag *tag, const void *object, size_t bytes)
+{
+    if (!hot_track(tag, object, bytes))
+        return false;
+    update_peak(tag, bytes);
+    return true;
+}
+
 TAG_EXPORT void allium_track_cold(struct allium_tag *tag, const void *object, size_t bytes)
 {
+    if (tag_control_state(tag) > 0 && track_hot(tag, object, bytes))
+        return;
     uint32_t account = account_of(helper_scope_of(tag));
     if (account)
         enter(account, object, bytes);
@@ -220,8 +244,11 @@ void tag_object_put_back(const void *p, struct object o)
 
 TAG_EXPORT void allium_untrack_cold(const void *p)
 {
+    struct hot_object hot;
     struct object o;
-    if (tag_object_take(p, &o))
+    if (hot_take(p, &hot) && hot.entry)
+        hot_count_free(hot);
+    else if (tag_object_take(p, &o))
         add(o.account, true, o.bytes);
 }
 
@@ -334,9 +361,35 @@ TAG_EXPORT void *allium_realloc_by(void *(*real)(void *, size_t), void *old, siz
     return move(real, NULL, old, bytes);
 }
 
+/* allium_realloc_tagged() after hot_take(); `bytes` is not 0. `tag`: NULL if it is off. */
+static void *realloc_hot(struct allium_tag *tag, void *old, struct hot_object hot, size_t bytes)
+{
+    void *p = realloc(old, bytes);
+    if (unlikely(!p)) {
+        if (hot.entry)
+            tag_object_put_back(old,
+                                (struct object){.account = tag_ledger_number(ALLIUM_COUNTERS_OF(hot.entry)),
+                                                .bytes = hot.bytes});
+        if (tag)
+            allium_failed(tag);
+        return NULL;
+    }
+    if (hot.entry)
+        hot_count_free(hot);
+    if (tag && !track_hot(tag, p, bytes))
+        allium_track_cold(tag, p, bytes);
+    return p;
+}
+
 TAG_EXPORT void *allium_realloc_tagged(struct allium_tag *tag, void *old, size_t bytes)
 {
     struct walk_start start = WALK_CALLER();
+    struct hot_object hot = {0};
+    int state = tag_control_state(tag);
+    if (!state && !load_relaxed(&allium_objects_tracked))
+        return realloc(old, bytes);
+    if (likely(bytes && state >= 0 && (!old || hot_take(old, &hot))))
+        return realloc_hot(state ? tag : NULL, old, hot, bytes);
     bool frees = old && !bytes; /* realloc(p, 0) frees p, and cannot fail */
     void *p = frees || begin_call(tag, &start) ? tag_realloc(tag, old, bytes) : NULL;
     if (!frees)

@@ -25,21 +25,11 @@ static struct {
 } pages[PAGES_MAX];
 static uint32_t n_pages;
 
-static const char *page_of(const struct allium_tag *tag)
-{
-    return (const char *)&tag->control + tag->control;
-}
-
-static const struct ledger_control *seen_by(const struct allium_tag *tag)
-{
-    return (const struct ledger_control *)page_of(tag);
-}
-
 static const struct ledger_control *own; /* the control page of this process; NULL: there is none */
 
 uint32_t tag_control_lookup(struct allium_tag *tag, struct deferred_target *place, struct ledger_action *a)
 {
-    int32_t state = load_acquire(&seen_by(tag)->state), known = load_relaxed(&tag->state);
+    int32_t state = load_acquire(&tag_control_page(tag)->state), known = load_relaxed(&tag->state);
     if (known >= state)
         return known > state ? TAG_CONTROL_COUNTED : 0;
     const struct ledger_control *c = load_acquire(&own);
@@ -58,12 +48,12 @@ uint32_t tag_control_lookup(struct allium_tag *tag, struct deferred_target *plac
 void tag_control_turn_off(struct allium_tag *tag)
 {
     if (tag->control)
-        store_release(&tag->state, load_acquire(&seen_by(tag)->state));
+        store_release(&tag->state, load_acquire(&tag_control_page(tag)->state));
 }
 
 bool tag_control_is_between(const struct allium_tag *tag, const char *start, const char *end)
 {
-    const char *page = page_of(tag);
+    const char *page = (const char *)tag_control_page(tag);
     return (uintptr_t)page % LEDGER_PAGE_BYTES == 0 && page >= start && page < end;
 }
 
@@ -99,7 +89,7 @@ static bool is_shown_at(const char *page)
 
 void tag_control_show(const struct ledger_control *of, const struct allium_tag *tag)
 {
-    const char *page = page_of(tag);
+    const char *page = (const char *)tag_control_page(tag);
     struct dl_find_object found;
     if (!of || (uintptr_t)page % LEDGER_PAGE_BYTES || _dl_find_object((void *)(uintptr_t)page, &found) ||
         is_shown_at(page))

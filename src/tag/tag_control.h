@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "allium/tag.h"
+#include "base/sigsafe/atomic.h"
 #include "target/deferred_match.h"
 #include "wire/ledger.h"
 
@@ -22,6 +23,21 @@
 static inline bool tag_control_requests(uint32_t actions, enum ledger_action_kind kind)
 {
     return actions >> kind & 1;
+}
+
+/** Returns the control page of the tag's module. */
+static inline const struct ledger_control *tag_control_page(const struct allium_tag *tag)
+{
+    return (const struct ledger_control *)((const char *)&tag->control + tag->control);
+}
+
+/** Like allium_tag_state(), for a tag of any module: > 0: counted, and no rule requests more; 0: off; else < 0. */
+static inline int tag_control_state(const struct allium_tag *tag)
+{
+    if (!load_relaxed(&tag->entry)) /* not registered yet: `control` was not checked */
+        return -1;
+    int32_t state = load_acquire(&tag->state), now = load_relaxed(&tag_control_page(tag)->state);
+    return state == now ? 0 : state > now ? 1 : -1;
 }
 
 /**

@@ -56,6 +56,11 @@ char *tag_ledger_counters(uint32_t shard);
 void tag_ledger_add(uint32_t number, uint32_t shard, bool released, unsigned calls, uint64_t bytes);
 /** Carries to the second word of a counter, because inline code has added `bytes` to the first word, which is full. */
 void tag_ledger_carry(struct ledger_count *count, uint32_t shard, uint64_t bytes);
+/**
+ * Updates the peak if many bytes were allocated since the last update. Called after `bytes` bytes were added to the
+ * counter at `count` without tag_ledger_add().
+ */
+void tag_ledger_added(const char *count, uint32_t shard, uint64_t bytes);
 /** Write the address of the directory of the map of objects, or of the tree of mappings, to the ledger's header. */
 void tag_ledger_show_objects(const void *tables);
 void tag_ledger_show_ranges(const void *table);

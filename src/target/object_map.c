@@ -202,13 +202,6 @@ void object_map_begin_anew(void)
     all[MASK] = all[OWN_EPOCH] = all[OWN_CHUNK] = all[SPARE_TABLE] = 0;
 }
 
-/* The words of the map for an address. */
-struct place {
-    uint32_t *entry;
-    /* For the large object that begins in this page: bytes << OBJECTS_GRANULES | granule_of(address); 0: none. */
-    uint64_t *page;
-};
-
 /* Makes the table's entries for odd multiples of 8 writable: not before the first such address, because few allocators
  * return any. */
 static bool open_odd(uint32_t *table)
@@ -226,7 +219,7 @@ static bool open_odd(uint32_t *table)
  * Finds the words of the map for an address; makes its table if `make`. The word of the directory is read only once,
  * because it may become 0 at any time: if a signal handler forks here, the directory is empty in the child.
  */
-static inline __attribute__((always_inline)) bool find(struct place *p, uintptr_t address, bool make)
+static inline __attribute__((always_inline)) bool find(struct object_place *p, uintptr_t address, bool make)
 {
     uintptr_t *all = load_acquire(&directory), table;
     if (!all || address >> OBJECTS_UNIT_SHIFT >= OBJECTS_TABLES)
@@ -234,20 +227,18 @@ static inline __attribute__((always_inline)) bool find(struct place *p, uintptr_
     table = make ? table_at(all, address) : load_acquire(&all[address >> OBJECTS_UNIT_SHIFT]);
     if (!table)
         return false;
-    uint32_t *first = (uint32_t *)(table + OBJECTS_BIAS(address));
-    p->entry = first + OBJECTS_ENTRY_AT(address);
-    p->page = (uint64_t *)(first + OBJECTS_ENTRIES) + (address >> 12 & (OBJECTS_PAGES - 1));
+    *p = object_place_of(table, address);
     if (!OBJECTS_IS_ODD(address))
         return true;
     p->entry += OBJECTS_ODD_BYTES / sizeof(*p->entry);
-    return !make || open_odd(first);
+    return !make || open_odd((uint32_t *)(table + OBJECTS_BIAS(address)));
 }
 
 /* Maps a hole where the kernel will map memory next, and unmaps it after making the tables for its addresses. Meanwhile
  * the kernel cannot place chunks of tables in the hole. */
 void object_map_take_room(uint64_t bytes)
 {
-    struct place p;
+    struct object_place p;
     long hole = sys_call(SYS_mmap, 0, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (sys_failed(hole))
         return;
@@ -264,7 +255,7 @@ void object_map_expect_more(uintptr_t address)
 {
     static uintptr_t known[STEPS_KNOWN]; /* numbers of steps handled lately */
     uintptr_t step = address / AHEAD_STEP, *last = &known[step % STEPS_KNOWN];
-    struct place p;
+    struct object_place p;
     if (load_relaxed(last) == step)
         return;
     store_relaxed(last, step);
@@ -276,27 +267,14 @@ void object_map_expect_more(uintptr_t address)
     sys_call(SYS_madvise, page, ahead / 16 * sizeof(*p.entry), MADV_POPULATE_WRITE); /* Linux 5.14 */
 }
 
-static uint64_t granule_of(uintptr_t address)
-{
-    return address >> 4 & ((1u << OBJECTS_GRANULES) - 1);
-}
-
-/*
- * Returns whether the size word `page` belongs to the object at this address. Only large objects have such a word.
- */
-static bool is_of(uint64_t page, uintptr_t address)
-{
-    return (page & ((1u << OBJECTS_GRANULES) - 1)) == granule_of(address);
-}
-
 bool object_map_put(uintptr_t address, struct object o)
 {
-    struct place p;
+    struct object_place p;
     uint32_t entry = o.account << OBJECTS_BYTES_BITS;
     if (!find(&p, address, true))
         return false;
     if (o.bytes > OBJECTS_BYTES_INLINE) {
-        store_relaxed(p.page, o.bytes << OBJECTS_GRANULES | granule_of(address));
+        store_relaxed(p.page, object_page_word(address, o.bytes));
         store_release(p.entry, entry);
     } else {
         store_release(p.entry, entry | (uint32_t)o.bytes);
@@ -306,19 +284,19 @@ bool object_map_put(uintptr_t address, struct object o)
 
 bool object_map_has(uintptr_t address)
 {
-    struct place p;
+    struct object_place p;
     return find(&p, address, false) && load_relaxed(p.entry);
 }
 
 bool object_map_take(uintptr_t address, struct object *o)
 {
-    struct place p;
+    struct object_place p;
     uint32_t entry = find(&p, address, false) ? load_acquire(p.entry) : 0;
     *o = (struct object){entry >> OBJECTS_BYTES_BITS, entry & OBJECTS_BYTES_INLINE};
     if (!o->account)
         return false;
     uint64_t page = o->bytes ? 0 : load_relaxed(p.page);
-    if (page && is_of(page, address)) {
+    if (page && object_page_word_is_of(page, address)) {
         o->bytes = page >> OBJECTS_GRANULES;
         store_relaxed(p.page, 0);
     }
@@ -328,7 +306,7 @@ bool object_map_take(uintptr_t address, struct object *o)
 
 bool object_map_take_from_page(uintptr_t address, struct object *o)
 {
-    struct place p;
+    struct object_place p;
     uint64_t page = find(&p, address, false) ? load_relaxed(p.page) : 0;
     uintptr_t other = (address & ~(uintptr_t)0xfff) | (page & ((1u << OBJECTS_GRANULES) - 1)) << 4;
     return page && (object_map_take(other, o) || object_map_take(other | 8, o));

@@ -15,6 +15,7 @@
  * Runs in: target and tool.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define OBJECTS_UNIT_SHIFT 22
@@ -43,6 +44,34 @@
 #define OBJECTS_BYTES_INLINE 4095u
 #define OBJECTS_ENTRY_AT(a)  (((uint32_t)(a) & ((1u << OBJECTS_UNIT_SHIFT) - 1)) >> 4)
 #define OBJECTS_IS_ODD(a)    ((a)&8)
+
+/** The words of the map for an address. */
+struct object_place {
+    uint32_t *entry;
+    uint64_t *page; /* of the large object that begins in this page: see object_page_word(); 0: none */
+};
+
+/** Finds the words for an address that is not an odd multiple of 8. `table`: the directory's word for it, not 0. */
+static inline struct object_place object_place_of(uintptr_t table, uintptr_t address)
+{
+    uint32_t *first = (uint32_t *)(table + OBJECTS_BIAS(address));
+    return (struct object_place){
+        .entry = first + OBJECTS_ENTRY_AT(address),
+        .page = (uint64_t *)(first + OBJECTS_ENTRIES) + (address >> 12 & (OBJECTS_PAGES - 1)),
+    };
+}
+
+/** Returns the word of a page for a large object that begins there. */
+static inline uint64_t object_page_word(uintptr_t address, uint64_t bytes)
+{
+    return bytes << OBJECTS_GRANULES | (address >> 4 & ((1u << OBJECTS_GRANULES) - 1));
+}
+
+/** Returns whether the word of a page, not 0, is that of the large object at this address. */
+static inline bool object_page_word_is_of(uint64_t word, uintptr_t address)
+{
+    return word == object_page_word(address, word >> OBJECTS_GRANULES);
+}
 
 /*
  * How a thread of the agent refers to the directory: by the address of the directory, a multiple of 64, plus

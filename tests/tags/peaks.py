@@ -26,12 +26,15 @@ def holds(surely, maybe, low, high, words):
 
 
 def grown():
-    """Looked for after each 32nd part more: so much may be missing below, and no more is added above."""
-    for n, each in (1, 7), (5, 100), (100, 24), (3000, 64), (50000, 100), (2000, 4095), (2000, 4096), (3, 1 << 30):
+    """Looked for after each 32nd part more, or after 64 KiB of objects whose size is not in their entry: so much may be
+    missing below, and no more is added above.
+    """
+    sizes = (1, 7), (5, 100), (99, 24), (3000, 64), (50000, 100), (2000, 4095), (2000, 4096), (100, 10000), (3, 1 << 30)
+    for n, each in sizes:
         surely, maybe, low, high = peak_of("grow", n, each)
         equal((surely, maybe), (n * each, n * each), "the program's own")
         holds(surely, maybe, low, high, (n, each))
-        part = min(n // 32 + 1, 1023) * each
+        part = max(min(n // 32 + 1, 1023) * each, 65536 if 4096 <= each < 1 << 20 else 0)
         check(low >= surely - part and high <= surely + part, "%d of %d: %d-%d" % (n, each, low, high))
 
 

@@ -97,12 +97,6 @@ static uint64_t entry_address(uint64_t table, uint64_t address)
     return table + (OBJECTS_IS_ODD(address) ? OBJECTS_ODD_BYTES : 0) + OBJECTS_ENTRY_AT(address) * 4ull;
 }
 
-/* Returns whether the word of the page belongs to the object at the address; see is_of() in target/object_map.c. */
-static bool word_is_of(uint64_t word, uint64_t address)
-{
-    return (word & ((1u << OBJECTS_GRANULES) - 1)) == (address % PAGE) / 16;
-}
-
 /* ---- small objects, and where large ones begin ---- */
 
 static void add_begun(struct window *w, uint64_t start, uint32_t entry, const uint64_t *words)
@@ -110,7 +104,7 @@ static void add_begun(struct window *w, uint64_t start, uint32_t entry, const ui
     uint64_t bytes = entry & OBJECTS_BYTES_INLINE, word = words[start >= (w->begin & ~(PAGE - 1)) + PAGE];
     if (!(entry >> OBJECTS_BYTES_BITS))
         return;
-    if (!bytes && word_is_of(word, start))
+    if (!bytes && object_page_word_is_of(word, start))
         bytes = word >> OBJECTS_GRANULES;
     w->at[w->len++] = (struct begun){start, bytes, entry >> OBJECTS_BYTES_BITS};
 }
