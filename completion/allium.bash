@@ -48,7 +48,7 @@ _allium_listed()
 _allium_tool_value()
 {
     case $2 in
-    --sort | --where | --alert | --only) _allium_words "$(_allium_listed sys "$1" columns,)" ;;
+    --sort | --columns | --where | --alert | --only) _allium_words "$(_allium_listed sys "$1" columns,)" ;;
     --attach) _allium_words "$(_allium_listed sys "$1" 'ways to attach')" ;;
     --by) _allium_words "$(_allium_help sys "$1" | sed -n '/^  --by/{s/.*rows by//;s/,//g;s/ or / /;p;}')" ;;
     --stacks) _allium_words user kernel both none ;;
@@ -58,7 +58,7 @@ _allium_tool_value()
     -p | --pid) _allium_words "$(_allium_pids)" ;;
     -u | --uid | --user) _allium_offer -u ;;
     --cgroup) _allium_offer -d ;;
-    -h | --help | --json | --hist | --folded | --quiet | --growth | --live | --lines) return 1 ;;
+    -h | --help | --json | --hist | --folded | --quiet | --growth | --live | --lines | --wide | --exact) return 1 ;;
     esac
 }
 

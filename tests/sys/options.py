@@ -259,6 +259,45 @@ def records(t, s):
     check(rows, "nothing was recorded")
 
 
+def headings(out):
+    """Of a table; a report in words has none."""
+    lines = [line for line in out.decode().splitlines() if re.match(r"[A-Z][A-Z -]*(  |$)", line)]
+    return re.split("  +", lines[0].strip()) if lines else []
+
+
+def shows_only(t, s):
+    """Columns, by their headings."""
+    wanted = headings((yield from see([], json=False)).out[0])[:2]
+    if wanted:
+        run = yield from see(["--columns", ",".join(wanted)], json=False)
+        equal(headings(run.out[0]), wanted, "headings")
+    check("use " + t.columns[0] in refused(2, t.name, "--columns", "none-such"), "what --columns takes")
+    check("needs names" in refused(2, t.name, "--columns", ","), "--columns without a name")
+
+
+def shown_again(t, s, option):
+    """Recorded rows in 60 columns: without the option, and with it."""
+    path = "%s/%s-%s.allium" % (s.folder, t.name, option)
+    yield from see(["-o", path], json=False)
+    show = sys_(t.name, "--from", path)
+    env = dict(os.environ, COLUMNS="60")
+    without, with_it = (tap.succeed([*show, *more], env=env).stdout for more in ([], ["--" + option]))
+    os.unlink(path)
+    return without, with_it
+
+
+def shortens_nothing(t, s):
+    narrow, wide = map(headings, (yield from shown_again(t, s, "wide")))
+    check(len(wide) > len(narrow) or not wide, "columns:", narrow, wide)
+
+
+def prints_whole_numbers(t, s):
+    rounded, exact = yield from shown_again(t, s, "exact")
+    if headings(exact):
+        units = re.search(rb"\d [KMG]iB\b|\d\.\d+k\b|\d [mu]?s\b", exact)
+        check(re.search(rb"\d\.\d", rounded) and not units, units, exact[:500])
+
+
 def replaces(t, s):
     """-o leaves a file that exists alone, unless with --force."""
     path = s.folder + "/there.allium"
@@ -362,6 +401,9 @@ LOOKS = {
     "user": starts_as,
     "duration": ends_itself,
     "attach": attaches,
+    "columns": shows_only,
+    "wide": shortens_nothing,
+    "exact": prints_whole_numbers,
     "json": writes_objects,
     "output": records,
     "force": replaces,
@@ -398,6 +440,9 @@ IDLE = [  # what would do nothing: (options, of which tools, words of the refusa
     (["-o", "/none/such", "--json"], "all", "-o records rows and prints nothing"),
     (["-o", "/none/such", "--sort", "pid"], "all", "-o records all rows: leave out --sort"),
     (["-o", "/none/such", "--top", "3"], "all", "-o records all rows: leave out --top"),
+    (["-o", "/none/such", "--columns", "pid"], "all", "-o records all columns"),
+    (["--json", "--wide"], "all", "--json shortens nothing"),
+    (["--json", "--exact"], "all", "--json prints whole numbers"),
     (["-o", "/none/such", "--hist"], "events", "-o records single events"),
     (["-o", "/none/such", "--interval", "1s"], "events", "leave out --interval"),
     (["--folded", "--json"], "stacks", "exclude each other"),

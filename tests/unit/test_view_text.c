@@ -211,6 +211,12 @@ static void tables(void **state)
                     "   7            < 1.84 MiB         -  ≥ 3 s        -  -\n");
     table_view_text(&out, t, &(struct text_style){.columns = 0});
     assert_non_null(strstr(buf_str(&b), "  >= 3 s  "));
+    buf_reset(&b);
+    table_view_text(&out, t, &(struct text_style){.utf8 = true, .exact = true});
+    assert_text(&b, " PID                  LIVE      RSS ANON               SINCE     COST  COMMAND\n"
+                    "4242  1.50 MiB (0.31–4.39)  31,457,280 B  250,000,000,000 ns  < 0.1 %  "
+                    "/usr/bin/server --with=a --very=long --list=of --options\n"
+                    "   7            < 1.84 MiB             -  ≥ 3,000,000,000 ns        -  -\n");
     buf_release(&b);
     table_free(t);
 }

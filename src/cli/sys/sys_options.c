@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/sys/sys_options.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -234,26 +235,73 @@ static void part(struct parse *p)
         p->r->settings.config.stacks = found->stacks;
 }
 
+/* Returns whether the text names the column: as in JSON, or as in the heading, "LIVE BYTES". */
+static bool names_column(const struct table_column *c, const char *text, size_t len)
+{
+    const char *const names[] = {c->name, c->header ? c->header : c->name};
+    bool same = false;
+    for (size_t i = 0; i < 2 && !same; i++) {
+        same = strlen(names[i]) == len;
+        for (size_t j = 0; same && j < len; j++)
+            same = tolower((unsigned char)names[i][j]) == tolower((unsigned char)text[j]) ||
+                   (strchr("_ -", names[i][j]) && strchr("_ -", text[j]));
+    }
+    return same;
+}
+
+/* Returns the column that `text` names. If there is none, refuses the option, and returns the number of columns. */
+static uint32_t find_column(struct parse *p, const char *option, const char *text, size_t len)
+{
+    const struct sys_tool *tool = p->r->tool;
+    struct query_field names[NAMES_MAX];
+    uint32_t at = 0;
+    while (at < tool->n_columns && !names_column(&tool->columns[at], text, len))
+        at++;
+    for (uint32_t i = 0; i < tool->n_columns && i < NAMES_MAX; i++)
+        names[i] = (struct query_field){.name = tool->columns[i].name};
+    if (at == tool->n_columns) {
+        char *one = strndup(text, len);
+        refuse_name(p, option, one ? one : text, names, tool->n_columns);
+        free(one);
+    }
+    return at;
+}
+
+/* --columns NAME,NAME ...: hides all others. */
+static void columns(struct parse *p)
+{
+    const char *text = value(p, "columns");
+    uint64_t shown = 0;
+    if (!text || value(p, "output")) /* sys_refusals.c refuses both */
+        return;
+    for (size_t len; *text && p->code < 0; text += len + (text[len] == ',')) {
+        len = strcspn(text, ",");
+        if (!len)
+            continue;
+        uint32_t at = find_column(p, "columns", text, len);
+        shown |= 1ull << (at < 64 ? at : 0);
+        if (p->code < 0 && p->r->show.hidden >> at & 1)
+            p->code = command_misuse(&p->r->as_command, "--columns: %s has no values without another option",
+                                     p->r->tool->columns[at].name);
+    }
+    if (!shown && p->code < 0)
+        p->code =
+            command_misuse(&p->r->as_command, "--columns needs names of columns, with commas between them");
+    p->r->show.hidden |= ~shown;
+}
+
 static void order(struct parse *p)
 {
     const char *text = value(p, "sort");
     const struct sys_tool *tool = p->r->tool;
     struct sys_show *show = &p->r->show;
     show->sort = tool->weight;
-    struct query_field names[NAMES_MAX];
     if (text && (*text == '+' || *text == '-')) {
         show->order = *text == '+' ? TABLE_LEAST_FIRST : TABLE_MOST_FIRST;
         text++;
     }
-    for (uint32_t i = 0; text && i < tool->n_columns && i < NAMES_MAX; i++) {
-        names[i] = (struct query_field){.name = tool->columns[i].name};
-        if (!strcmp(names[i].name, text)) {
-            show->sort = i;
-            return;
-        }
-    }
     if (text)
-        refuse_name(p, "sort", text, names, tool->n_columns);
+        show->sort = find_column(p, "sort", text, strlen(text));
 }
 
 /* A tool with rows always makes reports; a tool with events only with --interval, --sort, --top or --hist. */
@@ -313,6 +361,9 @@ static void shape(struct parse *p)
     p->r->force = value(p, "force") != NULL;
     p->r->from = value(p, "from");
     p->r->show.hidden |= p->r->from ? 0 : columns_of_options(p->r);
+    show->wide = value(p, "wide") != NULL;
+    show->exact = value(p, "exact") != NULL;
+    columns(p);
     reports(p);
 }
 

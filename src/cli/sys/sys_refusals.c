@@ -21,6 +21,15 @@ static const struct {
     {"hist", "output", EVENTS, "-o records single events: leave out --hist, or use it with --from"},
     {"interval", "output", EVENTS, "-o records each event when it occurs: leave out --interval"},
     {"rows", "output", EVENTS, "-o records each event when it occurs: leave out --rows"},
+    {"columns", "output", ANY, "-o records all columns: leave out --columns, or use it with --from"},
+    {"wide", "output", ANY, "-o records rows and prints nothing: leave out --wide"},
+    {"exact", "output", ANY, "-o records rows and prints nothing: leave out --exact"},
+    {"columns", "json", ANY, "--json prints all columns: leave out --columns"},
+    {"wide", "json", ANY, "--json shortens nothing: leave out --wide"},
+    {"exact", "json", ANY, "--json prints whole numbers: leave out --exact"},
+    {"columns", "folded", ANY, "--folded prints only stacks: leave out --columns"},
+    {"wide", "folded", ANY, "--folded shortens nothing: leave out --wide"},
+    {"exact", "folded", ANY, "--folded prints whole numbers: leave out --exact"},
     {"json", "folded", ANY, "--folded and --json exclude each other: leave out one"},
     {"hist", "folded", ANY, "--folded prints only stacks: leave out --hist"},
     {"sort", "hist", EVENTS, "--hist shows no events: leave out --sort"},
@@ -87,7 +96,8 @@ static int about_stacks(const struct sys_request *r, const struct arguments *a)
 /* What was recorded is shown as it was observed: what is about observing would do nothing. */
 static int about_recorded(const struct sys_request *r, const struct arguments *a)
 {
-    static const char *const shows[] = {"from", "json", "folded", "where", "sort", "top", "hist", "quiet"};
+    static const char *const shows[] = {"from", "json",  "folded",  "where", "sort", "top",
+                                        "hist", "quiet", "columns", "wide",  "exact"};
     if (!r->from)
         return -1;
     for (const struct option_doc *o = r->options; o->name; o++) {

@@ -53,6 +53,15 @@ struct show {
     int code;
 };
 
+/* Anew at each change of the terminal's size. */
+static struct text_style style_of(const struct sys_show *o)
+{
+    struct text_style style = terminal_style(stdout);
+    style.exact = o->exact;
+    style.columns = o->wide ? 0 : style.columns;
+    return style;
+}
+
 /* Alerts are checked against all rows, before --where and --top. */
 static void alert(struct show *w)
 {
@@ -295,7 +304,7 @@ static int step(struct show *w)
     case INTERVALS_TICK:
         return w->over ? EXIT_DONE : report(w);
     case INTERVALS_RESIZED:
-        w->style = terminal_style(stdout);
+        w->style = style_of(w->o);
         break;
     case INTERVALS_OVER:
         w->over = true;
@@ -362,7 +371,7 @@ static void begin(struct show *w)
     const struct sys_show *o = w->o;
     const struct sys_tool *tool = w->tool;
     w->out = sink_to_file(stdout);
-    w->style = terminal_style(stdout);
+    w->style = style_of(o);
     w->table = table_new("sys", 1, tool->columns, tool->n_columns);
     w->table->hidden = o->hidden;
     w->stream.repeat = isatty(STDOUT_FILENO);

@@ -41,6 +41,32 @@ void table_view_add_quantity(struct buf *b, enum table_unit unit, double value)
     }
 }
 
+/* Appends "-12,345,678 B": rounded, if the value has a fraction. False: nothing was appended, as the value has no such
+ * unit. */
+static bool add_exact(struct buf *b, const struct table_column *c, const struct table_value *v)
+{
+    static const char *const units[] = {[TABLE_BYTES] = " B", [TABLE_COUNT] = "", [TABLE_DURATION] = " ns"};
+    bool has_unit = c->unit == TABLE_BYTES || c->unit == TABLE_COUNT || c->unit == TABLE_DURATION, negative;
+    uint64_t whole;
+    if (has_unit && c->type == TABLE_WHOLE) {
+        negative = false;
+        whole = v->whole;
+    } else if (has_unit && c->type == TABLE_SIGNED) {
+        negative = v->negative_too < 0;
+        whole = negative ? 0 - (uint64_t)v->negative_too : (uint64_t)v->negative_too;
+    } else if (has_unit && c->type == TABLE_REAL) {
+        negative = v->real <= -0.5;
+        whole = (uint64_t)((v->real < 0 ? -v->real : v->real) + 0.5);
+    } else {
+        return false;
+    }
+    if (negative)
+        buf_addch(b, '-');
+    text_add_number(b, whole, NULL);
+    buf_addstr(b, units[c->unit]);
+    return true;
+}
+
 static void add_value(struct buf *b, const struct text_style *style, const struct table_column *c,
                       const struct table_value *v)
 {
@@ -48,6 +74,10 @@ static void add_value(struct buf *b, const struct text_style *style, const struc
         buf_addch(b, '-');
         return;
     }
+    if (c->type == TABLE_WHOLE && v->least)
+        buf_addstr(b, text_at_least(style));
+    if (style->exact && add_exact(b, c, v))
+        return;
     switch (c->type) {
     case TABLE_TEXT:
         text_add_name(b, style, v->text);
@@ -56,8 +86,6 @@ static void add_value(struct buf *b, const struct text_style *style, const struc
     case TABLE_HISTOGRAM:
         break;
     case TABLE_WHOLE:
-        if (v->least)
-            buf_addstr(b, text_at_least(style));
         if (c->unit == TABLE_PLAIN)
             buf_printf(b, "%" PRIu64, v->whole);
         else if (c->unit == TABLE_INSTANT)

@@ -23,6 +23,7 @@ struct text_style {
     unsigned columns; /* width of the terminal; 0: no limit, nothing is shortened */
     bool utf8;        /* else ASCII only */
     bool colour;      /* escape sequences */
+    bool exact;       /* numbers of tables whole: 2,621 in place of 2.62k */
 };
 
 enum text_look { TEXT_PLAIN, TEXT_STRONG, TEXT_FAINT, TEXT_ALARM };
