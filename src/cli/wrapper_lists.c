@@ -9,6 +9,7 @@
 
 #include "allium_version.h"
 #include "base/buf.h"
+#include "base/installed_file.h"
 #include "base/mem.h"
 #include "cli/command.h"
 
@@ -48,22 +49,11 @@ static void add_list(struct wrappers *w, const char *path)
     buf_release(&text);
 }
 
-/* Beside the command where it was built; else where it was installed. The caller frees it. */
+/* Never NULL; the caller frees it. */
 static char *shipped_list(void)
 {
-    char self[4096];
-    struct buf path = BUF_INIT;
-    ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    if (len > 0) {
-        self[len] = '\0';
-        *(strrchr(self, '/') + 1) = '\0';
-        buf_printf(&path, "%s" LIST_NAME, self);
-        if (!access(buf_str(&path), F_OK))
-            return buf_detach(&path);
-        buf_reset(&path);
-    }
-    buf_addstr(&path, ALLIUM_DATA_DIR "/" LIST_NAME);
-    return buf_detach(&path);
+    char *path = installed_file_find(LIST_NAME, ALLIUM_DATA_BESIDE, ALLIUM_DATA_DIR);
+    return path ? path : mem_strdup(ALLIUM_DATA_DIR "/" LIST_NAME);
 }
 
 /* NULL: there can be none. The caller frees it. */

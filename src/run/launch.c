@@ -15,6 +15,7 @@
 
 #include "allium_version.h"
 #include "base/buf.h"
+#include "base/installed_file.h"
 #include "base/mem.h"
 
 static const char *const agent_names[] = {
@@ -25,47 +26,28 @@ static const char *const agent_names[] = {
 static const int passed_on[] = {SIGTERM, SIGHUP};
 static const int left_alone[] = {SIGINT, SIGQUIT};
 
-/* Returns the path of the file in the folder if it exists, else NULL. */
-static char *find_in(const char *folder, const char *name)
-{
-    struct buf b = BUF_INIT;
-    buf_printf(&b, "%s/%s", folder, name);
-    if (!access(buf_str(&b), R_OK))
-        return buf_detach(&b);
-    buf_release(&b);
-    return NULL;
-}
-
+/* *installed: receives whether it is where it was installed. */
 static int find_file(enum launch_agent which, char **path, bool *installed, struct error *e)
 {
-    char self[4096];
-    ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    *path = NULL;
-    *installed = false;
-    if (len > 0) {
-        self[len] = '\0';
-        *strrchr(self, '/') = '\0';
-        *path = find_in(self, agent_names[which]);
-    }
+    *path = installed_file_find(agent_names[which], ALLIUM_AGENT_BESIDE, ALLIUM_AGENT_DIR);
     if (!*path)
-        *installed = (*path = find_in(ALLIUM_AGENT_DIR, agent_names[which])) != NULL;
-    if (*path)
-        return 0;
-    return error_set(e, ENOENT,
-                     "the agent %s is neither beside the command nor in " ALLIUM_AGENT_DIR
-                     ": install allium again, or run `make`",
-                     agent_names[which]);
+        return error_set(e, ENOENT,
+                         "the agent %s is not beside the command, in " ALLIUM_AGENT_BESIDE
+                         " from there, or in " ALLIUM_AGENT_DIR ": install allium again, or run `make`",
+                         agent_names[which]);
+    *installed = !strncmp(*path, ALLIUM_AGENT_DIR "/", strlen(ALLIUM_AGENT_DIR "/"));
+    return 0;
 }
 
 int launch_find_agent_file(enum launch_agent which, char **path, struct error *e)
 {
-    bool installed;
+    bool installed = false;
     return find_file(which, path, &installed, e);
 }
 
 int launch_find_agent(enum launch_agent which, char **path, struct error *e)
 {
-    bool installed;
+    bool installed = false;
     int bad = find_file(which, path, &installed, e);
     if (bad)
         return bad;
