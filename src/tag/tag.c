@@ -385,7 +385,8 @@ TAG_EXPORT void *allium_realloc_tagged(struct allium_tag *tag, void *old, size_t
 {
     struct walk_start start = WALK_CALLER();
     struct hot_object hot = {0};
-    int state = tag_control_state(tag);
+    int state =
+        helper_scope_is_on() ? -1 : tag_control_state(tag); /* the helper's call may be on, the tag off */
     if (!state && !load_relaxed(&allium_objects_tracked))
         return realloc(old, bytes);
     if (likely(bytes && state >= 0 && (!old || hot_take(old, &hot))))
