@@ -32,10 +32,15 @@ static int find_file(enum launch_agent which, char **path, bool *installed, stru
     *path = installed_file_find(agent_names[which], ALLIUM_AGENT_BESIDE, ALLIUM_AGENT_DIR);
     if (!*path)
         return error_set(e, ENOENT,
-                         "the agent %s is not beside the command, in " ALLIUM_AGENT_BESIDE
+                         "cannot find the agent %s beside the command, in " ALLIUM_AGENT_BESIDE
                          " from there, or in " ALLIUM_AGENT_DIR ": install allium again, or run `make`",
                          agent_names[which]);
-    *installed = !strncmp(*path, ALLIUM_AGENT_DIR "/", strlen(ALLIUM_AGENT_DIR "/"));
+    struct buf at_prefix = BUF_INIT;
+    buf_printf(&at_prefix, ALLIUM_AGENT_DIR "/%s", agent_names[which]);
+    char *real = realpath(buf_str(&at_prefix), NULL);
+    *installed = real && !strcmp(*path, real);
+    free(real);
+    buf_release(&at_prefix);
     return 0;
 }
 

@@ -7,8 +7,8 @@
  * realloc(). It may be used wherever inline code may count: the tag is counted, no rule requests more, and
  * allium_thread.objects leads to tables. It does not look up the rules of the tag, and adds as inline code does.
  *
- * Runs in: target, called by tagged code. Threads: any, signal handlers included; no lock. If a signal handler forks
- * between two of these functions, allium_thread.objects has no tables in the child: each function finds that anew.
+ * Runs in: target, called by tagged code. Threads: any, signal handlers included; no lock. A signal handler may fork
+ * between two of these calls; allium_thread.objects of the child then has no tables, which each function checks anew.
  * A false result: nothing was done, and the caller is to take the slow path.
  */
 
@@ -20,7 +20,7 @@
 #include "target/object_map.h"
 #include "wire/ledger_accounts.h"
 
-/* Larger objects are mappings of their own in most allocators, so their system calls cost more than the slow path. */
+/* Most allocators map larger objects separately; those system calls cost more than the slow path. */
 #define HOT_BYTES_MAX (1u << 20)
 
 /** An object that hot_take() has removed from the map. */
@@ -84,10 +84,12 @@ static inline bool hot_take(const void *object, struct hot_object *o)
     return true;
 }
 
-/** Counts an object as freed that hot_take() has removed. */
+/** Counts an object as freed that hot_take() has removed; in a fork child without tables does nothing. */
 static inline void hot_count_free(struct hot_object o)
 {
-    allium_add(allium_thread.counters + ALLIUM_COUNTERS_OF(o.entry) + sizeof(struct ledger_count), o.bytes);
+    if (likely(allium_thread.objects[0]))
+        allium_add(allium_thread.counters + ALLIUM_COUNTERS_OF(o.entry) + sizeof(struct ledger_count),
+                   o.bytes);
 }
 
 #endif

@@ -14,7 +14,7 @@
 
 /*
  * If fork() runs in a signal handler that interrupted a change of the table, the child goes on with that change as soon
- * as the handler returns. So this child uses the next table, and the change is of no consequence.
+ * as the handler returns. This child uses the next table, so what the interrupted code still writes does no harm.
  */
 static struct table {
     struct ranges *ranges;
@@ -170,8 +170,10 @@ static bool leave_mapping(struct ranges *r, uint32_t number)
 
 void mmap_ranges_reset(void)
 {
-    if (holds_lock)
+    if (holds_lock) {
         store_relaxed(&current, (current + 1) % TABLES);
+        holds_lock = false; /* it was for the other table */
+    }
     struct ranges *r = load_acquire(&table()->ranges);
     if (r)
         __builtin_memset(r, 0, offsetof(struct ranges, mapping));
@@ -254,7 +256,7 @@ enum mmap_ranges_answer mmap_ranges_take(uintptr_t start, uintptr_t end, struct 
     return !room ? MMAP_RANGES_BUSY : taken->first ? MMAP_RANGES_DONE : MMAP_RANGES_NONE;
 }
 
-/* Returns the first node of the list; 0 in a fork child of the process that has taken it. Called with the lock. */
+/* Returns the first node of the list; 0: it is empty, or the list of the parent of this fork child. */
 static uint32_t first_of(const struct mmap_ranges_taken *taken)
 {
     return taken->generation == process.generation ? taken->first : 0;
@@ -263,10 +265,11 @@ static uint32_t first_of(const struct mmap_ranges_taken *taken)
 bool mmap_ranges_unmapped(const struct mmap_ranges_taken *taken, ranges_count_fn count)
 {
     struct ranges *r = load_acquire(&table()->ranges);
-    if (!taken->first)
+    if (!r || !first_of(taken))
         return true;
     if (!lock(r))
         return false;
+    /* once more, under the lock: meanwhile a signal handler may have forked */
     for (uint32_t number = first_of(taken), next; number; number = next) {
         const struct ranges_node *n = &r->node[number];
         uint32_t account = r->mapping[n->mapping].account;
@@ -281,10 +284,11 @@ bool mmap_ranges_unmapped(const struct mmap_ranges_taken *taken, ranges_count_fn
 bool mmap_ranges_put_back(const struct mmap_ranges_taken *taken)
 {
     struct ranges *r = load_acquire(&table()->ranges);
-    if (!taken->first)
+    if (!r || !first_of(taken))
         return true;
     if (!lock(r))
         return false;
+    /* once more, under the lock: meanwhile a signal handler may have forked */
     for (uint32_t number = first_of(taken), next; number; number = next) {
         next = r->node[number].left;
         insert(r, number);

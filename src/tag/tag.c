@@ -107,8 +107,8 @@ static uint32_t account_of(struct allium_tag *tag)
     return a.actions & TAG_CONTROL_COUNTED ? a.account : 0;
 }
 
-/* After the library has added a call of `bytes` bytes as inline code does. Inline code leaves the peak to the carries,
- * because 1,023 calls of up to 4,095 bytes are not much. */
+/* Called after the library has counted an allocation with allium_add(). Updates the peak for large objects; for small
+ * ones the next carry does so. */
 static void update_peak(const struct allium_tag *tag, uint64_t bytes)
 {
     if (bytes > ALLIUM_INLINE_BYTES_MAX)
@@ -386,7 +386,7 @@ TAG_EXPORT void *allium_realloc_tagged(struct allium_tag *tag, void *old, size_t
     struct walk_start start = WALK_CALLER();
     struct hot_object hot = {0};
     int state =
-        helper_scope_is_on() ? -1 : tag_control_state(tag); /* the helper's call may be on, the tag off */
+        helper_scope_is_on() ? -1 : tag_control_state(tag); /* in a helper, the tag of its call decides */
     if (!state && !load_relaxed(&allium_objects_tracked))
         return realloc(old, bytes);
     if (likely(bytes && state >= 0 && (!old || hot_take(old, &hot))))

@@ -271,6 +271,11 @@ def shows_only(t, s):
     if wanted:
         run = yield from see(["--columns", ",".join(wanted)], json=False)
         equal(headings(run.out[0]), wanted, "headings")
+        path = s.folder + "/%s-columns.allium" % t.name
+        yield from see(["-o", path], json=False)
+        again = tap.succeed(sys_(t.name, "--from", path, "--columns", ",".join(wanted))).stdout
+        equal(headings(again), wanted, "headings of what was recorded")
+        os.unlink(path)
     check("use " + t.columns[0] in refused(2, t.name, "--columns", "none-such"), "what --columns takes")
     check("needs names" in refused(2, t.name, "--columns", ","), "--columns without a name")
 
@@ -441,6 +446,8 @@ IDLE = [  # what would do nothing: (options, of which tools, words of the refusa
     (["-o", "/none/such", "--sort", "pid"], "all", "-o records all rows: leave out --sort"),
     (["-o", "/none/such", "--top", "3"], "all", "-o records all rows: leave out --top"),
     (["-o", "/none/such", "--columns", "pid"], "all", "-o records all columns"),
+    (["--hist", "--columns", "comm"], "events", "--hist shows no events: leave out --columns"),
+    (["--columns", "kernel_stack"], "stacks", "one at least that is no stack"),
     (["--json", "--wide"], "all", "--json shortens nothing"),
     (["--json", "--exact"], "all", "--json prints whole numbers"),
     (["-o", "/none/such", "--hist"], "events", "-o records single events"),

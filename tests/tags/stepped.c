@@ -3,9 +3,9 @@
 /*
  * Deeds of tagged code, time and again, each time with a handler behind another one of its instructions (SIGTRAP, by
  * the processor's trap flag). It does the like, or forks a child that goes on in what was interrupted, or both: the
- * child does the like before it goes on. Built with tags.
+ * child does the like before it goes on. With "open" it only opens its books before. Built with tags.
  *
- *     stepped like|fork|both EVERY      behind each EVERYth instruction; prints how often
+ *     stepped like|fork|both|open EVERY      behind each EVERYth instruction; prints how often
  */
 #include <signal.h>
 #include <stdbool.h>
@@ -40,7 +40,7 @@
 static char room[64 * PAGE] __attribute__((aligned(4096)));
 static unsigned long steps, chosen;
 static unsigned stepped; /* that deed */
-static bool forks, likes, is_child, acted;
+static bool forks, likes, opens, is_child, acted;
 
 /* `at` is for what it makes, four pages. */
 __attribute__((noinline)) static void do_all(char *at, size_t small, size_t large)
@@ -84,6 +84,11 @@ static void on_step(int s, siginfo_t *i, void *context)
     is_child = !pid;
     if (likes && pid <= 0)
         do_all(room + 32 * PAGE, 10, 5000);
+    if (opens && is_child) {
+        struct allium_tag *opened = ALLIUM_TAG("stepped", "opened");
+        allium_account(opened, 10);
+        allium_unaccount(opened, 10);
+    }
     if (pid > 0 && (waitpid(pid, &status, 0) != pid || status))
         _exit(8);
 }
@@ -116,7 +121,8 @@ int main(int argc, char **argv)
     if (!every || sigaction(SIGTRAP, &action, NULL))
         return 2;
     forks = strcmp(argv[1], "like") != 0;
-    likes = strcmp(argv[1], "fork") != 0;
+    opens = !strcmp(argv[1], "open");
+    likes = !opens && strcmp(argv[1], "fork") != 0;
     go(0, 0);
     for (unsigned deed = 1; deed <= DEEDS && !is_child; deed++)
         for (unsigned long i = deed % every; go(deed, i); i += every)

@@ -172,7 +172,7 @@ static void list_word(int *column, const char *word, const char *unit)
 static void list_words(void)
 {
     int column = 1;
-    printf("\ncolumns, for --where, --sort and --alert; in JSON with the suffix in brackets:\n ");
+    printf("\ncolumns, for --where, --columns, --sort and --alert; in JSON with the suffix in brackets:\n ");
     for (uint32_t i = 0; i < helped->n_columns; i++) {
         const struct table_column *c = &helped->columns[i];
         struct buf key = BUF_INIT;

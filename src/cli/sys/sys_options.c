@@ -235,17 +235,20 @@ static void part(struct parse *p)
         p->r->settings.config.stacks = found->stacks;
 }
 
-/* Returns whether the text names the column: as in JSON, or as in the heading, "LIVE BYTES". */
+/* Returns whether the text names the column: as in --help, in JSON, or in the heading ("LIVE BYTES"). */
 static bool names_column(const struct table_column *c, const char *text, size_t len)
 {
-    const char *const names[] = {c->name, c->header ? c->header : c->name};
+    struct buf key = BUF_INIT;
+    table_add_key(&key, c);
+    const char *const names[] = {c->name, buf_str(&key), c->header ? c->header : c->name};
     bool same = false;
-    for (size_t i = 0; i < 2 && !same; i++) {
+    for (size_t i = 0; i < 3 && !same; i++) {
         same = strlen(names[i]) == len;
         for (size_t j = 0; same && j < len; j++)
             same = tolower((unsigned char)names[i][j]) == tolower((unsigned char)text[j]) ||
                    (strchr("_ -", names[i][j]) && strchr("_ -", text[j]));
     }
+    buf_release(&key);
     return same;
 }
 
@@ -271,8 +274,10 @@ static uint32_t find_column(struct parse *p, const char *option, const char *tex
 static void columns(struct parse *p)
 {
     const char *text = value(p, "columns");
+    const struct table_column *all = p->r->tool->columns;
     uint64_t shown = 0;
-    if (!text || value(p, "output")) /* sys_refusals.c refuses both */
+    bool any = false;
+    if (!text || value(p, "output")) /* sys_refusals.c refuses --columns with -o */
         return;
     for (size_t len; *text && p->code < 0; text += len + (text[len] == ',')) {
         len = strcspn(text, ",");
@@ -282,12 +287,16 @@ static void columns(struct parse *p)
         shown |= 1ull << (at < 64 ? at : 0);
         if (p->code < 0 && p->r->show.hidden >> at & 1)
             p->code = command_misuse(&p->r->as_command, "--columns: %s has no values without another option",
-                                     p->r->tool->columns[at].name);
+                                     all[at].name);
+        any = any || (p->code < 0 && all[at].type != TABLE_LINES && all[at].type != TABLE_HISTOGRAM);
     }
-    if (!shown && p->code < 0)
-        p->code =
-            command_misuse(&p->r->as_command, "--columns needs names of columns, with commas between them");
-    p->r->show.hidden |= ~shown;
+    if (!any && p->code < 0)
+        p->code = command_misuse(
+            &p->r->as_command, "--columns needs names of columns, with commas between them, and one at least "
+                               "that is no stack");
+    if (p->r->show.histogram)
+        shown |= sys_tool_histograms(p->r->tool);
+    p->r->show.left_out = ~shown;
 }
 
 static void order(struct parse *p)

@@ -32,6 +32,7 @@ static const struct {
     {"exact", "folded", ANY, "--folded prints whole numbers: leave out --exact"},
     {"json", "folded", ANY, "--folded and --json exclude each other: leave out one"},
     {"hist", "folded", ANY, "--folded prints only stacks: leave out --hist"},
+    {"columns", "hist", EVENTS, "--hist shows no events: leave out --columns"},
     {"sort", "hist", EVENTS, "--hist shows no events: leave out --sort"},
     {"top", "hist", EVENTS, "--hist shows no events: leave out --top"},
     {"rows", "hist", EVENTS, "--hist keeps no events: leave out --rows"},

@@ -113,8 +113,10 @@ static void put_heading(struct show *w)
 }
 
 /* All rows of a table that is sorted and cut. */
-static void draw(struct show *w, const struct table *t)
+static void draw(struct show *w, const struct table *all)
 {
+    struct table shown = *all, *t = &shown;
+    t->hidden |= w->o->left_out;
     put_heading(w);
     if (w->o->folded)
         table_folded_write(&w->out, t, w->tool->weight);

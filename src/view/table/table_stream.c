@@ -14,6 +14,7 @@
 
 /* The layout of rows that are not known yet. */
 struct layout {
+    bool exact;         /* see struct text_style */
     unsigned drop_rank; /* columns with this drop_rank or a larger one are not shown */
     unsigned extra;     /* width of each text of unknown length beyond TEXT_LEAST */
     uint32_t last;      /* the last column that is shown */
@@ -24,12 +25,17 @@ static bool is_elastic(const struct table_column *c)
     return c->type == TABLE_TEXT && !c->width;
 }
 
-static unsigned width_of(const struct table_column *c)
+static unsigned width_of(const struct table_column *c, bool exact)
 {
-    static const unsigned units[] = {
+    static const unsigned rounded[] = {
         [TABLE_PLAIN] = 7,    [TABLE_COUNT] = 7,    [TABLE_BYTES] = 9,
         [TABLE_DURATION] = 8, [TABLE_INSTANT] = 12, [TABLE_PERCENT] = 7,
     };
+    static const unsigned whole[] = {
+        [TABLE_PLAIN] = 7,     [TABLE_COUNT] = 11,   [TABLE_BYTES] = 16,
+        [TABLE_DURATION] = 17, [TABLE_INSTANT] = 12, [TABLE_PERCENT] = 7,
+    };
+    const unsigned *units = exact ? whole : rounded;
     static const unsigned types[] = {[TABLE_ADDRESS] = 18, [TABLE_FLAG] = 3};
     unsigned header = (unsigned)strlen(c->header ? c->header : c->name);
     unsigned width = c->type == TABLE_TEXT                        ? c->width ? c->width : TEXT_LEAST
@@ -45,20 +51,20 @@ static bool is_shown(const struct table *t, uint32_t i, unsigned drop_rank)
     return !table_stands_below(t, i) && !table_hides(t, i) && (!c->drop_rank || c->drop_rank < drop_rank);
 }
 
-static unsigned total_width(const struct table *t, unsigned drop_rank)
+static unsigned total_width(const struct table *t, unsigned drop_rank, bool exact)
 {
     unsigned width = 0;
     for (uint32_t i = 0; i < t->n_columns; i++)
         if (is_shown(t, i, drop_rank))
-            width += width_of(&t->columns[i]) + GAP;
+            width += width_of(&t->columns[i], exact) + GAP;
     return width;
 }
 
 static struct layout lay_out(const struct table *t, const struct text_style *style)
 {
-    struct layout l = {.drop_rank = DROP_NONE};
+    struct layout l = {.exact = style->exact, .drop_rank = DROP_NONE};
     unsigned elastic = 0, room = style->columns + GAP;
-    while (l.drop_rank > 1 && style->columns && total_width(t, l.drop_rank) > room)
+    while (l.drop_rank > 1 && style->columns && total_width(t, l.drop_rank, style->exact) > room)
         l.drop_rank--;
     for (uint32_t i = 0; i < t->n_columns; i++) {
         if (!is_shown(t, i, l.drop_rank))
@@ -66,7 +72,7 @@ static struct layout lay_out(const struct table *t, const struct text_style *sty
         l.last = i;
         elastic += is_elastic(&t->columns[i]);
     }
-    unsigned used = total_width(t, l.drop_rank);
+    unsigned used = total_width(t, l.drop_rank, style->exact);
     if (elastic && used < room)
         l.extra = (room - used) / elastic;
     return l;
@@ -77,7 +83,7 @@ static void put(struct sink *out, const struct table *t, const struct layout *l,
 {
     const struct table_column *c = &t->columns[column];
     bool last = column == l->last;
-    size_t room = width_of(c) + (is_elastic(c) ? l->extra : 0), width = text_width(text);
+    size_t room = width_of(c, l->exact) + (is_elastic(c) ? l->extra : 0), width = text_width(text);
     size_t pad = width < room ? room - width : 0;
     if (c->type != TABLE_TEXT)
         sink_repeat(out, ' ', pad);
@@ -129,7 +135,7 @@ static void put_value(struct sink *out, const struct table *t, const struct layo
     else
         table_view_add_value(&all, style, t, row, column);
     if (is_elastic(c) && style->columns)
-        text_add_short(&text, style, buf_str(&all), width_of(c) + l->extra);
+        text_add_short(&text, style, buf_str(&all), width_of(c, l->exact) + l->extra);
     else
         buf_addstr(&text, buf_str(&all));
     put(out, t, l, column, buf_str(&text));
@@ -144,7 +150,7 @@ static bool put_story(struct sink *out, const struct table *t, uint32_t row, con
     struct buf b = BUF_INIT;
     for (uint32_t i = 0; i < t->n_columns; i++) {
         const struct table_value *v = table_at(t, row, i);
-        if (t->columns[i].report_text && v->known)
+        if (t->columns[i].report_text && v->known && !table_hides(t, i))
             report = v;
         if (t->columns[i].unit == TABLE_INSTANT && v->known && !moment)
             moment = v;

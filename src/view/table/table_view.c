@@ -41,8 +41,8 @@ void table_view_add_quantity(struct buf *b, enum table_unit unit, double value)
     }
 }
 
-/* Appends "-12,345,678 B": rounded, if the value has a fraction. False: nothing was appended, as the value has no such
- * unit. */
+/* Appends the value as a whole number with its unit, rounded: "-12,345,678 B". False: nothing was appended, because the
+ * unit is not bytes, count or duration, or the value is no plain number (an estimate, a text). */
 static bool add_exact(struct buf *b, const struct table_column *c, const struct table_value *v)
 {
     static const char *const units[] = {[TABLE_BYTES] = " B", [TABLE_COUNT] = "", [TABLE_DURATION] = " ns"};
