@@ -26,7 +26,7 @@ static const char *const agent_names[] = {
 static const int passed_on[] = {SIGTERM, SIGHUP};
 static const int left_alone[] = {SIGINT, SIGQUIT};
 
-/* *installed: receives whether it is where it was installed. */
+/* *installed: receives whether it is the agent in the installed place. */
 static int find_file(enum launch_agent which, char **path, bool *installed, struct error *e)
 {
     *path = installed_file_find(agent_names[which], ALLIUM_AGENT_BESIDE, ALLIUM_AGENT_DIR);

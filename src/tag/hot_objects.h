@@ -33,7 +33,7 @@ struct hot_object {
 static inline bool hot_place(const void *object, struct object_place *at)
 {
     uintptr_t table = allium_table_of(object);
-    if (unlikely(!table || OBJECTS_IS_ODD((uintptr_t)object)))
+    if (unlikely(!table || OBJECTS_IS_ODD((uintptr_t)object) || (uintptr_t)object >> OBJECTS_ADDRESS_BITS))
         return false;
     *at = object_place_of(table, (uintptr_t)object);
     return true;

@@ -21,8 +21,9 @@
 #define OBJECTS_UNIT_SHIFT 22
 /* The directory has one word for each unit of user addresses: the address of the unit's table less OBJECTS_BIAS. So the
  * entry of an object at address a is at the word + a / 16 * 4. A word 0: the unit has no table. */
-#define OBJECTS_TABLES  (1u << (47 - OBJECTS_UNIT_SHIFT))
-#define OBJECTS_BIAS(a) (((uint64_t)(a) >> OBJECTS_UNIT_SHIFT) << (OBJECTS_UNIT_SHIFT - 2))
+#define OBJECTS_ADDRESS_BITS 47
+#define OBJECTS_TABLES       (1u << (OBJECTS_ADDRESS_BITS - OBJECTS_UNIT_SHIFT))
+#define OBJECTS_BIAS(a)      (((uint64_t)(a) >> OBJECTS_UNIT_SHIFT) << (OBJECTS_UNIT_SHIFT - 2))
 /* entries of a table, for addresses that are multiples of 16 */
 #define OBJECTS_ENTRIES (1u << (OBJECTS_UNIT_SHIFT - 4))
 /*

@@ -448,6 +448,7 @@ IDLE = [  # what would do nothing: (options, of which tools, words of the refusa
     (["-o", "/none/such", "--columns", "pid"], "all", "-o records all columns"),
     (["--hist", "--columns", "comm"], "events", "--hist shows no events: leave out --columns"),
     (["--columns", "kernel_stack"], "stacks", "one at least that is no stack"),
+    (["--columns", "pid,kernel_stack", "--stacks", "none"], "stacks", "--columns uses the column "),
     (["--json", "--wide"], "all", "--json shortens nothing"),
     (["--json", "--exact"], "all", "--json prints whole numbers"),
     (["-o", "/none/such", "--hist"], "events", "-o records single events"),

@@ -15,12 +15,12 @@ static const char *used_by(const struct sys_show *show, uint32_t column)
     return show->sort == column ? "--sort" : NULL;
 }
 
-/* The same, of histograms too, which have no one value: they can only be shown. */
+/* Which option uses or only shows this column; NULL: none. A histogram has no one value: it can only be shown. */
 static const char *shown_by(const struct sys_show *show, const struct table_column *c, uint32_t column)
 {
-    if (c->type == TABLE_HISTOGRAM)
-        return show->histogram ? "--hist" : NULL;
-    return used_by(show, column);
+    const char *option =
+        c->type == TABLE_HISTOGRAM ? show->histogram ? "--hist" : NULL : used_by(show, column);
+    return option ? option : show->columns >> column & 1 ? "--columns" : NULL;
 }
 
 /* Of rows: a column that has a meaning only by other parts. */
@@ -92,6 +92,8 @@ int sys_columns_check(const struct sys_request *r)
         struct buf why = BUF_INIT;
         if (option && c->type == TABLE_HISTOGRAM)
             buf_addstr(&why, "a histogram cannot be compared or sorted");
+        else if ((option = shown_by(&r->show, c, i)) && c->type == TABLE_HISTOGRAM && !r->show.histogram)
+            buf_addstr(&why, "it needs --hist");
         else if (option && !r->from) { /* what a recording has, it tells itself */
             lacks_part(r, 1ull << i, &why);
             if (!why.len)

@@ -270,33 +270,29 @@ static uint32_t find_column(struct parse *p, const char *option, const char *tex
     return at;
 }
 
-/* --columns NAME,NAME ...: hides all others. */
+/* --columns NAME,NAME ... */
 static void columns(struct parse *p)
 {
     const char *text = value(p, "columns");
     const struct table_column *all = p->r->tool->columns;
-    uint64_t shown = 0;
-    bool any = false;
+    uint64_t *named = &p->r->show.columns;
+    bool beside = false;             /* one that is no stack or histogram, which stand below the others */
     if (!text || value(p, "output")) /* sys_refusals.c refuses --columns with -o */
         return;
     for (size_t len; *text && p->code < 0; text += len + (text[len] == ',')) {
         len = strcspn(text, ",");
-        if (!len)
+        uint32_t at = len ? find_column(p, "columns", text, len) : p->r->tool->n_columns;
+        if (at == p->r->tool->n_columns)
             continue;
-        uint32_t at = find_column(p, "columns", text, len);
-        shown |= 1ull << (at < 64 ? at : 0);
-        if (p->code < 0 && p->r->show.hidden >> at & 1)
-            p->code = command_misuse(&p->r->as_command, "--columns: %s has no values without another option",
-                                     all[at].name);
-        any = any || (p->code < 0 && all[at].type != TABLE_LINES && all[at].type != TABLE_HISTOGRAM);
+        *named |= 1ull << at;
+        beside = beside || (all[at].type != TABLE_LINES && all[at].type != TABLE_HISTOGRAM);
     }
-    if (!any && p->code < 0)
+    if (!beside && p->code < 0)
         p->code = command_misuse(
             &p->r->as_command, "--columns needs names of columns, with commas between them, and one at least "
                                "that is no stack");
     if (p->r->show.histogram)
-        shown |= sys_tool_histograms(p->r->tool);
-    p->r->show.left_out = ~shown;
+        *named |= sys_tool_histograms(p->r->tool);
 }
 
 static void order(struct parse *p)

@@ -116,7 +116,7 @@ static void put_heading(struct show *w)
 static void draw(struct show *w, const struct table *all)
 {
     struct table shown = *all, *t = &shown;
-    t->hidden |= w->o->left_out;
+    t->hidden |= w->o->columns ? ~w->o->columns : 0;
     put_heading(w);
     if (w->o->folded)
         table_folded_write(&w->out, t, w->tool->weight);

@@ -23,7 +23,7 @@ struct sys_show {
     struct table_query where;
     struct sys_alert alert;
     uint64_t hidden;                   /* bits of columns that do not apply */
-    uint64_t left_out;                 /* bits of columns that --columns does not name */
+    uint64_t columns;                  /* bits of those that --columns names; 0: all are shown */
     uint64_t interval_ns, duration_ns; /* 0: not given */
     uint32_t sort;                     /* column */
     enum table_order order;
