@@ -39,10 +39,10 @@ static __always_inline bool in_user_mode(unsigned long cs)
 
 static __always_inline void key_now(struct faults_key *key, void *ctx, const struct fault *f)
 {
-    if (config.parts & FAULTS_BY_PROCESS) {
+    if (config.parts & FAULTS_BY_PROCESS)
         key->pid = current_ids() >> 32;
+    if (config.parts & (FAULTS_BY_PROCESS | FAULTS_BY_COMM))
         bpf_get_current_comm(key->comm, sizeof(key->comm));
-    }
     if (config.parts & FAULTS_BY_PLACE) {
         key->place = f->ip;
         key->in_kernel = f->mode != FAULTS_USER;

@@ -12,6 +12,7 @@ enum faults_part {
     FAULTS_BY_PLACE = 1u << 1,
     FAULTS_BY_STACK = 1u << 2,
     FAULTS_BY_FILE = 1u << 3,
+    FAULTS_BY_COMM = 1u << 4,
 };
 
 struct faults_file {

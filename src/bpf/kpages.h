@@ -15,6 +15,7 @@ enum kpages_part {
     KPAGES_BY_TYPE = 1u << 1,
     KPAGES_BY_STACK = 1u << 2,
     KPAGES_BY_PROCESS = 1u << 3,
+    KPAGES_BY_COMM = 1u << 4,
 };
 
 struct kpages_key {

@@ -25,6 +25,7 @@ enum vmscan_phase {
 enum vmscan_part {
     VMSCAN_BY_SHRINKER = 1u << 0,
     VMSCAN_BY_PROCESS = 1u << 1,
+    VMSCAN_BY_COMM = 1u << 2,
 };
 
 /** Parts of the key, in the order in which they are requested. */

@@ -12,7 +12,7 @@ import tempfile
 
 sys.dont_write_bytecode = True
 import lib
-from lib import Failed, built, check, equal, loses, only, tool, toucher, vmstat
+from lib import Failed, built, check, equal, loses, one_row_by_comm, only, tool, toucher, vmstat
 
 N = 300
 CLASSES = ("heap", "stack", "anonymous", "file", "shared", "hugetlb", "other")
@@ -380,6 +380,7 @@ TESTS += [("all methods at once show the same", methods_agree),
           *(("without the kernel's tree of mappings no class is guessed, by " + method, lambda method=method: no_tree(method))
             for method in METHODS), ("doctor tells that classes are missing", no_tree_is_told),
           ("growth without tracefs: one line says what to mount", without_tracefs),
+          ("processes of one name are one row by comm", lambda: one_row_by_comm("faults", "touch 200", "faults")),
           ("rows by file have the file's name", by_file), ("rows by code have the function's name", by_code),
           ("code of a program that was there before, and ended, has names", ended_before),
           ("code has names while exec runs", code_during_exec), ("folded stacks weigh faults", folded),

@@ -9,7 +9,7 @@ import sys
 
 sys.dont_write_bytecode = True
 import lib
-from lib import alike, check, equal, load, loses, maker, only, tool, vmstat
+from lib import alike, check, equal, load, loses, maker, one_row_by_comm, only, tool, vmstat
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 METHODS = ("raw_tp", "tp")
@@ -295,6 +295,7 @@ TESTS += [
     ("a test of live pages fails when a row is missing", lambda: loses(lambda env: live_until_dropped("raw_tp", env))),
     ("a test of pages freed fails when a row is missing", lambda: loses(lambda env: freed_once("raw_tp", env))),
     ("two ways to attach show the same rows", methods_agree),
+    ("processes of one name are one row by comm", lambda: one_row_by_comm("kpages", "touch 200", "allocated_bytes")),
     ("rows by stack add up to rows by type", stacks),
     ("user stacks have names", user_stacks),
     ("a full map of live blocks is counted", live_map_full),

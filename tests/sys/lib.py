@@ -253,6 +253,21 @@ def only(rows, **want):
     return found[0]
 
 
+def one_row_by_comm(name, command, key):
+    """Two processes of one name, which do the same, are two rows by process and one row by comm, with their sum."""
+    with maker() as one, maker() as other:
+        with open("/proc/%d/comm" % one.pid) as file:
+            comm = file.read().strip()
+        with tool(name, "--comm", comm, "--by", "comm") as it, tool(name, "--comm", comm, "--by", "process") as beside:
+            one.do(command)
+            other.do(command)
+            it.stop()
+            beside.stop()
+    equal({row["pid"] for row in beside.rows}, {one.pid, other.pid}, "processes")
+    check("pid" not in it.rows[0], "a pid of two processes", it.rows[0])
+    equal(only(it.rows, comm=comm)[key], sum(row[key] for row in beside.rows), key)
+
+
 def vmstat():
     """/proc/vmstat, exact: the kernel adds up all CPUs when it is read."""
     with open("/proc/vmstat") as file:

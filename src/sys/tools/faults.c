@@ -244,10 +244,10 @@ static void name_mapping(const struct sys_session *s, struct table *t, const str
 static void name_row(struct sys_session *s, struct table *t, const struct faults_key *key, uint64_t time_ns)
 {
     uint32_t parts = s->settings.config.parts;
-    if (parts & FAULTS_BY_PROCESS) {
+    if (parts & FAULTS_BY_PROCESS)
         table_whole(t, PID, key->pid);
+    if (parts & (FAULTS_BY_PROCESS | FAULTS_BY_COMM))
         table_text(t, COMM, key->comm);
-    }
     if (parts & FAULTS_BY_PLACE) {
         if (key->in_kernel)
             resolver_kernel_code(s, t, PLACE, key->place);
@@ -288,6 +288,7 @@ static void row(struct sys_session *s, struct table *t, const void *key, const v
 static const struct sys_part parts[] = {
     {"process", "the process", FAULTS_BY_PROCESS, offsetof(struct faults_key, place),
      BIT(PID) | BIT(COMM) | BIT(CONTAINER), 0},
+    {"comm", "the name of the process", FAULTS_BY_COMM, offsetof(struct faults_key, place), BIT(COMM), 0},
     {"place", "the instruction, and its process", FAULTS_BY_PROCESS | FAULTS_BY_PLACE,
      offsetof(struct faults_key, kernel_stack), BIT(PID) | BIT(COMM) | BIT(CONTAINER) | BIT(PLACE), 0,
      .spaces = true, .kernel_code = true},

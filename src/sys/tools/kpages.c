@@ -141,10 +141,10 @@ static void name_row(struct sys_session *s, struct table *t, const void *data, u
         add_type_name(s->own, &b, key->migrate_type);
         table_text(t, TYPE, buf_str(&b));
     }
-    if (parts & KPAGES_BY_PROCESS) {
+    if (parts & KPAGES_BY_PROCESS)
         table_whole(t, PID, key->pid);
+    if (parts & (KPAGES_BY_PROCESS | KPAGES_BY_COMM))
         table_text(t, COMM, key->comm);
-    }
     if (parts & KPAGES_BY_STACK) {
         resolver_kernel_stack(s, t, KERNEL_STACK, key->kernel_stack);
         resolver_user_stack(s, t, USER_STACK, key->user_stack, key->pid, time_ns);
@@ -210,6 +210,8 @@ static const struct sys_part parts[] = {
      BIT(KERNEL_STACK) | BIT(USER_STACK) | BIT(ORDERS) | BIT(TYPES) | OF_FREES, SYS_STACK_KERNEL},
     {"process", "the process that was running", KPAGES_BY_PROCESS, sizeof(struct kpages_key),
      BIT(PID) | BIT(COMM) | BIT(CONTAINER) | BIT(ORDERS) | BIT(TYPES) | OF_FREES, 0},
+    {"comm", "the name of that process", KPAGES_BY_COMM, sizeof(struct kpages_key),
+     BIT(COMM) | BIT(ORDERS) | BIT(TYPES) | OF_FREES, 0},
     {"order", "the size of the block: 2^order pages", KPAGES_BY_ORDER,
      offsetof(struct kpages_key, migrate_type), BIT(ORDER) | BIT(TYPES) | OF_FREES, 0},
     {"type", "the requested migrate type", KPAGES_BY_TYPE, offsetof(struct kpages_key, kernel_stack),

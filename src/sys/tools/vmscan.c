@@ -139,10 +139,10 @@ static void row(struct sys_session *s, struct table *t, const void *data, const 
         return;
     table_row(t);
     name_phase(t, key);
-    if (parts & VMSCAN_BY_PROCESS) {
+    if (parts & VMSCAN_BY_PROCESS)
         table_whole(t, PID, key->pid);
+    if (parts & (VMSCAN_BY_PROCESS | VMSCAN_BY_COMM))
         table_text(t, COMM, key->comm);
-    }
     if (parts & VMSCAN_BY_SHRINKER && key->shrinker)
         resolver_kernel_code(s, t, SHRINKER, key->shrinker);
     if (key->phase != VMSCAN_OTHER)
@@ -179,6 +179,7 @@ static const struct sys_part parts[] = {
      offsetof(struct vmscan_key, pid), BIT(SHRINKER), false},
     {"process", "and the process that pays", VMSCAN_BY_PROCESS, sizeof(struct vmscan_key),
      BIT(PID) | BIT(COMM) | BIT(CONTAINER), false},
+    {"comm", "and the name of that process", VMSCAN_BY_COMM, sizeof(struct vmscan_key), BIT(COMM), false},
     {NULL, NULL, 0, 0, 0, false},
 };
 
