@@ -7,39 +7,52 @@
 SYS_TABLE(struct kmem_key, struct kmem_value)
 SYS_LIVE(struct kmem_live)
 
-static __always_inline void key_now(struct kmem_key *key, void *ctx, __u64 call_site)
+/* With --frees: rows by stack also count frees, which takes a stack of each. */
+const volatile bool free_stacks = false;
+
+static __always_inline void key_now(struct kmem_key *key, void *ctx, const struct slab_object *o, __u64 cache)
 {
+    if (config.parts & KMEM_TELL_CACHES)
+        key->cache = cache;
     if (config.parts & KMEM_BY_SITE)
-        key->call_site = call_site;
+        key->call_site = o->call_site;
     if (config.parts & KMEM_BY_STACK) {
         key->kernel_stack = kernel_stack_now(ctx);
         key->user_stack = user_stack_now(ctx);
         if (config.stacks & SYS_STACK_USER)
             key->pid = current_ids() >> 32;
     }
-    if (config.parts & KMEM_BY_PROCESS) {
+    if (config.parts & KMEM_BY_PROCESS)
         key->pid = current_ids() >> 32;
+    if (config.parts & (KMEM_BY_PROCESS | KMEM_BY_COMM))
         bpf_get_current_comm(key->comm, sizeof(key->comm));
-    }
 }
 
 static __attribute__((noinline)) int name_row(struct kmem_value *v, __u64 cache)
 {
-    __u32 number = slab_name_number(cache, KMEM_NAMES_FULL), had = v->name;
+    __u32 number = cache ? slab_name_number(cache, KMEM_NAMES_FULL) : KMEM_PAGES, had = v->name;
     bool other = had && (had & ~KMEM_AND_OTHERS) != number;
     v->name = number | (had & KMEM_AND_OTHERS) | (other ? KMEM_AND_OTHERS : 0);
     return 0;
 }
 
-static __always_inline void cache_of_row(struct kmem_value *v, const struct kmem_cache *cache,
+/*
+ * A row's objects are all of one cache, by its address, which another cache may have later: one that is told by the
+ * event is compared by its name's address, too. Those of kmalloc stay for ever.
+ */
+static __always_inline void cache_of_row(struct kmem_value *v, const struct slab_object *o, __u64 cache,
                                          enum slab_way way)
 {
-    __u64 named_at = way == SLAB_BTF ? (__u64)cache->name : (__u64)BPF_CORE_READ(cache, name);
-    if (LIKELY(v->cache == (__u64)cache && v->named_at == named_at))
+    const struct kmem_cache *told = o->cache;
+    __u64 named_at = v->named_at;
+    if (!(config.parts & KMEM_TELL_CACHES))
         return;
-    v->cache = (__u64)cache;
+    if (told)
+        named_at = way == SLAB_BTF ? (__u64)told->name : (__u64)BPF_CORE_READ(told, name);
+    if (LIKELY(v->name && v->named_at == named_at))
+        return;
     v->named_at = named_at;
-    name_row(v, (__u64)cache);
+    name_row(v, cache);
 }
 
 static __always_inline void follow(const struct kmem_key *key, const struct slab_object *o)
@@ -72,7 +85,8 @@ static __always_inline int slab_allocated(void *ctx, enum slab_way way, const st
         return 0;
     if (o.cache)
         ask_cache(&o, way);
-    key_now(&row.key, ctx, o.call_site);
+    const __u64 cache = config.parts & KMEM_TELL_CACHES ? slab_cache_of(&o, way) : 0;
+    key_now(&row.key, ctx, &o, cache);
     struct kmem_value *v = row_at(&row);
     if (!v)
         return 0;
@@ -83,12 +97,27 @@ static __always_inline int slab_allocated(void *ctx, enum slab_way way, const st
     row_measure(v, o.requested_bytes);
     if (config.stacks & SYS_STACK_USER)
         v->time_ns = bpf_ktime_get_ns();
-    if (o.cache)
-        cache_of_row(v, o.cache, way);
+    cache_of_row(v, &o, cache, way);
     row_done(v);
     if (follow_live)
         follow(&row.key, &o);
     return 0;
+}
+
+static __always_inline void freed(struct kmem_value *v, const struct slab_object *o, __u64 cache,
+                                  enum slab_way way)
+{
+    const struct kmem_cache *told = o->cache;
+    v->frees++;
+    if (told)
+        v->freed_bytes += way == SLAB_BTF ? told->size : BPF_CORE_READ(told, size);
+    else if (cache)
+        v->freed_bytes += slab_slot_bytes(cache);
+    else
+        v->frees_of_pages++;
+    if (config.stacks & SYS_STACK_USER)
+        v->time_ns = bpf_ktime_get_ns();
+    cache_of_row(v, o, cache, way);
 }
 
 static __always_inline int slab_freed(void *ctx, enum slab_way way, const struct slab_object *o)
@@ -102,15 +131,14 @@ static __always_inline int slab_freed(void *ctx, enum slab_way way, const struct
     /* Whoever frees it: it was followed because its allocation was wanted. */
     if (follow_live && runs() && bpf_map_delete_elem(&live, &o->address) && !config.filters)
         count(KMEM_FREED_BEFORE); /* with filters it may be any that was not asked for */
-    if (!wanted())
+    if ((config.parts & KMEM_BY_STACK && !free_stacks) || !wanted())
         return 0;
-    key_now(&row.key, ctx, o->call_site);
+    const __u64 cache = slab_cache_of(o, way);
+    key_now(&row.key, ctx, o, cache);
     struct kmem_value *v = row_at(&row);
     if (!v)
         return 0;
-    v->frees++;
-    if (config.stacks & SYS_STACK_USER)
-        v->time_ns = bpf_ktime_get_ns();
+    freed(v, o, cache, way);
     row_done(v);
     return 0;
 }

@@ -15,9 +15,15 @@ enum kmem_part {
     KMEM_BY_FUNCTION = 1u << 3,
     KMEM_BY_FILE = 1u << 4,
     KMEM_BY_DIRECTORY = 1u << 5,
+    KMEM_BY_CACHE = 1u << 6,
+    KMEM_BY_COMM = 1u << 7,
 };
 
+/** The parts whose rows are told apart by cache in the kernel, so that the tool can name the largest one. */
+#define KMEM_TELL_CACHES (KMEM_BY_SITE | KMEM_BY_STACK | KMEM_BY_CACHE)
+
 struct kmem_key {
+    __u64 cache; /* struct kmem_cache; 0: the object is of whole pages, or caches are not told apart */
     __u64 call_site;
     __s32 kernel_stack, user_stack;
     __u32 pid; /* also for a user stack */
@@ -28,14 +34,18 @@ struct kmem_key {
 struct kmem_value {
     __u64 allocations, frees;
     __u64 requested_bytes, allocated_bytes;
-    __u64 cache, named_at; /* the latest struct kmem_cache, and the address of its name; 0: none seen */
+    __u64 freed_bytes;
+    __u64 frees_of_pages; /* whose size is not known, and not in freed_bytes */
+    __u64 named_at;       /* the address of the cache's name; 0: not seen */
     /* of the latest event, if user stacks are recorded: their names are those of that time */
     __u64 time_ns;
-    __u32 gfp;  /* flags of all allocations together */
-    __u32 name; /* number of the cache in cache_names, 0: none; or KMEM_AND_OTHERS */
+    __u64 named_bytes; /* in sums of the tool: allocated and freed bytes of the cache that `name` tells */
+    __u32 gfp;         /* flags of all allocations together */
+    __u32 name;        /* number of the cache in cache_names, or KMEM_PAGES; 0: none; and KMEM_AND_OTHERS */
 };
 
-#define KMEM_AND_OTHERS (1u << 31)
+#define KMEM_PAGES      (1u << 30)
+#define KMEM_AND_OTHERS (1u << 31) /* the row has objects of other caches, too */
 
 /** A live object, by its address. The row's key follows, as far as it is used. */
 struct kmem_live {

@@ -65,6 +65,67 @@ static __attribute__((noinline)) __u32 slab_name_number(__u64 cache, __u32 full)
 /* kmalloc(0) returns the address 16, which is no object: it has no event, but its kfree() has. */
 #define SLAB_NOTHING(address) ((address) <= 16)
 
+/*
+ * kmalloc and kfree do not tell the cache. It is found by the object's address: from the kernel if it can tell
+ * (bpf_get_kmem_cache(), since 6.13), else from the object's page.
+ */
+extern struct kmem_cache *bpf_get_kmem_cache(__u64 address) __weak __ksym;
+
+/* Set before the programs are loaded, by slab_attach_ready(). Addresses of the kernel's variables of these names; 0: it
+ * has none. */
+const volatile __u64 page_offset_base_at = 0, vmemmap_base_at = 0;
+const volatile bool kernel_tells_cache = false;
+
+/* Values for kernels without these variables: no KASLR and no five-level page tables. */
+#define PAGE_OFFSET_FIXED 0xffff888000000000ull
+#define VMEMMAP_FIXED     0xffffea0000000000ull
+#define PAGE_SHIFT        12
+
+static __always_inline bool is_slab(const struct page *page)
+{
+    if (bpf_core_enum_value_exists(enum pagetype, PGTY_slab)) /* since 6.11 */
+        return BPF_CORE_READ(page, page_type) >> 24 == bpf_core_enum_value(enum pagetype, PGTY_slab);
+    return BPF_CORE_READ((const struct page___before_6_11 *)page, flags) >>
+               bpf_core_enum_value(enum pageflags, PG_slab) &
+           1;
+}
+
+/* The cache of an object, read from its page; 0: none, it is of whole pages. */
+static __attribute__((noinline)) __u64 slab_cache_read(__u64 address)
+{
+    __u64 offset = PAGE_OFFSET_FIXED, map = VMEMMAP_FIXED;
+    if (page_offset_base_at)
+        bpf_probe_read_kernel(&offset, sizeof(offset), (const void *)page_offset_base_at);
+    if (vmemmap_base_at)
+        bpf_probe_read_kernel(&map, sizeof(map), (const void *)vmemmap_base_at);
+    __u64 at = map + ((address - offset) >> PAGE_SHIFT) * bpf_core_type_size(struct page);
+    const struct page *page = (const void *)at;
+    __u64 head = BPF_CORE_READ(page, compound_head);
+    if (head & 1)
+        page = (const void *)(head - 1);
+    if (!is_slab(page))
+        return 0;
+    if (bpf_core_type_exists(struct slab)) /* since 5.17 */
+        return (__u64)BPF_CORE_READ((const struct slab *)page, slab_cache);
+    return (__u64)BPF_CORE_READ((const struct page___before_5_17 *)page, slab_cache);
+}
+
+/* The cache of an object, which is not SLAB_NOTHING. 0: none, it is of whole pages. */
+static __always_inline __u64 slab_cache_of(const struct slab_object *o, enum slab_way way)
+{
+    if (o->cache)
+        return (__u64)o->cache;
+    return way == SLAB_BTF && kernel_tells_cache ? (__u64)bpf_get_kmem_cache(o->address)
+                                                 : slab_cache_read(o->address);
+}
+
+/* What an object of the cache takes; 0: there is no cache. */
+static __always_inline __u64 slab_slot_bytes(__u64 cache)
+{
+    const struct kmem_cache *s = (const void *)cache;
+    return cache ? BPF_CORE_READ(s, size) : 0;
+}
+
 static __always_inline int slab_allocated(void *ctx, enum slab_way way, const struct slab_object *o);
 static __always_inline int slab_freed(void *ctx, enum slab_way way, const struct slab_object *o);
 

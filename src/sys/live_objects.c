@@ -56,10 +56,13 @@ static void add(void *arg, const void *unused, const void *value)
 {
     struct sys_session *s = arg;
     struct live *l = s->live;
-    const char *key = (const char *)value + s->tool->live->key_at;
     const size_t bytes = s->settings.part->key_bytes;
+    _Alignas(8) char key[SYS_KEY_BYTES_MAX] = {0};
     bool added;
     (void)unused;
+    memcpy(key, (const char *)value + s->tool->live->key_at, bytes);
+    if (s->tool->merge_key)
+        s->tool->merge_key(s, key);
     size_t at = map_put(&l->index, key, bytes, l->rows.len, &added);
     if (added)
         memcpy(vec_push(&l->rows)->key, key, bytes);

@@ -123,6 +123,17 @@ static int gather(struct sys_session *s, const struct bpf_map *m, struct gathere
     return error == -ENOENT ? 0 : error;
 }
 
+/* The rows of `all`, merged where tool->merge_key() makes their keys equal. */
+static void merge_rows(const struct sys_session *s, const struct gathered *all, struct gathered *merged)
+{
+    vec_each (char *, row, &all->rows) {
+        _Alignas(8) char key[SYS_KEY_BYTES_MAX] = {0};
+        memcpy(key, *row + rows_sum_bytes(s), s->settings.part->key_bytes);
+        s->tool->merge_key(s, key);
+        gathered_add(merged, s, key, *row);
+    }
+}
+
 static void add_row(struct sys_session *s, struct table *t, const char *sum)
 {
     _Alignas(8) char key[SYS_KEY_BYTES_MAX] = {0};
@@ -140,13 +151,16 @@ static void add_row(struct sys_session *s, struct table *t, const char *sum)
 /* Rows of the table that programs do not write to any more. 0 or -errno. */
 static int drain(struct sys_session *s, uint32_t table, struct table *t)
 {
-    struct gathered g = {0};
+    struct gathered g = {0}, merged = {0};
     if (!s->state->has_rows[table])
         return 0;
     int error = gather(s, bpf_object__find_map_by_name(s->object, table ? "table_1" : "table_0"), &g);
     s->state->has_rows[table] = error != 0; /* what could not be taken is taken the next time */
-    vec_each (char *, row, &g.rows)
+    if (s->tool->merge_key)
+        merge_rows(s, &g, &merged);
+    vec_each (char *, row, s->tool->merge_key ? &merged.rows : &g.rows)
         add_row(s, t, *row);
+    gathered_release(&merged);
     gathered_release(&g);
     return error;
 }

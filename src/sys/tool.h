@@ -63,6 +63,9 @@ struct sys_part {
     bool spaces;        /* names of code of processes are needed */
     bool kernel_code;   /* names of code of the kernel are needed, with --lines also files and lines */
     bool source;        /* files of the kernel's source are needed for such code */
+    /* NULL, or one of the tool's own options: bits of the columns that have no values by this part without it */
+    const char *option;
+    uint64_t option_columns;
 };
 
 /** A tool's own option; its value comes from sys_option(). */
@@ -133,6 +136,8 @@ struct sys_tool {
     uint32_t container;
     size_t key_bytes, value_bytes; /* value_bytes is a multiple of 8 */
     size_t user_stack_at;          /* offset in the key of the number of a user stack (__s32); 0: none */
+    /* NULL, or: sets in a key to 0 what programs tell apart and rows do not. The rows that are equal then become one */
+    void (*merge_key)(const struct sys_session *s, void *key);
     void (*add)(void *sum, const void *value); /* adds the values of one CPU to the sum over all */
     void (*row)(struct sys_session *s, struct table *t, const void *key, const void *sum);
     uint64_t (*weigh)(const void *value); /* what one event adds to `weight`; NULL: 1 */

@@ -3,12 +3,14 @@
 """`allium sys kmem`: objects by the call that asks for them, against files and timers made, and the sizes of
 /proc/slabinfo.
 """
+import os
 import re
 import sys
+import time
 
 sys.dont_write_bytecode = True
 import lib
-from lib import alike, check, equal, load, loses, maker, only, tool
+from lib import alike, check, equal, load, loses, maker, one_row_by_comm, only, tool
 
 METHODS = ("tp_btf", "raw_tp", "tp")
 N, TIMERS = 700, 30
@@ -19,6 +21,12 @@ BYTES = ("allocated_bytes", "requested_bytes")
 def object_bytes(cache):
     with open("/proc/slabinfo") as file:
         return next(int(line.split()[3]) for line in file if line.split()[0] == cache)
+
+
+def slot_bytes():
+    """{cache: what an object takes}, of all caches in /proc/slabinfo."""
+    with open("/proc/slabinfo") as file:
+        return {words[0]: int(words[3]) for words in map(str.split, list(file)[2:])}
 
 
 def at(it, site, key="allocations"):
@@ -103,11 +111,99 @@ def by_function():
     equal(only(it.rows, function=OPENING)["live_objects"], N + 80, "files that are open")
 
 
+def caches(method):
+    """Objects of kmalloc have their cache, too: of each row of one cache, the bytes are those of so many of its objects.
+    What a pipe has as its buffer is freed when it is closed.
+    """
+    with maker() as m, load():
+        with tool("kmem", "--attach", method) as it, tool("kmem", "--attach", method, "--by", "cache") as by_cache, \
+                tool("kmem", "--attach", method, "-p", m.pid) as of_maker:
+            m.do("pipes 40", "close")
+            for each in it, by_cache, of_maker:
+                each.stop()
+    bytes_of, seen = slot_bytes(), set()
+    for row in [*it.rows, *by_cache.rows]:
+        if row["cache"] in bytes_of:
+            equal((row["allocated_bytes"], row["freed_bytes"]),
+                  tuple(row[key] * bytes_of[row["cache"]] for key in ("allocations", "frees")), row)
+            seen.add(row["cache"])
+    check(any(name.startswith("kmalloc-") for name in seen) and len(seen) > 10, "caches", seen)
+    equal(len({row["cache"] for row in by_cache.rows}), len(by_cache.rows), "rows, each cache once")
+    buffers = 40 * bytes_of["kmalloc-cg-1k"]  # of 16 struct pipe_buffer each
+    equal(at(of_maker, "free_pipe_info", "freed_bytes"), buffers, "freed bytes of pipes")
+    nothing_lost(it)
+
+
+def largest_cache():
+    """A function that takes from several caches names the one with most bytes, as the rows of its sites do."""
+    with maker() as m:
+        with tool("kmem", "-p", m.pid, "--by", "process") as it, tool("kmem", "-p", m.pid, "--by", "cache") as beside, \
+                tool("kmem", "-p", m.pid, "--by", "directory") as by_directory:
+            m.do("files %d" % N, "timers %d" % TIMERS, "pipes 40")
+            for each in it, beside, by_directory:
+                each.stop()
+    check("cache" not in it.rows[0], "a process has no one cache", it.rows[0])
+    if len(by_directory.rows) == 1:  # no vmlinux with sources: all are "[unknown]"
+        largest = max(beside.rows, key=lambda row: row["allocated_bytes"])
+        equal(by_directory.rows[0]["cache"], largest["cache"] + " and others", "the cache with most bytes")
+    total = [sum(row["allocated_bytes"] for row in each.rows) for each in (it, beside, by_directory)]
+    check(total[0] == total[1] == total[2], "bytes by process, cache, directory", total)
+
+
+def aliases():
+    """Caches that the kernel merged: those whose links in /sys/kernel/slab lead to one folder."""
+    folder = "/sys/kernel/slab/"
+    links = {name: os.readlink(folder + name) for name in os.listdir(folder) if os.path.islink(folder + name)}
+    with load():
+        with tool("kmem", "--by", "cache") as it:
+            time.sleep(0.5)
+            it.stop()
+    known = [row for row in it.rows if row["cache"] in links]
+    for row in known:
+        want = {name for name, target in links.items() if target == links[row["cache"]]} - {row["cache"]}
+        equal(set((row["aliases"] or "").split()), want, "other names of %s" % row["cache"])
+    check(any(row["aliases"] for row in known), "no cache of several names in", it.rows)
+
+
+def frees_by_stack():
+    """Without --frees no stack is taken for one; with it all are counted, as by process."""
+    with maker() as m:
+        with tool("kmem", "-p", m.pid, "--by", "stack") as it, \
+                tool("kmem", "-p", m.pid, "--by", "stack", "--frees") as frees, \
+                tool("kmem", "-p", m.pid, "--by", "process") as beside:
+            m.do("pipes 40", "files 40", "close")
+            for each in it, frees, beside:
+                each.stop()
+    check(not any("frees" in row or "freed_bytes" in row for row in it.rows), "frees that nobody asked for")
+    for key, runs in (("allocations", (it, frees)), ("frees", (frees,)), ("freed_bytes", (frees,))):
+        for each in runs:
+            equal(sum(row[key] for row in each.rows), sum(row[key] for row in beside.rows), key)
+    check(all(row["allocations"] for row in it.rows), "a stack without an allocation")
+    nothing_lost(frees)
+
+
+def order():
+    """Rows that only free come last, those with most bytes first."""
+    with maker() as m:
+        with tool("kmem", "-p", m.pid) as it:
+            m.do("pipes 40", "files 40", "close", "timers 20", "untimers")
+            it.stop()
+    keys = [(row["allocated_bytes"], row["freed_bytes"]) for row in it.rows]
+    equal(keys, sorted(keys, reverse=True), "order")
+    check(sum(not allocated and freed > 0 for allocated, freed in keys) > 1, "rows that only free", keys)
+
+
 TESTS = [("files and timers are counted, with a load beside it, by " + method, lambda method=method: made(method))
          for method in METHODS]
+TESTS += [("all objects have their cache, by " + method, lambda method=method: caches(method)) for method in METHODS]
 TESTS += [
     ("ways to attach show the same rows", agree),
     ("rows by function add up those by site", by_function),
+    ("a free has a stack only with --frees", frees_by_stack),
+    ("rows that only free come last", order),
+    ("processes of one name are one row by comm", lambda: one_row_by_comm("kmem", "files 100", "allocations")),
+    ("merged caches have all their names", aliases),
+    ("of several caches the largest is named", largest_cache),
     ("live objects are those that are held", live),
     ("a full map of live objects is counted", live_full),
     ("a test of files made fails when a row is missing", lambda: loses(lambda env: made("tp_btf", env))),

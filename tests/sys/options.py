@@ -349,6 +349,12 @@ def folds(t, s):
     check(re.search(rb"^[^;\n]+;[^\n]* \d+$", out, re.M), "no folded lines", out[:200])
 
 
+def counts_frees(t, s):
+    run = yield from see(["--frees"], beside=["--by", "stack"])
+    check(any(row["frees"] for row in run.rows(0)), "no frees")
+    check(not any("frees" in row for row in run.rows(1)), "frees that nobody asked for")
+
+
 def measures(t, s):
     run = yield from see(["--hist"])
     check(any("_histogram_" in key and row[key] for row in run.rows(0) for key in row), "no histogram")
@@ -430,6 +436,7 @@ LOOKS = {
     "sample": samples,
     "sample-ring": makes_room("sample-ring", "--sample", 10),
     "live": differs("--live"),
+    "frees": counts_frees,
     "live-objects": makes_room("live-objects", "--live"),
     "live-blocks": makes_room("live-blocks", "--live"),
     "lines": names_lines,
@@ -466,13 +473,15 @@ IDLE = [  # what would do nothing: (options, of which tools, words of the refusa
     (["--force"], "all", "--force needs -o"),
     (["--interval", "3s", "--duration", "1s"], "all", "--interval 3s is longer than --duration 1s"),
     (["--comm", ""], "all", "invalid --comm ''"),
+    (["--frees"], "kmem", "--frees goes with --by stack, not with --by site"),
+    (["--by", "stack", "--sort", "freed"], "kmem", "--sort uses the column freed: it needs --frees"),
 ]
 
 
 def does_nothing(t):
     has = {
         "all": True, "kernel": "--debuginfod" in t.help, "events": not t.has_rows, "stacks": "kernel_stack" in t.help,
-        "samples": "--sample " in t.help
+        "samples": "--sample " in t.help, "kmem": t.name == "kmem"
     }
     for words, of, why in IDLE:
         if not has[of]:

@@ -60,11 +60,30 @@ static void rows_of_a_text_stand_where_the_first_stood(void **state)
     add(t, "c", 200, "w");
     add(t, "c", 300, "w");
     add(t, "a", 4, NULL);
-    table_merge(t, FUNCTION);
+    table_merge(t, 1u << FUNCTION, BYTES);
     assert_int_equal(table_rows(t), 3);
     holds(t, 0, "a", 7, "x");
     holds(t, 1, "b", 30, "z");
-    holds(t, 2, "c", 600, "y and others");
+    holds(t, 2, "c", 600, "w and others");
+}
+
+/* Of z there is most, in rows of which each is smaller than one of x. */
+static void the_largest_is_named_if_its_rows_are_merged_first(void **state)
+{
+    struct table *t = begin(state);
+    add(t, "a", 5, "y");
+    add(t, "a", 9, "x");
+    add(t, "b", 1, "x");
+    add(t, "a", 8, "z");
+    add(t, "a", 8, "z");
+    add(t, "b", 1, "x");
+    table_merge(t, 1u << FUNCTION | 1u << CACHE, BYTES);
+    assert_int_equal(table_rows(t), 4);
+    holds(t, 3, "a", 16, "z");
+    table_merge(t, 1u << FUNCTION, BYTES);
+    assert_int_equal(table_rows(t), 2);
+    holds(t, 0, "a", 30, "z and others");
+    holds(t, 1, "b", 2, "x");
 }
 
 static void others_are_said_once(void **state)
@@ -74,7 +93,7 @@ static void others_are_said_once(void **state)
     add(t, "a", 1, "y");
     add(t, "b", 1, "x");
     add(t, "b", 1, "x and others");
-    table_merge(t, FUNCTION);
+    table_merge(t, 1u << FUNCTION, BYTES);
     assert_int_equal(table_rows(t), 2);
     holds(t, 0, "a", 2, "x and others");
     holds(t, 1, "b", 2, "x and others");
@@ -90,7 +109,7 @@ static void what_is_not_known_adds_nothing(void **state)
     table_row(t);
     table_text(t, FUNCTION, "a");
     table_signed(t, GROWTH, 2);
-    table_merge(t, FUNCTION);
+    table_merge(t, 1u << FUNCTION, BYTES);
     assert_int_equal(table_rows(t), 1);
     holds(t, 0, "a", 1, NULL);
     assert_int_equal(table_at(t, 0, GROWTH)->negative_too, -3);
@@ -104,7 +123,7 @@ static void rows_without_the_text_are_alike_and_unlike_an_empty_one(void **state
     add(t, "", 10, NULL);
     add(t, NULL, 2, NULL);
     add(t, "", 20, NULL);
-    table_merge(t, FUNCTION);
+    table_merge(t, 1u << FUNCTION, BYTES);
     assert_int_equal(table_rows(t), 2);
     assert_false(table_at(t, 0, FUNCTION)->known);
     assert_int_equal(table_at(t, 0, BYTES)->whole, 3);
@@ -121,7 +140,7 @@ static void histograms_are_added_slot_by_slot(void **state)
     add(t, "a", 1, NULL);
     table_histogram(t, SIZES, second, 3);
     add(t, "b", 1, NULL);
-    table_merge(t, FUNCTION);
+    table_merge(t, 1u << FUNCTION, BYTES);
     const uint64_t *slots = table_at(t, 0, SIZES)->slots;
     assert_int_equal(slots[0], 1);
     assert_int_equal(slots[1], 5);
@@ -133,7 +152,7 @@ static void histograms_are_added_slot_by_slot(void **state)
 static void a_table_without_rows_stays_so(void **state)
 {
     struct table *t = begin(state);
-    table_merge(t, FUNCTION);
+    table_merge(t, 1u << FUNCTION, BYTES);
     assert_int_equal(table_rows(t), 0);
 }
 
@@ -141,6 +160,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(rows_of_a_text_stand_where_the_first_stood, end),
+        cmocka_unit_test_teardown(the_largest_is_named_if_its_rows_are_merged_first, end),
         cmocka_unit_test_teardown(others_are_said_once, end),
         cmocka_unit_test_teardown(what_is_not_known_adds_nothing, end),
         cmocka_unit_test_teardown(rows_without_the_text_are_alike_and_unlike_an_empty_one, end),

@@ -40,6 +40,9 @@ static void lacks_part(const struct sys_request *r, uint64_t bit, struct buf *wh
 static void lacks_option(const struct sys_request *r, uint64_t bit, struct buf *why)
 {
     const char *takes = NULL;
+    const struct sys_part *part = r->settings.part;
+    if (part && part->option && part->option_columns & bit && !sys_own_option(r, part->option))
+        takes = part->option;
     for (size_t i = 0; r->tool->options && r->tool->options[i].name; i++) {
         if (!(r->tool->options[i].columns & bit))
             continue;

@@ -211,6 +211,24 @@ static void sample(struct parse *p)
         r->tool = r->sampled_tool = sampled_tool_new(r->tool);
 }
 
+/* Columns that have no values, as the option that fills them by this part was not given. */
+static uint64_t columns_of_part_option(const struct sys_request *r)
+{
+    const struct sys_part *part = r->settings.part;
+    return part->option && !sys_own_option(r, part->option) ? part->option_columns : 0;
+}
+
+/* An option that applies by other parts only. */
+static void refuse_part_option(struct parse *p)
+{
+    const struct sys_part *now = p->r->settings.part;
+    for (const struct sys_part *q = p->r->tool->parts; q->name && p->code < 0; q++)
+        if (q->option && sys_own_option(p->r, q->option) &&
+            (!now->option || strcmp(now->option, q->option) != 0))
+            p->code = command_misuse(&p->r->as_command, "--%s goes with --by %s, not with --by %s", q->option,
+                                     q->name, now->name);
+}
+
 /* --by, and which columns have a meaning then. */
 static void part(struct parse *p)
 {
@@ -231,6 +249,9 @@ static void part(struct parse *p)
     p->r->settings.part = found;
     for (const struct sys_part *q = tool->parts; q->name && !value(p, "from"); q++)
         p->r->show.hidden |= q->columns & ~found->columns;
+    if (!value(p, "from"))
+        p->r->show.hidden |= columns_of_part_option(p->r);
+    refuse_part_option(p);
     if (found->stacks && !value(p, "stacks"))
         p->r->settings.config.stacks = found->stacks;
 }
@@ -327,6 +348,14 @@ static void reports(struct parse *p)
     size(p, "rows", &show->room);
     ring(p, "ring", &p->r->settings.ring_bytes);
     show->keep = !show->histogram && (show->interval_ns || choice);
+}
+
+const char *sys_own_option(const struct sys_request *r, const char *name)
+{
+    for (size_t i = 0; r->tool->options && r->tool->options[i].name; i++)
+        if (!strcmp(r->tool->options[i].name, name))
+            return r->own[i];
+    return NULL;
 }
 
 /* Columns that have no values, as none of the tool's own options that fill them was given. */

@@ -34,4 +34,7 @@ struct sys_request {
 int sys_options_parse(struct sys_request *r, const struct sys_tool *tool, int argc, char **argv);
 void sys_options_release(struct sys_request *r);
 
+/** Returns the value of one of the tool's own options; "" if it takes none, NULL: not given. */
+const char *sys_own_option(const struct sys_request *r, const char *name);
+
 #endif

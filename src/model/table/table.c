@@ -70,6 +70,13 @@ void table_text(struct table *t, uint32_t column, const char *text)
         *v = (struct table_value){.known = true, .text = mem_strdup(text)};
 }
 
+void table_set_text(struct table *t, uint32_t row, uint32_t column, const char *text)
+{
+    struct table_value *v = &t->values.at[(size_t)row * t->n_columns + column];
+    clear(&t->columns[column], v);
+    *v = (struct table_value){.known = true, .text = mem_strdup(text)};
+}
+
 void table_whole(struct table *t, uint32_t column, uint64_t value)
 {
     *cell(t, column, TABLE_WHOLE) = (struct table_value){.known = true, .whole = value};

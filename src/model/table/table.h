@@ -124,6 +124,8 @@ void table_move_rows(struct table *to, struct table *from);
 void table_cut(struct table *t, uint32_t rows);
 /** Removes the rows for which `keeps` returns false. */
 void table_keep(struct table *t, bool (*keeps)(const struct table *t, uint32_t row, void *arg), void *arg);
+/** Sets a text of any row. */
+void table_set_text(struct table *t, uint32_t row, uint32_t column, const char *text);
 /** Returns a value as a number, whatever its type; NAN: it is not a number, or not known. */
 double table_number(const struct table *t, uint32_t row, uint32_t column);
 

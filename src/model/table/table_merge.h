@@ -3,7 +3,7 @@
 #define MODEL_TABLE_MERGE_H
 
 /*
- * Merges rows of a table that have the same text in one column.
+ * Merges rows of a table that have the same texts in some columns.
  *
  * Runs in: the tool. Threads: one at a time. Owns: nothing.
  */
@@ -11,11 +11,16 @@
 #include "model/table/table.h"
 
 /**
- * Rows with equal text in `column`, a TABLE_TEXT, become one row, in the place of the first; rows with an
- * unknown text count as equal. Known whole and signed numbers are added, and histograms. Of other texts the
- * first known one stays, with " and others" appended if they differ. A text that ends in " and others"
- * already differs from none that begins the same.
+ * Rows with equal texts in all of `columns` (bits, of TABLE_TEXT) become one row, in the place of the first; unknown
+ * texts count as equal. Known whole and signed numbers are added, and histograms. Of other texts, that of the row with
+ * the largest number in the column `weight`, a TABLE_WHOLE, stays, with " and others" appended if they differ. A text
+ * that ends in " and others" already differs from none that begins the same.
  */
-void table_merge(struct table *t, uint32_t column);
+void table_merge(struct table *t, uint64_t columns, uint32_t weight);
+
+/** What a text ends in that stands for several. */
+#define TABLE_MERGE_OTHERS " and others"
+/** Returns the length of a text without that. */
+size_t table_merge_name_len(const char *text);
 
 #endif

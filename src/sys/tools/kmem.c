@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `allium sys kmem`: the kernel's own objects, by who asks for them. */
+/* `allium sys kmem`: the kernel's own objects, by the code that allocates them. */
 #include "bpf/kmem.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #include "base/buf.h"
+#include "collect/kernel/slabinfo.h"
 #include "model/table/table_merge.h"
 #include "sys/resolver.h"
 #include "sys/session.h"
@@ -24,9 +26,11 @@ enum column {
     REQUESTED,
     ALLOCATIONS,
     FREES,
+    FREED,
     LIVE,
     LIVE_OBJECTS,
     CACHE,
+    ALIASES,
     GFP,
     HISTOGRAM,
     KERNEL_STACK,
@@ -45,21 +49,33 @@ static const struct table_column columns[] = {
     [CONTAINER] = {SYS_CONTAINER, .drop_rank = 1},
     [TOTAL] = {"allocated", TABLE_BYTES, TABLE_WHOLE},
     [SLACK] = {"slack", TABLE_BYTES, TABLE_WHOLE},
-    [REQUESTED] = {"requested", TABLE_BYTES, TABLE_WHOLE, .drop_rank = 3},
+    [REQUESTED] = {"requested", TABLE_BYTES, TABLE_WHOLE, .drop_rank = 4},
     [ALLOCATIONS] = {"allocations", TABLE_COUNT, TABLE_WHOLE},
     [FREES] = {"frees", TABLE_COUNT, TABLE_WHOLE},
+    [FREED] = {"freed", TABLE_BYTES, TABLE_WHOLE, .drop_rank = 4},
     [LIVE] = {"live", TABLE_BYTES, TABLE_WHOLE, .hide_if_empty = true},
     [LIVE_OBJECTS] = {"live_objects", TABLE_COUNT, TABLE_WHOLE, .hide_if_empty = true, .drop_rank = 2},
-    [CACHE] = {"cache", TABLE_PLAIN, TABLE_TEXT, .drop_rank = 4},
+    [CACHE] = {"cache", TABLE_PLAIN, TABLE_TEXT, .drop_rank = 3},
+    [ALIASES] = {"aliases", TABLE_PLAIN, TABLE_TEXT, .hide_if_empty = true, .drop_rank = 7},
     [GFP] = {"gfp", TABLE_PLAIN, TABLE_TEXT, .drop_rank = 5},
     [HISTOGRAM] = {"requested_histogram", TABLE_BYTES, TABLE_HISTOGRAM},
     [KERNEL_STACK] = {"kernel_stack", TABLE_PLAIN, TABLE_LINES},
     [USER_STACK] = {"user_stack", TABLE_PLAIN, TABLE_LINES},
 };
 
+struct own {
+    struct cache_names *names;
+    struct slab_caches now; /* for their aliases */
+};
+
 static void release(struct sys_session *s)
 {
-    slab_cache_names_free(s->own);
+    struct own *o = s->own;
+    if (!o)
+        return;
+    slab_cache_names_free(o->names);
+    slab_release(&o->now);
+    free(o);
     s->own = NULL;
 }
 
@@ -67,24 +83,53 @@ static void release(struct sys_session *s)
 static int ready(struct sys_session *s, struct error *e)
 {
     struct bpf_map *live = bpf_object__find_map_by_name(s->object, "live");
+    bool *free_stacks = sys_variable(s, "free_stacks", sizeof(*free_stacks));
     (void)e;
-    s->own = s->own ? s->own : slab_cache_names_new();
+    *free_stacks = sys_option(s, "frees") != NULL;
     bpf_map__set_value_size(live, (uint32_t)offsetof(struct kmem_live, key) + s->settings.part->key_bytes);
+    slab_attach_ready(s);
+    if (s->own)
+        return 0;
+    struct own *o = s->own = mem_alloc(sizeof(*o));
+    o->names = slab_cache_names_new();
     return 0;
+}
+
+/* Rows are merged by the names of functions, files and directories later, and need to tell caches apart until then. */
+static void merge_key(const struct sys_session *s, void *key)
+{
+    const uint32_t keep = KMEM_BY_CACHE | KMEM_BY_FUNCTION | KMEM_BY_FILE | KMEM_BY_DIRECTORY;
+    if (!(s->settings.config.parts & keep))
+        ((struct kmem_key *)key)->cache = 0;
+}
+
+/* The cache with the most bytes is named. */
+static void add_name(struct kmem_value *a, const struct kmem_value *v)
+{
+    const uint64_t bytes = v->named_bytes ? v->named_bytes : v->allocated_bytes + v->freed_bytes;
+    const uint32_t others = (a->name | v->name) & KMEM_AND_OTHERS;
+    const uint32_t had = a->name & ~KMEM_AND_OTHERS, name = v->name & ~KMEM_AND_OTHERS;
+    if (!had || had == name) {
+        a->name = name | others;
+        a->named_bytes += bytes;
+    } else if (name) {
+        a->name = (bytes > a->named_bytes ? name : had) | KMEM_AND_OTHERS;
+        a->named_bytes = bytes > a->named_bytes ? bytes : a->named_bytes;
+    }
 }
 
 static void add(void *sum, const void *value)
 {
     struct kmem_value *a = sum;
     const struct kmem_value *v = value;
+    add_name(a, v);
     a->allocations += v->allocations;
     a->frees += v->frees;
     a->requested_bytes += v->requested_bytes;
     a->allocated_bytes += v->allocated_bytes;
+    a->freed_bytes += v->freed_bytes;
+    a->frees_of_pages += v->frees_of_pages;
     a->gfp |= v->gfp;
-    a->name = !a->name || !v->name ? a->name | v->name
-              : a->name == v->name ? a->name
-                                   : v->name | KMEM_AND_OTHERS;
     a->time_ns = v->time_ns > a->time_ns ? v->time_ns : a->time_ns;
 }
 
@@ -106,10 +151,10 @@ static void name_row(struct sys_session *s, struct table *t, const void *data, u
         resolver_kernel_directory(s, t, DIRECTORY, key->call_site);
     else if (parts & KMEM_BY_SITE)
         resolver_kernel_call(s, t, SITE, key->call_site);
-    if (parts & KMEM_BY_PROCESS) {
+    if (parts & KMEM_BY_PROCESS)
         table_whole(t, PID, key->pid);
+    if (parts & (KMEM_BY_PROCESS | KMEM_BY_COMM))
         table_text(t, COMM, key->comm);
-    }
     if (parts & KMEM_BY_STACK) {
         resolver_kernel_stack(s, t, KERNEL_STACK, key->kernel_stack);
         resolver_user_stack(s, t, USER_STACK, key->user_stack, key->pid, time_ns);
@@ -118,11 +163,13 @@ static void name_row(struct sys_session *s, struct table *t, const void *data, u
 
 static void add_cache(struct sys_session *s, struct table *t, const struct kmem_value *v)
 {
-    const char *name = slab_cache_names_find(s->own, s, v->name & ~KMEM_AND_OTHERS);
+    const struct own *o = s->own;
+    const uint32_t number = v->name & ~KMEM_AND_OTHERS;
+    const char *name = number == KMEM_PAGES ? "(pages)" : slab_cache_names_find(o->names, s, number);
     struct buf b = BUF_INIT;
     if (!name)
         return;
-    buf_printf(&b, "%s%s", name, v->name & KMEM_AND_OTHERS ? " and others" : "");
+    buf_printf(&b, "%s%s", name, v->name & KMEM_AND_OTHERS ? TABLE_MERGE_OTHERS : "");
     table_text(t, CACHE, buf_str(&b));
     buf_release(&b);
 }
@@ -136,16 +183,46 @@ static void row(struct sys_session *s, struct table *t, const void *key, const v
     table_whole(t, REQUESTED, v->requested_bytes);
     table_whole(t, ALLOCATIONS, v->allocations);
     table_whole(t, FREES, v->frees);
+    (v->frees_of_pages ? table_at_least : table_whole)(t, FREED, v->freed_bytes);
     add_cache(s, t, v);
     if (v->allocations)
         resolver_gfp(s, t, GFP, v->gfp);
 }
 
+/* Caches that the kernel merged are known to its events by one name. */
+static void add_aliases(struct own *o, struct table *t, uint32_t row)
+{
+    const struct table_value *cache = table_at(t, row, CACHE);
+    struct buf name = BUF_INIT, aliases = BUF_INIT;
+    if (cache->known)
+        buf_add(&name, cache->text, table_merge_name_len(cache->text));
+    const struct slab_cache *c = name.len ? slab_find(&o->now, buf_str(&name)) : NULL;
+    for (size_t i = 0; c && i < c->aliases_len; i++)
+        buf_printf(&aliases, "%s%s", i ? " " : "", c->aliases[i]);
+    if (aliases.len)
+        table_set_text(t, row, ALIASES, buf_str(&aliases));
+    buf_release(&name);
+    buf_release(&aliases);
+}
+
 static void rest(struct sys_session *s, struct table *t)
 {
-    uint32_t parts = s->settings.config.parts;
-    if (parts & (KMEM_BY_FUNCTION | KMEM_BY_FILE | KMEM_BY_DIRECTORY))
-        table_merge(t, parts & KMEM_BY_FUNCTION ? FUNCTION : parts & KMEM_BY_FILE ? SOURCE_FILE : DIRECTORY);
+    const uint32_t parts = s->settings.config.parts;
+    struct own *o = s->own;
+    struct error unread; /* then there are no aliases */
+    if (parts & (KMEM_BY_FUNCTION | KMEM_BY_FILE | KMEM_BY_DIRECTORY)) {
+        const uint64_t named = BIT(parts & KMEM_BY_FUNCTION ? FUNCTION
+                                   : parts & KMEM_BY_FILE   ? SOURCE_FILE
+                                                            : DIRECTORY);
+        table_merge(t, named | BIT(CACHE), TOTAL);
+        table_merge(t, named, TOTAL);
+    }
+    table_sort(t, FREED, TABLE_MOST_FIRST); /* the order of rows that are equal in the requested column */
+    slab_release(&o->now);
+    o->now = (struct slab_caches){0};
+    if (parts & KMEM_TELL_CACHES && table_rows(t) && !slab_read(&o->now, "", &unread))
+        for (uint32_t i = 0; i < table_rows(t); i++)
+            add_aliases(o, t, i);
 }
 
 static uint64_t live_bytes(const void *value)
@@ -161,23 +238,28 @@ static const struct sys_live live = {
     .bytes_column = LIVE,
     .objects_column = LIVE_OBJECTS,
     .first_column = TOTAL,
-    .last_column = FREES,
+    .last_column = FREED,
     .name = name_row,
 };
 
+#define CACHES (BIT(CACHE) | BIT(ALIASES) | BIT(GFP))
+
 static const struct sys_part parts[] = {
     {"site", "the call that allocates, or frees", KMEM_BY_SITE, offsetof(struct kmem_key, kernel_stack),
-     BIT(SITE) | BIT(GFP), .kernel_code = true},
-    {"stack", "the whole stack, see --stacks", KMEM_BY_STACK, offsetof(struct kmem_key, comm),
-     BIT(KERNEL_STACK) | BIT(USER_STACK) | BIT(GFP), SYS_STACK_KERNEL},
+     BIT(SITE) | CACHES, .kernel_code = true},
+    {"stack", "the whole stack that allocates, with --frees also that which frees; see --stacks",
+     KMEM_BY_STACK, offsetof(struct kmem_key, comm), BIT(KERNEL_STACK) | BIT(USER_STACK) | CACHES,
+     SYS_STACK_KERNEL, .option = "frees", .option_columns = BIT(FREES) | BIT(FREED)},
     {"process", "the process that was running", KMEM_BY_PROCESS, sizeof(struct kmem_key),
      BIT(PID) | BIT(COMM) | BIT(CONTAINER) | BIT(GFP), 0},
+    {"comm", "the name of that process", KMEM_BY_COMM, sizeof(struct kmem_key), BIT(COMM) | BIT(GFP), 0},
+    {"cache", "the slab cache", KMEM_BY_CACHE, offsetof(struct kmem_key, call_site), CACHES, 0},
     {"function", "the function in which the call is", KMEM_BY_SITE | KMEM_BY_FUNCTION,
-     offsetof(struct kmem_key, kernel_stack), BIT(FUNCTION), 0},
+     offsetof(struct kmem_key, kernel_stack), BIT(FUNCTION) | BIT(CACHE) | BIT(ALIASES), 0},
     {"file", "the file of the kernel's source in which the call is", KMEM_BY_SITE | KMEM_BY_FILE,
-     offsetof(struct kmem_key, kernel_stack), BIT(SOURCE_FILE), .source = true},
+     offsetof(struct kmem_key, kernel_stack), BIT(SOURCE_FILE) | BIT(CACHE) | BIT(ALIASES), .source = true},
     {"directory", "that file's directory", KMEM_BY_SITE | KMEM_BY_DIRECTORY,
-     offsetof(struct kmem_key, kernel_stack), BIT(DIRECTORY), .source = true},
+     offsetof(struct kmem_key, kernel_stack), BIT(DIRECTORY) | BIT(CACHE) | BIT(ALIASES), .source = true},
     {NULL, NULL, 0, 0, 0, 0},
 };
 
@@ -185,6 +267,8 @@ static const struct sys_option options[] = {
     {"live", NULL, "follow each object until it is freed, and show live memory",
      1u << LIVE | 1u << LIVE_OBJECTS},
     {"live-objects", "N", "follow at most N objects (512K); implies --live", 1u << LIVE | 1u << LIVE_OBJECTS},
+    {"frees", NULL,
+     "take the stack of each free, too, with --by stack: a free costs as much as an allocation then", 0},
     {NULL},
 };
 
@@ -200,7 +284,7 @@ static const struct sys_counted counted[] = {
 static const struct sys_attach_method methods[] = {
     {.name = "tp_btf", .attach = SLAB_BY_POSITION("btf")},
     {.name = "raw_tp", .attach = SLAB_BY_POSITION("raw")},
-    {.name = "tp", .lacks = "the names of slab caches", .lacking = BIT(CACHE), .attach = SLAB_BY_NAME},
+    {.name = "tp", .attach = SLAB_BY_NAME},
     {.name = NULL},
 };
 
@@ -236,6 +320,7 @@ const struct sys_tool sys_kmem = {
     .key_bytes = sizeof(struct kmem_key),
     .value_bytes = sizeof(struct kmem_value),
     .user_stack_at = offsetof(struct kmem_key, user_stack),
+    .merge_key = merge_key,
     .add = add,
     .weigh = weigh,
     .row = row,

@@ -2,9 +2,16 @@
 #ifndef SYS_SLAB_ATTACH_H
 #define SYS_SLAB_ATTACH_H
 
-/* The programs of bpf/slab.bpf.h, as attach methods use them. */
+/*
+ * The programs of bpf/slab.bpf.h, as attach methods use them.
+ *
+ * Runs in: the tool. Threads: one. Owns: nothing.
+ */
 
-#include "sys/tool.h"
+#include "sys/session.h"
+
+/** Sets the variables by which the programs find an object's cache. Called before they are loaded. */
+void slab_attach_ready(struct sys_session *s);
 
 /* clang-format off */
 #define SLAB_BY_POSITION(prefix)                                                                             \

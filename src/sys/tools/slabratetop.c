@@ -9,7 +9,6 @@
 #include "base/buf.h"
 #include "base/hash_map.h"
 #include "collect/kernel/slabinfo.h"
-#include "sys/kernel_symbol_address.h"
 #include "sys/session.h"
 #include "sys/slab_cache_names.h"
 #include "sys/tools/slab_attach.h"
@@ -72,13 +71,8 @@ static void follow_all(struct sys_session *s)
 
 static int ready(struct sys_session *s, struct error *e)
 {
-    uint64_t *offset = sys_variable(s, "page_offset_base_at", sizeof(*offset));
-    uint64_t *map = sys_variable(s, "vmemmap_base_at", sizeof(*map));
     (void)e;
-    if (offset && map) {
-        *offset = kernel_symbol_address("page_offset_base");
-        *map = kernel_symbol_address("vmemmap_base");
-    }
+    slab_attach_ready(s);
     if (s->settings.config.histograms)
         follow_all(s);
     if (s->own)
