@@ -205,11 +205,11 @@ static __attribute__((noinline)) int sample_now(void)
     struct sample_room *r = sample_room_now();
     if (!r || !its_turn(r))
         return SYS_STACK_NOT_SAMPLED;
-    __u32 number = __sync_fetch_and_add(&state.samples, 1) & (SYS_STACK_SAMPLED - 1);
+    __u32 number = __sync_fetch_and_add(&state.samples, 1) & (SYS_SAMPLE_NUMBERS - 1);
     const struct task_struct *task = (const void *)bpf_get_current_task();
     bool taken = false;
     if (BPF_CORE_READ(task, flags) & KERNEL_PF_KTHREAD || !BPF_CORE_READ(task, mm))
-        return SYS_STACK_SAMPLED | number; /* there is no user stack */
+        return SYS_STACK_SAMPLED | SYS_STACK_OF_KERNEL | number;
     if (!__sync_lock_test_and_set(&r->busy, 1)) {
         taken = sample_take(r, number);
         r->busy = 0;

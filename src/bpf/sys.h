@@ -136,8 +136,11 @@ struct sys_row_tail {
 
 /** With --sample, user stacks are numbers of samples; see struct sys_sample. */
 #define SYS_STACK_SAMPLED     (1 << 30)
-#define SYS_STACK_NOT_SAMPLED (-1000) /* no error: this event was not sampled */
-#define SYS_STACK_NONE        (-1001) /* it was sampled, but there is no user stack, or it was lost */
+#define SYS_STACK_OF_KERNEL   (1 << 29) /* with the above: in a thread of the kernel, which has no user stack */
+#define SYS_SAMPLE_NUMBERS    (1 << 29) /* then they begin anew */
+#define SYS_STACK_NOT_SAMPLED (-1000)   /* no error: this event was not sampled */
+#define SYS_STACK_NONE        (-1001)   /* it was sampled, and there is no user stack */
+#define SYS_STACK_LOST        (-1002)   /* it was sampled, and the sample was lost */
 
 struct sys_frames {
     __u64 ip[SYS_STACK_DEPTH]; /* innermost first; 0 after the last */

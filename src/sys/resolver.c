@@ -293,8 +293,7 @@ void resolver_kernel_stack(struct sys_session *s, struct table *t, uint32_t colu
         first++;
     for (unsigned i = first; i < n; i++)
         add_stack_frame(s->names, &b, call(frames[i]));
-    if (n)
-        table_text(t, column, buf_str(&b));
+    table_text(t, column, n ? buf_str(&b) : sys_stack_loss(id));
     buf_release(&b);
 }
 
@@ -330,10 +329,10 @@ void resolver_user_stack(struct sys_session *s, struct table *t, uint32_t column
     struct names *names = s->names;
     unsigned n = s->samples ? 0 : sys_stack_frames(s, id, pcs);
     struct buf b = BUF_INIT;
-    if (s->samples)
-        table_text(t, column, stack_samples_text(s, id));
-    if (!n)
+    if (!n) {
+        table_text(t, column, s->samples ? stack_samples_text(s, id) : sys_stack_loss(id));
         return;
+    }
     if (names->spaces) {
         address_spaces_drain(names->spaces);
         size_t trusted = user_stacks_find(names->users, (pid_t)pid, time_ns, pcs, n, frames, NULL);

@@ -136,5 +136,7 @@ void sys_each(struct sys_session *s, const char *map,
 
 /** Gets the frames of a stack, innermost first. Returns 0 if there are none (`id` below 0, or it is gone). */
 unsigned sys_stack_frames(struct sys_session *s, int id, uint64_t frames[static SYS_STACK_DEPTH]);
+/** Returns the line, with its \n, that stands in place of a stack that was lost; NULL: the number tells no loss. */
+const char *sys_stack_loss(int id);
 
 #endif

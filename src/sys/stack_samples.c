@@ -71,6 +71,18 @@ static void add_frames_key(struct buf *key, const struct user_frame *f, size_t n
     }
 }
 
+#define IN_EXEC "[within exec: the old program's stack is gone]\n"
+
+/* The number of the one stack of all samples within exec. */
+static uint32_t exec_number(struct samples *p)
+{
+    bool added;
+    size_t number = map_put(&p->known, IN_EXEC, sizeof(IN_EXEC), p->texts.len, &added);
+    if (added)
+        *vec_push(&p->texts) = mem_strdup(IN_EXEC);
+    return (uint32_t)number;
+}
+
 static uint32_t stack_number(struct sys_session *s, size_t n, enum stack_dump_end end)
 {
     struct samples *p = s->samples;
@@ -95,13 +107,14 @@ static void store_stack(struct samples *p, uint32_t sample, uint32_t stack)
         size_t half = p->stack_of.len / 2;
         memmove(p->stack_of.at, p->stack_of.at + half, (p->stack_of.len - half) * sizeof(*p->stack_of.at));
         p->stack_of.len -= half;
-        p->first += (uint32_t)half;
+        p->first = (p->first + (uint32_t)half) % SYS_SAMPLE_NUMBERS;
     }
-    if (sample - p->first >= NUMBERS_MAX)
-        return; /* numbers begin anew, or it is not ours */
-    while (p->stack_of.len <= sample - p->first)
+    const uint32_t at = (sample - p->first) % SYS_SAMPLE_NUMBERS;
+    if (at >= NUMBERS_MAX)
+        return; /* it is not ours */
+    while (p->stack_of.len <= at)
         *vec_push(&p->stack_of) = 0;
-    p->stack_of.at[sample - p->first] = stack + 1;
+    p->stack_of.at[at] = stack + 1;
 }
 
 /* The record as what can be walked; false: it is none. */
@@ -142,6 +155,7 @@ static int take(void *arg, void *data, size_t bytes)
     /* Within exec: the memory is new, but the registers are still those of the program that asked for it. */
     if (!c.run[0].bytes && n == 1 && p->frames[0].kind == USER_FRAME_NOT_MAPPED) {
         p->counts.in_exec++;
+        store_stack(p, r->number, exec_number(p));
         return 0;
     }
     p->counts.ends[end]++;
@@ -199,16 +213,18 @@ int stack_samples_unify(const struct sys_session *s, int id)
     const struct samples *p = s->samples;
     if (id < SYS_STACK_SAMPLED)
         return id;
-    uint32_t at = (uint32_t)(id - SYS_STACK_SAMPLED) - p->first;
+    if (id & SYS_STACK_OF_KERNEL)
+        return SYS_STACK_NONE;
+    uint32_t at = ((uint32_t)(id - SYS_STACK_SAMPLED) - p->first) % SYS_SAMPLE_NUMBERS;
     uint32_t stack = at < p->stack_of.len ? p->stack_of.at[at] : 0;
-    return stack ? SYS_STACK_UNIFIED + (int)(stack - 1) : SYS_STACK_NONE;
+    return stack ? SYS_STACK_UNIFIED + (int)(stack - 1) : SYS_STACK_LOST;
 }
 
 const char *stack_samples_text(const struct sys_session *s, int id)
 {
     const struct samples *p = s->samples;
     int unified = p ? stack_samples_unify(s, id) : -1;
-    return unified >= SYS_STACK_UNIFIED ? p->texts.at[unified - SYS_STACK_UNIFIED] : NULL;
+    return unified >= SYS_STACK_UNIFIED ? p->texts.at[unified - SYS_STACK_UNIFIED] : sys_stack_loss(unified);
 }
 
 const struct stack_samples_counts *stack_samples_counted(const struct sys_session *s)

@@ -29,7 +29,7 @@ int stack_samples_read(struct sys_session *s);
 
 /** Returns the same number for equal stacks of different samples. Other numbers stay unchanged. */
 int stack_samples_unify(const struct sys_session *s, int id);
-/** Returns a line for each frame, for either kind of number; NULL: there is no such stack. */
+/** Returns a line for each frame, for either kind of number, or one that tells the loss; NULL: there is no stack. */
 const char *stack_samples_text(const struct sys_session *s, int id);
 
 struct stack_samples_counts {

@@ -190,6 +190,8 @@ def no_room():
     total = sum(row["samples"] for row in rows)
     equal(total, ended["taken"] + lost["lost_samples"], "samples in rows")
     check(total >= PAGES, total)
+    told = [row for row in rows if row["user_stack"][0].startswith("[lost: no room for the sample (see --sample-ring)")]
+    equal(sum(row["samples"] for row in told), lost["lost_samples"], "samples in rows that tell that they were lost")
 
 
 def short_lived(programs, each, asleep=False):
