@@ -66,6 +66,12 @@ struct sys_part {
     /* NULL, or one of the tool's own options: bits of the columns that have no values by this part without it */
     const char *option;
     uint64_t option_columns;
+    /*
+     * For rows of a recording that are grouped anew by this part: bits of the columns whose values tell its rows apart.
+     * They must be among those of the part by which they were recorded, or else `made_of`, from which the tool's
+     * name_again() makes them (0: from none).
+     */
+    uint64_t names, made_of;
 };
 
 /** A tool's own option; its value comes from sys_option(). */
@@ -142,6 +148,10 @@ struct sys_tool {
     void (*row)(struct sys_session *s, struct table *t, const void *key, const void *sum);
     uint64_t (*weigh)(const void *value); /* what one event adds to `weight`; NULL: 1 */
     const struct sys_live *live;          /* NULL: it follows no objects */
+    /* For rows that are grouped anew, or NULL: fills the columns that are made of others; after they were merged, those
+     * whose values are no sums. */
+    void (*name_again)(struct table *t, uint32_t row);
+    void (*derive_again)(struct table *t, uint32_t row);
 
     /* A tool with events: */
     void (*event)(struct sys_session *s, struct table *t, const void *event, size_t bytes);

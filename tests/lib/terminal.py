@@ -51,6 +51,15 @@ class Terminal:
                 break
             self.shown += part
 
+    def read_some(self):
+        """All that it has shown so far."""
+        while select.select([self.fd], [], [], 0)[0]:
+            self.shown += os.read(self.fd, 65536)
+        return self.shown.decode(errors="replace")
+
+    def press(self, keys):
+        os.write(self.fd, keys.encode())
+
     def end(self):
         """(what it showed, its code or less than 0 for a signal)"""
         self.read()

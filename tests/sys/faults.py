@@ -366,6 +366,28 @@ def refused():
         equal(len(done.stderr.splitlines()), 1, "lines")
 
 
+def grouped_anew():
+    """Rows by place tell the process and its name."""
+    with lib.tap.private_dir() as folder:
+        path = folder + "/places.allium"
+        lib.tap.succeed([built("ALLIUM"), "sys", "faults", "--by", "place", "-o", path, "--", "sh", "-c",
+                         "ls / >&2; ls / >&2"])
+
+        def shown(*options):
+            return lib.stream(lib.tap.succeed([built("ALLIUM"), "sys", "faults", "--from", path, "--json",
+                                               *options]).stdout)[:-1]
+        places, processes, comms = shown(), shown("--by", "process"), shown("--by", "comm")
+    for rows, keys in (processes, ("pid", "comm")), (comms, ("comm",)):
+        check("place" not in rows[0] and len(rows) < len(places), rows[0])
+        for row in rows:
+            of_it = [place for place in places if all(place[key] == row[key] for key in keys)]
+            for number in "faults", "minor", "user", "kernel", "write":
+                equal(row[number], sum(place[number] for place in of_it), number)
+        equal(sum(row["faults"] for row in rows), sum(place["faults"] for place in places), "faults of all rows")
+    check(len([row for row in processes if row["comm"] == "ls"]) == 2, "two processes of one name", processes)
+    equal(len([row for row in comms if row["comm"] == "ls"]), 1, "rows of one name")
+
+
 TESTS = []
 for method in METHODS:
     TESTS += [(what + ", by " + method, lambda method=method, test=test: test(method)) for what, test in (
@@ -381,6 +403,7 @@ TESTS += [("all methods at once show the same", methods_agree),
             for method in METHODS), ("doctor tells that classes are missing", no_tree_is_told),
           ("growth without tracefs: one line says what to mount", without_tracefs),
           ("processes of one name are one row by comm", lambda: one_row_by_comm("faults", "touch 200", "faults")),
+          ("recorded rows by place are shown by process and comm", grouped_anew),
           ("rows by file have the file's name", by_file), ("rows by code have the function's name", by_code),
           ("code of a program that was there before, and ended, has names", ended_before),
           ("code has names while exec runs", code_during_exec), ("folded stacks weigh faults", folded),

@@ -9,6 +9,7 @@ import sys
 import time
 
 sys.dont_write_bytecode = True
+import anytool
 import lib
 from lib import alike, check, equal, load, loses, maker, one_row_by_comm, only, tool
 
@@ -93,6 +94,41 @@ def live_full():
     check(sum(row["live_objects"] for row in it.rows) <= 100, "more live objects than there is room for")
 
 
+def function_of(site):
+    site, _, module = site.partition(" ")
+    return re.sub(r"(\.(part|isra|constprop|cold|llvm)(\.\d+)?)*\+0x[0-9a-f]+$", "",
+                  site) + (" " + module if module else "")
+
+
+def grouped_anew():
+    """Recorded rows by site are shown by function: sums, the cache with most bytes, all flags. What sites do not tell is
+    refused.
+    """
+    with lib.tap.private_dir() as folder, maker() as m:
+        path = folder + "/sites.allium"
+        process = anytool.begin(anytool.About("kmem"), "-o", path, "-p", m.pid)
+        m.do("files %d" % N, "timers %d" % TIMERS, "pipes 40", "touch 50", "untimers")
+        process.terminate()
+        process.communicate(timeout=lib.tap.TIMEOUT)
+
+        def shown(*options):
+            return lib.stream(lib.tap.succeed(anytool.sys_("kmem", "--from", path, "--json", *options)).stdout)[:-1]
+        sites, functions = shown(), shown("--by", "function")
+        equal(shown("--by", "site"), sites, "by what it was recorded")
+        check(": the rows of %s are by site, which does not tell it" % path in anytool.refused(
+            1, "kmem", "--from", path, "--by", "process"), "--by process")
+    equal(len(functions), len({row["function"] for row in functions}), "functions, each once")
+    equal({row["function"] for row in functions}, {function_of(row["call_site"]) for row in sites}, "functions")
+    for row in functions:
+        check("call_site" not in row and "gfp" not in row, row)
+        of_it = [site for site in sites if function_of(site["call_site"]) == row["function"]]
+        for key in *BYTES, "allocations", "frees", "freed_bytes":
+            equal(row[key], sum(site[key] for site in of_it), key + " of " + row["function"])
+        largest = max(of_it, key=lambda site: site["allocated_bytes"])["cache"]
+        if largest:
+            equal(row["cache"].removesuffix(" and others"), largest.removesuffix(" and others"), row["function"])
+
+
 def by_function():
     """Rows of a function are the sums of those of its call sites, of a run beside it."""
     with maker() as m:
@@ -103,9 +139,7 @@ def by_function():
             it.stop()
             beside.stop()
     for row in beside.rows:
-        site, _, module = row["call_site"].partition(" ")
-        row["function"] = re.sub(r"(\.(part|isra|constprop|cold|llvm)(\.\d+)?)*\+0x[0-9a-f]+$", "",
-                                 site) + (" " + module if module else "")
+        row["function"] = function_of(row["call_site"])
     alike(it, beside, ("function",), BYTES)
     equal(len({row["function"] for row in it.rows}), len(it.rows), "rows, each function once")
     equal(only(it.rows, function=OPENING)["live_objects"], N + 80, "files that are open")
@@ -199,6 +233,7 @@ TESTS += [("all objects have their cache, by " + method, lambda method=method: c
 TESTS += [
     ("ways to attach show the same rows", agree),
     ("rows by function add up those by site", by_function),
+    ("recorded rows by site are shown by function", grouped_anew),
     ("a free has a stack only with --frees", frees_by_stack),
     ("rows that only free come last", order),
     ("processes of one name are one row by comm", lambda: one_row_by_comm("kmem", "files 100", "allocations")),

@@ -6,13 +6,16 @@
 import os
 import sys
 import time
+import types
 
 sys.dont_write_bytecode = True
 import lib
 from lib import alike, check, equal, load, loses, maker, only, tool
+from terminal import Terminal
 
 METHODS = ("tp_btf", "raw_tp", "tp")
 N = 2000
+CLEAR = "\033[H\033[2J"
 ONE_REPORT = ("--interval", "1h")
 NEVER = ("lost_events", "lost_rows")
 
@@ -179,6 +182,25 @@ def balanced(method):
     check(allocated > 100 and abs(allocated - freed) <= 2 * os.cpu_count() + 8, allocated, freed)
 
 
+def keeps_the_last():
+    """Ctrl-C on a terminal, in the middle of an interval: the last whole one stays on the screen, and the recording has
+    the rest, too.
+    """
+    with lib.tap.private_dir() as folder, load():
+        path = folder + "/all.allium"
+        terminal = Terminal(types.SimpleNamespace(env=os.environ, folder=folder),
+                            ("sys", "slabratetop", "--interval", "1s", "-o", path), rows=24, columns=80)
+        lib.wait_until(lambda: terminal.read_some().count(CLEAR) == 2, lib.tap.TIMEOUT, "two reports are shown")
+        time.sleep(0.3)
+        terminal.press("\x03")
+        shown, code = terminal.end()
+        recorded = lib.stream(lib.tap.succeed([lib.built("ALLIUM"), "sys", "slabratetop", "--json", "--from",
+                                               path]).stdout)[:-1]
+    equal((code, shown.count(CLEAR)), (0, 2), "code, reports")
+    check("ms, less than an interval, are not shown above" in shown.split(CLEAR)[-1], shown.split(CLEAR)[-1])
+    equal(len({row["time_ns"] for row in recorded}), 3, "reports that were recorded")
+
+
 TESTS = []
 for method in METHODS:
     TESTS += [
@@ -194,6 +216,7 @@ TESTS += [
     ("three ways to attach show the same rows", methods_agree),
     ("caches whose frees have no event are flagged", unseen),
     ("rates are of their report's time", rates),
+    ("Ctrl-C keeps the last whole interval on the screen", keeps_the_last),
     ("a full table of caches is counted", table_full),
 ]
 

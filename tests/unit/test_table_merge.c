@@ -9,12 +9,18 @@
 
 #include "model/table/table_merge.h"
 
-enum { FUNCTION, PID, BYTES, GROWTH, CACHE, SIZES };
+enum { FUNCTION, PID, BYTES, GROWTH, CACHE, SIZES, NUMBER, LONGEST, FLAGS };
 
 static const struct table_column columns[] = {
-    [FUNCTION] = {"function", TABLE_PLAIN, TABLE_TEXT}, [PID] = {"pid", TABLE_PLAIN, TABLE_REAL},
-    [BYTES] = {"bytes", TABLE_BYTES, TABLE_WHOLE},      [GROWTH] = {"growth", TABLE_BYTES, TABLE_SIGNED},
-    [CACHE] = {"cache", TABLE_PLAIN, TABLE_TEXT},       [SIZES] = {"sizes", TABLE_BYTES, TABLE_HISTOGRAM},
+    [FUNCTION] = {"function", TABLE_PLAIN, TABLE_TEXT},
+    [PID] = {"pid", TABLE_PLAIN, TABLE_REAL},
+    [BYTES] = {"bytes", TABLE_BYTES, TABLE_WHOLE},
+    [GROWTH] = {"growth", TABLE_BYTES, TABLE_SIGNED},
+    [CACHE] = {"cache", TABLE_PLAIN, TABLE_TEXT},
+    [SIZES] = {"sizes", TABLE_BYTES, TABLE_HISTOGRAM},
+    [NUMBER] = {"number", TABLE_PLAIN, TABLE_WHOLE},
+    [LONGEST] = {"longest", TABLE_DURATION, TABLE_WHOLE, .merge_largest = true},
+    [FLAGS] = {"flags", TABLE_PLAIN, TABLE_TEXT, .merge_words = '|'},
 };
 
 static struct table *begin(void **state)
@@ -130,6 +136,32 @@ static void rows_without_the_text_are_alike_and_unlike_an_empty_one(void **state
     holds(t, 1, "", 30, NULL);
 }
 
+static void add_flags(struct table *t, uint64_t number, uint64_t longest, const char *flags)
+{
+    add(t, "a", 1, NULL);
+    table_whole(t, NUMBER, number);
+    table_whole(t, LONGEST, longest);
+    table_text(t, FLAGS, flags);
+    table_real(t, PID, 0.5);
+}
+
+static void some_columns_are_merged_otherwise(void **state)
+{
+    struct table *t = begin(state);
+    add_flags(t, 7, 5, "A|BC");
+    add_flags(t, 8, 9, "D");
+    add_flags(t, 7, 3, "B|A|D");
+    table_merge(t, 1u << FUNCTION | 1u << NUMBER, BYTES);
+    assert_int_equal(table_rows(t), 2);
+    assert_int_equal(table_at(t, 0, NUMBER)->whole, 7);
+    assert_int_equal(table_at(t, 0, BYTES)->whole, 2);
+    assert_int_equal(table_at(t, 0, LONGEST)->whole, 5);
+    assert_string_equal(table_at(t, 0, FLAGS)->text, "A|BC|B|D");
+    assert_false(table_at(t, 0, PID)->known); /* a share of several is not their sum */
+    assert_true(table_at(t, 1, PID)->known);
+    assert_int_equal(table_at(t, 1, LONGEST)->whole, 9);
+}
+
 static void histograms_are_added_slot_by_slot(void **state)
 {
     struct table *t = begin(state);
@@ -164,6 +196,7 @@ int main(void)
         cmocka_unit_test_teardown(others_are_said_once, end),
         cmocka_unit_test_teardown(what_is_not_known_adds_nothing, end),
         cmocka_unit_test_teardown(rows_without_the_text_are_alike_and_unlike_an_empty_one, end),
+        cmocka_unit_test_teardown(some_columns_are_merged_otherwise, end),
         cmocka_unit_test_teardown(histograms_are_added_slot_by_slot, end),
         cmocka_unit_test_teardown(a_table_without_rows_stays_so, end),
     };

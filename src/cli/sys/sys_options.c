@@ -247,6 +247,7 @@ static void part(struct parse *p)
     if (text && strcmp(found->name, text))
         refuse_name(p, "by", text, names, n);
     p->r->settings.part = found;
+    p->r->show.regroup = text && value(p, "from") ? found : NULL;
     for (const struct sys_part *q = tool->parts; q->name && !value(p, "from"); q++)
         p->r->show.hidden |= q->columns & ~found->columns;
     if (!value(p, "from"))
@@ -297,8 +298,8 @@ static void columns(struct parse *p)
     const char *text = value(p, "columns");
     const struct table_column *all = p->r->tool->columns;
     uint64_t *named = &p->r->show.columns;
-    bool beside = false;             /* one that is no stack or histogram, which stand below the others */
-    if (!text || value(p, "output")) /* sys_refusals.c refuses --columns with -o */
+    bool beside = false; /* one that is no stack or histogram, which stand below the others */
+    if (!text)
         return;
     for (size_t len; *text && p->code < 0; text += len + (text[len] == ',')) {
         len = strcspn(text, ",");

@@ -13,17 +13,6 @@ static const struct {
     enum shape of; /* tools */
     const char *why;
 } idle[] = {
-    {"json", "output", ANY, "-o records rows and prints nothing: leave out --json, or use it with --from"},
-    {"folded", "output", ANY,
-     "-o records rows and prints nothing: leave out --folded, or use it with --from"},
-    {"sort", "output", ANY, "-o records all rows: leave out --sort, or use it with --from"},
-    {"top", "output", ANY, "-o records all rows: leave out --top, or use it with --from"},
-    {"hist", "output", EVENTS, "-o records single events: leave out --hist, or use it with --from"},
-    {"interval", "output", EVENTS, "-o records each event when it occurs: leave out --interval"},
-    {"rows", "output", EVENTS, "-o records each event when it occurs: leave out --rows"},
-    {"columns", "output", ANY, "-o records all columns: leave out --columns, or use it with --from"},
-    {"wide", "output", ANY, "-o records rows and prints nothing: leave out --wide"},
-    {"exact", "output", ANY, "-o records rows and prints nothing: leave out --exact"},
     {"columns", "json", ANY, "--json prints all columns: leave out --columns"},
     {"wide", "json", ANY, "--json shortens nothing: leave out --wide"},
     {"exact", "json", ANY, "--json prints whole numbers: leave out --exact"},
@@ -97,8 +86,8 @@ static int about_stacks(const struct sys_request *r, const struct arguments *a)
 /* What was recorded is shown as it was observed: what is about observing would do nothing. */
 static int about_recorded(const struct sys_request *r, const struct arguments *a)
 {
-    static const char *const shows[] = {"from", "json",  "folded",  "where", "sort", "top",
-                                        "hist", "quiet", "columns", "wide",  "exact"};
+    static const char *const shows[] = {"from", "json", "by",    "folded",  "where", "sort",
+                                        "top",  "hist", "quiet", "columns", "wide",  "exact"};
     if (!r->from)
         return -1;
     for (const struct option_doc *o = r->options; o->name; o++) {

@@ -22,8 +22,9 @@ struct sys_show {
     const char *command_name;
     struct table_query where;
     struct sys_alert alert;
-    uint64_t hidden;                   /* bits of columns that do not apply */
-    uint64_t columns;                  /* bits of those that --columns names; 0: all are shown */
+    const struct sys_part *regroup; /* of a recording: by what its rows are grouped anew; NULL: as they are */
+    uint64_t hidden;                /* bits of columns that do not apply */
+    uint64_t columns;               /* bits of those that --columns names; 0: all are shown */
     uint64_t interval_ns, duration_ns; /* 0: not given */
     uint32_t sort;                     /* column */
     enum table_order order;

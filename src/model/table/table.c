@@ -70,11 +70,11 @@ void table_text(struct table *t, uint32_t column, const char *text)
         *v = (struct table_value){.known = true, .text = mem_strdup(text)};
 }
 
-void table_set_text(struct table *t, uint32_t row, uint32_t column, const char *text)
+struct table_value *table_cell(struct table *t, uint32_t row, uint32_t column)
 {
     struct table_value *v = &t->values.at[(size_t)row * t->n_columns + column];
     clear(&t->columns[column], v);
-    *v = (struct table_value){.known = true, .text = mem_strdup(text)};
+    return v;
 }
 
 void table_whole(struct table *t, uint32_t column, uint64_t value)

@@ -59,6 +59,10 @@ struct table_column {
     unsigned width; /* for texts: the greatest length; 0: not known */
     /* 0: always shown; else the columns with the largest number are dropped first on a narrow screen */
     unsigned drop_rank;
+    /* If rows are merged: of a number, the largest one counts, and not the sum. */
+    bool merge_largest;
+    /* ... a text is words with this between them, and has all words of both; '\0': see table_merge() */
+    char merge_words;
 };
 
 struct table_value {
@@ -124,8 +128,8 @@ void table_move_rows(struct table *to, struct table *from);
 void table_cut(struct table *t, uint32_t rows);
 /** Removes the rows for which `keeps` returns false. */
 void table_keep(struct table *t, bool (*keeps)(const struct table *t, uint32_t row, void *arg), void *arg);
-/** Sets a text of any row. */
-void table_set_text(struct table *t, uint32_t row, uint32_t column, const char *text);
+/** Makes a value of any row unknown, and returns it to be set. */
+struct table_value *table_cell(struct table *t, uint32_t row, uint32_t column);
 /** Returns a value as a number, whatever its type; NAN: it is not a number, or not known. */
 double table_number(const struct table *t, uint32_t row, uint32_t column);
 

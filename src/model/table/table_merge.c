@@ -29,6 +29,44 @@ static void merge_text(struct table_value *into, const struct table_value *v, bo
     buf_release(&name);
 }
 
+static bool has_word(const char *text, const char *word, size_t len, char between)
+{
+    for (; *text; text += *text == between) {
+        size_t have = strcspn(text, (char[]){between, '\0'});
+        if (have == len && !memcmp(text, word, len))
+            return true;
+        text += have;
+    }
+    return false;
+}
+
+static void merge_words(struct table_value *into, const struct table_value *v, char between)
+{
+    struct buf all = BUF_INIT;
+    buf_addstr(&all, into->known ? into->text : "");
+    for (const char *word = v->text; *word; word += *word == between) {
+        size_t len = strcspn(word, (char[]){between, '\0'});
+        if (!has_word(buf_str(&all), word, len, between)) {
+            if (all.len)
+                buf_addch(&all, between);
+            buf_add(&all, word, len);
+        }
+        word += len;
+    }
+    if (into->known)
+        free(into->text);
+    *into = (struct table_value){.known = true, .text = mem_strdup(buf_str(&all))};
+    buf_release(&all);
+}
+
+static void merge_whole(const struct table_column *c, struct table_value *into, const struct table_value *v)
+{
+    const uint64_t had = into->known ? into->whole : 0;
+    into->whole = !c->merge_largest ? had + v->whole : v->whole > had ? v->whole : had;
+    into->least = (into->known && into->least) || v->least;
+    into->known = true;
+}
+
 static void merge_histogram(struct table_value *into, const struct table_value *v)
 {
     if (!into->known)
@@ -37,54 +75,62 @@ static void merge_histogram(struct table_value *into, const struct table_value *
         into->slots[i] += v->slots[i];
 }
 
-static void merge_value(const struct table_column *c, struct table_value *into, const struct table_value *v,
-                        bool larger)
+/* `i`: the column. */
+static void merge_value(struct table *t, uint32_t i, uint32_t row, const struct table_value *v, bool larger)
 {
-    if (!v->known)
-        return;
+    const struct table_column *c = &t->columns[i];
+    struct table_value *into = &t->values.at[(size_t)row * t->n_columns + i];
     switch (c->type) {
     case TABLE_TEXT:
-        merge_text(into, v, larger);
+        if (v->known && c->merge_words)
+            merge_words(into, v, c->merge_words);
+        else if (v->known)
+            merge_text(into, v, larger);
         break;
     case TABLE_WHOLE:
-        into->whole = (into->known ? into->whole : 0) + v->whole;
-        into->least = (into->known && into->least) || v->least;
-        into->known = true;
+        if (v->known)
+            merge_whole(c, into, v);
         break;
     case TABLE_SIGNED:
-        into->negative_too = (into->known ? into->negative_too : 0) + v->negative_too;
-        into->known = true;
+        if (v->known)
+            *into = (struct table_value){
+                .known = true, .negative_too = (into->known ? into->negative_too : 0) + v->negative_too};
         break;
     case TABLE_HISTOGRAM:
-        merge_histogram(into, v);
+        if (v->known)
+            merge_histogram(into, v);
         break;
     default:
+        table_cell(t, row, i);
         break;
     }
 }
 
 struct merging {
-    /* by texts: the row that the others of these texts are added to, as numbered after the merge */
+    /* by values: the row that the others of these values are added to, as numbered after the merge */
     struct map rows;
     struct VEC(uint64_t) largest; /* of each of those rows: the largest weight that was merged into it */
+    struct table *table;
     uint64_t columns;
     uint32_t weight;
 };
 
-/* The texts by which rows are merged, as bytes: unknown texts differ from "". */
+/* The values by which rows are merged, as bytes: an unknown text differs from "". */
 static void add_key(struct buf *key, const struct table *t, uint32_t row, uint64_t columns)
 {
     for (uint32_t i = 0; i < t->n_columns; i++) {
         const struct table_value *v = table_at(t, row, i);
         if (!(columns >> i & 1))
             continue;
-        if (v->known)
+        if (v->known && t->columns[i].type == TABLE_WHOLE)
+            buf_add(key, &v->whole, sizeof(v->whole));
+        else if (v->known)
             buf_add(key, v->text, strlen(v->text));
         buf_add(key, v->known ? "\0k" : "\0u", 2);
     }
 }
 
-/* Returns whether the row is the first one with its texts. If it is not, adds it to the first one. */
+/* Returns whether the row is the first one with its values. If it is not, adds it to the first one. */
 static bool keeps(const struct table *t, uint32_t row, void *arg)
 {
     struct merging *m = arg;
@@ -102,7 +148,7 @@ static bool keeps(const struct table *t, uint32_t row, void *arg)
     const bool larger = weighs > m->largest.at[first];
     for (uint32_t i = 0; i < t->n_columns; i++)
         if (!(m->columns >> i & 1))
-            merge_value(&t->columns[i], &t->values.at[first * t->n_columns + i], table_at(t, row, i), larger);
+            merge_value(m->table, i, (uint32_t)first, table_at(t, row, i), larger);
     if (larger)
         m->largest.at[first] = weighs;
     return false;
@@ -110,7 +156,7 @@ static bool keeps(const struct table *t, uint32_t row, void *arg)
 
 void table_merge(struct table *t, uint64_t columns, uint32_t weight)
 {
-    struct merging m = {.columns = columns, .weight = weight};
+    struct merging m = {.table = t, .columns = columns, .weight = weight};
     table_keep(t, keeps, &m);
     vec_release(&m.largest);
     map_release(&m.rows);

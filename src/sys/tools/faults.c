@@ -287,16 +287,18 @@ static void row(struct sys_session *s, struct table *t, const void *key, const v
 
 static const struct sys_part parts[] = {
     {"process", "the process", FAULTS_BY_PROCESS, offsetof(struct faults_key, place),
-     BIT(PID) | BIT(COMM) | BIT(CONTAINER), 0},
-    {"comm", "the name of the process", FAULTS_BY_COMM, offsetof(struct faults_key, place), BIT(COMM), 0},
+     BIT(PID) | BIT(COMM) | BIT(CONTAINER), 0, .names = BIT(PID) | BIT(COMM)},
+    {"comm", "the name of the process", FAULTS_BY_COMM, offsetof(struct faults_key, place), BIT(COMM), 0,
+     .names = BIT(COMM)},
     {"place", "the instruction, and its process", FAULTS_BY_PROCESS | FAULTS_BY_PLACE,
      offsetof(struct faults_key, kernel_stack), BIT(PID) | BIT(COMM) | BIT(CONTAINER) | BIT(PLACE), 0,
-     .spaces = true, .kernel_code = true},
+     .spaces = true, .kernel_code = true, .names = BIT(PID) | BIT(COMM) | BIT(PLACE)},
     {"stack", "the whole stack, see --stacks, and its process", FAULTS_BY_PROCESS | FAULTS_BY_STACK,
      offsetof(struct faults_key, file),
-     BIT(PID) | BIT(COMM) | BIT(CONTAINER) | BIT(USER_STACK) | BIT(KERNEL_STACK), SYS_STACK_USER},
+     BIT(PID) | BIT(COMM) | BIT(CONTAINER) | BIT(USER_STACK) | BIT(KERNEL_STACK), SYS_STACK_USER,
+     .names = BIT(PID) | BIT(COMM) | BIT(USER_STACK) | BIT(KERNEL_STACK)},
     {"file", "the file that is mapped there, or the kind of other memory", FAULTS_BY_FILE,
-     sizeof(struct faults_key), BIT(FILE_NAME), 0},
+     sizeof(struct faults_key), BIT(FILE_NAME), 0, .names = BIT(FILE_NAME)},
     {NULL, NULL, 0, 0, 0, 0},
 };
 

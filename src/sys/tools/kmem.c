@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "collect/kernel/slabinfo.h"
 #include "model/table/table_merge.h"
+#include "symbol/symbol_names.h"
 #include "sys/resolver.h"
 #include "sys/session.h"
 #include "sys/slab_cache_names.h"
@@ -56,8 +57,9 @@ static const struct table_column columns[] = {
     [LIVE] = {"live", TABLE_BYTES, TABLE_WHOLE, .hide_if_empty = true},
     [LIVE_OBJECTS] = {"live_objects", TABLE_COUNT, TABLE_WHOLE, .hide_if_empty = true, .drop_rank = 2},
     [CACHE] = {"cache", TABLE_PLAIN, TABLE_TEXT, .drop_rank = 3},
-    [ALIASES] = {"aliases", TABLE_PLAIN, TABLE_TEXT, .hide_if_empty = true, .drop_rank = 7},
-    [GFP] = {"gfp", TABLE_PLAIN, TABLE_TEXT, .drop_rank = 5},
+    [ALIASES] = {"aliases", TABLE_PLAIN, TABLE_TEXT, .hide_if_empty = true, .drop_rank = 7,
+                 .merge_words = ' '},
+    [GFP] = {"gfp", TABLE_PLAIN, TABLE_TEXT, .drop_rank = 5, .merge_words = '|'},
     [HISTOGRAM] = {"requested_histogram", TABLE_BYTES, TABLE_HISTOGRAM},
     [KERNEL_STACK] = {"kernel_stack", TABLE_PLAIN, TABLE_LINES},
     [USER_STACK] = {"user_stack", TABLE_PLAIN, TABLE_LINES},
@@ -189,6 +191,14 @@ static void row(struct sys_session *s, struct table *t, const void *key, const v
         resolver_gfp(s, t, GFP, v->gfp);
 }
 
+static void set_text(struct table *t, uint32_t row, uint32_t column, const char *text, size_t len)
+{
+    struct buf b = BUF_INIT;
+    buf_add(&b, text, len);
+    *table_cell(t, row, column) = (struct table_value){.known = true, .text = mem_strdup(buf_str(&b))};
+    buf_release(&b);
+}
+
 /* Caches that the kernel merged are known to its events by one name. */
 static void add_aliases(struct own *o, struct table *t, uint32_t row)
 {
@@ -200,7 +210,7 @@ static void add_aliases(struct own *o, struct table *t, uint32_t row)
     for (size_t i = 0; c && i < c->aliases_len; i++)
         buf_printf(&aliases, "%s%s", i ? " " : "", c->aliases[i]);
     if (aliases.len)
-        table_set_text(t, row, ALIASES, buf_str(&aliases));
+        set_text(t, row, ALIASES, buf_str(&aliases), aliases.len);
     buf_release(&name);
     buf_release(&aliases);
 }
@@ -225,6 +235,35 @@ static void rest(struct sys_session *s, struct table *t)
             add_aliases(o, t, i);
 }
 
+/*
+ * "ext4_alloc_inode+0x1f [ext4] (fs/ext4/super.c:1359)" is in the function "ext4_alloc_inode [ext4]", "fs/pipe.c" in
+ * the directory "fs".
+ */
+static void name_again(struct table *t, uint32_t row)
+{
+    const struct table_value *site = table_at(t, row, SITE), *file = table_at(t, row, SOURCE_FILE);
+    if (site->known) {
+        struct symbol_names names = {.kept = {0}};
+        struct buf raw = BUF_INIT, b = BUF_INIT;
+        const char *module = strstr(site->text, " [");
+        buf_add(&raw, site->text, strcspn(site->text, "+ "));
+        const char *plain = symbol_names_function(&names, buf_str(&raw));
+        buf_addstr(&b, plain ? plain : buf_str(&raw));
+        if (module)
+            buf_add(&b, module, strcspn(module, "]") + (strchr(module, ']') != NULL));
+        set_text(t, row, FUNCTION, buf_str(&b), b.len);
+        buf_release(&raw);
+        buf_release(&b);
+        symbol_names_release(&names);
+    }
+    if (file->known) {
+        const char *slash = strrchr(file->text, '/');
+        bool unknown = !strncmp(file->text, "[unknown] ", strlen("[unknown] "));
+        size_t len = unknown ? strlen(file->text) : slash ? (size_t)(slash - file->text) : 1;
+        set_text(t, row, DIRECTORY, unknown || slash ? file->text : ".", len);
+    }
+}
+
 static uint64_t live_bytes(const void *value)
 {
     return ((const struct kmem_live *)value)->allocated_bytes;
@@ -246,20 +285,26 @@ static const struct sys_live live = {
 
 static const struct sys_part parts[] = {
     {"site", "the call that allocates, or frees", KMEM_BY_SITE, offsetof(struct kmem_key, kernel_stack),
-     BIT(SITE) | CACHES, .kernel_code = true},
+     BIT(SITE) | CACHES, .kernel_code = true, .names = BIT(SITE)},
     {"stack", "the whole stack that allocates, with --frees also that which frees; see --stacks",
      KMEM_BY_STACK, offsetof(struct kmem_key, comm), BIT(KERNEL_STACK) | BIT(USER_STACK) | CACHES,
-     SYS_STACK_KERNEL, .option = "frees", .option_columns = BIT(FREES) | BIT(FREED)},
+     SYS_STACK_KERNEL, .option = "frees", .option_columns = BIT(FREES) | BIT(FREED),
+     .names = BIT(KERNEL_STACK) | BIT(USER_STACK)},
     {"process", "the process that was running", KMEM_BY_PROCESS, sizeof(struct kmem_key),
-     BIT(PID) | BIT(COMM) | BIT(CONTAINER) | BIT(GFP), 0},
-    {"comm", "the name of that process", KMEM_BY_COMM, sizeof(struct kmem_key), BIT(COMM) | BIT(GFP), 0},
-    {"cache", "the slab cache", KMEM_BY_CACHE, offsetof(struct kmem_key, call_site), CACHES, 0},
+     BIT(PID) | BIT(COMM) | BIT(CONTAINER) | BIT(GFP), 0, .names = BIT(PID) | BIT(COMM)},
+    {"comm", "the name of that process", KMEM_BY_COMM, sizeof(struct kmem_key), BIT(COMM) | BIT(GFP), 0,
+     .names = BIT(COMM)},
+    {"cache", "the slab cache", KMEM_BY_CACHE, offsetof(struct kmem_key, call_site), CACHES, 0,
+     .names = BIT(CACHE)},
     {"function", "the function in which the call is", KMEM_BY_SITE | KMEM_BY_FUNCTION,
-     offsetof(struct kmem_key, kernel_stack), BIT(FUNCTION) | BIT(CACHE) | BIT(ALIASES), 0},
+     offsetof(struct kmem_key, kernel_stack), BIT(FUNCTION) | BIT(CACHE) | BIT(ALIASES), 0,
+     .names = BIT(FUNCTION), .made_of = BIT(SITE)},
     {"file", "the file of the kernel's source in which the call is", KMEM_BY_SITE | KMEM_BY_FILE,
-     offsetof(struct kmem_key, kernel_stack), BIT(SOURCE_FILE) | BIT(CACHE) | BIT(ALIASES), .source = true},
+     offsetof(struct kmem_key, kernel_stack), BIT(SOURCE_FILE) | BIT(CACHE) | BIT(ALIASES), .source = true,
+     .names = BIT(SOURCE_FILE)},
     {"directory", "that file's directory", KMEM_BY_SITE | KMEM_BY_DIRECTORY,
-     offsetof(struct kmem_key, kernel_stack), BIT(DIRECTORY) | BIT(CACHE) | BIT(ALIASES), .source = true},
+     offsetof(struct kmem_key, kernel_stack), BIT(DIRECTORY) | BIT(CACHE) | BIT(ALIASES), .source = true,
+     .names = BIT(DIRECTORY), .made_of = BIT(SOURCE_FILE)},
     {NULL, NULL, 0, 0, 0, 0},
 };
 
@@ -325,6 +370,7 @@ const struct sys_tool sys_kmem = {
     .weigh = weigh,
     .row = row,
     .live = &live,
+    .name_again = name_again,
     .rest = rest,
     .ready = ready,
     .release = release,

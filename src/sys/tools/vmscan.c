@@ -43,7 +43,7 @@ static const struct table_column columns[] = {
     [SHRINKER] = {"shrinker", TABLE_PLAIN, TABLE_TEXT},
     [TIMES] = {"times", TABLE_COUNT, TABLE_WHOLE},
     [DURATION] = {"duration", TABLE_DURATION, TABLE_WHOLE},
-    [LONGEST] = {"longest", TABLE_DURATION, TABLE_WHOLE, .drop_rank = 2},
+    [LONGEST] = {"longest", TABLE_DURATION, TABLE_WHOLE, .drop_rank = 2, .merge_largest = true},
     [SCANNED] = {"scanned_pages", TABLE_COUNT, TABLE_WHOLE, "scanned"},
     [RECLAIMED] = {"reclaimed_pages", TABLE_COUNT, TABLE_WHOLE, "reclaimed"},
     [EFFICIENCY] = {"efficiency", TABLE_PERCENT, TABLE_REAL, .drop_rank = 3},
@@ -172,14 +172,24 @@ static void count_rest(struct sys_session *s)
     sys_each(s, "under_way", add_under_way, &s->counted[VMSCAN_UNDER_WAY]);
 }
 
+/* Of pages that were not told efficiency is not known. */
+static void derive_again(struct table *t, uint32_t row)
+{
+    const double scanned = table_number(t, row, SCANNED), reclaimed = table_number(t, row, RECLAIMED);
+    struct table_value *efficiency = table_cell(t, row, EFFICIENCY);
+    if (scanned > 0 && reclaimed >= 0)
+        *efficiency = (struct table_value){.known = true, .real = 100.0 * reclaimed / scanned};
+}
+
 static const struct sys_part parts[] = {
     {"phase", "the kind of reclaim, and the kind that contains it", 0, offsetof(struct vmscan_key, shrinker),
-     0, false},
+     0, false, .names = BIT(RECLAIM)},
     {"shrinker", "and the function that shrinks a slab cache", VMSCAN_BY_SHRINKER,
-     offsetof(struct vmscan_key, pid), BIT(SHRINKER), false},
+     offsetof(struct vmscan_key, pid), BIT(SHRINKER), false, .names = BIT(RECLAIM) | BIT(SHRINKER)},
     {"process", "and the process that pays", VMSCAN_BY_PROCESS, sizeof(struct vmscan_key),
-     BIT(PID) | BIT(COMM) | BIT(CONTAINER), false},
-    {"comm", "and the name of that process", VMSCAN_BY_COMM, sizeof(struct vmscan_key), BIT(COMM), false},
+     BIT(PID) | BIT(COMM) | BIT(CONTAINER), false, .names = BIT(RECLAIM) | BIT(PID) | BIT(COMM)},
+    {"comm", "and the name of that process", VMSCAN_BY_COMM, sizeof(struct vmscan_key), BIT(COMM), false,
+     .names = BIT(RECLAIM) | BIT(COMM)},
     {NULL, NULL, 0, 0, 0, false},
 };
 
@@ -262,5 +272,6 @@ const struct sys_tool sys_vmscan = {
     .value_bytes = sizeof(struct vmscan_value),
     .add = add,
     .row = row,
+    .derive_again = derive_again,
     .count_rest = count_rest,
 };

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* `allium sys NAME --from FILE`. */
+#include <stdio.h>
+
+#include "cli/sys/sys_columns.h"
+#include "cli/sys/sys_losses.h"
+#include "cli/sys/sys_regroup.h"
+#include "cli/sys/sys_report.h"
+#include "store/profile_load.h"
+
+struct show {
+    struct sys_report report;
+    const char *path;
+    bool any; /* a report came before this one */
+    bool regroups;
+    bool over;
+    int code;
+};
+
+/* Which columns were recorded is known before the first report. */
+static int group_anew(struct show *w)
+{
+    struct table *t = w->report.table;
+    const struct sys_tool *tool = w->report.tool;
+    const struct sys_part *wanted = w->report.o->regroup;
+    if (!wanted)
+        return -1;
+    if (!w->any) {
+        const struct sys_part *recorded = sys_regroup_recorded(tool, t->hidden);
+        if (!recorded)
+            return command_fail(EXIT_FAILED, "--by: %s does not tell by what its rows were grouped", w->path);
+        if (!sys_regroup_possible(recorded, wanted))
+            return command_fail(EXIT_FAILED, "--by %s: the rows of %s are by %s, which does not tell it",
+                                wanted->name, w->path, recorded->name);
+        w->regroups = recorded != wanted;
+    }
+    if (w->regroups)
+        sys_regroup(tool, wanted, t);
+    return -1;
+}
+
+static void show_recorded(void *arg, uint64_t time_ns)
+{
+    struct show *w = arg;
+    struct sys_report *r = &w->report;
+    const struct sys_show *o = r->o;
+    if (w->over)
+        return;
+    w->code = group_anew(w);
+    if (w->code < 0)
+        w->code = sys_columns_check_recorded(o, r->table, w->path);
+    if (w->code >= 0) {
+        w->over = true;
+        return;
+    }
+    r->report_ns = r->tool->event ? 0 : time_ns;
+    if (!r->tool->event && !o->json && !o->folded) {
+        buf_printf(&r->heading, "%s--- ", w->any ? "\n" : "");
+        text_add_instant(&r->heading, time_ns);
+    }
+    w->any = true;
+    w->code = EXIT_DONE;
+    sys_report_write(r);
+    w->over = r->over;
+}
+
+/* As the end of a running tool, with the losses that were recorded. */
+static int close_recorded(struct show *w, struct error *e)
+{
+    struct recording_summary recording;
+    uint64_t counted[SYS_COUNTS] = {0};
+    const struct sys_tool *tool = w->report.tool;
+    const struct sys_show *o = w->report.o;
+    struct sys_losses lost = {tool, NULL, counted, w->report.kept.not_stored};
+    int bad = recording_summarize(&recording, w->path, e);
+    if (bad)
+        return bad;
+    if (!sys_losses_recorded(tool, &recording, counted))
+        lost.counted = NULL;
+    if (o->json)
+        sys_losses_write_json(&lost, &w->report.out);
+    else if (!o->quiet) {
+        sys_losses_say(&lost);
+        if (tool->event)
+            sys_report_say_cut(&w->report);
+    }
+    recording_summary_release(&recording);
+    return 0;
+}
+
+int sys_show_recorded(struct sys_show *o, const struct sys_tool *tool, const char *path)
+{
+    struct error e = {""};
+    char name[64];
+    struct show w = {.path = path};
+    sys_report_begin(&w.report, o, tool);
+    snprintf(name, sizeof(name), "sys_%s", tool->name);
+    int bad = recording_load_rows(path, name, w.report.table, show_recorded, &w, &e);
+    if (!bad && w.code == EXIT_DONE && tool->event)
+        sys_report_events(&w.report);
+    if (!bad && w.code == EXIT_DONE)
+        bad = close_recorded(&w, &e);
+    int code = bad ? command_fail(EXIT_FAILED, "%s", e.text) : command_written(&w.report.out, w.code);
+    sys_report_end(&w.report);
+    return code;
+}
