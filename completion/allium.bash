@@ -20,8 +20,8 @@ _allium_options()
     diff) echo --by --sort --where --fail-if --coarse --raw --top --debuginfod --json --no-pager --help ;;
     who) echo --size --top --debuginfod --json --no-pager -p --pid --help ;;
     frees) echo --where --top --debuginfod --json --no-pager -p --pid --help ;;
-    sites) echo --freed --faults --by --sort --where --top --interval --count --duration --json --allocinfo --openmetrics --stacks --folded --no-pager -p --pid --help ;;
-    tags) echo --by --sort --where --top --interval --count --duration --faults --json --allocinfo --openmetrics --stacks --folded --latency --no-pager -p --pid --help ;;
+    sites) echo --freed --faults --by --sort --where --fail-if --top --interval --count --duration --json --allocinfo --openmetrics --stacks --folded --no-pager -p --pid --help ;;
+    tags) echo --by --sort --where --fail-if --top --interval --count --duration --faults --json --allocinfo --openmetrics --stacks --folded --latency --no-pager -p --pid --help ;;
     export) echo --pprof --folded --speedscope --heaptrack -o --output --force --where --debuginfod -p --pid --help ;;
     sql) echo --json --csv --debuginfod --no-pager -p --pid --help ;;
     set) echo --where --for -p --pid --help ;;
@@ -109,7 +109,13 @@ _allium_value()
         ;;
     -p | --pid) _allium_words "$(_allium_pids)" ;;
     --debuginfod) _allium_words off wait 10s ;;
-    --fail-if) _allium_words live+10% peak+10% allocated+10% allocations+10% temporary+10% ;;
+    --fail-if)
+        if [ "$1" = diff ]; then
+            _allium_words live+10% peak+10% allocated+10% allocations+10% temporary+10%
+        else
+            _allium_words live+10% objects+10% allocated+10% allocations+10% failed+0
+        fi
+        ;;
     --folded)
         [ "$1" = export ] || return 1
         _allium_words live peak allocated allocations temporary

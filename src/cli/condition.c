@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
 #include "base/units.h"
 #include "cli/option_values.h"
@@ -38,24 +39,48 @@ static bool parse_number(const char *text, const char *unit, double *value)
     return !*end;
 }
 
-int condition_parse(struct condition *c, const char *text, struct error *e)
+static const struct word metrics_of_samples[] = {
+    {"live", ROLLUP_SORT_LIVE},           {"peak", ROLLUP_SORT_PEAK},
+    {"allocated", ROLLUP_SORT_ALLOCATED}, {"allocations", ROLLUP_SORT_ALLOCATIONS},
+    {"temporary", ROLLUP_SORT_TEMPORARY}, {NULL, 0}};
+
+static bool counts_samples(int metric)
+{
+    return diff_counts((enum rollup_sort)metric);
+}
+
+const struct condition_metrics condition_of_samples = {metrics_of_samples, counts_samples};
+
+static int complain_metric(struct error *e, const char *text, const struct word *words)
+{
+    char *list = option_values_list(words, NULL, NULL);
+    struct buf b = BUF_INIT;
+    buf_printf(&b, "unknown figure: use %s", list);
+    int bad = complain(e, text, text, buf_str(&b));
+    buf_release(&b);
+    free(list);
+    return bad;
+}
+
+int condition_parse(struct condition *c, const char *text, const struct condition_metrics *metrics,
+                    struct error *e)
 {
     size_t len = strcspn(text, "+");
     const char *sign = text + strcspn(text, "<>=");
-    const struct word *w = option_values_orders;
+    const struct word *w = metrics->words;
     uint64_t bytes;
     *c = (struct condition){.text = text};
-    while (w->text && (strlen(w->text) != len || strncmp(w->text, text, len) || w->value == ROLLUP_SORT_AGE))
+    while (w->text && (strlen(w->text) != len || strncmp(w->text, text, len)))
         w++;
     if (!w->text && *sign)
-        return complain(e, text, sign, "a condition is a growth: use '+' here, as in live+10% or peak+50MiB");
+        return complain(e, text, sign, "a condition is a growth: use '+' here, as in live+10% or live+50MiB");
     if (!w->text)
-        return complain(e, text, text, "unknown figure: use live, peak, allocated, allocations or temporary");
-    c->sort = (enum rollup_sort)w->value;
+        return complain_metric(e, text, metrics->words);
+    c->metric = w->value;
     if (!text[len])
         return complain(e, text, text + len, "missing amount: add +10% or +50MiB");
     const char *amount = text + len + 1;
-    bool count = diff_counts(c->sort);
+    bool count = metrics->counts(c->metric);
     if (strchr(amount, '%')) {
         if (parse_number(amount, "%", &c->share)) {
             c->share /= 100;
@@ -75,20 +100,31 @@ int condition_parse(struct condition *c, const char *text, struct error *e)
     return 0;
 }
 
+int condition_parse_all(struct condition conditions[static CONDITIONS_MAX], int *n,
+                        const struct command *command, const struct arguments *a,
+                        const struct condition_metrics *metrics)
+{
+    struct error e = {""};
+    for (*n = 0; *n < a->n_many; ++*n)
+        if (condition_parse(&conditions[*n], a->many[*n], metrics, &e))
+            return command_misuse(command, "%s", e.text);
+    return -1;
+}
+
 const struct diff_value *condition_value(const struct condition *c, const struct diff *d)
 {
-    return &d->total[rollup_sort_metric(c->sort)];
+    return &d->total[rollup_sort_metric((enum rollup_sort)c->metric)];
 }
 
 double condition_permitted(const struct condition *c, const struct diff *d)
 {
     const struct rollup_value *before = &condition_value(c, d)->of[DIFF_BEFORE];
-    return c->share * (diff_counts(c->sort) ? before->count.value : before->bytes.value) + c->amount;
+    return c->share * (counts_samples(c->metric) ? before->count.value : before->bytes.value) + c->amount;
 }
 
 enum condition_answer condition_ask(const struct condition *c, const struct diff *d)
 {
-    bool count = diff_counts(c->sort);
+    bool count = counts_samples(c->metric);
     const struct diff_value *v = condition_value(c, d);
     double permitted = condition_permitted(c, d);
     struct diff_change change = diff_change(v, count);

@@ -58,14 +58,14 @@ static void check_condition(const struct condition *c, const char *text, const u
     struct diff d = {.unknown = 0};
     const char *plus = strchr(text, '+');
     require(plus &&
-                !strncmp(option_values_name(option_values_orders, (int)c->sort), text, (size_t)(plus - text)),
+                !strncmp(option_values_name(option_values_orders, c->metric), text, (size_t)(plus - text)),
             "another metric: %s", text);
     require(isfinite(c->share) && isfinite(c->amount) && c->share >= 0 && c->amount >= 0, "no limit: %s",
             text);
     require(!c->share || !c->amount, "two limits: %s", text);
     require(!strchr(plus, '%') || fabs(c->share * 100 - strtod(plus + 1, NULL)) <= 1e-9 * c->share * 100,
             "another share: %s", text);
-    struct diff_value *v = &d.total[rollup_sort_metric(c->sort)];
+    struct diff_value *v = &d.total[rollup_sort_metric((enum rollup_sort)c->metric)];
     for (int part = 0; part < DIFF_PARTS; part++)
         add_value(&v->of[part], &data, end);
     check_order(c, &d, text);
@@ -77,7 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t len = strlen(text);
     struct condition c;
     struct error e = {""};
-    int rc = condition_parse(&c, text, &e);
+    int rc = condition_parse(&c, text, &condition_of_samples, &e);
     require(!rc || (rc == -EINVAL && !strncmp(e.text, "--fail-if ", 10) && strstr(e.text, ": column ")),
             "no line: %s", e.text);
     require(!strpbrk(e.text, "\n\r\t\033"), "not one line: %s", e.text);

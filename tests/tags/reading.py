@@ -69,6 +69,33 @@ def phases(**how):
             p.process.wait(30)
 
 
+def permits(old, new):
+    """--fail-if, of the changes of two_moments(): -3,196 B live, 14 objects, -2,796 B in 18 allocations."""
+    def ask(*conditions, code, where=()):
+        options = [word for condition in conditions for word in ("--fail-if", condition)]
+        words = [built("ALLIUM"), "tags", str(old.pid), str(new.pid), *where, *options]
+        done = run(words, env=new.env)
+        equal(done.returncode, code, "exit code of %s (%s)" % (conditions, done.stderr))
+        found = json.loads(run([*words, "--json"], env=new.env).stdout)["conditions"]
+        equal([row["condition"] for row in found], list(conditions), "conditions")
+        return done.stderr.decode(), [row["met"] for row in found]
+    equal(ask("live+0B", "allocated+0%", "objects+14", "allocations+90%", code=0)[1], [False] * 4, "not met")
+    errors, met = ask("objects+13", "live+10%", "allocations+89%", code=4)
+    equal(met, [True, False, True], "met")
+    check("allium: objects+13: met: +14, +70.0 % of 20\n" in errors, errors)
+    check("allium: allocations+89%: met: +18, +90.0 % of 20\n" in errors, errors)
+    equal(ask("live+139B", code=4, where=("--where", "func:place_1"))[1], [True], "of some places")
+    equal(ask("live+140B", code=0, where=("--where", "func:place_1"))[1], [False], "exactly as much as is permitted")
+    errors, _ = ask("objects+5%", code=4, where=("--where", "func:place_3"))
+    check("met: +1 on top of 0\n" in errors, errors)
+    for words, why in ((("live+5",), "missing unit"), (("peak+10%",), "unknown figure: use live, objects, allocated"),
+                       (("live>5%",), "use '+' here")):
+        done = run([built("ALLIUM"), "tags", str(old.pid), str(new.pid), "--fail-if", *words], env=new.env)
+        check(done.returncode == 2 and why in done.stderr.decode(), done)
+    done = run([built("ALLIUM"), "tags", str(new.pid), "--fail-if", "live+5%"], env=new.env)
+    check(done.returncode == 2 and "--fail-if compares two sources" in done.stderr.decode(), done)
+
+
 def two_moments():
     """A process that is read twice, by way of two runs of it: live, objects, allocations and bytes."""
     with private_dir() as ledgers:
@@ -95,6 +122,7 @@ def two_moments():
         check("allocated_bytes_per_s" not in doc["rows"][0], "rates between two processes", doc["rows"][0])
         screen = new.tags(old.pid, new.pid, "--top", "1").stdout.decode()
         check("-3.12 KiB and +14 objects live, -2.73 KiB in +18 allocations\n" in screen, screen)
+        permits(old, new)
         same = new.tags(new.pid, new.pid)
         check("0 B and 0 objects live" in same.stdout.decode(), same.stdout)
         for p in old, new:
@@ -292,10 +320,13 @@ def snapshots():
                 for words in ([], ["--by", "module", "--sort", "failed"])]
         equal([[row["allocations_change"] for row in rows] for rows in done], [[1], [1]], "diff, too")
         equal("module" in done[1][0], True, "by what is asked for")
-        done = run([*diff, "--fail-if", "live+1%"], env=p.env)
+        done = run([*diff, "--coarse"], env=p.env)
         equal((done.returncode, done.stderr.decode().splitlines()[0]),
-              (2, "allium: %s and %d have accounts of tags alone: leave out --fail-if (allium diff --help)" %
+              (2, "allium: %s and %d have accounts of tags alone: leave out --coarse (allium diff --help)" %
                (path, p.pid)), "what it does not take")
+        done = run([*diff, "--fail-if", "allocations+14%"], env=p.env)
+        equal((done.returncode, done.stderr.decode().splitlines()[-1]),
+              (4, "allium: allocations+14%: met: +1, +14.3 % of 7"), "diff --fail-if")
         done = run([built("ALLIUM"), "report", path], env=p.env)
         equal((done.returncode, done.stderr.decode()),
               (1, "allium: %s has no heap profile, but accounts of tags: use allium tags %s\n" % (path, path)), "a report")

@@ -6,6 +6,7 @@
 #include "base/units.h"
 #include "cli/accounts/accounts_source.h"
 #include "cli/accounts/faults_command.h"
+#include "cli/condition.h"
 #include "cli/option_values.h"
 #include "cli/pager.h"
 #include "cli/source.h"
@@ -46,10 +47,17 @@ static const struct word site_orders[] = {{"total", ACCOUNT_SORT_TOTAL},
                                           {"freed", ACCOUNT_SORT_FREED_BY_SITE},
                                           {NULL, 0}};
 
+static const struct word compared[] = {
+    {"live", ACCOUNT_METRIC_LIVE},           {"objects", ACCOUNT_METRIC_OBJECTS},
+    {"allocated", ACCOUNT_METRIC_ALLOCATED}, {"allocations", ACCOUNT_METRIC_ALLOCATIONS},
+    {"failed", ACCOUNT_METRIC_FAILED},       {NULL, 0}};
+static const struct condition_metrics exact_metrics = {compared, account_metric_counts};
+
 /* The options of one call. */
 struct request {
     struct accounts_show show;
     struct query *query;
+    struct account_growth growth[CONDITIONS_MAX];
     uint64_t faults_ns; /* duration of --faults; 0: it was not given */
     bool sorted;        /* --sort was given */
 };
@@ -148,6 +156,26 @@ static int parse_faults(struct request *q, const struct arguments *a)
     return source_parse_pid(c, a->rest[0], &pid);
 }
 
+static int parse_conditions(struct request *q, const struct arguments *a)
+{
+    struct condition conditions[CONDITIONS_MAX];
+    struct accounts_view *v = &q->show.view;
+    int n, code = condition_parse_all(conditions, &n, q->show.kind->command, a, &exact_metrics);
+    if (code >= 0 || !n)
+        return code;
+    if (v->shape.view != ACCOUNT_CHANGE)
+        return command_misuse(q->show.kind->command,
+                              "--fail-if compares two sources: give the older one, then the newer");
+    for (int i = 0; i < n; i++)
+        q->growth[i] = (struct account_growth){.condition = conditions[i].text,
+                                               .metric = (enum account_metric)conditions[i].metric,
+                                               .share = conditions[i].share,
+                                               .amount = conditions[i].amount};
+    v->growth = q->growth;
+    v->n_growth = (size_t)n;
+    return -1;
+}
+
 static int parse_query(struct request *q, const char *where)
 {
     struct error e = {""};
@@ -174,6 +202,8 @@ static int parse(struct request *q, int argc, char **argv)
         code = refuse(q, &a);
     if (code < 0)
         code = parse_shape(q, &a);
+    if (code < 0)
+        code = parse_conditions(q, &a);
     if (code < 0)
         code = parse_faults(q, &a);
     if (code < 0)

@@ -16,6 +16,9 @@
      "group rows by place (default), function, file, directory, module, class or process"},                  \
         {"sort", 0, "ORDER", orders},                                                                        \
         {"where", 0, "QUERY", "show only matching places: 'file:src/* live>1M', see allium-query(7)"},       \
+        {"fail-if", 0, "CONDITION",                                                                          \
+         "with two sources: exit with 4 if it grew by more: live+10%, objects+100; may be repeated",         \
+         .many = true},                                                                                      \
         {"top", 0, "N", "print N rows (20, with --json all); 0: all"},                                       \
         {"json", 0, NULL, "print JSON, see allium-json(5)"},                                                 \
         INTERVALS_OPTIONS("read it at each INTERVAL, and print the changes per second",                      \

@@ -28,6 +28,29 @@ static void note_rest(const struct accounts_show *s, const struct accounts_readi
         notes_add(s->notes, "no place matches %s", query_text(s->view.query));
 }
 
+/* --fail-if: one line for each condition that is met. */
+static int judge(const struct accounts_view *v)
+{
+    int code = EXIT_DONE;
+    for (size_t i = 0; i < v->n_growth; i++) {
+        const struct account_growth *g = &v->growth[i];
+        const enum text_unit unit = account_metric_counts(g->metric) ? TEXT_COUNT : TEXT_BYTES;
+        struct buf b = BUF_INIT;
+        if (!g->met)
+            continue;
+        buf_printf(&b, "%s: met: ", g->condition);
+        text_add_change(&b, g->change, unit);
+        if (g->before > 0)
+            buf_printf(&b, ", %+.1f %% of ", 100 * g->change / g->before);
+        else
+            buf_addstr(&b, " on top of ");
+        text_add_value(&b, &(struct estimate){.value = g->before}, unit);
+        code = command_fail(EXIT_CONDITION, "%s", buf_str(&b));
+        buf_release(&b);
+    }
+    return code;
+}
+
 static int show_once(struct accounts_show *s, struct accounts_reading of[ACCOUNT_MOMENTS])
 {
     bool two = s->n_sources == ACCOUNT_MOMENTS;
@@ -51,6 +74,8 @@ static int show_once(struct accounts_show *s, struct accounts_reading of[ACCOUNT
     accounts_view_note_bad_lines(s->notes, after);
     note_rest(s, after, fits);
     command_notes(s->notes);
+    if (code == EXIT_DONE)
+        code = judge(&s->view);
     if (s->kind->advise && s->view.format == ACCOUNTS_SCREEN)
         s->kind->advise(&after->accounts, s->texts);
     return code;

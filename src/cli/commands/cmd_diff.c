@@ -18,8 +18,6 @@
 #include "model/profile/diff_power.h"
 #include "view/profile/diff_view.h"
 
-#define CONDITIONS_MAX 16
-
 static const struct option_doc options[] = {
     {"by", 0, "GROUP",
      "group rows by stack (default), function, file, module, owner, thread, size or process"},
@@ -70,16 +68,6 @@ struct request {
     int n_conditions;
 };
 
-/* -1: fine; else the exit code. */
-static int parse_conditions(struct request *q, const struct arguments *a)
-{
-    struct error e = {""};
-    for (; q->n_conditions < a->n_many; q->n_conditions++)
-        if (condition_parse(&q->conditions[q->n_conditions], a->many[q->n_conditions], &e))
-            return command_misuse(&command_diff, "%s", e.text);
-    return -1;
-}
-
 /* A process and a recording are compared by that process alone: a recording may have others. Else `where` is as it
  * is. */
 static char *narrowed(const struct request *q, const char *where)
@@ -118,13 +106,13 @@ static int parse_filter(struct request *q, const char *where)
  * no such ones. */
 static int compare_accounts(const struct arguments *a, int argc, char **argv)
 {
-    static const char *const not_of_them[] = {"fail-if", "coarse", "raw", DEBUGINFOD_OPTION_NAME, NULL};
+    static const char *const not_of_them[] = {"coarse", "raw", DEBUGINFOD_OPTION_NAME, NULL};
     const char *kind = a->n_rest == PROFILE_PAIR_SIDES ? source_accounts_alone(a->rest[0]) : NULL;
     const char *other = kind ? source_accounts_alone(a->rest[1]) : NULL;
     if (!other || strcmp(kind, other) != 0)
         return -1;
     for (int i = 0; not_of_them[i]; i++)
-        if (i ? command_value(&command_diff, a, not_of_them[i]) != NULL : a->n_many)
+        if (command_value(&command_diff, a, not_of_them[i]))
             return command_misuse(&command_diff, "%s and %s have accounts of %s alone: leave out --%s",
                                   a->rest[0], a->rest[1], kind, not_of_them[i]);
     return (strcmp(kind, "sites") ? &command_tags : &command_sites)->run(argc, argv);
@@ -152,7 +140,7 @@ static int parse(struct request *q, int argc, char **argv)
     if (code < 0)
         code = option_values_parse_top(c, command_value(c, &a, "top"), &q->top);
     if (code < 0)
-        code = parse_conditions(q, &a);
+        code = condition_parse_all(q->conditions, &q->n_conditions, c, &a, &condition_of_samples);
     if (code < 0 && command_value(c, &a, "coarse") && !q->n_conditions)
         code = command_misuse(c, "--coarse needs --fail-if");
     if (code < 0 && a.n_rest != 2)
@@ -183,8 +171,8 @@ static int check_known(const struct request *q, const struct diff *d)
     if (!diff_known(d, rollup_sort_metric((enum rollup_sort)q->sort)))
         word = option_values_name(option_values_orders, q->sort);
     for (int i = 0; i < q->n_conditions && !word; i++)
-        if (!diff_known(d, rollup_sort_metric(q->conditions[i].sort)))
-            word = option_values_name(option_values_orders, q->conditions[i].sort);
+        if (!diff_known(d, rollup_sort_metric((enum rollup_sort)q->conditions[i].metric)))
+            word = option_values_name(option_values_orders, q->conditions[i].metric);
     if (!word || (d->unknown == ~0u && !q->n_conditions)) /* a screen says so itself */
         return -1;
     if (d->unknown == ~0u)
@@ -197,7 +185,7 @@ static int check_known(const struct request *q, const struct diff *d)
 /* Says that the samples are too few for the condition, and names a period with which they are enough. */
 static void add_undecided(struct buf *b, const struct condition *c, const struct diff *d, bool coarse)
 {
-    bool count = diff_counts(c->sort);
+    bool count = diff_counts((enum rollup_sort)c->metric);
     char text[UNITS_TEXT_BYTES];
     const struct diff_value *v = condition_value(c, d);
     double permitted = condition_permitted(c, d), smallest = diff_smallest_growth(v, count);
@@ -220,7 +208,7 @@ static void add_undecided(struct buf *b, const struct condition *c, const struct
 static void say_verdict(const struct condition *c, const struct diff *d, enum condition_answer answer,
                         bool coarse)
 {
-    bool count = diff_counts(c->sort);
+    bool count = diff_counts((enum rollup_sort)c->metric);
     enum text_unit unit = count ? TEXT_COUNT : TEXT_BYTES;
     const struct diff_value *v = condition_value(c, d);
     struct diff_change change = diff_change(v, count);
@@ -258,8 +246,8 @@ static int judge(const struct request *q, const struct diff *d, struct diff_verd
         struct diff_verdict *v = &verdicts[i];
         *v = (struct diff_verdict){c->text, answer == CONDITION_MET, answer == CONDITION_UNDECIDED, 0};
         if (v->undecided)
-            v->period_bytes =
-                diff_period_for(condition_value(c, d), diff_counts(c->sort), condition_permitted(c, d));
+            v->period_bytes = diff_period_for(condition_value(c, d), diff_counts((enum rollup_sort)c->metric),
+                                              condition_permitted(c, d));
         met |= v->met;
         undecided |= v->undecided && !q->coarse;
     }

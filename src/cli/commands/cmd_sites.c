@@ -34,7 +34,8 @@ static int run(int argc, char **argv);
 
 const struct command command_sites = {
     .name = "sites",
-    .usage = "[SOURCE|-p PID] [NEWER] [--freed] [--by GROUP] [--sort ORDER] [--where QUERY] [--top N] "
+    .usage = "[SOURCE|-p PID] [NEWER] [--freed] [--by GROUP] [--sort ORDER] [--where QUERY] "
+             "[--fail-if CONDITION]... [--top N] "
              "[--interval INTERVAL] [--count N] [--duration DURATION] [--faults DURATION] "
              "[--json|--allocinfo|--openmetrics] "
              "[--no-pager] [--stacks|--folded]",

@@ -146,6 +146,18 @@ static void write_times(struct json *j, const struct accounts_view *o)
         json_null(j, "interval_ns");
 }
 
+static void write_conditions(struct json *j, const struct accounts_view *o)
+{
+    json_open(j, "conditions", '[');
+    for (size_t i = 0; i < o->n_growth; i++) {
+        json_open(j, NULL, '{');
+        json_text(j, "condition", o->growth[i].condition);
+        json_flag(j, "met", o->growth[i].met);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+}
+
 void accounts_json_write(const struct shown *s, struct sink *out, const struct table *t)
 {
     const struct accounts_view *o = s->o;
@@ -167,6 +179,8 @@ void accounts_json_write(const struct shown *s, struct sink *out, const struct t
     write_reading(&j, s, ACCOUNT_AFTER);
     if (kernel)
         write_kernel_total(&j, s);
+    if (o->n_growth)
+        write_conditions(&j, o);
     json_whole(&j, "rows_in_all", s->rows.len);
     table_view_json_rows(&j, "rows", t);
     json_close(&j, '}');

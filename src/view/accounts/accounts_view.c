@@ -226,6 +226,8 @@ bool accounts_view_write(struct sink *out, const struct accounts_view *o, struct
 {
     struct shown s = {.o = o, .texts = texts, .of = {before, after}, .notes = notes};
     choose(&s);
+    for (size_t i = 0; i < o->n_growth; i++)
+        account_growth_measure(&o->growth[i], &s.total);
     if (o->format == ACCOUNTS_ALLOCINFO)
         write_kernel_text(&s, out);
     else if (o->format == ACCOUNTS_OPENMETRICS)

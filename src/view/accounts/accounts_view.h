@@ -9,6 +9,7 @@
  * Runs in: the tool. Owns: nothing.
  */
 
+#include "model/accounts/accounts_growth.h"
 #include "model/accounts/accounts_table.h"
 #include "view/text/text.h"
 
@@ -29,6 +30,8 @@ struct accounts_view {
     struct text_style style;
     /* for the kernel: time of the reading, since 1970; 0: unknown, as for a copy */
     uint64_t time_ns;
+    struct account_growth *growth; /* --fail-if: measured when the change is written; NULL: none */
+    size_t n_growth;
     bool line;                     /* one of several reports: JSON in one line */
     uint64_t began_ns, elapsed_ns; /* of rates: since the first reading, and since the last one */
 };
