@@ -161,8 +161,19 @@ def ninja(b):
     b.do("ninja", "-j2", "-v", "ninja", "ninja_test")
 
 
+def lua(b):
+    b.do("make", "-C", "src", "-j2", "linux", "CC=%s -std=gnu99" % b.v.compiler, "MYCFLAGS=" + b.v.flags,
+         "MYLIBS=" + b.v.link)
+
+
+def mawk(b):
+    b.do("sh", "-c", "./configure -q CC=%s CFLAGS='%s' LIBS='-lm %s'" % (b.v.compiler, b.v.flags, b.v.link))
+    b.do("make", "-j2", "-O")
+
+
 # name: (Debian's source package, what builds it in a copy of that)
 PROGRAMS = {
     "sqlite3": ("sqlite3", sqlite), "bash": ("bash", bash), "git": ("git", git), "redis": ("redis", redis("libc")),
     "redis with its jemalloc": ("redis", redis("jemalloc")), "ninja": ("ninja-build", ninja),
+    "lua": ("lua5.4", lua), "mawk": ("mawk", mawk),
 }
