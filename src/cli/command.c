@@ -2,6 +2,7 @@
 #include "cli/command.h"
 
 #include "cli/debuginfod.h"
+#include "cli/screen_options.h"
 #include "cli/source.h"
 #include "query/field.h"
 
@@ -101,7 +102,8 @@ void command_notes(struct buf *notes)
 int command_written(struct sink *out, int code)
 {
     int bad = sink_finish(out);
-    return bad && bad != -EPIPE ? command_fail(EXIT_FAILED, "cannot write: %s", strerror(-bad)) : code;
+    return bad && bad != -EPIPE ? command_fail(EXIT_FAILED, "cannot write: %s", strerror(-bad))
+                                : screen_options_check(code);
 }
 
 static bool has_option(const struct command *c, const char *name)
@@ -239,7 +241,8 @@ int command_parse(const struct command *c, int argc, char **argv, bool stop_at_w
         argv[--optind] = first;
     a->rest = argv + optind;
     a->n_rest = argc - optind;
-    return choose_servers(c, a);
+    int code = screen_options_read(c, a);
+    return code < 0 ? choose_servers(c, a) : code;
 }
 
 const char *command_value(const struct command *c, const struct arguments *a, const char *name)

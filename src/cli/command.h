@@ -50,6 +50,7 @@ struct command {
     const char *const *examples;       /* pairs of a command and a verb phrase; NULL at the end */
     const struct option_doc *options;  /* ends with a name of NULL; --help is added */
     void (*more)(void);                /* prints more help after the summary; NULL: none */
+    bool own_columns;                  /* it reads --columns itself */
     int (*run)(int argc, char **argv); /* argv[0] is the command's name; returns the exit code */
 };
 

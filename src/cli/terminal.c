@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/terminal.h"
 
+#include "cli/screen_options.h"
+
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +47,7 @@ struct text_style terminal_style(FILE *stream)
     struct text_style style = {.file = true, .columns = columns_of_file(), .utf8 = speaks_utf8()};
     struct winsize size;
     const char *plain = getenv("NO_COLOR"), *term = getenv("TERM");
+    screen_options_apply(&style);
     if (!isatty(fileno(stream)))
         return style;
     style.file = false;
@@ -52,5 +55,6 @@ struct text_style terminal_style(FILE *stream)
     if (!ioctl(fileno(stream), TIOCGWINSZ, &size) && size.ws_col >= COLUMNS_LEAST)
         style.columns = size.ws_col;
     style.colour = !(plain && *plain) && term && strcmp(term, "dumb");
+    screen_options_apply(&style);
     return style;
 }

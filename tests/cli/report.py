@@ -263,6 +263,30 @@ def peak_of_threads(place):
             place.allium("snapshot", source, "-o", "p.allium")
 
 
+def screens(place):
+    """--columns, --wide and --exact: headings of the table of functions, in 60 columns, and whole numbers."""
+    def table(*words):
+        lines = place.allium("report", "a.allium", "--by", "function", *words, env={**place.env, "COLUMNS": "60"}).out
+        lines = lines.split("Still held")[1].splitlines()
+        at = next(i for i, line in enumerate(lines) if "FUNCTION" in line)
+        return lines[at].split("  "), lines[at + 1]
+
+    def headings(*words):
+        return [word.strip() for word in table(*words)[0] if word.strip()]
+    asked(place)
+    narrow, wide = headings(), headings("--wide")
+    check(len(wide) > len(narrow) and "FUNCTION" in narrow and {*narrow} < {*wide}, narrow, wide)
+    equal(headings("--columns", "function, Total"), ["TOTAL", "FUNCTION"], "headings")
+    first = rows(place, "a.allium", "--by", "function")
+    exact = table("--exact", "--columns", "self,function")[1].strip()
+    largest = max(first.values())
+    check(exact.startswith(format(largest, ",") + " B"), exact, largest)
+    # A table that has none of the columns is shown as it is.
+    done = place.allium("report", "a.allium", "--by", "process", "--columns", "function", code=2)
+    check("PROCESS" in done.out, done.out)
+    check("allium: --columns: no table has a column 'function'; there is LIVE, " in done.err, done.err)
+
+
 def recorder(place):
     """The CPU time and memory of `allium run` itself, against the kernel's account of it, which has all until its end.
     """
@@ -298,6 +322,7 @@ tap.main([(name, placed(function)) for name, function in [
     ("threads have the names that were seen last", threads),
     ("the peak of several threads is no less than what they hold", peak_of_threads),
     ("what was temporary, with counts and their intervals", temporary),
+    ("columns, wide and exact screens", screens),
     ("what recording takes itself is in the cost", recorder),
     ("processes without a sample are counted", no_samples),
 ]])

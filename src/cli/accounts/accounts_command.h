@@ -8,6 +8,7 @@
  */
 
 #include "cli/accounts/accounts_show.h"
+#include "cli/screen_options.h"
 #include "cli/source.h"
 
 /** Lines for the table of options, with the sort orders of the command. */
@@ -19,7 +20,7 @@
         {"fail-if", 0, "CONDITION",                                                                          \
          "with two sources: exit with 4 if it grew by more: live+10%, objects+100; may be repeated",         \
          .many = true},                                                                                      \
-        {"top", 0, "N", "print N rows (20, with --json all); 0: all"},                                       \
+        {"top", 0, "N", "print N rows (20, with --json all); 0: all"}, SCREEN_OPTIONS,                       \
         {"json", 0, NULL, "print JSON, see allium-json(5)"},                                                 \
         INTERVALS_OPTIONS("read it at each INTERVAL, and print the changes per second",                      \
                           "stop after N intervals"),                                                         \

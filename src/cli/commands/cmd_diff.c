@@ -11,6 +11,7 @@
 #include "cli/condition.h"
 #include "cli/profile_filter.h"
 #include "cli/pager.h"
+#include "cli/screen_options.h"
 #include "cli/source.h"
 #include "cli/terminal.h"
 #include "cli/option_values.h"
@@ -29,6 +30,7 @@ static const struct option_doc options[] = {
     {"coarse", 0, NULL, "let a condition pass that so few samples cannot decide, instead of exiting with 3"},
     {"raw", 0, NULL, "show wrappers such as xmalloc and operator new"},
     {"top", 0, "N", "print N rows (20, with --json all); 0: all"},
+    SCREEN_OPTIONS,
     {"json", 0, NULL, "print JSON, see allium-json(5)"},
     DEBUGINFOD_OPTION,
     {"no-pager", 0, NULL, "print long output directly, not through $PAGER"},
@@ -50,7 +52,7 @@ static int run(int argc, char **argv);
 const struct command command_diff = {
     .name = "diff",
     .usage = "SOURCE SOURCE [--by GROUP] [--sort ORDER] [--where QUERY] [--fail-if CONDITION]... "
-             "[--coarse] [--raw] [--top N] [--debuginfod DURATION] [--json] [--no-pager]",
+             "[--coarse] [--raw] [--top N] [--debuginfod DURATION] " SCREEN_USAGE " [--json] [--no-pager]",
     .summary = "show what grew and what shrank, between two moments or two runs",
     .examples = examples,
     .options = options,

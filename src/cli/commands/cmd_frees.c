@@ -7,6 +7,7 @@
 #include "cli/option_values.h"
 #include "cli/pager.h"
 #include "cli/profile_filter.h"
+#include "cli/screen_options.h"
 #include "cli/source.h"
 #include "cli/terminal.h"
 #include "cli/wrapper_lists.h"
@@ -15,6 +16,7 @@
 static const struct option_doc options[] = {
     {"where", 0, "QUERY", "show only matching frees: 'func:close_* size>4k age<1ms', see allium-query(7)"},
     {"top", 0, "N", "print N rows (20, with --json all); 0: all"},
+    SCREEN_OPTIONS,
     {"json", 0, NULL, "print JSON, see allium-json(5)"},
     DEBUGINFOD_OPTION,
     {"no-pager", 0, NULL, "print long output directly, not through $PAGER"},
@@ -34,7 +36,8 @@ static int run(int argc, char **argv);
 
 const struct command command_frees = {
     .name = "frees",
-    .usage = "[SOURCE|-p PID] [--where QUERY] [--top N] [--debuginfod DURATION] [--json] [--no-pager]",
+    .usage = "[SOURCE|-p PID] [--where QUERY] [--top N] [--debuginfod DURATION] " SCREEN_USAGE
+             " [--json] [--no-pager]",
     .summary = "list the blocks that were freed lately, and the functions that allocated and freed them",
     .examples = examples,
     .options = options,

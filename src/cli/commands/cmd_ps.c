@@ -10,6 +10,7 @@
 #include "base/sigsafe/clock_ns.h"
 #include "cli/accounts/rules_note.h"
 #include "cli/command.h"
+#include "cli/screen_options.h"
 #include "cli/terminal.h"
 #include "collect/ledger/ledger_copy.h"
 #include "collect/process/container.h"
@@ -24,6 +25,7 @@
 
 static const struct option_doc options[] = {
     {"prune", 0, NULL, "remove the ledgers of processes that have ended"},
+    SCREEN_OPTIONS,
     {"json", 0, NULL, "print JSON, see allium-json(5)"},
     {NULL, 0, NULL, NULL},
 };
@@ -38,7 +40,7 @@ static int run(int argc, char **argv);
 
 const struct command command_ps = {
     .name = "ps",
-    .usage = "[--prune] [--json]",
+    .usage = "[--prune] " SCREEN_USAGE " [--json]",
     .summary = "list all ledgers on this machine: program, process id, age, live memory, losses",
     .examples = examples,
     .options = options,

@@ -8,6 +8,7 @@
 #include "cli/option_values.h"
 #include "cli/pager.h"
 #include "cli/profile_filter.h"
+#include "cli/screen_options.h"
 #include "cli/source.h"
 #include "cli/terminal.h"
 #include "cli/wrapper_lists.h"
@@ -27,6 +28,7 @@ static const struct option_doc options[] = {
     {"temporary", 0, NULL, "show memory that was freed at once: short for --sort temporary"},
     {"raw", 0, NULL, "show wrappers such as xmalloc and operator new"},
     {"top", 0, "N", "print N rows (20, 30 of a tree of calls; with --json all); 0: all"},
+    SCREEN_OPTIONS,
     {"json", 0, NULL, "print JSON, see allium-json(5)"},
     DEBUGINFOD_OPTION,
     {"no-pager", 0, NULL, "print long output directly, not through $PAGER"},
@@ -53,7 +55,7 @@ const struct command command_report = {
     .usage =
         "[SOURCE|-p PID] [--by GROUP|--callers FUNC|--callees FUNC] [--sort ORDER|--temporary] [--older-than "
         "DURATION] "
-        "[--where QUERY] [--raw] [--top N] [--debuginfod DURATION] [--json] [--no-pager]",
+        "[--where QUERY] [--raw] [--top N] [--debuginfod DURATION] " SCREEN_USAGE " [--json] [--no-pager]",
     .summary = "show which code holds memory, from a recording, a moment in it, or a process",
     .examples = examples,
     .options = options,

@@ -36,8 +36,8 @@ const struct command command_sites = {
     .name = "sites",
     .usage = "[SOURCE|-p PID] [NEWER] [--freed] [--by GROUP] [--sort ORDER] [--where QUERY] "
              "[--fail-if CONDITION]... [--top N] "
-             "[--interval INTERVAL] [--count N] [--duration DURATION] [--faults DURATION] "
-             "[--json|--allocinfo|--openmetrics] "
+             "[--interval INTERVAL] [--count N] [--duration DURATION] [--faults DURATION] " SCREEN_USAGE
+             " [--json|--allocinfo|--openmetrics] "
              "[--no-pager] [--stacks|--folded]",
     .summary = "show exact accounts of the calls that reach the allocator, of a program started with --sites",
     .examples = examples,

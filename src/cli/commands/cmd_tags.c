@@ -35,8 +35,8 @@ const struct command command_tags = {
     .name = "tags",
     .usage = "[SOURCE|PROGRAM|-p PID] [NEWER] [--by GROUP] [--sort ORDER] [--where QUERY] "
              "[--fail-if CONDITION]... [--top N] "
-             "[--interval INTERVAL] [--count N] [--duration DURATION] [--faults DURATION] "
-             "[--json|--allocinfo|--openmetrics] [--no-pager] [--stacks|--folded|--latency]",
+             "[--interval INTERVAL] [--count N] [--duration DURATION] [--faults DURATION] " SCREEN_USAGE
+             " [--json|--allocinfo|--openmetrics] [--no-pager] [--stacks|--folded|--latency]",
     .summary = "show exact accounts of the places that allocate, of a program built with <allium/tag.h>",
     .examples = examples,
     .options = options,

@@ -10,6 +10,7 @@
 #include "cli/intervals.h"
 #include "cli/option_values.h"
 #include "cli/profile_filter.h"
+#include "cli/screen_options.h"
 #include "cli/source.h"
 #include "cli/watch_loop.h"
 #include "cli/wrapper_lists.h"
@@ -31,6 +32,7 @@ static const struct option_doc options[] = {
     {"alert", 0, "CONDITION",
      "print a line when CONDITION becomes true: 'live>1G for 5m', growing, or both with \"or\""},
     {"exec", 0, "CMD", "run CMD with sh at each alert, see allium-watch(1) for its environment"},
+    SCREEN_OPTIONS,
     {"json", 0, NULL, "print a line of JSON for each snapshot, see allium-json(5)"},
     DEBUGINFOD_OPTION,
     SOURCE_PID_OPTION,
@@ -55,7 +57,7 @@ const struct command command_watch = {
     .usage = "[SOURCE|-p PID] [--interval INTERVAL] [--count N] [--duration DURATION] [--once] "
              "[--older-than DURATION] [--where QUERY] [--top N] "
              "[--state FILE] "
-             "[--alert CONDITION] [--exec CMD] [--debuginfod DURATION] [--json]",
+             "[--alert CONDITION] [--exec CMD] [--debuginfod DURATION] " SCREEN_USAGE " [--json]",
     .summary = "show repeatedly which memory is held for long, what is new, and what grows",
     .source = "all processes of the user that have a ledger",
     .examples = examples,

@@ -11,6 +11,7 @@
 #include "cli/debuginfod.h"
 #include "cli/option_values.h"
 #include "cli/pager.h"
+#include "cli/screen_options.h"
 #include "cli/source.h"
 #include "cli/terminal.h"
 #include "collect/ledger/ledger_scan.h"
@@ -22,6 +23,7 @@
 static const struct option_doc options[] = {
     {"size", 0, "SIZE", "for an unknown address, print how likely a block of SIZE is sampled"},
     {"top", 0, "N", "print N blocks (20, with --json all); 0: all"},
+    SCREEN_OPTIONS,
     {"json", 0, NULL, "print JSON, see allium-json(5)"},
     DEBUGINFOD_OPTION,
     {"no-pager", 0, NULL, "print long output directly, not through $PAGER"},
@@ -41,7 +43,8 @@ static int run(int argc, char **argv);
 
 const struct command command_who = {
     .name = "who",
-    .usage = "[SOURCE|-p PID] ADDRESS [--size SIZE] [--top N] [--debuginfod DURATION] [--json] [--no-pager]",
+    .usage = "[SOURCE|-p PID] ADDRESS [--size SIZE] [--top N] [--debuginfod DURATION] " SCREEN_USAGE
+             " [--json] [--no-pager]",
     .summary = "identify an address: a live block, or a block that was freed lately",
     .examples = examples,
     .options = options,

@@ -5,6 +5,7 @@
 
 #include "cli/accounts/accounts_show.h"
 #include "cli/option_values.h"
+#include "cli/screen_options.h"
 #include "cli/terminal.h"
 #include "collect/accounts/allocinfo.h"
 #include "model/accounts/allocinfo_table.h"
@@ -18,6 +19,7 @@ static const struct option_doc options[] = {
     {"top", 0, "N", "print N rows (20, with --json all); 0: all"},
     INTERVALS_OPTIONS("read it at each INTERVAL, and print the changes per second", "stop after N intervals"),
     {"allocinfo", 0, NULL, "print the kernel's format, version 2.0"},
+    SCREEN_OPTIONS,
     {"json", 0, NULL, "print JSON, see allium-json(5)"},
     {"no-pager", 0, NULL, "print long output directly, not through $PAGER"},
     {NULL, 0, NULL, NULL},
@@ -39,7 +41,7 @@ const struct command command_sys_allocinfo = {
     .name = "sys allocinfo",
     .usage = "[FILE [NEWER]] [--by GROUP] [--sort COLUMN] [--where QUERY] [--top N] [--interval INTERVAL] "
              "[--count N] "
-             "[--duration DURATION] [--allocinfo] [--json] [--no-pager]",
+             "[--duration DURATION] [--allocinfo] " SCREEN_USAGE " [--json] [--no-pager]",
     .summary = "show the memory that each line of the kernel's source holds, from /proc/allocinfo or a copy",
     .examples = examples,
     .options = options,

@@ -214,6 +214,7 @@ void sys_command_make(struct sys_request *r)
         .examples = tool->examples,
         .options = r->options,
         .more = list_words,
+        .own_columns = true,
     };
     helped = tool;
 }

@@ -396,8 +396,6 @@ static void shape(struct parse *p)
     p->r->force = value(p, "force") != NULL;
     p->r->from = value(p, "from");
     p->r->show.hidden |= p->r->from ? 0 : columns_of_options(p->r);
-    show->wide = value(p, "wide") != NULL;
-    show->exact = value(p, "exact") != NULL;
     columns(p);
     reports(p);
 }

@@ -8,6 +8,7 @@
  */
 
 #include "cli/command.h"
+#include "cli/screen_options.h"
 
 /* Rows for the table of options. */
 #define SYS_OVERVIEW_OPTIONS                                                                                 \
@@ -18,7 +19,7 @@
          "sort processes by memory (RSS and swap), rss, swap, anon, file, shmem, faults"},                   \
         {"top", 0, "N", "print N rows of each list (6; 20 mappings); 0: all"},                               \
         {"all", 0, NULL, "on a terminal, print everything, not only what fits it"},                          \
-        {"pss", 0, NULL, "also print the proportional set size of listed processes"},                        \
+        {"pss", 0, NULL, "also print the proportional set size of listed processes"}, SCREEN_OPTIONS,        \
         {"json", 0, NULL, "print JSON, one object a line, see allium-json(5)"},                              \
     {                                                                                                        \
         "no-pager", 0, NULL, "print long output directly, not through $PAGER"                                \

@@ -14,15 +14,6 @@
 #define JSON_VERSION 1
 #define COMMIT_NS    1000000000u
 
-/* Anew at each change of the terminal's size. */
-static struct text_style style_of(const struct sys_show *o)
-{
-    struct text_style style = terminal_style(stdout);
-    style.exact = o->exact;
-    style.columns = o->wide ? 0 : style.columns;
-    return style;
-}
-
 /* A recording gets all rows that --where lets pass, whatever is shown of them, and is committed so often that a crash
  * takes no more than that along. */
 static void record(struct sys_report *r)
@@ -159,7 +150,7 @@ void sys_report_begin(struct sys_report *r, struct sys_show *o, const struct sys
 {
     *r = (struct sys_report){.o = o, .tool = tool};
     r->out = sink_to_file(stdout);
-    r->style = style_of(o);
+    r->style = terminal_style(stdout);
     r->table = table_new("sys", 1, tool->columns, tool->n_columns);
     r->table->hidden = o->hidden;
     r->stream.repeat = isatty(STDOUT_FILENO);
@@ -182,5 +173,5 @@ void sys_report_end(struct sys_report *r)
 
 void sys_report_resize(struct sys_report *r)
 {
-    r->style = style_of(r->o);
+    r->style = terminal_style(stdout);
 }

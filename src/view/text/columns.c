@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "view/text/columns.h"
 
+#include <ctype.h>
+#include <string.h>
+
 #define GAP           2
 #define ELASTIC_LEAST 28 /* other columns are dropped before the elastic one gets less */
 #define WIDTH_LEAST   8
@@ -131,7 +134,7 @@ static void lay_out_narrow(const struct columns *g, size_t *widths)
             widths[i] = ELASTIC_LEAST;
     }
     for (size_t i = 0; i < g->columns.len; i++)
-        if (g->columns.at[i].elastic && g->columns.at[i].wrap && width_used(g, widths) > room)
+        if (g->columns.at[i].elastic && g->columns.at[i].wrap && widths[i] && width_used(g, widths) > room)
             widths[i] = 0; /* one word a line is hard to read: see write_wrapped_below() */
     for (size_t i; width_used(g, widths) > room && (i = least_wanted(g, widths)) < g->columns.len;)
         widths[i] = 0;
@@ -141,11 +144,66 @@ static void lay_out_narrow(const struct columns *g, size_t *widths)
     free(wanted);
 }
 
+/* Returns whether a heading is the name, in whatever case, and with any of " _-" between words. */
+static bool is_named(const char *heading, const char *name, size_t len)
+{
+    for (; len; len--, name++, heading++)
+        if (tolower((unsigned char)*name) != tolower((unsigned char)*heading) &&
+            !(*heading && strchr(" _-", *name) && strchr(" _-", *heading)))
+            return false;
+    return !*heading;
+}
+
+/* Returns the place of the heading in the list of names; -1: it is not there. */
+static int place_in(const char *names, const char *heading)
+{
+    for (int i = 0; *names; i++) {
+        size_t len = strcspn(names, ","), blank = strspn(names, " ");
+        if (len > blank && is_named(heading, names + blank, len - blank))
+            return i;
+        names += len + (names[len] == ',');
+    }
+    return -1;
+}
+
+static void note_heading(struct text_only *only, const char *heading)
+{
+    if (!*heading || (only->headings.len && place_in(buf_str(&only->headings), heading) >= 0))
+        return;
+    buf_printf(&only->headings, "%s%s", only->headings.len ? ", " : "", heading);
+}
+
+/* Columns that were not chosen get no width, if one of them was. */
+static void choose(const struct columns *g, size_t *widths)
+{
+    struct text_only *only = g->style->only;
+    bool any = false;
+    if (!only || g->bare)
+        return;
+    only->tables++;
+    for (size_t i = 0; i < g->columns.len; i++) {
+        int at = place_in(only->names, g->columns.at[i].header);
+        note_heading(only, g->columns.at[i].header);
+        any = any || at >= 0;
+        if (at >= 0)
+            only->found |= 1ull << (at & 63);
+    }
+    for (size_t i = 0; any && i < g->columns.len; i++)
+        if (place_in(only->names, g->columns.at[i].header) < 0)
+            widths[i] = 0;
+}
+
+static bool is_chosen(const struct columns *g, size_t column)
+{
+    return !g->style->only || place_in(g->style->only->names, g->columns.at[column].header) >= 0;
+}
+
 static size_t *lay_out(const struct columns *g)
 {
     size_t *widths = mem_array(g->columns.len, sizeof(*widths));
     for (size_t i = 0; i < g->columns.len; i++)
         widths[i] = natural_width(g, i);
+    choose(g, widths);
     if (g->style->columns && width_used(g, widths) > g->style->columns)
         lay_out_narrow(g, widths);
     return widths;
@@ -221,7 +279,7 @@ static void write_wrapped_below(const struct columns *g, struct sink *out, const
 {
     for (size_t i = 0; i < g->columns.len; i++) {
         const char *text = g->cells.at[row * g->columns.len + i];
-        if (g->columns.at[i].wrap && !widths[i] && *text)
+        if (g->columns.at[i].wrap && !widths[i] && *text && is_chosen(g, i))
             text_paragraph(out, g->style, "", g->indent + (unsigned)widths[0] + GAP, text);
     }
 }
@@ -245,7 +303,7 @@ static void write_dropped(const struct columns *g, struct sink *out, const size_
     struct VEC(const char *) names = {0};
     struct buf line = BUF_INIT;
     for (size_t i = 0; i < g->columns.len; i++)
-        if (!widths[i] && !g->columns.at[i].wrap && natural_width(g, i))
+        if (!widths[i] && !g->columns.at[i].wrap && natural_width(g, i) && is_chosen(g, i))
             *vec_push(&names) = g->columns.at[i].header;
     if (names.len && !g->style->file) {
         size_t used = g->indent + strlen(begin), room = g->style->columns;

@@ -130,6 +130,13 @@ struct scale {
     const char *name;
 };
 
+static bool whole_numbers;
+
+void text_numbers_whole(bool whole)
+{
+    whole_numbers = whole;
+}
+
 /* Returns the unit in which base/units.h writes a value. */
 static struct scale scale_of(double value, enum text_unit unit)
 {
@@ -138,6 +145,8 @@ static struct scale scale_of(double value, enum text_unit unit)
     bool bytes = unit == TEXT_BYTES;
     size_t last = (bytes ? sizeof(sizes) / sizeof(*sizes) : sizeof(counts) / sizeof(*counts)) - 1, i = 0;
     double base = bytes ? 1024 : 1000, one = 1;
+    if (whole_numbers)
+        return (struct scale){one, bytes ? sizes[0] : counts[0]};
     for (; value / one >= base - 0.5 && i < last; i++)
         one *= base;
     return (struct scale){one, bytes ? sizes[i] : counts[i]};
@@ -147,6 +156,10 @@ static struct scale scale_of(double value, enum text_unit unit)
 static void add_scaled(struct buf *b, double value, struct scale scale)
 {
     double shown = value / scale.one;
+    if (whole_numbers) {
+        text_add_number(b, (uint64_t)(shown > 0 ? shown + 0.5 : 0), NULL);
+        return;
+    }
     int decimals = scale.one <= 1 || shown >= 99.95 ? 0 : shown >= 9.995 ? 1 : 2;
     buf_printf(b, "%.*f", decimals, shown);
 }

@@ -18,12 +18,22 @@
 #include "model/profile/estimate.h"
 #include "view/text/sink.h"
 
+/** Which columns of tables are shown. */
+struct text_only {
+    const char *names; /* headings, with commas between them; borrowed */
+    uint64_t found;    /* bits of the names that some table had, by their places in the list (the first 64) */
+    uint64_t tables;   /* that were written */
+    struct buf headings; /* of all tables, once each, as a list */
+};
+
 struct text_style {
     bool file;        /* the output is not a screen: names of rows stay whole */
     unsigned columns; /* width of the terminal; 0: no limit, nothing is shortened */
     bool utf8;        /* else ASCII only */
     bool colour;      /* escape sequences */
     bool exact;       /* numbers of tables whole: 2,621 in place of 2.62k */
+    /* NULL: all; a table that has none of the columns is shown as it is */
+    struct text_only *only;
 };
 
 enum text_look { TEXT_PLAIN, TEXT_STRONG, TEXT_FAINT, TEXT_ALARM };
@@ -56,6 +66,8 @@ size_t text_width(const char *text);
  * path. */
 void text_add_short(struct buf *b, const struct text_style *s, const char *text, size_t width);
 
+/** From now on the functions below write whole numbers, as struct text_style asks of tables: "12,897,485 B". */
+void text_numbers_whole(bool whole);
 /** Appends "12.3 MiB"; "< 1.84 MiB" if nothing was sampled of what may exist. */
 void text_add_value(struct buf *b, const struct estimate *e, enum text_unit unit);
 /** Appends "11.8–12.9", in the unit of the value; nothing if the value is exact or nothing was sampled. */
