@@ -206,6 +206,22 @@ def language_runtimes(place):
             equal("malloc gave it %s at its peak" % peak in words, hinted, "the peak %s in %s" % (peak, text))
 
 
+def go_programs(place):
+    """Built by go: one that is static, and one that is not, as it calls C."""
+    main = "package main\n%s\nvar kept [][]byte\nfunc main() { %s; kept = append(kept, make([]byte, 1<<24)) }\n"
+    c = "// #include <stdlib.h>\nimport \"C\""
+    for name, head, call in (("static", "", ""), ("calls_c", c, "C.free(C.malloc(9))")):
+        with open(place.folder + "/%s.go" % name, "w") as file:
+            file.write(main % (head, call))
+        tap.succeed(["go", "build", "-o", name, name + ".go"], cwd=place.folder, timeout=300,
+                    env={**os.environ, "HOME": place.folder, "GOCACHE": place.folder + "/cache", "GOFLAGS": "-mod=mod"})
+    done = place.allium("run", "--", "./static", code=125)
+    check("./static is statically linked, and written in Go, whose heap is not malloc's" in done.err, done.err)
+    done = place.allium("run", "--", "./calls_c")
+    check("The Go heap is mapped by Go's runtime and not seen" in " ".join(done.err.split()), done.err)
+    check("Go" not in place.allium("run", "--", "true").err, "a program that is none")
+
+
 def by_function(place):
     """Functions are sorted by what they allocate themselves; a filter that nothing matches is said in a line."""
     source = place.recording("1")
@@ -584,6 +600,7 @@ tap.main([(name, placed(function)) for name, function in [
     ("a recording of nothing is kept only if it was named", nothing_kept),
     ("run --json is the summary as one object", summary_json),
     ("a Python of which little is seen is told of PYTHONMALLOC", language_runtimes),
+    ("a Go program is told that its heap is not seen", go_programs),
     ("report --by function is sorted by SELF, and --where without a match is one line", by_function),
     ("a run of which nothing was sampled has an upper bound", silence),
     ("SIGTERM and SIGHUP are passed on, SIGINT and SIGQUIT left to the terminal", signals),

@@ -86,7 +86,9 @@ static void print_summary(const struct profile *p, const char *program, const ch
 {
     struct sink out = sink_to_file(stderr);
     struct text_style style = terminal_style(stderr);
-    const char *hint = p->images.len ? NULL : runtime_hint_of(program);
+    const char *hint = p->images.len            ? NULL
+                       : program_is_go(program) ? runtime_hint_go
+                                                : runtime_hint_of(program);
     summary_write(&out, p, &style, kept ? path : NULL);
     if (hint)
         text_paragraph(&out, &style, "", 2, hint);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <gelf.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,6 +99,34 @@ const char *program_check_reason(enum preload_check_result why)
     }
 }
 
+/* The Go linker's section with the versions of the toolchain and of the modules: all its programs have it. */
+static bool has_go_section(Elf *elf)
+{
+    size_t names = 0;
+    Elf_Scn *section = NULL;
+    GElf_Shdr header;
+    if (!elf || elf_kind(elf) != ELF_K_ELF || elf_getshdrstrndx(elf, &names))
+        return false;
+    while ((section = elf_nextscn(elf, section))) {
+        const char *name = gelf_getshdr(section, &header) ? elf_strptr(elf, names, header.sh_name) : NULL;
+        if (name && !strcmp(name, ".go.buildinfo"))
+            return true;
+    }
+    return false;
+}
+
+bool program_is_go(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    elf_version(EV_CURRENT);
+    Elf *elf = fd < 0 ? NULL : elf_begin(fd, ELF_C_READ_MMAP, NULL);
+    bool is = has_go_section(elf);
+    elf_end(elf);
+    if (fd >= 0)
+        close(fd);
+    return is;
+}
+
 static const char *advice(enum preload_check_result why)
 {
     switch (why) {
@@ -121,7 +150,10 @@ static enum program_kind judge(int fd, const char *path, struct error *e)
     struct preload_check check = {.strings_max = UINT64_MAX};
     enum preload_check_result why = preload_check_judge_file(&check, fd);
     if (why != PRELOAD_CHECK_YES && why != PRELOAD_CHECK_OWN_MALLOC) {
-        const char *what = advice(why);
+        const char *what =
+            why == PRELOAD_CHECK_STATIC && program_is_go(path)
+                ? ", and written in Go, whose heap is not malloc's: use its own profiles, runtime/pprof"
+                : advice(why);
         error_set(e, EINVAL, "%s %s%s%s", path, program_check_reason(why),
                   *what == ':' || *what == ',' ? "" : " ", what);
         return PROGRAM_REFUSED;

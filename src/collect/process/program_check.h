@@ -4,6 +4,8 @@
 
 /* Decides whether a program can be observed through LD_PRELOAD, from its file, before it is started. */
 
+#include <stdbool.h>
+
 #include "base/error.h"
 #include "wire/preload_check.h"
 
@@ -19,6 +21,8 @@ enum program_kind {
  * in `e`; -ENOENT or -EACCES with a line if there is nothing to execute. `*path` (may be NULL) is the caller's.
  */
 int program_check(const char *cmd, char **path, enum program_kind *kind, struct error *e);
+/** Returns whether the file is a Go program, whose heap is not malloc's. */
+bool program_is_go(const char *path);
 /** The reason for which a process is not observed, as the end of a sentence: "is statically linked". */
 const char *program_check_reason(enum preload_check_result why);
 

@@ -7,6 +7,9 @@
 
 #define LEAST_RSS_BYTES (4u << 20)
 
+const char runtime_hint_go[] =
+    "The Go heap is mapped by Go's runtime and not seen, only the memory of C code: see allium-limits(7).";
+
 const char *runtime_hint_of(const char *program)
 {
     static const struct {

@@ -13,6 +13,8 @@
 
 #include "model/profile/profile.h"
 
+/** The sentence for Go: its programs have no name in common, see program_is_go(). */
+extern const char runtime_hint_go[];
 /** Returns one sentence on the heap of this program, by the name of its executable; NULL: no such runtime. */
 const char *runtime_hint_of(const char *program);
 
