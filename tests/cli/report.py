@@ -285,6 +285,11 @@ def screens(place):
     done = place.allium("report", "a.allium", "--by", "process", "--columns", "function", code=2)
     check("PROCESS" in done.out, done.out)
     check("allium: --columns: no table has a column 'function'; there is LIVE, " in done.err, done.err)
+    # ... with the names that found no column of their own, too.
+    place.allium("run", "--quiet", "--sites", "-o", "sites.allium", "--", program("asker"))
+    narrow = {**place.env, "COLUMNS": "60"}
+    whole = place.allium("sites", "sites.allium", env=narrow).out
+    equal(place.allium("sites", "sites.allium", "--columns", "no such", env=narrow, code=2).out, whole, "the table")
 
 
 def recorder(place):

@@ -173,29 +173,31 @@ static void note_heading(struct text_only *only, const char *heading)
     buf_printf(&only->headings, "%s%s", only->headings.len ? ", " : "", heading);
 }
 
-/* Columns that were not chosen get no width, if one of them was. */
+/* Returns whether the column is shown. If none of a table is named, all are. */
+static bool is_chosen(const struct columns *g, size_t column)
+{
+    const struct text_only *only = g->style->only;
+    bool any = false;
+    if (!only || g->bare || place_in(only->names, g->columns.at[column].header) >= 0)
+        return true;
+    for (size_t i = 0; i < g->columns.len && !any; i++)
+        any = place_in(only->names, g->columns.at[i].header) >= 0;
+    return !any;
+}
+
 static void choose(const struct columns *g, size_t *widths)
 {
     struct text_only *only = g->style->only;
-    bool any = false;
     if (!only || g->bare)
         return;
     only->tables++;
     for (size_t i = 0; i < g->columns.len; i++) {
         int at = place_in(only->names, g->columns.at[i].header);
         note_heading(only, g->columns.at[i].header);
-        any = any || at >= 0;
         if (at >= 0)
             only->found |= 1ull << (at & 63);
+        widths[i] = is_chosen(g, i) ? widths[i] : 0;
     }
-    for (size_t i = 0; any && i < g->columns.len; i++)
-        if (place_in(only->names, g->columns.at[i].header) < 0)
-            widths[i] = 0;
-}
-
-static bool is_chosen(const struct columns *g, size_t column)
-{
-    return !g->style->only || place_in(g->style->only->names, g->columns.at[column].header) >= 0;
 }
 
 static size_t *lay_out(const struct columns *g)
