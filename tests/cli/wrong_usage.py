@@ -99,6 +99,8 @@ MISTAKES = [
     ("export r.allium --pprof --folded live", 2, "one format at a time"),
     ("export r.allium --pprof -o r.allium", 1, "is the recording that is exported"),
     # the machine
+    ("sys -p {pid} --sort faults", 2, "the largest first: leave out --sort"),
+    ("sys -p {pid} --all", 2, "leave out --all"),
     ("sys nosuch", 2, "unknown tool nosuch.*oomkill"),
     ("sys kmem --by nosuch", 2, "use "),
     ("doctor --fix", 2, "unknown option --fix"),

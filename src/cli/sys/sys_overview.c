@@ -158,12 +158,18 @@ static int parse_pid(const struct command *c, const struct arguments *a, int *pi
 
 static int parse(const struct command *c, const struct arguments *a, struct overview_screen *o)
 {
+    static const char *const not_with_pid[] = {"sort", "all", NULL};
     int sort = OVERVIEW_BY_MEMORY;
     int code = intervals_parse(&o->intervals, c, a, NULL);
     if (code < 0)
         code = parse_pid(c, a, &o->pid);
     if (code < 0)
         code = option_values_parse(c, "sort", command_value(c, a, "sort"), orders, &sort);
+    for (int i = 0; not_with_pid[i] && code < 0 && o->pid; i++)
+        if (command_value(c, a, not_with_pid[i]))
+            code =
+                command_misuse(c, "-p lists the mappings of one process, the largest first: leave out --%s",
+                               not_with_pid[i]);
     o->top = o->pid ? TOP_MAPPINGS : TOP_LISTS;
     if (code < 0)
         code = option_values_parse_top(c, command_value(c, a, "top"), &o->top);
