@@ -312,7 +312,7 @@ def recorder(place):
 
 def no_samples(place):
     """Processes that only have accounts of call sites are counted in the summary."""
-    done = place.allium("run", "--sites", "-o", "s.allium", "--", "sh", "-c", "sh -c true; exit 0")
+    done = place.allium("run", "--sites", "--period", "1G", "-o", "s.allium", "--", "sh", "-c", "sh -c true; exit 0")
     check(re.search(r"\n  processes  \d+, none with a sample\n", done.err), "summary", done.err)
 
 

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -132,8 +133,8 @@ def tool(name, *options, **how):
 class Maker:
     """tests/sys/maker.c: does what it is told, and is through when do() returns."""
 
-    def __init__(self):
-        self.process = subprocess.Popen([built("TEST_MAKER")], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    def __init__(self, program=None):
+        self.process = subprocess.Popen([program or built("TEST_MAKER")], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.pid = self.process.pid
         self.do("close")  # of nothing: what it does to begin, and to answer, has been done then
 
@@ -159,8 +160,8 @@ class Maker:
 
 
 @contextlib.contextmanager
-def maker():
-    it = Maker()
+def maker(program=None):
+    it = Maker(program)
     try:
         yield it
     finally:
@@ -255,10 +256,11 @@ def only(rows, **want):
 
 def one_row_by_comm(name, command, key):
     """Two processes of one name, which do the same, are two rows by process and one row by comm, with their sum."""
-    with maker() as one, maker() as other:
-        with open("/proc/%d/comm" % one.pid) as file:
-            comm = file.read().strip()
-        with tool(name, "--comm", comm, "--by", "comm") as it, tool(name, "--comm", comm, "--by", "process") as beside:
+    with tap.private_dir() as folder:
+        comm = "one%d" % os.getpid()  # other tests run makers at the same time
+        program = shutil.copy(built("TEST_MAKER"), folder + "/" + comm)
+        with maker(program) as one, maker(program) as other, tool(name, "--comm", comm, "--by", "comm") as it, \
+                tool(name, "--comm", comm, "--by", "process") as beside:
             one.do(command)
             other.do(command)
             it.stop()
