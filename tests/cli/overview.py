@@ -326,13 +326,15 @@ def vanishing(place):
 
 
 def series(place):
-    """--interval gives an object a line, and ends with --duration or ^C."""
+    """--interval gives an object a line, and ends with --duration or ^C. Intervals do not drift: on a busy machine one
+    that came late is followed by a shorter one, and only their sum is known.
+    """
     lines = place.allium("sys", "--json", "--interval", "60ms", "--duration", "200ms").out.splitlines()
     check(1 <= len(lines) <= 3, "lines:", len(lines))
-    for line in lines:
-        seen = json.loads(line)
-        equal((seen["schema"], seen["version"]), ("allium-sys", 1), "schema")
-        check(seen["interval_ns"] >= 50_000_000, "interval:", seen["interval_ns"])
+    seen = list(map(json.loads, lines))
+    equal({(each["schema"], each["version"]) for each in seen}, {("allium-sys", 1)}, "schema")
+    intervals = [each["interval_ns"] for each in seen]
+    check(min(intervals) > 0 and sum(intervals) >= (len(seen) - 1) * 60_000_000, "intervals:", intervals)
     process = place.start_allium("sys", "--json", "--interval", "20ms")
     check(json.loads(process.stdout.readline())["schema"] == "allium-sys", "first line")
     equal(tap.stop(process, signal.SIGINT), 0, "code after ^C")
