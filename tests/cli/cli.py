@@ -177,7 +177,7 @@ def summary_json(place):
         told = json.load(file)
     report = total(place, "r.allium")
     equal((told["schema"], told["version"], told["exit_status"], told["signal"], told["recording"], told["exact"]),
-          ("allium-run", 1, 0, None, "r.allium", True), "head")
+          ("allium-run", 2, 0, None, "r.allium", True), "head")
     for key in "total", "processes", "lost", "unobserved", "resident":
         equal(told[key], report[key], key)
     equal(place.allium("run", "--quiet", "--json", "run.json", "--", "touch", "begun", code=125).err.count("\n"), 1,
@@ -194,7 +194,7 @@ def summary_json(place):
 
 def language_runtimes(place):
     """Python's own arenas: said in summary and report, and no more with PYTHONMALLOC=malloc."""
-    script = "import time; kept = [[i, str(i)] for i in range(200000)]; time.sleep(0.5)"
+    script = "import time; kept = [[i, str(i)] for i in range(200000)]; time.sleep(1.5)"
     for malloc, hinted in (None, True), ("malloc", False):
         env = {"PYTHONMALLOC": malloc} if malloc else {}
         done = place.allium("run", "--force", "-o", "r.allium", "--", "/usr/bin/python3", "-c", script, env=env)
@@ -472,7 +472,7 @@ def exported(place):
         check(lines and lines[0].split()[3] in (str(size) + "B", str(size)), sample, done.stdout.decode())
     report = total(place, "r.allium")["total"]
     for metric, key in (("live", "live_bytes"), ("allocated", "allocated_bytes"), ("peak", "peak_bytes"),
-                        ("allocations", "allocated_count")):
+                        ("allocations", "allocations")):
         lines = place.allium("export", "r.allium", "--folded", metric).out.splitlines()
         equal(sum(int(line.rsplit(" ", 1)[1]) for line in lines), round(estimate(report[key])),
               "sum of folded " + metric)
@@ -500,7 +500,7 @@ def moments(place):
     equal(figures(late, "hold")["live_bytes"], HELD, "live bytes of hold() at " + at)
     ((started,),) = recording_reader.rows(path, "SELECT value FROM meta WHERE key = 'started_ns'")
     early = total(place, "r.allium@%dns" % (before - started), "--by", "function")
-    equal([p["comm"] for p in early["processes"]], ["sh"], "processes before the holder ran")
+    equal([p["program"] for p in early["processes"]], ["sh"], "processes before the holder ran")
     check(estimate(early["total"]["live_bytes"]), "the shell holds nothing:", early["total"])
     check("hold" not in [row["name"] for row in early["rows"]], "hold() holds memory before it ran")
     newest = total(place, "@%dns" % (before - started), "--by", "function")
@@ -518,7 +518,7 @@ def children(place):
     script = "for i in $(seq 50); do %s 1 & [ $((i %% 8)) = 0 ] && wait; done; wait" % program("holder")
     place.allium("run", "--quiet", "--period", "1", "-o", "r.allium", "--", "bash", "-c", script)
     report = total(place, "r.allium", "--by", "function")
-    holders = [p for p in report["processes"] if p["comm"] == "holder"]
+    holders = [p for p in report["processes"] if p["program"] == "holder"]
     equal(len(holders), 50, "processes named holder")
     equal(len({p["image"] for p in report["processes"]}), len(report["processes"]), "different images")
     equal({p["state"] for p in holders}, {"exited"}, "their states")
@@ -527,9 +527,9 @@ def children(place):
     place.allium("run", "--quiet", "--no-follow", "--period", "1", "-o", "one.allium", "--", "bash", "-c", script)
     alone = total(place, "one.allium")
     check(
-        {p["comm"] for p in alone["processes"]} <= {"bash"},
+        {p["program"] for p in alone["processes"]} <= {"bash"},
         "with --no-follow:",
-        {p["comm"] for p in alone["processes"]},
+        {p["program"] for p in alone["processes"]},
     )
     equal(place.ledgers(), [], "ledgers that are left")
 

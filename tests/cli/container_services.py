@@ -160,7 +160,7 @@ sys.stdin.read()
 
 def held_by_large(place, pid):
     report = json.loads(place.allium("report", str(pid), "--json", "--by", "size").out)
-    return sum(row["self"]["live_count"] for row in report["rows"] if row["least_size_bytes"] == 16384), report
+    return sum(row["self"]["live_objects"] for row in report["rows"] if row["least_size_bytes"] == 16384), report
 
 
 def daemons(place):
@@ -284,7 +284,7 @@ def by_init_script(place):
                            "redis answers")
             pids.append(int(machine.info()["process_id"]))
             report = compare(machine, pids[-1], keys)
-            equal((report["processes"][0]["comm"], report["processes"][0]["state"]), ("redis-server", "running"),
+            equal((report["processes"][0]["program"], report["processes"][0]["state"]), ("redis-server", "running"),
                   "process")
             equal((report["lost"]["samples"], report["lost"]["live"], report["lost"]["ledger_full"]), (0, 0, None),
                   "what was lost")

@@ -58,7 +58,7 @@ def seen(place):
     printed = place.allium("ps", env={"LC_ALL": "C"}).out
     check("CONTAINER PID" in printed.splitlines()[0] and row["container"] in place.line(pid), printed)
     held = [row for row in report(place, pid, "--by", "function")["rows"] if row["name"] == "hold"]
-    equal([(row["self"]["live_bytes"], row["self"]["live_count"]) for row in held], [(HELD_BYTES, HELD_OBJECTS)],
+    equal([(row["self"]["live_bytes"], row["self"]["live_objects"]) for row in held], [(HELD_BYTES, HELD_OBJECTS)],
           "held by hold()")
     shown = report(place, pid)
     equal((shown["processes"][0]["pid"], shown["processes"][0]["state"]), (pid, "running"), "process in the report")
@@ -101,7 +101,7 @@ def shared_directory(place):
     prune(place)
     equal([os.path.basename(name).split("-")[0] for name in place.ledgers() if "/1-" in name], ["1"],
           "its ledger after --prune")
-    equal(report(place, pid)["total"]["live_count"] >= HELD_OBJECTS, True, "objects")
+    equal(report(place, pid)["total"]["live_objects"] >= HELD_OBJECTS, True, "objects")
     process.stdin.close()
     process.wait(20)
     equal([row["state"] for row in rows(place) if row["pid"] == 1 and row["program"] == "holder"], ["exited"],
@@ -317,7 +317,7 @@ def images(place, name="r.allium"):
         held = json.loads(
             place.allium("report", name, "--json", "--by", "function", "--where",
                          "func:hold pid:%d" % process["pid"]).out)
-        found.setdefault(process["comm"], []).append((process["pid"], process["state"], held["total"]["live_bytes"]))
+        found.setdefault(process["program"], []).append((process["pid"], process["state"], held["total"]["live_bytes"]))
     return found
 
 
@@ -476,7 +476,7 @@ def few_capabilities(place):
           ["removed 1", "removed 0", "removed 0", "kept 1", "removed 1"], "what ps --prune says")
     (lived,) = [
         row["taken_ns"] - row["began_ns"] for row in json.load(open(place.path("report")))["processes"]
-        if row["comm"] == "holder"
+        if row["program"] == "holder"
     ]
     check(lived >= 1_400_000_000, "how long the holder was followed:", lived)
 

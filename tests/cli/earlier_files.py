@@ -27,7 +27,7 @@ def unpacked(place, name):
 def recording(place):
     name = unpacked(place, "run.allium")
     total = json.loads(place.allium("report", name, "--json").out)["total"]
-    equal([total[key] for key in ("live_bytes", "live_count", "peak_bytes", "allocated_bytes", "allocated_count")],
+    equal([total[key] for key in ("live_bytes", "live_objects", "peak_bytes", "allocated_bytes", "allocations")],
           [44, 2, 44, 44, 2], "report")
     sites = json.loads(place.allium("sites", name, "--json").out)
     equal([(row["function"], row["total_bytes"], row["requested_bytes"]) for row in sites["rows"]],

@@ -98,7 +98,7 @@ def crash(place):
     place.allium("run", "--quiet", "--force", "--period", "1", "-o", "r.allium", "--", "sh", "-c", 'exec "$@"', "sh",
                  PYTHON, "-c", script, code=128 + signal.SIGSEGV)
     images = json.loads(place.allium("report", "r.allium", "--json").out)["processes"]
-    equal(sorted((i["comm"][:6], i["signal"]) for i in images), [("python", "SIGSEGV"), ("sh", None)], "signals")
+    equal(sorted((i["program"][:6], i["signal"]) for i in images), [("python", "SIGSEGV"), ("sh", None)], "signals")
 
 
 def unfinished_ledger(place):
@@ -161,7 +161,7 @@ def runtime_on_disk(place):
         place.allium("run", "--quiet", "--period", "1", "-o", "r.allium", "--", program("holder"), "1",
                      env={"XDG_RUNTIME_DIR": disk})
         equal(os.listdir(disk), [], "files on the disk")
-    equal([p["comm"] for p in processes(place, "r.allium")], ["holder"], "processes")
+    equal([p["program"] for p in processes(place, "r.allium")], ["holder"], "processes")
 
 
 def processes(place, source):
@@ -189,7 +189,7 @@ def full_disk(place):
         if size != "100m":
             one_line(err, "disk is full", "make room", "allium ps", "allium snapshot")
             failed += 1
-        recorded = {(p["image"], p["comm"])
+        recorded = {(p["image"], p["program"])
                     for p in processes(place, "out/r.allium") if p["state"] not in ("running", "cut_short")}
         kept = {(ledger["id"], ledger["comm"]) for path in {os.path.dirname(path) for path in place.ledgers()}
                 for ledger in tap.totals(path)}
@@ -233,7 +233,7 @@ def other_user(place):
         equal(done.returncode, 0, "code of %s, which said %s" % (way, done.err))
         check("ledger" not in done.err and "run-" not in done.err, "left behind:", done.err)
         report = json.loads(place.allium("report", "r.allium", "--by", "function", "--top", "0", "--json").out)
-        equal(sorted(p["comm"] for p in report["processes"]), names, "processes, with " + way)
+        equal(sorted(p["program"] for p in report["processes"]), names, "processes, with " + way)
         lost = report["lost"]
         check(not lost["samples"] and not lost["inconsistent"] and not lost["ledger_full"], way, lost)
         held = sum(row["self"]["live_bytes"] for row in report["rows"] if row["name"] == "hold")
@@ -250,7 +250,7 @@ def other_user(place):
     (row,) = [row for row in rows if row["container"] is None]  # others' run in the namespace outside
     equal((row["pid"], row["state"]), (pid, "running"), "allium ps")
     check(re.fullmatch(r"allium-65534/run-\w+/%d-\w+\.ledger\n" % pid, done.err), "ledgers:", done.err)
-    equal([p["state"] for p in processes(place, "r.allium") if p["comm"] == "holder"], ["running"],
+    equal([p["state"] for p in processes(place, "r.allium") if p["program"] == "holder"], ["running"],
           "its state in the recording")
 
 

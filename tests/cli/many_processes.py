@@ -65,7 +65,7 @@ def make(place):
     equal((process.returncode, out), (0, b"ready\n" * count), "code and stdout")
     report = json.loads(place.allium("report", "r.allium", "--json", "--top", "0").out)
     kept, dropped = report["processes"], report["lost"]["images_dropped"]
-    names = [p["comm"] for p in kept]
+    names = [p["program"] for p in kept]
     print("# %d processes: %d kept, %d counted; at most %d files and %d MiB, half-way %d MiB" %
           (count + 1, len(kept), dropped, watch.files, max(watch.rss) >> 20, watch.rss[len(watch.rss) // 2] >> 20))
     equal(set(names), {"make", "holder"}, "programs")

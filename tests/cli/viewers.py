@@ -124,11 +124,11 @@ def same_heaptrack(place, source, words=(), threads=1):
     mine = heaptrack(place, source, *words)
     total, report = totals(place, source, *words)
     equal((mine.calls, mine.live, mine.peak),
-          tuple(total[key] for key in ("allocated_count", "live_bytes", "peak_bytes")),
+          tuple(total[key] for key in ("allocations", "live_bytes", "peak_bytes")),
           "calls, bytes leaked and at the peak")
     check(
-        abs(mine.temporary - total["temporary_count"]) <= threads, "temporary:", mine.temporary,
-        total["temporary_count"])
+        abs(mine.temporary - total["temporary_allocations"]) <= threads, "temporary:", mine.temporary,
+        total["temporary_allocations"])
     for metric, counter in (("live", None), ("peak", mine.stack_peak or {}), ("allocations", mine.stack_calls)):
         equal(dict(mine.folded(counter)), folded(place, source, metric, *words), "what --folded has, of " + metric)
     reader_agrees(place, "x.heaptrack.gz", mine)
@@ -174,8 +174,8 @@ def sampled(place):
     mine = heaptrack(place, source)
     total, _ = totals(place, source)
     rows = len(mine.infos)  # each rounds at most once
-    for what, have, key in (("calls", mine.calls, "allocated_count"), ("leaked", mine.live, "live_bytes"),
-                            ("peak", mine.peak, "peak_bytes"), ("temporary", mine.temporary, "temporary_count")):
+    for what, have, key in (("calls", mine.calls, "allocations"), ("leaked", mine.live, "live_bytes"),
+                            ("peak", mine.peak, "peak_bytes"), ("temporary", mine.temporary, "temporary_allocations")):
         check(abs(have - total[key]) <= rows, what, have, "is not", total[key], "within", rows)
     check(mine.calls > 5000 and mine.peak > 10 << 20, "hardly anything in it:", mine.calls, mine.peak)
     check("sampled every 16 KiB" in mine.command, mine.command)
@@ -212,7 +212,7 @@ def several(place):
     script = "for i in 1 2 3; do %s 1 & done; wait" % program("holder")
     place.allium("run", "--quiet", "--period", "1", "-o", "r.allium", "--", "bash", "-c", script)
     _, report = totals(place, "r.allium")
-    names = {"%s (%d)" % (image["comm"], image["pid"]) for image in report["processes"]}
+    names = {"%s (%d)" % (image["program"], image["pid"]) for image in report["processes"]}
     mine, _ = same_heaptrack(place, "r.allium", threads=len(report["processes"]))
     check("and %d more" % (len(report["processes"]) - 1) in mine.command, mine.command)
     found = export_readers.speedscope(place.allium("export", "r.allium", "--speedscope").stdout)
@@ -226,7 +226,7 @@ def several(place):
     live = found[METRICS["live"]]
     holders = [value for stack, value in live.items() if stack.startswith("holder (") and stack.endswith(";hold")]
     equal(holders, [1000000] * 3, "live bytes of hold() in each process")
-    pid = next(image["pid"] for image in report["processes"] if image["comm"] == "holder")
+    pid = next(image["pid"] for image in report["processes"] if image["program"] == "holder")
     where = ("--where", "pid:%d comm:holder" % pid)
     same_heaptrack(place, "r.allium", where)
 
@@ -318,7 +318,7 @@ def moments(place):
     _, source = run_saw(place, "1")
     mine = heaptrack(place, source)
     total, _ = totals(place, source)
-    equal((mine.calls, mine.live), (total["allocated_count"], total["live_bytes"]), "calls and live bytes then")
+    equal((mine.calls, mine.live), (total["allocations"], total["live_bytes"]), "calls and live bytes then")
     check(mine.peak >= mine.live, "peak", mine.peak, "below", mine.live)
     check(mine.live > 2 << 20, "hardly anything in it:", mine.live)
     reader_agrees(place, "x.heaptrack.gz", mine)
@@ -351,7 +351,7 @@ def many_calls(place):
     text = printed(place, "x.heaptrack.gz")
     check("[allium: estimates, sampled every 4 KiB: each call stands for %d]\n" % each in text, text)
     calls = cost(place, "x.heaptrack.gz", "allocations")
-    check(calls <= 10000000 + 10 and abs(calls * each - before["allocated_count"]) < 200 * each, calls, "times", each)
+    check(calls <= 10000000 + 10 and abs(calls * each - before["allocations"]) < 200 * each, calls, "times", each)
     equal((cost(place, "x.heaptrack.gz", "peak"), cost(place, "x.heaptrack.gz", "leaked")),
           (before["peak_bytes"], before["live_bytes"]), "bytes at the peak and leaked")
 

@@ -154,7 +154,7 @@ def processes(place):
     fields = [line.split()[1] for line in done.out.splitlines() if line.startswith("field")]
     equal((len(fields), len(set(fields))), (2, 1), "addresses of the field, without randomization")
     hits = who(place, "two.allium", fields[0])["rows"]
-    hits = [hit for hit in hits if hit["comm"] == "dangling"]
+    hits = [hit for hit in hits if hit["program"] == "dangling"]
     pids = [
         row[0] for row in recording_reader.rows(
             place.path("two.allium"), "SELECT pid FROM image JOIN string ON string.id = comm"

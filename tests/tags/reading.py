@@ -375,7 +375,7 @@ def all_kinds():
                           for source in (str(pid), snapshot))
             check(live, command, "no rows")
             if command == "report":  # ages differ
-                live, kept = ([(row["name"], row["self"]["live_bytes"], row["self"]["allocated_count"]) for row in rows]
+                live, kept = ([(row["name"], row["self"]["live_bytes"], row["self"]["allocations"]) for row in rows]
                               for rows in (live, kept))
             equal(kept, live, command)
             if command != "report":

@@ -79,7 +79,7 @@ static void report_by_stack(void **state)
     struct buf out = report_of(p, ROLLUP_BY_STACK, 0);
     check_json(
         &out,
-        "assert (j['schema'], j['version'], j['group'], j['sort']) == ('allium-report', 2, 'stack', 'live')\n"
+        "assert (j['schema'], j['version'], j['group'], j['sort']) == ('allium-report', 3, 'stack', 'live')\n"
         "assert j['source'] == 'shop.allium' and j['filter'] is None and j['exact'] is False\n"
         "assert j['periods_bytes'] == [524288] and j['taken_ns'] == 1795269864000000000\n"
         "assert j['rows_in_all'] == len(j['rows']) == 5\n"
@@ -120,7 +120,7 @@ static void report_of_the_whole(void **state)
         "assert j['lost']['samples'] == 2**63 + 1 and j['lost']['images_dropped'] == 3\n"
         "assert j['lost']['ledger_full'] is None and j['lost']['inconsistent'] is False\n"
         "i, = j['processes']; assert i['image'] == '0xffffffffffffffff' and i['parent_image'] is None\n"
-        "assert i['comm'] == 'shop' and i['state'] == 'exited' and i['pid'] == 4242\n"
+        "assert i['program'] == 'shop' and i['state'] == 'exited' and i['pid'] == 4242\n"
         "assert j['cost']['cpu_ns'] == 4100000 and j['cost']['samples'] == 113\n"
         "assert j['resident']['rss_anon_bytes'] == 30 << 20 and j['resident']['slack_bytes'] == 22 * 8\n");
     buf_release(&out);
@@ -141,7 +141,7 @@ static void unknown_is_null(void **state)
     check_json(
         &out,
         "t = j['total']\n"
-        "assert t['live_bytes'] > 0 and t['allocated_bytes'] is None and t['peak_count_low'] is None\n"
+        "assert t['live_bytes'] > 0 and t['allocated_bytes'] is None and t['peak_objects_low'] is None\n"
         "assert j['source'] is None and j['filter'] == 'older than 1h'\n"
         "assert j['resident'] == {k: None for k in j['resident']}\n"
         "assert j['rows'][0]['least_size_bytes'] == 4096 and j['rows'][0]['most_size_bytes'] == 8191\n");
@@ -152,7 +152,7 @@ static void unknown_is_null(void **state)
     buf_reset(&out);
     report_json_write(&sink, r, &json);
     check_json(&out,
-               "unknown = 'peak_bytes', 'temporary_count_high', 'oldest_age_ns', 'median_age_ns'\n"
+               "unknown = 'peak_bytes', 'temporary_allocations_high', 'oldest_age_ns', 'median_age_ns'\n"
                "for v in [j['total']] + [r[k] for r in j['rows'] for k in ('self', 'inclusive')]:\n"
                "    assert [v[k] for k in unknown] == [None] * 4 and v['allocated_bytes'] > 0\n"
                "assert j['processes'][0]['peak_bytes'] is None and j['processes'][0]['peak_ns'] is None\n"

@@ -177,7 +177,7 @@ void common_block_json(struct json *j, const struct profile *p, bool live, uint3
     json_real(j, "weight", rollup_weight(size, c->period_bytes));
     json_hex(j, "image", i->id);
     json_signed(j, "pid", i->pid);
-    json_text(j, "comm", profile_text(p, i->comm));
+    json_text(j, "program", profile_text(p, i->comm));
     json_instant(j, "born_ns", born_ns);
     json_instant(j, "freed_ns", live ? 0 : f->freed_ns);
     json_whole(j, "lifetime_ns", live ? profile_age_ns(p, s) : address_info_lifetime_ns(f));

@@ -8,7 +8,7 @@
 #include "view/profile/common.h"
 #include "view/profile/report_json_parts.h"
 
-#define VERSION 2
+#define VERSION 3
 #define HOUR_NS 3600e9
 
 /* KEY, KEY_low and KEY_high, the interval rounded outwards. */

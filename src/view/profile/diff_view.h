@@ -4,7 +4,7 @@
 
 /*
  * What grew and what shrank: the output of `allium diff`, for people and as JSON (schema "allium-diff",
- * version 1: see allium-json(5), which changes with this file).
+ * see allium-json(5), which changes with this file).
  */
 
 #include "model/profile/profile_diff.h"

@@ -10,7 +10,7 @@
 #include "view/profile/report_json_parts.h"
 #include "view/text/tree.h"
 
-#define VERSION 2
+#define VERSION 3
 
 const char *const report_json_groups[] = {
     [ROLLUP_BY_STACK] = "stack",     [ROLLUP_BY_FUNCTION] = "function", [ROLLUP_BY_FILE] = "file",
@@ -31,10 +31,10 @@ static const char *const states[] = {[PROFILE_IMAGE_RUNNING] = "running",
 void report_json_values(struct json *j, const char *key, const struct rollup_values *v)
 {
     static const char *const names[][2] = {
-        [ROLLUP_LIVE] = {"live_bytes", "live_count"},
-        [ROLLUP_PEAK] = {"peak_bytes", "peak_count"},
-        [ROLLUP_ALLOCATED] = {"allocated_bytes", "allocated_count"},
-        [ROLLUP_TEMPORARY] = {"temporary_bytes", "temporary_count"},
+        [ROLLUP_LIVE] = {"live_bytes", "live_objects"},
+        [ROLLUP_PEAK] = {"peak_bytes", "peak_objects"},
+        [ROLLUP_ALLOCATED] = {"allocated_bytes", "allocations"},
+        [ROLLUP_TEMPORARY] = {"temporary_bytes", "temporary_allocations"},
     };
     json_open(j, key, '{');
     for (int m = 0; m < ROLLUP_METRICS; m++) {
@@ -59,7 +59,7 @@ void report_json_image(struct json *j, const struct profile *p, const struct pro
         json_null(j, "parent_image");
     json_signed(j, "pid", i->pid);
     json_signed(j, "parent_pid", i->parent_pid);
-    json_text(j, "comm", profile_text(p, i->comm));
+    json_text(j, "program", profile_text(p, i->comm));
     json_text(j, "exe", common_known(profile_text(p, i->exe)));
     json_text(j, "args", common_known(profile_text(p, i->args)));
     json_text(j, "state", states[i->state]);

@@ -3,7 +3,7 @@
 #define VIEW_REPORT_JSON_H
 
 /*
- * A report as JSON, schema "allium-report", version 1: see allium-json(5), which changes with this file.
+ * A report as JSON, schema "allium-report": see allium-json(5), which changes with this file.
  *
  * Runs in: the tool. Threads: pure. Owns: nothing.
  */

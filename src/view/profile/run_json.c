@@ -7,7 +7,7 @@
 #include "view/profile/common.h"
 #include "view/profile/report_json_parts.h"
 
-#define VERSION 1
+#define VERSION 2
 
 static void write_end(struct json *j, int status)
 {

@@ -5,7 +5,7 @@
 #include "view/profile/common.h"
 #include "view/profile/watch_view.h"
 
-#define VERSION 2
+#define VERSION 3
 
 static void write_growth(struct json *j, const struct growth *g)
 {
@@ -29,7 +29,7 @@ static void write_row(struct json *j, const struct watch_snapshot_image *i,
     json_open(j, NULL, '{');
     json_text(j, "name", frame_function(i->profile, frames_asker(i->profile, &frames), scratch));
     json_estimate(j, "old_bytes", &of->self.of[ROLLUP_LIVE].bytes);
-    json_estimate(j, "old_count", &of->self.of[ROLLUP_LIVE].count);
+    json_estimate(j, "old_objects", &of->self.of[ROLLUP_LIVE].count);
     json_whole(j, "old_samples", of->self.aged_samples);
     json_whole(j, "fresh_samples", row->fresh_samples);
     json_whole(j, "oldest_age_ns", of->self.oldest_ns);

@@ -2,7 +2,7 @@
 #include "view/profile/common.h"
 #include "view/profile/who_view.h"
 
-#define VERSION 1
+#define VERSION 2
 
 static void begin(struct json *j, const char *schema, const char *source)
 {
