@@ -32,34 +32,40 @@ static __attribute__((noinline)) int name_row(struct kmem_value *v, __u64 cache)
 {
     __u32 number = cache ? slab_name_number(cache, KMEM_NAMES_FULL) : KMEM_PAGES, had = v->name;
     bool other = had && (had & ~KMEM_AND_OTHERS) != number;
+    if (!number) /* no room for one more name */
+        number = had;
     v->name = number | (had & KMEM_AND_OTHERS) | (other ? KMEM_AND_OTHERS : 0);
     return 0;
 }
 
 /*
- * A row's objects are all of one cache, by its address, which another cache may have later: one that is told by the
- * event is compared by its name's address, too. Those of kmalloc stay for ever.
+ * A row's objects are all of one cache, by its address. The cache may be destroyed and another one made there, so the
+ * address of the name is compared, too. It is not where the event is one of kmalloc's own: their caches stay for ever.
+ * Events by name do not tell the cache, so there it is compared each time.
  */
 static __always_inline void cache_of_row(struct kmem_value *v, const struct slab_object *o, __u64 cache,
                                          enum slab_way way)
 {
     const struct kmem_cache *told = o->cache;
-    __u64 named_at = v->named_at;
+    __u64 name_address = v->name_address;
     if (!(config.parts & KMEM_TELL_CACHES))
         return;
+    if (way == SLAB_NAMED && cache)
+        told = (const struct kmem_cache *)cache;
     if (told)
-        named_at = way == SLAB_BTF ? (__u64)told->name : (__u64)BPF_CORE_READ(told, name);
-    if (LIKELY(v->name && v->named_at == named_at))
+        name_address = way == SLAB_BTF ? (__u64)told->name : (__u64)BPF_CORE_READ(told, name);
+    if (LIKELY(v->name && v->name_address == name_address))
         return;
-    v->named_at = named_at;
+    v->name_address = name_address;
     name_row(v, cache);
 }
 
-static __always_inline void follow(const struct kmem_key *key, const struct slab_object *o)
+static __always_inline void follow(const struct kmem_key *key, const struct slab_object *o, __u32 name)
 {
     struct kmem_live object = {.requested_bytes = o->requested_bytes,
                                .allocated_bytes = o->allocated_bytes,
                                .time_ns = bpf_ktime_get_ns(),
+                               .name = name & ~KMEM_AND_OTHERS,
                                .key = *key};
     long error = bpf_map_update_elem(&live, &o->address, &object, BPF_NOEXIST);
     if (UNLIKELY(error == -KERNEL_EEXIST)) {
@@ -98,9 +104,10 @@ static __always_inline int slab_allocated(void *ctx, enum slab_way way, const st
     if (config.stacks & SYS_STACK_USER)
         v->time_ns = bpf_ktime_get_ns();
     cache_of_row(v, &o, cache, way);
+    const __u32 name = v->name;
     row_done(v);
     if (follow_live)
-        follow(&row.key, &o);
+        follow(&row.key, &o, name);
     return 0;
 }
 

@@ -36,7 +36,7 @@ struct kmem_value {
     __u64 requested_bytes, allocated_bytes;
     __u64 freed_bytes;
     __u64 frees_of_pages; /* whose size is not known, and not in freed_bytes */
-    __u64 named_at;       /* the address of the cache's name; 0: not seen */
+    __u64 name_address;   /* of the cache's name in the kernel; 0: not read yet */
     /* of the latest event, if user stacks are recorded: their names are those of that time */
     __u64 time_ns;
     __u64 named_bytes; /* in sums of the tool: allocated and freed bytes of the cache that `name` tells */
@@ -51,6 +51,8 @@ struct kmem_value {
 struct kmem_live {
     __u64 time_ns;
     __u32 requested_bytes, allocated_bytes; /* the largest object is some MiB */
+    __u32 name;                             /* its cache, as in struct kmem_value */
+    __u32 reserved;
     struct kmem_key key;
 };
 

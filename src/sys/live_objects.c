@@ -13,6 +13,7 @@
 struct row {
     _Alignas(8) char key[SYS_KEY_BYTES_MAX];
     uint64_t objects, bytes;
+    void *sum; /* the tool's value, for live->show(); NULL without it */
     bool shown;
 };
 
@@ -40,6 +41,8 @@ int live_objects_ready(struct sys_session *s, struct error *e)
 
 static void forget(struct live *l)
 {
+    vec_each (struct row, row, &l->rows)
+        free(row->sum);
     map_release(&l->index);
     vec_release(&l->rows);
 }
@@ -64,10 +67,15 @@ static void add(void *arg, const void *unused, const void *value)
     if (s->tool->merge_key)
         s->tool->merge_key(s, key);
     size_t at = map_put(&l->index, key, bytes, l->rows.len, &added);
-    if (added)
-        memcpy(vec_push(&l->rows)->key, key, bytes);
+    if (added) {
+        struct row *row = vec_push(&l->rows);
+        memcpy(row->key, key, bytes);
+        row->sum = s->tool->live->add ? mem_alloc(s->tool->value_bytes) : NULL;
+    }
     l->rows.at[at].objects++;
     l->rows.at[at].bytes += s->tool->live->bytes(value);
+    if (s->tool->live->add)
+        s->tool->live->add(l->rows.at[at].sum, value);
 }
 
 void live_objects_gather(struct sys_session *s)
@@ -100,6 +108,8 @@ void live_objects_rest(struct sys_session *s, struct table *t)
         if (row->shown)
             continue;
         live->name(s, t, row->key, clock_ns(CLOCK_MONOTONIC));
+        if (live->show)
+            live->show(s, t, row->sum);
         live_objects_row(s, t, row->key);
         for (uint32_t c = live->first_column; c <= live->last_column; c++)
             table_whole(t, c, 0);

@@ -103,6 +103,10 @@ struct sys_live {
         last_column; /* what has happened: 0 in a row of which something is live and no more */
     void (*name)(struct sys_session *s, struct table *t, const void *key,
                  uint64_t time_ns); /* begins a row */
+    /* For columns that a row's value tells, besides its key; NULL: there are none. The first one adds an object to a
+     * value, which the second one shows. */
+    void (*add)(void *sum, const void *value);
+    void (*show)(struct sys_session *s, struct table *t, const void *sum);
 };
 
 /**

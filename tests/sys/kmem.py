@@ -83,6 +83,23 @@ def live(env=None):
     nothing_lost(it)
 
 
+def live_caches():
+    """A report in which nothing happened to an object names its cache, too."""
+    with maker() as m:
+        for part, key in ("cache", "cache"), ("site", "call_site"):
+            with tool("kmem", "-p", m.pid, "--live", "--by", part, "--interval", "300ms") as it:
+                m.do("files %d" % N)
+                time.sleep(0.8)
+                it.stop()
+            m.do("close")
+            quiet = [row for row in it.rows if not row["allocations"] + row["frees"] and row["live_objects"]]
+            check(quiet, "no report of files that stay open, by", part)
+            equal([row for row in quiet if not row["cache"]], [], "rows without a cache, by " + part)
+            files = {row["live_objects"] for row in quiet
+                     if row["cache"] == "filp" and (part == "cache" or OPENING in row[key])}
+            equal(files, {N}, "open files in quiet reports by " + part)
+
+
 def live_full():
     """Too small a map of live objects: what found no place is counted, to the unit."""
     with maker() as m:
@@ -117,6 +134,9 @@ def grouped_anew():
         equal(shown("--by", "site"), sites, "by what it was recorded")
         check(": the rows of %s are by site, which does not tell it" % path in anytool.refused(
             1, "kmem", "--from", path, "--by", "process"), "--by process")
+        check("--sort uses the column call_site, which rows by function do not have" in anytool.refused(
+            2, "kmem", "--from", path, "--by", "function", "--sort", "call_site"), "--sort by what is gone")
+        check("leave out --frees" in anytool.refused(2, "kmem", "--from", path, "--frees"), "--frees of a recording")
     equal(len(functions), len({row["function"] for row in functions}), "functions, each once")
     equal({row["function"] for row in functions}, {function_of(row["call_site"]) for row in sites}, "functions")
     for row in functions:
@@ -240,6 +260,7 @@ TESTS += [
     ("merged caches have all their names", aliases),
     ("of several caches the largest is named", largest_cache),
     ("live objects are those that are held", live),
+    ("live objects have their cache in a report in which nothing happens", live_caches),
     ("a full map of live objects is counted", live_full),
     ("a test of files made fails when a row is missing", lambda: loses(lambda env: made("tp_btf", env))),
     ("a test of live objects fails when a row is missing", lambda: loses(live)),

@@ -9,7 +9,7 @@
 
 #include "model/table/table_merge.h"
 
-enum { FUNCTION, PID, BYTES, GROWTH, CACHE, SIZES, NUMBER, LONGEST, FLAGS };
+enum { FUNCTION, PID, BYTES, GROWTH, CACHE, SIZES, NUMBER, LONGEST, FLAGS, ALIASES };
 
 static const struct table_column columns[] = {
     [FUNCTION] = {"function", TABLE_PLAIN, TABLE_TEXT},
@@ -21,6 +21,7 @@ static const struct table_column columns[] = {
     [NUMBER] = {"number", TABLE_PLAIN, TABLE_WHOLE},
     [LONGEST] = {"longest", TABLE_DURATION, TABLE_WHOLE, .merge_largest = true},
     [FLAGS] = {"flags", TABLE_PLAIN, TABLE_TEXT, .merge_words = '|'},
+    [ALIASES] = {"aliases", TABLE_PLAIN, TABLE_TEXT, .merge_largest = true},
 };
 
 static struct table *begin(void **state)
@@ -162,6 +163,28 @@ static void some_columns_are_merged_otherwise(void **state)
     assert_int_equal(table_at(t, 1, LONGEST)->whole, 9);
 }
 
+static void a_text_of_the_largest_row_may_be_unknown(void **state)
+{
+    struct table *t = begin(state);
+    const struct {
+        uint64_t bytes;
+        const char *aliases;
+    } rows[] = {{2, "x y"}, {1, "z"}, {3, NULL}, {3, "w"}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        add(t, i < 2 ? "a" : "b", rows[i].bytes, NULL);
+        table_text(t, ALIASES, rows[i].aliases);
+    }
+    table_merge(t, 1u << FUNCTION, BYTES);
+    assert_string_equal(table_at(t, 0, ALIASES)->text, "x y");
+    assert_false(table_at(t, 1, ALIASES)->known);
+    add(t, "a", 9, NULL);
+    add(t, "b", 9, NULL);
+    table_text(t, ALIASES, "v");
+    table_merge(t, 1u << FUNCTION, BYTES);
+    assert_false(table_at(t, 0, ALIASES)->known);
+    assert_string_equal(table_at(t, 1, ALIASES)->text, "v");
+}
+
 static void histograms_are_added_slot_by_slot(void **state)
 {
     struct table *t = begin(state);
@@ -197,6 +220,7 @@ int main(void)
         cmocka_unit_test_teardown(what_is_not_known_adds_nothing, end),
         cmocka_unit_test_teardown(rows_without_the_text_are_alike_and_unlike_an_empty_one, end),
         cmocka_unit_test_teardown(some_columns_are_merged_otherwise, end),
+        cmocka_unit_test_teardown(a_text_of_the_largest_row_may_be_unknown, end),
         cmocka_unit_test_teardown(histograms_are_added_slot_by_slot, end),
         cmocka_unit_test_teardown(a_table_without_rows_stays_so, end),
     };

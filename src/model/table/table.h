@@ -59,7 +59,8 @@ struct table_column {
     unsigned width; /* for texts: the greatest length; 0: not known */
     /* 0: always shown; else the columns with the largest number are dropped first on a narrow screen */
     unsigned drop_rank;
-    /* If rows are merged: of a number, the largest one counts, and not the sum. */
+    /* If rows are merged: of a number, the largest one counts, and not the sum; a text is that of the row with the
+     * largest weight, also if it is not known there. */
     bool merge_largest;
     /* ... a text is words with this between them, and has all words of both; '\0': see table_merge() */
     char merge_words;

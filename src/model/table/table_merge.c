@@ -29,6 +29,15 @@ static void merge_text(struct table_value *into, const struct table_value *v, bo
     buf_release(&name);
 }
 
+static void take_text(struct table_value *into, const struct table_value *v, bool larger)
+{
+    if (!larger)
+        return;
+    if (into->known)
+        free(into->text);
+    *into = (struct table_value){.known = v->known, .text = v->known ? mem_strdup(v->text) : NULL};
+}
+
 static bool has_word(const char *text, const char *word, size_t len, char between)
 {
     for (; *text; text += *text == between) {
@@ -82,7 +91,9 @@ static void merge_value(struct table *t, uint32_t i, uint32_t row, const struct 
     struct table_value *into = &t->values.at[(size_t)row * t->n_columns + i];
     switch (c->type) {
     case TABLE_TEXT:
-        if (v->known && c->merge_words)
+        if (c->merge_largest)
+            take_text(into, v, larger);
+        else if (v->known && c->merge_words)
             merge_words(into, v, c->merge_words);
         else if (v->known)
             merge_text(into, v, larger);

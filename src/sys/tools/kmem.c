@@ -58,7 +58,7 @@ static const struct table_column columns[] = {
     [LIVE_OBJECTS] = {"live_objects", TABLE_COUNT, TABLE_WHOLE, .hide_if_empty = true, .drop_rank = 2},
     [CACHE] = {"cache", TABLE_PLAIN, TABLE_TEXT, .drop_rank = 3},
     [ALIASES] = {"aliases", TABLE_PLAIN, TABLE_TEXT, .hide_if_empty = true, .drop_rank = 7,
-                 .merge_words = ' '},
+                 .merge_largest = true},
     [GFP] = {"gfp", TABLE_PLAIN, TABLE_TEXT, .drop_rank = 5, .merge_words = '|'},
     [HISTOGRAM] = {"requested_histogram", TABLE_BYTES, TABLE_HISTOGRAM},
     [KERNEL_STACK] = {"kernel_stack", TABLE_PLAIN, TABLE_LINES},
@@ -97,12 +97,18 @@ static int ready(struct sys_session *s, struct error *e)
     return 0;
 }
 
-/* Rows are merged by the names of functions, files and directories later, and need to tell caches apart until then. */
-static void merge_key(const struct sys_session *s, void *key)
+/*
+ * Rows are merged by the names of functions, files and directories later, and need to tell caches apart until then.
+ * A process is in the key for the names of its stack: a stack that was lost has none, whose it was.
+ */
+static void merge_key(const struct sys_session *s, void *data)
 {
     const uint32_t keep = KMEM_BY_CACHE | KMEM_BY_FUNCTION | KMEM_BY_FILE | KMEM_BY_DIRECTORY;
+    struct kmem_key *key = data;
     if (!(s->settings.config.parts & keep))
-        ((struct kmem_key *)key)->cache = 0;
+        key->cache = 0;
+    if (s->settings.config.parts & KMEM_BY_STACK && key->user_stack < 0)
+        key->pid = 0;
 }
 
 /* The cache with the most bytes is named. */
@@ -215,6 +221,13 @@ static void add_aliases(struct own *o, struct table *t, uint32_t row)
     buf_release(&aliases);
 }
 
+/* The rows that have the most bytes come first, since the first one of rows of equal weight names the merged one. */
+static void merge_by(struct table *t, uint64_t by)
+{
+    table_sort(t, FREED, TABLE_MOST_FIRST);
+    table_merge(t, by, TOTAL);
+}
+
 static void rest(struct sys_session *s, struct table *t)
 {
     const uint32_t parts = s->settings.config.parts;
@@ -224,9 +237,11 @@ static void rest(struct sys_session *s, struct table *t)
         const uint64_t named = BIT(parts & KMEM_BY_FUNCTION ? FUNCTION
                                    : parts & KMEM_BY_FILE   ? SOURCE_FILE
                                                             : DIRECTORY);
-        table_merge(t, named | BIT(CACHE), TOTAL);
-        table_merge(t, named, TOTAL);
+        merge_by(t, named | BIT(CACHE));
+        merge_by(t, named);
     }
+    if (parts & KMEM_BY_CACHE) /* a cache that was made anew has another address */
+        merge_by(t, BIT(CACHE));
     table_sort(t, FREED, TABLE_MOST_FIRST); /* the order of rows that are equal in the requested column */
     slab_release(&o->now);
     o->now = (struct slab_caches){0};
@@ -269,6 +284,17 @@ static uint64_t live_bytes(const void *value)
     return ((const struct kmem_live *)value)->allocated_bytes;
 }
 
+static void add_live(void *sum, const void *value)
+{
+    const struct kmem_live *object = value;
+    add_name(sum, &(struct kmem_value){.name = object->name, .allocated_bytes = object->allocated_bytes});
+}
+
+static void show_cache(struct sys_session *s, struct table *t, const void *sum)
+{
+    add_cache(s, t, sum);
+}
+
 static const struct sys_live live = {
     .option = "live-objects",
     .most = 1u << 19,
@@ -279,6 +305,8 @@ static const struct sys_live live = {
     .first_column = TOTAL,
     .last_column = FREED,
     .name = name_row,
+    .add = add_live,
+    .show = show_cache,
 };
 
 #define CACHES (BIT(CACHE) | BIT(ALIASES) | BIT(GFP))
