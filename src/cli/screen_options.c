@@ -3,8 +3,12 @@
 
 #include <string.h>
 
+#include "view/text/column_choice.h"
+
+#define HEADINGS_WIDTH 200 /* of the list of those that there are */
+
 static struct {
-    struct text_only only; /* names: NULL: all columns */
+    struct column_choice only; /* no names: all columns */
     bool wide, exact;
 } choice;
 
@@ -17,9 +21,10 @@ int screen_options_read(const struct command *c, const struct arguments *a)
             if (!c->own_columns && command_value(c, a, options[i]) && command_value(c, a, formats[j]))
                 return command_misuse(c, "--%s prints everything: leave out --%s", formats[j], options[i]);
     const char *names = c->own_columns ? NULL : command_value(c, a, "columns");
-    if (names && !names[strspn(names, ", ")])
+    if (names)
+        column_choice_add(&choice.only, names);
+    if (names && !choice.only.names.len)
         return command_misuse(c, "--columns needs names of columns, with commas between them");
-    choice.only.names = names;
     choice.wide = command_value(c, a, "wide") != NULL;
     choice.exact = command_value(c, a, "exact") != NULL;
     text_numbers_whole(choice.exact);
@@ -30,20 +35,19 @@ void screen_options_apply(struct text_style *style)
 {
     style->columns = choice.wide ? 0 : style->columns;
     style->exact = choice.exact;
-    style->only = choice.only.names ? &choice.only : NULL;
+    style->only = choice.only.names.len ? &choice.only : NULL;
 }
 
 int screen_options_check(int code)
 {
-    const char *name = choice.only.names;
-    if (!name || !choice.only.tables || code == EXIT_USAGE)
+    const char *missing = column_choice_missing(&choice.only);
+    struct buf b = BUF_INIT;
+    if (!missing || code == EXIT_USAGE)
         return code;
-    for (int i = 0; *name;
-         i++, name += name[strcspn(name, ",")] ? strcspn(name, ",") + 1 : strcspn(name, ",")) {
-        const int len = (int)strcspn(name, ",");
-        if (len && !(choice.only.found >> (i & 63) & 1))
-            return command_fail(EXIT_USAGE, "--columns: no table has a column '%.*s'; there is %s", len, name,
-                                buf_str(&choice.only.headings));
-    }
-    return code;
+    buf_printf(&b, "--columns: no table has a column '%s'; there is ", missing);
+    text_add_names(&b, (const char *const *)choice.only.headings.at, choice.only.headings.len,
+                   HEADINGS_WIDTH);
+    command_fail(code, "%s", buf_str(&b));
+    buf_release(&b);
+    return code == EXIT_DONE ? EXIT_USAGE : code;
 }

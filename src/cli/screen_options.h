@@ -26,7 +26,8 @@
 int screen_options_read(const struct command *c, const struct arguments *a);
 /** Puts the choice into the style. */
 void screen_options_apply(struct text_style *style);
-/** At the end: `code`, or EXIT_USAGE after a line that names a column that no table had. */
+/** At the end: writes a line if a column was named that no table had. Returns `code`, but then EXIT_USAGE for
+ * EXIT_DONE: another code, as of a condition that is met, says more. */
 int screen_options_check(int code);
 
 #endif

@@ -21,6 +21,7 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/option_values.h"
+#include "cli/screen_options.h"
 #include "cli/terminal.h"
 #include "view/profile/watch_view.h"
 
@@ -352,5 +353,5 @@ int watch_loop(const struct watch_loop *o)
         fprintf(stderr, "allium: %u alerts were still waiting for the command of --exec\n",
                 alert_exec_waiting(o->exec));
     intervals_end(&l.intervals);
-    return l.code;
+    return screen_options_check(l.code);
 }

@@ -290,6 +290,13 @@ def screens(place):
     narrow = {**place.env, "COLUMNS": "60"}
     whole = place.allium("sites", "sites.allium", env=narrow).out
     equal(place.allium("sites", "sites.allium", "--columns", "no such", env=narrow, code=2).out, whole, "the table")
+    # Names twice, with blanks around them; a column that is hidden, since none of its values is known.
+    named = place.allium("sites", "sites.allium", "--columns", " live ,LIVE, failed,", "--exact").out.splitlines()
+    equal((named[3].split(), "iB" in "".join(named)), (["LIVE"], False), "columns, and whole numbers above them")
+    # What a condition says is said, too.
+    place.allium("run", "--quiet", "--sites", "-o", "ls.allium", "--", "ls")
+    done = place.allium("sites", "ls.allium", "sites.allium", "--fail-if", "live+1B", "--columns", "nosuch", code=4)
+    check("live+1B: met: +" in done.err and "no table has a column" in done.err, done.err)
 
 
 def recorder(place):

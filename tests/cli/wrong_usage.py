@@ -68,6 +68,8 @@ MISTAKES = [
     ("sys -p idler", 2, "running processes named idler: {pid} "),
     ("sites {pid}", 1, "is not observed: restart it under allium run --sites"),
     ("sites r.allium", 1, "no accounts of sites"),
+    ("sites {pid} --stacks --fail-if live+1%", 2, "lists calls as they are: leave out --fail-if"),
+    ("sites r.allium r.allium --freed --fail-if live+1%", 2, "leave out --freed"),
     ("tags holder", 1, "has no tags"),
     # values
     ("report r.allium --by nosuch", 2, "use stack, function"),

@@ -317,6 +317,22 @@ def is_cut_off():
         check(b", sys_slabratetop\n" in done.stderr, "the tables there are", done.stderr)
 
 
+def records_on():
+    """Whoever reads the screen of a tool that records may go, and its disk may be full: the recording is whole."""
+    command = sys_("slabratetop", "--interval", "100ms", "--duration", "1500ms", "-o")
+    with tap.private_dir() as folder, lib.load():
+        for way, code in (">/dev/full", 1), ("| head -1", 0):
+            path = folder + "/%d.allium" % code
+            done = tap.run(["sh", "-c", "exec 3>&1; { %s %s; echo $? >&3; } %s" % (" ".join(command), path, way)])
+            equal(done.stdout.split()[-1], b"%d" % code, "exit code of %s, which said %s" % (way, done.stderr))
+            check(b"allium: recorded " in done.stderr, done.stderr)
+            equal(done.stderr.count(b"cannot write: No space left"), code, "lines that say why")
+            lines = tap.succeed(sys_("slabratetop", "--from", path, "--json")).stdout.splitlines()
+            check(lines[-1] != b'{"lost":null}', "losses", lines[-1])
+            times = {re.search(rb'"time_ns":(\d+)', line).group(1) for line in lines[1:-1]}
+            check(len(times) > 5, "reports in a recording of 1.5 s:", len(times))
+
+
 def records(t):
     """A recording shows what a second run beside it showed, sorted and chosen by each column, and to SQL."""
     timed = re.compile("time|_ns$|per_s|^histogram|_at_|ago")
@@ -573,5 +589,6 @@ for about in ABOUT:
     )]
 TESTS.append(("doctor tells of each tool how it attaches, and why not better", doctor_tells))
 TESTS.append(("of a recording that was cut off nobody knows what was lost", is_cut_off))
+TESTS.append(("a recording goes on when nobody reads the screen any more", records_on))
 
 lib.main(TESTS)

@@ -166,6 +166,9 @@ static int parse_conditions(struct request *q, const struct arguments *a)
     if (v->shape.view != ACCOUNT_CHANGE)
         return command_misuse(q->show.kind->command,
                               "--fail-if compares two sources: give the older one, then the newer");
+    if (v->shape.kind == ACCOUNT_OF_SITES_FREED)
+        return command_misuse(q->show.kind->command,
+                              "--fail-if compares what sites allocated: leave out --freed");
     for (int i = 0; i < n; i++)
         q->growth[i] = (struct account_growth){.condition = conditions[i].text,
                                                .metric = (enum account_metric)conditions[i].metric,

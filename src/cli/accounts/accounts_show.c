@@ -74,8 +74,9 @@ static int show_once(struct accounts_show *s, struct accounts_reading of[ACCOUNT
     accounts_view_note_bad_lines(s->notes, after);
     note_rest(s, after, fits);
     command_notes(s->notes);
-    if (code == EXIT_DONE)
-        code = judge(&s->view);
+    int verdict = judge(&s->view);
+    if (verdict != EXIT_DONE && code != EXIT_FAILED)
+        code = verdict;
     if (s->kind->advise && s->view.format == ACCOUNTS_SCREEN)
         s->kind->advise(&after->accounts, s->texts);
     return code;

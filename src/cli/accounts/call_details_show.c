@@ -156,6 +156,8 @@ static int parse(struct request *q, const struct arguments *a)
     for (int i = 0; not_here[i]; i++)
         if (command_value(q->c, a, not_here[i]))
             return command_misuse(q->c, "%s lists calls as they are: leave out --%s", what, not_here[i]);
+    if (a->n_many)
+        return command_misuse(q->c, "%s lists calls as they are: leave out --fail-if", what);
     q->folded = command_value(q->c, a, "folded");
     q->json = command_value(q->c, a, "json");
     q->paged = !command_value(q->c, a, "no-pager");

@@ -142,8 +142,8 @@ static void write_json(struct json_file *j, const struct profile *p, const struc
 }
 
 /* Tells what was recorded. A recording that has nothing, and that nobody named, is removed. */
-static void tell(const struct record_options *o, const struct record_result *result, bool quiet,
-                 struct json_file *json)
+static void tell(const struct record_options *o, const struct record_result *result, const char *program,
+                 bool quiet, struct json_file *json)
 {
     struct profile *p;
     struct error e = {""};
@@ -156,7 +156,7 @@ static void tell(const struct record_options *o, const struct record_result *res
     bool kept = o->output || !is_empty(p, result->path) || unlink(result->path);
     if (!quiet) {
         wrapper_lists_mark(p);
-        print_summary(p, o->argv[0], result->path, kept);
+        print_summary(p, program, result->path, kept);
     }
     if (json->file)
         write_json(json, p,
@@ -192,12 +192,12 @@ static int exit_code(const struct record_result *r)
     return WIFSIGNALED(r->wait_status) ? 128 + WTERMSIG(r->wait_status) : WEXITSTATUS(r->wait_status);
 }
 
-/* Looks at the program first. -1: go on. */
-static int check_program(const char *cmd, bool quiet, bool *own_allocator)
+/* Looks at the program first. -1: go on. `*path`, its file or a script's interpreter, is the caller's. */
+static int check_program(const char *cmd, bool quiet, bool *own_allocator, char **path)
 {
     enum program_kind kind;
     struct error e = {""};
-    int bad = program_check(cmd, NULL, &kind, &e);
+    int bad = program_check(cmd, path, &kind, &e);
     if (bad)
         return command_fail(bad == -ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN, "%s", e.text);
     if (kind == PROGRAM_REFUSED)
@@ -205,6 +205,22 @@ static int check_program(const char *cmd, bool quiet, bool *own_allocator)
     *own_allocator = kind == PROGRAM_OWN_MALLOC;
     if (*own_allocator && !quiet)
         command_fail(0, "%s", e.text);
+    return -1;
+}
+
+/* --sites and --wrapper. -1: fine. */
+static int read_sites(const struct arguments *a, struct record_options *o, struct wrappers *wrappers)
+{
+    const char *named = command_value(&command_run, a, "wrapper");
+    if (named && !command_value(&command_run, a, "sites"))
+        return command_misuse(&command_run, "--wrapper needs --sites: use --sites --wrapper %s", named);
+    if (!command_value(&command_run, a, "sites"))
+        return -1;
+    wrapper_lists_read(wrappers);
+    if (named)
+        wrapper_lists_add(wrappers, named);
+    o->sites = wrappers;
+    o->wrappers = wrapper_lists_for_agent(named);
     return -1;
 }
 
@@ -232,27 +248,22 @@ static int run(int argc, char **argv)
     o.follow = !command_value(&command_run, &a, "no-follow");
     o.keep_args = !command_value(&command_run, &a, "no-args");
     struct wrappers wrappers = {0};
-    const char *named = command_value(&command_run, &a, "wrapper");
-    if (command_value(&command_run, &a, "sites")) {
-        wrapper_lists_read(&wrappers);
-        if (named)
-            wrapper_lists_add(&wrappers, named);
-        o.sites = &wrappers;
-        o.wrappers = wrapper_lists_for_agent(named);
-    } else if (named) {
-        return command_misuse(&command_run, "--wrapper needs --sites: use --sites --wrapper %s", named);
-    }
+    code = read_sites(&a, &o, &wrappers);
+    if (code >= 0)
+        return code;
     if (!quiet && isatty(STDERR_FILENO))
         o.started = say_started;
     o.servers = debuginfod_servers();
     o.argv = a.rest;
-    code = check_program(a.rest[0], quiet, &o.own_allocator);
-    if (code >= 0)
-        return code;
+    char *path = NULL;
     struct json_file json;
-    code = open_json(&json, command_value(&command_run, &a, "json"), o.output, o.force);
-    if (code >= 0)
+    code = check_program(a.rest[0], quiet, &o.own_allocator, &path);
+    if (code < 0)
+        code = open_json(&json, command_value(&command_run, &a, "json"), o.output, o.force);
+    if (code >= 0) {
+        free(path);
         return code;
+    }
     struct record_result result;
     int bad = record_command(&o, &result, &e);
     if (bad)
@@ -261,7 +272,8 @@ static int run(int argc, char **argv)
                                                   "lists them, allium snapshot PID stores one"
                                                 : "");
     else
-        tell(&o, &result, quiet, &json);
+        tell(&o, &result, path, quiet, &json);
+    free(path);
     close_json(&json);
     wrappers_release(&wrappers);
     free(o.wrappers);

@@ -124,11 +124,18 @@ int sys_columns_check_attached(const struct sys_request *r, const struct sys_ses
     return -1;
 }
 
-int sys_columns_check_recorded(const struct sys_show *show, const struct table *t, const char *path)
+int sys_columns_check_recorded(const struct sys_show *show, const struct table *t, uint64_t regrouped,
+                               const char *path)
 {
-    for (uint32_t i = 0; i < t->n_columns; i++)
-        if (table_hides(t, i) && shown_by(show, &t->columns[i], i))
-            return command_fail(EXIT_FAILED, "%s uses the column %s, which was not recorded in %s",
-                                shown_by(show, &t->columns[i], i), t->columns[i].name, path);
+    for (uint32_t i = 0; i < t->n_columns; i++) {
+        const char *option = table_hides(t, i) ? shown_by(show, &t->columns[i], i) : NULL,
+                   *name = t->columns[i].name;
+        if (option && regrouped >> i & 1)
+            return command_fail(EXIT_USAGE, "%s uses the column %s, which rows by %s do not have", option,
+                                name, show->regroup->name);
+        if (option)
+            return command_fail(EXIT_FAILED, "%s uses the column %s, which was not recorded in %s", option,
+                                name, path);
+    }
     return -1;
 }

@@ -18,6 +18,7 @@ int sys_columns_check(const struct sys_request *r);
 int sys_columns_check_attached(const struct sys_request *r, const struct sys_session *s);
 /** Checks what depends on a recording, whose columns `t` has: columns that it lacks are hidden. Returns as
  * above. */
-int sys_columns_check_recorded(const struct sys_show *show, const struct table *t, const char *path);
+int sys_columns_check_recorded(const struct sys_show *show, const struct table *t, uint64_t regrouped,
+                               const char *path);
 
 #endif

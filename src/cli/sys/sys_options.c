@@ -17,6 +17,7 @@
 #include "query/field.h"
 #include "collect/kernel/cgroup.h"
 #include "sys/sampled_rows.h"
+#include "view/text/column_choice.h"
 
 #define INTERVAL_LEAST_NS 10000000u
 
@@ -250,9 +251,10 @@ static void part(struct parse *p)
     p->r->show.regroup = text && value(p, "from") ? found : NULL;
     for (const struct sys_part *q = tool->parts; q->name && !value(p, "from"); q++)
         p->r->show.hidden |= q->columns & ~found->columns;
-    if (!value(p, "from"))
+    if (!value(p, "from")) {
         p->r->show.hidden |= columns_of_part_option(p->r);
-    refuse_part_option(p);
+        refuse_part_option(p);
+    }
     if (found->stacks && !value(p, "stacks"))
         p->r->settings.config.stacks = found->stacks;
 }
@@ -301,9 +303,9 @@ static void columns(struct parse *p)
     bool beside = false; /* one that is no stack or histogram, which stand below the others */
     if (!text)
         return;
-    for (size_t len; *text && p->code < 0; text += len + (text[len] == ',')) {
-        len = strcspn(text, ",");
-        uint32_t at = len ? find_column(p, "columns", text, len) : p->r->tool->n_columns;
+    size_t len;
+    for (const char *name; p->code < 0 && (name = column_choice_next(&text, &len));) {
+        uint32_t at = find_column(p, "columns", name, len);
         if (at == p->r->tool->n_columns)
             continue;
         *named |= 1ull << at;

@@ -57,6 +57,8 @@ static void put_heading(struct sys_report *r)
 static void draw(struct sys_report *r, const struct table *all)
 {
     struct table shown = *all, *t = &shown;
+    if (r->unwritable)
+        return;
     t->hidden |= r->o->columns ? ~r->o->columns : 0;
     put_heading(r);
     if (r->o->folded)
@@ -68,8 +70,10 @@ static void draw(struct sys_report *r, const struct table *all)
         table_stream_write(&r->stream, &r->out, t, &r->style);
     else
         table_view_text(&r->out, t, &r->style);
-    if (sink_finish(&r->out))
-        r->over = true;
+    if (sink_finish(&r->out)) {
+        r->unwritable = true;
+        r->over = !r->o->recording;
+    }
 }
 
 void sys_report_write(struct sys_report *r)
@@ -82,7 +86,7 @@ void sys_report_write(struct sys_report *r)
         table_measure_add(&r->measured, r->tool->measure->columns, t);
     else if (r->tool->event && o->keep)
         event_buffer_add(&r->kept, t);
-    else if (!r->unshown) {
+    else if (!r->unshown && !r->unwritable) {
         r->all = table_rows(t);
         if (!r->tool->event)
             table_sort(t, o->sort, o->order);

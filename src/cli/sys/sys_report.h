@@ -29,7 +29,8 @@ struct sys_report {
     uint64_t shown, all;   /* of the last report: rows, and how many there were before it was cut */
     uint64_t report_ns;    /* of rows that come every interval: when, since 1970 */
     bool unshown;          /* this report is recorded only */
-    bool over;             /* a write failed */
+    bool unwritable;       /* a write to stdout failed: what comes is recorded only */
+    bool over;             /* a write failed, and nothing is recorded */
     int code;              /* of that */
 };
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -238,7 +239,9 @@ int sys_show(struct sys_show *o)
     struct sys_session *s = o->session;
     struct show w = {.o = o, .session = s};
     sys_report_begin(&w.report, o, s->tool);
-    w.redraws = s->tool->interval_ns && isatty(STDOUT_FILENO);
+    w.redraws = s->tool->interval_ns && isatty(STDOUT_FILENO) && !o->json && !o->folded;
+    if (o->recording) /* the command, which would inherit this, was forked before */
+        signal(SIGPIPE, SIG_IGN);
     const struct intervals intervals = {.every_ns = o->interval_ns, .duration_ns = o->duration_ns};
     int error = -intervals_begin(&w.intervals, &intervals, NULL), code;
     if (error) {

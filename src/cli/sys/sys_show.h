@@ -32,7 +32,7 @@ struct sys_show {
     bool keep;     /* store the events, for a report at the end of an interval or at the end */
     uint32_t room; /* how many of them to store; 0: EVENT_BUFFER_DEFAULT */
     bool json, folded, quiet;
-    struct recording *recording; /* rows go there and not to the screen; NULL: none */
+    struct recording *recording; /* rows go there, too; NULL: none */
     const char *recording_name;
     bool histogram; /* for rows: with their histograms; for events: a histogram instead of the events */
 };

@@ -13,6 +13,7 @@ struct show {
     const char *path;
     bool any; /* a report came before this one */
     bool regroups;
+    uint64_t regrouped; /* bits of the columns that rows had before they were grouped anew, and not since */
     bool over;
     int code;
 };
@@ -34,8 +35,11 @@ static int group_anew(struct show *w)
                                 wanted->name, w->path, recorded->name);
         w->regroups = recorded != wanted;
     }
-    if (w->regroups)
+    if (w->regroups) {
+        const uint64_t before = t->hidden;
         sys_regroup(tool, wanted, t);
+        w->regrouped |= t->hidden & ~before;
+    }
     return -1;
 }
 
@@ -48,7 +52,7 @@ static void show_recorded(void *arg, uint64_t time_ns)
         return;
     w->code = group_anew(w);
     if (w->code < 0)
-        w->code = sys_columns_check_recorded(o, r->table, w->path);
+        w->code = sys_columns_check_recorded(o, r->table, w->regrouped, w->path);
     if (w->code >= 0) {
         w->over = true;
         return;

@@ -5,13 +5,20 @@
 #include "view/accounts/accounts_shown.h"
 #include "view/table/table_view.h"
 
+static void add_figure(struct buf *b, enum text_unit unit, double value)
+{
+    if (value < 0)
+        buf_addch(b, '-');
+    text_add_value(b, &(struct estimate){.value = value < 0 ? -value : value}, unit);
+}
+
 /* "8 places hold 12.3 MiB in 45 objects" */
 static void add_tag_sum(struct buf *b, const struct account_sum *sum)
 {
     int64_t objects = account_live_objects(sum);
     text_add_number(b, sum->places, "place");
     buf_addstr(b, sum->places == 1 ? " holds " : " hold ");
-    table_view_add_quantity(b, TABLE_BYTES, (double)account_live_bytes(sum));
+    add_figure(b, TEXT_BYTES, (double)account_live_bytes(sum));
     buf_printf(b, " in %lld object%s", (long long)objects, objects == 1 ? "" : "s");
 }
 
@@ -24,12 +31,12 @@ static void add_site_sum(struct buf *b, const struct account_sum *sum)
            total = known ? (double)of[ACCOUNT_ALLOCATED_USABLE] : requested;
     double slack = total - requested;
     buf_addstr(b, "total bytes allocated: ");
-    table_view_add_quantity(b, TABLE_BYTES, total);
+    add_figure(b, TEXT_BYTES, total);
     buf_addstr(b, "  requested: ");
-    table_view_add_quantity(b, TABLE_BYTES, (double)of[ACCOUNT_ALLOCATED_BYTES]);
+    add_figure(b, TEXT_BYTES, (double)of[ACCOUNT_ALLOCATED_BYTES]);
     buf_addstr(b, "  slack: ");
     if (known) {
-        table_view_add_quantity(b, TABLE_BYTES, slack);
+        add_figure(b, TEXT_BYTES, slack);
         buf_printf(b, " (%.1f %%)", total > 0 ? slack * 100 / total : 0);
     } else {
         buf_addstr(b, "unknown");
@@ -42,7 +49,7 @@ static void add_site_sum(struct buf *b, const struct account_sum *sum)
 static void add_freed_sum(struct buf *b, const struct account_sum *sum)
 {
     buf_addstr(b, "bytes freed: ");
-    table_view_add_quantity(b, TABLE_BYTES, (double)sum->of[ACCOUNT_FREED_BY_SITE_BYTES]);
+    add_figure(b, TEXT_BYTES, (double)sum->of[ACCOUNT_FREED_BY_SITE_BYTES]);
     buf_printf(b, "  frees: %" PRIu64 "  callers: %" PRIu32, sum->of[ACCOUNT_FREED_BY_SITE_CALLS],
                sum->places);
 }
@@ -52,9 +59,9 @@ static void add_kernel_sum(struct buf *b, const struct account_sum *sum)
 {
     text_add_number(b, sum->places, "site");
     buf_addstr(b, sum->places == 1 ? " holds " : " hold ");
-    table_view_add_quantity(b, TABLE_BYTES, (double)account_live_bytes(sum));
+    add_figure(b, TEXT_BYTES, (double)account_live_bytes(sum));
     buf_addstr(b, " in ");
-    table_view_add_quantity(b, TABLE_COUNT, (double)sum->of[ACCOUNT_ALLOCATED_CALLS]);
+    add_figure(b, TEXT_COUNT, (double)sum->of[ACCOUNT_ALLOCATED_CALLS]);
     buf_addstr(b, sum->of[ACCOUNT_ALLOCATED_CALLS] == 1 ? " call" : " calls");
     if (sum->inexact) {
         buf_addstr(b, "; ");

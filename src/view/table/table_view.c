@@ -196,10 +196,14 @@ void table_view_text(struct sink *out, const struct table *t, const struct text_
     struct VEC(char *) headers = {0};
     whole.columns = 0;
     for (uint32_t i = 0; i < t->n_columns; i++) {
-        if (!is_shown(t, i))
+        if (table_stands_below(t, i) || table_hides(t, i))
             continue;
         char *header = table_view_header(&t->columns[i]);
         *vec_push(&headers) = header;
+        if (!is_shown(t, i)) {
+            columns_empty(&g, header);
+            continue;
+        }
         columns_column(&g,
                        (struct columns_column){
                            .header = header,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "view/text/columns.h"
 
-#include <ctype.h>
 #include <string.h>
+
+#include "view/text/column_choice.h"
 
 #define GAP           2
 #define ELASTIC_LEAST 28 /* other columns are dropped before the elastic one gets less */
@@ -144,60 +145,34 @@ static void lay_out_narrow(const struct columns *g, size_t *widths)
     free(wanted);
 }
 
-/* Returns whether a heading is the name, in whatever case, and with any of " _-" between words. */
-static bool is_named(const char *heading, const char *name, size_t len)
-{
-    for (; len; len--, name++, heading++)
-        if (tolower((unsigned char)*name) != tolower((unsigned char)*heading) &&
-            !(*heading && strchr(" _-", *name) && strchr(" _-", *heading)))
-            return false;
-    return !*heading;
-}
-
-/* Returns the place of the heading in the list of names; -1: it is not there. */
-static int place_in(const char *names, const char *heading)
-{
-    for (int i = 0; *names; i++) {
-        size_t len = strcspn(names, ","), blank = strspn(names, " ");
-        if (len > blank && is_named(heading, names + blank, len - blank))
-            return i;
-        names += len + (names[len] == ',');
-    }
-    return -1;
-}
-
-static void note_heading(struct text_only *only, const char *heading)
-{
-    if (!*heading || (only->headings.len && place_in(buf_str(&only->headings), heading) >= 0))
-        return;
-    buf_printf(&only->headings, "%s%s", only->headings.len ? ", " : "", heading);
-}
-
 /* Returns whether the column is shown. If none of a table is named, all are. */
 static bool is_chosen(const struct columns *g, size_t column)
 {
-    const struct text_only *only = g->style->only;
+    const struct column_choice *only = g->style->only;
     bool any = false;
-    if (!only || g->bare || place_in(only->names, g->columns.at[column].header) >= 0)
+    if (!only || g->bare || column_choice_has(only, g->columns.at[column].header))
         return true;
     for (size_t i = 0; i < g->columns.len && !any; i++)
-        any = place_in(only->names, g->columns.at[i].header) >= 0;
+        any = column_choice_has(only, g->columns.at[i].header);
     return !any;
 }
 
 static void choose(const struct columns *g, size_t *widths)
 {
-    struct text_only *only = g->style->only;
+    struct column_choice *only = g->style->only;
     if (!only || g->bare)
         return;
-    only->tables++;
+    only->any_table = true;
     for (size_t i = 0; i < g->columns.len; i++) {
-        int at = place_in(only->names, g->columns.at[i].header);
-        note_heading(only, g->columns.at[i].header);
-        if (at >= 0)
-            only->found |= 1ull << (at & 63);
+        column_choice_note(only, g->columns.at[i].header);
         widths[i] = is_chosen(g, i) ? widths[i] : 0;
     }
+}
+
+void columns_empty(const struct columns *g, const char *header)
+{
+    if (g->style->only)
+        column_choice_note(g->style->only, header);
 }
 
 static size_t *lay_out(const struct columns *g)

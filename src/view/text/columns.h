@@ -41,6 +41,8 @@ struct columns {
 
 /** Adds a column, before the first row. */
 void columns_column(struct columns *g, struct columns_column column);
+/** A column that is not shown, since it has no value in any row: --columns may name it nevertheless. */
+void columns_empty(const struct columns *g, const char *header);
 void columns_row(struct columns *g);
 /** Sets the next cell of the last row; takes the buffer's text and empties the buffer. */
 void columns_cell(struct columns *g, struct buf *text);

@@ -18,13 +18,7 @@
 #include "model/profile/estimate.h"
 #include "view/text/sink.h"
 
-/** Which columns of tables are shown. */
-struct text_only {
-    const char *names; /* headings, with commas between them; borrowed */
-    uint64_t found;    /* bits of the names that some table had, by their places in the list (the first 64) */
-    uint64_t tables;   /* that were written */
-    struct buf headings; /* of all tables, once each, as a list */
-};
+struct column_choice; /* view/text/column_choice.h */
 
 struct text_style {
     bool file;        /* the output is not a screen: names of rows stay whole */
@@ -32,8 +26,8 @@ struct text_style {
     bool utf8;        /* else ASCII only */
     bool colour;      /* escape sequences */
     bool exact;       /* numbers of tables whole: 2,621 in place of 2.62k */
-    /* NULL: all; a table that has none of the columns is shown as it is */
-    struct text_only *only;
+    /* which columns are shown; NULL: all; a table that has none of them is shown as it is */
+    struct column_choice *only;
 };
 
 enum text_look { TEXT_PLAIN, TEXT_STRONG, TEXT_FAINT, TEXT_ALARM };
