@@ -287,6 +287,45 @@ def grouped(place):
         check("URGENT" in first and "OOM kill" in first, "what the screen begins with:", first)
 
 
+THRASHER = """
+import mmap, os, sys
+file = open(sys.argv[1], "r+b")
+file.truncate(48 << 20)
+os.posix_fallocate(file.fileno(), 0, 48 << 20)
+os.fsync(file.fileno())
+os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+print("ready", flush=True)
+while True:
+    for at in range(0, len(pages), 4096):
+        pages[at]
+"""
+
+
+def thrashing(place):
+    """A process that reads more than its cgroup may hold is named with it, also at 80 x 24, and the limit once."""
+    need_root()
+    path = "/var/tmp/allium-thrash-%d" % os.getpid()  # a tmpfs has nothing to read back
+    with open(path, "wb"), memory_group(20 * MIB) as (group, name):
+        try:
+            process = place.start("sh", "-c", "echo $$ > %s/cgroup.procs; exec \"$@\"" % group, "sh", sys.executable,
+                                  "-c", THRASHER, path)
+            equal(process.stdout.readline(), b"ready\n", "what it says")
+            whose = "(pid %d), " % process.pid
+
+            def named():
+                notes = look(place)["notes"]
+                return any("a cgroup thrashes; " in note["text"] and whose in note["text"] for note in notes) and notes
+            notes = tap.wait_until(named, 60, "a note of who thrashes")
+            of_it = [note for note in notes if name + ", which uses" in note["text"] or name + " uses" in note["text"]]
+            check(len(of_it) == 1 and of_it[0]["urgent"] and "of its limit of 20 MiB" in of_it[0]["text"], notes)
+            tap.wait_until(lambda: "a cgroup thrashes; " in re.sub("\\s+", " ", " ".join(screen_of(
+                80, "--duration", "50ms", rows=24))), 60, "it on a small screen")
+        finally:
+            os.unlink(path)
+            tap.stop(process, signal.SIGKILL)
+
+
 def stuck(place):
     """A process in state D whose memory map is locked: shown with what is known, marked, and nobody waits for it."""
     need_root()
@@ -422,6 +461,7 @@ tap.main(
             ("a program of known size, against ps and pmap", sizes),
             ("a swap file, and what lies there", swapped),
             ("a cgroup of known size, and a kill in it", grouped),
+            ("who thrashes at the limit of its cgroup", thrashing),
             ("a process that hangs with its memory map locked", stuck),
             ("processes that vanish", vanishing),
             ("a series of looks", series),

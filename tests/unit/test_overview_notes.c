@@ -149,7 +149,7 @@ static void each_note_has_its_bound(void **state)
     expect(&m, true, "3 allocations a second stall in direct reclaim");
     m = quiet();
     m.rate[OVERVIEW_REFAULTED_FILE] = 2.0 * MIB;
-    expect(&m, true, "thrashes");
+    expect(&m, true, "the machine thrashes (allium sys vmscan)");
     m = quiet();
     m.n_stuck = 2;
     expect(&m, false, "2 processes or threads of the kernel in uninterruptible sleep");
@@ -160,6 +160,33 @@ static void each_note_has_its_bound(void **state)
     *vec_push(&m.cgroups) =
         (struct overview_cgroup){.path = mem_strdup("/x"), .usage_bytes = 95, .limit_bytes = 100};
     expect(&m, false, "cgroup /x uses 95 % of its limit");
+}
+
+static void who_thrashes_is_named(void **state)
+{
+    (void)state;
+    struct overview m = quiet();
+    m.rate[OVERVIEW_REFAULTED_FILE] = m.rate[OVERVIEW_SWAPPED_IN] = 0.6 * MIB;
+    m.rate[OVERVIEW_REFAULTED_ANON] = 2.0 * MIB;
+    m.faulter = (struct overview_faulter){.pid = 7,
+                                          .name = "eater",
+                                          .major_per_s = 1234,
+                                          .cgroup = mem_strdup("/x"),
+                                          .usage_bytes = 96,
+                                          .limit_bytes = 100};
+    *vec_push(&m.cgroups) =
+        (struct overview_cgroup){.path = mem_strdup("/x"), .usage_bytes = 96, .limit_bytes = 100};
+    expect(&m, true,
+           "2.60 MiB a second are read back soon after they were reclaimed: a cgroup thrashes; most major "
+           "faults: "
+           "eater (pid 7), 1.23k a second, in cgroup /x, which uses 96 % of its limit of 100 B (allium sys "
+           "vmscan)");
+    m = quiet();
+    m.rate[OVERVIEW_SWAPPED_IN] = 2.0 * MIB;
+    m.faulter = (struct overview_faulter){.pid = 7, .name = "eater", .major_per_s = 3};
+    expect(
+        &m, true,
+        "2 MiB a second come in from swap; most major faults: eater (pid 7), 3 a second (allium sys faults)");
 }
 
 static void kills_of_the_last_hour_are_noted(void **state)
@@ -210,6 +237,7 @@ static void rates_are_of_the_interval(void **state)
                 now.rate[OVERVIEW_READ] < 0);
     assert_true(now.pressure[0].some.last == 25 && now.pressure[1].some.last < 0);
     assert_true(now.processes.at[0].faults_per_s == 10 && now.processes.at[1].faults_per_s < 0);
+    assert_true(now.faulter.pid == 1 && now.faulter.major_per_s == 1);
     overview_sort_processes(&now.processes, OVERVIEW_BY_FAULTS, 1);
     assert_int_equal(now.processes.len, 1);
     assert_int_equal(now.processes.at[0].pid, 1);
@@ -222,7 +250,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kills_are_found_in_the_log),       cmocka_unit_test(others_cannot_write_a_kill),
         cmocka_unit_test(a_quiet_machine_has_no_notes),     cmocka_unit_test(each_note_has_its_bound),
-        cmocka_unit_test(kills_of_the_last_hour_are_noted), cmocka_unit_test(rates_are_of_the_interval),
+        cmocka_unit_test(kills_of_the_last_hour_are_noted), cmocka_unit_test(who_thrashes_is_named),
+        cmocka_unit_test(rates_are_of_the_interval),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

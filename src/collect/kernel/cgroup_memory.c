@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -144,6 +145,51 @@ static void read_kinds(const char *mount, struct overview_cgroup *c, struct buf 
     buf_release(&path);
 }
 
+/* Appends the path of the process' group in the hierarchy. False: it is not known. */
+static bool add_group_of(struct buf *path, int pid, unsigned version, struct buf *text)
+{
+    char name[64], line[PROC_TEXT_BYTES];
+    snprintf(name, sizeof(name), "/proc/%d/cgroup", pid);
+    if (!read_text(AT_FDCWD, name, text))
+        return false;
+    for (const char *at = buf_str(text); proc_text_next(&at, line);) {
+        char *controllers = strchr(line, ':'), *group = controllers ? strchr(controllers + 1, ':') : NULL;
+        if (!group)
+            continue;
+        *group++ = '\0';
+        if (version == 2 ? !controllers[1] : strstr(controllers, "memory") != NULL) {
+            buf_addstr(path, group);
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_around(const char *outer, const char *inner)
+{
+    const size_t len = strlen(outer);
+    return !strncmp(outer, inner, len) && (!inner[len] || inner[len] == '/');
+}
+
+/* The group of the process with the most major faults, while all groups are there. */
+static void find_faulter_group(struct overview *m, struct buf *text)
+{
+    struct overview_faulter *f = &m->faulter;
+    const struct overview_cgroup *found = NULL;
+    struct buf path = BUF_INIT;
+    if (f->pid && m->cgroups.len && add_group_of(&path, f->pid, m->cgroups.at[0].version, text))
+        vec_each (const struct overview_cgroup, c, &m->cgroups)
+            if (overview_near_limit(c->usage_bytes, c->limit_bytes) && is_around(c->path, buf_str(&path)) &&
+                (!found || strlen(c->path) > strlen(found->path)))
+                found = c;
+    buf_release(&path);
+    if (!found)
+        return;
+    f->cgroup = mem_strdup(found->path);
+    f->usage_bytes = found->usage_bytes;
+    f->limit_bytes = found->limit_bytes;
+}
+
 int cgroups_read(struct overview *m, uint32_t top)
 {
     struct walk w = {.out = &m->cgroups};
@@ -159,6 +205,7 @@ int cgroups_read(struct overview *m, uint32_t top)
         qsort(m->cgroups.at, m->cgroups.len, sizeof(*m->cgroups.at), larger);
     else if (!bad)
         bad = -ENOENT;
+    find_faulter_group(m, &w.text);
     while (top && m->cgroups.len > top)
         free(m->cgroups.at[--m->cgroups.len].path);
     vec_each (struct overview_cgroup, c, &m->cgroups)

@@ -87,6 +87,7 @@ void overview_release(struct overview *m)
         free(c->path);
     vec_each (struct overview_kill, k, &m->kills)
         free(k->cgroup);
+    free(m->faulter.cgroup);
     vec_each (char *, text, &m->unknown)
         free(*text);
     vec_each (struct overview_note, n, &m->notes)
@@ -151,6 +152,15 @@ void overview_account(struct overview *m)
         overview_memory_set(m, OVERVIEW_UNACCOUNTED, total > sum ? total - sum : 0);
 }
 
+static void note_faulter(struct overview_faulter *most, const struct overview_process *p, double major_per_s)
+{
+    if (major_per_s <= most->major_per_s)
+        return;
+    most->pid = p->pid;
+    most->major_per_s = major_per_s;
+    memcpy(most->name, p->name, sizeof(most->name));
+}
+
 static void process_rates(struct overview *now, const struct overview *before, double seconds)
 {
     struct map by_pid = {0};
@@ -160,8 +170,11 @@ static void process_rates(struct overview *now, const struct overview *before, d
         size_t found = map_get_u64(&by_pid, (uint64_t)p->pid);
         const struct overview_process *was = found == MAP_NONE ? NULL : &before->processes.at[found];
         uint64_t faults = p->minor + p->major;
-        if (was && was->start_ticks == p->start_ticks && faults >= was->minor + was->major)
-            p->faults_per_s = (double)(faults - was->minor - was->major) / seconds;
+        if (!was || was->start_ticks != p->start_ticks || faults < was->minor + was->major)
+            continue;
+        p->faults_per_s = (double)(faults - was->minor - was->major) / seconds;
+        if (p->major > was->major)
+            note_faulter(&now->faulter, p, (double)(p->major - was->major) / seconds);
     }
     map_release(&by_pid);
 }

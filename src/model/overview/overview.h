@@ -149,6 +149,16 @@ struct overview_process {
     bool pss_known;
 };
 
+/** The process with the most major faults of the interval. */
+struct overview_faulter {
+    int pid; /* 0: no process had any */
+    char name[64];
+    double major_per_s;
+    /* the innermost cgroup around it that is (almost) at its limit; NULL: there is none, or it is not known */
+    char *cgroup;
+    uint64_t usage_bytes, limit_bytes; /* of that cgroup */
+};
+
 struct overview_cgroup {
     char *path;
     unsigned version;
@@ -216,6 +226,7 @@ struct overview {
     struct VEC(struct overview_swap) swaps;
     struct overview_processes VEC(struct overview_process) processes;
     uint32_t n_processes, n_stuck; /* number of all processes, and of those in state D */
+    struct overview_faulter faulter;
     struct overview_cgroups VEC(struct overview_cgroup) cgroups;
     struct VEC(struct overview_slab) slabs;
     struct VEC(struct overview_node) nodes;
@@ -230,6 +241,11 @@ struct overview {
 };
 
 void overview_release(struct overview *m);
+/** Returns whether a cgroup is so near to its limit that its tasks have to reclaim. */
+static inline bool overview_near_limit(uint64_t usage_bytes, uint64_t limit_bytes)
+{
+    return limit_bytes != UINT64_MAX && (double)usage_bytes >= 0.95 * (double)limit_bytes;
+}
 static inline bool overview_memory_has(const struct overview *m, enum overview_memory kind)
 {
     return m->memory_known >> kind & 1;

@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <stdarg.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "base/units.h"
@@ -98,6 +99,20 @@ static void note_pressure(struct overview *m)
         say(m, false, "I/O pressure is high: all tasks waited for it %.0f %% of the time", worst(&io->full));
 }
 
+/* "; most major faults: eater (pid 77), 1.23k a second, in cgroup /a, which uses 99 % of its limit of 64 MiB" */
+static void add_faulter(struct buf *b, const struct overview_faulter *f)
+{
+    char text[UNITS_TEXT_BYTES];
+    if (!f->pid)
+        return;
+    buf_printf(b, "; most major faults: %s (pid %d), %s a second", f->name, f->pid,
+               units_format_count(text, f->major_per_s));
+    if (f->cgroup)
+        buf_printf(b, ", in cgroup %s, which uses %.0f %% of its limit of %s", f->cgroup,
+                   percent((double)f->usage_bytes, (double)f->limit_bytes),
+                   units_format_size(text, (double)f->limit_bytes));
+}
+
 static void note_reclaim(struct overview *m)
 {
     char one[UNITS_TEXT_BYTES], other[UNITS_TEXT_BYTES];
@@ -113,14 +128,16 @@ static void note_reclaim(struct overview *m)
     if (rate[OVERVIEW_DIRECT_STALLS] > 0)
         say(m, true, "%.3g allocations a second stall in direct reclaim (allium sys drsnoop)",
             rate[OVERVIEW_DIRECT_STALLS]);
+    struct buf who = BUF_INIT;
+    add_faulter(&who, &m->faulter);
     if (refaults > BUSY_BYTES_S)
         say(m, true,
-            "%s a second are read back soon after they were reclaimed: the machine thrashes (allium sys "
-            "vmscan)",
-            units_format_size(one, refaults));
+            "%s a second are read back soon after they were reclaimed: %s thrashes%s (allium sys vmscan)",
+            units_format_size(one, refaults), m->faulter.cgroup ? "a cgroup" : "the machine", buf_str(&who));
     if (rate[OVERVIEW_SWAPPED_IN] > BUSY_BYTES_S)
-        say(m, true, "%s a second come in from swap (allium sys faults)",
-            units_format_size(one, rate[OVERVIEW_SWAPPED_IN]));
+        say(m, true, "%s a second come in from swap%s (allium sys faults)",
+            units_format_size(one, rate[OVERVIEW_SWAPPED_IN]), refaults > BUSY_BYTES_S ? "" : buf_str(&who));
+    buf_release(&who);
 }
 
 /* Adds the cause of a kill: "at the limit of cgroup /a". The name may be unknown, because the kernel may not have
@@ -168,11 +185,20 @@ static void note_kills(struct overview *m)
         say(m, true, "%.0f OOM kills since the previous snapshot, by the kernel's counter", counted);
 }
 
+/* Returns whether a note names the cgroup as that of the process with the most major faults. */
+static bool was_said(const struct overview *m, const char *cgroup)
+{
+    bool thrashes = false;
+    vec_each (const struct overview_note, n, &m->notes)
+        thrashes = thrashes || (m->faulter.cgroup && strstr(n->text, "; most major faults: "));
+    return thrashes && !strcmp(m->faulter.cgroup, cgroup);
+}
+
 static void note_cgroups(struct overview *m)
 {
     char limit[UNITS_TEXT_BYTES];
     vec_each (const struct overview_cgroup, c, &m->cgroups)
-        if (c->limit_bytes != UINT64_MAX && percent((double)c->usage_bytes, (double)c->limit_bytes) >= 95)
+        if (overview_near_limit(c->usage_bytes, c->limit_bytes) && !was_said(m, c->path))
             say(m, false, "cgroup %s uses %.0f %% of its limit of %s", c->path,
                 percent((double)c->usage_bytes, (double)c->limit_bytes),
                 units_format_size(limit, (double)c->limit_bytes));
@@ -193,8 +219,8 @@ void overview_note(struct overview *m)
 {
     note_zones(m);
     note_space(m);
-    note_pressure(m);
     note_reclaim(m);
+    note_pressure(m);
     note_kills(m);
     note_cgroups(m);
     note_processes(m);

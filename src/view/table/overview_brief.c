@@ -10,9 +10,10 @@
 #include "view/table/table_view.h"
 
 #define INDENT       13
-#define FIXED_LINES  18 /* all but the notes, with the three largest processes and cgroups */
-#define LEAST_NOTES  2  /* lines */
-#define TABLE_LINES  3  /* beside its rows: an empty line, the headings, and the columns that have no room */
+#define NOTE_INDENT  10
+#define LEAST_NOTES  2 /* lines */
+#define LEAST_ROWS   3 /* processes */
+#define TABLE_LINES  3 /* beside its rows: an empty line, the headings, and the columns that have no room */
 #define FOOTER_LINES 1
 
 struct brief {
@@ -64,31 +65,61 @@ static void write_head(struct brief *s)
     buf_release(&line);
 }
 
-/* Urgent notes first, at most `most` lines of them; --all has the rest. */
+/* A note, in as many lines as it needs or in one, which is cut at its end. */
+static void add_note(struct buf *lines, const struct brief *s, const struct overview_note *n,
+                     bool in_one_line)
+{
+    const enum text_look look = n->urgent ? TEXT_ALARM : TEXT_PLAIN;
+    const char *label = n->urgent ? "  URGENT" : "  note", *dots = text_dots(s->style);
+    const size_t room = s->style->columns - NOTE_INDENT - text_width(dots);
+    struct buf words = BUF_INIT;
+    struct sink out = sink_to_buf(lines);
+    text_add_name(&words, s->style, n->text);
+    if (in_one_line && s->style->columns && text_width(buf_str(&words)) > room) {
+        words.len = text_bytes(buf_str(&words), room);
+        buf_addstr(&words, dots);
+    }
+    sink_text(&out, text_begin(s->style, look));
+    text_paragraph(&out, s->style, label, NOTE_INDENT, buf_str(&words));
+    sink_text(&out, text_end(s->style, look));
+    buf_release(&words);
+}
+
+/*
+ * Urgent notes first, in at most `most` lines. If they need more, the last ones get one line each, which says what it
+ * is about; only if that is not enough, some are left out.
+ */
 static void write_notes(struct brief *s, unsigned most)
 {
-    unsigned left_out = 0, begun = count_lines(&s->lines);
+    struct VEC(struct buf) notes = {0};
+    struct VEC(const struct overview_note *) order = {0};
+    unsigned used = 0;
     for (int urgent = 1; urgent >= 0; urgent--)
-        vec_each (const struct overview_note, n, &s->m->notes) {
-            struct buf words = BUF_INIT, lines = BUF_INIT;
-            struct sink out = sink_to_buf(&lines);
-            if (n->urgent != urgent)
-                continue;
-            text_add_name(&words, s->style, n->text);
-            text_paragraph(&out, s->style, urgent ? "  URGENT" : "  note", 10, buf_str(&words));
-            unsigned used = count_lines(&s->lines) - begun;
-            if (left_out || (used && used + count_lines(&lines) > most))
-                left_out++;
-            else
-                sink_printf(&s->out, "%s%s%s", text_begin(s->style, urgent ? TEXT_ALARM : TEXT_PLAIN),
-                            buf_str(&lines), text_end(s->style, urgent ? TEXT_ALARM : TEXT_PLAIN));
-            buf_release(&words);
-            buf_release(&lines);
-        }
-    if (left_out)
-        sink_printf(&s->out, "  %s %u more with --all\n", text_dots(s->style), left_out);
-    if (!s->m->notes.len)
+        vec_each (const struct overview_note, n, &s->m->notes)
+            if (n->urgent == urgent)
+                *vec_push(&order) = n;
+    for (size_t i = 0; i < order.len; i++) {
+        *vec_push(&notes) = (struct buf)BUF_INIT;
+        add_note(&notes.at[i], s, order.at[i], false);
+        used += count_lines(&notes.at[i]);
+    }
+    for (size_t i = order.len; i && used > most; i--) {
+        used -= count_lines(&notes.at[i - 1]) - 1;
+        buf_reset(&notes.at[i - 1]);
+        add_note(&notes.at[i - 1], s, order.at[i - 1], true);
+    }
+    size_t shown = used > most ? most - 1 : order.len;
+    for (size_t i = 0; i < order.len; i++) {
+        if (i < shown)
+            sink_text(&s->out, buf_str(&notes.at[i]));
+        buf_release(&notes.at[i]);
+    }
+    if (shown < order.len)
+        sink_printf(&s->out, "  %s %zu more with --all\n", text_dots(s->style), order.len - shown);
+    if (!order.len)
         sink_text(&s->out, "  nothing out of the ordinary\n");
+    vec_release(&notes);
+    vec_release(&order);
 }
 
 static void write_memory(struct brief *s)
@@ -177,19 +208,31 @@ static void write_lists(struct brief *s, unsigned rows)
     write_list(s, cgroups, of_cgroups);
 }
 
+/* Memory, swap, rates, pressure. */
+static struct buf figures(const struct overview *m, const struct text_style *style)
+{
+    struct brief s = {.lines = BUF_INIT, .m = m, .style = style};
+    s.out = sink_to_buf(&s.lines);
+    write_memory(&s);
+    write_rates(&s);
+    write_pressure(&s);
+    return s.lines;
+}
+
 void overview_brief_write(struct sink *out, const struct overview *m, unsigned rows,
                           const struct text_style *style)
 {
     struct brief s = {.lines = BUF_INIT, .m = m, .style = style};
+    struct buf below = figures(m, style);
     s.out = sink_to_buf(&s.lines);
     write_head(&s);
-    write_notes(&s, rows > FIXED_LINES + LEAST_NOTES ? rows - FIXED_LINES : LEAST_NOTES);
-    write_memory(&s);
-    write_rates(&s);
-    write_pressure(&s);
+    unsigned others = count_lines(&s.lines) + count_lines(&below) + TABLE_LINES + LEAST_ROWS + FOOTER_LINES;
+    write_notes(&s, rows > others + LEAST_NOTES ? rows - others : LEAST_NOTES);
+    sink_text(&s.out, buf_str(&below));
     write_lists(&s, rows);
     sink_printf(&s.out, "%s--all has zones, slab caches, all rates, OOM kills%s",
                 text_begin(style, TEXT_FAINT), text_end(style, TEXT_FAINT));
     sink_text(out, buf_str(&s.lines));
     buf_release(&s.lines);
+    buf_release(&below);
 }

@@ -98,8 +98,7 @@ size_t text_width(const char *text)
     return width;
 }
 
-/* Returns the number of bytes of the first `characters` of a text. */
-static size_t bytes_of(const char *text, size_t characters)
+size_t text_bytes(const char *text, size_t characters)
 {
     const char *at = text;
     while (*at && characters--)
@@ -113,14 +112,14 @@ void text_add_short(struct buf *b, const struct text_style *s, const char *text,
     const char *dots = text_dots(s);
     size_t all = text_width(text), less = text_width(dots);
     if (all <= width || width < less + 2) {
-        buf_add(b, text, bytes_of(text, all <= width ? all : width));
+        buf_add(b, text, text_bytes(text, all <= width ? all : width));
         return;
     }
     bool path = *text == '/' && !strchr(text, ' ');
     size_t head = path ? 0 : (width - less + 1) / 2, tail = width - less - head;
-    buf_add(b, text, bytes_of(text, head));
+    buf_add(b, text, text_bytes(text, head));
     buf_addstr(b, dots);
-    buf_addstr(b, text + bytes_of(text, all - tail));
+    buf_addstr(b, text + text_bytes(text, all - tail));
 }
 
 /* ---- figures ---- */

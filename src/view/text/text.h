@@ -88,6 +88,8 @@ void text_add_number(struct buf *b, uint64_t number, const char *noun);
 void text_add_words(struct buf *b, uint64_t number, const char *words);
 /** Appends "--- 5.00 s after the start, the last 5.00 s: ", the beginning of one of several reports. */
 void text_add_when(struct buf *b, uint64_t began_ns, uint64_t elapsed_ns);
+/** Returns the number of bytes of the first `characters` of a text. */
+size_t text_bytes(const char *text, size_t characters);
 /** Appends "A, B, C", or "A, B and 3 more" if that is wider than `width` columns. */
 void text_add_names(struct buf *b, const char *const *names, size_t n, size_t width);
 /** Appends "20 of 45 rows", or "45 rows" if all are shown. */
