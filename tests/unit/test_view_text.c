@@ -326,10 +326,15 @@ static void narrow_tables(void **state)
                     "      seccomp\n"
                     "   7          -\n"
                     "no room for LOST LATELY\n");
-    table_view_text(&out, t, &(struct text_style){.columns = 64});
+    table_view_text(&out, t, &(struct text_style){.columns = 69});
+    assert_text(&b, " PID  HELD LONG  LOST LATELY\n"
+                    "4711         10            1\n"
+                    "      the ledger stopped growing: the program entered seccomp\n"
+                    "   7          -            -\n");
+    table_view_text(&out, t, &(struct text_style){.columns = 70});
     assert_text(&b, " PID  HELD LONG  LOST LATELY  NOTE\n"
-                    "4711         10            1  the ledger stopped growing: the\n"
-                    "                              program entered seccomp\n"
+                    "4711         10            1  the ledger stopped growing: the program\n"
+                    "                              entered seccomp\n"
                     "   7          -            -\n");
     buf_release(&b);
     table_free(t);

@@ -40,7 +40,7 @@ static const struct table_column columns[] = {
     [ALLOCATION_RATE] = {"allocations_per_s", TABLE_COUNT, TABLE_REAL},
     [FREE_RATE] = {"frees_per_s", TABLE_COUNT, TABLE_REAL},
     [NET_RATE] = {"net_per_s", TABLE_BYTES, TABLE_REAL},
-    [UNSEEN] = {"unseen_frees", TABLE_PLAIN, TABLE_FLAG},
+    [UNSEEN] = {"unseen_frees", TABLE_PLAIN, TABLE_FLAG, .hide_if_empty = true},
     [ALLOCATIONS] = {"allocations", TABLE_COUNT, TABLE_WHOLE, .drop_rank = 5},
     [FREES] = {"frees", TABLE_COUNT, TABLE_WHOLE, .drop_rank = 5},
     [NET] = {"net", TABLE_COUNT, TABLE_SIGNED, .drop_rank = 6},

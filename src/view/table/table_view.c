@@ -210,7 +210,7 @@ void table_view_text(struct sink *out, const struct table *t, const struct text_
                            .left = t->columns[i].type == TABLE_TEXT,
                            /* a single shrinkable column names the rows, and is not dropped */
                            .drop_rank = giving == 1 && t->columns[i].shrinkable ? 0 : t->columns[i].drop_rank,
-                           .elastic = i == elastic || t->columns[i].shrinkable,
+                           .elastic = i == elastic || t->columns[i].shrinkable || t->columns[i].wrap,
                            .wrap = t->columns[i].wrap});
     }
     for (uint32_t row = 0; row < table_rows(t); row++) {

@@ -7,6 +7,7 @@
 
 #define GAP           2
 #define ELASTIC_LEAST 28 /* other columns are dropped before the elastic one gets less */
+#define WRAP_LEAST    40 /* a text that goes on in further lines stands below its row if it would get less */
 #define WIDTH_LEAST   8
 
 void columns_column(struct columns *g, struct columns_column column)
@@ -131,10 +132,11 @@ static void lay_out_narrow(const struct columns *g, size_t *widths)
     size_t room = g->style->columns, *wanted = mem_array(g->columns.len, sizeof(*wanted));
     for (size_t i = 0; i < g->columns.len; i++) {
         wanted[i] = widths[i];
-        if (g->columns.at[i].elastic && widths[i] > ELASTIC_LEAST)
-            widths[i] = ELASTIC_LEAST;
+        const size_t least = g->columns.at[i].wrap ? WRAP_LEAST : ELASTIC_LEAST;
+        if (g->columns.at[i].elastic && widths[i] > least)
+            widths[i] = least;
     }
-    for (size_t i = 0; i < g->columns.len; i++)
+    for (size_t i = g->columns.len; i--;)
         if (g->columns.at[i].elastic && g->columns.at[i].wrap && widths[i] && width_used(g, widths) > room)
             widths[i] = 0; /* one word a line is hard to read: see write_wrapped_below() */
     for (size_t i; width_used(g, widths) > room && (i = least_wanted(g, widths)) < g->columns.len;)
