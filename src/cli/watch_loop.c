@@ -23,6 +23,7 @@
 #include "cli/option_values.h"
 #include "cli/screen_options.h"
 #include "cli/terminal.h"
+#include "model/profile/growth.h"
 #include "view/profile/watch_view.h"
 
 #define NEXT_LEAST_NS 5000000000u
@@ -208,7 +209,7 @@ static bool is_last(const struct loop *l)
 }
 
 /* Prints the time of the next snapshot if there is one and it is at least NEXT_LEAST_NS away. */
-static void print_next(const struct loop *l, struct sink *out)
+static void print_next(const struct loop *l, const struct watch_snapshot *snapshot, struct sink *out)
 {
     bool is_none = is_last(l) || watch_is_over(l->o->watch) || l->intervals.due_ns > l->intervals.end_ns;
     uint64_t left_ns = intervals_left_ns(&l->intervals);
@@ -218,8 +219,13 @@ static void print_next(const struct loop *l, struct sink *out)
     char left[UNITS_TEXT_BYTES];
     struct buf at = BUF_INIT;
     text_add_instant(&at, clock_ns(CLOCK_REALTIME) + left_ns);
-    sink_printf(out, "%*s%snext snapshot at %s, in %s%s\n", 4, "", text_begin(&style, TEXT_FAINT),
-                buf_str(&at), units_format_duration(left, (double)left_ns), text_end(&style, TEXT_FAINT));
+    buf_printf(&at, ", in %s", units_format_duration(left, (double)left_ns));
+    if (snapshot->number < GROWTH_SNAPSHOTS)
+        buf_printf(&at, "; growth is judged from snapshot %d on, this was %" PRIu64, GROWTH_SNAPSHOTS,
+                   snapshot->number);
+    sink_text(out, text_begin(&style, TEXT_FAINT));
+    text_paragraph(out, &style, "    next snapshot at ", 4, buf_str(&at));
+    sink_text(out, text_end(&style, TEXT_FAINT));
     buf_release(&at);
 }
 
@@ -232,7 +238,7 @@ static void take_snapshot(struct loop *l, enum watch_snapshot_kind kind)
     l->said = e;
     struct sink out = sink_to_file(stdout);
     watch_print(&out, snapshot, l->o->top, l->o->json);
-    print_next(l, &out);
+    print_next(l, snapshot, &out);
     int bad = sink_finish(&out);
     debuginfod_report();
     run_commands(l, snapshot);

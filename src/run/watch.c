@@ -97,6 +97,7 @@ static void list_old(struct watch_snapshot_image *i, const struct watch_options 
     i->profile = p;
     i->live = live_of(o, p);
     i->older_than_ns = watch_old_age_ns(o, &p->images.at[0]);
+    i->half_its_age = o->older_than_ns == WATCH_OLDER_DEFAULT && i->older_than_ns < WATCH_OLD_AGE_NS;
     i->rollup = rollup_new(p, &options);
     for (uint32_t k = 0; k < p->samples.len; k++)
         i->dismissed += is_dismissed(o, p, &p->samples.at[k]) && watch_is_old(o, p, k);

@@ -26,6 +26,7 @@ struct symbol_servers;
  * something to judge from the start, and a sample that is old stays old.
  */
 #define WATCH_OLDER_DEFAULT UINT64_MAX
+#define WATCH_OLD_AGE_NS    300000000000u
 
 struct watch_options {
     int32_t pid;                     /* 0: all processes of this user that have a ledger */

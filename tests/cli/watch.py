@@ -140,10 +140,12 @@ def from_the_start(place):
     process = json.loads(place.allium("watch", str(stepper.pid), "--once", "--json").out)["processes"][0]
     check(0 < process["older_than_ns"] < 300e9, "old from", process["older_than_ns"], "ns on")
     watcher = place.start_allium("watch", str(stepper.pid))
+    first = watcher.stdout.readline()
+    check(b", half its age, " in first, "where the age is from:", first)
     for line in watcher.stdout:
         if b"next snapshot" in line:
             break
-    left = re.search(r"in ([0-9.]+) s$", line.decode())
+    left = re.search(r"in ([0-9.]+) s; growth is judged from snapshot 8 on, this was 1$", line.decode())
     check(left and 5 < float(left[1]) <= 10, "the first report ends with", line)
     watcher.kill()
 

@@ -37,6 +37,7 @@ struct watch_snapshot_image {
     struct rollup *rollup;   /* by stack: samples that are live, old and not suppressed */
     struct estimate live;    /* bytes, of any age */
     uint64_t older_than_ns;  /* the age from which on a sample is old */
+    bool half_its_age;       /* ... is half the age of the process */
     uint64_t dismissed;      /* old samples that are suppressed */
     bool began;              /* this is the first snapshot of the image */
     bool changed;            /* some row has fresh samples, is new or has turned */

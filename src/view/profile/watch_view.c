@@ -35,7 +35,7 @@ static void add_process(struct buf *b, const struct watch_snapshot_image *i, con
  * ", live 99.0 MiB (86.3-114), older than 5m00s 32.0 MiB (24.7-40.9)". older_than_ns is UINT64_MAX if the processes
  * differ in it: then no age is printed.
  */
-static void add_sums(struct buf *b, uint64_t older_than_ns, const struct estimate *live,
+static void add_sums(struct buf *b, uint64_t older_than_ns, bool half_its_age, const struct estimate *live,
                      const struct estimate *old, const struct text_style *style)
 {
     char age[UNITS_TEXT_BYTES];
@@ -44,7 +44,8 @@ static void add_sums(struct buf *b, uint64_t older_than_ns, const struct estimat
     if (older_than_ns == UINT64_MAX)
         buf_addstr(b, ", old ");
     else
-        buf_printf(b, ", older than %s ", units_format_duration(age, (double)older_than_ns));
+        buf_printf(b, ", older than %s%s ", units_format_duration(age, (double)older_than_ns),
+                   half_its_age ? ", half its age," : "");
     text_add_figure(b, style, old, TEXT_BYTES);
 }
 
@@ -87,7 +88,7 @@ static void write_quiet(struct sink *out, const struct watch_snapshot *l, const 
         add_process(&b, last, &v->style);
     else
         buf_printf(&b, "%zu processes", n);
-    add_sums(&b, older_than_ns, &live, &old, &v->style);
+    add_sums(&b, older_than_ns, false, &live, &old, &v->style);
     add_dismissed(&b, dismissed);
     begin_line(out, l);
     sink_printf(out, "%s, nothing new\n", buf_str(&b));
@@ -231,7 +232,7 @@ static void write_image(struct sink *out, const struct watch_snapshot *l,
 {
     struct buf b = BUF_INIT;
     add_process(&b, i, &v->style);
-    add_sums(&b, i->older_than_ns, &i->live, watch_snapshot_old(i), &v->style);
+    add_sums(&b, i->older_than_ns, i->half_its_age, &i->live, watch_snapshot_old(i), &v->style);
     add_dismissed(&b, i->dismissed);
     begin_line(out, l);
     sink_printf(out, "%s\n", buf_str(&b));
