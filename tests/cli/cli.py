@@ -234,6 +234,16 @@ def by_function(place):
     check("no_such_function" in done.err, done.err)
 
 
+def nameless(place):
+    """A program without symbols: the summary says what names its functions."""
+    shutil.copy(program("holder"), place.path("bare"))
+    tap.succeed(["strip", place.path("bare")])
+    for name, has in ("./bare", False), (program("holder"), True):
+        said = place.allium("run", "--period", "1", "-o", "r.allium", "--force", "--", name, "1", stdin=subprocess.DEVNULL,
+                            code=None).err
+        equal("  symbols    bare has none there: install its debug symbols" in said, not has, "the line in " + said)
+
+
 def silence(place):
     """Nothing was sampled: at most so much can have gone unseen, as far as the period is known."""
     said = place.allium("run", "--period", "1G", "-o", "r.allium", "--", "true").err
@@ -602,6 +612,7 @@ tap.main([(name, placed(function)) for name, function in [
     ("a Python of which little is seen is told of PYTHONMALLOC", language_runtimes),
     ("a Go program is told that its heap is not seen", go_programs),
     ("report --by function is sorted by SELF, and --where without a match is one line", by_function),
+    ("a program without symbols is told what names its functions", nameless),
     ("a run of which nothing was sampled has an upper bound", silence),
     ("SIGTERM and SIGHUP are passed on, SIGINT and SIGQUIT left to the terminal", signals),
     ("the command has its stdin, its descriptors and its signal masks", streams),

@@ -6,6 +6,7 @@
 #include "view/profile/runtime_hint.h"
 
 #define LARGEST 3
+#define INDENT  13
 
 struct summary {
     struct sink *out;
@@ -96,6 +97,31 @@ static void write_peak(const struct summary *s)
         buf_release(&share);
     }
     buf_release(&b);
+}
+
+/* Returns whether the row is code of a module in which no function has this address: "ls+0x180b0". */
+static bool is_nameless(const struct rollup_row *row)
+{
+    const char *module = frame_basename(row->module);
+    size_t len = strlen(module);
+    return len && !strncmp(row->name, module, len) && !strncmp(row->name + len, "+0x", 3);
+}
+
+/* Says what names the largest owners that have none. */
+static void write_nameless(const struct summary *s)
+{
+    const struct rollup *r = s->owners;
+    for (size_t i = 0; i < r->rows.len && i < LARGEST; i++) {
+        struct buf b = BUF_INIT;
+        if (!is_nameless(&r->rows.at[i]))
+            continue;
+        text_add_name(&b, s->style, frame_basename(r->rows.at[i].module));
+        buf_addstr(&b, " has none there: install its debug symbols, build it with -g, or set DEBUGINFOD_URLS "
+                       "(allium doctor)");
+        text_paragraph(s->out, s->style, "  symbols", INDENT, buf_str(&b));
+        buf_release(&b);
+        return; /* once is enough to know it */
+    }
 }
 
 static void write_held(const struct summary *s)
@@ -230,6 +256,7 @@ void summary_write(struct sink *out, const struct profile *p, const struct text_
         return;
     }
     write_peak(&s);
+    write_nameless(&s);
     write_held(&s);
     write_churned(&s);
     write_processes(&s);
