@@ -239,8 +239,8 @@ def nameless(place):
     shutil.copy(program("holder"), place.path("bare"))
     tap.succeed(["strip", place.path("bare")])
     for name, has in ("./bare", False), (program("holder"), True):
-        said = place.allium("run", "--period", "1", "-o", "r.allium", "--force", "--", name, "1", stdin=subprocess.DEVNULL,
-                            code=None).err
+        said = place.allium("run", "--period", "1", "-o", "r.allium", "--force", "--", name, "1",
+                            stdin=subprocess.DEVNULL, code=None).err
         equal("  symbols    bare has none there: install its debug symbols" in said, not has, "the line in " + said)
 
 

@@ -6,6 +6,7 @@
 
 #include "base/sigsafe/clock_ns.h"
 #include "cli/accounts/accounts_source.h"
+#include "cli/condition.h"
 #include "cli/pager.h"
 #include "view/text/notes.h"
 
@@ -40,11 +41,7 @@ static int judge(const struct accounts_view *v)
             continue;
         buf_printf(&b, "%s: met: ", g->condition);
         text_add_change(&b, g->change, unit);
-        if (g->before > 0)
-            buf_printf(&b, ", %+.1f %% of ", 100 * g->change / g->before);
-        else
-            buf_addstr(&b, " on top of ");
-        text_add_value(&b, &(struct estimate){.value = g->before}, unit);
+        condition_add_base(&b, g->change, &(struct estimate){.value = g->before}, unit);
         code = command_fail(EXIT_CONDITION, "%s", buf_str(&b));
         buf_release(&b);
     }

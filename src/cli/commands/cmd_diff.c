@@ -229,11 +229,7 @@ static void say_verdict(const struct condition *c, const struct diff *d, enum co
         text_add_change_interval(&b, change.interval.low, change.interval.high, unit);
         buf_addch(&b, ')');
     }
-    if (before->value > 0)
-        buf_printf(&b, ", %+.1f %% of ", 100 * change.value / before->value);
-    else
-        buf_addstr(&b, " on top of ");
-    text_add_value(&b, before, unit);
+    condition_add_base(&b, change.value, before, unit);
     command_fail(0, "%s", buf_str(&b));
     buf_release(&b);
 }
