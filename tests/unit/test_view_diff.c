@@ -21,13 +21,14 @@ static void diff_of_two_runs(void **state)
     check_json(
         &both,
         "d, r = j\n"
-        "assert (d['schema'], d['version'], d['group'], d['sort']) == ('allium-diff', 2, 'stack', 'live')\n"
+        "assert (d['schema'], d['version'], d['group'], d['sort']) == ('allium-diff', 3, 'stack', 'live')\n"
         "assert d['matched_by_name'] and d['images_in_both'] == 0 and d['apart_ns'] is None\n"
         "assert d['before']['source'] == 'old.allium' and d['after']['periods_bytes'] == [524288]\n"
         "live, total = d['total']['live'], r['total']\n"
         "for end in '', '_low', '_high':\n"
         "    for what in 'bytes', 'count':\n"
-        "        assert live['after_' + what + end] == total['live_' + what + end], (what, end)\n"
+        "        assert live['after_' + what + end] == total['live_' + what.replace('count', 'objects') + "
+        "end], (what, end)\n"
         "change = live['change_bytes']\n"
         "assert abs(change - live['after_bytes'] + live['before_bytes']) <= 1 and change > 200 << 20\n"
         "assert 0 < live['change_bytes_low'] < change < live['change_bytes_high']\n"

@@ -256,9 +256,9 @@ void summary_write(struct sink *out, const struct profile *p, const struct text_
         return;
     }
     write_peak(&s);
-    write_nameless(&s);
     write_held(&s);
     write_churned(&s);
+    write_nameless(&s);
     write_processes(&s);
     write_unobserved(&s);
     write_unseen(&s);
