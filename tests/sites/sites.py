@@ -422,7 +422,7 @@ def tail_calls():
             },
             "sites with " + options[0],
         )
-        check("requested: 625 KiB" in screen.stdout.decode() and "callers: 5" in screen.stdout.decode(),
+        check("requested: 625 KiB" in screen.stdout.decode() and "sites: 5" in screen.stdout.decode(),
               screen.stdout.decode())
         check("(tail call)" in screen.stdout.decode(), screen.stdout.decode())
         check("wrappers, by their names: my_allocate;" in screen.stderr.decode(), screen.stderr.decode())

@@ -311,7 +311,7 @@ def screen():
         with t.counted("--by", "class", "--where", "func:middle*") as found:
             t.do("middle", 50, 20)
             t.do("large", 500, 20)
-        equal([(row["class"], row["minor"], row["places"]) for row in found["rows"]], [("malloc", 20, 1)],
+        equal([(row["class"], row["minor"], row["sites"]) for row in found["rows"]], [("malloc", 20, 1)],
               "by class, with a query")
 
 

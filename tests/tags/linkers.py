@@ -197,7 +197,7 @@ def debug_files():
                   ["places.cc"], "its own words")
             check(
                 re.fullmatch(
-                    r"allium: \d+ places have neither file nor line: they have no debug information \(cc -g\), or it was stripped\n",
+                    r"allium: \d+ sites have neither file nor line: they have no debug information \(cc -g\), or it was stripped\n",
                     said), said)
 
 
@@ -208,10 +208,10 @@ def asked():
         group: listed(program, "--by", group)[0]["rows"]
         for group in ("class", "module", "directory", "file", "function")
     }
-    equal([(row["class"], row["places"]) for row in groups["class"]], [("arena", 1), ("malloc", 4)], "classes")
-    equal([(row["module"], row["places"]) for row in groups["module"]], [(os.path.realpath(program), 5)], "modules")
-    equal([row["places"] for row in groups["directory"]], [5], "directories")
-    equal([(os.path.basename(row["place"]), row["places"]) for row in groups["file"]],
+    equal([(row["class"], row["sites"]) for row in groups["class"]], [("arena", 1), ("malloc", 4)], "classes")
+    equal([(row["module"], row["sites"]) for row in groups["module"]], [(os.path.realpath(program), 5)], "modules")
+    equal([row["sites"] for row in groups["directory"]], [5], "directories")
+    equal([(os.path.basename(row["place"]), row["sites"]) for row in groups["file"]],
           [("places.cc", 2), ("places.h", 2), ("places_other.cc", 1)], "files")
     equal(
         sorted(
@@ -221,13 +221,13 @@ def asked():
     done = succeed([built("ALLIUM"), "tags", program, "--top", "2"])
     lines = done.stdout.decode().splitlines()
     check(
-        re.fullmatch(re.escape(program) + r": 5 places, in \d+ copies", lines[0]) and not lines[1] and len(lines) == 5,
+        re.fullmatch(re.escape(program) + r": 5 sites, in \d+ copies", lines[0]) and not lines[1] and len(lines) == 5,
         lines)
     equal(done.stderr.decode(), "allium: 2 of 5 rows are shown; --top 0 shows all\n", "what is said")
     equal([line.split()[-2].split("/")[-1].split(":")[0] for line in lines[3:]], ["places.cc", "places.cc"],
           "the order")
     done = succeed([built("ALLIUM"), "tags", program, "--where", "func:nothing"])
-    equal(done.stderr.decode(), "allium: no place matches func:nothing\n", "what is said")
+    equal(done.stderr.decode(), "allium: no site matches func:nothing\n", "what is said")
     for words in ["--sort", "live"], ["--allocinfo"], ["--by", "process"]:
         done = run([built("ALLIUM"), "tags", program, *words])
         check(

@@ -431,7 +431,7 @@ def queries():
             rows, said = accounts(ledgers, pid, "--where", query,
                                   *(["--by", "function"] if "count" not in query else []))
             equal(by_function(rows), {name: numbers for name, numbers in want.items() if fits(name, numbers)}, query)
-            equal(said, "" if rows else "allium: no place matches %s\n" % query, query)
+            equal(said, "" if rows else "allium: no site matches %s\n" % query, query)
         for query, line in ("lvie>1", "lvie"), ("live>", "column 6"), ("func:(", "column 6"), ("live>1x", "column 6"):
             done = run([built("ALLIUM"), "tags", str(pid), "--where", query], env=dict(os.environ, ALLIUM_DIR=ledgers))
             equal((done.returncode, done.stdout), (2, b""), query)
@@ -450,7 +450,7 @@ def screen():
         objects = sum(place[2] for place in places.values())
         check(
             re.fullmatch(
-                r"churn-gcc-O2 \(pid %d\), ended: \d+ places hold [\d.]+ [KM]iB in %d objects" % (pid, objects),
+                r"churn-gcc-O2 \(pid %d\), ended: \d+ sites hold [\d.]+ [KM]iB in %d objects" % (pid, objects),
                 heading), heading)
         equal((empty, len(rows)), ("", 3), "the rest")
         check(re.fullmatch(r"allium: 3 of \d+ rows are shown; --top 0 shows all\n", done.stderr.decode()), done.stderr)

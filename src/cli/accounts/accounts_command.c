@@ -20,7 +20,7 @@
 #define TOP_OPENMETRICS 20
 #define FAULTS_LEAST_NS 1000000u
 
-static const struct word groups[] = {{"place", ACCOUNT_BY_PLACE},     {"function", ACCOUNT_BY_FUNCTION},
+static const struct word groups[] = {{"site", ACCOUNT_BY_PLACE},      {"function", ACCOUNT_BY_FUNCTION},
                                      {"file", ACCOUNT_BY_FILE},       {"directory", ACCOUNT_BY_DIRECTORY},
                                      {"module", ACCOUNT_BY_MODULE},   {"class", ACCOUNT_BY_CLASS},
                                      {"process", ACCOUNT_BY_PROCESS}, {NULL, 0}};
@@ -90,7 +90,7 @@ static int refuse(const struct request *q, const struct arguments *a)
     const char *format = option_values_name(formats, q->show.view.format);
     for (int i = 0; text && not_with_text[i + metrics]; i++)
         if (command_value(c, a, not_with_text[i]))
-            return command_misuse(c, "--%s writes all places unchanged: leave out --%s", format,
+            return command_misuse(c, "--%s writes all sites unchanged: leave out --%s", format,
                                   not_with_text[i]);
     if (text && a->n_rest > 1)
         return command_misuse(c, "--%s takes one source: leave out the second", format);
@@ -187,7 +187,7 @@ static int parse_query(struct request *q, const char *where)
     q->show.view.query = q->query;
     if (q->query && q->show.view.format == ACCOUNTS_OPENMETRICS && account_query_needs_figures(q->query))
         return command_misuse(q->show.kind->command,
-                              "--openmetrics takes a --where about names only: a place that matches by its "
+                              "--openmetrics takes a --where about names only: a site that matches by its "
                               "figures may stop matching, and a counter would fall");
     return -1;
 }

@@ -13,8 +13,7 @@
 
 /** Lines for the table of options, with the sort orders of the command. */
 #define ACCOUNTS_OPTIONS(orders)                                                                             \
-    {"by", 0, "GROUP",                                                                                       \
-     "group rows by place (default), function, file, directory, module, class or process"},                  \
+    {"by", 0, "GROUP", "group rows by site (default), function, file, directory, module, class or process"}, \
         {"sort", 0, "ORDER", orders},                                                                        \
         {"where", 0, "QUERY", "show only matching places: 'file:src/* live>1M', see allium-query(7)"},       \
         {"fail-if", 0, "CONDITION",                                                                          \

@@ -26,7 +26,7 @@ static void note_rest(const struct accounts_show *s, const struct accounts_readi
     if (!r->accounts.rows.len && s->notes->len == before)
         notes_add(s->notes, "%s", s->kind->none);
     else if (r->accounts.rows.len && !fits)
-        notes_add(s->notes, "no place matches %s", query_text(s->view.query));
+        notes_add(s->notes, "no site matches %s", query_text(s->view.query));
 }
 
 /* --fail-if: one line for each condition that is met. */

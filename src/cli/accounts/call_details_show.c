@@ -109,7 +109,7 @@ static void say_what_lacks(const struct request *q, const struct tags_details *d
                            uint32_t all)
 {
     const char *what = q->latency ? "times" : "stacks",
-               *fits = q->query ? " of places that match --where" : "";
+               *fits = q->query ? " of sites that match --where" : "";
     if (!all && d->process.alive)
         command_fail(0,
                      "no %s of calls were recorded%s: request them with `allium set %d --where QUERY %s` (if "

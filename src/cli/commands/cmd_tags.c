@@ -15,17 +15,17 @@ static const struct option_doc options[] = {
 
 static const char *const examples[] = {
     "allium tags 4711",
-    "show the account of each place in the source of process 4711",
+    "show the account of each site in the source of process 4711",
     "allium tags 4711 --by directory --sort allocations",
     "show which part of the program allocates most often",
     "allium tags 4711 --where 'file:src/* live>1M'",
-    "show places in some files that hold more than a mebibyte",
+    "show sites in some files that hold more than a mebibyte",
     "allium tags ./server --by file",
     "list the files in which a program allocates, without running it",
     "allium tags server.allium@10m server.allium",
     "show what changed since ten minutes after a recording began, and how fast",
     "allium tags 4711 --faults 10s",
-    "show which places own memory that is touched for the first time, or read back from swap",
+    "show which sites own memory that is touched for the first time, or read back from swap",
     NULL,
 };
 
@@ -37,7 +37,7 @@ const struct command command_tags = {
              "[--fail-if CONDITION]... [--top N] "
              "[--interval INTERVAL] [--count N] [--duration DURATION] [--faults DURATION] " SCREEN_USAGE
              " [--json|--allocinfo|--openmetrics] [--no-pager] [--stacks|--folded|--latency]",
-    .summary = "show exact accounts of the places that allocate, of a program built with <allium/tag.h>",
+    .summary = "show exact accounts of the sites that allocate, of a program built with <allium/tag.h>",
     .examples = examples,
     .options = options,
     .run = run,

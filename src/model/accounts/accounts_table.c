@@ -70,10 +70,10 @@ static const struct table_column columns[COLUMNS] = {
     [C_FREES_HERE] = {"frees_here", TABLE_COUNT, TABLE_WHOLE},
     [C_FAILED_CHANGE] = {"failed_change", TABLE_COUNT, TABLE_SIGNED, .hide_if_empty = true},
     [C_FAILED] = {"failed", TABLE_COUNT, TABLE_WHOLE, .hide_if_empty = true},
-    [C_PLACES] = {"places", TABLE_COUNT, TABLE_WHOLE, .drop_rank = 1},
+    [C_PLACES] = {"sites", TABLE_COUNT, TABLE_WHOLE, .drop_rank = 1},
     [C_INEXACT] = {"inexact", TABLE_COUNT, TABLE_WHOLE},
     [C_ACCURATE] = {"accurate", TABLE_PLAIN, TABLE_FLAG},
-    [C_CALLER] = {"caller", TABLE_PLAIN, TABLE_TEXT, .wrap = true},
+    [C_CALLER] = {"site", TABLE_PLAIN, TABLE_TEXT, .wrap = true},
     [C_CLASS] = {"class", TABLE_PLAIN, TABLE_TEXT, .hide_if_empty = true, .shrinkable = true, .drop_rank = 4},
     [C_NAME] = {"name", TABLE_PLAIN, TABLE_TEXT, .hide_if_empty = true, .shrinkable = true, .drop_rank = 3},
     [C_FUNCTION] = {"function", TABLE_PLAIN, TABLE_TEXT, .hide_if_empty = true, .shrinkable = true},
@@ -350,7 +350,7 @@ static struct account_order_key order_key(const struct account_row *r, void *arg
 struct table *accounts_table_new(const struct account_rows *r, const struct alloc_texts *texts,
                                  const struct account_shape *shape)
 {
-    struct table *t = table_new(shape->schema, 1, columns, COLUMNS);
+    struct table *t = table_new(shape->schema, 2, columns, COLUMNS);
     t->hidden = ~(uint64_t)columns_of(shape);
     const struct account_order order = {.key = order_key, .arg = (void *)shape, .top = shape->top};
     struct account_ordered ordered = {0};

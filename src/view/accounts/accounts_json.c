@@ -11,7 +11,7 @@
 static void write_sum(struct json *j, const char *key, const struct account_sum *sum, bool of_sites)
 {
     json_open(j, key, '{');
-    json_whole(j, "places", sum->places);
+    json_whole(j, "sites", sum->places);
     json_whole(j, "inexact", sum->inexact);
     json_signed(j, "live_bytes", account_live_bytes(sum));
     json_signed(j, "live_objects", account_live_objects(sum));

@@ -12,17 +12,17 @@ static void add_figure(struct buf *b, enum text_unit unit, double value)
     text_add_value(b, &(struct estimate){.value = value < 0 ? -value : value}, unit);
 }
 
-/* "8 places hold 12.3 MiB in 45 objects" */
+/* "8 sites hold 12.3 MiB in 45 objects" */
 static void add_tag_sum(struct buf *b, const struct account_sum *sum)
 {
     int64_t objects = account_live_objects(sum);
-    text_add_number(b, sum->places, "place");
+    text_add_number(b, sum->places, "site");
     buf_addstr(b, sum->places == 1 ? " holds " : " hold ");
     add_figure(b, TEXT_BYTES, (double)account_live_bytes(sum));
     buf_printf(b, " in %lld object%s", (long long)objects, objects == 1 ? "" : "s");
 }
 
-/* "total bytes allocated: ... requested: ... slack: ... (x.x %)   allocations: ...  frees: ...  callers: ..." */
+/* "total bytes allocated: ... requested: ... slack: ... (x.x %)   allocations: ...  frees: ...  sites: ..." */
 static void add_site_sum(struct buf *b, const struct account_sum *sum)
 {
     const uint64_t *of = sum->of;
@@ -41,17 +41,16 @@ static void add_site_sum(struct buf *b, const struct account_sum *sum)
     } else {
         buf_addstr(b, "unknown");
     }
-    buf_printf(b, "   allocations: %" PRIu64 "  frees: %" PRIu64 "  callers: %" PRIu32,
+    buf_printf(b, "   allocations: %" PRIu64 "  frees: %" PRIu64 "  sites: %" PRIu32,
                of[ACCOUNT_ALLOCATED_CALLS], of[ACCOUNT_RELEASED_CALLS], sum->places);
 }
 
-/* "freed: ...  frees: ...  callers: ..." */
+/* "freed: ...  frees: ...  sites: ..." */
 static void add_freed_sum(struct buf *b, const struct account_sum *sum)
 {
     buf_addstr(b, "bytes freed: ");
     add_figure(b, TEXT_BYTES, (double)sum->of[ACCOUNT_FREED_BY_SITE_BYTES]);
-    buf_printf(b, "  frees: %" PRIu64 "  callers: %" PRIu32, sum->of[ACCOUNT_FREED_BY_SITE_CALLS],
-               sum->places);
+    buf_printf(b, "  frees: %" PRIu64 "  sites: %" PRIu32, sum->of[ACCOUNT_FREED_BY_SITE_CALLS], sum->places);
 }
 
 /* "1,234 sites hold 12.3 MiB in 4.56k calls; 2 of them are not accurate" */

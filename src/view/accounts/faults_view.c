@@ -28,7 +28,7 @@ static const struct table_column columns[COLUMNS] = {
     [C_SHARED] = {"shared", TABLE_COUNT, TABLE_WHOLE},
     [C_LIVE] = {"live", TABLE_BYTES, TABLE_SIGNED},
     [C_OBJECTS] = {"live_objects", TABLE_PLAIN, TABLE_SIGNED},
-    [C_PLACES] = {"places", TABLE_COUNT, TABLE_WHOLE, .drop_rank = 1},
+    [C_PLACES] = {"sites", TABLE_COUNT, TABLE_WHOLE, .drop_rank = 1},
     [C_CLASS] = {"class", TABLE_PLAIN, TABLE_TEXT, .hide_if_empty = true},
     [C_NAME] = {"name", TABLE_PLAIN, TABLE_TEXT, .hide_if_empty = true},
     [C_FUNCTION] = {"function", TABLE_PLAIN, TABLE_TEXT, .hide_if_empty = true},
@@ -63,7 +63,7 @@ static struct table *make_table(const struct faults_view *o, const struct alloc_
         [ACCOUNT_BY_MODULE] = 1u << C_PLACES | 1u << C_MODULE,
         [ACCOUNT_BY_CLASS] = 1u << C_PLACES | 1u << C_CLASS,
     };
-    struct table *t = table_new("faults", 1, columns, COLUMNS);
+    struct table *t = table_new("faults", 2, columns, COLUMNS);
     t->hidden = NAMES & ~named[o->form->shape.group];
     vec_each (const struct account_row, r, o->rows)
         put_row(t, r, texts);
@@ -125,7 +125,7 @@ static void note_rest(struct buf *notes, const struct faults_view *o, uint32_t s
     if (o->form->format != ACCOUNTS_JSON)
         notes_add_cut(notes, shown, o->rows->len);
     if (o->form->query && !o->fits)
-        notes_add(notes, "no place matches %s", query_text(o->form->query));
+        notes_add(notes, "no site matches %s", query_text(o->form->query));
     notes_add_count(notes, o->rest->elsewhere,
                     "other page fault{s} {was|were} in memory without objects: stacks, files and so on");
     notes_add_count(

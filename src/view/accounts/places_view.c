@@ -10,7 +10,7 @@
 
 enum { C_PLACES, C_COPIES, C_CLASS, C_NAME, C_FUNCTION, C_PLACE, C_MODULE, COLUMNS };
 static const struct table_column columns[COLUMNS] = {
-    [C_PLACES] = {"places", TABLE_COUNT, TABLE_WHOLE},
+    [C_PLACES] = {"sites", TABLE_COUNT, TABLE_WHOLE},
     [C_COPIES] = {"copies", TABLE_COUNT, TABLE_WHOLE, .drop_rank = 2},
     [C_CLASS] = {"class", TABLE_PLAIN, TABLE_TEXT, .hide_if_empty = true},
     [C_NAME] = {"name", TABLE_PLAIN, TABLE_TEXT, .hide_if_empty = true},
@@ -62,14 +62,14 @@ static uint64_t copies_of(const struct account_rows *rows)
     return copies;
 }
 
-/* "server: 214 places, in 311 copies" */
+/* "server: 214 sites, in 311 copies" */
 static void write_heading(const struct accounts_view *o, const char *source, struct sink *out,
                           const struct accounts *a, const struct account_rows *fit)
 {
     struct buf b = BUF_INIT;
     text_add_name(&b, &o->style, source);
     buf_addstr(&b, ": ");
-    text_add_number(&b, a->rows.len, "place");
+    text_add_number(&b, a->rows.len, "site");
     buf_addstr(&b, ", in ");
     text_add_words(&b, copies_of(&a->rows), "cop{y|ies}");
     buf_addstr(&b, "\n");
@@ -77,7 +77,7 @@ static void write_heading(const struct accounts_view *o, const char *source, str
         buf_addstr(&b, "where ");
         text_add_name(&b, &o->style, query_text(o->query));
         buf_addstr(&b, ": ");
-        text_add_number(&b, fit->len, "place");
+        text_add_number(&b, fit->len, "site");
         buf_addstr(&b, "\n");
     }
     sink_printf(out, "%s\n", buf_str(&b));
@@ -94,7 +94,7 @@ static void write_json(const struct accounts_view *o, const char *source, struct
     json_text(&j, "source", source);
     json_text(&j, "filter", o->query ? query_text(o->query) : NULL);
     json_text(&j, "group", o->group);
-    json_whole(&j, "places", a->rows.len);
+    json_whole(&j, "sites", a->rows.len);
     json_whole(&j, "not_understood", a->processes.at[0].losses[ACCOUNT_LOST_RECORDS]);
     json_whole(&j, "rows_in_all", all);
     table_view_json_rows(&j, "rows", t);
@@ -110,11 +110,11 @@ static void note_missing(struct buf *notes, const struct accounts_view *o, const
     vec_each (const struct account_row, r, &a->rows)
         unknown += !r->key.file;
     if (o->query && !fit)
-        notes_add(notes, "no place matches %s", query_text(o->query));
+        notes_add(notes, "no site matches %s", query_text(o->query));
     if (o->format != ACCOUNTS_JSON)
         notes_add_cut(notes, shown, all);
     notes_add_count(notes, unknown,
-                    "place{s} {has|have} neither file nor line: {it has|they have} no debug information (cc "
+                    "site{s} {has|have} neither file nor line: {it has|they have} no debug information (cc "
                     "-g), or it was stripped");
     notes_add_count(notes, not_understood,
                     "part{s} of its tags {is|are} invalid: damaged, or of another version of <allium/tag.h>");
@@ -138,7 +138,7 @@ void places_view_write(struct sink *out, const struct accounts_view *o, const ch
     account_rows_group(&rows, &places, o->shape.group, texts);
     if (rows.len)
         qsort_r(rows.at, rows.len, sizeof(*rows.at), compare, texts);
-    struct table *t = table_new("tags-places", 1, columns, COLUMNS);
+    struct table *t = table_new("tags-places", 2, columns, COLUMNS);
     t->hidden = of_groups[o->shape.group];
     vec_each (const struct account_row, r, &rows)
         if (!o->shape.top || table_rows(t) < o->shape.top)
