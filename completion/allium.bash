@@ -86,7 +86,7 @@ _allium_value()
     -o | --output) _allium_files ;;
     --by)
         if [ "$1" = tags ] || [ "$1" = sites ]; then
-            _allium_words place function file directory module class process
+            _allium_words site function file directory module class process
             return
         fi
         _allium_words stack function file module owner thread size process
