@@ -134,12 +134,3 @@ enum condition_answer condition_ask(const struct condition *c, const struct diff
         return CONDITION_UNDECIDED;
     return change.value > permitted ? CONDITION_OPEN : CONDITION_NOT_MET;
 }
-
-void condition_add_base(struct buf *b, double change, const struct estimate *before, enum text_unit unit)
-{
-    if (before->value > 0)
-        buf_printf(b, ", %+.1f %% of ", 100 * change / before->value);
-    else
-        buf_addstr(b, " on top of ");
-    text_add_value(b, before, unit);
-}

@@ -14,7 +14,6 @@
 #include "base/error.h"
 #include "cli/option_values.h"
 #include "model/profile/profile_diff.h"
-#include "view/text/text.h"
 
 #define CONDITIONS_MAX 16
 
@@ -53,7 +52,5 @@ const struct diff_value *condition_value(const struct condition *c, const struct
 double condition_permitted(const struct condition *c, const struct diff *d);
 /** The metric must be known. */
 enum condition_answer condition_ask(const struct condition *c, const struct diff *d);
-/** Appends what a change is of: ", +70.0 % of 20", or " on top of 0". */
-void condition_add_base(struct buf *b, double change, const struct estimate *before, enum text_unit unit);
 
 #endif

@@ -144,6 +144,8 @@ def running(place):
     back = diff(place, str(pid), begun, "--by", "function")
     equal(rows(back)["leak"]["self"]["change_bytes"], -60 * LEAKED, "the change backwards")
     check("EARLIER" in place.allium("diff", str(pid), begun).out, "the order is not told")
+    swapped = place.allium("diff", str(pid), begun, "--fail-if", "live+10%", code=2)
+    check(" earlier than %d: give the older one first" % pid in swapped.err, swapped.err)
     still = diff(place, str(pid), str(pid))["total"]["live"]
     equal((still["change_bytes_low"], still["change_bytes_high"]), (0, 0), "what an idle process grew by")
     process.stdin.close()
@@ -215,6 +217,21 @@ def versions(place):
     equal([(told["condition"], told["met"], told["undecided"]) for told in found["conditions"]],
           [("live+1G", False, False), ("peak+1K", True, False)], "conditions")
     equal([found["total"][metric]["smallest_growth_bytes"] for metric in ("live", "peak")], [0, 0], "smallest growth")
+    for words, order in ((("peak+1K",), "peak"), (("live+1G", "peak+1K"), "live")):  # what the condition is about
+        conditions = [word for condition in words for word in ("--fail-if", condition)]
+        equal(diff(place, "old.allium", "new.allium", *conditions, code=4 if "peak+1K" in words else 0)["sort"], order,
+              "order of %s" % (words,))
+
+
+def freed_at_the_end(place):
+    """Of programs that free all before they end, live memory says nothing, and a condition on it says so."""
+    for name, size in ("small.allium", 1000000), ("large.allium", 1200000):
+        place.allium("run", "--quiet", "--period", "1", "-o", name, "--", "/usr/bin/python3", "-S", "-c",
+                     "kept = bytes(%d); del kept; kept = bytes(%d * 100)" % (size, size))
+    hint = "both hold less than a tenth of their peak at the end: peak+10% compares the peaks"
+    for condition, code in ("live+10%", 0), ("peak+10%", 4):
+        done = place.allium("diff", "small.allium", "large.allium", "--fail-if", condition, code=code)
+        equal(hint in done.err, not code, "hint with " + condition)
 
 
 def runs(place):
@@ -354,6 +371,7 @@ tap.main([(name, placed(function)) for name, function in [
     ("@TIME is a moment of the newest recording", newest_at),
     ("a process that cannot be read has one reason", reasons),
     ("two versions differ by the site that one has more", versions),
+    ("memory that is freed at the end is told to be", freed_at_the_end),
     ("two runs of one program differ by noise, and a larger one is larger", runs),
     ("what is printed agrees with JSON", screen),
     ("what cannot be read is told with its place", misused),

@@ -415,7 +415,7 @@ def on_terminal(columns, *options):
 def narrow():
     """80 columns have all that one needs, 60 who and for how long; no line is longer."""
     for columns, headers in ((80, ["TIME", "PID", "COMM", "RECLAIM", "DURATION",
-                                   "RECLAIMED PAGES"]), (60, ["TIME", "PID", "COMM", "RECLAIM", "DURATION"])):
+                                   "MEMCG"]), (60, ["TIME", "PID", "COMM", "RECLAIM", "DURATION"])):
         named, *lines = on_terminal(columns)
         named = re.sub("\x1b\\[[0-9]*m", "", named)
         check(re.match(r"no room for TID, UID, .* and \d+ more$", named) and len(named) <= columns, "named:", named)

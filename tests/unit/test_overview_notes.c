@@ -180,7 +180,7 @@ static void who_thrashes_is_named(void **state)
            "2.60 MiB a second are read back soon after they were reclaimed: a cgroup thrashes; most major "
            "faults: "
            "eater (pid 7), 1.23k a second, in cgroup /x, which uses 96 % of its limit of 100 B (allium sys "
-           "vmscan)");
+           "drsnoop)");
     m = quiet();
     m.rate[OVERVIEW_SWAPPED_IN] = 2.0 * MIB;
     m.faulter = (struct overview_faulter){.pid = 7, .name = "eater", .major_per_s = 3};

@@ -6,7 +6,6 @@
 
 #include "base/sigsafe/clock_ns.h"
 #include "cli/accounts/accounts_source.h"
-#include "cli/condition.h"
 #include "cli/pager.h"
 #include "view/text/notes.h"
 
@@ -41,7 +40,7 @@ static int judge(const struct accounts_view *v)
             continue;
         buf_printf(&b, "%s: met: ", g->condition);
         text_add_change(&b, g->change, unit);
-        condition_add_base(&b, g->change, &(struct estimate){.value = g->before}, unit);
+        text_add_base(&b, g->change, &(struct estimate){.value = g->before}, unit);
         code = command_fail(EXIT_CONDITION, "%s", buf_str(&b));
         buf_release(&b);
     }

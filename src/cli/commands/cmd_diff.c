@@ -22,10 +22,12 @@
 static const struct option_doc options[] = {
     {"by", 0, "GROUP",
      "group rows by stack (default), function, file, module, owner, thread, size or process"},
-    {"sort", 0, "ORDER", "sort by the change of live (default), peak, allocated, allocations or temporary"},
+    {"sort", 0, "ORDER",
+     "sort by the change of live, peak, allocated, allocations or temporary (live, or what --fail-if is "
+     "about)"},
     {"where", 0, "QUERY", "compare only matching objects: 'func:parse_* !comm:bash', see allium-query(7)"},
     {"fail-if", 0, "CONDITION",
-     "exit with 4 if it grew by more, 3 if that is undecided: live+10%, peak+50MiB; may be repeated",
+     "exit with 4 if it grew by more, 3 if that is undecided: peak+10%, live+50MiB; may be repeated",
      .many = true},
     {"coarse", 0, NULL, "let a condition pass that so few samples cannot decide, instead of exiting with 3"},
     {"raw", 0, NULL, "show wrappers such as xmalloc and operator new"},
@@ -42,7 +44,7 @@ static const char *const examples[] = {
     "show what a running process holds more than ten minutes after it began",
     "allium diff old.allium new.allium --sort allocations --by function",
     "show which functions call malloc more often in the new version",
-    "allium diff main.allium branch.allium --fail-if live+10% --fail-if allocations+20%",
+    "allium diff main.allium branch.allium --fail-if peak+10% --fail-if allocations+20%",
     "check in CI that a branch does not take more memory (record both by allium run --period 1)",
     NULL,
 };
@@ -143,6 +145,8 @@ static int parse(struct request *q, int argc, char **argv)
         code = option_values_parse_top(c, command_value(c, &a, "top"), &q->top);
     if (code < 0)
         code = condition_parse_all(q->conditions, &q->n_conditions, c, &a, &condition_of_samples);
+    if (code < 0 && q->n_conditions && !command_value(c, &a, "sort"))
+        q->sort = q->conditions[0].metric; /* rows show what the condition is about */
     if (code < 0 && command_value(c, &a, "coarse") && !q->n_conditions)
         code = command_misuse(c, "--coarse needs --fail-if");
     if (code < 0 && a.n_rest != 2)
@@ -182,6 +186,27 @@ static int check_known(const struct request *q, const struct diff *d)
                                          "known: --fail-if cannot be checked");
     return command_misuse(
         &command_diff, "%s is not known for a moment in the past: use live, allocated or allocations", word);
+}
+
+/* -1: --fail-if has two sides, in their order. */
+static int check_sides(const struct request *q, const struct diff *d, const struct source *of)
+{
+    char text[UNITS_TEXT_BYTES];
+    if (!q->n_conditions)
+        return -1;
+    for (int side = 0; side < PROFILE_PAIR_SIDES; side++)
+        if (!of[side].profile->images.len && !of[side].profile->images_dropped && !q->coarse)
+            return command_fail(
+                EXIT_IMPOSSIBLE,
+                "%s has no process, as no allocation was recorded: did the program start? --fail-if "
+                "cannot be checked (--coarse lets it pass)",
+                q->source[side]);
+    if (diff_is_of_moments(d) && diff_apart_ns(d) < 0)
+        return command_misuse(&command_diff, "%s is %s earlier than %s: give the older one first",
+                              q->source[PROFILE_PAIR_AFTER],
+                              units_format_duration(text, -(double)diff_apart_ns(d)),
+                              q->source[PROFILE_PAIR_BEFORE]);
+    return -1;
 }
 
 /* Says that the samples are too few for the condition, and names a period with which they are enough. */
@@ -229,9 +254,26 @@ static void say_verdict(const struct condition *c, const struct diff *d, enum co
         text_add_change_interval(&b, change.interval.low, change.interval.high, unit);
         buf_addch(&b, ')');
     }
-    condition_add_base(&b, change.value, before, unit);
+    text_add_base(&b, change.value, before, unit);
     command_fail(0, "%s", buf_str(&b));
     buf_release(&b);
+}
+
+/* A program that frees all at its end grows in its peak alone: says so if a condition looks at what lives. */
+static void hint_at_peak(const struct request *q, const struct diff *d)
+{
+    const struct rollup_value *live = d->total[ROLLUP_LIVE].of, *peak = d->total[ROLLUP_PEAK].of;
+    bool asks_live = false, asks_peak = false;
+    for (int i = 0; i < q->n_conditions; i++) {
+        asks_live = asks_live || q->conditions[i].metric == ROLLUP_SORT_LIVE;
+        asks_peak = asks_peak || q->conditions[i].metric == ROLLUP_SORT_PEAK;
+    }
+    if (!asks_live || asks_peak || !diff_known(d, ROLLUP_PEAK))
+        return;
+    for (int side = DIFF_BEFORE; side <= DIFF_AFTER; side++)
+        if (live[side].bytes.value * 10 >= peak[side].bytes.value)
+            return;
+    command_fail(0, "both hold less than a tenth of their peak at the end: peak+10%% compares the peaks");
 }
 
 /* The exit code: one condition that is met is enough, else one that is undecided. */
@@ -273,6 +315,7 @@ static int write_diff(const struct request *q, const struct diff *d, const struc
     int code = pager_written(&out, verdict);
     for (int i = 0; i < q->n_conditions; i++)
         say_verdict(&q->conditions[i], d, condition_ask(&q->conditions[i], d), q->coarse);
+    hint_at_peak(q, d);
     return code;
 }
 
@@ -302,6 +345,8 @@ static int compare(struct request *q, const struct source *of)
                              .arg = ro.arg};
     struct diff *d = diff_new(of[PROFILE_PAIR_BEFORE].profile, of[PROFILE_PAIR_AFTER].profile, &o);
     int code = check_known(q, d);
+    if (code < 0)
+        code = check_sides(q, d, of);
     if (code < 0 && q->filter.query)
         code = check_match(q, d);
     if (code < 0)

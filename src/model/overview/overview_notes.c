@@ -132,8 +132,9 @@ static void note_reclaim(struct overview *m)
     add_faulter(&who, &m->faulter);
     if (refaults > BUSY_BYTES_S)
         say(m, true,
-            "%s a second are read back soon after they were reclaimed: %s thrashes%s (allium sys vmscan)",
-            units_format_size(one, refaults), m->faulter.cgroup ? "a cgroup" : "the machine", buf_str(&who));
+            "%s a second are read back soon after they were reclaimed: %s thrashes%s (allium sys %s)",
+            units_format_size(one, refaults), m->faulter.cgroup ? "a cgroup" : "the machine", buf_str(&who),
+            m->faulter.cgroup ? "drsnoop" : "vmscan");
     if (rate[OVERVIEW_SWAPPED_IN] > BUSY_BYTES_S)
         say(m, true, "%s a second come in from swap%s (allium sys faults)",
             units_format_size(one, rate[OVERVIEW_SWAPPED_IN]), refaults > BUSY_BYTES_S ? "" : buf_str(&who));

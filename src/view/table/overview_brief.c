@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/units.h"
 #include "model/overview/overview_tables.h"
@@ -65,6 +66,22 @@ static void write_head(struct brief *s)
     buf_release(&line);
 }
 
+/* Cuts a note to the room beside the dots; the command in brackets that tells more stays. */
+static void cut(struct buf *words, size_t room, const char *dots)
+{
+    const char *command = strstr(buf_str(words), " (allium "), *end = command ? strchr(command, ')') : NULL;
+    struct buf kept = BUF_INIT;
+    if (end)
+        buf_add(&kept, command, (size_t)(end + 1 - command));
+    const size_t left = room > kept.len ? room - kept.len : 0,
+                 before = command ? (size_t)(command - words->data) : words->len;
+    const size_t fits = text_bytes(buf_str(words), left);
+    words->len = fits < before ? fits : before;
+    words->data[words->len] = '\0';
+    buf_printf(words, "%s%s", dots, buf_str(&kept));
+    buf_release(&kept);
+}
+
 /* A note, in as many lines as it needs or in one, which is cut at its end. */
 static void add_note(struct buf *lines, const struct brief *s, const struct overview_note *n,
                      bool in_one_line)
@@ -75,10 +92,8 @@ static void add_note(struct buf *lines, const struct brief *s, const struct over
     struct buf words = BUF_INIT;
     struct sink out = sink_to_buf(lines);
     text_add_name(&words, s->style, n->text);
-    if (in_one_line && s->style->columns && text_width(buf_str(&words)) > room) {
-        words.len = text_bytes(buf_str(&words), room);
-        buf_addstr(&words, dots);
-    }
+    if (in_one_line && s->style->columns && text_width(buf_str(&words)) > room)
+        cut(&words, room, dots);
     sink_text(&out, text_begin(s->style, look));
     text_paragraph(&out, s->style, label, NOTE_INDENT, buf_str(&words));
     sink_text(&out, text_end(s->style, look));
@@ -170,6 +185,8 @@ static void write_rates(struct brief *s)
     struct buf b = BUF_INIT;
     for (size_t i = 0; i < sizeof(shown) / sizeof(*shown); i++)
         add_rate(&b, s->m, shown[i]);
+    if (s->m->rate[OVERVIEW_STOLEN_CGROUP] > 0) /* which the direct reclaims above are not */
+        add_rate(&b, s->m, OVERVIEW_STOLEN_CGROUP);
     end_line(s, "  per second", &b);
 }
 

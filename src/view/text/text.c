@@ -328,6 +328,15 @@ static size_t word_bytes(const char *words)
     return len;
 }
 
+void text_add_base(struct buf *b, double change, const struct estimate *before, enum text_unit unit)
+{
+    if (before->value > 0)
+        buf_printf(b, ", %+.1f %% of ", 100 * change / before->value);
+    else
+        buf_addstr(b, " on top of ");
+    text_add_value(b, before, unit);
+}
+
 void text_paragraph(struct sink *out, const struct text_style *s, const char *label, unsigned indent,
                     const char *words)
 {
