@@ -39,7 +39,7 @@ static const struct table_column columns[] = {
     [EFFICIENCY] = {"efficiency", TABLE_PERCENT, TABLE_REAL, .drop_rank = 6},
     [ORDER] = {"order", TABLE_PLAIN, TABLE_SIGNED, .drop_rank = 4},
     [GFP] = {"gfp", TABLE_PLAIN, TABLE_TEXT, .drop_rank = 3},
-    [MEMCG] = {"memcg", TABLE_PLAIN, TABLE_TEXT},
+    [MEMCG] = {"memcg", TABLE_PLAIN, TABLE_TEXT, .drop_rank = 1},
     [LIMIT_OF] = {"limit_of", TABLE_PLAIN, TABLE_TEXT, .drop_rank = 8},
     [LIMIT] = {"memcg_limit", TABLE_BYTES, TABLE_WHOLE, .drop_rank = 5},
     [USAGE] = {"memcg_usage", TABLE_BYTES, TABLE_WHOLE, .drop_rank = 7},
