@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """allium diff as its users meet it: a program whose growth is known, at two moments, in two runs, in two versions."""
+import contextlib
 import json
 import os
 import re
+import sqlite3
 import sys
 import time
 
@@ -228,7 +230,7 @@ def freed_at_the_end(place):
     for name, size in ("small.allium", 1000000), ("large.allium", 1200000):
         place.allium("run", "--quiet", "--period", "1", "-o", name, "--", "/usr/bin/python3", "-S", "-c",
                      "kept = bytes(%d); del kept; kept = bytes(%d * 100)" % (size, size))
-    hint = "both hold less than a tenth of their peak at the end: peak+10% compares the peaks"
+    hint = "both hold less than a tenth of their peak: peak+10% compares the peaks"
     for condition, code in ("live+10%", 0), ("peak+10%", 4):
         done = place.allium("diff", "small.allium", "large.allium", "--fail-if", condition, code=code)
         equal(hint in done.err, not code, "hint with " + condition)
@@ -333,6 +335,12 @@ def silent(place):
     check(live["change_bytes"] == 0 and live["change_bytes_high"] > 3 * (1 << 40), live)
     live = diff(place, "s.allium", "r.allium")["total"]["live"]
     check(live["change_bytes"] > 1 << 20 and live["bytes_within_noise"], live)
+    # A recording of every allocation that has none: the program did not start, and does not take less.
+    with contextlib.closing(sqlite3.connect(place.path("s.allium"), isolation_level=None)) as db:
+        db.execute("UPDATE meta SET value = 1 WHERE key = 'period_bytes'")
+    done = place.allium("diff", "r.allium", "s.allium", "--fail-if", "peak+10%", code=3)
+    check("s.allium has every allocation, and there was none: did the program start?" in done.err, done.err)
+    place.allium("diff", "r.allium", "s.allium", "--fail-if", "peak+10%", "--coarse", code=0)
 
 
 def not_observed(place):

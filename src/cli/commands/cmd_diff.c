@@ -188,17 +188,17 @@ static int check_known(const struct request *q, const struct diff *d)
         &command_diff, "%s is not known for a moment in the past: use live, allocated or allocations", word);
 }
 
-/* -1: --fail-if has two sides, in their order. */
+/* -1: conditions can be checked: both programs ran, and the older moment is the first. */
 static int check_sides(const struct request *q, const struct diff *d, const struct source *of)
 {
     char text[UNITS_TEXT_BYTES];
     if (!q->n_conditions)
         return -1;
     for (int side = 0; side < PROFILE_PAIR_SIDES; side++)
-        if (!of[side].profile->images.len && !of[side].profile->images_dropped && !q->coarse)
+        if (profile_silent_period(of[side].profile) == 1 && !q->coarse)
             return command_fail(
                 EXIT_IMPOSSIBLE,
-                "%s has no process, as no allocation was recorded: did the program start? --fail-if "
+                "%s has every allocation, and there was none: did the program start? --fail-if "
                 "cannot be checked (--coarse lets it pass)",
                 q->source[side]);
     if (diff_is_of_moments(d) && diff_apart_ns(d) < 0)
@@ -259,7 +259,7 @@ static void say_verdict(const struct condition *c, const struct diff *d, enum co
     buf_release(&b);
 }
 
-/* A program that frees all at its end grows in its peak alone: says so if a condition looks at what lives. */
+/* A program that frees all memory in the end grows in its peak alone: says so if a condition is about live memory. */
 static void hint_at_peak(const struct request *q, const struct diff *d)
 {
     const struct rollup_value *live = d->total[ROLLUP_LIVE].of, *peak = d->total[ROLLUP_PEAK].of;
@@ -273,7 +273,7 @@ static void hint_at_peak(const struct request *q, const struct diff *d)
     for (int side = DIFF_BEFORE; side <= DIFF_AFTER; side++)
         if (live[side].bytes.value * 10 >= peak[side].bytes.value)
             return;
-    command_fail(0, "both hold less than a tenth of their peak at the end: peak+10%% compares the peaks");
+    command_fail(0, "both hold less than a tenth of their peak: peak+10%% compares the peaks");
 }
 
 /* The exit code: one condition that is met is enough, else one that is undecided. */
