@@ -39,9 +39,10 @@ static __attribute__((noinline)) int name_row(struct kmem_value *v, __u64 cache)
 }
 
 /*
- * A row's objects are all of one cache, by its address. The cache may be destroyed and another one made there, so the
- * address of the name is compared, too. It is not where the event is one of kmalloc's own: their caches stay for ever.
- * Events by name do not tell the cache, so there it is compared each time.
+ * A row's objects are all of one cache, known by its address. The cache may be destroyed and another one made at the
+ * same address, so the address of its name is compared at each event. The events of kmalloc and kfree do not tell the
+ * cache: its name is not compared, since kmalloc's caches are never destroyed. Events by name never tell the cache, so
+ * with them the name is compared for all objects.
  */
 static __always_inline void cache_of_row(struct kmem_value *v, const struct slab_object *o, __u64 cache,
                                          enum slab_way way)

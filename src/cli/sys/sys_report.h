@@ -30,7 +30,7 @@ struct sys_report {
     uint64_t report_ns;    /* of rows that come every interval: when, since 1970 */
     bool unshown;          /* this report is recorded only */
     bool unwritable;       /* a write to stdout failed: what comes is recorded only */
-    bool over;             /* a write failed, and nothing is recorded */
+    bool over;             /* no row can be written any more: to the recording, or without one to stdout */
     int code;              /* of that */
 };
 

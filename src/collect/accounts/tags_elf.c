@@ -167,9 +167,8 @@ static int read_sections(struct tags_file *f, const struct parts *p, const char 
     return error_set(
         e, ENOENT,
         "%s has no tags: it is not built with <allium/tag.h> or -include allium/malloc_hooks.h, or contains "
-        "no call that they tag (`new` needs <allium/operator_new.hh>, too); for a tagged library name its "
-        "own "
-        "file, see allium-tags(1)",
+        "no call that they tag (`new` needs <allium/operator_new.hh>, too), see allium-tags(1); for a tagged "
+        "library, name its own file",
         path);
 }
 

@@ -113,7 +113,8 @@ static void add_faulter(struct buf *b, const struct overview_faulter *f)
                    units_format_size(text, (double)f->limit_bytes));
 }
 
-static void note_reclaim(struct overview *m)
+/* Returns whether a note has the process with the most major faults, and its cgroup. */
+static bool note_reclaim(struct overview *m)
 {
     char one[UNITS_TEXT_BYTES], other[UNITS_TEXT_BYTES];
     const double *rate = m->rate;
@@ -139,6 +140,7 @@ static void note_reclaim(struct overview *m)
         say(m, true, "%s a second come in from swap%s (allium sys faults)",
             units_format_size(one, rate[OVERVIEW_SWAPPED_IN]), refaults > BUSY_BYTES_S ? "" : buf_str(&who));
     buf_release(&who);
+    return refaults > BUSY_BYTES_S || rate[OVERVIEW_SWAPPED_IN] > BUSY_BYTES_S;
 }
 
 /* Adds the cause of a kill: "at the limit of cgroup /a". The name may be unknown, because the kernel may not have
@@ -186,20 +188,12 @@ static void note_kills(struct overview *m)
         say(m, true, "%.0f OOM kills since the previous snapshot, by the kernel's counter", counted);
 }
 
-/* Returns whether a note names the cgroup as that of the process with the most major faults. */
-static bool was_said(const struct overview *m, const char *cgroup)
-{
-    bool thrashes = false;
-    vec_each (const struct overview_note, n, &m->notes)
-        thrashes = thrashes || (m->faulter.cgroup && strstr(n->text, "; most major faults: "));
-    return thrashes && !strcmp(m->faulter.cgroup, cgroup);
-}
-
-static void note_cgroups(struct overview *m)
+/* `noted`: the cgroup that another note has; NULL: none. */
+static void note_cgroups(struct overview *m, const char *noted)
 {
     char limit[UNITS_TEXT_BYTES];
     vec_each (const struct overview_cgroup, c, &m->cgroups)
-        if (overview_near_limit(c->usage_bytes, c->limit_bytes) && !was_said(m, c->path))
+        if (overview_near_limit(c->usage_bytes, c->limit_bytes) && (!noted || strcmp(noted, c->path) != 0))
             say(m, false, "cgroup %s uses %.0f %% of its limit of %s", c->path,
                 percent((double)c->usage_bytes, (double)c->limit_bytes),
                 units_format_size(limit, (double)c->limit_bytes));
@@ -220,9 +214,9 @@ void overview_note(struct overview *m)
 {
     note_zones(m);
     note_space(m);
-    note_reclaim(m);
+    const bool has_faulter = note_reclaim(m);
     note_pressure(m);
     note_kills(m);
-    note_cgroups(m);
+    note_cgroups(m, has_faulter ? m->faulter.cgroup : NULL);
     note_processes(m);
 }
