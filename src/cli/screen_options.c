@@ -5,7 +5,7 @@
 
 #include "view/text/column_choice.h"
 
-#define HEADINGS_WIDTH 200 /* of the list of those that there are */
+#define HEADINGS_WIDTH 200 /* of the list of existing columns in the message */
 
 static struct {
     struct column_choice only; /* no names: all columns */

@@ -26,8 +26,8 @@
 int screen_options_read(const struct command *c, const struct arguments *a);
 /** Puts the choice into the style. */
 void screen_options_apply(struct text_style *style);
-/** At the end: writes a line if a column was named that no table had. Returns `code`, but then EXIT_USAGE for
- * EXIT_DONE: another code, as of a condition that is met, says more. */
+/** At the end: if --columns has a name that no table had, writes a line, and returns EXIT_USAGE in place of EXIT_DONE.
+ * Any other code is returned as it is: that a condition is met, or an error, matters more. */
 int screen_options_check(int code);
 
 #endif

@@ -103,8 +103,8 @@ struct sys_live {
         last_column; /* what has happened: 0 in a row of which something is live and no more */
     void (*name)(struct sys_session *s, struct table *t, const void *key,
                  uint64_t time_ns); /* begins a row */
-    /* For columns that a row's value tells, besides its key; NULL: there are none. The first one adds an object to a
-     * value, which the second one shows. */
+    /* For columns that do not come from the key: add() adds a live object to a row's value, show() fills the columns
+     * from it. NULL, both: there are no such columns. */
     void (*add)(void *sum, const void *value);
     void (*show)(struct sys_session *s, struct table *t, const void *sum);
 };

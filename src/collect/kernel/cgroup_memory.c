@@ -171,7 +171,7 @@ static bool is_around(const char *outer, const char *inner)
     return !strncmp(outer, inner, len) && (!inner[len] || inner[len] == '/');
 }
 
-/* The group of the process with the most major faults, while all groups are there. */
+/* Finds the innermost group at its limit around the process with the most major faults, before small groups are cut. */
 static void find_faulter_group(struct overview *m, struct buf *text)
 {
     struct overview_faulter *f = &m->faulter;

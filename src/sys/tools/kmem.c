@@ -99,7 +99,7 @@ static int ready(struct sys_session *s, struct error *e)
 
 /*
  * Rows are merged by the names of functions, files and directories later, and need to tell caches apart until then.
- * A process is in the key for the names of its stack: a stack that was lost has none, whose it was.
+ * The process is in the key for the names of its stack. A stack that was lost has no names, so all of them are one row.
  */
 static void merge_key(const struct sys_session *s, void *data)
 {

@@ -107,7 +107,7 @@ static bool is_nameless(const struct rollup_row *row)
     return len && !strncmp(row->name, module, len) && !strncmp(row->name + len, "+0x", 3);
 }
 
-/* Says what names the largest owners that have none. */
+/* If one of the largest owners has no name: a line on how to get it. */
 static void write_nameless(const struct summary *s)
 {
     const struct rollup *r = s->owners;

@@ -185,7 +185,7 @@ static void write_rates(struct brief *s)
     struct buf b = BUF_INIT;
     for (size_t i = 0; i < sizeof(shown) / sizeof(*shown); i++)
         add_rate(&b, s->m, shown[i]);
-    if (s->m->rate[OVERVIEW_STOLEN_CGROUP] > 0) /* which the direct reclaims above are not */
+    if (s->m->rate[OVERVIEW_STOLEN_CGROUP] > 0) /* the kernel leaves it out of the direct reclaims */
         add_rate(&b, s->m, OVERVIEW_STOLEN_CGROUP);
     end_line(s, "  per second", &b);
 }

@@ -29,7 +29,7 @@ const char *column_choice_next(const char **list, size_t *len);
 void column_choice_add(struct column_choice *c, const char *list);
 /** Returns whether one of the names is this heading, in whatever case, and with any of " _-" between words. */
 bool column_choice_has(const struct column_choice *c, const char *heading);
-/** A table has a column of this heading, shown or not: notes it, and that the names of it were found. */
+/** A table has a column of this heading, shown or not: stores the heading, and marks its names as found. */
 void column_choice_note(struct column_choice *c, const char *heading);
 /** Returns the first name that no table had; NULL: there is none, or no table was written. */
 const char *column_choice_missing(const struct column_choice *c);

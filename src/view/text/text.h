@@ -86,7 +86,7 @@ void text_add_number(struct buf *b, uint64_t number, const char *noun);
  * NULL"; "{s}" is short for "{|s}": "free{s} of NULL".
  */
 void text_add_words(struct buf *b, uint64_t number, const char *words);
-/** Appends what a change is of: ", +70.0 % of 20", or " on top of 0". */
+/** Appends the value before a change, and the change in percent of it: ", +70.0 % of 20", or " on top of 0". */
 void text_add_base(struct buf *b, double change, const struct estimate *before, enum text_unit unit);
 /** Appends "--- 5.00 s after the start, the last 5.00 s: ", the beginning of one of several reports. */
 void text_add_when(struct buf *b, uint64_t began_ns, uint64_t elapsed_ns);
