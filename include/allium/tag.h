@@ -136,10 +136,22 @@ extern __thread struct allium_thread allium_thread __attribute__((tls_model("ini
 /** 0 until the process tracks its first object: before that, allium_untrack() has nothing to do. */
 extern uint32_t allium_objects_tracked;
 
+/*
+ * The function takes the address in that parameter, and reads nothing there. Without this, gcc -Wall warns that a new
+ * object, which the caller has not written yet, "may be used uninitialized".
+ */
+#if defined(ALLIUM_ONLY_ADDRESS)
+/* the library itself: gcc would warn where it passes the address on */
+#elif __GNUC__ >= 11
+#define ALLIUM_ONLY_ADDRESS(parameter) __attribute__((access(none, parameter)))
+#else
+#define ALLIUM_ONLY_ADDRESS(parameter)
+#endif
+
 /* The slow paths of the inline functions below. */
 void allium_account_cold(struct allium_tag *tag, size_t bytes, int sign);
-void allium_track_cold(struct allium_tag *tag, const void *object, size_t bytes);
-void allium_untrack_cold(const void *object);
+ALLIUM_ONLY_ADDRESS(2) void allium_track_cold(struct allium_tag *tag, const void *object, size_t bytes);
+ALLIUM_ONLY_ADDRESS(1) void allium_untrack_cold(const void *object);
 /** Called when an addition of `bytes` bytes made the word at `count` negative: carries its calls to the next word. */
 void allium_carry_cold(uint64_t *count, uint64_t bytes);
 /** Counts a failed request for the place of the tag. */
@@ -151,7 +163,7 @@ void allium_failed(struct allium_tag *tag);
  * its size in bytes, or with NULL.
  */
 int allium_request_begin(struct allium_tag *tag);
-void allium_request_end(struct allium_tag *tag, const void *object, size_t bytes);
+ALLIUM_ONLY_ADDRESS(2) void allium_request_end(struct allium_tag *tag, const void *object, size_t bytes);
 uint64_t allium_latency_start_cold(struct allium_tag *tag);
 void allium_latency_stop_cold(struct allium_tag *tag, uint64_t started);
 int allium_should_fail_cold(struct allium_tag *tag);
@@ -346,7 +358,7 @@ ALLIUM_INLINE int allium_should_fail(struct allium_tag *tag)
  * directory's word for an object. ALLIUM_SHIFT() divides an address by 16, and sets `odd` if the address is an
  * odd multiple of 8: the entries of such objects lie elsewhere.
  */
-ALLIUM_INLINE uintptr_t allium_table_of(const void *object)
+ALLIUM_ONLY_ADDRESS(1) ALLIUM_INLINE uintptr_t allium_table_of(const void *object)
 {
     const uintptr_t *objects = allium_thread.objects;
     return objects[((uintptr_t)object >> ALLIUM_UNIT_SHIFT) & objects[-1]];
@@ -354,6 +366,7 @@ ALLIUM_INLINE uintptr_t allium_table_of(const void *object)
 #define ALLIUM_SHIFT(at, odd) __asm__("{shrq $4, %1|shr %1, 4}" : "=@ccc"(odd), "+r"(at))
 
 /* allium_track() for a tag whose state is > 0. */
+ALLIUM_ONLY_ADDRESS(2)
 ALLIUM_INLINE void allium_track_counted(struct allium_tag *tag, const void *object, size_t bytes)
 {
     uintptr_t table = allium_table_of(object), at = (uintptr_t)object;
@@ -376,6 +389,7 @@ ALLIUM_INLINE void allium_track_counted(struct allium_tag *tag, const void *obje
  * Counts an allocation of `bytes` bytes for the place of the tag, and stores tag and size in the map of objects, so
  * that allium_untrack() needs only the address of the object.
  */
+ALLIUM_ONLY_ADDRESS(2)
 ALLIUM_INLINE void allium_track(struct allium_tag *tag, const void *object, size_t bytes)
 {
     int state = allium_tag_state(tag);
@@ -391,7 +405,7 @@ ALLIUM_INLINE void allium_track(struct allium_tag *tag, const void *object, size
  * Counts the release of `object` for the place for which its allocation was counted. Call this function before the
  * object is freed. Does nothing if the object is not tracked.
  */
-ALLIUM_INLINE void allium_untrack(const void *object)
+ALLIUM_ONLY_ADDRESS(1) ALLIUM_INLINE void allium_untrack(const void *object)
 {
     uintptr_t table, at = (uintptr_t)object;
     uint32_t *entries, entry, bytes;

@@ -83,7 +83,7 @@ def complete():
             return file.read()
     page = open(ROOT + "/man/allium-tags.1.scd").read()
     offered = set(re.findall(r"\b(allium_\w+|ALLIUM_(?:TAG|HELPER)\w*)\(", page.replace("\\_", "_")))
-    offered |= set(re.findall(r"^ALLIUM_INLINE [\w *]+?(allium_\w+)\(", text("tag.h"), re.M))
+    offered |= set(re.findall(r"^(?:ALLIUM_ONLY_ADDRESS\(\d\) )?ALLIUM_INLINE [\w *]+?(allium_\w+)\(", text("tag.h"), re.M))
     offered -= {"allium_add", "allium_table_of", "allium_track_counted"}  # for inline code alone
     missing = {name for name in offered if not re.search(r"\b%s\(" % name, text("disabled.h"))}
     equal(missing, set(), "names without a counterpart in disabled.h")

@@ -475,6 +475,45 @@ def mistakes():
         equal(done.stdout, b"", words)
 
 
+POOL = r"""
+#include <stdlib.h>
+struct pool { int unused; };
+struct message { char text[64]; };
+static struct message *pool_take(struct pool *p, size_t bytes) { (void)p; return malloc(bytes); }
+static void pool_give_back(struct pool *p, struct message *m) { (void)p; free(m); }
+struct message *message_new(struct pool *pool, size_t bytes);
+void message_free(struct pool *pool, struct message *m);
+%s
+int main(void)
+{
+    struct pool pool = {0};
+    struct message *m = message_new(&pool, 100);
+    message_free(&pool, m);
+    return !message_new(&pool, 50);
+}
+"""
+
+
+def example():
+    """The example of allium-tags(1) compiles without a warning, and counts."""
+    with open(os.path.join(HERE, "../../man/allium-tags.1.scd")) as page:
+        source = POOL % re.search(r"```\n(#include <allium/tag.h>.*?)```", page.read(), re.S).group(1)
+    path, program = SCRATCH.name + "/pool.c", SCRATCH.name + "/pool"
+    with open(path, "w") as file:
+        file.write(source)
+    for compiler in "gcc", "clang":
+        for optimized in "-O0", "-O2":
+            succeed([
+                compiler, "-g", optimized, *STRICT, "-I", INCLUDE, path, "-o", program, LIBRARY,
+                "-Wl,-rpath," + os.path.dirname(LIBRARY)
+            ])
+            with private_dir() as ledgers:
+                child = subprocess.Popen([program], env=dict(os.environ, ALLIUM_DIR=ledgers))
+                equal(child.wait(), 0, "code of the program")
+                rows = by_function(accounts(ledgers, child.pid, "--where", "class:pool name:message")[0])
+            equal(rows, {"message_new": (2, 150, 1, 50)}, "accounts")
+
+
 tap.main([
     ("gcc: places hold what the program counts", exact("gcc", "-O2")),
     ("gcc -O0: places hold what the program counts", exact("gcc", "-O0")),
@@ -504,4 +543,5 @@ tap.main([
     ("queries choose places", queries),
     ("the screen tells whose it is, and what it leaves out", screen),
     ("mistakes are told in a line", mistakes),
+    ("the example of the manual", example),
 ])
