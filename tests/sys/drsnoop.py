@@ -339,6 +339,16 @@ def child_allium(pid):
     return pid
 
 
+def quiet_machine():
+    """Where nothing happens, the tool says so: an empty screen would leave open whether it worked."""
+    with group(LIMIT) as where:
+        for words, line in ((), "no event in "), (("--where", "pid:1"), "no event that matches --where in "):
+            done = tap.succeed([lib.built("ALLIUM"), "sys", "drsnoop", "--cgroup", where.folder, "--duration", "200ms",
+                                *words])
+            equal(done.stdout, b"", "rows")
+            check("allium: " + line in done.stderr.decode(), done.stderr)
+
+
 def histogram():
     """--hist is the same events, added up."""
     with file_on_disk(64) as path, group(LIMIT) as where, contextlib.ExitStack() as stack:
@@ -469,6 +479,7 @@ TESTS += [
     ("a full ring loses what it says", ring_full),
     ("a recording of events that come too fast says how many are missing", ring_full_recorded),
     ("--hist adds the events up", histogram),
+    ("a quiet machine is told of", quiet_machine),
     ("narrow screens have what fits", narrow),
     ("events kept, sorted and cut are those that come one by one", shown_together),
     ("each interval of events tells how many there were", headings),

@@ -81,6 +81,7 @@ void sys_report_write(struct sys_report *r)
     const struct sys_show *o = r->o;
     struct table *t = r->table;
     table_query_apply(&o->where, t);
+    r->any = r->any || table_rows(t);
     record(r);
     if (r->tool->event && o->histogram)
         table_measure_add(&r->measured, r->tool->measure->columns, t);

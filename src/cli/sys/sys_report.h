@@ -26,6 +26,7 @@ struct sys_report {
     struct buf heading;    /* of the next report; empty: it has none */
     uint64_t committed_ns; /* when the recording was */
     uint64_t recorded;     /* rows */
+    bool any;              /* a row or an event has come that --where lets pass */
     uint64_t shown, all;   /* of the last report: rows, and how many there were before it was cut */
     uint64_t report_ns;    /* of rows that come every interval: when, since 1970 */
     bool unshown;          /* this report is recorded only */

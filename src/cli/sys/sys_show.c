@@ -99,6 +99,15 @@ static int report(struct show *w)
     return EXIT_DONE;
 }
 
+/* An empty screen leaves open whether the tool worked. */
+static void say_none(const struct show *w)
+{
+    char took[UNITS_TEXT_BYTES];
+    if (w->session->tool->event && !w->report.any)
+        fprintf(stderr, "allium: no event%s in %s\n", w->o->where.query ? " that matches --where" : "",
+                units_format_duration(took, (double)(w->shown_ns - w->began_ns)));
+}
+
 static void say_unshown(const struct show *w)
 {
     char rest[UNITS_TEXT_BYTES];
@@ -141,6 +150,7 @@ static void close_report(struct show *w)
     if (o->quiet)
         return;
     if (!o->json) {
+        say_none(w);
         sys_losses_say(&lost);
         sys_report_say_cut(&w->report);
         say_unshown(w);
