@@ -66,7 +66,7 @@ int condition_parse(struct condition *c, const char *text, const struct conditio
                     struct error *e)
 {
     size_t len = strcspn(text, "+");
-    const char *sign = text + strcspn(text, "<>=");
+    const char *sign = text + strcspn(text, "<>=-");
     const struct word *w = metrics->words;
     uint64_t bytes;
     *c = (struct condition){.text = text};

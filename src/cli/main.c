@@ -84,17 +84,18 @@ static int report_no_command(const char *name)
     for (size_t i = 0; i < N_WORDS; i++)
         if (!strcmp(name, other_words[i].word))
             return command_fail(EXIT_USAGE, "unknown command \"%s\"; %s", name, other_words[i].answer);
-    struct query_field names[MOST_COMMANDS];
-    size_t n = 0;
-    for (size_t g = 0; g < N_GROUPS; g++)
+    struct query_field names[MOST_COMMANDS] = {{.name = "--help"}, {.name = "--version"}};
+    bool is_option = *name == '-';
+    size_t n = is_option ? 2 : 0;
+    for (size_t g = 0; g < N_GROUPS && !is_option; g++)
         for (const struct command *const *c = groups[g].commands; *c; c++)
             names[n++] = (struct query_field){.name = (*c)->name};
     size_t meant = query_field_closest(names, n, name, strlen(name));
-    const char *what = *name == '-' ? "option" : "command";
-    if (*name == '-' || meant == QUERY_NO_FIELD)
+    const char *what = is_option ? "option" : "command";
+    if (meant == QUERY_NO_FIELD)
         return command_fail(EXIT_USAGE, "unknown %s \"%s\" (allium --help lists all)", what, name);
-    return command_fail(EXIT_USAGE, "unknown command \"%s\"; did you mean \"%s\"? (allium --help lists them)",
-                        name, names[meant].name);
+    return command_fail(EXIT_USAGE, "unknown %s \"%s\"; did you mean \"%s\"? (allium --help lists them)",
+                        what, name, names[meant].name);
 }
 
 /*

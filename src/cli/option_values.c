@@ -8,8 +8,10 @@
 #include "base/buf.h"
 #include "base/units.h"
 #include "base/vec.h"
+#include "query/field.h"
 
-#define TOP_MOST 1000000
+#define TOP_MOST  1000000
+#define WORDS_MAX 32
 
 const struct word option_values_groups[] = {
     {"stack", ROLLUP_BY_STACK},   {"function", ROLLUP_BY_FUNCTION}, {"file", ROLLUP_BY_FILE},
@@ -44,6 +46,17 @@ const char *option_values_name(const struct word *words, int value)
     return words->text;
 }
 
+/* NULL: none is similar. */
+static const char *closest_word(const struct word *words, const char *text)
+{
+    struct query_field names[WORDS_MAX];
+    size_t n = 0;
+    for (const struct word *w = words; w->text && n < WORDS_MAX; w++)
+        names[n++] = (struct query_field){.name = w->text};
+    size_t meant = query_field_closest(names, n, text, strlen(text));
+    return meant == QUERY_NO_FIELD ? NULL : names[meant].name;
+}
+
 int option_values_parse(const struct command *c, const char *option, const char *text,
                         const struct word *words, int *value)
 {
@@ -55,7 +68,10 @@ int option_values_parse(const struct command *c, const char *option, const char 
             return -1;
         }
     char *list = option_values_list(words, NULL, NULL);
-    int code = command_misuse(c, "unknown --%s %s: use %s", option, text, list);
+    const char *meant = closest_word(words, text);
+    int code = meant
+                   ? command_misuse(c, "unknown --%s %s; did you mean %s? Use %s", option, text, meant, list)
+                   : command_misuse(c, "unknown --%s %s: use %s", option, text, list);
     free(list);
     return code;
 }

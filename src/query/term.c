@@ -214,9 +214,13 @@ int query_term_parse(struct query_parser *ps)
         return rc;
     }
     enum query_type type = ps->fields[field].type;
-    if (query_type_is_text(type) && !colon)
-        return query_fail(ps, EINVAL, name + len, "write FIELD:PATTERN",
-                          "a comparison of the text field \"%.*s\"", query_excerpt(name, len), name);
+    if (query_type_is_text(type) && !colon) {
+        buf_printf(&hint, "write %s:PATTERN", ps->fields[field].name);
+        rc = query_fail(ps, EINVAL, name + len, buf_str(&hint), "a comparison of the text field \"%.*s\"",
+                        query_excerpt(name, len), name);
+        buf_release(&hint);
+        return rc;
+    }
     size_t first_alt = ps->query->alts.len;
     ps->at = after;
     rc = parse_alts(ps, type, op, colon);

@@ -230,6 +230,9 @@ def freed_at_the_end(place):
     for name, size in ("small.allium", 1000000), ("large.allium", 1200000):
         place.allium("run", "--quiet", "--period", "1", "-o", name, "--", "/usr/bin/python3", "-S", "-c",
                      "kept = bytes(%d); del kept; kept = bytes(%d * 100)" % (size, size))
+    hint = "(less than a tenth of the peak; --sort peak shows what was held at the peak)\n"
+    for words, told in (((), True), (("--by", "function"), True), (("--sort", "peak"), False)):
+        check((hint in place.allium("report", "small.allium", *words).out) is told, "report", words)
     hint = "both hold less than a tenth of their peak: peak+10% compares the peaks"
     for condition, code in ("live+10%", 0), ("peak+10%", 4):
         done = place.allium("diff", "small.allium", "large.allium", "--fail-if", condition, code=code)

@@ -285,6 +285,8 @@ def screens(place):
     done = place.allium("report", "a.allium", "--by", "process", "--columns", "function", code=2)
     check("PROCESS" in done.out, done.out)
     check("allium: --columns: no table has a column 'function'; there is LIVE, " in done.err, done.err)
+    done = place.allium("report", "a.allium", "--columns", "liev", code=2)
+    check("no table has a column 'liev'; did you mean LIVE? There is LIVE, " in done.err, done.err)
     # ... with the names that found no column of their own, too.
     place.allium("run", "--quiet", "--sites", "-o", "sites.allium", "--", program("asker"))
     narrow = {**place.env, "COLUMNS": "60"}

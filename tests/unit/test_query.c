@@ -198,7 +198,7 @@ static const struct {
     {"  fun:b", 3, "unknown field \"fun\"",
      "did you mean \"func\"? fields are func, file, module, size, age, pid"},
     {"func", 1, "invalid term \"func\"", "write func:PATTERN"},
-    {"func=a", 5, "a comparison of the text field \"func\"", "write FIELD:PATTERN"},
+    {"func=a", 5, "a comparison of the text field \"func\"", "write func:PATTERN"},
     {"func: a", 6, MISSING, NULL},
     {"func:a,", 8, MISSING, NULL},
     {"func:\"\"", 6, MISSING, "write FIELD:* for any value, !FIELD:* for none"},

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "cli/command.h"
@@ -13,6 +14,7 @@
 #include "cli/terminal.h"
 #include "cli/wrapper_lists.h"
 #include "model/profile/nearest.h"
+#include "query/query.h"
 #include "view/profile/report.h"
 #include "view/profile/report_json.h"
 
@@ -222,7 +224,10 @@ static bool is_nothing(const struct rollup *r)
 static int say_no_match(const struct request *q)
 {
     char *words = words_of(q);
-    int code = command_fail(EXIT_DONE, "no sample matches: %s", words);
+    const char *where = q->filter.query ? query_text(q->filter.query) : "*";
+    int code =
+        command_fail(EXIT_DONE, "no sample matches: %s%s", words,
+                     strchr(where, '*') ? "" : "; a pattern is for the whole name, with * for any text");
     free(words);
     return code;
 }

@@ -301,6 +301,17 @@ static void write_caption(struct sink *out, const struct rollup *r, const struct
     buf_release(&b);
 }
 
+/* A program that frees everything in the end has little to show by what it holds. */
+static void write_hint_at_peak(struct sink *out, const struct rollup *r, const struct text_style *style)
+{
+    const struct rollup_value *of = r->total.of;
+    if (r->options.sort == ROLLUP_SORT_LIVE && !r->options.keep_sample &&
+        rollup_known(&r->total, ROLLUP_PEAK) &&
+        of[ROLLUP_LIVE].bytes.value * 10 < of[ROLLUP_PEAK].bytes.value)
+        text_paragraph(out, style, "", 0,
+                       "(less than a tenth of the peak; --sort peak shows what was held at the peak)");
+}
+
 void report_write(struct sink *out, const struct rollup *r, const struct report_options *o)
 {
     struct profile_summary f = profile_summary_of(r->profile);
@@ -315,6 +326,7 @@ void report_write(struct sink *out, const struct rollup *r, const struct report_
     write_totals(out, r, &f, &o->style);
     write_processes(out, r, o);
     write_caption(out, r, &f, &o->style);
+    write_hint_at_peak(out, r, &o->style);
     report_rows(out, r, o, 2);
     sink_char(out, '\n');
     report_footer(out, r->profile, &f, &o->style);
