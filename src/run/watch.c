@@ -118,7 +118,10 @@ struct watch_snapshot *watch_snapshot_of(const struct watch_options *o, struct p
     struct watch_snapshot *l = new_snapshot(WATCH_SNAPSHOT_ALL, 1);
     l->time_ns = p->taken_ns;
     wrappers_mark(o->wrappers, p);
-    list_old(vec_push(&l->images), o, p);
+    if (p->images.len)
+        list_old(vec_push(&l->images), o, p);
+    else
+        profile_free(p); /* nothing was sampled */
     return l;
 }
 

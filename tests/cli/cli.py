@@ -204,6 +204,9 @@ def language_runtimes(place):
             equal("PYTHONMALLOC=malloc" in words, hinted, "hint with %s in %s" % (malloc, text))
             peak = re.search(r"peak (\S+ \S+ \(\S+\)) at", words).group(1)
             equal("malloc gave it %s at its peak" % peak in words, hinted, "the peak %s in %s" % (peak, text))
+        # It ends before its memory was read, or has freed all by then.
+        done = place.allium("run", "--", "/usr/bin/python3", "-c", "kept = [[i] for i in range(100000)]", env=env)
+        equal("PYTHONMALLOC=malloc" in " ".join(done.err.split()), hinted, "hint with %s in %s" % (malloc, done.err))
 
 
 def go_programs(place):
@@ -232,6 +235,24 @@ def by_function(place):
     done = place.allium("report", source, "--where", "func:no_such_function")
     equal((done.out, done.err.count("\n")), ("", 1), "lines of nothing: %s" % done.err)
     check("no_such_function" in done.err, done.err)
+
+
+def of_nothing(place):
+    """Every command that reads a recording says of one without a sample that it has none, and ends as wanted."""
+    place.allium("run", "--quiet", "-o", "none.allium", "--", "true")
+    for words, code, line in (("report", 0, "nothing was sampled"), ("watch", 0, "nothing was sampled"),
+                              ("diff none.allium", 0, "nothing sampled, before or after"),
+                              ("frees", 0, "nothing was sampled"), ("who none.allium 0x1000", 1, "in no known block"),
+                              ("export --folded live", 0, "no allocation was sampled"),
+                              ("export --pprof -o none.pb.gz", 0, "no allocation was sampled"),
+                              ("export --speedscope", 0, '"name":"nothing"'), ("export --heaptrack", 0, "X nothing"),
+                              ("report --callers main", 1, "no function main"), ("sites", 1, "no accounts of sites"),
+                              ("tags", 1, "no accounts of tags")):
+        words = words.split() if words.startswith("who") else [*words.split(), "none.allium"]
+        done = place.allium(*words, code=code)
+        check(line in done.out + done.err, words, done.out + done.err)
+    for command in "report", "watch":
+        equal(json.loads(place.allium(command, "none.allium", "--json").out)["schema"], "allium-" + command, "schema")
 
 
 def nameless(place):
@@ -612,6 +633,7 @@ tap.main([(name, placed(function)) for name, function in [
     ("a Python of which little is seen is told of PYTHONMALLOC", language_runtimes),
     ("a Go program is told that its heap is not seen", go_programs),
     ("report --by function is sorted by SELF, and --where without a match is one line", by_function),
+    ("commands that read a recording of nothing say so", of_nothing),
     ("a program without symbols is told what names its functions", nameless),
     ("a run of which nothing was sampled has an upper bound", silence),
     ("SIGTERM and SIGHUP are passed on, SIGINT and SIGQUIT left to the terminal", signals),

@@ -123,10 +123,13 @@ static int show_recording(const struct request *r, struct source *s)
     if (r->options.alert)
         return command_misuse(&command_watch, "--alert needs a running process: %s does not change any more",
                               s->label);
+    bool json = command_value(&command_watch, &r->a, "json") != NULL;
+    if (!s->profile->images.len && !json)
+        return command_fail(EXIT_DONE, "nothing was sampled: allium report %s says why", s->label);
     struct watch_snapshot *l = watch_snapshot_of(&r->options, s->profile);
     s->profile = NULL; /* the look's */
     struct sink out = sink_to_file(stdout);
-    watch_print(&out, l, r->top, command_value(&command_watch, &r->a, "json") != NULL);
+    watch_print(&out, l, r->top, json);
     watch_snapshot_free(l);
     return command_written(&out, EXIT_DONE);
 }
