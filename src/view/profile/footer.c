@@ -213,7 +213,7 @@ static void add_peak_of(struct buf *b, const struct profile *p, uint32_t image,
 void report_add_unseen(struct buf *b, const struct profile *p, uint32_t image, const struct text_style *style)
 {
     const struct profile_image *i = &p->images.at[image];
-    const char *hint = runtime_hint_of(profile_text(p, *profile_text(p, i->exe) ? i->exe : i->comm));
+    const char *hint = runtime_hint_of_image(p, image);
     char rss[UNITS_TEXT_BYTES];
     text_add_name(b, style, profile_text(p, i->comm));
     buf_printf(b, " (pid %d) has %s of anonymous memory, and malloc gave it ", i->pid,
@@ -266,10 +266,14 @@ static void write_unseen(const struct footer *c)
                    "code, thread stacks.");
     write_words(c, &b, TEXT_PLAIN);
     uint32_t image = runtime_hint_unseen_image(c->p);
-    if (image != PROFILE_NONE) {
+    const char *hint =
+        all > 0 || f->main_image == PROFILE_NONE ? NULL : runtime_hint_of_image(c->p, f->main_image);
+    if (image != PROFILE_NONE)
         report_add_unseen(&b, c->p, image, c->style);
-        write_words(c, &b, TEXT_ALARM);
-    }
+    else if (hint)
+        buf_addstr(&b, hint);
+    if (b.len)
+        write_words(c, &b, image == PROFILE_NONE ? TEXT_PLAIN : TEXT_ALARM);
     buf_release(&b);
 }
 

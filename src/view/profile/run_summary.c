@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/units.h"
@@ -212,15 +213,26 @@ static void write_unobserved(const struct summary *s)
     buf_release(&b);
 }
 
-/* Says so if the figures explain less than half of a process's memory, and what to do if its language is known. */
+/* Python's arenas are in the figures: the program had our environment. */
+static bool has_python_arenas(void)
+{
+    const char *allocator = getenv("PYTHONMALLOC");
+    return allocator && !strncmp(allocator, "malloc", strlen("malloc"));
+}
+
+/* Says so if the figures explain less than half of a process's memory, and what to do if its language is known. A short
+ * run may end before its memory was read: then the language alone is known. */
 static void write_unseen(const struct summary *s)
 {
     uint32_t image = runtime_hint_unseen_image(s->p);
+    const char *hint = runtime_hint_of_image(s->p, s->facts.main_image);
     struct buf b = BUF_INIT;
-    if (image == PROFILE_NONE)
-        return;
-    report_add_unseen(&b, s->p, image, s->style);
-    text_paragraph(s->out, s->style, "  unseen", 13, buf_str(&b));
+    if (image != PROFILE_NONE)
+        report_add_unseen(&b, s->p, image, s->style);
+    else if (hint && !has_python_arenas())
+        buf_addstr(&b, hint);
+    if (b.len)
+        text_paragraph(s->out, s->style, "  unseen", 13, buf_str(&b));
     buf_release(&b);
 }
 

@@ -15,9 +15,8 @@ const char *runtime_hint_of(const char *program)
     static const struct {
         const char *begin, *text;
     } hints[] = {
-        {"python",
-         "Python keeps small objects in arenas of its own: run it with PYTHONMALLOC=malloc to see them, "
-         "see allium-limits(7)."},
+        {"python", "Python keeps small objects in arenas of its own, which are not seen unless it runs with "
+                   "PYTHONMALLOC=malloc: see allium-limits(7)."},
         {"java",
          "The Java heap is mapped by the virtual machine and not seen, only the memory of native code: see "
          "allium-limits(7)."},
@@ -31,6 +30,12 @@ const char *runtime_hint_of(const char *program)
             return hints[i].text;
     }
     return NULL;
+}
+
+const char *runtime_hint_of_image(const struct profile *p, uint32_t image)
+{
+    const struct profile_image *i = &p->images.at[image];
+    return runtime_hint_of(profile_text(p, *profile_text(p, i->exe) ? i->exe : i->comm));
 }
 
 uint32_t runtime_hint_unseen_image(const struct profile *p)

@@ -17,6 +17,8 @@
 extern const char runtime_hint_go[];
 /** Returns one sentence on the heap of this program, by the name of its executable; NULL: no such runtime. */
 const char *runtime_hint_of(const char *program);
+/** The same for an image of a profile. */
+const char *runtime_hint_of_image(const struct profile *p, uint32_t image);
 
 /**
  * Of the images whose estimate at their peak is less than half of their RssAnon (of 4 MiB or more), returns the one
