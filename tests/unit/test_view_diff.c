@@ -95,7 +95,7 @@ static const char moments_screen[] =
     "  allocated    +4.01 MiB (+1.74 to +7.90 MiB), 75.3 MiB → 79.3 MiB\n"
     "  allocations  +11.8k (+0.48k to +80.0k), 239k → 251k\n"
     "  temporary    -\n"
-    "  detects      growth of live memory from 6.16 MiB (29.2 %) on, in 19 of 20 cases\n"
+    "  detects      growth of live memory from 6.16 MiB (29 %) on, in 19 of 20 cases\n"
     "\n"
     "Change in live bytes, by stack, innermost call first\n"
     "     CHANGE       95 % INTERVAL      BEFORE     AFTER  VERDICT\n"

@@ -219,8 +219,11 @@ static void write_smallest(const struct screen *s)
     buf_printf(&b, "growth of %s from ", count ? "the number of allocations" : metrics[metric]);
     char text[UNITS_TEXT_BYTES];
     buf_addstr(&b, count ? units_format_count(text, growth) : units_format_size(text, growth));
-    if (before->value > 0)
-        buf_printf(&b, " (%.3g %%)", 100 * growth / before->value);
+    if (before->value > 0) {
+        buf_addstr(&b, " (");
+        text_add_share(&b, growth, before->value);
+        buf_addch(&b, ')');
+    }
     buf_addstr(&b, " on, in 19 of 20 cases");
     buf_addstr(&b, diff_is_of_moments(s->d) ? "" : "; a smaller --period detects smaller growth");
     text_paragraph(s->out, s->style, "  detects", LABEL_COLUMN, buf_str(&b));
