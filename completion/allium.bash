@@ -25,7 +25,7 @@ _allium_options()
     export) echo --pprof --folded --speedscope --heaptrack -o --output --force --where --debuginfod -p --pid --help ;;
     sql) echo --json --csv --debuginfod --no-pager -p --pid --help ;;
     set) echo --where --for -p --pid --help ;;
-    sys) echo -p --pid --interval --duration --sort --top --all --pss --columns --wide --exact --json --no-pager --help ;;
+    sys) echo -p --pid --interval --count --duration --sort --top --all --pss --columns --wide --exact --json --no-pager --help ;;
     'sys allocinfo') echo --by --sort --where --top --interval --count --duration --allocinfo --columns --wide --exact --json --no-pager --help ;;
     doctor) echo --json --help ;;
     'sys '*) _allium_help sys "${1#sys }" | sed -n '/^options:/,/^$/s/^  \(\(-.\), \)\{0,1\}\(--[a-z-]*\).*/\2 \3/p' ;;

@@ -15,28 +15,22 @@
 #define TIME_LEAST 10000000u
 #define FDS_MAX    8u
 
-static bool has_count(const struct command *c)
-{
-    for (const struct option_doc *o = c->options; o->name; o++)
-        if (!strcmp(o->name, "count"))
-            return true;
-    return false;
-}
-
 int intervals_parse(struct intervals *i, const struct command *c, const struct arguments *a,
                     const struct intervals *otherwise)
 {
-    const char *interval = command_value(c, a, "interval");
+    const char *interval = command_value(c, a, "interval"), *duration = command_value(c, a, "duration");
+    bool at_once = otherwise && otherwise->every_ns; /* the first tick */
     *i = otherwise && !interval ? *otherwise : (struct intervals){0};
-    const char *count = has_count(c) ? command_value(c, a, "count") : NULL;
     int code = option_values_parse_time(c, "interval", interval, TIME_LEAST, &i->every_ns);
     if (code < 0)
-        code = option_values_parse_time(c, "duration", command_value(c, a, "duration"), TIME_LEAST,
-                                        &i->duration_ns);
+        code = option_values_parse_time(c, "duration", duration, TIME_LEAST, &i->duration_ns);
     if (code < 0)
-        code = option_values_parse_count(c, "count", count, 1, UINT32_MAX, &i->count);
-    if (code < 0 && has_count(c) && !i->every_ns && (i->count || i->duration_ns))
+        code = option_values_parse_count(c, "count", command_value(c, a, "count"), 1, UINT32_MAX, &i->count);
+    if (code < 0 && !i->every_ns && (i->count || (i->duration_ns && !otherwise)))
         code = command_misuse(c, "--%s needs --interval", i->count ? "count" : "duration");
+    if (code < 0 && !at_once && i->duration_ns && i->every_ns > i->duration_ns)
+        code = command_misuse(c, "--interval %s is longer than --duration %s: use a shorter --interval",
+                              interval, duration);
     return code;
 }
 

@@ -37,9 +37,9 @@ struct intervals {
     }
 
 /**
- * --interval, --duration and, where the command has it, --count. Without --interval the ticks are those of `otherwise`.
- * If that is NULL there are none; then --count is misuse, and so is --duration in a command that has --count. -1: fine;
- * else the exit code, after a line on stderr.
+ * --interval, --count and --duration. Without --interval the ticks are those of `otherwise`. If that has none, --count
+ * is misuse; if it is NULL, so is --duration. The first tick comes after an interval, unless `otherwise` has ticks:
+ * then an interval longer than the duration is misuse, too. -1: fine; else the exit code, after a line on stderr.
  */
 int intervals_parse(struct intervals *i, const struct command *c, const struct arguments *a,
                     const struct intervals *otherwise);

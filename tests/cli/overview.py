@@ -374,6 +374,9 @@ def series(place):
     equal({(each["schema"], each["version"]) for each in seen}, {("allium-sys", 1)}, "schema")
     intervals = [each["interval_ns"] for each in seen]
     check(min(intervals) > 0 and sum(intervals) >= (len(seen) - 1) * 60_000_000, "intervals:", intervals)
+    for count in 1, 3:
+        equal(len(place.allium("sys", "--json", "--interval", "60ms", "--count", str(count)).out.splitlines()), count,
+              "screens")
     process = place.start_allium("sys", "--json", "--interval", "20ms")
     check(json.loads(process.stdout.readline())["schema"] == "allium-sys", "first line")
     equal(tap.stop(process, signal.SIGINT), 0, "code after ^C")

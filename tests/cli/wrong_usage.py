@@ -107,6 +107,8 @@ MISTAKES = [
     # the machine
     ("sys -p {pid} --sort faults", 2, "the largest first: leave out --sort"),
     ("sys -p {pid} --all", 2, "leave out --all"),
+    ("sys --interval 2s --duration 1s", 2, "--interval 2s is longer than --duration 1s: use a shorter --interval"),
+    ("sys --count 2", 2, "--count needs --interval"),
     ("sys nosuch", 2, "unknown tool nosuch.*oomkill"),
     ("sys kmem --by nosuch", 2, "use "),
     ("doctor --fix", 2, "unknown option --fix"),

@@ -230,6 +230,16 @@ def ends_itself(t, s):
     tap.succeed(sys_(t.name, "--duration", "50ms", "--quiet"))
 
 
+def counts_intervals(t, s):
+    """Three reports, or two if the machine was too busy for one in time; and no rest of an interval after them."""
+    done = tap.succeed(lib.with_tracefs(sys_(t.name, "--interval", "150ms", "--count", 3)))
+    reports = [float(at) for at in re.findall(rb"^--- ([\d.]+) ms after the start", done.stdout, re.M)]
+    check(2 <= len(reports) <= 3 and reports[-1] >= 440, "reports at", reports, "ms")
+    check("--count 0 is out of range" in refused(2, t.name, "--interval", "1s", "--count", "0"), "--count 0")
+    if "INTERVAL (1s)" not in t.help:
+        check("--count needs --interval" in refused(2, t.name, "--count", "2"), "--count alone")
+
+
 def starts_as(t, s):
     equal(
         tap.succeed(sys_(t.name, "--quiet", "--json", "--user", "nobody", "--", "sh", "-c", "id -un >&2")).stderr,
@@ -411,6 +421,7 @@ LOOKS = {
     "cgroup": sees_nothing_in_a_group,
     "user": starts_as,
     "duration": ends_itself,
+    "count": counts_intervals,
     "attach": attaches,
     "columns": shows_only,
     "wide": shortens_nothing,

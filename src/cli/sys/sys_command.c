@@ -17,6 +17,7 @@ static const struct option_doc common[] = {
     {"cgroup", 0, "PATH", "show only this cgroup and its descendants"},
     {"user", 0, "USER", "start CMD as this user"},
     {"duration", 0, "DURATION", "stop after DURATION"},
+    {"count", 0, "N", "stop after N intervals"},
     {"attach", 0, "METHOD", "use only this way to attach, see allium doctor"},
     {"columns", 0, "LIST", "show only these columns: names, with commas between them"},
     {"wide", 0, NULL, "shorten nothing and leave out no column, whatever the terminal's width"},

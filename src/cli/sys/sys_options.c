@@ -333,6 +333,20 @@ static void order(struct parse *p)
         show->sort = find_column(p, "sort", text, strlen(text));
 }
 
+/* So many intervals are a duration: intervals do not drift. */
+static void count(struct parse *p)
+{
+    struct sys_show *show = &p->r->show;
+    uint32_t n = 0;
+    int code = option_values_parse_count(&p->r->as_command, "count", value(p, "count"), 1, UINT32_MAX, &n);
+    if (code < 0 && n && !show->interval_ns)
+        code = command_misuse(&p->r->as_command, "--count needs --interval");
+    if (code >= 0)
+        p->code = code;
+    else if (n && (!show->duration_ns || show->duration_ns / n > show->interval_ns))
+        show->duration_ns = n * show->interval_ns;
+}
+
 /* A tool with rows always makes reports; a tool with events only with --interval, --sort, --top or --hist. */
 static void reports(struct parse *p)
 {
@@ -342,6 +356,7 @@ static void reports(struct parse *p)
     show->top = show->json || show->folded ? 0 : TOP_DEFAULT;
     show->interval_ns = tool->interval_ns;
     duration(p, "interval", &show->interval_ns);
+    count(p);
     number(p, "top", &show->top);
     order(p);
     if (tool->parts) {

@@ -160,7 +160,7 @@ static int parse(const struct command *c, const struct arguments *a, struct over
 {
     static const char *const not_with_pid[] = {"sort", "all", NULL};
     int sort = OVERVIEW_BY_MEMORY;
-    int code = intervals_parse(&o->intervals, c, a, NULL);
+    int code = intervals_parse(&o->intervals, c, a, &(struct intervals){0});
     if (code < 0)
         code = parse_pid(c, a, &o->pid);
     if (code < 0)

@@ -14,6 +14,7 @@
 #define SYS_OVERVIEW_OPTIONS                                                                                 \
     {"pid", 'p', "PID", "show each mapping of one process"},                                                 \
         {"interval", 0, "INTERVAL", "print a screen at each INTERVAL, until interrupted"},                   \
+        {"count", 0, "N", "stop after N intervals"},                                                         \
         {"duration", 0, "DURATION", "stop after DURATION; without --interval: take rates over it (1s)"},     \
         {"sort", 0, "ORDER",                                                                                 \
          "sort processes by memory (RSS and swap), rss, swap, anon, file, shmem, faults"},                   \
