@@ -13,7 +13,7 @@ _allium_options()
     '') echo -V --help --version ;;
     run) echo --period -o --output --force --sites --wrapper --no-follow --no-args --quiet --json --ledger-size --debuginfod --help ;;
     env) echo --shell --systemd --docker --period --ledger-size --sites --wrapper --no-follow --help ;;
-    ps) echo --prune --columns --wide --exact --json --help ;;
+    ps) echo --prune --top --columns --wide --exact --json --help ;;
     snapshot) echo -o --output --force --debuginfod -p --pid --help ;;
     report) echo --by --callers --callees --sort --temporary --older-than --where --raw --top --debuginfod --columns --wide --exact --json --no-pager -p --pid --help ;;
     watch) echo --interval --count --duration --once --older-than --where --top --state --alert --exec --debuginfod --columns --wide --exact --json -p --pid --help ;;

@@ -15,6 +15,7 @@ import time
 sys.dont_write_bytecode = True
 import recording_reader
 import tap
+from terminal import Terminal
 from workdir import placed, program
 from tap import built, check, equal, wait_until
 
@@ -371,6 +372,29 @@ def of_process(place):
     equal(figures(total(place, str(process.pid), "--by", "function"), "hold")["live_bytes"], HELD, "report of the dead")
 
 
+def many_ledgers(place):
+    """On a terminal the largest twenty, and a line about the rest; all of them elsewhere."""
+    where = place.path("ledgers")
+    os.mkdir(where, 0o700)
+    processes = [place.start_holder(ALLIUM_DIR=where) for _ in range(22)]
+    for process in processes:
+        process.kill()
+        process.wait()
+    env = {"ALLIUM_DIR": where, "LC_ALL": "C"}
+    whole = place.allium("ps", env=env).out
+    for process in processes:
+        check(re.search(r"^ *%d +holder +ended" % process.pid, whole, re.M), process.pid, whole)
+    shown = Terminal(place, ["ps"], rows=60, **env).end()[0]
+    equal(len(re.findall(r"^ *\d+ .*(?:running|ended|unsampled|exited)", shown, re.M)), 20, "rows of " + shown)
+    check(re.search(r"20 of \d+ rows are shown; --top 0 shows all", shown), shown)
+    few = place.allium("ps", "--top", "3", env=env)
+    equal(few.out.count("\n"), 4, "lines of " + few.out)
+    lives = place.allium("ps", "--columns", "live", "--exact", env=env).out.splitlines()[1:]
+    numbers = [int(line.split(" B")[0].strip("< ").replace(",", "")) for line in lives if " B" in line]
+    equal(numbers, sorted(numbers, reverse=True), "live bytes")
+    check(len(numbers) >= 22, numbers)
+
+
 def own_directory(place):
     """$ALLIUM_DIR is looked into when it is set, and is one where the agent would keep a ledger. Who runs is found
     anyway.
@@ -642,6 +666,7 @@ tap.main([(name, placed(function)) for name, function in [
     ("what is not there is named in one line", missing),
     ("report says what a recording holds", reported),
     ("ps, report and snapshot read a running process, and one that was killed", of_process),
+    ("ps lists the largest ledgers first", many_ledgers),
     ("ps, report and snapshot look into $ALLIUM_DIR too, if it is the user's alone", own_directory),
     ("a process lived until its exit, or, if it was killed, at least so long", lifetime),
     ("ps --prune removes the ledgers of what has ended, and no other", pruned),

@@ -10,6 +10,7 @@
 #include "base/sigsafe/clock_ns.h"
 #include "cli/accounts/rules_note.h"
 #include "cli/command.h"
+#include "cli/option_values.h"
 #include "cli/screen_options.h"
 #include "cli/terminal.h"
 #include "collect/ledger/ledger_copy.h"
@@ -21,10 +22,12 @@
 #include "collect/accounts/tag_accounts.h"
 #include "collect/ledger/ledger_profile.h"
 #include "model/table/table.h"
+#include "view/text/notes.h"
 #include "view/table/table_view.h"
 
 static const struct option_doc options[] = {
     {"prune", 0, NULL, "remove the ledgers of processes that have ended"},
+    {"top", 0, "N", "print N ledgers, with most live memory first (20 on a terminal, else all); 0: all"},
     SCREEN_OPTIONS,
     {"json", 0, NULL, "print JSON, see allium-json(5)"},
     {NULL, 0, NULL, NULL},
@@ -40,7 +43,7 @@ static int run(int argc, char **argv);
 
 const struct command command_ps = {
     .name = "ps",
-    .usage = "[--prune] " SCREEN_USAGE " [--json]",
+    .usage = "[--prune] [--top N] " SCREEN_USAGE " [--json]",
     .summary = "list all ledgers on this machine: program, process id, age, live memory, losses",
     .examples = examples,
     .options = options,
@@ -306,11 +309,28 @@ static void say_unreadable(unsigned n)
             n, n == 1 ? "" : "es");
 }
 
+/* Ledgers of one amount keep the order in which they were found. */
+static void write_table(struct sink *out, struct table *t, uint32_t top)
+{
+    struct text_style style = terminal_style(stdout);
+    struct buf notes = BUF_INIT;
+    uint32_t all = table_rows(t);
+    table_sort(t, LIVE, TABLE_USUAL);
+    if (top)
+        table_cut(t, top);
+    table_view_text(out, t, &style);
+    notes_add_cut(&notes, table_rows(t), all);
+    command_notes(&notes);
+}
+
 static int run(int argc, char **argv)
 {
     struct arguments a;
     struct ledger_scan scan;
+    uint32_t top = terminal_rows(stdout) ? OPTION_VALUES_TOP_DEFAULT : 0;
     int code = command_parse(&command_ps, argc, argv, false, &a);
+    if (code < 0)
+        code = option_values_parse_top(&command_ps, command_value(&command_ps, &a, "top"), &top);
     if (code >= 0)
         return code;
     if (a.n_rest)
@@ -331,11 +351,10 @@ static int run(int argc, char **argv)
     vec_each (const pid_t, pid, &scan.without)
         add_without(t, *pid);
     struct sink out = sink_to_file(stdout);
-    struct text_style style = terminal_style(stdout);
     if (json)
         table_view_json(&out, t);
     else if (table_rows(t))
-        table_view_text(&out, t, &style);
+        write_table(&out, t, top);
     else
         fprintf(stderr, "allium: no ledgers: no process runs with the agent, or none has a sample yet\n");
     table_free(t);
