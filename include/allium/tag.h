@@ -137,8 +137,8 @@ extern __thread struct allium_thread allium_thread __attribute__((tls_model("ini
 extern uint32_t allium_objects_tracked;
 
 /*
- * The function takes the address in that parameter, and reads nothing there. Without this, gcc -Wall warns that a new
- * object, which the caller has not written yet, "may be used uninitialized".
+ * The function uses only the address in that parameter, and does not read the object. Without this, gcc -Wall warns
+ * that a new object, which the caller has not written yet, "may be used uninitialized".
  */
 #if defined(ALLIUM_ONLY_ADDRESS)
 /* the library itself: gcc would warn where it passes the address on */

@@ -72,7 +72,7 @@ int condition_parse(struct condition *c, const char *text, const struct conditio
     *c = (struct condition){.text = text};
     while (w->text && (strlen(w->text) != len || strncmp(w->text, text, len)))
         w++;
-    if (!w->text && *sign)
+    if (!w->text && *sign && !text[len])
         return complain(e, text, sign, "a condition is a growth: use '+' here, as in live+10% or live+50MiB");
     if (!w->text)
         return complain_metric(e, text, metrics->words);

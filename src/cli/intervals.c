@@ -15,6 +15,15 @@
 #define TIME_LEAST 10000000u
 #define FDS_MAX    8u
 
+int intervals_check_fit(const struct command *c, uint64_t interval_ns, uint64_t duration_ns,
+                        const char *interval, const char *duration)
+{
+    if (!duration_ns || interval_ns <= duration_ns)
+        return -1;
+    return command_misuse(c, "--interval %s is longer than --duration %s: use a shorter --interval", interval,
+                          duration);
+}
+
 int intervals_parse(struct intervals *i, const struct command *c, const struct arguments *a,
                     const struct intervals *otherwise)
 {
@@ -28,9 +37,8 @@ int intervals_parse(struct intervals *i, const struct command *c, const struct a
         code = option_values_parse_count(c, "count", command_value(c, a, "count"), 1, UINT32_MAX, &i->count);
     if (code < 0 && !i->every_ns && (i->count || (i->duration_ns && !otherwise)))
         code = command_misuse(c, "--%s needs --interval", i->count ? "count" : "duration");
-    if (code < 0 && !at_once && i->duration_ns && i->every_ns > i->duration_ns)
-        code = command_misuse(c, "--interval %s is longer than --duration %s: use a shorter --interval",
-                              interval, duration);
+    if (code < 0 && !at_once)
+        code = intervals_check_fit(c, i->every_ns, i->duration_ns, interval, duration);
     return code;
 }
 

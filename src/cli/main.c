@@ -94,8 +94,8 @@ static int report_no_command(const char *name)
     const char *what = is_option ? "option" : "command";
     if (meant == QUERY_NO_FIELD)
         return command_fail(EXIT_USAGE, "unknown %s \"%s\" (allium --help lists all)", what, name);
-    return command_fail(EXIT_USAGE, "unknown %s \"%s\"; did you mean \"%s\"? (allium --help lists them)",
-                        what, name, names[meant].name);
+    return command_fail(EXIT_USAGE, "unknown %s \"%s\"; did you mean \"%s\"? (allium --help lists all)", what,
+                        name, names[meant].name);
 }
 
 /*

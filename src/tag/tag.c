@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#define ALLIUM_ONLY_ADDRESS(parameter) /* see there */
+#define ALLIUM_ONLY_ADDRESS(parameter) /* nothing in the library itself: see allium/tag.h */
 #include "allium/tag.h"
 
 #include <errno.h>

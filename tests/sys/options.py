@@ -231,10 +231,11 @@ def ends_itself(t, s):
 
 
 def counts_intervals(t, s):
-    """Three reports, or two if the machine was too busy for one in time; and no rest of an interval after them."""
+    """Three reports, or less if the machine was too busy for one in time; and no rest of an interval after them."""
     done = tap.succeed(lib.with_tracefs(sys_(t.name, "--interval", "150ms", "--count", 3)))
-    reports = [float(at) for at in re.findall(rb"^--- ([\d.]+) ms after the start", done.stdout, re.M)]
-    check(2 <= len(reports) <= 3 and reports[-1] >= 440, "reports at", reports, "ms")
+    reports = [float(at) * (1000 if unit == b"s" else 1)
+               for at, unit in re.findall(rb"^--- ([\d.]+) (m?s) after the start", done.stdout, re.M)]
+    check(1 <= len(reports) <= 3 and reports[-1] >= 440, "reports at", reports, "ms")
     check("--count 0 is out of range" in refused(2, t.name, "--interval", "1s", "--count", "0"), "--count 0")
     if "INTERVAL (1s)" not in t.help:
         check("--count needs --interval" in refused(2, t.name, "--count", "2"), "--count alone")

@@ -348,7 +348,7 @@ static void past_report(void **state)
                               .style = {.columns = 100, .utf8 = true}, .source = "shop.allium@1m", .top = 1});
     assert_text(&b, past_screen);
     struct sink out = sink_to_buf(&b);
-    summary_write(&out, p, &utf8, NULL);
+    summary_write(&out, p, &utf8, NULL, NULL);
     assert_non_null(strstr(buf_str(&b), "\n  peak       -\n  live then"));
     assert_null(strstr(buf_str(&b), "temporary"));
     buf_release(&b);
@@ -396,13 +396,13 @@ static void empty_report(void **state)
     assert_null(strstr(buf_str(&b), "0 B"));
     assert_null(strstr(buf_str(&b), "at most"));
     struct sink out = sink_to_buf(&b);
-    summary_write(&out, p, &utf8, NULL);
+    summary_write(&out, p, &utf8, NULL, NULL);
     p->period_bytes = PERIOD;
     buf_release(&b);
     b = screen(p, (struct rollup_options){.keep = keep_none},
                (struct report_options){.style = {.columns = 80}});
     assert_text(&b, silent_screen);
-    summary_write(&out, p, &utf8, NULL);
+    summary_write(&out, p, &utf8, NULL, NULL);
     assert_non_null(strstr(buf_str(&b), "at most 1.84 MiB"));
     buf_release(&b);
     p->period_bytes = 1;
@@ -436,7 +436,7 @@ static void summary(void **state)
     const struct text_style style = {.columns = 90, .utf8 = true};
     p->images.at[0].losses[PROFILE_LOST_LIVE] = 1;
     p->images_dropped = 7;
-    summary_write(&out, p, &style, "it's a shop.allium");
+    summary_write(&out, p, &style, "it's a shop.allium", NULL);
     int lines = 0;
     for (size_t i = 0; i < b.len; i++)
         lines += b.data[i] == '\n';

@@ -77,7 +77,8 @@ static void shares_and_numbers(void **state)
     text_add_share(&b, 3, 3);
     buf_addch(&b, '|');
     text_add_share(&b, 0, 0);
-    assert_text(&b, "33 %|0.3 %|< 0.1 %|0 %|100 %|");
+    text_add_share(&b, 837, 10);
+    assert_text(&b, "33 %|0.3 %|< 0.1 %|0 %|100 %|8370 %");
     text_add_words(&b, 1, "free{s} of NULL, which {frees|free} nothing");
     assert_text(&b, "1 free of NULL, which frees nothing");
     text_add_words(&b, 12345, "free{s} of NULL, which {frees|free} nothing");

@@ -27,7 +27,7 @@
 
 static const struct option_doc options[] = {
     {"prune", 0, NULL, "remove the ledgers of processes that have ended"},
-    {"top", 0, "N", "print N ledgers, with most live memory first (20 on a terminal, else all); 0: all"},
+    {"top", 0, "N", "print the N ledgers with most live memory (20 on a terminal, else all); 0: all"},
     SCREEN_OPTIONS,
     {"json", 0, NULL, "print JSON, see allium-json(5)"},
     {NULL, 0, NULL, NULL},
@@ -309,15 +309,20 @@ static void say_unreadable(unsigned n)
             n, n == 1 ? "" : "es");
 }
 
-/* Ledgers of one amount keep the order in which they were found. */
+/* Ledgers of one amount keep the order in which they were found. `top` 0: all. */
+static void keep_largest(struct table *t, uint32_t top)
+{
+    table_sort(t, LIVE, TABLE_USUAL);
+    if (top)
+        table_cut(t, top);
+}
+
 static void write_table(struct sink *out, struct table *t, uint32_t top)
 {
     struct text_style style = terminal_style(stdout);
     struct buf notes = BUF_INIT;
     uint32_t all = table_rows(t);
-    table_sort(t, LIVE, TABLE_USUAL);
-    if (top)
-        table_cut(t, top);
+    keep_largest(t, top);
     table_view_text(out, t, &style);
     notes_add_cut(&notes, table_rows(t), all);
     command_notes(&notes);
@@ -333,6 +338,9 @@ static int run(int argc, char **argv)
         code = option_values_parse_top(&command_ps, command_value(&command_ps, &a, "top"), &top);
     if (code >= 0)
         return code;
+    if (command_value(&command_ps, &a, "prune") && command_value(&command_ps, &a, "top"))
+        return command_misuse(
+            &command_ps, "--prune removes the ledgers of all processes that have ended: leave out --top");
     if (a.n_rest)
         return command_misuse(&command_ps, "too many arguments: leave out %s", a.rest[0]);
     ledger_scan_all(&scan);
@@ -351,6 +359,8 @@ static int run(int argc, char **argv)
     vec_each (const pid_t, pid, &scan.without)
         add_without(t, *pid);
     struct sink out = sink_to_file(stdout);
+    if (json && command_value(&command_ps, &a, "top"))
+        keep_largest(t, top);
     if (json)
         table_view_json(&out, t);
     else if (table_rows(t))

@@ -223,11 +223,11 @@ static bool is_nothing(const struct rollup *r)
 
 static int say_no_match(const struct request *q)
 {
+    const char *where = q->filter.query ? query_text(q->filter.query) : "";
+    bool whole_name = strstr(where, "func:") && !strpbrk(where, "*?");
     char *words = words_of(q);
-    const char *where = q->filter.query ? query_text(q->filter.query) : "*";
-    int code =
-        command_fail(EXIT_DONE, "no sample matches: %s%s", words,
-                     strchr(where, '*') ? "" : "; a pattern is for the whole name, with * for any text");
+    int code = command_fail(EXIT_DONE, "no sample matches: %s%s", words,
+                            whole_name ? "; func: compares whole names: use * for any text" : "");
     free(words);
     return code;
 }

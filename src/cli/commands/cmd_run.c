@@ -20,6 +20,7 @@
 #include "store/profile_load.h"
 #include "view/profile/report.h"
 #include "view/profile/run_json.h"
+#include "view/profile/profile_summary.h"
 #include "view/profile/runtime_hint.h"
 
 static const struct option_doc options[] = {
@@ -82,6 +83,16 @@ static bool is_empty(const struct profile *p, const char *path)
     return empty;
 }
 
+/* NULL if nothing is hidden: the program got our environment. */
+static const char *hidden_by_language(const struct profile *p)
+{
+    const uint32_t image = profile_summary_of(p).main_image;
+    const char *hint = image == PROFILE_NONE ? NULL : runtime_hint_if_unread(p, image);
+    const char *allocator = getenv("PYTHONMALLOC");
+    bool by_malloc = allocator && !strncmp(allocator, "malloc", strlen("malloc"));
+    return by_malloc && hint == runtime_hint_of("python") ? NULL : hint;
+}
+
 static void print_summary(const struct profile *p, const char *program, const char *path, bool kept)
 {
     struct sink out = sink_to_file(stderr);
@@ -89,7 +100,7 @@ static void print_summary(const struct profile *p, const char *program, const ch
     const char *hint = p->images.len            ? NULL
                        : program_is_go(program) ? runtime_hint_go
                                                 : runtime_hint_of(program);
-    summary_write(&out, p, &style, kept ? path : NULL);
+    summary_write(&out, p, &style, kept ? path : NULL, hidden_by_language(p));
     if (hint)
         text_paragraph(&out, &style, "", 2, hint);
     sink_finish(&out);

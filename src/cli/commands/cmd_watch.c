@@ -125,7 +125,7 @@ static int show_recording(const struct request *r, struct source *s)
                               s->label);
     bool json = command_value(&command_watch, &r->a, "json") != NULL;
     if (!s->profile->images.len && !json)
-        return command_fail(EXIT_DONE, "nothing was sampled: allium report %s says why", s->label);
+        return command_fail(EXIT_DONE, "nothing was sampled; `allium report %s` says why", s->label);
     struct watch_snapshot *l = watch_snapshot_of(&r->options, s->profile);
     s->profile = NULL; /* the look's */
     struct sink out = sink_to_file(stdout);

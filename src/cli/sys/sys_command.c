@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/sys/sys_command.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,8 +86,10 @@ uint64_t sys_tool_histograms(const struct sys_tool *tool)
 
 static void add_options(struct sys_request *r, size_t *n, const struct option_doc *o)
 {
-    for (; o->name; o++)
+    for (; o->name; o++) {
+        assert(*n + 1 < SYS_OPTIONS_MAX); /* the last one marks the end */
         r->options[(*n)++] = *o;
+    }
 }
 
 bool sys_tool_takes_user_stacks(const struct sys_tool *tool)

@@ -51,6 +51,8 @@ static void refuse(struct parse *p, const char *name, const char *text, const ch
 
 #define NAMES_MAX 64
 #define SIZE_MOST (1u << 30)
+/* A century: a later time may not fit a clock. */
+#define FOREVER_NS (UINT64_C(100) * 365 * 86400 * 1000000000)
 
 /* Of names that a tool has: which one may be meant, and all of them. */
 static void refuse_name(struct parse *p, const char *option, const char *text,
@@ -333,18 +335,21 @@ static void order(struct parse *p)
         show->sort = find_column(p, "sort", text, strlen(text));
 }
 
-/* So many intervals are a duration: intervals do not drift. */
+/* So many intervals are a duration. A report that comes late takes the place of one, and does not lengthen it. */
 static void count(struct parse *p)
 {
     struct sys_show *show = &p->r->show;
     uint32_t n = 0;
+    uint64_t all_ns;
     int code = option_values_parse_count(&p->r->as_command, "count", value(p, "count"), 1, UINT32_MAX, &n);
-    if (code < 0 && n && !show->interval_ns)
+    if (code < 0 && n && !show->interval_ns && !value(p, "from"))
         code = command_misuse(&p->r->as_command, "--count needs --interval");
     if (code >= 0)
         p->code = code;
-    else if (n && (!show->duration_ns || show->duration_ns / n > show->interval_ns))
-        show->duration_ns = n * show->interval_ns;
+    if (code >= 0 || !n || __builtin_mul_overflow(n, show->interval_ns, &all_ns))
+        return;
+    if (all_ns < FOREVER_NS && (!show->duration_ns || all_ns < show->duration_ns))
+        show->duration_ns = all_ns;
 }
 
 /* A tool with rows always makes reports; a tool with events only with --interval, --sort, --top or --hist. */
@@ -356,7 +361,8 @@ static void reports(struct parse *p)
     show->top = show->json || show->folded ? 0 : TOP_DEFAULT;
     show->interval_ns = tool->interval_ns;
     duration(p, "interval", &show->interval_ns);
-    count(p);
+    if (p->code < 0)
+        count(p);
     number(p, "top", &show->top);
     order(p);
     if (tool->parts) {

@@ -12,7 +12,7 @@
 #include "cli/sys/sys_show.h"
 #include "symbol/vmlinux.h"
 
-#define SYS_OPTIONS_MAX 40
+#define SYS_OPTIONS_MAX 48 /* as many as struct arguments has */
 
 struct sys_request {
     const struct sys_tool *tool;

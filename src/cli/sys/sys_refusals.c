@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "cli/intervals.h"
 #include "cli/sys/sys_columns.h"
 
 enum shape { ROWS = 1, EVENTS = 2, ANY = ROWS | EVENTS };
@@ -103,15 +104,12 @@ static int about_recorded(const struct sys_request *r, const struct arguments *a
     return -1;
 }
 
-/* An interval that never ends before the tool does would give an empty report. */
 static int about_intervals(const struct sys_request *r, const struct arguments *a)
 {
-    const struct sys_show *show = &r->show;
-    if (value(r, a, "interval") && show->duration_ns && show->interval_ns > show->duration_ns)
-        return command_misuse(&r->as_command,
-                              "--interval %s is longer than --duration %s: use a shorter --interval",
-                              value(r, a, "interval"), value(r, a, "duration"));
-    return -1;
+    const char *interval = value(r, a, "interval"), *duration = value(r, a, "duration");
+    return interval && duration ? intervals_check_fit(&r->as_command, r->show.interval_ns,
+                                                      r->show.duration_ns, interval, duration)
+                                : -1;
 }
 
 int sys_refusals_check(const struct sys_request *r, const struct arguments *a)

@@ -99,11 +99,11 @@ static int report(struct show *w)
     return EXIT_DONE;
 }
 
-/* An empty screen leaves open whether the tool worked. */
+/* Says that there was no event: an empty screen does not show whether the tool worked. */
 static void say_none(const struct show *w)
 {
     char took[UNITS_TEXT_BYTES];
-    if (w->session->tool->event && !w->report.any)
+    if (w->session->tool->event && !w->report.any && !w->o->interval_ns)
         fprintf(stderr, "allium: no event%s in %s\n", w->o->where.query ? " that matches --where" : "",
                 units_format_duration(took, (double)(w->shown_ns - w->began_ns)));
 }

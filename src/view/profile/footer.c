@@ -266,8 +266,7 @@ static void write_unseen(const struct footer *c)
                    "code, thread stacks.");
     write_words(c, &b, TEXT_PLAIN);
     uint32_t image = runtime_hint_unseen_image(c->p);
-    const char *hint =
-        all > 0 || f->main_image == PROFILE_NONE ? NULL : runtime_hint_of_image(c->p, f->main_image);
+    const char *hint = f->main_image == PROFILE_NONE ? NULL : runtime_hint_if_unread(c->p, f->main_image);
     if (image != PROFILE_NONE)
         report_add_unseen(&b, c->p, image, c->style);
     else if (hint)

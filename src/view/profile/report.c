@@ -307,7 +307,7 @@ static void write_hint_at_peak(struct sink *out, const struct rollup *r, const s
     const struct rollup_value *of = r->total.of;
     if (r->options.sort == ROLLUP_SORT_LIVE && !r->options.keep_sample &&
         rollup_known(&r->total, ROLLUP_PEAK) &&
-        of[ROLLUP_LIVE].bytes.value * 10 < of[ROLLUP_PEAK].bytes.value)
+        estimate_interval(&of[ROLLUP_LIVE].bytes).high * 10 < of[ROLLUP_PEAK].bytes.value)
         text_paragraph(out, style, "", 0,
                        "(less than a tenth of the peak; --sort peak shows what was held at the peak)");
 }

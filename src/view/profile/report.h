@@ -19,9 +19,11 @@ struct report_options {
 /** Writes header, totals, processes, the rows of the rollup, and what the report does not show. */
 void report_write(struct sink *out, const struct rollup *r, const struct report_options *o);
 
-/** Writes at most a dozen lines. `file` is the recording, for a line that says how to go on; NULL: no such
- * line. */
+/**
+ * Writes at most a dozen lines. `file`: the recording, for a line that says how to go on; NULL: no such line. `unseen`:
+ * what the program's language hides, for a program of which the figures do not tell it; NULL: nothing.
+ */
 void summary_write(struct sink *out, const struct profile *p, const struct text_style *style,
-                   const char *file);
+                   const char *file, const char *unseen);
 
 #endif

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/units.h"
@@ -15,6 +14,7 @@ struct summary {
     const struct profile *p;
     struct profile_summary facts;
     struct rollup *owners; /* rows by owner, largest at the peak first */
+    const char *unseen;    /* as for summary_write() */
 };
 
 static void write_line(const struct summary *s, const char *label, struct buf *b)
@@ -213,24 +213,15 @@ static void write_unobserved(const struct summary *s)
     buf_release(&b);
 }
 
-/* Python's arenas are in the figures: the program had our environment. */
-static bool has_python_arenas(void)
-{
-    const char *allocator = getenv("PYTHONMALLOC");
-    return allocator && !strncmp(allocator, "malloc", strlen("malloc"));
-}
-
-/* Says so if the figures explain less than half of a process's memory, and what to do if its language is known. A short
- * run may end before its memory was read: then the language alone is known. */
+/* Says so if the figures explain less than half of a process's memory, and what to do if its language is known. */
 static void write_unseen(const struct summary *s)
 {
     uint32_t image = runtime_hint_unseen_image(s->p);
-    const char *hint = runtime_hint_of_image(s->p, s->facts.main_image);
     struct buf b = BUF_INIT;
     if (image != PROFILE_NONE)
         report_add_unseen(&b, s->p, image, s->style);
-    else if (hint && !has_python_arenas())
-        buf_addstr(&b, hint);
+    else if (s->unseen)
+        buf_addstr(&b, s->unseen);
     if (b.len)
         text_paragraph(s->out, s->style, "  unseen", 13, buf_str(&b));
     buf_release(&b);
@@ -252,10 +243,10 @@ static void write_lost(struct summary *s)
 }
 
 void summary_write(struct sink *out, const struct profile *p, const struct text_style *style,
-                   const char *file)
+                   const char *file, const char *unseen)
 {
     const struct rollup_options by_owner = {.group = ROLLUP_BY_OWNER, .sort = ROLLUP_SORT_PEAK};
-    struct summary s = {.out = out, .style = style, .p = p, .facts = profile_summary_of(p)};
+    struct summary s = {.out = out, .style = style, .p = p, .facts = profile_summary_of(p), .unseen = unseen};
     struct buf b = BUF_INIT;
     s.owners = rollup_new(p, &by_owner);
     write_title(&s);

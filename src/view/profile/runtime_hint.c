@@ -38,6 +38,13 @@ const char *runtime_hint_of_image(const struct profile *p, uint32_t image)
     return runtime_hint_of(profile_text(p, *profile_text(p, i->exe) ? i->exe : i->comm));
 }
 
+const char *runtime_hint_if_unread(const struct profile *p, uint32_t image)
+{
+    const struct profile_image *i = &p->images.at[image];
+    bool was_read = i->rss_anon_bytes >= LEAST_RSS_BYTES && i->rss_anon_bytes >= i->peak_bytes;
+    return was_read ? NULL : runtime_hint_of_image(p, image);
+}
+
 uint32_t runtime_hint_unseen_image(const struct profile *p)
 {
     uint32_t found = PROFILE_NONE;
