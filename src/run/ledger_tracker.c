@@ -55,7 +55,7 @@ struct track {
     const char *root; /* prefix of the paths of its files; "": our own root */
     char *args;
     struct thread_names threads;
-    uint64_t rss_anon_bytes;
+    uint64_t rss_anon_bytes, rss_anon_before_bytes; /* at the last reading and the one before it; 0: none */
     struct image_pace pace;
     uint64_t operations; /* ledger_operations() at the last reading of the whole ledger */
     uint64_t read_ns;    /* time of that reading (CLOCK_MONOTONIC) */
@@ -236,6 +236,9 @@ static struct profile *read_image(struct ledger_tracker *f, struct track *t, boo
     else if (i->ended_ns) /* without an exit time, this reading is the closest to the end */
         profile_end(p);
     i->rss_anon_bytes = t->rss_anon_bytes;
+    if (!alive &&
+        t->rss_anon_before_bytes > t->rss_anon_bytes) /* the last one may be from while it freed all */
+        i->rss_anon_bytes = t->rss_anon_before_bytes;
     uint32_t args = profile_string(p, t->args);
     p->images.at[0].args = args;
     p->images.at[0].pid = t->entry.pid;
@@ -376,8 +379,10 @@ static struct proc_status read_status(struct track *t)
     struct proc_status status;
     if (t->status_fd < 0)
         t->status_fd = proc_status_open(t->entry.pid);
-    if (proc_status_read(t->status_fd, &status) && status.rss_anon_bytes)
+    if (proc_status_read(t->status_fd, &status) && status.rss_anon_bytes) {
+        t->rss_anon_before_bytes = t->rss_anon_bytes;
         t->rss_anon_bytes = status.rss_anon_bytes;
+    }
     if (t->status_fd >= STATUS_FDS) {
         close(t->status_fd);
         t->status_fd = -1;

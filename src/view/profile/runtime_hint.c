@@ -41,7 +41,7 @@ const char *runtime_hint_of_image(const struct profile *p, uint32_t image)
 const char *runtime_hint_if_unread(const struct profile *p, uint32_t image)
 {
     const struct profile_image *i = &p->images.at[image];
-    bool was_read = i->rss_anon_bytes >= LEAST_RSS_BYTES && i->rss_anon_bytes >= i->peak_bytes;
+    bool was_read = i->rss_anon_bytes >= LEAST_RSS_BYTES && 2 * (double)i->rss_anon_bytes >= i->peak_bytes;
     return was_read ? NULL : runtime_hint_of_image(p, image);
 }
 
