@@ -20,8 +20,8 @@ const char *runtime_hint_of(const char *program);
 /** The same for an image of a profile. */
 const char *runtime_hint_of_image(const struct profile *p, uint32_t image);
 /**
- * The same, unless its memory was read when it held half of what malloc gave it at its peak, or more: then the figures tell how much is not
- * seen. A short run may end before that.
+ * The same, unless its memory was read when it held half of what malloc gave it at its peak, or more: then the figures
+ * tell how much is not seen. A short run may end before that.
  */
 const char *runtime_hint_if_unread(const struct profile *p, uint32_t image);
 
