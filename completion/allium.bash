@@ -27,6 +27,7 @@ _allium_options()
     set) echo --where --for -p --pid --help ;;
     sys) echo -p --pid --interval --count --duration --sort --top --all --pss --columns --wide --exact --json --no-pager --help ;;
     'sys allocinfo') echo --by --sort --where --top --interval --count --duration --allocinfo --columns --wide --exact --json --no-pager --help ;;
+    'sys record') echo -o --output --force --buffer --duration --quiet --help ;;
     doctor) echo --json --help ;;
     'sys '*) _allium_help sys "${1#sys }" | sed -n '/^options:/,/^$/s/^  \(\(-.\), \)\{0,1\}\(--[a-z-]*\).*/\2 \3/p' ;;
     esac
@@ -66,7 +67,7 @@ _allium_tool_value()
 _allium_value()
 {
     case $1 in
-    'sys allocinfo') ;;
+    'sys allocinfo' | 'sys record') ;;
     'sys '*)
         _allium_tool_value "${1#sys }" "$2"
         return
@@ -122,7 +123,7 @@ _allium_value()
         ;;
     --state) _allium_files ;;
     --alert) _allium_words growing 'live>' ;;
-    --period | --ledger-size | --older-than | --callers | --callees | --where | --top | --size | --exec | --interval | --duration | --count | --faults | --for | --wrapper) ;;
+    --period | --ledger-size | --older-than | --callers | --callees | --where | --top | --size | --exec | --interval | --duration | --count | --faults | --for | --wrapper | --buffer) ;;
     *) return 1 ;;
     esac
 }
@@ -131,7 +132,7 @@ _allium_value()
 _allium_argument()
 {
     case $1 in
-    sys) _allium_words "$(_allium_help sys | sed -n '/^\(tools\|readers of files\),/,/^$/s/^  \([a-z]*\) .*/\1/p')" ;;
+    sys) _allium_words "$(_allium_help sys | sed -n '/^\(tools\|without BPF\),/,/^$/s/^  \([a-z]*\) .*/\1/p')" ;;
     snapshot) _allium_words "$(_allium_pids)" ;;
     tags)
         _allium_files

@@ -182,7 +182,7 @@ static void add_symbol(struct names *n, struct buf *b, struct code c)
         buf_printf(b, " [%s]", k.module);
 }
 
-static void add_function(struct names *n, struct buf *b, uint64_t address)
+void resolver_add_kernel_function(struct names *n, struct buf *b, uint64_t address)
 {
     struct kernel_symbol k;
     struct kernel_symbols *symbols = kernel_of(n);
@@ -217,7 +217,7 @@ void resolver_kernel_code(struct sys_session *s, struct table *t, uint32_t colum
 void resolver_kernel_function(struct sys_session *s, struct table *t, uint32_t column, uint64_t address)
 {
     struct buf b = BUF_INIT;
-    add_function(s->names, &b, address);
+    resolver_add_kernel_function(s->names, &b, address);
     table_text(t, column, buf_str(&b));
     buf_release(&b);
 }
@@ -230,7 +230,7 @@ static void name_place(struct names *n, struct table *t, uint32_t column, uint64
     const char *file = f ? kernel_source_file(source, f) : NULL, *slash = file ? strrchr(file, '/') : NULL;
     if (!file) {
         buf_addstr(&b, "[unknown] ");
-        add_function(n, &b, address);
+        resolver_add_kernel_function(n, &b, address);
     } else if (!directory) {
         buf_addstr(&b, file);
     } else {

@@ -58,6 +58,8 @@ const char *resolver_kernel_hidden(const struct names *n);
 void resolver_kernel_call(struct sys_session *s, struct table *t, uint32_t column, uint64_t address);
 /** "alloc_empty_file [module]": the function, without the compiler's suffixes. */
 void resolver_kernel_function(struct sys_session *s, struct table *t, uint32_t column, uint64_t address);
+/** Appends that. */
+void resolver_add_kernel_function(struct names *n, struct buf *b, uint64_t address);
 /** "fs/file_table.c": the file of the kernel's source; "[unknown] function [module]" if it is not known. */
 void resolver_kernel_file(struct sys_session *s, struct table *t, uint32_t column, uint64_t address);
 /** "fs": the directory of that file; else as resolver_kernel_file(). */

@@ -30,19 +30,19 @@ static const char *const examples[] = {
     NULL,
 };
 
-/* Subcommands that only read files: each has options of its own, and needs neither BPF nor a session. */
-static const struct command *const readers[] = {&command_sys_allocinfo, NULL};
+/* Subcommands with options of their own, which need neither BPF nor a session. */
+static const struct command *const without_bpf[] = {&command_sys_record, &command_sys_allocinfo, NULL};
 
 /* The word after "sys". */
-static const char *reader_name(const struct command *c)
+static const char *name_after_sys(const struct command *c)
 {
     return c->name + strlen("sys ");
 }
 
-static const struct command *find_reader(const char *name)
+static const struct command *find_without_bpf(const char *name)
 {
-    for (const struct command *const *r = readers; *r; r++)
-        if (!strcmp(reader_name(*r), name))
+    for (const struct command *const *r = without_bpf; *r; r++)
+        if (!strcmp(name_after_sys(*r), name))
             return *r;
     return NULL;
 }
@@ -52,9 +52,9 @@ static void list_tools(void)
     printf("\ntools, by NAME:\n");
     for (const struct sys_tool *const *t = sys_tools; *t; t++)
         printf("  %-12s %s\n", (*t)->name, (*t)->summary);
-    printf("\nreaders of files, by NAME:\n");
-    for (const struct command *const *r = readers; *r; r++)
-        printf("  %-12s %s\n", reader_name(*r), (*r)->summary);
+    printf("\nwithout BPF, by NAME:\n");
+    for (const struct command *const *r = without_bpf; *r; r++)
+        printf("  %-12s %s\n", name_after_sys(*r), (*r)->summary);
 }
 
 static int run(int argc, char **argv);
@@ -78,9 +78,9 @@ static int no_tool(const char *name)
         buf_printf(&list, "%s%s", n ? ", " : "", (*t)->name);
         names[n++] = (struct query_field){.name = (*t)->name};
     }
-    for (const struct command *const *r = readers; *r; r++) {
-        buf_printf(&list, ", %s", reader_name(*r));
-        names[n++] = (struct query_field){.name = reader_name(*r)};
+    for (const struct command *const *r = without_bpf; *r; r++) {
+        buf_printf(&list, ", %s", name_after_sys(*r));
+        names[n++] = (struct query_field){.name = name_after_sys(*r)};
     }
     size_t meant = query_field_closest(names, n, name, strlen(name));
     int code =
@@ -149,7 +149,7 @@ static int run(int argc, char **argv)
         int code = command_parse(&command_sys, argc, argv, true, &a);
         return code >= 0 ? code : sys_overview(&command_sys, &a);
     }
-    const struct command *reader = find_reader(argv[1]);
+    const struct command *reader = find_without_bpf(argv[1]);
     if (reader)
         return reader->run(argc - 1, argv + 1);
     const struct sys_tool *tool = sys_tool_find(argv[1]);

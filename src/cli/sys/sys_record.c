@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* `allium sys record`: every event of the kernel's allocators, accounted while it is read, and a recording of that. */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/sigsafe/clock_ns.h"
+#include "base/units.h"
+#include "cli/command.h"
+#include "cli/intervals.h"
+#include "cli/option_values.h"
+#include "cli/sys/sys_losses.h"
+#include "run/workload.h"
+#include "store/recording.h"
+#include "sys/kernel_recorder.h"
+#include "sys/session.h"
+#include "view/text/text.h"
+
+#define BUFFER_BYTES (UINT64_C(8) << 20)
+#define BUFFER_LEAST (UINT64_C(64) << 10)
+#define BUFFER_MOST  (UINT64_C(1) << 30)
+/* So often the buffers are read: at a million events a second, of 55 bytes each, half a CPU's 8 MiB come in 70 ms. */
+#define READ_NS UINT64_C(50000000)
+
+static const struct option_doc options[] = {
+    {"output", 'o', "FILE", "write the recording to FILE (kernel.PID.allium)"},
+    {"force", 0, NULL, "replace FILE if it exists"},
+    {"buffer", 0, "SIZE", "use a buffer of SIZE on each CPU (8M) for events that are not read yet"},
+    {"duration", 0, "DURATION", "stop after DURATION; without it, when CMD ends, or on Ctrl-C"},
+    {"quiet", 0, NULL, "print only errors"},
+    {NULL, 0, NULL, NULL},
+};
+
+static const char *const examples[] = {
+    "sudo allium sys record -o find.allium -- find / -xdev",
+    "record all kernel allocations of the machine while a command runs",
+    "allium report find.allium --sort peak",
+    "show which functions held most at the peak",
+    "allium sys kmem --from find.allium --by function",
+    "show the same as a table, with slack and frees",
+    NULL,
+};
+
+static int run(int argc, char **argv);
+
+const struct command command_sys_record = {
+    .name = "sys record",
+    .usage = "[-o FILE] [--force] [--buffer SIZE] [--duration DURATION] [--quiet] [-- CMD ARG...]",
+    .summary = "record every allocation and free of kernel objects, without sampling (needs root)",
+    .examples = examples,
+    .options = options,
+    .run = run,
+};
+
+struct request {
+    const char *output;
+    char own_name[32];
+    bool force, quiet;
+    uint64_t buffer_bytes, duration_ns;
+    char **command; /* NULL: none */
+};
+
+struct session {
+    const struct request *q;
+    struct kernel_recorder *recorder;
+    struct recording *recording;
+    struct workload command;
+    uint64_t began_ns, took_ns;
+    int code; /* of the command */
+};
+
+static int parse(struct request *q, int argc, char **argv)
+{
+    const struct command *c = &command_sys_record;
+    struct arguments a;
+    *q = (struct request){.buffer_bytes = BUFFER_BYTES};
+    int code = command_parse(c, argc, argv, true, &a);
+    if (code < 0)
+        code = option_values_parse_size(c, "buffer", command_value(c, &a, "buffer"), BUFFER_LEAST,
+                                        BUFFER_MOST, &q->buffer_bytes);
+    if (code < 0)
+        code = option_values_parse_time(c, "duration", command_value(c, &a, "duration"), 10000000,
+                                        &q->duration_ns);
+    if (code >= 0)
+        return code;
+    if (a.n_rest && strcmp(argv[argc - a.n_rest - 1], "--"))
+        return command_misuse(c, "sys record does not take %s: write a command to start after --", a.rest[0]);
+    snprintf(q->own_name, sizeof(q->own_name), "kernel.%d.allium", (int)getpid());
+    q->output = command_value(c, &a, "output") ? command_value(c, &a, "output") : q->own_name;
+    q->force = command_value(c, &a, "force") != NULL;
+    q->quiet = command_value(c, &a, "quiet") != NULL;
+    q->command = a.n_rest ? a.rest : NULL;
+    return -1;
+}
+
+/* ---- recording ---- */
+
+static bool has_ended(struct session *s)
+{
+    siginfo_t ended = {0};
+    if (!s->q->command || waitid(P_PID, (id_t)s->command.pid, &ended, WEXITED | WNOHANG | WNOWAIT) ||
+        !ended.si_pid)
+        return false;
+    s->code = workload_reap(&s->command);
+    return true;
+}
+
+static int loop(struct session *s, struct error *e)
+{
+    struct intervals_loop l;
+    const struct intervals every = {.every_ns = READ_NS, .duration_ns = s->q->duration_ns};
+    struct pollfd ended = {.fd = s->command.process_fd, .events = POLLIN};
+    int bad = intervals_begin(&l, &every, NULL);
+    if (bad)
+        return error_set(e, -bad, "cannot wait for signals: %s", strerror(-bad));
+    l.reports_at_end = true;
+    for (bool over = false; !bad && !over;) {
+        over = intervals_wait(&l, &ended, s->q->command ? 1 : 0, -1) == INTERVALS_OVER || has_ended(s);
+        bad = kernel_recorder_step(s->recorder, e);
+    }
+    intervals_end(&l);
+    return bad;
+}
+
+static int observe(struct session *s, struct error *e)
+{
+    int bad = kernel_recorder_begin(s->recorder, e);
+    s->began_ns = clock_ns(CLOCK_MONOTONIC);
+    if (bad)
+        return bad;
+    if (!s->q->quiet)
+        fprintf(stderr, "allium: ready: record using tracefs\n");
+    bad = s->q->command ? workload_go(&s->command) : 0;
+    if (bad) {
+        s->code = bad == -ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
+        return error_set(e, -bad, "cannot run %s: %s", s->q->command[0], strerror(-bad));
+    }
+    bad = loop(s, e);
+    s->took_ns = clock_ns(CLOCK_MONOTONIC) - s->began_ns;
+    struct error later;
+    int failed = kernel_recorder_end(s->recorder, bad ? &later : e);
+    return bad ? bad : failed;
+}
+
+/* The counts that `allium sys kmem` records, too. */
+static int store_counts(struct session *s, const struct sys_tool *tool, struct error *e)
+{
+    static const struct sys_attach_method method = {.name = "tracefs"};
+    struct sys_session as_tool = {.tool = tool, .method = &method};
+    kernel_recorder_count(s->recorder, as_tool.counted);
+    return sys_losses_record(&as_tool, s->recording, e);
+}
+
+static int store(struct session *s, struct error *e)
+{
+    struct profile *p = kernel_recorder_profile(s->recorder);
+    const struct sys_tool *tool = sys_tool_find("kmem");
+    struct table *t = table_new("sys", 1, tool->columns, tool->n_columns);
+    kernel_recorder_add_rows(s->recorder, t);
+    int bad = recording_set_number(s->recording, RECORDING_PERIOD, 1, e);
+    bad = bad ? bad : recording_put_image(s->recording, p, true, e);
+    bad = bad ? bad : recording_put_rows(s->recording, "sys_kmem", t, clock_ns(CLOCK_REALTIME), e);
+    bad = bad ? bad : store_counts(s, tool, e);
+    bad = bad ? bad
+              : recording_set_number(s->recording, RECORDING_STARTED, (int64_t)p->images.at[0].began_ns, e);
+    bad =
+        bad ? bad : recording_set_number(s->recording, RECORDING_ENDED, (int64_t)p->images.at[0].taken_ns, e);
+    table_free(t);
+    profile_free(p);
+    return bad;
+}
+
+/* ---- summary ---- */
+
+static void add_amount(struct buf *b, uint64_t count, const char *noun, uint64_t bytes)
+{
+    char size[UNITS_TEXT_BYTES];
+    text_add_number(b, count, noun);
+    buf_printf(b, " of %s", units_format_size(size, (double)bytes));
+}
+
+static void say(const struct session *s)
+{
+    char took[UNITS_TEXT_BYTES], size[UNITS_TEXT_BYTES];
+    const struct kmem_totals *t = kmem_accounts_totals(kernel_recorder_accounts(s->recorder));
+    const struct kernel_recorder_losses lost = kernel_recorder_losses(s->recorder);
+    struct buf b = BUF_INIT;
+    buf_addstr(&b, "the kernel, ");
+    buf_printf(&b, "%s, ", units_format_duration(took, (double)s->took_ns));
+    text_add_number(&b, t->events, "event");
+    buf_addstr(&b, "\n  allocated  ");
+    add_amount(&b, t->allocations, "object", t->allocated_bytes);
+    buf_printf(&b, ", of which %s requested", units_format_size(size, (double)t->requested_bytes));
+    buf_addstr(&b, "\n  freed      ");
+    add_amount(&b, t->frees, "object", t->freed_bytes);
+    if (t->frees_without_event) {
+        buf_addstr(&b, ", and ");
+        text_add_number(&b, t->frees_without_event, NULL);
+        buf_addstr(&b, " without an event, whose address was allocated again");
+    }
+    buf_addstr(&b, "\n  older      ");
+    text_add_number(&b, t->unmatched_frees, "free");
+    buf_addstr(&b, " of objects from before the recording; ");
+    text_add_number(&b, t->null_frees, "free");
+    buf_addstr(&b, " of NULL");
+    buf_addstr(&b, "\n  live       ");
+    add_amount(&b, t->live_objects, "object", t->live_bytes);
+    buf_printf(&b, "; at the peak %s", units_format_size(size, (double)t->peak_bytes));
+    buf_addstr(&b, "\n  lost       ");
+    if (lost.events || lost.broken_pages) {
+        text_add_number(&b, lost.events, "event");
+        buf_addstr(&b, ": live figures are bounds (--buffer makes room)");
+    } else {
+        buf_addstr(&b, "nothing");
+    }
+    fprintf(
+        stderr,
+        "allium: %s\n  next       allium report %s\n             allium sys kmem --from %s --by function\n",
+        buf_str(&b), s->q->output, s->q->output);
+    buf_release(&b);
+}
+
+/* The recorder is open. */
+static int record(struct session *s)
+{
+    struct error e = {""};
+    if (recording_create(&s->recording, s->q->output, s->q->force, &e))
+        return command_fail(EXIT_FAILED, "%s", e.text);
+    int bad = observe(s, &e), code = s->code;
+    if (!bad)
+        bad = store(s, &e);
+    struct error closing = {""};
+    int closed = recording_close(s->recording, bad ? &closing : &e);
+    if (bad || closed)
+        return command_fail(code >= EXIT_CANNOT_RUN ? code : EXIT_FAILED, "%s", e.text);
+    if (!s->q->quiet)
+        say(s);
+    return code;
+}
+
+static int run(int argc, char **argv)
+{
+    struct request q;
+    struct error e = {""};
+    int code = parse(&q, argc, argv);
+    if (code >= 0)
+        return code;
+    struct session s = {.q = &q};
+    if (q.command && workload_prepare(&s.command, q.command, NULL, &e))
+        return command_fail(EXIT_FAILED, "%s", e.text);
+    int bad = kernel_recorder_open(&s.recorder, (uint32_t)(q.buffer_bytes >> 10), &e);
+    code = bad ? command_fail(EXIT_IMPOSSIBLE, "%s", e.text) : record(&s);
+    kernel_recorder_close(s.recorder);
+    if (q.command)
+        workload_release(&s.command);
+    return code;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef COLLECT_KMEM_FORMAT_H
+#define COLLECT_KMEM_FORMAT_H
+
+/*
+ * Records of the kernel's kmem events (kmalloc, kfree, kmem_cache_alloc ...) as struct kmem_event. Where the fields of
+ * a record are is read from the events' format files, which differ from kernel to kernel (libtraceevent parses them).
+ *
+ * Runs in: the tool. Threads: one at a time to add formats; then any to decode. Owns: the formats, until
+ * kmem_format_free().
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "model/kernel/kmem_event.h"
+
+struct kmem_format;
+
+/** The events whose formats are needed, in events/kmem/; the first `KMEM_FORMAT_REQUIRED` of them exist in every
+ * kernel. NULL at the end. */
+extern const char *const kmem_format_events[];
+#define KMEM_FORMAT_REQUIRED 4
+
+/** Never NULL: a set without formats. */
+struct kmem_format *kmem_format_new(void);
+void kmem_format_free(struct kmem_format *f);
+
+/** Adds the text of events/kmem/NAME/format. Returns 0, or -EPROTO with a line: it is no such text, or lacks a field
+ * that is needed. */
+int kmem_format_add(struct kmem_format *f, const char *name, const char *text, size_t bytes, struct error *e);
+
+/** Decodes a record, all but time and CPU. Returns 1, 0 if it is of another event, or -EBADMSG if it is too short. The
+ * name of the cache points into the record. */
+int kmem_format_decode(const struct kmem_format *f, const uint8_t *data, uint32_t bytes,
+                       struct kmem_event *out);
+
+#endif

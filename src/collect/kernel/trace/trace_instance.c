@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "collect/kernel/trace/trace_instance.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PREFIX "allium-"
+#define FOLDER "instances/"
+
+/* glibc has these calls since 2.36. */
+static int mount_tracefs(void)
+{
+    int context = (int)syscall(SYS_fsopen, "tracefs", FSOPEN_CLOEXEC), fd = -1;
+    if (context < 0)
+        return -errno;
+    if (!syscall(SYS_fsconfig, context, FSCONFIG_CMD_CREATE, NULL, NULL, 0))
+        fd = (int)syscall(SYS_fsmount, context, FSMOUNT_CLOEXEC, 0);
+    int bad = fd < 0 ? -errno : 0;
+    close(context);
+    return fd < 0 ? bad : fd;
+}
+
+/* Removes the instances of processes that are gone. */
+static void remove_stale(int tracefs_fd)
+{
+    int fd = openat(tracefs_fd, "instances", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    if (!d) {
+        if (fd >= 0)
+            close(fd);
+        return;
+    }
+    for (struct dirent *entry; (entry = readdir(d));) {
+        char *end;
+        long pid = strncmp(entry->d_name, PREFIX, strlen(PREFIX))
+                       ? 0
+                       : strtol(entry->d_name + strlen(PREFIX), &end, 10);
+        if (pid > 0 && !*end && kill((pid_t)pid, 0) && errno == ESRCH)
+            unlinkat(fd, entry->d_name, AT_REMOVEDIR);
+    }
+    closedir(d);
+}
+
+static void write_file(int folder, const char *file, const char *text)
+{
+    int fd = openat(folder, file, O_WRONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : write(fd, text, strlen(text));
+    (void)n; /* nobody is left to hear of it */
+    if (fd >= 0)
+        close(fd);
+}
+
+/* In the child: returns when the parent has ended, however it did. */
+static void wait_for_end(int fd)
+{
+    sigset_t all;
+    char byte;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, NULL); /* Ctrl-C is for the parent */
+    while (read(fd, &byte, sizeof(byte)) < 0 && errno == EINTR)
+        ;
+}
+
+/* Without the child everything works, but for what it is there for. */
+static void start_guard(struct trace_instance *t, const char *path)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC))
+        return;
+    t->guard = fork();
+    if (!t->guard) {
+        close(ends[1]);
+        wait_for_end(ends[0]);
+        write_file(t->fd, "tracing_on", "0");
+        close(t->fd);
+        unlinkat(t->tracefs_fd, path, AT_REMOVEDIR);
+        _exit(0);
+    }
+    close(ends[0]);
+    if (t->guard > 0) {
+        t->guard_fd = ends[1];
+    } else {
+        close(ends[1]);
+        t->guard = 0;
+    }
+}
+
+int trace_instance_create(struct trace_instance *t, struct error *e)
+{
+    char path[sizeof(FOLDER) + sizeof(t->name)];
+    *t = (struct trace_instance){.tracefs_fd = mount_tracefs(), .fd = -1};
+    if (t->tracefs_fd < 0)
+        return error_set(e, -t->tracefs_fd,
+                         "cannot mount tracefs: %s; this needs root with CAP_SYS_ADMIN, and a kernel "
+                         "with CONFIG_FTRACE",
+                         strerror(-t->tracefs_fd));
+    remove_stale(t->tracefs_fd);
+    snprintf(t->name, sizeof(t->name), PREFIX "%d", (int)getpid());
+    snprintf(path, sizeof(path), FOLDER "%s", t->name);
+    int bad = mkdirat(t->tracefs_fd, path, 0700) ? errno : 0;
+    if (!bad)
+        t->fd = openat(t->tracefs_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bad = bad || t->fd >= 0 ? bad : errno;
+    if (bad) {
+        error_set(e, bad, "cannot create the tracing instance %s: %s", t->name, strerror(bad));
+        trace_instance_remove(t);
+        return -bad;
+    }
+    start_guard(t, path);
+    return trace_instance_write(t, "tracing_on", "0", e);
+}
+
+void trace_instance_remove(struct trace_instance *t)
+{
+    char path[sizeof(FOLDER) + sizeof(t->name)];
+    snprintf(path, sizeof(path), FOLDER "%s", t->name);
+    if (t->fd >= 0) {
+        close(t->fd);
+        unlinkat(t->tracefs_fd, path, AT_REMOVEDIR);
+    }
+    if (t->guard) {
+        close(t->guard_fd);
+        while (waitpid(t->guard, NULL, 0) < 0 && errno == EINTR)
+            ;
+    }
+    if (t->tracefs_fd >= 0)
+        close(t->tracefs_fd);
+    *t = (struct trace_instance){.tracefs_fd = -1, .fd = -1};
+}
+
+int trace_instance_write(const struct trace_instance *t, const char *file, const char *text, struct error *e)
+{
+    int fd = openat(t->fd, file, O_WRONLY | O_CLOEXEC), bad = fd < 0 ? errno : 0;
+    if (!bad && write(fd, text, strlen(text)) < 0)
+        bad = errno;
+    if (fd >= 0)
+        close(fd);
+    return bad ? error_set(e, bad, "cannot write %s to %s of tracefs: %s", text, file, strerror(bad)) : 0;
+}

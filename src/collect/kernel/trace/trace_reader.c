@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "collect/kernel/trace/trace_reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/read_file.h"
+#include "base/sigsafe/clock_ns.h"
+#include "base/vec.h"
+
+#define FORMAT_BYTES_MAX (64u << 10)
+#define PAGE_BYTES       4096u
+
+/* A copy of a page that has records left. */
+struct page {
+    struct page *next;
+    size_t bytes;
+    uint8_t data[PAGE_BYTES];
+};
+
+/* One CPU's buffer. */
+struct cpu {
+    uint32_t number;
+    int fd;
+    struct page *first, **end;
+    struct trace_page at; /* in the first page */
+    struct trace_record next;
+    bool has_next;
+};
+
+struct trace_reader {
+    struct VEC(struct cpu) cpus;
+    struct page *unused;
+    struct trace_page_layout layout;
+    struct trace_reader_counts counts;
+};
+
+static int read_layout(struct trace_reader *r, const struct trace_instance *t, struct error *e)
+{
+    struct buf text = BUF_INIT;
+    int bad = file_read_at(t->tracefs_fd, "events/header_page", FORMAT_BYTES_MAX, &text);
+    if (!bad)
+        bad = trace_page_layout_parse(&r->layout, buf_str(&text));
+    buf_release(&text);
+    return bad ? error_set(
+                     e, -bad,
+                     "the layout of the kernel's trace buffers (tracefs, events/header_page) is not known")
+               : 0;
+}
+
+/* The buffers are numbered as the possible CPUs; one that was never online has none. */
+static int open_cpus(struct trace_reader *r, const struct trace_instance *t, struct error *e)
+{
+    char path[64];
+    long possible = sysconf(_SC_NPROCESSORS_CONF);
+    for (uint32_t number = 0; number < (uint32_t)possible; number++) {
+        snprintf(path, sizeof(path), "per_cpu/cpu%u/trace_pipe_raw", number);
+        int fd = openat(t->fd, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+        if (fd < 0 && errno == ENOENT)
+            continue;
+        if (fd < 0)
+            return error_set(e, errno, "cannot open %s of tracefs: %s", path, strerror(errno));
+        *vec_push(&r->cpus) = (struct cpu){.number = number, .fd = fd};
+    }
+    return 0;
+}
+
+int trace_reader_open(struct trace_reader **out, const struct trace_instance *t, struct error *e)
+{
+    struct trace_reader *r = *out = mem_alloc(sizeof(*r));
+    int bad = read_layout(r, t, e);
+    bad = bad ? bad : open_cpus(r, t, e);
+    if (!bad)
+        return 0;
+    trace_reader_close(r);
+    *out = NULL;
+    return bad;
+}
+
+static void free_pages(struct page *p)
+{
+    while (p) {
+        struct page *next = p->next;
+        free(p);
+        p = next;
+    }
+}
+
+void trace_reader_close(struct trace_reader *r)
+{
+    if (!r)
+        return;
+    vec_each (struct cpu, c, &r->cpus) {
+        close(c->fd);
+        free_pages(c->first);
+    }
+    free_pages(r->unused);
+    vec_release(&r->cpus);
+    free(r);
+}
+
+const struct trace_reader_counts *trace_reader_counts(const struct trace_reader *r)
+{
+    return &r->counts;
+}
+
+/* ---- reading ---- */
+
+static struct page *take_page(struct trace_reader *r)
+{
+    struct page *p = r->unused;
+    if (!p)
+        return mem_alloc(sizeof(*p));
+    r->unused = p->next;
+    return p;
+}
+
+static void give_page(struct trace_reader *r, struct page *p)
+{
+    p->next = r->unused;
+    r->unused = p;
+}
+
+/* Reads the pages that the CPU has filled, and what is in the one that it is filling. */
+static int read_cpu(struct trace_reader *r, struct cpu *c)
+{
+    for (;;) {
+        struct page *p = take_page(r);
+        ssize_t n = read(c->fd, p->data, sizeof(p->data));
+        if (n <= 0) {
+            int bad = n < 0 && errno != EAGAIN && errno != EINTR ? -errno : 0;
+            give_page(r, p);
+            return bad;
+        }
+        p->bytes = (size_t)n;
+        p->next = NULL;
+        r->counts.bytes += p->bytes;
+        if (!c->first)
+            c->end = &c->first;
+        *c->end = p;
+        c->end = &p->next;
+    }
+}
+
+/* ---- records in order ---- */
+
+static void begin_page(struct trace_reader *r, struct cpu *c)
+{
+    if (trace_page_begin(&c->at, c->first->data, c->first->bytes, &r->layout))
+        r->counts.broken_pages++;
+    else if (c->at.lost)
+        r->counts.lost += c->at.lost == TRACE_PAGE_LOST_UNKNOWN ? 1 : c->at.lost;
+}
+
+/* Moves on to the CPU's next record, if it has one. */
+static void advance(struct trace_reader *r, struct cpu *c)
+{
+    c->has_next = false;
+    while (c->first && !c->has_next) {
+        if (!c->at.at)
+            begin_page(r, c);
+        int found = trace_page_next(&c->at, &c->next);
+        c->has_next = found > 0;
+        r->counts.broken_pages += found < 0;
+        if (c->has_next)
+            break;
+        struct page *done = c->first;
+        c->first = done->next;
+        c->at = (struct trace_page){.at = NULL};
+        give_page(r, done);
+    }
+}
+
+int trace_reader_step(struct trace_reader *r, bool last, trace_record_fn *f, void *arg)
+{
+    const uint64_t before = last ? UINT64_MAX : clock_ns(CLOCK_MONOTONIC);
+    int bad = 0;
+    vec_each (struct cpu, c, &r->cpus) {
+        int failed = read_cpu(r, c);
+        bad = bad ? bad : failed;
+        if (!c->has_next)
+            advance(r, c);
+    }
+    for (;;) {
+        struct cpu *oldest = NULL;
+        vec_each (struct cpu, c, &r->cpus)
+            if (c->has_next && c->next.time < before && (!oldest || c->next.time < oldest->next.time))
+                oldest = c;
+        if (!oldest)
+            return bad;
+        r->counts.records++;
+        f(arg, &oldest->next, oldest->number);
+        advance(r, oldest);
+    }
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef COLLECT_TRACE_READER_H
+#define COLLECT_TRACE_READER_H
+
+/*
+ * Reads the ring buffers of a tracing instance, one for each CPU, and gives the records of all CPUs in the order of
+ * their times. The instance's clock must be "mono": a step reads each CPU up to the time at which it began, and gives
+ * the records before that time; later ones wait for the next step. So a record is never given before an older one of
+ * another CPU.
+ *
+ * Runs in: the tool, as root. Threads: one. Owns: its descriptors and copies of pages, until trace_reader_close().
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "collect/kernel/trace/trace_instance.h"
+#include "collect/kernel/trace/trace_page.h"
+
+struct trace_reader;
+
+struct trace_reader_counts {
+    uint64_t records, bytes;
+    uint64_t lost;         /* events that the kernel overwrote before they were read, at least */
+    uint64_t broken_pages; /* the rest of such a page is left out */
+};
+
+/** A record; its data are valid during the call. */
+typedef void trace_record_fn(void *arg, const struct trace_record *r, uint32_t cpu);
+
+/** Returns 0, or -errno with a line. */
+int trace_reader_open(struct trace_reader **out, const struct trace_instance *t, struct error *e);
+void trace_reader_close(struct trace_reader *r); /* NULL is allowed */
+
+/** Reads what has come. `last`: tracing is off, so that all records are given. Returns 0, or -errno of a read. */
+int trace_reader_step(struct trace_reader *r, bool last, trace_record_fn *f, void *arg);
+
+const struct trace_reader_counts *trace_reader_counts(const struct trace_reader *r);
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef MODEL_KMEM_ACCOUNTS_H
+#define MODEL_KMEM_ACCOUNTS_H
+
+/*
+ * Accounts of the kernel's objects from a complete trace of their events: a row for each call that allocates and each
+ * cache, to which frees are charged, whoever frees. Exact while no event was lost.
+ *
+ * Runs in: the tool. Threads: one at a time. Owns: everything, until kmem_accounts_free().
+ * Invariant: allocations == freed + freed without an event + live, in each row and in the totals.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/kernel/kmem_event.h"
+
+struct kmem_account {
+    uint64_t call_site;
+    uint32_t cache; /* see kmem_accounts_cache() */
+    uint64_t gfp;   /* of all allocations */
+    uint64_t allocations, requested_bytes, allocated_bytes;
+    uint64_t frees, freed_bytes;           /* of objects of this row, also those without an event */
+    uint64_t freed_requested_bytes;        /* what had been requested for them */
+    uint64_t frees_here, freed_here_bytes; /* frees by this call, of objects of whatever row */
+    uint64_t at_peak_objects, at_peak_bytes,
+        at_peak_requested_bytes; /* what was live at the peak of all rows */
+    uint64_t peak_number;        /* for kmem_accounts.c */
+};
+
+struct kmem_totals {
+    uint64_t events;
+    uint64_t allocations, requested_bytes, allocated_bytes;
+    uint64_t frees, freed_bytes;  /* that had an event */
+    uint64_t frees_without_event; /* the address was allocated again: by RCU in bulk, for example */
+    uint64_t null_frees;          /* of NULL, and of what kmalloc(0) returned */
+    uint64_t no_allocations;      /* that failed, and kmalloc(0) */
+    uint64_t unmatched_frees;     /* of objects from before the trace, or whose allocation was lost */
+    uint64_t live_objects, live_bytes, live_requested_bytes;
+    uint64_t peak_bytes, peak_ns; /* of allocated bytes, and when that was */
+    uint64_t first_ns, last_ns;
+};
+
+struct kmem_accounts;
+
+/** Never NULL. */
+struct kmem_accounts *kmem_accounts_new(void);
+void kmem_accounts_free(struct kmem_accounts *a);
+
+/** Adds an event. Events must come in the order of their times. */
+void kmem_accounts_add(struct kmem_accounts *a, const struct kmem_event *e);
+/** Computes what was live at the peak, in all rows. */
+void kmem_accounts_finish(struct kmem_accounts *a);
+
+const struct kmem_totals *kmem_accounts_totals(const struct kmem_accounts *a);
+/** Returns the rows, in the order in which they came. */
+const struct kmem_account *kmem_accounts_rows(const struct kmem_accounts *a, size_t *n);
+/** Returns the name of a cache; "" if the events do not name it, as those of kmalloc(). */
+const char *kmem_accounts_cache(const struct kmem_accounts *a, uint32_t cache);
+
+#endif

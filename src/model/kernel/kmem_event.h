@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef MODEL_KMEM_EVENT_H
+#define MODEL_KMEM_EVENT_H
+
+/*
+ * An event of the kernel's allocators, whatever it was read from.
+ *
+ * Runs in: the tool. Threads: pure data. Owns: nothing; `cache` belongs to who made the event.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum kmem_event_kind {
+    KMEM_EVENT_ALLOC, /* an object of the slab allocator, or whole pages by kmalloc() */
+    KMEM_EVENT_FREE,
+    KMEM_EVENT_KINDS
+};
+
+/** At this address and below there is no object: NULL, and what kmalloc(0) returns. */
+#define KMEM_EVENT_NO_OBJECT UINT64_C(16)
+
+struct kmem_event {
+    enum kmem_event_kind kind;
+    uint64_t time_ns;                          /* of the trace's clock */
+    uint64_t address;                          /* of the object */
+    uint64_t call_site;                        /* return address of the call */
+    uint64_t requested_bytes, allocated_bytes; /* of an allocation */
+    uint64_t gfp;                              /* of an allocation */
+    const char *cache;                         /* "" for kmalloc() and kfree(), whose events do not name it */
+    int32_t pid;                               /* thread that was running: 0 idle */
+    uint32_t cpu;
+    bool in_interrupt; /* or softirq: the thread has nothing to do with it */
+};
+
+#endif

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "sys/kernel_recorder.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/hash_map.h"
+#include "base/read_file.h"
+#include "base/sigsafe/clock_ns.h"
+#include "bpf/kmem.h"
+#include "collect/kernel/trace/kmem_format.h"
+#include "collect/kernel/trace/trace_reader.h"
+#include "sys/resolver.h"
+#include "sys/session.h"
+
+#define FORMAT_BYTES_MAX (1u << 20)
+/* The number of the row of our own events: no code is there. */
+#define OWN_SITE 0
+#define OWN_NAME "allium itself"
+
+struct kernel_recorder {
+    struct trace_instance instance;
+    struct trace_reader *reader;
+    struct kmem_format *format;
+    struct kmem_accounts *accounts;
+    struct sys_session names; /* only its names: the resolver wants a session */
+    int32_t own_tid;
+    uint64_t broken_records;
+    uint64_t lost;
+    int64_t realtime_ns; /* CLOCK_REALTIME minus CLOCK_MONOTONIC */
+    bool over;
+};
+
+static int add_format(struct kernel_recorder *r, size_t i, struct error *e)
+{
+    struct buf path = BUF_INIT, text = BUF_INIT;
+    const char *name = kmem_format_events[i];
+    buf_printf(&path, "events/kmem/%s/format", name);
+    int bad = file_read_at(r->instance.fd, buf_str(&path), FORMAT_BYTES_MAX, &text);
+    if (bad == -ENOENT && i >= KMEM_FORMAT_REQUIRED)
+        bad = 0;
+    else if (bad)
+        error_set(e, -bad, "cannot read %s of tracefs: %s", buf_str(&path), strerror(-bad));
+    else
+        bad = kmem_format_add(r->format, name, buf_str(&text), text.len, e);
+    buf_release(&path);
+    buf_release(&text);
+    return bad;
+}
+
+static int enable(struct kernel_recorder *r, struct error *e)
+{
+    char path[64];
+    int bad = 0;
+    for (size_t i = 0; kmem_format_events[i] && !bad; i++) {
+        snprintf(path, sizeof(path), "events/kmem/%s", kmem_format_events[i]);
+        if (i >= KMEM_FORMAT_REQUIRED && faccessat(r->instance.fd, path, F_OK, 0))
+            continue;
+        snprintf(path, sizeof(path), "events/kmem/%s/enable", kmem_format_events[i]);
+        bad = trace_instance_write(&r->instance, path, "1", e);
+    }
+    return bad;
+}
+
+int kernel_recorder_open(struct kernel_recorder **out, uint32_t buffer_kib, struct error *e)
+{
+    struct kernel_recorder *r = *out = mem_alloc(sizeof(*r));
+    char size[16];
+    r->own_tid = (int32_t)getpid();
+    r->format = kmem_format_new();
+    r->accounts = kmem_accounts_new();
+    r->names.names = resolver_new(&(struct resolver_wanted){.spaces = false});
+    snprintf(size, sizeof(size), "%u", buffer_kib);
+    int bad = trace_instance_create(&r->instance, e);
+    bad = bad ? bad : trace_instance_write(&r->instance, "trace_clock", "mono", e);
+    bad = bad ? bad : trace_instance_write(&r->instance, "buffer_size_kb", size, e);
+    for (size_t i = 0; kmem_format_events[i] && !bad; i++)
+        bad = add_format(r, i, e);
+    bad = bad ? bad : trace_reader_open(&r->reader, &r->instance, e);
+    bad = bad ? bad : enable(r, e);
+    if (!bad)
+        return 0;
+    kernel_recorder_close(r);
+    *out = NULL;
+    return bad;
+}
+
+void kernel_recorder_close(struct kernel_recorder *r)
+{
+    if (!r)
+        return;
+    trace_reader_close(r->reader); /* an instance whose buffers are open cannot be removed */
+    trace_instance_remove(&r->instance);
+    kmem_format_free(r->format);
+    kmem_accounts_free(r->accounts);
+    resolver_free(r->names.names);
+    free(r);
+}
+
+int kernel_recorder_begin(struct kernel_recorder *r, struct error *e)
+{
+    r->realtime_ns = (int64_t)(clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC));
+    return trace_instance_write(&r->instance, "tracing_on", "1", e);
+}
+
+static void account(void *arg, const struct trace_record *record, uint32_t cpu)
+{
+    struct kernel_recorder *r = arg;
+    struct kmem_event event;
+    int found = kmem_format_decode(r->format, record->data, record->bytes, &event);
+    r->broken_records += found < 0;
+    if (found <= 0)
+        return;
+    event.time_ns = record->time;
+    event.cpu = cpu;
+    if (event.pid == r->own_tid && !event.in_interrupt && event.kind == KMEM_EVENT_ALLOC) {
+        event.call_site = OWN_SITE;
+        event.cache = "";
+    }
+    kmem_accounts_add(r->accounts, &event);
+}
+
+static int read_all(struct kernel_recorder *r, bool last, struct error *e)
+{
+    int bad = trace_reader_step(r->reader, last, account, r);
+    return bad ? error_set(e, -bad, "cannot read the kernel's trace buffers: %s", strerror(-bad)) : 0;
+}
+
+int kernel_recorder_step(struct kernel_recorder *r, struct error *e)
+{
+    return read_all(r, false, e);
+}
+
+/* "overrun: 12", "commit overrun: 0", "dropped events: 0" */
+static uint64_t losses_of(const char *stats)
+{
+    static const char *const lost[] = {"overrun: ", "commit overrun: ", "dropped events: "};
+    uint64_t sum = 0;
+    for (const char *line = stats; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
+        for (size_t i = 0; i < sizeof(lost) / sizeof(*lost); i++)
+            if (!strncmp(line, lost[i], strlen(lost[i])))
+                sum += strtoull(line + strlen(lost[i]), NULL, 10);
+    return sum;
+}
+
+static void count_losses(struct kernel_recorder *r)
+{
+    char path[64];
+    long possible = sysconf(_SC_NPROCESSORS_CONF);
+    for (long cpu = 0; cpu < possible; cpu++) {
+        struct buf text = BUF_INIT;
+        snprintf(path, sizeof(path), "per_cpu/cpu%ld/stats", cpu);
+        if (!file_read_at(r->instance.fd, path, FORMAT_BYTES_MAX, &text))
+            r->lost += losses_of(buf_str(&text));
+        buf_release(&text);
+    }
+}
+
+int kernel_recorder_end(struct kernel_recorder *r, struct error *e)
+{
+    if (r->over)
+        return 0;
+    r->over = true;
+    int bad = trace_instance_write(&r->instance, "tracing_on", "0", e);
+    bad = bad ? bad : read_all(r, true, e);
+    count_losses(r);
+    kmem_accounts_finish(r->accounts);
+    return bad;
+}
+
+const struct kmem_accounts *kernel_recorder_accounts(const struct kernel_recorder *r)
+{
+    return r->accounts;
+}
+
+struct kernel_recorder_losses kernel_recorder_losses(const struct kernel_recorder *r)
+{
+    return (struct kernel_recorder_losses){r->lost,
+                                           trace_reader_counts(r->reader)->broken_pages + r->broken_records};
+}
+
+void kernel_recorder_count(const struct kernel_recorder *r, uint64_t counted[static SYS_COUNTS])
+{
+    const struct kmem_totals *t = kmem_accounts_totals(r->accounts);
+    counted[SYS_RING_FULL] = r->lost;
+    counted[KMEM_NULL_FREES] = t->null_frees;
+    counted[KMEM_REUSED] = t->frees_without_event;
+    counted[KMEM_FREED_BEFORE] = t->unmatched_frees;
+}
+
+/* ---- rows of sys kmem ---- */
+
+static uint32_t column_of(const struct table *t, const char *name)
+{
+    uint32_t i = 0;
+    while (strcmp(t->columns[i].name, name) != 0)
+        i++;
+    return i;
+}
+
+void kernel_recorder_add_rows(struct kernel_recorder *r, struct table *t)
+{
+    static const char *const filled[] = {"call_site", "allocated", "slack", "requested",    "allocations",
+                                         "frees",     "freed",     "live",  "live_objects", "cache"};
+    enum { SITE, ALLOCATED, SLACK, REQUESTED, ALLOCATIONS, FREES, FREED, LIVE, LIVE_OBJECTS, CACHE, FILLED };
+    uint32_t at[FILLED];
+    size_t n;
+    const struct kmem_account *rows = kmem_accounts_rows(r->accounts, &n);
+    t->hidden = ~UINT64_C(0);
+    for (int i = 0; i < FILLED; i++) {
+        at[i] = column_of(t, filled[i]);
+        t->hidden &= ~(UINT64_C(1) << at[i]);
+    }
+    for (size_t i = 0; i < n; i++) {
+        const struct kmem_account *a = &rows[i];
+        const char *cache = kmem_accounts_cache(r->accounts, a->cache);
+        table_row(t);
+        if (a->call_site == OWN_SITE)
+            table_text(t, at[SITE], OWN_NAME);
+        else
+            resolver_kernel_call(&r->names, t, at[SITE], a->call_site);
+        table_whole(t, at[ALLOCATED], a->allocated_bytes);
+        table_whole(t, at[SLACK], a->allocated_bytes - a->requested_bytes);
+        table_whole(t, at[REQUESTED], a->requested_bytes);
+        table_whole(t, at[ALLOCATIONS], a->allocations);
+        table_whole(t, at[FREES], a->frees_here);
+        table_whole(t, at[FREED], a->freed_here_bytes);
+        table_whole(t, at[LIVE], a->allocated_bytes - a->freed_bytes);
+        table_whole(t, at[LIVE_OBJECTS], a->allocations - a->frees);
+        if (*cache)
+            table_text(t, at[CACHE], cache);
+    }
+}
+
+/* ---- profile ---- */
+
+/* "ext4_alloc_inode [ext4]" is a function and its module; without one the module is the kernel. */
+static uint32_t add_location(struct kernel_recorder *r, struct profile *p, struct map *modules,
+                             uint64_t call_site)
+{
+    struct buf name = BUF_INIT;
+    if (call_site == OWN_SITE)
+        buf_addstr(&name, OWN_NAME);
+    else
+        resolver_add_kernel_function(r->names.names, &name, call_site);
+    char *bracket = strstr(name.data, " [");
+    const char *path = bracket ? bracket + 1 : "vmlinux";
+    bool added;
+    size_t module = map_put(modules, path, strlen(path), p->modules.len, &added);
+    if (added) {
+        uint32_t text = profile_string(p, path);
+        *vec_push(&p->modules) = (struct profile_module){.path = text, .end = UINT64_MAX};
+    }
+    if (bracket)
+        *bracket = '\0';
+    uint32_t function = profile_string(p, buf_str(&name));
+    *vec_push(&p->locations) = (struct profile_location){
+        .module = (uint32_t)module, .address = call_site, .first_line = (uint32_t)p->lines.len, .n_lines = 1};
+    *vec_push(&p->lines) = (struct profile_line){.function = function};
+    buf_release(&name);
+    return (uint32_t)p->locations.len - 1;
+}
+
+static void add_sums(struct profile_sums *s, uint64_t count, uint64_t bytes)
+{
+    s->samples += count;
+    s->count += (double)count;
+    s->bytes += (double)bytes;
+    s->seen_bytes = s->bytes;
+}
+
+static uint32_t add_cell(struct kernel_recorder *r, struct profile *p, struct map *modules,
+                         uint64_t call_site)
+{
+    uint32_t location = add_location(r, p, modules, call_site);
+    *vec_push(&p->stack_locations) = location;
+    *vec_push(&p->stacks) =
+        (struct profile_stack){(uint32_t)p->stack_locations.len - 1, 1, PROFILE_STACK_WHOLE};
+    *vec_push(&p->cells) = (struct profile_cell){.stack = (uint32_t)p->stacks.len - 1, .period_bytes = 1};
+    return (uint32_t)p->cells.len - 1;
+}
+
+static uint8_t size_class_of(const struct profile_cell *c)
+{
+    uint64_t size = c->allocated.samples ? (uint64_t)c->allocated.bytes / c->allocated.samples : 0;
+    return size ? (uint8_t)(63 - __builtin_clzll(size)) : 0;
+}
+
+static void add_image(struct kernel_recorder *r, struct profile *p)
+{
+    const struct kmem_totals *t = kmem_accounts_totals(r->accounts);
+    const uint64_t now = clock_ns(CLOCK_REALTIME);
+    uint32_t kernel = profile_string(p, "kernel"), file = profile_string(p, "vmlinux");
+    *vec_push(&p->images) = (struct profile_image){
+        .id = now | 1,
+        .comm = kernel,
+        .exe = file,
+        .state = PROFILE_IMAGE_RUNNING,
+        .began_ns = t->first_ns + (uint64_t)r->realtime_ns,
+        .taken_ns = t->last_ns + (uint64_t)r->realtime_ns,
+        .peak_ns = t->peak_ns + (uint64_t)r->realtime_ns,
+        .peak_bytes = (double)t->peak_bytes,
+    };
+    *vec_push(&p->threads) = (struct profile_thread){.image = 0};
+    p->taken_ns = now;
+    p->period_bytes = 1;
+}
+
+struct profile *kernel_recorder_profile(struct kernel_recorder *r)
+{
+    size_t n;
+    struct map modules = {0}, cells = {0};
+    struct profile *p = profile_new();
+    const struct kmem_account *rows = kmem_accounts_rows(r->accounts, &n);
+    add_image(r, p);
+    for (size_t i = 0; i < n; i++) {
+        const struct kmem_account *a = &rows[i];
+        if (!a->allocations)
+            continue;
+        bool added;
+        size_t number = map_put_u64(&cells, a->call_site, p->cells.len, &added);
+        if (added)
+            add_cell(r, p, &modules, a->call_site);
+        struct profile_cell *c = &p->cells.at[number];
+        add_sums(&c->allocated, a->allocations, a->allocated_bytes);
+        add_sums(&c->freed, a->frees, a->freed_bytes);
+        add_sums(&c->at_peak, a->at_peak_objects, a->at_peak_bytes);
+    }
+    vec_each (struct profile_cell, c, &p->cells)
+        c->size_class = size_class_of(c);
+    map_release(&modules);
+    map_release(&cells);
+    return p;
+}

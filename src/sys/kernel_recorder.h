@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef SYS_KERNEL_RECORDER_H
+#define SYS_KERNEL_RECORDER_H
+
+/*
+ * `allium sys record`: accounts of the kernel's objects from every event, read from the kernel's trace buffers.
+ *
+ * The events of this process itself are charged to one row, "allium itself": a reader of a trace allocates, too. What
+ * interrupts do while it runs is theirs.
+ *
+ * Runs in: the tool, as root. Threads: one. Owns: the tracing instance, until kernel_recorder_close().
+ */
+
+#include "base/error.h"
+#include "bpf/sys.h"
+#include "model/kernel/kmem_accounts.h"
+#include "model/profile/profile.h"
+#include "model/table/table.h"
+
+struct kernel_recorder;
+
+struct kernel_recorder_losses {
+    uint64_t events;       /* that found no room in the kernel's buffers: its own counts */
+    uint64_t broken_pages; /* pages that were not understood */
+};
+
+/** Prepares everything; no event is recorded yet. `buffer_kib`: of each CPU. Returns 0, or -errno with a line. */
+int kernel_recorder_open(struct kernel_recorder **out, uint32_t buffer_kib, struct error *e);
+/** NULL is allowed. */
+void kernel_recorder_close(struct kernel_recorder *r);
+
+/** Events are recorded from here on. Returns 0, or -errno with a line. */
+int kernel_recorder_begin(struct kernel_recorder *r, struct error *e);
+/** Reads and accounts what has come: to be called several times a second. Returns as above. */
+int kernel_recorder_step(struct kernel_recorder *r, struct error *e);
+/** Stops recording, and reads the rest. Returns as above. */
+int kernel_recorder_end(struct kernel_recorder *r, struct error *e);
+
+const struct kmem_accounts *kernel_recorder_accounts(const struct kernel_recorder *r);
+struct kernel_recorder_losses kernel_recorder_losses(const struct kernel_recorder *r);
+
+/** Sets what `allium sys kmem` would have counted of these events: losses, frees of NULL and so on. */
+void kernel_recorder_count(const struct kernel_recorder *r, uint64_t counted[static SYS_COUNTS]);
+/** Appends a row for each account to a table with the columns of sys kmem; those that are not known are hidden. */
+void kernel_recorder_add_rows(struct kernel_recorder *r, struct table *t);
+/** Returns the accounts as a profile with one image, the kernel, and exact cells of allocated bytes. */
+struct profile *kernel_recorder_profile(struct kernel_recorder *r);
+
+#endif

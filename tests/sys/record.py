@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`allium sys record`: every event of the slab allocator, against what a program has done, and against BPF."""
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+import lib
+import tap
+from lib import built, check, equal
+
+PIPES = 3000
+# Each pipe takes one struct pipe_inode_info and one array of buffers; on the way it takes two files.
+PIPE_SITE = "alloc_pipe_info"
+MAKES_PIPES = """
+import os, resource, sys, time
+resource.setrlimit(resource.RLIMIT_NOFILE, (3 * %d, 3 * %d))
+kept = [os.pipe() for _ in range(%d)]
+if sys.argv[1:]:
+    print("made", flush=True)
+    sys.stdin.readline()
+for pair in kept:
+    os.close(pair[0]); os.close(pair[1])
+""" % (PIPES, PIPES, PIPES)
+
+
+def allium(*words, code=0, **how):
+    done = tap.run([built("ALLIUM"), *map(str, words)], **how)
+    equal(done.returncode, code, "exit code of %s (%s)" % (words, done.stderr.decode()))
+    return done
+
+
+def recorded(folder, *words, code=0):
+    """-> (path, what stands on stderr)"""
+    path = folder + "/r.allium"
+    done = allium("sys", "record", "--force", "-o", path, *words, code=code)
+    return path, done.stderr.decode()
+
+
+def asked(path, question):
+    return json.loads(allium("sql", "--json", path, question).stdout)["rows"]
+
+
+def numbers(text):
+    """The figures of the summary."""
+    found = re.search(
+        r"([\d,]+) events?\n +allocated +([\d,]+) objects? of .*\n +freed +([\d,]+) objects? of [^,\n]*"
+        r"(?:, and ([\d,]+) without an event.*)?\n.*\n +live +([\d,]+) objects? of .*\n +lost +(.*)\n", text)
+    check(found, "no summary:", text)
+    return [int((n or "0").replace(",", "")) for n in found.groups()[:5]] + [found.group(6)]
+
+
+def pipes():
+    """A program that makes pipes: their allocations are found, each once; all are freed at its end."""
+    with tap.private_dir() as folder:
+        path, said = recorded(folder, "--", sys.executable, "-S", "-c", MAKES_PIPES)
+        events, allocations, frees, unseen, live, lost = numbers(said)
+        equal(lost, "nothing", "losses")
+        equal(allocations, frees + unseen + live, "allocations, and what became of them")
+        check(events > 4 * PIPES, events)
+        row, = asked(path, "SELECT sum(allocations) AS n, sum(live_objects) AS live, sum(allocated_bytes) AS bytes "
+                     "FROM sys_kmem WHERE call_site LIKE '%s+%%'" % PIPE_SITE)
+        # others make pipes, too, but few
+        check(2 * PIPES <= row["n"] < 2 * PIPES + 1000 and row["live"] < 1000, row)
+        whole = json.loads(allium("report", path, "--json", "--by", "function", "--top", "0").stdout)
+        found, = [each for each in whole["rows"] if each["name"] == PIPE_SITE]
+        equal(found["self"]["allocations"], row["n"], "allocations of the function")
+        equal(found["self"]["allocated_bytes"], row["bytes"], "its bytes")
+
+
+def against_bpf():
+    """`allium sys kmem` beside it counts the same allocations at the same calls."""
+    with tap.private_dir() as folder:
+        with subprocess.Popen([built("ALLIUM"), "sys", "kmem", "--json", "--by", "site"], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, stdin=subprocess.DEVNULL) as beside:
+            check(b": ready: " in beside.stderr.readline(), "sys kmem did not get ready")
+            path, said = recorded(folder, "--", sys.executable, "-S", "-c", MAKES_PIPES)
+            beside.send_signal(signal.SIGINT)
+            out = beside.communicate(timeout=tap.TIMEOUT)[0]
+        rows = [json.loads(line) for line in out.splitlines()]
+        bpf = {row["call_site"]: row for row in rows if "call_site" in row}
+        ours = {row["call_site"]: row for row in asked(path, "SELECT * FROM sys_kmem")}
+        for site in [name for name in ours if name.startswith(PIPE_SITE + "+")]:
+            for key in "allocations", "allocated_bytes", "requested_bytes":
+                # sys kmem began before, and ended later
+                least, found = ours[site][key], bpf[site][key]
+                check(least <= found <= least * 1.05 + 40000, site, key, least, found)
+        check(len(bpf) >= len(ours) * 0.9, "calls:", len(bpf), len(ours))
+
+
+def held():
+    """What is live at the end, while the program holds it; --duration ends the recording and not the program."""
+    with tap.private_dir() as folder:
+        path = folder + "/r.allium"
+        recorder = subprocess.Popen([built("ALLIUM"), "sys", "record", "-o", path], stdin=subprocess.DEVNULL,
+                                    stderr=subprocess.PIPE)
+        try:
+            check(b": ready: " in recorder.stderr.readline(), "it did not get ready")
+            with subprocess.Popen([sys.executable, "-S", "-c", MAKES_PIPES, "wait"], stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE) as program:
+                equal(program.stdout.readline(), b"made\n", "the program")
+                recorder.send_signal(signal.SIGINT)
+                said = recorder.communicate(timeout=tap.TIMEOUT)[1].decode()
+                program.stdin.close()
+        finally:
+            recorder.kill()
+            recorder.wait()
+        equal(recorder.returncode, 0, "code (%s)" % said)
+        equal(numbers(said)[5], "nothing", "losses")
+        row, = asked(path, "SELECT sum(live_objects) AS live FROM sys_kmem WHERE call_site LIKE '%s+%%'" % PIPE_SITE)
+        check(2 * PIPES <= row["live"] < 2 * PIPES + 1000, row)
+        text = allium("report", path, "--by", "function").stdout.decode()
+        check(PIPE_SITE in text and "exact: every allocation" in text, text)
+
+
+def ends():
+    """The command's code is ours, and nothing of the instance is left; mistakes are one line."""
+    with tap.private_dir() as folder:
+        recorded(folder, "--quiet", "--", "sh", "-c", "exit 7", code=7)
+        recorded(folder, "--", "/none/such", code=127)
+        path, said = recorded(folder, "--duration", "300ms")
+        check(0.25 < float(asked(path, "SELECT (taken_ns - began_ns) / 1e9 AS s FROM image")[0]["s"]) < 5, said)
+        done = allium("sys", "record", "-o", path, code=1)
+        check(b"exists" in done.stderr and done.stderr.count(b"\n") == 1, done.stderr)
+        shown = allium("sys", "kmem", "--from", path, "--by", "function", "--top", "3")
+        check(b"nothing was lost" in shown.stderr and shown.stdout.count(b"\n") >= 4, shown)
+    for words, line in ((["--buffer", "1"], "--buffer 1 is out of range"), (["x"], "does not take x"),
+                        (["--duration", "5x"], "invalid time")):
+        done = allium("sys", "record", *words, code=2)
+        check(line in done.stderr.decode() and done.stderr.count(b"\n") == 1, words, done.stderr)
+    nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+    done = tap.run([*nobody, built("ALLIUM"), "sys", "record"])
+    equal(done.returncode, 3, "code without privilege")
+    check(b"cannot mount tracefs" in done.stderr and done.stderr.count(b"\n") == 1, done.stderr)
+
+
+def instances(folder):
+    return [name for name in os.listdir(folder + "/instances") if name.startswith("allium-")]
+
+
+def killed():
+    """What SIGKILL leaves behind is removed by the next recording."""
+    with tap.private_dir() as folder:
+        tracefs = folder + "/tracefs"
+        os.mkdir(tracefs)
+        script = 'mount -t tracefs none "$0" && exec "$@"'
+        env = dict(os.environ, ALLIUM=built("ALLIUM"), PYTHONPATH=os.path.dirname(tap.__file__))
+        done = tap.run([*tap.unshare(), "sh", "-c", script, tracefs, sys.executable, "-B", os.path.abspath(__file__),
+                        "inside", tracefs], env=env)
+        equal(done.returncode, 0, done.stderr.decode())
+
+
+def inside(tracefs):
+    recorder = subprocess.Popen([built("ALLIUM"), "sys", "record", "-o", tracefs + ".allium"], stderr=subprocess.PIPE)
+    check(b": ready: " in recorder.stderr.readline(), "it did not get ready")
+    name = "allium-%d" % recorder.pid
+    check(name in instances(tracefs), instances(tracefs))
+    recorder.kill()
+    recorder.wait()
+    tap.wait_until(lambda: name not in instances(tracefs), 1, "the instance goes with its process")
+    # ... and of one whose child is killed, too, with the next recording.
+    recorder = subprocess.Popen([built("ALLIUM"), "sys", "record", "--force", "-o", tracefs + ".allium"],
+                                stderr=subprocess.PIPE)
+    check(b": ready: " in recorder.stderr.readline(), "it did not get ready")
+    name = "allium-%d" % recorder.pid
+    with open("/proc/%d/task/%d/children" % (recorder.pid, recorder.pid)) as file:
+        guard, = map(int, file.read().split())
+    recorder.send_signal(signal.SIGSTOP)
+    os.kill(guard, signal.SIGKILL)
+    recorder.kill()
+    recorder.wait()
+    check(name in instances(tracefs), "it is gone already")
+    allium("sys", "record", "--quiet", "-o", tracefs + ".other", "--", "true")
+    equal(instances(tracefs), [], "instances")
+
+
+if sys.argv[1:2] == ["inside"]:
+    inside(sys.argv[2])
+    sys.exit(0)
+
+lib.main([
+    ("pipes of a program, each counted once", pipes),
+    ("the same as BPF counts", against_bpf),
+    ("what is live while a program holds it", held),
+    ("codes, mistakes, and what is left behind", ends),
+    ("SIGKILL leaves no instance behind", killed),
+])

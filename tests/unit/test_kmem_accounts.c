@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * src/model/kernel/kmem_accounts: random allocations and frees, against an account of the simplest kind: a list of all
+ * objects, and the sum of all rows at each event.
+ */
+#include "test_kernel.h"
+
+#include "model/kernel/kmem_accounts.h"
+
+#define SITES   7
+#define OBJECTS 500 /* addresses */
+#define EVENTS  20000
+
+static uint64_t state_of_draw;
+
+static uint32_t draw(uint32_t below)
+{
+    state_of_draw = state_of_draw * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (uint32_t)((state_of_draw >> 33) % below);
+}
+
+struct naive {
+    struct {
+        uint64_t bytes; /* 0: free */
+        uint32_t site;
+    } objects[OBJECTS];
+    uint64_t live[SITES], at_peak[SITES], allocations[SITES], frees_here[SITES];
+    uint64_t sum, peak, matched, unmatched, without_event, null;
+};
+
+static void let_go(struct naive *n, uint32_t object)
+{
+    n->live[n->objects[object].site] -= n->objects[object].bytes;
+    n->sum -= n->objects[object].bytes;
+    n->objects[object].bytes = 0;
+}
+
+/* Does to the naive account what the event says. */
+static void apply(struct naive *n, bool allocates, uint32_t object, uint32_t site, uint64_t bytes)
+{
+    bool is_live = n->objects[object].bytes != 0;
+    if (allocates) {
+        n->without_event += is_live;
+        if (is_live)
+            let_go(n, object);
+        n->objects[object].bytes = bytes;
+        n->objects[object].site = site;
+        n->allocations[site]++;
+        n->live[site] += bytes;
+        n->sum += bytes;
+        if (n->sum > n->peak) {
+            n->peak = n->sum;
+            memcpy(n->at_peak, n->live, sizeof(n->at_peak));
+        }
+    } else if (is_live) {
+        n->matched++;
+        n->frees_here[site]++;
+        let_go(n, object);
+    } else {
+        n->unmatched++;
+    }
+}
+
+/* Only some of the addresses are used at first, so that the sum has many peaks. */
+static void run(struct naive *n, struct kmem_accounts *a, uint32_t events)
+{
+    for (uint32_t i = 0; i < events; i++) {
+        uint32_t object = draw(1 + (uint64_t)OBJECTS * i / events), site = draw(SITES),
+                 bytes = 8 * (1 + draw(64));
+        bool allocates = draw(100) < 55;
+        struct kmem_event e = {.kind = allocates ? KMEM_EVENT_ALLOC : KMEM_EVENT_FREE,
+                               .time_ns = i,
+                               .address = UINT64_C(0xffff888000000000) + 64u * object,
+                               .call_site = 0xffffffff81000000 + site,
+                               .requested_bytes = bytes - 3,
+                               .allocated_bytes = bytes,
+                               .cache = site % 2 ? "odd" : ""};
+        if (!draw(50)) {
+            e.kind = KMEM_EVENT_FREE;
+            e.address = draw(2) ? 0 : KMEM_EVENT_NO_OBJECT;
+            n->null++;
+        } else {
+            apply(n, allocates, object, site, bytes);
+        }
+        kmem_accounts_add(a, &e);
+    }
+}
+
+static void assert_rows(const struct naive *n, const struct kmem_accounts *a)
+{
+    size_t rows;
+    const struct kmem_account *row = kmem_accounts_rows(a, &rows);
+    assert_int_equal(rows, SITES);
+    for (size_t i = 0; i < rows; i++, row++) {
+        size_t site = row->call_site - 0xffffffff81000000;
+        assert_int_equal(row->allocations, n->allocations[site]);
+        assert_int_equal(row->frees_here, n->frees_here[site]);
+        assert_int_equal(row->allocated_bytes - row->freed_bytes, n->live[site]);
+        assert_int_equal(row->at_peak_bytes, n->at_peak[site]);
+        assert_int_equal(row->at_peak_bytes - row->at_peak_requested_bytes, 3 * row->at_peak_objects);
+        assert_string_equal(kmem_accounts_cache(a, row->cache), site % 2 ? "odd" : "");
+    }
+}
+
+static void random_events(void **state)
+{
+    (void)state;
+    for (state_of_draw = 1; state_of_draw < 40; state_of_draw++) {
+        const uint64_t seed = state_of_draw;
+        struct naive *n = mem_alloc(sizeof(*n));
+        struct kmem_accounts *a = kmem_accounts_new();
+        run(n, a, EVENTS);
+        kmem_accounts_finish(a);
+        const struct kmem_totals *t = kmem_accounts_totals(a);
+        assert_int_equal(t->events, EVENTS);
+        assert_int_equal(t->frees, n->matched);
+        assert_int_equal(t->unmatched_frees, n->unmatched);
+        assert_int_equal(t->frees_without_event, n->without_event);
+        assert_int_equal(t->null_frees, n->null);
+        assert_int_equal(t->allocations, t->frees + t->frees_without_event + t->live_objects);
+        assert_int_equal(t->live_bytes, n->sum);
+        assert_int_equal(t->live_bytes - t->live_requested_bytes, 3 * t->live_objects);
+        assert_int_equal(t->peak_bytes, n->peak);
+        assert_rows(n, a);
+        kmem_accounts_free(a);
+        free(n);
+        state_of_draw = seed;
+    }
+}
+
+/* The table of live objects grows and shrinks; every object is found again. */
+static void many_objects(void **state)
+{
+    (void)state;
+    enum { N = 100000 };
+    struct kmem_accounts *a = kmem_accounts_new();
+    struct kmem_event e = {.call_site = 1, .requested_bytes = 8, .allocated_bytes = 8, .cache = ""};
+    for (uint64_t i = 1; i <= N; i++) {
+        e.kind = KMEM_EVENT_ALLOC;
+        e.address = 32 * i;
+        kmem_accounts_add(a, &e);
+    }
+    assert_int_equal(kmem_accounts_totals(a)->live_objects, N);
+    for (uint64_t i = N; i; i--) {
+        e.kind = KMEM_EVENT_FREE;
+        e.address = 32 * (i * 7919 % N + 1); /* each once, in another order */
+        kmem_accounts_add(a, &e);
+    }
+    assert_int_equal(kmem_accounts_totals(a)->frees, N);
+    assert_int_equal(kmem_accounts_totals(a)->unmatched_frees, 0);
+    assert_int_equal(kmem_accounts_totals(a)->live_objects, 0);
+    kmem_accounts_free(a);
+}
+
+static void requests_without_an_object(void **state)
+{
+    (void)state;
+    struct kmem_accounts *a = kmem_accounts_new();
+    struct kmem_event e = {.kind = KMEM_EVENT_ALLOC, .call_site = 1, .requested_bytes = 8, .cache = ""};
+    kmem_accounts_add(a, &e);
+    e.address = KMEM_EVENT_NO_OBJECT;
+    kmem_accounts_add(a, &e);
+    size_t rows;
+    kmem_accounts_rows(a, &rows);
+    assert_int_equal(kmem_accounts_totals(a)->no_allocations, 2);
+    assert_int_equal(kmem_accounts_totals(a)->allocations + rows, 0);
+    kmem_accounts_free(a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST("random allocations and frees, to the byte, with the peak of each row", random_events),
+        TEST("a hundred thousand objects are found again", many_objects),
+        TEST("requests that got no object", requests_without_an_object),
+    };
+    return cmocka_run_group_tests_name("kmem_accounts", tests, NULL, NULL);
+}
