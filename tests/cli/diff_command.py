@@ -239,6 +239,17 @@ def freed_at_the_end(place):
         equal(hint in done.err, not code, "hint with " + condition)
 
 
+def silent_beside_sites(place):
+    """A ledger for accounts of sites, in which nothing was sampled, does not say that there was nothing."""
+    for name in "a.allium", "b.allium":
+        place.allium("run", "--quiet", "--sites", "--period", "1G", "-o", name, "--", program("holder"), "1")
+    total = json.loads(place.allium("report", "a.allium", "--json").out)["total"]
+    check(total["live_bytes"] == 0 and total["live_bytes_high"] > 1 << 30, total)
+    place.allium("diff", "a.allium", "b.allium", "--fail-if", "live+10%", code=3)
+    place.allium("run", "--quiet", "--period", "1", "-o", "exact.allium", "--", program("holder"), "1")
+    place.allium("diff", "a.allium", "exact.allium", "--fail-if", "live+10%", code=3)
+
+
 def runs(place):
     """Two runs of one program at a sampling period: nothing is certain but what differs."""
     record(place, "a.allium", "--period", "64K", "16 20 0", ALLIUM_SEED="11")
@@ -387,5 +398,6 @@ tap.main([(name, placed(function)) for name, function in [
     ("what is printed agrees with JSON", screen),
     ("what cannot be read is told with its place", misused),
     ("nothing sampled is not nothing", silent),
+    ("nothing sampled beside accounts of sites is not nothing", silent_beside_sites),
     ("what ran without the agent is told of its side", not_observed),
 ]])

@@ -64,8 +64,8 @@ static void a_run_that_nothing_was_sampled_of(void **state)
     p->images_dropped = 1; /* there was something, of which nothing is known here */
     assert_int_equal(profile_silent_period(p), 0);
     p->images_dropped = 0;
-    add_image(p, "shop", 4242, "");
-    assert_int_equal(profile_silent_period(p), 0);
+    add_image(p, "shop", 4242, ""); /* its ledger may have other accounts alone */
+    assert_int_equal(profile_silent_period(p), PERIOD);
     profile_free(p);
 }
 

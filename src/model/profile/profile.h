@@ -218,10 +218,13 @@ static inline const char *profile_text(const struct profile *p, uint32_t string)
  * thread; "redis-server/thread" is a thread without a name.
  */
 void profile_add_thread_name(struct buf *b, const struct profile *p, uint32_t thread);
-/** Returns the sampling period if nothing was sampled; 0: something was, or the period is not known. */
+/**
+ * Returns the sampling period if nothing was sampled; 0: something was, or the period is not known. An image without
+ * a sample has a ledger for other accounts, those of sites for example.
+ */
 static inline uint64_t profile_silent_period(const struct profile *p)
 {
-    return p->images.len || p->images_dropped || p->unobserved.len ? 0 : p->period_bytes;
+    return p->cells.len || p->images_dropped || p->unobserved.len ? 0 : p->period_bytes;
 }
 /** Returns true if every index is in range; for debug builds and for data from files. */
 bool profile_valid(const struct profile *p);

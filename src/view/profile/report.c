@@ -53,7 +53,7 @@ void report_add_period(struct buf *b, const struct profile_summary *f, const str
     units_format_size(low, (double)f->period_low);
     units_format_size(high, (double)f->period_high);
     if (!f->period_high)
-        buf_addstr(b, "no sample is stored"); /* the process has a ledger, so something was sampled */
+        buf_addstr(b, "no sample is stored"); /* and the period is not known */
     else if (profile_summary_exact(f))
         buf_addstr(b, "exact: every allocation");
     else if (f->period_low == 1)
