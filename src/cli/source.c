@@ -167,13 +167,15 @@ static int refuse_rows(const struct profile *p, const char *path, struct error *
     struct buf text = BUF_INIT;
     if (p->images.len || p->images_dropped || recording_summarize(&summary, path, NULL))
         return 0;
-    const char *accounts = recording_accounts(&summary, 0);
+    bool has_profile = summary.images || summary.images_dropped; /* but not at this moment */
+    const char *accounts = has_profile ? NULL : recording_accounts(&summary, 0);
     if (accounts)
         buf_printf(&text, "%s has no heap profile, but accounts of %s: use allium %s %s", path, accounts,
                    accounts, path);
     vec_each (const struct recording_fact, f, &summary.facts) {
         size_t len = strlen(f->key);
-        if (!text.len && len > 9 && !strncmp(f->key, "sys_", 4) && !strcmp(f->key + len - 5, "_rung"))
+        if (!has_profile && !text.len && len > 9 && !strncmp(f->key, "sys_", 4) &&
+            !strcmp(f->key + len - 5, "_rung"))
             buf_printf(&text, "%s has no heap profile, but rows of sys %.*s: use allium sys %.*s --from %s",
                        path, (int)len - 9, f->key + 4, (int)len - 9, f->key + 4, path);
     }

@@ -50,6 +50,7 @@ MISTAKES = [
     ("report holder", 1, "holder is not an allium recording"),
     ("report .", 1, "is a directory"),
     ("report r.allium@garbage", 2, "invalid time '@garbage'.*@10m"),
+    ("report s.allium@0s", 1, "s.allium has no snapshot at @0s or earlier"),
     ("report r.allium@5h", 1, "r.allium ends .* use an earlier time"),
     ("report r.allium r.allium", 2, "too many sources"),
     ("report r.allium --columns ,", 2, "--columns needs names of columns"),
@@ -114,12 +115,14 @@ MISTAKES = [
     ("sys --count 2", 2, "--count needs --interval"),
     ("sys nosuch", 2, "unknown tool nosuch.*oomkill"),
     ("sys kmem --by nosuch", 2, "use "),
+    ("sys kmem --from nosuch --json", 1, "nosuch does not exist"),
     ("doctor --fix", 2, "unknown option --fix"),
 ]
 
 
 def answered(place):
     place.recording("1")
+    place.allium("run", "--quiet", "--sites", "--period", "1", "-o", "s.allium", "--", program("holder"), "1")
     shutil.copy(program("holder"), place.path("holder"))
     shutil.copy(shutil.which("sleep"), place.path("idler"))
     before = sorted(os.listdir(place.folder))

@@ -138,8 +138,7 @@ void sys_report_say_cut(const struct sys_report *r)
     buf_release(&b);
 }
 
-/* The first line of a stream of JSON. */
-static void put_schema(struct sys_report *r)
+void sys_report_begin_json(struct sys_report *r)
 {
     struct json j = {.out = &r->out, .line = true};
     struct buf name = BUF_INIT;
@@ -159,8 +158,6 @@ void sys_report_begin(struct sys_report *r, struct sys_show *o, const struct sys
     r->table = table_new("sys", 1, tool->columns, tool->n_columns);
     r->table->hidden = o->hidden;
     r->stream.repeat = isatty(STDOUT_FILENO);
-    if (o->json)
-        put_schema(r);
     if (!o->keep)
         return;
     r->kept = (struct event_buffer){

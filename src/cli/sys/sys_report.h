@@ -39,6 +39,8 @@ void sys_report_begin(struct sys_report *r, struct sys_show *o, const struct sys
 void sys_report_end(struct sys_report *r);
 /** The terminal has another size. */
 void sys_report_resize(struct sys_report *r);
+/** Writes the first line of a stream of JSON. */
+void sys_report_begin_json(struct sys_report *r);
 /** What has come, which is taken from the table: rows of a report, or events, which are written at once, kept, or
  * measured. */
 void sys_report_write(struct sys_report *r);

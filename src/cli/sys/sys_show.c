@@ -249,6 +249,8 @@ int sys_show(struct sys_show *o)
     struct sys_session *s = o->session;
     struct show w = {.o = o, .session = s};
     sys_report_begin(&w.report, o, s->tool);
+    if (o->json)
+        sys_report_begin_json(&w.report);
     w.redraws = s->tool->interval_ns && isatty(STDOUT_FILENO) && !o->json && !o->folded;
     if (o->recording) /* the command, which would inherit this, was forked before */
         signal(SIGPIPE, SIG_IGN);

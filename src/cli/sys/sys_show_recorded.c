@@ -57,6 +57,8 @@ static void show_recorded(void *arg, uint64_t time_ns)
         w->over = true;
         return;
     }
+    if (o->json && !w->any)
+        sys_report_begin_json(r);
     r->report_ns = r->tool->event ? 0 : time_ns;
     if (!r->tool->event && !o->json && !o->folded) {
         buf_printf(&r->heading, "%s--- ", w->any ? "\n" : "");
@@ -81,9 +83,14 @@ static int close_recorded(struct show *w, struct error *e)
         return bad;
     if (!sys_losses_recorded(tool, &recording, counted))
         lost.counted = NULL;
+    if (o->json && !w->any)
+        sys_report_begin_json(&w->report);
     if (o->json)
         sys_losses_write_json(&lost, &w->report.out);
     else if (!o->quiet) {
+        if (!w->report.any)
+            fprintf(stderr, "allium: no %s%s was recorded\n", tool->event ? "event" : "row",
+                    o->where.query ? " that matches --where" : "");
         sys_losses_say(&lost);
         if (tool->event)
             sys_report_say_cut(&w->report);
