@@ -274,7 +274,10 @@ static void columns_that_give_way(void **state)
     assert_text(&b, " LIVE  ALLOC/FREE             CLASS  FUNCTION                        PLACE\n"
                     "512 B  5180110123/5098716456  new    std::vector<int…default_append  "
                     "…de/c++/12/bits/vector.tcc:650\nno room for MODULE\n");
-    table_view_text(&out, t, &(struct text_style){.columns = 50, .file = true});
+    table_view_text(&out, t, &(struct text_style){.columns = 50, .utf8 = true, .file = true}); /* COLUMNS */
+    assert_text(&b, " LIVE  ALLOC/FREE             FUNCTION   PLACE\n"
+                    "512 B  5180110123/5098716456  std:…pend  ….tcc:650\n");
+    table_view_text(&out, t, &(struct text_style){.columns = 0, .file = true});
     assert_non_null(strstr(buf_str(&b), "  /usr/lib/x86_64-linux-gnu/libstdc++.so.6\n"));
     buf_reset(&b);
     table_view_text(&out, t, &(struct text_style){.columns = 50, .utf8 = true});

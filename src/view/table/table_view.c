@@ -191,10 +191,8 @@ static uint32_t elastic_column(const struct table *t)
 void table_view_text(struct sink *out, const struct table *t, const struct text_style *style)
 {
     const uint32_t giving = count_giving(t), elastic = giving ? t->n_columns : elastic_column(t);
-    struct text_style whole = *style;
-    struct columns g = {.style = giving && style->file ? &whole : style};
+    struct columns g = {.style = style};
     struct VEC(char *) headers = {0};
-    whole.columns = 0;
     for (uint32_t i = 0; i < t->n_columns; i++) {
         if (table_stands_below(t, i) || table_hides(t, i))
             continue;
