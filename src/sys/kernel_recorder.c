@@ -33,6 +33,7 @@ struct kernel_recorder {
     uint64_t broken_records;
     uint64_t lost;
     int64_t realtime_ns; /* CLOCK_REALTIME minus CLOCK_MONOTONIC */
+    uint64_t image_id;
     bool over;
 };
 
@@ -105,6 +106,7 @@ void kernel_recorder_close(struct kernel_recorder *r)
 int kernel_recorder_begin(struct kernel_recorder *r, struct error *e)
 {
     r->realtime_ns = (int64_t)(clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC));
+    r->image_id = clock_ns(CLOCK_REALTIME) | 1; /* never 0 */
     return trace_instance_write(&r->instance, "tracing_on", "1", e);
 }
 
@@ -169,7 +171,6 @@ int kernel_recorder_end(struct kernel_recorder *r, struct error *e)
     int bad = trace_instance_write(&r->instance, "tracing_on", "0", e);
     bad = bad ? bad : read_all(r, true, e);
     count_losses(r);
-    kmem_accounts_finish(r->accounts);
     return bad;
 }
 
@@ -260,7 +261,10 @@ static uint32_t add_location(struct kernel_recorder *r, struct profile *p, struc
         *bracket = '\0';
     uint32_t function = profile_string(p, buf_str(&name));
     *vec_push(&p->locations) = (struct profile_location){
-        .module = (uint32_t)module, .address = call_site, .first_line = (uint32_t)p->lines.len, .n_lines = 1};
+        .module = (uint32_t)module,
+        .address = call_site == OWN_SITE ? 0 : resolver_kernel_number(r->names.names, call_site),
+        .first_line = (uint32_t)p->lines.len,
+        .n_lines = 1};
     *vec_push(&p->lines) = (struct profile_line){.function = function};
     buf_release(&name);
     return (uint32_t)p->locations.len - 1;
@@ -297,7 +301,7 @@ static void add_image(struct kernel_recorder *r, struct profile *p)
     const uint64_t now = clock_ns(CLOCK_REALTIME);
     uint32_t kernel = profile_string(p, "kernel"), file = profile_string(p, "vmlinux");
     *vec_push(&p->images) = (struct profile_image){
-        .id = now | 1,
+        .id = r->image_id,
         .comm = kernel,
         .exe = file,
         .state = PROFILE_IMAGE_RUNNING,
@@ -316,6 +320,7 @@ struct profile *kernel_recorder_profile(struct kernel_recorder *r)
     size_t n;
     struct map modules = {0}, cells = {0};
     struct profile *p = profile_new();
+    kmem_accounts_update_peak(r->accounts);
     const struct kmem_account *rows = kmem_accounts_rows(r->accounts, &n);
     add_image(r, p);
     for (size_t i = 0; i < n; i++) {

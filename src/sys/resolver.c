@@ -192,6 +192,20 @@ void resolver_add_kernel_function(struct names *n, struct buf *b, uint64_t addre
         buf_printf(b, "0x%" PRIx64, address);
 }
 
+uint64_t resolver_kernel_number(struct names *n, uint64_t address)
+{
+    struct kernel_symbol k;
+    struct kernel_symbols *symbols = kernel_of(n);
+    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+    if (!symbols || !kernel_symbols_find(symbols, address - 1, &k))
+        return address;
+    if (!*k.module && kernel_symbols_begin(symbols))
+        return address - kernel_symbols_begin(symbols);
+    for (const char *at = k.name; *at; at++)
+        hash = (hash ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
+    return (hash & UINT64_C(0xffffffff)) << 24 | ((k.offset + 1) & 0xffffff);
+}
+
 static void name_code(struct names *n, struct table *t, uint32_t column, struct code c)
 {
     struct buf b = BUF_INIT;

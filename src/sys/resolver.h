@@ -58,7 +58,13 @@ const char *resolver_kernel_hidden(const struct names *n);
 void resolver_kernel_call(struct sys_session *s, struct table *t, uint32_t column, uint64_t address);
 /** "alloc_empty_file [module]": the function, without the compiler's suffixes. */
 void resolver_kernel_function(struct sys_session *s, struct table *t, uint32_t column, uint64_t address);
-/** Appends that. */
+/**
+ * A number for that call which does not tell where the kernel lies in memory, and is the same after the next boot: for
+ * the kernel's own code its distance from _stext; for other code a number of the function, and the distance from its
+ * beginning. Functions of one name may have the same.
+ */
+uint64_t resolver_kernel_number(struct names *n, uint64_t address);
+/** Appends the function, as resolver_kernel_function() names it. */
 void resolver_add_kernel_function(struct names *n, struct buf *b, uint64_t address);
 /** "fs/file_table.c": the file of the kernel's source; "[unknown] function [module]" if it is not known. */
 void resolver_kernel_file(struct sys_session *s, struct table *t, uint32_t column, uint64_t address);

@@ -66,6 +66,8 @@ def pipes():
         # others make pipes, too, but few
         check(2 * PIPES <= row["n"] < 2 * PIPES + 1000 and row["live"] < 1000, row)
         whole = json.loads(allium("report", path, "--json", "--by", "function", "--top", "0").stdout)
+        kernel = "%x" % 0xffffffff80000000  # where its code lies, with or without a random part
+        check(kernel[:9] not in json.dumps(whole), "addresses of the kernel in the report")
         found, = [each for each in whole["rows"] if each["name"] == PIPE_SITE]
         equal(found["self"]["allocations"], row["n"], "allocations of the function")
         equal(found["self"]["allocated_bytes"], row["bytes"], "its bytes")
@@ -114,6 +116,31 @@ def held():
         check(2 * PIPES <= row["live"] < 2 * PIPES + 1000, row)
         text = allium("report", path, "--by", "function").stdout.decode()
         check(PIPE_SITE in text and "exact: every allocation" in text, text)
+
+
+def allocations_of(source, name):
+    rows = json.loads(allium("report", source, "--json", "--by", "function", "--top", "0").stdout)["rows"]
+    return sum(row["self"]["allocations"] for row in rows if row["name"] == name)
+
+
+def moments():
+    """What is stored at intervals is there for FILE@TIME, and after the recorder was killed."""
+    with tap.private_dir() as folder:
+        path, _ = recorded(folder, "--interval", "100ms", "--", "sh", "-c",
+                           'sleep 1; "$0" -S -c "$1"', sys.executable, MAKES_PIPES)
+        before, after = allocations_of(path + "@800ms", PIPE_SITE), allocations_of(path, PIPE_SITE)
+        check(before < 1000 and 2 * PIPES <= after, before, after)
+        change = json.loads(allium("diff", path + "@800ms", path, "--json", "--sort", "allocations").stdout)
+        check(change["total"]["allocated"]["change_count"] >= 2 * PIPES, change["total"]["allocated"])
+        recorder = subprocess.Popen([built("ALLIUM"), "sys", "record", "--force", "-o", path, "--interval", "50ms"],
+                                    stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        check(b": ready: " in recorder.stderr.readline(), "it did not get ready")
+        subprocess.run([sys.executable, "-S", "-c", MAKES_PIPES], check=True)
+        tap.wait_until(lambda: allocations_of(path, PIPE_SITE) >= 2 * PIPES, 10, "what was stored meanwhile")
+        recorder.kill()
+        recorder.wait()
+        check(2 * PIPES <= allocations_of(path, PIPE_SITE), "after SIGKILL")
+        check(b"the recording was cut short" in allium("report", path).stdout, "report")
 
 
 def ends():
@@ -185,6 +212,7 @@ lib.main([
     ("pipes of a program, each counted once", pipes),
     ("the same as BPF counts", against_bpf),
     ("what is live while a program holds it", held),
+    ("moments in the recording, and a recorder that is killed", moments),
     ("codes, mistakes, and what is left behind", ends),
     ("SIGKILL leaves no instance behind", killed),
 ])

@@ -22,9 +22,11 @@
 #include "sys/session.h"
 #include "view/text/text.h"
 
-#define BUFFER_BYTES (UINT64_C(8) << 20)
-#define BUFFER_LEAST (UINT64_C(64) << 10)
-#define BUFFER_MOST  (UINT64_C(1) << 30)
+#define BUFFER_BYTES  (UINT64_C(8) << 20)
+#define BUFFER_LEAST  (UINT64_C(64) << 10)
+#define BUFFER_MOST   (UINT64_C(1) << 30)
+#define INTERVAL_NS   UINT64_C(60000000000)
+#define TIME_LEAST_NS 10000000u
 /* So often the buffers are read: at a million events a second, of 55 bytes each, half a CPU's 8 MiB come in 70 ms. */
 #define READ_NS UINT64_C(50000000)
 
@@ -32,6 +34,8 @@ static const struct option_doc options[] = {
     {"output", 'o', "FILE", "write the recording to FILE (kernel.PID.allium)"},
     {"force", 0, NULL, "replace FILE if it exists"},
     {"buffer", 0, "SIZE", "use a buffer of SIZE on each CPU (8M) for events that are not read yet"},
+    {"interval", 0, "INTERVAL",
+     "store the accounts at each INTERVAL (1m), for FILE@TIME, and in case of a crash"},
     {"duration", 0, "DURATION", "stop after DURATION; without it, when CMD ends, or on Ctrl-C"},
     {"quiet", 0, NULL, "print only errors"},
     {NULL, 0, NULL, NULL},
@@ -51,7 +55,8 @@ static int run(int argc, char **argv);
 
 const struct command command_sys_record = {
     .name = "sys record",
-    .usage = "[-o FILE] [--force] [--buffer SIZE] [--duration DURATION] [--quiet] [-- CMD ARG...]",
+    .usage = "[-o FILE] [--force] [--buffer SIZE] [--interval INTERVAL] [--duration DURATION] [--quiet] [-- "
+             "CMD ARG...]",
     .summary = "record every allocation and free of kernel objects, without sampling (needs root)",
     .examples = examples,
     .options = options,
@@ -62,7 +67,7 @@ struct request {
     const char *output;
     char own_name[32];
     bool force, quiet;
-    uint64_t buffer_bytes, duration_ns;
+    uint64_t buffer_bytes, interval_ns, duration_ns;
     char **command; /* NULL: none */
 };
 
@@ -71,21 +76,25 @@ struct session {
     struct kernel_recorder *recorder;
     struct recording *recording;
     struct workload command;
-    uint64_t began_ns, took_ns;
-    int code; /* of the command */
+    uint64_t began_ns, took_ns, next_ns; /* of CLOCK_MONOTONIC; when to store the accounts next */
+    bool stored;                         /* the image is in the recording */
+    int code;                            /* of the command */
 };
 
 static int parse(struct request *q, int argc, char **argv)
 {
     const struct command *c = &command_sys_record;
     struct arguments a;
-    *q = (struct request){.buffer_bytes = BUFFER_BYTES};
+    *q = (struct request){.buffer_bytes = BUFFER_BYTES, .interval_ns = INTERVAL_NS};
     int code = command_parse(c, argc, argv, true, &a);
     if (code < 0)
         code = option_values_parse_size(c, "buffer", command_value(c, &a, "buffer"), BUFFER_LEAST,
                                         BUFFER_MOST, &q->buffer_bytes);
     if (code < 0)
-        code = option_values_parse_time(c, "duration", command_value(c, &a, "duration"), 10000000,
+        code = option_values_parse_time(c, "interval", command_value(c, &a, "interval"), TIME_LEAST_NS,
+                                        &q->interval_ns);
+    if (code < 0)
+        code = option_values_parse_time(c, "duration", command_value(c, &a, "duration"), TIME_LEAST_NS,
                                         &q->duration_ns);
     if (code >= 0)
         return code;
@@ -111,6 +120,35 @@ static bool has_ended(struct session *s)
     return true;
 }
 
+/* Adds what the accounts are now, in a commit of its own: a crash leaves the recording as it was then. */
+static int store_moment(struct session *s, struct error *e)
+{
+    struct profile *p = kernel_recorder_profile(s->recorder);
+    const struct kmem_totals *t = kmem_accounts_totals(kernel_recorder_accounts(s->recorder));
+    const struct profile_point point = {.time_ns = p->images.at[0].taken_ns,
+                                        .live_bytes = (double)t->live_bytes,
+                                        .allocated_bytes = (double)t->allocated_bytes};
+    const uint64_t id = p->images.at[0].id;
+    int bad = s->stored ? 0 : recording_put_image(s->recording, p, false, e);
+    s->stored = true;
+    bad = bad ? bad : recording_put_point(s->recording, id, &point, p, NULL, e);
+    bad = bad ? bad : recording_commit(s->recording, e);
+    profile_free(p);
+    return bad;
+}
+
+static int step(struct session *s, struct error *e)
+{
+    const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+    int bad = kernel_recorder_step(s->recorder, e);
+    if (bad || now < s->next_ns)
+        return bad;
+    s->next_ns += s->q->interval_ns;
+    if (s->next_ns < now) /* we were stopped */
+        s->next_ns = now + s->q->interval_ns;
+    return store_moment(s, e);
+}
+
 static int loop(struct session *s, struct error *e)
 {
     struct intervals_loop l;
@@ -122,7 +160,7 @@ static int loop(struct session *s, struct error *e)
     l.reports_at_end = true;
     for (bool over = false; !bad && !over;) {
         over = intervals_wait(&l, &ended, s->q->command ? 1 : 0, -1) == INTERVALS_OVER || has_ended(s);
-        bad = kernel_recorder_step(s->recorder, e);
+        bad = step(s, e);
     }
     intervals_end(&l);
     return bad;
@@ -132,6 +170,7 @@ static int observe(struct session *s, struct error *e)
 {
     int bad = kernel_recorder_begin(s->recorder, e);
     s->began_ns = clock_ns(CLOCK_MONOTONIC);
+    s->next_ns = s->began_ns + s->q->interval_ns;
     if (bad)
         return bad;
     if (!s->q->quiet)
@@ -159,20 +198,15 @@ static int store_counts(struct session *s, const struct sys_tool *tool, struct e
 
 static int store(struct session *s, struct error *e)
 {
-    struct profile *p = kernel_recorder_profile(s->recorder);
+    int bad = store_moment(s, e);
     const struct sys_tool *tool = sys_tool_find("kmem");
     struct table *t = table_new("sys", 1, tool->columns, tool->n_columns);
     kernel_recorder_add_rows(s->recorder, t);
-    int bad = recording_set_number(s->recording, RECORDING_PERIOD, 1, e);
-    bad = bad ? bad : recording_put_image(s->recording, p, true, e);
     bad = bad ? bad : recording_put_rows(s->recording, "sys_kmem", t, clock_ns(CLOCK_REALTIME), e);
     bad = bad ? bad : store_counts(s, tool, e);
-    bad = bad ? bad
-              : recording_set_number(s->recording, RECORDING_STARTED, (int64_t)p->images.at[0].began_ns, e);
     bad =
-        bad ? bad : recording_set_number(s->recording, RECORDING_ENDED, (int64_t)p->images.at[0].taken_ns, e);
+        bad ? bad : recording_set_number(s->recording, RECORDING_ENDED, (int64_t)clock_ns(CLOCK_REALTIME), e);
     table_free(t);
-    profile_free(p);
     return bad;
 }
 
@@ -232,7 +266,11 @@ static int record(struct session *s)
     struct error e = {""};
     if (recording_create(&s->recording, s->q->output, s->q->force, &e))
         return command_fail(EXIT_FAILED, "%s", e.text);
-    int bad = observe(s, &e), code = s->code;
+    int bad = recording_set_number(s->recording, RECORDING_PERIOD, 1, &e);
+    bad = bad ? bad
+              : recording_set_number(s->recording, RECORDING_STARTED, (int64_t)clock_ns(CLOCK_REALTIME), &e);
+    bad = bad ? bad : observe(s, &e);
+    int code = s->code;
     if (!bad)
         bad = store(s, &e);
     struct error closing = {""};

@@ -221,7 +221,7 @@ void kmem_accounts_add(struct kmem_accounts *a, const struct kmem_event *e)
     }
 }
 
-void kmem_accounts_finish(struct kmem_accounts *a)
+void kmem_accounts_update_peak(struct kmem_accounts *a)
 {
     leave_peak(a);
     vec_each (struct kmem_account, r, &a->rows)

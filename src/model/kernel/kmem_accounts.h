@@ -49,8 +49,8 @@ void kmem_accounts_free(struct kmem_accounts *a);
 
 /** Adds an event. Events must come in the order of their times. */
 void kmem_accounts_add(struct kmem_accounts *a, const struct kmem_event *e);
-/** Computes what was live at the peak, in all rows. */
-void kmem_accounts_finish(struct kmem_accounts *a);
+/** Brings what was live at the peak up to date, in all rows. */
+void kmem_accounts_update_peak(struct kmem_accounts *a);
 
 const struct kmem_totals *kmem_accounts_totals(const struct kmem_accounts *a);
 /** Returns the rows, in the order in which they came. */
