@@ -21,6 +21,7 @@
 #define FORMAT_BYTES_MAX (1u << 20)
 /* The number of the row of our own events: no code is there. */
 #define OWN_SITE 0
+#define PEEK_MAX 64u /* records between an event and its stack */
 #define OWN_NAME "allium itself"
 
 struct kernel_recorder {
@@ -34,45 +35,71 @@ struct kernel_recorder {
     uint64_t lost;
     int64_t realtime_ns; /* CLOCK_REALTIME minus CLOCK_MONOTONIC */
     uint64_t image_id;
+    bool stacks;
+    uint64_t stack[KMEM_EVENT_DEPTH_MAX]; /* of the event that is accounted */
     bool over;
 };
 
+static int read_format(const struct kernel_recorder *r, const char *event, struct buf *text, struct error *e)
+{
+    struct buf path = BUF_INIT;
+    buf_printf(&path, "events/%s/format", event);
+    int bad = file_read_at(r->instance.tracefs_fd, buf_str(&path), FORMAT_BYTES_MAX, text);
+    if (bad)
+        error_set(e, -bad, "cannot read %s of tracefs: %s", buf_str(&path), strerror(-bad));
+    buf_release(&path);
+    return bad;
+}
+
 static int add_format(struct kernel_recorder *r, size_t i, struct error *e)
 {
-    struct buf path = BUF_INIT, text = BUF_INIT;
+    char event[64];
+    struct buf text = BUF_INIT;
     const char *name = kmem_format_events[i];
-    buf_printf(&path, "events/kmem/%s/format", name);
-    int bad = file_read_at(r->instance.fd, buf_str(&path), FORMAT_BYTES_MAX, &text);
+    snprintf(event, sizeof(event), "kmem/%s", name);
+    int bad = read_format(r, event, &text, e);
     if (bad == -ENOENT && i >= KMEM_FORMAT_REQUIRED)
         bad = 0;
-    else if (bad)
-        error_set(e, -bad, "cannot read %s of tracefs: %s", buf_str(&path), strerror(-bad));
-    else
+    else if (!bad)
         bad = kmem_format_add(r->format, name, buf_str(&text), text.len, e);
-    buf_release(&path);
     buf_release(&text);
     return bad;
 }
 
-static int enable(struct kernel_recorder *r, struct error *e)
+static int add_stack_format(struct kernel_recorder *r, struct error *e)
+{
+    struct buf text = BUF_INIT;
+    int bad = read_format(r, "ftrace/kernel_stack", &text, e);
+    bad = bad ? bad : kmem_format_add_stack(r->format, buf_str(&text), text.len, e);
+    buf_release(&text);
+    return bad;
+}
+
+/* Each event of an allocation is followed by a record with its stack. */
+static int enable(struct kernel_recorder *r, bool stacks, struct error *e)
 {
     char path[64];
-    int bad = 0;
+    int bad = stacks ? add_stack_format(r, e) : 0;
     for (size_t i = 0; kmem_format_events[i] && !bad; i++) {
-        snprintf(path, sizeof(path), "events/kmem/%s", kmem_format_events[i]);
+        const char *name = kmem_format_events[i];
+        snprintf(path, sizeof(path), "events/kmem/%s", name);
         if (i >= KMEM_FORMAT_REQUIRED && faccessat(r->instance.fd, path, F_OK, 0))
             continue;
-        snprintf(path, sizeof(path), "events/kmem/%s/enable", kmem_format_events[i]);
-        bad = trace_instance_write(&r->instance, path, "1", e);
+        snprintf(path, sizeof(path), "events/kmem/%s/trigger", name);
+        if (stacks && strstr(name, "alloc"))
+            bad = trace_instance_write(&r->instance, path, "stacktrace", e);
+        snprintf(path, sizeof(path), "events/kmem/%s/enable", name);
+        bad = bad ? bad : trace_instance_write(&r->instance, path, "1", e);
     }
     return bad;
 }
 
-int kernel_recorder_open(struct kernel_recorder **out, uint32_t buffer_kib, struct error *e)
+int kernel_recorder_open(struct kernel_recorder **out, uint32_t buffer_kib, bool stacks, struct error *e)
 {
     struct kernel_recorder *r = *out = mem_alloc(sizeof(*r));
     char size[16];
     r->own_tid = (int32_t)getpid();
+    r->stacks = stacks;
     r->format = kmem_format_new();
     r->accounts = kmem_accounts_new();
     r->names.names = resolver_new(&(struct resolver_wanted){.spaces = false});
@@ -83,7 +110,7 @@ int kernel_recorder_open(struct kernel_recorder **out, uint32_t buffer_kib, stru
     for (size_t i = 0; kmem_format_events[i] && !bad; i++)
         bad = add_format(r, i, e);
     bad = bad ? bad : trace_reader_open(&r->reader, &r->instance, e);
-    bad = bad ? bad : enable(r, e);
+    bad = bad ? bad : enable(r, stacks, e);
     if (!bad)
         return 0;
     kernel_recorder_close(r);
@@ -110,6 +137,38 @@ int kernel_recorder_begin(struct kernel_recorder *r, struct error *e)
     return trace_instance_write(&r->instance, "tracing_on", "1", e);
 }
 
+/*
+ * The record with the event's stack comes behind it, on the same CPU and in the same context; what interrupts do may
+ * come in between. The stack begins with the tracing and the allocator itself, up to the call.
+ */
+static void find_stack(struct kernel_recorder *r, struct kmem_event *event)
+{
+    struct trace_peek peek = trace_reader_peek(r->reader);
+    struct trace_record record;
+    struct kmem_stack stack;
+    struct kmem_event other;
+    for (unsigned n = 0; n < PEEK_MAX && trace_peek_next(r->reader, &peek, &record); n++) {
+        if (kmem_format_stack(r->format, record.data, record.bytes, &stack) <= 0) {
+            if (kmem_format_decode(r->format, record.data, record.bytes, &other) > 0 &&
+                other.context == event->context)
+                return; /* it had none */
+            continue;
+        }
+        if (stack.context != event->context)
+            continue;
+        uint32_t depth = 0;
+        for (uint32_t i = 0; i < stack.n && depth < KMEM_EVENT_DEPTH_MAX; i++) {
+            uint64_t caller;
+            memcpy(&caller, stack.callers + 8 * i, sizeof(caller));
+            if (depth || caller == event->call_site)
+                r->stack[depth++] = caller;
+        }
+        event->stack = r->stack;
+        event->depth = depth;
+        return;
+    }
+}
+
 static void account(void *arg, const struct trace_record *record, uint32_t cpu)
 {
     struct kernel_recorder *r = arg;
@@ -120,9 +179,11 @@ static void account(void *arg, const struct trace_record *record, uint32_t cpu)
         return;
     event.time_ns = record->time;
     event.cpu = cpu;
-    if (event.pid == r->own_tid && !event.in_interrupt && event.kind == KMEM_EVENT_ALLOC) {
+    if (event.pid == r->own_tid && !event.context && event.kind == KMEM_EVENT_ALLOC) {
         event.call_site = OWN_SITE;
         event.cache = "";
+    } else if (r->stacks && event.kind == KMEM_EVENT_ALLOC) {
+        find_stack(r, &event);
     }
     kmem_accounts_add(r->accounts, &event);
 }
@@ -204,6 +265,17 @@ static uint32_t column_of(const struct table *t, const char *name)
     return i;
 }
 
+static void add_account(struct kmem_account *to, const struct kmem_account *a)
+{
+    to->allocations += a->allocations;
+    to->requested_bytes += a->requested_bytes;
+    to->allocated_bytes += a->allocated_bytes;
+    to->frees += a->frees;
+    to->freed_bytes += a->freed_bytes;
+    to->frees_here += a->frees_here;
+    to->freed_here_bytes += a->freed_here_bytes;
+}
+
 void kernel_recorder_add_rows(struct kernel_recorder *r, struct table *t)
 {
     static const char *const filled[] = {"call_site", "allocated", "slack", "requested",    "allocations",
@@ -217,8 +289,21 @@ void kernel_recorder_add_rows(struct kernel_recorder *r, struct table *t)
         at[i] = column_of(t, filled[i]);
         t->hidden &= ~(UINT64_C(1) << at[i]);
     }
+    struct map index = {0};
+    struct VEC(struct kmem_account) merged = {0}; /* rows that differ in their stacks alone */
     for (size_t i = 0; i < n; i++) {
-        const struct kmem_account *a = &rows[i];
+        const struct {
+            uint64_t call_site, cache;
+        } key = {rows[i].call_site, rows[i].cache};
+        bool added;
+        size_t at_row = map_put(&index, &key, sizeof(key), merged.len, &added);
+        if (added)
+            *vec_push(&merged) = rows[i];
+        else
+            add_account(&merged.at[at_row], &rows[i]);
+    }
+    map_release(&index);
+    vec_each (const struct kmem_account, a, &merged) {
         const char *cache = kmem_accounts_cache(r->accounts, a->cache);
         table_row(t);
         if (a->call_site == OWN_SITE)
@@ -236,6 +321,7 @@ void kernel_recorder_add_rows(struct kernel_recorder *r, struct table *t)
         if (*cache)
             table_text(t, at[CACHE], cache);
     }
+    vec_release(&merged);
 }
 
 /* ---- profile ---- */
@@ -278,15 +364,39 @@ static void add_sums(struct profile_sums *s, uint64_t count, uint64_t bytes)
     s->seen_bytes = s->bytes;
 }
 
-static uint32_t add_cell(struct kernel_recorder *r, struct profile *p, struct map *modules,
-                         uint64_t call_site)
+/* What a profile that is being made has already, by content. */
+struct known {
+    struct map modules, locations, cells;
+};
+
+static uint32_t location_of(struct kernel_recorder *r, struct profile *p, struct known *known,
+                            uint64_t call_site)
 {
-    uint32_t location = add_location(r, p, modules, call_site);
-    *vec_push(&p->stack_locations) = location;
-    *vec_push(&p->stacks) =
-        (struct profile_stack){(uint32_t)p->stack_locations.len - 1, 1, PROFILE_STACK_WHOLE};
+    size_t location = map_get_u64(&known->locations, call_site);
+    if (location == MAP_NONE) {
+        location = add_location(r, p, &known->modules, call_site);
+        map_put_u64(&known->locations, call_site, location, NULL);
+    }
+    return (uint32_t)location;
+}
+
+/* An account without a stack has its call alone. */
+static void add_cell(struct kernel_recorder *r, struct profile *p, struct known *known,
+                     const struct kmem_account *a)
+{
+    uint32_t depth;
+    const uint64_t *stack = kmem_accounts_stack(r->accounts, a->stack, &depth);
+    const uint32_t first = (uint32_t)p->stack_locations.len;
+    if (!stack) {
+        stack = &a->call_site;
+        depth = 1;
+    }
+    for (uint32_t i = 0; i < depth; i++) {
+        uint32_t location = location_of(r, p, known, stack[i]);
+        *vec_push(&p->stack_locations) = location;
+    }
+    *vec_push(&p->stacks) = (struct profile_stack){first, depth, PROFILE_STACK_WHOLE};
     *vec_push(&p->cells) = (struct profile_cell){.stack = (uint32_t)p->stacks.len - 1, .period_bytes = 1};
-    return (uint32_t)p->cells.len - 1;
 }
 
 static uint8_t size_class_of(const struct profile_cell *c)
@@ -318,7 +428,7 @@ static void add_image(struct kernel_recorder *r, struct profile *p)
 struct profile *kernel_recorder_profile(struct kernel_recorder *r)
 {
     size_t n;
-    struct map modules = {0}, cells = {0};
+    struct known known = {.modules = {0}};
     struct profile *p = profile_new();
     kmem_accounts_update_peak(r->accounts);
     const struct kmem_account *rows = kmem_accounts_rows(r->accounts, &n);
@@ -327,10 +437,13 @@ struct profile *kernel_recorder_profile(struct kernel_recorder *r)
         const struct kmem_account *a = &rows[i];
         if (!a->allocations)
             continue;
+        const struct {
+            uint64_t call_site, stack;
+        } key = {a->call_site, a->stack};
         bool added;
-        size_t number = map_put_u64(&cells, a->call_site, p->cells.len, &added);
+        size_t number = map_put(&known.cells, &key, sizeof(key), p->cells.len, &added);
         if (added)
-            add_cell(r, p, &modules, a->call_site);
+            add_cell(r, p, &known, a);
         struct profile_cell *c = &p->cells.at[number];
         add_sums(&c->allocated, a->allocations, a->allocated_bytes);
         add_sums(&c->freed, a->frees, a->freed_bytes);
@@ -338,7 +451,8 @@ struct profile *kernel_recorder_profile(struct kernel_recorder *r)
     }
     vec_each (struct profile_cell, c, &p->cells)
         c->size_class = size_class_of(c);
-    map_release(&modules);
-    map_release(&cells);
+    map_release(&known.modules);
+    map_release(&known.locations);
+    map_release(&known.cells);
     return p;
 }

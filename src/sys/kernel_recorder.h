@@ -11,6 +11,8 @@
  * Runs in: the tool, as root. Threads: one. Owns: the tracing instance, until kernel_recorder_close().
  */
 
+#include <stdbool.h>
+
 #include "base/error.h"
 #include "bpf/sys.h"
 #include "model/kernel/kmem_accounts.h"
@@ -24,8 +26,9 @@ struct kernel_recorder_losses {
     uint64_t broken_pages; /* pages that were not understood */
 };
 
-/** Prepares everything; no event is recorded yet. `buffer_kib`: of each CPU. Returns 0, or -errno with a line. */
-int kernel_recorder_open(struct kernel_recorder **out, uint32_t buffer_kib, struct error *e);
+/** Prepares everything; no event is recorded yet. `buffer_kib`: of each CPU. `stacks`: of allocations, too. Returns 0,
+ * or -errno with a line. */
+int kernel_recorder_open(struct kernel_recorder **out, uint32_t buffer_kib, bool stacks, struct error *e);
 /** NULL is allowed. */
 void kernel_recorder_close(struct kernel_recorder *r);
 

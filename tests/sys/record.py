@@ -118,6 +118,21 @@ def held():
         check(PIPE_SITE in text and "exact: every allocation" in text, text)
 
 
+def stacks():
+    """--stacks kernel: how the kernel came to each call, up to the system call."""
+    with tap.private_dir() as folder:
+        path, said = recorded(folder, "--stacks", "kernel", "--buffer", "32M", "--", sys.executable, "-S", "-c",
+                              MAKES_PIPES)
+        _, allocations, frees, unseen, live, lost = numbers(said)
+        equal((allocations, lost), (frees + unseen + live, "nothing"), "allocations, and losses")
+        folded = allium("export", path, "--folded", "allocations").stdout.decode().splitlines()
+        found = [line.rpartition(" ") for line in folded if line.rpartition(" ")[0].endswith(";" + PIPE_SITE)]
+        through = sum(int(count) for stack, _, count in found
+                      if re.search(r"do_syscall_64;.*do_pipe2;.*create_pipe_files;%s$" % PIPE_SITE, stack))
+        check(through >= 2 * PIPES, through, found[:3])
+        equal(sum(int(line.rpartition(" ")[2]) for line in folded), allocations, "allocations of all stacks")
+
+
 def allocations_of(source, name):
     rows = json.loads(allium("report", source, "--json", "--by", "function", "--top", "0").stdout)["rows"]
     return sum(row["self"]["allocations"] for row in rows if row["name"] == name)
@@ -212,6 +227,7 @@ lib.main([
     ("pipes of a program, each counted once", pipes),
     ("the same as BPF counts", against_bpf),
     ("what is live while a program holds it", held),
+    ("stacks of allocations", stacks),
     ("moments in the recording, and a recorder that is killed", moments),
     ("codes, mistakes, and what is left behind", ends),
     ("SIGKILL leaves no instance behind", killed),

@@ -154,6 +154,32 @@ static void many_objects(void **state)
     kmem_accounts_free(a);
 }
 
+static void a_row_for_each_stack(void **state)
+{
+    (void)state;
+    struct kmem_accounts *a = kmem_accounts_new();
+    const uint64_t one[] = {7, 8, 9}, other[] = {7, 8};
+    struct kmem_event e = {.call_site = 7, .requested_bytes = 8, .allocated_bytes = 8, .cache = ""};
+    for (unsigned i = 0; i < 9; i++) {
+        e.address = 100 + i;
+        e.stack = i % 3 == 2 ? NULL : i % 3 ? other : one;
+        e.depth = i % 3 == 2 ? 0 : i % 3 ? 2 : 3;
+        kmem_accounts_add(a, &e);
+    }
+    size_t rows;
+    uint32_t depth;
+    const struct kmem_account *row = kmem_accounts_rows(a, &rows);
+    assert_int_equal(rows, 3);
+    for (size_t i = 0; i < rows; i++)
+        assert_int_equal(row[i].allocations, 3);
+    assert_memory_equal(kmem_accounts_stack(a, row[0].stack, &depth), one, sizeof(one));
+    assert_int_equal(depth, 3);
+    assert_memory_equal(kmem_accounts_stack(a, row[1].stack, &depth), other, sizeof(other));
+    assert_int_equal(depth, 2);
+    assert_null(kmem_accounts_stack(a, row[2].stack, &depth));
+    kmem_accounts_free(a);
+}
+
 static void requests_without_an_object(void **state)
 {
     (void)state;
@@ -174,6 +200,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST("random allocations and frees, to the byte, with the peak of each row", random_events),
         TEST("a hundred thousand objects are found again", many_objects),
+        TEST("a row for each stack", a_row_for_each_stack),
         TEST("requests that got no object", requests_without_an_object),
     };
     return cmocka_run_group_tests_name("kmem_accounts", tests, NULL, NULL);

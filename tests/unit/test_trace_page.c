@@ -232,7 +232,7 @@ static void records_by_their_formats(void **state)
     alloc.name = (uint32_t)((char *)alloc.text - (char *)&alloc) | 7u << 16;
     assert_int_equal(kmem_format_decode(f, (uint8_t *)&alloc, sizeof(alloc), &e), 1);
     assert_int_equal(e.kind, KMEM_EVENT_ALLOC);
-    assert_true(e.call_site == alloc.call_site && e.address == alloc.ptr && e.in_interrupt && e.pid == -7);
+    assert_true(e.call_site == alloc.call_site && e.address == alloc.ptr && e.context == 0x10 && e.pid == -7);
     assert_true(e.requested_bytes == 100 && e.allocated_bytes == 128 && e.gfp == 0xcc0);
     assert_string_equal(e.cache, "dentry");
     for (uint32_t bytes = 0; bytes < sizeof(alloc) - sizeof(alloc.text) + 7; bytes++)
@@ -246,11 +246,42 @@ static void records_by_their_formats(void **state)
         uint64_t call_site, ptr;
     } freed = {id_of("kfree"), 0, 0, 42, 0xffffffff81000000, 0};
     assert_int_equal(kmem_format_decode(f, (uint8_t *)&freed, sizeof(freed), &e), 1);
-    assert_true(e.kind == KMEM_EVENT_FREE && !e.address && e.pid == 42 && !e.in_interrupt && !*e.cache);
+    assert_true(e.kind == KMEM_EVENT_FREE && !e.address && e.pid == 42 && !e.context && !*e.cache);
     freed.type = 4095;
     assert_int_equal(kmem_format_decode(f, (uint8_t *)&freed, sizeof(freed), &e), 0);
     freed.type = 65535;
     assert_int_equal(kmem_format_decode(f, (uint8_t *)&freed, sizeof(freed), &e), 0);
+    kmem_format_free(f);
+}
+
+static void stacks_by_their_format(void **state)
+{
+    (void)state;
+    struct kmem_format *f = formats();
+    struct buf text = recorded("kernel_stack-6.18.format");
+    struct error e = {""};
+    struct kmem_stack stack;
+    struct {
+        uint16_t type;
+        uint8_t flags, preempt;
+        int32_t pid, size, unused;
+        uint64_t callers[3];
+    } r = {4, 0x18, 0, 7, 3, 0, {11, 12, 13}};
+    assert_int_equal(kmem_format_stack(f, (uint8_t *)&r, sizeof(r), &stack), 0); /* not known yet */
+    assert_int_equal(kmem_format_add_stack(f, buf_str(&text), text.len, &e), 0);
+    assert_int_equal(kmem_format_stack(f, (uint8_t *)&r, sizeof(r), &stack), 1);
+    assert_true(stack.n == 3 && stack.context == 0x18 &&
+                !memcmp(stack.callers, r.callers, sizeof(r.callers)));
+    assert_int_equal(kmem_format_stack(f, (uint8_t *)&r, sizeof(r) - 1, &stack), 1);
+    assert_int_equal(stack.n, 2); /* what is there of it */
+    r.size = -1;
+    assert_int_equal(kmem_format_stack(f, (uint8_t *)&r, sizeof(r), &stack), 1);
+    assert_int_equal(stack.n, 3);
+    assert_int_equal(kmem_format_stack(f, (uint8_t *)&r, 15, &stack), -EBADMSG);
+    r.type = id_of("kfree");
+    assert_int_equal(kmem_format_stack(f, (uint8_t *)&r, sizeof(r), &stack), 0);
+    assert_int_equal(kmem_format_add_stack(f, "", 0, &e), -EPROTO);
+    buf_release(&text);
     kmem_format_free(f);
 }
 
@@ -281,6 +312,7 @@ int main(void)
         TEST("lost events are counted, or known to be some", losses),
         TEST("no record reaches beyond its page", what_is_no_page),
         TEST("records of kmem events are read by their formats", records_by_their_formats),
+        TEST("stacks are read by their format, as far as they are there", stacks_by_their_format),
         TEST("what is no format is refused", texts_that_are_no_formats),
     };
     return cmocka_run_group_tests_name("trace_page", tests, NULL, NULL);

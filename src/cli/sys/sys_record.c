@@ -33,6 +33,7 @@
 static const struct option_doc options[] = {
     {"output", 'o', "FILE", "write the recording to FILE (kernel.PID.allium)"},
     {"force", 0, NULL, "replace FILE if it exists"},
+    {"stacks", 0, "WHICH", "record the stacks of allocations: kernel, or none (default)"},
     {"buffer", 0, "SIZE", "use a buffer of SIZE on each CPU (8M) for events that are not read yet"},
     {"interval", 0, "INTERVAL",
      "store the accounts at each INTERVAL (1m), for FILE@TIME, and in case of a crash"},
@@ -55,7 +56,8 @@ static int run(int argc, char **argv);
 
 const struct command command_sys_record = {
     .name = "sys record",
-    .usage = "[-o FILE] [--force] [--buffer SIZE] [--interval INTERVAL] [--duration DURATION] [--quiet] [-- "
+    .usage = "[-o FILE] [--force] [--stacks WHICH] [--buffer SIZE] [--interval INTERVAL] [--duration "
+             "DURATION] [--quiet] [-- "
              "CMD ARG...]",
     .summary = "record every allocation and free of kernel objects, without sampling (needs root)",
     .examples = examples,
@@ -63,10 +65,13 @@ const struct command command_sys_record = {
     .run = run,
 };
 
+static const struct word stack_words[] = {{"none", 0}, {"kernel", 1}, {NULL, 0}};
+
 struct request {
     const char *output;
     char own_name[32];
     bool force, quiet;
+    int stacks;
     uint64_t buffer_bytes, interval_ns, duration_ns;
     char **command; /* NULL: none */
 };
@@ -96,6 +101,8 @@ static int parse(struct request *q, int argc, char **argv)
     if (code < 0)
         code = option_values_parse_time(c, "duration", command_value(c, &a, "duration"), TIME_LEAST_NS,
                                         &q->duration_ns);
+    if (code < 0)
+        code = option_values_parse(c, "stacks", command_value(c, &a, "stacks"), stack_words, &q->stacks);
     if (code >= 0)
         return code;
     if (a.n_rest && strcmp(argv[argc - a.n_rest - 1], "--"))
@@ -292,7 +299,7 @@ static int run(int argc, char **argv)
     struct session s = {.q = &q};
     if (q.command && workload_prepare(&s.command, q.command, NULL, &e))
         return command_fail(EXIT_FAILED, "%s", e.text);
-    int bad = kernel_recorder_open(&s.recorder, (uint32_t)(q.buffer_bytes >> 10), &e);
+    int bad = kernel_recorder_open(&s.recorder, (uint32_t)(q.buffer_bytes >> 10), q.stacks, &e);
     code = bad ? command_fail(EXIT_IMPOSSIBLE, "%s", e.text) : record(&s);
     kernel_recorder_close(s.recorder);
     if (q.command)

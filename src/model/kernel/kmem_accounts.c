@@ -19,10 +19,17 @@ struct objects {
     size_t n, mask;
 };
 
+struct kmem_stack_range {
+    size_t first;
+    uint32_t depth;
+};
+
 struct kmem_accounts {
     struct VEC(struct kmem_account) rows;
     struct VEC(char *) caches;
-    struct map row_index, cache_index;
+    struct VEC(struct kmem_stack_range) stacks; /* in `callers`; the first one is that of no stack */
+    struct VEC(uint64_t) callers;
+    struct map row_index, cache_index, stack_index;
     struct objects live;
     struct kmem_totals totals;
     /*
@@ -40,6 +47,7 @@ struct kmem_accounts *kmem_accounts_new(void)
     struct kmem_accounts *a = mem_alloc(sizeof(*a));
     a->live = (struct objects){.slots = mem_array(OBJECTS_FIRST, sizeof(*a->live.slots)),
                                .mask = OBJECTS_FIRST - 1};
+    *vec_push(&a->stacks) = (struct kmem_stack_range){0, 0};
     return a;
 }
 
@@ -53,6 +61,9 @@ void kmem_accounts_free(struct kmem_accounts *a)
     vec_release(&a->rows);
     map_release(&a->row_index);
     map_release(&a->cache_index);
+    map_release(&a->stack_index);
+    vec_release(&a->stacks);
+    vec_release(&a->callers);
     free(a->live.slots);
     free(a);
 }
@@ -112,16 +123,33 @@ static uint32_t number_of_cache(struct kmem_accounts *a, const char *name)
     return (uint32_t)number;
 }
 
-static uint32_t number_of_row(struct kmem_accounts *a, uint64_t call_site, const char *cache)
+static uint32_t number_of_stack(struct kmem_accounts *a, const struct kmem_event *e)
 {
-    struct {
-        uint64_t call_site, cache;
-    } key = {call_site, number_of_cache(a, cache)};
+    bool added;
+    if (!e->stack || !e->depth)
+        return 0;
+    size_t number = map_put(&a->stack_index, e->stack, e->depth * sizeof(*e->stack), a->stacks.len, &added);
+    if (added) {
+        *vec_push(&a->stacks) = (struct kmem_stack_range){a->callers.len, e->depth};
+        for (uint32_t i = 0; i < e->depth; i++)
+            *vec_push(&a->callers) = e->stack[i];
+    }
+    return (uint32_t)number;
+}
+
+static uint32_t number_of_row(struct kmem_accounts *a, const struct kmem_event *e)
+{
+    const struct {
+        uint64_t call_site;
+        uint32_t cache, stack;
+    } key = {e->call_site, number_of_cache(a, e->cache), number_of_stack(a, e)};
     bool added;
     size_t number = map_put(&a->row_index, &key, sizeof(key), a->rows.len, &added);
     if (added)
-        *vec_push(&a->rows) = (struct kmem_account){
-            .call_site = call_site, .cache = (uint32_t)key.cache, .peak_number = a->peak_number};
+        *vec_push(&a->rows) = (struct kmem_account){.call_site = key.call_site,
+                                                    .cache = key.cache,
+                                                    .stack = key.stack,
+                                                    .peak_number = a->peak_number};
     return (uint32_t)number;
 }
 
@@ -165,7 +193,7 @@ static void allocate(struct kmem_accounts *a, const struct kmem_event *e)
     }
     if (2 * (a->live.n + 1) > a->live.mask)
         grow(&a->live);
-    const uint32_t row = number_of_row(a, e->call_site, e->cache);
+    const uint32_t row = number_of_row(a, e);
     struct kmem_account *r = &a->rows.at[row];
     store_peak(a, r);
     r->gfp |= e->gfp;
@@ -195,7 +223,7 @@ static void release_by_event(struct kmem_accounts *a, const struct kmem_event *e
         a->totals.unmatched_frees++;
         return;
     }
-    struct kmem_account *here = &a->rows.at[number_of_row(a, e->call_site, e->cache)];
+    struct kmem_account *here = &a->rows.at[number_of_row(a, e)];
     here->frees_here++;
     here->freed_here_bytes += o->allocated_bytes;
     a->totals.frees++;
@@ -242,4 +270,11 @@ const struct kmem_account *kmem_accounts_rows(const struct kmem_accounts *a, siz
 const char *kmem_accounts_cache(const struct kmem_accounts *a, uint32_t cache)
 {
     return a->caches.at[cache];
+}
+
+const uint64_t *kmem_accounts_stack(const struct kmem_accounts *a, uint32_t stack, uint32_t *depth)
+{
+    const struct kmem_stack_range *range = &a->stacks.at[stack];
+    *depth = range->depth;
+    return range->depth ? a->callers.at + range->first : NULL;
 }

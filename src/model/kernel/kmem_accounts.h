@@ -3,8 +3,9 @@
 #define MODEL_KMEM_ACCOUNTS_H
 
 /*
- * Accounts of the kernel's objects from a complete trace of their events: a row for each call that allocates and each
- * cache, to which frees are charged, whoever frees. Exact while no event was lost.
+ * Accounts of the kernel's objects from a complete trace of their events: a row for each call that allocates, each
+ * cache and, if events have stacks, each stack. Frees are charged to these rows, whoever frees. Exact while no event
+ * was lost.
  *
  * Runs in: the tool. Threads: one at a time. Owns: everything, until kmem_accounts_free().
  * Invariant: allocations == freed + freed without an event + live, in each row and in the totals.
@@ -18,6 +19,7 @@
 struct kmem_account {
     uint64_t call_site;
     uint32_t cache; /* see kmem_accounts_cache() */
+    uint32_t stack; /* see kmem_accounts_stack() */
     uint64_t gfp;   /* of all allocations */
     uint64_t allocations, requested_bytes, allocated_bytes;
     uint64_t frees, freed_bytes;           /* of objects of this row, also those without an event */
@@ -57,5 +59,7 @@ const struct kmem_totals *kmem_accounts_totals(const struct kmem_accounts *a);
 const struct kmem_account *kmem_accounts_rows(const struct kmem_accounts *a, size_t *n);
 /** Returns the name of a cache; "" if the events do not name it, as those of kmalloc(). */
 const char *kmem_accounts_cache(const struct kmem_accounts *a, uint32_t cache);
+/** Returns the return addresses of a stack, the innermost first; NULL: rows of events without one have none. */
+const uint64_t *kmem_accounts_stack(const struct kmem_accounts *a, uint32_t stack, uint32_t *depth);
 
 #endif

@@ -5,7 +5,7 @@
 /*
  * An event of the kernel's allocators, whatever it was read from.
  *
- * Runs in: the tool. Threads: pure data. Owns: nothing; `cache` belongs to who made the event.
+ * Runs in: the tool. Threads: pure data. Owns: nothing; `cache` and `stack` belong to who made the event.
  */
 
 #include <stdbool.h>
@@ -30,7 +30,12 @@ struct kmem_event {
     const char *cache;                         /* "" for kmalloc() and kfree(), whose events do not name it */
     int32_t pid;                               /* thread that was running: 0 idle */
     uint32_t cpu;
-    bool in_interrupt; /* or softirq: the thread has nothing to do with it */
+    /* 0: of the thread; else the bits that the kernel sets for an interrupt, which has nothing to do with the thread */
+    uint8_t context;
+    const uint64_t *stack; /* return addresses, the innermost first: call_site is the first one; NULL: none */
+    uint32_t depth;
 };
+
+#define KMEM_EVENT_DEPTH_MAX 64u
 
 #endif

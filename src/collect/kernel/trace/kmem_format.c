@@ -16,9 +16,8 @@ const char *const kmem_format_events[] = {"kmalloc",
                                           "kmem_cache_alloc_node", /* before 6.1 */
                                           NULL};
 
-/* Bits of trace_flags in a record: it came in an interrupt handler, or in a softirq. */
-#define FLAG_HARDIRQ 0x08u
-#define FLAG_SOFTIRQ 0x10u
+/* Bits of common_flags in a record: it came in an interrupt handler, a softirq, or an NMI. */
+#define CONTEXT (0x08u | 0x10u | 0x40u)
 
 #define IDS_MAX 4096u /* the kernel numbers its events from 1 on; modules come later */
 
@@ -42,6 +41,9 @@ struct layout {
 struct kmem_format {
     struct place type; /* of the id, in every record */
     struct layout by_id[IDS_MAX];
+    int stack_id; /* 0: not known */
+    struct place stack_n, stack_flags;
+    uint32_t stack_at;
 };
 
 struct kmem_format *kmem_format_new(void)
@@ -76,6 +78,23 @@ static bool fill_layout(struct layout *l, struct tep_event *event, const char *n
         l->least = place->at + place->bytes > (int)l->least ? place->at + place->bytes : l->least;
     }
     return true;
+}
+
+int kmem_format_add_stack(struct kmem_format *f, const char *text, size_t bytes, struct error *e)
+{
+    struct tep_handle *tep = tep_alloc();
+    tep_set_loglevel(TEP_LOG_NONE);
+    if (tep)
+        tep_parse_event(tep, text, bytes, "ftrace");
+    struct tep_event *event = tep ? tep_find_event_by_name(tep, "ftrace", "kernel_stack") : NULL;
+    const struct tep_format_field *callers = event ? tep_find_any_field(event, "caller") : NULL;
+    bool fits = callers && event->id > 0 && callers->elementsize == 8 && callers->offset >= 0 &&
+                find_place(event, "size", &f->stack_n) && find_place(event, "common_flags", &f->stack_flags);
+    f->stack_id = fits ? event->id : 0;
+    f->stack_at = fits ? (uint32_t)callers->offset : 0;
+    tep_free(tep);
+    return fits ? 0
+                : error_set(e, EPROTO, "the format of the kernel's event ftrace:kernel_stack is not known");
 }
 
 int kmem_format_add(struct kmem_format *f, const char *name, const char *text, size_t bytes, struct error *e)
@@ -135,11 +154,27 @@ int kmem_format_decode(const struct kmem_format *f, const uint8_t *data, uint32_
                                .call_site = value_at(data, at[CALL_SITE]),
                                .cache = cache,
                                .pid = (int32_t)value_at(data, at[PID]),
-                               .in_interrupt = flags & (FLAG_HARDIRQ | FLAG_SOFTIRQ)};
+                               .context = flags & CONTEXT};
     if (l->allocates) {
         out->requested_bytes = value_at(data, at[REQUESTED]);
         out->allocated_bytes = value_at(data, at[ALLOCATED]);
         out->gfp = value_at(data, at[GFP]);
     }
+    return 1;
+}
+
+int kmem_format_stack(const struct kmem_format *f, const uint8_t *data, uint32_t bytes,
+                      struct kmem_stack *out)
+{
+    if (bytes < f->type.at + 2u)
+        return -EBADMSG;
+    if (!f->stack_id || value_at(data, f->type) != (uint64_t)f->stack_id)
+        return 0;
+    if (bytes < f->stack_at || bytes < (uint32_t)f->stack_n.at + f->stack_n.bytes)
+        return -EBADMSG;
+    const uint64_t n = value_at(data, f->stack_n), room = (bytes - f->stack_at) / 8;
+    *out = (struct kmem_stack){.callers = data + f->stack_at,
+                               .n = (uint32_t)(n < room ? n : room),
+                               .context = value_at(data, f->stack_flags) & CONTEXT};
     return 1;
 }

@@ -31,8 +31,23 @@ void kmem_format_free(struct kmem_format *f);
  * that is needed. */
 int kmem_format_add(struct kmem_format *f, const char *name, const char *text, size_t bytes, struct error *e);
 
-/** Decodes a record, all but time and CPU. Returns 1, 0 if it is of another event, or -EBADMSG if it is too short. The
- * name of the cache points into the record. */
+/** Adds the text of events/ftrace/kernel_stack/format: records with the stack of the event before. Returns as above. */
+int kmem_format_add_stack(struct kmem_format *f, const char *text, size_t bytes, struct error *e);
+
+/** The return addresses in such a record, the innermost first; they may lie at any address. */
+struct kmem_stack {
+    const uint8_t *callers;
+    uint32_t n;
+    uint8_t context; /* as in struct kmem_event: the event is of the same one */
+};
+/** Decodes such a record. Returns as kmem_format_decode(). */
+int kmem_format_stack(const struct kmem_format *f, const uint8_t *data, uint32_t bytes,
+                      struct kmem_stack *out);
+
+/**
+ * Decodes a record, all but time, CPU and stack. Returns 1, 0 if it is of another event, or -EBADMSG if it is too
+ * short. The name of the cache points into the record.
+ */
 int kmem_format_decode(const struct kmem_format *f, const uint8_t *data, uint32_t bytes,
                        struct kmem_event *out);
 

@@ -14,10 +14,12 @@
 
 #define FORMAT_BYTES_MAX (64u << 10)
 #define PAGE_BYTES       4096u
+/* Records that are younger wait, so that those which belong to them, such as their stacks, have been read as well. */
+#define LATE_NS 1000000u
 
 /* A copy of a page that has records left. */
-struct page {
-    struct page *next;
+struct trace_held_page {
+    struct trace_held_page *next;
     size_t bytes;
     uint8_t data[PAGE_BYTES];
 };
@@ -26,7 +28,7 @@ struct page {
 struct cpu {
     uint32_t number;
     int fd;
-    struct page *first, **end;
+    struct trace_held_page *first, **end;
     struct trace_page at; /* in the first page */
     struct trace_record next;
     bool has_next;
@@ -34,9 +36,10 @@ struct cpu {
 
 struct trace_reader {
     struct VEC(struct cpu) cpus;
-    struct page *unused;
+    struct trace_held_page *unused;
     struct trace_page_layout layout;
     struct trace_reader_counts counts;
+    const struct cpu *given; /* whose record is given */
 };
 
 static int read_layout(struct trace_reader *r, const struct trace_instance *t, struct error *e)
@@ -81,10 +84,10 @@ int trace_reader_open(struct trace_reader **out, const struct trace_instance *t,
     return bad;
 }
 
-static void free_pages(struct page *p)
+static void free_pages(struct trace_held_page *p)
 {
     while (p) {
-        struct page *next = p->next;
+        struct trace_held_page *next = p->next;
         free(p);
         p = next;
     }
@@ -110,16 +113,16 @@ const struct trace_reader_counts *trace_reader_counts(const struct trace_reader 
 
 /* ---- reading ---- */
 
-static struct page *take_page(struct trace_reader *r)
+static struct trace_held_page *take_page(struct trace_reader *r)
 {
-    struct page *p = r->unused;
+    struct trace_held_page *p = r->unused;
     if (!p)
         return mem_alloc(sizeof(*p));
     r->unused = p->next;
     return p;
 }
 
-static void give_page(struct trace_reader *r, struct page *p)
+static void give_page(struct trace_reader *r, struct trace_held_page *p)
 {
     p->next = r->unused;
     r->unused = p;
@@ -129,7 +132,7 @@ static void give_page(struct trace_reader *r, struct page *p)
 static int read_cpu(struct trace_reader *r, struct cpu *c)
 {
     for (;;) {
-        struct page *p = take_page(r);
+        struct trace_held_page *p = take_page(r);
         ssize_t n = read(c->fd, p->data, sizeof(p->data));
         if (n <= 0) {
             int bad = n < 0 && errno != EAGAIN && errno != EINTR ? -errno : 0;
@@ -168,7 +171,7 @@ static void advance(struct trace_reader *r, struct cpu *c)
         r->counts.broken_pages += found < 0;
         if (c->has_next)
             break;
-        struct page *done = c->first;
+        struct trace_held_page *done = c->first;
         c->first = done->next;
         c->at = (struct trace_page){.at = NULL};
         give_page(r, done);
@@ -177,7 +180,7 @@ static void advance(struct trace_reader *r, struct cpu *c)
 
 int trace_reader_step(struct trace_reader *r, bool last, trace_record_fn *f, void *arg)
 {
-    const uint64_t before = last ? UINT64_MAX : clock_ns(CLOCK_MONOTONIC);
+    const uint64_t before = last ? UINT64_MAX : clock_ns(CLOCK_MONOTONIC) - LATE_NS;
     int bad = 0;
     vec_each (struct cpu, c, &r->cpus) {
         int failed = read_cpu(r, c);
@@ -193,7 +196,25 @@ int trace_reader_step(struct trace_reader *r, bool last, trace_record_fn *f, voi
         if (!oldest)
             return bad;
         r->counts.records++;
+        r->given = oldest;
         f(arg, &oldest->next, oldest->number);
         advance(r, oldest);
     }
+}
+
+struct trace_peek trace_reader_peek(const struct trace_reader *r)
+{
+    return (struct trace_peek){r->given->at, r->given->first};
+}
+
+bool trace_peek_next(const struct trace_reader *r, struct trace_peek *p, struct trace_record *out)
+{
+    while (p->page) {
+        if (trace_page_next(&p->at, out) > 0)
+            return true;
+        p->page = p->page->next;
+        if (p->page && trace_page_begin(&p->at, p->page->data, p->page->bytes, &r->layout))
+            p->page = NULL;
+    }
+    return false;
 }

@@ -5,8 +5,8 @@
 /*
  * Reads the ring buffers of a tracing instance, one for each CPU, and gives the records of all CPUs in the order of
  * their times. The instance's clock must be "mono": a step reads each CPU up to the time at which it began, and gives
- * the records before that time; later ones wait for the next step. So a record is never given before an older one of
- * another CPU.
+ * the records that are a millisecond older; others wait for the next step. So a record is never given before an older
+ * one of another CPU.
  *
  * Runs in: the tool, as root. Threads: one. Owns: its descriptors and copies of pages, until trace_reader_close().
  */
@@ -35,6 +35,15 @@ void trace_reader_close(struct trace_reader *r); /* NULL is allowed */
 
 /** Reads what has come. `last`: tracing is off, so that all records are given. Returns 0, or -errno of a read. */
 int trace_reader_step(struct trace_reader *r, bool last, trace_record_fn *f, void *arg);
+
+/** While a record is given: the records of its CPU that follow it and have been read. */
+struct trace_peek {
+    struct trace_page at;
+    const struct trace_held_page *page;
+};
+struct trace_peek trace_reader_peek(const struct trace_reader *r);
+/** Takes the next of these. Returns false if there is none. */
+bool trace_peek_next(const struct trace_reader *r, struct trace_peek *p, struct trace_record *out);
 
 const struct trace_reader_counts *trace_reader_counts(const struct trace_reader *r);
 
