@@ -414,7 +414,7 @@ static void add_image(struct kernel_recorder *r, struct profile *p)
         .id = r->image_id,
         .comm = kernel,
         .exe = file,
-        .state = PROFILE_IMAGE_RUNNING,
+        .state = r->over ? PROFILE_IMAGE_ENDED : PROFILE_IMAGE_RUNNING,
         .began_ns = t->first_ns + (uint64_t)r->realtime_ns,
         .taken_ns = t->last_ns + (uint64_t)r->realtime_ns,
         .peak_ns = t->peak_ns + (uint64_t)r->realtime_ns,

@@ -53,6 +53,26 @@ def numbers(text):
     return [int((n or "0").replace(",", "")) for n in found.groups()[:5]] + [found.group(6)]
 
 
+class Recorder:
+    """One that records until it is told to end."""
+
+    def __init__(self, path, *words):
+        self.process = subprocess.Popen([built("ALLIUM"), "sys", "record", "--force", "-o", path, *words],
+                                        stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        check(b": ready: " in self.process.stderr.readline(), "it did not get ready")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+
+    def end(self):
+        self.process.send_signal(signal.SIGINT)
+        return numbers(self.process.communicate(timeout=tap.TIMEOUT)[1].decode())
+
+
 def pipes():
     """A program that makes pipes: their allocations are found, each once; all are freed at its end."""
     with tap.private_dir() as folder:
@@ -78,10 +98,13 @@ def against_bpf():
     with tap.private_dir() as folder:
         with subprocess.Popen([built("ALLIUM"), "sys", "kmem", "--json", "--by", "site"], stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, stdin=subprocess.DEVNULL) as beside:
-            check(b": ready: " in beside.stderr.readline(), "sys kmem did not get ready")
-            path, said = recorded(folder, "--", sys.executable, "-S", "-c", MAKES_PIPES)
-            beside.send_signal(signal.SIGINT)
-            out = beside.communicate(timeout=tap.TIMEOUT)[0]
+            try:
+                check(b": ready: " in beside.stderr.readline(), "sys kmem did not get ready")
+                path, _ = recorded(folder, "--", sys.executable, "-S", "-c", MAKES_PIPES)
+                beside.send_signal(signal.SIGINT)
+                out = beside.communicate(timeout=tap.TIMEOUT)[0]
+            finally:
+                beside.kill()
         rows = [json.loads(line) for line in out.splitlines()]
         bpf = {row["call_site"]: row for row in rows if "call_site" in row}
         ours = {row["call_site"]: row for row in asked(path, "SELECT * FROM sys_kmem")}
@@ -116,6 +139,9 @@ def held():
         check(2 * PIPES <= row["live"] < 2 * PIPES + 1000, row)
         text = allium("report", path, "--by", "function").stdout.decode()
         check(PIPE_SITE in text and "exact: every allocation" in text, text)
+        words = " ".join(text.split())
+        check(text.startswith("the kernel, recorded\n") and "The recorder (allium sys record) took" in words
+              and "Objects from before the recording" in words and "RssAnon" not in words, text)
 
 
 def stacks():
@@ -147,15 +173,31 @@ def moments():
         check(before < 1000 and 2 * PIPES <= after, before, after)
         change = json.loads(allium("diff", path + "@800ms", path, "--json", "--sort", "allocations").stdout)
         check(change["total"]["allocated"]["change_count"] >= 2 * PIPES, change["total"]["allocated"])
-        recorder = subprocess.Popen([built("ALLIUM"), "sys", "record", "--force", "-o", path, "--interval", "50ms"],
-                                    stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        check(b": ready: " in recorder.stderr.readline(), "it did not get ready")
-        subprocess.run([sys.executable, "-S", "-c", MAKES_PIPES], check=True)
-        tap.wait_until(lambda: allocations_of(path, PIPE_SITE) >= 2 * PIPES, 10, "what was stored meanwhile")
-        recorder.kill()
-        recorder.wait()
+        with Recorder(path, "--interval", "50ms"):
+            subprocess.run([sys.executable, "-S", "-c", MAKES_PIPES], check=True)
+            tap.wait_until(lambda: allocations_of(path, PIPE_SITE) >= 2 * PIPES, 10, "what was stored meanwhile")
         check(2 * PIPES <= allocations_of(path, PIPE_SITE), "after SIGKILL")
         check(b"the recording was cut short" in allium("report", path).stdout, "report")
+
+
+def losses():
+    """What finds no room is counted: by one that does not read, beside one that reads everything."""
+    with tap.private_dir() as folder, Recorder(folder + "/whole.allium", "--buffer", "64M") as whole, Recorder(
+            folder + "/small.allium", "--buffer", "64K") as small:
+        small.process.send_signal(signal.SIGSTOP)
+        subprocess.run([sys.executable, "-S", "-c", MAKES_PIPES], check=True)
+        small.process.send_signal(signal.SIGCONT)
+        seen, allocations, frees, unseen, live, lost = small.end()
+        everything, *_, nothing = whole.end()
+        equal(nothing, "nothing", "losses of the one that reads")
+        found = re.fullmatch(r"([\d,]+) events?: live figures are bounds .*", lost)
+        check(found, lost)
+        missing = int(found.group(1).replace(",", ""))
+        # the other one has seen it begin and end, too
+        check(missing > 4 * PIPES and 0.6 * everything < seen + missing <= everything, seen, missing, everything)
+        equal(allocations, frees + unseen + live, "allocations, and what became of them")
+        kept, = asked(folder + "/small.allium", "SELECT value AS n FROM meta WHERE key = 'sys_kmem_lost_events'")
+        equal(int(kept["n"]), missing, "in the recording")
 
 
 def ends():
@@ -229,6 +271,7 @@ lib.main([
     ("what is live while a program holds it", held),
     ("stacks of allocations", stacks),
     ("moments in the recording, and a recorder that is killed", moments),
+    ("events that found no room are counted", losses),
     ("codes, mistakes, and what is left behind", ends),
     ("SIGKILL leaves no instance behind", killed),
 ])

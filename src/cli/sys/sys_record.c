@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -156,40 +157,49 @@ static int step(struct session *s, struct error *e)
     return store_moment(s, e);
 }
 
-static int loop(struct session *s, struct error *e)
+static int loop(struct session *s, struct intervals_loop *l, struct error *e)
 {
-    struct intervals_loop l;
-    const struct intervals every = {.every_ns = READ_NS, .duration_ns = s->q->duration_ns};
     struct pollfd ended = {.fd = s->command.process_fd, .events = POLLIN};
-    int bad = intervals_begin(&l, &every, NULL);
-    if (bad)
-        return error_set(e, -bad, "cannot wait for signals: %s", strerror(-bad));
-    l.reports_at_end = true;
+    int bad = 0;
     for (bool over = false; !bad && !over;) {
-        over = intervals_wait(&l, &ended, s->q->command ? 1 : 0, -1) == INTERVALS_OVER || has_ended(s);
+        over = intervals_wait(l, &ended, s->q->command ? 1 : 0, -1) == INTERVALS_OVER || has_ended(s);
         bad = step(s, e);
     }
-    intervals_end(&l);
+    return bad;
+}
+
+/* From here on Ctrl-C ends the recording, and not the recorder. */
+static int begin(struct session *s, struct intervals_loop *l, struct error *e)
+{
+    const struct intervals every = {.every_ns = READ_NS, .duration_ns = s->q->duration_ns};
+    int bad = intervals_begin(l, &every, NULL);
+    if (bad)
+        return error_set(e, -bad, "cannot wait for signals: %s", strerror(-bad));
+    l->reports_at_end = true;
+    bad = kernel_recorder_begin(s->recorder, e);
+    s->began_ns = clock_ns(CLOCK_MONOTONIC);
+    s->next_ns = s->began_ns + s->q->interval_ns;
+    if (!bad && !s->q->quiet)
+        fprintf(stderr, "allium: ready: record using tracefs\n");
     return bad;
 }
 
 static int observe(struct session *s, struct error *e)
 {
-    int bad = kernel_recorder_begin(s->recorder, e);
-    s->began_ns = clock_ns(CLOCK_MONOTONIC);
-    s->next_ns = s->began_ns + s->q->interval_ns;
+    struct intervals_loop l;
+    struct error later;
+    int bad = begin(s, &l, e);
     if (bad)
         return bad;
-    if (!s->q->quiet)
-        fprintf(stderr, "allium: ready: record using tracefs\n");
     bad = s->q->command ? workload_go(&s->command) : 0;
     if (bad) {
         s->code = bad == -ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
-        return error_set(e, -bad, "cannot run %s: %s", s->q->command[0], strerror(-bad));
+        error_set(e, -bad, "cannot run %s: %s", s->q->command[0], strerror(-bad));
+    } else {
+        bad = loop(s, &l, e);
     }
-    bad = loop(s, e);
+    intervals_end(&l);
     s->took_ns = clock_ns(CLOCK_MONOTONIC) - s->began_ns;
-    struct error later;
     int failed = kernel_recorder_end(s->recorder, bad ? &later : e);
     return bad ? bad : failed;
 }
@@ -203,6 +213,16 @@ static int store_counts(struct session *s, const struct sys_tool *tool, struct e
     return sys_losses_record(&as_tool, s->recording, e);
 }
 
+static int store_cost(struct session *s, struct error *e)
+{
+    struct rusage usage;
+    if (getrusage(RUSAGE_SELF, &usage))
+        return 0;
+    int bad =
+        recording_set_number(s->recording, RECORDING_CPU, (int64_t)clock_ns(CLOCK_PROCESS_CPUTIME_ID), e);
+    return bad ? bad : recording_set_number(s->recording, RECORDING_MEMORY, usage.ru_maxrss * 1024, e);
+}
+
 static int store(struct session *s, struct error *e)
 {
     int bad = store_moment(s, e);
@@ -211,6 +231,7 @@ static int store(struct session *s, struct error *e)
     kernel_recorder_add_rows(s->recorder, t);
     bad = bad ? bad : recording_put_rows(s->recording, "sys_kmem", t, clock_ns(CLOCK_REALTIME), e);
     bad = bad ? bad : store_counts(s, tool, e);
+    bad = bad ? bad : store_cost(s, e);
     bad =
         bad ? bad : recording_set_number(s->recording, RECORDING_ENDED, (int64_t)clock_ns(CLOCK_REALTIME), e);
     table_free(t);

@@ -61,7 +61,7 @@ struct profile_image {
     uint64_t id; /* random, never 0 */
     /* image that it was forked from; 0: it began with exec, or the parent had no ledger */
     uint64_t parent_id;
-    int32_t pid, parent_pid;
+    int32_t pid, parent_pid;  /* pid 0: the kernel, see profile_is_kernel() */
     uint32_t comm, exe, args; /* strings; args is "" when not stored */
     enum profile_image_state state;
     int32_t signal; /* the signal that ended it; 0: none, or not known */
@@ -225,6 +225,11 @@ void profile_add_thread_name(struct buf *b, const struct profile *p, uint32_t th
 static inline uint64_t profile_silent_period(const struct profile *p)
 {
     return p->cells.len || p->images_dropped || p->unobserved.len ? 0 : p->period_bytes;
+}
+/** Returns whether the image is not a process but the kernel: it was recorded by `allium sys record`. */
+static inline bool profile_is_kernel(const struct profile_image *i)
+{
+    return !i->pid;
 }
 /** Returns true if every index is in range; for debug builds and for data from files. */
 bool profile_valid(const struct profile *p);

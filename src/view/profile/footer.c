@@ -147,6 +147,24 @@ void report_unobserved(struct sink *out, const struct profile *p, const struct t
     write_unobserved(&(struct footer){.out = out, .style = style, .p = p}, heading);
 }
 
+/* ---- the kernel ---- */
+
+static bool is_of_kernel(const struct profile *p)
+{
+    return p->images.len == 1 && profile_is_kernel(p->images.at);
+}
+
+static void write_unseen_of_kernel(const struct footer *c)
+{
+    struct buf b = BUF_INIT;
+    write_heading(c, "Not in these figures");
+    buf_addstr(&b, "Objects from before the recording; whole pages, per-CPU memory and vmalloc. Objects that "
+                   "are freed without "
+                   "an event (in bulk, for example) count as live until their address is used again.");
+    write_words(c, &b, TEXT_PLAIN);
+    buf_release(&b);
+}
+
 /* ---- cost ---- */
 
 static void write_recorder(const struct footer *c, struct buf *b)
@@ -154,7 +172,8 @@ static void write_recorder(const struct footer *c, struct buf *b)
     char cpu[UNITS_TEXT_BYTES], memory[UNITS_TEXT_BYTES];
     if (!c->p->recorder_cpu_ns)
         return;
-    buf_printf(b, "The recorder (allium run) took %s of CPU and at most %s of memory",
+    buf_printf(b, "The recorder (allium %s) took %s of CPU and at most %s of memory",
+               is_of_kernel(c->p) ? "sys record" : "run",
                units_format_duration(cpu, (double)c->p->recorder_cpu_ns),
                units_format_size(memory, (double)c->p->recorder_peak_bytes));
     write_words(c, b, TEXT_PLAIN);
@@ -165,6 +184,13 @@ static void write_cost(const struct footer *c)
     const struct profile_summary *f = c->f;
     char ledger[UNITS_TEXT_BYTES], limit[UNITS_TEXT_BYTES], cpu[UNITS_TEXT_BYTES], observed[UNITS_TEXT_BYTES];
     struct buf b = BUF_INIT;
+    if (is_of_kernel(c->p)) {
+        if (c->p->recorder_cpu_ns)
+            write_heading(c, "Cost of observing");
+        write_recorder(c, &b);
+        buf_release(&b);
+        return;
+    }
     write_heading(c, "Cost of observing");
     text_add_number(&b, f->samples, "sample");
     buf_addstr(&b, ", ");
@@ -283,5 +309,8 @@ void report_footer(struct sink *out, const struct profile *p, const struct profi
     write_lost(&c, f->past ? "Lost by the end of the recording" : "Lost");
     write_unobserved(&c, "Not observed");
     write_cost(&c);
-    write_unseen(&c);
+    if (is_of_kernel(p))
+        write_unseen_of_kernel(&c);
+    else
+        write_unseen(&c);
 }

@@ -37,6 +37,11 @@ void report_add_title(struct buf *b, const struct profile *p, const struct profi
         buf_addstr(b, f->cut ? " when last seen; the recording was cut short" : "");
         if (f->signal)
             buf_printf(b, ", one killed by SIG%s", signal_name(f->signal));
+    } else if (profile_is_kernel(i)) {
+        buf_printf(b, "the kernel, %s",
+                   i->state == PROFILE_IMAGE_RUNNING ? "still recorded"
+                   : i->state == PROFILE_IMAGE_CUT   ? "recorded; the recording was cut short"
+                                                     : "recorded");
     } else if (i->signal) {
         text_add_name(b, style, profile_text(p, i->comm));
         buf_printf(b, " (pid %d), killed by SIG%s", i->pid, signal_name(i->signal));

@@ -121,8 +121,13 @@ int kmem_format_add(struct kmem_format *f, const char *name, const char *text, s
 
 static uint64_t value_at(const uint8_t *data, struct place p)
 {
-    uint64_t value = 0;
-    memcpy(&value, data + p.at, p.bytes); /* little-endian, as the trace of this machine is */
+    uint64_t value = 0; /* little-endian, as the trace of this machine is */
+    if (p.bytes == 8)
+        memcpy(&value, data + p.at, 8);
+    else if (p.bytes == 4)
+        memcpy(&value, data + p.at, 4);
+    else
+        memcpy(&value, data + p.at, p.bytes);
     return value;
 }
 
