@@ -23,6 +23,8 @@
 #define OWN_SITE 0
 #define PEEK_MAX 64u /* records between an event and its stack */
 #define OWN_NAME "allium itself"
+/* Code that has no symbol any more, or that the kernel does not show; its address is stored nowhere. */
+#define UNKNOWN_NAME "[unknown]"
 
 struct kernel_recorder {
     struct trace_instance instance;
@@ -106,13 +108,18 @@ int kernel_recorder_open(struct kernel_recorder **out, uint32_t buffer_kib, bool
     snprintf(size, sizeof(size), "%u", buffer_kib);
     int bad = trace_instance_create(&r->instance, e);
     bad = bad ? bad : trace_instance_write(&r->instance, "trace_clock", "mono", e);
-    bad = bad ? bad : trace_instance_write(&r->instance, "buffer_size_kb", size, e);
+    if (!bad && trace_instance_write(&r->instance, "buffer_size_kb", size, e))
+        bad = error_set(e, ENOMEM,
+                        "the kernel has no memory for buffers of %s KiB on each CPU: use a smaller --buffer",
+                        size);
     for (size_t i = 0; kmem_format_events[i] && !bad; i++)
         bad = add_format(r, i, e);
     bad = bad ? bad : trace_reader_open(&r->reader, &r->instance, e);
     bad = bad ? bad : enable(r, stacks, e);
-    if (!bad)
+    if (!bad) {
+        resolver_kernel_number(r->names.names, 1); /* reads the kernel's symbols now, as no event waits */
         return 0;
+    }
     kernel_recorder_close(r);
     *out = NULL;
     return bad;
@@ -214,6 +221,7 @@ static uint64_t losses_of(const char *stats)
 static void count_losses(struct kernel_recorder *r)
 {
     char path[64];
+    r->lost = 0;
     long possible = sysconf(_SC_NPROCESSORS_CONF);
     for (long cpu = 0; cpu < possible; cpu++) {
         struct buf text = BUF_INIT;
@@ -230,9 +238,7 @@ int kernel_recorder_end(struct kernel_recorder *r, struct error *e)
         return 0;
     r->over = true;
     int bad = trace_instance_write(&r->instance, "tracing_on", "0", e);
-    bad = bad ? bad : read_all(r, true, e);
-    count_losses(r);
-    return bad;
+    return bad ? bad : read_all(r, true, e);
 }
 
 const struct kmem_accounts *kernel_recorder_accounts(const struct kernel_recorder *r)
@@ -240,16 +246,20 @@ const struct kmem_accounts *kernel_recorder_accounts(const struct kernel_recorde
     return r->accounts;
 }
 
+static uint64_t broken(const struct kernel_recorder *r)
+{
+    return trace_reader_counts(r->reader)->broken_pages + r->broken_records;
+}
+
 struct kernel_recorder_losses kernel_recorder_losses(const struct kernel_recorder *r)
 {
-    return (struct kernel_recorder_losses){r->lost,
-                                           trace_reader_counts(r->reader)->broken_pages + r->broken_records};
+    return (struct kernel_recorder_losses){r->lost, broken(r), trace_reader_counts(r->reader)->late};
 }
 
 void kernel_recorder_count(const struct kernel_recorder *r, uint64_t counted[static SYS_COUNTS])
 {
     const struct kmem_totals *t = kmem_accounts_totals(r->accounts);
-    counted[SYS_RING_FULL] = r->lost;
+    counted[SYS_RING_FULL] = r->lost + broken(r);
     counted[KMEM_NULL_FREES] = t->null_frees;
     counted[KMEM_REUSED] = t->frees_without_event;
     counted[KMEM_FREED_BEFORE] = t->unmatched_frees;
@@ -308,6 +318,8 @@ void kernel_recorder_add_rows(struct kernel_recorder *r, struct table *t)
         table_row(t);
         if (a->call_site == OWN_SITE)
             table_text(t, at[SITE], OWN_NAME);
+        else if (!resolver_kernel_number(r->names.names, a->call_site))
+            table_text(t, at[SITE], UNKNOWN_NAME);
         else
             resolver_kernel_call(&r->names, t, at[SITE], a->call_site);
         table_whole(t, at[ALLOCATED], a->allocated_bytes);
@@ -333,6 +345,8 @@ static uint32_t add_location(struct kernel_recorder *r, struct profile *p, struc
     struct buf name = BUF_INIT;
     if (call_site == OWN_SITE)
         buf_addstr(&name, OWN_NAME);
+    else if (!resolver_kernel_number(r->names.names, call_site))
+        buf_addstr(&name, UNKNOWN_NAME);
     else
         resolver_add_kernel_function(r->names.names, &name, call_site);
     char *bracket = strstr(name.data, " [");
@@ -419,6 +433,7 @@ static void add_image(struct kernel_recorder *r, struct profile *p)
         .taken_ns = t->last_ns + (uint64_t)r->realtime_ns,
         .peak_ns = t->peak_ns + (uint64_t)r->realtime_ns,
         .peak_bytes = (double)t->peak_bytes,
+        .losses = {[PROFILE_LOST_SAMPLES] = r->lost + broken(r)},
     };
     *vec_push(&p->threads) = (struct profile_thread){.image = 0};
     p->taken_ns = now;
@@ -431,6 +446,7 @@ struct profile *kernel_recorder_profile(struct kernel_recorder *r)
     struct known known = {.modules = {0}};
     struct profile *p = profile_new();
     kmem_accounts_update_peak(r->accounts);
+    count_losses(r);
     const struct kmem_account *rows = kmem_accounts_rows(r->accounts, &n);
     add_image(r, p);
     for (size_t i = 0; i < n; i++) {

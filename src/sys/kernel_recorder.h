@@ -5,8 +5,8 @@
 /*
  * `allium sys record`: accounts of the kernel's objects from every event, read from the kernel's trace buffers.
  *
- * The events of this process itself are charged to one row, "allium itself": a reader of a trace allocates, too. What
- * interrupts do while it runs is theirs.
+ * The events of this process itself are charged to one row, "allium itself": a reader of a trace allocates, too.
+ * Events of interrupts during this process are charged to their own calls.
  *
  * Runs in: the tool, as root. Threads: one. Owns: the tracing instance, until kernel_recorder_close().
  */
@@ -22,8 +22,10 @@
 struct kernel_recorder;
 
 struct kernel_recorder_losses {
-    uint64_t events;       /* that found no room in the kernel's buffers: its own counts */
-    uint64_t broken_pages; /* pages that were not understood */
+    uint64_t events; /* that found no room in the kernel's buffers: its own counts */
+    uint64_t broken; /* pages and records that were not understood */
+    uint64_t
+        late; /* records that came after younger ones, so that frees may seem to come before allocations */
 };
 
 /** Prepares everything; no event is recorded yet. `buffer_kib`: of each CPU. `stacks`: of allocations, too. Returns 0,

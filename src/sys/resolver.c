@@ -198,7 +198,7 @@ uint64_t resolver_kernel_number(struct names *n, uint64_t address)
     struct kernel_symbols *symbols = kernel_of(n);
     uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
     if (!symbols || !kernel_symbols_find(symbols, address - 1, &k))
-        return address;
+        return 0;
     if (!*k.module && kernel_symbols_begin(symbols))
         return address - kernel_symbols_begin(symbols);
     for (const char *at = k.name; *at; at++)

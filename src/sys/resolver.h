@@ -61,7 +61,7 @@ void resolver_kernel_function(struct sys_session *s, struct table *t, uint32_t c
 /**
  * A number for that call which does not tell where the kernel lies in memory, and is the same after the next boot: for
  * the kernel's own code its distance from _stext; for other code a number of the function, and the distance from its
- * beginning. Functions of one name may have the same.
+ * beginning. Functions of one name may have the same. 0: no symbol contains it.
  */
 uint64_t resolver_kernel_number(struct names *n, uint64_t address);
 /** Appends the function, as resolver_kernel_function() names it. */

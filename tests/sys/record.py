@@ -36,7 +36,7 @@ def allium(*words, code=0, **how):
 def recorded(folder, *words, code=0):
     """-> (path, what stands on stderr)"""
     path = folder + "/r.allium"
-    done = allium("sys", "record", "--force", "-o", path, *words, code=code)
+    done = allium("sys", "record", "--force", "-o", path, "--buffer", "64M", *words, code=code)
     return path, done.stderr.decode()
 
 
@@ -86,8 +86,9 @@ def pipes():
         # others make pipes, too, but few
         check(2 * PIPES <= row["n"] < 2 * PIPES + 1000 and row["live"] < 1000, row)
         whole = json.loads(allium("report", path, "--json", "--by", "function", "--top", "0").stdout)
-        kernel = "%x" % 0xffffffff80000000  # where its code lies, with or without a random part
-        check(kernel[:9] not in json.dumps(whole), "addresses of the kernel in the report")
+        check("ffffffff" not in json.dumps(whole), "addresses of the kernel in the report")
+        with open(path, "rb") as file:
+            check(b"0xffffffff" not in file.read(), "addresses of the kernel in the recording")
         found, = [each for each in whole["rows"] if each["name"] == PIPE_SITE]
         equal(found["self"]["allocations"], row["n"], "allocations of the function")
         equal(found["self"]["allocated_bytes"], row["bytes"], "its bytes")
@@ -108,11 +109,13 @@ def against_bpf():
         rows = [json.loads(line) for line in out.splitlines()]
         bpf = {row["call_site"]: row for row in rows if "call_site" in row}
         ours = {row["call_site"]: row for row in asked(path, "SELECT * FROM sys_kmem")}
-        for site in [name for name in ours if name.startswith(PIPE_SITE + "+")]:
+        sites = [name for name in ours if name.startswith(PIPE_SITE + "+")]
+        check(sites, "no calls of", PIPE_SITE)
+        for site in sites:
             for key in "allocations", "allocated_bytes", "requested_bytes":
                 # sys kmem began before, and ended later
                 least, found = ours[site][key], bpf[site][key]
-                check(least <= found <= least * 1.05 + 40000, site, key, least, found)
+                check(least <= found <= least * 1.2, site, key, least, found)
         check(len(bpf) >= len(ours) * 0.9, "calls:", len(bpf), len(ours))
 
 
@@ -147,7 +150,7 @@ def held():
 def stacks():
     """--stacks kernel: how the kernel came to each call, up to the system call."""
     with tap.private_dir() as folder:
-        path, said = recorded(folder, "--stacks", "kernel", "--buffer", "32M", "--", sys.executable, "-S", "-c",
+        path, said = recorded(folder, "--stacks", "kernel", "--", sys.executable, "-S", "-c",
                               MAKES_PIPES)
         _, allocations, frees, unseen, live, lost = numbers(said)
         equal((allocations, lost), (frees + unseen + live, "nothing"), "allocations, and losses")
@@ -190,11 +193,13 @@ def losses():
         seen, allocations, frees, unseen, live, lost = small.end()
         everything, *_, nothing = whole.end()
         equal(nothing, "nothing", "losses of the one that reads")
-        found = re.fullmatch(r"([\d,]+) events?: live figures are bounds .*", lost)
+        found = re.fullmatch(r"([\d,]+) events?: live figures may be too high or too low .*", lost)
         check(found, lost)
         missing = int(found.group(1).replace(",", ""))
         # the other one has seen it begin and end, too
-        check(missing > 4 * PIPES and 0.6 * everything < seen + missing <= everything, seen, missing, everything)
+        check(missing > 4 * PIPES and seen + missing <= everything, seen, missing, everything)
+        text = " ".join(allium("report", folder + "/small.allium").stdout.decode().split())
+        check("Lost %s " % found.group(1) in text, text[-800:])
         equal(allocations, frees + unseen + live, "allocations, and what became of them")
         kept, = asked(folder + "/small.allium", "SELECT value AS n FROM meta WHERE key = 'sys_kmem_lost_events'")
         equal(int(kept["n"]), missing, "in the recording")
@@ -225,6 +230,10 @@ def instances(folder):
     return [name for name in os.listdir(folder + "/instances") if name.startswith("allium-")]
 
 
+def name_of(pid):
+    return "allium-%d.%d" % (pid, os.stat("/proc/%d/ns/pid" % pid).st_ino)
+
+
 def killed():
     """What SIGKILL leaves behind is removed by the next recording."""
     with tap.private_dir() as folder:
@@ -240,16 +249,16 @@ def killed():
 def inside(tracefs):
     recorder = subprocess.Popen([built("ALLIUM"), "sys", "record", "-o", tracefs + ".allium"], stderr=subprocess.PIPE)
     check(b": ready: " in recorder.stderr.readline(), "it did not get ready")
-    name = "allium-%d" % recorder.pid
+    name = name_of(recorder.pid)
     check(name in instances(tracefs), instances(tracefs))
     recorder.kill()
     recorder.wait()
-    tap.wait_until(lambda: name not in instances(tracefs), 1, "the instance goes with its process")
+    tap.wait_until(lambda: name not in instances(tracefs), 5, "the instance goes with its process")
     # ... and of one whose child is killed, too, with the next recording.
     recorder = subprocess.Popen([built("ALLIUM"), "sys", "record", "--force", "-o", tracefs + ".allium"],
                                 stderr=subprocess.PIPE)
     check(b": ready: " in recorder.stderr.readline(), "it did not get ready")
-    name = "allium-%d" % recorder.pid
+    name = name_of(recorder.pid)
     with open("/proc/%d/task/%d/children" % (recorder.pid, recorder.pid)) as file:
         guard, = map(int, file.read().split())
     recorder.send_signal(signal.SIGSTOP)
@@ -258,7 +267,7 @@ def inside(tracefs):
     recorder.wait()
     check(name in instances(tracefs), "it is gone already")
     allium("sys", "record", "--quiet", "-o", tracefs + ".other", "--", "true")
-    equal(instances(tracefs), [], "instances")
+    check(name not in instances(tracefs), "it stays")
 
 
 if sys.argv[1:2] == ["inside"]:

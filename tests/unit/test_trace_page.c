@@ -88,7 +88,9 @@ static void records_of_all_kinds(void **state)
     put_header(&m, 30, 3); /* a time of more than 27 bits */
     put_word(&m, 2);
     put_record(&m, 2, 1, 14);
-    put_header(&m, 29, 1); /* a discarded record of two words */
+    put_header(&m, 29, 5); /* a discarded record of two words, whose time counts, unless it is 1 */
+    put_word(&m, 4);
+    put_header(&m, 29, 1);
     put_word(&m, 3 * 4);
     put_word(&m, 0);
     put_word(&m, 0);
@@ -100,7 +102,7 @@ static void records_of_all_kinds(void **state)
     assert_record(&p, 1012, 40, 13);
     const uint64_t extended = 1012 + 3 + (UINT64_C(2) << 27);
     assert_record(&p, extended + 1, 2, 14);
-    assert_record(&p, extended + 2, 3, 15);
+    assert_record(&p, extended + 7, 3, 15);
     assert_end(&p);
 }
 
@@ -132,6 +134,18 @@ static void stamps(void **state)
     assert_record(&p, top + late, 1, 1);
     assert_record(&p, top + (UINT64_C(1) << 59) + 7, 1, 2);
     assert_end(&p);
+}
+
+/* One that goes back is a jump of a clock, and not of 18 years. */
+static void stamps_that_go_back(void **state)
+{
+    (void)state;
+    struct made m = page_at(5000);
+    put_header(&m, 31, 4000);
+    put_word(&m, 0);
+    put_record(&m, 1, 0, 1);
+    struct trace_page p = begun(&m, 0);
+    assert_record(&p, 4000, 1, 1);
 }
 
 static void losses(void **state)
@@ -309,6 +323,7 @@ int main(void)
         TEST("records of every kind, with their times", records_of_all_kinds),
         TEST("padding ends a page", padding_ends_a_page),
         TEST("time stamps are continued above 59 bits", stamps),
+        TEST("time stamps that go back", stamps_that_go_back),
         TEST("lost events are counted, or known to be some", losses),
         TEST("no record reaches beyond its page", what_is_no_page),
         TEST("records of kmem events are read by their formats", records_by_their_formats),

@@ -28,7 +28,7 @@
 #define BUFFER_MOST   (UINT64_C(1) << 30)
 #define INTERVAL_NS   UINT64_C(60000000000)
 #define TIME_LEAST_NS 10000000u
-/* So often the buffers are read: at a million events a second, of 55 bytes each, half a CPU's 8 MiB come in 70 ms. */
+/* The interval between reads: at a million events a second, of 55 bytes each, half a CPU's 8 MiB come in 70 ms. */
 #define READ_NS UINT64_C(50000000)
 
 static const struct option_doc options[] = {
@@ -38,7 +38,7 @@ static const struct option_doc options[] = {
     {"buffer", 0, "SIZE", "use a buffer of SIZE on each CPU (8M) for events that are not read yet"},
     {"interval", 0, "INTERVAL",
      "store the accounts at each INTERVAL (1m), for FILE@TIME, and in case of a crash"},
-    {"duration", 0, "DURATION", "stop after DURATION; without it, when CMD ends, or on Ctrl-C"},
+    {"duration", 0, "DURATION", "stop after DURATION, if CMD or Ctrl-C does not end it before"},
     {"quiet", 0, NULL, "print only errors"},
     {NULL, 0, NULL, NULL},
 };
@@ -97,7 +97,7 @@ static int parse(struct request *q, int argc, char **argv)
         code = option_values_parse_size(c, "buffer", command_value(c, &a, "buffer"), BUFFER_LEAST,
                                         BUFFER_MOST, &q->buffer_bytes);
     if (code < 0)
-        code = option_values_parse_time(c, "interval", command_value(c, &a, "interval"), TIME_LEAST_NS,
+        code = option_values_parse_time(c, "interval", command_value(c, &a, "interval"), READ_NS,
                                         &q->interval_ns);
     if (code < 0)
         code = option_values_parse_time(c, "duration", command_value(c, &a, "duration"), TIME_LEAST_NS,
@@ -162,7 +162,8 @@ static int loop(struct session *s, struct intervals_loop *l, struct error *e)
     struct pollfd ended = {.fd = s->command.process_fd, .events = POLLIN};
     int bad = 0;
     for (bool over = false; !bad && !over;) {
-        over = intervals_wait(l, &ended, s->q->command ? 1 : 0, -1) == INTERVALS_OVER || has_ended(s);
+        over = intervals_wait(l, &ended, s->q->command ? 1 : 0, -1) == INTERVALS_OVER;
+        over = has_ended(s) || over; /* its code is ours, also if Ctrl-C ended it */
         bad = step(s, e);
     }
     return bad;
@@ -268,18 +269,25 @@ static void say(const struct session *s)
     }
     buf_addstr(&b, "\n  older      ");
     text_add_number(&b, t->unmatched_frees, "free");
-    buf_addstr(&b, " of objects from before the recording; ");
+    buf_addstr(&b, " of objects whose allocation was not seen; ");
     text_add_number(&b, t->null_frees, "free");
     buf_addstr(&b, " of NULL");
     buf_addstr(&b, "\n  live       ");
     add_amount(&b, t->live_objects, "object", t->live_bytes);
     buf_printf(&b, "; at the peak %s", units_format_size(size, (double)t->peak_bytes));
     buf_addstr(&b, "\n  lost       ");
-    if (lost.events || lost.broken_pages) {
+    if (lost.events) {
         text_add_number(&b, lost.events, "event");
-        buf_addstr(&b, ": live figures are bounds (--buffer makes room)");
+        buf_addstr(&b, ": live figures may be too high or too low (a larger --buffer makes room)");
     } else {
         buf_addstr(&b, "nothing");
+    }
+    if (lost.broken + lost.late) {
+        buf_addstr(&b, "\n             ");
+        text_add_number(&b, lost.broken, NULL);
+        buf_addstr(&b, " records or pages of them were not understood, ");
+        text_add_number(&b, lost.late, NULL);
+        buf_addstr(&b, " came late");
     }
     fprintf(
         stderr,

@@ -8,7 +8,8 @@
  * was lost.
  *
  * Runs in: the tool. Threads: one at a time. Owns: everything, until kmem_accounts_free().
- * Invariant: allocations == freed + freed without an event + live, in each row and in the totals.
+ * Invariant: in each row allocations == frees + live; in the totals also + frees_without_event, which rows count among
+ * their frees.
  */
 
 #include <stddef.h>

@@ -44,6 +44,26 @@ static bool write_losses(const struct footer *c, struct buf *b)
     return any;
 }
 
+static bool is_of_kernel(const struct profile *p)
+{
+    return p->images.len == 1 && profile_is_kernel(p->images.at);
+}
+
+static void write_lost_of_kernel(const struct footer *c)
+{
+    struct buf b = BUF_INIT;
+    const uint64_t lost = c->f->losses[PROFILE_LOST_SAMPLES];
+    write_heading(c, "Lost");
+    if (lost)
+        text_add_number(&b, lost, "event");
+    buf_addstr(
+        &b, lost ? " found no room in the kernel's buffers: figures may be too high or too low. Record again "
+                   "with a larger --buffer."
+                 : "nothing");
+    write_words(c, &b, lost ? TEXT_ALARM : TEXT_PLAIN);
+    buf_release(&b);
+}
+
 static void write_lost(const struct footer *c, const char *heading)
 {
     char size[UNITS_TEXT_BYTES];
@@ -149,18 +169,16 @@ void report_unobserved(struct sink *out, const struct profile *p, const struct t
 
 /* ---- the kernel ---- */
 
-static bool is_of_kernel(const struct profile *p)
-{
-    return p->images.len == 1 && profile_is_kernel(p->images.at);
-}
-
 static void write_unseen_of_kernel(const struct footer *c)
 {
     struct buf b = BUF_INIT;
     write_heading(c, "Not in these figures");
-    buf_addstr(&b, "Objects from before the recording; whole pages, per-CPU memory and vmalloc. Objects that "
-                   "are freed without "
-                   "an event (in bulk, for example) count as live until their address is used again.");
+    buf_addstr(
+        &b,
+        "Objects from before the recording, and objects that are allocated in bulk, which has no event; "
+        "whole "
+        "pages, per-CPU memory and vmalloc. Objects that are freed without an event (in bulk, for example) "
+        "count as live until their address is used again.");
     write_words(c, &b, TEXT_PLAIN);
     buf_release(&b);
 }
@@ -306,7 +324,10 @@ void report_footer(struct sink *out, const struct profile *p, const struct profi
                    const struct text_style *style)
 {
     struct footer c = {.out = out, .style = style, .p = p, .f = f};
-    write_lost(&c, f->past ? "Lost by the end of the recording" : "Lost");
+    if (is_of_kernel(p))
+        write_lost_of_kernel(&c);
+    else
+        write_lost(&c, f->past ? "Lost by the end of the recording" : "Lost");
     write_unobserved(&c, "Not observed");
     write_cost(&c);
     if (is_of_kernel(p))

@@ -13,10 +13,13 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define PREFIX "allium-"
 #define FOLDER "instances/"
+/* More than the parent has open when it starts the child. */
+#define GUARD_FDS 64
 
 /* glibc has these calls since 2.36. */
 static int mount_tracefs(void)
@@ -31,7 +34,14 @@ static int mount_tracefs(void)
     return fd < 0 ? bad : fd;
 }
 
-/* Removes the instances of processes that are gone. */
+/* Process ids are those of a namespace, so an instance is called after both. 0: not known. */
+static unsigned long own_namespace(void)
+{
+    struct stat st;
+    return stat("/proc/self/ns/pid", &st) ? 0 : (unsigned long)st.st_ino;
+}
+
+/* Removes the instances of processes of this namespace that are gone. */
 static void remove_stale(int tracefs_fd)
 {
     int fd = openat(tracefs_fd, "instances", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -42,12 +52,13 @@ static void remove_stale(int tracefs_fd)
         return;
     }
     for (struct dirent *entry; (entry = readdir(d));) {
-        char *end;
-        long pid = strncmp(entry->d_name, PREFIX, strlen(PREFIX))
-                       ? 0
-                       : strtol(entry->d_name + strlen(PREFIX), &end, 10);
-        if (pid > 0 && !*end && kill((pid_t)pid, 0) && errno == ESRCH)
-            unlinkat(fd, entry->d_name, AT_REMOVEDIR);
+        int pid, end = 0;
+        unsigned long space;
+        if (sscanf(entry->d_name, PREFIX "%d.%lu%n", &pid, &space, &end) < 2 || entry->d_name[end] ||
+            pid <= 0 || space != own_namespace())
+            continue;
+        if (pid == (int)getpid() || (kill((pid_t)pid, 0) && errno == ESRCH))
+            unlinkat(fd, entry->d_name, AT_REMOVEDIR); /* its own number was that of one that is gone */
     }
     closedir(d);
 }
@@ -61,32 +72,47 @@ static void write_file(int folder, const char *file, const char *text)
         close(fd);
 }
 
-/* In the child: returns when the parent has ended, however it did. */
-static void wait_for_end(int fd)
+/* The buffers are in use until the kernel has closed all descriptors of a process that has ended. */
+static void remove_instance(int tracefs_fd, const char *path)
 {
-    sigset_t all;
-    char byte;
-    sigfillset(&all);
-    sigprocmask(SIG_SETMASK, &all, NULL); /* Ctrl-C is for the parent */
-    while (read(fd, &byte, sizeof(byte)) < 0 && errno == EINTR)
-        ;
+    const struct timespec pause = {.tv_nsec = 10000000};
+    for (int n = 0; n < 500 && unlinkat(tracefs_fd, path, AT_REMOVEDIR) && errno == EBUSY; n++)
+        nanosleep(&pause, NULL);
 }
 
-/* Without the child everything works, but for what it is there for. */
+/* Waits in the child until the parent has ended, however it did. */
+static void guard(const struct trace_instance *t, const char *path, int end_fd)
+{
+    const int keep[] = {end_fd, t->fd, t->tracefs_fd};
+    char byte;
+    setsid(); /* what is sent to the parent's group is not for the child */
+    for (int fd = 0; fd < GUARD_FDS; fd++)
+        if (fd != keep[0] && fd != keep[1] && fd != keep[2])
+            close(fd);
+    while (read(end_fd, &byte, sizeof(byte)) < 0 && errno == EINTR)
+        ;
+    write_file(t->fd, "tracing_on", "0");
+    write_file(t->fd, "events/enable", "0");
+    close(t->fd);
+    remove_instance(t->tracefs_fd, path);
+    _exit(0);
+}
+
+/* If there can be no child the recording works; if it is killed, it then leaves its instance behind. */
 static void start_guard(struct trace_instance *t, const char *path)
 {
     int ends[2];
+    sigset_t all, before;
     if (pipe2(ends, O_CLOEXEC))
         return;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &before);
     t->guard = fork();
     if (!t->guard) {
         close(ends[1]);
-        wait_for_end(ends[0]);
-        write_file(t->fd, "tracing_on", "0");
-        close(t->fd);
-        unlinkat(t->tracefs_fd, path, AT_REMOVEDIR);
-        _exit(0);
+        guard(t, path, ends[0]);
     }
+    sigprocmask(SIG_SETMASK, &before, NULL);
     close(ends[0]);
     if (t->guard > 0) {
         t->guard_fd = ends[1];
@@ -103,10 +129,10 @@ int trace_instance_create(struct trace_instance *t, struct error *e)
     if (t->tracefs_fd < 0)
         return error_set(e, -t->tracefs_fd,
                          "cannot mount tracefs: %s; this needs root with CAP_SYS_ADMIN, and a kernel "
-                         "with CONFIG_FTRACE",
+                         "with CONFIG_TRACING",
                          strerror(-t->tracefs_fd));
     remove_stale(t->tracefs_fd);
-    snprintf(t->name, sizeof(t->name), PREFIX "%d", (int)getpid());
+    snprintf(t->name, sizeof(t->name), PREFIX "%d.%lu", (int)getpid(), own_namespace());
     snprintf(path, sizeof(path), FOLDER "%s", t->name);
     int bad = mkdirat(t->tracefs_fd, path, 0700) ? errno : 0;
     if (!bad)
@@ -126,8 +152,9 @@ void trace_instance_remove(struct trace_instance *t)
     char path[sizeof(FOLDER) + sizeof(t->name)];
     snprintf(path, sizeof(path), FOLDER "%s", t->name);
     if (t->fd >= 0) {
+        write_file(t->fd, "events/enable", "0");
         close(t->fd);
-        unlinkat(t->tracefs_fd, path, AT_REMOVEDIR);
+        remove_instance(t->tracefs_fd, path);
     }
     if (t->guard) {
         close(t->guard_fd);

@@ -3,8 +3,9 @@
 #define COLLECT_TRACE_INSTANCE_H
 
 /*
- * An instance of the kernel's tracing (tracefs, instances/allium-PID): buffers and events of our own, so that other
- * tracing on the machine stays as it is. tracefs is mounted for this process alone, at no place in the file system.
+ * An instance of the kernel's tracing (tracefs, instances/allium-PID.NAMESPACE): buffers and events of our own, so that
+ * other tracing on the machine stays as it is. tracefs is mounted for this process alone, at no place in the file
+ * system.
  *
  * Runs in: the tool, as root. Threads: one. Owns: the instance, until trace_instance_remove(), and a child process that
  * waits for this process's end: if it is killed, the child switches tracing off and removes the instance. If both are
@@ -19,7 +20,7 @@
 struct trace_instance {
     int tracefs_fd; /* the root of tracefs */
     int fd;         /* the folder of the instance; tracing is off at first */
-    char name[32];
+    char name[64];
     pid_t guard;  /* the child; 0: none */
     int guard_fd; /* closed when this process ends */
 };

@@ -12,6 +12,8 @@
 #define LOST_STORED (1u << 30)
 #define BYTES_MASK  ((1u << 20) - 1)
 
+#define PAGE_BYTES_MAX (1u << 20)
+
 /* The header of a record: 5 bits of type or length, 27 bits of time. */
 #define TYPE_BITS   5
 #define TIME_BITS   27
@@ -45,7 +47,9 @@ int trace_page_layout_parse(struct trace_page_layout *l, const char *text)
         find_field(text, "commit", &l->commit_at, &l->commit_bytes) ||
         find_field(text, "data", &l->data_at, &data_bytes))
         return -EPROTO;
-    bool fits = time_bytes == 8 && (l->commit_bytes == 4 || l->commit_bytes == 8) && l->data_at <= 64 &&
+    l->page_bytes = l->data_at + data_bytes;
+    bool fits = data_bytes <= PAGE_BYTES_MAX && time_bytes == 8 &&
+                (l->commit_bytes == 4 || l->commit_bytes == 8) && l->data_at <= 64 &&
                 l->time_at + time_bytes <= l->data_at && l->commit_at + l->commit_bytes <= l->data_at;
     return fits ? 0 : -EPROTO;
 }
@@ -73,7 +77,9 @@ static void set_stamp(struct trace_page *p, uint64_t stamp)
 {
     const uint64_t low = (UINT64_C(1) << STAMP_BITS) - 1;
     uint64_t time = (p->time & ~low) | stamp;
-    p->time = time < p->time ? time + low + 1 : time; /* the lower bits have begun again */
+    if (p->time > low && time < p->time) /* the lower bits have begun again */
+        time += low + 1;
+    p->time = time;
 }
 
 int trace_page_next(struct trace_page *p, struct trace_record *r)
@@ -109,9 +115,10 @@ int trace_page_next(struct trace_page *p, struct trace_record *r)
         if (word < HEADER || word > left)
             return -EBADMSG;
         p->at = data + word;
-        if (type == PADDING) /* a record that was discarded */
+        p->time +=
+            type == PADDING && time == 1 ? 0 : time; /* 1 stands for 0 there, which is the end of a page */
+        if (type == PADDING)                         /* a record that was discarded */
             continue;
-        p->time += time;
         *r = (struct trace_record){p->time, data + HEADER, word - HEADER};
         return 1;
     }

@@ -20,6 +20,7 @@ struct trace_page_layout {
     uint32_t time_at; /* 8 bytes: the time of the first record, in the units of the trace clock */
     uint32_t commit_at, commit_bytes; /* the bytes of records, and flags */
     uint32_t data_at;                 /* the first record */
+    uint32_t page_bytes;
 };
 
 /** The number of events that were lost is not known. */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -13,15 +14,18 @@
 #include "base/vec.h"
 
 #define FORMAT_BYTES_MAX (64u << 10)
-#define PAGE_BYTES       4096u
-/* Records that are younger wait, so that those which belong to them, such as their stacks, have been read as well. */
-#define LATE_NS 1000000u
+#define PAGES_AT_ONCE    8192u /* of one CPU in a step: it may write faster than it is read */
+/*
+ * Records that are younger wait. A CPU that is interrupted while it writes a record, or whose virtual machine does not
+ * run then, shows that record later; and what belongs to a record, such as its stack, comes behind it.
+ */
+#define LATE_NS 100000000u
 
 /* A copy of a page that has records left. */
 struct trace_held_page {
     struct trace_held_page *next;
     size_t bytes;
-    uint8_t data[PAGE_BYTES];
+    uint8_t data[];
 };
 
 /* One CPU's buffer. */
@@ -40,6 +44,7 @@ struct trace_reader {
     struct trace_page_layout layout;
     struct trace_reader_counts counts;
     const struct cpu *given; /* whose record is given */
+    uint64_t given_ns;       /* its time */
 };
 
 static int read_layout(struct trace_reader *r, const struct trace_instance *t, struct error *e)
@@ -55,7 +60,7 @@ static int read_layout(struct trace_reader *r, const struct trace_instance *t, s
                : 0;
 }
 
-/* The buffers are numbered as the possible CPUs; one that was never online has none. */
+/* There is a folder for every CPU that the machine may have. */
 static int open_cpus(struct trace_reader *r, const struct trace_instance *t, struct error *e)
 {
     char path[64];
@@ -117,7 +122,7 @@ static struct trace_held_page *take_page(struct trace_reader *r)
 {
     struct trace_held_page *p = r->unused;
     if (!p)
-        return mem_alloc(sizeof(*p));
+        return mem_alloc(sizeof(*p) + r->layout.page_bytes);
     r->unused = p->next;
     return p;
 }
@@ -128,25 +133,33 @@ static void give_page(struct trace_reader *r, struct trace_held_page *p)
     r->unused = p;
 }
 
-/* Reads the pages that the CPU has filled, and what is in the one that it is filling. */
-static int read_cpu(struct trace_reader *r, struct cpu *c)
+/*
+ * Reads the pages that the CPU has filled, and what is in the one that it is filling. If it has more than is read at
+ * once, `*before` becomes the time up to which all was read. A CPU that was never online has no buffer yet.
+ */
+static int read_cpu(struct trace_reader *r, struct cpu *c, unsigned pages, uint64_t *before)
 {
-    for (;;) {
+    struct trace_page begun;
+    for (unsigned n = 0; n < pages; n++) {
         struct trace_held_page *p = take_page(r);
-        ssize_t n = read(c->fd, p->data, sizeof(p->data));
-        if (n <= 0) {
-            int bad = n < 0 && errno != EAGAIN && errno != EINTR ? -errno : 0;
+        ssize_t got = read(c->fd, p->data, r->layout.page_bytes);
+        if (got <= 0) {
+            int bad = got < 0 && errno != EAGAIN && errno != EINTR && errno != ENODEV ? -errno : 0;
             give_page(r, p);
             return bad;
         }
-        p->bytes = (size_t)n;
+        p->bytes = (size_t)got;
         p->next = NULL;
         r->counts.bytes += p->bytes;
         if (!c->first)
             c->end = &c->first;
         *c->end = p;
         c->end = &p->next;
+        if (n + 1 == pages && !trace_page_begin(&begun, p->data, p->bytes, &r->layout) &&
+            begun.time < *before)
+            *before = begun.time;
     }
+    return 0;
 }
 
 /* ---- records in order ---- */
@@ -155,8 +168,6 @@ static void begin_page(struct trace_reader *r, struct cpu *c)
 {
     if (trace_page_begin(&c->at, c->first->data, c->first->bytes, &r->layout))
         r->counts.broken_pages++;
-    else if (c->at.lost)
-        r->counts.lost += c->at.lost == TRACE_PAGE_LOST_UNKNOWN ? 1 : c->at.lost;
 }
 
 /* Moves on to the CPU's next record, if it has one. */
@@ -180,10 +191,10 @@ static void advance(struct trace_reader *r, struct cpu *c)
 
 int trace_reader_step(struct trace_reader *r, bool last, trace_record_fn *f, void *arg)
 {
-    const uint64_t before = last ? UINT64_MAX : clock_ns(CLOCK_MONOTONIC) - LATE_NS;
+    uint64_t before = last ? UINT64_MAX : clock_ns(CLOCK_MONOTONIC) - LATE_NS;
     int bad = 0;
     vec_each (struct cpu, c, &r->cpus) {
-        int failed = read_cpu(r, c);
+        int failed = read_cpu(r, c, last ? UINT_MAX : PAGES_AT_ONCE, &before);
         bad = bad ? bad : failed;
         if (!c->has_next)
             advance(r, c);
@@ -196,6 +207,8 @@ int trace_reader_step(struct trace_reader *r, bool last, trace_record_fn *f, voi
         if (!oldest)
             return bad;
         r->counts.records++;
+        r->counts.late += oldest->next.time < r->given_ns;
+        r->given_ns = oldest->next.time;
         r->given = oldest;
         f(arg, &oldest->next, oldest->number);
         advance(r, oldest);

@@ -5,8 +5,8 @@
 /*
  * Reads the ring buffers of a tracing instance, one for each CPU, and gives the records of all CPUs in the order of
  * their times. The instance's clock must be "mono": a step reads each CPU up to the time at which it began, and gives
- * the records that are a millisecond older; others wait for the next step. So a record is never given before an older
- * one of another CPU.
+ * the records that are a tenth of a second older; others wait for the next step. So a record is given before the
+ * younger ones of other CPUs, unless a CPU took longer than that to write it: such records are counted.
  *
  * Runs in: the tool, as root. Threads: one. Owns: its descriptors and copies of pages, until trace_reader_close().
  */
@@ -22,7 +22,7 @@ struct trace_reader;
 
 struct trace_reader_counts {
     uint64_t records, bytes;
-    uint64_t lost;         /* events that the kernel overwrote before they were read, at least */
+    uint64_t late;         /* given after a younger one */
     uint64_t broken_pages; /* the rest of such a page is left out */
 };
 
