@@ -26,6 +26,11 @@
 /* Code that has no symbol any more, or that the kernel does not show; its address is stored nowhere. */
 #define UNKNOWN_NAME "[unknown]"
 
+struct cell_key {
+    uint64_t call_site;
+    uint32_t stack, size_class;
+};
+
 struct kernel_recorder {
     struct trace_instance instance;
     struct trace_reader *reader;
@@ -37,6 +42,10 @@ struct kernel_recorder {
     uint64_t lost;
     int64_t realtime_ns; /* CLOCK_REALTIME minus CLOCK_MONOTONIC */
     uint64_t image_id;
+    /* The cells of the profile, in the order in which they first had an allocation: later moments have the same ones,
+     * and more behind them. */
+    struct VEC(struct cell_key) cells;
+    struct map cell_index;
     bool stacks;
     uint64_t stack[KMEM_EVENT_DEPTH_MAX]; /* of the event that is accounted */
     bool over;
@@ -134,6 +143,8 @@ void kernel_recorder_close(struct kernel_recorder *r)
     kmem_format_free(r->format);
     kmem_accounts_free(r->accounts);
     resolver_free(r->names.names);
+    vec_release(&r->cells);
+    map_release(&r->cell_index);
     free(r);
 }
 
@@ -380,7 +391,7 @@ static void add_sums(struct profile_sums *s, uint64_t count, uint64_t bytes)
 
 /* What a profile that is being made has already, by content. */
 struct known {
-    struct map modules, locations, cells;
+    struct map modules, locations;
 };
 
 static uint32_t location_of(struct kernel_recorder *r, struct profile *p, struct known *known,
@@ -394,15 +405,15 @@ static uint32_t location_of(struct kernel_recorder *r, struct profile *p, struct
     return (uint32_t)location;
 }
 
-/* An account without a stack has its call alone. */
+/* Without a stack there is the call alone. */
 static void add_cell(struct kernel_recorder *r, struct profile *p, struct known *known,
-                     const struct kmem_account *a)
+                     const struct cell_key *key)
 {
     uint32_t depth;
-    const uint64_t *stack = kmem_accounts_stack(r->accounts, a->stack, &depth);
+    const uint64_t *stack = kmem_accounts_stack(r->accounts, key->stack, &depth);
     const uint32_t first = (uint32_t)p->stack_locations.len;
     if (!stack) {
-        stack = &a->call_site;
+        stack = &key->call_site;
         depth = 1;
     }
     for (uint32_t i = 0; i < depth; i++) {
@@ -410,13 +421,19 @@ static void add_cell(struct kernel_recorder *r, struct profile *p, struct known 
         *vec_push(&p->stack_locations) = location;
     }
     *vec_push(&p->stacks) = (struct profile_stack){first, depth, PROFILE_STACK_WHOLE};
-    *vec_push(&p->cells) = (struct profile_cell){.stack = (uint32_t)p->stacks.len - 1, .period_bytes = 1};
+    *vec_push(&p->cells) = (struct profile_cell){
+        .stack = (uint32_t)p->stacks.len - 1, .size_class = (uint8_t)key->size_class, .period_bytes = 1};
 }
 
-static uint8_t size_class_of(const struct profile_cell *c)
+/* Returns the number of the account's cell, which may be new. */
+static size_t cell_of(struct kernel_recorder *r, const struct kmem_account *a)
 {
-    uint64_t size = c->allocated.samples ? (uint64_t)c->allocated.bytes / c->allocated.samples : 0;
-    return size ? (uint8_t)(63 - __builtin_clzll(size)) : 0;
+    const struct cell_key key = {a->call_site, a->stack, a->size_class};
+    bool added;
+    size_t number = map_put(&r->cell_index, &key, sizeof(key), r->cells.len, &added);
+    if (added)
+        *vec_push(&r->cells) = key;
+    return number;
 }
 
 static void add_image(struct kernel_recorder *r, struct profile *p)
@@ -449,26 +466,21 @@ struct profile *kernel_recorder_profile(struct kernel_recorder *r)
     count_losses(r);
     const struct kmem_account *rows = kmem_accounts_rows(r->accounts, &n);
     add_image(r, p);
+    for (size_t i = 0; i < n; i++)
+        if (rows[i].allocations)
+            cell_of(r, &rows[i]);
+    vec_each (const struct cell_key, key, &r->cells)
+        add_cell(r, p, &known, key);
     for (size_t i = 0; i < n; i++) {
         const struct kmem_account *a = &rows[i];
         if (!a->allocations)
             continue;
-        const struct {
-            uint64_t call_site, stack;
-        } key = {a->call_site, a->stack};
-        bool added;
-        size_t number = map_put(&known.cells, &key, sizeof(key), p->cells.len, &added);
-        if (added)
-            add_cell(r, p, &known, a);
-        struct profile_cell *c = &p->cells.at[number];
+        struct profile_cell *c = &p->cells.at[cell_of(r, a)];
         add_sums(&c->allocated, a->allocations, a->allocated_bytes);
         add_sums(&c->freed, a->frees, a->freed_bytes);
         add_sums(&c->at_peak, a->at_peak_objects, a->at_peak_bytes);
     }
-    vec_each (struct profile_cell, c, &p->cells)
-        c->size_class = size_class_of(c);
     map_release(&known.modules);
     map_release(&known.locations);
-    map_release(&known.cells);
     return p;
 }

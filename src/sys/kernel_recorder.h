@@ -24,8 +24,8 @@ struct kernel_recorder;
 struct kernel_recorder_losses {
     uint64_t events; /* that found no room in the kernel's buffers: its own counts */
     uint64_t broken; /* pages and records that were not understood */
-    uint64_t
-        late; /* records that came after younger ones, so that frees may seem to come before allocations */
+    /* records that came after younger ones, so that frees may seem to come before allocations */
+    uint64_t late;
 };
 
 /** Prepares everything; no event is recorded yet. `buffer_kib`: of each CPU. `stacks`: of allocations, too. Returns 0,

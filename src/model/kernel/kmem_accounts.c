@@ -137,18 +137,25 @@ static uint32_t number_of_stack(struct kmem_accounts *a, const struct kmem_event
     return (uint32_t)number;
 }
 
+static uint8_t class_of(uint64_t bytes)
+{
+    return bytes ? (uint8_t)(63 - __builtin_clzll(bytes)) : 0;
+}
+
 static uint32_t number_of_row(struct kmem_accounts *a, const struct kmem_event *e)
 {
     const struct {
         uint64_t call_site;
         uint32_t cache, stack;
-    } key = {e->call_site, number_of_cache(a, e->cache), number_of_stack(a, e)};
+        uint64_t size_class;
+    } key = {e->call_site, number_of_cache(a, e->cache), number_of_stack(a, e), class_of(e->allocated_bytes)};
     bool added;
     size_t number = map_put(&a->row_index, &key, sizeof(key), a->rows.len, &added);
     if (added)
         *vec_push(&a->rows) = (struct kmem_account){.call_site = key.call_site,
                                                     .cache = key.cache,
                                                     .stack = key.stack,
+                                                    .size_class = (uint8_t)key.size_class,
                                                     .peak_number = a->peak_number};
     return (uint32_t)number;
 }
@@ -223,7 +230,8 @@ static void release_by_event(struct kmem_accounts *a, const struct kmem_event *e
         a->totals.unmatched_frees++;
         return;
     }
-    struct kmem_account *here = &a->rows.at[number_of_row(a, e)];
+    const uint32_t row = number_of_row(a, e); /* may move all rows */
+    struct kmem_account *here = &a->rows.at[row];
     here->frees_here++;
     here->freed_here_bytes += o->allocated_bytes;
     a->totals.frees++;

@@ -4,8 +4,8 @@
 
 /*
  * Accounts of the kernel's objects from a complete trace of their events: a row for each call that allocates, each
- * cache and, if events have stacks, each stack. Frees are charged to these rows, whoever frees. Exact while no event
- * was lost.
+ * cache, each class of sizes and, if events have stacks, each stack. Frees are charged to these rows, whoever frees.
+ * Exact while no event was lost.
  *
  * Runs in: the tool. Threads: one at a time. Owns: everything, until kmem_accounts_free().
  * Invariant: in each row allocations == frees + live; in the totals also + frees_without_event, which rows count among
@@ -21,7 +21,9 @@ struct kmem_account {
     uint64_t call_site;
     uint32_t cache; /* see kmem_accounts_cache() */
     uint32_t stack; /* see kmem_accounts_stack() */
-    uint64_t gfp;   /* of all allocations */
+    /* of the objects allocated here: from 2^k bytes to less than 2^(k+1); 0 in a row that only frees */
+    uint8_t size_class;
+    uint64_t gfp; /* of all allocations */
     uint64_t allocations, requested_bytes, allocated_bytes;
     uint64_t frees, freed_bytes;           /* of objects of this row, also those without an event */
     uint64_t freed_requested_bytes;        /* what had been requested for them */
