@@ -37,9 +37,10 @@ struct intervals {
     }
 
 /**
- * --interval, --count and --duration. Without --interval the ticks are those of `otherwise`. If that has none, --count
- * is misuse; if it is NULL, so is --duration. If `otherwise` has no ticks, the first one comes after an interval, and
- * an interval longer than the duration is misuse. -1: fine; else the exit code, after a line on stderr.
+ * --interval, --count and --duration. Without --interval the ticks of `otherwise` are used; if there are none, --count
+ * is misuse; if `otherwise` is NULL, --duration is misuse, too. If it is NULL or has no ticks, the first tick comes
+ * after one interval, and an interval longer than the duration is misuse. -1: fine; else the exit code, after a line on
+ * stderr.
  */
 int intervals_parse(struct intervals *i, const struct command *c, const struct arguments *a,
                     const struct intervals *otherwise);
@@ -47,7 +48,8 @@ int intervals_parse(struct intervals *i, const struct command *c, const struct a
 /** Called first with 0 and 0, then every interval with the time since the first and since the last call. -1 to go on;
  * else the exit code. */
 typedef int intervals_tick_fn(void *arg, uint64_t began_ns, uint64_t elapsed_ns);
-/** -1, or misuse: so long an interval would never end. Either may be 0. The texts are those that were typed. */
+/** Returns -1, or the code of misuse if the interval is longer than the duration: no interval would be completed.
+ * 0 ns: not given. The texts are those that the user typed. */
 int intervals_check_fit(const struct command *c, uint64_t interval_ns, uint64_t duration_ns,
                         const char *interval, const char *duration);
 /** Calls `tick` until it ends the loop, or the count, the duration or a signal does. Returns the exit code. */

@@ -236,8 +236,8 @@ static struct profile *read_image(struct ledger_tracker *f, struct track *t, boo
     else if (i->ended_ns) /* without an exit time, this reading is the closest to the end */
         profile_end(p);
     i->rss_anon_bytes = t->rss_anon_bytes;
-    if (!alive &&
-        t->rss_anon_before_bytes > t->rss_anon_bytes) /* the last one may be from while it freed all */
+    if (!alive && t->rss_anon_before_bytes >
+                      t->rss_anon_bytes) /* at the last reading it may have been freeing all its memory */
         i->rss_anon_bytes = t->rss_anon_before_bytes;
     uint32_t args = profile_string(p, t->args);
     p->images.at[0].args = args;

@@ -19,7 +19,7 @@
 #include "sys/session.h"
 
 #define FORMAT_BYTES_MAX (1u << 20)
-/* The number of the row of our own events: no code is there. */
+/* The call_site of allocations by this process: no code is at this address. */
 #define OWN_SITE 0
 #define PEEK_MAX 64u /* records between an event and its stack */
 #define OWN_NAME "allium itself"
@@ -42,8 +42,7 @@ struct kernel_recorder {
     uint64_t lost;
     int64_t realtime_ns; /* CLOCK_REALTIME minus CLOCK_MONOTONIC */
     uint64_t image_id;
-    /* The cells of the profile, in the order in which they first had an allocation: later moments have the same ones,
-     * and more behind them. */
+    /* The cells of the profile. Each new profile keeps the order of the earlier cells, and appends new ones. */
     struct VEC(struct cell_key) cells;
     struct map cell_index;
     bool stacks;
@@ -311,7 +310,8 @@ void kernel_recorder_add_rows(struct kernel_recorder *r, struct table *t)
         t->hidden &= ~(UINT64_C(1) << at[i]);
     }
     struct map index = {0};
-    struct VEC(struct kmem_account) merged = {0}; /* rows that differ in their stacks alone */
+    struct VEC(struct kmem_account)
+        merged = {0}; /* accounts of one call and cache, whatever their stacks and size classes */
     for (size_t i = 0; i < n; i++) {
         const struct {
             uint64_t call_site, cache;

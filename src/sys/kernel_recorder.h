@@ -5,8 +5,8 @@
 /*
  * `allium sys record`: accounts of the kernel's objects from every event, read from the kernel's trace buffers.
  *
- * The events of this process itself are charged to one row, "allium itself": a reader of a trace allocates, too.
- * Events of interrupts during this process are charged to their own calls.
+ * Allocations by this process are charged to one row, "allium itself", since reading a trace allocates, too. Its frees
+ * are charged to the calls that make them. Allocations by interrupts during this process keep their own calls.
  *
  * Runs in: the tool, as root. Threads: one. Owns: the tracing instance, until kernel_recorder_close().
  */

@@ -59,9 +59,9 @@ void resolver_kernel_call(struct sys_session *s, struct table *t, uint32_t colum
 /** "alloc_empty_file [module]": the function, without the compiler's suffixes. */
 void resolver_kernel_function(struct sys_session *s, struct table *t, uint32_t column, uint64_t address);
 /**
- * A number for that call which does not tell where the kernel lies in memory, and is the same after the next boot: for
- * the kernel's own code its distance from _stext; for other code a number of the function, and the distance from its
- * beginning. Functions of one name may have the same. 0: no symbol contains it.
+ * Returns a number for the call that does not reveal the kernel's load address and is the same after a reboot. For the
+ * kernel's own code: the offset from _stext; for other code: a hash of the function's name, and the offset in it. Calls
+ * in functions of one name may have the same number. 0: no symbol contains the address.
  */
 uint64_t resolver_kernel_number(struct names *n, uint64_t address);
 /** Appends the function, as resolver_kernel_function() names it. */

@@ -209,7 +209,8 @@ def ends():
     """The command's code is ours, and nothing of the instance is left; mistakes are one line."""
     with tap.private_dir() as folder:
         recorded(folder, "--quiet", "--", "sh", "-c", "exit 7", code=7)
-        recorded(folder, "--", "/none/such", code=127)
+        path, _ = recorded(folder, "--", "/none/such", code=127)
+        check(not os.path.exists(path), "a recording of nothing is left")
         path, said = recorded(folder, "--duration", "300ms")
         check(0.25 < float(asked(path, "SELECT (taken_ns - began_ns) / 1e9 AS s FROM image")[0]["s"]) < 5, said)
         done = allium("sys", "record", "-o", path, code=1)

@@ -335,7 +335,7 @@ static void order(struct parse *p)
         show->sort = find_column(p, "sort", text, strlen(text));
 }
 
-/* So many intervals are a duration. A report that comes late takes the place of one, and does not lengthen it. */
+/* --count N becomes a duration of N intervals. A late report does not lengthen it: fewer reports are printed. */
 static void count(struct parse *p)
 {
     struct sys_show *show = &p->r->show;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* `allium sys record`: every event of the kernel's allocators, accounted while it is read, and a recording of that. */
 #include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -311,6 +310,8 @@ static int record(struct session *s)
         bad = store(s, &e);
     struct error closing = {""};
     int closed = recording_close(s->recording, bad ? &closing : &e);
+    if (bad && !s->stored) /* a command that could not be started, for example: the file holds nothing */
+        unlink(s->q->output);
     if (bad || closed)
         return command_fail(code >= EXIT_CANNOT_RUN ? code : EXIT_FAILED, "%s", e.text);
     if (!s->q->quiet)

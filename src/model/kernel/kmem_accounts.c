@@ -33,8 +33,9 @@ struct kmem_accounts {
     struct objects live;
     struct kmem_totals totals;
     /*
-     * How rows keep what was live at the peak, without touching all of them at each peak: when the sum falls from a
-     * new peak, `peak_number` grows. A row that changes first stores what is live in it, if it did not since then.
+     * Each row stores its live amounts at the peak, but only when it next changes: not all rows are visited at a peak.
+     * `peak_number` grows when the sum first falls after a new peak. Before a row changes, it stores its live amounts
+     * if its own peak_number is older.
      */
     uint64_t peak_number;
     bool at_peak;

@@ -37,10 +37,10 @@ struct kmem_totals {
     uint64_t events;
     uint64_t allocations, requested_bytes, allocated_bytes;
     uint64_t frees, freed_bytes;  /* that had an event */
-    uint64_t frees_without_event; /* the address was allocated again: by RCU in bulk, for example */
+    uint64_t frees_without_event; /* seen when the address was allocated again */
     uint64_t null_frees;          /* of NULL, and of what kmalloc(0) returned */
     uint64_t no_allocations;      /* that failed, and kmalloc(0) */
-    uint64_t unmatched_frees;     /* of objects from before the trace, or whose allocation was lost */
+    uint64_t unmatched_frees;     /* whose allocation was not seen: before the trace, in bulk, or lost */
     uint64_t live_objects, live_bytes, live_requested_bytes;
     uint64_t peak_bytes, peak_ns; /* of allocated bytes, and when that was */
     uint64_t first_ns, last_ns;

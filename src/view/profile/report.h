@@ -21,7 +21,7 @@ void report_write(struct sink *out, const struct rollup *r, const struct report_
 
 /**
  * Writes at most a dozen lines. `file`: the recording, for a line that says how to go on; NULL: no such line. `unseen`:
- * what the program's language hides, for a program of which the figures do not tell it; NULL: nothing.
+ * a sentence on the memory that the program's language hides, if the figures do not show how much; NULL: none.
  */
 void summary_write(struct sink *out, const struct profile *p, const struct text_style *style,
                    const char *file, const char *unseen);

@@ -20,8 +20,8 @@ const char *runtime_hint_of(const char *program);
 /** The same for an image of a profile. */
 const char *runtime_hint_of_image(const struct profile *p, uint32_t image);
 /**
- * The same, unless its memory was read when it held half of what malloc gave it at its peak, or more: then the figures
- * tell how much is not seen. A short run may end before that.
+ * As runtime_hint_of_image(); but NULL if the RssAnon that was read is at least half of the image's peak, and not tiny,
+ * since the figures then show how much is unseen. A short program may end before such a reading.
  */
 const char *runtime_hint_if_unread(const struct profile *p, uint32_t image);
 

@@ -58,7 +58,7 @@ static void remove_stale(int tracefs_fd)
             pid <= 0 || space != own_namespace())
             continue;
         if (pid == (int)getpid() || (kill((pid_t)pid, 0) && errno == ESRCH))
-            unlinkat(fd, entry->d_name, AT_REMOVEDIR); /* its own number was that of one that is gone */
+            unlinkat(fd, entry->d_name, AT_REMOVEDIR); /* an earlier process may have had our pid */
     }
     closedir(d);
 }
@@ -98,7 +98,7 @@ static void guard(const struct trace_instance *t, const char *path, int end_fd)
     _exit(0);
 }
 
-/* If there can be no child the recording works; if it is killed, it then leaves its instance behind. */
+/* If the child cannot be started, recording works all the same, but the instance stays if allium is killed. */
 static void start_guard(struct trace_instance *t, const char *path)
 {
     int ends[2];

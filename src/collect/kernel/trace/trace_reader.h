@@ -4,9 +4,9 @@
 
 /*
  * Reads the ring buffers of a tracing instance, one for each CPU, and gives the records of all CPUs in the order of
- * their times. The instance's clock must be "mono": a step reads each CPU up to the time at which it began, and gives
- * the records that are a tenth of a second older; others wait for the next step. So a record is given before the
- * younger ones of other CPUs, unless a CPU took longer than that to write it: such records are counted.
+ * their times. The instance's clock must be "mono". A step reads each CPU's buffer, a limited number of pages, and
+ * gives the records that were at least 0.1 s old when it began; younger ones wait. So records come in order, unless a
+ * CPU takes longer than 0.1 s to write one: records that are given after a younger one are counted as late.
  *
  * Runs in: the tool, as root. Threads: one. Owns: its descriptors and copies of pages, until trace_reader_close().
  */
