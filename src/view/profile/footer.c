@@ -56,10 +56,9 @@ static void write_lost_of_kernel(const struct footer *c)
     write_heading(c, "Lost");
     if (lost)
         text_add_number(&b, lost, "event");
-    buf_addstr(
-        &b, lost ? " found no room in the kernel's buffers: figures may be too high or too low. Record again "
-                   "with a larger --buffer."
-                 : "nothing");
+    buf_addstr(&b, lost ? " lost or not understood: figures may be too high or too low. A larger --buffer "
+                          "prevents losses."
+                        : "nothing");
     write_words(c, &b, lost ? TEXT_ALARM : TEXT_PLAIN);
     buf_release(&b);
 }
