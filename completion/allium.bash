@@ -27,7 +27,7 @@ _allium_options()
     set) echo --where --for -p --pid --help ;;
     sys) echo -p --pid --interval --count --duration --sort --top --all --pss --columns --wide --exact --json --no-pager --help ;;
     'sys allocinfo') echo --by --sort --where --top --interval --count --duration --allocinfo --columns --wide --exact --json --no-pager --help ;;
-    'sys record') echo -o --output --force --stacks --buffer --interval --duration --quiet --help ;;
+    'sys record') echo -o --output --force --stacks --buffer --interval --duration --vmlinux --quiet --help ;;
     doctor) echo --json --help ;;
     'sys '*) _allium_help sys "${1#sys }" | sed -n '/^options:/,/^$/s/^  \(\(-.\), \)\{0,1\}\(--[a-z-]*\).*/\2 \3/p' ;;
     esac

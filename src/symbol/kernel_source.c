@@ -76,13 +76,19 @@ static bool is_header(const char *file)
     return len > 2 && !strcmp(file + len - 2, ".h");
 }
 
+bool kernel_source_call_frames(struct kernel_source *s, uint64_t address, struct symbol_frames *out)
+{
+    if (!kernel_source_frames(s, address, out))
+        return false;
+    while (out->len > 1 && (!out->at->file || is_header(out->at->file))) {
+        out->at++;
+        out->len--;
+    }
+    return true;
+}
+
 const struct symbol_frame *kernel_source_call(struct kernel_source *s, uint64_t address)
 {
     struct symbol_frames frames;
-    if (!kernel_source_frames(s, address, &frames))
-        return NULL;
-    for (size_t i = 0; i < frames.len; i++)
-        if (frames.at[i].file && !is_header(frames.at[i].file))
-            return &frames.at[i];
-    return &frames.at[frames.len - 1];
+    return kernel_source_call_frames(s, address, &frames) ? frames.at : NULL;
 }

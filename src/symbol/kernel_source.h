@@ -39,6 +39,12 @@ bool kernel_source_frames(struct kernel_source *s, uint64_t address, struct symb
 const char *kernel_source_file(const struct kernel_source *s, const struct symbol_frame *frame);
 
 /**
+ * Like kernel_source_frames(), without the innermost functions that are defined in headers: kmalloc(), for example. At
+ * least one stays.
+ */
+bool kernel_source_call_frames(struct kernel_source *s, uint64_t address, struct symbol_frames *out);
+
+/**
  * Returns the source line that people mean by a call at the address: that of the innermost inlined function
  * that no header defines. A function from a header (kmalloc(), alloc_skb()) counts as part of the file that
  * includes it. NULL: not known.

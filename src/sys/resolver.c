@@ -236,6 +236,17 @@ void resolver_kernel_function(struct sys_session *s, struct table *t, uint32_t c
     buf_release(&b);
 }
 
+bool resolver_kernel_frames(struct names *n, uint64_t address, struct symbol_frames *out)
+{
+    struct kernel_source *source = source_of(n);
+    return source && kernel_source_call_frames(source, address - 1, out);
+}
+
+const char *resolver_kernel_frame_file(const struct names *n, const struct symbol_frame *f)
+{
+    return kernel_source_file(n->source, f);
+}
+
 static void name_place(struct names *n, struct table *t, uint32_t column, uint64_t address, bool directory)
 {
     struct buf b = BUF_INIT;

@@ -20,6 +20,8 @@ struct address_spaces;
 struct user_frame;
 struct user_stacks;
 struct vmlinux;
+struct symbol_frame;
+struct symbol_frames;
 struct sys_session;
 
 /** What the tool will need. */
@@ -66,6 +68,14 @@ void resolver_kernel_function(struct sys_session *s, struct table *t, uint32_t c
 uint64_t resolver_kernel_number(struct names *n, uint64_t address);
 /** Appends the function, as resolver_kernel_function() names it. */
 void resolver_add_kernel_function(struct names *n, struct buf *b, uint64_t address);
+/**
+ * Fills `out` with the functions at the call, the innermost inlined one first, from the first one that no header
+ * defines: kmalloc() and the like are left out. Returns false if they are not known. They belong to `n`, until the next
+ * call.
+ */
+bool resolver_kernel_frames(struct names *n, uint64_t address, struct symbol_frames *out);
+/** Returns the file of such a function, relative to the top of the kernel's tree; NULL: not known. */
+const char *resolver_kernel_frame_file(const struct names *n, const struct symbol_frame *f);
 /** "fs/file_table.c": the file of the kernel's source; "[unknown] function [module]" if it is not known. */
 void resolver_kernel_file(struct sys_session *s, struct table *t, uint32_t column, uint64_t address);
 /** "fs": the directory of that file; else as resolver_kernel_file(). */

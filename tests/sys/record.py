@@ -10,6 +10,7 @@ import sys
 sys.dont_write_bytecode = True
 import lib
 import tap
+import vmlinux
 from lib import built, check, equal
 
 PIPES = 3000
@@ -162,6 +163,42 @@ def stacks():
         equal(sum(int(line.rpartition(" ")[2]) for line in folded), allocations, "allocations of all stacks")
 
 
+def rows_by(path, part, *words):
+    """{the value of that column: row} of `allium sys kmem --from`."""
+    out = allium("sys", "kmem", "--from", path, "--by", part, "--json", *words).stdout.decode()
+    rows = [json.loads(line) for line in out.splitlines()]
+    return {row[part]: row for row in rows if "allocations" in row}
+
+
+def regrouped():
+    """One recording by cache, function, file and directory: each is the sum of the same rows."""
+    files = {"fs/pipe.c": [PIPE_SITE], "fs/file_table.c": ["alloc_empty_file"], "mm/memory.c": ["handle_mm_fault"]}
+    with tap.private_dir() as folder:
+        debug = vmlinux.make(folder, files)
+        path, said = recorded(folder, "--vmlinux", debug, "--", sys.executable, "-S", "-c", MAKES_PIPES)
+        allocations, frees = numbers(said)[1:3]
+        stored = asked(path, "SELECT * FROM sys_kmem")
+        for part, column in (("cache", "cache"), ("function", None), ("file", "file"), ("directory", None)):
+            rows = rows_by(path, part)
+            equal([sum(row[key] for row in rows.values()) for key in ("allocations", "frees")], [allocations, frees],
+                  "allocations and frees by " + part)
+            for name in filter(None, {row[column] for row in stored if column}):
+                for key in "allocations", "frees", "live_bytes", "slack_bytes":
+                    expected = sum(row[key] for row in stored if row[column] == name)
+                    equal(rows[name][key], expected, "%s of %s" % (key, name))
+        check(2 * PIPES <= rows["fs"]["allocations"] <= 5 * PIPES, rows["fs"])
+        check(any(name.startswith("[unknown] ") for name in rows), rows.keys())
+        sizes = {row["cache"] for row in stored if row["call_site"].startswith(PIPE_SITE + "+")}
+        check(any(re.fullmatch(r"\(kmalloc \d+\)", size) for size in sizes), sizes)
+        # ... and the profile has the lines.
+        row, = [row for row in json.loads(allium("report", path, "--by", "file", "--json").stdout)["rows"]
+                if row["name"] == "fs/pipe.c"]
+        equal(row["self"]["allocations"], rows_by(path, "file")["fs/pipe.c"]["allocations"], "of the profile's file")
+        path, _ = recorded(folder, "--", "true")
+        done = allium("sys", "kmem", "--from", path, "--by", "file", code=1)
+        check(b"record with --vmlinux" in done.stderr, done.stderr)
+
+
 def allocations_of(source, name):
     rows = json.loads(allium("report", source, "--json", "--by", "function", "--top", "0").stdout)["rows"]
     return sum(row["self"]["allocations"] for row in rows if row["name"] == name)
@@ -280,6 +317,7 @@ lib.main([
     ("the same as BPF counts", against_bpf),
     ("what is live while a program holds it", held),
     ("stacks of allocations", stacks),
+    ("rows by cache, function, file and directory", regrouped),
     ("moments in the recording, and a recorder that is killed", moments),
     ("events that found no room are counted", losses),
     ("codes, mistakes, and what is left behind", ends),

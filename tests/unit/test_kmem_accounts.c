@@ -25,6 +25,7 @@ struct naive {
         uint32_t site;
     } objects[OBJECTS];
     uint64_t live[SITES], at_peak[SITES], allocations[SITES], frees_here[SITES];
+    uint64_t frees_of[2]; /* of objects that even sites allocated, and odd ones: their caches */
     uint64_t sum, peak, matched, unmatched, without_event, null;
 };
 
@@ -55,6 +56,7 @@ static void apply(struct naive *n, bool allocates, uint32_t object, uint32_t sit
     } else if (is_live) {
         n->matched++;
         n->frees_here[site]++;
+        n->frees_of[n->objects[object].site % 2]++;
         let_go(n, object);
     } else {
         n->unmatched++;
@@ -103,10 +105,13 @@ static void assert_rows(const struct naive *n, const struct kmem_accounts *a)
         assert_int_equal(row->at_peak_bytes - row->at_peak_requested_bytes, 3 * row->at_peak_objects);
         assert_true(row->allocations << row->size_class <= row->allocated_bytes);
         assert_true(!row->allocations || row->allocations << (row->size_class + 1) > row->allocated_bytes);
-        assert_string_equal(kmem_accounts_cache(a, row->cache), site % 2 ? "odd" : "");
+        const bool odd = !strcmp(kmem_accounts_cache(a, row->cache), "odd");
+        assert_true(!row->allocations || odd == site % 2);
+        found.frees_of[odd] += row->frees_here;
     }
     assert_memory_equal(found.allocations, n->allocations, sizeof(found.allocations));
     assert_memory_equal(found.frees_here, n->frees_here, sizeof(found.frees_here));
+    assert_memory_equal(found.frees_of, n->frees_of, sizeof(found.frees_of));
     assert_memory_equal(found.live, n->live, sizeof(found.live));
     assert_memory_equal(found.at_peak, n->at_peak, sizeof(found.at_peak));
 }

@@ -16,9 +16,10 @@
 #include "cli/intervals.h"
 #include "cli/option_values.h"
 #include "cli/sys/sys_losses.h"
+#include "cli/sys/sys_vmlinux.h"
 #include "run/workload.h"
 #include "store/recording.h"
-#include "sys/kernel_recorder.h"
+#include "sys/record/kernel_recorder.h"
 #include "sys/session.h"
 #include "view/text/text.h"
 
@@ -38,6 +39,7 @@ static const struct option_doc options[] = {
     {"interval", 0, "INTERVAL",
      "store the accounts at each INTERVAL (1m), for FILE@TIME, and in case of a crash"},
     {"duration", 0, "DURATION", "stop after DURATION, if CMD or Ctrl-C does not end it before"},
+    {"vmlinux", 0, "FILE", "read the kernel's debug information from FILE, for files and directories"},
     {"quiet", 0, NULL, "print only errors"},
     {NULL, 0, NULL, NULL},
 };
@@ -57,8 +59,7 @@ static int run(int argc, char **argv);
 const struct command command_sys_record = {
     .name = "sys record",
     .usage = "[-o FILE] [--force] [--stacks WHICH] [--buffer SIZE] [--interval INTERVAL] [--duration "
-             "DURATION] [--quiet] [-- "
-             "CMD ARG...]",
+             "DURATION] [--vmlinux FILE] [--quiet] [-- CMD ARG...]",
     .summary = "record every allocation and free of kernel objects, without sampling (needs root)",
     .examples = examples,
     .options = options,
@@ -68,7 +69,7 @@ const struct command command_sys_record = {
 static const struct word stack_words[] = {{"none", 0}, {"kernel", 1}, {NULL, 0}};
 
 struct request {
-    const char *output;
+    const char *output, *vmlinux_file;
     char own_name[32];
     bool force, quiet;
     int stacks;
@@ -109,6 +110,7 @@ static int parse(struct request *q, int argc, char **argv)
         return command_misuse(c, "sys record does not take %s: write a command to start after --", a.rest[0]);
     snprintf(q->own_name, sizeof(q->own_name), "kernel.%d.allium", (int)getpid());
     q->output = command_value(c, &a, "output") ? command_value(c, &a, "output") : q->own_name;
+    q->vmlinux_file = command_value(c, &a, "vmlinux");
     q->force = command_value(c, &a, "force") != NULL;
     q->quiet = command_value(c, &a, "quiet") != NULL;
     q->command = a.n_rest ? a.rest : NULL;
@@ -228,7 +230,8 @@ static int store(struct session *s, struct error *e)
     int bad = store_moment(s, e);
     const struct sys_tool *tool = sys_tool_find("kmem");
     struct table *t = table_new("sys", 1, tool->columns, tool->n_columns);
-    kernel_recorder_add_rows(s->recorder, t);
+    const char *by = kernel_recorder_add_rows(s->recorder, t);
+    bad = bad ? bad : recording_set_text(s->recording, "sys_kmem_by", by, e);
     bad = bad ? bad : recording_put_rows(s->recording, "sys_kmem", t, clock_ns(CLOCK_REALTIME), e);
     bad = bad ? bad : store_counts(s, tool, e);
     bad = bad ? bad : store_cost(s, e);
@@ -329,9 +332,16 @@ static int run(int argc, char **argv)
     struct session s = {.q = &q};
     if (q.command && workload_prepare(&s.command, q.command, NULL, &e))
         return command_fail(EXIT_FAILED, "%s", e.text);
-    int bad = kernel_recorder_open(&s.recorder, (uint32_t)(q.buffer_bytes >> 10), q.stacks, &e);
-    code = bad ? command_fail(EXIT_IMPOSSIBLE, "%s", e.text) : record(&s);
+    struct vmlinux vmlinux = {.path = NULL};
+    code = sys_vmlinux_open(&vmlinux, q.vmlinux_file, q.quiet);
+    const struct kernel_recorder_options o = {.buffer_kib = (uint32_t)(q.buffer_bytes >> 10),
+                                              .stacks = q.stacks,
+                                              .vmlinux = vmlinux.path ? &vmlinux : NULL};
+    if (code < 0 && kernel_recorder_open(&s.recorder, &o, &e))
+        code = command_fail(EXIT_IMPOSSIBLE, "%s", e.text);
+    code = code < 0 ? record(&s) : code;
     kernel_recorder_close(s.recorder);
+    vmlinux_release(&vmlinux);
     if (q.command)
         workload_release(&s.command);
     return code;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/sys/sys_regroup.h"
 
+#include <string.h>
+
 #include "model/table/table_merge.h"
 
 /* Bits of the columns that apply by some parts only. */
@@ -19,18 +21,30 @@ static bool was_recorded_by(const struct sys_tool *tool, const struct sys_part *
     return named && !(columns_of_parts(tool) & ~p->columns & ~hidden);
 }
 
-const struct sys_part *sys_regroup_recorded(const struct sys_tool *tool, uint64_t hidden)
+static bool lists(const char *by, const char *name)
 {
-    for (const struct sys_part *p = tool->parts; p->name; p++)
-        if (was_recorded_by(tool, p, hidden))
-            return p;
-    return NULL;
+    const size_t len = strlen(name);
+    for (const char *at = by; *at; at += strcspn(at, ","), at += *at == ',')
+        if (strcspn(at, ",") == len && !strncmp(at, name, len))
+            return true;
+    return false;
 }
 
-bool sys_regroup_possible(const struct sys_part *recorded, const struct sys_part *wanted)
+struct sys_regroup_recorded sys_regroup_recorded(const struct sys_tool *tool, uint64_t hidden, const char *by)
 {
-    return recorded == wanted || !(wanted->names & ~recorded->names) ||
-           (wanted->made_of && !(wanted->made_of & ~recorded->names));
+    struct sys_regroup_recorded found = {.by = by, .of_several = by != NULL};
+    for (const struct sys_part *p = tool->parts; p->name; p++) {
+        if (by && lists(by, p->name))
+            found.names |= p->names & ~hidden;
+        else if (!by && was_recorded_by(tool, p, hidden))
+            return (struct sys_regroup_recorded){.names = p->names, .by = p->name};
+    }
+    return found;
+}
+
+bool sys_regroup_possible(const struct sys_regroup_recorded *recorded, const struct sys_part *wanted)
+{
+    return !(wanted->names & ~recorded->names) || (wanted->made_of && !(wanted->made_of & ~recorded->names));
 }
 
 void sys_regroup(const struct sys_tool *tool, const struct sys_part *wanted, struct table *t)

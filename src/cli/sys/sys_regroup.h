@@ -3,7 +3,7 @@
 #define CLI_SYS_REGROUP_H
 
 /*
- * `--from FILE --by PART`: rows that were recorded by another part, grouped anew.
+ * `--from FILE --by PART`: recorded rows, grouped anew.
  *
  * Runs in: the tool. Threads: one. Owns: nothing.
  */
@@ -11,11 +11,25 @@
 #include "model/table/table.h"
 #include "sys/tool.h"
 
-/** Returns the part by which these columns were recorded; `hidden`: bits of those that were not. NULL: not known. */
-const struct sys_part *sys_regroup_recorded(const struct sys_tool *tool, uint64_t hidden);
+/** By what the rows of a recording are told apart. */
+struct sys_regroup_recorded {
+    uint64_t names;  /* bits of the columns whose values differ from row to row; 0: not known */
+    const char *by;  /* in words, "site" or "site,file,cache" */
+    bool of_several; /* they are finer than those of any part */
+};
 
-/** Returns whether rows by `recorded` tell what rows by `wanted` need. */
-bool sys_regroup_possible(const struct sys_part *recorded, const struct sys_part *wanted);
+/**
+ * `hidden`: bits of the columns that were not recorded. `by`: the parts that the recording itself lists
+ * (SYS_REGROUP_KEY); it must outlive the result. NULL: it has no list, and the columns must tell.
+ */
+struct sys_regroup_recorded sys_regroup_recorded(const struct sys_tool *tool, uint64_t hidden,
+                                                 const char *by);
+
+/** Of a recording whose rows are finer than those of any part: the parts, separated by commas. With the tool's name. */
+#define SYS_REGROUP_KEY "sys_%s_by"
+
+/** Returns whether such rows tell what rows by `wanted` need. */
+bool sys_regroup_possible(const struct sys_regroup_recorded *recorded, const struct sys_part *wanted);
 
 /** Merges the rows into those by `wanted`, and hides the columns that do not apply to them. */
 void sys_regroup(const struct sys_tool *tool, const struct sys_part *wanted, struct table *t);

@@ -10,8 +10,11 @@
 
 struct show {
     struct sys_report report;
+    struct sys_show *options;
     const char *path;
-    bool any; /* a report came before this one */
+    struct recording_summary recording;
+    const char *by; /* the parts that the recording lists, see sys_regroup.h */
+    bool any;       /* a report came before this one */
     bool regroups;
     uint64_t regrouped; /* bits of the columns that rows had before they were grouped anew, and not since */
     bool over;
@@ -23,17 +26,20 @@ static int group_anew(struct show *w)
 {
     struct table *t = w->report.table;
     const struct sys_tool *tool = w->report.tool;
-    const struct sys_part *wanted = w->report.o->regroup;
+    if (w->by && !w->options->regroup) /* as a running tool would show them */
+        w->options->regroup = tool->parts;
+    const struct sys_part *wanted = w->options->regroup;
     if (!wanted)
         return -1;
     if (!w->any) {
-        const struct sys_part *recorded = sys_regroup_recorded(tool, t->hidden);
-        if (!recorded)
+        const struct sys_regroup_recorded recorded = sys_regroup_recorded(tool, t->hidden, w->by);
+        if (!recorded.names)
             return command_fail(EXIT_FAILED, "--by: %s does not tell by what its rows were grouped", w->path);
-        if (!sys_regroup_possible(recorded, wanted))
-            return command_fail(EXIT_FAILED, "--by %s: the rows of %s are by %s, which does not tell it",
-                                wanted->name, w->path, recorded->name);
-        w->regroups = recorded != wanted;
+        if (!sys_regroup_possible(&recorded, wanted))
+            return command_fail(EXIT_FAILED, "--by %s: the rows of %s are by %s, which does not tell it%s",
+                                wanted->name, w->path, recorded.by,
+                                w->by && wanted->source ? ": record with --vmlinux" : "");
+        w->regroups = recorded.of_several || recorded.names != wanted->names;
     }
     if (w->regroups) {
         const uint64_t before = t->hidden;
@@ -71,17 +77,13 @@ static void show_recorded(void *arg, uint64_t time_ns)
 }
 
 /* As the end of a running tool, with the losses that were recorded. */
-static int close_recorded(struct show *w, struct error *e)
+static void close_recorded(struct show *w)
 {
-    struct recording_summary recording;
     uint64_t counted[SYS_COUNTS] = {0};
     const struct sys_tool *tool = w->report.tool;
     const struct sys_show *o = w->report.o;
     struct sys_losses lost = {tool, NULL, counted, w->report.kept.not_stored};
-    int bad = recording_summarize(&recording, w->path, e);
-    if (bad)
-        return bad;
-    if (!sys_losses_recorded(tool, &recording, counted))
+    if (!sys_losses_recorded(tool, &w->recording, counted))
         lost.counted = NULL;
     if (o->json && !w->any)
         sys_report_begin_json(&w->report);
@@ -95,23 +97,26 @@ static int close_recorded(struct show *w, struct error *e)
         if (tool->event)
             sys_report_say_cut(&w->report);
     }
-    recording_summary_release(&recording);
-    return 0;
 }
 
 int sys_show_recorded(struct sys_show *o, const struct sys_tool *tool, const char *path)
 {
     struct error e = {""};
     char name[64];
-    struct show w = {.path = path};
+    struct show w = {.path = path, .options = o};
+    if (recording_summarize(&w.recording, path, &e))
+        return command_fail(EXIT_FAILED, "%s", e.text);
+    snprintf(name, sizeof(name), SYS_REGROUP_KEY, tool->name);
+    w.by = tool->event ? NULL : recording_text(&w.recording, name);
     sys_report_begin(&w.report, o, tool);
     snprintf(name, sizeof(name), "sys_%s", tool->name);
     int bad = recording_load_rows(path, name, w.report.table, show_recorded, &w, &e);
     if (!bad && w.code == EXIT_DONE && tool->event)
         sys_report_events(&w.report);
     if (!bad && w.code == EXIT_DONE)
-        bad = close_recorded(&w, &e);
+        close_recorded(&w);
     int code = bad ? command_fail(EXIT_FAILED, "%s", e.text) : command_written(&w.report.out, w.code);
     sys_report_end(&w.report);
+    recording_summary_release(&w.recording);
     return code;
 }

@@ -57,28 +57,34 @@ static int fetch(struct vmlinux *v)
     return bad;
 }
 
-static int take_named(struct sys_request *r)
+static int take_named(struct vmlinux *v, const char *file, bool quiet)
 {
     struct error e = {""};
-    if (vmlinux_open(&r->vmlinux, "", r->vmlinux_file, &e))
+    if (vmlinux_open(v, "", file, &e))
         return command_fail(EXIT_USAGE, "--vmlinux: %s", e.text);
-    if (r->vmlinux.unchecked && !r->show.quiet)
-        command_fail(0, "%s may be of another kernel: %s no build id to compare", r->vmlinux_file,
-                     r->vmlinux.build_id_len ? "the kernel reports" : "it has");
+    if (v->unchecked && !quiet)
+        command_fail(0, "%s may be of another kernel: %s no build id to compare", file,
+                     v->build_id_len ? "the kernel reports" : "it has");
+    return -1;
+}
+
+int sys_vmlinux_open(struct vmlinux *v, const char *file, bool quiet)
+{
+    if (file)
+        return take_named(v, file, quiet);
+    vmlinux_seek(v, "");
+    if (!v->path)
+        fetch(v);
     return -1;
 }
 
 int sys_vmlinux_find(struct sys_request *r)
 {
     struct buf advice = BUF_INIT;
-    int code = -1;
     if (!r->settings.lines && !(r->settings.part && r->settings.part->source))
         return -1;
-    if (r->vmlinux_file)
-        code = take_named(r);
-    else
-        vmlinux_seek(&r->vmlinux, "");
-    if (code < 0 && !r->vmlinux.path && fetch(&r->vmlinux) && !r->show.quiet) {
+    int code = sys_vmlinux_open(&r->vmlinux, r->vmlinux_file, r->show.quiet);
+    if (code < 0 && !r->vmlinux.path && !r->show.quiet) {
         debuginfod_report();
         sys_vmlinux_add_advice(&advice);
         command_fail(0, "the files of the kernel's source are not known: %s", buf_str(&advice));

@@ -14,6 +14,11 @@
  * line. */
 int sys_vmlinux_check(const struct sys_request *r);
 /**
+ * Opens `file`; NULL: the one of the running kernel, if it is installed or a server has it. Then v->path stays NULL if
+ * there is none. Returns -1, or an exit code after a line on stderr. vmlinux_release() in any case.
+ */
+int sys_vmlinux_open(struct vmlinux *v, const char *file, bool quiet);
+/**
  * Finds the file, if it is needed. Returns -1 to go on, or an exit code after a line. If there is none, a
  * line says what would help, and the command goes on without.
  */

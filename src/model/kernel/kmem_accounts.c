@@ -143,13 +143,14 @@ static uint8_t class_of(uint64_t bytes)
     return bytes ? (uint8_t)(63 - __builtin_clzll(bytes)) : 0;
 }
 
-static uint32_t number_of_row(struct kmem_accounts *a, const struct kmem_event *e)
+/* `cache`: the number of the object's. */
+static uint32_t number_of_row(struct kmem_accounts *a, const struct kmem_event *e, uint32_t cache)
 {
     const struct {
         uint64_t call_site;
         uint32_t cache, stack;
         uint64_t size_class;
-    } key = {e->call_site, number_of_cache(a, e->cache), number_of_stack(a, e), class_of(e->allocated_bytes)};
+    } key = {e->call_site, cache, number_of_stack(a, e), class_of(e->allocated_bytes)};
     bool added;
     size_t number = map_put(&a->row_index, &key, sizeof(key), a->rows.len, &added);
     if (added)
@@ -201,7 +202,7 @@ static void allocate(struct kmem_accounts *a, const struct kmem_event *e)
     }
     if (2 * (a->live.n + 1) > a->live.mask)
         grow(&a->live);
-    const uint32_t row = number_of_row(a, e);
+    const uint32_t row = number_of_row(a, e, number_of_cache(a, e->cache));
     struct kmem_account *r = &a->rows.at[row];
     store_peak(a, r);
     r->gfp |= e->gfp;
@@ -231,7 +232,7 @@ static void release_by_event(struct kmem_accounts *a, const struct kmem_event *e
         a->totals.unmatched_frees++;
         return;
     }
-    const uint32_t row = number_of_row(a, e); /* may move all rows */
+    const uint32_t row = number_of_row(a, e, a->rows.at[o->row].cache); /* may move all rows */
     struct kmem_account *here = &a->rows.at[row];
     here->frees_here++;
     here->freed_here_bytes += o->allocated_bytes;

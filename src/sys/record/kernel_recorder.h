@@ -20,6 +20,7 @@
 #include "model/table/table.h"
 
 struct kernel_recorder;
+struct vmlinux;
 
 struct kernel_recorder_losses {
     uint64_t events; /* that found no room in the kernel's buffers: its own counts */
@@ -28,9 +29,16 @@ struct kernel_recorder_losses {
     uint64_t late;
 };
 
-/** Prepares everything; no event is recorded yet. `buffer_kib`: of each CPU. `stacks`: of allocations, too. Returns 0,
- * or -errno with a line. */
-int kernel_recorder_open(struct kernel_recorder **out, uint32_t buffer_kib, bool stacks, struct error *e);
+struct kernel_recorder_options {
+    uint32_t buffer_kib; /* of each CPU */
+    bool stacks;         /* of allocations */
+    /* for files and lines of the kernel's source; must outlive the recorder. NULL: there are none */
+    const struct vmlinux *vmlinux;
+};
+
+/** Prepares everything; no event is recorded yet. Returns 0, or -errno with a line. */
+int kernel_recorder_open(struct kernel_recorder **out, const struct kernel_recorder_options *o,
+                         struct error *e);
 /** NULL is allowed. */
 void kernel_recorder_close(struct kernel_recorder *r);
 
@@ -46,8 +54,11 @@ struct kernel_recorder_losses kernel_recorder_losses(const struct kernel_recorde
 
 /** Sets what `allium sys kmem` would have counted of these events: losses, frees of NULL and so on. */
 void kernel_recorder_count(const struct kernel_recorder *r, uint64_t counted[static SYS_COUNTS]);
-/** Appends a row for each account to a table with the columns of sys kmem; those that are not known are hidden. */
-void kernel_recorder_add_rows(struct kernel_recorder *r, struct table *t);
+/**
+ * Appends a row for each call and cache to a table with the columns of sys kmem; those that are not known are hidden.
+ * Returns the parts of sys kmem by which these rows are told apart, separated by commas.
+ */
+const char *kernel_recorder_add_rows(struct kernel_recorder *r, struct table *t);
 /** Returns the accounts as a profile with one image, the kernel, and exact cells of allocated bytes. */
 struct profile *kernel_recorder_profile(struct kernel_recorder *r);
 

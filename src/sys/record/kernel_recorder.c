@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "sys/record/recorder_internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/read_file.h"
+#include "base/sigsafe/clock_ns.h"
+#include "bpf/kmem.h"
+
+#define FORMAT_BYTES_MAX (1u << 20)
+#define PEEK_MAX         64u /* records between an event and its stack */
+
+static int read_format(const struct kernel_recorder *r, const char *event, struct buf *text, struct error *e)
+{
+    struct buf path = BUF_INIT;
+    buf_printf(&path, "events/%s/format", event);
+    int bad = file_read_at(r->instance.tracefs_fd, buf_str(&path), FORMAT_BYTES_MAX, text);
+    if (bad)
+        error_set(e, -bad, "cannot read %s of tracefs: %s", buf_str(&path), strerror(-bad));
+    buf_release(&path);
+    return bad;
+}
+
+static int add_format(struct kernel_recorder *r, size_t i, struct error *e)
+{
+    char event[64];
+    struct buf text = BUF_INIT;
+    const char *name = kmem_format_events[i];
+    snprintf(event, sizeof(event), "kmem/%s", name);
+    int bad = read_format(r, event, &text, e);
+    if (bad == -ENOENT && i >= KMEM_FORMAT_REQUIRED)
+        bad = 0;
+    else if (!bad)
+        bad = kmem_format_add(r->format, name, buf_str(&text), text.len, e);
+    buf_release(&text);
+    return bad;
+}
+
+static int add_stack_format(struct kernel_recorder *r, struct error *e)
+{
+    struct buf text = BUF_INIT;
+    int bad = read_format(r, "ftrace/kernel_stack", &text, e);
+    bad = bad ? bad : kmem_format_add_stack(r->format, buf_str(&text), text.len, e);
+    buf_release(&text);
+    return bad;
+}
+
+/* Each event of an allocation is followed by a record with its stack. */
+static int enable(struct kernel_recorder *r, bool stacks, struct error *e)
+{
+    char path[64];
+    int bad = stacks ? add_stack_format(r, e) : 0;
+    for (size_t i = 0; kmem_format_events[i] && !bad; i++) {
+        const char *name = kmem_format_events[i];
+        snprintf(path, sizeof(path), "events/kmem/%s", name);
+        if (i >= KMEM_FORMAT_REQUIRED && faccessat(r->instance.fd, path, F_OK, 0))
+            continue;
+        snprintf(path, sizeof(path), "events/kmem/%s/trigger", name);
+        if (stacks && strstr(name, "alloc"))
+            bad = trace_instance_write(&r->instance, path, "stacktrace", e);
+        snprintf(path, sizeof(path), "events/kmem/%s/enable", name);
+        bad = bad ? bad : trace_instance_write(&r->instance, path, "1", e);
+    }
+    return bad;
+}
+
+int kernel_recorder_open(struct kernel_recorder **out, const struct kernel_recorder_options *o,
+                         struct error *e)
+{
+    struct kernel_recorder *r = *out = mem_alloc(sizeof(*r));
+    char size[16];
+    r->own_tid = (int32_t)getpid();
+    r->stacks = o->stacks;
+    r->files = o->vmlinux != NULL;
+    r->format = kmem_format_new();
+    r->accounts = kmem_accounts_new();
+    r->names.names = resolver_new(&(struct resolver_wanted){.vmlinux = o->vmlinux});
+    snprintf(size, sizeof(size), "%u", o->buffer_kib);
+    int bad = trace_instance_create(&r->instance, e);
+    bad = bad ? bad : trace_instance_write(&r->instance, "trace_clock", "mono", e);
+    if (!bad && trace_instance_write(&r->instance, "buffer_size_kb", size, e))
+        bad = error_set(e, ENOMEM,
+                        "the kernel has no memory for buffers of %s KiB on each CPU: use a smaller --buffer",
+                        size);
+    for (size_t i = 0; kmem_format_events[i] && !bad; i++)
+        bad = add_format(r, i, e);
+    bad = bad ? bad : trace_reader_open(&r->reader, &r->instance, e);
+    bad = bad ? bad : enable(r, o->stacks, e);
+    if (!bad) {
+        resolver_kernel_number(r->names.names, 1); /* reads the kernel's symbols now, as no event waits */
+        return 0;
+    }
+    kernel_recorder_close(r);
+    *out = NULL;
+    return bad;
+}
+
+void kernel_recorder_close(struct kernel_recorder *r)
+{
+    if (!r)
+        return;
+    trace_reader_close(r->reader); /* an instance whose buffers are open cannot be removed */
+    trace_instance_remove(&r->instance);
+    kmem_format_free(r->format);
+    kmem_accounts_free(r->accounts);
+    resolver_free(r->names.names);
+    vec_release(&r->cells);
+    map_release(&r->cell_index);
+    free(r);
+}
+
+int kernel_recorder_begin(struct kernel_recorder *r, struct error *e)
+{
+    r->realtime_ns = (int64_t)(clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC));
+    r->image_id = clock_ns(CLOCK_REALTIME) | 1; /* never 0 */
+    return trace_instance_write(&r->instance, "tracing_on", "1", e);
+}
+
+/*
+ * The record with the event's stack comes behind it, on the same CPU and in the same context; what interrupts do may
+ * come in between. The stack begins with the tracing and the allocator itself, up to the call.
+ */
+static void find_stack(struct kernel_recorder *r, struct kmem_event *event)
+{
+    struct trace_peek peek = trace_reader_peek(r->reader);
+    struct trace_record record;
+    struct kmem_stack stack;
+    struct kmem_event other;
+    for (unsigned n = 0; n < PEEK_MAX && trace_peek_next(r->reader, &peek, &record); n++) {
+        if (kmem_format_stack(r->format, record.data, record.bytes, &stack) <= 0) {
+            if (kmem_format_decode(r->format, record.data, record.bytes, &other) > 0 &&
+                other.context == event->context)
+                return; /* it had none */
+            continue;
+        }
+        if (stack.context != event->context)
+            continue;
+        uint32_t depth = 0;
+        for (uint32_t i = 0; i < stack.n && depth < KMEM_EVENT_DEPTH_MAX; i++) {
+            uint64_t caller;
+            memcpy(&caller, stack.callers + 8 * i, sizeof(caller));
+            if (depth || caller == event->call_site)
+                r->stack[depth++] = caller;
+        }
+        event->stack = r->stack;
+        event->depth = depth;
+        return;
+    }
+}
+
+/*
+ * The events of kmalloc() do not name a cache. Its objects are named by their size, not as in slabinfo: of one size
+ * there are several caches, and the event does not tell which.
+ */
+static const char *kmalloc_name(struct kernel_recorder *r, uint64_t allocated_bytes)
+{
+    if (allocated_bytes > KMALLOC_BYTES_MAX)
+        return "(pages)";
+    char *name = r->kmalloc_names[allocated_bytes / KMALLOC_STEP];
+    if (!*name)
+        snprintf(name, KMALLOC_NAME, "(kmalloc %u)", (unsigned)allocated_bytes);
+    return name;
+}
+
+static void account(void *arg, const struct trace_record *record, uint32_t cpu)
+{
+    struct kernel_recorder *r = arg;
+    struct kmem_event event;
+    int found = kmem_format_decode(r->format, record->data, record->bytes, &event);
+    r->broken_records += found < 0;
+    if (found <= 0)
+        return;
+    event.time_ns = record->time;
+    event.cpu = cpu;
+    if (event.kind == KMEM_EVENT_ALLOC && !*event.cache)
+        event.cache = kmalloc_name(r, event.allocated_bytes);
+    if (event.pid == r->own_tid && !event.context && event.kind == KMEM_EVENT_ALLOC) {
+        event.call_site = RECORDER_OWN_SITE;
+        event.cache = "";
+    } else if (r->stacks && event.kind == KMEM_EVENT_ALLOC) {
+        find_stack(r, &event);
+    }
+    kmem_accounts_add(r->accounts, &event);
+}
+
+static int read_all(struct kernel_recorder *r, bool last, struct error *e)
+{
+    int bad = trace_reader_step(r->reader, last, account, r);
+    return bad ? error_set(e, -bad, "cannot read the kernel's trace buffers: %s", strerror(-bad)) : 0;
+}
+
+int kernel_recorder_step(struct kernel_recorder *r, struct error *e)
+{
+    return read_all(r, false, e);
+}
+
+/* "overrun: 12", "commit overrun: 0", "dropped events: 0" */
+static uint64_t losses_of(const char *stats)
+{
+    static const char *const lost[] = {"overrun: ", "commit overrun: ", "dropped events: "};
+    uint64_t sum = 0;
+    for (const char *line = stats; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
+        for (size_t i = 0; i < sizeof(lost) / sizeof(*lost); i++)
+            if (!strncmp(line, lost[i], strlen(lost[i])))
+                sum += strtoull(line + strlen(lost[i]), NULL, 10);
+    return sum;
+}
+
+void recorder_count_losses(struct kernel_recorder *r)
+{
+    char path[64];
+    r->lost = 0;
+    long possible = sysconf(_SC_NPROCESSORS_CONF);
+    for (long cpu = 0; cpu < possible; cpu++) {
+        struct buf text = BUF_INIT;
+        snprintf(path, sizeof(path), "per_cpu/cpu%ld/stats", cpu);
+        if (!file_read_at(r->instance.fd, path, FORMAT_BYTES_MAX, &text))
+            r->lost += losses_of(buf_str(&text));
+        buf_release(&text);
+    }
+}
+
+int kernel_recorder_end(struct kernel_recorder *r, struct error *e)
+{
+    if (r->over)
+        return 0;
+    r->over = true;
+    int bad = trace_instance_write(&r->instance, "tracing_on", "0", e);
+    return bad ? bad : read_all(r, true, e);
+}
+
+const struct kmem_accounts *kernel_recorder_accounts(const struct kernel_recorder *r)
+{
+    return r->accounts;
+}
+
+uint64_t recorder_broken(const struct kernel_recorder *r)
+{
+    return trace_reader_counts(r->reader)->broken_pages + r->broken_records;
+}
+
+struct kernel_recorder_losses kernel_recorder_losses(const struct kernel_recorder *r)
+{
+    return (struct kernel_recorder_losses){r->lost, recorder_broken(r), trace_reader_counts(r->reader)->late};
+}
+
+void kernel_recorder_count(const struct kernel_recorder *r, uint64_t counted[static SYS_COUNTS])
+{
+    const struct kmem_totals *t = kmem_accounts_totals(r->accounts);
+    counted[SYS_RING_FULL] = r->lost + recorder_broken(r);
+    counted[KMEM_NULL_FREES] = t->null_frees;
+    counted[KMEM_REUSED] = t->frees_without_event;
+    counted[KMEM_FREED_BEFORE] = t->unmatched_frees;
+}
+
+const char *recorder_name_instead(struct kernel_recorder *r, uint64_t call_site)
+{
+    if (call_site == RECORDER_OWN_SITE)
+        return RECORDER_OWN_NAME;
+    return resolver_kernel_number(r->names.names, call_site) ? NULL : RECORDER_UNKNOWN_NAME;
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The accounts as a profile. */
+#include "sys/record/recorder_internal.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "base/buf.h"
+#include "base/sigsafe/clock_ns.h"
+#include "symbol/symbol.h"
+
+static void add_line(struct kernel_recorder *r, struct profile *p, const char *function,
+                     const struct symbol_frame *f)
+{
+    struct profile_line line = {.function = profile_string(p, function)};
+    if (f) {
+        line.file = profile_string(p, resolver_kernel_frame_file(r->names.names, f));
+        line.line = f->line;
+        line.inlined = f->inlined;
+    }
+    *vec_push(&p->lines) = line;
+}
+
+/* A line for each function that is inlined at the call, and for the one that contains it, which `name` names. */
+static void add_lines(struct kernel_recorder *r, struct profile *p, uint64_t call_site, const char *name)
+{
+    struct symbol_frames frames = {0};
+    bool known = call_site != RECORDER_OWN_SITE && resolver_kernel_frames(r->names.names, call_site, &frames);
+    for (size_t i = 0; known && i + 1 < frames.len; i++)
+        add_line(r, p, frames.at[i].function, &frames.at[i]);
+    add_line(r, p, name, known ? &frames.at[frames.len - 1] : NULL);
+}
+
+/* "ext4_alloc_inode [ext4]" is a function and its module; without one the module is the kernel. */
+static uint32_t add_location(struct kernel_recorder *r, struct profile *p, struct map *modules,
+                             uint64_t call_site)
+{
+    struct buf name = BUF_INIT;
+    const char *instead = recorder_name_instead(r, call_site);
+    if (instead)
+        buf_addstr(&name, instead);
+    else
+        resolver_add_kernel_function(r->names.names, &name, call_site);
+    char *bracket = strstr(name.data, " [");
+    const char *path = bracket ? bracket + 1 : "vmlinux";
+    bool added;
+    size_t module = map_put(modules, path, strlen(path), p->modules.len, &added);
+    if (added) {
+        uint32_t text = profile_string(p, path);
+        *vec_push(&p->modules) = (struct profile_module){.path = text, .end = UINT64_MAX};
+    }
+    if (bracket)
+        *bracket = '\0';
+    *vec_push(&p->locations) = (struct profile_location){
+        .module = (uint32_t)module,
+        .address = call_site == RECORDER_OWN_SITE ? 0 : resolver_kernel_number(r->names.names, call_site),
+        .first_line = (uint32_t)p->lines.len};
+    add_lines(r, p, call_site, buf_str(&name));
+    struct profile_location *location = &p->locations.at[p->locations.len - 1];
+    location->n_lines = (uint32_t)p->lines.len - location->first_line;
+    buf_release(&name);
+    return (uint32_t)p->locations.len - 1;
+}
+
+static void add_sums(struct profile_sums *s, uint64_t count, uint64_t bytes)
+{
+    s->samples += count;
+    s->count += (double)count;
+    s->bytes += (double)bytes;
+    s->seen_bytes = s->bytes;
+}
+
+/* What a profile that is being made has already, by content. */
+struct known {
+    struct map modules, locations;
+};
+
+static uint32_t location_of(struct kernel_recorder *r, struct profile *p, struct known *known,
+                            uint64_t call_site)
+{
+    size_t location = map_get_u64(&known->locations, call_site);
+    if (location == MAP_NONE) {
+        location = add_location(r, p, &known->modules, call_site);
+        map_put_u64(&known->locations, call_site, location, NULL);
+    }
+    return (uint32_t)location;
+}
+
+/* Without a stack there is the call alone. */
+static void add_cell(struct kernel_recorder *r, struct profile *p, struct known *known,
+                     const struct cell_key *key)
+{
+    uint32_t depth;
+    const uint64_t *stack = kmem_accounts_stack(r->accounts, key->stack, &depth);
+    const uint32_t first = (uint32_t)p->stack_locations.len;
+    if (!stack) {
+        stack = &key->call_site;
+        depth = 1;
+    }
+    for (uint32_t i = 0; i < depth; i++) {
+        uint32_t location = location_of(r, p, known, stack[i]);
+        *vec_push(&p->stack_locations) = location;
+    }
+    *vec_push(&p->stacks) = (struct profile_stack){first, depth, PROFILE_STACK_WHOLE};
+    *vec_push(&p->cells) = (struct profile_cell){
+        .stack = (uint32_t)p->stacks.len - 1, .size_class = (uint8_t)key->size_class, .period_bytes = 1};
+}
+
+/* Returns the number of the account's cell, which may be new. */
+static size_t cell_of(struct kernel_recorder *r, const struct kmem_account *a)
+{
+    const struct cell_key key = {a->call_site, a->stack, a->size_class};
+    bool added;
+    size_t number = map_put(&r->cell_index, &key, sizeof(key), r->cells.len, &added);
+    if (added)
+        *vec_push(&r->cells) = key;
+    return number;
+}
+
+static void add_image(struct kernel_recorder *r, struct profile *p)
+{
+    const struct kmem_totals *t = kmem_accounts_totals(r->accounts);
+    const uint64_t now = clock_ns(CLOCK_REALTIME);
+    uint32_t kernel = profile_string(p, "kernel"), file = profile_string(p, "vmlinux");
+    *vec_push(&p->images) = (struct profile_image){
+        .id = r->image_id,
+        .comm = kernel,
+        .exe = file,
+        .state = r->over ? PROFILE_IMAGE_ENDED : PROFILE_IMAGE_RUNNING,
+        .began_ns = t->first_ns + (uint64_t)r->realtime_ns,
+        .taken_ns = t->last_ns + (uint64_t)r->realtime_ns,
+        .peak_ns = t->peak_ns + (uint64_t)r->realtime_ns,
+        .peak_bytes = (double)t->peak_bytes,
+        .losses = {[PROFILE_LOST_SAMPLES] = r->lost + recorder_broken(r)},
+    };
+    *vec_push(&p->threads) = (struct profile_thread){.image = 0};
+    p->taken_ns = now;
+    p->period_bytes = 1;
+}
+
+struct profile *kernel_recorder_profile(struct kernel_recorder *r)
+{
+    size_t n;
+    struct known known = {.modules = {0}};
+    struct profile *p = profile_new();
+    kmem_accounts_update_peak(r->accounts);
+    recorder_count_losses(r);
+    const struct kmem_account *rows = kmem_accounts_rows(r->accounts, &n);
+    add_image(r, p);
+    for (size_t i = 0; i < n; i++)
+        if (rows[i].allocations)
+            cell_of(r, &rows[i]);
+    vec_each (const struct cell_key, key, &r->cells)
+        add_cell(r, p, &known, key);
+    for (size_t i = 0; i < n; i++) {
+        const struct kmem_account *a = &rows[i];
+        if (!a->allocations)
+            continue;
+        struct profile_cell *c = &p->cells.at[cell_of(r, a)];
+        add_sums(&c->allocated, a->allocations, a->allocated_bytes);
+        add_sums(&c->freed, a->frees, a->freed_bytes);
+        add_sums(&c->at_peak, a->at_peak_objects, a->at_peak_bytes);
+    }
+    map_release(&known.modules);
+    map_release(&known.locations);
+    return p;
+}
