@@ -22,7 +22,7 @@ _allium_options()
     frees) echo --where --top --debuginfod --columns --wide --exact --json --no-pager -p --pid --help ;;
     sites) echo --freed --faults --by --sort --where --fail-if --top --interval --count --duration --columns --wide --exact --json --allocinfo --openmetrics --stacks --folded --no-pager -p --pid --help ;;
     tags) echo --by --sort --where --fail-if --top --interval --count --duration --faults --columns --wide --exact --json --allocinfo --openmetrics --stacks --folded --latency --no-pager -p --pid --help ;;
-    export) echo --pprof --folded --speedscope --heaptrack -o --output --force --where --debuginfod -p --pid --help ;;
+    export) echo --html --svg --metric --pprof --folded --speedscope --heaptrack -o --output --force --where --debuginfod -p --pid --help ;;
     sql) echo --json --csv --debuginfod --no-pager -p --pid --help ;;
     set) echo --where --for -p --pid --help ;;
     sys) echo -p --pid --interval --count --duration --sort --top --all --pss --columns --wide --exact --json --no-pager --help ;;
@@ -121,6 +121,8 @@ _allium_value()
             _allium_words live+10% objects+10% allocated+10% allocations+10% failed+0
         fi
         ;;
+    --svg) _allium_words flame treemap timeline ;;
+    --metric) _allium_words live peak allocated allocations temporary ;;
     --folded)
         [ "$1" = export ] || return 1
         _allium_words live peak allocated allocations temporary

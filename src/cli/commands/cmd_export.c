@@ -12,14 +12,17 @@
 #include "cli/command.h"
 #include "cli/debuginfod.h"
 #include "cli/profile_filter.h"
+#include "cli/profile_page.h"
 #include "cli/gzip_file.h"
 #include "cli/source.h"
 #include "cli/terminal.h"
+#include "cli/wrapper_lists.h"
 #include "view/formats/folded.h"
 #include "view/formats/heaptrack.h"
 #include "view/formats/pprof.h"
 #include "view/formats/speedscope.h"
 #include "view/profile/profile_summary.h"
+#include "view/page/svg.h"
 #include "view/text/notes.h"
 
 static const struct option_doc options[] = {
@@ -27,6 +30,9 @@ static const struct option_doc options[] = {
     {"folded", 0, "METRIC", "write a line for each stack: live, peak, allocated, allocations or temporary"},
     {"speedscope", 0, NULL, "write all metrics for speedscope.app"},
     {"heaptrack", 0, NULL, "write the format of heaptrack_gui and heaptrack_print"},
+    {"html", 0, NULL, "write a page for any browser, in one file: flame graph, treemap, timeline, tables"},
+    {"svg", 0, "PICTURE", "write one picture without scripts: flame, treemap or timeline"},
+    {"metric", 0, "METRIC", "draw METRIC in the picture: as for --folded (live, or peak if nothing is live)"},
     {"output", 'o', "FILE", "write to FILE (standard output); compress it if the name ends in .gz"},
     {"force", 0, NULL, "replace FILE if it exists"},
     {"where", 0, "QUERY", "export only matching objects, see allium-query(7)"},
@@ -36,6 +42,8 @@ static const struct option_doc options[] = {
 };
 
 static const char *const examples[] = {
+    "allium export server.4711.allium --html -o heap.html",
+    "write a page that a browser opens without a network, to look at and to share",
     "allium export server.4711.allium --pprof -o heap.pb.gz && go tool pprof -http=: heap.pb.gz",
     "show a profile with pprof",
     "allium export --folded live | flamegraph.pl > live.svg",
@@ -51,10 +59,14 @@ static int run(int argc, char **argv);
 
 const struct command command_export = {
     .name = "export",
-    .usage = "[SOURCE|-p PID] --pprof|--folded METRIC|--speedscope|--heaptrack [-o FILE] [--force] [--where "
+    .usage = "[SOURCE|-p PID] --html|--svg PICTURE [--metric METRIC]|--pprof|--folded "
+             "METRIC|--speedscope|--heaptrack [-o "
+             "FILE] [--force] "
+             "[--where "
              "QUERY] "
              "[--debuginfod DURATION]",
-    .summary = "write a profile for other tools: pprof, flame graphs, speedscope, heaptrack",
+    .summary =
+        "write a profile as an HTML page, or for other tools: pprof, flame graphs, speedscope, heaptrack",
     .examples = examples,
     .options = options,
     .run = run,
@@ -70,7 +82,7 @@ static const struct {
 };
 #define N_METRICS (sizeof(metrics) / sizeof(*metrics))
 
-static int parse_metric(const char *text, enum rollup_sort *metric)
+static int parse_metric(const char *option, const char *text, enum rollup_sort *metric)
 {
     for (size_t i = 0; i < N_METRICS; i++)
         if (!strcmp(metrics[i].name, text)) {
@@ -78,17 +90,20 @@ static int parse_metric(const char *text, enum rollup_sort *metric)
             return -1;
         }
     return command_misuse(&command_export,
-                          "unknown --folded %s: use live, peak, allocated, allocations or temporary", text);
+                          "unknown --%s %s: use live, peak, allocated, allocations or temporary", option,
+                          text);
 }
 
 /* What is exported. */
 struct job {
-    const struct profile *profile;
+    struct profile *profile;
+    const char *label;             /* of the source */
     struct rollup_options options; /* of --where */
     enum rollup_sort metric;
     /* by stack; NULL unless the format takes a metric, or --where has age or size */
     const struct rollup *rollup;
-    struct buf notes; /* for standard error, after the export */
+    const struct picture *picture; /* of --svg */
+    struct buf notes;              /* for standard error, after the export */
 };
 
 static void write_pprof(struct sink *out, struct job *j)
@@ -117,15 +132,55 @@ static void write_heaptrack(struct sink *out, struct job *j)
                   each);
 }
 
+static void write_html(struct sink *out, struct job *j)
+{
+    profile_page_write(out, j->profile, j->label, &j->options);
+}
+
+static const struct picture {
+    const char *name, *words;
+    void (*write)(struct sink *out, const struct profile *p, const struct svg_options *o);
+} pictures[] = {
+    {"flame", "flame graph", svg_flame_write},
+    {"treemap", "treemap", svg_treemap_write},
+    {"timeline", "memory over time", svg_timeline_write},
+};
+#define N_PICTURES (sizeof(pictures) / sizeof(*pictures))
+
+static int parse_picture(const char *text, const struct picture **picture)
+{
+    for (size_t i = 0; i < N_PICTURES; i++)
+        if (!strcmp(pictures[i].name, text)) {
+            *picture = &pictures[i];
+            return -1;
+        }
+    return command_misuse(&command_export, "unknown --svg %s: use flame, treemap or timeline", text);
+}
+
+static void write_svg(struct sink *out, struct job *j)
+{
+    struct buf title = BUF_INIT;
+    wrapper_lists_mark(j->profile);
+    buf_printf(&title, "%s: %s", frame_basename(j->label), j->picture->words);
+    j->picture->write(
+        out, j->profile,
+        &(struct svg_options){.title = buf_str(&title), .like = &j->options, .metric = j->metric});
+    buf_release(&title);
+}
+
 /* Each format is chosen by the option of its name. */
 static const struct format {
     const char *name;
     void (*write)(struct sink *out, struct job *j);
     bool takes_metric;
+    bool draws_metric; /* that of --metric */
     /* --where may have age and size, which are known for live objects only; if there is a metric, it must be `live` */
     bool has_samples;
     bool is_gzip; /* binary, and compressed already */
+    bool is_page; /* nothing that anybody reads on a terminal */
 } formats[] = {
+    {"html", write_html, .has_samples = true, .is_page = true},
+    {"svg", write_svg, .has_samples = true, .draws_metric = true},
     {"pprof", write_pprof, .is_gzip = true},
     {"folded", write_folded, .takes_metric = true, .has_samples = true},
     {"speedscope", write_speedscope, .has_samples = true},
@@ -133,7 +188,7 @@ static const struct format {
 };
 #define N_FORMATS (sizeof(formats) / sizeof(*formats))
 
-static int refuse_metric(enum rollup_sort metric, const struct rollup_values *known)
+static int refuse_metric(const char *option, enum rollup_sort metric, const struct rollup_values *known)
 {
     const char *name = "";
     struct buf can = BUF_INIT;
@@ -143,8 +198,8 @@ static int refuse_metric(enum rollup_sort metric, const struct rollup_values *kn
         if (rollup_sort_known(metrics[i].sort, known))
             buf_printf(&can, "%s%s", can.len ? ", " : "; use ", metrics[i].name);
     }
-    int code = command_misuse(&command_export, "--folded %s is not known for a moment in the past%s", name,
-                              buf_str(&can));
+    int code = command_misuse(&command_export, "--%s %s is not known for a moment in the past%s", option,
+                              name, buf_str(&can));
     buf_release(&can);
     return code;
 }
@@ -217,18 +272,31 @@ static int finish_file(struct sink *out, FILE *file, const char *path)
     return bad ? command_fail(EXIT_FAILED, "%s: %s", path, strerror(-bad)) : EXIT_DONE;
 }
 
+/* What the options ask for. */
+struct choice {
+    const struct format *format;
+    const struct picture *picture; /* NULL: not --svg */
+    const char *option;            /* that named the metric; NULL: none did */
+    enum rollup_sort metric;
+};
+
 static int export(const struct arguments *a, const struct source *s, struct profile_filter *f,
-                  const struct format *format, enum rollup_sort metric)
+                  const struct choice *c)
 {
     const char *path = command_value(&command_export, a, "output");
-    struct job j = {s->profile, {.group = ROLLUP_BY_STACK, .sort = metric}, metric, NULL, BUF_INIT};
+    const struct format *format = c->format;
+    enum rollup_sort metric = c->metric;
+    struct job j = {.profile = s->profile, .label = s->label, .picture = c->picture};
     int refused = refuse_output(path, s, command_value(&command_export, a, "force") != NULL);
     if (refused >= 0)
         return refused;
     profile_filter_apply(f, &j.options);
-    struct rollup *r = format->takes_metric || f->samples ? rollup_new(s->profile, &j.options) : NULL;
+    if (c->picture && !c->option)
+        metric = profile_page_metric(s->profile, &j.options);
+    j.options.sort = j.metric = metric;
+    struct rollup *r = c->option || f->samples ? rollup_new(s->profile, &j.options) : NULL;
     if (r && !rollup_sort_known(metric, &r->total)) {
-        int code = refuse_metric(metric, &r->total);
+        int code = refuse_metric(c->option, metric, &r->total);
         rollup_free(r);
         return code;
     }
@@ -254,7 +322,9 @@ static int parse_format(const struct arguments *a, const struct format **format)
     int given = 0;
     for (size_t i = 0; i < N_FORMATS; i++) {
         buf_printf(&names, "%s--%s%s", i ? ", " : "", formats[i].name,
-                   formats[i].takes_metric ? " METRIC" : "");
+                   formats[i].takes_metric   ? " METRIC"
+                   : formats[i].draws_metric ? " PICTURE"
+                                             : "");
         if (command_value(&command_export, a, formats[i].name)) {
             *format = &formats[i];
             given++;
@@ -266,11 +336,31 @@ static int parse_format(const struct arguments *a, const struct format **format)
                                     given ? "one format at a time" : "missing format: use one of these",
                                     buf_str(&names));
     buf_release(&names);
+    if (code < 0 && (*format)->is_page && is_stdout(command_value(&command_export, a, "output")) &&
+        isatty(STDOUT_FILENO))
+        code = command_misuse(&command_export, "a page is not for a terminal: write it to a file with -o");
     if (code < 0 && (*format)->is_gzip && is_stdout(command_value(&command_export, a, "output")) &&
         isatty(STDOUT_FILENO))
         code = command_misuse(&command_export,
                               "%s's format is binary: write it to a file with -o, or into a pipe",
                               (*format)->name);
+    return code;
+}
+
+/* Reads the options that say what of the profile the format shows. Returns -1, or an exit code. */
+static int parse_choice(const struct arguments *a, struct choice *c)
+{
+    const char *metric = command_value(&command_export, a, "metric");
+    int code = -1;
+    if (metric && !c->format->draws_metric)
+        return command_misuse(&command_export, "--metric is for --svg");
+    if (c->format->draws_metric)
+        code = parse_picture(command_value(&command_export, a, c->format->name), &c->picture);
+    c->option = c->format->takes_metric ? c->format->name : metric ? "metric" : NULL;
+    if (code < 0 && c->option)
+        code = parse_metric(c->option, command_value(&command_export, a, c->option), &c->metric);
+    if (code < 0 && a->n_rest > 1)
+        code = command_misuse(&command_export, "too many sources: leave out %s", a->rest[1]);
     return code;
 }
 
@@ -280,28 +370,24 @@ static int run(int argc, char **argv)
     struct error e = {""};
     struct profile_filter f;
     struct source s;
-    enum rollup_sort metric = ROLLUP_SORT_LIVE;
-    const struct format *format = NULL;
+    struct choice c = {.metric = ROLLUP_SORT_LIVE};
     int code = command_parse(&command_export, argc, argv, false, &a);
     if (code < 0)
-        code = parse_format(&a, &format);
-    if (code < 0 && format->takes_metric)
-        code = parse_metric(command_value(&command_export, &a, format->name), &metric);
-    if (code < 0 && a.n_rest > 1)
-        code = command_misuse(&command_export, "too many sources: leave out %s", a.rest[1]);
+        code = parse_format(&a, &c.format);
+    if (code < 0)
+        code = parse_choice(&a, &c);
     if (code >= 0)
         return code;
     if (profile_filter_init(&f, command_value(&command_export, &a, "where"), NULL, &e))
         return command_misuse(&command_export, "%s", e.text);
-    if (f.samples && (!format->has_samples || metric != ROLLUP_SORT_LIVE))
-        code = command_misuse(
-            &command_export,
-            "age and size in --where are known for live objects only: use --folded live, or --speedscope");
+    if (f.samples && (!c.format->has_samples || c.metric != ROLLUP_SORT_LIVE))
+        code = command_misuse(&command_export, "age and size in --where are known for live objects only: use "
+                                               "--folded live, --html, --svg or --speedscope");
     int bad = code < 0 ? source_open(&s, a.n_rest ? a.rest[0] : NULL, &e) : 0;
     if (bad)
         code = source_fail(bad, &e);
     if (code < 0) {
-        code = export(&a, &s, &f, format, metric);
+        code = export(&a, &s, &f, &c);
         source_release(&s);
     }
     profile_filter_release(&f);

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "model/profile/call_tree.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+
+#define SEVERAL_LINES UINT32_MAX
+
+struct build {
+    const struct profile *p;
+    const struct rollup_options *like;
+    uint32_t image; /* only cells of this image count; PROFILE_NONE: all */
+    struct call_tree *tree;
+    struct map frames, children; /* by content; by parent and frame */
+    uint32_t *frame_of_line;     /* by line of the profile: its frame + 1; 0: not known yet */
+    struct frames scratch;
+};
+
+static uint32_t string_of(struct call_tree *t, const char *text)
+{
+    bool added;
+    size_t at = map_put(&t->string_index, text, strlen(text), t->strings.len, &added);
+    if (added)
+        *vec_push(&t->strings) = mem_strdup(text);
+    return (uint32_t)at;
+}
+
+static uint32_t put_frame(struct build *b, const struct call_tree_frame *f)
+{
+    const uint32_t key[] = {f->function, f->module, f->file, f->kind, f->inlined, f->wrapper};
+    bool added;
+    size_t at = map_put(&b->frames, key, sizeof(key), b->tree->frames.len, &added);
+    if (added)
+        *vec_push(&b->tree->frames) = *f;
+    return (uint32_t)at;
+}
+
+static uint32_t frame_of(struct build *b, const struct frame *f)
+{
+    char scratch[FRAME_NAME_BYTES];
+    uint32_t *known = f->line == PROFILE_NONE ? NULL : &b->frame_of_line[f->line];
+    if (known && *known)
+        return *known - 1;
+    const uint32_t at = put_frame(
+        b, &(struct call_tree_frame){.function = string_of(b->tree, frame_function(b->p, f, scratch)),
+                                     .module = string_of(b->tree, frame_module(b->p, f)),
+                                     .file = string_of(b->tree, frame_file(b->p, f)),
+                                     .kind = f->location == PROFILE_NONE ? CALL_TREE_MARKER : CALL_TREE_CODE,
+                                     .inlined = frame_inlined(b->p, f),
+                                     .wrapper = f->line != PROFILE_NONE && b->p->lines.at[f->line].wrapper});
+    if (known)
+        *known = at + 1;
+    return at;
+}
+
+static uint32_t child_of(struct build *b, uint32_t parent, uint32_t frame)
+{
+    bool added;
+    size_t at = map_put_u64(&b->children, (uint64_t)parent << 32 | frame, b->tree->nodes.len, &added);
+    if (added)
+        *vec_push(&b->tree->nodes) = (struct call_tree_node){.parent = parent, .frame = frame};
+    return (uint32_t)at;
+}
+
+static void note_line(struct call_tree_node *n, uint32_t line)
+{
+    n->line = !n->line || n->line == line ? line : SEVERAL_LINES;
+}
+
+static void add_row(struct build *b, uint32_t below, const struct rollup_row *row)
+{
+    uint32_t node = below;
+    frames_of(&b->scratch, b->p, row->index);
+    const size_t n = b->scratch.len, wrappers = frames_passed_over(b->p, &b->scratch);
+    uint32_t site = below;
+    for (size_t i = n; i-- > 0;) {
+        const struct frame *f = &b->scratch.at[i];
+        node = child_of(b, node, frame_of(b, f));
+        note_line(&b->tree->nodes.at[node], frame_line(b->p, f));
+        if (i == wrappers)
+            site = node;
+    }
+    *vec_push(&b->tree->rows) = (struct call_tree_row){node, site, &row->self};
+}
+
+static bool keep_cell(void *arg, const struct profile *p, uint32_t cell)
+{
+    const struct build *b = arg;
+    return (b->image == PROFILE_NONE || p->cells.at[cell].image == b->image) &&
+           (!b->like->keep || b->like->keep(b->like->arg, p, cell));
+}
+
+static bool keep_sample(void *arg, const struct profile *p, uint32_t sample)
+{
+    const struct build *b = arg;
+    return b->like->keep_sample(b->like->arg, p, sample);
+}
+
+static void add_image(struct build *b, uint32_t image, uint32_t below)
+{
+    struct rollup_options o = {.group = ROLLUP_BY_STACK, .keep = keep_cell, .arg = b};
+    o.keep_sample = b->like->keep_sample ? keep_sample : NULL;
+    b->image = image;
+    struct rollup *r = rollup_new(b->p, &o);
+    *vec_push(&b->tree->rollups) = r;
+    vec_each (const struct rollup_row, row, &r->rows)
+        add_row(b, below, row);
+}
+
+static uint32_t node_of_process(struct build *b, uint32_t image)
+{
+    const struct profile_image *i = &b->p->images.at[image];
+    struct buf name = BUF_INIT;
+    buf_addstr(&name, profile_text(b->p, i->comm));
+    if (!profile_is_kernel(i))
+        buf_printf(&name, " (%d)", i->pid);
+    const struct call_tree_frame f = {.function = string_of(b->tree, buf_str(&name)),
+                                      .kind = CALL_TREE_PROCESS};
+    buf_release(&name);
+    return child_of(b, 0, put_frame(b, &f));
+}
+
+/* ---- the order of nodes ---- */
+
+static int by_parent_and_name(const void *a, const void *b, void *tree)
+{
+    const uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
+    const struct call_tree *t = tree;
+    const struct call_tree_node *x = &t->nodes.at[i], *y = &t->nodes.at[k];
+    if (x->parent != y->parent)
+        return (x->parent > y->parent) - (x->parent < y->parent);
+    if (!i || !k) /* the root is its own parent */
+        return (i != 0) - (k != 0);
+    int order = strcmp(call_tree_text(t, t->frames.at[x->frame].function),
+                       call_tree_text(t, t->frames.at[y->frame].function));
+    return order ? order : (i > k) - (i < k);
+}
+
+/* Moves each node to where a walk from the top meets it, with children by name. `number` is by old node. */
+static void renumber(struct call_tree *t, const uint32_t *sorted, const uint32_t *first, uint32_t *number)
+{
+    const uint32_t n = (uint32_t)t->nodes.len;
+    struct call_tree_node *old = t->nodes.at, *moved = mem_array(n, sizeof(*moved));
+    uint32_t *next = mem_array(n, sizeof(*next)); /* by old node: the child to visit next, in `sorted` */
+    memcpy(next, first, n * sizeof(*next));
+    uint32_t count = 0, at = 0;
+    number[0] = count;
+    moved[count++] = old[0];
+    for (;;) {
+        const uint32_t child = next[at] < n ? sorted[next[at]] : 0;
+        if (child && old[child].parent == at) {
+            next[at]++;
+            number[child] = count;
+            moved[count] = old[child];
+            moved[count++].parent = number[at];
+            at = child;
+        } else {
+            moved[number[at]].end = count;
+            if (!at)
+                break;
+            at = old[at].parent;
+        }
+    }
+    free(next);
+    free(old);
+    t->nodes.at = moved;
+    t->nodes.cap = n;
+}
+
+static int by_node(const void *a, const void *b)
+{
+    const struct call_tree_row *x = a, *y = b;
+    return (x->node > y->node) - (x->node < y->node);
+}
+
+static void put_in_order(struct call_tree *t)
+{
+    const uint32_t n = (uint32_t)t->nodes.len;
+    uint32_t *sorted = mem_array(n, sizeof(*sorted)), *first = mem_array(n, sizeof(*first)),
+             *number = mem_array(n, sizeof(*number));
+    for (uint32_t i = 0; i < n; i++) {
+        sorted[i] = i;
+        first[i] = n;
+    }
+    qsort_r(sorted, n, sizeof(*sorted), by_parent_and_name, t);
+    for (uint32_t i = n; i-- > 0;)
+        if (sorted[i])
+            first[t->nodes.at[sorted[i]].parent] = i;
+    renumber(t, sorted, first, number);
+    vec_each (struct call_tree_row, row, &t->rows) {
+        row->node = number[row->node];
+        row->site = number[row->site];
+    }
+    qsort(t->rows.at, t->rows.len, sizeof(*t->rows.at), by_node);
+    free(sorted);
+    free(first);
+    free(number);
+}
+
+struct call_tree *call_tree_new(const struct profile *p, const struct rollup_options *like)
+{
+    struct call_tree *t = mem_alloc(sizeof(*t));
+    struct build b = {
+        .p = p, .like = like, .tree = t, .frame_of_line = mem_array(p->lines.len + 1, sizeof(uint32_t))};
+    string_of(t, "");
+    *vec_push(&t->nodes) = (struct call_tree_node){.frame = PROFILE_NONE};
+    if (p->images.len <= 1)
+        add_image(&b, PROFILE_NONE, 0);
+    else
+        for (uint32_t i = 0; i < p->images.len; i++)
+            add_image(&b, i, node_of_process(&b, i));
+    vec_each (struct call_tree_node, n, &t->nodes)
+        n->line = n->line == SEVERAL_LINES ? 0 : n->line;
+    put_in_order(t);
+    map_release(&b.frames);
+    map_release(&b.children);
+    free(b.frame_of_line);
+    vec_release(&b.scratch);
+
+    return t;
+}
+
+void call_tree_free(struct call_tree *t)
+{
+    if (!t)
+        return;
+    vec_each (struct rollup *, r, &t->rollups)
+        rollup_free(*r);
+    vec_each (char *, text, &t->strings)
+        free(*text);
+    vec_release(&t->strings);
+    vec_release(&t->frames);
+    vec_release(&t->nodes);
+    vec_release(&t->rows);
+    vec_release(&t->rollups);
+    map_release(&t->string_index);
+    free(t);
+}

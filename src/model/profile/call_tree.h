@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef MODEL_CALL_TREE_H
+#define MODEL_CALL_TREE_H
+
+/*
+ * All stacks of a profile as one tree, from the outermost function down to the one that requests memory, with the
+ * values of each stack where it ends: what flame graphs draw. Stacks of several processes begin with their process.
+ *
+ * Runs in: the tool. Threads: one at a time; the profile must not change while a tree of it is in use.
+ * Owns: strings, frames, nodes and values, until call_tree_free().
+ * Invariants: a node precedes all nodes below it, and these follow it without a gap, up to its `end`. Children are in
+ * the order of their names. Node 0 is the root, which has no frame. Rows are in the order of their nodes, and their
+ * values add up to the rollups' totals, but for what no sample shows.
+ */
+
+#include "base/hash_map.h"
+#include "model/profile/rollup.h"
+
+enum call_tree_kind {
+    CALL_TREE_CODE,
+    CALL_TREE_PROCESS, /* a process image */
+    CALL_TREE_MARKER,  /* where a stack could not be followed: "[cut]" */
+};
+
+/** A function; different frames of one name differ in module, file, or whether they are inlined. */
+struct call_tree_frame {
+    uint32_t function, module, file; /* numbers of strings; module and file: 0, "", if not known */
+    enum call_tree_kind kind;
+    bool inlined; /* into the frame above */
+    bool wrapper; /* it only passes on requests, see wrappers.h */
+};
+
+struct call_tree_node {
+    uint32_t parent; /* of the root: itself */
+    uint32_t frame;  /* of the root: PROFILE_NONE */
+    uint32_t line;   /* in the frame's file, of the call that goes down from here; 0: not known, or several */
+    uint32_t end;    /* the first node behind those below this one */
+};
+
+/** What was allocated by one stack. */
+struct call_tree_row {
+    uint32_t node;
+    uint32_t site; /* the node at or above it that requested the memory, behind wrappers */
+    const struct rollup_values *values; /* belong to one of the rollups */
+};
+
+struct call_tree {
+    struct VEC(char *) strings; /* 0 is "" */
+    struct VEC(struct call_tree_frame) frames;
+    struct VEC(struct call_tree_node) nodes;
+    struct VEC(struct call_tree_row) rows;
+    struct VEC(struct rollup *) rollups; /* by stack; one for each process image */
+    struct map string_index;
+};
+
+/** `like`: which cells and samples count, as in a rollup by stack. Never NULL. */
+struct call_tree *call_tree_new(const struct profile *p, const struct rollup_options *like);
+void call_tree_free(struct call_tree *t);
+
+static inline const char *call_tree_text(const struct call_tree *t, uint32_t string)
+{
+    return t->strings.at[string];
+}
+
+#endif

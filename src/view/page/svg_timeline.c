@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "view/page/svg_parts.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/units.h"
+
+#define HEIGHT 360.0
+#define LEFT   80.0
+#define BOTTOM 30.0
+#define RIGHT  20.0
+#define LINES  6    /* at most, of the grid */
+#define POINTS 1000 /* at most, of a curve */
+
+/* All processes together, at a time. */
+struct sum {
+    uint64_t time_ns;
+    double live_bytes, rss_bytes;
+};
+struct sums VEC(struct sum);
+
+static int by_time(const void *a, const void *b)
+{
+    const struct profile_point *x = a, *y = b;
+    if (x->time_ns != y->time_ns)
+        return x->time_ns > y->time_ns ? 1 : -1;
+    return (x->image > y->image) - (x->image < y->image);
+}
+
+/* At the time of each point: the sum of what each process had last, without those that have ended. */
+static void add_up(struct sums *out, const struct profile *p)
+{
+    const size_t n = p->points.len, images = p->images.len;
+    struct profile_point *points = mem_array(n + 1, sizeof(*points));
+    struct sum *last = mem_array(images + 1, sizeof(*last));
+    for (size_t i = 0; i < n; i++)
+        points[i] = p->points.at[i];
+    qsort(points, n, sizeof(*points), by_time);
+    for (size_t i = 0; i < n; i++) {
+        struct sum s = {.time_ns = points[i].time_ns};
+        last[points[i].image] =
+            (struct sum){.live_bytes = points[i].live_bytes, .rss_bytes = (double)points[i].rss_anon_bytes};
+        for (size_t k = 0; k < images; k++)
+            if (p->images.at[k].taken_ns >= s.time_ns || k == points[i].image) {
+                s.live_bytes += last[k].live_bytes;
+                s.rss_bytes += last[k].rss_bytes;
+            }
+        *vec_push(out) = s;
+    }
+    free(points);
+    free(last);
+}
+
+struct axes {
+    uint64_t first_ns, last_ns;
+    double most_bytes;
+};
+
+static double x_of(const struct axes *a, uint64_t time_ns)
+{
+    const double span = (double)(a->last_ns - a->first_ns);
+    return LEFT + (span > 0 ? (double)(time_ns - a->first_ns) / span : 0) * (SVG_WIDTH - LEFT - RIGHT);
+}
+
+static double y_of(const struct axes *a, double bytes)
+{
+    return SVG_TOP + HEIGHT - BOTTOM - bytes / a->most_bytes * (HEIGHT - BOTTOM);
+}
+
+/* The smallest of 1, 2, 5, 10 ... times a unit with which there are at most LINES steps. */
+static double step_of(double most, double unit)
+{
+    double step = unit;
+    for (int i = 0; most / step > LINES; i++)
+        step *= i % 3 == 1 ? 2.5 : 2;
+    return step;
+}
+
+static void add_grid(struct buf *b, const struct axes *a)
+{
+    char text[UNITS_TEXT_BYTES];
+    double unit = 1;
+    while (unit * 1024 * LINES <= a->most_bytes)
+        unit *= 1024;
+    const double step = step_of(a->most_bytes, unit);
+    for (double at = 0; at <= a->most_bytes; at += step)
+        buf_printf(b,
+                   "<path class=\"r\" d=\"M%.0f %.1fH%.0f\"/><text x=\"%.0f\" y=\"%.1f\" "
+                   "text-anchor=\"end\">%s</text>\n",
+                   LEFT, y_of(a, at), SVG_WIDTH - RIGHT, LEFT - 6, y_of(a, at) + 4,
+                   units_format_size(text, at));
+    const double span = (double)(a->last_ns - a->first_ns), tick = step_of(span, 1e6);
+    for (double at = 0; at <= span; at += tick)
+        buf_printf(b, "<text x=\"%.1f\" y=\"%.0f\" text-anchor=\"middle\">%s</text>\n",
+                   x_of(a, a->first_ns + (uint64_t)at), SVG_TOP + HEIGHT - 10,
+                   units_format_duration(text, at));
+}
+
+static void add_curve(struct buf *b, const struct axes *a, const struct sums *sums, bool rss)
+{
+    const size_t stride = sums->len / POINTS + 1;
+    for (size_t i = 0; i < sums->len;
+         i += i + stride < sums->len || i + 1 == sums->len ? stride : sums->len - 1 - i)
+        buf_printf(b, "%s%.1f,%.1f", i ? " " : "", x_of(a, sums->at[i].time_ns),
+                   y_of(a, rss ? sums->at[i].rss_bytes : sums->at[i].live_bytes));
+}
+
+static void draw(struct buf *b, const struct sums *sums)
+{
+    struct axes a = {sums->at[0].time_ns, sums->at[sums->len - 1].time_ns, 1};
+    bool any_rss = false;
+    vec_each (const struct sum, s, sums) {
+        a.most_bytes = fmax(a.most_bytes, fmax(s->live_bytes, s->rss_bytes) * 1.05);
+        any_rss = any_rss || s->rss_bytes > 0;
+    }
+    add_grid(b, &a);
+    buf_printf(b, "<polygon class=\"a\" points=\"%.1f,%.1f ", x_of(&a, a.first_ns), y_of(&a, 0));
+    add_curve(b, &a, sums, false);
+    buf_printf(b, " %.1f,%.1f\"/>\n<polyline class=\"l\" stroke-width=\"2\" points=\"", x_of(&a, a.last_ns),
+               y_of(&a, 0));
+    add_curve(b, &a, sums, false);
+    buf_addstr(b, "\"><title>live bytes</title></polyline>\n");
+    if (any_rss) {
+        buf_addstr(b, "<polyline class=\"f\" points=\"");
+        add_curve(b, &a, sums, true);
+        buf_addstr(b, "\"><title>anonymous resident memory</title></polyline>\n");
+    }
+}
+
+void svg_timeline_write(struct sink *out, const struct profile *p, const struct svg_options *o)
+{
+    struct sums sums = {0};
+    struct buf b = BUF_INIT;
+    add_up(&sums, p);
+    svg_begin(&b, SVG_TOP + HEIGHT, o->title,
+              sums.len ? "live bytes over time; the thin line is the anonymous resident memory"
+                       : "the recording has no points in time");
+    if (sums.len)
+        draw(&b, &sums);
+    svg_end(&b);
+    sink_write(out, b.data, b.len);
+    buf_release(&b);
+    vec_release(&sums);
+}

@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`allium export --html`: the page has every stack and figure, loads and sends nothing, and a browser shows the
+intervals that `allium report` gives.
+"""
+import json
+import math
+import os
+import re
+import shutil
+import sys
+import xml.etree.ElementTree
+
+sys.dont_write_bytecode = True
+import tap
+from page_reader import Page, Shown, between
+from tap import built, check, equal
+from workdir import placed, program
+
+# Four functions of Python's standard library hold blocks of many sizes; regular expressions make temporary ones.
+WORK = """
+import collections, json, re
+kept = [json.loads('{"a": [1, 2, 3, {"b": "c%d"}]}' % i) for i in range(3000)]
+words = collections.Counter(re.findall("[a-z]+", "one two three four " * 3000))
+text = "".join(str(i) for i in range(20000))
+del kept[1500:]
+"""
+METRICS = ("live", "peak", "allocated", "temporary")
+
+
+def record(place, name, *words, work=WORK):
+    place.allium("run", "--quiet", "--force", "-o", name, *words, "--", "/usr/bin/python3", "-S", "-c", work,
+                 env={"PYTHONMALLOC": "malloc", "ALLIUM_SEED": "5"})
+
+
+def page(place, source, *words, name="page.html"):
+    place.allium("export", source, "--html", "--force", "-o", name, *words)
+    return Page(place.path(name))
+
+
+def folded(place, source, metric, *words):
+    lines = place.allium("export", source, "--folded", metric, *words).out.splitlines()
+    return {line.rpartition(" ")[0]: int(line.rpartition(" ")[2]) for line in lines}
+
+
+def same_stacks(place, found, source, *words):
+    for metric in METRICS:
+        have = {name: round(value) for name, value in found.stacks(metric).items()}
+        equal(have, folded(place, source, metric, *words), "stacks of " + metric)
+    counts = {name: round(value) for name, value in found.stacks("allocated", "count").items()}
+    equal(counts, folded(place, source, "allocations", *words), "allocations")
+
+
+def exact(place):
+    """Every stack, to the byte; of what --where selects, too."""
+    record(place, "exact.allium", "--period", "1")
+    found = page(place, "exact.allium")
+    found.policy()
+    check(len(found.stacks("allocated")) > 300, len(found.stacks("allocated")))
+    same_stacks(place, found, "exact.allium")
+    where = "--where", "module:libc*"
+    same_stacks(place, page(place, "exact.allium", *where), "exact.allium", *where)
+    size = len(found.text) - sum(
+        len(between(found.text, begin, end)) for begin, end in (('id="data">', "</script>"), ("<pre>", "</pre>")))
+    check(size <= 130 * 1000, "the page without its data and text:", size)
+    again = page(place, "exact.allium", name="again.html")
+    equal(again.text, found.text, "a second page of it")
+
+
+def intervals(place):
+    """A browser gives each function the interval that the report gives, and the sum of all stacks that of the total."""
+    record(place, "sampled.allium", "--period", "2K")
+    found = page(place, "sampled.allium")
+    for metric, key in (("live", "live_bytes"), ("peak", "peak_bytes"), ("allocated", "allocated_bytes")):
+        report = json.loads(place.allium("report", "sampled.allium", "--json", "--by", "function", "--top", "0",
+                                         "--sort", metric).out)
+        rows = [row for row in report["rows"] if row["inclusive"][key] != row["inclusive"][key + "_high"]]
+        check(len(rows) > 20, "rows:", len(rows))
+        for row in rows[0], rows[3], rows[len(rows) // 2]:
+            name, value, low, high = Shown(place, "page.html", view="flame", metric=metric, direction="callees",
+                                           focus=row["name"]).details()
+            want = row["inclusive"]
+            equal((name, math.floor(low), math.ceil(high)), (row["name"], want[key + "_low"], want[key + "_high"]),
+                  metric + " of a function")
+            check(abs(value - want[key]) <= 0.5, name, value, want[key])
+        # What lies below the outermost function is everything. The page's script has the total from the command.
+        total, = [m["total"]["bytes"] for m in found.header["profile"]["metrics"] if m["key"] == metric]
+        outer = next(iter(found.stacks(metric))).split(";")[0]
+        shown = Shown(place, "page.html", view="flame", metric=metric, direction="callees", focus=outer).details()
+        if abs(shown[1] - total["value"]) < 1:
+            for have, want in zip(shown[1:], (total["value"], total["low"], total["high"])):
+                check(abs(have - want) <= 1e-9 * want, "of all:", shown, total)
+
+
+def tables(place):
+    """The table by function has the rows of the report, in its order; a search leaves those that match."""
+    record(place, "exact.allium", "--period", "1")
+    page(place, "exact.allium")
+    report = json.loads(place.allium("report", "exact.allium", "--json", "--by", "function", "--top", "0", "--sort",
+                                     "allocated").out)
+    rows = Shown(place, "page.html", view="tables", metric="allocated").rows()
+    equal(rows[0][:3], ["Function", "Allocated, self ▾", "Allocated, total"], "columns")
+    equal([row[0] for row in rows[1:8]], [row["name"] for row in report["rows"][:7]], "functions with most bytes")
+    rows = Shown(place, "page.html", view="tables", metric="allocated", search="^_?PyUnicode").rows()
+    check(len(rows) > 2 and all("PyUnicode" in row[0] for row in rows[1:]), rows)
+
+
+def hostile_names(place):
+    """Names are text, whatever is in them."""
+    evil = "</script><img src=x onerror=document.title=1>\u202e\x1b[2J"
+    folder = place.path("d")
+    os.mkdir(folder)
+    shutil.copy(program("holder"), os.path.join(folder, "<b>&\u202ex"))
+    place.allium("run", "--quiet", "--period", "1", "-o", "evil<i>.allium", "--", os.path.join(folder, "<b>&\u202ex"),
+                 "1", evil, code=None)
+    found = page(place, "evil<i>.allium")
+    found.policy()
+    check("<img" not in found.text and "<b>&" not in found.text and "<i>" not in found.text, "markup of a name")
+    check("\u202e" not in found.text and "\x1b" not in found.text, "characters that are not seen")
+    for view in "flame", "treemap", "tables", "text":
+        shown = Shown(place, "page.html", view=view)
+        check("<img" not in shown.dom and "\u202e" not in shown.dom, view)
+        check("<title>evil&lt;i&gt;.allium" in shown.dom, "title")
+    for kind in "flame", "treemap", "timeline":
+        root, text = picture(place, "evil<i>.allium", kind, *(["--metric", "allocated"] if kind != "timeline" else []))
+        check("\u202e" not in text and root.find(SVG + "title").text.startswith("evil<i>.allium: "), text[:500])
+
+
+def nothing(place):
+    """Of a recording without a sample, too, there is a page; none goes to a terminal."""
+    place.allium("run", "--quiet", "--period", "1G", "-o", "none.allium", "--", "true")
+    done = place.allium("export", "none.allium", "--html", "-o", "page.html")
+    check("the exported profile is empty" in done.err, done.err)
+    for view in "flame", "treemap", "tables", "text":
+        Shown(place, "page.html", view=view)
+    text = Page(place.path("page.html")).text
+    check("nothing was sampled" in text.split("<pre>")[1], "what is said without JavaScript")
+    done = place.allium("export", "none.allium", "--html", "--speedscope", code=2)
+    check("one format at a time" in done.err, done.err)
+
+
+def of_several(place):
+    """Each process is a box of its own below the root."""
+    place.allium("run", "--quiet", "--period", "1", "-o", "two.allium", "--", "sh", "-c", '"$0" 1 & "$0" 1; wait',
+                 program("holder"), code=None)
+    found = page(place, "two.allium")
+    roots = {name.split(";")[0] for name in found.stacks("allocated")}
+    check(sum(bool(re.fullmatch(r"holder \(\d+\)", name)) for name in roots) == 2, roots)
+    sums = {}
+    for stack, value in found.stacks("allocated").items():
+        rest = stack.split(";", 1)[1]
+        sums[rest] = sums.get(rest, 0) + round(value)
+    equal(sums, folded(place, "two.allium", "allocated"), "sums over the processes")
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def picture(place, source, kind, *words):
+    """-> (elements with a class of their own, the text): checked for what no picture may have."""
+    text = place.allium("export", source, "--svg", kind, *words).out
+    equal(place.allium("export", source, "--svg", kind, *words).out, text, "the same picture again")
+    check(len(text.encode()) <= 100 << 10, kind, len(text))
+    root = xml.etree.ElementTree.fromstring(text)
+    kinds = {element.tag for element in root.iter()} - {
+        SVG + name for name in ("svg", "g", "title", "style", "rect", "text", "path", "polygon", "polyline")
+    }
+    equal(kinds, set(), "elements of a picture")
+    equal([word for word in ("href", "url(", "@import", "onload") if word in text], [], "what would load or run")
+    return root, text
+
+
+def boxes(root):
+    """[(name, x, y, width, height)], the sizes as they are without the gaps between boxes."""
+    found = []
+    for group in root.iter(SVG + "g"):
+        title, rect = group.find(SVG + "title"), group.find(SVG + "rect")
+        if title is not None:
+            found.append((title.text.split("\n")[0], *(float(rect.get(key)) for key in ("x", "y", "width", "height"))))
+    return found
+
+
+def pictures(place):
+    """Widths of a flame graph and areas of a treemap are as the bytes are; a curve ends at what was live."""
+    record(place, "exact.allium", "--period", "1")
+    total = json.loads(place.allium("report", "exact.allium", "--json").out)["total"]
+    root, _ = picture(place, "exact.allium", "flame", "--metric", "allocated")
+    found = boxes(root)
+    stacks = folded(place, "exact.allium", "allocated")
+    whole = sum(stacks.values())
+    equal(whole, total["allocated_bytes"], "allocated bytes")
+    want = {}
+    for stack, value in stacks.items():
+        names = stack.split(";")
+        for depth in range(len(names)):
+            key = names[depth], depth + 1
+            want[key] = want.get(key, 0) + value
+    widths = {}
+    for name, _, y, width, _ in found:
+        key = name, round((y - 44) / 18)
+        widths[key] = widths.get(key, 0) + width + 0.7
+    equal(widths[("all", 0)], 1200, "the root")
+    drawn = [key for key in want if want[key] * 1200 / whole > 100]
+    check(len(drawn) > 10, drawn)
+    for key in drawn:
+        # what is too narrow to be drawn is in no box of the name
+        check(0.93 * want[key] <= widths[key] * whole / 1200 <= want[key] * 1.03 + 2, key, want[key], widths[key])
+    root, _ = picture(place, "exact.allium", "treemap", "--metric", "allocated")
+    functions = {row["name"]: row["self"]["allocated_bytes"]
+                 for row in json.loads(place.allium("report", "exact.allium", "--by", "function", "--json", "--top",
+                                                    "0", "--sort", "allocated").out)["rows"]}
+    largest = {}
+    for name, _, _, width, height in boxes(root):
+        largest[name.rpartition("/")[2]] = width * height
+    names = sorted((name for name in functions if name in largest), key=functions.get, reverse=True)[:6]
+    check(len(names) == 6, largest)
+    for a, b in zip(names, names[1:]):
+        # the heads and edges of the boxes around take some of the area
+        wrong = math.log(largest[a] / largest[b]) - math.log(functions[a] / functions[b])
+        check(abs(wrong) < 0.5, a, b, largest, functions)
+    root, text = picture(place, "exact.allium", "timeline")
+    check("live bytes over time" in text, text)
+    check("flame graph</title>" in picture(place, "exact.allium", "flame")[1], "title")
+    done = place.allium("export", "exact.allium", "--svg", "pie", code=2)
+    check("use flame, treemap or timeline" in done.err, done.err)
+    done = place.allium("export", "exact.allium", "--html", "--metric", "live", code=2)
+    check("--metric is for --svg" in done.err, done.err)
+
+
+def large_picture(place):
+    """A picture of very many calls keeps to its limit."""
+    calls = "\n".join("def f%d(n):\n  return [bytearray(4000 + n)] + (g[(n * 7 + %d) %% 500](n - 1) if n else [])" % (i, i)
+                      for i in range(500))
+    record(place, "large.allium", "--period", "1",
+           work=calls + "\ng = [globals()['f%d' % i] for i in range(500)]\nkept = [g[i](i % 9) for i in range(500)]\n")
+    for kind in "flame", "treemap", "timeline":
+        picture(place, "large.allium", kind, "--metric", "allocated")
+
+
+tap.main([
+    ("every stack is in the page, to the byte", placed(exact)),
+    ("intervals in a browser", placed(intervals)),
+    ("tables in a browser", placed(tables)),
+    ("names with markup and hidden characters", placed(hostile_names)),
+    ("a recording of nothing", placed(nothing)),
+    ("several processes", placed(of_several)),
+    ("pictures are drawn to scale", placed(pictures)),
+    ("a picture of very many calls", placed(large_picture)),
+])

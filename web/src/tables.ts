@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// A profile as tables and as parts of a treemap.
+
+import { baseName } from "./format";
+import type { Metric, Profile } from "./profile";
+import type { TableData } from "./table";
+import { addPath, joinLines, newPart, type Part } from "./treemap";
+
+export const GROUPS = ["function", "file", "directory", "module", "site"] as const;
+export type Group = (typeof GROUPS)[number];
+
+const LABELS: Record<string, string> = {
+    live: "Live", peak: "Peak", allocated: "Allocated", temporary: "Temporary",
+};
+
+export function metricLabel(m: Metric): string {
+    if (m.key === "allocated" && m.amount === "count") return "Allocations";
+    return m.amount === "count" ? `${LABELS[m.key]} objects` : LABELS[m.key];
+}
+
+function directoryOf(path: string): string {
+    const slash = path.lastIndexOf("/");
+    return slash > 0 ? path.slice(0, slash) : slash === 0 ? "/" : ".";
+}
+
+/** By frame: the name of its row. */
+function keysOf(profile: Profile, group: Group): string[] {
+    const unknown = (frame: number) => baseName(profile.module(frame)) || profile.name(frame);
+    return Array.from(profile.functionOf, (_, frame) => {
+        const file = profile.file(frame);
+        if (group === "module") return profile.module(frame) || profile.name(frame);
+        if (group === "file") return file || `${unknown(frame)} (source unknown)`;
+        if (group === "directory") return file ? directoryOf(file) : `${unknown(frame)} (source unknown)`;
+        return profile.name(frame);
+    });
+}
+
+interface Rows {
+    names: string[];
+    frames: number[]; // one of each row
+    of: Uint32Array; // by frame
+}
+
+function rowsOf(profile: Profile, group: Group): Rows {
+    const keys = keysOf(profile, group);
+    const known = new Map<string, number>();
+    const rows: Rows = { names: [], frames: [], of: new Uint32Array(keys.length) };
+    keys.forEach((key, frame) => {
+        const full = group === "function" ? `${key}\n${profile.module(frame)}` : key;
+        let at = known.get(full);
+        if (at === undefined) {
+            known.set(full, (at = rows.names.length));
+            rows.names.push(key);
+            rows.frames.push(frame);
+        }
+        rows.of[frame] = at;
+    });
+    return rows;
+}
+
+/** What each row requested itself, and what was requested below it, counting a recursion once. */
+function sumRows(profile: Profile, rows: Rows, m: Metric): { self: Float64Array; total: Float64Array } {
+    const { inclusive } = profile.sumsOf(m);
+    const values = profile.values(m);
+    const self = new Float64Array(rows.names.length);
+    const total = new Float64Array(rows.names.length);
+    for (let i = 0; i < values.length; i++) {
+        const site = profile.rowSite[i];
+        if (site) self[rows.of[profile.frame[site]]] += values[i];
+    }
+    const until = new Uint32Array(rows.names.length); // the end of the outermost node of the row that is being walked
+    for (let i = 1; i < profile.nodes; i++) {
+        const row = rows.of[profile.frame[i]];
+        if (i < until[row]) continue;
+        until[row] = profile.end[i];
+        total[row] += inclusive[i];
+    }
+    return { self, total };
+}
+
+export interface ProfileTable extends TableData {
+    frames: number[]; // by row
+}
+
+function allMetrics(profile: Profile): Metric[] {
+    return profile.metricKeys.flatMap((key): Metric[] => [
+        { key, amount: "bytes" },
+        ...(key === "allocated" || key === "live" ? [{ key, amount: "count" } as Metric] : []),
+    ]);
+}
+
+export function profileTable(profile: Profile, group: Group, m: Metric): ProfileTable {
+    if (group === "site") return siteTable(profile);
+    const rows = rowsOf(profile, group);
+    const shown = sumRows(profile, rows, m);
+    const columns: TableData["columns"] = [
+        { label: group[0].toUpperCase() + group.slice(1), unit: "text", texts: (row) => rows.names[row] },
+        { label: `${metricLabel(m)}, self`, unit: m.amount, numbers: shown.self },
+        { label: `${metricLabel(m)}, total`, unit: m.amount, numbers: shown.total },
+    ];
+    for (const other of allMetrics(profile))
+        if (other.key !== m.key || other.amount !== m.amount)
+            columns.push({ label: metricLabel(other), unit: other.amount, numbers: sumRows(profile, rows, other).self });
+    if (group === "function")
+        columns.push(
+            { label: "File", unit: "text", texts: (row) => profile.file(rows.frames[row]) },
+            { label: "Module", unit: "text", texts: (row) => baseName(profile.module(rows.frames[row])) },
+        );
+    return { columns, rows: rows.names.length, frames: rows.frames };
+}
+
+/** A row for each line that requests memory. */
+function siteTable(profile: Profile): ProfileTable {
+    const known = new Map<string, number>();
+    const names: string[] = [];
+    const functions: string[] = [];
+    const frames: number[] = [];
+    const rowOf = new Uint32Array(profile.rowSite.length);
+    profile.rowSite.forEach((site, i) => {
+        const frame = site ? profile.frame[site] : -1;
+        const place = site ? profile.place(frame, profile.line[site]) : "[no stack]";
+        const name = site ? profile.name(frame) : "";
+        const key = `${place}\n${name}`;
+        let at = known.get(key);
+        if (at === undefined) {
+            known.set(key, (at = names.length));
+            names.push(place);
+            functions.push(name);
+            frames.push(frame);
+        }
+        rowOf[i] = at;
+    });
+    const columns: TableData["columns"] = [
+        { label: "Site", unit: "text", texts: (row) => names[row] },
+        { label: "Function", unit: "text", texts: (row) => functions[row] },
+    ];
+    for (const m of allMetrics(profile)) {
+        const sums = new Float64Array(names.length);
+        profile.values(m).forEach((value, i) => (sums[rowOf[i]] += value));
+        columns.push({ label: metricLabel(m), unit: m.amount, numbers: sums });
+    }
+    return { columns, rows: names.length, frames };
+}
+
+export const PARTINGS = ["directory", "module"] as const;
+export type Parting = (typeof PARTINGS)[number];
+
+export function profileParts(profile: Profile, by: Parting, m: Metric): Part {
+    const root = newPart("all");
+    const values = profile.values(m);
+    const paths = new Map<number, string[]>(); // by frame
+    for (let i = 0; i < values.length; i++) {
+        if (!(values[i] > 0)) continue;
+        const site = profile.rowSite[i];
+        const frame = site ? profile.frame[site] : -1;
+        let path = paths.get(frame);
+        if (!path) paths.set(frame, (path = frame < 0 ? ["[no stack]"] : pathOf(profile, frame, by)));
+        addPath(root, path, values[i]);
+    }
+    return joinLines(root);
+}
+
+function pathOf(profile: Profile, frame: number, by: Parting): string[] {
+    const name = profile.name(frame);
+    const module = baseName(profile.module(frame));
+    if (by === "module") return module ? [module, name] : [name];
+    const file = profile.file(frame);
+    if (!file) return [`[unknown] ${module}`.trim(), name];
+    return [...file.replace(/^\//, "").split("/"), name];
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Trees of boxes over a profile. Boxes are made when they are needed: a view asks for the children of those that it can
+// show, so that a profile of millions of nodes costs only what is seen of it.
+
+import type { Interval } from "./estimate";
+import type { Metric, Profile, Sums } from "./profile";
+
+export type Direction = "down" | "up"; // to the functions that are called, or to the callers
+
+export interface Box {
+    frame: number; // -1: the root
+    line: number; // 0: not known, or several
+    parent: Box | null;
+    depth: number;
+    value: number;
+    at: number[]; // nodes of the profile
+    from: number[] | null; // upwards: for each of them, the node whose callers these are. Downwards: as `at`
+    kids: Box[] | null; // null: not made yet
+}
+
+export interface TreeOptions {
+    metric: Metric;
+    direction: Direction;
+    /** A group of frames: the tree begins at its outermost calls. -1: at all of them. */
+    focus: number;
+    foldRecursion: boolean;
+    foldWrappers: boolean;
+}
+
+export class Tree {
+    readonly root: Box;
+    private readonly sums: Sums;
+    /** Upwards: what counts of each node in `from` is its own stacks alone, and not those below it. */
+    private readonly ownOnly: boolean;
+
+    constructor(
+        readonly profile: Profile,
+        readonly options: TreeOptions,
+    ) {
+        this.sums = profile.sumsOf(options.metric);
+        this.ownOnly = options.direction === "up" && options.focus < 0;
+        this.root = this.makeRoot();
+    }
+
+    private makeRoot(): Box {
+        const { focus, direction } = this.options;
+        const box = (frame: number, at: number[]): Box => ({
+            frame, line: 0, parent: null, depth: 0, value: 0, at, from: direction === "up" ? at : null, kids: null,
+        });
+        let root: Box;
+        if (focus >= 0) {
+            root = box(focus, this.outermost(focus));
+        } else if (direction === "down") {
+            root = box(-1, [0]);
+        } else {
+            root = box(-1, this.withOwn());
+            root.kids = this.group(root, root.at, root.at);
+        }
+        root.value = this.sum(root.from ?? root.at);
+        return root;
+    }
+
+    /** Nodes of this group that have none of it above them. */
+    private outermost(group: number): number[] {
+        const { profile } = this;
+        const found: number[] = [];
+        for (let i = 1; i < profile.nodes; ) {
+            if (profile.group[profile.frame[i]] === group) {
+                found.push(i);
+                i = profile.end[i];
+            } else {
+                i++;
+            }
+        }
+        return found;
+    }
+
+    private withOwn(): number[] {
+        const found: number[] = [];
+        for (let i = 1; i < this.profile.nodes; i++) if (this.sums.self[i] !== 0) found.push(i);
+        return found;
+    }
+
+    private sum(nodes: number[]): number {
+        const values = this.ownOnly ? this.sums.self : this.sums.inclusive;
+        let sum = 0;
+        for (const i of nodes) sum += values[i];
+        return sum;
+    }
+
+    kids(box: Box): Box[] {
+        if (!box.kids) box.kids = this.options.direction === "down" ? this.callees(box) : this.callers(box);
+        return box.kids;
+    }
+
+    private callees(box: Box): Box[] {
+        const { profile } = this;
+        const below: number[] = [];
+        const pending = [...box.at];
+        for (let node = pending.pop(); node !== undefined; node = pending.pop())
+            for (let i = node + 1; i < profile.end[node]; i = profile.end[i])
+                (this.folds(profile.frame[i], box) ? pending : below).push(i);
+        return this.group(box, below, null);
+    }
+
+    private callers(box: Box): Box[] {
+        const { profile } = this;
+        const at: number[] = [];
+        const from: number[] = [];
+        box.at.forEach((node, k) => {
+            let i = profile.parent[node];
+            while (i && this.folds(profile.frame[i], box)) i = profile.parent[i];
+            if (!i) return;
+            at.push(i);
+            from.push(box.from![k]);
+        });
+        return this.group(box, at, from);
+    }
+
+    /** Is this frame left out below that box? */
+    private folds(frame: number, box: Box): boolean {
+        const { profile, options } = this;
+        if (options.foldWrappers && profile.isWrapper(frame)) return true;
+        return options.foldRecursion && box.frame >= 0 && profile.group[frame] === profile.group[box.frame];
+    }
+
+    private group(parent: Box, at: number[], from: number[] | null): Box[] {
+        const { profile } = this;
+        const groups = new Map<number, Box>();
+        const values = this.ownOnly ? this.sums.self : this.sums.inclusive;
+        at.forEach((node, k) => {
+            const frame = profile.frame[node];
+            const value = values[from ? from[k] : node];
+            if (value === 0) return;
+            let box = groups.get(profile.group[frame]);
+            if (!box) {
+                box = {
+                    frame, line: profile.line[node], parent, depth: parent.depth + 1, value: 0, at: [],
+                    from: from ? [] : null, kids: null,
+                };
+                groups.set(profile.group[frame], box);
+            }
+            if (box.line !== profile.line[node]) box.line = 0;
+            box.value += value;
+            box.at.push(node);
+            box.from?.push(from![k]);
+        });
+        return [...groups.values()].sort((a, b) => b.value - a.value || this.order(a, b));
+    }
+
+    private order(a: Box, b: Box): number {
+        const [x, y] = [this.profile.name(a.frame), this.profile.name(b.frame)];
+        return x < y ? -1 : x > y ? 1 : a.frame - b.frame;
+    }
+
+    name(box: Box): string {
+        return box.frame < 0 ? "all" : this.profile.name(box.frame);
+    }
+
+    interval(box: Box): Interval {
+        const { profile, options } = this;
+        if (box.frame < 0) return profile.total(options.metric);
+        const nodes = box.from ?? box.at;
+        return profile.interval(
+            options.metric,
+            nodes.map((i): [number, number] => [i, this.ownOnly ? i + 1 : profile.end[i]]),
+        );
+    }
+}
+
+/** Names from below the root down to the box: how a box is found again in another tree. */
+export function pathOf(tree: Tree, box: Box): string[] {
+    const names: string[] = [];
+    for (let b: Box | null = box; b && b.parent; b = b.parent) names.unshift(tree.name(b));
+    return names;
+}
+
+export function boxAt(tree: Tree, path: string[]): Box {
+    let box = tree.root;
+    for (const name of path) {
+        const found = tree.kids(box).find((kid) => tree.name(kid) === name);
+        if (!found) break;
+        box = found;
+    }
+    return box;
+}
