@@ -54,7 +54,7 @@ _allium_tool_value()
     --by) _allium_words "$(_allium_help sys "$1" | sed -n '/^  --by/{s/.*rows by//;s/,//g;s/ or / /;p;}')" ;;
     --stacks) _allium_words user kernel both none ;;
     -o | --output | --from) _allium_files ;;
-    --vmlinux) _allium_offer -f ;;
+    --html | --vmlinux) _allium_offer -f ;;
     --debuginfod) _allium_words off wait 10s ;;
     -p | --pid) _allium_words "$(_allium_pids)" ;;
     -u | --uid | --user) _allium_offer -u ;;

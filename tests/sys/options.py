@@ -13,6 +13,7 @@ import tempfile
 sys.dont_write_bytecode = True
 import anytool
 import lib
+import page_reader
 import reclaim
 from anytool import refused, sys_
 from lib import check, equal, tap
@@ -270,6 +271,42 @@ def records(t, s):
     check(len(rows) > 1, "what was recorded, with --top 1", rows)
 
 
+def writes_page(t, s):
+    """The page has the rows that are printed beside it, and those that are recorded."""
+    path, recording = s.folder + "/%s.html" % t.name, s.folder + "/%s-page.allium" % t.name
+    for name in path, recording:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name)
+    run = yield from see(["--html", path, "-o", recording], json=True)
+    same_page(path, run.rows(0))
+    check("exists; use --force" in refused(1, t.name, "--from", recording, "--html", path), path)
+    done = tap.run(sys_(t.name, "--from", recording, "--html", path, "--force", "--json"))
+    same_page(path, anytool.parse(done.stdout)[0])
+    os.unlink(path)
+    os.unlink(recording)
+
+
+def same_page(path, rows):
+    """Columns of numbers have the values of the rows, and columns of texts their texts."""
+    page = page_reader.Page(path)
+    page.policy()
+    table = page.header["table"]
+    equal(table["rows"], len(rows), "rows")
+    for c in (c for c in table["columns"] if c["kind"] != "stack"):
+        end = {"bytes": "_bytes", "ns": "_ns", "percent": "_percent"}.get(c.get("unit"), "")
+        name, per_s, _ = c["key"].partition("_per_s")
+        values = [row.get(name + end + per_s, row.get(c["key"])) for row in rows]
+        if c["kind"] == "number":
+            have = ["%.12g" % value for value in page.column(c["values"])]
+            values = ["nan" if value is None else "%.12g" % value for value in values]
+        else:
+            texts = page.column(c["texts"])
+            have = [texts[number - 1] if number else None for number in page.column(c["of"])]
+            if not all(isinstance(value, str) for value in values):
+                continue  # instants and flags are written for people
+        equal(sorted(have, key=str), sorted(values, key=str), "%s of the page" % c["key"])
+
+
 def headings(out):
     """Of a table; a report in words has none."""
     lines = [line for line in out.decode().splitlines() if re.match(r"[A-Z][A-Z -]*(  |$)", line)]
@@ -429,6 +466,7 @@ LOOKS = {
     "exact": prints_whole_numbers,
     "json": writes_objects,
     "output": records,
+    "html": writes_page,
     "force": replaces,
     "from": records,
     "where": fits_none,
@@ -476,7 +514,7 @@ IDLE = [  # what would do nothing: (options, of which tools, words of the refusa
     (["--debuginfod", "off"], "kernel", "--debuginfod needs --lines"),
     (["--user", "nobody"], "all", "--user needs a command"),
     (["--exec", "true"], "all", "--exec needs --alert"),
-    (["--force"], "all", "--force needs -o"),
+    (["--force"], "all", "--force needs -o or --html"),
     (["--interval", "3s", "--duration", "1s"], "all", "--interval 3s is longer than --duration 1s"),
     (["--comm", ""], "all", "invalid --comm ''"),
     (["--frees"], "kmem", "--frees goes with --by stack, not with --by site"),

@@ -6,9 +6,11 @@ import re
 import signal
 import subprocess
 import sys
+import types
 
 sys.dont_write_bytecode = True
 import lib
+import page_reader
 import tap
 import vmlinux
 from lib import built, check, equal
@@ -199,6 +201,32 @@ def regrouped():
         check(b"record with --vmlinux" in done.stderr, done.stderr)
 
 
+def pages():
+    """The recording as a page, with its stacks; and the rows of sys kmem as one. Neither has an address."""
+    with tap.private_dir() as folder:
+        place = types.SimpleNamespace(folder=folder, env=os.environ, path=lambda name: folder + "/" + name)
+        path, said = recorded(folder, "--stacks", "kernel", "--", sys.executable, "-S", "-c", MAKES_PIPES)
+        allium("export", path, "--html", "-o", folder + "/stacks.html")
+        page = page_reader.Page(folder + "/stacks.html")
+        page.policy()
+        found = page.stacks("allocated", "count")
+        equal(sum(found.values()), numbers(said)[1], "allocations")
+        folded = allium("export", path, "--folded", "allocations").stdout.decode().splitlines()
+        equal(len(found), len(folded), "stacks")
+        _, value, low, high = page_reader.Shown(place, "stacks.html", view="flame", metric="allocated", amount="count",
+                                                direction="callees", focus=PIPE_SITE).details()
+        check(value == low == high >= 2 * PIPES, value, low, high)
+        allium("sys", "kmem", "--from", path, "--by", "function", "--html", folder + "/rows.html")
+        rows = page_reader.Shown(place, "rows.html", view="tables", metric="allocations", amount="count").rows()
+        want = rows_by(path, "function", "--sort", "allocations")
+        equal([row[0] for row in rows[1:6]], list(want)[:5], "functions")
+        for name in "stacks.html", "rows.html":
+            data = page_reader.Page(folder + "/" + name).data
+            addresses = [at for at in re.findall(rb"(?:[0-9a-f]{16})", data) if at.startswith(b"ffff")]
+            equal(addresses, [], "addresses in " + name)
+        allium("export", path, "--svg", "treemap", "-o", folder + "/k.svg")
+
+
 def allocations_of(source, name):
     rows = json.loads(allium("report", source, "--json", "--by", "function", "--top", "0").stdout)["rows"]
     return sum(row["self"]["allocations"] for row in rows if row["name"] == name)
@@ -318,6 +346,7 @@ lib.main([
     ("what is live while a program holds it", held),
     ("stacks of allocations", stacks),
     ("rows by cache, function, file and directory", regrouped),
+    ("pages of a recording, and of rows", pages),
     ("moments in the recording, and a recorder that is killed", moments),
     ("events that found no room are counted", losses),
     ("codes, mistakes, and what is left behind", ends),

@@ -6,9 +6,11 @@ import { el } from "./dom";
 import { Flame } from "./flame";
 import type { Interval } from "./estimate";
 import { formatInterval, formatShare } from "./format";
-import { Profile, type Amount, type Metric } from "./profile";
-import { Table, type TableData } from "./table";
-import { GROUPS, PARTINGS, metricLabel, profileParts, profileTable, type Group, type Parting } from "./tables";
+import { Profile, profileOfBlob, type Amount, type Metric } from "./profile";
+import { describeColumns, sourceOfRows } from "./rows";
+import type { Source, SourceTable } from "./source";
+import { Table } from "./table";
+import { sourceOfProfile } from "./tables";
 import { Timeline } from "./timeline";
 import { Tree, boxAt, type Box } from "./tree";
 import { Treemap } from "./treemap";
@@ -19,16 +21,14 @@ const VIEW_LABELS: Record<View, string> = {
     flame: "Flame graph", treemap: "Treemap", timeline: "Timeline", tables: "Tables", text: "Summary",
 };
 
-interface State {
+interface State extends Metric {
     view: View;
-    metric: string;
-    amount: Amount;
     direction: "down" | "up" | "callers" | "callees";
     focus: string; // a function
     zoom: string[]; // names of boxes
     part: string[]; // of the treemap
-    group: Group;
-    parting: Parting;
+    group: string;
+    parting: string;
     sort: string;
     search: string;
     fold: boolean;
@@ -49,12 +49,12 @@ const KEYS_HELP: [string, string][] = [
 ];
 
 class Page {
-    private readonly profile: Profile;
+    private readonly source: Source;
     private state: State;
     private readonly flame: Flame;
     private readonly treemap: Treemap;
     private readonly table: Table;
-    private readonly timeline: Timeline | null;
+    private readonly timeline = new Timeline();
     private readonly details = el("footer", { role: "status", "aria-live": "polite" });
     private readonly content = el("div", { id: "content" });
     private readonly tabs = el("nav", { role: "tablist", "aria-label": "Views" });
@@ -64,10 +64,10 @@ class Page {
     private readonly text: HTMLElement;
     private readonly help = el("dialog", { "aria-label": "Keys" });
     private trees = new Map<string, Tree>();
-    private tables = new Map<string, TableData & { frames: number[] }>();
+    private tables = new Map<string, SourceTable>();
 
     constructor(blob: Blob, text: HTMLElement) {
-        this.profile = new Profile(blob);
+        this.source = blob.header.table ? sourceOfRows(blob) : sourceOfProfile(new Profile(profileOfBlob(blob)));
         this.text = text;
         this.state = this.fromHash();
         this.flame = new Flame({
@@ -92,7 +92,6 @@ class Page {
             },
             sort: (label) => this.set({ sort: label }),
         });
-        this.timeline = Timeline.has(this.profile) ? new Timeline(this.profile) : null;
         this.search.addEventListener("input", () => this.set({ search: this.search.value }));
         this.search.addEventListener("keydown", (e) => {
             if (e.key === "Escape" || e.key === "Enter") this.focusView();
@@ -111,26 +110,37 @@ class Page {
 
     // ---- state ----
 
+    /** The profile: only where there is a flame graph. */
+    private get profile(): Profile {
+        return this.source.profile!;
+    }
+
     private views(): View[] {
-        return VIEWS.filter((view) => view !== "timeline" || this.timeline);
+        const { source } = this;
+        const has: Record<View, boolean> = {
+            flame: source.profile !== null, treemap: source.partings.length > 0,
+            timeline: source.curves(source.first) !== null, tables: true, text: true,
+        };
+        return VIEWS.filter((view) => has[view]);
     }
 
     private fromHash(): State {
         const h = new URLSearchParams(location.hash.slice(1));
         const one = <T extends string>(key: string, of: readonly T[], instead: T): T =>
             of.includes(h.get(key) as T) ? (h.get(key) as T) : instead;
-        const live = this.profile.metricKeys.includes("live") && this.profile.total({ key: "live", amount: "bytes" }).value;
-        const metric = live ? "live" : this.profile.metricKeys.includes("peak") ? "peak" : this.profile.metricKeys[0];
+        const { source } = this;
+        const amount = h.get("amount") ?? "bytes";
+        const metric = source.metrics.find((m) => m.metric.key === h.get("metric") && m.metric.amount === amount);
+        const views = this.views();
         return {
-            view: one("view", VIEWS, "flame"),
-            metric: one("metric", this.profile.metricKeys, metric),
-            amount: one("amount", ["bytes", "count"], "bytes"),
+            view: one("view", views, views[0]),
+            ...(metric?.metric ?? source.first),
             direction: one("direction", ["down", "up", "callers", "callees"], "down"),
             focus: h.get("focus") ?? "",
             zoom: h.getAll("zoom"),
             part: h.getAll("part"),
-            group: one("by", GROUPS, "function"),
-            parting: one("parts", PARTINGS, "directory"),
+            group: one("by", source.groups, source.groups[0]),
+            parting: one("parts", source.partings, source.partings[0] ?? ""),
             sort: h.get("sort") ?? "",
             search: h.get("search") ?? "",
             fold: h.get("fold") === "1",
@@ -141,14 +151,14 @@ class Page {
         const s = this.state;
         const h = new URLSearchParams();
         h.set("view", s.view);
-        h.set("metric", s.metric);
+        h.set("metric", s.key);
         if (s.amount !== "bytes") h.set("amount", s.amount);
         if (s.direction !== "down") h.set("direction", s.direction);
         if (s.focus) h.set("focus", s.focus);
         for (const name of s.zoom) h.append("zoom", name);
         for (const name of s.part) h.append("part", name);
-        if (s.group !== "function") h.set("by", s.group);
-        if (s.parting !== "directory") h.set("parts", s.parting);
+        if (s.group !== this.source.groups[0]) h.set("by", s.group);
+        if (s.parting !== this.source.partings[0]) h.set("parts", s.parting);
         if (s.sort) h.set("sort", s.sort);
         if (s.search) h.set("search", s.search);
         if (s.fold) h.set("fold", "1");
@@ -162,7 +172,12 @@ class Page {
     }
 
     private get metric(): Metric {
-        return { key: this.state.metric, amount: this.state.amount };
+        return { key: this.state.key, amount: this.state.amount };
+    }
+
+    private metricData(): Source["metrics"][number] {
+        const { key, amount } = this.state;
+        return this.source.metrics.find((m) => m.metric.key === key && m.metric.amount === amount)!;
     }
 
     private focusOn(name: string): void {
@@ -198,18 +213,19 @@ class Page {
     }
 
     private metrics(): [string, string][] {
-        return this.profile.metricKeys.flatMap((key) =>
-            (["bytes", "count"] as Amount[]).map((amount): [string, string] => [`${key} ${amount}`, metricLabel({ key, amount })]));
+        return this.source.metrics.map((m): [string, string] => [`${m.metric.key} ${m.metric.amount}`, m.label]);
+    }
+
+    private setMetric(words: string): void {
+        const [key, amount] = words.split(" ");
+        this.set({ key, amount: amount as Amount });
     }
 
     private fillControls(): void {
         const s = this.state;
         const made: HTMLElement[] = [];
-        if (s.view !== "timeline" && s.view !== "text")
-            made.push(this.select("Show", this.metrics(), `${s.metric} ${s.amount}`, (value) => {
-                const [metric, amount] = value.split(" ");
-                this.set({ metric, amount: amount as Amount });
-            }));
+        if (s.view !== "text" && (s.view !== "timeline" || this.source.groups.length === 1))
+            made.push(this.select("Show", this.metrics(), `${s.key} ${s.amount}`, (words) => this.setMetric(words)));
         if (s.view === "flame") {
             const directions: [State["direction"], string][] = [["down", "from the top down"], ["up", "from the bottom up"]];
             if (s.focus)
@@ -220,9 +236,11 @@ class Page {
             if (s.zoom.length) made.push(el("button", { onclick: () => this.set({ zoom: [] }) }, "Zoom out"));
         }
         if (s.view === "treemap")
-            made.push(this.select("By", PARTINGS.map((p): [Parting, string] => [p, p]), s.parting, (parting) => this.set({ parting, part: [] })));
+            made.push(this.select("By", this.source.partings.map((p): [string, string] => [p, p]), s.parting, (parting) => this.set({ parting, part: [] })));
         if (s.view === "tables") {
-            made.push(this.select("By", GROUPS.map((g): [Group, string] => [g, g]), s.group, (group) => this.set({ group })));
+            if (this.source.groups.length > 1)
+                made.push(this.select("By", this.source.groups.map((g): [string, string] => [g, g]), s.group,
+                    (group) => this.set({ group })));
             const columns = el("details", { class: "columns" }, el("summary", {}, "Columns"),
                 el("div", {}, ...this.currentTable().columns.map((c) =>
                     el("label", {}, el("input", { type: "checkbox", checked: !this.table.isHidden(c.label),
@@ -240,23 +258,23 @@ class Page {
 
     private show(): void {
         const s = this.state;
-        if (!this.views().includes(s.view)) s.view = "flame";
         this.fillTabs();
         this.fillControls();
         if (this.search.value !== s.search) this.search.value = s.search;
         const element = {
             flame: this.flame.element, treemap: this.treemap.element, tables: this.table.element, text: this.text,
-            timeline: this.timeline?.element ?? this.text,
+            timeline: this.timeline.element,
         }[s.view];
         if (this.content.firstElementChild !== element) this.content.replaceChildren(element);
         const pattern = this.pattern();
         const matches = pattern && ((name: string) => pattern.test(name));
         this.found.textContent = "";
         if (s.view === "flame") this.showFlame(matches);
-        else if (s.view === "treemap") this.treemap.show(profileParts(this.profile, s.parting, this.metric), s.part, s.amount, matches);
+        else if (s.view === "treemap")
+            this.treemap.show(this.source.parts(s.parting, this.metric), s.part, s.amount, matches);
         else if (s.view === "tables") this.showTable(matches);
         else this.details.replaceChildren();
-        if (s.view === "timeline") this.timeline?.draw();
+        if (s.view === "timeline") this.timeline.show(this.source.curves(this.metric)!);
     }
 
     private pattern(): RegExp | null {
@@ -272,7 +290,7 @@ class Page {
         const s = this.state;
         const focused = s.direction === "callers" || s.direction === "callees";
         const focus = focused ? this.groupOf(s.focus) : -1;
-        const key = [s.metric, s.amount, s.direction, focus, s.fold].join(" ");
+        const key = [s.key, s.amount, s.direction, focus, s.fold].join(" ");
         let tree = this.trees.get(key);
         if (!tree) {
             tree = new Tree(this.profile, {
@@ -316,10 +334,10 @@ class Page {
         return ranges;
     }
 
-    private currentTable(): TableData & { frames: number[] } {
-        const key = `${this.state.group} ${this.state.metric} ${this.state.amount}`;
+    private currentTable(): SourceTable {
+        const key = `${this.state.group} ${this.state.key} ${this.state.amount}`;
         let found = this.tables.get(key);
-        if (!found) this.tables.set(key, (found = profileTable(this.profile, this.state.group, this.metric)));
+        if (!found) this.tables.set(key, (found = this.source.table(this.state.group, this.metric)));
         return found;
     }
 
@@ -327,7 +345,8 @@ class Page {
         const data = this.currentTable();
         const texts = data.columns.filter((c) => c.texts).map((c) => c.texts!);
         const filter = matches && ((row: number) => texts.some((text) => matches(text(row))));
-        this.table.show(data, this.state.sort, filter);
+        const usual = this.source.groups.length === 1 ? this.metricData().label : ""; // of a table: what it is about
+        this.table.show(data, this.state.sort || usual, filter);
         this.say(`${data.rows} rows`, "");
     }
 
@@ -346,7 +365,7 @@ class Page {
         const tree = this.tree();
         const i = tree.interval(box);
         const all = this.profile.total(this.metric).value;
-        const figures = `${metricLabel(this.metric)}: ${formatInterval(i, this.state.amount)}, ${formatShare(i.value, all)} of all`;
+        const figures = `${this.metricData().label}: ${formatInterval(i, this.state.amount)}, ${formatShare(i.value, all)} of all`;
         const place = box.frame < 0 ? "" : this.profile.place(box.frame, box.line);
         const inlined = box.frame >= 0 && this.profile.isInlined(box.frame) ? ", inlined" : "";
         this.say(tree.name(box), figures, place + inlined, i);
@@ -356,13 +375,14 @@ class Page {
         const table = this.currentTable();
         const frame = table.frames[row];
         if (this.state.group !== "function" || frame < 0) {
-            this.say(table.columns[0].texts!(row), "");
+            const first = table.columns[0];
+            this.say(first.texts ? first.texts(row) : String(first.numbers![row]), describeColumns(table.columns, row));
             return;
         }
         const group = this.profile.group[frame];
         const ranges = this.outermostMatches(Array.from(this.profile.group, (g) => g === group));
         const i = this.profile.interval(this.metric, ranges);
-        this.say(this.profile.name(frame), `${metricLabel(this.metric)}, total: ${formatInterval(i, this.state.amount)}`,
+        this.say(this.profile.name(frame), `${this.metricData().label}, total: ${formatInterval(i, this.state.amount)}`,
             this.profile.place(frame, 0), i);
     }
 
@@ -388,9 +408,8 @@ class Page {
         else if (e.key === "?") this.help.showModal();
         else if (e.key === "m") {
             const all = this.metrics();
-            const at = all.findIndex(([key]) => key === `${this.state.metric} ${this.state.amount}`);
-            const [metric, amount] = all[(at + 1) % all.length][0].split(" ");
-            this.set({ metric, amount: amount as Amount });
+            const at = all.findIndex(([key]) => key === `${this.state.key} ${this.state.amount}`);
+            this.setMetric(all[(at + 1) % all.length][0]);
         } else if (e.key === "d") this.set({ direction: this.state.direction === "up" ? "down" : "up", zoom: [] });
         else if (e.key === "r") this.set({ fold: !this.state.fold });
         else if (e.key === "c" && this.state.view === "tables") this.copy();

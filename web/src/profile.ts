@@ -2,10 +2,10 @@
 // A profile: the tree of all stacks in columns, and what was allocated by each stack (see src/model/profile/call_tree.h).
 
 import type { Blob, Numbers } from "./blob";
-import { PARTS, emptyEstimate, intervalOf, mergeRow, type Interval, type Part } from "./estimate";
+import { emptyEstimate, intervalOf, mergeRow, type Interval, type Part } from "./estimate";
 import { baseName, cleanName } from "./format";
 
-export type Amount = "bytes" | "count";
+export type Amount = "bytes" | "count" | "ns";
 
 /** What is shown: live bytes, or allocated objects, and so on. */
 export interface Metric {
@@ -22,10 +22,53 @@ export interface Image {
     peak_bytes: number;
 }
 
-interface MetricData {
-    key: string;
-    columns: Record<Amount, Record<Part, Numbers>>;
-    total: Record<Amount, Interval>;
+export interface MetricData {
+    metric: Metric;
+    label: string;
+    columns: Record<Part, Numbers>; // by row
+    total: Interval;
+}
+
+export type Points = Record<"image" | "time_ms" | "live_bytes" | "allocated_bytes" | "rss_anon_bytes", Numbers>;
+
+/** What a profile is made of. Nodes are in the order of a walk from the top; node 0 is the root. */
+export interface ProfileData {
+    strings: string[];
+    frames: Record<"function" | "module" | "file" | "flags", Numbers>;
+    nodes: Record<"depth" | "frame" | "line", Numbers>;
+    rowNode: Numbers; // ascending
+    rowSite: Numbers;
+    metrics: MetricData[];
+    images: Image[];
+    points: Points | null;
+}
+
+const LABELS: Record<string, string> = {
+    "live bytes": "Live", "live count": "Live objects", "peak bytes": "Peak", "peak count": "Objects at the peak",
+    "allocated bytes": "Allocated", "allocated count": "Allocations", "temporary bytes": "Temporary",
+    "temporary count": "Temporary allocations",
+};
+
+/** Reads what src/view/page/html_profile.c wrote. */
+export function profileOfBlob(blob: Blob): ProfileData {
+    const h = blob.header.profile;
+    const columns = (of: any) => Object.fromEntries(Object.entries(of).map(([key, c]) => [key, blob.numbers(c as any)])) as any;
+    return {
+        strings: blob.texts(h.strings).map(cleanName),
+        frames: columns(h.frames),
+        nodes: columns(h.nodes),
+        rowNode: blob.numbers(h.row_node),
+        rowSite: blob.numbers(h.row_site),
+        metrics: h.metrics.flatMap((m: any) =>
+            (["bytes", "count"] as const).map((amount) => ({
+                metric: { key: m.key, amount },
+                label: LABELS[`${m.key} ${amount}`],
+                columns: columns(m[amount]),
+                total: m.total[amount],
+            }))),
+        images: h.images,
+        points: columns(h.points),
+    };
 }
 
 /** Sums of each node's own stacks, and of everything below it, too. */
@@ -55,57 +98,43 @@ export class Profile {
     /** By frame: the first frame with that function in that module. Frames of one group are one box. */
     readonly group: Uint32Array;
     readonly images: Image[];
-    readonly points: Record<"image" | "time_ms" | "live_bytes" | "allocated_bytes" | "rss_anon_bytes", Numbers>;
-    private metrics: MetricData[];
+    readonly points: Points | null;
+    readonly metrics: MetricData[];
     private sums = new Map<string, Sums>();
 
-    constructor(blob: Blob) {
-        const h = blob.header.profile;
-        this.strings = blob.texts(h.strings).map(cleanName);
-        this.functionOf = blob.numbers(h.frames.function);
-        this.moduleOf = blob.numbers(h.frames.module);
-        this.fileOf = blob.numbers(h.frames.file);
-        this.flags = blob.numbers(h.frames.flags);
-        this.frame = blob.numbers(h.nodes.frame);
-        this.line = blob.numbers(h.nodes.line);
-        this.rowNode = blob.numbers(h.row_node);
-        this.rowSite = blob.numbers(h.row_site);
+    constructor(data: ProfileData) {
+        this.strings = data.strings;
+        this.functionOf = data.frames.function;
+        this.moduleOf = data.frames.module;
+        this.fileOf = data.frames.file;
+        this.flags = data.frames.flags;
+        this.frame = data.nodes.frame;
+        this.line = data.nodes.line;
+        this.rowNode = data.rowNode;
+        this.rowSite = data.rowSite;
         this.nodes = this.frame.length;
-        const depth = blob.numbers(h.nodes.depth);
-        [this.parent, this.end] = linksOf(depth);
+        [this.parent, this.end] = linksOf(data.nodes.depth);
         this.group = groupsOf(this.functionOf, this.moduleOf);
-        this.images = h.images;
-        this.points = Object.fromEntries(
-            Object.entries(h.points).map(([key, c]) => [key, blob.numbers(c as any)]),
-        ) as any;
-        const read = (columns: any) =>
-            Object.fromEntries(PARTS.map((key) => [key, blob.numbers(columns[key])])) as Record<Part, Numbers>;
-        this.metrics = h.metrics.map((m: any) => ({
-            key: m.key,
-            total: m.total,
-            columns: { bytes: read(m.bytes), count: read(m.count) },
-        }));
+        this.images = data.images;
+        this.points = data.points;
+        this.metrics = data.metrics;
     }
 
-    get metricKeys(): string[] {
-        return this.metrics.map((m) => m.key);
-    }
-
-    private metric(key: string): MetricData {
-        return this.metrics.find((m) => m.key === key) ?? this.metrics[0];
+    metric(m: Metric): MetricData {
+        return this.metrics.find((d) => d.metric.key === m.key && d.metric.amount === m.amount) ?? this.metrics[0];
     }
 
     total(m: Metric): Interval {
-        return this.metric(m.key).total[m.amount];
+        return this.metric(m).total;
     }
 
     /** By row. */
     values(m: Metric): Numbers {
-        return this.metric(m.key).columns[m.amount].value;
+        return this.metric(m).columns.value;
     }
 
     sumsOf(m: Metric): Sums {
-        const key = m.key + m.amount;
+        const key = `${m.key} ${m.amount}`;
         let found = this.sums.get(key);
         if (!found) {
             const self = new Float64Array(this.nodes);
@@ -133,7 +162,7 @@ export class Profile {
 
     /** The estimate of all rows of these ranges of nodes, which must not overlap. */
     interval(m: Metric, ranges: Iterable<[number, number]>): Interval {
-        const columns = this.metric(m.key).columns[m.amount];
+        const { columns } = this.metric(m);
         const e = emptyEstimate();
         for (const [from, to] of ranges) {
             const last = this.rowFrom(to);

@@ -2,21 +2,14 @@
 // A profile as tables and as parts of a treemap.
 
 import { baseName } from "./format";
-import type { Metric, Profile } from "./profile";
+import type { Metric, MetricData, Profile } from "./profile";
+import type { Source, SourceTable } from "./source";
 import type { TableData } from "./table";
+import { curvesOfProfile } from "./timeline";
 import { addPath, joinLines, newPart, type Part } from "./treemap";
 
-export const GROUPS = ["function", "file", "directory", "module", "site"] as const;
-export type Group = (typeof GROUPS)[number];
-
-const LABELS: Record<string, string> = {
-    live: "Live", peak: "Peak", allocated: "Allocated", temporary: "Temporary",
-};
-
-export function metricLabel(m: Metric): string {
-    if (m.key === "allocated" && m.amount === "count") return "Allocations";
-    return m.amount === "count" ? `${LABELS[m.key]} objects` : LABELS[m.key];
-}
+const GROUPS = ["function", "file", "directory", "module", "site"];
+const PARTINGS = ["directory", "module"];
 
 function directoryOf(path: string): string {
     const slash = path.lastIndexOf("/");
@@ -24,7 +17,7 @@ function directoryOf(path: string): string {
 }
 
 /** By frame: the name of its row. */
-function keysOf(profile: Profile, group: Group): string[] {
+function keysOf(profile: Profile, group: string): string[] {
     const unknown = (frame: number) => baseName(profile.module(frame)) || profile.name(frame);
     return Array.from(profile.functionOf, (_, frame) => {
         const file = profile.file(frame);
@@ -41,7 +34,7 @@ interface Rows {
     of: Uint32Array; // by frame
 }
 
-function rowsOf(profile: Profile, group: Group): Rows {
+function rowsOf(profile: Profile, group: string): Rows {
     const keys = keysOf(profile, group);
     const known = new Map<string, number>();
     const rows: Rows = { names: [], frames: [], of: new Uint32Array(keys.length) };
@@ -78,29 +71,23 @@ function sumRows(profile: Profile, rows: Rows, m: Metric): { self: Float64Array;
     return { self, total };
 }
 
-export interface ProfileTable extends TableData {
-    frames: number[]; // by row
+/** Those that are columns of every table. */
+function columnMetrics(profile: Profile): MetricData[] {
+    return profile.metrics.filter((m) => m.metric.amount === "bytes" || ["live", "allocated"].includes(m.metric.key));
 }
 
-function allMetrics(profile: Profile): Metric[] {
-    return profile.metricKeys.flatMap((key): Metric[] => [
-        { key, amount: "bytes" },
-        ...(key === "allocated" || key === "live" ? [{ key, amount: "count" } as Metric] : []),
-    ]);
-}
-
-export function profileTable(profile: Profile, group: Group, m: Metric): ProfileTable {
+function profileTable(profile: Profile, group: string, m: Metric): SourceTable {
     if (group === "site") return siteTable(profile);
     const rows = rowsOf(profile, group);
     const shown = sumRows(profile, rows, m);
     const columns: TableData["columns"] = [
         { label: group[0].toUpperCase() + group.slice(1), unit: "text", texts: (row) => rows.names[row] },
-        { label: `${metricLabel(m)}, self`, unit: m.amount, numbers: shown.self },
-        { label: `${metricLabel(m)}, total`, unit: m.amount, numbers: shown.total },
+        { label: `${profile.metric(m).label}, self`, unit: m.amount, numbers: shown.self },
+        { label: `${profile.metric(m).label}, total`, unit: m.amount, numbers: shown.total },
     ];
-    for (const other of allMetrics(profile))
+    for (const { metric: other, label } of columnMetrics(profile))
         if (other.key !== m.key || other.amount !== m.amount)
-            columns.push({ label: metricLabel(other), unit: other.amount, numbers: sumRows(profile, rows, other).self });
+            columns.push({ label, unit: other.amount, numbers: sumRows(profile, rows, other).self });
     if (group === "function")
         columns.push(
             { label: "File", unit: "text", texts: (row) => profile.file(rows.frames[row]) },
@@ -110,7 +97,7 @@ export function profileTable(profile: Profile, group: Group, m: Metric): Profile
 }
 
 /** A row for each line that requests memory. */
-function siteTable(profile: Profile): ProfileTable {
+function siteTable(profile: Profile): SourceTable {
     const known = new Map<string, number>();
     const names: string[] = [];
     const functions: string[] = [];
@@ -134,18 +121,15 @@ function siteTable(profile: Profile): ProfileTable {
         { label: "Site", unit: "text", texts: (row) => names[row] },
         { label: "Function", unit: "text", texts: (row) => functions[row] },
     ];
-    for (const m of allMetrics(profile)) {
+    for (const { metric: m, label } of columnMetrics(profile)) {
         const sums = new Float64Array(names.length);
         profile.values(m).forEach((value, i) => (sums[rowOf[i]] += value));
-        columns.push({ label: metricLabel(m), unit: m.amount, numbers: sums });
+        columns.push({ label, unit: m.amount, numbers: sums });
     }
     return { columns, rows: names.length, frames };
 }
 
-export const PARTINGS = ["directory", "module"] as const;
-export type Parting = (typeof PARTINGS)[number];
-
-export function profileParts(profile: Profile, by: Parting, m: Metric): Part {
+function profileParts(profile: Profile, by: string, m: Metric): Part {
     const root = newPart("all");
     const values = profile.values(m);
     const paths = new Map<number, string[]>(); // by frame
@@ -160,11 +144,27 @@ export function profileParts(profile: Profile, by: Parting, m: Metric): Part {
     return joinLines(root);
 }
 
-function pathOf(profile: Profile, frame: number, by: Parting): string[] {
+function pathOf(profile: Profile, frame: number, by: string): string[] {
     const name = profile.name(frame);
     const module = baseName(profile.module(frame));
     if (by === "module") return module ? [module, name] : [name];
     const file = profile.file(frame);
     if (!file) return [`[unknown] ${module}`.trim(), name];
     return [...file.replace(/^\//, "").split("/"), name];
+}
+
+export function sourceOfProfile(profile: Profile): Source {
+    const curves = curvesOfProfile(profile);
+    const live = profile.metrics.find((m) => m.metric.key === "live");
+    const peak = profile.metrics.find((m) => m.metric.key === "peak");
+    return {
+        profile,
+        metrics: profile.metrics,
+        first: live && live.total.value > 0 ? live.metric : (peak ?? profile.metrics[0]).metric,
+        groups: GROUPS,
+        table: (group, m) => profileTable(profile, group, m),
+        partings: PARTINGS,
+        parts: (by, m) => profileParts(profile, by, m),
+        curves: () => curves,
+    };
 }

@@ -1,26 +1,31 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The points of a recording over time: live bytes of all processes together, and their anonymous resident memory.
+// Memory over time: of a profile, live bytes of all processes together, and their anonymous resident memory.
 
 import uPlot from "uplot";
 import { colours, el } from "./dom";
-import { formatBytes } from "./format";
+import { format, type Unit } from "./format";
 import type { Profile } from "./profile";
 
-interface Curve {
+export interface Curves {
     seconds: number[]; // since the beginning
-    live: number[];
-    resident: (number | null)[];
+    unit: Unit;
+    lines: { label: string; values: (number | null)[] }[]; // the first one is filled
 }
 
-/** At the time of each point: the sum of what each process had last. */
-function sumOverImages(profile: Profile): Curve {
+/** At the time of each point: the sum of what each process had last. null: the recording has no course of time. */
+export function curvesOfProfile(profile: Profile): Curves | null {
     const p = profile.points;
+    if (!p || p.time_ms.length < 2) return null;
     const order = Array.from(p.time_ms.keys()).sort((a, b) => p.time_ms[a] - p.time_ms[b]);
     const live = new Map<number, number>();
     const resident = new Map<number, number>();
     const ended = profile.images.map((image) => image.taken_ms);
-    const curve: Curve = { seconds: [], live: [], resident: [] };
     const began = Math.min(...profile.images.map((image) => image.began_ms));
+    const sum = (m: Map<number, number>) => [...m.values()].reduce((a, b) => a + b, 0);
+    const curves: Curves = {
+        seconds: [], unit: "bytes",
+        lines: [{ label: "Live", values: [] }, { label: "Resident (anonymous)", values: [] }],
+    };
     for (const i of order) {
         const now = p.time_ms[i];
         for (const image of live.keys())
@@ -30,12 +35,11 @@ function sumOverImages(profile: Profile): Curve {
             }
         live.set(p.image[i], p.live_bytes[i]);
         if (p.rss_anon_bytes[i]) resident.set(p.image[i], p.rss_anon_bytes[i]);
-        const sum = (m: Map<number, number>) => [...m.values()].reduce((a, b) => a + b, 0);
-        curve.seconds.push((now - began) / 1000);
-        curve.live.push(sum(live));
-        curve.resident.push(resident.size === live.size ? sum(resident) : null);
+        curves.seconds.push((now - began) / 1000);
+        curves.lines[0].values.push(sum(live));
+        curves.lines[1].values.push(resident.size === live.size ? sum(resident) : null);
     }
-    return curve;
+    return curves;
 }
 
 /** Some five whole sizes in units of 1024. */
@@ -49,16 +53,12 @@ function sizeTicks(low: number, high: number): number[] {
 }
 
 export class Timeline {
-    readonly element = el("div", { class: "timeline", tabindex: "0" });
+    readonly element = el("div", { class: "timeline", tabindex: "0", role: "img", "aria-label": "Timeline" });
     private plot: uPlot | null = null;
+    private curves: Curves | null = null;
 
-    constructor(private readonly profile: Profile) {
+    constructor() {
         new ResizeObserver(() => this.resize()).observe(this.element);
-        matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
-    }
-
-    static has(profile: Profile): boolean {
-        return profile.points.time_ms.length > 1;
     }
 
     private resize(): void {
@@ -68,15 +68,20 @@ export class Timeline {
         else this.draw();
     }
 
-    draw(): void {
+    show(curves: Curves): void {
+        this.curves = curves;
+        this.draw();
+    }
+
+    private draw(): void {
         const { clientWidth: width, clientHeight: height } = this.element;
-        if (!width || !height) return;
+        const { curves } = this;
+        if (!width || !height || !curves) return;
         this.plot?.destroy();
-        const curve = sumOverImages(this.profile);
         const c = colours();
-        const bytes = (_: uPlot, values: number[]) => values.map((v) => (v === null ? "" : formatBytes(v)));
-        const shown = (_: uPlot, v: number | null) => (v === null || v === undefined ? "–" : formatBytes(v));
+        const shown = (_: uPlot, v: number | null) => (v === null || v === undefined ? "–" : format(v, curves.unit));
         const axis = { stroke: c.text, grid: { stroke: c.line, width: 1 }, ticks: { stroke: c.line, width: 1 } };
+        const strokes = [c.focus, c.faint];
         this.plot = new uPlot(
             {
                 width,
@@ -84,15 +89,20 @@ export class Timeline {
                 scales: { x: { time: false }, y: { range: (_, __, most) => [0, most * 1.05 || 1] } },
                 axes: [
                     { ...axis, values: (_, values) => values.map((v) => `${v} s`) },
-                    { ...axis, values: bytes, size: 80, splits: (_, __, low, high) => sizeTicks(low, high) },
+                    {
+                        ...axis, size: 80, values: (_, values) => values.map((v) => format(v, curves.unit)),
+                        splits: curves.unit === "bytes" ? (_, __, low, high) => sizeTicks(low, high) : undefined,
+                    },
                 ],
                 series: [
                     { label: "Time", value: (_, v) => (v === null || v === undefined ? "–" : `${v.toFixed(2)} s`) },
-                    { label: "Live", stroke: c.focus, width: 2, fill: c.dark ? "#3b82f633" : "#3b82f622", value: shown },
-                    { label: "Resident (anonymous)", stroke: c.faint, width: 1, value: shown, points: { show: false } },
+                    ...curves.lines.map((line, i) => ({
+                        label: line.label, value: shown, stroke: strokes[i], width: i ? 1 : 2,
+                        points: { show: false }, fill: i ? undefined : c.dark ? "#3b82f633" : "#3b82f622",
+                    })),
                 ],
             },
-            [curve.seconds, curve.live, curve.resident],
+            [curves.seconds, ...curves.lines.map((line) => line.values)],
             this.element,
         );
     }

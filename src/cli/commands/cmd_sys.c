@@ -9,6 +9,7 @@
 #include "cli/sys/sys_columns.h"
 #include "cli/sys/sys_options.h"
 #include "cli/sys/sys_overview.h"
+#include "cli/sys/sys_page.h"
 #include "cli/sys/sys_show.h"
 #include "cli/sys/sys_vmlinux.h"
 #include "query/field.h"
@@ -98,6 +99,11 @@ static int observe(struct sys_request *r)
     struct error e = {""};
     struct workload command;
     struct sys_show *show = &r->show;
+    if (r->html) {
+        show->page = sys_page_open(r->html, r->force, r->tool, &e);
+        if (!show->page)
+            return command_fail(EXIT_FAILED, "%s", e.text);
+    }
     if (r->from)
         return sys_show_recorded(show, r->tool, r->from);
     int code = sys_vmlinux_find(r);
@@ -157,8 +163,10 @@ static int run(int argc, char **argv)
         return no_tool(argv[1]);
     struct sys_request r;
     int code = sys_options_parse(&r, tool, argc - 1, argv + 1);
-    if (code < 0)
+    if (code < 0) {
         code = observe(&r);
+        code = sys_page_close(r.show.page, code);
+    }
     sys_options_release(&r);
     return code;
 }

@@ -80,16 +80,21 @@ static struct losses_view view_of(const struct sys_losses *l, struct losses_coun
     return (struct losses_view){counts, c ? samples : NULL};
 }
 
-void sys_losses_say(const struct sys_losses *l)
+void sys_losses_note(const struct sys_losses *l, struct buf *notes)
 {
     struct losses_counts counts = {0};
     struct losses_samples samples = {0};
-    struct buf notes = BUF_INIT;
     const struct losses_view view = view_of(l, &counts, &samples);
-    losses_view_note(&notes, &view);
-    command_notes(&notes);
+    losses_view_note(notes, &view);
     vec_release(&counts);
     vec_release(&samples.ends);
+}
+
+void sys_losses_say(const struct sys_losses *l)
+{
+    struct buf notes = BUF_INIT;
+    sys_losses_note(l, &notes);
+    command_notes(&notes);
 }
 
 void sys_losses_write_json(const struct sys_losses *l, struct sink *out)

@@ -20,6 +20,8 @@ struct sys_losses {
     uint64_t not_stored;               /* events for which event_buffer had no room */
 };
 
+/** Adds a note (view/text/notes.h) for each. */
+void sys_losses_note(const struct sys_losses *l, struct buf *notes);
 /** Prints them in words on stderr. */
 void sys_losses_say(const struct sys_losses *l);
 /** Writes an object of one line: {"lost":{...}}. */

@@ -416,6 +416,7 @@ static void shape(struct parse *p)
     s->method = value(p, "attach");
     p->r->user = value(p, "user");
     p->r->output = value(p, "output");
+    p->r->html = value(p, "html");
     p->r->force = value(p, "force") != NULL;
     p->r->from = value(p, "from");
     p->r->show.hidden |= p->r->from ? 0 : columns_of_options(p->r);

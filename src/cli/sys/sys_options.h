@@ -24,7 +24,7 @@ struct sys_request {
     const char *own[SYS_OPTIONS_MAX]; /* values of the tool's own options */
     struct sys_show show;
     char **command; /* after --; NULL: none */
-    const char *user, *output, *from;
+    const char *user, *output, *html, *from;
     bool force;               /* replace the file `output` */
     const char *vmlinux_file; /* NULL: search for one */
     struct vmlinux vmlinux;   /* once found */

@@ -36,7 +36,7 @@ static const struct {
 } lonely[] = {
     {"sample-ring", {"sample"}, ANY, "--sample-ring needs --sample"},
     {"rows", {"interval", "sort", "top"}, EVENTS, "--rows needs --interval, --sort or --top"},
-    {"force", {"output"}, ANY, "--force needs -o: it replaces the file that -o names"},
+    {"force", {"output", "html"}, ANY, "--force needs -o or --html: it replaces the file that they name"},
 };
 
 static const char *value(const struct sys_request *r, const struct arguments *a, const char *name)
@@ -87,8 +87,8 @@ static int about_stacks(const struct sys_request *r, const struct arguments *a)
 /* What was recorded is shown as it was observed: what is about observing would do nothing. */
 static int about_recorded(const struct sys_request *r, const struct arguments *a)
 {
-    static const char *const shows[] = {"from", "json", "by",    "folded",  "where", "sort",
-                                        "top",  "hist", "quiet", "columns", "wide",  "exact"};
+    static const char *const shows[] = {"from", "json",  "by",      "folded", "where", "sort", "top",
+                                        "hist", "quiet", "columns", "wide",   "exact", "html", "force"};
     if (!r->from)
         return -1;
     for (const struct option_doc *o = r->options; o->name; o++) {

@@ -6,6 +6,7 @@
 
 #include "base/sigsafe/clock_ns.h"
 #include "cli/command.h"
+#include "cli/sys/sys_page.h"
 #include "cli/terminal.h"
 #include "store/profile_load.h"
 #include "view/formats/json.h"
@@ -83,6 +84,8 @@ void sys_report_write(struct sys_report *r)
     table_query_apply(&o->where, t);
     r->any = r->any || table_rows(t);
     record(r);
+    if (o->page)
+        sys_page_add(o->page, t, r->taken_ns ? r->taken_ns : clock_ns(CLOCK_REALTIME));
     if (r->tool->event && o->histogram)
         table_measure_add(&r->measured, r->tool->measure->columns, t);
     else if (r->tool->event && o->keep)

@@ -29,6 +29,7 @@ struct sys_report {
     bool any;              /* a row or an event has come that --where lets pass */
     uint64_t shown, all;   /* of the last report: rows, and how many there were before it was cut */
     uint64_t report_ns;    /* of rows that come every interval: when, since 1970 */
+    uint64_t taken_ns;     /* of recorded rows: when they were taken, since 1970; 0: now */
     bool unshown;          /* this report is recorded only */
     bool unwritable;       /* a write to stdout failed: what comes is recorded only */
     bool over;             /* no row can be written any more: to the recording, or without one to stdout */

@@ -16,6 +16,7 @@
 #include "cli/command.h"
 #include "cli/intervals.h"
 #include "cli/sys/sys_losses.h"
+#include "cli/sys/sys_page.h"
 #include "cli/sys/sys_report.h"
 #include "sys/resolver.h"
 
@@ -145,6 +146,12 @@ static void close_report(struct show *w)
         w->code = command_fail(EXIT_FAILED, "%s", e.text);
     if (*resolver_kernel_hidden(o->session->names) && !o->quiet)
         fprintf(stderr, "allium: %s\n", resolver_kernel_hidden(o->session->names));
+    if (o->page) {
+        struct buf notes = BUF_INIT;
+        sys_losses_note(&lost, &notes);
+        sys_page_note(o->page, &notes);
+        buf_release(&notes);
+    }
     if (o->json)
         sys_losses_write_json(&lost, &w->report.out);
     if (o->quiet)

@@ -16,6 +16,8 @@
 #include "store/recording.h"
 #include "sys/session.h"
 
+struct sys_page; /* cli/sys/sys_page.h */
+
 struct sys_show {
     struct sys_session *session;
     struct workload *command; /* NULL: none */
@@ -34,6 +36,7 @@ struct sys_show {
     bool json, folded, quiet;
     struct recording *recording; /* rows go there, too; NULL: none */
     const char *recording_name;
+    struct sys_page *page; /* rows go there, too; NULL: none */
     bool histogram; /* for rows: with their histograms; for events: a histogram instead of the events */
 };
 

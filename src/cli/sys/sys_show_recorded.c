@@ -4,6 +4,7 @@
 
 #include "cli/sys/sys_columns.h"
 #include "cli/sys/sys_losses.h"
+#include "cli/sys/sys_page.h"
 #include "cli/sys/sys_regroup.h"
 #include "cli/sys/sys_report.h"
 #include "store/profile_load.h"
@@ -65,6 +66,7 @@ static void show_recorded(void *arg, uint64_t time_ns)
     }
     if (o->json && !w->any)
         sys_report_begin_json(r);
+    r->taken_ns = time_ns;
     r->report_ns = r->tool->event ? 0 : time_ns;
     if (!r->tool->event && !o->json && !o->folded) {
         buf_printf(&r->heading, "%s--- ", w->any ? "\n" : "");
@@ -85,6 +87,12 @@ static void close_recorded(struct show *w)
     struct sys_losses lost = {tool, NULL, counted, w->report.kept.not_stored};
     if (!sys_losses_recorded(tool, &w->recording, counted))
         lost.counted = NULL;
+    if (o->page) {
+        struct buf notes = BUF_INIT;
+        sys_losses_note(&lost, &notes);
+        sys_page_note(o->page, &notes);
+        buf_release(&notes);
+    }
     if (o->json && !w->any)
         sys_report_begin_json(&w->report);
     if (o->json)

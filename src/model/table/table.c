@@ -149,6 +149,30 @@ void table_move_rows(struct table *to, struct table *from)
     from->values.len = 0;
 }
 
+/* Of a pointer, what it points to is copied. */
+static struct table_value copy_of(const struct table_column *c, const struct table_value *v)
+{
+    struct table_value copy = *v;
+    if (v->known && (c->type == TABLE_TEXT || c->type == TABLE_LINES))
+        copy.text = mem_strdup(v->text);
+    if (v->known && c->type == TABLE_ESTIMATE) {
+        copy.estimate = mem_alloc(sizeof(*copy.estimate));
+        *copy.estimate = *v->estimate;
+    }
+    if (v->known && c->type == TABLE_HISTOGRAM) {
+        copy.slots = mem_array(TABLE_SLOTS, sizeof(*copy.slots));
+        memcpy(copy.slots, v->slots, TABLE_SLOTS * sizeof(*copy.slots));
+    }
+    return copy;
+}
+
+void table_copy_rows(struct table *to, const struct table *from)
+{
+    assert(to->n_columns == from->n_columns);
+    for (size_t i = 0; i < from->values.len; i++)
+        *vec_push(&to->values) = copy_of(&from->columns[i % from->n_columns], &from->values.at[i]);
+}
+
 void table_cut(struct table *t, uint32_t rows)
 {
     while (t->values.len > (size_t)rows * t->n_columns) {

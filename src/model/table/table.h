@@ -125,6 +125,8 @@ enum table_order {
 void table_sort(struct table *t, uint32_t column, enum table_order order);
 /** Moves all rows of `from`, which has the same columns, to the end of `to`. */
 void table_move_rows(struct table *to, struct table *from);
+/** Appends copies of all rows of `from`, which has the same columns. */
+void table_copy_rows(struct table *to, const struct table *from);
 /** Removes the rows from number `rows` on. */
 void table_cut(struct table *t, uint32_t rows);
 /** Removes the rows for which `keeps` returns false. */

@@ -62,7 +62,7 @@ size_t page_blob_add_f64(struct page_blob *b, const char *key, const double *val
     size_t small = 0, zero = 0, at = 0;
     for (size_t i = 0; i < n; i++) {
         small += fits_u32(values[i]);
-        zero += !(values[i] < 0 || values[i] > 0);
+        zero += values[i] >= 0 && values[i] <= 0; /* not what is unknown, NaN */
     }
     if (zero == n) {
         describe(b, key, "zero", 0, 0, n);

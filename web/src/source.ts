@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What a page shows, whether it is a profile or a table.
+
+import type { Interval } from "./estimate";
+import type { Metric, Profile } from "./profile";
+import type { TableData } from "./table";
+import type { Curves } from "./timeline";
+import type { Part } from "./treemap";
+
+export interface SourceTable extends TableData {
+    frames: number[]; // by row: the frame of the profile that it stands for; -1: none
+}
+
+export interface Source {
+    profile: Profile | null; // null: there are no stacks, and no flame graph
+    metrics: { metric: Metric; label: string; total: Interval }[];
+    first: Metric; // what is shown first
+    groups: string[]; // by what the rows of tables can be grouped
+    table(group: string, m: Metric): SourceTable;
+    partings: string[]; // by what a treemap can be divided; none: there is no treemap
+    parts(by: string, m: Metric): Part;
+    curves(m: Metric): Curves | null;
+}
