@@ -11,7 +11,7 @@ WERROR  ?=
 options := $(if $(WERROR),-Dwerror=true) $(if $(filter-out file,$(origin PREFIX)),'-Dprefix=$(PREFIX)')
 
 .NOTPARALLEL:
-.PHONY: build demo check check-long check-kernels bench install uninstall format clean help
+.PHONY: build demo check check-long check-kernels check-web bench install uninstall format clean help
 
 build:
 	@tools/setup build
@@ -44,6 +44,12 @@ check-kernels:
 	@tools/build '$(BUILD)' $(options) -Dtests=true
 	@tests/kernels/run --build '$(BUILD)'
 
+# The page of export --html: its script and style built anew, and a browser driven by the keyboard. Needs npm's registry.
+check-web:
+	@tools/setup check
+	@tools/build '$(BUILD)' $(options) -Dtests=true
+	@tests/web/run '$(BUILD)'
+
 bench:
 	@tools/setup bench
 	@tools/build '$(BUILD)' $(options) -Dbenchmarks=true
@@ -69,6 +75,7 @@ help:
 	@echo 'make check       build, then run all tests except the slow ones'
 	@echo 'make check-long  all tests, also with clang, under sanitizers and on Debian 13'
 	@echo 'make check-kernels  boot other kernels in qemu, and test there'
+	@echo 'make check-web   build the script of the HTML page anew, and drive it in a browser'
 	@echo 'make bench       measure the cost, against a floor and against peers'
 	@echo 'make install     [PREFIX=/usr/local] [DESTDIR=]'
 	@echo 'make uninstall   [PREFIX=/usr/local] [DESTDIR=]'

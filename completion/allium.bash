@@ -11,11 +11,11 @@ _allium_options()
 {
     case $1 in
     '') echo -V --help --version ;;
-    run) echo --period -o --output --force --sites --wrapper --no-follow --no-args --quiet --json --ledger-size --debuginfod --help ;;
+    run) echo --period -o --output --force --sites --wrapper --no-follow --no-args --quiet --html --json --ledger-size --debuginfod --help ;;
     env) echo --shell --systemd --docker --period --ledger-size --sites --wrapper --no-follow --help ;;
     ps) echo --prune --top --columns --wide --exact --json --help ;;
     snapshot) echo -o --output --force --debuginfod -p --pid --help ;;
-    report) echo --by --callers --callees --sort --temporary --older-than --where --raw --top --debuginfod --columns --wide --exact --json --no-pager -p --pid --help ;;
+    report) echo --by --callers --callees --sort --temporary --older-than --where --raw --top --debuginfod --columns --wide --exact --json --html --force --no-pager -p --pid --help ;;
     watch) echo --interval --count --duration --once --older-than --where --top --state --alert --exec --debuginfod --columns --wide --exact --json -p --pid --help ;;
     diff) echo --by --sort --where --fail-if --coarse --raw --top --debuginfod --columns --wide --exact --json --no-pager --help ;;
     who) echo --size --top --debuginfod --columns --wide --exact --json --no-pager -p --pid --help ;;
@@ -27,7 +27,7 @@ _allium_options()
     set) echo --where --for -p --pid --help ;;
     sys) echo -p --pid --interval --count --duration --sort --top --all --pss --columns --wide --exact --json --no-pager --help ;;
     'sys allocinfo') echo --by --sort --where --top --interval --count --duration --allocinfo --columns --wide --exact --json --no-pager --help ;;
-    'sys record') echo -o --output --force --stacks --buffer --interval --duration --vmlinux --quiet --help ;;
+    'sys record') echo -o --output --force --stacks --buffer --interval --duration --vmlinux --debuginfod --quiet --help ;;
     doctor) echo --json --help ;;
     'sys '*) _allium_help sys "${1#sys }" | sed -n '/^options:/,/^$/s/^  \(\(-.\), \)\{0,1\}\(--[a-z-]*\).*/\2 \3/p' ;;
     esac

@@ -4,15 +4,28 @@
 
 /* A profile as one HTML page: `export --html`. */
 
+#include "base/error.h"
 #include "model/profile/rollup.h"
 #include "view/text/sink.h"
 
+/** What the page is of. */
+struct profile_page {
+    const char *label;                 /* of the source */
+    const char *filter;                /* in words; NULL: none */
+    const struct rollup_options *like; /* which cells and samples count, as in a rollup by stack */
+};
+
+/** Writes the page. Marks the profile's wrappers. */
+void profile_page_write(struct sink *out, struct profile *p, const struct profile_page *page);
+
 /**
- * Writes the page. `label`: of the source. `like`: which cells and samples count, as in a rollup by stack. Marks the
- * profile's wrappers.
+ * Does the same into a file, which is replaced with `force` only. Returns 0, or -errno with a line.
  */
-void profile_page_write(struct sink *out, struct profile *p, const char *label,
-                        const struct rollup_options *like);
+int profile_page_save(const char *path, bool force, struct profile *p, const struct profile_page *page,
+                      struct error *e);
+
+/** Appends "server.allium: memory, func:parse*": the title of a page or a picture, whose subject `words` names. */
+void profile_page_add_title(struct buf *b, const struct profile_page *page, const char *words);
 
 /** Returns the metric that is shown unless another one is asked for: what is live; the peak if nothing is. */
 enum rollup_sort profile_page_metric(const struct profile *p, const struct rollup_options *like);

@@ -24,6 +24,13 @@ words = collections.Counter(re.findall("[a-z]+", "one two three four " * 3000))
 text = "".join(str(i) for i in range(20000))
 del kept[1500:]
 """
+GROWS = """
+import time
+kept = []
+for i in range(40):
+    kept.append(bytearray(50000))
+    time.sleep(0.02)
+"""
 METRICS = ("live", "peak", "allocated", "temporary")
 
 
@@ -152,6 +159,71 @@ def of_several(place):
     equal(sums, folded(place, "two.allium", "allocated"), "sums over the processes")
 
 
+def filtered(place):
+    """What --where leaves out is said, and the course of all memory is not shown for a part of it."""
+    record(place, "exact.allium", "--period", "1")
+    found = page(place, "exact.allium", "--where", "module:libc*")
+    check("module:libc*" in found.text.split("<title>")[1].split("</title>")[0], "title")
+    check("module:libc*" in found.text.split("<pre>")[1].split("</pre>")[0], "text")
+    check("points" not in found.header["profile"], "points in time")
+    none = page(place, "exact.allium", "--where", "func:nothing_at_all")
+    equal(none.stacks("allocated"), {}, "stacks")
+    for view in "flame", "treemap", "tables":
+        Shown(place, "page.html", view=view)
+    done = place.allium("export", "exact.allium", "--svg", "timeline", "--where", "module:libc*", code=2)
+    check("leave out --where" in done.err, done.err)
+    _, text = picture(place, "exact.allium", "flame", "--where", "module:libc*", "--metric", "peak")
+    check("module:libc*" in text, text[:500])
+
+
+def still_running(place):
+    """Of a moment in which processes still ran, none has ended; at the end all have."""
+    place.allium("run", "--quiet", "--period", "1K", "-o", "r.allium", "--", "sh", "-c",
+                 '"$0" -S -c "$1" & "$0" -S -c "$1"; wait', "/usr/bin/python3", GROWS)
+    for source, ended in ("r.allium@600ms", False), ("r.allium", True):
+        images = [image for image in page(place, source).header["profile"]["images"] if "python" in image["program"]]
+        equal([image["ended"] for image in images], [ended] * 2, "ended, of " + source)
+
+
+def site_rows(place):
+    """A row for each line that requests memory, with the metric that is chosen."""
+    place.allium("run", "--quiet", "--period", "1", "-o", "r.allium", "--", program("holder"), "1")
+    page(place, "r.allium")
+    rows = Shown(place, "page.html", view="tables", by="site", metric="allocated", amount="count").rows()
+    equal(rows[0][:3], ["Site", "Function", "Allocations ▾"], "columns")
+    done = place.allium("report", "r.allium", "--json", "--sort", "allocations", "--top", "0")
+    stacks = json.loads(done.out)["rows"]
+    sums = {}
+    for stack in stacks:
+        frame = stack["stack"][0]
+        if frame["file"]:
+            place_of = "%s:%d" % (frame["file"], frame["line"])
+            sums[place_of] = sums.get(place_of, 0) + stack["self"]["allocations"]
+    check(sums, "no lines:", stacks[:1])
+    shown = {row[0]: row[2] for row in rows[1:]}
+    equal({name: shown.get(name) for name in sums}, {name: str(n) for name, n in sums.items()}, "allocations by line")
+
+
+def beside(place):
+    """run and report write the same page as export."""
+    place.allium("run", "--quiet", "--period", "1", "-o", "r.allium", "--html", "run.html", "--", program("holder"),
+                 "1")
+    page(place, "r.allium")
+    place.allium("report", "r.allium", "--html", "report.html")
+    stacks = Page(place.path("page.html")).stacks("allocated")
+    for name in "run.html", "report.html":
+        found = Page(place.path(name))
+        found.policy()
+        equal(found.stacks("allocated"), stacks, name)
+        equal(os.stat(place.path(name)).st_mode & 0o777, 0o600, "mode of " + name)
+    done = place.allium("report", "r.allium", "--html", "report.html", code=1)
+    check("exists; use --force" in done.err and done.err.count("\n") == 1, done.err)
+    place.allium("report", "r.allium", "--html", "report.html", "--force")
+    place.allium("report", "r.allium", "--force", code=2)
+    done = place.allium("run", "--html", "x", "--json", "x", "--", "true", code=2)
+    check("same file" in done.err, done.err)
+
+
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -233,7 +305,7 @@ def large_picture(place):
     record(place, "large.allium", "--period", "1",
            work=calls + "\ng = [globals()['f%d' % i] for i in range(500)]\nkept = [g[i](i % 9) for i in range(500)]\n")
     for kind in "flame", "treemap", "timeline":
-        picture(place, "large.allium", kind, "--metric", "allocated")
+        picture(place, "large.allium", kind, *([] if kind == "timeline" else ["--metric", "allocated"]))
 
 
 tap.main([
@@ -243,6 +315,10 @@ tap.main([
     ("names with markup and hidden characters", placed(hostile_names)),
     ("a recording of nothing", placed(nothing)),
     ("several processes", placed(of_several)),
+    ("a part that --where selects", placed(filtered)),
+    ("processes that still run", placed(still_running)),
+    ("rows by line", placed(site_rows)),
+    ("pages of run and report", placed(beside)),
     ("pictures are drawn to scale", placed(pictures)),
     ("a picture of very many calls", placed(large_picture)),
 ])

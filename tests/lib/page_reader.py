@@ -96,7 +96,7 @@ class Shown:
 
     def details(self):
         """-> (name, value, low, high) of what is selected"""
-        found = re.search(r'<footer [^>]*data-value="([^"]+)" data-low="([^"]+)" data-high="([^"]+)"><b>(.*?)</b>',
+        found = re.search(r'<div class="details" [^>]*data-value="([^"]+)" data-low="([^"]+)" data-high="([^"]+)"><b>(.*?)</b>',
                           self.dom)
         check(found, "nothing is selected:", self.dom[-1000:])
         return (html.unescape(found.group(4)), *map(float, found.groups()[:3]))
@@ -104,4 +104,5 @@ class Shown:
     def rows(self):
         """Texts of the cells of each row of the table that is made."""
         found = re.findall(r'<div class="tr[^"]*" role="row"[^>]*>(.*?)</div>', self.dom)
-        return [[html.unescape(text) for text in re.findall(r'<(?:span|button) [^>]*>([^<]*)</', row)] for row in found]
+        cells = re.compile(r'<(?:span|button)(?: [^>]*)?>([^<]*)</')
+        return [[html.unescape(text) for text in cells.findall(row)] for row in found]

@@ -76,7 +76,7 @@ static void run(struct naive *n, struct kmem_accounts *a, uint32_t events)
                                .call_site = 0xffffffff81000000 + site,
                                .requested_bytes = bytes - 3,
                                .allocated_bytes = bytes,
-                               .cache = site % 2 ? "odd" : ""};
+                               .cache = allocates && site % 2 ? "odd" : ""}; /* kfree() does not tell */
         if (!draw(50)) {
             e.kind = KMEM_EVENT_FREE;
             e.address = draw(2) ? 0 : KMEM_EVENT_NO_OBJECT;

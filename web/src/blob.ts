@@ -30,6 +30,7 @@ export class Blob {
 
     numbers(c: ColumnRef): Numbers {
         if (c.kind === "zero") return new Uint32Array(c.n);
+        if (!c.n) return new Uint32Array(0); // it takes no room: another column begins where it does
         const known = this.known.get(c.at);
         if (known) return known;
         const Kind = c.kind === "u32" ? Uint32Array : Float64Array;

@@ -18,6 +18,14 @@ export function el<K extends keyof HTMLElementTagNameMap>(
     return e;
 }
 
+/** Makes the children of an element anew; the one that had the focus, by its place among them, has it again. */
+export function keepFocus(parent: HTMLElement, make: () => void): void {
+    const which = "button, select, input, summary";
+    const at = [...parent.querySelectorAll<HTMLElement>(which)].indexOf(document.activeElement as HTMLElement);
+    make();
+    if (at >= 0) parent.querySelectorAll<HTMLElement>(which)[at]?.focus({ preventScroll: true });
+}
+
 /** A canvas that fills its place at the screen's resolution. Returns its size in CSS pixels. */
 export function fitCanvas(canvas: HTMLCanvasElement, width: number, height: number): CanvasRenderingContext2D {
     const ratio = window.devicePixelRatio || 1;

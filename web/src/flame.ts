@@ -52,12 +52,10 @@ export class Flame {
         const other = this.tree !== tree;
         this.tree = tree;
         this.matches = matches;
-        if (other) this.selected = null;
-        if (other || this.zoomed !== zoomed) {
-            this.zoomed = zoomed;
-            this.select(zoomed, false);
-        }
+        if (other || this.zoomed !== zoomed || !this.selected) this.selected = zoomed;
+        this.zoomed = zoomed;
         this.layout();
+        this.events.select(this.selected);
     }
 
     /** Places the boxes: the zoomed one and all above it over the whole width, and what is below it. */

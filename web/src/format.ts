@@ -41,7 +41,7 @@ export function format(value: number, unit: Unit): string {
     return unit === "count" ? formatCount(value) : String(value);
 }
 
-/** "3.20 MiB", with " (2.91–3.55)" where it is an estimate. */
+/** "3.20 MiB", with " (2.91 MiB – 3.55 MiB)" where it is an estimate. */
 export function formatInterval(i: Interval, unit: Unit): string {
     const value = format(i.value, unit);
     if (i.low === i.high) return value;

@@ -2,7 +2,7 @@
 // The page: its state, which stands in the address, and the views, which all show it.
 
 import { Blob } from "./blob";
-import { el } from "./dom";
+import { el, keepFocus } from "./dom";
 import { Flame } from "./flame";
 import type { Interval } from "./estimate";
 import { formatInterval, formatShare } from "./format";
@@ -55,7 +55,7 @@ class Page {
     private readonly treemap: Treemap;
     private readonly table: Table;
     private readonly timeline = new Timeline();
-    private readonly details = el("footer", { role: "status", "aria-live": "polite" });
+    private readonly details = el("div", { class: "details", role: "status" });
     private readonly content = el("div", { id: "content" });
     private readonly tabs = el("nav", { role: "tablist", "aria-label": "Views" });
     private readonly controls = el("div", { class: "controls" });
@@ -68,12 +68,12 @@ class Page {
 
     constructor(blob: Blob, text: HTMLElement) {
         this.source = blob.header.table ? sourceOfRows(blob) : sourceOfProfile(new Profile(profileOfBlob(blob)));
-        this.text = text;
+        this.text = el("section", { class: "text", tabindex: "0", "aria-label": "Summary" }, text.querySelector("pre")!);
         this.state = this.fromHash();
         this.flame = new Flame({
             select: (box) => this.describeBox(box),
             zoom: (path) => this.set({ zoom: path }),
-            focus: (box) => this.focusOn(this.profile.name(box.frame)),
+            focus: (box) => this.focusOn(this.profile.fullName(box.frame)),
         });
         this.treemap = new Treemap({
             select: (path) => {
@@ -88,7 +88,7 @@ class Page {
             select: (row) => this.describeRow(row),
             open: (row) => {
                 const frame = this.currentTable().frames[row];
-                if (frame >= 0) this.focusOn(this.profile.name(frame));
+                if (frame >= 0) this.focusOn(this.profile.fullName(frame));
             },
             sort: (label) => this.set({ sort: label }),
         });
@@ -189,10 +189,8 @@ class Page {
     // ---- what is shown ----
 
     private build(): void {
-        const title = this.text.querySelector("h1")!.textContent ?? "";
+        const title = document.querySelector("h1")!.textContent ?? "";
         document.body.classList.add("app");
-        this.text.querySelector("#notice")!.remove();
-        this.text.querySelector("h1")!.remove();
         const head = el("header", {}, el("h1", {}, title), this.tabs, this.controls,
             el("div", { class: "searching" }, this.search, this.found,
                 el("button", { title: "Keys (?)", "aria-label": "Keys", onclick: () => this.help.showModal() }, "?")));
@@ -200,8 +198,9 @@ class Page {
             el("dl", {}, ...KEYS_HELP.flatMap(([key, what]) => [el("dt", {}, key), el("dd", {}, what)])),
             el("form", { method: "dialog" }, el("button", {}, "Close")));
         document.body.prepend(head);
-        this.text.remove();
-        document.body.append(this.content, this.details, this.help);
+        this.content.replaceChildren();
+        document.querySelector("main")!.remove();
+        document.body.append(el("main", {}, this.content, this.details), this.help);
     }
 
     private select<T extends string>(label: string, options: [T, string][], value: T, set: (value: T) => void): HTMLElement {
@@ -247,13 +246,13 @@ class Page {
                         onchange: () => this.table.toggle(c.label) }), c.label))));
             made.push(columns, el("button", { onclick: () => this.copy() }, "Copy"));
         }
-        this.controls.replaceChildren(...made);
+        keepFocus(this.controls, () => this.controls.replaceChildren(...made));
     }
 
     private fillTabs(): void {
-        this.tabs.replaceChildren(...this.views().map((view, i) =>
+        keepFocus(this.tabs, () => this.tabs.replaceChildren(...this.views().map((view, i) =>
             el("button", { role: "tab", "aria-selected": String(view === this.state.view), title: `Key ${i + 1}`,
-                onclick: () => { this.set({ view }); this.focusView(); } }, VIEW_LABELS[view])));
+                onclick: () => { this.set({ view }); this.focusView(); } }, VIEW_LABELS[view]))));
     }
 
     private show(): void {
@@ -305,7 +304,7 @@ class Page {
 
     private groupOf(name: string): number {
         for (let frame = 0; frame < this.profile.functionOf.length; frame++)
-            if (this.profile.name(frame) === name) return this.profile.group[frame];
+            if (this.profile.fullName(frame) === name) return this.profile.group[frame];
         return -1;
     }
 
@@ -347,7 +346,7 @@ class Page {
         const filter = matches && ((row: number) => texts.some((text) => matches(text(row))));
         const usual = this.source.groups.length === 1 ? this.metricData().label : ""; // of a table: what it is about
         this.table.show(data, this.state.sort || usual, filter);
-        this.say(`${data.rows} rows`, "");
+        this.say(filter ? `${this.table.shown} of ${data.rows} rows` : `${data.rows} rows`, "");
     }
 
     // ---- the line at the bottom ----
@@ -397,7 +396,7 @@ class Page {
     }
 
     private key(e: KeyboardEvent): void {
-        if (e.ctrlKey || e.altKey || e.metaKey || e.target instanceof HTMLInputElement || e.target instanceof HTMLSelectElement)
+        if (e.ctrlKey || e.altKey || e.metaKey || this.help.open || e.target instanceof HTMLInputElement || e.target instanceof HTMLSelectElement)
             return;
         const views = this.views();
         const number = Number(e.key) - 1;

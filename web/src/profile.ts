@@ -20,6 +20,7 @@ export interface Image {
     taken_ms: number;
     peak_ms: number;
     peak_bytes: number;
+    ended: boolean; // at taken_ms
 }
 
 export interface MetricData {
@@ -38,6 +39,7 @@ export interface ProfileData {
     nodes: Record<"depth" | "frame" | "line", Numbers>;
     rowNode: Numbers; // ascending
     rowSite: Numbers;
+    rowLine: Numbers; // of the site
     metrics: MetricData[];
     images: Image[];
     points: Points | null;
@@ -59,6 +61,7 @@ export function profileOfBlob(blob: Blob): ProfileData {
         nodes: columns(h.nodes),
         rowNode: blob.numbers(h.row_node),
         rowSite: blob.numbers(h.row_site),
+        rowLine: blob.numbers(h.row_line),
         metrics: h.metrics.flatMap((m: any) =>
             (["bytes", "count"] as const).map((amount) => ({
                 metric: { key: m.key, amount },
@@ -67,7 +70,7 @@ export function profileOfBlob(blob: Blob): ProfileData {
                 total: m.total[amount],
             }))),
         images: h.images,
-        points: columns(h.points),
+        points: h.points ? columns(h.points) : null,
     };
 }
 
@@ -90,6 +93,7 @@ export class Profile {
     readonly line: Numbers;
     readonly rowNode: Numbers;
     readonly rowSite: Numbers;
+    readonly rowLine: Numbers;
     readonly functionOf: Numbers; // by frame: numbers of strings
     readonly moduleOf: Numbers;
     readonly fileOf: Numbers;
@@ -100,6 +104,7 @@ export class Profile {
     readonly images: Image[];
     readonly points: Points | null;
     readonly metrics: MetricData[];
+    private readonly ambiguous = new Set<number>(); // numbers of strings
     private sums = new Map<string, Sums>();
 
     constructor(data: ProfileData) {
@@ -112,9 +117,16 @@ export class Profile {
         this.line = data.nodes.line;
         this.rowNode = data.rowNode;
         this.rowSite = data.rowSite;
+        this.rowLine = data.rowLine;
         this.nodes = this.frame.length;
         [this.parent, this.end] = linksOf(data.nodes.depth);
         this.group = groupsOf(this.functionOf, this.moduleOf);
+        const groupNamed = new Map<number, number>();
+        this.group.forEach((group, frame) => {
+            const name = this.functionOf[frame];
+            if ((groupNamed.get(name) ?? group) !== group) this.ambiguous.add(name);
+            groupNamed.set(name, group);
+        });
         this.images = data.images;
         this.points = data.points;
         this.metrics = data.metrics;
@@ -148,6 +160,14 @@ export class Profile {
         return found;
     }
 
+    /** By node: what was requested there, whatever wrappers passed it on. */
+    siteSums(m: Metric): Float64Array {
+        const sums = new Float64Array(this.nodes);
+        const values = this.values(m);
+        for (let i = 0; i < values.length; i++) sums[this.rowSite[i]] += values[i];
+        return sums;
+    }
+
     /** The first row at this node or behind it. */
     private rowFrom(node: number): number {
         let low = 0;
@@ -160,19 +180,29 @@ export class Profile {
         return low;
     }
 
-    /** The estimate of all rows of these ranges of nodes, which must not overlap. */
-    interval(m: Metric, ranges: Iterable<[number, number]>): Interval {
+    /**
+     * The estimate of all rows of these ranges of nodes, which must not overlap. `ofSites`: only of rows whose site is
+     * the first node of the range.
+     */
+    interval(m: Metric, ranges: Iterable<[number, number]>, ofSites = false): Interval {
         const { columns } = this.metric(m);
         const e = emptyEstimate();
         for (const [from, to] of ranges) {
             const last = this.rowFrom(to);
-            for (let i = this.rowFrom(from); i < last; i++) mergeRow(e, columns, i);
+            for (let i = this.rowFrom(from); i < last; i++)
+                if (!ofSites || this.rowSite[i] === from) mergeRow(e, columns, i);
         }
         return intervalOf(e);
     }
 
     name(frame: number): string {
         return this.strings[this.functionOf[frame]];
+    }
+
+    /** The name, with the module where functions of several modules have it. */
+    fullName(frame: number): string {
+        const name = this.name(frame);
+        return this.ambiguous.has(this.functionOf[frame]) ? `${name} [${this.module(frame)}]` : name;
     }
 
     module(frame: number): string {

@@ -184,7 +184,7 @@ function flatten(root: MadeNode, rows: Rows) {
         return { metric: m.metric, label: m.label, total: m.total, columns: { ...columns, value, seen: value } };
     });
     const nodes = { depth: Uint32Array.from(depth), frame: Uint32Array.from(frame), line: Uint32Array.from(line) };
-    return { nodes, rowNode: Uint32Array.from(rowNode), rowSite: Uint32Array.from(rowNode), metrics };
+    return { nodes, rowNode: Uint32Array.from(rowNode), rowSite: Uint32Array.from(rowNode), rowLine: Uint32Array.from(rowNode, (node) => line[node]), metrics };
 }
 
 // ---- the table ----

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // A table of any number of rows: only those that can be seen are elements.
 
-import { el } from "./dom";
+import { el, keepFocus } from "./dom";
 import { format, type Unit } from "./format";
 
 export interface Column {
@@ -59,6 +59,11 @@ export class Table {
         this.fill();
     }
 
+    /** How many rows the filter leaves. */
+    get shown(): number {
+        return this.order.length;
+    }
+
     get visibleColumns(): Column[] {
         return this.data.columns.filter((c) => !this.hidden.has(c.label));
     }
@@ -113,12 +118,12 @@ export class Table {
         const columns = this.visibleColumns;
         this.setWidths(columns);
         this.scroll.setAttribute("aria-rowcount", String(this.order.length + 1));
-        this.head.replaceChildren(...columns.map((c) => {
+        keepFocus(this.head, () => this.head.replaceChildren(...columns.map((c) => {
             const sorted = c === this.data.columns[this.sortBy];
-            return el("button", { class: c.numbers ? "number" : "", role: "columnheader",
-                "aria-sort": sorted ? (c.numbers ? "descending" : "ascending") : "none",
-                onclick: () => this.events.sort(c.label) }, c.label + (sorted ? (c.numbers ? " ▾" : " ▴") : ""));
-        }));
+            const order = sorted ? (c.numbers ? "descending" : "ascending") : "none";
+            const sort = el("button", { onclick: () => this.events.sort(c.label) }, c.label + (sorted ? (c.numbers ? " ▾" : " ▴") : ""));
+            return el("span", { class: c.numbers ? "number" : "", role: "columnheader", "aria-sort": order }, sort);
+        })));
         this.body.style.height = `${this.order.length * ROW}px`;
         const first = Math.max(0, Math.floor(this.scroll.scrollTop / ROW) - SPARE);
         const last = Math.min(this.order.length, first + Math.ceil(this.scroll.clientHeight / ROW) + 2 * SPARE);

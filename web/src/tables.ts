@@ -28,6 +28,8 @@ function keysOf(profile: Profile, group: string): string[] {
     });
 }
 
+const LEFT_OUT = 0xffffffff;
+
 interface Rows {
     names: string[];
     frames: number[]; // one of each row
@@ -39,6 +41,10 @@ function rowsOf(profile: Profile, group: string): Rows {
     const known = new Map<string, number>();
     const rows: Rows = { names: [], frames: [], of: new Uint32Array(keys.length) };
     keys.forEach((key, frame) => {
+        if (isLeftOut(profile, frame) || (group !== "function" && profile.isMarker(frame))) {
+            rows.of[frame] = LEFT_OUT;
+            return;
+        }
         const full = group === "function" ? `${key}\n${profile.module(frame)}` : key;
         let at = known.get(full);
         if (at === undefined) {
@@ -52,6 +58,11 @@ function rowsOf(profile: Profile, group: string): Rows {
 }
 
 /** What each row requested itself, and what was requested below it, counting a recursion once. */
+/** Processes are no functions, and wrappers pass on what others request, as in `allium report`. */
+function isLeftOut(profile: Profile, frame: number): boolean {
+    return profile.isProcess(frame) || profile.isWrapper(frame);
+}
+
 function sumRows(profile: Profile, rows: Rows, m: Metric): { self: Float64Array; total: Float64Array } {
     const { inclusive } = profile.sumsOf(m);
     const values = profile.values(m);
@@ -59,12 +70,12 @@ function sumRows(profile: Profile, rows: Rows, m: Metric): { self: Float64Array;
     const total = new Float64Array(rows.names.length);
     for (let i = 0; i < values.length; i++) {
         const site = profile.rowSite[i];
-        if (site) self[rows.of[profile.frame[site]]] += values[i];
+        if (site && rows.of[profile.frame[site]] !== LEFT_OUT) self[rows.of[profile.frame[site]]] += values[i];
     }
     const until = new Uint32Array(rows.names.length); // the end of the outermost node of the row that is being walked
     for (let i = 1; i < profile.nodes; i++) {
         const row = rows.of[profile.frame[i]];
-        if (i < until[row]) continue;
+        if (row === LEFT_OUT || i < until[row]) continue;
         until[row] = profile.end[i];
         total[row] += inclusive[i];
     }
@@ -77,7 +88,7 @@ function columnMetrics(profile: Profile): MetricData[] {
 }
 
 function profileTable(profile: Profile, group: string, m: Metric): SourceTable {
-    if (group === "site") return siteTable(profile);
+    if (group === "site") return siteTable(profile, m);
     const rows = rowsOf(profile, group);
     const shown = sumRows(profile, rows, m);
     const columns: TableData["columns"] = [
@@ -97,7 +108,7 @@ function profileTable(profile: Profile, group: string, m: Metric): SourceTable {
 }
 
 /** A row for each line that requests memory. */
-function siteTable(profile: Profile): SourceTable {
+function siteTable(profile: Profile, shown: Metric): SourceTable {
     const known = new Map<string, number>();
     const names: string[] = [];
     const functions: string[] = [];
@@ -105,7 +116,7 @@ function siteTable(profile: Profile): SourceTable {
     const rowOf = new Uint32Array(profile.rowSite.length);
     profile.rowSite.forEach((site, i) => {
         const frame = site ? profile.frame[site] : -1;
-        const place = site ? profile.place(frame, profile.line[site]) : "[no stack]";
+        const place = site ? profile.place(frame, profile.rowLine[i]) : "[no stack]";
         const name = site ? profile.name(frame) : "";
         const key = `${place}\n${name}`;
         let at = known.get(key);
@@ -121,7 +132,8 @@ function siteTable(profile: Profile): SourceTable {
         { label: "Site", unit: "text", texts: (row) => names[row] },
         { label: "Function", unit: "text", texts: (row) => functions[row] },
     ];
-    for (const { metric: m, label } of columnMetrics(profile)) {
+    const others = columnMetrics(profile).filter(({ metric: m }) => m.key !== shown.key || m.amount !== shown.amount);
+    for (const { metric: m, label } of [profile.metric(shown), ...others]) {
         const sums = new Float64Array(names.length);
         profile.values(m).forEach((value, i) => (sums[rowOf[i]] += value));
         columns.push({ label, unit: m.amount, numbers: sums });

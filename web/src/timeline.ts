@@ -19,7 +19,7 @@ export function curvesOfProfile(profile: Profile): Curves | null {
     const order = Array.from(p.time_ms.keys()).sort((a, b) => p.time_ms[a] - p.time_ms[b]);
     const live = new Map<number, number>();
     const resident = new Map<number, number>();
-    const ended = profile.images.map((image) => image.taken_ms);
+    const ended = profile.images.map((image) => (image.ended ? image.taken_ms : Infinity));
     const began = Math.min(...profile.images.map((image) => image.began_ms));
     const sum = (m: Map<number, number>) => [...m.values()].reduce((a, b) => a + b, 0);
     const curves: Curves = {

@@ -32,12 +32,14 @@ export class Tree {
     private readonly sums: Sums;
     /** Upwards: what counts of each node in `from` is its own stacks alone, and not those below it. */
     private readonly ownOnly: boolean;
+    private readonly own: Float64Array; // by node: its own stacks; with wrappers folded, those that it requested
 
     constructor(
         readonly profile: Profile,
         readonly options: TreeOptions,
     ) {
         this.sums = profile.sumsOf(options.metric);
+        this.own = options.foldWrappers ? profile.siteSums(options.metric) : this.sums.self;
         this.ownOnly = options.direction === "up" && options.focus < 0;
         this.root = this.makeRoot();
     }
@@ -77,12 +79,12 @@ export class Tree {
 
     private withOwn(): number[] {
         const found: number[] = [];
-        for (let i = 1; i < this.profile.nodes; i++) if (this.sums.self[i] !== 0) found.push(i);
+        for (let i = 1; i < this.profile.nodes; i++) if (this.own[i] !== 0) found.push(i);
         return found;
     }
 
     private sum(nodes: number[]): number {
-        const values = this.ownOnly ? this.sums.self : this.sums.inclusive;
+        const values = this.ownOnly ? this.own : this.sums.inclusive;
         let sum = 0;
         for (const i of nodes) sum += values[i];
         return sum;
@@ -127,7 +129,7 @@ export class Tree {
     private group(parent: Box, at: number[], from: number[] | null): Box[] {
         const { profile } = this;
         const groups = new Map<number, Box>();
-        const values = this.ownOnly ? this.sums.self : this.sums.inclusive;
+        const values = this.ownOnly ? this.own : this.sums.inclusive;
         at.forEach((node, k) => {
             const frame = profile.frame[node];
             const value = values[from ? from[k] : node];
@@ -157,28 +159,32 @@ export class Tree {
         return box.frame < 0 ? "all" : this.profile.name(box.frame);
     }
 
+    /** As it stands in the page's address. */
+    fullName(box: Box): string {
+        return box.frame < 0 ? "all" : this.profile.fullName(box.frame);
+    }
+
     interval(box: Box): Interval {
         const { profile, options } = this;
         if (box.frame < 0) return profile.total(options.metric);
         const nodes = box.from ?? box.at;
-        return profile.interval(
-            options.metric,
-            nodes.map((i): [number, number] => [i, this.ownOnly ? i + 1 : profile.end[i]]),
-        );
+        const ofSites = this.ownOnly && options.foldWrappers;
+        const end = (i: number) => (this.ownOnly && !ofSites ? i + 1 : profile.end[i]);
+        return profile.interval(options.metric, nodes.map((i): [number, number] => [i, end(i)]), ofSites);
     }
 }
 
 /** Names from below the root down to the box: how a box is found again in another tree. */
 export function pathOf(tree: Tree, box: Box): string[] {
     const names: string[] = [];
-    for (let b: Box | null = box; b && b.parent; b = b.parent) names.unshift(tree.name(b));
+    for (let b: Box | null = box; b && b.parent; b = b.parent) names.unshift(tree.fullName(b));
     return names;
 }
 
 export function boxAt(tree: Tree, path: string[]): Box {
     let box = tree.root;
     for (const name of path) {
-        const found = tree.kids(box).find((kid) => tree.name(kid) === name);
+        const found = tree.kids(box).find((kid) => tree.fullName(kid) === name);
         if (!found) break;
         box = found;
     }

@@ -98,6 +98,7 @@ static int parse_metric(const char *option, const char *text, enum rollup_sort *
 struct job {
     struct profile *profile;
     const char *label;             /* of the source */
+    const char *filter;            /* in words; NULL: none */
     struct rollup_options options; /* of --where */
     enum rollup_sort metric;
     /* by stack; NULL unless the format takes a metric, or --where has age or size */
@@ -134,16 +135,17 @@ static void write_heaptrack(struct sink *out, struct job *j)
 
 static void write_html(struct sink *out, struct job *j)
 {
-    profile_page_write(out, j->profile, j->label, &j->options);
+    profile_page_write(out, j->profile, &(struct profile_page){j->label, j->filter, &j->options});
 }
 
 static const struct picture {
     const char *name, *words;
     void (*write)(struct sink *out, const struct profile *p, const struct svg_options *o);
+    bool of_all; /* of no metric, and whatever --where says: it knows sums only */
 } pictures[] = {
     {"flame", "flame graph", svg_flame_write},
     {"treemap", "treemap", svg_treemap_write},
-    {"timeline", "memory over time", svg_timeline_write},
+    {"timeline", "memory over time", svg_timeline_write, .of_all = true},
 };
 #define N_PICTURES (sizeof(pictures) / sizeof(*pictures))
 
@@ -161,7 +163,8 @@ static void write_svg(struct sink *out, struct job *j)
 {
     struct buf title = BUF_INIT;
     wrapper_lists_mark(j->profile);
-    buf_printf(&title, "%s: %s", frame_basename(j->label), j->picture->words);
+    profile_page_add_title(&title, &(struct profile_page){j->label, j->filter, &j->options},
+                           j->picture->words);
     j->picture->write(
         out, j->profile,
         &(struct svg_options){.title = buf_str(&title), .like = &j->options, .metric = j->metric});
@@ -278,6 +281,7 @@ struct choice {
     const struct picture *picture; /* NULL: not --svg */
     const char *option;            /* that named the metric; NULL: none did */
     enum rollup_sort metric;
+    char *filter; /* in words; NULL: none */
 };
 
 static int export(const struct arguments *a, const struct source *s, struct profile_filter *f,
@@ -286,7 +290,7 @@ static int export(const struct arguments *a, const struct source *s, struct prof
     const char *path = command_value(&command_export, a, "output");
     const struct format *format = c->format;
     enum rollup_sort metric = c->metric;
-    struct job j = {.profile = s->profile, .label = s->label, .picture = c->picture};
+    struct job j = {.profile = s->profile, .label = s->label, .filter = c->filter, .picture = c->picture};
     int refused = refuse_output(path, s, command_value(&command_export, a, "force") != NULL);
     if (refused >= 0)
         return refused;
@@ -356,6 +360,10 @@ static int parse_choice(const struct arguments *a, struct choice *c)
         return command_misuse(&command_export, "--metric is for --svg");
     if (c->format->draws_metric)
         code = parse_picture(command_value(&command_export, a, c->format->name), &c->picture);
+    if (code < 0 && c->picture && c->picture->of_all &&
+        (metric || command_value(&command_export, a, "where")))
+        code = command_misuse(&command_export, "--svg %s shows all memory: leave out --%s", c->picture->name,
+                              metric ? "metric" : "where");
     c->option = c->format->takes_metric ? c->format->name : metric ? "metric" : NULL;
     if (code < 0 && c->option)
         code = parse_metric(c->option, command_value(&command_export, a, c->option), &c->metric);
@@ -387,7 +395,9 @@ static int run(int argc, char **argv)
     if (bad)
         code = source_fail(bad, &e);
     if (code < 0) {
+        c.filter = profile_filter_words(&f);
         code = export(&a, &s, &f, &c);
+        free(c.filter);
         source_release(&s);
     }
     profile_filter_release(&f);

@@ -9,6 +9,7 @@
 #include "cli/option_values.h"
 #include "cli/pager.h"
 #include "cli/profile_filter.h"
+#include "cli/profile_page.h"
 #include "cli/screen_options.h"
 #include "cli/source.h"
 #include "cli/terminal.h"
@@ -31,6 +32,8 @@ static const struct option_doc options[] = {
     {"raw", 0, NULL, "show wrappers such as xmalloc and operator new"},
     {"top", 0, "N", "print N rows (20, 30 of a tree of calls; with --json all); 0: all"},
     SCREEN_OPTIONS,
+    {"html", 0, "FILE", "also write a page for any browser to FILE, see allium-export(1)"},
+    {"force", 0, NULL, "replace the FILE of --html if it exists"},
     {"json", 0, NULL, "print JSON, see allium-json(5)"},
     DEBUGINFOD_OPTION,
     {"no-pager", 0, NULL, "print long output directly, not through $PAGER"},
@@ -57,7 +60,8 @@ const struct command command_report = {
     .usage =
         "[SOURCE|-p PID] [--by GROUP|--callers FUNC|--callees FUNC] [--sort ORDER|--temporary] [--older-than "
         "DURATION] "
-        "[--where QUERY] [--raw] [--top N] [--debuginfod DURATION] " SCREEN_USAGE " [--json] [--no-pager]",
+        "[--where QUERY] [--raw] [--top N] [--debuginfod DURATION] " SCREEN_USAGE " [--json] [--html FILE] "
+        "[--force] [--no-pager]",
     .summary = "show which code holds memory, from a recording, a moment in it, or a process",
     .examples = examples,
     .options = options,
@@ -99,7 +103,8 @@ struct request {
     const char *source; /* NULL: the newest recording */
     int group, sort;
     uint32_t top;
-    bool json, raw, no_pager;
+    bool json, raw, no_pager, force;
+    const char *html;  /* NULL: no page */
     const char *focus; /* of --callers or --callees, which are groups here; else NULL */
     struct profile_filter filter;
 };
@@ -152,6 +157,11 @@ static int parse(struct request *q, int argc, char **argv)
         return code;
     q->source = a.n_rest ? a.rest[0] : NULL;
     q->json = value_of(&a, "json") != NULL;
+    q->html = value_of(&a, "html");
+    q->force = value_of(&a, "force") != NULL;
+    if (q->force && !q->html)
+        return command_misuse(&command_report,
+                              "--force needs --html: it replaces the file that --html names");
     q->raw = value_of(&a, "raw") != NULL;
     q->no_pager = value_of(&a, "no-pager") != NULL;
     if (profile_filter_init(&q->filter, value_of(&a, "where"), value_of(&a, "older-than"), &e))
@@ -232,6 +242,19 @@ static int say_no_match(const struct request *q)
     return code;
 }
 
+/* -1: fine. */
+static int write_page(struct request *q, const struct source *s)
+{
+    struct error e = {""};
+    struct rollup_options like = {.group = ROLLUP_BY_STACK};
+    profile_filter_apply(&q->filter, &like);
+    char *words = profile_filter_words(&q->filter);
+    const struct profile_page page = {.label = s->label, .filter = words, .like = &like};
+    int bad = profile_page_save(q->html, q->force, s->profile, &page, &e);
+    free(words);
+    return bad ? command_fail(EXIT_FAILED, "--html: %s", e.text) : -1;
+}
+
 static int report(struct request *q, const struct source *s)
 {
     struct rollup_options ro = {.group = (enum rollup_group)q->group,
@@ -248,6 +271,8 @@ static int report(struct request *q, const struct source *s)
     bool filtered = q->filter.query || q->filter.older_than_ns;
     if (code < 0 && filtered && !q->json && is_nothing(r) && s->profile->cells.len)
         code = say_no_match(q);
+    if (code < 0 && q->html)
+        code = write_page(q, s);
     if (code < 0)
         code = write_report(q, r, s->label);
     rollup_free(r);
@@ -262,7 +287,7 @@ static int run(int argc, char **argv)
     int code = parse(&q, argc, argv);
     if (code >= 0)
         return code;
-    int bad = source_open_figures(&s, q.source, &e);
+    int bad = q.html ? source_open(&s, q.source, &e) : source_open_figures(&s, q.source, &e);
     if (bad) {
         code = source_fail(bad, &e);
     } else {

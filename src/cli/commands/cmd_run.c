@@ -13,6 +13,7 @@
 #include "cli/debuginfod.h"
 #include "cli/option_values.h"
 #include "cli/output_file.h"
+#include "cli/profile_page.h"
 #include "cli/terminal.h"
 #include "cli/wrapper_lists.h"
 #include "collect/process/program_check.h"
@@ -32,6 +33,7 @@ static const struct option_doc options[] = {
     {"no-follow", 0, NULL, "do not observe processes that CMD starts"},
     {"no-args", 0, NULL, "do not keep command lines in the recording"},
     {"quiet", 0, NULL, "print no summary and no warning about CMD"},
+    {"html", 0, "FILE", "also write a page for any browser to FILE: flame graph, treemap, timeline, tables"},
     {"json", 0, "FILE", "also write the summary as JSON to FILE (-: standard error; then use --quiet)"},
     {"ledger-size", 0, "SIZE", "limit the ledger of each process (64M; 2G with --period 1)"},
     DEBUGINFOD_OPTION,
@@ -54,7 +56,7 @@ const struct command command_run = {
     .name = "run",
     .usage =
         "[--period SIZE] [-o FILE] [--force] [--sites] [--wrapper NAMES] [--no-follow] [--no-args] [--quiet] "
-        "[--json FILE] [--ledger-size SIZE] [--debuginfod DURATION] -- CMD ARG...",
+        "[--html FILE] [--json FILE] [--ledger-size SIZE] [--debuginfod DURATION] -- CMD ARG...",
     .summary = "run a program, sample its heap, print which code held memory, keep a recording",
     .examples = examples,
     .options = options,
@@ -108,59 +110,105 @@ static void print_summary(const struct profile *p, const char *program, const ch
         say_accounts(path);
 }
 
-/* The file that the summary goes to as JSON. */
-struct json_file {
+/* A file that something goes to, beside the recording. */
+struct other_file {
     const char *name; /* NULL: there is none */
     FILE *file;
     bool written;
 };
 
+/* What is written beside the recording: its summary as JSON, and a page. */
+struct other_files {
+    struct other_file json, html;
+};
+
 /* -1: fine. It is opened before the command runs, so that a name that cannot be used costs nobody a run. */
-static int open_json(struct json_file *j, const char *name, const char *output, bool force)
+static int open_other(struct other_file *f, const char *option, const char *name,
+                      const struct record_options *o)
 {
     struct error e = {""};
-    *j = (struct json_file){.name = name};
-    if (name && output && !strcmp(name, output))
-        return command_misuse(&command_run, "--json and -o name the same file: use two");
-    if (name)
-        j->file = strcmp(name, "-") ? output_file_open(name, force, &e) : stderr;
-    return name && !j->file ? command_fail(EXIT_ALLIUM, "--json: %s", e.text) : -1;
+    *f = (struct other_file){.name = name};
+    if (!name)
+        return -1;
+    if (o->output && !strcmp(name, o->output))
+        return command_misuse(&command_run, "--%s and -o name the same file: use two", option);
+    f->file = output_file_open(name, o->force, &e);
+    return f->file ? -1 : command_fail(EXIT_ALLIUM, "--%s: %s", option, e.text);
 }
 
 /* A file that nothing was written to, as the command could not be started, is not left behind. */
-static void close_json(struct json_file *j)
+static void close_other(struct other_file *f)
 {
     struct stat st;
-    if (!j->file || j->file == stderr)
+    if (!f->file || f->file == stderr)
         return;
-    if (!j->written && !fstat(fileno(j->file), &st) && S_ISREG(st.st_mode) && !st.st_size)
-        unlink(j->name);
-    if (fclose(j->file))
-        command_fail(0, "%s: %s", j->name, strerror(errno));
+    if (!f->written && !fstat(fileno(f->file), &st) && S_ISREG(st.st_mode) && !st.st_size)
+        unlink(f->name);
+    if (fclose(f->file))
+        command_fail(0, "%s: %s", f->name, strerror(errno));
 }
 
-static void write_json(struct json_file *j, const struct profile *p, const struct run_json_options *o)
+static int open_others(struct other_files *f, const struct arguments *a, const struct record_options *o)
 {
-    struct sink out = sink_to_file(j->file);
-    if (j->file != stderr && ftruncate(fileno(j->file), 0) && errno != EINVAL) /* EINVAL: a pipe */
-        command_fail(0, "%s: %s", j->name, strerror(errno));
-    j->written = true;
+    const char *json = command_value(&command_run, a, "json"), *html = command_value(&command_run, a, "html");
+    const bool on_stderr = json && !strcmp(json, "-");
+    *f = (struct other_files){.json.name = NULL};
+    if (json && html && !strcmp(json, html))
+        return command_misuse(&command_run, "--json and --html name the same file: use two");
+    int code = open_other(&f->json, "json", on_stderr ? NULL : json, o);
+    if (on_stderr)
+        f->json = (struct other_file){.name = json, .file = stderr};
+    return code < 0 ? open_other(&f->html, "html", html, o) : code;
+}
+
+static void close_others(struct other_files *f)
+{
+    close_other(&f->json);
+    close_other(&f->html);
+}
+
+/* What was in the file goes. */
+static struct sink begin_other(struct other_file *f)
+{
+    if (f->file != stderr && ftruncate(fileno(f->file), 0) && errno != EINVAL) /* EINVAL: a pipe */
+        command_fail(0, "%s: %s", f->name, strerror(errno));
+    f->written = true;
+    return sink_to_file(f->file);
+}
+
+static void end_other(struct other_file *f, struct sink *out)
+{
+    int bad = sink_finish(out);
+    if (bad)
+        command_fail(0, "%s: %s", f->name, strerror(-bad));
+}
+
+static void write_json(struct other_file *f, const struct profile *p, const struct run_json_options *o)
+{
+    struct sink out = begin_other(f);
     run_json_write(&out, p, o);
     sink_char(&out, '\n');
-    int bad = sink_finish(&out);
-    if (bad)
-        command_fail(0, "%s: %s", j->name, strerror(-bad));
+    end_other(f, &out);
+}
+
+static void write_html(struct other_file *f, struct profile *p, const char *recording)
+{
+    struct sink out = begin_other(f);
+    const struct rollup_options all = {.group = ROLLUP_BY_STACK};
+    profile_page_write(&out, p, &(struct profile_page){.label = recording, .like = &all});
+    end_other(f, &out);
 }
 
 /* Tells what was recorded. A recording that has nothing, and that nobody named, is removed. */
 static void tell(const struct record_options *o, const struct record_result *result, const char *program,
-                 bool quiet, struct json_file *json)
+                 bool quiet, struct other_files *others)
 {
     struct profile *p;
     struct error e = {""};
-    if (quiet && !json->file && o->output)
+    const unsigned without = RECORDING_LIFETIMES | (others->html.file ? 0 : RECORDING_POINTS);
+    if (quiet && !others->json.file && !others->html.file && o->output)
         return;
-    if (recording_load_without(&p, result->path, NULL, RECORDING_POINTS | RECORDING_LIFETIMES, &e)) {
+    if (recording_load_without(&p, result->path, NULL, without, &e)) {
         command_fail(0, "%s", e.text);
         return;
     }
@@ -169,8 +217,10 @@ static void tell(const struct record_options *o, const struct record_result *res
         wrapper_lists_mark(p);
         print_summary(p, program, result->path, kept);
     }
-    if (json->file)
-        write_json(json, p,
+    if (others->html.file)
+        write_html(&others->html, p, result->path);
+    if (others->json.file)
+        write_json(&others->json, p,
                    &(struct run_json_options){.wait_status = result->wait_status,
                                               .command = o->argv[0],
                                               .recording = kept ? result->path : NULL});
@@ -267,10 +317,10 @@ static int run(int argc, char **argv)
     o.servers = debuginfod_servers();
     o.argv = a.rest;
     char *path = NULL;
-    struct json_file json;
+    struct other_files others;
     code = check_program(a.rest[0], quiet, &o.own_allocator, &path);
     if (code < 0)
-        code = open_json(&json, command_value(&command_run, &a, "json"), o.output, o.force);
+        code = open_others(&others, &a, &o);
     if (code >= 0) {
         free(path);
         return code;
@@ -283,9 +333,9 @@ static int run(int argc, char **argv)
                                                   "lists them, allium snapshot PID stores one"
                                                 : "");
     else
-        tell(&o, &result, path, quiet, &json);
+        tell(&o, &result, path, quiet, &others);
     free(path);
-    close_json(&json);
+    close_others(&others);
     wrappers_release(&wrappers);
     free(o.wrappers);
     free(result.path);

@@ -13,6 +13,7 @@
 #include "base/sigsafe/clock_ns.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/debuginfod.h"
 #include "cli/intervals.h"
 #include "cli/option_values.h"
 #include "cli/sys/sys_losses.h"
@@ -40,6 +41,7 @@ static const struct option_doc options[] = {
      "store the accounts at each INTERVAL (1m), for FILE@TIME, and in case of a crash"},
     {"duration", 0, "DURATION", "stop after DURATION, if CMD or Ctrl-C does not end it before"},
     {"vmlinux", 0, "FILE", "read the kernel's debug information from FILE, for files and directories"},
+    DEBUGINFOD_OPTION,
     {"quiet", 0, NULL, "print only errors"},
     {NULL, 0, NULL, NULL},
 };
@@ -59,7 +61,7 @@ static int run(int argc, char **argv);
 const struct command command_sys_record = {
     .name = "sys record",
     .usage = "[-o FILE] [--force] [--stacks WHICH] [--buffer SIZE] [--interval INTERVAL] [--duration "
-             "DURATION] [--vmlinux FILE] [--quiet] [-- CMD ARG...]",
+             "DURATION] [--vmlinux FILE] [--debuginfod DURATION] [--quiet] [-- CMD ARG...]",
     .summary = "record every allocation and free of kernel objects, without sampling (needs root)",
     .examples = examples,
     .options = options,

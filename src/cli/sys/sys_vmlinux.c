@@ -73,8 +73,8 @@ int sys_vmlinux_open(struct vmlinux *v, const char *file, bool quiet)
     if (file)
         return take_named(v, file, quiet);
     vmlinux_seek(v, "");
-    if (!v->path)
-        fetch(v);
+    if (!v->path && fetch(v) && !quiet)
+        debuginfod_report();
     return -1;
 }
 
@@ -85,7 +85,6 @@ int sys_vmlinux_find(struct sys_request *r)
         return -1;
     int code = sys_vmlinux_open(&r->vmlinux, r->vmlinux_file, r->show.quiet);
     if (code < 0 && !r->vmlinux.path && !r->show.quiet) {
-        debuginfod_report();
         sys_vmlinux_add_advice(&advice);
         command_fail(0, "the files of the kernel's source are not known: %s", buf_str(&advice));
     }

@@ -232,7 +232,8 @@ static void release_by_event(struct kmem_accounts *a, const struct kmem_event *e
         a->totals.unmatched_frees++;
         return;
     }
-    const uint32_t row = number_of_row(a, e, a->rows.at[o->row].cache); /* may move all rows */
+    const uint32_t cache = *e->cache ? number_of_cache(a, e->cache) : a->rows.at[o->row].cache;
+    const uint32_t row = number_of_row(a, e, cache); /* may move all rows */
     struct kmem_account *here = &a->rows.at[row];
     here->frees_here++;
     here->freed_here_bytes += o->allocated_bytes;

@@ -82,7 +82,8 @@ static void add_row(struct build *b, uint32_t below, const struct rollup_row *ro
         if (i == wrappers)
             site = node;
     }
-    *vec_push(&b->tree->rows) = (struct call_tree_row){node, site, &row->self};
+    *vec_push(&b->tree->rows) = (struct call_tree_row){
+        .node = node, .site = site, .line = frame_line(b->p, &b->scratch.at[wrappers]), .values = &row->self};
 }
 
 static bool keep_cell(void *arg, const struct profile *p, uint32_t cell)
@@ -98,17 +99,6 @@ static bool keep_sample(void *arg, const struct profile *p, uint32_t sample)
     return b->like->keep_sample(b->like->arg, p, sample);
 }
 
-static void add_image(struct build *b, uint32_t image, uint32_t below)
-{
-    struct rollup_options o = {.group = ROLLUP_BY_STACK, .keep = keep_cell, .arg = b};
-    o.keep_sample = b->like->keep_sample ? keep_sample : NULL;
-    b->image = image;
-    struct rollup *r = rollup_new(b->p, &o);
-    *vec_push(&b->tree->rollups) = r;
-    vec_each (const struct rollup_row, row, &r->rows)
-        add_row(b, below, row);
-}
-
 static uint32_t node_of_process(struct build *b, uint32_t image)
 {
     const struct profile_image *i = &b->p->images.at[image];
@@ -120,6 +110,19 @@ static uint32_t node_of_process(struct build *b, uint32_t image)
                                       .kind = CALL_TREE_PROCESS};
     buf_release(&name);
     return child_of(b, 0, put_frame(b, &f));
+}
+
+/* `image` PROFILE_NONE: there is only one, and its stacks begin at the root. */
+static void add_image(struct build *b, uint32_t image)
+{
+    struct rollup_options o = {.group = ROLLUP_BY_STACK, .keep = keep_cell, .arg = b};
+    o.keep_sample = b->like->keep_sample ? keep_sample : NULL;
+    b->image = image;
+    struct rollup *r = rollup_new(b->p, &o);
+    *vec_push(&b->tree->rollups) = r;
+    const uint32_t below = image == PROFILE_NONE || !r->rows.len ? 0 : node_of_process(b, image);
+    vec_each (const struct rollup_row, row, &r->rows)
+        add_row(b, below, row);
 }
 
 /* ---- the order of nodes ---- */
@@ -207,10 +210,10 @@ struct call_tree *call_tree_new(const struct profile *p, const struct rollup_opt
     string_of(t, "");
     *vec_push(&t->nodes) = (struct call_tree_node){.frame = PROFILE_NONE};
     if (p->images.len <= 1)
-        add_image(&b, PROFILE_NONE, 0);
+        add_image(&b, PROFILE_NONE);
     else
         for (uint32_t i = 0; i < p->images.len; i++)
-            add_image(&b, i, node_of_process(&b, i));
+            add_image(&b, i);
     vec_each (struct call_tree_node, n, &t->nodes)
         n->line = n->line == SEVERAL_LINES ? 0 : n->line;
     put_in_order(t);

@@ -40,6 +40,7 @@ struct call_tree_node {
 /** What was allocated by one stack. */
 struct call_tree_row {
     uint32_t node;
+    uint32_t line; /* in the file of the site's frame: of the call; 0: not known */
     uint32_t site; /* the node at or above it that requested the memory, behind wrappers */
     const struct rollup_values *values; /* belong to one of the rollups */
 };

@@ -79,6 +79,8 @@ int kernel_recorder_open(struct kernel_recorder **out, const struct kernel_recor
     r->stacks = o->stacks;
     r->files = o->vmlinux != NULL;
     r->format = kmem_format_new();
+    r->kmalloc_bytes_max = 2 * (uint64_t)sysconf(_SC_PAGESIZE);
+    r->kmalloc_names = mem_array(r->kmalloc_bytes_max / KMALLOC_STEP + 1, sizeof(*r->kmalloc_names));
     r->accounts = kmem_accounts_new();
     r->names.names = resolver_new(&(struct resolver_wanted){.vmlinux = o->vmlinux});
     snprintf(size, sizeof(size), "%u", o->buffer_kib);
@@ -110,6 +112,7 @@ void kernel_recorder_close(struct kernel_recorder *r)
     kmem_format_free(r->format);
     kmem_accounts_free(r->accounts);
     resolver_free(r->names.names);
+    free(r->kmalloc_names);
     vec_release(&r->cells);
     map_release(&r->cell_index);
     free(r);
@@ -160,7 +163,7 @@ static void find_stack(struct kernel_recorder *r, struct kmem_event *event)
  */
 static const char *kmalloc_name(struct kernel_recorder *r, uint64_t allocated_bytes)
 {
-    if (allocated_bytes > KMALLOC_BYTES_MAX)
+    if (allocated_bytes > r->kmalloc_bytes_max)
         return "(pages)";
     char *name = r->kmalloc_names[allocated_bytes / KMALLOC_STEP];
     if (!*name)
@@ -178,7 +181,7 @@ static void account(void *arg, const struct trace_record *record, uint32_t cpu)
         return;
     event.time_ns = record->time;
     event.cpu = cpu;
-    if (event.kind == KMEM_EVENT_ALLOC && !*event.cache)
+    if (event.kind == KMEM_EVENT_ALLOC && event.is_kmalloc)
         event.cache = kmalloc_name(r, event.allocated_bytes);
     if (event.pid == r->own_tid && !event.context && event.kind == KMEM_EVENT_ALLOC) {
         event.call_site = RECORDER_OWN_SITE;

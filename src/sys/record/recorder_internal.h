@@ -18,10 +18,9 @@
 /* Code that has no symbol any more, or that the kernel does not show; its address is stored nowhere. */
 #define RECORDER_UNKNOWN_NAME "[unknown]"
 
-/* Sizes of kmalloc() with caches of their own; larger objects are whole pages. */
-#define KMALLOC_BYTES_MAX 8192u
-#define KMALLOC_STEP      8u
-#define KMALLOC_NAME      16u
+/* Sizes of kmalloc()'s caches are multiples of this. */
+#define KMALLOC_STEP 8u
+#define KMALLOC_NAME 24u
 
 struct cell_key {
     uint64_t call_site;
@@ -45,7 +44,8 @@ struct kernel_recorder {
     bool stacks, files;
     uint64_t stack[KMEM_EVENT_DEPTH_MAX]; /* of the event that is accounted */
     bool over;
-    char kmalloc_names[KMALLOC_BYTES_MAX / KMALLOC_STEP + 1][KMALLOC_NAME];
+    uint64_t kmalloc_bytes_max;          /* two pages: larger objects have no cache */
+    char (*kmalloc_names)[KMALLOC_NAME]; /* by size / KMALLOC_STEP; "": not met yet */
 };
 
 /** Returns how many events found no room, now. */

@@ -169,13 +169,17 @@ static void add_nodes(struct page_blob *b, const struct call_tree *t)
 static void add_rows(struct page_blob *b, const struct call_tree *t)
 {
     const size_t n = t->rows.len;
-    uint32_t *node = mem_array(n + 1, sizeof(*node)), *site = mem_array(n + 1, sizeof(*site));
+    uint32_t *node = mem_array(n + 1, sizeof(*node)), *site = mem_array(n + 1, sizeof(*site)),
+             *line = mem_array(n + 1, sizeof(*line));
     for (size_t i = 0; i < n; i++) {
+        line[i] = t->rows.at[i].line;
         node[i] = t->rows.at[i].node;
         site[i] = t->rows.at[i].site;
     }
     page_blob_add_u32(b, "row_node", node, n);
     page_blob_add_u32(b, "row_site", site, n);
+    page_blob_add_u32(b, "row_line", line, n);
+    free(line);
     free(node);
     free(site);
 }
@@ -204,6 +208,11 @@ static void add_points(struct page_blob *b, const struct profile *p)
     free(all);
 }
 
+bool html_profile_image_ended(const struct profile_image *i)
+{
+    return !i->past && (i->state == PROFILE_IMAGE_EXITED || i->state == PROFILE_IMAGE_ENDED);
+}
+
 static void add_images(struct page_blob *b, const struct profile *p)
 {
     json_open(&b->json, "images", '[');
@@ -211,6 +220,7 @@ static void add_images(struct page_blob *b, const struct profile *p)
         json_open(&b->json, NULL, '{');
         json_text(&b->json, "program", profile_text(p, i->comm));
         json_signed(&b->json, "pid", i->pid);
+        json_flag(&b->json, "ended", html_profile_image_ended(i));
         json_real(&b->json, "began_ms", (double)i->began_ns / 1e6);
         json_real(&b->json, "taken_ms", (double)i->taken_ns / 1e6);
         json_real(&b->json, "peak_ms", (double)i->peak_ns / 1e6);
@@ -233,7 +243,8 @@ void html_profile_add(struct page_blob *b, const struct profile *p, const struct
     add_rows(b, t);
     add_metrics(b, t, &all->total);
     add_images(b, p);
-    add_points(b, p);
+    if (!like->keep && !like->keep_sample)
+        add_points(b, p);
     json_close(&b->json, '}');
     rollup_free(all);
     call_tree_free(t);

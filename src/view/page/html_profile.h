@@ -12,7 +12,13 @@
 #include "model/profile/call_tree.h"
 #include "view/page/page_blob.h"
 
-/** `like`: which cells and samples count, as in a rollup by stack. */
+/** Returns whether the image has no memory any more after its `taken_ns`. */
+bool html_profile_image_ended(const struct profile_image *i);
+
+/**
+ * `like`: which cells and samples count, as in a rollup by stack. If not all do, there are no points in time: they are
+ * of all memory.
+ */
 void html_profile_add(struct page_blob *b, const struct profile *p, const struct rollup_options *like);
 
 #endif

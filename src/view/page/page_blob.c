@@ -67,7 +67,7 @@ size_t page_blob_add_f64(struct page_blob *b, const char *key, const double *val
     if (zero == n) {
         describe(b, key, "zero", 0, 0, n);
     } else if (same && !memcmp(values, same, n * sizeof(*values))) {
-        describe(b, key, "same", at = same_at, n * sizeof(*values), n);
+        describe(b, key, "same", at = same_at, 0, n);
     } else if (small == n) {
         uint32_t *narrow = mem_array(n, sizeof(*narrow));
         for (size_t i = 0; i < n; i++)

@@ -8,8 +8,9 @@
  *
  * Before compression: the length of the header (u32), the header, zeros up to a multiple of 8, and the columns, each at
  * a multiple of 8. All numbers are little-endian. A column in the header is an object: `kind` is "u32", "f64", "text"
- * (texts, each ended by a newline), "zero" (all are 0) or "same" (as the column that was written at `at`); `at` is its
- * offset behind the zeros and `bytes` its size, both in bytes, and `n` its length in numbers or texts.
+ * (texts, each ended by a newline), "zero" (all are 0) or "same" (the column that begins at `at`, and has
+ * its kind); `at` is its offset behind the zeros and `bytes` its size, both in bytes (0 of "zero" and "same"), and `n`
+ * its length in numbers or texts.
  *
  * Runs in: the tool. Threads: one at a time. Owns: the buffers, from page_blob_begin() until page_blob_write().
  */

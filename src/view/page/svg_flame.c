@@ -7,14 +7,16 @@
 
 #define ROW       18.0 /* pixels */
 #define NARROWEST 0.5
-#define DEEPEST   250 /* rows: what is below is left out, and said */
-#define WIDENED   1.5 /* if the picture is too large: how much wider boxes must be in the next one */
+#define DEEPEST   250  /* rows: what is below is left out, and said */
+#define WIDEST    32.0 /* pixels: if boxes as wide as this are still too many, rows are left out */
+#define WIDENED   1.5  /* if the picture is too large: how much wider boxes must be in the next one */
 
 struct drawing {
     const struct call_tree *tree;
     const struct svg_options *o;
     double *values; /* by node, with those below it */
     double scale, narrowest;
+    uint32_t deepest; /* rows that are drawn */
     struct buf boxes;
     uint32_t depth; /* of the lowest box */
     bool cut;
@@ -122,7 +124,7 @@ static void draw_children(struct drawing *d, uint32_t node, double x, uint32_t d
     struct VEC(struct child) children = {0};
     double rest = 0;
     uint32_t n_rest = 0;
-    if (depth > DEEPEST) {
+    if (depth > d->deepest) {
         d->cut = true;
         return;
     }
@@ -150,6 +152,7 @@ static void draw(struct drawing *d)
 {
     buf_reset(&d->boxes);
     d->depth = 0;
+    d->cut = false;
     d->scale = d->values[0] > 0 ? SVG_WIDTH / d->values[0] : 0;
     if (!(d->values[0] > 0))
         return;
@@ -160,7 +163,7 @@ static void draw(struct drawing *d)
 void svg_flame_write(struct sink *out, const struct profile *p, const struct svg_options *o)
 {
     struct call_tree *tree = call_tree_new(p, o->like);
-    struct drawing d = {.tree = tree, .o = o, .narrowest = NARROWEST};
+    struct drawing d = {.tree = tree, .o = o, .narrowest = NARROWEST, .deepest = DEEPEST};
     struct buf whole = BUF_INIT, note = BUF_INIT;
     add_up(&d);
     for (;;) {
@@ -169,13 +172,16 @@ void svg_flame_write(struct sink *out, const struct profile *p, const struct svg
         buf_reset(&note);
         buf_printf(&note, "%s by function, callers above", svg_metric_words(o->metric));
         if (d.cut)
-            buf_printf(&note, "; calls below row %d are not drawn", DEEPEST);
+            buf_printf(&note, "; calls below row %u are not drawn", d.deepest);
         svg_begin(&whole, SVG_TOP + ROW * (d.depth + 1), o->title, buf_str(&note));
         buf_add(&whole, buf_str(&d.boxes), d.boxes.len);
         svg_end(&whole);
-        if (whole.len <= SVG_BYTES_MAX || d.narrowest > SVG_WIDTH)
+        if (whole.len <= SVG_BYTES_MAX || !d.deepest)
             break;
-        d.narrowest *= WIDENED;
+        if (d.narrowest < WIDEST)
+            d.narrowest *= WIDENED;
+        else
+            d.deepest = d.deepest * 3 / 4;
     }
     sink_write(out, whole.data, whole.len);
     buf_release(&whole);

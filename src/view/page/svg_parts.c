@@ -7,10 +7,11 @@
 #include "view/page/html.h"
 #include "view/text/text.h"
 
-#define COLOURS    12
-#define CHAR_WIDTH 6.7 /* pixels, of the font in svg_begin() */
-#define MARGIN     4   /* on both sides of a label */
-#define LOWEST     12  /* pixels: a box that is lower has no label */
+#define COLOURS        12
+#define CHAR_WIDTH     6.7 /* pixels, of the font in svg_begin() */
+#define MARGIN         4   /* on both sides of a label */
+#define TITLE_LINE_MAX 160 /* bytes of a name under the pointer */
+#define LOWEST         12  /* pixels: a box that is lower has no label */
 
 static const struct text_style utf8 = {.utf8 = true};
 
@@ -74,6 +75,20 @@ static void add_label(struct buf *b, const struct svg_box *box)
     buf_release(&clean);
 }
 
+/* Names in C++ may have thousands of characters. */
+static void add_title(struct buf *b, const char *title)
+{
+    for (const char *line = title; *line; line += *line == '\n') {
+        struct buf clean = BUF_INIT;
+        const size_t len = strcspn(line, "\n"), shown = len > TITLE_LINE_MAX ? TITLE_LINE_MAX : len;
+        buf_add(&clean, line, shown);
+        html_add_text(b, buf_str(&clean));
+        buf_printf(b, "%s%s", shown < len ? "…" : "", line[len] ? "\n" : "");
+        buf_release(&clean);
+        line += len;
+    }
+}
+
 void svg_add_box(struct buf *b, const struct svg_box *box)
 {
     if (box->colour)
@@ -81,7 +96,7 @@ void svg_add_box(struct buf *b, const struct svg_box *box)
     else
         buf_addstr(b, "<g class=\"g\">");
     buf_addstr(b, "<title>");
-    html_add_text(b, box->title);
+    add_title(b, box->title);
     const double gap = box->width > 3 ? 0.7 : 0;
     buf_printf(b, "</title><rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>", box->x, box->y,
                box->width - gap > 0.2 ? box->width - gap : 0.2,

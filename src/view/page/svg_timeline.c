@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/units.h"
+#include "view/page/html_profile.h"
 
 #define HEIGHT 360.0
 #define LEFT   80.0
@@ -42,7 +43,8 @@ static void add_up(struct sums *out, const struct profile *p)
         last[points[i].image] =
             (struct sum){.live_bytes = points[i].live_bytes, .rss_bytes = (double)points[i].rss_anon_bytes};
         for (size_t k = 0; k < images; k++)
-            if (p->images.at[k].taken_ns >= s.time_ns || k == points[i].image) {
+            if (!html_profile_image_ended(&p->images.at[k]) || p->images.at[k].taken_ns >= s.time_ns ||
+                k == points[i].image) {
                 s.live_bytes += last[k].live_bytes;
                 s.rss_bytes += last[k].rss_bytes;
             }
@@ -97,13 +99,29 @@ static void add_grid(struct buf *b, const struct axes *a)
                    units_format_duration(text, at));
 }
 
+static double value_of(const struct sum *s, bool rss)
+{
+    return rss ? s->rss_bytes : s->live_bytes;
+}
+
+static void add_point(struct buf *b, const struct axes *a, const struct sum *s, bool rss)
+{
+    buf_printf(b, " %.1f,%.1f", x_of(a, s->time_ns), y_of(a, value_of(s, rss)));
+}
+
 static void add_curve(struct buf *b, const struct axes *a, const struct sums *sums, bool rss)
 {
-    const size_t stride = sums->len / POINTS + 1;
-    for (size_t i = 0; i < sums->len;
-         i += i + stride < sums->len || i + 1 == sums->len ? stride : sums->len - 1 - i)
-        buf_printf(b, "%s%.1f,%.1f", i ? " " : "", x_of(a, sums->at[i].time_ns),
-                   y_of(a, rss ? sums->at[i].rss_bytes : sums->at[i].live_bytes));
+    const size_t stride = sums->len / (POINTS / 2) + 1; /* two points of each: the lowest and the highest */
+    for (size_t first = 0; first < sums->len; first += stride) {
+        size_t low = first, high = first;
+        for (size_t i = first; i < sums->len && i < first + stride; i++) {
+            low = value_of(&sums->at[i], rss) < value_of(&sums->at[low], rss) ? i : low;
+            high = value_of(&sums->at[i], rss) > value_of(&sums->at[high], rss) ? i : high;
+        }
+        add_point(b, a, &sums->at[low < high ? low : high], rss);
+        if (low != high)
+            add_point(b, a, &sums->at[low < high ? high : low], rss);
+    }
 }
 
 static void draw(struct buf *b, const struct sums *sums)

@@ -33,7 +33,7 @@ struct place {
 };
 
 struct layout {
-    bool known, allocates;
+    bool known, allocates, is_kmalloc;
     uint32_t least; /* bytes of a record */
     struct place fields[FIELDS];
 };
@@ -68,7 +68,8 @@ static bool find_place(struct tep_event *event, const char *name, struct place *
 
 static bool fill_layout(struct layout *l, struct tep_event *event, const char *name)
 {
-    *l = (struct layout){.known = true, .allocates = strstr(name, "alloc") != NULL};
+    *l = (struct layout){
+        .known = true, .allocates = strstr(name, "alloc") != NULL, .is_kmalloc = !strstr(name, "cache")};
     for (enum field k = 0; k < FIELDS; k++) {
         const struct place *place = &l->fields[k];
         bool needed = k == CALL_SITE || k == ADDRESS || k == FLAGS || k == PID ||
@@ -158,6 +159,7 @@ int kmem_format_decode(const struct kmem_format *f, const uint8_t *data, uint32_
                                .address = value_at(data, at[ADDRESS]),
                                .call_site = value_at(data, at[CALL_SITE]),
                                .cache = cache,
+                               .is_kmalloc = l->is_kmalloc,
                                .pid = (int32_t)value_at(data, at[PID]),
                                .context = flags & CONTEXT};
     if (l->allocates) {
