@@ -182,6 +182,11 @@ static void add_symbol(struct names *n, struct buf *b, struct code c)
         buf_printf(b, " [%s]", k.module);
 }
 
+void resolver_add_kernel_call(struct names *n, struct buf *b, uint64_t address)
+{
+    add_symbol(n, b, call(address));
+}
+
 void resolver_add_kernel_function(struct names *n, struct buf *b, uint64_t address)
 {
     struct kernel_symbol k;
@@ -247,20 +252,30 @@ const char *resolver_kernel_frame_file(const struct names *n, const struct symbo
     return kernel_source_file(n->source, f);
 }
 
-static void name_place(struct names *n, struct table *t, uint32_t column, uint64_t address, bool directory)
+static void add_place(struct names *n, struct buf *b, uint64_t address, bool directory)
 {
-    struct buf b = BUF_INIT;
     struct kernel_source *source = source_of(n);
     const struct symbol_frame *f = source ? kernel_source_call(source, address - 1) : NULL;
     const char *file = f ? kernel_source_file(source, f) : NULL, *slash = file ? strrchr(file, '/') : NULL;
     if (!file) {
-        buf_addstr(&b, "[unknown] ");
-        resolver_add_kernel_function(n, &b, address);
+        buf_addstr(b, "[unknown] ");
+        resolver_add_kernel_function(n, b, address);
     } else if (!directory) {
-        buf_addstr(&b, file);
+        buf_addstr(b, file);
     } else {
-        buf_add(&b, slash ? file : ".", slash ? (size_t)(slash - file) : 1);
+        buf_add(b, slash ? file : ".", slash ? (size_t)(slash - file) : 1);
     }
+}
+
+void resolver_add_kernel_file(struct names *n, struct buf *b, uint64_t address)
+{
+    add_place(n, b, address, false);
+}
+
+static void name_place(struct names *n, struct table *t, uint32_t column, uint64_t address, bool directory)
+{
+    struct buf b = BUF_INIT;
+    add_place(n, &b, address, directory);
     table_text(t, column, buf_str(&b));
     buf_release(&b);
 }

@@ -66,6 +66,9 @@ void resolver_kernel_function(struct sys_session *s, struct table *t, uint32_t c
  * in functions of one name may have the same number. 0: no symbol contains the address.
  */
 uint64_t resolver_kernel_number(struct names *n, uint64_t address);
+/** Appends the call, as resolver_kernel_call() names it, without lines; the file, as resolver_kernel_file() does. */
+void resolver_add_kernel_call(struct names *n, struct buf *b, uint64_t address);
+void resolver_add_kernel_file(struct names *n, struct buf *b, uint64_t address);
 /** Appends the function, as resolver_kernel_function() names it. */
 void resolver_add_kernel_function(struct names *n, struct buf *b, uint64_t address);
 /**

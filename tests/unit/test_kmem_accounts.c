@@ -105,7 +105,7 @@ static void assert_rows(const struct naive *n, const struct kmem_accounts *a)
         assert_int_equal(row->at_peak_bytes - row->at_peak_requested_bytes, 3 * row->at_peak_objects);
         assert_true(row->allocations << row->size_class <= row->allocated_bytes);
         assert_true(!row->allocations || row->allocations << (row->size_class + 1) > row->allocated_bytes);
-        const bool odd = !strcmp(kmem_accounts_cache(a, row->cache), "odd");
+        const bool odd = !strcmp(kmem_accounts_text(a, row->cache), "odd");
         assert_true(!row->allocations || odd == site % 2);
         found.frees_of[odd] += row->frees_here;
     }

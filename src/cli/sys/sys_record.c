@@ -134,8 +134,8 @@ static bool has_ended(struct session *s)
 /* Adds what the accounts are now, in a commit of its own: a crash leaves the recording as it was then. */
 static int store_moment(struct session *s, struct error *e)
 {
-    struct profile *p = kernel_recorder_profile(s->recorder);
-    const struct kmem_totals *t = kmem_accounts_totals(kernel_recorder_accounts(s->recorder));
+    struct profile *p = kernel_capture_profile(kernel_recorder_capture(s->recorder));
+    const struct kmem_totals *t = kmem_accounts_totals(kernel_recorder_capture(s->recorder)->accounts);
     const struct profile_point point = {.time_ns = p->images.at[0].taken_ns,
                                         .live_bytes = (double)t->live_bytes,
                                         .allocated_bytes = (double)t->allocated_bytes};
@@ -232,7 +232,7 @@ static int store(struct session *s, struct error *e)
     int bad = store_moment(s, e);
     const struct sys_tool *tool = sys_tool_find("kmem");
     struct table *t = table_new("sys", 1, tool->columns, tool->n_columns);
-    const char *by = kernel_recorder_add_rows(s->recorder, t);
+    const char *by = kernel_capture_add_rows(kernel_recorder_capture(s->recorder), t);
     bad = bad ? bad : recording_set_text(s->recording, "sys_kmem_by", by, e);
     bad = bad ? bad : recording_put_rows(s->recording, "sys_kmem", t, clock_ns(CLOCK_REALTIME), e);
     bad = bad ? bad : store_counts(s, tool, e);
@@ -255,7 +255,7 @@ static void add_amount(struct buf *b, uint64_t count, const char *noun, uint64_t
 static void say(const struct session *s)
 {
     char took[UNITS_TEXT_BYTES], size[UNITS_TEXT_BYTES];
-    const struct kmem_totals *t = kmem_accounts_totals(kernel_recorder_accounts(s->recorder));
+    const struct kmem_totals *t = kmem_accounts_totals(kernel_recorder_capture(s->recorder)->accounts);
     const struct kernel_recorder_losses lost = kernel_recorder_losses(s->recorder);
     struct buf b = BUF_INIT;
     buf_addstr(&b, "the kernel, ");

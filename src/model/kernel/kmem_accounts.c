@@ -26,10 +26,10 @@ struct kmem_stack_range {
 
 struct kmem_accounts {
     struct VEC(struct kmem_account) rows;
-    struct VEC(char *) caches;
+    struct VEC(char *) texts;                   /* names of caches and programs */
     struct VEC(struct kmem_stack_range) stacks; /* in `callers`; the first one is that of no stack */
     struct VEC(uint64_t) callers;
-    struct map row_index, cache_index, stack_index;
+    struct map row_index, text_index, stack_index;
     struct objects live;
     struct kmem_totals totals;
     /*
@@ -56,12 +56,12 @@ void kmem_accounts_free(struct kmem_accounts *a)
 {
     if (!a)
         return;
-    vec_each (char *, cache, &a->caches)
-        free(*cache);
-    vec_release(&a->caches);
+    vec_each (char *, text, &a->texts)
+        free(*text);
+    vec_release(&a->texts);
     vec_release(&a->rows);
     map_release(&a->row_index);
-    map_release(&a->cache_index);
+    map_release(&a->text_index);
     map_release(&a->stack_index);
     vec_release(&a->stacks);
     vec_release(&a->callers);
@@ -115,12 +115,12 @@ static void remove_slot(struct objects *o, struct object *slot)
 
 /* ---- rows ---- */
 
-static uint32_t number_of_cache(struct kmem_accounts *a, const char *name)
+static uint32_t number_of_text(struct kmem_accounts *a, const char *name)
 {
     bool added;
-    size_t number = map_put(&a->cache_index, name, strlen(name), a->caches.len, &added);
+    size_t number = map_put(&a->text_index, name, strlen(name), a->texts.len, &added);
     if (added)
-        *vec_push(&a->caches) = mem_strdup(name);
+        *vec_push(&a->texts) = mem_strdup(name);
     return (uint32_t)number;
 }
 
@@ -148,15 +148,16 @@ static uint32_t number_of_row(struct kmem_accounts *a, const struct kmem_event *
 {
     const struct {
         uint64_t call_site;
-        uint32_t cache, stack;
-        uint64_t size_class;
-    } key = {e->call_site, cache, number_of_stack(a, e), class_of(e->allocated_bytes)};
+        uint32_t cache, stack, comm, size_class;
+    } key = {e->call_site, cache, number_of_stack(a, e), number_of_text(a, e->comm ? e->comm : ""),
+             class_of(e->allocated_bytes)};
     bool added;
     size_t number = map_put(&a->row_index, &key, sizeof(key), a->rows.len, &added);
     if (added)
         *vec_push(&a->rows) = (struct kmem_account){.call_site = key.call_site,
                                                     .cache = key.cache,
                                                     .stack = key.stack,
+                                                    .comm = key.comm,
                                                     .size_class = (uint8_t)key.size_class,
                                                     .peak_number = a->peak_number};
     return (uint32_t)number;
@@ -202,7 +203,7 @@ static void allocate(struct kmem_accounts *a, const struct kmem_event *e)
     }
     if (2 * (a->live.n + 1) > a->live.mask)
         grow(&a->live);
-    const uint32_t row = number_of_row(a, e, number_of_cache(a, e->cache));
+    const uint32_t row = number_of_row(a, e, number_of_text(a, e->cache));
     struct kmem_account *r = &a->rows.at[row];
     store_peak(a, r);
     r->gfp |= e->gfp;
@@ -232,7 +233,7 @@ static void release_by_event(struct kmem_accounts *a, const struct kmem_event *e
         a->totals.unmatched_frees++;
         return;
     }
-    const uint32_t cache = *e->cache ? number_of_cache(a, e->cache) : a->rows.at[o->row].cache;
+    const uint32_t cache = *e->cache ? number_of_text(a, e->cache) : a->rows.at[o->row].cache;
     const uint32_t row = number_of_row(a, e, cache); /* may move all rows */
     struct kmem_account *here = &a->rows.at[row];
     here->frees_here++;
@@ -278,9 +279,9 @@ const struct kmem_account *kmem_accounts_rows(const struct kmem_accounts *a, siz
     return a->rows.at;
 }
 
-const char *kmem_accounts_cache(const struct kmem_accounts *a, uint32_t cache)
+const char *kmem_accounts_text(const struct kmem_accounts *a, uint32_t text)
 {
-    return a->caches.at[cache];
+    return a->texts.at[text];
 }
 
 const uint64_t *kmem_accounts_stack(const struct kmem_accounts *a, uint32_t stack, uint32_t *depth)

@@ -4,7 +4,7 @@
 
 /*
  * Accounts of the kernel's objects from a complete trace of their events: a row for each call that allocates, each
- * cache, each class of sizes and, if events have stacks, each stack. Frees are charged to these rows, whoever frees.
+ * cache, each class of sizes and, if events have them, each stack and each program. Frees are charged to these rows, whoever frees.
  * Exact while no event was lost.
  *
  * Runs in: the tool. Threads: one at a time. Owns: everything, until kmem_accounts_free().
@@ -19,7 +19,8 @@
 
 struct kmem_account {
     uint64_t call_site;
-    uint32_t cache; /* see kmem_accounts_cache() */
+    uint32_t cache; /* see kmem_accounts_text() */
+    uint32_t comm;  /* the program that made these calls; see there */
     uint32_t stack; /* see kmem_accounts_stack() */
     /* of the objects allocated here: from 2^k bytes to less than 2^(k+1); 0 in a row that only frees */
     uint8_t size_class;
@@ -60,8 +61,8 @@ void kmem_accounts_update_peak(struct kmem_accounts *a);
 const struct kmem_totals *kmem_accounts_totals(const struct kmem_accounts *a);
 /** Returns the rows, in the order in which they came. */
 const struct kmem_account *kmem_accounts_rows(const struct kmem_accounts *a, size_t *n);
-/** Returns the name of a cache; "" if the events do not name it, as those of kmalloc(). */
-const char *kmem_accounts_cache(const struct kmem_accounts *a, uint32_t cache);
+/** Returns the name of a cache or a program; "" if the events do not name it. */
+const char *kmem_accounts_text(const struct kmem_accounts *a, uint32_t text);
 /** Returns the return addresses of a stack, the innermost first; NULL: rows of events without one have none. */
 const uint64_t *kmem_accounts_stack(const struct kmem_accounts *a, uint32_t stack, uint32_t *depth);
 

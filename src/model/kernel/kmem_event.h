@@ -28,8 +28,9 @@ struct kmem_event {
     uint64_t requested_bytes, allocated_bytes; /* of an allocation */
     uint64_t gfp;                              /* of an allocation */
     const char *cache;                         /* "" where the event does not name it */
-    bool is_kmalloc; /* by kmalloc(), or kfree(): of one of the caches that have sizes */
-    int32_t pid;     /* thread that was running: 0 idle */
+    bool is_kmalloc;  /* by kmalloc(), or kfree(): of one of the caches that have sizes */
+    const char *comm; /* the program that was running; NULL: not known */
+    int32_t pid;      /* thread that was running: 0 idle */
     uint32_t cpu;
     /* 0: of the thread; else the bits that the kernel sets for an interrupt, which has nothing to do with the thread */
     uint8_t context;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "sys/record/recorder_internal.h"
+#include "sys/record/kernel_recorder.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,10 +11,109 @@
 #include "base/buf.h"
 #include "base/read_file.h"
 #include "base/sigsafe/clock_ns.h"
+#include "collect/kernel/trace/kmem_format.h"
+#include "collect/kernel/trace/trace_reader.h"
+#include "sys/resolver.h"
+#include "sys/session.h"
 #include "bpf/kmem.h"
 
 #define FORMAT_BYTES_MAX (1u << 20)
 #define PEEK_MAX         64u /* records between an event and its stack */
+
+/* The call_site of allocations by this process: no code is at this address. */
+#define OWN_SITE 0
+#define OWN_NAME "allium itself"
+/* Code that has no symbol any more, or that the kernel does not show; its address is stored nowhere. */
+#define UNKNOWN_NAME "[unknown]"
+
+/* Sizes of kmalloc()'s caches are multiples of this. */
+#define KMALLOC_STEP 8u
+#define KMALLOC_NAME 24u
+
+struct kernel_recorder {
+    struct trace_instance instance;
+    struct trace_reader *reader;
+    struct kmem_format *format;
+    struct kernel_capture capture;
+    struct sys_session names; /* only its names: the resolver wants a session */
+    int32_t own_tid;
+    uint64_t broken_records;
+    uint64_t lost; /* events that found no room */
+    bool stacks;
+    uint64_t stack[KMEM_EVENT_DEPTH_MAX]; /* of the event that is accounted */
+    uint64_t kmalloc_bytes_max;           /* two pages: larger objects have no cache */
+    char (*kmalloc_names)[KMALLOC_NAME];  /* by size / KMALLOC_STEP; "": not met yet */
+};
+
+/* ---- names ---- */
+
+/* What stands for the name of a call that has none in the kernel: our own, or unknown. NULL: it has one. */
+static const char *name_instead(struct kernel_recorder *r, uint64_t call)
+{
+    if (call == OWN_SITE)
+        return OWN_NAME;
+    return resolver_kernel_number(r->names.names, call) ? NULL : UNKNOWN_NAME;
+}
+
+static void add_call(void *arg, struct buf *b, uint64_t call)
+{
+    struct kernel_recorder *r = arg;
+    const char *instead = name_instead(r, call);
+    if (instead)
+        buf_addstr(b, instead);
+    else
+        resolver_add_kernel_call(r->names.names, b, call);
+}
+
+static void add_function(void *arg, struct buf *b, uint64_t call)
+{
+    struct kernel_recorder *r = arg;
+    const char *instead = name_instead(r, call);
+    if (instead)
+        buf_addstr(b, instead);
+    else
+        resolver_add_kernel_function(r->names.names, b, call);
+}
+
+static uint64_t number(void *arg, uint64_t call)
+{
+    struct kernel_recorder *r = arg;
+    return call == OWN_SITE ? 0 : resolver_kernel_number(r->names.names, call);
+}
+
+static void add_file(void *arg, struct buf *b, uint64_t call)
+{
+    struct kernel_recorder *r = arg;
+    const char *instead = name_instead(r, call);
+    if (instead)
+        buf_printf(b, UNKNOWN_NAME "%s%s", call == OWN_SITE ? " " : "", call == OWN_SITE ? instead : "");
+    else
+        resolver_add_kernel_file(r->names.names, b, call);
+}
+
+static bool frames(void *arg, uint64_t call, struct symbol_frames *out)
+{
+    struct kernel_recorder *r = arg;
+    return call != OWN_SITE && resolver_kernel_frames(r->names.names, call, out);
+}
+
+static const char *frame_file(void *arg, const struct symbol_frame *f)
+{
+    const struct kernel_recorder *r = arg;
+    return resolver_kernel_frame_file(r->names.names, f);
+}
+
+static struct kernel_code_names names_of(struct kernel_recorder *r, bool source)
+{
+    struct kernel_code_names n = {
+        .arg = r, .add_call = add_call, .add_function = add_function, .number = number};
+    if (source) {
+        n.add_file = add_file;
+        n.frames = frames;
+        n.frame_file = frame_file;
+    }
+    return n;
+}
 
 static int read_format(const struct kernel_recorder *r, const char *event, struct buf *text, struct error *e)
 {
@@ -77,11 +176,11 @@ int kernel_recorder_open(struct kernel_recorder **out, const struct kernel_recor
     char size[16];
     r->own_tid = (int32_t)getpid();
     r->stacks = o->stacks;
-    r->files = o->vmlinux != NULL;
     r->format = kmem_format_new();
     r->kmalloc_bytes_max = 2 * (uint64_t)sysconf(_SC_PAGESIZE);
     r->kmalloc_names = mem_array(r->kmalloc_bytes_max / KMALLOC_STEP + 1, sizeof(*r->kmalloc_names));
-    r->accounts = kmem_accounts_new();
+    const struct kernel_code_names names = names_of(r, o->vmlinux != NULL);
+    kernel_capture_init(&r->capture, &names);
     r->names.names = resolver_new(&(struct resolver_wanted){.vmlinux = o->vmlinux});
     snprintf(size, sizeof(size), "%u", o->buffer_kib);
     int bad = trace_instance_create(&r->instance, e);
@@ -110,18 +209,15 @@ void kernel_recorder_close(struct kernel_recorder *r)
     trace_reader_close(r->reader); /* an instance whose buffers are open cannot be removed */
     trace_instance_remove(&r->instance);
     kmem_format_free(r->format);
-    kmem_accounts_free(r->accounts);
+    kernel_capture_release(&r->capture);
     resolver_free(r->names.names);
     free(r->kmalloc_names);
-    vec_release(&r->cells);
-    map_release(&r->cell_index);
     free(r);
 }
 
 int kernel_recorder_begin(struct kernel_recorder *r, struct error *e)
 {
-    r->realtime_ns = (int64_t)(clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC));
-    r->image_id = clock_ns(CLOCK_REALTIME) | 1; /* never 0 */
+    r->capture.realtime_ns = (int64_t)(clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC));
     return trace_instance_write(&r->instance, "tracing_on", "1", e);
 }
 
@@ -184,12 +280,12 @@ static void account(void *arg, const struct trace_record *record, uint32_t cpu)
     if (event.kind == KMEM_EVENT_ALLOC && event.is_kmalloc)
         event.cache = kmalloc_name(r, event.allocated_bytes);
     if (event.pid == r->own_tid && !event.context && event.kind == KMEM_EVENT_ALLOC) {
-        event.call_site = RECORDER_OWN_SITE;
+        event.call_site = OWN_SITE;
         event.cache = "";
     } else if (r->stacks && event.kind == KMEM_EVENT_ALLOC) {
         find_stack(r, &event);
     }
-    kmem_accounts_add(r->accounts, &event);
+    kmem_accounts_add(r->capture.accounts, &event);
 }
 
 static int read_all(struct kernel_recorder *r, bool last, struct error *e)
@@ -215,7 +311,7 @@ static uint64_t losses_of(const char *stats)
     return sum;
 }
 
-void recorder_count_losses(struct kernel_recorder *r)
+static void count_losses(struct kernel_recorder *r)
 {
     char path[64];
     r->lost = 0;
@@ -231,40 +327,35 @@ void recorder_count_losses(struct kernel_recorder *r)
 
 int kernel_recorder_end(struct kernel_recorder *r, struct error *e)
 {
-    if (r->over)
+    if (r->capture.over)
         return 0;
-    r->over = true;
+    r->capture.over = true;
     int bad = trace_instance_write(&r->instance, "tracing_on", "0", e);
     return bad ? bad : read_all(r, true, e);
 }
 
-const struct kmem_accounts *kernel_recorder_accounts(const struct kernel_recorder *r)
-{
-    return r->accounts;
-}
-
-uint64_t recorder_broken(const struct kernel_recorder *r)
+static uint64_t broken(const struct kernel_recorder *r)
 {
     return trace_reader_counts(r->reader)->broken_pages + r->broken_records;
 }
 
 struct kernel_recorder_losses kernel_recorder_losses(const struct kernel_recorder *r)
 {
-    return (struct kernel_recorder_losses){r->lost, recorder_broken(r), trace_reader_counts(r->reader)->late};
+    return (struct kernel_recorder_losses){r->lost, broken(r), trace_reader_counts(r->reader)->late};
 }
 
 void kernel_recorder_count(const struct kernel_recorder *r, uint64_t counted[static SYS_COUNTS])
 {
-    const struct kmem_totals *t = kmem_accounts_totals(r->accounts);
-    counted[SYS_RING_FULL] = r->lost + recorder_broken(r);
+    const struct kmem_totals *t = kmem_accounts_totals(r->capture.accounts);
+    counted[SYS_RING_FULL] = r->lost + broken(r);
     counted[KMEM_NULL_FREES] = t->null_frees;
     counted[KMEM_REUSED] = t->frees_without_event;
     counted[KMEM_FREED_BEFORE] = t->unmatched_frees;
 }
 
-const char *recorder_name_instead(struct kernel_recorder *r, uint64_t call_site)
+struct kernel_capture *kernel_recorder_capture(struct kernel_recorder *r)
 {
-    if (call_site == RECORDER_OWN_SITE)
-        return RECORDER_OWN_NAME;
-    return resolver_kernel_number(r->names.names, call_site) ? NULL : RECORDER_UNKNOWN_NAME;
+    count_losses(r);
+    r->capture.lost = r->lost + broken(r);
+    return &r->capture;
 }

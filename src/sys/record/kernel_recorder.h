@@ -15,9 +15,7 @@
 
 #include "base/error.h"
 #include "bpf/sys.h"
-#include "model/kernel/kmem_accounts.h"
-#include "model/profile/profile.h"
-#include "model/table/table.h"
+#include "sys/record/kernel_capture.h"
 
 struct kernel_recorder;
 struct vmlinux;
@@ -49,17 +47,10 @@ int kernel_recorder_step(struct kernel_recorder *r, struct error *e);
 /** Stops recording, and reads the rest. Returns as above. */
 int kernel_recorder_end(struct kernel_recorder *r, struct error *e);
 
-const struct kmem_accounts *kernel_recorder_accounts(const struct kernel_recorder *r);
+/** The accounts, as they are now; they belong to `r`. */
+struct kernel_capture *kernel_recorder_capture(struct kernel_recorder *r);
 struct kernel_recorder_losses kernel_recorder_losses(const struct kernel_recorder *r);
 
 /** Sets what `allium sys kmem` would have counted of these events: losses, frees of NULL and so on. */
 void kernel_recorder_count(const struct kernel_recorder *r, uint64_t counted[static SYS_COUNTS]);
-/**
- * Appends a row for each call and cache to a table with the columns of sys kmem; those that are not known are hidden.
- * Returns the parts of sys kmem by which these rows are told apart, separated by commas.
- */
-const char *kernel_recorder_add_rows(struct kernel_recorder *r, struct table *t);
-/** Returns the accounts as a profile with one image, the kernel, and exact cells of allocated bytes. */
-struct profile *kernel_recorder_profile(struct kernel_recorder *r);
-
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The accounts as rows of `allium sys kmem`. */
-#include "sys/record/recorder_internal.h"
+#include "sys/record/kernel_capture.h"
 
 #include <string.h>
 
@@ -23,27 +23,20 @@ static void add_account(struct kmem_account *to, const struct kmem_account *a)
     to->freed_here_bytes += a->freed_here_bytes;
 }
 
-static void name_site(struct kernel_recorder *r, struct table *t, uint32_t site, uint32_t file,
-                      uint64_t call_site)
+static void put_name(struct table *t, uint32_t column, void (*add)(void *arg, struct buf *b, uint64_t call),
+                     void *arg, uint64_t call)
 {
-    const char *instead = recorder_name_instead(r, call_site);
-    if (instead)
-        table_text(t, site, instead);
-    else
-        resolver_kernel_call(&r->names, t, site, call_site);
-    if (r->files && instead)
-        table_text(t, file,
-                   call_site == RECORDER_OWN_SITE ? RECORDER_UNKNOWN_NAME " " RECORDER_OWN_NAME
-                                                  : RECORDER_UNKNOWN_NAME);
-    else if (r->files)
-        resolver_kernel_file(&r->names, t, file, call_site);
+    struct buf b = BUF_INIT;
+    add(arg, &b, call);
+    table_text(t, column, buf_str(&b));
+    buf_release(&b);
 }
 
-const char *kernel_recorder_add_rows(struct kernel_recorder *r, struct table *t)
+const char *kernel_capture_add_rows(struct kernel_capture *c, struct table *t)
 {
     static const char *const filled[] = {"call_site", "file",         "allocated", "slack",
                                          "requested", "allocations",  "frees",     "freed",
-                                         "live",      "live_objects", "cache"};
+                                         "live",      "live_objects", "cache",     "comm"};
     enum {
         SITE,
         SOURCE_FILE,
@@ -56,24 +49,27 @@ const char *kernel_recorder_add_rows(struct kernel_recorder *r, struct table *t)
         LIVE,
         LIVE_OBJECTS,
         CACHE,
+        COMM,
         FILLED
     };
     uint32_t at[FILLED];
     size_t n;
-    const struct kmem_account *rows = kmem_accounts_rows(r->accounts, &n);
+    const struct kmem_account *rows = kmem_accounts_rows(c->accounts, &n);
+    const struct kernel_code_names *names = &c->names;
     t->hidden = ~UINT64_C(0);
     for (int i = 0; i < FILLED; i++) {
         at[i] = column_of(t, filled[i]);
-        if (i != SOURCE_FILE || r->files)
+        if ((i != SOURCE_FILE || names->add_file) && (i != COMM || c->comms))
             t->hidden &= ~(UINT64_C(1) << at[i]);
     }
     struct map index = {0};
     struct VEC(struct kmem_account)
-        merged = {0}; /* accounts of one call and cache, whatever their stacks and size classes */
+        merged = {0}; /* accounts of one call, cache and program, whatever their stacks and size classes */
     for (size_t i = 0; i < n; i++) {
         const struct {
-            uint64_t call_site, cache;
-        } key = {rows[i].call_site, rows[i].cache};
+            uint64_t call_site;
+            uint32_t cache, comm;
+        } key = {rows[i].call_site, rows[i].cache, rows[i].comm};
         bool added;
         size_t at_row = map_put(&index, &key, sizeof(key), merged.len, &added);
         if (added)
@@ -83,9 +79,11 @@ const char *kernel_recorder_add_rows(struct kernel_recorder *r, struct table *t)
     }
     map_release(&index);
     vec_each (const struct kmem_account, a, &merged) {
-        const char *cache = kmem_accounts_cache(r->accounts, a->cache);
+        const char *cache = kmem_accounts_text(c->accounts, a->cache);
         table_row(t);
-        name_site(r, t, at[SITE], at[SOURCE_FILE], a->call_site);
+        put_name(t, at[SITE], names->add_call, names->arg, a->call_site);
+        if (names->add_file)
+            put_name(t, at[SOURCE_FILE], names->add_file, names->arg, a->call_site);
         table_whole(t, at[ALLOCATED], a->allocated_bytes);
         table_whole(t, at[SLACK], a->allocated_bytes - a->requested_bytes);
         table_whole(t, at[REQUESTED], a->requested_bytes);
@@ -96,7 +94,11 @@ const char *kernel_recorder_add_rows(struct kernel_recorder *r, struct table *t)
         table_whole(t, at[LIVE_OBJECTS], a->allocations - a->frees);
         if (*cache)
             table_text(t, at[CACHE], cache);
+        if (c->comms)
+            table_text(t, at[COMM], kmem_accounts_text(c->accounts, a->comm));
     }
     vec_release(&merged);
-    return r->files ? "site,file,cache" : "site,cache";
+    if (c->comms)
+        return names->add_file ? "site,file,cache,comm" : "site,cache,comm";
+    return names->add_file ? "site,file,cache" : "site,cache";
 }

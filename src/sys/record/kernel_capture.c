@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The accounts as a profile. */
-#include "sys/record/recorder_internal.h"
+#include "sys/record/kernel_capture.h"
 
 #include <string.h>
 #include <time.h>
@@ -9,12 +8,12 @@
 #include "base/sigsafe/clock_ns.h"
 #include "symbol/symbol.h"
 
-static void add_line(struct kernel_recorder *r, struct profile *p, const char *function,
+static void add_line(struct kernel_capture *c, struct profile *p, const char *function,
                      const struct symbol_frame *f)
 {
     struct profile_line line = {.function = profile_string(p, function)};
     if (f) {
-        line.file = profile_string(p, resolver_kernel_frame_file(r->names.names, f));
+        line.file = profile_string(p, c->names.frame_file(c->names.arg, f));
         line.line = f->line;
         line.inlined = f->inlined;
     }
@@ -22,25 +21,21 @@ static void add_line(struct kernel_recorder *r, struct profile *p, const char *f
 }
 
 /* A line for each function that is inlined at the call, and for the one that contains it, which `name` names. */
-static void add_lines(struct kernel_recorder *r, struct profile *p, uint64_t call_site, const char *name)
+static void add_lines(struct kernel_capture *c, struct profile *p, uint64_t call_site, const char *name)
 {
     struct symbol_frames frames = {0};
-    bool known = call_site != RECORDER_OWN_SITE && resolver_kernel_frames(r->names.names, call_site, &frames);
+    bool known = c->names.frames && c->names.frames(c->names.arg, call_site, &frames);
     for (size_t i = 0; known && i + 1 < frames.len; i++)
-        add_line(r, p, frames.at[i].function, &frames.at[i]);
-    add_line(r, p, name, known ? &frames.at[frames.len - 1] : NULL);
+        add_line(c, p, frames.at[i].function, &frames.at[i]);
+    add_line(c, p, name, known ? &frames.at[frames.len - 1] : NULL);
 }
 
 /* "ext4_alloc_inode [ext4]" is a function and its module; without one the module is the kernel. */
-static uint32_t add_location(struct kernel_recorder *r, struct profile *p, struct map *modules,
+static uint32_t add_location(struct kernel_capture *c, struct profile *p, struct map *modules,
                              uint64_t call_site)
 {
     struct buf name = BUF_INIT;
-    const char *instead = recorder_name_instead(r, call_site);
-    if (instead)
-        buf_addstr(&name, instead);
-    else
-        resolver_add_kernel_function(r->names.names, &name, call_site);
+    c->names.add_function(c->names.arg, &name, call_site);
     char *bracket = strstr(name.data, " [");
     const char *path = bracket ? bracket + 1 : "vmlinux";
     bool added;
@@ -51,11 +46,10 @@ static uint32_t add_location(struct kernel_recorder *r, struct profile *p, struc
     }
     if (bracket)
         *bracket = '\0';
-    *vec_push(&p->locations) = (struct profile_location){
-        .module = (uint32_t)module,
-        .address = call_site == RECORDER_OWN_SITE ? 0 : resolver_kernel_number(r->names.names, call_site),
-        .first_line = (uint32_t)p->lines.len};
-    add_lines(r, p, call_site, buf_str(&name));
+    *vec_push(&p->locations) = (struct profile_location){.module = (uint32_t)module,
+                                                         .address = c->names.number(c->names.arg, call_site),
+                                                         .first_line = (uint32_t)p->lines.len};
+    add_lines(c, p, call_site, buf_str(&name));
     struct profile_location *location = &p->locations.at[p->locations.len - 1];
     location->n_lines = (uint32_t)p->lines.len - location->first_line;
     buf_release(&name);
@@ -75,30 +69,30 @@ struct known {
     struct map modules, locations;
 };
 
-static uint32_t location_of(struct kernel_recorder *r, struct profile *p, struct known *known,
+static uint32_t location_of(struct kernel_capture *c, struct profile *p, struct known *known,
                             uint64_t call_site)
 {
     size_t location = map_get_u64(&known->locations, call_site);
     if (location == MAP_NONE) {
-        location = add_location(r, p, &known->modules, call_site);
+        location = add_location(c, p, &known->modules, call_site);
         map_put_u64(&known->locations, call_site, location, NULL);
     }
     return (uint32_t)location;
 }
 
 /* Without a stack there is the call alone. */
-static void add_cell(struct kernel_recorder *r, struct profile *p, struct known *known,
-                     const struct cell_key *key)
+static void add_cell(struct kernel_capture *c, struct profile *p, struct known *known,
+                     const struct kernel_capture_cell *key)
 {
     uint32_t depth;
-    const uint64_t *stack = kmem_accounts_stack(r->accounts, key->stack, &depth);
+    const uint64_t *stack = kmem_accounts_stack(c->accounts, key->stack, &depth);
     const uint32_t first = (uint32_t)p->stack_locations.len;
     if (!stack) {
         stack = &key->call_site;
         depth = 1;
     }
     for (uint32_t i = 0; i < depth; i++) {
-        uint32_t location = location_of(r, p, known, stack[i]);
+        uint32_t location = location_of(c, p, known, stack[i]);
         *vec_push(&p->stack_locations) = location;
     }
     *vec_push(&p->stacks) = (struct profile_stack){first, depth, PROFILE_STACK_WHOLE};
@@ -107,61 +101,73 @@ static void add_cell(struct kernel_recorder *r, struct profile *p, struct known 
 }
 
 /* Returns the number of the account's cell, which may be new. */
-static size_t cell_of(struct kernel_recorder *r, const struct kmem_account *a)
+static size_t cell_of(struct kernel_capture *c, const struct kmem_account *a)
 {
-    const struct cell_key key = {a->call_site, a->stack, a->size_class};
+    const struct kernel_capture_cell key = {a->call_site, a->stack, a->size_class};
     bool added;
-    size_t number = map_put(&r->cell_index, &key, sizeof(key), r->cells.len, &added);
+    size_t number = map_put(&c->cell_index, &key, sizeof(key), c->cells.len, &added);
     if (added)
-        *vec_push(&r->cells) = key;
+        *vec_push(&c->cells) = key;
     return number;
 }
 
-static void add_image(struct kernel_recorder *r, struct profile *p)
+static void add_image(struct kernel_capture *c, struct profile *p)
 {
-    const struct kmem_totals *t = kmem_accounts_totals(r->accounts);
+    const struct kmem_totals *t = kmem_accounts_totals(c->accounts);
     const uint64_t now = clock_ns(CLOCK_REALTIME);
     uint32_t kernel = profile_string(p, "kernel"), file = profile_string(p, "vmlinux");
     *vec_push(&p->images) = (struct profile_image){
-        .id = r->image_id,
+        .id = c->image_id,
         .comm = kernel,
         .exe = file,
-        .state = r->over ? PROFILE_IMAGE_ENDED : PROFILE_IMAGE_RUNNING,
-        .began_ns = t->first_ns + (uint64_t)r->realtime_ns,
-        .taken_ns = t->last_ns + (uint64_t)r->realtime_ns,
-        .peak_ns = t->peak_ns + (uint64_t)r->realtime_ns,
+        .state = c->over ? PROFILE_IMAGE_ENDED : PROFILE_IMAGE_RUNNING,
+        .began_ns = t->first_ns + (uint64_t)c->realtime_ns,
+        .taken_ns = t->last_ns + (uint64_t)c->realtime_ns,
+        .peak_ns = t->peak_ns + (uint64_t)c->realtime_ns,
         .peak_bytes = (double)t->peak_bytes,
-        .losses = {[PROFILE_LOST_SAMPLES] = r->lost + recorder_broken(r)},
+        .losses = {[PROFILE_LOST_SAMPLES] = c->lost},
     };
     *vec_push(&p->threads) = (struct profile_thread){.image = 0};
     p->taken_ns = now;
     p->period_bytes = 1;
 }
 
-struct profile *kernel_recorder_profile(struct kernel_recorder *r)
+struct profile *kernel_capture_profile(struct kernel_capture *c)
 {
     size_t n;
     struct known known = {.modules = {0}};
     struct profile *p = profile_new();
-    kmem_accounts_update_peak(r->accounts);
-    recorder_count_losses(r);
-    const struct kmem_account *rows = kmem_accounts_rows(r->accounts, &n);
-    add_image(r, p);
+    kmem_accounts_update_peak(c->accounts);
+    const struct kmem_account *rows = kmem_accounts_rows(c->accounts, &n);
+    add_image(c, p);
     for (size_t i = 0; i < n; i++)
         if (rows[i].allocations)
-            cell_of(r, &rows[i]);
-    vec_each (const struct cell_key, key, &r->cells)
-        add_cell(r, p, &known, key);
+            cell_of(c, &rows[i]);
+    vec_each (const struct kernel_capture_cell, key, &c->cells)
+        add_cell(c, p, &known, key);
     for (size_t i = 0; i < n; i++) {
         const struct kmem_account *a = &rows[i];
         if (!a->allocations)
             continue;
-        struct profile_cell *c = &p->cells.at[cell_of(r, a)];
-        add_sums(&c->allocated, a->allocations, a->allocated_bytes);
-        add_sums(&c->freed, a->frees, a->freed_bytes);
-        add_sums(&c->at_peak, a->at_peak_objects, a->at_peak_bytes);
+        struct profile_cell *cell = &p->cells.at[cell_of(c, a)];
+        add_sums(&cell->allocated, a->allocations, a->allocated_bytes);
+        add_sums(&cell->freed, a->frees, a->freed_bytes);
+        add_sums(&cell->at_peak, a->at_peak_objects, a->at_peak_bytes);
     }
     map_release(&known.modules);
     map_release(&known.locations);
     return p;
+}
+
+void kernel_capture_init(struct kernel_capture *c, const struct kernel_code_names *names)
+{
+    *c = (struct kernel_capture){.accounts = kmem_accounts_new(), .names = *names};
+    c->image_id = clock_ns(CLOCK_REALTIME) | 1;
+}
+
+void kernel_capture_release(struct kernel_capture *c)
+{
+    kmem_accounts_free(c->accounts);
+    vec_release(&c->cells);
+    map_release(&c->cell_index);
 }

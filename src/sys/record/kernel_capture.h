@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef SYS_KERNEL_CAPTURE_H
+#define SYS_KERNEL_CAPTURE_H
+
+/*
+ * Accounts of the kernel's objects with the names of their code, whatever they come from, as rows of `allium sys kmem`
+ * and as a profile.
+ *
+ * Runs in: the tool. Threads: one. Owns: the accounts, until kernel_capture_release().
+ */
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "base/hash_map.h"
+#include "base/vec.h"
+#include "model/kernel/kmem_accounts.h"
+#include "model/profile/profile.h"
+#include "model/table/table.h"
+
+struct symbol_frame;
+struct symbol_frames;
+
+/** How calls are named. A call is the number that its events have as call_site. */
+struct kernel_code_names {
+    void *arg;
+    /** Appends "ext4_alloc_inode+0x1f [ext4]". */
+    void (*add_call)(void *arg, struct buf *b, uint64_t call);
+    /** Appends "ext4_alloc_inode [ext4]". */
+    void (*add_function)(void *arg, struct buf *b, uint64_t call);
+    /** Returns a number that is the same for this code in every capture; 0: not known. */
+    uint64_t (*number)(void *arg, uint64_t call);
+    /* Of the source. NULL, all three: nothing is known of it. */
+    /** Appends "fs/ext4/super.c", or "[unknown] ext4_alloc_inode [ext4]". */
+    void (*add_file)(void *arg, struct buf *b, uint64_t call);
+    /** Fills `out` as resolver_kernel_frames() does. */
+    bool (*frames)(void *arg, uint64_t call, struct symbol_frames *out);
+    const char *(*frame_file)(void *arg, const struct symbol_frame *f);
+};
+
+struct kernel_capture_cell {
+    uint64_t call_site;
+    uint32_t stack, size_class;
+};
+
+struct kernel_capture {
+    struct kmem_accounts *accounts;
+    struct kernel_code_names names;
+    bool comms;          /* events say which program was running */
+    bool over;           /* nothing will be added */
+    uint64_t lost;       /* events that are missing */
+    int64_t realtime_ns; /* CLOCK_REALTIME minus the clock of the events */
+    uint64_t image_id;   /* of the profile's image; never 0 */
+    /* The cells of the profile. Each new profile keeps the order of the earlier cells, and appends new ones. */
+    struct VEC(struct kernel_capture_cell) cells;
+    struct map cell_index;
+};
+
+/** Makes empty accounts. */
+void kernel_capture_init(struct kernel_capture *c, const struct kernel_code_names *names);
+void kernel_capture_release(struct kernel_capture *c);
+
+/**
+ * Appends a row for each call, cache and program to a table with the columns of sys kmem; those that are not known are
+ * hidden. Returns the parts of sys kmem by which these rows are told apart, separated by commas.
+ */
+const char *kernel_capture_add_rows(struct kernel_capture *c, struct table *t);
+/** Returns the accounts as a profile with one image, the kernel, and exact cells of allocated bytes. */
+struct profile *kernel_capture_profile(struct kernel_capture *c);
+
+#endif
