@@ -27,6 +27,7 @@ _allium_options()
     set) echo --where --for -p --pid --help ;;
     sys) echo -p --pid --interval --count --duration --sort --top --all --pss --columns --wide --exact --json --no-pager --help ;;
     'sys allocinfo') echo --by --sort --where --top --interval --count --duration --allocinfo --columns --wide --exact --json --no-pager --help ;;
+    'sys import') echo -o --output --force --kallsyms --partial --quiet --help ;;
     'sys record') echo -o --output --force --stacks --buffer --interval --duration --vmlinux --debuginfod --quiet --help ;;
     doctor) echo --json --help ;;
     'sys '*) _allium_help sys "${1#sys }" | sed -n '/^options:/,/^$/s/^  \(\(-.\), \)\{0,1\}\(--[a-z-]*\).*/\2 \3/p' ;;
@@ -67,7 +68,7 @@ _allium_tool_value()
 _allium_value()
 {
     case $1 in
-    'sys allocinfo' | 'sys record') ;;
+    'sys allocinfo' | 'sys import' | 'sys record') ;;
     'sys '*)
         _allium_tool_value "${1#sys }" "$2"
         return
@@ -121,6 +122,7 @@ _allium_value()
             _allium_words live+10% objects+10% allocated+10% allocations+10% failed+0
         fi
         ;;
+    --kallsyms) _allium_offer -f ;;
     --svg) _allium_words flame treemap timeline ;;
     --metric) _allium_words live peak allocated allocations temporary ;;
     --folded)

@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -16,7 +15,7 @@
 #include "cli/debuginfod.h"
 #include "cli/intervals.h"
 #include "cli/option_values.h"
-#include "cli/sys/sys_losses.h"
+#include "cli/sys/kernel_store.h"
 #include "cli/sys/sys_vmlinux.h"
 #include "run/workload.h"
 #include "store/recording.h"
@@ -131,20 +130,11 @@ static bool has_ended(struct session *s)
     return true;
 }
 
-/* Adds what the accounts are now, in a commit of its own: a crash leaves the recording as it was then. */
+/* A crash leaves the recording as it was then. */
 static int store_moment(struct session *s, struct error *e)
 {
-    struct profile *p = kernel_capture_profile(kernel_recorder_capture(s->recorder));
-    const struct kmem_totals *t = kmem_accounts_totals(kernel_recorder_capture(s->recorder)->accounts);
-    const struct profile_point point = {.time_ns = p->images.at[0].taken_ns,
-                                        .live_bytes = (double)t->live_bytes,
-                                        .allocated_bytes = (double)t->allocated_bytes};
-    const uint64_t id = p->images.at[0].id;
-    int bad = s->stored ? 0 : recording_put_image(s->recording, p, false, e);
+    int bad = kernel_store_moment(s->recording, kernel_recorder_capture(s->recorder), !s->stored, e);
     s->stored = true;
-    bad = bad ? bad : recording_put_point(s->recording, id, &point, p, NULL, e);
-    bad = bad ? bad : recording_commit(s->recording, e);
-    profile_free(p);
     return bad;
 }
 
@@ -208,77 +198,18 @@ static int observe(struct session *s, struct error *e)
     return bad ? bad : failed;
 }
 
-/* The counts that `allium sys kmem` records, too. */
-static int store_counts(struct session *s, const struct sys_tool *tool, struct error *e)
-{
-    static const struct sys_attach_method method = {.name = "tracefs"};
-    struct sys_session as_tool = {.tool = tool, .method = &method};
-    kernel_recorder_count(s->recorder, as_tool.counted);
-    return sys_losses_record(&as_tool, s->recording, e);
-}
-
-static int store_cost(struct session *s, struct error *e)
-{
-    struct rusage usage;
-    if (getrusage(RUSAGE_SELF, &usage))
-        return 0;
-    int bad =
-        recording_set_number(s->recording, RECORDING_CPU, (int64_t)clock_ns(CLOCK_PROCESS_CPUTIME_ID), e);
-    return bad ? bad : recording_set_number(s->recording, RECORDING_MEMORY, usage.ru_maxrss * 1024, e);
-}
-
-static int store(struct session *s, struct error *e)
-{
-    int bad = store_moment(s, e);
-    const struct sys_tool *tool = sys_tool_find("kmem");
-    struct table *t = table_new("sys", 1, tool->columns, tool->n_columns);
-    const char *by = kernel_capture_add_rows(kernel_recorder_capture(s->recorder), t);
-    bad = bad ? bad : recording_set_text(s->recording, "sys_kmem_by", by, e);
-    bad = bad ? bad : recording_put_rows(s->recording, "sys_kmem", t, clock_ns(CLOCK_REALTIME), e);
-    bad = bad ? bad : store_counts(s, tool, e);
-    bad = bad ? bad : store_cost(s, e);
-    bad =
-        bad ? bad : recording_set_number(s->recording, RECORDING_ENDED, (int64_t)clock_ns(CLOCK_REALTIME), e);
-    table_free(t);
-    return bad;
-}
-
 /* ---- summary ---- */
-
-static void add_amount(struct buf *b, uint64_t count, const char *noun, uint64_t bytes)
-{
-    char size[UNITS_TEXT_BYTES];
-    text_add_number(b, count, noun);
-    buf_printf(b, " of %s", units_format_size(size, (double)bytes));
-}
 
 static void say(const struct session *s)
 {
-    char took[UNITS_TEXT_BYTES], size[UNITS_TEXT_BYTES];
+    char took[UNITS_TEXT_BYTES];
     const struct kmem_totals *t = kmem_accounts_totals(kernel_recorder_capture(s->recorder)->accounts);
     const struct kernel_recorder_losses lost = kernel_recorder_losses(s->recorder);
     struct buf b = BUF_INIT;
     buf_addstr(&b, "the kernel, ");
     buf_printf(&b, "%s, ", units_format_duration(took, (double)s->took_ns));
     text_add_number(&b, t->events, "event");
-    buf_addstr(&b, "\n  allocated  ");
-    add_amount(&b, t->allocations, "object", t->allocated_bytes);
-    buf_printf(&b, ", of which %s requested", units_format_size(size, (double)t->requested_bytes));
-    buf_addstr(&b, "\n  freed      ");
-    add_amount(&b, t->frees, "object", t->freed_bytes);
-    if (t->frees_without_event) {
-        buf_addstr(&b, ", and ");
-        text_add_number(&b, t->frees_without_event, NULL);
-        buf_addstr(&b, " without an event, whose address was allocated again");
-    }
-    buf_addstr(&b, "\n  older      ");
-    text_add_number(&b, t->unmatched_frees, "free");
-    buf_addstr(&b, " of objects whose allocation was not seen; ");
-    text_add_number(&b, t->null_frees, "free");
-    buf_addstr(&b, " of NULL");
-    buf_addstr(&b, "\n  live       ");
-    add_amount(&b, t->live_objects, "object", t->live_bytes);
-    buf_printf(&b, "; at the peak %s", units_format_size(size, (double)t->peak_bytes));
+    kernel_store_add_summary(&b, t);
     buf_addstr(&b, "\n  lost       ");
     if (lost.events) {
         text_add_number(&b, lost.events, "event");
@@ -311,8 +242,9 @@ static int record(struct session *s)
               : recording_set_number(s->recording, RECORDING_STARTED, (int64_t)clock_ns(CLOCK_REALTIME), &e);
     bad = bad ? bad : observe(s, &e);
     int code = s->code;
-    if (!bad)
-        bad = store(s, &e);
+    bad = bad ? bad : store_moment(s, &e);
+    bad = bad ? bad : kernel_store_cost(s->recording, &e);
+    bad = bad ? bad : kernel_store_end(s->recording, kernel_recorder_capture(s->recorder), "tracefs", &e);
     struct error closing = {""};
     int closed = recording_close(s->recording, bad ? &closing : &e);
     if (bad && !s->stored) /* a command that could not be started, for example: the file holds nothing */

@@ -4,8 +4,8 @@
 
 /*
  * Accounts of the kernel's objects from a complete trace of their events: a row for each call that allocates, each
- * cache, each class of sizes and, if events have them, each stack and each program. Frees are charged to these rows, whoever frees.
- * Exact while no event was lost.
+ * cache, each class of sizes and, if events have them, each stack and each program. Frees are charged to these rows,
+ * whoever frees. Exact while no event was lost.
  *
  * Runs in: the tool. Threads: one at a time. Owns: everything, until kmem_accounts_free().
  * Invariant: in each row allocations == frees + live; in the totals also + frees_without_event, which rows count among

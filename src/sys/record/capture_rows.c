@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "bpf/kmem.h"
+
 static uint32_t column_of(const struct table *t, const char *name)
 {
     uint32_t i = 0;
@@ -32,52 +34,70 @@ static void put_name(struct table *t, uint32_t column, void (*add)(void *arg, st
     buf_release(&b);
 }
 
-const char *kernel_capture_add_rows(struct kernel_capture *c, struct table *t)
+enum column {
+    SITE,
+    SOURCE_FILE,
+    ALLOCATED,
+    SLACK,
+    REQUESTED,
+    ALLOCATIONS,
+    FREES,
+    FREED,
+    LIVE,
+    LIVE_OBJECTS,
+    CACHE,
+    COMM,
+    COLUMNS
+};
+
+/* In tables of sys kmem. */
+static const char *const names_of_columns[COLUMNS] = {
+    [SITE] = "call_site",      [SOURCE_FILE] = "file",          [ALLOCATED] = "allocated", [SLACK] = "slack",
+    [REQUESTED] = "requested", [ALLOCATIONS] = "allocations",   [FREES] = "frees",         [FREED] = "freed",
+    [LIVE] = "live",           [LIVE_OBJECTS] = "live_objects", [CACHE] = "cache",         [COMM] = "comm",
+};
+
+/* Finds the columns, and shows those that are known. */
+static void find_columns(const struct kernel_capture *c, struct table *t, uint32_t at[static COLUMNS])
 {
-    static const char *const filled[] = {"call_site", "file",         "allocated", "slack",
-                                         "requested", "allocations",  "frees",     "freed",
-                                         "live",      "live_objects", "cache",     "comm"};
-    enum {
-        SITE,
-        SOURCE_FILE,
-        ALLOCATED,
-        SLACK,
-        REQUESTED,
-        ALLOCATIONS,
-        FREES,
-        FREED,
-        LIVE,
-        LIVE_OBJECTS,
-        CACHE,
-        COMM,
-        FILLED
-    };
-    uint32_t at[FILLED];
-    size_t n;
-    const struct kmem_account *rows = kmem_accounts_rows(c->accounts, &n);
-    const struct kernel_code_names *names = &c->names;
     t->hidden = ~UINT64_C(0);
-    for (int i = 0; i < FILLED; i++) {
-        at[i] = column_of(t, filled[i]);
-        if ((i != SOURCE_FILE || names->add_file) && (i != COMM || c->comms))
+    for (int i = 0; i < COLUMNS; i++) {
+        at[i] = column_of(t, names_of_columns[i]);
+        if ((i != SOURCE_FILE || c->names.add_file) && (i != COMM || c->comms))
             t->hidden &= ~(UINT64_C(1) << at[i]);
     }
+}
+
+struct accounts VEC(struct kmem_account);
+
+/* Accounts of one call, cache and program become one, whatever their stacks and size classes. */
+static void merge(struct accounts *merged, const struct kernel_capture *c)
+{
+    size_t n;
     struct map index = {0};
-    struct VEC(struct kmem_account)
-        merged = {0}; /* accounts of one call, cache and program, whatever their stacks and size classes */
+    const struct kmem_account *rows = kmem_accounts_rows(c->accounts, &n);
     for (size_t i = 0; i < n; i++) {
         const struct {
             uint64_t call_site;
             uint32_t cache, comm;
         } key = {rows[i].call_site, rows[i].cache, rows[i].comm};
         bool added;
-        size_t at_row = map_put(&index, &key, sizeof(key), merged.len, &added);
+        size_t row = map_put(&index, &key, sizeof(key), merged->len, &added);
         if (added)
-            *vec_push(&merged) = rows[i];
+            *vec_push(merged) = rows[i];
         else
-            add_account(&merged.at[at_row], &rows[i]);
+            add_account(&merged->at[row], &rows[i]);
     }
     map_release(&index);
+}
+
+const char *kernel_capture_add_rows(struct kernel_capture *c, struct table *t)
+{
+    const struct kernel_code_names *names = &c->names;
+    uint32_t at[COLUMNS];
+    struct accounts merged = {0};
+    find_columns(c, t, at);
+    merge(&merged, c);
     vec_each (const struct kmem_account, a, &merged) {
         const char *cache = kmem_accounts_text(c->accounts, a->cache);
         table_row(t);
@@ -101,4 +121,13 @@ const char *kernel_capture_add_rows(struct kernel_capture *c, struct table *t)
     if (c->comms)
         return names->add_file ? "site,file,cache,comm" : "site,cache,comm";
     return names->add_file ? "site,file,cache" : "site,cache";
+}
+
+void kernel_capture_count(const struct kernel_capture *c, uint64_t counted[static SYS_COUNTS])
+{
+    const struct kmem_totals *t = kmem_accounts_totals(c->accounts);
+    counted[SYS_RING_FULL] = c->lost;
+    counted[KMEM_NULL_FREES] = t->null_frees;
+    counted[KMEM_REUSED] = t->frees_without_event;
+    counted[KMEM_FREED_BEFORE] = t->unmatched_frees;
 }

@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/hash_map.h"
 #include "base/vec.h"
+#include "bpf/sys.h"
 #include "model/kernel/kmem_accounts.h"
 #include "model/profile/profile.h"
 #include "model/table/table.h"
@@ -65,6 +66,8 @@ void kernel_capture_release(struct kernel_capture *c);
  * hidden. Returns the parts of sys kmem by which these rows are told apart, separated by commas.
  */
 const char *kernel_capture_add_rows(struct kernel_capture *c, struct table *t);
+/** Sets what `allium sys kmem` would have counted of these events: losses, frees of NULL and so on. */
+void kernel_capture_count(const struct kernel_capture *c, uint64_t counted[static SYS_COUNTS]);
 /** Returns the accounts as a profile with one image, the kernel, and exact cells of allocated bytes. */
 struct profile *kernel_capture_profile(struct kernel_capture *c);
 

@@ -15,7 +15,6 @@
 #include "collect/kernel/trace/trace_reader.h"
 #include "sys/resolver.h"
 #include "sys/session.h"
-#include "bpf/kmem.h"
 
 #define FORMAT_BYTES_MAX (1u << 20)
 #define PEEK_MAX         64u /* records between an event and its stack */
@@ -342,15 +341,6 @@ static uint64_t broken(const struct kernel_recorder *r)
 struct kernel_recorder_losses kernel_recorder_losses(const struct kernel_recorder *r)
 {
     return (struct kernel_recorder_losses){r->lost, broken(r), trace_reader_counts(r->reader)->late};
-}
-
-void kernel_recorder_count(const struct kernel_recorder *r, uint64_t counted[static SYS_COUNTS])
-{
-    const struct kmem_totals *t = kmem_accounts_totals(r->capture.accounts);
-    counted[SYS_RING_FULL] = r->lost + broken(r);
-    counted[KMEM_NULL_FREES] = t->null_frees;
-    counted[KMEM_REUSED] = t->frees_without_event;
-    counted[KMEM_FREED_BEFORE] = t->unmatched_frees;
 }
 
 struct kernel_capture *kernel_recorder_capture(struct kernel_recorder *r)

@@ -14,7 +14,6 @@
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "bpf/sys.h"
 #include "sys/record/kernel_capture.h"
 
 struct kernel_recorder;
@@ -51,6 +50,4 @@ int kernel_recorder_end(struct kernel_recorder *r, struct error *e);
 struct kernel_capture *kernel_recorder_capture(struct kernel_recorder *r);
 struct kernel_recorder_losses kernel_recorder_losses(const struct kernel_recorder *r);
 
-/** Sets what `allium sys kmem` would have counted of these events: losses, frees of NULL and so on. */
-void kernel_recorder_count(const struct kernel_recorder *r, uint64_t counted[static SYS_COUNTS]);
 #endif

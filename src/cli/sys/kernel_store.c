@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/sys/kernel_store.h"
+
+#include <sys/resource.h>
+#include <time.h>
+
+#include "base/sigsafe/clock_ns.h"
+#include "base/units.h"
+#include "cli/sys/sys_losses.h"
+#include "sys/session.h"
+#include "view/text/text.h"
+
+int kernel_store_moment(struct recording *r, struct kernel_capture *c, bool first, struct error *e)
+{
+    struct profile *p = kernel_capture_profile(c);
+    const struct kmem_totals *t = kmem_accounts_totals(c->accounts);
+    const struct profile_point point = {.time_ns = p->images.at[0].taken_ns,
+                                        .live_bytes = (double)t->live_bytes,
+                                        .allocated_bytes = (double)t->allocated_bytes};
+    const uint64_t id = p->images.at[0].id;
+    int bad = first ? recording_put_image(r, p, false, e) : 0;
+    bad = bad ? bad : recording_put_point(r, id, &point, p, NULL, e);
+    bad = bad ? bad : recording_commit(r, e);
+    profile_free(p);
+    return bad;
+}
+
+/* The counts that `allium sys kmem` records, too. */
+static int store_counts(struct recording *r, const struct kernel_capture *c, const char *source,
+                        struct error *e)
+{
+    const struct sys_attach_method method = {.name = source};
+    struct sys_session as_tool = {.tool = sys_tool_find("kmem"), .method = &method};
+    kernel_capture_count(c, as_tool.counted);
+    return sys_losses_record(&as_tool, r, e);
+}
+
+int kernel_store_cost(struct recording *r, struct error *e)
+{
+    struct rusage usage;
+    if (getrusage(RUSAGE_SELF, &usage))
+        return 0;
+    int bad = recording_set_number(r, RECORDING_CPU, (int64_t)clock_ns(CLOCK_PROCESS_CPUTIME_ID), e);
+    return bad ? bad : recording_set_number(r, RECORDING_MEMORY, usage.ru_maxrss * 1024, e);
+}
+
+int kernel_store_end(struct recording *r, struct kernel_capture *c, const char *source, struct error *e)
+{
+    const struct sys_tool *tool = sys_tool_find("kmem");
+    struct table *t = table_new("sys", 1, tool->columns, tool->n_columns);
+    const char *by = kernel_capture_add_rows(c, t);
+    int bad = recording_set_text(r, "sys_kmem_by", by, e);
+    bad = bad ? bad : recording_put_rows(r, "sys_kmem", t, clock_ns(CLOCK_REALTIME), e);
+    bad = bad ? bad : store_counts(r, c, source, e);
+    bad = bad ? bad : recording_set_number(r, RECORDING_ENDED, (int64_t)clock_ns(CLOCK_REALTIME), e);
+    table_free(t);
+    return bad;
+}
+
+static void add_amount(struct buf *b, uint64_t count, const char *noun, uint64_t bytes)
+{
+    char size[UNITS_TEXT_BYTES];
+    text_add_number(b, count, noun);
+    buf_printf(b, " of %s", units_format_size(size, (double)bytes));
+}
+
+void kernel_store_add_summary(struct buf *b, const struct kmem_totals *t)
+{
+    char size[UNITS_TEXT_BYTES];
+    buf_addstr(b, "\n  allocated  ");
+    add_amount(b, t->allocations, "object", t->allocated_bytes);
+    buf_printf(b, ", of which %s requested", units_format_size(size, (double)t->requested_bytes));
+    buf_addstr(b, "\n  freed      ");
+    add_amount(b, t->frees, "object", t->freed_bytes);
+    if (t->frees_without_event) {
+        buf_addstr(b, ", and ");
+        text_add_number(b, t->frees_without_event, NULL);
+        buf_addstr(b, " without an event, whose address was allocated again");
+    }
+    buf_addstr(b, "\n  older      ");
+    text_add_number(b, t->unmatched_frees, "free");
+    buf_addstr(b, " of objects whose allocation was not seen; ");
+    text_add_number(b, t->null_frees, "free");
+    buf_addstr(b, " of NULL");
+    buf_addstr(b, "\n  live       ");
+    add_amount(b, t->live_objects, "object", t->live_bytes);
+    buf_printf(b, "; at the peak %s", units_format_size(size, (double)t->peak_bytes));
+}

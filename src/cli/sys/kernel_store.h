@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef CLI_KERNEL_STORE_H
+#define CLI_KERNEL_STORE_H
+
+/*
+ * Accounts of the kernel's objects in a recording, and in a few lines: what `sys record` and `sys import` share.
+ *
+ * Runs in: the tool. Threads: one. Owns: nothing.
+ */
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "store/recording.h"
+#include "sys/record/kernel_capture.h"
+
+/** Adds what the accounts are now, in a commit of its own. `first`: nothing was added before. Returns 0, or -errno with
+ * a line. */
+int kernel_store_moment(struct recording *r, struct kernel_capture *c, bool first, struct error *e);
+/** Adds the CPU time and the memory of this process, which has recorded. Returns as above. */
+int kernel_store_cost(struct recording *r, struct error *e);
+/** Adds what ends a recording: the rows of sys kmem, with their losses. `source`: what the events come from, "tracefs".
+ * Returns as above. */
+int kernel_store_end(struct recording *r, struct kernel_capture *c, const char *source, struct error *e);
+
+/** Appends the lines allocated, freed, older and live of the summary. */
+void kernel_store_add_summary(struct buf *b, const struct kmem_totals *t);
+
+#endif

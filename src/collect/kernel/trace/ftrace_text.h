@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef COLLECT_FTRACE_TEXT_H
+#define COLLECT_FTRACE_TEXT_H
+
+/*
+ * Lines of a kernel trace as text, with the kmem events in them: what the files `trace` and `trace_pipe` of tracefs
+ * print, `trace-cmd report` and `perf script`, of kernels from 3.x on.
+ *
+ *         bash-1234    [001] d..1.  12.345678: kmalloc: call_site=alloc_pipe_info+0x4a/0x1c0 ptr=... bytes_req=...
+ *         bash  1234 [001]    12.345678: kmem:kmalloc: (alloc_pipe_info+0x4a) call_site=ffffffff8123 ptr=0xffff...
+ *
+ * Runs in: the tool. Threads: pure. Owns: nothing; texts lie in the line.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct ftrace_text_span {
+    const char *at;
+    size_t len; /* 0: not there */
+};
+
+enum ftrace_text_kind {
+    FTRACE_TEXT_OTHER, /* a comment, another event, an empty line */
+    FTRACE_TEXT_ALLOC,
+    FTRACE_TEXT_FREE,
+    FTRACE_TEXT_LOST,   /* `lost` events are missing here */
+    FTRACE_TEXT_STACK,  /* what follows is the stack of this thread's last event */
+    FTRACE_TEXT_CALLER, /* a line of a stack: `call_site` */
+    FTRACE_TEXT_BROKEN, /* a kmem event that lacks what it must have */
+};
+
+struct ftrace_text_line {
+    enum ftrace_text_kind kind;
+    struct ftrace_text_span comm;
+    int32_t pid;
+    uint32_t cpu;
+    uint64_t time_ns;
+    /* it came in an interrupt or softirq, which has nothing to do with the program; only where the line says it */
+    uint8_t is_interrupt;
+    uint8_t is_kmalloc;
+    struct ftrace_text_span call_site; /* "alloc_pipe_info+0x4a/0x1c0 [ext4]", or hex */
+    /* The address, as a number that is the same for the same object: raw or hashed. 0: NULL */
+    uint64_t address;
+    uint8_t address_unknown; /* "(____ptrval____)" */
+    uint64_t requested_bytes, allocated_bytes;
+    uint8_t no_allocated_bytes; /* the line does not say them: the requested ones stand for them */
+    struct ftrace_text_span cache;
+    uint64_t lost;
+};
+
+/** Reads a line, without its newline; `line` need not end with a NUL. */
+void ftrace_text_read(const char *line, size_t len, struct ftrace_text_line *out);
+
+#endif

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`allium sys import`: what the kernel prints of its own events, read again; against a naive account of the same text,
+made here, and against what perf records.
+"""
+import gzip
+import json
+import os
+import re
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+import lib
+import tap
+from lib import built, check, equal
+
+CAPTURE = """
+set -e
+mount -t tracefs none "$1"
+mkdir "$1/instances/allium-test-$$"; cd "$1/instances/allium-test-$$"
+trap 'cd /; rmdir "$1/instances/allium-test-$$"' EXIT
+echo 32768 >buffer_size_kb; echo mono >trace_clock
+for event in kmalloc kfree kmem_cache_alloc kmem_cache_free; do
+    [ -z "$3" ] || case $event in *alloc*) echo "$3" >events/kmem/$event/trigger;; esac
+    echo 1 >events/kmem/$event/enable
+done
+echo 1 >tracing_on
+"$4" -S -c 'import os; kept = [os.pipe() for _ in range(400)]'
+echo 0 >tracing_on
+cat trace >"$2"; cat per_cpu/cpu*/stats >"$2.stats"
+"""
+LINE = re.compile(r"\[(\d+)\] \S+ +[\d.]+: (kmalloc|kfree|kmem_cache_alloc|kmem_cache_free): call_site=(.*?) ptr=(\S+)(.*)")
+NO_OBJECT = ("(nil)", "(null)", "0000000000000000", "0000000000000010")
+
+
+def allium(*words, code=0, **how):
+    done = tap.run([built("ALLIUM"), *map(str, words)], **how)
+    equal(done.returncode, code, "exit code of %s (%s)" % (words, done.stderr.decode()))
+    return done
+
+
+def captured(folder, trigger=""):
+    """-> the path of the text that tracefs has of a program that makes 400 pipes"""
+    os.makedirs(folder + "/tracefs", exist_ok=True)
+    done = tap.run([*tap.unshare(), "sh", "-c", CAPTURE, "sh", folder + "/tracefs", folder + "/trace.txt", trigger,
+                    sys.executable])
+    equal(done.returncode, 0, done.stderr.decode())
+    return folder + "/trace.txt"
+
+
+def naive(path):
+    """-> ({(call, comm): [allocations, bytes]}, live objects, live bytes, events) of a trace"""
+    sums, live, events = {}, {}, 0
+    with open(path, errors="surrogateescape") as file:
+        for line in file:
+            found = LINE.search(line)
+            if not found:
+                continue
+            events += 1
+            _, kind, site, address, rest = found.groups()
+            comm = line[:found.start()].strip().rpartition("-")[0]
+            if address in NO_OBJECT:
+                continue
+            if "alloc" in kind:
+                size = int(re.search(r"bytes_alloc=(\d+)", rest).group(1))
+                total = sums.setdefault((re.sub("/0x[0-9a-f]+", "", site), comm), [0, 0])
+                total[0] += 1
+                total[1] += size
+                live[address] = size
+            else:
+                live.pop(address, None)
+    return sums, len(live), sum(live.values()), events
+
+
+def rows(path):
+    return json.loads(allium("sql", "--json", path, "SELECT * FROM sys_kmem").stdout)["rows"]
+
+
+def sums_of(path):
+    sums = {}
+    for row in rows(path):
+        if row["allocations"]:
+            total = sums.setdefault((row["call_site"], row["comm"]), [0, 0])
+            total[0] += row["allocations"]
+            total[1] += row["allocated_bytes"]
+    return sums
+
+
+def text():
+    """Each call and program has what the lines say; no line is lost."""
+    with tap.private_dir() as folder:
+        path, out = captured(folder), folder + "/r.allium"
+        said = allium("sys", "import", path, "-o", out).stderr.decode()
+        want, live, live_bytes, events = naive(path)
+        with open(path + ".stats") as file:
+            stats = re.findall(r"^(entries|overrun): (\d+)", file.read(), re.M)
+        equal(sum(int(n) for _, n in stats), events, "events by the kernel's own count")
+        check("%s events" % format(events, ",") in said and "lacks" not in said, said)
+        have = {key: value for key, value in sums_of(out).items() if key[1] != "[interrupt]"}
+        # what an interrupt has done stands with the program, in the naive account
+        for key, value in have.items():
+            check(key in want and value[0] <= want[key][0] and value[1] <= want[key][1], key, value, want.get(key))
+        equal([sum(value[i] for value in sums_of(out).values()) for i in (0, 1)],
+              [sum(value[i] for value in want.values()) for i in (0, 1)], "allocations and bytes")
+        total = json.loads(allium("report", out, "--json").stdout)["total"]
+        equal((total["live_objects"], total["live_bytes"]), (live, live_bytes), "live objects and bytes")
+        pipes = sum(value[0] for key, value in have.items() if key[0].startswith("alloc_pipe_info+"))
+        check(pipes >= 800, "pipes:", pipes)
+        # One line less is one event less.
+        with open(path) as file:
+            lines = file.read().splitlines(True)
+        at = next(i for i, line in enumerate(lines) if " kmalloc: " in line)
+        with open(path, "w") as file:
+            file.writelines(lines[:at] + lines[at + 1:])
+        said = allium("sys", "import", path, "-o", out, "--force").stderr.decode()
+        check("%s events" % format(events - 1, ",") in said, said)
+
+
+def compressed():
+    """gzip, standard input, a file that is cut, and one that has nothing."""
+    with tap.private_dir() as folder:
+        path, out = captured(folder), folder + "/r.allium"
+        allium("sys", "import", path, "-o", folder + "/plain.allium", "--quiet")
+        want = sums_of(folder + "/plain.allium")
+        with open(path, "rb") as file:
+            data = file.read()
+        packed = gzip.compress(data)
+        with open(folder + "/trace.gz", "wb") as file:
+            file.write(packed)
+        allium("sys", "import", folder + "/trace.gz", "-o", out, "--quiet")
+        equal(sums_of(out), want, "of a compressed file")
+        allium("sys", "import", "-", "-o", out, "--quiet", "--force", input=data)
+        equal(sums_of(out), want, "of standard input")
+        with open(folder + "/cut.gz", "wb") as file:
+            file.write(packed[:len(packed) // 2])
+        os.unlink(out)
+        done = allium("sys", "import", folder + "/cut.gz", "-o", out, code=1)
+        check(b"damaged or cut" in done.stderr and b"--partial keeps" in done.stderr and done.stderr.count(b"\n") == 1,
+              done.stderr)
+        check(not os.path.exists(out), "a recording of a damaged file")
+        allium("sys", "import", folder + "/cut.gz", "-o", out, "--partial")
+        check(0 < len(sums_of(out)) <= len(want), "what was read")
+        for name, code, words in (("/none", 1, "No such file"), ("/tracefs", 1, "is a directory"), ("/r.allium", 1,
+                                                                                                   "no kmem event")):
+            done = allium("sys", "import", folder + name, "-o", folder + "/x.allium", code=code)
+            check(words in done.stderr.decode() and done.stderr.count(b"\n") == 1, done.stderr)
+        for words in ([path], [], [path, path, "-o", "x"]):
+            done = allium("sys", "import", *words, code=2)
+            check(done.stderr.count(b"\n") == 1, done.stderr)
+
+
+def of_perf():
+    """perf script prints the same events in another form."""
+    with tap.private_dir() as folder:
+        data, out = folder + "/perf.data", folder + "/r.allium"
+        events = ",".join("kmem:" + name for name in ("kmalloc", "kfree", "kmem_cache_alloc", "kmem_cache_free"))
+        tap.succeed(["perf", "record", "-q", "-a", "-m", "4096", "-e", events, "-o", data, "--", sys.executable, "-S",
+                     "-c", "import os; kept = [os.pipe() for _ in range(400)]"])
+        printed = tap.succeed(["perf", "script", "-i", data]).stdout
+        allium("sys", "import", "-", "-o", out, input=printed)
+        found = re.findall(rb"kmem:(kmalloc|kmem_cache_alloc):.* bytes_alloc=(\d+)", printed)
+        check(len(found) > 800, len(found))
+        have = sums_of(out)
+        equal([sum(value[i] for value in have.values()) for i in (0, 1)], [len(found), sum(int(n) for _, n in found)],
+              "allocations and bytes")
+        comms = {comm for _, comm in have}
+        check(any(comm.startswith("python") for comm in comms), comms)
+        by_comm = allium("sys", "kmem", "--from", out, "--by", "comm", "--json").stdout.decode()
+        equal({json.loads(line)["comm"] for line in by_comm.splitlines() if '"allocations"' in line} >= comms, True,
+              "programs")
+
+
+def stacks():
+    """The stacks that ftrace prints behind events."""
+    with tap.private_dir() as folder:
+        path, out = captured(folder, "stacktrace"), folder + "/r.allium"
+        allium("sys", "import", path, "-o", out, "--quiet")
+        want, *_ = naive(path)
+        folded = allium("export", out, "--folded", "allocations").stdout.decode().splitlines()
+        equal(sum(int(line.rpartition(" ")[2]) for line in folded), sum(n for n, _ in want.values()), "allocations")
+        pipes = sum(int(line.rpartition(" ")[2]) for line in folded
+                    if re.search(r"do_syscall_64;.*do_pipe2;.*create_pipe_files;.*alloc_pipe_info \d+$", line))
+        check(pipes >= 800, pipes, [line for line in folded if "pipe" in line][:3])
+
+
+def names():
+    """Addresses are named by a copy of kallsyms; without one, no address is stored."""
+    with tap.private_dir() as folder:
+        with open("/proc/kallsyms") as file:
+            symbols = {name: int(address, 16) for address, _, name, *_ in map(str.split, file)}
+        address = symbols["alloc_pipe_info"] + 0x4a
+        line = "a-1 [000] .... 1.0: kmalloc: call_site=%016x ptr=00000000abcd0000 bytes_req=40 bytes_alloc=64\n" % address
+        allium("sys", "import", "-", "-o", folder + "/a.allium", "--kallsyms", "/proc/kallsyms", input=line.encode())
+        row, = rows(folder + "/a.allium")
+        equal((row["call_site"], row["cache"], row["allocations"]), ("alloc_pipe_info+0x4a", "(kmalloc 64)", 1), "row")
+        done = allium("sys", "import", "-", "-o", folder + "/b.allium", input=line.encode())
+        check(b"give --kallsyms FILE" in done.stderr, done.stderr)
+        row, = rows(folder + "/b.allium")
+        equal(row["call_site"], "[unknown]", "call without a name")
+        with open(folder + "/b.allium", "rb") as file:
+            check(b"%016x" % address not in file.read(), "the address is stored")
+        done = allium("sys", "import", "-", "-o", folder + "/c.allium", "--kallsyms", "/dev/null", input=b"", code=1)
+        check(b"has no symbols" in done.stderr, done.stderr)
+
+
+lib.main([
+    ("a trace in text, to the unit", text),
+    ("compressed, piped, damaged, wrong", compressed),
+    ("what perf script prints", of_perf),
+    ("stacks in a trace", stacks),
+    ("names of addresses", names),
+])
