@@ -20,8 +20,8 @@ _allium_options()
     diff) echo --by --sort --where --fail-if --coarse --raw --top --debuginfod --columns --wide --exact --json --no-pager --help ;;
     who) echo --size --top --debuginfod --columns --wide --exact --json --no-pager -p --pid --help ;;
     frees) echo --where --top --debuginfod --columns --wide --exact --json --no-pager -p --pid --help ;;
-    sites) echo --freed --faults --by --sort --where --fail-if --top --interval --count --duration --columns --wide --exact --json --allocinfo --openmetrics --stacks --folded --no-pager -p --pid --help ;;
-    tags) echo --by --sort --where --fail-if --top --interval --count --duration --faults --columns --wide --exact --json --allocinfo --openmetrics --stacks --folded --latency --no-pager -p --pid --help ;;
+    sites) echo --freed --faults --by --sort --where --fail-if --top --interval --count --duration --columns --wide --exact --json --allocinfo --openmetrics --html --force --stacks --folded --no-pager -p --pid --help ;;
+    tags) echo --by --sort --where --fail-if --top --interval --count --duration --faults --columns --wide --exact --json --allocinfo --openmetrics --html --force --stacks --folded --latency --no-pager -p --pid --help ;;
     export) echo --html --svg --metric --pprof --folded --speedscope --heaptrack -o --output --force --where --debuginfod -p --pid --help ;;
     sql) echo --json --csv --debuginfod --no-pager -p --pid --help ;;
     set) echo --where --for -p --pid --help ;;
@@ -90,6 +90,7 @@ _allium_value()
     esac
     case $2 in
     -o | --output) _allium_files ;;
+    --html) _allium_offer -f ;;
     --by)
         if [ "$1" = tags ] || [ "$1" = sites ]; then
             _allium_words site function file directory module class process

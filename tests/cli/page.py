@@ -224,6 +224,30 @@ def beside(place):
     check("same file" in done.err, done.err)
 
 
+def accounts(place):
+    """The exact accounts of sites: columns of the page have the values of --json."""
+    place.allium("run", "--quiet", "--sites", "-o", "r.allium", "--", "/usr/bin/python3", "-S", "-c", WORK)
+    place.allium("sites", "r.allium", "--html", "page.html", "--top", "2")
+    rows = json.loads(place.allium("sites", "r.allium", "--json").out)["rows"]
+    found = Page(place.path("page.html"))
+    found.policy()
+    table = found.header["table"]
+    equal(table["rows"], len(rows), "rows")
+    numbers = {c["key"]: found.column(c["values"]) for c in table["columns"] if c["kind"] == "number"}
+    for key in "total", "slack", "requested", "live":
+        equal(sum(numbers[key]), sum(row[key + "_bytes"] for row in rows), key)
+    functions, = [c for c in table["columns"] if c["key"] == "function"]
+    texts = found.column(functions["texts"])
+    equal({texts[number - 1] for number in found.column(functions["of"]) if number},
+          {row["function"] for row in rows if row["function"]}, "functions")
+    first = Shown(place, "page.html", view="tables").rows()[1]
+    check(max(rows, key=lambda row: row["total_bytes"])["function"] in first, "the first row:", first)
+    Shown(place, "page.html", view="treemap")
+    done = place.allium("sites", "r.allium", "--html", "page.html", code=1)
+    check("exists; use --force" in done.err, done.err)
+    place.allium("sites", "r.allium", "--html", "page.html", "--force", "--allocinfo", code=2)
+
+
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -319,6 +343,7 @@ tap.main([
     ("processes that still run", placed(still_running)),
     ("rows by line", placed(site_rows)),
     ("pages of run and report", placed(beside)),
+    ("accounts of sites", placed(accounts)),
     ("pictures are drawn to scale", placed(pictures)),
     ("a picture of very many calls", placed(large_picture)),
 ])

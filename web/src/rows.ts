@@ -12,6 +12,7 @@ import { addPath, joinLines, newPart } from "./treemap";
 
 interface TextColumn {
     label: string;
+    isName: boolean; // and not a time, an address, "yes" or "no"
     texts: string[];
     of: Numbers; // by row: number of its text + 1; 0: not known
 }
@@ -46,6 +47,15 @@ class Rows {
     readonly stacks: StackColumn[] = []; // those of the kernel before those of programs
     readonly times: Float64Array | null = null; // by row, in ms
 
+    /** What rows are named by: the text that tells most of them apart. */
+    private get subject(): TextColumn | undefined {
+        return this.names().sort((a, b) => b.texts.length - a.texts.length)[0];
+    }
+
+    names(): TextColumn[] {
+        return this.texts.filter((c) => c.isName && c.texts.length > 1);
+    }
+
     constructor(blob: Blob) {
         const h = blob.header.table;
         this.rows = h.rows;
@@ -58,7 +68,8 @@ class Rows {
                 this.numbers.push(numbers);
                 this.order.push({ numbers });
             } else if (c.kind === "text") {
-                const text = { label: c.label, texts: blob.texts(c.texts).map(cleanName), of: blob.numbers(c.of) };
+                const texts = blob.texts(c.texts).map(cleanName);
+                const text = { label: c.label, isName: c.is_name, texts, of: blob.numbers(c.of) };
                 this.texts.push(text);
                 this.order.push({ text });
             } else {
@@ -69,6 +80,8 @@ class Rows {
                 });
             }
         }
+        const { subject } = this;
+        this.order.sort((a, b) => Number("text" in b && b.text === subject) - Number("text" in a && a.text === subject));
     }
 
     text(c: TextColumn, row: number): string {
@@ -189,6 +202,8 @@ function flatten(root: MadeNode, rows: Rows) {
 
 // ---- the table ----
 
+const PATH = /^[\w.@-]*\/[^ ]*$/;
+
 const AMOUNTS: Amount[] = ["bytes", "count", "ns"];
 
 /** Columns that can be added up; of a table without one, the number of rows. */
@@ -226,14 +241,21 @@ function tableOf(rows: Rows): SourceTable {
     return { columns, rows: rows.rows, frames: new Array(rows.rows).fill(-1) };
 }
 
+/** Columns of paths come first: their directories are boxes around them. */
+function partingsOf(rows: Rows): string[] {
+    const isPath = (c: TextColumn) => c.texts.some((text) => PATH.test(text));
+    const names = rows.names();
+    return [...names.filter(isPath), ...names.filter((c) => !isPath(c))].map((c) => c.label);
+}
+
 function partsOf(rows: Rows, by: string, values: ArrayLike<number>) {
     const root = newPart("all");
     const first = rows.texts.find((c) => c.label === by)!;
-    const rest = rows.texts.filter((c) => c !== first).slice(0, 1);
+    const rest = rows.names().filter((c) => c !== first).sort((a, b) => b.texts.length - a.texts.length).slice(0, 1);
     for (let row = 0; row < rows.rows; row++) {
         if (!(values[row] > 0)) continue;
         const name = rows.text(first, row);
-        const path = /^[\w.@-]*\/[^ ]*$/.test(name) ? name.split("/").filter(Boolean) : [name];
+        const path = PATH.test(name) ? name.split("/").filter(Boolean) : [name];
         addPath(root, [...path, ...rest.map((c) => rows.text(c, row))], values[row]);
     }
     return joinLines(root);
@@ -261,7 +283,7 @@ export function sourceOfRows(blob: Blob): Source {
         first: (metrics.find((m) => m.metric.key === rows.weight) ?? metrics[0]).metric,
         groups: ["row"],
         table: () => table,
-        partings: rows.texts.map((c) => c.label),
+        partings: partingsOf(rows),
         parts: (by, m) => partsOf(rows, by, of(m).values),
         curves: (m) => curvesOf(rows, of(m).values, of(m).label, m.amount),
     };

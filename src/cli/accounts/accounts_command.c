@@ -136,6 +136,23 @@ static int parse_shape(struct request *q, const struct arguments *a)
     return code;
 }
 
+/* --html, which only some kinds have. */
+static int parse_page(struct request *q, const struct arguments *a)
+{
+    static const char *const not_with_it[] = {"interval", "faults", "allocinfo", "openmetrics", NULL};
+    const struct command *c = q->show.kind->command;
+    if (!q->show.kind->has_page)
+        return -1;
+    q->show.html = command_value(c, a, "html");
+    q->show.force = command_value(c, a, "force") != NULL;
+    if (q->show.force && !q->show.html)
+        return command_misuse(c, "--force needs --html: it replaces the file that --html names");
+    for (int i = 0; q->show.html && not_with_it[i]; i++)
+        if (command_value(c, a, not_with_it[i]))
+            return command_misuse(c, "--html writes one table of accounts: leave out --%s", not_with_it[i]);
+    return -1;
+}
+
 static int parse_faults(struct request *q, const struct arguments *a)
 {
     static const char *const not_with_it[] = {"sort", "interval", "allocinfo", "openmetrics", "freed", NULL};
@@ -202,6 +219,8 @@ static int parse(struct request *q, int argc, char **argv)
     if (code < 0)
         code = intervals_parse(&q->show.intervals, c, &a, NULL);
     if (code < 0)
+        code = parse_page(q, &a);
+    if (code < 0)
         code = refuse(q, &a);
     if (code < 0)
         code = parse_shape(q, &a);
@@ -227,6 +246,9 @@ static int show_binary(const struct request *q)
     const struct accounts_view *o = &q->show.view;
     bool text = o->format == ACCOUNTS_ALLOCINFO || o->format == ACCOUNTS_OPENMETRICS;
     struct error e = {""};
+    if (q->show.html)
+        return command_misuse(q->show.kind->command,
+                              "%s is a program file without counters: leave out --html", q->show.sources[0]);
     if (q->sorted || text || o->shape.group == ACCOUNT_BY_PROCESS)
         return command_misuse(q->show.kind->command, "%s is a program file without counters: leave out --%s",
                               q->show.sources[0],

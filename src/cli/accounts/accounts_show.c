@@ -2,11 +2,15 @@
 #include "cli/accounts/accounts_show.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/sigsafe/clock_ns.h"
 #include "cli/accounts/accounts_source.h"
+#include "cli/output_file.h"
 #include "cli/pager.h"
+#include "cli/table_page.h"
+#include "model/profile/frames.h"
 #include "view/text/notes.h"
 
 static void note_losses(const struct accounts_show *s, const struct accounts_reading *r)
@@ -47,6 +51,40 @@ static int judge(const struct accounts_view *v)
     return code;
 }
 
+/* The first column of bytes that is shown; else the first one. */
+static uint32_t weight_of(const struct table *t)
+{
+    for (uint32_t i = 0; i < t->n_columns; i++)
+        if (!table_hides(t, i) && t->columns[i].unit == TABLE_BYTES)
+            return i;
+    return 0;
+}
+
+/* -1: it is written. */
+static int write_page(const struct accounts_show *s, const struct accounts_reading *before,
+                      const struct accounts_reading *after)
+{
+    struct error e = {""};
+    struct buf title = BUF_INIT, notes = BUF_INIT;
+    FILE *file = output_file_open(s->html, s->force, &e);
+    if (!file)
+        return command_fail(EXIT_FAILED, "--html: %s", e.text);
+    struct table *t = accounts_view_table(&s->view, s->texts, before, after);
+    if (s->kind->losses)
+        accounts_view_note_losses(&notes, &after->accounts, s->kind->losses);
+    buf_printf(&title, "%s: %s", after->label ? frame_basename(after->label) : "allium", s->kind->schema);
+    int bad = table_page_write(file, &(struct table_page){.title = buf_str(&title),
+                                                          .about = s->kind->command->summary,
+                                                          .table = t,
+                                                          .weight = weight_of(t),
+                                                          .as_it_is = true,
+                                                          .notes = buf_str(&notes)});
+    table_free(t);
+    buf_release(&title);
+    buf_release(&notes);
+    return bad ? command_fail(EXIT_FAILED, "--html: %s: %s", s->html, strerror(-bad)) : -1;
+}
+
 static int show_once(struct accounts_show *s, struct accounts_reading of[ACCOUNT_MOMENTS])
 {
     bool two = s->n_sources == ACCOUNT_MOMENTS;
@@ -59,6 +97,9 @@ static int show_once(struct accounts_show *s, struct accounts_reading of[ACCOUNT
     if (two)
         s->view.shape.seconds = accounts_seconds(&before->accounts, &after->accounts);
     s->view.time_ns = s->n_sources ? 0 : clock_ns(CLOCK_REALTIME);
+    code = s->html ? write_page(s, before, after) : -1;
+    if (code >= 0)
+        return code;
     struct sink out = pager_sink(s->paged);
     bool fits = accounts_view_write(&out, &s->view, s->texts, before, after, s->notes);
     code = pager_written(&out, EXIT_DONE);

@@ -38,7 +38,8 @@ struct accounts_kind {
     const char *none;          /* the note when there are no rows: "no tag was used yet"; NULL: none */
     /** Prints advice on stderr after a screen; NULL: there is none. */
     void (*advise)(const struct accounts *a, const struct alloc_texts *texts);
-    bool sites; /* accounts of call sites, with other columns */
+    bool sites;    /* accounts of call sites, with other columns */
+    bool has_page; /* it has --html */
 };
 
 struct accounts_show {
@@ -47,6 +48,8 @@ struct accounts_show {
     const char *sources[ACCOUNT_MOMENTS];
     int n_sources;
     struct intervals intervals;
+    const char *html; /* file for a page, too; NULL: none */
+    bool force;       /* replace it */
     bool paged;
     struct symbols *symbols;   /* borrowed; NULL where the kind needs none */
     struct alloc_texts *texts; /* borrowed */

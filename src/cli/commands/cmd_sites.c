@@ -12,6 +12,8 @@
 
 static const struct option_doc options[] = {
     ACCOUNTS_OPTIONS("sort by total (default), slack, live, objects, allocations, frees, failed, freed"),
+    {"html", 0, "FILE", "also write the rows as a page for any browser to FILE"},
+    {"force", 0, NULL, "replace the FILE of --html if it exists"},
     {"faults", 0, "DURATION", "count page faults in the objects for DURATION"},
     {"freed", 0, NULL, "show the sites that free, instead of the sites that allocate"},
     {"stacks", 0, NULL, "print the stacks of calls for which `allium set` requested them"},
@@ -37,7 +39,7 @@ const struct command command_sites = {
     .usage = "[SOURCE|-p PID] [NEWER] [--freed] [--by GROUP] [--sort ORDER] [--where QUERY] "
              "[--fail-if CONDITION]... [--top N] "
              "[--interval INTERVAL] [--count N] [--duration DURATION] [--faults DURATION] " SCREEN_USAGE
-             " [--json|--allocinfo|--openmetrics] "
+             " [--json|--allocinfo|--openmetrics] [--html FILE] [--force] "
              "[--no-pager] [--stacks|--folded]",
     .summary = "show exact accounts of the calls that reach the allocator, of a program started with --sites",
     .examples = examples,
@@ -137,6 +139,7 @@ static int run(int argc, char **argv)
 {
     static const struct accounts_kind kind = {.command = &command_sites,
                                               .schema = "sites",
+                                              .has_page = true,
                                               .sites = true,
                                               .advise = suggest_wrappers,
                                               .read_source = accounts_source_read,

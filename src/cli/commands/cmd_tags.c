@@ -6,6 +6,8 @@
 
 static const struct option_doc options[] = {
     ACCOUNTS_OPTIONS("sort by live (default), objects, peak, allocated, allocations or failed"),
+    {"html", 0, "FILE", "also write the rows as a page for any browser to FILE"},
+    {"force", 0, NULL, "replace the FILE of --html if it exists"},
     {"faults", 0, "DURATION", "count page faults in the objects for DURATION"},
     {"stacks", 0, NULL, "print the stacks of calls for which `allium set` requested them"},
     {"folded", 0, NULL, "print these stacks as folded lines, for flame graphs"},
@@ -36,7 +38,8 @@ const struct command command_tags = {
     .usage = "[SOURCE|PROGRAM|-p PID] [NEWER] [--by GROUP] [--sort ORDER] [--where QUERY] "
              "[--fail-if CONDITION]... [--top N] "
              "[--interval INTERVAL] [--count N] [--duration DURATION] [--faults DURATION] " SCREEN_USAGE
-             " [--json|--allocinfo|--openmetrics] [--no-pager] [--stacks|--folded|--latency]",
+             " [--json|--allocinfo|--openmetrics] [--html FILE] [--force] [--no-pager] "
+             "[--stacks|--folded|--latency]",
     .summary = "show exact accounts of the sites that allocate, of a program built with <allium/tag.h>",
     .examples = examples,
     .options = options,
@@ -59,6 +62,7 @@ static int run(int argc, char **argv)
 {
     static const struct accounts_kind kind = {.command = &command_tags,
                                               .schema = "tags",
+                                              .has_page = true,
                                               .read_source = accounts_source_read,
                                               .read = tags_read,
                                               .read_binary = tags_read_binary,

@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/sys/sys_page.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "allium_version.h"
 #include "cli/command.h"
 #include "cli/output_file.h"
-#include "view/page/html.h"
-#include "view/page/html_table.h"
-#include "view/table/table_view.h"
+#include "cli/table_page.h"
 #include "view/text/notes.h"
 
-#define ROWS_MAX  1000000u
-#define TEXT_ROWS 50u /* for readers without JavaScript */
+#define ROWS_MAX 1000000u
 
 struct sys_page {
     FILE *file;
@@ -59,43 +53,22 @@ void sys_page_note(struct sys_page *p, const struct buf *notes)
     buf_add(&p->notes, buf_str(notes), notes->len);
 }
 
-/* The rows with most, and what was lost. */
-static void add_text(struct buf *b, const struct sys_page *p)
+static int write_page(struct sys_page *p)
 {
-    struct sink out = sink_to_buf(b);
-    const struct text_style style = {.file = true, .utf8 = true};
-    struct table *t = table_new("sys", 1, p->tool->columns, p->tool->n_columns);
-    t->hidden = p->rows->hidden;
-    table_copy_rows(t, p->rows);
-    if (!p->tool->event)
-        table_sort(t, p->tool->weight, TABLE_USUAL);
-    const uint32_t n = table_rows(t);
-    table_cut(t, TEXT_ROWS);
-    buf_printf(b, "%s\n\n", p->tool->summary);
-    if (n > TEXT_ROWS)
-        buf_printf(b, "%u of %u rows:\n\n", TEXT_ROWS, n);
-    table_view_text(&out, t, &style);
-    buf_addch(b, '\n');
-    sink_write(&out, buf_str(&p->notes), p->notes.len);
-    table_free(t);
-}
-
-static void write_page(struct sink *out, const struct sys_page *p)
-{
-    struct buf title = BUF_INIT, text = BUF_INIT;
-    struct page_blob blob;
+    struct buf title = BUF_INIT;
     buf_printf(&title, "allium sys %s", p->tool->name);
-    add_text(&text, p);
-    page_blob_begin(&blob);
-    json_text(&blob.json, "schema", "allium-page");
-    json_whole(&blob.json, "version", 1);
-    html_table_add(&blob, p->rows, p->tool->weight, p->several ? p->times_ns.at : NULL);
-    html_write(out,
-               &(struct html_page){
-                   .title = buf_str(&title), .text = buf_str(&text), .creator = "allium " ALLIUM_VERSION},
-               &blob);
+    if (p->left_out)
+        notes_add(&p->notes, "%llu rows are not in the page, which has room for %u",
+                  (unsigned long long)p->left_out, ROWS_MAX);
+    int bad = table_page_write(p->file, &(struct table_page){.title = buf_str(&title),
+                                                             .about = p->tool->summary,
+                                                             .table = p->rows,
+                                                             .weight = p->tool->weight,
+                                                             .as_it_is = p->tool->event != NULL,
+                                                             .times_ns = p->several ? p->times_ns.at : NULL,
+                                                             .notes = buf_str(&p->notes)});
     buf_release(&title);
-    buf_release(&text);
+    return bad;
 }
 
 int sys_page_close(struct sys_page *p, int code)
@@ -103,19 +76,10 @@ int sys_page_close(struct sys_page *p, int code)
     if (!p)
         return code;
     int bad = 0;
-    if (code == EXIT_USAGE || code == EXIT_FAILED || code == EXIT_IMPOSSIBLE) {
+    if (code == EXIT_USAGE || code == EXIT_FAILED || code == EXIT_IMPOSSIBLE)
         fclose(p->file);
-    } else {
-        struct sink out = sink_to_file(p->file);
-        if (p->left_out)
-            notes_add(&p->notes, "%llu rows are not in the page, which has room for %u",
-                      (unsigned long long)p->left_out, ROWS_MAX);
-        bad = ftruncate(fileno(p->file), 0) && errno != EINVAL ? -errno : 0; /* a pipe has no length */
-        write_page(&out, p);
-        bad = bad ? bad : sink_finish(&out);
-        if (fclose(p->file) && !bad)
-            bad = -errno;
-    }
+    else
+        bad = write_page(p);
     if (bad)
         code = command_fail(EXIT_FAILED, "%s: %s", p->path, strerror(-bad));
     table_free(p->rows);

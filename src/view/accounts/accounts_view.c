@@ -239,6 +239,22 @@ bool accounts_view_write(struct sink *out, const struct accounts_view *o, struct
     return s.fits;
 }
 
+struct table *accounts_view_table(const struct accounts_view *o, struct alloc_texts *texts,
+                                  const struct accounts_reading *before, const struct accounts_reading *after)
+{
+    struct accounts_view all = *o;
+    struct buf notes = BUF_INIT;
+    all.shape.top = 0;
+    all.format = ACCOUNTS_JSON;
+    struct shown s = {.o = &all, .texts = texts, .of = {before, after}, .notes = &notes};
+    choose(&s);
+    struct table *t = make_table(&s);
+    vec_release(&s.places);
+    vec_release(&s.rows);
+    buf_release(&notes);
+    return t;
+}
+
 void accounts_view_note_losses(struct buf *notes, const struct accounts *a,
                                const char *const words[static ACCOUNT_LOSSES])
 {

@@ -43,6 +43,11 @@ struct accounts_view {
 bool accounts_view_write(struct sink *out, const struct accounts_view *o, struct alloc_texts *texts,
                          const struct accounts_reading *before, const struct accounts_reading *after,
                          struct buf *notes);
+/** Returns the table that accounts_view_write() writes, with all rows, which the caller frees. `o->format` does not
+ * matter. */
+struct table *accounts_view_table(const struct accounts_view *o, struct alloc_texts *texts,
+                                  const struct accounts_reading *before,
+                                  const struct accounts_reading *after);
 /**
  * Appends a note for each kind of loss that is not 0. `words` has the words for each kind, in the form of
  * text_add_words().

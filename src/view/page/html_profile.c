@@ -49,22 +49,22 @@ static const struct {
     [LARGEST] = {"largest", PARTS},
 };
 
-static double part_of(const struct estimate *e, enum part part)
+/* Puts the members of one estimate into row `i` of the columns. */
+static void put_parts(double *const columns[static PARTS], size_t i, const struct estimate *e)
 {
-    const double all[PARTS] = {[SAMPLES] = (double)e->samples,
-                               [EXACT] = (double)e->exact,
-                               [VALUE] = e->value,
-                               [SEEN] = e->seen,
-                               [VARIANCE] = e->variance,
-                               [GRAIN] = e->grain,
-                               [LOG_WEIGHT] = e->log_weight,
-                               [NEXT_MEAN] = e->next.mean,
-                               [NEXT_VARIANCE] = e->next.variance,
-                               [FIRST_MEAN] = e->first.mean,
-                               [FIRST_VARIANCE] = e->first.variance,
-                               [SMALLEST] = e->smallest,
-                               [LARGEST] = e->largest};
-    return all[part];
+    columns[SAMPLES][i] = (double)e->samples;
+    columns[EXACT][i] = (double)e->exact;
+    columns[VALUE][i] = e->value;
+    columns[SEEN][i] = e->seen;
+    columns[VARIANCE][i] = e->variance;
+    columns[GRAIN][i] = e->grain;
+    columns[LOG_WEIGHT][i] = e->log_weight;
+    columns[NEXT_MEAN][i] = e->next.mean;
+    columns[NEXT_VARIANCE][i] = e->next.variance;
+    columns[FIRST_MEAN][i] = e->first.mean;
+    columns[FIRST_VARIANCE][i] = e->first.variance;
+    columns[SMALLEST][i] = e->smallest;
+    columns[LARGEST][i] = e->largest;
 }
 
 static const struct estimate *estimate_of(const struct rollup_values *v, enum rollup_metric m, bool count)
@@ -77,12 +77,13 @@ static void add_estimates(struct page_blob *b, const char *key, const struct cal
 {
     double *columns[PARTS] = {NULL};
     size_t at[PARTS];
+    for (enum part k = 0; k < PARTS; k++)
+        columns[k] = mem_array(t->rows.len + 1, sizeof(double));
+    for (size_t i = 0; i < t->rows.len; i++)
+        put_parts(columns, i, estimate_of(t->rows.at[i].values, m, count));
     json_open(&b->json, key, '{');
     for (enum part k = 0; k < PARTS; k++) {
         const enum part same = parts[k].same;
-        columns[k] = mem_array(t->rows.len + 1, sizeof(double));
-        for (size_t i = 0; i < t->rows.len; i++)
-            columns[k][i] = part_of(estimate_of(t->rows.at[i].values, m, count), k);
         at[k] = page_blob_add_f64(b, parts[k].key, columns[k], t->rows.len,
                                   same < PARTS ? columns[same] : NULL, same < PARTS ? at[same] : 0);
     }
@@ -234,7 +235,7 @@ void html_profile_add(struct page_blob *b, const struct profile *p, const struct
 {
     struct call_tree *t = call_tree_new(p, like);
     struct rollup_options o = *like;
-    o.group = ROLLUP_BY_STACK;
+    o.group = ROLLUP_BY_PROCESS; /* whose total is that of all stacks */
     struct rollup *all = rollup_new(p, &o);
     json_open(&b->json, "profile", '{');
     page_blob_add_texts(b, "strings", t->strings.at, t->strings.len);

@@ -102,6 +102,7 @@ static void add_texts(struct page_blob *b, const struct table *t, uint32_t colum
         of[row] = number_of(&d, buf_str(&text), text.len) + 1;
     }
     open_column(b, c, "text");
+    json_flag(&b->json, "is_name", c->type == TABLE_TEXT && c->unit != TABLE_INSTANT);
     page_blob_add_texts(b, "texts", d.texts.at, d.texts.len);
     page_blob_add_u32(b, "of", of, n);
     json_close(&b->json, '}');

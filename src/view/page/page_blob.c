@@ -106,7 +106,7 @@ static unsigned char *compress_all(struct page_blob *b, size_t *len)
     buf_release(&b->columns);
     uLongf packed = compressBound(whole.len);
     unsigned char *to = mem_alloc(packed);
-    if (compress2(to, &packed, (const unsigned char *)whole.data, whole.len, Z_DEFAULT_COMPRESSION) != Z_OK)
+    if (compress2(to, &packed, (const unsigned char *)whole.data, whole.len, Z_BEST_SPEED) != Z_OK)
         packed = 0; /* not with a buffer of that size; mem_alloc() ends us if there is no memory */
     buf_release(&whole);
     *len = packed;
