@@ -111,7 +111,9 @@ def against_bpf():
                 beside.kill()
         rows = [json.loads(line) for line in out.splitlines()]
         bpf = {row["call_site"]: row for row in rows if "call_site" in row}
-        ours = {row["call_site"]: row for row in asked(path, "SELECT * FROM sys_kmem")}
+        sums = ", ".join("sum(%s) AS %s" % (key, key) for key in ("allocations", "allocated_bytes", "requested_bytes"))
+        ours = {row["call_site"]: row
+                for row in asked(path, "SELECT call_site, %s FROM sys_kmem GROUP BY call_site" % sums)}
         sites = [name for name in ours if name.startswith(PIPE_SITE + "+")]
         check(sites, "no calls of", PIPE_SITE)
         for site in sites:
@@ -199,6 +201,32 @@ def regrouped():
         path, _ = recorded(folder, "--", "true")
         done = allium("sys", "kmem", "--from", path, "--by", "file", code=1)
         check(b"record with --vmlinux" in done.stderr, done.stderr)
+
+
+def programs():
+    """Which program was running: one that ran before, one that is started and executes another, a thread by its name."""
+    with tap.private_dir() as folder:
+        threads = ("import os, threading\ndef work():\n  open('/proc/self/task/%d/comm' % threading.get_native_id(), 'w')"
+                   ".write('named-thread')\n  kept.extend(os.pipe() for _ in range(300))\n"
+                   "kept = []\nt = threading.Thread(target=work); t.start(); t.join()\n")
+        with subprocess.Popen([sys.executable, "-S", "-c", "import sys\nsys.stdin.readline()\n" + MAKES_PIPES],
+                              stdin=subprocess.PIPE) as early:
+            path = folder + "/r.allium"
+            with Recorder(path, "--buffer", "64M") as recorder:
+                early.stdin.write(b"\n")
+                early.stdin.close()
+                early.wait(tap.TIMEOUT)
+                subprocess.run(["sh", "-c", '"$0" -S -c "$1"; :', sys.executable, threads], check=True)
+                recorder.end()
+        question = "SELECT comm, sum(allocations) AS n FROM sys_kmem WHERE call_site LIKE '%s+%%' GROUP BY comm"
+        found = {row["comm"]: row["n"] for row in asked(path, question % PIPE_SITE)}
+        python = os.path.basename(os.path.realpath(sys.executable))[:15]
+        check(found.get("named-thread", 0) >= 600, found)
+        check(found.get(python, found.get("python3", 0)) >= 2 * PIPES, found)
+        by_comm = rows_by(path, "comm")
+        total, = asked(path, "SELECT sum(allocations) AS n FROM sys_kmem")
+        equal(sum(row["allocations"] for row in by_comm.values()), total["n"], "sum")
+        check("sh" in by_comm and "[unknown]" not in by_comm, by_comm.keys())
 
 
 def pages():
@@ -346,6 +374,7 @@ lib.main([
     ("what is live while a program holds it", held),
     ("stacks of allocations", stacks),
     ("rows by cache, function, file and directory", regrouped),
+    ("by program", programs),
     ("pages of a recording, and of rows", pages),
     ("moments in the recording, and a recorder that is killed", moments),
     ("events that found no room are counted", losses),

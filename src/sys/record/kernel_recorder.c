@@ -13,6 +13,7 @@
 #include "base/sigsafe/clock_ns.h"
 #include "collect/kernel/trace/kmem_format.h"
 #include "collect/kernel/trace/trace_reader.h"
+#include "sys/record/task_names.h"
 #include "sys/resolver.h"
 #include "sys/session.h"
 
@@ -22,6 +23,8 @@
 /* The call_site of allocations by this process: no code is at this address. */
 #define OWN_SITE 0
 #define OWN_NAME "allium itself"
+/* In place of a program that was only interrupted. */
+#define INTERRUPT_NAME "[interrupt]"
 /* Code that has no symbol any more, or that the kernel does not show; its address is stored nowhere. */
 #define UNKNOWN_NAME "[unknown]"
 
@@ -35,6 +38,7 @@ struct kernel_recorder {
     struct kmem_format *format;
     struct kernel_capture capture;
     struct sys_session names; /* only its names: the resolver wants a session */
+    struct task_names tasks;
     int32_t own_tid;
     uint64_t broken_records;
     uint64_t lost; /* events that found no room */
@@ -149,11 +153,35 @@ static int add_stack_format(struct kernel_recorder *r, struct error *e)
     return bad;
 }
 
+/* The names of threads; a kernel without these events has none. */
+static int enable_tasks(struct kernel_recorder *r, struct error *e)
+{
+    char event[64], path[96];
+    int bad = 0;
+    r->capture.comms = true;
+    for (size_t i = 0; kmem_format_task_events[i] && !bad; i++) {
+        struct buf text = BUF_INIT;
+        snprintf(event, sizeof(event), "task/%s", kmem_format_task_events[i]);
+        bad = read_format(r, event, &text, e);
+        if (bad == -ENOENT) {
+            r->capture.comms = false;
+            bad = 0;
+        } else if (!bad) {
+            snprintf(path, sizeof(path), "events/%s/enable", event);
+            bad = kmem_format_add_task(r->format, i, buf_str(&text), text.len, e);
+            bad = bad ? bad : trace_instance_write(&r->instance, path, "1", e);
+        }
+        buf_release(&text);
+    }
+    return bad;
+}
+
 /* Each event of an allocation is followed by a record with its stack. */
 static int enable(struct kernel_recorder *r, bool stacks, struct error *e)
 {
     char path[64];
     int bad = stacks ? add_stack_format(r, e) : 0;
+    bad = bad ? bad : enable_tasks(r, e);
     for (size_t i = 0; kmem_format_events[i] && !bad; i++) {
         const char *name = kmem_format_events[i];
         snprintf(path, sizeof(path), "events/kmem/%s", name);
@@ -211,13 +239,17 @@ void kernel_recorder_close(struct kernel_recorder *r)
     kernel_capture_release(&r->capture);
     resolver_free(r->names.names);
     free(r->kmalloc_names);
+    task_names_release(&r->tasks);
     free(r);
 }
 
 int kernel_recorder_begin(struct kernel_recorder *r, struct error *e)
 {
     r->capture.realtime_ns = (int64_t)(clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC));
-    return trace_instance_write(&r->instance, "tracing_on", "1", e);
+    int bad = trace_instance_write(&r->instance, "tracing_on", "1", e);
+    if (!bad) /* events tell of those that begin meanwhile */
+        task_names_read(&r->tasks);
+    return bad;
 }
 
 /*
@@ -266,16 +298,26 @@ static const char *kmalloc_name(struct kernel_recorder *r, uint64_t allocated_by
     return name;
 }
 
+static void take_name(struct kernel_recorder *r, const struct trace_record *record)
+{
+    struct kmem_task task;
+    if (kmem_format_task(r->format, record->data, record->bytes, &task) > 0)
+        task_names_set(&r->tasks, task.tid, task.name, task.name_bytes);
+}
+
 static void account(void *arg, const struct trace_record *record, uint32_t cpu)
 {
     struct kernel_recorder *r = arg;
     struct kmem_event event;
     int found = kmem_format_decode(r->format, record->data, record->bytes, &event);
     r->broken_records += found < 0;
+    if (!found)
+        take_name(r, record);
     if (found <= 0)
         return;
     event.time_ns = record->time;
     event.cpu = cpu;
+    event.comm = event.context ? INTERRUPT_NAME : task_names_find(&r->tasks, event.pid);
     if (event.kind == KMEM_EVENT_ALLOC && event.is_kmalloc)
         event.cache = kmalloc_name(r, event.allocated_bytes);
     if (event.pid == r->own_tid && !event.context && event.kind == KMEM_EVENT_ALLOC) {

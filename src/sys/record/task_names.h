@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef SYS_TASK_NAMES_H
+#define SYS_TASK_NAMES_H
+
+/*
+ * The names of threads, as the kernel knows them (comm), by their numbers in the whole machine: those of /proc at first,
+ * then those that events tell.
+ *
+ * Runs in: the tool. Threads: one. Owns: the names, until task_names_release().
+ */
+
+#include <stdint.h>
+
+#include "base/hash_map.h"
+#include "base/vec.h"
+
+#define TASK_NAME_BYTES 16 /* with the NUL */
+
+struct task_name {
+    char text[TASK_NAME_BYTES];
+};
+
+struct task_names {
+    struct map index; /* by thread */
+    struct VEC(struct task_name) names;
+};
+
+/** Reads the threads that exist. In a container that numbers threads otherwise, nothing is read. */
+void task_names_read(struct task_names *t);
+/** `name` need not end with a NUL; at most TASK_NAME_BYTES - 1 of `bytes` count. */
+void task_names_set(struct task_names *t, int32_t tid, const char *name, uint32_t bytes);
+/** Returns the name; "[idle]" of thread 0, "[unknown]" if it is not known. */
+const char *task_names_find(const struct task_names *t, int32_t tid);
+void task_names_release(struct task_names *t);
+
+#endif
