@@ -183,6 +183,63 @@ def stacks():
         check(pipes >= 800, pipes, [line for line in folded if "pipe" in line][:3])
 
 
+def interleaved():
+    """A stack belongs to the event before it on its CPU, in its context; those of other events are nobody's."""
+    event = "%s-%d [%03d] %s 1.%06d: %s: call_site=%s+0x1/0x2 ptr=%016x bytes_req=8 bytes_alloc=8\n"
+    stack = "%s-%d [%03d] %s 1.%06d: <stack trace>\n => tracer+0x1/0x2\n%s"
+    calls = lambda *names: "".join(" => %s+0x5/0x9\n" % name for name in names)
+    lines = [
+        event % ("a", 1, 0, ".....", 1, "kmalloc", "one", 0x1000),
+        event % ("b", 2, 1, ".....", 2, "kmalloc", "two", 0x2000),
+        event % ("a", 1, 0, "..s..", 3, "kmalloc", "irq", 0x3000),
+        stack % ("a", 1, 0, "..s..", 3, calls("irq", "softirq")),
+        stack % ("a", 1, 0, ".....", 1, calls("one", "above_one")),
+        stack % ("b", 2, 1, ".....", 2, calls("two", "above_two")),
+        "a-1 [000] ..... 1.000004: mm_page_alloc: page=1\n",
+        stack % ("a", 1, 0, ".....", 4, calls("one", "wrong")),
+        event % ("a", 1, 0, ".....", 5, "kmalloc", "alone", 0x4000),
+        "a-1 [000] ..... 1.000006: mm_page_free: page=1\n",
+        stack % ("a", 1, 0, ".....", 6, calls("alone", "wrong")),
+        event % ("a", 1, 0, ".....", 7, "kmalloc", "last", 0x5000),
+        "a-1 [000] ..... 1.000007: <user stack trace>\n" + calls("last", "wrong"),
+    ]
+    with tap.private_dir() as folder:
+        allium("sys", "import", "-", "-o", folder + "/r.allium", "--quiet", input="".join(lines).encode())
+        folded = allium("export", folder + "/r.allium", "--folded", "allocations").stdout.decode()
+        equal(sorted(folded.splitlines()),
+              sorted(["above_one;one 1", "above_two;two 1", "softirq;irq 1", "alone 1", "last 1"]), "stacks")
+
+
+def lacks():
+    """What the trace says that it lost, and what it hides; the trace itself is not overwritten."""
+    line = "a-1 [000] .... 1.%06d: %s\n"
+    text = "".join([
+        "# entries-in-buffer/entries-written: 5/1005   #P:1\n", "CPU:0 [LOST 12 EVENTS]\n", "CPU:1 [EVENTS DROPPED]\n",
+        line % (5, "kmalloc: call_site=f+0x1/0x2 ptr=00000000abcd0000 bytes_req=40 bytes_alloc=64"),
+        line % (4, "kfree: call_site=f+0x1/0x2 ptr=          (null)"),
+        line % (6, "kfree: call_site=f+0x1/0x2 ptr=(____ptrval____)"), line % (7, "kfree: call_site=f+0x1/0x2"),
+        line % (8, "kmalloc: call_site=c0123456 ptr=00000000abcd1000 bytes_req=40"),
+    ])
+    with tap.private_dir() as folder:
+        path, out = folder + "/trace.txt", folder + "/r.allium"
+        with open(path, "w") as file:
+            file.write(text)
+        os.utime(path, (1600000000, 1600000000))
+        said = " ".join(allium("sys", "import", path, "-o", out).stderr.decode().split())
+        for words in ("1,012 events are missing", "1 place at which events are missing",
+                      "1 line of kmem events was not", "1 event hides", "1 event is older", "1 allocation does not say", "1 event has an address",
+                      "1 free of NULL"):
+            check(words in said, words, "is not in", said)
+        with open(out, "rb") as file:
+            check(b"c0123456" not in file.read(), "the address is stored")
+        report = allium("report", out).stdout.decode()
+        check("2020-09-13" in report, report[:400])
+        done = allium("sys", "import", path, "-o", path, "--force", code=1)
+        check(b"is the trace that is read" in done.stderr, done.stderr)
+        with open(path) as file:
+            equal(file.read(), text, "the trace")
+
+
 def names():
     """Addresses are named by a copy of kallsyms; without one, no address is stored."""
     with tap.private_dir() as folder:
@@ -208,5 +265,7 @@ lib.main([
     ("compressed, piped, damaged, wrong", compressed),
     ("what perf script prints", of_perf),
     ("stacks in a trace", stacks),
+    ("stacks between other lines", interleaved),
+    ("what a trace lacks", lacks),
     ("names of addresses", names),
 ])

@@ -71,7 +71,7 @@ static const struct {
      "bytes_req=8 "
      "bytes_alloc=8 gfp_flags=0",
      "Web Content", "f+0x1", "", 1234, 2, 7000001000, 0x10, 8, 8, FTRACE_TEXT_ALLOC, 0, 0},
-    /* a clock that counts nanoseconds; Windows' newline */
+    /* a clock that counts ticks; Windows' newline */
     {"a-1 [000] d... 123456: kfree: call_site=f+0x1 ptr=0xff\r", "a", "f+0x1", "", 1, 0, 123456, 0xff, 0, 0,
      FTRACE_TEXT_FREE, 0, 1},
 };
@@ -118,6 +118,7 @@ static void what_is_missing(void **state)
         "bytes_alloc=32",
         "a-1 [000] .... 1.0: kfree: call_site= ptr=0x1000",
         "a-1 [000] .... 1.0: kfree:",
+        "a-1 [99999999999] .... 1.0: kfree: call_site=f ptr=1",
     };
     for (size_t i = 0; i < sizeof(broken) / sizeof(*broken); i++)
         assert_int_equal(read_line(broken[i]).kind, FTRACE_TEXT_BROKEN);
@@ -130,24 +131,52 @@ static void other_lines(void **state)
         "",
         "# tracer: nop",
         "#           TASK-PID     CPU#  |||||  TIMESTAMP  FUNCTION",
-        "a-1 [000] .... 1.0: sched_switch: prev_comm=kmalloc: prev_pid=1",
         "a-1 [000] ....",
         "kmalloc: call_site=f",
         "[",
         "[]",
         "[000]",
-        "a-1 [99999999999] .... 1.0: kfree: call_site=f ptr=1",
         "a-x [000] 1.0: kfree: ptr=1",
         " =>",
     };
     for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
         assert_int_equal(read_line(others[i]).kind, FTRACE_TEXT_OTHER);
-    struct ftrace_text_line l = read_line("CPU:2 [LOST 1234 EVENTS]");
-    assert_int_equal(l.kind, FTRACE_TEXT_LOST);
-    assert_int_equal(l.lost, 1234);
-    l = read_line("CPU 0: 56 EVENTS DROPPED");
-    assert_int_equal(l.kind, FTRACE_TEXT_LOST);
-    assert_int_equal(l.lost, 56);
+    static const struct {
+        const char *line;
+        uint64_t lost;
+    } losses[] = {
+        {"CPU:2 [LOST 1234 EVENTS]", 1234},
+        {"CPU:2 [LOST EVENTS]", 0},
+        {"CPU:3 [56 EVENTS DROPPED]", 56},
+        {"CPU:3 [EVENTS DROPPED]", 0},
+        {"  perf 1 [000] 1.0: PERF_RECORD_LOST lost 55", 55},
+        {"# entries-in-buffer/entries-written: 228714/358156   #P:2", 129442},
+    };
+    for (size_t i = 0; i < sizeof(losses) / sizeof(*losses); i++) {
+        const struct ftrace_text_line l = read_line(losses[i].line);
+        assert_int_equal(l.kind, FTRACE_TEXT_LOST);
+        assert_int_equal(l.lost, losses[i].lost);
+    }
+    assert_int_equal(read_line("# entries-in-buffer/entries-written: 12/12   #P:2").kind, FTRACE_TEXT_OTHER);
+    struct ftrace_text_line l = read_line("a-1 [000] .... 1.0: sched_switch: prev_comm=kmalloc: prev_pid=1");
+    assert_int_equal(l.kind, FTRACE_TEXT_EVENT);
+    /* the latency format, which is not read, is not passed over in silence */
+    l = read_line("bash-1234 1d..1. 1234567us : kmalloc: call_site=f+0x1 ptr=0x1 bytes_req=8 bytes_alloc=8");
+    assert_int_equal(l.kind, FTRACE_TEXT_BROKEN);
+    l = read_line("   cat-1 [000]  1.0: kernel_stack:         <stack trace>");
+    assert_int_equal(l.kind, FTRACE_TEXT_STACK);
+    l = read_line("=> alloc_pipe_info (ffffffff81234567)");
+    assert_span(l.call_site, "alloc_pipe_info");
+    l = read_line("a-1 [000] .... 1.0: kfree: call_site=ffffffff816a1b7d ptr=          (null)");
+    assert_int_equal(l.kind, FTRACE_TEXT_FREE);
+    assert_int_equal(l.address, 0);
+    l = read_line(
+        "a-1 [000] 1.0: kmalloc: (f+0x4a) call_site=ffffffff812a ptr=0x8 bytes_req=8 bytes_alloc=8");
+    assert_span(l.name, "f+0x4a");
+    l = read_line("a-1 [000] 1.0: kfree: call_site=f+0x1/0x2 [ext4 1f2e3d] ptr=0x8");
+    assert_span(l.call_site, "f+0x1/0x2 [ext4 1f2e3d]");
+    l = read_line("a-1 [000] 30000000000: kfree: call_site=f ptr=0x8");
+    assert_true(l.is_ticks);
     l = read_line("   bash-12 [001] .....  12.000001: <stack trace>");
     assert_int_equal(l.kind, FTRACE_TEXT_STACK);
     assert_int_equal(l.pid, 12);

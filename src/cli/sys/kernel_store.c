@@ -44,15 +44,16 @@ int kernel_store_cost(struct recording *r, struct error *e)
     return bad ? bad : recording_set_number(r, RECORDING_MEMORY, usage.ru_maxrss * 1024, e);
 }
 
-int kernel_store_end(struct recording *r, struct kernel_capture *c, const char *source, struct error *e)
+int kernel_store_end(struct recording *r, struct kernel_capture *c, const char *source, uint64_t ended_ns,
+                     struct error *e)
 {
     const struct sys_tool *tool = sys_tool_find("kmem");
     struct table *t = table_new("sys", 1, tool->columns, tool->n_columns);
     const char *by = kernel_capture_add_rows(c, t);
     int bad = recording_set_text(r, "sys_kmem_by", by, e);
-    bad = bad ? bad : recording_put_rows(r, "sys_kmem", t, clock_ns(CLOCK_REALTIME), e);
+    bad = bad ? bad : recording_put_rows(r, "sys_kmem", t, ended_ns, e);
     bad = bad ? bad : store_counts(r, c, source, e);
-    bad = bad ? bad : recording_set_number(r, RECORDING_ENDED, (int64_t)clock_ns(CLOCK_REALTIME), e);
+    bad = bad ? bad : recording_set_number(r, RECORDING_ENDED, (int64_t)ended_ns, e);
     table_free(t);
     return bad;
 }

@@ -19,8 +19,9 @@ int kernel_store_moment(struct recording *r, struct kernel_capture *c, bool firs
 /** Adds the CPU time and the memory of this process, which has recorded. Returns as above. */
 int kernel_store_cost(struct recording *r, struct error *e);
 /** Adds what ends a recording: the rows of sys kmem, with their losses. `source`: what the events come from, "tracefs".
- * Returns as above. */
-int kernel_store_end(struct recording *r, struct kernel_capture *c, const char *source, struct error *e);
+ * `ended_ns`: when (CLOCK_REALTIME). Returns as above. */
+int kernel_store_end(struct recording *r, struct kernel_capture *c, const char *source, uint64_t ended_ns,
+                     struct error *e);
 
 /** Appends the lines allocated, freed, older and live of the summary. */
 void kernel_store_add_summary(struct buf *b, const struct kmem_totals *t);

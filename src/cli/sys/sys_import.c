@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/read_file.h"
 #include "base/sigsafe/clock_ns.h"
@@ -76,16 +75,21 @@ static int parse(struct request *q, int argc, char **argv)
 }
 
 /* Reads all lines. Of a damaged file, what came before is accounted. */
-static int read_trace(struct kernel_import *i, const char *path, uint64_t *written_ns, struct error *e)
+static int read_trace(const struct request *q, struct kernel_import *i, uint64_t *written_ns, struct error *e)
 {
     struct trace_file *f;
     const char *line;
     size_t len;
-    int more = trace_file_open(&f, path, written_ns, e);
+    int more = trace_file_open(&f, q->file, e);
     if (more)
         return more;
+    if (trace_file_is(f, q->output)) {
+        trace_file_close(f);
+        return error_set(e, EINVAL, "%s is the trace that is read: write to another file", q->output);
+    }
     while ((more = trace_file_line(f, &line, &len, e)) > 0)
         kernel_import_line(i, line, len);
+    *written_ns = trace_file_written_ns(f);
     trace_file_close(f);
     return more;
 }
@@ -101,29 +105,30 @@ static int store(const struct request *q, struct kernel_import *i, struct error 
     bad = recording_set_number(r, RECORDING_PERIOD, 1, e);
     bad = bad ? bad : recording_set_number(r, RECORDING_STARTED, (int64_t)t->first_ns + c->realtime_ns, e);
     bad = bad ? bad : kernel_store_moment(r, c, true, e);
-    bad = bad ? bad : kernel_store_end(r, c, "text", e);
+    bad = bad ? bad : kernel_store_end(r, c, "text", (uint64_t)((int64_t)t->last_ns + c->realtime_ns), e);
     struct error closing = {""};
     int closed = recording_close(r, bad ? &closing : e);
-    if (bad)
-        unlink(q->output);
     return bad ? bad : closed;
 }
 
 /* A line for each thing that the trace lacks. */
-static void add_lacks(struct buf *b, const struct kernel_import_counts *n)
+static void add_lacks(struct buf *b, const struct kernel_import_counts *n, bool named)
 {
     const struct {
         uint64_t n;
         const char *words;
     } lacks[] = {
         {n->lost, "event{s} {is|are} missing in the trace: live figures may be too high or too low"},
+        {n->lost_unknown, "place{s} at which events are missing, the trace does not say how many"},
         {n->broken, "line{s} of kmem events {was|were} not understood"},
         {n->without_address, "event{s} {hides|hide} the object's address and {was|were} left out"},
-        {n->late, "event{s} {is|are} older than the one before {it|them}"},
+        {n->late, "event{s} {is|are} older than the one before"},
+        {n->ticks, "event{s} {has|have} ticks of a clock in place of a time: durations mean nothing"},
         {n->without_allocated,
          "allocation{s} {does|do} not say what was allocated: the requested bytes stand for it"},
         {n->without_name,
-         "event{s} {has|have} an address in place of a name: give --kallsyms FILE of that kernel"},
+         named ? "event{s} {has|have} an address that --kallsyms does not name"
+               : "event{s} {has|have} an address in place of a name: give --kallsyms FILE of that kernel"},
     };
     size_t before = b->len;
     for (size_t i = 0; i < sizeof(lacks) / sizeof(*lacks); i++) {
@@ -142,7 +147,7 @@ static void say(const struct request *q, struct kernel_import *i)
     buf_printf(&b, "the kernel, %s, ", units_format_duration(took, (double)(t->last_ns - t->first_ns)));
     text_add_number(&b, t->events, "event");
     kernel_store_add_summary(&b, t);
-    add_lacks(&b, kernel_import_counts(i));
+    add_lacks(&b, kernel_import_counts(i), q->kallsyms != NULL);
     fprintf(stderr,
             "allium: %s\n  next       allium report %s\n             allium sys kmem --from %s --by comm\n",
             buf_str(&b), q->output, q->output);
@@ -153,7 +158,7 @@ static int import(const struct request *q, struct kernel_import *i)
 {
     struct error e = {""};
     uint64_t written_ns = clock_ns(CLOCK_REALTIME);
-    int bad = read_trace(i, q->file, &written_ns, &e);
+    int bad = read_trace(q, i, &written_ns, &e);
     kernel_import_end(i, written_ns);
     const uint64_t events = kmem_accounts_totals(kernel_import_capture(i)->accounts)->events;
     if (bad && !(q->partial && events))

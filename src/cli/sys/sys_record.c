@@ -244,7 +244,9 @@ static int record(struct session *s)
     int code = s->code;
     bad = bad ? bad : store_moment(s, &e);
     bad = bad ? bad : kernel_store_cost(s->recording, &e);
-    bad = bad ? bad : kernel_store_end(s->recording, kernel_recorder_capture(s->recorder), "tracefs", &e);
+    bad = bad ? bad
+              : kernel_store_end(s->recording, kernel_recorder_capture(s->recorder), "tracefs",
+                                 clock_ns(CLOCK_REALTIME), &e);
     struct error closing = {""};
     int closed = recording_close(s->recording, bad ? &closing : &e);
     if (bad && !s->stored) /* a command that could not be started, for example: the file holds nothing */

@@ -5,7 +5,7 @@
 /*
  * An event of the kernel's allocators, whatever it was read from.
  *
- * Runs in: the tool. Threads: pure data. Owns: nothing; `cache` and `stack` belong to who made the event.
+ * Runs in: the tool. Threads: pure data. Owns: nothing; `cache`, `comm` and `stack` belong to who made the event.
  */
 
 #include <stdbool.h>

@@ -20,7 +20,9 @@ struct kernel_import_counts {
     uint64_t lines;
     uint64_t broken;            /* lines of kmem events that lack something */
     uint64_t lost;              /* events of which the trace says that they are missing */
+    uint64_t lost_unknown;      /* places at which it says that some are missing, and not how many */
     uint64_t late;              /* events that are older than the one before them */
+    uint64_t ticks;             /* events whose times are ticks of a clock that is not time */
     uint64_t without_address;   /* of which the trace hides which object it was: not accounted */
     uint64_t without_allocated; /* that tell only what was requested */
     uint64_t without_name;      /* whose call is an address that nothing names */

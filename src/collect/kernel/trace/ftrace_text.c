@@ -4,7 +4,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define CPU_MAX 65535u
+#define CPU_MAX    65535u
+#define HEAD_BYTES 64 /* in which the CPU begins: a name has 15 characters */
 
 /* What is left of a line. */
 struct text {
@@ -109,23 +110,24 @@ static bool read_program(struct text t, struct ftrace_text_line *out)
     return true;
 }
 
-/* "12.345678:" with any number of decimals; "12345678:" of a clock that counts nanoseconds. */
-static bool read_time(struct ftrace_text_span s, uint64_t *out)
+/* "12.345678:" with any number of decimals. "12345678:" is of a clock that counts ticks or events, and not time. */
+static bool read_time(struct ftrace_text_span s, struct ftrace_text_line *out)
 {
     uint64_t seconds, rest = 0;
     if (s.len < 2 || s.at[s.len - 1] != ':')
         return false;
     s.len--;
     const char *dot = memchr(s.at, '.', s.len);
+    out->is_ticks = !dot;
     if (!dot)
-        return read_decimal(s, out);
+        return read_decimal(s, &out->time_ns);
     struct ftrace_text_span decimals = {dot + 1, (size_t)(s.at + s.len - dot - 1)};
     if (!read_decimal((struct ftrace_text_span){s.at, (size_t)(dot - s.at)}, &seconds) || decimals.len > 9 ||
         !read_decimal(decimals, &rest) || seconds > UINT64_MAX / 1000000001u)
         return false;
     for (size_t i = decimals.len; i < 9; i++)
         rest *= 10;
-    *out = seconds * 1000000000u + rest;
+    out->time_ns = seconds * 1000000000u + rest;
     return true;
 }
 
@@ -133,10 +135,10 @@ static bool read_time(struct ftrace_text_span s, uint64_t *out)
 static bool read_flags_and_time(struct text *t, struct ftrace_text_line *out)
 {
     struct ftrace_text_span word = take_word(t);
-    if (read_time(word, &out->time_ns))
+    if (read_time(word, out))
         return true;
     out->is_interrupt = word.len >= 3 && word.at[2] != '.' && memchr("hHsSzZ", word.at[2], 6) != NULL;
-    return word.len <= 8 && read_time(take_word(t), &out->time_ns);
+    return word.len <= 8 && read_time(take_word(t), out);
 }
 
 /*
@@ -145,7 +147,8 @@ static bool read_flags_and_time(struct text *t, struct ftrace_text_line *out)
  */
 static bool read_head(struct text *t, struct ftrace_text_line *out)
 {
-    for (const char *at = t->at; at < t->end; at++) {
+    const char *last = t->end - t->at > HEAD_BYTES ? t->at + HEAD_BYTES : t->end;
+    for (const char *at = t->at; at < last; at++) {
         uint64_t cpu;
         const char *close = *at == '[' ? memchr(at, ']', (size_t)(t->end - at)) : NULL;
         if (!close)
@@ -222,23 +225,30 @@ static unsigned read_field(struct ftrace_text_span key, struct ftrace_text_span 
     return 0;
 }
 
-/* "call_site=... ptr=... ", each a word, but for the module behind a call's name: "ext4_alloc+0x1/0x2 [ext4]". */
+/*
+ * "call_site=... ptr=... ", each a word, but for the module behind a call's name: "ext4_alloc+0x1/0x2 [ext4]". Old
+ * kernels print blanks before "(null)". trace-cmd prints "(alloc_pipe_info+0x4a)" before the fields.
+ */
 static void read_fields(struct text *t, struct ftrace_text_line *out)
 {
     unsigned has = 0;
-    for (;;) {
-        struct ftrace_text_span word = take_word(t);
-        if (!word.len)
-            break;
+    for (struct ftrace_text_span word = take_word(t); word.len; word = take_word(t)) {
         const char *equal = memchr(word.at, '=', word.len);
-        if (!equal) {
-            if (word.at[0] == '[' && out->call_site.len &&
-                out->call_site.at + out->call_site.len + 1 == word.at)
-                out->call_site.len += 1 + word.len;
-            continue;
+        const bool is_behind_call =
+            out->call_site.len && out->call_site.at + out->call_site.len + 1 == word.at;
+        if (!equal && word.at[0] == '[' && is_behind_call) {
+            const char *close =
+                memchr(word.at, ']', (size_t)(t->end - word.at)); /* "[ext4 1f2e3d]" has a build id */
+            out->call_site.len += 1 + (close ? (size_t)(close + 1 - word.at) : word.len);
+        } else if (!equal && word.len > 2 && word.at[0] == '(' && word.at[word.len - 1] == ')' && !has) {
+            out->name = (struct ftrace_text_span){word.at + 1, word.len - 2};
         }
-        const struct ftrace_text_span key = {word.at, (size_t)(equal - word.at)},
-                                      value = {equal + 1, (size_t)(word.at + word.len - equal - 1)};
+        if (!equal)
+            continue;
+        const struct ftrace_text_span key = {word.at, (size_t)(equal - word.at)};
+        struct ftrace_text_span value = {equal + 1, (size_t)(word.at + word.len - equal - 1)};
+        if (!value.len && is_word(key, "ptr"))
+            value = take_word(t);
         has |= read_field(key, value, out);
     }
     const unsigned needed = HAS_SITE | HAS_ADDRESS | (out->kind == FTRACE_TEXT_ALLOC ? HAS_REQUESTED : 0);
@@ -256,33 +266,64 @@ static bool has(struct text t, const char *words)
     return memmem(t.at, (size_t)(t.end - t.at), words, strlen(words)) != NULL;
 }
 
-/* "CPU:2 [LOST 1234 EVENTS]", "CPU 2: 1234 EVENTS DROPPED": the last number that is not the CPU's. */
-static bool read_lost(struct text t, struct ftrace_text_line *out)
+/* The first number behind these words. False: they are not there. */
+static bool number_behind(struct text t, const char *words, uint64_t *out)
 {
-    if (!(has(t, "[LOST ") && has(t, " EVENTS]")) && !has(t, " EVENTS DROPPED"))
+    const char *at = memmem(t.at, (size_t)(t.end - t.at), words, strlen(words));
+    *out = 0;
+    if (!at)
         return false;
-    for (;;) {
-        struct ftrace_text_span word = take_word(&t);
-        uint64_t n;
-        if (!word.len)
-            return out->kind == FTRACE_TEXT_LOST;
-        if (read_decimal(word, &n)) {
-            out->kind = FTRACE_TEXT_LOST;
-            out->lost = n;
-        }
-    }
+    for (at += strlen(words); at < t.end && !is_digit(*at); at++)
+        ;
+    for (; at < t.end && is_digit(*at) && *out < UINT64_MAX / 10 - 1; at++)
+        *out = 10 * *out + (uint64_t)(*at - '0');
+    return true;
 }
 
-/* " => alloc_pipe_info+0x4a/0x1c0" */
+/*
+ * "CPU:2 [LOST 1234 EVENTS]" and "CPU:2 [LOST EVENTS]" of the kernel, "CPU:2 [1234 EVENTS DROPPED]" and
+ * "CPU:2 [EVENTS DROPPED]" of trace-cmd, "PERF_RECORD_LOST lost 1234" of perf; and in the header of `trace`, what was
+ * overwritten: "# entries-in-buffer/entries-written: 100/300   #P:2".
+ */
+static bool read_lost(struct text t, struct ftrace_text_line *out)
+{
+    uint64_t kept, written;
+    if (number_behind(t, "entries-in-buffer/entries-written:", &kept)) {
+        if (!number_behind(t, "/entries-written:", &written) || !number_behind(t, "/", &written))
+            return false;
+        const char *slash = memrchr(t.at, '/', (size_t)(t.end - t.at));
+        number_behind((struct text){slash, t.end}, "/", &written);
+        out->lost = written > kept ? written - kept : 0;
+        out->kind = out->lost ? FTRACE_TEXT_LOST : FTRACE_TEXT_OTHER;
+        return true;
+    }
+    if (!(has(t, "[LOST ") && number_behind(t, "[LOST ", &out->lost)) &&
+        !(has(t, "EVENTS DROPPED]") && number_behind(t, "[", &out->lost)) &&
+        !number_behind(t, "PERF_RECORD_LOST lost ", &out->lost))
+        return false;
+    out->kind = FTRACE_TEXT_LOST;
+    return true;
+}
+
+/* " => alloc_pipe_info+0x4a/0x1c0"; trace-cmd: "=> alloc_pipe_info (ffffffff81234567)". */
 static bool read_caller(struct text t, struct ftrace_text_line *out)
 {
     skip_blanks(&t);
     if (t.end - t.at < 3 || t.at[0] != '=' || t.at[1] != '>')
         return false;
     t.at += 2;
+    const char *address = memmem(t.at, (size_t)(t.end - t.at), " (", 2);
+    if (address)
+        t.end = address;
     out->kind = FTRACE_TEXT_CALLER;
     out->call_site = trim(t);
     return true;
+}
+
+/* Words of a kmem event in a line that has another form. */
+static bool looks_like_one(struct text t)
+{
+    return has(t, "call_site=") && has(t, "ptr=");
 }
 
 void ftrace_text_read(const char *line, size_t len, struct ftrace_text_line *out)
@@ -291,20 +332,24 @@ void ftrace_text_read(const char *line, size_t len, struct ftrace_text_line *out
     *out = (struct ftrace_text_line){.kind = FTRACE_TEXT_OTHER};
     if (len && line[len - 1] == '\r')
         rest.end--;
-    if (!len || line[0] == '#' || read_caller(rest, out))
+    if (!len || read_caller(rest, out) || (line[0] == '#' && !has(rest, "entries-written:")))
         return;
     struct ftrace_text_line found = *out;
     struct text event = rest;
     if (!read_head(&event, &found)) {
-        read_lost(rest, out);
+        if (!read_lost(rest, out) && looks_like_one(rest))
+            out->kind = FTRACE_TEXT_BROKEN;
         return;
     }
+    *out = found;
+    out->kind = FTRACE_TEXT_EVENT;
     skip_blanks(&event);
-    if (event.at < event.end && *event.at == '<' && has(event, "<stack trace>")) {
-        found.kind = FTRACE_TEXT_STACK;
-        *out = found;
-    } else if (read_event(take_word(&event), &found)) {
-        read_fields(&event, &found);
-        *out = found;
-    }
+    struct text words = event;
+    const struct ftrace_text_span word = take_word(&event);
+    if (is_word(word, "<stack") || is_word(word, "kernel_stack:"))
+        out->kind = FTRACE_TEXT_STACK;
+    else if (read_event(word, out))
+        read_fields(&event, out);
+    else if (!read_lost(words, out) && looks_like_one(words))
+        out->kind = FTRACE_TEXT_BROKEN;
 }

@@ -4,7 +4,7 @@
 
 /*
  * Lines of a kernel trace as text, with the kmem events in them: what the files `trace` and `trace_pipe` of tracefs
- * print, `trace-cmd report` and `perf script`, of kernels from 3.x on.
+ * print, `trace-cmd report` and `perf script`, of kernels from 3.x on, each with the fields that it prints by itself.
  *
  *         bash-1234    [001] d..1.  12.345678: kmalloc: call_site=alloc_pipe_info+0x4a/0x1c0 ptr=... bytes_req=...
  *         bash  1234 [001]    12.345678: kmem:kmalloc: (alloc_pipe_info+0x4a) call_site=ffffffff8123 ptr=0xffff...
@@ -21,10 +21,11 @@ struct ftrace_text_span {
 };
 
 enum ftrace_text_kind {
-    FTRACE_TEXT_OTHER, /* a comment, another event, an empty line */
+    FTRACE_TEXT_OTHER, /* a comment, an empty line, something else */
+    FTRACE_TEXT_EVENT, /* an event that has nothing to do with slab objects */
     FTRACE_TEXT_ALLOC,
     FTRACE_TEXT_FREE,
-    FTRACE_TEXT_LOST,   /* `lost` events are missing here */
+    FTRACE_TEXT_LOST,   /* `lost` events are missing; 0: some, the line does not say how many */
     FTRACE_TEXT_STACK,  /* what follows is the stack of this thread's last event */
     FTRACE_TEXT_CALLER, /* a line of a stack: `call_site` */
     FTRACE_TEXT_BROKEN, /* a kmem event that lacks what it must have */
@@ -40,12 +41,14 @@ struct ftrace_text_line {
     uint8_t is_interrupt;
     uint8_t is_kmalloc;
     struct ftrace_text_span call_site; /* "alloc_pipe_info+0x4a/0x1c0 [ext4]", or hex */
+    struct ftrace_text_span name;      /* of a call_site in hex, from the words in brackets before it */
     /* The address, as a number that is the same for the same object: raw or hashed. 0: NULL */
     uint64_t address;
     uint8_t address_unknown; /* "(____ptrval____)" */
     uint64_t requested_bytes, allocated_bytes;
     uint8_t no_allocated_bytes; /* the line does not say them: the requested ones stand for them */
     struct ftrace_text_span cache;
+    uint8_t is_ticks; /* time_ns is a number of ticks of a clock that is not time */
     uint64_t lost;
 };
 

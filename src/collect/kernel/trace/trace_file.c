@@ -14,25 +14,18 @@
 #include "base/mem.h"
 #include "base/sigsafe/clock_ns.h"
 
-#define READ_BYTES (256u << 10)
+#define READ_BYTES (16u << 10) /* of damaged data, what one read gives is lost */
 
 struct trace_file {
     gzFile file;
+    int fd; /* closed with `file` */
     const char *path;
     char *bytes; /* READ_BYTES behind what is left of a line */
     size_t begin, end;
     bool over;
 };
 
-static uint64_t when_written(int fd)
-{
-    struct stat st;
-    if (fstat(fd, &st) || !S_ISREG(st.st_mode))
-        return clock_ns(CLOCK_REALTIME);
-    return (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
-}
-
-int trace_file_open(struct trace_file **out, const char *path, uint64_t *written_ns, struct error *e)
+int trace_file_open(struct trace_file **out, const char *path, struct error *e)
 {
     int fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC) : dup(STDIN_FILENO);
     struct stat st;
@@ -48,10 +41,23 @@ int trace_file_open(struct trace_file **out, const char *path, uint64_t *written
         return error_set(e, bad, "%s: %s", path, strerror(bad));
     }
     struct trace_file *f = *out = mem_alloc(sizeof(*f));
-    *f = (struct trace_file){.file = file, .path = path};
+    *f = (struct trace_file){.file = file, .fd = fd, .path = path};
     f->bytes = mem_alloc(TRACE_FILE_LINE_MAX + READ_BYTES);
-    *written_ns = when_written(fd);
     return 0;
+}
+
+uint64_t trace_file_written_ns(const struct trace_file *f)
+{
+    struct stat st;
+    if (fstat(f->fd, &st) || !S_ISREG(st.st_mode) || !st.st_size)
+        return clock_ns(CLOCK_REALTIME);
+    return (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
+}
+
+bool trace_file_is(const struct trace_file *f, const char *path)
+{
+    struct stat a, b;
+    return !fstat(f->fd, &a) && !stat(path, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
 void trace_file_close(struct trace_file *f)
@@ -80,7 +86,8 @@ static int fill(struct trace_file *f, struct error *e)
     if (zlib_error == Z_ERRNO)
         return error_set(e, errno, "%s: %s", f->path, strerror(errno));
     if (n < 0 || (zlib_error != Z_OK && zlib_error != Z_STREAM_END))
-        return error_set(e, EILSEQ, "%s: the compressed data are damaged or cut: %s", f->path, why);
+        return error_set(e, EILSEQ, "%s: the compressed data are damaged or cut (%s)", f->path,
+                         strstr(why, ": ") ? strstr(why, ": ") + 2 : why);
     return 0;
 }
 

@@ -8,6 +8,7 @@
  * Runs in: the tool. Threads: one. Owns: the open file, until trace_file_close().
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,12 +16,16 @@
 
 struct trace_file;
 
-/** A line longer than this is cut. */
+/** A longer line is read as several. */
 #define TRACE_FILE_LINE_MAX (64u << 10)
 
-/** Opens the file; "-": standard input. `*written_ns`: when the file was last written (CLOCK_REALTIME); for a pipe,
- * now. Returns 0, or -errno with a line. */
-int trace_file_open(struct trace_file **out, const char *path, uint64_t *written_ns, struct error *e);
+/** Opens the file; "-": standard input. Returns 0, or -errno with a line. */
+int trace_file_open(struct trace_file **out, const char *path, struct error *e);
+/** Returns when the file was last written (CLOCK_REALTIME); of a pipe, and of a file that the kernel makes while it is
+ * read, now. Call it at the end. */
+uint64_t trace_file_written_ns(const struct trace_file *f);
+/** Returns whether `path` is this file. */
+bool trace_file_is(const struct trace_file *f, const char *path);
 /** NULL is allowed. */
 void trace_file_close(struct trace_file *f);
 /** Returns 1 and a line without its newline, which stays until the next call; 0: the end; or -errno with a line in
