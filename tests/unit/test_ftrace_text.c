@@ -114,8 +114,7 @@ static void what_is_missing(void **state)
         "a-1 [000] .... 1.0: kmalloc: call_site=f+0x1 bytes_req=24 bytes_alloc=32",
         "a-1 [000] .... 1.0: kmalloc: call_site=f+0x1 ptr=0x1000 bytes_alloc=32",
         "a-1 [000] .... 1.0: kmalloc: call_site=f+0x1 ptr=banana bytes_req=24 bytes_alloc=32",
-        "a-1 [000] .... 1.0: kmalloc: call_site=f+0x1 ptr=0x1000 bytes_req=99999999999999999999999 "
-        "bytes_alloc=32",
+        "a-1 [000] .... 1.0: kmalloc: call_site=f+0x1 ptr=0x1000 bytes_req=99999999999999999999999",
         "a-1 [000] .... 1.0: kfree: call_site= ptr=0x1000",
         "a-1 [000] .... 1.0: kfree:",
         "a-1 [99999999999] .... 1.0: kfree: call_site=f ptr=1",
