@@ -22,7 +22,7 @@ _allium_options()
     frees) echo --where --top --debuginfod --columns --wide --exact --json --no-pager -p --pid --help ;;
     sites) echo --freed --faults --by --sort --where --fail-if --top --interval --count --duration --columns --wide --exact --json --allocinfo --openmetrics --html --force --stacks --folded --no-pager -p --pid --help ;;
     tags) echo --by --sort --where --fail-if --top --interval --count --duration --faults --columns --wide --exact --json --allocinfo --openmetrics --html --force --stacks --folded --latency --no-pager -p --pid --help ;;
-    export) echo --html --svg --metric --pprof --folded --speedscope --heaptrack -o --output --force --where --debuginfod -p --pid --help ;;
+    export) echo --html --html-size --svg --metric --pprof --folded --speedscope --heaptrack -o --output --force --where --debuginfod -p --pid --help ;;
     sql) echo --json --csv --debuginfod --no-pager -p --pid --help ;;
     set) echo --where --for -p --pid --help ;;
     sys) echo -p --pid --interval --count --duration --sort --top --all --pss --columns --wide --exact --json --no-pager --help ;;
@@ -132,7 +132,7 @@ _allium_value()
         ;;
     --state) _allium_files ;;
     --alert) _allium_words growing 'live>' ;;
-    --period | --ledger-size | --older-than | --callers | --callees | --where | --top | --size | --exec | --interval | --duration | --count | --faults | --for | --wrapper | --buffer) ;;
+    --period | --ledger-size | --older-than | --callers | --callees | --where | --top | --size | --exec | --interval | --duration | --count | --faults | --for | --wrapper | --buffer | --html-size) ;;
     *) return 1 ;;
     esac
 }

@@ -13,7 +13,8 @@
 #include "view/page/html_profile.h"
 #include "view/profile/report.h"
 
-#define TEXT_ROWS 50 /* for readers without JavaScript */
+#define LEAST_NODES 100u
+#define TEXT_ROWS   50 /* for readers without JavaScript */
 
 enum rollup_sort profile_page_metric(const struct profile *p, const struct rollup_options *like)
 {
@@ -42,6 +43,33 @@ static void add_text(struct buf *text, const struct profile *p, const struct pro
     rollup_free(r);
 }
 
+/* Of a profile that is too large for the page, fewer and fewer calls, until it fits. */
+static void add_data(struct page_blob *b, struct buf *text, const struct profile *p,
+                     const struct profile_page *page)
+{
+    const uint64_t limit = page->most_bytes ? page->most_bytes : PROFILE_PAGE_BYTES;
+    for (uint32_t most = 0;;) {
+        page_blob_begin(b);
+        json_text(&b->json, "schema", "allium-page");
+        json_whole(&b->json, "version", 1);
+        const uint32_t all = html_profile_add(b, p, page->like, most);
+        const size_t size = page_blob_pack(b);
+        if (size > limit && (!most || most > LEAST_NODES)) {
+            page_blob_release(b);
+            most = (uint32_t)((most ? most : all) * 0.9 * (double)limit / (double)size);
+            most = most < LEAST_NODES ? LEAST_NODES : most;
+            continue;
+        }
+        if (most)
+            buf_printf(
+                text,
+                "\nOf %u calls the %u with most memory have boxes of their own; the others are in boxes "
+                "[rest]. --html-size makes room for more.\n",
+                all, most);
+        return;
+    }
+}
+
 void profile_page_add_title(struct buf *b, const struct profile_page *page, const char *words)
 {
     buf_printf(b, "%s: %s%s%s", frame_basename(page->label), words, page->filter ? ", " : "",
@@ -55,10 +83,7 @@ void profile_page_write(struct sink *out, struct profile *p, const struct profil
     wrapper_lists_mark(p);
     profile_page_add_title(&title, page, "memory");
     add_text(&text, p, page);
-    page_blob_begin(&blob);
-    json_text(&blob.json, "schema", "allium-page");
-    json_whole(&blob.json, "version", 1);
-    html_profile_add(&blob, p, page->like);
+    add_data(&blob, &text, p, page);
     html_write(out,
                &(struct html_page){
                    .title = buf_str(&title), .text = buf_str(&text), .creator = "allium " ALLIUM_VERSION},

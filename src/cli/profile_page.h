@@ -13,7 +13,12 @@ struct profile_page {
     const char *label;                 /* of the source */
     const char *filter;                /* in words; NULL: none */
     const struct rollup_options *like; /* which cells and samples count, as in a rollup by stack */
+    /* At most so large are the data of the page; 0: PROFILE_PAGE_BYTES. The calls with least memory are left out. */
+    uint64_t most_bytes;
 };
+
+#define PROFILE_PAGE_BYTES (UINT64_C(20) << 20)
+#define PROFILE_PAGE_LEAST (UINT64_C(64) << 10) /* the least that may be asked for */
 
 /** Writes the page. Marks the profile's wrappers. */
 void profile_page_write(struct sink *out, struct profile *p, const struct profile_page *page);

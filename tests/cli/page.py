@@ -224,6 +224,34 @@ def beside(place):
     check("same file" in done.err, done.err)
 
 
+def bounded(place):
+    """Of a profile that is too large, what is left out is [rest]: the sums and the intervals are those of all."""
+    calls = "\n".join("def f%d(n):\n  return [bytearray(4000 + n)] + (g[(n * 7 + %d) %% 300](n - 1) if n else [])" % (i, i)
+                      for i in range(300))
+    record(place, "large.allium", "--period", "3K",
+           work=calls + "\ng = [globals()['f%d' % i] for i in range(300)]\nkept = [g[i](i % 9) for i in range(300)]\n")
+    whole, small = page(place, "large.allium"), page(place, "large.allium", "--html-size", "64K", name="small.html")
+    data = [len(between(found.text, 'id="data">', "</script>")) for found in (whole, small)]
+    check(data[1] <= 64 << 10 < data[0], "bytes of data:", data)
+    check("[rest]" in small.text.split("<pre>")[1] and "[rest]" not in whole.text.split("<pre>")[1], "what is said")
+    for metric in "peak", "allocated":
+        have, want = small.stacks(metric), whole.stacks(metric)
+        check(len(have) < len(want), metric, len(have), len(want))
+        check(abs(sum(have.values()) - sum(want.values())) <= 1e-6 * sum(want.values()), "sum of " + metric)
+        for stack, value in have.items():
+            if not stack.endswith(";[rest]"):  # one of several nodes with these names may be in a [rest]
+                check(value <= want[stack] * (1 + 1e-9), stack, value, want[stack])
+    report = json.loads(place.allium("report", "large.allium", "--json", "--by", "function", "--top", "0", "--sort",
+                                     "allocated").out)
+    row = max(report["rows"], key=lambda row: row["inclusive"]["allocated_bytes"] if row["name"] == "main" else 0)
+    shown = Shown(place, "small.html", view="flame", metric="allocated", direction="callees",
+                  focus=row["name"]).details()
+    want = row["inclusive"]
+    equal((math.floor(shown[2]), math.ceil(shown[3])), (want["allocated_bytes_low"], want["allocated_bytes_high"]),
+          "interval of " + row["name"])
+    place.allium("export", "large.allium", "--folded", "live", "--html-size", "64K", code=2)
+
+
 def accounts(place):
     """The exact accounts of sites: columns of the page have the values of --json."""
     place.allium("run", "--quiet", "--sites", "-o", "r.allium", "--", "/usr/bin/python3", "-S", "-c", WORK)
@@ -344,6 +372,7 @@ tap.main([
     ("rows by line", placed(site_rows)),
     ("pages of run and report", placed(beside)),
     ("accounts of sites", placed(accounts)),
+    ("a page of bounded size", placed(bounded)),
     ("pictures are drawn to scale", placed(pictures)),
     ("a picture of very many calls", placed(large_picture)),
 ])

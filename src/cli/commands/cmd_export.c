@@ -14,6 +14,7 @@
 #include "cli/profile_filter.h"
 #include "cli/profile_page.h"
 #include "cli/gzip_file.h"
+#include "cli/option_values.h"
 #include "cli/source.h"
 #include "cli/terminal.h"
 #include "cli/wrapper_lists.h"
@@ -31,6 +32,7 @@ static const struct option_doc options[] = {
     {"speedscope", 0, NULL, "write all metrics for speedscope.app"},
     {"heaptrack", 0, NULL, "write the format of heaptrack_gui and heaptrack_print"},
     {"html", 0, NULL, "write a page for any browser, in one file: flame graph, treemap, timeline, tables"},
+    {"html-size", 0, "SIZE", "leave out the calls with least memory where the page's data are larger (20M)"},
     {"svg", 0, "PICTURE", "write one picture without scripts: flame, treemap or timeline"},
     {"metric", 0, "METRIC", "draw METRIC in the picture: as for --folded (live, or peak if nothing is live)"},
     {"output", 'o', "FILE", "write to FILE (standard output); compress it if the name ends in .gz"},
@@ -59,7 +61,7 @@ static int run(int argc, char **argv);
 
 const struct command command_export = {
     .name = "export",
-    .usage = "[SOURCE|-p PID] --html|--svg PICTURE [--metric METRIC]|--pprof|--folded "
+    .usage = "[SOURCE|-p PID] --html [--html-size SIZE]|--svg PICTURE [--metric METRIC]|--pprof|--folded "
              "METRIC|--speedscope|--heaptrack [-o "
              "FILE] [--force] "
              "[--where "
@@ -104,6 +106,7 @@ struct job {
     /* by stack; NULL unless the format takes a metric, or --where has age or size */
     const struct rollup *rollup;
     const struct picture *picture; /* of --svg */
+    uint64_t html_bytes;           /* of --html-size; 0: not given */
     struct buf notes;              /* for standard error, after the export */
 };
 
@@ -135,7 +138,10 @@ static void write_heaptrack(struct sink *out, struct job *j)
 
 static void write_html(struct sink *out, struct job *j)
 {
-    profile_page_write(out, j->profile, &(struct profile_page){j->label, j->filter, &j->options});
+    profile_page_write(
+        out, j->profile,
+        &(struct profile_page){
+            .label = j->label, .filter = j->filter, .like = &j->options, .most_bytes = j->html_bytes});
 }
 
 static const struct picture {
@@ -163,8 +169,9 @@ static void write_svg(struct sink *out, struct job *j)
 {
     struct buf title = BUF_INIT;
     wrapper_lists_mark(j->profile);
-    profile_page_add_title(&title, &(struct profile_page){j->label, j->filter, &j->options},
-                           j->picture->words);
+    profile_page_add_title(
+        &title, &(struct profile_page){.label = j->label, .filter = j->filter, .like = &j->options},
+        j->picture->words);
     j->picture->write(
         out, j->profile,
         &(struct svg_options){.title = buf_str(&title), .like = &j->options, .metric = j->metric});
@@ -281,7 +288,8 @@ struct choice {
     const struct picture *picture; /* NULL: not --svg */
     const char *option;            /* that named the metric; NULL: none did */
     enum rollup_sort metric;
-    char *filter; /* in words; NULL: none */
+    uint64_t html_bytes; /* of a page; 0: the usual limit */
+    char *filter;        /* in words; NULL: none */
 };
 
 static int export(const struct arguments *a, const struct source *s, struct profile_filter *f,
@@ -290,7 +298,11 @@ static int export(const struct arguments *a, const struct source *s, struct prof
     const char *path = command_value(&command_export, a, "output");
     const struct format *format = c->format;
     enum rollup_sort metric = c->metric;
-    struct job j = {.profile = s->profile, .label = s->label, .filter = c->filter, .picture = c->picture};
+    struct job j = {.profile = s->profile,
+                    .label = s->label,
+                    .filter = c->filter,
+                    .picture = c->picture,
+                    .html_bytes = c->html_bytes};
     int refused = refuse_output(path, s, command_value(&command_export, a, "force") != NULL);
     if (refused >= 0)
         return refused;
@@ -367,6 +379,12 @@ static int parse_choice(const struct arguments *a, struct choice *c)
     c->option = c->format->takes_metric ? c->format->name : metric ? "metric" : NULL;
     if (code < 0 && c->option)
         code = parse_metric(c->option, command_value(&command_export, a, c->option), &c->metric);
+    const char *size = command_value(&command_export, a, "html-size");
+    if (code < 0 && size && !c->format->is_page)
+        code = command_misuse(&command_export, "--html-size is for --html");
+    if (code < 0)
+        code = option_values_parse_size(&command_export, "html-size", size, PROFILE_PAGE_LEAST,
+                                        UINT64_C(1) << 40, &c->html_bytes);
     if (code < 0 && a->n_rest > 1)
         code = command_misuse(&command_export, "too many sources: leave out %s", a->rest[1]);
     return code;

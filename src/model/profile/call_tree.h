@@ -19,7 +19,7 @@
 enum call_tree_kind {
     CALL_TREE_CODE,
     CALL_TREE_PROCESS, /* a process image */
-    CALL_TREE_MARKER,  /* where a stack could not be followed: "[cut]" */
+    CALL_TREE_MARKER,  /* where a stack could not be followed, "[cut]"; and "[rest]", see call_tree_prune() */
 };
 
 /** A function; different frames of one name differ in module, file, or whether they are inlined. */
@@ -50,13 +50,21 @@ struct call_tree {
     struct VEC(struct call_tree_frame) frames;
     struct VEC(struct call_tree_node) nodes;
     struct VEC(struct call_tree_row) rows;
-    struct VEC(struct rollup *) rollups; /* by stack; one for each process image */
+    struct VEC(struct rollup *) rollups;      /* by stack; one for each process image */
+    struct VEC(struct rollup_values *) rests; /* of rows that stand for several */
     struct map string_index;
 };
 
 /** `like`: which cells and samples count, as in a rollup by stack. Never NULL. */
 struct call_tree *call_tree_new(const struct profile *p, const struct rollup_options *like);
 void call_tree_free(struct call_tree *t);
+
+/**
+ * Leaves the root and the `most` other nodes below which there is most, by whichever metric. What is below a node and
+ * has no node of its own any more is one child of it, "[rest]", with the sum of all estimates. Returns how many nodes
+ * went.
+ */
+uint32_t call_tree_prune(struct call_tree *t, uint32_t most);
 
 static inline const char *call_tree_text(const struct call_tree *t, uint32_t string)
 {

@@ -231,9 +231,13 @@ static void add_images(struct page_blob *b, const struct profile *p)
     json_close(&b->json, ']');
 }
 
-void html_profile_add(struct page_blob *b, const struct profile *p, const struct rollup_options *like)
+uint32_t html_profile_add(struct page_blob *b, const struct profile *p, const struct rollup_options *like,
+                          uint32_t most)
 {
     struct call_tree *t = call_tree_new(p, like);
+    const uint32_t nodes = (uint32_t)t->nodes.len;
+    if (most)
+        call_tree_prune(t, most);
     struct rollup_options o = *like;
     o.group = ROLLUP_BY_PROCESS; /* whose total is that of all stacks */
     struct rollup *all = rollup_new(p, &o);
@@ -249,4 +253,5 @@ void html_profile_add(struct page_blob *b, const struct profile *p, const struct
     json_close(&b->json, '}');
     rollup_free(all);
     call_tree_free(t);
+    return nodes;
 }

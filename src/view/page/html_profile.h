@@ -17,8 +17,9 @@ bool html_profile_image_ended(const struct profile_image *i);
 
 /**
  * `like`: which cells and samples count, as in a rollup by stack. If not all do, there are no points in time: they are
- * of all memory.
+ * of all memory. `most`: nodes of the tree of calls, see call_tree_prune(); 0: all. Returns how many it had before.
  */
-void html_profile_add(struct page_blob *b, const struct profile *p, const struct rollup_options *like);
+uint32_t html_profile_add(struct page_blob *b, const struct profile *p, const struct rollup_options *like,
+                          uint32_t most);
 
 #endif

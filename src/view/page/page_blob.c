@@ -12,7 +12,7 @@
 
 void page_blob_begin(struct page_blob *b)
 {
-    *b = (struct page_blob){.header = BUF_INIT, .columns = BUF_INIT};
+    *b = (struct page_blob){.header = BUF_INIT, .columns = BUF_INIT, .packed = BUF_INIT};
     b->to_header = sink_to_buf(&b->header);
     b->json = (struct json){.out = &b->to_header, .line = true};
     json_open(&b->json, NULL, '{');
@@ -92,8 +92,7 @@ void page_blob_add_texts(struct page_blob *b, const char *key, char *const *text
     describe(b, key, "text", at, b->columns.len - at, n);
 }
 
-/* Returns the compressed bytes, which the caller frees. */
-static unsigned char *compress_all(struct page_blob *b, size_t *len)
+size_t page_blob_pack(struct page_blob *b)
 {
     struct buf whole = BUF_INIT;
     json_close(&b->json, '}');
@@ -105,12 +104,13 @@ static unsigned char *compress_all(struct page_blob *b, size_t *len)
     buf_add(&whole, b->columns.data, b->columns.len);
     buf_release(&b->columns);
     uLongf packed = compressBound(whole.len);
-    unsigned char *to = mem_alloc(packed);
-    if (compress2(to, &packed, (const unsigned char *)whole.data, whole.len, Z_BEST_SPEED) != Z_OK)
-        packed = 0; /* not with a buffer of that size; mem_alloc() ends us if there is no memory */
+    buf_reserve(&b->packed, packed);
+    if (compress2((unsigned char *)b->packed.data, &packed, (const unsigned char *)whole.data, whole.len,
+                  Z_BEST_SPEED) != Z_OK)
+        packed = 0; /* not with a buffer of that size; buf_reserve() ends us if there is no memory */
     buf_release(&whole);
-    *len = packed;
-    return to;
+    b->packed.len = packed;
+    return (packed + 2) / 3 * 4;
 }
 
 static void write_base64(struct sink *out, const unsigned char *at, size_t len)
@@ -135,8 +135,15 @@ static void write_base64(struct sink *out, const unsigned char *at, size_t len)
 
 void page_blob_write(struct page_blob *b, struct sink *out)
 {
-    size_t len;
-    unsigned char *packed = compress_all(b, &len);
-    write_base64(out, packed, len);
-    free(packed);
+    if (!b->packed.len)
+        page_blob_pack(b);
+    write_base64(out, (const unsigned char *)b->packed.data, b->packed.len);
+    page_blob_release(b);
+}
+
+void page_blob_release(struct page_blob *b)
+{
+    buf_release(&b->header);
+    buf_release(&b->columns);
+    buf_release(&b->packed);
 }

@@ -12,7 +12,8 @@
  * its kind); `at` is its offset behind the zeros and `bytes` its size, both in bytes (0 of "zero" and "same"), and `n`
  * its length in numbers or texts.
  *
- * Runs in: the tool. Threads: one at a time. Owns: the buffers, from page_blob_begin() until page_blob_write().
+ * Runs in: the tool. Threads: one at a time. Owns: the buffers, from page_blob_begin() until page_blob_write() or
+ * page_blob_release().
  */
 
 #include <stddef.h>
@@ -23,7 +24,8 @@
 struct page_blob {
     struct buf header, columns;
     struct sink to_header;
-    struct json json; /* the header is being written: within its outermost object */
+    struct json json;  /* the header is being written: within its outermost object */
+    struct buf packed; /* after page_blob_pack() */
 };
 
 void page_blob_begin(struct page_blob *b);
@@ -36,7 +38,11 @@ size_t page_blob_add_f64(struct page_blob *b, const char *key, const double *val
 /** Bytes that are not UTF-8 and control characters become "?". */
 void page_blob_add_texts(struct page_blob *b, const char *key, char *const *texts, size_t n);
 
-/** Compresses everything, writes it in base64, and frees the buffers. */
+/** Compresses everything. Returns how many bytes page_blob_write() will write. */
+size_t page_blob_pack(struct page_blob *b);
+/** Writes what was packed in base64, and frees the buffers. */
 void page_blob_write(struct page_blob *b, struct sink *out);
+/** Frees the buffers. */
+void page_blob_release(struct page_blob *b);
 
 #endif
