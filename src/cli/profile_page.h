@@ -13,7 +13,8 @@ struct profile_page {
     const char *label;                 /* of the source */
     const char *filter;                /* in words; NULL: none */
     const struct rollup_options *like; /* which cells and samples count, as in a rollup by stack */
-    /* At most so large are the data of the page; 0: PROFILE_PAGE_BYTES. The calls with least memory are left out. */
+    /* The limit of the page's data, as they are stored; 0: PROFILE_PAGE_BYTES. Above it the calls with least memory
+     * become [rest], see call_tree_prune(); a few are always kept, even if the limit is too small for them. */
     uint64_t most_bytes;
 };
 
@@ -24,7 +25,8 @@ struct profile_page {
 void profile_page_write(struct sink *out, struct profile *p, const struct profile_page *page);
 
 /**
- * Does the same into a file, which is replaced with `force` only. Returns 0, or -errno with a line.
+ * Writes the page to a file; an existing one is replaced with `force` only. Returns 0, or a negative number and one
+ * line in `e` that says why not.
  */
 int profile_page_save(const char *path, bool force, struct profile *p, const struct profile_page *page,
                       struct error *e);

@@ -18,7 +18,7 @@ export function el<K extends keyof HTMLElementTagNameMap>(
     return e;
 }
 
-/** Makes the children of an element anew; the one that had the focus, by its place among them, has it again. */
+/** Makes the controls in an element anew. If the nth one had the focus, the new nth one gets it. */
 export function keepFocus(parent: HTMLElement, make: () => void): void {
     const which = "button, select, input, summary";
     const at = [...parent.querySelectorAll<HTMLElement>(which)].indexOf(document.activeElement as HTMLElement);
@@ -75,7 +75,7 @@ export function colours(): Colours {
     };
 }
 
-/** A colour for a name, and one of a few shades of it, always the same ones. "": grey. */
+/** `name` chooses the hue ("": grey), `shade` one of five shades of it; always the same for the same words. */
 export function colourOf(name: string, shade: string, dark: boolean): string {
     if (!name) return dark ? "hsl(220 6% 34%)" : "hsl(220 10% 86%)";
     const light = (dark ? 27 : 76) + (hashOf(shade) % 5) * 2.5;

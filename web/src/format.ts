@@ -56,7 +56,7 @@ export function formatShare(part: number, whole: number): string {
 
 const HIDDEN = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g;
 
-/** A name from outside, with characters that would not be seen, or that turn others round, as "\u202e". */
+/** A name from a profile. Invisible characters, and those that turn the direction of text, become their codes. */
 export function cleanName(name: string): string {
     return name.replace(HIDDEN, (c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
 }

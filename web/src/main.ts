@@ -344,7 +344,7 @@ class Page {
         const data = this.currentTable();
         const texts = data.columns.filter((c) => c.texts).map((c) => c.texts!);
         const filter = matches && ((row: number) => texts.some((text) => matches(text(row))));
-        const usual = this.source.groups.length === 1 ? this.metricData().label : ""; // of a table: what it is about
+        const usual = this.source.groups.length === 1 ? this.metricData().label : ""; // a table without groups: by what is chosen above
         this.table.show(data, this.state.sort || usual, filter);
         this.say(filter ? `${this.table.shown} of ${data.rows} rows` : `${data.rows} rows`, "");
     }

@@ -236,7 +236,7 @@ export class Profile {
         return this.module(frame);
     }
 
-    /** What a colour by module stands for. */
+    /** What a frame's colour stands for: its module, or its function if that is not known. "" (grey): a process. */
     owner(frame: number): string {
         if (this.isProcess(frame)) return "";
         return baseName(this.module(frame)) || this.name(frame);

@@ -130,7 +130,8 @@ class Frames {
 
     /** The number of the line's frame, and the line in the source. */
     of({ text, module: instead }: FrameText): [number, number] {
-        let found = this.known.get(text);
+        const key = `${instead}\n${text}`;
+        let found = this.known.get(key);
         if (found) return found;
         const [, name, module, place, line] = LINE.exec(text) ?? [null, text];
         const isFile = line !== undefined || /\.[a-zA-Z]+$/.test(place ?? "");
@@ -138,7 +139,7 @@ class Frames {
         this.lists.module.push(this.string(module ?? (isFile ? instead : (place ?? instead))));
         this.lists.file.push(this.string(isFile ? place! : ""));
         this.lists.flags.push(0);
-        this.known.set(text, (found = [this.lists.function.length - 1, Number(line ?? 0)]));
+        this.known.set(key, (found = [this.lists.function.length - 1, Number(line ?? 0)]));
         return found;
     }
 }

@@ -46,7 +46,7 @@ export class Table {
         new ResizeObserver(() => this.fill()).observe(this.scroll);
     }
 
-    /** `sort`: the label of a column; one that is not there is the first one with numbers. */
+    /** `sort`: the label of a column; if there is no such column, the first one with numbers is taken. */
     show(data: TableData, sort: string, filter: ((row: number) => boolean) | null): void {
         const same = data === this.data;
         this.data = data;

@@ -57,12 +57,12 @@ function rowsOf(profile: Profile, group: string): Rows {
     return rows;
 }
 
-/** What each row requested itself, and what was requested below it, counting a recursion once. */
 /** Processes are no functions, and wrappers pass on what others request, as in `allium report`. */
 function isLeftOut(profile: Profile, frame: number): boolean {
     return profile.isProcess(frame) || profile.isWrapper(frame);
 }
 
+/** By row: `self`, what it requested, and `total`, what its callees requested, too. A recursive call counts once. */
 function sumRows(profile: Profile, rows: Rows, m: Metric): { self: Float64Array; total: Float64Array } {
     const { inclusive } = profile.sumsOf(m);
     const values = profile.values(m);
@@ -82,7 +82,7 @@ function sumRows(profile: Profile, rows: Rows, m: Metric): { self: Float64Array;
     return { self, total };
 }
 
-/** Those that are columns of every table. */
+/** The metrics that are columns of every table. */
 function columnMetrics(profile: Profile): MetricData[] {
     return profile.metrics.filter((m) => m.metric.amount === "bytes" || ["live", "allocated"].includes(m.metric.key));
 }

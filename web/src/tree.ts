@@ -14,14 +14,14 @@ export interface Box {
     depth: number;
     value: number;
     at: number[]; // nodes of the profile
-    from: number[] | null; // upwards: for each of them, the node whose callers these are. Downwards: as `at`
+    from: number[] | null; // upwards: from[k] is the node at which the walk to at[k] began, and its value counts
     kids: Box[] | null; // null: not made yet
 }
 
 export interface TreeOptions {
     metric: Metric;
     direction: Direction;
-    /** A group of frames: the tree begins at its outermost calls. -1: at all of them. */
+    /** A group of frames: only its outermost calls, and what is below or above them. -1: everything. */
     focus: number;
     foldRecursion: boolean;
     foldWrappers: boolean;
@@ -30,7 +30,7 @@ export interface TreeOptions {
 export class Tree {
     readonly root: Box;
     private readonly sums: Sums;
-    /** Upwards: what counts of each node in `from` is its own stacks alone, and not those below it. */
+    /** Upwards without a focus: a node counts its own stacks alone, so that nothing counts twice. */
     private readonly ownOnly: boolean;
     private readonly own: Float64Array; // by node: its own stacks; with wrappers folded, those that it requested
 

@@ -28,7 +28,7 @@ export function addPath(root: Part, path: string[], value: number): void {
     }
 }
 
-/** Directories that have nothing but one directory are one box: "src/view". */
+/** A box whose only part has parts itself is one with it: "src/view", or "src/main.c". */
 export function joinLines(part: Part): Part {
     const kids = new Map<string, Part>();
     for (const kid of part.kids.values()) {
@@ -161,7 +161,7 @@ export class Treemap {
         this.paint();
     }
 
-    /** Zooms into a box, or into the one around it if it has no parts; into the top one again: out of it. */
+    /** Zooms into the box, or into the one around it if it has no parts. From the top one it zooms out. */
     private enter(n: Node): void {
         const to = n.children ? n : n.parent ?? n;
         const path = to.depth ? this.fullPath(to) : this.path.slice(0, -1);

@@ -11,24 +11,24 @@
 #include "model/table/table.h"
 #include "sys/tool.h"
 
-/** By what the rows of a recording are told apart. */
+/** What tells the rows of a recording apart. A part is a word that --by takes. */
 struct sys_regroup_recorded {
     uint64_t names;  /* bits of the columns whose values differ from row to row; 0: not known */
     const char *by;  /* in words, "site" or "site,file,cache" */
-    bool of_several; /* they are finer than those of any part */
+    bool of_several; /* the recording lists parts: its rows differ by all of them together */
 };
 
 /**
  * `hidden`: bits of the columns that were not recorded. `by`: the parts that the recording itself lists
- * (SYS_REGROUP_KEY); it must outlive the result. NULL: it has no list, and the columns must tell.
+ * (SYS_REGROUP_KEY); it must outlive the result. NULL: it has no list, and the columns that were recorded must tell.
  */
 struct sys_regroup_recorded sys_regroup_recorded(const struct sys_tool *tool, uint64_t hidden,
                                                  const char *by);
 
-/** Of a recording whose rows are finer than those of any part: the parts, separated by commas. With the tool's name. */
+/** The key of that list in a recording, with the tool's name in it. The parts are separated by commas. */
 #define SYS_REGROUP_KEY "sys_%s_by"
 
-/** Returns whether such rows tell what rows by `wanted` need. */
+/** Returns whether the recorded columns suffice for rows by `wanted`. */
 bool sys_regroup_possible(const struct sys_regroup_recorded *recorded, const struct sys_part *wanted);
 
 /** Merges the rows into those by `wanted`, and hides the columns that do not apply to them. */

@@ -257,7 +257,10 @@ static int heaviest_first(const void *a, const void *b, void *weights)
     return (i > k) - (i < k);
 }
 
-/* The root and the `most` heaviest nodes. A node is no heavier than its parent, which precedes it: they are a tree. */
+/*
+ * The root and the `most` heaviest nodes. A parent weighs at least as much as its child, and comes first if both weigh
+ * the same: so the parent of a chosen node is chosen, too.
+ */
 static bool *choose(const struct call_tree *t, uint32_t most)
 {
     const uint32_t n = (uint32_t)t->nodes.len;
@@ -291,8 +294,8 @@ static uint32_t put_node(struct prune *p, uint32_t parent, uint32_t frame, uint3
 }
 
 /*
- * Walks the old nodes in their order, and numbers those that stay. Behind what stays below a node comes its [rest],
- * which is then the number of all that goes below it.
+ * Walks the old nodes in their order, and numbers those that stay. Behind the kept nodes below a node comes its [rest].
+ * Removed nodes get the number of the [rest] of their nearest ancestor that is kept.
  */
 static void number_nodes(struct prune *p)
 {

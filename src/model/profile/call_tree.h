@@ -9,8 +9,8 @@
  * Runs in: the tool. Threads: one at a time; the profile must not change while a tree of it is in use.
  * Owns: strings, frames, nodes and values, until call_tree_free().
  * Invariants: a node precedes all nodes below it, and these follow it without a gap, up to its `end`. Children are in
- * the order of their names. Node 0 is the root, which has no frame. Rows are in the order of their nodes, and their
- * values add up to the rollups' totals, but for what no sample shows.
+ * the order of their names, [rest] last. Node 0 is the root, which has no frame. Rows are in the order of their nodes,
+ * and their values add up to the rollups' totals, but for what no sample shows.
  */
 
 #include "base/hash_map.h"
@@ -42,7 +42,7 @@ struct call_tree_row {
     uint32_t node;
     uint32_t line; /* in the file of the site's frame: of the call; 0: not known */
     uint32_t site; /* the node at or above it that requested the memory, behind wrappers */
-    const struct rollup_values *values; /* belong to one of the rollups */
+    const struct rollup_values *values; /* belong to the tree */
 };
 
 struct call_tree {
@@ -60,9 +60,9 @@ struct call_tree *call_tree_new(const struct profile *p, const struct rollup_opt
 void call_tree_free(struct call_tree *t);
 
 /**
- * Leaves the root and the `most` other nodes below which there is most, by whichever metric. What is below a node and
- * has no node of its own any more is one child of it, "[rest]", with the sum of all estimates. Returns how many nodes
- * went.
+ * Keeps the root and the `most` heaviest other nodes. The weight of a node is its largest share of any metric, with all
+ * that is below it. What is removed below a kept node becomes one child of it, "[rest]", with the sum of all estimates.
+ * Returns by how many nodes the tree has shrunk; [rest] is one, too.
  */
 uint32_t call_tree_prune(struct call_tree *t, uint32_t most);
 

@@ -22,7 +22,7 @@
 struct symbol_frame;
 struct symbol_frames;
 
-/** How calls are named. A call is the number that its events have as call_site. */
+/** How calls are named. A call is what its events have as call_site: an address, or a number of the importer. */
 struct kernel_code_names {
     void *arg;
     /** Appends "ext4_alloc_inode+0x1f [ext4]". */
@@ -31,7 +31,7 @@ struct kernel_code_names {
     void (*add_function)(void *arg, struct buf *b, uint64_t call);
     /** Returns a number that is the same for this code in every capture; 0: not known. */
     uint64_t (*number)(void *arg, uint64_t call);
-    /* Of the source. NULL, all three: nothing is known of it. */
+    /* The next three are about files of the source. They are NULL, all three, if it is not known. */
     /** Appends "fs/ext4/super.c", or "[unknown] ext4_alloc_inode [ext4]". */
     void (*add_file)(void *arg, struct buf *b, uint64_t call);
     /** Fills `out` as resolver_kernel_frames() does. */
@@ -68,7 +68,9 @@ void kernel_capture_release(struct kernel_capture *c);
 const char *kernel_capture_add_rows(struct kernel_capture *c, struct table *t);
 /** Sets what `allium sys kmem` would have counted of these events: losses, frees of NULL and so on. */
 void kernel_capture_count(const struct kernel_capture *c, uint64_t counted[static SYS_COUNTS]);
-/** Returns the accounts as a profile with one image, the kernel, and exact cells of allocated bytes. */
+/**
+ * Returns the accounts as a profile with one image, the kernel, with exact sums of allocated, freed and peak memory.
+ */
 struct profile *kernel_capture_profile(struct kernel_capture *c);
 
 #endif

@@ -63,8 +63,8 @@ static void add_without_size(struct buf *b, const char *text, size_t len)
 }
 
 /*
- * Hex alone, as "0x81234567", "ffffffff81234567" or "<ffffffff81234567>". Names begin with other letters, or are short.
- */
+ * Hex alone, as "0x81234567", "ffffffff81234567" or "<ffffffff81234567>". Without "0x" at least eight digits
+ * are wanted: a function may be called "add". */
 static bool is_address(const char *text, uint64_t *out)
 {
     const char *at = text + (*text == '<');
@@ -101,7 +101,7 @@ static void name_call(const struct kernel_import *i, struct buf *b, struct ftrac
     buf_release(&raw);
 }
 
-/* Numbers of one text are one call, whatever stood in the trace. */
+/* Calls that are shown as the same text are one, however the trace writes them. */
 static uint64_t number_of_call(struct kernel_import *i, struct ftrace_text_span s)
 {
     size_t number = map_get(&i->call_index, s.at, s.len);
@@ -262,8 +262,8 @@ static void begin_stack(struct kernel_import *i, const struct ftrace_text_line *
 }
 
 /*
- * The stack begins with the tracing itself, up to the call, which has the same function. Where the call has no name,
- * the whole stack counts.
+ * The first frames are of the tracing and of the allocator: they are passed over, up to the one with the function of
+ * the event's call. Where that call has no name, there is nothing to compare, and the whole stack is kept.
  */
 static void take_caller(struct kernel_import *i, struct ftrace_text_span s)
 {
@@ -280,7 +280,7 @@ static void take_caller(struct kernel_import *i, struct ftrace_text_span s)
     e->stack = i->takes->stack;
 }
 
-/* The lines of a stack follow each other: another one ends it. */
+/* The lines of a stack follow each other: any other line ends it. */
 static void end_stack(struct kernel_import *i)
 {
     if (!i->takes)

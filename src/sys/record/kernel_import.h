@@ -18,7 +18,7 @@ struct kallsyms;
 
 struct kernel_import_counts {
     uint64_t lines;
-    uint64_t broken;            /* lines of kmem events that lack something */
+    uint64_t broken;            /* lines of kmem events in another form, or without a field that is needed */
     uint64_t lost;              /* events of which the trace says that they are missing */
     uint64_t lost_unknown;      /* places at which it says that some are missing, and not how many */
     uint64_t late;              /* events that are older than the one before them */

@@ -3,8 +3,8 @@
 #define SYS_TASK_NAMES_H
 
 /*
- * The names of threads, as the kernel knows them (comm), by their numbers in the whole machine: those of /proc at
- * first, then those that events tell.
+ * The names of threads, as the kernel knows them (comm), by their numbers in the whole machine. They are read from
+ * /proc at first; later events change them.
  *
  * Runs in: the tool. Threads: one. Owns: the names, until task_names_release().
  */

@@ -24,8 +24,8 @@ struct html_page {
 void html_write(struct sink *out, const struct html_page *page, struct page_blob *blob);
 
 /**
- * Appends a text for HTML and SVG: what has a meaning in markup is written as a reference, control characters and those
- * that turn the direction of text as \u202e, bytes that are not UTF-8 as \xff. Newlines stay.
+ * Appends a text for HTML and SVG. Characters of markup become references. Control characters, and those that turn the
+ * direction of text, become their codes, such as \u202e; bytes that are not UTF-8 become \xff. Newlines stay.
  */
 void html_add_text(struct buf *b, const char *text);
 

@@ -12,12 +12,13 @@
 #include "model/profile/call_tree.h"
 #include "view/page/page_blob.h"
 
-/** Returns whether the image has no memory any more after its `taken_ns`. */
+/** Returns whether the process has ended, so that it has no memory after its `taken_ns`. */
 bool html_profile_image_ended(const struct profile_image *i);
 
 /**
- * `like`: which cells and samples count, as in a rollup by stack. If not all do, there are no points in time: they are
- * of all memory. `most`: nodes of the tree of calls, see call_tree_prune(); 0: all. Returns how many it had before.
+ * `like`: which cells and samples count, as in a rollup by stack. With such a filter there are no points in time,
+ * which are known for all memory only. `most`: nodes of the tree of calls, see call_tree_prune(); 0: all. Returns how
+ * many nodes the tree had before.
  */
 uint32_t html_profile_add(struct page_blob *b, const struct profile *p, const struct rollup_options *like,
                           uint32_t most);

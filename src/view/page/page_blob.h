@@ -31,8 +31,10 @@ struct page_blob {
 void page_blob_begin(struct page_blob *b);
 /** Append a column under this key. */
 void page_blob_add_u32(struct page_blob *b, const char *key, const uint32_t *values, size_t n);
-/** As u32 if all values are such integers. `same`: NULL, or a column of the same length that is compared first;
- * `same_at`: its offset, as this function returned it. Returns the offset of the values. */
+/**
+ * In the smallest form: "zero", "same" as the column `same` (NULL: none) that is at `same_at`, "u32", or "f64".
+ * Returns the offset of the values, to be a later `same_at`; 0 of "zero".
+ */
 size_t page_blob_add_f64(struct page_blob *b, const char *key, const double *values, size_t n,
                          const double *same, size_t same_at);
 /** Bytes that are not UTF-8 and control characters become "?". */
@@ -40,7 +42,7 @@ void page_blob_add_texts(struct page_blob *b, const char *key, char *const *text
 
 /** Compresses everything. Returns how many bytes page_blob_write() will write. */
 size_t page_blob_pack(struct page_blob *b);
-/** Writes what was packed in base64, and frees the buffers. */
+/** Packs the data if that was not done, writes them in base64, and frees the buffers. */
 void page_blob_write(struct page_blob *b, struct sink *out);
 /** Frees the buffers. */
 void page_blob_release(struct page_blob *b);

@@ -28,7 +28,7 @@ enum ftrace_text_kind {
     FTRACE_TEXT_LOST,   /* `lost` events are missing; 0: some, the line does not say how many */
     FTRACE_TEXT_STACK,  /* what follows is the stack of this thread's last event */
     FTRACE_TEXT_CALLER, /* a line of a stack: `call_site` */
-    FTRACE_TEXT_BROKEN, /* a kmem event that lacks what it must have */
+    FTRACE_TEXT_BROKEN, /* a kmem event in another form, or without a field that it needs */
 };
 
 struct ftrace_text_line {

@@ -21,8 +21,10 @@ struct trace_file;
 
 /** Opens the file; "-": standard input. Returns 0, or -errno with a line. */
 int trace_file_open(struct trace_file **out, const char *path, struct error *e);
-/** Returns when the file was last written (CLOCK_REALTIME); of a pipe, and of a file that the kernel makes while it is
- * read, now. Call it at the end. */
+/**
+ * Returns when the file was last written (CLOCK_REALTIME), or the present time for a pipe and for a file that the
+ * kernel makes while it is read, as those of tracefs. Call it at the end.
+ */
 uint64_t trace_file_written_ns(const struct trace_file *f);
 /** Returns whether `path` is this file. */
 bool trace_file_is(const struct trace_file *f, const char *path);
