@@ -207,6 +207,14 @@ static bool read_address(struct ftrace_text_span s, struct ftrace_text_line *out
 
 enum { HAS_SITE = 1, HAS_ADDRESS = 2, HAS_REQUESTED = 4, HAS_ALLOCATED = 8 };
 
+/* Nothing of interest can follow: the flags of an allocation, for example, are half of its line. */
+static bool is_complete(unsigned has, const struct ftrace_text_line *l)
+{
+    const unsigned all =
+        HAS_SITE | HAS_ADDRESS | (l->kind == FTRACE_TEXT_ALLOC ? HAS_REQUESTED | HAS_ALLOCATED : 0);
+    return (has & all) == all && (l->kind == FTRACE_TEXT_ALLOC && l->is_kmalloc ? true : l->cache.len != 0);
+}
+
 static unsigned read_field(struct ftrace_text_span key, struct ftrace_text_span value,
                            struct ftrace_text_line *out)
 {
@@ -232,7 +240,10 @@ static unsigned read_field(struct ftrace_text_span key, struct ftrace_text_span 
 static void read_fields(struct text *t, struct ftrace_text_line *out)
 {
     unsigned has = 0;
-    for (struct ftrace_text_span word = take_word(t); word.len; word = take_word(t)) {
+    while (!is_complete(has, out)) {
+        const struct ftrace_text_span word = take_word(t);
+        if (!word.len)
+            break;
         const char *equal = memchr(word.at, '=', word.len);
         const bool is_behind_call =
             out->call_site.len && out->call_site.at + out->call_site.len + 1 == word.at;
