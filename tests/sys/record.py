@@ -148,6 +148,7 @@ def held():
         text = allium("report", path, "--by", "function").stdout.decode()
         check(PIPE_SITE in text and "exact: every allocation" in text, text)
         words = " ".join(text.split())
+        check(re.search(r"^  temporary  -$", text, re.M) and "TEMP" not in text, "what was not measured:", text)
         check(text.startswith("the kernel, recorded\n") and "The recorder (allium sys record) took" in words
               and "Objects from before the recording" in words and "RssAnon" not in words, text)
 

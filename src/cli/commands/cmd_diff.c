@@ -185,7 +185,10 @@ static int check_known(const struct request *q, const struct diff *d)
         return command_fail(EXIT_FAILED, "nothing was sampled in one of the two, and its period is not "
                                          "known: --fail-if cannot be checked");
     return command_misuse(
-        &command_diff, "%s is not known for a moment in the past: use live, allocated or allocations", word);
+        &command_diff,
+        "%s is not known for a moment in the past, and temporary not for the kernel: use live, "
+        "allocated or allocations",
+        word);
 }
 
 /* -1: conditions can be checked: both programs ran, and the older moment is the first. */

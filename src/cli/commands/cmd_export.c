@@ -208,8 +208,9 @@ static int refuse_metric(const char *option, enum rollup_sort metric, const stru
         if (rollup_sort_known(metrics[i].sort, known))
             buf_printf(&can, "%s%s", can.len ? ", " : "; use ", metrics[i].name);
     }
-    int code = command_misuse(&command_export, "--%s %s is not known for a moment in the past%s", option,
-                              name, buf_str(&can));
+    int code = command_misuse(
+        &command_export, "--%s %s is not known for a moment in the past, and temporary not for the kernel%s",
+        option, name, buf_str(&can));
     buf_release(&can);
     return code;
 }

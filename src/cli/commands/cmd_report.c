@@ -92,8 +92,11 @@ static int check_combination(const struct profile_filter *f, enum rollup_sort so
                               "which are known for live objects only: use %s",
                               order, list);
     else
-        code = command_misuse(&command_report, "--sort %s is not known for a moment in the past: use %s",
-                              order, list);
+        code = command_misuse(
+            &command_report,
+            "--sort %s is not known for a moment in the past, and age and temporary not for the "
+            "kernel: use %s",
+            order, list);
     free(list);
     return code;
 }

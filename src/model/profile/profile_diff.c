@@ -117,9 +117,11 @@ static void add_totals(struct diff *d)
 static unsigned unknown_of(const struct profile *p)
 {
     unsigned unknown = 0;
-    vec_each (const struct profile_image, i, &p->images)
+    vec_each (const struct profile_image, i, &p->images) {
+        unknown |= profile_is_kernel(i) ? 1u << ROLLUP_TEMPORARY : 0;
         if (i->past)
             unknown |= 1u << ROLLUP_TEMPORARY | (i->peak_ns ? 0 : 1u << ROLLUP_PEAK);
+    }
     return unknown;
 }
 

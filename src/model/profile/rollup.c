@@ -245,6 +245,8 @@ static void add_sums(struct rollup_value *v, const struct profile_cell *c, struc
 static unsigned unknown_of(const struct build *b, const struct profile_image *i)
 {
     unsigned unknown = b->kept ? ROLLUP_NOT_OF_SAMPLES : 0;
+    if (profile_is_kernel(i)) /* its events are not sorted by thread */
+        unknown |= 1u << ROLLUP_TEMPORARY | 1u << ROLLUP_AGES;
     if (i->past)
         unknown |= 1u << ROLLUP_TEMPORARY | 1u << ROLLUP_AGES | (b->kept ? 1u << ROLLUP_LIVE : 0) |
                    (i->peak_ns ? 0 : 1u << ROLLUP_PEAK);

@@ -58,24 +58,24 @@ static const char *name_instead(struct kernel_recorder *r, uint64_t call)
     return resolver_kernel_number(r->names.names, call) ? NULL : UNKNOWN_NAME;
 }
 
-static void add_call(void *arg, struct buf *b, uint64_t call)
+static void add_name(struct kernel_recorder *r, struct buf *b, uint64_t call,
+                     void (*add)(struct names *n, struct buf *b, uint64_t address))
 {
-    struct kernel_recorder *r = arg;
     const char *instead = name_instead(r, call);
     if (instead)
         buf_addstr(b, instead);
     else
-        resolver_add_kernel_call(r->names.names, b, call);
+        add(r->names.names, b, call);
+}
+
+static void add_call(void *arg, struct buf *b, uint64_t call)
+{
+    add_name(arg, b, call, resolver_add_kernel_call);
 }
 
 static void add_function(void *arg, struct buf *b, uint64_t call)
 {
-    struct kernel_recorder *r = arg;
-    const char *instead = name_instead(r, call);
-    if (instead)
-        buf_addstr(b, instead);
-    else
-        resolver_add_kernel_function(r->names.names, b, call);
+    add_name(arg, b, call, resolver_add_kernel_function);
 }
 
 static uint64_t number(void *arg, uint64_t call)
