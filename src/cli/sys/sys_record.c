@@ -16,6 +16,7 @@
 #include "cli/intervals.h"
 #include "cli/option_values.h"
 #include "cli/sys/kernel_store.h"
+#include "cli/sys/state_rows.h"
 #include "cli/sys/sys_vmlinux.h"
 #include "run/workload.h"
 #include "store/recording.h"
@@ -130,10 +131,22 @@ static bool has_ended(struct session *s)
     return true;
 }
 
+/* What the kernel tells of its memory. */
+static int store_state(struct session *s, unsigned which, struct error *e)
+{
+    struct kernel_state state = {.texts = {0}};
+    const uint64_t now = clock_ns(CLOCK_REALTIME);
+    kernel_state_read(&state, "", which);
+    int bad = state_rows_put(s->recording, &state, now, e);
+    kernel_state_release(&state);
+    return bad;
+}
+
 /* A crash leaves the recording as it was then. */
 static int store_moment(struct session *s, struct error *e)
 {
-    int bad = kernel_store_moment(s->recording, kernel_recorder_capture(s->recorder), !s->stored, e);
+    int bad = store_state(s, KERNEL_STATE_MEMORY, e);
+    bad = bad ? bad : kernel_store_moment(s->recording, kernel_recorder_capture(s->recorder), !s->stored, e);
     s->stored = true;
     return bad;
 }
@@ -170,7 +183,8 @@ static int begin(struct session *s, struct intervals_loop *l, struct error *e)
     if (bad)
         return error_set(e, -bad, "cannot wait for signals: %s", strerror(-bad));
     l->reports_at_end = true;
-    bad = kernel_recorder_begin(s->recorder, e);
+    bad = store_state(s, KERNEL_STATE_MEMORY | KERNEL_STATE_KERNEL, e);
+    bad = bad ? bad : kernel_recorder_begin(s->recorder, e);
     s->began_ns = clock_ns(CLOCK_MONOTONIC);
     s->next_ns = s->began_ns + s->q->interval_ns;
     if (!bad && !s->q->quiet)

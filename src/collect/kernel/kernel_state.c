@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "collect/kernel/kernel_state.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "base/mem.h"
+#include "base/read_file.h"
+#include "symbol/vmlinux.h"
+
+#define TEXT_BYTES_MAX  (16u << 20)
+#define VALUE_BYTES_MAX 4096u
+#define VMALLOC_AREA    "0x%" SCNx64 "-0x%" SCNx64 "%n %" SCNu64
+
+static const char *const memory_files[] = {
+    "/proc/buddyinfo",
+    "/proc/meminfo",
+    "/proc/pagetypeinfo",
+    "/proc/slabinfo",
+    "/proc/vmstat",
+    "/proc/zoneinfo",
+    NULL,
+};
+
+static const char *const kernel_files[] = {KERNEL_STATE_RELEASE, KERNEL_STATE_CMDLINE, NULL};
+
+/* Not "shrink", "validate" and the like, which do something. */
+static const char *const slab_attributes[] = {
+    "align",       "cpu_partial",       "cpu_slabs",       "destroy_by_rcu",  "hwcache_align",
+    "min_partial", "object_size",       "objects",         "objects_partial", "objs_per_slab",
+    "order",       "partial",           "reclaim_account", "sheaf_capacity",  "slab_size",
+    "slabs",       "slabs_cpu_partial", "total_objects",   "usersize",        NULL,
+};
+
+void kernel_state_add(struct kernel_state *s, const char *path, const char *text, size_t bytes)
+{
+    struct kernel_text *t = vec_push(&s->texts);
+    *t = (struct kernel_text){.path = mem_strdup(path), .text = BUF_INIT};
+    buf_add(&t->text, text, bytes);
+}
+
+static void read_file(struct kernel_state *s, const char *root, const char *path)
+{
+    struct buf file = BUF_INIT, text = BUF_INIT;
+    buf_printf(&file, "%s%s", root, path);
+    if (!file_read(buf_str(&file), TEXT_BYTES_MAX, &text))
+        kernel_state_add(s, path, buf_str(&text), text.len);
+    buf_release(&file);
+    buf_release(&text);
+}
+
+/* Where the areas begin is nobody's business, but how far they are apart is: the lowest one begins at 0. */
+static void add_areas(struct buf *out, const char *text)
+{
+    uint64_t lowest = UINT64_MAX, begin, end, bytes;
+    bool hashed = false; /* the kernel shows numbers that stand for the addresses (kptr_restrict is 0) */
+    int at;
+    for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n')
+        if (sscanf(line, VMALLOC_AREA, &begin, &end, &at, &bytes) == 3) {
+            lowest = begin < lowest ? begin : lowest;
+            hashed = hashed || end - begin != bytes;
+        }
+    for (const char *line = text; *line; line += *line == '\n') {
+        const int len = (int)strcspn(line, "\n");
+        if (sscanf(line, VMALLOC_AREA, &begin, &end, &at, &bytes) == 3) {
+            if (hashed)
+                buf_addch(out, '?');
+            else
+                buf_printf(out, "0x%" PRIx64 "-0x%" PRIx64, begin - lowest, end - lowest);
+            buf_printf(out, "%.*s\n", len - at, line + at);
+        }
+        line += len;
+    }
+}
+
+static void read_vmalloc(struct kernel_state *s, const char *root)
+{
+    struct buf file = BUF_INIT, text = BUF_INIT, areas = BUF_INIT;
+    buf_printf(&file, "%s" KERNEL_STATE_VMALLOC, root);
+    if (!file_read(buf_str(&file), TEXT_BYTES_MAX, &text)) {
+        add_areas(&areas, buf_str(&text));
+        kernel_state_add(s, KERNEL_STATE_VMALLOC, buf_str(&areas), areas.len);
+    }
+    buf_release(&file);
+    buf_release(&text);
+    buf_release(&areas);
+}
+
+static void add_attribute(struct buf *out, int folder, const char *cache, const char *attribute)
+{
+    char path[NAME_MAX + 32];
+    struct buf value = BUF_INIT;
+    snprintf(path, sizeof(path), "%s/%s", cache, attribute);
+    if (!file_read_at(folder, path, VALUE_BYTES_MAX, &value))
+        buf_printf(out, "%s\t%s\t%.*s\n", cache, attribute, (int)strcspn(buf_str(&value), "\n"),
+                   buf_str(&value));
+    buf_release(&value);
+}
+
+/* A merged cache is a link to the one that has its objects. */
+static void add_cache(struct buf *out, int folder, const char *name)
+{
+    char target[NAME_MAX + 1];
+    ssize_t len = readlinkat(folder, name, target, sizeof(target) - 1);
+    if (len > 0) {
+        target[len] = '\0';
+        buf_printf(out, "%s\t->\t%s\n", name, target);
+        return;
+    }
+    for (size_t i = 0; slab_attributes[i]; i++)
+        add_attribute(out, folder, name, slab_attributes[i]);
+}
+
+static void read_slab(struct kernel_state *s, const char *root)
+{
+    struct buf path = BUF_INIT, text = BUF_INIT;
+    struct dirent **entries = NULL;
+    buf_printf(&path, "%s" KERNEL_STATE_SLAB, root);
+    int n = scandir(buf_str(&path), &entries, NULL, alphasort);
+    int folder = n >= 0 ? open(buf_str(&path), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    for (int i = 0; i < n; i++) {
+        if (folder >= 0 && entries[i]->d_name[0] != '.' && !strpbrk(entries[i]->d_name, "\t\n"))
+            add_cache(&text, folder, entries[i]->d_name);
+        free(entries[i]);
+    }
+    free(entries);
+    if (folder >= 0) {
+        close(folder);
+        kernel_state_add(s, KERNEL_STATE_SLAB, buf_str(&text), text.len);
+    }
+    buf_release(&path);
+    buf_release(&text);
+}
+
+static void read_build_id(struct kernel_state *s, const char *root)
+{
+    unsigned char id[SYMBOL_BUILD_ID_MAX];
+    size_t len = vmlinux_kernel_build_id(root, id);
+    struct buf text = BUF_INIT;
+    for (size_t i = 0; i < len; i++)
+        buf_printf(&text, "%02x", id[i]);
+    if (len)
+        kernel_state_add(s, KERNEL_STATE_BUILD_ID, buf_str(&text), text.len);
+    buf_release(&text);
+}
+
+/* zlib reads a file that is not compressed as it is. */
+static bool add_config(struct kernel_state *s, const char *path)
+{
+    gzFile file = gzopen(path, "re");
+    if (!file)
+        return false;
+    char *text = mem_alloc(TEXT_BYTES_MAX);
+    int len = gzread(file, text, TEXT_BYTES_MAX);
+    gzclose(file);
+    if (len > 0)
+        kernel_state_add(s, KERNEL_STATE_CONFIG, text, (size_t)len);
+    free(text);
+    return len > 0;
+}
+
+/* The kernel has its own configuration, or its package has put it beside it. */
+static void read_config(struct kernel_state *s, const char *root)
+{
+    struct buf path = BUF_INIT;
+    const char *release = kernel_state_text(s, KERNEL_STATE_RELEASE);
+    buf_printf(&path, "%s" KERNEL_STATE_CONFIG, root);
+    if (!add_config(s, buf_str(&path)) && release) {
+        buf_reset(&path);
+        buf_printf(&path, "%s/boot/config-%.*s", root, (int)strcspn(release, "\n"), release);
+        add_config(s, buf_str(&path));
+    }
+    buf_release(&path);
+}
+
+void kernel_state_read(struct kernel_state *s, const char *root, unsigned which)
+{
+    if (which & KERNEL_STATE_MEMORY) {
+        for (size_t i = 0; memory_files[i]; i++)
+            read_file(s, root, memory_files[i]);
+        read_vmalloc(s, root);
+        read_slab(s, root);
+    }
+    if (which & KERNEL_STATE_KERNEL) {
+        for (size_t i = 0; kernel_files[i]; i++)
+            read_file(s, root, kernel_files[i]);
+        read_build_id(s, root);
+        read_config(s, root);
+    }
+}
+
+const char *kernel_state_text(const struct kernel_state *s, const char *path)
+{
+    vec_each (const struct kernel_text, t, &s->texts)
+        if (!strcmp(t->path, path))
+            return buf_str(&t->text);
+    return NULL;
+}
+
+void kernel_state_release(struct kernel_state *s)
+{
+    vec_each (struct kernel_text, t, &s->texts) {
+        free(t->path);
+        buf_release(&t->text);
+    }
+    vec_release(&s->texts);
+}
