@@ -52,7 +52,7 @@ _allium_tool_value()
     case $2 in
     --sort | --columns | --where | --alert | --only) _allium_words "$(_allium_listed sys "$1" columns,)" ;;
     --attach) _allium_words "$(_allium_listed sys "$1" 'ways to attach')" ;;
-    --by) _allium_words "$(_allium_help sys "$1" | sed -n '/^  --by/{s/.*rows by//;s/,//g;s/ or / /;p;}')" ;;
+    --by) _allium_words "$(_allium_help sys "$1" | sed -n '/^  --by/{s/.*rows by//;s/and of recordings by//;s/,//g;s/ or / /;p;}')" ;;
     --stacks) _allium_words user kernel both none ;;
     -o | --output | --from) _allium_files ;;
     --html | --vmlinux) _allium_offer -f ;;

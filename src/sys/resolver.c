@@ -409,14 +409,18 @@ void resolver_user(struct sys_session *s, struct table *t, uint32_t column, uint
     buf_release(&b);
 }
 
-void resolver_gfp(struct sys_session *s, struct table *t, uint32_t column, uint64_t flags)
+void resolver_add_gfp(struct names *n, struct buf *b, uint64_t flags)
 {
-    struct buf b = BUF_INIT;
-    struct names *n = s->names;
     if (!n->words_queried)
         gfp_words_read(&n->words);
     n->words_queried = true;
-    gfp_format(&n->words.gfp, flags, &b);
+    gfp_format(&n->words.gfp, flags, b);
+}
+
+void resolver_gfp(struct sys_session *s, struct table *t, uint32_t column, uint64_t flags)
+{
+    struct buf b = BUF_INIT;
+    resolver_add_gfp(s->names, &b, flags);
     table_text(t, column, buf_str(&b));
     buf_release(&b);
 }

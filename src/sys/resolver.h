@@ -118,6 +118,8 @@ void resolver_container(struct sys_session *s, struct table *t, uint32_t column,
 /** Like the function above, by the cgroup's path. */
 void resolver_container_at(struct table *t, uint32_t column, const char *path);
 /** "GFP_KERNEL|__GFP_ZERO". */
+/** Appends "GFP_KERNEL|__GFP_ZERO". */
+void resolver_add_gfp(struct names *n, struct buf *b, uint64_t flags);
 void resolver_gfp(struct sys_session *s, struct table *t, uint32_t column, uint64_t flags);
 
 #endif

@@ -72,6 +72,15 @@ struct sys_part {
      * name_again() makes them (0: from none).
      */
     uint64_t names, made_of;
+    bool recorded; /* only rows of a recording have it: it takes every event */
+    /* The rows that have it, of a recording with several kinds: "kmem_pair"; NULL: the tool's */
+    const char *rows;
+    uint32_t weight; /* the default sort column by this part; 0: the tool's */
+};
+
+/** For --charge and --slab-account: columns. */
+struct sys_charge {
+    uint32_t site, allocated, slack, requested, allocations, frees, freed, live, live_objects;
 };
 
 /** A tool's own option; its value comes from sys_option(). */
@@ -152,6 +161,9 @@ struct sys_tool {
     void (*row)(struct sys_session *s, struct table *t, const void *key, const void *sum);
     uint64_t (*weigh)(const void *value); /* what one event adds to `weight`; NULL: 1 */
     const struct sys_live *live;          /* NULL: it follows no objects */
+    uint64_t recorded;                    /* bits of the columns that only rows of a recording have */
+    const struct sys_charge *charge;      /* NULL: it has no --charge */
+    uint32_t directory;                   /* the column that --depth cuts; 0: there is no such option */
     /* For rows that are grouped anew, or NULL: fills the columns that are made of others; after they were merged, those
      * whose values are no sums. */
     void (*name_again)(struct table *t, uint32_t row);

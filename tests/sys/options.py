@@ -403,6 +403,25 @@ def counts_frees(t, s):
     check(not any("frees" in row for row in run.rows(1)), "frees that nobody asked for")
 
 
+def charges(t, s):
+    """What is allocated and not freed is live, in each row."""
+    rows = (yield from see(["--charge", "allocator"], beside=["--live", "--top", 0])).rows(0)
+    check(rows and all(row["allocations"] - row["frees"] == row["live_objects"] for row in rows), rows[:3])
+
+
+def accounts(t, s):
+    run = yield from see(["--slab-account"], beside=["--live"], json=False)
+    check(re.match(rb"total bytes allocated: +\d+\n(.*\n){6,7} +total +slack +req alloc/free  caller\n *\d+ ", run.out[0]),
+          run.out[0][:600])
+
+
+def cuts(t, s):
+    """Whose name has how many parts, is looked at where the source is known: record.py."""
+    check("--depth needs --by directory" in refused(2, t.name, "--depth", "1"), "--depth alone")
+    run = yield from see(["--depth", 1], beside=["--by", "directory"])
+    check(run.rows(0), "no rows")
+
+
 def measures(t, s):
     run = yield from see(["--hist"])
     check(any("_histogram_" in key and row[key] for row in run.rows(0) for key in row), "no histogram")
@@ -487,6 +506,9 @@ LOOKS = {
     "sample-ring": makes_room("sample-ring", "--sample", 10),
     "live": differs("--live"),
     "frees": counts_frees,
+    "charge": charges,
+    "slab-account": accounts,
+    "depth": cuts,
     "live-objects": makes_room("live-objects", "--live"),
     "live-blocks": makes_room("live-blocks", "--live"),
     "lines": names_lines,
@@ -518,6 +540,12 @@ IDLE = [  # what would do nothing: (options, of which tools, words of the refusa
     (["--interval", "3s", "--duration", "1s"], "all", "--interval 3s is longer than --duration 1s"),
     (["--comm", ""], "all", "invalid --comm ''"),
     (["--frees"], "kmem", "--frees goes with --by stack, not with --by site"),
+    (["--charge", "allocator"], "kmem", "--charge allocator needs --live, or a recording"),
+    (["--slab-account"], "kmem", "--slab-account needs --live, or a recording"),
+    (["--live", "--slab-account", "--by", "cache"], "kmem", "--slab-account is by site"),
+    (["--live", "--slab-account", "--charge", "freer"], "kmem", "leave out --charge"),
+    (["--by", "pair"], "kmem", "--by pair needs all events"),
+    (["--sort", "at_peak"], "kmem", "--sort uses the column at_peak: only recordings have it"),
     (["--by", "stack", "--sort", "freed"], "kmem", "--sort uses the column freed: it needs --frees"),
 ]
 

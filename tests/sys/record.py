@@ -192,6 +192,8 @@ def regrouped():
                     expected = sum(row[key] for row in stored if row[column] == name)
                     equal(rows[name][key], expected, "%s of %s" % (key, name))
         check(2 * PIPES <= rows["fs"]["allocations"] <= 5 * PIPES, rows["fs"])
+        line = [row for row in every_row(path, "line") if (row["line"] or "").startswith("fs/pipe.c:")]
+        equal(sum(row["allocations"] for row in line), rows_by(path, "file")["fs/pipe.c"]["allocations"], "by line")
         check(any(name.startswith("[unknown] ") for name in rows), rows.keys())
         sizes = {row["cache"] for row in stored if row["call_site"].startswith(PIPE_SITE + "+")}
         check(any(re.fullmatch(r"\(kmalloc \d+\)", size) for size in sizes), sizes)
@@ -228,6 +230,61 @@ def programs():
         total, = asked(path, "SELECT sum(allocations) AS n FROM sys_kmem")
         equal(sum(row["allocations"] for row in by_comm.values()), total["n"], "sum")
         check("sh" in by_comm and "[unknown]" not in by_comm, by_comm.keys())
+
+
+def grouped():
+    """By process, control group, flags and pair: each has all that was allocated; who frees what others allocated."""
+    code = ("import os, sys\nkept = [os.pipe() for _ in range(%d)]\nif not os.fork():\n"
+            "  for pair in kept: [os.close(end) for end in pair]\n  os._exit(0)\nos.wait()\n"
+            "for pair in kept: [os.close(end) for end in pair]\nprint(os.getpid())") % 500
+    with tap.private_dir() as folder:
+        path = folder + "/r.allium"
+        with open("/proc/self/cgroup") as file:
+            groups = dict(line.rstrip("\n").split(":", 2)[1:] for line in file)
+        done = allium("sys", "record", "--force", "-o", path, "--buffer", "64M", "--", sys.executable, "-S", "-c", code)
+        pid = int(done.stdout)
+        allocations, frees = numbers(done.stderr.decode())[1:3]
+        live = asked(path, "SELECT sum(live_objects) AS n FROM sys_kmem")[0]["n"]
+        for part in "process", "cgroup", "gfp", "module":
+            rows = every_row(path, part)
+            equal(sum(row["allocations"] for row in rows), allocations, "allocations by " + part)
+            equal(sum(row["frees"] for row in rows), frees, "frees by " + part)
+            equal(sum(row["live_objects"] or 0 for row in rows), live, "live by " + part)
+            if part == "process":
+                own = [row for row in rows if row["pid"] == pid]
+                check(sum(row["allocations"] for row in own) >= 1000, own)
+                check(all(row["comm"] for row in rows), rows)
+            elif part == "cgroup":
+                group = groups.get("memory", groups.get(""))
+                check([row["allocations"] for row in rows if row["cgroup"] == group][0] >= 1000, group, rows)
+            elif part == "gfp":
+                check(any("GFP_KERNEL_ACCOUNT" in (row["gfp"] or "") for row in rows), rows)
+            else:
+                check("vmlinux" in {row["module"] for row in rows}, rows)
+        pairs = every_row(path, "pair")
+        equal(sum(row["frees"] for row in pairs), frees, "frees by pair")
+        ours = [row for row in pairs if row["call_site"].startswith(PIPE_SITE + "+") and "pipe" in row["free_site"]]
+        check(sum(row["frees"] for row in ours) >= 1000, pairs)
+        # Frees where the object was allocated: what is not free is live.
+        charged = every_row(path, "site", "--charge", "allocator")
+        check(all(row["allocations"] - row["frees"] == row["live_objects"] for row in charged), charged)
+        check(all(row["allocated_bytes"] - row["freed_bytes"] == row["live_bytes"] for row in charged), charged)
+        check(all(row["allocations"] for row in charged), "rows that only free")
+        text = allium("sys", "kmem", "--from", path, "--slab-account").stdout.decode()
+        head = dict(re.findall(r"^([a-z ]+): +(\d+)$", text, re.M))
+        equal([int(head["number of allocs"]), int(head["number of callers"])], [allocations, len(charged)], text[:300])
+        lines = re.findall(r"^ *(\d+) +(\d+) +(\d+) +(\d+)/(\d+) +(.+)$", text, re.M)
+        equal({line[5]: int(line[3]) - int(line[4]) for line in lines},
+              {row["call_site"]: row["live_objects"] for row in charged}, "live by slab_account")
+        oldest = max(row["oldest_ns"] or 0 for row in charged)
+        check(0 < oldest < 60e9, oldest)
+        done = allium("sys", "kmem", "--by", "pair", code=2)
+        check(b"allium sys record -o FILE" in done.stderr, done.stderr)
+
+
+def every_row(path, part, *words):
+    out = allium("sys", "kmem", "--from", path, "--by", part, "--json", *words).stdout.decode()
+    return [row for row in map(json.loads, out.splitlines()) if "frees" in row]
 
 
 def pages():
@@ -409,6 +466,7 @@ lib.main([
     ("stacks of allocations", stacks),
     ("rows by cache, function, file and directory", regrouped),
     ("by program", programs),
+    ("by process, group, flags and pair", grouped),
     ("pages of a recording, and of rows", pages),
     ("moments in the recording, and a recorder that is killed", moments),
     ("the state of the kernel at the beginning and the end", states),

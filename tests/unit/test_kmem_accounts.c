@@ -7,9 +7,11 @@
 
 #include "model/kernel/kmem_accounts.h"
 
-#define SITES   301 /* more than there is room for at first */
-#define OBJECTS 500 /* addresses */
-#define EVENTS  20000
+#define SITES     301 /* more than there is room for at first */
+#define OBJECTS   500 /* addresses */
+#define EVENTS    20000
+#define PROCESSES 7
+#define CPUS      4 /* of two nodes */
 
 static uint64_t state_of_draw;
 
@@ -22,8 +24,11 @@ static uint32_t draw(uint32_t below)
 struct naive {
     struct {
         uint64_t bytes; /* 0: free */
-        uint32_t site;
+        uint32_t site, process, cpu, born;
     } objects[OBJECTS];
+    uint64_t pairs[SITES][SITES]; /* freed bytes: allocated by the first, freed by the second */
+    uint64_t cross_cpu, cross_node;
+    uint64_t of_process[PROCESSES], freed_by_process[PROCESSES];
     uint64_t live[SITES], at_peak[SITES], allocations[SITES], frees_here[SITES];
     uint64_t frees_of[2]; /* of objects that even sites allocated, and odd ones: their caches */
     uint64_t sum, peak, matched, unmatched, without_event, null;
@@ -37,15 +42,19 @@ static void let_go(struct naive *n, uint32_t object)
 }
 
 /* Does to the naive account what the event says. */
-static void apply(struct naive *n, bool allocates, uint32_t object, uint32_t site, uint64_t bytes)
+static void apply(struct naive *n, const struct kmem_event *e, uint32_t object, uint32_t site, uint64_t bytes)
 {
-    bool is_live = n->objects[object].bytes != 0;
+    const bool is_live = n->objects[object].bytes != 0, allocates = e->kind == KMEM_EVENT_ALLOC;
     if (allocates) {
         n->without_event += is_live;
         if (is_live)
             let_go(n, object);
         n->objects[object].bytes = bytes;
         n->objects[object].site = site;
+        n->objects[object].process = (uint32_t)e->process;
+        n->objects[object].cpu = e->cpu;
+        n->objects[object].born = (uint32_t)(e->time_ns / 1000);
+        n->of_process[e->process] += bytes;
         n->allocations[site]++;
         n->live[site] += bytes;
         n->sum += bytes;
@@ -55,6 +64,10 @@ static void apply(struct naive *n, bool allocates, uint32_t object, uint32_t sit
         }
     } else if (is_live) {
         n->matched++;
+        n->pairs[n->objects[object].site][site] += n->objects[object].bytes;
+        n->cross_cpu += n->objects[object].cpu != e->cpu;
+        n->cross_node += n->objects[object].cpu / 2 != e->cpu / 2;
+        n->freed_by_process[e->process] += n->objects[object].bytes;
         n->frees_here[site]++;
         n->frees_of[n->objects[object].site % 2]++;
         let_go(n, object);
@@ -70,8 +83,11 @@ static void run(struct naive *n, struct kmem_accounts *a, uint32_t events)
         uint32_t object = draw(1 + (uint64_t)OBJECTS * i / events), site = draw(SITES),
                  bytes = 8 * (1 + draw(64));
         bool allocates = draw(100) < 55;
+        const uint32_t cpu = draw(CPUS), process = draw(PROCESSES);
         struct kmem_event e = {.kind = allocates ? KMEM_EVENT_ALLOC : KMEM_EVENT_FREE,
-                               .time_ns = i,
+                               .time_ns = 1000 * i,
+                               .cpu = cpu,
+                               .process = (int32_t)process,
                                .address = UINT64_C(0xffff888000000000) + 64u * object,
                                .call_site = 0xffffffff81000000 + site,
                                .requested_bytes = bytes - 3,
@@ -82,7 +98,7 @@ static void run(struct naive *n, struct kmem_accounts *a, uint32_t events)
             e.address = draw(2) ? 0 : KMEM_EVENT_NO_OBJECT;
             n->null++;
         } else {
-            apply(n, allocates, object, site, bytes);
+            apply(n, &e, object, site, bytes);
         }
         kmem_accounts_add(a, &e);
         if (!draw(1000)) /* it may be asked for at any time */
@@ -116,6 +132,53 @@ static void assert_rows(const struct naive *n, const struct kmem_accounts *a)
     assert_memory_equal(found.at_peak, n->at_peak, sizeof(found.at_peak));
 }
 
+/* The same events by process, and by who frees whose objects. */
+static void assert_others(const struct naive *n, const struct kmem_accounts *a)
+{
+    size_t rows;
+    uint64_t(*pairs)[SITES] = mem_array(SITES, sizeof(*pairs)), cross_cpu = 0, cross_node = 0, live = 0;
+    const struct kmem_pair *pair = kmem_accounts_pairs(a, &rows);
+    for (size_t i = 0; i < rows; i++) {
+        pairs[pair[i].call_site - 0xffffffff81000000][pair[i].free_site - 0xffffffff81000000] +=
+            pair[i].freed_bytes;
+        cross_cpu += pair[i].cross_cpu_frees;
+        cross_node += pair[i].cross_node_frees;
+        assert_string_equal(kmem_accounts_text(a, pair[i].cache), pair[i].call_site % 2 ? "odd" : "");
+    }
+    assert_memory_equal(pairs, n->pairs, sizeof(n->pairs));
+    assert_int_equal(cross_cpu, n->cross_cpu);
+    assert_int_equal(cross_node, n->cross_node);
+    assert_int_equal(kmem_accounts_totals(a)->cross_cpu_frees, n->cross_cpu);
+    assert_int_equal(kmem_accounts_totals(a)->cross_node_frees, n->cross_node);
+    const struct kmem_account *row = kmem_accounts_processes(a, &rows);
+    assert_int_equal(rows, PROCESSES);
+    for (size_t i = 0; i < rows; i++) {
+        assert_int_equal(row[i].allocated_bytes, n->of_process[row[i].process]);
+        assert_int_equal(row[i].freed_here_bytes, n->freed_by_process[row[i].process]);
+        live += row[i].allocated_bytes - row[i].freed_bytes;
+    }
+    assert_int_equal(live, n->sum);
+    free(pairs);
+}
+
+/* The oldest live object of each call. */
+static void assert_ages(const struct naive *n, const struct kmem_accounts *a)
+{
+    size_t rows;
+    uint64_t want[SITES] = {0}, found[SITES] = {0};
+    const struct kmem_account *row = kmem_accounts_rows(a, &rows);
+    for (size_t i = 0; i < OBJECTS; i++) {
+        uint64_t age = UINT64_C(1000) * (EVENTS - 1 - n->objects[i].born), *site = &want[n->objects[i].site];
+        if (n->objects[i].bytes)
+            *site = age > *site ? age : *site;
+    }
+    for (size_t i = 0; i < rows; i++) {
+        uint64_t *site = &found[row[i].call_site - 0xffffffff81000000];
+        *site = row[i].oldest_ns > *site ? row[i].oldest_ns : *site;
+    }
+    assert_memory_equal(found, want, sizeof(want));
+}
+
 static void random_events(void **state)
 {
     (void)state;
@@ -123,8 +186,11 @@ static void random_events(void **state)
         const uint64_t seed = state_of_draw;
         struct naive *n = mem_alloc(sizeof(*n));
         struct kmem_accounts *a = kmem_accounts_new();
+        for (uint32_t cpu = 0; cpu < CPUS; cpu++)
+            kmem_accounts_set_node(a, cpu, cpu / 2);
         run(n, a, EVENTS);
         kmem_accounts_update_peak(a);
+        kmem_accounts_update_ages(a);
         const struct kmem_totals *t = kmem_accounts_totals(a);
         assert_int_equal(t->events, EVENTS);
         assert_int_equal(t->frees, n->matched);
@@ -136,6 +202,8 @@ static void random_events(void **state)
         assert_int_equal(t->live_bytes - t->live_requested_bytes, 3 * t->live_objects);
         assert_int_equal(t->peak_bytes, n->peak);
         assert_rows(n, a);
+        assert_others(n, a);
+        assert_ages(n, a);
         kmem_accounts_free(a);
         free(n);
         state_of_draw = seed;
@@ -192,6 +260,24 @@ static void a_row_for_each_stack(void **state)
     kmem_accounts_free(a);
 }
 
+/* What no object can be changes nothing. */
+static void impossible_sizes(void **state)
+{
+    (void)state;
+    struct kmem_accounts *a = kmem_accounts_new();
+    struct kmem_event e = {
+        .kind = KMEM_EVENT_ALLOC, .address = 4096, .allocated_bytes = UINT64_C(1) << 32, .cache = ""};
+    assert_false(kmem_accounts_add(a, &e));
+    e.requested_bytes = e.allocated_bytes = UINT32_MAX;
+    e.process = KMEM_EVENT_NO_PROCESS;
+    assert_true(kmem_accounts_add(a, &e));
+    assert_int_equal(kmem_accounts_totals(a)->live_bytes, UINT32_MAX);
+    size_t rows;
+    kmem_accounts_processes(a, &rows);
+    assert_int_equal(rows, 0);
+    kmem_accounts_free(a);
+}
+
 static void requests_without_an_object(void **state)
 {
     (void)state;
@@ -213,6 +299,7 @@ int main(void)
         TEST("random allocations and frees, to the byte, with the peak of each row", random_events),
         TEST("a hundred thousand objects are found again", many_objects),
         TEST("a row for each stack", a_row_for_each_stack),
+        TEST("sizes that no object has", impossible_sizes),
         TEST("requests that got no object", requests_without_an_object),
     };
     return cmocka_run_group_tests_name("kmem_accounts", tests, NULL, NULL);

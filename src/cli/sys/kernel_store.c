@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/sys/kernel_store.h"
 
+#include <stdio.h>
 #include <sys/resource.h>
 #include <time.h>
 
 #include "base/sigsafe/clock_ns.h"
 #include "base/units.h"
 #include "cli/sys/sys_losses.h"
+#include "cli/sys/sys_regroup.h"
 #include "sys/session.h"
 #include "view/text/text.h"
 
@@ -44,18 +46,29 @@ int kernel_store_cost(struct recording *r, struct error *e)
     return bad ? bad : recording_set_number(r, RECORDING_MEMORY, usage.ru_maxrss * 1024, e);
 }
 
+static int store_rows(struct recording *r, struct kernel_capture *c, enum kernel_capture_rows which,
+                      uint64_t taken_ns, struct error *e)
+{
+    const struct sys_tool *tool = sys_tool_find("kmem");
+    char key[64], name[64];
+    struct table *t = table_new("sys", 1, tool->columns, tool->n_columns);
+    const char *by = kernel_capture_add_rows(c, which, t);
+    snprintf(key, sizeof(key), SYS_REGROUP_KEY, kernel_capture_rows_names[which]);
+    snprintf(name, sizeof(name), "sys_%s", kernel_capture_rows_names[which]);
+    int bad = by ? recording_set_text(r, key, by, e) : 0;
+    bad = bad || !by ? bad : recording_put_rows(r, name, t, taken_ns, e);
+    table_free(t);
+    return bad;
+}
+
 int kernel_store_end(struct recording *r, struct kernel_capture *c, const char *source, uint64_t ended_ns,
                      struct error *e)
 {
-    const struct sys_tool *tool = sys_tool_find("kmem");
-    struct table *t = table_new("sys", 1, tool->columns, tool->n_columns);
-    const char *by = kernel_capture_add_rows(c, t);
-    int bad = recording_set_text(r, "sys_kmem_by", by, e);
-    bad = bad ? bad : recording_put_rows(r, "sys_kmem", t, ended_ns, e);
+    int bad = 0;
+    for (int k = 0; k < KERNEL_CAPTURE_ROWS && !bad; k++)
+        bad = store_rows(r, c, (enum kernel_capture_rows)k, ended_ns, e);
     bad = bad ? bad : store_counts(r, c, source, e);
-    bad = bad ? bad : recording_set_number(r, RECORDING_ENDED, (int64_t)ended_ns, e);
-    table_free(t);
-    return bad;
+    return bad ? bad : recording_set_number(r, RECORDING_ENDED, (int64_t)ended_ns, e);
 }
 
 static void add_amount(struct buf *b, uint64_t count, const char *noun, uint64_t bytes)

@@ -98,7 +98,10 @@ int sys_columns_check(const struct sys_request *r)
         else if ((option = shown_by(&r->show, c, i)) && c->type == TABLE_HISTOGRAM && !r->show.histogram)
             buf_addstr(&why, "it needs --hist");
         else if (option && !r->from) { /* what a recording has, it tells itself */
-            lacks_part(r, 1ull << i, &why);
+            if (r->tool->recorded >> i & 1)
+                buf_addstr(&why, "only recordings have it, see allium-sys-record(1)");
+            if (!why.len)
+                lacks_part(r, 1ull << i, &why);
             if (!why.len)
                 lacks_option(r, 1ull << i, &why);
             if (!why.len)

@@ -62,6 +62,15 @@ static const struct option_doc of_rows[] = {
     {NULL, 0, NULL, NULL},
 };
 
+/* Of tools whose rows free what others allocate. */
+static const struct option_doc of_charge[] = {
+    {"charge", 0, "WHO", "count a free in the row of the call that frees: freer (default), or allocator"},
+    {"slab-account", 0, NULL,
+     "print the table of the slab_account patches: total, slack, req, alloc/free, caller"},
+    {"depth", 0, "N", "with --by directory: count only the first N parts of its name"},
+    {NULL, 0, NULL, NULL},
+};
+
 static const struct option_doc of_events[] = {
     {"interval", 0, "INTERVAL", "keep events, and print them at each INTERVAL"},
     {"sort", 0, "COLUMN", "keep events, and sort them, largest first; with +COLUMN smallest first"},
@@ -111,8 +120,13 @@ bool sys_tool_names_kernel_code(const struct sys_tool *tool)
 static char *parts_doc(const struct sys_tool *tool)
 {
     struct buf b = BUF_INIT;
-    for (const struct sys_part *p = tool->parts; p->name; p++)
-        buf_printf(&b, "%s%s", p == tool->parts ? "group rows by " : p[1].name ? ", " : " or ", p->name);
+    for (const struct sys_part *p = tool->parts; p->name; p++) {
+        const char *before = p == tool->parts                            ? "group rows by "
+                             : p->recorded && !p[-1].recorded            ? ", and of recordings by "
+                             : p[1].name && p[1].recorded == p->recorded ? ", "
+                                                                         : " or ";
+        buf_printf(&b, "%s%s", before, p->name);
+    }
     return buf_detach(&b);
 }
 
@@ -202,6 +216,8 @@ void sys_command_make(struct sys_request *r)
     for (const struct sys_option *o = tool->options; o && o->name; o++)
         r->options[n++] = (struct option_doc){o->name, 0, o->value, o->doc, false};
     add_options(r, &n, tool->parts ? of_rows : of_events);
+    if (tool->charge)
+        add_options(r, &n, of_charge);
     if (tool->measure)
         add_options(r, &n, of_measures);
     if (sys_tool_takes_user_stacks(tool))

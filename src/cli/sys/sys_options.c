@@ -10,6 +10,7 @@
 
 #include "base/units.h"
 #include "cli/sys/sys_columns.h"
+#include "cli/sys/sys_charge.h"
 #include "cli/sys/sys_command.h"
 #include "cli/sys/sys_refusals.h"
 #include "cli/sys/sys_vmlinux.h"
@@ -244,11 +245,15 @@ static void part(struct parse *p)
         return;
     for (const struct sys_part *q = tool->parts; text && q->name; q++) {
         found = !strcmp(q->name, text) ? q : found;
-        if (n < NAMES_MAX)
+        if (n < NAMES_MAX && (!q->recorded || value(p, "from")))
             names[n++] = (struct query_field){.name = q->name};
     }
     if (text && strcmp(found->name, text))
         refuse_name(p, "by", text, names, n);
+    if (found->recorded && !value(p, "from") && p->code < 0)
+        p->code = command_misuse(
+            &p->r->as_command, "--by %s needs all events: allium sys record -o FILE, then sys %s --from FILE",
+            text, tool->name);
     p->r->settings.part = found;
     p->r->show.regroup = text && value(p, "from") ? found : NULL;
     for (const struct sys_part *q = tool->parts; q->name && !value(p, "from"); q++)
@@ -326,7 +331,8 @@ static void order(struct parse *p)
     const char *text = value(p, "sort");
     const struct sys_tool *tool = p->r->tool;
     struct sys_show *show = &p->r->show;
-    show->sort = tool->weight;
+    const struct sys_part *by = p->r->settings.part;
+    show->sort = by && by->weight && show->regroup ? by->weight : tool->weight;
     if (text && (*text == '+' || *text == '-')) {
         show->order = *text == '+' ? TABLE_LEAST_FIRST : TABLE_MOST_FIRST;
         text++;
@@ -358,7 +364,7 @@ static void reports(struct parse *p)
     struct sys_show *show = &p->r->show;
     const struct sys_tool *tool = p->r->tool;
     const char *choice = value(p, "sort") ? "sort" : value(p, "top") ? "top" : NULL;
-    show->top = show->json || show->folded ? 0 : TOP_DEFAULT;
+    show->top = show->json || show->folded || show->slab_account ? 0 : TOP_DEFAULT;
     show->interval_ns = tool->interval_ns;
     duration(p, "interval", &show->interval_ns);
     if (p->code < 0)
@@ -419,7 +425,9 @@ static void shape(struct parse *p)
     p->r->html = value(p, "html");
     p->r->force = value(p, "force") != NULL;
     p->r->from = value(p, "from");
-    p->r->show.hidden |= p->r->from ? 0 : columns_of_options(p->r);
+    p->r->show.hidden |= p->r->from ? 0 : columns_of_options(p->r) | p->r->tool->recorded;
+    if (p->code < 0)
+        p->code = sys_charge_parse(p->r, p->a);
     columns(p);
     reports(p);
 }

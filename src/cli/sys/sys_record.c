@@ -179,12 +179,14 @@ static int loop(struct session *s, struct intervals_loop *l, struct error *e)
 static int begin(struct session *s, struct intervals_loop *l, struct error *e)
 {
     const struct intervals every = {.every_ns = READ_NS, .duration_ns = s->q->duration_ns};
-    int bad = intervals_begin(l, &every, NULL);
+    int bad = store_state(s, KERNEL_STATE_MEMORY | KERNEL_STATE_KERNEL, e);
+    if (bad)
+        return bad;
+    bad = intervals_begin(l, &every, NULL); /* --duration counts from here */
     if (bad)
         return error_set(e, -bad, "cannot wait for signals: %s", strerror(-bad));
     l->reports_at_end = true;
-    bad = store_state(s, KERNEL_STATE_MEMORY | KERNEL_STATE_KERNEL, e);
-    bad = bad ? bad : kernel_recorder_begin(s->recorder, e);
+    bad = kernel_recorder_begin(s->recorder, e);
     s->began_ns = clock_ns(CLOCK_MONOTONIC);
     s->next_ns = s->began_ns + s->q->interval_ns;
     if (!bad && !s->q->quiet)

@@ -22,6 +22,13 @@ static const struct {
     {"exact", "folded", ANY, "--folded prints whole numbers: leave out --exact"},
     {"json", "folded", ANY, "--folded and --json exclude each other: leave out one"},
     {"hist", "folded", ANY, "--folded prints only stacks: leave out --hist"},
+    {"json", "slab-account", ROWS, "--slab-account prints a text: leave out --json"},
+    {"folded", "slab-account", ROWS, "--slab-account prints a text: leave out --folded"},
+    {"columns", "slab-account", ROWS, "--slab-account has columns of its own: leave out --columns"},
+    {"top", "slab-account", ROWS, "--slab-account lists all calls, whose sums come first: leave out --top"},
+    {"by", "slab-account", ROWS, "--slab-account is by site: leave out --by"},
+    {"output", "charge", ROWS, "-o records rows as they are, and --from can charge them: leave out --charge"},
+    {"output", "slab-account", ROWS, "-o records rows and prints none: leave out --slab-account"},
     {"columns", "hist", EVENTS, "--hist shows no events: leave out --columns"},
     {"sort", "hist", EVENTS, "--hist shows no events: leave out --sort"},
     {"top", "hist", EVENTS, "--hist shows no events: leave out --top"},
@@ -87,8 +94,9 @@ static int about_stacks(const struct sys_request *r, const struct arguments *a)
 /* What was recorded is shown as it was observed: what is about observing would do nothing. */
 static int about_recorded(const struct sys_request *r, const struct arguments *a)
 {
-    static const char *const shows[] = {"from", "json",  "by",      "folded", "where", "sort", "top",
-                                        "hist", "quiet", "columns", "wide",   "exact", "html", "force"};
+    static const char *const shows[] = {"from", "json",  "by",     "folded",       "where", "sort",
+                                        "top",  "hist",  "quiet",  "columns",      "wide",  "exact",
+                                        "html", "force", "charge", "slab-account", "depth"};
     if (!r->from)
         return -1;
     for (const struct option_doc *o = r->options; o->name; o++) {

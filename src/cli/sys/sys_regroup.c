@@ -47,13 +47,32 @@ bool sys_regroup_possible(const struct sys_regroup_recorded *recorded, const str
     return !(wanted->names & ~recorded->names) || (wanted->made_of && !(wanted->made_of & ~recorded->names));
 }
 
+/* "net/core" of depth 1 is "net". What is not known stays. */
+static void cut_directory(struct table *t, uint32_t row, uint32_t column, uint32_t depth)
+{
+    const struct table_value *v = table_at(t, row, column);
+    char *end = v->known && *v->text != '[' ? v->text : NULL;
+    for (uint32_t i = 0; end && i < depth; i++)
+        end = strchr(i ? end + 1 : end, '/');
+    if (end)
+        *end = '\0';
+}
+
+void sys_regroup_cut(const struct sys_tool *tool, uint32_t depth, struct table *t)
+{
+    for (uint32_t row = 0; row < table_rows(t); row++)
+        cut_directory(t, row, tool->directory, depth);
+    table_merge(t, UINT64_C(1) << tool->directory, tool->weight);
+}
+
 void sys_regroup(const struct sys_tool *tool, const struct sys_part *wanted, struct table *t)
 {
     for (uint32_t row = 0; tool->name_again && row < table_rows(t); row++)
         tool->name_again(t, row);
-    table_merge(t, wanted->names, tool->weight);
+    table_merge(t, wanted->names, wanted->weight ? wanted->weight : tool->weight);
     for (uint32_t row = 0; tool->derive_again && row < table_rows(t); row++)
         tool->derive_again(t, row);
     t->hidden |= columns_of_parts(tool) & ~wanted->columns;
     t->hidden &= ~wanted->names;
+    t->keys = wanted->names;
 }

@@ -34,4 +34,7 @@ bool sys_regroup_possible(const struct sys_regroup_recorded *recorded, const str
 /** Merges the rows into those by `wanted`, and hides the columns that do not apply to them. */
 void sys_regroup(const struct sys_tool *tool, const struct sys_part *wanted, struct table *t);
 
+/** Of rows by directory, merges those whose names have the same first `depth` parts: net/core and net/ipv4 are net. */
+void sys_regroup_cut(const struct sys_tool *tool, uint32_t depth, struct table *t);
+
 #endif

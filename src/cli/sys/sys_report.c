@@ -6,7 +6,9 @@
 
 #include "base/sigsafe/clock_ns.h"
 #include "cli/command.h"
+#include "cli/sys/sys_charge.h"
 #include "cli/sys/sys_page.h"
+#include "cli/sys/sys_regroup.h"
 #include "cli/terminal.h"
 #include "store/profile_load.h"
 #include "view/formats/json.h"
@@ -40,6 +42,8 @@ static void record(struct sys_report *r)
 /* "--- 5.00 s after the start, the last 5.00 s: 10 of 133 events" */
 static void put_heading(struct sys_report *r)
 {
+    if (r->o->slab_account)
+        buf_reset(&r->heading);
     if (!r->heading.len)
         return;
     if (r->shown < r->all || r->tool->event)
@@ -62,7 +66,9 @@ static void draw(struct sys_report *r, const struct table *all)
         return;
     t->hidden |= r->o->columns ? ~r->o->columns : 0;
     put_heading(r);
-    if (r->o->folded)
+    if (r->o->slab_account)
+        sys_charge_write_slab_account(r->tool->charge, t, &r->out);
+    else if (r->o->folded)
         table_folded_write(&r->out, t, r->tool->weight);
     else if (r->o->json)
         for (uint32_t row = 0; row < table_rows(t); row++)
@@ -81,6 +87,10 @@ void sys_report_write(struct sys_report *r)
 {
     const struct sys_show *o = r->o;
     struct table *t = r->table;
+    if (o->depth)
+        sys_regroup_cut(r->tool, o->depth, t);
+    if (o->charge_allocator)
+        sys_charge_allocator(r->tool->charge, t);
     table_query_apply(&o->where, t);
     r->any = r->any || table_rows(t);
     record(r);

@@ -34,6 +34,9 @@ struct sys_show {
     bool keep;     /* store the events, for a report at the end of an interval or at the end */
     uint32_t room; /* how many of them to store; 0: EVENT_BUFFER_DEFAULT */
     bool json, folded, quiet;
+    bool charge_allocator;       /* a free counts in the row that allocated; see sys_charge.h */
+    bool slab_account;           /* ... and the rows are written as that table */
+    uint32_t depth;              /* of directories; 0: as deep as they are */
     struct recording *recording; /* rows go there, too; NULL: none */
     const char *recording_name;
     struct sys_page *page; /* rows go there, too; NULL: none */

@@ -14,7 +14,8 @@ struct show {
     struct sys_show *options;
     const char *path;
     struct recording_summary recording;
-    const char *by; /* the parts that the recording lists, see sys_regroup.h */
+    char rows[64];  /* the name of the rows that are shown, without "sys_" */
+    const char *by; /* the parts that the recording lists for these, see sys_regroup.h */
     bool any;       /* a report came before this one */
     bool regroups;
     uint64_t regrouped; /* bits of the columns that rows had before they were grouped anew, and not since */
@@ -107,17 +108,31 @@ static void close_recorded(struct show *w)
     }
 }
 
+/* Which rows: the tool's, or others that the recording has for this part alone. */
+static void choose_rows(struct show *w, const struct sys_tool *tool)
+{
+    const struct sys_part *wanted = w->options->regroup;
+    const char *const names[] = {wanted ? wanted->rows : NULL, tool->name};
+    char key[80];
+    for (size_t i = 0; i < 2 && !w->by; i++) {
+        if (!names[i])
+            continue;
+        snprintf(w->rows, sizeof(w->rows), "%s", names[i]);
+        snprintf(key, sizeof(key), SYS_REGROUP_KEY, names[i]);
+        w->by = tool->event ? NULL : recording_text(&w->recording, key);
+    }
+}
+
 int sys_show_recorded(struct sys_show *o, const struct sys_tool *tool, const char *path)
 {
     struct error e = {""};
-    char name[64];
+    char name[80];
     struct show w = {.path = path, .options = o};
     if (recording_summarize(&w.recording, path, &e))
         return command_fail(EXIT_FAILED, "%s", e.text);
-    snprintf(name, sizeof(name), SYS_REGROUP_KEY, tool->name);
-    w.by = tool->event ? NULL : recording_text(&w.recording, name);
+    choose_rows(&w, tool);
     sys_report_begin(&w.report, o, tool);
-    snprintf(name, sizeof(name), "sys_%s", tool->name);
+    snprintf(name, sizeof(name), "sys_%s", w.rows);
     int bad = recording_load_rows(path, name, w.report.table, show_recorded, &w, &e);
     if (!bad && w.code == EXIT_DONE && tool->event)
         sys_report_events(&w.report);

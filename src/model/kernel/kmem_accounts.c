@@ -6,18 +6,7 @@
 
 #include "base/hash_map.h"
 #include "base/vec.h"
-
-/* An object that is live. A slot with the address 0 is empty. */
-struct object {
-    uint64_t address, requested_bytes, allocated_bytes;
-    uint32_t row;
-};
-
-/* Open addressing, at most half full. Removing moves later objects back, so that no slot marks a removed one. */
-struct objects {
-    struct object *slots;
-    size_t n, mask;
-};
+#include "model/kernel/kmem_objects.h"
 
 struct kmem_stack_range {
     size_t first;
@@ -25,12 +14,14 @@ struct kmem_stack_range {
 };
 
 struct kmem_accounts {
-    struct VEC(struct kmem_account) rows;
+    struct VEC(struct kmem_account) rows, processes;
+    struct VEC(struct kmem_pair) pairs;
     struct VEC(char *) texts;                   /* names of caches and programs */
     struct VEC(struct kmem_stack_range) stacks; /* in `callers`; the first one is that of no stack */
     struct VEC(uint64_t) callers;
-    struct map row_index, text_index, stack_index;
-    struct objects live;
+    struct map row_index, process_index, pair_index, text_index, stack_index;
+    struct kmem_objects live;
+    uint8_t nodes[KMEM_CPUS_MAX]; /* by CPU */
     struct kmem_totals totals;
     /*
      * Each row stores its live amounts at the peak, but only when it next changes: not all rows are visited at a peak.
@@ -41,13 +32,10 @@ struct kmem_accounts {
     bool at_peak;
 };
 
-#define OBJECTS_FIRST 4096u
-
 struct kmem_accounts *kmem_accounts_new(void)
 {
     struct kmem_accounts *a = mem_alloc(sizeof(*a));
-    a->live = (struct objects){.slots = mem_array(OBJECTS_FIRST, sizeof(*a->live.slots)),
-                               .mask = OBJECTS_FIRST - 1};
+    kmem_objects_init(&a->live);
     *vec_push(&a->stacks) = (struct kmem_stack_range){0, 0};
     return a;
 }
@@ -65,52 +53,12 @@ void kmem_accounts_free(struct kmem_accounts *a)
     map_release(&a->stack_index);
     vec_release(&a->stacks);
     vec_release(&a->callers);
-    free(a->live.slots);
+    kmem_objects_release(&a->live);
+    vec_release(&a->processes);
+    vec_release(&a->pairs);
+    map_release(&a->process_index);
+    map_release(&a->pair_index);
     free(a);
-}
-
-/* ---- live objects ---- */
-
-static size_t home_of(const struct objects *o, uint64_t address)
-{
-    return (size_t)((address * UINT64_C(0x9E3779B97F4A7C15)) >> 20) & o->mask;
-}
-
-/* Returns the object's slot, or the empty one where it belongs. */
-static struct object *find_slot(const struct objects *o, uint64_t address)
-{
-    size_t at = home_of(o, address);
-    while (o->slots[at].address && o->slots[at].address != address)
-        at = (at + 1) & o->mask;
-    return &o->slots[at];
-}
-
-static void grow(struct objects *o)
-{
-    struct objects old = *o;
-    o->mask = 2 * old.mask + 1;
-    o->slots = mem_array(o->mask + 1, sizeof(*o->slots));
-    for (size_t i = 0; i <= old.mask; i++)
-        if (old.slots[i].address)
-            *find_slot(o, old.slots[i].address) = old.slots[i];
-    free(old.slots);
-}
-
-static void remove_slot(struct objects *o, struct object *slot)
-{
-    size_t hole = (size_t)(slot - o->slots);
-    for (size_t at = hole;;) {
-        at = (at + 1) & o->mask;
-        if (!o->slots[at].address)
-            break;
-        size_t home = home_of(o, o->slots[at].address);
-        if (((at - home) & o->mask) < ((at - hole) & o->mask)) /* its home is behind the hole */
-            continue;
-        o->slots[hole] = o->slots[at];
-        hole = at;
-    }
-    o->slots[hole].address = 0;
-    o->n--;
 }
 
 /* ---- rows ---- */
@@ -143,23 +91,41 @@ static uint8_t class_of(uint64_t bytes)
     return bytes ? (uint8_t)(63 - __builtin_clzll(bytes)) : 0;
 }
 
-/* `cache`: the number of the object's. */
-static uint32_t number_of_row(struct kmem_accounts *a, const struct kmem_event *e, uint32_t cache)
+/* `cache`: the number of the object's; `comm`: that of the program. */
+static uint32_t number_of_row(struct kmem_accounts *a, const struct kmem_event *e, uint32_t cache,
+                              uint32_t comm)
 {
     const struct {
-        uint64_t call_site;
+        uint64_t call_site, gfp;
         uint32_t cache, stack, comm, size_class;
-    } key = {e->call_site, cache, number_of_stack(a, e), number_of_text(a, e->comm ? e->comm : ""),
-             class_of(e->allocated_bytes)};
+    } key = {e->call_site, e->gfp, cache, number_of_stack(a, e), comm, class_of(e->allocated_bytes)};
     bool added;
     size_t number = map_put(&a->row_index, &key, sizeof(key), a->rows.len, &added);
     if (added)
         *vec_push(&a->rows) = (struct kmem_account){.call_site = key.call_site,
+                                                    .gfp = key.gfp,
                                                     .cache = key.cache,
                                                     .stack = key.stack,
                                                     .comm = key.comm,
                                                     .size_class = (uint8_t)key.size_class,
                                                     .peak_number = a->peak_number};
+    return (uint32_t)number;
+}
+
+#define NO_ROW UINT32_MAX
+
+static uint32_t number_of_process(struct kmem_accounts *a, const struct kmem_event *e, uint32_t comm)
+{
+    bool added;
+    if (e->process == KMEM_EVENT_NO_PROCESS)
+        return NO_ROW;
+    size_t number =
+        map_put_u64(&a->process_index, (uint64_t)comm << 32 | (uint32_t)e->process, a->processes.len, &added);
+    if (added)
+        *vec_push(&a->processes) = (struct kmem_account){.comm = comm,
+                                                         .cache = number_of_text(a, ""),
+                                                         .process = e->process,
+                                                         .peak_number = a->peak_number};
     return (uint32_t)number;
 }
 
@@ -179,40 +145,65 @@ static void leave_peak(struct kmem_accounts *a)
     a->at_peak = false;
 }
 
-static void release(struct kmem_accounts *a, struct object *o)
-{
-    struct kmem_account *r = &a->rows.at[o->row];
-    leave_peak(a);
-    store_peak(a, r);
-    r->frees++;
-    r->freed_bytes += o->allocated_bytes;
-    r->freed_requested_bytes += o->requested_bytes;
-    a->totals.live_objects--;
-    a->totals.live_bytes -= o->allocated_bytes;
-    a->totals.live_requested_bytes -= o->requested_bytes;
-    remove_slot(&a->live, o);
-}
+/* ---- events ---- */
 
-static void allocate(struct kmem_accounts *a, const struct kmem_event *e)
+static void add_to_row(const struct kmem_accounts *a, struct kmem_account *r, const struct kmem_event *e)
 {
-    struct kmem_totals *t = &a->totals;
-    struct object *before = find_slot(&a->live, e->address);
-    if (before->address) {
-        t->frees_without_event++;
-        release(a, before);
-    }
-    if (2 * (a->live.n + 1) > a->live.mask)
-        grow(&a->live);
-    const uint32_t row = number_of_row(a, e, number_of_text(a, e->cache));
-    struct kmem_account *r = &a->rows.at[row];
     store_peak(a, r);
     r->gfp |= e->gfp;
     r->allocations++;
     r->requested_bytes += e->requested_bytes;
     r->allocated_bytes += e->allocated_bytes;
-    *find_slot(&a->live, e->address) =
-        (struct object){e->address, e->requested_bytes, e->allocated_bytes, row};
-    a->live.n++;
+}
+
+static void take_from_row(const struct kmem_accounts *a, struct kmem_account *r, const struct kmem_object *o)
+{
+    store_peak(a, r);
+    r->frees++;
+    r->freed_bytes += o->allocated_bytes;
+    r->freed_requested_bytes += o->requested_bytes;
+}
+
+static void release(struct kmem_accounts *a, struct kmem_object *o)
+{
+    leave_peak(a);
+    take_from_row(a, &a->rows.at[o->row], o);
+    if (o->process_row != NO_ROW)
+        take_from_row(a, &a->processes.at[o->process_row], o);
+    a->totals.live_objects--;
+    a->totals.live_bytes -= o->allocated_bytes;
+    a->totals.live_requested_bytes -= o->requested_bytes;
+    kmem_objects_remove(&a->live, o);
+}
+
+static struct kmem_object object_of(struct kmem_accounts *a, const struct kmem_event *e)
+{
+    const uint64_t born_us = (e->time_ns - a->totals.first_ns) / 1000;
+    const uint32_t comm = number_of_text(a, e->comm ? e->comm : "");
+    return (struct kmem_object){
+        .address = e->address,
+        .born_us = born_us < KMEM_OBJECT_BORN_MAX ? born_us : KMEM_OBJECT_BORN_MAX,
+        .cpu = e->cpu < KMEM_CPUS_MAX ? e->cpu : KMEM_CPUS_MAX - 1,
+        .requested_bytes = (uint32_t)e->requested_bytes,
+        .allocated_bytes = (uint32_t)e->allocated_bytes,
+        .row = number_of_row(a, e, number_of_text(a, e->cache), comm),
+        .process_row = number_of_process(a, e, comm),
+    };
+}
+
+static void allocate(struct kmem_accounts *a, const struct kmem_event *e)
+{
+    struct kmem_totals *t = &a->totals;
+    struct kmem_object *before = kmem_objects_find(&a->live, e->address);
+    if (before->address) {
+        t->frees_without_event++;
+        release(a, before);
+    }
+    const struct kmem_object o = object_of(a, e);
+    add_to_row(a, &a->rows.at[o.row], e);
+    if (o.process_row != NO_ROW)
+        add_to_row(a, &a->processes.at[o.process_row], e);
+    kmem_objects_add(&a->live, &o);
     t->allocations++;
     t->requested_bytes += e->requested_bytes;
     t->allocated_bytes += e->allocated_bytes;
@@ -226,26 +217,64 @@ static void allocate(struct kmem_accounts *a, const struct kmem_event *e)
     }
 }
 
+/* An object of the row is freed by the event. */
+static void add_pair(struct kmem_accounts *a, const struct kmem_event *e, const struct kmem_object *o)
+{
+    const struct kmem_account *r = &a->rows.at[o->row];
+    const struct {
+        uint64_t call_site, free_site, cache;
+    } key = {r->call_site, e->call_site, r->cache};
+    const uint32_t cpu = e->cpu < KMEM_CPUS_MAX ? e->cpu : KMEM_CPUS_MAX - 1;
+    bool added;
+    size_t number = map_put(&a->pair_index, &key, sizeof(key), a->pairs.len, &added);
+    if (added)
+        *vec_push(&a->pairs) = (struct kmem_pair){key.call_site, key.free_site, r->cache};
+    struct kmem_pair *p = &a->pairs.at[number];
+    const bool cross_cpu = o->cpu != cpu, cross_node = a->nodes[o->cpu] != a->nodes[cpu];
+    p->frees++;
+    p->freed_bytes += o->allocated_bytes;
+    p->cross_cpu_frees += cross_cpu;
+    p->cross_node_frees += cross_node;
+    a->totals.cross_cpu_frees += cross_cpu;
+    a->totals.cross_node_frees += cross_node;
+}
+
+static void free_here(struct kmem_account *r, const struct kmem_object *o)
+{
+    r->frees_here++;
+    r->freed_here_bytes += o->allocated_bytes;
+}
+
 static void release_by_event(struct kmem_accounts *a, const struct kmem_event *e)
 {
-    struct object *o = find_slot(&a->live, e->address);
+    struct kmem_object *o = kmem_objects_find(&a->live, e->address);
     if (!o->address) {
         a->totals.unmatched_frees++;
         return;
     }
     const uint32_t cache = *e->cache ? number_of_text(a, e->cache) : a->rows.at[o->row].cache;
-    const uint32_t row = number_of_row(a, e, cache); /* may move all rows */
-    struct kmem_account *here = &a->rows.at[row];
-    here->frees_here++;
-    here->freed_here_bytes += o->allocated_bytes;
+    const uint32_t comm = number_of_text(a, e->comm ? e->comm : "");
+    const uint32_t row = number_of_row(a, e, cache, comm), process = number_of_process(a, e, comm);
+    free_here(&a->rows.at[row], o);
+    if (process != NO_ROW)
+        free_here(&a->processes.at[process], o);
+    add_pair(a, e, o);
     a->totals.frees++;
     a->totals.freed_bytes += o->allocated_bytes;
     release(a, o);
 }
 
-void kmem_accounts_add(struct kmem_accounts *a, const struct kmem_event *e)
+void kmem_accounts_set_node(struct kmem_accounts *a, uint32_t cpu, uint32_t node)
+{
+    if (cpu < KMEM_CPUS_MAX)
+        a->nodes[cpu] = (uint8_t)node;
+}
+
+bool kmem_accounts_add(struct kmem_accounts *a, const struct kmem_event *e)
 {
     struct kmem_totals *t = &a->totals;
+    if (e->kind == KMEM_EVENT_ALLOC && (e->requested_bytes > UINT32_MAX || e->allocated_bytes > UINT32_MAX))
+        return false;
     t->first_ns = t->events ? t->first_ns : e->time_ns;
     t->last_ns = e->time_ns;
     t->events++;
@@ -259,6 +288,32 @@ void kmem_accounts_add(struct kmem_accounts *a, const struct kmem_event *e)
     } else {
         t->null_frees++;
     }
+    return true;
+}
+
+/* ---- results ---- */
+
+static void age(struct kmem_account *r, uint64_t age_ns)
+{
+    r->oldest_ns = age_ns > r->oldest_ns ? age_ns : r->oldest_ns;
+}
+
+void kmem_accounts_update_ages(struct kmem_accounts *a)
+{
+    const uint64_t lasted_ns = a->totals.last_ns - a->totals.first_ns;
+    vec_each (struct kmem_account, r, &a->rows)
+        r->oldest_ns = 0;
+    vec_each (struct kmem_account, p, &a->processes)
+        p->oldest_ns = 0;
+    for (size_t i = 0; i <= a->live.mask; i++) {
+        const struct kmem_object *o = &a->live.slots[i];
+        const uint64_t born_ns = o->born_us * 1000;
+        if (!o->address)
+            continue;
+        age(&a->rows.at[o->row], lasted_ns > born_ns ? lasted_ns - born_ns : 0);
+        if (o->process_row != NO_ROW)
+            age(&a->processes.at[o->process_row], lasted_ns > born_ns ? lasted_ns - born_ns : 0);
+    }
 }
 
 void kmem_accounts_update_peak(struct kmem_accounts *a)
@@ -266,6 +321,8 @@ void kmem_accounts_update_peak(struct kmem_accounts *a)
     leave_peak(a);
     vec_each (struct kmem_account, r, &a->rows)
         store_peak(a, r);
+    vec_each (struct kmem_account, p, &a->processes)
+        store_peak(a, p);
 }
 
 const struct kmem_totals *kmem_accounts_totals(const struct kmem_accounts *a)
@@ -277,6 +334,18 @@ const struct kmem_account *kmem_accounts_rows(const struct kmem_accounts *a, siz
 {
     *n = a->rows.len;
     return a->rows.at;
+}
+
+const struct kmem_account *kmem_accounts_processes(const struct kmem_accounts *a, size_t *n)
+{
+    *n = a->processes.len;
+    return a->processes.at;
+}
+
+const struct kmem_pair *kmem_accounts_pairs(const struct kmem_accounts *a, size_t *n)
+{
+    *n = a->pairs.len;
+    return a->pairs.at;
 }
 
 const char *kmem_accounts_text(const struct kmem_accounts *a, uint32_t text)

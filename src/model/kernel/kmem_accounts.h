@@ -4,34 +4,47 @@
 
 /*
  * Accounts of the kernel's objects from a complete trace of their events: a row for each call that allocates, each
- * cache, each class of sizes and, if events have them, each stack and each program. Frees are charged to these rows,
- * whoever frees. Exact while no event was lost.
+ * cache, each class of sizes, each set of flags and, if events have them, each stack and each program; other rows of
+ * the same events by process; and what each call frees of each other call's objects. Frees are charged to the rows that
+ * allocated, whoever frees. Exact while no event was lost.
  *
  * Runs in: the tool. Threads: one at a time. Owns: everything, until kmem_accounts_free().
  * Invariant: in each row allocations == frees + live; in the totals also + frees_without_event, which rows count among
  * their frees.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "model/kernel/kmem_event.h"
 
 struct kmem_account {
-    uint64_t call_site;
-    uint32_t cache; /* see kmem_accounts_text() */
-    uint32_t comm;  /* the program that made these calls; see there */
-    uint32_t stack; /* see kmem_accounts_stack() */
+    uint64_t call_site; /* in rows by process: 0 */
+    uint32_t cache;     /* see kmem_accounts_text(); in rows by process: that of "" */
+    uint32_t comm;      /* the program that made these calls; see there */
+    uint32_t stack;     /* see kmem_accounts_stack() */
+    int32_t process;    /* only in rows by process */
     /* of the objects allocated here: from 2^k bytes to less than 2^(k+1); 0 in a row that only frees */
     uint8_t size_class;
-    uint64_t gfp; /* of all allocations */
+    uint64_t gfp; /* of the allocations; in rows by process: of all of them */
     uint64_t allocations, requested_bytes, allocated_bytes;
     uint64_t frees, freed_bytes;           /* of objects of this row, also those without an event */
     uint64_t freed_requested_bytes;        /* what had been requested for them */
     uint64_t frees_here, freed_here_bytes; /* frees by this call, of objects of whatever row */
     uint64_t at_peak_objects, at_peak_bytes,
         at_peak_requested_bytes; /* what was live at the peak of all rows */
+    uint64_t oldest_ns;          /* the age of the oldest live object, at kmem_accounts_update_ages() */
     uint64_t peak_number;        /* for kmem_accounts.c */
+};
+
+/** Frees by one call of what another one allocated. */
+struct kmem_pair {
+    uint64_t call_site, free_site;
+    uint32_t cache; /* of the objects; see kmem_accounts_text() */
+    uint64_t frees, freed_bytes;
+    uint64_t cross_cpu_frees;  /* by another CPU than the one that allocated */
+    uint64_t cross_node_frees; /* ... and of another NUMA node */
 };
 
 struct kmem_totals {
@@ -44,6 +57,8 @@ struct kmem_totals {
     uint64_t unmatched_frees;     /* whose allocation was not seen: before the trace, in bulk, or lost */
     uint64_t live_objects, live_bytes, live_requested_bytes;
     uint64_t peak_bytes, peak_ns; /* of allocated bytes, and when that was */
+    uint64_t cross_cpu_frees;     /* by another CPU than the one that allocated */
+    uint64_t cross_node_frees;
     uint64_t first_ns, last_ns;
 };
 
@@ -53,14 +68,26 @@ struct kmem_accounts;
 struct kmem_accounts *kmem_accounts_new(void);
 void kmem_accounts_free(struct kmem_accounts *a);
 
-/** Adds an event. Events must come in the order of their times. */
-void kmem_accounts_add(struct kmem_accounts *a, const struct kmem_event *e);
+/** Says on which NUMA node a CPU is; all are on node 0 at first. CPUs from KMEM_CPUS_MAX on are taken for that one. */
+void kmem_accounts_set_node(struct kmem_accounts *a, uint32_t cpu, uint32_t node);
+#define KMEM_CPUS_MAX 8192u
+
+/**
+ * Adds an event. Events must come in the order of their times. Returns false, and changes nothing, if it cannot be: an
+ * object of 4 GiB or more.
+ */
+bool kmem_accounts_add(struct kmem_accounts *a, const struct kmem_event *e);
+/** Brings the ages of the oldest live objects up to date, in all rows. */
+void kmem_accounts_update_ages(struct kmem_accounts *a);
 /** Brings what was live at the peak up to date, in all rows. */
 void kmem_accounts_update_peak(struct kmem_accounts *a);
 
 const struct kmem_totals *kmem_accounts_totals(const struct kmem_accounts *a);
 /** Returns the rows, in the order in which they came. */
 const struct kmem_account *kmem_accounts_rows(const struct kmem_accounts *a, size_t *n);
+/** Returns the rows by process, in the order in which they came; 0: events do not tell the process. */
+const struct kmem_account *kmem_accounts_processes(const struct kmem_accounts *a, size_t *n);
+const struct kmem_pair *kmem_accounts_pairs(const struct kmem_accounts *a, size_t *n);
 /** Returns the name of a cache or a program; "" if the events do not name it. */
 const char *kmem_accounts_text(const struct kmem_accounts *a, uint32_t text);
 /** Returns the return addresses of a stack, the innermost first; NULL: rows of events without one have none. */

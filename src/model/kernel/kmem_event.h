@@ -20,6 +20,8 @@ enum kmem_event_kind {
 /** At this address and below there is no object: NULL, and what kmalloc(0) returns. */
 #define KMEM_EVENT_NO_OBJECT UINT64_C(16)
 
+#define KMEM_EVENT_NO_PROCESS (-1)
+
 struct kmem_event {
     enum kmem_event_kind kind;
     uint64_t time_ns;                          /* of the trace's clock */
@@ -31,6 +33,7 @@ struct kmem_event {
     bool is_kmalloc;  /* by kmalloc(), or kfree(): of one of the caches that have sizes */
     const char *comm; /* the program that was running; NULL: not known */
     int32_t pid;      /* thread that was running: 0 idle */
+    int32_t process;  /* its process; KMEM_EVENT_NO_PROCESS: not known */
     uint32_t cpu;
     /* 0: of the thread; else the bits that the kernel sets for an interrupt, which has nothing to do with the thread */
     uint8_t context;

@@ -86,6 +86,7 @@ struct table {
     const struct table_column *columns;
     uint32_t n_columns;
     uint64_t hidden;                       /* bits of columns (the first 64) that views leave out */
+    uint64_t keys;                         /* of those that tell rows apart: a narrow screen has them, too */
     struct VEC(struct table_value) values; /* row by row */
 };
 

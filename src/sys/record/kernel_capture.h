@@ -31,6 +31,10 @@ struct kernel_code_names {
     void (*add_function)(void *arg, struct buf *b, uint64_t call);
     /** Returns a number that is the same for this code in every capture; 0: not known. */
     uint64_t (*number)(void *arg, uint64_t call);
+    /** Appends "GFP_KERNEL|__GFP_ZERO"; NULL: events do not tell the flags. */
+    void (*add_gfp)(void *arg, struct buf *b, uint64_t gfp);
+    /** Returns the path of the control group of a process, or NULL; NULL: they are not known. */
+    const char *(*cgroup)(void *arg, int32_t process);
     /* The next three are about files of the source. They are NULL, all three, if it is not known. */
     /** Appends "fs/ext4/super.c", or "[unknown] ext4_alloc_inode [ext4]". */
     void (*add_file)(void *arg, struct buf *b, uint64_t call);
@@ -61,11 +65,21 @@ struct kernel_capture {
 void kernel_capture_init(struct kernel_capture *c, const struct kernel_code_names *names);
 void kernel_capture_release(struct kernel_capture *c);
 
+/** Tables with the columns of sys kmem. */
+enum kernel_capture_rows {
+    KERNEL_CAPTURE_CALLS,     /* by call, cache, program and flags */
+    KERNEL_CAPTURE_PROCESSES, /* by process */
+    KERNEL_CAPTURE_PAIRS,     /* by the call that allocates, the one that frees, and the cache */
+    KERNEL_CAPTURE_ROWS
+};
+/** Their names in a recording, after "sys_". */
+extern const char *const kernel_capture_rows_names[KERNEL_CAPTURE_ROWS];
 /**
- * Appends a row for each call, cache and program to a table with the columns of sys kmem; those that are not known are
- * hidden. Returns the parts of sys kmem by which these rows are told apart, separated by commas.
+ * Appends these rows to a table; columns that are not known are hidden. Returns the parts of sys kmem by which these
+ * rows are told apart, separated by commas; NULL: there can be none.
  */
-const char *kernel_capture_add_rows(struct kernel_capture *c, struct table *t);
+const char *kernel_capture_add_rows(struct kernel_capture *c, enum kernel_capture_rows which,
+                                    struct table *t);
 /** Sets what `allium sys kmem` would have counted of these events: losses, frees of NULL and so on. */
 void kernel_capture_count(const struct kernel_capture *c, uint64_t counted[static SYS_COUNTS]);
 /**

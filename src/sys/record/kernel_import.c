@@ -160,7 +160,7 @@ static struct waiting *waiting_at(struct kernel_import *i, uint32_t k)
 
 static void account_first(struct kernel_import *i)
 {
-    kmem_accounts_add(i->capture.accounts, &waiting_at(i, 0)->event);
+    i->counts.broken += !kmem_accounts_add(i->capture.accounts, &waiting_at(i, 0)->event);
     i->first = (i->first + 1) % WAITING_MAX;
     i->n--;
 }
@@ -245,6 +245,7 @@ static void take_event(struct kernel_import *i, const struct ftrace_text_line *l
                                    .cache = name_cache(i, w, l),
                                    .comm = l->is_interrupt ? "[interrupt]" : w->comm,
                                    .is_kmalloc = l->is_kmalloc,
+                                   .process = KMEM_EVENT_NO_PROCESS,
                                    .pid = l->pid,
                                    .cpu = l->cpu,
                                    .context = l->is_interrupt};

@@ -13,7 +13,7 @@
 #include "base/sigsafe/clock_ns.h"
 #include "collect/kernel/trace/kmem_format.h"
 #include "collect/kernel/trace/trace_reader.h"
-#include "sys/record/task_names.h"
+#include "sys/record/tasks.h"
 #include "sys/resolver.h"
 #include "sys/session.h"
 
@@ -36,10 +36,11 @@ struct kernel_recorder {
     struct trace_instance instance;
     struct trace_reader *reader;
     struct kmem_format *format;
+    struct task_format *task_format;
     struct kernel_capture capture;
     struct sys_session names; /* only its names: the resolver wants a session */
-    struct task_names tasks;
-    int32_t own_tid;
+    struct tasks tasks;
+    int32_t own_tid; /* as the machine numbers threads */
     uint64_t broken_records;
     uint64_t lost; /* events that found no room */
     bool stacks;
@@ -106,10 +107,26 @@ static const char *frame_file(void *arg, const struct symbol_frame *f)
     return resolver_kernel_frame_file(r->names.names, f);
 }
 
+static void add_gfp(void *arg, struct buf *b, uint64_t gfp)
+{
+    struct kernel_recorder *r = arg;
+    resolver_add_gfp(r->names.names, b, gfp);
+}
+
+static const char *cgroup(void *arg, int32_t process)
+{
+    const struct kernel_recorder *r = arg;
+    return tasks_cgroup(&r->tasks, process);
+}
+
 static struct kernel_code_names names_of(struct kernel_recorder *r, bool source)
 {
-    struct kernel_code_names n = {
-        .arg = r, .add_call = add_call, .add_function = add_function, .number = number};
+    struct kernel_code_names n = {.arg = r,
+                                  .add_call = add_call,
+                                  .add_function = add_function,
+                                  .number = number,
+                                  .add_gfp = add_gfp,
+                                  .cgroup = cgroup};
     if (source) {
         n.add_file = add_file;
         n.frames = frames;
@@ -153,23 +170,23 @@ static int add_stack_format(struct kernel_recorder *r, struct error *e)
     return bad;
 }
 
-/* The names of threads; a kernel without these events has none. */
+/* A kernel may lack these events. The mark needs no switch. */
 static int enable_tasks(struct kernel_recorder *r, struct error *e)
 {
-    char event[64], path[96];
+    char path[96];
     int bad = 0;
-    r->capture.comms = true;
-    for (size_t i = 0; kmem_format_task_events[i] && !bad; i++) {
+    for (int k = 0; k < TASK_EVENT_KINDS && !bad; k++) {
         struct buf text = BUF_INIT;
-        snprintf(event, sizeof(event), "task/%s", kmem_format_task_events[i]);
+        const char *event = task_format_events[k];
         bad = read_format(r, event, &text, e);
         if (bad == -ENOENT) {
-            r->capture.comms = false;
+            r->capture.comms = r->capture.comms && k == TASK_MOVED;
             bad = 0;
         } else if (!bad) {
             snprintf(path, sizeof(path), "events/%s/enable", event);
-            bad = kmem_format_add_task(r->format, i, buf_str(&text), text.len, e);
-            bad = bad ? bad : trace_instance_write(&r->instance, path, "1", e);
+            bad = task_format_add(r->task_format, (enum task_event_kind)k, buf_str(&text), text.len, e);
+            if (k != TASK_MARKED)
+                bad = bad ? bad : trace_instance_write(&r->instance, path, "1", e);
         }
         buf_release(&text);
     }
@@ -204,10 +221,12 @@ int kernel_recorder_open(struct kernel_recorder **out, const struct kernel_recor
     r->own_tid = (int32_t)getpid();
     r->stacks = o->stacks;
     r->format = kmem_format_new();
+    r->task_format = task_format_new();
     r->kmalloc_bytes_max = 2 * (uint64_t)sysconf(_SC_PAGESIZE);
     r->kmalloc_names = mem_array(r->kmalloc_bytes_max / KMALLOC_STEP + 1, sizeof(*r->kmalloc_names));
     const struct kernel_code_names names = names_of(r, o->vmlinux != NULL);
     kernel_capture_init(&r->capture, &names);
+    r->capture.comms = true;
     r->names.names = resolver_new(&(struct resolver_wanted){.vmlinux = o->vmlinux});
     snprintf(size, sizeof(size), "%u", o->buffer_kib);
     int bad = trace_instance_create(&r->instance, e);
@@ -236,20 +255,24 @@ void kernel_recorder_close(struct kernel_recorder *r)
     trace_reader_close(r->reader); /* an instance whose buffers are open cannot be removed */
     trace_instance_remove(&r->instance);
     kmem_format_free(r->format);
+    task_format_free(r->task_format);
     kernel_capture_release(&r->capture);
     resolver_free(r->names.names);
     free(r->kmalloc_names);
-    task_names_release(&r->tasks);
+    tasks_release(&r->tasks);
     free(r);
 }
 
 int kernel_recorder_begin(struct kernel_recorder *r, struct error *e)
 {
+    struct error unmarked; /* then our number is taken for the machine's */
     r->capture.realtime_ns = (int64_t)(clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC));
     int bad = trace_instance_write(&r->instance, "tracing_on", "1", e);
-    if (!bad) /* events tell of those that begin meanwhile */
-        task_names_read(&r->tasks);
-    return bad;
+    if (bad)
+        return bad;
+    tasks_read(&r->tasks); /* events tell of those that begin meanwhile */
+    trace_instance_write(&r->instance, "trace_marker", OWN_NAME, &unmarked);
+    return 0;
 }
 
 /*
@@ -298,11 +321,24 @@ static const char *kmalloc_name(struct kernel_recorder *r, uint64_t allocated_by
     return name;
 }
 
-static void take_name(struct kernel_recorder *r, const struct trace_record *record)
+static void take_task_event(struct kernel_recorder *r, const struct trace_record *record)
 {
-    struct kmem_task task;
-    if (kmem_format_task(r->format, record->data, record->bytes, &task) > 0)
-        task_names_set(&r->tasks, task.tid, task.name, task.name_bytes);
+    struct task_event event;
+    if (task_format_decode(r->task_format, record->data, record->bytes, &event) <= 0)
+        return;
+    if (event.kind == TASK_MARKED) /* by this process: the buffers are ours */
+        r->own_tid = event.tid;
+    tasks_add(&r->tasks, &event);
+}
+
+/* What an interrupt does has nothing to do with the thread. */
+static void name_task(struct kernel_recorder *r, struct kmem_event *event)
+{
+    const struct task *task = tasks_find(&r->tasks, event->pid);
+    event->comm = event->context ? INTERRUPT_NAME : task->name;
+    event->process = event->context ? 0 : task->process;
+    if (event->process == TASK_UNKNOWN)
+        event->process = event->pid;
 }
 
 static void account(void *arg, const struct trace_record *record, uint32_t cpu)
@@ -312,12 +348,12 @@ static void account(void *arg, const struct trace_record *record, uint32_t cpu)
     int found = kmem_format_decode(r->format, record->data, record->bytes, &event);
     r->broken_records += found < 0;
     if (!found)
-        take_name(r, record);
+        take_task_event(r, record);
     if (found <= 0)
         return;
     event.time_ns = record->time;
     event.cpu = cpu;
-    event.comm = event.context ? INTERRUPT_NAME : task_names_find(&r->tasks, event.pid);
+    name_task(r, &event);
     if (event.kind == KMEM_EVENT_ALLOC && event.is_kmalloc)
         event.cache = kmalloc_name(r, event.allocated_bytes);
     if (event.pid == r->own_tid && !event.context && event.kind == KMEM_EVENT_ALLOC) {
@@ -326,7 +362,7 @@ static void account(void *arg, const struct trace_record *record, uint32_t cpu)
     } else if (r->stacks && event.kind == KMEM_EVENT_ALLOC) {
         find_stack(r, &event);
     }
-    kmem_accounts_add(r->capture.accounts, &event);
+    r->broken_records += !kmem_accounts_add(r->capture.accounts, &event);
 }
 
 static int read_all(struct kernel_recorder *r, bool last, struct error *e)

@@ -19,6 +19,10 @@ enum column {
     FUNCTION,
     SOURCE_FILE,
     DIRECTORY,
+    SOURCE_LINE,
+    MODULE,
+    FREE_SITE,
+    CGROUP,
     PID,
     COMM,
     CONTAINER,
@@ -30,6 +34,10 @@ enum column {
     FREED,
     LIVE,
     LIVE_OBJECTS,
+    AT_PEAK,
+    OLDEST,
+    CROSS_CPU,
+    CROSS_NODE,
     CACHE,
     ALIASES,
     GFP,
@@ -45,6 +53,10 @@ static const struct table_column columns[] = {
     [FUNCTION] = {"function", TABLE_PLAIN, TABLE_TEXT},
     [SOURCE_FILE] = {"file", TABLE_PLAIN, TABLE_TEXT},
     [DIRECTORY] = {"directory", TABLE_PLAIN, TABLE_TEXT},
+    [SOURCE_LINE] = {"line", TABLE_PLAIN, TABLE_TEXT},
+    [MODULE] = {"module", TABLE_PLAIN, TABLE_TEXT},
+    [FREE_SITE] = {"free_site", TABLE_PLAIN, TABLE_TEXT},
+    [CGROUP] = {"cgroup", TABLE_PLAIN, TABLE_TEXT},
     [PID] = {"pid", TABLE_PLAIN, TABLE_WHOLE},
     [COMM] = {"comm", TABLE_PLAIN, TABLE_TEXT},
     [CONTAINER] = {SYS_CONTAINER, .drop_rank = 1},
@@ -56,6 +68,10 @@ static const struct table_column columns[] = {
     [FREED] = {"freed", TABLE_BYTES, TABLE_WHOLE, .drop_rank = 4},
     [LIVE] = {"live", TABLE_BYTES, TABLE_WHOLE, .hide_if_empty = true},
     [LIVE_OBJECTS] = {"live_objects", TABLE_COUNT, TABLE_WHOLE, .hide_if_empty = true, .drop_rank = 3},
+    [AT_PEAK] = {"at_peak", TABLE_BYTES, TABLE_WHOLE, .drop_rank = 4},
+    [OLDEST] = {"oldest", TABLE_DURATION, TABLE_WHOLE, .drop_rank = 6, .merge_largest = true},
+    [CROSS_CPU] = {"cross_cpu_frees", TABLE_COUNT, TABLE_WHOLE},
+    [CROSS_NODE] = {"cross_node_frees", TABLE_COUNT, TABLE_WHOLE, .drop_rank = 1},
     [CACHE] = {"cache", TABLE_PLAIN, TABLE_TEXT, .drop_rank = 2},
     [ALIASES] = {"aliases", TABLE_PLAIN, TABLE_TEXT, .hide_if_empty = true, .drop_rank = 7,
                  .merge_largest = true},
@@ -267,6 +283,8 @@ static void name_again(struct table *t, uint32_t row)
         if (module)
             buf_add(&b, module, strcspn(module, "]") + (strchr(module, ']') != NULL));
         set_text(t, row, FUNCTION, buf_str(&b), b.len);
+        set_text(t, row, MODULE, module ? module + 1 : "vmlinux",
+                 module ? strcspn(module + 1, "]") + 1 : strlen("vmlinux"));
         buf_release(&raw);
         buf_release(&b);
         symbol_names_release(&names);
@@ -309,7 +327,8 @@ static const struct sys_live live = {
     .show = show_cache,
 };
 
-#define CACHES (BIT(CACHE) | BIT(ALIASES) | BIT(GFP))
+#define CACHES   (BIT(CACHE) | BIT(ALIASES) | BIT(GFP))
+#define OF_PAIRS (BIT(FREE_SITE) | BIT(CROSS_CPU) | BIT(CROSS_NODE))
 
 static const struct sys_part parts[] = {
     {"site", "the call that allocates, or frees", KMEM_BY_SITE, offsetof(struct kmem_key, kernel_stack),
@@ -319,7 +338,8 @@ static const struct sys_part parts[] = {
      SYS_STACK_KERNEL, .option = "frees", .option_columns = BIT(FREES) | BIT(FREED),
      .names = BIT(KERNEL_STACK) | BIT(USER_STACK)},
     {"process", "the process that was running", KMEM_BY_PROCESS, sizeof(struct kmem_key),
-     BIT(PID) | BIT(COMM) | BIT(CONTAINER) | BIT(GFP), 0, .names = BIT(PID) | BIT(COMM)},
+     BIT(PID) | BIT(COMM) | BIT(CONTAINER) | BIT(GFP), 0, .names = BIT(PID) | BIT(COMM),
+     .rows = "kmem_process"},
     {"comm", "the name of that process", KMEM_BY_COMM, sizeof(struct kmem_key), BIT(COMM) | BIT(GFP), 0,
      .names = BIT(COMM)},
     {"cache", "the slab cache", KMEM_BY_CACHE, offsetof(struct kmem_key, call_site), CACHES, 0,
@@ -333,8 +353,21 @@ static const struct sys_part parts[] = {
     {"directory", "that file's directory", KMEM_BY_SITE | KMEM_BY_DIRECTORY,
      offsetof(struct kmem_key, kernel_stack), BIT(DIRECTORY) | BIT(CACHE) | BIT(ALIASES), .source = true,
      .names = BIT(DIRECTORY), .made_of = BIT(SOURCE_FILE)},
+    {"line", "the line of the kernel's source", 0, 0, BIT(SOURCE_LINE) | CACHES, .source = true,
+     .recorded = true, .names = BIT(SOURCE_LINE)},
+    {"module", "the kernel or its module", 0, 0, BIT(MODULE), .recorded = true, .names = BIT(MODULE),
+     .made_of = BIT(SITE)},
+    {"gfp", "the flags of the allocation", 0, 0, BIT(GFP), .recorded = true, .names = BIT(GFP)},
+    {"cgroup", "the process's control group", 0, 0, BIT(CGROUP) | BIT(GFP), .recorded = true,
+     .names = BIT(CGROUP), .rows = "kmem_process"},
+    {"pair", "the call that allocates and the one that frees", 0, 0, BIT(SITE) | BIT(CACHE) | OF_PAIRS,
+     .recorded = true, .names = BIT(SITE) | BIT(FREE_SITE) | BIT(CACHE), .rows = "kmem_pair",
+     .weight = FREED},
     {NULL, NULL, 0, 0, 0, 0},
 };
+
+static const struct sys_charge charge = {SITE,  TOTAL, SLACK, REQUESTED,   ALLOCATIONS,
+                                         FREES, FREED, LIVE,  LIVE_OBJECTS};
 
 static const struct sys_option options[] = {
     {"live", NULL, "follow each object until it is freed, and show live memory",
@@ -398,6 +431,9 @@ const struct sys_tool sys_kmem = {
     .weigh = weigh,
     .row = row,
     .live = &live,
+    .recorded = BIT(SOURCE_LINE) | BIT(MODULE) | BIT(CGROUP) | BIT(AT_PEAK) | BIT(OLDEST) | OF_PAIRS,
+    .charge = &charge,
+    .directory = DIRECTORY,
     .name_again = name_again,
     .rest = rest,
     .ready = ready,

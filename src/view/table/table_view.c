@@ -188,6 +188,12 @@ static uint32_t elastic_column(const struct table *t)
     return elastic;
 }
 
+/* Is it there on the narrowest screen? A single shrinkable column names the rows, too. */
+static bool is_kept(const struct table *t, uint32_t column, uint32_t giving)
+{
+    return (giving == 1 && t->columns[column].shrinkable) || (column < 64 && t->keys >> column & 1);
+}
+
 void table_view_text(struct sink *out, const struct table *t, const struct text_style *style)
 {
     const uint32_t giving = count_giving(t), elastic = giving ? t->n_columns : elastic_column(t);
@@ -202,14 +208,12 @@ void table_view_text(struct sink *out, const struct table *t, const struct text_
             columns_empty(&g, header);
             continue;
         }
-        columns_column(&g,
-                       (struct columns_column){
-                           .header = header,
-                           .left = t->columns[i].type == TABLE_TEXT,
-                           /* a single shrinkable column names the rows, and is not dropped */
-                           .drop_rank = giving == 1 && t->columns[i].shrinkable ? 0 : t->columns[i].drop_rank,
-                           .elastic = i == elastic || t->columns[i].shrinkable || t->columns[i].wrap,
-                           .wrap = t->columns[i].wrap});
+        columns_column(&g, (struct columns_column){
+                               .header = header,
+                               .left = t->columns[i].type == TABLE_TEXT,
+                               .drop_rank = is_kept(t, i, giving) ? 0 : t->columns[i].drop_rank,
+                               .elastic = i == elastic || t->columns[i].shrinkable || t->columns[i].wrap,
+                               .wrap = t->columns[i].wrap});
     }
     for (uint32_t row = 0; row < table_rows(t); row++) {
         columns_row(&g);

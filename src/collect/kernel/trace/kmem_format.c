@@ -16,12 +16,6 @@ const char *const kmem_format_events[] = {"kmalloc",
                                           "kmem_cache_alloc_node", /* before 6.1 */
                                           NULL};
 
-const char *const kmem_format_task_events[] = {"task_rename", "task_newtask", NULL};
-#define TASK_EVENTS 2
-
-/* The fields with the new name. */
-static const char *const task_fields[TASK_EVENTS] = {"newcomm", "comm"};
-
 /* Bits of common_flags in a record: it came in an interrupt handler, a softirq, or an NMI. */
 #define CONTEXT (0x08u | 0x10u | 0x40u)
 
@@ -50,11 +44,6 @@ struct kmem_format {
     int stack_id; /* 0: not known */
     struct place stack_n, stack_flags;
     uint32_t stack_at;
-    struct {
-        int id; /* 0: not known */
-        struct place tid;
-        uint32_t name_at, name_bytes;
-    } tasks[TASK_EVENTS];
 };
 
 struct kmem_format *kmem_format_new(void)
@@ -131,25 +120,6 @@ int kmem_format_add(struct kmem_format *f, const char *name, const char *text, s
     return fits ? 0 : error_set(e, EPROTO, "the format of the kernel's event kmem:%s is not known", name);
 }
 
-int kmem_format_add_task(struct kmem_format *f, size_t i, const char *text, size_t bytes, struct error *e)
-{
-    struct tep_handle *tep = tep_alloc();
-    tep_set_loglevel(TEP_LOG_NONE);
-    if (tep)
-        tep_parse_event(tep, text, bytes, "task");
-    struct tep_event *event = tep ? tep_find_event_by_name(tep, "task", kmem_format_task_events[i]) : NULL;
-    const struct tep_format_field *name = event ? tep_find_any_field(event, task_fields[i]) : NULL;
-    bool fits = name && event->id > 0 && name->offset >= 0 && name->size > 0 && name->size <= 256 &&
-                find_place(event, "pid", &f->tasks[i].tid);
-    f->tasks[i].id = fits ? event->id : 0;
-    f->tasks[i].name_at = fits ? (uint32_t)name->offset : 0;
-    f->tasks[i].name_bytes = fits ? (uint32_t)name->size : 0;
-    tep_free(tep);
-    return fits ? 0
-                : error_set(e, EPROTO, "the format of the kernel's event task:%s is not known",
-                            kmem_format_task_events[i]);
-}
-
 static uint64_t value_at(const uint8_t *data, struct place p)
 {
     uint64_t value = 0; /* little-endian, as the trace of this machine is */
@@ -214,23 +184,4 @@ int kmem_format_stack(const struct kmem_format *f, const uint8_t *data, uint32_t
                                .n = (uint32_t)(n < room ? n : room),
                                .context = value_at(data, f->stack_flags) & CONTEXT};
     return 1;
-}
-
-int kmem_format_task(const struct kmem_format *f, const uint8_t *data, uint32_t bytes, struct kmem_task *out)
-{
-    if (bytes < f->type.at + 2u)
-        return -EBADMSG;
-    const uint64_t id = value_at(data, f->type);
-    for (size_t i = 0; i < TASK_EVENTS; i++) {
-        if (!f->tasks[i].id || id != (uint64_t)f->tasks[i].id)
-            continue;
-        const struct place tid = f->tasks[i].tid;
-        if (bytes < f->tasks[i].name_at + f->tasks[i].name_bytes || bytes < (uint32_t)tid.at + tid.bytes)
-            return -EBADMSG;
-        *out = (struct kmem_task){.tid = (int32_t)value_at(data, tid),
-                                  .name = (const char *)data + f->tasks[i].name_at,
-                                  .name_bytes = f->tasks[i].name_bytes};
-        return 1;
-    }
-    return 0;
 }

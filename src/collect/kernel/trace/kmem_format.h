@@ -44,22 +44,6 @@ struct kmem_stack {
 int kmem_format_stack(const struct kmem_format *f, const uint8_t *data, uint32_t bytes,
                       struct kmem_stack *out);
 
-/** The events that tell the names of threads, in events/task/; NULL at the end. */
-extern const char *const kmem_format_task_events[];
-
-/** Adds the text of events/task/NAME/format. Returns as kmem_format_add(). */
-int kmem_format_add_task(struct kmem_format *f, size_t event, const char *text, size_t bytes,
-                         struct error *e);
-
-/** A thread that has a name from now on; the text lies in the record, and ends with a NUL only if it is short. */
-struct kmem_task {
-    int32_t tid;
-    const char *name;
-    uint32_t name_bytes;
-};
-/** Decodes such a record. Returns as kmem_format_decode(). */
-int kmem_format_task(const struct kmem_format *f, const uint8_t *data, uint32_t bytes, struct kmem_task *out);
-
 /**
  * Decodes a record, all but time, CPU and stack. Returns 1, 0 if it is of another event, or -EBADMSG if it is too
  * short. The name of the cache points into the record.

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef MODEL_KMEM_OBJECTS_H
+#define MODEL_KMEM_OBJECTS_H
+
+/*
+ * The live objects of kmem_accounts.h, by address: open addressing, at most half full. Removing moves later objects
+ * back, so that no slot marks a removed one.
+ *
+ * Runs in: the tool. Threads: one at a time. Owns: the slots, until kmem_objects_release().
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+/** The longest time that an object tells apart: 8 years of microseconds. */
+#define KMEM_OBJECT_BORN_MAX ((UINT64_C(1) << 48) - 1)
+
+/** There may be millions: 32 bytes each. A slot with the address 0 is empty. */
+struct kmem_object {
+    uint64_t address;
+    uint64_t born_us : 48; /* since the first event */
+    uint64_t cpu : 16;     /* that allocated it */
+    uint32_t requested_bytes, allocated_bytes;
+    uint32_t row, process_row;
+};
+
+struct kmem_objects {
+    struct kmem_object *slots;
+    size_t n, mask;
+};
+
+void kmem_objects_init(struct kmem_objects *o);
+void kmem_objects_release(struct kmem_objects *o);
+/** Returns the object at the address, or the empty slot where it belongs; valid until the next change. */
+struct kmem_object *kmem_objects_find(const struct kmem_objects *o, uint64_t address);
+/** Adds an object whose address is not there yet. */
+void kmem_objects_add(struct kmem_objects *o, const struct kmem_object *object);
+void kmem_objects_remove(struct kmem_objects *o, struct kmem_object *slot);
+
+#endif

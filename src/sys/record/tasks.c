@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "sys/record/tasks.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "base/read_file.h"
+
+/* The inode of /proc/self/ns/pid in the namespace that the kernel starts with (PROC_PID_INIT_INO). */
+#define FIRST_NAMESPACE 0xeffffffcu
+
+#define COMM_FILE_BYTES   64
+#define CGROUP_FILE_BYTES 16384
+
+static bool numbers_are_the_machines(void)
+{
+    struct stat st;
+    return !stat("/proc/self/ns/pid", &st) && st.st_ino == FIRST_NAMESPACE;
+}
+
+static struct task *task_at(struct tasks *t, int32_t tid)
+{
+    bool added;
+    size_t at = map_put_u64(&t->index, (uint32_t)tid, t->all.len, &added);
+    if (added)
+        *vec_push(&t->all) = (struct task){.process = TASK_UNKNOWN};
+    return &t->all.at[at];
+}
+
+static void set_name(struct task *task, const char *name, uint32_t bytes)
+{
+    const size_t len = strnlen(name, bytes < TASK_NAME_BYTES - 1 ? bytes : TASK_NAME_BYTES - 1);
+    memset(task->name, 0, sizeof(task->name));
+    memcpy(task->name, name, len);
+}
+
+static uint32_t number_of_cgroup(struct tasks *t, const char *path, size_t len)
+{
+    bool added;
+    size_t number = map_put(&t->cgroup_index, path, len, t->cgroups.len, &added);
+    if (added)
+        *vec_push(&t->cgroups) = mem_strndup(path, len);
+    return (uint32_t)number;
+}
+
+/* ---- from /proc ---- */
+
+/*
+ * Lines "4:memory:/a/b" and, of version 2, "0::/a/b". The memory controller belongs to one of the two hierarchies; if
+ * version 1 does not have it, it is version 2.
+ */
+static const char *memory_line(const char *text, int32_t *hierarchy)
+{
+    const char *found = NULL;
+    int number, at;
+    for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        at = 0;
+        if (sscanf(line, "%d:memory:%n", &number, &at) == 1 && at) {
+            *hierarchy = number;
+            return line + at;
+        }
+        if (!strncmp(line, "0::", 3)) {
+            *hierarchy = 0;
+            found = line + 3;
+        }
+    }
+    return found;
+}
+
+static void read_cgroup(struct tasks *t, const char *process)
+{
+    struct buf path = BUF_INIT, text = BUF_INIT;
+    buf_printf(&path, "/proc/%s/cgroup", process);
+    if (!file_read(buf_str(&path), CGROUP_FILE_BYTES, &text)) {
+        const char *group = memory_line(buf_str(&text), &t->hierarchy);
+        if (group)
+            task_at(t, atoi(process))->cgroup = number_of_cgroup(t, group, strcspn(group, "\n"));
+    }
+    buf_release(&path);
+    buf_release(&text);
+}
+
+static void read_thread(struct tasks *t, const char *process, const char *thread)
+{
+    struct buf path = BUF_INIT, text = BUF_INIT;
+    buf_printf(&path, "/proc/%s/task/%s/comm", process, thread);
+    if (!file_read(buf_str(&path), COMM_FILE_BYTES, &text) && text.len) {
+        struct task *task = task_at(t, atoi(thread));
+        set_name(task, text.data, (uint32_t)strcspn(text.data, "\n"));
+        task->process = atoi(process);
+    }
+    buf_release(&path);
+    buf_release(&text);
+}
+
+/* Calls `f` for each name in the folder that is a number. */
+static void each_number(const char *folder,
+                        void (*f)(struct tasks *t, const char *process, const char *thread), struct tasks *t,
+                        const char *process)
+{
+    DIR *d = opendir(folder);
+    for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d))
+        if (e->d_name[0] >= '0' && e->d_name[0] <= '9')
+            f(t, process ? process : e->d_name, e->d_name);
+    if (d)
+        closedir(d);
+}
+
+static void read_process(struct tasks *t, const char *process, const char *same)
+{
+    struct buf folder = BUF_INIT;
+    (void)same;
+    buf_printf(&folder, "/proc/%s/task", process);
+    each_number(buf_str(&folder), read_thread, t, process);
+    read_cgroup(t, process);
+    buf_release(&folder);
+}
+
+void tasks_read(struct tasks *t)
+{
+    t->hierarchy = -1;
+    number_of_cgroup(t, "", 0);
+    if (numbers_are_the_machines())
+        each_number("/proc", read_process, t, NULL);
+}
+
+/* ---- from events ---- */
+
+static void begin(struct tasks *t, const struct task_event *e)
+{
+    const size_t by = map_get_u64(&t->index, (uint32_t)e->creator);
+    const int32_t creator = by == MAP_NONE ? TASK_UNKNOWN : t->all.at[by].process;
+    const size_t leader = creator == TASK_UNKNOWN ? MAP_NONE : map_get_u64(&t->index, (uint32_t)creator);
+    const uint32_t cgroup = leader == MAP_NONE ? 0 : t->all.at[leader].cgroup;
+    struct task *task = task_at(t, e->tid);
+    set_name(task, e->text, e->text_bytes);
+    task->process = e->is_thread ? creator : e->tid;
+    task->cgroup = e->is_thread ? 0 : cgroup;
+}
+
+void tasks_add(struct tasks *t, const struct task_event *e)
+{
+    switch (e->kind) {
+    case TASK_RENAMED:
+        set_name(task_at(t, e->tid), e->text, e->text_bytes);
+        break;
+    case TASK_BEGAN:
+        begin(t, e);
+        break;
+    case TASK_MOVED: /* of all threads of a process, its leader is named */
+        if (e->hierarchy == t->hierarchy) {
+            const uint32_t cgroup = number_of_cgroup(t, e->text, strnlen(e->text, e->text_bytes));
+            task_at(t, e->tid)->cgroup = cgroup;
+        }
+        break;
+    case TASK_MARKED:
+    case TASK_EVENT_KINDS:
+        break;
+    }
+}
+
+const struct task *tasks_find(const struct tasks *t, int32_t tid)
+{
+    static const struct task idle = {.name = "[idle]"}, unknown = {"[unknown]", TASK_UNKNOWN, 0};
+    size_t at = map_get_u64(&t->index, (uint32_t)tid);
+    if (at == MAP_NONE)
+        return tid ? &unknown : &idle;
+    return *t->all.at[at].name ? &t->all.at[at] : &unknown;
+}
+
+const char *tasks_cgroup(const struct tasks *t, int32_t process)
+{
+    size_t at = process > 0 ? map_get_u64(&t->index, (uint32_t)process) : MAP_NONE;
+    uint32_t cgroup = at == MAP_NONE ? 0 : t->all.at[at].cgroup;
+    return cgroup ? t->cgroups.at[cgroup] : NULL;
+}
+
+void tasks_release(struct tasks *t)
+{
+    vec_each (char *, path, &t->cgroups)
+        free(*path);
+    vec_release(&t->cgroups);
+    map_release(&t->cgroup_index);
+    map_release(&t->index);
+    vec_release(&t->all);
+}

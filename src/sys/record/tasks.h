@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef SYS_TASKS_H
+#define SYS_TASKS_H
+
+/*
+ * The threads of the machine, by their numbers in it: their names (comm), processes and control groups. They are read
+ * from /proc at first; later events change them.
+ *
+ * Runs in: the tool. Threads: one. Owns: the names, until tasks_release().
+ */
+
+#include <stdint.h>
+
+#include "base/hash_map.h"
+#include "base/vec.h"
+#include "collect/kernel/trace/task_format.h"
+
+#define TASK_NAME_BYTES 16 /* with the NUL */
+
+struct task {
+    char name[TASK_NAME_BYTES];
+    int32_t process; /* TASK_UNKNOWN: not known */
+    uint32_t cgroup; /* of the thread that leads a process: a number for tasks_cgroup() */
+};
+
+#define TASK_UNKNOWN (-1)
+
+struct tasks {
+    struct map index; /* by thread */
+    struct VEC(struct task) all;
+    struct VEC(char *) cgroups; /* paths; the first one is "": not known */
+    struct map cgroup_index;
+    int32_t hierarchy; /* that of the memory controller, as in /proc/PID/cgroup; -1: not known */
+};
+
+/** Reads the threads that exist. In a container that numbers threads otherwise, nothing is read. */
+void tasks_read(struct tasks *t);
+void tasks_add(struct tasks *t, const struct task_event *e);
+/** Returns the thread; one without a name if it is not known. Valid until the next change. */
+const struct task *tasks_find(const struct tasks *t, int32_t tid);
+/** Returns the path of the control group that has a process's memory; NULL: not known. */
+const char *tasks_cgroup(const struct tasks *t, int32_t process);
+void tasks_release(struct tasks *t);
+
+#endif
