@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * src/collect/kernel/state: the kernel's files about its own memory, as they are and as they should never be.
+ */
+#include "test_kernel.h"
+
+#include "collect/kernel/state/memory_parse.h"
+
+#define PAGE 4096
+
+static void buddyinfo_has_blocks_by_order(void **state)
+{
+    (void)state;
+    struct memory_state s = {.bad_lines = 0};
+    buddyinfo_parse(&s, "Node 0, zone      DMA      1      0      3 \nNode 1, zone   Normal  618 1922   7 \n"
+                        "Node 0, zone    DMA32 281474976710657\nNode 2, zone\nnothing\n");
+    assert_int_equal(s.zones.len, 2);
+    assert_int_equal(s.bad_lines, 3);
+    assert_string_equal(s.zones.at[0].name, "DMA");
+    assert_int_equal(s.zones.at[0].orders, 3);
+    assert_int_equal(s.zones.at[0].blocks[2], 3);
+    assert_int_equal(s.zones.at[1].node, 1);
+    assert_int_equal(s.zones.at[1].blocks[1], 1922);
+    assert_false(s.zones.at[1].typed);
+    memory_state_release(&s);
+}
+
+static void pagetypeinfo_has_types(void **state)
+{
+    (void)state;
+    struct memory_state s = {.bad_lines = 0};
+    pagetypeinfo_parse(&s, "Page block order: 9\nPages per block:  512\n\n"
+                           "Free pages count per migrate type at order       0      1 \n"
+                           "Node    0, zone   Normal, type    Unmovable      1   1526 \n"
+                           "Node    0, zone   Normal, type      Movable >100000      3 \n\n"
+                           "Number of blocks type     Unmovable      Movable \n"
+                           "Node 0, zone   Normal          178         1275 \n"
+                           "Number of mixed blocks    Unmovable      Movable \n"
+                           "Node 0, zone   Normal            4            5 \n");
+    assert_int_equal(s.bad_lines, 0);
+    assert_int_equal(s.block_order, 9);
+    assert_int_equal(s.n_types, 2);
+    assert_string_equal(s.types[1], "Movable");
+    assert_int_equal(s.zones.len, 1);
+    const struct memory_zone *z = &s.zones.at[0];
+    assert_true(z->typed && z->type_capped && z->mixed_known);
+    assert_int_equal(z->type_blocks[0][1], 1526);
+    assert_int_equal(z->type_blocks[1][0], 100000);
+    assert_int_equal(z->page_blocks[1], 1275);
+    assert_int_equal(z->mixed_blocks[0], 4);
+    memory_state_release(&s);
+}
+
+static const char zoneinfo[] =
+    "Node 0, zone      DMA\n  per-node stats\n      nr_free 5\n  pages free     3840\n"
+    "        min      41\n        low      51\n        high     61\n        present  3998\n"
+    "        managed  3840\n        protection: (0, 3019)\n  pagesets\n    cpu: 0\n"
+    "              count:    7\n              high:     0\n  vm stats threshold: 4\n"
+    "    cpu: 1\n              count:    2\n  vm stats threshold: 4\n"
+    "Node 0, zone  Movable\n  pages free     0\n        managed  0\n";
+
+static void zoneinfo_has_watermarks(void **state)
+{
+    (void)state;
+    struct memory_state s = {.bad_lines = 0};
+    zone_marks_parse(&s, zoneinfo);
+    assert_int_equal(s.zones.len, 1);
+    const struct memory_zone *z = &s.zones.at[0];
+    assert_int_equal(z->at[ZONE_FREE], 3840);
+    assert_int_equal(z->at[ZONE_HIGH], 61);
+    assert_int_equal(z->at[ZONE_CPU_LISTS], 9);
+    assert_int_equal(s.cpus, 2);
+    assert_int_equal(s.counter_slack_pages, 8);
+    memory_state_release(&s);
+}
+
+static void vmallocinfo_has_areas(void **state)
+{
+    (void)state;
+    struct memory_state s = {.bad_lines = 0};
+    vmallocinfo_parse(&s,
+                      "0x0-0x5000   20480 kernel_clone+0x94/0x3e0 pages=4 vmalloc N0=4\n"
+                      "0x7000-0x9000    8192 acpi_os_map_iomem+0x1bc/0x1e0 phys=0x00000000000a0000 ioremap\n"
+                      "?   12288 unpurged vm_area\n?    8192 vm_map_ram\n0x5-0x4 7 a\n0x1-0x3 7 a\n?\n");
+    assert_int_equal(s.areas.len, 4);
+    assert_int_equal(s.bad_lines, 3);
+    const struct memory_area *a = s.areas.at;
+    assert_true(a[0].placed && a[0].paged && !a[1].paged && !a[2].placed && a[2].unpurged);
+    assert_string_equal(a[0].caller, "kernel_clone+0x94/0x3e0");
+    assert_string_equal(a[0].kind, "vmalloc");
+    assert_int_equal(a[0].pages, 4);
+    assert_int_equal(a[1].begin, 0x7000);
+    assert_string_equal(a[3].caller, "vm_map_ram");
+    memory_state_release(&s);
+}
+
+#define ROW(name, numbers) name " " numbers " : tunables 0 0 0 : slabdata 51 52 0\n"
+#define SLABINFO           "slabinfo - version: 2.1\n" ROW("first", "3200 3264 64 64 1") ROW("own", "8 9 100 40 4")
+#define ATTRIBUTES                                                                                           \
+    ":0000064\tobject_size\t60\n:0000064\tobjects\t3201 N0=3201\n:0000064\tsheaf_capacity\t0\n"              \
+    ":0000064\tslabs_cpu_partial\t136(13) C0=73(7) C1=63(6)\nfirst\t->\t:0000064\nother\t->\t:0000064\n"     \
+    "own\torder\t99\nown\tobjs_per_slab\t0\n"
+
+static void caches_have_attributes_and_aliases(void **state)
+{
+    (void)state;
+    struct memory_state s = {.bad_lines = 0};
+    slab_state_parse(&s, SLABINFO, ATTRIBUTES "cut\n");
+    assert_int_equal(s.caches.len, 2);
+    assert_int_equal(s.bad_lines, 1);
+    const struct memory_cache *c = memory_state_cache(&s, "first"), *own = memory_state_cache(&s, "own");
+    assert_non_null(c);
+    assert_string_equal(c->aliases, "other");
+    assert_int_equal(c->at[CACHE_OBJECT_BYTES], 60);
+    assert_int_equal(c->at[CACHE_USED], 3201); /* that of the folder */
+    assert_int_equal(c->at[CACHE_ROOM], 3264); /* that of slabinfo */
+    assert_int_equal(c->at[CACHE_CPU_PARTIAL_SLABS], 13);
+    assert_true(memory_cache_has(c, CACHE_SHEAF) && !memory_cache_has(c, CACHE_PARTIAL));
+    assert_int_equal(own->at[CACHE_ORDER], 2); /* no order is 99, and no slab has room for none */
+    assert_int_equal(own->at[CACHE_PER_SLAB], 40);
+    memory_state_release(&s);
+}
+
+static void caches_are_known_without_slabinfo(void **state)
+{
+    (void)state;
+    struct memory_state s = {.bad_lines = 0};
+    slab_state_parse(&s, NULL, ATTRIBUTES);
+    assert_int_equal(s.caches.len, 2);
+    assert_string_equal(s.caches.at[0].name, "first");
+    assert_string_equal(s.caches.at[0].aliases, "other");
+    assert_string_equal(s.caches.at[1].name, "own");
+    assert_int_equal(s.caches.at[0].at[CACHE_USED], 3201);
+    memory_state_release(&s);
+}
+
+static void a_state_tells_the_size_of_its_pages(void **state)
+{
+    (void)state;
+    struct memory_state s;
+    struct kernel_state texts = {.texts = {0}};
+    static const char meminfo[] = "MemTotal:         245760 kB\nSlab:   100 kB\n", /* 3840 pages of 64 KiB */
+        vmstat[] = "compact_stall 7\nallocstall_dma 1\nallocstall_normal 2\n";
+    kernel_state_add(&texts, "/proc/zoneinfo", zoneinfo, strlen(zoneinfo));
+    kernel_state_add(&texts, "/proc/meminfo", meminfo, strlen(meminfo));
+    kernel_state_add(&texts, "/proc/vmstat", vmstat, strlen(vmstat));
+    memory_parse_state(&s, &texts, PAGE);
+    assert_int_equal(s.page_bytes, 65536);
+    assert_int_equal(s.figures[MEMORY_SLAB], 102400);
+    assert_int_equal(s.figures[MEMORY_COMPACT_STALLS], 7);
+    assert_int_equal(s.figures[MEMORY_ALLOCATION_STALLS], 3);
+    assert_false(memory_state_has(&s, MEMORY_HUGE_FAULTS) || s.areas_known || s.slab_attributes);
+    assert_int_equal(s.nodes, 1);
+    memory_state_release(&s);
+    kernel_state_release(&texts);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST("buddyinfo has blocks by order", buddyinfo_has_blocks_by_order),
+        TEST("pagetypeinfo has types of blocks, and mixed ones where the kernel counts them",
+             pagetypeinfo_has_types),
+        TEST("zoneinfo has watermarks, and the number of CPUs", zoneinfo_has_watermarks),
+        TEST("vmallocinfo has areas, with and without addresses", vmallocinfo_has_areas),
+        TEST("caches have the attributes of their folders, and aliases", caches_have_attributes_and_aliases),
+        TEST("caches are known without slabinfo", caches_are_known_without_slabinfo),
+        TEST("a state tells the size of its pages", a_state_tells_the_size_of_its_pages),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
