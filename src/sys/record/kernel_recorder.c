@@ -11,6 +11,8 @@
 #include "base/buf.h"
 #include "base/read_file.h"
 #include "base/sigsafe/clock_ns.h"
+#include "collect/kernel/kernel_state.h"
+#include "collect/kernel/trace/boot_trace.h"
 #include "collect/kernel/trace/kmem_format.h"
 #include "collect/kernel/trace/trace_reader.h"
 #include "sys/record/tasks.h"
@@ -33,7 +35,9 @@
 #define KMALLOC_NAME 24u
 
 struct kernel_recorder {
-    struct trace_instance instance;
+    struct trace_instance instance; /* with `is_boot` the top level */
+    bool is_boot;
+    struct boot_trace boot;
     struct trace_reader *reader;
     struct kmem_format *format;
     struct task_format *task_format;
@@ -170,10 +174,17 @@ static int add_stack_format(struct kernel_recorder *r, struct error *e)
     return bad;
 }
 
+/* Events of the boot are on already. */
+static int start_event(const struct kernel_recorder *r, const char *event, struct error *e)
+{
+    char path[96];
+    snprintf(path, sizeof(path), "events/%s/enable", event);
+    return r->is_boot ? 0 : trace_instance_write(&r->instance, path, "1", e);
+}
+
 /* A kernel may lack these events. The mark needs no switch. */
 static int enable_tasks(struct kernel_recorder *r, struct error *e)
 {
-    char path[96];
     int bad = 0;
     for (int k = 0; k < TASK_EVENT_KINDS && !bad; k++) {
         struct buf text = BUF_INIT;
@@ -183,10 +194,11 @@ static int enable_tasks(struct kernel_recorder *r, struct error *e)
             r->capture.comms = r->capture.comms && k == TASK_MOVED;
             bad = 0;
         } else if (!bad) {
-            snprintf(path, sizeof(path), "events/%s/enable", event);
             bad = task_format_add(r->task_format, (enum task_event_kind)k, buf_str(&text), text.len, e);
             if (k != TASK_MARKED)
-                bad = bad ? bad : trace_instance_write(&r->instance, path, "1", e);
+                bad = bad ? bad : start_event(r, event, e);
+            if (k == TASK_RENAMED || k == TASK_BEGAN)
+                r->capture.comms &= !r->is_boot || boot_trace_has(&r->instance, event);
         }
         buf_release(&text);
     }
@@ -207,9 +219,35 @@ static int enable(struct kernel_recorder *r, bool stacks, struct error *e)
         snprintf(path, sizeof(path), "events/kmem/%s/trigger", name);
         if (stacks && strstr(name, "alloc"))
             bad = trace_instance_write(&r->instance, path, "stacktrace", e);
-        snprintf(path, sizeof(path), "events/kmem/%s/enable", name);
-        bad = bad ? bad : trace_instance_write(&r->instance, path, "1", e);
+        snprintf(path, sizeof(path), "kmem/%s", name);
+        bad = bad ? bad : start_event(r, path, e);
     }
+    return bad;
+}
+
+/* Buffers of our own. */
+static int open_instance(struct kernel_recorder *r, uint32_t buffer_kib, struct error *e)
+{
+    char size[16];
+    snprintf(size, sizeof(size), "%u", buffer_kib);
+    int bad = trace_instance_create(&r->instance, e);
+    bad = bad ? bad : trace_instance_write(&r->instance, "trace_clock", "mono", e);
+    if (!bad && trace_instance_write(&r->instance, "buffer_size_kb", size, e))
+        bad = error_set(e, ENOMEM,
+                        "the kernel has no memory for buffers of %s KiB on each CPU: use a smaller --buffer",
+                        size);
+    return bad;
+}
+
+static int open_boot(struct kernel_recorder *r, struct error *e)
+{
+    struct buf words = BUF_INIT;
+    int bad = trace_instance_open_top(&r->instance, e);
+    if (!bad) {
+        file_read(KERNEL_STATE_CMDLINE, FORMAT_BYTES_MAX, &words);
+        bad = boot_trace_check(&r->boot, &r->instance, buf_str(&words), e);
+    }
+    buf_release(&words);
     return bad;
 }
 
@@ -217,7 +255,7 @@ int kernel_recorder_open(struct kernel_recorder **out, const struct kernel_recor
                          struct error *e)
 {
     struct kernel_recorder *r = *out = mem_alloc(sizeof(*r));
-    char size[16];
+    r->is_boot = o->boot;
     r->own_tid = (int32_t)getpid();
     r->stacks = o->stacks;
     r->format = kmem_format_new();
@@ -228,13 +266,7 @@ int kernel_recorder_open(struct kernel_recorder **out, const struct kernel_recor
     kernel_capture_init(&r->capture, &names);
     r->capture.comms = true;
     r->names.names = resolver_new(&(struct resolver_wanted){.vmlinux = o->vmlinux});
-    snprintf(size, sizeof(size), "%u", o->buffer_kib);
-    int bad = trace_instance_create(&r->instance, e);
-    bad = bad ? bad : trace_instance_write(&r->instance, "trace_clock", "mono", e);
-    if (!bad && trace_instance_write(&r->instance, "buffer_size_kb", size, e))
-        bad = error_set(e, ENOMEM,
-                        "the kernel has no memory for buffers of %s KiB on each CPU: use a smaller --buffer",
-                        size);
+    int bad = o->boot ? open_boot(r, e) : open_instance(r, o->buffer_kib, e);
     for (size_t i = 0; kmem_format_events[i] && !bad; i++)
         bad = add_format(r, i, e);
     bad = bad ? bad : trace_reader_open(&r->reader, &r->instance, e);
@@ -266,6 +298,8 @@ void kernel_recorder_close(struct kernel_recorder *r)
 int kernel_recorder_begin(struct kernel_recorder *r, struct error *e)
 {
     struct error unmarked; /* then our number is taken for the machine's */
+    if (r->is_boot)
+        return boot_trace_stop(&r->boot, &r->instance, &r->capture.realtime_ns, e);
     r->capture.realtime_ns = (int64_t)(clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC));
     int bad = trace_instance_write(&r->instance, "tracing_on", "1", e);
     if (bad)
@@ -391,7 +425,7 @@ static uint64_t losses_of(const char *stats)
 static void count_losses(struct kernel_recorder *r)
 {
     char path[64];
-    r->lost = 0;
+    r->lost = r->boot.read_before;
     long possible = sysconf(_SC_NPROCESSORS_CONF);
     for (long cpu = 0; cpu < possible; cpu++) {
         struct buf text = BUF_INIT;
@@ -402,13 +436,23 @@ static void count_losses(struct kernel_recorder *r)
     }
 }
 
+/* Of a boot there may be more than the memory should hold at once, so the steps before the last one take most of it. */
 int kernel_recorder_end(struct kernel_recorder *r, struct error *e)
 {
+    const struct trace_reader_counts *n = trace_reader_counts(r->reader);
+    uint64_t before;
     if (r->capture.over)
         return 0;
     r->capture.over = true;
-    int bad = trace_instance_write(&r->instance, "tracing_on", "0", e);
-    return bad ? bad : read_all(r, true, e);
+    int bad = r->is_boot ? 0 : trace_instance_write(&r->instance, "tracing_on", "0", e);
+    do {
+        before = n->bytes;
+        bad = bad ? bad : read_all(r, false, e);
+    } while (!bad && n->bytes > before);
+    bad = bad ? bad : read_all(r, true, e);
+    if (r->is_boot)
+        boot_trace_resume(&r->boot, &r->instance);
+    return bad;
 }
 
 static uint64_t broken(const struct kernel_recorder *r)

@@ -8,6 +8,9 @@
  * Allocations by this process are charged to one row, "allium itself", since reading a trace allocates, too. Its frees
  * are charged to the calls that make them. Allocations by interrupts during this process keep their own calls.
  *
+ * The buffers are those of an instance of our own, or the top-level ones, into which the kernel has traced since its
+ * boot.
+ *
  * Runs in: the tool, as root. Threads: one. Owns: the tracing instance, until kernel_recorder_close().
  */
 
@@ -27,19 +30,20 @@ struct kernel_recorder_losses {
 };
 
 struct kernel_recorder_options {
-    uint32_t buffer_kib; /* of each CPU */
-    bool stacks;         /* of allocations */
+    bool boot;           /* the events since the boot, from the top-level buffers; see boot_trace.h */
+    uint32_t buffer_kib; /* of each CPU; not with `boot` */
+    bool stacks;         /* of allocations; not with `boot` */
     /* for files and lines of the kernel's source; must outlive the recorder. NULL: there are none */
     const struct vmlinux *vmlinux;
 };
 
-/** Prepares everything; no event is recorded yet. Returns 0, or -errno with a line. */
+/** Prepares everything; no event is recorded yet, and those of the boot go on. Returns 0, or -errno with a line. */
 int kernel_recorder_open(struct kernel_recorder **out, const struct kernel_recorder_options *o,
                          struct error *e);
 /** NULL is allowed. */
 void kernel_recorder_close(struct kernel_recorder *r);
 
-/** Events are recorded from here on. Returns 0, or -errno with a line. */
+/** Events are recorded from here on; those of the boot end here. Returns 0, or -errno with a line. */
 int kernel_recorder_begin(struct kernel_recorder *r, struct error *e);
 /** Reads and accounts what has come: to be called several times a second. Returns as above. */
 int kernel_recorder_step(struct kernel_recorder *r, struct error *e);

@@ -122,19 +122,27 @@ static void start_guard(struct trace_instance *t, const char *path)
     }
 }
 
+static int open_tracefs(struct trace_instance *t, struct error *e)
+{
+    *t = (struct trace_instance){.tracefs_fd = mount_tracefs(), .fd = -1};
+    return t->tracefs_fd >= 0
+               ? 0
+               : error_set(e, -t->tracefs_fd,
+                           "cannot mount tracefs: %s; this needs root with CAP_SYS_ADMIN, and a kernel "
+                           "with CONFIG_TRACING",
+                           strerror(-t->tracefs_fd));
+}
+
 int trace_instance_create(struct trace_instance *t, struct error *e)
 {
     char path[sizeof(FOLDER) + sizeof(t->name)];
-    *t = (struct trace_instance){.tracefs_fd = mount_tracefs(), .fd = -1};
-    if (t->tracefs_fd < 0)
-        return error_set(e, -t->tracefs_fd,
-                         "cannot mount tracefs: %s; this needs root with CAP_SYS_ADMIN, and a kernel "
-                         "with CONFIG_TRACING",
-                         strerror(-t->tracefs_fd));
+    int bad = open_tracefs(t, e);
+    if (bad)
+        return bad;
     remove_stale(t->tracefs_fd);
     snprintf(t->name, sizeof(t->name), PREFIX "%d.%lu", (int)getpid(), own_namespace());
     snprintf(path, sizeof(path), FOLDER "%s", t->name);
-    int bad = mkdirat(t->tracefs_fd, path, 0700) ? errno : 0;
+    bad = mkdirat(t->tracefs_fd, path, 0700) ? errno : 0;
     if (!bad)
         t->fd = openat(t->tracefs_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bad = bad || t->fd >= 0 ? bad : errno;
@@ -147,11 +155,26 @@ int trace_instance_create(struct trace_instance *t, struct error *e)
     return trace_instance_write(t, "tracing_on", "0", e);
 }
 
+int trace_instance_open_top(struct trace_instance *t, struct error *e)
+{
+    int bad = open_tracefs(t, e);
+    if (bad)
+        return bad;
+    t->fd = openat(t->tracefs_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (t->fd >= 0)
+        return 0;
+    bad = error_set(e, errno, "cannot open tracefs: %s", strerror(errno));
+    trace_instance_remove(t);
+    return bad;
+}
+
 void trace_instance_remove(struct trace_instance *t)
 {
     char path[sizeof(FOLDER) + sizeof(t->name)];
     snprintf(path, sizeof(path), FOLDER "%s", t->name);
-    if (t->fd >= 0) {
+    if (t->fd >= 0 && !*t->name) {
+        close(t->fd);
+    } else if (t->fd >= 0) {
         write_file(t->fd, "events/enable", "0");
         close(t->fd);
         remove_instance(t->tracefs_fd, path);
