@@ -27,9 +27,9 @@ _allium_options()
     set) echo --where --for -p --pid --help ;;
     sys) echo -p --pid --interval --count --duration --sort --top --all --pss --columns --wide --exact --json --no-pager --help ;;
     'sys allocinfo') echo --by --sort --where --top --interval --count --duration --allocinfo --columns --wide --exact --json --no-pager --help ;;
-    'sys import') echo -o --output --force --kallsyms --partial --quiet --help ;;
+    'sys import') echo -o --output --force --boot --kallsyms --partial --quiet --help ;;
     'sys record') echo -o --output --force --stacks --buffer --interval --duration --vmlinux --debuginfod --quiet --help ;;
-    doctor) echo --json --help ;;
+    doctor) echo --boot --json --help ;;
     'sys '*) _allium_help sys "${1#sys }" | sed -n '/^options:/,/^$/s/^  \(\(-.\), \)\{0,1\}\(--[a-z-]*\).*/\2 \3/p' ;;
     esac
 }

@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/sys/doctor_boot.h"
 #include "cli/sys/doctor_sys.h"
 #include "cli/terminal.h"
 #include "collect/ledger/ledger_dir.h"
@@ -27,6 +28,7 @@
 #endif
 
 static const struct option_doc options[] = {
+    {"boot", 0, NULL, "print kernel parameters that trace the kernel's memory since the boot (needs root)"},
     {"json", 0, NULL, "print JSON, see allium-json(5)"},
     {NULL, 0, NULL, NULL},
 };
@@ -35,7 +37,7 @@ static int run(int argc, char **argv);
 
 const struct command command_doctor = {
     .name = "doctor",
-    .usage = "[--json]",
+    .usage = "[--boot|--json]",
     .summary = "check what works on this machine, and say how to fix the rest",
     .options = options,
     .run = run,
@@ -212,6 +214,11 @@ static int run(int argc, char **argv)
         return code;
     if (a.n_rest)
         return command_misuse(&command_doctor, "too many arguments: leave out %s", a.rest[0]);
+    if (command_value(&command_doctor, &a, "boot")) {
+        if (command_value(&command_doctor, &a, "json"))
+            return command_misuse(&command_doctor, "--boot prints text only: leave out --json");
+        return doctor_boot();
+    }
     struct table *t = table_new("doctor", 1, columns, sizeof(columns) / sizeof(*columns));
     bool fine = check_agent(t, "agent", LAUNCH_AGENT_DEFAULT);
     fine &= check_agent(t, "agent-full", LAUNCH_AGENT_FULL);

@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/sys/kernel_store.h"
+#include "cli/sys/sys_import_boot.h"
 #include "collect/kernel/trace/trace_file.h"
 #include "symbol/kallsyms.h"
 #include "sys/record/kernel_import.h"
@@ -20,6 +21,7 @@
 static const struct option_doc options[] = {
     {"output", 'o', "OUT", "write the recording to OUT"},
     {"force", 0, NULL, "replace OUT if it exists"},
+    {"boot", 0, NULL, "read the running kernel's trace of its boot, see doctor --boot (needs root)"},
     {"kallsyms", 0, "FILE", "take names from FILE, a copy of the traced kernel's /proc/kallsyms"},
     {"partial", 0, NULL, "keep what was read of a file that is damaged"},
     {"quiet", 0, NULL, "print only errors"},
@@ -31,6 +33,9 @@ static const char *const examples[] = {
     "make a recording of a copy of tracefs's file `trace`",
     "trace-cmd report trace.dat | allium sys import - -o cmd.allium",
     "make one of what another tool prints; perf script does as well",
+    "sudo allium sys import --boot -o boot.allium",
+    "make one of all kernel allocations since the boot, if the kernel was started with what doctor --boot "
+    "prints",
     "allium sys kmem --from boot.allium --by comm",
     "show what each program made the kernel allocate",
     NULL,
@@ -40,7 +45,7 @@ static int run(int argc, char **argv);
 
 const struct command command_sys_import = {
     .name = "sys import",
-    .usage = "FILE -o OUT [--force] [--kallsyms FILE] [--partial] [--quiet]",
+    .usage = "FILE|--boot -o OUT [--force] [--kallsyms FILE] [--partial] [--quiet]",
     .summary = "make a recording of a kernel trace in text, of ftrace, trace-cmd or perf script",
     .examples = examples,
     .options = options,
@@ -49,7 +54,7 @@ const struct command command_sys_import = {
 
 struct request {
     const char *file, *output, *kallsyms;
-    bool force, partial, quiet;
+    bool force, partial, quiet, boot;
 };
 
 static int parse(struct request *q, int argc, char **argv)
@@ -64,8 +69,14 @@ static int parse(struct request *q, int argc, char **argv)
                           .kallsyms = command_value(c, &a, "kallsyms"),
                           .force = command_value(c, &a, "force") != NULL,
                           .partial = command_value(c, &a, "partial") != NULL,
-                          .quiet = command_value(c, &a, "quiet") != NULL};
-    if (!q->file)
+                          .quiet = command_value(c, &a, "quiet") != NULL,
+                          .boot = command_value(c, &a, "boot") != NULL};
+    if (q->boot && (q->file || q->kallsyms || q->partial))
+        return command_misuse(c, "--boot reads the running kernel: leave out %s",
+                              q->file       ? q->file
+                              : q->kallsyms ? "--kallsyms"
+                                            : "--partial");
+    if (!q->file && !q->boot)
         return command_misuse(c, "missing file: allium sys import FILE -o OUT; - is standard input");
     if (a.n_rest > 1)
         return command_misuse(c, "too many files: leave out %s", a.rest[1]);
@@ -185,6 +196,8 @@ static int run(int argc, char **argv)
     int code = parse(&q, argc, argv);
     if (code >= 0)
         return code;
+    if (q.boot)
+        return sys_import_boot(&(struct sys_import_boot){q.output, q.force, q.quiet});
     int bad = q.kallsyms ? file_read(q.kallsyms, KALLSYMS_BYTES_MAX, &text) : 0;
     if (bad) {
         buf_release(&text);

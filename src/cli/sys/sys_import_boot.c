@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/sys/sys_import_boot.h"
+
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/sigsafe/clock_ns.h"
+#include "base/units.h"
+#include "cli/command.h"
+#include "cli/sys/kernel_store.h"
+#include "cli/sys/state_rows.h"
+#include "cli/sys/sys_vmlinux.h"
+#include "store/recording.h"
+#include "sys/record/kernel_recorder.h"
+#include "view/text/text.h"
+
+struct session {
+    const struct sys_import_boot *q;
+    struct kernel_recorder *recorder;
+    struct recording *recording;
+    struct kernel_state state; /* of the moment at which the trace ended */
+    uint64_t ended_ns;         /* CLOCK_REALTIME then */
+};
+
+/* The state is read at once: it is compared with what the trace holds live. */
+static int stop(struct session *s, struct error *e)
+{
+    int bad = kernel_recorder_begin(s->recorder, e);
+    if (bad)
+        return bad;
+    s->ended_ns = clock_ns(CLOCK_REALTIME);
+    kernel_state_read(&s->state, "", KERNEL_STATE_MEMORY | KERNEL_STATE_KERNEL);
+    if (!s->q->quiet)
+        fprintf(stderr, "allium: ended the trace that began with the boot; now reading its buffers, which "
+                        "empties them\n");
+    return state_rows_put(s->recording, &s->state, s->ended_ns, e);
+}
+
+static int store(struct session *s, struct error *e)
+{
+    struct recording *r = s->recording;
+    struct kernel_capture *c = kernel_recorder_capture(s->recorder);
+    const struct kmem_totals *t = kmem_accounts_totals(c->accounts);
+    int bad = recording_set_number(r, RECORDING_PERIOD, 1, e);
+    bad = bad ? bad : recording_set_number(r, RECORDING_STARTED, (int64_t)t->first_ns + c->realtime_ns, e);
+    bad = bad ? bad : kernel_store_moment(r, c, true, e);
+    bad = bad ? bad : kernel_store_cost(r, e);
+    return bad ? bad : kernel_store_end(r, c, "tracefs", s->ended_ns, e);
+}
+
+static void say(const struct session *s)
+{
+    char took[UNITS_TEXT_BYTES], first[UNITS_TEXT_BYTES];
+    const struct kmem_totals *t = kmem_accounts_totals(kernel_recorder_capture(s->recorder)->accounts);
+    struct buf b = BUF_INIT;
+    buf_printf(&b, "the kernel's boot, from %s to %s, ", units_format_duration(first, (double)t->first_ns),
+               units_format_duration(took, (double)t->last_ns));
+    text_add_number(&b, t->events, "event");
+    kernel_store_add_summary(&b, t);
+    fprintf(stderr,
+            "allium: %s\n  next       allium report %s\n             allium sys kmem --from %s --by comm\n",
+            buf_str(&b), s->q->output, s->q->output);
+    buf_release(&b);
+}
+
+/* The recorder is open, and the trace goes on until the recording is there. */
+static int import(struct session *s)
+{
+    struct error e = {""}, closing = {""};
+    if (recording_create(&s->recording, s->q->output, s->q->force, &e))
+        return command_fail(EXIT_FAILED, "%s", e.text);
+    int bad = stop(s, &e);
+    const bool stopped = !bad;
+    bad = bad ? bad : kernel_recorder_end(s->recorder, &e);
+    bad = bad ? bad : store(s, &e);
+    int closed = recording_close(s->recording, bad ? &closing : &e);
+    if (!stopped)
+        unlink(s->q->output);
+    if (bad || closed)
+        return command_fail(EXIT_FAILED, "%s", e.text);
+    if (!s->q->quiet)
+        say(s);
+    return EXIT_DONE;
+}
+
+int sys_import_boot(const struct sys_import_boot *q)
+{
+    struct error e = {""};
+    struct vmlinux vmlinux = {.path = NULL};
+    struct session s = {.q = q};
+    int code = sys_vmlinux_open(&vmlinux, NULL, q->quiet);
+    const struct kernel_recorder_options o = {.boot = true, .vmlinux = vmlinux.path ? &vmlinux : NULL};
+    if (code < 0 && kernel_recorder_open(&s.recorder, &o, &e))
+        code = command_fail(EXIT_IMPOSSIBLE, "%s", e.text);
+    code = code < 0 ? import(&s) : code;
+    kernel_recorder_close(s.recorder);
+    kernel_state_release(&s.state);
+    vmlinux_release(&vmlinux);
+    return code;
+}
