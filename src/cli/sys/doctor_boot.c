@@ -19,15 +19,13 @@
 /* Exists if the kernel can keep who allocated each object (CONFIG_SLUB_DEBUG). */
 #define KEEPS_USERS "/sys/kernel/slab/kmalloc-64/store_user"
 
-/* Those of the list that this kernel has. */
-static void add_events(struct buf *b, int tracefs_fd, const char *system, const char *const *events)
+/* "SYSTEM:EVENT", if this kernel has it. */
+static void add_event(struct buf *b, int tracefs_fd, const char *system, const char *event)
 {
-    for (size_t i = 0; events[i]; i++) {
-        char path[96];
-        snprintf(path, sizeof(path), "events/%s/%s", system, events[i]);
-        if (!faccessat(tracefs_fd, path, F_OK, 0))
-            buf_printf(b, "%s%s:%s", b->len ? "," : "", system, events[i]);
-    }
+    char path[96];
+    snprintf(path, sizeof(path), "events/%s/%s", system, event);
+    if (!faccessat(tracefs_fd, path, F_OK, 0))
+        buf_printf(b, "%s%s:%s", b->len ? "," : "", system, event);
 }
 
 static struct boot_machine read_machine(void)
@@ -97,8 +95,10 @@ int doctor_boot(void)
     struct buf events = BUF_INIT;
     const struct boot_machine m = read_machine();
     const uint32_t mib = boot_parameters_buffer_mib(&m);
-    add_events(&events, top.tracefs_fd, "kmem", kmem_format_events);
-    add_events(&events, top.tracefs_fd, "task", kmem_format_task_events);
+    for (size_t i = 0; kmem_format_events[i]; i++)
+        add_event(&events, top.tracefs_fd, "kmem", kmem_format_events[i]);
+    add_event(&events, top.tracefs_fd, "task", "task_rename");
+    add_event(&events, top.tracefs_fd, "task", "task_newtask");
     trace_instance_remove(&top);
     sink_printf(&out,
                 "Add to the kernel's command line (in Debian: GRUB_CMDLINE_LINUX in /etc/default/grub, then "
