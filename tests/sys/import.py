@@ -117,7 +117,7 @@ def text():
 
 
 def compressed():
-    """gzip, standard input, a file that is cut, and one that has nothing."""
+    """gzip, zstd, standard input, a file that is cut, and one that has nothing."""
     with tap.private_dir() as folder:
         path, out = captured(folder), folder + "/r.allium"
         allium("sys", "import", path, "-o", folder + "/plain.allium", "--quiet")
@@ -131,15 +131,23 @@ def compressed():
         equal(sums_of(out), want, "of a compressed file")
         allium("sys", "import", "-", "-o", out, "--quiet", "--force", input=data)
         equal(sums_of(out), want, "of standard input")
-        with open(folder + "/cut.gz", "wb") as file:
-            file.write(packed[:len(packed) // 2])
-        os.unlink(out)
-        done = allium("sys", "import", folder + "/cut.gz", "-o", out, code=1)
-        check(b"damaged or cut" in done.stderr and b"--partial keeps" in done.stderr and done.stderr.count(b"\n") == 1,
-              done.stderr)
-        check(not os.path.exists(out), "a recording of a damaged file")
-        allium("sys", "import", folder + "/cut.gz", "-o", out, "--partial")
-        check(0 < len(sums_of(out)) <= len(want), "what was read")
+        zstd = tap.succeed(["zstd", "-q", "-c", path]).stdout
+        allium("sys", "import", "-", "-o", out, "--quiet", "--force", input=zstd)
+        equal(sums_of(out), want, "of zstd")
+        newline = tap.succeed(["zstd", "-qc"], input=b"\n").stdout
+        for several in (gzip.compress(data[:1000]) + gzip.compress(data[1000:]) + bytes(512), zstd + newline):
+            allium("sys", "import", "-", "-o", out, "--quiet", "--force", input=several)
+            equal(sums_of(out), want, "of compressed files that were joined")
+        for name, whole in (("gz", packed), ("zst", zstd)):
+            with open(folder + "/cut." + name, "wb") as file:
+                file.write(whole[:len(whole) // 2])
+            os.unlink(out)
+            done = allium("sys", "import", folder + "/cut." + name, "-o", out, code=1)
+            check(b"damaged or cut" in done.stderr and b"--partial keeps" in done.stderr
+                  and done.stderr.count(b"\n") == 1, done.stderr)
+            check(not os.path.exists(out), "a recording of a damaged file")
+            allium("sys", "import", folder + "/cut." + name, "-o", out, "--partial")
+            check(0 < len(sums_of(out)) <= len(want), "what was read")
         for name, code, words in (("/none", 1, "No such file"), ("/tracefs", 1, "is a directory"), ("/r.allium", 1,
                                                                                                    "no kmem event")):
             done = allium("sys", "import", folder + name, "-o", folder + "/x.allium", code=code)

@@ -3,16 +3,15 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/read_file.h"
-#include "base/sigsafe/clock_ns.h"
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/sys/kernel_store.h"
-#include "collect/kernel/trace/trace_file.h"
+#include "collect/kernel/trace/trace_lines.h"
 #include "symbol/kallsyms.h"
 #include "sys/record/kernel_import.h"
+#include "sys/record/text_import.h"
 #include "view/text/text.h"
 
 #define KALLSYMS_BYTES_MAX (256u << 20)
@@ -74,24 +73,34 @@ static int parse(struct request *q, int argc, char **argv)
     return -1;
 }
 
-/* Reads all lines. Of a damaged file, what came before is accounted. */
-static int read_trace(const struct request *q, struct kernel_import *i, uint64_t *written_ns, struct error *e)
+static int read_text(struct kernel_import *i, struct packed_input *in, struct error *e)
 {
-    struct trace_file *f;
+    struct trace_lines *lines = trace_lines_new(in);
+    struct text_import *t = text_import_new(i);
     const char *line;
     size_t len;
-    int more = trace_file_open(&f, q->file, e);
-    if (more)
-        return more;
-    if (trace_file_is(f, q->output)) {
-        trace_file_close(f);
-        return error_set(e, EINVAL, "%s is the trace that is read: write to another file", q->output);
-    }
-    while ((more = trace_file_line(f, &line, &len, e)) > 0)
-        kernel_import_line(i, line, len);
-    *written_ns = trace_file_written_ns(f);
-    trace_file_close(f);
+    int more;
+    while ((more = trace_lines_next(lines, &line, &len, e)) > 0)
+        text_import_line(t, line, len);
+    text_import_end(t);
+    text_import_free(t);
+    trace_lines_free(lines);
     return more;
+}
+
+/* Of a damaged file, what came before is accounted. */
+static int read_trace(const struct request *q, struct kernel_import *i, struct error *e)
+{
+    struct packed_input *in;
+    int bad = packed_input_open(&in, q->file, e);
+    if (bad)
+        return bad;
+    if (packed_input_is(in, q->output))
+        bad = error_set(e, EINVAL, "%s is the trace that is read: write to another file", q->output);
+    bad = bad ? bad : read_text(i, in, e);
+    kernel_import_end(i, (int64_t)(packed_input_written_ns(in) - kernel_import_last_ns(i)));
+    packed_input_close(in);
+    return bad;
 }
 
 static int store(const struct request *q, struct kernel_import *i, struct error *e)
@@ -157,9 +166,7 @@ static void say(const struct request *q, struct kernel_import *i)
 static int import(const struct request *q, struct kernel_import *i)
 {
     struct error e = {""};
-    uint64_t written_ns = clock_ns(CLOCK_REALTIME);
-    int bad = read_trace(q, i, &written_ns, &e);
-    kernel_import_end(i, written_ns);
+    int bad = read_trace(q, i, &e);
     const uint64_t events = kmem_accounts_totals(kernel_import_capture(i)->accounts)->events;
     if (bad && !(q->partial && events))
         return command_fail(EXIT_FAILED, "%s%s", e.text, events ? "; --partial keeps what was read" : "");

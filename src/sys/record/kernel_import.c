@@ -6,30 +6,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/kernel/trace/ftrace_text.h"
 #include "symbol/kallsyms.h"
 #include "symbol/symbol_names.h"
 
-#define COMM_MAX      32u
-#define CACHE_MAX     128u
 #define UNKNOWN_NAME  "[unknown]"
 #define PAGES_NAME    "(pages)"
 #define FUNCTION_MAX  (UINT64_C(1) << 20) /* an address further behind a symbol is not in it */
-#define WAITING_MAX   64u
 #define KMALLOC_STEP  8u
 #define KMALLOC_NAME  24u
 #define KMALLOC_LARGE 8192u /* as on machines with pages of 4 KiB: larger objects have no cache */
+#define ADDRESSES     4096u
 
 /* A call, as the trace names it. */
 struct call {
     char *text; /* "alloc_pipe_info+0x4a [ext4]"; "": an address that nothing names */
 };
 
-struct waiting {
-    struct kmem_event event;
-    char comm[COMM_MAX], cache[CACHE_MAX];
-    uint64_t stack[KMEM_EVENT_DEPTH_MAX];
-    bool is_complete; /* no stack of it can follow */
+/* An address that was looked up lately. */
+struct address_slot {
+    uint64_t address, call;
 };
 
 struct kernel_import {
@@ -38,16 +33,11 @@ struct kernel_import {
     struct VEC(struct call) calls; /* the events' call_site is the number of one */
     struct map call_index;         /* by the text in the trace */
     struct map text_index;         /* by the text that is shown */
+    struct map address_index;
+    struct address_slot addresses[ADDRESSES];
     struct symbol_names names;
     struct kernel_import_counts counts;
     uint64_t last_ns, before_ns; /* the latest time so far, and that of the last event */
-    /*
-     * Events wait for their stacks: the lines of other CPUs and of interrupts may come in between. They are accounted
-     * in the order in which they came.
-     */
-    struct waiting waiting[WAITING_MAX];
-    uint32_t first, n;
-    struct waiting *takes; /* the event whose stack is being read; NULL: none */
     char kmalloc_names[KMALLOC_LARGE / KMALLOC_STEP + 1][KMALLOC_NAME]; /* by size; "": not met yet */
 };
 
@@ -88,34 +78,55 @@ static void add_symbol(const struct kallsyms *k, struct buf *b, uint64_t address
         buf_printf(b, " [%s]", kallsyms_module_name(k, at));
 }
 
-/* The call's text, as it is shown; "": an address that nothing names. */
-static void name_call(const struct kernel_import *i, struct buf *b, struct ftrace_text_span s)
+/* Calls that are shown as the same text are one, however the trace writes them. */
+static uint64_t number_of_text(struct kernel_import *i, const struct buf *shown)
 {
-    struct buf raw = BUF_INIT;
-    uint64_t address;
-    buf_add(&raw, s.at, s.len);
-    if (is_address(buf_str(&raw), &address))
-        add_symbol(i->symbols, b, address);
-    else
-        add_without_size(b, buf_str(&raw), s.len);
-    buf_release(&raw);
+    bool added;
+    const uint64_t number = map_put(&i->text_index, buf_str(shown), shown->len, i->calls.len, &added);
+    if (added)
+        *vec_push(&i->calls) = (struct call){.text = mem_strdup(buf_str(shown))};
+    return number;
 }
 
-/* Calls that are shown as the same text are one, however the trace writes them. */
-static uint64_t number_of_call(struct kernel_import *i, struct ftrace_text_span s)
+uint64_t kernel_import_call(struct kernel_import *i, const char *text, size_t len)
 {
-    size_t number = map_get(&i->call_index, s.at, s.len);
+    size_t number = map_get(&i->call_index, text, len);
     if (number != MAP_NONE)
         return number;
-    bool added;
-    struct buf b = BUF_INIT;
-    name_call(i, &b, s);
-    number = map_put(&i->text_index, buf_str(&b), b.len, i->calls.len, &added);
-    if (added)
-        *vec_push(&i->calls) = (struct call){.text = mem_strdup(buf_str(&b))};
-    buf_release(&b);
-    map_put(&i->call_index, s.at, s.len, number, NULL);
+    struct buf raw = BUF_INIT, shown = BUF_INIT;
+    uint64_t address;
+    buf_add(&raw, text, len);
+    if (is_address(buf_str(&raw), &address))
+        add_symbol(i->symbols, &shown, address);
+    else
+        add_without_size(&shown, buf_str(&raw), len);
+    number = number_of_text(i, &shown);
+    map_put(&i->call_index, text, len, number, NULL);
+    buf_release(&raw);
+    buf_release(&shown);
     return number;
+}
+
+uint64_t kernel_import_call_at(struct kernel_import *i, uint64_t address)
+{
+    struct address_slot *slot = &i->addresses[(address ^ address >> 9) % ADDRESSES];
+    if (slot->address == address && address)
+        return slot->call;
+    size_t number = map_get_u64(&i->address_index, address);
+    if (number == MAP_NONE) {
+        struct buf shown = BUF_INIT;
+        add_symbol(i->symbols, &shown, address);
+        number = number_of_text(i, &shown);
+        map_put_u64(&i->address_index, address, number, NULL);
+        buf_release(&shown);
+    }
+    *slot = (struct address_slot){address, number};
+    return number;
+}
+
+const char *kernel_import_call_text(const struct kernel_import *i, uint64_t call)
+{
+    return i->calls.at[call].text;
 }
 
 static const char *text_of(const struct kernel_import *i, uint64_t call)
@@ -153,46 +164,8 @@ static uint64_t number(void *arg, uint64_t call)
 
 /* ---- events ---- */
 
-static struct waiting *waiting_at(struct kernel_import *i, uint32_t k)
-{
-    return &i->waiting[(i->first + k) % WAITING_MAX];
-}
-
-static void account_first(struct kernel_import *i)
-{
-    kmem_accounts_add(i->capture.accounts, &waiting_at(i, 0)->event);
-    i->first = (i->first + 1) % WAITING_MAX;
-    i->n--;
-}
-
-static void account_complete(struct kernel_import *i)
-{
-    while (i->n && waiting_at(i, 0)->is_complete)
-        account_first(i);
-}
-
-static bool is_of(const struct kmem_event *e, const struct ftrace_text_line *l)
-{
-    return e->cpu == l->cpu && !e->context == !l->is_interrupt;
-}
-
-/* A line of another event: what came before on this CPU, in this context, has no stack to come. */
-static void complete_before(struct kernel_import *i, const struct ftrace_text_line *l)
-{
-    for (uint32_t k = 0; k < i->n; k++)
-        waiting_at(i, k)->is_complete |= is_of(&waiting_at(i, k)->event, l);
-    account_complete(i);
-}
-
-static void copy(char *to, size_t room, struct ftrace_text_span s)
-{
-    const size_t len = s.len < room ? s.len : room - 1;
-    memcpy(to, s.at ? s.at : "", len);
-    to[len] = '\0';
-}
-
 /* Events of kmalloc() do not name a cache: objects are named by their size, as sys record does. */
-static const char *name_kmalloc(struct kernel_import *i, uint64_t bytes)
+const char *kernel_import_kmalloc_name(struct kernel_import *i, uint64_t bytes)
 {
     if (bytes > KMALLOC_LARGE)
         return PAGES_NAME;
@@ -202,135 +175,29 @@ static const char *name_kmalloc(struct kernel_import *i, uint64_t bytes)
     return name;
 }
 
-static const char *name_cache(struct kernel_import *i, struct waiting *w, const struct ftrace_text_line *l)
+void kernel_import_time(struct kernel_import *i, struct kmem_event *e)
 {
-    if (l->kind == FTRACE_TEXT_ALLOC && l->is_kmalloc && !l->no_allocated_bytes)
-        return name_kmalloc(i, l->allocated_bytes);
-    copy(w->cache, sizeof(w->cache), l->cache);
-    return w->cache;
+    i->counts.late += e->time_ns < i->before_ns;
+    i->before_ns = e->time_ns;
+    i->last_ns = e->time_ns > i->last_ns ? e->time_ns : i->last_ns;
+    e->time_ns = i->last_ns;
 }
 
-static void count(struct kernel_import *i, const struct ftrace_text_line *l)
+void kernel_import_event(struct kernel_import *i, const struct kmem_event *e)
 {
-    i->counts.late += l->time_ns < i->before_ns;
-    i->counts.ticks += l->is_ticks;
-    i->counts.without_allocated += l->no_allocated_bytes;
-    i->before_ns = l->time_ns;
-    i->last_ns = l->time_ns > i->last_ns ? l->time_ns : i->last_ns;
+    kmem_accounts_add(i->capture.accounts, e);
 }
 
-static void take_event(struct kernel_import *i, const struct ftrace_text_line *l)
+void kernel_import_end(struct kernel_import *i, int64_t realtime_ns)
 {
-    complete_before(i, l);
-    if (l->address_unknown) {
-        i->counts.without_address++;
-        return;
-    }
-    count(i, l);
-    uint64_t call = number_of_call(i, l->call_site);
-    if (!*i->calls.at[call].text && l->name.len)
-        call = number_of_call(i, l->name);
-    i->counts.without_name += !*i->calls.at[call].text;
-    if (i->n == WAITING_MAX)
-        account_first(i);
-    struct waiting *w = waiting_at(i, i->n++);
-    w->is_complete = false;
-    copy(w->comm, sizeof(w->comm), l->comm);
-    w->event = (struct kmem_event){.kind = l->kind == FTRACE_TEXT_ALLOC ? KMEM_EVENT_ALLOC : KMEM_EVENT_FREE,
-                                   .time_ns = i->last_ns,
-                                   .address = l->address,
-                                   .call_site = call,
-                                   .requested_bytes = l->requested_bytes,
-                                   .allocated_bytes = l->allocated_bytes,
-                                   .cache = name_cache(i, w, l),
-                                   .comm = l->is_interrupt ? "[interrupt]" : w->comm,
-                                   .is_kmalloc = l->is_kmalloc,
-                                   .pid = l->pid,
-                                   .cpu = l->cpu,
-                                   .context = l->is_interrupt};
-}
-
-/* Stacks of frees are not needed. */
-static void begin_stack(struct kernel_import *i, const struct ftrace_text_line *l)
-{
-    for (uint32_t k = i->n; k-- > 0 && !i->takes;) {
-        struct waiting *w = waiting_at(i, k);
-        if (!w->is_complete && is_of(&w->event, l) && w->event.pid == l->pid &&
-            w->event.kind == KMEM_EVENT_ALLOC)
-            i->takes = w;
-    }
-}
-
-/*
- * The first frames are of the tracing and of the allocator: they are passed over, up to the one with the function of
- * the event's call. Where that call has no name, there is nothing to compare, and the whole stack is kept.
- */
-static void take_caller(struct kernel_import *i, struct ftrace_text_span s)
-{
-    struct kmem_event *e = i->takes ? &i->takes->event : NULL;
-    if (!e || e->depth == KMEM_EVENT_DEPTH_MAX)
-        return;
-    const uint64_t call = number_of_call(i, s);
-    const char *site = i->calls.at[e->call_site].text, *caller = i->calls.at[call].text;
-    const size_t len = strcspn(site, "+ ");
-    if (!e->depth && len && (strcspn(caller, "+ ") != len || strncmp(site, caller, len) != 0))
-        return;
-    i->takes->stack[e->depth] = e->depth || !len ? call : e->call_site;
-    e->depth++;
-    e->stack = i->takes->stack;
-}
-
-/* The lines of a stack follow each other: any other line ends it. */
-static void end_stack(struct kernel_import *i)
-{
-    if (!i->takes)
-        return;
-    i->takes->is_complete = true;
-    i->takes = NULL;
-    account_complete(i);
-}
-
-void kernel_import_line(struct kernel_import *i, const char *line, size_t len)
-{
-    struct ftrace_text_line l;
-    ftrace_text_read(line, len, &l);
-    i->counts.lines++;
-    if (l.kind != FTRACE_TEXT_CALLER)
-        end_stack(i);
-    switch (l.kind) {
-    case FTRACE_TEXT_ALLOC:
-    case FTRACE_TEXT_FREE:
-        take_event(i, &l);
-        break;
-    case FTRACE_TEXT_LOST:
-        i->counts.lost += l.lost;
-        i->counts.lost_unknown += !l.lost;
-        break;
-    case FTRACE_TEXT_STACK:
-        begin_stack(i, &l);
-        break;
-    case FTRACE_TEXT_CALLER:
-        take_caller(i, l.call_site);
-        break;
-    case FTRACE_TEXT_BROKEN:
-        i->counts.broken++;
-        complete_before(i, &l);
-        break;
-    case FTRACE_TEXT_EVENT: /* a stack that follows is its own */
-        complete_before(i, &l);
-        break;
-    case FTRACE_TEXT_OTHER:
-        break;
-    }
-}
-
-void kernel_import_end(struct kernel_import *i, uint64_t written_ns)
-{
-    while (i->n)
-        account_first(i);
-    i->capture.realtime_ns = (int64_t)(written_ns - i->last_ns);
+    i->capture.realtime_ns = realtime_ns;
     i->capture.lost = i->counts.lost + i->counts.lost_unknown + i->counts.broken + i->counts.without_address;
     i->capture.over = true;
+}
+
+uint64_t kernel_import_last_ns(const struct kernel_import *i)
+{
+    return i->last_ns;
 }
 
 struct kernel_import *kernel_import_new(const struct kallsyms *symbols)
@@ -354,6 +221,7 @@ void kernel_import_free(struct kernel_import *i)
     vec_release(&i->calls);
     map_release(&i->call_index);
     map_release(&i->text_index);
+    map_release(&i->address_index);
     symbol_names_release(&i->names);
     free(i);
 }
@@ -363,7 +231,7 @@ struct kernel_capture *kernel_import_capture(struct kernel_import *i)
     return &i->capture;
 }
 
-const struct kernel_import_counts *kernel_import_counts(const struct kernel_import *i)
+struct kernel_import_counts *kernel_import_counts(struct kernel_import *i)
 {
     return &i->counts;
 }

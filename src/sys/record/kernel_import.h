@@ -3,7 +3,8 @@
 #define SYS_KERNEL_IMPORT_H
 
 /*
- * `allium sys import`: accounts of the kernel's objects from a trace that another tool has written.
+ * `allium sys import`: accounts of the kernel's objects from a trace that another tool has written, whatever its
+ * form: text_import, for example, gives it the events.
  *
  * Runs in: the tool. Threads: one. Owns: the accounts and names, until kernel_import_free().
  */
@@ -18,12 +19,12 @@ struct kallsyms;
 
 struct kernel_import_counts {
     uint64_t lines;
-    uint64_t broken;            /* lines of kmem events in another form, or without a field that is needed */
-    uint64_t lost;              /* events of which the trace says that they are missing */
-    uint64_t lost_unknown;      /* places at which it says that some are missing, and not how many */
-    uint64_t late;              /* events that are older than the one before them */
-    uint64_t ticks;             /* events whose times are ticks of a clock that is not time */
-    uint64_t without_address;   /* of which the trace hides which object it was: not accounted */
+    uint64_t broken;          /* lines or records of kmem events in another form, or without a needed field */
+    uint64_t lost;            /* events of which the trace says that they are missing */
+    uint64_t lost_unknown;    /* places at which it says that some are missing, and not how many */
+    uint64_t late;            /* events that are older than the one before them */
+    uint64_t ticks;           /* events whose times are ticks of a clock that is not time */
+    uint64_t without_address; /* of which the trace hides which object it was: not accounted */
     uint64_t without_allocated; /* that tell only what was requested */
     uint64_t without_name;      /* whose call is an address that nothing names */
 };
@@ -33,13 +34,26 @@ struct kernel_import *kernel_import_new(const struct kallsyms *symbols);
 /** NULL is allowed. */
 void kernel_import_free(struct kernel_import *i);
 
-/** Accounts what a line of a trace in text says. */
-void kernel_import_line(struct kernel_import *i, const char *line, size_t len);
-/** After the last line. `written_ns`: when the trace ended (CLOCK_REALTIME), as its clock is another one. */
-void kernel_import_end(struct kernel_import *i, uint64_t written_ns);
+/** Returns the number of a call that the trace names by a text, or by an address in hex. */
+uint64_t kernel_import_call(struct kernel_import *i, const char *text, size_t len);
+/** Returns the number of the call that returns to this address. */
+uint64_t kernel_import_call_at(struct kernel_import *i, uint64_t address);
+/** Returns "alloc_pipe_info+0x4a [ext4]", or "": an address that nothing names. It stays until the end. */
+const char *kernel_import_call_text(const struct kernel_import *i, uint64_t call);
+/** Returns what stands for the cache of an object of kmalloc(), whose events do not name one. */
+const char *kernel_import_kmalloc_name(struct kernel_import *i, uint64_t bytes);
 
-/** They belong to `i`. */
+/** Counts an event that is older than the one before, and gives it the time of that one. */
+void kernel_import_time(struct kernel_import *i, struct kmem_event *e);
+/** Accounts an event, whose call and stack are numbers as above. */
+void kernel_import_event(struct kernel_import *i, const struct kmem_event *e);
+/** After the last event. `realtime_ns`: CLOCK_REALTIME minus the clock of the trace. */
+void kernel_import_end(struct kernel_import *i, int64_t realtime_ns);
+/** Returns the latest time of an event so far. */
+uint64_t kernel_import_last_ns(const struct kernel_import *i);
+
+/** They belong to `i`. What reads the trace adds to the counts. */
 struct kernel_capture *kernel_import_capture(struct kernel_import *i);
-const struct kernel_import_counts *kernel_import_counts(const struct kernel_import *i);
+struct kernel_import_counts *kernel_import_counts(struct kernel_import *i);
 
 #endif
