@@ -27,7 +27,7 @@ _allium_options()
     set) echo --where --for -p --pid --help ;;
     sys) echo -p --pid --interval --count --duration --sort --top --all --pss --columns --wide --exact --json --no-pager --help ;;
     'sys allocinfo') echo --by --sort --where --top --interval --count --duration --allocinfo --columns --wide --exact --json --no-pager --help ;;
-    'sys import') echo -o --output --force --kallsyms --partial --quiet --help ;;
+    'sys import') echo -o --output --force --format --kallsyms --partial --quiet --help ;;
     'sys record') echo -o --output --force --stacks --buffer --interval --duration --vmlinux --debuginfod --quiet --help ;;
     doctor) echo --json --help ;;
     'sys '*) _allium_help sys "${1#sys }" | sed -n '/^options:/,/^$/s/^  \(\(-.\), \)\{0,1\}\(--[a-z-]*\).*/\2 \3/p' ;;
@@ -77,6 +77,10 @@ _allium_value()
     case "$1 $2" in
     'sys record --stacks')
         _allium_words kernel none
+        return
+        ;;
+    'sys import --format')
+        _allium_words text perf.data
         return
         ;;
     'sys allocinfo --by')

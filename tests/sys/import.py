@@ -236,7 +236,7 @@ def lacks():
         os.utime(path, (1600000000, 1600000000))
         said = " ".join(allium("sys", "import", path, "-o", out).stderr.decode().split())
         for words in (
-            "1,012 events are missing", "1 place at which events are missing", "1 line of kmem events was not",
+            "1,012 events are missing", "1 place at which events are missing", "1 line or record of events was not",
             "1 event hides", "1 event is older", "1 allocation does not say", "1 event has an address", "1 free of NULL"
         ):
             check(words in said, words, "is not in", said)

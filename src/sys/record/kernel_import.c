@@ -188,6 +188,26 @@ void kernel_import_event(struct kernel_import *i, const struct kmem_event *e)
     kmem_accounts_add(i->capture.accounts, e);
 }
 
+void kernel_import_event_at(struct kernel_import *i, const struct kmem_event *e)
+{
+    struct kmem_event event = *e;
+    uint64_t stack[KMEM_EVENT_DEPTH_MAX];
+    event.call_site = kernel_import_call_at(i, e->call_site);
+    i->counts.without_name += !*i->calls.at[event.call_site].text;
+    for (uint32_t k = 0; k < e->depth; k++)
+        stack[k] = kernel_import_call_at(i, e->stack[k]);
+    event.stack = e->depth ? stack : NULL;
+    if (e->kind == KMEM_EVENT_ALLOC && e->is_kmalloc)
+        event.cache = kernel_import_kmalloc_name(i, e->allocated_bytes);
+    kernel_import_time(i, &event);
+    kernel_import_event(i, &event);
+}
+
+void kernel_import_use_symbols(struct kernel_import *i, const struct kallsyms *symbols)
+{
+    i->symbols = symbols;
+}
+
 void kernel_import_end(struct kernel_import *i, int64_t realtime_ns)
 {
     i->capture.realtime_ns = realtime_ns;
@@ -200,10 +220,9 @@ uint64_t kernel_import_last_ns(const struct kernel_import *i)
     return i->last_ns;
 }
 
-struct kernel_import *kernel_import_new(const struct kallsyms *symbols)
+struct kernel_import *kernel_import_new(void)
 {
     struct kernel_import *i = mem_alloc(sizeof(*i));
-    i->symbols = symbols;
     kernel_capture_init(&i->capture,
                         &(struct kernel_code_names){
                             .arg = i, .add_call = add_call, .add_function = add_function, .number = number});
