@@ -28,7 +28,7 @@ _allium_options()
     sys) echo -p --pid --interval --count --duration --sort --top --all --pss --columns --wide --exact --json --no-pager --help ;;
     'sys allocinfo') echo --by --sort --where --top --interval --count --duration --allocinfo --columns --wide --exact --json --no-pager --help ;;
     'sys import') echo -o --output --force --format --kallsyms --partial --quiet --help ;;
-    'sys record') echo -o --output --force --stacks --buffer --interval --duration --vmlinux --debuginfod --quiet --help ;;
+    'sys record') echo -o --output --force --stacks --buffer --raw --interval --duration --vmlinux --debuginfod --quiet --help ;;
     doctor) echo --json --help ;;
     'sys '*) _allium_help sys "${1#sys }" | sed -n '/^options:/,/^$/s/^  \(\(-.\), \)\{0,1\}\(--[a-z-]*\).*/\2 \3/p' ;;
     esac
@@ -80,7 +80,11 @@ _allium_value()
         return
         ;;
     'sys import --format')
-        _allium_words text perf.data
+        _allium_words text perf.data raw
+        return
+        ;;
+    'sys record --raw')
+        _allium_offer -d
         return
         ;;
     'sys allocinfo --by')

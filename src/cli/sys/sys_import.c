@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/units.h"
 #include "cli/command.h"
@@ -12,6 +13,7 @@
 #include "collect/kernel/trace/perf_data.h"
 #include "collect/kernel/trace/trace_lines.h"
 #include "sys/record/kernel_import.h"
+#include "sys/record/page_import.h"
 #include "sys/record/perf_import.h"
 #include "sys/record/text_import.h"
 #include "view/text/text.h"
@@ -19,7 +21,7 @@
 static const struct option_doc options[] = {
     {"output", 'o', "OUT", "write the recording to OUT"},
     {"force", 0, NULL, "replace OUT if it exists"},
-    {"format", 0, "NAME", "read FILE as text or perf.data, whatever it looks like"},
+    {"format", 0, "NAME", "read FILE as text, perf.data or raw, whatever it looks like"},
     {"kallsyms", 0, "FILE", "take names from FILE, a copy of the traced kernel's /proc/kallsyms"},
     {"partial", 0, NULL, "keep what was read of a file that is damaged or cut"},
     {"quiet", 0, NULL, "print only errors"},
@@ -43,17 +45,17 @@ static int run(int argc, char **argv);
 const struct command command_sys_import = {
     .name = "sys import",
     .usage = "FILE -o OUT [--force] [--format NAME] [--kallsyms FILE] [--partial] [--quiet]",
-    .summary = "make a recording of a kernel trace that another tool has written: text, or perf.data",
+    .summary = "make a recording of a kernel trace that was recorded elsewhere or by another tool",
     .examples = examples,
     .options = options,
     .run = run,
 };
 
-enum format { BY_CONTENT, TEXT, PERF_DATA };
+enum format { BY_CONTENT, TEXT, PERF_DATA, RAW };
 
-static const struct word format_words[] = {{"text", TEXT}, {"perf.data", PERF_DATA}, {NULL, 0}};
+static const struct word format_words[] = {{"text", TEXT}, {"perf.data", PERF_DATA}, {"raw", RAW}, {NULL, 0}};
 /* What recordings say that their events come from. */
-static const char *const sources[] = {[TEXT] = "text", [PERF_DATA] = "perf.data"};
+static const char *const sources[] = {[TEXT] = "text", [PERF_DATA] = "perf.data", [RAW] = "raw"};
 
 struct request {
     const char *file, *output, *kallsyms;
@@ -152,10 +154,41 @@ static int find_format(struct session *s, struct packed_input *in, struct error 
     return bad;
 }
 
+static int read_saved(struct session *s, const struct trace_saved *saved, struct error *e)
+{
+    import_names_take(&s->names, &saved->formats.kallsyms);
+    kernel_import_use_symbols(s->import, import_names_symbols(&s->names));
+    int bad = page_import_read(s->import, saved, s->q->file, e);
+    kernel_import_end(s->import, saved->has_realtime
+                                     ? saved->realtime_ns
+                                     : (int64_t)(s->written_ns - kernel_import_last_ns(s->import)));
+    return bad;
+}
+
+static int read_folder(struct session *s, struct error *e)
+{
+    struct trace_saved saved;
+    int bad = trace_folder_open(&saved, s->q->file, e);
+    bad = bad ? bad : read_saved(s, &saved, e);
+    trace_saved_release(&saved);
+    return bad;
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat st;
+    return !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
 /* Of a damaged file, what came before is accounted. */
 static int read_trace(struct session *s, struct error *e)
 {
     struct packed_input *in;
+    s->format = s->q->format;
+    if (s->format == RAW || (s->format == BY_CONTENT && is_folder(s->q->file))) {
+        s->format = RAW;
+        return read_folder(s, e);
+    }
     int bad = packed_input_open(&in, s->q->file, e);
     if (bad)
         return bad;

@@ -10,6 +10,7 @@
 #include "symbol/symbol_names.h"
 
 #define UNKNOWN_NAME  "[unknown]"
+#define OWN_NAME      "allium itself"
 #define PAGES_NAME    "(pages)"
 #define FUNCTION_MAX  (UINT64_C(1) << 20) /* an address further behind a symbol is not in it */
 #define KMALLOC_STEP  8u
@@ -145,7 +146,7 @@ static void add_function(void *arg, struct buf *b, uint64_t call)
     struct kernel_import *i = arg;
     const char *text = text_of(i, call), *module = strstr(text, " [");
     struct buf raw = BUF_INIT;
-    buf_add(&raw, text, strcspn(text, "+ "));
+    buf_add(&raw, text, module ? strcspn(text, "+ ") : strcspn(text, "+"));
     const char *plain = symbol_names_function(&i->names, buf_str(&raw));
     buf_printf(b, "%s%s", plain ? plain : UNKNOWN_NAME, module ? module : "");
     buf_release(&raw);
@@ -199,6 +200,15 @@ void kernel_import_event_at(struct kernel_import *i, const struct kmem_event *e)
     event.stack = e->depth ? stack : NULL;
     if (e->kind == KMEM_EVENT_ALLOC && e->is_kmalloc)
         event.cache = kernel_import_kmalloc_name(i, e->allocated_bytes);
+    kernel_import_time(i, &event);
+    kernel_import_event(i, &event);
+}
+
+void kernel_import_own_event(struct kernel_import *i, const struct kmem_event *e)
+{
+    struct kmem_event event = *e;
+    event.call_site = kernel_import_call(i, OWN_NAME, strlen(OWN_NAME));
+    event.cache = "";
     kernel_import_time(i, &event);
     kernel_import_event(i, &event);
 }

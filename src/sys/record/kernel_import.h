@@ -57,6 +57,8 @@ void kernel_import_use_symbols(struct kernel_import *i, const struct kallsyms *s
  * treated as kernel_import_time() does.
  */
 void kernel_import_event_at(struct kernel_import *i, const struct kmem_event *e);
+/** The same of an allocation by allium itself, which has a row of its own, as in sys record. */
+void kernel_import_own_event(struct kernel_import *i, const struct kmem_event *e);
 /** Accounts an event, whose call and stack are numbers as above. */
 void kernel_import_event(struct kernel_import *i, const struct kmem_event *e);
 /** After the last event. `realtime_ns`: CLOCK_REALTIME minus the clock of the trace. */

@@ -17,6 +17,7 @@
 #include "sys/record/kernel_capture.h"
 
 struct kernel_recorder;
+struct raw_folder;
 struct vmlinux;
 
 struct kernel_recorder_losses {
@@ -24,11 +25,13 @@ struct kernel_recorder_losses {
     uint64_t broken; /* pages and records that were not understood */
     /* records that came after younger ones, so that frees may seem to come before allocations */
     uint64_t late;
+    uint64_t stackless; /* allocations whose stack was not found behind them */
 };
 
 struct kernel_recorder_options {
-    uint32_t buffer_kib; /* of each CPU */
-    bool stacks;         /* of allocations */
+    uint32_t buffer_kib;    /* of each CPU */
+    bool stacks;            /* of allocations */
+    struct raw_folder *raw; /* keeps the pages; must outlive the recorder. NULL: they are not kept */
     /* for files and lines of the kernel's source; must outlive the recorder. NULL: there are none */
     const struct vmlinux *vmlinux;
 };

@@ -2,6 +2,7 @@
 #include "sys/record/task_names.h"
 
 #include <dirent.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,7 @@ void task_names_set(struct task_names *t, int32_t tid, const char *name, uint32_
         vec_push(&t->names);
     struct task_name *n = &t->names.at[at];
     memset(n, 0, sizeof(*n));
+    n->tid = tid;
     memcpy(n->text, name, len);
 }
 
@@ -69,6 +71,26 @@ void task_names_read(struct task_names *t)
 {
     if (numbers_are_the_machines())
         each_number("/proc", read_process, t, NULL);
+}
+
+void task_names_parse(struct task_names *t, const char *text)
+{
+    while (*text) {
+        char *name;
+        const size_t line = strcspn(text, "\n");
+        const long tid = strtol(text, &name, 10);
+        if (name > text && name < text + line && *name == ' ' && tid >= 0 && tid <= INT32_MAX)
+            task_names_set(t, (int32_t)tid, name + 1, (uint32_t)(text + line - name - 1));
+        text += line + (text[line] != '\0');
+    }
+}
+
+void task_names_add_lines(const struct task_names *t, struct buf *b)
+{
+    vec_each (const struct task_name, n, &t->names) {
+        const size_t line = strcspn(n->text, "\n"); /* a program may give itself any name */
+        buf_printf(b, "%" PRId32 " %.*s\n", n->tid, (int)line, n->text);
+    }
 }
 
 const char *task_names_find(const struct task_names *t, int32_t tid)

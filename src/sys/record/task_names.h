@@ -11,12 +11,14 @@
 
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/hash_map.h"
 #include "base/vec.h"
 
 #define TASK_NAME_BYTES 16 /* with the NUL */
 
 struct task_name {
+    int32_t tid;
     char text[TASK_NAME_BYTES];
 };
 
@@ -29,6 +31,10 @@ struct task_names {
 void task_names_read(struct task_names *t);
 /** `name` need not end with a NUL; at most TASK_NAME_BYTES - 1 of `bytes` count. */
 void task_names_set(struct task_names *t, int32_t tid, const char *name, uint32_t bytes);
+/** Reads lines of a thread, a blank and its name, as those of tracefs's saved_cmdlines. */
+void task_names_parse(struct task_names *t, const char *text);
+/** Appends such lines. */
+void task_names_add_lines(const struct task_names *t, struct buf *b);
 /** Returns the name; "[idle]" of thread 0, "[unknown]" if it is not known. */
 const char *task_names_find(const struct task_names *t, int32_t tid);
 void task_names_release(struct task_names *t);

@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
+
+#include "collect/kernel/trace/trace_saved.h"
 
 /* Numbers of what a file says of itself. */
 enum {
@@ -65,14 +66,6 @@ int perf_head_read_formats(struct perf_head *p, struct trace_cursor *c, struct e
     return bad ? perf_head_damaged(p, bad, e) : 0;
 }
 
-static int check_arch(const struct perf_head *p, const char *arch, struct error *e)
-{
-    struct utsname own;
-    if (uname(&own) || !strcmp(own.machine, arch))
-        return 0;
-    return error_set(e, ENOTSUP, "%s: is of a machine of %s: import it on one", p->path, arch);
-}
-
 int perf_head_read_about(struct perf_head *p, uint64_t number, struct trace_cursor *c, struct error *e)
 {
     char arch[256];
@@ -90,7 +83,7 @@ int perf_head_read_about(struct perf_head *p, uint64_t number, struct trace_curs
         bad = read_clock(p, c);
     else if (number == ABOUT_ARCH) {
         bad = read_string(c, arch);
-        return bad ? perf_head_damaged(p, bad, e) : check_arch(p, arch, e);
+        return bad ? perf_head_damaged(p, bad, e) : trace_saved_check_machine(p->path, arch, e);
     }
     return bad ? perf_head_damaged(p, bad, e) : 0;
 }

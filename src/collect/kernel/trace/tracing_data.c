@@ -32,8 +32,7 @@ const struct buf *tracing_data_text(const struct tracing_data *t, const char *pa
     return at == MAP_NONE ? NULL : &t->texts.at[at];
 }
 
-/* Takes over the text. The first one of a name counts. */
-static void add_text(struct tracing_data *t, const char *path, struct buf *text)
+void tracing_data_add_text(struct tracing_data *t, const char *path, struct buf *text)
 {
     bool added;
     map_put(&t->index, path, strlen(path), t->texts.len, &added);
@@ -83,7 +82,7 @@ static int read_page_file(struct tracing_data *t, struct trace_cursor *c, const 
     bad = bad ? bad : trace_cursor_bytes(c, bytes, FORMAT_MAX, &text);
     snprintf(path, sizeof(path), "events/%s", name);
     if (!bad)
-        add_text(t, path, &text);
+        tracing_data_add_text(t, path, &text);
     buf_release(&text);
     return bad;
 }
@@ -110,7 +109,7 @@ static int read_formats(struct tracing_data *t, struct trace_cursor *c, const ch
             continue;
         buf_reset(&path);
         buf_printf(&path, "events/%s/%s/format", group, name);
-        add_text(t, buf_str(&path), &text);
+        tracing_data_add_text(t, buf_str(&path), &text);
     }
     buf_release(&path);
     buf_release(&text);

@@ -50,6 +50,8 @@ int tracing_data_read_comms(struct tracing_data *t, struct trace_cursor *c);
 int tracing_data_read_parts(struct tracing_data *t, unsigned version, struct trace_cursor *c);
 void tracing_data_release(struct tracing_data *t);
 
+/** Takes over a text, which is empty then. The first one of a name counts. */
+void tracing_data_add_text(struct tracing_data *t, const char *path, struct buf *text);
 /** Returns the text of a file of tracefs, or NULL. */
 const struct buf *tracing_data_text(const struct tracing_data *t, const char *path);
 
