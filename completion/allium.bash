@@ -80,7 +80,7 @@ _allium_value()
         return
         ;;
     'sys import --format')
-        _allium_words text perf.data raw
+        _allium_words text perf.data trace.dat raw
         return
         ;;
     'sys record --raw')

@@ -6,7 +6,6 @@ import glob
 import json
 import os
 import re
-import shutil
 import struct
 import sys
 
@@ -14,36 +13,9 @@ sys.dont_write_bytecode = True
 import lib
 import tap
 from lib import built, check, equal
+from traces import allium, cells, events_of, folded, recorded
 
-PIPES = [sys.executable, "-S", "-c", "import os; kept = [os.pipe() for _ in range(400)]"]
 PAGE = 4096
-
-
-def allium(*words, code=0, **how):
-    done = tap.run([built("ALLIUM"), *map(str, words)], **how)
-    equal(done.returncode, code, "exit code of %s (%s)" % (words, done.stderr.decode()))
-    return done
-
-
-def cells(path):
-    rows = json.loads(allium("sql", "--json", path, "SELECT * FROM sys_kmem").stdout)["rows"]
-    return sorted(repr(sorted((key, value) for key, value in row.items() if key != "taken_ns")) for row in rows)
-
-
-def folded(path, metric):
-    return sorted(allium("export", path, "--folded", metric).stdout.decode().splitlines())
-
-
-def events_of(said):
-    return int(re.search(r"([\d,]+) events?\b", said).group(1).replace(",", ""))
-
-
-def recorded(folder, *options):
-    """-> (the folder of pages, the recording, what was said)"""
-    raw, out = folder + "/raw", folder + "/live.allium"
-    shutil.rmtree(raw, ignore_errors=True)
-    said = allium("sys", "record", "--raw", raw, "-o", out, "--force", *options, "--", *PIPES).stderr.decode()
-    return raw, out, said
 
 
 def field(text, name):

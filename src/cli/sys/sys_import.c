@@ -21,7 +21,7 @@
 static const struct option_doc options[] = {
     {"output", 'o', "OUT", "write the recording to OUT"},
     {"force", 0, NULL, "replace OUT if it exists"},
-    {"format", 0, "NAME", "read FILE as text, perf.data or raw, whatever it looks like"},
+    {"format", 0, "NAME", "read FILE as text, perf.data, trace.dat or raw, whatever it looks like"},
     {"kallsyms", 0, "FILE", "take names from FILE, a copy of the traced kernel's /proc/kallsyms"},
     {"partial", 0, NULL, "keep what was read of a file that is damaged or cut"},
     {"quiet", 0, NULL, "print only errors"},
@@ -51,11 +51,13 @@ const struct command command_sys_import = {
     .run = run,
 };
 
-enum format { BY_CONTENT, TEXT, PERF_DATA, RAW };
+enum format { BY_CONTENT, TEXT, PERF_DATA, RAW, TRACE_DAT };
 
-static const struct word format_words[] = {{"text", TEXT}, {"perf.data", PERF_DATA}, {"raw", RAW}, {NULL, 0}};
+static const struct word format_words[] = {
+    {"text", TEXT}, {"perf.data", PERF_DATA}, {"raw", RAW}, {"trace.dat", TRACE_DAT}, {NULL, 0}};
 /* What recordings say that their events come from. */
-static const char *const sources[] = {[TEXT] = "text", [PERF_DATA] = "perf.data", [RAW] = "raw"};
+static const char *const sources[] = {
+    [TEXT] = "text", [PERF_DATA] = "perf.data", [RAW] = "raw", [TRACE_DAT] = "trace.dat"};
 
 struct request {
     const char *file, *output, *kallsyms;
@@ -150,7 +152,9 @@ static int find_format(struct session *s, struct packed_input *in, struct error 
     const bool is_perf =
         n >= PERF_DATA_MAGIC_BYTES && (!memcmp(bytes, PERF_DATA_MAGIC, PERF_DATA_MAGIC_BYTES) ||
                                        !memcmp(bytes, PERF_DATA_MAGIC_OTHER, PERF_DATA_MAGIC_BYTES));
-    s->format = s->q->format != BY_CONTENT ? s->q->format : is_perf ? PERF_DATA : TEXT;
+    const bool is_dat =
+        n >= TRACING_DATA_MAGIC_BYTES && !memcmp(bytes, TRACING_DATA_MAGIC, TRACING_DATA_MAGIC_BYTES);
+    s->format = s->q->format != BY_CONTENT ? s->q->format : is_perf ? PERF_DATA : is_dat ? TRACE_DAT : TEXT;
     return bad;
 }
 
@@ -174,6 +178,21 @@ static int read_folder(struct session *s, struct error *e)
     return bad;
 }
 
+/* Of a packed file that is cut, what there is of it is read all the same. */
+static int read_dat(struct session *s, struct packed_input *in, struct error *e)
+{
+    int fd;
+    uint64_t bytes;
+    struct error later;
+    struct trace_saved saved = {.own_tid = 0};
+    s->written_ns = packed_input_written_ns(in);
+    int cut = packed_input_file(in, &fd, &bytes, e);
+    int bad = cut && !bytes ? cut : trace_dat_open(&saved, fd, bytes, s->q->file, cut ? &later : e);
+    bad = bad ? bad : read_saved(s, &saved, cut ? &later : e);
+    trace_saved_release(&saved);
+    return cut ? cut : bad;
+}
+
 static bool is_folder(const char *path)
 {
     struct stat st;
@@ -195,7 +214,10 @@ static int read_trace(struct session *s, struct error *e)
     if (packed_input_is(in, s->q->output))
         bad = error_set(e, EINVAL, "%s is the trace that is read: write to another file", s->q->output);
     bad = bad ? bad : find_format(s, in, e);
-    bad = bad ? bad : s->format == PERF_DATA ? read_perf(s, in, e) : read_text(s, in, e);
+    if (!bad)
+        bad = s->format == PERF_DATA   ? read_perf(s, in, e)
+              : s->format == TRACE_DAT ? read_dat(s, in, e)
+                                       : read_text(s, in, e);
     packed_input_close(in);
     return bad;
 }
@@ -238,6 +260,8 @@ static void add_lacks(struct buf *b, const struct kernel_import_counts *n, bool 
         {n->without_name,
          named ? "event{s} {has|have} an address that --kallsyms does not name"
                : "event{s} {has|have} an address in place of a name: give --kallsyms FILE of that kernel"},
+        {n->unread_buffers,
+         "file{s} {has|have} events of several instances: only those of the first are read"},
         {n->without_stack, "allocation{s} {has|have} a stack without the call: they are shown without one"},
     };
     size_t before = b->len;

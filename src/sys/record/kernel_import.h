@@ -31,7 +31,8 @@ struct kernel_import_counts {
     uint64_t without_allocated; /* that tell only what was requested */
     uint64_t without_name;      /* whose call is an address that nothing names */
     uint64_t without_stack;     /* allocations whose stack was not found, or does not contain their call */
-    uint64_t sampled;           /* kinds of events of which not each one was to be recorded */
+    uint64_t unread_buffers; /* 1: the file has events of more tracing instances than the one that was read */
+    uint64_t sampled;        /* kinds of events of which not each one was to be recorded */
 };
 
 /** Never NULL. */

@@ -18,6 +18,7 @@ struct page_import {
     struct trace_reader *reader;
     struct kmem_format *format;
     struct task_names tasks;
+    bool has_ticks;                       /* the clock is not one of time */
     bool stacks;                          /* the trace may have stacks */
     uint64_t stack[KMEM_EVENT_DEPTH_MAX]; /* of the event that is accounted */
 };
@@ -63,6 +64,7 @@ static void account(void *arg, const struct trace_record *record, uint32_t cpu)
         return;
     event.time_ns = record->time;
     event.cpu = cpu;
+    p->counts->ticks += p->has_ticks;
     event.comm = event.context ? KERNEL_IMPORT_INTERRUPT : task_names_find(&p->tasks, event.pid);
     const bool allocates = event.kind == KMEM_EVENT_ALLOC;
     if (allocates && p->from->own_tid && event.pid == p->from->own_tid && !event.context)
@@ -80,6 +82,7 @@ static int read_pages(struct page_import *p, const char *path, struct error *e)
     const struct trace_reader_counts *n = trace_reader_counts(p->reader);
     p->counts->broken += n->broken_pages;
     p->counts->lost += p->from->has_lost ? p->from->lost : n->lost;
+    p->counts->unread_buffers = p->from->has_unread_buffers;
     p->counts->lost_unknown += p->from->has_lost ? 0 : n->lost_unknown;
     if (bad == -EBADMSG)
         return error_set(e, EBADMSG,
@@ -95,6 +98,7 @@ int page_import_read(struct kernel_import *to, const struct trace_saved *from, c
     const struct buf *layout = tracing_data_text(&from->formats, "events/header_page");
     int bad = layout ? 0 : error_set(e, ENODATA, "%s: lacks events/header_page", path);
     bad = bad ? bad : add_formats(&p, path, e);
+    p.has_ticks = !strcmp(from->clock, "counter") || !strcmp(from->clock, "x86-tsc");
     bad = bad ? bad : trace_reader_open_kept(&p.reader, buf_str(layout), from->cpus.at, from->cpus.len, e);
     if (!bad) {
         task_names_parse(&p.tasks, buf_str(&from->formats.comms));

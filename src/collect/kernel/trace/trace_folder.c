@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/read_file.h"
@@ -18,23 +17,6 @@
 #define TEXT_MAX     (1u << 20)
 #define KALLSYMS_MAX (256u << 20)
 #define COMMS_MAX    (64u << 20)
-
-int trace_saved_check_machine(const char *path, const char *machine, struct error *e)
-{
-    struct utsname own;
-    if (uname(&own) || !strcmp(own.machine, machine))
-        return 0;
-    return error_set(e, ENOTSUP, "%s: is of a machine of %s: import it on one", path, machine);
-}
-
-void trace_saved_release(struct trace_saved *s)
-{
-    tracing_data_release(&s->formats);
-    vec_each (int, fd, &s->fds)
-        close(*fd);
-    vec_release(&s->fds);
-    vec_release(&s->cpus);
-}
 
 /* The word behind a key at the beginning of a line; NULL: there is none. */
 static const char *value_of(const char *text, const char *key)

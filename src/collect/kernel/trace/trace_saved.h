@@ -27,11 +27,17 @@ struct trace_saved {
     int32_t own_tid;     /* the thread that recorded, if it is of allium; 0: not known */
     bool has_lost;       /* the kernel's own counts are there; the marks in pages say no more */
     uint64_t lost;
+    bool has_unread_buffers; /* of several instances, only the first one with events is read */
 };
 
 /** Opens the folder. Returns 0, or -errno with a line. */
 int trace_folder_open(struct trace_saved *s, const char *path, struct error *e);
+/** Opens a file of trace-cmd, of which nothing was read. `fd` must outlive it. Returns as above. */
+int trace_dat_open(struct trace_saved *s, int fd, uint64_t bytes, const char *path, struct error *e);
 void trace_saved_release(struct trace_saved *s);
+
+/** Adds an empty temporary file to the descriptors. Returns as above. */
+int trace_saved_temporary(struct trace_saved *s, struct error *e);
 
 /** Refuses what was recorded on a machine of another architecture. Returns 0, or -ENOTSUP with a line. */
 int trace_saved_check_machine(const char *path, const char *machine, struct error *e);
