@@ -209,6 +209,8 @@ void kernel_import_own_event(struct kernel_import *i, const struct kmem_event *e
     struct kmem_event event = *e;
     event.call_site = kernel_import_call(i, OWN_NAME, strlen(OWN_NAME));
     event.cache = "";
+    event.stack = NULL;
+    event.depth = 0;
     kernel_import_time(i, &event);
     kernel_import_event(i, &event);
 }

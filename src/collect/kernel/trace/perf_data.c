@@ -126,7 +126,8 @@ static int take_plain(struct perf_data *p, const uint8_t *record)
 
 static void make_room(struct window *w, size_t bytes)
 {
-    memmove(w->at, w->at + w->begin, w->end - w->begin);
+    if (w->begin)
+        memmove(w->at, w->at + w->begin, w->end - w->begin);
     w->end -= w->begin;
     w->begin = 0;
     if (w->end + bytes > w->room) {
