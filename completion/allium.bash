@@ -27,8 +27,8 @@ _allium_options()
     set) echo --where --for -p --pid --help ;;
     sys) echo -p --pid --interval --count --duration --sort --top --all --pss --columns --wide --exact --json --no-pager --help ;;
     'sys allocinfo') echo --by --sort --where --top --interval --count --duration --allocinfo --columns --wide --exact --json --no-pager --help ;;
-    'sys import') echo -o --output --force --boot --kallsyms --partial --quiet --help ;;
-    'sys record') echo -o --output --force --stacks --buffer --interval --duration --vmlinux --debuginfod --quiet --help ;;
+    'sys import') echo -o --output --force --boot --format --kallsyms --partial --quiet --help ;;
+    'sys record') echo -o --output --force --stacks --buffer --raw --interval --duration --vmlinux --debuginfod --quiet --help ;;
     doctor) echo --boot --json --help ;;
     'sys '*) _allium_help sys "${1#sys }" | sed -n '/^options:/,/^$/s/^  \(\(-.\), \)\{0,1\}\(--[a-z-]*\).*/\2 \3/p' ;;
     esac
@@ -77,6 +77,14 @@ _allium_value()
     case "$1 $2" in
     'sys record --stacks')
         _allium_words kernel none
+        return
+        ;;
+    'sys import --format')
+        _allium_words text perf.data trace.dat raw
+        return
+        ;;
+    'sys record --raw')
+        _allium_offer -d
         return
         ;;
     'sys allocinfo --by')

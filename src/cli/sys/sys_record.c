@@ -21,6 +21,7 @@
 #include "run/workload.h"
 #include "store/recording.h"
 #include "sys/record/kernel_recorder.h"
+#include "sys/record/raw_folder.h"
 #include "sys/session.h"
 #include "view/text/text.h"
 
@@ -37,6 +38,7 @@ static const struct option_doc options[] = {
     {"force", 0, NULL, "replace FILE if it exists"},
     {"stacks", 0, "WHICH", "record the stacks of allocations: kernel, or none (default)"},
     {"buffer", 0, "SIZE", "use a buffer of SIZE on each CPU (8M) for events that are not read yet"},
+    {"raw", 0, "DIR", "also keep the pages of events in the new folder DIR, for allium sys import"},
     {"interval", 0, "INTERVAL",
      "store the accounts at each INTERVAL (1m), for FILE@TIME, and in case of a crash"},
     {"duration", 0, "DURATION", "stop after DURATION, if CMD or Ctrl-C does not end it before"},
@@ -51,6 +53,8 @@ static const char *const examples[] = {
     "record all kernel allocations of the machine while a command runs",
     "allium report find.allium --sort peak",
     "show which functions held most at the peak",
+    "sudo allium sys record --raw pages -o find.allium -- find / -xdev",
+    "also keep the events themselves, for allium sys import pages",
     "allium sys kmem --from find.allium --by function",
     "show the same as a table, with slack and frees",
     NULL,
@@ -60,8 +64,9 @@ static int run(int argc, char **argv);
 
 const struct command command_sys_record = {
     .name = "sys record",
-    .usage = "[-o FILE] [--force] [--stacks WHICH] [--buffer SIZE] [--interval INTERVAL] [--duration "
-             "DURATION] [--vmlinux FILE] [--debuginfod DURATION] [--quiet] [-- CMD ARG...]",
+    .usage =
+        "[-o FILE] [--force] [--stacks WHICH] [--buffer SIZE] [--raw DIR] [--interval INTERVAL] [--duration "
+        "DURATION] [--vmlinux FILE] [--debuginfod DURATION] [--quiet] [-- CMD ARG...]",
     .summary = "record every allocation and free of kernel objects, without sampling (needs root)",
     .examples = examples,
     .options = options,
@@ -71,7 +76,7 @@ const struct command command_sys_record = {
 static const struct word stack_words[] = {{"none", 0}, {"kernel", 1}, {NULL, 0}};
 
 struct request {
-    const char *output, *vmlinux_file;
+    const char *output, *vmlinux_file, *raw;
     char own_name[32];
     bool force, quiet;
     int stacks;
@@ -113,6 +118,7 @@ static int parse(struct request *q, int argc, char **argv)
     snprintf(q->own_name, sizeof(q->own_name), "kernel.%d.allium", (int)getpid());
     q->output = command_value(c, &a, "output") ? command_value(c, &a, "output") : q->own_name;
     q->vmlinux_file = command_value(c, &a, "vmlinux");
+    q->raw = command_value(c, &a, "raw");
     q->force = command_value(c, &a, "force") != NULL;
     q->quiet = command_value(c, &a, "quiet") != NULL;
     q->command = a.n_rest ? a.rest : NULL;
@@ -240,6 +246,10 @@ static void say(const struct session *s)
         text_add_number(&b, lost.late, NULL);
         buf_addstr(&b, " came late");
     }
+    if (lost.stackless) {
+        buf_addstr(&b, "\n             ");
+        text_add_words(&b, lost.stackless, "allocation{s} {is|are} shown without a stack: it was not found");
+    }
     fprintf(
         stderr,
         "allium: %s\n  next       allium report %s\n             allium sys kmem --from %s --by function\n",
@@ -286,13 +296,18 @@ static int run(int argc, char **argv)
         return command_fail(EXIT_FAILED, "%s", e.text);
     struct vmlinux vmlinux = {.path = NULL};
     code = sys_vmlinux_open(&vmlinux, q.vmlinux_file, q.quiet);
+    struct raw_folder *raw = NULL;
+    if (code < 0 && q.raw && raw_folder_create(&raw, q.raw, &e))
+        code = command_fail(EXIT_FAILED, "%s", e.text);
     const struct kernel_recorder_options o = {.buffer_kib = (uint32_t)(q.buffer_bytes >> 10),
                                               .stacks = q.stacks,
+                                              .raw = raw,
                                               .vmlinux = vmlinux.path ? &vmlinux : NULL};
     if (code < 0 && kernel_recorder_open(&s.recorder, &o, &e))
         code = command_fail(EXIT_IMPOSSIBLE, "%s", e.text);
     code = code < 0 ? record(&s) : code;
     kernel_recorder_close(s.recorder);
+    raw_folder_close(raw);
     vmlinux_release(&vmlinux);
     if (q.command)
         workload_release(&s.command);

@@ -6,10 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/kernel/gfp.h"
 #include "symbol/kallsyms.h"
 #include "symbol/symbol_names.h"
 
 #define UNKNOWN_NAME  "[unknown]"
+#define OWN_NAME      "allium itself"
 #define PAGES_NAME    "(pages)"
 #define FUNCTION_MAX  (UINT64_C(1) << 20) /* an address further behind a symbol is not in it */
 #define KMALLOC_STEP  8u
@@ -36,6 +38,7 @@ struct kernel_import {
     struct map address_index;
     struct address_slot addresses[ADDRESSES];
     struct symbol_names names;
+    struct gfp_names gfp;
     struct kernel_import_counts counts;
     uint64_t last_ns, before_ns; /* the latest time so far, and that of the last event */
     char kmalloc_names[KMALLOC_LARGE / KMALLOC_STEP + 1][KMALLOC_NAME]; /* by size; "": not met yet */
@@ -145,7 +148,7 @@ static void add_function(void *arg, struct buf *b, uint64_t call)
     struct kernel_import *i = arg;
     const char *text = text_of(i, call), *module = strstr(text, " [");
     struct buf raw = BUF_INIT;
-    buf_add(&raw, text, strcspn(text, "+ "));
+    buf_add(&raw, text, module ? strcspn(text, "+ ") : strcspn(text, "+"));
     const char *plain = symbol_names_function(&i->names, buf_str(&raw));
     buf_printf(b, "%s%s", plain ? plain : UNKNOWN_NAME, module ? module : "");
     buf_release(&raw);
@@ -160,6 +163,19 @@ static uint64_t number(void *arg, uint64_t call)
     for (const char *at = i->calls.at[call].text; *at; at++)
         hash = (hash ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
     return hash >> 8;
+}
+
+static void add_gfp(void *arg, struct buf *b, uint64_t gfp)
+{
+    const struct kernel_import *i = arg;
+    gfp_format(&i->gfp, gfp, b);
+}
+
+void kernel_import_use_gfp(struct kernel_import *i, const char *format)
+{
+    const struct gfp_bits none = {0};
+    if (!i->gfp.all.len && !gfp_from_format(&i->gfp, format, &none))
+        i->capture.names.add_gfp = add_gfp;
 }
 
 /* ---- events ---- */
@@ -188,6 +204,37 @@ void kernel_import_event(struct kernel_import *i, const struct kmem_event *e)
     i->counts.broken += !kmem_accounts_add(i->capture.accounts, e);
 }
 
+void kernel_import_event_at(struct kernel_import *i, const struct kmem_event *e)
+{
+    struct kmem_event event = *e;
+    uint64_t stack[KMEM_EVENT_DEPTH_MAX];
+    event.call_site = kernel_import_call_at(i, e->call_site);
+    i->counts.without_name += !*i->calls.at[event.call_site].text;
+    for (uint32_t k = 0; k < e->depth; k++)
+        stack[k] = kernel_import_call_at(i, e->stack[k]);
+    event.stack = e->depth ? stack : NULL;
+    if (e->kind == KMEM_EVENT_ALLOC && e->is_kmalloc)
+        event.cache = kernel_import_kmalloc_name(i, e->allocated_bytes);
+    kernel_import_time(i, &event);
+    kernel_import_event(i, &event);
+}
+
+void kernel_import_own_event(struct kernel_import *i, const struct kmem_event *e)
+{
+    struct kmem_event event = *e;
+    event.call_site = kernel_import_call(i, OWN_NAME, strlen(OWN_NAME));
+    event.cache = "";
+    event.stack = NULL;
+    event.depth = 0;
+    kernel_import_time(i, &event);
+    kernel_import_event(i, &event);
+}
+
+void kernel_import_use_symbols(struct kernel_import *i, const struct kallsyms *symbols)
+{
+    i->symbols = symbols;
+}
+
 void kernel_import_end(struct kernel_import *i, int64_t realtime_ns)
 {
     i->capture.realtime_ns = realtime_ns;
@@ -200,10 +247,9 @@ uint64_t kernel_import_last_ns(const struct kernel_import *i)
     return i->last_ns;
 }
 
-struct kernel_import *kernel_import_new(const struct kallsyms *symbols)
+struct kernel_import *kernel_import_new(void)
 {
     struct kernel_import *i = mem_alloc(sizeof(*i));
-    i->symbols = symbols;
     kernel_capture_init(&i->capture,
                         &(struct kernel_code_names){
                             .arg = i, .add_call = add_call, .add_function = add_function, .number = number});
@@ -223,6 +269,7 @@ void kernel_import_free(struct kernel_import *i)
     map_release(&i->text_index);
     map_release(&i->address_index);
     symbol_names_release(&i->names);
+    gfp_release(&i->gfp);
     free(i);
 }
 

@@ -17,6 +17,9 @@
 struct kernel_import;
 struct kallsyms;
 
+/** In place of a program that was only interrupted. */
+#define KERNEL_IMPORT_INTERRUPT "[interrupt]"
+
 struct kernel_import_counts {
     uint64_t lines;
     uint64_t broken;          /* lines or records of kmem events in another form, or without a needed field */
@@ -27,10 +30,13 @@ struct kernel_import_counts {
     uint64_t without_address; /* of which the trace hides which object it was: not accounted */
     uint64_t without_allocated; /* that tell only what was requested */
     uint64_t without_name;      /* whose call is an address that nothing names */
+    uint64_t without_stack;     /* allocations whose stack was not found, or does not contain their call */
+    uint64_t unread_buffers; /* 1: the file has events of more tracing instances than the one that was read */
+    uint64_t sampled;        /* kinds of events of which not each one was to be recorded */
 };
 
-/** `symbols`: of the kernel that was traced, for calls that are addresses; must outlive it. NULL: there are none. */
-struct kernel_import *kernel_import_new(const struct kallsyms *symbols);
+/** Never NULL. */
+struct kernel_import *kernel_import_new(void);
 /** NULL is allowed. */
 void kernel_import_free(struct kernel_import *i);
 
@@ -45,6 +51,17 @@ const char *kernel_import_kmalloc_name(struct kernel_import *i, uint64_t bytes);
 
 /** Counts an event that is older than the one before, and gives it the time of that one. */
 void kernel_import_time(struct kernel_import *i, struct kmem_event *e);
+/** The flags of allocations have the names in the format of this event, kmem:kmalloc; without, they are not known. */
+void kernel_import_use_gfp(struct kernel_import *i, const char *format);
+/** From here on addresses are looked up in these symbols, which must outlive it; NULL: there are none. */
+void kernel_import_use_symbols(struct kernel_import *i, const struct kallsyms *symbols);
+/**
+ * Accounts an event whose call and stack are addresses, and whose cache is "" if it is one of kmalloc(). Its time is
+ * treated as kernel_import_time() does.
+ */
+void kernel_import_event_at(struct kernel_import *i, const struct kmem_event *e);
+/** The same of an allocation by allium itself, which has a row of its own, as in sys record. */
+void kernel_import_own_event(struct kernel_import *i, const struct kmem_event *e);
 /** Accounts an event, whose call and stack are numbers as above. */
 void kernel_import_event(struct kernel_import *i, const struct kmem_event *e);
 /** After the last event. `realtime_ns`: CLOCK_REALTIME minus the clock of the trace. */

@@ -14,13 +14,15 @@
 #include "collect/kernel/kernel_state.h"
 #include "collect/kernel/trace/boot_trace.h"
 #include "collect/kernel/trace/kmem_format.h"
+#include "collect/kernel/trace/trace_losses.h"
 #include "collect/kernel/trace/trace_reader.h"
+#include "sys/record/raw_folder.h"
+#include "sys/record/record_stack.h"
 #include "sys/record/tasks.h"
 #include "sys/resolver.h"
 #include "sys/session.h"
 
 #define FORMAT_BYTES_MAX (1u << 20)
-#define PEEK_MAX         64u /* records between an event and its stack */
 
 /* The call_site of allocations by this process: no code is at this address. */
 #define OWN_SITE 0
@@ -44,10 +46,12 @@ struct kernel_recorder {
     struct kernel_capture capture;
     struct sys_session names; /* only its names: the resolver wants a session */
     struct tasks tasks;
-    int32_t own_tid; /* as the machine numbers threads */
+    struct raw_folder *raw; /* where pages are kept; NULL: nowhere */
+    int32_t own_tid;        /* as the machine numbers threads */
     uint64_t broken_records;
     uint64_t lost; /* events that found no room */
     bool stacks;
+    uint64_t stackless;                   /* allocations whose stack was not found */
     uint64_t stack[KMEM_EVENT_DEPTH_MAX]; /* of the event that is accounted */
     uint64_t kmalloc_bytes_max;           /* two pages: larger objects have no cache */
     char (*kmalloc_names)[KMALLOC_NAME];  /* by size / KMALLOC_STEP; "": not met yet */
@@ -146,6 +150,8 @@ static int read_format(const struct kernel_recorder *r, const char *event, struc
     int bad = file_read_at(r->instance.tracefs_fd, buf_str(&path), FORMAT_BYTES_MAX, text);
     if (bad)
         error_set(e, -bad, "cannot read %s of tracefs: %s", buf_str(&path), strerror(-bad));
+    if (!bad && r->raw)
+        bad = raw_folder_put(r->raw, buf_str(&path), text->data, text->len, e);
     buf_release(&path);
     return bad;
 }
@@ -266,11 +272,13 @@ int kernel_recorder_open(struct kernel_recorder **out, const struct kernel_recor
     kernel_capture_init(&r->capture, &names);
     r->capture.comms = true;
     r->names.names = resolver_new(&(struct resolver_wanted){.vmlinux = o->vmlinux});
+    r->raw = o->raw;
     int bad = o->boot ? open_boot(r, e) : open_instance(r, o->buffer_kib, e);
     for (size_t i = 0; kmem_format_events[i] && !bad; i++)
         bad = add_format(r, i, e);
     bad = bad ? bad : trace_reader_open(&r->reader, &r->instance, e);
     bad = bad ? bad : enable(r, o->stacks, e);
+    bad = bad || !r->raw ? bad : raw_folder_begin(r->raw, &r->instance, r->reader, e);
     if (!bad) {
         resolver_kernel_number(r->names.names, 1); /* reads the kernel's symbols now, as no event waits */
         return 0;
@@ -306,39 +314,7 @@ int kernel_recorder_begin(struct kernel_recorder *r, struct error *e)
         return bad;
     tasks_read(&r->tasks); /* events tell of those that begin meanwhile */
     trace_instance_write(&r->instance, "trace_marker", OWN_NAME, &unmarked);
-    return 0;
-}
-
-/*
- * The record with the event's stack comes behind it, on the same CPU and in the same context; what interrupts do may
- * come in between. The stack begins with the tracing and the allocator itself, up to the call.
- */
-static void find_stack(struct kernel_recorder *r, struct kmem_event *event)
-{
-    struct trace_peek peek = trace_reader_peek(r->reader);
-    struct trace_record record;
-    struct kmem_stack stack;
-    struct kmem_event other;
-    for (unsigned n = 0; n < PEEK_MAX && trace_peek_next(r->reader, &peek, &record); n++) {
-        if (kmem_format_stack(r->format, record.data, record.bytes, &stack) <= 0) {
-            if (kmem_format_decode(r->format, record.data, record.bytes, &other) > 0 &&
-                other.context == event->context)
-                return; /* it had none */
-            continue;
-        }
-        if (stack.context != event->context)
-            continue;
-        uint32_t depth = 0;
-        for (uint32_t i = 0; i < stack.n && depth < KMEM_EVENT_DEPTH_MAX; i++) {
-            uint64_t caller;
-            memcpy(&caller, stack.callers + 8 * i, sizeof(caller));
-            if (depth || caller == event->call_site)
-                r->stack[depth++] = caller;
-        }
-        event->stack = r->stack;
-        event->depth = depth;
-        return;
-    }
+    return r->raw ? raw_folder_put_tasks(r->raw, &r->tasks, e) : 0;
 }
 
 /*
@@ -394,7 +370,7 @@ static void account(void *arg, const struct trace_record *record, uint32_t cpu)
         event.call_site = OWN_SITE;
         event.cache = "";
     } else if (r->stacks && event.kind == KMEM_EVENT_ALLOC) {
-        find_stack(r, &event);
+        r->stackless += !record_stack_find(r->reader, r->format, &event, r->stack);
     }
     r->broken_records += !kmem_accounts_add(r->capture.accounts, &event);
 }
@@ -410,18 +386,6 @@ int kernel_recorder_step(struct kernel_recorder *r, struct error *e)
     return read_all(r, false, e);
 }
 
-/* "overrun: 12", "commit overrun: 0", "dropped events: 0" */
-static uint64_t losses_of(const char *stats)
-{
-    static const char *const lost[] = {"overrun: ", "commit overrun: ", "dropped events: "};
-    uint64_t sum = 0;
-    for (const char *line = stats; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
-        for (size_t i = 0; i < sizeof(lost) / sizeof(*lost); i++)
-            if (!strncmp(line, lost[i], strlen(lost[i])))
-                sum += strtoull(line + strlen(lost[i]), NULL, 10);
-    return sum;
-}
-
 static void count_losses(struct kernel_recorder *r)
 {
     char path[64];
@@ -431,7 +395,7 @@ static void count_losses(struct kernel_recorder *r)
         struct buf text = BUF_INIT;
         snprintf(path, sizeof(path), "per_cpu/cpu%ld/stats", cpu);
         if (!file_read_at(r->instance.fd, path, FORMAT_BYTES_MAX, &text))
-            r->lost += losses_of(buf_str(&text));
+            r->lost += trace_losses_of(buf_str(&text));
         buf_release(&text);
     }
 }
@@ -452,7 +416,7 @@ int kernel_recorder_end(struct kernel_recorder *r, struct error *e)
     bad = bad ? bad : read_all(r, true, e);
     if (r->is_boot)
         boot_trace_resume(&r->boot, &r->instance);
-    return bad;
+    return bad || !r->raw ? bad : raw_folder_end(r->raw, &r->instance, r->capture.realtime_ns, r->own_tid, e);
 }
 
 static uint64_t broken(const struct kernel_recorder *r)
@@ -462,7 +426,8 @@ static uint64_t broken(const struct kernel_recorder *r)
 
 struct kernel_recorder_losses kernel_recorder_losses(const struct kernel_recorder *r)
 {
-    return (struct kernel_recorder_losses){r->lost, broken(r), trace_reader_counts(r->reader)->late};
+    return (struct kernel_recorder_losses){r->lost, broken(r), trace_reader_counts(r->reader)->late,
+                                           r->stackless};
 }
 
 struct kernel_capture *kernel_recorder_capture(struct kernel_recorder *r)

@@ -20,6 +20,7 @@
 #include "sys/record/kernel_capture.h"
 
 struct kernel_recorder;
+struct raw_folder;
 struct vmlinux;
 
 struct kernel_recorder_losses {
@@ -27,12 +28,14 @@ struct kernel_recorder_losses {
     uint64_t broken; /* pages and records that were not understood */
     /* records that came after younger ones, so that frees may seem to come before allocations */
     uint64_t late;
+    uint64_t stackless; /* allocations whose stack was not found behind them */
 };
 
 struct kernel_recorder_options {
-    bool boot;           /* the events since the boot, from the top-level buffers; see boot_trace.h */
-    uint32_t buffer_kib; /* of each CPU; not with `boot` */
-    bool stacks;         /* of allocations; not with `boot` */
+    bool boot;              /* the events since the boot, from the top-level buffers; see boot_trace.h */
+    uint32_t buffer_kib;    /* of each CPU; not with `boot` */
+    bool stacks;            /* of allocations; not with `boot` */
+    struct raw_folder *raw; /* keeps the pages; must outlive the recorder. NULL: they are not kept */
     /* for files and lines of the kernel's source; must outlive the recorder. NULL: there are none */
     const struct vmlinux *vmlinux;
 };

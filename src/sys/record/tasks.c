@@ -2,6 +2,7 @@
 #include "sys/record/tasks.h"
 
 #include <dirent.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +28,7 @@ static struct task *task_at(struct tasks *t, int32_t tid)
     bool added;
     size_t at = map_put_u64(&t->index, (uint32_t)tid, t->all.len, &added);
     if (added)
-        *vec_push(&t->all) = (struct task){.process = TASK_UNKNOWN};
+        *vec_push(&t->all) = (struct task){.tid = tid, .process = TASK_UNKNOWN};
     return &t->all.at[at];
 }
 
@@ -152,7 +153,7 @@ void tasks_add(struct tasks *t, const struct task_event *e)
         begin(t, e);
         break;
     case TASK_MOVED: /* of all threads of a process, its leader is named */
-        if (e->hierarchy == t->hierarchy) {
+        if (t->cgroups.len && e->hierarchy == t->hierarchy) {
             const uint32_t cgroup = number_of_cgroup(t, e->text, strnlen(e->text, e->text_bytes));
             task_at(t, e->tid)->cgroup = cgroup;
         }
@@ -163,9 +164,37 @@ void tasks_add(struct tasks *t, const struct task_event *e)
     }
 }
 
+/* ---- as text ---- */
+
+void tasks_set_name(struct tasks *t, int32_t tid, const char *name, uint32_t bytes)
+{
+    set_name(task_at(t, tid), name, bytes);
+}
+
+void tasks_parse(struct tasks *t, const char *text)
+{
+    while (*text) {
+        char *name;
+        const size_t line = strcspn(text, "\n");
+        const long tid = strtol(text, &name, 10);
+        if (name > text && name < text + line && *name == ' ' && tid >= 0 && tid <= INT32_MAX)
+            tasks_set_name(t, (int32_t)tid, name + 1, (uint32_t)(text + line - name - 1));
+        text += line + (text[line] != '\0');
+    }
+}
+
+void tasks_add_lines(const struct tasks *t, struct buf *b)
+{
+    vec_each (const struct task, task, &t->all) {
+        const size_t line = strcspn(task->name, "\n"); /* a program may give itself any name */
+        buf_printf(b, "%" PRId32 " %.*s\n", task->tid, (int)line, task->name);
+    }
+}
+
 const struct task *tasks_find(const struct tasks *t, int32_t tid)
 {
-    static const struct task idle = {.name = "[idle]"}, unknown = {"[unknown]", TASK_UNKNOWN, 0};
+    static const struct task idle = {.name = "[idle]"},
+                             unknown = {.name = "[unknown]", .process = TASK_UNKNOWN};
     size_t at = map_get_u64(&t->index, (uint32_t)tid);
     if (at == MAP_NONE)
         return tid ? &unknown : &idle;

@@ -11,6 +11,7 @@
 
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/hash_map.h"
 #include "base/vec.h"
 #include "collect/kernel/trace/task_format.h"
@@ -18,6 +19,7 @@
 #define TASK_NAME_BYTES 16 /* with the NUL */
 
 struct task {
+    int32_t tid;
     char name[TASK_NAME_BYTES];
     int32_t process; /* TASK_UNKNOWN: not known */
     uint32_t cgroup; /* of the thread that leads a process: a number for tasks_cgroup() */
@@ -36,6 +38,12 @@ struct tasks {
 /** Reads the threads that exist. In a container that numbers threads otherwise, nothing is read. */
 void tasks_read(struct tasks *t);
 void tasks_add(struct tasks *t, const struct task_event *e);
+/** `name` need not end with a NUL; at most TASK_NAME_BYTES - 1 of `bytes` count. */
+void tasks_set_name(struct tasks *t, int32_t tid, const char *name, uint32_t bytes);
+/** Reads lines of a thread, a blank and its name, as those of tracefs's saved_cmdlines. */
+void tasks_parse(struct tasks *t, const char *text);
+/** Appends such lines. */
+void tasks_add_lines(const struct tasks *t, struct buf *b);
 /** Returns the thread; one without a name if it is not known. Valid until the next change. */
 const struct task *tasks_find(const struct tasks *t, int32_t tid);
 /** Returns the path of the control group that has a process's memory; NULL: not known. */

@@ -103,7 +103,7 @@ static void take_event(struct text_import *t, const struct ftrace_text_line *l)
                                    .requested_bytes = l->requested_bytes,
                                    .allocated_bytes = l->allocated_bytes,
                                    .cache = name_cache(t, w, l),
-                                   .comm = l->is_interrupt ? "[interrupt]" : w->comm,
+                                   .comm = l->is_interrupt ? KERNEL_IMPORT_INTERRUPT : w->comm,
                                    .is_kmalloc = l->is_kmalloc,
                                    .process = KMEM_EVENT_NO_PROCESS,
                                    .pid = l->pid,

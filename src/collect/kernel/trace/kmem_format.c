@@ -160,6 +160,7 @@ int kmem_format_decode(const struct kmem_format *f, const uint8_t *data, uint32_
                                .call_site = value_at(data, at[CALL_SITE]),
                                .cache = cache,
                                .is_kmalloc = l->is_kmalloc,
+                               .process = KMEM_EVENT_NO_PROCESS,
                                .pid = (int32_t)value_at(data, at[PID]),
                                .context = flags & CONTEXT};
     if (l->allocates) {

@@ -208,7 +208,7 @@ int packed_input_read(struct packed_input *p, void *to, size_t room, size_t *tak
 
 /* ---- as a file ---- */
 
-static int open_copy(struct error *e)
+int packed_input_temporary(struct error *e)
 {
     const char *folder = getenv("TMPDIR") && *getenv("TMPDIR") ? getenv("TMPDIR") : "/var/tmp";
     int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -244,7 +244,7 @@ int packed_input_file(struct packed_input *p, int *fd, uint64_t *size, struct er
         *size = (uint64_t)st.st_size;
         return 0;
     }
-    *fd = p->copy_fd = open_copy(e);
+    *fd = p->copy_fd = packed_input_temporary(e);
     if (p->copy_fd < 0)
         return p->copy_fd;
     while (!(bad = packed_input_peek(p, &bytes, &n, e)) && n) {

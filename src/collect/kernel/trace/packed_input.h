@@ -37,6 +37,9 @@ int packed_input_peek(struct packed_input *p, const uint8_t **bytes, size_t *n, 
  */
 int packed_input_file(struct packed_input *p, int *fd, uint64_t *bytes, struct error *e);
 
+/** Makes a temporary file without a name. Returns a descriptor, or -errno with a line. */
+int packed_input_temporary(struct error *e);
+
 /**
  * Returns when the file was last written (CLOCK_REALTIME), or the present time for a pipe and for a file that the
  * kernel makes while it is read, as those of tracefs. Call it at the end.

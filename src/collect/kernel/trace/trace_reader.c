@@ -20,6 +20,8 @@
  * run then, shows that record later; and what belongs to a record, such as its stack, comes behind it.
  */
 #define LATE_NS 100000000u
+/* Pages that are read ahead from a file, in which a record finds what belongs to it. */
+#define AHEAD 16u
 
 /* A copy of a page that has records left. */
 struct trace_held_page {
@@ -32,7 +34,11 @@ struct trace_held_page {
 struct cpu {
     uint32_t number;
     int fd;
+    bool is_kept; /* in a file */
+    uint64_t file_at, file_end;
+    uint64_t page_ns; /* the time of the page that was read last from a file */
     struct trace_held_page *first, **end;
+    uint32_t n_held;
     struct trace_page at; /* in the first page */
     struct trace_record next;
     bool has_next;
@@ -45,7 +51,15 @@ struct trace_reader {
     struct trace_reader_counts counts;
     const struct cpu *given; /* whose record is given */
     uint64_t given_ns;       /* its time */
+    trace_page_fn *keep;
+    void *keep_arg;
 };
+
+static int unknown_layout(int bad, struct error *e)
+{
+    return error_set(e, -bad,
+                     "the layout of the kernel's trace buffers (tracefs, events/header_page) is not known");
+}
 
 static int read_layout(struct trace_reader *r, const struct trace_instance *t, struct error *e)
 {
@@ -54,10 +68,7 @@ static int read_layout(struct trace_reader *r, const struct trace_instance *t, s
     if (!bad)
         bad = trace_page_layout_parse(&r->layout, buf_str(&text));
     buf_release(&text);
-    return bad ? error_set(
-                     e, -bad,
-                     "the layout of the kernel's trace buffers (tracefs, events/header_page) is not known")
-               : 0;
+    return bad ? unknown_layout(bad, e) : 0;
 }
 
 /* There is a folder for every CPU that the machine may have. */
@@ -89,6 +100,30 @@ int trace_reader_open(struct trace_reader **out, const struct trace_instance *t,
     return bad;
 }
 
+int trace_reader_open_kept(struct trace_reader **out, const char *layout,
+                           const struct trace_kept_pages *pages, size_t n, struct error *e)
+{
+    struct trace_reader *r = *out = mem_alloc(sizeof(*r));
+    int bad = trace_page_layout_parse(&r->layout, layout);
+    for (size_t k = 0; k < n; k++)
+        *vec_push(&r->cpus) = (struct cpu){.number = pages[k].cpu,
+                                           .fd = pages[k].fd,
+                                           .is_kept = true,
+                                           .file_at = pages[k].at,
+                                           .file_end = pages[k].end};
+    if (!bad)
+        return 0;
+    trace_reader_close(r);
+    *out = NULL;
+    return unknown_layout(bad, e);
+}
+
+void trace_reader_keep(struct trace_reader *r, trace_page_fn *f, void *arg)
+{
+    r->keep = f;
+    r->keep_arg = arg;
+}
+
 static void free_pages(struct trace_held_page *p)
 {
     while (p) {
@@ -103,7 +138,8 @@ void trace_reader_close(struct trace_reader *r)
     if (!r)
         return;
     vec_each (struct cpu, c, &r->cpus) {
-        close(c->fd);
+        if (!c->is_kept)
+            close(c->fd);
         free_pages(c->first);
     }
     free_pages(r->unused);
@@ -133,6 +169,41 @@ static void give_page(struct trace_reader *r, struct trace_held_page *p)
     r->unused = p;
 }
 
+static void hold_page(struct trace_reader *r, struct cpu *c, struct trace_held_page *p)
+{
+    p->next = NULL;
+    r->counts.bytes += p->bytes;
+    if (!c->first)
+        c->end = &c->first;
+    *c->end = p;
+    c->end = &p->next;
+    c->n_held++;
+}
+
+/* Reads pages of a file until some are held, or the file has no more. */
+static int read_kept(struct trace_reader *r, struct cpu *c)
+{
+    struct trace_page begun;
+    while (c->n_held < AHEAD && c->file_at < c->file_end) {
+        struct trace_held_page *p = take_page(r);
+        const uint64_t left = c->file_end - c->file_at;
+        p->bytes = left < r->layout.page_bytes ? left : r->layout.page_bytes;
+        const ssize_t got = pread(c->fd, p->data, p->bytes, (off_t)c->file_at);
+        const bool whole = got == (ssize_t)r->layout.page_bytes &&
+                           !trace_page_begin(&begun, p->data, p->bytes, &r->layout) &&
+                           (begun.time >= c->page_ns || begun.at == begun.end);
+        if (!whole) {
+            c->file_at = c->file_end;
+            give_page(r, p);
+            return got < 0 ? -errno : -EBADMSG;
+        }
+        c->page_ns = begun.time > c->page_ns ? begun.time : c->page_ns;
+        c->file_at += p->bytes;
+        hold_page(r, c, p);
+    }
+    return 0;
+}
+
 /*
  * Reads the pages that the CPU has filled, and what is in the one that it is filling. If it has more than is read at
  * once, `*before` becomes the time up to which all was read. A CPU that was never online has no buffer yet.
@@ -149,12 +220,10 @@ static int read_cpu(struct trace_reader *r, struct cpu *c, unsigned pages, uint6
             return bad;
         }
         p->bytes = (size_t)got;
-        p->next = NULL;
-        r->counts.bytes += p->bytes;
-        if (!c->first)
-            c->end = &c->first;
-        *c->end = p;
-        c->end = &p->next;
+        hold_page(r, c, p);
+        int bad = r->keep ? r->keep(r->keep_arg, c->number, p->data, p->bytes) : 0;
+        if (bad)
+            return bad;
         if (n + 1 == pages && !trace_page_begin(&begun, p->data, p->bytes, &r->layout) &&
             begun.time < *before)
             *before = begun.time;
@@ -168,11 +237,14 @@ static void begin_page(struct trace_reader *r, struct cpu *c)
 {
     if (trace_page_begin(&c->at, c->first->data, c->first->bytes, &r->layout))
         r->counts.broken_pages++;
+    r->counts.lost += c->at.lost == TRACE_PAGE_LOST_UNKNOWN ? 0 : c->at.lost;
+    r->counts.lost_unknown += c->at.lost == TRACE_PAGE_LOST_UNKNOWN;
 }
 
-/* Moves on to the CPU's next record, if it has one. */
-static void advance(struct trace_reader *r, struct cpu *c)
+/* Moves on to the CPU's next record, if it has one. Returns 0, or -errno of a file. */
+static int advance(struct trace_reader *r, struct cpu *c)
 {
+    int bad = 0;
     c->has_next = false;
     while (c->first && !c->has_next) {
         if (!c->at.at)
@@ -185,8 +257,12 @@ static void advance(struct trace_reader *r, struct cpu *c)
         struct trace_held_page *done = c->first;
         c->first = done->next;
         c->at = (struct trace_page){.at = NULL};
+        c->n_held--;
         give_page(r, done);
+        if (c->is_kept && !bad)
+            bad = read_kept(r, c);
     }
+    return bad;
 }
 
 int trace_reader_step(struct trace_reader *r, bool last, trace_record_fn *f, void *arg)
@@ -194,10 +270,12 @@ int trace_reader_step(struct trace_reader *r, bool last, trace_record_fn *f, voi
     uint64_t before = last ? UINT64_MAX : clock_ns(CLOCK_MONOTONIC) - LATE_NS;
     int bad = 0;
     vec_each (struct cpu, c, &r->cpus) {
-        int failed = read_cpu(r, c, last ? UINT_MAX : PAGES_AT_ONCE, &before);
+        int failed = c->is_kept ? read_kept(r, c) : read_cpu(r, c, last ? UINT_MAX : PAGES_AT_ONCE, &before);
         bad = bad ? bad : failed;
-        if (!c->has_next)
-            advance(r, c);
+        if (!c->has_next) {
+            failed = advance(r, c);
+            bad = bad ? bad : failed;
+        }
     }
     for (;;) {
         struct cpu *oldest = NULL;
@@ -211,7 +289,8 @@ int trace_reader_step(struct trace_reader *r, bool last, trace_record_fn *f, voi
         r->given_ns = oldest->next.time;
         r->given = oldest;
         f(arg, &oldest->next, oldest->number);
-        advance(r, oldest);
+        const int failed = advance(r, oldest);
+        bad = bad ? bad : failed;
     }
 }
 

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef CLI_IMPORT_NAMES_H
+#define CLI_IMPORT_NAMES_H
+
+/*
+ * The symbols of the kernel that an imported trace is of: a copy of its /proc/kallsyms, one that the trace has with it,
+ * or those of the running kernel if the trace is of it.
+ *
+ * Runs in: the tool. Threads: one. Owns: the symbols, until import_names_release().
+ */
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "collect/kernel/trace/perf_data.h"
+#include "symbol/kallsyms.h"
+
+struct import_names {
+    const char *file; /* of --kallsyms; NULL: not given */
+    struct kallsyms symbols;
+    struct buf text; /* that `symbols` was made of */
+};
+
+/** Reads `file`, if it is not NULL. Returns 0, or -errno with a line. */
+int import_names_open(struct import_names *n, const char *file, struct error *e);
+void import_names_release(struct import_names *n);
+
+/** Takes the text that a trace has with it, unless a file is given. */
+void import_names_take(struct import_names *n, const struct buf *kallsyms);
+/**
+ * Checks that a given file is of the boot that perf.data is of; without a file takes the symbols of the running kernel,
+ * if it is the one that was recorded, since it was booted. `written_ns`: when the file was. Returns 0, or -errno with
+ * a line.
+ */
+int import_names_check(struct import_names *n, const struct perf_data_about *about, uint64_t written_ns,
+                       struct error *e);
+
+/** Returns the symbols, or NULL: there are none. */
+const struct kallsyms *import_names_symbols(const struct import_names *n);
+
+#endif

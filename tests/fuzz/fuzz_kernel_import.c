@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Fuzz target of src/sys/record/{kernel_import,text_import}: whatever lines of a trace say, allocations equal frees and
+ * what is live, in the totals and in the rows, and every call has a name.
+ */
+#include "require.h"
+
+#include "symbol/kallsyms.h"
+#include "sys/record/text_import.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_names(struct kernel_import *i, uint64_t call)
+{
+    struct buf text = BUF_INIT;
+    struct kernel_capture *c = kernel_import_capture(i);
+    c->names.add_call(c->names.arg, &text, call);
+    require(text.len && strlen(buf_str(&text)) == text.len, "a call without a name");
+    buf_reset(&text);
+    c->names.add_function(c->names.arg, &text, call);
+    c->names.number(c->names.arg, call);
+    buf_release(&text);
+}
+
+static void check(struct kernel_import *i)
+{
+    size_t n;
+    uint64_t allocations = 0, frees = 0, live = 0;
+    struct kernel_capture *c = kernel_import_capture(i);
+    const struct kmem_totals *t = kmem_accounts_totals(c->accounts);
+    const struct kmem_account *rows = kmem_accounts_rows(c->accounts, &n);
+    for (size_t k = 0; k < n; k++) {
+        uint32_t depth;
+        const uint64_t *stack = kmem_accounts_stack(c->accounts, rows[k].stack, &depth);
+        allocations += rows[k].allocations;
+        frees += rows[k].frees;
+        live += rows[k].allocations - rows[k].frees;
+        check_names(i, rows[k].call_site);
+        for (uint32_t d = 0; d < depth; d++)
+            check_names(i, stack[d]);
+        kmem_accounts_text(c->accounts, rows[k].cache);
+    }
+    require(allocations == t->allocations && live == t->live_objects &&
+                frees == t->frees + t->frees_without_event &&
+                allocations == t->frees + t->frees_without_event + t->live_objects,
+            "sums that do not fit");
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const char symbols[] = "ffffffff81000000 T _stext\nffffffff81234500 t do_pipe2\n"
+                                  "ffffffffc0201000 t ext4_init\t[ext4]\nffffffff82000000 T _etext\n";
+    struct kallsyms k = {.lines = 0};
+    kallsyms_parse(&k, symbols, "");
+    struct kernel_import *i = kernel_import_new();
+    struct text_import *t = text_import_new(i);
+    kernel_import_use_symbols(i, size % 2 ? &k : NULL);
+    kernel_import_use_gfp(i,
+                          "print fmt: \"%s\", __print_flags(REC->gfp_flags, \"|\", {1, \"A\"}, {2, \"B\"})");
+    while (size) {
+        const uint8_t *newline = memchr(data, '\n', size);
+        const size_t len = newline ? (size_t)(newline - data) : size;
+        text_import_line(t, (const char *)data, len);
+        /* the same event as one of a binary file */
+        const uint64_t stack[] = {UINT64_C(0xffffffff81234500) + len, 7};
+        const struct kmem_event event = {.kind = len % 3 ? KMEM_EVENT_ALLOC : KMEM_EVENT_FREE,
+                                         .time_ns = 1000 * len,
+                                         .address = 8 * (len % 5),
+                                         .call_site = stack[0],
+                                         .requested_bytes = 100 * len,
+                                         .allocated_bytes = 128 * len,
+                                         .cache = "",
+                                         .is_kmalloc = true,
+                                         .stack = stack,
+                                         .depth = len % 2 ? 2 : 0};
+        if (len % 7)
+            kernel_import_event_at(i, &event);
+        else
+            kernel_import_own_event(i, &event);
+        data += len + (newline != NULL);
+        size -= len + (newline != NULL);
+    }
+    text_import_end(t);
+    text_import_free(t);
+    kernel_import_end(i, 0);
+    check(i);
+    kernel_import_free(i);
+    kallsyms_release(&k);
+    return 0;
+}

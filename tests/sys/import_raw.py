@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`allium sys record --raw` and `allium sys import` of its folder: the accounts are those of the live run, and what a
+naive reader of the pages, made here, finds in them.
+"""
+import glob
+import json
+import os
+import re
+import struct
+import sys
+
+sys.dont_write_bytecode = True
+import lib
+import tap
+from lib import built, check, equal
+from traces import allium, cells, events_of, folded, recorded
+
+PAGE = 4096
+
+
+def field(text, name):
+    """-> (offset, size) of a field in a format"""
+    return tuple(map(int, re.search(r" %s;\toffset:(\d+);\tsize:(\d+);" % name, text).groups()))
+
+
+def records(page):
+    """-> (offset, bytes) of the records in a page; of the layout of x86-64"""
+    at, end = 16, 16 + (int.from_bytes(page[8:12], "little") & 0xfffff)
+    while at + 4 <= end:
+        head, = struct.unpack_from("<I", page, at)
+        kind, delta = head & 31, head >> 5
+        if kind == 29 and not delta:
+            break
+        if kind in (30, 31):
+            at += 8
+        elif kind == 0 or kind == 29:
+            size, = struct.unpack_from("<I", page, at + 4)
+            if kind == 0:
+                yield at + 8, size - 4
+            at += 4 + size
+        else:
+            yield at + 4, 4 * kind
+            at += 4 + 4 * kind
+
+
+def naive(raw):
+    """-> (events, allocations of objects, their bytes) in the pages"""
+    texts = {}
+    for path in glob.glob(raw + "/events/kmem/*/format"):
+        with open(path) as file:
+            text = file.read()
+        texts[int(re.search(r"^ID: (\d+)", text, re.M).group(1))] = text
+    events = allocations = total = 0
+    for path in glob.glob(raw + "/per_cpu/*/trace_pipe_raw"):
+        with open(path, "rb") as file:
+            data = file.read()
+        for begin in range(0, len(data), PAGE):
+            page = data[begin:begin + PAGE]
+            for at, _ in records(page):
+                text = texts.get(int.from_bytes(page[at:at + 2], "little"))
+                events += text is not None
+                if not text or "bytes_alloc;" not in text:
+                    continue
+                address, size = field(text, "ptr")[0], field(text, "bytes_alloc")[0]
+                if struct.unpack_from("<Q", page, at + address)[0] > 16:
+                    allocations += 1
+                    total += struct.unpack_from("<Q", page, at + size)[0]
+    return events, allocations, total
+
+
+def as_live():
+    """Each cell and each stack is that of the live run."""
+    with tap.private_dir() as folder:
+        for options in ([], ["--stacks", "kernel"]):
+            raw, live, said = recorded(folder, *options)
+            out = folder + "/import.allium"
+            imported = allium("sys", "import", raw, "-o", out, "--force").stderr.decode()
+            equal(events_of(imported), events_of(said), "events")
+            check(events_of(said) > 1600 and "nothing\n" in said, said)
+            equal(cells(out), cells(live), "cells with %s" % options)
+            for metric in ("live", "allocations", "peak"):
+                equal(folded(out, metric), folded(live, metric), "stacks with %s, %s" % (options, metric))
+            total = json.loads(allium("report", out, "--json").stdout)["total"]
+            equal((events_of(imported), total["allocations"], total["allocated_bytes"]), naive(raw), "naive account")
+            for path in glob.glob(raw + "/**/*", recursive=True):
+                equal(os.stat(path).st_mode & 0o77, 0, "rights of others on " + path)
+
+
+def changed(raw, name, change):
+    with open(raw + "/" + name, "rb") as file:
+        data = file.read()
+    with open(raw + "/" + name, "wb") as file:
+        file.write(change(data))
+    return data
+
+
+def without_event(data):
+    """A free becomes an event that nobody knows."""
+    for begin in range(0, len(data), PAGE):
+        for at, size in records(data[begin:begin + PAGE]):
+            if data[begin + at:begin + at + 2] == without_event.kind and size:
+                return data[:begin + at] + b"\xff\x0f" + data[begin + at + 2:]
+    return check(False, "no such event")
+
+
+def damaged():
+    """Pages that are cut or shuffled, a folder of another machine, of nothing; one event less."""
+    with tap.private_dir() as folder:
+        raw, live, said = recorded(folder)
+        out, pages = folder + "/import.allium", max(glob.glob(raw + "/per_cpu/*/trace_pipe_raw"), key=os.path.getsize)
+        pages = os.path.relpath(pages, raw)
+        for name, change, words in (
+            (pages, lambda data: data[:-1000], "damaged or cut"),
+            (pages, lambda data: data[PAGE * 5:PAGE * 9] + data[:PAGE * 5] + data[PAGE * 9:], "damaged or cut"),
+            ("allium", lambda data: data.replace(os.uname().machine.encode(), b"s390x"), "is of a machine of s390x"),
+            ("allium", lambda data: data.replace(b"version 1", b"version 9"), "by another version"),
+            ("allium", lambda data: b"", "is damaged"),
+            ("events/header_page", lambda data: b"\n", "is not known"),
+            ("events/kmem/kfree/format", lambda data: data[:50], "is not known"),
+        ):
+            before = changed(raw, name, change)
+            done = allium("sys", "import", raw, "-o", out, code=1)
+            check(words in done.stderr.decode() and done.stderr.count(b"\n") == 1, words, done.stderr)
+            if name == pages:
+                allium("sys", "import", raw, "-o", out, "--partial")
+                check(0 < len(cells(out)) <= len(cells(live)), "what was read")
+                os.unlink(out)
+            changed(raw, name, lambda data: before)
+        done = allium("sys", "import", folder, "-o", out, code=1)
+        check(b"is not a folder of allium sys record --raw" in done.stderr, done.stderr)
+        done = allium("sys", "record", "--raw", raw, "-o", folder + "/x", "--", "true", code=1)
+        check(b"cannot make the folder" in done.stderr and done.stderr.count(b"\n") == 1, done.stderr)
+        with open(raw + "/events/kmem/kfree/format") as file:
+            without_event.kind = int(re.search(r"^ID: (\d+)", file.read(), re.M).group(1)).to_bytes(2, "little")
+        changed(raw, pages, without_event)
+        less = allium("sys", "import", raw, "-o", out).stderr.decode()
+        equal(events_of(said) - events_of(less), 1, "events that are missing")
+
+
+def full():
+    """A disk that is full while pages are kept: one line."""
+    with tap.private_dir() as folder:
+        small = folder + "/small"
+        os.mkdir(small)
+        script = 'mount -t tmpfs -o size=1M none "$1"; shift; exec "$@"'
+        done = tap.run([*tap.unshare(), "sh", "-c", script, "sh", small, built("ALLIUM"), "sys", "record", "--quiet",
+                        "--raw", small + "/raw", "-o", folder + "/r.allium", "--", "sh", "-c",
+                        "for i in $(seq 300); do /bin/true; done"])
+        equal(done.returncode, 1, done.stderr.decode())
+        check(b"No space left" in done.stderr and done.stderr.count(b"\n") == 1, done.stderr)
+
+
+lib.main([
+    ("kept pages give the accounts of the live run", as_live),
+    ("a folder of pages that is damaged or foreign", damaged),
+    ("no room for the pages", full),
+])
