@@ -28,7 +28,7 @@ _allium_options()
     sys) echo -p --pid --interval --count --duration --sort --top --all --pss --columns --wide --exact --json --no-pager --help ;;
     'sys allocinfo') echo --by --sort --where --top --interval --count --duration --allocinfo --columns --wide --exact --json --no-pager --help ;;
     'sys import') echo -o --output --force --boot --format --kallsyms --partial --quiet --help ;;
-    'sys record') echo -o --output --force --stacks --buffer --raw --interval --duration --vmlinux --debuginfod --quiet --help ;;
+    'sys record') echo -o --output --force --events --stacks --buffer --raw --interval --duration --vmlinux --debuginfod --quiet --help ;;
     doctor) echo --boot --json --help ;;
     'sys '*) _allium_help sys "${1#sys }" | sed -n '/^options:/,/^$/s/^  \(\(-.\), \)\{0,1\}\(--[a-z-]*\).*/\2 \3/p' ;;
     esac
@@ -81,6 +81,10 @@ _allium_value()
         ;;
     'sys import --format')
         _allium_words text perf.data trace.dat raw
+        return
+        ;;
+    'sys record --events')
+        _allium_words slab page extfrag percpu
         return
         ;;
     'sys record --raw')

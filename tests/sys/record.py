@@ -51,7 +51,8 @@ def numbers(text):
     """The figures of the summary."""
     found = re.search(
         r"([\d,]+) events?\n +allocated +([\d,]+) objects? of .*\n +freed +([\d,]+) objects? of [^,\n]*"
-        r"(?:, and ([\d,]+) without an event.*)?\n.*\n +live +([\d,]+) objects? of .*\n +lost +(.*)\n", text)
+        r"(?:, and ([\d,]+) without an event.*)?\n.*\n +live +([\d,]+) objects? of .*\n(?: +pages .*\n(?: +[\d,]+ blocks? .*\n)?)?"
+        r" +lost +(.*)\n", text)
     check(found, "no summary:", text)
     return [int((n or "0").replace(",", "")) for n in found.groups()[:5]] + [found.group(6)]
 
@@ -287,6 +288,48 @@ def every_row(path, part, *words):
     return [row for row in map(json.loads, out.splitlines()) if "frees" in row]
 
 
+def held_pages():
+    """What a program holds of pages, by process; all events against the sums; the slab's own pages, against slabinfo."""
+    size = 64 << 20
+    code = ("import mmap, os\npipes = [os.pipe() for _ in range(450)]\nkept = mmap.mmap(-1, %d)\nfor at in range(0, %d, 4096): kept[at] = 1\n"
+            "print(os.getpid(), flush=True)\nkept.close()\nos.kill(os.getpid(), 9)") % (size, size)
+    with tap.private_dir() as folder:
+        path = folder + "/r.allium"
+        done = allium("sys", "record", "--force", "-o", path, "--buffer", "64M", "--", sys.executable, "-S", "-c", code,
+                      code=137)
+        pid, said = int(done.stdout), done.stderr.decode()
+        whole, = asked(path, "SELECT sum(allocated_bytes) AS a, sum(freed_bytes) AS f, sum(live_bytes) AS l "
+                       "FROM sys_kpages")
+        for part in "order", "type", "comm", "process", "cgroup", "use", "gfp":
+            out = allium("sys", "kpages", "--from", path, "--by", part, "--json").stdout.decode()
+            rows = [row for row in map(json.loads, out.splitlines()) if "allocations" in row]
+            equal([sum(row[key] for row in rows) for key in ("allocated_bytes", "live_bytes")],
+                  [whole["a"], whole["l"]], "by " + part)
+            if part == "process":
+                own = [row for row in rows if row["pid"] == pid]
+                check(sum(row["allocated_bytes"] for row in own) >= size, own)
+                check(sum(row["live_bytes"] for row in own) < size / 4, own)
+            elif part == "use":
+                uses = {row["use"]: row for row in rows}
+                check(uses["slab"]["allocated_bytes"] and uses["other"]["allocated_bytes"] >= size, uses)
+        check(re.search(r"pages +.* allocated in [\d,]+ blocks, .* live; .* of them hold the objects above", said), said)
+        shown = allium("sys", "kpages", "--from", path, "--top", "3")
+        check(b"nothing was lost" in shown.stderr, shown.stderr)
+        # Only what was asked for.
+        path, said = recorded(folder, "--events", "slab", "--", "true")
+        check("pages" not in said, said)
+        done = allium("sys", "kpages", "--from", path, code=1)
+        check(b"has no rows of sys_kpages" in done.stderr, done.stderr)
+        path, said = recorded(folder, "--events", "page", "--stacks", "kernel", "--", "true")
+        check("allocated  0 objects" in said, said)
+        stacks = asked(path, "SELECT kernel_stack FROM sys_kpages WHERE kernel_stack IS NOT NULL")
+        check(any(re.search("alloc_(frozen_)?pages", row["kernel_stack"]) for row in stacks), stacks)
+        path, said = recorded(folder, "--events", "slab,percpu", "--", "true")
+        numbers(said)
+        done = allium("sys", "record", "--events", "slab,nosuch", code=2)
+        check(b"nosuch" in done.stderr, done.stderr)
+
+
 def pages():
     """The recording as a page, with its stacks; and the rows of sys kmem as one. Neither has an address."""
     with tap.private_dir() as folder:
@@ -467,6 +510,7 @@ lib.main([
     ("rows by cache, function, file and directory", regrouped),
     ("by program", programs),
     ("by process, group, flags and pair", grouped),
+    ("pages of a program, and which ones hold objects", held_pages),
     ("pages of a recording, and of rows", pages),
     ("moments in the recording, and a recorder that is killed", moments),
     ("the state of the kernel at the beginning and the end", states),

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/sigsafe/clock_ns.h"
 #include "base/units.h"
@@ -27,14 +28,19 @@ int kernel_store_moment(struct recording *r, struct kernel_capture *c, bool firs
     return bad;
 }
 
-/* The counts that `allium sys kmem` records, too. */
+/* The counts that these tools record, too. */
 static int store_counts(struct recording *r, const struct kernel_capture *c, const char *source,
                         struct error *e)
 {
     const struct sys_attach_method method = {.name = source};
-    struct sys_session as_tool = {.tool = sys_tool_find("kmem"), .method = &method};
-    kernel_capture_count(c, as_tool.counted);
-    return sys_losses_record(&as_tool, r, e);
+    struct sys_session as_kmem = {.tool = sys_tool_find("kmem"), .method = &method};
+    struct sys_session as_kpages = {.tool = sys_tool_find("kpages"), .method = &method};
+    kernel_capture_count(c, as_kmem.counted);
+    int bad = sys_losses_record(&as_kmem, r, e);
+    if (bad || !c->pages)
+        return bad;
+    kernel_capture_count_pages(c, as_kpages.counted);
+    return sys_losses_record(&as_kpages, r, e);
 }
 
 int kernel_store_cost(struct recording *r, struct error *e)
@@ -46,27 +52,54 @@ int kernel_store_cost(struct recording *r, struct error *e)
     return bad ? bad : recording_set_number(r, RECORDING_MEMORY, usage.ru_maxrss * 1024, e);
 }
 
-static int store_rows(struct recording *r, struct kernel_capture *c, enum kernel_capture_rows which,
+/* `by`: the parts by which the rows of the table are told apart; NULL: there are none. */
+static int store_rows(struct recording *r, const char *rows, const char *by, const struct table *t,
                       uint64_t taken_ns, struct error *e)
 {
-    const struct sys_tool *tool = sys_tool_find("kmem");
     char key[64], name[64];
-    struct table *t = table_new("sys", 1, tool->columns, tool->n_columns);
-    const char *by = kernel_capture_add_rows(c, which, t);
-    snprintf(key, sizeof(key), SYS_REGROUP_KEY, kernel_capture_rows_names[which]);
-    snprintf(name, sizeof(name), "sys_%s", kernel_capture_rows_names[which]);
-    int bad = by ? recording_set_text(r, key, by, e) : 0;
-    bad = bad || !by ? bad : recording_put_rows(r, name, t, taken_ns, e);
-    table_free(t);
+    if (!by)
+        return 0;
+    snprintf(key, sizeof(key), SYS_REGROUP_KEY, rows);
+    snprintf(name, sizeof(name), "sys_%s", rows);
+    int bad = recording_set_text(r, key, by, e);
+    return bad ? bad : recording_put_rows(r, name, t, taken_ns, e);
+}
+
+static struct table *new_table(const char *tool_name)
+{
+    const struct sys_tool *tool = sys_tool_find(tool_name);
+    return table_new("sys", 1, tool->columns, tool->n_columns);
+}
+
+static int store_objects(struct recording *r, struct kernel_capture *c, uint64_t taken_ns, struct error *e)
+{
+    int bad = 0;
+    for (int k = 0; k < KERNEL_CAPTURE_ROWS && !bad; k++) {
+        struct table *t = new_table("kmem");
+        const char *by = kernel_capture_add_rows(c, (enum kernel_capture_rows)k, t);
+        bad = store_rows(r, kernel_capture_rows_names[k], by, t, taken_ns, e);
+        table_free(t);
+    }
+    return bad;
+}
+
+static int store_pages(struct recording *r, struct kernel_capture *c, uint64_t taken_ns, struct error *e)
+{
+    int bad = 0;
+    for (int k = 0; k < KERNEL_CAPTURE_PAGE_ROWS && !bad; k++) {
+        struct table *t = new_table("kpages");
+        const char *by = kernel_capture_add_page_rows(c, (enum kernel_capture_page_rows)k, t);
+        bad = store_rows(r, kernel_capture_page_rows_names[k], by, t, taken_ns, e);
+        table_free(t);
+    }
     return bad;
 }
 
 int kernel_store_end(struct recording *r, struct kernel_capture *c, const char *source, uint64_t ended_ns,
                      struct error *e)
 {
-    int bad = 0;
-    for (int k = 0; k < KERNEL_CAPTURE_ROWS && !bad; k++)
-        bad = store_rows(r, c, (enum kernel_capture_rows)k, ended_ns, e);
+    int bad = store_objects(r, c, ended_ns, e);
+    bad = bad ? bad : store_pages(r, c, ended_ns, e);
     bad = bad ? bad : store_counts(r, c, source, e);
     return bad ? bad : recording_set_number(r, RECORDING_ENDED, (int64_t)ended_ns, e);
 }
@@ -99,4 +132,21 @@ void kernel_store_add_summary(struct buf *b, const struct kmem_totals *t)
     buf_addstr(b, "\n  live       ");
     add_amount(b, t->live_objects, "object", t->live_bytes);
     buf_printf(b, "; at the peak %s", units_format_size(size, (double)t->peak_bytes));
+}
+
+void kernel_store_add_pages(struct buf *b, const struct page_totals *t)
+{
+    char size[UNITS_TEXT_BYTES];
+    const double page = (double)sysconf(_SC_PAGESIZE);
+    buf_printf(b, "\n  pages      %s allocated in ",
+               units_format_size(size, (double)t->allocated_pages * page));
+    text_add_number(b, t->allocations, "block");
+    buf_printf(b, ", %s live", units_format_size(size, (double)t->live_pages * page));
+    buf_printf(b, "; %s of them hold the objects above",
+               units_format_size(size, (double)t->live_slab_pages * page));
+    if (t->fallbacks) {
+        buf_addstr(b, "\n             ");
+        text_add_words(b, t->fallbacks,
+                       "block{s} {was|were} taken from another migrate type (sys kpages --by type)");
+    }
 }

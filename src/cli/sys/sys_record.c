@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -36,6 +37,7 @@
 static const struct option_doc options[] = {
     {"output", 'o', "FILE", "write the recording to FILE (kernel.PID.allium)"},
     {"force", 0, NULL, "replace FILE if it exists"},
+    {"events", 0, "LIST", "record these, with commas between them: slab,page,extfrag (default), percpu"},
     {"stacks", 0, "WHICH", "record the stacks of allocations: kernel, or none (default)"},
     {"buffer", 0, "SIZE", "use a buffer of SIZE on each CPU (8M) for events that are not read yet"},
     {"raw", 0, "DIR", "also keep the pages of events in the new folder DIR, for allium sys import"},
@@ -64,9 +66,9 @@ static int run(int argc, char **argv);
 
 const struct command command_sys_record = {
     .name = "sys record",
-    .usage =
-        "[-o FILE] [--force] [--stacks WHICH] [--buffer SIZE] [--raw DIR] [--interval INTERVAL] [--duration "
-        "DURATION] [--vmlinux FILE] [--debuginfod DURATION] [--quiet] [-- CMD ARG...]",
+    .usage = "[-o FILE] [--force] [--events LIST] [--stacks WHICH] [--buffer SIZE] [--raw DIR] [--interval "
+             "INTERVAL] [--duration "
+             "DURATION] [--vmlinux FILE] [--debuginfod DURATION] [--quiet] [-- CMD ARG...]",
     .summary = "record every allocation and free of kernel objects, without sampling (needs root)",
     .examples = examples,
     .options = options,
@@ -80,6 +82,7 @@ struct request {
     char own_name[32];
     bool force, quiet;
     int stacks;
+    unsigned events; /* enum kernel_recorder_events */
     uint64_t buffer_bytes, interval_ns, duration_ns;
     char **command; /* NULL: none */
 };
@@ -93,6 +96,27 @@ struct session {
     bool stored;                         /* the image is in the recording */
     int code;                            /* of the command */
 };
+
+static int parse_events(const char *list, unsigned *events)
+{
+    static const struct word words[] = {{"slab", RECORDER_SLAB},
+                                        {"page", RECORDER_PAGE},
+                                        {"percpu", RECORDER_PERCPU},
+                                        {"extfrag", RECORDER_EXTFRAG},
+                                        {NULL, 0}};
+    *events = list ? 0 : RECORDER_SLAB | RECORDER_PAGE | RECORDER_EXTFRAG;
+    for (size_t len; list; list = list[len] ? list + len + 1 : NULL) {
+        int one = 0;
+        len = strcspn(list, ",");
+        char *name = mem_strndup(list, len);
+        int code = option_values_parse(&command_sys_record, "events", name, words, &one);
+        free(name);
+        if (code >= 0)
+            return code;
+        *events |= (unsigned)one;
+    }
+    return -1;
+}
 
 static int parse(struct request *q, int argc, char **argv)
 {
@@ -111,6 +135,8 @@ static int parse(struct request *q, int argc, char **argv)
                                         &q->duration_ns);
     if (code < 0)
         code = option_values_parse(c, "stacks", command_value(c, &a, "stacks"), stack_words, &q->stacks);
+    if (code < 0)
+        code = parse_events(command_value(c, &a, "events"), &q->events);
     if (code >= 0)
         return code;
     if (a.n_rest && strcmp(argv[argc - a.n_rest - 1], "--"))
@@ -232,6 +258,8 @@ static void say(const struct session *s)
     buf_printf(&b, "%s, ", units_format_duration(took, (double)s->took_ns));
     text_add_number(&b, t->events, "event");
     kernel_store_add_summary(&b, t);
+    if (kernel_recorder_capture(s->recorder)->pages)
+        kernel_store_add_pages(&b, page_accounts_totals(kernel_recorder_capture(s->recorder)->pages));
     buf_addstr(&b, "\n  lost       ");
     if (lost.events) {
         text_add_number(&b, lost.events, "event");
@@ -300,6 +328,7 @@ static int run(int argc, char **argv)
     if (code < 0 && q.raw && raw_folder_create(&raw, q.raw, &e))
         code = command_fail(EXIT_FAILED, "%s", e.text);
     const struct kernel_recorder_options o = {.buffer_kib = (uint32_t)(q.buffer_bytes >> 10),
+                                              .events = q.events,
                                               .stacks = q.stacks,
                                               .raw = raw,
                                               .vmlinux = vmlinux.path ? &vmlinux : NULL};

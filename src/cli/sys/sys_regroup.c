@@ -44,6 +44,8 @@ struct sys_regroup_recorded sys_regroup_recorded(const struct sys_tool *tool, ui
 
 bool sys_regroup_possible(const struct sys_regroup_recorded *recorded, const struct sys_part *wanted)
 {
+    if (wanted->stacks) /* which of them are recorded is a choice */
+        return wanted->names & recorded->names;
     return !(wanted->names & ~recorded->names) || (wanted->made_of && !(wanted->made_of & ~recorded->names));
 }
 

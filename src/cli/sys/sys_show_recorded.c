@@ -23,13 +23,22 @@ struct show {
     int code;
 };
 
+static const struct sys_part *first_part(const struct sys_tool *tool, uint64_t hidden, const char *by)
+{
+    const struct sys_regroup_recorded recorded = sys_regroup_recorded(tool, hidden, by);
+    const struct sys_part *p = tool->parts;
+    while (p[1].name && !sys_regroup_possible(&recorded, p))
+        p++;
+    return p;
+}
+
 /* Which columns were recorded is known before the first report. */
 static int group_anew(struct show *w)
 {
     struct table *t = w->report.table;
     const struct sys_tool *tool = w->report.tool;
-    if (w->by && !w->options->regroup) /* as a running tool would show them */
-        w->options->regroup = tool->parts;
+    if (w->by && !w->options->regroup) /* as a running tool would show them, as far as they tell that */
+        w->options->regroup = first_part(tool, t->hidden, w->by);
     const struct sys_part *wanted = w->options->regroup;
     if (!wanted)
         return -1;

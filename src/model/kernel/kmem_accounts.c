@@ -21,7 +21,7 @@ struct kmem_accounts {
     struct VEC(uint64_t) callers;
     struct map row_index, process_index, pair_index, text_index, stack_index;
     struct kmem_objects live;
-    uint8_t nodes[KMEM_CPUS_MAX]; /* by CPU */
+    uint8_t nodes[KMEM_EVENT_CPUS_MAX]; /* by CPU */
     struct kmem_totals totals;
     /*
      * Each row stores its live amounts at the peak, but only when it next changes: not all rows are visited at a peak.
@@ -183,7 +183,7 @@ static struct kmem_object object_of(struct kmem_accounts *a, const struct kmem_e
     return (struct kmem_object){
         .address = e->address,
         .born_us = born_us < KMEM_OBJECT_BORN_MAX ? born_us : KMEM_OBJECT_BORN_MAX,
-        .cpu = e->cpu < KMEM_CPUS_MAX ? e->cpu : KMEM_CPUS_MAX - 1,
+        .cpu = e->cpu < KMEM_EVENT_CPUS_MAX ? e->cpu : KMEM_EVENT_CPUS_MAX - 1,
         .requested_bytes = (uint32_t)e->requested_bytes,
         .allocated_bytes = (uint32_t)e->allocated_bytes,
         .row = number_of_row(a, e, number_of_text(a, e->cache), comm),
@@ -224,7 +224,7 @@ static void add_pair(struct kmem_accounts *a, const struct kmem_event *e, const 
     const struct {
         uint64_t call_site, free_site, cache;
     } key = {r->call_site, e->call_site, r->cache};
-    const uint32_t cpu = e->cpu < KMEM_CPUS_MAX ? e->cpu : KMEM_CPUS_MAX - 1;
+    const uint32_t cpu = e->cpu < KMEM_EVENT_CPUS_MAX ? e->cpu : KMEM_EVENT_CPUS_MAX - 1;
     bool added;
     size_t number = map_put(&a->pair_index, &key, sizeof(key), a->pairs.len, &added);
     if (added)
@@ -266,7 +266,7 @@ static void release_by_event(struct kmem_accounts *a, const struct kmem_event *e
 
 void kmem_accounts_set_node(struct kmem_accounts *a, uint32_t cpu, uint32_t node)
 {
-    if (cpu < KMEM_CPUS_MAX)
+    if (cpu < KMEM_EVENT_CPUS_MAX)
         a->nodes[cpu] = (uint8_t)node;
 }
 

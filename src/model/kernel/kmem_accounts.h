@@ -68,9 +68,10 @@ struct kmem_accounts;
 struct kmem_accounts *kmem_accounts_new(void);
 void kmem_accounts_free(struct kmem_accounts *a);
 
-/** Says on which NUMA node a CPU is; all are on node 0 at first. CPUs from KMEM_CPUS_MAX on are taken for that one. */
+/**
+ * Says on which NUMA node a CPU is; all are on node 0 at first. CPUs from KMEM_EVENT_CPUS_MAX on are not told apart.
+ */
 void kmem_accounts_set_node(struct kmem_accounts *a, uint32_t cpu, uint32_t node);
-#define KMEM_CPUS_MAX 8192u
 
 /**
  * Adds an event. Events must come in the order of their times. Returns false, and changes nothing, if it cannot be: an

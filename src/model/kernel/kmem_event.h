@@ -20,7 +20,10 @@ enum kmem_event_kind {
 /** At this address and below there is no object: NULL, and what kmalloc(0) returns. */
 #define KMEM_EVENT_NO_OBJECT UINT64_C(16)
 
+/** In place of a process that is not known. */
 #define KMEM_EVENT_NO_PROCESS (-1)
+/** CPUs from this number on are not told apart. */
+#define KMEM_EVENT_CPUS_MAX 8192u
 
 struct kmem_event {
     enum kmem_event_kind kind;
@@ -31,6 +34,7 @@ struct kmem_event {
     uint64_t gfp;                              /* of an allocation */
     const char *cache;                         /* "" where the event does not name it */
     bool is_kmalloc;  /* by kmalloc(), or kfree(): of one of the caches that have sizes */
+    bool is_percpu;   /* memory that each CPU has for itself */
     const char *comm; /* the program that was running; NULL: not known */
     int32_t pid;      /* thread that was running: 0 idle */
     int32_t process;  /* its process; KMEM_EVENT_NO_PROCESS: not known */

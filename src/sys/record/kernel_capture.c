@@ -168,6 +168,7 @@ void kernel_capture_init(struct kernel_capture *c, const struct kernel_code_name
 void kernel_capture_release(struct kernel_capture *c)
 {
     kmem_accounts_free(c->accounts);
+    page_accounts_free(c->pages);
     vec_release(&c->cells);
     map_release(&c->cell_index);
 }

@@ -16,6 +16,7 @@
 #include "base/vec.h"
 #include "bpf/sys.h"
 #include "model/kernel/kmem_accounts.h"
+#include "model/kernel/page_accounts.h"
 #include "model/profile/profile.h"
 #include "model/table/table.h"
 
@@ -50,6 +51,7 @@ struct kernel_capture_cell {
 
 struct kernel_capture {
     struct kmem_accounts *accounts;
+    struct page_accounts *pages; /* NULL: pages were not recorded; belongs to the capture */
     struct kernel_code_names names;
     bool comms;          /* events say which program was running */
     bool over;           /* nothing will be added */
@@ -80,6 +82,19 @@ extern const char *const kernel_capture_rows_names[KERNEL_CAPTURE_ROWS];
  */
 const char *kernel_capture_add_rows(struct kernel_capture *c, enum kernel_capture_rows which,
                                     struct table *t);
+/** Tables with the columns of sys kpages. */
+enum kernel_capture_page_rows {
+    KERNEL_CAPTURE_PAGES, /* by order, migrate type, flags, program, use, and stack if there are stacks */
+    KERNEL_CAPTURE_PAGE_PROCESSES,
+    KERNEL_CAPTURE_PAGE_ROWS
+};
+extern const char *const kernel_capture_page_rows_names[KERNEL_CAPTURE_PAGE_ROWS];
+/** Like kernel_capture_add_rows(). */
+const char *kernel_capture_add_page_rows(struct kernel_capture *c, enum kernel_capture_page_rows which,
+                                         struct table *t);
+/** Sets what `allium sys kpages` would have counted; there must be pages. */
+void kernel_capture_count_pages(const struct kernel_capture *c, uint64_t counted[static SYS_COUNTS]);
+
 /** Sets what `allium sys kmem` would have counted of these events: losses, frees of NULL and so on. */
 void kernel_capture_count(const struct kernel_capture *c, uint64_t counted[static SYS_COUNTS]);
 /**

@@ -14,23 +14,16 @@
 #include "collect/kernel/kernel_state.h"
 #include "collect/kernel/trace/boot_trace.h"
 #include "collect/kernel/trace/kmem_format.h"
+#include "collect/kernel/trace/page_format.h"
 #include "collect/kernel/trace/trace_losses.h"
 #include "collect/kernel/trace/trace_reader.h"
 #include "sys/record/raw_folder.h"
 #include "sys/record/record_stack.h"
+#include "sys/record/recorder_names.h"
 #include "sys/record/tasks.h"
 #include "sys/resolver.h"
-#include "sys/session.h"
 
 #define FORMAT_BYTES_MAX (1u << 20)
-
-/* The call_site of allocations by this process: no code is at this address. */
-#define OWN_SITE 0
-#define OWN_NAME "allium itself"
-/* In place of a program that was only interrupted. */
-#define INTERRUPT_NAME "[interrupt]"
-/* Code that has no symbol any more, or that the kernel does not show; its address is stored nowhere. */
-#define UNKNOWN_NAME "[unknown]"
 
 /* Sizes of kmalloc()'s caches are multiples of this. */
 #define KMALLOC_STEP 8u
@@ -43,8 +36,11 @@ struct kernel_recorder {
     struct trace_reader *reader;
     struct kmem_format *format;
     struct task_format *task_format;
+    struct page_format *page_format;
+    unsigned events; /* enum kernel_recorder_events */
+    uint64_t cpus;   /* that the machine may have: each has its part of percpu memory */
     struct kernel_capture capture;
-    struct sys_session names; /* only its names: the resolver wants a session */
+    struct recorder_names names;
     struct tasks tasks;
     struct raw_folder *raw; /* where pages are kept; NULL: nowhere */
     int32_t own_tid;        /* as the machine numbers threads */
@@ -57,91 +53,7 @@ struct kernel_recorder {
     char (*kmalloc_names)[KMALLOC_NAME];  /* by size / KMALLOC_STEP; "": not met yet */
 };
 
-/* ---- names ---- */
-
-/* What stands for the name of a call that has none in the kernel: our own, or unknown. NULL: it has one. */
-static const char *name_instead(struct kernel_recorder *r, uint64_t call)
-{
-    if (call == OWN_SITE)
-        return OWN_NAME;
-    return resolver_kernel_number(r->names.names, call) ? NULL : UNKNOWN_NAME;
-}
-
-static void add_name(struct kernel_recorder *r, struct buf *b, uint64_t call,
-                     void (*add)(struct names *n, struct buf *b, uint64_t address))
-{
-    const char *instead = name_instead(r, call);
-    if (instead)
-        buf_addstr(b, instead);
-    else
-        add(r->names.names, b, call);
-}
-
-static void add_call(void *arg, struct buf *b, uint64_t call)
-{
-    add_name(arg, b, call, resolver_add_kernel_call);
-}
-
-static void add_function(void *arg, struct buf *b, uint64_t call)
-{
-    add_name(arg, b, call, resolver_add_kernel_function);
-}
-
-static uint64_t number(void *arg, uint64_t call)
-{
-    struct kernel_recorder *r = arg;
-    return call == OWN_SITE ? 0 : resolver_kernel_number(r->names.names, call);
-}
-
-static void add_file(void *arg, struct buf *b, uint64_t call)
-{
-    struct kernel_recorder *r = arg;
-    const char *instead = name_instead(r, call);
-    if (instead)
-        buf_printf(b, UNKNOWN_NAME "%s%s", call == OWN_SITE ? " " : "", call == OWN_SITE ? instead : "");
-    else
-        resolver_add_kernel_file(r->names.names, b, call);
-}
-
-static bool frames(void *arg, uint64_t call, struct symbol_frames *out)
-{
-    struct kernel_recorder *r = arg;
-    return call != OWN_SITE && resolver_kernel_frames(r->names.names, call, out);
-}
-
-static const char *frame_file(void *arg, const struct symbol_frame *f)
-{
-    const struct kernel_recorder *r = arg;
-    return resolver_kernel_frame_file(r->names.names, f);
-}
-
-static void add_gfp(void *arg, struct buf *b, uint64_t gfp)
-{
-    struct kernel_recorder *r = arg;
-    resolver_add_gfp(r->names.names, b, gfp);
-}
-
-static const char *cgroup(void *arg, int32_t process)
-{
-    const struct kernel_recorder *r = arg;
-    return tasks_cgroup(&r->tasks, process);
-}
-
-static struct kernel_code_names names_of(struct kernel_recorder *r, bool source)
-{
-    struct kernel_code_names n = {.arg = r,
-                                  .add_call = add_call,
-                                  .add_function = add_function,
-                                  .number = number,
-                                  .add_gfp = add_gfp,
-                                  .cgroup = cgroup};
-    if (source) {
-        n.add_file = add_file;
-        n.frames = frames;
-        n.frame_file = frame_file;
-    }
-    return n;
-}
+/* ---- events ---- */
 
 static int read_format(const struct kernel_recorder *r, const char *event, struct buf *text, struct error *e)
 {
@@ -156,18 +68,30 @@ static int read_format(const struct kernel_recorder *r, const char *event, struc
     return bad;
 }
 
-static int add_format(struct kernel_recorder *r, size_t i, struct error *e)
+static int add_format(struct kernel_recorder *r, const char *event, bool required, struct error *e)
 {
-    char event[64];
     struct buf text = BUF_INIT;
-    const char *name = kmem_format_events[i];
-    snprintf(event, sizeof(event), "kmem/%s", name);
     int bad = read_format(r, event, &text, e);
-    if (bad == -ENOENT && i >= KMEM_FORMAT_REQUIRED)
+    if (bad == -ENOENT && !required)
         bad = 0;
     else if (!bad)
-        bad = kmem_format_add(r->format, name, buf_str(&text), text.len, e);
+        bad = kmem_format_add(r->format, strchr(event, '/') + 1, buf_str(&text), text.len, e);
     buf_release(&text);
+    return bad;
+}
+
+static int add_formats(struct kernel_recorder *r, struct error *e)
+{
+    char event[64];
+    int bad = 0;
+    for (size_t i = 0; kmem_format_events[i] && !bad; i++) {
+        snprintf(event, sizeof(event), "kmem/%s", kmem_format_events[i]);
+        bad = add_format(r, event, i < KMEM_FORMAT_REQUIRED, e);
+    }
+    for (size_t i = 0; kmem_format_percpu_events[i] && !bad && r->events & RECORDER_PERCPU; i++) {
+        snprintf(event, sizeof(event), "percpu/%s", kmem_format_percpu_events[i]);
+        bad = add_format(r, event, true, e);
+    }
     return bad;
 }
 
@@ -211,24 +135,59 @@ static int enable_tasks(struct kernel_recorder *r, struct error *e)
     return bad;
 }
 
-/* Each event of an allocation is followed by a record with its stack. */
-static int enable(struct kernel_recorder *r, bool stacks, struct error *e)
+/* Each event of an allocation is followed by a record with its stack. One that the kernel does not have is left out. */
+static int enable_one(struct kernel_recorder *r, const char *event, struct error *e)
 {
-    char path[64];
-    int bad = stacks ? add_stack_format(r, e) : 0;
-    bad = bad ? bad : enable_tasks(r, e);
-    for (size_t i = 0; kmem_format_events[i] && !bad; i++) {
-        const char *name = kmem_format_events[i];
-        snprintf(path, sizeof(path), "events/kmem/%s", name);
-        if (i >= KMEM_FORMAT_REQUIRED && faccessat(r->instance.fd, path, F_OK, 0))
-            continue;
-        snprintf(path, sizeof(path), "events/kmem/%s/trigger", name);
-        if (stacks && strstr(name, "alloc"))
-            bad = trace_instance_write(&r->instance, path, "stacktrace", e);
-        snprintf(path, sizeof(path), "kmem/%s", name);
-        bad = bad ? bad : start_event(r, path, e);
+    char path[96];
+    int bad = 0;
+    snprintf(path, sizeof(path), "events/%s", event);
+    if (faccessat(r->instance.fd, path, F_OK, 0))
+        return 0;
+    snprintf(path, sizeof(path), "events/%s/trigger", event);
+    if (r->stacks && strstr(event, "alloc"))
+        bad = trace_instance_write(&r->instance, path, "stacktrace", e);
+    return bad ? bad : start_event(r, event, e);
+}
+
+static int enable_list(struct kernel_recorder *r, const char *group, const char *const *events,
+                       struct error *e)
+{
+    char event[64];
+    int bad = 0;
+    for (size_t i = 0; events[i] && !bad; i++) {
+        snprintf(event, sizeof(event), "%s/%s", group, events[i]);
+        bad = enable_one(r, event, e);
     }
     return bad;
+}
+
+static int enable_pages(struct kernel_recorder *r, struct error *e)
+{
+    char event[64];
+    int bad = 0;
+    for (int k = 0; k < PAGE_EVENT_KINDS && !bad; k++) {
+        struct buf text = BUF_INIT;
+        if (!(r->events & (k == PAGE_EVENT_FALLBACK ? RECORDER_EXTFRAG : RECORDER_PAGE)))
+            continue;
+        snprintf(event, sizeof(event), "kmem/%s", page_format_events[k]);
+        bad = read_format(r, event, &text, e);
+        bad =
+            bad ? bad : page_format_add(r->page_format, (enum page_event_kind)k, buf_str(&text), text.len, e);
+        bad = bad ? bad : enable_one(r, event, e);
+        buf_release(&text);
+    }
+    return bad;
+}
+
+static int enable(struct kernel_recorder *r, struct error *e)
+{
+    int bad = r->stacks ? add_stack_format(r, e) : 0;
+    bad = bad ? bad : enable_tasks(r, e);
+    if (!bad && r->events & RECORDER_SLAB)
+        bad = enable_list(r, "kmem", kmem_format_events, e);
+    if (!bad && r->events & RECORDER_PERCPU)
+        bad = enable_list(r, "percpu", kmem_format_percpu_events, e);
+    return bad ? bad : enable_pages(r, e);
 }
 
 /* Buffers of our own. */
@@ -264,20 +223,24 @@ int kernel_recorder_open(struct kernel_recorder **out, const struct kernel_recor
     r->is_boot = o->boot;
     r->own_tid = (int32_t)getpid();
     r->stacks = o->stacks;
+    r->events = o->boot ? RECORDER_SLAB : o->events;
+    r->cpus = (uint64_t)sysconf(_SC_NPROCESSORS_CONF);
     r->format = kmem_format_new();
+    r->page_format = page_format_new();
     r->task_format = task_format_new();
     r->kmalloc_bytes_max = 2 * (uint64_t)sysconf(_SC_PAGESIZE);
     r->kmalloc_names = mem_array(r->kmalloc_bytes_max / KMALLOC_STEP + 1, sizeof(*r->kmalloc_names));
-    const struct kernel_code_names names = names_of(r, o->vmlinux != NULL);
+    r->names =
+        (struct recorder_names){resolver_new(&(struct resolver_wanted){.vmlinux = o->vmlinux}), &r->tasks};
+    const struct kernel_code_names names = recorder_names_of(&r->names, o->vmlinux != NULL);
     kernel_capture_init(&r->capture, &names);
     r->capture.comms = true;
-    r->names.names = resolver_new(&(struct resolver_wanted){.vmlinux = o->vmlinux});
+    r->capture.pages = r->events & (RECORDER_PAGE | RECORDER_EXTFRAG) ? page_accounts_new() : NULL;
     r->raw = o->raw;
     int bad = o->boot ? open_boot(r, e) : open_instance(r, o->buffer_kib, e);
-    for (size_t i = 0; kmem_format_events[i] && !bad; i++)
-        bad = add_format(r, i, e);
+    bad = bad ? bad : add_formats(r, e);
     bad = bad ? bad : trace_reader_open(&r->reader, &r->instance, e);
-    bad = bad ? bad : enable(r, o->stacks, e);
+    bad = bad ? bad : enable(r, e);
     bad = bad || !r->raw ? bad : raw_folder_begin(r->raw, &r->instance, r->reader, e);
     if (!bad) {
         resolver_kernel_number(r->names.names, 1); /* reads the kernel's symbols now, as no event waits */
@@ -296,6 +259,7 @@ void kernel_recorder_close(struct kernel_recorder *r)
     trace_instance_remove(&r->instance);
     kmem_format_free(r->format);
     task_format_free(r->task_format);
+    page_format_free(r->page_format);
     kernel_capture_release(&r->capture);
     resolver_free(r->names.names);
     free(r->kmalloc_names);
@@ -313,7 +277,7 @@ int kernel_recorder_begin(struct kernel_recorder *r, struct error *e)
     if (bad)
         return bad;
     tasks_read(&r->tasks); /* events tell of those that begin meanwhile */
-    trace_instance_write(&r->instance, "trace_marker", OWN_NAME, &unmarked);
+    trace_instance_write(&r->instance, "trace_marker", RECORDER_OWN_NAME, &unmarked);
     return r->raw ? raw_folder_put_tasks(r->raw, &r->tasks, e) : 0;
 }
 
@@ -342,13 +306,63 @@ static void take_task_event(struct kernel_recorder *r, const struct trace_record
 }
 
 /* What an interrupt does has nothing to do with the thread. */
-static void name_task(struct kernel_recorder *r, struct kmem_event *event)
+static const char *name_task(const struct kernel_recorder *r, int32_t pid, uint8_t context, int32_t *process)
 {
-    const struct task *task = tasks_find(&r->tasks, event->pid);
-    event->comm = event->context ? INTERRUPT_NAME : task->name;
-    event->process = event->context ? 0 : task->process;
-    if (event->process == TASK_UNKNOWN)
-        event->process = event->pid;
+    const struct task *task = tasks_find(&r->tasks, pid);
+    *process = context ? 0 : task->process == TASK_UNKNOWN ? pid : task->process;
+    return context ? RECORDER_INTERRUPT_NAME : task->name;
+}
+
+static bool is_own(const struct kernel_recorder *r, int32_t pid, uint8_t context)
+{
+    return pid == r->own_tid && !context;
+}
+
+/* Returns whether it is an event of pages. */
+static bool account_pages(struct kernel_recorder *r, const struct trace_record *record, uint32_t cpu)
+{
+    struct page_event event;
+    int found =
+        r->capture.pages ? page_format_decode(r->page_format, record->data, record->bytes, &event) : 0;
+    r->broken_records += found < 0;
+    if (found <= 0)
+        return found < 0;
+    event.comm = name_task(r, event.pid, event.context, &event.process);
+    if (is_own(r, event.pid, event.context))
+        event.comm = RECORDER_OWN_NAME;
+    if (r->stacks && event.kind != PAGE_EVENT_FREE) {
+        struct kmem_event any = {.context = event.context};
+        r->stackless += !record_stack_find(r->reader, r->format, &any, r->stack);
+        event.stack = any.stack;
+        event.depth = any.depth;
+    }
+    r->broken_records += !page_accounts_add(r->capture.pages, &event);
+    if (event.kind == PAGE_EVENT_ALLOC && event.frame != PAGE_EVENT_NO_FRAME)
+        page_accounts_last(r->capture.pages, event.frame, event.order, cpu);
+    return true;
+}
+
+static void account_object(struct kernel_recorder *r, struct kmem_event *event)
+{
+    const bool allocates = event->kind == KMEM_EVENT_ALLOC;
+    event->comm = name_task(r, event->pid, event->context, &event->process);
+    if (event->is_percpu) {
+        event->allocated_bytes *= r->cpus;
+        event->requested_bytes *= r->cpus;
+        event->call_site = allocates ? event->call_site : RECORDER_NO_SITE;
+    }
+    if (allocates && r->capture.pages && !event->is_percpu)
+        page_accounts_object(r->capture.pages, event->address,
+                             event->is_kmalloc && event->allocated_bytes > r->kmalloc_bytes_max, event->cpu);
+    if (allocates && event->is_kmalloc)
+        event->cache = kmalloc_name(r, event->allocated_bytes);
+    if (allocates && is_own(r, event->pid, event->context)) {
+        event->call_site = RECORDER_OWN_SITE;
+        event->cache = "";
+    } else if (r->stacks && allocates) {
+        r->stackless += !record_stack_find(r->reader, r->format, event, r->stack);
+    }
+    r->broken_records += !kmem_accounts_add(r->capture.accounts, event);
 }
 
 static void account(void *arg, const struct trace_record *record, uint32_t cpu)
@@ -357,22 +371,13 @@ static void account(void *arg, const struct trace_record *record, uint32_t cpu)
     struct kmem_event event;
     int found = kmem_format_decode(r->format, record->data, record->bytes, &event);
     r->broken_records += found < 0;
-    if (!found)
+    if (!found && !account_pages(r, record, cpu))
         take_task_event(r, record);
     if (found <= 0)
         return;
     event.time_ns = record->time;
     event.cpu = cpu;
-    name_task(r, &event);
-    if (event.kind == KMEM_EVENT_ALLOC && event.is_kmalloc)
-        event.cache = kmalloc_name(r, event.allocated_bytes);
-    if (event.pid == r->own_tid && !event.context && event.kind == KMEM_EVENT_ALLOC) {
-        event.call_site = OWN_SITE;
-        event.cache = "";
-    } else if (r->stacks && event.kind == KMEM_EVENT_ALLOC) {
-        r->stackless += !record_stack_find(r->reader, r->format, &event, r->stack);
-    }
-    r->broken_records += !kmem_accounts_add(r->capture.accounts, &event);
+    account_object(r, &event);
 }
 
 static int read_all(struct kernel_recorder *r, bool last, struct error *e)

@@ -31,7 +31,16 @@ struct kernel_recorder_losses {
     uint64_t stackless; /* allocations whose stack was not found behind them */
 };
 
+/** Which events are recorded: bits. */
+enum kernel_recorder_events {
+    RECORDER_SLAB = 1u << 0,    /* objects of the slab allocator */
+    RECORDER_PAGE = 1u << 1,    /* pages */
+    RECORDER_PERCPU = 1u << 2,  /* memory of each CPU */
+    RECORDER_EXTFRAG = 1u << 3, /* blocks of pages that change their migrate type */
+};
+
 struct kernel_recorder_options {
+    unsigned events;        /* not with `boot`: those that were traced */
     bool boot;              /* the events since the boot, from the top-level buffers; see boot_trace.h */
     uint32_t buffer_kib;    /* of each CPU; not with `boot` */
     bool stacks;            /* of allocations; not with `boot` */

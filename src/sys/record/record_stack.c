@@ -5,14 +5,14 @@
 
 #define PEEK_MAX 512u /* records between an event and its stack */
 
-/* The stack begins with the tracing and the allocator itself, up to the call. */
+/* The stack begins with the tracing and the allocator itself, up to the call; of an event without one, all is kept. */
 static bool set_stack(struct kmem_event *event, const struct kmem_stack *found, uint64_t *stack)
 {
     uint32_t depth = 0;
     for (uint32_t i = 0; i < found->n && depth < KMEM_EVENT_DEPTH_MAX; i++) {
         uint64_t caller;
         memcpy(&caller, found->callers + 8 * i, sizeof(caller));
-        if (depth || caller == event->call_site)
+        if (depth || caller == event->call_site || !event->call_site)
             stack[depth++] = caller;
     }
     event->stack = depth ? stack : NULL;

@@ -2,11 +2,11 @@
 #include "collect/kernel/trace/kmem_format.h"
 
 #include <errno.h>
-#include <event-parse.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "collect/kernel/trace/record_field.h"
 
 const char *const kmem_format_events[] = {"kmalloc",
                                           "kfree",
@@ -16,10 +16,9 @@ const char *const kmem_format_events[] = {"kmalloc",
                                           "kmem_cache_alloc_node", /* before 6.1 */
                                           NULL};
 
-/* Bits of common_flags in a record: it came in an interrupt handler, a softirq, or an NMI. */
-#define CONTEXT (0x08u | 0x10u | 0x40u)
-
 #define IDS_MAX 4096u /* the kernel numbers its events from 1 on; modules come later */
+
+const char *const kmem_format_percpu_events[] = {"percpu_alloc_percpu", "percpu_free_percpu", NULL};
 
 enum field { CALL_SITE, ADDRESS, REQUESTED, ALLOCATED, GFP, CACHE, FLAGS, PID, FIELDS };
 
@@ -28,21 +27,17 @@ static const char *const names[FIELDS] = {
     [GFP] = "gfp_flags",       [CACHE] = "name",  [FLAGS] = "common_flags",  [PID] = "common_pid",
 };
 
-struct place {
-    uint16_t at, bytes; /* bytes 0: the event has no such field */
-};
-
 struct layout {
-    bool known, allocates, is_kmalloc;
+    bool known, allocates, is_kmalloc, is_percpu;
     uint32_t least; /* bytes of a record */
-    struct place fields[FIELDS];
+    struct record_field fields[FIELDS];
 };
 
 struct kmem_format {
-    struct place type; /* of the id, in every record */
+    struct record_field type; /* of the id, in every record */
     struct layout by_id[IDS_MAX];
     int stack_id; /* 0: not known */
-    struct place stack_n, stack_flags;
+    struct record_field stack_n, stack_flags;
     uint32_t stack_at;
 };
 
@@ -57,24 +52,25 @@ void kmem_format_free(struct kmem_format *f)
 }
 
 /* Returns whether the event has such a field, of at most 8 bytes. */
-static bool find_place(struct tep_event *event, const char *name, struct place *out)
+static bool find_place(struct tep_event *event, const char *name, struct record_field *out)
 {
-    const struct tep_format_field *field = tep_find_any_field(event, name);
-    bool fits =
-        field && field->offset >= 0 && field->offset <= UINT16_MAX && field->size > 0 && field->size <= 8;
-    *out = fits ? (struct place){(uint16_t)field->offset, (uint16_t)field->size} : (struct place){0, 0};
-    return fits;
+    *out = record_field_find(event, name, 8);
+    return out->bytes;
 }
 
 static bool fill_layout(struct layout *l, struct tep_event *event, const char *name)
 {
-    *l = (struct layout){
-        .known = true, .allocates = strstr(name, "alloc") != NULL, .is_kmalloc = !strstr(name, "cache")};
+    *l = (struct layout){.known = true,
+                         .allocates = strstr(name, "alloc") != NULL,
+                         .is_kmalloc = !strstr(name, "cache"),
+                         .is_percpu = !strncmp(name, "percpu", strlen("percpu"))};
     for (enum field k = 0; k < FIELDS; k++) {
-        const struct place *place = &l->fields[k];
-        bool needed = k == CALL_SITE || k == ADDRESS || k == FLAGS || k == PID ||
+        const struct record_field *place = &l->fields[k];
+        bool needed = k == ADDRESS || k == FLAGS || k == PID ||
+                      (k == CALL_SITE && (l->allocates || !l->is_percpu)) ||
                       (l->allocates && (k == REQUESTED || k == ALLOCATED || k == GFP));
-        if (!find_place(event, names[k], &l->fields[k]) && needed)
+        const char *field = k == REQUESTED && l->is_percpu ? "size" : names[k];
+        if (!find_place(event, field, &l->fields[k]) && needed)
             return false;
         l->least = place->at + place->bytes > (int)l->least ? place->at + place->bytes : l->least;
     }
@@ -83,13 +79,10 @@ static bool fill_layout(struct layout *l, struct tep_event *event, const char *n
 
 int kmem_format_add_stack(struct kmem_format *f, const char *text, size_t bytes, struct error *e)
 {
-    struct tep_handle *tep = tep_alloc();
-    tep_set_loglevel(TEP_LOG_NONE);
-    if (tep)
-        tep_parse_event(tep, text, bytes, "ftrace");
-    struct tep_event *event = tep ? tep_find_event_by_name(tep, "ftrace", "kernel_stack") : NULL;
+    struct tep_handle *tep;
+    struct tep_event *event = record_field_parse(&tep, "kernel_stack", text, bytes);
     const struct tep_format_field *callers = event ? tep_find_any_field(event, "caller") : NULL;
-    bool fits = callers && event->id > 0 && callers->elementsize == 8 && callers->offset >= 0 &&
+    bool fits = callers && callers->elementsize == 8 && callers->offset >= 0 &&
                 find_place(event, "size", &f->stack_n) && find_place(event, "common_flags", &f->stack_flags);
     f->stack_id = fits ? event->id : 0;
     f->stack_at = fits ? (uint32_t)callers->offset : 0;
@@ -100,18 +93,12 @@ int kmem_format_add_stack(struct kmem_format *f, const char *text, size_t bytes,
 
 int kmem_format_add(struct kmem_format *f, const char *name, const char *text, size_t bytes, struct error *e)
 {
-    struct tep_handle *tep = tep_alloc();
+    struct tep_handle *tep;
     struct layout layout;
-    struct place type;
-    if (!tep)
-        return error_set(e, ENOMEM, "no memory to read the format of kmem:%s", name);
-    tep_set_loglevel(TEP_LOG_NONE);
-    /* The last part of the text, which says how to print a record, may be one that the library does not know. */
-    tep_parse_event(tep, text, bytes, "kmem");
-    struct tep_event *event = tep_find_event_by_name(tep, "kmem", name);
-    bool fits = event && event->id > 0 && event->id < (int)IDS_MAX &&
-                find_place(event, "common_type", &type) && type.bytes == 2 &&
-                fill_layout(&layout, event, name);
+    struct record_field type;
+    struct tep_event *event = record_field_parse(&tep, name, text, bytes);
+    bool fits = event && event->id < (int)IDS_MAX && find_place(event, "common_type", &type) &&
+                type.bytes == 2 && fill_layout(&layout, event, name);
     if (fits) {
         f->type = type;
         f->by_id[event->id] = layout;
@@ -120,22 +107,10 @@ int kmem_format_add(struct kmem_format *f, const char *name, const char *text, s
     return fits ? 0 : error_set(e, EPROTO, "the format of the kernel's event kmem:%s is not known", name);
 }
 
-static uint64_t value_at(const uint8_t *data, struct place p)
-{
-    uint64_t value = 0; /* little-endian, as the trace of this machine is */
-    if (p.bytes == 8)
-        memcpy(&value, data + p.at, 8);
-    else if (p.bytes == 4)
-        memcpy(&value, data + p.at, 4);
-    else
-        memcpy(&value, data + p.at, p.bytes);
-    return value;
-}
-
 /* The field holds where the text is in the record, and above 16 bits its length, with the NUL. NULL: it is no text. */
-static const char *text_at(const uint8_t *data, uint32_t bytes, struct place p)
+static const char *text_at(const uint8_t *data, uint32_t bytes, struct record_field p)
 {
-    const uint32_t where = (uint32_t)value_at(data, p), at = where & 0xffff, len = where >> 16;
+    const uint32_t where = (uint32_t)record_field_value(data, p), at = where & 0xffff, len = where >> 16;
     return p.bytes == 4 && len && at + len <= bytes && !data[at + len - 1] ? (const char *)data + at : NULL;
 }
 
@@ -144,29 +119,32 @@ int kmem_format_decode(const struct kmem_format *f, const uint8_t *data, uint32_
 {
     if (bytes < f->type.at + 2u)
         return -EBADMSG;
-    const uint64_t id = value_at(data, f->type);
+    const uint64_t id = record_field_value(data, f->type);
     const struct layout *l = id < IDS_MAX ? &f->by_id[id] : NULL;
     if (!l || !l->known)
         return 0;
     if (bytes < l->least)
         return -EBADMSG;
-    const struct place *at = l->fields;
-    const uint64_t flags = value_at(data, at[FLAGS]);
-    const char *cache = at[CACHE].bytes ? text_at(data, bytes, at[CACHE]) : "";
+    const struct record_field *at = l->fields;
+    const uint64_t flags = record_field_value(data, at[FLAGS]);
+    const char *cache = l->is_percpu      ? KMEM_FORMAT_PERCPU_CACHE
+                        : at[CACHE].bytes ? text_at(data, bytes, at[CACHE])
+                                          : "";
     if (!cache)
         return -EBADMSG;
     *out = (struct kmem_event){.kind = l->allocates ? KMEM_EVENT_ALLOC : KMEM_EVENT_FREE,
-                               .address = value_at(data, at[ADDRESS]),
-                               .call_site = value_at(data, at[CALL_SITE]),
+                               .address = record_field_value(data, at[ADDRESS]),
+                               .call_site = record_field_value(data, at[CALL_SITE]),
                                .cache = cache,
-                               .is_kmalloc = l->is_kmalloc,
+                               .is_kmalloc = l->is_kmalloc && !l->is_percpu,
+                               .is_percpu = l->is_percpu,
                                .process = KMEM_EVENT_NO_PROCESS,
-                               .pid = (int32_t)value_at(data, at[PID]),
-                               .context = flags & CONTEXT};
+                               .pid = (int32_t)record_field_value(data, at[PID]),
+                               .context = flags & KMEM_FORMAT_CONTEXT};
     if (l->allocates) {
-        out->requested_bytes = value_at(data, at[REQUESTED]);
-        out->allocated_bytes = value_at(data, at[ALLOCATED]);
-        out->gfp = value_at(data, at[GFP]);
+        out->requested_bytes = record_field_value(data, at[REQUESTED]);
+        out->allocated_bytes = record_field_value(data, at[ALLOCATED]);
+        out->gfp = record_field_value(data, at[GFP]);
     }
     return 1;
 }
@@ -176,13 +154,13 @@ int kmem_format_stack(const struct kmem_format *f, const uint8_t *data, uint32_t
 {
     if (bytes < f->type.at + 2u)
         return -EBADMSG;
-    if (!f->stack_id || value_at(data, f->type) != (uint64_t)f->stack_id)
+    if (!f->stack_id || record_field_value(data, f->type) != (uint64_t)f->stack_id)
         return 0;
     if (bytes < f->stack_at || bytes < (uint32_t)f->stack_n.at + f->stack_n.bytes)
         return -EBADMSG;
-    const uint64_t n = value_at(data, f->stack_n), room = (bytes - f->stack_at) / 8;
+    const uint64_t n = record_field_value(data, f->stack_n), room = (bytes - f->stack_at) / 8;
     *out = (struct kmem_stack){.callers = data + f->stack_at,
                                .n = (uint32_t)(n < room ? n : room),
-                               .context = value_at(data, f->stack_flags) & CONTEXT};
+                               .context = record_field_value(data, f->stack_flags) & KMEM_FORMAT_CONTEXT};
     return 1;
 }

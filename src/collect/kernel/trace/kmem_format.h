@@ -23,12 +23,24 @@ struct kmem_format;
 extern const char *const kmem_format_events[];
 #define KMEM_FORMAT_REQUIRED 4
 
+/**
+ * Those of memory that each CPU has for itself, in events/percpu/. Their bytes are of one CPU; a free does not tell its
+ * call. NULL at the end.
+ */
+extern const char *const kmem_format_percpu_events[];
+#define KMEM_FORMAT_PERCPU_CACHE "(percpu)" /* the cache of such events */
+
+/** Bits of common_flags in a record: it came in an interrupt handler, a softirq, or an NMI. */
+#define KMEM_FORMAT_CONTEXT (0x08u | 0x10u | 0x40u)
+
 /** Never NULL: a set without formats. */
 struct kmem_format *kmem_format_new(void);
 void kmem_format_free(struct kmem_format *f);
 
-/** Adds the text of events/kmem/NAME/format. Returns 0, or -EPROTO with a line: it is no such text, or lacks a field
- * that is needed. */
+/**
+ * Adds the text of events/kmem/NAME/format, or events/percpu/NAME/format. Returns 0, or -EPROTO with a line: it is no
+ * such text, or lacks a field that is needed.
+ */
 int kmem_format_add(struct kmem_format *f, const char *name, const char *text, size_t bytes, struct error *e);
 
 /** Adds the text of events/ftrace/kernel_stack/format: records with the stack of the event before. Returns as above. */

@@ -2,11 +2,11 @@
 #include "collect/kernel/trace/task_format.h"
 
 #include <errno.h>
-#include <event-parse.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "collect/kernel/trace/record_field.h"
 
 const char *const task_format_events[TASK_EVENT_KINDS] = {
     [TASK_RENAMED] = "task/task_rename",
@@ -21,15 +21,11 @@ const char *const task_format_events[TASK_EVENT_KINDS] = {
 /* Of a text that lies elsewhere in the record, the field says where. */
 #define TEXT_BYTES_MAX 4096
 
-struct place {
-    uint16_t at, bytes; /* bytes 0: the event has no such field */
-};
-
 struct task_format {
     struct {
         uint16_t id; /* 0: not known */
         bool is_elsewhere;
-        struct place tid, text, creator, flags, hierarchy;
+        struct record_field tid, text, creator, flags, hierarchy;
         uint32_t least; /* bytes of a record */
     } kinds[TASK_EVENT_KINDS];
 };
@@ -44,42 +40,26 @@ void task_format_free(struct task_format *f)
     free(f);
 }
 
-static struct place place_of(struct tep_event *event, const char *name, int most)
-{
-    const struct tep_format_field *field = name ? tep_find_any_field(event, name) : NULL;
-    bool fits =
-        field && field->offset >= 0 && field->offset <= INT16_MAX && field->size > 0 && field->size <= most;
-    return fits ? (struct place){(uint16_t)field->offset, (uint16_t)field->size} : (struct place){0, 0};
-}
-
-static uint32_t end_of(struct place p)
-{
-    return (uint32_t)p.at + p.bytes;
-}
-
 int task_format_add(struct task_format *f, enum task_event_kind kind, const char *text, size_t bytes,
                     struct error *e)
 {
     static const char *const texts[TASK_EVENT_KINDS] = {"newcomm", "comm", "dst_path", NULL};
     const char *name = strchr(task_format_events[kind], '/') + 1;
-    struct tep_handle *tep = tep_alloc();
-    tep_set_loglevel(TEP_LOG_NONE);
-    /* The last part of the text, which says how to print a record, may be one that the library does not know. */
-    if (tep)
-        tep_parse_event(tep, text, bytes, "task");
-    struct tep_event *event = tep ? tep_find_event_by_name(tep, "task", name) : NULL;
-    if (event && event->id > 0 && event->id <= UINT16_MAX) {
+    struct tep_handle *tep;
+    struct tep_event *event = record_field_parse(&tep, name, text, bytes);
+    if (event) {
         const struct tep_format_field *field = texts[kind] ? tep_find_any_field(event, texts[kind]) : NULL;
         f->kinds[kind].id = (uint16_t)event->id;
         f->kinds[kind].is_elsewhere = field && field->flags & TEP_FIELD_IS_DYNAMIC;
-        f->kinds[kind].tid = place_of(event, kind == TASK_MARKED ? "common_pid" : "pid", 4);
-        f->kinds[kind].text = place_of(event, texts[kind], 256);
-        f->kinds[kind].creator = place_of(event, "common_pid", 4);
-        f->kinds[kind].flags = place_of(event, kind == TASK_BEGAN ? "clone_flags" : NULL, 8);
-        f->kinds[kind].hierarchy = place_of(event, kind == TASK_MOVED ? "dst_root" : NULL, 4);
-        const uint32_t ends[] = {end_of(f->kinds[kind].tid), end_of(f->kinds[kind].text),
-                                 end_of(f->kinds[kind].creator), end_of(f->kinds[kind].flags),
-                                 end_of(f->kinds[kind].hierarchy)};
+        f->kinds[kind].tid = record_field_find(event, kind == TASK_MARKED ? "common_pid" : "pid", 4);
+        f->kinds[kind].text = record_field_find(event, texts[kind], 256);
+        f->kinds[kind].creator = record_field_find(event, "common_pid", 4);
+        f->kinds[kind].flags = record_field_find(event, kind == TASK_BEGAN ? "clone_flags" : NULL, 8);
+        f->kinds[kind].hierarchy = record_field_find(event, kind == TASK_MOVED ? "dst_root" : NULL, 4);
+        const uint32_t ends[] = {record_field_end(f->kinds[kind].tid), record_field_end(f->kinds[kind].text),
+                                 record_field_end(f->kinds[kind].creator),
+                                 record_field_end(f->kinds[kind].flags),
+                                 record_field_end(f->kinds[kind].hierarchy)};
         for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
             f->kinds[kind].least = ends[i] > f->kinds[kind].least ? ends[i] : f->kinds[kind].least;
         if (!f->kinds[kind].tid.bytes || (texts[kind] && !f->kinds[kind].text.bytes))
@@ -91,17 +71,10 @@ int task_format_add(struct task_format *f, enum task_event_kind kind, const char
                                          task_format_events[kind]);
 }
 
-static uint64_t value_at(const uint8_t *data, struct place p)
-{
-    uint64_t value = 0; /* little-endian, as the trace of this machine is */
-    memcpy(&value, data + p.at, p.bytes);
-    return value;
-}
-
 /* The field holds where the text is in the record, and above 16 bits its length, with the NUL. */
-static bool find_text(const uint8_t *data, uint32_t bytes, struct place p, struct task_event *out)
+static bool find_text(const uint8_t *data, uint32_t bytes, struct record_field p, struct task_event *out)
 {
-    const uint32_t where = (uint32_t)value_at(data, p), at = where & 0xffff, len = where >> 16;
+    const uint32_t where = (uint32_t)record_field_value(data, p), at = where & 0xffff, len = where >> 16;
     if (p.bytes != 4 || at > bytes || len > bytes - at || len > TEXT_BYTES_MAX)
         return false;
     out->text = (const char *)data + at;
@@ -121,10 +94,10 @@ int task_format_decode(const struct task_format *f, const uint8_t *data, uint32_
         if (bytes < f->kinds[k].least)
             return -EBADMSG;
         *out = (struct task_event){.kind = (enum task_event_kind)k,
-                                   .tid = (int32_t)value_at(data, f->kinds[k].tid),
-                                   .creator = (int32_t)value_at(data, f->kinds[k].creator),
-                                   .is_thread = value_at(data, f->kinds[k].flags) & CLONE_THREAD,
-                                   .hierarchy = (int32_t)value_at(data, f->kinds[k].hierarchy)};
+                                   .tid = (int32_t)record_field_value(data, f->kinds[k].tid),
+                                   .creator = (int32_t)record_field_value(data, f->kinds[k].creator),
+                                   .is_thread = record_field_value(data, f->kinds[k].flags) & CLONE_THREAD,
+                                   .hierarchy = (int32_t)record_field_value(data, f->kinds[k].hierarchy)};
         out->text = (const char *)data + f->kinds[k].text.at;
         out->text_bytes = f->kinds[k].text.bytes;
         if (f->kinds[k].is_elsewhere && !find_text(data, bytes, f->kinds[k].text, out))

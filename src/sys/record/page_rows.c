@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The accounts of pages as rows of `allium sys kpages`. */
+#include "sys/record/kernel_capture.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bpf/kpages.h"
+#include "sys/kernel_enums.h"
+
+enum column {
+    ORDER,
+    TYPE,
+    PID,
+    COMM,
+    ALLOCATED,
+    ALLOCATIONS,
+    FREED,
+    FREES,
+    FAILURES,
+    LIVE,
+    USE,
+    FALLBACKS,
+    CGROUP,
+    GFP,
+    STACK,
+    COLUMNS
+};
+
+/* In tables of sys kpages. */
+static const char *const names_of_columns[COLUMNS] = {
+    [ORDER] = "order",
+    [TYPE] = "migrate_type",
+    [PID] = "pid",
+    [COMM] = "comm",
+    [ALLOCATED] = "allocated",
+    [ALLOCATIONS] = "allocations",
+    [FREED] = "freed",
+    [FREES] = "frees",
+    [FAILURES] = "failures",
+    [LIVE] = "live",
+    [USE] = "use",
+    [FALLBACKS] = "fallbacks",
+    [CGROUP] = "cgroup",
+    [GFP] = "gfp",
+    [STACK] = "kernel_stack",
+};
+
+static const char *const uses[] = {
+    [PAGE_USE_OTHER] = "other", [PAGE_USE_SLAB] = "slab", [PAGE_USE_KMALLOC] = "kmalloc"};
+
+const char *const kernel_capture_page_rows_names[KERNEL_CAPTURE_PAGE_ROWS] = {
+    [KERNEL_CAPTURE_PAGES] = "kpages",
+    [KERNEL_CAPTURE_PAGE_PROCESSES] = "kpages_process",
+};
+
+#define BIT(column) (UINT64_C(1) << (column))
+#define SUMS                                                                                                 \
+    (BIT(ALLOCATED) | BIT(ALLOCATIONS) | BIT(FREED) | BIT(FREES) | BIT(FAILURES) | BIT(LIVE) | BIT(FALLBACKS))
+
+static bool has_stacks(const struct kernel_capture *c)
+{
+    size_t n;
+    const struct page_account *rows = page_accounts_rows(c->pages, &n);
+    for (size_t i = 0; i < n; i++)
+        if (rows[i].stack)
+            return true;
+    return false;
+}
+
+/* Finds the columns, and shows those of these rows. */
+static void find_columns(struct table *t, uint64_t has, uint32_t at[static COLUMNS])
+{
+    t->hidden = ~UINT64_C(0);
+    for (int i = 0; i < COLUMNS; i++) {
+        at[i] = 0;
+        while (strcmp(t->columns[at[i]].name, names_of_columns[i]) != 0)
+            at[i]++;
+        if (has >> i & 1)
+            t->hidden &= ~(UINT64_C(1) << at[i]);
+    }
+}
+
+static void add_sums(struct table *t, const uint32_t at[static COLUMNS], const struct page_account *a,
+                     uint64_t page_bytes)
+{
+    table_whole(t, at[ALLOCATED], a->allocated_pages * page_bytes);
+    table_whole(t, at[ALLOCATIONS], a->allocations);
+    table_whole(t, at[FREED], a->freed_here_pages * page_bytes);
+    table_whole(t, at[FREES], a->frees_here);
+    table_whole(t, at[FAILURES], a->failures);
+    table_whole(t, at[LIVE], (a->allocated_pages - a->freed_pages) * page_bytes);
+    table_whole(t, at[FALLBACKS], a->fallbacks);
+}
+
+static void add_type(struct table *t, uint32_t column, const struct kernel_enums *types, uint32_t type)
+{
+    char number[16];
+    snprintf(number, sizeof(number), "%" PRIu32, type);
+    if (type != PAGE_EVENT_NO_TYPE)
+        table_text(t, column,
+                   type < KERNEL_ENUMS_VALUES_MAX && types->names[type] ? types->names[type] : number);
+}
+
+static void add_stack(const struct kernel_capture *c, struct table *t, uint32_t column, uint32_t number)
+{
+    uint32_t depth;
+    struct buf b = BUF_INIT;
+    const uint64_t *stack = page_accounts_stack(c->pages, number, &depth);
+    for (uint32_t i = 0; stack && i < depth; i++) {
+        c->names.add_call(c->names.arg, &b, stack[i]);
+        buf_addch(&b, '\n');
+    }
+    if (b.len)
+        table_text(t, column, buf_str(&b));
+    buf_release(&b);
+}
+
+static void add_row(const struct kernel_capture *c, struct table *t, const uint32_t at[static COLUMNS],
+                    const struct page_account *a, const struct kernel_enums *types)
+{
+    struct buf gfp = BUF_INIT;
+    table_row(t);
+    table_whole(t, at[ORDER], a->order);
+    add_type(t, at[TYPE], types, a->migrate_type);
+    table_text(t, at[COMM], page_accounts_text(c->pages, a->comm));
+    table_text(t, at[USE], uses[a->use]);
+    if ((a->allocations || a->failures) && c->names.add_gfp) {
+        c->names.add_gfp(c->names.arg, &gfp, a->gfp);
+        table_text(t, at[GFP], buf_str(&gfp));
+    }
+    add_stack(c, t, at[STACK], a->stack);
+    add_sums(t, at, a, (uint64_t)sysconf(_SC_PAGESIZE));
+    buf_release(&gfp);
+}
+
+static void add_process(const struct kernel_capture *c, struct table *t, const uint32_t at[static COLUMNS],
+                        const struct page_account *a)
+{
+    const char *cgroup = c->names.cgroup ? c->names.cgroup(c->names.arg, a->process) : NULL;
+    table_row(t);
+    table_whole(t, at[PID], (uint64_t)a->process);
+    table_text(t, at[COMM], page_accounts_text(c->pages, a->comm));
+    if (cgroup)
+        table_text(t, at[CGROUP], cgroup);
+    add_sums(t, at, a, (uint64_t)sysconf(_SC_PAGESIZE));
+}
+
+const char *kernel_capture_add_page_rows(struct kernel_capture *c, enum kernel_capture_page_rows which,
+                                         struct table *t)
+{
+    uint32_t at[COLUMNS];
+    size_t n;
+    if (!c->pages)
+        return NULL;
+    if (which == KERNEL_CAPTURE_PAGE_PROCESSES) {
+        const struct page_account *rows = page_accounts_processes(c->pages, &n);
+        find_columns(t, BIT(PID) | BIT(COMM) | BIT(CGROUP) | SUMS, at);
+        for (size_t i = 0; i < n; i++)
+            add_process(c, t, at, &rows[i]);
+        return "process,comm,cgroup";
+    }
+    struct kernel_enums types;
+    const bool stacks = has_stacks(c);
+    const struct page_account *rows = page_accounts_rows(c->pages, &n);
+    kernel_enums_load(&types, "migratetype", "MIGRATE_");
+    find_columns(
+        t, BIT(ORDER) | BIT(TYPE) | BIT(COMM) | BIT(USE) | BIT(GFP) | (stacks ? BIT(STACK) : 0) | SUMS, at);
+    for (size_t i = 0; i < n; i++)
+        add_row(c, t, at, &rows[i], &types);
+    kernel_enums_release(&types);
+    return stacks ? "stack,order,type,comm,use,gfp" : "order,type,comm,use,gfp";
+}
+
+void kernel_capture_count_pages(const struct kernel_capture *c, uint64_t counted[static SYS_COUNTS])
+{
+    const struct page_totals *t = page_accounts_totals(c->pages);
+    counted[SYS_RING_FULL] = c->lost;
+    counted[KPAGES_REUSED] = t->pages_without_free;
+    counted[KPAGES_FREED_BEFORE] = t->unmatched_pages;
+    counted[KPAGES_FREED_IN_PARTS] = t->frees_in_parts;
+    counted[KPAGES_FAILED] = t->failures;
+}
