@@ -104,6 +104,9 @@ static void add_type(struct table *t, uint32_t column, const struct kernel_enums
                    type < KERNEL_ENUMS_VALUES_MAX && types->names[type] ? types->names[type] : number);
 }
 
+/* The first frame is the tracing's. */
+#define TRACING "trace_event_raw_event_"
+
 static void add_stack(const struct kernel_capture *c, struct table *t, uint32_t column, uint32_t number)
 {
     uint32_t depth;
@@ -111,7 +114,10 @@ static void add_stack(const struct kernel_capture *c, struct table *t, uint32_t 
     const uint64_t *stack = page_accounts_stack(c->pages, number, &depth);
     for (uint32_t i = 0; stack && i < depth; i++) {
         c->names.add_call(c->names.arg, &b, stack[i]);
-        buf_addch(&b, '\n');
+        if (!i && !strncmp(buf_str(&b), TRACING, strlen(TRACING)))
+            buf_reset(&b);
+        else
+            buf_addch(&b, '\n');
     }
     if (b.len)
         table_text(t, column, buf_str(&b));
