@@ -270,6 +270,8 @@ int kernel_recorder_open(struct kernel_recorder **out, const struct kernel_recor
     r->kmalloc_names = mem_array(r->kmalloc_bytes_max / KMALLOC_STEP + 1, sizeof(*r->kmalloc_names));
     const struct kernel_code_names names = names_of(r, o->vmlinux != NULL);
     kernel_capture_init(&r->capture, &names);
+    if (o->keep_freed)
+        kmem_accounts_keep_freed(r->capture.accounts);
     r->capture.comms = true;
     r->names.names = resolver_new(&(struct resolver_wanted){.vmlinux = o->vmlinux});
     r->raw = o->raw;
