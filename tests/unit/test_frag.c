@@ -165,6 +165,45 @@ static void live_objects_pin_slabs(void **state)
     memory_state_release(&s);
 }
 
+/* Before Linux 6.18: the allocations of one call have no name, and frees tell it. */
+static void frees_name_the_cache(void **state)
+{
+    (void)state;
+    struct memory_state s = {.page_bytes = PAGE};
+    struct frag_sites f;
+    struct kmem_accounts *a = kmem_accounts_new();
+    struct kmem_event e = {.call_site = 1, .requested_bytes = 90, .allocated_bytes = 100, .cache = ""};
+    add_cache(&s, "a", 90, 100, 40, 2);
+    add_cache(&s, "b", 90, 100, 40, 2);
+    kmem_accounts_keep_freed(a);
+    for (uint64_t i = 0; i < 30; i++) {
+        e.address = 0x10000 + 100 * i;
+        kmem_accounts_add(a, &e);
+    }
+    e.call_site = 2; /* nothing of this call is freed, and two caches have that size */
+    e.address = 0x30000;
+    kmem_accounts_add(a, &e);
+    e.kind = KMEM_EVENT_FREE;
+    e.cache = "a";
+    for (uint64_t i = 1; i < 30; i++) {
+        e.address = 0x10000 + 100 * i;
+        kmem_accounts_add(a, &e);
+    }
+    frag_sites_compute(&f, a, &s, true);
+    assert_string_equal(kmem_accounts_text(a, f.all.at[0].cache), "a");
+    assert_int_equal(f.all.at[0].pinned_bytes.low, 2900);
+    assert_int_equal(f.all.at[0].pinned_bytes.high, 3900);
+    assert_string_equal(kmem_accounts_text(a, f.all.at[1].cache), "");
+    assert_false(f.all.at[1].pinned_bytes.known);
+    frag_sites_release(&f);
+    memory_cache_set(memory_state_cache(&s, "a"), CACHE_OBJECT_BYTES, 91); /* it cannot be that cache */
+    frag_sites_compute(&f, a, &s, true);
+    assert_false(f.all.at[0].pinned_bytes.known);
+    frag_sites_release(&f);
+    kmem_accounts_free(a);
+    memory_state_release(&s);
+}
+
 static void slabs_of_unknown_size_pin_nothing_known(void **state)
 {
     (void)state;
@@ -188,6 +227,7 @@ int main(void)
         TEST("parts that are not known stay so", unknown_parts_stay_unknown),
         TEST("holes are between areas of one range", holes_are_between_areas),
         TEST("live objects pin half-empty slabs, and share them", live_objects_pin_slabs),
+        TEST("frees name the cache where allocations do not", frees_name_the_cache),
         TEST("slabs of an unknown size pin nothing that is known", slabs_of_unknown_size_pin_nothing_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

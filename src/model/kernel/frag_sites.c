@@ -61,17 +61,97 @@ static struct geometry find_geometry(const struct memory_state *s, const char *c
     return valid ? g : (struct geometry){0};
 }
 
+/*
+ * ---- the caches of rows ----
+ *
+ * Before Linux 6.18, kmem_cache_alloc's event does not name the cache, but that of kmem_cache_free does. A row's cache
+ * is the only one that frees named of objects of its call and its size, or else the only one that has objects of this
+ * size. It must be one of that size in any case.
+ */
+
+static bool is_of_size(const struct kmem_account *r, const struct memory_cache *c)
+{
+    return c && memory_cache_has(c, CACHE_STRIDE_BYTES) && memory_cache_has(c, CACHE_OBJECT_BYTES) &&
+           c->at[CACHE_STRIDE_BYTES] * r->allocations == r->allocated_bytes &&
+           c->at[CACHE_OBJECT_BYTES] * r->allocations == r->requested_bytes;
+}
+
+static uint32_t merge_caches(uint32_t a, uint32_t b)
+{
+    return !a || a == b ? b : !b ? a : KMEM_CACHES;
+}
+
+/* What frees named of objects of the same call and size, as in kmem_account.freed_cache. */
+static void learn(struct map *index, const struct kmem_account *rows, size_t n, uint32_t *learned,
+                  size_t *group)
+{
+    size_t groups = 0;
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t each = rows[i].allocations ? rows[i].allocated_bytes / rows[i].allocations : 0;
+        const struct {
+            uint64_t call_site, bytes;
+        } key = {rows[i].call_site, each};
+        bool added;
+        group[i] = map_put(index, &key, sizeof(key), groups, &added);
+        groups += added;
+        learned[group[i]] = merge_caches(learned[group[i]], rows[i].freed_cache);
+    }
+}
+
+static uint32_t only_of_size(const struct kmem_accounts *a, const struct memory_state *s,
+                             const struct kmem_account *r)
+{
+    const struct memory_cache *only = NULL;
+    vec_each (const struct memory_cache, c, &s->caches) {
+        if (!is_of_size(r, c))
+            continue;
+        if (only)
+            return r->cache;
+        only = c;
+    }
+    for (size_t i = 0; only && i < kmem_accounts_texts(a); i++)
+        if (!strcmp(kmem_accounts_text(a, (uint32_t)i), only->name))
+            return (uint32_t)i;
+    return r->cache;
+}
+
+static uint32_t cache_of(const struct kmem_accounts *a, const struct memory_state *s,
+                         const struct kmem_account *r, uint32_t learned)
+{
+    if (*kmem_accounts_text(a, r->cache) || !r->allocations || learned == KMEM_CACHES)
+        return r->cache;
+    if (!learned)
+        return only_of_size(a, s, r);
+    const struct memory_cache *c = memory_state_cache(s, kmem_accounts_text(a, learned - 1));
+    return is_of_size(r, c) ? learned - 1 : r->cache;
+}
+
+static void find_caches(const struct kmem_accounts *a, const struct memory_state *s, uint32_t *caches)
+{
+    size_t n;
+    const struct kmem_account *rows = kmem_accounts_rows(a, &n);
+    struct map index = {0};
+    uint32_t *learned = mem_array(n + 1, sizeof(*learned));
+    size_t *group = mem_array(n + 1, sizeof(*group));
+    learn(&index, rows, n, learned, group);
+    for (size_t i = 0; i < n; i++)
+        caches[i] = cache_of(a, s, &rows[i], learned[group[i]]);
+    free(learned);
+    free(group);
+    map_release(&index);
+}
+
 /* ---- sums ---- */
 
-static uint32_t site_of(struct frag_sites *f, struct map *index, const struct kmem_account *r)
+static uint32_t site_of(struct frag_sites *f, struct map *index, const struct kmem_account *r, uint32_t cache)
 {
     const struct {
         uint64_t call_site, cache;
-    } key = {r->call_site, r->cache};
+    } key = {r->call_site, cache};
     bool added;
     const size_t i = map_put(index, &key, sizeof(key), f->all.len, &added);
     if (added)
-        *vec_push(&f->all) = (struct frag_site){.call_site = r->call_site, .cache = r->cache};
+        *vec_push(&f->all) = (struct frag_site){.call_site = r->call_site, .cache = cache};
     struct frag_site *site = &f->all.at[i];
     site->allocated_bytes += r->allocated_bytes;
     site->slack_bytes += r->allocated_bytes - r->requested_bytes;
@@ -168,10 +248,9 @@ void frag_sites_compute(struct frag_sites *f, const struct kmem_accounts *a, con
     *f = (struct frag_sites){.follows_freed = follows_freed};
     for (size_t i = 0; i < texts; i++)
         geometry[i] = find_geometry(s, kmem_accounts_text(a, (uint32_t)i));
-    for (size_t i = 0; i < n; i++) {
-        sites[i] = site_of(f, &index, &rows[i]);
-        caches[i] = rows[i].cache;
-    }
+    find_caches(a, s, caches);
+    for (size_t i = 0; i < n; i++)
+        sites[i] = site_of(f, &index, &rows[i], caches[i]);
     vec_each (struct frag_site, site, &f->all)
         site->pinned_bytes.known = geometry[site->cache].slab_bytes != 0;
     kmem_accounts_each_live(a, add_live, &p);

@@ -20,7 +20,7 @@
 /** Sums of a call and a cache. */
 struct frag_site {
     uint64_t call_site;
-    uint32_t cache;                        /* kmem_accounts_text() */
+    uint32_t cache; /* kmem_accounts_text(); where allocations do not name it, see frag_sites.c */
     uint64_t allocated_bytes, slack_bytes; /* of all objects that were allocated, live or not */
     uint64_t live_objects, live_bytes, live_slack_bytes;
     struct frag_range pinned_bytes; /* not known: the size of the cache's slabs is not */

@@ -292,6 +292,11 @@ static void free_here(struct kmem_account *r, const struct kmem_object *o)
     r->freed_here_bytes += o->allocated_bytes;
 }
 
+static void learn_cache(struct kmem_account *r, uint32_t cache)
+{
+    r->freed_cache = !r->freed_cache || r->freed_cache == cache + 1 ? cache + 1 : KMEM_CACHES;
+}
+
 static void release_by_event(struct kmem_accounts *a, const struct kmem_event *e)
 {
     struct kmem_object *o = kmem_objects_find(&a->live, e->address);
@@ -305,6 +310,8 @@ static void release_by_event(struct kmem_accounts *a, const struct kmem_event *e
     const uint32_t comm = number_of_text(a, e->comm ? e->comm : "");
     const uint32_t row = number_of_row(a, e, cache, comm), process = number_of_process(a, e, comm);
     free_here(&a->rows.at[row], o);
+    if (*e->cache)
+        learn_cache(&a->rows.at[o->row], cache);
     if (process != NO_ROW)
         free_here(&a->processes.at[process], o);
     add_pair(a, e, o);

@@ -35,8 +35,13 @@ struct kmem_account {
     uint64_t at_peak_objects, at_peak_bytes,
         at_peak_requested_bytes; /* what was live at the peak of all rows */
     uint64_t oldest_ns;          /* the age of the oldest live object, at kmem_accounts_update_ages() */
-    uint64_t peak_number;        /* for kmem_accounts.c */
+    /* The cache that frees of this row's objects named, plus 1; 0: none did; KMEM_CACHES: they named several. Before
+     * Linux 6.18 only frees name a cache. */
+    uint32_t freed_cache;
+    uint64_t peak_number; /* for kmem_accounts.c */
 };
+
+#define KMEM_CACHES UINT32_MAX
 
 /** Frees by one call of what another one allocated. */
 struct kmem_pair {
