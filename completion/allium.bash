@@ -27,6 +27,7 @@ _allium_options()
     set) echo --where --for -p --pid --help ;;
     sys) echo -p --pid --interval --count --duration --sort --top --all --pss --columns --wide --exact --json --no-pager --help ;;
     'sys allocinfo') echo --by --sort --where --top --interval --count --duration --allocinfo --columns --wide --exact --json --no-pager --help ;;
+    'sys frag') echo --from --interval --count --duration --buffer --top --html --force --columns --wide --exact --json --no-pager --help ;;
     'sys import') echo -o --output --force --boot --format --kallsyms --partial --quiet --help ;;
     'sys record') echo -o --output --force --events --stacks --buffer --raw --interval --duration --vmlinux --debuginfod --quiet --help ;;
     doctor) echo --boot --json --help ;;
@@ -68,7 +69,7 @@ _allium_tool_value()
 _allium_value()
 {
     case $1 in
-    'sys allocinfo' | 'sys import' | 'sys record') ;;
+    'sys allocinfo' | 'sys frag' | 'sys import' | 'sys record') ;;
     'sys '*)
         _allium_tool_value "${1#sys }" "$2"
         return
@@ -101,7 +102,7 @@ _allium_value()
         ;;
     esac
     case $2 in
-    -o | --output) _allium_files ;;
+    -o | --output | --from) _allium_files ;;
     --html) _allium_offer -f ;;
     --by)
         if [ "$1" = tags ] || [ "$1" = sites ]; then

@@ -89,6 +89,7 @@ def machine(place):
             shutil.copy(os.path.join(RECORDED, name), place.path(name))
             look(place, "sys", "allocinfo", name)
     look(place, "sys", "allocinfo", "allocinfo-6.12-before", "allocinfo-6.12-after")
+    look(place, "sys", "frag")
     if os.geteuid() == 0:
         for name in "kmem", "kpages", "faults", "slabratetop", "vmscan", "drsnoop", "oomkill":
             look(place, "sys", name, "--duration", "300ms")

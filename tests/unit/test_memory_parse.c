@@ -5,6 +5,7 @@
 #include "test_kernel.h"
 
 #include "collect/kernel/state/memory_parse.h"
+#include "model/kernel/frag.h"
 
 #define PAGE 4096
 
@@ -155,6 +156,69 @@ static void a_state_tells_the_size_of_its_pages(void **state)
     kernel_state_release(&texts);
 }
 
+/* A tree that stands for / : what is read, parsed and computed of it is what stands in it. */
+static void a_planted_tree_is_read(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *attribute, *value;
+    } attributes[] = {
+        {"object_size", "90"},
+        {"slab_size", "100"},
+        {"objs_per_slab", "40"},
+        {"order", "0"},
+        {"slabs", "10 N0=10"},
+        {"partial", "4 N0=4"},
+        {"objects_partial", "3 N0=3"},
+        {"cpu_slabs", "0"},
+        {"objects", "243"},
+        {"total_objects", "400"},
+        {"slabs_cpu_partial", "0(0)"},
+        {"sheaf_capacity", "0"},
+        {"shrink", "nothing"},
+        {"reclaim_account", "1"},
+    };
+    char *root = make_root();
+    struct kernel_state texts = {.texts = {0}};
+    struct memory_state s;
+    struct frag f;
+    for (size_t i = 0; i < sizeof(attributes) / sizeof(*attributes); i++) {
+        struct buf name = BUF_INIT;
+        buf_printf(&name, "sys/kernel/slab/:a-0000100/%s", attributes[i].attribute);
+        put(root, buf_str(&name), attributes[i].value);
+        buf_release(&name);
+    }
+    put_link(root, "sys/kernel/slab/planted", ":a-0000100");
+    put_link(root, "sys/kernel/slab/other", ":a-0000100");
+    put(root, "proc/slabinfo", "slabinfo - version: 2.1\n" ROW("planted", "243 400 100 40 1"));
+    put(root, "proc/buddyinfo", "Node 0, zone   Normal 10 4 0 1 \n");
+    put(root, "proc/vmallocinfo",
+        "0xffffc90000000000-0xffffc90000005000   20480 a+0x1/0x2 pages=4 vmalloc N0=4\n"
+        "0xffffc90000008000-0xffffc9000000a000    8192 b+0x1/0x2 pages=1 vmalloc N0=1\n");
+    put(root, "proc/meminfo", "Slab: 44 kB\n");
+    kernel_state_read(&texts, root, KERNEL_STATE_MEMORY);
+    memory_parse_state(&s, &texts, PAGE);
+    frag_compute(&f, &s, &(struct frag_range){.known = false});
+    assert_int_equal(s.bad_lines, 0);
+    assert_int_equal(f.caches.len, 1);
+    const struct frag_cache *c = &f.caches.at[0];
+    assert_string_equal(c->of->name, "planted");
+    assert_string_equal(c->of->aliases, "other");
+    assert_int_equal(c->at[FRAG_BYTES].low, 40960);
+    assert_int_equal(c->at[FRAG_FREE].low, 15700);
+    assert_int_equal(c->at[FRAG_PADDING].low, 2430);
+    assert_int_equal(c->at[FRAG_TAILS].low, 960);
+    assert_int_equal(c->at[FRAG_SHRINK].low, PAGE);
+    assert_int_equal(c->at[FRAG_SHRINK].high, 3 * PAGE);
+    assert_int_equal(f.zones.at[0].unusable[3], 692);
+    assert_int_equal(f.vmalloc.holes_bytes.low, 0x3000);
+    assert_int_equal(f.whole.rest_bytes, 4096);
+    frag_release(&f);
+    memory_state_release(&s);
+    kernel_state_release(&texts);
+    remove_root(root);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -166,6 +230,7 @@ int main(void)
         TEST("caches have the attributes of their folders, and aliases", caches_have_attributes_and_aliases),
         TEST("caches are known without slabinfo", caches_are_known_without_slabinfo),
         TEST("a state tells the size of its pages", a_state_tells_the_size_of_its_pages),
+        TEST("a planted tree is read, and its fragmentation computed", a_planted_tree_is_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

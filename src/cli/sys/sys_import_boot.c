@@ -9,6 +9,7 @@
 #include "base/sigsafe/clock_ns.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/sys/frag_rows.h"
 #include "cli/sys/kernel_store.h"
 #include "cli/sys/state_rows.h"
 #include "cli/sys/sys_vmlinux.h"
@@ -46,6 +47,7 @@ static int store(struct session *s, struct error *e)
     int bad = recording_set_number(r, RECORDING_PERIOD, 1, e);
     bad = bad ? bad : recording_set_number(r, RECORDING_STARTED, (int64_t)t->first_ns + c->realtime_ns, e);
     bad = bad ? bad : kernel_store_moment(r, c, true, e);
+    bad = bad ? bad : frag_rows_put(r, c, &s->state, e);
     bad = bad ? bad : kernel_store_cost(r, e);
     return bad ? bad : kernel_store_end(r, c, "tracefs", s->ended_ns, e);
 }

@@ -16,6 +16,7 @@
 #include "cli/debuginfod.h"
 #include "cli/intervals.h"
 #include "cli/option_values.h"
+#include "cli/sys/frag_rows.h"
 #include "cli/sys/kernel_store.h"
 #include "cli/sys/state_rows.h"
 #include "cli/sys/sys_vmlinux.h"
@@ -92,6 +93,7 @@ struct session {
     struct kernel_recorder *recorder;
     struct recording *recording;
     struct workload command;
+    struct kernel_state state;           /* of the newest moment */
     uint64_t began_ns, took_ns, next_ns; /* of CLOCK_MONOTONIC; when to store the accounts next */
     bool stored;                         /* the image is in the recording */
     int code;                            /* of the command */
@@ -166,12 +168,10 @@ static bool has_ended(struct session *s)
 /* What the kernel tells of its memory. */
 static int store_state(struct session *s, unsigned which, struct error *e)
 {
-    struct kernel_state state = {.texts = {0}};
     const uint64_t now = clock_ns(CLOCK_REALTIME);
-    kernel_state_read(&state, "", which);
-    int bad = state_rows_put(s->recording, &state, now, e);
-    kernel_state_release(&state);
-    return bad;
+    kernel_state_release(&s->state);
+    kernel_state_read(&s->state, "", which);
+    return state_rows_put(s->recording, &s->state, now, e);
 }
 
 /* A crash leaves the recording as it was then. */
@@ -297,6 +297,7 @@ static int record(struct session *s)
     bad = bad ? bad : observe(s, &e);
     int code = s->code;
     bad = bad ? bad : store_moment(s, &e);
+    bad = bad ? bad : frag_rows_put(s->recording, kernel_recorder_capture(s->recorder), &s->state, &e);
     bad = bad ? bad : kernel_store_cost(s->recording, &e);
     bad = bad ? bad
               : kernel_store_end(s->recording, kernel_recorder_capture(s->recorder), "tracefs",
@@ -337,6 +338,7 @@ static int run(int argc, char **argv)
     code = code < 0 ? record(&s) : code;
     kernel_recorder_close(s.recorder);
     raw_folder_close(raw);
+    kernel_state_release(&s.state);
     vmlinux_release(&vmlinux);
     if (q.command)
         workload_release(&s.command);

@@ -21,6 +21,7 @@ struct kmem_accounts {
     struct VEC(uint64_t) callers;
     struct map row_index, process_index, pair_index, text_index, stack_index;
     struct kmem_objects live;
+    struct kmem_objects freed; /* with the object's cache for a row; without slots, unless they are kept */
     uint8_t nodes[KMEM_EVENT_CPUS_MAX]; /* by CPU */
     struct kmem_totals totals;
     /*
@@ -31,6 +32,8 @@ struct kmem_accounts {
     uint64_t peak_number;
     bool at_peak;
 };
+
+#define FREED_MAX (UINT32_C(1) << 22) /* in 256 MiB; later ones are not kept */
 
 struct kmem_accounts *kmem_accounts_new(void)
 {
@@ -54,11 +57,54 @@ void kmem_accounts_free(struct kmem_accounts *a)
     vec_release(&a->stacks);
     vec_release(&a->callers);
     kmem_objects_release(&a->live);
+    kmem_objects_release(&a->freed);
     vec_release(&a->processes);
     vec_release(&a->pairs);
     map_release(&a->process_index);
     map_release(&a->pair_index);
     free(a);
+}
+
+/* ---- freed objects, if they are kept ---- */
+
+void kmem_accounts_keep_freed(struct kmem_accounts *a)
+{
+    if (!a->freed.slots)
+        kmem_objects_init(&a->freed);
+}
+
+static void keep_freed(struct kmem_accounts *a, uint64_t address, uint32_t cache)
+{
+    const struct kmem_object freed = {.address = address, .row = cache};
+    struct kmem_object *o = a->freed.slots ? kmem_objects_find(&a->freed, address) : NULL;
+    if (o && o->address)
+        o->row = cache;
+    else if (o && a->freed.n < FREED_MAX)
+        kmem_objects_add(&a->freed, &freed);
+}
+
+static void forget_freed(struct kmem_accounts *a, uint64_t address)
+{
+    struct kmem_object *o = a->freed.slots ? kmem_objects_find(&a->freed, address) : NULL;
+    if (o && o->address)
+        kmem_objects_remove(&a->freed, o);
+}
+
+static void each(const struct kmem_objects *all, kmem_object_fn *f, void *arg)
+{
+    for (size_t i = 0; all->slots && i <= all->mask; i++)
+        if (all->slots[i].address)
+            f(arg, all->slots[i].address, all->slots[i].row);
+}
+
+void kmem_accounts_each_live(const struct kmem_accounts *a, kmem_object_fn *f, void *arg)
+{
+    each(&a->live, f, arg);
+}
+
+void kmem_accounts_each_freed(const struct kmem_accounts *a, kmem_object_fn *f, void *arg)
+{
+    each(&a->freed, f, arg);
 }
 
 /* ---- rows ---- */
@@ -199,6 +245,7 @@ static void allocate(struct kmem_accounts *a, const struct kmem_event *e)
         t->frees_without_event++;
         release(a, before);
     }
+    forget_freed(a, e->address);
     const struct kmem_object o = object_of(a, e);
     add_to_row(a, &a->rows.at[o.row], e);
     if (o.process_row != NO_ROW)
@@ -245,22 +292,32 @@ static void free_here(struct kmem_account *r, const struct kmem_object *o)
     r->freed_here_bytes += o->allocated_bytes;
 }
 
+static void learn_cache(struct kmem_account *r, uint32_t cache)
+{
+    r->freed_cache = !r->freed_cache || r->freed_cache == cache + 1 ? cache + 1 : KMEM_CACHES;
+}
+
 static void release_by_event(struct kmem_accounts *a, const struct kmem_event *e)
 {
     struct kmem_object *o = kmem_objects_find(&a->live, e->address);
     if (!o->address) {
         a->totals.unmatched_frees++;
+        if (*e->cache)
+            keep_freed(a, e->address, number_of_text(a, e->cache));
         return;
     }
     const uint32_t cache = *e->cache ? number_of_text(a, e->cache) : a->rows.at[o->row].cache;
     const uint32_t comm = number_of_text(a, e->comm ? e->comm : "");
     const uint32_t row = number_of_row(a, e, cache, comm), process = number_of_process(a, e, comm);
     free_here(&a->rows.at[row], o);
+    if (*e->cache)
+        learn_cache(&a->rows.at[o->row], cache);
     if (process != NO_ROW)
         free_here(&a->processes.at[process], o);
     add_pair(a, e, o);
     a->totals.frees++;
     a->totals.freed_bytes += o->allocated_bytes;
+    keep_freed(a, o->address, cache);
     release(a, o);
 }
 
@@ -351,6 +408,11 @@ const struct kmem_pair *kmem_accounts_pairs(const struct kmem_accounts *a, size_
 const char *kmem_accounts_text(const struct kmem_accounts *a, uint32_t text)
 {
     return a->texts.at[text];
+}
+
+size_t kmem_accounts_texts(const struct kmem_accounts *a)
+{
+    return a->texts.len;
 }
 
 const uint64_t *kmem_accounts_stack(const struct kmem_accounts *a, uint32_t stack, uint32_t *depth)

@@ -35,8 +35,13 @@ struct kmem_account {
     uint64_t at_peak_objects, at_peak_bytes,
         at_peak_requested_bytes; /* what was live at the peak of all rows */
     uint64_t oldest_ns;          /* the age of the oldest live object, at kmem_accounts_update_ages() */
-    uint64_t peak_number;        /* for kmem_accounts.c */
+    /* The cache that frees of this row's objects named, plus 1; 0: none did; KMEM_CACHES: they named several. Before
+     * Linux 6.18 only frees name a cache. */
+    uint32_t freed_cache;
+    uint64_t peak_number; /* for kmem_accounts.c */
 };
+
+#define KMEM_CACHES UINT32_MAX
 
 /** Frees by one call of what another one allocated. */
 struct kmem_pair {
@@ -89,8 +94,21 @@ const struct kmem_account *kmem_accounts_rows(const struct kmem_accounts *a, siz
 /** Returns the rows by process, in the order in which they came; 0: events do not tell the process. */
 const struct kmem_account *kmem_accounts_processes(const struct kmem_accounts *a, size_t *n);
 const struct kmem_pair *kmem_accounts_pairs(const struct kmem_accounts *a, size_t *n);
+/**
+ * From now on the addresses of freed objects are kept, too, up to four million. Those whose cache no event named are
+ * not.
+ */
+void kmem_accounts_keep_freed(struct kmem_accounts *a);
+typedef void kmem_object_fn(void *arg, uint64_t address, uint32_t number);
+/** Calls the function for each live object, with the number of its row. */
+void kmem_accounts_each_live(const struct kmem_accounts *a, kmem_object_fn *f, void *arg);
+/** Calls it for each freed object that is kept and was not allocated again, with the number of its cache's text. */
+void kmem_accounts_each_freed(const struct kmem_accounts *a, kmem_object_fn *f, void *arg);
+
 /** Returns the name of a cache or a program; "" if the events do not name it. */
 const char *kmem_accounts_text(const struct kmem_accounts *a, uint32_t text);
+/** Returns how many such names there are; they are numbered from 0. */
+size_t kmem_accounts_texts(const struct kmem_accounts *a);
 /** Returns the return addresses of a stack, the innermost first; NULL: rows of events without one have none. */
 const uint64_t *kmem_accounts_stack(const struct kmem_accounts *a, uint32_t stack, uint32_t *depth);
 

@@ -234,6 +234,8 @@ int kernel_recorder_open(struct kernel_recorder **out, const struct kernel_recor
         (struct recorder_names){resolver_new(&(struct resolver_wanted){.vmlinux = o->vmlinux}), &r->tasks};
     const struct kernel_code_names names = recorder_names_of(&r->names, o->vmlinux != NULL);
     kernel_capture_init(&r->capture, &names);
+    if (o->keep_freed)
+        kmem_accounts_keep_freed(r->capture.accounts);
     r->capture.comms = true;
     r->capture.pages = r->events & (RECORDER_PAGE | RECORDER_EXTFRAG) ? page_accounts_new() : NULL;
     r->raw = o->raw;

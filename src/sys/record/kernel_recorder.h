@@ -44,6 +44,7 @@ struct kernel_recorder_options {
     bool boot;              /* the events since the boot, from the top-level buffers; see boot_trace.h */
     uint32_t buffer_kib;    /* of each CPU; not with `boot` */
     bool stacks;            /* of allocations; not with `boot` */
+    bool keep_freed;        /* see kmem_accounts_keep_freed() */
     struct raw_folder *raw; /* keeps the pages; must outlive the recorder. NULL: they are not kept */
     /* for files and lines of the kernel's source; must outlive the recorder. NULL: there are none */
     const struct vmlinux *vmlinux;

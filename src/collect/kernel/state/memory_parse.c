@@ -93,13 +93,3 @@ void memory_parse(struct memory_state *s, memory_text text, void *arg, uint64_t 
     s->nodes = nodes_of(s);
     slab_state_parse(s, text(arg, "/proc/slabinfo"), text(arg, KERNEL_STATE_SLAB));
 }
-
-static const char *text_of_state(void *arg, const char *path)
-{
-    return kernel_state_text(arg, path);
-}
-
-void memory_parse_state(struct memory_state *s, const struct kernel_state *texts, uint64_t page_bytes)
-{
-    memory_parse(s, text_of_state, (void *)(uintptr_t)texts, page_bytes);
-}
