@@ -348,6 +348,18 @@ const struct kmem_pair *kmem_accounts_pairs(const struct kmem_accounts *a, size_
     return a->pairs.at;
 }
 
+void kmem_accounts_each_size(const struct kmem_accounts *a,
+                             void (*each)(void *arg, const struct kmem_account *row, uint64_t requested_bytes,
+                                          uint64_t allocated_bytes),
+                             void *arg)
+{
+    for (size_t i = 0; i <= a->live.mask; i++) {
+        const struct kmem_object *o = &a->live.slots[i];
+        if (o->address)
+            each(arg, &a->rows.at[o->row], o->requested_bytes, o->allocated_bytes);
+    }
+}
+
 const char *kmem_accounts_text(const struct kmem_accounts *a, uint32_t text)
 {
     return a->texts.at[text];

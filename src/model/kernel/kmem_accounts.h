@@ -88,6 +88,11 @@ const struct kmem_account *kmem_accounts_rows(const struct kmem_accounts *a, siz
 /** Returns the rows by process, in the order in which they came; 0: events do not tell the process. */
 const struct kmem_account *kmem_accounts_processes(const struct kmem_accounts *a, size_t *n);
 const struct kmem_pair *kmem_accounts_pairs(const struct kmem_accounts *a, size_t *n);
+/** Calls `each` for each live object, with the row that it belongs to, in no order. */
+void kmem_accounts_each_size(const struct kmem_accounts *a,
+                             void (*each)(void *arg, const struct kmem_account *row, uint64_t requested_bytes,
+                                          uint64_t allocated_bytes),
+                             void *arg);
 /** Returns the name of a cache or a program; "" if the events do not name it. */
 const char *kmem_accounts_text(const struct kmem_accounts *a, uint32_t text);
 /** Returns the return addresses of a stack, the innermost first; NULL: rows of events without one have none. */
