@@ -28,6 +28,7 @@ _allium_options()
     sys) echo -p --pid --interval --count --duration --sort --top --all --pss --columns --wide --exact --json --no-pager --help ;;
     'sys allocinfo') echo --by --sort --where --top --interval --count --duration --allocinfo --columns --wide --exact --json --no-pager --help ;;
     'sys frag') echo --from --interval --count --duration --buffer --top --html --force --columns --wide --exact --json --no-pager --help ;;
+    'sys advise') echo --from --config --source --top --json --no-pager --help ;;
     'sys import') echo -o --output --force --boot --format --kallsyms --partial --quiet --help ;;
     'sys record') echo -o --output --force --events --stacks --buffer --raw --interval --duration --vmlinux --debuginfod --quiet --help ;;
     doctor) echo --boot --json --help ;;
@@ -69,13 +70,25 @@ _allium_tool_value()
 _allium_value()
 {
     case $1 in
-    'sys allocinfo' | 'sys frag' | 'sys import' | 'sys record') ;;
+    'sys advise' | 'sys allocinfo' | 'sys frag' | 'sys import' | 'sys record') ;;
     'sys '*)
         _allium_tool_value "${1#sys }" "$2"
         return
         ;;
     esac
     case "$1 $2" in
+    'sys advise --from')
+        _allium_files '!*.allium'
+        return
+        ;;
+    'sys advise --config')
+        _allium_files
+        return
+        ;;
+    'sys advise --source')
+        _allium_offer -d
+        return
+        ;;
     'sys record --stacks')
         _allium_words kernel none
         return

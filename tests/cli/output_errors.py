@@ -46,6 +46,8 @@ CALLS = {
         ("--duration 100ms", 0),
         ("--duration 100ms --json", 0),
         ("-p {pid}", 0),
+        ("advise", None),
+        ("advise --json", None),
         ("allocinfo --help", 0),
         ("allocinfo " + SAMPLE, 0),
         ("allocinfo %s --json" % SAMPLE, 0),

@@ -91,6 +91,7 @@ def machine(place):
     look(place, "sys", "allocinfo", "allocinfo-6.12-before", "allocinfo-6.12-after")
     look(place, "sys", "frag")
     if os.geteuid() == 0:
+        look(place, "sys", "advise")
         for name in "kmem", "kpages", "faults", "slabratetop", "vmscan", "drsnoop", "oomkill":
             look(place, "sys", name, "--duration", "300ms")
 
@@ -98,7 +99,8 @@ def machine(place):
 def all_seen(place):
     """There is output of each schema; one with an unknown key, or with a text for a number, is found wrong."""
     equal(set(json_schemas.names()) - SEEN, set() if os.geteuid() == 0 else {
-        "allium-sys-" + name for name in ("kmem", "kpages", "faults", "slabratetop", "vmscan", "drsnoop", "oomkill")
+        "allium-sys-" + name
+        for name in ("advise", "kmem", "kpages", "faults", "slabratetop", "vmscan", "drsnoop", "oomkill")
     }, "schemas without output")
     document = json.loads(place.allium("doctor", "--json").out)
     for spoil in (lambda rows: rows[0].update(unknown=1), lambda rows: rows[0].update(works=1),

@@ -11,6 +11,7 @@ memory     size of the guest's memory, as qemu takes it; else 256M
 cgroup     v2 (else) or v1: which has the memory controller
 cpus       number of CPUs of the guest; else 1. With 2, an emulated CPU may execute an int3 that another CPU has already
            removed; then the kernel panics
+parameters words for the kernel's command line
 long       left out of the short form
 """
 import glob
@@ -19,7 +20,7 @@ import re
 
 from debian import PACKAGES, Wrong
 
-KEYS = ("kernels", "seconds", "programs", "copies", "modules", "memory", "cgroup", "cpus", "long")
+KEYS = ("kernels", "seconds", "programs", "copies", "modules", "memory", "cgroup", "cpus", "parameters", "long")
 
 
 class Test:
@@ -37,7 +38,8 @@ class Test:
         self.machine = Machine(
             said.get("memory", ["256M"])[0],
             said.get("cgroup", ["v2"])[0],
-            said.get("cpus", ["1"])[0])
+            said.get("cpus", ["1"])[0],
+            " ".join(said.get("parameters", [])))
         self.long = "long" in said
         if not set(self.kernels) <= set(PACKAGES):
             raise Wrong("%s: kernels are %s" % (path, " ".join(PACKAGES)))
@@ -48,11 +50,12 @@ class Test:
 class Machine:
     """What tests of one boot share."""
 
-    def __init__(self, memory="256M", cgroup="v2", cpus="1"):
-        self.memory, self.cgroup, self.cpus = memory, cgroup, cpus
+    def __init__(self, memory="256M", cgroup="v2", cpus="1", parameters=""):
+        self.memory, self.cgroup, self.cpus, self.parameters = memory, cgroup, cpus, parameters
 
     def __str__(self):
-        return self.memory + " " + self.cgroup + ("" if self.cpus == "1" else " %s CPUs" % self.cpus)
+        words = [self.memory, self.cgroup, "" if self.cpus == "1" else self.cpus + " CPUs", self.parameters]
+        return " ".join(filter(None, words))
 
 
 def read(folder):

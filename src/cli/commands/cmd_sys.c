@@ -32,8 +32,9 @@ static const char *const examples[] = {
 };
 
 /* Subcommands with options of their own, which need neither BPF nor a session. */
-static const struct command *const without_bpf[] = {&command_sys_record, &command_sys_import,
-                                                    &command_sys_frag, &command_sys_allocinfo, NULL};
+static const struct command *const without_bpf[] = {&command_sys_record,    &command_sys_import,
+                                                    &command_sys_frag,      &command_sys_advise,
+                                                    &command_sys_allocinfo, NULL};
 
 /* The word after "sys". */
 static const char *name_after_sys(const struct command *c)

@@ -95,11 +95,23 @@ static int store_pages(struct recording *r, struct kernel_capture *c, uint64_t t
     return bad;
 }
 
+/* How large live objects are, for `allium sys advise`. */
+static int store_sizes(struct recording *r, const struct kernel_capture *c, uint64_t ended_ns,
+                       struct error *e)
+{
+    struct table *t = kernel_capture_sizes();
+    kernel_capture_add_sizes(c, t);
+    int bad = recording_put_rows(r, KERNEL_STORE_SIZES, t, ended_ns, e);
+    table_free(t);
+    return bad;
+}
+
 int kernel_store_end(struct recording *r, struct kernel_capture *c, const char *source, uint64_t ended_ns,
                      struct error *e)
 {
     int bad = store_objects(r, c, ended_ns, e);
     bad = bad ? bad : store_pages(r, c, ended_ns, e);
+    bad = bad ? bad : store_sizes(r, c, ended_ns, e);
     bad = bad ? bad : store_counts(r, c, source, e);
     return bad ? bad : recording_set_number(r, RECORDING_ENDED, (int64_t)ended_ns, e);
 }

@@ -13,6 +13,9 @@
 #include "store/recording.h"
 #include "sys/record/kernel_capture.h"
 
+/** The name of the rows of live objects by size. */
+#define KERNEL_STORE_SIZES "sys_kmem_sizes"
+
 /** Adds what the accounts are now, in a commit of its own. `first`: nothing was added before. Returns 0, or -errno with
  * a line. */
 int kernel_store_moment(struct recording *r, struct kernel_capture *c, bool first, struct error *e);

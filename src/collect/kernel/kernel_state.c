@@ -2,6 +2,7 @@
 #include "collect/kernel/kernel_state.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 
 #include "base/mem.h"
 #include "base/read_file.h"
+#include "collect/kernel/state/boot_log.h"
 #include "symbol/vmlinux.h"
 
 #define TEXT_BYTES_MAX  (16u << 20)
@@ -20,13 +22,9 @@
 #define VMALLOC_AREA    "0x%" SCNx64 "-0x%" SCNx64 "%n %" SCNu64
 
 static const char *const memory_files[] = {
-    "/proc/buddyinfo",
-    "/proc/meminfo",
-    "/proc/pagetypeinfo",
-    "/proc/slabinfo",
-    "/proc/vmstat",
-    "/proc/zoneinfo",
-    NULL,
+    "/proc/buddyinfo", "/proc/meminfo",       "/proc/pagetypeinfo",
+    "/proc/slabinfo",  KERNEL_STATE_DENTRIES, KERNEL_STATE_INODES,
+    "/proc/vmstat",    "/proc/zoneinfo",      NULL,
 };
 
 static const char *const kernel_files[] = {KERNEL_STATE_RELEASE, KERNEL_STATE_CMDLINE, NULL};
@@ -93,6 +91,34 @@ static void read_vmalloc(struct kernel_state *s, const char *root)
     buf_release(&areas);
 }
 
+/* Of "ext4 1003520 2 mbcache,jbd2, Live 0xffffffffc0000000 (E)" what comes before the address. */
+static void read_modules(struct kernel_state *s, const char *root)
+{
+    struct buf file = BUF_INIT, text = BUF_INIT, modules = BUF_INIT;
+    buf_printf(&file, "%s" KERNEL_STATE_MODULES, root);
+    if (!file_read(buf_str(&file), TEXT_BYTES_MAX, &text)) {
+        for (const char *line = buf_str(&text); *line; line += strcspn(line, "\n"), line += *line == '\n') {
+            const size_t len = strcspn(line, "\n");
+            const char *address = memmem(line, len, " 0x", 3);
+            buf_printf(&modules, "%.*s\n", (int)(address ? (size_t)(address - line) : len), line);
+        }
+        kernel_state_add(s, KERNEL_STATE_MODULES, buf_str(&modules), modules.len);
+    }
+    buf_release(&file);
+    buf_release(&text);
+    buf_release(&modules);
+}
+
+static void read_boot_log(struct kernel_state *s, const char *root)
+{
+    struct buf file = BUF_INIT, text = BUF_INIT;
+    buf_printf(&file, "%s" KERNEL_STATE_BOOT_LOG, root);
+    if (!boot_log_read(buf_str(&file), &text))
+        kernel_state_add(s, KERNEL_STATE_BOOT_LOG, buf_str(&text), text.len);
+    buf_release(&file);
+    buf_release(&text);
+}
+
 static void add_attribute(struct buf *out, int folder, const char *cache, const char *attribute)
 {
     char path[NAME_MAX + 32];
@@ -152,18 +178,19 @@ static void read_build_id(struct kernel_state *s, const char *root)
 }
 
 /* zlib reads a file that is not compressed as it is. */
-static bool add_config(struct kernel_state *s, const char *path)
+int kernel_state_add_config(struct kernel_state *s, const char *path)
 {
+    errno = 0;
     gzFile file = gzopen(path, "re");
     if (!file)
-        return false;
+        return errno ? -errno : -ENOMEM;
     char *text = mem_alloc(TEXT_BYTES_MAX);
     int len = gzread(file, text, TEXT_BYTES_MAX);
     gzclose(file);
     if (len > 0)
         kernel_state_add(s, KERNEL_STATE_CONFIG, text, (size_t)len);
     free(text);
-    return len > 0;
+    return len > 0 ? 0 : -EBADMSG;
 }
 
 /* The kernel has its own configuration, or its package has put it beside it. */
@@ -172,10 +199,10 @@ static void read_config(struct kernel_state *s, const char *root)
     struct buf path = BUF_INIT;
     const char *release = kernel_state_text(s, KERNEL_STATE_RELEASE);
     buf_printf(&path, "%s" KERNEL_STATE_CONFIG, root);
-    if (!add_config(s, buf_str(&path)) && release) {
+    if (kernel_state_add_config(s, buf_str(&path)) && release) {
         buf_reset(&path);
         buf_printf(&path, "%s/boot/config-%.*s", root, (int)strcspn(release, "\n"), release);
-        add_config(s, buf_str(&path));
+        kernel_state_add_config(s, buf_str(&path));
     }
     buf_release(&path);
 }
@@ -186,6 +213,7 @@ void kernel_state_read(struct kernel_state *s, const char *root, unsigned which)
         for (size_t i = 0; memory_files[i]; i++)
             read_file(s, root, memory_files[i]);
         read_vmalloc(s, root);
+        read_modules(s, root);
         read_slab(s, root);
     }
     if (which & KERNEL_STATE_KERNEL) {
@@ -193,6 +221,7 @@ void kernel_state_read(struct kernel_state *s, const char *root, unsigned which)
             read_file(s, root, kernel_files[i]);
         read_build_id(s, root);
         read_config(s, root);
+        read_boot_log(s, root);
     }
 }
 

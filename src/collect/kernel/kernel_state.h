@@ -27,6 +27,12 @@
 #define KERNEL_STATE_BUILD_ID "/sys/kernel/notes" /* the GNU build id, in hexadecimal digits */
 #define KERNEL_STATE_CONFIG   "/proc/config.gz"   /* unpacked; also if it was read from /boot */
 #define KERNEL_STATE_CMDLINE  "/proc/cmdline"
+/** The modules, without their addresses: "ext4 1003520 2 - Live". */
+#define KERNEL_STATE_MODULES "/proc/modules"
+/** What the kernel logged while it booted, as far as it is still there; see collect/kernel/state/boot_log.h. */
+#define KERNEL_STATE_BOOT_LOG "/dev/kmsg"
+#define KERNEL_STATE_DENTRIES "/proc/sys/fs/dentry-state"
+#define KERNEL_STATE_INODES   "/proc/sys/fs/inode-nr"
 
 struct kernel_text {
     char *path;
@@ -37,15 +43,20 @@ struct kernel_state {
     struct VEC(struct kernel_text) texts;
 };
 
-/** Which texts are read: bits. */
-#define KERNEL_STATE_MEMORY 1u /* those that change: slabinfo, buddyinfo, zoneinfo ... */
-#define KERNEL_STATE_KERNEL 2u /* those that do not: release, build id, configuration, command line */
+/**
+ * Which texts are read, bits: those that change (slabinfo, buddyinfo, modules ...), and those that do not (release,
+ * build id, configuration, command line, log of the boot).
+ */
+#define KERNEL_STATE_MEMORY 1u
+#define KERNEL_STATE_KERNEL 2u
 
 /**
- * Adds the texts; files that cannot be read are left out. `root` is put before "/proc", "/sys" and "/boot"; it is ""
- * except in tests.
+ * Adds the texts; files that cannot be read are left out. `root` is put before "/proc", "/sys", "/dev" and "/boot"; it
+ * is "" except in tests.
  */
 void kernel_state_read(struct kernel_state *s, const char *root, unsigned which);
+/** Adds a file, which may be compressed, as KERNEL_STATE_CONFIG. Returns 0, or -errno: -ENOENT, -EACCES ... */
+int kernel_state_add_config(struct kernel_state *s, const char *path);
 /** Adds a text that comes from elsewhere. */
 void kernel_state_add(struct kernel_state *s, const char *path, const char *text, size_t bytes);
 /** Returns the text of a file ("/proc/buddyinfo"); NULL: there is none. */

@@ -169,15 +169,15 @@ static void add_place(struct places *p, uint64_t address, uint32_t cache, uint32
         *vec_push(&p->all) = (struct place){address & ~(g->slab_bytes - 1), cache, site};
 }
 
-static void add_live(void *arg, uint64_t address, uint32_t row)
+static void add_live(void *arg, const struct kmem_object *o)
 {
     struct places *p = arg;
-    add_place(p, address, p->cache_of_row[row], p->site_of_row[row]);
+    add_place(p, o->address, p->cache_of_row[o->row], p->site_of_row[o->row]);
 }
 
-static void add_freed(void *arg, uint64_t address, uint32_t cache)
+static void add_freed(void *arg, const struct kmem_object *o)
 {
-    add_place(arg, address, cache, NO_SITE);
+    add_place(arg, o->address, o->row, NO_SITE);
 }
 
 /* By slab, cache and site: freed objects come last. */

@@ -94,7 +94,7 @@ static void each(const struct kmem_objects *all, kmem_object_fn *f, void *arg)
 {
     for (size_t i = 0; all->slots && i <= all->mask; i++)
         if (all->slots[i].address)
-            f(arg, all->slots[i].address, all->slots[i].row);
+            f(arg, &all->slots[i]);
 }
 
 void kmem_accounts_each_live(const struct kmem_accounts *a, kmem_object_fn *f, void *arg)

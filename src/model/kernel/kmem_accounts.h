@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "model/kernel/kmem_event.h"
+#include "model/kernel/kmem_objects.h"
 
 struct kmem_account {
     uint64_t call_site; /* in rows by process: 0 */
@@ -99,10 +100,10 @@ const struct kmem_pair *kmem_accounts_pairs(const struct kmem_accounts *a, size_
  * not.
  */
 void kmem_accounts_keep_freed(struct kmem_accounts *a);
-typedef void kmem_object_fn(void *arg, uint64_t address, uint32_t number);
-/** Calls the function for each live object, with the number of its row. */
+typedef void kmem_object_fn(void *arg, const struct kmem_object *o);
+/** Calls the function for each live object, in no order; `row` is an index into kmem_accounts_rows(). */
 void kmem_accounts_each_live(const struct kmem_accounts *a, kmem_object_fn *f, void *arg);
-/** Calls it for each freed object that is kept and was not allocated again, with the number of its cache's text. */
+/** Calls it for each freed object that is kept and was not allocated again; `row` is the number of its cache's text. */
 void kmem_accounts_each_freed(const struct kmem_accounts *a, kmem_object_fn *f, void *arg);
 
 /** Returns the name of a cache or a program; "" if the events do not name it. */

@@ -113,6 +113,10 @@ enum memory_figure {
     MEMORY_HUGE_FAULTS,             /* huge pages given to programs */
     MEMORY_HUGE_FAILED,             /* ... that were not to be had */
     MEMORY_ALLOCATION_STALLS,       /* allocations that had to reclaim memory themselves */
+    MEMORY_POOL_FREE,               /* huge pages of the pool that nobody uses, of which ... */
+    MEMORY_POOL_PROMISED,           /* ... so many are promised */
+    MEMORY_POOL_PAGE_BYTES,         /* of one of them */
+    MEMORY_CMA_TOTAL,
     MEMORY_FIGURES
 };
 

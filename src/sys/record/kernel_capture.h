@@ -95,6 +95,19 @@ const char *kernel_capture_add_page_rows(struct kernel_capture *c, enum kernel_c
 /** Sets what `allium sys kpages` would have counted; there must be pages. */
 void kernel_capture_count_pages(const struct kernel_capture *c, uint64_t counted[static SYS_COUNTS]);
 
+/** Returns an empty table of live objects of kmalloc() by call and size; see kernel_capture_add_sizes(). */
+struct table *kernel_capture_sizes(void);
+enum kernel_capture_size_column {
+    SIZE_CALL,      /* call_site, as in rows of sys kmem */
+    SIZE_FILE,      /* its file of the source; hidden if it is not known */
+    SIZE_PAGES,     /* the object is made of whole pages, and not of a bucket */
+    SIZE_REQUESTED, /* bytes of each object */
+    SIZE_ALLOCATED,
+    SIZE_OBJECTS, /* live ones */
+    SIZE_COLUMNS,
+};
+/** Appends the live objects of the accounts to such a table. */
+void kernel_capture_add_sizes(const struct kernel_capture *c, struct table *t);
 /** Sets what `allium sys kmem` would have counted of these events: losses, frees of NULL and so on. */
 void kernel_capture_count(const struct kernel_capture *c, uint64_t counted[static SYS_COUNTS]);
 /**

@@ -26,6 +26,10 @@ static const struct {
     {"thp_fault_alloc", MEMORY_HUGE_FAULTS, false},
     {"thp_fault_fallback", MEMORY_HUGE_FAILED, false},
     {"allocstall_", MEMORY_ALLOCATION_STALLS, true},
+    {"HugePages_Free", MEMORY_POOL_FREE, false},
+    {"HugePages_Rsvd", MEMORY_POOL_PROMISED, false},
+    {"Hugepagesize", MEMORY_POOL_PAGE_BYTES, false},
+    {"CmaTotal", MEMORY_CMA_TOTAL, false},
 };
 
 static void take_line(struct memory_state *s, const char *line)
