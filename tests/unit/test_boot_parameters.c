@@ -51,13 +51,13 @@ static void the_buffers_have_room_for_the_boot_of_a_machine_like_this_one(void *
     /* The share of 16 GiB is 2 GiB: 512 MiB each. */
     assert_int_equal(boot_parameters_buffer_mib(&(struct boot_machine){16 * GIB, 4, 9000000}), 512);
     assert_int_equal(boot_parameters_buffer_mib(&(struct boot_machine){16 * GIB, 5, 9000000}), 256);
-    assert_int_equal(boot_parameters_buffer_mib(&(struct boot_machine){480 * MIB, 1, 40000}), 16);
+    assert_int_equal(boot_parameters_buffer_mib(&(struct boot_machine){480 * MIB, 1, 40000}), 32);
 }
 
 static void there_is_a_least_and_a_largest_size(void **state)
 {
     (void)state;
-    assert_int_equal(boot_parameters_buffer_mib(&(struct boot_machine){16 * GIB, 2, 0}), 16);
+    assert_int_equal(boot_parameters_buffer_mib(&(struct boot_machine){16 * GIB, 2, 0}), 32);
     assert_int_equal(boot_parameters_buffer_mib(&(struct boot_machine){4096 * GIB, 2, UINT64_C(1) << 40}),
                      1024);
     assert_int_equal(boot_parameters_buffer_mib(&(struct boot_machine){32 * MIB, 8, 0}), 1);

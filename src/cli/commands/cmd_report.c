@@ -12,10 +12,12 @@
 #include "cli/profile_page.h"
 #include "cli/screen_options.h"
 #include "cli/source.h"
+#include "cli/sys/boot_report.h"
 #include "cli/terminal.h"
 #include "cli/wrapper_lists.h"
 #include "model/profile/nearest.h"
 #include "query/query.h"
+#include "store/profile_load.h"
 #include "view/profile/report.h"
 #include "view/profile/report_json.h"
 
@@ -206,9 +208,28 @@ static char *words_of(const struct request *q)
     return buf_detach(&b);
 }
 
-static int write_report(const struct request *q, const struct rollup *r, const char *source)
+/* Of a recording of a boot: how much came before its first event. `leads`: above the report, where that matters. */
+static void write_before(struct sink *out, const char *path, bool leads)
+{
+    struct recording_summary s;
+    struct error ignored;
+    int64_t matters = 0;
+    if (!path || recording_summarize(&s, path, &ignored))
+        return;
+    const char *line = recording_text(&s, BOOT_REPORT_LINE),
+               *details = recording_text(&s, BOOT_REPORT_DETAILS);
+    recording_number(&s, BOOT_REPORT_LEADS, &matters);
+    if (line && (matters != 0) == leads)
+        sink_printf(out, leads ? "%s\n\n" : "\n%s\n", line);
+    if (details && !leads)
+        sink_printf(out, "%s%s", matters ? "\nbefore the first event:\n" : "", details);
+    recording_summary_release(&s);
+}
+
+static int write_report(const struct request *q, const struct rollup *r, const struct source *s)
 {
     struct sink out = pager_sink(!q->no_pager);
+    const char *source = s->label;
     char *words = words_of(q);
     if (q->json) {
         struct report_json_options o = {.source = source, .filter = words, .top = q->top};
@@ -219,7 +240,9 @@ static int write_report(const struct request *q, const struct rollup *r, const c
                                    .filter = words,
                                    .top = q->top,
                                    .frames = OPTION_VALUES_FRAMES_DEFAULT};
+        write_before(&out, s->path, true);
         report_write(&out, r, &o);
+        write_before(&out, s->path, false);
     }
     free(words);
     return pager_written(&out, EXIT_DONE);
@@ -277,7 +300,7 @@ static int report(struct request *q, const struct source *s)
     if (code < 0 && q->html)
         code = write_page(q, s);
     if (code < 0)
-        code = write_report(q, r, s->label);
+        code = write_report(q, r, s);
     rollup_free(r);
     return code;
 }

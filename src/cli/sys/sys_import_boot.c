@@ -9,11 +9,13 @@
 #include "base/sigsafe/clock_ns.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/sys/boot_report.h"
 #include "cli/sys/frag_rows.h"
 #include "cli/sys/kernel_store.h"
 #include "cli/sys/state_rows.h"
 #include "cli/sys/sys_vmlinux.h"
 #include "store/recording.h"
+#include "sys/record/early_memory.h"
 #include "sys/record/kernel_recorder.h"
 #include "view/text/text.h"
 
@@ -22,16 +24,24 @@ struct session {
     struct kernel_recorder *recorder;
     struct recording *recording;
     struct kernel_state state; /* of the moment at which the trace ended */
-    uint64_t ended_ns;         /* CLOCK_REALTIME then */
+    struct slab_traces traces;
+    struct early_memory early;
+    uint64_t ended_ns; /* CLOCK_REALTIME then */
 };
 
-/* The state is read at once: it is compared with what the trace holds live. */
+/*
+ * The state is read at once, as it is compared with what the trace holds live. slabinfo and the kernel's records of
+ * objects come first: reading the rest leaves thousands of inodes of sysfs behind.
+ */
 static int stop(struct session *s, struct error *e)
 {
     int bad = kernel_recorder_begin(s->recorder, e);
     if (bad)
         return bad;
+    struct error ignored; /* without slub_debug=U there are no such files */
     s->ended_ns = clock_ns(CLOCK_REALTIME);
+    kernel_state_read(&s->state, "", KERNEL_STATE_SLABS);
+    slab_traces_read(&s->traces, &ignored);
     kernel_state_read(&s->state, "", KERNEL_STATE_MEMORY | KERNEL_STATE_KERNEL);
     if (!s->q->quiet)
         fprintf(stderr, "allium: ended the trace that began with the boot; now reading its buffers, which "
@@ -48,21 +58,48 @@ static int store(struct session *s, struct error *e)
     bad = bad ? bad : recording_set_number(r, RECORDING_STARTED, (int64_t)t->first_ns + c->realtime_ns, e);
     bad = bad ? bad : kernel_store_moment(r, c, true, e);
     bad = bad ? bad : frag_rows_put(r, c, &s->state, e);
+    early_memory_compute(&s->early, &s->state, c, kernel_recorder_boot(s->recorder), &s->traces);
+    bad = bad ? bad : boot_report_store(r, &s->early, s->ended_ns, e);
     bad = bad ? bad : kernel_store_cost(r, e);
     return bad ? bad : kernel_store_end(r, c, "tracefs", s->ended_ns, e);
 }
 
-static void say(const struct session *s)
+static void add_boot(struct buf *b, const struct session *s)
 {
     char took[UNITS_TEXT_BYTES], first[UNITS_TEXT_BYTES];
     const struct kmem_totals *t = kmem_accounts_totals(kernel_recorder_capture(s->recorder)->accounts);
-    struct buf b = BUF_INIT;
-    buf_printf(&b, "the kernel's boot, from %s to %s, ", units_format_duration(first, (double)t->first_ns),
+    const uint64_t lost = kernel_recorder_losses(s->recorder).events;
+    buf_printf(b, "the kernel's boot, from %s to %s, ", units_format_duration(first, (double)t->first_ns),
                units_format_duration(took, (double)t->last_ns));
-    text_add_number(&b, t->events, "event");
-    kernel_store_add_summary(&b, t);
-    fprintf(stderr,
-            "allium: %s\n  next       allium report %s\n             allium sys kmem --from %s --by comm\n",
+    text_add_number(b, t->events, "event");
+    kernel_store_add_summary(b, t);
+    buf_addstr(b, "\n  lost       ");
+    if (lost) {
+        text_add_number(b, lost, "event");
+        buf_addstr(b, ": live figures may be too high or too low (a larger trace_buf_size= makes room)");
+    } else {
+        buf_addstr(b, "nothing");
+    }
+}
+
+/* If much came before the trace, that is said first. */
+static void say(const struct session *s)
+{
+    struct buf b = BUF_INIT;
+    const bool leads = boot_report_leads(&s->early);
+    buf_addstr(&b, "allium: ");
+    if (leads) {
+        boot_report_add_line(&b, &s->early);
+        buf_addstr(&b, "\nallium: ");
+    }
+    add_boot(&b, s);
+    if (!leads) {
+        buf_addstr(&b, "\nallium: ");
+        boot_report_add_line(&b, &s->early);
+    }
+    buf_addch(&b, '\n');
+    boot_report_add_details(&b, &s->early);
+    fprintf(stderr, "%s  next       allium report %s\n             allium sys kmem --from %s --by comm\n",
             buf_str(&b), s->q->output, s->q->output);
     buf_release(&b);
 }
@@ -93,11 +130,16 @@ int sys_import_boot(const struct sys_import_boot *q)
     struct vmlinux vmlinux = {.path = NULL};
     struct session s = {.q = q};
     int code = sys_vmlinux_open(&vmlinux, NULL, q->quiet);
-    const struct kernel_recorder_options o = {.boot = true, .vmlinux = vmlinux.path ? &vmlinux : NULL};
+    const struct kernel_recorder_options o = {.boot = true,
+                                              .vmlinux = vmlinux.path ? &vmlinux : NULL,
+                                              .older = early_memory_take_free,
+                                              .arg = &s.early};
     if (code < 0 && kernel_recorder_open(&s.recorder, &o, &e))
         code = command_fail(EXIT_IMPOSSIBLE, "%s", e.text);
     code = code < 0 ? import(&s) : code;
     kernel_recorder_close(s.recorder);
+    early_memory_release(&s.early);
+    slab_traces_release(&s.traces);
     kernel_state_release(&s.state);
     vmlinux_release(&vmlinux);
     return code;

@@ -22,9 +22,9 @@
 #define VMALLOC_AREA    "0x%" SCNx64 "-0x%" SCNx64 "%n %" SCNu64
 
 static const char *const memory_files[] = {
-    "/proc/buddyinfo", "/proc/meminfo",       "/proc/pagetypeinfo",
-    "/proc/slabinfo",  KERNEL_STATE_DENTRIES, KERNEL_STATE_INODES,
-    "/proc/vmstat",    "/proc/zoneinfo",      NULL,
+    "/proc/buddyinfo",     "/proc/meminfo",       "/proc/pagetypeinfo",
+    KERNEL_STATE_SLABINFO, KERNEL_STATE_DENTRIES, KERNEL_STATE_INODES,
+    "/proc/vmstat",        "/proc/zoneinfo",      NULL,
 };
 
 static const char *const kernel_files[] = {KERNEL_STATE_RELEASE, KERNEL_STATE_CMDLINE, NULL};
@@ -47,6 +47,8 @@ void kernel_state_add(struct kernel_state *s, const char *path, const char *text
 static void read_file(struct kernel_state *s, const char *root, const char *path)
 {
     struct buf file = BUF_INIT, text = BUF_INIT;
+    if (kernel_state_text(s, path))
+        return;
     buf_printf(&file, "%s%s", root, path);
     if (!file_read(buf_str(&file), TEXT_BYTES_MAX, &text))
         kernel_state_add(s, path, buf_str(&text), text.len);
@@ -209,6 +211,8 @@ static void read_config(struct kernel_state *s, const char *root)
 
 void kernel_state_read(struct kernel_state *s, const char *root, unsigned which)
 {
+    if (which & KERNEL_STATE_SLABS)
+        read_file(s, root, KERNEL_STATE_SLABINFO);
     if (which & KERNEL_STATE_MEMORY) {
         for (size_t i = 0; memory_files[i]; i++)
             read_file(s, root, memory_files[i]);

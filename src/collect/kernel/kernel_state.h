@@ -33,6 +33,7 @@
 #define KERNEL_STATE_BOOT_LOG "/dev/kmsg"
 #define KERNEL_STATE_DENTRIES "/proc/sys/fs/dentry-state"
 #define KERNEL_STATE_INODES   "/proc/sys/fs/inode-nr"
+#define KERNEL_STATE_SLABINFO "/proc/slabinfo"
 
 struct kernel_text {
     char *path;
@@ -44,15 +45,16 @@ struct kernel_state {
 };
 
 /**
- * Which texts are read, bits: those that change (slabinfo, buddyinfo, modules ...), and those that do not (release,
- * build id, configuration, command line, log of the boot).
+ * Which texts are read, bits: those that change (slabinfo, buddyinfo, modules ...), those that do not (release, build
+ * id, configuration, command line, log of the boot), and slabinfo alone, before reading the other texts changes it.
  */
 #define KERNEL_STATE_MEMORY 1u
 #define KERNEL_STATE_KERNEL 2u
+#define KERNEL_STATE_SLABS  4u
 
 /**
- * Adds the texts; files that cannot be read are left out. `root` is put before "/proc", "/sys", "/dev" and "/boot"; it
- * is "" except in tests.
+ * Adds the texts; files that cannot be read are left out, as are those that `s` has already. `root` is put before
+ * "/proc", "/sys", "/dev" and "/boot"; it is "" except in tests.
  */
 void kernel_state_read(struct kernel_state *s, const char *root, unsigned which);
 /** Adds a file, which may be compressed, as KERNEL_STATE_CONFIG. Returns 0, or -errno: -ENOENT, -EACCES ... */

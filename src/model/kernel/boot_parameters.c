@@ -7,7 +7,7 @@
 #define NAME_MAX_BYTES 128u
 #define PARAMETER      "trace_event="
 #define MIB            (UINT64_C(1) << 20)
-#define MIB_LEAST      16u
+#define MIB_LEAST      32u
 #define MIB_MOST       1024u
 
 /* "kmem:kfree", "kmem", "kfree", "kmem:*" */

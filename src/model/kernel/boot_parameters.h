@@ -30,7 +30,7 @@ struct boot_machine {
 
 /**
  * Returns the MiB for "trace_buf_size=", which is of each CPU: a power of two. One CPU does most of a boot, so its
- * buffer alone has room for the events of all objects (at least 16 MiB), if all buffers together stay in their share of
+ * buffer alone has room for the events of all objects (at least 32 MiB), if all buffers together stay in their share of
  * the memory.
  */
 uint32_t boot_parameters_buffer_mib(const struct boot_machine *m);

@@ -47,7 +47,9 @@ struct kernel_recorder {
     uint64_t broken_records;
     uint64_t lost; /* events that found no room */
     bool stacks;
-    uint64_t stackless;                   /* allocations whose stack was not found */
+    uint64_t stackless; /* allocations whose stack was not found */
+    void (*older)(void *arg, const struct kmem_event *e);
+    void *older_arg;
     uint64_t stack[KMEM_EVENT_DEPTH_MAX]; /* of the event that is accounted */
     uint64_t kmalloc_bytes_max;           /* two pages: larger objects have no cache */
     char (*kmalloc_names)[KMALLOC_NAME];  /* by size / KMALLOC_STEP; "": not met yet */
@@ -209,6 +211,8 @@ static int open_boot(struct kernel_recorder *r, struct error *e)
     struct buf words = BUF_INIT;
     int bad = trace_instance_open_top(&r->instance, e);
     if (!bad) {
+        tasks_set_name(&r->tasks, 0, "swapper",
+                       sizeof("swapper")); /* the only thread at first, and not idle */
         file_read(KERNEL_STATE_CMDLINE, FORMAT_BYTES_MAX, &words);
         bad = boot_trace_check(&r->boot, &r->instance, buf_str(&words), e);
     }
@@ -221,15 +225,18 @@ int kernel_recorder_open(struct kernel_recorder **out, const struct kernel_recor
 {
     struct kernel_recorder *r = *out = mem_alloc(sizeof(*r));
     r->is_boot = o->boot;
-    r->own_tid = (int32_t)getpid();
+    r->own_tid =
+        o->boot ? -1 : (int32_t)getpid(); /* reading does not add to the trace of a boot: it has ended */
     r->stacks = o->stacks;
     r->events = o->boot ? RECORDER_SLAB : o->events;
     r->cpus = (uint64_t)sysconf(_SC_NPROCESSORS_CONF);
+    r->older = o->older;
+    r->older_arg = o->arg;
     r->format = kmem_format_new();
     r->page_format = page_format_new();
     r->task_format = task_format_new();
     r->kmalloc_bytes_max = 2 * (uint64_t)sysconf(_SC_PAGESIZE);
-    r->kmalloc_names = mem_array(r->kmalloc_bytes_max / KMALLOC_STEP + 1, sizeof(*r->kmalloc_names));
+    r->kmalloc_names = mem_array(2 * r->kmalloc_bytes_max / KMALLOC_STEP + 1, sizeof(*r->kmalloc_names));
     r->names =
         (struct recorder_names){resolver_new(&(struct resolver_wanted){.vmlinux = o->vmlinux}), &r->tasks};
     const struct kernel_code_names names = recorder_names_of(&r->names, o->vmlinux != NULL);
@@ -287,13 +294,14 @@ int kernel_recorder_begin(struct kernel_recorder *r, struct error *e)
  * The events of kmalloc() do not name a cache. Its objects are named by their size, not as in slabinfo: of one size
  * there are several caches, and the event does not tell which.
  */
-static const char *kmalloc_name(struct kernel_recorder *r, uint64_t allocated_bytes)
+static const char *kmalloc_name(struct kernel_recorder *r, const struct kmem_event *e)
 {
-    if (allocated_bytes > r->kmalloc_bytes_max)
+    /* with slub_debug= an object of a cache takes more than the largest request that has a cache */
+    if (e->requested_bytes > r->kmalloc_bytes_max || e->allocated_bytes > 2 * r->kmalloc_bytes_max)
         return "(pages)";
-    char *name = r->kmalloc_names[allocated_bytes / KMALLOC_STEP];
+    char *name = r->kmalloc_names[e->allocated_bytes / KMALLOC_STEP];
     if (!*name)
-        snprintf(name, KMALLOC_NAME, "(kmalloc %u)", (unsigned)allocated_bytes);
+        snprintf(name, KMALLOC_NAME, "(kmalloc %u)", (unsigned)e->allocated_bytes);
     return name;
 }
 
@@ -357,7 +365,7 @@ static void account_object(struct kernel_recorder *r, struct kmem_event *event)
         page_accounts_object(r->capture.pages, event->address,
                              event->is_kmalloc && event->allocated_bytes > r->kmalloc_bytes_max, event->cpu);
     if (allocates && event->is_kmalloc)
-        event->cache = kmalloc_name(r, event->allocated_bytes);
+        event->cache = kmalloc_name(r, event);
     if (allocates && is_own(r, event->pid, event->context)) {
         event->call_site = RECORDER_OWN_SITE;
         event->cache = "";
@@ -379,7 +387,10 @@ static void account(void *arg, const struct trace_record *record, uint32_t cpu)
         return;
     event.time_ns = record->time;
     event.cpu = cpu;
+    const uint64_t older = kmem_accounts_totals(r->capture.accounts)->unmatched_frees;
     account_object(r, &event);
+    if (r->older && kmem_accounts_totals(r->capture.accounts)->unmatched_frees > older)
+        r->older(r->older_arg, &event);
 }
 
 static int read_all(struct kernel_recorder *r, bool last, struct error *e)
@@ -435,6 +446,11 @@ struct kernel_recorder_losses kernel_recorder_losses(const struct kernel_recorde
 {
     return (struct kernel_recorder_losses){r->lost, broken(r), trace_reader_counts(r->reader)->late,
                                            r->stackless};
+}
+
+const struct boot_trace *kernel_recorder_boot(const struct kernel_recorder *r)
+{
+    return r->is_boot ? &r->boot : NULL;
 }
 
 struct kernel_capture *kernel_recorder_capture(struct kernel_recorder *r)

@@ -22,6 +22,7 @@
 struct kernel_recorder;
 struct raw_folder;
 struct vmlinux;
+struct boot_trace;
 
 struct kernel_recorder_losses {
     uint64_t events; /* that found no room in the kernel's buffers: its own counts */
@@ -48,6 +49,9 @@ struct kernel_recorder_options {
     struct raw_folder *raw; /* keeps the pages; must outlive the recorder. NULL: they are not kept */
     /* for files and lines of the kernel's source; must outlive the recorder. NULL: there are none */
     const struct vmlinux *vmlinux;
+    /** Called for each free of an object whose allocation was not seen. NULL: it is not. */
+    void (*older)(void *arg, const struct kmem_event *e);
+    void *arg;
 };
 
 /** Prepares everything; no event is recorded yet, and those of the boot go on. Returns 0, or -errno with a line. */
@@ -65,6 +69,8 @@ int kernel_recorder_end(struct kernel_recorder *r, struct error *e);
 
 /** The accounts, as they are now; they belong to `r`. */
 struct kernel_capture *kernel_recorder_capture(struct kernel_recorder *r);
+/** What is known of a boot's trace; NULL without one. */
+const struct boot_trace *kernel_recorder_boot(const struct kernel_recorder *r);
 struct kernel_recorder_losses kernel_recorder_losses(const struct kernel_recorder *r);
 
 #endif

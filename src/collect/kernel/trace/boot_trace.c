@@ -15,8 +15,9 @@
 #include "collect/kernel/trace/task_format.h"
 #include "model/kernel/boot_parameters.h"
 
-#define FILE_BYTES_MAX (1u << 20)
-#define NAME_BYTES     128
+#define FILE_BYTES_MAX    (1u << 20)
+#define NAME_BYTES        128
+#define PAGE_HEADER_BYTES 16u
 
 /* Clocks that do not count time: a record would have no time. */
 static const char *const tick_clocks[] = {"[counter]", "[uptime]", "[x86-tsc]", NULL};
@@ -36,6 +37,25 @@ static uint64_t sum_of_stats(const struct trace_instance *top, const char *name)
         buf_release(&text);
     }
     return sum;
+}
+
+/* A buffer is pages with headers, one of which is the reader's. */
+static void measure_buffers(struct boot_trace *b, const struct trace_instance *top)
+{
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    const long possible = sysconf(_SC_NPROCESSORS_CONF);
+    for (long cpu = 0; cpu < possible; cpu++) {
+        char path[64];
+        struct buf text = BUF_INIT;
+        snprintf(path, sizeof(path), "per_cpu/cpu%ld/buffer_size_kb", cpu);
+        if (!file_read_at(top->fd, path, FILE_BYTES_MAX, &text)) {
+            const uint64_t bytes = strtoull(buf_str(&text), NULL, 10) * 1024, data = page - PAGE_HEADER_BYTES;
+            const uint64_t pages = (bytes + data - 1) / data + 1;
+            b->buffer_pages += pages;
+            b->buffer_bytes += pages * page;
+        }
+        buf_release(&text);
+    }
 }
 
 static bool asks_for_kmem(const char *command_line)
@@ -90,6 +110,7 @@ int boot_trace_check(struct boot_trace *b, const struct trace_instance *top, con
                      struct error *e)
 {
     *b = (struct boot_trace){.read_before = sum_of_stats(top, "read events: ")};
+    measure_buffers(b, top);
     if (!asks_for_kmem(command_line))
         return error_set(
             e, ENODATA,

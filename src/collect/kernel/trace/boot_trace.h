@@ -17,7 +17,8 @@
 
 struct boot_trace {
     uint64_t read_before; /* events that somebody has read: they are not in the buffers any more */
-    bool was_on;          /* tracing; it is off while the buffers are read */
+    uint64_t buffer_bytes, buffer_pages; /* of all CPUs; each page has an object of the slab allocator */
+    bool was_on;                         /* tracing; it is off while the buffers are read */
 };
 
 /**

@@ -9,30 +9,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <linux/mount.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "collect/kernel/private_mount.h"
 
 #define PREFIX "allium-"
 #define FOLDER "instances/"
 /* More than the parent has open when it starts the child. */
 #define GUARD_FDS 64
-
-/* glibc has these calls since 2.36. */
-static int mount_tracefs(void)
-{
-    int context = (int)syscall(SYS_fsopen, "tracefs", FSOPEN_CLOEXEC), fd = -1;
-    if (context < 0)
-        return -errno;
-    if (!syscall(SYS_fsconfig, context, FSCONFIG_CMD_CREATE, NULL, NULL, 0))
-        fd = (int)syscall(SYS_fsmount, context, FSMOUNT_CLOEXEC, 0);
-    int bad = fd < 0 ? -errno : 0;
-    close(context);
-    return fd < 0 ? bad : fd;
-}
 
 /* Process ids are those of a namespace, so an instance is called after both. 0: not known. */
 static unsigned long own_namespace(void)
@@ -124,7 +111,7 @@ static void start_guard(struct trace_instance *t, const char *path)
 
 static int open_tracefs(struct trace_instance *t, struct error *e)
 {
-    *t = (struct trace_instance){.tracefs_fd = mount_tracefs(), .fd = -1};
+    *t = (struct trace_instance){.tracefs_fd = private_mount("tracefs"), .fd = -1};
     return t->tracefs_fd >= 0
                ? 0
                : error_set(e, -t->tracefs_fd,
