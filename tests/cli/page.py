@@ -105,7 +105,7 @@ def tables(place):
     report = json.loads(place.allium("report", "exact.allium", "--json", "--by", "function", "--top", "0", "--sort",
                                      "allocated").out)
     rows = Shown(place, "page.html", view="tables", metric="allocated").rows()
-    equal(rows[0][:3], ["Function", "Allocated, self ▾", "Allocated, total"], "columns")
+    equal(rows[0][:4], ["Function", "Allocated, self ▾", "95 % interval", "Allocated, total"], "columns")
     equal([row[0] for row in rows[1:8]], [row["name"] for row in report["rows"][:7]], "functions with most bytes")
     rows = Shown(place, "page.html", view="tables", metric="allocated", search="^_?PyUnicode").rows()
     check(len(rows) > 2 and all("PyUnicode" in row[0] for row in rows[1:]), rows)
@@ -187,6 +187,61 @@ def still_running(place):
         equal([image["ended"] for image in images], [ended] * 2, "ended, of " + source)
 
 
+def moments(place):
+    """At each stored moment the page shows what FILE@TIME is, with its intervals; and the band of the timeline is that of
+    all live memory.
+    """
+    record(place, "r.allium", "--period", "2K", work=GROWS.replace("200", "80"))
+    found = page(place, "r.allium")
+    profile = found.header["profile"]
+    times = {key: found.column(c) for key, c in profile["moments"]["times"].items()}
+    check(len(times["time_ms"]) >= 5, "moments:", times)
+    check("stored moments" not in found.text.split("<pre>")[1].split("</pre>")[0], "none is left out")
+    for i in range(1, len(times["time_ms"]), max(1, len(times["time_ms"]) // 4)):
+        after = "%.3f" % (math.ceil(times["time_ms"][i] - profile["started_ms"]) / 1000)
+        then = page(place, "r.allium@%ss" % after, name="then.html").header["profile"]["metrics"]
+        live, = [m["total"]["bytes"] for m in then if m["key"] == "live"]
+        band = [times["live_bytes" + end][i] for end in ("", "_low", "_high")]
+        close(band, [live[key] for key in ("value", "low", "high")], "band @" + after)
+        report = json.loads(place.allium("report", "r.allium@%ss" % after, "--json", "--by", "function", "--top", "0",
+                                         "--sort", "live").out)
+        for metric in "live", "allocated":
+            row = report["rows"][min(i, len(report["rows"]) - 1)]
+            name, value, low, high = Shown(place, "page.html", view="flame", metric=metric, direction="callees",
+                                           focus=row["name"], at=after).details()
+            want, key = row["inclusive"], metric + "_bytes"
+            equal((name, math.floor(low), math.ceil(high)), (row["name"], want[key + "_low"], want[key + "_high"]),
+                  "%s of a function @%s" % (metric, after))
+            check(abs(value - want[key]) <= 0.5, name, value, want[key])
+        shown = Shown(place, "page.html", view="flame", metric="live", at=after).details()
+        close(shown[1:], [live[key] for key in ("value", "low", "high")], "of all @" + after)
+    shown = Shown(place, "page.html", view="timeline")
+    equal(len(re.findall("<li>moment @", shown.dom)), len(times["time_ms"]), "moments that are told")
+    check("<li>@" in shown.dom and ": peak</li>" in shown.dom, "the peak is marked")
+
+
+def moments_left_out(place):
+    """Stored moments take the room that the stacks leave, and it is said if there is too little."""
+    record(place, "r.allium", "--period", "64", work=WORK + GROWS.replace("200", "60"))
+    said, kept = [], []
+    whole = page(place, "r.allium")
+    size = len(between(whole.text, 'id="data">', "</script>"))
+    check(size > 100 << 10, "bytes of data:", size)
+    less = "%dK" % ((size - 8000) >> 10)
+    for name, words in ("whole", ()), ("small", ("--html-size", less)), ("least", ("--html-size", "64K")):
+        found = page(place, "r.allium", *words, name=name + ".html")
+        kept.append(found.header["profile"].get("moments", {"times": {"time_ms": {"n": 0}}})["times"]["time_ms"]["n"])
+        said.append("stored moments" in found.text.split("<pre>")[1].split("</pre>")[0])
+        Shown(place, name + ".html", view="flame", at="0.5")
+    equal(said, [False, True, True], "what is said of moments")
+    check(kept[0] > kept[1] >= kept[2] == 0, "moments:", kept)
+
+
+def close(have, want, what):
+    for a, b in zip(have, want):
+        check(abs(a - b) <= 1e-9 * abs(b), what, have, want)
+
+
 def site_rows(place):
     """A row for each line that requests memory, with the metric that is chosen."""
     place.allium("run", "--quiet", "--period", "1", "-o", "r.allium", "--", program("holder"), "1")
@@ -230,8 +285,8 @@ def bounded(place):
     """Of a profile that is too large, what is left out is [rest]: the sums and the intervals are those of all."""
     calls = "\n".join("def f%d(n):\n  return [bytearray(4000 + n)] + (g[(n * 7 + %d) %% 300](n - 1) if n else [])" % (i, i)
                       for i in range(300))
-    record(place, "large.allium", "--period", "3K",
-           work=calls + "\ng = [globals()['f%d' % i] for i in range(300)]\nkept = [g[i](i % 9) for i in range(300)]\n")
+    record(place, "large.allium", "--period", "1K",
+           work=calls + "\ng = [globals()['f%d' % i] for i in range(300)]\nkept = [g[i](i % 25) for i in range(300)]\n")
     whole, small = page(place, "large.allium"), page(place, "large.allium", "--html-size", "64K", name="small.html")
     data = [len(between(found.text, 'id="data">', "</script>")) for found in (whole, small)]
     check(data[1] <= 64 << 10 < data[0], "bytes of data:", data)
@@ -371,6 +426,8 @@ tap.main([
     ("several processes", placed(of_several)),
     ("a part that --where selects", placed(filtered)),
     ("processes that still run", placed(still_running)),
+    ("stored moments", placed(moments)),
+    ("stored moments that have no room", placed(moments_left_out)),
     ("rows by line", placed(site_rows)),
     ("pages of run and report", placed(beside)),
     ("accounts of sites", placed(accounts)),

@@ -30,7 +30,7 @@ static uint32_t string_of(struct call_tree *t, const char *text)
 
 static uint32_t put_frame(struct build *b, const struct call_tree_frame *f)
 {
-    const uint32_t key[] = {f->function, f->module, f->file, f->kind, f->inlined, f->wrapper};
+    const uint32_t key[] = {f->function, f->module, f->file, f->kind, f->inlined, f->wrapper, f->nameless};
     bool added;
     size_t at = map_put(&b->frames, key, sizeof(key), b->tree->frames.len, &added);
     if (added)
@@ -45,12 +45,15 @@ static uint32_t frame_of(struct build *b, const struct frame *f)
     if (known && *known)
         return *known - 1;
     const uint32_t at = put_frame(
-        b, &(struct call_tree_frame){.function = string_of(b->tree, frame_function(b->p, f, scratch)),
-                                     .module = string_of(b->tree, frame_module(b->p, f)),
-                                     .file = string_of(b->tree, frame_file(b->p, f)),
-                                     .kind = f->location == PROFILE_NONE ? CALL_TREE_MARKER : CALL_TREE_CODE,
-                                     .inlined = frame_inlined(b->p, f),
-                                     .wrapper = f->line != PROFILE_NONE && b->p->lines.at[f->line].wrapper});
+        b,
+        &(struct call_tree_frame){.function = string_of(b->tree, frame_function(b->p, f, scratch)),
+                                  .module = string_of(b->tree, frame_module(b->p, f)),
+                                  .file = string_of(b->tree, frame_file(b->p, f)),
+                                  .kind = f->location == PROFILE_NONE ? CALL_TREE_MARKER : CALL_TREE_CODE,
+                                  .inlined = frame_inlined(b->p, f),
+                                  .wrapper = f->line != PROFILE_NONE && b->p->lines.at[f->line].wrapper,
+                                  .nameless = f->location != PROFILE_NONE &&
+                                              (f->line == PROFILE_NONE || b->p->lines.at[f->line].nameless)});
     if (known)
         *known = at + 1;
     return at;
@@ -70,21 +73,44 @@ static void note_line(struct call_tree_node *n, uint32_t line)
     n->line = !n->line || n->line == line ? line : SEVERAL_LINES;
 }
 
-static void add_row(struct build *b, uint32_t below, const struct rollup_row *row)
+static struct call_tree_place place_of(struct build *b, uint32_t below, uint32_t stack)
 {
-    uint32_t node = below;
-    frames_of(&b->scratch, b->p, row->index);
-    const size_t n = b->scratch.len, wrappers = frames_passed_over(b->p, &b->scratch);
-    uint32_t site = below;
-    for (size_t i = n; i-- > 0;) {
-        const struct frame *f = &b->scratch.at[i];
-        node = child_of(b, node, frame_of(b, f));
-        note_line(&b->tree->nodes.at[node], frame_line(b->p, f));
+    frames_of(&b->scratch, b->p, stack);
+    const struct frame *frames = b->scratch.at, *owner = frames_owner(b->p, &b->scratch);
+    const size_t wrappers = frames_passed_over(b->p, &b->scratch);
+    struct call_tree_place at = {
+        .node = below, .site = below, .owner = below, .line = frame_line(b->p, &frames[wrappers])};
+    for (size_t i = b->scratch.len; i-- > 0;) {
+        at.node = child_of(b, at.node, frame_of(b, &frames[i]));
+        note_line(&b->tree->nodes.at[at.node], frame_line(b->p, &frames[i]));
         if (i == wrappers)
-            site = node;
+            at.site = at.node;
+        if (&frames[i] == owner)
+            at.owner = at.node;
     }
-    *vec_push(&b->tree->rows) = (struct call_tree_row){
-        .node = node, .site = site, .line = frame_line(b->p, &b->scratch.at[wrappers]), .values = &row->self};
+    return at;
+}
+
+/* The same for a stack of an image that was placed before. */
+static struct call_tree_place known_place(struct build *b, uint32_t image, uint32_t below, uint32_t stack)
+{
+    struct call_tree *t = b->tree;
+    bool added;
+    const size_t at = map_put_u64(&t->place_index, (uint64_t)image << 32 | stack, t->places.len, &added);
+    if (added)
+        *vec_push(&t->places) = place_of(b, below, stack);
+    return t->places.at[at];
+}
+
+/* Cells are to be found in the tree, too. Stacks of one row may differ in their numbers. */
+static void add_places(struct build *b, uint32_t image, uint32_t below)
+{
+    for (uint32_t i = 0; i < b->p->cells.len; i++) {
+        const struct profile_cell *c = &b->p->cells.at[i];
+        if ((image == PROFILE_NONE || c->image == image) &&
+            (!b->like->keep || b->like->keep(b->like->arg, b->p, i)))
+            known_place(b, c->image, below, c->stack);
+    }
 }
 
 static bool keep_cell(void *arg, const struct profile *p, uint32_t cell)
@@ -123,7 +149,9 @@ static void add_image(struct build *b, uint32_t image)
     *vec_push(&b->tree->rollups) = r;
     const uint32_t below = image == PROFILE_NONE || !r->rows.len ? 0 : node_of_process(b, image);
     vec_each (const struct rollup_row, row, &r->rows)
-        add_row(b, below, row);
+        *vec_push(&b->tree->rows) = (struct call_tree_row){
+            .at = known_place(b, image == PROFILE_NONE ? 0 : image, below, row->index), .values = &row->self};
+    add_places(b, image, below);
 }
 
 /* ---- the order of nodes ---- */
@@ -176,7 +204,14 @@ static void renumber(struct call_tree *t, const uint32_t *sorted, const uint32_t
 static int by_node(const void *a, const void *b)
 {
     const struct call_tree_row *x = a, *y = b;
-    return (x->node > y->node) - (x->node < y->node);
+    return (x->at.node > y->at.node) - (x->at.node < y->at.node);
+}
+
+static void move_place(struct call_tree_place *at, const uint32_t *number)
+{
+    at->node = number[at->node];
+    at->site = number[at->site];
+    at->owner = number[at->owner];
 }
 
 static void put_in_order(struct call_tree *t)
@@ -193,10 +228,10 @@ static void put_in_order(struct call_tree *t)
         if (sorted[i])
             first[t->nodes.at[sorted[i]].parent] = i;
     renumber(t, sorted, first, number);
-    vec_each (struct call_tree_row, row, &t->rows) {
-        row->node = number[row->node];
-        row->site = number[row->site];
-    }
+    vec_each (struct call_tree_row, row, &t->rows)
+        move_place(&row->at, number);
+    vec_each (struct call_tree_place, at, &t->places)
+        move_place(at, number);
     qsort(t->rows.at, t->rows.len, sizeof(*t->rows.at), by_node);
     free(sorted);
     free(first);
@@ -208,6 +243,7 @@ struct call_tree *call_tree_new(const struct profile *p, const struct rollup_opt
     struct call_tree *t = mem_alloc(sizeof(*t));
     struct build b = {
         .p = p, .like = like, .tree = t, .frame_of_line = mem_array(p->lines.len + 1, sizeof(uint32_t))};
+    t->rest_frame = PROFILE_NONE;
     string_of(t, "");
     *vec_push(&t->nodes) = (struct call_tree_node){.frame = PROFILE_NONE};
     if (p->images.len <= 1)
@@ -237,7 +273,7 @@ static double *weigh(const struct call_tree *t)
         memset(sums, 0, n * sizeof(*sums));
         vec_each (const struct call_tree_row, row, &t->rows) {
             const struct rollup_value *v = &row->values->of[k / 2];
-            sums[row->node] += k % 2 ? v->count.value : v->bytes.value;
+            sums[row->at.node] += k % 2 ? v->count.value : v->bytes.value;
         }
         for (size_t i = n; i-- > 1;)
             sums[t->nodes.at[i].parent] += sums[i];
@@ -340,6 +376,19 @@ static void merge_values(struct rollup_values *to, const struct rollup_values *v
         estimate_merge(&to->of[m].count, &v->of[m].count);
     }
     to->unknown |= v->unknown;
+    to->aged_samples += v->aged_samples;
+    to->oldest_ns = v->oldest_ns > to->oldest_ns ? v->oldest_ns : to->oldest_ns;
+}
+
+/* Returns whether the place has become part of a [rest]. */
+static bool prune_place(const struct prune *p, struct call_tree_place *at)
+{
+    move_place(at, p->number);
+    if (!at->node || p->nodes[at->node].frame != p->rest_frame)
+        return false;
+    at->site = at->owner = at->node;
+    at->line = 0;
+    return true;
 }
 
 /* Rows of nodes that went become one for each [rest]. */
@@ -350,24 +399,22 @@ static void move_rows(struct prune *p)
     size_t kept = 0;
     for (size_t i = 0; i < t->rows.len; i++) {
         struct call_tree_row row = t->rows.at[i];
-        const uint32_t node = p->number[row.node];
-        if (node && p->nodes[node].frame == p->rest_frame) {
+        if (prune_place(p, &row.at)) {
             bool added;
-            const size_t at = map_put_u64(&index, node, t->rests.len, &added);
+            const size_t at = map_put_u64(&index, row.at.node, t->rests.len, &added);
             if (added)
                 *vec_push(&t->rests) = mem_alloc(sizeof(struct rollup_values));
             merge_values(t->rests.at[at], row.values);
             if (!added)
                 continue;
-            row = (struct call_tree_row){.node = node, .site = node, .values = t->rests.at[at]};
-        } else {
-            row.node = node;
-            row.site = p->number[row.site];
+            row.values = t->rests.at[at];
         }
         t->rows.at[kept++] = row;
     }
     t->rows.len = kept;
     map_release(&index);
+    vec_each (struct call_tree_place, at, &t->places)
+        prune_place(p, at);
     if (kept)
         qsort(t->rows.at, kept, sizeof(*t->rows.at), by_node);
 }
@@ -379,7 +426,7 @@ uint32_t call_tree_prune(struct call_tree *t, uint32_t most)
         return 0;
     bool *stays = choose(t, most);
     struct prune p = {.t = t, .stays = stays};
-    p.rest_frame = (uint32_t)t->frames.len;
+    p.rest_frame = t->rest_frame = (uint32_t)t->frames.len;
     const uint32_t name = string_of(t, "[rest]");
     *vec_push(&t->frames) = (struct call_tree_frame){.function = name, .kind = CALL_TREE_MARKER};
     p.nodes = mem_array(2 * (size_t)n, sizeof(*p.nodes));
@@ -393,6 +440,27 @@ uint32_t call_tree_prune(struct call_tree *t, uint32_t most)
     free(p.number);
     free(stays);
     return n - p.n;
+}
+
+uint32_t call_tree_row(const struct call_tree *t, const struct profile *p, uint32_t cell)
+{
+    const struct profile_cell *c = &p->cells.at[cell];
+    const size_t number = map_get_u64(&t->place_index, (uint64_t)c->image << 32 | c->stack);
+    if (number == MAP_NONE)
+        return PROFILE_NONE;
+    const struct call_tree_place *at = &t->places.at[number];
+    size_t low = 0, high = t->rows.len;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (t->rows.at[middle].at.node < at->node)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < t->rows.len && t->rows.at[low].at.node == at->node; low++)
+        if (t->rows.at[low].at.site == at->site && t->rows.at[low].at.line == at->line)
+            return (uint32_t)low;
+    return PROFILE_NONE;
 }
 
 void call_tree_free(struct call_tree *t)
@@ -412,5 +480,7 @@ void call_tree_free(struct call_tree *t)
     vec_release(&t->rows);
     vec_release(&t->rollups);
     map_release(&t->string_index);
+    map_release(&t->place_index);
+    vec_release(&t->places);
     free(t);
 }

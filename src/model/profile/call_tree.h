@@ -26,8 +26,9 @@ enum call_tree_kind {
 struct call_tree_frame {
     uint32_t function, module, file; /* numbers of strings; module and file: 0, "", if not known */
     enum call_tree_kind kind;
-    bool inlined; /* into the frame above */
-    bool wrapper; /* it only passes on requests, see wrappers.h */
+    bool inlined;  /* into the frame above */
+    bool wrapper;  /* it only passes on requests, see wrappers.h */
+    bool nameless; /* "libfoo.so+0x1234" */
 };
 
 struct call_tree_node {
@@ -37,11 +38,17 @@ struct call_tree_node {
     uint32_t end;    /* the first node behind those below this one */
 };
 
+/** Where a stack is in the tree. */
+struct call_tree_place {
+    uint32_t node;  /* where it ends */
+    uint32_t line;  /* in the file of the site's frame: of the call; 0: not known */
+    uint32_t site;  /* the node at or above it that requested the memory, behind wrappers */
+    uint32_t owner; /* the node at or above it that is responsible, see frames_owner() */
+};
+
 /** What was allocated by one stack. */
 struct call_tree_row {
-    uint32_t node;
-    uint32_t line; /* in the file of the site's frame: of the call; 0: not known */
-    uint32_t site; /* the node at or above it that requested the memory, behind wrappers */
+    struct call_tree_place at;
     const struct rollup_values *values; /* belong to the tree */
 };
 
@@ -50,9 +57,12 @@ struct call_tree {
     struct VEC(struct call_tree_frame) frames;
     struct VEC(struct call_tree_node) nodes;
     struct VEC(struct call_tree_row) rows;
+    uint32_t rest_frame;                      /* of [rest]; PROFILE_NONE: there is none */
     struct VEC(struct rollup *) rollups;      /* by stack; one for each process image */
     struct VEC(struct rollup_values *) rests; /* of rows that stand for several */
     struct map string_index;
+    struct map place_index; /* by image << 32 | stack: a number in `places` */
+    struct VEC(struct call_tree_place) places;
 };
 
 /** `like`: which cells and samples count, as in a rollup by stack. Never NULL. */
@@ -65,6 +75,18 @@ void call_tree_free(struct call_tree *t);
  * Returns by how many nodes the tree has shrunk; [rest] is one, too.
  */
 uint32_t call_tree_prune(struct call_tree *t, uint32_t most);
+
+/** Returns whether the node is a [rest]. */
+static inline bool call_tree_is_rest(const struct call_tree *t, uint32_t node)
+{
+    return node && t->nodes.at[node].frame == t->rest_frame;
+}
+
+/**
+ * Returns a row at the place of the cell's stack; PROFILE_NONE: the tree was made without it. If several rows are
+ * there, which differ in nothing but addresses, it is the first one.
+ */
+uint32_t call_tree_row(const struct call_tree *t, const struct profile *p, uint32_t cell);
 
 static inline const char *call_tree_text(const struct call_tree *t, uint32_t string)
 {

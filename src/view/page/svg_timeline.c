@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/units.h"
-#include "view/page/html_profile.h"
+#include "model/profile/moments.h"
 
 #define HEIGHT 360.0
 #define LEFT   80.0
@@ -43,7 +43,7 @@ static void add_up(struct sums *out, const struct profile *p)
         last[points[i].image] =
             (struct sum){.live_bytes = points[i].live_bytes, .rss_bytes = (double)points[i].rss_anon_bytes};
         for (size_t k = 0; k < images; k++)
-            if (!html_profile_image_ended(&p->images.at[k]) || p->images.at[k].taken_ns >= s.time_ns ||
+            if (!moments_image_ended(&p->images.at[k]) || p->images.at[k].taken_ns >= s.time_ns ||
                 k == points[i].image) {
                 s.live_bytes += last[k].live_bytes;
                 s.rss_bytes += last[k].rss_bytes;
