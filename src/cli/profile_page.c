@@ -14,9 +14,6 @@
 #include "view/page/html_profile.h"
 #include "view/profile/report.h"
 
-#define LEAST_NODES 100u
-#define TEXT_ROWS   50 /* for readers without JavaScript */
-
 enum rollup_sort profile_page_metric(const struct profile *p, const struct rollup_options *like)
 {
     struct rollup_options o = *like;
@@ -38,7 +35,7 @@ static void add_text(struct buf *text, const struct profile *p, const struct pro
     const struct report_options ro = {.style = {.file = true, .utf8 = true},
                                       .source = page->label,
                                       .filter = page->filter,
-                                      .top = TEXT_ROWS,
+                                      .top = PROFILE_PAGE_TEXT_ROWS,
                                       .frames = 0};
     report_write(&out, r, &ro);
     rollup_free(r);
@@ -51,6 +48,20 @@ static void begin(struct page_blob *b)
     json_whole(&b->json, "version", 1);
 }
 
+uint32_t profile_page_fewer(uint32_t nodes, size_t size, uint64_t limit)
+{
+    const uint32_t most = (uint32_t)(nodes * 0.9 * (double)limit / (double)size);
+    return most < PROFILE_PAGE_LEAST_NODES ? PROFILE_PAGE_LEAST_NODES : most;
+}
+
+void profile_page_note_rest(struct buf *text, uint32_t all, uint32_t most)
+{
+    buf_printf(text,
+               "\nOf %u calls the %u with most memory have boxes of their own; the others are in boxes "
+               "[rest]. --html-size makes room for more.\n",
+               all, most);
+}
+
 /* Of a profile that is too large for the page, fewer and fewer calls, until it fits. */
 static struct call_tree *fit_tree(struct page_blob *b, struct buf *text, const struct profile *p,
                                   const struct profile_page *page, uint64_t limit)
@@ -59,23 +70,18 @@ static struct call_tree *fit_tree(struct page_blob *b, struct buf *text, const s
         struct call_tree *t = call_tree_new(p, page->like);
         const uint32_t all = (uint32_t)t->nodes.len;
         if (most)
-            call_tree_prune(t, most);
+            call_tree_prune(t, most, NULL);
         begin(b);
         html_profile_add(b, t, p, page->like, 0);
         const size_t size = page_blob_pack(b);
-        if (size > limit && (!most || most > LEAST_NODES)) {
+        if (size > limit && (!most || most > PROFILE_PAGE_LEAST_NODES)) {
             page_blob_release(b);
             call_tree_free(t);
-            most = (uint32_t)((most ? most : all) * 0.9 * (double)limit / (double)size);
-            most = most < LEAST_NODES ? LEAST_NODES : most;
+            most = profile_page_fewer(most ? most : all, size, limit);
             continue;
         }
         if (most)
-            buf_printf(
-                text,
-                "\nOf %u calls the %u with most memory have boxes of their own; the others are in boxes "
-                "[rest]. --html-size makes room for more.\n",
-                all, most);
+            profile_page_note_rest(text, all, most);
         return t;
     }
 }
@@ -141,17 +147,31 @@ void profile_page_write(struct sink *out, struct profile *p, const struct profil
     buf_release(&text);
 }
 
-int profile_page_save(const char *path, bool force, struct profile *p, const struct profile_page *page,
-                      struct error *e)
+FILE *profile_page_open(const char *path, bool force, struct error *e)
 {
     FILE *file = output_file_open(path, force, e);
-    if (!file)
-        return -EEXIST;
-    struct sink out = sink_to_file(file);
-    int bad = ftruncate(fileno(file), 0) && errno != EINVAL ? -errno : 0; /* EINVAL: a pipe */
-    profile_page_write(&out, p, page);
-    bad = bad ? bad : sink_finish(&out);
+    if (!file || !ftruncate(fileno(file), 0) || errno == EINVAL) /* EINVAL: a pipe */
+        return file;
+    error_set(e, errno, "%s: %s", path, strerror(errno));
+    fclose(file);
+    return NULL;
+}
+
+int profile_page_close(FILE *file, struct sink *out, const char *path, struct error *e)
+{
+    int bad = sink_finish(out);
     if (fclose(file) && !bad)
         bad = -errno;
     return bad ? error_set(e, -bad, "%s: %s", path, strerror(-bad)) : 0;
+}
+
+int profile_page_save(const char *path, bool force, struct profile *p, const struct profile_page *page,
+                      struct error *e)
+{
+    FILE *file = profile_page_open(path, force, e);
+    if (!file)
+        return -EEXIST;
+    struct sink out = sink_to_file(file);
+    profile_page_write(&out, p, page);
+    return profile_page_close(file, &out, path, e);
 }

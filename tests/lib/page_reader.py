@@ -89,7 +89,8 @@ class Page:
                     least, most = ("samples", "count") if amount == "count" else ("seen", "bytes")
                     values[row] += max(sums[least][i], sums[most][i])
         own, = [m[amount]["value"] for m in p["metrics"] if m["key"] == metric]
-        for row, value in zip(self.column(p["sums_row"]), self.column(own)):
+        own = self.column(own)
+        for row, value in zip(self.column(p["sums_row"]) if "sums_row" in p else range(len(own)), own):
             values[row] += value
         return values
 

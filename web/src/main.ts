@@ -527,12 +527,11 @@ class Page {
     }
 
     private sayChange(name: string, c: Change, place: string, words: string): void {
-        const { amount, key } = this.metric;
+        const { amount } = this.metric;
         const range = c.low === c.high ? "" : ` (${formatSigned(c.low, amount)} – ${formatSigned(c.high, amount)})`;
         const label = this.metricData().label.replace(/,[^,]*$/, "");
         this.say(name, `${label}${words}: ${formatSigned(c.value, amount)}${range}, ${verdictOf(c)}; before ` +
             `${formatInterval(c.before, amount)}, after ${formatInterval(c.after, amount)}`, place, c);
-        this.details.dataset.metric = key;
     }
 
     private describeBox(box: Box): void {

@@ -77,6 +77,7 @@ export interface ProfileData {
     images: Image[];
     points: Points | null;
     started_ms: number | null; // the zero of FILE@TIME
+    first: Metric | null; // what is shown first; null: what has something
     moments: Moments | null;
     past: ((moment: number) => MetricData[]) | null;
 }
@@ -86,6 +87,12 @@ const LABELS: Record<string, string> = {
     "allocated bytes": "Allocated", "allocated count": "Allocations", "temporary bytes": "Temporary",
     "temporary count": "Temporary allocations",
 };
+
+/** "Live", "Live objects, grew": of the key of a metric, and of a side of a diff. */
+function labelOf(key: string, amount: Amount): string {
+    const [metric, side] = key.split(" ");
+    return LABELS[`${metric} ${amount}`] + (side ? `, ${side}` : "");
+}
 
 /** What is known of a metric at a stored moment, and of which sums of cells each metric is made. */
 const PAST = ["live", "allocated"];
@@ -97,14 +104,14 @@ function readOf(cells: Cells["kinds"], key: string): ReadCell {
 
 /** The metrics of cells, and of rows that have estimates of their own. */
 function metricsOf(blob: Blob, h: any, cells: Cells | null): MetricData[] {
-    const rows = blob.numbers(h.sums_row);
+    const rows = h.sums_row ? blob.numbers(h.sums_row) : new Uint32Array(0);
     return h.metrics.flatMap((m: any) => (["bytes", "count"] as const).map((amount) => {
         const make = (): Values => {
             const own: Own = { row: rows, columns: columnsOf(blob, m[amount]) };
             return cells ? new CellValues(cells, readOf(cells.kinds, m.key), amount === "count", h.nothing[amount], own)
                 : new OwnValues(own.columns);
         };
-        return new LazyMetric({ key: m.key, amount }, LABELS[`${m.key} ${amount}`], make, m.total[amount]);
+        return new LazyMetric({ key: m.key, amount }, labelOf(m.key, amount), make, m.total[amount]);
     }));
 }
 
@@ -115,7 +122,7 @@ function pastMetrics(moments: Moments, cells: Cells, nothing: Record<string, Par
     return (moment: number): MetricData[] => {
         const kinds = { ...cells.kinds, ...moments.at(moment) };
         return PAST.flatMap((key) => (["bytes", "count"] as const).map((amount) => new LazyMetric(
-            { key, amount }, LABELS[`${key} ${amount}`],
+            { key, amount }, labelOf(key, amount),
             () => new CellValues(cells, readOf(kinds, key), amount === "count", nothing[amount], own), null)));
     };
 }
@@ -139,6 +146,7 @@ export function profileOfBlob(blob: Blob): ProfileData {
         images: h.images,
         points: h.points ? columnsOf(blob, h.points) : null,
         started_ms: h.started_ms ?? null,
+        first: h.first ?? null,
         moments,
         past: moments && pastMetrics(moments, cells!, h.nothing),
     };
@@ -180,6 +188,7 @@ export class Profile {
     readonly images: Image[];
     readonly points: Points | null;
     readonly started_ms: number | null;
+    readonly first: Metric | null;
     readonly moments: Moments | null;
     metrics: MetricData[];
     readonly isDiff: boolean;
@@ -213,6 +222,7 @@ export class Profile {
         this.images = data.images;
         this.points = data.points;
         this.started_ms = data.started_ms;
+        this.first = data.first;
         this.moments = data.moments;
         this.past = data.past;
         this.metrics = data.metrics;

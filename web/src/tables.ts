@@ -251,7 +251,7 @@ function profileParts(profile: Profile, by: string, m: Metric): Part {
     const values = profile.values(m);
     const paths = new Map<number, string[]>(); // by frame
     for (let i = 0; i < values.length; i++) {
-        if (!(values[i] > 0)) continue;
+        if (!(values[i] > 0) && !profile.isDiff) continue; // of a diff: it may have been there before
         const site = profile.rowNamed[i];
         const frame = site ? profile.frame[site] : -1;
         const isUnnamed = site !== profile.rowSite[i];
@@ -276,12 +276,12 @@ function pathOf(profile: Profile, frame: number, by: string, isUnnamed: boolean)
 export function sourceOfProfile(profile: Profile): Source {
     const curves = curvesOfProfile(profile);
     const of = (key: string) => profile.metrics.find((m) => m.metric.key === key);
-    const live = of("live after") ?? of("live");
-    const peak = of("peak after") ?? of("peak");
+    const live = of("live");
+    const peak = of("peak");
     return {
         profile,
         metrics: profile.metrics,
-        first: live && live.total.value > 0 ? live.metric : (peak ?? live ?? profile.metrics[0]).metric,
+        first: profile.first ?? (live && live.total.value > 0 ? live : (peak ?? live ?? profile.metrics[0])).metric,
         groups: GROUPS,
         table: (group, m) => profileTable(profile, group, m),
         partings: PARTINGS,

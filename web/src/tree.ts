@@ -77,8 +77,10 @@ export class Tree {
     }
 
     private withOwn(): number[] {
+        const { profile, options } = this;
         const found: number[] = [];
-        for (let i = 1; i < this.profile.nodes; i++) if (this.own[i] !== 0) found.push(i);
+        if (profile.isDiff) return [...new Set(options.foldWrappers ? profile.rowSite : profile.rowNode)].filter(Boolean);
+        for (let i = 1; i < profile.nodes; i++) if (this.own[i] !== 0) found.push(i);
         return found;
     }
 
@@ -132,7 +134,7 @@ export class Tree {
         at.forEach((node, k) => {
             const frame = profile.frame[node];
             const value = values[from ? from[k] : node];
-            if (value === 0) return;
+            if (value === 0 && !profile.isDiff) return; // of a diff: it may have been there before
             let box = groups.get(profile.group[frame]);
             if (!box) {
                 box = {

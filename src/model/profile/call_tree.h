@@ -9,8 +9,9 @@
  * Runs in: the tool. Threads: one at a time; the profile must not change while a tree of it is in use.
  * Owns: strings, frames, nodes and values, until call_tree_free().
  * Invariants: a node precedes all nodes below it, and these follow it without a gap, up to its `end`. Children are in
- * the order of their names, [rest] last. Node 0 is the root, which has no frame. Rows are in the order of their nodes,
- * and their values add up to the rollups' totals, but for what no sample shows.
+ * the order of their names, [rest] last; so trees of the same stacks have the same nodes, whatever their values are.
+ * Node 0 is the root, which has no frame. Rows are in the order of their nodes, and their values add up to the rollups'
+ * totals, but for what no sample shows.
  */
 
 #include "base/hash_map.h"
@@ -70,11 +71,21 @@ struct call_tree *call_tree_new(const struct profile *p, const struct rollup_opt
 void call_tree_free(struct call_tree *t);
 
 /**
- * Keeps the root and the `most` heaviest other nodes. The weight of a node is its largest share of any metric, with all
- * that is below it. What is removed below a kept node becomes one child of it, "[rest]", with the sum of all estimates.
+ * Raises the weight of each node to its largest share of any metric, with all that is below it. Weights of trees that
+ * have the same nodes can so be combined.
+ */
+void call_tree_weigh(const struct call_tree *t, double *weights);
+/**
+ * Keeps the root and the `most` heaviest other nodes. `weights`: by node; NULL: those of call_tree_weigh(). What is
+ * removed below a kept node becomes one child of it, "[rest]", with the sum of all estimates.
  * Returns by how many nodes the tree has shrunk; [rest] is one, too.
  */
-uint32_t call_tree_prune(struct call_tree *t, uint32_t most);
+uint32_t call_tree_prune(struct call_tree *t, uint32_t most, const double *weights);
+
+/* For call_tree_prune.c only: the number of a text; rows in the order of their places; the new numbers of nodes. */
+uint32_t call_tree_string(struct call_tree *t, const char *text);
+void call_tree_sort_rows(struct call_tree *t);
+void call_tree_move_place(struct call_tree_place *at, const uint32_t *number);
 
 /** Returns whether the node is a [rest]. */
 static inline bool call_tree_is_rest(const struct call_tree *t, uint32_t node)
