@@ -219,11 +219,12 @@ def moments(place):
     band, = [points.get("points") for points in root.iter(SVG + "polygon")]
     heights = [float(point.split(",")[1]) for point in band.split()]
     equal(len(heights), 2 * len(times["time_ms"]), "points of the band")
-    ground = max(float(grid.get("d").split()[1].split("H")[0]) for grid in root.iter(SVG + "path") if "H" in grid.get("d"))
+    lines = [grid.get("d") for grid in root.iter(SVG + "path")]
+    ground = max(float(line.split()[1].split("H")[0]) for line in lines if "H" in line)
     want = times["live_bytes_high"] + times["live_bytes_low"][::-1]
     scale = max(want) / (ground - min(heights))
     for height, bytes_at in zip(heights, want):
-        check(abs((ground - height) * scale - bytes_at) <= 0.002 * max(want), "the band of the picture", height, bytes_at)
+        check(abs((ground - height) * scale - bytes_at) <= 0.002 * max(want), "the picture's band", height, bytes_at)
     shown = Shown(place, "page.html", view="timeline")
     equal(len(re.findall("<li>moment @", shown.dom)), len(times["time_ms"]), "moments that are told")
     check("<li>@" in shown.dom and ": peak</li>" in shown.dom, "the peak is marked")

@@ -7,7 +7,7 @@ import { colourOf, colours, el, keepFocus, type Colours } from "./dom";
 import { intervalOf, type Estimate, type Interval } from "./estimate";
 import { Flame } from "./flame";
 import { formatDuration, formatInterval, formatSeconds, formatShare, formatSigned } from "./format";
-import { Profile, profileOfBlob, type Amount, type Metric, type Ranges } from "./profile";
+import { Profile, profileOfBlob, type Amount, type Metric } from "./profile";
 import { describeColumns, sourceOfRows } from "./rows";
 import { SHADING_LABELS, Shades, colourOfChange, shadingsOf, type Shading } from "./shades";
 import { Summing } from "./slowly";
@@ -436,22 +436,25 @@ class Page {
             const known = Uint8Array.from(profile.functionOf, (_, frame) =>
                 Number(matches(profile.name(frame)) || matches(profile.file(frame)) || matches(profile.module(frame))));
             found = (frame) => known[frame] === 1;
-            const ranges = this.outermostMatches(known);
+            const nodes = this.outermostMatches(known);
             const { inclusive } = profile.sumsOf(this.metric);
-            this.sayFound(ranges.reduce((sum, [first]) => sum + inclusive[first], 0), profile.rowsOf(ranges));
+            let sum = 0;
+            for (let k = 0; k < nodes.length; k++) sum += inclusive[nodes[k]];
+            this.sayFound(sum, profile.rowsBelow(nodes));
         }
         this.flame.show(tree, boxAt(tree, this.state.zoom), found, this.boxColour(tree));
     }
 
-    private outermostMatches(matches: Uint8Array): Ranges {
-        const { profile } = this;
-        const ranges: Ranges = [];
-        for (let i = 1; i < profile.nodes; )
-            if (matches[profile.frame[i]]) {
-                ranges.push([i, profile.end[i]]);
-                i = profile.end[i];
+    private outermostMatches(matches: Uint8Array): Uint32Array {
+        const { frame, end, nodes } = this.profile;
+        const found = new Uint32Array(nodes);
+        let n = 0;
+        for (let i = 1; i < nodes; )
+            if (matches[frame[i]]) {
+                found[n++] = i;
+                i = end[i];
             } else i++;
-        return ranges;
+        return found.subarray(0, n);
     }
 
     private currentTable(): SourceTable {

@@ -164,8 +164,6 @@ const PROCESS = 4;
 const MARKER = 8;
 const NAMELESS = 16;
 
-/** Nodes that do not overlap: [first, end behind the last]. */
-export type Ranges = [number, number][];
 
 export class Profile {
     readonly nodes: number;
@@ -299,14 +297,6 @@ export class Profile {
         return low;
     }
 
-    /**
-     * The estimate of all rows of these ranges of nodes. `ofSites`: only of rows whose site is the first node of the
-     * range.
-     */
-    interval(m: Metric, ranges: Iterable<[number, number]>, ofSites = false): Interval {
-        return intervalOf(this.estimate(m, this.rowsOf(ranges, ofSites)));
-    }
-
     /** The estimate of these rows. */
     estimate(m: Metric, rows: Iterable<number>): Estimate {
         const { values } = this.metric(m);
@@ -315,6 +305,15 @@ export class Profile {
         return e;
     }
 
+    /** The rows of these nodes and of all below them. */
+    *rowsBelow(nodes: ArrayLike<number>): Generator<number> {
+        for (let k = 0; k < nodes.length; k++) {
+            const last = this.rowFrom(this.end[nodes[k]]);
+            for (let i = this.rowFrom(nodes[k]); i < last; i++) yield i;
+        }
+    }
+
+    /** The rows of these ranges of nodes; `ofSites`: only those whose site is the first node of the range. */
     *rowsOf(ranges: Iterable<[number, number]>, ofSites = false): Generator<number> {
         for (const [from, to] of ranges) {
             const last = this.rowFrom(to);

@@ -32,33 +32,70 @@ export function sortByNumber(rows: Uint32Array, keys: Float64Array): Uint32Array
     return from;
 }
 
-const LETTERS = 3; // whose codes fit into a number
-const CODES = 2 ** 16;
+/** How many letters all of these texts begin with. */
+function commonLetters(texts: string[], rows: Uint32Array): number {
+    const first = texts[rows[0]] ?? "";
+    let n = first.length;
+    for (const row of rows) {
+        const text = texts[row];
+        let i = 0;
+        while (i < n && text.charCodeAt(i) === first.charCodeAt(i)) i++;
+        n = i;
+    }
+    return n;
+}
 
-function prefixOf(text: string): number {
-    let key = 0;
-    for (let i = 0; i < LETTERS; i++) key = key * CODES + (i < text.length ? text.charCodeAt(i) : 0);
-    return key;
+/** The next letters as a number of 48 bits: three, or six if all texts have codes below 256. */
+function keysOf(texts: string[], rows: Uint32Array, from: number): Float64Array {
+    const keys = new Float64Array(texts.length);
+    for (const wide of [false, true]) {
+        const [letters, codes] = wide ? [3, 1 << 16] : [6, 1 << 8];
+        let most = 0;
+        for (const row of rows) {
+            const text = texts[row];
+            let key = 0;
+            for (let i = from; i < from + letters; i++) {
+                const code = i < text.length ? text.charCodeAt(i) : 0;
+                if (code > most) most = code;
+                key = key * codes + code;
+            }
+            keys[row] = key;
+        }
+        if (most < codes) break;
+    }
+    return keys;
 }
 
 /** The rows in the ascending order of their texts, by the codes of their letters. */
 export function sortByText(rows: Uint32Array, textOf: (row: number) => string): Uint32Array {
     let size = 0;
     for (const row of rows) if (row >= size) size = row + 1;
-    const keys = new Float64Array(size);
     const texts: string[] = new Array(size);
-    for (const row of rows) keys[row] = prefixOf((texts[row] = textOf(row)));
+    for (const row of rows) texts[row] = textOf(row);
+    const keys = keysOf(texts, rows, commonLetters(texts, rows));
     const sorted = sortByNumber(rows, keys);
     for (let from = 0; from < sorted.length; ) {
         let to = from + 1;
         while (to < sorted.length && keys[sorted[to]] === keys[sorted[from]]) to++;
-        if (to - from > 1) sortEqual(sorted.subarray(from, to), texts);
+        if (to - from > FEW) sortEqual(sorted.subarray(from, to), texts);
+        else insert(sorted, from, to, texts);
         from = to;
     }
     return sorted;
 }
 
-/** Rows whose texts begin alike. Equal texts are compared once. */
+const FEW = 16;
+
+function insert(rows: Uint32Array, from: number, to: number, texts: string[]): void {
+    for (let i = from + 1; i < to; i++) {
+        const row = rows[i];
+        let k = i;
+        for (; k > from && texts[rows[k - 1]] > texts[row]; k--) rows[k] = rows[k - 1];
+        rows[k] = row;
+    }
+}
+
+/** Many rows whose texts begin alike. Equal texts are compared once. */
 function sortEqual(rows: Uint32Array, texts: string[]): void {
     const groups = new Map<string, number[]>();
     for (const row of rows) {

@@ -198,7 +198,7 @@ function profileTable(profile: Profile, group: string, m: Metric): SourceTable {
     return {
         columns, rows: rows.names.length, frames: rows.frames,
         self: (row) => listOf(g.members, row),
-        total: (row) => profile.rowsOf(listOf(outer, row).map((i): [number, number] => [i, profile.end[i]])),
+        total: (row) => profile.rowsBelow(outer.all.subarray(outer.first[row], outer.first[row + 1])),
     };
 }
 
