@@ -187,6 +187,84 @@ def still_running(place):
         equal([image["ended"] for image in images], [ended] * 2, "ended, of " + source)
 
 
+def rows_of(place, source, group, metric):
+    done = place.allium("report", source, "--json", "--by", group, "--top", "0", "--sort", metric)
+    return json.loads(done.out)["rows"]
+
+
+def same(have, want, key, what):
+    """(value, low, high), against whole numbers that were rounded outwards."""
+    check(abs(have[0] - want[key]) <= 0.5, what, have, want)
+    equal((math.floor(have[1]), math.ceil(have[2])), (want[key + "_low"], want[key + "_high"]), what)
+
+
+def whole(name):
+    return "^%s$" % re.escape(name)
+
+
+def sums(place):
+    """Parts of a treemap, rows of tables by file and library, and what a search finds have the report's intervals."""
+    record(place, "sampled.allium", "--period", "2K")
+    page(place, "sampled.allium")
+    for metric, key in ("allocated", "allocated_bytes"), ("peak", "peak_bytes"):
+        modules = rows_of(place, "sampled.allium", "module", metric)
+        row = max(modules, key=lambda row: row["self"][key])
+        part = os.path.basename(row["name"])
+        shown = Shown(place, "page.html", view="treemap", parts="module", metric=metric, part=part)
+        equal(shown.details()[0], part, "the part")
+        same(shown.details()[1:], row["self"], key, "part " + part)
+        shown = Shown(place, "page.html", view="tables", by="module", metric=metric, search=whole(row["name"]))
+        same(shown.found(), row["self"], key, "rows " + part)
+        files = rows_of(place, "sampled.allium", "file", metric)
+        row = files[len(files) // 4]
+        shown = Shown(place, "page.html", view="tables", by="file", metric=metric, search=whole(row["name"]))
+        same(shown.found(), row["self"], key, row["name"])
+        function = rows_of(place, "sampled.allium", "function", metric)[2]
+        shown = Shown(place, "page.html", view="flame", metric=metric, search=whole(function["name"]))
+        same(shown.found(), function["inclusive"], key, function["name"])
+
+
+def colours(place):
+    """Owners and ages of the data are those of the report; the page says what colours mean."""
+    record(place, "exact.allium", "--period", "1")
+    found = page(place, "exact.allium")
+    profile = found.header["profile"]
+    strings, functions = found.column(profile["strings"]), found.column(profile["frames"]["function"])
+    frames = found.column(profile["nodes"]["frame"])
+    have = {}
+    for owner, value in zip(found.column(profile["row_owner"]), found.values("allocated", "bytes")):
+        name = strings[functions[frames[owner]]]
+        have[name] = have.get(name, 0) + value
+    want = {}
+    for row in rows_of(place, "exact.allium", "owner", "allocated"):
+        want[row["name"]] = want.get(row["name"], 0) + row["self"]["allocated_bytes"]
+    equal({name: round(value) for name, value in have.items() if value}, want, "owners")
+    total = json.loads(place.allium("report", "exact.allium", "--json").out)["total"]
+    equal(max(found.column(profile["row_oldest_ns"])), total["oldest_age_ns"], "the oldest object")
+    shown = Shown(place, "page.html", view="flame", colour="age")
+    check('class="legend"' in shown.dom and "coloured by owner" in shown.dom, "the choice, and what it means")
+    for view, colour in ("treemap", "age"), ("treemap", "owner"), ("flame", "owner"):
+        Shown(place, "page.html", view=view, colour=colour)
+    check("coloured by age" not in Shown(place, "page.html", view="tables").dom, "tables have no colours")
+
+
+def unnamed(place):
+    """What code without a name requested belongs to its nearest caller with a name, and is marked."""
+    bare = place.path("bare")
+    shutil.copy(program("holder"), bare)
+    check(tap.run(["strip", "-s", bare]).returncode == 0, "strip")
+    place.allium("run", "--quiet", "--period", "1", "-o", "r.allium", "--", bare, "1", code=None)
+    found = page(place, "r.allium")
+    nameless = sum(value for stack, value in found.stacks("allocated").items() if "bare+0x" in stack.split(";")[-1])
+    check(nameless > 0, list(found.stacks("allocated"))[:5])
+    table = Shown(place, "page.html", view="tables", metric="allocated").rows()
+    column = table[0].index("Of it without a name")
+    marked = [row for row in table[1:] if row[column] != "0 B"]
+    check(len(marked) == 1 and "+0x" not in marked[0][0], "who has it:", table[:4])
+    equal(marked[0][table[0].index("Allocated, self ▾")] != "0 B", True, "it is part of the caller's")
+    check("[unnamed]" in Shown(place, "page.html", view="treemap", metric="allocated", parts="module").dom, "the treemap")
+
+
 def moments(place):
     """At each stored moment the page shows what FILE@TIME is, with its intervals; and the band of the timeline is that of
     all live memory.
@@ -436,6 +514,9 @@ tap.main([
     ("several processes", placed(of_several)),
     ("a part that --where selects", placed(filtered)),
     ("processes that still run", placed(still_running)),
+    ("intervals of parts, rows and searches", placed(sums)),
+    ("colours by owner and age", placed(colours)),
+    ("code without a name", placed(unnamed)),
     ("stored moments", placed(moments)),
     ("stored moments that have no room", placed(moments_left_out)),
     ("rows by line", placed(site_rows)),

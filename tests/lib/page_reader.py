@@ -136,6 +136,12 @@ class Shown:
         check(found, "nothing is selected:", self.dom[-1000:])
         return (html.unescape(found.group(4)), *map(float, found.groups()[:3]))
 
+    def found(self):
+        """-> (value, low, high) of all that the search has found"""
+        found = re.search(r'<span class="found"[^>]* data-value="([^"]+)" data-low="([^"]+)" data-high="([^"]+)"', self.dom)
+        check(found, "nothing is found:", self.dom[-1000:])
+        return tuple(map(float, found.groups()))
+
     def rows(self):
         """Texts of the cells of each row of the table that is made."""
         found = re.findall(r'<div class="tr[^"]*" role="row"[^>]*>(.*?)</div>', self.dom)
