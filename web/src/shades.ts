@@ -123,7 +123,7 @@ export class Shades {
                 if (age > 0 && age < low) low = age;
                 if (age > high) high = age;
             }
-            this.range = [Math.min(low, high), high];
+            this.range = [Math.min(low, high / 10), high]; // ages that are nearly the same have nearly one colour
         }
         return this.range;
     }

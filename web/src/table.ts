@@ -32,6 +32,14 @@ export function cellText(c: Column, row: number): string {
     return c.isSigned ? formatSigned(c.numbers![row], c.unit as Unit) : format(c.numbers![row], c.unit as Unit);
 }
 
+const LONGEST = 48; // characters
+
+/** Of a long path its end, which tells more than its beginning. */
+function shortened(text: string): string {
+    const isPath = text.length > LONGEST && text.startsWith("/");
+    return isPath ? `…${text.slice(1 - LONGEST)}` : text;
+}
+
 const ROW = 22; // pixels
 const SPARE = 10; // rows made above and below what is seen
 
@@ -158,7 +166,8 @@ export class Table {
             onclick: () => this.select(at), ondblclick: () => this.events.open(row) },
             ...columns.map((c) => {
                 const text = cellText(c, row);
-                return el("span", { class: c.numbers || c.isFigure ? "number" : "", role: "cell", title: text }, text);
+                return el("span", { class: c.numbers || c.isFigure ? "number" : "", role: "cell", title: text },
+                    shortened(text));
             }));
         e.style.top = `${at * ROW}px`;
         return e;
