@@ -262,7 +262,8 @@ def unnamed(place):
     marked = [row for row in table[1:] if row[column] != "0 B"]
     check(len(marked) == 1 and "+0x" not in marked[0][0], "who has it:", table[:4])
     equal(marked[0][table[0].index("Allocated, self ▾")] != "0 B", True, "it is part of the caller's")
-    check("[unnamed]" in Shown(place, "page.html", view="treemap", metric="allocated", parts="module").dom, "the treemap")
+    shown = Shown(place, "page.html", view="treemap", metric="allocated", parts="module")
+    check("[unnamed]" in shown.dom, "the treemap")
 
 
 def moments(place):
