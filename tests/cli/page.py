@@ -309,6 +309,20 @@ def moments(place):
     check("<li>@" in shown.dom and ": peak</li>" in shown.dom, "the peak is marked")
 
 
+def moments_of_several(place):
+    """Of processes that had ended, what was left then counts, as in FILE@TIME."""
+    place.allium("run", "--quiet", "--period", "2K", "-o", "r.allium", "--", "sh", "-c",
+                 '"$0" -S -c "$1" & "$0" -S -c "$2"; wait', "/usr/bin/python3", GROWS.replace("200", "20"),
+                 GROWS.replace("200", "60"))
+    profile = page(place, "r.allium").header["profile"]
+    check(len(profile["images"]) >= 2, profile["images"])
+    for after in "0.4", "0.9", "1.4":
+        then = page(place, "r.allium@%ss" % after, name="then.html").header["profile"]["metrics"]
+        live, = [m["total"]["bytes"] for m in then if m["key"] == "live"]
+        shown = Shown(place, "page.html", view="flame", metric="live", at=after)
+        close(shown.details()[1:], [live[key] for key in ("value", "low", "high")], "of all @" + after)
+
+
 def moments_left_out(place):
     """Stored moments take the room that the stacks leave, and it is said if there is too little."""
     record(place, "r.allium", "--period", "64", work=WORK + GROWS.replace("200", "60"))
@@ -519,6 +533,7 @@ tap.main([
     ("colours by owner and age", placed(colours)),
     ("code without a name", placed(unnamed)),
     ("stored moments", placed(moments)),
+    ("stored moments of several processes", placed(moments_of_several)),
     ("stored moments that have no room", placed(moments_left_out)),
     ("rows by line", placed(site_rows)),
     ("pages of run and report", placed(beside)),

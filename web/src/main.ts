@@ -6,7 +6,7 @@ import { SIDES, changeOf, sideOf, verdictOf, type Change } from "./change";
 import { colourOf, colours, el, keepFocus, type Colours } from "./dom";
 import { intervalOf, type Estimate, type Interval } from "./estimate";
 import { Flame } from "./flame";
-import { formatDuration, formatInterval, formatSeconds, formatShare, formatSigned } from "./format";
+import { formatDuration, formatInterval, formatShare, formatSigned } from "./format";
 import { Profile, profileOfBlob, type Amount, type Metric } from "./profile";
 import { describeColumns, sourceOfRows } from "./rows";
 import { SHADING_LABELS, Shades, colourOfChange, shadingsOf, type Shading } from "./shades";
@@ -43,6 +43,7 @@ class Page {
     private readonly source: Source; // of the end
     private shown: Source; // of the moment that is chosen
     private shownAt = -1; // that moment; -1: the end
+    private shownSeconds: number | null = null; // the time that was asked for
     private state: State;
     private readonly flame: Flame;
     private readonly treemap: Treemap;
@@ -145,9 +146,13 @@ class Page {
 
     // ---- moments ----
 
-    /** As in FILE@TIME. */
+    /** A time for FILE@TIME at which this moment is the last one: of whole ms, if the next moment is later. */
     private secondsOf(moment: number): number {
-        return parseFloat(formatSeconds((this.source.moments!.times.time_ms[moment] - zeroOf(this.source.profile!)) / 1000));
+        const { time_ms } = this.source.moments!.times;
+        const zero = zeroOf(this.source.profile!);
+        const ms = Math.ceil(time_ms[moment] - zero - 1e-3);
+        const isLast = !(time_ms[moment + 1] - zero <= ms);
+        return isLast ? ms / 1000 : (Math.ceil((time_ms[moment] - zero) * 1000) + 1) / 1e6;
     }
 
     /** The stored moment that was there at this time; -1: the end. */
@@ -177,10 +182,12 @@ class Page {
     }
 
     private showMoment(): void {
-        const at = this.momentAt(this.state.at);
-        if (at !== this.shownAt) {
-            this.shown = at < 0 ? this.source : this.source.at(at);
+        const seconds = this.state.at;
+        const at = this.momentAt(seconds);
+        if (seconds !== this.shownSeconds) {
+            this.shown = seconds === null ? this.source : this.source.at(at, zeroOf(this.source.profile!) + seconds * 1000);
             this.shownAt = at;
+            this.shownSeconds = seconds;
             this.trees.clear();
             this.tables.clear();
         }
@@ -189,7 +196,7 @@ class Page {
         if (!moments) return;
         this.slider.max = String(moments.n);
         this.slider.value = String(at < 0 ? moments.n : at);
-        const text = at < 0 ? "end" : `@${formatSeconds(this.secondsOf(at))}`;
+        const text = seconds === null ? "end" : `@${seconds}s`;
         this.moment.value = text;
         this.slider.setAttribute("aria-valuetext", text);
     }
@@ -307,7 +314,7 @@ class Page {
         const { times } = moments;
         const at = this.shownAt < 0 ? moments.n - 1 : this.shownAt;
         const i = { value: times.live_bytes[at], low: times.live_bytes_low[at], high: times.live_bytes_high[at] };
-        this.say(`@${formatSeconds(this.secondsOf(at))}`, `Live: ${formatInterval(i, "bytes")}, at the stored moment; the band is the 95 % interval at all ${moments.n}`, "", i);
+        this.say(`@${this.secondsOf(at)}s`, `Live: ${formatInterval(i, "bytes")}, at the stored moment; the band is the 95 % interval at all ${moments.n}`, "", i);
     }
 
     private showTreemap(matches: ((name: string) => boolean) | null): void {
@@ -347,7 +354,7 @@ class Page {
     }
 
     private shadesNow(): Shades {
-        const key = [this.metric.key, this.metric.amount, this.shownAt].join(" ");
+        const key = [this.metric.key, this.metric.amount, this.shownSeconds].join(" ");
         if (this.shades?.[0] !== key) this.shades = [key, new Shades(this.profile, this.metric)];
         return this.shades[1];
     }

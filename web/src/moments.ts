@@ -28,11 +28,10 @@ export class Moments {
         return this.times.time_ms.length;
     }
 
-    /** By cell, as `report FILE@TIME` has them: of processes that had ended, their last sums. */
-    at(moment: number): { allocated: SumColumns; freed: SumColumns } {
+    /** By cell, as `report FILE@TIME` has them: of processes that had ended until `ms`, their last sums. */
+    at(moment: number, ms: number): { allocated: SumColumns; freed: SumColumns } {
         const { cells, images } = this;
         const n = cells.row.length;
-        const now = this.times.time_ms[moment];
         const make = () => Object.fromEntries(SUMS.map((key) => [key, new Float64Array(n)])) as Record<keyof SumColumns, Float64Array>;
         const [allocated, freed] = [make(), make()];
         for (let i = 0; i < this.time.length && this.time[i] <= moment; i++)
@@ -41,7 +40,7 @@ export class Moments {
                 freed[key][this.cell[i]] = this.freed[key][i];
             }
         for (let i = 0; i < n; i++)
-            if (images[cells.image ? cells.image[i] : 0].taken_ms <= now)
+            if (images[cells.image ? cells.image[i] : 0].taken_ms <= ms)
                 for (const key of SUMS) {
                     allocated[key][i] = cells.kinds.allocated[key][i];
                     freed[key][i] = cells.kinds.freed[key][i];

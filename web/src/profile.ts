@@ -79,7 +79,7 @@ export interface ProfileData {
     started_ms: number | null; // the zero of FILE@TIME
     first: Metric | null; // what is shown first; null: what has something
     moments: Moments | null;
-    past: ((moment: number) => MetricData[]) | null;
+    past: ((moment: number, ms: number) => MetricData[]) | null;
 }
 
 const LABELS: Record<string, string> = {
@@ -119,8 +119,8 @@ function metricsOf(blob: Blob, h: any, cells: Cells | null): MetricData[] {
 function pastMetrics(moments: Moments, cells: Cells, nothing: Record<string, Partial<Estimate>>) {
     const none = new Uint32Array(0);
     const own = { row: none, columns: {} } as unknown as Own;
-    return (moment: number): MetricData[] => {
-        const kinds = { ...cells.kinds, ...moments.at(moment) };
+    return (moment: number, ms: number): MetricData[] => {
+        const kinds = { ...cells.kinds, ...moments.at(moment, ms) };
         return PAST.flatMap((key) => (["bytes", "count"] as const).map((amount) => new LazyMetric(
             { key, amount }, labelOf(key, amount),
             () => new CellValues(cells, readOf(kinds, key), amount === "count", nothing[amount], own), null)));
@@ -240,10 +240,10 @@ export class Profile {
         return this.named;
     }
 
-    /** The profile as it was at a stored moment. */
-    at(moment: number): Profile {
+    /** The profile as it was at a stored moment; processes that ended until `ms` are as they were in the end. */
+    at(moment: number, ms: number): Profile {
         const then: any = Object.assign(Object.create(Profile.prototype), this);
-        then.metrics = this.past!(moment);
+        then.metrics = this.past!(moment, ms);
         then.sums = new Map();
         then.rowOldest = null;
         return then;

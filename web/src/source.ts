@@ -25,5 +25,5 @@ export interface Source {
     parts(by: string, m: Metric): Part;
     curves(m: Metric): Curves | null;
     moments: Moments | null; // null: there is only the end
-    at(moment: number): Source;
+    at(moment: number, ms: number): Source; // processes that ended until `ms` are as they were in the end
 }

@@ -288,6 +288,6 @@ export function sourceOfProfile(profile: Profile): Source {
         parts: (by, m) => profileParts(profile, by, m),
         curves: () => curves,
         moments: profile.moments,
-        at: (moment) => sourceOfProfile(profile.at(moment)),
+        at: (moment, ms) => sourceOfProfile(profile.at(moment, ms)),
     };
 }
