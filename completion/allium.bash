@@ -17,7 +17,7 @@ _allium_options()
     snapshot) echo -o --output --force --debuginfod -p --pid --help ;;
     report) echo --by --callers --callees --sort --temporary --older-than --where --raw --top --debuginfod --columns --wide --exact --json --html --force --no-pager -p --pid --help ;;
     watch) echo --interval --count --duration --once --older-than --where --top --state --alert --exec --debuginfod --columns --wide --exact --json -p --pid --help ;;
-    diff) echo --by --sort --where --fail-if --coarse --raw --top --debuginfod --columns --wide --exact --json --no-pager --help ;;
+    diff) echo --by --sort --where --fail-if --coarse --raw --top --debuginfod --columns --wide --exact --json --html --html-size --force --no-pager --help ;;
     who) echo --size --top --debuginfod --columns --wide --exact --json --no-pager -p --pid --help ;;
     frees) echo --where --top --debuginfod --columns --wide --exact --json --no-pager -p --pid --help ;;
     sites) echo --freed --faults --by --sort --where --fail-if --top --interval --count --duration --columns --wide --exact --json --allocinfo --openmetrics --html --force --stacks --folded --no-pager -p --pid --help ;;

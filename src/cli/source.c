@@ -354,12 +354,17 @@ static int open_source(struct source *s, const char *text, unsigned without, str
 
 int source_open(struct source *s, const char *text, struct error *e)
 {
+    return open_source(s, text, RECORDING_MOMENTS, e);
+}
+
+int source_open_moments(struct source *s, const char *text, struct error *e)
+{
     return open_source(s, text, 0, e);
 }
 
 int source_open_figures(struct source *s, const char *text, struct error *e)
 {
-    return open_source(s, text, RECORDING_POINTS | RECORDING_LIFETIMES, e);
+    return open_source(s, text, RECORDING_POINTS | RECORDING_LIFETIMES | RECORDING_MOMENTS, e);
 }
 
 void source_release(struct source *s)

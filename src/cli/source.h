@@ -30,6 +30,8 @@ struct source {
 
 /** Returns 0, or -errno with a line that says what to do. `text` may be NULL. */
 int source_open(struct source *s, const char *text, struct error *e);
+/** Like source_open(); a recording as a whole comes with the sums of its stored moments, too. */
+int source_open_moments(struct source *s, const char *text, struct error *e);
 /** Like source_open(), for callers that do not need points in time and lifetimes: much faster for a long
  * recording. */
 int source_open_figures(struct source *s, const char *text, struct error *e);

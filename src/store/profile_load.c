@@ -364,6 +364,8 @@ static int load_facts(struct loader *l, struct error *e)
             l->p->taken_ns = sql_get_count(&s.row);
         else if (!strcmp(key, RECORDING_PERIOD))
             l->p->period_bytes = (uint64_t)sql_get_int(&s.row, 1, INT64_MAX);
+        else if (!strcmp(key, RECORDING_STARTED))
+            l->p->started_ns = sql_get_count(&s.row);
         else if (!strcmp(key, RECORDING_ENDED))
             ended = true;
         else if (!strcmp(key, RECORDING_KILLED))
@@ -434,7 +436,7 @@ int reader_load(struct reader *r, const uint64_t *at_ns, struct profile **p, str
 
 int recording_load(struct profile **p, const char *path, const uint64_t *at_ns, struct error *e)
 {
-    return recording_load_without(p, path, at_ns, 0, e);
+    return recording_load_without(p, path, at_ns, RECORDING_MOMENTS, e);
 }
 
 int recording_load_without(struct profile **p, const char *path, const uint64_t *at_ns, unsigned parts,

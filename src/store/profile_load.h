@@ -26,8 +26,8 @@
 #include "model/table/table.h"
 
 /**
- * Reads the profile at the time `at_ns` (CLOCK_REALTIME) or, when that is NULL, at the end. The caller frees
- * *p with profile_free(); it is NULL on failure.
+ * Reads the profile, without its stored moments, at the time `at_ns` (CLOCK_REALTIME) or, when that is NULL, at the
+ * end. The caller frees *p with profile_free(); it is NULL on failure.
  *
  * For a time in the past: an image that began later is left out. An image that had ended, or was not seen
  * after `at_ns`, is as it was stored last. For any other image
@@ -47,6 +47,8 @@ int recording_load(struct profile **p, const char *path, const uint64_t *at_ns, 
 enum {
     RECORDING_POINTS = 1,    /* and, for a time in the past, data that the answer does not use */
     RECORDING_LIFETIMES = 2, /* of cells; the bounds of the classes stay */
+    /* the sums of cells at stored moments; a profile at a time in the past, or without points, never has them */
+    RECORDING_MOMENTS = 4,
 };
 /** Like recording_load(), without the given parts (ORed bits). Damage in these parts is not noticed. */
 int recording_load_without(struct profile **p, const char *path, const uint64_t *at_ns, unsigned parts,

@@ -128,7 +128,8 @@ struct loader {
     struct VEC(struct loaded_thread) threads;
     struct VEC(struct loaded_cell)
         cells; /* as the profile's, by row, until those not needed go (profile_load.c: use_cells()) */
-    struct map moments;  /* snapshots that count -> row of the image */
+    /* snapshots that count -> row of the image; if all of them are loaded: -> index in the profile's `moments` */
+    struct map moments;
     int64_t last_moment; /* the largest of them; -1: none */
 };
 

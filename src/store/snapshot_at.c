@@ -3,6 +3,12 @@
 
 #include <string.h>
 
+/* Returns whether the profile is to have its stored moments: it is of the end, and they were not left out. */
+static bool loads_all(const struct loader *l)
+{
+    return !l->at_ns && !(l->r->without & (RECORDING_MOMENTS | RECORDING_POINTS));
+}
+
 static void use_point(struct loader *l, struct scan *s, const struct row_point *q)
 {
     struct loaded_image *image = &l->images.at[q->point.image];
@@ -14,6 +20,12 @@ static void use_point(struct loader *l, struct scan *s, const struct row_point *
         struct profile_point *it = vec_push(&l->p->points);
         *it = q->point;
         it->image = image->index;
+    }
+    if (loads_all(l) && q->moment != ROW_NO_MOMENT) {
+        map_put_u64(&l->moments, (uint64_t)q->moment, l->p->moments.len, &added);
+        *vec_push(&l->p->moments) =
+            (struct profile_moment){.image = image->index, .time_ns = q->point.time_ns};
+        s->row.bad |= !added;
     }
     if (!image->past || q->moment == ROW_NO_MOMENT)
         return;
@@ -172,9 +184,32 @@ static int recall(struct loader *l, struct error *e)
     return reader_each(l->r, &of, e);
 }
 
+/* The key is the number of the moment and the cell, so that the cells of one moment come together. */
+static void take_change(void *arg, struct scan *s)
+{
+    struct loader *l = arg;
+    struct row_moment_cell m = {0};
+    row_moment_key(&s->row, &l->rows, &m);
+    row_moment_sums(&s->row, &l->rows, &m);
+    if (s->row.bad)
+        return;
+    const size_t at = map_get_u64(&l->moments, (uint64_t)m.moment);
+    if (at == MAP_NONE) /* no point has it: nobody can ask for it */
+        return;
+    struct profile_moment *moment = &l->p->moments.at[at];
+    s->row.bad |= l->p->cells.at[m.cell].image != moment->image || l->p->moment_cells.len >= UINT32_MAX;
+    if (!moment->n++)
+        moment->first = (uint32_t)l->p->moment_cells.len;
+    *vec_push(&l->p->moment_cells) =
+        (struct profile_moment_cell){.cell = m.cell, .allocated = m.allocated, .freed = m.freed};
+}
+
 int load_moments(struct loader *l, struct error *e)
 {
     bool past = false;
+    if (loads_all(l))
+        return reader_each(l->r, &(struct each){.table = SCHEMA_MOMENT_CELL, .take = take_change, .arg = l},
+                           e);
     vec_each (const struct loaded_image, i, &l->images)
         past |= i->past;
     if (!past)

@@ -105,7 +105,7 @@ def tables(place):
     report = json.loads(place.allium("report", "exact.allium", "--json", "--by", "function", "--top", "0", "--sort",
                                      "allocated").out)
     rows = Shown(place, "page.html", view="tables", metric="allocated").rows()
-    equal(rows[0][:3], ["Function", "Allocated, self ▾", "Allocated, total"], "columns")
+    equal(rows[0][:4], ["Function", "Allocated, self ▾", "95 % interval", "Allocated, total"], "columns")
     equal([row[0] for row in rows[1:8]], [row["name"] for row in report["rows"][:7]], "functions with most bytes")
     rows = Shown(place, "page.html", view="tables", metric="allocated", search="^_?PyUnicode").rows()
     check(len(rows) > 2 and all("PyUnicode" in row[0] for row in rows[1:]), rows)
@@ -187,6 +187,164 @@ def still_running(place):
         equal([image["ended"] for image in images], [ended] * 2, "ended, of " + source)
 
 
+def rows_of(place, source, group, metric):
+    done = place.allium("report", source, "--json", "--by", group, "--top", "0", "--sort", metric)
+    return json.loads(done.out)["rows"]
+
+
+def same(have, want, key, what):
+    """(value, low, high), against whole numbers that were rounded outwards."""
+    check(abs(have[0] - want[key]) <= 0.5, what, have, want)
+    equal((math.floor(have[1]), math.ceil(have[2])), (want[key + "_low"], want[key + "_high"]), what)
+
+
+def whole(name):
+    return "^%s$" % re.escape(name)
+
+
+def sums(place):
+    """Parts of a treemap, rows of tables by file and library, and what a search finds have the report's intervals."""
+    record(place, "sampled.allium", "--period", "2K")
+    page(place, "sampled.allium")
+    for metric, key in ("allocated", "allocated_bytes"), ("peak", "peak_bytes"):
+        modules = rows_of(place, "sampled.allium", "module", metric)
+        row = max(modules, key=lambda row: row["self"][key])
+        part = os.path.basename(row["name"])
+        shown = Shown(place, "page.html", view="treemap", parts="module", metric=metric, part=part)
+        equal(shown.details()[0], part, "the part")
+        same(shown.details()[1:], row["self"], key, "part " + part)
+        shown = Shown(place, "page.html", view="tables", by="module", metric=metric, search=whole(row["name"]))
+        same(shown.found(), row["self"], key, "rows " + part)
+        files = rows_of(place, "sampled.allium", "file", metric)
+        row = files[len(files) // 4]
+        shown = Shown(place, "page.html", view="tables", by="file", metric=metric, search=whole(row["name"]))
+        same(shown.found(), row["self"], key, row["name"])
+        function = rows_of(place, "sampled.allium", "function", metric)[2]
+        shown = Shown(place, "page.html", view="flame", metric=metric, search=whole(function["name"]))
+        same(shown.found(), function["inclusive"], key, function["name"])
+
+
+def colours(place):
+    """Owners and ages of the data are those of the report; the page says what colours mean."""
+    record(place, "exact.allium", "--period", "1")
+    found = page(place, "exact.allium")
+    profile = found.header["profile"]
+    strings, functions = found.column(profile["strings"]), found.column(profile["frames"]["function"])
+    frames = found.column(profile["nodes"]["frame"])
+    have = {}
+    for owner, value in zip(found.column(profile["row_owner"]), found.values("allocated", "bytes")):
+        name = strings[functions[frames[owner]]]
+        have[name] = have.get(name, 0) + value
+    want = {}
+    for row in rows_of(place, "exact.allium", "owner", "allocated"):
+        want[row["name"]] = want.get(row["name"], 0) + row["self"]["allocated_bytes"]
+    equal({name: round(value) for name, value in have.items() if value}, want, "owners")
+    total = json.loads(place.allium("report", "exact.allium", "--json").out)["total"]
+    equal(max(found.column(profile["row_oldest_ns"])), total["oldest_age_ns"], "the oldest object")
+    shown = Shown(place, "page.html", view="flame", colour="age")
+    check('class="legend"' in shown.dom and "coloured by owner" in shown.dom, "the choice, and what it means")
+    for view, colour in ("treemap", "age"), ("treemap", "owner"), ("flame", "owner"):
+        Shown(place, "page.html", view=view, colour=colour)
+    check("coloured by age" not in Shown(place, "page.html", view="tables").dom, "tables have no colours")
+
+
+def unnamed(place):
+    """What code without a name requested belongs to its nearest caller with a name, and is marked."""
+    bare = place.path("bare")
+    shutil.copy(program("holder"), bare)
+    check(tap.run(["strip", "-s", bare]).returncode == 0, "strip")
+    place.allium("run", "--quiet", "--period", "1", "-o", "r.allium", "--", bare, "1", code=None)
+    found = page(place, "r.allium")
+    nameless = sum(value for stack, value in found.stacks("allocated").items() if "bare+0x" in stack.split(";")[-1])
+    check(nameless > 0, list(found.stacks("allocated"))[:5])
+    table = Shown(place, "page.html", view="tables", metric="allocated").rows()
+    column = table[0].index("Of it without a name")
+    marked = [row for row in table[1:] if row[column] != "0 B"]
+    check(len(marked) == 1 and "+0x" not in marked[0][0], "who has it:", table[:4])
+    equal(marked[0][table[0].index("Allocated, self ▾")] != "0 B", True, "it is part of the caller's")
+    shown = Shown(place, "page.html", view="treemap", metric="allocated", parts="module")
+    check("[unnamed]" in shown.dom, "the treemap")
+
+
+def moments(place):
+    """At each stored moment the page shows what FILE@TIME is, with its intervals; and the band of the timeline is that of
+    all live memory.
+    """
+    record(place, "r.allium", "--period", "2K", work=GROWS.replace("200", "80"))
+    found = page(place, "r.allium")
+    profile = found.header["profile"]
+    times = {key: found.column(c) for key, c in profile["moments"]["times"].items()}
+    check(len(times["time_ms"]) >= 5, "moments:", times)
+    check("stored moments" not in found.text.split("<pre>")[1].split("</pre>")[0], "none is left out")
+    for i in range(1, len(times["time_ms"]), max(1, len(times["time_ms"]) // 4)):
+        after = "%.3f" % (math.ceil(times["time_ms"][i] - profile["started_ms"]) / 1000)
+        then = page(place, "r.allium@%ss" % after, name="then.html").header["profile"]["metrics"]
+        live, = [m["total"]["bytes"] for m in then if m["key"] == "live"]
+        band = [times["live_bytes" + end][i] for end in ("", "_low", "_high")]
+        close(band, [live[key] for key in ("value", "low", "high")], "band @" + after)
+        report = json.loads(place.allium("report", "r.allium@%ss" % after, "--json", "--by", "function", "--top", "0",
+                                         "--sort", "live").out)
+        for metric in "live", "allocated":
+            row = report["rows"][min(i, len(report["rows"]) - 1)]
+            name, value, low, high = Shown(place, "page.html", view="flame", metric=metric, direction="callees",
+                                           focus=row["name"], at=after).details()
+            want, key = row["inclusive"], metric + "_bytes"
+            equal((name, math.floor(low), math.ceil(high)), (row["name"], want[key + "_low"], want[key + "_high"]),
+                  "%s of a function @%s" % (metric, after))
+            check(abs(value - want[key]) <= 0.5, name, value, want[key])
+        shown = Shown(place, "page.html", view="flame", metric="live", at=after).details()
+        close(shown[1:], [live[key] for key in ("value", "low", "high")], "of all @" + after)
+    root, _ = picture(place, "r.allium", "timeline")
+    band, = [points.get("points") for points in root.iter(SVG + "polygon")]
+    heights = [float(point.split(",")[1]) for point in band.split()]
+    equal(len(heights), 2 * len(times["time_ms"]), "points of the band")
+    lines = [grid.get("d") for grid in root.iter(SVG + "path")]
+    ground = max(float(line.split()[1].split("H")[0]) for line in lines if "H" in line)
+    want = times["live_bytes_high"] + times["live_bytes_low"][::-1]
+    scale = max(want) / (ground - min(heights))
+    for height, bytes_at in zip(heights, want):
+        check(abs((ground - height) * scale - bytes_at) <= 0.002 * max(want), "the picture's band", height, bytes_at)
+    shown = Shown(place, "page.html", view="timeline")
+    equal(len(re.findall("<li>moment @", shown.dom)), len(times["time_ms"]), "moments that are told")
+    check("<li>@" in shown.dom and ": peak</li>" in shown.dom, "the peak is marked")
+
+
+def moments_of_several(place):
+    """Of processes that had ended, what was left then counts, as in FILE@TIME."""
+    place.allium("run", "--quiet", "--period", "2K", "-o", "r.allium", "--", "sh", "-c",
+                 '"$0" -S -c "$1" & "$0" -S -c "$2"; wait', "/usr/bin/python3", GROWS.replace("200", "20"),
+                 GROWS.replace("200", "60"))
+    profile = page(place, "r.allium").header["profile"]
+    check(len(profile["images"]) >= 2, profile["images"])
+    for after in "0.4", "0.9", "1.4":
+        then = page(place, "r.allium@%ss" % after, name="then.html").header["profile"]["metrics"]
+        live, = [m["total"]["bytes"] for m in then if m["key"] == "live"]
+        shown = Shown(place, "page.html", view="flame", metric="live", at=after)
+        close(shown.details()[1:], [live[key] for key in ("value", "low", "high")], "of all @" + after)
+
+
+def moments_left_out(place):
+    """Stored moments take the room that the stacks leave, and it is said if there is too little."""
+    record(place, "r.allium", "--period", "64", work=WORK + GROWS.replace("200", "60"))
+    said, kept = [], []
+    whole = page(place, "r.allium")
+    size = len(between(whole.text, 'id="data">', "</script>"))
+    check(size > 100 << 10, "bytes of data:", size)
+    less = "%dK" % ((size - 8000) >> 10)
+    for name, words in ("whole", ()), ("small", ("--html-size", less)), ("least", ("--html-size", "64K")):
+        found = page(place, "r.allium", *words, name=name + ".html")
+        kept.append(found.header["profile"].get("moments", {"times": {"time_ms": {"n": 0}}})["times"]["time_ms"]["n"])
+        said.append("stored moments" in found.text.split("<pre>")[1].split("</pre>")[0])
+        Shown(place, name + ".html", view="flame", at="0.5")
+    equal(said, [False, True, True], "what is said of moments")
+    check(kept[0] > kept[1] >= kept[2] == 0, "moments:", kept)
+
+
+def close(have, want, what):
+    for a, b in zip(have, want):
+        check(abs(a - b) <= 1e-9 * abs(b), what, have, want)
+
+
 def site_rows(place):
     """A row for each line that requests memory, with the metric that is chosen."""
     place.allium("run", "--quiet", "--period", "1", "-o", "r.allium", "--", program("holder"), "1")
@@ -230,8 +388,8 @@ def bounded(place):
     """Of a profile that is too large, what is left out is [rest]: the sums and the intervals are those of all."""
     calls = "\n".join("def f%d(n):\n  return [bytearray(4000 + n)] + (g[(n * 7 + %d) %% 300](n - 1) if n else [])" % (i, i)
                       for i in range(300))
-    record(place, "large.allium", "--period", "3K",
-           work=calls + "\ng = [globals()['f%d' % i] for i in range(300)]\nkept = [g[i](i % 9) for i in range(300)]\n")
+    record(place, "large.allium", "--period", "1K",
+           work=calls + "\ng = [globals()['f%d' % i] for i in range(300)]\nkept = [g[i](i % 25) for i in range(300)]\n")
     whole, small = page(place, "large.allium"), page(place, "large.allium", "--html-size", "64K", name="small.html")
     data = [len(between(found.text, 'id="data">', "</script>")) for found in (whole, small)]
     check(data[1] <= 64 << 10 < data[0], "bytes of data:", data)
@@ -371,6 +529,12 @@ tap.main([
     ("several processes", placed(of_several)),
     ("a part that --where selects", placed(filtered)),
     ("processes that still run", placed(still_running)),
+    ("intervals of parts, rows and searches", placed(sums)),
+    ("colours by owner and age", placed(colours)),
+    ("code without a name", placed(unnamed)),
+    ("stored moments", placed(moments)),
+    ("stored moments of several processes", placed(moments_of_several)),
+    ("stored moments that have no room", placed(moments_left_out)),
     ("rows by line", placed(site_rows)),
     ("pages of run and report", placed(beside)),
     ("accounts of sites", placed(accounts)),

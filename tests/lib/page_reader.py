@@ -39,6 +39,16 @@ class Page:
         self.header = json.loads(self.data[4:4 + length])
         equal((self.header["schema"], self.header["version"]), ("allium-page", 1), "schema")
         self.columns = (4 + length + 7) // 8 * 8
+        self.known = {}  # columns by their place
+        self.find(self.header)
+
+    def find(self, at):
+        """Reads all columns of numbers, which others may be the same as."""
+        if isinstance(at, dict) and at.get("kind") in ("u32", "f64") and "at" in at:
+            self.column(at)
+        elif isinstance(at, (dict, list)):
+            for part in at.values() if isinstance(at, dict) else at:
+                self.find(part)
 
     def column(self, c):
         if c["kind"] == "zero":
@@ -49,7 +59,10 @@ class Page:
             texts = data.decode("utf-8").split("\n")
             equal((len(texts), texts[-1]), (c["n"] + 1, ""), "texts")
             return texts[:-1]
-        return array.array("I" if c["kind"] == "u32" or len(data) == 4 * c["n"] else "d", data).tolist()
+        if c["kind"] == "same":  # the column that begins there; whole numbers are stored in four bytes
+            return self.known[c["at"]]
+        numbers = self.known[c["at"]] = array.array("I" if c["kind"] == "u32" else "d", data).tolist()
+        return numbers
 
     def policy(self):
         """The page may run its own script, and use its own style, and nothing else."""
@@ -57,6 +70,29 @@ class Page:
         script = self.text.rpartition("<script>")[2].split("</script>")[0]
         said = between(self.text, '<meta http-equiv="Content-Security-Policy" content="', '"')
         equal(said, POLICY % (sha256(script), sha256(style)), "policy")
+
+    def values(self, metric, amount):
+        """By row: estimates, of cells as src/model/profile/estimate.c makes them, and of rows that have their own."""
+        p = self.header["profile"]
+        values = [0] * p["row_node"]["n"]
+        if "cells" in p:
+            cells = p["cells"]
+            kind = {"live": "allocated"}.get(metric, metric)
+            sums = {key: self.column(c) for key, c in cells[kind].items()}
+            if metric == "live":
+                for key, c in cells["freed"].items():
+                    sums[key] = [max(a - b, 0) for a, b in zip(sums[key], self.column(c))]
+            for i, (row, period) in enumerate(zip(self.column(cells["row"]), self.column(cells["period_bytes"]))):
+                if period <= 1:
+                    values[row] += sums["samples" if amount == "count" else "seen"][i]
+                elif sums["samples"][i]:
+                    least, most = ("samples", "count") if amount == "count" else ("seen", "bytes")
+                    values[row] += max(sums[least][i], sums[most][i])
+        own, = [m[amount]["value"] for m in p["metrics"] if m["key"] == metric]
+        own = self.column(own)
+        for row, value in zip(self.column(p["sums_row"]) if "sums_row" in p else range(len(own)), own):
+            values[row] += value
+        return values
 
     def stacks(self, metric, amount="bytes"):
         """{"root;...;leaf": value}, without those of 0."""
@@ -71,9 +107,8 @@ class Page:
                 check(depth == len(path) + 1, "a node without a parent")
                 path.append(strings[functions[frame]])
             names.append(";".join(name.replace(";", ":") for name in path))
-        values, = [m[amount]["value"] for m in p["metrics"] if m["key"] == metric]
         sums = {}
-        for node, value in zip(self.column(p["row_node"]), self.column(values)):
+        for node, value in zip(self.column(p["row_node"]), self.values(metric, amount)):
             if value:
                 sums[names[node]] = sums.get(names[node], 0) + value
         return sums
@@ -100,6 +135,12 @@ class Shown:
                           self.dom)
         check(found, "nothing is selected:", self.dom[-1000:])
         return (html.unescape(found.group(4)), *map(float, found.groups()[:3]))
+
+    def found(self):
+        """-> (value, low, high) of all that the search has found"""
+        found = re.search(r'<span class="found"[^>]* data-value="([^"]+)" data-low="([^"]+)" data-high="([^"]+)"', self.dom)
+        check(found, "nothing is found:", self.dom[-1000:])
+        return tuple(map(float, found.groups()))
 
     def rows(self):
         """Texts of the cells of each row of the table that is made."""

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// drive.mjs PAGE: a browser shows the page, with the keyboard alone; nothing is requested, nothing fails, and axe-core
+// drive.mjs PAGE DIFF: a browser shows the page, with the keyboard alone; nothing is requested, nothing fails, and axe-core
 // finds nothing in any view.
 import fs from "node:fs";
 import puppeteer from "puppeteer-core";
 
-const file = process.argv[2];
+const [file, diff] = process.argv.slice(2);
 const axe = fs.readFileSync(new URL("node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
 const failures = [];
 const check = (condition, ...what) => condition || failures.push(what.join(" "));
@@ -77,23 +77,49 @@ async function drive() {
     await press("Escape");
     check(!(await page.evaluate(() => document.querySelector("dialog").open)), "the list stays");
 
+    // Colours, by the key and in the address; what they mean is said.
+    await press("1", "o");
+    check((await hash()).includes("colour=owner"), "o:", await hash());
+    await press("o");
+    check((await hash()).includes("colour=age"), "o again:", await hash());
+    check(await page.evaluate(() => document.querySelector(".legend")?.innerText.length > 3), "no legend of ages");
+    check((await details()).includes("oldest object") || (await details()).startsWith("all"), "no age:", await details());
+    await press("2", "ArrowDown");
+    check(/\(.*–.*\)/.test(await details()), "no interval of a part:", await details());
+
+    // Moments: an earlier one by the key, in all views; the end again.
+    if (await page.evaluate(() => !document.querySelector(".moments").hidden)) {
+        await press("1", "<");
+        check((await hash()).includes("at="), "<:", await hash());
+        check(/^@/.test(await page.evaluate(() => document.querySelector(".moments output").value)), "no moment is named");
+        await press("4", "3");
+        check((await details()).startsWith("@"), "the moment in the timeline:", await details());
+        await press(">");
+        check(!(await hash()).includes("at="), ">:", await hash());
+    } else failures.push("no stored moments in the page");
+
     // axe-core runs outside the page's policy, in a world of its own.
+    for (const of of [file, diff])
+        for (const view of views.filter((v) => of === file || v !== "timeline")) await look(of, view);
+}
+
+async function look(of, view) {
     for (const scheme of ["light", "dark"])
-        for (const width of [1280, 500])
-            for (const view of views) {
-                await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
-                await page.setViewport({ width, height: 800 });
-                await page.goto(`file://${file}#view=${view}`);
-                await page.reload();
-                await page.waitForSelector("html[data-ready]");
-                await page.evaluate(axe);
-                const result = await page.evaluate(() => axe.run());
-                for (const violation of result.violations)
-                    failures.push(`axe, ${view}, ${scheme}, ${width} px: ${violation.id}: ${violation.help}: ` +
-                        violation.nodes.map((n) => n.html.slice(0, 120)).slice(0, 3).join(" | "));
-                const wide = await page.evaluate(() => document.documentElement.scrollWidth > window.innerWidth);
-                check(!wide, "the page is wider than the window:", view, width);
-            }
+        for (const width of [1280, 500]) {
+            const where = `${of === diff ? "diff, " : ""}${view}, ${scheme}, ${width} px`;
+            await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
+            await page.setViewport({ width, height: 800 });
+            await page.goto(`file://${of}#view=${view}`);
+            await page.reload();
+            await page.waitForSelector("html[data-ready]");
+            await page.evaluate(axe);
+            const result = await page.evaluate(() => axe.run());
+            for (const violation of result.violations)
+                failures.push(`axe, ${where}: ${violation.id}: ${violation.help}: ` +
+                    violation.nodes.map((n) => n.html.slice(0, 120)).slice(0, 3).join(" | "));
+            const wide = await page.evaluate(() => document.documentElement.scrollWidth > window.innerWidth);
+            check(!wide, "the page is wider than the window:", where);
+        }
 }
 
 try {
@@ -103,5 +129,5 @@ try {
 }
 await browser.close();
 for (const line of failures) console.log("not ok -", line);
-if (!failures.length) console.log("ok - the page, by keyboard, in five views, two schemes, two widths");
+if (!failures.length) console.log("ok - two pages, by keyboard, in five views, two schemes, two widths");
 process.exit(failures.length ? 1 : 0);

@@ -12,6 +12,7 @@ export type Numbers = Uint32Array | Float64Array;
 
 export class Blob {
     private known = new Map<number, Numbers>(); // by offset: "same" refers to one of them
+    private zeros = new Uint32Array(0); // one for all columns of zeros
 
     private constructor(
         readonly header: any,
@@ -29,7 +30,10 @@ export class Blob {
     }
 
     numbers(c: ColumnRef): Numbers {
-        if (c.kind === "zero") return new Uint32Array(c.n);
+        if (c.kind === "zero") {
+            if (this.zeros.length < c.n) this.zeros = new Uint32Array(c.n);
+            return this.zeros.subarray(0, c.n);
+        }
         if (!c.n) return new Uint32Array(0); // it takes no room: another column begins where it does
         const known = this.known.get(c.at);
         if (known) return known;

@@ -88,18 +88,120 @@ export type Part = (typeof PARTS)[number];
 export type Estimate = Record<Part, number>;
 
 export function emptyEstimate(): Estimate {
-    return Object.fromEntries(PARTS.map((key) => [key, 0])) as Estimate;
+    return {
+        samples: 0, exact: 0, value: 0, seen: 0, variance: 0, grain: 0, log_weight: 0, next_mean: 0,
+        next_variance: 0, first_mean: 0, first_variance: 0, smallest: 0, largest: 0,
+    };
 }
 
-const SUMMED: Part[] = ["samples", "exact", "value", "seen", "variance", "grain", "log_weight"];
-const RAISED: Part[] = ["next_mean", "next_variance", "first_mean", "first_variance", "largest"];
+function widen(e: Estimate, smallest: number, largest: number): void {
+    if (!(e.smallest > 0) || (smallest > 0 && smallest < e.smallest)) e.smallest = smallest;
+    if (largest > e.largest) e.largest = largest;
+}
 
 /** Adds what row `i` of the columns has. */
-export function mergeRow(e: Estimate, columns: Record<Part, ArrayLike<number>>, i: number): void {
-    for (const key of SUMMED) e[key] += columns[key][i];
-    for (const key of RAISED) if (columns[key][i] > e[key]) e[key] = columns[key][i];
-    const smallest = columns.smallest[i];
-    if (!(e.smallest > 0) || (smallest > 0 && smallest < e.smallest)) e.smallest = smallest;
+export function mergeRow(e: Estimate, c: Record<Part, ArrayLike<number>>, i: number): void {
+    e.samples += c.samples[i];
+    e.exact += c.exact[i];
+    e.value += c.value[i];
+    e.seen += c.seen[i];
+    e.variance += c.variance[i];
+    e.grain += c.grain[i];
+    e.log_weight += c.log_weight[i];
+    if (c.next_mean[i] > e.next_mean) e.next_mean = c.next_mean[i];
+    if (c.next_variance[i] > e.next_variance) e.next_variance = c.next_variance[i];
+    if (c.first_mean[i] > e.first_mean) e.first_mean = c.first_mean[i];
+    if (c.first_variance[i] > e.first_variance) e.first_variance = c.first_variance[i];
+    widen(e, c.smallest[i], c.largest[i]);
+}
+
+function raiseFirst(e: Estimate, mean: number, variance: number): void {
+    if (mean > e.first_mean) e.first_mean = mean;
+    if (variance > e.first_variance) e.first_variance = variance;
+}
+
+function raiseNext(e: Estimate, mean: number, variance: number): void {
+    if (mean > e.next_mean) e.next_mean = mean;
+    if (variance > e.next_variance) e.next_variance = variance;
+}
+
+/** w - 1 for an object of this size; w is its weight. */
+function excessWeight(size: number, period: number): number {
+    return 1 / Math.expm1(size / period);
+}
+
+function addSampled(e: Estimate, value: number, seen: number, variance: number, size: number): void {
+    e.value += value;
+    e.seen += seen;
+    e.variance += variance;
+    e.grain += variance * size;
+}
+
+/** Sums over the sampled objects of a cell: their number, their bytes, and the estimates of all bytes and objects. */
+export interface Sums {
+    samples: number;
+    seen: number;
+    bytes: number;
+    count: number;
+}
+
+/** The weighted number of samples, for log_weight of estimate.h. */
+function logWeight(c: Sums): number {
+    return c.samples * Math.log(Math.max(c.count / c.samples, 1));
+}
+
+/** What a cell adds to an estimate of bytes. */
+export function addCellBytes(e: Estimate, c: Sums, period: number): void {
+    e.samples += c.samples;
+    if (period <= 1) {
+        e.exact += c.samples;
+        e.value += c.seen;
+        e.seen += c.seen;
+        return;
+    }
+    raiseFirst(e, period, period * period);
+    raiseNext(e, e.first_mean, e.first_variance);
+    if (!c.samples) return;
+    const unseen = Math.max(c.bytes - c.seen, 0);
+    const mean = c.seen / c.samples;
+    let size = unseen / (c.count - c.samples); // either may round to 0; the size class then bounds the size
+    size = size < mean ? size : mean;
+    size = size > mean / 2 ? size : mean / 2;
+    const variance = size > 0 ? unseen * size * (1 + excessWeight(size, period)) : 0;
+    addSampled(e, c.seen + unseen, c.seen, variance, size);
+    e.log_weight += logWeight(c);
+}
+
+/** What a cell adds to an estimate of objects. */
+export function addCellCount(e: Estimate, c: Sums, period: number): void {
+    const k = c.samples;
+    e.samples += k;
+    if (period <= 1) {
+        e.exact += k;
+        e.value += k;
+        e.seen += k;
+        return;
+    }
+    if (!k) {
+        const weight = excessWeight(SMALLEST, period);
+        raiseFirst(e, weight, weight * (weight + 1));
+        return;
+    }
+    const unseen = Math.max(c.count - k, 0);
+    const value = k + unseen;
+    const spread = value / k / (1 + excessWeight(c.seen / k, period));
+    const variance = ((unseen * value) / k) * Math.max(spread, 1);
+    addSampled(e, value, k, variance, 1);
+    e.log_weight += logWeight(c);
+    raiseNext(e, unseen / k, variance / k);
+    const size = Math.max(c.seen / k, 1); // an object of 0 bytes is sampled like one of 1 byte
+    widen(e, size, size);
+}
+
+/** What a cell adds to the value of an estimate. */
+export function cellValue(c: Sums, period: number, isCount: boolean): number {
+    if (isCount) return period <= 1 ? c.samples : c.samples && Math.max(c.count, c.samples);
+    return period <= 1 ? c.seen : c.samples && Math.max(c.bytes, c.seen);
 }
 
 /** Objects to assume in the octaves below the smallest sampled size. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The flame graph, with its root on top: a box for each call, as wide as what was allocated below it.
 
-import { FONT, clipText, colourOf, colours, el, fitCanvas } from "./dom";
+import { FONT, clipText, colours, el, fitCanvas, type Colours } from "./dom";
 import { format, formatShare } from "./format";
 import type { Box, Tree } from "./tree";
 import { pathOf } from "./tree";
@@ -15,6 +15,9 @@ interface Rect {
     box: Box | null; // null: several boxes that are too narrow, children of `of`
     of: Box;
 }
+
+/** The colour of a box. */
+export type Paint = (box: Box, c: Colours) => string;
 
 export interface FlameEvents {
     select(box: Box): void; // the pointer or the keyboard is on it
@@ -32,6 +35,7 @@ export class Flame {
     private zoomed: Box | null = null;
     private selected: Box | null = null;
     private matches: ((frame: number) => boolean) | null = null;
+    private colour: Paint = () => "";
     private pending = false;
 
     constructor(private readonly events: FlameEvents) {
@@ -48,9 +52,10 @@ export class Flame {
         new ResizeObserver(() => this.layout()).observe(this.element);
     }
 
-    show(tree: Tree, zoomed: Box, matches: ((frame: number) => boolean) | null): void {
+    show(tree: Tree, zoomed: Box, matches: ((frame: number) => boolean) | null, colour: Paint): void {
         const other = this.tree !== tree;
         this.tree = tree;
+        this.colour = colour;
         this.matches = matches;
         if (other || this.zoomed !== zoomed || !this.selected) this.selected = zoomed;
         this.zoomed = zoomed;
@@ -122,8 +127,7 @@ export class Flame {
             for (const rect of this.rows[depth]) this.paintBox(context, rect, depth * ROW - top, c, tree);
     }
 
-    private paintBox(context: CanvasRenderingContext2D, rect: Rect, y: number, c: ReturnType<typeof colours>,
-                     tree: Tree): void {
+    private paintBox(context: CanvasRenderingContext2D, rect: Rect, y: number, c: Colours, tree: Tree): void {
         const { box } = rect;
         const { profile } = tree;
         const gap = rect.width > 3 ? 1 : 0;
@@ -132,7 +136,7 @@ export class Flame {
         context.globalAlpha = above ? 0.55 : this.matches && !matched ? 0.5 : 1;
         context.fillStyle = !box ? c.line
             : matched ? c.mark
-            : colourOf(box.frame < 0 ? "" : profile.owner(box.frame), tree.name(box), c.dark);
+            : this.colour(box, c);
         context.fillRect(rect.x, y, Math.max(rect.width - gap, NARROW), ROW - 1);
         if (box && box === this.selected) {
             context.strokeStyle = c.focus;
@@ -152,7 +156,14 @@ export class Flame {
         const at = this.canvas.getBoundingClientRect();
         const row = this.rows[Math.floor((e.clientY - at.top + this.element.scrollTop) / ROW)];
         const x = e.clientX - at.left;
-        return row?.find((r) => x >= r.x && x < r.x + r.width);
+        if (!row) return undefined;
+        let [low, high] = [0, row.length];
+        while (low < high) {
+            const middle = (low + high) >> 1;
+            if (row[middle].x + row[middle].width <= x) low = middle + 1;
+            else high = middle;
+        }
+        return row[low] && row[low].x <= x ? row[low] : undefined;
     }
 
     private point(e: MouseEvent): void {

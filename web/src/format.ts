@@ -34,6 +34,11 @@ export function formatDuration(ns: number): string {
     return scaled(ns, 1000, 999.5, ["ns", "µs", "ms", "s"], " ");
 }
 
+/** "1.235s", as FILE@TIME takes it: not before the time. */
+export function formatSeconds(seconds: number): string {
+    return `${(Math.ceil(seconds * 1000 - 1e-6) / 1000).toFixed(3).replace(/\.?0+$/, "")}s`;
+}
+
 export function format(value: number, unit: Unit): string {
     if (Number.isNaN(value)) return "–";
     if (unit === "bytes") return formatBytes(value);
@@ -46,6 +51,16 @@ export function formatInterval(i: Interval, unit: Unit): string {
     const value = format(i.value, unit);
     if (i.low === i.high) return value;
     return `${value} (${format(i.low, unit)} – ${format(i.high, unit)})`;
+}
+
+/** "2.91 MiB – 3.55 MiB"; "" where nothing is estimated. */
+export function formatRange(i: Interval, unit: Unit): string {
+    return i.low === i.high ? "" : `${format(i.low, unit)} – ${format(i.high, unit)}`;
+}
+
+/** "+3.2 MiB", "−1.1 MiB", "0 B". */
+export function formatSigned(value: number, unit: Unit): string {
+    return value > 0 ? `+${format(value, unit)}` : format(value, unit);
 }
 
 export function formatShare(part: number, whole: number): string {

@@ -2,8 +2,12 @@
 // A profile: the tree of all stacks in columns, and what was allocated by each stack (see src/model/profile/call_tree.h).
 
 import type { Blob, Numbers } from "./blob";
-import { emptyEstimate, intervalOf, mergeRow, type Interval, type Part } from "./estimate";
+import { intervalOf, type Estimate, type Interval } from "./estimate";
 import { baseName, cleanName } from "./format";
+import { Moments } from "./moments";
+import {
+    CellValues, OwnValues, cellsOf, columnsOf, readLive, readSums, type Cells, type Own, type ReadCell, type Values,
+} from "./values";
 
 export type Amount = "bytes" | "count" | "ns";
 
@@ -21,13 +25,40 @@ export interface Image {
     peak_ms: number;
     peak_bytes: number;
     ended: boolean; // at taken_ms
+    signal: number; // that ended it; 0: none, or not known
 }
 
 export interface MetricData {
     metric: Metric;
     label: string;
-    columns: Record<Part, Numbers>; // by row
-    total: Interval;
+    readonly values: Values; // by row
+    readonly total: Interval;
+}
+
+/** A metric whose values are made when they are needed. */
+class LazyMetric implements MetricData {
+    private made: Values | null = null;
+    private sum: Interval | null;
+
+    constructor(
+        readonly metric: Metric,
+        readonly label: string,
+        private readonly make: () => Values,
+        total: Interval | null, // null: of all rows
+    ) {
+        this.sum = total;
+    }
+
+    get values(): Values {
+        return (this.made ??= this.make());
+    }
+
+    get total(): Interval {
+        if (this.sum) return this.sum;
+        const e = this.values.begin();
+        for (let row = 0; row < this.values.value.length; row++) this.values.add(e, row);
+        return (this.sum = intervalOf(e));
+    }
 }
 
 export type Points = Record<"image" | "time_ms" | "live_bytes" | "allocated_bytes" | "rss_anon_bytes", Numbers>;
@@ -39,10 +70,16 @@ export interface ProfileData {
     nodes: Record<"depth" | "frame" | "line", Numbers>;
     rowNode: Numbers; // ascending
     rowSite: Numbers;
+    rowOwner: Numbers;
     rowLine: Numbers; // of the site
+    rowOldest: Numbers | null; // ns: of what is live
     metrics: MetricData[];
     images: Image[];
     points: Points | null;
+    started_ms: number | null; // the zero of FILE@TIME
+    first: Metric | null; // what is shown first; null: what has something
+    moments: Moments | null;
+    past: ((moment: number, ms: number) => MetricData[]) | null;
 }
 
 const LABELS: Record<string, string> = {
@@ -51,26 +88,67 @@ const LABELS: Record<string, string> = {
     "temporary count": "Temporary allocations",
 };
 
+/** "Live", "Live objects, grew": of the key of a metric, and of a side of a diff. */
+function labelOf(key: string, amount: Amount): string {
+    const [metric, side] = key.split(" ");
+    return LABELS[`${metric} ${amount}`] + (side ? `, ${side}` : "");
+}
+
+/** What is known of a metric at a stored moment, and of which sums of cells each metric is made. */
+const PAST = ["live", "allocated"];
+
+function readOf(cells: Cells["kinds"], key: string): ReadCell {
+    if (key === "live") return readLive(cells.allocated, cells.freed);
+    return readSums(cells[key as keyof Cells["kinds"]]);
+}
+
+/** The metrics of cells, and of rows that have estimates of their own. */
+function metricsOf(blob: Blob, h: any, cells: Cells | null): MetricData[] {
+    const rows = h.sums_row ? blob.numbers(h.sums_row) : new Uint32Array(0);
+    return h.metrics.flatMap((m: any) => (["bytes", "count"] as const).map((amount) => {
+        const make = (): Values => {
+            const own: Own = { row: rows, columns: columnsOf(blob, m[amount]) };
+            return cells ? new CellValues(cells, readOf(cells.kinds, m.key), amount === "count", h.nothing[amount], own)
+                : new OwnValues(own.columns);
+        };
+        return new LazyMetric({ key: m.key, amount }, labelOf(m.key, amount), make, m.total[amount]);
+    }));
+}
+
+/** The metrics at a stored moment. */
+function pastMetrics(moments: Moments, cells: Cells, nothing: Record<string, Partial<Estimate>>) {
+    const none = new Uint32Array(0);
+    const own = { row: none, columns: {} } as unknown as Own;
+    return (moment: number, ms: number): MetricData[] => {
+        const kinds = { ...cells.kinds, ...moments.at(moment, ms) };
+        return PAST.flatMap((key) => (["bytes", "count"] as const).map((amount) => new LazyMetric(
+            { key, amount }, labelOf(key, amount),
+            () => new CellValues(cells, readOf(kinds, key), amount === "count", nothing[amount], own), null)));
+    };
+}
+
 /** Reads what src/view/page/html_profile.c wrote. */
 export function profileOfBlob(blob: Blob): ProfileData {
     const h = blob.header.profile;
-    const columns = (of: any) => Object.fromEntries(Object.entries(of).map(([key, c]) => [key, blob.numbers(c as any)])) as any;
+    const rowNode = blob.numbers(h.row_node);
+    const cells = h.cells ? cellsOf(blob, h.cells, rowNode.length) : null;
+    const moments = cells && h.moments ? new Moments(blob, h.moments, cells, h.images) : null;
     return {
         strings: blob.texts(h.strings).map(cleanName),
-        frames: columns(h.frames),
-        nodes: columns(h.nodes),
-        rowNode: blob.numbers(h.row_node),
+        frames: columnsOf(blob, h.frames),
+        nodes: columnsOf(blob, h.nodes),
+        rowNode,
         rowSite: blob.numbers(h.row_site),
+        rowOwner: blob.numbers(h.row_owner),
         rowLine: blob.numbers(h.row_line),
-        metrics: h.metrics.flatMap((m: any) =>
-            (["bytes", "count"] as const).map((amount) => ({
-                metric: { key: m.key, amount },
-                label: LABELS[`${m.key} ${amount}`],
-                columns: columns(m[amount]),
-                total: m.total[amount],
-            }))),
+        rowOldest: h.row_oldest_ns.kind === "zero" ? null : blob.numbers(h.row_oldest_ns),
+        metrics: metricsOf(blob, h, cells),
         images: h.images,
-        points: h.points ? columns(h.points) : null,
+        points: h.points ? columnsOf(blob, h.points) : null,
+        started_ms: h.started_ms ?? null,
+        first: h.first ?? null,
+        moments,
+        past: moments && pastMetrics(moments, cells!, h.nothing),
     };
 }
 
@@ -84,6 +162,8 @@ const INLINED = 1;
 const WRAPPER = 2;
 const PROCESS = 4;
 const MARKER = 8;
+const NAMELESS = 16;
+
 
 export class Profile {
     readonly nodes: number;
@@ -93,7 +173,9 @@ export class Profile {
     readonly line: Numbers;
     readonly rowNode: Numbers;
     readonly rowSite: Numbers;
+    readonly rowOwner: Numbers;
     readonly rowLine: Numbers;
+    readonly rowOldest: Numbers | null;
     readonly functionOf: Numbers; // by frame: numbers of strings
     readonly moduleOf: Numbers;
     readonly fileOf: Numbers;
@@ -103,7 +185,13 @@ export class Profile {
     readonly group: Uint32Array;
     readonly images: Image[];
     readonly points: Points | null;
-    readonly metrics: MetricData[];
+    readonly started_ms: number | null;
+    readonly first: Metric | null;
+    readonly moments: Moments | null;
+    metrics: MetricData[];
+    readonly isDiff: boolean;
+    private named: Uint32Array | null = null;
+    private readonly past: ProfileData["past"];
     private readonly ambiguous = new Set<number>(); // numbers of strings
     private sums = new Map<string, Sums>();
 
@@ -117,7 +205,9 @@ export class Profile {
         this.line = data.nodes.line;
         this.rowNode = data.rowNode;
         this.rowSite = data.rowSite;
+        this.rowOwner = data.rowOwner;
         this.rowLine = data.rowLine;
+        this.rowOldest = data.rowOldest;
         this.nodes = this.frame.length;
         [this.parent, this.end] = linksOf(data.nodes.depth);
         this.group = groupsOf(this.functionOf, this.moduleOf);
@@ -129,7 +219,34 @@ export class Profile {
         });
         this.images = data.images;
         this.points = data.points;
+        this.started_ms = data.started_ms;
+        this.first = data.first;
+        this.moments = data.moments;
+        this.past = data.past;
         this.metrics = data.metrics;
+        this.isDiff = data.metrics.some((m) => m.metric.key.endsWith(" grew"));
+    }
+
+    /** By row: the nearest node at or above the site whose function has a name; the site itself if none has. */
+    get rowNamed(): Uint32Array {
+        if (!this.named) {
+            this.named = Uint32Array.from(this.rowSite);
+            this.named.forEach((site, row) => {
+                let i = site;
+                while (i && this.isNameless(this.frame[i])) i = this.parent[i];
+                if (i && !this.isProcess(this.frame[i]) && !this.isMarker(this.frame[i])) this.named![row] = i;
+            });
+        }
+        return this.named;
+    }
+
+    /** The profile as it was at a stored moment; processes that ended until `ms` are as they were in the end. */
+    at(moment: number, ms: number): Profile {
+        const then: any = Object.assign(Object.create(Profile.prototype), this);
+        then.metrics = this.past!(moment, ms);
+        then.sums = new Map();
+        then.rowOldest = null;
+        return then;
     }
 
     metric(m: Metric): MetricData {
@@ -141,8 +258,8 @@ export class Profile {
     }
 
     /** By row. */
-    values(m: Metric): Numbers {
-        return this.metric(m).columns.value;
+    values(m: Metric): Float64Array {
+        return this.metric(m).values.value;
     }
 
     sumsOf(m: Metric): Sums {
@@ -169,7 +286,7 @@ export class Profile {
     }
 
     /** The first row at this node or behind it. */
-    private rowFrom(node: number): number {
+    rowFrom(node: number): number {
         let low = 0;
         let high = this.rowNode.length;
         while (low < high) {
@@ -180,19 +297,28 @@ export class Profile {
         return low;
     }
 
-    /**
-     * The estimate of all rows of these ranges of nodes, which must not overlap. `ofSites`: only of rows whose site is
-     * the first node of the range.
-     */
-    interval(m: Metric, ranges: Iterable<[number, number]>, ofSites = false): Interval {
-        const { columns } = this.metric(m);
-        const e = emptyEstimate();
+    /** The estimate of these rows. */
+    estimate(m: Metric, rows: Iterable<number>): Estimate {
+        const { values } = this.metric(m);
+        const e = values.begin();
+        for (const row of rows) values.add(e, row);
+        return e;
+    }
+
+    /** The rows of these nodes and of all below them. */
+    *rowsBelow(nodes: ArrayLike<number>): Generator<number> {
+        for (let k = 0; k < nodes.length; k++) {
+            const last = this.rowFrom(this.end[nodes[k]]);
+            for (let i = this.rowFrom(nodes[k]); i < last; i++) yield i;
+        }
+    }
+
+    /** The rows of these ranges of nodes; `ofSites`: only those whose site is the first node of the range. */
+    *rowsOf(ranges: Iterable<[number, number]>, ofSites = false): Generator<number> {
         for (const [from, to] of ranges) {
             const last = this.rowFrom(to);
-            for (let i = this.rowFrom(from); i < last; i++)
-                if (!ofSites || this.rowSite[i] === from) mergeRow(e, columns, i);
+            for (let i = this.rowFrom(from); i < last; i++) if (!ofSites || this.rowSite[i] === from) yield i;
         }
-        return intervalOf(e);
     }
 
     name(frame: number): string {
@@ -227,6 +353,10 @@ export class Profile {
 
     isMarker(frame: number): boolean {
         return (this.flags[frame] & MARKER) !== 0;
+    }
+
+    isNameless(frame: number): boolean {
+        return (this.flags[frame] & NAMELESS) !== 0;
     }
 
     /** "fs/pipe.c:12", or the module where the file is not known. */

@@ -2,13 +2,13 @@
 // The rows of a tool of `allium sys`, or of tags and sites: a table, and if it has stacks, a profile.
 
 import type { Blob, Numbers } from "./blob";
-import { PARTS, type Part as EstimatePart } from "./estimate";
-import { cleanName, format, type Unit } from "./format";
+import { cleanName, type Unit } from "./format";
 import { Profile, type Amount, type Metric, type MetricData } from "./profile";
 import type { Source, SourceTable } from "./source";
-import type { Column } from "./table";
+import { cellText, type Column } from "./table";
 import type { Curves } from "./timeline";
 import { addPath, joinLines, newPart } from "./treemap";
+import { exactValues } from "./values";
 
 interface TextColumn {
     label: string;
@@ -163,7 +163,7 @@ function profileOfRows(rows: Rows): Profile {
     const numbers = (list: number[]) => Uint32Array.from(list);
     const { lists, strings } = frames;
     return new Profile({
-        strings, images: [], points: null,
+        strings, images: [], points: null, started_ms: null, first: null, moments: null, past: null, rowOldest: null,
         frames: {
             function: numbers(lists.function), module: numbers(lists.module), file: numbers(lists.file),
             flags: numbers(lists.flags),
@@ -191,14 +191,12 @@ function flatten(root: MadeNode, rows: Rows) {
         }
         for (const kid of [...node.kids.values()].reverse()) open.push([kid, level + 1]);
     }
-    const nothing = new Uint32Array(order.length);
     const metrics = metricsOf(rows).map((m): MetricData => {
         const value = Float64Array.from(order, (row) => m.values[row] || 0);
-        const columns = Object.fromEntries(PARTS.map((key) => [key, nothing])) as Record<EstimatePart, Numbers>;
-        return { metric: m.metric, label: m.label, total: m.total, columns: { ...columns, value, seen: value } };
+        return { metric: m.metric, label: m.label, total: m.total, values: exactValues(value) };
     });
     const nodes = { depth: Uint32Array.from(depth), frame: Uint32Array.from(frame), line: Uint32Array.from(line) };
-    return { nodes, rowNode: Uint32Array.from(rowNode), rowSite: Uint32Array.from(rowNode), rowLine: Uint32Array.from(rowNode, (node) => line[node]), metrics };
+    return { nodes, rowNode: Uint32Array.from(rowNode), rowSite: Uint32Array.from(rowNode), rowOwner: Uint32Array.from(rowNode), rowLine: Uint32Array.from(rowNode, (node) => line[node]), metrics };
 }
 
 // ---- the table ----
@@ -239,7 +237,7 @@ function tableOf(rows: Rows): SourceTable {
     }
     if (rows.stacks.length)
         columns.push({ label: "Stack", unit: "text", texts: (row) => stackText(rows, row) });
-    return { columns, rows: rows.rows, frames: new Array(rows.rows).fill(-1) };
+    return { columns, rows: rows.rows, frames: new Array(rows.rows).fill(-1), self: null, total: null };
 }
 
 /** Columns of paths come first: their directories are boxes around them. */
@@ -257,7 +255,7 @@ function partsOf(rows: Rows, by: string, values: ArrayLike<number>) {
         if (!(values[row] > 0)) continue;
         const name = rows.text(first, row);
         const path = PATH.test(name) ? name.split("/").filter(Boolean) : [name];
-        addPath(root, [...path, ...rest.map((c) => rows.text(c, row))], values[row]);
+        addPath(root, [...path, ...rest.map((c) => rows.text(c, row))], values[row], row);
     }
     return joinLines(root);
 }
@@ -270,7 +268,7 @@ function curvesOf(rows: Rows, values: ArrayLike<number>, label: string, unit: Un
     const times = [...sums.keys()].sort((a, b) => a - b);
     if (times.length < 2) return null;
     const seconds = times.map((t) => (t - times[0]) / 1000);
-    return { seconds, unit, lines: [{ label, values: times.map((t) => sums.get(t)!) }] };
+    return { seconds, unit, lines: [{ label, values: times.map((t) => sums.get(t)!) }], band: null, marks: [] };
 }
 
 export function sourceOfRows(blob: Blob): Source {
@@ -287,11 +285,12 @@ export function sourceOfRows(blob: Blob): Source {
         partings: partingsOf(rows),
         parts: (by, m) => partsOf(rows, by, of(m).values),
         curves: (m) => curvesOf(rows, of(m).values, of(m).label, m.amount),
+        moments: null,
+        at: () => sourceOfRows(blob),
     };
 }
 
 /** "allocated: 3.2 MiB, cache: dentry": a row in a line. */
 export function describeColumns(columns: Column[], row: number): string {
-    const text = (c: Column) => (c.numbers ? format(c.numbers[row], c.unit as Unit) : c.texts!(row));
-    return columns.slice(1).map((c) => `${c.label}: ${text(c)}`).join(", ");
+    return columns.slice(1).map((c) => `${c.label}: ${cellText(c, row)}`).join(", ");
 }

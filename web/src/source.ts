@@ -2,6 +2,7 @@
 // What a page shows, whether it is a profile or a table.
 
 import type { Interval } from "./estimate";
+import type { Moments } from "./moments";
 import type { Metric, Profile } from "./profile";
 import type { TableData } from "./table";
 import type { Curves } from "./timeline";
@@ -9,6 +10,9 @@ import type { Part } from "./treemap";
 
 export interface SourceTable extends TableData {
     frames: number[]; // by row: the frame of the profile that it stands for; -1: none
+    // The rows of the profile that a row has itself, and with what it calls; null: the table is of no profile.
+    self: ((row: number) => number[]) | null;
+    total: ((row: number) => Iterable<number>) | null;
 }
 
 export interface Source {
@@ -20,4 +24,6 @@ export interface Source {
     partings: string[]; // by what a treemap can be divided; none: there is no treemap
     parts(by: string, m: Metric): Part;
     curves(m: Metric): Curves | null;
+    moments: Moments | null; // null: there is only the end
+    at(moment: number, ms: number): Source; // processes that ended until `ms` are as they were in the end
 }

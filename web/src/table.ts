@@ -2,13 +2,17 @@
 // A table of any number of rows: only those that can be seen are elements.
 
 import { el, keepFocus } from "./dom";
-import { format, type Unit } from "./format";
+import { format, formatSigned, type Unit } from "./format";
+import { sortByNumber, sortByText } from "./sort";
 
 export interface Column {
     label: string;
     unit: Unit | "text";
     numbers?: ArrayLike<number>; // NaN: not known
+    order?: ArrayLike<number>; // numbers to sort by in place of `numbers`, which are shown
     texts?: (row: number) => string;
+    isSigned?: boolean; // a change
+    isFigure?: boolean; // the texts are figures that are made when they are shown: nothing to sort by or to search in
 }
 
 export interface TableData {
@@ -22,6 +26,20 @@ export interface TableEvents {
     sort(label: string): void;
 }
 
+/** What a cell of the table shows. */
+export function cellText(c: Column, row: number): string {
+    if (c.texts) return c.texts(row);
+    return c.isSigned ? formatSigned(c.numbers![row], c.unit as Unit) : format(c.numbers![row], c.unit as Unit);
+}
+
+const LONGEST = 48; // characters
+
+/** Of a long path its end, which tells more than its beginning. */
+function shortened(text: string): string {
+    const isPath = text.length > LONGEST && text.startsWith("/");
+    return isPath ? `…${text.slice(1 - LONGEST)}` : text;
+}
+
 const ROW = 22; // pixels
 const SPARE = 10; // rows made above and below what is seen
 
@@ -33,6 +51,7 @@ export class Table {
     private data: TableData = { columns: [], rows: 0 };
     private order: Uint32Array = new Uint32Array(0);
     private sortBy = 0;
+    private reverse = false;
     private selected = 0; // in `order`
     private hidden = new Set<string>();
     private filter: ((row: number) => boolean) | null = null;
@@ -46,12 +65,14 @@ export class Table {
         new ResizeObserver(() => this.fill()).observe(this.scroll);
     }
 
-    /** `sort`: the label of a column; if there is no such column, the first one with numbers is taken. */
+    /** `sort`: the label of a column, "-" before it turns the order; without such a column, the first with numbers. */
     show(data: TableData, sort: string, filter: ((row: number) => boolean) | null): void {
         const same = data === this.data;
         this.data = data;
         this.filter = filter;
-        const asked = data.columns.findIndex((c) => c.label === sort);
+        this.reverse = sort.startsWith("-");
+        const label = this.reverse ? sort.slice(1) : sort;
+        const asked = data.columns.findIndex((c) => c.label === label && !c.isFigure);
         this.sortBy = asked >= 0 ? asked : Math.max(0, data.columns.findIndex((c) => c.numbers));
         if (!same) this.scroll.scrollTop = 0;
         this.selected = 0;
@@ -62,6 +83,10 @@ export class Table {
     /** How many rows the filter leaves. */
     get shown(): number {
         return this.order.length;
+    }
+
+    get shownRows(): Uint32Array {
+        return this.order;
     }
 
     get visibleColumns(): Column[] {
@@ -88,27 +113,26 @@ export class Table {
 
     private arrange(): void {
         const { rows } = this.data;
-        const kept: number[] = [];
-        for (let i = 0; i < rows; i++) if (!this.filter || this.filter(i)) kept.push(i);
-        this.order = Uint32Array.from(kept);
+        const kept = new Uint32Array(rows);
+        let n = 0;
+        for (let i = 0; i < rows; i++) if (!this.filter || this.filter(i)) kept[n++] = i;
+        this.order = kept.subarray(0, n);
         const column = this.data.columns[this.sortBy];
         if (!column) return;
-        if (column.numbers) {
-            const keys = Float64Array.from(column.numbers);
-            for (let i = 0; i < keys.length; i++) if (Number.isNaN(keys[i])) keys[i] = -Infinity;
-            this.order.sort((a, b) => keys[b] - keys[a] || a - b);
+        if (column.texts) {
+            this.order = sortByText(this.order, column.texts);
         } else {
-            const texts = column.texts!;
-            this.order.sort((a, b) => {
-                const [x, y] = [texts(a), texts(b)];
-                return x < y ? -1 : x > y ? 1 : a - b;
-            });
+            const numbers = column.order ?? column.numbers!;
+            const keys = new Float64Array(numbers.length);
+            for (let i = 0; i < keys.length; i++) keys[i] = Number.isNaN(numbers[i]) ? Infinity : -numbers[i] || 0;
+            this.order = sortByNumber(this.order, keys);
         }
+        if (this.reverse) this.order.reverse();
     }
 
     /** Widths in rem; the head and all rows have the same, as each of them is a grid of its own. */
     private setWidths(columns: Column[]): void {
-        const widths = columns.map((c, i) => (c.numbers ? Math.max(7, 0.62 * c.label.length + 2) : i ? 16 : 24));
+        const widths = columns.map((c, i) => (c.isFigure ? 14 : c.numbers ? Math.max(7, 0.62 * c.label.length + 2) : i ? 16 : 24));
         const sum = widths.reduce((a, b) => a + b, 0);
         this.scroll.style.setProperty("--columns", widths.map((w, i) => (i + 1 < widths.length ? `${w}rem` : `minmax(${w}rem, 1fr)`)).join(" "));
         this.scroll.style.setProperty("--width", `max(100%, ${sum}rem)`);
@@ -120,9 +144,13 @@ export class Table {
         this.scroll.setAttribute("aria-rowcount", String(this.order.length + 1));
         keepFocus(this.head, () => this.head.replaceChildren(...columns.map((c) => {
             const sorted = c === this.data.columns[this.sortBy];
-            const order = sorted ? (c.numbers ? "descending" : "ascending") : "none";
-            const sort = el("button", { onclick: () => this.events.sort(c.label) }, c.label + (sorted ? (c.numbers ? " ▾" : " ▴") : ""));
-            return el("span", { class: c.numbers ? "number" : "", role: "columnheader", "aria-sort": order }, sort);
+            const falls = !!c.numbers !== this.reverse;
+            const order = sorted ? (falls ? "descending" : "ascending") : "none";
+            const kind = c.numbers || c.isFigure ? "number" : "";
+            if (c.isFigure) return el("span", { class: kind, role: "columnheader" }, c.label);
+            const turned = sorted && !this.reverse ? `-${c.label}` : c.label;
+            const sort = el("button", { onclick: () => this.events.sort(turned) }, c.label + (sorted ? (falls ? " ▾" : " ▴") : ""));
+            return el("span", { class: kind, role: "columnheader", "aria-sort": order }, sort);
         })));
         this.body.style.height = `${this.order.length * ROW}px`;
         const first = Math.max(0, Math.floor(this.scroll.scrollTop / ROW) - SPARE);
@@ -137,8 +165,9 @@ export class Table {
         const e = el("div", { class: at === this.selected ? "tr selected" : "tr", role: "row", "aria-rowindex": at + 2,
             onclick: () => this.select(at), ondblclick: () => this.events.open(row) },
             ...columns.map((c) => {
-                const text = c.numbers ? format(c.numbers[row], c.unit as Unit) : c.texts!(row);
-                return el("span", { class: c.numbers ? "number" : "", role: "cell", title: text }, text);
+                const text = cellText(c, row);
+                return el("span", { class: c.numbers || c.isFigure ? "number" : "", role: "cell", title: text },
+                    shortened(text));
             }));
         e.style.top = `${at * ROW}px`;
         return e;

@@ -2,7 +2,6 @@
 // Trees of boxes over a profile. Boxes are made when they are needed: a view asks for the children of those that it can
 // show, so that a profile of millions of nodes costs only what is seen of it.
 
-import type { Interval } from "./estimate";
 import type { Metric, Profile, Sums } from "./profile";
 
 export type Direction = "down" | "up"; // to the functions that are called, or to the callers
@@ -78,8 +77,10 @@ export class Tree {
     }
 
     private withOwn(): number[] {
+        const { profile, options } = this;
         const found: number[] = [];
-        for (let i = 1; i < this.profile.nodes; i++) if (this.own[i] !== 0) found.push(i);
+        if (profile.isDiff) return [...new Set(options.foldWrappers ? profile.rowSite : profile.rowNode)].filter(Boolean);
+        for (let i = 1; i < profile.nodes; i++) if (this.own[i] !== 0) found.push(i);
         return found;
     }
 
@@ -98,7 +99,7 @@ export class Tree {
     private callees(box: Box): Box[] {
         const { profile } = this;
         const below: number[] = [];
-        const pending = [...box.at];
+        const pending = box.at.slice();
         for (let node = pending.pop(); node !== undefined; node = pending.pop())
             for (let i = node + 1; i < profile.end[node]; i = profile.end[i])
                 (this.folds(profile.frame[i], box) ? pending : below).push(i);
@@ -133,7 +134,7 @@ export class Tree {
         at.forEach((node, k) => {
             const frame = profile.frame[node];
             const value = values[from ? from[k] : node];
-            if (value === 0) return;
+            if (value === 0 && !profile.isDiff) return; // of a diff: it may have been there before
             let box = groups.get(profile.group[frame]);
             if (!box) {
                 box = {
@@ -164,21 +165,40 @@ export class Tree {
         return box.frame < 0 ? "all" : this.profile.fullName(box.frame);
     }
 
-    interval(box: Box): Interval {
-        const { profile, options } = this;
-        if (box.frame < 0) return profile.total(options.metric);
-        const nodes = box.from ?? box.at;
-        const ofSites = this.ownOnly && options.foldWrappers;
+    /** Nodes at which the memory of the box is. */
+    nodes(box: Box): number[] {
+        return box.from ?? box.at;
+    }
+
+    /** The rows whose memory the box shows. */
+    rows(box: Box): Iterable<number> {
+        const { profile } = this;
+        if (box.frame < 0) return profile.rowsOf([[0, profile.nodes]]);
+        const ofSites = this.ownOnly && this.options.foldWrappers;
         const end = (i: number) => (this.ownOnly && !ofSites ? i + 1 : profile.end[i]);
-        return profile.interval(options.metric, nodes.map((i): [number, number] => [i, end(i)]), ofSites);
+        return profile.rowsOf(this.nodes(box).map((i): [number, number] => [i, end(i)]), ofSites);
+    }
+
+    /** How many rows there are to look at for the box, at most. */
+    effort(box: Box): number {
+        const { profile } = this;
+        if (box.frame < 0) return profile.rowNode.length;
+        let sum = 0;
+        for (const i of this.nodes(box)) sum += this.ownOnly ? 1 : profile.end[i] - i;
+        return sum;
+    }
+
+    /** Does a box show only what was allocated at its nodes, and not below them? */
+    get showsOwnOnly(): boolean {
+        return this.ownOnly;
     }
 }
 
 /** Names from below the root down to the box: how a box is found again in another tree. */
 export function pathOf(tree: Tree, box: Box): string[] {
     const names: string[] = [];
-    for (let b: Box | null = box; b && b.parent; b = b.parent) names.unshift(tree.fullName(b));
-    return names;
+    for (let b: Box | null = box; b && b.parent; b = b.parent) names.push(tree.fullName(b));
+    return names.reverse();
 }
 
 export function boxAt(tree: Tree, path: string[]): Box {

@@ -2,7 +2,7 @@
 // The treemap: the memory of each directory, file and function, or module and function, as nested boxes.
 
 import { hierarchy, treemap, treemapSquarify, type HierarchyRectangularNode } from "d3-hierarchy";
-import { FONT, clipText, colourOf, colours, el, fitCanvas } from "./dom";
+import { FONT, clipText, colourOf, colours, el, fitCanvas, type Colours } from "./dom";
 import { format } from "./format";
 import type { Unit } from "./format";
 
@@ -11,13 +11,28 @@ export interface Part {
     name: string;
     value: number;
     kids: Map<string, Part>;
+    rows: number[]; // of the profile or table; of a leaf: others have those of their parts
 }
+
+/** The rows of a part and of all parts in it. */
+export function rowsOfPart(part: Part): number[] {
+    const rows: number[] = [];
+    const open = [part];
+    for (let p = open.pop(); p; p = open.pop()) {
+        for (const row of p.rows) rows.push(row);
+        open.push(...p.kids.values());
+    }
+    return rows;
+}
+
+/** The colour of a part; null: that of the largest part that it is in. */
+export type PaintPart = ((part: Part, c: Colours) => string) | null;
 
 export function newPart(name: string): Part {
-    return { name, value: 0, kids: new Map() };
+    return { name, value: 0, kids: new Map(), rows: [] };
 }
 
-export function addPath(root: Part, path: string[], value: number): void {
+export function addPath(root: Part, path: string[], value: number, row: number): void {
     let part = root;
     part.value += value;
     for (const name of path) {
@@ -26,6 +41,7 @@ export function addPath(root: Part, path: string[], value: number): void {
         kid.value += value;
         part = kid;
     }
+    part.rows.push(row);
 }
 
 /** A box whose only part has parts itself is one with it: "src/view", or "src/main.c". */
@@ -36,11 +52,11 @@ export function joinLines(part: Part): Part {
         while (joined.kids.size === 1) {
             const [only] = joined.kids.values();
             if (!only.kids.size) break;
-            joined = { name: `${joined.name}/${only.name}`, value: only.value, kids: only.kids };
+            joined = { name: `${joined.name}/${only.name}`, value: only.value, kids: only.kids, rows: [] };
         }
         kids.set(joined.name, joinLines(joined));
     }
-    return { name: part.name, value: part.value, kids };
+    return { name: part.name, value: part.value, kids, rows: part.rows };
 }
 
 export interface TreemapEvents {
@@ -61,6 +77,7 @@ export class Treemap {
     private nodes: Node[] = [];
     private selected: Node | null = null;
     private matches: ((name: string) => boolean) | null = null;
+    private colour: PaintPart = null;
 
     constructor(private readonly events: TreemapEvents) {
         this.element = el("div", { class: "treemap", tabindex: "0", role: "application", "aria-label": "Treemap" },
@@ -77,8 +94,9 @@ export class Treemap {
         new ResizeObserver(() => this.layout()).observe(this.element);
     }
 
-    show(root: Part, path: string[], unit: Unit, matches: ((name: string) => boolean) | null): void {
+    show(root: Part, path: string[], unit: Unit, matches: ((name: string) => boolean) | null, colour: PaintPart): void {
         this.unit = unit;
+        this.colour = colour;
         this.matches = matches;
         this.path = [root];
         for (const name of path) {
@@ -118,7 +136,10 @@ export class Treemap {
             const group = n.depth ? n.ancestors()[n.depth - 1] : n;
             const matched = this.matches?.(n.data.name);
             context.globalAlpha = this.matches && !matched && !n.children ? 0.45 : 1;
-            context.fillStyle = matched ? c.mark : n.depth ? colourOf(group.data.name, n.data.name, c.dark) : c.line;
+            context.fillStyle = matched ? c.mark
+                : !n.depth ? c.line
+                : this.colour ? this.colour(n.data, c)
+                : colourOf(group.data.name, n.data.name, c.dark);
             context.fillRect(n.x0, n.y0, w, h);
             context.globalAlpha = 1;
             if (w > 3 && h > 3) {

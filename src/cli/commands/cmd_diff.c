@@ -9,7 +9,9 @@
 #include "cli/command.h"
 #include "cli/debuginfod.h"
 #include "cli/condition.h"
+#include "cli/diff_page.h"
 #include "cli/profile_filter.h"
+#include "cli/profile_page.h"
 #include "cli/pager.h"
 #include "cli/screen_options.h"
 #include "cli/source.h"
@@ -34,6 +36,9 @@ static const struct option_doc options[] = {
     {"top", 0, "N", "print N rows (20, with --json all); 0: all"},
     SCREEN_OPTIONS,
     {"json", 0, NULL, "print JSON, see allium-json(5)"},
+    {"html", 0, "FILE", "also write a page for any browser to FILE, coloured by what changed"},
+    {"html-size", 0, "SIZE", "limit the data of the page (20M), see allium-export(1)"},
+    {"force", 0, NULL, "replace the FILE of --html if it exists"},
     DEBUGINFOD_OPTION,
     {"no-pager", 0, NULL, "print long output directly, not through $PAGER"},
     {NULL, 0, NULL, NULL},
@@ -54,7 +59,8 @@ static int run(int argc, char **argv);
 const struct command command_diff = {
     .name = "diff",
     .usage = "SOURCE SOURCE [--by GROUP] [--sort ORDER] [--where QUERY] [--fail-if CONDITION]... "
-             "[--coarse] [--raw] [--top N] [--debuginfod DURATION] " SCREEN_USAGE " [--json] [--no-pager]",
+             "[--coarse] [--raw] [--top N] [--debuginfod DURATION] " SCREEN_USAGE " [--json] "
+             "[--html FILE] [--html-size SIZE] [--force] [--no-pager]",
     .summary = "show what grew and what shrank, between two moments or two runs",
     .examples = examples,
     .options = options,
@@ -67,6 +73,7 @@ struct request {
     int group, sort;
     uint32_t top;
     bool json, raw, no_pager, coarse;
+    struct diff_page page; /* without a path: none */
     struct profile_filter filter;
     struct condition conditions[CONDITIONS_MAX];
     int n_conditions;
@@ -110,7 +117,7 @@ static int parse_filter(struct request *q, const char *where)
  * no such ones. */
 static int compare_accounts(const struct arguments *a, int argc, char **argv)
 {
-    static const char *const not_of_them[] = {"coarse", "raw", DEBUGINFOD_OPTION_NAME, NULL};
+    static const char *const not_of_them[] = {"coarse", "raw", "html-size", DEBUGINFOD_OPTION_NAME, NULL};
     const char *kind = a->n_rest == PROFILE_PAIR_SIDES ? source_accounts_alone(a->rest[0]) : NULL;
     const char *other = kind ? source_accounts_alone(a->rest[1]) : NULL;
     if (!other || strcmp(kind, other) != 0)
@@ -120,6 +127,18 @@ static int compare_accounts(const struct arguments *a, int argc, char **argv)
             return command_misuse(&command_diff, "%s and %s have accounts of %s alone: leave out --%s",
                                   a->rest[0], a->rest[1], kind, not_of_them[i]);
     return (strcmp(kind, "sites") ? &command_tags : &command_sites)->run(argc, argv);
+}
+
+static int parse_page(struct diff_page *page, const struct arguments *a)
+{
+    const struct command *c = &command_diff;
+    const char *size = command_value(c, a, "html-size");
+    page->path = command_value(c, a, "html");
+    page->force = command_value(c, a, "force") != NULL;
+    if (!page->path && (page->force || size))
+        return command_misuse(c, "--%s needs --html", size ? "html-size" : "force");
+    return option_values_parse_size(c, "html-size", size, PROFILE_PAGE_LEAST, UINT64_C(1) << 40,
+                                    &page->most_bytes);
 }
 
 /* As above; on success the filter is to be released. */
@@ -149,6 +168,8 @@ static int parse(struct request *q, int argc, char **argv)
         q->sort = q->conditions[0].metric; /* rows show what the condition is about */
     if (code < 0 && command_value(c, &a, "coarse") && !q->n_conditions)
         code = command_misuse(c, "--coarse needs --fail-if");
+    if (code < 0)
+        code = parse_page(&q->page, &a);
     if (code < 0 && a.n_rest != 2)
         code = command_misuse(c,
                               a.n_rest > 2 ? "too many sources: leave out %s"
@@ -297,10 +318,22 @@ static int judge(const struct request *q, const struct diff *d, struct diff_verd
     return met ? EXIT_CONDITION : undecided ? EXIT_IMPOSSIBLE : EXIT_DONE;
 }
 
-static int write_diff(const struct request *q, const struct diff *d, const struct source *of)
+/* -1: there is a page, or none is wanted. */
+static int write_page(const struct request *q, struct diff *d, const struct diff_view_options *o)
+{
+    struct error e = {""};
+    if (!q->page.path)
+        return -1;
+    if (d->unknown == ~0u)
+        return command_fail(EXIT_FAILED,
+                            "--html: nothing was sampled in one of the two, and its period is not "
+                            "known: there is no change to show");
+    return diff_page_save(&q->page, d, o, &e) ? command_fail(EXIT_FAILED, "--html: %s", e.text) : -1;
+}
+
+static int write_diff(const struct request *q, struct diff *d, const struct source *of)
 {
     struct diff_verdict verdicts[CONDITIONS_MAX];
-    struct sink out = pager_sink(!q->no_pager);
     char *words = profile_filter_words(&q->filter);
     int verdict = judge(q, d, verdicts);
     struct diff_view_options o = {.style = terminal_style(stdout),
@@ -310,6 +343,12 @@ static int write_diff(const struct request *q, const struct diff *d, const struc
                                   .frames = OPTION_VALUES_FRAMES_DEFAULT,
                                   .verdicts = verdicts,
                                   .n_verdicts = (size_t)q->n_conditions};
+    int failed = write_page(q, d, &o);
+    if (failed >= 0) {
+        free(words);
+        return failed;
+    }
+    struct sink out = pager_sink(!q->no_pager);
     if (q->json)
         diff_json_write(&out, d, &o);
     else

@@ -410,7 +410,7 @@ static int run(int argc, char **argv)
     if (f.samples && (!c.format->has_samples || c.metric != ROLLUP_SORT_LIVE))
         code = command_misuse(&command_export, "age and size in --where are known for live objects only: use "
                                                "--folded live, --html, --svg or --speedscope");
-    int bad = code < 0 ? source_open(&s, a.n_rest ? a.rest[0] : NULL, &e) : 0;
+    int bad = code < 0 ? source_open_moments(&s, a.n_rest ? a.rest[0] : NULL, &e) : 0;
     if (bad)
         code = source_fail(bad, &e);
     if (code < 0) {

@@ -313,7 +313,7 @@ static int run(int argc, char **argv)
     int code = parse(&q, argc, argv);
     if (code >= 0)
         return code;
-    int bad = q.html ? source_open(&s, q.source, &e) : source_open_figures(&s, q.source, &e);
+    int bad = q.html ? source_open_moments(&s, q.source, &e) : source_open_figures(&s, q.source, &e);
     if (bad) {
         code = source_fail(bad, &e);
     } else {

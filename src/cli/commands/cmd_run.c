@@ -205,7 +205,8 @@ static void tell(const struct record_options *o, const struct record_result *res
 {
     struct profile *p;
     struct error e = {""};
-    const unsigned without = RECORDING_LIFETIMES | (others->html.file ? 0 : RECORDING_POINTS);
+    const unsigned without =
+        RECORDING_LIFETIMES | (others->html.file ? 0 : RECORDING_POINTS | RECORDING_MOMENTS);
     if (quiet && !others->json.file && !others->html.file && o->output)
         return;
     if (recording_load_without(&p, result->path, NULL, without, &e)) {

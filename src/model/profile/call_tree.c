@@ -19,7 +19,7 @@ struct build {
     struct frames scratch;
 };
 
-static uint32_t string_of(struct call_tree *t, const char *text)
+uint32_t call_tree_string(struct call_tree *t, const char *text)
 {
     bool added;
     size_t at = map_put(&t->string_index, text, strlen(text), t->strings.len, &added);
@@ -30,7 +30,7 @@ static uint32_t string_of(struct call_tree *t, const char *text)
 
 static uint32_t put_frame(struct build *b, const struct call_tree_frame *f)
 {
-    const uint32_t key[] = {f->function, f->module, f->file, f->kind, f->inlined, f->wrapper};
+    const uint32_t key[] = {f->function, f->module, f->file, f->kind, f->inlined, f->wrapper, f->nameless};
     bool added;
     size_t at = map_put(&b->frames, key, sizeof(key), b->tree->frames.len, &added);
     if (added)
@@ -45,12 +45,15 @@ static uint32_t frame_of(struct build *b, const struct frame *f)
     if (known && *known)
         return *known - 1;
     const uint32_t at = put_frame(
-        b, &(struct call_tree_frame){.function = string_of(b->tree, frame_function(b->p, f, scratch)),
-                                     .module = string_of(b->tree, frame_module(b->p, f)),
-                                     .file = string_of(b->tree, frame_file(b->p, f)),
-                                     .kind = f->location == PROFILE_NONE ? CALL_TREE_MARKER : CALL_TREE_CODE,
-                                     .inlined = frame_inlined(b->p, f),
-                                     .wrapper = f->line != PROFILE_NONE && b->p->lines.at[f->line].wrapper});
+        b,
+        &(struct call_tree_frame){.function = call_tree_string(b->tree, frame_function(b->p, f, scratch)),
+                                  .module = call_tree_string(b->tree, frame_module(b->p, f)),
+                                  .file = call_tree_string(b->tree, frame_file(b->p, f)),
+                                  .kind = f->location == PROFILE_NONE ? CALL_TREE_MARKER : CALL_TREE_CODE,
+                                  .inlined = frame_inlined(b->p, f),
+                                  .wrapper = f->line != PROFILE_NONE && b->p->lines.at[f->line].wrapper,
+                                  .nameless = f->location != PROFILE_NONE &&
+                                              (f->line == PROFILE_NONE || b->p->lines.at[f->line].nameless)});
     if (known)
         *known = at + 1;
     return at;
@@ -70,21 +73,44 @@ static void note_line(struct call_tree_node *n, uint32_t line)
     n->line = !n->line || n->line == line ? line : SEVERAL_LINES;
 }
 
-static void add_row(struct build *b, uint32_t below, const struct rollup_row *row)
+static struct call_tree_place place_of(struct build *b, uint32_t below, uint32_t stack)
 {
-    uint32_t node = below;
-    frames_of(&b->scratch, b->p, row->index);
-    const size_t n = b->scratch.len, wrappers = frames_passed_over(b->p, &b->scratch);
-    uint32_t site = below;
-    for (size_t i = n; i-- > 0;) {
-        const struct frame *f = &b->scratch.at[i];
-        node = child_of(b, node, frame_of(b, f));
-        note_line(&b->tree->nodes.at[node], frame_line(b->p, f));
+    frames_of(&b->scratch, b->p, stack);
+    const struct frame *frames = b->scratch.at, *owner = frames_owner(b->p, &b->scratch);
+    const size_t wrappers = frames_passed_over(b->p, &b->scratch);
+    struct call_tree_place at = {
+        .node = below, .site = below, .owner = below, .line = frame_line(b->p, &frames[wrappers])};
+    for (size_t i = b->scratch.len; i-- > 0;) {
+        at.node = child_of(b, at.node, frame_of(b, &frames[i]));
+        note_line(&b->tree->nodes.at[at.node], frame_line(b->p, &frames[i]));
         if (i == wrappers)
-            site = node;
+            at.site = at.node;
+        if (&frames[i] == owner)
+            at.owner = at.node;
     }
-    *vec_push(&b->tree->rows) = (struct call_tree_row){
-        .node = node, .site = site, .line = frame_line(b->p, &b->scratch.at[wrappers]), .values = &row->self};
+    return at;
+}
+
+/* The same for a stack of an image that was placed before. */
+static struct call_tree_place known_place(struct build *b, uint32_t image, uint32_t below, uint32_t stack)
+{
+    struct call_tree *t = b->tree;
+    bool added;
+    const size_t at = map_put_u64(&t->place_index, (uint64_t)image << 32 | stack, t->places.len, &added);
+    if (added)
+        *vec_push(&t->places) = place_of(b, below, stack);
+    return t->places.at[at];
+}
+
+/* Cells are to be found in the tree, too. Stacks of one row may differ in their numbers. */
+static void add_places(struct build *b, uint32_t image, uint32_t below)
+{
+    for (uint32_t i = 0; i < b->p->cells.len; i++) {
+        const struct profile_cell *c = &b->p->cells.at[i];
+        if ((image == PROFILE_NONE || c->image == image) &&
+            (!b->like->keep || b->like->keep(b->like->arg, b->p, i)))
+            known_place(b, c->image, below, c->stack);
+    }
 }
 
 static bool keep_cell(void *arg, const struct profile *p, uint32_t cell)
@@ -107,7 +133,7 @@ static uint32_t node_of_process(struct build *b, uint32_t image)
     buf_addstr(&name, profile_text(b->p, i->comm));
     if (!profile_is_kernel(i))
         buf_printf(&name, " (%d)", i->pid);
-    const struct call_tree_frame f = {.function = string_of(b->tree, buf_str(&name)),
+    const struct call_tree_frame f = {.function = call_tree_string(b->tree, buf_str(&name)),
                                       .kind = CALL_TREE_PROCESS};
     buf_release(&name);
     return child_of(b, 0, put_frame(b, &f));
@@ -123,10 +149,25 @@ static void add_image(struct build *b, uint32_t image)
     *vec_push(&b->tree->rollups) = r;
     const uint32_t below = image == PROFILE_NONE || !r->rows.len ? 0 : node_of_process(b, image);
     vec_each (const struct rollup_row, row, &r->rows)
-        add_row(b, below, row);
+        *vec_push(&b->tree->rows) = (struct call_tree_row){
+            .at = known_place(b, image == PROFILE_NONE ? 0 : image, below, row->index), .values = &row->self};
+    add_places(b, image, below);
 }
 
 /* ---- the order of nodes ---- */
+
+/* By the name of the function, then by all else that makes frames differ. */
+static int compare_frames(const struct call_tree *t, uint32_t a, uint32_t b)
+{
+    const struct call_tree_frame *x = &t->frames.at[a], *y = &t->frames.at[b];
+    int order = strcmp(call_tree_text(t, x->function), call_tree_text(t, y->function));
+    order = order ? order : strcmp(call_tree_text(t, x->module), call_tree_text(t, y->module));
+    order = order ? order : strcmp(call_tree_text(t, x->file), call_tree_text(t, y->file));
+    if (order)
+        return order;
+    const int left = x->kind << 3 | x->inlined << 2 | x->wrapper << 1 | x->nameless;
+    return left - (y->kind << 3 | y->inlined << 2 | y->wrapper << 1 | y->nameless);
+}
 
 static int by_parent_and_name(const void *a, const void *b, void *tree)
 {
@@ -137,9 +178,7 @@ static int by_parent_and_name(const void *a, const void *b, void *tree)
         return (x->parent > y->parent) - (x->parent < y->parent);
     if (!i || !k) /* the root is its own parent */
         return (i != 0) - (k != 0);
-    int order = strcmp(call_tree_text(t, t->frames.at[x->frame].function),
-                       call_tree_text(t, t->frames.at[y->frame].function));
-    return order ? order : (i > k) - (i < k);
+    return compare_frames(t, x->frame, y->frame);
 }
 
 /* Moves each node to where a walk from the top meets it, with children by name. `number` is by old node. */
@@ -173,10 +212,29 @@ static void renumber(struct call_tree *t, const uint32_t *sorted, const uint32_t
     t->nodes.cap = n;
 }
 
-static int by_node(const void *a, const void *b)
+static int by_place(const void *a, const void *b)
 {
-    const struct call_tree_row *x = a, *y = b;
-    return (x->node > y->node) - (x->node < y->node);
+    const struct call_tree_place *x = &((const struct call_tree_row *)a)->at,
+                                 *y = &((const struct call_tree_row *)b)->at;
+    const uint32_t left[] = {x->node, x->site, x->line, x->owner},
+                   right[] = {y->node, y->site, y->line, y->owner};
+    for (size_t i = 0; i < sizeof(left) / sizeof(*left); i++)
+        if (left[i] != right[i])
+            return left[i] > right[i] ? 1 : -1;
+    return 0;
+}
+
+void call_tree_sort_rows(struct call_tree *t)
+{
+    if (t->rows.len)
+        qsort(t->rows.at, t->rows.len, sizeof(*t->rows.at), by_place);
+}
+
+void call_tree_move_place(struct call_tree_place *at, const uint32_t *number)
+{
+    at->node = number[at->node];
+    at->site = number[at->site];
+    at->owner = number[at->owner];
 }
 
 static void put_in_order(struct call_tree *t)
@@ -193,11 +251,11 @@ static void put_in_order(struct call_tree *t)
         if (sorted[i])
             first[t->nodes.at[sorted[i]].parent] = i;
     renumber(t, sorted, first, number);
-    vec_each (struct call_tree_row, row, &t->rows) {
-        row->node = number[row->node];
-        row->site = number[row->site];
-    }
-    qsort(t->rows.at, t->rows.len, sizeof(*t->rows.at), by_node);
+    vec_each (struct call_tree_row, row, &t->rows)
+        call_tree_move_place(&row->at, number);
+    vec_each (struct call_tree_place, at, &t->places)
+        call_tree_move_place(at, number);
+    call_tree_sort_rows(t);
     free(sorted);
     free(first);
     free(number);
@@ -208,7 +266,8 @@ struct call_tree *call_tree_new(const struct profile *p, const struct rollup_opt
     struct call_tree *t = mem_alloc(sizeof(*t));
     struct build b = {
         .p = p, .like = like, .tree = t, .frame_of_line = mem_array(p->lines.len + 1, sizeof(uint32_t))};
-    string_of(t, "");
+    t->rest_frame = PROFILE_NONE;
+    call_tree_string(t, "");
     *vec_push(&t->nodes) = (struct call_tree_node){.frame = PROFILE_NONE};
     if (p->images.len <= 1)
         add_image(&b, PROFILE_NONE);
@@ -226,173 +285,25 @@ struct call_tree *call_tree_new(const struct profile *p, const struct rollup_opt
     return t;
 }
 
-/* ---- fewer nodes ---- */
-
-/* The largest share of any metric, of bytes or of objects, that is at a node or below it. */
-static double *weigh(const struct call_tree *t)
+uint32_t call_tree_row(const struct call_tree *t, const struct profile *p, uint32_t cell)
 {
-    const size_t n = t->nodes.len;
-    double *weights = mem_array(n, sizeof(*weights)), *sums = mem_array(n, sizeof(*sums));
-    for (unsigned k = 0; k < 2 * ROLLUP_METRICS; k++) {
-        memset(sums, 0, n * sizeof(*sums));
-        vec_each (const struct call_tree_row, row, &t->rows) {
-            const struct rollup_value *v = &row->values->of[k / 2];
-            sums[row->node] += k % 2 ? v->count.value : v->bytes.value;
-        }
-        for (size_t i = n; i-- > 1;)
-            sums[t->nodes.at[i].parent] += sums[i];
-        for (size_t i = 0; i < n && sums[0] > 0; i++)
-            weights[i] = fmax(weights[i], sums[i] / sums[0]);
+    const struct profile_cell *c = &p->cells.at[cell];
+    const size_t number = map_get_u64(&t->place_index, (uint64_t)c->image << 32 | c->stack);
+    if (number == MAP_NONE)
+        return PROFILE_NONE;
+    const struct call_tree_place *at = &t->places.at[number];
+    size_t low = 0, high = t->rows.len;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (t->rows.at[middle].at.node < at->node)
+            low = middle + 1;
+        else
+            high = middle;
     }
-    free(sums);
-    return weights;
-}
-
-static int heaviest_first(const void *a, const void *b, void *weights)
-{
-    const uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
-    const double *w = weights;
-    if (w[i] < w[k] || w[i] > w[k])
-        return w[i] < w[k] ? 1 : -1;
-    return (i > k) - (i < k);
-}
-
-/*
- * The root and the `most` heaviest nodes. A parent weighs at least as much as its child, and comes first if both weigh
- * the same: so the parent of a chosen node is chosen, too.
- */
-static bool *choose(const struct call_tree *t, uint32_t most)
-{
-    const uint32_t n = (uint32_t)t->nodes.len;
-    double *weights = weigh(t);
-    uint32_t *order = mem_array(n, sizeof(*order));
-    bool *stays = mem_array(n, sizeof(*stays));
-    for (uint32_t i = 0; i < n; i++)
-        order[i] = i;
-    qsort_r(order + 1, n - 1, sizeof(*order), heaviest_first, weights);
-    for (uint32_t i = 0; i < n && i <= most; i++)
-        stays[order[i]] = true;
-    free(order);
-    free(weights);
-    return stays;
-}
-
-struct prune {
-    struct call_tree *t;
-    const bool *stays;            /* by old node */
-    struct call_tree_node *nodes; /* the new ones */
-    uint32_t n;
-    /* By old node: its new one; of one that goes, the [rest] of its nearest ancestor that stays. */
-    uint32_t *number;
-    uint32_t rest_frame;
-};
-
-static uint32_t put_node(struct prune *p, uint32_t parent, uint32_t frame, uint32_t line)
-{
-    p->nodes[p->n] = (struct call_tree_node){.parent = parent, .frame = frame, .line = line};
-    return p->n++;
-}
-
-/*
- * Walks the old nodes in their order, and numbers those that stay. Behind the kept nodes below a node comes its [rest].
- * Removed nodes get the number of the [rest] of their nearest ancestor that is kept.
- */
-static void number_nodes(struct prune *p)
-{
-    const struct call_tree_node *old = p->t->nodes.at;
-    struct open {
-        uint32_t node;
-        bool has_rest;
-    };
-    struct VEC(struct open) open = {0};
-    const uint32_t n = (uint32_t)p->t->nodes.len;
-    for (uint32_t i = 0;; i++) {
-        while (open.len && old[open.at[open.len - 1].node].end <= i) {
-            const struct open o = open.at[--open.len];
-            const uint32_t at = p->number[o.node];
-            if (o.has_rest) {
-                const uint32_t rest = put_node(p, at, p->rest_frame, 0);
-                p->nodes[rest].end = p->n;
-                for (uint32_t k = o.node + 1; k < old[o.node].end; k++)
-                    p->number[k] = p->number[k] == UINT32_MAX ? rest : p->number[k];
-            }
-            p->nodes[at].end = p->n;
-        }
-        if (i == n)
-            break;
-        if (!p->stays[i]) {
-            open.at[open.len - 1].has_rest = true;
-            for (uint32_t k = i; k < old[i].end; k++)
-                p->number[k] = UINT32_MAX;
-            i = old[i].end - 1;
-            continue;
-        }
-        p->number[i] = put_node(p, i ? p->number[old[i].parent] : 0, old[i].frame, old[i].line);
-        *vec_push(&open) = (struct open){i, false};
-    }
-    vec_release(&open);
-}
-
-static void merge_values(struct rollup_values *to, const struct rollup_values *v)
-{
-    for (int m = 0; m < ROLLUP_METRICS; m++) {
-        estimate_merge(&to->of[m].bytes, &v->of[m].bytes);
-        estimate_merge(&to->of[m].count, &v->of[m].count);
-    }
-    to->unknown |= v->unknown;
-}
-
-/* Rows of nodes that went become one for each [rest]. */
-static void move_rows(struct prune *p)
-{
-    struct call_tree *t = p->t;
-    struct map index = {0}; /* by new node: a number in t->rests */
-    size_t kept = 0;
-    for (size_t i = 0; i < t->rows.len; i++) {
-        struct call_tree_row row = t->rows.at[i];
-        const uint32_t node = p->number[row.node];
-        if (node && p->nodes[node].frame == p->rest_frame) {
-            bool added;
-            const size_t at = map_put_u64(&index, node, t->rests.len, &added);
-            if (added)
-                *vec_push(&t->rests) = mem_alloc(sizeof(struct rollup_values));
-            merge_values(t->rests.at[at], row.values);
-            if (!added)
-                continue;
-            row = (struct call_tree_row){.node = node, .site = node, .values = t->rests.at[at]};
-        } else {
-            row.node = node;
-            row.site = p->number[row.site];
-        }
-        t->rows.at[kept++] = row;
-    }
-    t->rows.len = kept;
-    map_release(&index);
-    if (kept)
-        qsort(t->rows.at, kept, sizeof(*t->rows.at), by_node);
-}
-
-uint32_t call_tree_prune(struct call_tree *t, uint32_t most)
-{
-    const uint32_t n = (uint32_t)t->nodes.len;
-    if (n <= most + 1)
-        return 0;
-    bool *stays = choose(t, most);
-    struct prune p = {.t = t, .stays = stays};
-    p.rest_frame = (uint32_t)t->frames.len;
-    const uint32_t name = string_of(t, "[rest]");
-    *vec_push(&t->frames) = (struct call_tree_frame){.function = name, .kind = CALL_TREE_MARKER};
-    p.nodes = mem_array(2 * (size_t)n, sizeof(*p.nodes));
-    p.number = mem_array(n, sizeof(*p.number));
-    number_nodes(&p);
-    move_rows(&p);
-    free(t->nodes.at);
-    t->nodes.at = p.nodes;
-    t->nodes.cap = 2 * (size_t)n;
-    t->nodes.len = p.n;
-    free(p.number);
-    free(stays);
-    return n - p.n;
+    for (; low < t->rows.len && t->rows.at[low].at.node == at->node; low++)
+        if (t->rows.at[low].at.site == at->site && t->rows.at[low].at.line == at->line)
+            return (uint32_t)low;
+    return PROFILE_NONE;
 }
 
 void call_tree_free(struct call_tree *t)
@@ -412,5 +323,7 @@ void call_tree_free(struct call_tree *t)
     vec_release(&t->rows);
     vec_release(&t->rollups);
     map_release(&t->string_index);
+    map_release(&t->place_index);
+    vec_release(&t->places);
     free(t);
 }

@@ -29,6 +29,8 @@ void profile_free(struct profile *p)
     vec_release(&p->samples);
     vec_release(&p->frees);
     vec_release(&p->points);
+    vec_release(&p->moments);
+    vec_release(&p->moment_cells);
     vec_release(&p->unobserved);
     map_release(&p->string_index);
     free(p);
@@ -67,6 +69,19 @@ static bool names_valid(const struct profile *p)
     return true;
 }
 
+static bool moments_valid(const struct profile *p)
+{
+    vec_each (const struct profile_moment, m, &p->moments) {
+        if (m->image >= p->images.len || (uint64_t)m->first + m->n > p->moment_cells.len)
+            return false;
+        for (uint32_t i = m->first; i < m->first + m->n; i++)
+            if (p->moment_cells.at[i].cell >= p->cells.len ||
+                p->cells.at[p->moment_cells.at[i].cell].image != m->image)
+                return false;
+    }
+    return true;
+}
+
 static bool books_valid(const struct profile *p)
 {
     size_t strings = p->strings.len;
@@ -99,7 +114,7 @@ static bool books_valid(const struct profile *p)
 
 bool profile_valid(const struct profile *p)
 {
-    return p->strings.len && names_valid(p) && books_valid(p);
+    return p->strings.len && names_valid(p) && books_valid(p) && moments_valid(p);
 }
 
 static void reach(uint64_t *to, uint64_t ns)

@@ -173,6 +173,17 @@ struct profile_point {
     uint64_t rss_anon_bytes; /* 0: unknown */
 };
 
+/** A stored moment of one image: the sums of its cells are known as they were then. */
+struct profile_moment {
+    uint32_t image;
+    uint64_t time_ns;  /* CLOCK_REALTIME */
+    uint32_t first, n; /* in `moment_cells`: the cells that have changed since the image's moment before */
+};
+struct profile_moment_cell {
+    uint32_t cell;
+    struct profile_sums allocated, freed;
+};
+
 /** Processes of one program that were started without the agent. */
 struct profile_unobserved {
     uint32_t program; /* string: path of the program as it was started; "": not known */
@@ -193,12 +204,15 @@ struct profile {
     struct VEC(struct profile_sample) samples;
     struct VEC(struct profile_free) frees;
     struct VEC(struct profile_point) points;
+    struct VEC(struct profile_moment) moments; /* by image, then by time; only if they were asked for */
+    struct VEC(struct profile_moment_cell) moment_cells;
     struct VEC(struct profile_unobserved) unobserved;
     uint64_t lifetime_ns[PROFILE_LIFETIMES - 1]; /* upper bounds of all but the last class */
     uint64_t images_dropped;                     /* images of which only the number is known */
     double images_dropped_peak_bytes;            /* sum of their peaks */
     /* CPU time and highest resident memory of the process that recorded; 0: not known. */
     uint64_t recorder_cpu_ns, recorder_peak_bytes;
+    uint64_t started_ns;   /* CLOCK_REALTIME: the zero of FILE@TIME; 0: not known */
     uint64_t taken_ns;     /* CLOCK_REALTIME of the reading */
     uint64_t period_bytes; /* period of a complete recording; 0: not known. See also the cells */
     struct map string_index;

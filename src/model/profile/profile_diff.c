@@ -180,6 +180,22 @@ static struct diff_row *row_of(struct diff *d, struct map *keys, const struct ro
     return &d->rows.at[at];
 }
 
+/* Gives the joint profile the cells of a part. */
+static void take_part(struct diff *d, enum rollup_metric metric, enum diff_part part)
+{
+    struct profile *p = d->pair->profile;
+    p->cells.len = 0;
+    vec_each (const struct profile_pair_cell, c, &d->pair->cells)
+        *vec_push(&p->cells) = cell_of(d->pair, c, metric, part);
+}
+
+struct call_tree *diff_tree(struct diff *d, enum rollup_metric metric, enum diff_part part)
+{
+    const struct rollup_options like = {.group = ROLLUP_BY_STACK, .keep = keep_cell, .arg = d->pair};
+    take_part(d, metric, part);
+    return call_tree_new(d->pair->profile, &like);
+}
+
 /* Makes one rollup for each part. All have the same cells and so the same rows. No row needs DIFF_STAYED. */
 static void add_rows(struct diff *d)
 {
@@ -188,9 +204,7 @@ static void add_rows(struct diff *d)
     enum rollup_metric metric = rollup_sort_metric(d->options.sort);
     struct map keys = {0};
     for (int part = 0; part < DIFF_STAYED; part++) {
-        p->cells.len = 0;
-        vec_each (const struct profile_pair_cell, c, &d->pair->cells)
-            *vec_push(&p->cells) = cell_of(d->pair, c, metric, part);
+        take_part(d, metric, part);
         struct rollup *r = rollup_new(p, &o);
         vec_each (const struct rollup_row, from, &r->rows) {
             struct diff_row *row = row_of(d, &keys, from);

@@ -41,6 +41,7 @@
  * moments are one), it is exactly 0.
  */
 
+#include "model/profile/call_tree.h"
 #include "model/profile/profile_pair.h"
 #include "model/profile/rollup.h"
 
@@ -88,6 +89,12 @@ struct diff {
 struct diff *diff_new(const struct profile *before, const struct profile *after,
                       const struct diff_options *o);
 void diff_free(struct diff *d);
+
+/**
+ * Returns the tree of all stacks of both sides, with the part of one metric as the live values of its rows. All trees
+ * of a diff have the same nodes and rows. The diff must not change while one is in use, and has one at a time.
+ */
+struct call_tree *diff_tree(struct diff *d, enum rollup_metric metric, enum diff_part part);
 
 /** Returns the change of the bytes or, with `count`, of the objects. */
 struct diff_change diff_change(const struct diff_value *v, bool count);

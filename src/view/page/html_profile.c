@@ -4,106 +4,43 @@
 #include <stdlib.h>
 
 #include "base/vec.h"
-#include "view/profile/profile_summary.h"
-
-enum { FRAME_INLINED = 1, FRAME_WRAPPER = 2, FRAME_PROCESS = 4, FRAME_MARKER = 8 };
+#include "model/profile/moments.h"
+#include "view/page/html_cells.h"
+#include "view/page/html_tree.h"
 
 static const char *const metric_keys[ROLLUP_METRICS] = {"live", "peak", "allocated", "temporary"};
 
-/* ---- estimates, each member as a column ---- */
-
-enum part {
-    SAMPLES,
-    EXACT,
-    VALUE,
-    SEEN,
-    VARIANCE,
-    GRAIN,
-    LOG_WEIGHT,
-    NEXT_MEAN,
-    NEXT_VARIANCE,
-    FIRST_MEAN,
-    FIRST_VARIANCE,
-    SMALLEST,
-    LARGEST,
-    PARTS
-};
-
-/* `same`: the earlier part that it is equal to where nothing is estimated; PARTS: none. */
-static const struct {
-    const char *key;
-    enum part same;
-} parts[PARTS] = {
-    [SAMPLES] = {"samples", PARTS},
-    [EXACT] = {"exact", SAMPLES},
-    [VALUE] = {"value", PARTS},
-    [SEEN] = {"seen", VALUE},
-    [VARIANCE] = {"variance", PARTS},
-    [GRAIN] = {"grain", PARTS},
-    [LOG_WEIGHT] = {"log_weight", PARTS},
-    [NEXT_MEAN] = {"next_mean", PARTS},
-    [NEXT_VARIANCE] = {"next_variance", PARTS},
-    [FIRST_MEAN] = {"first_mean", PARTS},
-    [FIRST_VARIANCE] = {"first_variance", PARTS},
-    [SMALLEST] = {"smallest", PARTS},
-    [LARGEST] = {"largest", PARTS},
-};
-
-/* Puts the members of one estimate into row `i` of the columns. */
-static void put_parts(double *const columns[static PARTS], size_t i, const struct estimate *e)
+/* What any code may have allocated unseen, at the periods of the profile: part of each row's estimate. */
+static void add_nothing(struct page_blob *b, const char *key, const struct estimate *first)
 {
-    columns[SAMPLES][i] = (double)e->samples;
-    columns[EXACT][i] = (double)e->exact;
-    columns[VALUE][i] = e->value;
-    columns[SEEN][i] = e->seen;
-    columns[VARIANCE][i] = e->variance;
-    columns[GRAIN][i] = e->grain;
-    columns[LOG_WEIGHT][i] = e->log_weight;
-    columns[NEXT_MEAN][i] = e->next.mean;
-    columns[NEXT_VARIANCE][i] = e->next.variance;
-    columns[FIRST_MEAN][i] = e->first.mean;
-    columns[FIRST_VARIANCE][i] = e->first.variance;
-    columns[SMALLEST][i] = e->smallest;
-    columns[LARGEST][i] = e->largest;
-}
-
-static const struct estimate *estimate_of(const struct rollup_values *v, enum rollup_metric m, bool count)
-{
-    return count ? &v->of[m].count : &v->of[m].bytes;
-}
-
-static void add_estimates(struct page_blob *b, const char *key, const struct call_tree *t,
-                          enum rollup_metric m, bool count)
-{
-    double *columns[PARTS] = {NULL};
-    size_t at[PARTS];
-    for (enum part k = 0; k < PARTS; k++)
-        columns[k] = mem_array(t->rows.len + 1, sizeof(double));
-    for (size_t i = 0; i < t->rows.len; i++)
-        put_parts(columns, i, estimate_of(t->rows.at[i].values, m, count));
     json_open(&b->json, key, '{');
-    for (enum part k = 0; k < PARTS; k++) {
-        const enum part same = parts[k].same;
-        at[k] = page_blob_add_f64(b, parts[k].key, columns[k], t->rows.len,
-                                  same < PARTS ? columns[same] : NULL, same < PARTS ? at[same] : 0);
+    json_real(&b->json, "first_mean", first->first.mean);
+    json_real(&b->json, "first_variance", first->first.variance);
+    json_real(&b->json, "next_mean", first->next.mean);
+    json_real(&b->json, "next_variance", first->next.variance);
+    json_close(&b->json, '}');
+}
+
+static void find_nothing(struct estimate *bytes, struct estimate *count, const struct profile *p)
+{
+    uint64_t last = UINT64_MAX;
+    const struct profile_sums none = {.samples = 0};
+    vec_each (const struct profile_cell, c, &p->cells) {
+        if (c->period_bytes != last)
+            profile_estimate(bytes, count, c, &none);
+        last = c->period_bytes;
     }
-    for (enum part k = 0; k < PARTS; k++)
-        free(columns[k]);
-    json_close(&b->json, '}');
 }
 
-static void add_total(struct page_blob *b, const char *key, const struct estimate *e)
+static void add_metrics(struct page_blob *b, const struct call_tree *t, const struct profile *p,
+                        const struct html_rows *s, const struct rollup_values *total)
 {
-    const struct interval i = estimate_interval(e);
-    json_open(&b->json, key, '{');
-    json_real(&b->json, "value", e->value);
-    json_real(&b->json, "low", i.low);
-    json_real(&b->json, "high", i.high);
+    struct estimate bytes = {0}, count = {0};
+    find_nothing(&bytes, &count, p);
+    json_open(&b->json, "nothing", '{');
+    add_nothing(b, "bytes", &bytes);
+    add_nothing(b, "count", &count);
     json_close(&b->json, '}');
-}
-
-static void add_metrics(struct page_blob *b, const struct call_tree *t, const struct rollup_values *total)
-{
     json_open(&b->json, "metrics", '[');
     for (enum rollup_metric m = 0; m < ROLLUP_METRICS; m++) {
         if (!rollup_known(total, m))
@@ -111,78 +48,29 @@ static void add_metrics(struct page_blob *b, const struct call_tree *t, const st
         json_open(&b->json, NULL, '{');
         json_text(&b->json, "key", metric_keys[m]);
         json_open(&b->json, "total", '{');
-        add_total(b, "bytes", &total->of[m].bytes);
-        add_total(b, "count", &total->of[m].count);
+        html_tree_add_total(b, "bytes", &total->of[m].bytes);
+        html_tree_add_total(b, "count", &total->of[m].count);
         json_close(&b->json, '}');
-        add_estimates(b, "bytes", t, m, false);
-        add_estimates(b, "count", t, m, true);
+        html_tree_add_estimates(b, "bytes", t, s, m, false);
+        html_tree_add_estimates(b, "count", t, s, m, true);
         json_close(&b->json, '}');
     }
     json_close(&b->json, ']');
 }
 
-/* ---- the tree ---- */
-
-static void add_frames(struct page_blob *b, const struct call_tree *t)
+/* `single`: single samples were selected, so that the sums of cells are not the rows'. */
+static void add_values(struct page_blob *b, const struct call_tree *t, const struct profile *p, bool single,
+                       const struct rollup_values *total)
 {
-    const size_t n = t->frames.len;
-    enum { FUNCTION, MODULE, SOURCE_FILE, FLAGS, COLUMNS };
-    static const char *const keys[COLUMNS] = {"function", "module", "file", "flags"};
-    uint32_t *all = mem_array(n * COLUMNS + 1, sizeof(*all));
-    for (size_t i = 0; i < n; i++) {
-        const struct call_tree_frame *f = &t->frames.at[i];
-        all[FUNCTION * n + i] = f->function;
-        all[MODULE * n + i] = f->module;
-        all[SOURCE_FILE * n + i] = f->file;
-        all[FLAGS * n + i] = (f->inlined ? FRAME_INLINED : 0) | (f->wrapper ? FRAME_WRAPPER : 0) |
-                             (f->kind == CALL_TREE_PROCESS ? FRAME_PROCESS : 0) |
-                             (f->kind == CALL_TREE_MARKER ? FRAME_MARKER : 0);
-    }
-    json_open(&b->json, "frames", '{');
-    for (size_t k = 0; k < COLUMNS; k++)
-        page_blob_add_u32(b, keys[k], all + k * n, n);
-    json_close(&b->json, '}');
-    free(all);
-}
-
-/* Depths in place of parents: they compress better. */
-static void add_nodes(struct page_blob *b, const struct call_tree *t)
-{
-    const size_t n = t->nodes.len;
-    uint32_t *depth = mem_array(n, sizeof(*depth)), *frame = mem_array(n, sizeof(*frame)),
-             *line = mem_array(n, sizeof(*line));
-    for (size_t i = 1; i < n; i++) {
-        const struct call_tree_node *node = &t->nodes.at[i];
-        depth[i] = depth[node->parent] + 1;
-        frame[i] = node->frame;
-        line[i] = node->line;
-    }
-    json_open(&b->json, "nodes", '{');
-    page_blob_add_u32(b, "depth", depth, n);
-    page_blob_add_u32(b, "frame", frame, n);
-    page_blob_add_u32(b, "line", line, n);
-    json_close(&b->json, '}');
-    free(depth);
-    free(frame);
-    free(line);
-}
-
-static void add_rows(struct page_blob *b, const struct call_tree *t)
-{
-    const size_t n = t->rows.len;
-    uint32_t *node = mem_array(n + 1, sizeof(*node)), *site = mem_array(n + 1, sizeof(*site)),
-             *line = mem_array(n + 1, sizeof(*line));
-    for (size_t i = 0; i < n; i++) {
-        line[i] = t->rows.at[i].line;
-        node[i] = t->rows.at[i].node;
-        site[i] = t->rows.at[i].site;
-    }
-    page_blob_add_u32(b, "row_node", node, n);
-    page_blob_add_u32(b, "row_site", site, n);
-    page_blob_add_u32(b, "row_line", line, n);
-    free(line);
-    free(node);
-    free(site);
+    struct html_rows s = {0};
+    for (uint32_t i = 0; i < t->rows.len; i++)
+        if (single || call_tree_is_rest(t, t->rows.at[i].at.node))
+            *vec_push(&s) = i;
+    page_blob_add_u32(b, "sums_row", s.at, s.len);
+    add_metrics(b, t, p, &s, total);
+    if (!single)
+        html_cells_add(b, t, p);
+    vec_release(&s);
 }
 
 /* ---- time ---- */
@@ -209,11 +97,6 @@ static void add_points(struct page_blob *b, const struct profile *p)
     free(all);
 }
 
-bool html_profile_image_ended(const struct profile_image *i)
-{
-    return !i->past && (i->state == PROFILE_IMAGE_EXITED || i->state == PROFILE_IMAGE_ENDED);
-}
-
 static void add_images(struct page_blob *b, const struct profile *p)
 {
     json_open(&b->json, "images", '[');
@@ -221,9 +104,10 @@ static void add_images(struct page_blob *b, const struct profile *p)
         json_open(&b->json, NULL, '{');
         json_text(&b->json, "program", profile_text(p, i->comm));
         json_signed(&b->json, "pid", i->pid);
-        json_flag(&b->json, "ended", html_profile_image_ended(i));
+        json_flag(&b->json, "ended", moments_image_ended(i));
         json_real(&b->json, "began_ms", (double)i->began_ns / 1e6);
         json_real(&b->json, "taken_ms", (double)i->taken_ns / 1e6);
+        json_signed(&b->json, "signal", i->signal);
         json_real(&b->json, "peak_ms", (double)i->peak_ns / 1e6);
         json_real(&b->json, "peak_bytes", i->peak_bytes);
         json_close(&b->json, '}');
@@ -231,27 +115,22 @@ static void add_images(struct page_blob *b, const struct profile *p)
     json_close(&b->json, ']');
 }
 
-uint32_t html_profile_add(struct page_blob *b, const struct profile *p, const struct rollup_options *like,
-                          uint32_t most)
+void html_profile_add(struct page_blob *b, const struct call_tree *t, const struct profile *p,
+                      const struct rollup_options *like, uint32_t stride)
 {
-    struct call_tree *t = call_tree_new(p, like);
-    const uint32_t nodes = (uint32_t)t->nodes.len;
-    if (most)
-        call_tree_prune(t, most);
     struct rollup_options o = *like;
     o.group = ROLLUP_BY_PROCESS; /* whose total is that of all stacks */
     struct rollup *all = rollup_new(p, &o);
     json_open(&b->json, "profile", '{');
-    page_blob_add_texts(b, "strings", t->strings.at, t->strings.len);
-    add_frames(b, t);
-    add_nodes(b, t);
-    add_rows(b, t);
-    add_metrics(b, t, &all->total);
+    html_tree_add(b, t);
+    add_values(b, t, p, like->keep_sample != NULL, &all->total);
     add_images(b, p);
+    if (p->started_ns)
+        json_real(&b->json, "started_ms", (double)p->started_ns / 1e6);
     if (!like->keep && !like->keep_sample)
         add_points(b, p);
+    if (stride)
+        html_moments_add(b, t, p, stride);
     json_close(&b->json, '}');
     rollup_free(all);
-    call_tree_free(t);
-    return nodes;
 }

@@ -12,15 +12,12 @@
 #include "model/profile/call_tree.h"
 #include "view/page/page_blob.h"
 
-/** Returns whether the process has ended, so that it has no memory after its `taken_ns`. */
-bool html_profile_image_ended(const struct profile_image *i);
-
 /**
- * `like`: which cells and samples count, as in a rollup by stack. With such a filter there are no points in time,
- * which are known for all memory only. `most`: nodes of the tree of calls, see call_tree_prune(); 0: all. Returns how
- * many nodes the tree had before.
+ * Adds "profile". `t`: the tree of the profile, made with `like`: which cells and samples count, as in a rollup by
+ * stack. With such a filter there are no points in time, which are known for all memory only. `stride`: every how
+ * many stored moments are added, see html_moments_add(); 0: none.
  */
-uint32_t html_profile_add(struct page_blob *b, const struct profile *p, const struct rollup_options *like,
-                          uint32_t most);
+void html_profile_add(struct page_blob *b, const struct call_tree *t, const struct profile *p,
+                      const struct rollup_options *like, uint32_t stride);
 
 #endif

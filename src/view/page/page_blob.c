@@ -95,6 +95,8 @@ void page_blob_add_texts(struct page_blob *b, const char *key, char *const *text
 size_t page_blob_pack(struct page_blob *b)
 {
     struct buf whole = BUF_INIT;
+    if (b->packed.len)
+        return (b->packed.len + 2) / 3 * 4;
     json_close(&b->json, '}');
     const uint32_t header = (uint32_t)b->header.len;
     buf_add(&whole, &header, sizeof(header));

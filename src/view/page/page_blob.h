@@ -40,7 +40,7 @@ size_t page_blob_add_f64(struct page_blob *b, const char *key, const double *val
 /** Bytes that are not UTF-8 and control characters become "?". */
 void page_blob_add_texts(struct page_blob *b, const char *key, char *const *texts, size_t n);
 
-/** Compresses everything. Returns how many bytes page_blob_write() will write. */
+/** Compresses everything, at the first call. Returns how many bytes page_blob_write() will write. */
 size_t page_blob_pack(struct page_blob *b);
 /** Packs the data if that was not done, writes them in base64, and frees the buffers. */
 void page_blob_write(struct page_blob *b, struct sink *out);

@@ -27,7 +27,7 @@ static void add_up(struct drawing *d)
     const struct call_tree *t = d->tree;
     d->values = mem_array(t->nodes.len, sizeof(*d->values));
     vec_each (const struct call_tree_row, row, &t->rows)
-        d->values[row->node] += svg_estimate(row->values, d->o->metric)->value;
+        d->values[row->at.node] += svg_estimate(row->values, d->o->metric)->value;
     for (size_t i = t->nodes.len; i-- > 1;)
         d->values[t->nodes.at[i].parent] += d->values[i];
 }
@@ -38,7 +38,7 @@ static size_t first_row(const struct call_tree *t, uint32_t node)
     size_t low = 0, high = t->rows.len;
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
-        if (t->rows.at[middle].node < node)
+        if (t->rows.at[middle].at.node < node)
             low = middle + 1;
         else
             high = middle;
@@ -50,7 +50,7 @@ static struct estimate estimate_below(const struct drawing *d, uint32_t node)
 {
     const struct call_tree *t = d->tree;
     struct estimate e = {0};
-    for (size_t i = first_row(t, node); i < t->rows.len && t->rows.at[i].node < t->nodes.at[node].end; i++)
+    for (size_t i = first_row(t, node); i < t->rows.len && t->rows.at[i].at.node < t->nodes.at[node].end; i++)
         estimate_merge(&e, svg_estimate(t->rows.at[i].values, d->o->metric));
     return e;
 }

@@ -73,7 +73,7 @@ static void collect(struct map_drawing *d, const struct call_tree *t)
         const struct estimate *e = svg_estimate(row->values, d->o->metric);
         if (!(e->value > 0))
             continue;
-        for (uint32_t at = part_of_frame(d, t, row->site);; at = d->parts.at[at].parent) {
+        for (uint32_t at = part_of_frame(d, t, row->at.site);; at = d->parts.at[at].parent) {
             estimate_merge(&d->parts.at[at].e, e);
             if (!at)
                 break;
