@@ -61,6 +61,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     kernel_import_use_symbols(i, size % 2 ? &k : NULL);
     kernel_import_use_gfp(i,
                           "print fmt: \"%s\", __print_flags(REC->gfp_flags, \"|\", {1, \"A\"}, {2, \"B\"})");
+    if (size % 3)
+        kernel_import_clocks_differ(i);
     while (size) {
         const uint8_t *newline = memchr(data, '\n', size);
         const size_t len = newline ? (size_t)(newline - data) : size;

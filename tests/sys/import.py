@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import re
+import resource
 import subprocess
 import sys
 
@@ -148,7 +149,7 @@ def compressed():
             check(not os.path.exists(out), "a recording of a damaged file")
             allium("sys", "import", folder + "/cut." + name, "-o", out, "--partial")
             check(0 < len(sums_of(out)) <= len(want), "what was read")
-        for name, code, words in (("/none", 1, "No such file"), ("/tracefs", 1, "is not a folder of allium sys record --raw"), ("/r.allium", 1,
+        for name, code, words in (("/none", 1, "No such file"), ("/tracefs", 1, "is not a folder of"), ("/r.allium", 1,
                                                                                                    "no kmem event")):
             done = allium("sys", "import", folder + name, "-o", folder + "/x.allium", code=code)
             check(words in done.stderr.decode() and done.stderr.count(b"\n") == 1, done.stderr)
@@ -270,6 +271,22 @@ def names():
         check(b"has no symbols" in done.stderr, done.stderr)
 
 
+def many_calls():
+    """More different calls than any kernel has: the rest shares a row, and the memory has a bound."""
+    most, more = 1 << 18, 5000
+    line = b"a-1 [000] .... 1.0: kmalloc: call_site=f%d+0x1/0x2 ptr=%016x bytes_req=8 bytes_alloc=8\n"
+    text = b"".join(line % (n, 4096 + 8 * n) for n in range(most + more))
+    with tap.private_dir() as folder:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+        done = allium("sys", "import", "-", "-o", folder + "/a.allium", input=text)
+        check("%s events are by calls beyond" % format(more, ",") in done.stderr.decode(), done.stderr)
+        most_kib = max(before, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+        check(most_kib < 700 << 10, "KiB", most_kib)
+        query = "SELECT allocations FROM sys_kmem WHERE call_site = '[other calls]'"
+        equal(json.loads(allium("sql", "--json", folder + "/a.allium", query).stdout)["rows"], [{"allocations": more}],
+              "row of the others")
+
+
 lib.main([
     ("a trace in text, to the unit", text),
     ("compressed, piped, damaged, wrong", compressed),
@@ -278,4 +295,5 @@ lib.main([
     ("stacks between other lines", interleaved),
     ("what a trace lacks", lacks),
     ("names of addresses", names),
+    ("more calls than any kernel has", many_calls),
 ])

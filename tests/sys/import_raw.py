@@ -46,7 +46,7 @@ def records(page):
 def naive(raw):
     """-> (events, allocations of objects, their bytes) in the pages"""
     texts = {}
-    for path in glob.glob(raw + "/events/kmem/*/format"):
+    for path in glob.glob(raw + "/events/kmem/k*/format"): # not those of pages
         with open(path) as file:
             text = file.read()
         texts[int(re.search(r"^ID: (\d+)", text, re.M).group(1))] = text

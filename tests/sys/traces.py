@@ -31,9 +31,9 @@ def events_of(said):
     return int(re.search(r"([\d,]+) events?\b", said).group(1).replace(",", ""))
 
 
-def recorded(folder, *options):
+def recorded(folder, *options, command=PIPES):
     """-> (the folder of pages, the recording, what was said)"""
     raw, out = folder + "/raw", folder + "/live.allium"
     shutil.rmtree(raw, ignore_errors=True)
-    said = allium("sys", "record", "--raw", raw, "-o", out, "--force", *options, "--", *PIPES).stderr.decode()
+    said = allium("sys", "record", "--raw", raw, "-o", out, "--force", *options, "--", *command).stderr.decode()
     return raw, out, said

@@ -266,6 +266,8 @@ static void add_lacks(struct buf *b, const struct kernel_import_counts *n, bool 
         {n->sampled, "kind{s} of events {was|were} only sampled: most events are missing"},
         {n->without_address, "event{s} {hides|hide} the object's address and {was|were} left out"},
         {n->late, "event{s} {is|are} older than the one before"},
+        {n->reversed,
+         "pair{s} of events {was|were} put into the other order: each CPU has a clock of its own"},
         {n->ticks, "event{s} {has|have} ticks of a clock in place of a time: durations mean nothing"},
         {n->without_allocated,
          "allocation{s} {does|do} not say what was allocated: the requested bytes stand for it"},
@@ -274,7 +276,10 @@ static void add_lacks(struct buf *b, const struct kernel_import_counts *n, bool 
                : "event{s} {has|have} an address in place of a name: give --kallsyms FILE of that kernel"},
         {n->unread_buffers,
          "file{s} {has|have} events of several instances: only those of the first are read"},
-        {n->without_stack, "allocation{s} {has|have} a stack without the call: they are shown without one"},
+        {n->other_calls,
+         "event{s} {is|are} by calls beyond the first 262,144 different ones: they share a row"},
+        {n->without_stack,
+         "allocation{s} {is|are} shown without a stack: it was not found, or lacks the call"},
     };
     size_t before = b->len;
     for (size_t i = 0; i < sizeof(lacks) / sizeof(*lacks); i++) {

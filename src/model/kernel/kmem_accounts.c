@@ -373,6 +373,11 @@ void kmem_accounts_update_ages(struct kmem_accounts *a)
     }
 }
 
+bool kmem_accounts_is_live(const struct kmem_accounts *a, uint64_t address)
+{
+    return address && kmem_objects_find(&a->live, address)->address;
+}
+
 void kmem_accounts_update_peak(struct kmem_accounts *a)
 {
     leave_peak(a);

@@ -86,6 +86,8 @@ void kmem_accounts_set_node(struct kmem_accounts *a, uint32_t cpu, uint32_t node
 bool kmem_accounts_add(struct kmem_accounts *a, const struct kmem_event *e);
 /** Brings the ages of the oldest live objects up to date, in all rows. */
 void kmem_accounts_update_ages(struct kmem_accounts *a);
+/** Returns whether an object is at this address. */
+bool kmem_accounts_is_live(const struct kmem_accounts *a, uint64_t address);
 /** Brings what was live at the peak up to date, in all rows. */
 void kmem_accounts_update_peak(struct kmem_accounts *a);
 

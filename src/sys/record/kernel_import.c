@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/kernel/clock_skew.h"
 #include "model/kernel/gfp.h"
 #include "symbol/kallsyms.h"
 #include "symbol/symbol_names.h"
@@ -18,6 +19,9 @@
 #define KMALLOC_NAME  24u
 #define KMALLOC_LARGE 8192u /* as on machines with pages of 4 KiB: larger objects have no cache */
 #define ADDRESSES     4096u
+#define CALLS_MAX     (1u << 18)
+#define OTHER_CALLS   0u
+#define OTHER_NAME    "[other calls]"
 
 /* A call, as the trace names it. */
 struct call {
@@ -37,6 +41,7 @@ struct kernel_import {
     struct map text_index;         /* by the text that is shown */
     struct map address_index;
     struct address_slot addresses[ADDRESSES];
+    struct clock_skew *skew; /* NULL: all CPUs have one clock */
     struct symbol_names names;
     struct gfp_names gfp;
     struct kernel_import_counts counts;
@@ -81,14 +86,22 @@ static void add_symbol(const struct kallsyms *k, struct buf *b, uint64_t address
         buf_printf(b, " [%s]", kallsyms_module_name(k, at));
 }
 
-/* Calls that are shown as the same text are one, however the trace writes them. */
+static uint64_t add_text(struct kernel_import *i, const char *text, size_t len)
+{
+    *vec_push(&i->calls) = (struct call){.text = mem_strdup(text)};
+    return map_put(&i->text_index, text, len, i->calls.len - 1, NULL);
+}
+
+/*
+ * Calls that are shown as the same text are one, however the trace writes them. No kernel has as many as CALLS_MAX;
+ * each takes 1.8 KB until the recording is written. The first number is that of all calls beyond.
+ */
 static uint64_t number_of_text(struct kernel_import *i, const struct buf *shown)
 {
-    bool added;
-    const uint64_t number = map_put(&i->text_index, buf_str(shown), shown->len, i->calls.len, &added);
-    if (added)
-        *vec_push(&i->calls) = (struct call){.text = mem_strdup(buf_str(shown))};
-    return number;
+    const size_t number = map_get(&i->text_index, buf_str(shown), shown->len);
+    if (number != MAP_NONE)
+        return number;
+    return i->calls.len > CALLS_MAX ? OTHER_CALLS : add_text(i, buf_str(shown), shown->len);
 }
 
 uint64_t kernel_import_call(struct kernel_import *i, const char *text, size_t len)
@@ -104,7 +117,8 @@ uint64_t kernel_import_call(struct kernel_import *i, const char *text, size_t le
     else
         add_without_size(&shown, buf_str(&raw), len);
     number = number_of_text(i, &shown);
-    map_put(&i->call_index, text, len, number, NULL);
+    if (i->call_index.len <= CALLS_MAX)
+        map_put(&i->call_index, text, len, number, NULL);
     buf_release(&raw);
     buf_release(&shown);
     return number;
@@ -120,7 +134,8 @@ uint64_t kernel_import_call_at(struct kernel_import *i, uint64_t address)
         struct buf shown = BUF_INIT;
         add_symbol(i->symbols, &shown, address);
         number = number_of_text(i, &shown);
-        map_put_u64(&i->address_index, address, number, NULL);
+        if (i->address_index.len <= CALLS_MAX)
+            map_put_u64(&i->address_index, address, number, NULL);
         buf_release(&shown);
     }
     *slot = (struct address_slot){address, number};
@@ -201,7 +216,11 @@ void kernel_import_time(struct kernel_import *i, struct kmem_event *e)
 
 void kernel_import_event(struct kernel_import *i, const struct kmem_event *e)
 {
-    i->counts.broken += !kmem_accounts_add(i->capture.accounts, e);
+    i->counts.other_calls += e->call_site == OTHER_CALLS;
+    if (i->skew)
+        clock_skew_add(i->skew, e);
+    else
+        i->counts.broken += !kmem_accounts_add(i->capture.accounts, e);
 }
 
 void kernel_import_event_at(struct kernel_import *i, const struct kmem_event *e)
@@ -235,8 +254,18 @@ void kernel_import_use_symbols(struct kernel_import *i, const struct kallsyms *s
     i->symbols = symbols;
 }
 
+void kernel_import_clocks_differ(struct kernel_import *i)
+{
+    if (!i->skew)
+        i->skew = clock_skew_new(i->capture.accounts);
+}
+
 void kernel_import_end(struct kernel_import *i, int64_t realtime_ns)
 {
+    if (i->skew) {
+        clock_skew_end(i->skew);
+        i->counts.reversed = clock_skew_pairs(i->skew);
+    }
     i->capture.realtime_ns = realtime_ns;
     i->capture.lost = i->counts.lost + i->counts.lost_unknown + i->counts.broken + i->counts.without_address;
     i->capture.over = true;
@@ -250,6 +279,7 @@ uint64_t kernel_import_last_ns(const struct kernel_import *i)
 struct kernel_import *kernel_import_new(void)
 {
     struct kernel_import *i = mem_alloc(sizeof(*i));
+    add_text(i, OTHER_NAME, strlen(OTHER_NAME));
     kernel_capture_init(&i->capture,
                         &(struct kernel_code_names){
                             .arg = i, .add_call = add_call, .add_function = add_function, .number = number});
@@ -261,6 +291,7 @@ void kernel_import_free(struct kernel_import *i)
 {
     if (!i)
         return;
+    clock_skew_free(i->skew);
     kernel_capture_release(&i->capture);
     vec_each (struct call, call, &i->calls)
         free(call->text);

@@ -26,10 +26,12 @@ struct kernel_import_counts {
     uint64_t lost;            /* events of which the trace says that they are missing */
     uint64_t lost_unknown;    /* places at which it says that some are missing, and not how many */
     uint64_t late;            /* events that are older than the one before them */
+    uint64_t reversed;        /* pairs of events that were put into the other order: see clock_skew.h */
     uint64_t ticks;           /* events whose times are ticks of a clock that is not time */
     uint64_t without_address; /* of which the trace hides which object it was: not accounted */
     uint64_t without_allocated; /* that tell only what was requested */
     uint64_t without_name;      /* whose call is an address that nothing names */
+    uint64_t other_calls;       /* by more different calls than are told apart */
     uint64_t without_stack;     /* allocations whose stack was not found, or does not contain their call */
     uint64_t unread_buffers; /* 1: the file has events of more tracing instances than the one that was read */
     uint64_t sampled;        /* kinds of events of which not each one was to be recorded */
@@ -49,6 +51,8 @@ const char *kernel_import_call_text(const struct kernel_import *i, uint64_t call
 /** Returns what stands for the cache of an object of kmalloc(), whose events do not name one. */
 const char *kernel_import_kmalloc_name(struct kernel_import *i, uint64_t bytes);
 
+/** Each CPU has a clock of its own: from here on pairs of events are put into an order that makes sense. */
+void kernel_import_clocks_differ(struct kernel_import *i);
 /** Counts an event that is older than the one before, and gives it the time of that one. */
 void kernel_import_time(struct kernel_import *i, struct kmem_event *e);
 /** The flags of allocations have the names in the format of this event, kmem:kmalloc; without, they are not known. */

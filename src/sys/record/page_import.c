@@ -108,6 +108,8 @@ int page_import_read(struct kernel_import *to, const struct trace_saved *from, c
     const struct buf *layout = tracing_data_text(&from->formats, "events/header_page");
     int bad = layout ? 0 : error_set(e, ENODATA, "%s: lacks events/header_page", path);
     bad = bad ? bad : add_formats(&p, path, e);
+    if (!strcmp(from->clock, "local"))
+        kernel_import_clocks_differ(to);
     p.has_ticks = !strcmp(from->clock, "counter") || !strcmp(from->clock, "x86-tsc");
     bad = bad ? bad : trace_reader_open_kept(&p.reader, buf_str(layout), from->cpus.at, from->cpus.len, e);
     if (!bad) {

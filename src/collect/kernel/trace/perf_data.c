@@ -20,6 +20,7 @@ enum {
     COMPRESSED_ALIGNED = 83, /* with the number of bytes before them */
 };
 #define WINDOW_BYTES (1u << 20)
+#define KNOWN_IDS    256u
 #define UNZSTD_BYTES (1u << 17)
 
 /* Bytes that were read and not yet taken. */
@@ -28,8 +29,15 @@ struct window {
     size_t begin, end, room;
 };
 
+/* An id that was looked up lately. */
+struct known_id {
+    uint64_t id;
+    size_t form; /* MAP_NONE: not known */
+};
+
 struct perf_data {
     struct perf_head head;
+    struct known_id ids[KNOWN_IDS];
     struct perf_order order;
     struct window read, unpacked;
     ZSTD_DStream *zstd;
@@ -41,14 +49,18 @@ struct perf_data {
 
 /* ---- records ---- */
 
-static const struct perf_sample_form *form_of(const struct perf_data *p, const uint8_t *record)
+static const struct perf_sample_form *form_of(struct perf_data *p, const uint8_t *record)
 {
     uint64_t id;
     size_t at = 0;
     if (!p->head.forms.len)
         return NULL;
-    if (perf_sample_id(record, p->head.forms.at[0].sample_type, &id))
-        at = map_get_u64(&p->head.form_by_id, id);
+    if (perf_sample_id(record, p->head.forms.at[0].sample_type, &id)) {
+        struct known_id *known = &p->ids[id % KNOWN_IDS];
+        if (known->id != id || !id)
+            *known = (struct known_id){id, map_get_u64(&p->head.form_by_id, id)};
+        at = known->form;
+    }
     return &p->head.forms.at[at == MAP_NONE ? 0 : at];
 }
 
@@ -234,6 +246,7 @@ static int take_record(struct perf_data *p, const uint8_t *record, struct error 
     int bad = 0;
     switch (h.type) {
     case HEADER_ATTR:
+        memset(p->ids, 0, sizeof(p->ids));
         bad = p->head.is_pipe ? take_attr(p, record, h.size) : 0;
         break;
     case HEADER_FEATURE: {

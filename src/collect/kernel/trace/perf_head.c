@@ -107,8 +107,7 @@ int perf_head_read_attr(struct perf_head *p, struct trace_cursor *c, uint64_t by
     struct trace_cursor *from = ids ? ids : c;
     while (from->end - from->at >= 8 && !(bad = trace_cursor_u64(from, &id)))
         map_put_u64(&p->form_by_id, id, p->forms.len, NULL);
-    *vec_push(&p->forms) =
-        (struct perf_sample_form){attr.sample_type, attr.read_format, attr.sample_id_all != 0};
+    *vec_push(&p->forms) = perf_sample_form_of(attr.sample_type, attr.read_format, attr.sample_id_all);
     return bad;
 }
 

@@ -58,37 +58,43 @@ bool perf_sample_id(const uint8_t *record, uint64_t sample_type, uint64_t *id)
     return take_u64(&r, id);
 }
 
-/* The fields behind each other in a record, as far as they are set in the type. */
-static uint64_t bytes_of(uint64_t sample_type, uint64_t fields)
+/* The bytes of the fields, as far as they are set in the type. */
+static uint8_t bytes_of(uint64_t sample_type, uint64_t fields)
 {
-    return 8u * (uint64_t)__builtin_popcountll(sample_type & fields);
+    return (uint8_t)(8 * __builtin_popcountll(sample_type & fields));
+}
+
+struct perf_sample_form perf_sample_form_of(uint64_t sample_type, uint64_t read_format, bool has_trailer)
+{
+    return (struct perf_sample_form){
+        .sample_type = sample_type,
+        .read_format = read_format,
+        .has_trailer = has_trailer,
+        .first_bytes = bytes_of(sample_type, PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP),
+        .id_bytes = bytes_of(sample_type, PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID),
+        .trailer_bytes =
+            bytes_of(sample_type, PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID |
+                                      PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER)};
 }
 
 /* The end of a record that is no sample. Its form may have fewer fields than a sample's. */
 static bool find_trailer(const uint8_t *record, const struct perf_sample_form *f, struct rest *out)
 {
-    const uint64_t bytes =
-        bytes_of(f->sample_type, PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID |
-                                     PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER);
     *out = body_of(record);
-    if (!f->has_trailer || bytes > (uint64_t)(out->end - out->at))
+    if (!f->has_trailer || f->trailer_bytes > out->end - out->at)
         return false;
-    out->at = out->end - bytes;
+    out->at = out->end - f->trailer_bytes;
     return true;
 }
 
 bool perf_sample_time(const uint8_t *record, const struct perf_sample_form *f, uint64_t *time_ns)
 {
     struct rest r = body_of(record);
-    uint64_t before = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID;
-    if (!(f->sample_type & PERF_SAMPLE_TIME))
+    const bool is_sample = head_of(record).type == PERF_RECORD_SAMPLE;
+    const uint64_t thread_bytes = f->sample_type & PERF_SAMPLE_TID ? 8 : 0;
+    if (!(f->sample_type & PERF_SAMPLE_TIME) || (!is_sample && !find_trailer(record, f, &r)))
         return false;
-    if (head_of(record).type != PERF_RECORD_SAMPLE) {
-        before = PERF_SAMPLE_TID;
-        if (!find_trailer(record, f, &r))
-            return false;
-    }
-    return skip(&r, bytes_of(f->sample_type, before)) && take_u64(&r, time_ns);
+    return skip(&r, thread_bytes + (is_sample ? f->first_bytes : 0)) && take_u64(&r, time_ns);
 }
 
 /* The values that were read with the sample. */
@@ -108,22 +114,21 @@ static bool read_sample(const uint8_t *record, const struct perf_sample_form *f,
     const uint64_t type = f->sample_type;
     uint32_t pair[2];
     out->kind = PERF_ITEM_SAMPLE;
-    if (!skip(&r, bytes_of(type, PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP)))
+    if (!skip(&r, f->first_bytes))
         return false;
     if (type & PERF_SAMPLE_TID) {
         if (!take_u32_pair(&r, pair))
             return false;
         out->tid = (int32_t)pair[1];
     }
-    if (!(type & PERF_SAMPLE_TIME) || !take_u64(&r, &out->time_ns) ||
-        !skip(&r, bytes_of(type, PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID)))
+    if (!(type & PERF_SAMPLE_TIME) || !take_u64(&r, &out->time_ns) || !skip(&r, f->id_bytes))
         return false;
     if (type & PERF_SAMPLE_CPU) {
         if (!take_u32_pair(&r, pair))
             return false;
         out->cpu = pair[0];
     }
-    if (!skip(&r, bytes_of(type, PERF_SAMPLE_PERIOD)) ||
+    if (!skip(&r, type & PERF_SAMPLE_PERIOD ? 8 : 0) ||
         (type & PERF_SAMPLE_READ && !skip_read(&r, f->read_format)))
         return false;
     if (type & PERF_SAMPLE_CALLCHAIN) {

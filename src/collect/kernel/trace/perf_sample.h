@@ -18,7 +18,11 @@
 struct perf_sample_form {
     uint64_t sample_type, read_format;
     bool has_trailer; /* records that are not samples end with time and so on (sample_id_all) */
+    /* set by perf_sample_form_of(): bytes before thread and time in a sample, of ids behind the time, of a trailer */
+    uint8_t first_bytes, id_bytes, trailer_bytes;
 };
+
+struct perf_sample_form perf_sample_form_of(uint64_t sample_type, uint64_t read_format, bool has_trailer);
 
 enum perf_item_kind { PERF_ITEM_SAMPLE, PERF_ITEM_COMM, PERF_ITEM_FORK };
 
