@@ -10,7 +10,7 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/sys/boot_report.h"
-#include "cli/sys/frag_rows.h"
+#include "cli/sys/frag/frag_rows.h"
 #include "cli/sys/kernel_store.h"
 #include "cli/sys/state_rows.h"
 #include "cli/sys/sys_vmlinux.h"

@@ -16,7 +16,7 @@
 #include "cli/debuginfod.h"
 #include "cli/intervals.h"
 #include "cli/option_values.h"
-#include "cli/sys/frag_rows.h"
+#include "cli/sys/frag/frag_rows.h"
 #include "cli/sys/kernel_store.h"
 #include "cli/sys/state_rows.h"
 #include "cli/sys/sys_vmlinux.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "cli/sys/frag_capture.h"
+#include "cli/sys/frag/frag_capture.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -88,8 +88,8 @@ int frag_capture_run(const struct frag_capture_request *q, struct frag_capture *
 {
     struct error e = {""};
     struct session s = {.q = q};
-    const struct kernel_recorder_options o = {.buffer_kib = (uint32_t)(q->buffer_bytes >> 10),
-                                              .keep_freed = true};
+    const struct kernel_recorder_options o = {
+        .buffer_kib = (uint32_t)(q->buffer_bytes >> 10), .events = RECORDER_SLAB, .keep_freed = true};
     if (workload_prepare(&s.command, q->command, NULL, &e))
         return command_fail(EXIT_FAILED, "%s", e.text);
     int failed = kernel_recorder_open(&s.recorder, &o, &e) ? command_fail(EXIT_IMPOSSIBLE, "%s", e.text)

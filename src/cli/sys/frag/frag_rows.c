@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "cli/sys/frag_rows.h"
+#include "cli/sys/frag/frag_rows.h"
 
 #include <errno.h>
 #include <string.h>
