@@ -230,26 +230,6 @@ def compare_areas(report, text):
     equal(tuple(report["vmalloc"][key] for key in ("holes", "holes_bytes", "largest_hole_bytes")), want, "holes")
 
 
-def shown_addresses():
-    """Holes, where root may see addresses."""
-    setting = "/proc/sys/kernel/kptr_restrict"
-    with open(setting) as file:
-        before = file.read()
-    try:
-        with open(setting, "w") as file:
-            file.write("1")
-        with tap.private_dir() as folder:
-            texts = recorded(folder + "/r.allium", "--", "true")
-            report = frag("--from", folder + "/r.allium")
-    finally:
-        with open(setting, "w") as file:
-            file.write(before)
-    if texts["/proc/vmallocinfo"].startswith("?"):
-        raise lib.Skipped("the kernel hides addresses from this root")
-    compare_areas(report, texts["/proc/vmallocinfo"])
-    check(report["vmalloc"]["holes"] > 0 and not re.search("ffff[0-9a-f]{12}", json.dumps(report)), report["vmalloc"])
-
-
 def live():
     """Caches that were the same before and after, unless something came and went in between."""
     agreed, failed = set(), {}
@@ -474,7 +454,6 @@ if sys.argv[1:2] == ["inside"]:
 
 lib.main([
     ("a recording, reckoned once more", recording),
-    ("holes of vmalloc, where addresses are shown", shown_addresses),
     ("caches of this machine, by /sys", live),
     ("indices are those of debugfs", in_debugfs),
     ("slabs that are half empty on purpose: cache and call lead, and shrink frees what was said", fragmented),

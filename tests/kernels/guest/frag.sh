@@ -3,7 +3,7 @@
 # `allium sys frag` in a quiet guest: indices of debugfs, slabs that are half empty on purpose, what shrink frees.
 
 . /tests/tap.sh
-plan 10
+plan 12
 mkdir -p /tmp/debugfs /tmp/files
 mount -t debugfs none /tmp/debugfs
 mount -t tmpfs none /tmp/files
@@ -72,5 +72,9 @@ slab=$(value meminfo_slab_bytes /tmp/report)
 echo "# rest $rest of $slab, with kmallocs of whole pages since boot"
 [ "$rest" -ge "-$(value counters_bytes /tmp/report)" ] && [ $((rest * 4)) -le "$slab" ]
 result $? "slabs and Slab: of meminfo agree, but for large kmallocs"
+echo 1 >/proc/sys/kernel/kptr_restrict
+allium sys frag --json >/tmp/report
+holds "where the kernel shows addresses, holes of vmalloc are known" '"holes":[1-9][0-9]*,"holes_bytes":[1-9]' /tmp/report
+equal "and no address is told" "$(grep -c 'ffff[0-9a-f]\{12\}' /tmp/report)" 0
 allium sys frag --from /tmp/none >/dev/null 2>/tmp/said
 equal "a recording that is not there" $? 1
