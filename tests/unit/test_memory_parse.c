@@ -195,7 +195,7 @@ static void a_planted_tree_is_read(void **state)
     put(root, "proc/vmallocinfo",
         "0xffffc90000000000-0xffffc90000005000   20480 a+0x1/0x2 pages=4 vmalloc N0=4\n"
         "0xffffc90000008000-0xffffc9000000a000    8192 b+0x1/0x2 pages=1 vmalloc N0=1\n");
-    put(root, "proc/meminfo", "Slab: 44 kB\n");
+    put(root, "proc/meminfo", "Slab: 212 kB\n");
     kernel_state_read(&texts, root, KERNEL_STATE_MEMORY);
     memory_parse_state(&s, &texts, PAGE);
     frag_compute(&f, &s, &(struct frag_range){.known = false});

@@ -35,12 +35,15 @@ static void add_caches(struct frag *f, const struct memory_state *s)
 
 /*
  * Slab: of meminfo is the sum of two counters, which the kernel brings up to date when a CPU's share of the change
- * exceeds a threshold.
+ * exceeds a threshold. Slabinfo is read at the same time; to read /sys/kernel/slab for the first time takes some MiB of
+ * slabs for its files.
  */
 static void check_whole(struct frag *f, const struct memory_state *s, const struct frag_range *large)
 {
     struct frag_whole *w = &f->whole;
-    w->slab_bytes = f->slab[FRAG_BYTES];
+    w->slab_bytes = s->slabinfo_pages && s->slabinfo_pages <= UINT32_MAX
+                        ? frag_exact(s->slabinfo_pages * s->page_bytes)
+                        : f->slab[FRAG_BYTES];
     w->large_bytes = *large;
     if (memory_state_has(s, MEMORY_SLAB))
         w->meminfo_bytes = frag_exact(s->figures[MEMORY_SLAB]);

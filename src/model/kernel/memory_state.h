@@ -127,7 +127,8 @@ struct memory_state {
     /* what all CPUs together may keep back of one of vmstat's counters of a node; 0: not known */
     uint64_t counter_slack_pages;
     struct VEC(struct memory_cache) caches;
-    bool slab_attributes; /* /sys/kernel/slab was there; else the caches have what slabinfo tells */
+    bool slab_attributes;    /* /sys/kernel/slab was there; else the caches have what slabinfo tells */
+    uint64_t slabinfo_pages; /* of all slabs, by slabinfo alone; 0: not known */
     struct VEC(struct memory_zone) zones;
     unsigned block_order; /* a page block has 2^block_order pages; 0: not known */
     unsigned n_types;

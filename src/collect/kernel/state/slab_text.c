@@ -135,6 +135,12 @@ static size_t find_folder(const struct folders *f, const char *name)
     return i == MAP_NONE ? map_get(&f->by_link, name, strlen(name)) : i;
 }
 
+static uint64_t slab_pages(const struct slab_cache *row)
+{
+    uint64_t pages;
+    return __builtin_mul_overflow(row->slabs, row->pages_per_slab, &pages) || pages > UINT32_MAX ? 0 : pages;
+}
+
 static void add_rows(struct memory_state *s, const struct slab_caches *rows, const struct folders *f,
                      bool *taken)
 {
@@ -144,6 +150,7 @@ static void add_rows(struct memory_state *s, const struct slab_caches *rows, con
         c->name = mem_strdup(row->name);
         c->aliases = join(row->aliases, row->aliases_len);
         take_row(c, row);
+        s->slabinfo_pages += slab_pages(row);
         if (i == MAP_NONE)
             continue;
         overwrite(c, &f->all.at[i]);
