@@ -12,7 +12,7 @@
 #include "cli/profile_page.h"
 #include "cli/screen_options.h"
 #include "cli/source.h"
-#include "cli/sys/boot_report.h"
+#include "cli/sys/import/boot_report.h"
 #include "cli/terminal.h"
 #include "cli/wrapper_lists.h"
 #include "model/profile/nearest.h"

@@ -2,6 +2,7 @@
 #include "collect/kernel/trace/page_format.h"
 
 #include <errno.h>
+#include <event-parse.h>
 #include <stdlib.h>
 
 #include "base/mem.h"

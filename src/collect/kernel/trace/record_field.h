@@ -9,24 +9,22 @@
  * Runs in: the tool. Threads: pure.
  */
 
-#include <event-parse.h>
-#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+
+struct tep_event;
+struct tep_handle;
 
 struct record_field {
     uint16_t at, bytes; /* bytes 0: the event has no such field */
 };
 
+/** Parses the text of an event's format, in a handle that the caller frees with tep_free(). NULL: it is none. */
+struct tep_event *record_field_parse(struct tep_handle **tep, const char *name, const char *text,
+                                     size_t bytes);
 /** Returns where the field of this name is; one of more than `most` bytes is none. `name` may be NULL. */
-static inline struct record_field record_field_find(struct tep_event *event, const char *name, int most)
-{
-    const struct tep_format_field *field = name ? tep_find_any_field(event, name) : NULL;
-    const bool fits =
-        field && field->offset >= 0 && field->offset <= INT16_MAX && field->size > 0 && field->size <= most;
-    return fits ? (struct record_field){(uint16_t)field->offset, (uint16_t)field->size}
-                : (struct record_field){0, 0};
-}
+struct record_field record_field_find(struct tep_event *event, const char *name, int most);
 
 /** Returns the first byte behind it. */
 static inline uint32_t record_field_end(struct record_field f)
@@ -45,20 +43,6 @@ static inline uint64_t record_field_value(const uint8_t *data, struct record_fie
     else
         memcpy(&value, data + f.at, f.bytes);
     return value;
-}
-
-/** Parses the text of an event's format, in a handle that the caller frees with tep_free(). NULL: it is none. */
-static inline struct tep_event *record_field_parse(struct tep_handle **tep, const char *name,
-                                                   const char *text, size_t bytes)
-{
-    *tep = tep_alloc();
-    if (!*tep)
-        return NULL;
-    tep_set_loglevel(TEP_LOG_NONE);
-    /* The last part of the text, which says how to print a record, may be one that the library does not know. */
-    tep_parse_event(*tep, text, bytes, "any");
-    struct tep_event *event = tep_find_event_by_name(*tep, "any", name);
-    return event && event->id > 0 && event->id <= UINT16_MAX ? event : NULL;
 }
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "cli/sys/advise_source.h"
+#include "cli/sys/advise/advise_source.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "cli/sys/import_names.h"
+#include "cli/sys/import/import_names.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "cli/sys/sys_import_boot.h"
+#include "cli/sys/import/sys_import_boot.h"
 
 #include <stdio.h>
 #include <time.h>
@@ -9,7 +9,7 @@
 #include "base/sigsafe/clock_ns.h"
 #include "base/units.h"
 #include "cli/command.h"
-#include "cli/sys/boot_report.h"
+#include "cli/sys/import/boot_report.h"
 #include "cli/sys/frag/frag_rows.h"
 #include "cli/sys/kernel_store.h"
 #include "cli/sys/state_rows.h"

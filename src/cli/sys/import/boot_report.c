@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "cli/sys/boot_report.h"
+#include "cli/sys/import/boot_report.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 
 #include "cli/option_values.h"
 #include "cli/pager.h"
-#include "cli/sys/advise_source.h"
+#include "cli/sys/advise/advise_source.h"
 #include "cli/terminal.h"
 #include "view/table/advice_view.h"
 
