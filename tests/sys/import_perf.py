@@ -64,7 +64,7 @@ def every_form():
             equal(cells(folder + "/a.allium"), cells(folder + "/b.allium"), "cells of " + name)
             want = {row[:2]: row[2] for row in cells(folder + "/b.allium", COMMS)}
             for site, comm, allocations in cells(folder + "/a.allium", COMMS):
-                if comm != "[interrupt]":
+                if comm not in ("[interrupt]", "[unknown]"): # perf script prints the thread's number for the latter
                     check(allocations <= want[site, comm], name, site, comm, allocations, want[site, comm])
             if name == "file": # of this boot: the symbols are found
                 allium("sys", "import", path, "-o", folder + "/c.allium")

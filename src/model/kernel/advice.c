@@ -95,10 +95,15 @@ void advice_claim_cache(struct advice_measure *m, const struct advice_input *in,
 
 /* ---- all of them ---- */
 
-/* By the middle of what they save; equal ones by their texts, so that the order is always the same. */
+/*
+ * By the middle of what they save, behind all others those that memory pressure would save anyhow; equal ones by their
+ * texts, so that the order is always the same.
+ */
 static int by_size(const void *one, const void *other)
 {
     const struct advice_measure *a = one, *b = other;
+    if (a->reclaimable != b->reclaimable)
+        return a->reclaimable - b->reclaimable;
     const double x = (double)a->low_bytes + (double)a->high_bytes,
                  y = (double)b->low_bytes + (double)b->high_bytes;
     return x != y ? (x < y) - (x > y) : strcmp(a->change, b->change);

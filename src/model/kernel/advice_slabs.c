@@ -202,7 +202,7 @@ static void reclaimable(struct advice *a, const struct advice_input *in)
         return;
     m->reclaimable = true;
     advice_change(
-        m, "nothing: memory pressure empties these caches (echo 2 > /proc/sys/vm/drop_caches does so now)");
+        m, "no change: memory pressure empties these caches (echo 2 > /proc/sys/vm/drop_caches does so now)");
     advice_formula(m, "slabs x their size, of %" PRIu64 " reclaimable caches%s", n,
                    low ? "; low: dentries that are in use stay, each in a slab of its own"
                        : "; low: nothing is unused");

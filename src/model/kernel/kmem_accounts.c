@@ -13,6 +13,33 @@ struct kmem_stack_range {
     uint32_t depth;
 };
 
+struct row_key {
+    uint64_t call_site, gfp;
+    uint32_t cache, stack, comm, size_class;
+};
+
+struct pair_key {
+    uint64_t call_site, free_site, cache;
+};
+
+/*
+ * What was looked up lately, in slots by a quick hash. Most events are like one of the latest ones, and comparing with
+ * these costs a fraction of a search in a map.
+ */
+#define RECENT_BITS 9
+#define RECENT      (1u << RECENT_BITS)
+struct recent {
+    struct {
+        struct row_key key;
+        uint32_t number;
+    } rows[RECENT];
+    struct {
+        struct pair_key key;
+        uint32_t number;
+    } pairs[RECENT];
+    uint32_t texts[RECENT];
+};
+
 struct kmem_accounts {
     struct VEC(struct kmem_account) rows, processes;
     struct VEC(struct kmem_pair) pairs;
@@ -23,6 +50,7 @@ struct kmem_accounts {
     struct kmem_objects live;
     struct kmem_objects freed; /* with the object's cache for a row; without slots, unless they are kept */
     uint8_t nodes[KMEM_EVENT_CPUS_MAX]; /* by CPU */
+    struct recent recent;
     struct kmem_totals totals;
     /*
      * Each row stores its live amounts at the peak, but only when it next changes: not all rows are visited at a peak.
@@ -39,6 +67,7 @@ struct kmem_accounts *kmem_accounts_new(void)
 {
     struct kmem_accounts *a = mem_alloc(sizeof(*a));
     kmem_objects_init(&a->live);
+    memset(&a->recent, 0xff, sizeof(a->recent)); /* numbers that nothing has */
     *vec_push(&a->stacks) = (struct kmem_stack_range){0, 0};
     return a;
 }
@@ -109,13 +138,25 @@ void kmem_accounts_each_freed(const struct kmem_accounts *a, kmem_object_fn *f, 
 
 /* ---- rows ---- */
 
+static size_t recent_slot(uint64_t one, uint64_t other)
+{
+    return (one * UINT64_C(0x9E3779B97F4A7C15) ^ other * UINT64_C(0xC2B2AE3D27D4EB4F)) >> (64 - RECENT_BITS);
+}
+
 static uint32_t number_of_text(struct kmem_accounts *a, const char *name)
 {
     bool added;
-    size_t number = map_put(&a->text_index, name, strlen(name), a->texts.len, &added);
+    const size_t len = strlen(name);
+    uint64_t head = len;
+    memcpy(&head, name, len < sizeof(head) ? len : sizeof(head));
+    uint32_t *recent = &a->recent.texts[recent_slot(head, len)];
+    if (*recent < a->texts.len && !strcmp(a->texts.at[*recent], name))
+        return *recent;
+    size_t number = map_put(&a->text_index, name, len, a->texts.len, &added);
     if (added)
         *vec_push(&a->texts) = mem_strdup(name);
-    return (uint32_t)number;
+    *recent = (uint32_t)number;
+    return *recent;
 }
 
 static uint32_t number_of_stack(struct kmem_accounts *a, const struct kmem_event *e)
@@ -141,11 +182,13 @@ static uint8_t class_of(uint64_t bytes)
 static uint32_t number_of_row(struct kmem_accounts *a, const struct kmem_event *e, uint32_t cache,
                               uint32_t comm)
 {
-    const struct {
-        uint64_t call_site, gfp;
-        uint32_t cache, stack, comm, size_class;
-    } key = {e->call_site, e->gfp, cache, number_of_stack(a, e), comm, class_of(e->allocated_bytes)};
+    const struct row_key key = {e->call_site,          e->gfp, cache,
+                                number_of_stack(a, e), comm,   class_of(e->allocated_bytes)};
+    const size_t slot =
+        recent_slot(key.call_site ^ key.gfp, (uint64_t)key.comm << 32 | (key.cache ^ key.stack));
     bool added;
+    if (a->recent.rows[slot].number < a->rows.len && !memcmp(&a->recent.rows[slot].key, &key, sizeof(key)))
+        return a->recent.rows[slot].number;
     size_t number = map_put(&a->row_index, &key, sizeof(key), a->rows.len, &added);
     if (added)
         *vec_push(&a->rows) = (struct kmem_account){.call_site = key.call_site,
@@ -155,6 +198,8 @@ static uint32_t number_of_row(struct kmem_accounts *a, const struct kmem_event *
                                                     .comm = key.comm,
                                                     .size_class = (uint8_t)key.size_class,
                                                     .peak_number = a->peak_number};
+    a->recent.rows[slot].key = key;
+    a->recent.rows[slot].number = (uint32_t)number;
     return (uint32_t)number;
 }
 
@@ -268,14 +313,18 @@ static void allocate(struct kmem_accounts *a, const struct kmem_event *e)
 static void add_pair(struct kmem_accounts *a, const struct kmem_event *e, const struct kmem_object *o)
 {
     const struct kmem_account *r = &a->rows.at[o->row];
-    const struct {
-        uint64_t call_site, free_site, cache;
-    } key = {r->call_site, e->call_site, r->cache};
+    const struct pair_key key = {r->call_site, e->call_site, r->cache};
+    const size_t slot = recent_slot(key.call_site, key.free_site ^ key.cache);
     const uint32_t cpu = e->cpu < KMEM_EVENT_CPUS_MAX ? e->cpu : KMEM_EVENT_CPUS_MAX - 1;
-    bool added;
-    size_t number = map_put(&a->pair_index, &key, sizeof(key), a->pairs.len, &added);
-    if (added)
-        *vec_push(&a->pairs) = (struct kmem_pair){key.call_site, key.free_site, r->cache};
+    uint32_t number = a->recent.pairs[slot].number;
+    if (number >= a->pairs.len || memcmp(&a->recent.pairs[slot].key, &key, sizeof(key)) != 0) {
+        bool added;
+        number = (uint32_t)map_put(&a->pair_index, &key, sizeof(key), a->pairs.len, &added);
+        if (added)
+            *vec_push(&a->pairs) = (struct kmem_pair){key.call_site, key.free_site, r->cache};
+        a->recent.pairs[slot].key = key;
+        a->recent.pairs[slot].number = number;
+    }
     struct kmem_pair *p = &a->pairs.at[number];
     const bool cross_cpu = o->cpu != cpu, cross_node = a->nodes[o->cpu] != a->nodes[cpu];
     p->frees++;

@@ -25,6 +25,14 @@ static void add_range(struct buf *b, int64_t low, uint64_t high)
         buf_printf(b, " to %s", most);
 }
 
+static size_t reclaimable(const struct advice *a)
+{
+    size_t n = 0;
+    vec_each (const struct advice_measure, m, &a->measures)
+        n += m->reclaimable;
+    return n;
+}
+
 static void write_heading(struct sink *out, const struct advice_view *v, const struct advice *a)
 {
     char size[UNITS_TEXT_BYTES];
@@ -39,7 +47,7 @@ static void write_heading(struct sink *out, const struct advice_view *v, const s
         text_add_instant(&b, v->time_ns);
     }
     buf_addstr(&b, ": ");
-    text_add_number(&b, a->measures.len, "measure");
+    text_add_number(&b, a->measures.len - reclaimable(a), "measure");
     buf_addstr(&b, ", together ");
     add_range(&b, a->low_bytes, a->high_bytes);
     if (v->memory_bytes)
@@ -66,8 +74,6 @@ static void write_measure(struct sink *out, const struct advice_view *v, const s
     text_add_name(&b, &v->style, m->change);
     sink_printf(out, "%s%s\n", buf_str(&b), text_end(&v->style, TEXT_STRONG));
     buf_release(&b);
-    if (m->reclaimable)
-        write_part(out, v, "    note", "memory pressure would empty it anyhow: not in the total");
     if (m->instead_of != ADVICE_NONE) {
         buf_printf(&b, "excludes measure %zu, which is in the total in its place", m->instead_of + 1);
         write_part(out, v, "    note", buf_str(&b));
@@ -84,8 +90,11 @@ void advice_view_text(struct sink *out, const struct advice_view *v, const struc
 {
     const size_t n = shown(v, a);
     write_heading(out, v, a);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
+        if (a->measures.at[i].reclaimable && (!i || !a->measures.at[i - 1].reclaimable))
+            sink_printf(out, "\nNot in the total, as memory pressure empties these caches anyhow:\n");
         write_measure(out, v, &a->measures.at[i], i);
+    }
     if (n < a->measures.len)
         notes_add(notes, "%zu of %zu measures are shown; --top 0 shows all", n, a->measures.len);
     vec_each (char *const, sentence, &a->unknown)
