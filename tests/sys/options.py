@@ -542,6 +542,7 @@ IDLE = [  # what would do nothing: (options, of which tools, words of the refusa
     (["--frees"], "kmem", "--frees goes with --by stack, not with --by site"),
     (["--charge", "allocator"], "kmem", "--charge allocator needs --live, or a recording"),
     (["--slab-account"], "kmem", "--slab-account needs --live, or a recording"),
+    (["--live", "--interval", "1s", "--charge", "allocator"], "kmem", "leave out --interval"),
     (["--live", "--slab-account", "--by", "cache"], "kmem", "--slab-account is by site"),
     (["--live", "--slab-account", "--charge", "freer"], "kmem", "leave out --charge"),
     (["--by", "pair"], "kmem", "--by pair needs all events"),

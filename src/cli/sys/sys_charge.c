@@ -25,6 +25,14 @@ int sys_charge_parse(struct sys_request *r, const struct arguments *a)
         !sys_own_option(r, "live-objects"))
         code = command_misuse(c, "--%s needs --live, or a recording (--from)",
                               show->slab_account ? "slab-account" : "charge allocator");
+    const char *given = show->slab_account ? "slab-account" : "charge allocator";
+    if (code < 0 && show->charge_allocator && command_value(c, a, "interval"))
+        code =
+            command_misuse(c, "--%s compares with what is live since the start: leave out --interval", given);
+    if (code < 0 && show->charge_allocator && !strcmp(r->settings.part->name, "pair"))
+        code = command_misuse(c, "--by pair tells who allocated and who freed: leave out --%s", given);
+    if (show->slab_account && r->from)
+        show->regroup = r->tool->parts; /* by site */
     if (code < 0)
         code = option_values_parse_count(c, "depth", command_value(c, a, "depth"), 1, 100, &show->depth);
     if (code < 0 && show->depth && strcmp(r->settings.part->name, "directory") != 0)
@@ -49,12 +57,16 @@ static void set(struct table *t, uint32_t row, uint32_t column, uint64_t value)
     *table_cell(t, row, column) = (struct table_value){.known = true, .whole = value};
 }
 
-void sys_charge_allocator(const struct sys_charge *c, struct table *t)
+void sys_charge_allocator(const struct sys_charge *c, bool all_followed, struct table *t)
 {
     struct sys_charge columns = *c;
     for (uint32_t row = 0; row < table_rows(t); row++) {
         if (!table_at(t, row, c->live)->known || !table_at(t, row, c->allocations)->known)
             continue;
+        if (!all_followed) {
+            table_cell(t, row, c->frees)->known = table_cell(t, row, c->freed)->known = false;
+            continue;
+        }
         set(t, row, c->frees, whole(t, row, c->allocations) - whole(t, row, c->live_objects));
         set(t, row, c->freed, whole(t, row, c->allocated) - whole(t, row, c->live));
     }

@@ -18,9 +18,9 @@ int sys_charge_parse(struct sys_request *r, const struct arguments *a);
 
 /**
  * Rows have the frees that were made there. This makes of them the frees of what was allocated there; rows that only
- * free go. The rows must know what is live.
+ * free go. The rows must know what is live; if not all objects were followed, what was freed is not known.
  */
-void sys_charge_allocator(const struct sys_charge *c, struct table *t);
+void sys_charge_allocator(const struct sys_charge *c, bool all_followed, struct table *t);
 
 /**
  * Writes what the slab_account patches to the kernel printed: sums of all rows, and a line for each call, with the

@@ -89,8 +89,10 @@ void sys_report_write(struct sys_report *r)
     struct table *t = r->table;
     if (o->depth)
         sys_regroup_cut(r->tool, o->depth, t);
+    if (o->charge_allocator && o->session)
+        sys_read_counts(o->session);
     if (o->charge_allocator)
-        sys_charge_allocator(r->tool->charge, t);
+        sys_charge_allocator(r->tool->charge, !o->session || !o->session->counted[SYS_LIVE_FULL], t);
     table_query_apply(&o->where, t);
     r->any = r->any || table_rows(t);
     record(r);

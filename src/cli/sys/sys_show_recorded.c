@@ -60,6 +60,22 @@ static int group_anew(struct show *w)
     return -1;
 }
 
+/* Frees can be charged to who allocated where rows are of the whole time, and tell what is live. */
+static int check_charge(const struct show *w)
+{
+    const struct sys_charge *c = w->report.tool->charge;
+    if (!w->options->charge_allocator)
+        return -1;
+    if (w->any)
+        return command_fail(EXIT_FAILED, "--charge: %s has several reports, each of an interval", w->path);
+    return table_hides(w->report.table, c->live)
+               ? command_fail(EXIT_FAILED,
+                              "--charge: the rows of %s do not tell what is live: record with --live, "
+                              "or with allium sys record",
+                              w->path)
+               : -1;
+}
+
 static void show_recorded(void *arg, uint64_t time_ns)
 {
     struct show *w = arg;
@@ -67,7 +83,9 @@ static void show_recorded(void *arg, uint64_t time_ns)
     const struct sys_show *o = r->o;
     if (w->over)
         return;
-    w->code = group_anew(w);
+    w->code = check_charge(w);
+    if (w->code < 0)
+        w->code = group_anew(w);
     if (w->code < 0)
         w->code = sys_columns_check_recorded(o, r->table, w->regrouped, w->path);
     if (w->code >= 0) {
