@@ -268,6 +268,9 @@ static void impossible_sizes(void **state)
     struct kmem_event e = {
         .kind = KMEM_EVENT_ALLOC, .address = 4096, .allocated_bytes = UINT64_C(1) << 32, .cache = ""};
     assert_false(kmem_accounts_add(a, &e));
+    e.requested_bytes = 9;
+    e.allocated_bytes = 8;
+    assert_false(kmem_accounts_add(a, &e));
     e.requested_bytes = e.allocated_bytes = UINT32_MAX;
     e.process = KMEM_EVENT_NO_PROCESS;
     assert_true(kmem_accounts_add(a, &e));
@@ -275,6 +278,30 @@ static void impossible_sizes(void **state)
     size_t rows;
     kmem_accounts_processes(a, &rows);
     assert_int_equal(rows, 0);
+    kmem_accounts_free(a);
+}
+
+/* A program that renames itself on and on does not fill the memory. */
+static void many_names(void **state)
+{
+    (void)state;
+    struct kmem_accounts *a = kmem_accounts_new();
+    struct kmem_event e = {
+        .kind = KMEM_EVENT_ALLOC, .requested_bytes = 8, .allocated_bytes = 8, .cache = "c", .process = 7};
+    char name[16];
+    for (uint32_t i = 0; i < 20000; i++) {
+        snprintf(name, sizeof(name), "%u", i);
+        e.comm = name;
+        e.address = 4096 + 64 * i;
+        assert_true(kmem_accounts_add(a, &e));
+    }
+    size_t rows, processes;
+    const struct kmem_account *row = kmem_accounts_rows(a, &rows);
+    assert_int_equal(rows, 16384 + 1);
+    assert_string_equal(kmem_accounts_text(a, row[rows - 1].comm), "[other programs]");
+    assert_int_equal(row[rows - 1].allocations, 20000 - 16384);
+    kmem_accounts_processes(a, &processes);
+    assert_int_equal(processes, 16384 + 1);
     kmem_accounts_free(a);
 }
 
@@ -300,6 +327,7 @@ int main(void)
         TEST("a hundred thousand objects are found again", many_objects),
         TEST("a row for each stack", a_row_for_each_stack),
         TEST("sizes that no object has", impossible_sizes),
+        TEST("any number of names of programs", many_names),
         TEST("requests that got no object", requests_without_an_object),
     };
     return cmocka_run_group_tests_name("kmem_accounts", tests, NULL, NULL);

@@ -51,6 +51,7 @@ struct kmem_accounts {
     struct kmem_objects freed; /* with the object's cache for a row; without slots, unless they are kept */
     uint8_t nodes[KMEM_EVENT_CPUS_MAX]; /* by CPU */
     struct recent recent;
+    uint32_t n_comms; /* different names of programs */
     struct kmem_totals totals;
     /*
      * Each row stores its live amounts at the peak, but only when it next changes: not all rows are visited at a peak.
@@ -61,7 +62,7 @@ struct kmem_accounts {
     bool at_peak;
 };
 
-#define FREED_MAX (UINT32_C(1) << 22) /* in 256 MiB; later ones are not kept */
+#define FREED_MAX ((UINT32_C(1) << 22) - 1) /* in 256 MiB; later ones are not kept */
 
 struct kmem_accounts *kmem_accounts_new(void)
 {
@@ -159,6 +160,22 @@ static uint32_t number_of_text(struct kmem_accounts *a, const char *name)
     return *recent;
 }
 
+/* A program may give itself any number of names. From so many on, further ones are one; so are processes. */
+#define COMMS_MAX     16384u
+#define PROCESSES_MAX 262144u
+#define OTHERS        "[other programs]"
+
+static uint32_t number_of_comm(struct kmem_accounts *a, const char *comm)
+{
+    const char *name = comm ? comm : "";
+    const size_t before = a->texts.len;
+    if (a->n_comms >= COMMS_MAX && map_get(&a->text_index, name, strlen(name)) == MAP_NONE)
+        name = OTHERS;
+    const uint32_t number = number_of_text(a, name);
+    a->n_comms += a->texts.len > before;
+    return number;
+}
+
 static uint32_t number_of_stack(struct kmem_accounts *a, const struct kmem_event *e)
 {
     bool added;
@@ -208,15 +225,19 @@ static uint32_t number_of_row(struct kmem_accounts *a, const struct kmem_event *
 static uint32_t number_of_process(struct kmem_accounts *a, const struct kmem_event *e, uint32_t comm)
 {
     bool added;
-    if (e->process == KMEM_EVENT_NO_PROCESS)
+    int32_t process = e->process;
+    if (process == KMEM_EVENT_NO_PROCESS)
         return NO_ROW;
+    if (a->processes.len >= PROCESSES_MAX &&
+        map_get_u64(&a->process_index, (uint64_t)comm << 32 | (uint32_t)process) == MAP_NONE) {
+        process = 0;
+        comm = number_of_text(a, OTHERS);
+    }
     size_t number =
-        map_put_u64(&a->process_index, (uint64_t)comm << 32 | (uint32_t)e->process, a->processes.len, &added);
+        map_put_u64(&a->process_index, (uint64_t)comm << 32 | (uint32_t)process, a->processes.len, &added);
     if (added)
-        *vec_push(&a->processes) = (struct kmem_account){.comm = comm,
-                                                         .cache = number_of_text(a, ""),
-                                                         .process = e->process,
-                                                         .peak_number = a->peak_number};
+        *vec_push(&a->processes) = (struct kmem_account){
+            .comm = comm, .cache = number_of_text(a, ""), .process = process, .peak_number = a->peak_number};
     return (uint32_t)number;
 }
 
@@ -270,7 +291,7 @@ static void release(struct kmem_accounts *a, struct kmem_object *o)
 static struct kmem_object object_of(struct kmem_accounts *a, const struct kmem_event *e)
 {
     const uint64_t born_us = (e->time_ns - a->totals.first_ns) / 1000;
-    const uint32_t comm = number_of_text(a, e->comm ? e->comm : "");
+    const uint32_t comm = number_of_comm(a, e->comm);
     return (struct kmem_object){
         .address = e->address,
         .born_us = born_us < KMEM_OBJECT_BORN_MAX ? born_us : KMEM_OBJECT_BORN_MAX,
@@ -356,7 +377,7 @@ static void release_by_event(struct kmem_accounts *a, const struct kmem_event *e
         return;
     }
     const uint32_t cache = *e->cache ? number_of_text(a, e->cache) : a->rows.at[o->row].cache;
-    const uint32_t comm = number_of_text(a, e->comm ? e->comm : "");
+    const uint32_t comm = number_of_comm(a, e->comm);
     const uint32_t row = number_of_row(a, e, cache, comm), process = number_of_process(a, e, comm);
     free_here(&a->rows.at[row], o);
     if (*e->cache)
@@ -379,7 +400,8 @@ void kmem_accounts_set_node(struct kmem_accounts *a, uint32_t cpu, uint32_t node
 bool kmem_accounts_add(struct kmem_accounts *a, const struct kmem_event *e)
 {
     struct kmem_totals *t = &a->totals;
-    if (e->kind == KMEM_EVENT_ALLOC && (e->requested_bytes > UINT32_MAX || e->allocated_bytes > UINT32_MAX))
+    if (e->kind == KMEM_EVENT_ALLOC && e->address > KMEM_EVENT_NO_OBJECT &&
+        (e->allocated_bytes > UINT32_MAX || e->requested_bytes > e->allocated_bytes))
         return false;
     t->first_ns = t->events ? t->first_ns : e->time_ns;
     t->last_ns = e->time_ns;

@@ -81,7 +81,7 @@ void kmem_accounts_set_node(struct kmem_accounts *a, uint32_t cpu, uint32_t node
 
 /**
  * Adds an event. Events must come in the order of their times. Returns false, and changes nothing, if it cannot be: an
- * object of 4 GiB or more.
+ * object of 4 GiB or more, or smaller than was requested.
  */
 bool kmem_accounts_add(struct kmem_accounts *a, const struct kmem_event *e);
 /** Brings the ages of the oldest live objects up to date, in all rows. */

@@ -114,6 +114,18 @@ static uint32_t number_of_text(struct page_accounts *a, const char *name)
     return (uint32_t)number;
 }
 
+/* As in kmem_accounts.c: further names of programs are one, and so are processes. */
+#define COMMS_MAX     16384u
+#define PROCESSES_MAX 262144u
+#define OTHERS        "[other programs]"
+
+static uint32_t number_of_comm(struct page_accounts *a, const char *comm)
+{
+    const bool is_other =
+        a->texts.len >= COMMS_MAX && map_get(&a->text_index, comm, strlen(comm)) == MAP_NONE;
+    return number_of_text(a, is_other ? OTHERS : comm);
+}
+
 static uint32_t number_of_stack(struct page_accounts *a, const struct page_event *e)
 {
     bool added;
@@ -153,17 +165,20 @@ static struct holder rows_of(struct page_accounts *a, const struct page_event *e
     const struct page_account like = {.order = e->order,
                                       .migrate_type = allocates ? e->migrate_type : PAGE_EVENT_NO_TYPE,
                                       .gfp = e->kind == PAGE_EVENT_ALLOC ? e->gfp : 0,
-                                      .comm = number_of_text(a, e->comm ? e->comm : ""),
+                                      .comm = number_of_comm(a, e->comm ? e->comm : ""),
                                       .stack = number_of_stack(a, e)};
     struct holder h = {number_like(a, &like), NO_ROW};
     bool added;
     if (e->process == KMEM_EVENT_NO_PROCESS)
         return h;
-    h.process_row = (uint32_t)map_put_u64(&a->process_index, (uint64_t)like.comm << 32 | (uint32_t)e->process,
-                                          a->processes.len, &added);
+    uint64_t key = (uint64_t)like.comm << 32 | (uint32_t)e->process;
+    if (a->processes.len >= PROCESSES_MAX && map_get_u64(&a->process_index, key) == MAP_NONE)
+        key = (uint64_t)number_of_text(a, OTHERS) << 32;
+    h.process_row = (uint32_t)map_put_u64(&a->process_index, key, a->processes.len, &added);
     if (added)
-        *vec_push(&a->processes) = (struct page_account){
-            .migrate_type = PAGE_EVENT_NO_TYPE, .comm = like.comm, .process = e->process};
+        *vec_push(&a->processes) = (struct page_account){.migrate_type = PAGE_EVENT_NO_TYPE,
+                                                         .comm = (uint32_t)(key >> 32),
+                                                         .process = (int32_t)(key & UINT32_MAX)};
     return h;
 }
 

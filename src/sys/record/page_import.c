@@ -72,7 +72,7 @@ static void account(void *arg, const struct trace_record *record, uint32_t cpu)
     event.time_ns = record->time;
     event.cpu = cpu;
     p->counts->ticks += p->has_ticks;
-    event.comm = event.context ? KERNEL_IMPORT_INTERRUPT : tasks_find(&p->tasks, event.pid)->name;
+    event.comm = event.context ? KERNEL_IMPORT_INTERRUPT : tasks_name(tasks_find(&p->tasks, event.pid));
     const bool allocates = event.kind == KMEM_EVENT_ALLOC;
     if (allocates && p->from->own_tid && event.pid == p->from->own_tid && !event.context)
         kernel_import_own_event(p->to, &event);

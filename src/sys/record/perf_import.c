@@ -73,7 +73,7 @@ static void take_sample(struct perf_import *p, const struct perf_item *item)
         return;
     event.time_ns = item->time_ns;
     event.cpu = item->cpu;
-    event.comm = event.context ? KERNEL_IMPORT_INTERRUPT : tasks_find(&p->tasks, item->tid)->name;
+    event.comm = event.context ? KERNEL_IMPORT_INTERRUPT : tasks_name(tasks_find(&p->tasks, item->tid));
     if (event.kind == KMEM_EVENT_ALLOC)
         take_stack(p, item, &event);
     kernel_import_event_at(p->to, &event);
@@ -89,7 +89,7 @@ static int take_item(void *arg, const struct perf_item *item)
         tasks_set_name(&p->tasks, item->tid, item->comm, TASK_NAME_BYTES);
         break;
     case PERF_ITEM_FORK:
-        snprintf(name, sizeof(name), "%s", tasks_find(&p->tasks, item->parent_tid)->name);
+        snprintf(name, sizeof(name), "%s", tasks_name(tasks_find(&p->tasks, item->parent_tid)));
         tasks_set_name(&p->tasks, item->tid, name, sizeof(name));
         break;
     case PERF_ITEM_SAMPLE:

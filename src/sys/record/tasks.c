@@ -198,7 +198,12 @@ const struct task *tasks_find(const struct tasks *t, int32_t tid)
     size_t at = map_get_u64(&t->index, (uint32_t)tid);
     if (at == MAP_NONE)
         return tid ? &unknown : &idle;
-    return *t->all.at[at].name ? &t->all.at[at] : &unknown;
+    return &t->all.at[at];
+}
+
+const char *tasks_name(const struct task *task)
+{
+    return *task->name ? task->name : "[unknown]";
 }
 
 const char *tasks_cgroup(const struct tasks *t, int32_t process)

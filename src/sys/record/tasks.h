@@ -44,8 +44,10 @@ void tasks_set_name(struct tasks *t, int32_t tid, const char *name, uint32_t byt
 void tasks_parse(struct tasks *t, const char *text);
 /** Appends such lines. */
 void tasks_add_lines(const struct tasks *t, struct buf *b);
-/** Returns the thread; one without a name if it is not known. Valid until the next change. */
+/** Returns the thread; one without a process if it is not known. Valid until the next change. */
 const struct task *tasks_find(const struct tasks *t, int32_t tid);
+/** Returns its name; "[unknown]" if it has none. */
+const char *tasks_name(const struct task *task);
 /** Returns the path of the control group that has a process's memory; NULL: not known. */
 const char *tasks_cgroup(const struct tasks *t, int32_t process);
 void tasks_release(struct tasks *t);

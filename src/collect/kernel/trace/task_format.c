@@ -53,6 +53,9 @@ int task_format_add(struct task_format *f, enum task_event_kind kind, const char
         f->kinds[kind].id = (uint16_t)event->id;
         f->kinds[kind].is_elsewhere = field && field->flags & TEP_FIELD_IS_DYNAMIC;
         f->kinds[kind].tid = record_field_find(event, kind == TASK_MARKED ? "common_pid" : "pid", 4);
+        if (kind == TASK_RENAMED &&
+            !f->kinds[kind].tid.bytes) /* Linux 6.14 to 6.19: a thread renames itself */
+            f->kinds[kind].tid = record_field_find(event, "common_pid", 4);
         f->kinds[kind].text = record_field_find(event, texts[kind], 256);
         f->kinds[kind].creator = record_field_find(event, "common_pid", 4);
         f->kinds[kind].flags = record_field_find(event, kind == TASK_BEGAN ? "clone_flags" : NULL, 8);
