@@ -208,13 +208,20 @@ static void get_value(struct sqlite3_stmt *stmt, struct table *t, uint32_t colum
         table_whole(t, column, (uint64_t)sqlite3_column_int64(stmt, at));
 }
 
+/* Of the kernel's files: a recording has them from its beginning. */
+#define STATE_ROWS "sys_state"
+
 /* Which rows there are instead; a recording that was cut off before its first report has none. */
 static int say_none(struct reader *r, const char *name, struct error *e)
 {
     struct sql s = {0};
     int bad = 0;
-    if (!sql_prepare(&s, r->db, ROWS_TABLES_QUERY) && sql_row(&s))
-        bad = error_set(e, ENODATA, "%s has no rows of %s, only of %s", r->shown, name, sql_get_text(&s));
+    const char *other = NULL;
+    if (!sql_prepare(&s, r->db, ROWS_TABLES_QUERY))
+        while (sql_row(&s) && (!other || !strcmp(other, STATE_ROWS)))
+            other = sql_get_text(&s);
+    if (other && strcmp(other, STATE_ROWS) != 0)
+        bad = error_set(e, ENODATA, "%s has no rows of %s, only of %s", r->shown, name, other);
     else
         bad = error_set(
             e, ENODATA,

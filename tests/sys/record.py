@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`allium sys record`: every event of the slab allocator, against what a program has done, and against BPF."""
+import glob
 import json
 import os
 import re
@@ -12,6 +13,7 @@ sys.dont_write_bytecode = True
 import lib
 import page_reader
 import tap
+import traces
 import vmlinux
 from lib import built, check, equal
 
@@ -281,6 +283,13 @@ def grouped():
               {row["call_site"]: row["live_objects"] for row in charged}, "live by slab_account")
         oldest = max(row["oldest_ns"] or 0 for row in charged)
         check(0 < oldest < 60e9, oldest)
+        done = allium("sys", "kmem", "--from", path, "--by", "pair", "--charge", "allocator", code=2)
+        check(b"leave out --charge allocator" in done.stderr, done.stderr)
+        allium("sys", "kmem", "--duration", "50ms", "-o", folder + "/rows.allium")
+        done = allium("sys", "kmem", "--from", folder + "/rows.allium", "--slab-account", code=1)
+        check(b"do not tell what is live" in done.stderr, done.stderr)
+        own = [row for row in every_row(path, "function") if row["function"].startswith("allium")]
+        equal([row["function"] for row in own], ["allium itself"], "functions")
         done = allium("sys", "kmem", "--by", "pair", code=2)
         check(b"allium sys record -o FILE" in done.stderr, done.stderr)
 
@@ -326,10 +335,33 @@ def held_pages():
         check("allocated  0 objects" in said, said)
         stacks = asked(path, "SELECT kernel_stack FROM sys_kpages WHERE kernel_stack IS NOT NULL")
         check(any(re.search("alloc_(frozen_)?pages", row["kernel_stack"]) for row in stacks), stacks)
-        path, said = recorded(folder, "--events", "slab,percpu", "--", "true")
-        numbers(said)
+        path, said = recorded(folder, "--events", "percpu", "--raw", folder + "/raw", "--", "unshare", "-m", "true")
+        want = percpu_bytes(folder + "/raw")
+        row, = asked(path, "SELECT sum(allocated_bytes) AS bytes, sum(requested_bytes) AS asked FROM sys_kmem "
+                     "WHERE cache = '(percpu)' OR call_site = 'allium itself'")
+        check(want[0] and (row["bytes"], row["asked"]) == want, row, want)
         done = allium("sys", "record", "--events", "slab,nosuch", code=2)
         check(b"nosuch" in done.stderr, done.stderr)
+
+
+def percpu_bytes(raw):
+    """-> (allocated, requested) bytes of the events in kept pages, on all CPUs"""
+    with open(raw + "/events/percpu/percpu_alloc_percpu/format") as file:
+        text = file.read()
+    number = int(re.search(r"^ID: (\d+)", text, re.M)[1])
+    at = {name: int(re.search(r" %s;\s*offset:(\d+)" % name, text)[1]) for name in ("size", "bytes_alloc", "ptr")}
+    allocated = requested = 0
+    for path in glob.glob(raw + "/per_cpu/*/trace_pipe_raw"):
+        with open(path, "rb") as file:
+            data = file.read()
+        for begin in range(0, len(data), traces.PAGE):
+            page = data[begin:begin + traces.PAGE]
+            for record, _ in traces.records(page):
+                if int.from_bytes(page[record:record + 2], "little") == number:
+                    value = {key: int.from_bytes(page[record + a:record + a + 8], "little") for key, a in at.items()}
+                    allocated += value["bytes_alloc"]
+                    requested += value["size"] * os.sysconf("SC_NPROCESSORS_CONF")
+    return allocated, requested
 
 
 def pages():

@@ -3,12 +3,34 @@
 import json
 import re
 import shutil
+import struct
 import sys
 
 import tap
 from lib import built, equal
 
 PIPES = [sys.executable, "-S", "-c", "import os; kept = [os.pipe() for _ in range(400)]"]
+PAGE = 4096
+
+
+def records(page):
+    """-> (offset, bytes) of the records in a page; of the layout of x86-64"""
+    at, end = 16, 16 + (int.from_bytes(page[8:12], "little") & 0xfffff)
+    while at + 4 <= end:
+        head, = struct.unpack_from("<I", page, at)
+        kind, delta = head & 31, head >> 5
+        if kind == 29 and not delta:
+            break
+        if kind in (30, 31):
+            at += 8
+        elif kind == 0 or kind == 29:
+            size, = struct.unpack_from("<I", page, at + 4)
+            if kind == 0:
+                yield at + 8, size - 4
+            at += 4 + size
+        else:
+            yield at + 4, 4 * kind
+            at += 4 + 4 * kind
 
 
 def allium(*words, code=0, **how):

@@ -42,6 +42,11 @@ static const struct loss losses[] = {
 };
 
 #define LOSSES (sizeof(losses) / sizeof(*losses))
+/* Of rows that were made of a kernel trace. */
+#define TRACE_LOST                                                                                           \
+    "event{s} of the trace lost, or not understood: live figures may be too high or too low (a larger "      \
+    "--buffer "                                                                                              \
+    "of sys record makes room)"
 
 static void add(struct losses_counts *to, uint64_t n, const char *words, const char *key, bool lost)
 {
@@ -69,8 +74,12 @@ static struct losses_view view_of(const struct sys_losses *l, struct losses_coun
     const struct stack_samples_counts *c = l->session ? stack_samples_counted(l->session) : NULL;
     if (!l->counted)
         return (struct losses_view){.counts = NULL};
-    for (size_t i = 0; i < LOSSES; i++)
-        add(counts, l->counted[losses[i].count], losses[i].words, losses[i].key, losses[i].lost);
+    for (size_t i = 0; i < LOSSES; i++) {
+        const bool of_trace =
+            losses[i].count == SYS_RING_FULL && l->tool->parts; /* rows come through no ring */
+        add(counts, l->counted[losses[i].count], of_trace ? TRACE_LOST : losses[i].words, losses[i].key,
+            losses[i].lost);
+    }
     for (const struct sys_counted *own = l->tool->counted; own && own->words; own++)
         add(counts, l->counted[own->count], own->words, own->key, own->lost);
     add(counts, l->not_stored, "event{s} not shown: no room to keep {it|them} (--rows makes room)",

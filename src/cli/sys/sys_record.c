@@ -278,10 +278,13 @@ static void say(const struct session *s)
         buf_addstr(&b, "\n             ");
         text_add_words(&b, lost.stackless, "allocation{s} {is|are} shown without a stack: it was not found");
     }
-    fprintf(
-        stderr,
-        "allium: %s\n  next       allium report %s\n             allium sys kmem --from %s --by function\n",
-        buf_str(&b), s->q->output, s->q->output);
+    fprintf(stderr, "allium: %s\n", buf_str(&b));
+    if (s->q->events & (RECORDER_SLAB | RECORDER_PERCPU))
+        fprintf(stderr,
+                "  next       allium report %s\n             allium sys kmem --from %s --by function\n",
+                s->q->output, s->q->output);
+    else
+        fprintf(stderr, "  next       allium sys kpages --from %s --by comm\n", s->q->output);
     buf_release(&b);
 }
 

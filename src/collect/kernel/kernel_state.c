@@ -19,6 +19,7 @@
 
 #define TEXT_BYTES_MAX  (16u << 20)
 #define VALUE_BYTES_MAX 4096u
+#define AREA_BYTES      80 /* of a line: two addresses and a number */
 #define VMALLOC_AREA    "0x%" SCNx64 "-0x%" SCNx64 "%n %" SCNu64
 
 static const char *const memory_files[] = {
@@ -57,19 +58,26 @@ static void read_file(struct kernel_state *s, const char *root, const char *path
 }
 
 /* Where the areas begin is nobody's business, but how far they are apart is: the lowest one begins at 0. */
+static bool read_area(const char *line, uint64_t *begin, uint64_t *end, int *at, uint64_t *bytes)
+{
+    char head[AREA_BYTES]; /* sscanf(3) looks for the end of the whole text */
+    snprintf(head, sizeof(head), "%.*s", (int)strcspn(line, "\n"), line);
+    return sscanf(head, VMALLOC_AREA, begin, end, at, bytes) == 3;
+}
+
 static void add_areas(struct buf *out, const char *text)
 {
     uint64_t lowest = UINT64_MAX, begin, end, bytes;
     bool hashed = false; /* the kernel shows numbers that stand for the addresses (kptr_restrict is 0) */
     int at;
     for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n')
-        if (sscanf(line, VMALLOC_AREA, &begin, &end, &at, &bytes) == 3) {
+        if (read_area(line, &begin, &end, &at, &bytes)) {
             lowest = begin < lowest ? begin : lowest;
             hashed = hashed || end - begin != bytes;
         }
     for (const char *line = text; *line; line += *line == '\n') {
         const int len = (int)strcspn(line, "\n");
-        if (sscanf(line, VMALLOC_AREA, &begin, &end, &at, &bytes) == 3) {
+        if (read_area(line, &begin, &end, &at, &bytes)) {
             if (hashed)
                 buf_addch(out, '?');
             else

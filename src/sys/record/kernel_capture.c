@@ -121,9 +121,9 @@ static void add_image(struct kernel_capture *c, struct profile *p)
         .comm = kernel,
         .exe = file,
         .state = c->over ? PROFILE_IMAGE_ENDED : PROFILE_IMAGE_RUNNING,
-        .began_ns = t->first_ns + (uint64_t)c->realtime_ns,
-        .taken_ns = t->last_ns + (uint64_t)c->realtime_ns,
-        .peak_ns = t->peak_ns + (uint64_t)c->realtime_ns,
+        .began_ns = t->events ? t->first_ns + (uint64_t)c->realtime_ns : c->began_ns,
+        .taken_ns = t->events ? t->last_ns + (uint64_t)c->realtime_ns : now,
+        .peak_ns = t->events ? t->peak_ns + (uint64_t)c->realtime_ns : c->began_ns,
         .peak_bytes = (double)t->peak_bytes,
         .losses = {[PROFILE_LOST_SAMPLES] = c->lost},
     };

@@ -284,6 +284,7 @@ int kernel_recorder_begin(struct kernel_recorder *r, struct error *e)
     if (r->is_boot)
         return boot_trace_stop(&r->boot, &r->instance, &r->capture.realtime_ns, e);
     r->capture.realtime_ns = (int64_t)(clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC));
+    r->capture.began_ns = clock_ns(CLOCK_REALTIME);
     int bad = trace_instance_write(&r->instance, "tracing_on", "1", e);
     if (bad)
         return bad;
@@ -292,14 +293,20 @@ int kernel_recorder_begin(struct kernel_recorder *r, struct error *e)
     return r->raw ? raw_folder_put_tasks(r->raw, &r->tasks, e) : 0;
 }
 
+/* With slub_debug= an object of a cache takes more than the largest request that has a cache. */
+static bool has_no_cache(const struct kernel_recorder *r, const struct kmem_event *e)
+{
+    return e->is_kmalloc &&
+           (e->requested_bytes > r->kmalloc_bytes_max || e->allocated_bytes > 2 * r->kmalloc_bytes_max);
+}
+
 /*
  * The events of kmalloc() do not name a cache. Its objects are named by their size, not as in slabinfo: of one size
  * there are several caches, and the event does not tell which.
  */
 static const char *kmalloc_name(struct kernel_recorder *r, const struct kmem_event *e)
 {
-    /* with slub_debug= an object of a cache takes more than the largest request that has a cache */
-    if (e->requested_bytes > r->kmalloc_bytes_max || e->allocated_bytes > 2 * r->kmalloc_bytes_max)
+    if (has_no_cache(r, e))
         return "(pages)";
     char *name = r->kmalloc_names[e->allocated_bytes / KMALLOC_STEP];
     if (!*name)
@@ -322,7 +329,7 @@ static const char *name_task(const struct kernel_recorder *r, int32_t pid, uint8
 {
     const struct task *task = tasks_find(&r->tasks, pid);
     *process = context ? 0 : task->process == TASK_UNKNOWN ? pid : task->process;
-    return context ? RECORDER_INTERRUPT_NAME : task->name;
+    return context ? RECORDER_INTERRUPT_NAME : tasks_name(task);
 }
 
 static bool is_own(const struct kernel_recorder *r, int32_t pid, uint8_t context)
@@ -359,13 +366,11 @@ static void account_object(struct kernel_recorder *r, struct kmem_event *event)
     const bool allocates = event->kind == KMEM_EVENT_ALLOC;
     event->comm = name_task(r, event->pid, event->context, &event->process);
     if (event->is_percpu) {
-        event->allocated_bytes *= r->cpus;
-        event->requested_bytes *= r->cpus;
+        event->requested_bytes *= r->cpus; /* the allocated bytes are those of all CPUs */
         event->call_site = allocates ? event->call_site : RECORDER_NO_SITE;
     }
     if (allocates && r->capture.pages && !event->is_percpu)
-        page_accounts_object(r->capture.pages, event->address,
-                             event->is_kmalloc && event->allocated_bytes > r->kmalloc_bytes_max, event->cpu);
+        page_accounts_object(r->capture.pages, event->address, has_no_cache(r, event), event->cpu);
     if (allocates && event->is_kmalloc)
         event->cache = kmalloc_name(r, event);
     if (allocates && is_own(r, event->pid, event->context)) {

@@ -277,14 +277,16 @@ static void name_again(struct table *t, uint32_t row)
         struct symbol_names names = {.kept = {0}};
         struct buf raw = BUF_INIT, b = BUF_INIT;
         const char *module = strstr(site->text, " [");
-        buf_add(&raw, site->text, strcspn(site->text, "+ "));
+        const bool is_code = strstr(site->text, "+0x") != NULL; /* else "allium itself", "[unknown]" */
+        buf_add(&raw, site->text, is_code ? strcspn(site->text, "+ ") : strlen(site->text));
         const char *plain = symbol_names_function(&names, buf_str(&raw));
         buf_addstr(&b, plain ? plain : buf_str(&raw));
         if (module)
             buf_add(&b, module, strcspn(module, "]") + (strchr(module, ']') != NULL));
         set_text(t, row, FUNCTION, buf_str(&b), b.len);
-        set_text(t, row, MODULE, module ? module + 1 : "vmlinux",
-                 module ? strcspn(module + 1, "]") + 1 : strlen("vmlinux"));
+        if (is_code)
+            set_text(t, row, MODULE, module ? module + 1 : "vmlinux",
+                     module ? strcspn(module + 1, "]") + 1 : strlen("vmlinux"));
         buf_release(&raw);
         buf_release(&b);
         symbol_names_release(&names);

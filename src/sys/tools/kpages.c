@@ -225,7 +225,7 @@ static const struct sys_part parts[] = {
     {"type", "the requested migrate type", KPAGES_BY_TYPE, offsetof(struct kpages_key, kernel_stack),
      BIT(TYPE) | BIT(ORDERS), 0, .names = BIT(TYPE)},
     {"use", "what the pages are for: objects of the slab allocator, one large object, or other", 0, 0,
-     BIT(USE) | OF_FREES, .recorded = true, .names = BIT(USE)},
+     BIT(USE), .recorded = true, .names = BIT(USE)},
     {"gfp", "the flags of the allocation", 0, 0, BIT(GFP) | OF_FREES, .recorded = true, .names = BIT(GFP)},
     {"cgroup", "the process's control group", 0, 0, BIT(CGROUP) | OF_FREES, .recorded = true,
      .names = BIT(CGROUP), .rows = "kpages_process"},

@@ -167,11 +167,8 @@ int boot_trace_stop(struct boot_trace *b, const struct trace_instance *top, int6
     b->was_on = is_on(top, "tracing_on");
     int bad = trace_instance_write(top, "tracing_on", "0", e);
     *offset_ns = clock_offset(top);
-    for (size_t i = 0; kmem_format_events[i] && !bad; i++) {
-        char event[NAME_BYTES / 2];
-        snprintf(event, sizeof(event), "kmem/%s", kmem_format_events[i]);
-        bad = end_event(top, event, e);
-    }
+    bad = bad ? bad
+              : trace_instance_write(top, "events/kmem/enable", "0", e); /* also those that are not read */
     for (size_t k = 0; k < TASK_EVENT_KINDS && !bad; k++)
         bad = end_event(top, task_format_events[k], e);
     return bad;

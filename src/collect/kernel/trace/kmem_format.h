@@ -24,8 +24,8 @@ extern const char *const kmem_format_events[];
 #define KMEM_FORMAT_REQUIRED 4
 
 /**
- * Those of memory that each CPU has for itself, in events/percpu/. Their bytes are of one CPU; a free does not tell its
- * call. NULL at the end.
+ * Those of memory that each CPU has for itself, in events/percpu/. What was requested is of one CPU, what was
+ * allocated of all; a free does not tell its call. NULL at the end.
  */
 extern const char *const kmem_format_percpu_events[];
 #define KMEM_FORMAT_PERCPU_CACHE "(percpu)" /* the cache of such events */
