@@ -3,23 +3,14 @@
 
 #include "model/kernel/frag_tables.h"
 
-static void put_name(struct table *t, uint32_t column, void (*add)(void *arg, struct buf *b, uint64_t call),
-                     void *arg, uint64_t call)
-{
-    struct buf b = BUF_INIT;
-    add(arg, &b, call);
-    table_text(t, column, buf_str(&b));
-    buf_release(&b);
-}
-
 static void put_site(struct table *t, const struct kernel_capture *c, const struct frag_site *s)
 {
     const struct kernel_code_names *names = &c->names;
     const char *cache = kmem_accounts_text(c->accounts, s->cache);
     table_row(t);
-    put_name(t, FRAG_SITE, names->add_call, names->arg, s->call_site);
+    kernel_capture_put_name(t, FRAG_SITE, names->add_call, names->arg, s->call_site);
     if (names->add_file)
-        put_name(t, FRAG_SITE_FILE, names->add_file, names->arg, s->call_site);
+        kernel_capture_put_name(t, FRAG_SITE_FILE, names->add_file, names->arg, s->call_site);
     if (*cache)
         table_text(t, FRAG_SITE_CACHE, cache);
     if (s->pinned_bytes.known) {

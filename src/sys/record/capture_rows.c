@@ -28,11 +28,12 @@ static void add_account(struct kmem_account *to, const struct kmem_account *a)
     to->oldest_ns = a->oldest_ns > to->oldest_ns ? a->oldest_ns : to->oldest_ns;
 }
 
-static void put_name(struct table *t, uint32_t column, void (*add)(void *arg, struct buf *b, uint64_t call),
-                     void *arg, uint64_t call)
+void kernel_capture_put_name(struct table *t, uint32_t column,
+                             void (*add)(void *arg, struct buf *b, uint64_t number), void *arg,
+                             uint64_t number)
 {
     struct buf b = BUF_INIT;
-    add(arg, &b, call);
+    add(arg, &b, number);
     table_text(t, column, buf_str(&b));
     buf_release(&b);
 }
@@ -198,16 +199,16 @@ static void add_calls(struct kernel_capture *c, struct table *t, const uint32_t 
     vec_each (const struct kmem_account, a, &merged) {
         const char *cache = kmem_accounts_text(c->accounts, a->cache);
         table_row(t);
-        put_name(t, at[SITE], names->add_call, names->arg, a->call_site);
+        kernel_capture_put_name(t, at[SITE], names->add_call, names->arg, a->call_site);
         if (has(t, at[SOURCE_FILE])) {
-            put_name(t, at[SOURCE_FILE], names->add_file, names->arg, a->call_site);
+            kernel_capture_put_name(t, at[SOURCE_FILE], names->add_file, names->arg, a->call_site);
             put_line(names, t, at[SOURCE_LINE], a->call_site);
         }
         add_sums(t, at, a);
         if (*cache)
             table_text(t, at[CACHE], cache);
         if (has(t, at[GFP]) && a->allocations)
-            put_name(t, at[GFP], names->add_gfp, names->arg, a->gfp);
+            kernel_capture_put_name(t, at[GFP], names->add_gfp, names->arg, a->gfp);
         if (has(t, at[COMM]))
             table_text(t, at[COMM], kmem_accounts_text(c->accounts, a->comm));
     }
@@ -236,8 +237,8 @@ static void add_pairs(struct kernel_capture *c, struct table *t, const uint32_t 
     for (size_t i = 0; i < n; i++) {
         const char *cache = kmem_accounts_text(c->accounts, pairs[i].cache);
         table_row(t);
-        put_name(t, at[SITE], c->names.add_call, c->names.arg, pairs[i].call_site);
-        put_name(t, at[FREE_SITE], c->names.add_call, c->names.arg, pairs[i].free_site);
+        kernel_capture_put_name(t, at[SITE], c->names.add_call, c->names.arg, pairs[i].call_site);
+        kernel_capture_put_name(t, at[FREE_SITE], c->names.add_call, c->names.arg, pairs[i].free_site);
         if (*cache)
             table_text(t, at[CACHE], cache);
         table_whole(t, at[FREES], pairs[i].frees);

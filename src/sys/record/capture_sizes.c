@@ -49,15 +49,6 @@ struct table *kernel_capture_sizes(void)
     return table_new("sys-kmem-sizes", 1, columns, SIZE_COLUMNS);
 }
 
-static void put_name(struct table *t, uint32_t column, void (*add)(void *arg, struct buf *b, uint64_t call),
-                     void *arg, uint64_t call)
-{
-    struct buf b = BUF_INIT;
-    add(arg, &b, call);
-    table_text(t, column, buf_str(&b));
-    buf_release(&b);
-}
-
 void kernel_capture_add_sizes(const struct kernel_capture *c, struct table *t)
 {
     const struct kernel_code_names *names = &c->names;
@@ -68,9 +59,9 @@ void kernel_capture_add_sizes(const struct kernel_capture *c, struct table *t)
     t->hidden = names->add_file ? 0 : UINT64_C(1) << SIZE_FILE;
     for (size_t i = 0; i < s.all.len; i++) {
         table_row(t);
-        put_name(t, SIZE_CALL, names->add_call, names->arg, s.all.at[i].call_site);
+        kernel_capture_put_name(t, SIZE_CALL, names->add_call, names->arg, s.all.at[i].call_site);
         if (names->add_file)
-            put_name(t, SIZE_FILE, names->add_file, names->arg, s.all.at[i].call_site);
+            kernel_capture_put_name(t, SIZE_FILE, names->add_file, names->arg, s.all.at[i].call_site);
         table_flag(t, SIZE_PAGES, s.all.at[i].pages);
         table_whole(t, SIZE_REQUESTED, s.all.at[i].requested_bytes);
         table_whole(t, SIZE_ALLOCATED, s.all.at[i].allocated_bytes);

@@ -68,6 +68,11 @@ struct kernel_capture {
 void kernel_capture_init(struct kernel_capture *c, const struct kernel_code_names *names);
 void kernel_capture_release(struct kernel_capture *c);
 
+/** Sets a text of the last row: what one of the functions above appends for this number. */
+void kernel_capture_put_name(struct table *t, uint32_t column,
+                             void (*add)(void *arg, struct buf *b, uint64_t number), void *arg,
+                             uint64_t number);
+
 /** Tables with the columns of sys kmem. */
 enum kernel_capture_rows {
     KERNEL_CAPTURE_CALLS,     /* by call, cache, program and flags */
