@@ -154,7 +154,7 @@ void kernel_store_add_pages(struct buf *b, const struct page_totals *t)
                units_format_size(size, (double)t->allocated_pages * page));
     text_add_number(b, t->allocations, "block");
     buf_printf(b, ", %s live", units_format_size(size, (double)t->live_pages * page));
-    buf_printf(b, "; %s of them hold the objects above",
+    buf_printf(b, "; %s of the live pages hold the objects above",
                units_format_size(size, (double)t->live_slab_pages * page));
     if (t->fallbacks) {
         buf_addstr(b, "\n             ");

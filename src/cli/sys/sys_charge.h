@@ -3,7 +3,7 @@
 #define CLI_SYS_CHARGE_H
 
 /*
- * Whose row a free counts in (--charge), and the classic table of the kernel's allocations (--slab-account).
+ * The row that a free is charged to (--charge), and the classic table of the kernel's allocations (--slab-account).
  *
  * Runs in: the tool. Threads: one. Owns: nothing.
  */
@@ -17,8 +17,9 @@
 int sys_charge_parse(struct sys_request *r, const struct arguments *a);
 
 /**
- * Rows have the frees that were made there. This makes of them the frees of what was allocated there; rows that only
- * free go. The rows must know what is live; if not all objects were followed, what was freed is not known.
+ * At first a row counts the frees that its call made. This function replaces them by the frees of the objects that the
+ * call allocated, and removes rows that only free. The rows must have their live objects; if not all objects were
+ * followed, the number of freed objects is not known.
  */
 void sys_charge_allocator(const struct sys_charge *c, bool all_followed, struct table *t);
 

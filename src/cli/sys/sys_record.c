@@ -270,13 +270,14 @@ static void say(const struct session *s)
     if (lost.broken + lost.late) {
         buf_addstr(&b, "\n             ");
         text_add_number(&b, lost.broken, NULL);
-        buf_addstr(&b, " records or pages of them were not understood, ");
+        buf_addstr(&b, " records (or pages of records) could not be decoded, ");
         text_add_number(&b, lost.late, NULL);
-        buf_addstr(&b, " came late");
+        buf_addstr(&b, " came after younger ones (frees may seem to precede allocations)");
     }
     if (lost.stackless) {
         buf_addstr(&b, "\n             ");
-        text_add_words(&b, lost.stackless, "allocation{s} {is|are} shown without a stack: it was not found");
+        text_add_words(&b, lost.stackless,
+                       "allocation{s} {is|are} shown without a stack, as none was found in the trace");
     }
     fprintf(stderr, "allium: %s\n", buf_str(&b));
     if (s->q->events & (RECORDER_SLAB | RECORDER_PERCPU))

@@ -9,8 +9,8 @@
  * allocated, whoever frees. Exact while no event was lost.
  *
  * Runs in: the tool. Threads: one at a time. Owns: everything, until kmem_accounts_free().
- * Invariant: in each row allocations == frees + live; in the totals also + frees_without_event, which rows count among
- * their frees.
+ * Invariant: in each row allocations == frees + live, where frees include those without an event. In the totals
+ * allocations == frees + frees_without_event + live.
  */
 
 #include <stdbool.h>
@@ -22,7 +22,7 @@
 
 struct kmem_account {
     uint64_t call_site; /* in rows by process: 0 */
-    uint32_t cache;     /* see kmem_accounts_text(); in rows by process: that of "" */
+    uint32_t cache;     /* see kmem_accounts_text(); in rows by process: the number of the text "" */
     uint32_t comm;      /* the program that made these calls; see there */
     uint32_t stack;     /* see kmem_accounts_stack() */
     int32_t process;    /* only in rows by process */
@@ -56,7 +56,7 @@ struct kmem_pair {
 struct kmem_totals {
     uint64_t events;
     uint64_t allocations, requested_bytes, allocated_bytes;
-    uint64_t frees, freed_bytes;  /* that had an event */
+    uint64_t frees, freed_bytes;  /* that had an event, of objects whose allocation was seen */
     uint64_t frees_without_event; /* seen when the address was allocated again */
     uint64_t null_frees;          /* of NULL, and of what kmalloc(0) returned */
     uint64_t no_allocations;      /* that failed, and kmalloc(0) */

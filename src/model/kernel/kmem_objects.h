@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** The longest time that an object tells apart: 8 years of microseconds. */
+/** The largest value of born_us: 8 years in microseconds. */
 #define KMEM_OBJECT_BORN_MAX ((UINT64_C(1) << 48) - 1)
 
 /** There may be millions: 32 bytes each. A slot with the address 0 is empty. */

@@ -60,8 +60,9 @@ void page_accounts_free(struct page_accounts *a);
 /** Adds an event. Returns false, and changes nothing, if it cannot be: an order or a frame that no machine has. */
 bool page_accounts_add(struct page_accounts *a, const struct page_event *e);
 /**
- * An object lies at this address of the kernel's direct mapping. Where that begins is found out from the first events:
- * an object whose slab was just made lies in the pages of the last allocation on the same CPU.
+ * Marks the pages of an object as slab or kmalloc pages. `address` is in the kernel's direct mapping. The start of this
+ * mapping is computed from the first events: the first object in a new slab lies in the block of pages that was
+ * allocated last on the same CPU.
  */
 void page_accounts_object(struct page_accounts *a, uint64_t address, bool is_large, uint32_t cpu);
 /** Tells page_accounts_object() of an allocation on a CPU. */

@@ -16,7 +16,7 @@ struct names;
 /** The call_site of allocations by this process: no code is at this address. */
 #define RECORDER_OWN_SITE 0
 #define RECORDER_OWN_NAME "allium itself"
-/** That of frees that do not tell theirs. */
+/** The call_site of a free if its event names no call. */
 #define RECORDER_NO_SITE 1
 /** In place of a program that was only interrupted. */
 #define RECORDER_INTERRUPT_NAME "[interrupt]"

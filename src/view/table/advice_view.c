@@ -75,7 +75,8 @@ static void write_measure(struct sink *out, const struct advice_view *v, const s
     sink_printf(out, "%s%s\n", buf_str(&b), text_end(&v->style, TEXT_STRONG));
     buf_release(&b);
     if (m->instead_of != ADVICE_NONE) {
-        buf_printf(&b, "excludes measure %zu, which is in the total in its place", m->instead_of + 1);
+        buf_printf(&b, "not possible together with measure %zu; the total counts only that one",
+                   m->instead_of + 1);
         write_part(out, v, "    note", buf_str(&b));
         buf_release(&b);
     }

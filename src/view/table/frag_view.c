@@ -127,7 +127,7 @@ static void write_slab(struct screen *s)
     }
     end_line(s, "  slab");
     add_range(&s->words, &at[FRAG_SHRINK]);
-    buf_addstr(&s->words, at[FRAG_SHRINK].known ? " by writing 1 to /sys/kernel/slab/*/shrink"
+    buf_addstr(&s->words, at[FRAG_SHRINK].known ? " can be freed by writing 1 to /sys/kernel/slab/*/shrink"
                                                 : ": not known, as /sys/kernel/slab cannot be read");
     end_line(s, "  shrink");
 }
@@ -143,7 +143,7 @@ static void add_leader(struct screen *s)
         return;
     buf_addstr(&s->words, ", ");
     add_range(&s->words, &pinned);
-    buf_addstr(&s->words, " of it those of ");
+    buf_addstr(&s->words, " of it by objects of ");
     text_add_name(&s->words, s->style, site->text);
 }
 
@@ -157,7 +157,9 @@ static void add_pinned(struct screen *s)
         buf_addstr(&s->words, "not known: this recording has only sums by site");
     } else {
         add_range(&s->words, &pinned);
-        buf_addstr(&s->words, " free in half-empty slabs that live objects of the capture keep");
+        buf_addstr(
+            &s->words,
+            " of free places in half-empty slabs, kept from being freed by live objects of the capture");
         add_leader(s);
     }
     end_line(s, "  pinned");

@@ -3,8 +3,9 @@
 #define COLLECT_KMEM_FORMAT_H
 
 /*
- * Records of the kernel's kmem events (kmalloc, kfree, kmem_cache_alloc ...) as struct kmem_event. Where the fields of
- * a record are is read from the events' format files, which differ from kernel to kernel (libtraceevent parses them).
+ * Records of the kernel's kmem events (kmalloc, kfree, kmem_cache_alloc ...) as struct kmem_event. The places of the
+ * fields in a record are read from the events' format files, which differ from kernel to kernel (libtraceevent parses
+ * them).
  *
  * Runs in: the tool. Threads: one at a time to add formats; then any to decode. Owns: the formats, until
  * kmem_format_free().

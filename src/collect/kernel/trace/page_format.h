@@ -3,7 +3,7 @@
 #define COLLECT_PAGE_FORMAT_H
 
 /*
- * Records of the page allocator's events as struct page_event. Where the fields of a record are is read from the
+ * Records of the page allocator's events as struct page_event. The places of the fields in a record are read from the
  * events' format files (libtraceevent parses them).
  *
  * Runs in: the tool. Threads: one at a time to add formats; then any to decode. Owns: the formats, until

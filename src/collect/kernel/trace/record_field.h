@@ -20,10 +20,10 @@ struct record_field {
     uint16_t at, bytes; /* bytes 0: the event has no such field */
 };
 
-/** Parses the text of an event's format, in a handle that the caller frees with tep_free(). NULL: it is none. */
+/** Parses the text of an event's format, in a handle that the caller frees with tep_free(). NULL: no such text. */
 struct tep_event *record_field_parse(struct tep_handle **tep, const char *name, const char *text,
                                      size_t bytes);
-/** Returns where the field of this name is; one of more than `most` bytes is none. `name` may be NULL. */
+/** Returns the place of the field with this name; `bytes` is 0 if there is none, or it is of more than `most` bytes. */
 struct record_field record_field_find(struct tep_event *event, const char *name, int most);
 
 /** Returns the first byte behind it. */

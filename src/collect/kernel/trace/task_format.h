@@ -3,8 +3,8 @@
 #define COLLECT_TASK_FORMAT_H
 
 /*
- * Records of the kernel's events about threads: a new one, a new name, another control group, a mark. Where the fields
- * of a record are is read from the events' format files (libtraceevent parses them).
+ * Records of the kernel's events about threads: a new one, a new name, another control group, a mark. The places of
+ * the fields in a record are read from the events' format files (libtraceevent parses them).
  *
  * Runs in: the tool. Threads: one at a time to add formats; then any to decode. Owns: the formats, until
  * task_format_free().
