@@ -297,8 +297,8 @@ def same_page(path, rows):
         name, per_s, _ = c["key"].partition("_per_s")
         values = [row.get(name + end + per_s, row.get(c["key"])) for row in rows]
         if c["kind"] == "number":
-            have = ["%.12g" % value for value in page.column(c["values"])]
-            values = ["nan" if value is None else "%.12g" % value for value in values]
+            have = ["%.9g" % value for value in page.column(c["values"])] # JSON has fewer digits than a double
+            values = ["nan" if value is None else "%.9g" % value for value in values]
         else:
             texts = page.column(c["texts"])
             have = [texts[number - 1] if number else None for number in page.column(c["of"])]
