@@ -371,7 +371,7 @@ def fragmented():
         recorded(path, "--", *program)
         site = frag("--from", path)["sites"][0]
         said = " ".join(allium("sys", "frag", "--from", path).stdout.decode().split())
-        check(" of it in %s; " % CACHE in said and " of it those of %s" % SITE in said, said)
+        check(" of it in %s; " % CACHE in said and " of it by objects of %s" % SITE in said, said)
         check(site["site"].startswith(SITE) and site["pinned_low_bytes"] == 0 and
               site["pinned_high_bytes"] >= 0.9 * wanted, site)
 
