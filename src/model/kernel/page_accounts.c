@@ -6,6 +6,7 @@
 
 #include "base/hash_map.h"
 #include "base/vec.h"
+#include "model/kernel/event_texts.h"
 #include "model/kernel/kmem_event.h"
 
 #define ORDER_MAX  18u /* of 4 KiB pages: 1 GiB; no kernel has more */
@@ -24,11 +25,6 @@ struct holder {
 };
 #define NO_ROW UINT32_MAX
 
-struct stack_range {
-    size_t first;
-    uint32_t depth;
-};
-
 /* The last allocation on a CPU. What a new slab needs besides is allocated before the object for which it was made. */
 #define TRIES 8u
 struct last {
@@ -44,12 +40,10 @@ struct last {
 struct page_accounts {
     struct VEC(struct page_account) rows, processes;
     struct VEC(struct holder) holders;
-    struct VEC(char *) texts;
-    struct VEC(struct stack_range) stacks; /* in `callers`; the first one is that of no stack */
-    struct VEC(uint64_t) callers;
+    struct event_texts texts; /* names of programs, and stacks */
     struct VEC(struct chunk *) chunks;
     struct VEC(struct last) last; /* by CPU */
-    struct map row_index, process_index, holder_index, text_index, stack_index, chunk_index;
+    struct map row_index, process_index, holder_index, chunk_index;
     struct page_totals totals;
     uint64_t mapping, candidate; /* where the direct mapping begins; 0: not known */
     unsigned votes;
@@ -58,7 +52,7 @@ struct page_accounts {
 struct page_accounts *page_accounts_new(void)
 {
     struct page_accounts *a = mem_alloc(sizeof(*a));
-    *vec_push(&a->stacks) = (struct stack_range){0, 0};
+    event_texts_init(&a->texts);
     return a;
 }
 
@@ -66,23 +60,17 @@ void page_accounts_free(struct page_accounts *a)
 {
     if (!a)
         return;
-    vec_each (char *, text, &a->texts)
-        free(*text);
     vec_each (struct chunk *, chunk, &a->chunks)
         free(*chunk);
     vec_release(&a->rows);
     vec_release(&a->processes);
     vec_release(&a->holders);
-    vec_release(&a->texts);
-    vec_release(&a->stacks);
-    vec_release(&a->callers);
+    event_texts_release(&a->texts);
     vec_release(&a->chunks);
     vec_release(&a->last);
     map_release(&a->row_index);
     map_release(&a->process_index);
     map_release(&a->holder_index);
-    map_release(&a->text_index);
-    map_release(&a->stack_index);
     map_release(&a->chunk_index);
     free(a);
 }
@@ -105,40 +93,7 @@ static uint32_t *page_at(struct page_accounts *a, uint64_t frame, bool make)
 
 /* ---- rows ---- */
 
-static uint32_t number_of_text(struct page_accounts *a, const char *name)
-{
-    bool added;
-    size_t number = map_put(&a->text_index, name, strlen(name), a->texts.len, &added);
-    if (added)
-        *vec_push(&a->texts) = mem_strdup(name);
-    return (uint32_t)number;
-}
-
-/* As in kmem_accounts.c: further names of programs are one, and so are processes. */
-#define COMMS_MAX     16384u
-#define PROCESSES_MAX 262144u
-#define OTHERS        "[other programs]"
-
-static uint32_t number_of_comm(struct page_accounts *a, const char *comm)
-{
-    const bool is_other =
-        a->texts.len >= COMMS_MAX && map_get(&a->text_index, comm, strlen(comm)) == MAP_NONE;
-    return number_of_text(a, is_other ? OTHERS : comm);
-}
-
-static uint32_t number_of_stack(struct page_accounts *a, const struct page_event *e)
-{
-    bool added;
-    if (!e->stack || !e->depth)
-        return 0;
-    size_t number = map_put(&a->stack_index, e->stack, e->depth * sizeof(*e->stack), a->stacks.len, &added);
-    if (added) {
-        *vec_push(&a->stacks) = (struct stack_range){a->callers.len, e->depth};
-        for (uint32_t i = 0; i < e->depth; i++)
-            *vec_push(&a->callers) = e->stack[i];
-    }
-    return (uint32_t)number;
-}
+#define PROCESSES_MAX 262144u /* as in kmem_accounts.c */
 
 /* The row that is like `r` in all that tells rows apart. */
 static uint32_t number_like(struct page_accounts *a, const struct page_account *r)
@@ -165,15 +120,15 @@ static struct holder rows_of(struct page_accounts *a, const struct page_event *e
     const struct page_account like = {.order = e->order,
                                       .migrate_type = allocates ? e->migrate_type : PAGE_EVENT_NO_TYPE,
                                       .gfp = e->kind == PAGE_EVENT_ALLOC ? e->gfp : 0,
-                                      .comm = number_of_comm(a, e->comm ? e->comm : ""),
-                                      .stack = number_of_stack(a, e)};
+                                      .comm = event_texts_comm(&a->texts, e->comm),
+                                      .stack = event_texts_stack(&a->texts, e->stack, e->depth)};
     struct holder h = {number_like(a, &like), NO_ROW};
     bool added;
     if (e->process == KMEM_EVENT_NO_PROCESS)
         return h;
     uint64_t key = (uint64_t)like.comm << 32 | (uint32_t)e->process;
     if (a->processes.len >= PROCESSES_MAX && map_get_u64(&a->process_index, key) == MAP_NONE)
-        key = (uint64_t)number_of_text(a, OTHERS) << 32;
+        key = (uint64_t)event_texts_number(&a->texts, EVENT_TEXTS_OTHERS) << 32;
     h.process_row = (uint32_t)map_put_u64(&a->process_index, key, a->processes.len, &added);
     if (added)
         *vec_push(&a->processes) = (struct page_account){.migrate_type = PAGE_EVENT_NO_TYPE,
@@ -392,12 +347,10 @@ const struct page_account *page_accounts_processes(const struct page_accounts *a
 
 const char *page_accounts_text(const struct page_accounts *a, uint32_t text)
 {
-    return a->texts.at[text];
+    return a->texts.texts.at[text];
 }
 
 const uint64_t *page_accounts_stack(const struct page_accounts *a, uint32_t stack, uint32_t *depth)
 {
-    const struct stack_range *range = &a->stacks.at[stack];
-    *depth = range->depth;
-    return range->depth ? a->callers.at + range->first : NULL;
+    return event_texts_callers(&a->texts, stack, depth);
 }
