@@ -113,6 +113,11 @@ int kernel_store_end(struct recording *r, struct kernel_capture *c, const char *
     bad = bad ? bad : store_pages(r, c, ended_ns, e);
     bad = bad ? bad : store_sizes(r, c, ended_ns, e);
     bad = bad ? bad : store_counts(r, c, source, e);
+    if (!bad && c->settle_ns) {
+        const uint64_t settled = kmem_accounts_totals(c->accounts)->settled_bytes;
+        bad = recording_set_number(r, RECORDING_KERNEL_SETTLE, (int64_t)c->settle_ns, e);
+        bad = bad ? bad : recording_set_number(r, RECORDING_KERNEL_SETTLED, (int64_t)settled, e);
+    }
     return bad ? bad : recording_set_number(r, RECORDING_ENDED, (int64_t)ended_ns, e);
 }
 
@@ -123,9 +128,30 @@ static void add_amount(struct buf *b, uint64_t count, const char *noun, uint64_t
     buf_printf(b, " of %s", units_format_size(size, (double)bytes));
 }
 
-void kernel_store_add_summary(struct buf *b, const struct kmem_totals *t)
+/* Frees that are not of a known object, each kind with its reason. */
+static void add_other_frees(struct buf *b, const struct kmem_totals *t)
 {
-    char size[UNITS_TEXT_BYTES];
+    buf_addstr(b, "\n  older      ");
+    text_add_number(b, t->older_frees, "free");
+    buf_addstr(b, " of objects whose allocation was not seen; ");
+    text_add_number(b, t->null_frees, "free");
+    buf_addstr(b, " of NULL");
+    if (t->frees_after_loss) {
+        buf_addstr(b, "\n             ");
+        text_add_number(b, t->frees_after_loss, "free");
+        buf_addstr(b, " of objects whose allocation may be among the lost events");
+    }
+    if (t->unexplained_frees) {
+        buf_addstr(b, "\n             ");
+        text_add_number(b, t->unexplained_frees, "free");
+        buf_addstr(b, " of objects that came without an event, where others had been freed");
+    }
+}
+
+void kernel_store_add_summary(struct buf *b, const struct kernel_capture *c)
+{
+    const struct kmem_totals *t = kmem_accounts_totals(c->accounts);
+    char size[UNITS_TEXT_BYTES], time[UNITS_TEXT_BYTES];
     buf_addstr(b, "\n  allocated  ");
     add_amount(b, t->allocations, "object", t->allocated_bytes);
     buf_printf(b, ", of which %s requested", units_format_size(size, (double)t->requested_bytes));
@@ -136,14 +162,17 @@ void kernel_store_add_summary(struct buf *b, const struct kmem_totals *t)
         text_add_number(b, t->frees_without_event, NULL);
         buf_addstr(b, " without an event, whose address was allocated again");
     }
-    buf_addstr(b, "\n  older      ");
-    text_add_number(b, t->unmatched_frees, "free");
-    buf_addstr(b, " of objects whose allocation was not seen; ");
-    text_add_number(b, t->null_frees, "free");
-    buf_addstr(b, " of NULL");
+    add_other_frees(b, t);
     buf_addstr(b, "\n  live       ");
     add_amount(b, t->live_objects, "object", t->live_bytes);
     buf_printf(b, "; at the peak %s", units_format_size(size, (double)t->peak_bytes));
+    if (c->settle_ns) {
+        buf_addstr(b, "\n             of these, ");
+        add_amount(b, t->settled_objects, "object", t->settled_bytes);
+        buf_printf(b, " %s freed within %s after the end, by RCU for example",
+                   t->settled_objects == 1 ? "was" : "were",
+                   units_format_duration(time, (double)c->settle_ns));
+    }
 }
 
 void kernel_store_add_pages(struct buf *b, const struct page_totals *t)

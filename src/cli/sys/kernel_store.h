@@ -27,7 +27,7 @@ int kernel_store_end(struct recording *r, struct kernel_capture *c, const char *
                      struct error *e);
 
 /** Appends the lines allocated, freed, older and live of the summary. */
-void kernel_store_add_summary(struct buf *b, const struct kmem_totals *t);
+void kernel_store_add_summary(struct buf *b, const struct kernel_capture *c);
 /** Appends the line about pages. */
 void kernel_store_add_pages(struct buf *b, const struct page_totals *t);
 

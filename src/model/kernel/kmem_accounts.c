@@ -8,6 +8,7 @@
 #include "base/vec.h"
 #include "model/kernel/event_texts.h"
 #include "model/kernel/kmem_objects.h"
+#include "model/kernel/seen_addresses.h"
 
 struct row_key {
     uint64_t call_site, gfp;
@@ -45,6 +46,9 @@ struct kmem_accounts {
     uint8_t nodes[KMEM_EVENT_CPUS_MAX]; /* by CPU */
     struct recent recent;
     struct kmem_totals totals;
+    struct seen_addresses seen; /* at which objects were */
+    bool has_losses;
+    uint64_t end_ns, settle_ns;
     /*
      * Each row stores its live amounts at the peak, but only when it next changes: not all rows are visited at a peak.
      * `peak_number` grows when the sum first falls after a new peak. Before a row changes, it stores its live amounts
@@ -62,6 +66,8 @@ struct kmem_accounts *kmem_accounts_new(void)
     kmem_objects_init(&a->live);
     memset(&a->recent, 0xff, sizeof(a->recent)); /* numbers that nothing has */
     event_texts_init(&a->texts);
+    seen_addresses_init(&a->seen);
+    a->end_ns = UINT64_MAX;
     return a;
 }
 
@@ -70,6 +76,7 @@ void kmem_accounts_free(struct kmem_accounts *a)
     if (!a)
         return;
     event_texts_release(&a->texts);
+    seen_addresses_release(&a->seen);
     vec_release(&a->rows);
     map_release(&a->row_index);
     kmem_objects_release(&a->live);
@@ -106,21 +113,14 @@ static void forget_freed(struct kmem_accounts *a, uint64_t address)
         kmem_objects_remove(&a->freed, o);
 }
 
-static void each(const struct kmem_objects *all, kmem_object_fn *f, void *arg)
-{
-    for (size_t i = 0; all->slots && i <= all->mask; i++)
-        if (all->slots[i].address)
-            f(arg, &all->slots[i]);
-}
-
 void kmem_accounts_each_live(const struct kmem_accounts *a, kmem_object_fn *f, void *arg)
 {
-    each(&a->live, f, arg);
+    kmem_objects_each(&a->live, f, arg);
 }
 
 void kmem_accounts_each_freed(const struct kmem_accounts *a, kmem_object_fn *f, void *arg)
 {
-    each(&a->freed, f, arg);
+    kmem_objects_each(&a->freed, f, arg);
 }
 
 /* ---- rows ---- */
@@ -257,6 +257,7 @@ static void allocate(struct kmem_accounts *a, const struct kmem_event *e)
         release(a, before);
     }
     forget_freed(a, e->address);
+    seen_addresses_add(&a->seen, e->address);
     const struct kmem_object o = object_of(a, e);
     add_to_row(a, &a->rows.at[o.row], e);
     if (o.process_row != NO_ROW)
@@ -312,13 +313,25 @@ static void learn_cache(struct kmem_account *r, uint32_t cache)
     r->freed_cache = !r->freed_cache || r->freed_cache == cache + 1 ? cache + 1 : KMEM_CACHES;
 }
 
+static void add_unmatched(struct kmem_accounts *a, const struct kmem_event *e)
+{
+    const bool had_another = seen_addresses_add(&a->seen, e->address);
+    a->totals.unmatched_frees++;
+    if (a->has_losses)
+        a->totals.frees_after_loss++;
+    else if (had_another)
+        a->totals.unexplained_frees++;
+    else
+        a->totals.older_frees++;
+    if (*e->cache)
+        keep_freed(a, e->address, event_texts_number(&a->texts, e->cache));
+}
+
 static void release_by_event(struct kmem_accounts *a, const struct kmem_event *e)
 {
     struct kmem_object *o = kmem_objects_find(&a->live, e->address);
     if (!o->address) {
-        a->totals.unmatched_frees++;
-        if (*e->cache)
-            keep_freed(a, e->address, event_texts_number(&a->texts, e->cache));
+        add_unmatched(a, e);
         return;
     }
     const uint32_t cache = *e->cache ? event_texts_number(&a->texts, e->cache) : a->rows.at[o->row].cache;
@@ -342,12 +355,54 @@ void kmem_accounts_set_node(struct kmem_accounts *a, uint32_t cpu, uint32_t node
         a->nodes[cpu] = (uint8_t)node;
 }
 
+void kmem_accounts_lose(struct kmem_accounts *a, bool anywhere)
+{
+    struct kmem_totals *t = &a->totals;
+    a->has_losses = true;
+    if (anywhere) {
+        t->frees_after_loss = t->unmatched_frees;
+        t->older_frees = t->unexplained_frees = 0;
+    }
+}
+
+/* ---- after the end ---- */
+
+void kmem_accounts_end_at(struct kmem_accounts *a, uint64_t end_ns, uint64_t settle_ns)
+{
+    a->end_ns = end_ns;
+    a->settle_ns = settle_ns;
+}
+
+static void settle_in_row(struct kmem_account *r, const struct kmem_object *o)
+{
+    r->settled_objects++;
+    r->settled_bytes += o->allocated_bytes;
+}
+
+/* An object is gone, too, if its address is allocated again. */
+static void settle(struct kmem_accounts *a, const struct kmem_event *e)
+{
+    struct kmem_object *o = e->address ? kmem_objects_find(&a->live, e->address) : NULL;
+    if (!o || !o->address || o->settled || e->time_ns - a->end_ns > a->settle_ns)
+        return;
+    o->settled = 1;
+    settle_in_row(&a->rows.at[o->row], o);
+    if (o->process_row != NO_ROW)
+        settle_in_row(&a->processes.at[o->process_row], o);
+    a->totals.settled_objects++;
+    a->totals.settled_bytes += o->allocated_bytes;
+}
+
 bool kmem_accounts_add(struct kmem_accounts *a, const struct kmem_event *e)
 {
     struct kmem_totals *t = &a->totals;
     if (e->kind == KMEM_EVENT_ALLOC && e->address > KMEM_EVENT_NO_OBJECT &&
         (e->allocated_bytes > UINT32_MAX || e->requested_bytes > e->allocated_bytes))
         return false;
+    if (e->time_ns > a->end_ns) {
+        settle(a, e);
+        return true;
+    }
     t->first_ns = t->events ? t->first_ns : e->time_ns;
     t->last_ns = e->time_ns;
     t->events++;

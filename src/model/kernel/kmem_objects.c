@@ -66,3 +66,10 @@ void kmem_objects_remove(struct kmem_objects *o, struct kmem_object *slot)
     o->slots[hole].address = 0;
     o->n--;
 }
+
+void kmem_objects_each(const struct kmem_objects *o, kmem_object_fn *f, void *arg)
+{
+    for (size_t i = 0; o->slots && i <= o->mask; i++)
+        if (o->slots[i].address)
+            f(arg, &o->slots[i]);
+}

@@ -25,6 +25,7 @@ static void add_account(struct kmem_account *to, const struct kmem_account *a)
     to->frees_here += a->frees_here;
     to->freed_here_bytes += a->freed_here_bytes;
     to->at_peak_bytes += a->at_peak_bytes;
+    to->settled_bytes += a->settled_bytes;
     to->oldest_ns = a->oldest_ns > to->oldest_ns ? a->oldest_ns : to->oldest_ns;
 }
 
@@ -53,6 +54,7 @@ enum column {
     FREED,
     LIVE,
     LIVE_OBJECTS,
+    SETTLED,
     AT_PEAK,
     OLDEST,
     CROSS_CPU,
@@ -79,6 +81,7 @@ static const char *const names_of_columns[COLUMNS] = {
     [FREED] = "freed",
     [LIVE] = "live",
     [LIVE_OBJECTS] = "live_objects",
+    [SETTLED] = "settled",
     [AT_PEAK] = "at_peak",
     [OLDEST] = "oldest",
     [CROSS_CPU] = "cross_cpu_frees",
@@ -98,7 +101,7 @@ const char *const kernel_capture_rows_names[KERNEL_CAPTURE_ROWS] = {
 #define BIT(column) (UINT64_C(1) << (column))
 #define SUMS                                                                                                 \
     (BIT(ALLOCATED) | BIT(SLACK) | BIT(REQUESTED) | BIT(ALLOCATIONS) | BIT(FREES) | BIT(FREED) | BIT(LIVE) | \
-     BIT(LIVE_OBJECTS) | BIT(AT_PEAK) | BIT(OLDEST))
+     BIT(LIVE_OBJECTS) | BIT(SETTLED) | BIT(AT_PEAK) | BIT(OLDEST))
 static const uint64_t columns_of_rows[KERNEL_CAPTURE_ROWS] = {
     [KERNEL_CAPTURE_CALLS] =
         BIT(SITE) | BIT(SOURCE_FILE) | BIT(SOURCE_LINE) | BIT(CACHE) | BIT(GFP) | BIT(COMM) | SUMS,
@@ -112,6 +115,8 @@ static uint64_t known_columns(const struct kernel_capture *c)
     uint64_t known = ~UINT64_C(0);
     if (!c->names.add_file)
         known &= ~(BIT(SOURCE_FILE) | BIT(SOURCE_LINE));
+    if (!c->settle_ns)
+        known &= ~BIT(SETTLED);
     if (!c->comms)
         known &= ~BIT(COMM);
     if (!c->names.add_gfp)
@@ -173,6 +178,8 @@ static void add_sums(struct table *t, const uint32_t at[static COLUMNS], const s
     table_whole(t, at[LIVE], a->allocated_bytes - a->freed_bytes);
     table_whole(t, at[LIVE_OBJECTS], a->allocations - a->frees);
     table_whole(t, at[AT_PEAK], a->at_peak_bytes);
+    if (has(t, at[SETTLED]))
+        table_whole(t, at[SETTLED], a->settled_bytes);
     if (a->allocations > a->frees)
         table_whole(t, at[OLDEST], a->oldest_ns);
 }
@@ -286,5 +293,8 @@ void kernel_capture_count(const struct kernel_capture *c, uint64_t counted[stati
     counted[SYS_RING_FULL] = c->lost;
     counted[KMEM_NULL_FREES] = t->null_frees;
     counted[KMEM_REUSED] = t->frees_without_event;
-    counted[KMEM_FREED_BEFORE] = t->unmatched_frees;
+    counted[KMEM_FREED_BEFORE] = t->older_frees;
+    counted[KMEM_FREED_AFTER_LOSS] = t->frees_after_loss;
+    counted[KMEM_FREED_UNEXPLAINED] = t->unexplained_frees;
+    counted[KMEM_SETTLED] = t->settled_objects;
 }

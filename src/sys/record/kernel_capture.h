@@ -57,8 +57,10 @@ struct kernel_capture {
     bool over;           /* nothing will be added */
     uint64_t lost;       /* events that are missing */
     int64_t realtime_ns; /* CLOCK_REALTIME minus the clock of the events */
-    uint64_t began_ns;   /* CLOCK_REALTIME; of a capture that may have no event of an object */
-    uint64_t image_id;   /* of the profile's image; never 0 */
+    /* when it ended, on the clock of the events, and how long frees were noted after it; 0: they were not */
+    uint64_t end_ns, settle_ns;
+    uint64_t began_ns; /* CLOCK_REALTIME; of a capture that may have no event of an object */
+    uint64_t image_id; /* of the profile's image; never 0 */
     /* The cells of the profile. Each new profile keeps the order of the earlier cells, and appends new ones. */
     struct VEC(struct kernel_capture_cell) cells;
     struct map cell_index;

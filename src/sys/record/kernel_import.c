@@ -260,6 +260,12 @@ void kernel_import_clocks_differ(struct kernel_import *i)
         i->skew = clock_skew_new(i->capture.accounts);
 }
 
+void kernel_import_end_at(struct kernel_import *i, uint64_t end_ns, uint64_t settle_ns)
+{
+    kmem_accounts_end_at(i->capture.accounts, end_ns, settle_ns);
+    i->capture.settle_ns = settle_ns;
+}
+
 void kernel_import_end(struct kernel_import *i, int64_t realtime_ns)
 {
     if (i->skew) {

@@ -68,6 +68,8 @@ void kernel_import_event_at(struct kernel_import *i, const struct kmem_event *e)
 void kernel_import_own_event(struct kernel_import *i, const struct kmem_event *e);
 /** Accounts an event, whose call and stack are numbers as above. */
 void kernel_import_event(struct kernel_import *i, const struct kmem_event *e);
+/** See kmem_accounts_end_at(). */
+void kernel_import_end_at(struct kernel_import *i, uint64_t end_ns, uint64_t settle_ns);
 /** After the last event. `realtime_ns`: CLOCK_REALTIME minus the clock of the trace. */
 void kernel_import_end(struct kernel_import *i, int64_t realtime_ns);
 /** Returns the latest time of an event so far. */

@@ -36,6 +36,7 @@ struct kernel_recorder {
     bool is_boot;
     struct boot_trace boot;
     struct trace_reader *reader;
+    const struct trace_reader_counts *counts; /* of the reader */
     struct kmem_format *format;
     struct task_format *task_format;
     struct page_format *page_format;
@@ -251,6 +252,7 @@ int kernel_recorder_open(struct kernel_recorder **out, const struct kernel_recor
     int bad = o->boot ? open_boot(r, e) : open_instance(r, o->buffer_kib, e);
     bad = bad ? bad : add_formats(r, e);
     bad = bad ? bad : trace_reader_open(&r->reader, &r->instance, e);
+    r->counts = bad ? NULL : trace_reader_counts(r->reader);
     bad = bad ? bad : enable(r, e);
     bad = bad || !r->raw ? bad : raw_folder_begin(r->raw, &r->instance, r->reader, e);
     if (!bad) {
@@ -388,12 +390,19 @@ static void account(void *arg, const struct trace_record *record, uint32_t cpu)
     struct kmem_event event;
     int found = kmem_format_decode(r->format, record->data, record->bytes, &event);
     r->broken_records += found < 0;
-    if (!found && !account_pages(r, record, cpu))
+    const bool after = r->capture.settle_ns && record->time > r->capture.end_ns;
+    if (!found && (after || !account_pages(r, record, cpu)))
         take_task_event(r, record);
     if (found <= 0)
         return;
     event.time_ns = record->time;
     event.cpu = cpu;
+    if (after) {
+        kmem_accounts_add(r->capture.accounts, &event);
+        return;
+    }
+    if (r->counts->lost + r->counts->lost_unknown)
+        kmem_accounts_lose(r->capture.accounts, false);
     const uint64_t older = kmem_accounts_totals(r->capture.accounts)->unmatched_frees;
     account_object(r, &event);
     if (r->older && kmem_accounts_totals(r->capture.accounts)->unmatched_frees > older)
@@ -409,7 +418,7 @@ static int read_all(struct kernel_recorder *r, bool last, struct error *e)
 /* While much comes, nothing is waited for: half a CPU's buffer is full in the time between two steps then. */
 int kernel_recorder_step(struct kernel_recorder *r, struct error *e)
 {
-    const struct trace_reader_counts *n = trace_reader_counts(r->reader);
+    const struct trace_reader_counts *n = r->counts;
     uint64_t before;
     unsigned left = READS_AT_ONCE;
     int bad;
@@ -434,10 +443,17 @@ static void count_losses(struct kernel_recorder *r)
     }
 }
 
+void kernel_recorder_settle(struct kernel_recorder *r, uint64_t settle_ns)
+{
+    r->capture.end_ns = clock_ns(CLOCK_MONOTONIC);
+    r->capture.settle_ns = settle_ns;
+    kmem_accounts_end_at(r->capture.accounts, r->capture.end_ns, settle_ns);
+}
+
 /* Of a boot there may be more than the memory should hold at once, so the steps before the last one take most of it. */
 int kernel_recorder_end(struct kernel_recorder *r, struct error *e)
 {
-    const struct trace_reader_counts *n = trace_reader_counts(r->reader);
+    const struct trace_reader_counts *n = r->counts;
     uint64_t before;
     if (r->capture.over)
         return 0;
@@ -450,18 +466,17 @@ int kernel_recorder_end(struct kernel_recorder *r, struct error *e)
     bad = bad ? bad : read_all(r, true, e);
     if (r->is_boot)
         boot_trace_resume(&r->boot, &r->instance);
-    return bad || !r->raw ? bad : raw_folder_end(r->raw, &r->instance, r->capture.realtime_ns, r->own_tid, e);
+    return bad || !r->raw ? bad : raw_folder_end(r->raw, &r->instance, &r->capture, r->own_tid, e);
 }
 
 static uint64_t broken(const struct kernel_recorder *r)
 {
-    return trace_reader_counts(r->reader)->broken_pages + r->broken_records;
+    return r->counts->broken_pages + r->broken_records;
 }
 
 struct kernel_recorder_losses kernel_recorder_losses(const struct kernel_recorder *r)
 {
-    return (struct kernel_recorder_losses){r->lost, broken(r), trace_reader_counts(r->reader)->late,
-                                           r->stackless};
+    return (struct kernel_recorder_losses){r->lost, broken(r), r->counts->late, r->stackless};
 }
 
 const struct boot_trace *kernel_recorder_boot(const struct kernel_recorder *r)

@@ -64,6 +64,11 @@ void kernel_recorder_close(struct kernel_recorder *r);
 int kernel_recorder_begin(struct kernel_recorder *r, struct error *e);
 /** Reads and accounts what has come: to be called several times a second. Returns as above. */
 int kernel_recorder_step(struct kernel_recorder *r, struct error *e);
+/**
+ * The recording ends now, but for frees: for `settle_ns` it is noted which of the objects that are live now are freed.
+ * The steps go on, until kernel_recorder_end().
+ */
+void kernel_recorder_settle(struct kernel_recorder *r, uint64_t settle_ns);
 /** Stops recording, and reads the rest. Returns as above. */
 int kernel_recorder_end(struct kernel_recorder *r, struct error *e);
 

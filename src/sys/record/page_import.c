@@ -69,6 +69,9 @@ static void account(void *arg, const struct trace_record *record, uint32_t cpu)
         tasks_add(&p->tasks, &task);
     if (found <= 0)
         return;
+    const struct trace_reader_counts *n = trace_reader_counts(p->reader);
+    if (n->lost + n->lost_unknown)
+        kmem_accounts_lose(kernel_import_capture(p->to)->accounts, false);
     event.time_ns = record->time;
     event.cpu = cpu;
     p->counts->ticks += p->has_ticks;
@@ -108,6 +111,8 @@ int page_import_read(struct kernel_import *to, const struct trace_saved *from, c
     const struct buf *layout = tracing_data_text(&from->formats, "events/header_page");
     int bad = layout ? 0 : error_set(e, ENODATA, "%s: lacks events/header_page", path);
     bad = bad ? bad : add_formats(&p, path, e);
+    if (from->end_ns)
+        kernel_import_end_at(to, from->end_ns, from->settle_ns);
     if (!strcmp(from->clock, "local"))
         kernel_import_clocks_differ(to);
     p.has_ticks = !strcmp(from->clock, "counter") || !strcmp(from->clock, "x86-tsc");

@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "base/read_file.h"
 #include "base/vec.h"
+#include "sys/record/kernel_capture.h"
 
 #define WRITE_BYTES  (1u << 20)
 #define TEXT_MAX     (1u << 20)
@@ -157,19 +158,21 @@ int raw_folder_put_tasks(struct raw_folder *f, const struct tasks *t, struct err
     return bad;
 }
 
-static int put_about(struct raw_folder *f, int64_t realtime_ns, int32_t own_tid, struct error *e)
+static int put_about(struct raw_folder *f, const struct kernel_capture *c, int32_t own_tid, struct error *e)
 {
     struct utsname own;
     struct buf text = BUF_INIT;
     buf_printf(&text, "version 1\nmachine %s\nrelease %s\nrealtime_ns %" PRId64 "\nown_tid %" PRId32 "\n",
-               uname(&own) ? "" : own.machine, uname(&own) ? "" : own.release, realtime_ns, own_tid);
+               uname(&own) ? "" : own.machine, uname(&own) ? "" : own.release, c->realtime_ns, own_tid);
+    if (c->settle_ns)
+        buf_printf(&text, "end_ns %" PRIu64 "\nsettle_ns %" PRIu64 "\n", c->end_ns, c->settle_ns);
     int bad = raw_folder_put(f, "allium", buf_str(&text), text.len, e);
     buf_release(&text);
     return bad;
 }
 
-int raw_folder_end(struct raw_folder *f, const struct trace_instance *t, int64_t realtime_ns, int32_t own_tid,
-                   struct error *e)
+int raw_folder_end(struct raw_folder *f, const struct trace_instance *t, const struct kernel_capture *c,
+                   int32_t own_tid, struct error *e)
 {
     char name[64];
     int bad = 0;
@@ -181,5 +184,5 @@ int raw_folder_end(struct raw_folder *f, const struct trace_instance *t, int64_t
         bad = bad ? failed(f, "per_cpu", -bad, e) : copy(f, t->fd, name, TEXT_MAX, name, e);
     }
     bad = bad ? bad : copy(f, AT_FDCWD, "/proc/kallsyms", KALLSYMS_MAX, "kallsyms", e);
-    return bad ? bad : put_about(f, realtime_ns, own_tid, e);
+    return bad ? bad : put_about(f, c, own_tid, e);
 }

@@ -26,6 +26,7 @@
 #include "sys/record/tasks.h"
 
 struct raw_folder;
+struct kernel_capture;
 
 /* Each of these returns 0, or -errno with a line. */
 
@@ -39,8 +40,8 @@ int raw_folder_put_tasks(struct raw_folder *f, const struct tasks *t, struct err
 /** Writes what is known before the first event, and has the reader give its pages. */
 int raw_folder_begin(struct raw_folder *f, const struct trace_instance *t, struct trace_reader *r,
                      struct error *e);
-/** Writes what is known after the last one. `realtime_ns`: CLOCK_REALTIME minus the trace's clock. */
-int raw_folder_end(struct raw_folder *f, const struct trace_instance *t, int64_t realtime_ns, int32_t own_tid,
-                   struct error *e);
+/** Writes what is known after the last one, of these accounts, too. */
+int raw_folder_end(struct raw_folder *f, const struct trace_instance *t, const struct kernel_capture *c,
+                   int32_t own_tid, struct error *e);
 
 #endif

@@ -168,6 +168,39 @@ void report_unobserved(struct sink *out, const struct profile *p, const struct t
 
 /* ---- the kernel ---- */
 
+static void write_frees_of_kernel(const struct footer *c)
+{
+    static const char *const words[] = {
+        "free{s} without an event: the address was allocated again",
+        "free{s} of objects whose allocation was not seen: {it is|they are} older than the recording, or "
+        "came in bulk",
+        "free{s} of objects whose allocation may be among the lost events",
+        "free{s} of objects that came without an event (in bulk), where others had been freed",
+        "free{s} of NULL",
+    };
+    const struct profile_kernel *k = &c->p->kernel;
+    const uint64_t n[] = {k->frees_without_event, k->older_frees, k->frees_after_loss, k->unexplained_frees,
+                          k->null_frees};
+    char size[UNITS_TEXT_BYTES], time[UNITS_TEXT_BYTES];
+    struct buf b = BUF_INIT;
+    if (!k->known || c->f->past)
+        return;
+    write_heading(c, "Frees");
+    for (size_t i = 0; i < sizeof(n) / sizeof(*n); i++) {
+        text_add_words(&b, n[i], words[i]);
+        write_words(c, &b, TEXT_PLAIN);
+    }
+    if (k->settle_ns) {
+        buf_addstr(&b, "Of the live objects, ");
+        text_add_words(&b, k->settled_objects, "object{s}");
+        buf_printf(&b, " of %s were freed within %s after the end, by RCU for example",
+                   units_format_size(size, (double)k->settled_bytes),
+                   units_format_duration(time, (double)k->settle_ns));
+        write_words(c, &b, TEXT_PLAIN);
+    }
+    buf_release(&b);
+}
+
 static void write_unseen_of_kernel(const struct footer *c)
 {
     struct buf b = BUF_INIT;
@@ -323,10 +356,12 @@ void report_footer(struct sink *out, const struct profile *p, const struct profi
                    const struct text_style *style)
 {
     struct footer c = {.out = out, .style = style, .p = p, .f = f};
-    if (is_of_kernel(p))
+    if (is_of_kernel(p)) {
         write_lost_of_kernel(&c);
-    else
+        write_frees_of_kernel(&c);
+    } else {
         write_lost(&c, f->past ? "Lost by the end of the recording" : "Lost");
+    }
     write_unobserved(&c, "Not observed");
     write_cost(&c);
     if (is_of_kernel(p))

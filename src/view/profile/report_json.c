@@ -171,6 +171,26 @@ void report_json_whole(struct json *j, const struct profile *p, const struct pro
     json_close(j, '}');
 }
 
+/* Null: of programs, of a moment in the past, and of a recording that was cut short. */
+static void report_json_kernel(struct json *j, const struct profile *p, const struct profile_summary *f)
+{
+    const struct profile_kernel *k = &p->kernel;
+    if (!k->known || f->past) {
+        json_null(j, "kernel");
+        return;
+    }
+    json_open(j, "kernel", '{');
+    json_whole(j, "null_frees", k->null_frees);
+    json_whole(j, "frees_without_event", k->frees_without_event);
+    json_whole(j, "frees_of_unknown", k->older_frees);
+    json_whole(j, "frees_after_loss", k->frees_after_loss);
+    json_whole(j, "frees_unexplained", k->unexplained_frees);
+    common_whole_or_null(j, "settle_ns", k->settle_ns, k->settle_ns);
+    common_whole_or_null(j, "settled_objects", k->settle_ns, k->settled_objects);
+    common_whole_or_null(j, "settled_bytes", k->settle_ns, k->settled_bytes);
+    json_close(j, '}');
+}
+
 void report_json_write(struct sink *out, const struct rollup *r, const struct report_json_options *o)
 {
     const struct profile *p = r->profile;
@@ -205,5 +225,6 @@ void report_json_write(struct sink *out, const struct rollup *r, const struct re
             write_row(&j, r, &r->rows.at[i], NULL);
     json_close(&j, ']');
     report_json_whole(&j, p, &f);
+    report_json_kernel(&j, p, &f);
     json_close(&j, '}');
 }

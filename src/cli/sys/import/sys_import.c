@@ -299,7 +299,7 @@ static void say(const struct session *s)
     struct buf b = BUF_INIT;
     buf_printf(&b, "the kernel, %s, ", units_format_duration(took, (double)(t->last_ns - t->first_ns)));
     text_add_number(&b, t->events, "event");
-    kernel_store_add_summary(&b, t);
+    kernel_store_add_summary(&b, kernel_import_capture(i));
     add_lacks(&b, kernel_import_counts(i), q->kallsyms != NULL);
     fprintf(stderr,
             "allium: %s\n  next       allium report %s\n             allium sys kmem --from %s --by comm\n",

@@ -72,7 +72,7 @@ static void add_boot(struct buf *b, const struct session *s)
     buf_printf(b, "the kernel's boot, from %s to %s, ", units_format_duration(first, (double)t->first_ns),
                units_format_duration(took, (double)t->last_ns));
     text_add_number(b, t->events, "event");
-    kernel_store_add_summary(b, t);
+    kernel_store_add_summary(b, kernel_recorder_capture(s->recorder));
     buf_addstr(b, "\n  lost       ");
     if (lost) {
         text_add_number(b, lost, "event");

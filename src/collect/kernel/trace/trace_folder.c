@@ -35,7 +35,8 @@ static int read_about(struct trace_saved *s, int folder, const char *path, struc
     int bad = file_read_at(folder, "allium", TEXT_MAX, &text);
     const char *version = value_of(buf_str(&text), "version"), *name = value_of(buf_str(&text), "machine");
     const char *realtime = value_of(buf_str(&text), "realtime_ns"),
-               *own = value_of(buf_str(&text), "own_tid");
+               *own = value_of(buf_str(&text), "own_tid"), *end = value_of(buf_str(&text), "end_ns"),
+               *settle = value_of(buf_str(&text), "settle_ns");
     if (bad == -ENOENT)
         bad = error_set(e, ENOENT,
                         "%s: is not a folder of allium sys record --raw, or its recording was cut off", path);
@@ -51,6 +52,8 @@ static int read_about(struct trace_saved *s, int folder, const char *path, struc
         s->has_realtime = true;
         s->realtime_ns = strtoll(realtime, NULL, 10);
         s->own_tid = own ? (int32_t)strtol(own, NULL, 10) : 0;
+        s->end_ns = end ? strtoull(end, NULL, 10) : 0;
+        s->settle_ns = settle ? strtoull(settle, NULL, 10) : 0;
     }
     buf_release(&text);
     return bad;

@@ -24,8 +24,10 @@ struct trace_saved {
     char clock[32];      /* "mono", "local" ...; "": not known */
     bool has_realtime;
     int64_t realtime_ns; /* CLOCK_REALTIME minus that clock */
-    int32_t own_tid;     /* the thread that recorded, if it is of allium; 0: not known */
-    bool has_lost;       /* the kernel's own counts are there; the marks in pages say no more */
+    uint64_t end_ns,
+        settle_ns;   /* when the recording ended, and how long frees were noted after it; 0: not known */
+    int32_t own_tid; /* the thread that recorded, if it is of allium; 0: not known */
+    bool has_lost;   /* the kernel's own counts are there; the marks in pages say no more */
     uint64_t lost;
     bool has_unread_buffers; /* of several instances, only the first one with events is read */
 };
