@@ -30,7 +30,7 @@ _allium_options()
     'sys frag') echo --from --interval --count --duration --buffer --top --html --force --columns --wide --exact --json --no-pager --help ;;
     'sys advise') echo --from --config --source --top --json --no-pager --help ;;
     'sys import') echo -o --output --force --boot --format --kallsyms --partial --quiet --help ;;
-    'sys record') echo -o --output --force --events --stacks --buffer --raw --interval --settle --duration --vmlinux --debuginfod --quiet --help ;;
+    'sys record') echo -o --output --force --events --stacks --pid -p --tid -t --comm --cgroup --where --buffer --raw --interval --settle --duration --vmlinux --debuginfod --quiet --help ;;
     doctor) echo --boot --json --help ;;
     'sys '*) _allium_help sys "${1#sys }" | sed -n '/^options:/,/^$/s/^  \(\(-.\), \)\{0,1\}\(--[a-z-]*\).*/\2 \3/p' ;;
     esac
@@ -99,6 +99,14 @@ _allium_value()
         ;;
     'sys record --events')
         _allium_words slab page extfrag percpu
+        return
+        ;;
+    'sys record --pid' | 'sys record -p')
+        _allium_words "$(_allium_pids)"
+        return
+        ;;
+    'sys record --cgroup')
+        _allium_offer -d
         return
         ;;
     'sys record --raw')

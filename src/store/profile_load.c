@@ -406,6 +406,8 @@ static int load_facts(struct loader *l, struct error *e)
             l->p->images_dropped = sql_get_count(&s.row);
         else if (!strcmp(key, SCHEMA_DROPPED_PEAK))
             l->p->images_dropped_peak_bytes = sql_get_real(&s.row);
+        else if (!strcmp(key, RECORDING_KERNEL_FILTER))
+            l->p->kernel.filter = profile_string(l->p, sql_get_text(&s.row));
         else
             load_fact_of_kernel(l, key, &s.row);
     }

@@ -132,7 +132,7 @@ def damaged():
 
 
 def full():
-    """A disk that is full while pages are kept: one line."""
+    """A disk that is full while pages are kept: one line; the recording is whole, the folder is gone."""
     with tap.private_dir() as folder:
         small = folder + "/small"
         os.mkdir(small)
@@ -141,11 +141,51 @@ def full():
                         "--raw", small + "/raw", "-o", folder + "/r.allium", "--", "sh", "-c",
                         "for i in $(seq 300); do /bin/true; done"])
         equal(done.returncode, 1, done.stderr.decode())
-        check(b"No space left" in done.stderr and done.stderr.count(b"\n") == 1, done.stderr)
+        check(("the disk of %s/raw is full" % small).encode() in done.stderr and done.stderr.count(b"\n") == 1,
+              done.stderr)
+        # the last of 300 programs is in it
+        whole = json.loads(allium("report", folder + "/r.allium", "--json").stdout)
+        check(whole["total"]["allocations"] > 30000 and whole["kernel"]["settle_ns"], whole["total"], whole["kernel"])
+        check(b"cut short" not in allium("report", folder + "/r.allium").stdout, "the recording was cut short")
+        check(len(cells(folder + "/r.allium")) > 100, "rows")
+
+
+def full_recording():
+    """A disk that is full of the recording itself: one line, also while pages are kept elsewhere."""
+    with tap.private_dir() as folder:
+        small = folder + "/small"
+        os.mkdir(small)
+        script = 'mount -t tmpfs -o size=200K none "$1"; shift; exec "$@"'
+        done = tap.run([*tap.unshare(), "sh", "-c", script, "sh", small, built("ALLIUM"), "sys", "record", "--quiet",
+                        "--settle", "0s", "-o", small + "/r.allium", "--raw", folder + "/raw", "--", "true"])
+        equal(done.returncode, 1, done.stderr.decode())
+        check(b"the disk is full" in done.stderr and done.stderr.count(b"\n") == 1, done.stderr)
+
+
+def left_behind():
+    """No folder before the recording's file, nor without a recording."""
+    with tap.private_dir() as folder:
+        raw, out = folder + "/raw", folder + "/r.allium"
+        nowhere = folder + "/none/r.allium"
+        for words, code in ((["-o", nowhere, "--", "true"], 1), (["-o", out, "--", "/none/such"], 127),
+                            (["-o", out, "-p", "4194305", "--", "true"], 1)):
+            allium("sys", "record", "--raw", raw, *words, code=code)
+            equal(os.listdir(folder), [], "what %s left" % words)
+        allium("sys", "record", "--quiet", "--settle", "0s", "-o", out, "--", "true")
+        with open(out, "rb") as file:
+            before = file.read()
+        allium("sys", "record", "--raw", raw, "-o", out, "--", "true", code=1) # it exists
+        equal(os.listdir(folder), ["r.allium"], "what is there")
+        os.mkdir(raw)
+        allium("sys", "record", "--force", "--raw", raw, "-o", out, "--", "true", code=1)
+        with open(out, "rb") as file:
+            equal(file.read() == before, True, "the file is as it was")
 
 
 lib.main([
     ("kept pages give the accounts of the live run", as_live),
     ("a folder of pages that is damaged or foreign", damaged),
     ("no room for the pages", full),
+    ("no room for the recording", full_recording),
+    ("no folder is left without a recording", left_behind),
 ])

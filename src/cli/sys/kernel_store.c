@@ -129,11 +129,15 @@ static void add_amount(struct buf *b, uint64_t count, const char *noun, uint64_t
 }
 
 /* Frees that are not of a known object, each kind with its reason. */
-static void add_other_frees(struct buf *b, const struct kmem_totals *t)
+static void add_other_frees(struct buf *b, const struct kmem_totals *t, bool is_filtered)
 {
     buf_addstr(b, "\n  older      ");
-    text_add_number(b, t->older_frees, "free");
-    buf_addstr(b, " of objects whose allocation was not seen; ");
+    if (is_filtered) {
+        buf_addstr(b, "frees of objects that are not recorded are not counted; ");
+    } else {
+        text_add_number(b, t->older_frees, "free");
+        buf_addstr(b, " of objects whose allocation was not seen; ");
+    }
     text_add_number(b, t->null_frees, "free");
     buf_addstr(b, " of NULL");
     if (t->frees_after_loss) {
@@ -162,7 +166,7 @@ void kernel_store_add_summary(struct buf *b, const struct kernel_capture *c)
         text_add_number(b, t->frees_without_event, NULL);
         buf_addstr(b, " without an event, whose address was allocated again");
     }
-    add_other_frees(b, t);
+    add_other_frees(b, t, c->is_filtered);
     buf_addstr(b, "\n  live       ");
     add_amount(b, t->live_objects, "object", t->live_bytes);
     buf_printf(b, "; at the peak %s", units_format_size(size, (double)t->peak_bytes));

@@ -6,9 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "cli/debuginfod.h"
 #include "cli/option_values.h"
+#include "collect/kernel/cgroup.h"
 #include "sys/record/kernel_recorder.h"
+#include "sys/record/record_where.h"
 
 #define BUFFER_BYTES  (UINT64_C(8) << 20)
 #define BUFFER_LEAST  (UINT64_C(64) << 10)
@@ -22,6 +25,11 @@ const struct option_doc record_options[] = {
     {"force", 0, NULL, "replace FILE if it exists"},
     {"events", 0, "LIST", "record these, with commas between them: slab,page,extfrag (default), percpu"},
     {"stacks", 0, "WHICH", "record the stacks of allocations: kernel, or none (default)"},
+    {"pid", 'p', "PID", "record only allocations of this process, all its threads, not its children"},
+    {"tid", 't', "TID", "record only allocations of this thread"},
+    {"comm", 0, "NAME", "record only allocations of threads with this name"},
+    {"cgroup", 0, "PATH", "record only allocations of processes in this cgroup and its descendants"},
+    {"where", 0, "QUERY", "record only allocations that match, see allium-query(7): cache, allocated ..."},
     {"buffer", 0, "SIZE", "use a buffer of SIZE on each CPU (8M) for events that are not read yet"},
     {"raw", 0, "DIR", "also keep the pages of events in the new folder DIR, for allium sys import"},
     {"interval", 0, "INTERVAL",
@@ -57,6 +65,80 @@ static int parse_events(const struct command *c, const char *list, unsigned *eve
     return -1;
 }
 
+/* ---- whose allocations ---- */
+
+static void add_filter_text(struct record_request *q, const char *option, const char *value)
+{
+    buf_printf(&q->filter_text, "%s--%s %s", q->filter_text.len ? " " : "", option, value);
+}
+
+static int parse_id(const struct command *c, const struct arguments *a, const char *option, uint32_t *id)
+{
+    const char *text = command_value(c, a, option);
+    return option_values_parse_count(c, option, text, 1, INT32_MAX, id);
+}
+
+static int parse_comm(struct record_request *q, const struct command *c, const char *comm)
+{
+    if (comm && !*comm)
+        return command_misuse(c, "invalid --comm '': use the name of a thread, as ps -L shows it");
+    if (comm && strlen(comm) >= TASK_NAME_BYTES)
+        return command_misuse(c, "invalid --comm '%s': use at most 15 characters, the kernel's limit", comm);
+    q->filter.comm = comm;
+    return -1;
+}
+
+static int parse_cgroup(struct record_request *q, const struct command *c, const char *path)
+{
+    struct error e = {""};
+    if (!path)
+        return -1;
+    q->cgroup = mem_alloc(sizeof(*q->cgroup));
+    if (cgroup_find(path, q->cgroup, &e))
+        return command_misuse(c, "--cgroup: %s", e.text);
+    q->filter.cgroup = q->cgroup->path;
+    q->filter.cgroup_is_v2 = q->cgroup->hierarchy == CGROUP_V2;
+    return -1;
+}
+
+static int parse_where(struct record_request *q, const struct command *c, const char *text)
+{
+    struct record_where where;
+    struct error e = {""};
+    int bad = record_where_init(&where, text, &e);
+    record_where_release(&where);
+    q->where = text;
+    if (bad)
+        return command_misuse(c, "--where: %s", e.text);
+    if (text && q->events & (RECORDER_PAGE | RECORDER_EXTFRAG))
+        return command_misuse(c, "--where is about objects, and pages have none: add --events slab");
+    return -1;
+}
+
+static int parse_filter(struct record_request *q, const struct command *c, const struct arguments *a)
+{
+    static const char *const names[] = {"pid", "tid", "comm", "cgroup", "where"};
+    int code = parse_id(c, a, "pid", &q->filter.process);
+    if (code < 0)
+        code = parse_id(c, a, "tid", &q->filter.tid);
+    if (code < 0)
+        code = parse_comm(q, c, command_value(c, a, "comm"));
+    if (code < 0)
+        code = parse_cgroup(q, c, command_value(c, a, "cgroup"));
+    if (code < 0)
+        code = parse_where(q, c, command_value(c, a, "where"));
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        if (command_value(c, a, names[i]))
+            add_filter_text(q, names[i], command_value(c, a, names[i]));
+    return code;
+}
+
+void record_options_release(struct record_request *q)
+{
+    free(q->cgroup);
+    buf_release(&q->filter_text);
+}
+
 int record_options_parse(struct record_request *q, const struct command *c, int argc, char **argv)
 {
     struct arguments a;
@@ -78,6 +160,8 @@ int record_options_parse(struct record_request *q, const struct command *c, int 
         code = option_values_parse(c, "stacks", command_value(c, &a, "stacks"), stack_words, &q->stacks);
     if (code < 0)
         code = parse_events(c, command_value(c, &a, "events"), &q->events);
+    if (code < 0)
+        code = parse_filter(q, c, &a);
     if (code >= 0)
         return code;
     if (a.n_rest && strcmp(argv[argc - a.n_rest - 1], "--"))

@@ -42,7 +42,8 @@ static int run(int argc, char **argv);
 
 const struct command command_sys_record = {
     .name = "sys record",
-    .usage = "[-o FILE] [--force] [--events LIST] [--stacks WHICH] [--buffer SIZE] [--raw DIR] [--interval "
+    .usage = "[-o FILE] [--force] [--events LIST] [--stacks WHICH] [-p PID] [--tid TID] [--comm NAME] "
+             "[--cgroup PATH] [--where QUERY] [--buffer SIZE] [--raw DIR] [--interval "
              "INTERVAL] [--settle DURATION] [--duration DURATION] [--vmlinux FILE] [--debuginfod DURATION] "
              "[--quiet] [-- CMD ARG...]",
     .summary = "record every allocation and free of kernel objects, without sampling (needs root)",
@@ -56,6 +57,8 @@ struct session {
     struct kernel_recorder *recorder;
     struct recording *recording;
     struct workload command;
+    struct raw_folder *raw;              /* NULL: none */
+    bool raw_failed;                     /* and that was said */
     struct kernel_state state;           /* of the newest moment */
     uint64_t began_ns, took_ns, next_ns; /* of CLOCK_MONOTONIC; when to store the accounts next */
     bool stored;                         /* the image is in the recording */
@@ -97,10 +100,22 @@ static int store_moment(struct session *s, struct error *e)
     return bad ? bad : store_accounts(s, e);
 }
 
+/* A full disk ends the keeping of pages, and not the recording. */
+static void drop_failed_raw(struct session *s)
+{
+    const char *line = raw_folder_failed(s->raw);
+    if (!line || s->raw_failed)
+        return;
+    s->raw_failed = true;
+    command_fail(0, "%s", line);
+    raw_folder_remove(s->raw);
+}
+
 static int step(struct session *s, struct error *e)
 {
     const uint64_t now = clock_ns(CLOCK_MONOTONIC);
     int bad = kernel_recorder_step(s->recorder, e);
+    drop_failed_raw(s);
     if (bad || now < s->next_ns)
         return bad;
     s->next_ns += s->q->interval_ns;
@@ -232,62 +247,84 @@ static void say(const struct session *s)
     buf_release(&b);
 }
 
+/* The recorder is open, and there is a file. */
+static int record_into(struct session *s, struct error *e)
+{
+    const struct buf *filter = &s->q->filter_text;
+    if (s->q->raw) {
+        int bad = raw_folder_create(&s->raw, s->q->raw, e);
+        if (bad)
+            return bad;
+        kernel_recorder_keep(s->recorder, s->raw);
+    }
+    int bad = recording_set_number(s->recording, RECORDING_PERIOD, 1, e);
+    bad = bad ? bad
+              : recording_set_number(s->recording, RECORDING_STARTED, (int64_t)clock_ns(CLOCK_REALTIME), e);
+    bad = bad || !filter->len ? bad
+                              : recording_set_text(s->recording, RECORDING_KERNEL_FILTER, buf_str(filter), e);
+    bad = bad ? bad : observe(s, e);
+    drop_failed_raw(s);
+    struct kernel_capture *c = kernel_recorder_capture(s->recorder);
+    bad = bad ? bad : store_accounts(s, e);
+    bad = bad ? bad : frag_rows_put(s->recording, c, &s->state, e);
+    bad = bad ? bad : kernel_store_cost(s->recording, e);
+    return bad ? bad : kernel_store_end(s->recording, c, "tracefs", clock_ns(CLOCK_REALTIME), e);
+}
+
 /* The recorder is open. */
 static int record(struct session *s)
 {
-    struct error e = {""};
+    struct error e = {""}, closing = {""};
     if (recording_create(&s->recording, s->q->output, s->q->force, &e))
         return command_fail(EXIT_FAILED, "%s", e.text);
-    int bad = recording_set_number(s->recording, RECORDING_PERIOD, 1, &e);
-    bad = bad ? bad
-              : recording_set_number(s->recording, RECORDING_STARTED, (int64_t)clock_ns(CLOCK_REALTIME), &e);
-    bad = bad ? bad : observe(s, &e);
-    int code = s->code;
-    bad = bad ? bad : store_accounts(s, &e);
-    bad = bad ? bad : frag_rows_put(s->recording, kernel_recorder_capture(s->recorder), &s->state, &e);
-    bad = bad ? bad : kernel_store_cost(s->recording, &e);
-    bad = bad ? bad
-              : kernel_store_end(s->recording, kernel_recorder_capture(s->recorder), "tracefs",
-                                 clock_ns(CLOCK_REALTIME), &e);
-    struct error closing = {""};
+    int bad = record_into(s, &e);
+    const int code = s->code;
     int closed = recording_close(s->recording, bad ? &closing : &e);
-    if (bad && !s->stored) /* a command that could not be started, for example: the file holds nothing */
+    if (bad && !s->stored) { /* a command that could not be started, for example: the file holds nothing */
         unlink(s->q->output);
+        raw_folder_remove(s->raw);
+    }
     if (bad || closed)
         return command_fail(code >= EXIT_CANNOT_RUN ? code : EXIT_FAILED, "%s", e.text);
     if (!s->q->quiet)
         say(s);
+    return s->raw_failed && !code ? EXIT_FAILED : code;
+}
+
+static int record_as(const struct record_request *q)
+{
+    struct error e = {""};
+    struct session s = {.q = q};
+    if (q->raw && !access(q->raw, F_OK))
+        return command_fail(EXIT_FAILED, "--raw: cannot make the folder %s: %s", q->raw, strerror(EEXIST));
+    if (q->command && workload_prepare(&s.command, q->command, NULL, &e))
+        return command_fail(EXIT_FAILED, "%s", e.text);
+    struct vmlinux vmlinux = {.path = NULL};
+    int code = sys_vmlinux_open(&vmlinux, q->vmlinux_file, q->quiet);
+    const struct kernel_recorder_options o = {.buffer_kib = (uint32_t)(q->buffer_bytes >> 10),
+                                              .events = q->events,
+                                              .stacks = q->stacks,
+                                              .filter = q->filter,
+                                              .where = q->where,
+                                              .vmlinux = vmlinux.path ? &vmlinux : NULL};
+    const int bad = code < 0 ? kernel_recorder_open(&s.recorder, &o, &e) : 0;
+    if (bad)
+        code = command_fail(bad == -ESRCH || bad == -EINVAL ? EXIT_FAILED : EXIT_IMPOSSIBLE, "%s", e.text);
+    code = code < 0 ? record(&s) : code;
+    kernel_recorder_close(s.recorder);
+    raw_folder_close(s.raw);
+    kernel_state_release(&s.state);
+    vmlinux_release(&vmlinux);
+    if (q->command)
+        workload_release(&s.command);
     return code;
 }
 
 static int run(int argc, char **argv)
 {
     struct record_request q;
-    struct error e = {""};
     int code = record_options_parse(&q, &command_sys_record, argc, argv);
-    if (code >= 0)
-        return code;
-    struct session s = {.q = &q};
-    if (q.command && workload_prepare(&s.command, q.command, NULL, &e))
-        return command_fail(EXIT_FAILED, "%s", e.text);
-    struct vmlinux vmlinux = {.path = NULL};
-    code = sys_vmlinux_open(&vmlinux, q.vmlinux_file, q.quiet);
-    struct raw_folder *raw = NULL;
-    if (code < 0 && q.raw && raw_folder_create(&raw, q.raw, &e))
-        code = command_fail(EXIT_FAILED, "%s", e.text);
-    const struct kernel_recorder_options o = {.buffer_kib = (uint32_t)(q.buffer_bytes >> 10),
-                                              .events = q.events,
-                                              .stacks = q.stacks,
-                                              .raw = raw,
-                                              .vmlinux = vmlinux.path ? &vmlinux : NULL};
-    if (code < 0 && kernel_recorder_open(&s.recorder, &o, &e))
-        code = command_fail(EXIT_IMPOSSIBLE, "%s", e.text);
-    code = code < 0 ? record(&s) : code;
-    kernel_recorder_close(s.recorder);
-    raw_folder_close(raw);
-    kernel_state_release(&s.state);
-    vmlinux_release(&vmlinux);
-    if (q.command)
-        workload_release(&s.command);
+    code = code < 0 ? record_as(&q) : code;
+    record_options_release(&q);
     return code;
 }

@@ -99,11 +99,8 @@ void kmem_accounts_keep_freed(struct kmem_accounts *a)
 static void keep_freed(struct kmem_accounts *a, uint64_t address, uint32_t cache)
 {
     const struct kmem_object freed = {.address = address, .row = cache};
-    struct kmem_object *o = a->freed.slots ? kmem_objects_find(&a->freed, address) : NULL;
-    if (o && o->address)
-        o->row = cache;
-    else if (o && a->freed.n < FREED_MAX)
-        kmem_objects_add(&a->freed, &freed);
+    if (a->freed.slots)
+        kmem_objects_put(&a->freed, &freed, FREED_MAX);
 }
 
 static void forget_freed(struct kmem_accounts *a, uint64_t address)
@@ -248,14 +245,19 @@ static struct kmem_object object_of(struct kmem_accounts *a, const struct kmem_e
     };
 }
 
+void kmem_accounts_pass(struct kmem_accounts *a, uint64_t address)
+{
+    struct kmem_object *before = address ? kmem_objects_find(&a->live, address) : NULL;
+    if (!before || !before->address)
+        return;
+    a->totals.frees_without_event++;
+    release(a, before);
+}
+
 static void allocate(struct kmem_accounts *a, const struct kmem_event *e)
 {
     struct kmem_totals *t = &a->totals;
-    struct kmem_object *before = kmem_objects_find(&a->live, e->address);
-    if (before->address) {
-        t->frees_without_event++;
-        release(a, before);
-    }
+    kmem_accounts_pass(a, e->address);
     forget_freed(a, e->address);
     seen_addresses_add(&a->seen, e->address);
     const struct kmem_object o = object_of(a, e);

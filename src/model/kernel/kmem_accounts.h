@@ -93,6 +93,8 @@ void kmem_accounts_set_node(struct kmem_accounts *a, uint32_t cpu, uint32_t node
  * object of 4 GiB or more, or smaller than was requested.
  */
 bool kmem_accounts_add(struct kmem_accounts *a, const struct kmem_event *e);
+/** Tells it of an allocation that is not to be accounted: an object that was at this address is gone. */
+void kmem_accounts_pass(struct kmem_accounts *a, uint64_t address);
 /** Says that events are missing: before those that come now, or `anywhere` in the trace. */
 void kmem_accounts_lose(struct kmem_accounts *a, bool anywhere);
 /**

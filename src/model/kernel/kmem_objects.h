@@ -36,6 +36,8 @@ void kmem_objects_release(struct kmem_objects *o);
 struct kmem_object *kmem_objects_find(const struct kmem_objects *o, uint64_t address);
 /** Adds an object whose address is not there yet. */
 void kmem_objects_add(struct kmem_objects *o, const struct kmem_object *object);
+/** Adds it, or replaces the one at its address; does nothing if that would be more than `max`. */
+void kmem_objects_put(struct kmem_objects *o, const struct kmem_object *object, size_t max);
 typedef void kmem_object_fn(void *arg, const struct kmem_object *o);
 /** Calls the function for each object, in no order; there may be no slots. */
 void kmem_objects_each(const struct kmem_objects *o, kmem_object_fn *f, void *arg);

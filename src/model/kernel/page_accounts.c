@@ -255,6 +255,32 @@ bool page_accounts_add(struct page_accounts *a, const struct page_event *e)
     return true;
 }
 
+static bool has_pages(const struct page_event *e)
+{
+    return e->order <= ORDER_MAX && e->frame < FRAMES_MAX;
+}
+
+void page_accounts_pass(struct page_accounts *a, const struct page_event *e)
+{
+    for (uint64_t i = 0; has_pages(e) && i < UINT64_C(1) << e->order; i++) {
+        uint32_t *page = page_at(a, e->frame + i, false);
+        if (page && *page) {
+            a->totals.pages_without_free++;
+            release_page(a, page);
+        }
+    }
+}
+
+bool page_accounts_has(struct page_accounts *a, const struct page_event *e)
+{
+    bool has = false;
+    for (uint64_t i = 0; has_pages(e) && i < UINT64_C(1) << e->order && !has; i++) {
+        const uint32_t *page = page_at(a, e->frame + i, false);
+        has = page && *page;
+    }
+    return has;
+}
+
 /* ---- the pages under objects ---- */
 
 void page_accounts_last(struct page_accounts *a, uint64_t frame, uint32_t order, uint32_t cpu)

@@ -59,6 +59,10 @@ struct page_accounts *page_accounts_new(void);
 void page_accounts_free(struct page_accounts *a);
 /** Adds an event. Returns false, and changes nothing, if it cannot be: an order or a frame that no machine has. */
 bool page_accounts_add(struct page_accounts *a, const struct page_event *e);
+/** Tells it of an allocation that is not to be accounted: what was in these pages is gone. */
+void page_accounts_pass(struct page_accounts *a, const struct page_event *e);
+/** Returns whether any of these pages is live. */
+bool page_accounts_has(struct page_accounts *a, const struct page_event *e);
 /**
  * Marks the pages of an object as slab or kmalloc pages. `address` is in the kernel's direct mapping. The start of this
  * mapping is computed from the first events: the first object in a new slab lies in the block of pages that was

@@ -194,6 +194,7 @@ struct profile_unobserved {
 /** Of a recording of the kernel: frees that are not of an object in it, and what was freed soon after its end. */
 struct profile_kernel {
     bool known;
+    uint32_t filter; /* text: which allocations are recorded; "": all */
     uint64_t null_frees;
     uint64_t frees_without_event; /* seen when the address was allocated again */
     /* of objects whose allocation was not seen: from before the recording, after a loss, or came without an event */

@@ -53,6 +53,7 @@ struct kernel_capture {
     struct kmem_accounts *accounts;
     struct page_accounts *pages; /* NULL: pages were not recorded; belongs to the capture */
     struct kernel_code_names names;
+    bool is_filtered;    /* only some allocations are accounted: then frees of others are not counted */
     bool comms;          /* events say which program was running */
     bool over;           /* nothing will be added */
     uint64_t lost;       /* events that are missing */

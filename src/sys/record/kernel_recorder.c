@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "sys/record/kernel_recorder.h"
+#include "sys/record/kernel_recorder_parts.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -12,63 +12,25 @@
 #include "base/read_file.h"
 #include "base/sigsafe/clock_ns.h"
 #include "collect/kernel/kernel_state.h"
-#include "collect/kernel/trace/boot_trace.h"
-#include "collect/kernel/trace/kmem_format.h"
-#include "collect/kernel/trace/page_format.h"
 #include "collect/kernel/trace/trace_losses.h"
-#include "collect/kernel/trace/trace_reader.h"
 #include "sys/record/raw_folder.h"
-#include "sys/record/record_stack.h"
-#include "sys/record/recorder_names.h"
-#include "sys/record/tasks.h"
 #include "sys/resolver.h"
 
 #define FORMAT_BYTES_MAX (1u << 20)
 #define MUCH_BYTES       (1u << 20)
 #define READS_AT_ONCE    16u
 
-/* Sizes of kmalloc()'s caches are multiples of this. */
-#define KMALLOC_STEP 8u
-#define KMALLOC_NAME 24u
-
-struct kernel_recorder {
-    struct trace_instance instance; /* with `is_boot` the top level */
-    bool is_boot;
-    struct boot_trace boot;
-    struct trace_reader *reader;
-    const struct trace_reader_counts *counts; /* of the reader */
-    struct kmem_format *format;
-    struct task_format *task_format;
-    struct page_format *page_format;
-    unsigned events; /* enum kernel_recorder_events */
-    uint64_t cpus;   /* that the machine may have: each has its part of percpu memory */
-    struct kernel_capture capture;
-    struct recorder_names names;
-    struct tasks tasks;
-    struct raw_folder *raw; /* where pages are kept; NULL: nowhere */
-    int32_t own_tid;        /* as the machine numbers threads */
-    uint64_t broken_records;
-    uint64_t lost; /* events that found no room */
-    bool stacks;
-    uint64_t stackless; /* allocations whose stack was not found */
-    void (*older)(void *arg, const struct kmem_event *e);
-    void *older_arg;
-    uint64_t stack[KMEM_EVENT_DEPTH_MAX]; /* of the event that is accounted */
-    uint64_t kmalloc_bytes_max;           /* two pages: larger objects have no cache */
-    char (*kmalloc_names)[KMALLOC_NAME];  /* by size / KMALLOC_STEP; "": not met yet */
-};
-
 /* ---- events ---- */
 
-static int read_format(const struct kernel_recorder *r, const char *event, struct buf *text, struct error *e)
+static int read_format(struct kernel_recorder *r, const char *event, struct buf *text, struct error *e)
 {
     struct buf path = BUF_INIT;
     buf_printf(&path, "events/%s/format", event);
     int bad = file_read_at(r->instance.tracefs_fd, buf_str(&path), FORMAT_BYTES_MAX, text);
     if (bad)
         error_set(e, -bad, "cannot read %s of tracefs: %s", buf_str(&path), strerror(-bad));
-    if (!bad && r->raw)
-        bad = raw_folder_put(r->raw, buf_str(&path), text->data, text->len, e);
+    if (!bad)
+        *vec_push(&r->formats_read) = buf_detach(&path);
     buf_release(&path);
     return bad;
 }
@@ -223,10 +185,19 @@ static int open_boot(struct kernel_recorder *r, struct error *e)
     return bad;
 }
 
+static int check_filter(struct kernel_recorder *r, struct error *e)
+{
+    if (!record_filter_is_set(&r->filter))
+        return 0;
+    tasks_read(&r->tasks);
+    return record_filter_check(&r->filter, &r->tasks, e);
+}
+
 int kernel_recorder_open(struct kernel_recorder **out, const struct kernel_recorder_options *o,
                          struct error *e)
 {
     struct kernel_recorder *r = *out = mem_alloc(sizeof(*r));
+    r->instance = (struct trace_instance){.tracefs_fd = -1, .fd = -1};
     r->is_boot = o->boot;
     r->own_tid =
         o->boot ? -1 : (int32_t)getpid(); /* reading does not add to the trace of a boot: it has ended */
@@ -247,14 +218,17 @@ int kernel_recorder_open(struct kernel_recorder **out, const struct kernel_recor
     if (o->keep_freed)
         kmem_accounts_keep_freed(r->capture.accounts);
     r->capture.comms = true;
+    r->capture.is_filtered = r->is_filtered = record_filter_is_set(&o->filter) || o->where;
+    r->filter = o->filter;
     r->capture.pages = r->events & (RECORDER_PAGE | RECORDER_EXTFRAG) ? page_accounts_new() : NULL;
-    r->raw = o->raw;
-    int bad = o->boot ? open_boot(r, e) : open_instance(r, o->buffer_kib, e);
+    int bad = record_where_init(&r->where, o->where, e);
+    bad = bad ? bad : check_filter(r, e);
+    if (!bad)
+        bad = o->boot ? open_boot(r, e) : open_instance(r, o->buffer_kib, e);
     bad = bad ? bad : add_formats(r, e);
     bad = bad ? bad : trace_reader_open(&r->reader, &r->instance, e);
     r->counts = bad ? NULL : trace_reader_counts(r->reader);
     bad = bad ? bad : enable(r, e);
-    bad = bad || !r->raw ? bad : raw_folder_begin(r->raw, &r->instance, r->reader, e);
     if (!bad) {
         resolver_kernel_number(r->names.names, 1); /* reads the kernel's symbols now, as no event waits */
         return 0;
@@ -262,6 +236,14 @@ int kernel_recorder_open(struct kernel_recorder **out, const struct kernel_recor
     kernel_recorder_close(r);
     *out = NULL;
     return bad;
+}
+
+void kernel_recorder_keep(struct kernel_recorder *r, struct raw_folder *raw)
+{
+    r->raw = raw;
+    vec_each (char *, path, &r->formats_read)
+        raw_folder_put_format(raw, &r->instance, *path);
+    raw_folder_begin(raw, &r->instance, r->reader);
 }
 
 void kernel_recorder_close(struct kernel_recorder *r)
@@ -276,6 +258,10 @@ void kernel_recorder_close(struct kernel_recorder *r)
     kernel_capture_release(&r->capture);
     resolver_free(r->names.names);
     free(r->kmalloc_names);
+    record_where_release(&r->where);
+    vec_each (char *, path, &r->formats_read)
+        free(*path);
+    vec_release(&r->formats_read);
     tasks_release(&r->tasks);
     free(r);
 }
@@ -292,126 +278,14 @@ int kernel_recorder_begin(struct kernel_recorder *r, struct error *e)
         return bad;
     tasks_read(&r->tasks); /* events tell of those that begin meanwhile */
     trace_instance_write(&r->instance, "trace_marker", RECORDER_OWN_NAME, &unmarked);
-    return r->raw ? raw_folder_put_tasks(r->raw, &r->tasks, e) : 0;
-}
-
-/* With slub_debug= an object of a cache takes more than the largest request that has a cache. */
-static bool has_no_cache(const struct kernel_recorder *r, const struct kmem_event *e)
-{
-    return e->is_kmalloc &&
-           (e->requested_bytes > r->kmalloc_bytes_max || e->allocated_bytes > 2 * r->kmalloc_bytes_max);
-}
-
-/*
- * The events of kmalloc() do not name a cache. Its objects are named by their size, not as in slabinfo: of one size
- * there are several caches, and the event does not tell which.
- */
-static const char *kmalloc_name(struct kernel_recorder *r, const struct kmem_event *e)
-{
-    if (has_no_cache(r, e))
-        return "(pages)";
-    char *name = r->kmalloc_names[e->allocated_bytes / KMALLOC_STEP];
-    if (!*name)
-        snprintf(name, KMALLOC_NAME, "(kmalloc %u)", (unsigned)e->allocated_bytes);
-    return name;
-}
-
-static void take_task_event(struct kernel_recorder *r, const struct trace_record *record)
-{
-    struct task_event event;
-    if (task_format_decode(r->task_format, record->data, record->bytes, &event) <= 0)
-        return;
-    if (event.kind == TASK_MARKED) /* by this process: the buffers are ours */
-        r->own_tid = event.tid;
-    tasks_add(&r->tasks, &event);
-}
-
-/* What an interrupt does has nothing to do with the thread. */
-static const char *name_task(const struct kernel_recorder *r, int32_t pid, uint8_t context, int32_t *process)
-{
-    const struct task *task = tasks_find(&r->tasks, pid);
-    *process = context ? 0 : task->process == TASK_UNKNOWN ? pid : task->process;
-    return context ? RECORDER_INTERRUPT_NAME : tasks_name(task);
-}
-
-static bool is_own(const struct kernel_recorder *r, int32_t pid, uint8_t context)
-{
-    return pid == r->own_tid && !context;
-}
-
-/* Returns whether it is an event of pages. */
-static bool account_pages(struct kernel_recorder *r, const struct trace_record *record, uint32_t cpu)
-{
-    struct page_event event;
-    int found =
-        r->capture.pages ? page_format_decode(r->page_format, record->data, record->bytes, &event) : 0;
-    r->broken_records += found < 0;
-    if (found <= 0)
-        return found < 0;
-    event.comm = name_task(r, event.pid, event.context, &event.process);
-    if (is_own(r, event.pid, event.context))
-        event.comm = RECORDER_OWN_NAME;
-    if (r->stacks && event.kind != PAGE_EVENT_FREE) {
-        struct kmem_event any = {.context = event.context};
-        r->stackless += !record_stack_find(r->reader, r->format, &any, r->stack);
-        event.stack = any.stack;
-        event.depth = any.depth;
-    }
-    r->broken_records += !page_accounts_add(r->capture.pages, &event);
-    if (event.kind == PAGE_EVENT_ALLOC && event.frame != PAGE_EVENT_NO_FRAME)
-        page_accounts_last(r->capture.pages, event.frame, event.order, cpu);
-    return true;
-}
-
-static void account_object(struct kernel_recorder *r, struct kmem_event *event)
-{
-    const bool allocates = event->kind == KMEM_EVENT_ALLOC;
-    event->comm = name_task(r, event->pid, event->context, &event->process);
-    if (event->is_percpu) {
-        event->requested_bytes *= r->cpus; /* the allocated bytes are those of all CPUs */
-        event->call_site = allocates ? event->call_site : RECORDER_NO_SITE;
-    }
-    if (allocates && r->capture.pages && !event->is_percpu)
-        page_accounts_object(r->capture.pages, event->address, has_no_cache(r, event), event->cpu);
-    if (allocates && event->is_kmalloc)
-        event->cache = kmalloc_name(r, event);
-    if (allocates && is_own(r, event->pid, event->context)) {
-        event->call_site = RECORDER_OWN_SITE;
-        event->cache = "";
-    } else if (r->stacks && allocates) {
-        r->stackless += !record_stack_find(r->reader, r->format, event, r->stack);
-    }
-    r->broken_records += !kmem_accounts_add(r->capture.accounts, event);
-}
-
-static void account(void *arg, const struct trace_record *record, uint32_t cpu)
-{
-    struct kernel_recorder *r = arg;
-    struct kmem_event event;
-    int found = kmem_format_decode(r->format, record->data, record->bytes, &event);
-    r->broken_records += found < 0;
-    const bool after = r->capture.settle_ns && record->time > r->capture.end_ns;
-    if (!found && (after || !account_pages(r, record, cpu)))
-        take_task_event(r, record);
-    if (found <= 0)
-        return;
-    event.time_ns = record->time;
-    event.cpu = cpu;
-    if (after) {
-        kmem_accounts_add(r->capture.accounts, &event);
-        return;
-    }
-    if (r->counts->lost + r->counts->lost_unknown)
-        kmem_accounts_lose(r->capture.accounts, false);
-    const uint64_t older = kmem_accounts_totals(r->capture.accounts)->unmatched_frees;
-    account_object(r, &event);
-    if (r->older && kmem_accounts_totals(r->capture.accounts)->unmatched_frees > older)
-        r->older(r->older_arg, &event);
+    if (r->raw)
+        raw_folder_put_tasks(r->raw, &r->tasks);
+    return 0;
 }
 
 static int read_all(struct kernel_recorder *r, bool last, struct error *e)
 {
-    int bad = trace_reader_step(r->reader, last, account, r);
+    int bad = trace_reader_step(r->reader, last, recorder_account, r);
     return bad ? error_set(e, -bad, "cannot read the kernel's trace buffers: %s", strerror(-bad)) : 0;
 }
 
@@ -466,7 +340,9 @@ int kernel_recorder_end(struct kernel_recorder *r, struct error *e)
     bad = bad ? bad : read_all(r, true, e);
     if (r->is_boot)
         boot_trace_resume(&r->boot, &r->instance);
-    return bad || !r->raw ? bad : raw_folder_end(r->raw, &r->instance, &r->capture, r->own_tid, e);
+    if (r->raw)
+        raw_folder_end(r->raw, &r->instance, &r->capture, r->own_tid);
+    return bad;
 }
 
 static uint64_t broken(const struct kernel_recorder *r)

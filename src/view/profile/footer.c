@@ -168,6 +168,8 @@ void report_unobserved(struct sink *out, const struct profile *p, const struct t
 
 /* ---- the kernel ---- */
 
+#define FREES_OF_NULL 4
+
 static void write_frees_of_kernel(const struct footer *c)
 {
     static const char *const words[] = {
@@ -187,6 +189,8 @@ static void write_frees_of_kernel(const struct footer *c)
         return;
     write_heading(c, "Frees");
     for (size_t i = 0; i < sizeof(n) / sizeof(*n); i++) {
+        if (!n[i] && i != FREES_OF_NULL)
+            continue;
         text_add_words(&b, n[i], words[i]);
         write_words(c, &b, TEXT_PLAIN);
     }
@@ -204,7 +208,13 @@ static void write_frees_of_kernel(const struct footer *c)
 static void write_unseen_of_kernel(const struct footer *c)
 {
     struct buf b = BUF_INIT;
+    const char *filter = profile_text(c->p, c->p->kernel.filter);
     write_heading(c, "Not in these figures");
+    if (*filter) {
+        buf_addstr(&b, "All allocations but those of ");
+        text_add_name(&b, c->style, filter);
+        write_words(c, &b, TEXT_ALARM);
+    }
     buf_addstr(
         &b,
         "Objects from before the recording, and objects that are allocated in bulk, which has no event; "
@@ -306,7 +316,13 @@ static void write_unseen(const struct footer *c)
     double seen = f->resident.live.value + f->resident.slack_bytes, all = (double)f->resident.rss_anon_bytes;
     double surely = estimate_interval(&f->resident.live).low + f->resident.slack_bytes;
     struct buf b = BUF_INIT;
+    const char *filter = profile_text(c->p, c->p->kernel.filter);
     write_heading(c, "Not in these figures");
+    if (*filter) {
+        buf_addstr(&b, "All allocations but those of ");
+        text_add_name(&b, c->style, filter);
+        write_words(c, &b, TEXT_ALARM);
+    }
     if (all > 0) {
         if (f->resident.images < c->p->images.len)
             buf_printf(&b, "For the %u of %zu process images with a known RssAnon: ", f->resident.images,

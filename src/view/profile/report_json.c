@@ -180,6 +180,7 @@ static void report_json_kernel(struct json *j, const struct profile *p, const st
         return;
     }
     json_open(j, "kernel", '{');
+    json_text(j, "filter", common_known(profile_text(p, k->filter)));
     json_whole(j, "null_frees", k->null_frees);
     json_whole(j, "frees_without_event", k->frees_without_event);
     json_whole(j, "frees_of_unknown", k->older_frees);
