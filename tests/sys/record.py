@@ -133,8 +133,8 @@ def held():
     """What is live at the end, while the program holds it; --duration ends the recording and not the program."""
     with tap.private_dir() as folder:
         path = folder + "/r.allium"
-        recorder = subprocess.Popen([built("ALLIUM"), "sys", "record", "-o", path], stdin=subprocess.DEVNULL,
-                                    stderr=subprocess.PIPE)
+        recorder = subprocess.Popen([built("ALLIUM"), "sys", "record", "--buffer", "64M", "-o", path],
+                                    stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
         try:
             check(b": ready: " in recorder.stderr.readline(), "it did not get ready")
             with subprocess.Popen([sys.executable, "-S", "-c", MAKES_PIPES, "wait"], stdin=subprocess.PIPE,
@@ -168,7 +168,7 @@ def settled():
     with tap.private_dir() as folder:
         path = folder + "/r.allium"
         holds = [sys.executable, "-S", "-c", MAKES_PIPES, "wait"]
-        with Recorder(path, "--settle", "20s") as recorder, subprocess.Popen(
+        with Recorder(path, "--buffer", "64M", "--settle", "20s") as recorder, subprocess.Popen(
                 holds, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
             equal(program.stdout.readline(), b"made\n", "the program")
             recorder.process.send_signal(signal.SIGINT)
@@ -500,8 +500,11 @@ def states():
     with tap.private_dir() as folder:
         path, _ = recorded(folder, "--", "true")
         rows = asked(path, "SELECT taken_ns, path, text FROM sys_state ORDER BY rowid")
-    first, last = ({r["path"]: r["text"] for r in rows if r["taken_ns"] == at}
-                   for at in sorted({r["taken_ns"] for r in rows}))
+    moments = sorted({r["taken_ns"] for r in rows})
+    equal(len(moments), 2, "moments")
+    first = {r["path"]: r["text"] for r in rows if r["taken_ns"] == moments[0]}
+    last = {**{path: first[path] for path in first if path != "/proc/cmdline" and "osrelease" not in path},
+            **{r["path"]: r["text"] for r in rows if r["taken_ns"] == moments[1]}}
     for file in ("/proc/buddyinfo", "/proc/meminfo", "/proc/pagetypeinfo", "/proc/slabinfo", "/proc/vmstat",
                  "/proc/zoneinfo"):
         with open(file) as now:
@@ -521,6 +524,24 @@ def states():
         cache = target
     with open("/sys/kernel/slab/%s/object_size" % cache) as now:
         equal(slab_attribute(last["/sys/kernel/slab"], cache, "object_size"), now.read().strip(), "size of " + cache)
+
+
+def unchanged_states():
+    """A text that is the same as at the moment before is not stored again, and is known all the same."""
+    with tap.private_dir() as folder:
+        path, _ = recorded(folder, "--interval", "50ms", "--settle", "0s", "--", "sleep", "2")
+        rows = asked(path, "SELECT taken_ns, path, text FROM sys_state ORDER BY rowid")
+        moments, known, stored = sorted({r["taken_ns"] for r in rows}), {}, {}
+        for row in rows:
+            check(known.get(row["path"]) != row["text"], "stored again:", row["path"])
+            known[row["path"]] = row["text"]
+            stored[row["path"]] = stored.get(row["path"], 0) + 1
+        check(len(moments) > 5 and min(stored[path] for path in stored if stored[path] > 1) < len(moments), stored)
+        now = asked(path, "SELECT path, text, max(taken_ns) AS at FROM sys_state WHERE taken_ns <= %d GROUP BY path" %
+                    moments[-1])
+        equal({row["path"]: row["text"] for row in now}, known, "what is known at the end")
+        frag = json.loads(allium("sys", "frag", "--from", path, "--json").stdout.splitlines()[0])
+        check(frag, "sys frag")
 
 
 def losses():
@@ -629,6 +650,7 @@ lib.main([
     ("pages of a recording, and of rows", pages),
     ("moments in the recording, and a recorder that is killed", moments),
     ("the state of the kernel at the beginning and the end", states),
+    ("texts that have not changed are stored once", unchanged_states),
     ("events that found no room are counted", losses),
     ("codes, mistakes, and what is left behind", ends),
     ("SIGKILL leaves no instance behind", killed),

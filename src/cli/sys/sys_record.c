@@ -81,9 +81,12 @@ static bool has_ended(struct session *s)
 static int store_state(struct session *s, unsigned which, struct error *e)
 {
     const uint64_t now = clock_ns(CLOCK_REALTIME);
+    struct kernel_state state = {.texts = {0}};
+    kernel_state_read(&state, "", which);
+    int bad = state_rows_put(s->recording, &state, &s->state, now, e);
     kernel_state_release(&s->state);
-    kernel_state_read(&s->state, "", which);
-    return state_rows_put(s->recording, &s->state, now, e);
+    s->state = state;
+    return bad;
 }
 
 static int store_accounts(struct session *s, struct error *e)

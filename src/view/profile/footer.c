@@ -168,7 +168,7 @@ void report_unobserved(struct sink *out, const struct profile *p, const struct t
 
 /* ---- the kernel ---- */
 
-#define FREES_OF_NULL 4
+#define OLDER_FREES 1 /* not counted with a filter */
 
 static void write_frees_of_kernel(const struct footer *c)
 {
@@ -180,6 +180,7 @@ static void write_frees_of_kernel(const struct footer *c)
         "free{s} of objects that came without an event (in bulk), where others had been freed",
         "free{s} of NULL",
     };
+    static const bool always[] = {true, true, false, false, true};
     const struct profile_kernel *k = &c->p->kernel;
     const uint64_t n[] = {k->frees_without_event, k->older_frees, k->frees_after_loss, k->unexplained_frees,
                           k->null_frees};
@@ -189,7 +190,7 @@ static void write_frees_of_kernel(const struct footer *c)
         return;
     write_heading(c, "Frees");
     for (size_t i = 0; i < sizeof(n) / sizeof(*n); i++) {
-        if (!n[i] && i != FREES_OF_NULL)
+        if (always[i] ? i == OLDER_FREES && *profile_text(c->p, k->filter) : !n[i])
             continue;
         text_add_words(&b, n[i], words[i]);
         write_words(c, &b, TEXT_PLAIN);

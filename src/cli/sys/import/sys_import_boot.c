@@ -46,7 +46,8 @@ static int stop(struct session *s, struct error *e)
     if (!s->q->quiet)
         fprintf(stderr, "allium: ended the trace that began with the boot; now reading its buffers, which "
                         "empties them\n");
-    return state_rows_put(s->recording, &s->state, s->ended_ns, e);
+    const struct kernel_state before = {.texts = {0}};
+    return state_rows_put(s->recording, &s->state, &before, s->ended_ns, e);
 }
 
 static int store(struct session *s, struct error *e)
