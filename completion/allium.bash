@@ -146,7 +146,7 @@ _allium_value()
             return
         fi
         _allium_words live peak allocated allocations temporary
-        [ "$1" = diff ] || _allium_words age
+        [ "$1" = diff ] || _allium_words age requested slack
         ;;
     -p | --pid) _allium_words "$(_allium_pids)" ;;
     --debuginfod) _allium_words off wait 10s ;;
@@ -159,10 +159,10 @@ _allium_value()
         ;;
     --kallsyms) _allium_offer -f ;;
     --svg) _allium_words flame treemap timeline ;;
-    --metric) _allium_words live peak allocated allocations temporary ;;
+    --metric) _allium_words live peak allocated allocations temporary requested slack ;;
     --folded)
         [ "$1" = export ] || return 1
-        _allium_words live peak allocated allocations temporary
+        _allium_words live peak allocated allocations temporary requested slack
         ;;
     --state) _allium_files ;;
     --alert) _allium_words growing 'live>' ;;

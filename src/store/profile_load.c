@@ -400,6 +400,8 @@ static int load_facts(struct loader *l, struct error *e)
             status = sql_get_int(&s.row, INT32_MIN, INT32_MAX);
         else if (!strcmp(key, RECORDING_CPU))
             l->p->recorder_cpu_ns = sql_get_count(&s.row);
+        else if (!strcmp(key, RECORDING_REQUESTED))
+            l->p->has_requested = sql_get_int(&s.row, 0, 1);
         else if (!strcmp(key, RECORDING_MEMORY))
             l->p->recorder_peak_bytes = sql_get_count(&s.row);
         else if (!strcmp(key, SCHEMA_DROPPED))

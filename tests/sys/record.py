@@ -155,7 +155,7 @@ def held():
         words = " ".join(text.split())
         check(re.search(r"^  temporary  -$", text, re.M) and "TEMP" not in text, "what was not measured:", text)
         check(text.startswith("the kernel, recorded\n") and "The recorder (allium sys record) took" in words
-              and "Objects from before the recording" in words and "RssAnon" not in words, text)
+              and "Objects and pages from before the recording" in words and "RssAnon" not in words, text)
 
 
 FREES_OF = "frees_of_unknown", "frees_after_loss", "frees_unexplained"
@@ -241,7 +241,8 @@ def stacks():
                               MAKES_PIPES)
         _, allocations, frees, unseen, live, lost = numbers(said)
         equal((allocations, lost), (frees + unseen + live, "nothing"), "allocations, and losses")
-        folded = allium("export", path, "--folded", "allocations").stdout.decode().splitlines()
+        folded = allium("export", path, "--folded", "allocations", "--where",
+                        "comm:kernel").stdout.decode().splitlines()
         found = [line.rpartition(" ") for line in folded if line.rpartition(" ")[0].endswith(";" + PIPE_SITE)]
         through = sum(int(count) for stack, _, count in found
                       if re.search(r"do_syscall_64;.*do_pipe2;.*create_pipe_files;%s$" % PIPE_SITE, stack))
@@ -451,9 +452,11 @@ def pages():
         allium("export", path, "--html", "-o", folder + "/stacks.html")
         page = page_reader.Page(folder + "/stacks.html")
         page.policy()
-        found = page.stacks("allocated", "count")
+        found = {stack: n for stack, n in page.stacks("allocated", "count").items()
+                 if not stack.startswith("kernel pages")}
         equal(sum(found.values()), numbers(said)[1], "allocations")
-        folded = allium("export", path, "--folded", "allocations").stdout.decode().splitlines()
+        folded = allium("export", path, "--folded", "allocations", "--where",
+                        "comm:kernel").stdout.decode().splitlines()
         equal(len(found), len(folded), "stacks")
         _, value, low, high = page_reader.Shown(place, "stacks.html", view="flame", metric="allocated", amount="count",
                                                 direction="callees", focus=PIPE_SITE).details()

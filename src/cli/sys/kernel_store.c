@@ -13,19 +13,37 @@
 #include "sys/session.h"
 #include "view/text/text.h"
 
-int kernel_store_moment(struct recording *r, struct kernel_capture *c, bool first, struct error *e)
+/* `point`: without a time. Frees the profile. */
+static int store_image(struct recording *r, struct profile *p, struct profile_point point, bool first,
+                       struct error *e)
 {
-    struct profile *p = kernel_capture_profile(c);
-    const struct kmem_totals *t = kmem_accounts_totals(c->accounts);
-    const struct profile_point point = {.time_ns = p->images.at[0].taken_ns,
-                                        .live_bytes = (double)t->live_bytes,
-                                        .allocated_bytes = (double)t->allocated_bytes};
-    const uint64_t id = p->images.at[0].id;
     int bad = first ? recording_put_image(r, p, false, e) : 0;
-    bad = bad ? bad : recording_put_point(r, id, &point, p, NULL, e);
-    bad = bad ? bad : recording_commit(r, e);
+    point.time_ns = p->images.at[0].taken_ns;
+    bad = bad ? bad : recording_put_point(r, p->images.at[0].id, &point, p, NULL, e);
     profile_free(p);
     return bad;
+}
+
+static int store_page_image(struct recording *r, struct kernel_capture *c, bool first, struct error *e)
+{
+    const double page = (double)sysconf(_SC_PAGESIZE);
+    const struct page_totals *t = page_accounts_totals(c->pages);
+    return store_image(r, kernel_capture_page_profile(c),
+                       (struct profile_point){.live_bytes = (double)t->live_other_pages * page,
+                                              .allocated_bytes = (double)t->other_pages * page},
+                       first, e);
+}
+
+int kernel_store_moment(struct recording *r, struct kernel_capture *c, bool first, struct error *e)
+{
+    const struct kmem_totals *t = kmem_accounts_totals(c->accounts);
+    int bad = first ? recording_set_number(r, RECORDING_REQUESTED, 1, e) : 0;
+    const struct profile_point point = {.live_bytes = (double)t->live_bytes,
+                                        .allocated_bytes = (double)t->allocated_bytes};
+    bad = bad ? bad : store_image(r, kernel_capture_profile(c), point, first, e);
+    if (!bad && c->pages)
+        bad = store_page_image(r, c, first, e);
+    return bad ? bad : recording_commit(r, e);
 }
 
 /* The counts that these tools record, too. */

@@ -27,7 +27,7 @@
 /** Weighted sums over samples; see estimate.h. */
 struct profile_sums {
     uint64_t samples;
-    double seen_bytes; /* requested sizes of the samples */
+    double seen_bytes; /* requested sizes of the samples; see has_requested */
     double bytes;      /* estimate of all bytes */
     double count;      /* estimate of all objects */
 };
@@ -228,6 +228,9 @@ struct profile {
     uint64_t started_ns;   /* CLOCK_REALTIME: the zero of FILE@TIME; 0: not known */
     uint64_t taken_ns;     /* CLOCK_REALTIME of the reading */
     uint64_t period_bytes; /* period of a complete recording; 0: not known. See also the cells */
+    /* Of the kernel: seen_bytes are what was requested, and bytes what was allocated for it. Else both are the same
+     * where all is exact: of a program it is only known what it requested. */
+    bool has_requested;
     struct map string_index;
 };
 
@@ -258,6 +261,8 @@ static inline bool profile_is_kernel(const struct profile_image *i)
 {
     return !i->pid;
 }
+/** Returns whether all images are the kernel's: its objects, and perhaps its pages. */
+bool profile_is_of_kernel(const struct profile *p);
 /** Returns true if every index is in range; for debug builds and for data from files. */
 bool profile_valid(const struct profile *p);
 

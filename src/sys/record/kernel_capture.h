@@ -49,6 +49,13 @@ struct kernel_capture_cell {
     uint32_t stack, size_class;
 };
 
+/* Without a stack, flags and program say something of who takes the pages; with one, they are 0. */
+struct kernel_capture_page_cell {
+    uint64_t gfp;
+    uint32_t stack, comm, order;
+    uint32_t unused;
+};
+
 struct kernel_capture {
     struct kmem_accounts *accounts;
     struct page_accounts *pages; /* NULL: pages were not recorded; belongs to the capture */
@@ -61,10 +68,12 @@ struct kernel_capture {
     /* when it ended, on the clock of the events, and how long frees were noted after it; 0: they were not */
     uint64_t end_ns, settle_ns;
     uint64_t began_ns; /* CLOCK_REALTIME; of a capture that may have no event of an object */
-    uint64_t image_id; /* of the profile's image; never 0 */
+    uint64_t image_id; /* of the profile of objects; odd, and the one of pages has the next number */
     /* The cells of the profile. Each new profile keeps the order of the earlier cells, and appends new ones. */
     struct VEC(struct kernel_capture_cell) cells;
     struct map cell_index;
+    struct VEC(struct kernel_capture_page_cell) page_cells; /* of the other one */
+    struct map page_cell_index;
 };
 
 /** Makes empty accounts. */
@@ -119,9 +128,20 @@ enum kernel_capture_size_column {
 void kernel_capture_add_sizes(const struct kernel_capture *c, struct table *t);
 /** Sets what `allium sys kmem` would have counted of these events: losses, frees of NULL and so on. */
 void kernel_capture_count(const struct kernel_capture *c, uint64_t counted[static SYS_COUNTS]);
+/** The names of the images of the profile. */
+#define KERNEL_CAPTURE_OBJECTS  "kernel"
+#define KERNEL_CAPTURE_NO_SLABS "kernel pages"
 /**
- * Returns the accounts as a profile with one image, the kernel, with exact sums of allocated, freed and peak memory.
+ * Returns the accounts of objects as a profile with one image, the kernel, with exact sums of allocated, freed and peak
+ * memory.
  */
 struct profile *kernel_capture_profile(struct kernel_capture *c);
+/**
+ * Returns the accounts of pages in the same way; NULL: they were not recorded. Pages that are known to be under objects
+ * of the other profile are left out, so that sums over both count nothing twice. An object is a block of pages, which
+ * counts as freed with its last page. Without a stack, the flags of the request stand for the function, and the
+ * program for its caller.
+ */
+struct profile *kernel_capture_page_profile(struct kernel_capture *c);
 
 #endif

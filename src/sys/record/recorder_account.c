@@ -86,6 +86,7 @@ static bool account_pages(struct kernel_recorder *r, const struct trace_record *
     r->broken_records += found < 0;
     if (found <= 0)
         return found < 0;
+    event.time_ns = record->time;
     event.comm = name_task(r, event.pid, event.context, &event.process);
     if (event.kind == PAGE_EVENT_ALLOC && event.frame != PAGE_EVENT_NO_FRAME)
         page_accounts_last(r->capture.pages, event.frame, event.order, cpu);

@@ -44,11 +44,6 @@ static bool write_losses(const struct footer *c, struct buf *b)
     return any;
 }
 
-static bool is_of_kernel(const struct profile *p)
-{
-    return p->images.len == 1 && profile_is_kernel(p->images.at);
-}
-
 static void write_lost_of_kernel(const struct footer *c)
 {
     struct buf b = BUF_INIT;
@@ -210,18 +205,20 @@ static void write_unseen_of_kernel(const struct footer *c)
 {
     struct buf b = BUF_INIT;
     const char *filter = profile_text(c->p, c->p->kernel.filter);
+    const bool has_pages = c->p->images.len > 1;
     write_heading(c, "Not in these figures");
     if (*filter) {
         buf_addstr(&b, "All allocations but those of ");
         text_add_name(&b, c->style, filter);
         write_words(c, &b, TEXT_ALARM);
     }
-    buf_addstr(
-        &b,
-        "Objects from before the recording, and objects that are allocated in bulk, which has no event; "
-        "whole "
-        "pages, per-CPU memory and vmalloc. Objects that are freed without an event (in bulk, for example) "
-        "count as live until their address is used again.");
+    buf_printf(&b,
+               "%s from before the recording, and objects that are allocated in bulk, which has no event; "
+               "%s. Objects that are freed without an event (in bulk, for example) count as live until their "
+               "address is used again.",
+               has_pages ? "Objects and pages" : "Objects",
+               has_pages ? "what is free in pages that hold objects"
+                         : "whole pages, per-CPU memory and vmalloc");
     write_words(c, &b, TEXT_PLAIN);
     buf_release(&b);
 }
@@ -234,7 +231,7 @@ static void write_recorder(const struct footer *c, struct buf *b)
     if (!c->p->recorder_cpu_ns)
         return;
     buf_printf(b, "The recorder (allium %s) took %s of CPU and at most %s of memory",
-               is_of_kernel(c->p) ? "sys record" : "run",
+               profile_is_of_kernel(c->p) ? "sys record" : "run",
                units_format_duration(cpu, (double)c->p->recorder_cpu_ns),
                units_format_size(memory, (double)c->p->recorder_peak_bytes));
     write_words(c, b, TEXT_PLAIN);
@@ -245,7 +242,7 @@ static void write_cost(const struct footer *c)
     const struct profile_summary *f = c->f;
     char ledger[UNITS_TEXT_BYTES], limit[UNITS_TEXT_BYTES], cpu[UNITS_TEXT_BYTES], observed[UNITS_TEXT_BYTES];
     struct buf b = BUF_INIT;
-    if (is_of_kernel(c->p)) {
+    if (profile_is_of_kernel(c->p)) {
         if (c->p->recorder_cpu_ns)
             write_heading(c, "Cost of observing");
         write_recorder(c, &b);
@@ -317,13 +314,7 @@ static void write_unseen(const struct footer *c)
     double seen = f->resident.live.value + f->resident.slack_bytes, all = (double)f->resident.rss_anon_bytes;
     double surely = estimate_interval(&f->resident.live).low + f->resident.slack_bytes;
     struct buf b = BUF_INIT;
-    const char *filter = profile_text(c->p, c->p->kernel.filter);
     write_heading(c, "Not in these figures");
-    if (*filter) {
-        buf_addstr(&b, "All allocations but those of ");
-        text_add_name(&b, c->style, filter);
-        write_words(c, &b, TEXT_ALARM);
-    }
     if (all > 0) {
         if (f->resident.images < c->p->images.len)
             buf_printf(&b, "For the %u of %zu process images with a known RssAnon: ", f->resident.images,
@@ -373,7 +364,7 @@ void report_footer(struct sink *out, const struct profile *p, const struct profi
                    const struct text_style *style)
 {
     struct footer c = {.out = out, .style = style, .p = p, .f = f};
-    if (is_of_kernel(p)) {
+    if (profile_is_of_kernel(p)) {
         write_lost_of_kernel(&c);
         write_frees_of_kernel(&c);
     } else {
@@ -381,7 +372,7 @@ void report_footer(struct sink *out, const struct profile *p, const struct profi
     }
     write_unobserved(&c, "Not observed");
     write_cost(&c);
-    if (is_of_kernel(p))
+    if (profile_is_of_kernel(p))
         write_unseen_of_kernel(&c);
     else
         write_unseen(&c);

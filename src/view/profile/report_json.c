@@ -22,6 +22,7 @@ const char *const report_json_sorts[] = {
     [ROLLUP_SORT_LIVE] = "live",           [ROLLUP_SORT_PEAK] = "peak",
     [ROLLUP_SORT_ALLOCATED] = "allocated", [ROLLUP_SORT_ALLOCATIONS] = "allocations",
     [ROLLUP_SORT_TEMPORARY] = "temporary", [ROLLUP_SORT_AGE] = "age",
+    [ROLLUP_SORT_REQUESTED] = "requested", [ROLLUP_SORT_SLACK] = "slack",
 };
 static const char *const states[] = {[PROFILE_IMAGE_RUNNING] = "running",
                                      [PROFILE_IMAGE_EXITED] = "exited",
@@ -42,6 +43,9 @@ void report_json_values(struct json *j, const char *key, const struct rollup_val
         json_estimate(j, names[m][0], is_known ? &v->of[m].bytes : NULL);
         json_estimate(j, names[m][1], is_known ? &v->of[m].count : NULL);
     }
+    json_rounded(j, "requested_bytes", rollup_known(v, ROLLUP_REQUESTED) ? v->requested_bytes : NAN);
+    json_rounded(j, "slack_bytes",
+                 rollup_known(v, ROLLUP_SLACK) ? rollup_sort_value(ROLLUP_SORT_SLACK, v) : NAN);
     json_whole(j, "live_samples", v->of[ROLLUP_LIVE].bytes.samples);
     bool aged = v->aged_samples && rollup_known(v, ROLLUP_AGES);
     common_whole_or_null(j, "oldest_age_ns", aged, v->oldest_ns);
