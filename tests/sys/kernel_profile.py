@@ -13,13 +13,14 @@ from lib import built, check, equal
 PAGES = 3000
 # Touches so many pages of its own, and holds them; small ones, whatever the machine does with large ones.
 HOLDS = """
-import mmap, sys
-kept = mmap.mmap(-1, %d * 4096)
+import mmap, os
+pipes = [os.pipe() for _ in range(400)]
+kept = mmap.mmap(-1, %d * 4096, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
 kept.madvise(15)
 for i in range(%d):
     kept[i * 4096] = 1
 open('/proc/self/comm', 'w').write('holder')
-more = mmap.mmap(-1, %d * 4096)
+more = mmap.mmap(-1, %d * 4096, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
 more.madvise(15)
 for i in range(%d):
     more[i * 4096] = 1
@@ -190,6 +191,32 @@ def other_commands():
         check("kernel pages" in said, said)
 
 
+def fallbacks():
+    """`sys frag` has who took blocks of other types, by stack, as many as `sys kpages` counts."""
+    with tap.private_dir() as folder:
+        path = folder + "/k.allium"
+        allium("sys", "record", "--quiet", "-o", path, "--buffer", "64M", "--", "find", "/usr", "-xdev", "-type", "f",
+               "-name", "*.py")
+        known, = asked(path, "SELECT sum(fallbacks) AS n FROM sys_kpages")
+        frag = json.loads(allium("sys", "frag", "--from", path, "--json").stdout)
+        json_schemas.check(frag)
+        equal(sum(row["fallbacks"] for row in frag["fallbacks"]), known["n"] or 0, "blocks that were taken")
+        order = [row["fallbacks"] for row in frag["fallbacks"]]
+        equal(order, sorted(order, reverse=True), "the order")
+        for row in frag["fallbacks"]:
+            check(row["migrate_type"] and row["comm"], row)
+            check(not row["kernel_stack"] or not row["kernel_stack"][0].startswith("__traceiter"), row)
+            check(not re.search("ffff[0-9a-f]{12}", json.dumps(row)), row)
+        text = allium("sys", "frag", "--from", path).stdout.decode()
+        check(re.search(r"^  taken +[\d,]+ requests? took a block of another migrate type", text, re.M), text)
+        check("STACK" not in allium("sys", "kpages", "--from", path, "--top", "3").stdout.decode(), "stacks of pages")
+        while_it_runs = json.loads(allium("sys", "frag", "--json", "--", "true").stdout)
+        check(isinstance(while_it_runs["fallbacks"], list), while_it_runs["fallbacks"])
+        equal(json.loads(allium("sys", "frag", "--json").stdout)["fallbacks"], None, "without a capture")
+        allium("sys", "record", "--quiet", "--force", "-o", path, "--events", "slab", "--", "true")
+        equal(json.loads(allium("sys", "frag", "--from", path, "--json").stdout)["fallbacks"], None, "without the event")
+
+
 TESTS = [
     ("objects and pages are two images, and nothing is counted twice", images),
     ("pages of a program, by its name", known_pages),
@@ -197,6 +224,7 @@ TESTS = [
     ("requested bytes and slack", metrics),
     ("metrics that a source lacks", refused),
     ("other commands", other_commands),
+    ("who took blocks of other types", fallbacks),
 ]
 
 if __name__ == "__main__":

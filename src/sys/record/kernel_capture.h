@@ -110,6 +110,14 @@ extern const char *const kernel_capture_page_rows_names[KERNEL_CAPTURE_PAGE_ROWS
 /** Like kernel_capture_add_rows(). */
 const char *kernel_capture_add_page_rows(struct kernel_capture *c, enum kernel_capture_page_rows which,
                                          struct table *t);
+/** Returns whether a frame at the inner end of a page's stack is the tracing's and not the page allocator's. */
+bool kernel_capture_is_tracing(const char *function);
+struct kernel_enums;
+/** Set a text of the last row: the name of a migrate type, and the lines of a stack of pages. */
+void kernel_capture_put_type(struct table *t, uint32_t column, const struct kernel_enums *types,
+                             uint32_t type);
+void kernel_capture_put_page_stack(const struct kernel_capture *c, struct table *t, uint32_t column,
+                                   uint32_t stack);
 /** Sets what `allium sys kpages` would have counted; there must be pages. */
 void kernel_capture_count_pages(const struct kernel_capture *c, uint64_t counted[static SYS_COUNTS]);
 

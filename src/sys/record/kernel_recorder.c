@@ -102,6 +102,14 @@ static int enable_tasks(struct kernel_recorder *r, struct error *e)
     return bad;
 }
 
+/* Blocks change their migrate type so seldom that the stack costs nothing. */
+#define FALLBACK_EVENT "kmem/mm_page_alloc_extfrag"
+
+static bool has_stack(const struct kernel_recorder *r, const char *event)
+{
+    return (r->stacks && strstr(event, "alloc")) || !strcmp(event, FALLBACK_EVENT);
+}
+
 /* Each event of an allocation is followed by a record with its stack. One that the kernel does not have is left out. */
 static int enable_one(struct kernel_recorder *r, const char *event, struct error *e)
 {
@@ -111,7 +119,7 @@ static int enable_one(struct kernel_recorder *r, const char *event, struct error
     if (faccessat(r->instance.fd, path, F_OK, 0))
         return 0;
     snprintf(path, sizeof(path), "events/%s/trigger", event);
-    if (r->stacks && strstr(event, "alloc"))
+    if (has_stack(r, event))
         bad = trace_instance_write(&r->instance, path, "stacktrace", e);
     return bad ? bad : start_event(r, event, e);
 }
@@ -148,7 +156,7 @@ static int enable_pages(struct kernel_recorder *r, struct error *e)
 
 static int enable(struct kernel_recorder *r, struct error *e)
 {
-    int bad = r->stacks ? add_stack_format(r, e) : 0;
+    int bad = r->stacks || r->events & RECORDER_EXTFRAG ? add_stack_format(r, e) : 0;
     bad = bad ? bad : enable_tasks(r, e);
     if (!bad && r->events & RECORDER_SLAB)
         bad = enable_list(r, "kmem", kmem_format_events, e);

@@ -8,14 +8,11 @@
 #include "sys/record/capture_code.h"
 #include "sys/record/kernel_capture.h"
 
-/* The first frame of a stack may be the tracing's. */
-#define TRACING "trace_event_raw_event_"
-
 static bool is_of_tracing(struct capture_code *code, uint32_t location)
 {
     const struct profile_location *o = &code->p->locations.at[location];
     const struct profile_line *line = &code->p->lines.at[o->first_line + o->n_lines - 1];
-    return !strncmp(profile_text(code->p, line->function), TRACING, strlen(TRACING));
+    return kernel_capture_is_tracing(profile_text(code->p, line->function));
 }
 
 static void add_frame(struct profile *p, uint32_t location)
@@ -55,7 +52,7 @@ static void add_cell(struct kernel_capture *c, struct capture_code *code,
     const uint32_t first = (uint32_t)p->stack_locations.len;
     for (uint32_t i = 0; stack && i < depth; i++) {
         uint32_t location = capture_code_location(code, stack[i]);
-        if (i || !is_of_tracing(code, location))
+        if (p->stack_locations.len > first || !is_of_tracing(code, location))
             add_frame(p, location);
     }
     if (p->stack_locations.len == first)

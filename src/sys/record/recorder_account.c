@@ -97,7 +97,7 @@ static bool account_pages(struct kernel_recorder *r, const struct trace_record *
     }
     if (is_own(r, event.pid, event.context))
         event.comm = RECORDER_OWN_NAME;
-    if (r->stacks && event.kind != PAGE_EVENT_FREE) {
+    if (event.kind == PAGE_EVENT_FALLBACK || (r->stacks && event.kind == PAGE_EVENT_ALLOC)) {
         struct kmem_event any = {.context = event.context};
         r->stackless += !record_stack_find(r->reader, r->format, &any, r->stack);
         event.stack = any.stack;
