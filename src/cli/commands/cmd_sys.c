@@ -145,6 +145,7 @@ static int observe(struct sys_request *r)
     if (r->command)
         workload_release(&command);
     sys_close(show->session);
+    sys_vmlinux_report(&r->vmlinux, show->quiet);
     if (show->recording && recording_close(show->recording, &e))
         code = command_fail(EXIT_FAILED, "%s", e.text);
     return code;

@@ -317,6 +317,7 @@ static int record_as(const struct record_request *q)
     kernel_recorder_close(s.recorder);
     raw_folder_close(s.raw);
     kernel_state_release(&s.state);
+    sys_vmlinux_report(&vmlinux, q->quiet);
     vmlinux_release(&vmlinux);
     if (q->command)
         workload_release(&s.command);

@@ -142,6 +142,7 @@ int sys_import_boot(const struct sys_import_boot *q)
     early_memory_release(&s.early);
     slab_traces_release(&s.traces);
     kernel_state_release(&s.state);
+    sys_vmlinux_report(&vmlinux, q->quiet);
     vmlinux_release(&vmlinux);
     return code;
 }
