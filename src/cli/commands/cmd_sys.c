@@ -12,6 +12,7 @@
 #include "cli/sys/sys_page.h"
 #include "cli/sys/sys_show.h"
 #include "cli/sys/sys_vmlinux.h"
+#include "cli/wrapper_lists.h"
 #include "query/field.h"
 #include "sys/locked_memory.h"
 #include "sys/privileges.h"
@@ -111,6 +112,10 @@ static int observe(struct sys_request *r)
     int code = sys_vmlinux_find(r);
     if (code >= 0)
         return code;
+    if (r->tool->marks_helpers) {
+        wrapper_lists_read_helpers(&r->helpers);
+        r->settings.helpers = &r->helpers;
+    }
     if (r->command && workload_prepare(&command, r->command, r->user, &e))
         return command_fail(EXIT_FAILED, "%s", e.text);
     int error = sys_open(&show->session, r->tool, &r->settings, &e);

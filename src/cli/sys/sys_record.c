@@ -19,6 +19,7 @@
 #include "cli/sys/record_options.h"
 #include "cli/sys/state_rows.h"
 #include "cli/sys/sys_vmlinux.h"
+#include "cli/wrapper_lists.h"
 #include "run/workload.h"
 #include "store/recording.h"
 #include "sys/record/kernel_recorder.h"
@@ -57,8 +58,9 @@ struct session {
     struct kernel_recorder *recorder;
     struct recording *recording;
     struct workload command;
-    struct raw_folder *raw;              /* NULL: none */
-    bool raw_failed;                     /* and that was said */
+    struct raw_folder *raw; /* NULL: none */
+    bool raw_failed;        /* and that was said */
+    struct wrappers helpers;
     struct kernel_state state;           /* of the newest moment */
     uint64_t began_ns, took_ns, next_ns; /* of CLOCK_MONOTONIC; when to store the accounts next */
     bool stored;                         /* the image is in the recording */
@@ -313,8 +315,13 @@ static int record_as(const struct record_request *q)
     const int bad = code < 0 ? kernel_recorder_open(&s.recorder, &o, &e) : 0;
     if (bad)
         code = command_fail(bad == -ESRCH || bad == -EINVAL ? EXIT_FAILED : EXIT_IMPOSSIBLE, "%s", e.text);
-    code = code < 0 ? record(&s) : code;
+    if (code < 0) {
+        wrapper_lists_read_helpers(&s.helpers);
+        kernel_recorder_capture(s.recorder)->helpers = &s.helpers;
+        code = record(&s);
+    }
     kernel_recorder_close(s.recorder);
+    wrappers_release(&s.helpers);
     raw_folder_close(s.raw);
     kernel_state_release(&s.state);
     sys_vmlinux_report(&vmlinux, q->quiet);

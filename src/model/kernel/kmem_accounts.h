@@ -129,6 +129,8 @@ void kmem_accounts_each_freed(const struct kmem_accounts *a, kmem_object_fn *f, 
 const char *kmem_accounts_text(const struct kmem_accounts *a, uint32_t text);
 /** Returns how many such names there are; they are numbered from 0. */
 size_t kmem_accounts_texts(const struct kmem_accounts *a);
+/** The number of no stack. */
+#define KMEM_NO_STACK 0u
 /** Returns the return addresses of a stack, the innermost first; NULL: rows of events without one have none. */
 const uint64_t *kmem_accounts_stack(const struct kmem_accounts *a, uint32_t stack, uint32_t *depth);
 

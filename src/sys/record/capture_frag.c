@@ -2,16 +2,19 @@
 #include "sys/record/capture_frag.h"
 
 #include "model/kernel/frag_tables.h"
+#include "sys/record/capture_site.h"
 #include "sys/kernel_enums.h"
 
 static void put_site(struct table *t, const struct kernel_capture *c, const struct frag_site *s)
 {
-    const struct kernel_code_names *names = &c->names;
+    struct capture_sites sites = {.capture = c};
+    const struct capture_site call = capture_site_find(&sites, s->call_site, KMEM_NO_STACK);
     const char *cache = kmem_accounts_text(c->accounts, s->cache);
     table_row(t);
-    kernel_capture_put_name(t, FRAG_SITE, names->add_call, names->arg, s->call_site);
-    if (names->add_file)
-        kernel_capture_put_name(t, FRAG_SITE_FILE, names->add_file, names->arg, s->call_site);
+    capture_site_put(t, FRAG_SITE, c, &call, capture_site_add_call);
+    if (c->names.add_file)
+        capture_site_put(t, FRAG_SITE_FILE, c, &call, capture_site_add_file);
+    capture_sites_release(&sites);
     if (*cache)
         table_text(t, FRAG_SITE_CACHE, cache);
     if (s->pinned_bytes.known) {

@@ -22,6 +22,10 @@
 
 struct symbol_frame;
 struct symbol_frames;
+struct wrappers;
+
+/** Behind a call, and a function, that only allocates for its callers, if these are not known. */
+#define KERNEL_CAPTURE_HELPER " (helper)"
 
 /** How calls are named. A call is what its events have as call_site: an address, or a number of the importer. */
 struct kernel_code_names {
@@ -60,7 +64,9 @@ struct kernel_capture {
     struct kmem_accounts *accounts;
     struct page_accounts *pages; /* NULL: pages were not recorded; belongs to the capture */
     struct kernel_code_names names;
-    bool is_filtered;    /* only some allocations are accounted: then frees of others are not counted */
+    bool is_filtered; /* only some allocations are accounted: then frees of others are not counted */
+    /* functions that allocate for their callers; must outlive the capture. NULL: there is no list */
+    const struct wrappers *helpers;
     bool comms;          /* events say which program was running */
     bool over;           /* nothing will be added */
     uint64_t lost;       /* events that are missing */

@@ -9,6 +9,7 @@
 #include "collect/kernel/slabinfo.h"
 #include "model/table/table_merge.h"
 #include "symbol/symbol_names.h"
+#include "sys/record/kernel_capture.h"
 #include "sys/resolver.h"
 #include "sys/session.h"
 #include "sys/slab_cache_names.h"
@@ -285,7 +286,9 @@ static void name_again(struct table *t, uint32_t row)
         buf_addstr(&b, plain ? plain : buf_str(&raw));
         if (module)
             buf_add(&b, module, strcspn(module, "]") + (strchr(module, ']') != NULL));
-        set_text(t, row, FUNCTION, buf_str(&b), b.len);
+        buf_addstr(&b, strstr(site->text, KERNEL_CAPTURE_HELPER) ? KERNEL_CAPTURE_HELPER : "");
+        if (!table_at(t, row, FUNCTION)->known) /* else the source tells: inlined functions have no symbol */
+            set_text(t, row, FUNCTION, buf_str(&b), b.len);
         if (is_code)
             set_text(t, row, MODULE, module ? module + 1 : "vmlinux",
                      module ? strcspn(module + 1, "]") + 1 : strlen("vmlinux"));
@@ -445,6 +448,7 @@ const struct sys_tool sys_kmem = {
     .recorded =
         BIT(SOURCE_LINE) | BIT(MODULE) | BIT(CGROUP) | BIT(SETTLED) | BIT(AT_PEAK) | BIT(OLDEST) | OF_PAIRS,
     .charge = &charge,
+    .marks_helpers = true,
     .directory = DIRECTORY,
     .name_again = name_again,
     .rest = rest,

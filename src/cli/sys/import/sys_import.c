@@ -11,6 +11,7 @@
 #include "cli/sys/import/import_names.h"
 #include "cli/sys/kernel_store.h"
 #include "cli/sys/import/sys_import_boot.h"
+#include "cli/wrapper_lists.h"
 #include "collect/kernel/trace/perf_data.h"
 #include "collect/kernel/trace/trace_lines.h"
 #include "sys/record/kernel_import.h"
@@ -74,6 +75,7 @@ struct session {
     const struct request *q;
     struct kernel_import *import;
     struct import_names names;
+    struct wrappers helpers;
     int format;          /* of the file */
     uint64_t written_ns; /* when it was; CLOCK_REALTIME */
 };
@@ -343,9 +345,12 @@ static int run(int argc, char **argv)
         code = command_fail(EXIT_FAILED, "%s", e.text);
     } else {
         s.import = kernel_import_new();
+        wrapper_lists_read_helpers(&s.helpers);
+        kernel_import_capture(s.import)->helpers = &s.helpers;
         code = import(&s);
         kernel_import_free(s.import);
     }
     import_names_release(&s.names);
+    wrappers_release(&s.helpers);
     return code;
 }

@@ -14,6 +14,7 @@
 #include "cli/sys/kernel_store.h"
 #include "cli/sys/state_rows.h"
 #include "cli/sys/sys_vmlinux.h"
+#include "cli/wrapper_lists.h"
 #include "store/recording.h"
 #include "sys/record/early_memory.h"
 #include "sys/record/kernel_recorder.h"
@@ -22,6 +23,7 @@
 struct session {
     const struct sys_import_boot *q;
     struct kernel_recorder *recorder;
+    struct wrappers helpers;
     struct recording *recording;
     struct kernel_state state; /* of the moment at which the trace ended */
     struct slab_traces traces;
@@ -137,8 +139,13 @@ int sys_import_boot(const struct sys_import_boot *q)
                                               .arg = &s.early};
     if (code < 0 && kernel_recorder_open(&s.recorder, &o, &e))
         code = command_fail(EXIT_IMPOSSIBLE, "%s", e.text);
-    code = code < 0 ? import(&s) : code;
+    if (code < 0) {
+        wrapper_lists_read_helpers(&s.helpers);
+        kernel_recorder_capture(s.recorder)->helpers = &s.helpers;
+        code = import(&s);
+    }
     kernel_recorder_close(s.recorder);
+    wrappers_release(&s.helpers);
     early_memory_release(&s.early);
     slab_traces_release(&s.traces);
     kernel_state_release(&s.state);
