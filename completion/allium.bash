@@ -29,7 +29,7 @@ _allium_options()
     'sys allocinfo') echo --by --sort --where --top --interval --count --duration --allocinfo --columns --wide --exact --json --no-pager --help ;;
     'sys frag') echo --from --interval --count --duration --buffer --top --html --force --columns --wide --exact --json --no-pager --help ;;
     'sys advise') echo --from --config --source --top --json --no-pager --help ;;
-    'sys import') echo -o --output --force --boot --format --kallsyms --partial --quiet --help ;;
+    'sys import') echo -o --output --force --boot --format --kallsyms --vmlinux --partial --quiet --help ;;
     'sys record') echo -o --output --force --events --stacks --pid -p --tid -t --comm --cgroup --where --buffer --raw --interval --settle --duration --vmlinux --debuginfod --quiet --help ;;
     doctor) echo --boot --json --help ;;
     'sys '*) _allium_help sys "${1#sys }" | sed -n '/^options:/,/^$/s/^  \(\(-.\), \)\{0,1\}\(--[a-z-]*\).*/\2 \3/p' ;;

@@ -16,6 +16,7 @@
 
 struct kernel_import;
 struct kallsyms;
+struct kernel_source;
 
 /** In place of a program that was only interrupted. */
 #define KERNEL_IMPORT_INTERRUPT "[interrupt]"
@@ -59,6 +60,8 @@ void kernel_import_time(struct kernel_import *i, struct kmem_event *e);
 void kernel_import_use_gfp(struct kernel_import *i, const char *format);
 /** From here on addresses are looked up in these symbols, which must outlive it; NULL: there are none. */
 void kernel_import_use_symbols(struct kernel_import *i, const struct kallsyms *symbols);
+/** Calls have files and lines of this source, which must outlive it; NULL: there is none. Before the first event. */
+void kernel_import_use_source(struct kernel_import *i, struct kernel_source *source);
 /**
  * Accounts an event whose call and stack are addresses, and whose cache is "" if it is one of kmalloc(). Its time is
  * treated as kernel_import_time() does.

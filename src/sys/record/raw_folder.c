@@ -16,6 +16,7 @@
 #include "base/read_file.h"
 #include "base/vec.h"
 #include "sys/record/kernel_capture.h"
+#include "symbol/vmlinux.h"
 
 #define WRITE_BYTES  (1u << 20)
 #define TEXT_MAX     (1u << 20)
@@ -201,6 +202,16 @@ void raw_folder_put_tasks(struct raw_folder *f, const struct tasks *t)
     buf_release(&text);
 }
 
+static void add_build_id(struct buf *text)
+{
+    unsigned char id[SYMBOL_BUILD_ID_MAX];
+    size_t len = vmlinux_kernel_build_id("", id);
+    buf_addstr(text, len ? "build_id " : "");
+    for (size_t i = 0; i < len; i++)
+        buf_printf(text, "%02x", id[i]);
+    buf_addstr(text, len ? "\n" : "");
+}
+
 static void put_about(struct raw_folder *f, const struct kernel_capture *c, int32_t own_tid)
 {
     struct utsname own;
@@ -209,6 +220,7 @@ static void put_about(struct raw_folder *f, const struct kernel_capture *c, int3
                uname(&own) ? "" : own.machine, uname(&own) ? "" : own.release, c->realtime_ns, own_tid);
     if (c->settle_ns)
         buf_printf(&text, "end_ns %" PRIu64 "\nsettle_ns %" PRIu64 "\n", c->end_ns, c->settle_ns);
+    add_build_id(&text);
     put(f, "allium", buf_str(&text), text.len);
     buf_release(&text);
 }

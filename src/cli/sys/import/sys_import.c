@@ -11,6 +11,7 @@
 #include "cli/sys/import/import_names.h"
 #include "cli/sys/kernel_store.h"
 #include "cli/sys/import/sys_import_boot.h"
+#include "cli/sys/sys_vmlinux.h"
 #include "cli/wrapper_lists.h"
 #include "collect/kernel/trace/perf_data.h"
 #include "collect/kernel/trace/trace_lines.h"
@@ -26,6 +27,8 @@ static const struct option_doc options[] = {
     {"boot", 0, NULL, "read the running kernel's trace of its boot, see doctor --boot (needs root)"},
     {"format", 0, "NAME", "read FILE as text, perf.data, trace.dat or raw, whatever it looks like"},
     {"kallsyms", 0, "FILE", "take names from FILE, a copy of the traced kernel's /proc/kallsyms"},
+    {"vmlinux", 0, "FILE",
+     "take files and lines of the source from FILE, the traced kernel's, and its modules"},
     {"partial", 0, NULL, "keep what was read of a file that is damaged or cut"},
     {"quiet", 0, NULL, "print only errors"},
     {NULL, 0, NULL, NULL},
@@ -50,7 +53,8 @@ static int run(int argc, char **argv);
 
 const struct command command_sys_import = {
     .name = "sys import",
-    .usage = "FILE|--boot -o OUT [--force] [--format NAME] [--kallsyms FILE] [--partial] [--quiet]",
+    .usage = "FILE|--boot -o OUT [--force] [--format NAME] [--kallsyms FILE] [--vmlinux FILE] [--partial] "
+             "[--quiet]",
     .summary = "make a recording of a kernel trace that was recorded elsewhere or by another tool",
     .examples = examples,
     .options = options,
@@ -66,7 +70,7 @@ static const char *const sources[] = {
     [TEXT] = "text", [PERF_DATA] = "perf.data", [RAW] = "raw", [TRACE_DAT] = "trace.dat"};
 
 struct request {
-    const char *file, *output, *kallsyms;
+    const char *file, *output, *kallsyms, *vmlinux;
     int format;
     bool force, partial, quiet, boot;
 };
@@ -90,6 +94,7 @@ static int parse(struct request *q, int argc, char **argv)
     *q = (struct request){.file = a.n_rest ? a.rest[0] : NULL,
                           .output = command_value(c, &a, "output"),
                           .kallsyms = command_value(c, &a, "kallsyms"),
+                          .vmlinux = command_value(c, &a, "vmlinux"),
                           .force = command_value(c, &a, "force") != NULL,
                           .partial = command_value(c, &a, "partial") != NULL,
                           .quiet = command_value(c, &a, "quiet") != NULL,
@@ -119,8 +124,10 @@ static int read_text(struct session *s, struct packed_input *in, struct error *e
     const char *line;
     size_t len;
     int more;
+    struct kernel_identity untold = {.of = "trace"}; /* text does not tell its kernel */
+    int bad = import_names_compare(&s->names, &untold, e);
     kernel_import_use_symbols(s->import, import_names_symbols(&s->names));
-    while ((more = trace_lines_next(lines, &line, &len, e)) > 0)
+    while ((more = bad ? bad : trace_lines_next(lines, &line, &len, e)) > 0)
         text_import_line(t, line, len);
     text_import_end(t);
     text_import_free(t);
@@ -132,7 +139,10 @@ static int read_text(struct session *s, struct packed_input *in, struct error *e
 static int find_names(void *arg, const struct perf_data_about *about, struct error *e)
 {
     struct session *s = arg;
+    struct kernel_identity kernel = {.of = "trace"};
+    snprintf(kernel.release, sizeof(kernel.release), "%s", about->release);
     int bad = import_names_check(&s->names, about, s->written_ns, e);
+    bad = bad ? bad : import_names_compare(&s->names, &kernel, e);
     kernel_import_use_symbols(s->import, import_names_symbols(&s->names));
     return bad;
 }
@@ -174,9 +184,13 @@ static int find_format(struct session *s, struct packed_input *in, struct error 
 
 static int read_saved(struct session *s, const struct trace_saved *saved, struct error *e)
 {
+    struct kernel_identity kernel = {.of = "trace", .build_id_len = saved->build_id_len};
+    memcpy(kernel.build_id, saved->build_id, saved->build_id_len);
+    snprintf(kernel.release, sizeof(kernel.release), "%s", saved->release);
     import_names_take(&s->names, &saved->formats.kallsyms);
     kernel_import_use_symbols(s->import, import_names_symbols(&s->names));
-    int bad = page_import_read(s->import, saved, s->q->file, e);
+    int bad = import_names_compare(&s->names, &kernel, e);
+    bad = bad ? bad : page_import_read(s->import, saved, s->q->file, e);
     kernel_import_end(s->import, saved->has_realtime
                                      ? saved->realtime_ns
                                      : (int64_t)(s->written_ns - kernel_import_last_ns(s->import)));
@@ -236,6 +250,12 @@ static int read_trace(struct session *s, struct error *e)
     return bad;
 }
 
+/* Neither build id nor release tells that the source is that of the traced kernel. */
+static bool is_unchecked(const struct session *s)
+{
+    return s->names.source && s->names.vmlinux.unchecked;
+}
+
 static int store(const struct session *s, struct error *e)
 {
     struct recording *r;
@@ -246,6 +266,8 @@ static int store(const struct session *s, struct error *e)
     const struct kmem_totals *t = kmem_accounts_totals(c->accounts);
     bad = recording_set_number(r, RECORDING_PERIOD, 1, e);
     bad = bad ? bad : recording_set_number(r, RECORDING_STARTED, (int64_t)t->first_ns + c->realtime_ns, e);
+    if (!bad && is_unchecked(s))
+        bad = recording_set_text(r, KERNEL_STORE_UNCHECKED, s->q->vmlinux, e);
     bad = bad ? bad : kernel_store_moment(r, c, true, e);
     bad =
         bad ? bad
@@ -256,7 +278,7 @@ static int store(const struct session *s, struct error *e)
 }
 
 /* A line for each thing that the trace lacks. */
-static void add_lacks(struct buf *b, const struct kernel_import_counts *n, bool named)
+static void add_lacks(struct buf *b, const struct kernel_import_counts *n, bool named, bool unchecked)
 {
     const struct {
         uint64_t n;
@@ -290,6 +312,11 @@ static void add_lacks(struct buf *b, const struct kernel_import_counts *n, bool 
         buf_addstr(b, b->len == before ? "\n  lacks      " : "\n             ");
         text_add_words(b, lacks[i].n, lacks[i].words);
     }
+    if (unchecked)
+        buf_printf(
+            b,
+            "%sany word on its kernel: --vmlinux may be of another one, and its files are used all the same",
+            b->len == before ? "\n  lacks      " : "\n             ");
 }
 
 static void say(const struct session *s)
@@ -302,7 +329,7 @@ static void say(const struct session *s)
     buf_printf(&b, "the kernel, %s, ", units_format_duration(took, (double)(t->last_ns - t->first_ns)));
     text_add_number(&b, t->events, "event");
     kernel_store_add_summary(&b, kernel_import_capture(i));
-    add_lacks(&b, kernel_import_counts(i), q->kallsyms != NULL);
+    add_lacks(&b, kernel_import_counts(i), q->kallsyms != NULL, is_unchecked(s));
     fprintf(stderr,
             "allium: %s\n  next       allium report %s\n             allium sys kmem --from %s --by comm\n",
             buf_str(&b), q->output, q->output);
@@ -328,6 +355,7 @@ static int import(struct session *s)
         return command_fail(EXIT_FAILED, "%s", e.text);
     if (!q->quiet)
         say(s);
+    sys_vmlinux_report(&s->names.vmlinux, q->quiet);
     return EXIT_DONE;
 }
 
@@ -339,12 +367,14 @@ static int run(int argc, char **argv)
     if (code >= 0)
         return code;
     if (q.boot)
-        return sys_import_boot(&(struct sys_import_boot){q.output, q.force, q.quiet});
+        return sys_import_boot(&(struct sys_import_boot){
+            .output = q.output, .vmlinux = q.vmlinux, .force = q.force, .quiet = q.quiet});
     struct session s = {.q = &q};
-    if (import_names_open(&s.names, q.kallsyms, &e)) {
+    if (import_names_open(&s.names, q.kallsyms, q.vmlinux, &e)) {
         code = command_fail(EXIT_FAILED, "%s", e.text);
     } else {
         s.import = kernel_import_new();
+        kernel_import_use_source(s.import, s.names.source);
         wrapper_lists_read_helpers(&s.helpers);
         kernel_import_capture(s.import)->helpers = &s.helpers;
         code = import(&s);

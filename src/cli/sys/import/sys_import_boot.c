@@ -132,7 +132,7 @@ int sys_import_boot(const struct sys_import_boot *q)
     struct error e = {""};
     struct vmlinux vmlinux = {.path = NULL};
     struct session s = {.q = q};
-    int code = sys_vmlinux_open(&vmlinux, NULL, q->quiet);
+    int code = sys_vmlinux_open(&vmlinux, q->vmlinux, q->quiet);
     const struct kernel_recorder_options o = {.boot = true,
                                               .vmlinux = vmlinux.path ? &vmlinux : NULL,
                                               .older = early_memory_take_free,

@@ -22,6 +22,9 @@ struct trace_saved {
     struct VEC(struct trace_kept_pages) cpus;
     struct VEC(int) fds; /* that are closed with it */
     char clock[32];      /* "mono", "local" ...; "": not known */
+    char release[256];   /* of the kernel; "": not known */
+    unsigned char build_id[64];
+    size_t build_id_len; /* of the kernel; 0: not known */
     bool has_realtime;
     int64_t realtime_ns; /* CLOCK_REALTIME minus that clock */
     uint64_t end_ns,
