@@ -172,7 +172,7 @@ def settled():
                 holds, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
             equal(program.stdout.readline(), b"made\n", "the program")
             recorder.process.send_signal(signal.SIGINT)
-            time.sleep(0.5)  # the end is no later
+            time.sleep(3)  # the end is no later, also on a busy machine
             program.stdin.close()
             program.wait(tap.TIMEOUT)
             subprocess.run([sys.executable, "-S", "-c", MAKES_PIPES], check=True)  # is not counted
@@ -611,8 +611,30 @@ def killed():
         equal(done.returncode, 0, done.stderr.decode())
 
 
+def still_on_after(tracefs):
+    """Seconds for which events are still recorded after a SIGKILL."""
+    recorder = subprocess.Popen([built("ALLIUM"), "sys", "record", "--force", "-o", tracefs + ".allium"],
+                                stderr=subprocess.PIPE)
+    check(b": ready: " in recorder.stderr.readline(), "it did not get ready")
+    name = tracefs + "/instances/" + name_of(recorder.pid)
+    with open(name + "/tracing_on", "rb", buffering=0) as switch:
+        equal(os.pread(switch.fileno(), 2, 0), b"1\n", "tracing_on")
+        recorder.kill()
+        killed = time.monotonic()
+        while os.pread(switch.fileno(), 2, 0) == b"1\n" and time.monotonic() - killed < 5:
+            pass
+        took = time.monotonic() - killed
+    recorder.wait()
+    tap.wait_until(lambda: not os.path.exists(name), 5, "the instance goes with its process")
+    return took
+
+
 def inside(tracefs):
-    recorder = subprocess.Popen([built("ALLIUM"), "sys", "record", "-o", tracefs + ".allium"], stderr=subprocess.PIPE)
+    # The least of some: on a busy machine all three processes have to wait for others.
+    took = [still_on_after(tracefs) for _ in range(7)]
+    check(min(took) <= 0.1, "events are recorded for so many seconds after a SIGKILL:", took)
+    recorder = subprocess.Popen([built("ALLIUM"), "sys", "record", "--force", "-o", tracefs + ".allium"],
+                                stderr=subprocess.PIPE)
     check(b": ready: " in recorder.stderr.readline(), "it did not get ready")
     name = name_of(recorder.pid)
     check(name in instances(tracefs), instances(tracefs))
@@ -656,5 +678,5 @@ lib.main([
     ("texts that have not changed are stored once", unchanged_states),
     ("events that found no room are counted", losses),
     ("codes, mistakes, and what is left behind", ends),
-    ("SIGKILL leaves no instance behind", killed),
+    ("SIGKILL switches tracing off within 0.1 s, and leaves no instance behind", killed),
 ])

@@ -163,31 +163,32 @@ void report_unobserved(struct sink *out, const struct profile *p, const struct t
 
 /* ---- the kernel ---- */
 
-#define OLDER_FREES 1 /* not counted with a filter */
-
 static void write_frees_of_kernel(const struct footer *c)
 {
-    static const char *const words[] = {
-        "free{s} without an event: the address was allocated again",
-        "free{s} of objects whose allocation was not seen: {it is|they are} older than the recording, or "
-        "came in bulk",
-        "free{s} of objects whose allocation may be among the lost events",
-        "free{s} of objects that came without an event (in bulk), where others had been freed",
-        "free{s} of NULL",
-    };
-    static const bool always[] = {true, true, false, false, true};
     const struct profile_kernel *k = &c->p->kernel;
-    const uint64_t n[] = {k->frees_without_event, k->older_frees, k->frees_after_loss, k->unexplained_frees,
-                          k->null_frees};
+    const bool is_filtered = *profile_text(c->p, k->filter);
+    const struct {
+        uint64_t n;
+        bool shown; /* also if there are none */
+        const char *words;
+    } kinds[] = {
+        {k->frees_without_event, true, "free{s} without an event: the address was allocated again"},
+        {k->older_frees, !is_filtered,
+         "free{s} of objects whose allocation was not seen: older than the recording, or in bulk"},
+        {k->frees_after_loss, false, "free{s} of objects whose allocation may be among the lost events"},
+        {k->unexplained_frees, false,
+         "free{s} of objects that came without an event (in bulk), where others had been freed"},
+        {k->null_frees, true, "free{s} of NULL"},
+    };
     char size[UNITS_TEXT_BYTES], time[UNITS_TEXT_BYTES];
     struct buf b = BUF_INIT;
     if (!k->known || c->f->past)
         return;
     write_heading(c, "Frees");
-    for (size_t i = 0; i < sizeof(n) / sizeof(*n); i++) {
-        if (always[i] ? i == OLDER_FREES && *profile_text(c->p, k->filter) : !n[i])
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+        if (!kinds[i].n && !kinds[i].shown)
             continue;
-        text_add_words(&b, n[i], words[i]);
+        text_add_words(&b, kinds[i].n, kinds[i].words);
         write_words(c, &b, TEXT_PLAIN);
     }
     if (k->settle_ns) {
