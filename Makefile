@@ -45,9 +45,9 @@ check-kernels:
 	@tests/kernels/run --build '$(BUILD)'
 	@tests/kernels/sites --build '$(BUILD)'
 
-# The page of export --html: its script and style built anew, and a browser driven by the keyboard. Needs npm's registry.
+# The page of export --html: its script and style built anew, and browsers driven by the keyboard. Needs npm's registry.
 check-web:
-	@tools/setup check
+	@tools/setup web
 	@tools/build '$(BUILD)' $(options) -Dtests=true
 	@tests/web/run '$(BUILD)'
 

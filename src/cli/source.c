@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "base/units.h"
 #include "cli/debuginfod.h"
+#include "cli/sys/kernel_marks.h"
 #include "collect/process/container.h"
 #include "collect/ledger/ledger_copy.h"
 #include "collect/ledger/ledger_scan.h"
@@ -359,7 +360,10 @@ int source_open(struct source *s, const char *text, struct error *e)
 
 int source_open_moments(struct source *s, const char *text, struct error *e)
 {
-    return open_source(s, text, 0, e);
+    int bad = open_source(s, text, 0, e);
+    if (!bad && s->path && profile_is_of_kernel(s->profile))
+        kernel_marks_add(s->profile, s->path);
+    return bad;
 }
 
 int source_open_figures(struct source *s, const char *text, struct error *e)

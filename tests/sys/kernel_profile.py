@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The kernel in the profile: its pages beside its objects, nothing counted twice; requested bytes and slack."""
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
+import time
+import types
 
 sys.dont_write_bytecode = True
 import json_schemas
+import page_reader
 import tap
 from lib import built, check, equal
 
@@ -180,9 +185,14 @@ def other_commands():
         equal([row["name"] for row in rows], sorted(ALL), "images of the cells")
         text = allium("diff", path, path, "--by", "function").stdout.decode()
         check(text.startswith("the kernel"), text)
-        check(held(path + "@1s", "MOVABLE", "live") >= PAGES * 4096, folded(path + "@1s", "live"))
+        started, = [row["value"] for row in asked(path, "SELECT value FROM meta WHERE key = 'started_ns'")]
+        times = [(row["time_ns"] - started) // 1000000 + 1 for row in asked(
+            path, "SELECT time_ns FROM point WHERE moment IS NOT NULL ORDER BY time_ns")]
+        moments = ["%s@%dms" % (path, ms) for ms in times[2:-2:2]]
+        # while the program sleeps
+        check(any(held(at, "MOVABLE", "live") >= PAGES * 4096 for at in moments), moments)
         equal(held(path, "", "live"), 0, "what it holds in the end")
-        then = report(path + "@1s", "--where", 'comm:"kernel pages"')["total"]
+        then = report(moments[-1], "--where", 'comm:"kernel pages"')["total"]
         equal(then["requested_bytes"], then["allocated_bytes"], "requested pages")
         check(len(allium("export", path, "--pprof").stdout) > 100, "pprof")
         other = folder + "/other.allium"
@@ -214,7 +224,50 @@ def fallbacks():
         check(isinstance(while_it_runs["fallbacks"], list), while_it_runs["fallbacks"])
         equal(json.loads(allium("sys", "frag", "--json").stdout)["fallbacks"], None, "without a capture")
         allium("sys", "record", "--quiet", "--force", "-o", path, "--events", "slab", "--", "true")
-        equal(json.loads(allium("sys", "frag", "--from", path, "--json").stdout)["fallbacks"], None, "without the event")
+        frag = json.loads(allium("sys", "frag", "--from", path, "--json").stdout)
+        equal(frag["fallbacks"], None, "without the event")
+
+
+MEMCG = "/sys/fs/cgroup/memory"
+
+
+def killed(group):
+    """A program grows in a memory cgroup until the OOM killer ends it."""
+    def enter():
+        with open(group + "/cgroup.procs", "w") as file:
+            file.write(str(os.getpid()))
+    with subprocess.Popen([built("TEST_EATER"), "grow"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                          preexec_fn=enter) as process:
+        equal(process.wait(tap.TIMEOUT), -signal.SIGKILL, "the end of the program that grows")
+
+
+def kills():
+    """A kill of the OOM killer is a mark of the timeline, where the recording has the counts before and after it."""
+    with tap.private_dir() as folder:
+        path, group = folder + "/k.allium", "%s/allium-marks-%d" % (MEMCG, os.getpid())
+        os.mkdir(group)
+        try:
+            with open(group + "/memory.limit_in_bytes", "w") as file:
+                file.write(str(20 << 20))
+            with subprocess.Popen([built("ALLIUM"), "sys", "record", "-o", path, "--interval", "200ms", "--events",
+                                   "slab,extfrag"], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE) as recorder:
+                check(b": ready: " in recorder.stderr.readline(), "it did not get ready")
+                before = time.time()
+                killed(group)
+                time.sleep(1)
+                recorder.send_signal(signal.SIGINT)
+                recorder.communicate(timeout=tap.TIMEOUT)
+        finally:
+            os.rmdir(group)
+        allium("export", path, "--html", "-o", folder + "/k.html")
+        marks = page_reader.Page(folder + "/k.html").header["profile"]["marks"]
+        equal(sum(int(m["text"].rpartition(" ")[2]) if ":" in m["text"] else 1 for m in marks) >= 1, True, "marks")
+        check(all(m["bad"] and m["time_ms"] >= before * 1000 for m in marks), marks, before)
+        svg = allium("export", path, "--svg", "timeline").stdout.decode()
+        check(">OOM kill" in svg and "(0)" not in svg, "marks of the picture")
+        place = types.SimpleNamespace(folder=folder, env=os.environ, path=lambda name: folder + "/" + name)
+        shown = page_reader.Shown(place, "k.html", view="timeline").dom
+        check("OOM kill" in shown, "the list of events")
 
 
 TESTS = [
@@ -225,6 +278,7 @@ TESTS = [
     ("metrics that a source lacks", refused),
     ("other commands", other_commands),
     ("who took blocks of other types", fallbacks),
+    ("kills by the OOM killer in the timeline", kills),
 ]
 
 if __name__ == "__main__":

@@ -28,6 +28,13 @@ export interface Image {
     signal: number; // that ended it; 0: none, or not known
 }
 
+/** An event of no process. */
+export interface Mark {
+    time_ms: number;
+    text: string;
+    bad: boolean;
+}
+
 export interface MetricData {
     metric: Metric;
     label: string;
@@ -75,6 +82,7 @@ export interface ProfileData {
     rowOldest: Numbers | null; // ns: of what is live
     metrics: MetricData[];
     images: Image[];
+    marks: Mark[];
     points: Points | null;
     started_ms: number | null; // the zero of FILE@TIME
     first: Metric | null; // what is shown first; null: what has something
@@ -149,6 +157,7 @@ export function profileOfBlob(blob: Blob): ProfileData {
         rowOldest: h.row_oldest_ns.kind === "zero" ? null : blob.numbers(h.row_oldest_ns),
         metrics: metricsOf(blob, h, cells),
         images: h.images,
+        marks: h.marks ?? [],
         points: h.points ? columnsOf(blob, h.points) : null,
         started_ms: h.started_ms ?? null,
         first: h.first ?? null,
@@ -189,6 +198,7 @@ export class Profile {
     /** By frame: the first frame with that function in that module. Frames of one group are one box. */
     readonly group: Uint32Array;
     readonly images: Image[];
+    readonly marks: Mark[];
     readonly points: Points | null;
     readonly started_ms: number | null;
     readonly first: Metric | null;
@@ -223,6 +233,7 @@ export class Profile {
             groupNamed.set(name, group);
         });
         this.images = data.images;
+        this.marks = data.marks;
         this.points = data.points;
         this.started_ms = data.started_ms;
         this.first = data.first;

@@ -163,7 +163,7 @@ function profileOfRows(rows: Rows): Profile {
     const numbers = (list: number[]) => Uint32Array.from(list);
     const { lists, strings } = frames;
     return new Profile({
-        strings, images: [], points: null, started_ms: null, first: null, moments: null, past: null, rowOldest: null,
+        strings, images: [], marks: [], points: null, started_ms: null, first: null, moments: null, past: null, rowOldest: null,
         frames: {
             function: numbers(lists.function), module: numbers(lists.module), file: numbers(lists.file),
             flags: numbers(lists.flags),

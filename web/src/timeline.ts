@@ -4,7 +4,7 @@
 import uPlot from "uplot";
 import { colours, el, type Colours } from "./dom";
 import { format, formatInterval, formatSeconds, type Unit } from "./format";
-import type { Image, Profile } from "./profile";
+import type { Profile } from "./profile";
 
 export interface Curves {
     seconds: number[]; // since the beginning
@@ -31,9 +31,10 @@ export interface Mark {
 const MARKS = 20; // at most: of the processes with the highest peaks
 const SIGNALS: Record<number, string> = { 6: "SIGABRT", 9: "SIGKILL", 11: "SIGSEGV", 15: "SIGTERM" };
 
-function marksOf(images: Image[], began: number): Mark[] {
-    const marks: Mark[] = [];
+function marksOf(profile: Profile, began: number): Mark[] {
+    const { images } = profile;
     const at = (ms: number) => (ms - began) / 1000;
+    const marks: Mark[] = profile.marks.map((m) => ({ seconds: at(m.time_ms), label: m.text, isBad: m.bad }));
     const largest = [...images].sort((a, b) => b.peak_bytes - a.peak_bytes).slice(0, MARKS);
     for (const image of largest) {
         const process = image.pid ? ` (${image.pid})` : ""; // the kernel has none
@@ -41,7 +42,7 @@ function marksOf(images: Image[], began: number): Mark[] {
         if (image.peak_ms) marks.push({ seconds: at(image.peak_ms), label: `peak${of}`, isBad: false });
         const { signal } = image;
         if (signal) marks.push({ seconds: at(image.taken_ms), label: `killed by ${SIGNALS[signal] ?? `signal ${signal}`}${of}`, isBad: true });
-        else if (image.ended) marks.push({ seconds: at(image.taken_ms), label: `end${of}`, isBad: false });
+        else if (image.ended && image.pid) marks.push({ seconds: at(image.taken_ms), label: `end${of}`, isBad: false });
     }
     return marks.sort((a, b) => a.seconds - b.seconds);
 }
@@ -64,7 +65,7 @@ export function curvesOfProfile(profile: Profile): Curves | null {
     const curves: Curves = {
         seconds: [], unit: "bytes",
         lines: [{ label: "Live", values: [] }, { label: "Resident (anonymous)", values: [] }],
-        band: null, marks: marksOf(profile.images, began),
+        band: null, marks: marksOf(profile, began),
     };
     const times = profile.moments?.times;
     if (times)
@@ -81,10 +82,14 @@ export function curvesOfProfile(profile: Profile): Curves | null {
             }
         live.set(p.image[i], p.live_bytes[i]);
         if (p.rss_anon_bytes[i]) resident.set(p.image[i], p.rss_anon_bytes[i]);
-        curves.seconds.push((now - began) / 1000);
-        curves.lines[0].values.push(sum(live));
-        curves.lines[1].values.push(resident.size === live.size ? sum(resident) : null);
+        const seconds = (now - began) / 1000;
+        let at = curves.seconds.length;
+        if (at && curves.seconds[at - 1] === seconds) at--; // of several images
+        curves.seconds[at] = seconds;
+        curves.lines[0].values[at] = sum(live);
+        curves.lines[1].values[at] = resident.size === live.size ? sum(resident) : null;
     }
+    if (curves.lines[1].values.every((v) => v === null)) curves.lines.pop(); // of the kernel there is none
     return curves;
 }
 

@@ -29,6 +29,7 @@ void profile_free(struct profile *p)
     vec_release(&p->samples);
     vec_release(&p->frees);
     vec_release(&p->points);
+    vec_release(&p->marks);
     vec_release(&p->moments);
     vec_release(&p->moment_cells);
     vec_release(&p->unobserved);
@@ -105,6 +106,9 @@ static bool books_valid(const struct profile *p)
             return false;
     vec_each (const struct profile_point, q, &p->points)
         if (q->image >= p->images.len)
+            return false;
+    vec_each (const struct profile_mark, m, &p->marks)
+        if (m->text >= strings)
             return false;
     vec_each (const struct profile_unobserved, u, &p->unobserved)
         if (u->program >= strings || u->reason >= strings)

@@ -173,6 +173,13 @@ struct profile_point {
     uint64_t rss_anon_bytes; /* 0: unknown */
 };
 
+/** An event in the course of time that belongs to no image. Not stored: whoever has read a recording may add some. */
+struct profile_mark {
+    uint64_t time_ns; /* CLOCK_REALTIME */
+    uint32_t text;    /* string */
+    bool is_bad;
+};
+
 /** A stored moment of one image: the sums of its cells are known as they were then. */
 struct profile_moment {
     uint32_t image;
@@ -216,6 +223,7 @@ struct profile {
     struct VEC(struct profile_sample) samples;
     struct VEC(struct profile_free) frees;
     struct VEC(struct profile_point) points;
+    struct VEC(struct profile_mark) marks;
     struct VEC(struct profile_moment) moments; /* by image, then by time; only if they were asked for */
     struct VEC(struct profile_moment_cell) moment_cells;
     struct VEC(struct profile_unobserved) unobserved;

@@ -46,6 +46,19 @@ static size_t cell_of(struct kernel_capture *c, const struct kmem_account *a)
     return number;
 }
 
+void kernel_capture_times(const struct kernel_capture *c, uint64_t *began_ns, uint64_t *taken_ns)
+{
+    const struct kmem_totals *t = kmem_accounts_totals(c->accounts);
+    const struct page_totals none = {0}, *q = c->pages ? page_accounts_totals(c->pages) : &none;
+    *began_ns = c->began_ns;
+    *taken_ns = clock_ns(CLOCK_REALTIME);
+    if (!t->events && !q->events)
+        return;
+    const uint64_t first = !q->events || (t->events && t->first_ns < q->first_ns) ? t->first_ns : q->first_ns;
+    *began_ns = first + (uint64_t)c->realtime_ns;
+    *taken_ns = (t->last_ns > q->last_ns ? t->last_ns : q->last_ns) + (uint64_t)c->realtime_ns;
+}
+
 static void add_image(struct kernel_capture *c, struct profile *p)
 {
     const struct kmem_totals *t = kmem_accounts_totals(c->accounts);
@@ -56,12 +69,11 @@ static void add_image(struct kernel_capture *c, struct profile *p)
         .comm = kernel,
         .exe = file,
         .state = c->over ? PROFILE_IMAGE_ENDED : PROFILE_IMAGE_RUNNING,
-        .began_ns = t->events ? t->first_ns + (uint64_t)c->realtime_ns : c->began_ns,
-        .taken_ns = t->events ? t->last_ns + (uint64_t)c->realtime_ns : now,
         .peak_ns = t->events ? t->peak_ns + (uint64_t)c->realtime_ns : c->began_ns,
         .peak_bytes = (double)t->peak_bytes,
         .losses = {[PROFILE_LOST_SAMPLES] = c->lost},
     };
+    kernel_capture_times(c, &p->images.at[0].began_ns, &p->images.at[0].taken_ns);
     *vec_push(&p->threads) = (struct profile_thread){.image = 0};
     p->taken_ns = now;
     p->period_bytes = 1;

@@ -82,6 +82,8 @@ struct kernel_capture {
     struct map page_cell_index;
 };
 
+/** Sets when the first and the last event was, of objects or pages (CLOCK_REALTIME): the times of both images. */
+void kernel_capture_times(const struct kernel_capture *c, uint64_t *began_ns, uint64_t *taken_ns);
 /** Makes empty accounts. */
 void kernel_capture_init(struct kernel_capture *c, const struct kernel_code_names *names);
 void kernel_capture_release(struct kernel_capture *c);

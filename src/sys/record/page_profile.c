@@ -99,11 +99,10 @@ static void add_image(struct kernel_capture *c, struct profile *p)
         .comm = comm,
         .exe = file,
         .state = c->over ? PROFILE_IMAGE_ENDED : PROFILE_IMAGE_RUNNING,
-        .began_ns = t->events ? t->first_ns + (uint64_t)c->realtime_ns : c->began_ns,
-        .taken_ns = t->events ? t->last_ns + (uint64_t)c->realtime_ns : now,
         .peak_ns = t->peak_other_ns ? t->peak_other_ns + (uint64_t)c->realtime_ns : c->began_ns,
         .peak_bytes = (double)(t->peak_other_pages * (uint64_t)sysconf(_SC_PAGESIZE)),
     };
+    kernel_capture_times(c, &p->images.at[0].began_ns, &p->images.at[0].taken_ns);
     *vec_push(&p->threads) = (struct profile_thread){.image = 0};
     p->taken_ns = now;
     p->period_bytes = 1;

@@ -128,6 +128,19 @@ static void add_images(struct page_blob *b, const struct profile *p)
     json_close(&b->json, ']');
 }
 
+static void add_marks(struct page_blob *b, const struct profile *p)
+{
+    json_open(&b->json, "marks", '[');
+    vec_each (const struct profile_mark, m, &p->marks) {
+        json_open(&b->json, NULL, '{');
+        json_real(&b->json, "time_ms", (double)m->time_ns / 1e6);
+        json_text(&b->json, "text", profile_text(p, m->text));
+        json_flag(&b->json, "bad", m->is_bad);
+        json_close(&b->json, '}');
+    }
+    json_close(&b->json, ']');
+}
+
 void html_profile_add(struct page_blob *b, const struct call_tree *t, const struct profile *p,
                       const struct rollup_options *like, uint32_t stride)
 {
@@ -138,6 +151,7 @@ void html_profile_add(struct page_blob *b, const struct call_tree *t, const stru
     html_tree_add(b, t);
     add_values(b, t, p, like->keep_sample != NULL, &all->total);
     add_images(b, p);
+    add_marks(b, p);
     if (p->started_ns)
         json_real(&b->json, "started_ms", (double)p->started_ns / 1e6);
     if (!like->keep && !like->keep_sample)

@@ -51,7 +51,8 @@ static void add_up(struct sums *out, const struct profile *p)
                 s.live_bytes += last[k].live_bytes;
                 s.rss_bytes += last[k].rss_bytes;
             }
-        *vec_push(out) = s;
+        const bool again = i && points[i - 1].time_ns == s.time_ns; /* of several images */
+        *(again ? &out->at[out->len - 1] : vec_push(out)) = s;
     }
     free(points);
     free(last);
@@ -165,7 +166,7 @@ static void add_mark(struct buf *b, const struct axes *a, uint64_t time_ns, unsi
     buf_addstr(b, "</text>\n");
 }
 
-/* When each process had its peak, and if a signal ended it, when. */
+/* When each process had its peak, and if a signal ended it, when; and other events. */
 static void add_marks(struct buf *b, const struct axes *a, const struct profile *p)
 {
     const struct profile_image **order = mem_array(p->images.len + 1, sizeof(*order));
@@ -176,7 +177,9 @@ static void add_marks(struct buf *b, const struct axes *a, const struct profile 
     for (size_t i = 0; i < p->images.len && i < MARKS; i++) {
         struct buf of = BUF_INIT, text = BUF_INIT;
         if (p->images.len > 1)
-            buf_printf(&of, " of %s (%d)", profile_text(p, order[i]->comm), order[i]->pid);
+            buf_printf(&of, " of %s", profile_text(p, order[i]->comm));
+        if (p->images.len > 1 && !profile_is_kernel(order[i]))
+            buf_printf(&of, " (%d)", order[i]->pid);
         buf_printf(&text, "peak%s", buf_str(&of));
         if (order[i]->peak_ns)
             add_mark(b, a, order[i]->peak_ns, line++, buf_str(&text));
@@ -187,6 +190,8 @@ static void add_marks(struct buf *b, const struct axes *a, const struct profile 
         buf_release(&of);
         buf_release(&text);
     }
+    for (size_t i = 0; i < p->marks.len && i < MARKS; i++)
+        add_mark(b, a, p->marks.at[i].time_ns, line++, profile_text(p, p->marks.at[i].text));
     free(order);
 }
 
