@@ -163,6 +163,7 @@ export class Timeline {
         ctx.save();
         ctx.font = `${11 * ratio}px system-ui, sans-serif`;
         ctx.textBaseline = "top";
+        ctx.textAlign = "left"; // as `from` assumes; the axes have left another one
         let free = [left, left, left]; // lines of labels: from where each is free
         for (const mark of marks) {
             const at = x(mark.seconds);
