@@ -267,6 +267,25 @@ def helpers():
         equal(names, {"above", "kstrdup (helper)", "kasprintf"}, "by function, with a list of the user")
 
 
+def pages():
+    """Of addresses, the files are those of the recording that was made of the same events."""
+    names = [name for name in ("alloc_pipe_info", "alloc_empty_file") if name in vmlinux.symbols()]
+    pipes = [sys.executable, "-S", "-c", "import os; kept = [os.pipe() for _ in range(200)]"]
+    with tap.private_dir() as folder:
+        path, env = vmlinux.make(folder, {"fs/pipe.c": names}), {**os.environ, "XDG_CACHE_HOME": folder}
+        tap.succeed(
+            lib.with_tracefs([
+                built("ALLIUM"), "sys", "record", "--events", "slab", "-o", folder + "/own.allium", "--raw",
+                folder + "/raw", "--vmlinux", path, "--quiet", "--", *pipes
+            ]), env=env)
+        allium("sys", "import", folder + "/raw", "-o", folder + "/r.allium", "--vmlinux", path, env=env)
+        own, imported = (json.loads(allium("sql", "--json", folder + name, ROWS).stdout)["rows"]
+                         for name in ("/own.allium", "/r.allium"))
+        key = lambda row: [str(value) for value in row.values()]
+        equal(sorted(imported, key=key), sorted(own, key=key), "rows")
+        check(sum(row["bytes"] for row in own if row["file"] == "fs/pipe.c") > 200 * 192, own)
+
+
 def refused():
     """A vmlinux that is not of the kernel that the trace tells: by build id, else by release."""
     with tap.private_dir() as folder:
@@ -306,5 +325,6 @@ lib.main([
     ("calls behind every byte have the lines of addr2line, in the kernel and in a module", every_byte),
     ("functions of one name are told apart by size, or marked", names_that_several_have),
     ("helpers pass a call on, or say that they are some", helpers),
+    ("of addresses the files are those of a recording", pages),
     ("a vmlinux of another kernel is refused", refused),
 ])

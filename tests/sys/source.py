@@ -263,6 +263,33 @@ def it_is_sent():
     check(ADVICE in silent[2] and len(asked) == count, "--debuginfod off:", asked, silent[2])
 
 
+def helpers():
+    """Inodes of pipes come from alloc_inode(), which is marked; with stacks they are of the code that makes pipes."""
+    with maker() as m:
+        with tool("kmem", "-p", m.pid, "--by", "function") as it, tool("kmem", "-p", m.pid) as beside:
+            m.do(*WORK)
+            it.stop()
+            beside.stop()
+    marked = only(it.rows, function="alloc_inode (helper)")
+    check(marked["allocations"] >= PIPES, marked)
+    sites = [row for row in beside.rows if row["call_site"].startswith("alloc_inode+")]
+    check(sites and all(row["call_site"].endswith(" (helper)") for row in sites), beside.rows)
+    equal(sum(row["allocations"] for row in sites), marked["allocations"], "allocations")
+    pipes = [sys.executable, "-S", "-c", "import os; kept = [os.pipe() for _ in range(%d)]" % PIPES]
+    with private_dir() as folder:
+        for stacks in "none", "kernel":
+            path = folder + "/" + stacks
+            tap.succeed(lib.with_tracefs([built("ALLIUM"), "sys", "record", "--stacks", stacks, "-o", path, "--quiet",
+                                          "--", *pipes]))
+            shown = tap.succeed([built("ALLIUM"), "sys", "kmem", "--from", path, "--by", "function", "--json"])
+            functions = {row["function"]: row["allocations"] for row in lib.stream(shown.stdout, "kmem")[:-1]}
+            makers = sum(functions.get(name, 0) for name in ("create_pipe_files", "get_pipe_inode"))
+            if stacks == "none":
+                check(functions["alloc_inode (helper)"] >= PIPES and makers < PIPES, functions)
+            else:
+                check("alloc_inode (helper)" not in functions and makers >= PIPES, functions)
+
+
 def does_nothing():
     """Options that would do nothing are refused."""
     for words, why in ((["kmem", "--by", "process", "--lines"], "rows by process name no code"),
@@ -289,5 +316,6 @@ lib.main([
     ("without one rows stay by function, and a line says what would help", none_is_here),
     ("one that is installed is found, and doctor says so", it_is_found),
     ("a server is asked for it, if it may be", it_is_sent),
+    ("helpers are marked, and pass on what they allocate if there are stacks", helpers),
     ("options that would do nothing are refused", does_nothing),
 ])
