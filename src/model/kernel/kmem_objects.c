@@ -44,7 +44,7 @@ static void grow(struct kmem_objects *o)
 
 void kmem_objects_add(struct kmem_objects *o, const struct kmem_object *object)
 {
-    if (2 * (o->n + 1) > o->mask)
+    if (3 * (o->n + 1) > 2 * o->mask)
         grow(o);
     *kmem_objects_find(o, object->address) = *object;
     o->n++;

@@ -3,8 +3,8 @@
 #define MODEL_KMEM_OBJECTS_H
 
 /*
- * The live objects of kmem_accounts.h, by address: open addressing, at most half full. Removing moves later objects
- * back, so that no slot marks a removed one.
+ * The live objects of kmem_accounts.h, by address: open addressing, at most two thirds full. Removing moves later
+ * objects back, so that no slot marks a removed one.
  *
  * Runs in: the tool. Threads: one at a time. Owns: the slots, until kmem_objects_release().
  */
