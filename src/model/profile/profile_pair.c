@@ -19,6 +19,9 @@ struct build {
     uint32_t *stacks[PROFILE_PAIR_SIDES];
     uint32_t *cells[PROFILE_PAIR_SIDES];
     struct map image_keys, thread_keys, module_keys, location_keys, stack_keys, cell_keys;
+    /* Functions by module and name, of each side: the file; 0: not known; PROFILE_NONE: several. */
+    struct map file_keys[PROFILE_PAIR_SIDES];
+    struct VEC(uint32_t) files[PROFILE_PAIR_SIDES];
     struct VEC(enum profile_pair_side) named_by; /* by location: the side that its line comes from */
     struct frames frames;
 };
@@ -179,6 +182,70 @@ static uint32_t join_location(struct build *b, enum profile_pair_side side, uint
     return at;
 }
 
+/* Returns the length of the name without what compilers append to the names of copies of a function. */
+static size_t name_length(const char *function)
+{
+    static const char *const marks[] = {".isra.", ".constprop.", ".part.", ".cold", ".llvm.", " [clone"};
+    size_t len = strlen(function);
+    for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++) {
+        const char *at = strstr(function, marks[i]);
+        if (at && at > function && (size_t)(at - function) < len)
+            len = (size_t)(at - function);
+    }
+    return len;
+}
+
+static void add_function_key(struct buf *key, const struct profile *p, const struct frame *f, uint32_t module)
+{
+    char scratch[FRAME_NAME_BYTES];
+    const char *function = frame_function(p, f, scratch);
+    buf_add(key, &module, sizeof(module));
+    buf_add(key, function, name_length(function));
+}
+
+/* Returns the part of a source file's path that is the same wherever the program was built. */
+static const char *file_of(const struct profile *p, const struct frame *f)
+{
+    const char *file = frame_file(p, f);
+    return *file == '/' ? frame_basename(file) : file;
+}
+
+/* Notes which functions of a side have the name of another one in the same module, but another file. */
+static void note_files(struct build *b, enum profile_pair_side side)
+{
+    const struct profile *p = b->of[side];
+    for (uint32_t i = 0; b->j->by_name && i < p->locations.len; i++) {
+        uint32_t module = join_module(b, side, p->locations.at[i].module);
+        frames_at(&b->frames, p, i);
+        vec_each (const struct frame, f, &b->frames) {
+            const uint32_t file = profile_string(b->j->profile, file_of(p, f));
+            struct buf key = BUF_INIT;
+            bool added;
+            if (f->location == PROFILE_NONE)
+                continue;
+            add_function_key(&key, p, f, module);
+            size_t at = map_put(&b->file_keys[side], key.data, key.len, b->files[side].len, &added);
+            buf_release(&key);
+            if (added)
+                *vec_push(&b->files[side]) = file;
+            else if (!b->files[side].at[at])
+                b->files[side].at[at] = file;
+            else if (file && b->files[side].at[at] != file)
+                b->files[side].at[at] = PROFILE_NONE;
+        }
+    }
+}
+
+static bool has_several_files(const struct build *b, const struct buf *key)
+{
+    for (int side = 0; side < PROFILE_PAIR_SIDES; side++) {
+        size_t at = map_get(&b->file_keys[side], key->data, key->len);
+        if (at != MAP_NONE && b->files[side].at[at] == PROFILE_NONE)
+            return true;
+    }
+    return false;
+}
+
 /* Returns the joint location of a function in a module. Each function gets an address of its own, so that no two
  * functions count as the same code. */
 static uint32_t join_function(struct build *b, enum profile_pair_side side, const struct frame *f)
@@ -190,9 +257,10 @@ static uint32_t join_function(struct build *b, enum profile_pair_side side, cons
     uint32_t module = join_module(b, side, p->locations.at[f->location].module);
     struct buf key = BUF_INIT;
     bool added;
-    buf_add(&key, &module, sizeof(module));
-    buf_addstr(&key, function);
-    uint32_t at = (uint32_t)map_put(&b->location_keys, buf_str(&key), key.len, to->locations.len, &added);
+    add_function_key(&key, p, f, module);
+    if (has_several_files(b, &key))
+        buf_printf(&key, "%c%s", '\0', file_of(p, f));
+    uint32_t at = (uint32_t)map_put(&b->location_keys, key.data, key.len, to->locations.len, &added);
     buf_release(&key);
     if (added) {
         struct profile_location it = {
@@ -324,10 +392,11 @@ static void release(struct build *b)
 {
     for (int side = 0; side < PROFILE_PAIR_SIDES; side++) {
         map_release(&b->ids[side]);
+        map_release(&b->file_keys[side]);
+        vec_release(&b->files[side]);
         free(b->images[side]);
         free(b->modules[side]);
         free(b->stacks[side]);
-        free(b->cells[side]);
     }
     map_release(&b->image_keys);
     map_release(&b->thread_keys);
@@ -357,10 +426,16 @@ struct profile_pair *profile_pair_new(const struct profile *before, const struct
         b.cells[side] = nothing_yet(p->cells.len);
         b.j->period_bytes[side] = profile_silent_period(p);
         join_images(&b, (enum profile_pair_side)side);
+        note_files(&b, (enum profile_pair_side)side);
+    }
+    for (int side = PROFILE_PAIR_AFTER; side >= PROFILE_PAIR_BEFORE; side--) {
+        const struct profile *p = b.of[side];
         for (uint32_t i = 0; i < p->cells.len; i++)
             join_cell(&b, (enum profile_pair_side)side, i, !keep || keep(arg, p, i));
     }
     profile_pair_match(b.j, b.of, b.cells);
+    for (int side = 0; side < PROFILE_PAIR_SIDES; side++)
+        b.j->cell_of[side] = b.cells[side];
     release(&b);
     return b.j;
 }
@@ -372,5 +447,7 @@ void profile_pair_free(struct profile_pair *j)
     profile_free(j->profile);
     vec_release(&j->images);
     vec_release(&j->cells);
+    for (int side = 0; side < PROFILE_PAIR_SIDES; side++)
+        free(j->cell_of[side]);
     free(j);
 }

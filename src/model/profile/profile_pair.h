@@ -16,7 +16,11 @@
  *   stacks   if both sides hold only moments of the same images: the same code, address by address. Else the same
  *            functions, with inlined ones, in the same modules by name (without directories and the text after ".so";
  *            the executables of two versions are one). So stacks match wherever the modules were loaded, and after the
- *            program was built anew. Line numbers are then those of the later side, 0 where one function has several.
+ *            program was built anew. The names of copies that compilers make (foo.isra.0, foo.part.3) count as the name
+ *            of the function. If a side has functions of one name in several files of a module, as kernels have, they
+ *            are told apart by their files: by path if it is relative, else by its last part, as two versions may have
+ *            been built in different places. Line numbers are then those of the later side, 0 where one function has
+ *            several.
  *   threads  in one image at two moments: the same thread; else threads of the same name.
  *
  * What stayed
@@ -63,6 +67,7 @@ struct profile_pair {
     struct profile *profile; /* images, threads, modules, locations, lines, stacks; no cells */
     struct VEC(struct profile_pair_image) images; /* in the order of the profile's images */
     struct VEC(struct profile_pair_cell) cells;
+    uint32_t *cell_of[PROFILE_PAIR_SIDES];     /* by cell of each profile: the joint one */
     uint64_t period_bytes[PROFILE_PAIR_SIDES]; /* the largest period of each side; 0: not known */
     bool by_name;  /* stacks are matched by name: the address of a location means nothing */
     bool versions; /* ... and each side has one program, taken to be the same whatever their names */
