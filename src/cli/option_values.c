@@ -14,9 +14,11 @@
 #define WORDS_MAX 32
 
 const struct word option_values_groups[] = {
-    {"stack", ROLLUP_BY_STACK},   {"function", ROLLUP_BY_FUNCTION}, {"file", ROLLUP_BY_FILE},
-    {"module", ROLLUP_BY_MODULE}, {"owner", ROLLUP_BY_OWNER},       {"thread", ROLLUP_BY_THREAD},
-    {"size", ROLLUP_BY_SIZE},     {"process", ROLLUP_BY_PROCESS},   {NULL, 0}};
+    {"stack", ROLLUP_BY_STACK},     {"function", ROLLUP_BY_FUNCTION},
+    {"file", ROLLUP_BY_FILE},       {"directory", ROLLUP_BY_DIRECTORY},
+    {"module", ROLLUP_BY_MODULE},   {"owner", ROLLUP_BY_OWNER},
+    {"thread", ROLLUP_BY_THREAD},   {"size", ROLLUP_BY_SIZE},
+    {"process", ROLLUP_BY_PROCESS}, {NULL, 0}};
 #define ORDERS                                                                                               \
     {"live", ROLLUP_SORT_LIVE}, {"peak", ROLLUP_SORT_PEAK}, {"allocated", ROLLUP_SORT_ALLOCATED},            \
         {"allocations", ROLLUP_SORT_ALLOCATIONS}, {"temporary", ROLLUP_SORT_TEMPORARY},                      \

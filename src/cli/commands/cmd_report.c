@@ -23,7 +23,7 @@
 
 static const struct option_doc options[] = {
     {"by", 0, "GROUP",
-     "group rows by stack (default), function, file, module, owner, thread, size or process"},
+     "group rows by stack (default), function, file, directory, module, owner, thread, size or process"},
     {"sort", 0, "ORDER",
      "sort by live (default), peak, allocated, allocations, temporary, age; of the kernel requested, slack"},
     {"older-than", 0, "DURATION", "show only live objects of this age or older: 30s, 5m, 1h"},
@@ -291,7 +291,7 @@ static int report(struct request *q, const struct source *s)
 {
     struct rollup_options ro = {.group = (enum rollup_group)q->group,
                                 .sort = (enum rollup_sort)q->sort,
-                                .inclusive = q->focus != NULL,
+                                .inclusive = q->focus || q->group == ROLLUP_BY_DIRECTORY,
                                 .focus = q->focus};
     profile_filter_apply(&q->filter, &ro);
     if (!q->raw)

@@ -167,6 +167,14 @@ const struct frame *frames_owner(const struct profile *p, const struct frames *f
     return asker;
 }
 
+const struct frame *frames_site(const struct profile *p, const struct frames *frames)
+{
+    const struct frame *f = frames_asker(p, frames);
+    while (f + 1 < frames->at + frames->len && is_inlined_helper(p, f))
+        f++;
+    return f;
+}
+
 uint32_t *frames_same_locations(const struct profile *p)
 {
     uint32_t *same = mem_array(p->locations.len, sizeof(*same));

@@ -47,6 +47,8 @@ const struct frame *frames_owner(const struct profile *p, const struct frames *f
 size_t frames_passed_over(const struct profile *p, const struct frames *frames);
 /** Returns the first frame behind the skipped ones. */
 const struct frame *frames_asker(const struct profile *p, const struct frames *frames);
+/** Returns the frame whose source file requests the memory: as frames_asker(), behind inlined functions of headers. */
+const struct frame *frames_site(const struct profile *p, const struct frames *frames);
 /** Returns "main", "libfoo.so+0x1234", "[JIT or unknown code]" or "[cut]". The text belongs to the profile or
  * lies in `scratch`. */
 const char *frame_function(const struct profile *p, const struct frame *f,

@@ -134,6 +134,27 @@ static void join_frames(struct build *b, uint32_t stack)
             join_frame(b, stack, f);
 }
 
+/* The stack is a member of the directory of its site, and of each directory above. */
+static void join_directories(struct build *b, uint32_t stack)
+{
+    frames_of(&b->frames, b->p, stack);
+    const char *file = frame_file(b->p, frames_site(b->p, &b->frames));
+    const char *slash = strrchr(file, '/');
+    char *path = !*file   ? mem_strdup("[unknown]")
+                 : !slash ? mem_strdup(".")
+                          : mem_strndup(file, slash > file ? (size_t)(slash - file) : 1);
+    for (;;) {
+        struct rollup_row *row = join(b, stack, path, strlen(path));
+        if (!row->name)
+            row->name = mem_strdup(path);
+        char *above = strrchr(path, '/');
+        if (!above || !path[1])
+            break;
+        above[above == path] = '\0';
+    }
+    free(path);
+}
+
 static void join_owner(struct build *b, uint32_t stack)
 {
     frames_of(&b->frames, b->p, stack);
@@ -192,45 +213,21 @@ static void join_calls(struct build *b, uint32_t stack)
         b->members.at[first + i] = row = step(b, f, row);
 }
 
-static char *index_name(const struct profile *p, enum rollup_group group, uint32_t index)
-{
-    struct buf name = BUF_INIT;
-    char low[UNITS_TEXT_BYTES], high[UNITS_TEXT_BYTES];
-    if (group == ROLLUP_BY_SIZE) {
-        buf_printf(&name, "%s to %s", units_format_size(low, index ? ldexp(1, (int)index) : 0),
-                   units_format_size(high, ldexp(2, (int)index)));
-        return buf_detach(&name);
-    }
-    const struct profile_thread *t = group == ROLLUP_BY_THREAD ? &p->threads.at[index] : NULL;
-    const struct profile_image *i = &p->images.at[t ? t->image : index];
-    const char *comm = profile_text(p, i->comm);
-    if (!t || profile_is_kernel(i)) { /* its events are not sorted by thread */
-        buf_addstr(&name, comm);
-        if (!profile_is_kernel(i))
-            buf_printf(&name, " (%d)", i->pid);
-        return buf_detach(&name);
-    }
-    profile_add_thread_name(&name, p, index);
-    if (t->tid && p->images.len > 1 && t->tid != i->pid)
-        buf_printf(&name, " (%d of %d)", t->tid, i->pid);
-    else
-        buf_printf(&name, " (%d)", t->tid ? t->tid : i->pid);
-    return buf_detach(&name);
-}
-
 static void join_rows(struct build *b, uint32_t unit)
 {
     if (b->o->group == ROLLUP_BY_STACK)
         join_stack(b, unit);
     else if (b->o->group == ROLLUP_BY_OWNER)
         join_owner(b, unit);
+    else if (b->o->group == ROLLUP_BY_DIRECTORY)
+        join_directories(b, unit);
     else if (b->o->group < ROLLUP_BY_OWNER)
         join_frames(b, unit);
     else if (rollup_is_tree(b->o->group))
         join_calls(b, unit);
     else {
         struct rollup_row *row = join(b, unit, &unit, sizeof(unit));
-        row->name = index_name(b->p, b->o->group, unit);
+        row->name = rollup_index_name(b->p, b->o->group, unit);
         row->index = unit;
     }
 }

@@ -3,7 +3,8 @@
 #define MODEL_ROLLUP_H
 
 /*
- * Adds up the cells of a profile into rows: by stack, function, file, module, owner, thread, size or process.
+ * Adds up the cells of a profile into rows: by stack, function, file, directory, module, owner, thread, size or
+ * process.
  *
  * Runs in: the tool.
  * Threads: pure functions of a profile, which must not change while a rollup of it is in use.
@@ -22,6 +23,8 @@ enum rollup_group {
     ROLLUP_BY_STACK,    /* the same code, in any process and at any load address */
     ROLLUP_BY_FUNCTION, /* a function of a module; inlined functions count as called */
     ROLLUP_BY_FILE,     /* source file, or the module if the file is not known */
+    /* directory of the source that requests the memory; its inclusive value has the directories below it */
+    ROLLUP_BY_DIRECTORY,
     ROLLUP_BY_MODULE,
     ROLLUP_BY_OWNER, /* function of the first frame outside libc, libstdc++, allocator libraries and the agent */
     ROLLUP_BY_THREAD,
@@ -80,8 +83,8 @@ struct rollup_row {
     uint32_t index;  /* one of its stacks; or the thread, size class or image; else PROFILE_NONE */
     uint32_t parent; /* trees: the row above it, which precedes it; PROFILE_NONE: none */
     uint32_t depth;  /* trees: number of rows above it */
-    /* `self` has the stacks in which the function, file or module is innermost; in a tree, those in which the path
-     * ends here. In all other groups both are equal. */
+    /* `self` has the stacks in which the function, file, directory or module is innermost; in a tree, those in which
+     * the path ends here. In all other groups both are equal. */
     struct rollup_values self, inclusive;
 };
 
@@ -119,6 +122,9 @@ struct rollup *rollup_new(const struct profile *p, const struct rollup_options *
  */
 struct rollup *rollup_largest_processes(const struct profile *p, const struct rollup_options *like, size_t n);
 void rollup_free(struct rollup *r);
+
+/** Returns the name of a row by thread, size or process; the caller frees it. */
+char *rollup_index_name(const struct profile *p, enum rollup_group group, uint32_t index);
 
 static inline bool rollup_is_tree(enum rollup_group group)
 {

@@ -2,6 +2,11 @@
 /* The values that rows are sorted by, and rollups for views that show only the first rows. */
 #include "model/profile/rollup.h"
 
+#include <math.h>
+
+#include "base/buf.h"
+#include "base/units.h"
+
 #include <assert.h>
 
 enum rollup_metric rollup_sort_metric(enum rollup_sort sort)
@@ -80,4 +85,30 @@ struct rollup *rollup_largest_processes(const struct profile *p, const struct ro
     all->options = *like;
     all->options.group = ROLLUP_BY_PROCESS;
     return all;
+}
+
+char *rollup_index_name(const struct profile *p, enum rollup_group group, uint32_t index)
+{
+    struct buf name = BUF_INIT;
+    char low[UNITS_TEXT_BYTES], high[UNITS_TEXT_BYTES];
+    if (group == ROLLUP_BY_SIZE) {
+        buf_printf(&name, "%s to %s", units_format_size(low, index ? ldexp(1, (int)index) : 0),
+                   units_format_size(high, ldexp(2, (int)index)));
+        return buf_detach(&name);
+    }
+    const struct profile_thread *t = group == ROLLUP_BY_THREAD ? &p->threads.at[index] : NULL;
+    const struct profile_image *i = &p->images.at[t ? t->image : index];
+    const char *comm = profile_text(p, i->comm);
+    if (!t || profile_is_kernel(i)) { /* its events are not sorted by thread */
+        buf_addstr(&name, comm);
+        if (!profile_is_kernel(i))
+            buf_printf(&name, " (%d)", i->pid);
+        return buf_detach(&name);
+    }
+    profile_add_thread_name(&name, p, index);
+    if (t->tid && p->images.len > 1 && t->tid != i->pid)
+        buf_printf(&name, " (%d of %d)", t->tid, i->pid);
+    else
+        buf_printf(&name, " (%d)", t->tid ? t->tid : i->pid);
+    return buf_detach(&name);
 }

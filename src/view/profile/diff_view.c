@@ -247,7 +247,7 @@ static void write_totals(const struct screen *s)
 
 static bool has_two(enum rollup_group group)
 {
-    return group == ROLLUP_BY_FUNCTION || group == ROLLUP_BY_FILE || group == ROLLUP_BY_MODULE;
+    return group >= ROLLUP_BY_FUNCTION && group <= ROLLUP_BY_MODULE;
 }
 
 static bool has_module(enum rollup_group group)
@@ -321,6 +321,7 @@ static void write_caption(const struct screen *s)
         [ROLLUP_BY_STACK] = "stack, innermost call first",
         [ROLLUP_BY_FUNCTION] = "function; TOTAL with its callees",
         [ROLLUP_BY_FILE] = "source file; TOTAL with its callees",
+        [ROLLUP_BY_DIRECTORY] = "source directory, with those below it; SELF without them",
         [ROLLUP_BY_MODULE] = "module; TOTAL with its callees",
         [ROLLUP_BY_OWNER] = "first function outside the C and C++ libraries",
         [ROLLUP_BY_THREAD] = "thread that allocated it",

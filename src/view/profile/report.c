@@ -282,6 +282,7 @@ static void write_caption(struct sink *out, const struct rollup *r, const struct
         [ROLLUP_BY_STACK] = "stack, innermost call first",
         [ROLLUP_BY_FUNCTION] = "function; SELF without its callees, TOTAL with them",
         [ROLLUP_BY_FILE] = "source file; SELF without its callees, TOTAL with them",
+        [ROLLUP_BY_DIRECTORY] = "source directory; TOTAL with the directories below it",
         [ROLLUP_BY_MODULE] = "module; SELF without its callees, TOTAL with them",
         [ROLLUP_BY_OWNER] = "first function outside the C and C++ libraries",
         [ROLLUP_BY_THREAD] = "thread that allocated it",

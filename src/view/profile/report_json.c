@@ -13,10 +13,10 @@
 #define VERSION 3
 
 const char *const report_json_groups[] = {
-    [ROLLUP_BY_STACK] = "stack",     [ROLLUP_BY_FUNCTION] = "function", [ROLLUP_BY_FILE] = "file",
-    [ROLLUP_BY_MODULE] = "module",   [ROLLUP_BY_OWNER] = "owner",       [ROLLUP_BY_THREAD] = "thread",
-    [ROLLUP_BY_SIZE] = "size",       [ROLLUP_BY_PROCESS] = "process",   [ROLLUP_BY_CALLERS] = "callers",
-    [ROLLUP_BY_CALLEES] = "callees",
+    [ROLLUP_BY_STACK] = "stack",         [ROLLUP_BY_FUNCTION] = "function", [ROLLUP_BY_FILE] = "file",
+    [ROLLUP_BY_DIRECTORY] = "directory", [ROLLUP_BY_MODULE] = "module",     [ROLLUP_BY_OWNER] = "owner",
+    [ROLLUP_BY_THREAD] = "thread",       [ROLLUP_BY_SIZE] = "size",         [ROLLUP_BY_PROCESS] = "process",
+    [ROLLUP_BY_CALLERS] = "callers",     [ROLLUP_BY_CALLEES] = "callees",
 };
 const char *const report_json_sorts[] = {
     [ROLLUP_SORT_LIVE] = "live",           [ROLLUP_SORT_PEAK] = "peak",

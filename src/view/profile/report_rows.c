@@ -240,9 +240,11 @@ void report_add_asker(struct columns *rows, const struct profile *p, uint32_t st
 /* ---- the table ---- */
 
 const char *const report_name_headers[] = {
-    [ROLLUP_BY_STACK] = "",           [ROLLUP_BY_FUNCTION] = "FUNCTION", [ROLLUP_BY_FILE] = "FILE",
-    [ROLLUP_BY_MODULE] = "MODULE",    [ROLLUP_BY_OWNER] = "FUNCTION",    [ROLLUP_BY_THREAD] = "THREAD",
-    [ROLLUP_BY_SIZE] = "SIZE",        [ROLLUP_BY_PROCESS] = "PROCESS",   [ROLLUP_BY_CALLERS] = "FUNCTION",
+    [ROLLUP_BY_STACK] = "",           [ROLLUP_BY_FUNCTION] = "FUNCTION",
+    [ROLLUP_BY_FILE] = "FILE",        [ROLLUP_BY_DIRECTORY] = "DIRECTORY",
+    [ROLLUP_BY_MODULE] = "MODULE",    [ROLLUP_BY_OWNER] = "FUNCTION",
+    [ROLLUP_BY_THREAD] = "THREAD",    [ROLLUP_BY_SIZE] = "SIZE",
+    [ROLLUP_BY_PROCESS] = "PROCESS",  [ROLLUP_BY_CALLERS] = "FUNCTION",
     [ROLLUP_BY_CALLEES] = "FUNCTION",
 };
 
@@ -353,7 +355,7 @@ void report_rows(struct sink *out, const struct rollup *r, const struct report_o
         .o = o,
         .metric = rollup_sort_metric(r->options.sort),
         .count = r->options.sort == ROLLUP_SORT_ALLOCATIONS,
-        .two = group == ROLLUP_BY_FUNCTION || group == ROLLUP_BY_FILE || group == ROLLUP_BY_MODULE,
+        .two = group >= ROLLUP_BY_FUNCTION && group <= ROLLUP_BY_MODULE,
     };
     struct columns g = {.style = &o->style, .indent = indent};
     size_t all = 0, shown; /* rows with the value 0 come last */
