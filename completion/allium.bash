@@ -17,7 +17,7 @@ _allium_options()
     snapshot) echo -o --output --force --debuginfod -p --pid --help ;;
     report) echo --by --callers --callees --sort --temporary --older-than --where --raw --top --debuginfod --columns --wide --exact --json --html --force --no-pager -p --pid --help ;;
     watch) echo --interval --count --duration --once --older-than --where --top --state --alert --exec --debuginfod --columns --wide --exact --json -p --pid --help ;;
-    diff) echo --by --sort --where --fail-if --coarse --raw --top --debuginfod --columns --wide --exact --json --html --html-size --force --no-pager --help ;;
+    diff) echo --by --sort --where --per --fail-if --coarse --raw --top --debuginfod --columns --wide --exact --json --html --html-size --force --no-pager --help ;;
     who) echo --size --top --debuginfod --columns --wide --exact --json --no-pager -p --pid --help ;;
     frees) echo --where --top --debuginfod --columns --wide --exact --json --no-pager -p --pid --help ;;
     sites) echo --freed --faults --by --sort --where --fail-if --top --interval --count --duration --columns --wide --exact --json --allocinfo --openmetrics --html --force --stacks --folded --no-pager -p --pid --help ;;
@@ -130,7 +130,7 @@ _allium_value()
             _allium_words site function file directory module class process
             return
         fi
-        _allium_words stack function file module owner thread size process
+        _allium_words stack function file directory module owner thread size process
         ;;
     --sort)
         if [ "$1" = sys ]; then
@@ -158,6 +158,7 @@ _allium_value()
         fi
         ;;
     --kallsyms) _allium_offer -f ;;
+    --per) _allium_words boot event s ;;
     --svg) _allium_words flame treemap timeline ;;
     --metric) _allium_words live peak allocated allocations temporary requested slack ;;
     --folded)

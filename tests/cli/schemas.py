@@ -30,8 +30,10 @@ def look(place, *words):
 def recordings(place):
     place.allium("run", "--quiet", "--sites", "--period", "1", "-o", "e.allium", "--", program("asker"))
     place.allium("run", "--quiet", "--period", "4K", "-o", "s.allium", "--", program("grower"), "16", "20", "0")
+    place.allium("run", "--quiet", "--period", "1", "-o", "e2.allium", "--", program("asker"))
+    place.allium("run", "--quiet", "--period", "4K", "-o", "s2.allium", "--", program("grower"), "16", "30", "0")
     for source in "e.allium", "s.allium":
-        for group in "stack", "function", "file", "module", "owner", "thread", "size", "process":
+        for group in "stack", "function", "file", "directory", "module", "owner", "thread", "size", "process":
             look(place, "report", source, "--by", group)
             look(place, "diff", "e.allium", source, "--by", group, "--coarse", "--fail-if", "peak+99999%")
         for order in "peak", "allocated", "allocations", "temporary", "age":
@@ -42,6 +44,8 @@ def recordings(place):
             question = "SELECT address FROM %s LIMIT 1" % table
             for row in json.loads(place.allium("sql", source, question, "--json").out)["rows"]:
                 look(place, "who", source, hex(row["address"]))
+    for per in (), ("--per", "event"), ("--per", "s"):
+        look(place, "diff", "e.allium,s.allium", "e2.allium,s2.allium", *per, "--by", "function")
     look(place, "report", "e.allium", "--callers", "main")
     look(place, "sites", "e.allium")
     look(place, "sites", "e.allium", "--by", "function")

@@ -39,7 +39,7 @@ static void diff_of_two_runs(void **state)
         "assert [row['within_noise'] for row in d['rows'][1:]] == [True] * (len(d['rows']) - 1)\n"
         "assert d['rows'][0]['self']['change_bytes'] == change\n"
         "assert d['conditions'] == [{'condition': 'live+10%', 'met': True, 'undecided': False, "
-        "'needed_period_bytes': None}]\n");
+        "'needed_period_bytes': None, 'needed_captures': None}]\n");
     buf_release(&both);
     buf_release(&report);
     buf_release(&out);

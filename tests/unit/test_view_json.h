@@ -73,6 +73,25 @@ static inline struct buf diff_of(const struct profile *before, const struct prof
     return out;
 }
 
+/** Of two captures against one, per second. */
+static inline struct buf diff_of_captures(const struct profile *one, const struct profile *two,
+                                          const struct profile *after)
+{
+    static const char *const sources[] = {"old1.allium", "old2.allium", "new.allium"};
+    const struct profile *before[] = {one, two};
+    const double divisors[] = {2, 3, 4};
+    const struct diff_side sides[] = {{before, 2, divisors}, {&after, 1, divisors + 2}};
+    const struct diff_view_options view = {
+        .source = {"old1.allium, old2.allium", "new.allium"}, .captures = sources, .per = DIFF_PER_SECOND};
+    struct diff *d = diff_new_of(sides, &(struct diff_options){.group = ROLLUP_BY_STACK});
+    struct buf out = BUF_INIT;
+    struct sink sink = sink_to_buf(&out);
+    diff_json_write(&sink, d, &view);
+    assert_int_equal(sink_finish(&sink), 0);
+    diff_free(d);
+    return out;
+}
+
 static inline int make_dir(void **state)
 {
     (void)state;

@@ -10,11 +10,11 @@
 #include "cli/debuginfod.h"
 #include "cli/condition.h"
 #include "cli/diff_page.h"
+#include "cli/diff_sides.h"
 #include "cli/profile_filter.h"
 #include "cli/profile_page.h"
 #include "cli/pager.h"
 #include "cli/screen_options.h"
-#include "cli/source.h"
 #include "cli/terminal.h"
 #include "cli/option_values.h"
 #include "cli/wrapper_lists.h"
@@ -23,11 +23,13 @@
 
 static const struct option_doc options[] = {
     {"by", 0, "GROUP",
-     "group rows by stack (default), function, file, module, owner, thread, size or process"},
+     "group rows by stack (default), function, file, directory, module, owner, thread, size or process"},
     {"sort", 0, "ORDER",
      "sort by the change of live, peak, allocated, allocations or temporary (live, or what --fail-if is "
      "about)"},
     {"where", 0, "QUERY", "compare only matching objects: 'func:parse_* !comm:bash', see allium-query(7)"},
+    {"per", 0, "UNIT",
+     "compare figures per boot (of the kernel), event (allocation of the capture) or s (second of it)"},
     {"fail-if", 0, "CONDITION",
      "exit with 4 if it grew by more, 3 if that is undecided: peak+10%, live+50MiB; may be repeated",
      .many = true},
@@ -51,6 +53,8 @@ static const char *const examples[] = {
     "show which functions call malloc more often in the new version",
     "allium diff main.allium branch.allium --fail-if peak+10% --fail-if allocations+20%",
     "check in CI that a branch does not take more memory (record both by allium run --period 1)",
+    "allium diff old1.allium,old2.allium,old3.allium new1.allium,new2.allium,new3.allium --by directory",
+    "compare three boots of one kernel with three of another: what their spread explains is within noise",
     NULL,
 };
 
@@ -58,10 +62,11 @@ static int run(int argc, char **argv);
 
 const struct command command_diff = {
     .name = "diff",
-    .usage = "SOURCE SOURCE [--by GROUP] [--sort ORDER] [--where QUERY] [--fail-if CONDITION]... "
-             "[--coarse] [--raw] [--top N] [--debuginfod DURATION] " SCREEN_USAGE " [--json] "
+    .usage = "SOURCE[,SOURCE]... SOURCE[,SOURCE]... [--by GROUP] [--sort ORDER] [--where QUERY] [--per UNIT] "
+             "[--fail-if CONDITION]... [--coarse] [--raw] [--top N] [--debuginfod DURATION] " SCREEN_USAGE
+             " [--json] "
              "[--html FILE] [--html-size SIZE] [--force] [--no-pager]",
-    .summary = "show what grew and what shrank, between two moments or two runs",
+    .summary = "show what grew and what shrank, between two moments, two runs, or several runs of each side",
     .examples = examples,
     .options = options,
     .run = run,
@@ -69,7 +74,7 @@ const struct command command_diff = {
 
 /* The options of one call. */
 struct request {
-    const char *source[PROFILE_PAIR_SIDES];
+    struct diff_sides sides;
     int group, sort;
     uint32_t top;
     bool json, raw, no_pager, coarse;
@@ -85,8 +90,12 @@ static char *narrowed(const struct request *q, const char *where)
 {
     struct buf b = BUF_INIT;
     pid_t pid[PROFILE_PAIR_SIDES];
-    for (int side = 0; side < PROFILE_PAIR_SIDES; side++)
-        pid[side] = source_kind(q->source[side]) == SOURCE_PROCESS ? source_pid(q->source[side]) : 0;
+    for (int side = 0; side < PROFILE_PAIR_SIDES; side++) {
+        const char *text = q->sides.text[side];
+        pid[side] = source_kind(text) == SOURCE_PROCESS ? source_pid(text) : 0;
+    }
+    if (q->sides.of[0].texts.len + q->sides.of[1].texts.len > PROFILE_PAIR_SIDES)
+        pid[PROFILE_PAIR_BEFORE] = pid[PROFILE_PAIR_AFTER] = 0;
     if (!pid[PROFILE_PAIR_BEFORE] == !pid[PROFILE_PAIR_AFTER])
         return where ? mem_strdup(where) : NULL;
     if (where)
@@ -117,7 +126,8 @@ static int parse_filter(struct request *q, const char *where)
  * no such ones. */
 static int compare_accounts(const struct arguments *a, int argc, char **argv)
 {
-    static const char *const not_of_them[] = {"coarse", "raw", "html-size", DEBUGINFOD_OPTION_NAME, NULL};
+    static const char *const not_of_them[] = {"coarse", "raw", "per", "html-size", DEBUGINFOD_OPTION_NAME,
+                                              NULL};
     const char *kind = a->n_rest == PROFILE_PAIR_SIDES ? source_accounts_alone(a->rest[0]) : NULL;
     const char *other = kind ? source_accounts_alone(a->rest[1]) : NULL;
     if (!other || strcmp(kind, other) != 0)
@@ -141,7 +151,7 @@ static int parse_page(struct diff_page *page, const struct arguments *a)
                                     &page->most_bytes);
 }
 
-/* As above; on success the filter is to be released. */
+/* As above; the sides are to be released in any case, the filter on success. */
 static int parse(struct request *q, int argc, char **argv)
 {
     struct arguments a;
@@ -171,18 +181,10 @@ static int parse(struct request *q, int argc, char **argv)
         code = command_misuse(c, "--coarse needs --fail-if");
     if (code < 0)
         code = parse_page(&q->page, &a);
-    if (code < 0 && a.n_rest != 2)
-        code = command_misuse(c,
-                              a.n_rest > 2 ? "too many sources: leave out %s"
-                              : a.n_rest   ? "missing second source: %s, and the source to compare it with"
-                                           : "missing sources: give two%s",
-                              a.n_rest > 2 ? a.rest[2]
-                              : a.n_rest   ? a.rest[0]
-                                           : "");
+    if (code < 0)
+        code = diff_sides_parse(&q->sides, c, &a);
     if (code >= 0)
         return code;
-    q->source[PROFILE_PAIR_BEFORE] = a.rest[0];
-    q->source[PROFILE_PAIR_AFTER] = a.rest[1];
     q->json = command_value(c, &a, "json") != NULL;
     q->raw = command_value(c, &a, "raw") != NULL;
     q->coarse = command_value(c, &a, "coarse") != NULL;
@@ -213,25 +215,43 @@ static int check_known(const struct request *q, const struct diff *d)
         word);
 }
 
-/* -1: conditions can be checked: both programs ran, and the older moment is the first. */
-static int check_sides(const struct request *q, const struct diff *d, const struct source *of)
+/* -1: conditions can be checked: all programs ran, and the older moment is the first. */
+static int check_sides(const struct request *q, const struct diff *d)
 {
     char text[UNITS_TEXT_BYTES];
     if (!q->n_conditions)
         return -1;
     for (int side = 0; side < PROFILE_PAIR_SIDES; side++)
-        if (profile_silent_period(of[side].profile) == 1 && !q->coarse)
-            return command_fail(
-                EXIT_IMPOSSIBLE,
-                "%s has every allocation, and there was none: did the program start? --fail-if "
-                "cannot be checked (--coarse lets it pass)",
-                q->source[side]);
+        for (uint32_t i = 0; i < d->side[side].n; i++)
+            if (profile_silent_period(d->side[side].captures[i]) == 1 && !q->coarse)
+                return command_fail(
+                    EXIT_IMPOSSIBLE,
+                    "%s has every allocation, and there was none: did the program start? --fail-if "
+                    "cannot be checked (--coarse lets it pass)",
+                    q->sides.of[side].texts.at[i]);
     if (diff_is_of_moments(d) && diff_apart_ns(d) < 0)
         return command_misuse(&command_diff, "%s is %s earlier than %s: give the older one first",
-                              q->source[PROFILE_PAIR_AFTER],
+                              q->sides.text[PROFILE_PAIR_AFTER],
                               units_format_duration(text, -(double)diff_apart_ns(d)),
-                              q->source[PROFILE_PAIR_BEFORE]);
+                              q->sides.text[PROFILE_PAIR_BEFORE]);
     return -1;
+}
+
+/* Says how to decide it. */
+static void add_remedy(struct buf *b, const struct diff *d, const struct diff_value *v, bool count,
+                       double permitted)
+{
+    uint64_t period = d->spread ? 0 : diff_period_for(v, count, permitted);
+    uint32_t captures = diff_captures_for(v, count, permitted);
+    if (captures)
+        buf_printf(b, ": take some %" PRIu32 " captures of each side", captures);
+    else if (d->spread)
+        buf_addstr(b, ": permit more");
+    else
+        buf_printf(b,
+                   period < 1024 ? ": record both with --period %" PRIu64
+                                 : ": record both with --period %" PRIu64 "K",
+                   period < 1024 ? period : period / 1024);
 }
 
 /* Says that the samples are too few for the condition, and names a period with which they are enough. */
@@ -241,17 +261,16 @@ static void add_undecided(struct buf *b, const struct condition *c, const struct
     char text[UNITS_TEXT_BYTES];
     const struct diff_value *v = condition_value(c, d);
     double permitted = condition_permitted(c, d), smallest = diff_smallest_growth(v, count);
-    uint64_t period = diff_period_for(v, count, permitted);
     buf_printf(b, "undecided: it permits %s",
                count ? units_format_count(text, permitted) : units_format_size(text, permitted));
     if (isinf(smallest)) {
         buf_addstr(b, ", and nothing was sampled");
     } else {
-        buf_printf(b, ", and so few samples detect only growth of %s or more",
+        buf_printf(b, ", and %s detect only growth of %s or more",
+                   d->spread ? "captures that differ so much" : "so few samples",
                    count ? units_format_count(text, smallest) : units_format_size(text, smallest));
     }
-    buf_addstr(b, ": record both with --period ");
-    buf_printf(b, period < 1024 ? "%" PRIu64 : "%" PRIu64 "K", period < 1024 ? period : period / 1024);
+    add_remedy(b, d, v, count, permitted);
     buf_addstr(b, coarse ? "; it passes because of --coarse; the measured growth is "
                          : ", or let it pass with --coarse; the measured growth is ");
 }
@@ -309,10 +328,15 @@ static int judge(const struct request *q, const struct diff *d, struct diff_verd
         const struct condition *c = &q->conditions[i];
         enum condition_answer answer = condition_ask(c, d);
         struct diff_verdict *v = &verdicts[i];
-        *v = (struct diff_verdict){c->text, answer == CONDITION_MET, answer == CONDITION_UNDECIDED, 0};
-        if (v->undecided)
-            v->period_bytes = diff_period_for(condition_value(c, d), diff_counts((enum rollup_sort)c->metric),
-                                              condition_permitted(c, d));
+        bool count = diff_counts((enum rollup_sort)c->metric);
+        const struct diff_value *value = condition_value(c, d);
+        double permitted = condition_permitted(c, d);
+        *v = (struct diff_verdict){
+            .condition = c->text, .met = answer == CONDITION_MET, .undecided = answer == CONDITION_UNDECIDED};
+        if (v->undecided && d->spread)
+            v->captures = diff_captures_for(value, count, permitted);
+        else if (v->undecided)
+            v->period_bytes = diff_period_for(value, count, permitted);
         met |= v->met;
         undecided |= v->undecided && !q->coarse;
     }
@@ -332,21 +356,26 @@ static int write_page(const struct request *q, struct diff *d, const struct diff
     return diff_page_save(&q->page, d, o, &e) ? command_fail(EXIT_FAILED, "--html: %s", e.text) : -1;
 }
 
-static int write_diff(const struct request *q, struct diff *d, const struct source *of)
+static int write_diff(const struct request *q, struct diff *d)
 {
     struct diff_verdict verdicts[CONDITIONS_MAX];
     char *words = profile_filter_words(&q->filter);
     int verdict = judge(q, d, verdicts);
-    struct diff_view_options o = {.style = terminal_style(stdout),
-                                  .source = {of[PROFILE_PAIR_BEFORE].label, of[PROFILE_PAIR_AFTER].label},
-                                  .filter = words,
-                                  .top = q->top,
-                                  .frames = OPTION_VALUES_FRAMES_DEFAULT,
-                                  .verdicts = verdicts,
-                                  .n_verdicts = (size_t)q->n_conditions};
+    const char **captures = diff_sides_labels(&q->sides);
+    struct diff_view_options o = {
+        .style = terminal_style(stdout),
+        .source = {q->sides.of[PROFILE_PAIR_BEFORE].label, q->sides.of[PROFILE_PAIR_AFTER].label},
+        .captures = captures,
+        .per = q->sides.per,
+        .filter = words,
+        .top = q->top,
+        .frames = OPTION_VALUES_FRAMES_DEFAULT,
+        .verdicts = verdicts,
+        .n_verdicts = (size_t)q->n_conditions};
     int failed = write_page(q, d, &o);
     if (failed >= 0) {
         free(words);
+        free(captures);
         return failed;
     }
     struct sink out = pager_sink(!q->no_pager);
@@ -355,7 +384,9 @@ static int write_diff(const struct request *q, struct diff *d, const struct sour
     else
         diff_write(&out, d, &o);
     free(words);
+    free(captures);
     int code = pager_written(&out, verdict);
+    text_numbers_fractions(d->by_capture);
     for (int i = 0; i < q->n_conditions; i++)
         say_verdict(&q->conditions[i], d, condition_ask(&q->conditions[i], d), q->coarse);
     hint_at_peak(q, d);
@@ -378,22 +409,23 @@ static int check_match(const struct request *q, const struct diff *d)
     return exact || q->json ? -1 : code;
 }
 
-static int compare(struct request *q, const struct source *of)
+static int compare(struct request *q)
 {
     struct rollup_options ro = {.keep = NULL};
     profile_filter_apply(&q->filter, &ro);
     struct diff_options o = {.group = (enum rollup_group)q->group,
                              .sort = (enum rollup_sort)q->sort,
+                             .inclusive = q->group == ROLLUP_BY_DIRECTORY,
                              .keep = ro.keep,
                              .arg = ro.arg};
-    struct diff *d = diff_new(of[PROFILE_PAIR_BEFORE].profile, of[PROFILE_PAIR_AFTER].profile, &o);
+    struct diff *d = diff_new_of(q->sides.side, &o);
     int code = check_known(q, d);
     if (code < 0)
-        code = check_sides(q, d, of);
+        code = check_sides(q, d);
     if (code < 0 && q->filter.query)
         code = check_match(q, d);
     if (code < 0)
-        code = write_diff(q, d, of);
+        code = write_diff(q, d);
     diff_free(d);
     return code;
 }
@@ -401,22 +433,18 @@ static int compare(struct request *q, const struct source *of)
 static int run(int argc, char **argv)
 {
     struct request q;
-    struct source of[PROFILE_PAIR_SIDES] = {{0}};
-    struct error e = {""};
     int code = parse(&q, argc, argv);
-    if (code >= 0)
+    if (code >= 0) {
+        diff_sides_release(&q.sides);
         return code;
-    for (int side = 0; side < PROFILE_PAIR_SIDES && code < 0; side++) {
-        int bad = source_open_figures(&of[side], q.source[side], &e);
-        if (bad)
-            code = source_fail(bad, &e);
     }
+    code = diff_sides_open(&q.sides, &command_diff);
     for (int side = 0; side < PROFILE_PAIR_SIDES && code < 0 && !q.raw; side++)
-        wrapper_lists_mark(of[side].profile);
+        for (size_t i = 0; i < q.sides.of[side].texts.len; i++)
+            wrapper_lists_mark(q.sides.of[side].sources[i].profile);
     if (code < 0)
-        code = compare(&q, of);
-    for (int side = 0; side < PROFILE_PAIR_SIDES; side++)
-        source_release(&of[side]);
+        code = compare(&q);
+    diff_sides_release(&q.sides);
     profile_filter_release(&q.filter);
     return code;
 }

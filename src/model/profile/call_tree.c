@@ -306,6 +306,30 @@ uint32_t call_tree_row(const struct call_tree *t, const struct profile *p, uint3
     return PROFILE_NONE;
 }
 
+static void add_scaled(struct rollup_values *to, const struct rollup_values *v, double factor)
+{
+    for (int m = 0; m < ROLLUP_METRICS; m++) {
+        struct rollup_value part = v->of[m];
+        estimate_scale(&part.bytes, factor);
+        estimate_scale(&part.count, factor);
+        estimate_merge(&to->of[m].bytes, &part.bytes);
+        estimate_merge(&to->of[m].count, &part.count);
+    }
+    to->unknown |= v->unknown;
+}
+
+void call_tree_combine(struct call_tree *t, double own, const struct call_tree *other, double factor)
+{
+    for (size_t i = 0; i < t->rows.len; i++) {
+        struct rollup_values *sum = mem_alloc(sizeof(*sum));
+        add_scaled(sum, t->rows.at[i].values, own);
+        if (other)
+            add_scaled(sum, other->rows.at[i].values, factor);
+        *vec_push(&t->rests) = sum;
+        t->rows.at[i].values = sum;
+    }
+}
+
 void call_tree_free(struct call_tree *t)
 {
     if (!t)

@@ -82,6 +82,12 @@ void call_tree_weigh(const struct call_tree *t, double *weights);
  */
 uint32_t call_tree_prune(struct call_tree *t, uint32_t most, const double *weights);
 
+/**
+ * Makes the values of each row `own` times what they were, and `factor` times those of `other`, a tree of the same
+ * stacks that shares no object with this one; NULL: none.
+ */
+void call_tree_combine(struct call_tree *t, double own, const struct call_tree *other, double factor);
+
 /* For call_tree_prune.c only: the number of a text; rows in the order of their places; the new numbers of nodes. */
 uint32_t call_tree_string(struct call_tree *t, const char *text);
 void call_tree_sort_rows(struct call_tree *t);

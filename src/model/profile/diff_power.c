@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "model/profile/spread.h"
 
 #define POWER        0.95
 #define Z            (1.959963984540054 + 1.644853626951473) /* normal quantiles of 0.975 and of POWER */
@@ -155,12 +156,29 @@ static struct setting setting_of(const struct diff_value *v, bool count, double 
     return s;
 }
 
-double diff_smallest_growth(const struct diff_value *v, bool count)
+static double smallest_of_samples(const struct diff_value *v, bool count)
 {
     struct setting s = setting_of(v, count, 0);
     if (!(s.unit_after > 0) || isinf(s.unit_after))
         return s.unit_after;
     return growth_of(&s);
+}
+
+double diff_smallest_growth(const struct diff_value *v, bool count)
+{
+    const double *of = v->captures[count ? DIFF_COUNT : DIFF_BYTES];
+    uint32_t before = v->n[PROFILE_PAIR_BEFORE], after = v->n[PROFILE_PAIR_AFTER];
+    if (!of)
+        return smallest_of_samples(v, count);
+    struct spread_change c = spread_compare(of, before, of + before, after, 1);
+    return fmax(spread_smallest_growth(&c), diff_is_exact(v, count) ? 0 : smallest_of_samples(v, count));
+}
+
+uint32_t diff_captures_for(const struct diff_value *v, bool count, double growth)
+{
+    const double *of = v->captures[count ? DIFF_COUNT : DIFF_BYTES];
+    uint32_t before = v->n[PROFILE_PAIR_BEFORE], after = v->n[PROFILE_PAIR_AFTER];
+    return of && growth > 0 ? spread_captures_for(of, before, of + before, after, growth) : 0;
 }
 
 uint64_t diff_period_for(const struct diff_value *v, bool count, double growth)

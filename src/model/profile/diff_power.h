@@ -18,6 +18,9 @@
  * the former. D is the growth for which that chance is 95 %, on the average over the means that k leaves possible: the
  * gamma distribution of shape k + 1/2. From LARGE samples on, both distributions are taken as normal.
  *
+ * If a side has several captures, the smallest growth is that of their spread (spread.h), or the one above, of the
+ * mean of each side, whichever is larger.
+ *
  * Counts of objects are treated alike, with the mean weight of a sample, V / (their estimated number), in place of P.
  */
 
@@ -36,5 +39,11 @@ double diff_smallest_growth(const struct diff_value *v, bool count);
  * present periods find it.
  */
 uint64_t diff_period_for(const struct diff_value *v, bool count, double growth);
+
+/**
+ * Returns how many captures of each side find a growth by `growth`, if they spread as these do. 0: no number up to
+ * SPREAD_CAPTURES_MOST, the growth permitted is 0, or there is one capture on each side.
+ */
+uint32_t diff_captures_for(const struct diff_value *v, bool count, double growth);
 
 #endif

@@ -244,6 +244,18 @@ void estimate_merge(struct estimate *e, const struct estimate *other)
     widen_sizes(e, other->smallest, other->largest);
 }
 
+void estimate_scale(struct estimate *e, double factor)
+{
+    e->value *= factor;
+    e->seen *= factor;
+    e->variance *= factor * factor;
+    e->grain *= factor * factor * factor;
+    e->next.mean *= factor;
+    e->next.variance *= factor * factor;
+    e->first.mean *= factor;
+    e->first.variance *= factor * factor;
+}
+
 /* Returns how many objects to assume in the octaves below the smallest sampled size; `high` is the upper end of the
  * interval without them. See "Counts" in the header. */
 static double count_below(const struct estimate *e, double high)

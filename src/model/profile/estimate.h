@@ -108,6 +108,8 @@ void estimate_add_one_of(struct estimate *e, double amount, uint32_t n);
 void estimate_add_cell(struct estimate *bytes, struct estimate *count, const struct estimate_cell *cell);
 /** Adds `other`, which must share no object with `e` (two snapshots of one image share objects). */
 void estimate_merge(struct estimate *e, const struct estimate *other);
+/** Multiplies the value, and its interval, by a factor above 0. */
+void estimate_scale(struct estimate *e, double factor);
 /** Returns the 95 % interval of the true value, with 2.5 % on either side. */
 struct interval estimate_interval(const struct estimate *e);
 

@@ -5,10 +5,13 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "model/profile/diff_captures.h"
+#include "model/profile/profile_concat.h"
+#include "model/profile/spread.h"
 
 /* ---- parts of a cell ---- */
 
-static struct profile_sums whole_of(const struct profile_cell *c, enum rollup_metric metric)
+struct profile_sums diff_sums_of(const struct profile_cell *c, enum rollup_metric metric)
 {
     switch (metric) {
     case ROLLUP_PEAK:
@@ -34,7 +37,7 @@ static struct profile_sums stayed_of(const struct profile_pair_cell *c, const st
         return (struct profile_sums){.samples = 0};
     return metric == ROLLUP_LIVE   ? c->stayed
            : metric == ROLLUP_PEAK ? c->stayed_peak
-                                   : whole_of(&c->of[!i->later], metric);
+                                   : diff_sums_of(&c->of[!i->later], metric);
 }
 
 /* Returns whether the part must be 0, for all objects and not only for the sampled ones. */
@@ -53,7 +56,8 @@ static struct profile_sums part_of(const struct profile_pair_cell *c, const stru
                                    enum rollup_metric metric, enum diff_part part)
 {
     bool before = part == DIFF_BEFORE || part == DIFF_SHRANK;
-    struct profile_sums whole = whole_of(&c->of[before ? PROFILE_PAIR_BEFORE : PROFILE_PAIR_AFTER], metric);
+    struct profile_sums whole =
+        diff_sums_of(&c->of[before ? PROFILE_PAIR_BEFORE : PROFILE_PAIR_AFTER], metric);
     struct profile_sums stayed = stayed_of(c, i, metric);
     if (is_naught(i, metric, part))
         return (struct profile_sums){.samples = 0};
@@ -189,6 +193,15 @@ static void take_part(struct diff *d, enum rollup_metric metric, enum diff_part 
         *vec_push(&p->cells) = cell_of(d->pair, c, metric, part);
 }
 
+struct call_tree *diff_tree_of(struct diff *d, enum rollup_metric metric, uint32_t capture)
+{
+    const struct rollup_options like = {.group = ROLLUP_BY_STACK, .keep = keep_cell, .arg = d->pair};
+    diff_captures_take(d, metric, capture);
+    struct call_tree *t = call_tree_new(d->pair->profile, &like);
+    call_tree_combine(t, 1 / diff_captures_divisor(d, capture), NULL, 0);
+    return t;
+}
+
 struct call_tree *diff_tree(struct diff *d, enum rollup_metric metric, enum diff_part part)
 {
     const struct rollup_options like = {.group = ROLLUP_BY_STACK, .keep = keep_cell, .arg = d->pair};
@@ -196,20 +209,32 @@ struct call_tree *diff_tree(struct diff *d, enum rollup_metric metric, enum diff
     return call_tree_new(d->pair->profile, &like);
 }
 
-/* Makes one rollup for each part. All have the same cells and so the same rows. No row needs DIFF_STAYED. */
+/* Makes one rollup for each part, or for each capture. All have the same cells and so the same rows. No row needs
+ * DIFF_STAYED. */
 static void add_rows(struct diff *d)
 {
     struct profile *p = d->pair->profile;
     const struct rollup_options o = {.group = d->options.group, .keep = keep_cell, .arg = d->pair};
     enum rollup_metric metric = rollup_sort_metric(d->options.sort);
+    uint32_t n = d->by_capture ? diff_captures_number(d) : DIFF_STAYED;
     struct map keys = {0};
-    for (int part = 0; part < DIFF_STAYED; part++) {
-        take_part(d, metric, part);
+    for (uint32_t i = 0; i < n; i++) {
+        if (d->by_capture)
+            diff_captures_take(d, metric, i);
+        else
+            take_part(d, metric, i);
         struct rollup *r = rollup_new(p, &o);
         vec_each (const struct rollup_row, from, &r->rows) {
             struct diff_row *row = row_of(d, &keys, from);
-            row->self.of[part] = from->self.of[ROLLUP_LIVE];
-            row->inclusive.of[part] = from->inclusive.of[ROLLUP_LIVE];
+            const struct rollup_value *self = &from->self.of[ROLLUP_LIVE],
+                                      *inclusive = &from->inclusive.of[ROLLUP_LIVE];
+            if (d->by_capture) {
+                diff_captures_add(d, &row->self, i, self);
+                diff_captures_add(d, &row->inclusive, i, inclusive);
+            } else {
+                row->self.of[i] = *self;
+                row->inclusive.of[i] = *inclusive;
+            }
         }
         rollup_free(r);
     }
@@ -240,6 +265,46 @@ static struct interval part_interval(const struct diff_value *v, enum diff_part 
     return i;
 }
 
+bool diff_is_exact(const struct diff_value *v, bool count)
+{
+    return rollup_exact(estimate_of(v, DIFF_GREW, count)) && rollup_exact(estimate_of(v, DIFF_SHRANK, count));
+}
+
+/* Returns after less (1 + share) before, by the spread of the captures, of which there must be several. */
+static struct spread_change spread_of(const struct diff_value *v, bool count, double share)
+{
+    const double *of = v->captures[count ? DIFF_COUNT : DIFF_BYTES];
+    uint32_t n = v->n[PROFILE_PAIR_BEFORE];
+    return spread_compare(of, n, of + n, v->n[PROFILE_PAIR_AFTER], 1 + share);
+}
+
+/* Widens the change of the samples by the spread of the captures. */
+static void add_spread(struct diff_change *c, const struct diff_value *v, bool count)
+{
+    struct spread_change s = spread_of(v, count, 0);
+    struct interval i = spread_interval(&s, v->tail);
+    bool exact = diff_is_exact(v, count);
+    c->interval.low = exact ? i.low : fmin(c->interval.low, i.low);
+    c->interval.high = exact ? i.high : fmax(c->interval.high, i.high);
+    c->value = fmax(fmin(s.value, c->interval.high), c->interval.low);
+}
+
+struct interval diff_side_interval(const struct diff_value *v, enum diff_part side, bool count)
+{
+    const struct estimate *e = estimate_of(v, side, count);
+    struct interval sampled = estimate_interval(e);
+    const double *of = v->captures[count ? DIFF_COUNT : DIFF_BYTES];
+    uint32_t before = v->n[PROFILE_PAIR_BEFORE];
+    if (!of)
+        return sampled;
+    struct interval i = side == DIFF_BEFORE
+                            ? spread_mean_interval(of, before, SPREAD_TAIL)
+                            : spread_mean_interval(of + before, v->n[PROFILE_PAIR_AFTER], SPREAD_TAIL);
+    if (rollup_exact(e))
+        return i;
+    return (struct interval){fmin(i.low, sampled.low), fmax(i.high, sampled.high)};
+}
+
 struct diff_change diff_change(const struct diff_value *v, bool count)
 {
     const struct estimate *grew = estimate_of(v, DIFF_GREW, count),
@@ -248,6 +313,8 @@ struct diff_change diff_change(const struct diff_value *v, bool count)
     struct diff_change c = {.value = difference(v, count)};
     c.interval.low = c.value - hypot(grew->value - g.low, s.high - shrank->value);
     c.interval.high = c.value + hypot(g.high - grew->value, shrank->value - s.low);
+    if (v->captures[DIFF_BYTES])
+        add_spread(&c, v, count);
     return c;
 }
 
@@ -261,7 +328,12 @@ double diff_least_excess(const struct diff_value *v, bool count, double share)
     double below = grew->value - part_interval(v, DIFF_GREW, count).low;
     double of_shrank = (1 + share) * (part_interval(v, DIFF_SHRANK, count).high - shrank->value);
     double of_stayed = share * (part_interval(v, DIFF_STAYED, count).high - stayed->value);
-    return excess - sqrt(below * below + of_shrank * of_shrank + of_stayed * of_stayed);
+    double least = excess - sqrt(below * below + of_shrank * of_shrank + of_stayed * of_stayed);
+    if (!v->captures[DIFF_BYTES])
+        return least;
+    struct spread_change c = spread_of(v, count, share);
+    double spread = spread_interval(&c, SPREAD_TAIL).low;
+    return diff_is_exact(v, count) ? spread : fmin(least, spread);
 }
 
 /* ---- order ---- */
@@ -278,7 +350,9 @@ static bool is_unchanged(const struct diff *d, const struct diff_row *row)
     const struct diff_value *v = shown_value(d, row);
     const struct estimate *grew = estimate_of(v, DIFF_GREW, count),
                           *shrank = estimate_of(v, DIFF_SHRANK, count);
-    if (rollup_exact(grew) && rollup_exact(shrank))
+    if (d->spread && diff_is_exact(v, count))
+        return diff_captures_alike(v, count);
+    if (diff_is_exact(v, count))
         return grew->value == shrank->value;
     return !grew->samples && !shrank->samples;
 }
@@ -303,35 +377,70 @@ static int larger_first(const void *a, const void *b, void *arg)
     return order ? order : strcmp(x->module, y->module);
 }
 
+static void release_row(struct diff_row *row)
+{
+    free(row->name);
+    diff_captures_release(&row->self);
+    diff_captures_release(&row->inclusive);
+}
+
 static void sort_rows(struct diff *d)
 {
     size_t n = 0;
-    for (size_t i = 0; i < d->rows.len; i++) {
-        struct diff_row row = d->rows.at[i];
-        if (is_unchanged(d, &row)) {
-            free(row.name);
-            continue;
-        }
-        row.change = diff_change(shown_value(d, &row), diff_counts(d->options.sort));
-        d->certain += !diff_is_noise(&row.change);
-        d->rows.at[n++] = row;
-    }
+    for (size_t i = 0; i < d->rows.len; i++)
+        if (is_unchanged(d, &d->rows.at[i]))
+            release_row(&d->rows.at[i]);
+        else
+            d->rows.at[n++] = d->rows.at[i];
     d->unchanged = d->rows.len - n;
     d->rows.len = n;
+    if (d->spread)
+        diff_captures_select(d, shown_value);
+    vec_each (struct diff_row, row, &d->rows) {
+        row->change = diff_change(shown_value(d, row), diff_counts(d->options.sort));
+        d->certain += !diff_is_noise(&row->change);
+    }
     if (n)
         qsort_r(d->rows.at, n, sizeof(*d->rows.at), larger_first, d);
 }
 
+static void set_side(struct diff *d, enum profile_pair_side at, const struct diff_side *side)
+{
+    d->side[at] = *side;
+    d->by_capture |= side->n > 1 || side->divisors;
+    d->spread |= side->n > 1;
+    if (side->n > 1)
+        d->all[at] = profile_concat(side->captures, side->n);
+    d->of[at] = side->n > 1 ? d->all[at] : side->captures[0];
+    for (uint32_t i = 0; i < side->n; i++) {
+        const struct profile *p = side->captures[i];
+        d->unknown |= unknown_of(p);
+        if (!p->images.len && !profile_silent_period(p))
+            d->unknown = ~0u; /* nothing bounds the objects that were not sampled */
+    }
+}
+
 struct diff *diff_new(const struct profile *before, const struct profile *after, const struct diff_options *o)
 {
+    const struct diff_side side[PROFILE_PAIR_SIDES] = {{.captures = &before, .n = 1},
+                                                       {.captures = &after, .n = 1}};
+    struct diff *d = diff_new_of(side, o);
+    for (int at = 0; at < PROFILE_PAIR_SIDES; at++)
+        d->side[at].captures = &d->of[at]; /* `before` and `after` are of this function */
+    return d;
+}
+
+struct diff *diff_new_of(const struct diff_side side[static PROFILE_PAIR_SIDES], const struct diff_options *o)
+{
     struct diff *d = mem_alloc(sizeof(*d));
-    *d = (struct diff){.of = {before, after}, .options = *o};
-    d->pair = profile_pair_new(before, after, o->keep, o->arg);
-    d->unknown = unknown_of(before) | unknown_of(after);
-    for (int side = 0; side < PROFILE_PAIR_SIDES; side++)
-        if (!d->of[side]->images.len && !d->pair->period_bytes[side])
-            d->unknown = ~0u; /* nothing bounds the objects that were not sampled */
-    add_totals(d);
+    *d = (struct diff){.options = *o, .tail = SPREAD_TAIL};
+    for (int at = 0; at < PROFILE_PAIR_SIDES; at++)
+        set_side(d, (enum profile_pair_side)at, &side[at]);
+    d->pair = profile_pair_new(d->of[PROFILE_PAIR_BEFORE], d->of[PROFILE_PAIR_AFTER], o->keep, o->arg);
+    if (d->by_capture)
+        diff_captures_add_totals(d);
+    else
+        add_totals(d);
     if (diff_known(d, rollup_sort_metric(o->sort)))
         add_rows(d);
     sort_rows(d);
@@ -343,8 +452,12 @@ void diff_free(struct diff *d)
     if (!d)
         return;
     vec_each (struct diff_row, row, &d->rows)
-        free(row->name);
+        release_row(row);
     vec_release(&d->rows);
+    for (int m = 0; m < ROLLUP_METRICS; m++)
+        diff_captures_release(&d->total[m]);
+    for (int side = 0; side < PROFILE_PAIR_SIDES; side++)
+        profile_free(d->all[side]);
     profile_pair_free(d->pair);
     free(d);
 }

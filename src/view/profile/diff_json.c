@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "model/profile/diff_power.h"
 #include "view/profile/common.h"
@@ -11,68 +12,136 @@
 #define VERSION 3
 #define HOUR_NS 3600e9
 
-/* KEY, KEY_low and KEY_high, the interval rounded outwards. */
-static void write_change(struct json *j, const char *key, const struct diff_change *c)
+/* The end of keys of figures that were divided. */
+static const char *const per_keys[] = {[DIFF_PER_NOTHING] = "",
+                                       [DIFF_PER_BOOT] = "_per_boot",
+                                       [DIFF_PER_EVENT] = "_per_event",
+                                       [DIFF_PER_SECOND] = "_per_s"};
+
+/* What the writing of values needs. */
+struct values {
+    struct json *j;
+    const struct diff *d;
+    const char *per;
+};
+
+/* Writes "change_bytes_per_s_low" for "change_bytes" and "_low". Whole numbers, except where figures were divided or
+ * are means. */
+static void write_number(const struct values *w, const char *key, const char *end, double value,
+                         double (*round)(double))
 {
-    char name[64];
-    json_rounded(j, key, c->value);
-    snprintf(name, sizeof(name), "%s_low", key);
-    json_rounded(j, name, floor(c->interval.low));
-    snprintf(name, sizeof(name), "%s_high", key);
-    json_rounded(j, name, ceil(c->interval.high));
+    char name[96];
+    snprintf(name, sizeof(name), "%s%s%s", key, w->per, end);
+    if (w->d->by_capture)
+        json_real(w->j, name, value);
+    else
+        json_rounded(w->j, name, round(value));
 }
 
-static void add_value(struct json *j, const struct diff_value *v)
+/* KEY, KEY_low and KEY_high, the interval rounded outwards. */
+static void write_figure(const struct values *w, const char *key, double value, struct interval i)
+{
+    write_number(w, key, "", value, nearbyint);
+    write_number(w, key, "_low", i.low, floor);
+    write_number(w, key, "_high", i.high, ceil);
+}
+
+static void write_side_value(const struct values *w, const char *key, const struct diff_value *v,
+                             enum diff_part part, bool count)
+{
+    const struct estimate *e = count ? &v->of[part].count : &v->of[part].bytes;
+    write_figure(w, key, e->value, diff_side_interval(v, part, count));
+}
+
+/* The values of the captures of a side, if there are several. */
+static void write_captures(const struct values *w, const char *key, const struct diff_value *v,
+                           enum profile_pair_side side, bool count)
+{
+    const double *of = v->captures[count ? DIFF_COUNT : DIFF_BYTES];
+    char name[96];
+    if (!of)
+        return;
+    snprintf(name, sizeof(name), "%s%s", key, w->per);
+    json_open(w->j, name, '[');
+    for (uint32_t i = 0; i < v->n[side]; i++)
+        json_real(w->j, NULL, of[i + (side == PROFILE_PAIR_AFTER ? v->n[PROFILE_PAIR_BEFORE] : 0)]);
+    json_close(w->j, ']');
+}
+
+static void add_value(const struct values *w, const struct diff_value *v)
 {
     struct diff_change bytes = diff_change(v, false), count = diff_change(v, true);
-    json_estimate(j, "before_bytes", &v->of[DIFF_BEFORE].bytes);
-    json_estimate(j, "after_bytes", &v->of[DIFF_AFTER].bytes);
-    write_change(j, "change_bytes", &bytes);
-    json_flag(j, "bytes_within_noise", diff_is_noise(&bytes));
-    json_estimate(j, "before_count", &v->of[DIFF_BEFORE].count);
-    json_estimate(j, "after_count", &v->of[DIFF_AFTER].count);
-    write_change(j, "change_count", &count);
-    json_flag(j, "count_within_noise", diff_is_noise(&count));
+    write_side_value(w, "before_bytes", v, DIFF_BEFORE, false);
+    write_side_value(w, "after_bytes", v, DIFF_AFTER, false);
+    write_figure(w, "change_bytes", bytes.value, bytes.interval);
+    json_flag(w->j, "bytes_within_noise", diff_is_noise(&bytes));
+    write_side_value(w, "before_count", v, DIFF_BEFORE, true);
+    write_side_value(w, "after_count", v, DIFF_AFTER, true);
+    write_figure(w, "change_count", count.value, count.interval);
+    json_flag(w->j, "count_within_noise", diff_is_noise(&count));
+    write_captures(w, "before_captures_bytes", v, PROFILE_PAIR_BEFORE, false);
+    write_captures(w, "after_captures_bytes", v, PROFILE_PAIR_AFTER, false);
+    write_captures(w, "before_captures_count", v, PROFILE_PAIR_BEFORE, true);
+    write_captures(w, "after_captures_count", v, PROFILE_PAIR_AFTER, true);
 }
 
-static void write_value(struct json *j, const char *key, const struct diff_value *v)
+static void write_value(const struct values *w, const char *key, const struct diff_value *v)
 {
-    json_open(j, key, '{');
-    add_value(j, v);
-    json_close(j, '}');
+    json_open(w->j, key, '{');
+    add_value(w, v);
+    json_close(w->j, '}');
 }
 
 /* As write_value(), and the smallest growth that would have been found. */
-static void write_total(struct json *j, const char *key, const struct diff_value *v)
+static void write_total(const struct values *w, const char *key, const struct diff_value *v)
 {
-    json_open(j, key, '{');
-    add_value(j, v);
-    json_rounded(j, "smallest_growth_bytes", ceil(diff_smallest_growth(v, false)));
     double objects = diff_smallest_growth(v, true);
-    json_rounded(j, "smallest_growth_count", isinf(objects) ? NAN : ceil(objects));
-    json_close(j, '}');
+    json_open(w->j, key, '{');
+    add_value(w, v);
+    write_number(w, "smallest_growth_bytes", "", diff_smallest_growth(v, false), ceil);
+    write_number(w, "smallest_growth_count", "", isinf(objects) ? NAN : objects, ceil);
+    json_close(w->j, '}');
 }
 
-static void write_totals(struct json *j, const struct diff *d)
+static void write_totals(const struct values *w)
 {
     static const char *const names[] = {[ROLLUP_LIVE] = "live",
                                         [ROLLUP_PEAK] = "peak",
                                         [ROLLUP_ALLOCATED] = "allocated",
                                         [ROLLUP_TEMPORARY] = "temporary"};
-    json_open(j, "total", '{');
+    json_open(w->j, "total", '{');
     for (int m = 0; m < ROLLUP_METRICS; m++)
-        if (diff_known(d, m))
-            write_total(j, names[m], &d->total[m]);
+        if (diff_known(w->d, m))
+            write_total(w, names[m], &w->d->total[m]);
         else
-            json_null(j, names[m]);
-    json_close(j, '}');
+            json_null(w->j, names[m]);
+    json_close(w->j, '}');
 }
 
-static void write_side(struct json *j, const char *key, const struct profile *p,
-                       const struct profile_summary *f, const char *source)
+/* The sources of several captures, and what their figures were divided by. */
+static void write_sources(struct json *j, const struct diff *d, enum profile_pair_side side,
+                          const char *const *sources)
 {
+    const struct diff_side *of = &d->side[side];
+    json_open(j, "captures", '[');
+    for (uint32_t i = 0; sources && i < of->n; i++) {
+        json_open(j, NULL, '{');
+        json_text(j, "source",
+                  sources[i + (side == PROFILE_PAIR_AFTER ? d->side[PROFILE_PAIR_BEFORE].n : 0)]);
+        json_instant(j, "taken_ns", of->captures[i]->taken_ns);
+        json_real(j, "divisor", of->divisors ? of->divisors[i] : 1);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+}
+
+static void write_side(struct json *j, const char *key, const struct diff *d, enum profile_pair_side side,
+                       const struct profile_summary *f, const struct diff_view_options *o)
+{
+    const struct profile *p = d->of[side];
     json_open(j, key, '{');
-    json_text(j, "source", source);
+    json_text(j, "source", o->source[side]);
+    write_sources(j, d, side, o->captures);
     json_instant(j, "taken_ns", p->taken_ns);
     json_flag(j, "exact", profile_summary_exact(f));
     common_periods_json(j, p, f);
@@ -115,8 +184,10 @@ static void write_index(struct json *j, const struct diff *d, const struct diff_
         json_null(j, "tid");
 }
 
-static void write_row(struct json *j, const struct diff *d, const struct diff_row *row)
+static void write_row(const struct values *w, const struct diff_row *row)
 {
+    struct json *j = w->j;
+    const struct diff *d = w->d;
     enum rollup_group group = d->options.group;
     json_open(j, NULL, '{');
     json_text(j, "name", row->name);
@@ -126,21 +197,23 @@ static void write_row(struct json *j, const struct diff *d, const struct diff_ro
     }
     write_index(j, d, row);
     json_flag(j, "within_noise", diff_is_noise(&row->change));
-    write_value(j, "self", &row->self);
-    write_value(j, "inclusive", &row->inclusive);
+    write_value(w, "self", &row->self);
+    write_value(w, "inclusive", &row->inclusive);
     if (group == ROLLUP_BY_STACK)
         common_stack_json(j, d->pair->profile, row->index, !d->pair->by_name);
     json_close(j, '}');
 }
 
-static void write_rows(struct json *j, const struct diff *d, uint32_t top)
+static void write_rows(const struct values *w, uint32_t top)
 {
+    struct json *j = w->j;
+    const struct diff *d = w->d;
     size_t shown = top && top < d->rows.len ? top : d->rows.len;
     json_whole(j, "rows_in_all", d->rows.len);
     json_whole(j, "rows_unchanged", d->unchanged);
     json_open(j, "rows", '[');
     for (size_t i = 0; i < shown; i++)
-        write_row(j, d, &d->rows.at[i]);
+        write_row(w, &d->rows.at[i]);
     json_close(j, ']');
 }
 
@@ -166,6 +239,7 @@ static void write_match(struct json *j, const struct diff *d)
 void diff_json_write(struct sink *out, const struct diff *d, const struct diff_view_options *o)
 {
     struct json j = {.out = out};
+    const struct values w = {&j, d, per_keys[o->per]};
     struct profile_summary before = profile_summary_of(d->of[PROFILE_PAIR_BEFORE]),
                            after = profile_summary_of(d->of[PROFILE_PAIR_AFTER]);
     json_open(&j, NULL, '{');
@@ -175,23 +249,32 @@ void diff_json_write(struct sink *out, const struct diff *d, const struct diff_v
     json_text(&j, "group", report_json_groups[d->options.group]);
     json_text(&j, "sort", report_json_sorts[d->options.sort]);
     json_text(&j, "sorted_by", d->options.inclusive ? "inclusive" : "self");
-    write_side(&j, "before", d->of[PROFILE_PAIR_BEFORE], &before, o->source[PROFILE_PAIR_BEFORE]);
-    write_side(&j, "after", d->of[PROFILE_PAIR_AFTER], &after, o->source[PROFILE_PAIR_AFTER]);
+    json_text(&j, "per", o->per ? per_keys[o->per] + strlen("_per_") : NULL);
+    write_side(&j, "before", d, PROFILE_PAIR_BEFORE, &before, o);
+    write_side(&j, "after", d, PROFILE_PAIR_AFTER, &after, o);
     write_match(&j, d);
-    write_totals(&j, d);
+    if (d->spread)
+        json_real(&j, "row_interval_percent", 100 * (1 - 2 * d->tail));
+    else
+        json_null(&j, "row_interval_percent");
+    write_totals(&w);
     json_open(&j, "conditions", '[');
     for (size_t i = 0; i < o->n_verdicts; i++) {
         json_open(&j, NULL, '{');
         json_text(&j, "condition", o->verdicts[i].condition);
         json_flag(&j, "met", o->verdicts[i].met);
         json_flag(&j, "undecided", o->verdicts[i].undecided);
-        if (o->verdicts[i].undecided)
+        if (o->verdicts[i].period_bytes)
             json_whole(&j, "needed_period_bytes", o->verdicts[i].period_bytes);
         else
             json_null(&j, "needed_period_bytes");
+        if (o->verdicts[i].captures)
+            json_whole(&j, "needed_captures", o->verdicts[i].captures);
+        else
+            json_null(&j, "needed_captures");
         json_close(&j, '}');
     }
     json_close(&j, ']');
-    write_rows(&j, d, o->top);
+    write_rows(&w, o->top);
     json_close(&j, '}');
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "view/profile/diff_view.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 #include "base/units.h"
@@ -17,6 +18,11 @@ struct screen {
     const struct text_style *style;
     struct profile_summary facts[PROFILE_PAIR_SIDES];
 };
+
+const char *const diff_per_words[] = {[DIFF_PER_NOTHING] = "",
+                                      [DIFF_PER_BOOT] = "per boot",
+                                      [DIFF_PER_EVENT] = "per event",
+                                      [DIFF_PER_SECOND] = "per second"};
 
 static const char *const sides[] = {[PROFILE_PAIR_BEFORE] = "before", [PROFILE_PAIR_AFTER] = "after"};
 
@@ -53,12 +59,23 @@ static void write_heading(const struct screen *s, const char *text)
     sink_printf(s->out, "%s%s%s\n", text_begin(s->style, TEXT_STRONG), text, text_end(s->style, TEXT_STRONG));
 }
 
+static bool is_exact(const struct screen *s)
+{
+    return profile_summary_exact(&s->facts[PROFILE_PAIR_BEFORE]) &&
+           profile_summary_exact(&s->facts[PROFILE_PAIR_AFTER]);
+}
+
 /* ---- header ---- */
 
 static void add_who(struct buf *b, const struct screen *s, enum profile_pair_side side)
 {
     const struct profile *p = s->d->of[side];
-    if (!p->images.len) {
+    uint32_t captures = s->d->side[side].n;
+    if (captures > 1)
+        buf_printf(b, "%" PRIu32 " captures of ", captures);
+    if (captures > 1 && diff_per_of_kernel(p)) {
+        buf_addstr(b, "the kernel");
+    } else if (!p->images.len) {
         buf_addstr(b, "a source without samples");
     } else if (profile_is_of_kernel(p)) {
         buf_addstr(b, "the kernel");
@@ -91,6 +108,14 @@ static void write_source(const struct screen *s, enum profile_pair_side side)
     char apart[UNITS_TEXT_BYTES];
     int64_t ns = diff_apart_ns(s->d);
     struct buf b = BUF_INIT, line = BUF_INIT;
+    if (s->d->side[side].n > 1) {
+        text_add_name(&b, s->style, s->o->source[side]);
+        buf_printf(&line, "  %s", sides[side]);
+        text_paragraph(s->out, s->style, buf_str(&line), 10, buf_str(&b));
+        buf_release(&b);
+        buf_release(&line);
+        return;
+    }
     buf_printf(&b, "%-8s", sides[side]);
     text_add_name(&b, s->style, s->o->source[side]);
     if (s->d->of[side]->images.len) {
@@ -116,7 +141,12 @@ static void write_period(const struct screen *s)
         buf_addstr(&b, " before; after ");
         buf_addstr(&b, buf_str(&other));
     }
-    if (!profile_summary_exact(&f[PROFILE_PAIR_BEFORE]) || !profile_summary_exact(&f[PROFILE_PAIR_AFTER]))
+    if (s->d->spread)
+        buf_addstr(&b, "; means of the captures");
+    if (s->o->per)
+        buf_printf(&b, "; figures are %s%s", diff_per_words[s->o->per],
+                   s->o->per == DIFF_PER_EVENT ? ", an allocation" : "");
+    if (s->d->spread || !is_exact(s))
         buf_addstr(&b, "; in brackets the 95 % interval of the change");
     write_words(s, &b, 2);
     buf_release(&b);
@@ -227,7 +257,10 @@ static void write_smallest(const struct screen *s)
         buf_addch(&b, ')');
     }
     buf_addstr(&b, " on, in 19 of 20 cases");
-    buf_addstr(&b, diff_is_of_moments(s->d) ? "" : "; a smaller --period detects smaller growth");
+    if (s->d->spread)
+        buf_addstr(&b, "; more captures detect smaller growth");
+    else if (!diff_is_of_moments(s->d))
+        buf_addstr(&b, "; a smaller --period detects smaller growth");
     text_paragraph(s->out, s->style, "  detects", LABEL_COLUMN, buf_str(&b));
     buf_release(&b);
 }
@@ -329,7 +362,8 @@ static void write_caption(const struct screen *s)
         [ROLLUP_BY_PROCESS] = "process",
     };
     struct buf b = BUF_INIT;
-    buf_printf(&b, "Change in %s, by %s", metrics[s->d->options.sort], groups[s->d->options.group]);
+    buf_printf(&b, "Change in %s%s%s, by %s", metrics[s->d->options.sort], s->o->per ? " " : "",
+               diff_per_words[s->o->per], groups[s->d->options.group]);
     sink_printf(s->out, "\n%s", text_begin(s->style, TEXT_STRONG));
     text_paragraph(s->out, s->style, "", 0, buf_str(&b));
     sink_text(s->out, text_end(s->style, TEXT_STRONG));
@@ -359,8 +393,7 @@ static void write_rows(const struct screen *s)
 {
     const struct diff *d = s->d;
     struct columns g = {.style = s->style, .indent = 2};
-    bool exact = profile_summary_exact(&s->facts[PROFILE_PAIR_BEFORE]) &&
-                 profile_summary_exact(&s->facts[PROFILE_PAIR_AFTER]);
+    bool exact = is_exact(s) && !d->spread;
     size_t shown = s->o->top && d->rows.len > s->o->top ? s->o->top : d->rows.len;
     write_caption(s);
     add_columns(&g, &d->options, exact);
@@ -393,6 +426,22 @@ static struct pairs count_pairs(const struct profile_pair *j)
     return n;
 }
 
+/* How the spread of captures was used. */
+static void add_captures(struct buf *b, const struct screen *s)
+{
+    const struct diff *d = s->d;
+    buf_printf(b,
+               "%" PRIu32 " against %" PRIu32 " captures: intervals have what captures of a side differ by",
+               d->side[PROFILE_PAIR_BEFORE].n, d->side[PROFILE_PAIR_AFTER].n);
+    if (d->rows.len)
+        buf_printf(b,
+                   "; those of the %zu rows are widened for their number, to %.4g %%, so that of the rows "
+                   "that grew or "
+                   "shrank one in 20 is due to chance",
+                   d->rows.len, 100 * (1 - 2 * d->tail));
+    buf_addstr(b, d->pair->by_name ? "; stacks are matched by the names of their functions." : ".");
+}
+
 static void write_compared(const struct screen *s)
 {
     struct pairs n = count_pairs(s->d->pair);
@@ -412,7 +461,10 @@ static void write_compared(const struct screen *s)
         buf_addch(&b, '.');
         write_words(s, &b, 2);
     }
-    if (n.others[PROFILE_PAIR_BEFORE] || n.others[PROFILE_PAIR_AFTER]) {
+    if (s->d->spread) {
+        add_captures(&b, s);
+        write_words(s, &b, 2);
+    } else if (n.others[PROFILE_PAIR_BEFORE] || n.others[PROFILE_PAIR_AFTER]) {
         text_add_number(&b, n.others[PROFILE_PAIR_BEFORE], "process image");
         buf_printf(
             &b, " before and %u after without common samples: intervals include the uncertainty of both%s.",
@@ -428,6 +480,7 @@ static void write_compared(const struct screen *s)
 void diff_write(struct sink *out, const struct diff *d, const struct diff_view_options *o)
 {
     struct screen s = {.out = out, .d = d, .o = o, .style = &o->style};
+    text_numbers_fractions(d->by_capture);
     s.facts[PROFILE_PAIR_BEFORE] = profile_summary_of(d->of[PROFILE_PAIR_BEFORE]);
     s.facts[PROFILE_PAIR_AFTER] = profile_summary_of(d->of[PROFILE_PAIR_AFTER]);
     write_header(&s);
@@ -440,4 +493,5 @@ void diff_write(struct sink *out, const struct diff *d, const struct diff_view_o
     report_unobserved(out, d->of[PROFILE_PAIR_BEFORE], s.style, "Not observed before");
     report_lost(out, d->of[PROFILE_PAIR_AFTER], &s.facts[PROFILE_PAIR_AFTER], s.style, "Lost after");
     report_unobserved(out, d->of[PROFILE_PAIR_AFTER], s.style, "Not observed after");
+    text_numbers_fractions(false);
 }

@@ -129,11 +129,16 @@ struct scale {
     const char *name;
 };
 
-static bool whole_numbers;
+static bool whole_numbers, fractions;
 
 void text_numbers_whole(bool whole)
 {
     whole_numbers = whole;
+}
+
+void text_numbers_fractions(bool wanted)
+{
+    fractions = wanted;
 }
 
 /* Returns the unit in which base/units.h writes a value. */
@@ -155,6 +160,10 @@ static struct scale scale_of(double value, enum text_unit unit)
 static void add_scaled(struct buf *b, double value, struct scale scale)
 {
     double shown = value / scale.one;
+    if (fractions && (whole_numbers || (scale.one <= 1 && shown < 99.95))) {
+        buf_printf(b, whole_numbers ? "%.10g" : "%.3g", shown);
+        return;
+    }
     if (whole_numbers) {
         text_add_number(b, (uint64_t)(shown > 0 ? shown + 0.5 : 0), NULL);
         return;

@@ -62,6 +62,8 @@ void text_add_short(struct buf *b, const struct text_style *s, const char *text,
 
 /** From now on the functions below write whole numbers, as struct text_style asks of tables: "12,897,485 B". */
 void text_numbers_whole(bool whole);
+/** From now on figures under 100 bytes or objects have three digits, too, "0.125 B": of means and rates. */
+void text_numbers_fractions(bool wanted);
 /** Appends "12.3 MiB"; "< 1.84 MiB" if nothing was sampled of what may exist. */
 void text_add_value(struct buf *b, const struct estimate *e, enum text_unit unit);
 /** Appends "11.8–12.9", in the unit of the value; nothing if the value is exact or nothing was sampled. */
