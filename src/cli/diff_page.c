@@ -42,9 +42,9 @@ static void add_data(struct page_blob *b, struct buf *text, const struct diff_pa
 
 static void add_title(struct buf *b, const struct diff_view_options *o)
 {
-    buf_printf(b, "%s → %s: change of memory%s%s", frame_basename(o->source[PROFILE_PAIR_BEFORE]),
-               frame_basename(o->source[PROFILE_PAIR_AFTER]), o->filter ? ", " : "",
-               o->filter ? o->filter : "");
+    buf_printf(b, "%s → %s: change of memory%s%s%s%s", frame_basename(o->source[PROFILE_PAIR_BEFORE]),
+               frame_basename(o->source[PROFILE_PAIR_AFTER]), o->per ? " " : "", diff_per_words[o->per],
+               o->filter ? ", " : "", o->filter ? o->filter : "");
 }
 
 int diff_page_save(const struct diff_page *page, struct diff *d, const struct diff_view_options *o,

@@ -80,6 +80,44 @@ def changes(place):
     check("Change in bytes held at the peak" in text and "PyByteArray_Resize" in text, "the text without JavaScript")
 
 
+def captures(place):
+    """Several captures a side: the page computes the spread of what it shows. Sampled and exact ones."""
+    for period in "2K", "1":
+        for side, work in ("a", BEFORE), ("b", AFTER):
+            for i in range(3):
+                varied = work.replace("2000", str(2000 + 11 * i * i))
+                record(place, "%s%d.%s.allium" % (side, i, period), varied, period)
+        sides = [",".join("%s%d.%s.allium" % (side, i, period) for i in range(3)) for side in "ab"]
+        found, said = page(place, *sides, "--by", "function", "--sort", "peak", "--top", "0")
+        rows = said["rows"]
+        check(sum(not row["within_noise"] for row in rows) > 2 and rows[-1]["within_noise"], "rows:", len(rows))
+        near = next(row for row in rows if row["within_noise"])
+        shown = {None: change_of(place, view="flame", metric="peak after")}
+        for row in rows[0], near:
+            side = "after" if row["inclusive"]["after_bytes"] else "before"
+            shown[row["name"]] = change_of(place, view="flame", metric="peak " + side, direction="callees",
+                                           focus=row["name"])
+        for name, have in shown.items():
+            want = said["total"]["peak"] if name is None else \
+                next(row["inclusive"] for row in rows if row["name"] == name)
+            most = max(abs(want["change_bytes_low"]), abs(want["change_bytes_high"]))
+            for value, end in zip(have[1:], ("", "_low", "_high")):
+                check(abs(value - want["change_bytes" + end]) <= 1e-9 * most, period, name, end, value, want)
+        table = Shown(place, "diff.html", view="tables", metric="peak after")
+        verdicts = {row[0]: row[3] for row in table.rows()[1:]}
+        for row in rows:
+            if row["name"] in verdicts:
+                verdict = "grew" if row["self"]["change_bytes"] > 0 else "shrank"
+                equal(verdicts[row["name"]], "within noise" if row["within_noise"] else verdict, row["name"])
+        check("capture0" not in table.dom, "single captures in a menu")
+        if period == "1":
+            break
+        small, _ = page(place, *sides, "--html-size", "64K", "--sort", "peak", name="small.html")
+        check("[rest]" in small.text.split("<pre>")[1], "what is said of a page that is too small for all")
+        have, want = change_of(place, "small.html", view="flame", metric="peak after"), said["total"]["peak"]
+        check(abs(have[2] - want["change_bytes_low"]) <= 1e-9 * most, have, want)
+
+
 def exact(place):
     """Where every allocation was sampled, changes are exact, and what did not change is grey."""
     record(place, "a.allium", BEFORE, "1")
@@ -132,6 +170,7 @@ def options(place):
 tap.main([
     ("changes and their intervals in a browser", placed(changes)),
     ("exact changes, and none", placed(exact)),
+    ("several captures", placed(captures)),
     ("several processes", placed(several)),
     ("options, and the size", placed(options)),
 ])

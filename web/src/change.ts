@@ -3,18 +3,33 @@
 
 import { intervalOf, type Estimate, type Interval } from "./estimate";
 import type { Amount, Metric, Profile } from "./profile";
+import { spreadOf, TAIL } from "./spread";
 
-export const SIDES = ["after", "before", "grew", "shrank"] as const;
-export type Side = (typeof SIDES)[number];
+const SIDES = ["after", "before", "grew", "shrank"] as const;
+type Side = (typeof SIDES)[number];
+
+/** How many captures each side has; `tail`: on either side of the intervals of rows. */
+export interface Captures {
+    before: number;
+    after: number;
+    tail: number;
+}
 
 export interface Change extends Interval {
     before: Interval;
     after: Interval;
 }
 
-/** The estimates of the four sides, as one metric: "live after" is the side "after" of "live". */
-export function sideOf(m: Metric, side: Side): Metric {
+/** The estimates of a side, as one metric: "live after" is the side "after" of "live". */
+export function sideOf(m: Metric, side: Side | `capture${number}`): Metric {
     return { key: `${m.key.split(" ")[0]} ${side}`, amount: m.amount as Amount };
+}
+
+/** What changeOf() needs of some rows: the four sides, and each capture if there are several. */
+export function metricsOfChange(profile: Profile, m: Metric): Metric[] {
+    const { captures } = profile;
+    const each = Array.from({ length: captures ? captures.before + captures.after : 0 }, (_, i) => sideOf(m, `capture${i}`));
+    return [...SIDES.map((side) => sideOf(m, side)), ...each];
 }
 
 /** GREW is part of what is after, so its upper end is at most that of all; the same holds for SHRANK and before. */
@@ -23,21 +38,36 @@ function bounded(e: Estimate, whole: Interval): Interval {
     return { ...i, high: Math.max(Math.min(i.high, whole.high), e.value) };
 }
 
-export function changeOf(of: Record<Side, Estimate>): Change {
+/** `sums`: of the metrics of metricsOfChange(). `isAll`: of all rows. */
+export function changeOf(profile: Profile, sums: Estimate[], isAll: boolean): Change {
+    const of = Object.fromEntries(SIDES.map((side, k) => [side, sums[k]])) as Record<Side, Estimate>;
     const [before, after] = [intervalOf(of.before), intervalOf(of.after)];
     const [g, s] = [bounded(of.grew, after), bounded(of.shrank, before)];
     const value = g.value - s.value;
-    return {
+    const c = {
         value, before, after,
         low: value - Math.hypot(g.value - g.low, s.high - s.value),
         high: value + Math.hypot(g.high - g.value, s.value - s.low),
+    };
+    const { captures } = profile;
+    if (!captures) return c;
+    const each = sums.slice(SIDES.length).map((e) => e.value);
+    const spread = spreadOf([each.slice(0, captures.before), each.slice(captures.before)], isAll ? TAIL : captures.tail);
+    const exact = (mean: number): Interval => ({ value: mean, low: mean, high: mean });
+    const isSampled = c.low < c.high;
+    return {
+        value: spread.value,
+        low: isSampled ? Math.min(spread.low, c.low) : spread.low, // the interval of samples may be the wider one
+        high: isSampled ? Math.max(spread.high, c.high) : spread.high,
+        before: exact(spread.before),
+        after: exact(spread.after),
     };
 }
 
 /** The change of these rows. */
 export function changeOfRows(profile: Profile, m: Metric, rows: readonly number[]): Change {
-    const of = Object.fromEntries(SIDES.map((side) => [side, profile.estimate(sideOf(m, side), rows)]));
-    return changeOf(of as Record<Side, Estimate>);
+    const sums = metricsOfChange(profile, m).map((each) => profile.estimate(each, rows));
+    return changeOf(profile, sums, rows.length === profile.rowNode.length);
 }
 
 export function isNoise(c: Interval): boolean {

@@ -93,7 +93,8 @@ export class Controls {
     }
 
     private metrics(): [string, string][] {
-        return this.context.shown.metrics.map((m): [string, string] => [`${m.metric.key} ${m.metric.amount}`, m.label]);
+        const { metrics } = this.context.shown; // not those of single captures
+        return metrics.filter((m) => !m.label.includes("capture")).map((m): [string, string] => [`${m.metric.key} ${m.metric.amount}`, m.label]);
     }
 
     private setMetric(words: string): void {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The line at the bottom, which has the figures of what is selected, and the figures beside the search.
 
-import { SIDES, changeOf, sideOf, verdictOf, type Change } from "./change";
+import { changeOf, metricsOfChange, verdictOf, type Change } from "./change";
 import { hasProfileRows, type Context } from "./context";
 import { el } from "./dom";
-import { intervalOf, type Estimate, type Interval } from "./estimate";
+import { intervalOf, type Interval } from "./estimate";
 import { formatDuration, formatInterval, formatShare, formatSigned } from "./format";
 import type { Paint } from "./paint";
 import { describeColumns } from "./rows";
@@ -54,7 +54,7 @@ export class Details {
     }
 
     /** Says what these rows have: the value at once, its interval or its change when they are known. */
-    sayRows(name: string, value: number, rows: Iterable<number>, place = "", words = ""): void {
+    sayRows(name: string, value: number, rows: Iterable<number>, place = "", words = "", isAll = false): void {
         const { amount } = this.context.metric;
         const { label } = this.context.metricData;
         const all = this.context.profile.total(this.context.metric).value;
@@ -68,11 +68,9 @@ export class Details {
             return;
         }
         tell(null);
-        const metrics = SIDES.map((side) => sideOf(this.context.metric, side));
-        this.selecting.start(this.context.profile, metrics, rows, (sums) => {
-            const of = Object.fromEntries(SIDES.map((side, k) => [side, sums[k]])) as Record<(typeof SIDES)[number], Estimate>;
-            this.sayChange(name, changeOf(of), place, words);
-        });
+        const { profile, metric } = this.context;
+        this.selecting.start(profile, metricsOfChange(profile, metric), rows, (sums) =>
+            this.sayChange(name, changeOf(profile, sums, isAll), place, words));
     }
 
     sayChange(name: string, c: Change, place: string, words: string): void {
@@ -92,7 +90,7 @@ export class Details {
             this.say("all", `${this.context.metricData.label}: ${formatInterval(i, this.context.metric.amount)}`, "", i);
             return;
         }
-        this.sayRows(tree.name(box), box.value, tree.rows(box), place + words);
+        this.sayRows(tree.name(box), box.value, tree.rows(box), place + words, "", box.frame < 0);
     }
 
     ageOf(box: Box, tree: Tree): string {

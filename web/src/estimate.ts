@@ -21,7 +21,7 @@ const LANCZOS = [
     12.507343278686905, -0.13857109526572012, 9.9843695780195716e-6, 1.5056327351493116e-7,
 ];
 
-function logGamma(x: number): number {
+export function logGamma(x: number): number {
     let sum = LANCZOS[0];
     for (let i = 1; i < LANCZOS.length; i++) sum += LANCZOS[i] / (x - 1 + i);
     const t = x + 6.5;

@@ -3,6 +3,7 @@
 
 import type { Blob, Numbers } from "./blob";
 import { intervalOf, type Estimate, type Interval } from "./estimate";
+import type { Captures } from "./change";
 import { baseName, cleanName } from "./format";
 import { Moments } from "./moments";
 import {
@@ -88,6 +89,7 @@ export interface ProfileData {
     first: Metric | null; // what is shown first; null: what has something
     moments: Moments | null;
     past: ((moment: number, ms: number) => MetricData[]) | null;
+    captures: Captures | null; // of a diff of several
 }
 
 const LABELS: Record<string, string> = {
@@ -163,6 +165,7 @@ export function profileOfBlob(blob: Blob): ProfileData {
         first: h.first ?? null,
         moments,
         past: moments && pastMetrics(h, moments, cells!),
+        captures: h.captures ?? null,
     };
 }
 
@@ -205,6 +208,7 @@ export class Profile {
     readonly moments: Moments | null;
     metrics: MetricData[];
     readonly isDiff: boolean;
+    readonly captures: Captures | null;
     private named: Uint32Array | null = null;
     private readonly past: ProfileData["past"];
     private readonly ambiguous = new Set<number>(); // numbers of strings
@@ -240,7 +244,8 @@ export class Profile {
         this.moments = data.moments;
         this.past = data.past;
         this.metrics = data.metrics;
-        this.isDiff = data.metrics.some((m) => m.metric.key.endsWith(" grew"));
+        this.captures = data.captures;
+        this.isDiff = data.metrics.some((m) => m.metric.key.endsWith(" before"));
     }
 
     /** By row: the nearest node at or above the site whose function has a name; the site itself if none has. */
@@ -266,7 +271,9 @@ export class Profile {
     }
 
     metric(m: Metric): MetricData {
-        return this.metrics.find((d) => d.metric.key === m.key && d.metric.amount === m.amount) ?? this.metrics[0];
+        const find = (key: string) => this.metrics.find((d) => d.metric.key === key && d.metric.amount === m.amount);
+        // of different runs, all that is after grew
+        return find(m.key) ?? find(m.key.replace("grew", "after").replace("shrank", "before")) ?? this.metrics[0];
     }
 
     total(m: Metric): Interval {

@@ -164,6 +164,7 @@ function profileOfRows(rows: Rows): Profile {
     const { lists, strings } = frames;
     return new Profile({
         strings, images: [], marks: [], points: null, started_ms: null, first: null, moments: null, past: null, rowOldest: null,
+        captures: null,
         frames: {
             function: numbers(lists.function), module: numbers(lists.module), file: numbers(lists.file),
             flags: numbers(lists.flags),

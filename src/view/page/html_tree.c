@@ -62,18 +62,10 @@ static void put_parts(double *const columns[static PARTS], size_t i, const struc
     columns[LARGEST][i] = e->largest;
 }
 
-void html_tree_add_estimates(struct page_blob *b, const char *key, const struct call_tree *t,
-                             const struct html_rows *rows, enum rollup_metric m, bool count)
+/* Adds the columns, which are freed. */
+static void add_columns(struct page_blob *b, const char *key, double *columns[static PARTS], size_t n)
 {
-    const size_t n = rows->len;
-    double *columns[PARTS] = {NULL};
     size_t at[PARTS];
-    for (enum part k = 0; k < PARTS; k++)
-        columns[k] = mem_array(n + 1, sizeof(double));
-    for (size_t i = 0; i < n; i++) {
-        const struct rollup_value v = rollup_value_of(t->rows.at[rows->at[i]].values, m);
-        put_parts(columns, i, count ? &v.count : &v.bytes);
-    }
     json_open(&b->json, key, '{');
     for (enum part k = 0; k < PARTS; k++) {
         const enum part same = parts[k].same;
@@ -83,6 +75,33 @@ void html_tree_add_estimates(struct page_blob *b, const char *key, const struct 
     for (enum part k = 0; k < PARTS; k++)
         free(columns[k]);
     json_close(&b->json, '}');
+}
+
+void html_tree_add_estimates(struct page_blob *b, const char *key, const struct call_tree *t,
+                             const struct html_rows *rows, enum rollup_metric m, bool count)
+{
+    const size_t n = rows->len;
+    double *columns[PARTS] = {NULL};
+    for (enum part k = 0; k < PARTS; k++)
+        columns[k] = mem_array(n + 1, sizeof(double));
+    for (size_t i = 0; i < n; i++) {
+        const struct rollup_value v = rollup_value_of(t->rows.at[rows->at[i]].values, m);
+        put_parts(columns, i, count ? &v.count : &v.bytes);
+    }
+    add_columns(b, key, columns, n);
+}
+
+void html_tree_add_values(struct page_blob *b, const char *key, const struct call_tree *t,
+                          enum rollup_metric m, bool count)
+{
+    double *columns[PARTS] = {NULL};
+    for (enum part k = 0; k < PARTS; k++)
+        columns[k] = mem_array(t->rows.len + 1, sizeof(double));
+    for (size_t i = 0; i < t->rows.len; i++) {
+        const struct rollup_value *v = &t->rows.at[i].values->of[m];
+        columns[VALUE][i] = count ? v->count.value : v->bytes.value;
+    }
+    add_columns(b, key, columns, t->rows.len);
 }
 
 void html_tree_add_total(struct page_blob *b, const char *key, const struct estimate *e)

@@ -18,6 +18,9 @@ void html_tree_add(struct page_blob *b, const struct call_tree *t);
 /** Adds the estimates of a metric for these rows under the key: each member of struct estimate as a column. */
 void html_tree_add_estimates(struct page_blob *b, const char *key, const struct call_tree *t,
                              const struct html_rows *rows, enum rollup_metric m, bool count);
+/** As above, of all rows, with their values alone: nothing is known of their intervals. */
+void html_tree_add_values(struct page_blob *b, const char *key, const struct call_tree *t,
+                          enum rollup_metric m, bool count);
 /** Adds an estimate and its interval under the key. */
 void html_tree_add_total(struct page_blob *b, const char *key, const struct estimate *e);
 
