@@ -24,6 +24,7 @@
 #include "store/recording.h"
 #include "sys/record/kernel_recorder.h"
 #include "sys/record/raw_folder.h"
+#include "sys/record/raw_states.h"
 #include "sys/session.h"
 #include "view/text/text.h"
 
@@ -91,6 +92,7 @@ struct request {
 struct session {
     const struct request *q;
     struct kernel_recorder *recorder;
+    struct raw_folder *raw; /* NULL: none */
     struct recording *recording;
     struct workload command;
     struct kernel_state state;           /* of the newest moment */
@@ -171,7 +173,8 @@ static int store_state(struct session *s, unsigned which, struct error *e)
     const uint64_t now = clock_ns(CLOCK_REALTIME);
     kernel_state_release(&s->state);
     kernel_state_read(&s->state, "", which);
-    return state_rows_put(s->recording, &s->state, now, e);
+    int bad = s->raw ? raw_states_put(s->raw, &s->state, now, e) : 0;
+    return bad ? bad : state_rows_put(s->recording, &s->state, now, e);
 }
 
 /* A crash leaves the recording as it was then. */
@@ -329,19 +332,18 @@ static int run(int argc, char **argv)
         return command_fail(EXIT_FAILED, "%s", e.text);
     struct vmlinux vmlinux = {.path = NULL};
     code = sys_vmlinux_open(&vmlinux, q.vmlinux_file, q.quiet);
-    struct raw_folder *raw = NULL;
-    if (code < 0 && q.raw && raw_folder_create(&raw, q.raw, &e))
+    if (code < 0 && q.raw && raw_folder_create(&s.raw, q.raw, &e))
         code = command_fail(EXIT_FAILED, "%s", e.text);
     const struct kernel_recorder_options o = {.buffer_kib = (uint32_t)(q.buffer_bytes >> 10),
                                               .events = q.events,
                                               .stacks = q.stacks,
-                                              .raw = raw,
+                                              .raw = s.raw,
                                               .vmlinux = vmlinux.path ? &vmlinux : NULL};
     if (code < 0 && kernel_recorder_open(&s.recorder, &o, &e))
         code = command_fail(EXIT_IMPOSSIBLE, "%s", e.text);
     code = code < 0 ? record(&s) : code;
     kernel_recorder_close(s.recorder);
-    raw_folder_close(raw);
+    raw_folder_close(s.raw);
     kernel_state_release(&s.state);
     vmlinux_release(&vmlinux);
     if (q.command)

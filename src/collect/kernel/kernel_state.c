@@ -160,6 +160,8 @@ static void read_slab(struct kernel_state *s, const char *root)
     struct dirent **entries = NULL;
     buf_printf(&path, "%s" KERNEL_STATE_SLAB, root);
     int n = scandir(buf_str(&path), &entries, NULL, alphasort);
+    if (n < 0) /* a copy may have the text */
+        read_file(s, root, KERNEL_STATE_SLAB);
     int folder = n >= 0 ? open(buf_str(&path), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     for (int i = 0; i < n; i++) {
         if (folder >= 0 && entries[i]->d_name[0] != '.' && !strpbrk(entries[i]->d_name, "\t\n"))

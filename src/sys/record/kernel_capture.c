@@ -1,12 +1,52 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "sys/record/kernel_capture.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/buf.h"
 #include "base/sigsafe/clock_ns.h"
 #include "symbol/symbol.h"
+
+#define PAGES_NAME   "(pages)"
+#define KMALLOC_STEP 8u
+#define KMALLOC_MOST 8192u /* two pages of 4 KiB: a larger request has no cache */
+
+/* With slub_debug= an object of a cache takes more than the largest request that has a cache. */
+static bool has_no_cache(const struct kmem_event *e)
+{
+    return e->is_kmalloc && (e->requested_bytes > KMALLOC_MOST || e->allocated_bytes > 2 * KMALLOC_MOST);
+}
+
+const char *kernel_capture_kmalloc_name(struct kernel_capture *c, const struct kmem_event *e)
+{
+    if (has_no_cache(e))
+        return PAGES_NAME;
+    if (!c->kmalloc_names)
+        c->kmalloc_names = mem_array(2 * KMALLOC_MOST / KMALLOC_STEP + 1, sizeof(*c->kmalloc_names));
+    char *name = c->kmalloc_names[e->allocated_bytes / KMALLOC_STEP];
+    if (!*name)
+        snprintf(name, KERNEL_CAPTURE_NAME, "(kmalloc %" PRIu64 ")", e->allocated_bytes);
+    return name;
+}
+
+void kernel_capture_mark_pages(struct kernel_capture *c, const struct kmem_event *e)
+{
+    if (c->pages && e->kind == KMEM_EVENT_ALLOC && !e->is_percpu)
+        page_accounts_object(c->pages, e->address, has_no_cache(e), e->cpu);
+}
+
+bool kernel_capture_add_pages(struct kernel_capture *c, const struct page_event *e, uint32_t cpu)
+{
+    if (!page_accounts_add(c->pages, e))
+        return false;
+    if (e->kind == PAGE_EVENT_ALLOC && e->frame != PAGE_EVENT_NO_FRAME)
+        page_accounts_last(c->pages, e->frame, e->order, cpu);
+    return true;
+}
 
 static void add_line(struct kernel_capture *c, struct profile *p, const char *function,
                      const struct symbol_frame *f)
@@ -114,7 +154,7 @@ static size_t cell_of(struct kernel_capture *c, const struct kmem_account *a)
 static void add_image(struct kernel_capture *c, struct profile *p)
 {
     const struct kmem_totals *t = kmem_accounts_totals(c->accounts);
-    const uint64_t now = clock_ns(CLOCK_REALTIME);
+    const uint64_t now = clock_ns(CLOCK_REALTIME), ended = c->ended_ns ? c->ended_ns : now;
     uint32_t kernel = profile_string(p, "kernel"), file = profile_string(p, "vmlinux");
     *vec_push(&p->images) = (struct profile_image){
         .id = c->image_id,
@@ -122,7 +162,7 @@ static void add_image(struct kernel_capture *c, struct profile *p)
         .exe = file,
         .state = c->over ? PROFILE_IMAGE_ENDED : PROFILE_IMAGE_RUNNING,
         .began_ns = t->events ? t->first_ns + (uint64_t)c->realtime_ns : c->began_ns,
-        .taken_ns = t->events ? t->last_ns + (uint64_t)c->realtime_ns : now,
+        .taken_ns = t->events ? t->last_ns + (uint64_t)c->realtime_ns : ended,
         .peak_ns = t->events ? t->peak_ns + (uint64_t)c->realtime_ns : c->began_ns,
         .peak_bytes = (double)t->peak_bytes,
         .losses = {[PROFILE_LOST_SAMPLES] = c->lost},
@@ -169,6 +209,7 @@ void kernel_capture_release(struct kernel_capture *c)
 {
     kmem_accounts_free(c->accounts);
     page_accounts_free(c->pages);
+    free(c->kmalloc_names);
     vec_release(&c->cells);
     map_release(&c->cell_index);
 }

@@ -34,6 +34,8 @@ struct kernel_code_names {
     uint64_t (*number)(void *arg, uint64_t call);
     /** Appends "GFP_KERNEL|__GFP_ZERO"; NULL: events do not tell the flags. */
     void (*add_gfp)(void *arg, struct buf *b, uint64_t gfp);
+    /** Returns the name of a migrate type of pages, or NULL: it has none; NULL: only numbers are known. */
+    const char *(*migrate_type)(void *arg, uint32_t type);
     /** Returns the path of the control group of a process, or NULL; NULL: they are not known. */
     const char *(*cgroup)(void *arg, int32_t process);
     /* The next three are about files of the source. They are NULL, all three, if it is not known. */
@@ -43,6 +45,8 @@ struct kernel_code_names {
     bool (*frames)(void *arg, uint64_t call, struct symbol_frames *out);
     const char *(*frame_file)(void *arg, const struct symbol_frame *f);
 };
+
+#define KERNEL_CAPTURE_NAME 24 /* bytes of "(kmalloc 192)" */
 
 struct kernel_capture_cell {
     uint64_t call_site;
@@ -57,16 +61,28 @@ struct kernel_capture {
     bool over;           /* nothing will be added */
     uint64_t lost;       /* events that are missing */
     int64_t realtime_ns; /* CLOCK_REALTIME minus the clock of the events */
-    uint64_t began_ns;   /* CLOCK_REALTIME; of a capture that may have no event of an object */
-    uint64_t image_id;   /* of the profile's image; never 0 */
+    /* CLOCK_REALTIME; of a capture that may have no event of an object. 0: it ends now */
+    uint64_t began_ns, ended_ns;
+    uint64_t image_id; /* of the profile's image; never 0 */
     /* The cells of the profile. Each new profile keeps the order of the earlier cells, and appends new ones. */
     struct VEC(struct kernel_capture_cell) cells;
     struct map cell_index;
+    char (*kmalloc_names)[KERNEL_CAPTURE_NAME]; /* by size / 8; "": not met yet */
 };
 
 /** Makes empty accounts. */
 void kernel_capture_init(struct kernel_capture *c, const struct kernel_code_names *names);
 void kernel_capture_release(struct kernel_capture *c);
+
+/**
+ * Returns what stands for the cache of an object of kmalloc(), whose events do not name one: "(kmalloc 192)", not the
+ * name that slabinfo has, since of one size there are several caches; or "(pages)".
+ */
+const char *kernel_capture_kmalloc_name(struct kernel_capture *c, const struct kmem_event *e);
+/** Before an allocation is accounted: marks the pages under the object, if pages are accounted. */
+void kernel_capture_mark_pages(struct kernel_capture *c, const struct kmem_event *e);
+/** Adds an event of pages; there must be pages. Returns false if it cannot be: see page_accounts_add(). */
+bool kernel_capture_add_pages(struct kernel_capture *c, const struct page_event *e, uint32_t cpu);
 
 /** Sets a text of the last row: what one of the functions above appends for this number. */
 void kernel_capture_put_name(struct table *t, uint32_t column,

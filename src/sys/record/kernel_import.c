@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "sys/record/kernel_import.h"
 
+#include <ctype.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "model/kernel/clock_skew.h"
 #include "model/kernel/gfp.h"
 #include "symbol/kallsyms.h"
 #include "symbol/symbol_names.h"
+#include "sys/record/tasks.h"
 
-#define UNKNOWN_NAME  "[unknown]"
-#define OWN_NAME      "allium itself"
-#define PAGES_NAME    "(pages)"
-#define FUNCTION_MAX  (UINT64_C(1) << 20) /* an address further behind a symbol is not in it */
-#define KMALLOC_STEP  8u
-#define KMALLOC_NAME  24u
-#define KMALLOC_LARGE 8192u /* as on machines with pages of 4 KiB: larger objects have no cache */
-#define ADDRESSES     4096u
-#define CALLS_MAX     (1u << 18)
-#define OTHER_CALLS   0u
-#define OTHER_NAME    "[other calls]"
+#define UNKNOWN_NAME "[unknown]"
+#define FUNCTION_MAX (UINT64_C(1) << 20) /* an address further behind a symbol is not in it */
+#define TYPES        16u
+#define TYPE_NAME    24u
+#define ADDRESSES    4096u
+#define CALLS_MAX    (1u << 18)
+#define OTHER_CALLS  0u
+#define OTHER_NAME   "[other calls]"
 
 /* A call, as the trace names it. */
 struct call {
@@ -45,8 +44,10 @@ struct kernel_import {
     struct symbol_names names;
     struct gfp_names gfp;
     struct kernel_import_counts counts;
-    uint64_t last_ns, before_ns; /* the latest time so far, and that of the last event */
-    char kmalloc_names[KMALLOC_LARGE / KMALLOC_STEP + 1][KMALLOC_NAME]; /* by size; "": not met yet */
+    struct tasks tasks;
+    char types[TYPES][TYPE_NAME]; /* of pages; "": not known */
+    /* the earliest and the latest time so far, and that of the last event */
+    uint64_t first_ns, last_ns, before_ns;
 };
 
 /* ---- names ---- */
@@ -193,30 +194,82 @@ void kernel_import_use_gfp(struct kernel_import *i, const char *format)
         i->capture.names.add_gfp = add_gfp;
 }
 
-/* ---- events ---- */
-
-/* Events of kmalloc() do not name a cache: objects are named by their size, as sys record does. */
-const char *kernel_import_kmalloc_name(struct kernel_import *i, uint64_t bytes)
+static const char *migrate_type(void *arg, uint32_t type)
 {
-    if (bytes > KMALLOC_LARGE)
-        return PAGES_NAME;
-    char *name = i->kmalloc_names[bytes / KMALLOC_STEP];
-    if (!*name)
-        snprintf(name, KMALLOC_NAME, "(kmalloc %" PRIu64 ")", bytes);
-    return name;
+    const struct kernel_import *i = arg;
+    return type < TYPES && *i->types[type] ? i->types[type] : NULL;
 }
 
-void kernel_import_time(struct kernel_import *i, struct kmem_event *e)
+/* "Node    0, zone      DMA, type    Unmovable ...": each zone has a line for each type, in the order of numbers. */
+void kernel_import_use_types(struct kernel_import *i, const char *pagetypeinfo)
 {
-    i->counts.late += e->time_ns < i->before_ns;
-    i->before_ns = e->time_ns;
-    i->last_ns = e->time_ns > i->last_ns ? e->time_ns : i->last_ns;
-    e->time_ns = i->last_ns;
+    static const char before[] = ", type ";
+    uint32_t n = 0;
+    for (const char *at = strstr(pagetypeinfo, before); at && n < TYPES; at = strstr(at, before)) {
+        at += strlen(before);
+        at += strspn(at, " ");
+        const size_t len = strcspn(at, " \n");
+        if (len >= TYPE_NAME || (n && !strncasecmp(i->types[0], at, len) && !i->types[0][len]))
+            break;
+        for (size_t k = 0; k < len; k++)
+            i->types[n][k] = (char)tolower((unsigned char)at[k]);
+        i->types[n++][len] = '\0';
+    }
+    if (n)
+        i->capture.names.migrate_type = migrate_type;
+}
+
+static const char *cgroup(void *arg, int32_t process)
+{
+    const struct kernel_import *i = arg;
+    return tasks_cgroup(&i->tasks, process);
+}
+
+struct tasks *kernel_import_tasks(struct kernel_import *i)
+{
+    return &i->tasks;
+}
+
+/* ---- events ---- */
+
+uint64_t kernel_import_time(struct kernel_import *i, uint64_t time_ns)
+{
+    if (!i->last_ns || time_ns < i->first_ns)
+        i->first_ns = time_ns;
+    i->counts.late += time_ns < i->before_ns;
+    i->before_ns = time_ns;
+    i->last_ns = time_ns > i->last_ns ? time_ns : i->last_ns;
+    return i->last_ns;
+}
+
+void kernel_import_use_pages(struct kernel_import *i)
+{
+    if (!i->capture.pages)
+        i->capture.pages = page_accounts_new();
+}
+
+void kernel_import_pages(struct kernel_import *i, const struct page_event *e, uint32_t cpu)
+{
+    if (i->capture.pages)
+        i->counts.broken += !kernel_capture_add_pages(&i->capture, e, cpu);
+}
+
+void kernel_import_pages_at(struct kernel_import *i, const struct page_event *e, uint64_t time_ns,
+                            uint32_t cpu)
+{
+    struct page_event event = *e;
+    uint64_t stack[KMEM_EVENT_DEPTH_MAX];
+    for (uint32_t k = 0; k < e->depth; k++)
+        stack[k] = kernel_import_call_at(i, e->stack[k]);
+    event.stack = e->depth ? stack : NULL;
+    kernel_import_time(i, time_ns);
+    kernel_import_pages(i, &event, cpu);
 }
 
 void kernel_import_event(struct kernel_import *i, const struct kmem_event *e)
 {
     i->counts.other_calls += e->call_site == OTHER_CALLS;
+    kernel_capture_mark_pages(&i->capture, e);
     if (i->skew)
         clock_skew_add(i->skew, e);
     else
@@ -228,24 +281,25 @@ void kernel_import_event_at(struct kernel_import *i, const struct kmem_event *e)
     struct kmem_event event = *e;
     uint64_t stack[KMEM_EVENT_DEPTH_MAX];
     event.call_site = kernel_import_call_at(i, e->call_site);
-    i->counts.without_name += !*i->calls.at[event.call_site].text;
+    const bool has_call = e->kind == KMEM_EVENT_ALLOC || !e->is_percpu;
+    i->counts.without_name += has_call && !*i->calls.at[event.call_site].text;
     for (uint32_t k = 0; k < e->depth; k++)
         stack[k] = kernel_import_call_at(i, e->stack[k]);
     event.stack = e->depth ? stack : NULL;
     if (e->kind == KMEM_EVENT_ALLOC && e->is_kmalloc)
-        event.cache = kernel_import_kmalloc_name(i, e->allocated_bytes);
-    kernel_import_time(i, &event);
+        event.cache = kernel_capture_kmalloc_name(&i->capture, e);
+    event.time_ns = kernel_import_time(i, e->time_ns);
     kernel_import_event(i, &event);
 }
 
 void kernel_import_own_event(struct kernel_import *i, const struct kmem_event *e)
 {
     struct kmem_event event = *e;
-    event.call_site = kernel_import_call(i, OWN_NAME, strlen(OWN_NAME));
+    event.call_site = kernel_import_call(i, KERNEL_IMPORT_OWN, strlen(KERNEL_IMPORT_OWN));
     event.cache = "";
     event.stack = NULL;
     event.depth = 0;
-    kernel_import_time(i, &event);
+    event.time_ns = kernel_import_time(i, e->time_ns);
     kernel_import_event(i, &event);
 }
 
@@ -269,6 +323,21 @@ void kernel_import_end(struct kernel_import *i, int64_t realtime_ns)
     i->capture.realtime_ns = realtime_ns;
     i->capture.lost = i->counts.lost + i->counts.lost_unknown + i->counts.broken + i->counts.without_address;
     i->capture.over = true;
+    i->capture.began_ns = i->first_ns + (uint64_t)realtime_ns;
+    i->capture.ended_ns = i->last_ns + (uint64_t)realtime_ns;
+    if (i->tasks.cgroups.len)
+        i->capture.names.cgroup = cgroup;
+}
+
+uint64_t kernel_import_first_ns(const struct kernel_import *i)
+{
+    return i->first_ns;
+}
+
+uint64_t kernel_import_events(const struct kernel_import *i)
+{
+    return kmem_accounts_totals(i->capture.accounts)->events +
+           (i->capture.pages ? page_accounts_totals(i->capture.pages)->events : 0);
 }
 
 uint64_t kernel_import_last_ns(const struct kernel_import *i)
@@ -300,6 +369,7 @@ void kernel_import_free(struct kernel_import *i)
     map_release(&i->text_index);
     map_release(&i->address_index);
     symbol_names_release(&i->names);
+    tasks_release(&i->tasks);
     gfp_release(&i->gfp);
     free(i);
 }

@@ -13,12 +13,10 @@
 #include "base/sigsafe/clock_ns.h"
 #include "collect/kernel/kernel_state.h"
 #include "collect/kernel/trace/boot_trace.h"
-#include "collect/kernel/trace/kmem_format.h"
-#include "collect/kernel/trace/page_format.h"
 #include "collect/kernel/trace/trace_losses.h"
 #include "collect/kernel/trace/trace_reader.h"
+#include "sys/record/event_decoder.h"
 #include "sys/record/raw_folder.h"
-#include "sys/record/record_stack.h"
 #include "sys/record/recorder_names.h"
 #include "sys/record/tasks.h"
 #include "sys/resolver.h"
@@ -27,34 +25,21 @@
 #define MUCH_BYTES       (1u << 20)
 #define READS_AT_ONCE    16u
 
-/* Sizes of kmalloc()'s caches are multiples of this. */
-#define KMALLOC_STEP 8u
-#define KMALLOC_NAME 24u
-
 struct kernel_recorder {
     struct trace_instance instance; /* with `is_boot` the top level */
     bool is_boot;
     struct boot_trace boot;
     struct trace_reader *reader;
-    struct kmem_format *format;
-    struct task_format *task_format;
-    struct page_format *page_format;
+    struct event_decoder decoder;
     unsigned events; /* enum kernel_recorder_events */
-    uint64_t cpus;   /* that the machine may have: each has its part of percpu memory */
     struct kernel_capture capture;
     struct recorder_names names;
     struct tasks tasks;
     struct raw_folder *raw; /* where pages are kept; NULL: nowhere */
-    int32_t own_tid;        /* as the machine numbers threads */
     uint64_t broken_records;
     uint64_t lost; /* events that found no room */
-    bool stacks;
-    uint64_t stackless; /* allocations whose stack was not found */
     void (*older)(void *arg, const struct kmem_event *e);
     void *older_arg;
-    uint64_t stack[KMEM_EVENT_DEPTH_MAX]; /* of the event that is accounted */
-    uint64_t kmalloc_bytes_max;           /* two pages: larger objects have no cache */
-    char (*kmalloc_names)[KMALLOC_NAME];  /* by size / KMALLOC_STEP; "": not met yet */
 };
 
 /* ---- events ---- */
@@ -79,7 +64,7 @@ static int add_format(struct kernel_recorder *r, const char *event, bool require
     if (bad == -ENOENT && !required)
         bad = 0;
     else if (!bad)
-        bad = kmem_format_add(r->format, strchr(event, '/') + 1, buf_str(&text), text.len, e);
+        bad = kmem_format_add(r->decoder.objects, strchr(event, '/') + 1, buf_str(&text), text.len, e);
     buf_release(&text);
     return bad;
 }
@@ -103,7 +88,7 @@ static int add_stack_format(struct kernel_recorder *r, struct error *e)
 {
     struct buf text = BUF_INIT;
     int bad = read_format(r, "ftrace/kernel_stack", &text, e);
-    bad = bad ? bad : kmem_format_add_stack(r->format, buf_str(&text), text.len, e);
+    bad = bad ? bad : kmem_format_add_stack(r->decoder.objects, buf_str(&text), text.len, e);
     buf_release(&text);
     return bad;
 }
@@ -128,7 +113,8 @@ static int enable_tasks(struct kernel_recorder *r, struct error *e)
             r->capture.comms = r->capture.comms && k == TASK_MOVED;
             bad = 0;
         } else if (!bad) {
-            bad = task_format_add(r->task_format, (enum task_event_kind)k, buf_str(&text), text.len, e);
+            bad =
+                task_format_add(r->decoder.task_events, (enum task_event_kind)k, buf_str(&text), text.len, e);
             if (k != TASK_MARKED)
                 bad = bad ? bad : start_event(r, event, e);
             if (k == TASK_RENAMED || k == TASK_BEGAN)
@@ -148,7 +134,7 @@ static int enable_one(struct kernel_recorder *r, const char *event, struct error
     if (faccessat(r->instance.fd, path, F_OK, 0))
         return 0;
     snprintf(path, sizeof(path), "events/%s/trigger", event);
-    if (r->stacks && strstr(event, "alloc"))
+    if (r->decoder.stacks && strstr(event, "alloc"))
         bad = trace_instance_write(&r->instance, path, "stacktrace", e);
     return bad ? bad : start_event(r, event, e);
 }
@@ -175,8 +161,8 @@ static int enable_pages(struct kernel_recorder *r, struct error *e)
             continue;
         snprintf(event, sizeof(event), "kmem/%s", page_format_events[k]);
         bad = read_format(r, event, &text, e);
-        bad =
-            bad ? bad : page_format_add(r->page_format, (enum page_event_kind)k, buf_str(&text), text.len, e);
+        bad = bad ? bad
+                  : page_format_add(r->decoder.pages, (enum page_event_kind)k, buf_str(&text), text.len, e);
         bad = bad ? bad : enable_one(r, event, e);
         buf_release(&text);
     }
@@ -185,7 +171,7 @@ static int enable_pages(struct kernel_recorder *r, struct error *e)
 
 static int enable(struct kernel_recorder *r, struct error *e)
 {
-    int bad = r->stacks ? add_stack_format(r, e) : 0;
+    int bad = r->decoder.stacks ? add_stack_format(r, e) : 0;
     bad = bad ? bad : enable_tasks(r, e);
     if (!bad && r->events & RECORDER_SLAB)
         bad = enable_list(r, "kmem", kmem_format_events, e);
@@ -227,18 +213,17 @@ int kernel_recorder_open(struct kernel_recorder **out, const struct kernel_recor
 {
     struct kernel_recorder *r = *out = mem_alloc(sizeof(*r));
     r->is_boot = o->boot;
-    r->own_tid =
-        o->boot ? -1 : (int32_t)getpid(); /* reading does not add to the trace of a boot: it has ended */
-    r->stacks = o->stacks;
     r->events = o->boot ? RECORDER_SLAB : o->events;
-    r->cpus = (uint64_t)sysconf(_SC_NPROCESSORS_CONF);
+    event_decoder_init(&r->decoder);
+    r->decoder.tasks = &r->tasks;
+    r->decoder.processes = true;
+    r->decoder.own_marks = !o->boot;
+    r->decoder.stacks = o->stacks;
+    r->decoder.cpus = (uint64_t)sysconf(_SC_NPROCESSORS_CONF);
+    if (!o->boot) /* reading does not add to the trace of a boot: it has ended */
+        r->decoder.own_tid = (int32_t)getpid();
     r->older = o->older;
     r->older_arg = o->arg;
-    r->format = kmem_format_new();
-    r->page_format = page_format_new();
-    r->task_format = task_format_new();
-    r->kmalloc_bytes_max = 2 * (uint64_t)sysconf(_SC_PAGESIZE);
-    r->kmalloc_names = mem_array(2 * r->kmalloc_bytes_max / KMALLOC_STEP + 1, sizeof(*r->kmalloc_names));
     r->names =
         (struct recorder_names){resolver_new(&(struct resolver_wanted){.vmlinux = o->vmlinux}), &r->tasks};
     const struct kernel_code_names names = recorder_names_of(&r->names, o->vmlinux != NULL);
@@ -251,6 +236,7 @@ int kernel_recorder_open(struct kernel_recorder **out, const struct kernel_recor
     int bad = o->boot ? open_boot(r, e) : open_instance(r, o->buffer_kib, e);
     bad = bad ? bad : add_formats(r, e);
     bad = bad ? bad : trace_reader_open(&r->reader, &r->instance, e);
+    r->decoder.reader = r->reader;
     bad = bad ? bad : enable(r, e);
     bad = bad || !r->raw ? bad : raw_folder_begin(r->raw, &r->instance, r->reader, e);
     if (!bad) {
@@ -268,12 +254,9 @@ void kernel_recorder_close(struct kernel_recorder *r)
         return;
     trace_reader_close(r->reader); /* an instance whose buffers are open cannot be removed */
     trace_instance_remove(&r->instance);
-    kmem_format_free(r->format);
-    task_format_free(r->task_format);
-    page_format_free(r->page_format);
+    event_decoder_release(&r->decoder);
     kernel_capture_release(&r->capture);
-    resolver_free(r->names.names);
-    free(r->kmalloc_names);
+    recorder_names_release(&r->names);
     tasks_release(&r->tasks);
     free(r);
 }
@@ -293,111 +276,41 @@ int kernel_recorder_begin(struct kernel_recorder *r, struct error *e)
     return r->raw ? raw_folder_put_tasks(r->raw, &r->tasks, e) : 0;
 }
 
-/* With slub_debug= an object of a cache takes more than the largest request that has a cache. */
-static bool has_no_cache(const struct kernel_recorder *r, const struct kmem_event *e)
+/* What the recorder itself allocates has a row of its own. */
+static void account_object(struct kernel_recorder *r, struct kmem_event *event, bool is_own)
 {
-    return e->is_kmalloc &&
-           (e->requested_bytes > r->kmalloc_bytes_max || e->allocated_bytes > 2 * r->kmalloc_bytes_max);
-}
-
-/*
- * The events of kmalloc() do not name a cache. Its objects are named by their size, not as in slabinfo: of one size
- * there are several caches, and the event does not tell which.
- */
-static const char *kmalloc_name(struct kernel_recorder *r, const struct kmem_event *e)
-{
-    if (has_no_cache(r, e))
-        return "(pages)";
-    char *name = r->kmalloc_names[e->allocated_bytes / KMALLOC_STEP];
-    if (!*name)
-        snprintf(name, KMALLOC_NAME, "(kmalloc %u)", (unsigned)e->allocated_bytes);
-    return name;
-}
-
-static void take_task_event(struct kernel_recorder *r, const struct trace_record *record)
-{
-    struct task_event event;
-    if (task_format_decode(r->task_format, record->data, record->bytes, &event) <= 0)
-        return;
-    if (event.kind == TASK_MARKED) /* by this process: the buffers are ours */
-        r->own_tid = event.tid;
-    tasks_add(&r->tasks, &event);
-}
-
-/* What an interrupt does has nothing to do with the thread. */
-static const char *name_task(const struct kernel_recorder *r, int32_t pid, uint8_t context, int32_t *process)
-{
-    const struct task *task = tasks_find(&r->tasks, pid);
-    *process = context ? 0 : task->process == TASK_UNKNOWN ? pid : task->process;
-    return context ? RECORDER_INTERRUPT_NAME : tasks_name(task);
-}
-
-static bool is_own(const struct kernel_recorder *r, int32_t pid, uint8_t context)
-{
-    return pid == r->own_tid && !context;
-}
-
-/* Returns whether it is an event of pages. */
-static bool account_pages(struct kernel_recorder *r, const struct trace_record *record, uint32_t cpu)
-{
-    struct page_event event;
-    int found =
-        r->capture.pages ? page_format_decode(r->page_format, record->data, record->bytes, &event) : 0;
-    r->broken_records += found < 0;
-    if (found <= 0)
-        return found < 0;
-    event.comm = name_task(r, event.pid, event.context, &event.process);
-    if (is_own(r, event.pid, event.context))
-        event.comm = RECORDER_OWN_NAME;
-    if (r->stacks && event.kind != PAGE_EVENT_FREE) {
-        struct kmem_event any = {.context = event.context};
-        r->stackless += !record_stack_find(r->reader, r->format, &any, r->stack);
-        event.stack = any.stack;
-        event.depth = any.depth;
-    }
-    r->broken_records += !page_accounts_add(r->capture.pages, &event);
-    if (event.kind == PAGE_EVENT_ALLOC && event.frame != PAGE_EVENT_NO_FRAME)
-        page_accounts_last(r->capture.pages, event.frame, event.order, cpu);
-    return true;
-}
-
-static void account_object(struct kernel_recorder *r, struct kmem_event *event)
-{
+    const uint64_t older = kmem_accounts_totals(r->capture.accounts)->unmatched_frees;
     const bool allocates = event->kind == KMEM_EVENT_ALLOC;
-    event->comm = name_task(r, event->pid, event->context, &event->process);
-    if (event->is_percpu) {
-        event->requested_bytes *= r->cpus; /* the allocated bytes are those of all CPUs */
-        event->call_site = allocates ? event->call_site : RECORDER_NO_SITE;
-    }
-    if (allocates && r->capture.pages && !event->is_percpu)
-        page_accounts_object(r->capture.pages, event->address, has_no_cache(r, event), event->cpu);
+    kernel_capture_mark_pages(&r->capture, event);
+    if (event->is_percpu && !allocates)
+        event->call_site = RECORDER_NO_SITE;
     if (allocates && event->is_kmalloc)
-        event->cache = kmalloc_name(r, event);
-    if (allocates && is_own(r, event->pid, event->context)) {
+        event->cache = kernel_capture_kmalloc_name(&r->capture, event);
+    if (allocates && is_own) {
         event->call_site = RECORDER_OWN_SITE;
         event->cache = "";
-    } else if (r->stacks && allocates) {
-        r->stackless += !record_stack_find(r->reader, r->format, event, r->stack);
     }
     r->broken_records += !kmem_accounts_add(r->capture.accounts, event);
+    if (r->older && kmem_accounts_totals(r->capture.accounts)->unmatched_frees > older)
+        r->older(r->older_arg, event);
+}
+
+static void account_pages(struct kernel_recorder *r, struct page_event *event, uint32_t cpu, bool is_own)
+{
+    if (is_own)
+        event->comm = RECORDER_OWN_NAME;
+    r->broken_records += !kernel_capture_add_pages(&r->capture, event, cpu);
 }
 
 static void account(void *arg, const struct trace_record *record, uint32_t cpu)
 {
     struct kernel_recorder *r = arg;
-    struct kmem_event event;
-    int found = kmem_format_decode(r->format, record->data, record->bytes, &event);
-    r->broken_records += found < 0;
-    if (!found && !account_pages(r, record, cpu))
-        take_task_event(r, record);
-    if (found <= 0)
-        return;
-    event.time_ns = record->time;
-    event.cpu = cpu;
-    const uint64_t older = kmem_accounts_totals(r->capture.accounts)->unmatched_frees;
-    account_object(r, &event);
-    if (r->older && kmem_accounts_totals(r->capture.accounts)->unmatched_frees > older)
-        r->older(r->older_arg, &event);
+    struct event_decoder_event e;
+    event_decoder_take(&r->decoder, record, cpu, &e);
+    if (e.kind == EVENT_DECODER_OBJECT)
+        account_object(r, &e.object, e.is_own);
+    else if (e.kind == EVENT_DECODER_PAGES)
+        account_pages(r, &e.pages, cpu, e.is_own);
 }
 
 static int read_all(struct kernel_recorder *r, bool last, struct error *e)
@@ -450,18 +363,20 @@ int kernel_recorder_end(struct kernel_recorder *r, struct error *e)
     bad = bad ? bad : read_all(r, true, e);
     if (r->is_boot)
         boot_trace_resume(&r->boot, &r->instance);
-    return bad || !r->raw ? bad : raw_folder_end(r->raw, &r->instance, r->capture.realtime_ns, r->own_tid, e);
+    return bad || !r->raw
+               ? bad
+               : raw_folder_end(r->raw, &r->instance, r->capture.realtime_ns, r->decoder.own_tid, e);
 }
 
 static uint64_t broken(const struct kernel_recorder *r)
 {
-    return trace_reader_counts(r->reader)->broken_pages + r->broken_records;
+    return trace_reader_counts(r->reader)->broken_pages + r->decoder.broken + r->broken_records;
 }
 
 struct kernel_recorder_losses kernel_recorder_losses(const struct kernel_recorder *r)
 {
     return (struct kernel_recorder_losses){r->lost, broken(r), trace_reader_counts(r->reader)->late,
-                                           r->stackless};
+                                           r->decoder.stackless};
 }
 
 const struct boot_trace *kernel_recorder_boot(const struct kernel_recorder *r)

@@ -5,9 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "collect/kernel/trace/kmem_format.h"
-#include "collect/kernel/trace/task_format.h"
-#include "sys/record/record_stack.h"
+#include "sys/record/event_decoder.h"
+#include "sys/record/event_formats.h"
 #include "sys/record/tasks.h"
 
 #define STACK_FORMAT "events/ftrace/kernel_stack/format"
@@ -17,69 +16,40 @@ struct page_import {
     const struct trace_saved *from;
     struct kernel_import_counts *counts; /* of `to` */
     struct trace_reader *reader;
-    struct kmem_format *format;
-    struct task_format *task_format;
-    struct tasks tasks;
-    bool has_ticks;                       /* the clock is not one of time */
-    bool stacks;                          /* the trace may have stacks */
-    uint64_t stack[KMEM_EVENT_DEPTH_MAX]; /* of the event that is accounted */
+    struct event_decoder decoder;
+    bool has_ticks; /* the clock is not one of time */
 };
 
-static const struct buf *format_of(const struct page_import *p, const char *event)
-{
-    char path[96];
-    snprintf(path, sizeof(path), "events/%s/format", event);
-    return tracing_data_text(&p->from->formats, path);
-}
-
-/* The trace has the formats of its events, and perhaps of others. */
 static int add_formats(struct page_import *p, const char *path, struct error *e)
 {
-    int bad = 0;
-    bool any = false;
-    for (size_t k = 0; kmem_format_events[k] && !bad; k++) {
-        char event[64];
-        snprintf(event, sizeof(event), "kmem/%s", kmem_format_events[k]);
-        const struct buf *text = format_of(p, event);
-        bad = text ? kmem_format_add(p->format, kmem_format_events[k], buf_str(text), text->len, e) : 0;
-        any |= text != NULL;
-        if (text)
-            kernel_import_use_gfp(p->to, buf_str(text));
-    }
-    for (int k = 0; k < TASK_EVENT_KINDS && !bad; k++) {
-        const struct buf *text = format_of(p, task_format_events[k]);
-        bad =
-            text ? task_format_add(p->task_format, (enum task_event_kind)k, buf_str(text), text->len, e) : 0;
-    }
+    const struct event_formats_target to = {p->decoder.objects, p->decoder.pages, p->decoder.task_events};
+    int bad = event_formats_add(&to, &p->from->formats, p->to, e);
     const struct buf *stack = tracing_data_text(&p->from->formats, STACK_FORMAT);
-    p->stacks = stack && !bad && !kmem_format_add_stack(p->format, buf_str(stack), stack->len, NULL);
-    return bad || any
-               ? bad
-               : error_set(e, ENODATA, "%s: has none of the events kmem:kmalloc, kmem:kfree ...", path);
+    p->decoder.stacks =
+        stack && !bad && !kmem_format_add_stack(p->decoder.objects, buf_str(stack), stack->len, NULL);
+    return bad == -ENODATA ? error_set(e, ENODATA, "%s: " EVENT_FORMATS_NONE, path) : bad;
+}
+
+static void account_object(struct page_import *p, const struct kmem_event *event, bool is_own)
+{
+    p->counts->ticks += p->has_ticks;
+    p->counts->without_cpus += event->is_percpu && event->kind == KMEM_EVENT_ALLOC && !p->decoder.cpus;
+    if (is_own && event->kind == KMEM_EVENT_ALLOC)
+        kernel_import_own_event(p->to, event);
+    else
+        kernel_import_event_at(p->to, event);
 }
 
 static void account(void *arg, const struct trace_record *record, uint32_t cpu)
 {
     struct page_import *p = arg;
-    struct kmem_event event;
-    struct task_event task;
-    int found = kmem_format_decode(p->format, record->data, record->bytes, &event);
-    p->counts->broken += found < 0;
-    if (!found && task_format_decode(p->task_format, record->data, record->bytes, &task) > 0)
-        tasks_add(&p->tasks, &task);
-    if (found <= 0)
-        return;
-    event.time_ns = record->time;
-    event.cpu = cpu;
-    p->counts->ticks += p->has_ticks;
-    event.comm = event.context ? KERNEL_IMPORT_INTERRUPT : tasks_name(tasks_find(&p->tasks, event.pid));
-    const bool allocates = event.kind == KMEM_EVENT_ALLOC;
-    if (allocates && p->from->own_tid && event.pid == p->from->own_tid && !event.context)
-        kernel_import_own_event(p->to, &event);
-    else {
-        if (allocates && p->stacks)
-            p->counts->without_stack += !record_stack_find(p->reader, p->format, &event, p->stack);
-        kernel_import_event_at(p->to, &event);
+    struct event_decoder_event e;
+    event_decoder_take(&p->decoder, record, cpu, &e);
+    if (e.kind == EVENT_DECODER_OBJECT) {
+        account_object(p, &e.object, e.is_own);
+    } else if (e.kind == EVENT_DECODER_PAGES) {
+        e.pages.comm = e.is_own ? KERNEL_IMPORT_OWN : e.pages.comm;
+        kernel_import_pages_at(p->to, &e.pages, record->time, cpu);
     }
 }
 
@@ -87,7 +57,8 @@ static int read_pages(struct page_import *p, const char *path, struct error *e)
 {
     int bad = trace_reader_step(p->reader, true, account, p);
     const struct trace_reader_counts *n = trace_reader_counts(p->reader);
-    p->counts->broken += n->broken_pages;
+    p->counts->broken += n->broken_pages + p->decoder.broken;
+    p->counts->without_stack += p->decoder.stackless;
     p->counts->lost += p->from->has_lost ? p->from->lost : n->lost;
     p->counts->unread_buffers = p->from->has_unread_buffers;
     p->counts->lost_unknown += p->from->has_lost ? 0 : n->lost_unknown;
@@ -100,11 +71,12 @@ static int read_pages(struct page_import *p, const char *path, struct error *e)
 int page_import_read(struct kernel_import *to, const struct trace_saved *from, const char *path,
                      struct error *e)
 {
-    struct page_import p = {.to = to,
-                            .from = from,
-                            .counts = kernel_import_counts(to),
-                            .format = kmem_format_new(),
-                            .task_format = task_format_new()};
+    struct page_import p = {.to = to, .from = from, .counts = kernel_import_counts(to)};
+    event_decoder_init(&p.decoder);
+    p.decoder.tasks = kernel_import_tasks(to);
+    p.decoder.own_tid = from->own_tid ? from->own_tid : -1;
+    p.decoder.cpus = from->possible_cpus;
+    p.decoder.processes = from->tasks.len;
     const struct buf *layout = tracing_data_text(&from->formats, "events/header_page");
     int bad = layout ? 0 : error_set(e, ENODATA, "%s: lacks events/header_page", path);
     bad = bad ? bad : add_formats(&p, path, e);
@@ -113,12 +85,12 @@ int page_import_read(struct kernel_import *to, const struct trace_saved *from, c
     p.has_ticks = !strcmp(from->clock, "counter") || !strcmp(from->clock, "x86-tsc");
     bad = bad ? bad : trace_reader_open_kept(&p.reader, buf_str(layout), from->cpus.at, from->cpus.len, e);
     if (!bad) {
-        tasks_parse(&p.tasks, buf_str(&from->formats.comms));
+        p.decoder.reader = p.reader;
+        tasks_parse(kernel_import_tasks(to), buf_str(&from->formats.comms));
+        tasks_parse_groups(kernel_import_tasks(to), buf_str(&from->tasks));
         bad = read_pages(&p, path, e);
     }
     trace_reader_close(p.reader);
-    kmem_format_free(p.format);
-    task_format_free(p.task_format);
-    tasks_release(&p.tasks);
+    event_decoder_release(&p.decoder);
     return bad;
 }

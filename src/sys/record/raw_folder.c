@@ -153,6 +153,9 @@ int raw_folder_put_tasks(struct raw_folder *f, const struct tasks *t, struct err
     struct buf text = BUF_INIT;
     tasks_add_lines(t, &text);
     int bad = raw_folder_put(f, "saved_cmdlines", buf_str(&text), text.len, e);
+    buf_reset(&text);
+    tasks_add_groups(t, &text);
+    bad = bad ? bad : raw_folder_put(f, "groups", buf_str(&text), text.len, e);
     buf_release(&text);
     return bad;
 }
@@ -161,8 +164,10 @@ static int put_about(struct raw_folder *f, int64_t realtime_ns, int32_t own_tid,
 {
     struct utsname own;
     struct buf text = BUF_INIT;
-    buf_printf(&text, "version 1\nmachine %s\nrelease %s\nrealtime_ns %" PRId64 "\nown_tid %" PRId32 "\n",
-               uname(&own) ? "" : own.machine, uname(&own) ? "" : own.release, realtime_ns, own_tid);
+    buf_printf(&text,
+               "version 1\nmachine %s\nrelease %s\ncpus %ld\nrealtime_ns %" PRId64 "\nown_tid %" PRId32 "\n",
+               uname(&own) ? "" : own.machine, uname(&own) ? "" : own.release, sysconf(_SC_NPROCESSORS_CONF),
+               realtime_ns, own_tid);
     int bad = raw_folder_put(f, "allium", buf_str(&text), text.len, e);
     buf_release(&text);
     return bad;

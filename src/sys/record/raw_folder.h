@@ -11,8 +11,10 @@
  *     per_cpu/cpu0/stats ...                               what the kernel counted
  *     trace_clock                                          its name: mono
  *     saved_cmdlines                                       names of threads at the beginning
+ *     groups                                               their processes and control groups; see tasks.h
+ *     state/TIME/proc/slabinfo ...                         what the kernel told of its memory; see raw_states.h
  *     kallsyms                                             a copy of /proc/kallsyms, of the end
- *     allium                                               version, machine, and what the recorder was
+ *     allium                                               version, machine, CPUs, and what the recorder was
  *
  * Runs in: the tool, as root. Threads: one. Owns: the open files, until raw_folder_close(). Files are for their owner
  * only, as they contain addresses of the kernel.

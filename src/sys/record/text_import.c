@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "collect/kernel/trace/ftrace_text.h"
+#include "sys/record/event_decoder.h"
 
 #define COMM_MAX    32u
 #define CACHE_MAX   128u
@@ -75,7 +76,10 @@ static void copy(char *to, size_t room, struct ftrace_text_span s)
 static const char *name_cache(struct text_import *t, struct waiting *w, const struct ftrace_text_line *l)
 {
     if (l->kind == FTRACE_TEXT_ALLOC && l->is_kmalloc && !l->no_allocated_bytes)
-        return kernel_import_kmalloc_name(t->to, l->allocated_bytes);
+        return kernel_capture_kmalloc_name(kernel_import_capture(t->to),
+                                           &(struct kmem_event){.is_kmalloc = true,
+                                                                .requested_bytes = l->requested_bytes,
+                                                                .allocated_bytes = l->allocated_bytes});
     copy(w->cache, sizeof(w->cache), l->cache);
     return w->cache;
 }
@@ -103,7 +107,7 @@ static void take_event(struct text_import *t, const struct ftrace_text_line *l)
                                    .requested_bytes = l->requested_bytes,
                                    .allocated_bytes = l->allocated_bytes,
                                    .cache = name_cache(t, w, l),
-                                   .comm = l->is_interrupt ? KERNEL_IMPORT_INTERRUPT : w->comm,
+                                   .comm = l->is_interrupt ? EVENT_DECODER_INTERRUPT : w->comm,
                                    .is_kmalloc = l->is_kmalloc,
                                    .process = KMEM_EVENT_NO_PROCESS,
                                    .pid = l->pid,
@@ -111,7 +115,7 @@ static void take_event(struct text_import *t, const struct ftrace_text_line *l)
                                    .context = l->is_interrupt};
     t->counts->ticks += l->is_ticks;
     t->counts->without_allocated += l->no_allocated_bytes;
-    kernel_import_time(t->to, &w->event);
+    w->event.time_ns = kernel_import_time(t->to, l->time_ns);
 }
 
 /* Stacks of frees are not needed. */

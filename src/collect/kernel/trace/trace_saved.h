@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/vec.h"
 #include "collect/kernel/trace/trace_reader.h"
@@ -23,9 +24,11 @@ struct trace_saved {
     struct VEC(int) fds; /* that are closed with it */
     char clock[32];      /* "mono", "local" ...; "": not known */
     bool has_realtime;
-    int64_t realtime_ns; /* CLOCK_REALTIME minus that clock */
-    int32_t own_tid;     /* the thread that recorded, if it is of allium; 0: not known */
-    bool has_lost;       /* the kernel's own counts are there; the marks in pages say no more */
+    int64_t realtime_ns;    /* CLOCK_REALTIME minus that clock */
+    uint64_t possible_cpus; /* that the machine may have; 0: not known */
+    struct buf tasks;       /* processes and control groups, as allium writes them; see sys/record/tasks.h */
+    int32_t own_tid;        /* the thread that recorded, if it is of allium; 0: not known */
+    bool has_lost;          /* the kernel's own counts are there; the marks in pages say no more */
     uint64_t lost;
     bool has_unread_buffers; /* of several instances, only the first one with events is read */
 };
