@@ -6,6 +6,7 @@
 #include "require.h"
 
 #include "symbol/kallsyms.h"
+#include "sys/record/tasks.h"
 #include "sys/record/text_import.h"
 
 #include <stdint.h>
@@ -50,6 +51,46 @@ static void check(struct kernel_import *i)
             "sums that do not fit");
 }
 
+static void check_pages(struct kernel_import *i)
+{
+    size_t n;
+    uint64_t allocated = 0, freed = 0;
+    struct kernel_capture *c = kernel_import_capture(i);
+    if (!c->pages)
+        return;
+    const struct page_totals *t = page_accounts_totals(c->pages);
+    const struct page_account *rows = page_accounts_rows(c->pages, &n);
+    for (size_t k = 0; k < n; k++) {
+        uint32_t depth;
+        const uint64_t *stack = page_accounts_stack(c->pages, rows[k].stack, &depth);
+        allocated += rows[k].allocated_pages;
+        freed += rows[k].freed_pages;
+        for (uint32_t d = 0; stack && d < depth; d++)
+            check_names(i, stack[d]);
+        page_accounts_text(c->pages, rows[k].comm);
+        if (c->names.cgroup)
+            c->names.cgroup(c->names.arg, 5);
+        if (c->names.migrate_type)
+            c->names.migrate_type(c->names.arg, rows[k].migrate_type);
+    }
+    require(allocated == t->allocated_pages && allocated - freed == t->live_pages, "pages that do not fit");
+}
+
+/* Whatever a kept folder says of threads. */
+static void check_tasks(struct kernel_import *i, const uint8_t *data, size_t size)
+{
+    struct buf text = BUF_INIT;
+    buf_add(&text, data, size);
+    tasks_parse_groups(kernel_import_tasks(i), buf_str(&text));
+    kernel_import_use_types(i, buf_str(&text));
+    buf_release(&text);
+    for (int32_t process = 0; process < 64; process++) {
+        const char *group = tasks_cgroup(kernel_import_tasks(i), process);
+        require(!group || strlen(group) <= size, "a control group that is not in the text");
+        tasks_name(tasks_find(kernel_import_tasks(i), process));
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char symbols[] = "ffffffff81000000 T _stext\nffffffff81234500 t do_pipe2\n"
@@ -63,6 +104,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                           "print fmt: \"%s\", __print_flags(REC->gfp_flags, \"|\", {1, \"A\"}, {2, \"B\"})");
     if (size % 3)
         kernel_import_clocks_differ(i);
+    check_tasks(i, data, size);
     while (size) {
         const uint8_t *newline = memchr(data, '\n', size);
         const size_t len = newline ? (size_t)(newline - data) : size;
@@ -79,6 +121,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                          .is_kmalloc = true,
                                          .stack = stack,
                                          .depth = len % 2 ? 2 : 0};
+        const struct page_event pages = {.kind = (enum page_event_kind)(len % PAGE_EVENT_KINDS),
+                                         .frame = len % 64,
+                                         .order = len % 4,
+                                         .stack = stack,
+                                         .depth = len % 2 ? 2 : 0};
+        kernel_import_pages_at(i, &pages, 1000 * len, len % 3);
         if (len % 7)
             kernel_import_event_at(i, &event);
         else
@@ -90,6 +138,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     text_import_free(t);
     kernel_import_end(i, 0);
     check(i);
+    check_pages(i);
     kernel_import_free(i);
     kallsyms_release(&k);
     return 0;
