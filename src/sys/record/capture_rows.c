@@ -6,6 +6,7 @@
 
 #include "bpf/kmem.h"
 #include "symbol/symbol.h"
+#include "sys/record/capture_span.h"
 
 static uint32_t column_of(const struct table *t, const char *name)
 {
@@ -146,7 +147,7 @@ static void merge(struct accounts *merged, const struct kernel_capture *c)
 {
     size_t n;
     struct map index = {0};
-    const struct kmem_account *rows = kmem_accounts_rows(c->accounts, &n);
+    const struct kmem_account *rows = capture_span_rows(c->span, c->accounts, &n);
     for (size_t i = 0; i < n; i++) {
         const struct {
             uint64_t call_site, gfp;
@@ -173,7 +174,7 @@ static void add_sums(struct table *t, const uint32_t at[static COLUMNS], const s
     table_whole(t, at[LIVE], a->allocated_bytes - a->freed_bytes);
     table_whole(t, at[LIVE_OBJECTS], a->allocations - a->frees);
     table_whole(t, at[AT_PEAK], a->at_peak_bytes);
-    if (a->allocations > a->frees)
+    if (a->allocations != a->frees)
         table_whole(t, at[OLDEST], a->oldest_ns);
 }
 
@@ -207,7 +208,7 @@ static void add_calls(struct kernel_capture *c, struct table *t, const uint32_t 
         add_sums(t, at, a);
         if (*cache)
             table_text(t, at[CACHE], cache);
-        if (has(t, at[GFP]) && a->allocations)
+        if (has(t, at[GFP]) && (a->allocations || a->frees))
             kernel_capture_put_name(t, at[GFP], names->add_gfp, names->arg, a->gfp);
         if (has(t, at[COMM]))
             table_text(t, at[COMM], kmem_accounts_text(c->accounts, a->comm));
@@ -218,7 +219,7 @@ static void add_calls(struct kernel_capture *c, struct table *t, const uint32_t 
 static void add_processes(struct kernel_capture *c, struct table *t, const uint32_t at[static COLUMNS])
 {
     size_t n;
-    const struct kmem_account *rows = kmem_accounts_processes(c->accounts, &n);
+    const struct kmem_account *rows = capture_span_processes(c->span, c->accounts, &n);
     for (size_t i = 0; i < n; i++) {
         const char *cgroup = c->names.cgroup ? c->names.cgroup(c->names.arg, rows[i].process) : NULL;
         table_row(t);
@@ -233,7 +234,7 @@ static void add_processes(struct kernel_capture *c, struct table *t, const uint3
 static void add_pairs(struct kernel_capture *c, struct table *t, const uint32_t at[static COLUMNS])
 {
     size_t n;
-    const struct kmem_pair *pairs = kmem_accounts_pairs(c->accounts, &n);
+    const struct kmem_pair *pairs = capture_span_pairs(c->span, c->accounts, &n);
     for (size_t i = 0; i < n; i++) {
         const char *cache = kmem_accounts_text(c->accounts, pairs[i].cache);
         table_row(t);
@@ -282,9 +283,9 @@ const char *kernel_capture_add_rows(struct kernel_capture *c, enum kernel_captur
 
 void kernel_capture_count(const struct kernel_capture *c, uint64_t counted[static SYS_COUNTS])
 {
-    const struct kmem_totals *t = kmem_accounts_totals(c->accounts);
+    const struct kmem_totals t = capture_span_totals(c->span, c->accounts);
     counted[SYS_RING_FULL] = c->lost;
-    counted[KMEM_NULL_FREES] = t->null_frees;
-    counted[KMEM_REUSED] = t->frees_without_event;
-    counted[KMEM_FREED_BEFORE] = t->unmatched_frees;
+    counted[KMEM_NULL_FREES] = t.null_frees;
+    counted[KMEM_REUSED] = t.frees_without_event;
+    counted[KMEM_FREED_BEFORE] = t.unmatched_frees;
 }

@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/sigsafe/clock_ns.h"
 #include "symbol/symbol.h"
+#include "sys/record/capture_span.h"
 
 #define PAGES_NAME   "(pages)"
 #define KMALLOC_STEP 8u
@@ -46,6 +47,12 @@ bool kernel_capture_add_pages(struct kernel_capture *c, const struct page_event 
     if (e->kind == PAGE_EVENT_ALLOC && e->frame != PAGE_EVENT_NO_FRAME)
         page_accounts_last(c->pages, e->frame, e->order, cpu);
     return true;
+}
+
+void kernel_capture_begin_span(struct kernel_capture *c)
+{
+    capture_span_free(c->span);
+    c->span = capture_span_new(c->accounts, c->pages);
 }
 
 static void add_line(struct kernel_capture *c, struct profile *p, const char *function,
@@ -208,6 +215,7 @@ void kernel_capture_init(struct kernel_capture *c, const struct kernel_code_name
 void kernel_capture_release(struct kernel_capture *c)
 {
     kmem_accounts_free(c->accounts);
+    capture_span_free(c->span);
     page_accounts_free(c->pages);
     free(c->kmalloc_names);
     vec_release(&c->cells);

@@ -20,6 +20,7 @@
 #include "model/profile/profile.h"
 #include "model/table/table.h"
 
+struct capture_span;
 struct symbol_frame;
 struct symbol_frames;
 
@@ -55,6 +56,7 @@ struct kernel_capture_cell {
 
 struct kernel_capture {
     struct kmem_accounts *accounts;
+    struct capture_span *span;   /* rows are of what came since then; NULL: of everything */
     struct page_accounts *pages; /* NULL: pages were not recorded; belongs to the capture */
     struct kernel_code_names names;
     bool comms;          /* events say which program was running */
@@ -83,6 +85,9 @@ const char *kernel_capture_kmalloc_name(struct kernel_capture *c, const struct k
 void kernel_capture_mark_pages(struct kernel_capture *c, const struct kmem_event *e);
 /** Adds an event of pages; there must be pages. Returns false if it cannot be: see page_accounts_add(). */
 bool kernel_capture_add_pages(struct kernel_capture *c, const struct page_event *e, uint32_t cpu);
+
+/** From here on rows have what is allocated and freed from now on; see capture_span.h. */
+void kernel_capture_begin_span(struct kernel_capture *c);
 
 /** Sets a text of the last row: what one of the functions above appends for this number. */
 void kernel_capture_put_name(struct table *t, uint32_t column,

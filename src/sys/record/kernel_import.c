@@ -45,6 +45,8 @@ struct kernel_import {
     struct gfp_names gfp;
     struct kernel_import_counts counts;
     struct tasks tasks;
+    bool has_span;
+    uint64_t from_ns, to_ns;      /* after the first event */
     char types[TYPES][TYPE_NAME]; /* of pages; "": not known */
     /* the earliest and the latest time so far, and that of the last event */
     uint64_t first_ns, last_ns, before_ns;
@@ -242,15 +244,38 @@ uint64_t kernel_import_time(struct kernel_import *i, uint64_t time_ns)
     return i->last_ns;
 }
 
+void kernel_import_set_span(struct kernel_import *i, uint64_t from_ns, uint64_t to_ns)
+{
+    i->has_span = true;
+    i->from_ns = from_ns;
+    i->to_ns = to_ns;
+}
+
+static void begin_span(struct kernel_import *i)
+{
+    if (i->skew)
+        clock_skew_end(i->skew);
+    kernel_capture_begin_span(&i->capture);
+}
+
+/* Returns whether an event of this time is accounted. */
+static bool is_in_span(struct kernel_import *i, uint64_t time_ns)
+{
+    const uint64_t offset_ns = time_ns - i->first_ns;
+    if (i->has_span && !i->capture.span && offset_ns >= i->from_ns)
+        begin_span(i);
+    return !i->has_span || offset_ns <= i->to_ns;
+}
+
 void kernel_import_use_pages(struct kernel_import *i)
 {
     if (!i->capture.pages)
         i->capture.pages = page_accounts_new();
 }
 
-void kernel_import_pages(struct kernel_import *i, const struct page_event *e, uint32_t cpu)
+void kernel_import_pages(struct kernel_import *i, const struct page_event *e, uint64_t time_ns, uint32_t cpu)
 {
-    if (i->capture.pages)
+    if (i->capture.pages && is_in_span(i, time_ns))
         i->counts.broken += !kernel_capture_add_pages(&i->capture, e, cpu);
 }
 
@@ -262,12 +287,13 @@ void kernel_import_pages_at(struct kernel_import *i, const struct page_event *e,
     for (uint32_t k = 0; k < e->depth; k++)
         stack[k] = kernel_import_call_at(i, e->stack[k]);
     event.stack = e->depth ? stack : NULL;
-    kernel_import_time(i, time_ns);
-    kernel_import_pages(i, &event, cpu);
+    kernel_import_pages(i, &event, kernel_import_time(i, time_ns), cpu);
 }
 
 void kernel_import_event(struct kernel_import *i, const struct kmem_event *e)
 {
+    if (!is_in_span(i, e->time_ns))
+        return;
     i->counts.other_calls += e->call_site == OTHER_CALLS;
     kernel_capture_mark_pages(&i->capture, e);
     if (i->skew)
@@ -316,6 +342,8 @@ void kernel_import_clocks_differ(struct kernel_import *i)
 
 void kernel_import_end(struct kernel_import *i, int64_t realtime_ns)
 {
+    if (i->has_span && !i->capture.span)
+        begin_span(i);
     if (i->skew) {
         clock_skew_end(i->skew);
         i->counts.reversed = clock_skew_pairs(i->skew);
@@ -323,8 +351,9 @@ void kernel_import_end(struct kernel_import *i, int64_t realtime_ns)
     i->capture.realtime_ns = realtime_ns;
     i->capture.lost = i->counts.lost + i->counts.lost_unknown + i->counts.broken + i->counts.without_address;
     i->capture.over = true;
+    const uint64_t took_ns = i->last_ns - i->first_ns;
     i->capture.began_ns = i->first_ns + (uint64_t)realtime_ns;
-    i->capture.ended_ns = i->last_ns + (uint64_t)realtime_ns;
+    i->capture.ended_ns = i->capture.began_ns + (i->has_span && i->to_ns < took_ns ? i->to_ns : took_ns);
     if (i->tasks.cgroups.len)
         i->capture.names.cgroup = cgroup;
 }

@@ -53,6 +53,11 @@ const char *kernel_import_call_text(const struct kernel_import *i, uint64_t call
 
 /** Each CPU has a clock of its own: from here on pairs of events are put into an order that makes sense. */
 void kernel_import_clocks_differ(struct kernel_import *i);
+/**
+ * Rows have what is allocated and freed in this time after the first event: earlier events tell what is live, later
+ * ones are left out. With UINT64_MAX for `to_ns` it has no end.
+ */
+void kernel_import_set_span(struct kernel_import *i, uint64_t from_ns, uint64_t to_ns);
 /** Counts an event that is older than the one before, which has its time then. Returns the time of the event. */
 uint64_t kernel_import_time(struct kernel_import *i, uint64_t time_ns);
 /** The flags of allocations have the names in the format of this event, kmem:kmalloc; without, they are not known. */
@@ -80,8 +85,8 @@ void kernel_import_event(struct kernel_import *i, const struct kmem_event *e);
 /** Accounts an event of pages whose stack are addresses, with its time. */
 void kernel_import_pages_at(struct kernel_import *i, const struct page_event *e, uint64_t time_ns,
                             uint32_t cpu);
-/** Accounts one whose stack are numbers. */
-void kernel_import_pages(struct kernel_import *i, const struct page_event *e, uint32_t cpu);
+/** Accounts one whose stack are numbers; `time_ns` comes from kernel_import_time(). */
+void kernel_import_pages(struct kernel_import *i, const struct page_event *e, uint64_t time_ns, uint32_t cpu);
 /** After the last event. `realtime_ns`: CLOCK_REALTIME minus the clock of the trace. */
 void kernel_import_end(struct kernel_import *i, int64_t realtime_ns);
 /** Return the earliest and the latest time of an event so far. */

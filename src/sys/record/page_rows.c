@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "bpf/kpages.h"
+#include "sys/record/capture_span.h"
 
 enum column {
     ORDER,
@@ -169,14 +170,14 @@ const char *kernel_capture_add_page_rows(struct kernel_capture *c, enum kernel_c
     if (!c->pages)
         return NULL;
     if (which == KERNEL_CAPTURE_PAGE_PROCESSES) {
-        const struct page_account *rows = page_accounts_processes(c->pages, &n);
+        const struct page_account *rows = capture_span_page_processes(c->span, c->pages, &n);
         find_columns(t, BIT(PID) | BIT(COMM) | (c->names.cgroup ? BIT(CGROUP) : 0) | SUMS, at);
         for (size_t i = 0; i < n; i++)
             add_process(c, t, at, &rows[i]);
         return !n ? NULL : c->names.cgroup ? "process,comm,cgroup" : "process,comm";
     }
     const bool stacks = has_stacks(c);
-    const struct page_account *rows = page_accounts_rows(c->pages, &n);
+    const struct page_account *rows = capture_span_pages(c->span, c->pages, &n);
     const uint64_t gfp = c->names.add_gfp ? BIT(GFP) : 0;
     find_columns(t, BIT(ORDER) | BIT(TYPE) | BIT(COMM) | BIT(USE) | gfp | (stacks ? BIT(STACK) : 0) | SUMS,
                  at);
@@ -187,10 +188,10 @@ const char *kernel_capture_add_page_rows(struct kernel_capture *c, enum kernel_c
 
 void kernel_capture_count_pages(const struct kernel_capture *c, uint64_t counted[static SYS_COUNTS])
 {
-    const struct page_totals *t = page_accounts_totals(c->pages);
+    const struct page_totals t = capture_span_page_totals(c->span, c->pages);
     counted[SYS_RING_FULL] = c->lost;
-    counted[KPAGES_REUSED] = t->pages_without_free;
-    counted[KPAGES_FREED_BEFORE] = t->unmatched_pages;
-    counted[KPAGES_FREED_IN_PARTS] = t->frees_in_parts;
-    counted[KPAGES_FAILED] = t->failures;
+    counted[KPAGES_REUSED] = t.pages_without_free;
+    counted[KPAGES_FREED_BEFORE] = t.unmatched_pages;
+    counted[KPAGES_FREED_IN_PARTS] = t.frees_in_parts;
+    counted[KPAGES_FAILED] = t.failures;
 }

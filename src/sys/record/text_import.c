@@ -46,7 +46,7 @@ static void account_first(struct text_import *t)
     w->pages.stack = w->event.stack;
     w->pages.depth = w->event.depth;
     if (w->is_pages)
-        kernel_import_pages(t->to, &w->pages, w->event.cpu);
+        kernel_import_pages(t->to, &w->pages, w->event.time_ns, w->event.cpu);
     else
         kernel_import_event(t->to, &w->event);
     t->first = (t->first + 1) % WAITING_MAX;

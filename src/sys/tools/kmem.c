@@ -435,6 +435,7 @@ const struct sys_tool sys_kmem = {
     .live = &live,
     .recorded = BIT(SOURCE_LINE) | BIT(MODULE) | BIT(CGROUP) | BIT(AT_PEAK) | BIT(OLDEST) | OF_PAIRS,
     .charge = &charge,
+    .reads_traces = true,
     .directory = DIRECTORY,
     .name_again = name_again,
     .rest = rest,

@@ -177,6 +177,8 @@ int import_trace_read(struct import_trace *t, const struct import_request *q)
 {
     struct error e = {""};
     *t = (struct import_trace){.request = q, .import = kernel_import_new()};
+    if (q->span.given)
+        kernel_import_set_span(t->import, q->span.from_ns, q->span.to_ns);
     if (import_names_open(&t->names, q->kallsyms, &e))
         return command_fail(EXIT_FAILED, "%s", e.text);
     int bad = read_file(t, &e);

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "cli/option_values.h"
 #include "cli/sys/import/import_names.h"
+#include "cli/sys/sys_show.h"
 #include "sys/record/kernel_import.h"
 #include "sys/record/raw_states.h"
 
@@ -29,6 +30,7 @@ struct import_request {
     const char *kallsyms; /* of --kallsyms; NULL: not given */
     const char *state;    /* of --state; NULL: not given */
     int format;           /* enum import_format */
+    struct sys_span span; /* what rows are of */
     bool partial;         /* keep what was read of a damaged file */
 };
 
