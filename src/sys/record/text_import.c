@@ -99,8 +99,9 @@ static const char *name_program(struct text_import *t, struct waiting *w, const 
     if (l->is_interrupt)
         return EVENT_DECODER_INTERRUPT;
     if (*task->name && task->tid == l->pid && l->pid)
-        return strcpy(w->comm, task->name);
-    copy(w->comm, sizeof(w->comm), l->comm);
+        copy(w->comm, sizeof(w->comm), (struct ftrace_text_span){task->name, strlen(task->name)});
+    else
+        copy(w->comm, sizeof(w->comm), l->comm);
     return w->comm;
 }
 

@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "collect/kernel/trace/perf_data.h"
 #include "collect/kernel/trace/trace_lines.h"
+#include "collect/kernel/trace/trace_pack.h"
 #include "collect/kernel/trace/trace_saved.h"
 #include "sys/record/page_import.h"
 #include "sys/record/perf_import.h"
@@ -33,8 +34,20 @@ static int read_text(struct import_trace *t, struct packed_input *in, struct err
     text_import_end(text);
     text_import_free(text);
     trace_lines_free(lines);
-    kernel_import_end(t->import, (int64_t)(packed_input_written_ns(in) - kernel_import_last_ns(t->import)));
     return more;
+}
+
+/* The clock of the trace is not the time of day: its last event was when it was written. */
+static void end_text(struct import_trace *t, uint64_t written_ns)
+{
+    kernel_import_end(t->import, (int64_t)(written_ns - kernel_import_last_ns(t->import)));
+}
+
+static int read_text_file(struct import_trace *t, struct packed_input *in, struct error *e)
+{
+    int bad = read_text(t, in, e);
+    end_text(t, packed_input_written_ns(in));
+    return bad;
 }
 
 static int find_names(void *arg, const struct perf_data_about *about, struct error *e)
@@ -79,6 +92,7 @@ static int find_format(struct import_trace *t, struct packed_input *in, struct e
     t->format = t->request->format != IMPORT_BY_CONTENT ? t->request->format
                 : is_perf                               ? IMPORT_PERF_DATA
                 : is_dat                                ? IMPORT_TRACE_DAT
+                : trace_pack_is_archive(bytes, n)       ? IMPORT_ARCHIVE
                                                         : IMPORT_TEXT;
     return bad;
 }
@@ -119,6 +133,38 @@ static int read_dat(struct import_trace *t, struct packed_input *in, struct erro
     return cut ? cut : bad;
 }
 
+static int read_pack(struct import_trace *t, struct trace_pack *p, struct error *e)
+{
+    t->format = IMPORT_TEXT;
+    import_names_take(&t->names, &p->kallsyms);
+    int bad = read_text(t, p->trace, e);
+    end_text(t, p->written_ns);
+    struct raw_state *s = vec_push(&t->states.moments);
+    *s = (struct raw_state){kernel_import_capture(t->import)->ended_ns, p->state};
+    p->state = (struct kernel_state){.texts = {0}};
+    return bad;
+}
+
+/* Of an archive that is cut, what there is of the trace is read all the same. */
+static int read_archive(struct import_trace *t, struct packed_input *in, struct error *e)
+{
+    struct trace_pack p;
+    struct error later;
+    int cut = trace_pack_read(&p, in, t->request->file, e);
+    int bad = p.trace ? read_pack(t, &p, cut ? &later : e) : cut;
+    trace_pack_release(&p);
+    return cut ? cut : bad;
+}
+
+static int read_pack_folder(struct import_trace *t, struct error *e)
+{
+    struct trace_pack p;
+    int bad = trace_pack_open(&p, t->request->file, e);
+    bad = bad ? bad : read_pack(t, &p, e);
+    trace_pack_release(&p);
+    return bad;
+}
+
 static bool is_folder(const char *path)
 {
     struct stat st;
@@ -130,6 +176,8 @@ static int read_file(struct import_trace *t, struct error *e)
 {
     struct packed_input *in;
     t->format = t->request->format;
+    if (t->format == IMPORT_BY_CONTENT && trace_pack_is_folder(t->request->file))
+        return read_pack_folder(t, e);
     if (t->format == IMPORT_RAW || (t->format == IMPORT_BY_CONTENT && is_folder(t->request->file))) {
         t->format = IMPORT_RAW;
         return read_folder(t, e);
@@ -137,13 +185,14 @@ static int read_file(struct import_trace *t, struct error *e)
     int bad = packed_input_open(&in, t->request->file, e);
     if (bad)
         return bad;
-    if (packed_input_is(in, t->request->output))
+    if (t->request->output && packed_input_is(in, t->request->output))
         bad = error_set(e, EINVAL, "%s is the trace that is read: write to another file", t->request->output);
     bad = bad ? bad : find_format(t, in, e);
     if (!bad)
         bad = t->format == IMPORT_PERF_DATA   ? read_perf(t, in, e)
               : t->format == IMPORT_TRACE_DAT ? read_dat(t, in, e)
-                                              : read_text(t, in, e);
+              : t->format == IMPORT_ARCHIVE   ? read_archive(t, in, e)
+                                              : read_text_file(t, in, e);
     packed_input_close(in);
     return bad;
 }

@@ -19,7 +19,14 @@
 #include "sys/record/kernel_import.h"
 #include "sys/record/raw_states.h"
 
-enum import_format { IMPORT_BY_CONTENT, IMPORT_TEXT, IMPORT_PERF_DATA, IMPORT_RAW, IMPORT_TRACE_DAT };
+enum import_format {
+    IMPORT_BY_CONTENT,
+    IMPORT_TEXT,
+    IMPORT_PERF_DATA,
+    IMPORT_RAW,
+    IMPORT_TRACE_DAT,
+    IMPORT_ARCHIVE
+};
 
 /** What --format takes. */
 extern const struct word import_format_words[];

@@ -5,9 +5,11 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/option_values.h"
+#include "cli/sys/import/import_script.h"
 #include "cli/sys/import/import_trace.h"
 #include "cli/sys/import/sys_import_boot.h"
 #include "cli/sys/kernel_store.h"
+#include "view/text/sink.h"
 #include "view/text/text.h"
 
 static const struct option_doc options[] = {
@@ -16,6 +18,7 @@ static const struct option_doc options[] = {
     {"boot", 0, NULL, "read the running kernel's trace of its boot, see doctor --boot (needs root)"},
     {"format", 0, "NAME", "read FILE as text, perf.data, trace.dat or raw, whatever it looks like"},
     {"kallsyms", 0, "FILE", "take names from FILE, a copy of the traced kernel's /proc/kallsyms"},
+    {"script", 0, NULL, "print a script that packs on another machine, with busybox, what is to be imported"},
     {"state", 0, "DIR", "take what the traced kernel told of its memory from copies of its files below DIR"},
     {"partial", 0, NULL, "keep what was read of a file that is damaged or cut"},
     {"quiet", 0, NULL, "print only errors"},
@@ -29,6 +32,8 @@ static const char *const examples[] = {
     "make one of what perf record -a -e 'kmem:*' has written",
     "trace-cmd report trace.dat | allium sys import - -o cmd.allium",
     "make one of what another tool prints; perf script does as well",
+    "allium sys import --script >pack.sh",
+    "get a script for a small machine, which packs what `allium sys import allium-pack.tar.gz` reads",
     "sudo allium sys import --boot -o boot.allium",
     "make one of all kernel allocations since the boot, if the kernel was started with what doctor --boot "
     "prints",
@@ -41,7 +46,7 @@ static int run(int argc, char **argv);
 
 const struct command command_sys_import = {
     .name = "sys import",
-    .usage = "FILE|--boot -o OUT [--force] [--format NAME] [--kallsyms FILE] [--state DIR] "
+    .usage = "FILE|--boot|--script -o OUT [--force] [--format NAME] [--kallsyms FILE] [--state DIR] "
              "[--partial] [--quiet]",
     .summary = "make a recording of a kernel trace that was recorded elsewhere or by another tool",
     .examples = examples,
@@ -51,7 +56,7 @@ const struct command command_sys_import = {
 
 struct request {
     struct import_request trace;
-    bool force, quiet, boot;
+    bool force, quiet, boot, script;
 };
 
 static int parse(struct request *q, int argc, char **argv)
@@ -73,6 +78,11 @@ static int parse(struct request *q, int argc, char **argv)
     code = option_values_parse(c, "format", command_value(c, &a, "format"), import_format_words, &t->format);
     if (code >= 0)
         return code;
+    q->script = command_value(c, &a, "script") != NULL;
+    if (q->script && argc != 2)
+        return command_misuse(c, "--script prints a script: leave out everything else");
+    if (q->script)
+        return -1;
     if (q->boot && (t->file || t->kallsyms || t->state || t->partial || t->format))
         return command_misuse(c, "--boot reads the running kernel: leave out %s",
                               t->file       ? t->file
@@ -121,11 +131,20 @@ static int import(const struct request *q)
     return code < 0 ? EXIT_DONE : code;
 }
 
+static int print_script(void)
+{
+    struct sink out = sink_to_file(stdout);
+    sink_text(&out, import_script);
+    return command_written(&out, EXIT_DONE);
+}
+
 static int run(int argc, char **argv)
 {
     struct request q;
     int code = parse(&q, argc, argv);
     if (code >= 0)
         return code;
+    if (q.script)
+        return print_script();
     return q.boot ? sys_import_boot(&(struct sys_import_boot){q.trace.output, q.force, q.quiet}) : import(&q);
 }
