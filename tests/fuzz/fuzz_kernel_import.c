@@ -6,6 +6,7 @@
 #include "require.h"
 
 #include "symbol/kallsyms.h"
+#include "sys/record/capture_span.h"
 #include "sys/record/tasks.h"
 #include "sys/record/text_import.h"
 
@@ -49,6 +50,29 @@ static void check(struct kernel_import *i)
                 frees == t->frees + t->frees_without_event &&
                 allocations == t->frees + t->frees_without_event + t->live_objects,
             "sums that do not fit");
+}
+
+/* Of a part of the time: what is live is the same. */
+static void check_span(struct kernel_import *i)
+{
+    size_t n;
+    uint64_t live = 0;
+    struct kernel_capture *c = kernel_import_capture(i);
+    const struct kmem_account *rows = capture_span_rows(c->span, c->accounts, &n);
+    for (size_t k = 0; k < n; k++)
+        live += rows[k].allocations - rows[k].frees;
+    require(live == kmem_accounts_totals(c->accounts)->live_objects,
+            "live objects of a time that do not fit");
+    const struct kmem_pair *pairs = capture_span_pairs(c->span, c->accounts, &n);
+    for (size_t k = 0; k < n; k++)
+        require(pairs[k].frees <= kmem_accounts_totals(c->accounts)->frees, "more frees than there were");
+    if (!c->pages)
+        return;
+    const struct page_account *pages = capture_span_pages(c->span, c->pages, &n);
+    live = 0;
+    for (size_t k = 0; k < n; k++)
+        live += pages[k].allocated_pages - pages[k].freed_pages;
+    require(live == page_accounts_totals(c->pages)->live_pages, "live pages of a time that do not fit");
 }
 
 static void check_pages(struct kernel_import *i)
@@ -104,6 +128,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                           "print fmt: \"%s\", __print_flags(REC->gfp_flags, \"|\", {1, \"A\"}, {2, \"B\"})");
     if (size % 3)
         kernel_import_clocks_differ(i);
+    if (size % 5 < 2)
+        kernel_import_set_span(i, 1000 * (size % 7), size % 5 ? UINT64_MAX : 1000 * (size % 64));
     check_tasks(i, data, size);
     while (size) {
         const uint8_t *newline = memchr(data, '\n', size);
@@ -139,6 +165,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     kernel_import_end(i, 0);
     check(i);
     check_pages(i);
+    check_span(i);
     kernel_import_free(i);
     kallsyms_release(&k);
     return 0;
