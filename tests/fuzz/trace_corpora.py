@@ -270,5 +270,7 @@ def kmem_records():
     stack = u16(numbers_of(recorded("kernel_stack"))) + b"\0\0" + u32(7) + u32(3) + u32(0) + u64(1, 2, 3)
     renamed = u16(300) + bytes(6) + u32(7) + b"bash".ljust(16, b"\0")
     moved = u16(301) + bytes(6) + u32(4) + u32(7) + u16(20) + u16(6) + b"/a/b\0\0"
-    out += [bytes([len(one)]) + one for one in (renamed, moved, renamed[:9], moved[:10], moved[:20])]
+    pages = u16(302) + bytes(2) + u32(7) + u64(0x1f000) + u32(2) + bytes(4) + u64(0xcc0) + u32(1)
+    short_ones = renamed[:9], moved[:10], moved[:20], pages[:35]
+    out += [bytes([len(one)]) + one for one in (renamed, moved, pages, *short_ones)]
     return out + [bytes([len(stack)]) + stack + b"".join(out)[:200], b"".join(out), b"\1a\0\5abcde"]
