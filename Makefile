@@ -43,6 +43,7 @@ check-kernels:
 	@tools/setup check
 	@tools/build '$(BUILD)' $(options) -Dtests=true
 	@tests/kernels/run --build '$(BUILD)'
+	@tests/kernels/sites --build '$(BUILD)'
 
 # The page of export --html: its script and style built anew, and a browser driven by the keyboard. Needs npm's registry.
 check-web:

@@ -29,8 +29,8 @@ _allium_options()
     'sys allocinfo') echo --by --sort --where --top --interval --count --duration --allocinfo --columns --wide --exact --json --no-pager --help ;;
     'sys frag') echo --from --interval --count --duration --buffer --top --html --force --columns --wide --exact --json --no-pager --help ;;
     'sys advise') echo --from --config --source --top --json --no-pager --help ;;
-    'sys import') echo -o --output --force --boot --script --format --kallsyms --state --partial --quiet --help ;;
-    'sys record') echo -o --output --force --events --stacks --buffer --raw --interval --duration --vmlinux --debuginfod --quiet --help ;;
+    'sys import') echo -o --output --force --boot --script --format --kallsyms --vmlinux --state --partial --quiet --help ;;
+    'sys record') echo -o --output --force --events --stacks --pid -p --tid -t --comm --cgroup --where --buffer --raw --interval --settle --duration --vmlinux --debuginfod --quiet --help ;;
     doctor) echo --boot --json --help ;;
     'sys '*) _allium_help sys "${1#sys }" | sed -n '/^options:/,/^$/s/^  \(\(-.\), \)\{0,1\}\(--[a-z-]*\).*/\2 \3/p' ;;
     esac
@@ -102,6 +102,14 @@ _allium_value()
         _allium_words slab page extfrag percpu
         return
         ;;
+    'sys record --pid' | 'sys record -p')
+        _allium_words "$(_allium_pids)"
+        return
+        ;;
+    'sys record --cgroup')
+        _allium_offer -d
+        return
+        ;;
     'sys record --raw' | 'sys import --state')
         _allium_offer -d
         return
@@ -139,7 +147,7 @@ _allium_value()
             return
         fi
         _allium_words live peak allocated allocations temporary
-        [ "$1" = diff ] || _allium_words age
+        [ "$1" = diff ] || _allium_words age requested slack
         ;;
     -p | --pid) _allium_words "$(_allium_pids)" ;;
     --debuginfod) _allium_words off wait 10s ;;
@@ -152,10 +160,10 @@ _allium_value()
         ;;
     --kallsyms) _allium_offer -f ;;
     --svg) _allium_words flame treemap timeline ;;
-    --metric) _allium_words live peak allocated allocations temporary ;;
+    --metric) _allium_words live peak allocated allocations temporary requested slack ;;
     --folded)
         [ "$1" = export ] || return 1
-        _allium_words live peak allocated allocations temporary
+        _allium_words live peak allocated allocations temporary requested slack
         ;;
     --state) _allium_files ;;
     --alert) _allium_words growing 'live>' ;;

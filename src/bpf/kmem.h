@@ -63,6 +63,10 @@ enum kmem_count {
     KMEM_REUSED,
     KMEM_NAMES_FULL,   /* cache names that found no room */
     KMEM_FREED_BEFORE, /* frees of objects allocated before the start, or not followed */
+    /* These are of recordings only. */
+    KMEM_FREED_AFTER_LOSS,  /* frees of objects whose allocation was not seen, after events were lost */
+    KMEM_FREED_UNEXPLAINED, /* ... of those that came where another object had been freed */
+    KMEM_SETTLED,           /* live objects that were freed soon after the end */
 };
 
 #endif

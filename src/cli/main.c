@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <malloc.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -109,6 +110,24 @@ static void give_back_what_is_freed(void)
     mallopt(M_TRIM_THRESHOLD, LARGE_BYTES);
 }
 
+static void do_nothing(int signal)
+{
+    (void)signal;
+}
+
+/*
+ * A file that may not grow any further (`ulimit -f`) is an error of write(), which is told, and not the end of the
+ * command. A handler, because exec() takes it back: the programs that we start have what our caller gave us.
+ */
+static void live_with_small_files(void)
+{
+    struct sigaction a;
+    if (sigaction(SIGXFSZ, NULL, &a) || a.sa_handler != SIG_DFL)
+        return;
+    a = (struct sigaction){.sa_handler = do_nothing, .sa_flags = SA_RESTART};
+    sigaction(SIGXFSZ, &a, NULL);
+}
+
 static bool is_one_of(const char *word, const char *const *words)
 {
     while (*words && strcmp(word, *words))
@@ -119,6 +138,7 @@ static bool is_one_of(const char *word, const char *const *words)
 int main(int argc, char **argv)
 {
     give_back_what_is_freed();
+    live_with_small_files();
     if (argc < 2)
         return print_overview(stderr, EXIT_USAGE);
     const struct command *command = find_command(argv[1]);

@@ -17,13 +17,15 @@ const struct word option_values_groups[] = {
     {"stack", ROLLUP_BY_STACK},   {"function", ROLLUP_BY_FUNCTION}, {"file", ROLLUP_BY_FILE},
     {"module", ROLLUP_BY_MODULE}, {"owner", ROLLUP_BY_OWNER},       {"thread", ROLLUP_BY_THREAD},
     {"size", ROLLUP_BY_SIZE},     {"process", ROLLUP_BY_PROCESS},   {NULL, 0}};
-const struct word option_values_orders[] = {{"live", ROLLUP_SORT_LIVE},
-                                            {"peak", ROLLUP_SORT_PEAK},
-                                            {"allocated", ROLLUP_SORT_ALLOCATED},
-                                            {"allocations", ROLLUP_SORT_ALLOCATIONS},
-                                            {"temporary", ROLLUP_SORT_TEMPORARY},
-                                            {"age", ROLLUP_SORT_AGE},
-                                            {NULL, 0}};
+#define ORDERS                                                                                               \
+    {"live", ROLLUP_SORT_LIVE}, {"peak", ROLLUP_SORT_PEAK}, {"allocated", ROLLUP_SORT_ALLOCATED},            \
+        {"allocations", ROLLUP_SORT_ALLOCATIONS}, {"temporary", ROLLUP_SORT_TEMPORARY},                      \
+    {                                                                                                        \
+        "age", ROLLUP_SORT_AGE                                                                               \
+    }
+const struct word option_values_diff_orders[] = {ORDERS, {NULL, 0}};
+const struct word option_values_orders[] = {
+    ORDERS, {"requested", ROLLUP_SORT_REQUESTED}, {"slack", ROLLUP_SORT_SLACK}, {NULL, 0}};
 
 char *option_values_list(const struct word *words, bool (*fits)(const struct word *word, const void *arg),
                          const void *arg)

@@ -19,8 +19,9 @@ struct word {
 #define OPTION_VALUES_TREE_DEFAULT   30
 #define OPTION_VALUES_FRAMES_DEFAULT 12
 
-extern const struct word option_values_groups[]; /* of --by, enum rollup_group */
-extern const struct word option_values_orders[]; /* of --sort, enum rollup_sort */
+extern const struct word option_values_groups[];      /* of --by, enum rollup_group */
+extern const struct word option_values_orders[];      /* of --sort, enum rollup_sort */
+extern const struct word option_values_diff_orders[]; /* ... of `allium diff` */
 
 /** Finds the word's value, if `text` is not NULL. Returns -1: fine; else the exit code, after a line on
  * stderr. */

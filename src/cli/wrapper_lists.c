@@ -13,7 +13,8 @@
 #include "base/mem.h"
 #include "cli/command.h"
 
-#define LIST_NAME      "wrappers"
+#define WRAPPERS       "wrappers"
+#define HELPERS        "kernel-helpers"
 #define LIST_BYTES_MAX (1u << 20)
 
 /* 0, or the errno of what went wrong. */
@@ -37,7 +38,7 @@ static void add_list(struct wrappers *w, const char *path)
     struct wrappers_bad bad;
     int failed = read_list(path, &text);
     if (failed) {
-        command_fail(0, "%s: %s; its list of wrappers is left out", path, strerror(failed));
+        command_fail(0, "%s: %s; its list is left out", path, strerror(failed));
     } else {
         wrappers_add(w, buf_str(&text), text.len, &bad);
         if (bad.lines > 1)
@@ -50,14 +51,18 @@ static void add_list(struct wrappers *w, const char *path)
 }
 
 /* Never NULL; the caller frees it. */
-static char *shipped_list(void)
+static char *shipped_list(const char *name)
 {
-    char *path = installed_file_find(LIST_NAME, ALLIUM_DATA_BESIDE, ALLIUM_DATA_DIR);
-    return path ? path : mem_strdup(ALLIUM_DATA_DIR "/" LIST_NAME);
+    char *path = installed_file_find(name, ALLIUM_DATA_BESIDE, ALLIUM_DATA_DIR);
+    if (path)
+        return path;
+    struct buf expected = BUF_INIT;
+    buf_printf(&expected, "%s/%s", ALLIUM_DATA_DIR, name);
+    return buf_detach(&expected);
 }
 
 /* NULL: there can be none. The caller frees it. */
-static char *own_list(void)
+static char *own_list(const char *name)
 {
     struct buf path = BUF_INIT;
     const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
@@ -67,18 +72,28 @@ static char *own_list(void)
         buf_printf(&path, "%s/.config", home);
     else
         return NULL;
-    buf_addstr(&path, "/allium/" LIST_NAME);
+    buf_printf(&path, "/allium/%s", name);
     return buf_detach(&path);
 }
 
-void wrapper_lists_read(struct wrappers *w)
+static void read_lists(struct wrappers *w, const char *name)
 {
-    char *shipped = shipped_list(), *own = own_list();
+    char *shipped = shipped_list(name), *own = own_list(name);
     add_list(w, shipped);
     if (own && !access(own, F_OK))
         add_list(w, own);
     free(shipped);
     free(own);
+}
+
+void wrapper_lists_read(struct wrappers *w)
+{
+    read_lists(w, WRAPPERS);
+}
+
+void wrapper_lists_read_helpers(struct wrappers *w)
+{
+    read_lists(w, HELPERS);
 }
 
 void wrapper_lists_add(struct wrappers *w, const char *names)
@@ -97,7 +112,7 @@ char *wrapper_lists_for_agent(const char *names)
 {
     struct wrappers w = {0};
     struct buf text = BUF_INIT;
-    char *own = own_list();
+    char *own = own_list(WRAPPERS);
     if (own && !access(own, F_OK))
         add_list(&w, own);
     if (names)
@@ -112,10 +127,15 @@ char *wrapper_lists_for_agent(const char *names)
     return text.len ? buf_detach(&text) : NULL;
 }
 
+static bool is_of_kernel(const struct profile *p)
+{
+    return p->images.len == 1 && !strcmp(profile_text(p, p->images.at[0].exe), "vmlinux");
+}
+
 void wrapper_lists_mark(struct profile *p)
 {
     struct wrappers w = {0};
-    wrapper_lists_read(&w);
+    read_lists(&w, is_of_kernel(p) ? HELPERS : WRAPPERS);
     wrappers_mark(&w, p);
     wrappers_release(&w);
 }

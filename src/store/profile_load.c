@@ -351,6 +351,32 @@ static void set_signal(struct loader *l, uint64_t image_id, int64_t status)
             i->signal = WTERMSIG((int)status);
 }
 
+/* As sys_losses.c stores the counts of sys kmem. */
+static const struct {
+    const char *key;
+    size_t at;
+} facts_of_kernel[] = {
+    {"sys_kmem_null_frees", offsetof(struct profile_kernel, null_frees)},
+    {"sys_kmem_frees_without_event", offsetof(struct profile_kernel, frees_without_event)},
+    {"sys_kmem_frees_of_unknown", offsetof(struct profile_kernel, older_frees)},
+    {"sys_kmem_frees_after_loss", offsetof(struct profile_kernel, frees_after_loss)},
+    {"sys_kmem_frees_unexplained", offsetof(struct profile_kernel, unexplained_frees)},
+    {"sys_kmem_settled_objects", offsetof(struct profile_kernel, settled_objects)},
+    {RECORDING_KERNEL_SETTLED, offsetof(struct profile_kernel, settled_bytes)},
+    {RECORDING_KERNEL_SETTLE, offsetof(struct profile_kernel, settle_ns)},
+};
+
+static void load_fact_of_kernel(struct loader *l, const char *key, struct sql *row)
+{
+    for (size_t i = 0; i < sizeof(facts_of_kernel) / sizeof(*facts_of_kernel); i++) {
+        if (strcmp(key, facts_of_kernel[i].key) != 0)
+            continue;
+        const uint64_t value = sql_get_count(row);
+        memcpy((char *)&l->p->kernel + facts_of_kernel[i].at, &value, sizeof(value));
+        l->p->kernel.known = true;
+    }
+}
+
 static int load_facts(struct loader *l, struct error *e)
 {
     struct scan s;
@@ -374,12 +400,18 @@ static int load_facts(struct loader *l, struct error *e)
             status = sql_get_int(&s.row, INT32_MIN, INT32_MAX);
         else if (!strcmp(key, RECORDING_CPU))
             l->p->recorder_cpu_ns = sql_get_count(&s.row);
+        else if (!strcmp(key, RECORDING_REQUESTED))
+            l->p->has_requested = sql_get_int(&s.row, 0, 1);
         else if (!strcmp(key, RECORDING_MEMORY))
             l->p->recorder_peak_bytes = sql_get_count(&s.row);
         else if (!strcmp(key, SCHEMA_DROPPED))
             l->p->images_dropped = sql_get_count(&s.row);
         else if (!strcmp(key, SCHEMA_DROPPED_PEAK))
             l->p->images_dropped_peak_bytes = sql_get_real(&s.row);
+        else if (!strcmp(key, RECORDING_KERNEL_FILTER))
+            l->p->kernel.filter = profile_string(l->p, sql_get_text(&s.row));
+        else
+            load_fact_of_kernel(l, key, &s.row);
     }
     if (!ended) /* what was sampled may not have been written yet */
         l->p->period_bytes = 0;

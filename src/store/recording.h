@@ -58,6 +58,12 @@ struct recording;
 /* Numbers: CPU time and highest resident memory of the process that recorded, when the command had ended. */
 #define RECORDING_CPU    "recorder_cpu_ns"
 #define RECORDING_MEMORY "recorder_peak_bytes"
+/* Numbers, of a recording of the kernel: what was freed after its end, and how long that was noted. */
+#define RECORDING_KERNEL_SETTLED "kernel_settled_bytes"
+#define RECORDING_KERNEL_SETTLE  "kernel_settle_ns"
+/* text, of a recording of the kernel: which allocations it has; absent: all */
+#define RECORDING_KERNEL_FILTER "kernel_filter"
+#define RECORDING_REQUESTED     "requested_known" /* 1: profile.has_requested */
 /* number: the id of the image that was killed by the signal in the wait status */
 #define RECORDING_KILLED "killed_image"
 /* prefix of a kind, "tags" or "sites": number 1, if there are exact accounts of that kind */

@@ -108,16 +108,31 @@ bool symbol_object_root_exists(const char *root)
     return is_here(root) || fd >= 0;
 }
 
+/* Of a relocatable file the data are changed later (relocatable.h), so that they must not be the file itself. */
+static Elf *begin_elf(int fd, bool copy)
+{
+    GElf_Ehdr header;
+    Elf *elf = elf_begin(fd, copy ? ELF_C_READ : ELF_C_READ_MMAP, NULL);
+    if (copy || !elf || !gelf_getehdr(elf, &header) || header.e_type != ET_REL)
+        return elf;
+    elf_end(elf);
+    return elf_begin(fd, ELF_C_READ_MMAP_PRIVATE, NULL);
+}
+
 /** Takes the descriptor. The handle needs none afterwards: the file is mapped or copied. */
 static Elf *open_elf(int fd, bool trusted, uint64_t size)
 {
-    bool copy = !trusted && size <= COPY_MAX_BYTES;
-    elf_version(EV_CURRENT);
-    Elf *elf = elf_begin(fd, copy ? ELF_C_READ : ELF_C_READ_MMAP, NULL);
     GElf_Ehdr header;
+    elf_version(EV_CURRENT);
+    Elf *elf = begin_elf(fd, !trusted && size <= COPY_MAX_BYTES);
+    bool packed = elf && trusted && elf_kind(elf) == ELF_K_NONE; /* modules of the kernel may be */
+    if (packed) {
+        elf_end(elf);
+        elf = dwelf_elf_begin(fd);
+    }
     if (elf && (elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &header) ||
                 (header.e_type != ET_DYN && header.e_type != ET_EXEC && header.e_type != ET_REL) ||
-                elf_cntl(elf, ELF_C_FDREAD) != 0)) {
+                (!packed && elf_cntl(elf, ELF_C_FDREAD) != 0))) {
         elf_end(elf);
         elf = NULL;
     }

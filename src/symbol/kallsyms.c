@@ -37,6 +37,11 @@ bool kallsyms_passes(const struct kallsyms *k, size_t at)
     return k->all.at[at].module != 0;
 }
 
+uint64_t kallsyms_bytes(const struct kallsyms *k, size_t at)
+{
+    return at + 1 < k->all.len ? k->all.at[at + 1].address - k->all.at[at].address : 0;
+}
+
 /* ---- lines ---- */
 
 static uint32_t store_text(struct kallsyms *k, const char *text, size_t len)

@@ -71,6 +71,8 @@ void kallsyms_inherit(struct kallsyms *k, const struct kallsyms *earlier);
 /** Returns the index of the symbol that contains the address, or KALLSYMS_NONE. */
 size_t kallsyms_find(const struct kallsyms *k, uint64_t address);
 const char *kallsyms_name(const struct kallsyms *k, size_t at);
+/** Returns the distance to the next symbol, which the kernel takes for the size; 0: there is none. */
+uint64_t kallsyms_bytes(const struct kallsyms *k, size_t at);
 /** Returns "" for the kernel itself. */
 const char *kallsyms_module_name(const struct kallsyms *k, size_t at);
 /** Returns whether the symbol can vanish while the kernel runs, because it belongs to a module or to

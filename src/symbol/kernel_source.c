@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "symbol/kernel_source.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "symbol/elf_file.h"
+#include "symbol/kernel_modules.h"
 
 #define KNOWN_FILE "init/main.c" /* of start_kernel(), in every kernel */
 
@@ -11,7 +14,8 @@ struct kernel_source {
     const struct vmlinux *vmlinux;
     struct kernel_symbols *kernel;
     struct symbols *symbols;
-    size_t before; /* bytes that stand before the name of each file */
+    struct function_index *functions; /* of vmlinux; NULL: not read yet */
+    size_t before;                    /* bytes that stand before the name of each file */
     const char *top;
 };
 
@@ -23,6 +27,11 @@ static void resolve(struct kernel_source *s, uint64_t linked, struct symbol_fram
                                          .build_id_len = s->vmlinux->build_id_len,
                                          .sent = s->vmlinux->sent};
     symbols_resolve(s->symbols, &module, &linked, 1, out);
+}
+
+static bool has_file(const struct symbol_frames *frames)
+{
+    return frames->at[frames->len - 1].file != NULL;
 }
 
 /* Where the tree lay that the kernel was built in. */
@@ -51,18 +60,82 @@ struct kernel_source *kernel_source_new(const struct vmlinux *v, struct kernel_s
 
 void kernel_source_free(struct kernel_source *s)
 {
+    if (!s)
+        return;
+    function_index_free(s->functions);
     free(s);
+}
+
+/* ---- places ---- */
+
+static bool module_frames(struct kernel_source *s, const struct kernel_symbol *symbol, uint64_t address,
+                          struct symbol_frames *out)
+{
+    struct kernel_module_place place;
+    if (!s->vmlinux->modules || symbol->gone)
+        return false;
+    if (!kernel_modules_at(s->vmlinux->modules, symbol->module, address, &place) &&
+        kernel_modules_find(s->vmlinux->modules, symbol->module, symbol->name, symbol->offset, symbol->bytes,
+                            &place) != FUNCTION_ONE)
+        return false;
+    symbols_resolve(s->symbols, &place.file, &place.address, 1, out);
+    return has_file(out);
 }
 
 bool kernel_source_frames(struct kernel_source *s, uint64_t address, struct symbol_frames *out)
 {
     struct kernel_symbol symbol;
     uint64_t begin = kernel_symbols_begin(s->kernel);
-    if (!begin || !kernel_symbols_find(s->kernel, address, &symbol) || *symbol.module)
+    if (!begin || !kernel_symbols_find(s->kernel, address, &symbol))
         return false;
-    resolve(s, address - begin + s->vmlinux->stext, out); /* the kernel moves as a whole (KASLR) */
-    return out->at[out->len - 1].file != NULL;
+    if (*symbol.module)
+        return module_frames(s, &symbol, address, out);
+    return kernel_source_offset_frames(s, address - begin, out);
 }
+
+bool kernel_source_offset_frames(struct kernel_source *s, uint64_t offset, struct symbol_frames *out)
+{
+    resolve(s, offset + s->vmlinux->stext, out); /* the kernel moves as a whole (KASLR) */
+    return has_file(out);
+}
+
+static const struct function_index *functions_of(struct kernel_source *s)
+{
+    struct symbol_object *o;
+    if (!s->functions && !symbol_object_open("", s->vmlinux->path, &o)) {
+        s->functions = function_index_new(o->elf);
+        symbol_object_free(o);
+    }
+    return s->functions;
+}
+
+enum function_found kernel_source_place_frames(struct kernel_source *s, const struct kernel_place *p,
+                                               struct symbol_frames *out)
+{
+    struct kernel_module_place place;
+    enum function_found found = FUNCTION_NONE;
+    if (*p->module) {
+        if (s->vmlinux->modules)
+            found =
+                kernel_modules_find(s->vmlinux->modules, p->module, p->function, p->offset, p->bytes, &place);
+        if (found == FUNCTION_ONE)
+            symbols_resolve(s->symbols, &place.file, &place.address, 1, out);
+    } else if (functions_of(s)) {
+        found = function_index_find(s->functions, p->function, p->offset, p->bytes, &place.address);
+        if (found == FUNCTION_ONE)
+            resolve(s, place.address, out);
+    }
+    return found == FUNCTION_ONE && !has_file(out) ? FUNCTION_NONE : found;
+}
+
+bool kernel_source_is_several(struct kernel_source *s, const char *module, const char *function)
+{
+    if (*module)
+        return s->vmlinux->modules && kernel_modules_count(s->vmlinux->modules, module, function) > 1;
+    return functions_of(s) && function_index_count(s->functions, function) > 1;
+}
+
+/* ---- files ---- */
 
 const char *kernel_source_file(const struct kernel_source *s, const struct symbol_frame *frame)
 {
@@ -76,14 +149,19 @@ static bool is_header(const char *file)
     return len > 2 && !strcmp(file + len - 2, ".h");
 }
 
+void kernel_source_skip_headers(struct symbol_frames *frames)
+{
+    while (frames->len > 1 && (!frames->at->file || is_header(frames->at->file))) {
+        frames->at++;
+        frames->len--;
+    }
+}
+
 bool kernel_source_call_frames(struct kernel_source *s, uint64_t address, struct symbol_frames *out)
 {
     if (!kernel_source_frames(s, address, out))
         return false;
-    while (out->len > 1 && (!out->at->file || is_header(out->at->file))) {
-        out->at++;
-        out->len--;
-    }
+    kernel_source_skip_headers(out);
     return true;
 }
 

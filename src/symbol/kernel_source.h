@@ -3,8 +3,8 @@
 #define SYMBOL_KERNEL_SOURCE_H
 
 /*
- * The source of an address in the kernel: files, lines and inlined functions, from a vmlinux with debug
- * information. Only for the kernel's own code: the files of modules are not read.
+ * The source of code in the kernel and its modules: files, lines and inlined functions, from a vmlinux with debug
+ * information and the debug files of modules (symbol/kernel_modules.h).
  *
  * File names are relative to the top of the kernel's tree ("mm/slub.c"). The prefix to remove is what
  * precedes "init/main.c" in the file of start_kernel(). If there is no such function, or a file has another
@@ -17,13 +17,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "symbol/function_index.h"
 #include "symbol/kernel_symbols.h"
 #include "symbol/symbol.h"
 #include "symbol/vmlinux.h"
 
 struct kernel_source;
 
-/** Never returns NULL. All three arguments must live longer than the result. */
+/**
+ * Never returns NULL. All three arguments must live longer than the result. `k`: the symbols of the running kernel, if
+ * vmlinux is its; else NULL, and only offsets and places have a source.
+ */
 struct kernel_source *kernel_source_new(const struct vmlinux *v, struct kernel_symbols *k,
                                         struct symbols *symbols);
 /** NULL is allowed. */
@@ -32,12 +36,31 @@ void kernel_source_free(struct kernel_source *s);
 /**
  * Fills `out` with the functions at an address, innermost first, as symbols_resolve() does. The address is
  * that of a byte inside the instruction: for a return address, one less. Returns false if there are none: the
- * address belongs to a module, to BPF, to no kernel code, or to code without debug information.
+ * address belongs to BPF, to no kernel code, or to code without debug information.
  */
 bool kernel_source_frames(struct kernel_source *s, uint64_t address, struct symbol_frames *out);
+/** Like the function above, for a byte of the kernel's own code at this offset from _stext. */
+bool kernel_source_offset_frames(struct kernel_source *s, uint64_t offset, struct symbol_frames *out);
+
+/** A place as traces name it. */
+struct kernel_place {
+    const char *module; /* "ext4"; "": the kernel itself */
+    const char *function;
+    uint64_t offset; /* of a byte inside the instruction */
+    uint64_t bytes;  /* size of the function, as the kernel takes it; 0: not known */
+};
+
+/** Like kernel_source_frames(). `out` is set if the result is FUNCTION_ONE. */
+enum function_found kernel_source_place_frames(struct kernel_source *s, const struct kernel_place *p,
+                                               struct symbol_frames *out);
+/** Returns whether more than one function of the kernel, or of a module, has this name. */
+bool kernel_source_is_several(struct kernel_source *s, const char *module, const char *function);
+
 /** Returns the frame's file, relative to the top of the tree; NULL: not known. */
 const char *kernel_source_file(const struct kernel_source *s, const struct symbol_frame *frame);
 
+/** Leaves out the innermost functions that are defined in headers. At least one stays. */
+void kernel_source_skip_headers(struct symbol_frames *frames);
 /**
  * Like kernel_source_frames(), without the innermost functions that are defined in headers: kmalloc(), for example. At
  * least one stays.

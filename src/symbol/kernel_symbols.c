@@ -204,6 +204,7 @@ bool kernel_symbols_find(struct kernel_symbols *k, uint64_t address, struct kern
                                .function = kernel_symbols_function(k, name),
                                .module = symbol_names_store(&k->names, kallsyms_module_name(&k->table, at)),
                                .offset = address - k->table.all.at[at].address,
+                               .bytes = kallsyms_bytes(&k->table, at),
                                .gone = k->table.all.at[at].gone};
     return true;
 }

@@ -28,6 +28,7 @@ struct kernel_symbol {
     const char *function; /* without the suffixes that the compiler added, for grouping: "ext4_free_inode" */
     const char *module;   /* "ext4", "bpf", "__builtin__ftrace"; "": the kernel itself */
     uint64_t offset;      /* bytes from the beginning of the symbol */
+    uint64_t bytes;       /* from there to the next symbol; 0: not known */
     bool gone;            /* the symbol is not in the kernel any more */
 };
 

@@ -6,12 +6,15 @@
 
 #include <elfutils/libdwelf.h>
 
+#include "symbol/relocatable.h"
+
 static const char deleted[] = " (deleted)";
 
 void symbol_image_init(struct symbol_image *image, const struct symbol_module *module)
 {
     *image = (struct symbol_image){.path = mem_strdup(module->path ? module->path : "")};
     image->sent = module->sent;
+    image->relocatable = module->relocatable;
     image->unusable = module->build_id_len > sizeof(image->build_id);
     if (module->build_id_len && !image->unusable) {
         memcpy(image->build_id, module->build_id, module->build_id_len);
@@ -23,7 +26,9 @@ void symbol_image_release(struct symbol_image *image)
 {
     symbol_scopes_free(image->scopes);
     symbol_table_free(image->table);
-    dwarf_end(image->dwarf);
+    if (!image->relocated)
+        dwarf_end(image->dwarf);
+    relocated_free(image->relocated);
     dwarf_end(image->alternate_dwarf);
     symbol_object_free(image->main);
     symbol_object_free(image->debug);
@@ -43,7 +48,7 @@ static bool try_main(struct symbol_image *image, const char *root, const char *p
     struct symbol_object *o;
     int opened = symbol_object_open(root, path, &o);
     if (opened == 0) {
-        if (!symbol_object_has_addresses(o))
+        if (symbol_object_has_addresses(o) == image->relocatable)
             opened = -ENOEXEC;
         else if (image->build_id_len && !symbol_object_has_build_id(o, image->build_id, image->build_id_len))
             opened = -ESTALE;
@@ -134,7 +139,12 @@ static void open_dwarf(struct symbol_image *image, const struct symbol_object *o
 {
     if (!symbol_object_has_dwarf(o))
         return;
-    image->dwarf = dwarf_begin_elf(o->elf, DWARF_C_READ, NULL);
+    if (image->relocatable) {
+        image->relocated = relocated_new(o->elf);
+        image->dwarf = image->relocated ? relocated_dwarf(image->relocated) : NULL;
+    } else {
+        image->dwarf = dwarf_begin_elf(o->elf, DWARF_C_READ, NULL);
+    }
     if (!image->dwarf)
         return;
     image->partial = !open_alternate(image, o);
@@ -181,6 +191,10 @@ void symbol_image_load(struct symbol_image *image, const char *root, struct symb
             image->origin.mtime_ns = described->mtime_ns;
         }
     }
+    if (image->relocatable && image->main)
+        relocatable_lay_out(image->main->elf);
+    if (image->relocatable && image->debug)
+        relocatable_lay_out(image->debug->elf);
     image->table = symbol_table_new(image->main ? image->main->elf : NULL,
                                     image->debug ? image->debug->elf : NULL, names);
     if (described)

@@ -21,10 +21,12 @@ struct symbol_image {
     unsigned char build_id[SYMBOL_BUILD_ID_MAX];
     size_t build_id_len; /* as reported by the target, else from the file; 0: not known */
     bool sent;           /* see struct symbol_module */
+    bool relocatable;    /* see struct symbol_module */
     bool unusable;       /* the target reported a build id, but the files have none to compare with */
     struct symbol_object *main, *debug, *alternate;
     Dwarf *dwarf, *alternate_dwarf;
-    struct symbol_table *table; /* NULL: not loaded */
+    struct relocated *relocated; /* which `dwarf` belongs to; NULL: it needs no relocation */
+    struct symbol_table *table;  /* NULL: not loaded */
     struct symbol_scopes *scopes;
     struct symbol_origin origin; /* valid once loaded */
     bool partial;                /* a file that the debug information refers to is missing */

@@ -27,6 +27,7 @@ struct symbol_module {
     const unsigned char *build_id; /* of the image in memory */
     size_t build_id_len;           /* bytes; 0: not known */
     bool sent;                     /* the file came from a server: files that it names are not opened */
+    bool relocatable;              /* a module of the kernel: addresses are those of relocatable_lay_out() */
 };
 
 struct symbol_frame {

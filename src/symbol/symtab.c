@@ -27,20 +27,27 @@ struct symbol_table {
     struct VEC(struct entry) entries;
 };
 
-/** Where the executable sections of a file end, by section number; 0 for all other sections. */
-struct sections VEC(uint64_t);
+/* By section number: where it ends, 0 unless it has code, and what to add to the values of symbols. */
+struct section {
+    uint64_t end, add;
+};
 
+struct sections VEC(struct section);
+
+/* In a relocatable file values are offsets in the section, which has an address if it was laid out. */
 static struct sections read_sections(Elf *elf)
 {
     struct sections s = {0};
     size_t count = 0;
-    if (elf_getshdrnum(elf, &count) != 0)
+    GElf_Ehdr file;
+    if (elf_getshdrnum(elf, &count) != 0 || !gelf_getehdr(elf, &file))
         return s;
     for (size_t i = 0; i < count; i++) {
         GElf_Shdr header;
         Elf_Scn *scn = elf_getscn(elf, i);
         bool code = scn && gelf_getshdr(scn, &header) && (header.sh_flags & SHF_EXECINSTR);
-        *vec_push(&s) = code ? header.sh_addr + header.sh_size : 0;
+        *vec_push(&s) = (struct section){.end = code ? header.sh_addr + header.sh_size : 0,
+                                         .add = code && file.e_type == ET_REL ? header.sh_addr : 0};
     }
     return s;
 }
@@ -75,8 +82,9 @@ static void add_symbols(struct symbol_table *t, Elf *elf, Elf_Scn *scn, const GE
     struct sections sections = read_sections(elf);
     GElf_Sym symbol;
     for (int i = 1; gelf_getsym(data, i, &symbol); i++) {
-        uint64_t end = symbol.st_shndx < sections.len ? sections.at[symbol.st_shndx] : 0;
-        add_symbol(t, &symbol, end, elf, header->sh_link);
+        bool in = symbol.st_shndx < sections.len;
+        symbol.st_value += in ? sections.at[symbol.st_shndx].add : 0;
+        add_symbol(t, &symbol, in ? sections.at[symbol.st_shndx].end : 0, elf, header->sh_link);
     }
     vec_release(&sections);
 }

@@ -12,8 +12,10 @@
 #include "collect/ledger/profile_names.h"
 #include "collect/unwind/user_stack.h"
 #include "model/kernel/container_id.h"
+#include "model/profile/wrappers.h"
 #include "symbol/kernel_source.h"
 #include "symbol/kernel_symbols.h"
+#include "sys/record/kernel_capture.h"
 #include "sys/session.h"
 #include "sys/stack_samples.h"
 
@@ -211,12 +213,23 @@ uint64_t resolver_kernel_number(struct names *n, uint64_t address)
     return (hash & UINT64_C(0xffffffff)) << 24 | ((k.offset + 1) & 0xffffff);
 }
 
+static void add_helper(struct names *n, struct buf *b, uint64_t address)
+{
+    struct kernel_symbol k;
+    struct kernel_symbols *symbols = n->wanted.helpers ? kernel_of(n) : NULL;
+    if (symbols && kernel_symbols_find(symbols, address - 1, &k) &&
+        wrappers_have(n->wanted.helpers, k.function))
+        buf_addstr(b, KERNEL_CAPTURE_HELPER);
+}
+
 static void name_code(struct names *n, struct table *t, uint32_t column, struct code c)
 {
     struct buf b = BUF_INIT;
     struct kernel_source *source = n->wanted.lines ? source_of(n) : NULL;
     const struct symbol_frame *f = source ? kernel_source_call(source, c.address - c.before) : NULL;
     add_symbol(n, &b, c);
+    if (c.before)
+        add_helper(n, &b, c.address);
     if (f)
         add_line(n, &b, f);
     table_text(t, column, buf_str(&b));
@@ -237,6 +250,7 @@ void resolver_kernel_function(struct sys_session *s, struct table *t, uint32_t c
 {
     struct buf b = BUF_INIT;
     resolver_add_kernel_function(s->names, &b, address);
+    add_helper(s->names, &b, address);
     table_text(t, column, buf_str(&b));
     buf_release(&b);
 }

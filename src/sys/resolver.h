@@ -23,12 +23,15 @@ struct vmlinux;
 struct symbol_frame;
 struct symbol_frames;
 struct sys_session;
+struct wrappers;
 
 /** What the tool will need. */
 struct resolver_wanted {
     bool spaces;                   /* address spaces of processes */
     const struct vmlinux *vmlinux; /* source of the kernel; must outlive the resolver. NULL: there is none */
-    bool lines;                    /* add files and lines to code of the kernel */
+    /* see sys/record/kernel_capture.h; must outlive the resolver. NULL: none */
+    const struct wrappers *helpers;
+    bool lines; /* add files and lines to code of the kernel */
 };
 
 /** Never returns NULL. Parts that are not available are reported where they are needed. */
@@ -56,9 +59,12 @@ uint64_t resolver_nameless(const struct names *n);
 const char *resolver_kernel_hidden(const struct names *n);
 
 /* For a call in the kernel, given by its return address: */
-/** "alloc_empty_file+0x1b [module]", with " (fs/file_table.c:215)" if lines are requested and known. */
+/**
+ * "alloc_empty_file+0x1b [module]", with " (helper)" if it is one, and " (fs/file_table.c:215)" if lines are requested
+ * and known.
+ */
 void resolver_kernel_call(struct sys_session *s, struct table *t, uint32_t column, uint64_t address);
-/** "alloc_empty_file [module]": the function, without the compiler's suffixes. */
+/** "alloc_empty_file [module]": the function, without the compiler's suffixes, with " (helper)" if it is one. */
 void resolver_kernel_function(struct sys_session *s, struct table *t, uint32_t column, uint64_t address);
 /**
  * Returns a number for the call that does not reveal the kernel's load address and is the same after a reboot. For the

@@ -31,6 +31,8 @@ struct sys_settings {
     const struct vmlinux *vmlinux; /* source of the kernel; NULL: none. It must outlive the session */
     bool lines;                    /* add files and lines to code of the kernel */
     const char *const *options;    /* values of the tool's own options, in their order; NULL: not given */
+    /* functions to be marked in rows by call or function; NULL: none. They must outlive the session */
+    const struct wrappers *helpers;
 };
 
 #define SYS_ROWS_DEFAULT   16384u /* for each CPU, */

@@ -118,8 +118,23 @@ def file_by_name(place):
         equal((code, said), (1, "allium: /dev/full: No space left on device\n"), form)
 
 
+def size_limit(place):
+    """A file that may not grow (ulimit -f) is told, and ends nothing; the program that is run has the signal as its
+    caller had it.
+    """
+    done = tap.run(["sh", "-c", "ulimit -f 0; exec %s run -o limited.allium -- true" % built("ALLIUM")],
+                   cwd=place.folder, env=place.env)
+    said = done.stderr.decode()
+    check(done.returncode == 125 and said.count("\n") == 1, done.returncode, said)
+    check("limited.allium: File too large" in said, said)
+    done = tap.run([built("ALLIUM"), "run", "--quiet", "-o", "s.allium", "--", "sh", "-c",
+                    "ulimit -f 0; exec 3>limited; exec head -c 10 /dev/zero >&3"], cwd=place.folder, env=place.env)
+    equal(done.returncode, 128 + signal.SIGXFSZ, "code of a program that the limit ends")
+
+
 tap.main([(name, placed(function)) for name, function in [
     ("a full device: one line, and code 1", full_device),
     ("a reader that has gone", closed_pipe),
     ("a full device by its name", file_by_name),
+    ("a limit of a file's size", size_limit),
 ]])

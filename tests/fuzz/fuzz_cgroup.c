@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Fuzz target of what is told by texts about cgroups: mountinfo, which mount a path lies in, and the container of a
- * path. The bytes before the first NUL are mountinfo, those behind it a path.
+ * path. The bytes before the first NUL are mountinfo, those behind it a path, or /proc/PID/cgroup.
  */
 #include "require.h"
 
+#include "collect/kernel/cgroup_line.h"
 #include "collect/kernel/cgroup_mounts.h"
 #include "model/kernel/container_id.h"
 
@@ -51,6 +52,17 @@ static void check_mounts(const struct mounts *m, const char *path)
     }
 }
 
+static void check_line(const char *text)
+{
+    struct cgroup_line line;
+    for (enum cgroup_hierarchy h = CGROUP_V2; h < CGROUP_HIERARCHIES; h++)
+        if (cgroup_line_find(text, h, &line))
+            require(line.hierarchy >= 0 && line.path > text &&
+                        line.path + line.path_len <= text + strlen(text) &&
+                        !memchr(line.path, '\n', line.path_len),
+                    "a path that is not in a line");
+}
+
 static void check_container(const char *path)
 {
     char id[CONTAINER_ID_BYTES];
@@ -68,6 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct mounts m = {.all = {0}};
     mounts_parse(&m, text);
     check_mounts(&m, path);
+    check_line(path);
     check_container(path);
     mounts_release(&m);
     free(text);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fuzz target of src/sys/record/{kernel_import,text_import}: whatever lines of a trace say, allocations equal frees and
- * what is live, in the totals and in the rows, and every call has a name.
+ * Fuzz target of src/sys/record/{kernel_import,import_source,text_import}: whatever lines of a trace say, allocations
+ * equal frees and what is live, in the totals and in the rows, and every call has a name, and a file or a mark. The
+ * source of the kernel is one that is made up here.
  */
 #include "require.h"
 
 #include "symbol/kallsyms.h"
+#include "symbol/kernel_source.h"
 #include "sys/record/capture_span.h"
 #include "sys/record/tasks.h"
 #include "sys/record/text_import.h"
@@ -16,6 +18,60 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/* ---- a source: functions whose names are long are several ---- */
+
+static const struct symbol_frame frames[] = {{"kmalloc", "slab.h", 1, true}, {"f", "f.c", 2, false}};
+
+bool kernel_source_is_several(struct kernel_source *s, const char *module, const char *function)
+{
+    (void)s;
+    return strlen(module) + strlen(function) > 8;
+}
+
+enum function_found kernel_source_place_frames(struct kernel_source *s, const struct kernel_place *p,
+                                               struct symbol_frames *out)
+{
+    require(p->offset != UINT64_MAX, "a place before its function");
+    *out = (struct symbol_frames){frames, 2};
+    return p->offset % 7 == 0                                                 ? FUNCTION_NONE
+           : kernel_source_is_several(s, p->module, p->function) && !p->bytes ? FUNCTION_SEVERAL
+                                                                              : FUNCTION_ONE;
+}
+
+bool kernel_source_offset_frames(struct kernel_source *s, uint64_t offset, struct symbol_frames *out)
+{
+    (void)s;
+    *out = (struct symbol_frames){frames, 2};
+    return offset % 3;
+}
+
+void kernel_source_skip_headers(struct symbol_frames *out)
+{
+    out->at++;
+    out->len--;
+}
+
+const char *kernel_source_file(const struct kernel_source *s, const struct symbol_frame *frame)
+{
+    (void)s;
+    return frame->file;
+}
+
+/* ---- what is imported ---- */
+
+static void check_source(struct kernel_capture *c, uint64_t call)
+{
+    struct buf file = BUF_INIT;
+    struct symbol_frames found;
+    if (!c->names.add_file)
+        return;
+    c->names.add_file(c->names.arg, &file, call);
+    bool known = c->names.frames(c->names.arg, call, &found);
+    require(known ? !strcmp(buf_str(&file), "f.c") : !strncmp(buf_str(&file), "[unknown]", 9),
+            "a file without frames, or frames without a file");
+    buf_release(&file);
+}
+
 static void check_names(struct kernel_import *i, uint64_t call)
 {
     struct buf text = BUF_INIT;
@@ -25,6 +81,7 @@ static void check_names(struct kernel_import *i, uint64_t call)
     buf_reset(&text);
     c->names.add_function(c->names.arg, &text, call);
     c->names.number(c->names.arg, call);
+    check_source(c, call);
     buf_release(&text);
 }
 
@@ -124,6 +181,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct kernel_import *i = kernel_import_new();
     struct text_import *t = text_import_new(i);
     kernel_import_use_symbols(i, size % 2 ? &k : NULL);
+    kernel_import_use_source(i, size % 5 ? (struct kernel_source *)&k
+                                         : NULL); /* what is in it is not looked at */
     kernel_import_use_gfp(i,
                           "print fmt: \"%s\", __print_flags(REC->gfp_flags, \"|\", {1, \"A\"}, {2, \"B\"})");
     if (size % 3)

@@ -74,7 +74,7 @@ def add_busybox(tree):
 def add_allium(tree, build):
     """As it lies in the build directory: the command finds the rest beside itself."""
     tree.copy_program(build + "/allium", "allium/allium")
-    for name in ("liballium-agent.so", "liballium-agent-full.so", "wrappers"):
+    for name in ("liballium-agent.so", "liballium-agent-full.so", "wrappers", "kernel-helpers"):
         tree.copy(build + "/" + name, "allium/" + name)
     os.symlink("/allium/allium", tree.folder + "/bin/allium")
 

@@ -77,14 +77,17 @@ class Page:
         values = [0] * p["row_node"]["n"]
         if "cells" in p:
             cells = p["cells"]
-            kind = {"live": "allocated"}.get(metric, metric)
+            kind = {"live": "allocated", "requested": "allocated", "slack": "allocated"}.get(metric, metric)
             sums = {key: self.column(c) for key, c in cells[kind].items()}
             if metric == "live":
                 for key, c in cells["freed"].items():
                     sums[key] = [max(a - b, 0) for a, b in zip(sums[key], self.column(c))]
+            if metric in ("requested", "slack"):  # of the kernel: what was seen is what was requested
+                slack = [a - b for a, b in zip(sums["bytes"], sums["seen"])]
+                sums["bytes"] = slack if metric == "slack" else sums["seen"]
             for i, (row, period) in enumerate(zip(self.column(cells["row"]), self.column(cells["period_bytes"]))):
                 if period <= 1:
-                    values[row] += sums["samples" if amount == "count" else "seen"][i]
+                    values[row] += sums["samples" if amount == "count" else "bytes"][i]
                 elif sums["samples"][i]:
                     least, most = ("samples", "count") if amount == "count" else ("seen", "bytes")
                     values[row] += max(sums[least][i], sums[most][i])

@@ -397,7 +397,7 @@ def screen():
         check(re.match(r"[\d.]+ [KMG]iB of [\d.]+ [KMG]iB of slabs \([\d.]+ %\) hold no object,\s[\d.]+ [KMG]iB"
                        r"\s+of\s+it\s+in\s+\S+;\s+the\s+largest", text), text)
         labels = [line.split()[0] for line in text.splitlines() if re.match(r"  \w", line)]
-        equal(labels, ["slab", "shrink", "internal", "external", "compaction", "vmalloc", "check"], "sentences")
+        equal(labels, ["slab", "shrink", "internal", "external", "taken", "compaction", "vmalloc", "check"], "sentences")
         check(max(map(len, text.splitlines())) <= 80, "a line is too long:", text)
         check(re.search(r"^and \d+ more caches \(--top 0 shows all\)$", text, re.M), text)
         read = page_reader.Page(page)

@@ -81,7 +81,7 @@ def sums_of(path):
     sums = {}
     for row in rows(path):
         if row["allocations"]:
-            total = sums.setdefault((row["call_site"], row["comm"]), [0, 0])
+            total = sums.setdefault((row["call_site"].replace(" (helper)", ""), row["comm"]), [0, 0])
             total[0] += row["allocations"]
             total[1] += row["allocated_bytes"]
     return sums

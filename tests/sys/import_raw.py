@@ -47,6 +47,10 @@ def naive(raw):
     return events, allocations, total
 
 
+def settled(said):
+    return re.search(r" of these, ([\d,]+ objects? of .*) after the end", said).group(1)
+
+
 def lasting(lines):
     """Of stacks, those without code that may have been unloaded between the recording and its copy of the symbols."""
     return {line for line in lines if "[unknown]" not in line and "[bpf]" not in line}
@@ -114,7 +118,7 @@ def lacking():
 def as_live():
     """Each cell and each stack is that of the live run."""
     with tap.private_dir() as folder:
-        for options in ([], ["--stacks", "kernel"]):
+        for options in (["--settle", "0s"], ["--stacks", "kernel", "--settle", "0s"], ["--settle", "300ms"]):
             raw, live, said = recorded(folder, "--buffer", "64M", *options)
             out = folder + "/import.allium"
             imported = allium("sys", "import", raw, "-o", out, "--force").stderr.decode()
@@ -127,7 +131,12 @@ def as_live():
                       "sum of " + metric)
                 equal(lasting(have) - lasting(want), lasting(want) - lasting(have), "%s with %s" % (metric, options))
             total = json.loads(allium("report", out, "--json").stdout)["total"]
-            equal((events_of(imported), total["allocations"], total["allocated_bytes"]), naive(raw), "naive account")
+            have = events_of(imported), total["allocations"], total["allocated_bytes"]
+            if options[-1] == "0s":
+                equal(have, naive(raw), "naive account")
+            else: # pages go on after the end
+                check(have < naive(raw), have, naive(raw))
+                equal(settled(imported), settled(said), "what was freed after the end")
             for path in glob.glob(raw + "/**/*", recursive=True):
                 equal(os.stat(path).st_mode & 0o77, 0, "rights of others on " + path)
 
@@ -184,7 +193,7 @@ def damaged():
 
 
 def full():
-    """A disk that is full while pages are kept: one line."""
+    """A disk that is full while pages are kept: one line; the recording is whole, the folder is gone."""
     with tap.private_dir() as folder:
         small = folder + "/small"
         os.mkdir(small)
@@ -193,7 +202,45 @@ def full():
                         "--raw", small + "/raw", "-o", folder + "/r.allium", "--", "sh", "-c",
                         "for i in $(seq 300); do /bin/true; done"])
         equal(done.returncode, 1, done.stderr.decode())
-        check(b"No space left" in done.stderr and done.stderr.count(b"\n") == 1, done.stderr)
+        check(("the disk of %s/raw is full" % small).encode() in done.stderr and done.stderr.count(b"\n") == 1,
+              done.stderr)
+        # the last of 300 programs is in it
+        whole = json.loads(allium("report", folder + "/r.allium", "--json").stdout)
+        check(whole["total"]["allocations"] > 30000 and whole["kernel"]["settle_ns"], whole["total"], whole["kernel"])
+        check(b"cut short" not in allium("report", folder + "/r.allium").stdout, "the recording was cut short")
+        check(len(cells(folder + "/r.allium")) > 100, "rows")
+
+
+def full_recording():
+    """A disk that is full of the recording itself: one line, also while pages are kept elsewhere."""
+    with tap.private_dir() as folder:
+        small = folder + "/small"
+        os.mkdir(small)
+        script = 'mount -t tmpfs -o size=200K none "$1"; shift; exec "$@"'
+        done = tap.run([*tap.unshare(), "sh", "-c", script, "sh", small, built("ALLIUM"), "sys", "record", "--quiet",
+                        "--settle", "0s", "-o", small + "/r.allium", "--raw", folder + "/raw", "--", "true"])
+        equal(done.returncode, 1, done.stderr.decode())
+        check(b"the disk is full" in done.stderr and done.stderr.count(b"\n") == 1, done.stderr)
+
+
+def left_behind():
+    """No folder before the recording's file, nor without a recording."""
+    with tap.private_dir() as folder:
+        raw, out = folder + "/raw", folder + "/r.allium"
+        nowhere = folder + "/none/r.allium"
+        for words, code in ((["-o", nowhere, "--", "true"], 1), (["-o", out, "--", "/none/such"], 127),
+                            (["-o", out, "-p", "4194305", "--", "true"], 1)):
+            allium("sys", "record", "--raw", raw, *words, code=code)
+            equal(os.listdir(folder), [], "what %s left" % words)
+        allium("sys", "record", "--quiet", "--settle", "0s", "-o", out, "--", "true")
+        with open(out, "rb") as file:
+            before = file.read()
+        allium("sys", "record", "--raw", raw, "-o", out, "--", "true", code=1) # it exists
+        equal(os.listdir(folder), ["r.allium"], "what is there")
+        os.mkdir(raw)
+        allium("sys", "record", "--force", "--raw", raw, "-o", out, "--", "true", code=1)
+        with open(out, "rb") as file:
+            equal(file.read() == before, True, "the file is as it was")
 
 
 lib.main([
@@ -202,4 +249,6 @@ lib.main([
     ("... and not if an event is dropped", lacking),
     ("a folder of pages that is damaged or foreign", damaged),
     ("no room for the pages", full),
+    ("no room for the recording", full_recording),
+    ("no folder is left without a recording", left_behind),
 ])

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 import types
 
 sys.dont_write_bytecode = True
@@ -53,7 +54,8 @@ def numbers(text):
     """The figures of the summary."""
     found = re.search(
         r"([\d,]+) events?\n +allocated +([\d,]+) objects? of .*\n +freed +([\d,]+) objects? of [^,\n]*"
-        r"(?:, and ([\d,]+) without an event.*)?\n.*\n +live +([\d,]+) objects? of .*\n(?: +pages .*\n(?: +[\d,]+ blocks? .*\n)?)?"
+        r"(?:, and ([\d,]+) without an event.*)?\n.*\n(?: {13}.*\n)*"
+        r" +live +([\d,]+) objects? of .*\n(?: {13}.*\n)?(?: +pages .*\n(?: +[\d,]+ blocks? .*\n)?)?"
         r" +lost +(.*)\n", text)
     check(found, "no summary:", text)
     return [int((n or "0").replace(",", "")) for n in found.groups()[:5]] + [found.group(6)]
@@ -131,8 +133,8 @@ def held():
     """What is live at the end, while the program holds it; --duration ends the recording and not the program."""
     with tap.private_dir() as folder:
         path = folder + "/r.allium"
-        recorder = subprocess.Popen([built("ALLIUM"), "sys", "record", "-o", path], stdin=subprocess.DEVNULL,
-                                    stderr=subprocess.PIPE)
+        recorder = subprocess.Popen([built("ALLIUM"), "sys", "record", "--buffer", "64M", "-o", path],
+                                    stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
         try:
             check(b": ready: " in recorder.stderr.readline(), "it did not get ready")
             with subprocess.Popen([sys.executable, "-S", "-c", MAKES_PIPES, "wait"], stdin=subprocess.PIPE,
@@ -153,7 +155,83 @@ def held():
         words = " ".join(text.split())
         check(re.search(r"^  temporary  -$", text, re.M) and "TEMP" not in text, "what was not measured:", text)
         check(text.startswith("the kernel, recorded\n") and "The recorder (allium sys record) took" in words
-              and "Objects from before the recording" in words and "RssAnon" not in words, text)
+              and "Objects and pages from before the recording" in words and "RssAnon" not in words, text)
+
+
+FREES_OF = "frees_of_unknown", "frees_after_loss", "frees_unexplained"
+
+
+def settled():
+    """What was live at the end and is freed soon after it: in the line, the rows and the counts; and nothing else changes.
+
+    Pipes that a program holds at the end of the recording, and closes then; RCU frees their files even later."""
+    with tap.private_dir() as folder:
+        path = folder + "/r.allium"
+        holds = [sys.executable, "-S", "-c", MAKES_PIPES, "wait"]
+        with Recorder(path, "--buffer", "64M", "--settle", "20s") as recorder, subprocess.Popen(
+                holds, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
+            equal(program.stdout.readline(), b"made\n", "the program")
+            recorder.process.send_signal(signal.SIGINT)
+            time.sleep(0.5)  # the end is no later
+            program.stdin.close()
+            program.wait(tap.TIMEOUT)
+            subprocess.run([sys.executable, "-S", "-c", MAKES_PIPES], check=True)  # is not counted
+            recorder.process.send_signal(signal.SIGINT)  # it need not wait for 20 s
+            said = recorder.process.communicate(timeout=tap.TIMEOUT)[1].decode()
+        allocations, frees, unseen, live, lost = numbers(said)[1:]
+        equal((allocations, lost), (frees + unseen + live, "nothing"), "allocations, and losses")
+        row, = asked(path, "SELECT sum(live_objects) AS live, sum(live_bytes) AS bytes, sum(settled_bytes) AS settled, "
+                     "sum(allocations) AS n FROM sys_kmem WHERE call_site LIKE '%s+%%'" % PIPE_SITE)
+        check(2 * PIPES <= row["live"] <= row["n"] < 2 * PIPES + 1000, row)
+        # others hold pipes, too, but few
+        check(row["bytes"] * 0.9 <= row["settled"] <= row["bytes"], row)
+        found = re.search(r"\n {13}of these, ([\d,]+) objects? of .* (?:was|were) freed within 20 s after the end", said)
+        objects = int(found.group(1).replace(",", ""))
+        check(2 * PIPES <= objects <= live, objects, live)
+        whole, = asked(path, "SELECT sum(settled_bytes) AS bytes FROM sys_kmem")
+        kernel = json.loads(allium("report", path, "--json").stdout)["kernel"]
+        equal((kernel["settled_objects"], kernel["settled_bytes"], kernel["settle_ns"]),
+              (objects, whole["bytes"], 20 * 10**9), "in the report")
+        text = " ".join(allium("report", path).stdout.decode().split())
+        check("Of the live objects, %s objects" % found.group(1) in text, text[-900:])
+        for table in "sys_kmem_process", "sys_kmem":
+            row, = asked(path, "SELECT sum(settled_bytes) AS bytes, max(settled_bytes > live_bytes) AS more FROM " + table)
+            equal(row, {"bytes": whole["bytes"], "more": 0}, table)
+        # Without it there is neither column nor line.
+        path, said = recorded(folder, "--settle", "0s", "--", "true")
+        check("of these" not in said and "SETTLED" not in allium("sys", "kmem", "--from", path).stdout.decode(), said)
+        equal(json.loads(allium("report", path, "--json").stdout)["kernel"]["settle_ns"], None, "without --settle")
+
+
+def sums():
+    """Each kind of free is a line of the summary, of `report` and of `sys kmem`; all allocations are accounted for."""
+    with tap.private_dir() as folder:
+        with Recorder(folder + "/r.allium", "--buffer", "64K", "--settle", "100ms") as recorder:
+            recorder.process.send_signal(signal.SIGSTOP) # so that something is lost
+            subprocess.run([sys.executable, "-S", "-c", MAKES_PIPES], check=True)
+            recorder.process.send_signal(signal.SIGCONT)
+            time.sleep(0.2)
+            subprocess.run([sys.executable, "-S", "-c", MAKES_PIPES], check=True)
+            recorder.process.send_signal(signal.SIGINT)
+            said = recorder.process.communicate(timeout=tap.TIMEOUT)[1].decode()
+        path = folder + "/r.allium"
+        _, allocations, frees, unseen, live, _ = numbers(said)
+        equal(allocations, frees + unseen + live, "allocations, and what became of them")
+        lines = allium("sys", "kmem", "--from", path, "--json", "--by", "cache").stdout.splitlines()
+        last = json.loads(lines[-1])["lost"]
+        row, = asked(path, "SELECT sum(allocations) AS allocations, sum(frees) AS frees, sum(live_objects) AS live "
+                     "FROM sys_kmem")
+        equal((row["allocations"], row["frees"], row["live"]), (allocations, frees, live), "rows")
+        equal(last["frees_without_event"], unseen, "frees without an event")
+        kernel = json.loads(allium("report", path, "--json").stdout)["kernel"]
+        for key in (*FREES_OF, "null_frees", "frees_without_event", "settled_objects"):
+            equal(kernel[key], last[key], key)
+        check(kernel["null_frees"] and kernel["frees_after_loss"] > 0, kernel)
+        words = " ".join(said.split()) + " ".join(allium("report", path).stdout.decode().split())
+        for key, line in (("frees_of_unknown", "%s frees? of objects whose allocation was not seen"),
+                          ("frees_after_loss", "%s frees? of objects whose allocation may be among the lost events"),
+                          ("null_frees", "%s frees? of NULL")):
+            equal(len(re.findall(line % "{:,}".format(kernel[key]), words)), 2, line)
 
 
 def stacks():
@@ -163,7 +241,8 @@ def stacks():
                               MAKES_PIPES)
         _, allocations, frees, unseen, live, lost = numbers(said)
         equal((allocations, lost), (frees + unseen + live, "nothing"), "allocations, and losses")
-        folded = allium("export", path, "--folded", "allocations").stdout.decode().splitlines()
+        folded = allium("export", path, "--folded", "allocations", "--where",
+                        "comm:kernel").stdout.decode().splitlines()
         found = [line.rpartition(" ") for line in folded if line.rpartition(" ")[0].endswith(";" + PIPE_SITE)]
         through = sum(int(count) for stack, _, count in found
                       if re.search(r"do_syscall_64;.*do_pipe2;.*create_pipe_files;%s$" % PIPE_SITE, stack))
@@ -335,7 +414,8 @@ def held_pages():
         check("allocated  0 objects" in said, said)
         stacks = asked(path, "SELECT kernel_stack FROM sys_kpages WHERE kernel_stack IS NOT NULL")
         check(any(re.search("alloc_(frozen_)?pages", row["kernel_stack"]) for row in stacks), stacks)
-        path, said = recorded(folder, "--events", "percpu", "--raw", folder + "/raw", "--", "unshare", "-m", "true")
+        path, said = recorded(folder, "--settle", "0s", "--events", "percpu", "--raw", folder + "/raw",
+                              "--", "unshare", "-m", "true")
         want = percpu_bytes(folder + "/raw")
         row, = asked(path, "SELECT sum(allocated_bytes) AS bytes, sum(requested_bytes) AS asked FROM sys_kmem "
                      "WHERE cache = '(percpu)' OR call_site = 'allium itself'")
@@ -372,9 +452,11 @@ def pages():
         allium("export", path, "--html", "-o", folder + "/stacks.html")
         page = page_reader.Page(folder + "/stacks.html")
         page.policy()
-        found = page.stacks("allocated", "count")
+        found = {stack: n for stack, n in page.stacks("allocated", "count").items()
+                 if not stack.startswith("kernel pages")}
         equal(sum(found.values()), numbers(said)[1], "allocations")
-        folded = allium("export", path, "--folded", "allocations").stdout.decode().splitlines()
+        folded = allium("export", path, "--folded", "allocations", "--where",
+                        "comm:kernel").stdout.decode().splitlines()
         equal(len(found), len(folded), "stacks")
         _, value, low, high = page_reader.Shown(place, "stacks.html", view="flame", metric="allocated", amount="count",
                                                 direction="callees", focus=PIPE_SITE).details()
@@ -421,8 +503,11 @@ def states():
     with tap.private_dir() as folder:
         path, _ = recorded(folder, "--", "true")
         rows = asked(path, "SELECT taken_ns, path, text FROM sys_state ORDER BY rowid")
-    first, last = ({r["path"]: r["text"] for r in rows if r["taken_ns"] == at}
-                   for at in sorted({r["taken_ns"] for r in rows}))
+    moments = sorted({r["taken_ns"] for r in rows})
+    equal(len(moments), 2, "moments")
+    first = {r["path"]: r["text"] for r in rows if r["taken_ns"] == moments[0]}
+    last = {**{path: first[path] for path in first if path != "/proc/cmdline" and "osrelease" not in path},
+            **{r["path"]: r["text"] for r in rows if r["taken_ns"] == moments[1]}}
     for file in ("/proc/buddyinfo", "/proc/meminfo", "/proc/pagetypeinfo", "/proc/slabinfo", "/proc/vmstat",
                  "/proc/zoneinfo"):
         with open(file) as now:
@@ -442,6 +527,24 @@ def states():
         cache = target
     with open("/sys/kernel/slab/%s/object_size" % cache) as now:
         equal(slab_attribute(last["/sys/kernel/slab"], cache, "object_size"), now.read().strip(), "size of " + cache)
+
+
+def unchanged_states():
+    """A text that is the same as at the moment before is not stored again, and is known all the same."""
+    with tap.private_dir() as folder:
+        path, _ = recorded(folder, "--interval", "50ms", "--settle", "0s", "--", "sleep", "2")
+        rows = asked(path, "SELECT taken_ns, path, text FROM sys_state ORDER BY rowid")
+        moments, known, stored = sorted({r["taken_ns"] for r in rows}), {}, {}
+        for row in rows:
+            check(known.get(row["path"]) != row["text"], "stored again:", row["path"])
+            known[row["path"]] = row["text"]
+            stored[row["path"]] = stored.get(row["path"], 0) + 1
+        check(len(moments) > 5 and min(stored[path] for path in stored if stored[path] > 1) < len(moments), stored)
+        now = asked(path, "SELECT path, text, max(taken_ns) AS at FROM sys_state WHERE taken_ns <= %d GROUP BY path" %
+                    moments[-1])
+        equal({row["path"]: row["text"] for row in now}, known, "what is known at the end")
+        frag = json.loads(allium("sys", "frag", "--from", path, "--json").stdout.splitlines()[0])
+        check(frag, "sys frag")
 
 
 def losses():
@@ -540,6 +643,8 @@ lib.main([
     ("pipes of a program, each counted once", pipes),
     ("the same as BPF counts", against_bpf),
     ("what is live while a program holds it", held),
+    ("what is freed soon after the end", settled),
+    ("all allocations, and all kinds of frees", sums),
     ("stacks of allocations", stacks),
     ("rows by cache, function, file and directory", regrouped),
     ("by program", programs),
@@ -548,6 +653,7 @@ lib.main([
     ("pages of a recording, and of rows", pages),
     ("moments in the recording, and a recorder that is killed", moments),
     ("the state of the kernel at the beginning and the end", states),
+    ("texts that have not changed are stored once", unchanged_states),
     ("events that found no room are counted", losses),
     ("codes, mistakes, and what is left behind", ends),
     ("SIGKILL leaves no instance behind", killed),

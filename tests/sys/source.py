@@ -44,7 +44,7 @@ def made(**how):
 
 def clean(site):
     """The function of a call site, as rows by function have it."""
-    name, _, module = site.partition(" ")
+    name, _, module = site.replace(" (helper)", "").partition(" ")
     return re.sub(r"(\.(part|isra|constprop|cold|llvm)(\.\d+)?)*\+0x[0-9a-f]+$", "",
                   name) + (" " + module if module else "")
 

@@ -46,7 +46,8 @@ def cells(path, query="SELECT * FROM sys_kmem"):
 
 
 def folded(path, metric):
-    return sorted(allium("export", path, "--folded", metric).stdout.decode().splitlines())
+    # of objects: imported traces have no pages
+    return sorted(allium("export", path, "--folded", metric, "--where", "comm:kernel").stdout.decode().splitlines())
 
 
 def events_of(said):

@@ -5,6 +5,7 @@
  */
 #include "test_kernel.h"
 
+#include "collect/kernel/cgroup_line.h"
 #include "collect/kernel/cgroup_mounts.h"
 #include "model/kernel/container_id.h"
 
@@ -145,9 +146,35 @@ static void paths_have_a_depth(void **state)
     assert_false(cgroup_join("/", "/abc", out, 4));
 }
 
+/* The path, or "none". */
+static void assert_group(const char *text, enum cgroup_hierarchy of, int32_t hierarchy, const char *path)
+{
+    struct cgroup_line line = {-1, "none", 4};
+    assert_int_equal(cgroup_line_find(text, of, &line), hierarchy >= 0);
+    assert_int_equal(line.hierarchy, hierarchy);
+    assert_int_equal(line.path_len, strlen(path));
+    assert_memory_equal(line.path, path, line.path_len);
+}
+
+static void the_group_of_a_process(void **state)
+{
+    (void)state;
+    const char *one =
+        "9:name=memory:/no\n7:memory_other:/no\n4:cpu,memory,pids:/a:b/c\n1:name=systemd:/no\n0::/two\n";
+    assert_group(one, CGROUP_V1_MEMORY, 4, "/a:b/c");
+    assert_group(one, CGROUP_V2, 0, "/two");
+    assert_group("5:memory:/a\n3:cpu:/b\n", CGROUP_V1_MEMORY, 5, "/a");
+    assert_group("5:memory:/a\n3:cpu:/b\n", CGROUP_V2, -1, "none");
+    assert_group("0::/", CGROUP_V2, 0, "/");
+    assert_group("0::/", CGROUP_V1_MEMORY, -1, "none");
+    assert_group("4:cpu,memory\n:memory:/a\n-1:memory:/a\nx:memory:/a\n4\n\n", CGROUP_V1_MEMORY, -1, "none");
+    assert_group("", CGROUP_V1_MEMORY, -1, "none");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST("the group of a process, also where controllers share a hierarchy", the_group_of_a_process),
         TEST("a container is told by the cgroup's path", containers_are_told_by_their_path),
         TEST("a name that is too long is cut", long_names_are_cut),
         TEST("mountinfo is read, whatever is in it", mounts_are_read),

@@ -221,6 +221,49 @@ static void what_is_not_the_kernels_own_code_has_no_file(void **state)
     halt(&m);
 }
 
+/* The module `other`, of which two functions are in /proc/kallsyms. */
+static void make_module(const char *root)
+{
+    put(root, "tree/drivers/other.c",
+        "#include \"linux/slab.h\"\nvoid *in_a_module(volatile int *n);\nvoid *in_a_module(volatile int "
+        "*n)\n{\n"
+        "    (*n)++;\n    char *p = kmalloc(8);\n    *n += p[1];\n    return p;\n}\n"
+        "void *its_next(void);\nvoid *its_next(void)\n{\n    return kmalloc(9);\n}\n");
+    free(path_in(root, "usr/lib/debug/lib/modules/9.9.9/kernel/other.ko"));
+    run("cd %s/tree && cc -g -O1 -ffreestanding -fno-pie -mcmodel=large -falign-functions=256 -Iinclude -c "
+        "-o "
+        "../usr/lib/debug/lib/modules/9.9.9/kernel/other.ko drivers/other.c",
+        root);
+}
+
+/* By the address of its section if the kernel shows that, else by the name of the function. */
+static void code_of_modules_has_the_files_of_their_debug_information(void **state)
+{
+    (void)state;
+    for (int shown = 0; shown < 2; shown++) {
+        struct overview m;
+        boot(&m, "");
+        make_module(m.root);
+        if (shown)
+            put(m.root, "sys/module/other/sections/.text", "0xffffffffc0201000\n");
+        const struct symbol_frame *call = kernel_source_call(m.source, 0xffffffffc0201008u);
+        assert_non_null(call);
+        assert_string_equal(call->function, "in_a_module");
+        assert_string_equal(kernel_source_file(m.source, call), "drivers/other.c");
+        struct symbol_frames frames;
+        size_t inlined = 0;
+        for (uint64_t at = 0xffffffffc0201100u; at < 0xffffffffc0201110u; at++) {
+            if (!kernel_source_frames(m.source, at, &frames))
+                break;
+            assert_string_equal(frames.at[frames.len - 1].function, "its_next");
+            inlined += frames.len == 2 && !strcmp(frames.at[0].function, "kmalloc") &&
+                       !strcmp(kernel_source_file(m.source, &frames.at[0]), "include/linux/slab.h");
+        }
+        assert_true(inlined > 3);
+        halt(&m);
+    }
+}
+
 /* ---- which file is the kernel's ---- */
 
 static int open_vmlinux(const char *root, struct error *e)
@@ -353,6 +396,8 @@ int main(void)
         TEST("files, lines and inlined functions are those of addr2line", lines_are_those_of_addr2line),
         TEST("a tree that the build has renamed has the same files", trees_that_were_renamed_have_no_top),
         TEST("what is not the kernel's own code has no file", what_is_not_the_kernels_own_code_has_no_file),
+        TEST("code of a module has the files of its debug information",
+             code_of_modules_has_the_files_of_their_debug_information),
         TEST("only a file of the same build is taken", only_a_file_of_the_same_build_is_taken),
         TEST("a file that cannot help is refused, and says why", a_file_that_cannot_help_is_refused),
         TEST("files that are cut or altered do no harm", files_that_are_cut_or_altered_do_no_harm),

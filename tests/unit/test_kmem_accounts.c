@@ -12,6 +12,7 @@
 #define EVENTS    20000
 #define PROCESSES 7
 #define CPUS      4 /* of two nodes */
+#define LOSS_AT   (EVENTS - 2000)
 
 static uint64_t state_of_draw;
 
@@ -31,7 +32,9 @@ struct naive {
     uint64_t of_process[PROCESSES], freed_by_process[PROCESSES];
     uint64_t live[SITES], at_peak[SITES], allocations[SITES], frees_here[SITES];
     uint64_t frees_of[2]; /* of objects that even sites allocated, and odd ones: their caches */
-    uint64_t sum, peak, matched, unmatched, without_event, null;
+    bool seen[OBJECTS];   /* there was an object at the address, as far as events tell */
+    uint64_t sum, peak, matched, unmatched, unexplained, after_loss, without_event, null;
+    uint64_t settled[SITES], settled_of[PROCESSES]; /* bytes */
 };
 
 static void let_go(struct naive *n, uint32_t object)
@@ -73,7 +76,10 @@ static void apply(struct naive *n, const struct kmem_event *e, uint32_t object, 
         let_go(n, object);
     } else {
         n->unmatched++;
+        n->after_loss += e->time_ns >= 1000 * LOSS_AT;
+        n->unexplained += e->time_ns < 1000 * LOSS_AT && n->seen[object];
     }
+    n->seen[object] = true;
 }
 
 /* Only some of the addresses are used at first, so that the sum has many peaks. */
@@ -100,6 +106,8 @@ static void run(struct naive *n, struct kmem_accounts *a, uint32_t events)
         } else {
             apply(n, &e, object, site, bytes);
         }
+        if (i == LOSS_AT)
+            kmem_accounts_lose(a, false);
         kmem_accounts_add(a, &e);
         if (!draw(1000)) /* it may be asked for at any time */
             kmem_accounts_update_peak(a);
@@ -179,6 +187,48 @@ static void assert_ages(const struct naive *n, const struct kmem_accounts *a)
     assert_memory_equal(found, want, sizeof(want));
 }
 
+/* Events after the end: each object that was live can be freed once, by a free or as its address comes again. */
+static void run_on(struct naive *n, struct kmem_accounts *a)
+{
+    const uint64_t end_ns = UINT64_C(1000) * (EVENTS - 1);
+    kmem_accounts_end_at(a, end_ns, 500000);
+    for (uint32_t i = 1; i <= 2000; i++) {
+        const uint32_t object = draw(OBJECTS), site = draw(SITES);
+        const struct kmem_event e = {.kind = draw(2) ? KMEM_EVENT_ALLOC : KMEM_EVENT_FREE,
+                                     .time_ns = end_ns + UINT64_C(1000) * i,
+                                     .address = draw(50) ? UINT64_C(0xffff888000000000) + 64u * object : 0,
+                                     .call_site = 0xffffffff81000000 + site,
+                                     .requested_bytes = 8,
+                                     .allocated_bytes = 8,
+                                     .cache = ""};
+        assert_true(kmem_accounts_add(a, &e));
+        if (i > 500 || !e.address || !n->objects[object].bytes)
+            continue;
+        n->settled[n->objects[object].site] += n->objects[object].bytes;
+        n->settled_of[n->objects[object].process] += n->objects[object].bytes;
+        n->objects[object].bytes = 0;
+    }
+}
+
+static void assert_settled(const struct naive *n, const struct kmem_accounts *a)
+{
+    size_t rows;
+    uint64_t found[SITES] = {0}, sum = 0, objects = 0;
+    const struct kmem_account *row = kmem_accounts_rows(a, &rows);
+    for (size_t i = 0; i < rows; i++) {
+        found[row[i].call_site - 0xffffffff81000000] += row[i].settled_bytes;
+        sum += row[i].settled_bytes;
+        objects += row[i].settled_objects;
+    }
+    assert_memory_equal(found, n->settled, sizeof(found));
+    row = kmem_accounts_processes(a, &rows);
+    for (size_t i = 0; i < rows; i++)
+        assert_int_equal(row[i].settled_bytes, n->settled_of[row[i].process]);
+    assert_true(sum && sum < n->sum);
+    assert_int_equal(kmem_accounts_totals(a)->settled_bytes, sum);
+    assert_int_equal(kmem_accounts_totals(a)->settled_objects, objects);
+}
+
 static void random_events(void **state)
 {
     (void)state;
@@ -195,6 +245,10 @@ static void random_events(void **state)
         assert_int_equal(t->events, EVENTS);
         assert_int_equal(t->frees, n->matched);
         assert_int_equal(t->unmatched_frees, n->unmatched);
+        assert_int_equal(t->unexplained_frees, n->unexplained);
+        assert_int_equal(t->frees_after_loss, n->after_loss);
+        assert_int_equal(t->older_frees, n->unmatched - n->unexplained - n->after_loss);
+        assert_true(n->unexplained && n->after_loss && t->older_frees);
         assert_int_equal(t->frees_without_event, n->without_event);
         assert_int_equal(t->null_frees, n->null);
         assert_int_equal(t->allocations, t->frees + t->frees_without_event + t->live_objects);
@@ -204,6 +258,17 @@ static void random_events(void **state)
         assert_rows(n, a);
         assert_others(n, a);
         assert_ages(n, a);
+        kmem_accounts_lose(a, true);
+        assert_int_equal(t->frees_after_loss, n->unmatched);
+        assert_int_equal(t->older_frees + t->unexplained_frees, 0);
+        const struct kmem_totals before = *t;
+        run_on(n, a);
+        assert_settled(n, a);
+        assert_rows(n, a); /* as before */
+        assert_others(n, a);
+        assert_int_equal(t->events, before.events);
+        assert_int_equal(t->last_ns, before.last_ns);
+        assert_int_equal(t->live_objects, before.live_objects);
         kmem_accounts_free(a);
         free(n);
         state_of_draw = seed;
@@ -323,7 +388,9 @@ static void requests_without_an_object(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST("random allocations and frees, to the byte, with the peak of each row", random_events),
+        TEST("random allocations and frees, to the byte, with the peak of each row, and what is freed after "
+             "the end",
+             random_events),
         TEST("a hundred thousand objects are found again", many_objects),
         TEST("a row for each stack", a_row_for_each_stack),
         TEST("sizes that no object has", impossible_sizes),

@@ -155,8 +155,8 @@ export function addCellBytes(e: Estimate, c: Sums, period: number): void {
     e.samples += c.samples;
     if (period <= 1) {
         e.exact += c.samples;
-        e.value += c.seen;
-        e.seen += c.seen;
+        e.value += c.bytes;
+        e.seen += c.bytes;
         return;
     }
     raiseFirst(e, period, period * period);
@@ -201,7 +201,7 @@ export function addCellCount(e: Estimate, c: Sums, period: number): void {
 /** What a cell adds to the value of an estimate. */
 export function cellValue(c: Sums, period: number, isCount: boolean): number {
     if (isCount) return period <= 1 ? c.samples : c.samples && Math.max(c.count, c.samples);
-    return period <= 1 ? c.seen : c.samples && Math.max(c.bytes, c.seen);
+    return period <= 1 ? c.bytes : c.samples && Math.max(c.bytes, c.seen);
 }
 
 /** Objects to assume in the octaves below the smallest sampled size. */

@@ -6,7 +6,7 @@ import { intervalOf, type Estimate, type Interval } from "./estimate";
 import { baseName, cleanName } from "./format";
 import { Moments } from "./moments";
 import {
-    CellValues, OwnValues, cellsOf, columnsOf, readLive, readSums, type Cells, type Own, type ReadCell, type Values,
+    CellValues, OwnValues, cellsOf, columnsOf, readLive, readRequested, readSums, type Cells, type Own, type ReadCell, type Values,
 } from "./values";
 
 export type Amount = "bytes" | "count" | "ns";
@@ -85,7 +85,7 @@ export interface ProfileData {
 const LABELS: Record<string, string> = {
     "live bytes": "Live", "live count": "Live objects", "peak bytes": "Peak", "peak count": "Objects at the peak",
     "allocated bytes": "Allocated", "allocated count": "Allocations", "temporary bytes": "Temporary",
-    "temporary count": "Temporary allocations",
+    "temporary count": "Temporary allocations", "requested bytes": "Requested", "slack bytes": "Slack",
 };
 
 /** "Live", "Live objects, grew": of the key of a metric, and of a side of a diff. */
@@ -94,18 +94,21 @@ function labelOf(key: string, amount: Amount): string {
     return LABELS[`${metric} ${amount}`] + (side ? `, ${side}` : "");
 }
 
+const AMOUNTS = ["bytes", "count"] as const;
+
 /** What is known of a metric at a stored moment, and of which sums of cells each metric is made. */
-const PAST = ["live", "allocated"];
+const PAST = ["live", "allocated", "requested", "slack"];
 
 function readOf(cells: Cells["kinds"], key: string): ReadCell {
     if (key === "live") return readLive(cells.allocated, cells.freed);
+    if (key === "requested" || key === "slack") return readRequested(cells.allocated, key === "slack");
     return readSums(cells[key as keyof Cells["kinds"]]);
 }
 
 /** The metrics of cells, and of rows that have estimates of their own. */
 function metricsOf(blob: Blob, h: any, cells: Cells | null): MetricData[] {
     const rows = h.sums_row ? blob.numbers(h.sums_row) : new Uint32Array(0);
-    return h.metrics.flatMap((m: any) => (["bytes", "count"] as const).map((amount) => {
+    return h.metrics.flatMap((m: any) => AMOUNTS.filter((amount) => m[amount]).map((amount) => {
         const make = (): Values => {
             const own: Own = { row: rows, columns: columnsOf(blob, m[amount]) };
             return cells ? new CellValues(cells, readOf(cells.kinds, m.key), amount === "count", h.nothing[amount], own)
@@ -116,14 +119,16 @@ function metricsOf(blob: Blob, h: any, cells: Cells | null): MetricData[] {
 }
 
 /** The metrics at a stored moment. */
-function pastMetrics(moments: Moments, cells: Cells, nothing: Record<string, Partial<Estimate>>) {
+function pastMetrics(h: any, moments: Moments, cells: Cells) {
+    const known: [string, (typeof AMOUNTS)[number]][] = h.metrics.filter((m: any) => PAST.includes(m.key)).flatMap((m: any) =>
+        AMOUNTS.filter((amount) => m[amount]).map((amount) => [m.key, amount]));
     const none = new Uint32Array(0);
     const own = { row: none, columns: {} } as unknown as Own;
     return (moment: number, ms: number): MetricData[] => {
         const kinds = { ...cells.kinds, ...moments.at(moment, ms) };
-        return PAST.flatMap((key) => (["bytes", "count"] as const).map((amount) => new LazyMetric(
+        return known.map(([key, amount]) => new LazyMetric(
             { key, amount }, labelOf(key, amount),
-            () => new CellValues(cells, readOf(kinds, key), amount === "count", nothing[amount], own), null)));
+            () => new CellValues(cells, readOf(kinds, key), amount === "count", h.nothing[amount], own), null));
     };
 }
 
@@ -148,7 +153,7 @@ export function profileOfBlob(blob: Blob): ProfileData {
         started_ms: h.started_ms ?? null,
         first: h.first ?? null,
         moments,
-        past: moments && pastMetrics(moments, cells!, h.nothing),
+        past: moments && pastMetrics(h, moments, cells!),
     };
 }
 

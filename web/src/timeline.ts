@@ -36,7 +36,8 @@ function marksOf(images: Image[], began: number): Mark[] {
     const at = (ms: number) => (ms - began) / 1000;
     const largest = [...images].sort((a, b) => b.peak_bytes - a.peak_bytes).slice(0, MARKS);
     for (const image of largest) {
-        const of = images.length > 1 ? ` of ${image.program} (${image.pid})` : "";
+        const process = image.pid ? ` (${image.pid})` : ""; // the kernel has none
+        const of = images.length > 1 ? ` of ${image.program}${process}` : "";
         if (image.peak_ms) marks.push({ seconds: at(image.peak_ms), label: `peak${of}`, isBad: false });
         const { signal } = image;
         if (signal) marks.push({ seconds: at(image.taken_ms), label: `killed by ${SIGNALS[signal] ?? `signal ${signal}`}${of}`, isBad: true });

@@ -71,6 +71,15 @@ export function readLive(a: SumColumns, f: SumColumns): ReadCell {
     };
 }
 
+/** Of the kernel `seen` is what was requested: that, or what was allocated beyond it. */
+export function readRequested(c: SumColumns, slack: boolean): ReadCell {
+    return (to, i) => {
+        to.samples = c.samples[i];
+        to.count = c.count[i];
+        to.seen = to.bytes = slack ? c.bytes[i] - c.seen[i] : c.seen[i];
+    };
+}
+
 export class CellValues implements Values {
     readonly value: Float64Array;
     private readonly sums: Sums = { samples: 0, seen: 0, bytes: 0, count: 0 };

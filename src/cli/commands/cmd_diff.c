@@ -156,7 +156,8 @@ static int parse(struct request *q, int argc, char **argv)
     if (code < 0)
         code = option_values_parse(c, "by", command_value(c, &a, "by"), option_values_groups, &q->group);
     if (code < 0)
-        code = option_values_parse(c, "sort", command_value(c, &a, "sort"), option_values_orders, &q->sort);
+        code =
+            option_values_parse(c, "sort", command_value(c, &a, "sort"), option_values_diff_orders, &q->sort);
     if (code < 0 && q->sort == ROLLUP_SORT_AGE)
         code =
             command_misuse(c, "diff has no --sort age: use live, peak, allocated, allocations or temporary");
@@ -196,10 +197,10 @@ static int check_known(const struct request *q, const struct diff *d)
 {
     const char *word = NULL;
     if (!diff_known(d, rollup_sort_metric((enum rollup_sort)q->sort)))
-        word = option_values_name(option_values_orders, q->sort);
+        word = option_values_name(option_values_diff_orders, q->sort);
     for (int i = 0; i < q->n_conditions && !word; i++)
         if (!diff_known(d, rollup_sort_metric((enum rollup_sort)q->conditions[i].metric)))
-            word = option_values_name(option_values_orders, q->conditions[i].metric);
+            word = option_values_name(option_values_diff_orders, q->conditions[i].metric);
     if (!word || (d->unknown == ~0u && !q->n_conditions)) /* a screen says so itself */
         return -1;
     if (d->unknown == ~0u)

@@ -28,7 +28,9 @@
 
 static const struct option_doc options[] = {
     {"pprof", 0, NULL, "write the format of `go tool pprof`"},
-    {"folded", 0, "METRIC", "write a line for each stack: live, peak, allocated, allocations or temporary"},
+    {"folded", 0, "METRIC",
+     "write a line for each stack: live, peak, allocated, allocations, temporary; of the kernel requested, "
+     "slack"},
     {"speedscope", 0, NULL, "write all metrics for speedscope.app"},
     {"heaptrack", 0, NULL, "write the format of heaptrack_gui and heaptrack_print"},
     {"html", 0, NULL, "write a page for any browser, in one file: flame graph, treemap, timeline, tables"},
@@ -80,7 +82,8 @@ static const struct {
 } metrics[] = {
     {"live", ROLLUP_SORT_LIVE},           {"peak", ROLLUP_SORT_PEAK},
     {"allocated", ROLLUP_SORT_ALLOCATED}, {"allocations", ROLLUP_SORT_ALLOCATIONS},
-    {"temporary", ROLLUP_SORT_TEMPORARY},
+    {"temporary", ROLLUP_SORT_TEMPORARY}, {"requested", ROLLUP_SORT_REQUESTED},
+    {"slack", ROLLUP_SORT_SLACK},
 };
 #define N_METRICS (sizeof(metrics) / sizeof(*metrics))
 
@@ -92,8 +95,9 @@ static int parse_metric(const char *option, const char *text, enum rollup_sort *
             return -1;
         }
     return command_misuse(&command_export,
-                          "unknown --%s %s: use live, peak, allocated, allocations or temporary", option,
-                          text);
+                          "unknown --%s %s: use live, peak, allocated, allocations, temporary, requested or "
+                          "slack",
+                          option, text);
 }
 
 /* What is exported. */
@@ -208,9 +212,12 @@ static int refuse_metric(const char *option, enum rollup_sort metric, const stru
         if (rollup_sort_known(metrics[i].sort, known))
             buf_printf(&can, "%s%s", can.len ? ", " : "; use ", metrics[i].name);
     }
-    int code = command_misuse(
-        &command_export, "--%s %s is not known for a moment in the past, and temporary not for the kernel%s",
-        option, name, buf_str(&can));
+    const bool is_of_kernel = metric == ROLLUP_SORT_REQUESTED || metric == ROLLUP_SORT_SLACK;
+    int code = command_misuse(&command_export, "--%s %s is not known %s%s", option, name,
+                              is_of_kernel ? "here, but for the kernel (of a program, allocated is what it "
+                                             "requested)"
+                                           : "for a moment in the past, and temporary not for the kernel",
+                              buf_str(&can));
     buf_release(&can);
     return code;
 }

@@ -24,7 +24,8 @@
 static const struct option_doc options[] = {
     {"by", 0, "GROUP",
      "group rows by stack (default), function, file, module, owner, thread, size or process"},
-    {"sort", 0, "ORDER", "sort by live (default), peak, allocated, allocations, temporary or age"},
+    {"sort", 0, "ORDER",
+     "sort by live (default), peak, allocated, allocations, temporary, age; of the kernel requested, slack"},
     {"older-than", 0, "DURATION", "show only live objects of this age or older: 30s, 5m, 1h"},
     {"where", 0, "QUERY",
      "show only matching objects: 'func:parse_* size>4k !comm:bash', see allium-query(7)"},
@@ -92,6 +93,11 @@ static int check_combination(const struct profile_filter *f, enum rollup_sort so
         code = command_misuse(&command_report,
                               "--sort %s cannot be used with --older-than, nor with size or age in --where, "
                               "which are known for live objects only: use %s",
+                              order, list);
+    else if (sort == ROLLUP_SORT_REQUESTED || sort == ROLLUP_SORT_SLACK)
+        code = command_misuse(&command_report,
+                              "--sort %s is not known here, but for the kernel (of a program, allocated is "
+                              "what it requested): use %s",
                               order, list);
     else
         code = command_misuse(

@@ -15,6 +15,7 @@
 #include "cli/sys/sys_page.h"
 #include "cli/sys/sys_show.h"
 #include "cli/sys/sys_vmlinux.h"
+#include "cli/wrapper_lists.h"
 #include "query/field.h"
 #include "sys/locked_memory.h"
 #include "sys/privileges.h"
@@ -114,6 +115,10 @@ static int observe(struct sys_request *r)
     int code = sys_vmlinux_find(r);
     if (code >= 0)
         return code;
+    if (r->tool->marks_helpers) {
+        wrapper_lists_read_helpers(&r->helpers);
+        r->settings.helpers = &r->helpers;
+    }
     if (r->command && workload_prepare(&command, r->command, r->user, &e))
         return command_fail(EXIT_FAILED, "%s", e.text);
     int error = sys_open(&show->session, r->tool, &r->settings, &e);
@@ -151,6 +156,7 @@ static int observe(struct sys_request *r)
     if (r->command)
         workload_release(&command);
     sys_close(show->session);
+    sys_vmlinux_report(&r->vmlinux, show->quiet);
     if (show->recording && recording_close(show->recording, &e))
         code = command_fail(EXIT_FAILED, "%s", e.text);
     return code;

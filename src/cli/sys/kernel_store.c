@@ -13,19 +13,37 @@
 #include "sys/session.h"
 #include "view/text/text.h"
 
-int kernel_store_moment(struct recording *r, struct kernel_capture *c, bool first, struct error *e)
+/* `point`: without a time. Frees the profile. */
+static int store_image(struct recording *r, struct profile *p, struct profile_point point, bool first,
+                       struct error *e)
 {
-    struct profile *p = kernel_capture_profile(c);
-    const struct kmem_totals *t = kmem_accounts_totals(c->accounts);
-    const struct profile_point point = {.time_ns = p->images.at[0].taken_ns,
-                                        .live_bytes = (double)t->live_bytes,
-                                        .allocated_bytes = (double)t->allocated_bytes};
-    const uint64_t id = p->images.at[0].id;
     int bad = first ? recording_put_image(r, p, false, e) : 0;
-    bad = bad ? bad : recording_put_point(r, id, &point, p, NULL, e);
-    bad = bad ? bad : recording_commit(r, e);
+    point.time_ns = p->images.at[0].taken_ns;
+    bad = bad ? bad : recording_put_point(r, p->images.at[0].id, &point, p, NULL, e);
     profile_free(p);
     return bad;
+}
+
+static int store_page_image(struct recording *r, struct kernel_capture *c, bool first, struct error *e)
+{
+    const double page = (double)sysconf(_SC_PAGESIZE);
+    const struct page_totals *t = page_accounts_totals(c->pages);
+    return store_image(r, kernel_capture_page_profile(c),
+                       (struct profile_point){.live_bytes = (double)t->live_other_pages * page,
+                                              .allocated_bytes = (double)t->other_pages * page},
+                       first, e);
+}
+
+int kernel_store_moment(struct recording *r, struct kernel_capture *c, bool first, struct error *e)
+{
+    const struct kmem_totals *t = kmem_accounts_totals(c->accounts);
+    int bad = first ? recording_set_number(r, RECORDING_REQUESTED, 1, e) : 0;
+    const struct profile_point point = {.live_bytes = (double)t->live_bytes,
+                                        .allocated_bytes = (double)t->allocated_bytes};
+    bad = bad ? bad : store_image(r, kernel_capture_profile(c), point, first, e);
+    if (!bad && c->pages)
+        bad = store_page_image(r, c, first, e);
+    return bad ? bad : recording_commit(r, e);
 }
 
 /* The counts that these tools record, too. */
@@ -113,6 +131,11 @@ int kernel_store_end(struct recording *r, struct kernel_capture *c, const char *
     bad = bad ? bad : store_pages(r, c, ended_ns, e);
     bad = bad ? bad : store_sizes(r, c, ended_ns, e);
     bad = bad ? bad : store_counts(r, c, source, e);
+    if (!bad && c->settle_ns) {
+        const uint64_t settled = kmem_accounts_totals(c->accounts)->settled_bytes;
+        bad = recording_set_number(r, RECORDING_KERNEL_SETTLE, (int64_t)c->settle_ns, e);
+        bad = bad ? bad : recording_set_number(r, RECORDING_KERNEL_SETTLED, (int64_t)settled, e);
+    }
     return bad ? bad : recording_set_number(r, RECORDING_ENDED, (int64_t)ended_ns, e);
 }
 
@@ -123,9 +146,34 @@ static void add_amount(struct buf *b, uint64_t count, const char *noun, uint64_t
     buf_printf(b, " of %s", units_format_size(size, (double)bytes));
 }
 
-void kernel_store_add_summary(struct buf *b, const struct kmem_totals *t)
+/* Frees that are not of a known object, each kind with its reason. */
+static void add_other_frees(struct buf *b, const struct kmem_totals *t, bool is_filtered)
 {
-    char size[UNITS_TEXT_BYTES];
+    buf_addstr(b, "\n  older      ");
+    if (is_filtered) {
+        buf_addstr(b, "frees of objects that are not recorded are not counted; ");
+    } else {
+        text_add_number(b, t->older_frees, "free");
+        buf_addstr(b, " of objects whose allocation was not seen; ");
+    }
+    text_add_number(b, t->null_frees, "free");
+    buf_addstr(b, " of NULL");
+    if (t->frees_after_loss) {
+        buf_addstr(b, "\n             ");
+        text_add_number(b, t->frees_after_loss, "free");
+        buf_addstr(b, " of objects whose allocation may be among the lost events");
+    }
+    if (t->unexplained_frees) {
+        buf_addstr(b, "\n             ");
+        text_add_number(b, t->unexplained_frees, "free");
+        buf_addstr(b, " of objects that came without an event, where others had been freed");
+    }
+}
+
+void kernel_store_add_summary(struct buf *b, const struct kernel_capture *c)
+{
+    const struct kmem_totals *t = kmem_accounts_totals(c->accounts);
+    char size[UNITS_TEXT_BYTES], time[UNITS_TEXT_BYTES];
     buf_addstr(b, "\n  allocated  ");
     add_amount(b, t->allocations, "object", t->allocated_bytes);
     buf_printf(b, ", of which %s requested", units_format_size(size, (double)t->requested_bytes));
@@ -136,14 +184,17 @@ void kernel_store_add_summary(struct buf *b, const struct kmem_totals *t)
         text_add_number(b, t->frees_without_event, NULL);
         buf_addstr(b, " without an event, whose address was allocated again");
     }
-    buf_addstr(b, "\n  older      ");
-    text_add_number(b, t->unmatched_frees, "free");
-    buf_addstr(b, " of objects whose allocation was not seen; ");
-    text_add_number(b, t->null_frees, "free");
-    buf_addstr(b, " of NULL");
+    add_other_frees(b, t, c->is_filtered);
     buf_addstr(b, "\n  live       ");
     add_amount(b, t->live_objects, "object", t->live_bytes);
     buf_printf(b, "; at the peak %s", units_format_size(size, (double)t->peak_bytes));
+    if (c->settle_ns) {
+        buf_addstr(b, "\n             of these, ");
+        add_amount(b, t->settled_objects, "object", t->settled_bytes);
+        buf_printf(b, " %s freed within %s after the end, by RCU for example",
+                   t->settled_objects == 1 ? "was" : "were",
+                   units_format_duration(time, (double)c->settle_ns));
+    }
 }
 
 void kernel_store_add_pages(struct buf *b, const struct page_totals *t)

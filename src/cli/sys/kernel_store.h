@@ -16,6 +16,9 @@
 /** The name of the rows of live objects by size. */
 #define KERNEL_STORE_SIZES "sys_kmem_sizes"
 
+/** The key of the vmlinux whose files the rows have although nothing tells that it is the recorded kernel's. */
+#define KERNEL_STORE_UNCHECKED "sys_vmlinux_unchecked"
+
 /** Adds what the accounts are now, in a commit of its own. `first`: nothing was added before. Returns 0, or -errno with
  * a line. */
 int kernel_store_moment(struct recording *r, struct kernel_capture *c, bool first, struct error *e);
@@ -27,7 +30,7 @@ int kernel_store_end(struct recording *r, struct kernel_capture *c, const char *
                      struct error *e);
 
 /** Appends the lines allocated, freed, older and live of the summary. */
-void kernel_store_add_summary(struct buf *b, const struct kmem_totals *t);
+void kernel_store_add_summary(struct buf *b, const struct kernel_capture *c);
 /** Appends the line about pages. */
 void kernel_store_add_pages(struct buf *b, const struct page_totals *t);
 

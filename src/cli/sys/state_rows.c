@@ -15,10 +15,21 @@ static const struct table_column columns[COLUMNS] = {
     [TEXT] = {"text", TABLE_PLAIN, TABLE_LINES},
 };
 
-int state_rows_put(struct recording *r, const struct kernel_state *s, uint64_t taken_ns, struct error *e)
+static bool is_same(const struct kernel_text *t, const struct kernel_state *before)
+{
+    const char *text = kernel_state_text(before, t->path);
+    return text && !strcmp(text, buf_str(&t->text));
+}
+
+/* Each moment has a row, as its time is known by that alone. */
+int state_rows_put(struct recording *r, const struct kernel_state *s, const struct kernel_state *before,
+                   uint64_t taken_ns, struct error *e)
 {
     struct table *t = table_new("sys-state", 1, columns, COLUMNS);
     vec_each (const struct kernel_text, text, &s->texts) {
+        const bool is_last = text + 1 == s->texts.at + s->texts.len;
+        if (is_same(text, before) && (!is_last || table_rows(t)))
+            continue;
         table_row(t);
         table_text(t, PATH, text->path);
         table_text(t, TEXT, buf_str(&text->text));

@@ -4,7 +4,8 @@
 
 /*
  * What the kernel told of its memory (collect/kernel/kernel_state.h) in a recording: rows of a file's path and its
- * text, taken at several moments. The texts of KERNEL_STATE_KERNEL are there once, at the first moment.
+ * text, taken at several moments. A text that is the same as at the moment before is not stored again; those of
+ * KERNEL_STATE_KERNEL are there once, at the first moment.
  *
  * Runs in: the tool. Threads: one. Owns: nothing.
  */
@@ -15,8 +16,10 @@
 #include "collect/kernel/kernel_state.h"
 #include "store/recording.h"
 
-/** Adds the state at a moment (CLOCK_REALTIME). Returns 0, or -errno with a line. */
-int state_rows_put(struct recording *r, const struct kernel_state *s, uint64_t taken_ns, struct error *e);
+/** Adds the state at a moment (CLOCK_REALTIME). `before`: that at the moment before. Returns 0, or -errno with a line.
+ */
+int state_rows_put(struct recording *r, const struct kernel_state *s, const struct kernel_state *before,
+                   uint64_t taken_ns, struct error *e);
 
 /** The states of a recording, in the order of their times. */
 struct state_rows {

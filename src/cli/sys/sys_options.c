@@ -30,6 +30,7 @@ void sys_options_release(struct sys_request *r)
 {
     sys_command_release(r);
     sys_vmlinux_release(r);
+    wrappers_release(&r->helpers);
     sampled_tool_free(r->sampled_tool);
     table_query_release(&r->show.where);
     sys_alert_release(&r->show.alert);

@@ -10,6 +10,7 @@
 
 #include "cli/command.h"
 #include "cli/sys/sys_show.h"
+#include "model/profile/wrappers.h"
 #include "symbol/vmlinux.h"
 
 #define SYS_OPTIONS_MAX 48 /* as many as struct arguments has */
@@ -30,6 +31,7 @@ struct sys_request {
     bool force;                   /* replace the file `output` */
     const char *vmlinux_file;     /* NULL: search for one */
     struct vmlinux vmlinux;       /* once found */
+    struct wrappers helpers;
 };
 
 /** Returns -1 to go on, or an exit code after a line on stderr. Release it in any case. */

@@ -13,13 +13,13 @@
 #include "base/sigsafe/clock_ns.h"
 #include "base/units.h"
 #include "cli/command.h"
-#include "cli/debuginfod.h"
 #include "cli/intervals.h"
-#include "cli/option_values.h"
 #include "cli/sys/frag/frag_rows.h"
 #include "cli/sys/kernel_store.h"
+#include "cli/sys/record_options.h"
 #include "cli/sys/state_rows.h"
 #include "cli/sys/sys_vmlinux.h"
+#include "cli/wrapper_lists.h"
 #include "run/workload.h"
 #include "store/recording.h"
 #include "sys/record/kernel_recorder.h"
@@ -27,30 +27,6 @@
 #include "sys/record/raw_states.h"
 #include "sys/session.h"
 #include "view/text/text.h"
-
-#define BUFFER_BYTES  (UINT64_C(8) << 20)
-#define BUFFER_LEAST  (UINT64_C(64) << 10)
-#define BUFFER_MOST   (UINT64_C(1) << 30)
-#define INTERVAL_NS   UINT64_C(60000000000)
-#define TIME_LEAST_NS 10000000u
-/* The interval between reads: at a million events a second, of 55 bytes each, half a CPU's 8 MiB come in 70 ms. */
-#define READ_NS UINT64_C(50000000)
-
-static const struct option_doc options[] = {
-    {"output", 'o', "FILE", "write the recording to FILE (kernel.PID.allium)"},
-    {"force", 0, NULL, "replace FILE if it exists"},
-    {"events", 0, "LIST", "record these, with commas between them: slab,page,extfrag (default), percpu"},
-    {"stacks", 0, "WHICH", "record the stacks of allocations: kernel, or none (default)"},
-    {"buffer", 0, "SIZE", "use a buffer of SIZE on each CPU (8M) for events that are not read yet"},
-    {"raw", 0, "DIR", "also keep the pages of events in the new folder DIR, for allium sys import"},
-    {"interval", 0, "INTERVAL",
-     "store the accounts at each INTERVAL (1m), for FILE@TIME, and in case of a crash"},
-    {"duration", 0, "DURATION", "stop after DURATION, if CMD or Ctrl-C does not end it before"},
-    {"vmlinux", 0, "FILE", "read the kernel's debug information from FILE, for files and directories"},
-    DEBUGINFOD_OPTION,
-    {"quiet", 0, NULL, "print only errors"},
-    {NULL, 0, NULL, NULL},
-};
 
 static const char *const examples[] = {
     "sudo allium sys record -o find.allium -- find / -xdev",
@@ -68,92 +44,29 @@ static int run(int argc, char **argv);
 
 const struct command command_sys_record = {
     .name = "sys record",
-    .usage = "[-o FILE] [--force] [--events LIST] [--stacks WHICH] [--buffer SIZE] [--raw DIR] [--interval "
-             "INTERVAL] [--duration "
-             "DURATION] [--vmlinux FILE] [--debuginfod DURATION] [--quiet] [-- CMD ARG...]",
+    .usage = "[-o FILE] [--force] [--events LIST] [--stacks WHICH] [-p PID] [--tid TID] [--comm NAME] "
+             "[--cgroup PATH] [--where QUERY] [--buffer SIZE] [--raw DIR] [--interval "
+             "INTERVAL] [--settle DURATION] [--duration DURATION] [--vmlinux FILE] [--debuginfod DURATION] "
+             "[--quiet] [-- CMD ARG...]",
     .summary = "record every allocation and free of kernel objects, without sampling (needs root)",
     .examples = examples,
-    .options = options,
+    .options = record_options,
     .run = run,
 };
 
-static const struct word stack_words[] = {{"none", 0}, {"kernel", 1}, {NULL, 0}};
-
-struct request {
-    const char *output, *vmlinux_file, *raw;
-    char own_name[32];
-    bool force, quiet;
-    int stacks;
-    unsigned events; /* enum kernel_recorder_events */
-    uint64_t buffer_bytes, interval_ns, duration_ns;
-    char **command; /* NULL: none */
-};
-
 struct session {
-    const struct request *q;
+    const struct record_request *q;
     struct kernel_recorder *recorder;
-    struct raw_folder *raw; /* NULL: none */
     struct recording *recording;
     struct workload command;
+    struct raw_folder *raw; /* NULL: none */
+    bool raw_failed;        /* and that was said */
+    struct wrappers helpers;
     struct kernel_state state;           /* of the newest moment */
     uint64_t began_ns, took_ns, next_ns; /* of CLOCK_MONOTONIC; when to store the accounts next */
     bool stored;                         /* the image is in the recording */
     int code;                            /* of the command */
 };
-
-static int parse_events(const char *list, unsigned *events)
-{
-    static const struct word words[] = {{"slab", RECORDER_SLAB},
-                                        {"page", RECORDER_PAGE},
-                                        {"percpu", RECORDER_PERCPU},
-                                        {"extfrag", RECORDER_EXTFRAG},
-                                        {NULL, 0}};
-    *events = list ? 0 : RECORDER_SLAB | RECORDER_PAGE | RECORDER_EXTFRAG;
-    for (size_t len; list; list = list[len] ? list + len + 1 : NULL) {
-        int one = 0;
-        len = strcspn(list, ",");
-        char *name = mem_strndup(list, len);
-        int code = option_values_parse(&command_sys_record, "events", name, words, &one);
-        free(name);
-        if (code >= 0)
-            return code;
-        *events |= (unsigned)one;
-    }
-    return -1;
-}
-
-static int parse(struct request *q, int argc, char **argv)
-{
-    const struct command *c = &command_sys_record;
-    struct arguments a;
-    *q = (struct request){.buffer_bytes = BUFFER_BYTES, .interval_ns = INTERVAL_NS};
-    int code = command_parse(c, argc, argv, true, &a);
-    if (code < 0)
-        code = option_values_parse_size(c, "buffer", command_value(c, &a, "buffer"), BUFFER_LEAST,
-                                        BUFFER_MOST, &q->buffer_bytes);
-    if (code < 0)
-        code = option_values_parse_time(c, "interval", command_value(c, &a, "interval"), READ_NS,
-                                        &q->interval_ns);
-    if (code < 0)
-        code = option_values_parse_time(c, "duration", command_value(c, &a, "duration"), TIME_LEAST_NS,
-                                        &q->duration_ns);
-    if (code < 0)
-        code = option_values_parse(c, "stacks", command_value(c, &a, "stacks"), stack_words, &q->stacks);
-    if (code < 0)
-        code = parse_events(command_value(c, &a, "events"), &q->events);
-    if (code >= 0)
-        return code;
-    if (a.n_rest && strcmp(argv[argc - a.n_rest - 1], "--"))
-        return command_misuse(c, "sys record does not take %s: write a command to start after --", a.rest[0]);
-    snprintf(q->own_name, sizeof(q->own_name), "kernel.%d.allium", (int)getpid());
-    q->output = command_value(c, &a, "output") ? command_value(c, &a, "output") : q->own_name;
-    q->vmlinux_file = command_value(c, &a, "vmlinux");
-    q->raw = command_value(c, &a, "raw");
-    q->force = command_value(c, &a, "force") != NULL;
-    q->quiet = command_value(c, &a, "quiet") != NULL;
-    q->command = a.n_rest ? a.rest : NULL;
-    return -1;
-}
 
 /* ---- recording ---- */
 
@@ -171,25 +84,46 @@ static bool has_ended(struct session *s)
 static int store_state(struct session *s, unsigned which, struct error *e)
 {
     const uint64_t now = clock_ns(CLOCK_REALTIME);
+    struct kernel_state state = {.texts = {0}};
+    kernel_state_read(&state, "", which);
+    int bad = state_rows_put(s->recording, &state, &s->state, now, e);
+    if (s->raw)
+        raw_states_put(s->raw, &state, now);
     kernel_state_release(&s->state);
-    kernel_state_read(&s->state, "", which);
-    int bad = s->raw ? raw_states_put(s->raw, &s->state, now, e) : 0;
-    return bad ? bad : state_rows_put(s->recording, &s->state, now, e);
+    s->state = state;
+    return bad;
+}
+
+static int store_accounts(struct session *s, struct error *e)
+{
+    int bad = kernel_store_moment(s->recording, kernel_recorder_capture(s->recorder), !s->stored, e);
+    s->stored = true;
+    return bad;
 }
 
 /* A crash leaves the recording as it was then. */
 static int store_moment(struct session *s, struct error *e)
 {
     int bad = store_state(s, KERNEL_STATE_MEMORY, e);
-    bad = bad ? bad : kernel_store_moment(s->recording, kernel_recorder_capture(s->recorder), !s->stored, e);
-    s->stored = true;
-    return bad;
+    return bad ? bad : store_accounts(s, e);
+}
+
+/* A full disk ends the keeping of pages, and not the recording. */
+static void drop_failed_raw(struct session *s)
+{
+    const char *line = raw_folder_failed(s->raw);
+    if (!line || s->raw_failed)
+        return;
+    s->raw_failed = true;
+    command_fail(0, "%s", line);
+    raw_folder_remove(s->raw);
 }
 
 static int step(struct session *s, struct error *e)
 {
     const uint64_t now = clock_ns(CLOCK_MONOTONIC);
     int bad = kernel_recorder_step(s->recorder, e);
+    drop_failed_raw(s);
     if (bad || now < s->next_ns)
         return bad;
     s->next_ns += s->q->interval_ns;
@@ -213,7 +147,7 @@ static int loop(struct session *s, struct intervals_loop *l, struct error *e)
 /* From here on Ctrl-C ends the recording, and not the recorder. */
 static int begin(struct session *s, struct intervals_loop *l, struct error *e)
 {
-    const struct intervals every = {.every_ns = READ_NS, .duration_ns = s->q->duration_ns};
+    const struct intervals every = {.every_ns = RECORD_READ_NS, .duration_ns = s->q->duration_ns};
     int bad = store_state(s, KERNEL_STATE_MEMORY | KERNEL_STATE_KERNEL, e);
     if (bad)
         return bad;
@@ -229,10 +163,28 @@ static int begin(struct session *s, struct intervals_loop *l, struct error *e)
     return bad;
 }
 
-static int observe(struct session *s, struct error *e)
+/* The state is that of the end, as the live objects are; Ctrl-C ends this, too. */
+static int settle(struct session *s, struct error *e)
 {
     struct intervals_loop l;
-    struct error later;
+    const struct intervals every = {.every_ns = RECORD_READ_NS, .duration_ns = s->q->settle_ns};
+    kernel_recorder_settle(s->recorder, s->q->settle_ns);
+    int bad = store_state(s, KERNEL_STATE_MEMORY, e);
+    if (bad || intervals_begin(&l, &every, NULL))
+        return bad;
+    l.reports_at_end = true;
+    for (bool over = false; !bad && !over;) {
+        over = intervals_wait(&l, NULL, 0, -1) == INTERVALS_OVER;
+        bad = kernel_recorder_step(s->recorder, e);
+    }
+    intervals_end(&l);
+    return bad;
+}
+
+/* From the start to the end of what is recorded. */
+static int observe_all(struct session *s, struct error *e)
+{
+    struct intervals_loop l;
     int bad = begin(s, &l, e);
     if (bad)
         return bad;
@@ -245,7 +197,18 @@ static int observe(struct session *s, struct error *e)
     }
     intervals_end(&l);
     s->took_ns = clock_ns(CLOCK_MONOTONIC) - s->began_ns;
+    return bad;
+}
+
+static int observe(struct session *s, struct error *e)
+{
+    struct error later;
+    int bad = observe_all(s, e);
+    if (!bad && s->q->settle_ns)
+        bad = settle(s, e);
     int failed = kernel_recorder_end(s->recorder, bad ? &later : e);
+    if (!bad && !failed && !s->q->settle_ns)
+        bad = store_state(s, KERNEL_STATE_MEMORY, e);
     return bad ? bad : failed;
 }
 
@@ -260,7 +223,7 @@ static void say(const struct session *s)
     buf_addstr(&b, "the kernel, ");
     buf_printf(&b, "%s, ", units_format_duration(took, (double)s->took_ns));
     text_add_number(&b, t->events, "event");
-    kernel_store_add_summary(&b, t);
+    kernel_store_add_summary(&b, kernel_recorder_capture(s->recorder));
     if (kernel_recorder_capture(s->recorder)->pages)
         kernel_store_add_pages(&b, page_accounts_totals(kernel_recorder_capture(s->recorder)->pages));
     buf_addstr(&b, "\n  lost       ");
@@ -292,61 +255,90 @@ static void say(const struct session *s)
     buf_release(&b);
 }
 
+/* The recorder is open, and there is a file. */
+static int record_into(struct session *s, struct error *e)
+{
+    const struct buf *filter = &s->q->filter_text;
+    if (s->q->raw) {
+        int bad = raw_folder_create(&s->raw, s->q->raw, e);
+        if (bad)
+            return bad;
+        kernel_recorder_keep(s->recorder, s->raw);
+    }
+    int bad = recording_set_number(s->recording, RECORDING_PERIOD, 1, e);
+    bad = bad ? bad
+              : recording_set_number(s->recording, RECORDING_STARTED, (int64_t)clock_ns(CLOCK_REALTIME), e);
+    bad = bad || !filter->len ? bad
+                              : recording_set_text(s->recording, RECORDING_KERNEL_FILTER, buf_str(filter), e);
+    bad = bad ? bad : observe(s, e);
+    drop_failed_raw(s);
+    struct kernel_capture *c = kernel_recorder_capture(s->recorder);
+    bad = bad ? bad : store_accounts(s, e);
+    bad = bad ? bad : frag_rows_put(s->recording, c, &s->state, e);
+    bad = bad ? bad : kernel_store_cost(s->recording, e);
+    return bad ? bad : kernel_store_end(s->recording, c, "tracefs", clock_ns(CLOCK_REALTIME), e);
+}
+
 /* The recorder is open. */
 static int record(struct session *s)
 {
-    struct error e = {""};
+    struct error e = {""}, closing = {""};
     if (recording_create(&s->recording, s->q->output, s->q->force, &e))
         return command_fail(EXIT_FAILED, "%s", e.text);
-    int bad = recording_set_number(s->recording, RECORDING_PERIOD, 1, &e);
-    bad = bad ? bad
-              : recording_set_number(s->recording, RECORDING_STARTED, (int64_t)clock_ns(CLOCK_REALTIME), &e);
-    bad = bad ? bad : observe(s, &e);
-    int code = s->code;
-    bad = bad ? bad : store_moment(s, &e);
-    bad = bad ? bad : frag_rows_put(s->recording, kernel_recorder_capture(s->recorder), &s->state, &e);
-    bad = bad ? bad : kernel_store_cost(s->recording, &e);
-    bad = bad ? bad
-              : kernel_store_end(s->recording, kernel_recorder_capture(s->recorder), "tracefs",
-                                 clock_ns(CLOCK_REALTIME), &e);
-    struct error closing = {""};
+    int bad = record_into(s, &e);
+    const int code = s->code;
     int closed = recording_close(s->recording, bad ? &closing : &e);
-    if (bad && !s->stored) /* a command that could not be started, for example: the file holds nothing */
+    if (bad && !s->stored) { /* a command that could not be started, for example: the file holds nothing */
         unlink(s->q->output);
+        raw_folder_remove(s->raw);
+    }
     if (bad || closed)
         return command_fail(code >= EXIT_CANNOT_RUN ? code : EXIT_FAILED, "%s", e.text);
     if (!s->q->quiet)
         say(s);
+    return s->raw_failed && !code ? EXIT_FAILED : code;
+}
+
+static int record_as(const struct record_request *q)
+{
+    struct error e = {""};
+    struct session s = {.q = q};
+    if (q->raw && !access(q->raw, F_OK))
+        return command_fail(EXIT_FAILED, "--raw: cannot make the folder %s: %s", q->raw, strerror(EEXIST));
+    if (q->command && workload_prepare(&s.command, q->command, NULL, &e))
+        return command_fail(EXIT_FAILED, "%s", e.text);
+    struct vmlinux vmlinux = {.path = NULL};
+    int code = sys_vmlinux_open(&vmlinux, q->vmlinux_file, q->quiet);
+    const struct kernel_recorder_options o = {.buffer_kib = (uint32_t)(q->buffer_bytes >> 10),
+                                              .events = q->events,
+                                              .stacks = q->stacks,
+                                              .filter = q->filter,
+                                              .where = q->where,
+                                              .vmlinux = vmlinux.path ? &vmlinux : NULL};
+    const int bad = code < 0 ? kernel_recorder_open(&s.recorder, &o, &e) : 0;
+    if (bad)
+        code = command_fail(bad == -ESRCH || bad == -EINVAL ? EXIT_FAILED : EXIT_IMPOSSIBLE, "%s", e.text);
+    if (code < 0) {
+        wrapper_lists_read_helpers(&s.helpers);
+        kernel_recorder_capture(s.recorder)->helpers = &s.helpers;
+        code = record(&s);
+    }
+    kernel_recorder_close(s.recorder);
+    wrappers_release(&s.helpers);
+    raw_folder_close(s.raw);
+    kernel_state_release(&s.state);
+    sys_vmlinux_report(&vmlinux, q->quiet);
+    vmlinux_release(&vmlinux);
+    if (q->command)
+        workload_release(&s.command);
     return code;
 }
 
 static int run(int argc, char **argv)
 {
-    struct request q;
-    struct error e = {""};
-    int code = parse(&q, argc, argv);
-    if (code >= 0)
-        return code;
-    struct session s = {.q = &q};
-    if (q.command && workload_prepare(&s.command, q.command, NULL, &e))
-        return command_fail(EXIT_FAILED, "%s", e.text);
-    struct vmlinux vmlinux = {.path = NULL};
-    code = sys_vmlinux_open(&vmlinux, q.vmlinux_file, q.quiet);
-    if (code < 0 && q.raw && raw_folder_create(&s.raw, q.raw, &e))
-        code = command_fail(EXIT_FAILED, "%s", e.text);
-    const struct kernel_recorder_options o = {.buffer_kib = (uint32_t)(q.buffer_bytes >> 10),
-                                              .events = q.events,
-                                              .stacks = q.stacks,
-                                              .raw = s.raw,
-                                              .vmlinux = vmlinux.path ? &vmlinux : NULL};
-    if (code < 0 && kernel_recorder_open(&s.recorder, &o, &e))
-        code = command_fail(EXIT_IMPOSSIBLE, "%s", e.text);
-    code = code < 0 ? record(&s) : code;
-    kernel_recorder_close(s.recorder);
-    raw_folder_close(s.raw);
-    kernel_state_release(&s.state);
-    vmlinux_release(&vmlinux);
-    if (q.command)
-        workload_release(&s.command);
+    struct record_request q;
+    int code = record_options_parse(&q, &command_sys_record, argc, argv);
+    code = code < 0 ? record_as(&q) : code;
+    record_options_release(&q);
     return code;
 }

@@ -2,12 +2,14 @@
 /* `allium sys NAME --from FILE`. */
 #include <stdio.h>
 
+#include "cli/sys/kernel_store.h"
 #include "cli/sys/sys_columns.h"
 #include "cli/sys/sys_losses.h"
 #include "cli/sys/sys_page.h"
 #include "cli/sys/sys_regroup.h"
 #include "cli/sys/sys_report.h"
 #include "store/profile_load.h"
+#include "view/text/notes.h"
 
 struct show {
     struct sys_report report;
@@ -149,6 +151,19 @@ static void show_recorded(void *arg, uint64_t time_ns)
     w->over = r->over;
 }
 
+/* Files of the source that may be those of another kernel. */
+static void add_doubt(const struct show *w, struct buf *b)
+{
+    const struct sys_part *by = w->options->regroup;
+    const char *file = recording_text(&w->recording, KERNEL_STORE_UNCHECKED);
+    if (file && by && by->source)
+        buf_printf(
+            b,
+            "files are those of %s, which may be of another kernel: the trace tells neither its release "
+            "nor its build ID",
+            file);
+}
+
 /* As the end of a running tool, with the losses that were recorded. */
 static void close_recorded(struct show *w)
 {
@@ -156,10 +171,14 @@ static void close_recorded(struct show *w)
     const struct sys_tool *tool = w->report.tool;
     const struct sys_show *o = w->report.o;
     struct sys_losses lost = {tool, NULL, counted, w->report.kept.not_stored};
+    struct buf doubt = BUF_INIT;
+    add_doubt(w, &doubt);
     if (!sys_losses_recorded(tool, &w->recording, counted))
         lost.counted = NULL;
     if (o->page) {
         struct buf notes = BUF_INIT;
+        if (doubt.len)
+            notes_add(&notes, "%s", buf_str(&doubt));
         sys_losses_note(&lost, &notes);
         sys_page_note(o->page, &notes);
         buf_release(&notes);
@@ -176,6 +195,9 @@ static void close_recorded(struct show *w)
         if (tool->event)
             sys_report_say_cut(&w->report);
     }
+    if (doubt.len && !o->quiet)
+        command_fail(0, "%s", buf_str(&doubt));
+    buf_release(&doubt);
 }
 
 /* Which rows: the tool's, or others that the recording has for this part alone. */

@@ -7,6 +7,7 @@
 #include <sys/utsname.h>
 
 #include "cli/debuginfod.h"
+#include "symbol/kernel_modules.h"
 
 static bool resolver_kernel_code(const struct sys_request *r)
 {
@@ -70,12 +71,26 @@ static int take_named(struct vmlinux *v, const char *file, bool quiet)
 
 int sys_vmlinux_open(struct vmlinux *v, const char *file, bool quiet)
 {
+    int code = -1;
     if (file)
-        return take_named(v, file, quiet);
-    vmlinux_seek(v, "");
-    if (!v->path && fetch(v) && !quiet)
+        code = take_named(v, file, quiet);
+    else
+        vmlinux_seek(v, "");
+    if (!file && !v->path && fetch(v) && !quiet)
         debuginfod_report();
-    return -1;
+    if (v->path)
+        kernel_modules_use_servers(v->modules, debuginfod_servers());
+    return code;
+}
+
+void sys_vmlinux_report(const struct vmlinux *v, bool quiet)
+{
+    struct buf refused = BUF_INIT;
+    if (v->path)
+        kernel_modules_add_refused(v->modules, &refused);
+    if (refused.len && !quiet)
+        command_fail(0, "debug information is not used: %s", buf_str(&refused));
+    buf_release(&refused);
 }
 
 int sys_vmlinux_find(struct sys_request *r)

@@ -4,7 +4,7 @@
 
 /*
  * The vmlinux file for files and lines of the kernel's source: given by --vmlinux, installed, or from
- * debuginfod servers.
+ * debuginfod servers; and with it the debug files of modules.
  */
 
 #include "base/buf.h"
@@ -18,6 +18,8 @@ int sys_vmlinux_check(const struct sys_request *r);
  * there is none. Returns -1, or an exit code after a line on stderr. vmlinux_release() in any case.
  */
 int sys_vmlinux_open(struct vmlinux *v, const char *file, bool quiet);
+/** Prints a line about debug files of modules that were found, but are of another build. Call it at the end. */
+void sys_vmlinux_report(const struct vmlinux *v, bool quiet);
 /**
  * Finds the file, if it is needed. Returns -1 to go on, or an exit code after a line. If there is none, a
  * line says what would help, and the command goes on without.

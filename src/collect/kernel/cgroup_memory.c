@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/read_file.h"
+#include "collect/kernel/cgroup_line.h"
 #include "collect/kernel/cgroup_mounts.h"
 #include "collect/kernel/proc_text.h"
 
@@ -148,21 +149,14 @@ static void read_kinds(const char *mount, struct overview_cgroup *c, struct buf 
 /* Appends the path of the process' group in the hierarchy. False: it is not known. */
 static bool add_group_of(struct buf *path, int pid, unsigned version, struct buf *text)
 {
-    char name[64], line[PROC_TEXT_BYTES];
+    char name[64];
+    struct cgroup_line line;
     snprintf(name, sizeof(name), "/proc/%d/cgroup", pid);
-    if (!read_text(AT_FDCWD, name, text))
+    if (!read_text(AT_FDCWD, name, text) ||
+        !cgroup_line_find(buf_str(text), version == 2 ? CGROUP_V2 : CGROUP_V1_MEMORY, &line))
         return false;
-    for (const char *at = buf_str(text); proc_text_next(&at, line);) {
-        char *controllers = strchr(line, ':'), *group = controllers ? strchr(controllers + 1, ':') : NULL;
-        if (!group)
-            continue;
-        *group++ = '\0';
-        if (version == 2 ? !controllers[1] : strstr(controllers, "memory") != NULL) {
-            buf_addstr(path, group);
-            return true;
-        }
-    }
-    return false;
+    buf_add(path, line.path, line.path_len);
+    return true;
 }
 
 static bool is_around(const char *outer, const char *inner)

@@ -24,6 +24,19 @@ struct table *frag_sites_table(void)
     return table_new("sites", 1, site_columns, FRAG_SITE_COLUMNS);
 }
 
+static const struct table_column fallback_columns[FRAG_FALLBACK_COLUMNS] = {
+    [FRAG_FALLBACKS] = {"fallbacks", TABLE_COUNT, TABLE_WHOLE},
+    [FRAG_FALLBACK_TYPE] = {"migrate_type", TABLE_PLAIN, TABLE_TEXT, "type"},
+    [FRAG_FALLBACK_ORDER] = {"order", TABLE_PLAIN, TABLE_WHOLE},
+    [FRAG_FALLBACK_COMM] = {"comm", TABLE_PLAIN, TABLE_TEXT},
+    [FRAG_FALLBACK_STACK] = {"kernel_stack", TABLE_PLAIN, TABLE_LINES},
+};
+
+struct table *frag_fallbacks_table(void)
+{
+    return table_new("fallbacks", 1, fallback_columns, FRAG_FALLBACK_COLUMNS);
+}
+
 enum bucket_column {
     B_CACHE,
     B_LIVE_SLACK,

@@ -44,6 +44,17 @@ struct table *frag_sites_table(void);
 struct table *frag_buckets_table(const struct table *sites);
 /** Sorts sites: those that pin most first, then those with most slack. */
 void frag_sites_sort(struct table *sites);
+/** Requests that took a block of another migrate type, from a capture: the ones with most first. */
+enum frag_fallback_column {
+    FRAG_FALLBACKS,
+    FRAG_FALLBACK_TYPE, /* that was requested */
+    FRAG_FALLBACK_ORDER,
+    FRAG_FALLBACK_COMM,
+    FRAG_FALLBACK_STACK,
+    FRAG_FALLBACK_COLUMNS
+};
+/** An empty table with these columns. */
+struct table *frag_fallbacks_table(void);
 /** Returns the sum of a column, and in `known` whether any row has a value. */
 uint64_t frag_column_sum(const struct table *t, uint32_t column, bool *known);
 /** Returns the live bytes of kmallocs of whole pages among the sites. */

@@ -6,12 +6,9 @@
 
 #include "base/hash_map.h"
 #include "base/vec.h"
+#include "model/kernel/event_texts.h"
 #include "model/kernel/kmem_objects.h"
-
-struct kmem_stack_range {
-    size_t first;
-    uint32_t depth;
-};
+#include "model/kernel/seen_addresses.h"
 
 struct row_key {
     uint64_t call_site, gfp;
@@ -23,8 +20,8 @@ struct pair_key {
 };
 
 /*
- * What was looked up lately, in slots by a quick hash. Most events are like one of the latest ones, and comparing with
- * these costs a fraction of a search in a map.
+ * Rows and pairs that were looked up lately, in slots by a quick hash. Most events are like one of the latest ones, and
+ * comparing with these costs a fraction of a search in a map.
  */
 #define RECENT_BITS 9
 #define RECENT      (1u << RECENT_BITS)
@@ -37,22 +34,21 @@ struct recent {
         struct pair_key key;
         uint32_t number;
     } pairs[RECENT];
-    uint32_t texts[RECENT];
 };
 
 struct kmem_accounts {
     struct VEC(struct kmem_account) rows, processes;
     struct VEC(struct kmem_pair) pairs;
-    struct VEC(char *) texts;                   /* names of caches and programs */
-    struct VEC(struct kmem_stack_range) stacks; /* in `callers`; the first one is that of no stack */
-    struct VEC(uint64_t) callers;
-    struct map row_index, process_index, pair_index, text_index, stack_index;
+    struct event_texts texts; /* names of caches and programs, and stacks */
+    struct map row_index, process_index, pair_index;
     struct kmem_objects live;
     struct kmem_objects freed; /* with the object's cache for a row; without slots, unless they are kept */
     uint8_t nodes[KMEM_EVENT_CPUS_MAX]; /* by CPU */
     struct recent recent;
-    uint32_t n_comms; /* different names of programs */
     struct kmem_totals totals;
+    struct seen_addresses seen; /* at which objects were */
+    bool has_losses;
+    uint64_t end_ns, settle_ns;
     /*
      * Each row stores its live amounts at the peak, but only when it next changes: not all rows are visited at a peak.
      * `peak_number` grows when the sum first falls after a new peak. Before a row changes, it stores its live amounts
@@ -69,7 +65,9 @@ struct kmem_accounts *kmem_accounts_new(void)
     struct kmem_accounts *a = mem_alloc(sizeof(*a));
     kmem_objects_init(&a->live);
     memset(&a->recent, 0xff, sizeof(a->recent)); /* numbers that nothing has */
-    *vec_push(&a->stacks) = (struct kmem_stack_range){0, 0};
+    event_texts_init(&a->texts);
+    seen_addresses_init(&a->seen);
+    a->end_ns = UINT64_MAX;
     return a;
 }
 
@@ -77,15 +75,10 @@ void kmem_accounts_free(struct kmem_accounts *a)
 {
     if (!a)
         return;
-    vec_each (char *, text, &a->texts)
-        free(*text);
-    vec_release(&a->texts);
+    event_texts_release(&a->texts);
+    seen_addresses_release(&a->seen);
     vec_release(&a->rows);
     map_release(&a->row_index);
-    map_release(&a->text_index);
-    map_release(&a->stack_index);
-    vec_release(&a->stacks);
-    vec_release(&a->callers);
     kmem_objects_release(&a->live);
     kmem_objects_release(&a->freed);
     vec_release(&a->processes);
@@ -106,11 +99,8 @@ void kmem_accounts_keep_freed(struct kmem_accounts *a)
 static void keep_freed(struct kmem_accounts *a, uint64_t address, uint32_t cache)
 {
     const struct kmem_object freed = {.address = address, .row = cache};
-    struct kmem_object *o = a->freed.slots ? kmem_objects_find(&a->freed, address) : NULL;
-    if (o && o->address)
-        o->row = cache;
-    else if (o && a->freed.n < FREED_MAX)
-        kmem_objects_add(&a->freed, &freed);
+    if (a->freed.slots)
+        kmem_objects_put(&a->freed, &freed, FREED_MAX);
 }
 
 static void forget_freed(struct kmem_accounts *a, uint64_t address)
@@ -120,75 +110,25 @@ static void forget_freed(struct kmem_accounts *a, uint64_t address)
         kmem_objects_remove(&a->freed, o);
 }
 
-static void each(const struct kmem_objects *all, kmem_object_fn *f, void *arg)
-{
-    for (size_t i = 0; all->slots && i <= all->mask; i++)
-        if (all->slots[i].address)
-            f(arg, &all->slots[i]);
-}
-
 void kmem_accounts_each_live(const struct kmem_accounts *a, kmem_object_fn *f, void *arg)
 {
-    each(&a->live, f, arg);
+    kmem_objects_each(&a->live, f, arg);
 }
 
 void kmem_accounts_each_freed(const struct kmem_accounts *a, kmem_object_fn *f, void *arg)
 {
-    each(&a->freed, f, arg);
+    kmem_objects_each(&a->freed, f, arg);
 }
 
 /* ---- rows ---- */
 
 static size_t recent_slot(uint64_t one, uint64_t other)
 {
-    return (one * UINT64_C(0x9E3779B97F4A7C15) ^ other * UINT64_C(0xC2B2AE3D27D4EB4F)) >> (64 - RECENT_BITS);
+    return event_texts_slot(one, other, RECENT_BITS);
 }
 
-static uint32_t number_of_text(struct kmem_accounts *a, const char *name)
-{
-    bool added;
-    const size_t len = strlen(name);
-    uint64_t head = len;
-    memcpy(&head, name, len < sizeof(head) ? len : sizeof(head));
-    uint32_t *recent = &a->recent.texts[recent_slot(head, len)];
-    if (*recent < a->texts.len && !strcmp(a->texts.at[*recent], name))
-        return *recent;
-    size_t number = map_put(&a->text_index, name, len, a->texts.len, &added);
-    if (added)
-        *vec_push(&a->texts) = mem_strdup(name);
-    *recent = (uint32_t)number;
-    return *recent;
-}
-
-/* A program may give itself any number of names. From so many on, further ones are one; so are processes. */
-#define COMMS_MAX     16384u
+/* From so many processes on, further ones are one, as names of programs are. */
 #define PROCESSES_MAX 262144u
-#define OTHERS        "[other programs]"
-
-static uint32_t number_of_comm(struct kmem_accounts *a, const char *comm)
-{
-    const char *name = comm ? comm : "";
-    const size_t before = a->texts.len;
-    if (a->n_comms >= COMMS_MAX && map_get(&a->text_index, name, strlen(name)) == MAP_NONE)
-        name = OTHERS;
-    const uint32_t number = number_of_text(a, name);
-    a->n_comms += a->texts.len > before;
-    return number;
-}
-
-static uint32_t number_of_stack(struct kmem_accounts *a, const struct kmem_event *e)
-{
-    bool added;
-    if (!e->stack || !e->depth)
-        return 0;
-    size_t number = map_put(&a->stack_index, e->stack, e->depth * sizeof(*e->stack), a->stacks.len, &added);
-    if (added) {
-        *vec_push(&a->stacks) = (struct kmem_stack_range){a->callers.len, e->depth};
-        for (uint32_t i = 0; i < e->depth; i++)
-            *vec_push(&a->callers) = e->stack[i];
-    }
-    return (uint32_t)number;
-}
 
 static uint8_t class_of(uint64_t bytes)
 {
@@ -199,8 +139,8 @@ static uint8_t class_of(uint64_t bytes)
 static uint32_t number_of_row(struct kmem_accounts *a, const struct kmem_event *e, uint32_t cache,
                               uint32_t comm)
 {
-    const struct row_key key = {e->call_site,          e->gfp, cache,
-                                number_of_stack(a, e), comm,   class_of(e->allocated_bytes)};
+    const uint32_t stack = event_texts_stack(&a->texts, e->stack, e->depth);
+    const struct row_key key = {e->call_site, e->gfp, cache, stack, comm, class_of(e->allocated_bytes)};
     const size_t slot =
         recent_slot(key.call_site ^ key.gfp, (uint64_t)key.comm << 32 | (key.cache ^ key.stack));
     bool added;
@@ -231,13 +171,15 @@ static uint32_t number_of_process(struct kmem_accounts *a, const struct kmem_eve
     if (a->processes.len >= PROCESSES_MAX &&
         map_get_u64(&a->process_index, (uint64_t)comm << 32 | (uint32_t)process) == MAP_NONE) {
         process = 0;
-        comm = number_of_text(a, OTHERS);
+        comm = event_texts_number(&a->texts, EVENT_TEXTS_OTHERS);
     }
     size_t number =
         map_put_u64(&a->process_index, (uint64_t)comm << 32 | (uint32_t)process, a->processes.len, &added);
     if (added)
-        *vec_push(&a->processes) = (struct kmem_account){
-            .comm = comm, .cache = number_of_text(a, ""), .process = process, .peak_number = a->peak_number};
+        *vec_push(&a->processes) = (struct kmem_account){.comm = comm,
+                                                         .cache = event_texts_number(&a->texts, ""),
+                                                         .process = process,
+                                                         .peak_number = a->peak_number};
     return (uint32_t)number;
 }
 
@@ -291,27 +233,33 @@ static void release(struct kmem_accounts *a, struct kmem_object *o)
 static struct kmem_object object_of(struct kmem_accounts *a, const struct kmem_event *e)
 {
     const uint64_t born_us = (e->time_ns - a->totals.first_ns) / 1000;
-    const uint32_t comm = number_of_comm(a, e->comm);
+    const uint32_t comm = event_texts_comm(&a->texts, e->comm);
     return (struct kmem_object){
         .address = e->address,
         .born_us = born_us < KMEM_OBJECT_BORN_MAX ? born_us : KMEM_OBJECT_BORN_MAX,
         .cpu = e->cpu < KMEM_EVENT_CPUS_MAX ? e->cpu : KMEM_EVENT_CPUS_MAX - 1,
         .requested_bytes = (uint32_t)e->requested_bytes,
         .allocated_bytes = (uint32_t)e->allocated_bytes,
-        .row = number_of_row(a, e, number_of_text(a, e->cache), comm),
+        .row = number_of_row(a, e, event_texts_number(&a->texts, e->cache), comm),
         .process_row = number_of_process(a, e, comm),
     };
+}
+
+void kmem_accounts_pass(struct kmem_accounts *a, uint64_t address)
+{
+    struct kmem_object *before = address ? kmem_objects_find(&a->live, address) : NULL;
+    if (!before || !before->address)
+        return;
+    a->totals.frees_without_event++;
+    release(a, before);
 }
 
 static void allocate(struct kmem_accounts *a, const struct kmem_event *e)
 {
     struct kmem_totals *t = &a->totals;
-    struct kmem_object *before = kmem_objects_find(&a->live, e->address);
-    if (before->address) {
-        t->frees_without_event++;
-        release(a, before);
-    }
+    kmem_accounts_pass(a, e->address);
     forget_freed(a, e->address);
+    seen_addresses_add(&a->seen, e->address);
     const struct kmem_object o = object_of(a, e);
     add_to_row(a, &a->rows.at[o.row], e);
     if (o.process_row != NO_ROW)
@@ -362,17 +310,29 @@ static void free_here(struct kmem_account *r, const struct kmem_object *o)
     r->freed_here_bytes += o->allocated_bytes;
 }
 
+static void add_unmatched(struct kmem_accounts *a, const struct kmem_event *e)
+{
+    const bool had_another = seen_addresses_add(&a->seen, e->address);
+    a->totals.unmatched_frees++;
+    if (a->has_losses)
+        a->totals.frees_after_loss++;
+    else if (had_another)
+        a->totals.unexplained_frees++;
+    else
+        a->totals.older_frees++;
+    if (*e->cache)
+        keep_freed(a, e->address, event_texts_number(&a->texts, e->cache));
+}
+
 static void release_by_event(struct kmem_accounts *a, const struct kmem_event *e)
 {
     struct kmem_object *o = kmem_objects_find(&a->live, e->address);
     if (!o->address) {
-        a->totals.unmatched_frees++;
-        if (*e->cache)
-            keep_freed(a, e->address, number_of_text(a, e->cache));
+        add_unmatched(a, e);
         return;
     }
-    const uint32_t cache = *e->cache ? number_of_text(a, e->cache) : a->rows.at[o->row].cache;
-    const uint32_t comm = number_of_comm(a, e->comm);
+    const uint32_t cache = *e->cache ? event_texts_number(&a->texts, e->cache) : a->rows.at[o->row].cache;
+    const uint32_t comm = event_texts_comm(&a->texts, e->comm);
     const uint32_t row = number_of_row(a, e, cache, comm), process = number_of_process(a, e, comm);
     free_here(&a->rows.at[row], o);
     uint32_t *learned = &a->rows.at[o->row].freed_cache;
@@ -393,12 +353,54 @@ void kmem_accounts_set_node(struct kmem_accounts *a, uint32_t cpu, uint32_t node
         a->nodes[cpu] = (uint8_t)node;
 }
 
+void kmem_accounts_lose(struct kmem_accounts *a, bool anywhere)
+{
+    struct kmem_totals *t = &a->totals;
+    a->has_losses = true;
+    if (anywhere) {
+        t->frees_after_loss = t->unmatched_frees;
+        t->older_frees = t->unexplained_frees = 0;
+    }
+}
+
+/* ---- after the end ---- */
+
+void kmem_accounts_end_at(struct kmem_accounts *a, uint64_t end_ns, uint64_t settle_ns)
+{
+    a->end_ns = end_ns;
+    a->settle_ns = settle_ns;
+}
+
+static void settle_in_row(struct kmem_account *r, const struct kmem_object *o)
+{
+    r->settled_objects++;
+    r->settled_bytes += o->allocated_bytes;
+}
+
+/* An object is gone, too, if its address is allocated again. */
+static void settle(struct kmem_accounts *a, const struct kmem_event *e)
+{
+    struct kmem_object *o = e->address ? kmem_objects_find(&a->live, e->address) : NULL;
+    if (!o || !o->address || o->settled || e->time_ns - a->end_ns > a->settle_ns)
+        return;
+    o->settled = 1;
+    settle_in_row(&a->rows.at[o->row], o);
+    if (o->process_row != NO_ROW)
+        settle_in_row(&a->processes.at[o->process_row], o);
+    a->totals.settled_objects++;
+    a->totals.settled_bytes += o->allocated_bytes;
+}
+
 bool kmem_accounts_add(struct kmem_accounts *a, const struct kmem_event *e)
 {
     struct kmem_totals *t = &a->totals;
     if (e->kind == KMEM_EVENT_ALLOC && e->address > KMEM_EVENT_NO_OBJECT &&
         (e->allocated_bytes > UINT32_MAX || e->requested_bytes > e->allocated_bytes))
         return false;
+    if (e->time_ns > a->end_ns) {
+        settle(a, e);
+        return true;
+    }
     t->first_ns = t->events ? t->first_ns : e->time_ns;
     t->last_ns = e->time_ns;
     t->events++;
@@ -481,17 +483,15 @@ const struct kmem_pair *kmem_accounts_pairs(const struct kmem_accounts *a, size_
 
 const char *kmem_accounts_text(const struct kmem_accounts *a, uint32_t text)
 {
-    return a->texts.at[text];
+    return a->texts.texts.at[text];
 }
 
 size_t kmem_accounts_texts(const struct kmem_accounts *a)
 {
-    return a->texts.len;
+    return a->texts.texts.len;
 }
 
 const uint64_t *kmem_accounts_stack(const struct kmem_accounts *a, uint32_t stack, uint32_t *depth)
 {
-    const struct kmem_stack_range *range = &a->stacks.at[stack];
-    *depth = range->depth;
-    return range->depth ? a->callers.at + range->first : NULL;
+    return event_texts_callers(&a->texts, stack, depth);
 }

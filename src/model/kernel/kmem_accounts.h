@@ -8,9 +8,13 @@
  * the same events by process; and what each call frees of each other call's objects. Frees are charged to the rows that
  * allocated, whoever frees. Exact while no event was lost.
  *
+ * What is live at the end may be freed soon after it, for example by RCU, which frees later than it is asked to. So
+ * accounts can have an end: from then on nothing is accounted, but it is noted which objects that were live are freed.
+ *
  * Runs in: the tool. Threads: one at a time. Owns: everything, until kmem_accounts_free().
  * Invariant: in each row allocations == frees + live, where frees include those without an event. In the totals
- * allocations == frees + frees_without_event + live.
+ * allocations == frees + frees_without_event + live, and unmatched_frees == older_frees + frees_after_loss +
+ * unexplained_frees.
  */
 
 #include <stdbool.h>
@@ -34,8 +38,9 @@ struct kmem_account {
     uint64_t freed_requested_bytes;        /* what had been requested for them */
     uint64_t frees_here, freed_here_bytes; /* frees by this call, of objects of whatever row */
     uint64_t at_peak_objects, at_peak_bytes,
-        at_peak_requested_bytes; /* what was live at the peak of all rows */
-    uint64_t oldest_ns;          /* the age of the oldest live object, at kmem_accounts_update_ages() */
+        at_peak_requested_bytes;             /* what was live at the peak of all rows */
+    uint64_t settled_objects, settled_bytes; /* live at the end, and freed soon after it */
+    uint64_t oldest_ns; /* the age of the oldest live object, at kmem_accounts_update_ages() */
     /* The cache that frees of this row's objects named, plus 1; 0: none did; KMEM_CACHES: they named several. Before
      * Linux 6.18 only frees name a cache. */
     uint32_t freed_cache;
@@ -60,11 +65,15 @@ struct kmem_totals {
     uint64_t frees_without_event; /* seen when the address was allocated again */
     uint64_t null_frees;          /* of NULL, and of what kmalloc(0) returned */
     uint64_t no_allocations;      /* that failed, and kmalloc(0) */
-    uint64_t unmatched_frees;     /* whose allocation was not seen: before the trace, in bulk, or lost */
+    uint64_t unmatched_frees;     /* whose allocation was not seen; why, is one of these: */
+    uint64_t older_frees;         /* nothing had been at the address: older than the trace, or came in bulk */
+    uint64_t frees_after_loss;    /* events had been lost before: the allocation may be one of them */
+    uint64_t unexplained_frees; /* another object had been there: this one came without an event (in bulk) */
     uint64_t live_objects, live_bytes, live_requested_bytes;
     uint64_t peak_bytes, peak_ns; /* of allocated bytes, and when that was */
     uint64_t cross_cpu_frees;     /* by another CPU than the one that allocated */
     uint64_t cross_node_frees;
+    uint64_t settled_objects, settled_bytes; /* of the live ones: see kmem_accounts_end_at() */
     uint64_t first_ns, last_ns;
 };
 
@@ -84,6 +93,15 @@ void kmem_accounts_set_node(struct kmem_accounts *a, uint32_t cpu, uint32_t node
  * object of 4 GiB or more, or smaller than was requested.
  */
 bool kmem_accounts_add(struct kmem_accounts *a, const struct kmem_event *e);
+/** Tells it of an allocation that is not to be accounted: an object that was at this address is gone. */
+void kmem_accounts_pass(struct kmem_accounts *a, uint64_t address);
+/** Says that events are missing: before those that come now, or `anywhere` in the trace. */
+void kmem_accounts_lose(struct kmem_accounts *a, bool anywhere);
+/**
+ * Events after `end_ns` are not accounted. What they free, for up to `settle_ns`, of what is live then, is noted in
+ * settled_objects and settled_bytes; it stays live.
+ */
+void kmem_accounts_end_at(struct kmem_accounts *a, uint64_t end_ns, uint64_t settle_ns);
 /** Brings the ages of the oldest live objects up to date, in all rows. */
 void kmem_accounts_update_ages(struct kmem_accounts *a);
 /** Returns whether an object is at this address. */
@@ -104,7 +122,6 @@ const struct kmem_pair *kmem_accounts_pairs(const struct kmem_accounts *a, size_
  * not.
  */
 void kmem_accounts_keep_freed(struct kmem_accounts *a);
-typedef void kmem_object_fn(void *arg, const struct kmem_object *o);
 /** Calls the function for each live object, in no order; `row` is an index into kmem_accounts_rows(). */
 void kmem_accounts_each_live(const struct kmem_accounts *a, kmem_object_fn *f, void *arg);
 /** Calls it for each freed object that is kept and was not allocated again; `row` is the number of its cache's text. */
@@ -114,6 +131,8 @@ void kmem_accounts_each_freed(const struct kmem_accounts *a, kmem_object_fn *f, 
 const char *kmem_accounts_text(const struct kmem_accounts *a, uint32_t text);
 /** Returns how many such names there are; they are numbered from 0. */
 size_t kmem_accounts_texts(const struct kmem_accounts *a);
+/** The number of no stack. */
+#define KMEM_NO_STACK 0u
 /** Returns the return addresses of a stack, the innermost first; NULL: rows of events without one have none. */
 const uint64_t *kmem_accounts_stack(const struct kmem_accounts *a, uint32_t stack, uint32_t *depth);
 

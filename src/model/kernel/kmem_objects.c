@@ -50,6 +50,15 @@ void kmem_objects_add(struct kmem_objects *o, const struct kmem_object *object)
     o->n++;
 }
 
+void kmem_objects_put(struct kmem_objects *o, const struct kmem_object *object, size_t max)
+{
+    struct kmem_object *slot = kmem_objects_find(o, object->address);
+    if (slot->address)
+        *slot = *object;
+    else if (o->n < max)
+        kmem_objects_add(o, object);
+}
+
 void kmem_objects_remove(struct kmem_objects *o, struct kmem_object *slot)
 {
     size_t hole = (size_t)(slot - o->slots);
@@ -65,4 +74,11 @@ void kmem_objects_remove(struct kmem_objects *o, struct kmem_object *slot)
     }
     o->slots[hole].address = 0;
     o->n--;
+}
+
+void kmem_objects_each(const struct kmem_objects *o, kmem_object_fn *f, void *arg)
+{
+    for (size_t i = 0; o->slots && i <= o->mask; i++)
+        if (o->slots[i].address)
+            f(arg, &o->slots[i]);
 }

@@ -19,7 +19,8 @@
 struct kmem_object {
     uint64_t address;
     uint64_t born_us : 48; /* since the first event */
-    uint64_t cpu : 16;     /* that allocated it */
+    uint64_t cpu : 15;     /* that allocated it */
+    uint64_t settled : 1;  /* see kmem_accounts_end_at() */
     uint32_t requested_bytes, allocated_bytes;
     uint32_t row, process_row;
 };
@@ -35,6 +36,11 @@ void kmem_objects_release(struct kmem_objects *o);
 struct kmem_object *kmem_objects_find(const struct kmem_objects *o, uint64_t address);
 /** Adds an object whose address is not there yet. */
 void kmem_objects_add(struct kmem_objects *o, const struct kmem_object *object);
+/** Adds it, or replaces the one at its address; does nothing if that would be more than `max`. */
+void kmem_objects_put(struct kmem_objects *o, const struct kmem_object *object, size_t max);
+typedef void kmem_object_fn(void *arg, const struct kmem_object *o);
+/** Calls the function for each object, in no order; there may be no slots. */
+void kmem_objects_each(const struct kmem_objects *o, kmem_object_fn *f, void *arg);
 void kmem_objects_remove(struct kmem_objects *o, struct kmem_object *slot);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "base/hash_map.h"
 #include "base/vec.h"
+#include "model/kernel/event_texts.h"
 #include "model/kernel/kmem_event.h"
 
 #define ORDER_MAX  18u /* of 4 KiB pages: 1 GiB; no kernel has more */
@@ -24,11 +25,6 @@ struct holder {
 };
 #define NO_ROW UINT32_MAX
 
-struct stack_range {
-    size_t first;
-    uint32_t depth;
-};
-
 /* The last allocation on a CPU. What a new slab needs besides is allocated before the object for which it was made. */
 #define TRIES 8u
 struct last {
@@ -44,21 +40,20 @@ struct last {
 struct page_accounts {
     struct VEC(struct page_account) rows, processes;
     struct VEC(struct holder) holders;
-    struct VEC(char *) texts;
-    struct VEC(struct stack_range) stacks; /* in `callers`; the first one is that of no stack */
-    struct VEC(uint64_t) callers;
+    struct event_texts texts; /* names of programs, and stacks */
     struct VEC(struct chunk *) chunks;
     struct VEC(struct last) last; /* by CPU */
-    struct map row_index, process_index, holder_index, text_index, stack_index, chunk_index;
+    struct map row_index, process_index, holder_index, chunk_index;
     struct page_totals totals;
     uint64_t mapping, candidate; /* where the direct mapping begins; 0: not known */
     unsigned votes;
+    uint64_t peak_number; /* as in kmem_accounts.c; grows when the sum falls from a new peak */
 };
 
 struct page_accounts *page_accounts_new(void)
 {
     struct page_accounts *a = mem_alloc(sizeof(*a));
-    *vec_push(&a->stacks) = (struct stack_range){0, 0};
+    event_texts_init(&a->texts);
     return a;
 }
 
@@ -66,23 +61,17 @@ void page_accounts_free(struct page_accounts *a)
 {
     if (!a)
         return;
-    vec_each (char *, text, &a->texts)
-        free(*text);
     vec_each (struct chunk *, chunk, &a->chunks)
         free(*chunk);
     vec_release(&a->rows);
     vec_release(&a->processes);
     vec_release(&a->holders);
-    vec_release(&a->texts);
-    vec_release(&a->stacks);
-    vec_release(&a->callers);
+    event_texts_release(&a->texts);
     vec_release(&a->chunks);
     vec_release(&a->last);
     map_release(&a->row_index);
     map_release(&a->process_index);
     map_release(&a->holder_index);
-    map_release(&a->text_index);
-    map_release(&a->stack_index);
     map_release(&a->chunk_index);
     free(a);
 }
@@ -105,40 +94,7 @@ static uint32_t *page_at(struct page_accounts *a, uint64_t frame, bool make)
 
 /* ---- rows ---- */
 
-static uint32_t number_of_text(struct page_accounts *a, const char *name)
-{
-    bool added;
-    size_t number = map_put(&a->text_index, name, strlen(name), a->texts.len, &added);
-    if (added)
-        *vec_push(&a->texts) = mem_strdup(name);
-    return (uint32_t)number;
-}
-
-/* As in kmem_accounts.c: further names of programs are one, and so are processes. */
-#define COMMS_MAX     16384u
-#define PROCESSES_MAX 262144u
-#define OTHERS        "[other programs]"
-
-static uint32_t number_of_comm(struct page_accounts *a, const char *comm)
-{
-    const bool is_other =
-        a->texts.len >= COMMS_MAX && map_get(&a->text_index, comm, strlen(comm)) == MAP_NONE;
-    return number_of_text(a, is_other ? OTHERS : comm);
-}
-
-static uint32_t number_of_stack(struct page_accounts *a, const struct page_event *e)
-{
-    bool added;
-    if (!e->stack || !e->depth)
-        return 0;
-    size_t number = map_put(&a->stack_index, e->stack, e->depth * sizeof(*e->stack), a->stacks.len, &added);
-    if (added) {
-        *vec_push(&a->stacks) = (struct stack_range){a->callers.len, e->depth};
-        for (uint32_t i = 0; i < e->depth; i++)
-            *vec_push(&a->callers) = e->stack[i];
-    }
-    return (uint32_t)number;
-}
+#define PROCESSES_MAX 262144u /* as in kmem_accounts.c */
 
 /* The row that is like `r` in all that tells rows apart. */
 static uint32_t number_like(struct page_accounts *a, const struct page_account *r)
@@ -155,7 +111,8 @@ static uint32_t number_like(struct page_accounts *a, const struct page_account *
                                                     .migrate_type = r->migrate_type,
                                                     .comm = r->comm,
                                                     .stack = r->stack,
-                                                    .use = r->use};
+                                                    .use = r->use,
+                                                    .peak_number = a->peak_number};
     return (uint32_t)number;
 }
 
@@ -165,15 +122,15 @@ static struct holder rows_of(struct page_accounts *a, const struct page_event *e
     const struct page_account like = {.order = e->order,
                                       .migrate_type = allocates ? e->migrate_type : PAGE_EVENT_NO_TYPE,
                                       .gfp = e->kind == PAGE_EVENT_ALLOC ? e->gfp : 0,
-                                      .comm = number_of_comm(a, e->comm ? e->comm : ""),
-                                      .stack = number_of_stack(a, e)};
+                                      .comm = event_texts_comm(&a->texts, e->comm),
+                                      .stack = event_texts_stack(&a->texts, e->stack, e->depth)};
     struct holder h = {number_like(a, &like), NO_ROW};
     bool added;
     if (e->process == KMEM_EVENT_NO_PROCESS)
         return h;
     uint64_t key = (uint64_t)like.comm << 32 | (uint32_t)e->process;
     if (a->processes.len >= PROCESSES_MAX && map_get_u64(&a->process_index, key) == MAP_NONE)
-        key = (uint64_t)number_of_text(a, OTHERS) << 32;
+        key = (uint64_t)event_texts_number(&a->texts, EVENT_TEXTS_OTHERS) << 32;
     h.process_row = (uint32_t)map_put_u64(&a->process_index, key, a->processes.len, &added);
     if (added)
         *vec_push(&a->processes) = (struct page_account){.migrate_type = PAGE_EVENT_NO_TYPE,
@@ -192,17 +149,98 @@ static uint32_t number_of_holder(struct page_accounts *a, struct holder h)
     return (uint32_t)number;
 }
 
+/* ---- the peak of pages that are under no objects ---- */
+
+/* Before a row changes, it stores what was live at the last peak. */
+static void store_peak(const struct page_accounts *a, struct page_account *r)
+{
+    if (r->peak_number == a->peak_number)
+        return;
+    r->peak_number = a->peak_number;
+    r->at_peak_pages = r->allocated_pages - r->freed_pages;
+    r->at_peak_blocks = r->allocations - r->freed_blocks;
+}
+
+/*
+ * The sum falls now. It is compared only here and not when it rises: pages that a new slab takes are known to be under
+ * objects an event or two later, and count for nothing if the sum does not fall between. `last_ns` is the time of the
+ * event before.
+ */
+static void leave_peak(struct page_accounts *a)
+{
+    struct page_totals *t = &a->totals;
+    if (t->live_other_pages <= t->peak_other_pages)
+        return;
+    t->peak_other_pages = t->live_other_pages;
+    t->peak_other_ns = t->last_ns;
+    a->peak_number++;
+}
+
+void page_accounts_update_peak(struct page_accounts *a)
+{
+    leave_peak(a);
+    vec_each (struct page_account, r, &a->rows)
+        store_peak(a, r);
+}
+
 /* ---- events ---- */
 
 static void release_page(struct page_accounts *a, uint32_t *page)
 {
     const struct holder h = a->holders.at[*page - 1];
-    a->rows.at[h.row].freed_pages++;
+    struct page_account *r = &a->rows.at[h.row];
+    if (r->use == PAGE_USE_OTHER)
+        leave_peak(a);
+    store_peak(a, r);
+    r->freed_pages++;
     if (h.process_row != NO_ROW)
         a->processes.at[h.process_row].freed_pages++;
     a->totals.live_pages--;
-    a->totals.live_slab_pages -= a->rows.at[h.row].use == PAGE_USE_SLAB;
+    a->totals.live_slab_pages -= r->use == PAGE_USE_SLAB;
+    a->totals.live_other_pages -= r->use == PAGE_USE_OTHER;
     *page = 0;
+}
+
+/*
+ * A block of `holder` has lost the page `frame`, and perhaps others, to a free of 2^order pages, which may be all of
+ * it. Blocks begin at a multiple of their size; whoever says otherwise must not make the sums wrap.
+ */
+static void count_block(struct page_accounts *a, uint32_t holder, uint64_t frame, bool whole)
+{
+    struct page_account *r = &a->rows.at[a->holders.at[holder - 1].row];
+    const uint64_t pages = UINT64_C(1) << r->order, first = frame & ~(pages - 1);
+    for (uint64_t i = 0; i < pages && !whole; i++) {
+        const uint32_t *page = page_at(a, first + i, false);
+        if (page && *page == holder)
+            return;
+    }
+    r->freed_blocks += r->freed_blocks < r->allocations;
+}
+
+/* Returns how many of the pages were live. Also tells whether some were only a part of what was allocated together. */
+static uint64_t release_block(struct page_accounts *a, const struct page_event *e, bool *part)
+{
+    const uint64_t end = e->frame + (UINT64_C(1) << e->order);
+    uint64_t live = 0;
+    uint32_t before = 0, order_before = 0; /* of the page before */
+    for (uint64_t frame = e->frame; frame < end; frame++) {
+        uint32_t *page = page_at(a, frame, false);
+        const uint32_t holder = page ? *page : 0;
+        const uint32_t order = holder ? a->rows.at[a->holders.at[holder - 1].row].order : 0;
+        const bool begins = !(frame & ((UINT64_C(1) << order) - 1));
+        if (before && (holder != before || begins))
+            count_block(a, before, frame - 1, holder == before);
+        if (holder) {
+            *part = *part || order > e->order;
+            release_page(a, page);
+            live++;
+        }
+        before = holder;
+        order_before = order;
+    }
+    if (before)
+        count_block(a, before, end - 1, order_before <= e->order);
+    return live;
 }
 
 static void add_allocation(struct page_account *r, const struct page_event *e)
@@ -219,40 +257,26 @@ static void add_allocation(struct page_account *r, const struct page_event *e)
 static void allocate(struct page_accounts *a, const struct page_event *e, struct holder h)
 {
     struct page_totals *t = &a->totals;
+    bool ignored = false;
+    const bool failed = e->frame == PAGE_EVENT_NO_FRAME;
+    t->pages_without_free += failed ? 0 : release_block(a, e, &ignored);
+    store_peak(a, &a->rows.at[h.row]);
     add_allocation(&a->rows.at[h.row], e);
     if (h.process_row != NO_ROW)
         add_allocation(&a->processes.at[h.process_row], e);
-    if (e->frame == PAGE_EVENT_NO_FRAME) {
+    if (failed) {
         t->failures++;
         return;
     }
     const uint32_t holder = number_of_holder(a, h);
-    for (uint64_t i = 0; i < UINT64_C(1) << e->order; i++) {
-        uint32_t *page = page_at(a, e->frame + i, true);
-        t->pages_without_free += *page != 0;
-        if (*page)
-            release_page(a, page);
-        *page = holder + 1;
-    }
+    for (uint64_t i = 0; i < UINT64_C(1) << e->order; i++)
+        *page_at(a, e->frame + i, true) = holder + 1;
     t->allocations++;
     t->allocated_pages += UINT64_C(1) << e->order;
     t->live_pages += UINT64_C(1) << e->order;
+    t->other_pages += UINT64_C(1) << e->order;
+    t->live_other_pages += UINT64_C(1) << e->order;
     t->peak_pages = t->live_pages > t->peak_pages ? t->live_pages : t->peak_pages;
-}
-
-/* How many pages of the block are live. Also tells whether that is only a part of what was allocated together. */
-static uint64_t release_block(struct page_accounts *a, const struct page_event *e, bool *part)
-{
-    uint64_t live = 0;
-    for (uint64_t i = 0; i < UINT64_C(1) << e->order; i++) {
-        uint32_t *page = page_at(a, e->frame + i, false);
-        if (!page || !*page)
-            continue;
-        *part = *part || a->rows.at[a->holders.at[*page - 1].row].order > e->order;
-        release_page(a, page);
-        live++;
-    }
-    return live;
 }
 
 static void free_here(struct page_account *r, uint64_t pages)
@@ -283,6 +307,7 @@ bool page_accounts_add(struct page_accounts *a, const struct page_event *e)
         (e->kind == PAGE_EVENT_FALLBACK && failed))
         return false;
     const struct holder h = rows_of(a, e);
+    a->totals.first_ns = a->totals.events ? a->totals.first_ns : e->time_ns;
     a->totals.events++;
     switch (e->kind) {
     case PAGE_EVENT_ALLOC:
@@ -297,7 +322,34 @@ bool page_accounts_add(struct page_accounts *a, const struct page_event *e)
             a->processes.at[h.process_row].fallbacks++;
         a->totals.fallbacks++;
     }
+    a->totals.last_ns = e->time_ns;
     return true;
+}
+
+static bool has_pages(const struct page_event *e)
+{
+    return e->order <= ORDER_MAX && e->frame < FRAMES_MAX;
+}
+
+void page_accounts_pass(struct page_accounts *a, const struct page_event *e)
+{
+    for (uint64_t i = 0; has_pages(e) && i < UINT64_C(1) << e->order; i++) {
+        uint32_t *page = page_at(a, e->frame + i, false);
+        if (page && *page) {
+            a->totals.pages_without_free++;
+            release_page(a, page);
+        }
+    }
+}
+
+bool page_accounts_has(struct page_accounts *a, const struct page_event *e)
+{
+    bool has = false;
+    for (uint64_t i = 0; has_pages(e) && i < UINT64_C(1) << e->order && !has; i++) {
+        const uint32_t *page = page_at(a, e->frame + i, false);
+        has = page && *page;
+    }
+    return has;
 }
 
 /* ---- the pages under objects ---- */
@@ -353,6 +405,8 @@ static void set_use(struct page_accounts *a, uint64_t frame, enum page_use use)
         }
     }
     struct page_account *r = &a->rows.at[from.row], *s = &a->rows.at[to.row];
+    store_peak(a, r);
+    store_peak(a, s);
     r->allocations--;
     s->allocations++;
     r->allocated_pages -= pages;
@@ -361,6 +415,8 @@ static void set_use(struct page_accounts *a, uint64_t frame, enum page_use use)
     s->freed_pages += pages - moved;
     a->totals.slab_pages += use == PAGE_USE_SLAB ? pages : 0;
     a->totals.live_slab_pages += use == PAGE_USE_SLAB ? moved : 0;
+    a->totals.other_pages -= pages;
+    a->totals.live_other_pages -= moved;
 }
 
 void page_accounts_object(struct page_accounts *a, uint64_t address, bool is_large, uint32_t cpu)
@@ -392,12 +448,10 @@ const struct page_account *page_accounts_processes(const struct page_accounts *a
 
 const char *page_accounts_text(const struct page_accounts *a, uint32_t text)
 {
-    return a->texts.at[text];
+    return a->texts.texts.at[text];
 }
 
 const uint64_t *page_accounts_stack(const struct page_accounts *a, uint32_t stack, uint32_t *depth)
 {
-    const struct stack_range *range = &a->stacks.at[stack];
-    *depth = range->depth;
-    return range->depth ? a->callers.at + range->first : NULL;
+    return event_texts_callers(&a->texts, stack, depth);
 }

@@ -37,6 +37,10 @@ struct page_account {
     uint64_t freed_pages;                  /* of this row, whoever freed them, also without an event */
     uint64_t frees_here, freed_here_pages; /* frees by this program and stack, of pages of whatever row */
     uint64_t fallbacks;                    /* blocks of another migrate type that were taken */
+    /* The rest is not counted in rows by process. */
+    uint64_t freed_blocks;                  /* blocks of this row of which no page is live any more */
+    uint64_t at_peak_pages, at_peak_blocks; /* what was live at the peak */
+    uint64_t peak_number;                   /* for page_accounts.c */
 };
 
 struct page_totals {
@@ -50,6 +54,11 @@ struct page_totals {
     uint64_t live_pages, peak_pages;
     uint64_t slab_pages,
         live_slab_pages; /* of those: allocated and live, under objects of the slab allocator */
+    uint64_t other_pages, live_other_pages; /* the same of PAGE_USE_OTHER */
+    /* The most live_other_pages that there ever were, and when. A page that is under an object counts until the first
+     * event of the object. */
+    uint64_t peak_other_pages, peak_other_ns;
+    uint64_t first_ns, last_ns;
 };
 
 struct page_accounts;
@@ -59,6 +68,10 @@ struct page_accounts *page_accounts_new(void);
 void page_accounts_free(struct page_accounts *a);
 /** Adds an event. Returns false, and changes nothing, if it cannot be: an order or a frame that no machine has. */
 bool page_accounts_add(struct page_accounts *a, const struct page_event *e);
+/** Tells it of an allocation that is not to be accounted: what was in these pages is gone. */
+void page_accounts_pass(struct page_accounts *a, const struct page_event *e);
+/** Returns whether any of these pages is live. */
+bool page_accounts_has(struct page_accounts *a, const struct page_event *e);
 /**
  * Marks the pages of an object as slab or kmalloc pages. `address` is in the kernel's direct mapping. The start of this
  * mapping is computed from the first events: the first object in a new slab lies in the block of pages that was
@@ -67,6 +80,9 @@ bool page_accounts_add(struct page_accounts *a, const struct page_event *e);
 void page_accounts_object(struct page_accounts *a, uint64_t address, bool is_large, uint32_t cpu);
 /** Tells page_accounts_object() of an allocation on a CPU. */
 void page_accounts_last(struct page_accounts *a, uint64_t frame, uint32_t order, uint32_t cpu);
+
+/** Brings what was live at the peak of pages of PAGE_USE_OTHER up to date: at_peak_pages of rows of this use. */
+void page_accounts_update_peak(struct page_accounts *a);
 
 const struct page_totals *page_accounts_totals(const struct page_accounts *a);
 /** Return the rows, in the order in which they came. */

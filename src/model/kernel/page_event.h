@@ -24,8 +24,9 @@ enum page_event_kind {
 
 struct page_event {
     enum page_event_kind kind;
-    uint64_t frame; /* the number of the block's first page */
-    uint32_t order; /* of a fallback: that of the request */
+    uint64_t time_ns; /* of the trace's clock */
+    uint64_t frame;   /* the number of the block's first page */
+    uint32_t order;   /* of a fallback: that of the request */
     uint32_t migrate_type;
     uint64_t gfp; /* of an allocation */
     int32_t pid;

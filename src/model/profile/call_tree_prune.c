@@ -114,6 +114,7 @@ static void merge_values(struct rollup_values *to, const struct rollup_values *v
         estimate_merge(&to->of[m].count, &v->of[m].count);
     }
     to->unknown |= v->unknown;
+    to->requested_bytes += v->requested_bytes;
     to->aged_samples += v->aged_samples;
     to->oldest_ns = v->oldest_ns > to->oldest_ns ? v->oldest_ns : to->oldest_ns;
 }

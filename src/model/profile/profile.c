@@ -117,6 +117,14 @@ bool profile_valid(const struct profile *p)
     return p->strings.len && names_valid(p) && books_valid(p) && moments_valid(p);
 }
 
+bool profile_is_of_kernel(const struct profile *p)
+{
+    vec_each (const struct profile_image, i, &p->images)
+        if (!profile_is_kernel(i))
+            return false;
+    return p->images.len;
+}
+
 static void reach(uint64_t *to, uint64_t ns)
 {
     if (ns > *to)
@@ -167,10 +175,11 @@ struct profile_sums profile_temporary(const struct profile_cell *c)
     return s;
 }
 
+/* Where all is exact, all bytes were seen: those that were allocated, which may be more than was requested. */
 static struct estimate_cell estimate_cell(const struct profile_cell *c, const struct profile_sums *s)
 {
     return (struct estimate_cell){.samples = s->samples,
-                                  .seen = s->seen_bytes,
+                                  .seen = c->period_bytes == 1 ? s->bytes : s->seen_bytes,
                                   .bytes = s->bytes,
                                   .count = s->count,
                                   .period = (double)c->period_bytes};

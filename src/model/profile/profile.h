@@ -27,7 +27,7 @@
 /** Weighted sums over samples; see estimate.h. */
 struct profile_sums {
     uint64_t samples;
-    double seen_bytes; /* requested sizes of the samples */
+    double seen_bytes; /* requested sizes of the samples; see has_requested */
     double bytes;      /* estimate of all bytes */
     double count;      /* estimate of all objects */
 };
@@ -191,6 +191,18 @@ struct profile_unobserved {
     uint64_t processes;
 };
 
+/** Of a recording of the kernel: frees that are not of an object in it, and what was freed soon after its end. */
+struct profile_kernel {
+    bool known;
+    uint32_t filter; /* text: which allocations are recorded; "": all */
+    uint64_t null_frees;
+    uint64_t frees_without_event; /* seen when the address was allocated again */
+    /* of objects whose allocation was not seen: from before the recording, after a loss, or came without an event */
+    uint64_t older_frees, frees_after_loss, unexplained_frees;
+    uint64_t settled_objects, settled_bytes,
+        settle_ns; /* of the live ones, freed within settle_ns after the end */
+};
+
 struct profile {
     struct VEC(char *) strings;
     struct VEC(struct profile_image) images;
@@ -212,9 +224,13 @@ struct profile {
     double images_dropped_peak_bytes;            /* sum of their peaks */
     /* CPU time and highest resident memory of the process that recorded; 0: not known. */
     uint64_t recorder_cpu_ns, recorder_peak_bytes;
+    struct profile_kernel kernel;
     uint64_t started_ns;   /* CLOCK_REALTIME: the zero of FILE@TIME; 0: not known */
     uint64_t taken_ns;     /* CLOCK_REALTIME of the reading */
     uint64_t period_bytes; /* period of a complete recording; 0: not known. See also the cells */
+    /* Of the kernel: seen_bytes are what was requested, and bytes what was allocated for it. Else both are the same
+     * where all is exact: of a program it is only known what it requested. */
+    bool has_requested;
     struct map string_index;
 };
 
@@ -245,6 +261,8 @@ static inline bool profile_is_kernel(const struct profile_image *i)
 {
     return !i->pid;
 }
+/** Returns whether all images are the kernel's: its objects, and perhaps its pages. */
+bool profile_is_of_kernel(const struct profile *p);
 /** Returns true if every index is in range; for debug builds and for data from files. */
 bool profile_valid(const struct profile *p);
 

@@ -28,7 +28,7 @@ struct build {
 static const char *program_of(const struct profile *p, const struct profile_image *i)
 {
     const char *exe = profile_text(p, i->exe);
-    return *exe ? frame_basename(exe) : profile_text(p, i->comm);
+    return *exe && !profile_is_kernel(i) ? frame_basename(exe) : profile_text(p, i->comm);
 }
 
 static const struct profile_image *image_of_id(const struct build *b, int side, uint64_t id)

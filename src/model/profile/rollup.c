@@ -204,8 +204,10 @@ static char *index_name(const struct profile *p, enum rollup_group group, uint32
     const struct profile_thread *t = group == ROLLUP_BY_THREAD ? &p->threads.at[index] : NULL;
     const struct profile_image *i = &p->images.at[t ? t->image : index];
     const char *comm = profile_text(p, i->comm);
-    if (!t) {
-        buf_printf(&name, "%s (%d)", comm, i->pid);
+    if (!t || profile_is_kernel(i)) { /* its events are not sorted by thread */
+        buf_addstr(&name, comm);
+        if (!profile_is_kernel(i))
+            buf_printf(&name, " (%d)", i->pid);
         return buf_detach(&name);
     }
     profile_add_thread_name(&name, p, index);
@@ -247,6 +249,8 @@ static unsigned unknown_of(const struct build *b, const struct profile_image *i)
     unsigned unknown = b->kept ? ROLLUP_NOT_OF_SAMPLES : 0;
     if (profile_is_kernel(i)) /* its events are not sorted by thread */
         unknown |= 1u << ROLLUP_TEMPORARY | 1u << ROLLUP_AGES;
+    if (!profile_is_kernel(i) || !b->p->has_requested)
+        unknown |= 1u << ROLLUP_REQUESTED | 1u << ROLLUP_SLACK;
     if (i->past)
         unknown |= 1u << ROLLUP_TEMPORARY | 1u << ROLLUP_AGES | (b->kept ? 1u << ROLLUP_LIVE : 0) |
                    (i->peak_ns ? 0 : 1u << ROLLUP_PEAK);
@@ -271,6 +275,7 @@ static void add_cell(const struct build *b, struct rollup_values *v, uint32_t ce
         add_sums(&v->of[ROLLUP_PEAK], c, c->at_peak);
     if (!(unknown >> ROLLUP_TEMPORARY & 1))
         add_sums(&v->of[ROLLUP_TEMPORARY], c, profile_temporary(c));
+    v->requested_bytes += c->allocated.seen_bytes;
 }
 
 static void merge(struct rollup_values *into, const struct rollup_values *from)
@@ -280,6 +285,7 @@ static void merge(struct rollup_values *into, const struct rollup_values *from)
         estimate_merge(&into->of[m].count, &from->of[m].count);
     }
     into->unknown |= from->unknown;
+    into->requested_bytes += from->requested_bytes;
 }
 
 static bool keeps_cell(struct build *b, uint32_t cell)

@@ -39,6 +39,8 @@ enum rollup_sort {
     ROLLUP_SORT_ALLOCATIONS, /* objects */
     ROLLUP_SORT_TEMPORARY,   /* bytes */
     ROLLUP_SORT_AGE,         /* the oldest live sample */
+    ROLLUP_SORT_REQUESTED,   /* bytes */
+    ROLLUP_SORT_SLACK,       /* bytes */
 };
 
 enum rollup_metric {
@@ -47,11 +49,16 @@ enum rollup_metric {
     ROLLUP_ALLOCATED,
     ROLLUP_TEMPORARY,
     ROLLUP_METRICS,
-    ROLLUP_AGES = ROLLUP_METRICS, /* not estimated, but may be unknown as well */
+    /* Not estimated, but may be unknown as well. */
+    ROLLUP_AGES = ROLLUP_METRICS,
+    ROLLUP_REQUESTED, /* of all that was allocated: the part that was requested */
+    ROLLUP_SLACK,     /* ... and the rest */
 };
 
 /* Unknown when single live samples are selected. */
-#define ROLLUP_NOT_OF_SAMPLES (1u << ROLLUP_PEAK | 1u << ROLLUP_ALLOCATED | 1u << ROLLUP_TEMPORARY)
+#define ROLLUP_NOT_OF_SAMPLES                                                                                \
+    (1u << ROLLUP_PEAK | 1u << ROLLUP_ALLOCATED | 1u << ROLLUP_TEMPORARY | 1u << ROLLUP_REQUESTED |          \
+     1u << ROLLUP_SLACK)
 
 struct rollup_value {
     struct estimate bytes, count;
@@ -63,6 +70,7 @@ struct rollup_values {
     uint64_t aged_samples; /* live samples with known ages; 0: no ages */
     uint64_t oldest_ns;    /* age at the reading, or at the end of the image */
     uint64_t median_ns;    /* half of the live bytes are at least so old */
+    double requested_bytes;
 };
 
 struct rollup_row {
@@ -119,6 +127,13 @@ static inline bool rollup_is_tree(enum rollup_group group)
 static inline bool rollup_known(const struct rollup_values *v, enum rollup_metric m)
 {
     return !(v->unknown >> m & 1);
+}
+/** Returns the value of any metric but ROLLUP_AGES. ROLLUP_REQUESTED and ROLLUP_SLACK count all allocations. */
+struct rollup_value rollup_value_of(const struct rollup_values *v, enum rollup_metric m);
+/** Returns whether this order is of bytes; else it is of objects, or of ages. */
+static inline bool rollup_sort_is_bytes(enum rollup_sort sort)
+{
+    return sort != ROLLUP_SORT_ALLOCATIONS && sort != ROLLUP_SORT_AGE;
 }
 /** Returns the metric whose bytes or objects determine the order; for the order by age, the metric shown with
  * it. */

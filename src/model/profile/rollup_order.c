@@ -10,6 +10,7 @@ enum rollup_metric rollup_sort_metric(enum rollup_sort sort)
         [ROLLUP_SORT_LIVE] = ROLLUP_LIVE,           [ROLLUP_SORT_PEAK] = ROLLUP_PEAK,
         [ROLLUP_SORT_ALLOCATED] = ROLLUP_ALLOCATED, [ROLLUP_SORT_ALLOCATIONS] = ROLLUP_ALLOCATED,
         [ROLLUP_SORT_TEMPORARY] = ROLLUP_TEMPORARY, [ROLLUP_SORT_AGE] = ROLLUP_LIVE,
+        [ROLLUP_SORT_REQUESTED] = ROLLUP_REQUESTED, [ROLLUP_SORT_SLACK] = ROLLUP_SLACK,
     };
     return metrics[sort];
 }
@@ -19,12 +20,26 @@ bool rollup_sort_known(enum rollup_sort sort, const struct rollup_values *v)
     return rollup_known(v, sort == ROLLUP_SORT_AGE ? ROLLUP_AGES : rollup_sort_metric(sort));
 }
 
+struct rollup_value rollup_value_of(const struct rollup_values *v, enum rollup_metric m)
+{
+    if (m < ROLLUP_METRICS)
+        return v->of[m];
+    struct rollup_value value = v->of[ROLLUP_ALLOCATED]; /* exact, where it is known what was requested */
+    value.bytes.value = m == ROLLUP_SLACK ? value.bytes.value - v->requested_bytes : v->requested_bytes;
+    value.bytes.seen = value.bytes.value;
+    return value;
+}
+
 double rollup_sort_value(enum rollup_sort sort, const struct rollup_values *v)
 {
     if (sort == ROLLUP_SORT_AGE)
         return (double)v->oldest_ns;
-    const struct rollup_value *value = &v->of[rollup_sort_metric(sort)];
-    return sort == ROLLUP_SORT_ALLOCATIONS ? value->count.value : value->bytes.value;
+    const enum rollup_metric m = rollup_sort_metric(sort);
+    if (sort == ROLLUP_SORT_ALLOCATIONS)
+        return v->of[m].count.value;
+    return m == ROLLUP_REQUESTED ? v->requested_bytes
+           : m == ROLLUP_SLACK   ? v->of[ROLLUP_ALLOCATED].bytes.value - v->requested_bytes
+                                 : v->of[m].bytes.value;
 }
 
 struct largest {
@@ -45,7 +60,8 @@ struct rollup *rollup_largest_processes(const struct profile *p, const struct ro
     struct rollup_options o = *like;
     struct largest l = {like, mem_array(p->images.len, sizeof(*l.shown))};
     o.group = ROLLUP_BY_PROCESS;
-    o.without = ~(1u << rollup_sort_metric(o.sort) | (o.sort == ROLLUP_SORT_AGE ? 1u << ROLLUP_AGES : 0));
+    o.without = ~(1u << rollup_sort_metric(o.sort) | (o.sort == ROLLUP_SORT_AGE ? 1u << ROLLUP_AGES : 0) |
+                  (o.sort == ROLLUP_SORT_SLACK ? 1u << ROLLUP_ALLOCATED : 0));
     struct rollup *all = rollup_new(p, &o);
     n = n < all->rows.len ? n : all->rows.len;
     for (size_t i = 0; i < n; i++)

@@ -11,4 +11,7 @@
 void kernel_capture_add_frag(const struct kernel_capture *c, const struct memory_state *s, bool follows_freed,
                              struct table *t);
 
+/** Appends who took blocks of other migrate types to a table made by frag_fallbacks_table(); there must be pages. */
+void kernel_capture_add_fallbacks(const struct kernel_capture *c, struct table *t);
+
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bpf/kmem.h"
+#include "sys/record/capture_site.h"
 #include "symbol/symbol.h"
 #include "sys/record/capture_span.h"
 
@@ -26,6 +27,7 @@ static void add_account(struct kmem_account *to, const struct kmem_account *a)
     to->frees_here += a->frees_here;
     to->freed_here_bytes += a->freed_here_bytes;
     to->at_peak_bytes += a->at_peak_bytes;
+    to->settled_bytes += a->settled_bytes;
     to->oldest_ns = a->oldest_ns > to->oldest_ns ? a->oldest_ns : to->oldest_ns;
 }
 
@@ -41,6 +43,7 @@ void kernel_capture_put_name(struct table *t, uint32_t column,
 
 enum column {
     SITE,
+    FUNCTION,
     SOURCE_FILE,
     SOURCE_LINE,
     FREE_SITE,
@@ -54,6 +57,7 @@ enum column {
     FREED,
     LIVE,
     LIVE_OBJECTS,
+    SETTLED,
     AT_PEAK,
     OLDEST,
     CROSS_CPU,
@@ -67,6 +71,7 @@ enum column {
 /* In tables of sys kmem. */
 static const char *const names_of_columns[COLUMNS] = {
     [SITE] = "call_site",
+    [FUNCTION] = "function",
     [SOURCE_FILE] = "file",
     [SOURCE_LINE] = "line",
     [FREE_SITE] = "free_site",
@@ -80,6 +85,7 @@ static const char *const names_of_columns[COLUMNS] = {
     [FREED] = "freed",
     [LIVE] = "live",
     [LIVE_OBJECTS] = "live_objects",
+    [SETTLED] = "settled",
     [AT_PEAK] = "at_peak",
     [OLDEST] = "oldest",
     [CROSS_CPU] = "cross_cpu_frees",
@@ -99,10 +105,10 @@ const char *const kernel_capture_rows_names[KERNEL_CAPTURE_ROWS] = {
 #define BIT(column) (UINT64_C(1) << (column))
 #define SUMS                                                                                                 \
     (BIT(ALLOCATED) | BIT(SLACK) | BIT(REQUESTED) | BIT(ALLOCATIONS) | BIT(FREES) | BIT(FREED) | BIT(LIVE) | \
-     BIT(LIVE_OBJECTS) | BIT(AT_PEAK) | BIT(OLDEST))
+     BIT(LIVE_OBJECTS) | BIT(SETTLED) | BIT(AT_PEAK) | BIT(OLDEST))
 static const uint64_t columns_of_rows[KERNEL_CAPTURE_ROWS] = {
-    [KERNEL_CAPTURE_CALLS] =
-        BIT(SITE) | BIT(SOURCE_FILE) | BIT(SOURCE_LINE) | BIT(CACHE) | BIT(GFP) | BIT(COMM) | SUMS,
+    [KERNEL_CAPTURE_CALLS] = BIT(SITE) | BIT(FUNCTION) | BIT(SOURCE_FILE) | BIT(SOURCE_LINE) | BIT(CACHE) |
+                             BIT(GFP) | BIT(COMM) | SUMS,
     [KERNEL_CAPTURE_PROCESSES] = BIT(PID) | BIT(COMM) | BIT(CGROUP) | SUMS,
     [KERNEL_CAPTURE_PAIRS] =
         BIT(SITE) | BIT(FREE_SITE) | BIT(CACHE) | BIT(FREES) | BIT(FREED) | BIT(CROSS_CPU) | BIT(CROSS_NODE),
@@ -112,7 +118,9 @@ static uint64_t known_columns(const struct kernel_capture *c)
 {
     uint64_t known = ~UINT64_C(0);
     if (!c->names.add_file)
-        known &= ~(BIT(SOURCE_FILE) | BIT(SOURCE_LINE));
+        known &= ~(BIT(FUNCTION) | BIT(SOURCE_FILE) | BIT(SOURCE_LINE));
+    if (!c->settle_ns)
+        known &= ~BIT(SETTLED);
     if (!c->comms)
         known &= ~BIT(COMM);
     if (!c->names.add_gfp)
@@ -140,26 +148,35 @@ static bool has(const struct table *t, uint32_t column)
     return !table_hides(t, column);
 }
 
-struct accounts VEC(struct kmem_account);
+/* A row: accounts of one call, cache, program and set of flags. */
+struct row {
+    struct capture_site site;
+    struct kmem_account sums;
+};
 
-/* Accounts of one call, cache, program and set of flags become one, whatever their stacks and size classes. */
-static void merge(struct accounts *merged, const struct kernel_capture *c)
+struct rows VEC(struct row);
+
+/* Accounts become one whatever their stacks and size classes. What only frees has no stack of its own. */
+static void merge(struct rows *merged, const struct kernel_capture *c)
 {
     size_t n;
     struct map index = {0};
+    struct capture_sites sites = {.capture = c};
     const struct kmem_account *rows = capture_span_rows(c->span, c->accounts, &n);
     for (size_t i = 0; i < n; i++) {
+        const struct capture_site site = capture_site_find(&sites, rows[i].call_site, rows[i].stack);
         const struct {
-            uint64_t call_site, gfp;
-            uint32_t cache, comm;
-        } key = {rows[i].call_site, rows[i].gfp, rows[i].cache, rows[i].comm};
+            uint64_t call, gfp;
+            uint32_t cache, comm, inlined, is_helper;
+        } key = {site.call, rows[i].gfp, rows[i].cache, rows[i].comm, site.inlined, site.is_helper};
         bool added;
         size_t row = map_put(&index, &key, sizeof(key), merged->len, &added);
         if (added)
-            *vec_push(merged) = rows[i];
+            *vec_push(merged) = (struct row){site, rows[i]};
         else
-            add_account(&merged->at[row], &rows[i]);
+            add_account(&merged->at[row].sums, &rows[i]);
     }
+    capture_sites_release(&sites);
     map_release(&index);
 }
 
@@ -174,36 +191,26 @@ static void add_sums(struct table *t, const uint32_t at[static COLUMNS], const s
     table_whole(t, at[LIVE], a->allocated_bytes - a->freed_bytes);
     table_whole(t, at[LIVE_OBJECTS], a->allocations - a->frees);
     table_whole(t, at[AT_PEAK], a->at_peak_bytes);
+    if (has(t, at[SETTLED]))
+        table_whole(t, at[SETTLED], a->settled_bytes);
     if (a->allocations != a->frees)
         table_whole(t, at[OLDEST], a->oldest_ns);
-}
-
-static void put_line(const struct kernel_code_names *names, struct table *t, uint32_t column, uint64_t call)
-{
-    struct symbol_frames frames = {0};
-    struct buf b = BUF_INIT;
-    if (!names->frames(names->arg, call, &frames) || !frames.len)
-        return;
-    const char *file = names->frame_file(names->arg, &frames.at[0]);
-    if (file) {
-        buf_printf(&b, "%s:%u", file, frames.at[0].line);
-        table_text(t, column, buf_str(&b));
-    }
-    buf_release(&b);
 }
 
 static void add_calls(struct kernel_capture *c, struct table *t, const uint32_t at[static COLUMNS])
 {
     const struct kernel_code_names *names = &c->names;
-    struct accounts merged = {0};
+    struct rows merged = {0};
     merge(&merged, c);
-    vec_each (const struct kmem_account, a, &merged) {
+    vec_each (const struct row, row, &merged) {
+        const struct kmem_account *a = &row->sums;
         const char *cache = kmem_accounts_text(c->accounts, a->cache);
         table_row(t);
-        kernel_capture_put_name(t, at[SITE], names->add_call, names->arg, a->call_site);
+        capture_site_put(t, at[SITE], c, &row->site, capture_site_add_call);
         if (has(t, at[SOURCE_FILE])) {
-            kernel_capture_put_name(t, at[SOURCE_FILE], names->add_file, names->arg, a->call_site);
-            put_line(names, t, at[SOURCE_LINE], a->call_site);
+            capture_site_put(t, at[FUNCTION], c, &row->site, capture_site_add_function);
+            capture_site_put(t, at[SOURCE_FILE], c, &row->site, capture_site_add_file);
+            capture_site_put(t, at[SOURCE_LINE], c, &row->site, capture_site_add_line);
         }
         add_sums(t, at, a);
         if (*cache)
@@ -235,10 +242,12 @@ static void add_pairs(struct kernel_capture *c, struct table *t, const uint32_t 
 {
     size_t n;
     const struct kmem_pair *pairs = capture_span_pairs(c->span, c->accounts, &n);
+    struct capture_sites sites = {.capture = c};
     for (size_t i = 0; i < n; i++) {
         const char *cache = kmem_accounts_text(c->accounts, pairs[i].cache);
+        const struct capture_site site = capture_site_find(&sites, pairs[i].call_site, KMEM_NO_STACK);
         table_row(t);
-        kernel_capture_put_name(t, at[SITE], c->names.add_call, c->names.arg, pairs[i].call_site);
+        capture_site_put(t, at[SITE], c, &site, capture_site_add_call);
         kernel_capture_put_name(t, at[FREE_SITE], c->names.add_call, c->names.arg, pairs[i].free_site);
         if (*cache)
             table_text(t, at[CACHE], cache);
@@ -247,6 +256,7 @@ static void add_pairs(struct kernel_capture *c, struct table *t, const uint32_t 
         table_whole(t, at[CROSS_CPU], pairs[i].cross_cpu_frees);
         table_whole(t, at[CROSS_NODE], pairs[i].cross_node_frees);
     }
+    capture_sites_release(&sites);
 }
 
 /* The parts by which rows by call are told apart. */
@@ -254,8 +264,8 @@ static const char *parts_of_calls(const struct kernel_capture *c)
 {
     static const char *const parts[2][2][2] = {
         {{"site,cache", "site,cache,gfp"}, {"site,cache,comm", "site,cache,comm,gfp"}},
-        {{"site,file,line,cache", "site,file,line,cache,gfp"},
-         {"site,file,line,cache,comm", "site,file,line,cache,comm,gfp"}}};
+        {{"site,function,file,line,cache", "site,function,file,line,cache,gfp"},
+         {"site,function,file,line,cache,comm", "site,function,file,line,cache,comm,gfp"}}};
     return parts[c->names.add_file != NULL][c->comms][c->names.add_gfp != NULL];
 }
 
@@ -287,5 +297,8 @@ void kernel_capture_count(const struct kernel_capture *c, uint64_t counted[stati
     counted[SYS_RING_FULL] = c->lost;
     counted[KMEM_NULL_FREES] = t.null_frees;
     counted[KMEM_REUSED] = t.frees_without_event;
-    counted[KMEM_FREED_BEFORE] = t.unmatched_frees;
+    counted[KMEM_FREED_BEFORE] = t.older_frees;
+    counted[KMEM_FREED_AFTER_LOSS] = t.frees_after_loss;
+    counted[KMEM_FREED_UNEXPLAINED] = t.unexplained_frees;
+    counted[KMEM_SETTLED] = t.settled_objects;
 }

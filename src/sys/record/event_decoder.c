@@ -42,7 +42,7 @@ static const char *name_task(const struct event_decoder *d, int32_t pid, uint8_t
 static void find_stack(struct event_decoder *d, struct kmem_event *event)
 {
     if (d->stacks)
-        d->stackless += !record_stack_find(d->reader, d->objects, event, d->stack);
+        d->stackless += !record_stack_find(d->reader, d->objects, d->pages, event, d->stack);
 }
 
 /* A record with an event of pages, or of threads, or another one. */

@@ -4,12 +4,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
-#include "base/buf.h"
 #include "base/sigsafe/clock_ns.h"
-#include "symbol/symbol.h"
+#include "sys/record/capture_code.h"
 #include "sys/record/capture_span.h"
 
 #define PAGES_NAME   "(pages)"
@@ -55,82 +53,19 @@ void kernel_capture_begin_span(struct kernel_capture *c)
     c->span = capture_span_new(c->accounts, c->pages);
 }
 
-static void add_line(struct kernel_capture *c, struct profile *p, const char *function,
-                     const struct symbol_frame *f)
-{
-    struct profile_line line = {.function = profile_string(p, function)};
-    if (f) {
-        line.file = profile_string(p, c->names.frame_file(c->names.arg, f));
-        line.line = f->line;
-        line.inlined = f->inlined;
-    }
-    *vec_push(&p->lines) = line;
-}
-
-/* A line for each function that is inlined at the call, and for the one that contains it, which `name` names. */
-static void add_lines(struct kernel_capture *c, struct profile *p, uint64_t call_site, const char *name)
-{
-    struct symbol_frames frames = {0};
-    bool known = c->names.frames && c->names.frames(c->names.arg, call_site, &frames);
-    for (size_t i = 0; known && i + 1 < frames.len; i++)
-        add_line(c, p, frames.at[i].function, &frames.at[i]);
-    add_line(c, p, name, known ? &frames.at[frames.len - 1] : NULL);
-}
-
-/* "ext4_alloc_inode [ext4]" is a function and its module; without one the module is the kernel. */
-static uint32_t add_location(struct kernel_capture *c, struct profile *p, struct map *modules,
-                             uint64_t call_site)
-{
-    struct buf name = BUF_INIT;
-    c->names.add_function(c->names.arg, &name, call_site);
-    char *bracket = strstr(name.data, " [");
-    const char *path = bracket ? bracket + 1 : "vmlinux";
-    bool added;
-    size_t module = map_put(modules, path, strlen(path), p->modules.len, &added);
-    if (added) {
-        uint32_t text = profile_string(p, path);
-        *vec_push(&p->modules) = (struct profile_module){.path = text, .end = UINT64_MAX};
-    }
-    if (bracket)
-        *bracket = '\0';
-    *vec_push(&p->locations) = (struct profile_location){.module = (uint32_t)module,
-                                                         .address = c->names.number(c->names.arg, call_site),
-                                                         .first_line = (uint32_t)p->lines.len};
-    add_lines(c, p, call_site, buf_str(&name));
-    struct profile_location *location = &p->locations.at[p->locations.len - 1];
-    location->n_lines = (uint32_t)p->lines.len - location->first_line;
-    buf_release(&name);
-    return (uint32_t)p->locations.len - 1;
-}
-
-static void add_sums(struct profile_sums *s, uint64_t count, uint64_t bytes)
+static void add_sums(struct profile_sums *s, uint64_t count, uint64_t bytes, uint64_t requested_bytes)
 {
     s->samples += count;
     s->count += (double)count;
     s->bytes += (double)bytes;
-    s->seen_bytes = s->bytes;
-}
-
-/* What a profile that is being made has already, by content. */
-struct known {
-    struct map modules, locations;
-};
-
-static uint32_t location_of(struct kernel_capture *c, struct profile *p, struct known *known,
-                            uint64_t call_site)
-{
-    size_t location = map_get_u64(&known->locations, call_site);
-    if (location == MAP_NONE) {
-        location = add_location(c, p, &known->modules, call_site);
-        map_put_u64(&known->locations, call_site, location, NULL);
-    }
-    return (uint32_t)location;
+    s->seen_bytes += (double)requested_bytes;
 }
 
 /* Without a stack there is the call alone. */
-static void add_cell(struct kernel_capture *c, struct profile *p, struct known *known,
+static void add_cell(struct kernel_capture *c, struct capture_code *code,
                      const struct kernel_capture_cell *key)
 {
+    struct profile *p = code->p;
     uint32_t depth;
     const uint64_t *stack = kmem_accounts_stack(c->accounts, key->stack, &depth);
     const uint32_t first = (uint32_t)p->stack_locations.len;
@@ -139,7 +74,7 @@ static void add_cell(struct kernel_capture *c, struct profile *p, struct known *
         depth = 1;
     }
     for (uint32_t i = 0; i < depth; i++) {
-        uint32_t location = location_of(c, p, known, stack[i]);
+        uint32_t location = capture_code_location(code, stack[i]);
         *vec_push(&p->stack_locations) = location;
     }
     *vec_push(&p->stacks) = (struct profile_stack){first, depth, PROFILE_STACK_WHOLE};
@@ -162,7 +97,7 @@ static void add_image(struct kernel_capture *c, struct profile *p)
 {
     const struct kmem_totals *t = kmem_accounts_totals(c->accounts);
     const uint64_t now = clock_ns(CLOCK_REALTIME), ended = c->ended_ns ? c->ended_ns : now;
-    uint32_t kernel = profile_string(p, "kernel"), file = profile_string(p, "vmlinux");
+    uint32_t kernel = profile_string(p, KERNEL_CAPTURE_OBJECTS), file = profile_string(p, "vmlinux");
     *vec_push(&p->images) = (struct profile_image){
         .id = c->image_id,
         .comm = kernel,
@@ -177,13 +112,14 @@ static void add_image(struct kernel_capture *c, struct profile *p)
     *vec_push(&p->threads) = (struct profile_thread){.image = 0};
     p->taken_ns = now;
     p->period_bytes = 1;
+    p->has_requested = true;
 }
 
 struct profile *kernel_capture_profile(struct kernel_capture *c)
 {
     size_t n;
-    struct known known = {.modules = {0}};
     struct profile *p = profile_new();
+    struct capture_code code = {.names = &c->names, .p = p};
     kmem_accounts_update_peak(c->accounts);
     const struct kmem_account *rows = kmem_accounts_rows(c->accounts, &n);
     add_image(c, p);
@@ -191,18 +127,17 @@ struct profile *kernel_capture_profile(struct kernel_capture *c)
         if (rows[i].allocations)
             cell_of(c, &rows[i]);
     vec_each (const struct kernel_capture_cell, key, &c->cells)
-        add_cell(c, p, &known, key);
+        add_cell(c, &code, key);
     for (size_t i = 0; i < n; i++) {
         const struct kmem_account *a = &rows[i];
         if (!a->allocations)
             continue;
         struct profile_cell *cell = &p->cells.at[cell_of(c, a)];
-        add_sums(&cell->allocated, a->allocations, a->allocated_bytes);
-        add_sums(&cell->freed, a->frees, a->freed_bytes);
-        add_sums(&cell->at_peak, a->at_peak_objects, a->at_peak_bytes);
+        add_sums(&cell->allocated, a->allocations, a->allocated_bytes, a->requested_bytes);
+        add_sums(&cell->freed, a->frees, a->freed_bytes, a->freed_requested_bytes);
+        add_sums(&cell->at_peak, a->at_peak_objects, a->at_peak_bytes, a->at_peak_requested_bytes);
     }
-    map_release(&known.modules);
-    map_release(&known.locations);
+    capture_code_release(&code);
     return p;
 }
 
@@ -220,4 +155,6 @@ void kernel_capture_release(struct kernel_capture *c)
     free(c->kmalloc_names);
     vec_release(&c->cells);
     map_release(&c->cell_index);
+    vec_release(&c->page_cells);
+    map_release(&c->page_cell_index);
 }

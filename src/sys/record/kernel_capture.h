@@ -23,6 +23,10 @@
 struct capture_span;
 struct symbol_frame;
 struct symbol_frames;
+struct wrappers;
+
+/** Behind a call, and a function, that only allocates for its callers, if these are not known. */
+#define KERNEL_CAPTURE_HELPER " (helper)"
 
 /** How calls are named. A call is what its events have as call_site: an address, or a number of the importer. */
 struct kernel_code_names {
@@ -54,21 +58,35 @@ struct kernel_capture_cell {
     uint32_t stack, size_class;
 };
 
+/* Without a stack, flags and program say something of who takes the pages; with one, they are 0. */
+struct kernel_capture_page_cell {
+    uint64_t gfp;
+    uint32_t stack, comm, order;
+    uint32_t unused;
+};
+
 struct kernel_capture {
     struct kmem_accounts *accounts;
     struct capture_span *span;   /* rows are of what came since then; NULL: of everything */
     struct page_accounts *pages; /* NULL: pages were not recorded; belongs to the capture */
     struct kernel_code_names names;
+    bool is_filtered; /* only some allocations are accounted: then frees of others are not counted */
+    /* functions that allocate for their callers; must outlive the capture. NULL: there is no list */
+    const struct wrappers *helpers;
     bool comms;          /* events say which program was running */
     bool over;           /* nothing will be added */
     uint64_t lost;       /* events that are missing */
     int64_t realtime_ns; /* CLOCK_REALTIME minus the clock of the events */
+    /* when it ended, on the clock of the events, and how long frees were noted after it; 0: they were not */
+    uint64_t end_ns, settle_ns;
     /* CLOCK_REALTIME; of a capture that may have no event of an object. 0: it ends now */
     uint64_t began_ns, ended_ns;
-    uint64_t image_id; /* of the profile's image; never 0 */
+    uint64_t image_id; /* of the profile of objects; odd, and the one of pages has the next number */
     /* The cells of the profile. Each new profile keeps the order of the earlier cells, and appends new ones. */
     struct VEC(struct kernel_capture_cell) cells;
     struct map cell_index;
+    struct VEC(struct kernel_capture_page_cell) page_cells; /* of the other one */
+    struct map page_cell_index;
     char (*kmalloc_names)[KERNEL_CAPTURE_NAME]; /* by size / 8; "": not met yet */
 };
 
@@ -119,6 +137,12 @@ extern const char *const kernel_capture_page_rows_names[KERNEL_CAPTURE_PAGE_ROWS
 /** Like kernel_capture_add_rows(). */
 const char *kernel_capture_add_page_rows(struct kernel_capture *c, enum kernel_capture_page_rows which,
                                          struct table *t);
+/** Returns whether a frame at the inner end of a page's stack is the tracing's and not the page allocator's. */
+bool kernel_capture_is_tracing(const char *function);
+/** Set a text of the last row: the name of a migrate type, and the lines of a stack of pages. */
+void kernel_capture_put_type(const struct kernel_capture *c, struct table *t, uint32_t column, uint32_t type);
+void kernel_capture_put_page_stack(const struct kernel_capture *c, struct table *t, uint32_t column,
+                                   uint32_t stack);
 /** Sets what `allium sys kpages` would have counted; there must be pages. */
 void kernel_capture_count_pages(const struct kernel_capture *c, uint64_t counted[static SYS_COUNTS]);
 
@@ -137,9 +161,20 @@ enum kernel_capture_size_column {
 void kernel_capture_add_sizes(const struct kernel_capture *c, struct table *t);
 /** Sets what `allium sys kmem` would have counted of these events: losses, frees of NULL and so on. */
 void kernel_capture_count(const struct kernel_capture *c, uint64_t counted[static SYS_COUNTS]);
+/** The names of the images of the profile. */
+#define KERNEL_CAPTURE_OBJECTS  "kernel"
+#define KERNEL_CAPTURE_NO_SLABS "kernel pages"
 /**
- * Returns the accounts as a profile with one image, the kernel, with exact sums of allocated, freed and peak memory.
+ * Returns the accounts of objects as a profile with one image, the kernel, with exact sums of allocated, freed and peak
+ * memory.
  */
 struct profile *kernel_capture_profile(struct kernel_capture *c);
+/**
+ * Returns the accounts of pages in the same way; NULL: they were not recorded. Pages that are known to be under objects
+ * of the other profile are left out, so that sums over both count nothing twice. An object is a block of pages, which
+ * counts as freed with its last page. Without a stack, the flags of the request stand for the function, and the
+ * program for its caller.
+ */
+struct profile *kernel_capture_page_profile(struct kernel_capture *c);
 
 #endif

@@ -10,10 +10,13 @@
 #include "model/kernel/clock_skew.h"
 #include "model/kernel/gfp.h"
 #include "symbol/kallsyms.h"
+#include "symbol/kernel_source.h"
 #include "symbol/symbol_names.h"
+#include "sys/record/import_source.h"
 #include "sys/record/tasks.h"
 
 #define UNKNOWN_NAME "[unknown]"
+#define DOUBTFUL     " ?"                /* behind a call in one of several functions */
 #define FUNCTION_MAX (UINT64_C(1) << 20) /* an address further behind a symbol is not in it */
 #define TYPES        16u
 #define TYPE_NAME    24u
@@ -24,7 +27,9 @@
 
 /* A call, as the trace names it. */
 struct call {
-    char *text; /* "alloc_pipe_info+0x4a [ext4]"; "": an address that nothing names */
+    char *text;              /* "alloc_pipe_info+0x4a [ext4]"; "": an address that nothing names */
+    uint64_t bytes, address; /* see struct import_call */
+    bool by_size;            /* another call has the same text, in a function of another size */
 };
 
 /* An address that was looked up lately. */
@@ -35,6 +40,7 @@ struct address_slot {
 struct kernel_import {
     struct kernel_capture capture;
     const struct kallsyms *symbols;
+    struct kernel_source *source;  /* NULL: there is none */
     struct VEC(struct call) calls; /* the events' call_site is the number of one */
     struct map call_index;         /* by the text in the trace */
     struct map text_index;         /* by the text that is shown */
@@ -45,6 +51,7 @@ struct kernel_import {
     struct gfp_names gfp;
     struct kernel_import_counts counts;
     struct tasks tasks;
+    uint64_t end_ns; /* see kernel_import_end_at(); 0: not known */
     bool has_span;
     uint64_t from_ns, to_ns;      /* after the first event */
     char types[TYPES][TYPE_NAME]; /* of pages; "": not known */
@@ -89,22 +96,50 @@ static void add_symbol(const struct kallsyms *k, struct buf *b, uint64_t address
         buf_printf(b, " [%s]", kallsyms_module_name(k, at));
 }
 
-static uint64_t add_text(struct kernel_import *i, const char *text, size_t len)
+/* "f+0x4a/0x1c0 [ext4]" has 0x1c0. */
+static uint64_t size_in(const char *text)
 {
-    *vec_push(&i->calls) = (struct call){.text = mem_strdup(text)};
-    return map_put(&i->text_index, text, len, i->calls.len - 1, NULL);
+    const char *slash = strstr(text, "/0x");
+    return slash ? strtoull(slash + 3, NULL, 16) : 0;
+}
+
+static uint64_t size_of_symbol(const struct kallsyms *k, uint64_t address)
+{
+    const size_t at = k && address ? kallsyms_find(k, address - 1) : KALLSYMS_NONE;
+    return at == KALLSYMS_NONE ? 0 : kallsyms_bytes(k, at);
+}
+
+/* Where several functions have one name, calls in functions of different sizes are different calls. */
+static bool add_key(const struct kernel_import *i, struct buf *key, const struct buf *shown, uint64_t bytes)
+{
+    const bool by_size = bytes && i->source && import_source_is_several(i->source, buf_str(shown));
+    buf_addstr(key, buf_str(shown));
+    if (by_size)
+        buf_printf(key, "/0x%" PRIx64, bytes);
+    return by_size;
 }
 
 /*
  * Calls that are shown as the same text are one, however the trace writes them. No kernel has as many as CALLS_MAX;
  * each takes 1.8 KB until the recording is written. The first number is that of all calls beyond.
  */
-static uint64_t number_of_text(struct kernel_import *i, const struct buf *shown)
+static uint64_t number_of_text(struct kernel_import *i, const struct buf *shown, uint64_t bytes,
+                               uint64_t address)
 {
-    const size_t number = map_get(&i->text_index, buf_str(shown), shown->len);
-    if (number != MAP_NONE)
-        return number;
-    return i->calls.len > CALLS_MAX ? OTHER_CALLS : add_text(i, buf_str(shown), shown->len);
+    struct buf key = BUF_INIT;
+    const bool by_size = add_key(i, &key, shown, bytes);
+    size_t number = map_get(&i->text_index, buf_str(&key), key.len);
+    if (number == MAP_NONE && i->calls.len > CALLS_MAX) {
+        number = OTHER_CALLS;
+    } else if (number == MAP_NONE) {
+        number = map_put(&i->text_index, buf_str(&key), key.len, i->calls.len, NULL);
+        *vec_push(&i->calls) =
+            (struct call){mem_strdup(buf_str(shown)), .bytes = bytes, .address = address, .by_size = by_size};
+    } else if (!i->calls.at[number].bytes) {
+        i->calls.at[number].bytes = bytes;
+    }
+    buf_release(&key);
+    return number;
 }
 
 uint64_t kernel_import_call(struct kernel_import *i, const char *text, size_t len)
@@ -113,13 +148,17 @@ uint64_t kernel_import_call(struct kernel_import *i, const char *text, size_t le
     if (number != MAP_NONE)
         return number;
     struct buf raw = BUF_INIT, shown = BUF_INIT;
-    uint64_t address;
+    uint64_t address = 0, bytes;
     buf_add(&raw, text, len);
-    if (is_address(buf_str(&raw), &address))
+    if (is_address(buf_str(&raw), &address)) {
         add_symbol(i->symbols, &shown, address);
-    else
+        bytes = size_of_symbol(i->symbols, address);
+    } else {
+        address = 0;
         add_without_size(&shown, buf_str(&raw), len);
-    number = number_of_text(i, &shown);
+        bytes = size_in(buf_str(&raw));
+    }
+    number = number_of_text(i, &shown, bytes, address);
     if (i->call_index.len <= CALLS_MAX)
         map_put(&i->call_index, text, len, number, NULL);
     buf_release(&raw);
@@ -136,7 +175,7 @@ uint64_t kernel_import_call_at(struct kernel_import *i, uint64_t address)
     if (number == MAP_NONE) {
         struct buf shown = BUF_INIT;
         add_symbol(i->symbols, &shown, address);
-        number = number_of_text(i, &shown);
+        number = number_of_text(i, &shown, size_of_symbol(i->symbols, address), address);
         if (i->address_index.len <= CALLS_MAX)
             map_put_u64(&i->address_index, address, number, NULL);
         buf_release(&shown);
@@ -156,9 +195,23 @@ static const char *text_of(const struct kernel_import *i, uint64_t call)
     return *text ? text : UNKNOWN_NAME;
 }
 
+/* FUNCTION_SEVERAL: nothing tells which of several functions the call is in. */
+static enum function_found find_frames(const struct kernel_import *i, uint64_t call,
+                                       struct symbol_frames *out)
+{
+    const struct call *c = &i->calls.at[call];
+    return i->source && *c->text
+               ? import_source_frames(i->source, i->symbols,
+                                      &(struct import_call){c->text, c->bytes, c->address}, out)
+               : FUNCTION_NONE;
+}
+
 static void add_call(void *arg, struct buf *b, uint64_t call)
 {
+    struct symbol_frames frames;
     buf_addstr(b, text_of(arg, call));
+    if (find_frames(arg, call, &frames) == FUNCTION_SEVERAL)
+        buf_addstr(b, DOUBTFUL);
 }
 
 static void add_function(void *arg, struct buf *b, uint64_t call)
@@ -172,6 +225,41 @@ static void add_function(void *arg, struct buf *b, uint64_t call)
     buf_release(&raw);
 }
 
+static bool frames(void *arg, uint64_t call, struct symbol_frames *out)
+{
+    if (find_frames(arg, call, out) != FUNCTION_ONE)
+        return false;
+    kernel_source_skip_headers(out);
+    return true;
+}
+
+static const char *frame_file(void *arg, const struct symbol_frame *f)
+{
+    const struct kernel_import *i = arg;
+    return kernel_source_file(i->source, f);
+}
+
+static void add_file(void *arg, struct buf *b, uint64_t call)
+{
+    const struct kernel_import *i = arg;
+    struct symbol_frames found;
+    const enum function_found how = find_frames(i, call, &found);
+    if (how == FUNCTION_ONE) {
+        kernel_source_skip_headers(&found);
+        const char *file = kernel_source_file(i->source, found.at);
+        if (file) {
+            buf_addstr(b, file);
+            return;
+        }
+    }
+    buf_addstr(b, UNKNOWN_NAME);
+    if (!*i->calls.at[call].text)
+        return;
+    buf_addch(b, ' ');
+    add_function(arg, b, call);
+    buf_addstr(b, how == FUNCTION_SEVERAL ? DOUBTFUL : "");
+}
+
 static uint64_t number(void *arg, uint64_t call)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
@@ -180,6 +268,8 @@ static uint64_t number(void *arg, uint64_t call)
         return 0;
     for (const char *at = i->calls.at[call].text; *at; at++)
         hash = (hash ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
+    if (i->calls.at[call].by_size)
+        hash = (hash ^ i->calls.at[call].bytes) * UINT64_C(0x100000001b3);
     return hash >> 8;
 }
 
@@ -295,7 +385,8 @@ void kernel_import_event(struct kernel_import *i, const struct kmem_event *e)
     if (!is_in_span(i, e->time_ns))
         return;
     i->counts.other_calls += e->call_site == OTHER_CALLS;
-    kernel_capture_mark_pages(&i->capture, e);
+    if (!i->end_ns || e->time_ns <= i->end_ns)
+        kernel_capture_mark_pages(&i->capture, e);
     if (i->skew)
         clock_skew_add(i->skew, e);
     else
@@ -334,10 +425,25 @@ void kernel_import_use_symbols(struct kernel_import *i, const struct kallsyms *s
     i->symbols = symbols;
 }
 
+void kernel_import_use_source(struct kernel_import *i, struct kernel_source *source)
+{
+    i->source = source;
+    i->capture.names.add_file = source ? add_file : NULL;
+    i->capture.names.frames = source ? frames : NULL;
+    i->capture.names.frame_file = source ? frame_file : NULL;
+}
+
 void kernel_import_clocks_differ(struct kernel_import *i)
 {
     if (!i->skew)
         i->skew = clock_skew_new(i->capture.accounts);
+}
+
+void kernel_import_end_at(struct kernel_import *i, uint64_t end_ns, uint64_t settle_ns)
+{
+    kmem_accounts_end_at(i->capture.accounts, end_ns, settle_ns);
+    i->capture.settle_ns = settle_ns;
+    i->end_ns = end_ns;
 }
 
 void kernel_import_end(struct kernel_import *i, int64_t realtime_ns)
@@ -377,7 +483,10 @@ uint64_t kernel_import_last_ns(const struct kernel_import *i)
 struct kernel_import *kernel_import_new(void)
 {
     struct kernel_import *i = mem_alloc(sizeof(*i));
-    add_text(i, OTHER_NAME, strlen(OTHER_NAME));
+    struct buf other = BUF_INIT;
+    buf_addstr(&other, OTHER_NAME);
+    number_of_text(i, &other, 0, 0);
+    buf_release(&other);
     kernel_capture_init(&i->capture,
                         &(struct kernel_code_names){
                             .arg = i, .add_call = add_call, .add_function = add_function, .number = number});

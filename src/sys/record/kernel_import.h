@@ -16,6 +16,7 @@
 
 struct kernel_import;
 struct kallsyms;
+struct kernel_source;
 
 /** The call of what allium itself allocates, and the program that takes its pages. */
 #define KERNEL_IMPORT_OWN "allium itself"
@@ -70,6 +71,8 @@ void kernel_import_use_types(struct kernel_import *i, const char *pagetypeinfo);
 struct tasks *kernel_import_tasks(struct kernel_import *i);
 /** The trace may have events of pages; without this call, they are left out. */
 void kernel_import_use_pages(struct kernel_import *i);
+/** Calls have files and lines of this source, which must outlive it; NULL: there is none. Before the first event. */
+void kernel_import_use_source(struct kernel_import *i, struct kernel_source *source);
 /**
  * Accounts an event whose call and stack are addresses, and whose cache is "" if it is one of kmalloc(). Its time is
  * treated as kernel_import_time() does.
@@ -87,6 +90,8 @@ void kernel_import_pages_at(struct kernel_import *i, const struct page_event *e,
                             uint32_t cpu);
 /** Accounts one whose stack are numbers; `time_ns` comes from kernel_import_time(). */
 void kernel_import_pages(struct kernel_import *i, const struct page_event *e, uint64_t time_ns, uint32_t cpu);
+/** See kmem_accounts_end_at(). */
+void kernel_import_end_at(struct kernel_import *i, uint64_t end_ns, uint64_t settle_ns);
 /** After the last event. `realtime_ns`: CLOCK_REALTIME minus the clock of the trace. */
 void kernel_import_end(struct kernel_import *i, int64_t realtime_ns);
 /** Return the earliest and the latest time of an event so far. */

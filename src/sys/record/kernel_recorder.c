@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "sys/record/kernel_recorder.h"
+#include "sys/record/kernel_recorder_parts.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -12,47 +12,25 @@
 #include "base/read_file.h"
 #include "base/sigsafe/clock_ns.h"
 #include "collect/kernel/kernel_state.h"
-#include "collect/kernel/trace/boot_trace.h"
 #include "collect/kernel/trace/trace_losses.h"
-#include "collect/kernel/trace/trace_reader.h"
-#include "sys/record/event_decoder.h"
 #include "sys/record/raw_folder.h"
-#include "sys/record/recorder_names.h"
-#include "sys/record/tasks.h"
 #include "sys/resolver.h"
 
 #define FORMAT_BYTES_MAX (1u << 20)
 #define MUCH_BYTES       (1u << 20)
 #define READS_AT_ONCE    16u
 
-struct kernel_recorder {
-    struct trace_instance instance; /* with `is_boot` the top level */
-    bool is_boot;
-    struct boot_trace boot;
-    struct trace_reader *reader;
-    struct event_decoder decoder;
-    unsigned events; /* enum kernel_recorder_events */
-    struct kernel_capture capture;
-    struct recorder_names names;
-    struct tasks tasks;
-    struct raw_folder *raw; /* where pages are kept; NULL: nowhere */
-    uint64_t broken_records;
-    uint64_t lost; /* events that found no room */
-    void (*older)(void *arg, const struct kmem_event *e);
-    void *older_arg;
-};
-
 /* ---- events ---- */
 
-static int read_format(const struct kernel_recorder *r, const char *event, struct buf *text, struct error *e)
+static int read_format(struct kernel_recorder *r, const char *event, struct buf *text, struct error *e)
 {
     struct buf path = BUF_INIT;
     buf_printf(&path, "events/%s/format", event);
     int bad = file_read_at(r->instance.tracefs_fd, buf_str(&path), FORMAT_BYTES_MAX, text);
     if (bad)
         error_set(e, -bad, "cannot read %s of tracefs: %s", buf_str(&path), strerror(-bad));
-    if (!bad && r->raw)
-        bad = raw_folder_put(r->raw, buf_str(&path), text->data, text->len, e);
+    if (!bad)
+        *vec_push(&r->formats_read) = buf_detach(&path);
     buf_release(&path);
     return bad;
 }
@@ -64,7 +42,7 @@ static int add_format(struct kernel_recorder *r, const char *event, bool require
     if (bad == -ENOENT && !required)
         bad = 0;
     else if (!bad)
-        bad = kmem_format_add(r->decoder.objects, strchr(event, '/') + 1, buf_str(&text), text.len, e);
+        bad = kmem_format_add(r->format, strchr(event, '/') + 1, buf_str(&text), text.len, e);
     buf_release(&text);
     return bad;
 }
@@ -88,7 +66,7 @@ static int add_stack_format(struct kernel_recorder *r, struct error *e)
 {
     struct buf text = BUF_INIT;
     int bad = read_format(r, "ftrace/kernel_stack", &text, e);
-    bad = bad ? bad : kmem_format_add_stack(r->decoder.objects, buf_str(&text), text.len, e);
+    bad = bad ? bad : kmem_format_add_stack(r->format, buf_str(&text), text.len, e);
     buf_release(&text);
     return bad;
 }
@@ -113,8 +91,7 @@ static int enable_tasks(struct kernel_recorder *r, struct error *e)
             r->capture.comms = r->capture.comms && k == TASK_MOVED;
             bad = 0;
         } else if (!bad) {
-            bad =
-                task_format_add(r->decoder.task_events, (enum task_event_kind)k, buf_str(&text), text.len, e);
+            bad = task_format_add(r->task_format, (enum task_event_kind)k, buf_str(&text), text.len, e);
             if (k != TASK_MARKED)
                 bad = bad ? bad : start_event(r, event, e);
             if (k == TASK_RENAMED || k == TASK_BEGAN)
@@ -123,6 +100,14 @@ static int enable_tasks(struct kernel_recorder *r, struct error *e)
         buf_release(&text);
     }
     return bad;
+}
+
+/* Blocks change their migrate type so seldom that the stack costs nothing. */
+#define FALLBACK_EVENT "kmem/mm_page_alloc_extfrag"
+
+static bool has_stack(const struct kernel_recorder *r, const char *event)
+{
+    return (r->stacks && strstr(event, "alloc")) || !strcmp(event, FALLBACK_EVENT);
 }
 
 /* Each event of an allocation is followed by a record with its stack. One that the kernel does not have is left out. */
@@ -134,7 +119,7 @@ static int enable_one(struct kernel_recorder *r, const char *event, struct error
     if (faccessat(r->instance.fd, path, F_OK, 0))
         return 0;
     snprintf(path, sizeof(path), "events/%s/trigger", event);
-    if (r->decoder.stacks && strstr(event, "alloc"))
+    if (has_stack(r, event))
         bad = trace_instance_write(&r->instance, path, "stacktrace", e);
     return bad ? bad : start_event(r, event, e);
 }
@@ -161,8 +146,8 @@ static int enable_pages(struct kernel_recorder *r, struct error *e)
             continue;
         snprintf(event, sizeof(event), "kmem/%s", page_format_events[k]);
         bad = read_format(r, event, &text, e);
-        bad = bad ? bad
-                  : page_format_add(r->decoder.pages, (enum page_event_kind)k, buf_str(&text), text.len, e);
+        bad =
+            bad ? bad : page_format_add(r->page_format, (enum page_event_kind)k, buf_str(&text), text.len, e);
         bad = bad ? bad : enable_one(r, event, e);
         buf_release(&text);
     }
@@ -171,7 +156,7 @@ static int enable_pages(struct kernel_recorder *r, struct error *e)
 
 static int enable(struct kernel_recorder *r, struct error *e)
 {
-    int bad = r->decoder.stacks ? add_stack_format(r, e) : 0;
+    int bad = r->stacks || r->events & RECORDER_EXTFRAG ? add_stack_format(r, e) : 0;
     bad = bad ? bad : enable_tasks(r, e);
     if (!bad && r->events & RECORDER_SLAB)
         bad = enable_list(r, "kmem", kmem_format_events, e);
@@ -208,22 +193,32 @@ static int open_boot(struct kernel_recorder *r, struct error *e)
     return bad;
 }
 
+static int check_filter(struct kernel_recorder *r, struct error *e)
+{
+    if (!record_filter_is_set(&r->filter))
+        return 0;
+    tasks_read(&r->tasks);
+    return record_filter_check(&r->filter, &r->tasks, e);
+}
+
 int kernel_recorder_open(struct kernel_recorder **out, const struct kernel_recorder_options *o,
                          struct error *e)
 {
     struct kernel_recorder *r = *out = mem_alloc(sizeof(*r));
+    r->instance = (struct trace_instance){.tracefs_fd = -1, .fd = -1};
     r->is_boot = o->boot;
+    r->own_tid =
+        o->boot ? -1 : (int32_t)getpid(); /* reading does not add to the trace of a boot: it has ended */
+    r->stacks = o->stacks;
     r->events = o->boot ? RECORDER_SLAB : o->events;
-    event_decoder_init(&r->decoder);
-    r->decoder.tasks = &r->tasks;
-    r->decoder.processes = true;
-    r->decoder.own_marks = !o->boot;
-    r->decoder.stacks = o->stacks;
-    r->decoder.cpus = (uint64_t)sysconf(_SC_NPROCESSORS_CONF);
-    if (!o->boot) /* reading does not add to the trace of a boot: it has ended */
-        r->decoder.own_tid = (int32_t)getpid();
+    r->cpus = (uint64_t)sysconf(_SC_NPROCESSORS_CONF);
     r->older = o->older;
     r->older_arg = o->arg;
+    r->format = kmem_format_new();
+    r->page_format = page_format_new();
+    r->task_format = task_format_new();
+    r->kmalloc_bytes_max = 2 * (uint64_t)sysconf(_SC_PAGESIZE);
+    r->kmalloc_names = mem_array(2 * r->kmalloc_bytes_max / KMALLOC_STEP + 1, sizeof(*r->kmalloc_names));
     r->names =
         (struct recorder_names){resolver_new(&(struct resolver_wanted){.vmlinux = o->vmlinux}), &r->tasks};
     const struct kernel_code_names names = recorder_names_of(&r->names, o->vmlinux != NULL);
@@ -231,14 +226,17 @@ int kernel_recorder_open(struct kernel_recorder **out, const struct kernel_recor
     if (o->keep_freed)
         kmem_accounts_keep_freed(r->capture.accounts);
     r->capture.comms = true;
+    r->capture.is_filtered = r->is_filtered = record_filter_is_set(&o->filter) || o->where;
+    r->filter = o->filter;
     r->capture.pages = r->events & (RECORDER_PAGE | RECORDER_EXTFRAG) ? page_accounts_new() : NULL;
-    r->raw = o->raw;
-    int bad = o->boot ? open_boot(r, e) : open_instance(r, o->buffer_kib, e);
+    int bad = record_where_init(&r->where, o->where, e);
+    bad = bad ? bad : check_filter(r, e);
+    if (!bad)
+        bad = o->boot ? open_boot(r, e) : open_instance(r, o->buffer_kib, e);
     bad = bad ? bad : add_formats(r, e);
     bad = bad ? bad : trace_reader_open(&r->reader, &r->instance, e);
-    r->decoder.reader = r->reader;
+    r->counts = bad ? NULL : trace_reader_counts(r->reader);
     bad = bad ? bad : enable(r, e);
-    bad = bad || !r->raw ? bad : raw_folder_begin(r->raw, &r->instance, r->reader, e);
     if (!bad) {
         resolver_kernel_number(r->names.names, 1); /* reads the kernel's symbols now, as no event waits */
         return 0;
@@ -248,15 +246,30 @@ int kernel_recorder_open(struct kernel_recorder **out, const struct kernel_recor
     return bad;
 }
 
+void kernel_recorder_keep(struct kernel_recorder *r, struct raw_folder *raw)
+{
+    r->raw = raw;
+    vec_each (char *, path, &r->formats_read)
+        raw_folder_put_format(raw, &r->instance, *path);
+    raw_folder_begin(raw, &r->instance, r->reader);
+}
+
 void kernel_recorder_close(struct kernel_recorder *r)
 {
     if (!r)
         return;
     trace_reader_close(r->reader); /* an instance whose buffers are open cannot be removed */
     trace_instance_remove(&r->instance);
-    event_decoder_release(&r->decoder);
+    kmem_format_free(r->format);
+    task_format_free(r->task_format);
+    page_format_free(r->page_format);
     kernel_capture_release(&r->capture);
     recorder_names_release(&r->names);
+    free(r->kmalloc_names);
+    record_where_release(&r->where);
+    vec_each (char *, path, &r->formats_read)
+        free(*path);
+    vec_release(&r->formats_read);
     tasks_release(&r->tasks);
     free(r);
 }
@@ -273,56 +286,21 @@ int kernel_recorder_begin(struct kernel_recorder *r, struct error *e)
         return bad;
     tasks_read(&r->tasks); /* events tell of those that begin meanwhile */
     trace_instance_write(&r->instance, "trace_marker", RECORDER_OWN_NAME, &unmarked);
-    return r->raw ? raw_folder_put_tasks(r->raw, &r->tasks, e) : 0;
-}
-
-/* What the recorder itself allocates has a row of its own. */
-static void account_object(struct kernel_recorder *r, struct kmem_event *event, bool is_own)
-{
-    const uint64_t older = kmem_accounts_totals(r->capture.accounts)->unmatched_frees;
-    const bool allocates = event->kind == KMEM_EVENT_ALLOC;
-    kernel_capture_mark_pages(&r->capture, event);
-    if (event->is_percpu && !allocates)
-        event->call_site = RECORDER_NO_SITE;
-    if (allocates && event->is_kmalloc)
-        event->cache = kernel_capture_kmalloc_name(&r->capture, event);
-    if (allocates && is_own) {
-        event->call_site = RECORDER_OWN_SITE;
-        event->cache = "";
-    }
-    r->broken_records += !kmem_accounts_add(r->capture.accounts, event);
-    if (r->older && kmem_accounts_totals(r->capture.accounts)->unmatched_frees > older)
-        r->older(r->older_arg, event);
-}
-
-static void account_pages(struct kernel_recorder *r, struct page_event *event, uint32_t cpu, bool is_own)
-{
-    if (is_own)
-        event->comm = RECORDER_OWN_NAME;
-    r->broken_records += !kernel_capture_add_pages(&r->capture, event, cpu);
-}
-
-static void account(void *arg, const struct trace_record *record, uint32_t cpu)
-{
-    struct kernel_recorder *r = arg;
-    struct event_decoder_event e;
-    event_decoder_take(&r->decoder, record, cpu, &e);
-    if (e.kind == EVENT_DECODER_OBJECT)
-        account_object(r, &e.object, e.is_own);
-    else if (e.kind == EVENT_DECODER_PAGES)
-        account_pages(r, &e.pages, cpu, e.is_own);
+    if (r->raw)
+        raw_folder_put_tasks(r->raw, &r->tasks);
+    return 0;
 }
 
 static int read_all(struct kernel_recorder *r, bool last, struct error *e)
 {
-    int bad = trace_reader_step(r->reader, last, account, r);
+    int bad = trace_reader_step(r->reader, last, recorder_account, r);
     return bad ? error_set(e, -bad, "cannot read the kernel's trace buffers: %s", strerror(-bad)) : 0;
 }
 
 /* While much comes, nothing is waited for: half a CPU's buffer is full in the time between two steps then. */
 int kernel_recorder_step(struct kernel_recorder *r, struct error *e)
 {
-    const struct trace_reader_counts *n = trace_reader_counts(r->reader);
+    const struct trace_reader_counts *n = r->counts;
     uint64_t before;
     unsigned left = READS_AT_ONCE;
     int bad;
@@ -347,10 +325,17 @@ static void count_losses(struct kernel_recorder *r)
     }
 }
 
+void kernel_recorder_settle(struct kernel_recorder *r, uint64_t settle_ns)
+{
+    r->capture.end_ns = clock_ns(CLOCK_MONOTONIC);
+    r->capture.settle_ns = settle_ns;
+    kmem_accounts_end_at(r->capture.accounts, r->capture.end_ns, settle_ns);
+}
+
 /* Of a boot there may be more than the memory should hold at once, so the steps before the last one take most of it. */
 int kernel_recorder_end(struct kernel_recorder *r, struct error *e)
 {
-    const struct trace_reader_counts *n = trace_reader_counts(r->reader);
+    const struct trace_reader_counts *n = r->counts;
     uint64_t before;
     if (r->capture.over)
         return 0;
@@ -363,20 +348,19 @@ int kernel_recorder_end(struct kernel_recorder *r, struct error *e)
     bad = bad ? bad : read_all(r, true, e);
     if (r->is_boot)
         boot_trace_resume(&r->boot, &r->instance);
-    return bad || !r->raw
-               ? bad
-               : raw_folder_end(r->raw, &r->instance, r->capture.realtime_ns, r->decoder.own_tid, e);
+    if (r->raw)
+        raw_folder_end(r->raw, &r->instance, &r->capture, r->own_tid);
+    return bad;
 }
 
 static uint64_t broken(const struct kernel_recorder *r)
 {
-    return trace_reader_counts(r->reader)->broken_pages + r->decoder.broken + r->broken_records;
+    return r->counts->broken_pages + r->broken_records;
 }
 
 struct kernel_recorder_losses kernel_recorder_losses(const struct kernel_recorder *r)
 {
-    return (struct kernel_recorder_losses){r->lost, broken(r), trace_reader_counts(r->reader)->late,
-                                           r->decoder.stackless};
+    return (struct kernel_recorder_losses){r->lost, broken(r), r->counts->late, r->stackless};
 }
 
 const struct boot_trace *kernel_recorder_boot(const struct kernel_recorder *r)

@@ -18,6 +18,8 @@
 
 #include "base/error.h"
 #include "sys/record/kernel_capture.h"
+#include "sys/record/record_filter.h"
+#include "sys/record/record_where.h"
 
 struct kernel_recorder;
 struct raw_folder;
@@ -41,12 +43,13 @@ enum kernel_recorder_events {
 };
 
 struct kernel_recorder_options {
-    unsigned events;        /* not with `boot`: those that were traced */
-    bool boot;              /* the events since the boot, from the top-level buffers; see boot_trace.h */
-    uint32_t buffer_kib;    /* of each CPU; not with `boot` */
-    bool stacks;            /* of allocations; not with `boot` */
-    bool keep_freed;        /* see kmem_accounts_keep_freed() */
-    struct raw_folder *raw; /* keeps the pages; must outlive the recorder. NULL: they are not kept */
+    unsigned events;             /* not with `boot`: those that were traced */
+    bool boot;                   /* the events since the boot, from the top-level buffers; see boot_trace.h */
+    uint32_t buffer_kib;         /* of each CPU; not with `boot` */
+    bool stacks;                 /* of allocations; not with `boot` */
+    bool keep_freed;             /* see kmem_accounts_keep_freed() */
+    struct record_filter filter; /* whose allocations are recorded; not with `boot` */
+    const char *where; /* which ones, see record_where.h; NULL: all. Only of RECORDER_SLAB and _PERCPU */
     /* for files and lines of the kernel's source; must outlive the recorder. NULL: there are none */
     const struct vmlinux *vmlinux;
     /** Called for each free of an object whose allocation was not seen. NULL: it is not. */
@@ -54,16 +57,27 @@ struct kernel_recorder_options {
     void *arg;
 };
 
-/** Prepares everything; no event is recorded yet, and those of the boot go on. Returns 0, or -errno with a line. */
+/**
+ * Prepares everything; no event is recorded yet, and those of the boot go on. Returns 0, or -errno with a line: -ESRCH
+ * and -EINVAL if the filter fits nothing.
+ */
 int kernel_recorder_open(struct kernel_recorder **out, const struct kernel_recorder_options *o,
                          struct error *e);
 /** NULL is allowed. */
 void kernel_recorder_close(struct kernel_recorder *r);
 
+/** Keeps the pages in this folder, too, which must outlive the recorder. Before kernel_recorder_begin(). */
+void kernel_recorder_keep(struct kernel_recorder *r, struct raw_folder *raw);
+
 /** Events are recorded from here on; those of the boot end here. Returns 0, or -errno with a line. */
 int kernel_recorder_begin(struct kernel_recorder *r, struct error *e);
 /** Reads and accounts what has come: to be called several times a second. Returns as above. */
 int kernel_recorder_step(struct kernel_recorder *r, struct error *e);
+/**
+ * The recording ends now, but for frees: for `settle_ns` it is noted which of the objects that are live now are freed.
+ * The steps go on, until kernel_recorder_end().
+ */
+void kernel_recorder_settle(struct kernel_recorder *r, uint64_t settle_ns);
 /** Stops recording, and reads the rest. Returns as above. */
 int kernel_recorder_end(struct kernel_recorder *r, struct error *e);
 

@@ -44,10 +44,13 @@ static void account(void *arg, const struct trace_record *record, uint32_t cpu)
 {
     struct page_import *p = arg;
     struct event_decoder_event e;
+    const struct trace_reader_counts *n = trace_reader_counts(p->reader);
     event_decoder_take(&p->decoder, record, cpu, &e);
     if (e.kind == EVENT_DECODER_OBJECT) {
+        if (n->lost + n->lost_unknown)
+            kmem_accounts_lose(kernel_import_capture(p->to)->accounts, false);
         account_object(p, &e.object, e.is_own);
-    } else if (e.kind == EVENT_DECODER_PAGES) {
+    } else if (e.kind == EVENT_DECODER_PAGES && (!p->from->end_ns || record->time <= p->from->end_ns)) {
         e.pages.comm = e.is_own ? KERNEL_IMPORT_OWN : e.pages.comm;
         kernel_import_pages_at(p->to, &e.pages, record->time, cpu);
     }
@@ -80,6 +83,8 @@ int page_import_read(struct kernel_import *to, const struct trace_saved *from, c
     const struct buf *layout = tracing_data_text(&from->formats, "events/header_page");
     int bad = layout ? 0 : error_set(e, ENODATA, "%s: lacks events/header_page", path);
     bad = bad ? bad : add_formats(&p, path, e);
+    if (from->end_ns)
+        kernel_import_end_at(to, from->end_ns, from->settle_ns);
     if (!strcmp(from->clock, "local"))
         kernel_import_clocks_differ(to);
     p.has_ticks = !strcmp(from->clock, "counter") || !strcmp(from->clock, "x86-tsc");

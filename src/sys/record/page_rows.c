@@ -65,7 +65,7 @@ static bool has_stacks(const struct kernel_capture *c)
     size_t n;
     const struct page_account *rows = page_accounts_rows(c->pages, &n);
     for (size_t i = 0; i < n; i++)
-        if (rows[i].stack)
+        if (rows[i].stack && (rows[i].allocations || rows[i].failures)) /* fallbacks have one anyway */
             return true;
     return false;
 }
@@ -95,7 +95,7 @@ static void add_sums(struct table *t, const uint32_t at[static COLUMNS], const s
     table_whole(t, at[FALLBACKS], a->fallbacks);
 }
 
-static void add_type(const struct kernel_capture *c, struct table *t, uint32_t column, uint32_t type)
+void kernel_capture_put_type(const struct kernel_capture *c, struct table *t, uint32_t column, uint32_t type)
 {
     char number[16];
     const char *name = c->names.migrate_type ? c->names.migrate_type(c->names.arg, type) : NULL;
@@ -104,17 +104,24 @@ static void add_type(const struct kernel_capture *c, struct table *t, uint32_t c
         table_text(t, column, name ? name : number);
 }
 
-/* The first frame is the tracing's. */
-#define TRACING "trace_event_raw_event_"
+bool kernel_capture_is_tracing(const char *function)
+{
+    static const char *const begins[] = {"trace_event_raw_event_", "__traceiter_"};
+    for (size_t i = 0; i < sizeof(begins) / sizeof(*begins); i++)
+        if (!strncmp(function, begins[i], strlen(begins[i])))
+            return true;
+    return false;
+}
 
-static void add_stack(const struct kernel_capture *c, struct table *t, uint32_t column, uint32_t number)
+void kernel_capture_put_page_stack(const struct kernel_capture *c, struct table *t, uint32_t column,
+                                   uint32_t number)
 {
     uint32_t depth;
     struct buf b = BUF_INIT;
     const uint64_t *stack = page_accounts_stack(c->pages, number, &depth);
     for (uint32_t i = 0; stack && i < depth; i++) {
         c->names.add_call(c->names.arg, &b, stack[i]);
-        if (!i && !strncmp(buf_str(&b), TRACING, strlen(TRACING)))
+        if (!memchr(b.data, '\n', b.len) && kernel_capture_is_tracing(b.data))
             buf_reset(&b);
         else
             buf_addch(&b, '\n');
@@ -130,14 +137,14 @@ static void add_row(const struct kernel_capture *c, struct table *t, const uint3
     struct buf gfp = BUF_INIT;
     table_row(t);
     table_whole(t, at[ORDER], a->order);
-    add_type(c, t, at[TYPE], a->migrate_type);
+    kernel_capture_put_type(c, t, at[TYPE], a->migrate_type);
     table_text(t, at[COMM], page_accounts_text(c->pages, a->comm));
     table_text(t, at[USE], uses[a->use]);
     if ((a->allocations || a->failures) && c->names.add_gfp) {
         c->names.add_gfp(c->names.arg, &gfp, a->gfp);
         table_text(t, at[GFP], buf_str(&gfp));
     }
-    add_stack(c, t, at[STACK], a->stack);
+    kernel_capture_put_page_stack(c, t, at[STACK], a->stack);
     add_sums(t, at, a, (uint64_t)sysconf(_SC_PAGESIZE));
     buf_release(&gfp);
 }

@@ -137,6 +137,8 @@ int perf_import_read(struct kernel_import *to, struct perf_data *from, perf_impo
     int bad = perf_data_read(from, take_item, &p, e);
     const struct perf_data_about *about = perf_data_about(from);
     p.counts->lost += about->lost;
+    if (about->lost) /* the order of events that were lost and of others is not known */
+        kmem_accounts_lose(kernel_import_capture(to)->accounts, true);
     p.counts->broken += about->unread;
     p.counts->sampled = about->sampled;
     kmem_format_free(p.objects);

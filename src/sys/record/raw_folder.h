@@ -28,21 +28,29 @@
 #include "sys/record/tasks.h"
 
 struct raw_folder;
+struct kernel_capture;
 
-/* Each of these returns 0, or -errno with a line. */
-
-/** Makes the folder, which must not exist. `path` must outlive it. */
+/** Makes the folder, which must not exist. `path` must outlive it. Returns 0, or -errno with a line. */
 int raw_folder_create(struct raw_folder **out, const char *path, struct error *e);
 void raw_folder_close(struct raw_folder *f); /* NULL is allowed */
+/** Removes the folder with everything in it; it is to be closed after that. NULL is allowed. */
+void raw_folder_remove(struct raw_folder *f);
 
+/*
+ * The recording does not fail with the folder: after a first failure, a full disk for example, these do nothing.
+ */
+
+/** Returns the line of the failure; NULL: there was none. NULL is allowed. */
+const char *raw_folder_failed(const struct raw_folder *f);
 /** Writes a file in it; folders in the name are made. */
-int raw_folder_put(struct raw_folder *f, const char *name, const void *bytes, size_t n, struct error *e);
-int raw_folder_put_tasks(struct raw_folder *f, const struct tasks *t, struct error *e);
+void raw_folder_put(struct raw_folder *f, const char *name, const void *bytes, size_t n);
+/** Copies "events/GROUP/EVENT/format". */
+void raw_folder_put_format(struct raw_folder *f, const struct trace_instance *t, const char *path);
 /** Writes what is known before the first event, and has the reader give its pages. */
-int raw_folder_begin(struct raw_folder *f, const struct trace_instance *t, struct trace_reader *r,
-                     struct error *e);
-/** Writes what is known after the last one. `realtime_ns`: CLOCK_REALTIME minus the trace's clock. */
-int raw_folder_end(struct raw_folder *f, const struct trace_instance *t, int64_t realtime_ns, int32_t own_tid,
-                   struct error *e);
+void raw_folder_begin(struct raw_folder *f, const struct trace_instance *t, struct trace_reader *r);
+void raw_folder_put_tasks(struct raw_folder *f, const struct tasks *t);
+/** Writes what is known after the last one, of these accounts, too. */
+void raw_folder_end(struct raw_folder *f, const struct trace_instance *t, const struct kernel_capture *c,
+                    int32_t own_tid);
 
 #endif

@@ -14,17 +14,15 @@
 #define DEPTH_MAX 8u
 #define MOMENTS   4096u
 
-int raw_states_put(struct raw_folder *f, const struct kernel_state *s, uint64_t taken_ns, struct error *e)
+void raw_states_put(struct raw_folder *f, const struct kernel_state *s, uint64_t taken_ns)
 {
-    int bad = 0;
     struct buf name = BUF_INIT;
     vec_each (const struct kernel_text, t, &s->texts) {
         buf_reset(&name);
         buf_printf(&name, "state/%" PRIu64 "%s", taken_ns, t->path);
-        bad = bad ? bad : raw_folder_put(f, buf_str(&name), buf_str(&t->text), t->text.len, e);
+        raw_folder_put(f, buf_str(&name), buf_str(&t->text), t->text.len);
     }
     buf_release(&name);
-    return bad;
 }
 
 static DIR *open_folder(int folder, const char *name)

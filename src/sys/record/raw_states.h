@@ -23,8 +23,8 @@ struct raw_states {
     struct VEC(struct raw_state) moments; /* in the order of their times */
 };
 
-/** Writes the texts of a moment. Returns 0, or -errno with a line. */
-int raw_states_put(struct raw_folder *f, const struct kernel_state *s, uint64_t taken_ns, struct error *e);
+/** Writes the texts of a moment; a failure is the folder's. */
+void raw_states_put(struct raw_folder *f, const struct kernel_state *s, uint64_t taken_ns);
 /** Reads all texts that there are below the folder `path`; there may be none. */
 void raw_states_load(struct raw_states *s, const char *path);
 void raw_states_release(struct raw_states *s);

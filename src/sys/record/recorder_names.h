@@ -19,6 +19,9 @@ struct names;
 #define RECORDER_OWN_NAME "allium itself"
 /** The call_site of a free if its event names no call. */
 #define RECORDER_NO_SITE 1
+/** In place of a program that was only interrupted. */
+#define RECORDER_INTERRUPT_NAME "[interrupt]"
+
 struct recorder_names {
     struct names *names;
     const struct tasks *tasks;

@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/read_file.h"
+#include "collect/kernel/cgroup_line.h"
 
 /* The inode of /proc/self/ns/pid in the namespace that the kernel starts with (PROC_PID_INIT_INO). */
 #define FIRST_NAMESPACE 0xeffffffcu
@@ -50,36 +51,17 @@ static uint32_t number_of_cgroup(struct tasks *t, const char *path, size_t len)
 
 /* ---- from /proc ---- */
 
-/*
- * Lines "4:memory:/a/b" and, of version 2, "0::/a/b". The memory controller belongs to one of the two hierarchies; if
- * version 1 does not have it, it is version 2.
- */
-static const char *memory_line(const char *text, int32_t *hierarchy)
-{
-    const char *found = NULL;
-    int number, at;
-    for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
-        at = 0;
-        if (sscanf(line, "%d:memory:%n", &number, &at) == 1 && at) {
-            *hierarchy = number;
-            return line + at;
-        }
-        if (!strncmp(line, "0::", 3)) {
-            *hierarchy = 0;
-            found = line + 3;
-        }
-    }
-    return found;
-}
-
+/* The memory controller belongs to one of the two hierarchies; if version 1 does not have it, it is version 2. */
 static void read_cgroup(struct tasks *t, const char *process)
 {
     struct buf path = BUF_INIT, text = BUF_INIT;
+    struct cgroup_line line;
     buf_printf(&path, "/proc/%s/cgroup", process);
-    if (!file_read(buf_str(&path), CGROUP_FILE_BYTES, &text)) {
-        const char *group = memory_line(buf_str(&text), &t->hierarchy);
-        if (group)
-            task_at(t, atoi(process))->cgroup = number_of_cgroup(t, group, strcspn(group, "\n"));
+    if (!file_read(buf_str(&path), CGROUP_FILE_BYTES, &text) &&
+        (cgroup_line_find(buf_str(&text), CGROUP_V1_MEMORY, &line) ||
+         cgroup_line_find(buf_str(&text), CGROUP_V2, &line))) {
+        t->hierarchy = line.hierarchy;
+        task_at(t, atoi(process))->cgroup = number_of_cgroup(t, line.path, line.path_len);
     }
     buf_release(&path);
     buf_release(&text);

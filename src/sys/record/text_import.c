@@ -251,6 +251,7 @@ void text_import_line(struct text_import *t, const char *line, size_t len)
     case FTRACE_TEXT_LOST:
         t->counts->lost += l.lost;
         t->counts->lost_unknown += !l.lost;
+        kmem_accounts_lose(kernel_import_capture(t->to)->accounts, false);
         break;
     case FTRACE_TEXT_STACK:
         begin_stack(t, &l);

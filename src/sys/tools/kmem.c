@@ -9,6 +9,7 @@
 #include "collect/kernel/slabinfo.h"
 #include "model/table/table_merge.h"
 #include "symbol/symbol_names.h"
+#include "sys/record/kernel_capture.h"
 #include "sys/resolver.h"
 #include "sys/session.h"
 #include "sys/slab_cache_names.h"
@@ -34,6 +35,7 @@ enum column {
     FREED,
     LIVE,
     LIVE_OBJECTS,
+    SETTLED,
     AT_PEAK,
     OLDEST,
     CROSS_CPU,
@@ -68,6 +70,7 @@ static const struct table_column columns[] = {
     [FREED] = {"freed", TABLE_BYTES, TABLE_WHOLE, .drop_rank = 4},
     [LIVE] = {"live", TABLE_BYTES, TABLE_WHOLE, .hide_if_empty = true},
     [LIVE_OBJECTS] = {"live_objects", TABLE_COUNT, TABLE_WHOLE, .hide_if_empty = true, .drop_rank = 3},
+    [SETTLED] = {"settled", TABLE_BYTES, TABLE_WHOLE, .hide_if_empty = true, .drop_rank = 5},
     [AT_PEAK] = {"at_peak", TABLE_BYTES, TABLE_WHOLE, .drop_rank = 4},
     [OLDEST] = {"oldest", TABLE_DURATION, TABLE_WHOLE, .drop_rank = 6, .merge_largest = true},
     [CROSS_CPU] = {"cross_cpu_frees", TABLE_COUNT, TABLE_WHOLE},
@@ -283,7 +286,9 @@ static void name_again(struct table *t, uint32_t row)
         buf_addstr(&b, plain ? plain : buf_str(&raw));
         if (module)
             buf_add(&b, module, strcspn(module, "]") + (strchr(module, ']') != NULL));
-        set_text(t, row, FUNCTION, buf_str(&b), b.len);
+        buf_addstr(&b, strstr(site->text, KERNEL_CAPTURE_HELPER) ? KERNEL_CAPTURE_HELPER : "");
+        if (!table_at(t, row, FUNCTION)->known) /* else the source tells: inlined functions have no symbol */
+            set_text(t, row, FUNCTION, buf_str(&b), b.len);
         if (is_code)
             set_text(t, row, MODULE, module ? module + 1 : "vmlinux",
                      module ? strcspn(module + 1, "]") + 1 : strlen("vmlinux"));
@@ -386,6 +391,13 @@ static const struct sys_counted counted[] = {
      "frees_without_event", false},
     {KMEM_NAMES_FULL, "name{s} of {a cache|caches} had no room", "cache_names_lost", true},
     {KMEM_FREED_BEFORE, "free{s} of objects from before the start", "frees_of_unknown", false},
+    {KMEM_FREED_AFTER_LOSS, "free{s} of objects whose allocation may be among the lost events",
+     "frees_after_loss", false},
+    {KMEM_FREED_UNEXPLAINED,
+     "free{s} of objects that came without an event (in bulk), where others had been freed",
+     "frees_unexplained", false},
+    {KMEM_SETTLED, "live object{s} {was|were} freed in the time of --settle after the end", "settled_objects",
+     false},
     {0, NULL, NULL, false},
 };
 
@@ -433,9 +445,11 @@ const struct sys_tool sys_kmem = {
     .weigh = weigh,
     .row = row,
     .live = &live,
-    .recorded = BIT(SOURCE_LINE) | BIT(MODULE) | BIT(CGROUP) | BIT(AT_PEAK) | BIT(OLDEST) | OF_PAIRS,
+    .recorded =
+        BIT(SOURCE_LINE) | BIT(MODULE) | BIT(CGROUP) | BIT(SETTLED) | BIT(AT_PEAK) | BIT(OLDEST) | OF_PAIRS,
     .charge = &charge,
     .reads_traces = true,
+    .marks_helpers = true,
     .directory = DIRECTORY,
     .name_again = name_again,
     .rest = rest,

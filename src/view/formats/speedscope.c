@@ -9,7 +9,7 @@
 #include "view/profile/profile_summary.h"
 #include "view/text/text.h"
 
-#define METRICS 5
+#define METRICS 7
 /*
  * Limit of figures, which a damaged recording may exceed: up to here doubles and the numbers of JavaScript are exact
  * integers.
@@ -22,7 +22,8 @@ static const struct {
 } metrics[METRICS] = {
     {"live bytes", "bytes", ROLLUP_SORT_LIVE},           {"bytes at the peak", "bytes", ROLLUP_SORT_PEAK},
     {"allocated bytes", "bytes", ROLLUP_SORT_ALLOCATED}, {"allocations", "none", ROLLUP_SORT_ALLOCATIONS},
-    {"temporary bytes", "bytes", ROLLUP_SORT_TEMPORARY},
+    {"temporary bytes", "bytes", ROLLUP_SORT_TEMPORARY}, {"requested bytes", "bytes", ROLLUP_SORT_REQUESTED},
+    {"slack bytes", "bytes", ROLLUP_SORT_SLACK},
 };
 
 /* A stack of one process. */

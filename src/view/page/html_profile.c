@@ -8,7 +8,16 @@
 #include "view/page/html_cells.h"
 #include "view/page/html_tree.h"
 
-static const char *const metric_keys[ROLLUP_METRICS] = {"live", "peak", "allocated", "temporary"};
+static const struct {
+    enum rollup_metric metric;
+    const char *key;
+    bool counts; /* objects, too */
+} metrics[] = {
+    {ROLLUP_LIVE, "live", true},           {ROLLUP_PEAK, "peak", true},
+    {ROLLUP_ALLOCATED, "allocated", true}, {ROLLUP_TEMPORARY, "temporary", true},
+    {ROLLUP_REQUESTED, "requested"},       {ROLLUP_SLACK, "slack"},
+};
+#define N_METRICS (sizeof(metrics) / sizeof(*metrics))
 
 /* What any code may have allocated unseen, at the periods of the profile: part of each row's estimate. */
 static void add_nothing(struct page_blob *b, const char *key, const struct estimate *first)
@@ -42,17 +51,21 @@ static void add_metrics(struct page_blob *b, const struct call_tree *t, const st
     add_nothing(b, "count", &count);
     json_close(&b->json, '}');
     json_open(&b->json, "metrics", '[');
-    for (enum rollup_metric m = 0; m < ROLLUP_METRICS; m++) {
+    for (size_t i = 0; i < N_METRICS; i++) {
+        const enum rollup_metric m = metrics[i].metric;
         if (!rollup_known(total, m))
             continue;
+        const struct rollup_value v = rollup_value_of(total, m);
         json_open(&b->json, NULL, '{');
-        json_text(&b->json, "key", metric_keys[m]);
+        json_text(&b->json, "key", metrics[i].key);
         json_open(&b->json, "total", '{');
-        html_tree_add_total(b, "bytes", &total->of[m].bytes);
-        html_tree_add_total(b, "count", &total->of[m].count);
+        html_tree_add_total(b, "bytes", &v.bytes);
+        if (metrics[i].counts)
+            html_tree_add_total(b, "count", &v.count);
         json_close(&b->json, '}');
         html_tree_add_estimates(b, "bytes", t, s, m, false);
-        html_tree_add_estimates(b, "count", t, s, m, true);
+        if (metrics[i].counts)
+            html_tree_add_estimates(b, "count", t, s, m, true);
         json_close(&b->json, '}');
     }
     json_close(&b->json, ']');

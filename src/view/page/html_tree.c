@@ -62,11 +62,6 @@ static void put_parts(double *const columns[static PARTS], size_t i, const struc
     columns[LARGEST][i] = e->largest;
 }
 
-static const struct estimate *estimate_of(const struct rollup_values *v, enum rollup_metric m, bool count)
-{
-    return count ? &v->of[m].count : &v->of[m].bytes;
-}
-
 void html_tree_add_estimates(struct page_blob *b, const char *key, const struct call_tree *t,
                              const struct html_rows *rows, enum rollup_metric m, bool count)
 {
@@ -75,8 +70,10 @@ void html_tree_add_estimates(struct page_blob *b, const char *key, const struct 
     size_t at[PARTS];
     for (enum part k = 0; k < PARTS; k++)
         columns[k] = mem_array(n + 1, sizeof(double));
-    for (size_t i = 0; i < n; i++)
-        put_parts(columns, i, estimate_of(t->rows.at[rows->at[i]].values, m, count));
+    for (size_t i = 0; i < n; i++) {
+        const struct rollup_value v = rollup_value_of(t->rows.at[rows->at[i]].values, m);
+        put_parts(columns, i, count ? &v.count : &v.bytes);
+    }
     json_open(&b->json, key, '{');
     for (enum part k = 0; k < PARTS; k++) {
         const enum part same = parts[k].same;

@@ -27,7 +27,7 @@ static void add_up(struct drawing *d)
     const struct call_tree *t = d->tree;
     d->values = mem_array(t->nodes.len, sizeof(*d->values));
     vec_each (const struct call_tree_row, row, &t->rows)
-        d->values[row->at.node] += svg_estimate(row->values, d->o->metric)->value;
+        d->values[row->at.node] += svg_estimate(row->values, d->o->metric).value;
     for (size_t i = t->nodes.len; i-- > 1;)
         d->values[t->nodes.at[i].parent] += d->values[i];
 }
@@ -50,8 +50,11 @@ static struct estimate estimate_below(const struct drawing *d, uint32_t node)
 {
     const struct call_tree *t = d->tree;
     struct estimate e = {0};
-    for (size_t i = first_row(t, node); i < t->rows.len && t->rows.at[i].at.node < t->nodes.at[node].end; i++)
-        estimate_merge(&e, svg_estimate(t->rows.at[i].values, d->o->metric));
+    for (size_t i = first_row(t, node); i < t->rows.len && t->rows.at[i].at.node < t->nodes.at[node].end;
+         i++) {
+        const struct estimate of_row = svg_estimate(t->rows.at[i].values, d->o->metric);
+        estimate_merge(&e, &of_row);
+    }
     return e;
 }
 

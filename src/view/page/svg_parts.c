@@ -106,10 +106,10 @@ void svg_add_box(struct buf *b, const struct svg_box *box)
     buf_addstr(b, "</g>\n");
 }
 
-const struct estimate *svg_estimate(const struct rollup_values *v, enum rollup_sort metric)
+struct estimate svg_estimate(const struct rollup_values *v, enum rollup_sort metric)
 {
-    const struct rollup_value *value = &v->of[rollup_sort_metric(metric)];
-    return metric == ROLLUP_SORT_ALLOCATIONS ? &value->count : &value->bytes;
+    const struct rollup_value value = rollup_value_of(v, rollup_sort_metric(metric));
+    return metric == ROLLUP_SORT_ALLOCATIONS ? value.count : value.bytes;
 }
 
 void svg_add_figure(struct buf *b, const struct estimate *e, enum rollup_sort metric, double whole)
@@ -126,7 +126,8 @@ const char *svg_metric_words(enum rollup_sort metric)
     static const char *const words[] = {
         [ROLLUP_SORT_LIVE] = "live bytes",           [ROLLUP_SORT_PEAK] = "bytes at the peak",
         [ROLLUP_SORT_ALLOCATED] = "allocated bytes", [ROLLUP_SORT_ALLOCATIONS] = "allocations",
-        [ROLLUP_SORT_TEMPORARY] = "temporary bytes",
+        [ROLLUP_SORT_TEMPORARY] = "temporary bytes", [ROLLUP_SORT_REQUESTED] = "requested bytes",
+        [ROLLUP_SORT_SLACK] = "slack bytes",
     };
     return words[metric];
 }

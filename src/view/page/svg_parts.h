@@ -22,7 +22,7 @@ struct svg_box {
 void svg_add_box(struct buf *b, const struct svg_box *box);
 
 /** The value of the metric, as an estimate: bytes, or objects. */
-const struct estimate *svg_estimate(const struct rollup_values *v, enum rollup_sort metric);
+struct estimate svg_estimate(const struct rollup_values *v, enum rollup_sort metric);
 /** Appends "12.3 MiB (11.8–12.9), 34 %" for a title. */
 void svg_add_figure(struct buf *b, const struct estimate *e, enum rollup_sort metric, double whole);
 /** "live bytes", "allocations" and so on. */

@@ -70,7 +70,7 @@ static void collect(struct map_drawing *d, const struct call_tree *t)
 {
     *vec_push(&d->parts) = (struct part){.name = mem_strdup("all")};
     vec_each (const struct call_tree_row, row, &t->rows) {
-        const struct estimate *e = svg_estimate(row->values, d->o->metric);
+        const struct estimate of_row = svg_estimate(row->values, d->o->metric), *e = &of_row;
         if (!(e->value > 0))
             continue;
         for (uint32_t at = part_of_frame(d, t, row->at.site);; at = d->parts.at[at].parent) {

@@ -60,10 +60,10 @@ static void add_who(struct buf *b, const struct screen *s, enum profile_pair_sid
     const struct profile *p = s->d->of[side];
     if (!p->images.len) {
         buf_addstr(b, "a source without samples");
+    } else if (profile_is_of_kernel(p)) {
+        buf_addstr(b, "the kernel");
     } else if (p->images.len > 1) {
         text_add_number(b, p->images.len, "process image");
-    } else if (profile_is_kernel(p->images.at)) {
-        buf_addstr(b, "the kernel");
     } else {
         text_add_name(b, s->style, profile_text(p, p->images.at[0].comm));
         buf_printf(b, " (pid %d)", p->images.at[0].pid);

@@ -44,11 +44,6 @@ static bool write_losses(const struct footer *c, struct buf *b)
     return any;
 }
 
-static bool is_of_kernel(const struct profile *p)
-{
-    return p->images.len == 1 && profile_is_kernel(p->images.at);
-}
-
 static void write_lost_of_kernel(const struct footer *c)
 {
     struct buf b = BUF_INIT;
@@ -168,16 +163,62 @@ void report_unobserved(struct sink *out, const struct profile *p, const struct t
 
 /* ---- the kernel ---- */
 
+#define OLDER_FREES 1 /* not counted with a filter */
+
+static void write_frees_of_kernel(const struct footer *c)
+{
+    static const char *const words[] = {
+        "free{s} without an event: the address was allocated again",
+        "free{s} of objects whose allocation was not seen: {it is|they are} older than the recording, or "
+        "came in bulk",
+        "free{s} of objects whose allocation may be among the lost events",
+        "free{s} of objects that came without an event (in bulk), where others had been freed",
+        "free{s} of NULL",
+    };
+    static const bool always[] = {true, true, false, false, true};
+    const struct profile_kernel *k = &c->p->kernel;
+    const uint64_t n[] = {k->frees_without_event, k->older_frees, k->frees_after_loss, k->unexplained_frees,
+                          k->null_frees};
+    char size[UNITS_TEXT_BYTES], time[UNITS_TEXT_BYTES];
+    struct buf b = BUF_INIT;
+    if (!k->known || c->f->past)
+        return;
+    write_heading(c, "Frees");
+    for (size_t i = 0; i < sizeof(n) / sizeof(*n); i++) {
+        if (always[i] ? i == OLDER_FREES && *profile_text(c->p, k->filter) : !n[i])
+            continue;
+        text_add_words(&b, n[i], words[i]);
+        write_words(c, &b, TEXT_PLAIN);
+    }
+    if (k->settle_ns) {
+        buf_addstr(&b, "Of the live objects, ");
+        text_add_words(&b, k->settled_objects, "object{s}");
+        buf_printf(&b, " of %s were freed within %s after the end, by RCU for example",
+                   units_format_size(size, (double)k->settled_bytes),
+                   units_format_duration(time, (double)k->settle_ns));
+        write_words(c, &b, TEXT_PLAIN);
+    }
+    buf_release(&b);
+}
+
 static void write_unseen_of_kernel(const struct footer *c)
 {
     struct buf b = BUF_INIT;
+    const char *filter = profile_text(c->p, c->p->kernel.filter);
+    const bool has_pages = c->p->images.len > 1;
     write_heading(c, "Not in these figures");
-    buf_addstr(
-        &b,
-        "Objects from before the recording, and objects that are allocated in bulk, which has no event; "
-        "whole "
-        "pages, per-CPU memory and vmalloc. Objects that are freed without an event (in bulk, for example) "
-        "count as live until their address is used again.");
+    if (*filter) {
+        buf_addstr(&b, "All allocations but those of ");
+        text_add_name(&b, c->style, filter);
+        write_words(c, &b, TEXT_ALARM);
+    }
+    buf_printf(&b,
+               "%s from before the recording, and objects that are allocated in bulk, which has no event; "
+               "%s. Objects that are freed without an event (in bulk, for example) count as live until their "
+               "address is used again.",
+               has_pages ? "Objects and pages" : "Objects",
+               has_pages ? "what is free in pages that hold objects"
+                         : "whole pages, per-CPU memory and vmalloc");
     write_words(c, &b, TEXT_PLAIN);
     buf_release(&b);
 }
@@ -190,7 +231,7 @@ static void write_recorder(const struct footer *c, struct buf *b)
     if (!c->p->recorder_cpu_ns)
         return;
     buf_printf(b, "The recorder (allium %s) took %s of CPU and at most %s of memory",
-               is_of_kernel(c->p) ? "sys record" : "run",
+               profile_is_of_kernel(c->p) ? "sys record" : "run",
                units_format_duration(cpu, (double)c->p->recorder_cpu_ns),
                units_format_size(memory, (double)c->p->recorder_peak_bytes));
     write_words(c, b, TEXT_PLAIN);
@@ -201,7 +242,7 @@ static void write_cost(const struct footer *c)
     const struct profile_summary *f = c->f;
     char ledger[UNITS_TEXT_BYTES], limit[UNITS_TEXT_BYTES], cpu[UNITS_TEXT_BYTES], observed[UNITS_TEXT_BYTES];
     struct buf b = BUF_INIT;
-    if (is_of_kernel(c->p)) {
+    if (profile_is_of_kernel(c->p)) {
         if (c->p->recorder_cpu_ns)
             write_heading(c, "Cost of observing");
         write_recorder(c, &b);
@@ -323,13 +364,15 @@ void report_footer(struct sink *out, const struct profile *p, const struct profi
                    const struct text_style *style)
 {
     struct footer c = {.out = out, .style = style, .p = p, .f = f};
-    if (is_of_kernel(p))
+    if (profile_is_of_kernel(p)) {
         write_lost_of_kernel(&c);
-    else
+        write_frees_of_kernel(&c);
+    } else {
         write_lost(&c, f->past ? "Lost by the end of the recording" : "Lost");
+    }
     write_unobserved(&c, "Not observed");
     write_cost(&c);
-    if (is_of_kernel(p))
+    if (profile_is_of_kernel(p))
         write_unseen_of_kernel(&c);
     else
         write_unseen(&c);

@@ -32,16 +32,16 @@ void report_add_title(struct buf *b, const struct profile *p, const struct profi
         return;
     }
     const struct profile_image *i = &p->images.at[f->main_image];
-    if (p->images.len > 1) {
-        buf_printf(b, "%zu process images, %u running", p->images.len, f->running + f->cut);
-        buf_addstr(b, f->cut ? " when last seen; the recording was cut short" : "");
-        if (f->signal)
-            buf_printf(b, ", one killed by SIG%s", signal_name(f->signal));
-    } else if (profile_is_kernel(i)) {
+    if (profile_is_of_kernel(p)) {
         buf_printf(b, "the kernel, %s",
                    i->state == PROFILE_IMAGE_RUNNING ? "still recorded"
                    : i->state == PROFILE_IMAGE_CUT   ? "recorded; the recording was cut short"
                                                      : "recorded");
+    } else if (p->images.len > 1) {
+        buf_printf(b, "%zu process images, %u running", p->images.len, f->running + f->cut);
+        buf_addstr(b, f->cut ? " when last seen; the recording was cut short" : "");
+        if (f->signal)
+            buf_printf(b, ", one killed by SIG%s", signal_name(f->signal));
     } else if (i->signal) {
         text_add_name(b, style, profile_text(p, i->comm));
         buf_printf(b, " (pid %d), killed by SIG%s", i->pid, signal_name(i->signal));
@@ -106,7 +106,8 @@ void report_add_peak(struct buf *b, const struct rollup *r, const struct text_st
     }
     text_add_figure(b, style, &r->total.of[ROLLUP_PEAK].bytes, TEXT_BYTES);
     if (r->profile->images.len > 1)
-        buf_addstr(b, ", each process at its own peak");
+        buf_addstr(b, profile_is_of_kernel(r->profile) ? ", objects and pages each at their own peak"
+                                                       : ", each process at its own peak");
     if (r->profile->images.len != 1 || !i->peak_ns)
         return;
     buf_addstr(b, " at ");
@@ -257,7 +258,9 @@ static void write_processes(struct sink *out, const struct rollup *r, const stru
     struct report_options few = *o;
     few.top = LARGEST_PROCESSES;
     struct rollup *processes = rollup_largest_processes(r->profile, &r->options, few.top);
-    sink_text(out, "\n  the largest processes\n");
+    sink_text(out, profile_is_of_kernel(r->profile)
+                       ? "\n  its objects, and its pages without those that hold objects\n"
+                       : "\n  the largest processes\n");
     report_rows(out, processes, &few, 2);
     rollup_free(processes);
 }
@@ -272,6 +275,8 @@ static void write_caption(struct sink *out, const struct rollup *r, const struct
         [ROLLUP_SORT_ALLOCATIONS] = "Allocations in all",
         [ROLLUP_SORT_TEMPORARY] = "Freed before the thread's next allocation",
         [ROLLUP_SORT_AGE] = "Held, oldest first",
+        [ROLLUP_SORT_REQUESTED] = "Requested in all",
+        [ROLLUP_SORT_SLACK] = "Allocated in all, and not requested",
     };
     static const char *const groups[] = {
         [ROLLUP_BY_STACK] = "stack, innermost call first",

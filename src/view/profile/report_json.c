@@ -22,6 +22,7 @@ const char *const report_json_sorts[] = {
     [ROLLUP_SORT_LIVE] = "live",           [ROLLUP_SORT_PEAK] = "peak",
     [ROLLUP_SORT_ALLOCATED] = "allocated", [ROLLUP_SORT_ALLOCATIONS] = "allocations",
     [ROLLUP_SORT_TEMPORARY] = "temporary", [ROLLUP_SORT_AGE] = "age",
+    [ROLLUP_SORT_REQUESTED] = "requested", [ROLLUP_SORT_SLACK] = "slack",
 };
 static const char *const states[] = {[PROFILE_IMAGE_RUNNING] = "running",
                                      [PROFILE_IMAGE_EXITED] = "exited",
@@ -42,6 +43,9 @@ void report_json_values(struct json *j, const char *key, const struct rollup_val
         json_estimate(j, names[m][0], is_known ? &v->of[m].bytes : NULL);
         json_estimate(j, names[m][1], is_known ? &v->of[m].count : NULL);
     }
+    json_rounded(j, "requested_bytes", rollup_known(v, ROLLUP_REQUESTED) ? v->requested_bytes : NAN);
+    json_rounded(j, "slack_bytes",
+                 rollup_known(v, ROLLUP_SLACK) ? rollup_sort_value(ROLLUP_SORT_SLACK, v) : NAN);
     json_whole(j, "live_samples", v->of[ROLLUP_LIVE].bytes.samples);
     bool aged = v->aged_samples && rollup_known(v, ROLLUP_AGES);
     common_whole_or_null(j, "oldest_age_ns", aged, v->oldest_ns);
@@ -171,6 +175,27 @@ void report_json_whole(struct json *j, const struct profile *p, const struct pro
     json_close(j, '}');
 }
 
+/* Null: of programs, of a moment in the past, and of a recording that was cut short. */
+static void report_json_kernel(struct json *j, const struct profile *p, const struct profile_summary *f)
+{
+    const struct profile_kernel *k = &p->kernel;
+    if (!k->known || f->past) {
+        json_null(j, "kernel");
+        return;
+    }
+    json_open(j, "kernel", '{');
+    json_text(j, "filter", common_known(profile_text(p, k->filter)));
+    json_whole(j, "null_frees", k->null_frees);
+    json_whole(j, "frees_without_event", k->frees_without_event);
+    json_whole(j, "frees_of_unknown", k->older_frees);
+    json_whole(j, "frees_after_loss", k->frees_after_loss);
+    json_whole(j, "frees_unexplained", k->unexplained_frees);
+    common_whole_or_null(j, "settle_ns", k->settle_ns, k->settle_ns);
+    common_whole_or_null(j, "settled_objects", k->settle_ns, k->settled_objects);
+    common_whole_or_null(j, "settled_bytes", k->settle_ns, k->settled_bytes);
+    json_close(j, '}');
+}
+
 void report_json_write(struct sink *out, const struct rollup *r, const struct report_json_options *o)
 {
     const struct profile *p = r->profile;
@@ -205,5 +230,6 @@ void report_json_write(struct sink *out, const struct rollup *r, const struct re
             write_row(&j, r, &r->rows.at[i], NULL);
     json_close(&j, ']');
     report_json_whole(&j, p, &f);
+    report_json_kernel(&j, p, &f);
     json_close(&j, '}');
 }

@@ -26,6 +26,8 @@ enum field {
     TEMPORARY, /* temporary share of the allocated bytes */
     OLDEST,
     MEDIAN,
+    REQUESTED,
+    SLACK,
 };
 
 #define FIELDS 11
@@ -34,11 +36,13 @@ enum field {
 static const enum field fields[][FIELDS] = {
     [ROLLUP_SORT_LIVE] = {MAIN, SHARE, INTERVAL, OTHER, OTHER_SHARE, OBJECTS, ALLOCATED, TEMPORARY, OLDEST},
     [ROLLUP_SORT_PEAK] = {MAIN, SHARE, INTERVAL, OTHER, OTHER_SHARE, OBJECTS, LIVE, ALLOCATED},
-    [ROLLUP_SORT_ALLOCATED] = {MAIN, SHARE, INTERVAL, OTHER, OTHER_SHARE, OBJECTS, TEMPORARY, LIVE},
+    [ROLLUP_SORT_ALLOCATED] = {MAIN, SHARE, INTERVAL, OTHER, OTHER_SHARE, OBJECTS, SLACK, TEMPORARY, LIVE},
     [ROLLUP_SORT_ALLOCATIONS] = {MAIN, SHARE, INTERVAL, OTHER, OTHER_SHARE, ALLOCATED, TEMPORARY, LIVE},
     [ROLLUP_SORT_TEMPORARY] = {MAIN, SHARE, INTERVAL, OTHER, OTHER_SHARE, OBJECTS, OBJECTS_INTERVAL,
                                ALLOCATED, TEMPORARY, LIVE},
     [ROLLUP_SORT_AGE] = {OLDEST, MEDIAN, MAIN, SHARE, INTERVAL, OTHER, OTHER_SHARE, OBJECTS},
+    [ROLLUP_SORT_REQUESTED] = {MAIN, SHARE, INTERVAL, OTHER, OTHER_SHARE, OBJECTS, SLACK, ALLOCATED, LIVE},
+    [ROLLUP_SORT_SLACK] = {MAIN, SHARE, INTERVAL, OTHER, OTHER_SHARE, OBJECTS, REQUESTED, ALLOCATED, LIVE},
 };
 
 struct rows {
@@ -51,7 +55,9 @@ struct rows {
 
 static const char *header_of(const struct rows *s, enum field field)
 {
-    static const char *const metrics[] = {"LIVE", "PEAK", "ALLOCATED", "TEMPORARY"};
+    static const char *const metrics[] = {
+        [ROLLUP_LIVE] = "LIVE",           [ROLLUP_PEAK] = "PEAK",           [ROLLUP_ALLOCATED] = "ALLOCATED",
+        [ROLLUP_TEMPORARY] = "TEMPORARY", [ROLLUP_REQUESTED] = "REQUESTED", [ROLLUP_SLACK] = "SLACK"};
     bool inclusive = s->rollup->options.inclusive;
     switch (field) {
     case MAIN:
@@ -67,7 +73,7 @@ static const char *header_of(const struct rows *s, enum field field)
     case LIVE:
         return "LIVE";
     case OBJECTS:
-        return s->metric == ROLLUP_ALLOCATED ? "CALLS" : "OBJECTS";
+        return s->metric == ROLLUP_ALLOCATED || s->metric > ROLLUP_AGES ? "CALLS" : "OBJECTS";
     case ALLOCATED:
         return "ALLOCATED";
     case TEMPORARY:
@@ -76,6 +82,10 @@ static const char *header_of(const struct rows *s, enum field field)
         return "OLDEST";
     case MEDIAN:
         return "MEDIAN";
+    case REQUESTED:
+        return "REQUESTED";
+    case SLACK:
+        return "SLACK";
     case NO_FIELD:
         break;
     }
@@ -90,9 +100,13 @@ static bool is_shown(const struct rows *s, enum field field)
     case OTHER_SHARE:
         return s->two;
     case INTERVAL:
-        return !rollup_exact(&total->of[s->metric].bytes);
+        return s->metric < ROLLUP_METRICS && !rollup_exact(&total->of[s->metric].bytes);
     case OBJECTS_INTERVAL:
         return !rollup_exact(&total->of[s->metric].count);
+    case REQUESTED:
+        return rollup_known(total, ROLLUP_REQUESTED);
+    case SLACK:
+        return rollup_known(total, ROLLUP_SLACK);
     case ALLOCATED:
         return rollup_known(total, ROLLUP_ALLOCATED);
     case TEMPORARY:
@@ -103,11 +117,6 @@ static bool is_shown(const struct rows *s, enum field field)
     default:
         return true;
     }
-}
-
-static const struct estimate *main_estimate(const struct rows *s, const struct rollup_values *v)
-{
-    return s->count ? &v->of[s->metric].count : &v->of[s->metric].bytes;
 }
 
 static void add_age(struct buf *b, const struct rollup_values *v, uint64_t ns)
@@ -133,40 +142,54 @@ static void add_share(struct buf *b, const struct estimate *part, const struct e
         buf_addch(b, '-');
 }
 
+static struct estimate main_estimate(const struct rows *s, const struct rollup_values *v)
+{
+    const struct rollup_value value = rollup_value_of(v, s->metric);
+    return s->count ? value.count : value.bytes;
+}
+
+static void add_bytes(struct buf *b, const struct rollup_values *v, enum rollup_metric m)
+{
+    const struct rollup_value value = rollup_value_of(v, m);
+    add_value(b, &value.bytes, TEXT_BYTES);
+}
+
 static void add_field(struct buf *b, const struct rows *s, const struct rollup_row *row, enum field field)
 {
     bool inclusive = s->rollup->options.inclusive;
     const struct rollup_values *v = inclusive ? &row->inclusive : &row->self;
     const struct rollup_values *other = inclusive ? &row->self : &row->inclusive;
-    const struct estimate *value = main_estimate(s, v), *total = main_estimate(s, &s->rollup->total);
+    const struct estimate value = main_estimate(s, v), total = main_estimate(s, &s->rollup->total),
+                          of_other = main_estimate(s, other);
+    const struct rollup_value both = rollup_value_of(v, s->metric);
     enum text_unit unit = s->count ? TEXT_COUNT : TEXT_BYTES;
     switch (field) {
     case MAIN:
-        add_value(b, value, unit);
+        add_value(b, &value, unit);
         break;
     case SHARE:
-        add_share(b, value, total);
+        add_share(b, &value, &total);
         break;
     case INTERVAL:
-        text_add_interval(b, &s->o->style, value, unit);
+        text_add_interval(b, &s->o->style, &value, unit);
         break;
     case OTHER:
-        add_value(b, main_estimate(s, other), unit);
+        add_value(b, &of_other, unit);
         break;
     case OTHER_SHARE:
-        add_share(b, main_estimate(s, other), total);
+        add_share(b, &of_other, &total);
         break;
     case LIVE:
-        add_value(b, &v->of[ROLLUP_LIVE].bytes, TEXT_BYTES);
+        add_bytes(b, v, ROLLUP_LIVE);
         break;
     case OBJECTS:
-        add_value(b, &v->of[s->metric].count, TEXT_COUNT);
+        add_value(b, &both.count, TEXT_COUNT);
         break;
     case OBJECTS_INTERVAL:
-        text_add_interval(b, &s->o->style, &v->of[s->metric].count, TEXT_COUNT);
+        text_add_interval(b, &s->o->style, &both.count, TEXT_COUNT);
         break;
     case ALLOCATED:
-        add_value(b, &v->of[ROLLUP_ALLOCATED].bytes, TEXT_BYTES);
+        add_bytes(b, v, ROLLUP_ALLOCATED);
         break;
     case TEMPORARY:
         text_add_share(b, v->of[ROLLUP_TEMPORARY].bytes.value, v->of[ROLLUP_ALLOCATED].bytes.value);
@@ -176,6 +199,12 @@ static void add_field(struct buf *b, const struct rows *s, const struct rollup_r
         break;
     case MEDIAN:
         add_age(b, v, v->median_ns);
+        break;
+    case REQUESTED:
+        add_bytes(b, v, ROLLUP_REQUESTED);
+        break;
+    case SLACK:
+        add_bytes(b, v, ROLLUP_SLACK);
         break;
     case NO_FIELD:
         break;
@@ -290,11 +319,11 @@ static void write_rest(struct sink *out, const struct rows *s, size_t shown, siz
     struct buf b = BUF_INIT;
     double rest = 0;
     for (size_t i = shown; i < all; i++)
-        rest += main_estimate(s, &r->rows.at[i].self)->value;
+        rest += main_estimate(s, &r->rows.at[i].self).value;
     buf_printf(&b, "%s %zu more", text_dots(style), all - shown);
     if (!r->options.inclusive && rest > 0) {
         buf_addstr(&b, ", together ");
-        text_add_share(&b, rest, main_estimate(s, &r->total)->value);
+        text_add_share(&b, rest, main_estimate(s, &r->total).value);
     }
     sink_repeat(out, ' ', indent);
     sink_printf(out, "%s%s%s\n", text_begin(style, TEXT_FAINT), buf_str(&b), text_end(style, TEXT_FAINT));

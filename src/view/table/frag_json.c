@@ -148,6 +148,17 @@ static void write_table(struct json *j, struct table *t, uint32_t top)
     table_free(t);
 }
 
+static void write_fallbacks(struct json *j, const struct frag_report *r)
+{
+    if (!r->fallbacks) {
+        json_null(j, "fallbacks");
+        return;
+    }
+    struct table *t = frag_fallbacks_table();
+    table_copy_rows(t, r->fallbacks);
+    write_table(j, t, r->top);
+}
+
 static struct table *copy_of(const struct table *sites)
 {
     struct table *t = frag_sites_table();
@@ -182,6 +193,7 @@ void frag_json_write(struct sink *out, const struct frag_report *r)
     write_table(&j, sites, r->top);
     write_table(&j, frag_orders_table(f), 0);
     write_table(&j, frag_types_table(f), 0);
+    write_fallbacks(&j, r);
     write_table(&j, frag_callers_table(f), r->top);
     json_close(&j, '}');
 }

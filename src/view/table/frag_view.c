@@ -249,6 +249,29 @@ static void write_compaction(struct screen *s)
     end_line(s, "  compaction");
 }
 
+/* Rows are sorted: the first one has most. */
+static void write_fallbacks(struct screen *s)
+{
+    bool known;
+    const struct table *t = s->r->fallbacks;
+    if (!t) {
+        buf_addstr(&s->words, "not known without a capture: write a command after --, or --from FILE");
+        end_line(s, "  taken");
+        return;
+    }
+    const uint64_t all = frag_column_sum(t, FRAG_FALLBACKS, &known);
+    text_add_words(&s->words, all, "request{s} took a block of another migrate type");
+    if (all) {
+        const struct table_value *first = table_at(t, 0, FRAG_FALLBACKS),
+                                 *comm = table_at(t, 0, FRAG_FALLBACK_COMM);
+        buf_addstr(&s->words, ", of which ");
+        text_add_number(&s->words, first->whole, NULL);
+        buf_addstr(&s->words, " by ");
+        text_add_name(&s->words, s->style, comm->text);
+    }
+    end_line(s, "  taken");
+}
+
 static void write_vmalloc(struct screen *s)
 {
     const struct frag_vmalloc *v = &s->r->frag->vmalloc;
@@ -327,6 +350,15 @@ static void write_sites(struct screen *s)
     write_table(s, t, "sites");
 }
 
+static void write_fallback_rows(struct screen *s)
+{
+    if (!s->r->fallbacks)
+        return;
+    struct table *t = frag_fallbacks_table();
+    table_copy_rows(t, s->r->fallbacks);
+    write_table(s, t, "requests that took blocks");
+}
+
 static void add_index(struct columns *g, const struct frag_zone *z, unsigned order, int what)
 {
     struct buf cell = BUF_INIT;
@@ -394,6 +426,7 @@ void frag_write(struct sink *out, const struct frag_report *r, const struct text
     write_slab(&s);
     write_internal(&s);
     write_external(&s);
+    write_fallbacks(&s);
     write_compaction(&s);
     write_vmalloc(&s);
     write_check(&s);
@@ -401,6 +434,7 @@ void frag_write(struct sink *out, const struct frag_report *r, const struct text
     write_sites(&s);
     write_orders(&s);
     write_table(&s, frag_types_table(r->frag), "types");
+    write_fallback_rows(&s);
     write_table(&s, frag_callers_table(r->frag), "callers");
     buf_release(&s.words);
 }

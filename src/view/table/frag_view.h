@@ -18,9 +18,10 @@ struct frag_report {
     uint64_t taken_ns; /* CLOCK_REALTIME */
     bool recorded;     /* else it is of this machine, now */
     const struct frag *frag;
-    const struct table *sites; /* frag_sites_table(); NULL: there is no capture */
-    bool pins_known;           /* `sites` tells what is pinned */
-    uint64_t lost;             /* events of the capture: its figures may be too high or too low */
+    const struct table *sites;     /* frag_sites_table(); NULL: there is no capture */
+    const struct table *fallbacks; /* frag_fallbacks_table(); NULL: they are not known */
+    bool pins_known;               /* `sites` tells what is pinned */
+    uint64_t lost;                 /* events of the capture: its figures may be too high or too low */
     /* the state before, for rates of compaction; NULL: there is none, and counts are since boot */
     const struct memory_state *before;
     uint64_t interval_ns; /* since then */

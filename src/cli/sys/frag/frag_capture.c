@@ -79,6 +79,7 @@ static int capture(struct session *s, struct frag_capture *out)
     kernel_state_read(out->texts, "", KERNEL_STATE_MEMORY);
     memory_parse_state(out->state, out->texts, (uint64_t)sysconf(_SC_PAGESIZE));
     kernel_capture_add_frag(kernel_recorder_capture(s->recorder), out->state, true, out->sites);
+    kernel_capture_add_fallbacks(kernel_recorder_capture(s->recorder), out->fallbacks);
     const struct kernel_recorder_losses lost = kernel_recorder_losses(s->recorder);
     out->lost = lost.events + lost.broken;
     return -1;
@@ -88,8 +89,9 @@ int frag_capture_run(const struct frag_capture_request *q, struct frag_capture *
 {
     struct error e = {""};
     struct session s = {.q = q};
-    const struct kernel_recorder_options o = {
-        .buffer_kib = (uint32_t)(q->buffer_bytes >> 10), .events = RECORDER_SLAB, .keep_freed = true};
+    const struct kernel_recorder_options o = {.buffer_kib = (uint32_t)(q->buffer_bytes >> 10),
+                                              .events = RECORDER_SLAB | RECORDER_EXTFRAG,
+                                              .keep_freed = true};
     if (workload_prepare(&s.command, q->command, NULL, &e))
         return command_fail(EXIT_FAILED, "%s", e.text);
     int failed = kernel_recorder_open(&s.recorder, &o, &e) ? command_fail(EXIT_IMPOSSIBLE, "%s", e.text)

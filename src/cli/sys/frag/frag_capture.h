@@ -24,6 +24,7 @@ struct frag_capture_request {
 /** What a capture has found; the members belong to the caller. */
 struct frag_capture {
     struct table *sites;        /* of frag_sites_table(), to which rows are appended */
+    struct table *fallbacks;    /* of frag_fallbacks_table(), in the same way */
     struct memory_state *state; /* as it was when the last event was read */
     struct kernel_state *texts; /* which it was made from */
     uint64_t lost;              /* events */

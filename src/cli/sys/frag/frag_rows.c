@@ -14,7 +14,17 @@
 #include "sys/record/capture_frag.h"
 #include "sys/tool.h"
 
-#define ROWS_NAME "sys_frag_sites"
+#define ROWS_NAME      "sys_frag_sites"
+#define FALLBACKS_NAME "sys_frag_fallbacks"
+
+static int put_fallbacks(struct recording *r, const struct kernel_capture *c, struct error *e)
+{
+    struct table *t = frag_fallbacks_table();
+    kernel_capture_add_fallbacks(c, t);
+    int bad = recording_put_rows(r, FALLBACKS_NAME, t, clock_ns(CLOCK_REALTIME), e);
+    table_free(t);
+    return bad;
+}
 
 int frag_rows_put(struct recording *r, const struct kernel_capture *c, const struct kernel_state *state,
                   struct error *e)
@@ -26,7 +36,7 @@ int frag_rows_put(struct recording *r, const struct kernel_capture *c, const str
     int bad = recording_put_rows(r, ROWS_NAME, t, clock_ns(CLOCK_REALTIME), e);
     memory_state_release(&memory);
     table_free(t);
-    return bad;
+    return bad || !c->pages ? bad : put_fallbacks(r, c, e);
 }
 
 /* Rows of one time: those of the end are the ones that count. */
@@ -111,5 +121,13 @@ int frag_rows_load(struct table *sites, const char *path, struct error *e)
     table_free(l.rows);
     bad = bad == -ENODATA ? load_kmem(sites, path, e) : bad;
     frag_sites_sort(sites);
+    return bad;
+}
+
+int frag_rows_load_fallbacks(struct table *fallbacks, const char *path, struct error *e)
+{
+    struct load l = {frag_fallbacks_table(), fallbacks};
+    int bad = recording_load_rows(path, FALLBACKS_NAME, l.rows, take_rows, &l, e);
+    table_free(l.rows);
     return bad;
 }

@@ -25,4 +25,10 @@ int frag_rows_put(struct recording *r, const struct kernel_capture *c, const str
  */
 int frag_rows_load(struct table *sites, const char *path, struct error *e);
 
+/**
+ * Appends who took blocks of other migrate types, to a table of frag_fallbacks_table(). Returns 0, -ENODATA if the
+ * recording does not tell, or another -errno with a line.
+ */
+int frag_rows_load_fallbacks(struct table *fallbacks, const char *path, struct error *e);
+
 #endif

@@ -78,7 +78,8 @@ struct reading {
     struct kernel_state texts;
     struct memory_state state;
     uint64_t taken_ns;
-    struct table *sites; /* NULL: there is no capture */
+    struct table *sites;     /* NULL: there is no capture */
+    struct table *fallbacks; /* NULL: they are not known */
     bool pins_known;
     uint64_t lost;
 };
@@ -143,6 +144,8 @@ static void release(struct reading *r)
     kernel_state_release(&r->texts);
     if (r->sites)
         table_free(r->sites);
+    if (r->fallbacks)
+        table_free(r->fallbacks);
     *r = (struct reading){.taken_ns = 0};
 }
 
@@ -157,6 +160,7 @@ static int read_capture(const struct request *q, struct reading *r, int *code)
 {
     struct frag_capture c = {.state = &r->state, .texts = &r->texts};
     r->sites = c.sites = frag_sites_table();
+    r->fallbacks = c.fallbacks = frag_fallbacks_table();
     int failed = frag_capture_run(&q->capture, &c, code);
     r->taken_ns = clock_ns(CLOCK_REALTIME);
     r->pins_known = true;
@@ -183,6 +187,16 @@ static bool any_value(const struct table *t, uint32_t column)
     return known;
 }
 
+static void load_fallbacks(struct reading *r, const char *path)
+{
+    struct error none = {""};
+    struct table *t = frag_fallbacks_table();
+    if (frag_rows_load_fallbacks(t, path, &none))
+        table_free(t);
+    else
+        r->fallbacks = t;
+}
+
 /* The sites are those of the end, and are left out for an earlier moment. */
 static int load(struct reading *r, const char *path, const uint64_t *at_ns, struct error *e)
 {
@@ -204,6 +218,8 @@ static int load(struct reading *r, const char *path, const uint64_t *at_ns, stru
     memory_parse(&r->state, text_at, &m, (uint64_t)sysconf(_SC_PAGESIZE));
     r->taken_ns = n ? rows.moments.at[n - 1].taken_ns : 0;
     state_rows_release(&rows);
+    if (!at_ns)
+        load_fallbacks(r, path);
     if (bad_sites) {
         table_free(sites);
     } else {
@@ -244,6 +260,7 @@ static void report_of(struct frag_report *out, const struct request *q, const st
                                 .recorded = q->from != NULL,
                                 .frag = f,
                                 .sites = r->sites,
+                                .fallbacks = r->fallbacks,
                                 .pins_known = r->pins_known,
                                 .lost = r->lost,
                                 .top = q->top};

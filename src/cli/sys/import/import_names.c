@@ -9,6 +9,7 @@
 
 #include "base/read_file.h"
 #include "base/sigsafe/clock_ns.h"
+#include "collect/ledger/profile_names.h"
 
 #define KALLSYMS_BYTES_MAX (256u << 20)
 #define MODULES_BYTES_MAX  (1u << 20)
@@ -23,11 +24,8 @@ static uint64_t address_of_text(const char *kallsyms)
     return at ? strtoull(at, NULL, 16) : 0;
 }
 
-int import_names_open(struct import_names *n, const char *file, struct error *e)
+static int open_symbols(struct import_names *n, const char *file, struct error *e)
 {
-    *n = (struct import_names){.file = file};
-    if (!file)
-        return 0;
     int bad = file_read(file, KALLSYMS_BYTES_MAX, &n->text);
     if (bad)
         return error_set(e, -bad, "--kallsyms: %s: %s", file, strerror(-bad));
@@ -38,10 +36,40 @@ int import_names_open(struct import_names *n, const char *file, struct error *e)
     return 0;
 }
 
+static int open_source(struct import_names *n, const char *file, struct error *e)
+{
+    struct error why = {""};
+    int bad = vmlinux_open_any(&n->vmlinux, file, &why);
+    if (bad)
+        return error_set(e, -bad, "--vmlinux: %s", why.text);
+    char *cache = profile_names_cache_dir();
+    n->resolved = symbols_new(cache);
+    n->source = kernel_source_new(&n->vmlinux, NULL, n->resolved);
+    free(cache);
+    return 0;
+}
+
+int import_names_open(struct import_names *n, const char *kallsyms, const char *vmlinux, struct error *e)
+{
+    *n = (struct import_names){.file = kallsyms};
+    int bad = kallsyms ? open_symbols(n, kallsyms, e) : 0;
+    return bad || !vmlinux ? bad : open_source(n, vmlinux, e);
+}
+
 void import_names_release(struct import_names *n)
 {
+    kernel_source_free(n->source);
+    symbols_free(n->resolved);
+    vmlinux_release(&n->vmlinux);
     kallsyms_release(&n->symbols);
     buf_release(&n->text);
+}
+
+int import_names_compare(struct import_names *n, const struct kernel_identity *kernel, struct error *e)
+{
+    struct error why = {""};
+    int bad = n->source ? vmlinux_check(&n->vmlinux, kernel, &why) : 0;
+    return bad ? error_set(e, -bad, "--vmlinux: %s", why.text) : 0;
 }
 
 void import_names_take(struct import_names *n, const struct buf *kallsyms)

@@ -4,24 +4,29 @@
 
 /*
  * The symbols of the kernel that an imported trace is of: a copy of its /proc/kallsyms, one that the trace has with it,
- * or those of the running kernel if the trace is of it.
+ * or those of the running kernel if the trace is of it. And the source of that kernel, by its vmlinux.
  *
- * Runs in: the tool. Threads: one. Owns: the symbols, until import_names_release().
+ * Runs in: the tool. Threads: one. Owns: both, until import_names_release().
  */
 
 #include "base/buf.h"
 #include "base/error.h"
 #include "collect/kernel/trace/perf_data.h"
 #include "symbol/kallsyms.h"
+#include "symbol/kernel_source.h"
+#include "symbol/vmlinux.h"
 
 struct import_names {
-    const char *file; /* of --kallsyms; NULL: not given */
+    const char *file;             /* of --kallsyms; NULL: not given */
+    struct vmlinux vmlinux;       /* of --vmlinux; without a path: not given */
+    struct symbols *resolved;     /* names of its code */
+    struct kernel_source *source; /* NULL: not given */
     struct kallsyms symbols;
     struct buf text; /* that `symbols` was made of */
 };
 
-/** Reads `file`, if it is not NULL. Returns 0, or -errno with a line. */
-int import_names_open(struct import_names *n, const char *file, struct error *e);
+/** Reads these files, if they are not NULL. Returns 0, or -errno with a line. */
+int import_names_open(struct import_names *n, const char *kallsyms, const char *vmlinux, struct error *e);
 void import_names_release(struct import_names *n);
 
 /** Takes the text that a trace has with it, unless a file is given. */
@@ -33,6 +38,12 @@ void import_names_take(struct import_names *n, const struct buf *kallsyms);
  */
 int import_names_check(struct import_names *n, const struct perf_data_about *about, uint64_t written_ns,
                        struct error *e);
+
+/**
+ * Refuses a vmlinux that is not of the kernel that the trace tells. `kernel` says what the trace tells; without
+ * anything, it is used, and stays vmlinux.unchecked. Returns 0, or -errno with a line.
+ */
+int import_names_compare(struct import_names *n, const struct kernel_identity *kernel, struct error *e);
 
 /** Returns the symbols, or NULL: there are none. */
 const struct kallsyms *import_names_symbols(const struct import_names *n);

@@ -18,8 +18,12 @@ static const char *const sources[] = {[IMPORT_TEXT] = "text",
 static int store_states(struct recording *r, const struct import_trace *t, struct error *e)
 {
     int bad = 0;
-    vec_each (const struct raw_state, s, &t->states.moments)
-        bad = bad ? bad : state_rows_put(r, &s->state, s->taken_ns, e);
+    const struct kernel_state none = {.texts = {0}};
+    const struct kernel_state *before = &none;
+    vec_each (const struct raw_state, s, &t->states.moments) {
+        bad = bad ? bad : state_rows_put(r, &s->state, before, s->taken_ns, e);
+        before = &s->state;
+    }
     if (bad || !t->states.moments.len)
         return bad;
     const struct raw_state *last = &t->states.moments.at[t->states.moments.len - 1];
@@ -35,6 +39,8 @@ int import_trace_store(const struct import_trace *t, const char *path, bool forc
         return bad;
     bad = recording_set_number(r, RECORDING_PERIOD, 1, e);
     bad = bad ? bad : recording_set_number(r, RECORDING_STARTED, (int64_t)c->began_ns, e);
+    if (!bad && import_trace_is_unchecked(t))
+        bad = recording_set_text(r, KERNEL_STORE_UNCHECKED, t->request->vmlinux, e);
     bad = bad ? bad : kernel_store_moment(r, c, true, e);
     bad = bad ? bad : store_states(r, t, e);
     bad = bad ? bad : kernel_store_end(r, c, sources[t->format], c->ended_ns, e);
@@ -83,4 +89,14 @@ void import_trace_add_lacks(const struct import_trace *t, struct buf *b)
         buf_addstr(b, b->len == before ? "\n  lacks      " : "\n             ");
         text_add_words(b, lacks[i].n, lacks[i].words);
     }
+    if (import_trace_is_unchecked(t))
+        buf_printf(
+            b,
+            "%sany word on its kernel: --vmlinux may be of another one, and its files are used all the same",
+            b->len == before ? "\n  lacks      " : "\n             ");
+}
+
+bool import_trace_is_unchecked(const struct import_trace *t)
+{
+    return t->names.source && t->names.vmlinux.unchecked;
 }

@@ -2,6 +2,7 @@
 #include "cli/sys/import/import_trace.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -28,8 +29,10 @@ static int read_text(struct import_trace *t, struct packed_input *in, struct err
     const char *line;
     size_t len;
     int more;
+    struct kernel_identity untold = {.of = "trace"}; /* text does not tell its kernel */
+    int bad = import_names_compare(&t->names, &untold, e);
     kernel_import_use_symbols(t->import, import_names_symbols(&t->names));
-    while ((more = trace_lines_next(lines, &line, &len, e)) > 0)
+    while ((more = bad ? bad : trace_lines_next(lines, &line, &len, e)) > 0)
         text_import_line(text, line, len);
     text_import_end(text);
     text_import_free(text);
@@ -53,7 +56,10 @@ static int read_text_file(struct import_trace *t, struct packed_input *in, struc
 static int find_names(void *arg, const struct perf_data_about *about, struct error *e)
 {
     struct import_trace *t = arg;
+    struct kernel_identity kernel = {.of = "trace"};
+    snprintf(kernel.release, sizeof(kernel.release), "%s", about->release);
     int bad = import_names_check(&t->names, about, t->written_ns, e);
+    bad = bad ? bad : import_names_compare(&t->names, &kernel, e);
     kernel_import_use_symbols(t->import, import_names_symbols(&t->names));
     return bad;
 }
@@ -99,9 +105,13 @@ static int find_format(struct import_trace *t, struct packed_input *in, struct e
 
 static int read_saved(struct import_trace *t, const struct trace_saved *saved, struct error *e)
 {
+    struct kernel_identity kernel = {.of = "trace", .build_id_len = saved->build_id_len};
+    memcpy(kernel.build_id, saved->build_id, saved->build_id_len);
+    snprintf(kernel.release, sizeof(kernel.release), "%s", saved->release);
     import_names_take(&t->names, &saved->formats.kallsyms);
     kernel_import_use_symbols(t->import, import_names_symbols(&t->names));
-    int bad = page_import_read(t->import, saved, t->request->file, e);
+    int bad = import_names_compare(&t->names, &kernel, e);
+    bad = bad ? bad : page_import_read(t->import, saved, t->request->file, e);
     kernel_import_end(t->import, saved->has_realtime
                                      ? saved->realtime_ns
                                      : (int64_t)(t->written_ns - kernel_import_last_ns(t->import)));
@@ -228,8 +238,11 @@ int import_trace_read(struct import_trace *t, const struct import_request *q)
     *t = (struct import_trace){.request = q, .import = kernel_import_new()};
     if (q->span.given)
         kernel_import_set_span(t->import, q->span.from_ns, q->span.to_ns);
-    if (import_names_open(&t->names, q->kallsyms, &e))
+    if (import_names_open(&t->names, q->kallsyms, q->vmlinux, &e))
         return command_fail(EXIT_FAILED, "%s", e.text);
+    kernel_import_use_source(t->import, t->names.source);
+    wrapper_lists_read_helpers(&t->helpers);
+    kernel_import_capture(t->import)->helpers = &t->helpers;
     int bad = read_file(t, &e);
     const uint64_t events = kernel_import_events(t->import);
     if (bad && !(q->partial && events))
@@ -251,5 +264,6 @@ void import_trace_release(struct import_trace *t)
 {
     kernel_import_free(t->import);
     import_names_release(&t->names);
+    wrappers_release(&t->helpers);
     raw_states_release(&t->states);
 }

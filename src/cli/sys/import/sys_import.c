@@ -9,6 +9,7 @@
 #include "cli/sys/import/import_trace.h"
 #include "cli/sys/import/sys_import_boot.h"
 #include "cli/sys/kernel_store.h"
+#include "cli/sys/sys_vmlinux.h"
 #include "view/text/sink.h"
 #include "view/text/text.h"
 
@@ -20,6 +21,8 @@ static const struct option_doc options[] = {
     {"kallsyms", 0, "FILE", "take names from FILE, a copy of the traced kernel's /proc/kallsyms"},
     {"script", 0, NULL, "print a script that packs on another machine, with busybox, what is to be imported"},
     {"state", 0, "DIR", "take what the traced kernel told of its memory from copies of its files below DIR"},
+    {"vmlinux", 0, "FILE",
+     "take files and lines of the source from FILE, the traced kernel's, and its modules"},
     {"partial", 0, NULL, "keep what was read of a file that is damaged or cut"},
     {"quiet", 0, NULL, "print only errors"},
     {NULL, 0, NULL, NULL},
@@ -46,8 +49,8 @@ static int run(int argc, char **argv);
 
 const struct command command_sys_import = {
     .name = "sys import",
-    .usage = "FILE|--boot|--script -o OUT [--force] [--format NAME] [--kallsyms FILE] [--state DIR] "
-             "[--partial] [--quiet]",
+    .usage = "FILE|--boot|--script -o OUT [--force] [--format NAME] [--kallsyms FILE] [--vmlinux FILE] "
+             "[--state DIR] [--partial] [--quiet]",
     .summary = "make a recording of a kernel trace that was recorded elsewhere or by another tool",
     .examples = examples,
     .options = options,
@@ -73,6 +76,7 @@ static int parse(struct request *q, int argc, char **argv)
     *t = (struct import_request){.file = a.n_rest ? a.rest[0] : NULL,
                                  .output = command_value(c, &a, "output"),
                                  .kallsyms = command_value(c, &a, "kallsyms"),
+                                 .vmlinux = command_value(c, &a, "vmlinux"),
                                  .state = command_value(c, &a, "state"),
                                  .partial = command_value(c, &a, "partial") != NULL};
     code = option_values_parse(c, "format", command_value(c, &a, "format"), import_format_words, &t->format);
@@ -108,7 +112,7 @@ static void say(const struct import_trace *t)
     struct buf b = BUF_INIT;
     buf_printf(&b, "the kernel, %s, ", units_format_duration(took, (double)took_ns));
     text_add_number(&b, kmem_accounts_totals(c->accounts)->events, "event");
-    kernel_store_add_summary(&b, kmem_accounts_totals(c->accounts));
+    kernel_store_add_summary(&b, c);
     if (c->pages)
         kernel_store_add_pages(&b, page_accounts_totals(c->pages));
     import_trace_add_lacks(t, &b);
@@ -127,6 +131,8 @@ static int import(const struct request *q)
         code = command_fail(EXIT_FAILED, "%s", e.text);
     if (code < 0 && !q->quiet)
         say(&t);
+    if (code < 0)
+        sys_vmlinux_report(&t.names.vmlinux, q->quiet);
     import_trace_release(&t);
     return code < 0 ? EXIT_DONE : code;
 }
@@ -146,5 +152,9 @@ static int run(int argc, char **argv)
         return code;
     if (q.script)
         return print_script();
-    return q.boot ? sys_import_boot(&(struct sys_import_boot){q.trace.output, q.force, q.quiet}) : import(&q);
+    return q.boot ? sys_import_boot(&(struct sys_import_boot){.output = q.trace.output,
+                                                              .vmlinux = q.trace.vmlinux,
+                                                              .force = q.force,
+                                                              .quiet = q.quiet})
+                  : import(&q);
 }

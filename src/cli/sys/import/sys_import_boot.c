@@ -14,6 +14,7 @@
 #include "cli/sys/kernel_store.h"
 #include "cli/sys/state_rows.h"
 #include "cli/sys/sys_vmlinux.h"
+#include "cli/wrapper_lists.h"
 #include "store/recording.h"
 #include "sys/record/early_memory.h"
 #include "sys/record/kernel_recorder.h"
@@ -22,6 +23,7 @@
 struct session {
     const struct sys_import_boot *q;
     struct kernel_recorder *recorder;
+    struct wrappers helpers;
     struct recording *recording;
     struct kernel_state state; /* of the moment at which the trace ended */
     struct slab_traces traces;
@@ -46,7 +48,8 @@ static int stop(struct session *s, struct error *e)
     if (!s->q->quiet)
         fprintf(stderr, "allium: ended the trace that began with the boot; now reading its buffers, which "
                         "empties them\n");
-    return state_rows_put(s->recording, &s->state, s->ended_ns, e);
+    const struct kernel_state before = {.texts = {0}};
+    return state_rows_put(s->recording, &s->state, &before, s->ended_ns, e);
 }
 
 static int store(struct session *s, struct error *e)
@@ -72,7 +75,7 @@ static void add_boot(struct buf *b, const struct session *s)
     buf_printf(b, "the kernel's boot, from %s to %s, ", units_format_duration(first, (double)t->first_ns),
                units_format_duration(took, (double)t->last_ns));
     text_add_number(b, t->events, "event");
-    kernel_store_add_summary(b, t);
+    kernel_store_add_summary(b, kernel_recorder_capture(s->recorder));
     buf_addstr(b, "\n  lost       ");
     if (lost) {
         text_add_number(b, lost, "event");
@@ -134,18 +137,24 @@ int sys_import_boot(const struct sys_import_boot *q)
     struct error e = {""};
     struct vmlinux vmlinux = {.path = NULL};
     struct session s = {.q = q};
-    int code = sys_vmlinux_open(&vmlinux, NULL, q->quiet);
+    int code = sys_vmlinux_open(&vmlinux, q->vmlinux, q->quiet);
     const struct kernel_recorder_options o = {.boot = true,
                                               .vmlinux = vmlinux.path ? &vmlinux : NULL,
                                               .older = early_memory_take_free,
                                               .arg = &s.early};
     if (code < 0 && kernel_recorder_open(&s.recorder, &o, &e))
         code = command_fail(EXIT_IMPOSSIBLE, "%s", e.text);
-    code = code < 0 ? import(&s) : code;
+    if (code < 0) {
+        wrapper_lists_read_helpers(&s.helpers);
+        kernel_recorder_capture(s.recorder)->helpers = &s.helpers;
+        code = import(&s);
+    }
     kernel_recorder_close(s.recorder);
+    wrappers_release(&s.helpers);
     early_memory_release(&s.early);
     slab_traces_release(&s.traces);
     kernel_state_release(&s.state);
+    sys_vmlinux_report(&vmlinux, q->quiet);
     vmlinux_release(&vmlinux);
     return code;
 }

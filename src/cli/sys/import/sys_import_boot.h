@@ -12,6 +12,7 @@
 
 struct sys_import_boot {
     const char *output;
+    const char *vmlinux; /* NULL: the one that is installed, if one is */
     bool force, quiet;
 };
 

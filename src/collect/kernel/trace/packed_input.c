@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -213,10 +215,26 @@ int packed_input_read(struct packed_input *p, void *to, size_t room, size_t *tak
 
 /* ---- as a file ---- */
 
+/* Not O_TMPFILE, which overlayfs has from Linux 6.1 on only. */
+static int temporary_in(const char *folder)
+{
+    char path[PATH_MAX];
+    if (snprintf(path, sizeof(path), "%s/allium-XXXXXX", folder) >= (int)sizeof(path)) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    int fd = mkostemp(path, O_CLOEXEC);
+    if (fd >= 0)
+        unlink(path);
+    return fd;
+}
+
 int packed_input_temporary(struct error *e)
 {
-    const char *folder = getenv("TMPDIR") && *getenv("TMPDIR") ? getenv("TMPDIR") : "/var/tmp";
-    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    const char *named = getenv("TMPDIR"), *folder = named && *named ? named : "/var/tmp";
+    int fd = temporary_in(folder);
+    if (fd < 0 && errno == ENOENT && folder != named) /* small systems have only this one */
+        fd = temporary_in(folder = "/tmp");
     return fd >= 0 ? fd
                    : error_set(e, errno, "cannot make a temporary file in %s: %s", folder, strerror(errno));
 }

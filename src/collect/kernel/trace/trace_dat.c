@@ -178,11 +178,14 @@ static int read_section(struct dat *d, struct trace_cursor *option,
 }
 
 /* "Linux host 6.1.0 x86_64" */
+/* "Linux NODE RELEASE MACHINE". */
 static int check_machine(struct dat *d, struct trace_cursor *c)
 {
     struct buf text = BUF_INIT;
     int bad = trace_cursor_bytes(c, c->end - c->at, 4096, &text);
     const char *last = bad ? NULL : strrchr(buf_str(&text), ' ');
+    if (last)
+        sscanf(buf_str(&text), "%*s %*s %255s", d->to->release);
     bad = last ? trace_saved_check_machine(d->path, last + 1, d->e) : bad;
     buf_release(&text);
     return bad;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The folder of `allium sys record --raw`; src/sys/record/raw_folder.h says what is in it. */
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -28,6 +29,26 @@ static const char *value_of(const char *text, const char *key)
     return NULL;
 }
 
+/* Hex digits up to the end of the line. */
+static void take_build_id(struct trace_saved *s, const char *hex)
+{
+    unsigned byte;
+    for (; hex && s->build_id_len < sizeof(s->build_id) && sscanf(hex, "%2x", &byte) == 1; hex += 2) {
+        if (!isxdigit((unsigned char)hex[0]) || !isxdigit((unsigned char)hex[1]))
+            break;
+        s->build_id[s->build_id_len++] = (unsigned char)byte;
+    }
+}
+
+/* Which kernel it was: without, nothing can be compared. */
+static void take_kernel(struct trace_saved *s, const char *text)
+{
+    const char *release = value_of(text, "release");
+    if (release)
+        sscanf(release, "%255[^\n]", s->release);
+    take_build_id(s, value_of(text, "build_id"));
+}
+
 static int read_about(struct trace_saved *s, int folder, const char *path, struct error *e)
 {
     char machine[64] = "";
@@ -35,7 +56,8 @@ static int read_about(struct trace_saved *s, int folder, const char *path, struc
     int bad = file_read_at(folder, "allium", TEXT_MAX, &text);
     const char *version = value_of(buf_str(&text), "version"), *name = value_of(buf_str(&text), "machine");
     const char *realtime = value_of(buf_str(&text), "realtime_ns"),
-               *own = value_of(buf_str(&text), "own_tid"), *cpus = value_of(buf_str(&text), "cpus");
+               *own = value_of(buf_str(&text), "own_tid"), *end = value_of(buf_str(&text), "end_ns"),
+               *settle = value_of(buf_str(&text), "settle_ns"), *cpus = value_of(buf_str(&text), "cpus");
     if (bad == -ENOENT)
         bad = error_set(e, ENOENT,
                         "%s: is not a folder of allium sys record --raw, or its recording was cut off", path);
@@ -51,7 +73,10 @@ static int read_about(struct trace_saved *s, int folder, const char *path, struc
         s->has_realtime = true;
         s->realtime_ns = strtoll(realtime, NULL, 10);
         s->possible_cpus = cpus ? strtoul(cpus, NULL, 10) : 0;
+        take_kernel(s, buf_str(&text));
         s->own_tid = own ? (int32_t)strtol(own, NULL, 10) : 0;
+        s->end_ns = end ? strtoull(end, NULL, 10) : 0;
+        s->settle_ns = settle ? strtoull(settle, NULL, 10) : 0;
     }
     buf_release(&text);
     return bad;

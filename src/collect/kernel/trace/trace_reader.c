@@ -221,9 +221,8 @@ static int read_cpu(struct trace_reader *r, struct cpu *c, unsigned pages, uint6
         }
         p->bytes = (size_t)got;
         hold_page(r, c, p);
-        int bad = r->keep ? r->keep(r->keep_arg, c->number, p->data, p->bytes) : 0;
-        if (bad)
-            return bad;
+        if (r->keep)
+            r->keep(r->keep_arg, c->number, p->data, p->bytes);
         if (n + 1 == pages && !trace_page_begin(&begun, p->data, p->bytes, &r->layout) &&
             begun.time < *before)
             *before = begun.time;

@@ -48,8 +48,8 @@ int trace_reader_open_kept(struct trace_reader **out, const char *layout,
                            const struct trace_kept_pages *pages, size_t n, struct error *e);
 void trace_reader_close(struct trace_reader *r); /* NULL is allowed */
 
-/** Takes a page that was read, before its records are given. Returns 0, or -errno. */
-typedef int trace_page_fn(void *arg, uint32_t cpu, const void *page, size_t bytes);
+/** Takes a page that was read, before its records are given. */
+typedef void trace_page_fn(void *arg, uint32_t cpu, const void *page, size_t bytes);
 /** Gives each page that is read to `f`. NULL: to nobody. */
 void trace_reader_keep(struct trace_reader *r, trace_page_fn *f, void *arg);
 

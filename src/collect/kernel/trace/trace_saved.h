@@ -23,12 +23,17 @@ struct trace_saved {
     struct VEC(struct trace_kept_pages) cpus;
     struct VEC(int) fds; /* that are closed with it */
     char clock[32];      /* "mono", "local" ...; "": not known */
+    char release[256];   /* of the kernel; "": not known */
+    unsigned char build_id[64];
+    size_t build_id_len; /* of the kernel; 0: not known */
     bool has_realtime;
     int64_t realtime_ns;    /* CLOCK_REALTIME minus that clock */
     uint64_t possible_cpus; /* that the machine may have; 0: not known */
     struct buf tasks;       /* processes and control groups, as allium writes them; see sys/record/tasks.h */
-    int32_t own_tid;        /* the thread that recorded, if it is of allium; 0: not known */
-    bool has_lost;          /* the kernel's own counts are there; the marks in pages say no more */
+    uint64_t end_ns,
+        settle_ns;   /* when the recording ended, and how long frees were noted after it; 0: not known */
+    int32_t own_tid; /* the thread that recorded, if it is of allium; 0: not known */
+    bool has_lost;   /* the kernel's own counts are there; the marks in pages say no more */
     uint64_t lost;
     bool has_unread_buffers; /* of several instances, only the first one with events is read */
 };
