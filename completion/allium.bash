@@ -29,7 +29,7 @@ _allium_options()
     'sys allocinfo') echo --by --sort --where --top --interval --count --duration --allocinfo --columns --wide --exact --json --no-pager --help ;;
     'sys frag') echo --from --interval --count --duration --buffer --top --html --force --columns --wide --exact --json --no-pager --help ;;
     'sys advise') echo --from --config --source --top --json --no-pager --help ;;
-    'sys import') echo -o --output --force --boot --format --kallsyms --vmlinux --partial --quiet --help ;;
+    'sys import') echo -o --output --force --boot --script --format --kallsyms --vmlinux --state --partial --quiet --help ;;
     'sys record') echo -o --output --force --events --stacks --pid -p --tid -t --comm --cgroup --where --buffer --raw --interval --settle --duration --vmlinux --debuginfod --quiet --help ;;
     doctor) echo --boot --json --help ;;
     'sys '*) _allium_help sys "${1#sys }" | sed -n '/^options:/,/^$/s/^  \(\(-.\), \)\{0,1\}\(--[a-z-]*\).*/\2 \3/p' ;;
@@ -57,12 +57,13 @@ _allium_tool_value()
     --by) _allium_words "$(_allium_help sys "$1" | sed -n '/^  --by/{s/.*rows by//;s/and of recordings by//;s/,//g;s/ or / /;p;}')" ;;
     --stacks) _allium_words user kernel both none ;;
     -o | --output | --from) _allium_files ;;
-    --html | --vmlinux) _allium_offer -f ;;
+    --html | --vmlinux | --kallsyms) _allium_offer -f ;;
+    --state) _allium_offer -d ;;
     --debuginfod) _allium_words off wait 10s ;;
     -p | --pid) _allium_words "$(_allium_pids)" ;;
     -u | --uid | --user) _allium_offer -u ;;
     --cgroup) _allium_offer -d ;;
-    -h | --help | --json | --hist | --folded | --quiet | --growth | --live | --lines | --wide | --exact) return 1 ;;
+    -h | --help | --json | --hist | --folded | --quiet | --growth | --live | --lines | --wide | --exact | --partial) return 1 ;;
     esac
 }
 
@@ -109,7 +110,7 @@ _allium_value()
         _allium_offer -d
         return
         ;;
-    'sys record --raw')
+    'sys record --raw' | 'sys import --state')
         _allium_offer -d
         return
         ;;

@@ -163,6 +163,7 @@ struct sys_tool {
     const struct sys_live *live;          /* NULL: it follows no objects */
     uint64_t recorded;                    /* bits of the columns that only rows of a recording have */
     const struct sys_charge *charge;      /* NULL: it has no --charge */
+    bool reads_traces;                    /* --from also takes what `allium sys import` does */
     uint32_t directory;                   /* the column that --depth cuts; 0: there is no such option */
     bool marks_helpers;                   /* rows tell which calls only allocate for their callers */
     /* For rows that are grouped anew, or NULL: fills the columns that are made of others; after they were merged, those

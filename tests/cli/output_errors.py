@@ -49,6 +49,7 @@ CALLS = {
         ("advise", None),
         ("advise --json", None),
         ("allocinfo --help", 0),
+        ("import --script", 0),
         ("allocinfo " + SAMPLE, 0),
         ("allocinfo %s --json" % SAMPLE, 0),
         ("allocinfo %s --allocinfo" % SAMPLE, 0),

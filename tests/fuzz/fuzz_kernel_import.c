@@ -8,7 +8,9 @@
 
 #include "symbol/kallsyms.h"
 #include "symbol/kernel_source.h"
-#include "sys/record/text_import.h"
+#include "sys/record/capture_span.h"
+#include "sys/record/tasks.h"
+#include "sys/record/import/text_import.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -107,6 +109,69 @@ static void check(struct kernel_import *i)
             "sums that do not fit");
 }
 
+/* Of a part of the time: what is live is the same. */
+static void check_span(struct kernel_import *i)
+{
+    size_t n;
+    uint64_t live = 0;
+    struct kernel_capture *c = kernel_import_capture(i);
+    const struct kmem_account *rows = capture_span_rows(c->span, c->accounts, &n);
+    for (size_t k = 0; k < n; k++)
+        live += rows[k].allocations - rows[k].frees;
+    require(live == kmem_accounts_totals(c->accounts)->live_objects,
+            "live objects of a time that do not fit");
+    const struct kmem_pair *pairs = capture_span_pairs(c->span, c->accounts, &n);
+    for (size_t k = 0; k < n; k++)
+        require(pairs[k].frees <= kmem_accounts_totals(c->accounts)->frees, "more frees than there were");
+    if (!c->pages)
+        return;
+    const struct page_account *pages = capture_span_pages(c->span, c->pages, &n);
+    live = 0;
+    for (size_t k = 0; k < n; k++)
+        live += pages[k].allocated_pages - pages[k].freed_pages;
+    require(live == page_accounts_totals(c->pages)->live_pages, "live pages of a time that do not fit");
+}
+
+static void check_pages(struct kernel_import *i)
+{
+    size_t n;
+    uint64_t allocated = 0, freed = 0;
+    struct kernel_capture *c = kernel_import_capture(i);
+    if (!c->pages)
+        return;
+    const struct page_totals *t = page_accounts_totals(c->pages);
+    const struct page_account *rows = page_accounts_rows(c->pages, &n);
+    for (size_t k = 0; k < n; k++) {
+        uint32_t depth;
+        const uint64_t *stack = page_accounts_stack(c->pages, rows[k].stack, &depth);
+        allocated += rows[k].allocated_pages;
+        freed += rows[k].freed_pages;
+        for (uint32_t d = 0; stack && d < depth; d++)
+            check_names(i, stack[d]);
+        page_accounts_text(c->pages, rows[k].comm);
+        if (c->names.cgroup)
+            c->names.cgroup(c->names.arg, 5);
+        if (c->names.migrate_type)
+            c->names.migrate_type(c->names.arg, rows[k].migrate_type);
+    }
+    require(allocated == t->allocated_pages && allocated - freed == t->live_pages, "pages that do not fit");
+}
+
+/* Whatever a kept folder says of threads. */
+static void check_tasks(struct kernel_import *i, const uint8_t *data, size_t size)
+{
+    struct buf text = BUF_INIT;
+    buf_add(&text, data, size);
+    tasks_parse_groups(kernel_import_tasks(i), buf_str(&text));
+    kernel_import_use_types(i, buf_str(&text));
+    buf_release(&text);
+    for (int32_t process = 0; process < 64; process++) {
+        const char *group = tasks_cgroup(kernel_import_tasks(i), process);
+        require(!group || strlen(group) <= size, "a control group that is not in the text");
+        tasks_name(tasks_find(kernel_import_tasks(i), process));
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char symbols[] = "ffffffff81000000 T _stext\nffffffff81234500 t do_pipe2\n"
@@ -122,6 +187,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                           "print fmt: \"%s\", __print_flags(REC->gfp_flags, \"|\", {1, \"A\"}, {2, \"B\"})");
     if (size % 3)
         kernel_import_clocks_differ(i);
+    if (size % 5 < 2)
+        kernel_import_set_span(i, 1000 * (size % 7), size % 5 ? UINT64_MAX : 1000 * (size % 64));
+    check_tasks(i, data, size);
     while (size) {
         const uint8_t *newline = memchr(data, '\n', size);
         const size_t len = newline ? (size_t)(newline - data) : size;
@@ -138,6 +206,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                          .is_kmalloc = true,
                                          .stack = stack,
                                          .depth = len % 2 ? 2 : 0};
+        const struct page_event pages = {.kind = (enum page_event_kind)(len % PAGE_EVENT_KINDS),
+                                         .frame = len % 64,
+                                         .order = len % 4,
+                                         .stack = stack,
+                                         .depth = len % 2 ? 2 : 0};
+        kernel_import_pages_at(i, &pages, 1000 * len, len % 3);
         if (len % 7)
             kernel_import_event_at(i, &event);
         else
@@ -149,6 +223,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     text_import_free(t);
     kernel_import_end(i, 0);
     check(i);
+    check_pages(i);
+    check_span(i);
     kernel_import_free(i);
     kallsyms_release(&k);
     return 0;

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/read_file.h"
 #include "collect/kernel/trace/kmem_format.h"
+#include "collect/kernel/trace/page_format.h"
 #include "collect/kernel/trace/task_format.h"
 
 #include <stdbool.h>
@@ -31,6 +32,24 @@ static void add(struct kmem_format *f, const char *name, bool is_stack)
 }
 
 static struct task_format *tasks;
+static struct page_format *pages;
+
+static void add_pages(void)
+{
+    static const char alloc[] = "name: mm_page_alloc\nID: 302\nformat:\n"
+                                "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+                                "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+                                "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+                                "\tfield:unsigned long pfn;\toffset:8;\tsize:8;\tsigned:0;\n"
+                                "\tfield:unsigned int order;\toffset:16;\tsize:4;\tsigned:0;\n"
+                                "\tfield:unsigned long gfp_flags;\toffset:24;\tsize:8;\tsigned:0;\n"
+                                "\tfield:int migratetype;\toffset:32;\tsize:4;\tsigned:1;\n\n"
+                                "print fmt: \"%d\", REC->order\n";
+    pages = page_format_new();
+    require(!page_format_add(pages, PAGE_EVENT_ALLOC, alloc, sizeof(alloc) - 1, NULL),
+            "the format of mm_page_alloc is not known");
+    require(page_format_add(pages, PAGE_EVENT_FREE, "name: x\n", 8, NULL), "a format of nothing");
+}
 
 static struct kmem_format *formats(void)
 {
@@ -53,6 +72,7 @@ static struct kmem_format *formats(void)
                                 "\tfield:int pid;\toffset:12;\tsize:4;\tsigned:1;\n"
                                 "\tfield:__data_loc char[] "
                                 "dst_path;\toffset:16;\tsize:4;\tsigned:0;\n\nprint fmt: \"%d\", REC->pid\n";
+    add_pages();
     tasks = task_format_new();
     require(!task_format_add(tasks, TASK_RENAMED, task, sizeof(task) - 1, NULL),
             "the format of task_rename is not known");
@@ -64,9 +84,13 @@ static struct kmem_format *formats(void)
 static uint64_t read_record(const uint8_t *data, uint32_t bytes)
 {
     uint64_t sum = 0;
+    formats();
     struct kmem_event event;
     struct kmem_stack stack;
     struct task_event task;
+    struct page_event page;
+    if (page_format_decode(pages, data, bytes, &page) > 0)
+        require(page.kind == PAGE_EVENT_ALLOC && bytes >= 36, "pages of a record that is too short");
     if (kmem_format_decode(formats(), data, bytes, &event) > 0) {
         const char *cache = event.cache;
         require(!*cache ||

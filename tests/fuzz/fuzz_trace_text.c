@@ -23,13 +23,21 @@ static void read_one(const char *line, size_t len)
 {
     struct ftrace_text_line l;
     ftrace_text_read(line, len, &l);
-    require(is_in(l.comm, line, len) && is_in(l.call_site, line, len) && is_in(l.cache, line, len),
+    require(is_in(l.comm, line, len) && is_in(l.call_site, line, len) && is_in(l.cache, line, len) &&
+                is_in(l.task_comm, line, len),
             "a text outside the line");
     if (l.kind == FTRACE_TEXT_ALLOC || l.kind == FTRACE_TEXT_FREE) {
-        require(l.call_site.len && l.pid >= 0, "an event without a call or a thread");
+        const bool needs_call = l.kind == FTRACE_TEXT_ALLOC || !l.is_percpu;
+        require((l.call_site.len || !needs_call) && l.pid >= 0, "an event without a call or a thread");
         require(!l.no_allocated_bytes || l.allocated_bytes == l.requested_bytes,
                 "allocated bytes from nowhere");
     }
+    if (l.kind == FTRACE_TEXT_TASK)
+        require(l.task_comm.len && l.task_pid >= 0, "a thread without name or number");
+    if (l.kind == FTRACE_TEXT_PAGES)
+        require((l.pages.migrate_type == PAGE_EVENT_NO_TYPE) == (l.pages.kind == PAGE_EVENT_FREE) &&
+                    l.pages.order <= UINT8_MAX,
+                "pages without type or order");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

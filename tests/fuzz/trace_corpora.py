@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What fuzzers of binary traces begin with: small files as perf and trace-cmd write them, and records of kmem events."""
+import gzip
+import io
 import os
 import struct
 import subprocess
+import tarfile
 import zlib
 
 RECORDED = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "unit/recorded/")
@@ -219,6 +222,34 @@ def dat_files():
 # ---- records of kmem events ----
 
 
+# ---- packed by the script ----
+
+
+def packs():
+    """Small archives, as tar writes them."""
+    def archive(*members):
+        data = io.BytesIO()
+        with tarfile.open(fileobj=data, mode="w", format=tarfile.USTAR_FORMAT, bufsize=512) as file:
+            for name, text in members:
+                member = tarfile.TarInfo(name)
+                member.size = len(text)
+                file.addfile(member, io.BytesIO(text))
+        return data.getvalue().rstrip(b"\0") + bytes(1024)
+
+    trace = b"a-1 [000] .... 1.5: kfree: call_site=f ptr=(nil)\n"
+    return [
+        archive(("p/trace", trace), ("p/kallsyms", b"ffffffff81000000 T a\n")),
+        archive(("p", b""), ("./p/trace", gzip.compress(trace)),
+                ("p/state/proc/slabinfo", b"slabinfo - version: 2.1\n")),
+        archive(("p/state/proc/vmallocinfo", b"0xffffc90000000000-0xffffc90000005000   20480 a+0x1/0x2 pages=4\n"),
+                ("p/state/proc/modules", b"ext4 1003520 2 - Live 0xffffffffc0000000\n"), ("p/trace", trace)),
+        archive(("p/state/sys/kernel/notes", b"\4\0\0\0\4\0\0\0\3\0\0\0GNU\0abcd"), ("p/trace", trace),
+                ("p/state/proc/config.gz", gzip.compress(b"CONFIG_A=y\n"))),
+        archive(("p/state/dev/kmsg", b"6,0,12,-;Memory: 1K\n"), ("p/state/boot/config-6", b"CONFIG_A=y\n"),
+                ("p/other", b"x"), ("p/trace", trace)),
+    ]
+
+
 def numbers_of(text):
     return int(text[text.index(b"\nID: ") + 5:].split(b"\n")[0])
 
@@ -239,5 +270,7 @@ def kmem_records():
     stack = u16(numbers_of(recorded("kernel_stack"))) + b"\0\0" + u32(7) + u32(3) + u32(0) + u64(1, 2, 3)
     renamed = u16(300) + bytes(6) + u32(7) + b"bash".ljust(16, b"\0")
     moved = u16(301) + bytes(6) + u32(4) + u32(7) + u16(20) + u16(6) + b"/a/b\0\0"
-    out += [bytes([len(one)]) + one for one in (renamed, moved, renamed[:9], moved[:10], moved[:20])]
+    pages = u16(302) + bytes(2) + u32(7) + u64(0x1f000) + u32(2) + bytes(4) + u64(0xcc0) + u32(1)
+    short_ones = renamed[:9], moved[:10], moved[:20], pages[:35]
+    out += [bytes([len(one)]) + one for one in (renamed, moved, pages, *short_ones)]
     return out + [bytes([len(stack)]) + stack + b"".join(out)[:200], b"".join(out), b"\1a\0\5abcde"]

@@ -220,6 +220,44 @@ def interleaved():
               sorted(["above_one;one 1", "above_two;two 1", "softirq;irq 1", "alone 1", "last 1"]), "stacks")
 
 
+def pages():
+    """Pages, percpu memory and names of threads, as kernels of all years print them."""
+    line = "%s-%d [000] .... 1.%06d: %s\n"
+    text = "# entries-in-buffer/entries-written: 10/10   #P:2\n" + "".join(line % (comm, pid, at, words) for at, (comm, pid, words) in enumerate([
+        ("a", 1, "mm_page_alloc: page=00000000ab pfn=0x1f000 order=2 migratetype=1 gfp_flags=GFP_KERNEL"),
+        ("a", 1, "mm_page_alloc: page=ffffea0001 pfn=200 order=0 migratetype=0 gfp_flags=GFP_ATOMIC|__GFP_COMP"),
+        ("a", 1, "mm_page_alloc: page=          (null) pfn=0 order=9 migratetype=0 gfp_flags=GFP_NOWAIT"),
+        ("a", 1, "mm_page_alloc_extfrag: page=00000000ab pfn=0x1f000 alloc_order=2 fallback_order=9 pageblock_order=9 "
+         "alloc_migratetype=1 fallback_migratetype=0 fragmenting=0 change_ownership=0"),
+        ("a", 1, "task_rename: pid=1 oldcomm=a newcomm=b c oom_score_adj=0"),
+        ("a", 1, "mm_page_free: page=00000000ab pfn=0x1f001 order=0"),
+        ("x", 7, "task_newtask: pid=8 comm=d clone_flags=1200000 oom_score_adj=0"),
+        ("x", 8, "percpu_alloc_percpu: call_site=f+0x1/0x2 reserved=0 is_atomic=0 size=16 align=8 "
+         "base_addr=00000000cd off=8 ptr=00000000abcd0000 bytes_alloc=64 gfp_flags=GFP_KERNEL"),
+        ("x", 8, "percpu_alloc_percpu: call_site=f+0x1/0x2 reserved=0 is_atomic=0 size=16 align=8 "
+         "base_addr=00000000cd off=8 ptr=00000000abcd1000 bytes_alloc=128 gfp_flags=GFP_KERNEL"),
+        ("x", 8, "percpu_free_percpu: base_addr=00000000cd off=8 ptr=00000000abcd0000"),
+    ]))
+    with tap.private_dir() as folder:
+        path, out = folder + "/trace.txt", folder + "/r.allium"
+        with open(path, "w") as file:
+            file.write(text)
+        said = " ".join(allium("sys", "import", path, "-o", out).stderr.decode().split())
+        check("20 KiB allocated in 2 blocks, 16 KiB live" in said, said)
+        check("1 allocation of percpu memory has the requested bytes of one CPU" in said, said)
+        columns = "comm, \"order\", migrate_type, allocations, failures, fallbacks, frees, live_bytes"
+        equal([tuple(row.values()) for row in asked(out, "SELECT %s FROM sys_kpages ORDER BY 1, 2, 3" % columns)], [
+            ("a", 0, "0", 1, 0, 0, 0, 4096), ("a", 2, "1", 1, 0, 1, 0, 12288), ("a", 9, "0", 0, 1, 0, 0, 0),
+            ("b c", 0, None, 0, 0, 0, 1, 0)], "pages")
+        columns = "call_site, comm, cache, allocated_bytes, requested_bytes, frees, live_bytes"
+        equal([tuple(row.values()) for row in asked(out, "SELECT %s FROM sys_kmem ORDER BY 1" % columns)], [
+            ("[unknown]", "d", "(percpu)", 0, 0, 1, 0), ("f+0x1", "d", "(percpu)", 192, 48, 0, 128)], "percpu memory")
+
+
+def asked(path, query):
+    return json.loads(allium("sql", "--json", path, query).stdout)["rows"]
+
+
 def lacks():
     """What the trace says that it lost, and what it hides; the trace itself is not overwritten."""
     line = "a-1 [000] .... 1.%06d: %s\n"
@@ -293,6 +331,7 @@ lib.main([
     ("what perf script prints", of_perf),
     ("stacks in a trace", stacks),
     ("stacks between other lines", interleaved),
+    ("pages and percpu memory", pages),
     ("what a trace lacks", lacks),
     ("names of addresses", names),
     ("more calls than any kernel has", many_calls),

@@ -48,9 +48,9 @@ def perf(*words):
     return tap.succeed([*tap.unshare(), "perf", *words]).stdout
 
 
-def recorded(path, *options):
+def recorded(path, *options, events=EVENTS, command=PIPES):
     """-> the path of what perf has recorded of a program that makes 400 pipes"""
-    data = perf("record", "-q", "-a", "-m", "4096", "-e", EVENTS, *options, "--", *PIPES)
+    data = perf("record", "-q", "-a", "-m", "4096", "-e", events, *options, "--", *command)
     if data:
         with open(path, "wb") as file:
             file.write(data)
@@ -105,6 +105,34 @@ def stacks():
         equal(differ, [], "stacks, and how often: here, by perf")
 
 
+def pages():
+    """Pages, percpu memory and processes: against sums of what perf script prints of the same file."""
+    with tap.private_dir() as folder:
+        path = recorded(folder + "/data", "-o", folder + "/data", events="kmem:mm_page*,percpu:percpu_*_percpu",
+                        command=["unshare", "-m", *PIPES])
+        said = imported(path, folder + "/a.allium")
+        made, asked, taken = collections.Counter(), 0, 0
+        for line in perf("script", "-i", path, "-F", "pid,tid,event,trace").decode(errors="replace").splitlines():
+            page = re.search(r"^ *(\d+)/\d+ +kmem:mm_page_alloc: .*pfn=(?!0x0 )\S+ order=(\d+)", line)
+            percpu = re.search(r"percpu_alloc_percpu: .* size=(\d+) .* bytes_alloc=(\d+)", line)
+            if page:
+                made[int(page.group(1))] += 4096 << int(page.group(2))
+            if percpu:
+                asked += int(percpu.group(1)) * os.sysconf("SC_NPROCESSORS_CONF")
+                taken += int(percpu.group(2))
+        row, = cells(folder + "/a.allium", "SELECT sum(allocated_bytes), sum(requested_bytes) FROM sys_kmem")
+        check(asked, "percpu memory")
+        equal(row, (taken, asked), "percpu memory")
+        row, = cells(folder + "/a.allium", "SELECT sum(allocated_bytes) FROM sys_kpages")
+        equal(row[0], sum(made.values()), "pages")
+        rows = dict(cells(folder + "/a.allium", "SELECT pid, sum(allocated_bytes) FROM sys_kpages_process GROUP BY 1"))
+        check(len(rows) > 1, rows)
+        for process, size in rows.items():  # interrupts are those of no process
+            check(process == 0 or size <= made[process], process, size, made[process])
+        equal(sum(rows.values()), sum(made.values()), "pages of processes")
+        check(re.search(r"pages +.* allocated in [\d,]+ blocks", said), said)
+
+
 def damaged():
     """A file that is cut, of another machine, without an event; one record less."""
     with tap.private_dir() as folder:
@@ -153,5 +181,6 @@ def samples(pipe):
 lib.main([
     ("each form of perf.data, cell by cell", every_form),
     ("stacks of perf.data", stacks),
+    ("pages and percpu memory of perf.data, by process", pages),
     ("perf.data that is cut, foreign or of another boot", damaged),
 ])

@@ -2,10 +2,12 @@
 """`allium sys record --raw` and `allium sys import` of its folder: the accounts are those of the live run, and what a
 naive reader of the pages, made here, finds in them.
 """
+import contextlib
 import glob
 import json
 import os
 import re
+import shutil
 import struct
 import sys
 
@@ -69,6 +71,65 @@ def lasting(lines):
     return {line for line in lines if "[unknown]" not in line and "[bpf]" not in line}
 
 
+TABLES = ("sys_kmem", "sys_kmem_process", "sys_kmem_pair", "sys_kmem_sizes", "sys_kpages", "sys_kpages_process",
+          "sys_frag_sites", "sys_state")
+# Percpu memory, blocks of several orders, a program with another name, a process that others free for.
+WORK = ["sh", "-c", 'unshare -m true; "$0" -S -c "import mmap, os; kept = [os.pipe() for _ in range(400)]; '
+        'm = mmap.mmap(-1, 8 << 20); m.write(bytes(8 << 20)); os.fork() or os._exit(0); os.wait()"; find /usr/lib -xdev',
+        sys.executable]
+
+
+def shown(path, tool, *words):
+    return allium("sys", tool, "--from", path, "--json", "--top", "0", *words).stdout
+
+
+def whole():
+    """All events and what the kernel's files say: the tables of the recording, cell by cell, and what is made of them."""
+    with tap.private_dir() as folder:
+        raw, live, said = recorded(folder, "--events", "slab,page,extfrag,percpu", "--buffer", "64M",
+                                   "--interval", "1s", command=WORK)
+        out = folder + "/import.allium"
+        allium("sys", "import", raw, "-o", out)
+        for table in TABLES:
+            rows = cells(out, "SELECT * FROM " + table)
+            check(rows, table)
+            equal(rows, cells(live, "SELECT * FROM " + table), "cells of " + table)
+        check(any("(percpu)" in row for row in cells(out)), "percpu memory")
+        for tool, part in (("kmem", "process"), ("kmem", "cgroup"), ("kmem", "comm"), ("kpages", "order"),
+                           ("kpages", "type"), ("kpages", "process"), ("kpages", "cgroup"), ("kpages", "use")):
+            have, want = ([json.loads(line) for line in shown(path, tool, "--by", part).splitlines()]
+                          for path in (out, live))
+            check(len(have) > 2, tool, part, have)
+            rows = ["frees" in row and {**row, "time_ns": 0} for row in have]
+            equal(rows, ["frees" in row and {**row, "time_ns": 0} for row in want], "%s by %s" % (tool, part))
+        check(b'"unmovable"' in shown(out, "kpages", "--by", "type"), "names of migrate types")
+        equal(allium("sys", "frag", "--from", out).stdout, allium("sys", "frag", "--from", live).stdout, "sys frag")
+        have, want = (allium("sys", "advise", "--from", path).stdout.partition(b"\n")[2] for path in (out, live))
+        equal(have, want, "sys advise")
+        allium("sys", "import", raw, "-o", out, "--force")
+        shutil.rmtree(raw + "/state")  # then types are numbers
+        allium("sys", "import", raw, "-o", out, "--force")
+        equal({row["migrate_type"] for row in map(json.loads, shown(out, "kpages", "--by", "type").splitlines())
+               if row.get("migrate_type")} - set("0123456789"), set(), "types without names")
+
+
+def lacking():
+    """An event of pages less, and one of percpu memory: the tables differ."""
+    with tap.private_dir() as folder:
+        raw, _, _ = recorded(folder, "--events", "page,percpu", command=WORK)
+        for name, table in (("kmem/mm_page_alloc", "sys_kpages"), ("percpu/percpu_alloc_percpu", "sys_kmem")):
+            out, again = folder + "/a.allium", folder + "/b.allium"
+            allium("sys", "import", raw, "-o", out, "--force")
+            with open(raw + "/events/%s/format" % name) as file:
+                without_event.kind = int(re.search(r"^ID: (\d+)", file.read(), re.M).group(1)).to_bytes(2, "little")
+            for path in sorted(glob.glob(raw + "/per_cpu/*/trace_pipe_raw")):
+                with contextlib.suppress(lib.Failed):
+                    changed(raw, os.path.relpath(path, raw), without_event)
+                    break
+            allium("sys", "import", raw, "-o", again, "--force")
+            check(cells(out, "SELECT * FROM " + table) != cells(again, "SELECT * FROM " + table), name)
+
+
 def as_live():
     """Each cell and each stack is that of the live run."""
     with tap.private_dir() as folder:
@@ -84,8 +145,9 @@ def as_live():
                 equal(*(sum(int(line.rpartition(" ")[2]) for line in lines) for lines in (have, want)),
                       "sum of " + metric)
                 equal(lasting(have) - lasting(want), lasting(want) - lasting(have), "%s with %s" % (metric, options))
-            total = json.loads(allium("report", out, "--json").stdout)["total"]
             equal(*read_events(raw), "records that the kernel counted, and those in the pages")
+            total, = json.loads(allium("sql", "--json", out, "SELECT sum(allocations) AS allocations, "
+                                       "sum(allocated_bytes) AS allocated_bytes FROM sys_kmem").stdout)["rows"]
             have = events_of(imported), total["allocations"], total["allocated_bytes"]
             if options[-1] == "0s":
                 equal(have, naive(raw), "naive account")
@@ -203,6 +265,8 @@ def left_behind():
 
 lib.main([
     ("kept pages give the accounts of the live run", as_live),
+    ("... with pages, percpu memory, processes and the kernel's state", whole),
+    ("... and not if an event is dropped", lacking),
     ("a folder of pages that is damaged or foreign", damaged),
     ("no room for the pages", full),
     ("no room for the recording", full_recording),

@@ -416,6 +416,19 @@ def accounts(t, s):
           out[:600])
 
 
+def takes_time(t, s):
+    """What it counts is looked at in import_shown.py."""
+    check("--time needs --from" in refused(2, t.name, "--time", "1s.."), "--time alone")
+
+
+def about_trace(option):
+    """What they do is looked at in import_shown.py and import_pack.py."""
+    def look(t, s):
+        value = [] if option == "partial" else ["/"]
+        check("is about traces: give one with --from" in refused(2, t.name, "--" + option, *value), option)
+    return look
+
+
 def cuts(t, s):
     """Whose name has how many parts, is looked at where the source is known: record.py."""
     check("--depth needs --by directory" in refused(2, t.name, "--depth", "1"), "--depth alone")
@@ -510,6 +523,10 @@ LOOKS = {
     "charge": charges,
     "slab-account": accounts,
     "depth": cuts,
+    "time": takes_time,
+    "kallsyms": about_trace("kallsyms"),
+    "state": about_trace("state"),
+    "partial": about_trace("partial"),
     "live-objects": makes_room("live-objects", "--live"),
     "live-blocks": makes_room("live-blocks", "--live"),
     "lines": names_lines,

@@ -3,9 +3,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "base/sigsafe/clock_ns.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/sys/import/import_shown.h"
 #include "cli/sys/sys_columns.h"
 #include "cli/sys/sys_options.h"
 #include "cli/sys/sys_overview.h"
@@ -108,7 +111,7 @@ static int observe(struct sys_request *r)
             return command_fail(EXIT_FAILED, "%s", e.text);
     }
     if (r->from)
-        return sys_show_recorded(show, r->tool, r->from);
+        return import_shown_run(r);
     int code = sys_vmlinux_find(r);
     if (code >= 0)
         return code;
@@ -129,6 +132,9 @@ static int observe(struct sys_request *r)
     }
     code = sys_columns_check_attached(r, show->session);
     error = code < 0 && r->output ? recording_create(&show->recording, r->output, r->force, &e) : 0;
+    if (!error && show->recording)
+        error =
+            recording_set_number(show->recording, RECORDING_STARTED, (int64_t)clock_ns(CLOCK_REALTIME), &e);
     if (error)
         code = command_fail(EXIT_FAILED, "%s", e.text);
     if (code >= 0) {

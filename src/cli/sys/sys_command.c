@@ -71,6 +71,16 @@ static const struct option_doc of_charge[] = {
     {NULL, 0, NULL, NULL},
 };
 
+/* Of tools whose rows can be those of a trace. */
+static const struct option_doc of_traces[] = {
+    {"time", 0, "FROM..TO",
+     "with --from: show what was allocated and freed in this time: 10s..20s, 10s.., ..20s"},
+    {"kallsyms", 0, "FILE", "with --from TRACE: take names from FILE, a copy of /proc/kallsyms"},
+    {"state", 0, "DIR", "with --from TRACE: take names of migrate types from DIR, see allium-sys-import(1)"},
+    {"partial", 0, NULL, "with --from TRACE: show what can be read of a trace that is damaged or cut"},
+    {NULL, 0, NULL, NULL},
+};
+
 static const struct option_doc of_events[] = {
     {"interval", 0, "INTERVAL", "keep events, and print them at each INTERVAL"},
     {"sort", 0, "COLUMN", "keep events, and sort them, largest first; with +COLUMN smallest first"},
@@ -218,6 +228,8 @@ void sys_command_make(struct sys_request *r)
     add_options(r, &n, tool->parts ? of_rows : of_events);
     if (tool->charge)
         add_options(r, &n, of_charge);
+    if (tool->reads_traces)
+        add_options(r, &n, of_traces);
     if (tool->measure)
         add_options(r, &n, of_measures);
     if (sys_tool_takes_user_stacks(tool))

@@ -10,6 +10,7 @@
 
 #include "base/units.h"
 #include "cli/sys/sys_columns.h"
+#include "cli/sys/import/import_shown.h"
 #include "cli/sys/sys_charge.h"
 #include "cli/sys/sys_command.h"
 #include "cli/sys/sys_refusals.h"
@@ -429,6 +430,8 @@ static void shape(struct parse *p)
     p->r->show.hidden |= p->r->from ? 0 : columns_of_options(p->r) | p->r->tool->recorded;
     if (p->code < 0)
         p->code = sys_charge_parse(p->r, p->a);
+    if (p->code < 0)
+        p->code = import_shown_parse(p->r, p->a);
     columns(p);
     reports(p);
 }

@@ -26,9 +26,11 @@ struct sys_request {
     struct sys_show show;
     char **command; /* after --; NULL: none */
     const char *user, *output, *html, *from;
-    bool force;               /* replace the file `output` */
-    const char *vmlinux_file; /* NULL: search for one */
-    struct vmlinux vmlinux;   /* once found */
+    const char *kallsyms, *state; /* of a trace; NULL: not given */
+    bool partial;                 /* show what can be read of a damaged trace */
+    bool force;                   /* replace the file `output` */
+    const char *vmlinux_file;     /* NULL: search for one */
+    struct vmlinux vmlinux;       /* once found */
     struct wrappers helpers;
 };
 

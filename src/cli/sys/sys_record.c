@@ -24,6 +24,7 @@
 #include "store/recording.h"
 #include "sys/record/kernel_recorder.h"
 #include "sys/record/raw_folder.h"
+#include "sys/record/raw_states.h"
 #include "sys/session.h"
 #include "view/text/text.h"
 
@@ -86,6 +87,8 @@ static int store_state(struct session *s, unsigned which, struct error *e)
     struct kernel_state state = {.texts = {0}};
     kernel_state_read(&state, "", which);
     int bad = state_rows_put(s->recording, &state, &s->state, now, e);
+    if (s->raw)
+        raw_states_put(s->raw, &state, now);
     kernel_state_release(&s->state);
     s->state = state;
     return bad;

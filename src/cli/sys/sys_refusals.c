@@ -29,6 +29,8 @@ static const struct {
     {"by", "slab-account", ROWS, "--slab-account is by site: leave out --by"},
     {"output", "charge", ROWS, "-o records rows as they are, and --from can charge them: leave out --charge"},
     {"output", "slab-account", ROWS, "-o records rows and prints none: leave out --slab-account"},
+    {"charge", "time", ROWS, "--time shows the frees of that time, whatever they free: leave out --charge"},
+    {"slab-account", "time", ROWS, "--slab-account is about all frees: leave out --time"},
     {"columns", "hist", EVENTS, "--hist shows no events: leave out --columns"},
     {"sort", "hist", EVENTS, "--hist shows no events: leave out --sort"},
     {"top", "hist", EVENTS, "--hist shows no events: leave out --top"},
@@ -94,9 +96,10 @@ static int about_stacks(const struct sys_request *r, const struct arguments *a)
 /* What was recorded is shown as it was observed: what is about observing would do nothing. */
 static int about_recorded(const struct sys_request *r, const struct arguments *a)
 {
-    static const char *const shows[] = {"from", "json",  "by",     "folded",       "where", "sort",
-                                        "top",  "hist",  "quiet",  "columns",      "wide",  "exact",
-                                        "html", "force", "charge", "slab-account", "depth"};
+    static const char *const shows[] = {"from",     "json",  "by",     "folded",       "where", "sort",
+                                        "top",      "hist",  "quiet",  "columns",      "wide",  "exact",
+                                        "html",     "force", "charge", "slab-account", "depth", "time",
+                                        "kallsyms", "state", "partial"};
     if (!r->from)
         return -1;
     for (const struct option_doc *o = r->options; o->name; o++) {

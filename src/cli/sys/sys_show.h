@@ -18,6 +18,12 @@
 
 struct sys_page; /* cli/sys/sys_page.h */
 
+/** A part of the time of a recording or a trace. */
+struct sys_span {
+    bool given;
+    uint64_t from_ns, to_ns; /* since its beginning; UINT64_MAX: up to the end */
+};
+
 struct sys_show {
     struct sys_session *session;
     struct workload *command; /* NULL: none */
@@ -30,9 +36,11 @@ struct sys_show {
     uint64_t interval_ns, duration_ns; /* 0: not given */
     uint32_t sort;                     /* column */
     enum table_order order;
-    uint32_t top;  /* rows of a report; 0: all */
-    bool keep;     /* store the events, for a report at the end of an interval or at the end */
-    uint32_t room; /* how many of them to store; 0: EVENT_BUFFER_DEFAULT */
+    uint32_t top;           /* rows of a report; 0: all */
+    bool keep;              /* store the events, for a report at the end of an interval or at the end */
+    uint32_t room;          /* how many of them to store; 0: EVENT_BUFFER_DEFAULT */
+    struct sys_span span;   /* of --time */
+    const char *shown_name; /* of a recording, in messages; NULL: its path */
     bool json, folded, quiet;
     bool charge_allocator;       /* a free counts in the row that allocated; see sys_charge.h */
     bool slab_account;           /* ... and the rows are written as that table */

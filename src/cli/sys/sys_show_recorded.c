@@ -78,6 +78,45 @@ static int check_charge(const struct show *w)
                : -1;
 }
 
+/* Each report is of the time before it. */
+static bool is_in_span(const struct show *w, uint64_t time_ns)
+{
+    const struct sys_span *s = &w->options->span;
+    int64_t began_ns = 0;
+    recording_number(&w->recording, RECORDING_STARTED, &began_ns);
+    const uint64_t offset_ns = time_ns > (uint64_t)began_ns ? time_ns - (uint64_t)began_ns : 0;
+    return !s->given || (offset_ns > s->from_ns && offset_ns <= s->to_ns);
+}
+
+static void count_report(void *arg, uint64_t time_ns)
+{
+    (void)time_ns;
+    ++*(size_t *)arg;
+}
+
+/* The rows of one report are of the whole time. */
+static int check_span(const struct show *w, const char *path, const char *name)
+{
+    struct error e;
+    size_t reports = 0;
+    int64_t began_ns;
+    const struct sys_tool *tool = w->report.tool;
+    if (!w->options->span.given)
+        return -1;
+    if (!recording_number(&w->recording, RECORDING_STARTED, &began_ns))
+        return command_fail(
+            EXIT_FAILED, "--time: %s does not tell when it began: it was made by an older allium", w->path);
+    struct table *t = table_new("sys", 1, tool->columns, tool->n_columns);
+    recording_load_rows(path, name, t, count_report, &reports, &e);
+    table_free(t);
+    return reports != 1
+               ? -1
+               : command_fail(EXIT_FAILED,
+                              "--time: the rows of %s are of its whole time: compare moments with allium "
+                              "diff %s@10s %s@20s, or show the events that allium sys record --raw keeps",
+                              w->path, w->path, w->path);
+}
+
 static void show_recorded(void *arg, uint64_t time_ns)
 {
     struct show *w = arg;
@@ -85,6 +124,10 @@ static void show_recorded(void *arg, uint64_t time_ns)
     const struct sys_show *o = r->o;
     if (w->over)
         return;
+    if (!is_in_span(w, time_ns)) {
+        table_clear(r->table);
+        return;
+    }
     w->code = check_charge(w);
     if (w->code < 0)
         w->code = group_anew(w);
@@ -176,13 +219,15 @@ int sys_show_recorded(struct sys_show *o, const struct sys_tool *tool, const cha
 {
     struct error e = {""};
     char name[80];
-    struct show w = {.path = path, .options = o};
+    struct show w = {.path = o->shown_name ? o->shown_name : path, .options = o};
     if (recording_summarize(&w.recording, path, &e))
         return command_fail(EXIT_FAILED, "%s", e.text);
     choose_rows(&w, tool);
     sys_report_begin(&w.report, o, tool);
     snprintf(name, sizeof(name), "sys_%s", w.rows);
-    int bad = recording_load_rows(path, name, w.report.table, show_recorded, &w, &e);
+    const int refused = check_span(&w, path, name);
+    w.code = refused < 0 ? EXIT_DONE : refused;
+    int bad = refused < 0 ? recording_load_rows(path, name, w.report.table, show_recorded, &w, &e) : 0;
     if (!bad && w.code == EXIT_DONE && tool->event)
         sys_report_events(&w.report);
     if (!bad && w.code == EXIT_DONE)

@@ -88,34 +88,36 @@ static void add_areas(struct buf *out, const char *text)
     }
 }
 
-static void read_vmalloc(struct kernel_state *s, const char *root)
+static void take_vmalloc(struct kernel_state *s, const char *text)
 {
-    struct buf file = BUF_INIT, text = BUF_INIT, areas = BUF_INIT;
-    buf_printf(&file, "%s" KERNEL_STATE_VMALLOC, root);
-    if (!file_read(buf_str(&file), TEXT_BYTES_MAX, &text)) {
-        add_areas(&areas, buf_str(&text));
-        kernel_state_add(s, KERNEL_STATE_VMALLOC, buf_str(&areas), areas.len);
-    }
-    buf_release(&file);
-    buf_release(&text);
+    struct buf areas = BUF_INIT;
+    add_areas(&areas, text);
+    kernel_state_add(s, KERNEL_STATE_VMALLOC, buf_str(&areas), areas.len);
     buf_release(&areas);
 }
 
-/* Of "ext4 1003520 2 mbcache,jbd2, Live 0xffffffffc0000000 (E)" what comes before the address. */
-static void read_modules(struct kernel_state *s, const char *root)
+/* Reads a file, and has it taken. */
+static void read_and_take(struct kernel_state *s, const char *root, const char *path,
+                          void (*take)(struct kernel_state *s, const char *text))
 {
-    struct buf file = BUF_INIT, text = BUF_INIT, modules = BUF_INIT;
-    buf_printf(&file, "%s" KERNEL_STATE_MODULES, root);
-    if (!file_read(buf_str(&file), TEXT_BYTES_MAX, &text)) {
-        for (const char *line = buf_str(&text); *line; line += strcspn(line, "\n"), line += *line == '\n') {
-            const size_t len = strcspn(line, "\n");
-            const char *address = memmem(line, len, " 0x", 3);
-            buf_printf(&modules, "%.*s\n", (int)(address ? (size_t)(address - line) : len), line);
-        }
-        kernel_state_add(s, KERNEL_STATE_MODULES, buf_str(&modules), modules.len);
-    }
+    struct buf file = BUF_INIT, text = BUF_INIT;
+    buf_printf(&file, "%s%s", root, path);
+    if (!file_read(buf_str(&file), TEXT_BYTES_MAX, &text))
+        take(s, buf_str(&text));
     buf_release(&file);
     buf_release(&text);
+}
+
+/* Of "ext4 1003520 2 mbcache,jbd2, Live 0xffffffffc0000000 (E)" what comes before the address. */
+static void take_modules(struct kernel_state *s, const char *text)
+{
+    struct buf modules = BUF_INIT;
+    for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        const size_t len = strcspn(line, "\n");
+        const char *address = memmem(line, len, " 0x", 3);
+        buf_printf(&modules, "%.*s\n", (int)(address ? (size_t)(address - line) : len), line);
+    }
+    kernel_state_add(s, KERNEL_STATE_MODULES, buf_str(&modules), modules.len);
     buf_release(&modules);
 }
 
@@ -160,6 +162,8 @@ static void read_slab(struct kernel_state *s, const char *root)
     struct dirent **entries = NULL;
     buf_printf(&path, "%s" KERNEL_STATE_SLAB, root);
     int n = scandir(buf_str(&path), &entries, NULL, alphasort);
+    if (n < 0) /* a copy may have the text */
+        read_file(s, root, KERNEL_STATE_SLAB);
     int folder = n >= 0 ? open(buf_str(&path), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     for (int i = 0; i < n; i++) {
         if (folder >= 0 && entries[i]->d_name[0] != '.' && !strpbrk(entries[i]->d_name, "\t\n"))
@@ -175,16 +179,20 @@ static void read_slab(struct kernel_state *s, const char *root)
     buf_release(&text);
 }
 
-static void read_build_id(struct kernel_state *s, const char *root)
+static void add_build_id(struct kernel_state *s, const unsigned char *id, size_t len)
 {
-    unsigned char id[SYMBOL_BUILD_ID_MAX];
-    size_t len = vmlinux_kernel_build_id(root, id);
     struct buf text = BUF_INIT;
     for (size_t i = 0; i < len; i++)
         buf_printf(&text, "%02x", id[i]);
     if (len)
         kernel_state_add(s, KERNEL_STATE_BUILD_ID, buf_str(&text), text.len);
     buf_release(&text);
+}
+
+static void read_build_id(struct kernel_state *s, const char *root)
+{
+    unsigned char id[SYMBOL_BUILD_ID_MAX];
+    add_build_id(s, id, vmlinux_kernel_build_id(root, id));
 }
 
 /* zlib reads a file that is not compressed as it is. */
@@ -224,8 +232,8 @@ void kernel_state_read(struct kernel_state *s, const char *root, unsigned which)
     if (which & KERNEL_STATE_MEMORY) {
         for (size_t i = 0; memory_files[i]; i++)
             read_file(s, root, memory_files[i]);
-        read_vmalloc(s, root);
-        read_modules(s, root);
+        read_and_take(s, root, KERNEL_STATE_VMALLOC, take_vmalloc);
+        read_and_take(s, root, KERNEL_STATE_MODULES, take_modules);
         read_slab(s, root);
     }
     if (which & KERNEL_STATE_KERNEL) {
@@ -235,6 +243,57 @@ void kernel_state_read(struct kernel_state *s, const char *root, unsigned which)
         read_config(s, root);
         read_boot_log(s, root);
     }
+}
+
+/* Compressed with gzip, or not. */
+static void take_config(struct kernel_state *s, const char *text, size_t bytes)
+{
+    z_stream z = {.next_in = (Bytef *)(uintptr_t)text, .avail_in = (uInt)bytes};
+    if (kernel_state_text(s, KERNEL_STATE_CONFIG))
+        return;
+    if (bytes < 2 || memcmp(text, "\x1f\x8b", 2) != 0) {
+        kernel_state_add(s, KERNEL_STATE_CONFIG, text, bytes);
+        return;
+    }
+    if (inflateInit2(&z, 15 + 16) != Z_OK)
+        return;
+    char *config = mem_alloc(TEXT_BYTES_MAX);
+    z.next_out = (Bytef *)config;
+    z.avail_out = TEXT_BYTES_MAX;
+    if (inflate(&z, Z_FINISH) == Z_STREAM_END)
+        kernel_state_add(s, KERNEL_STATE_CONFIG, config, TEXT_BYTES_MAX - z.avail_out);
+    inflateEnd(&z);
+    free(config);
+}
+
+static bool is_listed(const char *const *files, const char *path)
+{
+    while (*files && strcmp(*files, path) != 0)
+        files++;
+    return *files;
+}
+
+void kernel_state_add_copy(struct kernel_state *s, const char *path, const char *text, size_t bytes)
+{
+    unsigned char id[SYMBOL_BUILD_ID_MAX];
+    struct buf log = BUF_INIT;
+    if (kernel_state_text(s, path))
+        return;
+    if (is_listed(memory_files, path) || is_listed(kernel_files, path) || !strcmp(path, KERNEL_STATE_SLAB))
+        kernel_state_add(s, path, text, bytes);
+    else if (!strcmp(path, KERNEL_STATE_VMALLOC))
+        take_vmalloc(s, text);
+    else if (!strcmp(path, KERNEL_STATE_MODULES))
+        take_modules(s, text);
+    else if (!strcmp(path, KERNEL_STATE_BUILD_ID))
+        add_build_id(s, id, vmlinux_build_id(text, bytes, id, sizeof(id)));
+    else if (!strcmp(path, KERNEL_STATE_BOOT_LOG))
+        boot_log_add(&log, text);
+    else if (!strcmp(path, KERNEL_STATE_CONFIG) || !strncmp(path, "/boot/config-", 13))
+        take_config(s, text, bytes);
+    if (log.len)
+        kernel_state_add(s, KERNEL_STATE_BOOT_LOG, buf_str(&log), log.len);
+    buf_release(&log);
 }
 
 const char *kernel_state_text(const struct kernel_state *s, const char *path)

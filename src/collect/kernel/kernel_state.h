@@ -61,6 +61,12 @@ void kernel_state_read(struct kernel_state *s, const char *root, unsigned which)
 int kernel_state_add_config(struct kernel_state *s, const char *path);
 /** Adds a text that comes from elsewhere. */
 void kernel_state_add(struct kernel_state *s, const char *path, const char *text, size_t bytes);
+/**
+ * Adds a copy of a file of the traced machine, as kernel_state_read() would have read it there. KERNEL_STATE_SLAB must
+ * be a text, and KERNEL_STATE_CONFIG may be compressed; also "/boot/config-RELEASE" is taken. Other files are passed
+ * over.
+ */
+void kernel_state_add_copy(struct kernel_state *s, const char *path, const char *text, size_t bytes);
 /** Returns the text of a file ("/proc/buddyinfo"); NULL: there is none. */
 const char *kernel_state_text(const struct kernel_state *s, const char *path);
 void kernel_state_release(struct kernel_state *s);

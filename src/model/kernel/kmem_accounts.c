@@ -310,11 +310,6 @@ static void free_here(struct kmem_account *r, const struct kmem_object *o)
     r->freed_here_bytes += o->allocated_bytes;
 }
 
-static void learn_cache(struct kmem_account *r, uint32_t cache)
-{
-    r->freed_cache = !r->freed_cache || r->freed_cache == cache + 1 ? cache + 1 : KMEM_CACHES;
-}
-
 static void add_unmatched(struct kmem_accounts *a, const struct kmem_event *e)
 {
     const bool had_another = seen_addresses_add(&a->seen, e->address);
@@ -340,8 +335,9 @@ static void release_by_event(struct kmem_accounts *a, const struct kmem_event *e
     const uint32_t comm = event_texts_comm(&a->texts, e->comm);
     const uint32_t row = number_of_row(a, e, cache, comm), process = number_of_process(a, e, comm);
     free_here(&a->rows.at[row], o);
+    uint32_t *learned = &a->rows.at[o->row].freed_cache;
     if (*e->cache)
-        learn_cache(&a->rows.at[o->row], cache);
+        *learned = !*learned || *learned == cache + 1 ? cache + 1 : KMEM_CACHES;
     if (process != NO_ROW)
         free_here(&a->processes.at[process], o);
     add_pair(a, e, o);
@@ -408,16 +404,12 @@ bool kmem_accounts_add(struct kmem_accounts *a, const struct kmem_event *e)
     t->first_ns = t->events ? t->first_ns : e->time_ns;
     t->last_ns = e->time_ns;
     t->events++;
-    if (e->address > KMEM_EVENT_NO_OBJECT) {
-        if (e->kind == KMEM_EVENT_ALLOC)
-            allocate(a, e);
-        else
-            release_by_event(a, e);
-    } else if (e->kind == KMEM_EVENT_ALLOC) {
-        t->no_allocations++;
-    } else {
-        t->null_frees++;
-    }
+    if (e->address <= KMEM_EVENT_NO_OBJECT)
+        ++*(e->kind == KMEM_EVENT_ALLOC ? &t->no_allocations : &t->null_frees);
+    else if (e->kind == KMEM_EVENT_ALLOC)
+        allocate(a, e);
+    else
+        release_by_event(a, e);
     return true;
 }
 
@@ -437,18 +429,24 @@ void kmem_accounts_update_ages(struct kmem_accounts *a)
         p->oldest_ns = 0;
     for (size_t i = 0; i <= a->live.mask; i++) {
         const struct kmem_object *o = &a->live.slots[i];
-        const uint64_t born_ns = o->born_us * 1000;
-        if (!o->address)
-            continue;
-        age(&a->rows.at[o->row], lasted_ns > born_ns ? lasted_ns - born_ns : 0);
-        if (o->process_row != NO_ROW)
-            age(&a->processes.at[o->process_row], lasted_ns > born_ns ? lasted_ns - born_ns : 0);
+        const uint64_t born_ns = o->born_us * 1000, age_ns = lasted_ns > born_ns ? lasted_ns - born_ns : 0;
+        if (o->address)
+            age(&a->rows.at[o->row], age_ns);
+        if (o->address && o->process_row != NO_ROW)
+            age(&a->processes.at[o->process_row], age_ns);
     }
 }
 
 bool kmem_accounts_is_live(const struct kmem_accounts *a, uint64_t address)
 {
     return address && kmem_objects_find(&a->live, address)->address;
+}
+
+void kmem_accounts_restart_peak(struct kmem_accounts *a)
+{
+    a->totals.peak_bytes = a->totals.live_bytes;
+    a->totals.peak_ns = a->totals.last_ns;
+    a->at_peak = true;
 }
 
 void kmem_accounts_update_peak(struct kmem_accounts *a)

@@ -106,6 +106,8 @@ void kmem_accounts_end_at(struct kmem_accounts *a, uint64_t end_ns, uint64_t set
 void kmem_accounts_update_ages(struct kmem_accounts *a);
 /** Returns whether an object is at this address. */
 bool kmem_accounts_is_live(const struct kmem_accounts *a, uint64_t address);
+/** From now on the peak is the most that is live since now. */
+void kmem_accounts_restart_peak(struct kmem_accounts *a);
 /** Brings what was live at the peak up to date, in all rows. */
 void kmem_accounts_update_peak(struct kmem_accounts *a);
 

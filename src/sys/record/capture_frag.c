@@ -3,7 +3,6 @@
 
 #include "model/kernel/frag_tables.h"
 #include "sys/record/capture_site.h"
-#include "sys/kernel_enums.h"
 
 static void put_site(struct table *t, const struct kernel_capture *c, const struct frag_site *s)
 {
@@ -47,9 +46,7 @@ void kernel_capture_add_fallbacks(const struct kernel_capture *c, struct table *
 {
     size_t n;
     struct map index = {0};
-    struct kernel_enums types;
     const struct page_account *rows = page_accounts_rows(c->pages, &n);
-    kernel_enums_load(&types, "migratetype", "MIGRATE_");
     for (const struct page_account *a = rows; a < rows + n; a++) {
         const uint32_t key[] = {a->order, a->migrate_type, a->comm, a->stack};
         bool added;
@@ -58,7 +55,7 @@ void kernel_capture_add_fallbacks(const struct kernel_capture *c, struct table *
         const size_t row = map_put(&index, key, sizeof(key), table_rows(t), &added);
         if (added) {
             table_row(t);
-            kernel_capture_put_type(t, FRAG_FALLBACK_TYPE, &types, a->migrate_type);
+            kernel_capture_put_type(c, t, FRAG_FALLBACK_TYPE, a->migrate_type);
             table_whole(t, FRAG_FALLBACK_ORDER, a->order);
             table_text(t, FRAG_FALLBACK_COMM, page_accounts_text(c->pages, a->comm));
             kernel_capture_put_page_stack(c, t, FRAG_FALLBACK_STACK, a->stack);
@@ -66,7 +63,6 @@ void kernel_capture_add_fallbacks(const struct kernel_capture *c, struct table *
         struct table_value *sum = &t->values.at[row * t->n_columns + FRAG_FALLBACKS];
         *sum = (struct table_value){.known = true, .whole = (sum->known ? sum->whole : 0) + a->fallbacks};
     }
-    kernel_enums_release(&types);
     map_release(&index);
     table_sort(t, FRAG_FALLBACKS, TABLE_MOST_FIRST);
 }

@@ -6,6 +6,8 @@
 
 #include "bpf/kmem.h"
 #include "sys/record/capture_site.h"
+#include "symbol/symbol.h"
+#include "sys/record/capture_span.h"
 
 static uint32_t column_of(const struct table *t, const char *name)
 {
@@ -160,7 +162,7 @@ static void merge(struct rows *merged, const struct kernel_capture *c)
     size_t n;
     struct map index = {0};
     struct capture_sites sites = {.capture = c};
-    const struct kmem_account *rows = kmem_accounts_rows(c->accounts, &n);
+    const struct kmem_account *rows = capture_span_rows(c->span, c->accounts, &n);
     for (size_t i = 0; i < n; i++) {
         const struct capture_site site = capture_site_find(&sites, rows[i].call_site, rows[i].stack);
         const struct {
@@ -191,7 +193,7 @@ static void add_sums(struct table *t, const uint32_t at[static COLUMNS], const s
     table_whole(t, at[AT_PEAK], a->at_peak_bytes);
     if (has(t, at[SETTLED]))
         table_whole(t, at[SETTLED], a->settled_bytes);
-    if (a->allocations > a->frees)
+    if (a->allocations != a->frees)
         table_whole(t, at[OLDEST], a->oldest_ns);
 }
 
@@ -213,7 +215,7 @@ static void add_calls(struct kernel_capture *c, struct table *t, const uint32_t 
         add_sums(t, at, a);
         if (*cache)
             table_text(t, at[CACHE], cache);
-        if (has(t, at[GFP]) && a->allocations)
+        if (has(t, at[GFP]) && (a->allocations || a->frees))
             kernel_capture_put_name(t, at[GFP], names->add_gfp, names->arg, a->gfp);
         if (has(t, at[COMM]))
             table_text(t, at[COMM], kmem_accounts_text(c->accounts, a->comm));
@@ -224,7 +226,7 @@ static void add_calls(struct kernel_capture *c, struct table *t, const uint32_t 
 static void add_processes(struct kernel_capture *c, struct table *t, const uint32_t at[static COLUMNS])
 {
     size_t n;
-    const struct kmem_account *rows = kmem_accounts_processes(c->accounts, &n);
+    const struct kmem_account *rows = capture_span_processes(c->span, c->accounts, &n);
     for (size_t i = 0; i < n; i++) {
         const char *cgroup = c->names.cgroup ? c->names.cgroup(c->names.arg, rows[i].process) : NULL;
         table_row(t);
@@ -239,7 +241,7 @@ static void add_processes(struct kernel_capture *c, struct table *t, const uint3
 static void add_pairs(struct kernel_capture *c, struct table *t, const uint32_t at[static COLUMNS])
 {
     size_t n;
-    const struct kmem_pair *pairs = kmem_accounts_pairs(c->accounts, &n);
+    const struct kmem_pair *pairs = capture_span_pairs(c->span, c->accounts, &n);
     struct capture_sites sites = {.capture = c};
     for (size_t i = 0; i < n; i++) {
         const char *cache = kmem_accounts_text(c->accounts, pairs[i].cache);
@@ -291,12 +293,12 @@ const char *kernel_capture_add_rows(struct kernel_capture *c, enum kernel_captur
 
 void kernel_capture_count(const struct kernel_capture *c, uint64_t counted[static SYS_COUNTS])
 {
-    const struct kmem_totals *t = kmem_accounts_totals(c->accounts);
+    const struct kmem_totals t = capture_span_totals(c->span, c->accounts);
     counted[SYS_RING_FULL] = c->lost;
-    counted[KMEM_NULL_FREES] = t->null_frees;
-    counted[KMEM_REUSED] = t->frees_without_event;
-    counted[KMEM_FREED_BEFORE] = t->older_frees;
-    counted[KMEM_FREED_AFTER_LOSS] = t->frees_after_loss;
-    counted[KMEM_FREED_UNEXPLAINED] = t->unexplained_frees;
-    counted[KMEM_SETTLED] = t->settled_objects;
+    counted[KMEM_NULL_FREES] = t.null_frees;
+    counted[KMEM_REUSED] = t.frees_without_event;
+    counted[KMEM_FREED_BEFORE] = t.older_frees;
+    counted[KMEM_FREED_AFTER_LOSS] = t.frees_after_loss;
+    counted[KMEM_FREED_UNEXPLAINED] = t.unexplained_frees;
+    counted[KMEM_SETTLED] = t.settled_objects;
 }

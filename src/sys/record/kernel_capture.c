@@ -1,10 +1,57 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "sys/record/kernel_capture.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 
 #include "base/sigsafe/clock_ns.h"
 #include "sys/record/capture_code.h"
+#include "sys/record/capture_span.h"
+
+#define PAGES_NAME   "(pages)"
+#define KMALLOC_STEP 8u
+#define KMALLOC_MOST 8192u /* two pages of 4 KiB: a larger request has no cache */
+
+/* With slub_debug= an object of a cache takes more than the largest request that has a cache. */
+static bool has_no_cache(const struct kmem_event *e)
+{
+    return e->is_kmalloc && (e->requested_bytes > KMALLOC_MOST || e->allocated_bytes > 2 * KMALLOC_MOST);
+}
+
+const char *kernel_capture_kmalloc_name(struct kernel_capture *c, const struct kmem_event *e)
+{
+    if (has_no_cache(e))
+        return PAGES_NAME;
+    if (!c->kmalloc_names)
+        c->kmalloc_names = mem_array(2 * KMALLOC_MOST / KMALLOC_STEP + 1, sizeof(*c->kmalloc_names));
+    char *name = c->kmalloc_names[e->allocated_bytes / KMALLOC_STEP];
+    if (!*name)
+        snprintf(name, KERNEL_CAPTURE_NAME, "(kmalloc %" PRIu64 ")", e->allocated_bytes);
+    return name;
+}
+
+void kernel_capture_mark_pages(struct kernel_capture *c, const struct kmem_event *e)
+{
+    if (c->pages && e->kind == KMEM_EVENT_ALLOC && !e->is_percpu)
+        page_accounts_object(c->pages, e->address, has_no_cache(e), e->cpu);
+}
+
+bool kernel_capture_add_pages(struct kernel_capture *c, const struct page_event *e, uint32_t cpu)
+{
+    if (!page_accounts_add(c->pages, e))
+        return false;
+    if (e->kind == PAGE_EVENT_ALLOC && e->frame != PAGE_EVENT_NO_FRAME)
+        page_accounts_last(c->pages, e->frame, e->order, cpu);
+    return true;
+}
+
+void kernel_capture_begin_span(struct kernel_capture *c)
+{
+    capture_span_free(c->span);
+    c->span = capture_span_new(c->accounts, c->pages);
+}
 
 static void add_sums(struct profile_sums *s, uint64_t count, uint64_t bytes, uint64_t requested_bytes)
 {
@@ -51,7 +98,7 @@ void kernel_capture_times(const struct kernel_capture *c, uint64_t *began_ns, ui
     const struct kmem_totals *t = kmem_accounts_totals(c->accounts);
     const struct page_totals none = {0}, *q = c->pages ? page_accounts_totals(c->pages) : &none;
     *began_ns = c->began_ns;
-    *taken_ns = clock_ns(CLOCK_REALTIME);
+    *taken_ns = c->ended_ns ? c->ended_ns : clock_ns(CLOCK_REALTIME);
     if (!t->events && !q->events)
         return;
     const uint64_t first = !q->events || (t->events && t->first_ns < q->first_ns) ? t->first_ns : q->first_ns;
@@ -115,7 +162,9 @@ void kernel_capture_init(struct kernel_capture *c, const struct kernel_code_name
 void kernel_capture_release(struct kernel_capture *c)
 {
     kmem_accounts_free(c->accounts);
+    capture_span_free(c->span);
     page_accounts_free(c->pages);
+    free(c->kmalloc_names);
     vec_release(&c->cells);
     map_release(&c->cell_index);
     vec_release(&c->page_cells);

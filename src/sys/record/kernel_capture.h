@@ -20,6 +20,7 @@
 #include "model/profile/profile.h"
 #include "model/table/table.h"
 
+struct capture_span;
 struct symbol_frame;
 struct symbol_frames;
 struct wrappers;
@@ -38,6 +39,8 @@ struct kernel_code_names {
     uint64_t (*number)(void *arg, uint64_t call);
     /** Appends "GFP_KERNEL|__GFP_ZERO"; NULL: events do not tell the flags. */
     void (*add_gfp)(void *arg, struct buf *b, uint64_t gfp);
+    /** Returns the name of a migrate type of pages, or NULL: it has none; NULL: only numbers are known. */
+    const char *(*migrate_type)(void *arg, uint32_t type);
     /** Returns the path of the control group of a process, or NULL; NULL: they are not known. */
     const char *(*cgroup)(void *arg, int32_t process);
     /* The next three are about files of the source. They are NULL, all three, if it is not known. */
@@ -47,6 +50,8 @@ struct kernel_code_names {
     bool (*frames)(void *arg, uint64_t call, struct symbol_frames *out);
     const char *(*frame_file)(void *arg, const struct symbol_frame *f);
 };
+
+#define KERNEL_CAPTURE_NAME 24 /* bytes of "(kmalloc 192)" */
 
 struct kernel_capture_cell {
     uint64_t call_site;
@@ -62,6 +67,7 @@ struct kernel_capture_page_cell {
 
 struct kernel_capture {
     struct kmem_accounts *accounts;
+    struct capture_span *span;   /* rows are of what came since then; NULL: of everything */
     struct page_accounts *pages; /* NULL: pages were not recorded; belongs to the capture */
     struct kernel_code_names names;
     bool is_filtered; /* only some allocations are accounted: then frees of others are not counted */
@@ -73,13 +79,15 @@ struct kernel_capture {
     int64_t realtime_ns; /* CLOCK_REALTIME minus the clock of the events */
     /* when it ended, on the clock of the events, and how long frees were noted after it; 0: they were not */
     uint64_t end_ns, settle_ns;
-    uint64_t began_ns; /* CLOCK_REALTIME; of a capture that may have no event of an object */
+    /* CLOCK_REALTIME; of a capture that may have no event of an object. 0: it ends now */
+    uint64_t began_ns, ended_ns;
     uint64_t image_id; /* of the profile of objects; odd, and the one of pages has the next number */
     /* The cells of the profile. Each new profile keeps the order of the earlier cells, and appends new ones. */
     struct VEC(struct kernel_capture_cell) cells;
     struct map cell_index;
     struct VEC(struct kernel_capture_page_cell) page_cells; /* of the other one */
     struct map page_cell_index;
+    char (*kmalloc_names)[KERNEL_CAPTURE_NAME]; /* by size / 8; "": not met yet */
 };
 
 /** Sets when the first and the last event was, of objects or pages (CLOCK_REALTIME): the times of both images. */
@@ -87,6 +95,19 @@ void kernel_capture_times(const struct kernel_capture *c, uint64_t *began_ns, ui
 /** Makes empty accounts. */
 void kernel_capture_init(struct kernel_capture *c, const struct kernel_code_names *names);
 void kernel_capture_release(struct kernel_capture *c);
+
+/**
+ * Returns what stands for the cache of an object of kmalloc(), whose events do not name one: "(kmalloc 192)", not the
+ * name that slabinfo has, since of one size there are several caches; or "(pages)".
+ */
+const char *kernel_capture_kmalloc_name(struct kernel_capture *c, const struct kmem_event *e);
+/** Before an allocation is accounted: marks the pages under the object, if pages are accounted. */
+void kernel_capture_mark_pages(struct kernel_capture *c, const struct kmem_event *e);
+/** Adds an event of pages; there must be pages. Returns false if it cannot be: see page_accounts_add(). */
+bool kernel_capture_add_pages(struct kernel_capture *c, const struct page_event *e, uint32_t cpu);
+
+/** From here on rows have what is allocated and freed from now on; see capture_span.h. */
+void kernel_capture_begin_span(struct kernel_capture *c);
 
 /** Sets a text of the last row: what one of the functions above appends for this number. */
 void kernel_capture_put_name(struct table *t, uint32_t column,
@@ -120,10 +141,8 @@ const char *kernel_capture_add_page_rows(struct kernel_capture *c, enum kernel_c
                                          struct table *t);
 /** Returns whether a frame at the inner end of a page's stack is the tracing's and not the page allocator's. */
 bool kernel_capture_is_tracing(const char *function);
-struct kernel_enums;
 /** Set a text of the last row: the name of a migrate type, and the lines of a stack of pages. */
-void kernel_capture_put_type(struct table *t, uint32_t column, const struct kernel_enums *types,
-                             uint32_t type);
+void kernel_capture_put_type(const struct kernel_capture *c, struct table *t, uint32_t column, uint32_t type);
 void kernel_capture_put_page_stack(const struct kernel_capture *c, struct table *t, uint32_t column,
                                    uint32_t stack);
 /** Sets what `allium sys kpages` would have counted; there must be pages. */

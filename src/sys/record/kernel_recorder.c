@@ -217,8 +217,6 @@ int kernel_recorder_open(struct kernel_recorder **out, const struct kernel_recor
     r->format = kmem_format_new();
     r->page_format = page_format_new();
     r->task_format = task_format_new();
-    r->kmalloc_bytes_max = 2 * (uint64_t)sysconf(_SC_PAGESIZE);
-    r->kmalloc_names = mem_array(2 * r->kmalloc_bytes_max / KMALLOC_STEP + 1, sizeof(*r->kmalloc_names));
     r->names =
         (struct recorder_names){resolver_new(&(struct resolver_wanted){.vmlinux = o->vmlinux}), &r->tasks};
     const struct kernel_code_names names = recorder_names_of(&r->names, o->vmlinux != NULL);
@@ -264,8 +262,7 @@ void kernel_recorder_close(struct kernel_recorder *r)
     task_format_free(r->task_format);
     page_format_free(r->page_format);
     kernel_capture_release(&r->capture);
-    resolver_free(r->names.names);
-    free(r->kmalloc_names);
+    recorder_names_release(&r->names);
     record_where_release(&r->where);
     vec_each (char *, path, &r->formats_read)
         free(*path);

@@ -12,10 +12,6 @@
 #include "sys/record/recorder_names.h"
 #include "sys/record/tasks.h"
 
-/* Sizes of kmalloc()'s caches are multiples of this. */
-#define KMALLOC_STEP 8u
-#define KMALLOC_NAME 24u
-
 struct kernel_recorder {
     struct trace_instance instance; /* with `is_boot` the top level */
     bool is_boot;
@@ -43,8 +39,6 @@ struct kernel_recorder {
     void (*older)(void *arg, const struct kmem_event *e);
     void *older_arg;
     uint64_t stack[KMEM_EVENT_DEPTH_MAX]; /* of the event that is accounted */
-    uint64_t kmalloc_bytes_max;           /* two pages: larger objects have no cache */
-    char (*kmalloc_names)[KMALLOC_NAME];  /* by size / KMALLOC_STEP; "": not met yet */
 };
 
 /** Accounts a record: a trace_record_fn, with the recorder as `arg`. */

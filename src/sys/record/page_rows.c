@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "bpf/kpages.h"
-#include "sys/kernel_enums.h"
+#include "sys/record/capture_span.h"
 
 enum column {
     ORDER,
@@ -95,14 +95,13 @@ static void add_sums(struct table *t, const uint32_t at[static COLUMNS], const s
     table_whole(t, at[FALLBACKS], a->fallbacks);
 }
 
-void kernel_capture_put_type(struct table *t, uint32_t column, const struct kernel_enums *types,
-                             uint32_t type)
+void kernel_capture_put_type(const struct kernel_capture *c, struct table *t, uint32_t column, uint32_t type)
 {
     char number[16];
+    const char *name = c->names.migrate_type ? c->names.migrate_type(c->names.arg, type) : NULL;
     snprintf(number, sizeof(number), "%" PRIu32, type);
     if (type != PAGE_EVENT_NO_TYPE)
-        table_text(t, column,
-                   type < KERNEL_ENUMS_VALUES_MAX && types->names[type] ? types->names[type] : number);
+        table_text(t, column, name ? name : number);
 }
 
 bool kernel_capture_is_tracing(const char *function)
@@ -133,12 +132,12 @@ void kernel_capture_put_page_stack(const struct kernel_capture *c, struct table 
 }
 
 static void add_row(const struct kernel_capture *c, struct table *t, const uint32_t at[static COLUMNS],
-                    const struct page_account *a, const struct kernel_enums *types)
+                    const struct page_account *a)
 {
     struct buf gfp = BUF_INIT;
     table_row(t);
     table_whole(t, at[ORDER], a->order);
-    kernel_capture_put_type(t, at[TYPE], types, a->migrate_type);
+    kernel_capture_put_type(c, t, at[TYPE], a->migrate_type);
     table_text(t, at[COMM], page_accounts_text(c->pages, a->comm));
     table_text(t, at[USE], uses[a->use]);
     if ((a->allocations || a->failures) && c->names.add_gfp) {
@@ -162,6 +161,14 @@ static void add_process(const struct kernel_capture *c, struct table *t, const u
     add_sums(t, at, a, (uint64_t)sysconf(_SC_PAGESIZE));
 }
 
+/* The parts by which rows of pages are told apart. */
+static const char *parts_of_pages(bool stacks, bool gfp)
+{
+    static const char *const parts[2][2] = {{"order,type,comm,use", "order,type,comm,use,gfp"},
+                                            {"stack,order,type,comm,use", "stack,order,type,comm,use,gfp"}};
+    return parts[stacks][gfp];
+}
+
 const char *kernel_capture_add_page_rows(struct kernel_capture *c, enum kernel_capture_page_rows which,
                                          struct table *t)
 {
@@ -170,30 +177,28 @@ const char *kernel_capture_add_page_rows(struct kernel_capture *c, enum kernel_c
     if (!c->pages)
         return NULL;
     if (which == KERNEL_CAPTURE_PAGE_PROCESSES) {
-        const struct page_account *rows = page_accounts_processes(c->pages, &n);
-        find_columns(t, BIT(PID) | BIT(COMM) | BIT(CGROUP) | SUMS, at);
+        const struct page_account *rows = capture_span_page_processes(c->span, c->pages, &n);
+        find_columns(t, BIT(PID) | BIT(COMM) | (c->names.cgroup ? BIT(CGROUP) : 0) | SUMS, at);
         for (size_t i = 0; i < n; i++)
             add_process(c, t, at, &rows[i]);
-        return "process,comm,cgroup";
+        return !n ? NULL : c->names.cgroup ? "process,comm,cgroup" : "process,comm";
     }
-    struct kernel_enums types;
     const bool stacks = has_stacks(c);
-    const struct page_account *rows = page_accounts_rows(c->pages, &n);
-    kernel_enums_load(&types, "migratetype", "MIGRATE_");
-    find_columns(
-        t, BIT(ORDER) | BIT(TYPE) | BIT(COMM) | BIT(USE) | BIT(GFP) | (stacks ? BIT(STACK) : 0) | SUMS, at);
+    const struct page_account *rows = capture_span_pages(c->span, c->pages, &n);
+    const uint64_t gfp = c->names.add_gfp ? BIT(GFP) : 0;
+    find_columns(t, BIT(ORDER) | BIT(TYPE) | BIT(COMM) | BIT(USE) | gfp | (stacks ? BIT(STACK) : 0) | SUMS,
+                 at);
     for (size_t i = 0; i < n; i++)
-        add_row(c, t, at, &rows[i], &types);
-    kernel_enums_release(&types);
-    return stacks ? "stack,order,type,comm,use,gfp" : "order,type,comm,use,gfp";
+        add_row(c, t, at, &rows[i]);
+    return parts_of_pages(stacks, gfp);
 }
 
 void kernel_capture_count_pages(const struct kernel_capture *c, uint64_t counted[static SYS_COUNTS])
 {
-    const struct page_totals *t = page_accounts_totals(c->pages);
+    const struct page_totals t = capture_span_page_totals(c->span, c->pages);
     counted[SYS_RING_FULL] = c->lost;
-    counted[KPAGES_REUSED] = t->pages_without_free;
-    counted[KPAGES_FREED_BEFORE] = t->unmatched_pages;
-    counted[KPAGES_FREED_IN_PARTS] = t->frees_in_parts;
-    counted[KPAGES_FAILED] = t->failures;
+    counted[KPAGES_REUSED] = t.pages_without_free;
+    counted[KPAGES_FREED_BEFORE] = t.unmatched_pages;
+    counted[KPAGES_FREED_IN_PARTS] = t.frees_in_parts;
+    counted[KPAGES_FAILED] = t.failures;
 }

@@ -135,7 +135,7 @@ static int open_file(const struct raw_folder *f, const char *name)
     return fd < 0 ? -errno : fd;
 }
 
-static void put(struct raw_folder *f, const char *name, const void *bytes, size_t n)
+void raw_folder_put(struct raw_folder *f, const char *name, const void *bytes, size_t n)
 {
     if (f->failed)
         return;
@@ -152,7 +152,7 @@ static void copy(struct raw_folder *f, int from, const char *file, size_t max, c
 {
     struct buf text = BUF_INIT;
     if (!file_read_at(from, file, max, &text))
-        put(f, name, buf_str(&text), text.len);
+        raw_folder_put(f, name, buf_str(&text), text.len);
     buf_release(&text);
 }
 
@@ -190,7 +190,7 @@ void raw_folder_begin(struct raw_folder *f, const struct trace_instance *t, stru
 {
     copy(f, t->tracefs_fd, "events/header_page", TEXT_MAX, "events/header_page");
     copy(f, t->tracefs_fd, "events/header_event", TEXT_MAX, "events/header_event");
-    put(f, "trace_clock", "mono\n", 5);
+    raw_folder_put(f, "trace_clock", "mono\n", 5);
     trace_reader_keep(r, keep_page, f);
 }
 
@@ -198,7 +198,10 @@ void raw_folder_put_tasks(struct raw_folder *f, const struct tasks *t)
 {
     struct buf text = BUF_INIT;
     tasks_add_lines(t, &text);
-    put(f, "saved_cmdlines", buf_str(&text), text.len);
+    raw_folder_put(f, "saved_cmdlines", buf_str(&text), text.len);
+    buf_reset(&text);
+    tasks_add_groups(t, &text);
+    raw_folder_put(f, "groups", buf_str(&text), text.len);
     buf_release(&text);
 }
 
@@ -216,12 +219,14 @@ static void put_about(struct raw_folder *f, const struct kernel_capture *c, int3
 {
     struct utsname own;
     struct buf text = BUF_INIT;
-    buf_printf(&text, "version 1\nmachine %s\nrelease %s\nrealtime_ns %" PRId64 "\nown_tid %" PRId32 "\n",
-               uname(&own) ? "" : own.machine, uname(&own) ? "" : own.release, c->realtime_ns, own_tid);
+    buf_printf(&text,
+               "version 1\nmachine %s\nrelease %s\ncpus %ld\nrealtime_ns %" PRId64 "\nown_tid %" PRId32 "\n",
+               uname(&own) ? "" : own.machine, uname(&own) ? "" : own.release, sysconf(_SC_NPROCESSORS_CONF),
+               c->realtime_ns, own_tid);
     if (c->settle_ns)
         buf_printf(&text, "end_ns %" PRIu64 "\nsettle_ns %" PRIu64 "\n", c->end_ns, c->settle_ns);
     add_build_id(&text);
-    put(f, "allium", buf_str(&text), text.len);
+    raw_folder_put(f, "allium", buf_str(&text), text.len);
     buf_release(&text);
 }
 

@@ -11,8 +11,10 @@
  *     per_cpu/cpu0/stats ...                               what the kernel counted
  *     trace_clock                                          its name: mono
  *     saved_cmdlines                                       names of threads at the beginning
+ *     groups                                               their processes and control groups; see tasks.h
+ *     state/TIME/proc/slabinfo ...                         what the kernel told of its memory; see raw_states.h
  *     kallsyms                                             a copy of /proc/kallsyms, of the end
- *     allium                                               version, machine, and what the recorder was
+ *     allium                                               version, machine, CPUs, and what the recorder was
  *
  * Runs in: the tool, as root. Threads: one. Owns: the open files, until raw_folder_close(). Files are for their owner
  * only, as they contain addresses of the kernel.
@@ -40,6 +42,8 @@ void raw_folder_remove(struct raw_folder *f);
 
 /** Returns the line of the failure; NULL: there was none. NULL is allowed. */
 const char *raw_folder_failed(const struct raw_folder *f);
+/** Writes a file in it; folders in the name are made. */
+void raw_folder_put(struct raw_folder *f, const char *name, const void *bytes, size_t n);
 /** Copies "events/GROUP/EVENT/format". */
 void raw_folder_put_format(struct raw_folder *f, const struct trace_instance *t, const char *path);
 /** Writes what is known before the first event, and has the reader give its pages. */

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 #include "collect/kernel/trace/kmem_format.h"
+#include "collect/kernel/trace/page_format.h"
 #include "collect/kernel/trace/trace_reader.h"
 
 /**
@@ -18,7 +19,8 @@
  * `stack` holds it. An event without a stack stays without one. Returns false if its stack was not found among the
  * records that were searched, or does not contain the call.
  */
-bool record_stack_find(const struct trace_reader *r, const struct kmem_format *f, struct kmem_event *event,
+bool record_stack_find(const struct trace_reader *r, const struct kmem_format *f,
+                       const struct page_format *pages, struct kmem_event *event,
                        uint64_t stack[static KMEM_EVENT_DEPTH_MAX]);
 
 #endif

@@ -1,31 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What kernel_recorder.h does with a record. */
-#include <stdio.h>
 #include <string.h>
 
 #include "sys/record/kernel_recorder_parts.h"
 #include "sys/record/record_stack.h"
-
-/* With slub_debug= an object of a cache takes more than the largest request that has a cache. */
-static bool has_no_cache(const struct kernel_recorder *r, const struct kmem_event *e)
-{
-    return e->is_kmalloc &&
-           (e->requested_bytes > r->kmalloc_bytes_max || e->allocated_bytes > 2 * r->kmalloc_bytes_max);
-}
-
-/*
- * The events of kmalloc() do not name a cache. Its objects are named by their size, not as in slabinfo: of one size
- * there are several caches, and the event does not tell which.
- */
-static const char *kmalloc_name(struct kernel_recorder *r, const struct kmem_event *e)
-{
-    if (has_no_cache(r, e))
-        return "(pages)";
-    char *name = r->kmalloc_names[e->allocated_bytes / KMALLOC_STEP];
-    if (!*name)
-        snprintf(name, KMALLOC_NAME, "(kmalloc %u)", (unsigned)e->allocated_bytes);
-    return name;
-}
 
 static void take_task_event(struct kernel_recorder *r, const struct trace_record *record)
 {
@@ -99,7 +77,7 @@ static bool account_pages(struct kernel_recorder *r, const struct trace_record *
         event.comm = RECORDER_OWN_NAME;
     if (event.kind == PAGE_EVENT_FALLBACK || (r->stacks && event.kind == PAGE_EVENT_ALLOC)) {
         struct kmem_event any = {.context = event.context};
-        r->stackless += !record_stack_find(r->reader, r->format, &any, r->stack);
+        r->stackless += !record_stack_find(r->reader, r->format, r->page_format, &any, r->stack);
         event.stack = any.stack;
         event.depth = any.depth;
     }
@@ -115,10 +93,9 @@ static void account_object(struct kernel_recorder *r, struct kmem_event *event)
         event->requested_bytes *= r->cpus; /* the allocated bytes are those of all CPUs */
         event->call_site = allocates ? event->call_site : RECORDER_NO_SITE;
     }
-    if (allocates && r->capture.pages && !event->is_percpu)
-        page_accounts_object(r->capture.pages, event->address, has_no_cache(r, event), event->cpu);
+    kernel_capture_mark_pages(&r->capture, event);
     if (allocates && event->is_kmalloc)
-        event->cache = kmalloc_name(r, event);
+        event->cache = kernel_capture_kmalloc_name(&r->capture, event);
     if (!wants_object(r, event)) {
         if (allocates)
             kmem_accounts_pass(r->capture.accounts, event->address);
@@ -128,7 +105,7 @@ static void account_object(struct kernel_recorder *r, struct kmem_event *event)
         event->call_site = RECORDER_OWN_SITE;
         event->cache = "";
     } else if (r->stacks && allocates) {
-        r->stackless += !record_stack_find(r->reader, r->format, event, r->stack);
+        r->stackless += !record_stack_find(r->reader, r->format, r->page_format, event, r->stack);
     }
     r->broken_records += !kmem_accounts_add(r->capture.accounts, event);
 }

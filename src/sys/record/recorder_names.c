@@ -69,6 +69,15 @@ static void add_gfp(void *arg, struct buf *b, uint64_t gfp)
     resolver_add_gfp(r->names, b, gfp);
 }
 
+static const char *migrate_type(void *arg, uint32_t type)
+{
+    struct recorder_names *r = arg;
+    if (!r->has_types)
+        kernel_enums_load(&r->types, "migratetype", "MIGRATE_");
+    r->has_types = true;
+    return type < KERNEL_ENUMS_VALUES_MAX ? r->types.names[type] : NULL;
+}
+
 static const char *cgroup(void *arg, int32_t process)
 {
     const struct recorder_names *r = arg;
@@ -82,6 +91,7 @@ struct kernel_code_names recorder_names_of(struct recorder_names *r, bool source
                                   .add_function = add_function,
                                   .number = number,
                                   .add_gfp = add_gfp,
+                                  .migrate_type = migrate_type,
                                   .cgroup = cgroup};
     if (source) {
         n.add_file = add_file;
@@ -89,4 +99,11 @@ struct kernel_code_names recorder_names_of(struct recorder_names *r, bool source
         n.frame_file = frame_file;
     }
     return n;
+}
+
+void recorder_names_release(struct recorder_names *r)
+{
+    resolver_free(r->names);
+    if (r->has_types)
+        kernel_enums_release(&r->types);
 }

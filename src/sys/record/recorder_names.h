@@ -5,9 +5,10 @@
 /*
  * How code, flags and control groups of the running kernel are named, for kernel_capture.h.
  *
- * Runs in: the tool. Threads: one. Owns: nothing.
+ * Runs in: the tool. Threads: one. Owns: its members but `tasks`, until recorder_names_release().
  */
 
+#include "sys/kernel_enums.h"
 #include "sys/record/kernel_capture.h"
 #include "sys/record/tasks.h"
 
@@ -24,9 +25,12 @@ struct names;
 struct recorder_names {
     struct names *names;
     const struct tasks *tasks;
+    struct kernel_enums types; /* of pages: migrate types */
+    bool has_types;            /* read already */
 };
 
 /** Returns functions on `r`, which must outlive them. `source`: files of the source are known. */
 struct kernel_code_names recorder_names_of(struct recorder_names *r, bool source);
+void recorder_names_release(struct recorder_names *r);
 
 #endif

@@ -173,6 +173,41 @@ void tasks_add_lines(const struct tasks *t, struct buf *b)
     }
 }
 
+void tasks_add_groups(const struct tasks *t, struct buf *b)
+{
+    buf_printf(b, "hierarchy %" PRId32 "\n", t->hierarchy);
+    for (size_t i = 1; i < t->cgroups.len; i++)
+        buf_printf(b, "group %s\n", t->cgroups.at[i]);
+    vec_each (const struct task, task, &t->all)
+        if (task->process != TASK_UNKNOWN)
+            buf_printf(b, "task %" PRId32 " %" PRId32 " %" PRIu32 "\n", task->tid, task->process,
+                       task->cgroup);
+}
+
+void tasks_parse_groups(struct tasks *t, const char *text)
+{
+    static const char group[] = "group ";
+    int32_t tid, process;
+    uint32_t number;
+    for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        char head[64]; /* sscanf(3) looks for the end of the whole text */
+        const size_t len = strcspn(line, "\n");
+        snprintf(head, sizeof(head), "%.*s", (int)(len < sizeof(head) ? len : sizeof(head) - 1), line);
+        if (!t->cgroups.len)
+            number_of_cgroup(t, "", 0);
+        if (!strncmp(line, group, strlen(group)))
+            number_of_cgroup(t, line + strlen(group), len - strlen(group));
+        else if (sscanf(head, "task %" SCNd32 " %" SCNd32 " %" SCNu32, &tid, &process, &number) == 3 &&
+                 tid >= 0 && process >= 0 && number < t->cgroups.len) {
+            struct task *task = task_at(t, tid);
+            task->process = process;
+            task->cgroup = number;
+        } else {
+            sscanf(head, "hierarchy %" SCNd32, &t->hierarchy);
+        }
+    }
+}
+
 const struct task *tasks_find(const struct tasks *t, int32_t tid)
 {
     static const struct task idle = {.name = "[idle]"},

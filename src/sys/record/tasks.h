@@ -44,6 +44,10 @@ void tasks_set_name(struct tasks *t, int32_t tid, const char *name, uint32_t byt
 void tasks_parse(struct tasks *t, const char *text);
 /** Appends such lines. */
 void tasks_add_lines(const struct tasks *t, struct buf *b);
+/** Appends the rest as lines: processes and control groups. */
+void tasks_add_groups(const struct tasks *t, struct buf *b);
+/** Reads such lines. Lines of another form are passed over. */
+void tasks_parse_groups(struct tasks *t, const char *text);
 /** Returns the thread; one without a process if it is not known. Valid until the next change. */
 const struct task *tasks_find(const struct tasks *t, int32_t tid);
 /** Returns its name; "[unknown]" if it has none. */

@@ -448,6 +448,7 @@ const struct sys_tool sys_kmem = {
     .recorded =
         BIT(SOURCE_LINE) | BIT(MODULE) | BIT(CGROUP) | BIT(SETTLED) | BIT(AT_PEAK) | BIT(OLDEST) | OF_PAIRS,
     .charge = &charge,
+    .reads_traces = true,
     .marks_helpers = true,
     .directory = DIRECTORY,
     .name_again = name_again,

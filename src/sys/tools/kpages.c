@@ -296,6 +296,7 @@ const struct sys_tool sys_kpages = {
     .weigh = weigh,
     .row = row,
     .live = &live,
+    .reads_traces = true,
     .recorded = BIT(USE) | BIT(FALLBACKS) | BIT(CGROUP),
     .ready = ready,
     .release = release,

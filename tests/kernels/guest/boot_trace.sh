@@ -6,7 +6,7 @@
 #: parameters trace_event=kmem:kmalloc,kmem:kfree,kmem:kmem_cache_alloc,kmem:kmem_cache_free,task:task_rename,task:task_newtask trace_buf_size=32M trace_clock=global trace_options=nooverwrite
 
 . /tests/tap.sh
-plan 19
+plan 22
 cd /sys/kernel/tracing
 
 # value QUERY: of the recording
@@ -43,6 +43,11 @@ holds "report has the line, too" '^before the first event, ' /tmp/report
 
 allium sys import --boot -o /tmp/again.allium 2>/tmp/said
 holds "a second time there is nothing" '^allium: the top-level buffers of tracefs are empty: they were read before' /tmp/said
+echo mark >trace_marker
+allium sys import --boot -o /tmp/again.allium 2>/tmp/said
+equal "there are only marks: it refuses" $? 3
+holds "and says so" '^allium: the top-level buffers of tracefs hold no event of kmem' /tmp/said
+equal "no recording is left" "$(ls /tmp/again.allium 2>/dev/null)" ""
 
 tracer=$(tr ' ' '\n' <available_tracers | grep -v nop | head -n 1)
 echo 0 >tracing_on

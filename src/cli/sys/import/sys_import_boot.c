@@ -116,12 +116,17 @@ static int import(struct session *s)
     int bad = stop(s, &e);
     const bool stopped = !bad;
     bad = bad ? bad : kernel_recorder_end(s->recorder, &e);
-    bad = bad ? bad : store(s, &e);
+    const bool empty = !bad && !kmem_accounts_totals(kernel_recorder_capture(s->recorder)->accounts)->events;
+    bad = bad || empty ? bad : store(s, &e);
     int closed = recording_close(s->recording, bad ? &closing : &e);
-    if (!stopped)
+    if (!stopped || empty)
         unlink(s->q->output);
     if (bad || closed)
         return command_fail(EXIT_FAILED, "%s", e.text);
+    if (empty)
+        return command_fail(EXIT_IMPOSSIBLE,
+                            "the top-level buffers of tracefs hold no event of kmem: others have "
+                            "overwritten them, or trace_buf_size= is too small");
     if (!s->q->quiet)
         say(s);
     return EXIT_DONE;

@@ -171,31 +171,49 @@ static bool read_head(struct text *t, struct ftrace_text_line *out)
 
 /* ---- events ---- */
 
-static const struct {
+static bool has(struct text t, const char *words)
+{
+    return memmem(t.at, (size_t)(t.end - t.at), words, strlen(words)) != NULL;
+}
+
+enum event_class { OBJECTS, PERCPU, PAGES, TASKS };
+
+static const struct event {
     const char *name;
-    bool allocates, is_kmalloc;
+    enum event_class class;
+    int kind; /* enum ftrace_text_kind of an object, enum page_event_kind of pages */
+    bool is_kmalloc;
 } events[] = {
-    {"kmalloc", true, true},           {"kfree", false, true},       {"kmem_cache_alloc", true, false},
-    {"kmem_cache_free", false, false}, {"kmalloc_node", true, true}, {"kmem_cache_alloc_node", true, false},
+    {"kmalloc", OBJECTS, FTRACE_TEXT_ALLOC, true},
+    {"kfree", OBJECTS, FTRACE_TEXT_FREE, true},
+    {"kmem_cache_alloc", OBJECTS, FTRACE_TEXT_ALLOC, false},
+    {"kmem_cache_free", OBJECTS, FTRACE_TEXT_FREE, false},
+    {"kmalloc_node", OBJECTS, FTRACE_TEXT_ALLOC, true},
+    {"kmem_cache_alloc_node", OBJECTS, FTRACE_TEXT_ALLOC, false},
+    {"percpu_alloc_percpu", PERCPU, FTRACE_TEXT_ALLOC, false},
+    {"percpu_free_percpu", PERCPU, FTRACE_TEXT_FREE, false},
+    {"mm_page_alloc", PAGES, PAGE_EVENT_ALLOC, false},
+    {"mm_page_free", PAGES, PAGE_EVENT_FREE, false},
+    {"mm_page_alloc_extfrag", PAGES, PAGE_EVENT_FALLBACK, false},
+    {"task_newtask", TASKS, 0, false},
+    {"task_rename", TASKS, 0, false},
 };
 
-static bool read_event(struct ftrace_text_span word, struct ftrace_text_line *out)
+/* "kmem:" and the like are what perf prints before the name. */
+static const struct event *find_event(struct ftrace_text_span word)
 {
-    static const char group[] = "kmem:";
     if (word.len < 2 || word.at[word.len - 1] != ':')
-        return false;
+        return NULL;
     word.len--;
-    if (word.len > strlen(group) && !memcmp(word.at, group, strlen(group))) {
-        word.at += strlen(group);
-        word.len -= strlen(group);
+    const char *colon = memchr(word.at, ':', word.len);
+    if (colon) {
+        word.len -= (size_t)(colon + 1 - word.at);
+        word.at = colon + 1;
     }
     for (size_t i = 0; i < sizeof(events) / sizeof(*events); i++)
-        if (is_word(word, events[i].name)) {
-            out->kind = events[i].allocates ? FTRACE_TEXT_ALLOC : FTRACE_TEXT_FREE;
-            out->is_kmalloc = events[i].is_kmalloc;
-            return true;
-        }
-    return false;
+        if (is_word(word, events[i].name))
+            return &events[i];
+    return NULL;
 }
 
 /* What an object's address may look like. */
@@ -214,9 +232,10 @@ enum { HAS_SITE = 1, HAS_ADDRESS = 2, HAS_REQUESTED = 4, HAS_ALLOCATED = 8 };
 /* Nothing of interest can follow: the flags of an allocation, for example, are half of its line. */
 static bool is_complete(unsigned has, const struct ftrace_text_line *l)
 {
-    const unsigned all =
-        HAS_SITE | HAS_ADDRESS | (l->kind == FTRACE_TEXT_ALLOC ? HAS_REQUESTED | HAS_ALLOCATED : 0);
-    return (has & all) == all && (l->kind == FTRACE_TEXT_ALLOC && l->is_kmalloc ? true : l->cache.len != 0);
+    const bool allocates = l->kind == FTRACE_TEXT_ALLOC;
+    const unsigned all = (allocates || !l->is_percpu ? HAS_SITE : 0) | HAS_ADDRESS |
+                         (allocates ? HAS_REQUESTED | HAS_ALLOCATED : 0);
+    return (has & all) == all && (l->is_percpu || (allocates && l->is_kmalloc) || l->cache.len != 0);
 }
 
 static unsigned read_field(struct ftrace_text_span key, struct ftrace_text_span value,
@@ -228,7 +247,7 @@ static unsigned read_field(struct ftrace_text_span key, struct ftrace_text_span 
     }
     if (is_word(key, "ptr"))
         return read_address(value, out) ? HAS_ADDRESS : 0;
-    if (is_word(key, "bytes_req"))
+    if (is_word(key, out->is_percpu ? "size" : "bytes_req"))
         return read_decimal(value, &out->requested_bytes) ? HAS_REQUESTED : 0;
     if (is_word(key, "bytes_alloc"))
         return read_decimal(value, &out->allocated_bytes) ? HAS_ALLOCATED : 0;
@@ -266,20 +285,104 @@ static void read_fields(struct text *t, struct ftrace_text_line *out)
             value = take_word(t);
         has |= read_field(key, value, out);
     }
-    const unsigned needed = HAS_SITE | HAS_ADDRESS | (out->kind == FTRACE_TEXT_ALLOC ? HAS_REQUESTED : 0);
+    const bool allocates = out->kind == FTRACE_TEXT_ALLOC;
+    const unsigned needed = (allocates || !out->is_percpu ? HAS_SITE : 0) | HAS_ADDRESS |
+                            (allocates ? HAS_REQUESTED | (out->is_percpu ? HAS_ALLOCATED : 0) : 0);
     if ((has & needed) != needed)
         out->kind = FTRACE_TEXT_BROKEN;
-    out->no_allocated_bytes = out->kind == FTRACE_TEXT_ALLOC && !(has & HAS_ALLOCATED);
+    out->no_allocated_bytes = out->kind == FTRACE_TEXT_ALLOC && allocates && !(has & HAS_ALLOCATED);
     if (out->no_allocated_bytes)
         out->allocated_bytes = out->requested_bytes;
 }
 
-/* ---- other lines ---- */
-
-static bool has(struct text t, const char *words)
+/* "0x1f2e3", and of old kernels "127715". */
+static bool read_frame(struct ftrace_text_span s, uint64_t *out)
 {
-    return memmem(t.at, (size_t)(t.end - t.at), words, strlen(words)) != NULL;
+    return s.len > 2 && s.at[1] == 'x' ? read_hex(s, out) : read_decimal(s, out);
 }
+
+static bool read_small(struct ftrace_text_span s, uint32_t *out)
+{
+    uint64_t value;
+    if (!read_decimal(s, &value) || value > UINT8_MAX)
+        return false;
+    *out = (uint32_t)value;
+    return true;
+}
+
+enum { HAS_FRAME = 1, HAS_ORDER = 2, HAS_TYPE = 4, HAS_NO_PAGE = 8 };
+
+static unsigned read_page_field(struct ftrace_text_span key, struct ftrace_text_span value,
+                                struct page_event *out)
+{
+    const bool fallback = out->kind == PAGE_EVENT_FALLBACK;
+    struct ftrace_text_line page;
+    if (is_word(key, "pfn"))
+        return read_frame(value, &out->frame) ? HAS_FRAME : 0;
+    if (is_word(key, fallback ? "alloc_order" : "order"))
+        return read_small(value, &out->order) ? HAS_ORDER : 0;
+    if (out->kind != PAGE_EVENT_FREE && is_word(key, fallback ? "alloc_migratetype" : "migratetype"))
+        return read_small(value, &out->migrate_type) ? HAS_TYPE : 0;
+    page.address_unknown = false;
+    return is_word(key, "page") && read_address(value, &page) && !page.address && !page.address_unknown
+               ? HAS_NO_PAGE
+               : 0;
+}
+
+/* "page=00000000a1b2c3d4 pfn=0x1f2e3 order=0 migratetype=1 gfp_flags=...". Of a failed allocation there is no page. */
+static void read_pages(struct text *t, enum page_event_kind kind, struct ftrace_text_line *out)
+{
+    const unsigned all = HAS_FRAME | HAS_ORDER | (kind == PAGE_EVENT_FREE ? 0 : HAS_TYPE);
+    unsigned has = 0;
+    out->pages = (struct page_event){.kind = kind, .migrate_type = PAGE_EVENT_NO_TYPE};
+    while ((has & all) != all) {
+        const struct ftrace_text_span word = take_word(t);
+        if (!word.len)
+            break;
+        const char *equal = memchr(word.at, '=', word.len);
+        if (!equal)
+            continue;
+        struct ftrace_text_span value = {equal + 1, (size_t)(word.at + word.len - equal - 1)};
+        if (!value.len) /* old kernels print blanks before "(null)" */
+            value = take_word(t);
+        has |= read_page_field((struct ftrace_text_span){word.at, (size_t)(equal - word.at)}, value,
+                               &out->pages);
+    }
+    if (has & HAS_NO_PAGE && kind == PAGE_EVENT_ALLOC)
+        out->pages.frame = PAGE_EVENT_NO_FRAME;
+    out->pages.pid = out->pid;
+    out->pages.context = out->is_interrupt;
+    out->kind = (has & all) == all ? FTRACE_TEXT_PAGES : FTRACE_TEXT_BROKEN;
+}
+
+/* What is between two words; empty: they are not there. */
+static struct ftrace_text_span between(struct text t, const char *first, const char *second)
+{
+    struct ftrace_text_span found = {t.at, 0};
+    const char *at = memmem(t.at, (size_t)(t.end - t.at), first, strlen(first));
+    const char *begin = at ? at + strlen(first) : NULL;
+    const char *end = at ? memmem(begin, (size_t)(t.end - begin), second, strlen(second)) : NULL;
+    return end ? (struct ftrace_text_span){begin, (size_t)(end - begin)} : found;
+}
+
+/*
+ * "pid=12 comm=a b clone_flags=1200000 oom_score_adj=0" and "pid=12 oldcomm=a newcomm=b oom_score_adj=0"; from 6.14 to
+ * 6.19 the latter has no pid: a thread renames itself.
+ */
+static void read_task(struct text t, struct ftrace_text_line *out)
+{
+    uint64_t pid = (uint64_t)out->pid;
+    const bool renamed = has(t, " newcomm=") || has(t, "oldcomm=");
+    const struct ftrace_text_span number = between(t, "pid=", " ");
+    out->task_comm =
+        renamed ? between(t, " newcomm=", " oom_score_adj=") : between(t, " comm=", " clone_flags=");
+    if (number.len && !read_decimal(number, &pid))
+        pid = UINT64_MAX;
+    out->task_pid = (int32_t)pid;
+    out->kind = out->task_comm.len && pid <= INT32_MAX ? FTRACE_TEXT_TASK : FTRACE_TEXT_EVENT;
+}
+
+/* ---- other lines ---- */
 
 /* The first number behind these words. False: they are not there. */
 static bool number_behind(struct text t, const char *words, uint64_t *out)
@@ -298,11 +401,13 @@ static bool number_behind(struct text t, const char *words, uint64_t *out)
 /*
  * "CPU:2 [LOST 1234 EVENTS]" and "CPU:2 [LOST EVENTS]" of the kernel, "CPU:2 [1234 EVENTS DROPPED]" and
  * "CPU:2 [EVENTS DROPPED]" of trace-cmd, "PERF_RECORD_LOST lost 1234" of perf; and in the header of `trace`, what was
- * overwritten: "# entries-in-buffer/entries-written: 100/300   #P:2".
+ * overwritten: "# entries-in-buffer/entries-written: 100/300   #P:2". trace-cmd begins with "cpus=2".
  */
 static bool read_lost(struct text t, struct ftrace_text_line *out)
 {
-    uint64_t kept, written;
+    uint64_t kept, written, cpus = 0;
+    if (number_behind(t, "#P:", &cpus) || (t.end - t.at < 16 && number_behind(t, "cpus=", &cpus)))
+        out->cpus = cpus <= CPU_MAX ? (uint32_t)cpus : 0;
     if (number_behind(t, "entries-in-buffer/entries-written:", &kept)) {
         if (!number_behind(t, "/entries-written:", &written) || !number_behind(t, "/", &written))
             return false;
@@ -341,6 +446,23 @@ static bool looks_like_one(struct text t)
     return has(t, "call_site=") && has(t, "ptr=");
 }
 
+static void read_known(struct text *t, const struct event *e, struct ftrace_text_line *out)
+{
+    switch (e->class) {
+    case PAGES:
+        read_pages(t, (enum page_event_kind)e->kind, out);
+        break;
+    case TASKS:
+        read_task(*t, out);
+        break;
+    default:
+        out->kind = (enum ftrace_text_kind)e->kind;
+        out->is_kmalloc = e->is_kmalloc;
+        out->is_percpu = e->class == PERCPU;
+        read_fields(t, out);
+    }
+}
+
 void ftrace_text_read(const char *line, size_t len, struct ftrace_text_line *out)
 {
     struct text rest = {line, line + len};
@@ -361,10 +483,11 @@ void ftrace_text_read(const char *line, size_t len, struct ftrace_text_line *out
     skip_blanks(&event);
     struct text words = event;
     const struct ftrace_text_span word = take_word(&event);
+    const struct event *known = find_event(word);
     if (is_word(word, "<stack") || is_word(word, "kernel_stack:"))
         out->kind = FTRACE_TEXT_STACK;
-    else if (read_event(word, out))
-        read_fields(&event, out);
+    else if (known)
+        read_known(&event, known, out);
     else if (!read_lost(words, out) && looks_like_one(words))
         out->kind = FTRACE_TEXT_BROKEN;
 }

@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/kernel/page_event.h"
+
 struct ftrace_text_span {
     const char *at;
     size_t len; /* 0: not there */
@@ -22,9 +24,11 @@ struct ftrace_text_span {
 
 enum ftrace_text_kind {
     FTRACE_TEXT_OTHER, /* a comment, an empty line, something else */
-    FTRACE_TEXT_EVENT, /* an event that has nothing to do with slab objects */
+    FTRACE_TEXT_EVENT, /* an event that has nothing to do with memory */
     FTRACE_TEXT_ALLOC,
     FTRACE_TEXT_FREE,
+    FTRACE_TEXT_PAGES,  /* `pages` */
+    FTRACE_TEXT_TASK,   /* a thread has begun, or has a new name: `task_pid` is called `task_comm` */
     FTRACE_TEXT_LOST,   /* `lost` events are missing; 0: some, the line does not say how many */
     FTRACE_TEXT_STACK,  /* what follows is the stack of this thread's last event */
     FTRACE_TEXT_CALLER, /* a line of a stack: `call_site` */
@@ -40,6 +44,7 @@ struct ftrace_text_line {
     /* it came in an interrupt or softirq, which has nothing to do with the program; only where the line says it */
     uint8_t is_interrupt;
     uint8_t is_kmalloc;
+    uint8_t is_percpu; /* memory that each CPU has for itself: what was requested is of one CPU */
     struct ftrace_text_span call_site; /* "alloc_pipe_info+0x4a/0x1c0 [ext4]", or hex */
     struct ftrace_text_span name;      /* of a call_site in hex, from the words in brackets before it */
     /* The address, as a number that is the same for the same object: raw or hashed. 0: NULL */
@@ -48,6 +53,10 @@ struct ftrace_text_line {
     uint64_t requested_bytes, allocated_bytes;
     uint8_t no_allocated_bytes; /* the line does not say them: the requested ones stand for them */
     struct ftrace_text_span cache;
+    struct page_event pages; /* all but program and stack */
+    int32_t task_pid;
+    struct ftrace_text_span task_comm;
+    uint32_t cpus;    /* of the machine, that were on, as the header says; 0: another line */
     uint8_t is_ticks; /* time_ns is a number of ticks of a clock that is not time */
     uint64_t lost;
 };

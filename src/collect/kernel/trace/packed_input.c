@@ -99,6 +99,11 @@ int packed_input_open(struct packed_input **out, const char *path, struct error 
         close(fd);
         return error_set(e, EISDIR, "%s: is a directory", path);
     }
+    return packed_input_open_fd(out, fd, path, e);
+}
+
+int packed_input_open_fd(struct packed_input **out, int fd, const char *path, struct error *e)
+{
     struct packed_input *p = *out = mem_alloc(sizeof(*p));
     p->fd = fd;
     p->copy_fd = -1;

@@ -19,6 +19,8 @@ struct packed_input;
 
 /** Opens the file; "-": standard input. Returns 0, or -errno with a line. `path` must outlive it. */
 int packed_input_open(struct packed_input **out, const char *path, struct error *e);
+/** The same for a descriptor, which becomes the input's, also if this fails. `path` is for messages. */
+int packed_input_open_fd(struct packed_input **out, int fd, const char *path, struct error *e);
 /** NULL is allowed. */
 void packed_input_close(struct packed_input *p);
 

@@ -14,6 +14,7 @@ enum {
     ABOUT_HOSTNAME = 3,
     ABOUT_RELEASE = 4,
     ABOUT_ARCH = 6,
+    ABOUT_CPUS = 7,
     ABOUT_DIRECTORY = 24,
     ABOUT_CLOCK = 29
 };
@@ -79,6 +80,8 @@ int perf_head_read_about(struct perf_head *p, uint64_t number, struct trace_curs
         bad = read_string(c, p->about.hostname);
     else if (number == ABOUT_RELEASE)
         bad = read_string(c, p->about.release);
+    else if (number == ABOUT_CPUS)
+        bad = trace_cursor_u32(c, &p->about.possible_cpus);
     else if (number == ABOUT_CLOCK)
         bad = read_clock(p, c);
     else if (number == ABOUT_ARCH) {

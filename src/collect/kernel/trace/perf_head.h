@@ -29,11 +29,12 @@ struct perf_data_about {
     char hostname[256], release[256]; /* "": not known */
     uint64_t text_address;            /* of the kernel's symbol _text; 0: not known */
     bool has_realtime;
-    int64_t realtime_ns;  /* CLOCK_REALTIME minus the clock of the records */
-    bool clock_is_chosen; /* by `perf record -k`: it is not the one that each CPU has for itself */
-    uint64_t lost;        /* records that found no room */
-    uint64_t unread;      /* records that are not whole */
-    uint64_t sampled;     /* kinds of events of which not each one was to be recorded */
+    int64_t realtime_ns;    /* CLOCK_REALTIME minus the clock of the records */
+    bool clock_is_chosen;   /* by `perf record -k`: it is not the one that each CPU has for itself */
+    uint64_t lost;          /* records that found no room */
+    uint64_t unread;        /* records that are not whole */
+    uint64_t sampled;       /* kinds of events of which not each one was to be recorded */
+    uint32_t possible_cpus; /* that the machine may have; 0: not known */
     bool has_chains;
 };
 

@@ -119,6 +119,7 @@ static bool read_sample(const uint8_t *record, const struct perf_sample_form *f,
     if (type & PERF_SAMPLE_TID) {
         if (!take_u32_pair(&r, pair))
             return false;
+        out->pid = (int32_t)pair[0];
         out->tid = (int32_t)pair[1];
     }
     if (!(type & PERF_SAMPLE_TIME) || !take_u64(&r, &out->time_ns) || !skip(&r, f->id_bytes))

@@ -29,7 +29,7 @@ enum perf_item_kind { PERF_ITEM_SAMPLE, PERF_ITEM_COMM, PERF_ITEM_FORK };
 struct perf_item {
     enum perf_item_kind kind;
     uint64_t time_ns;
-    int32_t tid;
+    int32_t pid, tid; /* process and thread */
     uint32_t cpu;
     const uint8_t *raw; /* of a sample: what the tracepoint wrote; NULL: nothing */
     uint32_t raw_bytes;

@@ -16,6 +16,7 @@ enum option {
     OPTION_BUFFER = 3,
     OPTION_CLOCK = 4,
     OPTION_UNAME = 5,
+    OPTION_CPUS = 8,
     OPTION_HEADER_PAGE = 16, /* from here on of version 7: each says where its section is */
     OPTION_FTRACE_FORMATS = 17,
     OPTION_EVENT_FORMATS = 18,
@@ -206,6 +207,14 @@ static int take_stats(struct dat *d, const struct buf *text)
     return 0;
 }
 
+static int take_cpus(struct dat *d, struct trace_cursor *c)
+{
+    uint32_t cpus;
+    int bad = trace_cursor_u32(c, &cpus);
+    d->to->possible_cpus = bad || cpus > CPUS_MAX ? 0 : cpus;
+    return bad;
+}
+
 static int take_option(struct dat *d, uint16_t id, const struct buf *data)
 {
     struct trace_cursor c = {.fd = -1, .memory = (const uint8_t *)buf_str(data), .end = data->len};
@@ -217,6 +226,8 @@ static int take_option(struct dat *d, uint16_t id, const struct buf *data)
         return 0;
     case OPTION_UNAME:
         return check_machine(d, &c);
+    case OPTION_CPUS:
+        return take_cpus(d, &c);
     case OPTION_BUFFER:
         return d->head.version == VERSION_MOST ? read_buffer7(d, &c) : 0;
     case OPTION_HEADER_PAGE:
@@ -282,6 +293,7 @@ static int read_version6(struct dat *d)
     int bad = tracing_data_read_parts(&d->to->formats, d->head.version, c);
     bad = bad ? bad : trace_cursor_u32(c, &d->cpus);
     bad = bad ? bad : d->cpus > CPUS_MAX ? -EBADMSG : trace_cursor_take(c, word, sizeof(word));
+    d->to->possible_cpus = d->cpus;
     if (!bad && !memcmp(word, "options  ", sizeof(word)))
         bad = read_options(d, c, &instances, &next);
     else if (!bad)

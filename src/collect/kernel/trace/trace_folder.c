@@ -57,7 +57,7 @@ static int read_about(struct trace_saved *s, int folder, const char *path, struc
     const char *version = value_of(buf_str(&text), "version"), *name = value_of(buf_str(&text), "machine");
     const char *realtime = value_of(buf_str(&text), "realtime_ns"),
                *own = value_of(buf_str(&text), "own_tid"), *end = value_of(buf_str(&text), "end_ns"),
-               *settle = value_of(buf_str(&text), "settle_ns");
+               *settle = value_of(buf_str(&text), "settle_ns"), *cpus = value_of(buf_str(&text), "cpus");
     if (bad == -ENOENT)
         bad = error_set(e, ENOENT,
                         "%s: is not a folder of allium sys record --raw, or its recording was cut off", path);
@@ -72,6 +72,7 @@ static int read_about(struct trace_saved *s, int folder, const char *path, struc
     if (!bad) {
         s->has_realtime = true;
         s->realtime_ns = strtoll(realtime, NULL, 10);
+        s->possible_cpus = cpus ? strtoul(cpus, NULL, 10) : 0;
         take_kernel(s, buf_str(&text));
         s->own_tid = own ? (int32_t)strtol(own, NULL, 10) : 0;
         s->end_ns = end ? strtoull(end, NULL, 10) : 0;
@@ -168,6 +169,7 @@ int trace_folder_open(struct trace_saved *s, const char *path, struct error *e)
         add_formats(s, folder, "events", 2);
         file_read_at(folder, "kallsyms", KALLSYMS_MAX, &s->formats.kallsyms);
         file_read_at(folder, "saved_cmdlines", COMMS_MAX, &s->formats.comms);
+        file_read_at(folder, "groups", COMMS_MAX, &s->tasks);
         if (!file_read_at(folder, "trace_clock", TEXT_MAX, &clock))
             sscanf(buf_str(&clock), "%31[a-z0-9-]", s->clock);
     }

@@ -19,6 +19,7 @@ int trace_saved_check_machine(const char *path, const char *machine, struct erro
 void trace_saved_release(struct trace_saved *s)
 {
     tracing_data_release(&s->formats);
+    buf_release(&s->tasks);
     vec_each (int, fd, &s->fds)
         close(*fd);
     vec_release(&s->fds);

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/vec.h"
 #include "collect/kernel/trace/trace_reader.h"
@@ -26,7 +27,9 @@ struct trace_saved {
     unsigned char build_id[64];
     size_t build_id_len; /* of the kernel; 0: not known */
     bool has_realtime;
-    int64_t realtime_ns; /* CLOCK_REALTIME minus that clock */
+    int64_t realtime_ns;    /* CLOCK_REALTIME minus that clock */
+    uint64_t possible_cpus; /* that the machine may have; 0: not known */
+    struct buf tasks;       /* processes and control groups, as allium writes them; see sys/record/tasks.h */
     uint64_t end_ns,
         settle_ns;   /* when the recording ended, and how long frees were noted after it; 0: not known */
     int32_t own_tid; /* the thread that recorded, if it is of allium; 0: not known */

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "collect/kernel/trace/perf_data.h"
-#include "sys/record/kernel_import.h"
+#include "sys/record/import/kernel_import.h"
 
 /** Called before the first event is accounted: the last moment for kernel_import_use_symbols(). Returns 0, or -errno
  * with a line. */

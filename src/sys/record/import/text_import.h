@@ -10,7 +10,7 @@
 
 #include <stddef.h>
 
-#include "sys/record/kernel_import.h"
+#include "sys/record/import/kernel_import.h"
 
 struct text_import;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "sys/record/import_source.h"
+#include "sys/record/import/import_source.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "collect/kernel/trace/trace_saved.h"
-#include "sys/record/kernel_import.h"
+#include "sys/record/import/kernel_import.h"
 
 /** Accounts all events. Returns 0, or -errno with a line, which begins with `path`; what can be read is accounted all
  * the same. */

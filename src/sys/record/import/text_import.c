@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "sys/record/text_import.h"
+#include "sys/record/import/text_import.h"
 
 #include <string.h>
 
 #include "base/mem.h"
 #include "collect/kernel/trace/ftrace_text.h"
+#include "collect/kernel/trace/kmem_format.h"
+#include "sys/record/import/event_decoder.h"
+#include "sys/record/tasks.h"
 
 #define COMM_MAX    32u
 #define CACHE_MAX   128u
 #define WAITING_MAX 64u
 
 struct waiting {
-    struct kmem_event event;
+    struct kmem_event event; /* of pages: CPU, context, thread, stack */
+    bool is_pages;
+    struct page_event pages;
     char comm[COMM_MAX], cache[CACHE_MAX];
     uint64_t stack[KMEM_EVENT_DEPTH_MAX];
     bool is_complete; /* no stack of it can follow */
@@ -26,6 +31,7 @@ struct text_import {
      */
     struct waiting waiting[WAITING_MAX];
     uint32_t first, n;
+    uint32_t cpus;         /* as the header says; 0: it does not */
     struct waiting *takes; /* the event whose stack is being read; NULL: none */
 };
 
@@ -36,7 +42,13 @@ static struct waiting *waiting_at(struct text_import *t, uint32_t k)
 
 static void account_first(struct text_import *t)
 {
-    kernel_import_event(t->to, &waiting_at(t, 0)->event);
+    struct waiting *w = waiting_at(t, 0);
+    w->pages.stack = w->event.stack;
+    w->pages.depth = w->event.depth;
+    if (w->is_pages)
+        kernel_import_pages(t->to, &w->pages, w->event.time_ns, w->event.cpu);
+    else
+        kernel_import_event(t->to, &w->event);
     t->first = (t->first + 1) % WAITING_MAX;
     t->n--;
 }
@@ -49,7 +61,7 @@ static void account_complete(struct text_import *t)
 
 static uint64_t number_of(struct text_import *t, struct ftrace_text_span s)
 {
-    return kernel_import_call(t->to, s.at, s.len);
+    return kernel_import_call(t->to, s.at ? s.at : "", s.len);
 }
 
 static bool is_of(const struct kmem_event *e, const struct ftrace_text_line *l)
@@ -72,12 +84,67 @@ static void copy(char *to, size_t room, struct ftrace_text_span s)
     to[len] = '\0';
 }
 
-static const char *name_cache(struct text_import *t, struct waiting *w, const struct ftrace_text_line *l)
+static void name_cache(struct text_import *t, struct waiting *w, const struct ftrace_text_line *l)
 {
-    if (l->kind == FTRACE_TEXT_ALLOC && l->is_kmalloc && !l->no_allocated_bytes)
-        return kernel_import_kmalloc_name(t->to, l->allocated_bytes);
     copy(w->cache, sizeof(w->cache), l->cache);
-    return w->cache;
+    w->event.cache = l->is_percpu ? KMEM_FORMAT_PERCPU_CACHE : w->cache;
+    if (l->kind == FTRACE_TEXT_ALLOC && l->is_kmalloc && !l->no_allocated_bytes)
+        w->event.cache = kernel_capture_kmalloc_name(kernel_import_capture(t->to), &w->event);
+}
+
+/* A thread's name in a line may be a later one: if the trace has events of names, these count. */
+static const char *name_program(struct text_import *t, struct waiting *w, const struct ftrace_text_line *l)
+{
+    const struct task *task = tasks_find(kernel_import_tasks(t->to), l->pid);
+    if (l->is_interrupt)
+        return EVENT_DECODER_INTERRUPT;
+    if (*task->name && task->tid == l->pid && l->pid)
+        copy(w->comm, sizeof(w->comm), (struct ftrace_text_span){task->name, strlen(task->name)});
+    else
+        copy(w->comm, sizeof(w->comm), l->comm);
+    return w->comm;
+}
+
+static struct waiting *add_waiting(struct text_import *t, const struct ftrace_text_line *l)
+{
+    if (t->n == WAITING_MAX)
+        account_first(t);
+    struct waiting *w = waiting_at(t, t->n++);
+    w->is_complete = false;
+    w->is_pages = l->kind == FTRACE_TEXT_PAGES;
+    w->event = (struct kmem_event){.time_ns = kernel_import_time(t->to, l->time_ns),
+                                   .comm = name_program(t, w, l),
+                                   .process = KMEM_EVENT_NO_PROCESS,
+                                   .pid = l->pid,
+                                   .cpu = l->cpu,
+                                   .context = l->is_interrupt};
+    t->counts->ticks += l->is_ticks;
+    return w;
+}
+
+static uint64_t call_of(struct text_import *t, const struct ftrace_text_line *l)
+{
+    uint64_t call = number_of(t, l->call_site);
+    if (!*kernel_import_call_text(t->to, call) && l->name.len)
+        call = number_of(t, l->name);
+    const bool has_call = l->kind == FTRACE_TEXT_ALLOC || !l->is_percpu;
+    t->counts->without_name += has_call && !*kernel_import_call_text(t->to, call);
+    return call;
+}
+
+/*
+ * The header counts the CPUs that are on, and others have a part of percpu memory, too. If there are none, what was
+ * allocated is that for all CPUs, perhaps with 8 bytes for each 4 of one part (CONFIG_MEMCG).
+ */
+static uint64_t requested_of(struct text_import *t, const struct ftrace_text_line *l)
+{
+    const uint64_t one = l->requested_bytes, n = t->cpus;
+    if (!l->is_percpu || l->kind == FTRACE_TEXT_FREE)
+        return one;
+    const bool fits =
+        n && one < UINT32_MAX && (l->allocated_bytes == one * n || l->allocated_bytes == one * (n + 2));
+    t->counts->without_cpus += !fits;
+    return fits ? one * n : one;
 }
 
 static void take_event(struct text_import *t, const struct ftrace_text_line *l)
@@ -87,31 +154,38 @@ static void take_event(struct text_import *t, const struct ftrace_text_line *l)
         t->counts->without_address++;
         return;
     }
-    uint64_t call = number_of(t, l->call_site);
-    if (!*kernel_import_call_text(t->to, call) && l->name.len)
-        call = number_of(t, l->name);
-    t->counts->without_name += !*kernel_import_call_text(t->to, call);
-    if (t->n == WAITING_MAX)
-        account_first(t);
-    struct waiting *w = waiting_at(t, t->n++);
-    w->is_complete = false;
-    copy(w->comm, sizeof(w->comm), l->comm);
-    w->event = (struct kmem_event){.kind = l->kind == FTRACE_TEXT_ALLOC ? KMEM_EVENT_ALLOC : KMEM_EVENT_FREE,
-                                   .time_ns = l->time_ns,
-                                   .address = l->address,
-                                   .call_site = call,
-                                   .requested_bytes = l->requested_bytes,
-                                   .allocated_bytes = l->allocated_bytes,
-                                   .cache = name_cache(t, w, l),
-                                   .comm = l->is_interrupt ? KERNEL_IMPORT_INTERRUPT : w->comm,
-                                   .is_kmalloc = l->is_kmalloc,
-                                   .process = KMEM_EVENT_NO_PROCESS,
-                                   .pid = l->pid,
-                                   .cpu = l->cpu,
-                                   .context = l->is_interrupt};
-    t->counts->ticks += l->is_ticks;
+    const uint64_t call = call_of(t, l);
+    struct waiting *w = add_waiting(t, l);
+    w->event.kind = l->kind == FTRACE_TEXT_ALLOC ? KMEM_EVENT_ALLOC : KMEM_EVENT_FREE;
+    w->event.address = l->address;
+    w->event.call_site = call;
+    w->event.requested_bytes = requested_of(t, l);
+    w->event.allocated_bytes = l->allocated_bytes;
+    w->event.is_kmalloc = l->is_kmalloc;
+    w->event.is_percpu = l->is_percpu;
+    name_cache(t, w, l);
     t->counts->without_allocated += l->no_allocated_bytes;
-    kernel_import_time(t->to, &w->event);
+}
+
+static void take_pages(struct text_import *t, const struct ftrace_text_line *l)
+{
+    complete_before(t, l);
+    kernel_import_use_pages(t->to);
+    const uint64_t no_call = kernel_import_call(t->to, "", 0);
+    struct waiting *w = add_waiting(t, l);
+    w->event.kind = l->pages.kind == PAGE_EVENT_FREE ? KMEM_EVENT_FREE : KMEM_EVENT_ALLOC;
+    w->event.call_site = no_call;
+    w->pages = l->pages;
+    w->pages.comm = w->event.comm;
+    w->pages.process = KMEM_EVENT_NO_PROCESS;
+}
+
+static void take_task(struct text_import *t, const struct ftrace_text_line *l)
+{
+    complete_before(t, l);
+    char comm[TASK_NAME_BYTES];
+    copy(comm, sizeof(comm), l->task_comm);
+    tasks_set_name(kernel_import_tasks(t->to), l->task_pid, comm, sizeof(comm));
 }
 
 /* Stacks of frees are not needed. */
@@ -160,12 +234,19 @@ void text_import_line(struct text_import *t, const char *line, size_t len)
     struct ftrace_text_line l;
     ftrace_text_read(line, len, &l);
     t->counts->lines++;
+    t->cpus = l.cpus ? l.cpus : t->cpus;
     if (l.kind != FTRACE_TEXT_CALLER)
         end_stack(t);
     switch (l.kind) {
     case FTRACE_TEXT_ALLOC:
     case FTRACE_TEXT_FREE:
         take_event(t, &l);
+        break;
+    case FTRACE_TEXT_PAGES:
+        take_pages(t, &l);
+        break;
+    case FTRACE_TEXT_TASK:
+        take_task(t, &l);
         break;
     case FTRACE_TEXT_LOST:
         t->counts->lost += l.lost;

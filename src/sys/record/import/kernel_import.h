@@ -18,8 +18,8 @@ struct kernel_import;
 struct kallsyms;
 struct kernel_source;
 
-/** In place of a program that was only interrupted. */
-#define KERNEL_IMPORT_INTERRUPT "[interrupt]"
+/** The call of what allium itself allocates, and the program that takes its pages. */
+#define KERNEL_IMPORT_OWN "allium itself"
 
 struct kernel_import_counts {
     uint64_t lines;
@@ -31,6 +31,8 @@ struct kernel_import_counts {
     uint64_t ticks;           /* events whose times are ticks of a clock that is not time */
     uint64_t without_address; /* of which the trace hides which object it was: not accounted */
     uint64_t without_allocated; /* that tell only what was requested */
+    uint64_t without_cpus;      /* of percpu memory, if it is not known how many CPUs have a part of it */
+    uint64_t unknown_forms;     /* kinds of events in a form that is not known */
     uint64_t without_name;      /* whose call is an address that nothing names */
     uint64_t other_calls;       /* by more different calls than are told apart */
     uint64_t without_stack;     /* allocations whose stack was not found, or does not contain their call */
@@ -49,17 +51,26 @@ uint64_t kernel_import_call(struct kernel_import *i, const char *text, size_t le
 uint64_t kernel_import_call_at(struct kernel_import *i, uint64_t address);
 /** Returns "alloc_pipe_info+0x4a [ext4]", or "": an address that nothing names. It stays until the end. */
 const char *kernel_import_call_text(const struct kernel_import *i, uint64_t call);
-/** Returns what stands for the cache of an object of kmalloc(), whose events do not name one. */
-const char *kernel_import_kmalloc_name(struct kernel_import *i, uint64_t bytes);
 
 /** Each CPU has a clock of its own: from here on pairs of events are put into an order that makes sense. */
 void kernel_import_clocks_differ(struct kernel_import *i);
-/** Counts an event that is older than the one before, and gives it the time of that one. */
-void kernel_import_time(struct kernel_import *i, struct kmem_event *e);
+/**
+ * Rows have what is allocated and freed in this time after the first event: earlier events tell what is live, later
+ * ones are left out. With UINT64_MAX for `to_ns` it has no end.
+ */
+void kernel_import_set_span(struct kernel_import *i, uint64_t from_ns, uint64_t to_ns);
+/** Counts an event that is older than the one before, which has its time then. Returns the time of the event. */
+uint64_t kernel_import_time(struct kernel_import *i, uint64_t time_ns);
 /** The flags of allocations have the names in the format of this event, kmem:kmalloc; without, they are not known. */
 void kernel_import_use_gfp(struct kernel_import *i, const char *format);
 /** From here on addresses are looked up in these symbols, which must outlive it; NULL: there are none. */
 void kernel_import_use_symbols(struct kernel_import *i, const struct kallsyms *symbols);
+/** Migrate types have the names in this text, /proc/pagetypeinfo of the traced kernel; without, they are numbers. */
+void kernel_import_use_types(struct kernel_import *i, const char *pagetypeinfo);
+/** The threads of the trace. If they tell control groups when the trace is over, rows by process have them. */
+struct tasks *kernel_import_tasks(struct kernel_import *i);
+/** The trace may have events of pages; without this call, they are left out. */
+void kernel_import_use_pages(struct kernel_import *i);
 /** Calls have files and lines of this source, which must outlive it; NULL: there is none. Before the first event. */
 void kernel_import_use_source(struct kernel_import *i, struct kernel_source *source);
 /**
@@ -69,14 +80,25 @@ void kernel_import_use_source(struct kernel_import *i, struct kernel_source *sou
 void kernel_import_event_at(struct kernel_import *i, const struct kmem_event *e);
 /** The same of an allocation by allium itself, which has a row of its own, as in sys record. */
 void kernel_import_own_event(struct kernel_import *i, const struct kmem_event *e);
-/** Accounts an event, whose call and stack are numbers as above. */
+/**
+ * Accounts an event, whose call and stack are numbers as above. Pages under objects are those of the last event of
+ * pages on their CPU: both must come in the order of their times.
+ */
 void kernel_import_event(struct kernel_import *i, const struct kmem_event *e);
+/** Accounts an event of pages whose stack are addresses, with its time. */
+void kernel_import_pages_at(struct kernel_import *i, const struct page_event *e, uint64_t time_ns,
+                            uint32_t cpu);
+/** Accounts one whose stack are numbers; `time_ns` comes from kernel_import_time(). */
+void kernel_import_pages(struct kernel_import *i, const struct page_event *e, uint64_t time_ns, uint32_t cpu);
 /** See kmem_accounts_end_at(). */
 void kernel_import_end_at(struct kernel_import *i, uint64_t end_ns, uint64_t settle_ns);
 /** After the last event. `realtime_ns`: CLOCK_REALTIME minus the clock of the trace. */
 void kernel_import_end(struct kernel_import *i, int64_t realtime_ns);
-/** Returns the latest time of an event so far. */
+/** Return the earliest and the latest time of an event so far. */
+uint64_t kernel_import_first_ns(const struct kernel_import *i);
 uint64_t kernel_import_last_ns(const struct kernel_import *i);
+/** Returns how many events were accounted, of objects and of pages. */
+uint64_t kernel_import_events(const struct kernel_import *i);
 
 /** They belong to `i`. What reads the trace adds to the counts. */
 struct kernel_capture *kernel_import_capture(struct kernel_import *i);

@@ -1,61 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "sys/record/kernel_import.h"
-
+/* What kernel_import.h calls a call, and what else of a trace has a name. */
+#include <ctype.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
-#include "model/kernel/clock_skew.h"
-#include "model/kernel/gfp.h"
-#include "symbol/kallsyms.h"
-#include "symbol/kernel_source.h"
-#include "symbol/symbol_names.h"
-#include "sys/record/import_source.h"
+#include "sys/record/import/kernel_import_parts.h"
 
-#define UNKNOWN_NAME  "[unknown]"
-#define DOUBTFUL      " ?" /* behind a call in one of several functions */
-#define OWN_NAME      "allium itself"
-#define PAGES_NAME    "(pages)"
-#define FUNCTION_MAX  (UINT64_C(1) << 20) /* an address further behind a symbol is not in it */
-#define KMALLOC_STEP  8u
-#define KMALLOC_NAME  24u
-#define KMALLOC_LARGE 8192u /* as on machines with pages of 4 KiB: larger objects have no cache */
-#define ADDRESSES     4096u
-#define CALLS_MAX     (1u << 18)
-#define OTHER_CALLS   0u
-#define OTHER_NAME    "[other calls]"
-
-/* A call, as the trace names it. */
-struct call {
-    char *text;              /* "alloc_pipe_info+0x4a [ext4]"; "": an address that nothing names */
-    uint64_t bytes, address; /* see struct import_call */
-    bool by_size;            /* another call has the same text, in a function of another size */
-};
-
-/* An address that was looked up lately. */
-struct address_slot {
-    uint64_t address, call;
-};
-
-struct kernel_import {
-    struct kernel_capture capture;
-    const struct kallsyms *symbols;
-    struct kernel_source *source;  /* NULL: there is none */
-    struct VEC(struct call) calls; /* the events' call_site is the number of one */
-    struct map call_index;         /* by the text in the trace */
-    struct map text_index;         /* by the text that is shown */
-    struct map address_index;
-    struct address_slot addresses[ADDRESSES];
-    struct clock_skew *skew; /* NULL: all CPUs have one clock */
-    struct symbol_names names;
-    struct gfp_names gfp;
-    struct kernel_import_counts counts;
-    uint64_t last_ns, before_ns; /* the latest time so far, and that of the last event */
-    char kmalloc_names[KMALLOC_LARGE / KMALLOC_STEP + 1][KMALLOC_NAME]; /* by size; "": not met yet */
-};
-
-/* ---- names ---- */
+#define UNKNOWN_NAME "[unknown]"
+#define DOUBTFUL     " ?"                /* behind a call in one of several functions */
+#define FUNCTION_MAX (UINT64_C(1) << 20) /* an address further behind a symbol is not in it */
+#define CALLS_MAX    (1u << 18)
+#define OTHER_NAME   "[other calls]"
 
 /* "f+0x4a/0x1c0 [ext4]" without the size of f. */
 static void add_without_size(struct buf *b, const char *text, size_t len)
@@ -282,60 +239,29 @@ void kernel_import_use_gfp(struct kernel_import *i, const char *format)
         i->capture.names.add_gfp = add_gfp;
 }
 
-/* ---- events ---- */
-
-/* Events of kmalloc() do not name a cache: objects are named by their size, as sys record does. */
-const char *kernel_import_kmalloc_name(struct kernel_import *i, uint64_t bytes)
+static const char *migrate_type(void *arg, uint32_t type)
 {
-    if (bytes > KMALLOC_LARGE)
-        return PAGES_NAME;
-    char *name = i->kmalloc_names[bytes / KMALLOC_STEP];
-    if (!*name)
-        snprintf(name, KMALLOC_NAME, "(kmalloc %" PRIu64 ")", bytes);
-    return name;
+    const struct kernel_import *i = arg;
+    return type < TYPES && *i->types[type] ? i->types[type] : NULL;
 }
 
-void kernel_import_time(struct kernel_import *i, struct kmem_event *e)
+/* "Node    0, zone      DMA, type    Unmovable ...": each zone has a line for each type, in the order of numbers. */
+void kernel_import_use_types(struct kernel_import *i, const char *pagetypeinfo)
 {
-    i->counts.late += e->time_ns < i->before_ns;
-    i->before_ns = e->time_ns;
-    i->last_ns = e->time_ns > i->last_ns ? e->time_ns : i->last_ns;
-    e->time_ns = i->last_ns;
-}
-
-void kernel_import_event(struct kernel_import *i, const struct kmem_event *e)
-{
-    i->counts.other_calls += e->call_site == OTHER_CALLS;
-    if (i->skew)
-        clock_skew_add(i->skew, e);
-    else
-        i->counts.broken += !kmem_accounts_add(i->capture.accounts, e);
-}
-
-void kernel_import_event_at(struct kernel_import *i, const struct kmem_event *e)
-{
-    struct kmem_event event = *e;
-    uint64_t stack[KMEM_EVENT_DEPTH_MAX];
-    event.call_site = kernel_import_call_at(i, e->call_site);
-    i->counts.without_name += !*i->calls.at[event.call_site].text;
-    for (uint32_t k = 0; k < e->depth; k++)
-        stack[k] = kernel_import_call_at(i, e->stack[k]);
-    event.stack = e->depth ? stack : NULL;
-    if (e->kind == KMEM_EVENT_ALLOC && e->is_kmalloc)
-        event.cache = kernel_import_kmalloc_name(i, e->allocated_bytes);
-    kernel_import_time(i, &event);
-    kernel_import_event(i, &event);
-}
-
-void kernel_import_own_event(struct kernel_import *i, const struct kmem_event *e)
-{
-    struct kmem_event event = *e;
-    event.call_site = kernel_import_call(i, OWN_NAME, strlen(OWN_NAME));
-    event.cache = "";
-    event.stack = NULL;
-    event.depth = 0;
-    kernel_import_time(i, &event);
-    kernel_import_event(i, &event);
+    static const char before[] = ", type ";
+    uint32_t n = 0;
+    for (const char *at = strstr(pagetypeinfo, before); at && n < TYPES; at = strstr(at, before)) {
+        at += strlen(before);
+        at += strspn(at, " ");
+        const size_t len = strcspn(at, " \n");
+        if (len >= TYPE_NAME || (n && !strncasecmp(i->types[0], at, len) && !i->types[0][len]))
+            break;
+        for (size_t k = 0; k < len; k++)
+            i->types[n][k] = (char)tolower((unsigned char)at[k]);
+        i->types[n++][len] = '\0';
+    }
+    if (n)
+        i->capture.names.migrate_type = migrate_type;
 }
 
 void kernel_import_use_symbols(struct kernel_import *i, const struct kallsyms *symbols)
@@ -351,37 +277,8 @@ void kernel_import_use_source(struct kernel_import *i, struct kernel_source *sou
     i->capture.names.frame_file = source ? frame_file : NULL;
 }
 
-void kernel_import_clocks_differ(struct kernel_import *i)
+void kernel_import_init_names(struct kernel_import *i)
 {
-    if (!i->skew)
-        i->skew = clock_skew_new(i->capture.accounts);
-}
-
-void kernel_import_end_at(struct kernel_import *i, uint64_t end_ns, uint64_t settle_ns)
-{
-    kmem_accounts_end_at(i->capture.accounts, end_ns, settle_ns);
-    i->capture.settle_ns = settle_ns;
-}
-
-void kernel_import_end(struct kernel_import *i, int64_t realtime_ns)
-{
-    if (i->skew) {
-        clock_skew_end(i->skew);
-        i->counts.reversed = clock_skew_pairs(i->skew);
-    }
-    i->capture.realtime_ns = realtime_ns;
-    i->capture.lost = i->counts.lost + i->counts.lost_unknown + i->counts.broken + i->counts.without_address;
-    i->capture.over = true;
-}
-
-uint64_t kernel_import_last_ns(const struct kernel_import *i)
-{
-    return i->last_ns;
-}
-
-struct kernel_import *kernel_import_new(void)
-{
-    struct kernel_import *i = mem_alloc(sizeof(*i));
     struct buf other = BUF_INIT;
     buf_addstr(&other, OTHER_NAME);
     number_of_text(i, &other, 0, 0);
@@ -389,33 +286,4 @@ struct kernel_import *kernel_import_new(void)
     kernel_capture_init(&i->capture,
                         &(struct kernel_code_names){
                             .arg = i, .add_call = add_call, .add_function = add_function, .number = number});
-    i->capture.comms = true;
-    return i;
-}
-
-void kernel_import_free(struct kernel_import *i)
-{
-    if (!i)
-        return;
-    clock_skew_free(i->skew);
-    kernel_capture_release(&i->capture);
-    vec_each (struct call, call, &i->calls)
-        free(call->text);
-    vec_release(&i->calls);
-    map_release(&i->call_index);
-    map_release(&i->text_index);
-    map_release(&i->address_index);
-    symbol_names_release(&i->names);
-    gfp_release(&i->gfp);
-    free(i);
-}
-
-struct kernel_capture *kernel_import_capture(struct kernel_import *i)
-{
-    return &i->capture;
-}
-
-struct kernel_import_counts *kernel_import_counts(struct kernel_import *i)
-{
-    return &i->counts;
 }
