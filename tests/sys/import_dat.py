@@ -188,7 +188,8 @@ def trace_cmd():
     if not shutil.which("trace-cmd"):
         return
     with tap.private_dir() as folder:
-        raw, _, said = recorded(folder, "--events", "slab,page,extfrag,percpu", command=["unshare", "-m", *PIPES])
+        raw, _, said = recorded(folder, "--events", "slab,page,extfrag,percpu", "--settle", "0s",
+                                command=["unshare", "-m", *PIPES])  # of its file all events count
         # trace-cmd mounts tracefs, whatever it does: in mounts of its own
         script = 'mount -t tracefs none /sys/kernel/tracing 2>/dev/null; cd "$1" && trace-cmd restore -c -o head.dat &&' \
             'trace-cmd restore -i head.dat -o 7.dat raw/per_cpu/cpu*/trace_pipe_raw'

@@ -156,6 +156,23 @@ static void a_state_tells_the_size_of_its_pages(void **state)
     kernel_state_release(&texts);
 }
 
+/* With a balloon the zones have fewer pages than MemTotal says: half as many here. */
+static void a_balloon_does_not_change_the_size_of_pages(void **state)
+{
+    (void)state;
+    struct memory_state s;
+    struct kernel_state texts = {.texts = {0}};
+    static const char meminfo[] = "MemTotal: 30720 kB\nAnonPages: 400 kB\nMapped: 80 kB\n",
+                      vmstat[] = "nr_anon_pages 101\nnr_mapped 20\nnr_mapped_other 7000\n";
+    kernel_state_add(&texts, "/proc/zoneinfo", zoneinfo, strlen(zoneinfo));
+    kernel_state_add(&texts, "/proc/meminfo", meminfo, strlen(meminfo));
+    kernel_state_add(&texts, "/proc/vmstat", vmstat, strlen(vmstat));
+    memory_parse_state(&s, &texts, 16384);
+    assert_int_equal(s.page_bytes, 4096);
+    memory_state_release(&s);
+    kernel_state_release(&texts);
+}
+
 /* A tree that stands for / : what is read, parsed and computed of it is what stands in it. */
 static void a_planted_tree_is_read(void **state)
 {
@@ -225,6 +242,7 @@ int main(void)
         TEST("buddyinfo has blocks by order", buddyinfo_has_blocks_by_order),
         TEST("pagetypeinfo has types of blocks, and mixed ones where the kernel counts them",
              pagetypeinfo_has_types),
+        TEST("a balloon does not change the size of pages", a_balloon_does_not_change_the_size_of_pages),
         TEST("zoneinfo has watermarks, and the number of CPUs", zoneinfo_has_watermarks),
         TEST("vmallocinfo has areas, with and without addresses", vmallocinfo_has_areas),
         TEST("caches have the attributes of their folders, and aliases", caches_have_attributes_and_aliases),

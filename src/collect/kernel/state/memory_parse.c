@@ -58,19 +58,43 @@ void memory_figures_parse(struct memory_state *s, const char *meminfo, const cha
         take_line(s, line);
 }
 
-/* MemTotal is the sum of the zones' managed pages, so it tells the size of a page, also of another machine. */
-static uint64_t page_bytes_of(const struct memory_state *s)
+static uint64_t sum_of(const char *text, const char *const *lines, size_t n)
 {
-    uint64_t pages = 0;
-    vec_each (const struct memory_zone, z, &s->zones)
-        pages += memory_zone_has(z, ZONE_MANAGED) ? z->at[ZONE_MANAGED] : 0;
-    if (!pages || !memory_state_has(s, MEMORY_TOTAL))
-        return 0;
-    for (uint64_t bytes = 4096; bytes <= 65536; bytes *= 2)
-        if (s->figures[MEMORY_TOTAL] / bytes <= pages + pages / 64 &&
-            s->figures[MEMORY_TOTAL] / bytes >= pages - pages / 64)
-            return bytes;
+    char line[PROC_TEXT_BYTES];
+    uint64_t sum = 0, value;
+    while (text && proc_text_next(&text, line))
+        for (size_t i = 0; i < n; i++)
+            if (proc_text_value(line, lines[i], &value) && value <= MEMORY_VALUE_MAX)
+                sum += value;
+    return sum;
+}
+
+/* Returns the size of a page with which `bytes` are so many pages, give or take what other CPUs count meanwhile. */
+static uint64_t page_size_of(uint64_t bytes, uint64_t pages)
+{
+    for (uint64_t size = 4096; pages && size <= 65536; size *= 2)
+        if (bytes / size <= pages + pages / 4 && bytes / size >= pages - pages / 4)
+            return size;
     return 0;
+}
+
+/*
+ * The size of a page, also of another machine, by what one file counts in kilobytes and another one in pages. MemTotal
+ * is the sum of the zones' managed pages, but not in a guest with a balloon: it takes pages of the zones alone.
+ */
+static uint64_t page_bytes_of(const struct memory_state *s, const char *meminfo, const char *vmstat)
+{
+    static const char *const in_bytes[] = {"AnonPages", "Mapped", "PageTables", "SReclaimable"},
+                             *const in_pages[] = {"nr_anon_pages", "nr_mapped", "nr_page_table_pages",
+                                                  "nr_slab_reclaimable"};
+    const size_t n = sizeof(in_bytes) / sizeof(*in_bytes);
+    const uint64_t size = page_size_of(sum_of(meminfo, in_bytes, n), sum_of(vmstat, in_pages, n));
+    if (size || !memory_state_has(s, MEMORY_TOTAL))
+        return size;
+    uint64_t managed = 0;
+    vec_each (const struct memory_zone, z, &s->zones)
+        managed += memory_zone_has(z, ZONE_MANAGED) ? z->at[ZONE_MANAGED] : 0;
+    return page_size_of(s->figures[MEMORY_TOTAL], managed);
 }
 
 static unsigned nodes_of(const struct memory_state *s)
@@ -92,8 +116,10 @@ void memory_parse(struct memory_state *s, memory_text text, void *arg, uint64_t 
     pagetypeinfo_parse(s, text(arg, "/proc/pagetypeinfo"));
     zone_marks_parse(s, text(arg, "/proc/zoneinfo"));
     vmallocinfo_parse(s, text(arg, KERNEL_STATE_VMALLOC));
-    memory_figures_parse(s, text(arg, "/proc/meminfo"), text(arg, "/proc/vmstat"));
-    s->page_bytes = page_bytes_of(s) ? page_bytes_of(s) : page_bytes;
+    const char *meminfo = text(arg, "/proc/meminfo"), *vmstat = text(arg, "/proc/vmstat");
+    memory_figures_parse(s, meminfo, vmstat);
+    const uint64_t told = page_bytes_of(s, meminfo, vmstat);
+    s->page_bytes = told ? told : page_bytes;
     s->nodes = nodes_of(s);
     slab_state_parse(s, text(arg, "/proc/slabinfo"), text(arg, KERNEL_STATE_SLAB));
 }

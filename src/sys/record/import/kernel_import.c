@@ -157,7 +157,7 @@ uint64_t kernel_import_events(const struct kernel_import *i)
 
 uint64_t kernel_import_last_ns(const struct kernel_import *i)
 {
-    return i->last_ns;
+    return i->end_ns && i->end_ns < i->last_ns ? i->end_ns : i->last_ns;
 }
 
 struct kernel_import *kernel_import_new(void)
