@@ -242,8 +242,10 @@ static unsigned read_field(struct ftrace_text_span key, struct ftrace_text_span 
                            struct ftrace_text_line *out)
 {
     if (is_word(key, "call_site")) {
+        if (!value.len)
+            return 0; /* what stood before remains */
         out->call_site = value;
-        return value.len ? HAS_SITE : 0;
+        return HAS_SITE;
     }
     if (is_word(key, "ptr"))
         return read_address(value, out) ? HAS_ADDRESS : 0;
