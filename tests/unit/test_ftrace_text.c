@@ -55,8 +55,8 @@ static const struct {
     /* no flags at all */
     {"  kworker/0:1-mm_-9     [000]   99.5: kmem_cache_free: call_site=a+0x2 ptr=(null)", "kworker/0:1-mm_",
      "a+0x2", "", 9, 0, 99500000000, 0, 0, 0, FTRACE_TEXT_FREE, 0, 0},
-    {"  cat-1  [000] .... 1.25: kfree: call_site=a+0x2/0x9 ptr=7 and call_site=", "cat", "a+0x2/0x9", "", 1, 0,
-     1250000000, 7, 0, 0, FTRACE_TEXT_FREE, 0, 1},
+    {"  cat-1  [000] .... 1.25: kfree: call_site=a+0x2/0x9 ptr=7 and call_site=", "cat", "a+0x2/0x9", "", 1,
+     0, 1250000000, 7, 0, 0, FTRACE_TEXT_FREE, 0, 1},
     {"  cat-1  [000] .... 1.25: kfree: call_site=a+0x2/0x9 ptr=(nil)", "cat", "a+0x2/0x9", "", 1, 0,
      1250000000, 0, 0, 0, FTRACE_TEXT_FREE, 0, 1},
     /* trace-cmd report */
