@@ -325,6 +325,48 @@ def many_calls():
               "row of the others")
 
 
+ALLOCINFO = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "unit", "recorded", "allocinfo-6.12-")
+
+
+def held(path):
+    """-> {(file:line, function): (bytes, calls)} of a copy of /proc/allocinfo"""
+    of = {}
+    with open(path) as file:
+        for size, calls, place, function in re.findall(r"^ *(-?\d+) +(\d+) (\S+).* func:(\S+)", file.read(), re.M):
+            if int(size) > 0 or int(calls):
+                of[place, function] = int(size), int(calls)
+    return of
+
+
+def allocinfo():
+    """Copies of /proc/allocinfo: each line's figures, as tables, report, page and diff have them."""
+    with tap.private_dir() as folder:
+        for name in "before", "after":
+            want, path = held(ALLOCINFO + name), folder + "/" + name
+            said = allium("sys", "import", ALLOCINFO + name, "-o", path).stderr.decode()
+            total = sum(size for size, _ in want.values()), sum(calls for _, calls in want.values())
+            check("by %d calls\n" % len(want) in said and "{:,} objects of ".format(total[1]) in said, said)
+            check("lacks      all that was freed before" in said, said)
+            rows = json.loads(allium("sql", "--json", path, "SELECT line, function, sum(live_bytes) AS bytes, "
+                                     "sum(live_objects) AS calls FROM sys_kmem GROUP BY 1, 2").stdout)["rows"]
+            plain = [(row["line"], re.sub(r" (\[.*|\(helper\))$", "", row["function"])) for row in rows]
+            equal(sorted(zip(plain, ((row["bytes"], row["calls"]) for row in rows))), sorted(want.items()), "lines")
+            live = json.loads(allium("report", path, "--json").stdout)["total"]
+            equal((live["live_bytes"], live["live_objects"]), total, "the report's total")
+        shown = allium("sys", "kmem", "--from", ALLOCINFO + "after", "--by", "directory", "--json").stdout
+        rows = [json.loads(line) for line in shown.splitlines()]
+        equal(sum(row["live_bytes"] for row in rows if row.get("directory") == "mm"),
+              sum(size for (place, _), (size, _) in want.items() if place.startswith("mm/")), "a directory")
+        changed = json.loads(allium("diff", folder + "/before", folder + "/after", "--json").stdout)
+        before = held(ALLOCINFO + "before")
+        equal(changed["total"]["live"]["change_bytes"], total[0] - sum(size for size, _ in before.values()),
+              "the change")
+        with open(folder + "/bad", "w") as file:
+            file.write("allocinfo - version: 7.0\n")
+        said = allium("sys", "import", folder + "/bad", "-o", folder + "/bad.allium", code=1).stderr.decode()
+        check(said.count("\n") == 1 and "version" in said, said)
+
+
 lib.main([
     ("a trace in text, to the unit", text),
     ("compressed, piped, damaged, wrong", compressed),
@@ -335,4 +377,5 @@ lib.main([
     ("what a trace lacks", lacks),
     ("names of addresses", names),
     ("more calls than any kernel has", many_calls),
+    ("copies of /proc/allocinfo", allocinfo),
 ])

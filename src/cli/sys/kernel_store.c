@@ -170,6 +170,13 @@ static void add_other_frees(struct buf *b, const struct kmem_totals *t, bool is_
     }
 }
 
+void kernel_store_add_live(struct buf *b, const struct kernel_capture *c)
+{
+    const struct kmem_totals *t = kmem_accounts_totals(c->accounts);
+    buf_addstr(b, "\n  live       ");
+    add_amount(b, t->live_objects, "object", t->live_bytes);
+}
+
 void kernel_store_add_summary(struct buf *b, const struct kernel_capture *c)
 {
     const struct kmem_totals *t = kmem_accounts_totals(c->accounts);
@@ -185,8 +192,7 @@ void kernel_store_add_summary(struct buf *b, const struct kernel_capture *c)
         buf_addstr(b, " without an event, whose address was allocated again");
     }
     add_other_frees(b, t, c->is_filtered);
-    buf_addstr(b, "\n  live       ");
-    add_amount(b, t->live_objects, "object", t->live_bytes);
+    kernel_store_add_live(b, c);
     buf_printf(b, "; at the peak %s", units_format_size(size, (double)t->peak_bytes));
     if (c->settle_ns) {
         buf_addstr(b, "\n             of these, ");

@@ -31,6 +31,8 @@ int kernel_store_end(struct recording *r, struct kernel_capture *c, const char *
 
 /** Appends the lines allocated, freed, older and live of the summary. */
 void kernel_store_add_summary(struct buf *b, const struct kernel_capture *c);
+/** Appends only the figures of the live objects. */
+void kernel_store_add_live(struct buf *b, const struct kernel_capture *c);
 /** Appends the line about pages. */
 void kernel_store_add_pages(struct buf *b, const struct page_totals *t);
 

@@ -4,59 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash_map.h"
-#include "base/vec.h"
-#include "model/kernel/event_texts.h"
-#include "model/kernel/kmem_objects.h"
-#include "model/kernel/seen_addresses.h"
-
-struct row_key {
-    uint64_t call_site, gfp;
-    uint32_t cache, stack, comm, size_class;
-};
-
-struct pair_key {
-    uint64_t call_site, free_site, cache;
-};
-
-/*
- * Rows and pairs that were looked up lately, in slots by a quick hash. Most events are like one of the latest ones, and
- * comparing with these costs a fraction of a search in a map.
- */
-#define RECENT_BITS 9
-#define RECENT      (1u << RECENT_BITS)
-struct recent {
-    struct {
-        struct row_key key;
-        uint32_t number;
-    } rows[RECENT];
-    struct {
-        struct pair_key key;
-        uint32_t number;
-    } pairs[RECENT];
-};
-
-struct kmem_accounts {
-    struct VEC(struct kmem_account) rows, processes;
-    struct VEC(struct kmem_pair) pairs;
-    struct event_texts texts; /* names of caches and programs, and stacks */
-    struct map row_index, process_index, pair_index;
-    struct kmem_objects live;
-    struct kmem_objects freed; /* with the object's cache for a row; without slots, unless they are kept */
-    uint8_t nodes[KMEM_EVENT_CPUS_MAX]; /* by CPU */
-    struct recent recent;
-    struct kmem_totals totals;
-    struct seen_addresses seen; /* at which objects were */
-    bool has_losses;
-    uint64_t end_ns, settle_ns;
-    /*
-     * Each row stores its live amounts at the peak, but only when it next changes: not all rows are visited at a peak.
-     * `peak_number` grows when the sum first falls after a new peak. Before a row changes, it stores its live amounts
-     * if its own peak_number is older.
-     */
-    uint64_t peak_number;
-    bool at_peak;
-};
+#include "model/kernel/kmem_accounts_parts.h"
 
 #define FREED_MAX ((UINT32_C(1) << 22) - 1) /* in 256 MiB; later ones are not kept */
 
@@ -160,8 +108,6 @@ static uint32_t number_of_row(struct kmem_accounts *a, const struct kmem_event *
     return (uint32_t)number;
 }
 
-#define NO_ROW UINT32_MAX
-
 static uint32_t number_of_process(struct kmem_accounts *a, const struct kmem_event *e, uint32_t comm)
 {
     bool added;
@@ -181,22 +127,6 @@ static uint32_t number_of_process(struct kmem_accounts *a, const struct kmem_eve
                                                          .process = process,
                                                          .peak_number = a->peak_number};
     return (uint32_t)number;
-}
-
-static void store_peak(const struct kmem_accounts *a, struct kmem_account *r)
-{
-    if (r->peak_number == a->peak_number)
-        return;
-    r->peak_number = a->peak_number;
-    r->at_peak_objects = r->allocations - r->frees;
-    r->at_peak_bytes = r->allocated_bytes - r->freed_bytes;
-    r->at_peak_requested_bytes = r->requested_bytes - r->freed_requested_bytes;
-}
-
-static void leave_peak(struct kmem_accounts *a)
-{
-    a->peak_number += a->at_peak;
-    a->at_peak = false;
 }
 
 /* ---- events ---- */
@@ -413,85 +343,30 @@ bool kmem_accounts_add(struct kmem_accounts *a, const struct kmem_event *e)
     return true;
 }
 
-/* ---- results ---- */
-
-static void age(struct kmem_account *r, uint64_t age_ns)
-{
-    r->oldest_ns = age_ns > r->oldest_ns ? age_ns : r->oldest_ns;
-}
-
-void kmem_accounts_update_ages(struct kmem_accounts *a)
-{
-    const uint64_t lasted_ns = a->totals.last_ns - a->totals.first_ns;
-    vec_each (struct kmem_account, r, &a->rows)
-        r->oldest_ns = 0;
-    vec_each (struct kmem_account, p, &a->processes)
-        p->oldest_ns = 0;
-    for (size_t i = 0; i <= a->live.mask; i++) {
-        const struct kmem_object *o = &a->live.slots[i];
-        const uint64_t born_ns = o->born_us * 1000, age_ns = lasted_ns > born_ns ? lasted_ns - born_ns : 0;
-        if (o->address)
-            age(&a->rows.at[o->row], age_ns);
-        if (o->address && o->process_row != NO_ROW)
-            age(&a->processes.at[o->process_row], age_ns);
-    }
-}
-
 bool kmem_accounts_is_live(const struct kmem_accounts *a, uint64_t address)
 {
     return address && kmem_objects_find(&a->live, address)->address;
 }
 
-void kmem_accounts_restart_peak(struct kmem_accounts *a)
+void kmem_accounts_hold(struct kmem_accounts *a, uint64_t call_site, uint64_t objects, uint64_t bytes)
 {
-    a->totals.peak_bytes = a->totals.live_bytes;
-    a->totals.peak_ns = a->totals.last_ns;
-    a->at_peak = true;
-}
-
-void kmem_accounts_update_peak(struct kmem_accounts *a)
-{
+    struct kmem_totals *t = &a->totals;
+    const struct kmem_event one = {.call_site = call_site,
+                                   .allocated_bytes = objects ? bytes / objects : bytes};
+    const uint32_t none = event_texts_number(&a->texts, "");
+    const uint32_t row = number_of_row(a, &one, none, none);
+    struct kmem_account *r = &a->rows.at[row];
     leave_peak(a);
-    vec_each (struct kmem_account, r, &a->rows)
-        store_peak(a, r);
-    vec_each (struct kmem_account, p, &a->processes)
-        store_peak(a, p);
-}
-
-const struct kmem_totals *kmem_accounts_totals(const struct kmem_accounts *a)
-{
-    return &a->totals;
-}
-
-const struct kmem_account *kmem_accounts_rows(const struct kmem_accounts *a, size_t *n)
-{
-    *n = a->rows.len;
-    return a->rows.at;
-}
-
-const struct kmem_account *kmem_accounts_processes(const struct kmem_accounts *a, size_t *n)
-{
-    *n = a->processes.len;
-    return a->processes.at;
-}
-
-const struct kmem_pair *kmem_accounts_pairs(const struct kmem_accounts *a, size_t *n)
-{
-    *n = a->pairs.len;
-    return a->pairs.at;
-}
-
-const char *kmem_accounts_text(const struct kmem_accounts *a, uint32_t text)
-{
-    return a->texts.texts.at[text];
-}
-
-size_t kmem_accounts_texts(const struct kmem_accounts *a)
-{
-    return a->texts.texts.len;
-}
-
-const uint64_t *kmem_accounts_stack(const struct kmem_accounts *a, uint32_t stack, uint32_t *depth)
-{
-    return event_texts_callers(&a->texts, stack, depth);
+    store_peak(a, r);
+    r->allocations += objects;
+    r->requested_bytes += bytes;
+    r->allocated_bytes += bytes;
+    t->events++;
+    t->allocations += objects;
+    t->requested_bytes += bytes;
+    t->allocated_bytes += bytes;
+    t->live_objects += objects;
+    t->live_bytes += bytes;
+    t->live_requested_bytes += bytes;
+    kmem_accounts_restart_peak(a);
 }

@@ -93,6 +93,11 @@ void kmem_accounts_set_node(struct kmem_accounts *a, uint32_t cpu, uint32_t node
  * object of 4 GiB or more, or smaller than was requested.
  */
 bool kmem_accounts_add(struct kmem_accounts *a, const struct kmem_event *e);
+/**
+ * Adds objects that are live, in place of the events of their allocations: of this call, `bytes` in all. They have no
+ * addresses: nothing can free them, and their age is not known.
+ */
+void kmem_accounts_hold(struct kmem_accounts *a, uint64_t call_site, uint64_t objects, uint64_t bytes);
 /** Tells it of an allocation that is not to be accounted: an object that was at this address is gone. */
 void kmem_accounts_pass(struct kmem_accounts *a, uint64_t address);
 /** Says that events are missing: before those that come now, or `anywhere` in the trace. */

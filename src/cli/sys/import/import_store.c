@@ -12,7 +12,8 @@
 static const char *const sources[] = {[IMPORT_TEXT] = "text",
                                       [IMPORT_PERF_DATA] = "perf.data",
                                       [IMPORT_RAW] = "raw",
-                                      [IMPORT_TRACE_DAT] = "trace.dat"};
+                                      [IMPORT_TRACE_DAT] = "trace.dat",
+                                      [IMPORT_ALLOCINFO] = "allocinfo"};
 
 /* The sites of objects that pin slabs are those of the end. */
 static int store_states(struct recording *r, const struct import_trace *t, struct error *e)
@@ -89,6 +90,10 @@ void import_trace_add_lacks(const struct import_trace *t, struct buf *b)
         buf_addstr(b, b->len == before ? "\n  lacks      " : "\n             ");
         text_add_words(b, lacks[i].n, lacks[i].words);
     }
+    if (t->format == IMPORT_ALLOCINFO)
+        buf_printf(
+            b, "%sall that was freed before: allocated and requested are what is live, and the peak is now",
+            b->len == before ? "\n  lacks      " : "\n             ");
     if (import_trace_is_unchecked(t))
         buf_printf(
             b,

@@ -12,15 +12,14 @@
 #include "collect/kernel/trace/trace_lines.h"
 #include "collect/kernel/trace/trace_pack.h"
 #include "collect/kernel/trace/trace_saved.h"
+#include "sys/record/import/allocinfo_import.h"
 #include "sys/record/import/page_import.h"
 #include "sys/record/import/perf_import.h"
 #include "sys/record/import/text_import.h"
 
-const struct word import_format_words[] = {{"text", IMPORT_TEXT},
-                                           {"perf.data", IMPORT_PERF_DATA},
-                                           {"raw", IMPORT_RAW},
-                                           {"trace.dat", IMPORT_TRACE_DAT},
-                                           {NULL, 0}};
+const struct word import_format_words[] = {
+    {"text", IMPORT_TEXT},           {"perf.data", IMPORT_PERF_DATA}, {"raw", IMPORT_RAW},
+    {"trace.dat", IMPORT_TRACE_DAT}, {"allocinfo", IMPORT_ALLOCINFO}, {NULL, 0}};
 
 static int read_text(struct import_trace *t, struct packed_input *in, struct error *e)
 {
@@ -51,6 +50,27 @@ static int read_text_file(struct import_trace *t, struct packed_input *in, struc
     int bad = read_text(t, in, e);
     end_text(t, packed_input_written_ns(in));
     return bad;
+}
+
+#define ALLOCINFO_MAGIC     "allocinfo - version"
+#define ALLOCINFO_BYTES_MAX (64u << 20) /* kernels have some 5,000 lines of 100 bytes */
+#define READ_BYTES          (64u << 10)
+
+static int read_allocinfo(struct import_trace *t, struct packed_input *in, struct error *e)
+{
+    struct buf text = BUF_INIT;
+    char *bytes = mem_alloc(READ_BYTES);
+    size_t taken = 0;
+    int bad;
+    do {
+        bad = packed_input_read(in, bytes, READ_BYTES, &taken, e);
+        buf_add(&text, bytes, bad ? 0 : taken);
+    } while (!bad && taken && text.len < ALLOCINFO_BYTES_MAX);
+    const int parsed = allocinfo_import_read(t->import, buf_str(&text), text.len, packed_input_written_ns(in),
+                                             bad ? NULL : e);
+    free(bytes);
+    buf_release(&text);
+    return bad ? bad : parsed;
 }
 
 static int find_names(void *arg, const struct perf_data_about *about, struct error *e)
@@ -95,7 +115,10 @@ static int find_format(struct import_trace *t, struct packed_input *in, struct e
                                        !memcmp(bytes, PERF_DATA_MAGIC_OTHER, PERF_DATA_MAGIC_BYTES));
     const bool is_dat =
         n >= TRACING_DATA_MAGIC_BYTES && !memcmp(bytes, TRACING_DATA_MAGIC, TRACING_DATA_MAGIC_BYTES);
+    const bool is_allocinfo =
+        n >= strlen(ALLOCINFO_MAGIC) && !memcmp(bytes, ALLOCINFO_MAGIC, strlen(ALLOCINFO_MAGIC));
     t->format = t->request->format != IMPORT_BY_CONTENT ? t->request->format
+                : is_allocinfo                          ? IMPORT_ALLOCINFO
                 : is_perf                               ? IMPORT_PERF_DATA
                 : is_dat                                ? IMPORT_TRACE_DAT
                 : trace_pack_is_archive(bytes, n)       ? IMPORT_ARCHIVE
@@ -201,6 +224,7 @@ static int read_file(struct import_trace *t, struct error *e)
     if (!bad)
         bad = t->format == IMPORT_PERF_DATA   ? read_perf(t, in, e)
               : t->format == IMPORT_TRACE_DAT ? read_dat(t, in, e)
+              : t->format == IMPORT_ALLOCINFO ? read_allocinfo(t, in, e)
               : t->format == IMPORT_ARCHIVE   ? read_archive(t, in, e)
                                               : read_text_file(t, in, e);
     packed_input_close(in);

@@ -26,6 +26,7 @@ enum import_format {
     IMPORT_PERF_DATA,
     IMPORT_RAW,
     IMPORT_TRACE_DAT,
+    IMPORT_ALLOCINFO,
     IMPORT_ARCHIVE
 };
 

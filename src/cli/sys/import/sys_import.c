@@ -17,7 +17,8 @@ static const struct option_doc options[] = {
     {"output", 'o', "OUT", "write the recording to OUT"},
     {"force", 0, NULL, "replace OUT if it exists"},
     {"boot", 0, NULL, "read the running kernel's trace of its boot, see doctor --boot (needs root)"},
-    {"format", 0, "NAME", "read FILE as text, perf.data, trace.dat or raw, whatever it looks like"},
+    {"format", 0, "NAME",
+     "read FILE as text, perf.data, trace.dat, raw or allocinfo, whatever it looks like"},
     {"kallsyms", 0, "FILE", "take names from FILE, a copy of the traced kernel's /proc/kallsyms"},
     {"script", 0, NULL, "print a script that packs on another machine, with busybox, what is to be imported"},
     {"state", 0, "DIR", "take what the traced kernel told of its memory from copies of its files below DIR"},
@@ -108,17 +109,24 @@ static void say(const struct import_trace *t)
     const char *output = t->request->output;
     const struct kernel_capture *c = kernel_import_capture(t->import);
     const uint64_t took_ns = kernel_import_last_ns(t->import) - kernel_import_first_ns(t->import);
+    const bool is_moment = t->format == IMPORT_ALLOCINFO;
     char took[UNITS_TEXT_BYTES];
     struct buf b = BUF_INIT;
-    buf_printf(&b, "the kernel, %s, ", units_format_duration(took, (double)took_ns));
-    text_add_number(&b, kmem_accounts_totals(c->accounts)->events, "event");
-    kernel_store_add_summary(&b, c);
+    if (is_moment) {
+        buf_addstr(&b, "what the kernel holds, by ");
+        text_add_number(&b, kmem_accounts_totals(c->accounts)->events, "call");
+        kernel_store_add_live(&b, c);
+    } else {
+        buf_printf(&b, "the kernel, %s, ", units_format_duration(took, (double)took_ns));
+        text_add_number(&b, kmem_accounts_totals(c->accounts)->events, "event");
+        kernel_store_add_summary(&b, c);
+    }
     if (c->pages)
         kernel_store_add_pages(&b, page_accounts_totals(c->pages));
     import_trace_add_lacks(t, &b);
     fprintf(stderr,
-            "allium: %s\n  next       allium report %s\n             allium sys kmem --from %s --by comm\n",
-            buf_str(&b), output, output);
+            "allium: %s\n  next       allium report %s\n             allium sys kmem --from %s --by %s\n",
+            buf_str(&b), output, output, is_moment ? "directory" : "comm");
     buf_release(&b);
 }
 

@@ -174,8 +174,14 @@ void kernel_import_free(struct kernel_import *i)
         return;
     clock_skew_free(i->skew);
     kernel_capture_release(&i->capture);
-    vec_each (struct call, call, &i->calls)
+    vec_each (struct call, call, &i->calls) {
         free(call->text);
+        if (call->place) {
+            free((char *)call->place->function);
+            free((char *)call->place->file);
+        }
+        free(call->place);
+    }
     vec_release(&i->calls);
     map_release(&i->call_index);
     map_release(&i->text_index);

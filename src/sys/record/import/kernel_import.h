@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "symbol/symbol.h"
 #include "sys/record/kernel_capture.h"
 
 struct kernel_import;
@@ -47,6 +48,11 @@ void kernel_import_free(struct kernel_import *i);
 
 /** Returns the number of a call that the trace names by a text, or by an address in hex. */
 uint64_t kernel_import_call(struct kernel_import *i, const char *text, size_t len);
+/**
+ * Returns a new number, of a call at this place: its file, relative to the top of the source, and line are known.
+ * `module`: "" for the kernel itself.
+ */
+uint64_t kernel_import_place(struct kernel_import *i, const struct symbol_frame *place, const char *module);
 /** Returns the number of the call that returns to this address. */
 uint64_t kernel_import_call_at(struct kernel_import *i, uint64_t address);
 /** Returns "alloc_pipe_info+0x4a [ext4]", or "": an address that nothing names. It stays until the end. */

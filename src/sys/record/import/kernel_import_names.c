@@ -153,6 +153,10 @@ static enum function_found find_frames(const struct kernel_import *i, uint64_t c
                                        struct symbol_frames *out)
 {
     const struct call *c = &i->calls.at[call];
+    if (c->place) {
+        *out = (struct symbol_frames){c->place, 1};
+        return FUNCTION_ONE;
+    }
     return i->source && *c->text
                ? import_source_frames(i->source, i->symbols,
                                       &(struct import_call){c->text, c->bytes, c->address}, out)
@@ -189,7 +193,7 @@ static bool frames(void *arg, uint64_t call, struct symbol_frames *out)
 static const char *frame_file(void *arg, const struct symbol_frame *f)
 {
     const struct kernel_import *i = arg;
-    return kernel_source_file(i->source, f);
+    return i->source ? kernel_source_file(i->source, f) : f->file;
 }
 
 static void add_file(void *arg, struct buf *b, uint64_t call)
@@ -199,7 +203,7 @@ static void add_file(void *arg, struct buf *b, uint64_t call)
     const enum function_found how = find_frames(i, call, &found);
     if (how == FUNCTION_ONE) {
         kernel_source_skip_headers(&found);
-        const char *file = kernel_source_file(i->source, found.at);
+        const char *file = frame_file(arg, found.at);
         if (file) {
             buf_addstr(b, file);
             return;
@@ -223,6 +227,8 @@ static uint64_t number(void *arg, uint64_t call)
         hash = (hash ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
     if (i->calls.at[call].by_size)
         hash = (hash ^ i->calls.at[call].bytes) * UINT64_C(0x100000001b3);
+    if (i->calls.at[call].place)
+        hash = (hash ^ call) * UINT64_C(0x100000001b3);
     return hash >> 8;
 }
 
@@ -269,12 +275,29 @@ void kernel_import_use_symbols(struct kernel_import *i, const struct kallsyms *s
     i->symbols = symbols;
 }
 
+static void use_files(struct kernel_import *i, bool known)
+{
+    i->capture.names.add_file = known ? add_file : NULL;
+    i->capture.names.frames = known ? frames : NULL;
+    i->capture.names.frame_file = known ? frame_file : NULL;
+}
+
 void kernel_import_use_source(struct kernel_import *i, struct kernel_source *source)
 {
     i->source = source;
-    i->capture.names.add_file = source ? add_file : NULL;
-    i->capture.names.frames = source ? frames : NULL;
-    i->capture.names.frame_file = source ? frame_file : NULL;
+    use_files(i, source != NULL);
+}
+
+uint64_t kernel_import_place(struct kernel_import *i, const struct symbol_frame *place, const char *module)
+{
+    struct buf text = BUF_INIT;
+    struct symbol_frame *own = mem_alloc(sizeof(*own));
+    *own = (struct symbol_frame){
+        .function = mem_strdup(place->function), .file = mem_strdup(place->file), .line = place->line};
+    buf_printf(&text, *module ? "%s [%s]" : "%s", place->function, module);
+    *vec_push(&i->calls) = (struct call){.text = buf_detach(&text), .place = own};
+    use_files(i, true);
+    return i->calls.len - 1;
 }
 
 void kernel_import_init_names(struct kernel_import *i)

@@ -21,9 +21,10 @@
 
 /* A call, as the trace names it. */
 struct call {
-    char *text;              /* "alloc_pipe_info+0x4a [ext4]"; "": an address that nothing names */
-    uint64_t bytes, address; /* see struct import_call */
-    bool by_size;            /* another call has the same text, in a function of another size */
+    char *text;                 /* "alloc_pipe_info+0x4a [ext4]"; "": an address that nothing names */
+    uint64_t bytes, address;    /* see struct import_call */
+    bool by_size;               /* another call has the same text, in a function of another size */
+    struct symbol_frame *place; /* if the file itself tells it, as /proc/allocinfo does; else NULL */
 };
 
 /* An address that was looked up lately. */
