@@ -216,17 +216,20 @@ static int say_none(struct reader *r, const char *name, struct error *e)
 {
     struct sql s = {0};
     int bad = 0;
-    const char *other = NULL;
+    char *other = NULL;
     if (!sql_prepare(&s, r->db, ROWS_TABLES_QUERY))
-        while (sql_row(&s) && (!other || !strcmp(other, STATE_ROWS)))
-            other = sql_get_text(&s);
-    if (other && strcmp(other, STATE_ROWS) != 0)
+        while (!other && sql_row(&s)) {
+            const char *table = sql_get_text(&s); /* until the next row */
+            other = table && strcmp(table, STATE_ROWS) != 0 ? mem_strdup(table) : NULL;
+        }
+    if (other)
         bad = error_set(e, ENODATA, "%s has no rows of %s, only of %s", r->shown, name, other);
     else
         bad = error_set(
             e, ENODATA,
             "%s has no rows of %s: it was recorded with another command, or ended before the first report",
             r->shown, name);
+    free(other);
     sql_finalize(&s);
     return bad;
 }

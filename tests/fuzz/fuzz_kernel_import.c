@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fuzz target of src/sys/record/{kernel_import,import_source,text_import}: whatever lines of a trace say, allocations
- * equal frees and what is live, in the totals and in the rows, and every call has a name, and a file or a mark. The
- * source of the kernel is one that is made up here.
+ * Fuzz target of src/sys/record/import/{kernel_import,kernel_import_names,import_source,text_import}: whatever lines of
+ * a trace say, allocations equal frees and what is live, in the totals and in the rows, and every call has a name, and
+ * a file or a mark. The source of the kernel is one that is made up here.
  */
 #include "require.h"
 
@@ -47,6 +47,8 @@ bool kernel_source_offset_frames(struct kernel_source *s, uint64_t offset, struc
 
 void kernel_source_skip_headers(struct symbol_frames *out)
 {
+    if (out->len == 1)
+        return;
     out->at++;
     out->len--;
 }
@@ -172,6 +174,19 @@ static void check_tasks(struct kernel_import *i, const uint8_t *data, size_t siz
     }
 }
 
+/* A call at a place that the file itself tells. */
+static void check_place(struct kernel_import *i)
+{
+    const struct symbol_frame place = {.function = "f", .file = "f.c", .line = 7};
+    struct buf file = BUF_INIT;
+    const uint64_t call = kernel_import_place(i, &place, "ext4");
+    check_names(i, call);
+    struct kernel_capture *c = kernel_import_capture(i);
+    c->names.add_file(c->names.arg, &file, call);
+    require(!strcmp(buf_str(&file), "f.c"), "the place has another file");
+    buf_release(&file);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char symbols[] = "ffffffff81000000 T _stext\nffffffff81234500 t do_pipe2\n"
@@ -225,6 +240,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check(i);
     check_pages(i);
     check_span(i);
+    check_place(i);
     kernel_import_free(i);
     kallsyms_release(&k);
     return 0;

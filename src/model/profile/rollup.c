@@ -334,6 +334,8 @@ static void add_units(struct build *b, size_t n)
             merge(&row->self, &b->nothing);
             merge(&row->inclusive, &b->nothing);
         }
+    if (!b->p->has_requested)
+        b->r->total.unknown |= 1u << ROLLUP_REQUESTED | 1u << ROLLUP_SLACK;
     if (!b->members.len)
         vec_each (const struct profile_image, i, &b->p->images)
             b->r->total.unknown |= unknown_of(b, i);
