@@ -6,7 +6,7 @@
 
 #include "test_kernel.h"
 
-#include "model/kernel/advice.h"
+#include "model/kernel/advice/advice.h"
 
 #define PAGE 4096
 

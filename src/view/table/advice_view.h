@@ -3,13 +3,13 @@
 #define VIEW_ADVICE_VIEW_H
 
 /*
- * Measures that would make the kernel need less memory (model/kernel/advice.h), on the screen or as JSON; see
+ * Measures that would make the kernel need less memory (model/kernel/advice/advice.h), on the screen or as JSON; see
  * allium-json(5).
  *
  * Runs in: the tool. Owns: nothing.
  */
 
-#include "model/kernel/advice.h"
+#include "model/kernel/advice/advice.h"
 #include "view/text/sink.h"
 #include "view/text/text.h"
 

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "cli/sys/state_rows.h"
-#include "model/kernel/advice.h"
+#include "model/kernel/advice/advice.h"
 
 struct advise_source {
     struct advice_input input;

@@ -3,14 +3,15 @@
 #define COLLECT_ADVICE_READ_H
 
 /*
- * Fills what advice is computed from (model/kernel/advice.h) with the texts of a kernel, this one's or a recording's.
+ * Fills what advice is computed from (model/kernel/advice/advice.h) with the texts of a kernel, this one's or a
+ * recording's.
  *
  * Runs in: the tool. Threads: one at a time. Owns: nothing.
  * Invariant: whatever the texts say, no number is larger than what a memory can have.
  */
 
 #include "collect/kernel/state/memory_parse.h"
-#include "model/kernel/advice.h"
+#include "model/kernel/advice/advice.h"
 
 /** Takes all texts: memory, modules, boot log, command line, release. */
 void advice_read(struct advice_input *in, memory_text text, void *arg, uint64_t page_bytes);

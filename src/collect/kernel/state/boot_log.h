@@ -10,7 +10,7 @@
  */
 
 #include "base/buf.h"
-#include "model/kernel/advice.h"
+#include "model/kernel/advice/advice.h"
 
 /**
  * Appends those of the log's records that the kernel itself wrote up to the start of the first program, without

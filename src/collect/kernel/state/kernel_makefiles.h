@@ -12,7 +12,7 @@
  */
 
 #include "base/error.h"
-#include "model/kernel/advice.h"
+#include "model/kernel/advice/advice.h"
 
 /** The options that are set, of a configuration: "CONFIG_EXT4_FS" -> index into `modules`. */
 struct kernel_config {

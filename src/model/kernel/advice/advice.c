@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The list of measures: its order, which measures exclude one another, and the total. */
-#include "model/kernel/advice.h"
+#include "model/kernel/advice/advice.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
-#include "model/kernel/advice_parts.h"
+#include "model/kernel/advice/advice_parts.h"
 
 /* Less is not worth a line. */
 #define LEAST_BYTES 4096u

@@ -4,7 +4,7 @@
  * cache of their own would have no unused bytes behind each; large ones, which are made of a power of two of pages,
  * could be made of as many pages as they need.
  */
-#include "model/kernel/advice_parts.h"
+#include "model/kernel/advice/advice_parts.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What advice is computed from. */
-#include "model/kernel/advice.h"
+#include "model/kernel/advice/advice.h"
 
 #include <stdlib.h>
 #include <string.h>

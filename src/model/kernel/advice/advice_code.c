@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Code that need not be there: modules without users, and what an option of the configuration brings. */
-#include "model/kernel/advice_parts.h"
+#include "model/kernel/advice/advice_parts.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * Slabs that could be free or smaller. What "shrink" would free is bounded, because the kernel tells how many objects
  * are in use in all partly filled slabs together, and not in each.
  */
-#include "model/kernel/advice_parts.h"
+#include "model/kernel/advice/advice_parts.h"
 
 #include <inttypes.h>
 #include <string.h>

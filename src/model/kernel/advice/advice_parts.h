@@ -7,7 +7,7 @@
  */
 
 #include "base/units.h"
-#include "model/kernel/advice.h"
+#include "model/kernel/advice/advice.h"
 
 /** A size in a text; valid up to the end of the enclosing block. */
 #define ADVICE_SIZE(bytes) units_format_size((char[UNITS_TEXT_BYTES]){0}, (double)(bytes))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the kernel takes when it boots: hash tables, the log buffer, reservations. */
-#include "model/kernel/advice_parts.h"
+#include "model/kernel/advice/advice_parts.h"
 
 #include <inttypes.h>
 #include <stdio.h>
