@@ -180,7 +180,7 @@ def other_commands():
     with tap.private_dir() as folder:
         path = folder + "/k.allium"
         allium("sys", "record", "--quiet", "-o", path, "--buffer", "64M", "--interval", "300ms", "--", sys.executable,
-               "-S", "-c", HOLDS + "import time\ntime.sleep(1.5)\n")
+               "-S", "-c", HOLDS + "import time\ntime.sleep(3)\n")
         rows = asked(path, "SELECT text AS name, count(*) AS cells FROM cell JOIN image ON image.id = cell.image "
                      "JOIN string ON string.id = image.comm GROUP BY text ORDER BY text")
         equal([row["name"] for row in rows], sorted(ALL), "images of the cells")
