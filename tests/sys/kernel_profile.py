@@ -41,8 +41,8 @@ def allium(*words, code=0):
 
 def recorded(folder, *words):
     path = folder + "/k.allium"
-    allium("sys", "record", "--force", "--quiet", "-o", path, "--buffer", "64M", *words, "--", sys.executable, "-S",
-           "-c", HOLDS)
+    allium("sys", "record", "--force", "--quiet", "-o", path, "--buffer", "64M", "--settle", "0s", *words, "--",
+           sys.executable, "-S", "-c", HOLDS)
     return path
 
 
