@@ -27,6 +27,19 @@
         text, function, NULL, NULL, NULL                                                                     \
     }
 
+/** Runs a command of the shell, which must succeed. */
+static inline void run_shell(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static inline void run_shell(const char *fmt, ...)
+{
+    va_list arguments;
+    char *text;
+    va_start(arguments, fmt);
+    assert_true(vasprintf(&text, fmt, arguments) > 0);
+    va_end(arguments);
+    assert_int_equal(system(text), 0);
+    free(text);
+}
+
 /** A new folder; the caller removes it. */
 static inline char *make_root(void)
 {

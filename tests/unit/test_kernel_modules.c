@@ -15,18 +15,6 @@
 #define BUILD_ID "0102030405060708"
 #define LOADED   0xffffffffc0400000u
 
-static void run(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-static void run(const char *fmt, ...)
-{
-    va_list arguments;
-    char *text;
-    va_start(arguments, fmt);
-    assert_true(vasprintf(&text, fmt, arguments) > 0);
-    va_end(arguments);
-    assert_int_equal(system(text), 0);
-    free(text);
-}
-
 static const char source[] =
     "#include \"slab.h\"\n"
     "__attribute__((noinline)) static void *own_alloc(volatile int *n)\n{\n    (*n)++;\n"
@@ -63,12 +51,13 @@ static void build(const char *root, const char *path, const char *id)
     put(root, "tree/fs/first.c", source);
     put(root, "tree/fs/second.c", second);
     for (const char *const *name = (const char *const[]){"first", "second", NULL}; *name; name++)
-        run("cd %s/tree && cc -g -O2 -ffreestanding -fno-pie -mcmodel=large -c -o fs/%s.o fs/%s.c", root,
-            *name, *name);
+        run_shell("cd %s/tree && cc -g -O2 -ffreestanding -fno-pie -mcmodel=large -c -o fs/%s.o fs/%s.c",
+                  root, *name, *name);
     put_note(root, "tree/note", id);
     put(root, "tree/note.s",
         ".section .note.gnu.build-id,\"a\",@note\n.incbin \"note\"\n.section .note.GNU-stack\n");
-    run("cd %s/tree && as -o note.o note.s && ld -r -o ../%s fs/first.o fs/second.o note.o", root, path);
+    run_shell("cd %s/tree && as -o note.o note.s && ld -r -o ../%s fs/first.o fs/second.o note.o", root,
+              path);
 }
 
 struct kernel {
@@ -268,7 +257,7 @@ static void only_a_file_of_the_same_build_is_taken(void **state)
     kernel_modules_add_refused(k.modules, &refused);
     assert_int_equal(refused.len, 0); /* another file was taken */
     end(&k);
-    run("strip -g %s/" MODULES "/two-files.ko", k.root);
+    run_shell("strip -g %s/" MODULES "/two-files.ko", k.root);
     assert_false(is_found(&k, true, NULL));
     buf_release(&refused);
     remove_root(k.root);
@@ -293,7 +282,7 @@ static void files_are_found_where_they_may_be(void **state)
         if (!is_found(&k, true, by_boot ? boot : i == 3 ? given : NULL))
             fail_msg("not found: %s", places[i]);
         assert_false(is_found(&k, true, i == 3 ? boot : given) && i > 2);
-        run("cd %s && rm -rf lib usr given/*.ko dist/lib", k.root);
+        run_shell("cd %s && rm -rf lib usr given/*.ko dist/lib", k.root);
     }
     free(given);
     free(boot);
@@ -355,11 +344,11 @@ static void packed_modules_are_read(void **state)
     load(k.root, BUILD_ID);
     for (size_t i = 0; i < sizeof(tools) / sizeof(*tools); i++) {
         build(k.root, MODULES "/two_files.ko", BUILD_ID);
-        run("cd %s/" MODULES " && %s -c two_files.ko >two_files.ko.%s && rm two_files.ko", k.root,
-            tools[i][0], tools[i][1]);
+        run_shell("cd %s/" MODULES " && %s -c two_files.ko >two_files.ko.%s && rm two_files.ko", k.root,
+                  tools[i][0], tools[i][1]);
         if (!is_found(&k, true, NULL))
             fail_msg("not read: %s", tools[i][0]);
-        run("rm -r %s/" MODULES, k.root);
+        run_shell("rm -r %s/" MODULES, k.root);
     }
     remove_root(k.root);
 }

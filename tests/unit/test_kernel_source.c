@@ -46,18 +46,6 @@ static void build_ids_are_found_in_notes(void **state)
 
 /* ---- a kernel ---- */
 
-static void run(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-static void run(const char *fmt, ...)
-{
-    va_list arguments;
-    char *text;
-    va_start(arguments, fmt);
-    assert_true(vasprintf(&text, fmt, arguments) > 0);
-    va_end(arguments);
-    assert_int_equal(system(text), 0);
-    free(text);
-}
-
 static void write_tree(const char *root)
 {
     put(root, "tree/init/main.c",
@@ -82,9 +70,10 @@ static void compile(const char *root, const char *compiler_options, const char *
     free(path_in(root, PLACE));
     for (const char *const *file = (const char *const[]){"init/main", "mm/slab", "fs/file_table", NULL};
          *file; file++)
-        run("cd %s/tree && cc -g -O1 -ffreestanding -fno-pie -Iinclude %s -c -o %s.o %s.c", root,
-            compiler_options, *file, *file);
-    run("cd %s/tree && ld %s -Ttext=0x81000000 -e _stext -o ../%s init/main.o mm/slab.o fs/file_table.o",
+        run_shell("cd %s/tree && cc -g -O1 -ffreestanding -fno-pie -Iinclude %s -c -o %s.o %s.c", root,
+                  compiler_options, *file, *file);
+    run_shell(
+        "cd %s/tree && ld %s -Ttext=0x81000000 -e _stext -o ../%s init/main.o mm/slab.o fs/file_table.o",
         root, linker_options, PLACE);
 }
 
@@ -230,7 +219,8 @@ static void make_module(const char *root)
         "    (*n)++;\n    char *p = kmalloc(8);\n    *n += p[1];\n    return p;\n}\n"
         "void *its_next(void);\nvoid *its_next(void)\n{\n    return kmalloc(9);\n}\n");
     free(path_in(root, "usr/lib/debug/lib/modules/9.9.9/kernel/other.ko"));
-    run("cd %s/tree && cc -g -O1 -ffreestanding -fno-pie -mcmodel=large -falign-functions=256 -Iinclude -c "
+    run_shell(
+        "cd %s/tree && cc -g -O1 -ffreestanding -fno-pie -mcmodel=large -falign-functions=256 -Iinclude -c "
         "-o "
         "../usr/lib/debug/lib/modules/9.9.9/kernel/other.ko drivers/other.c",
         root);
@@ -317,20 +307,20 @@ static void a_file_that_cannot_help_is_refused(void **state)
     (void)state;
     struct error e;
     char *root = make_kernel("", OURS);
-    run("strip --strip-debug %s/" PLACE, root);
+    run_shell("strip --strip-debug %s/" PLACE, root);
     assert_int_equal(open_vmlinux(root, &e), -ENODATA);
     assert_non_null(strstr(e.text, "no debug information"));
     compile(root, "", OURS);
-    run("objcopy --strip-symbol=_stext %s/" PLACE, root);
+    run_shell("objcopy --strip-symbol=_stext %s/" PLACE, root);
     assert_int_equal(open_vmlinux(root, &e), -ENODATA);
     assert_non_null(strstr(e.text, "no symbol _stext"));
     put(root, PLACE, "no ELF file");
     assert_int_equal(open_vmlinux(root, &e), -ENOEXEC);
     put(root, PLACE, "");
     assert_int_equal(open_vmlinux(root, &e), -ENOEXEC);
-    run("rm %s/" PLACE " && mkfifo %s/" PLACE, root, root);
+    run_shell("rm %s/" PLACE " && mkfifo %s/" PLACE, root, root);
     assert_int_equal(open_vmlinux(root, &e), -ENOEXEC); /* and nobody waits for a writer */
-    run("rm %s/" PLACE, root);
+    run_shell("rm %s/" PLACE, root);
     assert_int_equal(open_vmlinux(root, &e), -ENOENT);
     assert_false(is_found(root));
     remove_root(root);

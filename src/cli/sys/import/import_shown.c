@@ -11,6 +11,7 @@
 
 #include "cli/option_values.h"
 #include "cli/sys/import/import_trace.h"
+#include "collect/kernel/trace/packed_input.h"
 #include "view/text/text.h"
 
 #define RECORDING_MAGIC "SQLite format 3"
@@ -90,8 +91,7 @@ static void remove_and_end(int number)
 static int make_folder(struct error *e)
 {
     static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
-    const char *place = getenv("TMPDIR");
-    const int n = snprintf(folder, sizeof(folder), "%s/allium-XXXXXX", place && *place ? place : "/var/tmp");
+    const int n = snprintf(folder, sizeof(folder), "%s/allium-XXXXXX", packed_input_folder());
     if (n >= (int)sizeof(folder) || !mkdtemp(folder))
         return error_set(e, errno, "cannot make a temporary folder %s: %s; set TMPDIR", folder,
                          strerror(errno));

@@ -229,12 +229,18 @@ static int temporary_in(const char *folder)
     return fd;
 }
 
+const char *packed_input_folder(void)
+{
+    const char *named = getenv("TMPDIR");
+    if (named && *named)
+        return named;
+    return access("/var/tmp", F_OK) ? "/tmp" : "/var/tmp"; /* small systems have only the former */
+}
+
 int packed_input_temporary(struct error *e)
 {
-    const char *named = getenv("TMPDIR"), *folder = named && *named ? named : "/var/tmp";
+    const char *folder = packed_input_folder();
     int fd = temporary_in(folder);
-    if (fd < 0 && errno == ENOENT && folder != named) /* small systems have only this one */
-        fd = temporary_in(folder = "/tmp");
     return fd >= 0 ? fd
                    : error_set(e, errno, "cannot make a temporary file in %s: %s", folder, strerror(errno));
 }

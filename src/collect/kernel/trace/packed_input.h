@@ -39,6 +39,8 @@ int packed_input_peek(struct packed_input *p, const uint8_t **bytes, size_t *n, 
  */
 int packed_input_file(struct packed_input *p, int *fd, uint64_t *bytes, struct error *e);
 
+/** Returns the folder for large temporary files: $TMPDIR, else /var/tmp, else /tmp. */
+const char *packed_input_folder(void);
 /** Makes a temporary file without a name. Returns a descriptor, or -errno with a line. */
 int packed_input_temporary(struct error *e);
 
