@@ -568,6 +568,7 @@ def losses():
         # the other one has seen it begin and end, too
         check(missing > 4 * PIPES and seen + missing <= everything, seen, missing, everything)
         text = " ".join(allium("report", folder + "/small.allium").stdout.decode().split())
+        check(re.search(r" exact but for [\d,]+ lost events? ", text), text[:400])
         check("Lost %s " % found.group(1) in text, text[-800:])
         equal(allocations, frees + unseen + live, "allocations, and what became of them")
         kept, = asked(folder + "/small.allium", "SELECT value AS n FROM meta WHERE key = 'sys_kmem_lost_events'")

@@ -59,7 +59,10 @@ void report_add_period(struct buf *b, const struct profile_summary *f, const str
     units_format_size(high, (double)f->period_high);
     if (!f->period_high)
         buf_addstr(b, "no sample is stored"); /* and the period is not known */
-    else if (profile_summary_exact(f))
+    else if (profile_summary_exact(f) && f->losses[PROFILE_LOST_SAMPLES]) {
+        buf_addstr(b, "exact but for ");
+        text_add_number(b, f->losses[PROFILE_LOST_SAMPLES], "lost event");
+    } else if (profile_summary_exact(f))
         buf_addstr(b, "exact: every allocation");
     else if (f->period_low == 1)
         buf_printf(b, "partly exact, partly sampled every %s on average", high);
