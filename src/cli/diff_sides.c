@@ -84,7 +84,7 @@ static int set_divisors(struct diff_sides *s, const struct command *c, int side)
                 EXIT_FAILED,
                 s->per == DIFF_PER_EVENT
                     ? "--per event: %s has no allocation"
-                    : "--per s: it is not known from when to when %s is: compare without --per",
+                    : "--per s: the length of %s in seconds is not known: compare without --per",
                 s->of[side].sources[i].label);
     }
     /* of a boot, the figures are as they are */

@@ -3,7 +3,7 @@
 #define SYS_EVENT_FORMATS_H
 
 /*
- * The formats of events that a trace has with it, for what decodes its records.
+ * Gives the event formats that a trace contains to the decoder of the trace's records.
  *
  * Runs in: the tool. Threads: one. Owns: nothing.
  */

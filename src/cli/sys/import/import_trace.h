@@ -3,8 +3,8 @@
 #define CLI_IMPORT_TRACE_H
 
 /*
- * A trace of the kernel's allocators that another tool has written, in whatever form, as accounts; and these as a
- * recording.
+ * Reads a trace of the kernel's allocators that another tool has written, in any supported form, into accounts, and
+ * writes these accounts as a recording.
  *
  * Runs in: the tool. Threads: one. Owns: everything, until import_trace_release().
  */
