@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 /* For some files of /proc, one read(2) fills the whole buffer; for others, it returns at most a page. */
-#define CHUNK_BYTES (64u << 10)
+#define ROOM_BYTES (16u << 10)
 
 int file_read_open(int fd, size_t max, struct buf *out)
 {
@@ -14,8 +14,9 @@ int file_read_open(int fd, size_t max, struct buf *out)
     out->data[out->len] = '\0';
     size_t begin = out->len;
     for (;;) {
-        buf_reserve(out, CHUNK_BYTES);
-        ssize_t n = read(fd, out->data + out->len, CHUNK_BYTES);
+        if (out->cap - out->len <= ROOM_BYTES)
+            buf_reserve(out, 2 * ROOM_BYTES);
+        ssize_t n = read(fd, out->data + out->len, out->cap - out->len - 1);
         if (n < 0 && errno == EINTR)
             continue;
         if (n > 0)
