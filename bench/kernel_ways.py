@@ -17,6 +17,14 @@ import turns
 
 TRACEFS = "/sys/kernel/tracing"
 STATS = "/proc/sys/kernel/bpf_stats_enabled"
+# Each pair of a file and an epoll takes two objects: a million of a few thousand descriptors.
+MILLION_OBJECTS = """
+import os, select
+fds, kept = [os.eventfd(0) for _ in range(5000)], [select.epoll() for _ in range(100)]
+for epoll in kept:
+    for fd in fds:
+        epoll.register(fd)
+"""
 
 
 def with_tracefs():
@@ -129,6 +137,21 @@ def events_of_a_call():
     rows = [json.loads(line) for line in out.splitlines() if line.startswith(b'{"call_site"')]
     rows = [row for row in rows if row["allocations"] + row["frees"] >= CALLS_AT_ONCE]
     return sum(round((row["allocations"] + row["frees"]) / CALLS_AT_ONCE) for row in rows)
+
+
+@contextlib.contextmanager
+def held(program):
+    """While this Python program, if it is one, waits after its work."""
+    if not program:
+        yield
+        return
+    process = subprocess.Popen([sys.executable, "-S", "-c", program + "print(flush=True)\ninput()\n"],
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        process.stdout.readline()
+        yield
+    finally:
+        process.communicate(b"\n")
 
 
 class FirstTouch:

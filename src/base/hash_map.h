@@ -30,13 +30,8 @@ size_t map_get(const struct map *m, const void *key, size_t key_len);
  */
 size_t map_put(struct map *m, const void *key, size_t key_len, size_t value, bool *added);
 
-static inline size_t map_get_u64(const struct map *m, uint64_t key)
-{
-    return map_get(m, &key, sizeof(key));
-}
-static inline size_t map_put_u64(struct map *m, uint64_t key, size_t value, bool *added)
-{
-    return map_put(m, &key, sizeof(key), value, added);
-}
+/** The same with a number for a key. */
+size_t map_get_u64(const struct map *m, uint64_t key);
+size_t map_put_u64(struct map *m, uint64_t key, size_t value, bool *added);
 
 #endif

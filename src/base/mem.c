@@ -33,6 +33,12 @@ void *mem_resize(void *old, size_t bytes)
     return checked(realloc(old, bytes ? bytes : 1));
 }
 
+void *mem_aligned(size_t alignment, size_t bytes)
+{
+    void *p;
+    return checked(posix_memalign(&p, alignment, bytes) ? NULL : p);
+}
+
 char *mem_strdup(const char *text)
 {
     return checked(strdup(text));

@@ -12,9 +12,10 @@
 
 #include <stddef.h>
 
-void *mem_alloc(size_t bytes);               /* zeroed */
-void *mem_array(size_t count, size_t bytes); /* zeroed; overflow is treated as exhaustion */
-void *mem_resize(void *old, size_t bytes);   /* as realloc; the added part is not zeroed */
+void *mem_alloc(size_t bytes);                     /* zeroed */
+void *mem_array(size_t count, size_t bytes);       /* zeroed; overflow is treated as exhaustion */
+void *mem_resize(void *old, size_t bytes);         /* as realloc; the added part is not zeroed */
+void *mem_aligned(size_t alignment, size_t bytes); /* not zeroed; a power of two, 8 at least */
 char *mem_strdup(const char *text);
 char *mem_strndup(const char *text, size_t len);
 

@@ -5,21 +5,26 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "model/kernel/event_texts.h"
 
-#define SKEW_NS    100000u
-#define NAME_BYTES 128u
-#define FIRST      256u /* places for events; a power of two */
+#define SKEW_NS 100000u
+#define FIRST   256u /* places for events; a power of two */
 
 struct waiting {
     struct kmem_event event;
     bool done;
-    char cache[NAME_BYTES], comm[NAME_BYTES];
-    uint64_t stack[KMEM_EVENT_DEPTH_MAX];
+};
+
+/* Of most traces no event has a stack; then what is copied of an event stays small. */
+struct stack {
+    uint64_t callers[KMEM_EVENT_DEPTH_MAX];
 };
 
 struct clock_skew {
     struct kmem_accounts *to;
-    struct waiting *ring; /* of `room` places */
+    struct event_texts texts; /* the names that events point to */
+    struct waiting *ring;     /* of `room` places */
+    struct stack *stacks;     /* of the same places; NULL: no event had one */
     size_t first, n, room;
     uint64_t pairs;
 };
@@ -28,6 +33,7 @@ struct clock_skew *clock_skew_new(struct kmem_accounts *to)
 {
     struct clock_skew *s = mem_alloc(sizeof(*s));
     *s = (struct clock_skew){.to = to, .ring = mem_array(FIRST, sizeof(*s->ring)), .room = FIRST};
+    event_texts_init(&s->texts);
     return s;
 }
 
@@ -35,41 +41,47 @@ void clock_skew_free(struct clock_skew *s)
 {
     if (!s)
         return;
+    event_texts_release(&s->texts);
+    free(s->stacks);
     free(s->ring);
     free(s);
 }
 
-static struct waiting *at(const struct clock_skew *s, size_t k)
+static size_t place(const struct clock_skew *s, size_t k)
 {
-    return &s->ring[(s->first + k) & (s->room - 1)];
+    return (s->first + k) & (s->room - 1);
 }
 
-/* Events hold pointers into their places. */
-static void set_pointers(struct waiting *w)
+static struct waiting *at(const struct clock_skew *s, size_t k)
 {
-    w->event.cache = w->cache;
-    w->event.comm = w->event.comm ? w->comm : NULL;
-    w->event.stack = w->event.stack ? w->stack : NULL;
+    return &s->ring[place(s, k)];
 }
 
 static void grow(struct clock_skew *s)
 {
     struct waiting *ring = mem_array(2 * s->room, sizeof(*ring));
+    struct stack *stacks = s->stacks ? mem_array(2 * s->room, sizeof(*stacks)) : NULL;
     for (size_t k = 0; k < s->n; k++) {
         ring[k] = *at(s, k);
-        set_pointers(&ring[k]);
+        if (!ring[k].event.stack)
+            continue;
+        stacks[k] = s->stacks[place(s, k)];
+        ring[k].event.stack = stacks[k].callers;
     }
     free(s->ring);
+    free(s->stacks);
     s->ring = ring;
+    s->stacks = stacks;
     s->room *= 2;
     s->first = 0;
 }
 
-static void copy_name(char to[static NAME_BYTES], const char *from)
+static const uint64_t *copy_stack(struct clock_skew *s, size_t to, const struct kmem_event *e)
 {
-    const size_t len = strnlen(from, NAME_BYTES - 1);
-    memcpy(to, from, len);
-    to[len] = '\0';
+    if (!s->stacks)
+        s->stacks = mem_array(s->room, sizeof(*s->stacks));
+    memcpy(s->stacks[to].callers, e->stack, e->depth * sizeof(*e->stack));
+    return s->stacks[to].callers;
 }
 
 /* The next event of the object, if it is the other kind of event, by another CPU; NULL: it is not. */
@@ -113,15 +125,15 @@ void clock_skew_add(struct clock_skew *s, const struct kmem_event *e)
         account_first(s);
     if (s->n == s->room)
         grow(s);
-    struct waiting *w = at(s, s->n++);
-    w->event = *e;
-    w->done = false;
-    copy_name(w->cache, e->cache);
+    const size_t to = place(s, s->n++);
+    struct kmem_event *copy = &s->ring[to].event;
+    s->ring[to].done = false;
+    *copy = *e;
+    copy->cache = event_texts_text(&s->texts, event_texts_number(&s->texts, e->cache));
     if (e->comm)
-        copy_name(w->comm, e->comm);
+        copy->comm = event_texts_text(&s->texts, event_texts_comm(&s->texts, e->comm));
     if (e->stack)
-        memcpy(w->stack, e->stack, e->depth * sizeof(*e->stack));
-    set_pointers(w);
+        copy->stack = copy_stack(s, to, e);
 }
 
 void clock_skew_end(struct clock_skew *s)

@@ -6,7 +6,7 @@
 void event_texts_init(struct event_texts *t)
 {
     *t = (struct event_texts){.n_comms = 0};
-    memset(t->recent, 0xff, sizeof(t->recent)); /* numbers that nothing has */
+    memset(t->recent, 0xff, sizeof(t->recent)); /* lengths that no text has */
     *vec_push(&t->stacks) = (struct event_stack){0, 0};
 }
 
@@ -21,20 +21,33 @@ void event_texts_release(struct event_texts *t)
     map_release(&t->stack_index);
 }
 
+static struct event_text parts_of(const char *text)
+{
+    struct event_text t = {.len = (uint32_t)strlen(text)};
+    if (t.len >= sizeof(t.head)) {
+        memcpy(&t.head, text, sizeof(t.head));
+        memcpy(&t.tail, text + t.len - sizeof(t.tail), sizeof(t.tail));
+    } else {
+        for (uint32_t i = 0; i < t.len; i++)
+            t.head = t.head << 8 | (uint8_t)text[i];
+    }
+    return t;
+}
+
 uint32_t event_texts_number(struct event_texts *t, const char *text)
 {
     bool added;
-    const size_t len = strlen(text);
-    uint64_t head = len;
-    memcpy(&head, text, len < sizeof(head) ? len : sizeof(head));
-    uint32_t *recent = &t->recent[event_texts_slot(head, len, EVENT_TEXTS_RECENT_BITS)];
-    if (*recent < t->texts.len && !strcmp(t->texts.at[*recent], text))
-        return *recent;
-    size_t number = map_put(&t->text_index, text, len, t->texts.len, &added);
+    struct event_text one = parts_of(text);
+    struct event_text *recent =
+        &t->recent[event_texts_slot(one.head, one.tail ^ one.len, EVENT_TEXTS_RECENT_BITS)];
+    if (recent->head == one.head && recent->tail == one.tail && recent->len == one.len &&
+        (one.len <= 2 * sizeof(one.head) || !strcmp(t->texts.at[recent->number], text)))
+        return recent->number;
+    one.number = (uint32_t)map_put(&t->text_index, text, one.len, t->texts.len, &added);
     if (added)
         *vec_push(&t->texts) = mem_strdup(text);
-    *recent = (uint32_t)number;
-    return *recent;
+    *recent = one;
+    return one.number;
 }
 
 uint32_t event_texts_comm(struct event_texts *t, const char *comm)

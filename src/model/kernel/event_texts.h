@@ -28,13 +28,19 @@ struct event_stack {
     uint32_t depth;
 };
 
+/** A text that was looked up lately. Of at most 16 bytes, it is its first 8 bytes and its last 8, which may overlap. */
+struct event_text {
+    uint64_t head, tail;
+    uint32_t len, number;
+};
+
 struct event_texts {
     struct VEC(char *) texts;
     struct VEC(struct event_stack) stacks; /* the first one is that of no stack */
     struct VEC(uint64_t) callers;
     struct map text_index, stack_index;
-    uint32_t recent[1u << EVENT_TEXTS_RECENT_BITS]; /* texts, by a quick hash */
-    uint32_t n_comms;                               /* different names of programs */
+    struct event_text recent[1u << EVENT_TEXTS_RECENT_BITS]; /* by a quick hash */
+    uint32_t n_comms;                                        /* different names of programs */
 };
 
 void event_texts_init(struct event_texts *t);
@@ -50,6 +56,11 @@ static inline size_t event_texts_slot(uint64_t one, uint64_t other, unsigned bit
 uint32_t event_texts_number(struct event_texts *t, const char *text);
 /** The same for the name of a program. NULL is the text "". */
 uint32_t event_texts_comm(struct event_texts *t, const char *comm);
+/** Returns the text of a number, which stays where it is until event_texts_release(). */
+static inline const char *event_texts_text(const struct event_texts *t, uint32_t number)
+{
+    return t->texts.at[number];
+}
 /** Adds a stack that is not empty; see event_texts_stack(). */
 uint32_t event_texts_add_stack(struct event_texts *t, const uint64_t *stack, uint32_t depth);
 

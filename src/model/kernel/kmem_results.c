@@ -65,7 +65,7 @@ const struct kmem_pair *kmem_accounts_pairs(const struct kmem_accounts *a, size_
 
 const char *kmem_accounts_text(const struct kmem_accounts *a, uint32_t text)
 {
-    return a->texts.texts.at[text];
+    return event_texts_text(&a->texts, text);
 }
 
 size_t kmem_accounts_texts(const struct kmem_accounts *a)

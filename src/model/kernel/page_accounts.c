@@ -448,7 +448,7 @@ const struct page_account *page_accounts_processes(const struct page_accounts *a
 
 const char *page_accounts_text(const struct page_accounts *a, uint32_t text)
 {
-    return a->texts.texts.at[text];
+    return event_texts_text(&a->texts, text);
 }
 
 const uint64_t *page_accounts_stack(const struct page_accounts *a, uint32_t stack, uint32_t *depth)

@@ -5,7 +5,9 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,11 +25,23 @@
 /* Pages that are read ahead from a file, in which a record finds what belongs to it. */
 #define AHEAD 16u
 
-/* A copy of a page that has records left. */
+/* A copy of a page that has records left, or that is not used now. */
 struct trace_held_page {
     struct trace_held_page *next;
     size_t bytes;
-    uint8_t data[];
+    uint8_t *data;
+};
+
+/*
+ * What describes pages is not beside them: a list of pages is then followed without a miss of the cache and of the TLB
+ * at each, which took 1.5 us. Chunks are of the size of a huge page.
+ */
+#define CHUNK_BYTES (2u << 20)
+#define CACHE_LINE  64u
+struct page_chunk {
+    struct page_chunk *next;
+    uint8_t *data;
+    struct trace_held_page pages[];
 };
 
 /* One CPU's buffer. */
@@ -46,6 +60,7 @@ struct cpu {
 
 struct trace_reader {
     struct VEC(struct cpu) cpus;
+    struct page_chunk *chunks;
     struct trace_held_page *unused;
     struct trace_page_layout layout;
     struct trace_reader_counts counts;
@@ -124,12 +139,13 @@ void trace_reader_keep(struct trace_reader *r, trace_page_fn *f, void *arg)
     r->keep_arg = arg;
 }
 
-static void free_pages(struct trace_held_page *p)
+static void free_chunks(struct page_chunk *c)
 {
-    while (p) {
-        struct trace_held_page *next = p->next;
-        free(p);
-        p = next;
+    while (c) {
+        struct page_chunk *next = c->next;
+        free(c->data);
+        free(c);
+        c = next;
     }
 }
 
@@ -137,12 +153,10 @@ void trace_reader_close(struct trace_reader *r)
 {
     if (!r)
         return;
-    vec_each (struct cpu, c, &r->cpus) {
+    vec_each (struct cpu, c, &r->cpus)
         if (!c->is_kept)
             close(c->fd);
-        free_pages(c->first);
-    }
-    free_pages(r->unused);
+    free_chunks(r->chunks);
     vec_release(&r->cpus);
     free(r);
 }
@@ -154,19 +168,33 @@ const struct trace_reader_counts *trace_reader_counts(const struct trace_reader 
 
 /* ---- reading ---- */
 
-static struct trace_held_page *take_page(struct trace_reader *r)
-{
-    struct trace_held_page *p = r->unused;
-    if (!p)
-        return mem_alloc(sizeof(*p) + r->layout.page_bytes);
-    r->unused = p->next;
-    return p;
-}
-
 static void give_page(struct trace_reader *r, struct trace_held_page *p)
 {
     p->next = r->unused;
     r->unused = p;
+}
+
+static void add_chunk(struct trace_reader *r)
+{
+    const size_t n = r->layout.page_bytes < CHUNK_BYTES ? CHUNK_BYTES / r->layout.page_bytes : 1;
+    struct page_chunk *c = mem_alloc(sizeof(*c) + n * sizeof(c->pages[0]));
+    c->data = mem_aligned(CHUNK_BYTES, n * r->layout.page_bytes);
+    madvise(c->data, n * r->layout.page_bytes, MADV_HUGEPAGE);
+    c->next = r->chunks;
+    r->chunks = c;
+    for (size_t k = n; k--;) {
+        c->pages[k].data = c->data + k * r->layout.page_bytes;
+        give_page(r, &c->pages[k]);
+    }
+}
+
+static struct trace_held_page *take_page(struct trace_reader *r)
+{
+    if (!r->unused)
+        add_chunk(r);
+    struct trace_held_page *p = r->unused;
+    r->unused = p->next;
+    return p;
 }
 
 static void hold_page(struct trace_reader *r, struct cpu *c, struct trace_held_page *p)
@@ -232,8 +260,16 @@ static int read_cpu(struct trace_reader *r, struct cpu *c, unsigned pages, uint6
 
 /* ---- records in order ---- */
 
+/* The first lines of a page; the processor itself reads ahead only within one. */
+static void prefetch(const struct trace_held_page *p)
+{
+    for (size_t at = 0; p && at < 4 * CACHE_LINE; at += CACHE_LINE)
+        __builtin_prefetch(p->data + at);
+}
+
 static void begin_page(struct trace_reader *r, struct cpu *c)
 {
+    prefetch(c->first->next);
     if (trace_page_begin(&c->at, c->first->data, c->first->bytes, &r->layout))
         r->counts.broken_pages++;
     r->counts.lost += c->at.lost == TRACE_PAGE_LOST_UNKNOWN ? 0 : c->at.lost;
