@@ -142,7 +142,7 @@ static uint32_t node_of_process(struct build *b, uint32_t image)
 /* `image` PROFILE_NONE: there is only one, and its stacks begin at the root. */
 static void add_image(struct build *b, uint32_t image)
 {
-    struct rollup_options o = {.group = ROLLUP_BY_STACK, .keep = keep_cell, .arg = b};
+    struct rollup_options o = {.group = ROLLUP_BY_STACK, .unsorted = true, .keep = keep_cell, .arg = b};
     o.keep_sample = b->like->keep_sample ? keep_sample : NULL;
     b->image = image;
     struct rollup *r = rollup_new(b->p, &o);
@@ -169,32 +169,72 @@ static int compare_frames(const struct call_tree *t, uint32_t a, uint32_t b)
     return left - (y->kind << 3 | y->inlined << 2 | y->wrapper << 1 | y->nameless);
 }
 
-static int by_parent_and_name(const void *a, const void *b, void *tree)
+static int by_content(const void *a, const void *b, void *tree)
 {
-    const uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
-    const struct call_tree *t = tree;
-    const struct call_tree_node *x = &t->nodes.at[i], *y = &t->nodes.at[k];
-    if (x->parent != y->parent)
-        return (x->parent > y->parent) - (x->parent < y->parent);
-    if (!i || !k) /* the root is its own parent */
-        return (i != 0) - (k != 0);
-    return compare_frames(t, x->frame, y->frame);
+    return compare_frames(tree, *(const uint32_t *)a, *(const uint32_t *)b);
+}
+
+/* The children of all nodes, those of one node in the order of their frames. */
+struct children {
+    uint32_t *nodes;
+    uint32_t *first; /* by node: where its children begin in `nodes`, and one more for the end */
+    uint32_t *rank;  /* by frame: its place in that order */
+    const struct call_tree *tree;
+};
+
+static void rank_frames(struct children *c)
+{
+    const uint32_t n = (uint32_t)c->tree->frames.len;
+    uint32_t *frames = mem_array(n, sizeof(*frames));
+    c->rank = mem_array(n, sizeof(*c->rank));
+    for (uint32_t i = 0; i < n; i++)
+        frames[i] = i;
+    qsort_r(frames, n, sizeof(*frames), by_content, (void *)c->tree);
+    for (uint32_t i = 0; i < n; i++)
+        c->rank[frames[i]] = i;
+    free(frames);
+}
+
+static int by_rank(const void *a, const void *b, void *children)
+{
+    const struct children *c = children;
+    const struct call_tree_node *nodes = c->tree->nodes.at;
+    const uint32_t x = c->rank[nodes[*(const uint32_t *)a].frame],
+                   y = c->rank[nodes[*(const uint32_t *)b].frame];
+    return (x > y) - (x < y);
+}
+
+static void find_children(struct children *c, const struct call_tree *t)
+{
+    const uint32_t n = (uint32_t)t->nodes.len;
+    *c = (struct children){
+        .nodes = mem_array(n, sizeof(*c->nodes)), .first = mem_array(n + 2, sizeof(*c->first)), .tree = t};
+    rank_frames(c);
+    uint32_t *end = c->first + 1; /* while the children of a node are filled in */
+    for (uint32_t i = 1; i < n; i++)
+        end[t->nodes.at[i].parent + 1]++;
+    for (uint32_t i = 0; i < n; i++)
+        end[i + 1] += end[i];
+    for (uint32_t i = 1; i < n; i++)
+        c->nodes[end[t->nodes.at[i].parent]++] = i;
+    for (uint32_t i = 0; i < n; i++)
+        if (c->first[i + 1] - c->first[i] > 1)
+            qsort_r(c->nodes + c->first[i], c->first[i + 1] - c->first[i], sizeof(*c->nodes), by_rank, c);
 }
 
 /* Moves each node to where a walk from the top meets it, with children by name. `number` is by old node. */
-static void renumber(struct call_tree *t, const uint32_t *sorted, const uint32_t *first, uint32_t *number)
+static void renumber(struct call_tree *t, const struct children *c, uint32_t *number)
 {
     const uint32_t n = (uint32_t)t->nodes.len;
     struct call_tree_node *old = t->nodes.at, *moved = mem_array(n, sizeof(*moved));
-    uint32_t *next = mem_array(n, sizeof(*next)); /* by old node: the child to visit next, in `sorted` */
-    memcpy(next, first, n * sizeof(*next));
+    uint32_t *next = mem_array(n, sizeof(*next)); /* by old node: the child to visit next */
+    memcpy(next, c->first, n * sizeof(*next));
     uint32_t count = 0, at = 0;
     number[0] = count;
     moved[count++] = old[0];
     for (;;) {
-        const uint32_t child = next[at] < n ? sorted[next[at]] : 0;
-        if (child && old[child].parent == at) {
-            next[at]++;
+        if (next[at] < c->first[at + 1]) {
+            const uint32_t child = c->nodes[next[at]++];
             number[child] = count;
             moved[count] = old[child];
             moved[count++].parent = number[at];
@@ -239,25 +279,18 @@ void call_tree_move_place(struct call_tree_place *at, const uint32_t *number)
 
 static void put_in_order(struct call_tree *t)
 {
-    const uint32_t n = (uint32_t)t->nodes.len;
-    uint32_t *sorted = mem_array(n, sizeof(*sorted)), *first = mem_array(n, sizeof(*first)),
-             *number = mem_array(n, sizeof(*number));
-    for (uint32_t i = 0; i < n; i++) {
-        sorted[i] = i;
-        first[i] = n;
-    }
-    qsort_r(sorted, n, sizeof(*sorted), by_parent_and_name, t);
-    for (uint32_t i = n; i-- > 0;)
-        if (sorted[i])
-            first[t->nodes.at[sorted[i]].parent] = i;
-    renumber(t, sorted, first, number);
+    uint32_t *number = mem_array(t->nodes.len, sizeof(*number));
+    struct children c;
+    find_children(&c, t);
+    renumber(t, &c, number);
     vec_each (struct call_tree_row, row, &t->rows)
         call_tree_move_place(&row->at, number);
     vec_each (struct call_tree_place, at, &t->places)
         call_tree_move_place(at, number);
     call_tree_sort_rows(t);
-    free(sorted);
-    free(first);
+    free(c.nodes);
+    free(c.first);
+    free(c.rank);
     free(number);
 }
 

@@ -472,7 +472,7 @@ struct rollup *rollup_new(const struct profile *p, const struct rollup_options *
     add_ages(&b, &ages);
     if (rollup_is_tree(o->group))
         calls_order(r, larger_first);
-    else if (r->rows.len)
+    else if (r->rows.len && !o->unsorted)
         qsort_r(r->rows.at, r->rows.len, sizeof(*r->rows.at), larger_first, r);
     calls_release(&b.calls);
     free(b.units);

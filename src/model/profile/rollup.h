@@ -92,6 +92,7 @@ struct rollup_options {
     enum rollup_group group;
     enum rollup_sort sort;
     bool inclusive; /* sort by inclusive values */
+    bool unsorted;  /* not of trees: the order does not matter */
     /* A pattern (base/sigsafe/pattern.h): only stacks with a function of that name count. NULL: all. A tree begins at
      * that function: at its outermost call for its callers, at its innermost call for its callees, so that a
      * recursion counts once. */
