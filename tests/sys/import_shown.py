@@ -35,7 +35,7 @@ def same():
         for tool, part in (("kmem", "site"), ("kmem", "process"), ("kmem", "pair"), ("kpages", "order"),
                            ("kpages", "cgroup")):
             rows, said = shown(raw, tool, "--by", part, env=env)
-            check(len(rows) > 2, tool, part, rows)
+            check(len(rows) > 1, tool, part, rows)
             equal(rows, shown(live, tool, "--by", part)[0], "%s by %s" % (tool, part))
             check(said.startswith("allium: reading " + raw), said)
         equal(os.listdir(folder + "/tmp"), [], "what is left")
@@ -134,11 +134,14 @@ def times():
                       "%s of %s" % (key, tool))
 
 
+STEADY = "import os, time\nfor _ in range(100): [os.close(end) for end in os.pipe()]; time.sleep(0.02)"
+
+
 def reports():
     """Of a recording with several reports, those of the time."""
     with tap.private_dir() as folder:
         path = folder + "/r.allium"
-        allium("sys", "kmem", "--interval", "200ms", "--duration", "2s", "-o", path)
+        allium("sys", "kmem", "--interval", "200ms", "-o", path, "--", sys.executable, "-S", "-c", STEADY)
         out = allium("sys", "kmem", "--from", path).stdout.count(b"--- ")
         some = allium("sys", "kmem", "--from", path, "--time", "500ms..1100ms").stdout.count(b"--- ")
         check(out >= 5 and 1 <= some < out - 1, out, some)
