@@ -14,6 +14,7 @@ sys.dont_write_bytecode = True
 import lib
 import tap
 from lib import built, check, equal
+from traces import Repeats
 
 CAPTURE = """
 set -e
@@ -30,7 +31,7 @@ echo 1 >tracing_on
 echo 0 >tracing_on
 cat trace >"$2"; cat per_cpu/cpu*/stats >"$2.stats"
 """
-LINE = re.compile(r"\[(\d+)\] \S+ +[\d.]+: (kmalloc|kfree|kmem_cache_alloc|kmem_cache_free): call_site=(.*?) ptr=(\S+)(.*)")
+LINE = re.compile(r"\[(\d+)\] (\S+) +[\d.]+: (kmalloc|kfree|kmem_cache_alloc|kmem_cache_free): call_site=(.*?) ptr=(\S+)(.*)")
 NO_OBJECT = ("(nil)", "(null)", "0000000000000000", "0000000000000010")
 
 
@@ -51,15 +52,17 @@ def captured(folder, trigger=""):
 
 def naive(path):
     """-> ({(call, comm): [allocations, bytes]}, live objects, live bytes, events) of a trace"""
-    sums, live, events = {}, {}, 0
+    sums, live, events, repeats = {}, {}, 0, Repeats()
     with open(path, errors="surrogateescape") as file:
         for line in file:
             found = LINE.search(line)
             if not found:
                 continue
             events += 1
-            _, kind, site, address, rest = found.groups()
-            comm = line[:found.start()].strip().rpartition("-")[0]
+            cpu, flags, kind, site, address, rest = found.groups()
+            thread = line[:found.start()].strip()
+            comm = thread.rpartition("-")[0]
+            first = repeats.first_of_text(cpu, thread, flags, address, site, rest, kind == "kmalloc")
             if address in NO_OBJECT:
                 continue
             if "alloc" in kind:
@@ -68,9 +71,13 @@ def naive(path):
                 total[0] += 1
                 total[1] += size
                 live[address] = size
+                if first:
+                    before = sums[re.sub("/0x[0-9a-f]+", "", first), comm]
+                    before[0] -= 1
+                    before[1] -= size
             else:
                 live.pop(address, None)
-    return sums, len(live), sum(live.values()), events
+    return {key: total for key, total in sums.items() if total[0]}, len(live), sum(live.values()), events
 
 
 def rows(path):
@@ -168,10 +175,16 @@ def of_perf():
                      sys.executable, "-S", "-c", "import os; kept = [os.pipe() for _ in range(400)]"])
         printed = tap.succeed([*tap.unshare(), "perf", "script", "-i", data]).stdout
         allium("sys", "import", "-", "-o", out, input=printed)
-        found = re.findall(rb"kmem:(kmalloc|kmem_cache_alloc):.* bytes_alloc=(\d+)", printed)
+        found, repeats = [], Repeats()
+        for line in printed.decode(errors="replace").splitlines():
+            event = re.search(r"^(.*) \[(\d+)\] .*kmem:(k\w+): call_site=(\S+) .*?ptr=(\S+)(.*)", line)
+            thread, cpu, kind, site, address, rest = event.groups() if event else [""] * 6
+            if not event or repeats.first_of_text(cpu, thread, "", address, site, rest, kind == "kmalloc"):
+                continue
+            found += re.findall(r" bytes_alloc=(\d+)", rest)
         check(len(found) > 800, len(found))
         have = sums_of(out)
-        equal([sum(value[i] for value in have.values()) for i in (0, 1)], [len(found), sum(int(n) for _, n in found)],
+        equal([sum(value[i] for value in have.values()) for i in (0, 1)], [len(found), sum(map(int, found))],
               "allocations and bytes")
         comms = {comm for _, comm in have}
         check(any(comm.startswith("python") for comm in comms), comms)

@@ -15,7 +15,7 @@ sys.dont_write_bytecode = True
 import lib
 import tap
 from lib import built, check, equal
-from traces import PAGE, allium, cells, events_of, folded, recorded, records
+from traces import PAGE, Repeats, allium, cells, events_of, folded, recorded, records
 
 def field(text, name):
     """-> (offset, size) of a field in a format"""
@@ -39,7 +39,7 @@ def read_events(raw):
 
 def naive(raw):
     """-> (events, allocations of objects, their bytes) in the pages"""
-    texts = {}
+    texts, repeats = {}, Repeats()
     for path in glob.glob(raw + "/events/kmem/k*/format"): # not those of pages
         with open(path) as file:
             text = file.read()
@@ -53,7 +53,7 @@ def naive(raw):
             for at, _ in records(page):
                 text = texts.get(int.from_bytes(page[at:at + 2], "little"))
                 events += text is not None
-                if not text or "bytes_alloc;" not in text:
+                if not text or repeats.first_of_record(path, page, at, text) or "bytes_alloc;" not in text:
                     continue
                 address, size = field(text, "ptr")[0], field(text, "bytes_alloc")[0]
                 if struct.unpack_from("<Q", page, at + address)[0] > 16:

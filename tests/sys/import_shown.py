@@ -12,10 +12,11 @@ sys.dont_write_bytecode = True
 import lib
 import tap
 from lib import check, equal
-from traces import PIPES, allium, recorded
+from traces import PIPES, Repeats, allium, recorded
 
 NAMES = "kmalloc|kfree|kmem_cache_alloc|kmem_cache_free"
-EVENT = re.compile(r"\] \S+ +([\d.]+): (%s): call_site=(.*?)(?:/0x\S+)? ptr=(\S+)(?:.* bytes_alloc=(\d+))?" % NAMES)
+EVENT = re.compile(
+    r" *(\S.*?) +\[(\d+)\] (\S+) +([\d.]+): (%s): call_site=(.*?)(?:/0x\S+)? ptr=(\S+)(.*? bytes_alloc=(\d+).*)?" % NAMES)
 NO_OBJECT = ("(nil)", "(null)", "0000000000000000", "0000000000000010")
 
 
@@ -81,15 +82,15 @@ echo 0 >tracing_on; cat trace >"$2"
 
 def naive(path, begin_us, end_us):
     """-> {call: [allocations, bytes, frees, live objects]} of this time, and of the live objects of its end"""
-    sums, live, first = {}, {}, None
+    sums, live, first, repeats = {}, {}, None, Repeats()
     with open(path, errors="surrogateescape") as file:
         for line in file:
             found = EVENT.search(line)
             if not found:
                 continue
-            at = int(found.group(1).replace(".", ""))
+            thread, cpu, flags, at, name, site, address, rest, size = found.groups()
+            at = int(at.replace(".", ""))
             first = at if first is None else first
-            name, site, address, size = found.group(2), found.group(3), found.group(4), found.group(5)
             if at - first > end_us:
                 break
             row = sums.setdefault(site, [0, 0, 0, 0])
@@ -97,6 +98,9 @@ def naive(path, begin_us, end_us):
             if address in NO_OBJECT:
                 continue
             before = live.pop(address, None)
+            if repeats.first_of_text(cpu, thread, flags, address, site, rest or "", name == "kmalloc"):
+                sums[before][0] -= inside
+                sums[before][1] -= int(size) * inside
             if before:
                 sums[before][3] -= 1
             if "alloc" in name:

@@ -15,9 +15,8 @@ sys.dont_write_bytecode = True
 import lib
 import tap
 from lib import built, check, equal
-from traces import PAGE, allium, records
+from traces import CONTEXT, PAGE, Repeats, allium, records
 
-CONTEXT = 0x08 | 0x10 | 0x40  # common_flags: interrupt, softirq, NMI
 SOFTIRQ = 0x10
 ECHOES = 20000
 
@@ -61,12 +60,13 @@ def field(text, name):
 
 def naive(raw):
     """-> [(pid, flags, allocated bytes; None: a free)] of the events of objects in the pages"""
-    formats, found = {}, []
+    formats, texts, found, repeats = {}, {}, [], Repeats()
     for path in glob.glob(raw + "/events/kmem/k*/format"):
         with open(path) as file:
             text = file.read()
         at = field(text, "ptr"), field(text, "bytes_alloc") if "bytes_alloc;" in text else None
         formats[int(re.search(r"^ID: (\d+)", text, re.M)[1])] = at
+        texts[int(re.search(r"^ID: (\d+)", text, re.M)[1])] = text
     for path in glob.glob(raw + "/per_cpu/*/trace_pipe_raw"):
         with open(path, "rb") as file:
             data = file.read()
@@ -75,7 +75,9 @@ def naive(raw):
             for record, _ in records(page):
                 kind, flags, _, pid = struct.unpack_from("<HBBi", page, record)
                 address, size = formats.get(kind, (None, None))
-                if address is None or struct.unpack_from("<Q", page, record + address)[0] <= 16:
+                if address is None or repeats.first_of_record(path, page, record, texts[kind]):
+                    continue
+                if struct.unpack_from("<Q", page, record + address)[0] <= 16:
                     continue
                 found.append((pid, flags & CONTEXT,
                               None if size is None else struct.unpack_from("<Q", page, record + size)[0]))

@@ -11,6 +11,7 @@ from lib import built, equal
 
 PIPES = [sys.executable, "-S", "-c", "import os; kept = [os.pipe() for _ in range(400)]"]
 PAGE = 4096
+CONTEXT = 0x08 | 0x10 | 0x40  # common_flags: interrupt, softirq, NMI
 
 
 def records(page):
@@ -31,6 +32,42 @@ def records(page):
         else:
             yield at + 4, 4 * kind
             at += 4 + 4 * kind
+
+
+class Repeats:
+    """Finds the second of the two events that the kernel has of a large object, by the rule of allium-kernel(7)."""
+
+    def __init__(self):
+        self.latest = {}  # CPU -> (thread, address, sizes, call)
+
+    def first(self, cpu, thread, address, call, sizes, is_kmalloc=True):
+        """-> the call of the first event if this one is the second; else None. Sizes: requested and allocated bytes, and
+        the flags; None: a free"""
+        before, call_before = None, None
+        if cpu in self.latest and self.latest[cpu][0] == thread:
+            *before, call_before = self.latest.pop(cpu)
+        if sizes is None:
+            self.latest = {at: latest for at, latest in self.latest.items() if latest[1] != address}
+        elif before == [thread, address, sizes] and call != call_before:
+            return call_before
+        elif is_kmalloc and sizes[1] > 8192:
+            self.latest[cpu] = (thread, address, sizes, call)
+        return None
+
+    def first_of_text(self, cpu, thread, flags, address, call, rest, is_kmalloc):
+        sizes = re.search(r"bytes_req=(\d+) bytes_alloc=(\d+) gfp_flags=(\S+)", rest)
+        sizes = sizes and (int(sizes[1]), int(sizes[2]), sizes[3])
+        return self.first(cpu, (thread, flags[2:3]), address, call, sizes, is_kmalloc)
+
+    def first_of_record(self, cpu, page, record, text):
+        """`text`: of the file `format`."""
+        def value(name, form):
+            at = re.search(r" %s;\toffset:(\d+);" % name, text)
+            return at and struct.unpack_from(form, page, record + int(at[1]))[0]
+        flags, _, pid = struct.unpack_from("<BBi", page, record + 2)
+        sizes = value("bytes_req", "<Q"), value("bytes_alloc", "<Q"), value("gfp_flags", "<Q")
+        return self.first(cpu, (pid, flags & CONTEXT), value("ptr", "<Q"), value("call_site", "<Q"),
+                          None if sizes[1] is None else sizes, "name: kmalloc" in text)
 
 
 def allium(*words, code=0, **how):

@@ -6,6 +6,9 @@
 
 #include "model/kernel/kmem_accounts_parts.h"
 
+/* kmalloc() takes whole pages for more than two of them. No kernel has smaller pages than these. */
+#define LARGE_BYTES 8192u
+
 #define FREED_MAX ((UINT32_C(1) << 22) - 1) /* in 256 MiB; later ones are not kept */
 
 struct kmem_accounts *kmem_accounts_new(void)
@@ -208,6 +211,79 @@ static void allocate(struct kmem_accounts *a, const struct kmem_event *e)
     }
 }
 
+/* ---- large objects, which the kernel reports twice ---- */
+
+/*
+ * Whether the latest event of this thread on this CPU was of a large object at the address. The event that is given is
+ * the latest from now on.
+ */
+static bool follows_large(struct kmem_accounts *a, const struct kmem_event *e)
+{
+    struct large_allocation *l = &a->large[e->cpu % LARGE_CPUS];
+    if (!l->address || l->cpu != e->cpu || l->pid != e->pid || l->context != e->context)
+        return false;
+    const uint64_t address = l->address;
+    l->address = 0;
+    return address == e->address && e->kind == KMEM_EVENT_ALLOC;
+}
+
+static void note_large(struct kmem_accounts *a, const struct kmem_event *e)
+{
+    if (e->is_kmalloc && e->allocated_bytes > LARGE_BYTES)
+        a->large[e->cpu % LARGE_CPUS] =
+            (struct large_allocation){e->address, e->pid, e->cpu, e->context, a->peak_number};
+}
+
+/* The event tells of this object as the one before did, but of another call. */
+static bool is_same_object(const struct kmem_accounts *a, const struct kmem_event *e,
+                           const struct kmem_object *o)
+{
+    const struct kmem_account *r = &a->rows.at[o->row];
+    return o->address && o->requested_bytes == e->requested_bytes &&
+           o->allocated_bytes == e->allocated_bytes && r->gfp == e->gfp &&
+           (r->call_site != e->call_site || !e->call_site);
+}
+
+/* What an interrupt freed between both events ended a peak, at which the object was live. */
+static void move_at_peak(struct kmem_account *from, struct kmem_account *to, const struct kmem_object *o)
+{
+    from->at_peak_objects--;
+    from->at_peak_bytes -= o->allocated_bytes;
+    from->at_peak_requested_bytes -= o->requested_bytes;
+    to->at_peak_objects++;
+    to->at_peak_bytes += o->allocated_bytes;
+    to->at_peak_requested_bytes += o->requested_bytes;
+}
+
+/* Moves the object to the row of the call that the event names. The sums of all rows stay, and so does the peak. */
+static void charge_again(struct kmem_accounts *a, const struct kmem_event *e, struct kmem_object *o)
+{
+    const uint32_t number =
+        number_of_row(a, e, event_texts_number(&a->texts, e->cache), event_texts_comm(&a->texts, e->comm));
+    struct kmem_account *before = &a->rows.at[o->row], *now = &a->rows.at[number];
+    store_peak(a, before);
+    before->allocations--;
+    before->requested_bytes -= o->requested_bytes;
+    before->allocated_bytes -= o->allocated_bytes;
+    add_to_row(a, now, e);
+    if (a->large[e->cpu % LARGE_CPUS].peak_number != a->peak_number)
+        move_at_peak(before, now, o);
+    o->row = number;
+}
+
+static void allocate_or_repeat(struct kmem_accounts *a, const struct kmem_event *e, bool is_after_large)
+{
+    struct kmem_object *o = is_after_large ? kmem_objects_find(&a->live, e->address) : NULL;
+    if (o && is_same_object(a, e, o)) {
+        charge_again(a, e, o);
+        return;
+    }
+    allocate(a, e);
+    note_large(a, e);
+}
+
+/* ---- frees ---- */
+
 /* An object of the row is freed by the event. */
 static void add_pair(struct kmem_accounts *a, const struct kmem_event *e, const struct kmem_object *o)
 {
@@ -334,10 +410,11 @@ bool kmem_accounts_add(struct kmem_accounts *a, const struct kmem_event *e)
     t->first_ns = t->events ? t->first_ns : e->time_ns;
     t->last_ns = e->time_ns;
     t->events++;
+    const bool is_after_large = follows_large(a, e);
     if (e->address <= KMEM_EVENT_NO_OBJECT)
         ++*(e->kind == KMEM_EVENT_ALLOC ? &t->no_allocations : &t->null_frees);
     else if (e->kind == KMEM_EVENT_ALLOC)
-        allocate(a, e);
+        allocate_or_repeat(a, e, is_after_large);
     else
         release_by_event(a, e);
     return true;

@@ -11,6 +11,21 @@
  * What is live at the end may be freed soon after it, for example by RCU, which frees later than it is asked to. So
  * accounts can have an end: from then on nothing is accounted, but it is noted which objects that were live are freed.
  *
+ * Large objects of kmalloc(), which are whole pages, have two events each since Linux 6.11, unless their size is a
+ * constant: the first with a call inside the allocator, the second with the call of kmalloc(). The second event moves
+ * the object to its own call's row. It is neither an allocation nor a free without an event. An event is taken for a
+ * second one if all of this holds. The event before it, of the same thread in the same interrupt context and of the
+ * same CPU, was of kmalloc() and of an object of more than 8192 bytes at the same address. That object is still live.
+ * Requested bytes, allocated bytes and flags are the same. The calls differ, or both are unknown (0). The first event
+ * is not a second one itself.
+ *
+ * An object can be freed without an event (kfree_rcu() frees in bulk) and its address be allocated again. The events
+ * between tell this apart, or that the same call allocates both. If another call of the same thread allocates with no
+ * event of that thread between, the second object is taken for the first one. Nor are lost events between both known.
+ * On the other hand, a second event is taken for an allocation, and so for an implied free, if the thread moved to
+ * another CPU after the first one, if another thread of the CPU then had a large object, or if
+ * kmem_accounts_update_peak() or kmem_accounts_restart_peak() ran: what was told of a row is not taken back.
+ *
  * Runs in: the tool. Threads: one at a time. Owns: everything, until kmem_accounts_free().
  * Invariant: in each row allocations == frees + live, where frees include those without an event. In the totals
  * allocations == frees + frees_without_event + live, and unmatched_frees == older_frees + frees_after_loss +
@@ -117,7 +132,10 @@ void kmem_accounts_restart_peak(struct kmem_accounts *a);
 void kmem_accounts_update_peak(struct kmem_accounts *a);
 
 const struct kmem_totals *kmem_accounts_totals(const struct kmem_accounts *a);
-/** Returns the rows, in the order in which they came. */
+/**
+ * Returns the rows, in the order in which they came. A row can be empty, without allocations and frees: that of a call
+ * inside the allocator.
+ */
 const struct kmem_account *kmem_accounts_rows(const struct kmem_accounts *a, size_t *n);
 /** Returns the rows by process, in the order in which they came; 0: events do not tell the process. */
 const struct kmem_account *kmem_accounts_processes(const struct kmem_accounts *a, size_t *n);

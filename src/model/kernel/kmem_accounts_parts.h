@@ -4,6 +4,8 @@
 
 /* For kmem_accounts.c and kmem_results.c only. */
 
+#include <string.h>
+
 #include "base/hash_map.h"
 #include "base/vec.h"
 #include "model/kernel/event_texts.h"
@@ -39,6 +41,16 @@ struct recent {
     } pairs[RECENT];
 };
 
+/* The latest event of a thread on a CPU, if that was of an object that the kernel may report once more. */
+struct large_allocation {
+    uint64_t address; /* 0: it was none */
+    int32_t pid;
+    uint32_t cpu;
+    uint8_t context;
+    uint64_t peak_number; /* after it */
+};
+#define LARGE_CPUS 64u /* CPUs of one remainder share a slot: then fewer repetitions are found */
+
 struct kmem_accounts {
     struct VEC(struct kmem_account) rows, processes;
     struct VEC(struct kmem_pair) pairs;
@@ -48,6 +60,7 @@ struct kmem_accounts {
     struct kmem_objects freed; /* with the object's cache for a row; without slots, unless they are kept */
     uint8_t nodes[KMEM_EVENT_CPUS_MAX]; /* by CPU */
     struct recent recent;
+    struct large_allocation large[LARGE_CPUS];
     struct kmem_totals totals;
     struct seen_addresses seen; /* at which objects were */
     bool has_losses;
@@ -69,6 +82,12 @@ static inline void store_peak(const struct kmem_accounts *a, struct kmem_account
     r->at_peak_objects = r->allocations - r->frees;
     r->at_peak_bytes = r->allocated_bytes - r->freed_bytes;
     r->at_peak_requested_bytes = r->requested_bytes - r->freed_requested_bytes;
+}
+
+/* What was told of a row is not taken back: from now on an event is not taken for a repetition of an earlier one. */
+static inline void forget_large(struct kmem_accounts *a)
+{
+    memset(a->large, 0, sizeof(a->large));
 }
 
 static inline void leave_peak(struct kmem_accounts *a)

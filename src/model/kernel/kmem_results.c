@@ -29,11 +29,13 @@ void kmem_accounts_restart_peak(struct kmem_accounts *a)
     a->totals.peak_bytes = a->totals.live_bytes;
     a->totals.peak_ns = a->totals.last_ns;
     a->at_peak = true;
+    forget_large(a);
 }
 
 void kmem_accounts_update_peak(struct kmem_accounts *a)
 {
     leave_peak(a);
+    forget_large(a);
     vec_each (struct kmem_account, r, &a->rows)
         store_peak(a, r);
     vec_each (struct kmem_account, p, &a->processes)

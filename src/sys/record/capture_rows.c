@@ -164,6 +164,8 @@ static void merge(struct rows *merged, const struct kernel_capture *c)
     struct capture_sites sites = {.capture = c};
     const struct kmem_account *rows = capture_span_rows(c->span, c->accounts, &n);
     for (size_t i = 0; i < n; i++) {
+        if (!rows[i].allocations && !rows[i].frees && !rows[i].frees_here && !rows[i].at_peak_objects)
+            continue;
         const struct capture_site site = capture_site_find(&sites, rows[i].call_site, rows[i].stack);
         const struct {
             uint64_t call, gfp;
