@@ -86,7 +86,7 @@ def make(folder, kernel, tests, build):
     add_allium(tree, build)
     tree.copy(HERE + "/init", "init")
     os.chmod(tree.folder + "/init", 0o755)
-    for shared in ("tap.sh", "reclaim.sh"):
+    for shared in ("tap.sh", "reclaim.sh", "shrink.sh"):
         tree.copy(HERE + "/" + shared, "tests/" + shared)
     tree.write("etc/passwd", "root:x:0:0::/tmp:/bin/sh\nnobody:x:65534:65534::/tmp:/bin/sh\n")
     tree.write("etc/group", "root:x:0:\nnogroup:x:65534:\n")

@@ -263,6 +263,7 @@ static void reservations(void **state)
     judge(&p);
     assert_null(find(&p, "crashkernel"));
     assert_null(find(&p, "swiotlb"));
+    assert_null(find(&p, "kfence"));
     assert_null(find(&p, "nr_hugepages"));
     assert_null(find(&p, "cma="));
     boot_log_parse(&p.in,
@@ -274,12 +275,18 @@ static void reservations(void **state)
     p.in.cma_bytes = (struct advice_figure){true, 32 << 20};
     judge(&p);
     found(&p, "crashkernel=", 256 << 20, 256 << 20);
-    found(&p, "swiotlb=", 64 << 20, 64 << 20);
+    found(&p, "swiotlb=", 64 << 20, (64 << 20) + 32768 * 24 + 2 * 4096);
     found(&p, "lower vm.nr_hugepages by 7", 7 * (2 << 20), 7 * (2 << 20));
     found(&p, "cma=", 0, 32 << 20);
     boot_log_parse(&p.in,
                    "6,0,0,-;Reserving 128MB of memory at 2752MB for crashkernel (System RAM: 8191MB)\n");
     assert_int_equal(p.in.crash_bytes.value, 128 << 20);
+    boot_log_parse(&p.in, "6,9,0,-;kfence: initialized - using 2097152 bytes for 255 objects at 0x?-0x?\n");
+    judge(&p);
+    found(&p, "boot with kfence.sample_interval=0", 2 << 20, (2 << 20) + 255 * 1280 + 4096);
+    release_parse(&p.in, "6.5.13");
+    judge(&p);
+    found(&p, "boot with kfence.sample_interval=0", 2 << 20, 2 << 20);
     drop(&p);
 }
 

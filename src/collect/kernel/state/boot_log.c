@@ -123,19 +123,24 @@ static bool take_log(struct advice_input *in, const char *text)
 
 /*
  * "Reserving 256MB of memory at 2752MB for crashkernel (System RAM: 8191MB)" up to 6.9, "crashkernel reserved:
- * 0x00000000ac000000 - 0x00000000bc000000 (256 MB)" since; "software IO TLB: mapped [mem 0x...-0x...] (64MB)".
+ * 0x00000000ac000000 - 0x00000000bc000000 (256 MB)" since; "software IO TLB: mapped [mem 0x...-0x...] (64MB)";
+ * "kfence: initialized - using 2097152 bytes for 255 objects at 0x...-0x...".
  */
 static bool take_reservation(struct advice_input *in, const char *text)
 {
     const char *open = strrchr(text, '(');
-    uint64_t bytes;
+    uint64_t bytes, objects;
     if (strstr(text, "for crashkernel") && mebibytes_behind(text, "Reserving ", &bytes))
         set_figure(&in->crash_bytes, bytes);
     else if (!strncmp(text, "crashkernel reserved: ", 22) && open && mebibytes_behind(open, "(", &bytes))
         set_figure(&in->crash_bytes, bytes);
     else if (strstr(text, "software IO TLB: mapped ") && open && mebibytes_behind(open, "(", &bytes))
         set_figure(&in->swiotlb_bytes, bytes);
-    else
+    else if (number_behind(text, "kfence: initialized - using ", &bytes) &&
+             number_behind(text, " bytes for ", &objects) && objects <= bytes) {
+        set_figure(&in->kfence_bytes, bytes);
+        set_figure(&in->kfence_objects, objects);
+    } else
         return false;
     return true;
 }

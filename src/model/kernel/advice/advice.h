@@ -106,7 +106,8 @@ struct advice_input {
     uint64_t log_option_bytes; /* of log_buf_len= on the command line; 0: none */
     struct advice_figure huge_free, huge_reserved, huge_bytes; /* huge_bytes: of one page */
     struct advice_figure crash_bytes, cma_bytes, swiotlb_bytes;
-    struct advice_figure memory_bytes; /* MemTotal */
+    struct advice_figure kfence_bytes, kfence_objects; /* of its pool */
+    struct advice_figure memory_bytes;                 /* MemTotal */
 };
 
 struct memory_state;

@@ -13,6 +13,11 @@
 #define LOG_CHUNK     32u
 #define LOG_DESCRIBES 112u
 #define LOG_LEAST     4096u /* the kernel's own limit of LOG_BUF_SHIFT: 12 */
+/* A slot of bounce buffers has 2 KiB (IO_TLB_SHIFT is 11), and is described by an address, a size and a number. */
+#define SWIOTLB_SLOT      2048u
+#define SWIOTLB_DESCRIBES 24u
+/* An object of KFENCE is described by two stacks of 64 addresses (KFENCE_STACK_DEPTH), and less than 256 bytes. */
+#define KFENCE_DESCRIBES (2u * 64u * 8u + 256u)
 
 /* Which parameter sizes which tables, and what is in them. Tables without a parameter cannot be changed. */
 struct table_kind {
@@ -204,16 +209,45 @@ static void huge_pages(struct advice *a, const struct advice_input *in)
                in->huge_reserved.value);
 }
 
-static void reserved(struct advice *a, const struct advice_figure *f, uint64_t low, const char *change,
-                     const char *formula, const char *cost)
+static void reserved(struct advice *a, const struct advice_figure *f, uint64_t low, uint64_t high,
+                     const char *change, const char *formula, const char *cost)
 {
-    struct advice_measure *m = f->known ? advice_add(a, ADVICE_RESERVATION, low, f->value) : NULL;
+    struct advice_measure *m = f->known ? advice_add(a, ADVICE_RESERVATION, low, high) : NULL;
     if (!m)
         return;
     advice_change(m, "%s", change);
     advice_formula(m, "%s %" PRIu64 " B", formula, f->value);
     advice_cost(m, "%s", cost);
     advice_row(m, "%s %" PRIu64 " B", formula, f->value);
+}
+
+/* Bounce buffers are handed out in slots, and each slot and each CPU is described. */
+static uint64_t whole_swiotlb(const struct advice_input *in)
+{
+    const uint64_t slots = in->swiotlb_bytes.value / SWIOTLB_SLOT;
+    return in->swiotlb_bytes.value + slots * SWIOTLB_DESCRIBES + 2 * in->page_bytes;
+}
+
+static bool is_before(const struct advice_input *in, unsigned major, unsigned minor)
+{
+    return in->major && (in->major < major || (in->major == major && in->minor < minor));
+}
+
+static void kfence(struct advice *a, const struct advice_input *in)
+{
+    const uint64_t pool = in->kfence_bytes.value, objects = in->kfence_objects.value;
+    /* Before, it is part of the kernel's image. */
+    const uint64_t described = is_before(in, 6, 6) ? 0 : objects * KFENCE_DESCRIBES + in->page_bytes;
+    struct advice_measure *m =
+        in->kfence_bytes.known ? advice_add(a, ADVICE_RESERVATION, (int64_t)pool, pool + described) : NULL;
+    if (!m)
+        return;
+    advice_change(m, "boot with kfence.sample_interval=0");
+    advice_formula(
+        m, "%" PRIu64 " B in which KFENCE places objects; high: and at most %" PRIu64 " B that describe them",
+        pool, described);
+    advice_cost(m, "KFENCE finds no use of freed memory and no access beyond an object any more");
+    advice_row(m, "KFENCE: %" PRIu64 " B for %" PRIu64 " objects", pool, objects);
 }
 
 void advice_find_boot(struct advice *a, const struct advice_input *in)
@@ -228,12 +262,14 @@ void advice_find_boot(struct advice *a, const struct advice_input *in)
     if (in->log_data.known && in->log_whole.known)
         (in->log_allocated ? allocated_log : static_log)(a, in);
     huge_pages(a, in);
-    reserved(a, &in->crash_bytes, in->crash_bytes.value, "boot without crashkernel=",
+    kfence(a, in);
+    reserved(a, &in->crash_bytes, in->crash_bytes.value, in->crash_bytes.value, "boot without crashkernel=",
              "reserved for a crash kernel:", "no dump is written when the kernel crashes");
-    reserved(a, &in->swiotlb_bytes, in->swiotlb_bytes.value,
-             "boot with swiotlb=noforce, or with fewer slabs in swiotlb=", "bounce buffers:",
+    reserved(a, &in->swiotlb_bytes, in->swiotlb_bytes.value, whole_swiotlb(in),
+             "boot with swiotlb=noforce, or with fewer slabs in swiotlb=",
+             "high: and what describes them; bounce buffers:",
              "devices that cannot reach all of the memory do not work without them");
-    reserved(a, &in->cma_bytes, 0, "boot with a smaller cma=",
+    reserved(a, &in->cma_bytes, 0, in->cma_bytes.value, "boot with a smaller cma=",
              "low: movable pages use it meanwhile; reserved for contiguous allocations:",
              "drivers that need large contiguous buffers may get none");
 }
