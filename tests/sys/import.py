@@ -259,9 +259,9 @@ def pages():
         check("20 KiB allocated in 2 blocks, 16 KiB live" in said, said)
         check("1 allocation of percpu memory has the requested bytes of one CPU" in said, said)
         columns = "comm, \"order\", migrate_type, allocations, failures, fallbacks, frees, live_bytes"
-        equal([tuple(row.values()) for row in asked(out, "SELECT %s FROM sys_kpages ORDER BY 1, 2, 3" % columns)], [
-            ("a", 0, "0", 1, 0, 0, 0, 4096), ("a", 2, "1", 1, 0, 1, 0, 12288), ("a", 9, "0", 0, 1, 0, 0, 0),
-            ("b c", 0, None, 0, 0, 0, 1, 0)], "pages")
+        equal([tuple(row.values()) for row in asked(out, "SELECT %s FROM sys_kpages ORDER BY 1, 2, 3, 4" % columns)], [
+            ("a", 0, "0", 1, 0, 0, 0, 4096), ("a", 2, "1", 0, 0, 1, 0, 0), ("a", 2, "1", 1, 0, 0, 0, 12288),
+            ("a", 9, "0", 0, 1, 0, 0, 0), ("b c", 0, None, 0, 0, 0, 1, 0)], "pages")
         columns = "call_site, comm, cache, allocated_bytes, requested_bytes, frees, live_bytes"
         equal([tuple(row.values()) for row in asked(out, "SELECT %s FROM sys_kmem ORDER BY 1" % columns)], [
             ("[unknown]", "d", "(percpu)", 0, 0, 1, 0), ("f+0x1", "d", "(percpu)", 192, 48, 0, 128)], "percpu memory")

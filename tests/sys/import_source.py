@@ -105,7 +105,7 @@ void *disk_open(volatile int *n)
 }
 CC = ("cc", "-g", "-O2", "-ffreestanding", "-fno-pie", "-fcf-protection=none", "-Iinclude", "-c")
 BANNER = '__attribute__((used)) const char linux_banner[] = "Linux version %s (builder) #1";'
-EVENT = "cat-7 [000] ..... 1.%06d: kmalloc: call_site=%s ptr=%016x bytes_req=%d bytes_alloc=%d\n"
+EVENT = "cat-7 [000] ..... 1.%06d: kmalloc: call_site=%s ptr=%016x bytes_req=%d bytes_alloc=%d gfp_flags=GFP_KERNEL\n"
 ROWS = "SELECT call_site, function, file, line, sum(allocated_bytes) bytes FROM sys_kmem GROUP BY 1, 2, 3, 4"
 
 

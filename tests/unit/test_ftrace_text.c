@@ -20,6 +20,7 @@ static struct ftrace_text_line read_line(const char *line)
     l.comm.at = l.comm.len ? line + (l.comm.at - copy) : "";
     l.call_site.at = l.call_site.len ? line + (l.call_site.at - copy) : "";
     l.cache.at = l.cache.len ? line + (l.cache.at - copy) : "";
+    l.gfp.at = l.gfp.len ? line + (l.gfp.at - copy) : "";
     free(copy);
     return l;
 }
@@ -97,6 +98,30 @@ static void events(void **state)
         assert_int_equal(l.is_kmalloc, lines[i].is_kmalloc);
         assert_false(l.no_allocated_bytes);
     }
+}
+
+static void flags_and_processes(void **state)
+{
+    (void)state;
+    struct ftrace_text_line l = read_line(lines[0].line);
+    assert_span(l.gfp, "GFP_NOFS|__GFP_ZERO");
+    assert_false(l.has_process);
+    l = read_line(lines[1].line);
+    assert_span(l.gfp, "GFP_NOFS");
+    assert_true(l.has_process);
+    assert_int_equal(l.process, 1200);
+    l = read_line(lines[8].line); /* of perf, with both numbers */
+    assert_span(l.gfp, "0");
+    assert_int_equal(l.process, 1200);
+    l = read_line(
+        " a-1 (-------) [000] .... 1.0: mm_page_alloc: page=1 pfn=7 order=0 migratetype=0 gfp_flags=none");
+    assert_span(l.gfp, "none");
+    assert_true(l.has_process);
+    assert_int_equal(l.process, 0);
+    l = read_line(" a (12) [3] b-17 [000] .... 1.0: kfree: call_site=f+0x1 ptr=0x1000 gfp_flags=");
+    assert_span(l.comm, "a (12) [3] b");
+    assert_false(l.has_process);
+    assert_int_equal(l.gfp.len, 0);
 }
 
 static void what_is_missing(void **state)
@@ -190,6 +215,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(events),
+        cmocka_unit_test(flags_and_processes),
         cmocka_unit_test(what_is_missing),
         cmocka_unit_test(other_lines),
     };

@@ -210,8 +210,8 @@ void tasks_parse_groups(struct tasks *t, const char *text)
 
 const struct task *tasks_find(const struct tasks *t, int32_t tid)
 {
-    static const struct task idle = {.name = "[idle]"},
-                             unknown = {.name = "[unknown]", .process = TASK_UNKNOWN};
+    static const struct task idle = {.name = TASKS_IDLE},
+                             unknown = {.name = TASKS_NO_NAME, .process = TASK_UNKNOWN};
     size_t at = map_get_u64(&t->index, (uint32_t)tid);
     if (at == MAP_NONE)
         return tid ? &unknown : &idle;
@@ -220,7 +220,7 @@ const struct task *tasks_find(const struct tasks *t, int32_t tid)
 
 const char *tasks_name(const struct task *task)
 {
-    return *task->name ? task->name : "[unknown]";
+    return *task->name ? task->name : TASKS_NO_NAME;
 }
 
 const char *tasks_cgroup(const struct tasks *t, int32_t process)

@@ -17,6 +17,8 @@
 #include "collect/kernel/trace/task_format.h"
 
 #define TASK_NAME_BYTES 16 /* with the NUL */
+#define TASKS_IDLE      "[idle]"
+#define TASKS_NO_NAME   "[unknown]"
 
 struct task {
     int32_t tid;

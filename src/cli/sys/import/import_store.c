@@ -69,6 +69,10 @@ void import_trace_add_lacks(const struct import_trace *t, struct buf *b)
         {n->ticks, "event{s} {has|have} ticks of a clock in place of a time: durations mean nothing"},
         {n->without_allocated,
          "allocation{s} {does|do} not say what was allocated: the requested bytes stand for it"},
+        {n->without_gfp, "allocation{s} {does|do} not tell {its|their} flags"},
+        {n->unnumbered_gfp, "event format{s} {names|name} flags of allocations without the numbers of their "
+                            "bits: no row has flags"},
+        {n->without_process, "event{s} {does|do} not tell the process: rows by process lack {it|them}"},
         {n->without_cpus, "allocation{s} of percpu memory {has|have} the requested bytes of one CPU: how "
                           "many there are is not "
                           "known"},

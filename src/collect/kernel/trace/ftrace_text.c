@@ -4,96 +4,33 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "collect/kernel/trace/ftrace_words.h"
+
 #define CPU_MAX    65535u
 #define HEAD_BYTES 64 /* in which the CPU begins: a name has 15 characters */
 
-/* What is left of a line. */
-struct text {
-    const char *at, *end;
-};
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static void skip_blanks(struct text *t)
-{
-    const char *at = t->at;
-    while (at < t->end && (*at == ' ' || *at == '\t'))
-        at++;
-    t->at = at;
-}
-
-/* Takes the characters up to the next blank. memchr() looks at many at once; most of a trace are such words. */
-static struct ftrace_text_span take_word(struct text *t)
-{
-    skip_blanks(t);
-    const char *begin = t->at;
-    const char *blank = memchr(begin, ' ', (size_t)(t->end - begin));
-    t->at = blank ? blank : t->end;
-    const char *tab = memchr(begin, '\t', (size_t)(t->at - begin));
-    t->at = tab ? tab : t->at;
-    return (struct ftrace_text_span){begin, (size_t)(t->at - begin)};
-}
-
-static bool is_word(struct ftrace_text_span s, const char *word)
-{
-    return s.len == strlen(word) && !memcmp(s.at, word, s.len);
-}
-
-/* Reads a decimal number, of 19 digits at most, that is the whole of the span. */
-static bool read_decimal(struct ftrace_text_span s, uint64_t *out)
-{
-    uint64_t value = 0;
-    for (size_t i = 0; i < s.len; i++) {
-        if (!is_digit(s.at[i]))
-            return false;
-        value = 10 * value + (uint64_t)(s.at[i] - '0');
-    }
-    *out = value;
-    return s.len && s.len <= 19;
-}
-
-/* Reads a number of 16 digits at most, with "0x" or without. */
-static bool read_hex(struct ftrace_text_span s, uint64_t *out)
-{
-    uint64_t value = 0;
-    if (s.len > 2 && s.at[0] == '0' && (s.at[1] == 'x' || s.at[1] == 'X')) {
-        s.at += 2;
-        s.len -= 2;
-    }
-    for (size_t i = 0; i < s.len; i++) {
-        const char c = s.at[i];
-        const int digit = is_digit(c)            ? c - '0'
-                          : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                          : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                                 : -1;
-        if (digit < 0)
-            return false;
-        value = value << 4 | (unsigned)digit;
-    }
-    *out = value;
-    return s.len && s.len <= 16;
-}
-
 /* ---- the beginning of a line ---- */
 
-static struct ftrace_text_span trim(struct text t)
+/* "1200"; "-------" if it is not known. */
+static void read_process(struct ftrace_text_span s, struct ftrace_text_line *out)
 {
-    skip_blanks(&t);
-    while (t.end > t.at && (t.end[-1] == ' ' || t.end[-1] == '\t'))
-        t.end--;
-    return (struct ftrace_text_span){t.at, (size_t)(t.end - t.at)};
+    uint64_t process;
+    out->has_process = true;
+    if (read_decimal(s, &process) && process <= INT32_MAX)
+        out->process = (int32_t)process;
 }
 
 /* "bash-1234", "my prog-1234  (  1200)", "bash  1234", "bash 1200/1234". Names have blanks and dashes, too. */
 static bool read_program(struct text t, struct ftrace_text_line *out)
 {
     struct ftrace_text_span s = trim(t);
+    out->has_process = false;
+    out->process = 0;
     if (s.len && s.at[s.len - 1] == ')') { /* the process of the thread */
+        const char *close = s.at + s.len - 1;
         while (s.len && s.at[s.len - 1] != '(')
             s.len--;
+        read_process(trim((struct text){s.at + s.len, close}), out);
         s = trim((struct text){s.at, s.at + (s.len ? s.len - 1 : 0)});
     }
     size_t digits = 0;
@@ -107,9 +44,12 @@ static bool read_program(struct text t, struct ftrace_text_line *out)
     const char *end = s.at + s.len - digits - 1; /* at the dash, the blank, or the slash before the thread */
     if (*end != '-' && *end != ' ' && *end != '\t' && *end != '/')
         return false;
-    if (*end == '/')
+    if (*end == '/') {
+        const char *slash = end;
         while (end > s.at && is_digit(end[-1]))
             end--;
+        read_process((struct ftrace_text_span){end, (size_t)(slash - end)}, out);
+    }
     out->comm = trim((struct text){s.at, end});
     return true;
 }
@@ -229,13 +169,14 @@ static bool read_address(struct ftrace_text_span s, struct ftrace_text_line *out
 
 enum { HAS_SITE = 1, HAS_ADDRESS = 2, HAS_REQUESTED = 4, HAS_ALLOCATED = 8 };
 
-/* Nothing of interest can follow: the flags of an allocation, for example, are half of its line. */
+/* Nothing of interest can follow. */
 static bool is_complete(unsigned has, const struct ftrace_text_line *l)
 {
     const bool allocates = l->kind == FTRACE_TEXT_ALLOC;
     const unsigned all = (allocates || !l->is_percpu ? HAS_SITE : 0) | HAS_ADDRESS |
                          (allocates ? HAS_REQUESTED | HAS_ALLOCATED : 0);
-    return (has & all) == all && (l->is_percpu || (allocates && l->is_kmalloc) || l->cache.len != 0);
+    return (has & all) == all && (!allocates || l->gfp.len) &&
+           (l->is_percpu || (allocates && l->is_kmalloc) || l->cache.len != 0);
 }
 
 static unsigned read_field(struct ftrace_text_span key, struct ftrace_text_span value,
@@ -255,6 +196,8 @@ static unsigned read_field(struct ftrace_text_span key, struct ftrace_text_span 
         return read_decimal(value, &out->allocated_bytes) ? HAS_ALLOCATED : 0;
     if (is_word(key, "name"))
         out->cache = value;
+    else if (is_word(key, "gfp_flags"))
+        out->gfp = value;
     return 0;
 }
 
@@ -337,7 +280,7 @@ static void read_pages(struct text *t, enum page_event_kind kind, struct ftrace_
     const unsigned all = HAS_FRAME | HAS_ORDER | (kind == PAGE_EVENT_FREE ? 0 : HAS_TYPE);
     unsigned has = 0;
     out->pages = (struct page_event){.kind = kind, .migrate_type = PAGE_EVENT_NO_TYPE};
-    while ((has & all) != all) {
+    while ((has & all) != all || (kind == PAGE_EVENT_ALLOC && !out->gfp.len)) {
         const struct ftrace_text_span word = take_word(t);
         if (!word.len)
             break;
@@ -347,8 +290,10 @@ static void read_pages(struct text *t, enum page_event_kind kind, struct ftrace_
         struct ftrace_text_span value = {equal + 1, (size_t)(word.at + word.len - equal - 1)};
         if (!value.len) /* old kernels print blanks before "(null)" */
             value = take_word(t);
-        has |= read_page_field((struct ftrace_text_span){word.at, (size_t)(equal - word.at)}, value,
-                               &out->pages);
+        const struct ftrace_text_span key = {word.at, (size_t)(equal - word.at)};
+        has |= read_page_field(key, value, &out->pages);
+        if (is_word(key, "gfp_flags"))
+            out->gfp = value;
     }
     if (has & HAS_NO_PAGE && kind == PAGE_EVENT_ALLOC)
         out->pages.frame = PAGE_EVENT_NO_FRAME;

@@ -39,6 +39,8 @@ struct ftrace_text_line {
     enum ftrace_text_kind kind;
     struct ftrace_text_span comm;
     int32_t pid;
+    int32_t process;     /* 0: not known */
+    uint8_t has_process; /* the line has a place for it */
     uint32_t cpu;
     uint64_t time_ns;
     /* it came in an interrupt or softirq, which has nothing to do with the program; only where the line says it */
@@ -53,7 +55,8 @@ struct ftrace_text_line {
     uint64_t requested_bytes, allocated_bytes;
     uint8_t no_allocated_bytes; /* the line does not say them: the requested ones stand for them */
     struct ftrace_text_span cache;
-    struct page_event pages; /* all but program and stack */
+    struct ftrace_text_span gfp; /* of an allocation, "GFP_KERNEL|__GFP_ZERO" */
+    struct page_event pages;     /* all but program, flags and stack */
     int32_t task_pid;
     struct ftrace_text_span task_comm;
     uint32_t cpus;    /* of the machine, that were on, as the header says; 0: another line */

@@ -189,6 +189,10 @@ void kernel_import_free(struct kernel_import *i)
     symbol_names_release(&i->names);
     tasks_release(&i->tasks);
     gfp_release(&i->gfp);
+    vec_each (char *, text, &i->gfp_texts)
+        free(*text);
+    vec_release(&i->gfp_texts);
+    map_release(&i->gfp_index);
     free(i);
 }
 

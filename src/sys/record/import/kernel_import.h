@@ -32,6 +32,9 @@ struct kernel_import_counts {
     uint64_t ticks;           /* events whose times are ticks of a clock that is not time */
     uint64_t without_address; /* of which the trace hides which object it was: not accounted */
     uint64_t without_allocated; /* that tell only what was requested */
+    uint64_t without_gfp;       /* allocations that do not tell their flags */
+    uint64_t unnumbered_gfp;    /* 1: formats have flags by the names of their bits, without numbers */
+    uint64_t without_process;   /* events that do not tell the process, where others do */
     uint64_t without_cpus;      /* of percpu memory, if it is not known how many CPUs have a part of it */
     uint64_t unknown_forms;     /* kinds of events in a form that is not known */
     uint64_t without_name;      /* whose call is an address that nothing names */
@@ -69,6 +72,11 @@ void kernel_import_set_span(struct kernel_import *i, uint64_t from_ns, uint64_t 
 uint64_t kernel_import_time(struct kernel_import *i, uint64_t time_ns);
 /** The flags of allocations have the names in the format of this event, kmem:kmalloc; without, they are not known. */
 void kernel_import_use_gfp(struct kernel_import *i, const char *format);
+/**
+ * Returns the number of flags that the trace tells by their names, "GFP_KERNEL|__GFP_ZERO": the `gfp` of an allocation;
+ * "": not told. From here on the flags of allocations are such numbers.
+ */
+uint64_t kernel_import_gfp(struct kernel_import *i, const char *names, size_t len);
 /** From here on addresses are looked up in these symbols, which must outlive it; NULL: there are none. */
 void kernel_import_use_symbols(struct kernel_import *i, const struct kallsyms *symbols);
 /** Migrate types have the names in this text, /proc/pagetypeinfo of the traced kernel; without, they are numbers. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What kernel_import.h calls a call, and what else of a trace has a name. */
 #include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,9 @@
 #define FUNCTION_MAX (UINT64_C(1) << 20) /* an address further behind a symbol is not in it */
 #define CALLS_MAX    (1u << 18)
 #define OTHER_NAME   "[other calls]"
+
+#define GFP_UNKNOWN   1u
+#define GFP_TEXTS_MAX 4096u
 
 /* "f+0x4a/0x1c0 [ext4]" without the size of f. */
 static void add_without_size(struct buf *b, const char *text, size_t len)
@@ -241,8 +245,43 @@ static void add_gfp(void *arg, struct buf *b, uint64_t gfp)
 void kernel_import_use_gfp(struct kernel_import *i, const char *format)
 {
     const struct gfp_bits none = {0};
-    if (!i->gfp.all.len && !gfp_from_format(&i->gfp, format, &none))
+    const int bad = i->gfp.all.len ? 0 : gfp_from_format(&i->gfp, format, &none);
+    i->counts.unnumbered_gfp |= bad == -EPROTO;
+    if (i->gfp.all.len)
         i->capture.names.add_gfp = add_gfp;
+}
+
+static void add_gfp_text(void *arg, struct buf *b, uint64_t gfp)
+{
+    const struct kernel_import *i = arg;
+    buf_addstr(b, i->gfp_texts.at[gfp]);
+}
+
+/* A kernel has some hundred combinations. The first numbers are those of 0, as elsewhere, and of all beyond. */
+uint64_t kernel_import_gfp(struct kernel_import *i, const char *names, size_t len)
+{
+    static const char none[] = "none";
+    if (!i->gfp_texts.len) {
+        map_put(&i->gfp_index, none, strlen(none), 0, NULL);
+        *vec_push(&i->gfp_texts) = mem_strdup(none);
+        *vec_push(&i->gfp_texts) = mem_strdup(UNKNOWN_NAME);
+        i->capture.names.add_gfp = add_gfp_text;
+    }
+    if (!len)
+        return GFP_UNKNOWN;
+    uint32_t *lately = &i->gfp_lately[len % GFP_SLOTS];
+    const char *same = i->gfp_texts.at[*lately];
+    if (*lately && strlen(same) == len && !memcmp(same, names, len))
+        return *lately;
+    size_t number = map_get(&i->gfp_index, names, len);
+    if (number == MAP_NONE && i->gfp_texts.len > GFP_TEXTS_MAX)
+        return GFP_UNKNOWN;
+    if (number == MAP_NONE) {
+        number = map_put(&i->gfp_index, names, len, i->gfp_texts.len, NULL);
+        *vec_push(&i->gfp_texts) = mem_strndup(names, len);
+    }
+    *lately = (uint32_t)number;
+    return number;
 }
 
 static const char *migrate_type(void *arg, uint32_t type)

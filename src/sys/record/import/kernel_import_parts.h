@@ -16,6 +16,7 @@
 #define TYPES     16u
 #define TYPE_NAME 24u
 #define ADDRESSES 4096u
+#define GFP_SLOTS 64u
 
 #define OTHER_CALLS 0u
 
@@ -44,6 +45,9 @@ struct kernel_import {
     struct clock_skew *skew; /* NULL: all CPUs have one clock */
     struct symbol_names names;
     struct gfp_names gfp;
+    struct VEC(char *) gfp_texts; /* of a trace that tells flags by their names; see kernel_import_gfp() */
+    struct map gfp_index;
+    uint32_t gfp_lately[GFP_SLOTS]; /* by length: numbers of texts that were looked up lately; 0: none */
     struct kernel_import_counts counts;
     struct tasks tasks;
     uint64_t end_ns; /* see kernel_import_end_at(); 0: not known */

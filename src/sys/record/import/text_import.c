@@ -31,6 +31,8 @@ struct text_import {
      */
     struct waiting waiting[WAITING_MAX];
     uint32_t first, n;
+    bool has_gfp; /* some line has told the flags of an allocation */
+    bool has_processes;
     uint32_t cpus;         /* as the header says; 0: it does not */
     struct waiting *takes; /* the event whose stack is being read; NULL: none */
 };
@@ -92,6 +94,16 @@ static void name_cache(struct text_import *t, struct waiting *w, const struct ft
         w->event.cache = kernel_capture_kmalloc_name(kernel_import_capture(t->to), &w->event);
 }
 
+/* What stands for a name that is not known, or is of no thread, is what other sources of events say. */
+static struct ftrace_text_span name_in_line(const struct ftrace_text_line *l)
+{
+    static const char *const others[][2] = {{"<...>", TASKS_NO_NAME}, {"<idle>", TASKS_IDLE}};
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+        if (l->comm.len == strlen(others[i][0]) && !memcmp(l->comm.at, others[i][0], l->comm.len))
+            return (struct ftrace_text_span){others[i][1], strlen(others[i][1])};
+    return l->comm;
+}
+
 /* A thread's name in a line may be a later one: if the trace has events of names, these count. */
 static const char *name_program(struct text_import *t, struct waiting *w, const struct ftrace_text_line *l)
 {
@@ -101,8 +113,25 @@ static const char *name_program(struct text_import *t, struct waiting *w, const 
     if (*task->name && task->tid == l->pid && l->pid)
         copy(w->comm, sizeof(w->comm), (struct ftrace_text_span){task->name, strlen(task->name)});
     else
-        copy(w->comm, sizeof(w->comm), l->comm);
+        copy(w->comm, sizeof(w->comm), name_in_line(l));
     return w->comm;
+}
+
+/* Of a thread whose process is not told, nothing is guessed, but the idle thread has none. */
+static int32_t process_of(struct text_import *t, const struct ftrace_text_line *l)
+{
+    if (l->has_process && (l->is_interrupt || !l->pid))
+        return 0;
+    t->has_processes |= l->process != 0;
+    t->counts->without_process += !l->process;
+    return l->process ? l->process : KMEM_EVENT_NO_PROCESS;
+}
+
+static uint64_t gfp_of(struct text_import *t, const struct ftrace_text_line *l)
+{
+    t->has_gfp |= l->gfp.len != 0;
+    t->counts->without_gfp += !l->gfp.len;
+    return kernel_import_gfp(t->to, l->gfp.at ? l->gfp.at : "", l->gfp.len);
 }
 
 static struct waiting *add_waiting(struct text_import *t, const struct ftrace_text_line *l)
@@ -114,7 +143,7 @@ static struct waiting *add_waiting(struct text_import *t, const struct ftrace_te
     w->is_pages = l->kind == FTRACE_TEXT_PAGES;
     w->event = (struct kmem_event){.time_ns = kernel_import_time(t->to, l->time_ns),
                                    .comm = name_program(t, w, l),
-                                   .process = KMEM_EVENT_NO_PROCESS,
+                                   .process = process_of(t, l),
                                    .pid = l->pid,
                                    .cpu = l->cpu,
                                    .context = l->is_interrupt};
@@ -163,6 +192,8 @@ static void take_event(struct text_import *t, const struct ftrace_text_line *l)
     w->event.allocated_bytes = l->allocated_bytes;
     w->event.is_kmalloc = l->is_kmalloc;
     w->event.is_percpu = l->is_percpu;
+    if (l->kind == FTRACE_TEXT_ALLOC)
+        w->event.gfp = gfp_of(t, l);
     name_cache(t, w, l);
     t->counts->without_allocated += l->no_allocated_bytes;
 }
@@ -177,7 +208,9 @@ static void take_pages(struct text_import *t, const struct ftrace_text_line *l)
     w->event.call_site = no_call;
     w->pages = l->pages;
     w->pages.comm = w->event.comm;
-    w->pages.process = KMEM_EVENT_NO_PROCESS;
+    w->pages.process = w->event.process;
+    if (l->pages.kind == PAGE_EVENT_ALLOC)
+        w->pages.gfp = gfp_of(t, l);
 }
 
 static void take_task(struct text_import *t, const struct ftrace_text_line *l)
@@ -275,6 +308,10 @@ void text_import_end(struct text_import *t)
 {
     while (t->n)
         account_first(t);
+    if (!t->has_processes) /* a trace without any is no table with holes */
+        t->counts->without_process = 0;
+    if (!t->has_gfp)
+        kernel_import_capture(t->to)->names.add_gfp = NULL;
 }
 
 struct text_import *text_import_new(struct kernel_import *to)
