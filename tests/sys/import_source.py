@@ -286,6 +286,32 @@ def pages():
         check(sum(row["bytes"] for row in own if row["file"] == "fs/pipe.c") > 200 * 192, own)
 
 
+def shown():
+    """A trace that is only shown has the files, too; of a recording they are what it has."""
+    with tap.private_dir() as folder:
+        kernel = Kernel(folder)
+        (address, size), = kernel.functions("alloc_sock")
+        with open(folder + "/trace.txt", "w") as file:
+            file.write(EVENT % (1, "alloc_sock+0x5/0x%x" % size, 4096, 8, 8))
+            file.write("cat-7 [000] ..... 1.000002: mm_page_alloc: page=1 pfn=7 order=0 migratetype=0 gfp_flags=none\n")
+        env = {**os.environ, "XDG_CACHE_HOME": folder}
+        trace = "--from", folder + "/trace.txt", "--vmlinux", kernel.vmlinux
+        for part, want in (("directory", "net"), ("file", "net/sock.c"), ("site", "alloc_sock+0x5")):
+            done = allium("sys", "kmem", *trace, "--by", part, "--json", env=env)
+            row, = lib.stream(done.stdout, "kmem")[:-1]
+            equal(row["call_site" if part == "site" else part], want, "row by " + part)
+            check("may be of another" in done.stderr.decode(), done.stderr)
+        allium("sys", "kpages", *trace, env=env)
+        code, line = 1, "--vmlinux: /none/such"
+        for words in (("--from", folder + "/trace.txt", "--vmlinux", "/none/such"), None):
+            if not words:
+                allium("sys", "import", folder + "/trace.txt", "-o", folder + "/r.allium")
+                words = "--from", folder + "/r.allium", "--vmlinux", kernel.vmlinux
+                code, line = 2, "is a recording: leave out --vmlinux"
+            said = allium("sys", "kmem", *words, "--quiet", code=code).stderr.decode()
+            check(line in said and said.count("\n") == 1, said)
+
+
 def refused():
     """A vmlinux that is not of the kernel that the trace tells: by build id, else by release."""
     with tap.private_dir() as folder:
@@ -326,5 +352,6 @@ lib.main([
     ("functions of one name are told apart by size, or marked", names_that_several_have),
     ("helpers pass a call on, or say that they are some", helpers),
     ("of addresses the files are those of a recording", pages),
+    ("files of a trace that is only shown", shown),
     ("a vmlinux of another kernel is refused", refused),
 ])

@@ -20,6 +20,8 @@ int sys_vmlinux_check(const struct sys_request *r)
 {
     const struct sys_part *part = r->settings.part;
     bool source = part && part->source;
+    if (r->from) /* all rows of a trace have functions, files and lines */
+        return -1;
     if (r->settings.lines && source)
         return command_misuse(&r->as_command, "--lines: rows by %s have no lines, use --by site", part->name);
     if (r->settings.lines && part && !resolver_kernel_code(r))

@@ -11,6 +11,7 @@
 
 #include "cli/option_values.h"
 #include "cli/sys/import/import_trace.h"
+#include "cli/sys/sys_vmlinux.h"
 #include "collect/kernel/trace/packed_input.h"
 #include "view/text/text.h"
 
@@ -128,6 +129,7 @@ static int show_trace(struct sys_request *r)
     struct import_trace t;
     const struct import_request q = {.file = r->from,
                                      .kallsyms = r->kallsyms,
+                                     .vmlinux = r->vmlinux_file,
                                      .state = r->state,
                                      .partial = r->partial,
                                      .span = r->show.span};
@@ -144,6 +146,7 @@ static int show_trace(struct sys_request *r)
     if (!r->show.quiet)
         say(&t);
     int bad = import_trace_store(&t, recording, false, &e);
+    sys_vmlinux_report(&t.names.vmlinux, r->show.quiet);
     import_trace_release(&t);
     r->show.span.given = false; /* the rows are of that time */
     r->show.shown_name = r->from;
@@ -156,7 +159,11 @@ int import_shown_run(struct sys_request *r)
 {
     if (r->tool->reads_traces && !is_recording(r->from))
         return show_trace(r);
-    const char *given = r->kallsyms ? "kallsyms" : r->state ? "state" : r->partial ? "partial" : NULL;
+    const char *given = r->kallsyms       ? "kallsyms"
+                        : r->state        ? "state"
+                        : r->vmlinux_file ? "vmlinux"
+                        : r->partial      ? "partial"
+                                          : NULL;
     if (given)
         return command_misuse(&r->as_command, "%s is a recording: leave out --%s", r->from, given);
     return sys_show_recorded(&r->show, r->tool, r->from);
