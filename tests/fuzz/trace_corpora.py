@@ -91,10 +91,17 @@ TYPE = 1 << 16 | 1 | 2 | 4 | 0x80 | 0x100 | 0x20 | 0x400
 FULL = TYPE | 8 | 0x10 | 0x40 | 0x200
 
 
+def build_id(kind, name, misc=1):
+    return record(kind, u32(2**32 - 1) + bytes(range(20)) + u32(20) + name, misc)
+
+
 def perf_records():
     mapping = u32(2**32 - 1) + u32(0) + u64(0xffffffff81000000, 4096, 0xffffffff81000000)
     return b"".join((
-        record(1, mapping + b"[kernel.kallsyms]_text\0"), record(3, u32(7) + u32(8) + b"python3\0" + trailer(3)),
+        record(1, mapping + b"[kernel.kallsyms]_text\0"),
+        build_id(67, b"/boot/vmlinux-6\0", 1 << 15 | 1),
+        record(10, mapping + u32(20) + bytes(28) + b"[kernel.kallsyms]_text\0", 1 << 14),
+        record(3, u32(7) + u32(8) + b"python3\0" + trailer(3)),
         record(7, u32(9) + u32(7) + u32(9) + u32(8) + u64(4) + trailer(4)), sample(9), sample(12), record(68, b""),
         sample(5), sample(10), record(2, u64(5, 17) + trailer(20)), record(68, b""), record(13, u64(3) + trailer(21)),
         sample(30), record(71, u64(8, 0)) + bytes(8), record(99, b"")
@@ -118,7 +125,8 @@ def perf_pipe(middle, kind=attr(TYPE)):
 
 def perf_file(middle, formats=None, numbers=(1, 3), kind=attr(TYPE)):
     formats = head(b"0.5") + b"".join(parts()[:5]) if formats is None else formats
-    texts = {1: formats, 3: about(b"host\0"), 6: about(b"s390x\0"), 24: b"", 29: u64(1, 2)}
+    ids = build_id(0, b"[ext4]\0") + build_id(0, b"[kernel.kallsyms]\0")
+    texts = {1: formats, 2: ids, 3: about(b"host\0"), 6: about(b"s390x\0"), 24: b"", 29: u64(1, 2)}
     attrs, ids = 104, 104 + len(kind) + 16
     data = ids + 8
     tables = data + len(middle)
@@ -143,8 +151,8 @@ def perf_files():
         perf_pipe(record(81, b"no zstd.")), perf_pipe(full, attr(FULL, 0x1f)), perf_pipe(full, attr(FULL, 0x07)),
         perf_pipe(events, unnamed), perf_pipe(events, b"short"), perf_file(events), perf_file(b""),
         perf_file(events, head(b"0.6", 1)), perf_file(events, head(b"0.6", 0, 4)),
-        perf_file(events, b"\x17\x08\x44trac"),
-        perf_file(events, numbers=(1, 6)), perf_file(events, numbers=(1, 24)), perf_file(events, numbers=(1, 29)),
+        perf_file(events, b"\x17\x08\x44trac"), perf_file(events, numbers=(1, 2)), perf_file(events, numbers=(1, 6)),
+        perf_file(events, numbers=(1, 24)), perf_file(events, numbers=(1, 29)),
         b"2ELIFREP" + perf_file(events)[8:], b"PERFILE2" + u64(17), b"PERFILE1" + u64(16)
     ]
 

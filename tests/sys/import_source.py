@@ -6,6 +6,7 @@ what addr2line says.
 import json
 import os
 import re
+import struct
 import sys
 
 sys.dont_write_bytecode = True
@@ -347,6 +348,35 @@ def refused():
         check(not os.path.exists(folder + "/n.allium"), "something was written")
 
 
+def refused_of_perf():
+    """The same of perf.data: build ids stand in its head, in records of mappings, or in records of their own."""
+    with tap.private_dir() as folder:
+        def tried(release, build_id):
+            kernel = Kernel(folder, release, build_id)
+            done = tap.run([built("ALLIUM"), "sys", "import", folder + "/data", "-o", folder + "/r.allium", "--force",
+                            "--vmlinux", kernel.vmlinux])
+            return done.returncode, done.stderr.decode()
+        for options in ([], ["--buildid-mmap"], ["--buildid-mmap", "-o", "-"], ["-o", "-"]):
+            done = tap.succeed([*tap.unshare(), "perf", "record", "-q", "-a", "-m", "4096", "-e", "kmem:kmalloc",
+                                *options, *([] if "-" in options else ["-o", folder + "/data"]), "--",
+                                sys.executable, "-S", "-c", "import os; os.pipe()"])
+            if "-" in options:
+                with open(folder + "/data", "wb") as file:
+                    file.write(done.stdout)
+            if options == ["-o", "-"]: # as perf inject adds it
+                name = b"[kernel.kallsyms]".ljust(64, b"\0")
+                with open(folder + "/data", "ab") as file:
+                    file.write(struct.pack("<IHHi20sB3x64s", 67, 1 << 15 | 1, 100, -1,
+                                           bytes.fromhex(vmlinux.build_id()), 20, name))
+            code, said = tried(os.uname().release, "0x" + "5a" * 20)
+            check(code == 1 and "its build ID is not that of the trace" in said, options, code, said)
+            equal(len(said.splitlines()), 1, said)
+            check(not os.path.exists(folder + "/r.allium"), "something was written")
+            release = os.uname().release if options == ["-o", "-"] else "0.0-other"
+            equal(tried(release, "0x" + vmlinux.build_id())[0], 0, "the same build id, %s" % options)
+            os.unlink(folder + "/r.allium")
+
+
 lib.main([
     ("calls behind every byte have the lines of addr2line, in the kernel and in a module", every_byte),
     ("functions of one name are told apart by size, or marked", names_that_several_have),
@@ -354,4 +384,5 @@ lib.main([
     ("of addresses the files are those of a recording", pages),
     ("files of a trace that is only shown", shown),
     ("a vmlinux of another kernel is refused", refused),
+    ("so it is of perf.data", refused_of_perf),
 ])

@@ -73,13 +73,19 @@ static int read_allocinfo(struct import_trace *t, struct packed_input *in, struc
     return bad ? bad : parsed;
 }
 
+static int compare_kernel(struct import_trace *t, const struct perf_data_about *about, struct error *e)
+{
+    struct kernel_identity kernel = {.of = "trace", .build_id_len = about->build_id_len};
+    memcpy(kernel.build_id, about->build_id, about->build_id_len);
+    snprintf(kernel.release, sizeof(kernel.release), "%s", about->release);
+    return import_names_compare(&t->names, &kernel, e);
+}
+
 static int find_names(void *arg, const struct perf_data_about *about, struct error *e)
 {
     struct import_trace *t = arg;
-    struct kernel_identity kernel = {.of = "trace"};
-    snprintf(kernel.release, sizeof(kernel.release), "%s", about->release);
     int bad = import_names_check(&t->names, about, t->written_ns, e);
-    bad = bad ? bad : import_names_compare(&t->names, &kernel, e);
+    bad = bad ? bad : compare_kernel(t, about, e);
     kernel_import_use_symbols(t->import, import_names_symbols(&t->names));
     return bad;
 }
@@ -98,6 +104,7 @@ static int read_perf(struct import_trace *t, struct packed_input *in, struct err
         return cut ? cut : bad;
     bad = perf_import_read(t->import, p, find_names, t, cut ? &later : e);
     const struct perf_data_about *about = perf_data_about(p);
+    bad = bad ? bad : compare_kernel(t, about, cut ? &later : e); /* in a pipe, build ids come last */
     kernel_import_end(t->import, about->has_realtime ? about->realtime_ns
                                                      : (int64_t)(packed_input_written_ns(in) -
                                                                  kernel_import_last_ns(t->import)));

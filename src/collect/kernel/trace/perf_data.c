@@ -13,6 +13,7 @@
 enum {
     HEADER_ATTR = 64,
     HEADER_TRACING_DATA = 66,
+    HEADER_BUILD_ID = 67,
     FINISHED_ROUND = 68,
     AUXTRACE = 71,
     HEADER_FEATURE = 80,
@@ -91,15 +92,6 @@ static uint64_t word_of(const uint8_t *record, size_t k)
     return word;
 }
 
-/* "[kernel.kallsyms]_text", of the process -1: its file offset is the address of _text. */
-static void take_mapping(struct perf_data *p, const uint8_t *record)
-{
-    static const char name[] = "[kernel.kallsyms]_text";
-    const size_t at = sizeof(struct perf_event_header) + 32, bytes = head_of(record).size;
-    if (bytes >= at + sizeof(name) && !memcmp(record + at, name, sizeof(name)))
-        p->head.about.text_address = word_of(record, 3);
-}
-
 static void wait_for_turn(struct perf_data *p, const uint8_t *record)
 {
     uint64_t time_ns = 0;
@@ -126,7 +118,11 @@ static int take_plain(struct perf_data *p, const uint8_t *record)
         p->lost_by_count += word_of(record, 0);
         break;
     case PERF_RECORD_MMAP:
-        take_mapping(p, record);
+    case PERF_RECORD_MMAP2:
+        perf_head_take_mapping(&p->head, record, head_of(record).size);
+        break;
+    case HEADER_BUILD_ID:
+        perf_head_take_build_id(&p->head, record, head_of(record).size);
         break;
     case FINISHED_ROUND:
         return perf_order_round(&p->order, false, give, p);

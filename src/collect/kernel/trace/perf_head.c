@@ -11,6 +11,7 @@
 /* Numbers of what a file says of itself. */
 enum {
     ABOUT_FORMATS = 1,
+    ABOUT_BUILD_IDS = 2,
     ABOUT_HOSTNAME = 3,
     ABOUT_RELEASE = 4,
     ABOUT_ARCH = 6,
@@ -18,6 +19,8 @@ enum {
     ABOUT_DIRECTORY = 24,
     ABOUT_CLOCK = 29
 };
+
+#define BUILD_ID_HAS_LENGTH (1u << 15) /* PERF_RECORD_MISC_BUILD_ID_SIZE */
 
 #define HEAD_BYTES    104u
 #define PIPE_BYTES    16u /* of the head, in a pipe */
@@ -44,6 +47,78 @@ static int read_string(struct trace_cursor *c, char out[static 256])
     buf_release(&text);
     return bad;
 }
+
+/* ---- the kernel ---- */
+
+static bool begins(const char *text, const char *end, const char *with)
+{
+    const size_t len = strlen(with);
+    return (size_t)(end - text) >= len && !memcmp(text, with, len);
+}
+
+/* "[kernel.kallsyms]", or where perf has found the kernel's file. The names of modules are others. */
+static bool is_kernel(const char *name, const char *end)
+{
+    const char *nul = memchr(name, '\0', (size_t)(end - name));
+    end = nul ? nul : end;
+    const char *slash = memrchr(name, '/', (size_t)(end - name));
+    return begins(name, end, "[kernel.kallsyms]") || begins(slash ? slash + 1 : name, end, "vmlinux");
+}
+
+static void set_build_id(struct perf_head *p, const uint8_t *id, size_t len)
+{
+    if (len > sizeof(p->about.build_id))
+        return;
+    memcpy(p->about.build_id, id, len);
+    p->about.build_id_len = len;
+}
+
+/* Behind the head: the machine (4 bytes), the build id, its length and 3 bytes more, the name of the file. */
+void perf_head_take_build_id(struct perf_head *p, const uint8_t *record, size_t bytes)
+{
+    struct perf_event_header h;
+    const size_t id = sizeof(h) + 4, name = id + PERF_BUILD_ID_BYTES + 4;
+    if (bytes < name)
+        return;
+    memcpy(&h, record, sizeof(h));
+    if ((h.misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL &&
+        is_kernel((const char *)record + name, (const char *)record + bytes))
+        set_build_id(p, record + id,
+                     h.misc & BUILD_ID_HAS_LENGTH ? record[id + PERF_BUILD_ID_BYTES] : PERF_BUILD_ID_BYTES);
+}
+
+/* "[kernel.kallsyms]_text", of the process -1: its file offset is the address of _text. */
+void perf_head_take_mapping(struct perf_head *p, const uint8_t *record, size_t bytes)
+{
+    static const char text[] = "[kernel.kallsyms]_text";
+    struct perf_event_header h;
+    memcpy(&h, record, sizeof(h));
+    const size_t offset = sizeof(h) + 24, more = sizeof(h) + 32;
+    const size_t name = h.type == PERF_RECORD_MMAP2 ? more + 32 : more;
+    if (bytes < name + sizeof(text) || memcmp(record + name, text, sizeof(text)) != 0)
+        return;
+    memcpy(&p->about.text_address, record + offset, sizeof(p->about.text_address));
+    if (h.type == PERF_RECORD_MMAP2 && h.misc & PERF_RECORD_MISC_MMAP_BUILD_ID)
+        set_build_id(p, record + more + 4, record[more]);
+}
+
+static int read_build_ids(struct perf_head *p, struct trace_cursor *c)
+{
+    struct perf_event_header h;
+    struct buf record = BUF_INIT;
+    int bad = 0;
+    while (!bad && c->end - c->at >= sizeof(h)) {
+        bad = trace_cursor_take(c, &h, sizeof(h));
+        c->at -= bad ? 0 : sizeof(h);
+        bad = bad ? bad : h.size < sizeof(h) ? -EBADMSG : trace_cursor_bytes(c, h.size, UINT16_MAX, &record);
+        if (!bad)
+            perf_head_take_build_id(p, (const uint8_t *)record.data, record.len);
+    }
+    buf_release(&record);
+    return bad;
+}
+
+/* ---- the rest ---- */
 
 /* Version and clock, the time of day, and the clock at that time. */
 static int read_clock(struct perf_head *p, struct trace_cursor *c)
@@ -82,6 +157,8 @@ int perf_head_read_about(struct perf_head *p, uint64_t number, struct trace_curs
         bad = read_string(c, p->about.release);
     else if (number == ABOUT_CPUS)
         bad = trace_cursor_u32(c, &p->about.possible_cpus);
+    else if (number == ABOUT_BUILD_IDS)
+        bad = read_build_ids(p, c);
     else if (number == ABOUT_CLOCK)
         bad = read_clock(p, c);
     else if (number == ABOUT_ARCH) {

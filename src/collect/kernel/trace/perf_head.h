@@ -24,10 +24,14 @@
 /** The same of a big-endian machine. */
 #define PERF_DATA_MAGIC_OTHER "2ELIFREP"
 
+#define PERF_BUILD_ID_BYTES 20u
+
 /** What the file says of itself; in a pipe, what has come so far. */
 struct perf_data_about {
     char hostname[256], release[256]; /* "": not known */
     uint64_t text_address;            /* of the kernel's symbol _text; 0: not known */
+    unsigned char build_id[PERF_BUILD_ID_BYTES];
+    size_t build_id_len; /* of the kernel; 0: not known */
     bool has_realtime;
     int64_t realtime_ns;    /* CLOCK_REALTIME minus the clock of the records */
     bool clock_is_chosen;   /* by `perf record -k`: it is not the one that each CPU has for itself */
@@ -60,6 +64,10 @@ int perf_head_read(struct perf_head *p, struct error *e);
 /** In a pipe: reads the part with this number (perf's HEADER_OSRELEASE, for example), or the formats. */
 int perf_head_read_about(struct perf_head *p, uint64_t number, struct trace_cursor *c, struct error *e);
 int perf_head_read_formats(struct perf_head *p, struct trace_cursor *c, struct error *e);
+/** Takes the build id of the kernel, if this record of perf, HEADER_BUILD_ID, is about it. */
+void perf_head_take_build_id(struct perf_head *p, const uint8_t *record, size_t bytes);
+/** Takes the address of _text, and perhaps the build id, if this PERF_RECORD_MMAP or MMAP2 is about the kernel. */
+void perf_head_take_mapping(struct perf_head *p, const uint8_t *record, size_t bytes);
 /** Writes the line for an error of reading. */
 int perf_head_damaged(const struct perf_head *p, int bad, struct error *e);
 
