@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/guard.h"
+#include "symbol/zstd_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -127,8 +128,11 @@ static Elf *open_elf(int fd, bool trusted, uint64_t size)
     Elf *elf = begin_elf(fd, !trusted && size <= COPY_MAX_BYTES);
     bool packed = elf && trusted && elf_kind(elf) == ELF_K_NONE; /* modules of the kernel may be */
     if (packed) {
+        const int unpacked = zstd_file_unpack(fd, COPY_MAX_BYTES);
         elf_end(elf);
-        elf = dwelf_elf_begin(fd);
+        elf = unpacked < 0 ? dwelf_elf_begin(fd) : begin_elf(unpacked, false);
+        if (unpacked >= 0)
+            close(unpacked);
     }
     if (elf && (elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &header) ||
                 (header.e_type != ET_DYN && header.e_type != ET_EXEC && header.e_type != ET_REL) ||

@@ -52,7 +52,8 @@ void module_search_free(struct module_search *s)
 /* "snd-hda-intel.ko.xz" is the module snd_hda_intel. NULL: it is no module. The caller frees it. */
 static char *module_of_file(const char *name)
 {
-    static const char *const tails[] = {".ko", ".ko.debug", ".ko.gz", ".ko.xz", ".ko.zst"};
+    static const char *const tails[] = {".ko",     ".ko.debug",    ".ko.gz",       ".ko.xz",
+                                        ".ko.zst", ".ko.debug.gz", ".ko.debug.xz", ".ko.debug.zst"};
     const char *dot = strstr(name, ".ko");
     bool fits = false;
     for (size_t i = 0; dot && i < sizeof(tails) / sizeof(*tails); i++)

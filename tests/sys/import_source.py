@@ -205,6 +205,31 @@ def every_byte():
             "sys", "kmem", "--from", folder + "/r.allium", "--by", "file").stderr.decode(), "no doubt is told")
 
 
+def packed():
+    """A module's file is read as well if it is compressed; not if it is cut."""
+    with tap.private_dir() as folder:
+        kernel = Kernel(folder)
+        (address, size), = kernel.functions("disk_open", kernel.module)
+        text = "".join(EVENT % (at, "disk_open+0x%x/0x%x [disk]" % (at + 1, size), 4096 * at, at, at)
+                       for at in range(1, size))
+        want = kernel.imported(text)
+        check({row[1] for all in want.values() for row in all} == {"drivers/disk.c"}, want)
+        plain = tap.succeed(["cat", kernel.module]).stdout
+        os.unlink(kernel.module)
+        for tail, how in ((".zst", ["zstd", "-qc"]), (".debug.zst", ["zstd", "-qc"]), (".xz", ["xz", "-c"]),
+                          (".debug.gz", ["gzip", "-c"])):
+            data = tap.succeed(how, input=plain).stdout
+            for whole in True, False:
+                with open(kernel.module + tail, "wb") as file:
+                    file.write(data if whole else data[:-20])
+                have = kernel.imported(text)
+                if whole:
+                    equal(have, want, "of disk.ko" + tail)
+                else:
+                    check(have != want, "of what is cut")
+            os.unlink(kernel.module + tail)
+
+
 def names_that_several_have():
     """Sizes tell functions apart; where they do not, or there are none, the row is marked."""
     with tap.private_dir() as folder:
@@ -379,6 +404,7 @@ def refused_of_perf():
 
 lib.main([
     ("calls behind every byte have the lines of addr2line, in the kernel and in a module", every_byte),
+    ("modules that are compressed", packed),
     ("functions of one name are told apart by size, or marked", names_that_several_have),
     ("helpers pass a call on, or say that they are some", helpers),
     ("of addresses the files are those of a recording", pages),
