@@ -61,6 +61,8 @@ struct recording;
 /* Numbers, of a recording of the kernel: what was freed after its end, and how long that was noted. */
 #define RECORDING_KERNEL_SETTLED "kernel_settled_bytes"
 #define RECORDING_KERNEL_SETTLE  "kernel_settle_ns"
+/* number, of a recording of the kernel: the size of the machine's page */
+#define RECORDING_KERNEL_PAGE "kernel_page_bytes"
 /* text, of a recording of the kernel: which allocations it has; absent: all */
 #define RECORDING_KERNEL_FILTER "kernel_filter"
 #define RECORDING_REQUESTED     "requested_known" /* 1: profile.has_requested */

@@ -179,6 +179,12 @@ def each_version():
                 check(len(rows) > 10, table, rows)
                 equal(rows, cells(want, "SELECT * FROM " + table), "cells of version %s in %s" % (name, table))
             equal(folded(out, "live"), folded(want, "live"), "stacks of version " + name)
+        sum_of = "SELECT sum(allocated_bytes), sum(live_bytes) FROM sys_kpages"
+        before = [int(n) for n in re.findall(r"(\d+)\)", cells(out, sum_of)[0])]
+        large = version6(raw)
+        imported(large[:len(MAGIC) + 4] + u32(65536) + large[len(MAGIC) + 8:], folder)
+        after = [int(n) for n in re.findall(r"(\d+)\)", cells(out, sum_of)[0])]
+        equal(after, [16 * n for n in before], "bytes in pages of 64 KiB")
         again = allium("sys", "import", "-", "-o", out, "--force", input=version7(raw, "zstd")).stderr.decode()
         equal(events_of(again), events_of(said), "events from a pipe")
 

@@ -130,7 +130,34 @@ def partly():
         equal({pid: row[1] for pid, row in table(out, "kmem", "process").items()}, {7: 2}, "by process, of perf script")
 
 
+def page_size():
+    """Pages of a machine that has larger ones: where its state tells it, also when the recording is looked at."""
+    text = "a-1 [000] ..... 1.000001: mm_page_alloc: page=1 pfn=16 order=1 migratetype=0 gfp_flags=GFP_KERNEL\n"
+    with tap.private_dir() as folder:
+        path, out, state = folder + "/trace.txt", folder + "/r.allium", folder + "/state/proc"
+        os.makedirs(state)
+        with open(path, "w") as file:
+            file.write(text)
+        said = allium("sys", "import", path, "-o", out).stderr.decode()
+        check("lacks      the size of a page: that of this machine" in said, said)
+        for name, words in (("meminfo", "AnonPages: 640000 kB\nMapped: 64000 kB\n"),
+                            ("vmstat", "nr_anon_pages 10001\nnr_mapped 999\n"),
+                            ("buddyinfo", "Node 0, zone Normal 3 0 0 0 0 0 0 0 0 0 0\n")):
+            with open(state + "/" + name, "w") as file:
+                file.write(words)
+        said = allium("sys", "import", path, "-o", out, "--force", "--state", folder + "/state").stderr.decode()
+        check("128 KiB allocated in 1 block" in said and "size of a page" not in said, said)
+        for shown in (out, ), (path, "--state", folder + "/state"):
+            done = allium("sys", "kpages", "--from", *shown, "--json").stdout
+            equal([row["live_bytes"] for row in lib.stream(done, "kpages")[:-1]], [131072], "live bytes")
+        report = json.loads(allium("report", out, "--json").stdout)["total"]
+        equal(report["live_bytes"], 131072, "live bytes of the report")
+        free = json.loads(allium("sys", "frag", "--from", out, "--json").stdout)
+        equal((free["page_bytes"], free["orders"][1]["block_bytes"]), (65536, 131072), "pages of sys frag")
+
+
 lib.main([
     ("flags and processes of text are those of the pages", as_raw),
     ("text that tells them in part", partly),
+    ("the size of a page", page_size),
 ])

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <sys/resource.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/sigsafe/clock_ns.h"
 #include "base/units.h"
@@ -26,7 +25,7 @@ static int store_image(struct recording *r, struct profile *p, struct profile_po
 
 static int store_page_image(struct recording *r, struct kernel_capture *c, bool first, struct error *e)
 {
-    const double page = (double)sysconf(_SC_PAGESIZE);
+    const double page = (double)c->page_bytes;
     const struct page_totals *t = page_accounts_totals(c->pages);
     return store_image(r, kernel_capture_page_profile(c),
                        (struct profile_point){.live_bytes = (double)t->live_other_pages * page,
@@ -131,6 +130,7 @@ int kernel_store_end(struct recording *r, struct kernel_capture *c, const char *
     bad = bad ? bad : store_pages(r, c, ended_ns, e);
     bad = bad ? bad : store_sizes(r, c, ended_ns, e);
     bad = bad ? bad : store_counts(r, c, source, e);
+    bad = bad ? bad : recording_set_number(r, RECORDING_KERNEL_PAGE, (int64_t)c->page_bytes, e);
     if (!bad && c->settle_ns) {
         const uint64_t settled = kmem_accounts_totals(c->accounts)->settled_bytes;
         bad = recording_set_number(r, RECORDING_KERNEL_SETTLE, (int64_t)c->settle_ns, e);
@@ -203,10 +203,11 @@ void kernel_store_add_summary(struct buf *b, const struct kernel_capture *c)
     }
 }
 
-void kernel_store_add_pages(struct buf *b, const struct page_totals *t)
+void kernel_store_add_pages(struct buf *b, const struct kernel_capture *c)
 {
     char size[UNITS_TEXT_BYTES];
-    const double page = (double)sysconf(_SC_PAGESIZE);
+    const double page = (double)c->page_bytes;
+    const struct page_totals *t = page_accounts_totals(c->pages);
     buf_printf(b, "\n  pages      %s allocated in ",
                units_format_size(size, (double)t->allocated_pages * page));
     text_add_number(b, t->allocations, "block");

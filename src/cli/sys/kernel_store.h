@@ -34,6 +34,6 @@ void kernel_store_add_summary(struct buf *b, const struct kernel_capture *c);
 /** Appends only the figures of the live objects. */
 void kernel_store_add_live(struct buf *b, const struct kernel_capture *c);
 /** Appends the line about pages. */
-void kernel_store_add_pages(struct buf *b, const struct page_totals *t);
+void kernel_store_add_pages(struct buf *b, const struct kernel_capture *c);
 
 #endif

@@ -2,6 +2,7 @@
 #include "cli/sys/state_rows.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "model/table/table.h"
 #include "store/profile_load.h"
@@ -60,8 +61,15 @@ static void take_moment(void *arg, uint64_t time_ns)
 int state_rows_load(struct state_rows *out, const char *path, struct error *e)
 {
     struct load l = {out, table_new("sys-state", 1, columns, COLUMNS)};
+    struct recording_summary summary;
+    int64_t page_bytes = sysconf(_SC_PAGESIZE);
     *out = (struct state_rows){.moments = {0}};
     int bad = recording_load_rows(path, ROWS_NAME, l.rows, take_moment, &l, e);
+    if (!bad && !recording_summarize(&summary, path, e)) {
+        recording_number(&summary, RECORDING_KERNEL_PAGE, &page_bytes);
+        recording_summary_release(&summary);
+    }
+    out->page_bytes = (uint64_t)page_bytes;
     table_free(l.rows);
     return bad;
 }

@@ -27,6 +27,8 @@ struct state_rows {
         uint64_t taken_ns;
         struct kernel_state state;
     }) moments;
+    /* of the recorded machine; of the one that runs here if the recording does not tell it */
+    uint64_t page_bytes;
 };
 /** Reads all states; there may be none. Returns as above; the caller releases `out` in any case. */
 int state_rows_load(struct state_rows *out, const char *path, struct error *e);

@@ -225,7 +225,7 @@ static void say(const struct session *s)
     text_add_number(&b, t->events, "event");
     kernel_store_add_summary(&b, kernel_recorder_capture(s->recorder));
     if (kernel_recorder_capture(s->recorder)->pages)
-        kernel_store_add_pages(&b, page_accounts_totals(kernel_recorder_capture(s->recorder)->pages));
+        kernel_store_add_pages(&b, kernel_recorder_capture(s->recorder));
     buf_addstr(&b, "\n  lost       ");
     if (lost.events) {
         text_add_number(&b, lost.events, "event");

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/sigsafe/clock_ns.h"
 #include "sys/record/capture_code.h"
@@ -156,6 +157,7 @@ struct profile *kernel_capture_profile(struct kernel_capture *c)
 void kernel_capture_init(struct kernel_capture *c, const struct kernel_code_names *names)
 {
     *c = (struct kernel_capture){.accounts = kmem_accounts_new(), .names = *names};
+    c->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
     c->image_id = clock_ns(CLOCK_REALTIME) | 1;
 }
 

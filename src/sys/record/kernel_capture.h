@@ -70,7 +70,8 @@ struct kernel_capture {
     struct capture_span *span;   /* rows are of what came since then; NULL: of everything */
     struct page_accounts *pages; /* NULL: pages were not recorded; belongs to the capture */
     struct kernel_code_names names;
-    bool is_filtered; /* only some allocations are accounted: then frees of others are not counted */
+    uint64_t page_bytes; /* of the machine; at first of the one that runs here */
+    bool is_filtered;    /* only some allocations are accounted: then frees of others are not counted */
     /* functions that allocate for their callers; must outlive the capture. NULL: there is no list */
     const struct wrappers *helpers;
     bool comms;          /* events say which program was running */

@@ -2,7 +2,6 @@
 /* The accounts of pages as a profile, beside the one of objects. */
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/sigsafe/clock_ns.h"
 #include "sys/record/capture_code.h"
@@ -38,9 +37,9 @@ static void add_known(struct kernel_capture *c, struct capture_code *code,
     buf_release(&program);
 }
 
-static uint8_t class_of_order(uint32_t order)
+static uint8_t class_of_order(uint64_t page_bytes, uint32_t order)
 {
-    return (uint8_t)(63 - __builtin_clzll((uint64_t)sysconf(_SC_PAGESIZE) << order));
+    return (uint8_t)(63 - __builtin_clzll(page_bytes << order));
 }
 
 static void add_cell(struct kernel_capture *c, struct capture_code *code,
@@ -59,8 +58,9 @@ static void add_cell(struct kernel_capture *c, struct capture_code *code,
         add_known(c, code, key);
     *vec_push(&p->stacks) =
         (struct profile_stack){first, (uint32_t)p->stack_locations.len - first, PROFILE_STACK_WHOLE};
-    *vec_push(&p->cells) = (struct profile_cell){
-        .stack = (uint32_t)p->stacks.len - 1, .size_class = class_of_order(key->order), .period_bytes = 1};
+    *vec_push(&p->cells) = (struct profile_cell){.stack = (uint32_t)p->stacks.len - 1,
+                                                 .size_class = class_of_order(c->page_bytes, key->order),
+                                                 .period_bytes = 1};
 }
 
 /* Returns the number of the account's cell, which may be new. */
@@ -81,11 +81,11 @@ static bool counts(const struct page_account *a)
     return a->use == PAGE_USE_OTHER && (a->allocations || a->at_peak_pages);
 }
 
-static void add_sums(struct profile_sums *s, uint64_t blocks, uint64_t pages)
+static void add_sums(struct profile_sums *s, uint64_t blocks, uint64_t bytes)
 {
     s->samples += blocks;
     s->count += (double)blocks;
-    s->bytes += (double)(pages * (uint64_t)sysconf(_SC_PAGESIZE));
+    s->bytes += (double)bytes;
     s->seen_bytes = s->bytes; /* whole pages are what was requested */
 }
 
@@ -100,7 +100,7 @@ static void add_image(struct kernel_capture *c, struct profile *p)
         .exe = file,
         .state = c->over ? PROFILE_IMAGE_ENDED : PROFILE_IMAGE_RUNNING,
         .peak_ns = t->peak_other_ns ? t->peak_other_ns + (uint64_t)c->realtime_ns : c->began_ns,
-        .peak_bytes = (double)(t->peak_other_pages * (uint64_t)sysconf(_SC_PAGESIZE)),
+        .peak_bytes = (double)(t->peak_other_pages * c->page_bytes),
     };
     kernel_capture_times(c, &p->images.at[0].began_ns, &p->images.at[0].taken_ns);
     *vec_push(&p->threads) = (struct profile_thread){.image = 0};
@@ -129,9 +129,9 @@ struct profile *kernel_capture_page_profile(struct kernel_capture *c)
         if (!counts(a))
             continue;
         struct profile_cell *cell = &p->cells.at[cell_of(c, a)];
-        add_sums(&cell->allocated, a->allocations, a->allocated_pages);
-        add_sums(&cell->freed, a->freed_blocks, a->freed_pages);
-        add_sums(&cell->at_peak, a->at_peak_blocks, a->at_peak_pages);
+        add_sums(&cell->allocated, a->allocations, a->allocated_pages * c->page_bytes);
+        add_sums(&cell->freed, a->freed_blocks, a->freed_pages * c->page_bytes);
+        add_sums(&cell->at_peak, a->at_peak_blocks, a->at_peak_pages * c->page_bytes);
     }
     capture_code_release(&code);
     return p;

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "bpf/kpages.h"
 #include "sys/record/capture_span.h"
@@ -145,7 +144,7 @@ static void add_row(const struct kernel_capture *c, struct table *t, const uint3
         table_text(t, at[GFP], buf_str(&gfp));
     }
     kernel_capture_put_page_stack(c, t, at[STACK], a->stack);
-    add_sums(t, at, a, (uint64_t)sysconf(_SC_PAGESIZE));
+    add_sums(t, at, a, c->page_bytes);
     buf_release(&gfp);
 }
 
@@ -158,7 +157,7 @@ static void add_process(const struct kernel_capture *c, struct table *t, const u
     table_text(t, at[COMM], page_accounts_text(c->pages, a->comm));
     if (cgroup)
         table_text(t, at[CGROUP], cgroup);
-    add_sums(t, at, a, (uint64_t)sysconf(_SC_PAGESIZE));
+    add_sums(t, at, a, c->page_bytes);
 }
 
 /* The parts by which rows of pages are told apart. */

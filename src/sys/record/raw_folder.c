@@ -220,9 +220,10 @@ static void put_about(struct raw_folder *f, const struct kernel_capture *c, int3
     struct utsname own;
     struct buf text = BUF_INIT;
     buf_printf(&text,
-               "version 1\nmachine %s\nrelease %s\ncpus %ld\nrealtime_ns %" PRId64 "\nown_tid %" PRId32 "\n",
+               "version 1\nmachine %s\nrelease %s\ncpus %ld\npage_bytes %" PRIu64 "\nrealtime_ns %" PRId64
+               "\nown_tid %" PRId32 "\n",
                uname(&own) ? "" : own.machine, uname(&own) ? "" : own.release, sysconf(_SC_NPROCESSORS_CONF),
-               c->realtime_ns, own_tid);
+               c->page_bytes, c->realtime_ns, own_tid);
     if (c->settle_ns)
         buf_printf(&text, "end_ns %" PRIu64 "\nsettle_ns %" PRIu64 "\n", c->end_ns, c->settle_ns);
     add_build_id(&text);

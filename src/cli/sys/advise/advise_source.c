@@ -37,14 +37,14 @@ static void read_states(struct advise_source *s)
             inode_nr_parse(&s->input, inodes);
         s->taken_ns = m->taken_ns;
     }
-    advice_read(&s->input, newest_text, s, (uint64_t)sysconf(_SC_PAGESIZE));
+    advice_read(&s->input, newest_text, s, s->states.page_bytes);
     if (release)
         s->release = mem_strndup(release, strcspn(release, "\n"));
 }
 
 int advise_source_read(struct advise_source *s, const char *root, struct error *e)
 {
-    *s = (struct advise_source){.release = NULL};
+    *s = (struct advise_source){.states = {.page_bytes = (uint64_t)sysconf(_SC_PAGESIZE)}};
     struct state_moment *now = vec_push(&s->states.moments);
     kernel_state_read(&now->state, root, KERNEL_STATE_MEMORY | KERNEL_STATE_KERNEL);
     now->taken_ns = clock_ns(CLOCK_REALTIME);

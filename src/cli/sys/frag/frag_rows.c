@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/hash_map.h"
 #include "base/sigsafe/clock_ns.h"
@@ -31,7 +30,7 @@ int frag_rows_put(struct recording *r, const struct kernel_capture *c, const str
 {
     struct memory_state memory;
     struct table *t = frag_sites_table();
-    memory_parse_state(&memory, state, (uint64_t)sysconf(_SC_PAGESIZE));
+    memory_parse_state(&memory, state, c->page_bytes);
     kernel_capture_add_frag(c, &memory, false, t);
     int bad = recording_put_rows(r, ROWS_NAME, t, clock_ns(CLOCK_REALTIME), e);
     memory_state_release(&memory);

@@ -215,7 +215,7 @@ static int load(struct reading *r, const char *path, const uint64_t *at_ns, stru
                         "%s has no state of the kernel's memory at that time or earlier: use a later time",
                         path);
     struct moment m = {&rows, n ? n - 1 : 0};
-    memory_parse(&r->state, text_at, &m, (uint64_t)sysconf(_SC_PAGESIZE));
+    memory_parse(&r->state, text_at, &m, rows.page_bytes);
     r->taken_ns = n ? rows.moments.at[n - 1].taken_ns : 0;
     state_rows_release(&rows);
     if (!at_ns)

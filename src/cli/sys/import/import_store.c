@@ -94,15 +94,20 @@ void import_trace_add_lacks(const struct import_trace *t, struct buf *b)
         buf_addstr(b, b->len == before ? "\n  lacks      " : "\n             ");
         text_add_words(b, lacks[i].n, lacks[i].words);
     }
-    if (t->format == IMPORT_ALLOCINFO)
-        buf_printf(
-            b, "%sall that was freed before: allocated and requested are what is live, and the peak is now",
-            b->len == before ? "\n  lacks      " : "\n             ");
-    if (import_trace_is_unchecked(t))
-        buf_printf(
-            b,
-            "%sany word on its kernel: --vmlinux may be of another one, and its files are used all the same",
-            b->len == before ? "\n  lacks      " : "\n             ");
+    const struct {
+        bool is;
+        const char *text;
+    } others[] = {
+        {t->format == IMPORT_ALLOCINFO,
+         "all that was freed before: allocated and requested are what is live, and the peak is now"},
+        {kernel_import_lacks_page_bytes(t->import),
+         "the size of a page: that of this machine stands for it, unless --state tells it"},
+        {import_trace_is_unchecked(t),
+         "any word on its kernel: --vmlinux may be of another one, and its files are used all the same"},
+    };
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+        if (others[i].is)
+            buf_printf(b, "%s%s", b->len == before ? "\n  lacks      " : "\n             ", others[i].text);
 }
 
 bool import_trace_is_unchecked(const struct import_trace *t)

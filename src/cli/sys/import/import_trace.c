@@ -12,6 +12,7 @@
 #include "collect/kernel/trace/trace_lines.h"
 #include "collect/kernel/trace/trace_pack.h"
 #include "collect/kernel/trace/trace_saved.h"
+#include "model/kernel/page_bytes.h"
 #include "sys/record/import/allocinfo_import.h"
 #include "sys/record/import/page_import.h"
 #include "sys/record/import/perf_import.h"
@@ -254,9 +255,14 @@ static int read_state(struct import_trace *t, struct error *e)
                            folder, folder);
 }
 
-static void use_types(struct import_trace *t)
+/* What the trace itself tells counts more. */
+static void use_states(struct import_trace *t)
 {
     vec_each (const struct raw_state, s, &t->states.moments) {
+        if (kernel_import_lacks_page_bytes(t->import))
+            kernel_import_use_page_bytes(t->import,
+                                         page_bytes_find(kernel_state_text(&s->state, "/proc/meminfo"),
+                                                         kernel_state_text(&s->state, "/proc/vmstat")));
         const char *text = kernel_state_text(&s->state, "/proc/pagetypeinfo");
         if (text)
             kernel_import_use_types(t->import, text);
@@ -287,7 +293,7 @@ int import_trace_read(struct import_trace *t, const struct import_request *q)
                             q->file);
     if (read_state(t, &e))
         return command_fail(EXIT_FAILED, "%s", e.text);
-    use_types(t);
+    use_states(t);
     return -1;
 }
 

@@ -124,7 +124,7 @@ static void say(const struct import_trace *t)
         kernel_store_add_summary(&b, c);
     }
     if (c->pages)
-        kernel_store_add_pages(&b, page_accounts_totals(c->pages));
+        kernel_store_add_pages(&b, c);
     import_trace_add_lacks(t, &b);
     fprintf(stderr,
             "allium: %s\n  next       allium report %s\n             allium sys kmem --from %s --by %s\n",

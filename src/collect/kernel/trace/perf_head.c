@@ -138,6 +138,7 @@ int perf_head_read_formats(struct perf_head *p, struct trace_cursor *c, struct e
     int bad = tracing_data_read_head(&head, c, p->path, e);
     if (bad)
         return bad;
+    p->about.page_bytes = head.page_bytes;
     bad = tracing_data_read_parts(&p->formats, head.version, c);
     return bad ? perf_head_damaged(p, bad, e) : 0;
 }

@@ -38,6 +38,7 @@ struct perf_data_about {
     uint64_t lost;          /* records that found no room */
     uint64_t unread;        /* records that are not whole */
     uint64_t sampled;       /* kinds of events of which not each one was to be recorded */
+    uint32_t page_bytes;    /* of the machine; 0: not known */
     uint32_t possible_cpus; /* that the machine may have; 0: not known */
     bool has_chains;
 };

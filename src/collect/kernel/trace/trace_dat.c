@@ -345,6 +345,7 @@ int trace_dat_open(struct trace_saved *s, int fd, uint64_t bytes, const char *pa
     if (d.head.version < VERSION_LEAST || d.head.version > VERSION_MOST)
         return error_set(d.e, ENOTSUP, "%s: is of version %u of trace-cmd's files; 6 and 7 are known", path,
                          d.head.version);
+    s->page_bytes = d.head.page_bytes;
     bad = d.head.version == VERSION_LEAST ? read_version6(&d) : read_version7(&d);
     s->has_unread_buffers = d.has_unread;
     if (bad)

@@ -57,7 +57,8 @@ static int read_about(struct trace_saved *s, int folder, const char *path, struc
     const char *version = value_of(buf_str(&text), "version"), *name = value_of(buf_str(&text), "machine");
     const char *realtime = value_of(buf_str(&text), "realtime_ns"),
                *own = value_of(buf_str(&text), "own_tid"), *end = value_of(buf_str(&text), "end_ns"),
-               *settle = value_of(buf_str(&text), "settle_ns"), *cpus = value_of(buf_str(&text), "cpus");
+               *settle = value_of(buf_str(&text), "settle_ns"), *cpus = value_of(buf_str(&text), "cpus"),
+               *page = value_of(buf_str(&text), "page_bytes");
     if (bad == -ENOENT)
         bad = error_set(e, ENOENT,
                         "%s: is not a folder of allium sys record --raw, or its recording was cut off", path);
@@ -72,6 +73,7 @@ static int read_about(struct trace_saved *s, int folder, const char *path, struc
     if (!bad) {
         s->has_realtime = true;
         s->realtime_ns = strtoll(realtime, NULL, 10);
+        s->page_bytes = page ? strtoull(page, NULL, 10) : 0;
         s->possible_cpus = cpus ? strtoul(cpus, NULL, 10) : 0;
         take_kernel(s, buf_str(&text));
         s->own_tid = own ? (int32_t)strtol(own, NULL, 10) : 0;

@@ -28,6 +28,7 @@ struct trace_saved {
     size_t build_id_len; /* of the kernel; 0: not known */
     bool has_realtime;
     int64_t realtime_ns;    /* CLOCK_REALTIME minus that clock */
+    uint64_t page_bytes;    /* of the machine; 0: not known */
     uint64_t possible_cpus; /* that the machine may have; 0: not known */
     struct buf tasks;       /* processes and control groups, as allium writes them; see sys/record/tasks.h */
     uint64_t end_ns,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/kernel/page_bytes.h"
 #include "sys/record/import/kernel_import_parts.h"
 
 static const char *cgroup(void *arg, int32_t process)
@@ -48,6 +49,19 @@ static bool is_in_span(struct kernel_import *i, uint64_t time_ns)
     if (i->has_span && !i->capture.span && offset_ns >= i->from_ns)
         begin_span(i);
     return !i->has_span || offset_ns <= i->to_ns;
+}
+
+void kernel_import_use_page_bytes(struct kernel_import *i, uint64_t bytes)
+{
+    if (!page_bytes_possible(bytes))
+        return;
+    i->capture.page_bytes = bytes;
+    i->has_page_bytes = true;
+}
+
+bool kernel_import_lacks_page_bytes(const struct kernel_import *i)
+{
+    return i->capture.pages && !i->has_page_bytes;
 }
 
 void kernel_import_use_pages(struct kernel_import *i)

@@ -83,6 +83,10 @@ void kernel_import_use_symbols(struct kernel_import *i, const struct kallsyms *s
 void kernel_import_use_types(struct kernel_import *i, const char *pagetypeinfo);
 /** The threads of the trace. If they tell control groups when the trace is over, rows by process have them. */
 struct tasks *kernel_import_tasks(struct kernel_import *i);
+/** Pages have this size, unless it is none that a page can have. Without this call they have that of this machine. */
+void kernel_import_use_page_bytes(struct kernel_import *i, uint64_t bytes);
+/** Returns whether the size of a page is not known, of a trace that has events of pages. */
+bool kernel_import_lacks_page_bytes(const struct kernel_import *i);
 /** The trace may have events of pages; without this call, they are left out. */
 void kernel_import_use_pages(struct kernel_import *i);
 /** Calls have files and lines of this source, which must outlive it; NULL: there is none. Before the first event. */

@@ -51,6 +51,7 @@ struct kernel_import {
     struct kernel_import_counts counts;
     struct tasks tasks;
     uint64_t end_ns; /* see kernel_import_end_at(); 0: not known */
+    bool has_page_bytes;
     bool has_span;
     uint64_t from_ns, to_ns;      /* after the first event */
     char types[TYPES][TYPE_NAME]; /* of pages; "": not known */

@@ -75,6 +75,7 @@ int page_import_read(struct kernel_import *to, const struct trace_saved *from, c
                      struct error *e)
 {
     struct page_import p = {.to = to, .from = from, .counts = kernel_import_counts(to)};
+    kernel_import_use_page_bytes(to, from->page_bytes);
     event_decoder_init(&p.decoder);
     p.decoder.tasks = kernel_import_tasks(to);
     p.decoder.own_tid = from->own_tid ? from->own_tid : -1;

@@ -140,6 +140,7 @@ int perf_import_read(struct kernel_import *to, struct perf_data *from, perf_impo
     if (about->lost) /* the order of events that were lost and of others is not known */
         kmem_accounts_lose(kernel_import_capture(to)->accounts, true);
     p.counts->broken += about->unread;
+    kernel_import_use_page_bytes(to, about->page_bytes);
     p.counts->sampled = about->sampled;
     kmem_format_free(p.objects);
     page_format_free(p.pages);
