@@ -268,6 +268,24 @@ size_t kallsyms_find(const struct kallsyms *k, uint64_t address)
     return at;
 }
 
+const char *kallsyms_without_mark(const char *name)
+{
+    static const char *const heads[] = {"__pfx_", "__cfi_"};
+    for (size_t i = 0; i < sizeof(heads) / sizeof(*heads); i++)
+        if (text_starts(name, heads[i]) && name[strlen(heads[i])])
+            name += strlen(heads[i]);
+    return name;
+}
+
+uint64_t kallsyms_byte_of_frame(const struct kallsyms *k, uint64_t address)
+{
+    const size_t at = address ? kallsyms_find(k, address - 1) : KALLSYMS_NONE;
+    const char *name = at == KALLSYMS_NONE ? "" : kallsyms_name(k, at);
+    const bool begins = at != KALLSYMS_NONE && at + 1 < k->all.len && k->all.at[at + 1].address == address &&
+                        k->all.at[at + 1].name;
+    return begins && kallsyms_without_mark(name) != name ? address : address - 1;
+}
+
 /* Adds a symbol of an earlier table. False: there is no more room. */
 static bool inherit(struct kallsyms *k, const struct kallsyms *earlier, size_t at)
 {

@@ -70,7 +70,15 @@ void kallsyms_inherit(struct kallsyms *k, const struct kallsyms *earlier);
 
 /** Returns the index of the symbol that contains the address, or KALLSYMS_NONE. */
 size_t kallsyms_find(const struct kallsyms *k, uint64_t address);
+/**
+ * Returns the address of a byte by which to name a frame: the byte before it, which is of the call that returns there,
+ * perhaps the last one of its function. In the padding that builds put before functions (__pfx_, __cfi_) is no call: a
+ * frame behind it was interrupted at the beginning of the function, and the byte is its own.
+ */
+uint64_t kallsyms_byte_of_frame(const struct kallsyms *k, uint64_t address);
 const char *kallsyms_name(const struct kallsyms *k, size_t at);
+/** Returns the name of the function of which a name is, without what marks padding before it. */
+const char *kallsyms_without_mark(const char *name);
 /** Returns the distance to the next symbol, which the kernel takes for the size; 0: there is none. */
 uint64_t kallsyms_bytes(const struct kallsyms *k, size_t at);
 /** Returns "" for the kernel itself. */

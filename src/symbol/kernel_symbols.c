@@ -177,12 +177,14 @@ static bool has_changed(struct kernel_symbols *k)
 
 const char *kernel_symbols_function(struct kernel_symbols *k, const char *name)
 {
-    static const char *const heads[] = {"__pfx_", "__cfi_"};
-    for (size_t i = 0; i < sizeof(heads) / sizeof(*heads); i++)
-        if (!strncmp(name, heads[i], strlen(heads[i])) && name[strlen(heads[i])])
-            name += strlen(heads[i]);
+    name = kallsyms_without_mark(name);
     const char *function = symbol_names_function(&k->names, name);
     return function ? function : symbol_names_store(&k->names, name);
+}
+
+uint64_t kernel_symbols_byte_of_frame(const struct kernel_symbols *k, uint64_t address)
+{
+    return kallsyms_byte_of_frame(&k->table, address);
 }
 
 bool kernel_symbols_find(struct kernel_symbols *k, uint64_t address, struct kernel_symbol *out)

@@ -47,6 +47,9 @@ void kernel_symbols_freeze(struct kernel_symbols *k);
  * symbol contains it. */
 bool kernel_symbols_find(struct kernel_symbols *k, uint64_t address, struct kernel_symbol *out);
 
+/** See kallsyms_byte_of_frame(). */
+uint64_t kernel_symbols_byte_of_frame(const struct kernel_symbols *k, uint64_t address);
+
 /** Removes the compiler's suffixes: "ext4_free_inode.part.0" -> "ext4_free_inode". k owns the result. */
 const char *kernel_symbols_function(struct kernel_symbols *k, const char *name);
 

@@ -154,9 +154,16 @@ struct code {
     unsigned before;
 };
 
-static struct code call(uint64_t address)
+/* The byte by which a frame is named. */
+static uint64_t byte_of(struct names *n, uint64_t address)
 {
-    return (struct code){address, 1};
+    const struct kernel_symbols *symbols = kernel_of(n);
+    return symbols ? kernel_symbols_byte_of_frame(symbols, address) : address - 1;
+}
+
+static struct code call(struct names *n, uint64_t address)
+{
+    return (struct code){address, (unsigned)(address - byte_of(n, address))};
 }
 
 static void add_line(struct names *n, struct buf *b, const struct symbol_frame *f)
@@ -186,14 +193,14 @@ static void add_symbol(struct names *n, struct buf *b, struct code c)
 
 void resolver_add_kernel_call(struct names *n, struct buf *b, uint64_t address)
 {
-    add_symbol(n, b, call(address));
+    add_symbol(n, b, call(n, address));
 }
 
 void resolver_add_kernel_function(struct names *n, struct buf *b, uint64_t address)
 {
     struct kernel_symbol k;
     struct kernel_symbols *symbols = kernel_of(n);
-    if (symbols && kernel_symbols_find(symbols, address - 1, &k))
+    if (symbols && kernel_symbols_find(symbols, byte_of(n, address), &k))
         buf_printf(b, "%s%s%s%s", k.function, *k.module ? " [" : "", k.module, *k.module ? "]" : "");
     else
         buf_printf(b, "0x%" PRIx64, address);
@@ -204,20 +211,20 @@ uint64_t resolver_kernel_number(struct names *n, uint64_t address)
     struct kernel_symbol k;
     struct kernel_symbols *symbols = kernel_of(n);
     uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
-    if (!symbols || !kernel_symbols_find(symbols, address - 1, &k))
+    if (!symbols || !kernel_symbols_find(symbols, byte_of(n, address), &k))
         return 0;
     if (!*k.module && kernel_symbols_begin(symbols))
         return address - kernel_symbols_begin(symbols);
     for (const char *at = k.name; *at; at++)
         hash = (hash ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
-    return (hash & UINT64_C(0xffffffff)) << 24 | ((k.offset + 1) & 0xffffff);
+    return (hash & UINT64_C(0xffffffff)) << 24 | ((k.offset + (address - byte_of(n, address))) & 0xffffff);
 }
 
 static void add_helper(struct names *n, struct buf *b, uint64_t address)
 {
     struct kernel_symbol k;
     struct kernel_symbols *symbols = n->wanted.helpers ? kernel_of(n) : NULL;
-    if (symbols && kernel_symbols_find(symbols, address - 1, &k) &&
+    if (symbols && kernel_symbols_find(symbols, byte_of(n, address), &k) &&
         wrappers_have(n->wanted.helpers, k.function))
         buf_addstr(b, KERNEL_CAPTURE_HELPER);
 }
@@ -238,7 +245,7 @@ static void name_code(struct names *n, struct table *t, uint32_t column, struct 
 
 void resolver_kernel_call(struct sys_session *s, struct table *t, uint32_t column, uint64_t address)
 {
-    name_code(s->names, t, column, call(address));
+    name_code(s->names, t, column, call(s->names, address));
 }
 
 void resolver_kernel_code(struct sys_session *s, struct table *t, uint32_t column, uint64_t address)
@@ -258,7 +265,7 @@ void resolver_kernel_function(struct sys_session *s, struct table *t, uint32_t c
 bool resolver_kernel_frames(struct names *n, uint64_t address, struct symbol_frames *out)
 {
     struct kernel_source *source = source_of(n);
-    return source && kernel_source_call_frames(source, address - 1, out);
+    return source && kernel_source_call_frames(source, byte_of(n, address), out);
 }
 
 const char *resolver_kernel_frame_file(const struct names *n, const struct symbol_frame *f)
@@ -269,7 +276,7 @@ const char *resolver_kernel_frame_file(const struct names *n, const struct symbo
 static void add_place(struct names *n, struct buf *b, uint64_t address, bool directory)
 {
     struct kernel_source *source = source_of(n);
-    const struct symbol_frame *f = source ? kernel_source_call(source, address - 1) : NULL;
+    const struct symbol_frame *f = source ? kernel_source_call(source, byte_of(n, address)) : NULL;
     const char *file = f ? kernel_source_file(source, f) : NULL, *slash = file ? strrchr(file, '/') : NULL;
     if (!file) {
         buf_addstr(b, "[unknown] ");
@@ -313,7 +320,7 @@ static bool is_our_own(struct names *n, uint64_t address)
         "bpf_get_stack",       "bpf_overflow_handler", "__perf_event_overflow"};
     struct kernel_symbol k;
     struct kernel_symbols *symbols = kernel_of(n);
-    if (!symbols || !kernel_symbols_find(symbols, address - 1, &k))
+    if (!symbols || !kernel_symbols_find(symbols, byte_of(n, address), &k))
         return false;
     for (size_t i = 0; i < sizeof(begin) / sizeof(*begin); i++)
         if (!strncmp(k.name, begin[i], strlen(begin[i])))
@@ -346,7 +353,7 @@ void resolver_kernel_stack(struct sys_session *s, struct table *t, uint32_t colu
     while (first < n && is_our_own(s->names, frames[first]))
         first++;
     for (unsigned i = first; i < n; i++)
-        add_stack_frame(s->names, &b, call(frames[i]));
+        add_stack_frame(s->names, &b, call(s->names, frames[i]));
     table_text(t, column, n ? buf_str(&b) : sys_stack_loss(id));
     buf_release(&b);
 }

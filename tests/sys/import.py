@@ -312,6 +312,11 @@ def names():
         allium("sys", "import", "-", "-o", folder + "/a.allium", "--kallsyms", "/proc/kallsyms", input=line.encode())
         row, = rows(folder + "/a.allium")
         equal((row["call_site"], row["cache"], row["allocations"]), ("alloc_pipe_info+0x4a", "(kmalloc 64)", 1), "row")
+        if "__pfx_alloc_pipe_info" in symbols: # a frame at the beginning of a function, behind its padding
+            text = line.replace("%016x" % address, "%016x" % symbols["alloc_pipe_info"])
+            out = folder + "/p.allium"
+            allium("sys", "import", "-", "-o", out, "--kallsyms", "/proc/kallsyms", input=text.encode())
+            equal([row["call_site"] for row in rows(out)], ["alloc_pipe_info"], "row")
         done = allium("sys", "import", "-", "-o", folder + "/b.allium", input=line.encode())
         check(b"give --kallsyms FILE" in done.stderr, done.stderr)
         row, = rows(folder + "/b.allium")

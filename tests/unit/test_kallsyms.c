@@ -50,6 +50,27 @@ static void assert_finds(const struct kallsyms *k, uint64_t address, const char 
     assert_string_equal(kallsyms_module_name(k, at), module);
 }
 
+static void frames_find_their_function(void **state)
+{
+    (void)state;
+    struct kallsyms k;
+    kallsyms_parse(&k, symbols, modules);
+    /* interrupted at the beginning, behind padding */
+    assert_finds(&k, kallsyms_byte_of_frame(&k, 0xffffffff81000110), "do_one", "");
+    /* a call, in the middle or at the end of its function, the next one of which has no padding */
+    assert_finds(&k, kallsyms_byte_of_frame(&k, 0xffffffff81000115), "do_one", "");
+    assert_finds(&k, kallsyms_byte_of_frame(&k, 0xffffffff81000200), "do_one", "");
+    assert_int_equal(kallsyms_byte_of_frame(&k, 0xffffffff81000200), 0xffffffff810001ff);
+    /* a call at the end of its function, before padding */
+    assert_finds(&k, kallsyms_byte_of_frame(&k, 0xffffffff81000100), "startup_64", "");
+    /* within the padding is no frame */
+    assert_int_equal(kallsyms_byte_of_frame(&k, 0xffffffff81000108), 0xffffffff81000107);
+    assert_finds(&k, kallsyms_byte_of_frame(&k, 1), NULL, NULL);
+    assert_string_equal(kallsyms_without_mark("__pfx_do_one"), "do_one");
+    assert_string_equal(kallsyms_without_mark("__pfx_"), "__pfx_");
+    kallsyms_release(&k);
+}
+
 static void addresses_find_their_symbol(void **state)
 {
     (void)state;
@@ -305,6 +326,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST("an address finds the symbol that holds it, and nothing beyond an end",
              addresses_find_their_symbol),
+        TEST("a frame finds the function that called, or that was interrupted at its beginning",
+             frames_find_their_function),
         TEST("of several names for a place the best is chosen", of_several_names_the_best_is_chosen),
         TEST("lines that are none are passed over and counted", bad_lines_are_passed_over),
         TEST("what is gone keeps its name until something takes its place", what_is_gone_keeps_its_name),

@@ -37,7 +37,8 @@ enum function_found import_source_frames(struct kernel_source *source, const str
     enum function_found found = FUNCTION_NONE;
     if (call->address && symbols && symbols->stext && !*p.module) {
         if (call->address > symbols->stext &&
-            kernel_source_offset_frames(source, call->address - 1 - symbols->stext, out))
+            kernel_source_offset_frames(source,
+                                        kallsyms_byte_of_frame(symbols, call->address) - symbols->stext, out))
             found = FUNCTION_ONE;
     } else if (p.offset) {
         const struct kernel_place place = {

@@ -42,13 +42,19 @@ static bool is_address(const char *text, uint64_t *out)
     return true;
 }
 
-/* A call is the return address: the byte before it is in the function. */
+static size_t find_symbol(const struct kallsyms *k, uint64_t address)
+{
+    return k && address ? kallsyms_find(k, kallsyms_byte_of_frame(k, address)) : KALLSYMS_NONE;
+}
+
 static void add_symbol(const struct kallsyms *k, struct buf *b, uint64_t address)
 {
-    const size_t at = k && address ? kallsyms_find(k, address - 1) : KALLSYMS_NONE;
+    const size_t at = find_symbol(k, address);
     if (at == KALLSYMS_NONE || address - k->all.at[at].address > FUNCTION_MAX)
         return;
-    buf_printf(b, "%s+0x%" PRIx64, kallsyms_name(k, at), address - k->all.at[at].address);
+    buf_addstr(b, kallsyms_name(k, at));
+    if (address != k->all.at[at].address)
+        buf_printf(b, "+0x%" PRIx64, address - k->all.at[at].address);
     if (*kallsyms_module_name(k, at))
         buf_printf(b, " [%s]", kallsyms_module_name(k, at));
 }
@@ -62,7 +68,7 @@ static uint64_t size_in(const char *text)
 
 static uint64_t size_of_symbol(const struct kallsyms *k, uint64_t address)
 {
-    const size_t at = k && address ? kallsyms_find(k, address - 1) : KALLSYMS_NONE;
+    const size_t at = find_symbol(k, address);
     return at == KALLSYMS_NONE ? 0 : kallsyms_bytes(k, at);
 }
 
@@ -181,7 +187,7 @@ static void add_function(void *arg, struct buf *b, uint64_t call)
     const char *text = text_of(i, call), *module = strstr(text, " [");
     struct buf raw = BUF_INIT;
     buf_add(&raw, text, module ? strcspn(text, "+ ") : strcspn(text, "+"));
-    const char *plain = symbol_names_function(&i->names, buf_str(&raw));
+    const char *plain = symbol_names_function(&i->names, kallsyms_without_mark(buf_str(&raw)));
     buf_printf(b, "%s%s", plain ? plain : UNKNOWN_NAME, module ? module : "");
     buf_release(&raw);
 }
