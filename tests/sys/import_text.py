@@ -124,6 +124,9 @@ def partly():
         for part in "gfp", "process":
             done = allium("sys", "kmem", "--from", out, "--by", part, code=1)
             check(done.stderr.count(b"\n") == 1, done.stderr)
+        done = allium("sys", "kmem", "--from", out, "--by", "pair,stack", code=2)
+        equal(done.stderr, b"allium: --by pair,stack: rows are by one part, use --by pair (allium sys kmem --help)\n",
+              "two parts")
         event = "a 7/%d [000] 1.%06d: kmem:kmalloc: call_site=f+0x1 ptr=%#x bytes_req=8 bytes_alloc=8\n"
         text = "".join(event % (n, n, n << 12) for n in (7, 8))
         allium("sys", "import", "-", "-o", out, "--force", input=text.encode())

@@ -250,7 +250,10 @@ static void part(struct parse *p)
         if (n < NAMES_MAX && (!q->recorded || value(p, "from")))
             names[n++] = (struct query_field){.name = q->name};
     }
-    if (text && strcmp(found->name, text))
+    if (text && strchr(text, ','))
+        p->code = command_misuse(&p->r->as_command, "--by %s: rows are by one part, use --by %.*s", text,
+                                 (int)strcspn(text, ","), text);
+    else if (text && strcmp(found->name, text))
         refuse_name(p, "by", text, names, n);
     if (found->recorded && !value(p, "from") && p->code < 0)
         p->code = command_misuse(
