@@ -177,10 +177,29 @@ void kernel_store_add_live(struct buf *b, const struct kernel_capture *c)
     add_amount(b, t->live_objects, "object", t->live_bytes);
 }
 
+static void add_pages(struct buf *b, const struct kernel_capture *c)
+{
+    char size[UNITS_TEXT_BYTES];
+    const double page = (double)c->page_bytes;
+    const struct page_totals *t = page_accounts_totals(c->pages);
+    buf_printf(b, "\n  pages      %s allocated in ",
+               units_format_size(size, (double)t->allocated_pages * page));
+    text_add_number(b, t->allocations, "block");
+    buf_printf(b, ", %s live", units_format_size(size, (double)t->live_pages * page));
+    buf_printf(b, "; %s of the live pages hold the objects above",
+               units_format_size(size, (double)t->live_slab_pages * page));
+    if (t->fallbacks) {
+        buf_addstr(b, "\n             ");
+        text_add_words(b, t->fallbacks,
+                       "block{s} {was|were} taken from another migrate type (sys kpages --by type)");
+    }
+}
+
 void kernel_store_add_summary(struct buf *b, const struct kernel_capture *c)
 {
     const struct kmem_totals *t = kmem_accounts_totals(c->accounts);
     char size[UNITS_TEXT_BYTES], time[UNITS_TEXT_BYTES];
+    text_add_number(b, t->events, "event");
     buf_addstr(b, "\n  allocated  ");
     add_amount(b, t->allocations, "object", t->allocated_bytes);
     buf_printf(b, ", of which %s requested", units_format_size(size, (double)t->requested_bytes));
@@ -201,22 +220,17 @@ void kernel_store_add_summary(struct buf *b, const struct kernel_capture *c)
                    t->settled_objects == 1 ? "was" : "were",
                    units_format_duration(time, (double)c->settle_ns));
     }
+    if (c->pages)
+        add_pages(b, c);
 }
 
-void kernel_store_add_pages(struct buf *b, const struct kernel_capture *c)
+void kernel_store_add_lost(struct buf *b, uint64_t events, const char *advice)
 {
-    char size[UNITS_TEXT_BYTES];
-    const double page = (double)c->page_bytes;
-    const struct page_totals *t = page_accounts_totals(c->pages);
-    buf_printf(b, "\n  pages      %s allocated in ",
-               units_format_size(size, (double)t->allocated_pages * page));
-    text_add_number(b, t->allocations, "block");
-    buf_printf(b, ", %s live", units_format_size(size, (double)t->live_pages * page));
-    buf_printf(b, "; %s of the live pages hold the objects above",
-               units_format_size(size, (double)t->live_slab_pages * page));
-    if (t->fallbacks) {
-        buf_addstr(b, "\n             ");
-        text_add_words(b, t->fallbacks,
-                       "block{s} {was|were} taken from another migrate type (sys kpages --by type)");
+    buf_addstr(b, "\n  lost       ");
+    if (!events) {
+        buf_addstr(b, "nothing");
+        return;
     }
+    text_add_number(b, events, "event");
+    buf_printf(b, ": live figures may be too high or too low (%s)", advice);
 }

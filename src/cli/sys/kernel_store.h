@@ -29,11 +29,11 @@ int kernel_store_cost(struct recording *r, struct error *e);
 int kernel_store_end(struct recording *r, struct kernel_capture *c, const char *source, uint64_t ended_ns,
                      struct error *e);
 
-/** Appends the lines allocated, freed, older and live of the summary. */
+/** Appends the number of events, and the lines allocated, freed, older, live and, if there are some, pages. */
 void kernel_store_add_summary(struct buf *b, const struct kernel_capture *c);
 /** Appends only the figures of the live objects. */
 void kernel_store_add_live(struct buf *b, const struct kernel_capture *c);
-/** Appends the line about pages. */
-void kernel_store_add_pages(struct buf *b, const struct kernel_capture *c);
+/** Appends the line about lost events. `advice`: what makes room for more. */
+void kernel_store_add_lost(struct buf *b, uint64_t events, const char *advice);
 
 #endif

@@ -217,22 +217,11 @@ static int observe(struct session *s, struct error *e)
 static void say(const struct session *s)
 {
     char took[UNITS_TEXT_BYTES];
-    const struct kmem_totals *t = kmem_accounts_totals(kernel_recorder_capture(s->recorder)->accounts);
     const struct kernel_recorder_losses lost = kernel_recorder_losses(s->recorder);
     struct buf b = BUF_INIT;
-    buf_addstr(&b, "the kernel, ");
-    buf_printf(&b, "%s, ", units_format_duration(took, (double)s->took_ns));
-    text_add_number(&b, t->events, "event");
+    buf_printf(&b, "the kernel, %s, ", units_format_duration(took, (double)s->took_ns));
     kernel_store_add_summary(&b, kernel_recorder_capture(s->recorder));
-    if (kernel_recorder_capture(s->recorder)->pages)
-        kernel_store_add_pages(&b, kernel_recorder_capture(s->recorder));
-    buf_addstr(&b, "\n  lost       ");
-    if (lost.events) {
-        text_add_number(&b, lost.events, "event");
-        buf_addstr(&b, ": live figures may be too high or too low (a larger --buffer makes room)");
-    } else {
-        buf_addstr(&b, "nothing");
-    }
+    kernel_store_add_lost(&b, lost.events, "a larger --buffer makes room");
     if (lost.broken + lost.late) {
         buf_addstr(&b, "\n             ");
         text_add_number(&b, lost.broken, NULL);

@@ -120,11 +120,8 @@ static void say(const struct import_trace *t)
         kernel_store_add_live(&b, c);
     } else {
         buf_printf(&b, "the kernel, %s, ", units_format_duration(took, (double)took_ns));
-        text_add_number(&b, kmem_accounts_totals(c->accounts)->events, "event");
         kernel_store_add_summary(&b, c);
     }
-    if (c->pages)
-        kernel_store_add_pages(&b, c);
     import_trace_add_lacks(t, &b);
     fprintf(stderr,
             "allium: %s\n  next       allium report %s\n             allium sys kmem --from %s --by %s\n",

@@ -71,18 +71,11 @@ static void add_boot(struct buf *b, const struct session *s)
 {
     char took[UNITS_TEXT_BYTES], first[UNITS_TEXT_BYTES];
     const struct kmem_totals *t = kmem_accounts_totals(kernel_recorder_capture(s->recorder)->accounts);
-    const uint64_t lost = kernel_recorder_losses(s->recorder).events;
     buf_printf(b, "the kernel's boot, from %s to %s, ", units_format_duration(first, (double)t->first_ns),
                units_format_duration(took, (double)t->last_ns));
-    text_add_number(b, t->events, "event");
     kernel_store_add_summary(b, kernel_recorder_capture(s->recorder));
-    buf_addstr(b, "\n  lost       ");
-    if (lost) {
-        text_add_number(b, lost, "event");
-        buf_addstr(b, ": live figures may be too high or too low (a larger trace_buf_size= makes room)");
-    } else {
-        buf_addstr(b, "nothing");
-    }
+    kernel_store_add_lost(b, kernel_recorder_losses(s->recorder).events,
+                          "a larger trace_buf_size= makes room");
 }
 
 /* If much came before the trace, that is said first. */
