@@ -92,7 +92,8 @@ def events_of(said):
 
 
 def recorded(folder, *options, command=PIPES):
-    """-> (the folder of pages, the recording, what was said)"""
+    """-> (the folder of pages, the recording, what was said). The default of --settle is looked at in record.py."""
+    options = options if "--settle" in options else ("--settle", "100ms", *options)
     raw, out = folder + "/raw", folder + "/live.allium"
     shutil.rmtree(raw, ignore_errors=True)
     said = allium("sys", "record", "--raw", raw, "-o", out, "--force", *options, "--", *command).stderr.decode()
