@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The configuration, and one Makefile. */
-#include <ctype.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "collect/kernel/proc_text.h"
 #include "collect/kernel/state/kernel_makefiles.h"
+#include "symbol/tree/makefile_words.h"
 
 #define COMPOSED_MOST 4     /* objects that are made of objects that are made of objects ... */
 #define PARTS_MOST    20000 /* of one Makefile; a driver has some hundred */
@@ -63,93 +63,25 @@ static void release(struct makefile *m)
     map_release(&m->by_name);
 }
 
-static void add_word(struct makefile *m, const char *base, size_t base_len, const char *option,
-                     const char *text, size_t len)
+static void add_word(void *arg, const struct makefile_word *w)
 {
+    struct makefile *m = arg;
     struct buf key = BUF_INIT;
     bool added;
-    if (!len || (text[len - 1] != '/' && (len < 3 || strncmp(text + len - 2, ".o", 2))) ||
-        memchr(text, '$', len) || *text == '/' || memmem(text, len, "..", 2))
-        return;
-    buf_add(&key, base, base_len);
+    buf_add(&key, w->base, w->base_len);
     buf_addch(&key, '\0');
-    buf_add(&key, text, len);
+    buf_add(&key, w->text, w->len);
     const size_t i = map_put(&m->by_name, buf_str(&key), key.len, m->words.len, &added);
     if (added) {
-        *vec_push(&m->words) = (struct word){.base = mem_strndup(base, base_len),
-                                             .text = mem_strndup(text, len),
-                                             .option = option ? mem_strdup(option) : NULL};
+        *vec_push(&m->words) = (struct word){.base = mem_strndup(w->base, w->base_len),
+                                             .text = mem_strndup(w->text, w->len),
+                                             .option = w->option ? mem_strdup(w->option) : NULL};
     } else {
         const char *before = m->words.at[i].option;
-        m->words.at[i].several = m->words.at[i].several || !option || !before || strcmp(before, option) != 0;
+        m->words.at[i].several =
+            m->words.at[i].several || !w->option || !before || strcmp(before, w->option) != 0;
     }
     buf_release(&key);
-}
-
-/* The name CONFIG_X of "$(CONFIG_X)" or "$(subst m,y,$(CONFIG_X))". Returns NULL if there is none, or more than one. */
-static char *option_of(const char *suffix, size_t len)
-{
-    const char *at = memmem(suffix, len, "$(CONFIG_", 9);
-    if (!at)
-        return NULL;
-    at += 2;
-    size_t n = 0;
-    while (isalnum((unsigned char)at[n]) || at[n] == '_')
-        n++;
-    const size_t rest = len - (size_t)(at + n - suffix);
-    return at + n > suffix + len || memmem(at + n, rest, "CONFIG_", 7) ? NULL : mem_strndup(at, n);
-}
-
-/* "base-suffix += words": the suffix is an option, or y, m or objs. Other lines are passed over. */
-static void take_line(struct makefile *m, const char *line)
-{
-    const char *base = line + strspn(line, " \t");
-    const char *equals = strchr(base, '=');
-    if (!equals)
-        return;
-    const char *end = equals;
-    while (end > base && strchr("+:? \t", end[-1]))
-        end--;
-    const char *dash = NULL; /* names have dashes, too: the one before the option, or else the last one */
-    const char *dollar = memmem(base, (size_t)(end - base), "-$(", 3);
-    for (const char *at = base; at < end; at++)
-        if (*at == '-' && (!dollar || at <= dollar))
-            dash = at;
-    if (!dash || dash == base || memchr(base, ' ', (size_t)(dash - base)))
-        return;
-    const char *suffix = dash + 1;
-    const size_t len = (size_t)(end - suffix);
-    char *option = option_of(suffix, len);
-    const bool always =
-        (len == 1 && (*suffix == 'y' || *suffix == 'm')) || (len == 4 && !strncmp(suffix, "objs", 4));
-    for (const char *at = equals + 1; option || always;) {
-        at += strspn(at, " \t");
-        const size_t word = strcspn(at, " \t");
-        if (!word)
-            break;
-        add_word(m, base, (size_t)(dash - base), option, at, word);
-        at += word;
-    }
-    free(option);
-}
-
-/* Lines that end with a backslash go on; what follows # is a comment. */
-static void take_text(struct makefile *m, const char *text)
-{
-    struct buf line = BUF_INIT;
-    while (*text) {
-        size_t len = strcspn(text, "\n");
-        const bool goes_on = len && text[len - 1] == '\\';
-        buf_add(&line, text, len - goes_on);
-        buf_addch(&line, ' ');
-        text += len + (text[len] == '\n');
-        if (goes_on)
-            continue;
-        line.data[strcspn(line.data, "#")] = '\0';
-        take_line(m, line.data);
-        buf_reset(&line);
-    }
-    buf_release(&line);
 }
 
 /* ---- what options bring ---- */
@@ -204,7 +136,7 @@ void makefile_parse(struct advice_input *in, const struct kernel_config *c, cons
                     const char *text)
 {
     struct makefile m = {.words = {0}};
-    take_text(&m, text);
+    makefile_words_find(text, add_word, &m);
     vec_each (const struct word, w, &m.words) {
         struct advice_option *o = w->option && !w->several ? option_named(in, c, w->option) : NULL;
         if (o)
