@@ -29,8 +29,8 @@ _allium_options()
     'sys allocinfo') echo --by --sort --where --top --interval --count --duration --allocinfo --columns --wide --exact --json --no-pager --help ;;
     'sys frag') echo --from --interval --count --duration --buffer --top --html --force --columns --wide --exact --json --no-pager --help ;;
     'sys advise') echo --from --config --source --top --json --no-pager --help ;;
-    'sys import') echo -o --output --force --boot --script --format --kallsyms --vmlinux --state --partial --quiet --help ;;
-    'sys record') echo -o --output --force --events --stacks --pid -p --tid -t --comm --cgroup --where --buffer --raw --interval --settle --duration --vmlinux --debuginfod --quiet --help ;;
+    'sys import') echo -o --output --force --boot --script --format --kallsyms --vmlinux --source --state --partial --quiet --help ;;
+    'sys record') echo -o --output --force --events --stacks --pid -p --tid -t --comm --cgroup --where --buffer --raw --interval --settle --duration --vmlinux --source --debuginfod --quiet --help ;;
     doctor) echo --boot --json --help ;;
     'sys '*) _allium_help sys "${1#sys }" | sed -n '/^options:/,/^$/s/^  \(\(-.\), \)\{0,1\}\(--[a-z-]*\).*/\2 \3/p' ;;
     esac
@@ -57,7 +57,7 @@ _allium_tool_value()
     --by) _allium_words "$(_allium_help sys "$1" | sed -n '/^  --by/{s/.*rows by//;s/and of recordings by//;s/,//g;s/ or / /;p;}')" ;;
     --stacks) _allium_words user kernel both none ;;
     -o | --output | --from) _allium_files ;;
-    --html | --vmlinux | --kallsyms) _allium_offer -f ;;
+    --html | --vmlinux | --kallsyms | --source) _allium_offer -f ;;
     --state) _allium_offer -d ;;
     --debuginfod) _allium_words off wait 10s ;;
     -p | --pid) _allium_words "$(_allium_pids)" ;;
@@ -108,6 +108,10 @@ _allium_value()
         ;;
     'sys record --cgroup')
         _allium_offer -d
+        return
+        ;;
+    'sys record --source' | 'sys import --source')
+        _allium_offer -f
         return
         ;;
     'sys record --raw' | 'sys import --state')

@@ -6,6 +6,9 @@
  * The source of code in the kernel and its modules: files, lines and inlined functions, from a vmlinux with debug
  * information and the debug files of modules (symbol/kernel_modules.h).
  *
+ * What debug information does not tell, the functions of the kernel's source may tell by their names
+ * (symbol/tree/source_finder.h): only the file, which KERNEL_SOURCE_BY_NAME follows, no line and no inlined function.
+ *
  * File names are relative to the top of the kernel's tree ("mm/slub.c"). The prefix to remove is what
  * precedes "init/main.c" in the file of start_kernel(). If there is no such function, or a file has another
  * prefix, the name stays as the compiler got it.
@@ -22,14 +25,21 @@
 #include "symbol/symbol.h"
 #include "symbol/vmlinux.h"
 
+/** Behind the name of a file that was found by the name of the function. */
+#define KERNEL_SOURCE_BY_NAME " ~"
+
+struct source_finder;
 struct kernel_source;
 
 /**
- * Never returns NULL. All three arguments must live longer than the result. `k`: the symbols of the running kernel, if
- * vmlinux is its; else NULL, and only offsets and places have a source.
+ * Never returns NULL. All three arguments must live longer than the result. `v`: NULL if there is none. `k`: the
+ * symbols of the running kernel, if vmlinux is its, or its source is searched by name; else NULL, and only offsets and
+ * places have a source. `symbols`: may be NULL without vmlinux.
  */
 struct kernel_source *kernel_source_new(const struct vmlinux *v, struct kernel_symbols *k,
                                         struct symbols *symbols);
+/** Files that debug information does not tell are searched for by name; NULL: they are not. It must live longer. */
+void kernel_source_use_finder(struct kernel_source *s, struct source_finder *finder);
 /** NULL is allowed. */
 void kernel_source_free(struct kernel_source *s);
 

@@ -216,6 +216,11 @@ uint64_t kernel_symbols_begin(const struct kernel_symbols *k)
     return k->table.stext;
 }
 
+const struct kallsyms *kernel_symbols_table(const struct kernel_symbols *k)
+{
+    return &k->table;
+}
+
 unsigned kernel_symbols_reads(const struct kernel_symbols *k)
 {
     return k->reads;

@@ -21,6 +21,7 @@
 
 #include "base/error.h"
 
+struct kallsyms;
 struct kernel_symbols;
 
 struct kernel_symbol {
@@ -56,6 +57,8 @@ const char *kernel_symbols_function(struct kernel_symbols *k, const char *name);
 /** Returns the address in memory where the kernel's own code begins (_stext); 0: not known. */
 uint64_t kernel_symbols_begin(const struct kernel_symbols *k);
 
+/** Returns the table, as it was read last: the next search may read it again. */
+const struct kallsyms *kernel_symbols_table(const struct kernel_symbols *k);
 /** Returns how often the table was read, including the first time. */
 unsigned kernel_symbols_reads(const struct kernel_symbols *k);
 

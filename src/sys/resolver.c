@@ -143,8 +143,10 @@ void resolver_freeze(struct names *n)
 static struct kernel_source *source_of(struct names *n)
 {
     struct kernel_symbols *k = kernel_of(n);
-    if (!n->source && n->wanted.vmlinux && k)
+    if (!n->source && (n->wanted.vmlinux || n->wanted.finder) && k) {
         n->source = kernel_source_new(n->wanted.vmlinux, k, symbols_of(n));
+        kernel_source_use_finder(n->source, n->wanted.finder);
+    }
     return n->source;
 }
 

@@ -19,6 +19,7 @@ struct buf;
 struct address_spaces;
 struct user_frame;
 struct user_stacks;
+struct source_finder;
 struct vmlinux;
 struct symbol_frame;
 struct symbol_frames;
@@ -27,8 +28,11 @@ struct wrappers;
 
 /** What the tool will need. */
 struct resolver_wanted {
-    bool spaces;                   /* address spaces of processes */
-    const struct vmlinux *vmlinux; /* source of the kernel; must outlive the resolver. NULL: there is none */
+    bool spaces; /* address spaces of processes */
+    /* source of the kernel; must outlive the resolver. NULL: there is none */
+    const struct vmlinux *vmlinux;
+    /* for what vmlinux does not tell; likewise */
+    struct source_finder *finder;
     /* see sys/record/kernel_capture.h; must outlive the resolver. NULL: none */
     const struct wrappers *helpers;
     bool lines; /* add files and lines to code of the kernel */

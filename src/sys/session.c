@@ -95,6 +95,7 @@ static void begin_names(struct sys_session *s, const struct sys_settings *asked)
     s->names = resolver_new(&(struct resolver_wanted){
         .spaces = (s->settings.part && s->settings.part->spaces) || asked->config.stacks & SYS_STACK_USER,
         .vmlinux = asked->vmlinux,
+        .finder = asked->finder,
         .helpers = asked->helpers,
         .lines = asked->lines});
     s->met = one || s->tool->urgent;

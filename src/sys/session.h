@@ -18,6 +18,7 @@
 
 #define SYS_REFUSED_MAX 8
 
+struct source_finder;
 struct vmlinux;
 
 struct sys_settings {
@@ -29,6 +30,7 @@ struct sys_settings {
     uint32_t sample_ring_bytes;    /* 0: SYS_SAMPLE_RING_BYTES */
     uint32_t stacks_max;           /* 0: SYS_STACKS_DEFAULT */
     const struct vmlinux *vmlinux; /* source of the kernel; NULL: none. It must outlive the session */
+    struct source_finder *finder;  /* for what vmlinux does not tell; likewise */
     bool lines;                    /* add files and lines to code of the kernel */
     const char *const *options;    /* values of the tool's own options, in their order; NULL: not given */
     /* functions to be marked in rows by call or function; NULL: none. They must outlive the session */

@@ -471,6 +471,12 @@ def takes_them_from(t, s):
     check(done.returncode and b"/none/such" in done.stderr, done)
 
 
+def takes_source_from(t, s):
+    by = [] if "site" in t.parts else ["--stacks", "kernel", *(["--by", "stack"] if t.has_rows else [])]
+    done = tap.run(sys_(t.name, *by, "--lines", "--source", "/none/such", "--duration", "20ms"))
+    check(done.returncode and b"--source: cannot open /none/such" in done.stderr, done)
+
+
 def asks_servers(t, s):
     """Where there is nobody to ask that is said."""
     by = [] if "site" in t.parts else ["--stacks", "kernel", *(["--by", "stack"] if t.has_rows else [])]
@@ -531,6 +537,7 @@ LOOKS = {
     "live-blocks": makes_room("live-blocks", "--live"),
     "lines": names_lines,
     "vmlinux": takes_them_from,
+    "source": takes_source_from,
     "debuginfod": asks_servers,
     "growth": differs("--growth"),
     "only": sees_nothing("--only", "hugetlb"),

@@ -37,6 +37,8 @@ const struct option_doc record_options[] = {
     {"settle", 0, "DURATION", "after the end, observe for DURATION (1s) which live objects are freed"},
     {"duration", 0, "DURATION", "stop after DURATION, if CMD or Ctrl-C does not end it before"},
     {"vmlinux", 0, "FILE", "read the kernel's debug information from FILE, for files and directories"},
+    {"source", 0, "PATH",
+     "take files of code without debug information from PATH, the kernel's source: a folder, or its archive"},
     DEBUGINFOD_OPTION,
     {"quiet", 0, NULL, "print only errors"},
     {NULL, 0, NULL, NULL},
@@ -169,6 +171,7 @@ int record_options_parse(struct record_request *q, const struct command *c, int 
     snprintf(q->own_name, sizeof(q->own_name), "kernel.%d.allium", (int)getpid());
     q->output = command_value(c, &a, "output") ? command_value(c, &a, "output") : q->own_name;
     q->vmlinux_file = command_value(c, &a, "vmlinux");
+    q->source_file = command_value(c, &a, "source");
     q->raw = command_value(c, &a, "raw");
     q->force = command_value(c, &a, "force") != NULL;
     q->quiet = command_value(c, &a, "quiet") != NULL;

@@ -22,7 +22,7 @@
 struct cgroup_ref;
 
 struct record_request {
-    const char *output, *vmlinux_file, *raw;
+    const char *output, *vmlinux_file, *source_file, *raw;
     char own_name[32];
     bool force, quiet;
     int stacks;

@@ -49,6 +49,7 @@ static const struct option_doc of_samples[] = {
 static const struct option_doc of_kernel_code[] = {
     {"lines", 0, NULL, "print files and lines of the kernel's source"},
     {"vmlinux", 0, "FILE", "read the kernel's debug information from FILE"},
+    {"source", 0, "PATH", "take files of code without it from PATH, the kernel's source or its archive"},
     DEBUGINFOD_OPTION,
     {NULL, 0, NULL, NULL},
 };

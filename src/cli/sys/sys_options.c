@@ -459,6 +459,7 @@ int sys_options_parse(struct sys_request *r, const struct sys_tool *tool, int ar
     if (sys_tool_names_kernel_code(tool)) {
         r->settings.lines = value(&p, "lines") != NULL;
         r->vmlinux_file = value(&p, "vmlinux");
+        r->source_file = value(&p, "source");
     }
     filters(&p);
     stacks(&p);

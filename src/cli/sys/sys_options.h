@@ -11,6 +11,7 @@
 #include "cli/command.h"
 #include "cli/sys/sys_show.h"
 #include "model/profile/wrappers.h"
+#include "symbol/tree/source_finder.h"
 #include "symbol/vmlinux.h"
 
 #define SYS_OPTIONS_MAX 48 /* as many as struct arguments has */
@@ -31,6 +32,8 @@ struct sys_request {
     bool force;                   /* replace the file `output` */
     const char *vmlinux_file;     /* NULL: search for one */
     struct vmlinux vmlinux;       /* once found */
+    const char *source_file;      /* of the kernel's source; NULL: search for it */
+    struct source_finder *finder; /* once found */
     struct wrappers helpers;
 };
 

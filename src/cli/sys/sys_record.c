@@ -18,6 +18,7 @@
 #include "cli/sys/kernel_store.h"
 #include "cli/sys/record_options.h"
 #include "cli/sys/state_rows.h"
+#include "cli/sys/sys_source.h"
 #include "cli/sys/sys_vmlinux.h"
 #include "cli/wrapper_lists.h"
 #include "run/workload.h"
@@ -46,7 +47,8 @@ const struct command command_sys_record = {
     .name = "sys record",
     .usage = "[-o FILE] [--force] [--events LIST] [--stacks WHICH] [-p PID] [--tid TID] [--comm NAME] "
              "[--cgroup PATH] [--where QUERY] [--buffer SIZE] [--raw DIR] [--interval "
-             "INTERVAL] [--settle DURATION] [--duration DURATION] [--vmlinux FILE] [--debuginfod DURATION] "
+             "INTERVAL] [--settle DURATION] [--duration DURATION] [--vmlinux FILE] [--source PATH] "
+             "[--debuginfod DURATION] "
              "[--quiet] [-- CMD ARG...]",
     .summary = "record every allocation and free of kernel objects, without sampling (needs root)",
     .examples = examples,
@@ -297,13 +299,16 @@ static int record_as(const struct record_request *q)
     if (q->command && workload_prepare(&s.command, q->command, NULL, &e))
         return command_fail(EXIT_FAILED, "%s", e.text);
     struct vmlinux vmlinux = {.path = NULL};
+    struct source_finder *finder = NULL;
     int code = sys_vmlinux_open(&vmlinux, q->vmlinux_file, q->quiet);
+    code = code < 0 ? sys_source_of_running(&finder, q->source_file, vmlinux.path, q->quiet) : code;
     const struct kernel_recorder_options o = {.buffer_kib = (uint32_t)(q->buffer_bytes >> 10),
                                               .events = q->events,
                                               .stacks = q->stacks,
                                               .filter = q->filter,
                                               .where = q->where,
-                                              .vmlinux = vmlinux.path ? &vmlinux : NULL};
+                                              .vmlinux = vmlinux.path ? &vmlinux : NULL,
+                                              .finder = finder};
     const int bad = code < 0 ? kernel_recorder_open(&s.recorder, &o, &e) : 0;
     if (bad)
         code = command_fail(bad == -ESRCH || bad == -EINVAL ? EXIT_FAILED : EXIT_IMPOSSIBLE, "%s", e.text);
@@ -318,6 +323,7 @@ static int record_as(const struct record_request *q)
     kernel_state_release(&s.state);
     sys_vmlinux_report(&vmlinux, q->quiet);
     vmlinux_release(&vmlinux);
+    source_finder_free(finder);
     if (q->command)
         workload_release(&s.command);
     return code;

@@ -104,7 +104,7 @@ static int about_recorded(const struct sys_request *r, const struct arguments *a
         return -1;
     for (const struct option_doc *o = r->options; o->name; o++) {
         bool fits = (!strcmp(o->name, "rows") && !r->tool->parts) || /* room for events that are sorted */
-                    (!strcmp(o->name, "vmlinux") && r->tool->reads_traces);
+                    (r->tool->reads_traces && (!strcmp(o->name, "vmlinux") || !strcmp(o->name, "source")));
         for (size_t i = 0; i < sizeof(shows) / sizeof(*shows); i++)
             fits = fits || !strcmp(o->name, shows[i]);
         if (!fits && value(r, a, o->name))

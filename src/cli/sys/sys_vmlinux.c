@@ -7,6 +7,7 @@
 #include <sys/utsname.h>
 
 #include "cli/debuginfod.h"
+#include "cli/sys/sys_source.h"
 #include "symbol/kernel_modules.h"
 
 static bool resolver_kernel_code(const struct sys_request *r)
@@ -31,6 +32,9 @@ int sys_vmlinux_check(const struct sys_request *r)
     if (r->vmlinux_file && !r->settings.lines && !source)
         return command_misuse(&r->as_command, "--vmlinux needs --lines%s",
                               r->tool->parts ? ", or rows by file or directory" : "");
+    if (r->source_file && !r->from && !r->settings.lines && !source)
+        return command_misuse(&r->as_command, "--source needs --lines%s",
+                              r->tool->parts ? ", or rows by file or directory" : "");
     return -1;
 }
 
@@ -40,7 +44,7 @@ void sys_vmlinux_add_advice(struct buf *b)
     uname(&name);
     buf_printf(b,
                "install the kernel's debug information (on Debian linux-image-%s-dbg), set DEBUGINFOD_URLS, "
-               "or name the file with --vmlinux",
+               "or name the file with --vmlinux, or the kernel's source with --source",
                name.release);
 }
 
@@ -101,12 +105,15 @@ int sys_vmlinux_find(struct sys_request *r)
     if (!r->settings.lines && !(r->settings.part && r->settings.part->source))
         return -1;
     int code = sys_vmlinux_open(&r->vmlinux, r->vmlinux_file, r->show.quiet);
-    if (code < 0 && !r->vmlinux.path && !r->show.quiet) {
+    if (code < 0)
+        code = sys_source_of_running(&r->finder, r->source_file, r->vmlinux.path, r->show.quiet);
+    if (code < 0 && !r->vmlinux.path && !r->finder && !r->show.quiet) {
         sys_vmlinux_add_advice(&advice);
         command_fail(0, "the files of the kernel's source are not known: %s", buf_str(&advice));
     }
     if (r->vmlinux.path)
         r->settings.vmlinux = &r->vmlinux;
+    r->settings.finder = r->finder;
     buf_release(&advice);
     return code;
 }
@@ -114,4 +121,5 @@ int sys_vmlinux_find(struct sys_request *r)
 void sys_vmlinux_release(struct sys_request *r)
 {
     vmlinux_release(&r->vmlinux);
+    source_finder_free(r->finder);
 }

@@ -111,7 +111,7 @@ void capture_site_add_line(const struct kernel_capture *c, const struct capture_
     struct symbol_frames frames;
     const struct symbol_frame *f = frame_of(c, site, &frames);
     const char *file = f ? c->names.frame_file(c->names.arg, f) : NULL;
-    if (file)
+    if (file && f->line)
         buf_printf(b, "%s:%u", file, f->line);
 }
 

@@ -217,9 +217,9 @@ int kernel_recorder_open(struct kernel_recorder **out, const struct kernel_recor
     r->format = kmem_format_new();
     r->page_format = page_format_new();
     r->task_format = task_format_new();
-    r->names =
-        (struct recorder_names){resolver_new(&(struct resolver_wanted){.vmlinux = o->vmlinux}), &r->tasks};
-    const struct kernel_code_names names = recorder_names_of(&r->names, o->vmlinux != NULL);
+    r->names = (struct recorder_names){
+        resolver_new(&(struct resolver_wanted){.vmlinux = o->vmlinux, .finder = o->finder}), &r->tasks};
+    const struct kernel_code_names names = recorder_names_of(&r->names, o->vmlinux || o->finder);
     kernel_capture_init(&r->capture, &names);
     if (o->keep_freed)
         kmem_accounts_keep_freed(r->capture.accounts);

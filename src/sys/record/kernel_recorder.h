@@ -23,6 +23,7 @@
 
 struct kernel_recorder;
 struct raw_folder;
+struct source_finder;
 struct vmlinux;
 struct boot_trace;
 
@@ -52,6 +53,7 @@ struct kernel_recorder_options {
     const char *where; /* which ones, see record_where.h; NULL: all. Only of RECORDER_SLAB and _PERCPU */
     /* for files and lines of the kernel's source; must outlive the recorder. NULL: there are none */
     const struct vmlinux *vmlinux;
+    struct source_finder *finder; /* the same, for what vmlinux does not tell */
     /** Called for each free of an object whose allocation was not seen. NULL: it is not. */
     void (*older)(void *arg, const struct kmem_event *e);
     void *arg;

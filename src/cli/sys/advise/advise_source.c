@@ -2,6 +2,7 @@
 #include "cli/sys/advise/advise_source.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include "collect/kernel/state/advice_read.h"
 #include "collect/kernel/state/kernel_makefiles.h"
 #include "store/profile_load.h"
+#include "symbol/kernel_source.h"
 #include "sys/record/kernel_capture.h"
 
 #define LOG_SHIFT_MOST 25u /* of CONFIG_LOG_BUF_SHIFT */
@@ -86,11 +88,19 @@ static uint64_t whole_at(const struct table *t, uint32_t row, uint32_t column)
     return v->known && v->whole <= MEMORY_VALUE_MAX ? v->whole : 0;
 }
 
-/* "[unknown] function" is no file. */
-static const char *file_at(const struct table *t, uint32_t row, uint32_t column)
+/* "[unknown] function" is no file; "fs/pipe.c ~" is fs/pipe.c. The caller frees the result; NULL: there is none. */
+static char *file_at(const struct table *t, uint32_t row, uint32_t column)
 {
     const char *file = text_at(t, row, column);
-    return file && *file != '[' ? file : NULL;
+    const char *mark = file ? strstr(file, KERNEL_SOURCE_BY_NAME) : NULL;
+    return file && *file != '[' ? mem_strndup(file, mark ? (size_t)(mark - file) : strlen(file)) : NULL;
+}
+
+static size_t take_call(struct advice_input *in, const char *name, char *file)
+{
+    const size_t call = advice_take_call(in, name, file);
+    free(file);
+    return call;
 }
 
 /* Only the last report of a tool that made several is the end. */
@@ -107,7 +117,7 @@ static void take_calls(void *arg, uint64_t time_ns)
         const char *name = text_at(t, i, CALL);
         if (!name || !strcmp(name, OWN_CALLS))
             continue;
-        const size_t call = advice_take_call(in, name, file_at(t, i, SOURCE_FILE));
+        const size_t call = take_call(in, name, file_at(t, i, SOURCE_FILE));
         struct advice_call *c = &in->calls.at[call];
         c->live_bytes += whole_at(t, i, LIVE);
         c->live_objects += whole_at(t, i, LIVE_OBJECTS);
@@ -128,7 +138,7 @@ static void take_sizes(void *arg, uint64_t time_ns)
         const struct table_value *pages = table_at(t, i, SIZE_PAGES);
         if (!name || !strcmp(name, OWN_CALLS))
             continue;
-        const size_t call = advice_take_call(in, name, file_at(t, i, SIZE_FILE));
+        const size_t call = take_call(in, name, file_at(t, i, SIZE_FILE));
         *vec_push(&in->sizes) = (struct advice_size){.call = call,
                                                      .requested_bytes = whole_at(t, i, SIZE_REQUESTED),
                                                      .object_bytes = whole_at(t, i, SIZE_ALLOCATED),

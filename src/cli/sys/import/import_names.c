@@ -2,6 +2,7 @@
 #include "cli/sys/import/import_names.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -9,6 +10,7 @@
 
 #include "base/read_file.h"
 #include "base/sigsafe/clock_ns.h"
+#include "cli/sys/sys_source.h"
 #include "collect/ledger/profile_names.h"
 
 #define KALLSYMS_BYTES_MAX (256u << 20)
@@ -49,16 +51,37 @@ static int open_source(struct import_names *n, const char *file, struct error *e
     return 0;
 }
 
-int import_names_open(struct import_names *n, const char *kallsyms, const char *vmlinux, struct error *e)
+int import_names_open(struct import_names *n, const struct import_names_given *given, struct error *e)
 {
-    *n = (struct import_names){.file = kallsyms};
-    int bad = kallsyms ? open_symbols(n, kallsyms, e) : 0;
-    return bad || !vmlinux ? bad : open_source(n, vmlinux, e);
+    *n = (struct import_names){.file = given->kallsyms, .source_file = given->source};
+    int bad = given->kallsyms ? open_symbols(n, given->kallsyms, e) : 0;
+    if (!bad && given->vmlinux)
+        bad = open_source(n, given->vmlinux, e);
+    return bad ? bad : sys_source_open(&n->finder, given->source, e);
+}
+
+void import_names_use_source(struct import_names *n, const char *config)
+{
+    if (!n->finder && !n->source)
+        n->finder = sys_source_seek(n->release);
+    if (!n->finder)
+        return;
+    sys_source_set_kernel(n->finder, n->release, config, NULL, true);
+    source_finder_use_symbols(n->finder, import_names_symbols(n));
+    if (!n->source)
+        n->source = kernel_source_new(NULL, NULL, NULL);
+    kernel_source_use_finder(n->source, n->finder);
+}
+
+bool import_names_differ(const struct import_names *n)
+{
+    return n->source_file && n->source && !source_finder_fits(n->finder, n->release);
 }
 
 void import_names_release(struct import_names *n)
 {
     kernel_source_free(n->source);
+    source_finder_free(n->finder);
     symbols_free(n->resolved);
     vmlinux_release(&n->vmlinux);
     kallsyms_release(&n->symbols);
@@ -68,7 +91,8 @@ void import_names_release(struct import_names *n)
 int import_names_compare(struct import_names *n, const struct kernel_identity *kernel, struct error *e)
 {
     struct error why = {""};
-    int bad = n->source ? vmlinux_check(&n->vmlinux, kernel, &why) : 0;
+    snprintf(n->release, sizeof(n->release), "%s", kernel->release);
+    int bad = n->vmlinux.path ? vmlinux_check(&n->vmlinux, kernel, &why) : 0;
     return bad ? error_set(e, -bad, "--vmlinux: %s", why.text) : 0;
 }
 

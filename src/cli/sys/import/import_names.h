@@ -21,12 +21,20 @@ struct import_names {
     struct vmlinux vmlinux;       /* of --vmlinux; without a path: not given */
     struct symbols *resolved;     /* names of its code */
     struct kernel_source *source; /* NULL: not given */
+    struct source_finder *finder; /* of --source, or of the trace's release; NULL: there is none */
+    const char *source_file;      /* of --source; NULL: not given */
+    char release[256];            /* of the trace's kernel; "": not known */
     struct kallsyms symbols;
     struct buf text; /* that `symbols` was made of */
 };
 
-/** Reads these files, if they are not NULL. Returns 0, or -errno with a line. */
-int import_names_open(struct import_names *n, const char *kallsyms, const char *vmlinux, struct error *e);
+/** What is given. NULL: it is not. */
+struct import_names_given {
+    const char *kallsyms, *vmlinux, *source;
+};
+
+/** Reads these files. Returns 0, or -errno with a line. */
+int import_names_open(struct import_names *n, const struct import_names_given *given, struct error *e);
 void import_names_release(struct import_names *n);
 
 /** Takes the text that a trace has with it, unless a file is given. */
@@ -40,10 +48,19 @@ int import_names_check(struct import_names *n, const struct perf_data_about *abo
                        struct error *e);
 
 /**
+ * Searches for the source of the kernel's release, if neither it nor vmlinux is given. `config`: the text of the
+ * kernel's configuration; NULL: not known. After import_names_compare().
+ */
+void import_names_use_source(struct import_names *n, const char *config);
+
+/**
  * Refuses a vmlinux that is not of the kernel that the trace tells. `kernel` says what the trace tells; without
  * anything, it is used, and stays vmlinux.unchecked. Returns 0, or -errno with a line.
  */
 int import_names_compare(struct import_names *n, const struct kernel_identity *kernel, struct error *e);
+
+/** Returns whether --source may be of another version than the trace: so it is if the trace does not tell its own. */
+bool import_names_differ(const struct import_names *n);
 
 /** Returns the symbols, or NULL: there are none. */
 const struct kallsyms *import_names_symbols(const struct import_names *n);

@@ -130,6 +130,7 @@ static int show_trace(struct sys_request *r)
     const struct import_request q = {.file = r->from,
                                      .kallsyms = r->kallsyms,
                                      .vmlinux = r->vmlinux_file,
+                                     .source = r->source_file,
                                      .state = r->state,
                                      .partial = r->partial,
                                      .span = r->show.span};
@@ -163,6 +164,7 @@ int import_shown_run(struct sys_request *r)
                         : r->state        ? "state"
                         : r->vmlinux_file ? "vmlinux"
                         : r->partial      ? "partial"
+                        : r->source_file  ? "source"
                                           : NULL;
     if (given)
         return command_misuse(&r->as_command, "%s is a recording: leave out --%s", r->from, given);

@@ -6,6 +6,7 @@
 #include "cli/sys/kernel_store.h"
 #include "cli/sys/state_rows.h"
 #include "store/recording.h"
+#include "symbol/tree/source_finder.h"
 #include "view/text/text.h"
 
 /* What recordings say that their events come from. */
@@ -48,6 +49,16 @@ int import_trace_store(const struct import_trace *t, const char *path, bool forc
     struct error closing = {""};
     int closed = recording_close(r, bad ? &closing : e);
     return bad ? bad : closed;
+}
+
+/* Which source the files are of, if it may be the wrong one. */
+static void add_source(const struct import_trace *t, struct buf *b, const char *begin)
+{
+    const struct import_names *n = &t->names;
+    const char *version = source_finder_version(n->finder);
+    buf_printf(b, "%s%s%s: --source is of %s, and its files are used all the same", begin,
+               *n->release ? "the source of its kernel, " : "any word on the version of its kernel",
+               n->release, *version ? version : "an unknown version");
 }
 
 void import_trace_add_lacks(const struct import_trace *t, struct buf *b)
@@ -108,9 +119,11 @@ void import_trace_add_lacks(const struct import_trace *t, struct buf *b)
     for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
         if (others[i].is)
             buf_printf(b, "%s%s", b->len == before ? "\n  lacks      " : "\n             ", others[i].text);
+    if (import_names_differ(&t->names))
+        add_source(t, b, b->len == before ? "\n  lacks      " : "\n             ");
 }
 
 bool import_trace_is_unchecked(const struct import_trace *t)
 {
-    return t->names.source && t->names.vmlinux.unchecked;
+    return t->names.vmlinux.path && t->names.vmlinux.unchecked;
 }

@@ -22,6 +22,22 @@ const struct word import_format_words[] = {
     {"text", IMPORT_TEXT},           {"perf.data", IMPORT_PERF_DATA}, {"raw", IMPORT_RAW},
     {"trace.dat", IMPORT_TRACE_DAT}, {"allocinfo", IMPORT_ALLOCINFO}, {NULL, 0}};
 
+/* Before the first event, and after what the trace tells of its kernel. */
+static int use_names(struct import_trace *t, const struct kernel_identity *kernel, struct error *e)
+{
+    const char *folder = t->request->state;
+    struct kernel_state given = {.texts = {0}};
+    int bad = import_names_compare(&t->names, kernel, e);
+    if (!bad && folder)
+        kernel_state_read(&given, strcmp(folder, "/") ? folder : "", KERNEL_STATE_KERNEL);
+    if (!bad)
+        import_names_use_source(&t->names, kernel_state_text(&given, KERNEL_STATE_CONFIG));
+    kernel_import_use_symbols(t->import, import_names_symbols(&t->names));
+    kernel_import_use_source(t->import, t->names.source);
+    kernel_state_release(&given);
+    return bad;
+}
+
 static int read_text(struct import_trace *t, struct packed_input *in, struct error *e)
 {
     struct trace_lines *lines = trace_lines_new(in);
@@ -30,8 +46,7 @@ static int read_text(struct import_trace *t, struct packed_input *in, struct err
     size_t len;
     int more;
     struct kernel_identity untold = {.of = "trace"}; /* text does not tell its kernel */
-    int bad = import_names_compare(&t->names, &untold, e);
-    kernel_import_use_symbols(t->import, import_names_symbols(&t->names));
+    int bad = use_names(t, &untold, e);
     while ((more = bad ? bad : trace_lines_next(lines, &line, &len, e)) > 0)
         text_import_line(text, line, len);
     text_import_end(text);
@@ -74,21 +89,14 @@ static int read_allocinfo(struct import_trace *t, struct packed_input *in, struc
     return bad ? bad : parsed;
 }
 
-static int compare_kernel(struct import_trace *t, const struct perf_data_about *about, struct error *e)
-{
-    struct kernel_identity kernel = {.of = "trace", .build_id_len = about->build_id_len};
-    memcpy(kernel.build_id, about->build_id, about->build_id_len);
-    snprintf(kernel.release, sizeof(kernel.release), "%s", about->release);
-    return import_names_compare(&t->names, &kernel, e);
-}
-
 static int find_names(void *arg, const struct perf_data_about *about, struct error *e)
 {
     struct import_trace *t = arg;
+    struct kernel_identity kernel = {.of = "trace", .build_id_len = about->build_id_len};
+    memcpy(kernel.build_id, about->build_id, about->build_id_len);
+    snprintf(kernel.release, sizeof(kernel.release), "%s", about->release);
     int bad = import_names_check(&t->names, about, t->written_ns, e);
-    bad = bad ? bad : compare_kernel(t, about, e);
-    kernel_import_use_symbols(t->import, import_names_symbols(&t->names));
-    return bad;
+    return bad ? bad : use_names(t, &kernel, e);
 }
 
 /* Of a packed file that is cut, what there is of it is read all the same. */
@@ -140,8 +148,7 @@ static int read_saved(struct import_trace *t, const struct trace_saved *saved, s
     memcpy(kernel.build_id, saved->build_id, saved->build_id_len);
     snprintf(kernel.release, sizeof(kernel.release), "%s", saved->release);
     import_names_take(&t->names, &saved->formats.kallsyms);
-    kernel_import_use_symbols(t->import, import_names_symbols(&t->names));
-    int bad = import_names_compare(&t->names, &kernel, e);
+    int bad = use_names(t, &kernel, e);
     bad = bad ? bad : page_import_read(t->import, saved, t->request->file, e);
     kernel_import_end(t->import, saved->has_realtime
                                      ? saved->realtime_ns
@@ -275,9 +282,9 @@ int import_trace_read(struct import_trace *t, const struct import_request *q)
     *t = (struct import_trace){.request = q, .import = kernel_import_new()};
     if (q->span.given)
         kernel_import_set_span(t->import, q->span.from_ns, q->span.to_ns);
-    if (import_names_open(&t->names, q->kallsyms, q->vmlinux, &e))
+    const struct import_names_given given = {q->kallsyms, q->vmlinux, q->source};
+    if (import_names_open(&t->names, &given, &e))
         return command_fail(EXIT_FAILED, "%s", e.text);
-    kernel_import_use_source(t->import, t->names.source);
     wrapper_lists_read_helpers(&t->helpers);
     kernel_import_capture(t->import)->helpers = &t->helpers;
     int bad = read_file(t, &e);

@@ -38,6 +38,7 @@ struct import_request {
     const char *output;   /* that is written; it must not be the trace. NULL: none */
     const char *kallsyms; /* of --kallsyms; NULL: not given */
     const char *vmlinux;  /* of --vmlinux; NULL: not given */
+    const char *source;   /* of --source; NULL: not given */
     const char *state;    /* of --state; NULL: not given */
     int format;           /* enum import_format */
     struct sys_span span; /* what rows are of */

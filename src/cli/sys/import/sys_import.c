@@ -26,6 +26,8 @@ static const struct option_doc options[] = {
      "read the state of the traced kernel's memory from copies of its /proc and /sys below DIR"},
     {"vmlinux", 0, "FILE",
      "take files and lines of the source from FILE, the traced kernel's, and its modules"},
+    {"source", 0, "PATH",
+     "take files of code without debug information from PATH, the kernel's source: a folder, or its archive"},
     {"partial", 0, NULL, "keep what was read of a file that is damaged or cut"},
     {"quiet", 0, NULL, "print only errors"},
     {NULL, 0, NULL, NULL},
@@ -53,7 +55,7 @@ static int run(int argc, char **argv);
 const struct command command_sys_import = {
     .name = "sys import",
     .usage = "FILE|--boot|--script -o OUT [--force] [--format NAME] [--kallsyms FILE] [--vmlinux FILE] "
-             "[--state DIR] [--partial] [--quiet]",
+             "[--source PATH] [--state DIR] [--partial] [--quiet]",
     .summary = "make a recording of a kernel trace that was recorded elsewhere or by another tool",
     .examples = examples,
     .options = options,
@@ -80,6 +82,7 @@ static int parse(struct request *q, int argc, char **argv)
                                  .output = command_value(c, &a, "output"),
                                  .kallsyms = command_value(c, &a, "kallsyms"),
                                  .vmlinux = command_value(c, &a, "vmlinux"),
+                                 .source = command_value(c, &a, "source"),
                                  .state = command_value(c, &a, "state"),
                                  .partial = command_value(c, &a, "partial") != NULL};
     code = option_values_parse(c, "format", command_value(c, &a, "format"), import_format_words, &t->format);
@@ -161,6 +164,7 @@ static int run(int argc, char **argv)
         return print_script();
     return q.boot ? sys_import_boot(&(struct sys_import_boot){.output = q.trace.output,
                                                               .vmlinux = q.trace.vmlinux,
+                                                              .source = q.trace.source,
                                                               .force = q.force,
                                                               .quiet = q.quiet})
                   : import(&q);

@@ -13,6 +13,7 @@
 #include "cli/sys/frag/frag_rows.h"
 #include "cli/sys/kernel_store.h"
 #include "cli/sys/state_rows.h"
+#include "cli/sys/sys_source.h"
 #include "cli/sys/sys_vmlinux.h"
 #include "cli/wrapper_lists.h"
 #include "store/recording.h"
@@ -130,9 +131,12 @@ int sys_import_boot(const struct sys_import_boot *q)
     struct error e = {""};
     struct vmlinux vmlinux = {.path = NULL};
     struct session s = {.q = q};
+    struct source_finder *finder = NULL;
     int code = sys_vmlinux_open(&vmlinux, q->vmlinux, q->quiet);
+    code = code < 0 ? sys_source_of_running(&finder, q->source, vmlinux.path, q->quiet) : code;
     const struct kernel_recorder_options o = {.boot = true,
                                               .vmlinux = vmlinux.path ? &vmlinux : NULL,
+                                              .finder = finder,
                                               .older = early_memory_take_free,
                                               .arg = &s.early};
     if (code < 0 && kernel_recorder_open(&s.recorder, &o, &e))
@@ -149,5 +153,6 @@ int sys_import_boot(const struct sys_import_boot *q)
     kernel_state_release(&s.state);
     sys_vmlinux_report(&vmlinux, q->quiet);
     vmlinux_release(&vmlinux);
+    source_finder_free(finder);
     return code;
 }

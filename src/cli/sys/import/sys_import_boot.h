@@ -13,6 +13,7 @@
 struct sys_import_boot {
     const char *output;
     const char *vmlinux; /* NULL: the one that is installed, if one is */
+    const char *source;  /* of --source; NULL: what is installed, without debug information */
     bool force, quiet;
 };
 

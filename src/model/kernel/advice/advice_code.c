@@ -99,7 +99,7 @@ void advice_find_code(struct advice *a, const struct advice_input *in)
         advice_unknown(
             a,
             "Options of the configuration: the recording does not tell the files of the source; record with "
-            "--vmlinux FILE");
+            "--vmlinux FILE or --source PATH");
     vec_each (const struct advice_option, o, &in->options)
         option(a, in, o);
 }

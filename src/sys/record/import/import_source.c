@@ -40,7 +40,8 @@ enum function_found import_source_frames(struct kernel_source *source, const str
             kernel_source_offset_frames(source,
                                         kallsyms_byte_of_frame(symbols, call->address) - symbols->stext, out))
             found = FUNCTION_ONE;
-    } else if (p.offset) {
+    }
+    if (found == FUNCTION_NONE && p.offset) {
         const struct kernel_place place = {
             .module = p.module, .function = p.function, .offset = p.offset - 1, .bytes = call->bytes};
         found = kernel_source_place_frames(source, &place, out);
