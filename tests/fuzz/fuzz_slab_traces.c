@@ -54,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct slab_traces t = {.all = {0}};
     struct early_reserved r;
     char *text = mem_strndup((const char *)data, size);
-    slab_traces_parse(&t, "cache", text);
+    slab_traces_parse(&t, "cache", false, text);
     vec_each (const struct slab_trace, trace, &t.all) {
         require(trace->objects, "no object");
         require(!strchr(trace->site, '\n') && !strchr(trace->site, '/') && !strchr(trace->stack, '/'),
