@@ -95,7 +95,7 @@ _allium_value()
         return
         ;;
     'sys import --format')
-        _allium_words text perf.data trace.dat raw allocinfo
+        _allium_words text perf.data trace.dat raw allocinfo slab_traces page_owner
         return
         ;;
     'sys record --events')

@@ -27,9 +27,11 @@ static int store_page_image(struct recording *r, struct kernel_capture *c, bool 
 {
     const double page = (double)c->page_bytes;
     const struct page_totals *t = page_accounts_totals(c->pages);
+    const uint64_t live = c->pages_alone ? t->live_pages : t->live_other_pages,
+                   allocated = c->pages_alone ? t->allocated_pages : t->other_pages;
     return store_image(r, kernel_capture_page_profile(c),
-                       (struct profile_point){.live_bytes = (double)t->live_other_pages * page,
-                                              .allocated_bytes = (double)t->other_pages * page},
+                       (struct profile_point){.live_bytes = (double)live * page,
+                                              .allocated_bytes = (double)allocated * page},
                        first, e);
 }
 
@@ -39,7 +41,8 @@ int kernel_store_moment(struct recording *r, struct kernel_capture *c, bool firs
     int bad = first ? recording_set_number(r, RECORDING_REQUESTED, 1, e) : 0;
     const struct profile_point point = {.live_bytes = (double)t->live_bytes,
                                         .allocated_bytes = (double)t->allocated_bytes};
-    bad = bad ? bad : store_image(r, kernel_capture_profile(c), point, first, e);
+    if (!bad && !c->pages_alone)
+        bad = store_image(r, kernel_capture_profile(c), point, first, e);
     if (!bad && c->pages)
         bad = store_page_image(r, c, first, e);
     return bad ? bad : recording_commit(r, e);

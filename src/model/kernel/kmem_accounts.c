@@ -425,25 +425,36 @@ bool kmem_accounts_is_live(const struct kmem_accounts *a, uint64_t address)
     return address && kmem_objects_find(&a->live, address)->address;
 }
 
-void kmem_accounts_hold(struct kmem_accounts *a, uint64_t call_site, uint64_t objects, uint64_t bytes)
+/* Sums of several files, each of which may say anything, must not wrap. */
+#define HELD_MAX (UINT64_C(1) << 56)
+
+bool kmem_accounts_hold(struct kmem_accounts *a, const struct kmem_held *h)
 {
     struct kmem_totals *t = &a->totals;
-    const struct kmem_event one = {.call_site = call_site,
-                                   .allocated_bytes = objects ? bytes / objects : bytes};
-    const uint32_t none = event_texts_number(&a->texts, "");
-    const uint32_t row = number_of_row(a, &one, none, none);
+    const struct kmem_event one = {.call_site = h->call_site,
+                                   .allocated_bytes = h->objects ? h->bytes / h->objects : h->bytes,
+                                   .stack = h->stack,
+                                   .depth = h->depth};
+    if (h->requested_bytes > h->bytes || h->bytes > HELD_MAX - t->live_bytes ||
+        h->objects > HELD_MAX - t->live_objects)
+        return false;
+    const uint32_t row =
+        number_of_row(a, &one, event_texts_number(&a->texts, h->cache), event_texts_number(&a->texts, ""));
     struct kmem_account *r = &a->rows.at[row];
     leave_peak(a);
     store_peak(a, r);
-    r->allocations += objects;
-    r->requested_bytes += bytes;
-    r->allocated_bytes += bytes;
+    r->allocations += h->objects;
+    r->requested_bytes += h->requested_bytes;
+    r->allocated_bytes += h->bytes;
+    r->held_ns = h->oldest_ns > r->held_ns ? h->oldest_ns : r->held_ns;
+    r->no_bytes |= h->no_bytes;
     t->events++;
-    t->allocations += objects;
-    t->requested_bytes += bytes;
-    t->allocated_bytes += bytes;
-    t->live_objects += objects;
-    t->live_bytes += bytes;
-    t->live_requested_bytes += bytes;
+    t->allocations += h->objects;
+    t->requested_bytes += h->requested_bytes;
+    t->allocated_bytes += h->bytes;
+    t->live_objects += h->objects;
+    t->live_bytes += h->bytes;
+    t->live_requested_bytes += h->requested_bytes;
     kmem_accounts_restart_peak(a);
+    return true;
 }

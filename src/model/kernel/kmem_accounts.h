@@ -56,6 +56,8 @@ struct kmem_account {
         at_peak_requested_bytes;             /* what was live at the peak of all rows */
     uint64_t settled_objects, settled_bytes; /* live at the end, and freed soon after it */
     uint64_t oldest_ns; /* the age of the oldest live object, at kmem_accounts_update_ages() */
+    uint64_t held_ns;   /* of those of kmem_accounts_hold() */
+    bool no_bytes;      /* how large the objects are is not known: they count 0 bytes */
     /* The cache that frees of this row's objects named, plus 1; 0: none did; KMEM_CACHES: they named several. Before
      * Linux 6.18 only frees name a cache. */
     uint32_t freed_cache;
@@ -63,6 +65,18 @@ struct kmem_account {
 };
 
 #define KMEM_CACHES UINT32_MAX
+
+/** Objects that are live, of one call. */
+struct kmem_held {
+    uint64_t call_site;
+    const char *cache;     /* "": not known */
+    const uint64_t *stack; /* as in struct kmem_event */
+    uint32_t depth;
+    uint64_t objects;
+    uint64_t bytes, requested_bytes; /* of all of them */
+    uint64_t oldest_ns;              /* the age of the oldest one; 0: not known */
+    bool no_bytes;                   /* how large they are is not known */
+};
 
 /** Frees by one call of what another one allocated. */
 struct kmem_pair {
@@ -109,10 +123,10 @@ void kmem_accounts_set_node(struct kmem_accounts *a, uint32_t cpu, uint32_t node
  */
 bool kmem_accounts_add(struct kmem_accounts *a, const struct kmem_event *e);
 /**
- * Adds objects that are live, in place of the events of their allocations: of this call, `bytes` in all. They have no
- * addresses: nothing can free them, and their age is not known.
+ * Adds objects that are live, in place of the events of their allocations. They have no addresses: nothing can free
+ * them. Returns false, and changes nothing, if it cannot be: more was requested than there is, or sums would wrap.
  */
-void kmem_accounts_hold(struct kmem_accounts *a, uint64_t call_site, uint64_t objects, uint64_t bytes);
+bool kmem_accounts_hold(struct kmem_accounts *a, const struct kmem_held *h);
 /** Tells it of an allocation that is not to be accounted: an object that was at this address is gone. */
 void kmem_accounts_pass(struct kmem_accounts *a, uint64_t address);
 /** Says that events are missing: before those that come now, or `anywhere` in the trace. */

@@ -11,7 +11,7 @@ void kmem_accounts_update_ages(struct kmem_accounts *a)
 {
     const uint64_t lasted_ns = a->totals.last_ns - a->totals.first_ns;
     vec_each (struct kmem_account, r, &a->rows)
-        r->oldest_ns = 0;
+        r->oldest_ns = r->held_ns;
     vec_each (struct kmem_account, p, &a->processes)
         p->oldest_ns = 0;
     for (size_t i = 0; i <= a->live.mask; i++) {

@@ -116,13 +116,14 @@ static uint32_t number_like(struct page_accounts *a, const struct page_account *
     return (uint32_t)number;
 }
 
-static struct holder rows_of(struct page_accounts *a, const struct page_event *e)
+static struct holder rows_of(struct page_accounts *a, const struct page_event *e, enum page_use use)
 {
     const bool allocates = e->kind != PAGE_EVENT_FREE;
     const struct page_account like = {.order = e->order,
                                       .migrate_type = allocates ? e->migrate_type : PAGE_EVENT_NO_TYPE,
                                       .gfp = e->kind == PAGE_EVENT_ALLOC ? e->gfp : 0,
                                       .comm = event_texts_comm(&a->texts, e->comm),
+                                      .use = use,
                                       .stack = event_texts_stack(&a->texts, e->stack, e->depth)};
     struct holder h = {number_like(a, &like), NO_ROW};
     bool added;
@@ -306,7 +307,7 @@ bool page_accounts_add(struct page_accounts *a, const struct page_event *e)
     if (e->order > ORDER_MAX || (e->frame >= FRAMES_MAX && !failed) ||
         (e->kind == PAGE_EVENT_FALLBACK && failed))
         return false;
-    const struct holder h = rows_of(a, e);
+    const struct holder h = rows_of(a, e, PAGE_USE_OTHER);
     a->totals.first_ns = a->totals.events ? a->totals.first_ns : e->time_ns;
     a->totals.events++;
     switch (e->kind) {
@@ -323,6 +324,40 @@ bool page_accounts_add(struct page_accounts *a, const struct page_event *e)
         a->totals.fallbacks++;
     }
     a->totals.last_ns = e->time_ns;
+    return true;
+}
+
+/* Sums of a file that may say anything must not wrap. */
+#define HELD_MAX (UINT64_C(1) << 48)
+
+static void hold(struct page_account *r, const struct page_event *e, uint64_t blocks)
+{
+    r->allocations += blocks;
+    r->allocated_pages += blocks << e->order;
+    r->gfp |= e->gfp;
+}
+
+bool page_accounts_hold(struct page_accounts *a, const struct page_event *e, enum page_use use,
+                        uint64_t blocks)
+{
+    struct page_totals *t = &a->totals;
+    if (e->order > ORDER_MAX || blocks > HELD_MAX >> e->order || t->live_pages > HELD_MAX)
+        return false;
+    const struct holder h = rows_of(a, e, use);
+    const uint64_t pages = blocks << e->order;
+    store_peak(a, &a->rows.at[h.row]);
+    hold(&a->rows.at[h.row], e, blocks);
+    if (h.process_row != NO_ROW)
+        hold(&a->processes.at[h.process_row], e, blocks);
+    t->events++;
+    t->allocations += blocks;
+    t->allocated_pages += pages;
+    t->live_pages += pages;
+    t->peak_pages = t->live_pages;
+    t->slab_pages += use == PAGE_USE_SLAB ? pages : 0;
+    t->live_slab_pages += use == PAGE_USE_SLAB ? pages : 0;
+    t->other_pages += use == PAGE_USE_OTHER ? pages : 0;
+    t->live_other_pages += use == PAGE_USE_OTHER ? pages : 0;
     return true;
 }
 

@@ -68,6 +68,12 @@ struct page_accounts *page_accounts_new(void);
 void page_accounts_free(struct page_accounts *a);
 /** Adds an event. Returns false, and changes nothing, if it cannot be: an order or a frame that no machine has. */
 bool page_accounts_add(struct page_accounts *a, const struct page_event *e);
+/**
+ * Adds blocks that are live, in place of the events of their allocations; the frame of `e` does not count, and nothing
+ * can free them. Returns false, and changes nothing, if it cannot be.
+ */
+bool page_accounts_hold(struct page_accounts *a, const struct page_event *e, enum page_use use,
+                        uint64_t blocks);
 /** Tells it of an allocation that is not to be accounted: what was in these pages is gone. */
 void page_accounts_pass(struct page_accounts *a, const struct page_event *e);
 /** Returns whether any of these pages is live. */

@@ -28,6 +28,7 @@ static void add_account(struct kmem_account *to, const struct kmem_account *a)
     to->freed_here_bytes += a->freed_here_bytes;
     to->at_peak_bytes += a->at_peak_bytes;
     to->settled_bytes += a->settled_bytes;
+    to->no_bytes |= a->no_bytes;
     to->oldest_ns = a->oldest_ns > to->oldest_ns ? a->oldest_ns : to->oldest_ns;
 }
 
@@ -121,6 +122,8 @@ static uint64_t known_columns(const struct kernel_capture *c)
         known &= ~(BIT(FUNCTION) | BIT(SOURCE_FILE) | BIT(SOURCE_LINE));
     if (!c->settle_ns)
         known &= ~BIT(SETTLED);
+    if (c->no_ages)
+        known &= ~BIT(OLDEST);
     if (!c->comms)
         known &= ~BIT(COMM);
     if (!c->names.add_gfp)
@@ -184,18 +187,20 @@ static void merge(struct rows *merged, const struct kernel_capture *c)
 
 static void add_sums(struct table *t, const uint32_t at[static COLUMNS], const struct kmem_account *a)
 {
-    table_whole(t, at[ALLOCATED], a->allocated_bytes);
-    table_whole(t, at[SLACK], a->allocated_bytes - a->requested_bytes);
-    table_whole(t, at[REQUESTED], a->requested_bytes);
     table_whole(t, at[ALLOCATIONS], a->allocations);
     table_whole(t, at[FREES], a->frees_here);
-    table_whole(t, at[FREED], a->freed_here_bytes);
-    table_whole(t, at[LIVE], a->allocated_bytes - a->freed_bytes);
     table_whole(t, at[LIVE_OBJECTS], a->allocations - a->frees);
-    table_whole(t, at[AT_PEAK], a->at_peak_bytes);
+    if (!a->no_bytes) {
+        table_whole(t, at[ALLOCATED], a->allocated_bytes);
+        table_whole(t, at[SLACK], a->allocated_bytes - a->requested_bytes);
+        table_whole(t, at[REQUESTED], a->requested_bytes);
+        table_whole(t, at[FREED], a->freed_here_bytes);
+        table_whole(t, at[LIVE], a->allocated_bytes - a->freed_bytes);
+        table_whole(t, at[AT_PEAK], a->at_peak_bytes);
+    }
     if (has(t, at[SETTLED]))
         table_whole(t, at[SETTLED], a->settled_bytes);
-    if (a->allocations != a->frees)
+    if (a->allocations != a->frees && has(t, at[OLDEST]))
         table_whole(t, at[OLDEST], a->oldest_ns);
 }
 

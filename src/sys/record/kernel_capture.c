@@ -100,7 +100,7 @@ void kernel_capture_times(const struct kernel_capture *c, uint64_t *began_ns, ui
     const struct page_totals none = {0}, *q = c->pages ? page_accounts_totals(c->pages) : &none;
     *began_ns = c->began_ns;
     *taken_ns = c->ended_ns ? c->ended_ns : clock_ns(CLOCK_REALTIME);
-    if (!t->events && !q->events)
+    if (!t->last_ns && !q->last_ns) /* no event, or only what was held at one moment */
         return;
     const uint64_t first = !q->events || (t->events && t->first_ns < q->first_ns) ? t->first_ns : q->first_ns;
     *began_ns = first + (uint64_t)c->realtime_ns;
@@ -117,7 +117,7 @@ static void add_image(struct kernel_capture *c, struct profile *p)
         .comm = kernel,
         .exe = file,
         .state = c->over ? PROFILE_IMAGE_ENDED : PROFILE_IMAGE_RUNNING,
-        .peak_ns = t->events ? t->peak_ns + (uint64_t)c->realtime_ns : c->began_ns,
+        .peak_ns = t->last_ns ? t->peak_ns + (uint64_t)c->realtime_ns : c->began_ns,
         .peak_bytes = (double)t->peak_bytes,
         .losses = {[PROFILE_LOST_SAMPLES] = c->lost},
     };

@@ -71,10 +71,13 @@ struct kernel_capture {
     struct page_accounts *pages; /* NULL: pages were not recorded; belongs to the capture */
     struct kernel_code_names names;
     uint64_t page_bytes; /* of the machine; at first of the one that runs here */
-    bool is_filtered;    /* only some allocations are accounted: then frees of others are not counted */
+    /* Objects are not recorded beside the pages: then also pages under objects are in the profile of pages. */
+    bool pages_alone;
+    bool is_filtered; /* only some allocations are accounted: then frees of others are not counted */
     /* functions that allocate for their callers; must outlive the capture. NULL: there is no list */
     const struct wrappers *helpers;
     bool comms;          /* events say which program was running */
+    bool no_ages;        /* of no object is it known when it was allocated */
     bool over;           /* nothing will be added */
     uint64_t lost;       /* events that are missing */
     int64_t realtime_ns; /* CLOCK_REALTIME minus the clock of the events */

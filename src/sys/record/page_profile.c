@@ -76,9 +76,9 @@ static size_t cell_of(struct kernel_capture *c, const struct page_account *a)
 }
 
 /* Rows that only free or failed have no memory. */
-static bool counts(const struct page_account *a)
+static bool counts(const struct kernel_capture *c, const struct page_account *a)
 {
-    return a->use == PAGE_USE_OTHER && (a->allocations || a->at_peak_pages);
+    return (a->use == PAGE_USE_OTHER || c->pages_alone) && (a->allocations || a->at_peak_pages);
 }
 
 static void add_sums(struct profile_sums *s, uint64_t blocks, uint64_t bytes)
@@ -93,6 +93,7 @@ static void add_image(struct kernel_capture *c, struct profile *p)
 {
     const struct page_totals *t = page_accounts_totals(c->pages);
     const uint64_t now = clock_ns(CLOCK_REALTIME);
+    const uint64_t peak_pages = c->pages_alone ? t->peak_pages : t->peak_other_pages;
     const uint32_t comm = profile_string(p, KERNEL_CAPTURE_NO_SLABS), file = profile_string(p, "vmlinux");
     *vec_push(&p->images) = (struct profile_image){
         .id = c->image_id + 1,
@@ -100,7 +101,7 @@ static void add_image(struct kernel_capture *c, struct profile *p)
         .exe = file,
         .state = c->over ? PROFILE_IMAGE_ENDED : PROFILE_IMAGE_RUNNING,
         .peak_ns = t->peak_other_ns ? t->peak_other_ns + (uint64_t)c->realtime_ns : c->began_ns,
-        .peak_bytes = (double)(t->peak_other_pages * c->page_bytes),
+        .peak_bytes = (double)(peak_pages * c->page_bytes),
     };
     kernel_capture_times(c, &p->images.at[0].began_ns, &p->images.at[0].taken_ns);
     *vec_push(&p->threads) = (struct profile_thread){.image = 0};
@@ -120,13 +121,13 @@ struct profile *kernel_capture_page_profile(struct kernel_capture *c)
     const struct page_account *rows = page_accounts_rows(c->pages, &n);
     add_image(c, p);
     for (size_t i = 0; i < n; i++)
-        if (counts(&rows[i]))
+        if (counts(c, &rows[i]))
             cell_of(c, &rows[i]);
     vec_each (const struct kernel_capture_page_cell, key, &c->page_cells)
         add_cell(c, &code, key);
     for (size_t i = 0; i < n; i++) {
         const struct page_account *a = &rows[i];
-        if (!counts(a))
+        if (!counts(c, a))
             continue;
         struct profile_cell *cell = &p->cells.at[cell_of(c, a)];
         add_sums(&cell->allocated, a->allocations, a->allocated_pages * c->page_bytes);

@@ -3,6 +3,7 @@
 #include "cli/sys/import/import_trace.h"
 
 #include "cli/sys/frag/frag_rows.h"
+#include "cli/sys/import/import_moment.h"
 #include "cli/sys/kernel_store.h"
 #include "cli/sys/state_rows.h"
 #include "store/recording.h"
@@ -14,7 +15,9 @@ static const char *const sources[] = {[IMPORT_TEXT] = "text",
                                       [IMPORT_PERF_DATA] = "perf.data",
                                       [IMPORT_RAW] = "raw",
                                       [IMPORT_TRACE_DAT] = "trace.dat",
-                                      [IMPORT_ALLOCINFO] = "allocinfo"};
+                                      [IMPORT_ALLOCINFO] = "allocinfo",
+                                      [IMPORT_SLAB_TRACES] = "slab_traces",
+                                      [IMPORT_PAGE_OWNER] = "page_owner"};
 
 /* The sites of objects that pin slabs are those of the end. */
 static int store_states(struct recording *r, const struct import_trace *t, struct error *e)
@@ -45,6 +48,7 @@ int import_trace_store(const struct import_trace *t, const char *path, bool forc
         bad = recording_set_text(r, KERNEL_STORE_UNCHECKED, t->request->vmlinux, e);
     bad = bad ? bad : kernel_store_moment(r, c, true, e);
     bad = bad ? bad : store_states(r, t, e);
+    bad = bad ? bad : import_moment_store(r, t, e);
     bad = bad ? bad : kernel_store_end(r, c, sources[t->format], c->ended_ns, e);
     struct error closing = {""};
     int closed = recording_close(r, bad ? &closing : e);
@@ -95,6 +99,12 @@ void import_trace_add_lacks(const struct import_trace *t, struct buf *b)
          "file{s} {has|have} events of several instances: only those of the first are read"},
         {n->other_calls,
          "event{s} {is|are} by calls beyond the first 262,144 different ones: they share a row"},
+        {n->without_size,
+         "object{s} of unknown size {counts|count} as 0 bytes: copy CACHE/object_size beside "
+         "alloc_traces, or give --state"},
+        {n->without_requested,
+         "object{s} of kmalloc() of which the kernel does not tell what was requested: the size of the cache "
+         "stands for it"},
         {n->without_stack,
          "allocation{s} {is|are} shown without a stack: it was not found, or lacks the call"},
     };
@@ -109,7 +119,7 @@ void import_trace_add_lacks(const struct import_trace *t, struct buf *b)
         bool is;
         const char *text;
     } others[] = {
-        {t->format == IMPORT_ALLOCINFO,
+        {import_moment_is(t),
          "all that was freed before: allocated and requested are what is live, and the peak is now"},
         {kernel_import_lacks_page_bytes(t->import),
          "the size of a page: that of this machine stands for it, unless --state tells it"},

@@ -8,6 +8,7 @@
 
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/sys/import/import_moment.h"
 #include "collect/kernel/trace/perf_data.h"
 #include "collect/kernel/trace/trace_lines.h"
 #include "collect/kernel/trace/trace_pack.h"
@@ -18,12 +19,16 @@
 #include "sys/record/import/perf_import.h"
 #include "sys/record/import/text_import.h"
 
-const struct word import_format_words[] = {
-    {"text", IMPORT_TEXT},           {"perf.data", IMPORT_PERF_DATA}, {"raw", IMPORT_RAW},
-    {"trace.dat", IMPORT_TRACE_DAT}, {"allocinfo", IMPORT_ALLOCINFO}, {NULL, 0}};
+const struct word import_format_words[] = {{"text", IMPORT_TEXT},
+                                           {"perf.data", IMPORT_PERF_DATA},
+                                           {"raw", IMPORT_RAW},
+                                           {"trace.dat", IMPORT_TRACE_DAT},
+                                           {"allocinfo", IMPORT_ALLOCINFO},
+                                           {"slab_traces", IMPORT_SLAB_TRACES},
+                                           {"page_owner", IMPORT_PAGE_OWNER},
+                                           {NULL, 0}};
 
-/* Before the first event, and after what the trace tells of its kernel. */
-static int use_names(struct import_trace *t, const struct kernel_identity *kernel, struct error *e)
+int import_trace_use_names(struct import_trace *t, const struct kernel_identity *kernel, struct error *e)
 {
     const char *folder = t->request->state;
     struct kernel_state given = {.texts = {0}};
@@ -46,7 +51,7 @@ static int read_text(struct import_trace *t, struct packed_input *in, struct err
     size_t len;
     int more;
     struct kernel_identity untold = {.of = "trace"}; /* text does not tell its kernel */
-    int bad = use_names(t, &untold, e);
+    int bad = import_trace_use_names(t, &untold, e);
     while ((more = bad ? bad : trace_lines_next(lines, &line, &len, e)) > 0)
         text_import_line(text, line, len);
     text_import_end(text);
@@ -96,7 +101,7 @@ static int find_names(void *arg, const struct perf_data_about *about, struct err
     memcpy(kernel.build_id, about->build_id, about->build_id_len);
     snprintf(kernel.release, sizeof(kernel.release), "%s", about->release);
     int bad = import_names_check(&t->names, about, t->written_ns, e);
-    return bad ? bad : use_names(t, &kernel, e);
+    return bad ? bad : import_trace_use_names(t, &kernel, e);
 }
 
 /* Of a packed file that is cut, what there is of it is read all the same. */
@@ -133,8 +138,11 @@ static int find_format(struct import_trace *t, struct packed_input *in, struct e
         n >= TRACING_DATA_MAGIC_BYTES && !memcmp(bytes, TRACING_DATA_MAGIC, TRACING_DATA_MAGIC_BYTES);
     const bool is_allocinfo =
         n >= strlen(ALLOCINFO_MAGIC) && !memcmp(bytes, ALLOCINFO_MAGIC, strlen(ALLOCINFO_MAGIC));
+    const char *text = n ? (const char *)bytes : "";
     t->format = t->request->format != IMPORT_BY_CONTENT ? t->request->format
                 : is_allocinfo                          ? IMPORT_ALLOCINFO
+                : page_owner_is_text(text, n)           ? IMPORT_PAGE_OWNER
+                : slab_traces_is_text(text, n)          ? IMPORT_SLAB_TRACES
                 : is_perf                               ? IMPORT_PERF_DATA
                 : is_dat                                ? IMPORT_TRACE_DAT
                 : trace_pack_is_archive(bytes, n)       ? IMPORT_ARCHIVE
@@ -148,7 +156,7 @@ static int read_saved(struct import_trace *t, const struct trace_saved *saved, s
     memcpy(kernel.build_id, saved->build_id, saved->build_id_len);
     snprintf(kernel.release, sizeof(kernel.release), "%s", saved->release);
     import_names_take(&t->names, &saved->formats.kallsyms);
-    int bad = use_names(t, &kernel, e);
+    int bad = import_trace_use_names(t, &kernel, e);
     bad = bad ? bad : page_import_read(t->import, saved, t->request->file, e);
     kernel_import_end(t->import, saved->has_realtime
                                      ? saved->realtime_ns
@@ -226,6 +234,11 @@ static int read_file(struct import_trace *t, struct error *e)
     t->format = t->request->format;
     if (t->format == IMPORT_BY_CONTENT && trace_pack_is_folder(t->request->file))
         return read_pack_folder(t, e);
+    if ((t->format == IMPORT_BY_CONTENT || t->format == IMPORT_SLAB_TRACES) &&
+        slab_traces_is_folder(t->request->file)) {
+        t->format = IMPORT_SLAB_TRACES;
+        return import_moment_slab_folder(t, e);
+    }
     if (t->format == IMPORT_RAW || (t->format == IMPORT_BY_CONTENT && is_folder(t->request->file))) {
         t->format = IMPORT_RAW;
         return read_folder(t, e);
@@ -237,11 +250,13 @@ static int read_file(struct import_trace *t, struct error *e)
         bad = error_set(e, EINVAL, "%s is the trace that is read: write to another file", t->request->output);
     bad = bad ? bad : find_format(t, in, e);
     if (!bad)
-        bad = t->format == IMPORT_PERF_DATA   ? read_perf(t, in, e)
-              : t->format == IMPORT_TRACE_DAT ? read_dat(t, in, e)
-              : t->format == IMPORT_ALLOCINFO ? read_allocinfo(t, in, e)
-              : t->format == IMPORT_ARCHIVE   ? read_archive(t, in, e)
-                                              : read_text_file(t, in, e);
+        bad = t->format == IMPORT_PERF_DATA     ? read_perf(t, in, e)
+              : t->format == IMPORT_TRACE_DAT   ? read_dat(t, in, e)
+              : t->format == IMPORT_ALLOCINFO   ? read_allocinfo(t, in, e)
+              : t->format == IMPORT_SLAB_TRACES ? import_moment_slab_file(t, in, e)
+              : t->format == IMPORT_PAGE_OWNER  ? import_moment_pages(t, in, e)
+              : t->format == IMPORT_ARCHIVE     ? read_archive(t, in, e)
+                                                : read_text_file(t, in, e);
     packed_input_close(in);
     return bad;
 }
@@ -271,7 +286,7 @@ static void use_states(struct import_trace *t)
                                          page_bytes_find(kernel_state_text(&s->state, "/proc/meminfo"),
                                                          kernel_state_text(&s->state, "/proc/vmstat")));
         const char *text = kernel_state_text(&s->state, "/proc/pagetypeinfo");
-        if (text)
+        if (text && t->format != IMPORT_PAGE_OWNER) /* which has names of its own */
             kernel_import_use_types(t->import, text);
     }
 }
@@ -310,4 +325,6 @@ void import_trace_release(struct import_trace *t)
     import_names_release(&t->names);
     wrappers_release(&t->helpers);
     raw_states_release(&t->states);
+    slab_traces_release(&t->slabs);
+    page_owner_rows_release(&t->owners);
 }

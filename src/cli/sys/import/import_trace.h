@@ -17,7 +17,9 @@
 #include "cli/sys/import/import_names.h"
 #include "cli/sys/sys_show.h"
 #include "cli/wrapper_lists.h"
+#include "collect/kernel/slab_traces.h"
 #include "sys/record/import/kernel_import.h"
+#include "sys/record/import/page_owner_import.h"
 #include "sys/record/raw_states.h"
 
 enum import_format {
@@ -27,6 +29,8 @@ enum import_format {
     IMPORT_RAW,
     IMPORT_TRACE_DAT,
     IMPORT_ALLOCINFO,
+    IMPORT_SLAB_TRACES,
+    IMPORT_PAGE_OWNER,
     IMPORT_ARCHIVE
 };
 
@@ -51,10 +55,18 @@ struct import_trace {
     struct import_names names;
     struct wrappers helpers;  /* functions that pass their calls on */
     struct raw_states states; /* what the traced kernel told of its memory; none: it is not known */
-    int format;               /* of the file */
-    uint64_t written_ns;      /* when it was; CLOCK_REALTIME */
+    struct slab_traces slabs; /* what only these files tell, see import_moment.h */
+    struct page_owner_rows owners;
+    uint64_t tick_ns;    /* of ages in slabs; 0: not known */
+    int format;          /* of the file */
+    uint64_t written_ns; /* when it was; CLOCK_REALTIME */
 };
 
+/**
+ * Before the first event, and after what the trace tells of its kernel: which symbols and source give its names.
+ * Returns 0, or -errno with a line: they are of another kernel.
+ */
+int import_trace_use_names(struct import_trace *t, const struct kernel_identity *kernel, struct error *e);
 /** Reads the trace. Returns -1 to go on, or the exit code after a line. The caller releases `t` in any case. */
 int import_trace_read(struct import_trace *t, const struct import_request *q);
 void import_trace_release(struct import_trace *t);

@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "cli/option_values.h"
 #include "cli/sys/import/import_script.h"
+#include "cli/sys/import/import_moment.h"
 #include "cli/sys/import/import_trace.h"
 #include "cli/sys/import/sys_import_boot.h"
 #include "cli/sys/kernel_store.h"
@@ -18,7 +19,8 @@ static const struct option_doc options[] = {
     {"force", 0, NULL, "replace OUT if it exists"},
     {"boot", 0, NULL, "read the running kernel's trace of its boot, see doctor --boot (needs root)"},
     {"format", 0, "NAME",
-     "read FILE as text, perf.data, trace.dat, raw or allocinfo, whatever it looks like"},
+     "read FILE as text, perf.data, trace.dat, raw, allocinfo, slab_traces or page_owner, whatever it looks "
+     "like"},
     {"kallsyms", 0, "FILE", "take names from FILE, a copy of the traced kernel's /proc/kallsyms"},
     {"script", 0, NULL,
      "print a script that traces another machine and packs the files to import; busybox suffices"},
@@ -114,21 +116,23 @@ static void say(const struct import_trace *t)
     const char *output = t->request->output;
     const struct kernel_capture *c = kernel_import_capture(t->import);
     const uint64_t took_ns = kernel_import_last_ns(t->import) - kernel_import_first_ns(t->import);
-    const bool is_moment = t->format == IMPORT_ALLOCINFO;
+    const bool is_moment = import_moment_is(t), is_owner = t->format == IMPORT_PAGE_OWNER;
     char took[UNITS_TEXT_BYTES];
     struct buf b = BUF_INIT;
     if (is_moment) {
-        buf_addstr(&b, "what the kernel holds, by ");
-        text_add_number(&b, kmem_accounts_totals(c->accounts)->events, "call");
-        kernel_store_add_live(&b, c);
+        import_moment_add_summary(t, &b);
     } else {
         buf_printf(&b, "the kernel, %s, ", units_format_duration(took, (double)took_ns));
         kernel_store_add_summary(&b, c);
     }
     import_trace_add_lacks(t, &b);
     fprintf(stderr,
-            "allium: %s\n  next       allium report %s\n             allium sys kmem --from %s --by %s\n",
-            buf_str(&b), output, output, is_moment ? "directory" : "comm");
+            "allium: %s\n  next       allium report %s\n             allium sys %s --from %s --by %s\n",
+            buf_str(&b), output, is_owner ? "kpages" : "kmem", output,
+            is_owner                          ? "order"
+            : t->format == IMPORT_SLAB_TRACES ? "cache"
+            : is_moment                       ? "directory"
+                                              : "comm");
     buf_release(&b);
 }
 

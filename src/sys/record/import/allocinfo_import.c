@@ -25,11 +25,18 @@ int allocinfo_import_read(struct kernel_import *i, const char *text, size_t len,
                                            .line = row->key.line};
         if (bytes <= 0 && !of[ACCOUNT_ALLOCATED_CALLS])
             continue;
-        kmem_accounts_hold(c->accounts, kernel_import_place(i, &place, text_of(&texts, row->key.module)),
-                           of[ACCOUNT_ALLOCATED_CALLS], bytes > 0 ? (uint64_t)bytes : 0);
+        const uint64_t call = kernel_import_place(i, &place, text_of(&texts, row->key.module));
+        const uint64_t held = bytes > 0 ? (uint64_t)bytes : 0;
+        kernel_import_counts(i)->broken +=
+            !kmem_accounts_hold(c->accounts, &(struct kmem_held){.call_site = call,
+                                                                 .cache = "",
+                                                                 .objects = of[ACCOUNT_ALLOCATED_CALLS],
+                                                                 .bytes = held,
+                                                                 .requested_bytes = held});
     }
     kernel_import_counts(i)->broken += a.text.bad_lines;
     c->comms = false;
+    c->no_ages = true;
     kernel_import_time(i, written_ns);
     kernel_import_end(i, 0);
     accounts_release(&a);

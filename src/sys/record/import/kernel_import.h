@@ -41,7 +41,9 @@ struct kernel_import_counts {
     uint64_t other_calls;       /* by more different calls than are told apart */
     uint64_t without_stack;     /* allocations whose stack was not found, or does not contain their call */
     uint64_t unread_buffers; /* 1: the file has events of more tracing instances than the one that was read */
-    uint64_t sampled;        /* kinds of events of which not each one was to be recorded */
+    uint64_t without_size;   /* objects of which it is not known how large they are */
+    uint64_t without_requested; /* objects of kmalloc() of which it is not known what was requested */
+    uint64_t sampled;           /* kinds of events of which not each one was to be recorded */
 };
 
 /** Never NULL. */
@@ -77,6 +79,8 @@ void kernel_import_use_gfp(struct kernel_import *i, const char *format);
  * "": not told. From here on the flags of allocations are such numbers.
  */
 uint64_t kernel_import_gfp(struct kernel_import *i, const char *names, size_t len);
+/** Returns the number of a migrate type that is known by its name, PAGE_EVENT_NO_TYPE if there are too many. */
+uint32_t kernel_import_type(struct kernel_import *i, const char *name);
 /** From here on addresses are looked up in these symbols, which must outlive it; NULL: there are none. */
 void kernel_import_use_symbols(struct kernel_import *i, const struct kallsyms *symbols);
 /** Migrate types have the names in this text, /proc/pagetypeinfo of the traced kernel; without, they are numbers. */

@@ -296,6 +296,19 @@ static const char *migrate_type(void *arg, uint32_t type)
     return type < TYPES && *i->types[type] ? i->types[type] : NULL;
 }
 
+uint32_t kernel_import_type(struct kernel_import *i, const char *name)
+{
+    uint32_t n = 0;
+    while (n < TYPES && *i->types[n] && strcasecmp(i->types[n], name) != 0)
+        n++;
+    if (n == TYPES || !*name || strlen(name) >= TYPE_NAME)
+        return PAGE_EVENT_NO_TYPE;
+    for (size_t k = 0; k <= strlen(name); k++)
+        i->types[n][k] = (char)tolower((unsigned char)name[k]);
+    i->capture.names.migrate_type = migrate_type;
+    return n;
+}
+
 /* "Node    0, zone      DMA, type    Unmovable ...": each zone has a line for each type, in the order of numbers. */
 void kernel_import_use_types(struct kernel_import *i, const char *pagetypeinfo)
 {
