@@ -54,11 +54,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct slab_traces t = {.all = {0}};
     struct early_reserved r;
     char *text = mem_strndup((const char *)data, size);
-    slab_traces_parse(&t, "cache", false, text);
+    char cache[16];
+    t.code_sizes = size & 1;
+    slab_traces_is_text(text, strlen(text));
+    slab_traces_name(text, cache, sizeof(cache));
+    slab_traces_parse(&t, "kmalloc-1k", false, text);
+    slab_traces_find_sizes(&t, text);
     vec_each (const struct slab_trace, trace, &t.all) {
         require(trace->objects, "no object");
-        require(!strchr(trace->site, '\n') && !strchr(trace->site, '/') && !strchr(trace->stack, '/'),
-                "a size in %s", trace->site);
+        require(t.code_sizes || (!strchr(trace->site, '/') && !strchr(trace->stack, '/')), "a size in %s",
+                trace->site);
+        require(!strchr(trace->site, '\n') && trace->object_bytes, "a site, or no size");
     }
     slab_traces_release(&t);
     early_reserved_parse(&r, text);
