@@ -94,12 +94,18 @@ static int read_allocinfo(struct import_trace *t, struct packed_input *in, struc
     return bad ? bad : parsed;
 }
 
-static int find_names(void *arg, const struct perf_data_about *about, struct error *e)
+static struct kernel_identity identity_of(const struct perf_data_about *about)
 {
-    struct import_trace *t = arg;
     struct kernel_identity kernel = {.of = "trace", .build_id_len = about->build_id_len};
     memcpy(kernel.build_id, about->build_id, about->build_id_len);
     snprintf(kernel.release, sizeof(kernel.release), "%s", about->release);
+    return kernel;
+}
+
+static int find_names(void *arg, const struct perf_data_about *about, struct error *e)
+{
+    struct import_trace *t = arg;
+    const struct kernel_identity kernel = identity_of(about);
     int bad = import_names_check(&t->names, about, t->written_ns, e);
     return bad ? bad : import_trace_use_names(t, &kernel, e);
 }
@@ -118,7 +124,8 @@ static int read_perf(struct import_trace *t, struct packed_input *in, struct err
         return cut ? cut : bad;
     bad = perf_import_read(t->import, p, find_names, t, cut ? &later : e);
     const struct perf_data_about *about = perf_data_about(p);
-    bad = bad ? bad : compare_kernel(t, about, cut ? &later : e); /* in a pipe, build ids come last */
+    const struct kernel_identity kernel = identity_of(about); /* in a pipe, build ids come last */
+    bad = bad ? bad : import_names_compare(&t->names, &kernel, cut ? &later : e);
     kernel_import_end(t->import, about->has_realtime ? about->realtime_ns
                                                      : (int64_t)(packed_input_written_ns(in) -
                                                                  kernel_import_last_ns(t->import)));
