@@ -65,7 +65,13 @@ static void add_source(const struct import_trace *t, struct buf *b, const char *
                n->release, *version ? version : "an unknown version");
 }
 
-void import_trace_add_lacks(const struct import_trace *t, struct buf *b)
+/* A line; the first one has the heading. */
+static const char *line_of(bool first)
+{
+    return first ? "\n  lacks      " : "\n             ";
+}
+
+static void add_counts(const struct import_trace *t, struct buf *b)
 {
     const struct kernel_import_counts *n = kernel_import_counts(t->import);
     const bool named = t->request->kallsyms != NULL;
@@ -112,9 +118,14 @@ void import_trace_add_lacks(const struct import_trace *t, struct buf *b)
     for (size_t i = 0; i < sizeof(lacks) / sizeof(*lacks); i++) {
         if (!lacks[i].n)
             continue;
-        buf_addstr(b, b->len == before ? "\n  lacks      " : "\n             ");
+        buf_addstr(b, line_of(b->len == before));
         text_add_words(b, lacks[i].n, lacks[i].words);
     }
+}
+
+void import_trace_add_lacks(const struct import_trace *t, struct buf *b)
+{
+    const size_t before = b->len;
     const struct {
         bool is;
         const char *text;
@@ -126,11 +137,12 @@ void import_trace_add_lacks(const struct import_trace *t, struct buf *b)
         {import_trace_is_unchecked(t),
          "any word on its kernel: --vmlinux may be of another one, and its files are used all the same"},
     };
+    add_counts(t, b);
     for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
         if (others[i].is)
-            buf_printf(b, "%s%s", b->len == before ? "\n  lacks      " : "\n             ", others[i].text);
+            buf_printf(b, "%s%s", line_of(b->len == before), others[i].text);
     if (import_names_differ(&t->names))
-        add_source(t, b, b->len == before ? "\n  lacks      " : "\n             ");
+        add_source(t, b, line_of(b->len == before));
 }
 
 bool import_trace_is_unchecked(const struct import_trace *t)
