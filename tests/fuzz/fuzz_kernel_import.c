@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -166,6 +167,12 @@ static void check_tasks(struct kernel_import *i, const uint8_t *data, size_t siz
     buf_add(&text, data, size);
     tasks_parse_groups(kernel_import_tasks(i), buf_str(&text));
     kernel_import_use_types(i, buf_str(&text));
+    const uint32_t type = kernel_import_type(i, buf_str(&text));
+    require(type == PAGE_EVENT_NO_TYPE ||
+                !strcasecmp(kernel_import_capture(i)->names.migrate_type(i, type), buf_str(&text)),
+            "a migrate type with another name");
+    kernel_import_use_page_bytes(i, size << (size % 32));
+    kernel_import_lacks_page_bytes(i);
     buf_release(&text);
     for (int32_t process = 0; process < 64; process++) {
         const char *group = tasks_cgroup(kernel_import_tasks(i), process);
