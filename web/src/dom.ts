@@ -26,6 +26,11 @@ export function keepFocus(parent: HTMLElement, make: () => void): void {
     if (at >= 0) parent.querySelectorAll<HTMLElement>(which)[at]?.focus({ preventScroll: true });
 }
 
+/** Calls `f` before the next picture once an element's size has changed; not at once, as it may change sizes itself. */
+export function onResize(element: Element, f: () => void): void {
+    new ResizeObserver(() => requestAnimationFrame(f)).observe(element);
+}
+
 /** A canvas that fills its place at the screen's resolution. Returns its size in CSS pixels. */
 export function fitCanvas(canvas: HTMLCanvasElement, width: number, height: number): CanvasRenderingContext2D {
     const ratio = window.devicePixelRatio || 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The flame graph, with its root on top: a box for each call, as wide as what was allocated below it.
 
-import { FONT, clipText, colours, el, fitCanvas, type Colours } from "./dom";
+import { clipText, colours, el, fitCanvas, FONT, onResize, type Colours } from "./dom";
 import { format, formatShare } from "./format";
 import type { Box, Tree } from "./tree";
 import { pathOf } from "./tree";
@@ -49,7 +49,7 @@ export class Flame {
             if (hit?.box && hit.box.frame >= 0) this.events.focus(hit.box);
         });
         this.element.addEventListener("keydown", (e) => this.key(e));
-        new ResizeObserver(() => this.layout()).observe(this.element);
+        onResize(this.element, () => this.layout());
     }
 
     show(tree: Tree, zoomed: Box, matches: ((frame: number) => boolean) | null, colour: Paint): void {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // A table of any number of rows: only those that can be seen are elements.
 
-import { el, keepFocus } from "./dom";
+import { el, keepFocus, onResize } from "./dom";
 import { format, formatSigned, type Unit } from "./format";
 import { sortByNumber, sortByText } from "./sort";
 
@@ -62,7 +62,7 @@ export class Table {
         this.element = el("div", { class: "table" }, this.scroll);
         this.scroll.addEventListener("scroll", () => this.fill());
         this.scroll.addEventListener("keydown", (e) => this.key(e));
-        new ResizeObserver(() => this.fill()).observe(this.scroll);
+        onResize(this.scroll, () => this.fill());
     }
 
     /** `sort`: the label of a column, "-" before it turns the order; without such a column, the first with numbers. */

@@ -2,7 +2,7 @@
 // Memory over time: of a profile, live bytes of all processes together, and their anonymous resident memory.
 
 import uPlot from "uplot";
-import { colours, el, type Colours } from "./dom";
+import { colours, el, onResize, type Colours } from "./dom";
 import { format, formatInterval, formatSeconds, type Unit } from "./format";
 import type { Profile } from "./profile";
 
@@ -114,7 +114,7 @@ export class Timeline {
 
     /** `pick`: somebody points at a time, in seconds, and presses. */
     constructor(private readonly pick: (seconds: number) => void) {
-        new ResizeObserver(() => this.resize()).observe(this.element);
+        onResize(this.element, () => this.resize());
     }
 
     private resize(): void {

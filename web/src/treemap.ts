@@ -2,7 +2,7 @@
 // The treemap: the memory of each directory, file and function, or module and function, as nested boxes.
 
 import { hierarchy, treemap, treemapSquarify, type HierarchyRectangularNode } from "d3-hierarchy";
-import { FONT, clipText, colourOf, colours, el, fitCanvas, type Colours } from "./dom";
+import { clipText, colourOf, colours, el, fitCanvas, FONT, onResize, type Colours } from "./dom";
 import { format } from "./format";
 import type { Unit } from "./format";
 
@@ -91,7 +91,7 @@ export class Treemap {
             if (hit) this.enter(hit);
         });
         this.element.addEventListener("keydown", (e) => this.key(e));
-        new ResizeObserver(() => this.layout()).observe(this.element);
+        onResize(this.element, () => this.layout());
     }
 
     show(root: Part, path: string[], unit: Unit, matches: ((name: string) => boolean) | null, colour: PaintPart): void {
