@@ -116,7 +116,9 @@ def whole():
 
 
 def lacking():
-    """An event of pages less, and one of percpu memory: the tables differ."""
+    """An event of pages less, and one of percpu memory: the tables differ. (On a CPU whose only such event came after the
+    end, while objects settle, they do not.)
+    """
     with tap.private_dir() as folder:
         raw, _, _ = recorded(folder, "--events", "page,percpu", command=WORK)
         for name, table in (("kmem/mm_page_alloc", "sys_kpages"), ("percpu/percpu_alloc_percpu", "sys_kmem")):
@@ -124,12 +126,13 @@ def lacking():
             allium("sys", "import", raw, "-o", out, "--force")
             with open(raw + "/events/%s/format" % name) as file:
                 without_event.kind = int(re.search(r"^ID: (\d+)", file.read(), re.M).group(1)).to_bytes(2, "little")
+            differ = False
             for path in sorted(glob.glob(raw + "/per_cpu/*/trace_pipe_raw")):
                 with contextlib.suppress(lib.Failed):
                     changed(raw, os.path.relpath(path, raw), without_event)
-                    break
-            allium("sys", "import", raw, "-o", again, "--force")
-            check(cells(out, "SELECT * FROM " + table) != cells(again, "SELECT * FROM " + table), name)
+                    allium("sys", "import", raw, "-o", again, "--force")
+                    differ = differ or cells(out, "SELECT * FROM " + table) != cells(again, "SELECT * FROM " + table)
+            check(differ, name)
 
 
 def as_live():

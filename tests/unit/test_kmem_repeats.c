@@ -106,6 +106,24 @@ static void assert_apart(struct kmem_event between, struct kmem_event second)
     kmem_accounts_free(a);
 }
 
+/* All calls of the recorder have one number, which an import gives out like any other. */
+static void calls_without_names(void **state)
+{
+    (void)state;
+    for (uint64_t call = 0; call < 2; call++) {
+        struct kmem_accounts *a = kmem_accounts_new();
+        struct kmem_event e[] = {inner(), outer()};
+        for (int i = 0; i < 2; i++) {
+            e[i].call_site = call;
+            e[i].is_own = true;
+            kmem_accounts_add(a, &e[i]);
+        }
+        assert_int_equal(kmem_accounts_totals(a)->allocations, 1);
+        assert_int_equal(kmem_accounts_totals(a)->frees_without_event, 0);
+        kmem_accounts_free(a);
+    }
+}
+
 static void an_object_in_anothers_place(void **state)
 {
     (void)state;
@@ -182,6 +200,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST("a large object that is reported twice is one, of the second call",
              a_large_object_is_reported_twice),
+        TEST("calls of the recorder, which have no names", calls_without_names),
         TEST("an object that takes another's place is not the same", an_object_in_anothers_place),
         TEST("large objects freed without an event are told apart", large_objects_freed_without_event),
         TEST("an event does not change what was shown before", what_was_shown_stays),

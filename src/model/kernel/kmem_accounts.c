@@ -241,7 +241,7 @@ static bool is_same_object(const struct kmem_accounts *a, const struct kmem_even
     const struct kmem_account *r = &a->rows.at[o->row];
     return o->address && o->requested_bytes == e->requested_bytes &&
            o->allocated_bytes == e->allocated_bytes && r->gfp == e->gfp &&
-           (r->call_site != e->call_site || !e->call_site);
+           (r->call_site != e->call_site || e->is_own);
 }
 
 /* What an interrupt freed between both events ended a peak, at which the object was live. */

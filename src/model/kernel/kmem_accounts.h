@@ -16,8 +16,8 @@
  * the object to its own call's row. It is neither an allocation nor a free without an event. An event is taken for a
  * second one if all of this holds. The event before it, of the same thread in the same interrupt context and of the
  * same CPU, was of kmalloc() and of an object of more than 8192 bytes at the same address. That object is still live.
- * Requested bytes, allocated bytes and flags are the same. The calls differ, or both are unknown (0). The first event
- * is not a second one itself.
+ * Requested bytes, allocated bytes and flags are the same. The calls differ, or are the recorder's own, which have no
+ * names. The first event is not a second one itself.
  *
  * An object can be freed without an event (kfree_rcu() frees in bulk) and its address be allocated again. The events
  * between tell this apart, or that the same call allocates both. If another call of the same thread allocates with no

@@ -35,6 +35,7 @@ struct kmem_event {
     const char *cache;                         /* "" where the event does not name it */
     bool is_kmalloc;  /* by kmalloc(), or kfree(): of one of the caches that have sizes */
     bool is_percpu;   /* memory that each CPU has for itself */
+    bool is_own;      /* an allocation of the recorder: all its calls have one number */
     const char *comm; /* the program that was running; NULL: not known */
     int32_t pid;      /* thread that was running: 0 idle */
     int32_t process;  /* its process; KMEM_EVENT_NO_PROCESS: not known */

@@ -103,6 +103,7 @@ static void account_object(struct kernel_recorder *r, struct kmem_event *event)
     }
     if (allocates && is_own(r, event->pid, event->context)) {
         event->call_site = RECORDER_OWN_SITE;
+        event->is_own = true;
         event->cache = "";
     } else if (r->stacks && allocates) {
         r->stackless += !record_stack_find(r->reader, r->format, r->page_format, event, r->stack);

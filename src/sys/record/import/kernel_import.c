@@ -120,6 +120,7 @@ void kernel_import_own_event(struct kernel_import *i, const struct kmem_event *e
 {
     struct kmem_event event = *e;
     event.call_site = kernel_import_call(i, KERNEL_IMPORT_OWN, strlen(KERNEL_IMPORT_OWN));
+    event.is_own = true;
     event.cache = "";
     event.stack = NULL;
     event.depth = 0;
