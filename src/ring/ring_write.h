@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef RING_WRITE_H
+#define RING_WRITE_H
+
+/*
+ * Writes events into the rings of this process image (ring_layout.h). The caller has made the file and mapped it; its
+ * pages are made ready packet by packet. A thread writes into the ring of the CPU on which it runs, by a restartable
+ * sequence (sequence_x86_64.h): no lock, no atomic operation, and an event is either whole or not there. Within a ring
+ * times never go back, because nothing runs on the CPU between the reading of the clock and the store of the head.
+ *
+ * Each event that is not written is counted, in struct ring_cpu.lost: what was written and what was lost is what
+ * happened.
+ *
+ * Runs in: target. Threads: any, signal handlers included; no malloc, no lock. A system call is made only by `reach`.
+ * Owns: nothing; the memory is the caller's.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/sigsafe/compiler.h"
+#include "ring/ring_layout.h"
+#include "ring/sequence_x86_64.h"
+
+struct ring {
+    struct sequence_rings at;
+    struct ring_header *header;
+    const struct ring_positions *read; /* NULL: no reader, rings are overwritten */
+    bool is_tsc;                       /* the clock is the time stamp counter */
+    bool is_hot; /* it is, and threads are registered for sequences: then events take the shortest way */
+    /** Returns the time, in the unit of the file's times. */
+    uint64_t (*ticks)(void);
+    /** Backs memory of the file with pages, and does not change it. Returns whether it may be touched now. */
+    bool (*reach)(char *from, uint64_t bytes);
+};
+
+/**
+ * Fills in the header of a new file of zeros, whose first `header->data_at` bytes are backed, and `ring`, whose other
+ * members are set before. `packet_bytes` and `ring_bytes` are powers of two. `area`: the offset of struct rseq; 0:
+ * threads are not registered.
+ */
+void ring_begin(struct ring *ring, struct ring_header *header, uint32_t cpus, uint64_t packet_bytes,
+                uint64_t ring_bytes, ptrdiff_t area);
+/** Returns the size of the file: what is mapped. */
+uint64_t ring_file_bytes(uint32_t cpus, uint64_t ring_bytes);
+/** Fills in a new file of positions. */
+void ring_begin_positions(struct ring_positions *p, uint32_t cpus, uint64_t ring_bytes);
+
+/**
+ * Appends an event of `words` words, of which the first is replaced by the time. Returns false if it is lost, which is
+ * counted.
+ */
+bool ring_append(struct ring *ring, uint64_t *event, uint32_t words);
+/** The same, after a sequence that did not write it. */
+void ring_append_cold(struct ring *ring, enum sequence_result before, uint64_t *event, uint32_t words);
+/** Counts an event that is not written. */
+void ring_count_lost(struct ring *ring, enum ring_loss why);
+
+/** Returns the second word of an event. */
+static inline uint64_t ring_what(uint16_t id, uint32_t words, uint32_t thread)
+{
+    return (uint64_t)thread << 32 | (uint64_t)words << 16 | id;
+}
+
+/** Appends an event of 4 or 5 words, `words` being a constant: the time, what it is, a, b, and perhaps c. */
+static inline void ring_put(struct ring *ring, const uint32_t words, uint64_t what, uint64_t a, uint64_t b,
+                            uint64_t c)
+{
+    const enum sequence_result done =
+        likely(ring->is_hot) ? sequence_put(&ring->at, words, what, a, b, c) : SEQUENCE_NO_FIT;
+    if (likely(done == SEQUENCE_DONE))
+        return;
+    uint64_t event[] = {0, what, a, b, c};
+    ring_append_cold(ring, done, event, words);
+}
+
+#endif

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef RING_SEQUENCE_X86_64_H
+#define RING_SEQUENCE_X86_64_H
+
+/*
+ * Restartable sequences (rseq(2)): code that the kernel leaves by its abort address if the thread is preempted, is
+ * moved to another CPU or runs a signal handler before the last instruction. That instruction is one store. So between
+ * the beginning of a sequence and its store no other code runs on this CPU that uses the same ring; and of a sequence
+ * that was aborted there is nothing but what it stored behind the head of a ring.
+ *
+ * Runs in: target. Threads: any that is registered, signal handlers included; not in a vfork child, which the kernel
+ * unregisters although its memory looks as if it were registered.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ring/ring_layout.h"
+
+/* struct rseq of the kernel, at an offset from the thread pointer that libc tells. */
+#define SEQUENCE_CPU   "4" /* offset of the CPU's number; above all CPUs if the thread is not registered */
+#define SEQUENCE_PLACE "8" /* offset of the address of the sequence that runs */
+
+/* Describes a sequence from label 1 to label 2 to the kernel; label 4, where it goes on after an abort, has libc's
+ * signature before it. Label 3 is the description. */
+#define SEQUENCE_TABLE(aborted)                                                                              \
+    ".pushsection __rseq_cs, \"aw\"\n\t"                                                                     \
+    ".balign 32\n"                                                                                           \
+    "3:\n\t"                                                                                                 \
+    ".long 0, 0\n\t"                                                                                         \
+    ".quad 1f, (2f - 1f), 4f\n\t"                                                                            \
+    ".popsection\n\t"                                                                                        \
+    ".pushsection .text.unlikely, \"ax\"\n\t"                                                                \
+    ".byte 0x0f, 0xb9, 0x3d\n\t"                                                                             \
+    ".long 0x53053053\n"                                                                                     \
+    "4:\n\t"                                                                                                 \
+    "jmp %l[" #aborted "]\n\t"                                                                               \
+    ".popsection\n\t"
+
+#define SEQUENCE_BEGIN                                                                                       \
+    "leaq 3b(%%rip), %%rax\n\t"                                                                              \
+    "movq %%rax, %%fs:" SEQUENCE_PLACE "(%[area])\n"                                                         \
+    "1:\n\t"
+
+/* Why nothing was written. */
+enum sequence_result { SEQUENCE_DONE, SEQUENCE_ABORTED, SEQUENCE_NO_FIT, SEQUENCE_NO_CPU };
+
+/* What a sequence needs of a ring's writer; the offsets are used by name. */
+struct sequence_rings {
+    ptrdiff_t area;       /* of struct rseq, from the thread pointer */
+    uint64_t cpus;        /* number of CPUs that have a ring */
+    char *control;        /* struct ring_cpu of the first CPU, 128 bytes each */
+    char *data;           /* ring of the first CPU */
+    uint64_t ring_bytes;  /* from one ring to the next */
+    uint64_t packet_mask; /* words of a packet, less 1 */
+    uint64_t ring_mask;   /* words of a ring, less 1 */
+};
+
+/**
+ * Appends an event of `words` (4 or 5) words to the ring of this CPU: the time stamp counter, `what`, a, b and c.
+ */
+static inline __attribute__((always_inline)) enum sequence_result sequence_put(const struct sequence_rings *r,
+                                                                               const unsigned words,
+                                                                               uint64_t what, uint64_t a,
+                                                                               uint64_t b, uint64_t c)
+{
+#define PUT(N, LAST)                                                                                         \
+    __asm__ goto(SEQUENCE_TABLE(aborted) SEQUENCE_BEGIN "movl %%fs:" SEQUENCE_CPU "(%[area]), %%ecx\n\t"     \
+                                                        "cmpq %c[at_cpus](%[r]), %%rcx\n\t"                  \
+                                                        "jae %l[no_cpu]\n\t"                                 \
+                                                        "movq %%rcx, %%rdi\n\t"                              \
+                                                        "shlq $7, %%rdi\n\t"                                 \
+                                                        "addq %c[at_control](%[r]), %%rdi\n\t"               \
+                                                        "imulq %c[at_bytes](%[r]), %%rcx\n\t"                \
+                                                        "addq %c[at_data](%[r]), %%rcx\n\t"                  \
+                                                        "movq (%%rdi), %%rsi\n\t"                            \
+                                                        "movq %c[at_packet](%[r]), %%rdx\n\t"                \
+                                                        "movq %%rsi, %%rax\n\t"                              \
+                                                        "andq %%rdx, %%rax\n\t"                              \
+                                                        "addq $" #N ", %%rax\n\t"                            \
+                                                        "cmpq %%rdx, %%rax\n\t"                              \
+                                                        "jae %l[no_fit]\n\t"                                 \
+                                                        "movq %%rsi, %%rax\n\t"                              \
+                                                        "andq %c[at_ring](%[r]), %%rax\n\t"                  \
+                                                        "leaq (%%rcx,%%rax,8), %%rcx\n\t"                    \
+                                                        "rdtsc\n\t"                                          \
+                                                        "shlq $32, %%rdx\n\t"                                \
+                                                        "orq %%rdx, %%rax\n\t"                               \
+                                                        "movq %%rax, (%%rcx)\n\t"                            \
+                                                        "movq %[what], 8(%%rcx)\n\t"                         \
+                                                        "movq %[a], 16(%%rcx)\n\t"                           \
+                                                        "movq %[b], 24(%%rcx)\n\t" LAST                      \
+                                                        "addq %[step], %%rsi\n\t"                            \
+                                                        "movq %%rsi, (%%rdi)\n"                              \
+                                                        "2:\n\t"                                             \
+                 :                                                                                           \
+                 : [r] "r"(r), [area] "r"(r->area), [what] "r"(what), [a] "r"(a), [b] "r"(b), [c] "r"(c),    \
+                   [step] "r"(RING_COUNT_ONE + N), [at_cpus] "i"(offsetof(struct sequence_rings, cpus)),     \
+                   [at_control] "i"(offsetof(struct sequence_rings, control)),                               \
+                   [at_data] "i"(offsetof(struct sequence_rings, data)),                                     \
+                   [at_bytes] "i"(offsetof(struct sequence_rings, ring_bytes)),                              \
+                   [at_packet] "i"(offsetof(struct sequence_rings, packet_mask)),                            \
+                   [at_ring] "i"(offsetof(struct sequence_rings, ring_mask))                                 \
+                 : "rax", "rcx", "rdx", "rsi", "rdi", "memory", "cc"                                         \
+                 : aborted, no_fit, no_cpu)
+    if (words == 4)
+        PUT(4, "");
+    else
+        PUT(5, "movq %[c], 32(%%rcx)\n\t");
+#undef PUT
+    return SEQUENCE_DONE;
+aborted:
+    return SEQUENCE_ABORTED;
+no_fit:
+    return SEQUENCE_NO_FIT;
+no_cpu:
+    return SEQUENCE_NO_CPU;
+}
+
+/** Returns the number of this thread's CPU; above all CPUs: the thread is not registered. */
+static inline uint32_t sequence_cpu(ptrdiff_t area)
+{
+    uint32_t cpu;
+    __asm__ volatile("movl %%fs:" SEQUENCE_CPU "(%1), %0" : "=r"(cpu) : "r"(area));
+    return cpu;
+}
+
+/**
+ * If this thread runs on `cpu` and *head is `before`: copies `words` words from `from` to `to`, and stores `after` in
+ * *head. Returns SEQUENCE_NO_FIT if it does not run there, or *head has another value.
+ */
+static inline enum sequence_result sequence_copy(ptrdiff_t area, uint32_t cpu, uint64_t *head,
+                                                 uint64_t before, uint64_t after, void *to, const void *from,
+                                                 uint64_t words)
+{
+    __asm__ goto(SEQUENCE_TABLE(aborted) SEQUENCE_BEGIN "cmpl %[cpu], %%fs:" SEQUENCE_CPU "(%[area])\n\t"
+                                                        "jne %l[changed]\n\t"
+                                                        "cmpq %[before], (%[head])\n\t"
+                                                        "jne %l[changed]\n\t"
+                                                        "movq %[to], %%rdi\n\t"
+                                                        "movq %[from], %%rsi\n\t"
+                                                        "movq %[words], %%rcx\n\t"
+                                                        "cld\n\t"
+                                                        "rep movsq\n\t"
+                                                        "movq %[after], (%[head])\n"
+                                                        "2:\n\t"
+                 :
+                 : [area] "r"(area), [cpu] "r"(cpu), [head] "r"(head), [before] "r"(before),
+                   [after] "r"(after), [to] "r"(to), [from] "r"(from), [words] "r"(words)
+                 : "rax", "rcx", "rsi", "rdi", "memory", "cc"
+                 : aborted, changed);
+    return SEQUENCE_DONE;
+aborted:
+    return SEQUENCE_ABORTED;
+changed:
+    return SEQUENCE_NO_FIT;
+}
+
+/** Adds 1 to the word at offset `at` of this CPU's struct ring_cpu. */
+static inline enum sequence_result sequence_count(const struct sequence_rings *r, size_t at)
+{
+    __asm__ goto(SEQUENCE_TABLE(aborted) SEQUENCE_BEGIN "movl %%fs:" SEQUENCE_CPU "(%[area]), %%ecx\n\t"
+                                                        "cmpq %[cpus], %%rcx\n\t"
+                                                        "jae %l[no_cpu]\n\t"
+                                                        "shlq $7, %%rcx\n\t"
+                                                        "addq %[control], %%rcx\n\t"
+                                                        "incq (%%rcx,%[at])\n"
+                                                        "2:\n\t"
+                 :
+                 : [area] "r"(r->area), [cpus] "r"(r->cpus), [control] "r"(r->control), [at] "r"(at)
+                 : "rax", "rcx", "memory", "cc"
+                 : aborted, no_cpu);
+    return SEQUENCE_DONE;
+aborted:
+    return SEQUENCE_ABORTED;
+no_cpu:
+    return SEQUENCE_NO_CPU;
+}
+
+#endif
