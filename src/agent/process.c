@@ -35,7 +35,7 @@ static bool read_setting(char *entry)
 {
     static const char period[] = "ALLIUM_PERIOD=", dir[] = "ALLIUM_DIR=", size[] = "ALLIUM_LEDGER_SIZE=";
     static const char follow[] = "ALLIUM_FOLLOW=0", seed[] = "ALLIUM_SEED=";
-    static const char exact[] = "ALLIUM_SITES=1"; /* accounts of call sites */
+    static const char exact[] = "ALLIUM_SITES="; /* LEDGER_WITH_* */
     static const char wrappers[] = "ALLIUM_WRAPPERS=";
     static const char tags[] = "ALLIUM_TAGS=off"; /* stays in the environment: liballium.so reads it */
     if (text_starts(entry, tags))
@@ -49,7 +49,7 @@ static bool read_setting(char *entry)
     else if (text_starts(entry, follow))
         agent_state.alone = true;
     else if (text_starts(entry, exact))
-        process.config.sites = sites != NULL;
+        process.config.sites = sites && entry[sizeof(exact) - 1] <= '3' ? entry[sizeof(exact) - 1] & 3 : 0;
     else if (text_starts(entry, wrappers))
         agent_state.wrappers = entry + sizeof(wrappers) - 1;
     else if (text_starts(entry, seed))

@@ -12,11 +12,11 @@
 /* A heading of `allium --help` and its commands. */
 struct group {
     const char *heading;
-    const struct command *commands[5]; /* NULL at the end */
+    const struct command *commands[6]; /* NULL at the end */
 };
 
 static const struct group groups[] = {
-    {"Record", {&command_run, &command_env, &command_set, &command_snapshot}},
+    {"Record", {&command_run, &command_env, &command_set, &command_snapshot, &command_trace}},
     {"Look", {&command_ps, &command_report, &command_watch, &command_diff}},
     {"Addresses", {&command_who, &command_frees}},
     {"Exact counts", {&command_sites, &command_tags}},

@@ -91,7 +91,9 @@ static void set_environment(const struct launch_options *o)
         setenv("ALLIUM_LEDGER_SIZE", buf_str(&b), 1);
     }
     if (o->sites)
-        setenv("ALLIUM_SITES", "1", 1);
+        setenv("ALLIUM_SITES", o->traces ? "3" : "1", 1);
+    else if (o->traces)
+        setenv("ALLIUM_SITES", "2", 1);
     if (o->wrappers)
         setenv("ALLIUM_WRAPPERS", o->wrappers, 1);
     if (!o->follow)

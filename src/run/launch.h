@@ -23,6 +23,7 @@ struct launch_options {
     uint64_t ledger_limit_bytes; /* 0: the agent's default */
     bool follow;                 /* observe children, too */
     bool sites;                  /* keep accounts of call sites */
+    bool traces;                 /* trace events into rings */
     const char *wrappers;        /* patterns of wrappers besides the built-in ones; NULL: none */
     char **argv;                 /* ends with NULL */
 };

@@ -28,6 +28,7 @@ struct session {
     struct launch_options launch_options;
     struct recording *recording;
     struct symbols *symbols;
+    struct ring_follow *rings;
     char *dir, *agent, *path;
 };
 
@@ -64,7 +65,8 @@ static int describe(struct session *s, struct error *e)
 /* Does everything that can fail before the command is allowed to begin. */
 static int make_ready(struct session *s, struct error *e)
 {
-    int bad = launch_find_agent(s->o->sites ? LAUNCH_AGENT_FULL : LAUNCH_AGENT_DEFAULT, &s->agent, e);
+    int bad = launch_find_agent(s->o->sites || s->o->trace ? LAUNCH_AGENT_FULL : LAUNCH_AGENT_DEFAULT,
+                                &s->agent, e);
     if (!bad)
         bad = ledger_dir_make(&s->dir, e);
     if (bad)
@@ -75,8 +77,17 @@ static int make_ready(struct session *s, struct error *e)
                                                 .ledger_limit_bytes = s->o->ledger_limit_bytes,
                                                 .follow = s->o->follow,
                                                 .sites = s->o->sites != NULL,
+                                                .traces = s->o->trace != NULL,
                                                 .wrappers = s->o->wrappers,
                                                 .argv = s->o->argv};
+    if (s->o->trace) {
+        struct buf folder = BUF_INIT;
+        buf_printf(&folder, "%s/ust", s->o->trace);
+        bad = ring_follow_begin(&s->rings, s->dir, buf_str(&folder), e);
+        buf_release(&folder);
+        if (bad)
+            return bad;
+    }
     bad = launch_prepare(&s->launch, &s->launch_options, e);
     if (bad)
         return bad;
@@ -130,6 +141,9 @@ static int finish(struct session *s, struct ledger_tracker *f, struct record_res
                   struct error *e)
 {
     result->wait_status = launch_reap(&s->launch);
+    const int untraced = ring_follow_end(s->rings, &result->traced, e);
+    bad = bad ? bad : untraced;
+    s->rings = NULL;
     if (s->o->servers) {
         symbol_servers_in_background(s->o->servers, false);
         launch_handle_interrupts(&s->launch);
@@ -186,6 +200,7 @@ int record_command(const struct record_options *o, struct record_result *result,
 out:
     if (s.recording)
         recording_close(s.recording, NULL);
+    ring_follow_end(s.rings, &result->traced, e);
     if (s.dir)
         ledger_run_remove(s.dir);
     symbols_free(s.symbols);

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "run/ring_follow.h"
 
 struct symbol_servers;
 struct wrappers;
@@ -29,6 +30,7 @@ struct record_options {
     /* the command has an allocator of its own, whose requests are not observed */
     bool own_allocator;
     char **argv;
+    const char *trace; /* the folder of a trace of all events; NULL: none is made */
     /* called when the command has begun; NULL: nothing is */
     void (*started)(pid_t pid, const char *recording);
 };
@@ -44,6 +46,7 @@ struct record_result {
     enum record_stage stage;
     int wait_status; /* of the command, if it ran */
     char *path;      /* path of the recording; the caller frees it */
+    struct ring_follow_counts traced;
 };
 
 /**

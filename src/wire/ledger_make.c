@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <stddef.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
@@ -13,6 +12,7 @@
 #include "base/sigsafe/syscall.h"
 #include "wire/deferred_rules.h"
 #include "wire/headroom.h"
+#include "wire/ledger_file.h"
 #include "wire/ledger_sweep.h"
 
 #define TMPFS_MAGIC 0x01021994
@@ -148,48 +148,6 @@ long ledger_open_dir(const struct ledger_config *config, char dir[static LEDGER_
     return fd;
 }
 
-#define NAME_BYTES 128
-
-/* Writes the file name: PID-IMAGE and `suffix`. If there is no directory, this is the name of a memfd; if there is a
- * recorder, it then begins with the recorder's name ("run-…/"), so that the recorder finds it in /proc/PID/maps. */
-static void file_name(char out[static NAME_BYTES], const struct ledger_config *config, long dir, int pid,
-                      const char *suffix)
-{
-    const char *recorder = ledger_recorder_name(config->dir);
-    size_t n = sys_failed(dir) && *recorder ? text_join(out, NAME_BYTES / 2, recorder + 1, "/") : 0;
-    n += text_from_number(out + n, (uint64_t)pid, 10, 1);
-    out[n++] = '-';
-    n += text_from_number(out + n, config->image_id, 16, 16);
-    text_copy(out + n, NAME_BYTES - n, suffix);
-}
-
-/* Creates a file of `bytes` in the directory, or a memfd if `dir` is an error. Returns a descriptor or -errno. */
-static long create_file(long dir, const char *name, uint64_t bytes)
-{
-    struct rlimit fsize;
-    if (!sys_call(SYS_getrlimit, RLIMIT_FSIZE, &fsize) && fsize.rlim_cur < bytes)
-        return -EFBIG; /* the kernel would raise SIGXFSZ */
-    long fd = sys_failed(dir)
-                  ? sys_call(SYS_memfd_create, name, MFD_CLOEXEC)
-                  : sys_call(SYS_openat, dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (sys_failed(fd))
-        return fd;
-    long bad = sys_call(SYS_ftruncate, fd, bytes);
-    if (bad) {
-        sys_call(SYS_close, fd);
-        if (!sys_failed(dir))
-            sys_call(SYS_unlinkat, dir, name, 0);
-        return bad;
-    }
-    return fd;
-}
-
-static char *map_file(long fd, uint64_t bytes, int prot)
-{
-    long p = sys_call(SYS_mmap, 0, bytes, prot, MAP_SHARED | MAP_NORESERVE, fd, 0);
-    return sys_failed(p) ? NULL : (char *)p;
-}
-
 const struct ledger_control ledger_no_control = {.state = LEDGER_STATE_FIRST};
 
 static bool write_at(long fd, const void *from, uint64_t bytes, uint64_t at)
@@ -227,15 +185,15 @@ static bool write_initial_control(long fd, const struct ledger_control *page)
 
 static void make_control(struct ledger *l, const struct ledger_config *config, long dir, int pid)
 {
-    char name[NAME_BYTES];
+    char name[LEDGER_NAME_BYTES];
     uint64_t bytes = config->tags ? LEDGER_CONTROL_TAG_BYTES : LEDGER_PAGE_BYTES;
     l->control = &ledger_no_control;
-    file_name(name, config, dir, pid, LEDGER_CONTROL_SUFFIX);
-    long fd = create_file(dir, name, bytes);
+    ledger_file_name(name, config, dir, pid, LEDGER_CONTROL_SUFFIX);
+    long fd = ledger_file_create(dir, name, bytes);
     if (sys_failed(fd))
         return;
     /* The page becomes readable only after fallocate(): on a full tmpfs a read fault would raise SIGBUS. */
-    char *page = map_file(fd, bytes, PROT_NONE);
+    char *page = ledger_file_map(fd, bytes, PROT_NONE);
     if (page &&
         (sys_failed(sys_call(SYS_fallocate, fd, 0, 0, LEDGER_PAGE_BYTES)) ||
          !write_initial_control(fd, config->initial_control ? config->initial_control : &ledger_no_control) ||
@@ -289,10 +247,10 @@ static int make_sized(struct ledger *l, long dir, const char *name, uint64_t lim
     uint64_t bytes = lay_out(regions, config, limit_bytes);
     if (!headroom_has_space(bytes + bytes / 3)) /* a third more for the private tables beside the ledger */
         return -ENOMEM;
-    long fd = create_file(dir, name, bytes);
+    long fd = ledger_file_create(dir, name, bytes);
     if (sys_failed(fd))
         return (int)fd;
-    char *map = map_file(fd, bytes, PROT_NONE);
+    char *map = ledger_file_map(fd, bytes, PROT_NONE);
     sys_call(SYS_close, fd);
     int bad = map ? 0 : -ENOMEM;
     if (!bad) {
@@ -347,10 +305,10 @@ static ONE_COPY void sweep(long dir, const char *path)
 
 int ledger_make(struct ledger *l, const struct ledger_config *config)
 {
-    char name[NAME_BYTES];
+    char name[LEDGER_NAME_BYTES];
     int pid = (int)sys_call(SYS_getpid, 0);
     long dir = ledger_open_dir(config, l->dir, true);
-    file_name(name, config, dir, pid, config->samples ? LEDGER_SUFFIX : LEDGER_TAGS_SUFFIX);
+    ledger_file_name(name, config, dir, pid, config->samples ? LEDGER_SUFFIX : LEDGER_TAGS_SUFFIX);
     if (!sys_failed(dir))
         sweep(dir, l->dir);
     headroom_set_ledger(0); /* a fork child does not map the ledger of its parent */

@@ -16,6 +16,10 @@
 #include "wire/ledger.h"
 #include "wire/ledger_grow.h"
 
+/* Accounts of call sites; a trace of all events, in rings beside the ledger. */
+#define LEDGER_WITH_SITES 1u
+#define LEDGER_WITH_TRACE 2u
+
 struct ledger_config {
     /* the value of ALLIUM_DIR; "": not set, the user's default directory is used */
     char dir[LEDGER_PATH_BYTES];
@@ -23,7 +27,8 @@ struct ledger_config {
     uint64_t limit_bytes;                /* hard limit of the ledger's memory */
     uint64_t image_id;
     uint64_t period_bytes;
-    bool samples, tags, sites; /* which of these the ledger has */
+    bool samples, tags; /* which of these the ledger has */
+    uint8_t sites;      /* what the full agent keeps besides: LEDGER_WITH_* */
     /* The control page from which the new page gets LEDGER_CONTROL_TAGS_OFF and the rules. NULL: there is none. */
     const struct ledger_control *initial_control;
 };

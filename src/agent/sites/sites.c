@@ -19,7 +19,7 @@
 /* the most nested wrappers to pass over: code that uses the C++ library nests many if compiled without optimisation */
 #define WRAPPERS_NESTED 64
 
-uint32_t sites_on, sites_heads_have_size;
+uint32_t sites_on, sites_counting, sites_heads_have_size;
 
 static uint16_t *modules; /* by number of the site: index of its module in unwind_modules */
 /* Calls that could not be counted for a site, mostly because there was no ledger yet: move_missed() counts them. */
@@ -85,14 +85,14 @@ static bool back_sums(uint32_t number)
 void sites_begin_ledger(void)
 {
     vm_reserve_obey(process.ledger.control);
-    if (sites_on)
+    if (sites_counting)
         site_tables_take(process.generation);
     site_rules_begin_ledger();
     if (ledger_append(&process.ledger, LEDGER_SITES, LEDGER_SITE_FIRST) || !back_sums(LEDGER_SITE_OTHER))
         return;
     AT(LEDGER_SITES, struct ledger_site, LEDGER_SITE_NOBODY)->frame = LEDGER_NONE;
     AT(LEDGER_SITES, struct ledger_site, LEDGER_SITE_OTHER)->frame = LEDGER_NONE;
-    if (!sites_on)
+    if (!sites_counting)
         AT(LEDGER_SITES, struct ledger_site, LEDGER_SITE_NOBODY)->flags = LEDGER_SITE_UNFOLLOWED;
 }
 
@@ -160,7 +160,7 @@ static bool may_be_unloaded(uint32_t id)
 
 void sites_forget_unloadable(void)
 {
-    if (sites_on)
+    if (sites_counting)
         sites_slots_cool(may_be_unloaded);
 }
 
@@ -421,7 +421,7 @@ struct sites_taken sites_take(void *p)
     struct thread *t = &thread_self;
     struct sites_taken taken = {0};
     uint8_t outside;
-    if (!p || t->busy || !sites_on || unlikely(!enter_patiently(t, &outside)))
+    if (!p || t->busy || !sites_counting || unlikely(!enter_patiently(t, &outside)))
         return taken;
     taken.generation = t->generation;
     if (take(t, p, &taken.object))
@@ -455,7 +455,7 @@ void sites_moved(const struct walk_start *from, void *old, struct sites_taken ta
 {
     struct thread *t = &thread_self;
     uint8_t outside;
-    if (!sites_on || t->busy)
+    if (!sites_counting || t->busy)
         return;
     if (old && enter_patiently(t, &outside)) {
         if (failed)
@@ -490,7 +490,7 @@ void sites_begin(void)
     wrappers_begin(agent_state.wrappers);
     site_rules_begin();
     sites_heads_have_size = heads_have_size();
-    sites_on = 1;
+    sites_on = sites_counting = 1;
     sites_hooks_begin();
     sites_operators_begin();
 }

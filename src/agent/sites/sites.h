@@ -54,6 +54,8 @@
 #define SITES_ID(number) ledger_index_of(number, LEDGER_SITES_TOGETHER)
 #define SITES_NUMBER(id) ledger_number_at(id, LEDGER_SITES_TOGETHER)
 
+/* Not 0: the process keeps accounts of call sites. */
+extern uint32_t sites_counting __attribute__((visibility("hidden")));
 /* 1: the word before each object holds the size of its chunk, as in glibc. 0: it does not. */
 extern uint32_t sites_heads_have_size __attribute__((visibility("hidden")));
 

@@ -12,7 +12,7 @@
  */
 void sites_before_fork(void)
 {
-    bool counts = sites_on && process_has_ledger();
+    bool counts = sites_counting && process_has_ledger();
     fork_placeholder_note(PART_SITE_SUMS, process.ledger.regions[LEDGER_SITE_SUMS],
                           counts ? load_acquire(&process.ledger.header->regions[LEDGER_SITE_SUMS].ready_bytes)
                                  : 0);

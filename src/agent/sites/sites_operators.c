@@ -155,7 +155,7 @@ static bool is_library_whole(void)
 
 static bool goes_direct(const void *real)
 {
-    return sites_on && is_cxx_library(module_link_map((uintptr_t)real)) && is_library_whole();
+    return sites_counting && is_cxx_library(module_link_map((uintptr_t)real)) && is_library_whole();
 }
 
 #define X(field, symbol)                                                                                     \

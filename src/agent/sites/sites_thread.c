@@ -1,21 +1,76 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The functions that the rest of the agent calls for sites, and the state of each thread and fork child. */
 #include "agent/sites/sites.h"
+#include "agent/tracer/tracer.h"
 #include "target/vm_reserve.h"
 
+static void begin(void)
+{
+    if (process.config.sites & LEDGER_WITH_SITES)
+        sites_begin();
+    if (process.config.sites & LEDGER_WITH_TRACE)
+        tracer_begin();
+}
+
+static void begin_ledger(void)
+{
+    if (process.config.sites & LEDGER_WITH_SITES)
+        sites_begin_ledger();
+    if (process.config.sites & LEDGER_WITH_TRACE)
+        tracer_begin_ledger();
+}
+
+static void allocated(const struct walk_start *from, void *p, size_t size)
+{
+    if (sites_counting)
+        sites_allocated_cold(from, p, size);
+    if (tracer_on)
+        tracer_allocated(from, p, size);
+}
+
+static void released(const struct walk_start *from, void *p)
+{
+    if (tracer_on)
+        tracer_released(from, p);
+    if (sites_counting)
+        sites_released_cold(from, p);
+}
+
+static struct sites_taken take(void *p)
+{
+    if (tracer_on)
+        tracer_realloc_begins(p);
+    return sites_counting ? sites_take(p) : (struct sites_taken){.generation = 0};
+}
+
+static void moved(const struct walk_start *from, void *old, struct sites_taken taken, void *p, size_t size,
+                  bool failed)
+{
+    if (sites_counting)
+        sites_moved(from, old, taken, p, size, failed);
+    if (tracer_on)
+        tracer_realloc_ends(from, p, size);
+}
+
+static void begin_thread(struct thread *t)
+{
+    sites_begin_thread(t);
+    tracer_begin_thread();
+}
+
 static const struct sites functions = {.find_next = sites_find_next,
-                                       .begin = sites_begin,
-                                       .begin_ledger = sites_begin_ledger,
-                                       .begin_thread = sites_begin_thread,
+                                       .begin = begin,
+                                       .begin_ledger = begin_ledger,
+                                       .begin_thread = begin_thread,
                                        .before_fork = sites_before_fork,
                                        .become_child = sites_become_child,
                                        .seal = sites_seal,
                                        .unseal = sites_unseal,
-                                       .allocated = sites_allocated_cold,
-                                       .released = sites_released_cold,
+                                       .allocated = allocated,
+                                       .released = released,
                                        .expect_more = sites_expect_more,
-                                       .take = sites_take,
-                                       .moved = sites_moved,
+                                       .take = take,
+                                       .moved = moved,
                                        .charge_tag = sites_charge_tag,
 #define X(field, symbol) .instead_##field = sites_instead_##field,
                                        NEXT_NEW_FORMS(X) NEXT_DELETE_FORMS(X)
@@ -41,7 +96,7 @@ void sites_become_child(void)
 
 void sites_seal(bool first)
 {
-    if (first && sites_on)
+    if (first && sites_counting)
         object_map_take_room(OBJECT_MAP_ROOM_SITES);
     vm_reserve_seal(1);
 }

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/units.h"
+#include "cli/command.h"
+#include "cli/option_values.h"
+#include "collect/process/program_check.h"
+#include "run/record.h"
+
+static const struct option_doc options[] = {
+    {"output", 'o', "DIR", "write the trace into the new folder DIR (NAME.PID.trace)"},
+    {"period", 0, "SIZE", "sample the heap beside, see allium-run(1) (512K)"},
+    {"no-follow", 0, NULL, "do not observe processes that CMD starts"},
+    {"no-args", 0, NULL, "do not keep command lines in the recording"},
+    {"quiet", 0, NULL, "print no summary"},
+    {NULL, 0, NULL, NULL},
+};
+
+static const char *const examples[] = {
+    "allium trace -o t -- ./server --port 8080",
+    "record every allocation and free in order, into the folder t",
+    "babeltrace2 t/ust",
+    "print them",
+    NULL,
+};
+
+static int run(int argc, char **argv);
+
+const struct command command_trace = {
+    .name = "trace",
+    .usage = "[-o DIR] [--period SIZE] [--no-follow] [--no-args] [--quiet] -- CMD ARG...",
+    .summary = "run a program, record each of its allocations and frees in order",
+    .examples = examples,
+    .options = options,
+    .run = run,
+};
+
+static int exit_code(const struct record_result *r)
+{
+    if (r->stage == RECORD_NOT_FOUND)
+        return EXIT_NOT_FOUND;
+    if (r->stage == RECORD_NOT_EXECUTABLE)
+        return EXIT_CANNOT_RUN;
+    if (r->stage == RECORD_NOT_STARTED)
+        return EXIT_ALLIUM;
+    return WIFSIGNALED(r->wait_status) ? 128 + WTERMSIG(r->wait_status) : WEXITSTATUS(r->wait_status);
+}
+
+/* Looks at the program first. -1: go on. */
+static int check_program(const char *cmd, bool quiet)
+{
+    char *path = NULL;
+    enum program_kind kind;
+    struct error e = {""};
+    const int bad = program_check(cmd, &path, &kind, &e);
+    free(path);
+    if (bad)
+        return command_fail(bad == -ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN, "%s", e.text);
+    if (kind == PROGRAM_REFUSED)
+        return command_fail(EXIT_ALLIUM, "%s", e.text);
+    if (kind == PROGRAM_OWN_MALLOC && !quiet)
+        command_fail(0, "%s", e.text);
+    return -1;
+}
+
+static int run(int argc, char **argv)
+{
+    struct arguments a;
+    struct error e = {""};
+    struct record_options o = {.period_bytes = RECORD_PERIOD_DEFAULT_BYTES};
+    int code = command_parse(&command_trace, argc, argv, true, &a);
+    if (code >= 0)
+        return code;
+    if (!a.n_rest)
+        return command_misuse(&command_trace, "missing command: allium trace -- CMD ARG...");
+    code = option_values_parse_size(&command_trace, "period", command_value(&command_trace, &a, "period"), 1,
+                                    RECORD_PERIOD_MAX_BYTES, &o.period_bytes);
+    if (code >= 0)
+        return code;
+    o.argv = a.rest;
+    o.keep_args = !command_value(&command_trace, &a, "no-args");
+    o.follow = !command_value(&command_trace, &a, "no-follow");
+    code = check_program(a.rest[0], command_value(&command_trace, &a, "quiet") != NULL);
+    if (code >= 0)
+        return code;
+    struct buf folder = BUF_INIT, recording = BUF_INIT;
+    const char *named = command_value(&command_trace, &a, "output"), *slash = strrchr(a.rest[0], '/');
+    if (named)
+        buf_addstr(&folder, named);
+    else
+        buf_printf(&folder, "%s.%d.trace", slash ? slash + 1 : a.rest[0], (int)getpid());
+    if (mkdir(buf_str(&folder), 0700))
+        return command_fail(EXIT_ALLIUM, "%s: %s", buf_str(&folder), strerror(errno));
+    buf_printf(&recording, "%s/profile.allium", buf_str(&folder));
+    o.trace = buf_str(&folder);
+    o.output = buf_str(&recording);
+    struct record_result result;
+    const int bad = record_command(&o, &result, &e);
+    if (bad)
+        command_fail(0, "%s", e.text);
+    const struct ring_follow_counts *n = &result.traced;
+    if (!command_value(&command_trace, &a, "quiet"))
+        command_fail(0, "%" PRIu64 " events of %" PRIu64 " process%s in %s, %" PRIu64 " lost", n->events,
+                     n->images, n->images == 1 ? "" : "es", buf_str(&folder), n->lost);
+    code = exit_code(&result);
+    free(result.path);
+    buf_release(&folder);
+    buf_release(&recording);
+    return code;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef COLLECT_CTF_WRITER_H
+#define COLLECT_CTF_WRITER_H
+
+/*
+ * Writes the events of rings as a folder of CTF 1.8: the metadata, made from wire/event_schema.h, and a file for each
+ * CPU of each process image. Of the events only the time changes, from ticks to nanoseconds.
+ *
+ * Runs in: the tool. Threads: one. Owns: its descriptors, until ctf_writer_free().
+ */
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "collect/trace/tick_clock.h"
+#include "ring/ring_read.h"
+
+struct ctf_writer;
+
+/** Makes the folder and its metadata. Returns 0, or -errno with a line. */
+int ctf_writer_new(struct ctf_writer **out, const char *folder, struct error *e);
+void ctf_writer_free(struct ctf_writer *w); /* NULL is allowed */
+/** Opens the stream of a CPU of an image. Returns a descriptor, which the caller closes, or -errno with a line. */
+int ctf_writer_stream(struct ctf_writer *w, pid_t pid, uint64_t image_id, uint32_t cpu, struct error *e);
+/**
+ * Appends a packet with these events, whose words are changed. `clock` NULL: their ticks are nanoseconds. `lost`:
+ * events of the CPU that were lost up to its end. Returns 0 or -errno.
+ */
+int ctf_writer_packet(struct ctf_writer *w, int stream, const struct ring_piece *piece, pid_t pid,
+                      uint32_t cpu, uint64_t lost, const struct tick_clock *clock);
+
+#endif

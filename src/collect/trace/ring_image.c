@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "collect/trace/ring_image.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/sigsafe/atomic.h"
+#include "wire/ledger.h"
+
+bool ring_image_name(const char *name, pid_t *pid, uint64_t *id)
+{
+    int number, end = 0;
+    if (sscanf(name, "%d-%16" SCNx64 "%n", &number, id, &end) != 2 ||
+        strcmp(name + end, LEDGER_RING_SUFFIX) != 0)
+        return false;
+    *pid = number;
+    return true;
+}
+
+static void *map_file(const char *folder, const char *name, int how, size_t *bytes)
+{
+    struct buf path = BUF_INIT;
+    struct stat st;
+    void *map = MAP_FAILED;
+    buf_printf(&path, "%s/%s", folder, name);
+    int fd = open(buf_str(&path), (how & PROT_WRITE ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW);
+    if (fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0) {
+        *bytes = (size_t)st.st_size;
+        map = mmap(NULL, *bytes, how, MAP_SHARED, fd, 0);
+    }
+    if (fd >= 0)
+        close(fd);
+    buf_release(&path);
+    return map == MAP_FAILED ? NULL : map;
+}
+
+static void name_of(char out[static 64], const struct ring_image *i, const char *suffix)
+{
+    snprintf(out, 64, "%d-%016" PRIx64 "%s", (int)i->pid, i->id, suffix);
+}
+
+int ring_image_open(struct ring_image *i, const char *folder, const char *name)
+{
+    char other[64];
+    *i = (struct ring_image){.map = NULL};
+    if (!ring_image_name(name, &i->pid, &i->id))
+        return -EINVAL;
+    i->map = map_file(folder, name, PROT_READ, &i->bytes);
+    if (!i->map)
+        return -ENOENT;
+    i->reader = ring_reader_new(i->map, i->bytes);
+    if (!i->reader) {
+        ring_image_close(i);
+        return -EAGAIN;
+    }
+    name_of(other, i, LEDGER_READ_SUFFIX);
+    i->positions = map_file(folder, other, PROT_READ | PROT_WRITE, &i->positions_bytes);
+    const size_t needed = sizeof(*i->positions) + ring_reader_rings(i->reader) * sizeof(uint64_t);
+    if (i->positions && i->positions_bytes < needed) {
+        munmap(i->positions, i->positions_bytes);
+        i->positions = NULL;
+    }
+    return 0;
+}
+
+int ring_image_next(struct ring_image *i, uint32_t ring, struct ring_piece *out)
+{
+    const int found = ring_reader_next(i->reader, ring, out);
+    if (i->positions) /* the piece is a copy */
+        store_release(&i->positions->read[ring], ring_reader_position(i->reader, ring));
+    return found;
+}
+
+uint64_t ring_image_lost(const struct ring_image *i)
+{
+    uint64_t lost = 0;
+    for (uint32_t ring = 0; ring < ring_reader_rings(i->reader); ring++)
+        for (int why = 0; why < RING_LOSSES; why++)
+            lost += ring_reader_lost(i->reader, ring, (enum ring_loss)why);
+    return lost;
+}
+
+void ring_image_remove(struct ring_image *i, const char *folder)
+{
+    static const char *const suffixes[] = {LEDGER_RING_SUFFIX, LEDGER_READ_SUFFIX};
+    struct buf path = BUF_INIT;
+    char name[64];
+    for (size_t k = 0; k < sizeof(suffixes) / sizeof(*suffixes); k++) {
+        name_of(name, i, suffixes[k]);
+        buf_reset(&path);
+        buf_printf(&path, "%s/%s", folder, name);
+        unlink(buf_str(&path));
+    }
+    buf_release(&path);
+    ring_image_close(i);
+}
+
+void ring_image_close(struct ring_image *i)
+{
+    ring_reader_free(i->reader);
+    if (i->map)
+        munmap(i->map, i->bytes);
+    if (i->positions)
+        munmap(i->positions, i->positions_bytes);
+}

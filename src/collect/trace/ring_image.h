@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef COLLECT_RING_IMAGE_H
+#define COLLECT_RING_IMAGE_H
+
+/*
+ * The rings of a process image, which lie beside its ledger: mapped, with a reader, and with the file in which the
+ * target sees how far they have been read.
+ *
+ * Runs in: the tool. Threads: one. Owns: the mappings and the reader, until ring_image_close().
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "ring/ring_read.h"
+
+struct ring_image {
+    pid_t pid;
+    uint64_t id; /* of the image */
+    struct ring_reader *reader;
+    void *map;
+    size_t bytes;
+    struct ring_positions *positions; /* NULL: the target does not see how far the rings are read */
+    size_t positions_bytes;
+};
+
+/** Returns whether a file of this name has rings, and whose. */
+bool ring_image_name(const char *name, pid_t *pid, uint64_t *id);
+/** Opens the rings of that name in the folder. Returns 0 or -errno; -EAGAIN: they are being made. */
+int ring_image_open(struct ring_image *i, const char *folder, const char *name);
+/** Reads the next events of a ring; see ring_reader_next(). What was taken before is free for the target now. */
+int ring_image_next(struct ring_image *i, uint32_t ring, struct ring_piece *out);
+/** Returns how many events were lost until now. */
+uint64_t ring_image_lost(const struct ring_image *i);
+/** Removes the files, and closes. */
+void ring_image_remove(struct ring_image *i, const char *folder);
+void ring_image_close(struct ring_image *i);
+
+#endif
