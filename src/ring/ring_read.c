@@ -271,6 +271,7 @@ static int next_shared(struct ring_reader *r, struct ring_piece *out)
 {
     struct shared *s = &r->shared;
     const struct ring_cpu *c = &r->control[r->header.cpus];
+    const uint64_t written = load_acquire(&c->written); /* first: these events lie before the head */
     const uint64_t slots = r->header.ring_bytes / sizeof(struct ring_slot), head = load_acquire(&c->head);
     uint32_t n = 0, used = 0;
     if (head - s->position > slots)
@@ -289,7 +290,6 @@ static int next_shared(struct ring_reader *r, struct ring_piece *out)
     }
     sort_events(r, n);
     s->events += n;
-    const uint64_t written = load_acquire(&c->written);
     const uint64_t gone =
         r->header.overwrites && s->position == head && written > s->events ? written - s->events : 0;
     *out = (struct ring_piece){.words = s->sorted, .n_words = used, .n_events = n, .number = s->pieces + 1};

@@ -16,10 +16,11 @@ LONG_ANSWER = "SELECT a.text FROM string a, string b, string c"
 SAMPLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "unit", "recorded", "allocinfo-6.12-after")
 
 # Calls of each command that print something; {pid} is a process under the agent, r.allium a recording. The number is
-# the code when it can be written. run and snapshot write what they have to say to stderr: their help is all they print.
+# the code when it can be written. run, trace and snapshot write what they have to say to stderr: they print their help.
 CALLS = {
     "run": [],
     "snapshot": [],
+    "trace": [],
     "env": [("--shell", 0), ("--systemd", 0), ("--docker", 0)],
     "ps": [("", 0), ("--json", 0)],
     "set": [("{pid} period=1", 0)],

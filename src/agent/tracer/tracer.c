@@ -85,7 +85,7 @@ static HOT void *trace_calloc(size_t count, size_t each)
 
 static void *trace_realloc(void *old, size_t size)
 {
-    put(5, EVENT_realloc_begin, (uintptr_t)old, size, CALLER);
+    put(4, EVENT_realloc_begin, (uintptr_t)old, CALLER, 0);
     void *p = next.realloc(old, size);
     put(5, EVENT_realloc_end, (uintptr_t)p, size, CALLER);
     return p;
@@ -124,7 +124,7 @@ void tracer_released(const struct walk_start *from, const void *p)
 
 void tracer_realloc_begins(const void *old)
 {
-    put(5, EVENT_realloc_begin, (uintptr_t)old, 0, 0);
+    put(4, EVENT_realloc_begin, (uintptr_t)old, 0, 0);
 }
 
 void tracer_realloc_ends(const struct walk_start *from, const void *p, size_t size)
