@@ -16,7 +16,7 @@
     E(1, malloc, F(ptr, hex) F(size, size) F(site, hex))                                                     \
     E(2, calloc, F(ptr, hex) F(size, size) F(site, hex))                                                     \
     E(3, memalign, F(ptr, hex) F(size, size) F(site, hex))                                                   \
-    E(4, realloc_begin, F(ptr, hex) F(site, hex))                                              \
+    E(4, realloc_begin, F(ptr, hex) F(site, hex))                                                            \
     E(5, realloc_end, F(ptr, hex) F(size, size) F(site, hex))                                                \
     E(6, free, F(ptr, hex) F(site, hex))
 
