@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/units.h"
 #include "cli/accounts/sites_summary.h"
 #include "cli/command.h"
 #include "cli/debuginfod.h"
+#include "cli/launched.h"
 #include "cli/option_values.h"
 #include "cli/output_file.h"
 #include "cli/profile_page.h"
@@ -239,37 +239,6 @@ static void say_started(pid_t pid, const char *recording)
                  recording, (int)pid);
 }
 
-static int exit_code(const struct record_result *r)
-{
-    switch (r->stage) {
-    case RECORD_NOT_FOUND:
-        return EXIT_NOT_FOUND;
-    case RECORD_NOT_EXECUTABLE:
-        return EXIT_CANNOT_RUN;
-    case RECORD_NOT_STARTED:
-        return EXIT_ALLIUM;
-    case RECORD_RAN:
-        break;
-    }
-    return WIFSIGNALED(r->wait_status) ? 128 + WTERMSIG(r->wait_status) : WEXITSTATUS(r->wait_status);
-}
-
-/* Looks at the program first. -1: go on. `*path`, its file or a script's interpreter, is the caller's. */
-static int check_program(const char *cmd, bool quiet, bool *own_allocator, char **path)
-{
-    enum program_kind kind;
-    struct error e = {""};
-    int bad = program_check(cmd, path, &kind, &e);
-    if (bad)
-        return command_fail(bad == -ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN, "%s", e.text);
-    if (kind == PROGRAM_REFUSED)
-        return command_fail(EXIT_ALLIUM, "%s", e.text);
-    *own_allocator = kind == PROGRAM_OWN_MALLOC;
-    if (*own_allocator && !quiet)
-        command_fail(0, "%s", e.text);
-    return -1;
-}
-
 /* --sites and --wrapper. -1: fine. */
 static int read_sites(const struct arguments *a, struct record_options *o, struct wrappers *wrappers)
 {
@@ -319,7 +288,7 @@ static int run(int argc, char **argv)
     o.argv = a.rest;
     char *path = NULL;
     struct other_files others;
-    code = check_program(a.rest[0], quiet, &o.own_allocator, &path);
+    code = launched_check(a.rest[0], quiet, &o.own_allocator, &path);
     if (code < 0)
         code = open_others(&others, &a, &o);
     if (code >= 0) {
@@ -340,5 +309,5 @@ static int run(int argc, char **argv)
     wrappers_release(&wrappers);
     free(o.wrappers);
     free(result.path);
-    return exit_code(&result);
+    return launched_exit_code(&result);
 }

@@ -4,14 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/launched.h"
 #include "cli/option_values.h"
-#include "collect/process/program_check.h"
 #include "run/record.h"
 
 static const struct option_doc options[] = {
@@ -42,34 +41,6 @@ const struct command command_trace = {
     .run = run,
 };
 
-static int exit_code(const struct record_result *r)
-{
-    if (r->stage == RECORD_NOT_FOUND)
-        return EXIT_NOT_FOUND;
-    if (r->stage == RECORD_NOT_EXECUTABLE)
-        return EXIT_CANNOT_RUN;
-    if (r->stage == RECORD_NOT_STARTED)
-        return EXIT_ALLIUM;
-    return WIFSIGNALED(r->wait_status) ? 128 + WTERMSIG(r->wait_status) : WEXITSTATUS(r->wait_status);
-}
-
-/* Looks at the program first. -1: go on. */
-static int check_program(const char *cmd, bool quiet)
-{
-    char *path = NULL;
-    enum program_kind kind;
-    struct error e = {""};
-    const int bad = program_check(cmd, &path, &kind, &e);
-    free(path);
-    if (bad)
-        return command_fail(bad == -ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN, "%s", e.text);
-    if (kind == PROGRAM_REFUSED)
-        return command_fail(EXIT_ALLIUM, "%s", e.text);
-    if (kind == PROGRAM_OWN_MALLOC && !quiet)
-        command_fail(0, "%s", e.text);
-    return -1;
-}
-
 static int run(int argc, char **argv)
 {
     struct arguments a;
@@ -87,7 +58,10 @@ static int run(int argc, char **argv)
     o.argv = a.rest;
     o.keep_args = !command_value(&command_trace, &a, "no-args");
     o.follow = !command_value(&command_trace, &a, "no-follow");
-    code = check_program(a.rest[0], command_value(&command_trace, &a, "quiet") != NULL);
+    const bool quiet = command_value(&command_trace, &a, "quiet") != NULL;
+    char *path = NULL;
+    code = launched_check(a.rest[0], quiet, &o.own_allocator, &path);
+    free(path);
     if (code >= 0)
         return code;
     struct buf folder = BUF_INIT, recording = BUF_INIT;
@@ -106,10 +80,10 @@ static int run(int argc, char **argv)
     if (bad)
         command_fail(0, "%s", e.text);
     const struct ring_follow_counts *n = &result.traced;
-    if (!command_value(&command_trace, &a, "quiet"))
+    if (!quiet && result.stage == RECORD_RAN)
         command_fail(0, "%" PRIu64 " events of %" PRIu64 " process%s in %s, %" PRIu64 " lost", n->events,
                      n->images, n->images == 1 ? "" : "es", buf_str(&folder), n->lost);
-    code = exit_code(&result);
+    code = launched_exit_code(&result);
     free(result.path);
     buf_release(&folder);
     buf_release(&recording);
