@@ -18,7 +18,7 @@
  * Threads that cannot run restartable sequences share one ring more, behind those of the CPUs. It has slots of 64
  * bytes instead of packets; its head counts slots that writers have taken, by an atomic operation. A slot's first and
  * last word tell the lap and whether its writer is done. A slot whose writer sleeps is not taken again until that
- * writer is done: what is read is whole, and what found no slot is counted.
+ * writer is done. So each event that is read is complete, and each event that found no free slot is counted as lost.
  *
  * Runs in: target, tool. Pure data.
  */

@@ -8,8 +8,8 @@
  * sequence (sequence_x86_64.h): no lock, no atomic operation, and an event is either whole or not there. Within a ring
  * times never go back, because nothing runs on the CPU between the reading of the clock and the store of the head.
  *
- * Each event that is not written is counted, in struct ring_cpu.lost: what was written and what was lost is what
- * happened.
+ * Each event that is not written is counted, in struct ring_cpu.lost: the written events and the lost events together
+ * are all events that happened.
  *
  * Runs in: target. Threads: any, signal handlers included; no malloc, no lock. A system call is made only by `reach`.
  * Owns: nothing; the memory is the caller's.

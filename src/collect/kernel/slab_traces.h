@@ -4,8 +4,9 @@
 
 /*
  * Who allocated the live objects of the slab caches, from the first one on: /sys/kernel/debug/slab/CACHE/alloc_traces,
- * which a kernel has that was booted with slub_debug=U; and free_traces beside it, which tells of the places of the
- * same live objects who freed what was there before. Before Linux 5.14 they are /sys/kernel/slab/CACHE/alloc_calls and
+ * which a kernel has that was booted with slub_debug=U; and free_traces beside it, which tells, for the place of each
+ * live object, who freed the object that was there before. Before Linux 5.14 they are
+ * /sys/kernel/slab/CACHE/alloc_calls and
  * free_calls, without stacks. For the running kernel, debugfs is mounted for this process alone, at no place in the
  * file system.
  *

@@ -26,7 +26,7 @@ struct ring_image {
     size_t positions_bytes;
 };
 
-/** Returns whether a file of this name has rings, and whose. */
+/** Returns whether a file of this name has rings; sets `pid` and `id` to the process and the image they belong to. */
 bool ring_image_name(const char *name, pid_t *pid, uint64_t *id);
 /** Opens the rings of that name in the folder. Returns 0 or -errno; -EAGAIN: they are being made. */
 int ring_image_open(struct ring_image *i, const char *folder, const char *name);

@@ -33,7 +33,10 @@ void tick_clock_init(struct tick_clock *c, struct tick_anchor first, struct tick
                              .ns_per_tick = rate_between(first, second)};
 }
 
-/* The rate is such that the error of now is gone at the time of the next anchor, if that comes as late as this one. */
+/*
+ * Chooses the rate at which the present error is gone when the next anchor comes, if the time until then is as long as
+ * the time between the last anchor and this one.
+ */
 void tick_clock_add(struct tick_clock *c, struct tick_anchor a)
 {
     const double reached = c->base_ns + (double)(a.ticks - c->base_ticks) * c->ns_per_tick;

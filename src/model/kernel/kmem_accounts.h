@@ -19,9 +19,10 @@
  * Requested bytes, allocated bytes and flags are the same. The calls differ, or are the recorder's own, which have no
  * names. The first event is not a second one itself.
  *
- * An object can be freed without an event (kfree_rcu() frees in bulk) and its address be allocated again. The events
- * between tell this apart, or that the same call allocates both. If another call of the same thread allocates with no
- * event of that thread between, the second object is taken for the first one. Nor are lost events between both known.
+ * An object can be freed without an event (kfree_rcu() frees in bulk), and its address be allocated again. That this is
+ * a new object is seen if there are events between the two allocations, or if both are of the same call. If another
+ * call of the same thread allocates with no event of that thread between, the second object is taken for the first one.
+ * This also happens if the events between were lost.
  * On the other hand, a second event is taken for an allocation, and so for an implied free, if the thread moved to
  * another CPU after the first one, if another thread of the CPU then had a large object, or if
  * kmem_accounts_update_peak() or kmem_accounts_restart_peak() ran: what was told of a row is not taken back.

@@ -173,7 +173,7 @@ static unsigned word_state(struct built_files *b, const struct source_word *w, u
     return state == UNNAMED ? BUILT_MAYBE : state;
 }
 
-/* While a path is looked up, it is not built: what is made of itself ends there. */
+/* While a path is being looked up, its state is "not built", so that the search ends if an object contains itself. */
 static unsigned path_state(struct built_files *b, const char *path, unsigned depth)
 {
     uint32_t word = first_word(b, path);

@@ -144,7 +144,8 @@ static void skip_dead(struct scan *s)
     }
 }
 
-/* Each branch begins with the braces that are open before #if; after #endif those of the first one are. */
+/* Each branch begins with the depth of braces before the #if. After the #endif, the depth is the one at which the first
+ * branch ended. */
 static void take_directive(struct scan *s)
 {
     struct part p = directive(s);

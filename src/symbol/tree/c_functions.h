@@ -6,8 +6,9 @@
  * The functions that the text of a C file defines, in the style of the kernel. Macros are not expanded: the names that
  * SYSCALL_DEFINE3(open, ...) and the like make are known, others are not found.
  *
- * Text that is no valid C gives some names less, or more. Both branches of #if are read, except those of #if 0. A brace
- * in the first column ends a function, so that one that is not understood hides no other.
+ * In text that is not valid C, some functions are missed, or wrong names are found. Both branches of #if are read, but
+ * not the first one of #if 0. A brace in the first column ends a function, so that a function that is not understood
+ * does not hide the functions after it.
  *
  * Runs in: the tool. Threads: any. Owns: nothing.
  */

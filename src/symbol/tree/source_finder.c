@@ -214,8 +214,9 @@ static void add_name(struct source_finder *f, uint32_t symbol)
 }
 
 /*
- * The functions of an object follow one another. A name that several files have is of the file of a neighbour, if only
- * one of the two files has it; one that no file has, because a macro makes it, is of a file on both sides.
+ * The functions of an object file follow one another. If several files define a name, the function is taken to be in
+ * the file of a neighbour, if exactly one of the two neighbours' files defines it. If no file defines a name, because a
+ * macro makes it, the function is taken to be in the file of its neighbours, if both are in the same file.
  */
 static uint32_t by_neighbours(struct source_finder *f, size_t symbol, uint32_t before, uint32_t after)
 {

@@ -3,9 +3,10 @@
 #define SYMBOL_SOURCE_FINDER_H
 
 /*
- * The files of a kernel's functions by their names alone, from an index of its source. What a name could be in several
- * files is told by what is built, by the module, and by the order of symbols: those of one object follow one another.
- * Where these do not tell, the file is not known: a wrong one would be worse.
+ * Finds the source files of a kernel's functions by the names of the functions alone, with an index of the source. If
+ * several files define a name, three things decide: which files are built, the module, and the order of the symbols
+ * (the symbols of one object file follow one another). If they do not decide, the file is reported as unknown, because
+ * a wrong file would be worse.
  *
  * Functions of headers have no file: whether one was compiled on its own, or for which file, is not known.
  *

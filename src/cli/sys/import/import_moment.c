@@ -112,7 +112,7 @@ static const struct table_column slab_columns[] = {
     [STACK] = {"stack", TABLE_PLAIN, TABLE_LINES},
 };
 
-/* As the rest of the recording names calls. Without symbols, addresses stay as they are nowhere. */
+/* Writes calls with the names that the rest of the recording uses; a call without a name is "[unknown]". */
 static void put_calls(const struct import_trace *t, struct table *table, uint32_t column, const char *lines)
 {
     struct buf b = BUF_INIT;

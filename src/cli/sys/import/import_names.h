@@ -59,7 +59,7 @@ void import_names_use_source(struct import_names *n, const char *config);
  */
 int import_names_compare(struct import_names *n, const struct kernel_identity *kernel, struct error *e);
 
-/** Returns whether --source may be of another version than the trace: so it is if the trace does not tell its own. */
+/** Returns whether --source may be of another version than the trace, also if the trace does not tell its version. */
 bool import_names_differ(const struct import_names *n);
 
 /** Returns the symbols, or NULL: there are none. */
