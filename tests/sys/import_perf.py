@@ -87,13 +87,14 @@ def stacks():
         imported(path, folder + "/a.allium")
         folded = allium("export", folder + "/a.allium", "--folded", "allocations").stdout.decode().splitlines()
         have = {line.rpartition(" ")[0]: int(line.rpartition(" ")[2]) for line in folded}
-        want, large, before = collections.Counter(), None, None
-        printed = perf("script", "-i", path, "-F", "event,ip,sym,symoff,dso,trace").decode(errors="replace")
+        want, large = collections.Counter(), {}  # by address: thread and sizes of a large object, its stack
+        printed = perf("script", "-i", path, "-F", "tid,event,ip,sym,symoff,dso,trace").decode(errors="replace")
         for event in printed.split("\n\n"):
             head, *frames = event.strip("\n").split("\n")
             found = re.search(r"kmem:\S*alloc\S*: .*?call_site=(\S+).* ptr=0x(\S+)", head)
             if not found or int(found.group(2), 16) <= 16:
-                large = None
+                freed = re.search(r"kmem:\S*free: .* ptr=0x(\S+)", head)
+                large.pop(freed and freed[1], None)
                 continue
             # what looks like the kernel's without being in it is what perf took for a frame of the program
             names = [frame.split()[1] for frame in frames
@@ -101,11 +102,12 @@ def stacks():
             names = names[names.index(found.group(1)):]
             stack = ";".join(re.sub(r"(\.(part|isra|constprop|cold)[^+]*)?\+.*", "", name) for name in reversed(names))
             want[stack] += 1
-            sizes = re.search(r"kmem:kmalloc: .* ptr=(\S+) bytes_req=(\d+) bytes_alloc=(\d+)", head)
-            if sizes and sizes.groups() == large:  # the second event of a large object
-                want[before] -= 1
-                sizes = None
-            large, before = sizes and int(sizes[3]) > 8192 and sizes.groups(), stack
+            sizes = re.search(r"^ *(\d+) .*kmem:kmalloc: .* bytes_req=(\d+) bytes_alloc=(\d+)", head)
+            first_sizes, first_stack = large.pop(found[2], (None, None))
+            if sizes and sizes.groups() == first_sizes:  # the second event of a large object
+                want[first_stack] -= 1
+            elif sizes and int(sizes[3]) > 8192:
+                large[found[2]] = sizes.groups(), stack
         want = +want
         equal(sum(have.values()), sum(want.values()), "allocations")
         differ = [(stack, have.get(stack, 0), want.get(stack, 0)) for stack in sorted(have.keys() | want.keys())
