@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/sigsafe/clock_ns.h"
 #include "base/vec.h"
+#include "collect/trace/agent_events.h"
 #include "collect/trace/ctf_writer.h"
 #include "collect/trace/ring_image.h"
 
@@ -80,8 +81,9 @@ static int take(struct ring_follow *f, struct followed *i, uint32_t ring, const 
         i->streams[ring] = ctf_writer_stream(f->writer, i->image.pid, i->image.id, ring, &f->error);
     if (i->streams[ring] < 0)
         return i->streams[ring];
-    int bad =
-        p->n_words ? ctf_writer_packet(f->writer, i->streams[ring], p, i->image.pid, ring, lost, clock) : 0;
+    int bad = p->n_words ? ctf_writer_packet(f->writer, i->streams[ring], p, i->image.pid, i->image.id, ring,
+                                             lost, clock)
+                         : 0;
     f->counts.events += p->n_events;
     f->counts.bytes += 8ull * p->n_words;
     return bad == -EBADMSG || !bad /* what is no event was written by the program itself */
@@ -139,7 +141,9 @@ int ring_follow_begin(struct ring_follow **out, const char *dir, const char *fol
     wait_for(10 * WAIT_LEAST_NS);
     tick_clock_init(&f->clock, first, tick_clock_anchor());
     f->anchored_ns = clock_ns(CLOCK_MONOTONIC);
-    int bad = ctf_writer_new(&f->writer, folder, e);
+    uint32_t n;
+    const struct event_class *classes = agent_events(&n);
+    int bad = ctf_writer_new(&f->writer, folder, "ust", classes, n, e);
     const int failed = bad ? 0 : pthread_create(&f->thread, NULL, follow, f);
     if (failed)
         bad = error_set(e, failed, "cannot start a thread: %s", strerror(failed));

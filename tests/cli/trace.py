@@ -57,7 +57,7 @@ int main(int argc, char **argv)
     raise(SIGKILL);
 }
 """ % (BLOCKS, BLOCKS)
-EVENT = re.compile(r"^\[([\d.]+)\] .*allium:(\w+): \{ cpu_id = (\d+), vpid = (\d+) \}, \{ flags = (\d+), vtid = (\d+) \}, "
+EVENT = re.compile(r"^\[([\d.]+)\] .*allium:(\w+): \{ cpu_id = (\d+), vpid = (\d+), image_id = 0x\w+ \}, \{ flags = (\d+), vtid = (\d+) \}, "
                    r"\{ ptr = 0x([0-9A-F]+)(?:, size = (\d+))?, site = 0x([0-9A-F]+) \}$")
 
 

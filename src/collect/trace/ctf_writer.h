@@ -3,8 +3,8 @@
 #define COLLECT_CTF_WRITER_H
 
 /*
- * Writes the events of rings as a folder of CTF 1.8: the metadata, made from wire/event_schema.h, and a file for each
- * CPU of each process image. Of the events only the time changes, from ticks to nanoseconds.
+ * Writes the events of rings as a folder of CTF 1.8: the metadata (ctf_metadata.h), and a file for each CPU of each
+ * process image. Of the events only the time changes, from ticks to nanoseconds.
  *
  * Runs in: the tool. Threads: one. Owns: its descriptors, until ctf_writer_free().
  */
@@ -15,11 +15,18 @@
 #include "base/error.h"
 #include "collect/trace/tick_clock.h"
 #include "ring/ring_read.h"
+#include "wire/event_class.h"
 
 struct ctf_writer;
 
-/** Makes the folder and its metadata. Returns 0, or -errno with a line. */
-int ctf_writer_new(struct ctf_writer **out, const char *folder, struct error *e);
+/**
+ * Makes the folder and its metadata, with these classes of events, which stay the caller's. `domain`: "ust" or
+ * "kernel". Returns 0, or -errno with a line.
+ */
+int ctf_writer_new(struct ctf_writer **out, const char *folder, const char *domain,
+                   const struct event_class *classes, uint32_t n, struct error *e);
+/** Adds a class, before the first packet that has such events. Returns 0, or -errno with a line. */
+int ctf_writer_class(struct ctf_writer *w, const struct event_class *class, struct error *e);
 void ctf_writer_free(struct ctf_writer *w); /* NULL is allowed */
 /** Opens the stream of a CPU of an image. Returns a descriptor, which the caller closes, or -errno with a line. */
 int ctf_writer_stream(struct ctf_writer *w, pid_t pid, uint64_t image_id, uint32_t cpu, struct error *e);
@@ -28,6 +35,6 @@ int ctf_writer_stream(struct ctf_writer *w, pid_t pid, uint64_t image_id, uint32
  * events of the CPU that were lost up to its end. Returns 0 or -errno.
  */
 int ctf_writer_packet(struct ctf_writer *w, int stream, const struct ring_piece *piece, pid_t pid,
-                      uint32_t cpu, uint64_t lost, const struct tick_clock *clock);
+                      uint64_t image_id, uint32_t cpu, uint64_t lost, const struct tick_clock *clock);
 
 #endif
