@@ -165,7 +165,7 @@ static void read_head(struct cursor *c, struct ctf_trace *t)
     const char *domain = word(c, t, "\"");
     c->bad |= strlen(domain) >= sizeof(t->domain);
     if (!c->bad)
-        strcpy(t->domain, domain);
+        memcpy(t->domain, domain, strlen(domain) + 1);
     skip(c, "\";\n\ttracer_name = \"allium\";\n");
     find(c, "\n\toffset = ");
     t->offset_ns = number(c, 10);
