@@ -7,6 +7,7 @@
 #include "agent/sampler/live_filter.h"
 #include "agent/sampler/probes.h"
 #include "agent/sites/sites_hooks.h"
+#include "agent/tracer/tracer.h"
 #include "base/sigsafe/str.h"
 #include "unwind/module.h"
 
@@ -20,6 +21,14 @@
             return sites_book(SITES_CALLER, next_operators.field(size, second, third), size);                \
         }                                                                                                    \
         return operators_new_cold(size, second, third, &next_operators.field);                               \
+    }                                                                                                        \
+    static void *trace_##field(size_t size, size_t second, size_t third)                                     \
+    {                                                                                                        \
+        if (likely(size < thread_self.left)) {                                                               \
+            thread_self.left -= size;                                                                        \
+            return tracer_book(SITES_CALLER, next_operators.field(size, second, third), size);               \
+        }                                                                                                    \
+        return operators_new_cold(size, second, third, &next_operators.field);                               \
     }
 NEXT_NEW_FORMS(X)
 #undef X
@@ -28,6 +37,15 @@ NEXT_NEW_FORMS(X)
     {                                                                                                        \
         if (likely(!live_filter_may_hold(p) &&                                                               \
                    sites_released_hot(sites_slot_first(SITES_CALLER), SITES_CALLER, p, false))) {            \
+            next_operators.field(p, second, third);                                                          \
+            return;                                                                                          \
+        }                                                                                                    \
+        operators_delete_cold(p, second, third, &next_operators.field);                                      \
+    }                                                                                                        \
+    static void trace_##field(void *p, size_t second, size_t third)                                          \
+    {                                                                                                        \
+        if (likely(!live_filter_may_hold(p))) {                                                              \
+            tracer_release(SITES_CALLER, p);                                                                 \
             next_operators.field(p, second, third);                                                          \
             return;                                                                                          \
         }                                                                                                    \
@@ -63,6 +81,17 @@ void sites_operators_begin(void)
 #undef X
 }
 
+/* An operator that calls malloc() through its symbol is traced there, with the operator as the site. */
+void sites_operators_trace(void)
+{
+#define X(field, symbol)                                                                                     \
+    if (next_operators.field && next.field != next_operators.field)                                          \
+        next.field = trace_##field;
+    NEXT_NEW_FORMS(X)
+    NEXT_DELETE_FORMS(X)
+#undef X
+}
+
 /* ---- operators of the C++ library ---- */
 
 static COLD void *direct_cold(size_t size, size_t second, size_t third, next_new_fn *real)
@@ -79,18 +108,21 @@ static COLD void *direct_cold(size_t size, size_t second, size_t third, next_new
 
 /* The functions below do what the operators of libstdc++ do. If there is no memory, they call the operator itself, for
  * the new handler, and for the exception or NULL if that does not help. */
-#define X(field, symbol)                                                                                     \
-    static void *direct_##field(size_t size, size_t second, size_t third)                                    \
+#define DIRECT(field, book)                                                                                  \
     {                                                                                                        \
         if (likely(size < thread_self.left)) {                                                               \
             thread_self.left -= size;                                                                        \
             void *p = next.malloc(size ? size : 1);                                                          \
             if (unlikely(!p))                                                                                \
                 return next_operators.field(size, second, third);                                            \
-            return sites_book(SITES_CALLER, p, size);                                                        \
+            return book(SITES_CALLER, p, size);                                                              \
         }                                                                                                    \
         return direct_cold(size, second, third, &next_operators.field);                                      \
     }
+#define X(field, symbol)                                                                                     \
+    static void *direct_##field(size_t size, size_t second, size_t third)                                    \
+        DIRECT(field, sites_book) static void *trace_direct_##field(size_t size, size_t second,              \
+                                                                    size_t third) DIRECT(field, tracer_book)
 X(new_plain, )
 X(new_array, )
 X(new_nothrow, )
@@ -136,6 +168,18 @@ static void direct_delete(void *p, size_t second, size_t third)
         sites_free_cold(p);
 }
 
+static void trace_direct_delete(void *p, size_t second, size_t third)
+{
+    (void)second;
+    (void)third;
+    if (unlikely(live_filter_may_hold(p))) {
+        hooks_free_cold(p);
+        return;
+    }
+    tracer_release(SITES_CALLER, p);
+    next.free(p);
+}
+
 static bool is_cxx_library(const struct link_map *m)
 {
     return m && m->l_name && text_find(m->l_name, "/libstdc++.so");
@@ -155,23 +199,28 @@ static bool is_library_whole(void)
 
 static bool goes_direct(const void *real)
 {
-    return sites_counting && is_cxx_library(module_link_map((uintptr_t)real)) && is_library_whole();
+    return sites_on && is_cxx_library(module_link_map((uintptr_t)real)) && is_library_whole();
 }
 
+/* The aligned forms always take the cold path, which counts and traces. */
+#define trace_direct_new_aligned               direct_new_aligned
+#define trace_direct_new_array_aligned         direct_new_array_aligned
+#define trace_direct_new_aligned_nothrow       direct_new_aligned_nothrow
+#define trace_direct_new_array_aligned_nothrow direct_new_array_aligned_nothrow
 #define X(field, symbol)                                                                                     \
     next_new_fn sites_instead_##field(next_new_fn real)                                                      \
     {                                                                                                        \
         if (!goes_direct((const void *)real))                                                                \
             return real;                                                                                     \
         next_operators.field = real;                                                                         \
-        return direct_##field;                                                                               \
+        return tracer_on ? trace_direct_##field : direct_##field;                                            \
     }
 NEXT_NEW_FORMS(X)
 #undef X
 #define X(field, symbol)                                                                                     \
     next_delete_fn sites_instead_##field(next_delete_fn real)                                                \
     {                                                                                                        \
-        return goes_direct((const void *)real) ? direct_delete : real;                                       \
+        return !goes_direct((const void *)real) ? real : tracer_on ? trace_direct_delete : direct_delete;    \
     }
 NEXT_DELETE_FORMS(X)
 #undef X

@@ -3,7 +3,7 @@
 #define AGENT_SITES_OPERATORS_H
 
 /*
- * The C++ operators of processes that keep accounts of call sites. The site is the program's call of the operator.
+ * The C++ operators of processes that keep accounts of call sites, or trace. The site is the program's call of the operator.
  *
  * The operators of libstdc++ only call malloc, aligned_alloc and free, so that the site would lie in libstdc++. The
  * agent does not call these operators, but does the same itself, unless there is no memory, or a module of the program
@@ -17,5 +17,7 @@
 /** If the allocator has operators of its own: makes the exported operators jump to functions that call these operators
  * and count. */
 void sites_operators_begin(void);
+/** The same for a process that traces (tracer/tracer.h). */
+void sites_operators_trace(void);
 
 #endif

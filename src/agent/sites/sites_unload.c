@@ -7,6 +7,7 @@
 #include "agent/hooks/resolve.h"
 #include "agent/process.h"
 #include "agent/sites/sites.h"
+#include "agent/tracer/tracer.h"
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/str.h"
 
@@ -32,6 +33,7 @@ EXPORT int dlclose(void *handle)
     __atomic_fetch_add(&under_way, 1, __ATOMIC_SEQ_CST);
     sites_forget_unloadable();
     int result = next_dlclose(handle);
+    tracer_forget_sites();
     __atomic_fetch_sub(&under_way, 1, __ATOMIC_SEQ_CST);
     return result;
 }

@@ -8,7 +8,10 @@
 
 #include "agent/clock.h"
 #include "agent/hooks/cold.h"
+#include "agent/ledger_writer.h"
 #include "agent/process.h"
+#include "agent/reentry.h"
+#include "agent/sites/sites_operators.h"
 #include "agent/sites_link.h"
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/syscall.h"
@@ -28,6 +31,10 @@ uint32_t tracer_on;
 
 static struct ring ring;
 static uint32_t ring_generation; /* of the process that has made the ring; 0: none has */
+
+/* Return addresses whose modules the ledger has, each at the place of its hash. */
+#define SITES_SEEN_BITS 14
+static uintptr_t seen[1u << SITES_SEEN_BITS];
 
 static __thread uint32_t thread_id __attribute__((tls_model("initial-exec"))); /* 0: not asked yet */
 
@@ -53,11 +60,36 @@ static inline __attribute__((always_inline)) bool is_ready(void)
     return (likely(thread_id) && likely(process_is_current())) || is_ready_cold();
 }
 
-static inline __attribute__((always_inline)) void put(const uint32_t words, enum event_id id, uint64_t a,
-                                                      uint64_t b, uint64_t c)
+/* Adds the address, and the module that it is in, to the ledger: the tool finds its name there. */
+static COLD void add_site(uintptr_t site, uintptr_t *place)
 {
-    if (likely(is_ready()))
-        ring_put(&ring, words, ring_what((uint16_t)id, words, thread_id), a, b, c);
+    uint8_t outside;
+    struct thread *t = &thread_self;
+    if (!ledger_enter_own(t, &outside))
+        return;
+    if (writer_caller(site) != LEDGER_NONE)
+        store_relaxed(place, site);
+    ledger_exit(t, outside);
+}
+
+static inline __attribute__((always_inline)) void put(const uint32_t words, enum event_id id, uint64_t a,
+                                                      uint64_t b, uintptr_t site)
+{
+    if (unlikely(!is_ready()))
+        return;
+    uintptr_t *place = &seen[site * UINT64_C(0x9e3779b97f4a7c15) >> (64 - SITES_SEEN_BITS)];
+    if (unlikely(load_relaxed(place) != site) && site)
+        add_site(site, place);
+    if (words == 4)
+        ring_put(&ring, words, ring_what((uint16_t)id, words, thread_id), a, site, 0);
+    else
+        ring_put(&ring, words, ring_what((uint16_t)id, words, thread_id), a, b, site);
+}
+
+void tracer_forget_sites(void)
+{
+    if (tracer_on)
+        __builtin_memset(seen, 0, sizeof(seen));
 }
 
 #define CALLER ((uintptr_t)__builtin_return_address(0))
@@ -72,7 +104,7 @@ static HOT void *trace_malloc(size_t size)
 static HOT void trace_free(void *p)
 {
     if (likely(p))
-        put(4, EVENT_free, (uintptr_t)p, CALLER, 0);
+        put(4, EVENT_free, (uintptr_t)p, 0, CALLER);
     next.free(p);
 }
 
@@ -85,7 +117,7 @@ static HOT void *trace_calloc(size_t count, size_t each)
 
 static void *trace_realloc(void *old, size_t size)
 {
-    put(4, EVENT_realloc_begin, (uintptr_t)old, CALLER, 0);
+    put(4, EVENT_realloc_begin, (uintptr_t)old, 0, CALLER);
     void *p = next.realloc(old, size);
     put(5, EVENT_realloc_end, (uintptr_t)p, size, CALLER);
     return p;
@@ -111,6 +143,18 @@ ALIGNED(valloc, (size_t size), (size))
 ALIGNED(pvalloc, (size_t size), (size))
 #undef ALIGNED
 
+void *tracer_book(uintptr_t site, void *p, size_t size)
+{
+    put(5, EVENT_malloc, (uintptr_t)p, size, site);
+    return p;
+}
+
+void tracer_release(uintptr_t site, const void *p)
+{
+    if (p)
+        put(4, EVENT_free, (uintptr_t)p, 0, site);
+}
+
 void tracer_allocated(const struct walk_start *from, const void *p, size_t size)
 {
     put(5, EVENT_malloc, (uintptr_t)p, size, from->pc);
@@ -119,7 +163,7 @@ void tracer_allocated(const struct walk_start *from, const void *p, size_t size)
 void tracer_released(const struct walk_start *from, const void *p)
 {
     if (p)
-        put(4, EVENT_free, (uintptr_t)p, from->pc, 0);
+        put(4, EVENT_free, (uintptr_t)p, 0, from->pc);
 }
 
 void tracer_realloc_begins(const void *old)
@@ -144,6 +188,7 @@ void tracer_begin(void)
                                  .memalign = trace_memalign,
                                  .valloc = trace_valloc,
                                  .pvalloc = trace_pvalloc};
+    sites_operators_trace();
 }
 
 void tracer_begin_thread(void)
@@ -197,6 +242,7 @@ static char *map_beside(const char *suffix, uint64_t bytes, const void *content,
 
 void tracer_begin_ledger(void)
 {
+    tracer_forget_sites();
     struct {
         uint64_t magic, read[CPUS_MOST];
     } positions = {0};

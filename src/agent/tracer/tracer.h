@@ -31,6 +31,12 @@ void tracer_begin_ledger(void);
 /** Forgets the number of a thread that is new, or in a new fork child. */
 void tracer_begin_thread(void);
 
+/** The events of operators of C++. `site`: the return address of the call. tracer_book() returns `p`. */
+void *tracer_book(uintptr_t site, void *p, size_t size);
+void tracer_release(uintptr_t site, const void *p);
+/** To be called when a module may have been unloaded: another one can come to its addresses. */
+void tracer_forget_sites(void);
+
 /** The events of a cold half: after the real function, or before it. `p` NULL: the request failed. */
 void tracer_allocated(const struct walk_start *from, const void *p, size_t size);
 void tracer_released(const struct walk_start *from, const void *p);
