@@ -3,7 +3,8 @@
 #define AGENT_SITES_OPERATORS_H
 
 /*
- * The C++ operators of processes that keep accounts of call sites, or trace. The site is the program's call of the operator.
+ * The C++ operators of processes that keep accounts of call sites, or trace. The site is the program's call of the
+ * operator.
  *
  * The operators of libstdc++ only call malloc, aligned_alloc and free, so that the site would lie in libstdc++. The
  * agent does not call these operators, but does the same itself, unless there is no memory, or a module of the program

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The functions that the rest of the agent calls for sites, and the state of each thread and fork child. */
 #include "agent/sites/sites.h"
+#include "agent/sites/sites_operators.h"
 #include "agent/tracer/tracer.h"
 #include "target/vm_reserve.h"
 
@@ -8,8 +9,10 @@ static void begin(void)
 {
     if (process.config.sites & LEDGER_WITH_SITES)
         sites_begin();
-    if (process.config.sites & LEDGER_WITH_TRACE)
+    if (process.config.sites & LEDGER_WITH_TRACE) {
         tracer_begin();
+        sites_operators_trace();
+    }
 }
 
 static void begin_ledger(void)

@@ -11,7 +11,6 @@
 #include "agent/ledger_writer.h"
 #include "agent/process.h"
 #include "agent/reentry.h"
-#include "agent/sites/sites_operators.h"
 #include "agent/sites_link.h"
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/syscall.h"
@@ -188,7 +187,6 @@ void tracer_begin(void)
                                  .memalign = trace_memalign,
                                  .valloc = trace_valloc,
                                  .pvalloc = trace_pvalloc};
-    sites_operators_trace();
 }
 
 void tracer_begin_thread(void)

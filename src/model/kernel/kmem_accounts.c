@@ -43,20 +43,20 @@ void kmem_accounts_free(struct kmem_accounts *a)
 
 void kmem_accounts_keep_freed(struct kmem_accounts *a)
 {
-    if (!a->freed.slots)
+    if (!a->freed.table.slots)
         kmem_objects_init(&a->freed);
 }
 
 static void keep_freed(struct kmem_accounts *a, uint64_t address, uint32_t cache)
 {
     const struct kmem_object freed = {.address = address, .row = cache};
-    if (a->freed.slots)
+    if (a->freed.table.slots)
         kmem_objects_put(&a->freed, &freed, FREED_MAX);
 }
 
 static void forget_freed(struct kmem_accounts *a, uint64_t address)
 {
-    struct kmem_object *o = a->freed.slots ? kmem_objects_find(&a->freed, address) : NULL;
+    struct kmem_object *o = a->freed.table.slots ? kmem_objects_find(&a->freed, address) : NULL;
     if (o && o->address)
         kmem_objects_remove(&a->freed, o);
 }

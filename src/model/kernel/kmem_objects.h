@@ -3,14 +3,15 @@
 #define MODEL_KMEM_OBJECTS_H
 
 /*
- * The live objects of kmem_accounts.h, by address: open addressing, at most two thirds full. Removing moves later
- * objects back, so that no slot marks a removed one.
+ * The live objects of kmem_accounts.h, by address (base/address_table.h).
  *
  * Runs in: the tool. Threads: one at a time. Owns: the slots, until kmem_objects_release().
  */
 
 #include <stddef.h>
 #include <stdint.h>
+
+#include "base/address_table.h"
 
 /** The largest value of born_us: 8 years in microseconds. */
 #define KMEM_OBJECT_BORN_MAX ((UINT64_C(1) << 48) - 1)
@@ -26,8 +27,7 @@ struct kmem_object {
 };
 
 struct kmem_objects {
-    struct kmem_object *slots;
-    size_t n, mask;
+    struct address_table table;
 };
 
 void kmem_objects_init(struct kmem_objects *o);

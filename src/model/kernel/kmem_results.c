@@ -7,21 +7,23 @@ static void age(struct kmem_account *r, uint64_t age_ns)
     r->oldest_ns = age_ns > r->oldest_ns ? age_ns : r->oldest_ns;
 }
 
+static void age_of_object(void *arg, const struct kmem_object *o)
+{
+    struct kmem_accounts *a = arg;
+    const uint64_t lasted_ns = a->totals.last_ns - a->totals.first_ns;
+    const uint64_t born_ns = o->born_us * 1000, age_ns = lasted_ns > born_ns ? lasted_ns - born_ns : 0;
+    age(&a->rows.at[o->row], age_ns);
+    if (o->process_row != NO_ROW)
+        age(&a->processes.at[o->process_row], age_ns);
+}
+
 void kmem_accounts_update_ages(struct kmem_accounts *a)
 {
-    const uint64_t lasted_ns = a->totals.last_ns - a->totals.first_ns;
     vec_each (struct kmem_account, r, &a->rows)
         r->oldest_ns = r->held_ns;
     vec_each (struct kmem_account, p, &a->processes)
         p->oldest_ns = 0;
-    for (size_t i = 0; i <= a->live.mask; i++) {
-        const struct kmem_object *o = &a->live.slots[i];
-        const uint64_t born_ns = o->born_us * 1000, age_ns = lasted_ns > born_ns ? lasted_ns - born_ns : 0;
-        if (o->address)
-            age(&a->rows.at[o->row], age_ns);
-        if (o->address && o->process_row != NO_ROW)
-            age(&a->processes.at[o->process_row], age_ns);
-    }
+    kmem_objects_each(&a->live, age_of_object, a);
 }
 
 void kmem_accounts_restart_peak(struct kmem_accounts *a)
