@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "base/units.h"
 #include "cli/debuginfod.h"
+#include "cli/source_trace.h"
 #include "cli/sys/kernel_marks.h"
 #include "collect/process/container.h"
 #include "collect/ledger/ledger_copy.h"
@@ -26,6 +27,7 @@
 #include "collect/ledger/profile_names.h"
 #include "collect/process/proc.h"
 #include "collect/process/thread_names.h"
+#include "collect/trace/event_folder.h"
 #include "store/profile_load.h"
 
 #define SUFFIX      ".allium"
@@ -206,12 +208,14 @@ int source_when(const char *path, const char *time, uint64_t *at_ns, struct erro
 static int open_file(struct source *s, const char *path, const char *time, unsigned without, struct error *e)
 {
     uint64_t at, *when = time ? &at : NULL;
-    int bad = time ? source_when(path, time, &at, e) : 0;
-    if (bad)
-        return bad;
     struct buf label = BUF_INIT;
     buf_printf(&label, "%s%s%s", path, time ? "@" : "", time ? time : "");
     s->label = buf_detach(&label);
+    if (event_folder_is(path))
+        return source_trace_read(&s->profile, path, time, e);
+    int bad = time ? source_when(path, time, &at, e) : 0;
+    if (bad)
+        return bad;
     bad = recording_load_without(&s->profile, path, when, without, e);
     bad = bad ? bad : refuse_rows(s->profile, path, e);
     if (bad || !when || has_figures(s->profile))
@@ -268,7 +272,7 @@ int source_fail(int bad, const struct error *e)
 int source_file(const char *text, char **path, struct error *e)
 {
     *path = NULL;
-    if (source_kind(text) != SOURCE_FILE)
+    if (source_kind(text) != SOURCE_FILE || (text && event_folder_is(text)))
         return 0;
     *path = text ? mem_strdup(text) : newest_recording();
     if (*path)
@@ -340,6 +344,8 @@ static int open_source(struct source *s, const char *text, unsigned without, str
         bad = open_file(s, path, NULL, without, e);
     } else if (source_kind(text) == SOURCE_PROCESS) {
         bad = open_pid(s, text, e);
+    } else if (source_kind(text) == SOURCE_FILE) { /* a trace */
+        bad = open_file(s, text, NULL, without, e);
     } else {
         const char *time;
         bad = source_moment(text, &path, &time, e);

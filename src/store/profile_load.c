@@ -71,7 +71,11 @@ static int load_mappings(struct loader *l, struct error *e)
     while (reader_scan_row(&s)) {
         struct row_mapping m = {0};
         row_mapping(&s.row, &l->rows, &m);
-        if (s.row.bad || placed.at[m.module] || l->images.at[m.image].index == PROFILE_NONE)
+        if (s.row.bad || l->images.at[m.image].index == PROFILE_NONE)
+            continue;
+        *vec_push(&l->p->mappings) =
+            (struct profile_mapping){l->images.at[m.image].index, m.module, m.start, m.bias};
+        if (placed.at[m.module])
             continue;
         placed.at[m.module] = true;
         struct profile_module *it = &l->p->modules.at[m.module];

@@ -40,8 +40,7 @@ void kmem_objects_remove(struct kmem_objects *o, struct kmem_object *slot)
 void kmem_objects_each(const struct kmem_objects *o, kmem_object_fn *f, void *arg)
 {
     for (size_t i = 0; o->table.slots && i <= o->table.mask; i++) {
-        const struct kmem_object *slot =
-            (const struct kmem_object *)address_table_slot(&o->table, BYTES, i);
+        const struct kmem_object *slot = (const struct kmem_object *)address_table_slot(&o->table, BYTES, i);
         if (slot->address)
             f(arg, slot);
     }

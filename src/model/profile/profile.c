@@ -21,6 +21,7 @@ void profile_free(struct profile *p)
     vec_release(&p->images);
     vec_release(&p->threads);
     vec_release(&p->modules);
+    vec_release(&p->mappings);
     vec_release(&p->lines);
     vec_release(&p->locations);
     vec_release(&p->stack_locations);
@@ -56,6 +57,9 @@ static bool names_valid(const struct profile *p)
             return false;
     vec_each (const struct profile_line, l, &p->lines)
         if (l->function >= strings || l->file >= strings)
+            return false;
+    vec_each (const struct profile_mapping, m, &p->mappings)
+        if (m->image >= p->images.len || m->module >= p->modules.len)
             return false;
     vec_each (const struct profile_location, l, &p->locations)
         if ((l->module != PROFILE_NONE && l->module >= p->modules.len) ||

@@ -101,6 +101,12 @@ struct profile_module {
     uint64_t start, end, bias;
 };
 
+/** Where an image has a module: of recordings only, by image, in the order in which the modules came. */
+struct profile_mapping {
+    uint32_t image, module;
+    uint64_t start, bias;
+};
+
 /** A name for a place in the code. */
 struct profile_line {
     uint32_t function; /* string, never "" once it has a name */
@@ -210,11 +216,19 @@ struct profile_kernel {
         settle_ns; /* of the live ones, freed within settle_ns after the end */
 };
 
+/** Of a trace of all events. Those that were lost count as PROFILE_LOST_SAMPLES. */
+struct profile_trace {
+    bool known;
+    uint64_t cut_packets;   /* at the end of a trace that was cut short */
+    uint64_t unknown_frees; /* of blocks whose allocation is not in it */
+};
+
 struct profile {
     struct VEC(char *) strings;
     struct VEC(struct profile_image) images;
     struct VEC(struct profile_thread) threads;
     struct VEC(struct profile_module) modules;
+    struct VEC(struct profile_mapping) mappings;
     struct VEC(struct profile_line) lines;
     struct VEC(struct profile_location) locations;
     struct VEC(uint32_t) stack_locations;
@@ -233,6 +247,7 @@ struct profile {
     /* CPU time and highest resident memory of the process that recorded; 0: not known. */
     uint64_t recorder_cpu_ns, recorder_peak_bytes;
     struct profile_kernel kernel;
+    struct profile_trace trace;
     uint64_t started_ns;   /* CLOCK_REALTIME: the zero of FILE@TIME; 0: not known */
     uint64_t taken_ns;     /* CLOCK_REALTIME of the reading */
     uint64_t period_bytes; /* period of a complete recording; 0: not known. See also the cells */

@@ -29,10 +29,11 @@ static void write_words(const struct footer *c, struct buf *b, enum text_look lo
 
 /* ---- lost ---- */
 
-static bool write_losses(const struct footer *c, struct buf *b)
+/* Those from this kind on. */
+static bool write_losses(const struct footer *c, struct buf *b, int first)
 {
     bool any = false;
-    for (int k = 0; k < PROFILE_LOSSES; k++) {
+    for (int k = first; k < PROFILE_LOSSES; k++) {
         const struct profile_summary_loss *loss = &profile_summary_losses[k];
         if (!c->f->losses[k])
             continue;
@@ -44,9 +45,11 @@ static bool write_losses(const struct footer *c, struct buf *b)
     return any;
 }
 
-static void write_lost_of_kernel(const struct footer *c)
+/* Of recordings of single events: the kernel's, or a program's trace. */
+static void write_lost_events(const struct footer *c)
 {
     struct buf b = BUF_INIT;
+    const struct profile_trace *t = &c->p->trace;
     const uint64_t lost = c->f->losses[PROFILE_LOST_SAMPLES];
     write_heading(c, "Lost");
     if (lost)
@@ -55,6 +58,18 @@ static void write_lost_of_kernel(const struct footer *c)
                           "prevents losses."
                         : "nothing");
     write_words(c, &b, lost ? TEXT_ALARM : TEXT_PLAIN);
+    if (t->cut_packets) {
+        text_add_number(&b, t->cut_packets, "packet");
+        buf_addstr(&b, " at the end not whole: the trace was cut short.");
+        write_words(c, &b, TEXT_ALARM);
+    }
+    if (t->unknown_frees) {
+        text_add_number(&b, t->unknown_frees, "free");
+        buf_addstr(&b, " of blocks whose allocation is not in the trace: they are in no figure.");
+        write_words(c, &b, TEXT_PLAIN);
+    }
+    if (t->known)
+        write_losses(c, &b, PROFILE_LOST_LIVE);
     buf_release(&b);
 }
 
@@ -63,7 +78,7 @@ static void write_lost(const struct footer *c, const char *heading)
     char size[UNITS_TEXT_BYTES];
     struct buf b = BUF_INIT;
     write_heading(c, heading);
-    bool any = write_losses(c, &b);
+    bool any = write_losses(c, &b, 0);
     if (*c->f->full) {
         buf_addstr(&b, "A ledger stopped growing: ");
         text_add_name(&b, c->style, c->f->full);
@@ -366,8 +381,10 @@ void report_footer(struct sink *out, const struct profile *p, const struct profi
 {
     struct footer c = {.out = out, .style = style, .p = p, .f = f};
     if (profile_is_of_kernel(p)) {
-        write_lost_of_kernel(&c);
+        write_lost_events(&c);
         write_frees_of_kernel(&c);
+    } else if (p->trace.known) {
+        write_lost_events(&c);
     } else {
         write_lost(&c, f->past ? "Lost by the end of the recording" : "Lost");
     }

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef CLI_SOURCE_TRACE_H
+#define CLI_SOURCE_TRACE_H
+
+/*
+ * A trace as a SOURCE (cli/source.h): the folder that `allium trace` wrote. Its events give the figures, and the
+ * recording in the folder (profile.allium) the modules and names.
+ *
+ * Runs in: the tool.
+ */
+
+#include "base/error.h"
+#include "model/profile/profile.h"
+
+/** The recording in the folder of a trace. */
+#define SOURCE_TRACE_RECORDING "profile.allium"
+
+/**
+ * Reads the profile at the time "10m" since the beginning; NULL: at the end. Returns 0, or -errno with a line. The
+ * caller frees *p, which is NULL on failure.
+ */
+int source_trace_read(struct profile **p, const char *folder, const char *time, struct error *e);
+
+#endif

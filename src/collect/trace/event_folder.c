@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "collect/trace/event_folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/read_file.h"
+#include "collect/trace/ctf_metadata.h"
+#include "ring/ring_layout.h"
+
+#define METADATA_MAX     (16u << 20)
+#define PACKET_BYTES_MAX (64u << 20)
+
+/* A class, and how many bytes its events have with their heads. */
+struct known_class {
+    const struct event_class *class; /* NULL: there is none of this number */
+    uint64_t event_bytes;
+};
+
+/* One folder of CTF. */
+struct domain {
+    int folder;
+    char *path;
+    struct ctf_trace trace;
+    struct known_class *by_id; /* UINT16_MAX + 1 of them */
+};
+
+/* One file of a domain. It is open only while its packets are due: there may be thousands. */
+struct stream {
+    uint32_t domain;
+    char *name;
+    int fd; /* -1: not open */
+    uint64_t file_at;
+    struct ctf_packet head;
+    unsigned char *words; /* of the packet */
+    uint64_t n_bytes, at; /* of them */
+    uint64_t due_ns;      /* the time of the next event; before a packet is read, that of its beginning */
+    uint64_t lost;
+    bool has_packet;
+};
+
+struct event_folder {
+    struct VEC(struct domain) domains;
+    struct VEC(struct stream) streams;
+    struct VEC(uint32_t) heap; /* of streams that have not ended: the earliest first */
+    struct trace_losses losses;
+    bool taken; /* the first stream's event was handed out */
+};
+
+/* ---- the heap ---- */
+
+static bool is_before(const struct event_folder *t, uint32_t a, uint32_t b)
+{
+    const struct stream *x = &t->streams.at[a], *y = &t->streams.at[b];
+    return x->due_ns != y->due_ns ? x->due_ns < y->due_ns : a < b;
+}
+
+static void sink(struct event_folder *t, size_t at)
+{
+    for (;;) {
+        size_t least = at;
+        for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < t->heap.len; child++)
+            if (is_before(t, t->heap.at[child], t->heap.at[least]))
+                least = child;
+        if (least == at)
+            return;
+        const uint32_t moved = t->heap.at[at];
+        t->heap.at[at] = t->heap.at[least];
+        t->heap.at[least] = moved;
+        at = least;
+    }
+}
+
+/* ---- streams ---- */
+
+static int read_at(const struct stream *s, void *out, uint64_t bytes, uint64_t at)
+{
+    for (uint64_t done = 0; done < bytes;) {
+        const ssize_t n = pread(s->fd, (char *)out + done, bytes - done, (off_t)(at + done));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n ? -errno : -ENODATA;
+        done += (uint64_t)n;
+    }
+    return 0;
+}
+
+static int open_stream(const struct event_folder *t, struct stream *s)
+{
+    if (s->fd < 0)
+        s->fd = openat(t->domains.at[s->domain].folder, s->name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    return s->fd < 0 ? -errno : 0;
+}
+
+static void close_stream(struct stream *s)
+{
+    if (s->fd >= 0)
+        close(s->fd);
+    s->fd = -1;
+    free(s->words);
+    s->words = NULL;
+}
+
+static int damaged(const struct event_folder *t, const struct stream *s, struct error *e)
+{
+    return error_set(e, EINVAL, "%s/%s is damaged behind %llu bytes", t->domains.at[s->domain].path, s->name,
+                     (unsigned long long)s->file_at);
+}
+
+static int unreadable(const struct event_folder *t, const struct stream *s, int bad, struct error *e)
+{
+    return error_set(e, -bad, "cannot read %s/%s: %s", t->domains.at[s->domain].path, s->name,
+                     strerror(-bad));
+}
+
+static bool head_fits(const struct ctf_packet *h, const struct ctf_trace *trace)
+{
+    return h->magic == CTF_PACKET_MAGIC && !memcmp(h->uuid, trace->uuid, sizeof(h->uuid)) && !h->stream_id &&
+           h->packet_bits % 64 == 0 && h->packet_bits / 8 >= sizeof(*h) &&
+           h->packet_bits / 8 <= PACKET_BYTES_MAX && h->content_bits <= h->packet_bits;
+}
+
+/* Reads the head of the next packet with events. Returns 1; 0: there is none; or -errno with a line. */
+static int next_head(struct event_folder *t, struct stream *s, struct error *e)
+{
+    for (;;) {
+        int bad = open_stream(t, s);
+        bad = bad ? bad : read_at(s, &s->head, sizeof(s->head), s->file_at);
+        if (bad == -ENODATA) {
+            struct stat st;
+            t->losses.cut_packets += !fstat(s->fd, &st) && (uint64_t)st.st_size > s->file_at;
+            return 0;
+        }
+        if (bad)
+            return unreadable(t, s, bad, e);
+        if (!head_fits(&s->head, &t->domains.at[s->domain].trace))
+            return damaged(t, s, e);
+        t->losses.events += s->head.lost > s->lost ? s->head.lost - s->lost : 0;
+        s->lost = s->head.lost > s->lost ? s->head.lost : s->lost;
+        s->n_bytes = s->head.packet_bits / 8 - sizeof(s->head);
+        s->due_ns = s->head.begin_ns;
+        s->at = 0;
+        s->has_packet = false;
+        if (s->n_bytes)
+            return 1;
+        s->file_at += sizeof(s->head);
+    }
+}
+
+/* Reads the packet behind its head. Returns 1; 0: it is not whole; or -errno with a line. */
+static int read_packet(struct event_folder *t, struct stream *s, struct error *e)
+{
+    s->words = mem_resize(s->words, s->n_bytes);
+    int bad = open_stream(t, s);
+    bad = bad ? bad : read_at(s, s->words, s->n_bytes, s->file_at + sizeof(s->head));
+    if (bad == -ENODATA) {
+        t->losses.cut_packets++;
+        return 0;
+    }
+    if (bad)
+        return unreadable(t, s, bad, e);
+    s->file_at += sizeof(s->head) + s->n_bytes;
+    s->has_packet = true;
+    return 1;
+}
+
+static const struct known_class *class_at(const struct event_folder *t, const struct stream *s)
+{
+    struct ring_event head;
+    memcpy(&head, s->words + s->at, sizeof(head));
+    return &t->domains.at[s->domain].by_id[head.id];
+}
+
+/* Returns the bytes of the event at s->at; 0: there is no whole event of a known class. */
+static uint64_t event_bytes(const struct event_folder *t, const struct stream *s)
+{
+    const uint64_t left = s->n_bytes - s->at;
+    const uint64_t bytes = left < sizeof(struct ring_event) ? 0 : class_at(t, s)->event_bytes;
+    return bytes <= left ? bytes : 0;
+}
+
+/* Moves the first stream of the heap behind the event that was handed out. Returns 0, or -errno with a line. */
+static int pass_event(struct event_folder *t, struct error *e)
+{
+    struct stream *s = &t->streams.at[t->heap.at[0]];
+    int found = 1;
+    s->at += event_bytes(t, s);
+    if (s->at < s->n_bytes) {
+        struct ring_event head = {0};
+        if (!event_bytes(t, s))
+            return damaged(t, s, e);
+        memcpy(&head, s->words + s->at, sizeof(head));
+        s->due_ns = head.ticks;
+    } else {
+        found = next_head(t, s, e);
+    }
+    if (found < 0)
+        return found;
+    if (!found) {
+        close_stream(s);
+        t->heap.at[0] = t->heap.at[--t->heap.len];
+    }
+    sink(t, 0);
+    return 0;
+}
+
+int event_folder_next(struct event_folder *t, struct trace_event *out, struct error *e)
+{
+    int bad = t->taken ? pass_event(t, e) : 0;
+    t->taken = false;
+    while (!bad && t->heap.len && !t->streams.at[t->heap.at[0]].has_packet) {
+        struct stream *s = &t->streams.at[t->heap.at[0]];
+        const int found = read_packet(t, s, e);
+        if (found > 0 && !event_bytes(t, s))
+            bad = damaged(t, s, e);
+        bad = found < 0 ? found : bad;
+        if (!found) {
+            close_stream(s);
+            t->heap.at[0] = t->heap.at[--t->heap.len];
+            sink(t, 0);
+        }
+    }
+    if (bad || !t->heap.len)
+        return bad;
+    struct stream *s = &t->streams.at[t->heap.at[0]];
+    struct ring_event head;
+    memcpy(&head, s->words + s->at, sizeof(head));
+    const struct domain *d = &t->domains.at[s->domain];
+    *out = (struct trace_event){.class = class_at(t, s)->class,
+                                .domain = d->trace.domain,
+                                .time_ns = head.ticks,
+                                .realtime_ns = head.ticks + d->trace.offset_ns,
+                                .image_id = s->head.image_id,
+                                .pid = (pid_t)s->head.pid,
+                                .cpu = s->head.cpu,
+                                .thread = head.thread,
+                                .flags = head.size,
+                                .fields = s->words + s->at + sizeof(head)};
+    t->taken = true;
+    return 1;
+}
+
+/* ---- opening ---- */
+
+static int add_stream(struct event_folder *t, uint32_t domain, const char *name, struct error *e)
+{
+    struct stream *s = vec_push(&t->streams);
+    *s = (struct stream){.domain = domain, .name = mem_strdup(name), .fd = -1};
+    const int found = next_head(t, s, e);
+    close_stream(s);
+    if (found > 0)
+        *vec_push(&t->heap) = (uint32_t)(t->streams.len - 1);
+    return found < 0 ? found : 0;
+}
+
+static int add_streams(struct event_folder *t, uint32_t domain, struct error *e)
+{
+    const int copy = openat(t->domains.at[domain].folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = copy < 0 ? NULL : fdopendir(copy);
+    if (!d)
+        return error_set(e, errno, "cannot read %s: %s", t->domains.at[domain].path, strerror(errno));
+    int bad = 0;
+    for (struct dirent *entry; !bad && (entry = readdir(d));)
+        if (!strncmp(entry->d_name, "events_", 7))
+            bad = add_stream(t, domain, entry->d_name, e);
+    closedir(d);
+    return bad;
+}
+
+/* Adds the folder if it has metadata. Returns 0, also if it has none, or -errno with a line. */
+static int add_domain(struct event_folder *t, const char *path, const char *name, struct error *e)
+{
+    struct buf text = BUF_INIT, full = BUF_INIT;
+    buf_printf(&full, "%s%s%s", path, *name ? "/" : "", name);
+    const int folder = open(buf_str(&full), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int bad = folder < 0 ? -errno : file_read_at(folder, "metadata", METADATA_MAX, &text);
+    if (bad == -ENOENT || bad == -ENOTDIR) {
+        if (folder >= 0)
+            close(folder);
+        buf_release(&full);
+        return 0;
+    }
+    struct domain *d = vec_push(&t->domains);
+    *d = (struct domain){.folder = folder, .path = buf_detach(&full)};
+    d->by_id = mem_array(UINT16_MAX + 1u, sizeof(*d->by_id));
+    struct error why = {""};
+    if (bad)
+        bad = error_set(e, -bad, "cannot read %s/metadata: %s", d->path, strerror(-bad));
+    else if (strlen(buf_str(&text)) != text.len || ctf_metadata_read(&d->trace, buf_str(&text), &why))
+        bad = error_set(e, EINVAL, "%s: %s", d->path, *why.text ? why.text : "its metadata are damaged");
+    if (!bad) {
+        vec_each (const struct event_class, c, &d->trace.classes)
+            d->by_id[c->id] =
+                (struct known_class){c, sizeof(struct ring_event) + ((event_class_bytes(c) + 7ull) & ~7ull)};
+        bad = add_streams(t, (uint32_t)t->domains.len - 1, e);
+    }
+    buf_release(&text);
+    return bad;
+}
+
+bool event_folder_is(const char *path)
+{
+    struct buf b = BUF_INIT;
+    bool found = false;
+    static const char *const places[] = {"", "/ust", "/kernel"};
+    for (int i = 0; i < 3 && !found; i++) {
+        buf_reset(&b);
+        buf_printf(&b, "%s%s/metadata", path, places[i]);
+        found = !access(buf_str(&b), F_OK);
+    }
+    buf_release(&b);
+    return found;
+}
+
+int event_folder_open(struct event_folder **out, const char *path, struct error *e)
+{
+    struct event_folder *t = *out = mem_alloc(sizeof(*t));
+    int bad = add_domain(t, path, "", e);
+    bad = bad ? bad : add_domain(t, path, "ust", e);
+    bad = bad ? bad : add_domain(t, path, "kernel", e);
+    if (!bad && !t->domains.len)
+        bad = error_set(e, EINVAL, "%s is not a trace of allium: it has no folder `ust` with metadata", path);
+    if (bad) {
+        event_folder_close(t);
+        *out = NULL;
+        return bad;
+    }
+    for (size_t i = t->heap.len / 2; i-- > 0;)
+        sink(t, i);
+    return 0;
+}
+
+void event_folder_close(struct event_folder *t)
+{
+    if (!t)
+        return;
+    vec_each (struct stream, s, &t->streams) {
+        close_stream(s);
+        free(s->name);
+    }
+    vec_each (struct domain, d, &t->domains) {
+        close(d->folder);
+        free(d->path);
+        free(d->by_id);
+        ctf_trace_release(&d->trace);
+    }
+    vec_release(&t->streams);
+    vec_release(&t->domains);
+    vec_release(&t->heap);
+    free(t);
+}
+
+struct trace_losses event_folder_losses(const struct event_folder *t)
+{
+    return t->losses;
+}
+
+uint64_t trace_event_number(const struct event_field *f, const unsigned char *at)
+{
+    uint64_t value = 0;
+    if (f->bytes > 8)
+        return 0;
+    memcpy(&value, at, f->bytes);
+    const unsigned unused = 64 - 8 * f->bytes;
+    const bool is_signed = f->type == EVENT_SIGNED || f->type == EVENT_ENUM;
+    return is_signed ? (uint64_t)((int64_t)(value << unused) >> unused) : value;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef COLLECT_TRACE_PROFILE_H
+#define COLLECT_TRACE_PROFILE_H
+
+/*
+ * Makes a profile from the events of a trace, with the modules and names of the recording that lies beside them.
+ *
+ * Runs in: the tool. Threads: one at a time. Owns: nothing between two calls.
+ */
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "collect/trace/event_folder.h"
+#include "model/profile/profile.h"
+
+struct trace_profile_counts {
+    uint64_t events;
+    /* frees of blocks without an allocation in the trace, which the program did not inherit from its parent */
+    uint64_t unknown_frees;
+    struct trace_losses losses;
+};
+
+/**
+ * Replaces the figures of `p` by those of the events up to `until_ns` (CLOCK_REALTIME). Sites that the recording does
+ * not know get a location without a name. Returns 0, or -errno with a line.
+ */
+int trace_profile_read(struct profile *p, const char *folder, uint64_t until_ns,
+                       struct trace_profile_counts *counts, struct error *e);
+
+#endif

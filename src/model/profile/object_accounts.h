@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef MODEL_OBJECT_ACCOUNTS_H
+#define MODEL_OBJECT_ACCOUNTS_H
+
+/*
+ * A profile from single events: every allocation and every free, in the order of time. All sums are exact while no
+ * event was lost.
+ *
+ * The profile has the images, threads, stacks and locations, to which the events refer; more may be added meanwhile.
+ * Its cells, samples, frees and peaks become those of the events, and its points get the live bytes of the events.
+ *
+ * Runs in: the tool. Threads: one at a time. Owns: its own state, until object_accounts_free(). Pure.
+ * Invariant: for each image, allocated == freed + live.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/profile/profile.h"
+
+struct object_accounts;
+
+struct object_event {
+    uint32_t image, thread; /* in the profile */
+    uint64_t time_ns;       /* CLOCK_REALTIME */
+    uint64_t address;
+    uint64_t size_bytes; /* of an allocation */
+    uint32_t stack;      /* of an allocation */
+    uint32_t location;   /* of a free: its call; PROFILE_NONE: not known */
+};
+
+/** Removes the figures that the profile has. It stays the caller's, and has to live as long as the accounts. */
+struct object_accounts *object_accounts_new(struct profile *p);
+void object_accounts_free(struct object_accounts *a); /* NULL is allowed */
+
+/** An address that is live already was freed without an event: that counts as PROFILE_LOST_FREES_UNSEEN. */
+void object_accounts_allocated(struct object_accounts *a, const struct object_event *e);
+/** Returns false if there is no object at the address. */
+bool object_accounts_freed(struct object_accounts *a, const struct object_event *e);
+/** realloc() begins: the object is no longer found at its address. Returns false if there is none. */
+bool object_accounts_realloc_begins(struct object_accounts *a, const struct object_event *e);
+/**
+ * The realloc() of this thread has ended: the object that it began with is freed, and another one is at `address`. 0:
+ * it failed, and the object is there again; with size_bytes 0 it is freed all the same.
+ */
+void object_accounts_realloc_ended(struct object_accounts *a, const struct object_event *e);
+
+/** Fills in the profile. To be called once, after the last event. */
+void object_accounts_finish(struct object_accounts *a);
+
+#endif

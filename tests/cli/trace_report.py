@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Views of a trace: the figures of `report`, `sql` and others from events, against those that the agent's ledger has of
+the same run, in which each allocation is a sample; at moments that the program tells; and damaged folders.
+"""
+import json
+import os
+import shutil
+import signal
+import sys
+
+sys.dont_write_bytecode = True
+import tap
+from tap import built, check, equal, private_dir, succeed
+
+ALLIUM = built("ALLIUM")
+# All functions of the family, and those of them that fail.
+CALLS = """
+#define _GNU_SOURCE
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+static void *volatile kept[4000];
+int main(void)
+{
+    const size_t much = (size_t)1 << 62;
+    for (int i = 0; i < 4000; i += 10) {
+        void *p = NULL;
+        kept[i] = malloc(i);
+        kept[i + 1] = calloc(3, i);
+        kept[i + 2] = realloc(malloc(i + 1), 3 * i + 7);
+        kept[i + 3] = reallocarray(NULL, 2, i + 5);
+        if (!posix_memalign(&p, 64, i + 9))
+            kept[i + 4] = p;
+        kept[i + 5] = aligned_alloc(32, 32 * (i + 1));
+        kept[i + 6] = memalign(128, i + 3);
+        kept[i + 7] = valloc(i + 1);
+        kept[i + 8] = pvalloc(i + 1);
+        kept[i + 9] = strdup("a text of the program");
+        if (realloc(kept[i], much) || malloc(much) || calloc(much, 8) || reallocarray(kept[i + 1], much, 8))
+            return 1;
+        kept[i] = realloc(kept[i], 0) ? kept[i] : NULL;
+        free(kept[i + 1 + i / 10 % 9]);
+        kept[i + 1 + i / 10 % 9] = NULL;
+        free(malloc(50));
+    }
+    return 0;
+}
+"""
+OPERATORS = """
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+struct alignas(64) wide { char bytes[640]; };
+static std::map<int, std::string> *all;
+static void work(int first)
+{
+    std::vector<wide *> own;
+    for (int i = 0; i < 500; i++)
+        own.push_back(new wide);
+    for (int i = 0; i < 400; i++)
+        delete own[i];
+    delete[] new long[first + 1000];
+}
+int main()
+{
+    all = new std::map<int, std::string>;
+    for (int i = 0; i < 5000; i++)
+        (*all)[i] = std::string(30 + i % 100, 'x');
+    std::thread one(work, 1), two(work, 2);
+    one.join();
+    two.join();
+    for (int i = 0; i < 5000; i += 3)
+        all->erase(i);
+}
+"""
+SUMS = ("allocated_samples", "allocated_bytes", "freed_samples", "freed_bytes", "temporary_samples", "temporary_bytes",
+        "peak_samples", "peak_bytes")
+# By process, thread, size class and innermost frame.
+CELLS = """SELECT image.pid, thread.tid, size_class, string.text AS path, location.address, %s FROM cell
+    JOIN image ON image.id = cell.image JOIN thread ON thread.id = cell.thread JOIN stack ON stack.id = cell.stack
+    JOIN location ON location.id = stack.location JOIN module ON module.id = location.module
+    JOIN string ON string.id = module.path GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5"""
+SAMPLES = "SELECT address, size_bytes FROM live_sample ORDER BY address"
+LIFETIMES = "SELECT %s FROM cell" % ", ".join("sum(lifetime_%d)" % k for k in range(16))
+
+
+def allium(*words, code=0):
+    done = tap.run([ALLIUM, *words])
+    equal(done.returncode, code, "exit code of %s: %s" % (words, done.stderr.decode()))
+    return done
+
+
+def rows(source, query):
+    return [tuple(row.values()) for row in json.loads(allium("sql", "--json", source, query).stdout)["rows"]]
+
+
+def compiled(folder, name, text, *libraries):
+    path = folder + "/" + name
+    with open(path, "w") as file:
+        file.write(text)
+    compiler = "c++" if name.endswith(".cc") else "cc"
+    succeed([compiler, "-O1", "-g", "-fno-builtin", "-pthread", path, "-o", path + ".out", *libraries])
+    return path + ".out"
+
+
+def compare(folder, *command, peak=True):
+    """Each figure of each cell is that of the ledger."""
+    trace = folder + "/" + os.path.basename(command[0]) + ".trace"
+    allium("trace", "--quiet", "--period", "1", "-o", trace, "--", *command)
+    query = CELLS % ", ".join("sum(cell.%s)" % sum for sum in (SUMS if peak else SUMS[:-2]))
+    want, have = rows(trace + "/profile.allium", query), rows(trace, query)
+    check(len(want) > 10, want)
+    differ = [(w, h) for w, h in zip(want, have) if w != h]
+    equal((differ[:3], len(have)), ([], len(want)), command)
+    equal(rows(trace, SAMPLES), rows(trace + "/profile.allium", SAMPLES), "live objects")
+    want, have = rows(trace + "/profile.allium", LIFETIMES)[0], rows(trace, LIFETIMES)[0]
+    equal(sum(have), sum(want), "lifetimes of all freed objects")
+    # Both read the clock, one after the other: an object whose life is that near to a border may be on its other side.
+    moved = sum(abs(w - h) for w, h in zip(want, have))
+    check(moved <= 20 + sum(want) // 20, want, have)
+    return trace
+
+
+def as_ledger():
+    with private_dir() as folder:
+        compare(folder, "sqlite3", ":memory:", "create table t(a, b); with recursive c(x) as (select 1 union all select "
+                "x + 1 from c where x < 3000) insert into t select x, hex(x) from c; create index i on t(b); select "
+                "count(*) from t;")
+        compare(folder, "/usr/bin/python3", "-S", "-c", "import json; json.dumps([str(i) for i in range(9000)])")
+        trace = compare(folder, compiled(folder, "calls.c", CALLS))
+        failed = "SELECT sum(failed_requests) FROM image"
+        # reallocarray() whose product is too large fails in libc, without a request
+        equal(rows(trace, failed), [(3 * 400,)], "failed requests")
+        # the ledger's peak of several threads is exact to some bytes that threads have not added yet
+        compare(folder, compiled(folder, "operators.cc", OPERATORS), peak=False)
+        compare(folder, compiled(folder, "jemalloc.cc", OPERATORS, "-Wl,--no-as-needed", "-ljemalloc"), peak=False)
+
+
+# Prints the time before and after each block that it keeps.
+STEPS = """
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+static void *volatile kept[10];
+static void tell(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    printf("%ld%09ld\\n", t.tv_sec, t.tv_nsec);
+    usleep(30000);
+}
+__attribute__((noinline)) static void *hold(size_t size)
+{
+    void *volatile p = malloc(size);
+    return p;
+}
+int main(void)
+{
+    setvbuf(stdout, NULL, _IONBF, 0);
+    for (int i = 0; i < 10; i++) {
+        tell();
+        kept[i] = hold(1000 << i);
+        if (i == 6)
+            free(kept[3]);
+    }
+    tell();
+    raise(SIGKILL);
+}
+"""
+
+
+def held(source):
+    """-> bytes that hold() has allocated and that are live"""
+    report = json.loads(allium("report", "--json", "--by", "function", source).stdout)
+    return sum(row["self"]["live_bytes"] or 0 for row in report["rows"] if row["name"] == "hold")
+
+
+def moments():
+    """What is live at any time, of a program that is killed."""
+    with private_dir() as folder:
+        trace, program = folder + "/t", compiled(folder, "steps.c", STEPS)
+        done = allium("trace", "--quiet", "-o", trace, "--", program, code=128 + signal.SIGKILL)
+        times = [int(line) for line in done.stdout.split()]
+        equal(len(times), 11, done.stdout)
+        began = rows(trace + "/profile.allium", "SELECT value FROM meta WHERE key = 'started_ns'")[0][0]
+        want = 0
+        for i, time in enumerate(times):
+            at = "%dus" % ((time + 15000000 - began) // 1000)
+            if i < 10:  # at the last time it is dead
+                equal(held("%s@%s" % (trace, at)), want, at)
+                want += (1000 << i) - (8000 if i == 6 else 0)
+        equal(held(trace), want, "at the end")
+
+
+def damaged():
+    """One line for what is no trace; a stream that is cut gives what is whole."""
+    with private_dir() as folder:
+        trace = folder + "/t"
+        allium("trace", "--quiet", "-o", trace, "--", "sqlite3", ":memory:", "select 1;")
+        stream = max((os.path.join(trace, "ust", name) for name in os.listdir(trace + "/ust") if name != "metadata"),
+                     key=os.path.getsize)
+        size = os.path.getsize(stream)
+        with open(stream, "rb") as file:
+            content = file.read()
+
+        def mistake(line, code=1):
+            done = allium("report", trace, code=code)
+            check(line in done.stderr.decode() and done.stderr.count(b"\\n") <= 1, line, done.stderr)
+
+        os.truncate(stream, size - 8)
+        report = allium("report", trace).stdout.decode()
+        check("1 packet at the end not whole" in report, report)
+        for at, line in ((0, "is damaged behind 0 bytes"), (4, "is damaged"), (40, "is damaged"), (96, "is damaged")):
+            with open(stream, "wb") as file:
+                file.write(content[:at] + bytes([content[at] ^ 0xff, 0xff, 0xff]) + content[at + 3:])
+            mistake(line, 2)
+        os.unlink(stream)
+        metadata = trace + "/ust/metadata"
+        with open(metadata) as file:
+            text = file.read()
+        for foreign, line in ((text[:-40], "its metadata are damaged"), ("", "not a trace of allium"),
+                              (text.replace('"allium"', '"lttng-ust"'), "not a trace of allium")):
+            with open(metadata, "w") as file:
+                file.write(foreign)
+            mistake(line, 2)
+        shutil.rmtree(trace + "/ust")
+        mistake("is a directory")
+
+
+tap.main([
+    ("figures from events are those of the ledger, cell by cell", as_ledger),
+    ("what is live at any time, to the end by SIGKILL", moments),
+    ("damaged and foreign folders", damaged),
+])
