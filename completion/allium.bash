@@ -4,7 +4,7 @@
 # `allium run -- ` completes like a command of its own. tests/checks/docs compares the offered words with --help and the
 # manual.
 
-_allium_commands='run trace env ps snapshot report watch diff who frees sites tags export sql set sys doctor'
+_allium_commands='run trace events env ps snapshot report watch diff who frees sites tags export sql set sys doctor'
 
 # COMMAND ('' is allium itself): prints its options. Add a new option here.
 _allium_options()
@@ -12,6 +12,7 @@ _allium_options()
     case $1 in
     '') echo -V --help --version ;;
     run) echo --period -o --output --force --sites --wrapper --no-follow --no-args --quiet --html --json --ledger-size --debuginfod --help ;;
+    events) echo --where --by --top --columns --wide --exact --json --no-pager --help ;;
     trace) echo -o --output --period --no-follow --no-args --quiet --help ;;
     env) echo --shell --systemd --docker --period --ledger-size --sites --wrapper --no-follow --help ;;
     ps) echo --prune --top --columns --wide --exact --json --help ;;

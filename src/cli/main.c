@@ -17,7 +17,7 @@ struct group {
 
 static const struct group groups[] = {
     {"Record", {&command_run, &command_env, &command_set, &command_snapshot, &command_trace}},
-    {"Look", {&command_ps, &command_report, &command_watch, &command_diff}},
+    {"Look", {&command_ps, &command_report, &command_watch, &command_diff, &command_events}},
     {"Addresses", {&command_who, &command_frees}},
     {"Exact counts", {&command_sites, &command_tags}},
     {"Hand on", {&command_export, &command_sql}},

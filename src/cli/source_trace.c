@@ -44,6 +44,15 @@ static void set_time(struct profile *p, uint64_t until_ns)
     p->taken_ns = until_ns;
 }
 
+int source_trace_names(struct profile **p, const char *folder, struct error *e)
+{
+    struct buf path = BUF_INIT;
+    buf_printf(&path, "%s/" SOURCE_TRACE_RECORDING, folder);
+    const int bad = load_recording(p, buf_str(&path), NULL, e);
+    buf_release(&path);
+    return bad;
+}
+
 int source_trace_read(struct profile **p, const char *folder, const char *time, struct error *e)
 {
     struct buf path = BUF_INIT;

@@ -21,4 +21,7 @@
  */
 int source_trace_read(struct profile **p, const char *folder, const char *time, struct error *e);
 
+/** Reads what a trace's recording knows of images, modules and names, without figures. As source_trace_read(). */
+int source_trace_names(struct profile **p, const char *folder, struct error *e);
+
 #endif

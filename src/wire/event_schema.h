@@ -5,7 +5,7 @@
 /*
  * The events of a trace that the agent writes: for each a number, a name and its fields, one word each, in this order.
  * The agent's calls, the metadata of CTF and all that reads a trace are made from this list. Numbers from
- * EVENT_ID_OWN on are given by the tool to events of other kinds (wire/event_class.h).
+ * EVENT_ID_OWN on are given by the tool to events of other kinds (base/sigsafe/event_class.h).
  *
  * Runs in: target, tool. Pure data.
  */

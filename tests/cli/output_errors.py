@@ -21,6 +21,7 @@ CALLS = {
     "run": [],
     "snapshot": [],
     "trace": [],
+    "events": [("t.trace", 0), ("t.trace --json", 0), ("t.trace --by event", 0)],
     "env": [("--shell", 0), ("--systemd", 0), ("--docker", 0)],
     "ps": [("", 0), ("--json", 0)],
     "set": [("{pid} period=1", 0)],
@@ -67,6 +68,7 @@ def calls(place):
     equal(sorted(commands(place)), sorted(CALLS), "the commands: each belongs into this test")
     place.recording("1")
     place.allium("run", "--sites", "--quiet", "--force", "-o", "s.allium", "--", "sh", "-c", ":")
+    place.allium("trace", "--quiet", "-o", "t.trace", "--", "sh", "-c", ":")
     process = place.start_holder()
     wait_until(lambda: place.row(process.pid), 5, "a row in allium ps")
     yield "--help", 0

@@ -55,6 +55,14 @@ def recordings(place):
     SEEN.add("allium-run")
 
 
+def traces(place):
+    place.allium("trace", "--quiet", "-o", "t.trace", "--", program("asker"))
+    look(place, "events", "t.trace")
+    for group in "event", "thread", "cpu":
+        look(place, "events", "t.trace", "--by", group)
+    look(place, "report", "t.trace")
+
+
 def processes(place):
     pid = str(place.start_holder(ALLIUM_SITES="1").pid)
     twice = "--interval", "200ms", "--count", "2"
@@ -119,5 +127,6 @@ def all_seen(place):
 
 
 tap.main([(name, placed(function)) for name, function in (
-    ("of recordings", recordings), ("of processes", processes), ("of a program with tags", tagged),
+    ("of recordings", recordings), ("of traces", traces),
+    ("of processes", processes), ("of a program with tags", tagged),
     ("of the machine", machine), ("all schemas have output, and a wrong document is found", all_seen))])

@@ -8,7 +8,7 @@
  * Runs in: the tool. Threads: any. Pure data.
  */
 
-#include "wire/event_class.h"
+#include "base/sigsafe/event_class.h"
 
 /** Returns the classes and sets *n to their number. They are static. */
 const struct event_class *agent_events(uint32_t *n);

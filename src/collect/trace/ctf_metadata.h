@@ -14,7 +14,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/vec.h"
-#include "wire/event_class.h"
+#include "base/sigsafe/event_class.h"
 
 /** The beginning of each packet, as the metadata describes it. */
 struct __attribute__((packed)) ctf_packet {

@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "collect/trace/tick_clock.h"
 #include "ring/ring_read.h"
-#include "wire/event_class.h"
+#include "base/sigsafe/event_class.h"
 
 struct ctf_writer;
 

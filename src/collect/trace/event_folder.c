@@ -362,13 +362,20 @@ struct trace_losses event_folder_losses(const struct event_folder *t)
     return t->losses;
 }
 
-uint64_t trace_event_number(const struct event_field *f, const unsigned char *at)
+size_t event_folder_classes(const struct event_folder *t)
 {
-    uint64_t value = 0;
-    if (f->bytes > 8)
-        return 0;
-    memcpy(&value, at, f->bytes);
-    const unsigned unused = 64 - 8 * f->bytes;
-    const bool is_signed = f->type == EVENT_SIGNED || f->type == EVENT_ENUM;
-    return is_signed ? (uint64_t)((int64_t)(value << unused) >> unused) : value;
+    size_t n = 0;
+    vec_each (const struct domain, d, &t->domains)
+        n += d->trace.classes.len;
+    return n;
+}
+
+const struct event_class *event_folder_class(const struct event_folder *t, size_t n)
+{
+    vec_each (const struct domain, d, &t->domains) {
+        if (n < d->trace.classes.len)
+            return &d->trace.classes.at[n];
+        n -= d->trace.classes.len;
+    }
+    return NULL;
 }

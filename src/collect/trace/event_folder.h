@@ -12,24 +12,11 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "base/error.h"
-#include "wire/event_class.h"
+#include "model/trace/trace_event.h"
 
 struct event_folder;
-
-struct trace_event {
-    const struct event_class *class;
-    const char *domain; /* "ust" or "kernel" */
-    uint64_t time_ns;   /* CLOCK_MONOTONIC */
-    uint64_t realtime_ns;
-    uint64_t image_id; /* 0: of the kernel */
-    pid_t pid;
-    uint32_t cpu, thread;
-    uint16_t flags;              /* enum ring_flag */
-    const unsigned char *fields; /* event_class_bytes() of them, valid until the next event is read */
-};
 
 struct trace_losses {
     uint64_t events;      /* that were lost while they were recorded */
@@ -46,7 +33,8 @@ int event_folder_next(struct event_folder *t, struct trace_event *out, struct er
 struct trace_losses event_folder_losses(const struct event_folder *t);
 void event_folder_close(struct event_folder *t); /* NULL is allowed */
 
-/** Returns the value of an integer field whose bytes begin there; EVENT_SIGNED and EVENT_ENUM are sign-extended. */
-uint64_t trace_event_number(const struct event_field *f, const unsigned char *at);
+/** Returns the number of classes of all folders of the trace, and the classes one by one. */
+size_t event_folder_classes(const struct event_folder *t);
+const struct event_class *event_folder_class(const struct event_folder *t, size_t n);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef WIRE_EVENT_CLASS_H
-#define WIRE_EVENT_CLASS_H
+#ifndef BASE_SIGSAFE_EVENT_CLASS_H
+#define BASE_SIGSAFE_EVENT_CLASS_H
 
 /*
  * What the events of one kind look like: their name and their fields. The metadata of CTF, JSON keys and columns are

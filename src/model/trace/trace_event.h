@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef MODEL_TRACE_EVENT_H
+#define MODEL_TRACE_EVENT_H
+
+/*
+ * One event of a trace, as whoever reads a trace hands it on: the row of the table of all events.
+ *
+ * Runs in: the tool. Pure data.
+ */
+
+#include <stdint.h>
+#include <string.h>
+#include <sys/types.h>
+
+#include "base/sigsafe/event_class.h"
+
+struct trace_event {
+    const struct event_class *class;
+    const char *domain; /* "ust" or "kernel" */
+    uint64_t time_ns;   /* CLOCK_MONOTONIC */
+    uint64_t realtime_ns;
+    uint64_t image_id; /* 0: of the kernel */
+    pid_t pid;
+    uint32_t cpu, thread;
+    uint16_t flags;              /* enum ring_flag */
+    const unsigned char *fields; /* event_class_bytes() of them, valid until the next event is read */
+};
+
+/** Returns the value of a field of whole numbers that begins there; EVENT_SIGNED and EVENT_ENUM are sign-extended. */
+static inline uint64_t trace_event_number(const struct event_field *f, const unsigned char *at)
+{
+    uint64_t value = 0;
+    if (f->bytes > sizeof(value))
+        return 0;
+    memcpy(&value, at, f->bytes);
+    const unsigned unused = 64 - 8 * f->bytes;
+    const int is_signed = f->type == EVENT_SIGNED || f->type == EVENT_ENUM;
+    return is_signed ? (uint64_t)((int64_t)(value << unused) >> unused) : value;
+}
+
+/** Returns the value of an EVENT_FLOAT. */
+static inline double trace_event_real(const struct event_field *f, const unsigned char *at)
+{
+    float small;
+    double large;
+    if (f->bytes == sizeof(small)) {
+        memcpy(&small, at, sizeof(small));
+        return small;
+    }
+    memcpy(&large, at, sizeof(large));
+    return large;
+}
+
+/** Returns the name of an EVENT_ENUM's value; NULL: it has none. */
+static inline const char *trace_event_label(const struct event_field *f, int64_t value)
+{
+    for (uint32_t i = 0; i < f->n_labels; i++)
+        if (f->labels[i].value == value)
+            return f->labels[i].name;
+    return NULL;
+}
+
+/** Returns the name without "allium:", which events of the agent and of the kernel have. */
+static inline const char *trace_event_name(const struct event_class *c)
+{
+    return strncmp(c->name, "allium:", 7) ? c->name : c->name + 7;
+}
+
+#endif

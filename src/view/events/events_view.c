@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "view/events/events_view.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/units.h"
+#include "view/formats/json.h"
+
+#define VERSION      1
+#define NAME_COLUMNS 48 /* of a function's name on a terminal: those of templates are long */
+
+void events_view_begin(struct events_view *v, bool json)
+{
+    if (json) {
+        struct json j = {.out = v->out, .line = true};
+        json_open(&j, NULL, '{');
+        json_text(&j, "schema", "allium-events");
+        json_whole(&j, "version", VERSION);
+        json_close(&j, '}');
+        return;
+    }
+    sink_printf(v->out, "%s%14s %10s %4s %8s  %-20s %s%s\n", text_begin(v->style, TEXT_FAINT), "TIME",
+                "DELTA", "CPU", "THREAD", "EVENT", "FIELDS", text_end(v->style, TEXT_FAINT));
+}
+
+/* Returns the text of a field, which is copied out: it may lack a NUL. */
+static const char *text_of(char out[static EVENT_BYTES_MAX + 1], const struct event_field *f,
+                           const unsigned char *at)
+{
+    memcpy(out, at, f->bytes);
+    out[f->bytes] = '\0';
+    return out;
+}
+
+static void add_value(struct buf *b, const struct text_style *style, const struct event_field *f,
+                      const unsigned char *at)
+{
+    char text[EVENT_BYTES_MAX + 1];
+    const uint64_t value = trace_event_number(f, at);
+    const char *label = f->type == EVENT_ENUM ? trace_event_label(f, (int64_t)value) : NULL;
+    switch (f->type) {
+    case EVENT_TEXT:
+        buf_addch(b, '"');
+        text_add_name(b, style, text_of(text, f, at));
+        buf_addch(b, '"');
+        break;
+    case EVENT_HEX:
+        buf_printf(b, "0x%" PRIx64, value);
+        break;
+    case EVENT_FLOAT:
+        buf_printf(b, "%g", trace_event_real(f, at));
+        break;
+    case EVENT_ENUM:
+    case EVENT_SIGNED:
+        if (label)
+            text_add_name(b, style, label);
+        else
+            buf_printf(b, "%" PRId64, (int64_t)value);
+        break;
+    default:
+        buf_printf(b, "%" PRIu64, value);
+    }
+}
+
+static void add_place(struct buf *b, const struct text_style *style, const struct event_place *place)
+{
+    if (!place->function)
+        return;
+    buf_addstr(b, "  ");
+    text_add_short(b, style, place->function, style->columns ? NAME_COLUMNS : SIZE_MAX);
+    const char *slash = place->file ? strrchr(place->file, '/') : NULL;
+    const char *file = slash ? slash + 1 : place->file;
+    if (!file || !*file)
+        return;
+    buf_addch(b, ' ');
+    text_add_name(b, style, file);
+    if (place->line)
+        buf_printf(b, ":%" PRIu32, place->line);
+}
+
+void events_view_line(struct events_view *v, const struct trace_event *e, const struct event_place *place)
+{
+    char delta[UNITS_TEXT_BYTES] = "";
+    struct buf b = BUF_INIT;
+    const uint64_t since_ns = e->time_ns - v->began_ns;
+    if (v->last_ns && e->time_ns >= v->last_ns)
+        units_format_duration(delta, (double)(e->time_ns - v->last_ns));
+    v->last_ns = e->time_ns;
+    buf_printf(&b, "%4" PRIu64 ".%09" PRIu64 " %10s %4" PRIu32 " %8" PRIu32 "  ", since_ns / 1000000000,
+               since_ns % 1000000000, delta, e->cpu, e->thread);
+    buf_addstr(&b, text_begin(v->style, TEXT_STRONG));
+    const size_t name_at = b.len;
+    text_add_name(&b, v->style, trace_event_name(e->class));
+    for (size_t width = b.len - name_at; width < 20; width++)
+        buf_addch(&b, ' ');
+    buf_addstr(&b, text_end(v->style, TEXT_STRONG));
+    uint32_t end = 0;
+    for (uint32_t i = 0; i < e->class->n_fields; i++) {
+        const struct event_field *f = &e->class->fields[i];
+        const uint32_t at = event_field_at(f, end);
+        end = at + f->bytes;
+        if (place->function && !strcmp(f->name, "site"))
+            continue; /* the place says it better */
+        buf_addch(&b, ' ');
+        text_add_name(&b, v->style, f->name);
+        buf_addch(&b, '=');
+        add_value(&b, v->style, f, e->fields + at);
+    }
+    add_place(&b, v->style, place);
+    buf_addch(&b, '\n');
+    sink_write(v->out, b.data, b.len);
+    buf_release(&b);
+}
+
+static void json_value(struct json *j, const struct event_field *f, const unsigned char *at)
+{
+    char text[EVENT_BYTES_MAX + 1], key[256];
+    const uint64_t value = trace_event_number(f, at);
+    const char *label = f->type == EVENT_ENUM ? trace_event_label(f, (int64_t)value) : NULL;
+    snprintf(key, sizeof(key), "%s%s", f->name, f->type == EVENT_BYTES ? "_bytes" : "");
+    switch (f->type) {
+    case EVENT_TEXT:
+        json_text(j, key, text_of(text, f, at));
+        break;
+    case EVENT_HEX:
+        json_hex(j, key, value);
+        break;
+    case EVENT_FLOAT:
+        json_real(j, key, trace_event_real(f, at));
+        break;
+    case EVENT_ENUM:
+    case EVENT_SIGNED:
+        if (label)
+            json_text(j, key, label);
+        else
+            json_signed(j, key, (int64_t)value);
+        break;
+    default:
+        json_whole(j, key, value);
+    }
+}
+
+void events_view_json(struct events_view *v, const struct trace_event *e, const struct event_place *place)
+{
+    struct json j = {.out = v->out, .line = true};
+    uint32_t end = 0;
+    json_open(&j, NULL, '{');
+    json_whole(&j, "time_ns", e->realtime_ns);
+    json_whole(&j, "since_began_ns", e->time_ns - v->began_ns);
+    json_text(&j, "event", e->class->name);
+    json_whole(&j, "cpu", e->cpu);
+    json_signed(&j, "process", e->pid);
+    json_whole(&j, "thread", e->thread);
+    json_whole(&j, "flags", e->flags);
+    json_open(&j, "fields", '{');
+    for (uint32_t i = 0; i < e->class->n_fields; i++) {
+        const struct event_field *f = &e->class->fields[i];
+        const uint32_t at = event_field_at(f, end);
+        json_value(&j, f, e->fields + at);
+        end = at + f->bytes;
+    }
+    json_close(&j, '}');
+    json_text(&j, "function", place->function);
+    json_text(&j, "file", place->file && *place->file ? place->file : NULL);
+    if (place->line)
+        json_whole(&j, "line", place->line);
+    else
+        json_null(&j, "line");
+    json_text(&j, "module", place->module);
+    json_close(&j, '}');
+}
+
+void events_view_json_end(struct events_view *v, uint64_t lost_events, uint64_t cut_packets)
+{
+    struct json j = {.out = v->out, .line = true};
+    json_open(&j, NULL, '{');
+    json_whole(&j, "lost_events", lost_events);
+    json_whole(&j, "cut_packets", cut_packets);
+    json_close(&j, '}');
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef VIEW_EVENTS_VIEW_H
+#define VIEW_EVENTS_VIEW_H
+
+/*
+ * Events of a trace as they are read: one line each, for people or as JSON. See allium-events(1).
+ *
+ * Runs in: the tool. Threads: pure. Owns: nothing.
+ */
+
+#include <stdbool.h>
+
+#include "model/trace/event_query.h"
+#include "model/trace/trace_event.h"
+#include "view/text/sink.h"
+#include "view/text/text.h"
+
+struct events_view {
+    struct sink *out;
+    const struct text_style *style;
+    uint64_t began_ns; /* CLOCK_MONOTONIC, of the trace */
+    uint64_t last_ns;  /* of the line before; 0: there is none */
+};
+
+/** Writes the headings, or for JSON the line with the schema. */
+void events_view_begin(struct events_view *v, bool json);
+void events_view_line(struct events_view *v, const struct trace_event *e, const struct event_place *place);
+/** Writes an object in one line. */
+void events_view_json(struct events_view *v, const struct trace_event *e, const struct event_place *place);
+/** Writes the last line of JSON. */
+void events_view_json_end(struct events_view *v, uint64_t lost_events, uint64_t cut_packets);
+
+#endif
