@@ -85,7 +85,8 @@ def each():
 def mistakes():
     with private_dir() as folder:
         trace = recorded(folder)
-        for words, code, line in (([], 2, "missing folder"), ([trace, "x"], 2, "too many"), ([folder], 2, "not a trace"),
+        for words, code, line in (([], 2, "missing folder"), ([trace, "x"], 2, "too many"),
+                                  ([folder], 2, "not a trace"),
                                   ([trace + "/nosuch"], 2, "not a trace"), ([trace, "--where", "siz>1"], 2, "size"),
                                   ([trace, "--by", "colour"], 2, "thread"), ([trace, "--top", "x"], 2, "--top")):
             said = events(*words, code=code)

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Fuzz target of the reader of traces: an input is the metadata, a NUL, and one stream. Whatever they are, times do not
+ * go back, each event is within its packet, and the profile of the events is valid and balances.
+ */
+#include "require.h"
+
+#include "collect/trace/trace_profile.h"
+#include "model/trace/event_counts.h"
+#include "model/trace/event_query.h"
+
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define QUERY                                                                                                \
+    "func:f or file:f or module:m or cpu:9 or process:9 or thread:9 or time>1h or event:x or size>4k or "    \
+    "name:x* or "                                                                                            \
+    "ptr:7 or price>2 or kind:A or i:4"
+
+static char folder[64], metadata[80], stream[80];
+
+static void remove_folder(void)
+{
+    unlink(metadata);
+    unlink(stream);
+    rmdir(folder);
+}
+
+static void make_folder(void)
+{
+    if (*folder)
+        return;
+    snprintf(folder, sizeof(folder), "/dev/shm/allium-fuzz-%d", (int)getpid());
+    snprintf(metadata, sizeof(metadata), "%s/metadata", folder);
+    snprintf(stream, sizeof(stream), "%s/events_1-1_0", folder);
+    mkdir(folder, 0700);
+    atexit(remove_folder);
+}
+
+static void put(const char *path, const uint8_t *bytes, size_t n)
+{
+    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    require(fd >= 0 && write(fd, bytes, n) == (ssize_t)n, "write");
+    close(fd);
+}
+
+static struct event_place nowhere(void *arg, const struct trace_event *e)
+{
+    (void)arg, (void)e;
+    return (struct event_place){.function = NULL};
+}
+
+/* Reads each event, and each byte of its fields by way of a query. */
+static void list(void)
+{
+    struct event_folder *t;
+    struct trace_event event;
+    struct error e = {""};
+    struct event_query *query = NULL;
+    uint64_t last_ns = 0;
+    if (event_folder_open(&t, folder, &e)) {
+        require(*e.text, "a line");
+        return;
+    }
+    const size_t n = event_folder_classes(t);
+    const struct event_class **classes = mem_array(n + 1, sizeof(*classes));
+    for (size_t i = 0; i < n; i++)
+        classes[i] = event_folder_class(t, i);
+    const int unfit = event_query_new(&query, QUERY, classes, n, &e);
+    struct event_counts *counts = event_counts_new(EVENT_COUNTS_BY_EVENT);
+    for (int found; (found = event_folder_next(t, &event, &e)) != 0;) {
+        if (found < 0) {
+            require(*e.text, "a line");
+            break;
+        }
+        require(event.class != NULL, "a class");
+        if (!unfit)
+            event_query_fits(query, &event, last_ns, nowhere, NULL);
+        event_counts_add(counts, &event);
+        last_ns = event.time_ns;
+    }
+    table_free(event_counts_table(counts, 0));
+    event_counts_free(counts);
+    event_query_free(query);
+    free(classes);
+    event_folder_close(t);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    const uint8_t *end = memchr(data, 0, size);
+    const size_t text = end ? (size_t)(end - data) : size;
+    make_folder();
+    put(metadata, data, text);
+    put(stream, data + text + (end != NULL), size - text - (end != NULL));
+    list();
+    struct profile *p = profile_new();
+    /* as of a recording: an image with a module and a point */
+    *vec_push(&p->images) = (struct profile_image){.id = 1, .pid = 7};
+    *vec_push(&p->modules) = (struct profile_module){.end = 1 << 20};
+    *vec_push(&p->mappings) = (struct profile_mapping){.start = 0};
+    *vec_push(&p->points) = (struct profile_point){.time_ns = 20};
+    struct trace_profile_counts counts;
+    struct error e = {""};
+    if (!trace_profile_read(p, folder, UINT64_MAX, &counts, &e)) {
+        double live = 0, held = 0;
+        require(profile_valid(p), "a valid profile");
+        vec_each (const struct profile_cell, c, &p->cells)
+            live += profile_live(c).count;
+        held = (double)p->samples.len;
+        require(live == held, "%g live objects, %g samples", live, held);
+    }
+    profile_free(p);
+    return 0;
+}
