@@ -57,7 +57,10 @@ struct ring_header {
     uint32_t clock;
     uint64_t image_id;
     uint64_t aborted; /* sequences that were aborted, and begun again */
-    uint64_t unused[8];
+    /* the image: when it began; of which image it is the fork child (0: of none), and when it was forked */
+    uint64_t began_ticks, parent_image_id, forked_ticks;
+    int32_t pid, parent_pid;
+    uint64_t unused[4];
 };
 
 struct ring_cpu {

@@ -67,7 +67,7 @@ static inline void ring_put(struct ring *ring, const uint32_t words, uint64_t wh
                             uint64_t c)
 {
     const enum sequence_result done =
-        likely(ring->is_hot) ? sequence_put(&ring->at, words, what, a, b, c) : SEQUENCE_NO_FIT;
+        likely(ring->is_hot) ? sequence_put(&ring->at, ring->at.area, words, what, a, b, c) : SEQUENCE_NO_FIT;
     if (likely(done == SEQUENCE_DONE))
         return;
     uint64_t event[] = {0, what, a, b, c};

@@ -58,11 +58,11 @@ struct sequence_rings {
 
 /**
  * Appends an event of `words` (4 or 5) words to the ring of this CPU: the time stamp counter, `what`, a, b and c.
+ * `area` is what r->area was; all members of *r may become 0 meanwhile: then the result is SEQUENCE_NO_CPU.
  */
-static inline __attribute__((always_inline)) enum sequence_result sequence_put(const struct sequence_rings *r,
-                                                                               const unsigned words,
-                                                                               uint64_t what, uint64_t a,
-                                                                               uint64_t b, uint64_t c)
+static inline __attribute__((always_inline)) enum sequence_result
+sequence_put(const struct sequence_rings *r, ptrdiff_t area, const unsigned words, uint64_t what, uint64_t a,
+             uint64_t b, uint64_t c)
 {
 #define PUT(N, LAST)                                                                                         \
     __asm__ goto(SEQUENCE_TABLE(aborted) SEQUENCE_BEGIN "movl %%fs:" SEQUENCE_CPU "(%[area]), %%ecx\n\t"     \
@@ -94,7 +94,7 @@ static inline __attribute__((always_inline)) enum sequence_result sequence_put(c
                                                         "movq %%rsi, (%%rdi)\n"                              \
                                                         "2:\n\t"                                             \
                  :                                                                                           \
-                 : [r] "r"(r), [area] "r"(r->area), [what] "r"(what), [a] "r"(a), [b] "r"(b), [c] "r"(c),    \
+                 : [r] "r"(r), [area] "r"(area), [what] "r"(what), [a] "r"(a), [b] "r"(b), [c] "r"(c),       \
                    [step] "r"(RING_COUNT_ONE + N), [at_cpus] "i"(offsetof(struct sequence_rings, cpus)),     \
                    [at_control] "i"(offsetof(struct sequence_rings, control)),                               \
                    [at_data] "i"(offsetof(struct sequence_rings, data)),                                     \

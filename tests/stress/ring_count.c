@@ -97,7 +97,10 @@ static void print(const struct counted *c)
             lost += ring_reader_lost(c->image.reader, ring, (enum ring_loss)why);
         printf("%s%" PRIu64, why ? ", " : "", lost);
     }
-    printf("], \"cpus\": %u, \"ring_bytes\": %" PRIu64 ", \"overwrites\": %u, \"clock\": %u}\n", h->cpus,
+    printf("], \"parent_pid\": %d, \"parent_id\": \"%016" PRIx64 "\", \"began\": %" PRIu64
+           ", \"forked\": %" PRIu64,
+           h->parent_pid, h->parent_image_id, h->began_ticks, h->forked_ticks);
+    printf(", \"cpus\": %u, \"ring_bytes\": %" PRIu64 ", \"overwrites\": %u, \"clock\": %u}\n", h->cpus,
            h->ring_bytes, h->overwrites, h->clock);
 }
 

@@ -3,6 +3,7 @@
  * traced WAY N [MORE]: a program whose allocations are traced, and counted by the allocator below (counted_alloc.c).
  * Each image has a slot there; a new one takes the next.
  */
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -21,7 +22,7 @@
 #define THREADS 3
 #define STACK   (64u << 10)
 
-static volatile int stop;
+static volatile int stop, *slot;
 static int cpus;
 
 static void pin(int cpu)
@@ -62,6 +63,139 @@ static void end_threads(void)
         pthread_join(threads[k], NULL);
 }
 
+/* ---- children ---- */
+
+static int next_slot = 1;
+
+/* In a new image. */
+static void become(int n)
+{
+    *slot = n;
+}
+
+static void reap(pid_t child)
+{
+    int status;
+    if (child < 0 || waitpid(child, &status, 0) != child || status)
+        abort();
+}
+
+/* What a child that shares the memory does: on another CPU than the parent's, whose number it sees. */
+static int borrowed(void *arg)
+{
+    pin(1);
+    calls(200);
+    _exit(arg ? 0 : 1);
+}
+
+static char stack[STACK] __attribute__((aligned(64)));
+
+static int nested(void *arg)
+{
+    const pid_t child = vfork();
+    if (!child)
+        borrowed(arg);
+    calls(100);
+    reap(child);
+    return borrowed(arg);
+}
+
+static void by_vfork(int n)
+{
+    begin_threads(true);
+    pin(0);
+    for (int k = 0; k < n; k++) {
+        pid_t child = vfork();
+        if (!child)
+            borrowed(stack);
+        reap(child);
+        reap(clone(borrowed, stack + STACK, CLONE_VM | CLONE_VFORK | SIGCHLD, stack));
+        reap(clone(nested, stack + STACK, CLONE_VM | CLONE_VFORK | SIGCHLD, stack));
+        calls(200);
+    }
+    end_threads();
+}
+
+static pid_t copy(int k)
+{
+    return k % 3 == 0   ? fork()
+           : k % 3 == 1 ? (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)
+                        : (pid_t)syscall(SYS_fork);
+}
+
+static void by_fork(int n)
+{
+    begin_threads(false);
+    for (int k = 0; k < n; k++) {
+        const int mine = next_slot++;
+        const pid_t child = copy(k);
+        if (!child) {
+            become(mine);
+            calls(500);
+            _exit(0);
+        }
+        reap(child);
+        calls(100);
+    }
+    end_threads();
+}
+
+/* ---- signals ---- */
+
+static volatile int forks_left;
+
+static void on_signal(int number)
+{
+    calls(3);
+    (void)number;
+}
+
+/* Children come from a handler that interrupts the tracer at any instruction, and go on with what it interrupted. */
+static void on_signal_fork(int number)
+{
+    calls(3);
+    if (forks_left <= 0)
+        return;
+    const int mine = next_slot++;
+    forks_left--;
+    const pid_t child = fork();
+    if (child) {
+        reap(child);
+        return;
+    }
+    stop = 1;
+    setitimer(ITIMER_REAL, &(struct itimerval){{0, 0}, {0, 0}}, NULL);
+    become(mine);
+    calls(2);
+    (void)number;
+}
+
+static void storm(void (*handler)(int), int us)
+{
+    sigaction(SIGALRM, &(struct sigaction){.sa_handler = handler, .sa_flags = SA_RESTART}, NULL);
+    setitimer(ITIMER_REAL, &(struct itimerval){{0, us}, {0, us}}, NULL);
+}
+
+static void by_signals(int n)
+{
+    begin_threads(false);
+    storm(on_signal, 40);
+    calls(n);
+    storm(SIG_IGN, 0);
+    end_threads();
+}
+
+static void by_forking_handler(int n)
+{
+    forks_left = n;
+    storm(on_signal_fork, 300);
+    while (!stop && forks_left)
+        calls(10);
+    storm(SIG_IGN, 0);
+    calls(100);
+    _exit(0);
+}
+
 static void plain(int n)
 {
     calls(n);
@@ -79,7 +213,9 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(int);
-    } ways[] = {{"plain", plain}, {"threads", by_threads}};
+    } ways[] = {{"plain", plain},  {"threads", by_threads}, {"vfork", by_vfork},
+                {"fork", by_fork}, {"signals", by_signals}, {"forking_handler", by_forking_handler}};
+    slot = dlsym(RTLD_DEFAULT, "counted_slot");
     cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
     for (unsigned k = 0; argc > 2 && k < sizeof(ways) / sizeof(*ways); k++)
         if (!strcmp(ways[k].name, argv[1])) {

@@ -100,8 +100,79 @@ def unread():
         equal(place.counts()[0] - happened(image), boot_calls(), "calls that are neither there nor lost")
 
 
+def traced(way, n, code=0, **more):
+    """-> the counts of the allocator below, and the images, of a program whose rings are read meanwhile"""
+    with private_dir() as folder:
+        place = Place(folder, **more)
+        reader = place.follow()
+        done = tap.run([program("traced"), way, str(n)], env=place.env)
+        equal(done.returncode, code, done)
+        images = place.images(reader)
+        for image in images:
+            sound(image)
+            print("# %s" % image if len(images) < 9 else "#")
+        return place.counts(), images
+
+
+def shared_memory(**more):
+    """Children that share the memory of the process write into its rings, amid the writes of its threads."""
+    def test():
+        counts, (image,) = traced("vfork", tap.pick(60, 2000), **more)
+        check(image["shared"] > 60 * 1000, image)
+        equal(counts[0] - happened(image), boot_calls(), "calls that are neither there nor lost")
+    return test
+
+
+def copies():
+    """Each fork child has rings of its own, those of raw system calls included, and its parent's get nothing of it."""
+    n = tap.pick(60, 400)
+    counts, images = traced("fork", n)
+    equal(len(images), n + 1, "images")
+    parent, children = images_of(images)
+    equal(counts[0] - happened(parent), boot_calls(), "calls of the parent that are neither there nor lost")
+    equal(sorted(counts[1:n + 1]), sorted(happened(c) for c in children), "calls of the children")
+    for child in children:
+        equal((child["parent_pid"], child["parent_id"]), (parent["pid"], parent["id"]), child)
+        check(parent["began"] < child["forked"] <= child["began"], child)
+
+
+def images_of(images):
+    (parent,) = [i for i in images if not i["parent_pid"]]
+    return parent, [i for i in images if i is not parent]
+
+
+def storm(**more):
+    """Signals whose handler writes interrupt the writers at any instruction."""
+    def test():
+        counts, (image,) = traced("signals", tap.pick(300000, 10000000), **more)
+        equal(counts[0] - happened(image), boot_calls(), "calls that are neither there nor lost")
+        check(more or image["aborted"] > 100, image)
+    return test
+
+
+def forking_handler(**more):
+    """A handler forks, and the child goes on with what the handler interrupted: an event is the parent's, or one of the
+    child's own, and the child writes nothing into its parent's rings."""
+    def test():
+        n = tap.pick(100, 2000)
+        counts, images = traced("forking_handler", n, **more)
+        parent, children = images_of(images)
+        equal(counts[0] - happened(parent), boot_calls(), "calls of the parent that are neither there nor lost")
+        equal(len(children), n, "children with rings")
+        for child in children:
+            check(child["events"] + sum(child["lost"]) >= 200, child)
+    return test
+
+
 tap.main([
     ("each call is there", plain),
     ("a flight recorder overwrites", flight),
     ("without a reader the rings fill", unread),
+    ("vfork children write into the rings of the process", shared_memory()),
+    ("so without registered sequences", shared_memory(GLIBC_TUNABLES="glibc.pthread.rseq=0")),
+    ("fork children have rings of their own", copies),
+    ("a storm of signals loses nothing", storm()),
+    ("so without registered sequences", storm(GLIBC_TUNABLES="glibc.pthread.rseq=0")),
+    ("a child that a handler forks has rings of its own", forking_handler()),
+    ("so without registered sequences", forking_handler(GLIBC_TUNABLES="glibc.pthread.rseq=0")),
 ])

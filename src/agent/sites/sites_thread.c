@@ -61,11 +61,23 @@ static void begin_thread(struct thread *t)
     tracer_begin_thread();
 }
 
-static const struct sites functions = {.find_next = sites_find_next,
+static void find_next(void)
+{
+    sites_find_next();
+    tracer_find_next();
+}
+
+static void before_fork(void)
+{
+    sites_before_fork();
+    tracer_before_fork();
+}
+
+static const struct sites functions = {.find_next = find_next,
                                        .begin = begin,
                                        .begin_ledger = begin_ledger,
                                        .begin_thread = begin_thread,
-                                       .before_fork = sites_before_fork,
+                                       .before_fork = before_fork,
                                        .become_child = sites_become_child,
                                        .seal = sites_seal,
                                        .unseal = sites_unseal,

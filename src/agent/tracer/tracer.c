@@ -1,88 +1,112 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "agent/tracer/tracer.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stddef.h>
-#include <sys/mman.h>
-
 #include "agent/clock.h"
 #include "agent/hooks/cold.h"
 #include "agent/ledger_writer.h"
 #include "agent/process.h"
 #include "agent/reentry.h"
 #include "agent/sites_link.h"
+#include "agent/tracer/tracer_rings.h"
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/syscall.h"
-#include "ring/ring_write.h"
 #include "wire/event_schema.h"
-#include "wire/ledger_file.h"
 
-#define CPUS_MOST    500u
-#define PACKET_BYTES (64u << 10)
-#define RING_BYTES   (4u << 20)
-
-/* libc's registration for restartable sequences (2.35 and later). */
-extern const ptrdiff_t __rseq_offset __attribute__((weak));
-extern const unsigned int __rseq_size __attribute__((weak));
+#define SEQUENCE_SIGNATURE 0x53053053
+#define SEQUENCE_BYTES     32 /* of struct rseq, as libc registers it */
+#define UNREGISTER         1
 
 uint32_t tracer_on;
-
-static struct ring ring;
-static uint32_t ring_generation; /* of the process that has made the ring; 0: none has */
 
 /* Return addresses whose modules the ledger has, each at the place of its hash. */
 #define SITES_SEEN_BITS 14
 static uintptr_t seen[1u << SITES_SEEN_BITS];
 
-static __thread uint32_t thread_id __attribute__((tls_model("initial-exec"))); /* 0: not asked yet */
+__thread uint32_t tracer_thread __attribute__((tls_model("initial-exec")));
 
-static bool reach(char *from, uint64_t bytes)
+/*
+ * Returns whether the kernel knows this thread's struct rseq. A thread that was made by clone(2), and not by libc, may
+ * have one that looks like it: the kernel then registers it now, and that is undone, which marks it as unregistered.
+ */
+static bool is_registered(ptrdiff_t area)
 {
-    return ledger_may_call(&process.ledger) && !ledger_back(from, bytes);
+    char *place = (char *)__builtin_thread_pointer() + area;
+    if (!area)
+        return false;
+    if (sys_failed(sys_call(SYS_rseq, place, SEQUENCE_BYTES, 0, SEQUENCE_SIGNATURE)))
+        return true; /* EBUSY; or libc has registered another size, or could not register it, which it says there */
+    sys_call(SYS_rseq, place, SEQUENCE_BYTES, UNREGISTER, SEQUENCE_SIGNATURE);
+    return false;
 }
 
-/* Returns whether the caller may write into the ring now: it is made, and the thread is known. */
-static __attribute__((noinline)) bool is_ready_cold(void)
+void tracer_know_thread(void)
 {
-    if (!process_is_known(&thread_self) && !process_ensure_current_cold(&thread_self))
-        return false;
-    if (!process_open_ledger() || load_acquire(&ring_generation) != process.generation)
-        return false;
-    if (!thread_id && ledger_may_call(&process.ledger))
-        thread_id = (uint32_t)sys_call(SYS_gettid, 0);
-    return true;
-}
-
-static inline __attribute__((always_inline)) bool is_ready(void)
-{
-    return (likely(thread_id) && likely(process_is_current())) || is_ready_cold();
+    if ((tracer_thread & ~TRACER_UNREGISTERED) || !ledger_may_call(&process.ledger))
+        return;
+    const uint32_t id = (uint32_t)sys_call(SYS_gettid, 0);
+    tracer_thread |= id | (is_registered(tracer_rings_area()) ? 0 : TRACER_UNREGISTERED);
 }
 
 /* Adds the address, and the module that it is in, to the ledger: the tool finds its name there. */
 static COLD void add_site(uintptr_t site, uintptr_t *place)
 {
-    uint8_t outside;
-    struct thread *t = &thread_self;
-    if (!ledger_enter_own(t, &outside))
-        return;
     if (writer_caller(site) != LEDGER_NONE)
         store_relaxed(place, site);
+}
+
+static inline uintptr_t *place_of(uintptr_t site)
+{
+    return &seen[site * UINT64_C(0x9e3779b97f4a7c15) >> (64 - SITES_SEEN_BITS)];
+}
+
+/*
+ * Writes an event that a sequence has not written, as `before` tells. If a signal handler interrupts this function and
+ * forks, it goes on in the child with pointers to the parent's rings, where the child then has memory of its own
+ * (tracer_before_fork()). The event is the parent's.
+ */
+static COLD void put_cold(enum sequence_result before, uint64_t what, uint64_t a, uint64_t b, uintptr_t site)
+{
+    struct thread *t = &thread_self;
+    uint8_t outside;
+    if (!ledger_enter_own(t, &outside)) {
+        atomic_add64(&tracer_hot.early_lost, 1);
+        return;
+    }
+    if (process_open_ledger() && tracer_rings_made()) {
+        tracer_know_thread();
+        if (site && load_relaxed(place_of(site)) != site)
+            add_site(site, place_of(site));
+        const uint32_t words = what >> 16 & RING_SIZE_MASK, thread = tracer_thread;
+        uint64_t event[] = {0, ring_what((uint16_t)what, words, thread & ~TRACER_UNREGISTERED), a,
+                            words == 4 ? site : b, site};
+        if (thread & TRACER_UNREGISTERED)
+            ring_shared_append(&tracer_ring, event, words);
+        else
+            ring_append_cold(&tracer_ring, before, event, words);
+    } else {
+        atomic_add64(&tracer_hot.early_lost, 1);
+    }
     ledger_exit(t, outside);
 }
 
+/*
+ * In a fork child tracer_hot is zero, from the first instruction on: if a signal handler forks amid this function, the
+ * child's part of it finds no CPU's ring, and takes the cold way.
+ */
 static inline __attribute__((always_inline)) void put(const uint32_t words, enum event_id id, uint64_t a,
                                                       uint64_t b, uintptr_t site)
 {
-    if (unlikely(!is_ready()))
-        return;
-    uintptr_t *place = &seen[site * UINT64_C(0x9e3779b97f4a7c15) >> (64 - SITES_SEEN_BITS)];
-    if (unlikely(load_relaxed(place) != site) && site)
-        add_site(site, place);
-    if (words == 4)
-        ring_put(&ring, words, ring_what((uint16_t)id, words, thread_id), a, site, 0);
-    else
-        ring_put(&ring, words, ring_what((uint16_t)id, words, thread_id), a, b, site);
+    const uint32_t thread = tracer_thread;
+    const ptrdiff_t area = load_relaxed(&tracer_hot.rings.area);
+    const uint64_t what = ring_what((uint16_t)id, words, thread);
+    enum sequence_result done = SEQUENCE_NO_FIT;
+    if (likely((int32_t)thread > 0) && likely(area) && likely(clock_is_tsc) &&
+        likely(load_relaxed(place_of(site)) == site)) {
+        done = sequence_put(&tracer_hot.rings, area, words, what, a, words == 4 ? site : b, site);
+        if (likely(done == SEQUENCE_DONE))
+            return;
+    }
+    put_cold(done, what, a, b, site);
 }
 
 void tracer_forget_sites(void)
@@ -177,6 +201,8 @@ void tracer_realloc_ends(const struct walk_start *from, const void *p, size_t si
 
 void tracer_begin(void)
 {
+    if (!tracer_rings_begin())
+        return;
     tracer_on = sites_on = 1;
     next_hot = (struct next_hot){.malloc = trace_malloc,
                                  .calloc = trace_calloc,
@@ -191,79 +217,5 @@ void tracer_begin(void)
 
 void tracer_begin_thread(void)
 {
-    thread_id = 0;
-}
-
-/* The number of CPUs that the machine may ever have: one more than the last number in "0-3" or "0,2-5". A thread on one
- * beyond them writes into the ring that threads share. */
-static uint32_t count_cpus(void)
-{
-    char text[64];
-    uint32_t last = 0;
-    const long fd = sys_call(SYS_openat, AT_FDCWD, "/sys/devices/system/cpu/possible", O_RDONLY | O_CLOEXEC);
-    const long n = sys_failed(fd) ? 0 : sys_call(SYS_read, fd, text, sizeof(text));
-    for (long k = 0; k < n; k++)
-        last = text[k] < '0' || text[k] > '9' ? (k + 1 < n && text[k] != '\n' ? 0 : last)
-                                              : 10 * last + (uint32_t)(text[k] - '0');
-    if (!sys_failed(fd))
-        sys_call(SYS_close, fd);
-    return last < CPUS_MOST ? last + 1 : CPUS_MOST;
-}
-
-/* Makes a file beside the ledger (a memfd if the ledger is one), and maps it. With `content`, its memory is there and
- * can only be read; without, it cannot be touched before ledger_back(). NULL: that failed. */
-static char *map_beside(const char *suffix, uint64_t bytes, const void *content, uint64_t content_bytes)
-{
-    char name[LEDGER_NAME_BYTES], *map = NULL;
-    const struct ledger *l = &process.ledger;
-    const long dir =
-        l->dir[0] ? sys_call(SYS_openat, AT_FDCWD, l->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -ENOENT;
-    ledger_file_name(name, &process.config, dir, (int)sys_call(SYS_getpid, 0), suffix);
-    const long fd = ledger_file_create(dir, name, bytes);
-    if (!sys_failed(fd) &&
-        (!content || (!sys_call(SYS_fallocate, fd, 0, 0, bytes) &&
-                      sys_call(SYS_pwrite64, fd, content, content_bytes, 0) == (long)content_bytes)))
-        map = ledger_file_map(fd, bytes, content ? PROT_READ : PROT_NONE);
-    if (map) {
-        sys_call(SYS_munlock, map, bytes);
-        sys_call(SYS_madvise, map, bytes, MADV_DONTFORK);
-        sys_call(SYS_madvise, map, bytes, MADV_DONTDUMP);
-    } else if (!sys_failed(fd) && !sys_failed(dir)) {
-        sys_call(SYS_unlinkat, dir, name, 0);
-    }
-    if (!sys_failed(fd))
-        sys_call(SYS_close, fd);
-    if (!sys_failed(dir))
-        sys_call(SYS_close, dir);
-    return map;
-}
-
-void tracer_begin_ledger(void)
-{
-    tracer_forget_sites();
-    struct {
-        uint64_t magic, read[CPUS_MOST];
-    } positions = {0};
-    const uint32_t cpus = count_cpus();
-    const uint64_t bytes = ring_file_bytes(cpus, RING_BYTES);
-    char *map = map_beside(LEDGER_RING_SUFFIX, bytes, NULL, 0);
-    if (!map || ledger_back(map, bytes - (cpus + 1ull) * RING_BYTES))
-        return;
-    ring_begin_positions((struct ring_positions *)&positions, cpus, RING_BYTES);
-    const bool overwrites = process.config.sites & LEDGER_WITH_FLIGHT;
-    ring.read = overwrites ? NULL
-                           : (const struct ring_positions *)map_beside(LEDGER_READ_SUFFIX, LEDGER_PAGE_BYTES,
-                                                                       &positions, sizeof(positions));
-    if (!ring.read && !overwrites)
-        return;
-    ring.is_tsc = clock_is_tsc;
-    ring.ticks = process_ticks;
-    ring.reach = reach;
-    struct ring_header *header = (struct ring_header *)map;
-    header->image_id = process.config.image_id;
-    header->clock = clock_is_tsc;
-    header->overwrites = overwrites;
-    ring_begin(&ring, header, cpus, PACKET_BYTES, RING_BYTES,
-               &__rseq_size && __rseq_size ? __rseq_offset : 0);
-    store_release(&ring_generation, process.generation);
+    tracer_thread &= TRACER_UNREGISTERED;
 }

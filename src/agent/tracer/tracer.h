@@ -23,6 +23,8 @@
 /** Not 0: the process traces. */
 extern uint32_t tracer_on __attribute__((visibility("hidden")));
 
+/** Finds the real functions of libc that make children. */
+void tracer_find_next(void);
 /** Starts tracing. Called once, when the allocator is known. */
 void tracer_begin(void);
 /** Makes the rings for a new ledger. Called by the thread that makes it. */
@@ -30,6 +32,8 @@ void tracer_begin_ledger(void);
 
 /** Forgets the number of a thread that is new, or in a new fork child. */
 void tracer_begin_thread(void);
+/** Before libc's fork(), in the parent: notes what the child needs if a signal handler forks amid a cold function. */
+void tracer_before_fork(void);
 
 /** The events of operators of C++. `site`: the return address of the call. tracer_book() returns `p`. */
 void *tracer_book(uintptr_t site, void *p, size_t size);

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "agent/tracer/tracer_rings.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#include "agent/clock.h"
+#include "agent/process.h"
+#include "agent/tracer/tracer.h"
+#include "base/sigsafe/atomic.h"
+#include "base/sigsafe/syscall.h"
+#include "target/fork_placeholder.h"
+#include "wire/ledger_file.h"
+
+#define CPUS_MOST    500u
+#define PACKET_BYTES (64u << 10)
+#define RING_BYTES   (4u << 20)
+
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+
+/* libc's registration for restartable sequences (2.35 and later). */
+extern const ptrdiff_t __rseq_offset __attribute__((weak));
+extern const unsigned int __rseq_size __attribute__((weak));
+
+struct tracer_hot tracer_hot __attribute__((aligned(LEDGER_PAGE_BYTES)));
+struct ring tracer_ring;
+static uint32_t ring_generation; /* of the process that has made the rings; 0: none has */
+
+bool tracer_rings_begin(void)
+{
+    return !sys_call(SYS_madvise, &tracer_hot, LEDGER_PAGE_BYTES, MADV_WIPEONFORK);
+}
+
+bool tracer_rings_made(void)
+{
+    return load_acquire(&ring_generation) == process.generation;
+}
+
+ptrdiff_t tracer_rings_area(void)
+{
+    return &__rseq_size && __rseq_size ? __rseq_offset : 0;
+}
+
+void tracer_before_fork(void)
+{
+    const bool writes = tracer_on && thread_self.reentry_depth && tracer_rings_made();
+    const struct ring *r = &tracer_ring;
+    fork_placeholder_note(PART_RINGS, r->header,
+                          writes ? ring_file_bytes(r->header->cpus, r->header->ring_bytes) : 0);
+    fork_placeholder_note(PART_RINGS_READ, r->read, writes && r->read ? LEDGER_PAGE_BYTES : 0);
+}
+
+static bool reach(char *from, uint64_t bytes)
+{
+    return ledger_may_call(&process.ledger) && !ledger_back(from, bytes);
+}
+
+/* The number of CPUs that the machine may ever have: one more than the last number in "0-3" or "0,2-5". A thread on one
+ * beyond them writes into the ring that threads share. */
+static uint32_t count_cpus(void)
+{
+    char text[64];
+    uint32_t last = 0;
+    const long fd = sys_call(SYS_openat, AT_FDCWD, "/sys/devices/system/cpu/possible", O_RDONLY | O_CLOEXEC);
+    const long n = sys_failed(fd) ? 0 : sys_call(SYS_read, fd, text, sizeof(text));
+    for (long k = 0; k < n; k++)
+        last = text[k] < '0' || text[k] > '9' ? (k + 1 < n && text[k] != '\n' ? 0 : last)
+                                              : 10 * last + (uint32_t)(text[k] - '0');
+    if (!sys_failed(fd))
+        sys_call(SYS_close, fd);
+    return last < CPUS_MOST ? last + 1 : CPUS_MOST;
+}
+
+/* Makes a file beside the ledger (a memfd if the ledger is one), and maps it. With `content`, its memory is there and
+ * can only be read; without, it cannot be touched before ledger_back(). NULL: that failed. */
+static char *map_beside(const char *suffix, uint64_t bytes, const void *content, uint64_t content_bytes)
+{
+    char name[LEDGER_NAME_BYTES], *map = NULL;
+    const struct ledger *l = &process.ledger;
+    const long dir =
+        l->dir[0] ? sys_call(SYS_openat, AT_FDCWD, l->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -ENOENT;
+    ledger_file_name(name, &process.config, dir, (int)sys_call(SYS_getpid, 0), suffix);
+    const long fd = ledger_file_create(dir, name, bytes);
+    if (!sys_failed(fd) &&
+        (!content || (!sys_call(SYS_fallocate, fd, 0, 0, bytes) &&
+                      sys_call(SYS_pwrite64, fd, content, content_bytes, 0) == (long)content_bytes)))
+        map = ledger_file_map(fd, bytes, content ? PROT_READ : PROT_NONE);
+    if (map) {
+        sys_call(SYS_munlock, map, bytes);
+        sys_call(SYS_madvise, map, bytes, MADV_DONTFORK);
+        sys_call(SYS_madvise, map, bytes, MADV_DONTDUMP);
+    } else if (!sys_failed(fd) && !sys_failed(dir)) {
+        sys_call(SYS_unlinkat, dir, name, 0);
+    }
+    if (!sys_failed(fd))
+        sys_call(SYS_close, fd);
+    if (!sys_failed(dir))
+        sys_call(SYS_close, dir);
+    return map;
+}
+
+static void begin_header(struct ring_header *h, bool overwrites)
+{
+    h->overwrites = overwrites;
+    h->clock = clock_is_tsc;
+    h->image_id = process.config.image_id;
+    h->pid = process.pid;
+    h->parent_pid = process.parent_pid;
+    h->began_ticks = process.began_ticks;
+    h->parent_image_id = process.parent_image_id;
+    h->forked_ticks = process.forked_ticks;
+}
+
+/* Lets the hot functions see the new rings, and counts what came before them. */
+static void publish(void)
+{
+    const struct sequence_rings at = tracer_ring.at;
+    struct sequence_rings *to = &tracer_hot.rings;
+    struct ring_cpu *shared = (struct ring_cpu *)at.control + tracer_ring.header->cpus;
+    *to =
+        (struct sequence_rings){0, at.cpus, at.control, at.data, at.ring_bytes, at.packet_mask, at.ring_mask};
+    store_release(&to->area, tracer_ring.is_hot ? at.area : 0);
+    atomic_add64(&shared->lost[RING_LOST_NO_RING],
+                 __atomic_exchange_n(&tracer_hot.early_lost, 0, __ATOMIC_RELAXED));
+    store_release(&ring_generation, process.generation);
+}
+
+void tracer_begin_ledger(void)
+{
+    tracer_forget_sites();
+    struct {
+        uint64_t magic, read[CPUS_MOST];
+    } positions = {0};
+    const uint32_t cpus = count_cpus();
+    const uint64_t bytes = ring_file_bytes(cpus, RING_BYTES);
+    char *map = map_beside(LEDGER_RING_SUFFIX, bytes, NULL, 0);
+    if (!map || ledger_back(map, bytes - (cpus + 1ull) * RING_BYTES))
+        return;
+    ring_begin_positions((struct ring_positions *)&positions, cpus, RING_BYTES);
+    const bool overwrites = process.config.sites & LEDGER_WITH_FLIGHT;
+    const char *read =
+        overwrites ? NULL : map_beside(LEDGER_READ_SUFFIX, LEDGER_PAGE_BYTES, &positions, sizeof(positions));
+    if (!read && !overwrites)
+        return;
+    begin_header((struct ring_header *)map, overwrites);
+    tracer_ring = (struct ring){.read = (const struct ring_positions *)read,
+                                .is_tsc = clock_is_tsc,
+                                .ticks = process_ticks,
+                                .reach = reach};
+    ring_begin(&tracer_ring, (struct ring_header *)map, cpus, PACKET_BYTES, RING_BYTES, tracer_rings_area());
+    publish();
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef AGENT_TRACER_RINGS_H
+#define AGENT_TRACER_RINGS_H
+
+/*
+ * The rings of the process image, their file and their memory.
+ *
+ * Runs in: target. Threads: any, signal handlers included; no lock.
+ * Owns: the mappings, until the process ends.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ring/ring_shared.h"
+#include "ring/ring_write.h"
+#include "wire/ledger.h"
+
+/* All that the hot functions read of the rings. It is a page, which is zero in a fork child. */
+struct tracer_hot {
+    struct sequence_rings rings; /* as in tracer_ring; `area` 0: there are none for sequences */
+    uint64_t early_lost;         /* events before there were rings */
+    char unused[LEDGER_PAGE_BYTES - sizeof(struct sequence_rings) - sizeof(uint64_t)];
+};
+_Static_assert(sizeof(struct tracer_hot) == LEDGER_PAGE_BYTES, "nothing else is zero in a fork child");
+extern struct tracer_hot tracer_hot __attribute__((visibility("hidden")));
+/* For the cold functions. In a fork child it is the parent's, until it is made. */
+extern struct ring tracer_ring __attribute__((visibility("hidden")));
+
+/*
+ * The number of the thread in the kernel, 0: not known yet; and a bit. With the bit the thread writes by atomic
+ * operations: the kernel does not abort its sequences.
+ */
+#define TRACER_UNREGISTERED (1u << 31)
+extern __thread uint32_t tracer_thread __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/** Called once, before the first event. False: the process cannot have rings. */
+bool tracer_rings_begin(void);
+/** Returns whether this process has rings. */
+bool tracer_rings_made(void);
+/** Returns the offset of libc's struct rseq from the thread pointer; 0: libc registers no thread. */
+ptrdiff_t tracer_rings_area(void);
+/** Sets tracer_thread, if a system call may be made. */
+void tracer_know_thread(void);
+
+#endif
