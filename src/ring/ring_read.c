@@ -7,9 +7,12 @@
 
 #include "base/sigsafe/atomic.h"
 
+#define TRIES 100 /* to copy a packet before it is overwritten */
+
 struct cpu {
     uint64_t position;
     uint64_t events; /* up to there, those that were overwritten included */
+    bool begun;      /* a packet was seen, so that `position` is known */
 };
 
 /* An event in `copy`. */
@@ -47,7 +50,7 @@ static bool is_sound(const struct ring_header *h, uint64_t bytes)
 {
     return h->magic == RING_MAGIC && h->version == RING_VERSION && h->cpus && h->cpus <= RING_CPUS_MAX &&
            is_power(h->packet_bytes) && is_power(h->ring_bytes) && h->packet_bytes >= RING_PACKET_BYTES_MIN &&
-           h->ring_bytes <= RING_RING_BYTES_MAX && h->packet_bytes * 4 <= h->ring_bytes &&
+           h->ring_bytes <= RING_RING_BYTES_MAX && h->packet_bytes <= h->ring_bytes / 4 &&
            h->data_at >= sizeof(*h) + (h->cpus + 1ull) * sizeof(struct ring_cpu) && h->data_at <= bytes &&
            h->data_at % 8 == 0 && (h->cpus + 1ull) * h->ring_bytes <= bytes - h->data_at;
 }
@@ -145,6 +148,7 @@ static bool is_before(uint64_t a, uint64_t b)
 static int skip(struct ring_reader *r, uint32_t cpu, uint64_t head)
 {
     r->cpus[cpu].position = ring_position(head);
+    r->cpus[cpu].begun = true;
     return -EBADMSG;
 }
 
@@ -197,9 +201,22 @@ static bool copy_rest(struct ring_reader *r, uint32_t cpu, uint64_t base, uint64
                                .overwritten = before - c->events};
     memcpy(out->lost, packet.lost, sizeof(out->lost));
     const bool is_newest = base == base_of(r, ring_position(head));
-    *end =
-        (struct cpu){is_newest ? ring_position(head) : (base + r->packet_words) & RING_POSITION_MASK, events};
+    *end = (struct cpu){is_newest ? ring_position(head) : (base + r->packet_words) & RING_POSITION_MASK,
+                        events, true};
     return true;
+}
+
+/* Before the first packet is read: goes to the oldest one. The ring may have been written for long: positions wrap. */
+static void go_to_oldest(struct ring_reader *r, uint32_t cpu, uint64_t head)
+{
+    struct cpu *c = &r->cpus[cpu];
+    struct ring_packet packet;
+    const uint64_t newest = base_of(r, ring_position(head)),
+                   room = ring_distance(oldest_of(r, newest), newest) / r->packet_words;
+    if (c->begun || !read_packet(r, cpu, newest, &packet))
+        return;
+    const uint64_t before = packet.number - 1 < room ? packet.number - 1 : room;
+    c->position = (newest - before * r->packet_words) & RING_POSITION_MASK;
 }
 
 /* ---- the shared ring ---- */
@@ -307,11 +324,12 @@ int ring_reader_next(struct ring_reader *r, uint32_t cpu, struct ring_piece *out
         return next_shared(r, out);
     struct cpu *c = &r->cpus[cpu], end;
     uint64_t head = load_acquire(&r->control[cpu].head);
-    for (;;) {
+    for (int tries = 0; tries < TRIES; tries++) {
         const uint64_t newest = base_of(r, ring_position(head)), oldest = oldest_of(r, newest);
         if (ring_position(head) == ring_first_head(r->header.ring_bytes) ||
             ring_position(head) == c->position)
             return 0;
+        go_to_oldest(r, cpu, head);
         if (is_before(ring_position(head), c->position))
             return skip(r, cpu, head);
         if (is_before(base_of(r, c->position), oldest))
@@ -329,6 +347,7 @@ int ring_reader_next(struct ring_reader *r, uint32_t cpu, struct ring_piece *out
         *c = end;
         return 1;
     }
+    return skip(r, cpu, head); /* no program is as fast */
 }
 
 const struct ring_event *ring_piece_event(const struct ring_piece *p, uint32_t *at, bool *bad)
