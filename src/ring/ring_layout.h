@@ -60,7 +60,20 @@ struct ring_header {
     /* the image: when it began; of which image it is the fork child (0: of none), and when it was forked */
     uint64_t began_ticks, parent_image_id, forked_ticks;
     int32_t pid, parent_pid;
-    uint64_t unused[4];
+    uint64_t anchored; /* anchors that were written: the last RING_ANCHORS of them are there */
+    uint64_t unused[3];
+};
+
+/*
+ * The counter of the file's times, and CLOCK_MONOTONIC, at one moment: the program writes one when it begins, and others
+ * when it does something slow, so that what it leaves can be read when it has ended. They lie behind the last struct
+ * ring_cpu; number n is at n modulo RING_ANCHORS.
+ */
+#define RING_ANCHORS 64u
+struct ring_anchor {
+    uint64_t ticks, ns;
+    uint64_t width_ticks; /* between the readings of the counter before and after that of the clock */
+    uint64_t number;      /* n + 1, stored last; 0: it is being written */
 };
 
 struct ring_cpu {
@@ -72,6 +85,7 @@ struct ring_cpu {
 };
 _Static_assert(sizeof(struct ring_header) == 128 && sizeof(struct ring_cpu) == 128,
                "whole lines of the cache");
+_Static_assert(sizeof(struct ring_anchor) == 32, "half a line");
 _Static_assert(RING_LOSSES <= 8, "each loss has a counter");
 
 #define RING_PACKET_MAGIC UINT64_C(0x74656b636170616c) /* "lapacket" */

@@ -51,8 +51,10 @@ static bool is_sound(const struct ring_header *h, uint64_t bytes)
     return h->magic == RING_MAGIC && h->version == RING_VERSION && h->cpus && h->cpus <= RING_CPUS_MAX &&
            is_power(h->packet_bytes) && is_power(h->ring_bytes) && h->packet_bytes >= RING_PACKET_BYTES_MIN &&
            h->ring_bytes <= RING_RING_BYTES_MAX && h->packet_bytes <= h->ring_bytes / 4 &&
-           h->data_at >= sizeof(*h) + (h->cpus + 1ull) * sizeof(struct ring_cpu) && h->data_at <= bytes &&
-           h->data_at % 8 == 0 && (h->cpus + 1ull) * h->ring_bytes <= bytes - h->data_at;
+           h->data_at >= sizeof(*h) + (h->cpus + 1ull) * sizeof(struct ring_cpu) +
+                             RING_ANCHORS * sizeof(struct ring_anchor) &&
+           h->data_at <= bytes && h->data_at % 8 == 0 &&
+           (h->cpus + 1ull) * h->ring_bytes <= bytes - h->data_at;
 }
 
 struct ring_reader *ring_reader_new(const void *file, uint64_t bytes)
@@ -116,6 +118,24 @@ uint64_t ring_reader_position(const struct ring_reader *r, uint32_t cpu)
 uint64_t ring_reader_lost(const struct ring_reader *r, uint32_t cpu, enum ring_loss why)
 {
     return load_relaxed(&r->control[cpu].lost[why]);
+}
+
+uint32_t ring_reader_anchors(const struct ring_reader *r, struct ring_anchor out[static RING_ANCHORS])
+{
+    const struct ring_anchor *anchors = (const struct ring_anchor *)(r->control + r->header.cpus + 1);
+    const uint64_t written = load_acquire(&r->file->anchored),
+                   first = written < RING_ANCHORS ? 0 : written - RING_ANCHORS;
+    uint32_t n = 0;
+    for (uint64_t k = first; k < written; k++) {
+        const struct ring_anchor *from = &anchors[k % RING_ANCHORS];
+        const uint64_t number = load_acquire(&from->number);
+        const struct ring_anchor a = *from;
+        __atomic_thread_fence(__ATOMIC_ACQUIRE);
+        if (number == k + 1 && load_relaxed(&from->number) == number &&
+            (!n || (a.ticks > out[n - 1].ticks && a.ns > out[n - 1].ns)))
+            out[n++] = a;
+    }
+    return n;
 }
 
 static const uint64_t *words_at(const struct ring_reader *r, uint32_t cpu, uint64_t position)

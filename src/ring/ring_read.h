@@ -46,6 +46,12 @@ uint64_t ring_reader_position(const struct ring_reader *r, uint32_t cpu);
 /** Returns how many events of a ring were lost, for this reason, until now. */
 uint64_t ring_reader_lost(const struct ring_reader *r, uint32_t ring, enum ring_loss why);
 
+/**
+ * Copies the anchors that the program has left, in the order of their times: at most RING_ANCHORS. Returns their number.
+ * Those that are half written, or not later than the one before, are left out.
+ */
+uint32_t ring_reader_anchors(const struct ring_reader *r, struct ring_anchor out[static RING_ANCHORS]);
+
 /** Returns the event at *at, and moves *at behind it. NULL: the end of the piece; or no event, then `*bad` is set. */
 const struct ring_event *ring_piece_event(const struct ring_piece *p, uint32_t *at, bool *bad);
 

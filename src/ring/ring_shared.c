@@ -82,7 +82,7 @@ bool ring_shared_append(struct ring *ring, uint64_t *event, uint32_t words)
     if (why != RING_LOSSES) {
         for (uint32_t k = 0; k < claimed; k++)
             finish(ring, position + k, RING_SLOT_VOID);
-        atomic_add64(&c->lost[why], 1);
+        __atomic_fetch_add(&c->lost[why], 1, __ATOMIC_RELAXED);
         return false;
     }
     event[0] = ring->ticks();
@@ -92,6 +92,6 @@ bool ring_shared_append(struct ring *ring, uint64_t *event, uint32_t words)
                (left < RING_SLOT_WORDS ? left : RING_SLOT_WORDS) * sizeof(*event));
         finish(ring, position + k, k ? RING_SLOT_MORE : RING_SLOT_DONE);
     }
-    atomic_add64(&c->written, 1);
+    __atomic_fetch_add(&c->written, 1, __ATOMIC_RELEASE);
     return true;
 }

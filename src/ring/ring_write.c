@@ -11,7 +11,8 @@
 
 static uint64_t header_bytes(uint32_t cpus)
 {
-    const uint64_t bytes = sizeof(struct ring_header) + (cpus + 1ull) * sizeof(struct ring_cpu);
+    const uint64_t bytes = sizeof(struct ring_header) + (cpus + 1ull) * sizeof(struct ring_cpu) +
+                           RING_ANCHORS * sizeof(struct ring_anchor);
     return (bytes + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
 }
 
@@ -49,6 +50,20 @@ void ring_begin_positions(struct ring_positions *p, uint32_t cpus, uint64_t ring
         p->read[cpu] = ring_bytes / 8; /* where the first packet begins */
     p->read[cpus] = 0;
     p->magic = RING_MAGIC;
+}
+
+void ring_add_anchor(struct ring *ring, uint64_t ticks, uint64_t ns, uint64_t width_ticks)
+{
+    struct ring_anchor *anchors =
+        (struct ring_anchor *)((struct ring_cpu *)ring->at.control + ring->header->cpus + 1);
+    const uint64_t n = atomic_fetch_add64(&ring->header->anchored, 1);
+    struct ring_anchor *a = &anchors[n % RING_ANCHORS];
+    store_release(&a->number, 0);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    store_relaxed(&a->ticks, ticks);
+    store_relaxed(&a->ns, ns);
+    store_relaxed(&a->width_ticks, width_ticks);
+    store_release(&a->number, n + 1);
 }
 
 static struct ring_cpu *control_of(const struct ring *ring, uint32_t cpu)

@@ -55,6 +55,8 @@ bool ring_append(struct ring *ring, uint64_t *event, uint32_t words);
 void ring_append_cold(struct ring *ring, enum sequence_result before, uint64_t *event, uint32_t words);
 /** Counts an event that is not written. */
 void ring_count_lost(struct ring *ring, enum ring_loss why);
+/** Stores an anchor of the clock, struct ring_anchor, in the place of the oldest one. */
+void ring_add_anchor(struct ring *ring, uint64_t ticks, uint64_t ns, uint64_t width_ticks);
 
 /** Returns the second word of an event. */
 static inline uint64_t ring_what(uint16_t id, uint32_t words, uint32_t thread)

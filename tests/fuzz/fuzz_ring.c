@@ -127,6 +127,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!r)
         r = ring_reader_new(file, BYTES);
     if (r) {
+        struct ring_anchor anchors[RING_ANCHORS];
+        require(ring_reader_anchors(r, anchors) <= RING_ANCHORS, "more anchors than there can be");
         drain(r);
         ring_reader_end(r);
         drain(r);

@@ -10,6 +10,7 @@ import struct
 import sys
 
 sys.dont_write_bytecode = True
+import own_cgroup
 import tap
 from tap import agent_env, built, check, equal, numbers, private_dir, run, succeed, totals
 
@@ -260,38 +261,6 @@ def full_filesystem():
                 consistent(ledger, blocks)
 
 
-def own_cgroup():
-    """Directory of the memory group that this process is in, and whether it is version 2."""
-    with open("/proc/self/cgroup") as file:
-        lines = [line.rstrip("\n").split(":", 2) for line in file]
-    for number, controllers, path in lines:
-        if "memory" in controllers.split(","):
-            return "/sys/fs/cgroup/memory" + path, False
-    return "/sys/fs/cgroup" + [path for number, _, path in lines if number == "0"][0], True
-
-
-def removed(folder):
-    """A group whose process has just ended is busy for a moment."""
-    with contextlib.suppress(OSError):
-        os.rmdir(folder)
-    return not os.path.exists(folder)
-
-
-@contextlib.contextmanager
-def cgroup(limit_bytes):
-    """A child of our memory cgroup with a limit; it goes in any case."""
-    parent, v2 = own_cgroup()
-    folder = "%s/allium-test-%d" % (parent.rstrip("/"), os.getpid())
-    os.mkdir(folder)
-    try:
-        with open(folder + ("/memory.max" if v2 else "/memory.limit_in_bytes"), "w") as file:
-            file.write(str(limit_bytes))
-        tap.keep_from_swap(folder)
-        yield folder
-    finally:
-        tap.wait_until(lambda: removed(folder), 30, "rmdir " + folder)
-
-
 def near_the_limit():
     """
     A group of 48 MiB. The program takes 36 MiB at once, and then little by little 5 more: 43 in all, and would want 13
@@ -299,7 +268,7 @@ def near_the_limit():
     """
     blocks = 80_000
     command = [program("hungry"), str(blocks), "32", str(36 << 20)]
-    with cgroup(48 << 20) as folder:
+    with own_cgroup.limited(48 << 20) as folder:
         def enter():
             with open(folder + "/cgroup.procs", "w") as file:
                 file.write("0")
@@ -319,7 +288,7 @@ def small_cgroup():
     """In a group of 12 MiB that is far from full the ledger stops at its share, and the reason is not that the group is
     full.
     """
-    with cgroup(12 << 20) as folder:
+    with own_cgroup.limited(12 << 20) as folder:
         def enter():
             with open(folder + "/cgroup.procs", "w") as file:
                 file.write("0")

@@ -19,7 +19,7 @@
 
 struct counted {
     struct ring_image image;
-    uint64_t events, shared, overwritten, torn, back, bad, marked, last[RINGS_MOST];
+    uint64_t events, shared, overwritten, torn, back, bad, marked, first, newest, last[RINGS_MOST];
 };
 
 static struct counted *images[IMAGES_MOST];
@@ -63,6 +63,8 @@ static void take(struct counted *c, uint32_t ring, const struct ring_piece *p)
         c->torn += !is_whole(e);
         c->back += e->ticks < c->last[ring];
         c->last[ring] = e->ticks;
+        c->first = !c->first || e->ticks < c->first ? e->ticks : c->first;
+        c->newest = e->ticks > c->newest ? e->ticks : c->newest;
         c->marked += e->id == EVENT_malloc && ((const uint64_t *)e)[3] == 48;
     }
     c->torn += bad || n != p->n_events;
@@ -83,6 +85,17 @@ static void read_all(void)
                     images[k]->bad++;
 }
 
+static void print_anchors(const struct counted *c)
+{
+    struct ring_anchor anchors[RING_ANCHORS];
+    const uint32_t n = ring_reader_anchors(c->image.reader, anchors);
+    printf(", \"first\": %" PRIu64 ", \"last\": %" PRIu64 ", \"anchors\": [", c->first, c->newest);
+    for (uint32_t k = 0; k < n; k++)
+        printf("%s[%" PRIu64 ", %" PRIu64 ", %" PRIu64 "]", k ? ", " : "", anchors[k].ticks, anchors[k].ns,
+               anchors[k].width_ticks);
+    printf("]");
+}
+
 static void print(const struct counted *c)
 {
     const struct ring_header *h = c->image.map; /* as it is now */
@@ -100,6 +113,7 @@ static void print(const struct counted *c)
     printf("], \"parent_pid\": %d, \"parent_id\": \"%016" PRIx64 "\", \"began\": %" PRIu64
            ", \"forked\": %" PRIu64,
            h->parent_pid, h->parent_image_id, h->began_ticks, h->forked_ticks);
+    print_anchors(c);
     printf(", \"cpus\": %u, \"ring_bytes\": %" PRIu64 ", \"overwrites\": %u, \"clock\": %u}\n", h->cpus,
            h->ring_bytes, h->overwrites, h->clock);
 }

@@ -5,6 +5,7 @@
  */
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -196,6 +198,104 @@ static void by_forking_handler(int n)
     _exit(0);
 }
 
+/* ---- what else happens to a writer ---- */
+
+static volatile pid_t movable[THREADS];
+
+static void *write_movable(void *arg)
+{
+    movable[(uintptr_t)arg] = (pid_t)syscall(SYS_gettid);
+    return write_events(NULL);
+}
+
+static void *move(void *arg)
+{
+    for (unsigned k = 0; !stop; k++) {
+        cpu_set_t set;
+        CPU_ZERO(&set);
+        CPU_SET(k / THREADS % (unsigned)cpus, &set);
+        if (movable[k % THREADS])
+            sched_setaffinity(movable[k % THREADS], sizeof(set), &set);
+        usleep(20);
+    }
+    return arg;
+}
+
+/* Another thread moves the writers, while children that share the memory write in the other way. */
+static void by_moving(int n)
+{
+    pthread_t mover;
+    for (uintptr_t k = 0; k < THREADS; k++)
+        pthread_create(&threads[k], NULL, write_movable, (void *)k);
+    pthread_create(&mover, NULL, move, NULL);
+    storm(on_signal, 100);
+    for (int k = 0; k < n; k++) {
+        reap(clone(borrowed, stack + STACK, CLONE_VM | CLONE_VFORK | SIGCHLD, stack));
+        calls(200);
+    }
+    storm(SIG_IGN, 0);
+    end_threads();
+    pthread_join(mover, NULL);
+}
+
+static volatile pid_t victim;
+
+static int write_until_stop(void *arg)
+{
+    victim = (pid_t)syscall(SYS_getpid);
+    while (!stop)
+        calls(1);
+    _exit(arg ? 0 : 1);
+}
+
+/* Stops the child wherever it is, while others go round the ring that they share. */
+static void *stop_victim(void *arg)
+{
+    const int n = *(int *)arg;
+    while (!victim)
+        usleep(100);
+    for (int k = 0; k < n; k++) {
+        kill(victim, SIGSTOP);
+        for (int i = 0; i < 20; i++)
+            calls(100);
+        kill(victim, SIGCONT);
+        usleep((unsigned)(k * 7 % 50));
+    }
+    stop = 1;
+    return NULL;
+}
+
+static void by_stopping(int n)
+{
+    pthread_t stopper;
+    begin_threads(false);
+    pthread_create(&stopper, NULL, stop_victim, &n);
+    reap(clone(write_until_stop, stack + STACK, CLONE_VM | CLONE_VFORK | SIGCHLD, stack));
+    pthread_join(stopper, NULL);
+    end_threads();
+}
+
+static void by_strict(int n)
+{
+    calls(1000);
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT))
+        _exit(3);
+    calls(n);
+    syscall(SYS_exit, 0);
+}
+
+/* Until it is killed. */
+static void forever(int n)
+{
+    begin_threads(false);
+    if (n)
+        storm(on_signal, 100);
+    if (write(1, "x", 1) != 1)
+        _exit(1);
+    for (;;)
+        calls(100);
+}
+
 static void plain(int n)
 {
     calls(n);
@@ -213,8 +313,10 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(int);
-    } ways[] = {{"plain", plain},  {"threads", by_threads}, {"vfork", by_vfork},
-                {"fork", by_fork}, {"signals", by_signals}, {"forking_handler", by_forking_handler}};
+    } ways[] = {{"plain", plain},      {"threads", by_threads},   {"vfork", by_vfork},
+                {"fork", by_fork},     {"signals", by_signals},   {"forking_handler", by_forking_handler},
+                {"moving", by_moving}, {"stopping", by_stopping}, {"strict", by_strict},
+                {"forever", forever}};
     slot = dlsym(RTLD_DEFAULT, "counted_slot");
     cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
     for (unsigned k = 0; argc > 2 && k < sizeof(ways) / sizeof(*ways); k++)

@@ -4,11 +4,15 @@ and what they count as lost, to the unit (ring_count.c, or `allium trace`'s own 
 """
 import json
 import os
+import random
+import signal
 import struct
 import subprocess
 import sys
+import time
 
 sys.dont_write_bytecode = True
+import own_cgroup
 import tap
 from tap import agent_env, built, check, equal, private_dir, succeed
 
@@ -25,8 +29,8 @@ def program(name):
 class Place:
     """A folder of ledgers, and the counts of programs that write there."""
 
-    def __init__(self, folder, sites=TRACE, **more):
-        self.ledgers, self.counted = folder + "/ledgers", folder + "/counted"
+    def __init__(self, folder, sites=TRACE, counted=None, **more):
+        self.ledgers, self.counted = folder + "/ledgers", counted or folder + "/counted"
         os.mkdir(self.ledgers, 0o700)
         with open(self.counted, "wb") as file:
             file.write(bytes(8 * SLOTS))
@@ -164,6 +168,143 @@ def forking_handler(**more):
     return test
 
 
+def exact(way, n, least=0, **more):
+    """The way of traced.c, of which nothing is missing; at least so many events are in the shared ring."""
+    def test():
+        counts, (image,) = traced(way, n, **more)
+        check(image["shared"] >= least, image)
+        equal(counts[0] - happened(image), boot_calls(), "calls that are neither there nor lost")
+    return test
+
+
+def moved():
+    """Forced migration, children that write in the other way, signals: both kinds of writer at once. In the long form
+    10,000 sequences are aborted at least."""
+    done, aborted, least, rounds = tap.pick(150, 2000), 0, tap.pick(0, 10000), 0
+    while not rounds or (aborted < least and rounds < 50):
+        counts, (image,) = traced("moving", done)
+        check(image["shared"] > done * 400 and image["events"] > image["shared"], image)
+        equal(counts[0] - happened(image), boot_calls(), "calls that are neither there nor lost")
+        aborted += image["aborted"]
+        rounds += 1
+    print("# %d sequences were aborted" % aborted)
+    check(aborted >= least, "aborted", aborted)
+
+
+def killed():
+    """SIGKILL at any instant: what is there and what is counted as lost is what happened, but for the call that each
+    thread was in, or its handler."""
+    random.seed(20240102)
+    boot, some = boot_calls(), 0
+    for number in range(tap.pick(50, 1000)):
+        with private_dir() as folder:
+            place = Place(folder, GLIBC_TUNABLES="glibc.pthread.rseq=%d" % (number % 4 != 3))
+            process = subprocess.Popen([program("traced"), "forever", str(number % 2)], env=place.env,
+                                       stdout=subprocess.PIPE)
+            reader = place.follow() if number % 3 else None
+            process.stdout.read(1)
+            time.sleep(random.random() * 0.03)
+            process.kill()
+            process.communicate()
+            (image,) = place.images(reader)
+            sound(image)
+            some += image["events"] > 1000
+            check(abs(place.counts()[0] - boot - happened(image)) <= 2 * 4, number, place.counts()[0] - boot, image)
+    check(some > 40, "with events", some)
+
+
+def orphaned():
+    """The reader is killed: the rings fill, and count what comes then. Another reader takes what is there."""
+    with private_dir() as folder:
+        place = Place(folder)
+        process = subprocess.Popen([program("traced"), "forever", "0"], env=place.env, stdout=subprocess.PIPE)
+        process.stdout.read(1)
+        first = place.follow()
+        time.sleep(0.1)
+        first.kill()
+        first.communicate()
+        time.sleep(0.3)
+        process.kill()
+        process.communicate()
+        (image,) = place.images()
+        sound(image)
+        check(image["lost"][0] > 1000, image)
+        check(abs(place.counts()[0] - boot_calls() - happened(image)) <= 2 * 4, place.counts()[0], image)
+
+
+def full_filesystem():
+    """A tmpfs that is full before the rings are: what has no memory is lost, and counted."""
+    for size in "400k", "2m", "6m":
+        with private_dir() as folder:
+            place = Place(folder)
+            words = ("mount -t tmpfs -o size=%s,mode=700 none %s && %s threads 300000; code=$?; %s %s; exit $code"
+                     % (size, place.ledgers, program("traced"), program("ring-count"), place.ledgers))
+            env = {name: place.env[name] for name in ("COUNTED", "ALLIUM_DIR", "ALLIUM_PERIOD", "ALLIUM_SITES")}
+            words = words.replace(program("traced") + " threads", "env %s LD_PRELOAD=%s %s threads" % (
+                " ".join("%s=%s" % pair for pair in env.items()), place.env["LD_PRELOAD"], program("traced")))
+            done = succeed([*tap.unshare(), "sh", "-c", words])
+            (image,) = [json.loads(line) for line in done.stdout.decode().splitlines()]
+            sound(image)
+            print("# %s" % image)
+            check(image["ring_bytes"] < 1 << 20, "no smaller rings", image)
+            equal(place.counts()[0] - happened(image), boot_calls(), "calls that are neither there nor lost")
+
+
+def small_cgroup():
+    """In a memory cgroup of 48 MiB the rings take at most a 16th of what is left, and the program lives."""
+    with own_cgroup.limited(48 << 20) as group, private_dir() as folder:
+        def enter():
+            with open(group + "/cgroup.procs", "w") as file:
+                file.write("0")
+        place = Place(folder, TRACE + ",buffer=64M")
+        succeed([program("traced"), "threads", "300000"], env=place.env, preexec_fn=enter)
+        (image,) = place.images()
+        sound(image)
+        print("# %s" % image)
+        check((image["cpus"] + 1) * image["ring_bytes"] <= 3 << 20, "large rings", image)
+        equal(place.counts()[0] - happened(image), boot_calls(), "calls that are neither there nor lost")
+
+
+def sizes():
+    for wanted, got in ("", 4 << 20), (",buffer=8M", 8 << 20), (",buffer=12M", 8 << 20), (",buffer=1", 64 << 10):
+        with private_dir() as folder:
+            place = Place(folder, TRACE + wanted)
+            succeed([program("traced"), "threads", "100000"], env=place.env)
+            (image,) = place.images()
+            sound(image)
+            equal(image["ring_bytes"], got, wanted)
+
+
+def clocks():
+    """Times of the counter have anchors of CLOCK_MONOTONIC, between the program's beginning and its end; or they are
+    that clock's."""
+    for words in "", ",clock=mono":
+        with private_dir() as folder:
+            place = Place(folder, TRACE + words)
+            before = time.monotonic_ns()
+            counts = traced_in(place, "threads", 200000)
+            after = time.monotonic_ns()
+            (image,) = counts
+            anchors = image["anchors"]
+            equal(image["clock"], not words, "clock")
+            if words:
+                equal(anchors, [], "anchors")
+                check(before <= image["first"] <= image["last"] <= after, before, image, after)
+                continue
+            check(len(anchors) >= 2, anchors)
+            for ticks, ns, _ in anchors:
+                check(before <= ns <= after, before, anchors, after)
+                check(image["first"] - 10**8 < ticks <= image["last"] + 10**7, image)
+
+
+def traced_in(place, way, n):
+    succeed([program("traced"), way, str(n)], env=place.env)
+    images = place.images()
+    for image in images:
+        sound(image)
+    return images
+
+
 tap.main([
     ("each call is there", plain),
     ("a flight recorder overwrites", flight),
@@ -173,6 +314,16 @@ tap.main([
     ("fork children have rings of their own", copies),
     ("a storm of signals loses nothing", storm()),
     ("so without registered sequences", storm(GLIBC_TUNABLES="glibc.pthread.rseq=0")),
+    ("writers that are moved, and both kinds of them at once", moved),
+    ("a writer that is stopped while others go round the shared ring",
+     exact("stopping", tap.pick(30, 1000), 10000, sites=TRACE + ",buffer=64K", GLIBC_TUNABLES="glibc.pthread.rseq=0")),
+    ("strict seccomp: no system call, and no counter", exact("strict", 500000)),
+    ("SIGKILL at any instant", killed),
+    ("the reader is killed", orphaned),
+    ("a full file system", full_filesystem),
+    ("a small memory cgroup", small_cgroup),
+    ("sizes of rings", sizes),
+    ("clocks", clocks),
     ("a child that a handler forks has rings of its own", forking_handler()),
     ("so without registered sequences", forking_handler(GLIBC_TUNABLES="glibc.pthread.rseq=0")),
 ])

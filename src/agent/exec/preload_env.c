@@ -4,7 +4,7 @@
 #include "base/sigsafe/compiler.h"
 #include "base/sigsafe/str.h"
 
-#define SETTINGS_MAX 8u
+#define SETTINGS_MAX PRELOAD_ENV_SETTINGS_MAX
 #define ENTRY_BYTES  1024u
 #define ENTRIES_MAX  (1u << 20)   /* more than execve() accepts: it takes 6 MiB of pointers and texts */
 #define NAMES_MAX    32u          /* the first bytes of an entry, which must be readable: its name */
@@ -15,7 +15,7 @@ static const char preload_name[] = "LD_PRELOAD=";
 
 static char own_entry[ENTRY_BYTES]; /* the agent's entry of LD_PRELOAD; "": children do not get the agent */
 static unsigned entries_before;     /* number of entries of LD_PRELOAD before own_entry */
-static char *settings[SETTINGS_MAX];
+char *preload_env_settings[SETTINGS_MAX];
 static unsigned n_settings;
 
 extern void *__libc_stack_end; /* points to argc; argv, envp and the auxiliary vector follow */
@@ -99,7 +99,7 @@ const void *preload_env_take_out(environment_setting_fn is_setting)
         bool preload = text_starts(*word, preload_name) && find_agent(*word + NAME_BYTES, &ignored);
         if (preload ? remove_agent(*word + NAME_BYTES) : is_setting(*word)) {
             if (!preload && n_settings < SETTINGS_MAX)
-                settings[n_settings++] = *word;
+                preload_env_settings[n_settings++] = *word;
             continue;
         }
         *kept++ = *word;
@@ -133,7 +133,7 @@ static void read_entry(struct preload_env *env, char *entry)
     if (text_starts(entry, preload_name))
         env->preload_at = env->count;
     for (unsigned k = 0; k < n_settings; k++)
-        if (same_name(entry, settings[k]))
+        if (same_name(entry, preload_env_settings[k]))
             env->given |= 1u << k;
 }
 
@@ -209,7 +209,7 @@ char *const *preload_env_make(const struct preload_env *env, void *room)
         pointers[i] = env->entries[i];
     for (unsigned k = 0; k < n_settings; k++)
         if (!(env->given >> k & 1))
-            pointers[n++] = settings[k];
+            pointers[n++] = preload_env_settings[k];
     if (env->preload_at == env->count)
         pointers[n++] = text;
     else if (!env->has_agent)

@@ -26,6 +26,9 @@ typedef bool (*environment_setting_fn)(char *entry);
  * unknown. Called once, when the agent is initialised.
  */
 ONE_COPY const void *preload_env_take_out(environment_setting_fn is_setting);
+/** The settings that were removed, "NAME=VALUE", behind them NULL. */
+#define PRELOAD_ENV_SETTINGS_MAX 8u
+extern char *preload_env_settings[PRELOAD_ENV_SETTINGS_MAX] __attribute__((visibility("hidden")));
 /** From now on, programs that this program starts do not get the agent. */
 void preload_env_forget(void);
 /** Returns whether programs that this program starts get the agent. */

@@ -7,6 +7,7 @@
 #include "agent/process.h"
 #include "agent/reentry.h"
 #include "agent/sites_link.h"
+#include "agent/tracer/tracer_clock.h"
 #include "agent/tracer/tracer_rings.h"
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/syscall.h"
@@ -83,6 +84,7 @@ static COLD void put_cold(enum sequence_result before, uint64_t what, uint64_t a
             ring_shared_append(&tracer_ring, event, words);
         else
             ring_append_cold(&tracer_ring, before, event, words);
+        tracer_clock_anchor();
     } else {
         atomic_add64(&tracer_hot.early_lost, 1);
     }

@@ -8,14 +8,17 @@
 #include "agent/clock.h"
 #include "agent/process.h"
 #include "agent/tracer/tracer.h"
+#include "agent/tracer/tracer_clock.h"
+#include "agent/tracer/tracer_size.h"
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/syscall.h"
 #include "target/fork_placeholder.h"
+#include "wire/headroom.h"
 #include "wire/ledger_file.h"
 
 #define CPUS_MOST    500u
 #define PACKET_BYTES (64u << 10)
-#define RING_BYTES   (4u << 20)
+#define PACKETS      8u /* at least, in a ring */
 
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
@@ -31,6 +34,7 @@ static uint32_t ring_generation; /* of the process that has made the rings; 0: n
 
 bool tracer_rings_begin(void)
 {
+    tracer_read_options();
     return !sys_call(SYS_madvise, &tracer_hot, LEDGER_PAGE_BYTES, MADV_WIPEONFORK);
 }
 
@@ -55,7 +59,7 @@ void tracer_before_fork(void)
 
 static bool reach(char *from, uint64_t bytes)
 {
-    return ledger_may_call(&process.ledger) && !ledger_back(from, bytes);
+    return ledger_may_call(&process.ledger) && tracer_may_grow(bytes) && !ledger_back(from, bytes);
 }
 
 /* The number of CPUs that the machine may ever have: one more than the last number in "0-3" or "0,2-5". A thread on one
@@ -105,13 +109,13 @@ static char *map_beside(const char *suffix, uint64_t bytes, const void *content,
 static void begin_header(struct ring_header *h, bool overwrites)
 {
     h->overwrites = overwrites;
-    h->clock = clock_is_tsc;
+    h->clock = tracer_clock_is_tsc();
     h->image_id = process.config.image_id;
     h->pid = process.pid;
     h->parent_pid = process.parent_pid;
-    h->began_ticks = process.began_ticks;
+    h->began_ticks = h->clock ? process.began_ticks : tracer_clock_ticks();
     h->parent_image_id = process.parent_image_id;
-    h->forked_ticks = process.forked_ticks;
+    h->forked_ticks = h->clock || !process.forked_ticks ? process.forked_ticks : h->began_ticks;
 }
 
 /* Lets the hot functions see the new rings, and counts what came before them. */
@@ -128,28 +132,48 @@ static void publish(void)
     store_release(&ring_generation, process.generation);
 }
 
+/* Maps the file of rings. Sets *ring_bytes to what they have. NULL: that failed. */
+static char *map_rings(uint32_t cpus, uint64_t *ring_bytes)
+{
+    uint64_t each = tracer_ring_bytes(cpus);
+    char *map = NULL;
+    for (; !map && each >= TRACER_RING_LEAST_BYTES;
+         each /= 2) { /* RLIMIT_FSIZE or RLIMIT_AS may be smaller */
+        map = map_beside(LEDGER_RING_SUFFIX, ring_file_bytes(cpus, each), NULL, 0);
+        *ring_bytes = each;
+    }
+    if (!map)
+        return NULL;
+    const uint64_t bytes = ring_file_bytes(cpus, *ring_bytes);
+    headroom_take_space(bytes, 0);
+    return ledger_back(map, bytes - (cpus + 1ull) * *ring_bytes) ? NULL : map;
+}
+
 void tracer_begin_ledger(void)
 {
     tracer_forget_sites();
     struct {
         uint64_t magic, read[CPUS_MOST];
     } positions = {0};
-    const uint32_t cpus = count_cpus();
-    const uint64_t bytes = ring_file_bytes(cpus, RING_BYTES);
-    char *map = map_beside(LEDGER_RING_SUFFIX, bytes, NULL, 0);
-    if (!map || ledger_back(map, bytes - (cpus + 1ull) * RING_BYTES))
-        return;
-    ring_begin_positions((struct ring_positions *)&positions, cpus, RING_BYTES);
     const bool overwrites = process.config.sites & LEDGER_WITH_FLIGHT;
+    const uint32_t cpus = count_cpus();
+    uint64_t bytes;
+    tracer_grow_anew();
+    char *map = map_rings(cpus, &bytes);
+    if (!map)
+        return;
+    ring_begin_positions((struct ring_positions *)&positions, cpus, bytes);
     const char *read =
         overwrites ? NULL : map_beside(LEDGER_READ_SUFFIX, LEDGER_PAGE_BYTES, &positions, sizeof(positions));
     if (!read && !overwrites)
         return;
     begin_header((struct ring_header *)map, overwrites);
     tracer_ring = (struct ring){.read = (const struct ring_positions *)read,
-                                .is_tsc = clock_is_tsc,
-                                .ticks = process_ticks,
+                                .is_tsc = tracer_clock_is_tsc(),
+                                .ticks = tracer_clock_ticks,
                                 .reach = reach};
-    ring_begin(&tracer_ring, (struct ring_header *)map, cpus, PACKET_BYTES, RING_BYTES, tracer_rings_area());
+    ring_begin(&tracer_ring, (struct ring_header *)map, cpus,
+               bytes / PACKETS < PACKET_BYTES ? bytes / PACKETS : PACKET_BYTES, bytes, tracer_rings_area());
+    tracer_clock_begin();
     publish();
 }

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "agent/tracer/tracer_clock.h"
+
+#include "agent/clock.h"
+#include "agent/process.h"
+#include "agent/tracer/tracer_rings.h"
+#include "agent/tracer/tracer_size.h"
+#include "base/sigsafe/atomic.h"
+
+#define BRACKETS    16
+#define FIRST_TICKS (UINT64_C(1) << 24) /* some 5 ms: the second anchor tells the rate */
+#define LATER_TICKS (UINT64_C(1) << 31) /* about a second */
+
+static uint64_t last_ticks; /* of the last anchor */
+static uint64_t last_ns;    /* of CLOCK_MONOTONIC, if that is the clock */
+static bool began_tsc;      /* clock_is_tsc when the rings were made: it changes when the clock is stopped */
+
+bool tracer_clock_is_tsc(void)
+{
+    return clock_is_tsc && !tracer_wants_mono();
+}
+
+/* A clock that is stopped shows ticks of the counter (clock_freeze()), and the vdso reads the counter, too. */
+uint64_t tracer_clock_ticks(void)
+{
+    if (!tracer_wants_mono())
+        return clock_ticks();
+    if (began_tsc != clock_is_tsc)
+        return load_relaxed(&last_ns);
+    const uint64_t ns = clock_ns(CLOCK_MONOTONIC);
+    store_relaxed(&last_ns, ns);
+    return ns;
+}
+
+static void write_anchor(void)
+{
+    uint64_t ticks = 0, ns = 0, width = UINT64_MAX;
+    for (int k = 0; k < BRACKETS; k++) {
+        const uint64_t before = __builtin_ia32_rdtsc(), now = clock_ns(CLOCK_MONOTONIC),
+                       after = __builtin_ia32_rdtsc();
+        if (after - before < width) {
+            width = after - before;
+            ticks = before + width / 2;
+            ns = now;
+        }
+    }
+    ring_add_anchor(&tracer_ring, ticks, ns, width);
+}
+
+void tracer_clock_begin(void)
+{
+    began_tsc = clock_is_tsc;
+    if (!tracer_clock_is_tsc())
+        return;
+    store_relaxed(&last_ticks, clock_ticks());
+    write_anchor();
+}
+
+void tracer_clock_anchor(void)
+{
+    if (!tracer_clock_is_tsc() || load_relaxed(&process.ledger.sealed))
+        return;
+    uint64_t last = load_relaxed(&last_ticks);
+    const uint64_t now = clock_ticks(), gap = tracer_ring.header->anchored < 2 ? FIRST_TICKS : LATER_TICKS;
+    if (now - last >= gap && atomic_swap_if64(&last_ticks, last, now))
+        write_anchor();
+}

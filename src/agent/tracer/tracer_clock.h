@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef AGENT_TRACER_CLOCK_H
+#define AGENT_TRACER_CLOCK_H
+
+/*
+ * The clock of the events: the time stamp counter, with anchors of CLOCK_MONOTONIC in the file of rings; or
+ * CLOCK_MONOTONIC itself, if the CPU has no invariant counter, or it is asked for.
+ *
+ * Runs in: target. Threads: any, signal handlers included; no lock.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/** Returns whether the hot functions may read the time stamp counter. */
+bool tracer_clock_is_tsc(void);
+/** Returns the time now, in the unit of the file. After the program has forbidden itself to read it: the last time. */
+uint64_t tracer_clock_ticks(void);
+/** Writes the first anchor of new rings. */
+void tracer_clock_begin(void);
+/** Called on slow ways: writes an anchor if the last one is old. No system call. */
+void tracer_clock_anchor(void);
+
+#endif

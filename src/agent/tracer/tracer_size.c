@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "agent/tracer/tracer_size.h"
+
+#include <fcntl.h>
+#include <stddef.h>
+#include <sys/vfs.h>
+
+#include "agent/exec/preload_env.h"
+#include "agent/process.h"
+#include "base/sigsafe/atomic.h"
+#include "base/sigsafe/str.h"
+#include "base/sigsafe/syscall.h"
+#include "ring/ring_layout.h"
+#include "wire/headroom.h"
+
+#define DEFAULT_BYTES      (4u << 20)
+#define TOGETHER_BYTES     (256u << 20)
+#define CGROUP_SHARE       16u
+#define LEASE_BYTES        (1u << 20)
+#define REFUSALS_PER_CHECK 1024u
+#define CPU_WORDS          16u /* 1,024 CPUs */
+#define PATH_BYTES         512u
+
+static uint64_t approved, taken; /* bytes that the last check approved, and that the rings have */
+static uint32_t refused;         /* requests since the last check, if that failed */
+
+static uint64_t asked_bytes; /* 0: no size is asked for */
+static bool wants_mono;
+
+void tracer_read_options(void)
+{
+    for (unsigned k = 0; k < PRELOAD_ENV_SETTINGS_MAX && preload_env_settings[k]; k++) {
+        static const char buffer[] = ",buffer=";
+        if (!text_starts(preload_env_settings[k], "ALLIUM_SITES="))
+            continue;
+        const char *found = text_find(preload_env_settings[k], buffer);
+        asked_bytes = found ? text_size(found + sizeof(buffer) - 1) : 0;
+        wants_mono = text_find(preload_env_settings[k], ",clock=mono") != NULL;
+    }
+}
+
+bool tracer_wants_mono(void)
+{
+    return wants_mono;
+}
+
+static uint32_t count_usable_cpus(uint32_t cpus)
+{
+    uint64_t mask[CPU_WORDS] = {0};
+    const long bytes = sys_call(SYS_sched_getaffinity, 0, sizeof(mask), mask);
+    uint32_t n = 0;
+    for (unsigned k = 0; !sys_failed(bytes) && k < CPU_WORDS; k++)
+        for (uint64_t word = mask[k]; word; word &= word - 1)
+            n++;
+    return n && n < cpus ? n : cpus;
+}
+
+static long read_file(const char *path, char *out, size_t size)
+{
+    const long fd = sys_call(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+    if (sys_failed(fd))
+        return fd;
+    const long n = sys_call(SYS_read, fd, out, size - 1);
+    sys_call(SYS_close, fd);
+    out[sys_failed(n) ? 0 : n] = '\0';
+    return n;
+}
+
+static uint64_t read_number(char path[static PATH_BYTES], size_t len, const char *name)
+{
+    char text[32];
+    text_copy(path + len, PATH_BYTES - len, name);
+    const bool is = read_file(path, text, sizeof(text)) > 0 && text[0] >= '0' && text[0] <= '9';
+    path[len] = '\0';
+    return is ? text_number(text) : UINT64_MAX; /* "max", or the file cannot be read */
+}
+
+/* The least that the memory cgroup of the process, or one above it, has left; UINT64_MAX: there is no limit. */
+static uint64_t cgroup_room(void)
+{
+    static char groups[2048],
+        path[PATH_BYTES]; /* static, because the stack may be small: one thread makes rings */
+    if (read_file("/proc/self/cgroup", groups, sizeof(groups)) <= 0)
+        return UINT64_MAX;
+    const char *v1 = text_find(groups, ":memory:"), *v2 = text_find(groups, "0::"),
+               *from = v1   ? v1 + 8
+                       : v2 ? v2 + 3
+                            : "";
+    const size_t root = text_copy(path, sizeof(path), v1 ? "/sys/fs/cgroup/memory" : "/sys/fs/cgroup");
+    size_t len = root;
+    uint64_t least = UINT64_MAX;
+    while (*from && *from != '\n' && len + 64 < sizeof(path))
+        path[len++] = *from++;
+    for (;;) {
+        path[len] = '\0';
+        const uint64_t limit = read_number(path, len, v1 ? "/memory.limit_in_bytes" : "/memory.max"),
+                       usage = read_number(path, len, v1 ? "/memory.usage_in_bytes" : "/memory.current");
+        if (limit < UINT64_MAX / 4 && usage != UINT64_MAX && (usage < limit ? limit - usage : 0) < least)
+            least = usage < limit ? limit - usage : 0;
+        if (len <= root)
+            return least;
+        while (len > root && path[len] != '/')
+            len--;
+    }
+}
+
+static uint64_t filesystem_room(void)
+{
+    struct statfs fs;
+    return process.ledger.dir[0] && !sys_call(SYS_statfs, process.ledger.dir, &fs)
+               ? (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize
+               : UINT64_MAX;
+}
+
+static uint64_t least_of(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+uint64_t tracer_ring_bytes(uint32_t cpus)
+{
+    const uint64_t rings = count_usable_cpus(cpus) + 1ull, wanted = asked_bytes ? asked_bytes : DEFAULT_BYTES;
+    uint64_t most = least_of(filesystem_room() / 2, cgroup_room() / CGROUP_SHARE),
+             bytes = TRACER_RING_LEAST_BYTES;
+    if (!asked_bytes)
+        most = least_of(most, TOGETHER_BYTES);
+    while (bytes * 2 <= wanted && bytes * 2 * rings <= most && bytes * 2 <= RING_RING_BYTES_MAX)
+        bytes *= 2;
+    while (bytes > TRACER_RING_LEAST_BYTES && !headroom_has_space((cpus + 1ull) * bytes))
+        bytes /= 2;
+    return bytes;
+}
+
+bool tracer_may_grow(uint64_t bytes)
+{
+    const uint32_t since = load_relaxed(&refused);
+    if (since) {
+        store_relaxed(&refused, (since + 1) % REFUSALS_PER_CHECK);
+        return false;
+    }
+    uint64_t left = load_relaxed(&approved);
+    if (left < bytes) {
+        if (headroom_check(process.ledger.dir, load_relaxed(&taken), LEASE_BYTES) &&
+            headroom_check(process.ledger.dir, load_relaxed(&taken), bytes)) {
+            store_relaxed(&refused, 1);
+            return false;
+        }
+        left = LEASE_BYTES;
+    }
+    store_relaxed(&approved, left - bytes);
+    atomic_add64(&taken, bytes);
+    return true;
+}
+
+void tracer_grow_anew(void)
+{
+    approved = taken = 0;
+    refused = 0;
+}
