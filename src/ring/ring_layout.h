@@ -65,9 +65,9 @@ struct ring_header {
 };
 
 /*
- * The counter of the file's times, and CLOCK_MONOTONIC, at one moment: the program writes one when it begins, and others
- * when it does something slow, so that what it leaves can be read when it has ended. They lie behind the last struct
- * ring_cpu; number n is at n modulo RING_ANCHORS.
+ * The counter of the file's times, and CLOCK_MONOTONIC, at one moment. The program writes one when it begins, and
+ * others when it does something slow, so that what it leaves can be read when it has ended. They lie behind the last
+ * struct ring_cpu; number n is at n modulo RING_ANCHORS.
  */
 #define RING_ANCHORS 64u
 struct ring_anchor {

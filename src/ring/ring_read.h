@@ -47,8 +47,8 @@ uint64_t ring_reader_position(const struct ring_reader *r, uint32_t cpu);
 uint64_t ring_reader_lost(const struct ring_reader *r, uint32_t ring, enum ring_loss why);
 
 /**
- * Copies the anchors that the program has left, in the order of their times: at most RING_ANCHORS. Returns their number.
- * Those that are half written, or not later than the one before, are left out.
+ * Copies the anchors that the program has left, in the order of their times. Returns their number. Those that are half
+ * written, or not later than the one before, are left out.
  */
 uint32_t ring_reader_anchors(const struct ring_reader *r, struct ring_anchor out[static RING_ANCHORS]);
 

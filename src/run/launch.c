@@ -90,10 +90,10 @@ static void set_environment(const struct launch_options *o)
         buf_printf(&b, "%" PRIu64, o->ledger_limit_bytes);
         setenv("ALLIUM_LEDGER_SIZE", buf_str(&b), 1);
     }
-    if (o->sites)
-        setenv("ALLIUM_SITES", o->traces ? "3" : "1", 1);
-    else if (o->traces)
-        setenv("ALLIUM_SITES", "2", 1);
+    buf_reset(&b);
+    buf_printf(&b, "%d%s", o->sites + 2 * o->traces, o->traces && o->trace_options ? o->trace_options : "");
+    if (o->sites || o->traces)
+        setenv("ALLIUM_SITES", buf_str(&b), 1);
     if (o->wrappers)
         setenv("ALLIUM_WRAPPERS", o->wrappers, 1);
     if (!o->follow)

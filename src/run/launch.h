@@ -24,6 +24,7 @@ struct launch_options {
     bool follow;                 /* observe children, too */
     bool sites;                  /* keep accounts of call sites */
     bool traces;                 /* trace events into rings */
+    const char *trace_options;   /* of the rings, ",buffer=BYTES,clock=mono"; NULL: the agent's defaults */
     const char *wrappers;        /* patterns of wrappers besides the built-in ones; NULL: none */
     char **argv;                 /* ends with NULL */
 };

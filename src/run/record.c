@@ -78,6 +78,7 @@ static int make_ready(struct session *s, struct error *e)
                                                 .follow = s->o->follow,
                                                 .sites = s->o->sites != NULL,
                                                 .traces = s->o->trace != NULL,
+                                                .trace_options = s->o->trace_options,
                                                 .wrappers = s->o->wrappers,
                                                 .argv = s->o->argv};
     if (s->o->trace) {

@@ -30,7 +30,8 @@ struct record_options {
     /* the command has an allocator of its own, whose requests are not observed */
     bool own_allocator;
     char **argv;
-    const char *trace; /* the folder of a trace of all events; NULL: none is made */
+    const char *trace;         /* the folder of a trace of all events; NULL: none is made */
+    const char *trace_options; /* as in struct launch_options */
     /* called when the command has begun; NULL: nothing is */
     void (*started)(pid_t pid, const char *recording);
 };

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 
 sys.dont_write_bytecode = True
 import tap
@@ -115,6 +116,20 @@ def exact():
         equal([e[5] for e in events if e[6] == 1 << 62], [0], "address of a failure")
 
 
+def settings():
+    """Rings of the size that is asked for, which a program that allocates much between two looks of the reader needs;
+    and times of CLOCK_MONOTONIC, between those of this test."""
+    with private_dir() as folder:
+        before = time.time()
+        done = tap.run([ALLIUM, "trace", "-o", folder + "/t", "--clock", "mono", "--buffer", "64K", "--",
+                        program(folder)])
+        equal(done.returncode, 128 + signal.SIGKILL, done.stderr)
+        check(b", 0 lost" not in done.stderr, "none lost in rings of 64 KiB", done.stderr)
+        printed = succeed(["babeltrace2", "--clock-seconds", folder + "/t/ust"]).stdout.decode()
+        times = [float(line[1:line.index("]")]) for line in printed.splitlines()]
+        check(len(times) > 1000 and before - 1 <= min(times) <= max(times) <= time.time() + 1, before, times[:2])
+
+
 def children():
     """A fork child has rings of its own."""
     with private_dir() as folder:
@@ -130,7 +145,9 @@ def mistakes():
         for words, code, line in (((), 2, "missing command"), (("--", "nosuch"), 127, "command not found"),
                                   (("-o", folder, "--", "true"), 125, "File exists"),
                                   (("-o", folder + "/a/b", "--", "true"), 125, "No such file"),
-                                  (("--period", "0", "--", "true"), 2, "period")):
+                                  (("--period", "0", "--", "true"), 2, "period"),
+                                  (("--buffer", "1K", "--", "true"), 2, "buffer"),
+                                  (("--clock", "sun", "--", "true"), 2, "clock")):
             done = tap.run([ALLIUM, "trace", *words], cwd=folder)
             equal(done.returncode, code, words)
             check(line in done.stderr.decode(), done.stderr)
@@ -141,5 +158,6 @@ def mistakes():
 tap.main([
     ("a trace has each call once, to the last before SIGKILL", exact),
     ("fork children have traces of their own", children),
+    ("--buffer, --clock", settings),
     ("first mistakes", mistakes),
 ])
