@@ -20,7 +20,6 @@
 #define WAIT_LEAST_NS 1000000u
 #define WAIT_MOST_NS  50000000u
 #define SCAN_NS       20000000u
-#define ANCHOR_NS     1000000000u
 
 struct followed {
     struct ring_image image;
@@ -33,7 +32,7 @@ struct ring_follow {
     atomic_bool stop;
     struct ctf_writer *writer;
     struct tick_clock clock;
-    uint64_t anchored_ns, scanned_ns;
+    uint64_t scanned_ns;
     struct VEC(struct followed) images;
     struct ring_follow_counts counts;
     int bad;
@@ -117,16 +116,16 @@ static void *follow(void *arg)
     do {
         last = atomic_load(&f->stop);
         const uint64_t now = clock_ns(CLOCK_MONOTONIC);
-        if (now - f->anchored_ns > ANCHOR_NS) {
+        if (now - f->clock.last.ns >= tick_clock_wait_ns(&f->clock))
             tick_clock_add(&f->clock, tick_clock_anchor());
-            f->anchored_ns = now;
-        }
         if (last || now - f->scanned_ns > SCAN_NS) {
             scan(f);
             f->scanned_ns = now;
         }
         const bool any = read_all(f);
         wait = any ? WAIT_LEAST_NS : wait * 2 < WAIT_MOST_NS ? wait * 2 : WAIT_MOST_NS;
+        if (wait > tick_clock_wait_ns(&f->clock))
+            wait = tick_clock_wait_ns(&f->clock);
         if (!last)
             wait_for(wait);
     } while (!last);
@@ -140,7 +139,6 @@ int ring_follow_begin(struct ring_follow **out, const char *dir, const char *fol
     const struct tick_anchor first = tick_clock_anchor();
     wait_for(10 * WAIT_LEAST_NS);
     tick_clock_init(&f->clock, first, tick_clock_anchor());
-    f->anchored_ns = clock_ns(CLOCK_MONOTONIC);
     uint32_t n;
     const struct event_class *classes = agent_events(&n);
     int bad = ctf_writer_new(&f->writer, folder, "ust", classes, n, e);

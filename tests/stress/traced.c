@@ -284,6 +284,31 @@ static void by_strict(int n)
     syscall(SYS_exit, 0);
 }
 
+/* Writes to standard output the times of CLOCK_MONOTONIC before and after each of its allocations. */
+static void by_clock(int n)
+{
+    const size_t bytes = (size_t)n * 2 * sizeof(uint64_t);
+    uint64_t *times =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    for (int k = 0; k < n; k++) {
+        struct timespec before, after;
+        clock_gettime(CLOCK_MONOTONIC, &before);
+        void *volatile p = malloc(47);
+        clock_gettime(CLOCK_MONOTONIC, &after);
+        free(p);
+        times[2 * k] = (uint64_t)before.tv_sec * 1000000000 + (uint64_t)before.tv_nsec;
+        times[2 * k + 1] = (uint64_t)after.tv_sec * 1000000000 + (uint64_t)after.tv_nsec;
+        if (k % 1000 == 0)
+            usleep(1000);
+    }
+    for (size_t done = 0; done < bytes;) {
+        const ssize_t wrote = write(1, (char *)times + done, bytes - done);
+        if (wrote <= 0)
+            _exit(1);
+        done += (size_t)wrote;
+    }
+}
+
 /* Until it is killed. */
 static void forever(int n)
 {
@@ -316,7 +341,7 @@ int main(int argc, char **argv)
     } ways[] = {{"plain", plain},      {"threads", by_threads},   {"vfork", by_vfork},
                 {"fork", by_fork},     {"signals", by_signals},   {"forking_handler", by_forking_handler},
                 {"moving", by_moving}, {"stopping", by_stopping}, {"strict", by_strict},
-                {"forever", forever}};
+                {"forever", forever},  {"clock", by_clock}};
     slot = dlsym(RTLD_DEFAULT, "counted_slot");
     cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
     for (unsigned k = 0; argc > 2 && k < sizeof(ways) / sizeof(*ways); k++)

@@ -5,6 +5,7 @@ and what they count as lost, to the unit (ring_count.c, or `allium trace`'s own 
 import json
 import os
 import random
+import re
 import signal
 import struct
 import subprocess
@@ -305,6 +306,23 @@ def traced_in(place, way, n):
     return images
 
 
+def order():
+    """The time of each event, as the tool converts it, lies between those that the program has seen on CLOCK_MONOTONIC
+    before and after: to 100 ns for 999 of 1,000."""
+    n, time_of = tap.pick(20000, 1000000), re.compile(rb"^\[(\d+)\] .*allium:malloc: .* size = 47,")
+    with private_dir() as folder:
+        done = succeed([built("ALLIUM"), "trace", "--buffer", "64M", "-o", folder + "/t", "--", program("traced"),
+                        "clock", str(n)])
+        bounds = struct.unpack("%dQ" % (2 * n), done.stdout)
+        printed = succeed(["babeltrace2", "--clock-cycles", folder + "/t/ust"], timeout=600).stdout
+    times = [int(found.group(1)) for found in map(time_of.match, printed.splitlines()) if found]
+    equal(len(times), n, done.stderr.decode())
+    off = sorted(max(bounds[2 * k] - time, time - bounds[2 * k + 1], 0) for k, time in enumerate(times))
+    print("# of %d events %d outside, at 99.9 %% %d ns, at most %d ns" % (
+        n, sum(by > 0 for by in off), off[n * 999 // 1000], off[-1]))
+    check(off[n * 999 // 1000] <= 100, "ns outside", off[n * 999 // 1000], off[-1])
+
+
 tap.main([
     ("each call is there", plain),
     ("a flight recorder overwrites", flight),
@@ -324,6 +342,7 @@ tap.main([
     ("a small memory cgroup", small_cgroup),
     ("sizes of rings", sizes),
     ("clocks", clocks),
+    ("events lie between what the program sees before and after", order),
     ("a child that a handler forks has rings of its own", forking_handler()),
     ("so without registered sequences", forking_handler(GLIBC_TUNABLES="glibc.pthread.rseq=0")),
 ])

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "collect/trace/tick_clock.h"
 
+#include <math.h>
 #include <time.h>
 
 #include "base/sigsafe/clock_ns.h"
 
-#define TRIES 16
+#define TRIES         16
+#define WAIT_LEAST_NS UINT64_C(10000000)
+#define WAIT_MOST_NS  UINT64_C(1000000000)
+#define DENSE_NS      UINT64_C(1000000000)
 
 struct tick_anchor tick_clock_anchor(void)
 {
@@ -24,31 +28,80 @@ static double rate_between(struct tick_anchor a, struct tick_anchor b)
     return (double)(b.ns - a.ns) / (double)(b.ticks - a.ticks);
 }
 
+/* How far `at` is from the line through the two others. */
+static double residual_of(struct tick_anchor before, struct tick_anchor at, struct tick_anchor after)
+{
+    return (double)(at.ns - before.ns) - (double)(at.ticks - before.ticks) * rate_between(before, after);
+}
+
 void tick_clock_init(struct tick_clock *c, struct tick_anchor first, struct tick_anchor second)
 {
     *c = (struct tick_clock){.first = first,
+                             .before = first,
                              .last = second,
                              .base_ticks = second.ticks,
                              .base_ns = (double)second.ns,
-                             .ns_per_tick = rate_between(first, second)};
+                             .ns_per_tick = rate_between(first, second),
+                             .ns_per_tick_before = rate_between(first, second)};
 }
 
-/*
- * Chooses the rate at which the present error is gone when the next anchor comes, if the time until then is as long as
- * the time between the last anchor and this one.
- */
+uint64_t tick_clock_wait_ns(const struct tick_clock *c)
+{
+    const uint64_t known = c->last.ns - c->first.ns;
+    if (c->last.ns < c->dense_until_ns || known < WAIT_LEAST_NS)
+        return WAIT_LEAST_NS;
+    return known < WAIT_MOST_NS ? known : WAIT_MOST_NS;
+}
+
+/* Chooses the rate at which the present error is gone when the next anchor is due, but never one that stands still. */
 void tick_clock_add(struct tick_clock *c, struct tick_anchor a)
 {
+    if (a.ticks <= c->last.ticks || a.ns <= c->last.ns)
+        return;
     const double reached = c->base_ns + (double)(a.ticks - c->base_ticks) * c->ns_per_tick;
-    const double rate = rate_between(c->first, a), error = (double)a.ns - reached;
-    const double step_ns = (double)(a.ns - c->last.ns);
+    const double error = (double)a.ns - reached, residual = fabs(residual_of(c->before, c->last, a));
+    struct tick_anchor from = c->first;
+    if (residual > c->residual_ns)
+        c->residual_ns = residual;
+    if (residual > TICK_CLOCK_BOUND_NS || fabs(error) > TICK_CLOCK_BOUND_NS) {
+        from = c->last;
+        c->first = a;
+        c->dense_until_ns = a.ns + DENSE_NS;
+    }
+    c->before = c->last;
+    c->last = a;
     c->base_ticks = a.ticks;
     c->base_ns = reached;
-    c->ns_per_tick = step_ns > 0 ? rate * (1 + error / step_ns) : rate;
-    c->last = a;
+    c->ns_per_tick_before = c->ns_per_tick;
+    const double change = error / (double)tick_clock_wait_ns(c);
+    c->ns_per_tick = rate_between(from, a) * (1 + (change < -0.5 ? -0.5 : change > 1 ? 1 : change));
 }
 
 uint64_t tick_clock_ns(const struct tick_clock *c, uint64_t ticks)
 {
-    return (uint64_t)(c->base_ns + ((double)ticks - (double)c->base_ticks) * c->ns_per_tick);
+    const int64_t since = (int64_t)(ticks - c->base_ticks);
+    return (uint64_t)(c->base_ns + (double)since * (since < 0 ? c->ns_per_tick_before : c->ns_per_tick));
+}
+
+uint64_t tick_clock_between(const struct tick_anchor *anchors, uint32_t n, uint64_t ticks)
+{
+    uint32_t low = 0, high = n - 1; /* the line from anchor `low` to the next */
+    while (high - low > 1) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (anchors[middle].ticks <= ticks)
+            low = middle;
+        else
+            high = middle;
+    }
+    const struct tick_anchor a = anchors[low];
+    const double ns = (double)(int64_t)(ticks - a.ticks) * rate_between(a, anchors[low + 1]);
+    return a.ns + (uint64_t)(int64_t)llround(ns);
+}
+
+double tick_clock_residual(const struct tick_anchor *anchors, uint32_t n)
+{
+    double most = 0;
+    for (uint32_t k = 1; k + 1 < n; k++)
+        most = fmax(most, fabs(residual_of(anchors[k - 1], anchors[k], anchors[k + 1])));
+    return most;
 }

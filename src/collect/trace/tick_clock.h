@@ -4,8 +4,12 @@
 
 /*
  * From ticks of the time stamp counter to nanoseconds of CLOCK_MONOTONIC. Pairs of both, read together, are anchors.
- * Between anchors time runs at the rate of the last two; each new anchor changes the rate and never the time that was
- * reached, so that converted times never go back.
+ *
+ * While events come, time runs on from the last anchor, at the rate since the first one; each new anchor changes the
+ * rate and never the time that was reached, so that converted times never go back. How far an anchor is from the line
+ * between its neighbours is its residual. If this, or the error of the time reached, is above TICK_CLOCK_BOUND_NS, the
+ * rate has changed: it is measured anew, and for a second there is an anchor every 10 ms. The anchors that a program has left are looked at together
+ * (tick_clock_between()).
  *
  * Runs in: the tool. Threads: one. Pure, but for tick_clock_anchor().
  */
@@ -13,15 +17,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define TICK_CLOCK_BOUND_NS 100
+
 struct tick_anchor {
     uint64_t ticks, ns;
     uint64_t width_ticks; /* between the two readings of the counter around that of the clock */
 };
 
 struct tick_clock {
-    struct tick_anchor first, last;
+    struct tick_anchor first, before,
+        last; /* `first`: since then the rate is the same; `before` the last one */
     uint64_t base_ticks;
-    double base_ns, ns_per_tick;
+    double base_ns, ns_per_tick, ns_per_tick_before; /* from the base on, and before it */
+    double residual_ns;                              /* the largest of all anchors that have two neighbours */
+    uint64_t dense_until_ns;                         /* until then there are more anchors */
 };
 
 /** Reads both clocks: the narrowest of 16 tries. */
@@ -29,6 +38,13 @@ struct tick_anchor tick_clock_anchor(void);
 /** Starts with two anchors, some milliseconds apart. */
 void tick_clock_init(struct tick_clock *c, struct tick_anchor first, struct tick_anchor second);
 void tick_clock_add(struct tick_clock *c, struct tick_anchor a);
+/** Returns how long after the last anchor the next one is due: the rate is known for as long as it was measured. */
+uint64_t tick_clock_wait_ns(const struct tick_clock *c);
 uint64_t tick_clock_ns(const struct tick_clock *c, uint64_t ticks);
+
+/** Returns the time of `ticks` on the line through the two anchors around it, or next to it. `n` is at least 2. */
+uint64_t tick_clock_between(const struct tick_anchor *anchors, uint32_t n, uint64_t ticks);
+/** Returns the largest residual of anchors, in ns; 0: none has two neighbours. */
+double tick_clock_residual(const struct tick_anchor *anchors, uint32_t n);
 
 #endif
