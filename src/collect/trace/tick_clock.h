@@ -8,8 +8,8 @@
  * While events come, time runs on from the last anchor, at the rate since the first one; each new anchor changes the
  * rate and never the time that was reached, so that converted times never go back. How far an anchor is from the line
  * between its neighbours is its residual. If this, or the error of the time reached, is above TICK_CLOCK_BOUND_NS, the
- * rate has changed: it is measured anew, and for a second there is an anchor every 10 ms. The anchors that a program has left are looked at together
- * (tick_clock_between()).
+ * rate has changed: it is measured anew, and for a second there is an anchor every 10 ms. The anchors that a program
+ * has left are looked at together (tick_clock_between()).
  *
  * Runs in: the tool. Threads: one. Pure, but for tick_clock_anchor().
  */
