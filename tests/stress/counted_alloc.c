@@ -62,6 +62,11 @@ static void *take(size_t alignment, size_t size)
     return p;
 }
 
+static bool is_marked(const void *p)
+{
+    return (uintptr_t)p - (uintptr_t)marks < sizeof(marks);
+}
+
 EXPORT void *malloc(size_t size)
 {
     void *p = take(16, size);
@@ -88,7 +93,7 @@ EXPORT void *calloc(size_t n, size_t each)
 EXPORT void *realloc(void *old, size_t size)
 {
     char *p = take(16, size);
-    const bool marked = (char *)old >= marks[0] && (char *)old < marks[MARKS];
+    const bool marked = is_marked(old);
     count(2);
     if (p && old && !marked) {
         const uint64_t had = ((uint64_t *)old)[-1];
@@ -121,6 +126,5 @@ EXPORT void *aligned_alloc(size_t alignment, size_t size)
 
 EXPORT size_t malloc_usable_size(void *p)
 {
-    const bool marked = (char *)p >= marks[0] && (char *)p < marks[MARKS];
-    return !p ? 0 : marked ? MARKED : ((uint64_t *)p)[-1];
+    return !p ? 0 : is_marked(p) ? MARKED : ((uint64_t *)p)[-1];
 }
