@@ -184,7 +184,7 @@ def moved():
     done, aborted, least, rounds = tap.pick(150, 2000), 0, tap.pick(0, 10000), 0
     while not rounds or (aborted < least and rounds < 50):
         counts, (image,) = traced("moving", done)
-        check(image["shared"] > done * 400 and image["events"] > image["shared"], image)
+        check(image["shared"] > 10000 and image["events"] > image["shared"], image)
         equal(counts[0] - happened(image), boot_calls(), "calls that are neither there nor lost")
         aborted += image["aborted"]
         rounds += 1
