@@ -57,7 +57,7 @@ struct command {
 extern const struct command command_trace, command_events, command_run, command_env, command_ps,
     command_snapshot, command_report, command_watch, command_diff, command_who, command_frees, command_export,
     command_sql, command_set, command_sys, command_sites, command_tags, command_doctor, command_sys_allocinfo,
-    command_sys_frag, command_sys_record, command_sys_import, command_sys_advise;
+    command_sys_frag, command_sys_record, command_sys_import, command_sys_advise, command_bench;
 
 /** The values of the options of one call, in the order of the table. */
 struct arguments {

@@ -21,7 +21,7 @@ static const struct group groups[] = {
     {"Addresses", {&command_who, &command_frees}},
     {"Exact counts", {&command_sites, &command_tags}},
     {"Hand on", {&command_export, &command_sql}},
-    {"Machine", {&command_sys, &command_doctor}},
+    {"Machine", {&command_sys, &command_doctor, &command_bench}},
 };
 
 /* Words that users of other tools type, and what to type here. */

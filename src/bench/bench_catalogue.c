@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "bench/bench_catalogue.h"
+
+#include <string.h>
+
+/* Their keys are the names of loops in bench/hooks/bench_floors.c. */
+const struct bench_floor bench_floor_list[] = {
+    {"empty loop", "loop", 1},
+    {"call", "call", 1},
+    {"rdtsc", "rdtsc", 1},
+    {"CLOCK_MONOTONIC", "clock", 1},
+    {"step of the clock", "step", 1},
+    {"null system call", "syscall", 1},
+    {"ping-pong of two CPUs", "ping-pong", 2},
+    {NULL, NULL, 0},
+};
+
+const struct bench_mechanism bench_mechanism_list[] = {
+    {"none", "call", false, BENCH_IN_PROGRAM, true, "the source calls the sink"},
+    {"branch", "call", false, BENCH_IN_PROGRAM, true, "the source tests a flag, then calls the sink"},
+    {"nop", "call", false, BENCH_IN_PROGRAM, true,
+     "a nop of 5 bytes in the source, patched to a jump while it is on"},
+    {"instrument-functions", "call", false, BENCH_IN_PROGRAM, true,
+     "the compiler's calls at entry and exit of each function: two events a call"},
+    {NULL, NULL, false, BENCH_IN_PROGRAM, false, NULL},
+};
+
+const struct bench_sink_doc bench_sink_list[] = {
+    {"none", NULL, BENCH_IN_PROGRAM, false, "the mechanism is not there: how far equal code differs"},
+    {"off", NULL, BENCH_IN_PROGRAM, true, "the mechanism is there, and switched off"},
+    {"empty", NULL, BENCH_IN_PROGRAM, true, "a function that does nothing"},
+    {"count-thread", NULL, BENCH_IN_PROGRAM, true, "add 1 to a number of the thread"},
+    {"count-shared", NULL, BENCH_IN_PROGRAM, false, "add 1 to a number that all threads share"},
+    {NULL, NULL, BENCH_IN_PROGRAM, false, NULL},
+};
+
+const struct bench_attachment *const bench_attachments[] = {NULL};
+
+const struct bench_attachment *bench_find_attachment(const char *mechanism, const char *sink)
+{
+    for (const struct bench_attachment *const *a = bench_attachments; *a; a++)
+        if (!strcmp((*a)->mechanism, mechanism) && !strcmp((*a)->sink, sink))
+            return *a;
+    return NULL;
+}
+
+bool bench_makes_row(const struct bench_mechanism *m, const struct bench_sink_doc *s)
+{
+    if (m->side != s->side)
+        return false;
+    if (m->side == BENCH_FROM_KERNEL)
+        return bench_find_attachment(m->name, s->name) != NULL;
+    /* without a mechanism there is nothing to switch off */
+    return strcmp(m->name, "none") != 0 || strcmp(s->name, "off") != 0;
+}
+
+const char *bench_floor_of(const struct bench_mechanism *m, const struct bench_sink_doc *s)
+{
+    return s->floor && !m->is_trap ? s->floor : m->floor;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef BENCH_CATALOGUE_H
+#define BENCH_CATALOGUE_H
+
+/*
+ * The mechanisms and sinks of `allium bench`. Another one is a line in bench_catalogue.c and its code: a source in
+ * bench/hooks/, or, if it is attached to the helper from outside, a struct bench_attachment.
+ *
+ * Runs in: the tool. Pure data.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+
+/** Where mechanism and sink meet: a mechanism of one side goes with all sinks of that side. */
+enum bench_side {
+    BENCH_IN_PROGRAM,  /* a function in the program */
+    BENCH_FROM_KERNEL, /* the kernel's code, a BPF program or a peer: attached from outside */
+};
+
+/**
+ * A pair of a mechanism and a sink that something outside of the helper makes: perf, ftrace, BPF, LTTng. The helper runs
+ * the mechanism's loop, and calls no sink of its own.
+ */
+struct bench_attachment {
+    const char *mechanism, *sink;
+    /**
+     * Attaches to the helper `pid`, whose instruction is at `site_offset` of the file `helper`. Returns 0; or -errno and
+     * a line: the reason, and the way out.
+     */
+    int (*attach)(void **state, pid_t pid, const char *helper, uint64_t site_offset, struct error *e);
+    /** Returns the sums until now. NULL: not known. */
+    uint64_t (*hits)(void *state);
+    uint64_t (*lost)(void *state);
+    uint64_t (*bytes)(void *state);
+    void (*detach)(void *state);
+    bool
+        is_slow; /* attaching takes more than a few milliseconds: it stays attached from one turn to the next */
+};
+/** Ends with NULL. */
+extern const struct bench_attachment *const bench_attachments[];
+
+struct bench_mechanism {
+    const char *name;
+    const char *floor; /* a key of bench_floor_list */
+    bool is_trap;      /* its floor counts, whatever the sink */
+    enum bench_side side;
+    bool is_default;
+    const char *doc; /* half a line */
+};
+
+struct bench_sink_doc {
+    const char *name;
+    const char *floor; /* NULL: that of the mechanism */
+    enum bench_side side;
+    bool is_default;
+    const char *doc;
+};
+
+struct bench_floor {
+    const char *name, *key; /* shown; in JSON and for the helper */
+    unsigned threads;
+};
+
+/** Each ends with a name of NULL. */
+extern const struct bench_mechanism bench_mechanism_list[];
+extern const struct bench_sink_doc bench_sink_list[];
+extern const struct bench_floor bench_floor_list[];
+
+/** Returns whether the two make a row. */
+bool bench_makes_row(const struct bench_mechanism *m, const struct bench_sink_doc *s);
+/** Returns the key of the floor to which their row is compared. */
+const char *bench_floor_of(const struct bench_mechanism *m, const struct bench_sink_doc *s);
+/** Returns NULL if the program itself does all. */
+const struct bench_attachment *bench_find_attachment(const char *mechanism, const char *sink);
+
+#endif

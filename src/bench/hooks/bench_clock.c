@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/sigsafe/clock_ns.h"
+#include "bench/hooks/bench_hook.h"
+
+uint64_t bench_now(void)
+{
+    return clock_ns(CLOCK_MONOTONIC);
+}

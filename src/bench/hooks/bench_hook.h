@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef BENCH_HOOK_H
+#define BENCH_HOOK_H
+
+/*
+ * Ways to be called by a program (mechanisms), and what to do then (sinks), in their smallest form. bench_hook() is
+ * between the two: every mechanism calls it, and it is one jump, patched when the helper starts, to the sink's function.
+ *
+ * Runs in: the helper of `allium bench`. Threads: hits in any, all else in the first.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/** Calls the sink; `function` is the function that was entered, `caller` its return address. */
+void bench_hook(void *function, void *caller);
+
+struct bench_sink {
+    const char *name;
+    void (*hit)(void *function, void *caller);
+    /** Prepares the sink. Returns NULL, or why it cannot be used; NULL: nothing to prepare. */
+    const char *(*begin)(unsigned threads);
+    /** Called by each thread at the end of a batch, outside of the time; NULL: nothing to do. */
+    void (*leave)(void);
+    /** Return the sums until now; NULL: not known, or none. */
+    uint64_t (*hits)(void);
+    uint64_t (*lost)(void);
+    uint64_t (*bytes)(void);
+};
+/** Ends with a name of NULL. */
+extern const struct bench_sink bench_sinks[];
+
+struct bench_mechanism_code {
+    const char *name;
+    void (*bare)(uint64_t calls); /* calls a function so often, */
+    void (*loop)(uint64_t calls); /* ... which has the mechanism */
+    /** Prepares the mechanism. Returns NULL, or why it cannot be used; NULL: nothing to prepare. */
+    const char *(*begin)(bool on);
+    uint32_t events_per_call;
+    const void *site; /* the instruction that others attach to, or NULL */
+};
+/** Ends with NULL; also the floors, whose loops are what is measured. */
+extern const struct bench_mechanism_code *const bench_mechanisms[];
+
+/** Makes the code at `place` `bytes` long be that of `code`. Returns whether the kernel permits it. */
+bool bench_patch(void *place, const void *code, uint64_t bytes);
+/** Writes a jump (0xe9) or a call (0xe8) to `to` at `place`. Returns whether that is possible. */
+bool bench_patch_jump(void *place, uint8_t opcode, const void *to);
+
+/** Returns the time in ns. */
+uint64_t bench_now(void);
+
+#endif

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The helper of `allium bench`: allium-bench-hooks MECHANISM SINK THREADS [SITE]. It is a program of its own, so that the
+ * mechanisms change the code of no other, and it is started anew for each turn, so that a figure does not depend on
+ * where its code and data happen to lie. See bench_turn.h.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "bench/hooks/bench_mechanism.h"
+#include "bench/hooks/bench_threads.h"
+#include "bench/hooks/bench_turn.h"
+
+#define ISOLATED_NS  10000u
+#define COLD_BYTES   (8u << 20)
+#define LINE_BYTES   64u
+#define THREADS_MOST 1024ul
+#define WARM_NS      2000000u
+#define CALLS_MOST   (UINT64_C(1) << 40)
+
+struct helper {
+    const struct bench_mechanism_code *code;
+    const struct bench_sink *sink; /* NULL: the mechanism is not there */
+    void (*loop)(uint64_t);
+    struct bench_threads *threads;
+    unsigned n_threads;
+    uint64_t calls; /* of a batch; 0: not known yet */
+    uint64_t called;
+};
+
+static const struct bench_mechanism_code *find_code(const char *name)
+{
+    for (const struct bench_mechanism_code *const *m = bench_mechanisms; *m; m++)
+        if (!strcmp((*m)->name, name))
+            return *m;
+    return NULL;
+}
+
+static const struct bench_sink *find_sink(const char *name)
+{
+    for (const struct bench_sink *s = bench_sinks; s->name; s++)
+        if (!strcmp(s->name, name))
+            return s;
+    return NULL;
+}
+
+/* Returns NULL, or why the row cannot be measured. */
+static const char *begin(struct helper *h, const char *mechanism, const char *sink, unsigned n_threads)
+{
+    const char *why = NULL;
+    const bool without = !strcmp(sink, "none");
+    h->code = find_code(mechanism);
+    h->sink = without ? NULL : find_sink(sink);
+    if (!h->code || (!without && !h->sink))
+        return "this helper is of another version: reinstall allium";
+    h->n_threads = n_threads;
+    h->threads = bench_threads_new(n_threads);
+    if (!h->threads)
+        return strerror(errno);
+    if (h->sink && h->sink->begin)
+        why = h->sink->begin(n_threads);
+    if (!why && h->sink && !bench_patch_jump((void *)bench_hook, 0xe9, (const void *)h->sink->hit))
+        why = BENCH_NO_PATCH;
+    if (!why && h->code->begin)
+        why = h->code->begin(h->sink && strcmp(sink, "off") != 0);
+    h->loop = h->sink || !h->code->bare ? h->code->loop : h->code->bare;
+    return why;
+}
+
+/* ---- batches ---- */
+
+static struct bench_lap run(struct helper *h, void (*loop)(uint64_t), uint64_t calls)
+{
+    if (loop == h->code->loop)
+        h->called += calls * h->n_threads;
+    return bench_threads_run(h->threads, loop, calls, h->sink ? h->sink->leave : NULL);
+}
+
+/* As many calls as take the time, after as many as fill caches and rings. */
+static void find_calls(struct helper *h, uint64_t target_ns)
+{
+    double ns = 0, all = 0;
+    h->calls = 1;
+    while (all < WARM_NS && h->calls < CALLS_MOST) {
+        ns = run(h, h->loop, h->calls).ns;
+        all += ns;
+        if (ns < (double)target_ns)
+            h->calls *= 2;
+    }
+    ns /= (double)h->calls;
+    h->calls = ns > 0 ? (uint64_t)((double)target_ns / ns) + 1 : h->calls;
+}
+
+static void time_batch(struct helper *h, uint64_t target_ns, struct bench_reply *r)
+{
+    if (!h->calls)
+        find_calls(h, target_ns);
+    const struct bench_lap bare = h->code->bare ? run(h, h->code->bare, h->calls) : (struct bench_lap){0},
+                           lap = run(h, h->loop, h->calls);
+    r->bare_ns = bare.ns / (double)h->calls;
+    r->ns = lap.ns / (double)h->calls;
+    r->calls = h->calls * h->n_threads;
+    r->is_switched = bare.is_switched || lap.is_switched;
+    r->is_apart = bare.is_apart || lap.is_apart;
+}
+
+/* ---- single calls, of the first thread ---- */
+
+static char *cold_bytes;
+
+/* What the mechanism has in the caches is displaced by other data. */
+static void make_cold(void)
+{
+    if (!cold_bytes)
+        cold_bytes = calloc(1, COLD_BYTES);
+    for (size_t i = 0; cold_bytes && i < COLD_BYTES; i += LINE_BYTES)
+        store_relaxed(&cold_bytes[i], (char)(cold_bytes[i] + 1));
+}
+
+/* Returns whether the kernel has left the CPU to the thread since `before`, the result of bench_threads_switches(). */
+static bool is_undisturbed(long before)
+{
+    return bench_threads_switches() == before;
+}
+
+static uint64_t time_one(void (*loop)(uint64_t))
+{
+    bench_now();
+    const uint64_t began = bench_now();
+    loop(1);
+    return bench_now() - began;
+}
+
+static bool time_apart(enum bench_mode mode, void (*loop)(uint64_t), uint32_t *ns)
+{
+    if (mode == BENCH_COLD)
+        make_cold();
+    const long before = bench_threads_switches();
+    if (mode == BENCH_ISOLATED)
+        for (const uint64_t until = bench_now() + ISOLATED_NS; bench_now() < until;)
+            __builtin_ia32_pause();
+    const uint64_t took = time_one(loop);
+    *ns = took < UINT32_MAX ? (uint32_t)took : UINT32_MAX;
+    return is_undisturbed(before);
+}
+
+/* All of them without a pause, and therefore judged together. */
+static void time_singles(struct helper *h, uint32_t shots, struct bench_reply *r)
+{
+    const long before = bench_threads_switches();
+    for (uint32_t i = 0; i < shots; i++)
+        r->bare_shots_ns[i] = (uint32_t)time_one(h->code->bare);
+    for (uint32_t i = 0; i < shots; i++)
+        r->shots_ns[i] = (uint32_t)time_one(h->loop);
+    r->n_shots = is_undisturbed(before) ? shots : 0;
+}
+
+static void time_shots(struct helper *h, enum bench_mode mode, uint32_t shots, struct bench_reply *r)
+{
+    if (!h->code->bare)
+        return;
+    if (mode == BENCH_SINGLE)
+        time_singles(h, shots, r);
+    else
+        for (uint32_t i = 0; i < shots; i++) {
+            const bool bare = time_apart(mode, h->code->bare, &r->bare_shots_ns[r->n_shots]),
+                       hooked = time_apart(mode, h->loop, &r->shots_ns[r->n_shots]);
+            r->n_shots += bare && hooked;
+        }
+    r->n_dropped = shots - r->n_shots;
+    if (h->loop == h->code->loop)
+        h->called += shots;
+    if (h->sink && h->sink->leave)
+        h->sink->leave();
+}
+
+/* ---- the conversation ---- */
+
+static bool transfer_all(int fd, void *bytes, size_t len, bool is_write)
+{
+    char *at = bytes;
+    while (len) {
+        const ssize_t n = is_write ? write(fd, at, len) : read(fd, at, len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        at += n;
+        len -= (size_t)n;
+    }
+    return true;
+}
+
+static uint64_t sum_of(uint64_t (*of)(void))
+{
+    return of ? of() : 0;
+}
+
+static void answer(struct helper *h, const struct bench_request *q, struct bench_reply *r)
+{
+    const struct bench_sink none = {NULL}, *s = h->sink ? h->sink : &none;
+    const uint64_t hits = sum_of(s->hits), lost = sum_of(s->lost), bytes = sum_of(s->bytes),
+                   called = h->called;
+    if (q->mode == BENCH_BATCH)
+        time_batch(h, q->target_ns, r);
+    else
+        time_shots(h, (enum bench_mode)q->mode, q->shots < BENCH_SHOTS ? q->shots : BENCH_SHOTS, r);
+    r->expected = h->sink ? (h->called - called) * h->code->events_per_call : 0;
+    r->hits = sum_of(s->hits) - hits;
+    r->lost = sum_of(s->lost) - lost;
+    r->bytes = sum_of(s->bytes) - bytes;
+}
+
+int main(int argc, char **argv)
+{
+    static struct bench_reply reply;
+    struct bench_hello hello = {.version = BENCH_VERSION};
+    struct bench_request request;
+    struct helper h = {.code = NULL};
+    const unsigned long n = argc == 4 ? strtoul(argv[3], NULL, 10) : 0;
+    if (!n || n > THREADS_MOST) {
+        fprintf(stderr, "usage: %s MECHANISM SINK THREADS; `allium bench` starts this program\n",
+                BENCH_HELPER);
+        return 2;
+    }
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    const char *why = begin(&h, argv[1], argv[2], (unsigned)n);
+    if (why) {
+        snprintf(hello.text, sizeof(hello.text), "%s", why);
+    } else {
+        hello.is_ready = 1;
+        hello.events_per_call = h.code->events_per_call;
+        hello.knows_hits = h.sink && h.sink->hits;
+    }
+    if (!transfer_all(STDOUT_FILENO, &hello, sizeof(hello), true) || why)
+        return 1;
+    while (transfer_all(STDIN_FILENO, &request, sizeof(request), false)) {
+        memset(&reply, 0, sizeof(reply));
+        answer(&h, &request, &reply);
+        if (!transfer_all(STDOUT_FILENO, &reply, sizeof(reply), true))
+            return 1;
+    }
+    return 0;
+}

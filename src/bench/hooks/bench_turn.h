@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef BENCH_TURN_H
+#define BENCH_TURN_H
+
+/*
+ * What `allium bench` and its helper program (bench_hooks.c) tell one another. The helper is started with the names of a
+ * mechanism and a sink and a number of threads. It writes a struct bench_hello, and then a struct bench_reply for each
+ * struct bench_request, until its standard input ends.
+ *
+ * Runs in: the tool, the helper. Pure data.
+ */
+
+#include <stdint.h>
+
+#define BENCH_HELPER "allium-bench-hooks"
+
+enum bench_mode {
+    BENCH_BATCH,    /* many calls in a row, timed together */
+    BENCH_SINGLE,   /* each call timed alone */
+    BENCH_ISOLATED, /* ..., one in 10 us */
+    BENCH_COLD,     /* ..., after other data has displaced those of the mechanism from the caches */
+};
+
+#define BENCH_SHOTS 256u
+#define BENCH_WORDS 240u
+
+struct bench_hello {
+    uint32_t version;  /* BENCH_VERSION */
+    uint32_t is_ready; /* 0: `text` says why not */
+    uint32_t
+        events_per_call; /* of the mechanism: its function is called so often for each call of the program */
+    uint32_t knows_hits; /* the sink counts its hits */
+    uint64_t
+        site_offset; /* of mechanisms that others attach to: place of the instruction in the helper's file */
+    char text[BENCH_WORDS]; /* why the mechanism or the sink cannot be used here: the reason, the way out */
+};
+#define BENCH_VERSION 1u
+
+struct bench_request {
+    uint32_t mode;
+    uint32_t shots;     /* for all modes but batches; at most BENCH_SHOTS */
+    uint64_t target_ns; /* for batches: as many calls as take this long */
+};
+
+/* All times are of calls with the mechanism, and `bare` of the same calls without it, measured just before. */
+struct bench_reply {
+    uint32_t is_switched; /* of a batch: the kernel took the CPU away from a thread meanwhile */
+    uint32_t is_apart;    /* the threads ran at the same time for less than 85 % of the time */
+    uint64_t calls;       /* with the mechanism, by all threads */
+    double bare_ns, ns;   /* per call, mean of all threads; of batches */
+    /* Of the sink: `hits` are seen in what it has recorded; `lost` it knows to be lost. */
+    uint64_t expected, hits, lost, bytes;
+    uint32_t n_shots, n_dropped; /* single calls; dropped: the kernel took the CPU away meanwhile */
+    uint32_t bare_shots_ns[BENCH_SHOTS], shots_ns[BENCH_SHOTS];
+};
+
+#endif

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "allium_version.h"
+#include "base/installed_file.h"
+#include "bench/bench_run.h"
+#include "cli/command.h"
+#include "cli/option_values.h"
+#include "cli/screen_options.h"
+#include "cli/terminal.h"
+#include "view/bench/bench_view.h"
+#include "view/text/columns.h"
+
+static const struct option_doc options[] = {
+    {"mechanism", 0, "LIST", "measure these mechanisms: branch,nop; all: each one"},
+    {"sink", 0, "LIST", "measure these sinks: off,count-thread; all: each one"},
+    {"list", 0, NULL, "list mechanisms and sinks, and measure nothing"},
+    {"threads", 0, "N", "also call in N threads at once (the number of CPUs, at most 8)"},
+    {"time", 0, "DURATION", "measure for this time in all (1s for each row, at most 75s)"},
+    SCREEN_OPTIONS,
+    {"json", 0, NULL, "print JSON, see allium-json(5)"},
+    {NULL, 0, NULL, NULL},
+};
+
+static const char *const examples[] = {
+    "allium bench",
+    "print what each usual way to hook and to record costs here",
+    "allium bench --mechanism branch,nop --sink off,count-thread",
+    "compare two ways to switch a count on and off",
+    NULL,
+};
+
+#define ROW_NS        UINT64_C(1000000000)
+#define ALL_NS        UINT64_C(75000000000)
+#define LEAST_NS      UINT64_C(1000000)
+#define THREADS_MOST  1024u
+#define THREADS_USUAL 8u
+
+static int run(int argc, char **argv);
+
+const struct command command_bench = {
+    .name = "bench",
+    .usage =
+        "[--mechanism LIST] [--sink LIST] [--list] [--threads N] [--time DURATION] " SCREEN_USAGE " [--json]",
+    .summary = "measure what each way to hook and to record costs on this machine",
+    .examples = examples,
+    .options = options,
+    .run = run,
+};
+
+/* ---- which rows ---- */
+
+/* Returns whether the comma-separated list has the name; NULL: whether it is one of the usual ones. */
+static bool is_chosen(const char *list, const char *name, bool is_default)
+{
+    if (!list)
+        return is_default;
+    for (const char *at = list; *at;) {
+        const size_t len = strcspn(at, ",");
+        if ((len == strlen(name) && !strncmp(at, name, len)) || (len == 3 && !strncmp(at, "all", len)))
+            return true;
+        at += len + (at[len] == ',');
+    }
+    return false;
+}
+
+static bool is_mechanism(const char *name, size_t len)
+{
+    for (const struct bench_mechanism *m = bench_mechanism_list; m->name; m++)
+        if (strlen(m->name) == len && !strncmp(m->name, name, len))
+            return true;
+    return false;
+}
+
+static bool is_sink(const char *name, size_t len)
+{
+    for (const struct bench_sink_doc *s = bench_sink_list; s->name; s++)
+        if (strlen(s->name) == len && !strncmp(s->name, name, len))
+            return true;
+    return false;
+}
+
+/* Returns -1, or an exit code after a line. */
+static int check_list(const char *what, const char *list, bool (*is_known)(const char *, size_t))
+{
+    for (const char *at = list; at;) {
+        const size_t len = strcspn(at, ",");
+        if (!(len == 3 && !strncmp(at, "all", len)) && !is_known(at, len))
+            return command_misuse(&command_bench, "unknown %s '%.*s': allium bench --list prints them", what,
+                                  (int)len, at);
+        at = at[len] ? at + len + 1 : NULL;
+    }
+    return -1;
+}
+
+static void choose(struct bench_options *o, const char *mechanisms, const char *sinks)
+{
+    for (const struct bench_mechanism *m = bench_mechanism_list; m->name; m++)
+        for (const struct bench_sink_doc *s = bench_sink_list; s->name; s++)
+            if (is_chosen(mechanisms, m->name, m->is_default) && is_chosen(sinks, s->name, s->is_default) &&
+                bench_makes_row(m, s))
+                *vec_push(&o->pairs) = (struct bench_pair){m, s};
+}
+
+/* ---- --list ---- */
+
+static void add_line(struct columns *g, const char *name, bool is_default, const char *doc)
+{
+    const char *const cells[] = {name, is_default ? "yes" : "no", doc};
+    columns_row(g);
+    for (size_t i = 0; i < 3; i++) {
+        struct buf b = BUF_INIT;
+        buf_addstr(&b, cells[i]);
+        columns_cell(g, &b);
+    }
+}
+
+static void begin_list(struct columns *g, const char *what)
+{
+    columns_column(g, (struct columns_column){what, .left = true});
+    columns_column(g, (struct columns_column){"DEFAULT", .left = true});
+    columns_column(g, (struct columns_column){"MEANING", .left = true, .elastic = true, .wrap = true});
+}
+
+static int list_all(void)
+{
+    const struct text_style style = terminal_style(stdout);
+    struct sink out = sink_to_file(stdout);
+    struct columns mechanisms = {.style = &style}, sinks = {.style = &style};
+    begin_list(&mechanisms, "MECHANISM");
+    for (const struct bench_mechanism *m = bench_mechanism_list; m->name; m++)
+        add_line(&mechanisms, m->name, m->is_default, m->doc);
+    columns_write(&mechanisms, &out);
+    sink_char(&out, '\n');
+    begin_list(&sinks, "SINK");
+    for (const struct bench_sink_doc *s = bench_sink_list; s->name; s++)
+        add_line(&sinks, s->name, s->is_default, s->doc);
+    columns_write(&sinks, &out);
+    columns_release(&mechanisms);
+    columns_release(&sinks);
+    return command_written(&out, EXIT_DONE);
+}
+
+/* ---- measuring ---- */
+
+static void show_progress(double share)
+{
+    static int shown = -1;
+    const int percent = (int)(share * 100);
+    if (percent != shown)
+        fprintf(stderr, "\rallium: measuring: %d %%", percent);
+    shown = percent;
+}
+
+static int measure(struct bench_options *o, bool json)
+{
+    struct bench_result result;
+    struct error e = {""};
+    struct buf notes = BUF_INIT;
+    const bool shows = isatty(STDERR_FILENO);
+    o->progress = shows ? show_progress : NULL;
+    const int bad = bench_run(o, &result, &e);
+    if (shows)
+        fputs("\r\033[K", stderr);
+    struct sink out = sink_to_file(stdout);
+    if (bad) {
+        bench_result_release(&result);
+        return command_fail(EXIT_FAILED, "%s", e.text);
+    }
+    const struct text_style style = terminal_style(stdout);
+    if (json)
+        bench_view_json(&out, &result);
+    else
+        bench_view_text(&out, &result, &style);
+    bench_view_notes(&notes, &result);
+    command_notes(&notes);
+    bench_result_release(&result);
+    return command_written(&out, EXIT_DONE);
+}
+
+/* Returns -1, or an exit code after a line. */
+static int read_options(const struct arguments *a, struct bench_options *o)
+{
+    const struct command *c = &command_bench;
+    const char *mechanisms = command_value(c, a, "mechanism"), *sinks = command_value(c, a, "sink");
+    int code = check_list("mechanism", mechanisms, is_mechanism);
+    if (code < 0)
+        code = check_list("sink", sinks, is_sink);
+    if (code < 0)
+        code = option_values_parse_count(c, "threads", command_value(c, a, "threads"), 1, THREADS_MOST,
+                                         &o->threads);
+    if (code >= 0)
+        return code;
+    choose(o, mechanisms, sinks);
+    if (!o->pairs.len)
+        return command_misuse(c,
+                              "these mechanisms and sinks do not go together: see SINKS in allium-bench(1)");
+    o->time_ns = o->pairs.len * ROW_NS < ALL_NS ? o->pairs.len * ROW_NS : ALL_NS;
+    return option_values_parse_time(c, "time", command_value(c, a, "time"), LEAST_NS, &o->time_ns);
+}
+
+static int run(int argc, char **argv)
+{
+    struct arguments a;
+    const unsigned cpus = bench_cpus();
+    struct bench_options o = {.threads = cpus < THREADS_USUAL ? cpus : THREADS_USUAL};
+    int code = command_parse(&command_bench, argc, argv, false, &a);
+    if (code >= 0)
+        return code;
+    if (a.n_rest)
+        return command_misuse(&command_bench, "too many arguments: leave out %s", a.rest[0]);
+    if (command_value(&command_bench, &a, "list"))
+        return list_all();
+    code = read_options(&a, &o);
+    if (code >= 0) {
+        vec_release(&o.pairs);
+        return code;
+    }
+    char *helper = installed_file_find(BENCH_HELPER, ALLIUM_HELPER_BESIDE, ALLIUM_HELPER_DIR);
+    if (!helper) {
+        vec_release(&o.pairs);
+        return command_fail(EXIT_FAILED, BENCH_HELPER " is not in " ALLIUM_HELPER_DIR ": reinstall allium");
+    }
+    o.helper = helper;
+    code = measure(&o, command_value(&command_bench, &a, "json") != NULL);
+    vec_release(&o.pairs);
+    free(helper);
+    return code;
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "view/bench/bench_view.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "view/text/columns.h"
+#include "view/text/notes.h"
+
+/* Three digits, so that a fraction of a nanosecond is seen, and no more than is known. */
+static void add_ns(struct buf *b, const struct text_style *s, double ns)
+{
+    if (!isfinite(ns))
+        buf_addstr(b, text_dash(s));
+    else if (fabs(ns) < 9.995)
+        buf_printf(b, "%.2f", ns + 0.0);
+    else if (fabs(ns) < 99.95)
+        buf_printf(b, "%.1f", ns);
+    else
+        buf_printf(b, "%.0f", ns);
+}
+
+static void cell_ns(struct columns *g, const struct text_style *s, double ns)
+{
+    struct buf b = BUF_INIT;
+    add_ns(&b, s, ns);
+    columns_cell(g, &b);
+}
+
+static void cell_text(struct columns *g, const char *text)
+{
+    struct buf b = BUF_INIT;
+    buf_addstr(&b, text);
+    columns_cell(g, &b);
+}
+
+static void cell_interval(struct columns *g, const struct text_style *s, const struct interval *i)
+{
+    struct buf b = BUF_INIT;
+    add_ns(&b, s, i->low);
+    if (isfinite(i->low)) {
+        buf_addstr(&b, s->utf8 ? "–" : "-");
+        add_ns(&b, s, i->high);
+    }
+    columns_cell(g, &b);
+}
+
+static void write_floors(struct sink *out, const struct bench_result *result, const struct text_style *s)
+{
+    struct columns g = {.style = s};
+    columns_column(&g, (struct columns_column){"FLOOR", .left = true});
+    columns_column(&g, (struct columns_column){"MEDIAN NS"});
+    columns_column(&g, (struct columns_column){"95 %"});
+    columns_column(&g, (struct columns_column){"LEAST"});
+    vec_each (const struct bench_row, r, &result->floors) {
+        const struct bench_figures f = bench_row_figures(result, r);
+        columns_row(&g);
+        cell_text(&g, r->label);
+        cell_ns(&g, s, f.median);
+        cell_interval(&g, s, &f.interval);
+        cell_ns(&g, s, f.least);
+    }
+    columns_write(&g, out);
+    columns_release(&g);
+}
+
+static void add_columns(struct columns *g, bool has_threads)
+{
+    columns_column(g, (struct columns_column){"MECHANISM", .left = true});
+    columns_column(g, (struct columns_column){"SINK", .left = true});
+    columns_column(g, (struct columns_column){"MEDIAN NS", .look = TEXT_STRONG});
+    columns_column(g, (struct columns_column){"95 %", .drop_rank = 5});
+    columns_column(g, (struct columns_column){"LEAST", .drop_rank = 4});
+    columns_column(g, (struct columns_column){"P90", .drop_rank = 6});
+    columns_column(g, (struct columns_column){"P99", .drop_rank = 3});
+    columns_column(g, (struct columns_column){"ISOLATED", .drop_rank = 2});
+    columns_column(g, (struct columns_column){"COLD", .drop_rank = 1});
+    if (has_threads)
+        columns_column(g, (struct columns_column){"THREADS", .drop_rank = 2});
+    columns_column(g, (struct columns_column){"BYTES", .drop_rank = 7});
+    columns_column(g, (struct columns_column){"FLOORS", .drop_rank = 4});
+    columns_column(g, (struct columns_column){"FLOOR", .left = true, .drop_rank = 8});
+}
+
+static void add_row(struct columns *g, const struct bench_result *result, const struct bench_row *r,
+                    const struct text_style *s)
+{
+    const struct bench_figures f = bench_row_figures(result, r);
+    struct buf below = BUF_INIT;
+    columns_row(g);
+    cell_text(g, r->mechanism);
+    cell_text(g, r->sink);
+    cell_ns(g, s, f.median);
+    cell_interval(g, s, &f.interval);
+    cell_ns(g, s, f.least);
+    cell_ns(g, s, f.p90);
+    cell_ns(g, s, f.p99);
+    cell_ns(g, s, f.isolated);
+    cell_ns(g, s, f.cold);
+    if (result->threads > 1)
+        cell_ns(g, s, f.together);
+    cell_ns(g, s, f.event_bytes);
+    cell_ns(g, s, f.ratio);
+    cell_text(g, r->floor ? r->floor : "");
+    if (r->unavailable)
+        buf_printf(&below, "    unavailable: %s\n", r->unavailable);
+    if (r->lost)
+        buf_printf(&below, "    lost %" PRIu64 " of %" PRIu64 " events\n", r->lost, r->expected);
+    if (bench_row_missing(r))
+        buf_printf(&below, "    %" PRIu64 " of %" PRIu64 " events are missing, and not counted as lost\n",
+                   bench_row_missing(r), r->expected);
+    columns_below(g, &below);
+}
+
+void bench_view_text(struct sink *out, const struct bench_result *result, const struct text_style *s)
+{
+    struct columns g = {.style = s};
+    write_floors(out, result, s);
+    sink_char(out, '\n');
+    add_columns(&g, result->threads > 1);
+    vec_each (const struct bench_row, r, &result->rows)
+        add_row(&g, result, r, s);
+    columns_write(&g, out);
+    columns_release(&g);
+}
+
+void bench_view_notes(struct buf *notes, const struct bench_result *result)
+{
+    uint64_t switched = 0, apart = 0, shots = 0;
+    for (int side = 0; side < 2; side++)
+        vec_each (const struct bench_row, r, side ? &result->rows : &result->floors) {
+            switched += r->alone.switched + r->together.switched;
+            apart += r->alone.apart + r->together.apart;
+            shots += r->dropped_shots;
+        }
+    notes_add(
+        notes,
+        "%u turn%s in %.0f s on %u CPU%s; a figure is the time of a call, less that of the same call without "
+        "the mechanism",
+        result->turns, result->turns == 1 ? "" : "s", result->seconds, result->cpus,
+        result->cpus == 1 ? "" : "s");
+    notes_add_count(notes, switched, "batch{|es} {was|were} dropped: the kernel took the CPU away meanwhile");
+    notes_add_count(notes, apart,
+                    "batch{|es} {was|were} dropped: threads ran at the same time for less than 85 % of it");
+    notes_add_count(notes, shots,
+                    "single call{s} {was|were} dropped: the kernel took the CPU away meanwhile");
+}

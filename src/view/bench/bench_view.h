@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef VIEW_BENCH_VIEW_H
+#define VIEW_BENCH_VIEW_H
+
+/*
+ * The result of `allium bench`: the floors, and then a row for each mechanism and sink. See allium-bench(1).
+ *
+ * Runs in: the tool. Threads: pure. Owns: nothing.
+ */
+
+#include "base/buf.h"
+#include "model/bench/bench_row.h"
+#include "view/text/sink.h"
+#include "view/text/text.h"
+
+void bench_view_text(struct sink *out, const struct bench_result *r, const struct text_style *style);
+void bench_view_json(struct sink *out, const struct bench_result *r);
+/** Adds what was dropped and lost. */
+void bench_view_notes(struct buf *notes, const struct bench_result *r);
+
+#endif
