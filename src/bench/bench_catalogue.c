@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "bench/attach/bench_attach.h"
+
 /* Their keys are the names of loops in bench/hooks/bench_floors.c. */
 const struct bench_floor bench_floor_list[] = {
     {"empty loop", "loop", 1},
@@ -22,6 +24,11 @@ const struct bench_mechanism bench_mechanism_list[] = {
      "a nop of 5 bytes in the source, patched to a jump while it is on"},
     {"instrument-functions", "call", false, BENCH_IN_PROGRAM, true,
      "the compiler's calls at entry and exit of each function: two events a call"},
+    {"uprobe-nop", "syscall", true, BENCH_FROM_KERNEL, true, "uprobe on a nop of 1 byte"},
+    {"uprobe-push", "syscall", true, BENCH_FROM_KERNEL, false, "uprobe on a push, which the kernel emulates"},
+    {"uprobe-step", "syscall", true, BENCH_FROM_KERNEL, false, "uprobe on an instruction that is stepped"},
+    {"uretprobe", "syscall", true, BENCH_FROM_KERNEL, false, "uprobe on the return from a function"},
+    {"tracepoint", "syscall", true, BENCH_FROM_KERNEL, true, "tracepoint of the kernel at a system call"},
     {NULL, NULL, false, BENCH_IN_PROGRAM, false, NULL},
 };
 
@@ -31,10 +38,13 @@ const struct bench_sink_doc bench_sink_list[] = {
     {"empty", NULL, BENCH_IN_PROGRAM, true, "a function that does nothing"},
     {"count-thread", NULL, BENCH_IN_PROGRAM, true, "add 1 to a number of the thread"},
     {"count-shared", NULL, BENCH_IN_PROGRAM, false, "add 1 to a number that all threads share"},
+    {"perf-count", NULL, BENCH_FROM_KERNEL, false, "the kernel counts, as for perf stat"},
     {NULL, NULL, BENCH_IN_PROGRAM, false, NULL},
 };
 
-const struct bench_attachment *const bench_attachments[] = {NULL};
+const struct bench_attachment *const bench_attachments[] = {
+    &bench_perf_count_nop, &bench_perf_count_push, &bench_perf_count_step, &bench_perf_count_return, NULL,
+};
 
 const struct bench_attachment *bench_find_attachment(const char *mechanism, const char *sink)
 {

@@ -23,22 +23,23 @@ enum bench_side {
 
 /**
  * A pair of a mechanism and a sink that something outside of the helper makes: perf, ftrace, BPF, LTTng. The helper runs
- * the mechanism's loop, and calls no sink of its own.
+ * the mechanism's loop, and calls no sink of its own. Its code is a file of its own in bench/attach/.
  */
 struct bench_attachment {
     const char *mechanism, *sink;
     /**
-     * Attaches to the helper `pid`, whose instruction is at `site_offset` of the file `helper`. Returns 0; or -errno and
-     * a line: the reason, and the way out.
+     * Attaches to the helper `pid`, whose instruction is at `site_offset` of the file `helper`. Returns 0; or -ENOTSUP
+     * and a line: the reason, and the way out; then the row is unavailable.
      */
     int (*attach)(void **state, pid_t pid, const char *helper, uint64_t site_offset, struct error *e);
-    /** Returns the sums until now. NULL: not known. */
+    /** Return the sums until now. NULL: not known. */
     uint64_t (*hits)(void *state);
     uint64_t (*lost)(void *state);
     uint64_t (*bytes)(void *state);
+    /** Detaches, and frees the state. The helper may run, or have ended. */
     void (*detach)(void *state);
-    bool
-        is_slow; /* attaching takes more than a few milliseconds: it stays attached from one turn to the next */
+    /* attaching takes more than a few milliseconds: helper and attachment stay from one turn to the next */
+    bool is_slow;
 };
 /** Ends with NULL. */
 extern const struct bench_attachment *const bench_attachments[];

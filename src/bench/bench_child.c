@@ -93,7 +93,13 @@ int bench_child_ask(struct bench_child *c, const struct bench_request *q, struct
     sigaction(SIGPIPE, &before, NULL);
     if (written && read_all(c->from, r, sizeof(*r)) && r->n_shots <= BENCH_SHOTS)
         return 0;
-    return error_set(e, EPROTO, "the helper ended, or did not answer for %d s", WAIT_MS / 1000);
+    siginfo_t end = {.si_pid = 0};
+    if (waitid(P_PID, (id_t)c->pid, &end, WEXITED | WNOWAIT | (written ? WNOHANG : 0)) || !end.si_pid)
+        return error_set(e, EPROTO, "the helper did not answer for %d s", WAIT_MS / 1000);
+    return error_set(e, EPROTO,
+                     end.si_code == CLD_EXITED ? "the helper exited with code %d"
+                                               : "the helper was killed by signal %d",
+                     end.si_status);
 }
 
 void bench_child_end(struct bench_child *c)

@@ -23,24 +23,76 @@ unsigned bench_cpus(void)
     return sched_getaffinity(0, sizeof(set), &set) ? 1 : (unsigned)CPU_COUNT(&set);
 }
 
-/* One conversation with a helper. */
-struct turn {
+/* A helper of a row, and what is attached to it. */
+struct session {
     struct bench_child child;
+    const struct bench_attachment *attachment; /* NULL: none */
+    void *state;
+    bool is_open;
+};
+
+/* A row and its helpers, of one thread and of several. */
+struct place {
+    struct bench_row *row;
+    struct session alone, together;
+};
+
+static void end_session(struct session *s)
+{
+    if (!s->is_open)
+        return;
+    if (s->attachment)
+        s->attachment->detach(s->state);
+    bench_child_end(&s->child);
+    s->is_open = false;
+}
+
+static int begin_session(struct session *s, const char *helper, struct bench_row *row, unsigned threads,
+                         struct error *e)
+{
+    s->attachment = bench_find_attachment(row->mechanism, row->sink);
+    int bad =
+        bench_child_start(&s->child, helper, row->mechanism, s->attachment ? "off" : row->sink, threads, e);
+    if (!bad && s->attachment) {
+        bad = s->attachment->attach(&s->state, s->child.pid, helper, s->child.hello.site_offset, e);
+        if (bad)
+            bench_child_end(&s->child);
+    }
+    if (bad)
+        return bad;
+    s->is_open = true;
+    row->events_per_call = s->child.hello.events_per_call;
+    row->knows_hits = s->attachment ? s->attachment->hits != NULL : s->child.hello.knows_hits;
+    return 0;
+}
+
+/* ---- one turn ---- */
+
+struct turn {
+    struct session *session;
     struct bench_row *row;
     struct bench_reply reply;
 };
 
+static uint64_t sum_of(const struct session *s, uint64_t (*of)(void *state))
+{
+    return of ? of(s->state) : 0;
+}
+
 static int ask(struct turn *t, enum bench_mode mode, uint32_t shots, struct error *e)
 {
     const struct bench_request q = {.mode = mode, .shots = shots, .target_ns = BATCH_NS};
+    const struct bench_attachment none = {NULL}, *a = t->session->attachment ? t->session->attachment : &none;
+    const uint64_t hits = sum_of(t->session, a->hits), lost = sum_of(t->session, a->lost),
+                   bytes = sum_of(t->session, a->bytes);
     struct bench_row *row = t->row;
-    const int bad = bench_child_ask(&t->child, &q, &t->reply, e);
+    const int bad = bench_child_ask(&t->session->child, &q, &t->reply, e);
     if (bad)
         return bad;
     row->expected += t->reply.expected;
-    row->hits += t->reply.hits;
-    row->lost += t->reply.lost;
-    row->bytes += t->reply.bytes;
+    row->hits += t->reply.hits + sum_of(t->session, a->hits) - hits;
+    row->lost += t->reply.lost + sum_of(t->session, a->lost) - lost;
+    row->bytes += t->reply.bytes + sum_of(t->session, a->bytes) - bytes;
     row->dropped_shots += t->reply.n_dropped;
     return 0;
 }
@@ -66,42 +118,46 @@ static int take_shots(struct turn *t, enum bench_mode mode, uint32_t n, struct b
     return bad;
 }
 
-/* Returns 0, also if the row cannot be measured: then it says why. */
-static int take_turn(const struct bench_options *o, struct bench_row *row, struct bench_batches *batches,
-                     bool with_shots, struct error *e)
+static int take_all_shots(struct turn *t, struct error *e)
 {
-    struct turn t = {.row = row};
-    int bad = bench_child_start(&t.child, o->helper, row->mechanism, row->sink, batches->threads, e);
-    if (bad == -ENOTSUP) {
-        row->unavailable = mem_strdup(e->text);
-        return 0;
-    }
-    if (bad)
-        return bad;
-    row->events_per_call = t.child.hello.events_per_call;
-    row->knows_hits = t.child.hello.knows_hits;
-    bad = take_batches(&t, batches, e);
-    if (!bad && with_shots)
-        bad = take_shots(&t, BENCH_SINGLE, HOT_SHOTS, &row->hot, e);
-    if (!bad && with_shots)
-        bad = take_shots(&t, BENCH_ISOLATED, APART_SHOTS, &row->isolated, e);
-    if (!bad && with_shots)
-        bad = take_shots(&t, BENCH_COLD, COLD_SHOTS, &row->cold, e);
-    bench_child_end(&t.child);
-    if (bad) {
-        row->unavailable = mem_strdup(e->text);
-        bad = 0;
-    }
+    struct bench_row *row = t->row;
+    int bad = take_shots(t, BENCH_SINGLE, HOT_SHOTS, &row->hot, e);
+    if (!bad)
+        bad = take_shots(t, BENCH_ISOLATED, APART_SHOTS, &row->isolated, e);
+    if (!bad)
+        bad = take_shots(t, BENCH_COLD, COLD_SHOTS, &row->cold, e);
     return bad;
 }
 
-static int take_row(const struct bench_options *o, struct bench_row *row, struct error *e)
+/* Returns 0, or -errno and a line if no row can be measured. A row that cannot be is marked. */
+static int take_turn(const struct bench_options *o, struct bench_row *row, struct session *s,
+                     struct bench_batches *batches, struct error *e)
 {
-    const int bad = row->unavailable ? 0 : take_turn(o, row, &row->alone, true, e);
+    struct turn t = {.session = s, .row = row};
+    int bad = s->is_open ? 0 : begin_session(s, o->helper, row, batches->threads, e);
+    if (bad && bad != -ENOTSUP)
+        return bad;
+    if (!bad)
+        bad = take_batches(&t, batches, e);
+    if (!bad && batches == &row->alone)
+        bad = take_all_shots(&t, e);
+    if (bad)
+        row->unavailable = mem_strdup(e->text);
+    if (bad || !s->attachment || !s->attachment->is_slow)
+        end_session(s);
+    return 0;
+}
+
+static int take_row(const struct bench_options *o, struct place *p, struct error *e)
+{
+    struct bench_row *row = p->row;
+    const int bad = row->unavailable ? 0 : take_turn(o, row, &p->alone, &row->alone, e);
     if (bad || row->unavailable || row->together.threads < 2)
         return bad;
-    return take_turn(o, row, &row->together, false, e);
+    return take_turn(o, row, &p->together, &row->together, e);
 }
+
+/* ---- all turns ---- */
 
 static void begin(const struct bench_options *o, struct bench_result *out)
 {
@@ -120,24 +176,40 @@ static void begin(const struct bench_options *o, struct bench_result *out)
                        bench_floor_of(p->mechanism, p->sink), o->threads);
 }
 
+/* One turn of each row. */
+static int take_round(const struct bench_options *o, struct place *places, size_t n, uint64_t began_ns,
+                      bool is_first, struct error *e)
+{
+    for (size_t i = 0; i < n; i++) {
+        const int bad = take_row(o, &places[i], e);
+        if (bad)
+            return bad;
+        const double passed = (double)(clock_ns(CLOCK_MONOTONIC) - began_ns) / (double)o->time_ns;
+        if (o->progress)
+            o->progress(fmin(is_first ? fmin(passed, (double)i / (double)n) : passed, 1));
+    }
+    return 0;
+}
+
 int bench_run(const struct bench_options *o, struct bench_result *out, struct error *e)
 {
-    const uint64_t began = clock_ns(CLOCK_MONOTONIC);
+    const uint64_t began_ns = clock_ns(CLOCK_MONOTONIC);
     int bad = 0;
     begin(o, out);
     const size_t n = out->floors.len + out->rows.len;
+    struct place *places = mem_alloc(n * sizeof(*places));
+    for (size_t i = 0; i < n; i++)
+        places[i] = (struct place){.row = i < out->floors.len ? &out->floors.at[i]
+                                                              : &out->rows.at[i - out->floors.len]};
     do {
-        for (size_t i = 0; i < n && !bad; i++) {
-            struct bench_row *row =
-                i < out->floors.len ? &out->floors.at[i] : &out->rows.at[i - out->floors.len];
-            bad = take_row(o, row, e);
-            const double share = fmax((double)(clock_ns(CLOCK_MONOTONIC) - began) / (double)o->time_ns,
-                                      out->turns ? 0 : (double)(i + 1) / (double)n * 0.01);
-            if (o->progress)
-                o->progress(fmin(share, 1));
-        }
+        bad = take_round(o, places, n, began_ns, !out->turns, e);
         out->turns++;
-    } while (!bad && clock_ns(CLOCK_MONOTONIC) - began < o->time_ns);
-    out->seconds = (double)(clock_ns(CLOCK_MONOTONIC) - began) / 1e9;
+    } while (!bad && clock_ns(CLOCK_MONOTONIC) - began_ns < o->time_ns);
+    for (size_t i = 0; i < n; i++) {
+        end_session(&places[i].alone);
+        end_session(&places[i].together);
+    }
+    free(places);
+    out->seconds = (double)(clock_ns(CLOCK_MONOTONIC) - began_ns) / 1e9;
     return bad;
 }

@@ -5,7 +5,7 @@
  * where its code and data happen to lie. See bench_turn.h.
  */
 #include <errno.h>
-#include <fcntl.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +17,9 @@
 #include "bench/hooks/bench_mechanism.h"
 #include "bench/hooks/bench_threads.h"
 #include "bench/hooks/bench_turn.h"
+
+/* The beginning of this program, in its file and in memory: of the linker. */
+extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 
 #define ISOLATED_NS  10000u
 #define COLD_BYTES   (8u << 20)
@@ -183,6 +186,17 @@ static void time_shots(struct helper *h, enum bench_mode mode, uint32_t shots, s
 
 /* ---- the conversation ---- */
 
+/* Returns the place of an address in this program's file. */
+static uint64_t file_offset(const void *address)
+{
+    const uintptr_t at = (uintptr_t)address - (uintptr_t)&__ehdr_start;
+    const ElfW(Phdr) *h = (const ElfW(Phdr) *)((const char *)&__ehdr_start + __ehdr_start.e_phoff);
+    for (unsigned i = 0; i < __ehdr_start.e_phnum; i++)
+        if (h[i].p_type == PT_LOAD && at >= h[i].p_vaddr && at < h[i].p_vaddr + h[i].p_filesz)
+            return at - h[i].p_vaddr + h[i].p_offset;
+    return 0;
+}
+
 static bool transfer_all(int fd, void *bytes, size_t len, bool is_write)
 {
     char *at = bytes;
@@ -238,6 +252,7 @@ int main(int argc, char **argv)
         hello.is_ready = 1;
         hello.events_per_call = h.code->events_per_call;
         hello.knows_hits = h.sink && h.sink->hits;
+        hello.site_offset = h.code->site ? file_offset(h.code->site) : 0;
     }
     if (!transfer_all(STDOUT_FILENO, &hello, sizeof(hello), true) || why)
         return 1;

@@ -51,7 +51,12 @@
     X(none)                                                                                                  \
     X(branch)                                                                                                \
     X(nop)                                                                                                   \
-    X(instrument)
+    X(instrument)                                                                                            \
+    X(uprobe_nop)                                                                                            \
+    X(uprobe_push)                                                                                           \
+    X(uprobe_step)                                                                                           \
+    X(uretprobe)                                                                                             \
+    X(tracepoint)
 
 #define BENCH_DECLARE(name) extern BENCH_MECHANISM(name);
 BENCH_EACH(BENCH_DECLARE)

@@ -14,7 +14,6 @@
 
 struct bench_threads;
 
-/* One thread may be without the CPU, or run alone, for as long as a hundredth of a second, and more. */
 struct bench_lap {
     double ns;        /* mean of all threads */
     bool is_switched; /* the kernel took the CPU away from a thread */

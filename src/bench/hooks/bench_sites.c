@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Code that others attach to from outside (bench_catalogue.h): the program itself calls no sink. */
+#include <sys/syscall.h>
+
+#include "base/sigsafe/syscall.h"
+#include "bench/hooks/bench_mechanism.h"
+
+BENCH_BARE(bare)
+
+/* A function whose first instruction is `code`, and its mechanism. */
+#define SITE(name, text, code)                                                                               \
+    __asm__(".text\n"                                                                                        \
+            ".balign 64\n"                                                                                   \
+            ".globl bench_site_" #name "\n"                                                                  \
+            ".type bench_site_" #name ", @function\n"                                                        \
+            "bench_site_" #name ":\n\t" code "\n\t"                                                          \
+            "ret\n"                                                                                          \
+            ".size bench_site_" #name ", . - bench_site_" #name "\n");                                       \
+    uint64_t bench_site_##name(uint64_t x) __attribute__((visibility("hidden")));                            \
+    BENCH_LOOP(loop_##name, bench_site_##name(i))                                                            \
+    BENCH_MECHANISM(name) = {text, bare, loop_##name, NULL, 1, (const void *)bench_site_##name}
+
+SITE(uprobe_nop, "uprobe-nop", "nop\n\tmovq %rdi, %rax");
+SITE(uprobe_push, "uprobe-push", "push %rbp\n\tmovq %rdi, %rax\n\tpop %rbp");
+SITE(uprobe_step, "uprobe-step", "test %rdi, %rdi\n\tmovq %rdi, %rax");
+SITE(uretprobe, "uretprobe", "nop\n\tmovq %rdi, %rax");
+
+/* One system call has the tracepoint, another one of the same length does not. */
+BENCH_LOOP(loop_getuid, sys_call(SYS_getuid, 0))
+BENCH_LOOP(loop_getppid, sys_call(SYS_getppid, 0))
+BENCH_MECHANISM(tracepoint) = {"tracepoint", loop_getuid, loop_getppid, NULL, 1, NULL};
