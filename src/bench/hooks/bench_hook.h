@@ -26,6 +26,7 @@ struct bench_sink {
     uint64_t (*hits)(void);
     uint64_t (*lost)(void);
     uint64_t (*bytes)(void);
+    uint64_t warm_hits; /* of each thread, before anything is measured: until all memory was used once */
 };
 /** Ends with a name of NULL. */
 extern const struct bench_sink bench_sinks[];

@@ -14,7 +14,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "bench/hooks/bench_mechanism.h"
+#include "bench/hooks/bench_events.h"
 #include "bench/hooks/bench_threads.h"
 #include "bench/hooks/bench_turn.h"
 
@@ -36,6 +36,7 @@ struct helper {
     unsigned n_threads;
     uint64_t calls; /* of a batch; 0: not known yet */
     uint64_t called;
+    bool is_warm;
 };
 
 static const struct bench_mechanism_code *find_code(const char *name)
@@ -86,7 +87,9 @@ static struct bench_lap run(struct helper *h, void (*loop)(uint64_t), uint64_t c
     return bench_threads_run(h->threads, loop, calls, h->sink ? h->sink->leave : NULL);
 }
 
-/* As many calls as take the time, after as many as fill caches and rings. */
+BENCH_LOOP(warm_sink, bench_hook(NULL, NULL))
+
+/* As many calls as take the time, after as many as fill the caches. */
 static void find_calls(struct helper *h, uint64_t target_ns)
 {
     double ns = 0, all = 0;
@@ -135,6 +138,7 @@ static bool is_undisturbed(long before)
 
 static uint64_t time_one(void (*loop)(uint64_t))
 {
+    bench_stack_end = __builtin_frame_address(0);
     bench_now();
     const uint64_t began = bench_now();
     loop(1);
@@ -220,6 +224,9 @@ static uint64_t sum_of(uint64_t (*of)(void))
 static void answer(struct helper *h, const struct bench_request *q, struct bench_reply *r)
 {
     const struct bench_sink none = {NULL}, *s = h->sink ? h->sink : &none;
+    if (s->warm_hits && !h->is_warm)
+        bench_threads_run(h->threads, warm_sink, s->warm_hits, s->leave);
+    h->is_warm = true;
     const uint64_t hits = sum_of(s->hits), lost = sum_of(s->lost), bytes = sum_of(s->bytes),
                    called = h->called;
     if (q->mode == BENCH_BATCH)

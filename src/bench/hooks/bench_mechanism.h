@@ -52,6 +52,11 @@
     X(branch)                                                                                                \
     X(nop)                                                                                                   \
     X(instrument)                                                                                            \
+    X(patchable)                                                                                             \
+    X(jump)                                                                                                  \
+    X(jump_save)                                                                                             \
+    X(plt)                                                                                                   \
+    X(int3)                                                                                                  \
     X(uprobe_nop)                                                                                            \
     X(uprobe_push)                                                                                           \
     X(uprobe_step)                                                                                           \

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#include "base/sigsafe/atomic.h"
-#include "bench/hooks/bench_hook.h"
+#include "bench/hooks/bench_events.h"
 
 #define OVERLAP_LEAST 0.85
 #define SPINS         1000u
+#define FRAMES        10u
 
 struct worker {
     struct bench_threads *all;
@@ -45,15 +45,28 @@ static void wait_until(const uint32_t *word, uint32_t value)
     }
 }
 
+__thread const uintptr_t *bench_stack_end;
+
+/* So that a stack has as many frames as a sink may want to record. */
+static BENCH_CODE void call_deep(unsigned depth, void (*loop)(uint64_t), uint64_t calls)
+{
+    if (depth)
+        call_deep(depth - 1, loop, calls);
+    else
+        loop(calls);
+    __asm__ volatile("");
+}
+
 /* Threads begin together: the last one that is ready lets all go. */
 static void run_lap(struct worker *w)
 {
     struct bench_threads *t = w->all;
+    bench_stack_end = __builtin_frame_address(0);
     const long before = bench_threads_switches();
     atomic_add32(&t->ready, 1);
     wait_until(&t->ready, t->n);
     w->began_ns = bench_now();
-    t->loop(t->calls);
+    call_deep(FRAMES, t->loop, t->calls);
     w->ended_ns = bench_now();
     w->is_switched = bench_threads_switches() != before;
     if (t->leave)

@@ -12,8 +12,10 @@ static void add_ns(struct buf *b, const struct text_style *s, double ns)
 {
     if (!isfinite(ns))
         buf_addstr(b, text_dash(s));
+    else if (fabs(ns) < 0.005)
+        buf_addstr(b, "0.00"); /* and not -0.00 */
     else if (fabs(ns) < 9.995)
-        buf_printf(b, "%.2f", ns + 0.0);
+        buf_printf(b, "%.2f", ns);
     else if (fabs(ns) < 99.95)
         buf_printf(b, "%.1f", ns);
     else
@@ -76,7 +78,7 @@ static void add_columns(struct columns *g, bool has_threads)
     columns_column(g, (struct columns_column){"ISOLATED", .drop_rank = 2});
     columns_column(g, (struct columns_column){"COLD", .drop_rank = 1});
     if (has_threads)
-        columns_column(g, (struct columns_column){"THREADS", .drop_rank = 2});
+        columns_column(g, (struct columns_column){"TOGETHER", .drop_rank = 2});
     columns_column(g, (struct columns_column){"BYTES", .drop_rank = 7});
     columns_column(g, (struct columns_column){"FLOORS", .drop_rank = 4});
     columns_column(g, (struct columns_column){"FLOOR", .left = true, .drop_rank = 8});
