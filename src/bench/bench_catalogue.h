@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "model/bench/bench_row.h"
 
 /** Where mechanism and sink meet: a mechanism of one side goes with all sinks of that side. */
 enum bench_side {
@@ -22,8 +23,8 @@ enum bench_side {
 };
 
 /**
- * A pair of a mechanism and a sink that something outside of the helper makes: perf, ftrace, BPF, LTTng. The helper runs
- * the mechanism's loop, and calls no sink of its own. Its code is a file of its own in bench/attach/.
+ * A pair of a mechanism and a sink that something outside of the helper makes: perf, ftrace, BPF, LTTng. The helper
+ * runs the mechanism's loop, and calls no sink of its own. Its code is a file of its own in bench/attach/.
  */
 struct bench_attachment {
     const char *mechanism, *sink;
@@ -50,6 +51,7 @@ struct bench_mechanism {
     bool is_trap;      /* its floor counts, whatever the sink */
     enum bench_side side;
     bool is_default;
+    uint32_t needs;  /* enum bench_need */
     const char *doc; /* half a line */
 };
 
@@ -58,6 +60,7 @@ struct bench_sink_doc {
     const char *floor; /* NULL: that of the mechanism */
     enum bench_side side;
     bool is_default;
+    enum bench_keeps keeps;
     const char *doc;
 };
 

@@ -21,8 +21,8 @@ struct bench_child {
 };
 
 /**
- * Starts the helper, and waits until it is ready. Returns 0; -ENOTSUP and a line if it cannot measure this row; another
- * -errno and a line.
+ * Starts the helper, and waits until it is ready. Returns 0; -ENOTSUP and a line if it cannot measure this row;
+ * another -errno and a line.
  */
 int bench_child_start(struct bench_child *c, const char *helper, const char *mechanism, const char *sink,
                       unsigned threads, struct error *e);

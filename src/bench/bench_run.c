@@ -171,9 +171,12 @@ static void begin(const struct bench_options *o, struct bench_result *out)
             row->unavailable =
                 mem_strdup("this process may use one CPU only: permit it more, see taskset(1)");
     }
-    vec_each (const struct bench_pair, p, &o->pairs)
-        bench_row_init(vec_push(&out->rows), p->mechanism->name, p->sink->name,
-                       bench_floor_of(p->mechanism, p->sink), o->threads);
+    vec_each (const struct bench_pair, p, &o->pairs) {
+        struct bench_row *row = vec_push(&out->rows);
+        bench_row_init(row, p->mechanism, p->sink, p->floor, o->threads);
+        row->needs = p->needs;
+        row->keeps = p->keeps;
+    }
 }
 
 /* One turn of each row. */

@@ -3,8 +3,9 @@
 #define BENCH_RUN_H
 
 /*
- * Measures rows in turns: each turn starts a helper anew, measures a row for some milliseconds, and goes on with the next
- * row, until the time is over. So all rows see the same disturbances, and no row depends on where its code happens to lie.
+ * Measures rows in turns: each turn starts a helper anew, measures a row for some milliseconds, and goes on with the
+ * next row, until the time is over. So all rows see the same disturbances, and no row depends on where its code
+ * happens to lie.
  *
  * Runs in: the tool. Threads: one. Owns: nothing; results belong to the caller.
  */
@@ -14,9 +15,12 @@
 #include "bench/hooks/bench_turn.h"
 #include "model/bench/bench_row.h"
 
+/* A row. Names are borrowed. */
 struct bench_pair {
-    const struct bench_mechanism *mechanism;
-    const struct bench_sink_doc *sink;
+    const char *mechanism, *sink;
+    const char *floor; /* NULL: none */
+    uint32_t needs;    /* enum bench_need */
+    enum bench_keeps keeps;
 };
 
 struct bench_options {

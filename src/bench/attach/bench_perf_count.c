@@ -15,7 +15,10 @@
 #define UPROBE     "/sys/bus/event_source/devices/uprobe/type"
 #define RETURN_BIT 1u /* of config: "format/retprobe" says config:0 */
 
-/* An event of each thread: the kernel cannot hand those of uprobes down to new threads (clone() fails, seen with 6.18). */
+/*
+ * An event of each thread: the kernel cannot hand those of uprobes down to new threads (clone() fails, seen with
+ * 6.18).
+ */
 struct perf_count {
     struct VEC(int) fds;
 };

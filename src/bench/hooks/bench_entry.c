@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Mechanisms at the entry of a function, whose code is changed while the program runs: nops of the compiler that become a
- * call, and code that was not prepared, of which the first instructions make room for a jump.
+ * Mechanisms at the entry of a function, whose code is changed while the program runs: nops of the compiler that
+ * become a call, and code that was not prepared, of which the first instructions make room for a jump.
  */
 #include <string.h>
 

@@ -13,11 +13,26 @@
 /** Where the walk of frame pointers ends: the frame of the function that called the loop, and ten others between. */
 extern __thread const uintptr_t *bench_stack_end __attribute__((tls_model("initial-exec")));
 
+#define BENCH_FRAMES 10u
+/** Writes up to `most` return addresses of the caller's stack, by frame pointers; returns how many. */
+static inline __attribute__((always_inline)) uint32_t bench_walk(uint64_t *to, uint32_t most)
+{
+    uint32_t n = 0;
+    const uintptr_t *frame = __builtin_frame_address(0), *last = NULL;
+    for (; frame > last && frame < bench_stack_end && n < most; n++) {
+        to[n] = frame[1];
+        last = frame;
+        frame = (const uintptr_t *)frame[0];
+    }
+    return n;
+}
+
 #define BENCH_RING_BYTES  (4u << 20) /* as of a trace */
 #define BENCH_RING_EVENTS (2 * BENCH_RING_BYTES / 32)
 
 const char *bench_events_begin(unsigned threads);
 const char *bench_events_begin_mono(unsigned threads);
+const char *bench_events_begin_untimed(unsigned threads);
 const char *bench_events_begin_full(unsigned threads); /* nothing reads the rings */
 void bench_events_hit(void *function, void *caller);
 void bench_events_hit_site(void *function, void *caller);

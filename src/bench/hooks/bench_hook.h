@@ -4,7 +4,8 @@
 
 /*
  * Ways to be called by a program (mechanisms), and what to do then (sinks), in their smallest form. bench_hook() is
- * between the two: every mechanism calls it, and it is one jump, patched when the helper starts, to the sink's function.
+ * between the two: every mechanism calls it, and it is one jump, patched when the helper starts, to the sink's
+ * function.
  *
  * Runs in: the helper of `allium bench`. Threads: hits in any, all else in the first.
  */

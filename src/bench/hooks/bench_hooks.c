@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The helper of `allium bench`: allium-bench-hooks MECHANISM SINK THREADS [SITE]. It is a program of its own, so that the
- * mechanisms change the code of no other, and it is started anew for each turn, so that a figure does not depend on
- * where its code and data happen to lie. See bench_turn.h.
+ * The helper of `allium bench`: allium-bench-hooks MECHANISM SINK THREADS [SITE]. It is a program of its own, so that
+ * the mechanisms change the code of no other, and it is started anew for each turn, so that a figure does not depend
+ * on where its code and data happen to lie. See bench_turn.h.
  */
 #include <errno.h>
 #include <link.h>
@@ -130,7 +130,9 @@ static void make_cold(void)
         store_relaxed(&cold_bytes[i], (char)(cold_bytes[i] + 1));
 }
 
-/* Returns whether the kernel has left the CPU to the thread since `before`, the result of bench_threads_switches(). */
+/*
+ * Returns whether the kernel has left the CPU to the thread since `before`, the result of bench_threads_switches().
+ */
 static bool is_undisturbed(long before)
 {
     return bench_threads_switches() == before;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* -finstrument-functions, with which this file is compiled: a call when a function is entered, and one when it ends. */
+/*
+ * -finstrument-functions, with which this file is compiled: a call when a function is entered, and one when it ends.
+ */
 #include "bench/hooks/bench_mechanism.h"
 
 static uint32_t is_on;

@@ -3,8 +3,8 @@
 #define BENCH_MECHANISM_H
 
 /*
- * For sources that define mechanisms: one function or more with the mechanism, and a loop that calls it. The functions do
- * the same otherwise as those without.
+ * For sources that define mechanisms: one function or more with the mechanism, and a loop that calls it. The functions
+ * do the same otherwise as those without.
  *
  * Runs in: the helper of `allium bench`.
  */
@@ -56,6 +56,16 @@
     X(jump)                                                                                                  \
     X(jump_save)                                                                                             \
     X(plt)                                                                                                   \
+    X(part_save)                                                                                             \
+    X(part_save_vectors)                                                                                     \
+    X(part_add)                                                                                              \
+    X(part_atomic)                                                                                           \
+    X(part_sequence)                                                                                         \
+    X(part_copy)                                                                                             \
+    X(part_trap)                                                                                             \
+    X(part_write)                                                                                            \
+    X(part_format)                                                                                           \
+    X(part_walk)                                                                                             \
     X(int3)                                                                                                  \
     X(uprobe_nop)                                                                                            \
     X(uprobe_push)                                                                                           \

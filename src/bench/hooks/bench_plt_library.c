@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A library that calls a function of its own through its PLT, so that the helper's function of that name is called. */
+/*
+ * A library that calls a function of its own through its PLT, so that the helper's function of that name is called.
+ */
 #include "bench/hooks/bench_mechanism.h"
 
 uint64_t bench_plt_work(uint64_t x);

@@ -52,6 +52,7 @@ const struct bench_sink bench_sinks[] = {
     {"count-cpu", bench_cpu_hit, bench_cpu_begin, NULL, bench_cpu_hits, NULL, NULL, 0},
     {"count-shared", count_shared, NULL, NULL, shared_hits, NULL, NULL, 0},
     {"event", bench_events_hit, bench_events_begin, NULL, RING},
+    {"event-untimed", bench_events_hit, bench_events_begin_untimed, NULL, RING},
     {"event-full", bench_events_hit, bench_events_begin_full, NULL, RING},
     {"event-clock", bench_events_hit, bench_events_begin_mono, NULL, RING},
     {"event-site", bench_events_hit_site, bench_events_begin, NULL, RING},

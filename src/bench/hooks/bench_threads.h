@@ -5,8 +5,8 @@
 /*
  * Runs a loop in several threads at once, and tells whether the time is to be believed.
  *
- * Runs in: the helper of `allium bench`. Threads: called by the first, which is one of those that run the loop. Owns: its
- * threads, until the process ends.
+ * Runs in: the helper of `allium bench`. Threads: called by the first, which is one of those that run the loop. Owns:
+ * its threads, until the process ends.
  */
 
 #include <stdbool.h>

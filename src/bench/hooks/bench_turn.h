@@ -3,9 +3,9 @@
 #define BENCH_TURN_H
 
 /*
- * What `allium bench` and its helper program (bench_hooks.c) tell one another. The helper is started with the names of a
- * mechanism and a sink and a number of threads. It writes a struct bench_hello, and then a struct bench_reply for each
- * struct bench_request, until its standard input ends.
+ * What `allium bench` and its helper program (bench_hooks.c) tell one another. The helper is started with the names of
+ * a mechanism and a sink and a number of threads. It writes a struct bench_hello, and then a struct bench_reply for
+ * each struct bench_request, until its standard input ends.
  *
  * Runs in: the tool, the helper. Pure data.
  */
@@ -25,14 +25,12 @@ enum bench_mode {
 #define BENCH_WORDS 240u
 
 struct bench_hello {
-    uint32_t version;  /* BENCH_VERSION */
-    uint32_t is_ready; /* 0: `text` says why not */
-    uint32_t
-        events_per_call; /* of the mechanism: its function is called so often for each call of the program */
-    uint32_t knows_hits; /* the sink counts its hits */
-    uint64_t
-        site_offset; /* of mechanisms that others attach to: place of the instruction in the helper's file */
-    char text[BENCH_WORDS]; /* why the mechanism or the sink cannot be used here: the reason, the way out */
+    uint32_t version;         /* BENCH_VERSION */
+    uint32_t is_ready;        /* 0: `text` says why not */
+    uint32_t events_per_call; /* times that the mechanism calls the sink for a call of the program */
+    uint32_t knows_hits;      /* the sink counts its hits */
+    uint64_t site_offset;     /* place of the instruction to which others attach, in the helper's file */
+    char text[BENCH_WORDS];   /* why mechanism or sink cannot be used here: the reason, the way out */
 };
 #define BENCH_VERSION 1u
 

@@ -7,6 +7,7 @@
 
 #include "allium_version.h"
 #include "base/installed_file.h"
+#include "bench/bench_explain.h"
 #include "bench/bench_run.h"
 #include "cli/command.h"
 #include "cli/option_values.h"
@@ -21,6 +22,8 @@ static const struct option_doc options[] = {
     {"list", 0, NULL, "list mechanisms and sinks, and measure nothing"},
     {"threads", 0, "N", "also call in N threads at once (the number of CPUs, at most 8)"},
     {"time", 0, "DURATION", "measure for this time in all (1s for each row, at most 75s)"},
+    {"rate", 0, "N", "advise for N events in a second (1000000)"},
+    {"explain", 0, "MECHANISM/SINK", "print the parts of which this row's cost consists"},
     SCREEN_OPTIONS,
     {"json", 0, NULL, "print JSON, see allium-json(5)"},
     {NULL, 0, NULL, NULL},
@@ -31,6 +34,8 @@ static const char *const examples[] = {
     "print what each usual way to hook and to record costs here",
     "allium bench --mechanism branch,nop --sink off,count-thread",
     "compare two ways to switch a count on and off",
+    "allium bench --explain int3/event",
+    "print why an event costs what it costs at a breakpoint",
     NULL,
 };
 
@@ -38,14 +43,15 @@ static const char *const examples[] = {
 #define ALL_NS        UINT64_C(75000000000)
 #define LEAST_NS      UINT64_C(1000000)
 #define THREADS_MOST  1024u
+#define RATE_USUAL    1000000u
 #define THREADS_USUAL 8u
 
 static int run(int argc, char **argv);
 
 const struct command command_bench = {
     .name = "bench",
-    .usage =
-        "[--mechanism LIST] [--sink LIST] [--list] [--threads N] [--time DURATION] " SCREEN_USAGE " [--json]",
+    .usage = "[--mechanism LIST] [--sink LIST] [--list] [--threads N] [--time DURATION] [--rate N] "
+             "[--explain MECHANISM/SINK] " SCREEN_USAGE " [--json]",
     .summary = "measure what each way to hook and to record costs on this machine",
     .examples = examples,
     .options = options,
@@ -103,7 +109,8 @@ static void choose(struct bench_options *o, const char *mechanisms, const char *
         for (const struct bench_sink_doc *s = bench_sink_list; s->name; s++)
             if (is_chosen(mechanisms, m->name, m->is_default) && is_chosen(sinks, s->name, s->is_default) &&
                 bench_makes_row(m, s))
-                *vec_push(&o->pairs) = (struct bench_pair){m, s};
+                *vec_push(&o->pairs) =
+                    (struct bench_pair){m->name, s->name, bench_floor_of(m, s), m->needs, s->keeps};
 }
 
 /* ---- --list ---- */
@@ -156,58 +163,125 @@ static void show_progress(double share)
     shown = percent;
 }
 
-static int measure(struct bench_options *o, bool json)
+/* What was asked for. */
+struct request {
+    struct bench_options measured;
+    struct bench_parts parts;
+    bool explains, json;
+    uint32_t rate;
+};
+
+static void show(struct sink *out, struct request *q, const struct bench_result *result)
+{
+    const struct text_style style = terminal_style(stdout);
+    struct bench_advices advice = {NULL, 0, 0};
+    if (q->explains)
+        bench_parts_compute(&q->parts, result);
+    else
+        advice = bench_advice_find(result, q->rate);
+    const struct bench_shown shown = {result, q->explains ? &q->parts : NULL, &advice, q->rate};
+    if (q->json)
+        bench_view_json(out, &shown);
+    else
+        bench_view_text(out, &shown, &style);
+    vec_release(&advice);
+}
+
+static int measure(struct request *q)
 {
     struct bench_result result;
     struct error e = {""};
     struct buf notes = BUF_INIT;
-    const bool shows = isatty(STDERR_FILENO);
-    o->progress = shows ? show_progress : NULL;
-    const int bad = bench_run(o, &result, &e);
-    if (shows)
+    const bool has_terminal = isatty(STDERR_FILENO);
+    q->measured.progress = has_terminal ? show_progress : NULL;
+    const int bad = bench_run(&q->measured, &result, &e);
+    if (has_terminal)
         fputs("\r\033[K", stderr);
     struct sink out = sink_to_file(stdout);
     if (bad) {
         bench_result_release(&result);
         return command_fail(EXIT_FAILED, "%s", e.text);
     }
-    const struct text_style style = terminal_style(stdout);
-    if (json)
-        bench_view_json(&out, &result);
-    else
-        bench_view_text(&out, &result, &style);
+    show(&out, q, &result);
     bench_view_notes(&notes, &result);
     command_notes(&notes);
     bench_result_release(&result);
     return command_written(&out, EXIT_DONE);
 }
 
+/* Finds MECHANISM/SINK. Returns -1, or an exit code after a line. */
+static int plan_explanation(struct request *q, const char *row)
+{
+    const size_t len = strcspn(row, "/");
+    for (const struct bench_mechanism *m = bench_mechanism_list; m->name; m++)
+        for (const struct bench_sink_doc *s = bench_sink_list; s->name; s++)
+            if (strlen(m->name) == len && !strncmp(m->name, row, len) && row[len] &&
+                !strcmp(s->name, row + len + 1) && bench_makes_row(m, s)) {
+                bench_explain_plan(&q->measured, &q->parts, m, s);
+                q->explains = true;
+                return -1;
+            }
+    return command_misuse(&command_bench,
+                          "'%s' is no row: --explain wants a mechanism and a sink, as in int3/event", row);
+}
+
 /* Returns -1, or an exit code after a line. */
-static int read_options(const struct arguments *a, struct bench_options *o)
+static int read_rows(const struct arguments *a, struct request *q)
 {
     const struct command *c = &command_bench;
-    const char *mechanisms = command_value(c, a, "mechanism"), *sinks = command_value(c, a, "sink");
+    const char *mechanisms = command_value(c, a, "mechanism"), *sinks = command_value(c, a, "sink"),
+               *explained = command_value(c, a, "explain");
+    if (explained && (mechanisms || sinks))
+        return command_misuse(c, "--explain chooses the rows itself: leave out --mechanism and --sink");
+    if (explained)
+        return plan_explanation(q, explained);
     int code = check_list("mechanism", mechanisms, is_mechanism);
     if (code < 0)
         code = check_list("sink", sinks, is_sink);
-    if (code < 0)
-        code = option_values_parse_count(c, "threads", command_value(c, a, "threads"), 1, THREADS_MOST,
-                                         &o->threads);
     if (code >= 0)
         return code;
-    choose(o, mechanisms, sinks);
-    if (!o->pairs.len)
+    choose(&q->measured, mechanisms, sinks);
+    if (!q->measured.pairs.len)
         return command_misuse(c,
                               "these mechanisms and sinks do not go together: see SINKS in allium-bench(1)");
+    return -1;
+}
+
+/* Returns -1, or an exit code after a line. */
+static int read_options(const struct arguments *a, struct request *q)
+{
+    const struct command *c = &command_bench;
+    struct bench_options *o = &q->measured;
+    q->json = command_value(c, a, "json") != NULL;
+    int code =
+        option_values_parse_count(c, "threads", command_value(c, a, "threads"), 1, THREADS_MOST, &o->threads);
+    if (code < 0)
+        code = option_values_parse_count(c, "rate", command_value(c, a, "rate"), 1, UINT32_MAX, &q->rate);
+    if (code < 0)
+        code = read_rows(a, q);
+    if (code >= 0)
+        return code;
     o->time_ns = o->pairs.len * ROW_NS < ALL_NS ? o->pairs.len * ROW_NS : ALL_NS;
     return option_values_parse_time(c, "time", command_value(c, a, "time"), LEAST_NS, &o->time_ns);
+}
+
+static int run_request(struct request *q)
+{
+    char *helper = installed_file_find(BENCH_HELPER, ALLIUM_HELPER_BESIDE, ALLIUM_HELPER_DIR);
+    if (!helper)
+        return command_fail(EXIT_FAILED, BENCH_HELPER " is not in " ALLIUM_HELPER_DIR ": reinstall allium");
+    q->measured.helper = helper;
+    const int code = measure(q);
+    free(helper);
+    return code;
 }
 
 static int run(int argc, char **argv)
 {
     struct arguments a;
     const unsigned cpus = bench_cpus();
-    struct bench_options o = {.threads = cpus < THREADS_USUAL ? cpus : THREADS_USUAL};
+    struct request q = {.measured = {.threads = cpus < THREADS_USUAL ? cpus : THREADS_USUAL},
+                        .rate = RATE_USUAL};
     int code = command_parse(&command_bench, argc, argv, false, &a);
     if (code >= 0)
         return code;
@@ -215,19 +289,10 @@ static int run(int argc, char **argv)
         return command_misuse(&command_bench, "too many arguments: leave out %s", a.rest[0]);
     if (command_value(&command_bench, &a, "list"))
         return list_all();
-    code = read_options(&a, &o);
-    if (code >= 0) {
-        vec_release(&o.pairs);
-        return code;
-    }
-    char *helper = installed_file_find(BENCH_HELPER, ALLIUM_HELPER_BESIDE, ALLIUM_HELPER_DIR);
-    if (!helper) {
-        vec_release(&o.pairs);
-        return command_fail(EXIT_FAILED, BENCH_HELPER " is not in " ALLIUM_HELPER_DIR ": reinstall allium");
-    }
-    o.helper = helper;
-    code = measure(&o, command_value(&command_bench, &a, "json") != NULL);
-    vec_release(&o.pairs);
-    free(helper);
+    code = read_options(&a, &q);
+    if (code < 0)
+        code = run_request(&q);
+    vec_release(&q.measured.pairs);
+    vec_release(&q.parts.list);
     return code;
 }

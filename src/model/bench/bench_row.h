@@ -3,14 +3,14 @@
 #define MODEL_BENCH_ROW_H
 
 /*
- * What one way to be called (mechanism) costs with one way to record (sink), and the measurements of which it is computed.
- * It does not know how they are made.
+ * What one way to be called (mechanism) costs with one way to record (sink), and the measurements of which it is
+ * computed. It does not know how they are made.
  *
  * A figure is the time of a call with the mechanism, less that of the same call without it. The median is that of all
- * turns, of which each gives one figure, the median of its batches: batches of a turn share the places of code and data,
- * and are not independent. The percentiles are those of calls that are timed one at a time, less the median of calls
- * without the mechanism that are timed in the same way. They include what the clock takes to be read beside the call,
- * and the granularity of the clock.
+ * turns, of which each gives one figure, the median of its batches: batches of a turn share the places of code and
+ * data, and are not independent. The percentiles are those of calls that are timed one at a time, less the median of
+ * calls without the mechanism that are timed in the same way. They include what the clock takes to be read beside the
+ * call, and the granularity of the clock.
  *
  * Runs in: the tool. Threads: pure. Owns: a row owns its figures until bench_row_release(); names are borrowed.
  */
@@ -37,11 +37,22 @@ struct bench_batches {
     uint64_t switched, apart;               /* dropped: the kernel took a CPU away; the threads ran apart */
 };
 
+/* What a mechanism asks for. */
+enum bench_need {
+    BENCH_NEEDS_REBUILD = 1, /* the program must be compiled for it */
+    BENCH_NEEDS_ROOT = 2,
+    BENCH_NEEDS_NOTHING = 0,
+};
+/* What a sink keeps. */
+enum bench_keeps { BENCH_KEEPS_NOTHING, BENCH_KEEPS_SUMS, BENCH_KEEPS_ORDER };
+
 struct bench_row {
     const char *mechanism, *sink;
     const char *label;        /* of a floor: what is shown */
     const char *floor;        /* of bench_result.floors, to which it is compared; NULL: none */
     uint32_t events_per_call; /* 0: not known yet */
+    uint32_t needs;           /* enum bench_need */
+    enum bench_keeps keeps;
     struct bench_batches alone, together;
     struct bench_shots hot, isolated, cold;
     uint64_t dropped_shots;

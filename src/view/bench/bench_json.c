@@ -62,8 +62,46 @@ static void write_row(struct json *j, const struct bench_result *result, const s
     json_close(j, '}');
 }
 
-void bench_view_json(struct sink *out, const struct bench_result *result)
+static void write_part(struct json *j, const struct bench_part *p)
 {
+    json_open(j, NULL, '{');
+    json_text(j, "part", p->label);
+    json_real(j, "count", p->count);
+    json_real(j, "alone_ns", p->alone_ns);
+    json_real(j, "gains_ns", p->gains_ns);
+    json_close(j, '}');
+}
+
+static void write_parts(struct json *j, const struct bench_parts *parts)
+{
+    json_open(j, "explained", '{');
+    json_real(j, "whole_ns", parts->whole_ns);
+    json_real(j, "sum_ns", parts->sum_ns);
+    json_open(j, "parts", '[');
+    vec_each (const struct bench_part, p, &parts->list)
+        write_part(j, p);
+    json_close(j, ']');
+    json_close(j, '}');
+}
+
+static void write_advice(struct json *j, const struct bench_advice *a)
+{
+    json_open(j, NULL, '{');
+    json_flag(j, "rebuild", a->needs & BENCH_NEEDS_REBUILD);
+    json_flag(j, "root", a->needs & BENCH_NEEDS_ROOT);
+    json_text(j, "keeps", a->keeps == BENCH_KEEPS_ORDER ? "order" : "sums");
+    json_text(j, "mechanism", a->row->mechanism);
+    json_text(j, "sink", a->row->sink);
+    json_real(j, "event_ns", a->event_ns);
+    json_real(j, "cpu_share", a->cpu);
+    json_rounded(j, "buffer_bytes", a->buffer_bytes);
+    json_real(j, "held_s", a->held_s);
+    json_close(j, '}');
+}
+
+void bench_view_json(struct sink *out, const struct bench_shown *shown)
+{
+    const struct bench_result *result = shown->result;
     struct json j = {.out = out};
     json_open(&j, NULL, '{');
     json_text(&j, "schema", "allium-bench");
@@ -79,6 +117,15 @@ void bench_view_json(struct sink *out, const struct bench_result *result)
     json_open(&j, "rows", '[');
     vec_each (const struct bench_row, r, &result->rows)
         write_row(&j, result, r);
+    json_close(&j, ']');
+    if (shown->parts)
+        write_parts(&j, shown->parts);
+    else
+        json_null(&j, "explained");
+    json_real(&j, "rate_per_s", shown->rate);
+    json_open(&j, "advice", '[');
+    vec_each (const struct bench_advice, a, shown->advice)
+        write_advice(&j, a);
     json_close(&j, ']');
     json_close(&j, '}');
 }

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "base/units.h"
 #include "view/text/columns.h"
 #include "view/text/notes.h"
 
@@ -114,16 +115,106 @@ static void add_row(struct columns *g, const struct bench_result *result, const 
     columns_below(g, &below);
 }
 
-void bench_view_text(struct sink *out, const struct bench_result *result, const struct text_style *s)
+static void write_rows(struct sink *out, const struct bench_result *result, const struct text_style *s)
 {
     struct columns g = {.style = s};
-    write_floors(out, result, s);
-    sink_char(out, '\n');
     add_columns(&g, result->threads > 1);
     vec_each (const struct bench_row, r, &result->rows)
         add_row(&g, result, r, s);
     columns_write(&g, out);
     columns_release(&g);
+}
+
+/* ---- the parts of a row ---- */
+
+static void add_part(struct columns *g, const struct text_style *s, const char *label, double alone,
+                     double gains)
+{
+    columns_row(g);
+    cell_text(g, label);
+    cell_ns(g, s, alone);
+    cell_ns(g, s, gains);
+}
+
+static void write_parts(struct sink *out, const struct bench_result *result, const struct bench_parts *parts,
+                        const struct text_style *s)
+{
+    const struct bench_row *row = &result->rows.at[0];
+    struct columns g = {.style = s};
+    struct buf below = BUF_INIT;
+    sink_printf(out, "%s with %s:\n", row->mechanism, row->sink);
+    columns_column(&g, (struct columns_column){"PART", .left = true});
+    columns_column(&g, (struct columns_column){"ALONE NS"});
+    columns_column(&g, (struct columns_column){"GAINED WITHOUT"});
+    vec_each (const struct bench_part, p, &parts->list)
+        add_part(&g, s, p->label, p->alone_ns, p->gains_ns);
+    add_part(&g, s, "sum of the parts", parts->sum_ns, NAN);
+    if (parts->is_apart)
+        add_part(&g, s, "difference: parts overlap, or displace one another", parts->whole_ns - parts->sum_ns,
+                 NAN);
+    add_part(&g, s, "the whole", parts->whole_ns, NAN);
+    if (row->unavailable)
+        buf_printf(&below, "    unavailable: %s\n", row->unavailable);
+    columns_below(&g, &below);
+    columns_write(&g, out);
+    columns_release(&g);
+}
+
+/* ---- advice ---- */
+
+static const char *means(uint32_t needs)
+{
+    return needs & BENCH_NEEDS_ROOT      ? "unchanged, as root"
+           : needs & BENCH_NEEDS_REBUILD ? "built anew"
+                                         : "unchanged";
+}
+
+static void add_advice(struct columns *g, const struct text_style *s, const struct bench_advice *a)
+{
+    char text[UNITS_TEXT_BYTES];
+    struct buf b = BUF_INIT;
+    columns_row(g);
+    cell_text(g, means(a->needs));
+    cell_text(g, a->keeps == BENCH_KEEPS_ORDER ? "each event" : "sums");
+    cell_text(g, a->row->mechanism);
+    cell_text(g, a->row->sink);
+    cell_ns(g, s, a->event_ns);
+    buf_printf(&b, "%.3g %%", a->cpu * 100);
+    columns_cell(g, &b);
+    cell_text(g, isnan(a->buffer_bytes) ? text_dash(s) : units_format_size(text, a->buffer_bytes));
+    cell_text(g, isnan(a->held_s) ? text_dash(s) : units_format_duration(text, a->held_s * 1e9));
+}
+
+static void write_advice(struct sink *out, const struct bench_shown *shown, const struct text_style *s)
+{
+    struct columns g = {.style = s};
+    if (!shown->advice->len)
+        return;
+    sink_printf(out, "\nthe cheapest of these at %.0f events a second:\n", shown->rate);
+    columns_column(&g, (struct columns_column){"PROGRAM", .left = true});
+    columns_column(&g, (struct columns_column){"KEEPS", .left = true});
+    columns_column(&g, (struct columns_column){"MECHANISM", .left = true});
+    columns_column(&g, (struct columns_column){"SINK", .left = true});
+    columns_column(&g, (struct columns_column){"EVENT NS"});
+    columns_column(&g, (struct columns_column){"OF A CPU"});
+    columns_column(&g, (struct columns_column){"BUFFER"});
+    columns_column(&g, (struct columns_column){"HOLDS"});
+    vec_each (const struct bench_advice, a, shown->advice)
+        add_advice(&g, s, a);
+    columns_write(&g, out);
+    columns_release(&g);
+}
+
+void bench_view_text(struct sink *out, const struct bench_shown *shown, const struct text_style *s)
+{
+    write_floors(out, shown->result, s);
+    sink_char(out, '\n');
+    if (shown->parts) {
+        write_parts(out, shown->result, shown->parts, s);
+    } else {
+        write_rows(out, shown->result, s);
+        write_advice(out, shown, s);
+    }
 }
 
 void bench_view_notes(struct buf *notes, const struct bench_result *result)

@@ -9,12 +9,22 @@
  */
 
 #include "base/buf.h"
+#include "model/bench/bench_advice.h"
+#include "model/bench/bench_parts.h"
 #include "model/bench/bench_row.h"
 #include "view/text/sink.h"
 #include "view/text/text.h"
 
-void bench_view_text(struct sink *out, const struct bench_result *r, const struct text_style *style);
-void bench_view_json(struct sink *out, const struct bench_result *r);
+/** What is shown: the rows with the advice, or the parts of the first row. */
+struct bench_shown {
+    const struct bench_result *result;
+    const struct bench_parts *parts; /* NULL: the rows */
+    const struct bench_advices *advice;
+    double rate; /* of the advice */
+};
+
+void bench_view_text(struct sink *out, const struct bench_shown *shown, const struct text_style *style);
+void bench_view_json(struct sink *out, const struct bench_shown *shown);
 /** Adds what was dropped and lost. */
 void bench_view_notes(struct buf *notes, const struct bench_result *r);
 

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "bench/bench_explain.h"
+
+#include <string.h>
+
+/* The pair that is measured without a part; "": that of the row. */
+struct without {
+    const char *mechanism, *sink;
+};
+
+static const struct part {
+    const char *of; /* a mechanism or a sink */
+    const char *label;
+    const char *mechanism, *sink; /* the part alone */
+    double count;                 /* of it in a call; for a sink: in an event */
+    struct without without;       /* NULL: it cannot be taken out */
+} list[] = {
+    {"none", "call", "none", "empty", 1, {NULL, NULL}},
+    {"branch", "branch and call", "branch", "empty", 1, {"none", ""}},
+    {"nop", "jump and call", "nop", "empty", 1, {"none", ""}},
+    {"instrument-functions", "two calls of the compiler", "instrument-functions", "off", 1, {NULL, NULL}},
+    {"instrument-functions", "two calls of the sink", "none", "empty", 2, {NULL, NULL}},
+    {"patchable-entry", "call", "none", "empty", 1, {NULL, NULL}},
+    {"patchable-entry", "register save", "part-save", "off", 1, {"none", ""}},
+    {"jump", "jumps and call", "jump", "empty", 1, {"none", ""}},
+    {"jump-save", "jumps and call", "jump", "empty", 1, {NULL, NULL}},
+    {"jump-save", "register save", "part-save", "off", 1, {NULL, NULL}},
+    {"jump-save", "save of vector registers", "part-save-vectors", "off", 1, {"jump", ""}},
+    {"plt", "wrapper", "plt", "off", 1, {"none", ""}},
+    {"plt", "call", "none", "empty", 1, {NULL, NULL}},
+    {"int3", "trap and signal", "part-trap", "off", 1, {"none", ""}},
+    {"int3", "call", "none", "empty", 1, {NULL, NULL}},
+    {"count-thread", "addition", "part-add", "off", 1, {"", "empty"}},
+    {"count-cpu", "restartable sequence", "part-sequence", "off", 1, {"", "empty"}},
+    {"count-shared", "atomic addition", "part-atomic", "off", 1, {"", "count-thread"}},
+    {"event", "restartable sequence", "part-sequence", "off", 1, {NULL, NULL}},
+    {"event", "time stamp", "rdtsc", "none", 1, {"", "event-untimed"}},
+    {"event", "copy", "part-copy", "off", 1, {NULL, NULL}},
+    {"event-untimed", "restartable sequence", "part-sequence", "off", 1, {NULL, NULL}},
+    {"event-untimed", "copy", "part-copy", "off", 1, {NULL, NULL}},
+    {"event-site", "restartable sequence", "part-sequence", "off", 1, {NULL, NULL}},
+    {"event-site", "time stamp", "rdtsc", "none", 1, {NULL, NULL}},
+    {"event-site", "copy", "part-copy", "off", 1.25, {NULL, NULL}},
+    {"event-clock", "restartable sequence", "part-sequence", "off", 1, {NULL, NULL}},
+    {"event-clock", "CLOCK_MONOTONIC", "clock", "none", 1, {NULL, NULL}},
+    {"event-clock", "copy", "part-copy", "off", 1, {NULL, NULL}},
+    {"event-frames", "restartable sequence", "part-sequence", "off", 1, {NULL, NULL}},
+    {"event-frames", "time stamp", "rdtsc", "none", 1, {NULL, NULL}},
+    {"event-frames", "walk of the stack", "part-walk", "off", 1, {NULL, NULL}},
+    {"event-frames", "copy", "part-copy", "off", 3.5, {NULL, NULL}},
+    {"event-full", "restartable sequences", "part-sequence", "off", 2, {"", "empty"}},
+    {"fprintf", "formatting", "part-format", "off", 1, {"", "empty"}},
+    {"fprintf", "system call for each 4096 bytes", "part-write", "off", 34.0 / 4096, {NULL, NULL}},
+    {"fprintf-shared", "formatting", "part-format", "off", 1, {"", "empty"}},
+    {"fprintf-shared", "system call for each 4096 bytes", "part-write", "off", 34.0 / 4096, {NULL, NULL}},
+};
+
+/* Returns the number of the row, which is measured once. */
+static size_t add_pair(struct bench_options *o, const char *mechanism, const char *sink)
+{
+    for (size_t i = 0; i < o->pairs.len; i++)
+        if (!strcmp(o->pairs.at[i].mechanism, mechanism) && !strcmp(o->pairs.at[i].sink, sink))
+            return i;
+    *vec_push(&o->pairs) = (struct bench_pair){.mechanism = mechanism, .sink = sink};
+    return o->pairs.len - 1;
+}
+
+static const char *or_own(const char *name, const char *own)
+{
+    return *name ? name : own;
+}
+
+void bench_explain_plan(struct bench_options *o, struct bench_parts *parts, const struct bench_mechanism *m,
+                        const struct bench_sink_doc *s)
+{
+    *vec_push(&o->pairs) =
+        (struct bench_pair){.mechanism = m->name, .sink = s->name, .floor = bench_floor_of(m, s)};
+    for (size_t i = 0; i < sizeof(list) / sizeof(*list); i++) {
+        const struct part *p = &list[i];
+        const bool is_of_sink = !strcmp(p->of, s->name);
+        if (strcmp(p->of, m->name) != 0 && !is_of_sink)
+            continue;
+        struct bench_part *to = vec_push(&parts->list);
+        to->label = p->label;
+        to->count = p->count;
+        to->is_for_each_event = is_of_sink;
+        to->alone = add_pair(o, p->mechanism, p->sink);
+        if (p->without.mechanism)
+            to->without =
+                add_pair(o, or_own(p->without.mechanism, m->name), or_own(p->without.sink, s->name));
+    }
+}
