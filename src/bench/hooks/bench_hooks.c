@@ -26,7 +26,7 @@ extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 #define LINE_BYTES   64u
 #define THREADS_MOST 1024ul
 #define WARM_NS      2000000u
-#define CALLS_MOST   (UINT64_C(1) << 40)
+#define CALLS_MOST   (UINT64_C(1) << 20)
 
 struct helper {
     const struct bench_mechanism_code *code;
@@ -101,7 +101,8 @@ static void find_calls(struct helper *h, uint64_t target_ns)
             h->calls *= 2;
     }
     ns /= (double)h->calls;
-    h->calls = ns > 0 ? (uint64_t)((double)target_ns / ns) + 1 : h->calls;
+    const double calls = ns > 0 ? (double)target_ns / ns + 1 : CALLS_MOST;
+    h->calls = calls < CALLS_MOST ? (uint64_t)calls : CALLS_MOST;
 }
 
 static void time_batch(struct helper *h, uint64_t target_ns, struct bench_reply *r)

@@ -13,20 +13,19 @@ static void write_floor(struct json *j, const struct bench_result *result, const
     json_text(j, "floor", r->mechanism);
     json_real(j, "least_ns", f.least);
     json_real(j, "median_ns", f.median);
-    json_real(j, "low_ns", f.interval.low);
-    json_real(j, "high_ns", f.interval.high);
+    json_real(j, "median_ns_low", f.interval.low);
+    json_real(j, "median_ns_high", f.interval.high);
     json_text(j, "unavailable", r->unavailable);
     json_close(j, '}');
 }
 
 static void write_counts(struct json *j, const struct bench_row *r, bool is_known)
 {
-    void (*const write)(struct json *, const char *, uint64_t) = json_whole;
-    write(j, "expected", r->expected);
+    json_whole(j, "expected", r->expected);
     if (is_known) {
-        write(j, "hits", r->hits);
-        write(j, "lost", r->lost);
-        write(j, "missing", bench_row_missing(r));
+        json_whole(j, "hits", r->hits);
+        json_whole(j, "lost", r->lost);
+        json_whole(j, "missing", bench_row_missing(r));
     } else {
         json_null(j, "hits");
         json_null(j, "lost");
@@ -48,8 +47,8 @@ static void write_row(struct json *j, const struct bench_result *result, const s
     json_whole(j, "events_per_call", r->events_per_call);
     json_real(j, "least_ns", f.least);
     json_real(j, "median_ns", f.median);
-    json_real(j, "low_ns", f.interval.low);
-    json_real(j, "high_ns", f.interval.high);
+    json_real(j, "median_ns_low", f.interval.low);
+    json_real(j, "median_ns_high", f.interval.high);
     json_real(j, "p90_ns", f.p90);
     json_real(j, "p99_ns", f.p99);
     json_real(j, "isolated_ns", f.isolated);
@@ -93,9 +92,9 @@ static void write_advice(struct json *j, const struct bench_advice *a)
     json_text(j, "mechanism", a->row->mechanism);
     json_text(j, "sink", a->row->sink);
     json_real(j, "event_ns", a->event_ns);
-    json_real(j, "cpu_share", a->cpu);
+    json_real(j, "cpu_percent", a->cpu * 100);
     json_rounded(j, "buffer_bytes", a->buffer_bytes);
-    json_real(j, "held_s", a->held_s);
+    json_rounded(j, "held_ns", a->held_s * 1e9);
     json_close(j, '}');
 }
 
@@ -106,7 +105,7 @@ void bench_view_json(struct sink *out, const struct bench_shown *shown)
     json_open(&j, NULL, '{');
     json_text(&j, "schema", "allium-bench");
     json_whole(&j, "version", VERSION);
-    json_real(&j, "measured_s", result->seconds);
+    json_rounded(&j, "measured_ns", result->seconds * 1e9);
     json_whole(&j, "cpus", result->cpus);
     json_whole(&j, "threads", result->threads);
     json_whole(&j, "turns", result->turns);

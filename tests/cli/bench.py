@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`allium bench`: times and losses that are planted into its helper appear, unavailable rows say why, and its JSON is that
+of its schema. The clock of the planted helper is moved by its sinks alone: nothing here depends on the machine's speed.
+"""
+import json
+import os
+import re
+import shutil
+import sys
+
+sys.dont_write_bytecode = True
+import json_schemas
+import tap
+from tap import built, check, equal, private_dir
+
+ALLIUM = built("ALLIUM")
+HELPER = "allium-bench-hooks"
+SINKS = "empty,event,count-thread,count-shared,fprintf"
+
+
+def bench(folder, *words, code=0):
+    done = tap.run([folder + "/allium", "bench", *words])
+    equal(done.returncode, code, words, done.stderr)
+    return done.stdout.decode(), done.stderr.decode()
+
+
+def planted(folder, name):
+    """A command that finds another helper beside itself."""
+    shutil.copy(ALLIUM, folder + "/allium")
+    shutil.copy(os.path.join(built("TEST_CLI"), name), folder + "/" + HELPER)
+
+
+def rows_of(text):
+    document = json.loads(text)
+    json_schemas.check(document, "allium-bench")
+    return {(row["mechanism"], row["sink"]): row for row in document["rows"]}, document
+
+
+def near(value, wanted, what):
+    check(value is not None and abs(value - wanted) < 1e-3, what, value, "wanted:", wanted)
+
+
+def times():
+    """5 ns appear as 5 ns in each figure; of a tail of 2 %, p99 and the median of batches know."""
+    with private_dir() as folder:
+        planted(folder, "bench_planted")
+        rows, document = rows_of(bench(folder, "--mechanism", "none,branch", "--sink", SINKS, "--threads", "1", "--time",
+                                       "10ms", "--json")[0])
+        for mechanism in "none", "branch":
+            row = rows[mechanism, "empty"]
+            for key in "least_ns", "median_ns", "p90_ns", "p99_ns", "isolated_ns", "cold_ns":
+                near(row[key], 5, key)
+            equal((row["hits"], row["missing"], row["lost"]), (row["expected"], 0, 0), row)
+            check(row["expected"] > 10000, row)
+            tail = rows[mechanism, "event"]
+            near(tail["p90_ns"], 5, "p90")
+            near(tail["p99_ns"], 105, "p99")
+            check(abs(tail["median_ns"] - 7) < 0.1, tail)
+            near(tail["event_bytes"], 32, "bytes of an event")
+        equal(document["explained"], None, "explained")
+        advised = [(a["keeps"], a["rebuild"], a["mechanism"], a["sink"]) for a in document["advice"]]
+        equal(advised, [("order", True, "branch", "event")], "advice: not what loses events")
+        advice = document["advice"][0]
+        near(advice["cpu_percent"], advice["event_ns"] * 1e6 / 1e9 * 100, "cpu")
+        check(advice["buffer_bytes"] >= 32 * 1e6 / 2, advice)
+
+
+def losses():
+    """What the sink does not have is missing, what it knows to be lost is lost, and a reason is passed on."""
+    with private_dir() as folder:
+        planted(folder, "bench_planted")
+        words = "--mechanism", "branch", "--sink", SINKS, "--threads", "1", "--time", "10ms"
+        rows, _ = rows_of(bench(folder, *words, "--json")[0])
+        holes, lossy = rows["branch", "count-thread"], rows["branch", "count-shared"]
+        check(0.0009 < holes["missing"] / holes["expected"] < 0.0011, holes)
+        equal(holes["lost"], 0, "lost")
+        check(0.009 < lossy["lost"] / lossy["expected"] < 0.011, lossy)
+        equal((lossy["missing"], lossy["hits"] + lossy["lost"]), (0, lossy["expected"]), lossy)
+        refused = rows["branch", "fprintf"]
+        equal((refused["unavailable"], refused["median_ns"]), ("planted reason: planted way out", None), refused)
+        text, _ = bench(folder, *words)
+        check(re.search(r"unavailable: planted reason: planted way out\n", text), text)
+        check(re.search(r"\d+ of \d+ events are missing, and not counted as lost\n", text), text)
+        check(re.search(r"lost \d+ of \d+ events\n", text), text)
+
+
+def parts():
+    """--explain: the parts of a row, their sum, and the whole."""
+    with private_dir() as folder:
+        planted(folder, "bench_planted")
+        words = "--explain", "branch/count-shared", "--threads", "1", "--time", "10ms"
+        _, document = rows_of(bench(folder, *words, "--json")[0])
+        explained = document["explained"]
+        near(explained["whole_ns"], 5, "whole")
+        found = {part["part"]: part for part in explained["parts"]}
+        equal(set(found), {"branch and call", "atomic addition"}, "parts")
+        near(found["branch and call"]["alone_ns"], 5, "part")
+        near(found["branch and call"]["gains_ns"], 0, "part")
+        near(explained["sum_ns"], sum(part["alone_ns"] for part in explained["parts"]), "sum")
+        text, _ = bench(folder, *words)
+        check(re.search(r"^branch with count-shared:\nPART .*\n(?:.*\n)*the whole +5.00 ", text, re.M), text)
+
+
+def real_rows():
+    """Each mechanism and sink of the program itself can be measured here, and loses nothing but into a full ring."""
+    with private_dir() as folder:
+        text = tap.succeed([ALLIUM, "bench", "--list"]).stdout.decode()
+        mechanisms, sinks = (re.findall(r"^([a-z0-9-]+) +(?:yes|no) ", half, re.M) for half in text.split("\n\n"))
+        check({"none", "branch", "nop", "jump", "plt", "int3"} <= set(mechanisms), mechanisms)
+        check({"off", "empty", "count-cpu", "event", "fprintf"} <= set(sinks), sinks)
+        rows, document = rows_of(tap.succeed([ALLIUM, "bench", "--mechanism", "all", "--sink", "all", "--time", "10ms", "--json"],
+                                             timeout=100).stdout)
+        equal(document["turns"], 1, "turns")
+        own = [row for row in rows.values() if row["sink"] not in ("none", "off", "empty") and "probe" not in row["mechanism"]
+               and row["mechanism"] != "tracepoint"]
+        check(len(own) >= 100, len(own))
+        for row in own:
+            check(not row["unavailable"] or "restartable" in row["unavailable"], row)
+            if row["sink"] == "event-full":
+                check(row["lost"] > 0 and row["hits"] + row["lost"] == row["expected"], row)
+            elif not row["unavailable"]:
+                equal((row["hits"], row["missing"], row["lost"]), (row["expected"], 0, 0), row)
+            equal(row["events_per_call"], 2 if row["mechanism"] == "instrument-functions" else 1, row)
+        sizes = {row["sink"]: row["event_bytes"] for row in own if row["mechanism"] == "none"}
+        check(32 <= sizes["event"] < 33 and 40 <= sizes["event-site"] < 41 and 100 < sizes["event-frames"] < 113, sizes)
+        equal(os.listdir(folder), [], "files")
+
+
+def real_time():
+    """5 ns of the machine's own time, among 100 (in the suite long alone)."""
+    if not os.environ.get("ALLIUM_TEST_LONG"):
+        return
+    for _ in range(5):
+        with private_dir() as folder:
+            planted(folder, "bench_planted_time")
+            rows, _ = rows_of(bench(folder, "--mechanism", "none", "--sink", "empty,count-thread", "--threads", "1", "--time",
+                                    "8s", "--json")[0])
+        found = rows["none", "count-thread"]["median_ns"] - rows["none", "empty"]["median_ns"]
+        if 4.5 < found < 5.5:
+            return
+    raise tap.Failed("5 ns appear as %.2f" % found)
+
+
+def mistakes():
+    for words, code, line in ((("--sink", "nosuch"), 2, "unknown sink 'nosuch'"),
+                              (("--mechanism", "nop,"), 2, "unknown mechanism ''"),
+                              (("--mechanism", "none", "--sink", "off"), 2, "do not go together"),
+                              (("--explain", "int3"), 2, "'int3' is no row"),
+                              (("--explain", "int3/event", "--sink", "off"), 2, "leave out --mechanism and --sink"),
+                              (("--rate", "0"), 2, "--rate 0 is out of range"), (("--threads", "x"), 2, "--threads"),
+                              (("--time", "0"), 2, "--time"), (("nop",), 2, "leave out nop")):
+        done = tap.run([ALLIUM, "bench", *words])
+        equal((done.returncode, done.stdout), (code, b""), words, done.stderr)
+        check(line in done.stderr.decode(), done.stderr)
+        equal(done.stderr.count(b"\n"), 1, done.stderr)
+    with private_dir() as folder:
+        shutil.copy(ALLIUM, folder + "/allium")
+        check("is not in" in bench(folder, "--time", "1ms", code=1)[1] or os.path.exists("/usr/local/libexec/allium"), "no helper")
+        shutil.copy("/bin/true", folder + "/" + HELPER)
+        check("it did not begin" in bench(folder, "--time", "1ms", code=1)[1], "another program as helper")
+
+
+tap.main([
+    ("5 planted ns appear as 5 ns in each figure", times),
+    ("planted losses appear as lost, and as missing", losses),
+    ("the parts of a row and their sum", parts),
+    ("each mechanism calls each sink as often as the program calls", real_rows),
+    ("5 ns of real time appear as 5 ns", real_time),
+    ("first mistakes", mistakes),
+])
