@@ -4,7 +4,7 @@
 # `allium run -- ` completes like a command of its own. tests/checks/docs compares the offered words with --help and the
 # manual.
 
-_allium_commands='run trace events env ps snapshot report watch diff who frees sites tags export sql set sys doctor'
+_allium_commands='run trace events env ps snapshot report watch diff who frees sites tags export sql set sys doctor bench'
 
 # COMMAND ('' is allium itself): prints its options. Add a new option here.
 _allium_options()
@@ -34,6 +34,7 @@ _allium_options()
     'sys import') echo -o --output --force --boot --script --format --kallsyms --vmlinux --source --state --partial --quiet --help ;;
     'sys record') echo -o --output --force --events --stacks --pid -p --tid -t --comm --cgroup --where --buffer --raw --interval --settle --duration --vmlinux --source --debuginfod --quiet --help ;;
     doctor) echo --boot --json --help ;;
+    bench) echo --mechanism --sink --list --threads --time --rate --explain --columns --wide --exact --json --help ;;
     'sys '*) _allium_help sys "${1#sys }" | sed -n '/^options:/,/^$/s/^  \(\(-.\), \)\{0,1\}\(--[a-z-]*\).*/\2 \3/p' ;;
     esac
 }
@@ -167,6 +168,9 @@ _allium_value()
     --kallsyms) _allium_offer -f ;;
     --per) _allium_words boot event s ;;
     --svg) _allium_words flame treemap timeline ;;
+    --mechanism | --sink)
+        _allium_words all "$("${COMP_WORDS[0]}" bench --list 2>/dev/null | sed -n "/^${2#--} /I,/^\$/s/^\([a-z0-9-]*\) .*/\1/p")"
+        ;;
     --metric) _allium_words live peak allocated allocations temporary requested slack ;;
     --folded)
         [ "$1" = export ] || return 1
@@ -175,7 +179,7 @@ _allium_value()
     --state) _allium_files ;;
     --clock) _allium_words tsc mono ;;
     --alert) _allium_words growing 'live>' ;;
-    --period | --ledger-size | --older-than | --callers | --callees | --where | --top | --size | --exec | --interval | --duration | --count | --faults | --for | --wrapper | --buffer | --html-size) ;;
+    --period | --ledger-size | --older-than | --callers | --callees | --where | --top | --size | --exec | --interval | --duration | --count | --faults | --for | --wrapper | --buffer | --html-size | --threads | --time | --rate | --explain) ;;
     *) return 1 ;;
     esac
 }

@@ -20,7 +20,7 @@ SINKS = "empty,event,count-thread,count-shared,fprintf"
 
 def bench(folder, *words, code=0):
     done = tap.run([folder + "/allium", "bench", *words])
-    equal(done.returncode, code, words, done.stderr)
+    equal(done.returncode, code, (words, done.stderr))
     return done.stdout.decode(), done.stderr.decode()
 
 
@@ -51,7 +51,7 @@ def times():
             for key in "least_ns", "median_ns", "p90_ns", "p99_ns", "isolated_ns", "cold_ns":
                 near(row[key], 5, key)
             equal((row["hits"], row["missing"], row["lost"]), (row["expected"], 0, 0), row)
-            check(row["expected"] > 10000, row)
+            check(row["expected"] > 4096, row)
             tail = rows[mechanism, "event"]
             near(tail["p90_ns"], 5, "p90")
             near(tail["p99_ns"], 105, "p99")
@@ -113,7 +113,7 @@ def real_rows():
         equal(document["turns"], 1, "turns")
         own = [row for row in rows.values() if row["sink"] not in ("none", "off", "empty") and "probe" not in row["mechanism"]
                and row["mechanism"] != "tracepoint"]
-        check(len(own) >= 100, len(own))
+        check(len(own) >= 90, len(own))
         for row in own:
             check(not row["unavailable"] or "restartable" in row["unavailable"], row)
             if row["sink"] == "event-full":
@@ -150,7 +150,7 @@ def mistakes():
                               (("--rate", "0"), 2, "--rate 0 is out of range"), (("--threads", "x"), 2, "--threads"),
                               (("--time", "0"), 2, "--time"), (("nop",), 2, "leave out nop")):
         done = tap.run([ALLIUM, "bench", *words])
-        equal((done.returncode, done.stdout), (code, b""), words, done.stderr)
+        equal((done.returncode, done.stdout), (code, b""), (words, done.stderr))
         check(line in done.stderr.decode(), done.stderr)
         equal(done.stderr.count(b"\n"), 1, done.stderr)
     with private_dir() as folder:

@@ -93,6 +93,7 @@ int main(void) { void *p = malloc(10); for (int i = 0; i < 600; i++) { p = reall
 
 def machine(place):
     look(place, "doctor")
+    look(place, "bench", "--mechanism", "none", "--sink", "empty", "--time", "1ms")
     look(place, "sys", "--duration", "50ms")
     look(place, "sys", "--duration", "50ms", "--top", "0", "--pss")
     look(place, "sys", "-p", str(os.getpid()))

@@ -51,5 +51,7 @@ bool bench_patch_jump(void *place, uint8_t opcode, const void *to);
 
 /** Returns the time in ns. */
 uint64_t bench_now(void);
+/** The greatest number of calls of a batch. */
+extern const uint64_t bench_calls_most;
 
 #endif

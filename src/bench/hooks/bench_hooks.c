@@ -26,7 +26,6 @@ extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 #define LINE_BYTES   64u
 #define THREADS_MOST 1024ul
 #define WARM_NS      2000000u
-#define CALLS_MOST   (UINT64_C(1) << 20)
 
 struct helper {
     const struct bench_mechanism_code *code;
@@ -94,15 +93,15 @@ static void find_calls(struct helper *h, uint64_t target_ns)
 {
     double ns = 0, all = 0;
     h->calls = 1;
-    while (all < WARM_NS && h->calls < CALLS_MOST) {
+    while (all < WARM_NS && h->calls < bench_calls_most) {
         ns = run(h, h->loop, h->calls).ns;
         all += ns;
         if (ns < (double)target_ns)
             h->calls *= 2;
     }
     ns /= (double)h->calls;
-    const double calls = ns > 0 ? (double)target_ns / ns + 1 : CALLS_MOST;
-    h->calls = calls < CALLS_MOST ? (uint64_t)calls : CALLS_MOST;
+    const double calls = ns > 0 ? (double)target_ns / ns + 1 : (double)bench_calls_most;
+    h->calls = calls < (double)bench_calls_most ? (uint64_t)calls : bench_calls_most;
 }
 
 static void time_batch(struct helper *h, uint64_t target_ns, struct bench_reply *r)
