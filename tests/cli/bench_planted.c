@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The helper of `allium bench` with other sinks, whose times and losses are known. The clock is one that only they move,
- * so that the figures are exact; or, with REAL_TIME, the machine's.
+ * The helper of `allium bench` with other sinks, whose times and losses are known. The clock is one that only they
+ * move, so that figures are exact; or, with REAL_TIME, the machine's.
  */
 #include "base/sigsafe/clock_ns.h"
 #include "bench/hooks/bench_mechanism.h"
