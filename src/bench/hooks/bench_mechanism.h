@@ -16,7 +16,11 @@
 #include "bench/hooks/bench_hook.h"
 
 /* Functions and loops begin at a line of the cache, so that they do not differ by where they happen to lie. */
+#if defined(__clang__)
+#define BENCH_CODE __attribute__((noinline, aligned(64)))
+#else
 #define BENCH_CODE __attribute__((noinline, noclone, aligned(64)))
+#endif
 #define BENCH_LOOP(name, ...)                                                                                \
     __attribute__((no_instrument_function)) static BENCH_CODE void name(uint64_t calls)                      \
     {                                                                                                        \
