@@ -40,11 +40,12 @@ BENCH_LOOP(loop_patchable, work_patchable(i))
 
 static const char *begin_patchable(bool on)
 {
-    static const uint8_t nops[5] = {0x90, 0x90, 0x90, 0x90, 0x90};
+    /* of gcc; of clang, as one instruction */
+    static const uint8_t nops[5] = {0x90, 0x90, 0x90, 0x90, 0x90}, nop[5] = {0x0f, 0x1f, 0x44, 0x00, 0x08};
     uint8_t *entry = (uint8_t *)(uintptr_t)work_patchable;
     if (entry[0] == 0xf3 && entry[1] == 0x0f) /* endbr64 */
         entry += 4;
-    if (memcmp(entry, nops, sizeof(nops)) != 0)
+    if (memcmp(entry, nops, sizeof(nops)) != 0 && memcmp(entry, nop, sizeof(nop)) != 0)
         return "the compiler has no -fpatchable-function-entry: build allium with gcc 8 or clang 10, or "
                "later";
     return !on || bench_patch_jump(entry, 0xe8, bench_entry_trampoline) ? NULL : BENCH_NO_PATCH;
