@@ -5,15 +5,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/read_file.h"
@@ -67,22 +63,6 @@ static bool is_root(const char *folder, enum cgroup_hierarchy is)
     return is == CGROUP_V2 ? !exists(folder, "cgroup.type") : exists(folder, "cgroup.sane_behavior");
 }
 
-/* Opens and locks a cgroup's folder. Returns a descriptor; -EWOULDBLOCK: it has an owner; or another -errno. */
-static int lock_folder(const char *folder)
-{
-    struct stat now, there;
-    const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return -errno;
-    int bad = flock(fd, LOCK_EX | LOCK_NB) ? -errno : 0;
-    /* Between mkdir() and flock() another command may have taken it for one without an owner. */
-    if (!bad && (fstat(fd, &now) || stat(folder, &there) || now.st_ino != there.st_ino))
-        bad = -ENOENT;
-    if (bad)
-        close(fd);
-    return bad ? bad : fd;
-}
-
 /* A cgroup can be removed as soon as its last process has ended. */
 static int remove_folder(const char *folder)
 {
@@ -116,7 +96,7 @@ static void remove_ownerless(const char *root)
         if (strncmp(it->d_name, MEMCG_GROUP_PREFIX, strlen(MEMCG_GROUP_PREFIX)) ||
             snprintf(folder, sizeof(folder), "%s/%s", root, it->d_name) >= (int)sizeof(folder))
             continue;
-        const int lock = lock_folder(folder);
+        const int lock = undo_later_lock(AT_FDCWD, folder);
         if (lock < 0)
             continue;
         restore_named(it->d_name);
@@ -125,41 +105,6 @@ static void remove_ownerless(const char *root)
     }
     if (d)
         closedir(d);
-}
-
-/* ---- the process that removes it ---- */
-
-static _Noreturn void wait_and_remove(const struct memcg_group *g, int alive)
-{
-    char byte;
-    for (int s = 1; s < NSIG; s++) /* a terminal sends its signals to the whole group of the command */
-        signal(s, SIG_IGN);
-    /* Of the command's descriptors only these two stay open: a reader of the command's output must see its end. */
-    dup2(alive, STDIN_FILENO);
-    dup2(g->lock, STDOUT_FILENO);
-    syscall(SYS_close_range, STDERR_FILENO, ~0u, 0);
-    while (read(STDIN_FILENO, &byte, 1) < 0 && errno == EINTR)
-        ;
-    mem_profiling_restore(&g->profiling);
-    _exit(-remove_folder(g->folder));
-}
-
-static int start_remover(struct memcg_group *g)
-{
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC))
-        return -errno;
-    g->remover = fork();
-    if (!g->remover) {
-        close(ends[1]);
-        wait_and_remove(g, ends[0]);
-    }
-    const int bad = g->remover < 0 ? -errno : 0;
-    close(ends[0]);
-    g->alive = ends[1];
-    if (bad)
-        close(g->alive);
-    return bad;
 }
 
 /* ---- the cgroup ---- */
@@ -173,7 +118,14 @@ static int open_procs(const char *folder)
     return fd < 0 ? -errno : fd;
 }
 
-/* Makes the cgroup, its lock and its remover. */
+static int undo(const void *arg)
+{
+    const struct memcg_group *g = arg;
+    mem_profiling_restore(&g->profiling);
+    return -remove_folder(g->folder);
+}
+
+/* Makes the cgroup, its lock, and the process that removes it. */
 static int make(struct memcg_group *g, const char *root, struct error *e)
 {
     const bool has = g->profiling.path[0];
@@ -183,8 +135,8 @@ static int make(struct memcg_group *g, const char *root, struct error *e)
         return error_set(e, ENAMETOOLONG, "%s: the path is too long for a cgroup below it", root);
     if (mkdir(g->folder, 0755))
         return error_set(e, errno, "%s: %s; a memory cgroup needs root", g->folder, strerror(errno));
-    g->lock = lock_folder(g->folder);
-    int bad = g->lock < 0 ? g->lock : start_remover(g);
+    g->lock = undo_later_lock(AT_FDCWD, g->folder);
+    int bad = g->lock < 0 ? g->lock : undo_later_start(&g->remover, undo, g, (int[]){g->lock, -1});
     if (bad) {
         rmdir(g->folder);
         if (g->lock >= 0)
@@ -204,7 +156,7 @@ static int make(struct memcg_group *g, const char *root, struct error *e)
 int memcg_group_open(struct memcg_group *g, const struct mem_profiling *profiling, struct error *e)
 {
     struct mounts mounts;
-    *g = (struct memcg_group){.root_procs = -1, .own_procs = -1, .lock = -1, .alive = -1};
+    *g = (struct memcg_group){.root_procs = -1, .own_procs = -1, .lock = -1};
     if (profiling)
         g->profiling = *profiling;
     int bad = mounts_read(&mounts);
@@ -226,24 +178,20 @@ int memcg_group_open(struct memcg_group *g, const struct mem_profiling *profilin
 
 int memcg_group_close(struct memcg_group *g, struct error *e)
 {
-    int status = 0;
-    close(g->alive);
-    while (waitpid(g->remover, &status, 0) < 0 && errno == EINTR)
-        ;
+    const int bad = undo_later_end(&g->remover);
     if (g->root_procs >= 0)
         close(g->root_procs);
     if (g->own_procs >= 0)
         close(g->own_procs);
     close(g->lock);
-    const int bad = WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
     if (!bad)
         return 0;
-    return error_set(e, bad, "%s: cannot remove this cgroup: %s; rmdir it", g->folder, strerror(bad));
+    return error_set(e, -bad, "%s: cannot remove this cgroup: %s; rmdir it", g->folder, strerror(-bad));
 }
 
 void memcg_group_forked(const struct memcg_group *g)
 {
-    close(g->alive);
+    undo_later_forked(&g->remover);
 }
 
 int memcg_group_enter(const struct memcg_group *g, bool own)

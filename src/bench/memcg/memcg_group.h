@@ -4,9 +4,8 @@
 
 /*
  * A memory cgroup of the command's own, directly below the root of the hierarchy that has the memory controller, and
- * its counters. A process that memcg_group_open() starts removes the cgroup: the command keeps a pipe to it, whose end
- * it sees also if the command is killed by SIGKILL. If that process is killed as well, the next memcg_group_open()
- * removes the cgroup: both hold a lock of the folder (flock(2)), so that a folder without a lock has no owner.
+ * its counters. It is removed also if the command is killed by SIGKILL (undo_later.h); if nothing else does, by the
+ * next memcg_group_open().
  *
  * Runs in: the tool, as root. Threads: one. Owns: the cgroup, its process, the descriptors.
  */
@@ -14,10 +13,10 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "base/error.h"
 #include "bench/memcg/mem_profiling.h"
+#include "bench/undo_later.h"
 #include "collect/kernel/cgroup.h"
 
 /* Names of cgroups: this, the id of the process that made it, and what vm.mem_profiling was, to be restored. */
@@ -29,8 +28,7 @@ struct memcg_group {
     char folder[PATH_MAX];           /* of the cgroup */
     int root_procs, own_procs;       /* cgroup.procs of the root, and of the cgroup */
     int lock;                        /* the folder, locked */
-    int alive;                       /* the pipe whose end the remover waits for */
-    pid_t remover;
+    struct undo_later remover;
     struct mem_profiling profiling; /* restored with the cgroup's removal */
 };
 
