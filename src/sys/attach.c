@@ -269,7 +269,7 @@ int attach_by_best_method(struct sys_session *s, struct error *e)
     struct buf bytes = BUF_INIT;
     libbpf_set_print(hear_loader); /* before anything is asked of it */
     struct btf *kernel = btf__load_vmlinux_btf();
-    int error = kernel ? bpf_object_inflate(s->tool, &bytes) : 0;
+    int error = kernel ? bpf_object_inflate(s->tool->object, *s->tool->object_bytes, &bytes) : 0;
     if (!kernel)
         error = error_set(e, EOPNOTSUPP,
                           "this kernel has no BTF (/sys/kernel/btf/vmlinux): use a kernel with "

@@ -10,9 +10,9 @@
 
 #include "sys/stack_samples.h"
 
-int bpf_object_inflate(const struct sys_tool *tool, struct buf *out)
+int bpf_object_inflate(const unsigned char *object, size_t bytes, struct buf *out)
 {
-    z_stream z = {.next_in = (Bytef *)(uintptr_t)tool->object, .avail_in = (uInt)*tool->object_bytes};
+    z_stream z = {.next_in = (Bytef *)(uintptr_t)object, .avail_in = (uInt)bytes};
     unsigned char part[16384];
     if (inflateInit2(&z, 15 + 16) != Z_OK)
         return -ENOMEM;

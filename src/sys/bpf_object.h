@@ -11,9 +11,9 @@
 #include "sys/session.h"
 
 /**
- * Appends the object, in the form that libbpf opens, to `out`. Returns 0, -ENOMEM or -EIO (it is damaged).
+ * Appends an embedded object, in the form that libbpf opens, to `out`. Returns 0, -ENOMEM or -EIO (it is damaged).
  */
-int bpf_object_inflate(const struct sys_tool *tool, struct buf *out);
+int bpf_object_inflate(const unsigned char *object, size_t bytes, struct buf *out);
 /** Called before loading: gives maps and programs that are not used no memory. */
 void bpf_object_size_maps(struct sys_session *s);
 /**

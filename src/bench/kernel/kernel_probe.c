@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "bench/kernel/kernel_probe.h"
+
+#include <stddef.h>
+
+#include "bench/kernel/kernel_sinks.h"
+
+#include "bpf/hit.h"
+
+#define PERF   .read = perf_record_read, .close = perf_sink_close
+#define BPF    .read = bpf_sink_read, .close = bpf_sink_close
+#define FTRACE .open = ftrace_sink_open, .read = ftrace_sink_read, .close = ftrace_sink_close
+
+const struct kernel_probe_sink kernel_probe_sinks[] = {
+    {"perf-count", "count, as perf stat", .knows_hits = true, .open = perf_count_open,
+     .read = perf_count_read, .close = perf_sink_close},
+    {"perf-record", "record, as perf record", .knows_hits = true, .open = perf_record_open, PERF},
+    {"ftrace", "record in the buffer of ftrace", .knows_hits = true, FTRACE},
+    {"bpf-empty", "an empty BPF program", .open = bpf_empty_open, BPF},
+    {"bpf-count", "count in a BPF map of the processor", .knows_hits = true, .open = bpf_count_open, BPF},
+    {"bpf-ring", "record in a BPF ring buffer, no wake-up", .knows_hits = true,
+     .event_bytes = sizeof(struct hit_record) + 8, .open = bpf_ring_open, BPF},
+    {.name = NULL},
+};
+
+int kernel_probe_open(struct kernel_probe *p, const struct kernel_probe_sink *sink,
+                      const struct kernel_probe_target *target, struct error *e)
+{
+    *p = (struct kernel_probe){.sink = sink, .target = *target};
+    return sink->open(p, e);
+}
+
+int kernel_probe_read(struct kernel_probe *p, struct kernel_probe_counts *out)
+{
+    *out = (struct kernel_probe_counts){0};
+    return p->sink->read(p, out);
+}
+
+void kernel_probe_close(struct kernel_probe *p)
+{
+    p->sink->close(p);
+    p->own = NULL;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef BENCH_KERNEL_PROBE_H
+#define BENCH_KERNEL_PROBE_H
+
+/*
+ * Events of one process that the kernel records: an instruction with a uprobe, the return of a function, a system call.
+ * And what the kernel does at each of them: a sink. Each sink counts the events that it has seen and lost.
+ *
+ * Runs in: the tool, as root. Threads: one. Owns: what it attaches, until kernel_probe_close(). Events of tracefs are
+ * removed also if the command is killed (undo_later.h).
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+
+enum kernel_probe_kind {
+    KERNEL_PROBE_ENTRY,  /* a uprobe on the instruction at `offset` of `file` */
+    KERNEL_PROBE_RETURN, /* ... on the return of the function that begins there */
+    KERNEL_PROBE_CALL,   /* the tracepoint of the system call getppid */
+};
+
+struct kernel_probe_target {
+    enum kernel_probe_kind kind;
+    pid_t pid; /* events of other processes are neither counted nor recorded */
+    const char *file;
+    uint64_t offset;
+};
+
+/** Since the previous kernel_probe_read(). */
+struct kernel_probe_counts {
+    uint64_t seen; /* events that the sink has counted or recorded */
+    uint64_t lost; /* events that the sink knows to be lost */
+};
+
+struct kernel_probe;
+
+struct kernel_probe_sink {
+    const char *name; /* for --sink */
+    const char *does; /* at each event */
+    bool knows_hits;
+    uint32_t event_bytes; /* of a record; 0: nothing is recorded, or the kernel decides */
+    int (*open)(struct kernel_probe *p, struct error *e);
+    int (*read)(struct kernel_probe *p, struct kernel_probe_counts *out); /* adds to *out */
+    void (*close)(struct kernel_probe *p);
+};
+
+/** Ends with a name of NULL. */
+extern const struct kernel_probe_sink kernel_probe_sinks[];
+
+struct kernel_probe {
+    const struct kernel_probe_sink *sink;
+    struct kernel_probe_target target;
+    void *own; /* the sink's */
+};
+
+/**
+ * Attaches. Returns 0; or -errno with a line, which says why this machine cannot do it, and the way out.
+ */
+int kernel_probe_open(struct kernel_probe *p, const struct kernel_probe_sink *sink,
+                      const struct kernel_probe_target *target, struct error *e);
+/** Takes what has been recorded. Returns 0 or -errno. */
+int kernel_probe_read(struct kernel_probe *p, struct kernel_probe_counts *out);
+void kernel_probe_close(struct kernel_probe *p);
+
+#endif

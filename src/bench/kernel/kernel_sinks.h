@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef BENCH_KERNEL_SINKS_H
+#define BENCH_KERNEL_SINKS_H
+
+/* The functions of the sinks in kernel_probe.c, by what they are made of. */
+
+#include "bench/kernel/kernel_probe.h"
+
+int perf_count_open(struct kernel_probe *p, struct error *e);
+int perf_count_read(struct kernel_probe *p, struct kernel_probe_counts *out);
+int perf_record_open(struct kernel_probe *p, struct error *e);
+int perf_record_read(struct kernel_probe *p, struct kernel_probe_counts *out);
+void perf_sink_close(struct kernel_probe *p);
+
+int ftrace_sink_open(struct kernel_probe *p, struct error *e);
+int ftrace_sink_read(struct kernel_probe *p, struct kernel_probe_counts *out);
+void ftrace_sink_close(struct kernel_probe *p);
+
+int bpf_empty_open(struct kernel_probe *p, struct error *e);
+int bpf_count_open(struct kernel_probe *p, struct error *e);
+int bpf_ring_open(struct kernel_probe *p, struct error *e);
+int bpf_sink_read(struct kernel_probe *p, struct kernel_probe_counts *out);
+void bpf_sink_close(struct kernel_probe *p);
+
+#endif
