@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* src/bench/memcg, without cgroups: the interval of a median, the switch of memory allocation profiling, the table. */
+/* src/bench/memcg, without cgroups: the switch of memory allocation profiling, the table. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -13,61 +13,8 @@
 
 #include <cmocka.h>
 
-#include "bench/memcg/bench_median.h"
 #include "bench/memcg/mem_profiling.h"
 #include "bench/memcg/memcg_table.h"
-
-/* ---- medians ---- */
-
-static double uniform(uint64_t *seed)
-{
-    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
-    return (double)(*seed >> 11) / (double)(UINT64_C(1) << 53);
-}
-
-static void the_ranks_are_those_of_the_binomial_distribution(void **state)
-{
-    /* n, and the largest k with P(X < k) <= 0.025, where X has the binomial distribution of n and 1/2 */
-    static const size_t ranks[][2] = {{6, 1}, {8, 1}, {9, 2}, {11, 2}, {12, 3}, {20, 6}, {30, 10}, {100, 40}};
-    double values[100];
-    (void)state;
-    for (size_t i = 0; i < sizeof(ranks) / sizeof(*ranks); i++) {
-        const size_t n = ranks[i][0], k = ranks[i][1];
-        for (size_t v = 0; v < n; v++)
-            values[v] = (double)(n - v); /* n ... 1: unsorted */
-        const struct bench_median m = bench_median_of(values, n);
-        assert_true(m.value == (double)(n + 1) / 2);
-        assert_true(m.low == (double)k);
-        assert_true(m.high == (double)(n + 1 - k));
-    }
-}
-
-static void few_values_have_no_interval(void **state)
-{
-    double values[] = {3, 1, 2, 5, 4};
-    (void)state;
-    assert_true(isnan(bench_median_of(values, 0).value));
-    assert_true(bench_median_of(values, 1).value == 3);
-    const struct bench_median m = bench_median_of(values, 5);
-    assert_true(m.value == 3 && isinf(m.low) && m.low < 0 && isinf(m.high) && m.high > 0);
-}
-
-/* Of 4,000 intervals from an exponential distribution, whose median is ln 2, 95 % or more contain it: 3 standard
- * deviations of the count of a coverage of 95 % are 41. */
-static void an_interval_contains_the_true_median_as_often_as_it_says(void **state)
-{
-    uint64_t seed = 1;
-    int hits = 0;
-    (void)state;
-    for (int i = 0; i < 4000; i++) {
-        double values[25];
-        for (int v = 0; v < 25; v++)
-            values[v] = -log(1 - uniform(&seed));
-        const struct bench_median m = bench_median_of(values, 25);
-        hits += m.low <= M_LN2 && M_LN2 <= m.high;
-    }
-    assert_in_range(hits, 3800 - 41, 4000);
-}
 
 /* ---- the switch ---- */
 
@@ -172,8 +119,8 @@ static void profiling_has_columns_where_it_was_measured(void **state)
     (void)state;
     fill(&cost);
     cost.rows[0].turns = 8;
-    cost.rows[0].ns[MEMCG_COST_PROFILED] = (struct bench_median){136, 130, 140};
-    cost.rows[0].ratio[MEMCG_COST_PROFILED] = (struct bench_median){1.36, 1.3, INFINITY};
+    cost.rows[0].ns[MEMCG_COST_PROFILED] = (struct memcg_median){136, {130, 140}};
+    cost.rows[0].ratio[MEMCG_COST_PROFILED] = (struct memcg_median){1.36, {1.3, INFINITY}};
     struct table *t = memcg_table_new(&cost);
     memcg_table_notes(&cost, &notes);
     assert_true(table_number(t, 0, MEMCG_PROFILED_NS) == 136);
@@ -187,9 +134,6 @@ static void profiling_has_columns_where_it_was_measured(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_ranks_are_those_of_the_binomial_distribution),
-        cmocka_unit_test(few_values_have_no_interval),
-        cmocka_unit_test(an_interval_contains_the_true_median_as_often_as_it_says),
         cmocka_unit_test(the_switch_is_restored),
         cmocka_unit_test(what_was_not_measured_is_unknown_and_said),
         cmocka_unit_test(profiling_has_columns_where_it_was_measured),

@@ -48,6 +48,13 @@ static long preemptions(void)
     return u.ru_nivcsw;
 }
 
+/* Sorts the values. */
+static struct memcg_median median_of(double *values, size_t n)
+{
+    order_sort(values, n);
+    return (struct memcg_median){order_median(values, n), order_median_interval(values, n)};
+}
+
 /* Returns how many operations take about BATCH_NS. */
 static uint32_t batch_size(struct memcg_work *w)
 {
@@ -91,7 +98,7 @@ static int measure_side(const struct shared *s, struct memcg_work *w, enum memcg
             batches[kept++] = (double)took / n;
     }
     if (!bad && kept)
-        *ns = bench_median_of(batches, kept).value;
+        *ns = median_of(batches, kept).value;
     return bad ? bad : kept > 0;
 }
 
@@ -101,12 +108,12 @@ static void sum_up(struct memcg_cost_row *row, double (*turns)[TURNS_MOST], uint
     for (int side = 0; side < (profiled ? MEMCG_COST_SIDES : MEMCG_COST_PROFILED); side++) {
         for (uint32_t i = 0; i < n; i++)
             values[i] = turns[side][i] / turns[MEMCG_COST_ROOT][i];
-        row->ratio[side] = bench_median_of(values, n);
+        row->ratio[side] = median_of(values, n);
         for (uint32_t i = 0; i < n; i++)
             values[i] = turns[side][i] - turns[MEMCG_COST_ROOT][i];
-        row->more_ns[side] = bench_median_of(values, n);
+        row->more_ns[side] = median_of(values, n);
         memcpy(values, turns[side], n * sizeof(*values));
-        row->ns[side] = bench_median_of(values, n);
+        row->ns[side] = median_of(values, n);
     }
     row->turns = n;
 }

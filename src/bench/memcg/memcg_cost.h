@@ -15,8 +15,8 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "bench/memcg/bench_median.h"
 #include "bench/memcg/memcg_work.h"
+#include "model/bench/order_statistics.h"
 
 #define MEMCG_COST_ROWS 5
 
@@ -27,11 +27,17 @@ enum memcg_cost_side {
     MEMCG_COST_SIDES,
 };
 
+/** A median of turns, with its interval; without bounds: too few turns. */
+struct memcg_median {
+    double value;
+    struct interval interval;
+};
+
 struct memcg_cost_row {
     const struct memcg_work_kind *kind;
     struct error unavailable; /* "": measured */
     /* Of MEMCG_COST_OWN and MEMCG_COST_PROFILED, compared with MEMCG_COST_ROOT turn by turn: */
-    struct bench_median ns[MEMCG_COST_SIDES], ratio[MEMCG_COST_SIDES], more_ns[MEMCG_COST_SIDES];
+    struct memcg_median ns[MEMCG_COST_SIDES], ratio[MEMCG_COST_SIDES], more_ns[MEMCG_COST_SIDES];
     uint32_t turns, turns_dropped; /* dropped: the process was preempted throughout */
     uint32_t held;                 /* so many were held at once, */
     uint64_t charged_bytes;        /* and the cgroup was charged with these bytes in all, */

@@ -9,6 +9,7 @@
 
 static const struct table_column columns[MEMCG_COLUMNS] = {
     [MEMCG_OPERATION] = {"operation", TABLE_PLAIN, TABLE_TEXT},
+    [MEMCG_MEANING] = {"meaning", TABLE_PLAIN, TABLE_TEXT, .drop_rank = 4},
     [MEMCG_ROOT_NS] = {"root", TABLE_DURATION, TABLE_REAL},
     [MEMCG_OWN_NS] = {"memcg", TABLE_DURATION, TABLE_REAL},
     [MEMCG_RATIO] = {"ratio", TABLE_PLAIN, TABLE_REAL},
@@ -27,7 +28,11 @@ static const struct table_column columns[MEMCG_COLUMNS] = {
     [MEMCG_TURNS] = {"turns", TABLE_COUNT, TABLE_WHOLE, .drop_rank = 1},
     [MEMCG_DROPPED] = {"dropped", TABLE_COUNT, TABLE_WHOLE, .drop_rank = 2},
     [MEMCG_UNAVAILABLE] = {"unavailable", TABLE_PLAIN, TABLE_TEXT, .wrap = true, .hide_if_empty = true},
+    [MEMCG_VERSION] = {"cgroup_version", TABLE_PLAIN, TABLE_WHOLE},
+    [MEMCG_UNPROFILED] = {"profiling_unavailable", TABLE_PLAIN, TABLE_TEXT},
 };
+/* The notes say them once for all rows. */
+#define ONLY_IN_JSON (1u << MEMCG_VERSION | 1u << MEMCG_UNPROFILED)
 
 /* Sets a value that is known: too few turns have no interval. */
 static void set(struct table *t, enum memcg_column column, double value)
@@ -37,35 +42,45 @@ static void set(struct table *t, enum memcg_column column, double value)
 }
 
 /* A ratio has as many digits as a reader needs. */
-static void set_ratio(struct table *t, enum memcg_column first, const struct bench_median *ratio)
+static void set_ratio(struct table *t, enum memcg_column first, const struct memcg_median *ratio)
 {
-    const double values[] = {ratio->value, ratio->low, ratio->high};
+    const double values[] = {ratio->value, ratio->interval.low, ratio->interval.high};
     for (unsigned i = 0; i < 3; i++)
         set(t, first + i, round(values[i] * 1000) / 1000);
 }
 
 static void set_times(struct table *t, const struct memcg_cost_row *row, bool profiled)
 {
-    const struct bench_median *more = &row->more_ns[MEMCG_COST_OWN];
+    const struct memcg_median *more = &row->more_ns[MEMCG_COST_OWN];
     set(t, MEMCG_ROOT_NS, row->ns[MEMCG_COST_ROOT].value);
     set(t, MEMCG_OWN_NS, row->ns[MEMCG_COST_OWN].value);
     set_ratio(t, MEMCG_RATIO, &row->ratio[MEMCG_COST_OWN]);
     set(t, MEMCG_MORE_NS, more->value);
-    set(t, MEMCG_MORE_LOW_NS, more->low);
-    set(t, MEMCG_MORE_HIGH_NS, more->high);
+    set(t, MEMCG_MORE_LOW_NS, more->interval.low);
+    set(t, MEMCG_MORE_HIGH_NS, more->interval.high);
     if (!profiled)
         return;
     set(t, MEMCG_PROFILED_NS, row->ns[MEMCG_COST_PROFILED].value);
     set_ratio(t, MEMCG_PROFILED_RATIO, &row->ratio[MEMCG_COST_PROFILED]);
 }
 
+static unsigned version_of(const struct memcg_cost *cost)
+{
+    return cost->hierarchy == CGROUP_V2 ? 2 : 1;
+}
+
 struct table *memcg_table_new(const struct memcg_cost *cost)
 {
     struct table *t = table_new("bench-memcg", 1, columns, MEMCG_COLUMNS);
+    t->hidden = ONLY_IN_JSON;
     for (size_t i = 0; i < MEMCG_COST_ROWS; i++) {
         const struct memcg_cost_row *row = &cost->rows[i];
         table_row(t);
-        table_text(t, MEMCG_OPERATION, row->kind->does);
+        table_text(t, MEMCG_OPERATION, row->kind->name);
+        table_text(t, MEMCG_MEANING, row->kind->does);
+        table_whole(t, MEMCG_VERSION, version_of(cost));
+        if (cost->profiling.text[0])
+            table_text(t, MEMCG_UNPROFILED, cost->profiling.text);
         if (row->held) {
             set(t, MEMCG_CHARGED_BYTES, (double)row->charged_bytes / row->held);
             table_whole(t, MEMCG_HELD, row->held);
@@ -100,10 +115,10 @@ static void note_charges(const struct memcg_cost_row *row, struct buf *out)
 void memcg_table_notes(const struct memcg_cost *cost, struct buf *out)
 {
     buf_printf(out,
-               "The root cgroup against one of its own, cgroup v%d, in turns; low and high: the 95 %% "
+               "The root cgroup against one of its own, cgroup v%u, in turns; low and high: the 95 %% "
                "interval of the "
                "median.\n",
-               cost->hierarchy == CGROUP_V2 ? 2 : 1);
+               version_of(cost));
     buf_addstr(out, "charged: bytes of memory for each that is held, by the counters of the cgroup.\n");
     for (size_t i = 0; i < MEMCG_COST_ROWS; i++)
         note_charges(&cost->rows[i], out);

@@ -14,6 +14,7 @@
 
 enum memcg_column {
     MEMCG_OPERATION,
+    MEMCG_MEANING,
     MEMCG_ROOT_NS,
     MEMCG_OWN_NS,
     MEMCG_RATIO,
@@ -32,12 +33,14 @@ enum memcg_column {
     MEMCG_TURNS,
     MEMCG_DROPPED,
     MEMCG_UNAVAILABLE,
+    MEMCG_VERSION,
+    MEMCG_UNPROFILED,
     MEMCG_COLUMNS,
 };
 
 /** Returns a table, which the caller frees. Values that were not measured are unknown. */
 struct table *memcg_table_new(const struct memcg_cost *cost);
-/** Appends lines: where it was measured, what was published, what could not be measured, with the reason. */
+/** Appends lines: how it was measured, what was published, what could not be measured, with the reason. */
 void memcg_table_notes(const struct memcg_cost *cost, struct buf *out);
 
 #endif

@@ -9,6 +9,7 @@
 #include "base/installed_file.h"
 #include "bench/bench_explain.h"
 #include "bench/bench_run.h"
+#include "cli/bench_memcg.h"
 #include "cli/command.h"
 #include "cli/option_values.h"
 #include "cli/screen_options.h"
@@ -24,6 +25,7 @@ static const struct option_doc options[] = {
     {"time", 0, "DURATION", "measure for this time in all (1s for each row, at most 75s)"},
     {"rate", 0, "N", "advise for N events in a second (1000000)"},
     {"explain", 0, "MECHANISM/SINK", "print the parts of which this row's cost consists"},
+    {"memcg", 0, NULL, "measure what the kernel's allocations cost in a memory cgroup (15s)"},
     SCREEN_OPTIONS,
     {"json", 0, NULL, "print JSON, see allium-json(5)"},
     {NULL, 0, NULL, NULL},
@@ -36,6 +38,8 @@ static const char *const examples[] = {
     "compare two ways to switch a count on and off",
     "allium bench --explain int3/event",
     "print why an event costs what it costs at a breakpoint",
+    "allium bench --memcg",
+    "print what pipes, files, sockets and pages cost in a memory cgroup, and in the root",
     NULL,
 };
 
@@ -51,7 +55,7 @@ static int run(int argc, char **argv);
 const struct command command_bench = {
     .name = "bench",
     .usage = "[--mechanism LIST] [--sink LIST] [--list] [--threads N] [--time DURATION] [--rate N] "
-             "[--explain MECHANISM/SINK] " SCREEN_USAGE " [--json]",
+             "[--explain MECHANISM/SINK] [--memcg] " SCREEN_USAGE " [--json]",
     .summary = "measure what each way to hook and to record costs on this machine",
     .examples = examples,
     .options = options,
@@ -287,6 +291,8 @@ static int run(int argc, char **argv)
         return code;
     if (a.n_rest)
         return command_misuse(&command_bench, "too many arguments: leave out %s", a.rest[0]);
+    if (command_value(&command_bench, &a, "memcg"))
+        return bench_memcg_run(&command_bench, &a);
     if (command_value(&command_bench, &a, "list"))
         return list_all();
     code = read_options(&a, &q);
