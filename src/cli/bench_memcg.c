@@ -33,6 +33,7 @@ int bench_memcg_run(const struct command *c, const struct arguments *a)
     if (command_value(c, a, "json")) {
         table_view_json(&out, t);
     } else {
+        t->hidden = MEMCG_NOTED;
         table_view_text(&out, t, &style);
         memcg_table_notes(&cost, &notes);
         sink_printf(&out, "\n%s", buf_str(&notes));

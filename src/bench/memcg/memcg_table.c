@@ -31,8 +31,6 @@ static const struct table_column columns[MEMCG_COLUMNS] = {
     [MEMCG_VERSION] = {"cgroup_version", TABLE_PLAIN, TABLE_WHOLE},
     [MEMCG_UNPROFILED] = {"profiling_unavailable", TABLE_PLAIN, TABLE_TEXT},
 };
-/* The notes say them once for all rows. */
-#define ONLY_IN_JSON (1u << MEMCG_VERSION | 1u << MEMCG_UNPROFILED)
 
 /* Sets a value that is known: too few turns have no interval. */
 static void set(struct table *t, enum memcg_column column, double value)
@@ -72,7 +70,6 @@ static unsigned version_of(const struct memcg_cost *cost)
 struct table *memcg_table_new(const struct memcg_cost *cost)
 {
     struct table *t = table_new("bench-memcg", 1, columns, MEMCG_COLUMNS);
-    t->hidden = ONLY_IN_JSON;
     for (size_t i = 0; i < MEMCG_COST_ROWS; i++) {
         const struct memcg_cost_row *row = &cost->rows[i];
         table_row(t);

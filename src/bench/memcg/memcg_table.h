@@ -38,6 +38,9 @@ enum memcg_column {
     MEMCG_COLUMNS,
 };
 
+/** Bits of the columns that memcg_table_notes() says once for all rows. */
+#define MEMCG_NOTED (1u << MEMCG_VERSION | 1u << MEMCG_UNPROFILED)
+
 /** Returns a table, which the caller frees. Values that were not measured are unknown. */
 struct table *memcg_table_new(const struct memcg_cost *cost);
 /** Appends lines: how it was measured, what was published, what could not be measured, with the reason. */
