@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "bench/attach/bench_attach.h"
-
 /* Their keys are the names of loops in bench/hooks/bench_floors.c. */
 const struct bench_floor bench_floor_list[] = {
     {"empty loop", "loop", 1},
@@ -43,7 +41,7 @@ const struct bench_mechanism bench_mechanism_list[] = {
     {"uretprobe", "syscall", true, BENCH_FROM_KERNEL, false, BENCH_NEEDS_ROOT,
      "uprobe on the return from a function"},
     {"tracepoint", "syscall", true, BENCH_FROM_KERNEL, true, BENCH_NEEDS_ROOT,
-     "tracepoint of the kernel at a system call"},
+     "tracepoint of a system call, which is part of the figure"},
     {NULL, NULL, false, BENCH_IN_PROGRAM, false, 0, NULL},
 };
 
@@ -73,18 +71,22 @@ const struct bench_sink_doc bench_sink_list[] = {
     {"fprintf-shared", NULL, BENCH_IN_PROGRAM, false, BENCH_KEEPS_ORDER,
      "print a line into a file that all threads share"},
     {"perf-count", NULL, BENCH_FROM_KERNEL, false, BENCH_KEEPS_SUMS, "the kernel counts, as for perf stat"},
+    {"perf-record", NULL, BENCH_FROM_KERNEL, true, BENCH_KEEPS_ORDER,
+     "a record in the ring of perf, as for perf record"},
+    {"ftrace", NULL, BENCH_FROM_KERNEL, false, BENCH_KEEPS_ORDER, "a record in the buffer of ftrace"},
+    {"bpf-empty", NULL, BENCH_FROM_KERNEL, false, BENCH_KEEPS_NOTHING, "a BPF program that does nothing"},
+    {"bpf-count", NULL, BENCH_FROM_KERNEL, true, BENCH_KEEPS_SUMS,
+     "a BPF program that adds 1 to a number of the CPU"},
+    {"bpf-ring", NULL, BENCH_FROM_KERNEL, true, BENCH_KEEPS_ORDER,
+     "a BPF program that fills a record of a ring buffer, without wake-up"},
     {NULL, NULL, BENCH_IN_PROGRAM, false, BENCH_KEEPS_NOTHING, NULL},
 };
 
-const struct bench_attachment *const bench_attachments[] = {
-    &bench_perf_count_nop, &bench_perf_count_push, &bench_perf_count_step, &bench_perf_count_return, NULL,
-};
-
-const struct bench_attachment *bench_find_attachment(const char *mechanism, const char *sink)
+const struct bench_attachment *bench_find_attachment(const char *sink)
 {
-    for (const struct bench_attachment *const *a = bench_attachments; *a; a++)
-        if (!strcmp((*a)->mechanism, mechanism) && !strcmp((*a)->sink, sink))
-            return *a;
+    for (const struct bench_attachment *a = bench_attachments; a->sink; a++)
+        if (!strcmp(a->sink, sink))
+            return a;
     return NULL;
 }
 
@@ -92,8 +94,6 @@ bool bench_makes_row(const struct bench_mechanism *m, const struct bench_sink_do
 {
     if (m->side != s->side)
         return false;
-    if (m->side == BENCH_FROM_KERNEL)
-        return bench_find_attachment(m->name, s->name) != NULL;
     /* without a mechanism there is nothing to switch off */
     return strcmp(m->name, "none") != 0 || strcmp(s->name, "off") != 0;
 }

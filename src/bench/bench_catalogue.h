@@ -22,18 +22,26 @@ enum bench_side {
     BENCH_FROM_KERNEL, /* the kernel's code, a BPF program or a peer: attached from outside */
 };
 
+/** What is attached to. */
+struct bench_target {
+    const char *mechanism;
+    pid_t pid;            /* the helper */
+    const char *helper;   /* its file, */
+    uint64_t site_offset; /* and the place of the instruction there */
+};
+
 /**
- * A pair of a mechanism and a sink that something outside of the helper makes: perf, ftrace, BPF, LTTng. The helper
- * runs the mechanism's loop, and calls no sink of its own. Its code is a file of its own in bench/attach/.
+ * A sink outside of the helper: perf, ftrace, BPF. The helper runs the mechanism's loop, and calls no sink of its own.
  */
 struct bench_attachment {
-    const char *mechanism, *sink;
+    const char *sink;
     /**
-     * Attaches to the helper `pid`, whose instruction is at `site_offset` of the file `helper`. Returns 0; or -ENOTSUP
-     * and a line: the reason, and the way out; then the row is unavailable.
+     * Attaches to all threads of the helper. Returns 0; or -ENOTSUP and a line: the reason, and the way out; then the
+     * row is unavailable.
      */
-    int (*attach)(void **state, pid_t pid, const char *helper, uint64_t site_offset, struct error *e);
-    /** Return the sums until now. NULL: not known. */
+    int (*attach)(const struct bench_attachment *a, const struct bench_target *target, void **state,
+                  struct error *e);
+    /** Return the sums until now; hits() is called first. NULL: not known. */
     uint64_t (*hits)(void *state);
     uint64_t (*lost)(void *state);
     uint64_t (*bytes)(void *state);
@@ -42,8 +50,8 @@ struct bench_attachment {
     /* attaching takes more than a few milliseconds: helper and attachment stay from one turn to the next */
     bool is_slow;
 };
-/** Ends with NULL. */
-extern const struct bench_attachment *const bench_attachments[];
+/** Ends with a sink of NULL. */
+extern const struct bench_attachment bench_attachments[];
 
 struct bench_mechanism {
     const char *name;
@@ -79,6 +87,6 @@ bool bench_makes_row(const struct bench_mechanism *m, const struct bench_sink_do
 /** Returns the key of the floor to which their row is compared. */
 const char *bench_floor_of(const struct bench_mechanism *m, const struct bench_sink_doc *s);
 /** Returns NULL if the program itself does all. */
-const struct bench_attachment *bench_find_attachment(const char *mechanism, const char *sink);
+const struct bench_attachment *bench_find_attachment(const char *sink);
 
 #endif

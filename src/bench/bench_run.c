@@ -50,11 +50,12 @@ static void end_session(struct session *s)
 static int begin_session(struct session *s, const char *helper, struct bench_row *row, unsigned threads,
                          struct error *e)
 {
-    s->attachment = bench_find_attachment(row->mechanism, row->sink);
+    s->attachment = bench_find_attachment(row->sink);
     int bad =
         bench_child_start(&s->child, helper, row->mechanism, s->attachment ? "off" : row->sink, threads, e);
     if (!bad && s->attachment) {
-        bad = s->attachment->attach(&s->state, s->child.pid, helper, s->child.hello.site_offset, e);
+        const struct bench_target target = {row->mechanism, s->child.pid, helper, s->child.hello.site_offset};
+        bad = s->attachment->attach(s->attachment, &target, &s->state, e);
         if (bad)
             bench_child_end(&s->child);
     }

@@ -28,7 +28,7 @@ static __always_inline void count(__u32 what)
 {
     __u64 *n = bpf_map_lookup_elem(&counts, &what);
     if (n)
-        *n += 1; /* neither a trap nor a system call interrupts another one */
+        __sync_fetch_and_add(n, 1); /* another thread may take the CPU within the program */
 }
 
 static __always_inline void record(__u64 address)

@@ -40,6 +40,7 @@ static int take(void *arg, void *record, size_t bytes)
     struct bpf_sink *s = arg;
     (void)record;
     s->taken->seen += bytes == sizeof(struct hit_record);
+    s->taken->bytes += bytes + BPF_RINGBUF_HDR_SZ;
     return 0;
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/mem.h"
 #include "base/read_file.h"
+#include "bench/kernel/kernel_event.h"
 #include "bench/kernel/kernel_sinks.h"
 #include "bench/undo_later.h"
 #include "collect/kernel/trace/trace_instance.h"
@@ -104,10 +105,21 @@ static int add_event(struct ftrace_sink *s, const struct kernel_probe_target *ta
 
 /* ---- the sink ---- */
 
+static int list_threads(struct buf *out, pid_t pid, struct error *e)
+{
+    struct kernel_threads threads = {0};
+    const int bad = kernel_threads_read(&threads, pid, e);
+    vec_each (const pid_t, tid, &threads.ids)
+        buf_printf(out, "%d ", (int)*tid);
+    vec_release(&threads.ids);
+    return bad;
+}
+
 int ftrace_sink_open(struct kernel_probe *p, struct error *e)
 {
     struct ftrace_sink *s = mem_alloc(sizeof(*s));
-    char enable[128], pid[16];
+    char enable[128];
+    struct buf tids = BUF_INIT;
     int bad = trace_instance_create(&s->trace, e);
     if (bad) {
         free(s);
@@ -118,15 +130,17 @@ int ftrace_sink_open(struct kernel_probe *p, struct error *e)
     if (!is_call)
         bad = add_event(s, &p->target, e);
     snprintf(enable, sizeof(enable), "events/%s/enable", is_call ? "syscalls/sys_enter_getppid" : s->event);
-    snprintf(pid, sizeof(pid), "%d", (int)p->target.pid);
+    if (!bad)
+        bad = list_threads(&tids, p->target.pid, e);
     /* Full buffers discard: what they count as lost is then newer than all that is read. */
     const char *const writes[][2] = {{"options/overwrite", "0"},
                                      {"buffer_size_kb", BUFFER_KIB},
-                                     {"set_event_pid", pid},
+                                     {"set_event_pid", buf_str(&tids)},
                                      {enable, "1"},
                                      {"tracing_on", "1"}};
     for (size_t i = 0; i < sizeof(writes) / sizeof(*writes) && !bad; i++)
         bad = trace_instance_write(&s->trace, writes[i][0], writes[i][1], e);
+    buf_release(&tids);
     if (bad)
         ftrace_sink_close(p);
     return bad;
@@ -140,11 +154,13 @@ static int read_statistics(const struct ftrace_sink *s, long cpu, struct kernel_
     char path[64];
     snprintf(path, sizeof(path), "per_cpu/cpu%ld/stats", cpu);
     int bad = file_read_at(s->trace.fd, path, 4096, &text);
-    const char *entries = strstr(buf_str(&text), "entries: ");
-    if (!bad && !entries)
+    const char *entries = strstr(buf_str(&text), "entries: "), *bytes = strstr(buf_str(&text), "bytes: ");
+    if (!bad && (!entries || !bytes))
         bad = -EPROTO;
-    if (!bad)
+    if (!bad) {
         out->seen += strtoull(entries + strlen("entries: "), NULL, 10);
+        out->bytes += strtoull(bytes + strlen("bytes: "), NULL, 10);
+    }
     for (size_t i = 0; i < sizeof(lost) / sizeof(*lost) && !bad; i++)
         for (const char *line = buf_str(&text); *line; line += strcspn(line, "\n"), line += *line == '\n')
             if (!strncmp(line, lost[i], strlen(lost[i])))

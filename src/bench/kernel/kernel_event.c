@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "bench/kernel/kernel_event.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -56,6 +58,20 @@ static int set_call(struct perf_event_attr *attr, struct error *e)
                          strerror(-bad));
     attr->type = PERF_TYPE_TRACEPOINT;
     attr->config = id;
+    return 0;
+}
+
+int kernel_threads_read(struct kernel_threads *t, pid_t pid, struct error *e)
+{
+    char path[32];
+    snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+    DIR *d = opendir(path);
+    if (!d)
+        return error_set(e, errno, "%s: %s", path, strerror(errno));
+    for (const struct dirent *it; (it = readdir(d));)
+        if (it->d_name[0] != '.')
+            *vec_push(&t->ids) = atoi(it->d_name);
+    closedir(d);
     return 0;
 }
 

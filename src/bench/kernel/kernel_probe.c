@@ -5,21 +5,18 @@
 
 #include "bench/kernel/kernel_sinks.h"
 
-#include "bpf/hit.h"
-
 #define PERF   .read = perf_record_read, .close = perf_sink_close
 #define BPF    .read = bpf_sink_read, .close = bpf_sink_close
 #define FTRACE .open = ftrace_sink_open, .read = ftrace_sink_read, .close = ftrace_sink_close
 
 const struct kernel_probe_sink kernel_probe_sinks[] = {
-    {"perf-count", "count, as perf stat", .knows_hits = true, .open = perf_count_open,
-     .read = perf_count_read, .close = perf_sink_close},
-    {"perf-record", "record, as perf record", .knows_hits = true, .open = perf_record_open, PERF},
-    {"ftrace", "record in the buffer of ftrace", .knows_hits = true, FTRACE},
-    {"bpf-empty", "an empty BPF program", .open = bpf_empty_open, BPF},
-    {"bpf-count", "count in a BPF map of the processor", .knows_hits = true, .open = bpf_count_open, BPF},
-    {"bpf-ring", "record in a BPF ring buffer, no wake-up", .knows_hits = true,
-     .event_bytes = sizeof(struct hit_record) + 8, .open = bpf_ring_open, BPF},
+    {"perf-count", .knows_hits = true, .open = perf_count_open, .read = perf_count_read,
+     .close = perf_sink_close},
+    {"perf-record", .knows_hits = true, .records = true, .open = perf_record_open, PERF},
+    {"ftrace", .knows_hits = true, .records = true, FTRACE},
+    {"bpf-empty", .open = bpf_empty_open, BPF},
+    {"bpf-count", .knows_hits = true, .open = bpf_count_open, BPF},
+    {"bpf-ring", .knows_hits = true, .records = true, .open = bpf_ring_open, BPF},
     {.name = NULL},
 };
 

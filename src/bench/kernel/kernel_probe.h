@@ -24,24 +24,24 @@ enum kernel_probe_kind {
 
 struct kernel_probe_target {
     enum kernel_probe_kind kind;
-    pid_t pid; /* events of other processes are neither counted nor recorded */
+    pid_t pid; /* all its threads; events of other processes are neither counted nor recorded */
     const char *file;
     uint64_t offset;
 };
 
 /** Since the previous kernel_probe_read(). */
 struct kernel_probe_counts {
-    uint64_t seen; /* events that the sink has counted or recorded */
-    uint64_t lost; /* events that the sink knows to be lost */
+    uint64_t seen;  /* events that the sink has counted or recorded */
+    uint64_t lost;  /* events that the sink knows to be lost */
+    uint64_t bytes; /* of records */
 };
 
 struct kernel_probe;
 
 struct kernel_probe_sink {
     const char *name; /* for --sink */
-    const char *does; /* at each event */
     bool knows_hits;
-    uint32_t event_bytes; /* of a record; 0: nothing is recorded, or the kernel decides */
+    bool records; /* into a buffer, which has room for a limited number of events */
     int (*open)(struct kernel_probe *p, struct error *e);
     int (*read)(struct kernel_probe *p, struct kernel_probe_counts *out); /* adds to *out */
     void (*close)(struct kernel_probe *p);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "bench/kernel/kernel_event.h"
 #include "bench/kernel/kernel_sinks.h"
 #include "collect/perf/perf_ring.h"
@@ -17,18 +18,47 @@
     (PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD |            \
      PERF_SAMPLE_RAW)
 
-struct perf_sink {
+/* An event belongs to one thread. */
+struct perf_part {
     int fd;
-    uint64_t counted; /* until the previous read */
-    struct perf_ring ring;
+    struct perf_ring ring; /* none: it only counts */
 };
 
-static int open_event(struct kernel_probe *p, struct perf_event_attr *attr, struct error *e)
+struct perf_sink {
+    struct VEC(struct perf_part) parts;
+    uint64_t counted; /* until the previous read */
+};
+
+static int open_part(struct kernel_probe *p, pid_t tid, const struct perf_event_attr *attr, struct error *e)
 {
-    struct perf_sink *s = mem_alloc(sizeof(*s));
-    s->fd = kernel_event_open(&p->target, attr, e);
-    p->own = s;
-    const int bad = s->fd < 0 ? s->fd : 0;
+    struct perf_sink *s = p->own;
+    struct kernel_probe_target target = p->target;
+    struct perf_event_attr own = *attr;
+    target.pid = tid;
+    const int fd = kernel_event_open(&target, &own, e);
+    if (fd < 0)
+        return fd;
+    struct perf_part *part = vec_push(&s->parts);
+    *part = (struct perf_part){.fd = fd};
+    if (!attr->sample_type)
+        return 0;
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    void *at = mmap(NULL, page + RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (at == MAP_FAILED)
+        return error_set(e, errno, "a ring of %u MiB for perf: %s", RING_BYTES >> 20, strerror(errno));
+    part->ring = (struct perf_ring){.page = at, .page_bytes = page, .bytes = RING_BYTES};
+    return 0;
+}
+
+static int open_parts(struct kernel_probe *p, const struct perf_event_attr *attr, struct error *e)
+{
+    struct kernel_threads threads = {0};
+    p->own = mem_alloc(sizeof(struct perf_sink));
+    int bad = kernel_threads_read(&threads, p->target.pid, e);
+    vec_each (const pid_t, tid, &threads.ids)
+        if (!bad)
+            bad = open_part(p, *tid, attr, e);
+    vec_release(&threads.ids);
     if (bad)
         perf_sink_close(p);
     return bad;
@@ -36,40 +66,33 @@ static int open_event(struct kernel_probe *p, struct perf_event_attr *attr, stru
 
 int perf_count_open(struct kernel_probe *p, struct error *e)
 {
-    return open_event(p, &(struct perf_event_attr){0}, e);
+    return open_parts(p, &(struct perf_event_attr){0}, e);
+}
+
+int perf_record_open(struct kernel_probe *p, struct error *e)
+{
+    return open_parts(
+        p,
+        &(struct perf_event_attr){
+            .sample_period = 1,
+            .sample_type = RECORD_FIELDS,
+            .watermark = 1,
+            .wakeup_watermark = RING_BYTES, /* nobody is woken: the ring is read between the turns */
+        },
+        e);
 }
 
 int perf_count_read(struct kernel_probe *p, struct kernel_probe_counts *out)
 {
     struct perf_sink *s = p->own;
-    uint64_t now;
-    if (read(s->fd, &now, sizeof(now)) != sizeof(now))
-        return -errno;
+    uint64_t now = 0, of_part;
+    vec_each (const struct perf_part, part, &s->parts) {
+        if (read(part->fd, &of_part, sizeof(of_part)) != sizeof(of_part))
+            return -errno;
+        now += of_part;
+    }
     out->seen += now - s->counted;
     s->counted = now;
-    return 0;
-}
-
-int perf_record_open(struct kernel_probe *p, struct error *e)
-{
-    struct perf_event_attr attr = {
-        .sample_period = 1,
-        .sample_type = RECORD_FIELDS,
-        .watermark = 1,
-        .wakeup_watermark = RING_BYTES, /* nobody is woken: the ring is read between the turns */
-    };
-    int bad = open_event(p, &attr, e);
-    if (bad)
-        return bad;
-    struct perf_sink *s = p->own;
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    void *at = mmap(NULL, page + RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, 0);
-    if (at == MAP_FAILED) {
-        bad = error_set(e, errno, "a ring of %u MiB for perf: %s", RING_BYTES >> 20, strerror(errno));
-        perf_sink_close(p);
-        return bad;
-    }
-    s->ring = (struct perf_ring){.page = at, .page_bytes = page, .bytes = RING_BYTES};
     return 0;
 }
 
@@ -78,6 +101,7 @@ static void take(void *arg, const struct perf_event_header *record)
     struct kernel_probe_counts *out = arg;
     if (record->type == PERF_RECORD_SAMPLE) {
         out->seen++;
+        out->bytes += record->size;
     } else if (record->type == PERF_RECORD_LOST) {
         uint64_t id_lost[2] = {0};
         if (record->size >= sizeof(*record) + sizeof(id_lost))
@@ -89,18 +113,23 @@ static void take(void *arg, const struct perf_event_header *record)
 int perf_record_read(struct kernel_probe *p, struct kernel_probe_counts *out)
 {
     struct perf_sink *s = p->own;
-    uint64_t tail;
-    const bool is_whole = perf_ring_read(&s->ring, &tail, take, out);
-    perf_ring_release(&s->ring, tail);
+    bool is_whole = true;
+    vec_each (const struct perf_part, part, &s->parts) {
+        uint64_t tail;
+        is_whole = perf_ring_read(&part->ring, &tail, take, out) && is_whole;
+        perf_ring_release(&part->ring, tail);
+    }
     return is_whole ? 0 : -EIO;
 }
 
 void perf_sink_close(struct kernel_probe *p)
 {
     struct perf_sink *s = p->own;
-    if (s->ring.page)
-        munmap(s->ring.page, s->ring.page_bytes + s->ring.bytes);
-    if (s->fd >= 0)
-        close(s->fd);
+    vec_each (const struct perf_part, part, &s->parts) {
+        if (part->ring.page)
+            munmap(part->ring.page, part->ring.page_bytes + part->ring.bytes);
+        close(part->fd);
+    }
+    vec_release(&s->parts);
     free(s);
 }
