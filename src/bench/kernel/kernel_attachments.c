@@ -73,11 +73,8 @@ static void detach(void *state)
 #define COUNTS .attach = attach, .detach = detach, .hits = read_hits, .lost = known_lost, .bytes = known_bytes
 
 const struct bench_attachment bench_attachments[] = {
-    {"perf-count", COUNTS},
-    {"perf-record", COUNTS},
-    {"ftrace", COUNTS},
-    {"bpf-empty", .attach = attach, .detach = detach},
-    {"bpf-count", COUNTS},
-    {"bpf-ring", COUNTS},
+    {"perf-count", COUNTS}, {"perf-record", COUNTS},
+    {"ftrace", COUNTS},     {"bpf-empty", .attach = attach, .detach = detach},
+    {"bpf-count", COUNTS},  {"bpf-ring", COUNTS},
     {.sink = NULL},
 };
