@@ -34,7 +34,7 @@ _allium_options()
     'sys import') echo -o --output --force --boot --script --format --kallsyms --vmlinux --source --state --partial --quiet --help ;;
     'sys record') echo -o --output --force --events --stacks --pid -p --tid -t --comm --cgroup --where --buffer --raw --interval --settle --duration --vmlinux --source --debuginfod --quiet --help ;;
     doctor) echo --boot --json --help ;;
-    bench) echo --mechanism --sink --list --threads --time --rate --explain --columns --wide --exact --json --help ;;
+    bench) echo --mechanism --sink --list --threads --time --rate --explain --memcg --columns --wide --exact --json --help ;;
     'sys '*) _allium_help sys "${1#sys }" | sed -n '/^options:/,/^$/s/^  \(\(-.\), \)\{0,1\}\(--[a-z-]*\).*/\2 \3/p' ;;
     esac
 }

@@ -40,6 +40,8 @@ const struct bench_mechanism bench_mechanism_list[] = {
      "uprobe on an instruction that is stepped"},
     {"uretprobe", "syscall", true, BENCH_FROM_KERNEL, false, BENCH_NEEDS_ROOT,
      "uprobe on the return from a function"},
+    {"usdt", "syscall", true, BENCH_FROM_KERNEL, false, BENCH_NEEDS_ROOT,
+     "uprobe on a probe that the source declares"},
     {"tracepoint", "syscall", true, BENCH_FROM_KERNEL, true, BENCH_NEEDS_ROOT,
      "tracepoint of a system call, which is part of the figure"},
     {NULL, NULL, false, BENCH_IN_PROGRAM, false, 0, NULL},

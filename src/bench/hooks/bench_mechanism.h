@@ -74,6 +74,7 @@
     X(uprobe_nop)                                                                                            \
     X(uprobe_push)                                                                                           \
     X(uprobe_step)                                                                                           \
+    X(usdt)                                                                                                  \
     X(uretprobe)                                                                                             \
     X(tracepoint)
 

@@ -3,6 +3,7 @@
 #include <sys/syscall.h>
 
 #include "base/sigsafe/syscall.h"
+#include "base/sigsafe/usdt.h"
 #include "bench/hooks/bench_mechanism.h"
 
 BENCH_BARE(bare)
@@ -23,6 +24,7 @@ BENCH_BARE(bare)
 SITE(uprobe_nop, "uprobe-nop", "nop\n\tmovq %rdi, %rax");
 SITE(uprobe_push, "uprobe-push", "push %rbp\n\tmovq %rdi, %rax\n\tpop %rbp");
 SITE(uprobe_step, "uprobe-step", "test %rdi, %rdi\n\tmovq %rdi, %rax");
+SITE(usdt, "usdt", USDT_SITE("allium_bench", "hit", "8@%rdi") "\tmovq %rdi, %rax");
 SITE(uretprobe, "uretprobe", "nop\n\tmovq %rdi, %rax");
 
 /* The system call is part of the figure: without the tracepoint it takes another way, also where no event is wanted. */
