@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* SPDX-License-Identifier: BSD-2-Clause */
 #ifndef BPF_HIT_H
 #define BPF_HIT_H
 
