@@ -36,7 +36,12 @@ enum bpf_map_type {
     BPF_MAP_TYPE_TASK_STORAGE = 29,
 };
 enum { BPF_ANY, BPF_NOEXIST, BPF_EXIST };
-enum { BPF_F_NO_PREALLOC = 1u << 0, BPF_F_USER_STACK = 1u << 8, BPF_F_FAST_STACK_CMP = 1u << 9 };
+enum {
+    BPF_F_NO_PREALLOC = 1u << 0,
+    BPF_F_USER_STACK = 1u << 8,
+    BPF_F_FAST_STACK_CMP = 1u << 9,
+    BPF_F_MMAPABLE = 1u << 10
+};
 enum { BPF_RB_NO_WAKEUP = 1u << 0, BPF_RB_FORCE_WAKEUP = 1u << 1 };
 enum { BPF_RB_AVAIL_DATA, BPF_RB_RING_SIZE, BPF_RB_CONS_POS, BPF_RB_PROD_POS };
 enum { KERNEL_EFAULT = 14, KERNEL_EEXIST = 17, KERNEL_ENOSPC = 28 };
@@ -77,7 +82,7 @@ struct pt_regs {
 };
 #else
 struct pt_regs {
-    unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, ip, cs, sp;
+    unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, sp;
 };
 #endif
 
@@ -240,7 +245,12 @@ struct thread_struct { /* x86 */
     unsigned long fsbase;
 };
 
+struct thread_info { /* x86 */
+    __u32 status;
+};
+
 struct task_struct {
+    struct thread_info thread_info;
     int pid, tgid;
     unsigned int flags;
     char comm[16];
@@ -321,6 +331,7 @@ enum vm_fault_reason {
     VM_FAULT_RETRY = 0x400,
     VM_FAULT_FALLBACK = 0x800,
 };
+enum { X86_TS_COMPAT = 0x2 }; /* thread_info.status: a system call of a 32-bit program */
 /* Bits of x86's error code of a page fault. */
 enum { X86_FAULT_WRITE = 0x2, X86_FAULT_FETCH = 0x10 };
 

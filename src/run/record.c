@@ -29,6 +29,7 @@ struct session {
     struct recording *recording;
     struct symbols *symbols;
     struct ring_follow *rings;
+    struct kernel_follow *kernel;
     char *dir, *agent, *path;
 };
 
@@ -85,6 +86,11 @@ static int make_ready(struct session *s, struct error *e)
         struct buf folder = BUF_INIT;
         buf_printf(&folder, "%s/ust", s->o->trace);
         bad = ring_follow_begin(&s->rings, s->dir, buf_str(&folder), e);
+        buf_reset(&folder);
+        buf_printf(&folder, "%s/kernel", s->o->trace);
+        if (!bad && s->o->kernel_groups)
+            bad = kernel_follow_begin(&s->kernel, s->o->kernel_groups, s->o->kernel_ring_bytes,
+                                      buf_str(&folder), e);
         buf_release(&folder);
         if (bad)
             return bad;
@@ -142,7 +148,10 @@ static int finish(struct session *s, struct ledger_tracker *f, struct record_res
                   struct error *e)
 {
     result->wait_status = launch_reap(&s->launch);
-    const int untraced = ring_follow_end(s->rings, &result->traced, e);
+    int untraced = kernel_follow_end(s->kernel, &result->kernel, e);
+    bad = bad ? bad : untraced;
+    s->kernel = NULL;
+    untraced = ring_follow_end(s->rings, &result->traced, e);
     bad = bad ? bad : untraced;
     s->rings = NULL;
     if (s->o->servers) {
@@ -201,6 +210,7 @@ int record_command(const struct record_options *o, struct record_result *result,
 out:
     if (s.recording)
         recording_close(s.recording, NULL);
+    kernel_follow_end(s.kernel, &result->kernel, e);
     ring_follow_end(s.rings, &result->traced, e);
     if (s.dir)
         ledger_run_remove(s.dir);

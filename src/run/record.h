@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "run/kernel_follow.h"
 #include "run/ring_follow.h"
 
 struct symbol_servers;
@@ -30,8 +31,10 @@ struct record_options {
     /* the command has an allocator of its own, whose requests are not observed */
     bool own_allocator;
     char **argv;
-    const char *trace;         /* the folder of a trace of all events; NULL: none is made */
-    const char *trace_options; /* as in struct launch_options */
+    const char *trace;          /* the folder of a trace of all events; NULL: none is made */
+    const char *trace_options;  /* as in struct launch_options */
+    uint32_t kernel_groups;     /* with it: the kernel's events of these groups, see kernel_follow.h */
+    uint64_t kernel_ring_bytes; /* of each CPU */
     /* called when the command has begun; NULL: nothing is */
     void (*started)(pid_t pid, const char *recording);
 };
@@ -48,6 +51,7 @@ struct record_result {
     int wait_status; /* of the command, if it ran */
     char *path;      /* path of the recording; the caller frees it */
     struct ring_follow_counts traced;
+    struct kernel_follow_counts kernel;
 };
 
 /**

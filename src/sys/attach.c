@@ -197,24 +197,26 @@ static void add_refusals(const struct sys_session *s, struct buf *b)
 
 static int fail_all(struct sys_session *s, int error, struct error *e)
 {
-    struct buf b = BUF_INIT;
+    struct buf b = BUF_INIT, called = BUF_INIT;
+    buf_printf(&called, "%s%s", s->tool->called ? "" : "sys ",
+               s->tool->called ? s->tool->called : s->tool->name);
     add_refusals(s, &b);
     struct buf missing = BUF_INIT;
     privileges_missing(&missing);
     /* EACCES is how the verifier refuses, and of one method that is asked for EPERM says nothing about the others. */
     if (missing.len || (error == -EPERM && !s->settings.method)) {
         if (missing.len)
-            error_set(e, EPERM, "sys %s lacks %s: run it as root (sudo)", s->tool->name, buf_str(&missing));
+            error_set(e, EPERM, "%s lacks %s: run it as root (sudo)", buf_str(&called), buf_str(&missing));
         else
-            error_set(e, EPERM,
-                      "sys %s may not load BPF programs here, a policy of this machine forbids it: %s",
-                      s->tool->name, buf_str(&b));
+            error_set(e, EPERM, "%s may not load BPF programs here, a policy of this machine forbids it: %s",
+                      buf_str(&called), buf_str(&b));
         error = -EPERM;
     } else {
         error =
-            error_set(e, EOPNOTSUPP, "sys %s cannot attach to this kernel: %s", s->tool->name, buf_str(&b));
+            error_set(e, EOPNOTSUPP, "%s cannot attach to this kernel: %s", buf_str(&called), buf_str(&b));
     }
     buf_release(&missing);
+    buf_release(&called);
     buf_release(&b);
     return error;
 }

@@ -108,6 +108,12 @@ int bpf_object_share(struct sys_session *s, struct error *e)
     return 0;
 }
 
+void *bpf_object_shared(const struct sys_session *s, const char *name)
+{
+    const ptrdiff_t at = variable_at(s->object, ".bss", name);
+    return at < 0 ? NULL : s->shared + at;
+}
+
 void bpf_object_close(struct sys_session *s)
 {
     if (s->shared && s->shared != MAP_FAILED)

@@ -20,6 +20,8 @@ void bpf_object_size_maps(struct sys_session *s);
  * Called after loading: maps the programs' variables, including s->state. Returns 0, or -errno with a line.
  */
 int bpf_object_share(struct sys_session *s, struct error *e);
+/** After that: the address of a variable of the programs that is not constant; NULL: none. */
+void *bpf_object_shared(const struct sys_session *s, const char *name);
 void bpf_object_close(struct sys_session *s);
 
 #endif

@@ -16,11 +16,11 @@
 #define BATCH 512u
 
 /*
- * Returns when every program that was running has ended: whoever changes a map of maps is made to wait for that by the
- * kernel. (membarrier(2) waits for the same, but not with one CPU, where a program may have been interrupted by us, nor
- * with nohz_full.)
+ * Whoever changes a map of maps is made to wait for that by the kernel.
+ * (membarrier(2) waits for the same, but not with one CPU, where a program may have been interrupted by us, nor with
+ * nohz_full.)
  */
-static void wait_for_programs(struct sys_session *s, int table)
+void rows_wait_for_programs(struct sys_session *s, int table)
 {
     LIBBPF_OPTS(bpf_map_create_opts, of, .inner_map_fd = (uint32_t)table);
     const uint32_t zero = 0;
@@ -170,7 +170,7 @@ static uint32_t turn_tables(struct sys_session *s)
 {
     uint32_t was = __atomic_load_n(&s->state->active, __ATOMIC_RELAXED);
     __atomic_store_n(&s->state->active, !was, __ATOMIC_SEQ_CST);
-    wait_for_programs(s, sys_map(s, was ? "table_1" : "table_0"));
+    rows_wait_for_programs(s, sys_map(s, was ? "table_1" : "table_0"));
     stack_samples_read(s); /* what the rows speak of */
     return was;
 }

@@ -129,6 +129,9 @@ void rows_add(const struct sys_session *s, void *sum, const void *value);
 /** Makes a row from a sum. Returns false if it is not to be shown. */
 bool rows_show(struct sys_session *s, struct table *t, const void *key, const void *sum);
 
+/** Returns when every program that was running has ended. `table`: any map of the object. */
+void rows_wait_for_programs(struct sys_session *s, int table);
+
 /** If rows are made from samples: takes them from the kernel if its table may soon be full. Nothing else
  * changes. */
 void rows_gather(struct sys_session *s);

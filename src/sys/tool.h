@@ -33,7 +33,7 @@ struct sys_attachment {
     uint32_t software_event;
 };
 
-#define SYS_ATTACHMENTS_MAX 20
+#define SYS_ATTACHMENTS_MAX 32
 
 /** A value that a method cannot show if the kernel's struct has no such member. */
 struct sys_without {
@@ -134,6 +134,7 @@ struct sys_measure {
 
 struct sys_tool {
     const char *name;
+    const char *called;          /* in errors; NULL: "sys NAME" */
     const char *summary;         /* half a line: the question that the tool answers */
     const char *const *examples; /* as in struct command */
     const unsigned char *object; /* gzip */

@@ -18,6 +18,9 @@
 
 static const struct option_doc options[] = {
     {"output", 'o', "DIR", "write the trace into the new folder DIR (NAME.PID.trace)"},
+    {"kernel", 0, "LIST", "record events of the kernel, too: faults,sched,... (root)"},
+    {"kernel-all", 0, NULL, "all of them"},
+    {"kernel-buffer", 0, "SIZE", "the kernel's ring of each CPU (4M)"},
     {"buffer", 0, "SIZE", "memory for the events of each CPU, a power of two (4M)"},
     {"clock", 0, "CLOCK", "time of events: tsc (the CPU's counter, fast) or mono (CLOCK_MONOTONIC) (tsc)"},
     {"period", 0, "SIZE", "sample the heap beside, see allium-run(1) (512K)"},
@@ -32,6 +35,8 @@ static const char *const examples[] = {
     "record every allocation and free in order, into the folder t",
     "babeltrace2 t/ust",
     "print them",
+    "sudo allium trace --kernel faults,sched -o t -- ./server",
+    "with page faults, and who took the CPU",
     NULL,
 };
 
@@ -39,8 +44,8 @@ static int run(int argc, char **argv);
 
 const struct command command_trace = {
     .name = "trace",
-    .usage = "[-o DIR] [--buffer SIZE] [--clock CLOCK] [--period SIZE] [--no-follow] [--no-args] [--quiet] "
-             "-- CMD ARG...",
+    .usage = "[-o DIR] [--buffer SIZE] [--clock CLOCK] [--kernel LIST|--kernel-all] [--kernel-buffer SIZE] "
+             "[--period SIZE] [--no-follow] [--no-args] [--quiet] -- CMD ARG...",
     .summary = "run a program, record each of its allocations and frees in order",
     .examples = examples,
     .options = options,
@@ -65,6 +70,43 @@ static int add_options(const struct arguments *a, struct buf *out)
     return code;
 }
 
+static void tell_kernel(const struct kernel_follow_counts *n)
+{
+    struct buf b = BUF_INIT;
+    if (n->missed) /* the kernel does not tell whose they were */
+        buf_printf(&b, "; of all processes %" PRIu64 " were missed amid others", n->missed);
+    if (n->counted)
+        buf_printf(&b, "; %" PRIu64 " counted apart", n->counted);
+    if (n->untraced)
+        buf_printf(&b, "; %" PRIu64 " processes were not traced: more than 32768 ran at a time", n->untraced);
+    command_fail(0, "%" PRIu64 " events of the kernel, %" PRIu64 " lost%s", n->events, n->lost, buf_str(&b));
+    buf_release(&b);
+}
+
+/* Returns an exit code, or -1. */
+static int take_kernel(const struct arguments *a, struct record_options *o)
+{
+    struct error e = {""};
+    const char *list = command_value(&command_trace, a, "kernel"), *bad;
+    const char *buffer = command_value(&command_trace, a, "kernel-buffer");
+    o->kernel_ring_bytes = KERNEL_FOLLOW_RING_BYTES;
+    const bool all = command_value(&command_trace, a, "kernel-all") != NULL;
+    if (all && list)
+        return command_misuse(&command_trace, "--kernel-all has all of --kernel: leave one out");
+    if (!list && !all)
+        return buffer ? command_misuse(&command_trace, "--kernel-buffer is for --kernel") : -1;
+    o->kernel_groups = all ? KERNEL_FOLLOW_ALL : kernel_follow_groups(list, &bad);
+    if (!o->kernel_groups)
+        return command_misuse(&command_trace, "unknown events in --kernel: %.*s: use %s",
+                              (int)strcspn(bad, ","), bad, kernel_follow_group_names());
+    const int code =
+        option_values_parse_size(&command_trace, "kernel-buffer", buffer, KERNEL_FOLLOW_RING_LEAST,
+                                 KERNEL_FOLLOW_RING_MOST, &o->kernel_ring_bytes);
+    if (code >= 0)
+        return code;
+    return kernel_follow_check(&e) ? command_fail(EXIT_IMPOSSIBLE, "%s", e.text) : -1;
+}
+
 static int run(int argc, char **argv)
 {
     struct arguments a;
@@ -77,6 +119,9 @@ static int run(int argc, char **argv)
         return command_misuse(&command_trace, "missing command: allium trace -- CMD ARG...");
     code = option_values_parse_size(&command_trace, "period", command_value(&command_trace, &a, "period"), 1,
                                     RECORD_PERIOD_MAX_BYTES, &o.period_bytes);
+    if (code >= 0)
+        return code;
+    code = take_kernel(&a, &o);
     if (code >= 0)
         return code;
     struct buf agent_options = BUF_INIT;
@@ -116,7 +161,11 @@ static int run(int argc, char **argv)
     if (!quiet && result.stage == RECORD_RAN)
         command_fail(0, "%" PRIu64 " events of %" PRIu64 " process%s in %s, %" PRIu64 " lost", n->events,
                      n->images, n->images == 1 ? "" : "es", buf_str(&folder), n->lost);
+    if (!quiet && result.stage == RECORD_RAN && o.kernel_groups)
+        tell_kernel(&result.kernel);
     code = launched_exit_code(&result);
+    if (result.stage == RECORD_NOT_STARTED && bad == -EOPNOTSUPP)
+        code = EXIT_IMPOSSIBLE;
     free(result.path);
     buf_release(&folder);
     buf_release(&agent_options);

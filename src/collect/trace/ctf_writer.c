@@ -33,13 +33,24 @@ static int append(const struct ctf_writer *w, const struct buf *b, int flags, st
     return bad;
 }
 
+/* One for all folders that this process writes: two readings of both clocks would differ, and with them the order of
+ * events that a reader merges. */
+static uint64_t clock_offset(void)
+{
+    static uint64_t offset;
+    uint64_t none = 0;
+    __atomic_compare_exchange_n(&offset, &none, clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC), false,
+                                __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    return __atomic_load_n(&offset, __ATOMIC_RELAXED);
+}
+
 int ctf_writer_new(struct ctf_writer **out, const char *folder, const char *domain,
                    const struct event_class *classes, uint32_t n, struct error *e)
 {
     struct ctf_writer *w = *out = mem_alloc(sizeof(*w));
     struct buf b = BUF_INIT;
     w->folder = -1;
-    w->trace.offset_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
+    w->trace.offset_ns = clock_offset();
     snprintf(w->trace.domain, sizeof(w->trace.domain), "%s", domain);
     if (getrandom(w->trace.uuid, sizeof(w->trace.uuid), 0) < 0 || (mkdir(folder, 0700) && errno != EEXIST) ||
         (w->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)

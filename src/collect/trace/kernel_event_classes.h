@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef COLLECT_KERNEL_EVENT_CLASSES_H
+#define COLLECT_KERNEL_EVENT_CLASSES_H
+
+/*
+ * The kernel's events of a trace, as wire/kernel_event_schema.h lists them, and their groups.
+ *
+ * Runs in: the tool. Threads: any. Pure data.
+ */
+
+#include "base/sigsafe/event_class.h"
+#include "wire/kernel_event_schema.h"
+
+/** Returns the classes and sets *n to their number. They are static. */
+const struct event_class *kernel_event_classes(uint32_t *n);
+/** Returns the bits of the groups in "faults,sched"; 0: *bad is the first word that is none, which ends at a comma or
+ * the end. */
+uint32_t kernel_event_groups(const char *list, const char **bad);
+/** Returns the name of the group with this number; NULL: there is none. */
+const char *kernel_event_group_name(uint32_t group);
+
+#endif

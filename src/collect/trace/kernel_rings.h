@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef COLLECT_KERNEL_RINGS_H
+#define COLLECT_KERNEL_RINGS_H
+
+/*
+ * The array of rings that the kernel's side of a trace writes (bpf/kernel_ring.bpf.h): where what lies in it, and how
+ * it begins. It is laid out as a file of rings (ring/ring_layout.h), with the reader's positions behind the heads. The
+ * ring that threads share has no memory in it.
+ *
+ * Runs in: the tool. Threads: any. Pure.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "ring/ring_layout.h"
+
+struct kernel_rings {
+    uint32_t cpus;
+    bool overwrites;
+    uint64_t packet_bytes, ring_bytes;
+    uint64_t read_at, data_at; /* of the positions, of the first CPU's ring */
+    uint64_t bytes;            /* what has memory */
+    uint64_t mapped_bytes;     /* what a reader must be able to read; zeros behind the memory */
+};
+
+/** `ring_bytes`: of each CPU, a power of two from 4 * RING_PACKET_BYTES_MIN on. */
+void kernel_rings_plan(struct kernel_rings *r, uint32_t cpus, uint64_t ring_bytes, bool overwrites);
+/** Fills in the beginning of an array of zeros. */
+void kernel_rings_begin(const struct kernel_rings *r, void *array);
+/** Returns a CPU's head and counts of losses, or with the number of CPUs those of no CPU. */
+struct ring_cpu *kernel_rings_cpu(void *array, uint32_t cpu);
+/** Tells the writers up to where a CPU's ring was read. */
+void kernel_rings_took(const struct kernel_rings *r, void *array, uint32_t cpu, uint64_t position);
+
+#endif

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "run/kernel_follow.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "collect/trace/ctf_writer.h"
+#include "collect/trace/kernel_event_classes.h"
+#include "sys/tools/kernel_events.h"
+
+#define WAIT_LEAST_NS 1000000u
+#define WAIT_MOST_NS  20000000u
+
+struct kernel_follow {
+    pthread_t thread;
+    atomic_bool stop;
+    struct kernel_events *kernel;
+    struct ring_reader *reader;
+    struct ctf_writer *writer;
+    int *streams; /* by CPU; -1: nothing was written yet */
+    struct kernel_follow_counts counts;
+    int bad;
+    struct error error;
+};
+
+const char *kernel_follow_group_names(void)
+{
+#define G(name, doc) ", " #name
+    return KERNEL_EVENT_GROUPS(G) + 2; /* without the first comma */
+#undef G
+}
+
+uint32_t kernel_follow_groups(const char *list, const char **bad)
+{
+    return kernel_event_groups(list, bad);
+}
+
+int kernel_follow_check(struct error *e)
+{
+    return kernel_events_check(e);
+}
+
+static int take(struct kernel_follow *f, uint32_t cpu, const struct ring_piece *p)
+{
+    uint64_t lost = 0;
+    for (int k = 0; k < RING_LOSSES; k++)
+        lost += p->lost[k];
+    if (f->streams[cpu] < 0)
+        f->streams[cpu] = ctf_writer_stream(f->writer, 0, 0, cpu, &f->error);
+    if (f->streams[cpu] < 0)
+        return f->streams[cpu];
+    const int bad = p->n_words ? ctf_writer_packet(f->writer, f->streams[cpu], p, 0, 0, cpu, lost, NULL) : 0;
+    f->counts.events += p->n_events;
+    f->counts.bytes += 8ull * p->n_words;
+    return bad ? error_set(&f->error, -bad, "cannot write the trace: %s", strerror(-bad)) : 0;
+}
+
+/* Reads all CPUs' rings once. Returns whether there was anything. */
+static bool read_all(struct kernel_follow *f)
+{
+    const struct kernel_rings *rings = kernel_events_rings(f->kernel);
+    bool any = false;
+    struct ring_piece p;
+    for (uint32_t cpu = 0; cpu < rings->cpus; cpu++)
+        for (int found; !f->bad && (found = ring_reader_next(f->reader, cpu, &p)) != 0; any = true) {
+            kernel_rings_took(rings, kernel_events_array(f->kernel), cpu,
+                              ring_reader_position(f->reader, cpu));
+            f->bad = found > 0 ? take(f, cpu, &p)
+                               : error_set(&f->error, -found, "the kernel's ring of CPU %u is damaged", cpu);
+        }
+    return any;
+}
+
+static void *follow(void *arg)
+{
+    struct kernel_follow *f = arg;
+    uint64_t wait = WAIT_LEAST_NS;
+    while (!atomic_load(&f->stop)) {
+        wait = read_all(f) ? WAIT_LEAST_NS : wait * 2 < WAIT_MOST_NS ? wait * 2 : WAIT_MOST_NS;
+        nanosleep(&(struct timespec){.tv_nsec = (long)wait}, NULL);
+    }
+    return NULL;
+}
+
+static void release(struct kernel_follow *f)
+{
+    const uint32_t cpus = f->kernel ? kernel_events_rings(f->kernel)->cpus : 0;
+    for (uint32_t cpu = 0; f->streams && cpu < cpus; cpu++)
+        if (f->streams[cpu] >= 0)
+            close(f->streams[cpu]);
+    free(f->streams);
+    ring_reader_free(f->reader);
+    ctf_writer_free(f->writer);
+    kernel_events_close(f->kernel);
+    free(f);
+}
+
+/* What is read into, and written to. */
+static int make_reader(struct kernel_follow *f, const char *folder, struct error *e)
+{
+    const struct kernel_rings *rings = kernel_events_rings(f->kernel);
+    uint32_t n;
+    const struct event_class *classes = kernel_event_classes(&n);
+    f->streams = mem_array(rings->cpus, sizeof(*f->streams));
+    for (uint32_t cpu = 0; cpu < rings->cpus; cpu++)
+        f->streams[cpu] = -1;
+    f->reader = ring_reader_new(kernel_events_array(f->kernel), rings->mapped_bytes);
+    if (!f->reader)
+        return error_set(e, ENOMEM, "cannot read the kernel's rings: %s", strerror(ENOMEM));
+    return ctf_writer_new(&f->writer, folder, "kernel", classes, n, e);
+}
+
+int kernel_follow_begin(struct kernel_follow **out, uint32_t groups, uint64_t ring_bytes, const char *folder,
+                        struct error *e)
+{
+    struct kernel_follow *f = mem_alloc(sizeof(*f));
+    const struct kernel_events_options o = {.groups = groups, .ring_bytes = ring_bytes};
+    int bad = kernel_events_open(&f->kernel, &o, e);
+    if (!bad)
+        bad = make_reader(f, folder, e);
+    const int failed = bad ? 0 : pthread_create(&f->thread, NULL, follow, f);
+    if (failed)
+        bad = error_set(e, failed, "cannot start a thread: %s", strerror(failed));
+    if (bad) {
+        release(f);
+        return bad;
+    }
+    *out = f;
+    return 0;
+}
+
+static uint64_t lost_of(const struct kernel_follow *f)
+{
+    uint64_t lost = 0;
+    for (uint32_t ring = 0; ring < ring_reader_rings(f->reader); ring++)
+        for (int why = 0; why < RING_LOSSES; why++)
+            lost += ring_reader_lost(f->reader, ring, (enum ring_loss)why);
+    return lost;
+}
+
+int kernel_follow_end(struct kernel_follow *f, struct kernel_follow_counts *out, struct error *e)
+{
+    if (!f)
+        return 0;
+    atomic_store(&f->stop, true);
+    pthread_join(f->thread, NULL);
+    kernel_events_stop(f->kernel);
+    read_all(f);
+    const int bad = f->bad;
+    f->counts.lost = lost_of(f);
+    f->counts.missed = kernel_events_missed(f->kernel);
+    f->counts.counted = kernel_events_counted(f->kernel);
+    f->counts.untraced = kernel_events_untraced(f->kernel);
+    *out = f->counts;
+    if (bad)
+        *e = f->error;
+    release(f);
+    return bad;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef RUN_KERNEL_FOLLOW_H
+#define RUN_KERNEL_FOLLOW_H
+
+/*
+ * The kernel's side of a trace: attaches the programs, reads their rings by a thread of its own, and writes the events
+ * as CTF beside those of the program.
+ *
+ * Runs in: the tool, as root. Threads: the caller's, and one that this makes. Owns: programs, rings and files, until
+ * kernel_follow_end().
+ */
+
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct kernel_follow;
+
+struct kernel_follow_counts {
+    uint64_t events, lost, bytes;
+    uint64_t missed;   /* events of whichever process that came amid the same program, at most */
+    uint64_t untraced; /* processes for which there was no room */
+    uint64_t counted;  /* for tests, see kernel_events_counted() */
+};
+
+#define KERNEL_FOLLOW_ALL        UINT32_MAX /* groups */
+#define KERNEL_FOLLOW_RING_BYTES (4ull << 20)
+#define KERNEL_FOLLOW_RING_LEAST (32ull << 10)
+#define KERNEL_FOLLOW_RING_MOST  (64ull << 20)
+
+/** The names of all groups, for a line. */
+const char *kernel_follow_group_names(void);
+/** Returns the bits of the groups in "faults,sched"; 0: *bad is the first word that is none, up to a comma or the end.
+ */
+uint32_t kernel_follow_groups(const char *list, const char **bad);
+/** Returns 0, or -EPERM with a line: a privilege is missing. */
+int kernel_follow_check(struct error *e);
+
+/**
+ * `groups`: of kernel_follow_groups(); `ring_bytes`: is made a power of two; `folder`: of the trace. The next process
+ * that this one forks is traced, with all that it starts. Returns 0, or -errno with a line; -EPERM and -EOPNOTSUPP: it
+ * is not possible here.
+ */
+int kernel_follow_begin(struct kernel_follow **out, uint32_t groups, uint64_t ring_bytes, const char *folder,
+                        struct error *e);
+/** Ends it, and reads what is left. Returns 0, or -errno with a line. NULL is allowed. */
+int kernel_follow_end(struct kernel_follow *f, struct kernel_follow_counts *out, struct error *e);
+
+#endif
