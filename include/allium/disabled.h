@@ -36,6 +36,14 @@ struct allium_tag;
 #define ALLIUM_HELPER_OUTERMOST(function)                  ALLIUM_DISABLED_DECLARATION
 #define ALLIUM_HELPER_IS(class, name, function, outermost) ALLIUM_DISABLED_DECLARATION
 
+/* Of events: no declaration, no code, and no argument is evaluated. */
+#define ALLIUM_EVENT(provider, ...) ALLIUM_DISABLED_DECLARATION
+#define ALLIUM_SPAN(provider, ...)  ALLIUM_DISABLED_DECLARATION
+#define allium_emit(provider, ...)  ((void)0)
+#define allium_begin(provider, ...) ((void)0)
+#define allium_end(provider, name)  ((void)0)
+#define allium_log(provider, ...)   ((void)0)
+
 #if defined(__GNUC__)
 #define ALLIUM_DISABLED_INLINE static __inline__ __attribute__((unused))
 #else

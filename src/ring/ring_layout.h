@@ -114,6 +114,7 @@ struct ring_event {
 enum ring_flag {
     RING_FLAG_LATER =
         1, /* of the shared ring: it happened before the time that it has, which is that of the event before */
+    RING_FLAG_CUT = 2, /* a text is not there to its end */
 };
 #define RING_SIZE_BITS 10
 #define RING_SIZE_MASK ((1u << RING_SIZE_BITS) - 1)

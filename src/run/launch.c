@@ -17,6 +17,7 @@
 #include "base/buf.h"
 #include "base/installed_file.h"
 #include "base/mem.h"
+#include "collect/ledger/control_events.h"
 
 static const char *const agent_names[] = {
     [LAUNCH_AGENT_DEFAULT] = "liballium-agent.so",
@@ -90,10 +91,14 @@ static void set_environment(const struct launch_options *o)
         buf_printf(&b, "%" PRIu64, o->ledger_limit_bytes);
         setenv("ALLIUM_LEDGER_SIZE", buf_str(&b), 1);
     }
+    const bool agent_traces = o->traces && (!o->events || event_list_has_agent(o->events));
     buf_reset(&b);
-    buf_printf(&b, "%d%s", o->sites + 2 * o->traces, o->traces && o->trace_options ? o->trace_options : "");
-    if (o->sites || o->traces)
+    buf_printf(&b, "%d%s", o->sites + 2 * agent_traces,
+               agent_traces && o->trace_options ? o->trace_options : "");
+    if (o->sites || agent_traces)
         setenv("ALLIUM_SITES", buf_str(&b), 1);
+    if (o->events)
+        setenv("ALLIUM_EVENTS", o->events, 1);
     if (o->wrappers)
         setenv("ALLIUM_WRAPPERS", o->wrappers, 1);
     if (!o->follow)

@@ -25,6 +25,7 @@ struct launch_options {
     bool sites;                  /* keep accounts of call sites */
     bool traces;                 /* trace events into rings */
     const char *trace_options;   /* of the rings, ",buffer=BYTES,clock=mono"; NULL: the agent's defaults */
+    const char *events;          /* which: wire/event_list.h; NULL: those of the agent */
     const char *wrappers;        /* patterns of wrappers besides the built-in ones; NULL: none */
     char **argv;                 /* ends with NULL */
 };

@@ -80,6 +80,7 @@ static int make_ready(struct session *s, struct error *e)
                                                 .sites = s->o->sites != NULL,
                                                 .traces = s->o->trace != NULL,
                                                 .trace_options = s->o->trace_options,
+                                                .events = s->o->events,
                                                 .wrappers = s->o->wrappers,
                                                 .argv = s->o->argv};
     if (s->o->trace) {

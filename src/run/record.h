@@ -32,6 +32,7 @@ struct record_options {
     bool own_allocator;
     char **argv;
     const char *trace;          /* the folder of a trace of all events; NULL: none is made */
+    const char *events;         /* of the trace: wire/event_list.h; NULL: those of the agent */
     const char *trace_options;  /* as in struct launch_options */
     uint32_t kernel_groups;     /* with it: the kernel's events of these groups, see kernel_follow.h */
     uint64_t kernel_ring_bytes; /* of each CPU */

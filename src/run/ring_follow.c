@@ -16,6 +16,7 @@
 #include "collect/trace/agent_events.h"
 #include "collect/trace/ctf_writer.h"
 #include "collect/trace/ring_image.h"
+#include "collect/trace/user_classes.h"
 
 #define WAIT_LEAST_NS 1000000u
 #define WAIT_MOST_NS  50000000u
@@ -24,6 +25,7 @@
 struct followed {
     struct ring_image image;
     int *streams; /* by ring; -1: nothing was written yet */
+    struct user_events *user;
 };
 
 struct ring_follow {
@@ -31,6 +33,7 @@ struct ring_follow {
     pthread_t thread;
     atomic_bool stop;
     struct ctf_writer *writer;
+    struct user_classes *user;
     struct tick_clock clock;
     uint64_t scanned_ns;
     struct VEC(struct followed) images;
@@ -58,6 +61,7 @@ static void add_image(struct ring_follow *f, const char *name)
     i.streams = mem_array(rings, sizeof(*i.streams));
     for (uint32_t ring = 0; ring < rings; ring++)
         i.streams[ring] = -1;
+    i.user = user_events_new(f->dir, i.image.pid, i.image.id);
     *vec_push(&f->images) = i;
 }
 
@@ -70,7 +74,7 @@ static void scan(struct ring_follow *f)
         closedir(d);
 }
 
-static int take(struct ring_follow *f, struct followed *i, uint32_t ring, const struct ring_piece *p)
+static int take(struct ring_follow *f, struct followed *i, uint32_t ring, struct ring_piece *p)
 {
     const struct tick_clock *clock = ring_reader_header(i->image.reader)->clock ? &f->clock : NULL;
     uint64_t lost = 0;
@@ -80,9 +84,12 @@ static int take(struct ring_follow *f, struct followed *i, uint32_t ring, const 
         i->streams[ring] = ctf_writer_stream(f->writer, i->image.pid, i->image.id, ring, &f->error);
     if (i->streams[ring] < 0)
         return i->streams[ring];
-    int bad = p->n_words ? ctf_writer_packet(f->writer, i->streams[ring], p, i->image.pid, i->image.id, ring,
-                                             lost, clock)
-                         : 0;
+    int bad = user_classes_translate(f->user, i->user, p, f->writer, &f->counts.user, &f->error);
+    if (bad)
+        return bad;
+    bad = p->n_words ? ctf_writer_packet(f->writer, i->streams[ring], p, i->image.pid, i->image.id, ring,
+                                         lost, clock)
+                     : 0;
     f->counts.events += p->n_events;
     f->counts.bytes += 8ull * p->n_words;
     return bad == -EBADMSG || !bad /* what is no event was written by the program itself */
@@ -136,6 +143,7 @@ int ring_follow_begin(struct ring_follow **out, const char *dir, const char *fol
 {
     struct ring_follow *f = mem_alloc(sizeof(*f));
     f->dir = mem_strdup(dir);
+    f->user = user_classes_new();
     const struct tick_anchor first = tick_clock_anchor();
     wait_for(10 * WAIT_LEAST_NS);
     tick_clock_init(&f->clock, first, tick_clock_anchor());
@@ -147,6 +155,7 @@ int ring_follow_begin(struct ring_follow **out, const char *dir, const char *fol
         bad = error_set(e, failed, "cannot start a thread: %s", strerror(failed));
     if (bad) {
         ctf_writer_free(f->writer);
+        user_classes_free(f->user);
         free(f->dir);
         free(f);
         return bad;
@@ -169,6 +178,7 @@ int ring_follow_end(struct ring_follow *f, struct ring_follow_counts *out, struc
             if (i->streams[ring] >= 0)
                 close(i->streams[ring]);
         free(i->streams);
+        user_events_free(i->user);
         ring_image_remove(&i->image, f->dir);
     }
     *out = f->counts;
@@ -176,6 +186,7 @@ int ring_follow_end(struct ring_follow *f, struct ring_follow_counts *out, struc
         *e = f->error;
     vec_release(&f->images);
     ctf_writer_free(f->writer);
+    user_classes_free(f->user);
     free(f->dir);
     free(f);
     return bad;

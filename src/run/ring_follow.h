@@ -12,11 +12,13 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "collect/trace/user_classes.h"
 
 struct ring_follow;
 
 struct ring_follow_counts {
     uint64_t events, lost, bytes, images;
+    struct user_counts user;
 };
 
 /** `dir`: of the ledgers; `folder`: of the trace. Returns 0, or -errno with a line. */

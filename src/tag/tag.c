@@ -10,6 +10,7 @@
 #include "base/sigsafe/clock_ns.h"
 #include "tag/agent_bridge.h"
 #include "tag/call_details.h"
+#include "tag/event_rings.h"
 #include "tag/helper_scope.h"
 #include "tag/hot_objects.h"
 #include "tag/tag_control.h"
@@ -407,7 +408,7 @@ TAG_EXPORT int allium_real_posix_memalign(void **out, size_t alignment, size_t b
 }
 
 /* The parts of the ledger that the counting of an object writes to, for fork_placeholder_note(). */
-enum { PART_HEADER, PART_TAGS, PART_ACCOUNTS };
+enum { PART_HEADER, PART_TAGS, PART_ACCOUNTS, PART_EVENT_RINGS };
 
 static void before_fork(void)
 {
@@ -416,6 +417,7 @@ static void before_fork(void)
     fork_placeholder_note(PART_HEADER, l->header, r ? LEDGER_HEADER_BYTES : 0);
     fork_placeholder_note(PART_TAGS, l->regions[LEDGER_TAGS], r ? r[LEDGER_TAGS].ready_bytes : 0);
     fork_placeholder_note(PART_ACCOUNTS, l->regions[LEDGER_ACCOUNTS], r ? r[LEDGER_ACCOUNTS].ready_bytes : 0);
+    event_rings_before_fork(PART_EVENT_RINGS);
 }
 
 /* The forking thread has addresses of counters in the parent's ledger: inline code must not use them in the child. If a

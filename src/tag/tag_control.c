@@ -84,12 +84,17 @@ static void show_at(const struct ledger_control *of, const char *page)
 
 static bool is_shown_at(const char *page)
 {
-    return ((const struct ledger_control *)page)->magic == LEDGER_CONTROL_MAGIC;
+    return ((const struct ledger_control *)page)
+        ->state; /* the magic is not there before the tool has written */
 }
 
 void tag_control_show(const struct ledger_control *of, const struct allium_tag *tag)
 {
-    const char *page = (const char *)tag_control_page(tag);
+    tag_control_show_page(of, (const char *)tag_control_page(tag));
+}
+
+void tag_control_show_page(const struct ledger_control *of, const char *page)
+{
     struct dl_find_object found;
     if (!of || (uintptr_t)page % LEDGER_PAGE_BYTES || _dl_find_object((void *)(uintptr_t)page, &found) ||
         is_shown_at(page))

@@ -58,6 +58,8 @@ bool tag_control_is_between(const struct allium_tag *tag, const char *start, con
 bool tag_control_fails(const struct ledger_action *a, uint64_t *calls);
 /** Maps the control page `of` over the allium_control_page of the tag's module. Does nothing if `of` is NULL. */
 void tag_control_show(const struct ledger_control *of, const struct allium_tag *tag);
+/** The same, for the module whose allium_control_page this is. */
+void tag_control_show_page(const struct ledger_control *of, const char *page);
 /**
  * Makes `of` the control page of this process. In a fork child, also maps it over the allium_control_page of each known
  * module that is still loaded.

@@ -12,6 +12,7 @@
 #include "base/sigsafe/str.h"
 #include "tag/agent_bridge.h"
 #include "tag/call_details.h"
+#include "tag/events.h"
 #include "tag/mmap_ranges.h"
 #include "tag/tag_control.h"
 #include "tag/tag_index.h"
@@ -49,6 +50,7 @@ void process_begin_library(void)
     process.config.limit_bytes = LIMIT_BYTES;
     process.config.tags = true;
     process_control_at_start(text_starts(variable("ALLIUM_TAGS"), "off") ? LEDGER_CONTROL_TAGS_OFF : 0);
+    events_begin_library(variable("ALLIUM_EVENTS"));
     if (random)
         __builtin_memcpy(&process.config.image_id, random, sizeof(process.config.image_id));
     process.exec_name = (const char *)getauxval(AT_EXECFN);
@@ -291,8 +293,12 @@ static bool inherit(void)
 /* Uses the ledger of the agent; without an agent, makes a ledger. */
 static enum agent_api_answer open_ledger(void)
 {
-    if (agent_api_agent)
-        return agent_api_agent->open(&process.ledger);
+    if (agent_api_agent) {
+        const enum agent_api_answer answer = agent_api_agent->open(&process.ledger);
+        if (answer == AGENT_API_OPEN)
+            process.config.image_id = process.ledger.header->image_id; /* files beside it are named so */
+        return answer;
+    }
     if (ledger_make(&process.ledger, &process.config))
         return AGENT_API_NEVER;
     process_describe(LEDGER_CLOCK_NS);
@@ -308,6 +314,7 @@ enum ledger_stage process_begin_ledger(void)
     headroom_set_ledger(ledger_mapped_bytes(process.ledger.header)); /* even if it is the agent's ledger */
     if (process.ledger.control == &ledger_no_control)
         process.ledger.control = inherited;
+    events_begin_ledger();
     if (!back_account(0) || ledger_append(&process.ledger, LEDGER_TAGS, 1) ||
         !inherit()) /* account 0 is not used */
         return LEDGER_STAGE_FAILED;

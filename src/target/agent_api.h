@@ -71,4 +71,11 @@ struct agent_api_agent {
  */
 const struct agent_api_agent *allium_agent_api(const struct agent_api_tags *tags);
 
+/**
+ * Exported by the full agent: writes an event of the program (ring/ring_layout.h) of `words` words into its rings. The
+ * first word and the thread in the second one are filled in. `event` NULL: nothing is written. `version`:
+ * AGENT_API_VERSION. False: the agent does not trace, or was built with another version.
+ */
+bool allium_agent_trace(uint32_t version, uint64_t *event, uint32_t words);
+
 #endif

@@ -70,6 +70,33 @@ struct ledger_action {
 #define LEDGER_ACTIONS_BYTES  (LEDGER_ACTIONS_MOST * sizeof(struct ledger_action)) /* size of one list */
 #define LEDGER_ACTIONS_SECOND (1u << 31)
 
+/*
+ * Which events of programs (<allium/event.h>) are on: at LEDGER_CONTROL_EVENTS_AT in the page. Inline code of programs
+ * reads `word`.
+ */
+#define LEDGER_CONTROL_EVENTS_AT 64
+#define LEDGER_EVENT_LIST_BYTES  1024u
+struct ledger_control_events {
+    /* 0: none. Else bit 0 tells which list is in force, and the other bits change with each list. The tool writes the
+     * other list and `last`, then the word. */
+    uint32_t word;
+    uint32_t last;                          /* the last word that was not 0 */
+    char lists[2][LEDGER_EVENT_LIST_BYTES]; /* event_list.h; each ends with NUL */
+};
+
+static inline const struct ledger_control_events *ledger_control_events(const struct ledger_control *page)
+{
+    return (const struct ledger_control_events *)(const void *)((const char *)page +
+                                                                LEDGER_CONTROL_EVENTS_AT);
+}
+
+/** Returns the word that puts the other list in force, after the last word that was not 0. */
+static inline uint32_t ledger_events_next(uint32_t last)
+{
+    const uint32_t next_word = (last ^ 1) + 2;
+    return next_word ? next_word : 2;
+}
+
 /**
  * Returns the key of a place in the code. The key does not depend on the load address. `id`: `bytes` bytes, the build
  * id of the ELF file that has the place, or its path if it has no build id; `code`: the virtual address in that file.

@@ -36,7 +36,8 @@
 #define LEDGER_SUFFIX         ".ledger"
 #define LEDGER_CONTROL_SUFFIX ".control"
 #define LEDGER_RING_SUFFIX    ".ring"
-#define LEDGER_READ_SUFFIX    ".read" /* up to where the tool has read the rings */
+#define LEDGER_READ_SUFFIX    ".read"   /* up to where the tool has read the rings */
+#define LEDGER_EVENTS_SUFFIX  ".events" /* event_table.h */
 /* A ledger with tags and without samples and sites, made by liballium.so in a process without the agent. */
 #define LEDGER_TAGS_SUFFIX ".tags"
 /* The name of a recorder's directory begins with this prefix. `allium run` (the recorder) makes this directory for the

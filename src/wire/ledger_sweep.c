@@ -59,14 +59,24 @@ static bool is_left(long dir, const char *name)
     return left;
 }
 
+/* Returns whether the name has a suffix of the files of an image. */
+static bool is_ours(const char *name)
+{
+    static const char suffixes[] =
+        LEDGER_SUFFIX "\0" LEDGER_CONTROL_SUFFIX "\0" LEDGER_TAGS_SUFFIX "\0" LEDGER_RING_SUFFIX
+                      "\0" LEDGER_READ_SUFFIX "\0" LEDGER_EVENTS_SUFFIX "\0";
+    const char *suffix = suffixes;
+    while (*suffix && !text_ends(name, suffix))
+        suffix += text_length(suffix) + 1;
+    return *suffix;
+}
+
 /* If the process of the file has ended: marks the file, or removes it if its mark is retention_seconds old or older. */
 static void sweep_file(const struct sweep *s, const char *name)
 {
     struct stat st;
     uint64_t pid = text_number(name);
-    if ((!text_ends(name, LEDGER_SUFFIX) && !text_ends(name, LEDGER_CONTROL_SUFFIX) &&
-         !text_ends(name, LEDGER_TAGS_SUFFIX)) ||
-        !pid || pid > INT32_MAX || sys_call(SYS_kill, pid, 0) != -ESRCH ||
+    if (!is_ours(name) || !pid || pid > INT32_MAX || sys_call(SYS_kill, pid, 0) != -ESRCH ||
         sys_call(SYS_newfstatat, s->dir, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode) ||
         !is_left(s->dir, name))
         return;

@@ -11,11 +11,14 @@ from tap import check, equal, private_dir, run, succeed
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 INCLUDE = ROOT + "/include"
-HEADERS = "tag.h", "helper.h", "malloc_hooks.h", "operator_new.hh"
+HEADERS = "tag.h", "event.h", "helper.h", "malloc_hooks.h", "operator_new.hh"
 SOURCE = """
 #include <stdlib.h>
 #include <allium/tag.h>
 #include <allium/helper.h>
+#include <allium/event.h>
+ALLIUM_EVENT(shop, order, ALLIUM_U64(id));
+ALLIUM_SPAN(shop, parse);
 static void *grow(void *p, size_t n)
 {
     ALLIUM_HELPER(grow);
@@ -34,6 +37,10 @@ int main(void)
     allium_untrack(p);
     allium_unaccount(tag, 10);
     allium_latency_stop(tag, began);
+    allium_emit(shop, order, .id = abort());
+    allium_begin(shop, parse);
+    allium_end(shop, parse);
+    allium_log(shop, "%d", abort());
     free(p);
     return 0;
 }
@@ -81,13 +88,15 @@ def complete():
     def text(name):
         with open(INCLUDE + "/allium/" + name) as file:
             return file.read()
-    page = open(ROOT + "/man/allium-tags.1.scd").read()
-    offered = set(re.findall(r"\b(allium_\w+|ALLIUM_(?:TAG|HELPER)\w*)\(", page.replace("\\_", "_")))
+    page = "".join(open(ROOT + "/man/" + name).read() for name in ("allium-tags.1.scd", "allium-events.7.scd"))
+    names = r"\b(allium_\w+|ALLIUM_(?:TAG|HELPER|EVENT|SPAN)\w*)\("
+    offered = set(re.findall(names, page.replace("\\_", "_")))
     offered |= set(re.findall(r"^(?:ALLIUM_ONLY_ADDRESS\(\d\) )?ALLIUM_INLINE [\w *]+?(allium_\w+)\(", text("tag.h"), re.M))
     offered -= {"allium_add", "allium_table_of", "allium_track_counted"}  # for inline code alone
     missing = {name for name in offered if not re.search(r"\b%s\(" % name, text("disabled.h"))}
     equal(missing, set(), "names without a counterpart in disabled.h")
-    check({"allium_account", "ALLIUM_TAG", "ALLIUM_HELPER"} <= offered, "what is offered:", offered)
+    some = {"allium_account", "allium_emit", "ALLIUM_TAG", "ALLIUM_HELPER", "ALLIUM_SPAN"}
+    check(some <= offered, "what is offered:", offered)
 
 
 tap.main([

@@ -11,6 +11,7 @@
 #include "agent/tracer/tracer_rings.h"
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/syscall.h"
+#include "target/agent_api.h"
 #include "wire/event_schema.h"
 
 #define SEQUENCE_SIGNATURE 0x53053053
@@ -60,6 +61,26 @@ static inline uintptr_t *place_of(uintptr_t site)
     return &seen[site * UINT64_C(0x9e3779b97f4a7c15) >> (64 - SITES_SEEN_BITS)];
 }
 
+/* Returns whether there are rings to which the thread may write until end_cold(). If not, the event is counted. */
+static COLD bool begin_cold(struct thread *t, uint8_t *outside)
+{
+    if (ledger_enter_own(t, outside)) {
+        if (process_open_ledger() && tracer_rings_made()) {
+            tracer_know_thread();
+            return true;
+        }
+        ledger_exit(t, *outside);
+    }
+    atomic_add64(&tracer_hot.early_lost, 1);
+    return false;
+}
+
+static void end_cold(struct thread *t, uint8_t outside)
+{
+    tracer_clock_anchor();
+    ledger_exit(t, outside);
+}
+
 /*
  * Writes an event that a sequence has not written, as `before` tells. If a signal handler interrupts this function and
  * forks, it goes on in the child with pointers to the parent's rings, where the child then has memory of its own
@@ -69,26 +90,18 @@ static COLD void put_cold(enum sequence_result before, uint64_t what, uint64_t a
 {
     struct thread *t = &thread_self;
     uint8_t outside;
-    if (!ledger_enter_own(t, &outside)) {
-        atomic_add64(&tracer_hot.early_lost, 1);
+    if (!begin_cold(t, &outside))
         return;
-    }
-    if (process_open_ledger() && tracer_rings_made()) {
-        tracer_know_thread();
-        if (site && load_relaxed(place_of(site)) != site)
-            add_site(site, place_of(site));
-        const uint32_t words = what >> 16 & RING_SIZE_MASK, thread = tracer_thread;
-        uint64_t event[] = {0, ring_what((uint16_t)what, words, thread & ~TRACER_UNREGISTERED), a,
-                            words == 4 ? site : b, site};
-        if (thread & TRACER_UNREGISTERED)
-            ring_shared_append(&tracer_ring, event, words);
-        else
-            ring_append_cold(&tracer_ring, before, event, words);
-        tracer_clock_anchor();
-    } else {
-        atomic_add64(&tracer_hot.early_lost, 1);
-    }
-    ledger_exit(t, outside);
+    if (site && load_relaxed(place_of(site)) != site)
+        add_site(site, place_of(site));
+    const uint32_t words = what >> 16 & RING_SIZE_MASK, thread = tracer_thread;
+    uint64_t event[] = {0, ring_what((uint16_t)what, words, thread & ~TRACER_UNREGISTERED), a,
+                        words == 4 ? site : b, site};
+    if (thread & TRACER_UNREGISTERED)
+        ring_shared_append(&tracer_ring, event, words);
+    else
+        ring_append_cold(&tracer_ring, before, event, words);
+    end_cold(t, outside);
 }
 
 /*
@@ -215,6 +228,25 @@ void tracer_begin(void)
                                  .memalign = trace_memalign,
                                  .valloc = trace_valloc,
                                  .pvalloc = trace_pvalloc};
+}
+
+/* Called from code of liballium.so that the program calls: no hook of the agent is below it. */
+EXPORT bool allium_agent_trace(uint32_t version, uint64_t *event, uint32_t words)
+{
+    struct thread *t = &thread_self;
+    uint8_t outside;
+    if (version != AGENT_API_VERSION || !tracer_on)
+        return false;
+    if (!event || !begin_cold(t, &outside))
+        return true;
+    const uint32_t thread = tracer_thread;
+    event[1] |= (uint64_t)(thread & ~TRACER_UNREGISTERED) << 32;
+    if (thread & TRACER_UNREGISTERED)
+        ring_shared_append(&tracer_ring, event, words);
+    else
+        ring_append(&tracer_ring, event, words);
+    end_cold(t, outside);
+    return true;
 }
 
 void tracer_begin_thread(void)

@@ -11,6 +11,7 @@
 #include "cli/command.h"
 #include "cli/launched.h"
 #include "cli/option_values.h"
+#include "collect/ledger/control_events.h"
 #include "run/record.h"
 
 #define BUFFER_LEAST (UINT64_C(64) << 10)
@@ -23,6 +24,7 @@ static const struct option_doc options[] = {
     {"kernel-buffer", 0, "SIZE", "the kernel's ring of each CPU (4M)"},
     {"buffer", 0, "SIZE", "memory for the events of each CPU, a power of two (4M)"},
     {"clock", 0, "CLOCK", "time of events: tsc (the CPU's counter, fast) or mono (CLOCK_MONOTONIC) (tsc)"},
+    {"events", 0, "LIST", "record these: alloc, user, 'PROVIDER:NAME' with * and ?, '!...' not (alloc)"},
     {"period", 0, "SIZE", "sample the heap beside, see allium-run(1) (512K)"},
     {"no-follow", 0, NULL, "do not observe processes that CMD starts"},
     {"no-args", 0, NULL, "do not keep command lines in the recording"},
@@ -37,6 +39,8 @@ static const char *const examples[] = {
     "print them",
     "sudo allium trace --kernel faults,sched -o t -- ./server",
     "with page faults, and who took the CPU",
+    "allium trace --events 'alloc,shop:*,!shop:noisy' -- ./server",
+    "record also the program's own events of shop, see allium-events(7), and not shop:noisy",
     NULL,
 };
 
@@ -44,8 +48,8 @@ static int run(int argc, char **argv);
 
 const struct command command_trace = {
     .name = "trace",
-    .usage = "[-o DIR] [--buffer SIZE] [--clock CLOCK] [--kernel LIST|--kernel-all] [--kernel-buffer SIZE] "
-             "[--period SIZE] [--no-follow] [--no-args] [--quiet] -- CMD ARG...",
+    .usage = "[-o DIR] [--events LIST] [--buffer SIZE] [--clock CLOCK] [--kernel LIST|--kernel-all] "
+             "[--kernel-buffer SIZE] [--period SIZE] [--no-follow] [--no-args] [--quiet] -- CMD ARG...",
     .summary = "run a program, record each of its allocations and frees in order",
     .examples = examples,
     .options = options,
@@ -121,6 +125,10 @@ static int run(int argc, char **argv)
                                     RECORD_PERIOD_MAX_BYTES, &o.period_bytes);
     if (code >= 0)
         return code;
+    o.events = command_value(&command_trace, &a, "events");
+    const char *mistake = o.events ? event_list_mistake(o.events) : NULL;
+    if (mistake)
+        return command_misuse(&command_trace, "--events %s: %s", o.events, mistake);
     code = take_kernel(&a, &o);
     if (code >= 0)
         return code;

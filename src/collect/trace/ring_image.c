@@ -89,7 +89,7 @@ uint64_t ring_image_lost(const struct ring_image *i)
 
 void ring_image_remove(struct ring_image *i, const char *folder)
 {
-    static const char *const suffixes[] = {LEDGER_RING_SUFFIX, LEDGER_READ_SUFFIX};
+    static const char *const suffixes[] = {LEDGER_RING_SUFFIX, LEDGER_READ_SUFFIX, LEDGER_EVENTS_SUFFIX};
     struct buf path = BUF_INIT;
     char name[64];
     for (size_t k = 0; k < sizeof(suffixes) / sizeof(*suffixes); k++) {

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "collect/ledger/control_events.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "collect/ledger/control_write.h"
+#include "wire/event_list.h"
+#include "wire/ledger.h"
+
+static const char in_patterns[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_:*?";
+
+const char *event_list_mistake(const char *list)
+{
+    const char *at = list;
+    if (strlen(list) >= LEDGER_EVENT_LIST_BYTES)
+        return "it is too long";
+    do {
+        struct event_item i = event_list_next(&at);
+        if (event_item_is(i, "alloc") || event_item_is(i, "user"))
+            continue;
+        i.at += *i.at == '!';
+        if (!event_item_is_pattern(i) || strspn(i.at, in_patterns) < (size_t)(i.end - i.at))
+            return "its items are alloc, user, and PROVIDER:NAME, in which * and ? are allowed; ! excludes";
+    } while (*at);
+    return list[0] && list[strlen(list) - 1] == ',' ? "it ends with a comma" : NULL;
+}
+
+bool event_list_has_agent(const char *list)
+{
+    return event_list_has_group(list, "alloc");
+}
+
+static int put_list(int fd, const char *list)
+{
+    const off_t at = LEDGER_CONTROL_EVENTS_AT;
+    struct ledger_control_events now;
+    char text[LEDGER_EVENT_LIST_BYTES] = "";
+    if (flock(fd, LOCK_EX) || pread(fd, &now, sizeof(now), at) != sizeof(now))
+        return -EIO;
+    memcpy(text, list, strlen(list));
+    uint32_t word = ledger_events_next(now.last);
+    const off_t list_at =
+        (off_t)offsetof(struct ledger_control_events, lists[0]) + (word & 1) * (off_t)sizeof(text);
+    if (!event_list_has_user(list))
+        word = 0;
+    else if (pwrite(fd, text, sizeof(text), at + list_at) != sizeof(text) ||
+             pwrite(fd, &word, sizeof(word), at + (off_t)offsetof(struct ledger_control_events, last)) !=
+                 sizeof(word))
+        return -EIO;
+    return pwrite(fd, &word, sizeof(word), at) == sizeof(word) ? 0 : -EIO;
+}
+
+int control_set_events(const struct ledger_entry *ledger, const char *list, struct error *e)
+{
+    const char *mistake = *list ? event_list_mistake(list) : NULL;
+    if (mistake)
+        return error_set(e, EINVAL, "the list of events %s: %s", list, mistake);
+    const int fd = control_open(ledger, e);
+    if (fd < 0)
+        return fd;
+    const int bad = put_list(fd, list);
+    close(fd);
+    return bad ? control_failed(ledger, -bad, e) : 0;
+}

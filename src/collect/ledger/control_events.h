@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef COLLECT_CONTROL_EVENTS_H
+#define COLLECT_CONTROL_EVENTS_H
+
+/* Switches the programs' own events in a running process, by its control page. */
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "collect/ledger/ledger_dir.h"
+
+/** Returns NULL if the list is one (wire/event_list.h); else what is wrong with it, in a few words. */
+const char *event_list_mistake(const char *list);
+/** Returns whether the list has events of the agent. */
+bool event_list_has_agent(const char *list);
+/** Puts the list in force in the process of this ledger. "": no event is on. Returns 0, or -errno with a line. */
+int control_set_events(const struct ledger_entry *ledger, const char *list, struct error *e);
+
+#endif

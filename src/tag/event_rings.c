@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "tag/event_rings.h"
+
+#include <cpuid.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "base/sigsafe/atomic.h"
+#include "base/sigsafe/clock_ns.h"
+#include "base/sigsafe/syscall.h"
+#include "tag/event_classes.h"
+#include "target/agent_api.h"
+#include "target/fork_placeholder.h"
+#include "target/process_image.h"
+#include "wire/ledger_file.h"
+
+#define CPUS_MOST    500u
+#define PACKET_BYTES (64u << 10)
+#define RING_BYTES   (4u << 20)
+
+/* libc's registration for restartable sequences (2.35 and later). */
+extern const ptrdiff_t __rseq_offset __attribute__((weak));
+extern const unsigned int __rseq_size __attribute__((weak));
+
+/* Defined by the full agent. This weak symbol is NULL if that is not in the process. */
+__attribute__((weak, visibility("default"))) bool allium_agent_trace(uint32_t version, uint64_t *event,
+                                                                     uint32_t words);
+
+static struct ring ring;
+/* generation of the process << 2 | one of these */
+enum { RINGS_MAKING = 1, RINGS_MADE, RINGS_FAILED };
+static uint64_t rings_stage;
+static uint64_t early_lost; /* before there were rings */
+
+static __thread struct {
+    uint32_t generation, id; /* `id` is the thread's in this generation of the process */
+    uint32_t writes;         /* it is in ring_append() */
+} self __attribute__((tls_model("initial-exec")));
+
+static uint64_t stage_of(uint32_t stage)
+{
+    return (uint64_t)process.generation << 2 | stage;
+}
+
+static bool agent_traces(void)
+{
+    return allium_agent_trace && allium_agent_trace(AGENT_API_VERSION, NULL, 0);
+}
+
+static bool clock_is_steady(void)
+{
+    unsigned a, b, c, d;
+    return __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & 1u << 8); /* the counter is invariant */
+}
+
+static uint64_t ticks(void)
+{
+    return ring.is_tsc ? __builtin_ia32_rdtsc() : clock_ns(CLOCK_MONOTONIC);
+}
+
+static bool reach(char *from, uint64_t bytes)
+{
+    return ledger_may_call(&process.ledger) && !ledger_back(from, bytes);
+}
+
+/* One more than the last number in "0-3" or "0,2-5". A thread on a CPU beyond them writes into the shared ring. */
+static uint32_t count_cpus(void)
+{
+    char text[64];
+    uint32_t last = 0;
+    const long fd = sys_call(SYS_openat, AT_FDCWD, "/sys/devices/system/cpu/possible", O_RDONLY | O_CLOEXEC);
+    const long n = sys_failed(fd) ? 0 : sys_call(SYS_read, fd, text, sizeof(text));
+    for (long k = 0; k < n; k++)
+        if (text[k] >= '0' && text[k] <= '9')
+            last = 10 * last + (uint32_t)(text[k] - '0');
+        else if (text[k] != '\n')
+            last = 0;
+    if (!sys_failed(fd))
+        sys_call(SYS_close, fd);
+    return last < CPUS_MOST ? last + 1 : CPUS_MOST;
+}
+
+char *event_rings_map_beside(const char *suffix, uint64_t bytes, const void *content, uint64_t content_bytes)
+{
+    char name[LEDGER_NAME_BYTES], *map = NULL;
+    const struct ledger *l = &process.ledger;
+    const long dir =
+        l->dir[0] ? sys_call(SYS_openat, AT_FDCWD, l->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -ENOENT;
+    ledger_file_name(name, &process.config, dir, (int)sys_call(SYS_getpid, 0), suffix);
+    const long fd = ledger_file_create(dir, name, bytes);
+    if (!sys_failed(fd) &&
+        (!content || (!sys_call(SYS_fallocate, fd, 0, 0, bytes) &&
+                      sys_call(SYS_pwrite64, fd, content, content_bytes, 0) == (long)content_bytes)))
+        map = ledger_file_map(fd, bytes, content ? PROT_READ : PROT_NONE);
+    if (map) {
+        sys_call(SYS_munlock, map, bytes);
+        sys_call(SYS_madvise, map, bytes, MADV_DONTFORK);
+        sys_call(SYS_madvise, map, bytes, MADV_DONTDUMP);
+    } else if (!sys_failed(fd) && !sys_failed(dir)) {
+        sys_call(SYS_unlinkat, dir, name, 0);
+    }
+    if (!sys_failed(fd))
+        sys_call(SYS_close, fd);
+    if (!sys_failed(dir))
+        sys_call(SYS_close, dir);
+    return map;
+}
+
+static bool make_rings(void)
+{
+    struct {
+        uint64_t magic, read[CPUS_MOST];
+    } positions = {0};
+    const uint32_t cpus = count_cpus();
+    const uint64_t bytes = ring_file_bytes(cpus, RING_BYTES);
+    char *map = event_rings_map_beside(LEDGER_RING_SUFFIX, bytes, NULL, 0);
+    if (!map || ledger_back(map, bytes - (cpus + 1ull) * RING_BYTES))
+        return false;
+    ring_begin_positions((struct ring_positions *)&positions, cpus, RING_BYTES);
+    ring = (struct ring){.is_tsc = clock_is_steady(), .ticks = ticks, .reach = reach};
+    ring.read = (const struct ring_positions *)event_rings_map_beside(LEDGER_READ_SUFFIX, LEDGER_PAGE_BYTES,
+                                                                      &positions, sizeof(positions));
+    if (!ring.read)
+        return false;
+    struct ring_header *header = (struct ring_header *)map;
+    header->image_id = process.config.image_id;
+    header->clock = ring.is_tsc;
+    ring_begin(&ring, header, cpus, PACKET_BYTES, RING_BYTES,
+               &__rseq_size && __rseq_size ? __rseq_offset : 0);
+    return true;
+}
+
+/* Makes what this image needs. Only one thread does; a handler that interrupts it loses its events, which counts. */
+static uint64_t make(void)
+{
+    uint64_t mask, before = load_acquire(&rings_stage);
+    const bool blocked = process_block_signals(&mask);
+    if (before >> 2 != process.generation && atomic_swap_if64(&rings_stage, before, stage_of(RINGS_MAKING))) {
+        const bool made = event_classes_begin() && (agent_traces() || make_rings());
+        store_release(&rings_stage, stage_of(made ? RINGS_MADE : RINGS_FAILED));
+        if (made && !agent_traces())
+            for (uint64_t n = __atomic_exchange_n(&early_lost, 0, __ATOMIC_RELAXED); n; n--)
+                ring_count_lost(&ring, RING_LOST_NO_RING);
+    }
+    if (blocked)
+        process_unblock_signals(mask);
+    return load_acquire(&rings_stage);
+}
+
+bool event_rings_open(void)
+{
+    uint64_t stage = load_acquire(&rings_stage);
+    if (unlikely(stage >> 2 != process.generation))
+        stage = make();
+    return stage == stage_of(RINGS_MADE);
+}
+
+void event_rings_lose(void)
+{
+    if (load_acquire(&rings_stage) == stage_of(RINGS_MADE) && !agent_traces())
+        ring_count_lost(&ring, RING_LOST_NO_RING);
+    else
+        atomic_add64(&early_lost, 1);
+}
+
+static uint32_t thread(void)
+{
+    if (likely(self.generation == process.generation))
+        return self.id;
+    if (!ledger_may_call(&process.ledger))
+        return 0;
+    self.id = (uint32_t)sys_call(SYS_gettid, 0);
+    self.generation = process.generation;
+    return self.id;
+}
+
+void event_rings_append(uint64_t *event, uint32_t words)
+{
+    if (allium_agent_trace && allium_agent_trace(AGENT_API_VERSION, event, words))
+        return;
+    event[1] |= (uint64_t)thread() << 32;
+    self.writes++;
+    ring_append(&ring, event, words);
+    self.writes--;
+}
+
+void event_rings_before_fork(unsigned part)
+{
+    const bool writes = self.writes && ring.header;
+    fork_placeholder_note(part, ring.header,
+                          writes ? ring_file_bytes(ring.header->cpus, ring.header->ring_bytes) : 0);
+    fork_placeholder_note(part + 1, ring.read, writes ? LEDGER_PAGE_BYTES : 0);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAG_EVENT_RINGS_H
+#define TAG_EVENT_RINGS_H
+
+/*
+ * Where the program's own events go: into the rings of the agent, if it traces; else into rings of the library's own,
+ * beside the ledger of the process, made when the first event is switched on.
+ *
+ * Runs in: target. Threads: any, signal handlers included; no lock.
+ * Owns: the mappings, until the image ends.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "ring/ring_write.h"
+
+/** Returns whether events can be written; makes rings for this image if it has none. tag_ledger_open() was true. */
+bool event_rings_open(void);
+/** Writes an event; the second word has its number, its size and its flags, and gets the thread. */
+void event_rings_append(uint64_t *event, uint32_t words);
+/** Counts an event that cannot be written. */
+void event_rings_lose(void);
+/**
+ * Makes a file beside the ledger (a memfd if the ledger is one), and maps it. With `content`, its memory is there and
+ * can only be read; without, it cannot be touched before ledger_back(). NULL: that failed.
+ */
+char *event_rings_map_beside(const char *suffix, uint64_t bytes, const void *content, uint64_t content_bytes);
+/** Before libc's fork(), in the parent: notes the rings if the forking thread was interrupted while it wrote. */
+void event_rings_before_fork(unsigned part);
+
+#endif

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Writes events as its first argument says; C and C++. */
+#include "events.h"
+
+#include <dlfcn.h>
+#include <float.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define THREADS 4
+#define TICKS   20000
+
+ALLIUM_EVENT(shop, odd, ALLIUM_U32(number));
+
+static unsigned evaluated;
+
+static unsigned char evaluate(void)
+{
+    evaluated++;
+    return 7;
+}
+
+static void limits(void)
+{
+    allium_emit(shop, limits, .u8 = 0, .text = "");
+    allium_emit(shop, limits, .u8 = 255, .i8 = 127, .u16 = 65535, .i16 = 32767, .u32 = 4294967295u,
+                .i32 = 2147483647, .u64 = 18446744073709551615ul, .i64 = 9223372036854775807l, .f32 = FLT_MAX,
+                .f64 = DBL_MAX, .hex = 18446744073709551615ul, .ptr = &evaluated,
+                .size = 18446744073709551615ul, .kind = 2147483647, .text = "12345");
+    allium_emit(shop, limits, .i8 = -128, .i16 = -32768, .i32 = -2147483647 - 1,
+                .i64 = -9223372036854775807l - 1, .f32 = -FLT_MIN, .f64 = 4.9406564584124654e-324,
+                .kind = -2147483647 - 1, .text = "123456");
+    allium_emit(shop, limits, .f64 = -0.1, .kind = 1, .text = "1234\xc3\xa4");
+    allium_emit(shop, limits, .kind = 5, .text = "123\xc3\xa4");
+    allium_emit(shop, empty);
+    allium_emit(stream, event, .clock = 1, .event = 2, .stream = 3, .string = 4, .variant = 5,
+                .timestamp = 6);
+    char text[4001];
+    memset(text, 'x', 4000);
+    text[4000] = '\0';
+    allium_emit(shop, large, .head = text, .n = 9, .tail = "end");
+    allium_begin(shop, parse, .bytes = 77);
+    allium_end(shop, parse);
+    allium_log(shop, "%d and %s", 12, "text");
+    allium_log(shop, "%s", text);
+    allium_emit(shop, noisy, .n = evaluate());
+    allium_emit(shop, odd, .number = 5);
+    other_events();
+    printf("%u %lx\n", evaluated, (unsigned long)&evaluated);
+}
+
+static void *count(void *arg)
+{
+    for (unsigned long i = 0; i < TICKS; i++)
+        allium_emit(shop, tick, .thread = (unsigned)(unsigned long)arg, .count = i);
+    return NULL;
+}
+
+static unsigned signals;
+
+static void on_signal(int number)
+{
+    (void)number;
+    allium_emit(shop, noisy, .n = (unsigned char)__atomic_add_fetch(&signals, 1, __ATOMIC_SEQ_CST));
+}
+
+/* Threads, a signal in between, and a fork child that does the same. */
+static void threads(void)
+{
+    pthread_t t[THREADS];
+    struct sigaction action;
+    memset(&action, 0, sizeof(action));
+    action.sa_handler = on_signal;
+    sigaction(SIGUSR1, &action, NULL);
+    for (unsigned long i = 0; i < THREADS; i++)
+        pthread_create(&t[i], NULL, count, (void *)i);
+    for (int i = 0; i < 200; i++)
+        pthread_kill(t[i % THREADS], SIGUSR1);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(t[i], NULL);
+    printf("%d %u\n", (int)getpid(), signals);
+    fflush(stdout);
+}
+
+/* Calls a library, unloads it, and loads it again. */
+static void reload(const char *library)
+{
+    for (int i = 0; i < 3; i++) {
+        void *loaded = dlopen(library, RTLD_NOW);
+        void (*run)(void);
+        void *found = loaded ? dlsym(loaded, "other_events") : NULL;
+        if (!found)
+            exit(1);
+        memcpy(&run, &found, sizeof(run));
+        run();
+        dlclose(loaded);
+    }
+}
+
+/* An event for each line that is read, and one in a fork child for "fork". */
+static void follow_input(void)
+{
+    char line[64];
+    while (fgets(line, sizeof(line), stdin)) {
+        if (!strcmp(line, "fork\n")) {
+            pid_t child = fork();
+            if (!child)
+                continue;
+            waitpid(child, NULL, 0);
+            return;
+        }
+        allium_emit(shop, tick, .count = strtoul(line, NULL, 10));
+        allium_emit(shop, noisy, .n = evaluate());
+        puts("done");
+        fflush(stdout);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "";
+    if (!strcmp(what, "limits"))
+        limits();
+    if (!strcmp(what, "threads"))
+        threads();
+    if (!strcmp(what, "forks")) {
+        const pid_t child = fork();
+        threads();
+        if (child)
+            waitpid(child, NULL, 0);
+    }
+    if (!strcmp(what, "reload") && argc > 2)
+        reload(argv[2]);
+    if (!strcmp(what, "input"))
+        follow_input();
+    if (argc > 2 && !strcmp(argv[argc - 1], "kill"))
+        raise(SIGKILL);
+    return 0;
+}

@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The program's own events (<allium/event.h>), read by babeltrace2's library: each value at its limits, each count, in C
+and C++, with the agent and without; switched by patterns, while the program runs, too; after dlclose(), in fork
+children, before SIGKILL.
+"""
+import contextlib
+import os
+import re
+import signal
+import struct
+import subprocess
+import sys
+from collections import Counter
+
+import bt2
+
+sys.dont_write_bytecode = True
+import building
+import tap
+from building import linked, quiet, scratch
+from tap import agent_env, built, check, equal, private_dir, run, succeed
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ALLIUM, RINGS = built("ALLIUM"), built("TEST_EVENT_RINGS")
+COMPILERS = {
+    "gcc": ["gcc", "-std=gnu11", "-Wpedantic"], "clang": ["clang", "-std=c11", "-D_GNU_SOURCE", "-Wpedantic"],
+    "g++": ["g++", "-x", "c++", "-std=c++11", "-Wpedantic"], "clang++": ["clang++", "-x", "c++", "-std=c++17"],
+    "g++20": ["g++", "-x", "c++", "-std=c++20", "-Wpedantic"], "O0": ["gcc", "-O0"], "lto": ["gcc", "-flto"],
+}
+THREADS, TICKS = 4, 20000
+
+
+def program(compiler="gcc", name="events"):
+    out = scratch("%s-%s" % (name, compiler))
+    if not os.path.exists(out):
+        sources = [os.path.join(HERE, "events.c"), os.path.join(HERE, "events_other.c")]
+        quiet([*COMPILERS[compiler], "-O2" if compiler != "O0" else "-g", "-I", building.INCLUDE, *building.STRICT,
+               *sources, "-x", "none", "-o", out, *linked()])
+    return out
+
+
+def plugin():
+    out = scratch("events_plugin.so")
+    if not os.path.exists(out):
+        quiet(["gcc", "-O2", "-fPIC", "-shared", "-I", building.INCLUDE, *building.STRICT,
+               os.path.join(HERE, "events_other.c"), "-o", out, *linked()])
+    return out
+
+
+def plain(field):
+    if isinstance(field, bt2._StructureFieldConst):
+        return {name: plain(field[name]) for name in field}
+    if isinstance(field, bt2._ArrayFieldConst):
+        return [plain(element) for element in field]
+    if isinstance(field, bt2._EnumerationFieldConst):
+        with contextlib.suppress(AssertionError):  # what bt2 2.0.4 does for a value without a label
+            return int(field), sorted(field.labels)
+        return int(field), []
+    return str(field) if isinstance(field, bt2._StringFieldConst) else float(field) if isinstance(
+        field, bt2._RealFieldConst) else int(field)
+
+
+def events(folder):
+    """-> [(name, process, thread, flags, fields, id of the class)] in the order of time"""
+    found = []
+    if not os.path.exists(folder + "/metadata"):
+        return found
+    with contextlib.suppress(FileNotFoundError):
+        if len(os.listdir(folder)) < 2:
+            return found
+    for message in bt2.TraceCollectionMessageIterator(folder):
+        if type(message) is bt2._EventMessageConst:
+            event = message.event
+            context = plain(event.common_context_field)
+            found.append((event.name, int(event.packet.context_field["vpid"]), context["vtid"], context["flags"],
+                          plain(event.payload_field), event.cls.id))
+    return found
+
+
+def traced(command, listed, *more, ends=0):
+    """-> (events, what the program said, what allium said)"""
+    with private_dir() as folder:
+        done = run([ALLIUM, "trace", "--events", listed, "-o", folder + "/t", *more, "--", *command])
+        equal(done.returncode, ends, done.stderr)
+        said = done.stderr.decode()
+        check(", 0 lost" in said, said)
+        return events(folder + "/t/ust"), done.stdout.decode(), said
+
+
+@contextlib.contextmanager
+def follower(folder):
+    """-> the lines that say what was read, once it has ended"""
+    said = []
+    command = [RINGS, "follow", folder, folder + "/ust"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as p:
+        equal(p.stdout.readline(), b"ready\n", "follower")
+        yield said
+        p.stdin.close()
+        said.append([int(n) for n in p.stdout.read().split()])
+    equal(p.returncode, 0, "follower")
+
+
+def alone(command, listed):
+    """The same without the agent, into rings of the library's own."""
+    with private_dir() as folder:
+        with follower(folder) as said:
+            done = succeed(command, env=dict(os.environ, ALLIUM_DIR=folder, ALLIUM_EVENTS=listed))
+        found = events(folder + "/ust")
+        equal((said[0][0], said[0][1]), (len(found), 0), "events, lost")
+        equal([name for name in os.listdir(folder) if name.endswith((".ring", ".read", ".events"))], [], "left behind")
+        return found, done.stdout.decode(), said[0]
+
+
+def single(number):
+    return struct.unpack("f", struct.pack("f", number))[0]
+
+
+NONE = {"u8": 0, "i8": 0, "u16": 0, "i16": 0, "u32": 0, "i32": 0, "u64": 0, "i64": 0, "f32": 0.0, "f64": 0.0, "hex": 0,
+        "ptr": 0, "size": 0, "kind": (0, []), "text": ""}
+MOST = {"u8": 255, "i8": 127, "u16": 65535, "i16": 32767, "u32": 2**32 - 1, "i32": 2**31 - 1, "u64": 2**64 - 1,
+        "i64": 2**63 - 1, "f32": 3.4028234663852886e38, "f64": sys.float_info.max, "hex": 2**64 - 1, "size": 2**64 - 1,
+        "kind": (2**31 - 1, ["FOOD"]), "text": "12345"}
+LEAST = {"i8": -128, "i16": -2**15, "i32": -2**31, "i64": -2**63, "f32": -1.1754943508222875e-38, "f64": 5e-324,
+         "kind": (-2**31, ["TOY"]), "text": "12345"}
+KEYWORDS = ("clock", "env", "event", "stream", "trace", "string", "integer", "floating_point", "typealias", "variant",
+            "align", "callsite", "id", "timestamp")
+
+
+def check_limits(found, said, noisy):
+    evaluated, address = said.split()
+    equal(int(evaluated), noisy, "arguments that were evaluated")
+    own = [e for e in found if not e[0].startswith("allium:")]
+    want = [
+        ("shop:limits", 0, NONE), ("shop:limits", 0, {**MOST, "ptr": int(address, 16)}),
+        ("shop:limits", 2, {**NONE, **LEAST}),
+        ("shop:limits", 2, {**NONE, "f64": -0.1, "kind": (1, ["BOOK"]), "text": "1234"}),
+        ("shop:limits", 0, {**NONE, "kind": (5, []), "text": "123\xe4"}), ("shop:empty", 0, {}),
+        ("stream:event", 0, {**dict.fromkeys(KEYWORDS, 0), "clock": 1, "event": 2, "stream": 3, "string": 4,
+                             "variant": 5, "timestamp": 6}),
+        ("shop:large", 0, {"head": "x" * 4000, "n": 9, "tail": "end"}), ("shop:parse_begin", 0, {"bytes": 77}),
+        ("shop:parse_end", 0, {}), ("shop:log", 0, {"message": "12 and text"}), ("shop:log", 2, {"message": "x" * 256}),
+        *[("shop:noisy", 0, {"n": 7})] * noisy, ("shop:odd", 0, {"number": 5}),
+        ("shop:tick", 0, {"thread": 1000, "count": 1}), ("shop:odd", 0, {"why": "text"}),
+    ]
+    for have, expected in zip(own, want):
+        equal((have[0], have[3], have[4]), expected, "an event")
+    equal(len(own), len(want), "events")
+    odd = {e[5] for e in own if e[0] == "shop:odd"}
+    equal(len(odd), 2, "classes of two events with one name")
+
+
+def every_type():
+    for compiler in COMPILERS:
+        found, said, _ = traced([program(compiler), "limits"], "alloc,shop:*,stream:*")
+        check_limits(found, said, 1)
+        check(any(e[0] == "allium:malloc" for e in found), "events of the agent")
+        found, said, counts = alone([program(compiler), "limits"], "user,!shop:noisy")
+        check_limits(found, said, 0)
+        equal(counts[2:], [1, 3, 0], "images, cut, unknown")
+
+
+def check_threads(traced_ones, processes):
+    found, said, _ = traced_ones
+    ticks = Counter((e[1], e[4]["thread"]) for e in found if e[0] == "shop:tick")
+    equal(sorted(ticks.values()), [TICKS] * THREADS * processes, "events of each thread")
+    for key in ticks:
+        mine = [e for e in found if e[0] == "shop:tick" and (e[1], e[4]["thread"]) == key]
+        equal([e[4]["count"] for e in mine], list(range(TICKS)), "the order of %s" % (key,))
+        equal(len({e[2] for e in mine}), 1, "threads of %s" % (key,))
+    equal(len({e[2] for e in found if e[0] == "shop:tick"}), THREADS * processes, "thread numbers")
+    equal(len({e[5] for e in found if e[0] == "shop:tick"}), 1, "classes")
+    for line in said.splitlines():
+        pid, signals = map(int, line.split())
+        have = sorted(e[4]["n"] for e in found if e[0] == "shop:noisy" and e[1] == pid)
+        equal(have, list(range(1, signals + 1)), "events of a signal handler")
+    equal(len(said.splitlines()), processes, "processes that say something")
+
+
+def threads():
+    for way in (traced, alone):
+        check_threads(way([program(), "threads"], "shop:*"), 1)
+        check_threads(way([program(), "forks"], "user"), 2)
+    check_threads(traced([program("g++"), "threads", "kill"], "alloc,user", ends=128 + signal.SIGKILL), 1)
+
+
+def reloads():
+    for way in (traced, alone):
+        found = way([program(), "reload", plugin()], "shop:*")[0]
+        want = [("shop:tick", {"thread": 1000, "count": 1}), ("shop:odd", {"why": "text"})] * 3
+        equal([(e[0], e[4]) for e in found], want, "events of a library that is loaded three times")
+        equal(len({e[5] for e in found}), 2, "classes")
+
+
+LISTS = [None, "shop:*", "shop:*,!shop:noisy", "", "other:*", "user", "!shop:tick,user"]
+
+
+def switched(env, folder):
+    """Switches the events of a process at run time; -> what is in its trace"""
+    with follower(folder) as said:
+        with subprocess.Popen([program(), "input"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env) as p:
+            for number, listed in enumerate(LISTS):
+                if listed is not None:
+                    ledger, = [name for name in os.listdir(folder)
+                               if name.startswith("%d-" % p.pid) and name.endswith((".tags", ".ledger"))]
+                    succeed([RINGS, "set", folder + "/" + ledger, listed])
+                p.stdin.write(b"%d\n" % number)
+                p.stdin.flush()
+                equal(p.stdout.readline(), b"done\n", "program")
+            p.stdin.write(b"fork\n8\n")
+            p.stdin.close()
+            equal(p.stdout.read(), b"done\n", "child")
+    found = events(folder + "/ust")
+    equal(said[0][:2], [len(found), 0], "events, lost")
+    return [(e[0][5:], e[4].get("count", e[4].get("n"))) for e in found if e[0].startswith("shop:")]
+
+
+def at_run_time():
+    want = [("tick", 1), ("noisy", 7), ("tick", 2), ("tick", 5), ("noisy", 7), ("noisy", 7), ("noisy", 7)]
+    for preload in (None, "", "2"):
+        with private_dir() as folder:
+            env = dict(os.environ, ALLIUM_DIR=folder)
+            if preload is not None:
+                env = agent_env(folder, 1, **({"ALLIUM_SITES": preload} if preload else {}))
+            equal(switched(env, folder), want, "with the agent: %s" % preload)
+
+
+OFF = """
+#include <allium/event.h>
+#define KINDS(X) X(A, 1)
+ALLIUM_EVENT(shop, order, ALLIUM_U64(id), ALLIUM_ENUM(kind, KINDS), ALLIUM_STR(customer, 24));
+unsigned long next_id(void);
+const char *name_of(unsigned long id);
+void work(void);
+void work(void)
+{
+    allium_emit(shop, order, .id = next_id(), .customer = name_of(5));
+}
+"""
+
+
+def costs():
+    """Off: a load, a test, a branch that is not taken; nothing else before the function returns."""
+    for compiler in (["gcc", "-O2"], ["clang", "-O2"], ["g++", "-O2", "-x", "c++", "-fPIC"], ["gcc", "-O3"]):
+        source, out = scratch("off.c", OFF), scratch("off.o")
+        quiet([*compiler, "-fcf-protection=none", "-I", building.INCLUDE, *building.STRICT, "-c", source, "-o", out])
+        text = succeed(["objdump", "-d", "--no-show-raw-insn", out]).stdout.decode()
+        body = re.search(r"<(?:work|_Z4workv)>:\n(.*?)(?:\n\n|\Z)", text, re.S).group(1)
+        code = [line.split("\t")[1].split() for line in body.splitlines() if "\t" in line]
+        path = []
+        for words in code:
+            path.append(words[0])
+            if words[0].startswith("ret"):
+                break
+        path = [word for word in path if word not in ("push", "pop", "sub", "add")]  # of the function around it
+        check(path[:3] in (["mov", "test", "jne"], ["cmpl", "jne", "ret"], ["cmpl", "jne", "retq"]), compiler, path)
+        check(path[3:] in (["ret"], ["retq"], []) or path[2].startswith("ret"), compiler, path)
+
+
+def mistakes():
+    """What --events refuses."""
+    for listed, line in (("", "its items"), ("shop", "its items"), ("alloc,", "comma"), ("a:b;c", "its items"),
+                         ("*", "its items"), ("!alloc", "its items"), ("x:" + "y" * 2000, "too long")):
+        done = run([ALLIUM, "trace", "--events", listed, "--", "true"])
+        equal(done.returncode, 2, listed)
+        check(line in done.stderr.decode() and done.stderr.count(b"\n") == 1, done.stderr)
+
+
+tap.main([
+    ("every type of field at its limits, in C and C++, with the agent and without", every_type),
+    ("threads, signals, fork children, SIGKILL: each event once", threads),
+    ("a library that is loaded and unloaded", reloads),
+    ("switched while the program runs, and in its children", at_run_time),
+    ("an event that is off is three instructions", costs),
+    ("lists that are none", mistakes),
+])
