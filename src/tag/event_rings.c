@@ -14,6 +14,7 @@
 #include "target/agent_api.h"
 #include "target/fork_placeholder.h"
 #include "target/process_image.h"
+#include "target/spin_wait.h"
 #include "wire/ledger_file.h"
 
 #define CPUS_MOST    500u
@@ -132,7 +133,7 @@ static bool make_rings(void)
     return true;
 }
 
-/* Makes what this image needs. Only one thread does; a handler that interrupts it loses its events, which counts. */
+/* Makes what this image needs. Only one thread does. */
 static uint64_t make(void)
 {
     uint64_t mask, before = load_acquire(&rings_stage);
@@ -149,11 +150,23 @@ static uint64_t make(void)
     return load_acquire(&rings_stage);
 }
 
+/* The maker blocks all signals, so no handler of it waits here; where it could not (seccomp), the wait ends. */
+static uint64_t wait_for_maker(void)
+{
+    struct spin_wait w = {0};
+    while (load_acquire(&rings_stage) == stage_of(RINGS_MAKING) &&
+           spin_wait_turn(&w, !load_relaxed(&process.ledger.sealed)))
+        ;
+    return load_acquire(&rings_stage);
+}
+
 bool event_rings_open(void)
 {
     uint64_t stage = load_acquire(&rings_stage);
     if (unlikely(stage >> 2 != process.generation))
         stage = make();
+    if (unlikely(stage == stage_of(RINGS_MAKING)))
+        stage = wait_for_maker();
     return stage == stage_of(RINGS_MADE);
 }
 

@@ -13,7 +13,9 @@
 #include <unistd.h>
 
 #define THREADS 4
-#define TICKS   20000
+/* In a ring without a reader there is room for these, and not for FULL. */
+#define TICKS 10000
+#define FULL  400000
 
 ALLIUM_EVENT(shop, odd, ALLIUM_U32(number));
 
@@ -134,6 +136,8 @@ int main(int argc, char **argv)
         if (child)
             waitpid(child, NULL, 0);
     }
+    for (unsigned long i = 0; !strcmp(what, "full") && i < FULL; i++)
+        allium_emit(shop, tick, .count = i);
     if (!strcmp(what, "reload") && argc > 2)
         reload(argv[2]);
     if (!strcmp(what, "input"))

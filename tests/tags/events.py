@@ -27,7 +27,7 @@ COMPILERS = {
     "g++": ["g++", "-x", "c++", "-std=c++11", "-Wpedantic"], "clang++": ["clang++", "-x", "c++", "-std=c++17"],
     "g++20": ["g++", "-x", "c++", "-std=c++20", "-Wpedantic"], "O0": ["gcc", "-O0"], "lto": ["gcc", "-flto"],
 }
-THREADS, TICKS = 4, 20000
+THREADS, TICKS, FULL = 4, 10000, 400000
 
 
 def program(compiler="gcc", name="events"):
@@ -183,6 +183,19 @@ def threads():
     check_threads(traced([program("g++"), "threads", "kill"], "alloc,user", ends=128 + signal.SIGKILL), 1)
 
 
+def full():
+    """Without a reader a ring keeps its first events; those that were written and those that were lost are all."""
+    with private_dir() as folder:
+        env = dict(os.environ, ALLIUM_DIR=folder, ALLIUM_EVENTS="shop:tick")
+        succeed([program(), "full"], env=env)
+        with follower(folder) as said:
+            pass
+        found = events(folder + "/ust")
+        equal((said[0][0], said[0][0] + said[0][1]), (len(found), FULL), "events, and those that happened")
+        check(0 < said[0][1] < FULL, said)
+        equal([e[4]["count"] for e in found[:1000]], list(range(1000)), "the first ones")
+
+
 def reloads():
     for way in (traced, alone):
         found = way([program(), "reload", plugin()], "shop:*")[0]
@@ -268,6 +281,7 @@ def mistakes():
 tap.main([
     ("every type of field at its limits, in C and C++, with the agent and without", every_type),
     ("threads, signals, fork children, SIGKILL: each event once", threads),
+    ("a ring that is full: what is lost is counted", full),
     ("a library that is loaded and unloaded", reloads),
     ("switched while the program runs, and in its children", at_run_time),
     ("an event that is off is three instructions", costs),
