@@ -34,6 +34,7 @@ static struct ring ring;
 enum { RINGS_MAKING = 1, RINGS_MADE, RINGS_FAILED };
 static uint64_t rings_stage;
 static uint64_t early_lost; /* before there were rings */
+static uint64_t frozen_at;  /* the time that the stopped clock shows; 0: the clock runs */
 
 static __thread struct {
     uint32_t generation, id; /* `id` is the thread's in this generation of the process */
@@ -58,6 +59,9 @@ static bool clock_is_steady(void)
 
 static uint64_t ticks(void)
 {
+    const uint64_t frozen = load_relaxed(&frozen_at);
+    if (frozen)
+        return frozen;
     return ring.is_tsc ? __builtin_ia32_rdtsc() : clock_ns(CLOCK_MONOTONIC);
 }
 
@@ -139,7 +143,8 @@ static uint64_t make(void)
     uint64_t mask, before = load_acquire(&rings_stage);
     const bool blocked = process_block_signals(&mask);
     if (before >> 2 != process.generation && atomic_swap_if64(&rings_stage, before, stage_of(RINGS_MAKING))) {
-        const bool made = event_classes_begin() && (agent_traces() || make_rings());
+        const bool made =
+            ledger_may_call(&process.ledger) && event_classes_begin() && (agent_traces() || make_rings());
         store_release(&rings_stage, stage_of(made ? RINGS_MADE : RINGS_FAILED));
         if (made && !agent_traces())
             for (uint64_t n = __atomic_exchange_n(&early_lost, 0, __ATOMIC_RELAXED); n; n--)
@@ -154,8 +159,8 @@ static uint64_t make(void)
 static uint64_t wait_for_maker(void)
 {
     struct spin_wait w = {0};
-    while (load_acquire(&rings_stage) == stage_of(RINGS_MAKING) &&
-           spin_wait_turn(&w, !load_relaxed(&process.ledger.sealed)))
+    while (load_acquire(&rings_stage) == stage_of(RINGS_MAKING) && !load_relaxed(&process.ledger.sealed) &&
+           spin_wait_turn(&w, true))
         ;
     return load_acquire(&rings_stage);
 }
@@ -168,6 +173,19 @@ bool event_rings_open(void)
     if (unlikely(stage == stage_of(RINGS_MAKING)))
         stage = wait_for_maker();
     return stage == stage_of(RINGS_MADE);
+}
+
+bool event_rings_freeze(void)
+{
+    if (frozen_at)
+        return false;
+    store_relaxed(&frozen_at, ticks());
+    return true;
+}
+
+void event_rings_thaw(void)
+{
+    store_relaxed(&frozen_at, 0);
 }
 
 void event_rings_lose(void)

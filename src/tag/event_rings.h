@@ -21,6 +21,9 @@ bool event_rings_open(void);
 void event_rings_append(uint64_t *event, uint32_t words);
 /** Counts an event that cannot be written. */
 void event_rings_lose(void);
+/** Stops the clock of events, which then makes no use of the time stamp counter. False: it was stopped before. */
+bool event_rings_freeze(void);
+void event_rings_thaw(void);
 /**
  * Makes a file beside the ledger (a memfd if the ledger is one), and maps it. With `content`, its memory is there and
  * can only be read; without, it cannot be touched before ledger_back(). NULL: that failed.

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/sigsafe/syscall.h"
+#include "tag/event_rings.h"
 #include "tag/tag_ledger.h"
 #include "target/object_map.h"
 #include "target/vm_reserve.h"
@@ -43,6 +44,7 @@ struct seccomp_effects seccomp_begin(struct seccomp_effects w)
         vm_reserve_seal(1);
         __atomic_fetch_add(&process.ledger.sealed, 1, __ATOMIC_RELAXED);
     }
+    w.freezes = w.freezes && event_rings_freeze();
     return w;
 }
 
@@ -52,6 +54,8 @@ void seccomp_end(struct seccomp_effects w, bool failed)
         __atomic_fetch_sub(&process.ledger.sealed, 1, __ATOMIC_RELAXED);
         vm_reserve_seal(-1);
     }
+    if (failed && w.freezes)
+        event_rings_thaw();
 }
 
 /* dlsym() allocates nothing if it finds the name. */

@@ -4,11 +4,15 @@
 
 #include <dlfcn.h>
 #include <float.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -123,6 +127,22 @@ static void follow_input(void)
     }
 }
 
+/* Enters seccomp, in which a system call that is not write(), exit() or sigreturn() is fatal, and writes on. With
+ * "late" the first event comes behind that. */
+static void sealed(bool late)
+{
+    const unsigned long n = 3 * TICKS;
+    unsigned long i = 0;
+    for (; i < n && !late; i++)
+        allium_emit(shop, tick, .count = i);
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT))
+        exit(77);
+    for (unsigned long k = 0; k < n; k++, i++)
+        allium_emit(shop, tick, .count = i);
+    allium_log(shop, "sealed");
+    syscall(SYS_exit, 0);
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -140,6 +160,8 @@ int main(int argc, char **argv)
         allium_emit(shop, tick, .count = i);
     if (!strcmp(what, "reload") && argc > 2)
         reload(argv[2]);
+    if (!strcmp(what, "sealed") || !strcmp(what, "late"))
+        sealed(!strcmp(what, "late"));
     if (!strcmp(what, "input"))
         follow_input();
     if (argc > 2 && !strcmp(argv[argc - 1], "kill"))

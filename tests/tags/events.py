@@ -196,6 +196,39 @@ def full():
         equal([e[4]["count"] for e in found[:1000]], list(range(1000)), "the first ones")
 
 
+def sealed():
+    """In seccomp no system call is made: what needs memory that is not ready is lost, and counted."""
+    for mode, happened in (("sealed", 6 * TICKS + 1), ("late", 0)):
+        with private_dir() as folder:
+            with follower(folder) as said:
+                succeed([program(), mode], env=dict(os.environ, ALLIUM_DIR=folder, ALLIUM_EVENTS="user"))
+            equal(said[0][0] + said[0][1], happened, "events, and those that were lost")
+            check(said[0][0] >= happened // 2, "the events before", said)
+
+
+def foreign_tables():
+    """What a program says of its events may be anything: then they are left out, and counted."""
+    def damage(folder, change):
+        succeed([program(), "limits"], env=dict(os.environ, ALLIUM_DIR=folder, ALLIUM_EVENTS="user"))
+        name, = [name for name in os.listdir(folder) if name.endswith(".events")]
+        with open(folder + "/" + name, "r+b") as file:
+            change(file)
+        with follower(folder) as said:
+            pass
+        equal(said[0][0], len(events(folder + "/ust")), "events")
+        return said[0][0], said[0][4]
+    def put(at, data):
+        return lambda file: (file.seek(at), file.write(data))
+    for change, good, bad in (
+        (put(0, b""), 16, 0), (put(0, b"\0" * 8), 0, 16), (lambda file: file.truncate(4096), 0, 16),
+        (put(16384, b"a:b\nu 8 x\n"), 11, 5), (put(16384, b"\0"), 11, 5), (put(16384 + 5, b"\n"), 11, 5),
+        (put(64, struct.pack("<Q", 2**64 - 1)), 11, 5), (put(64, struct.pack("<Q", 8 << 32 | 20)), 11, 5),
+        (put(64, bytes(16000)), 0, 16),
+    ):
+        with private_dir() as folder:
+            equal(damage(folder, change), (good, bad), "events that were read, and left out")
+
+
 def reloads():
     for way in (traced, alone):
         found = way([program(), "reload", plugin()], "shop:*")[0]
@@ -282,6 +315,8 @@ tap.main([
     ("every type of field at its limits, in C and C++, with the agent and without", every_type),
     ("threads, signals, fork children, SIGKILL: each event once", threads),
     ("a ring that is full: what is lost is counted", full),
+    ("seccomp", sealed),
+    ("descriptions that are damaged", foreign_tables),
     ("a library that is loaded and unloaded", reloads),
     ("switched while the program runs, and in its children", at_run_time),
     ("an event that is off is three instructions", costs),

@@ -171,6 +171,12 @@ static int run(int argc, char **argv)
                      n->images, n->images == 1 ? "" : "es", buf_str(&folder), n->lost);
     if (!quiet && result.stage == RECORD_RAN && o.kernel_groups)
         tell_kernel(&result.kernel);
+    if (!quiet && n->user.cut)
+        command_fail(0, "%" PRIu64 " of the program's own events have a text that was cut", n->user.cut);
+    if (!quiet && n->user.unknown)
+        command_fail(0,
+                     "%" PRIu64 " of the program's own events were left out: it damaged their descriptions",
+                     n->user.unknown);
     code = launched_exit_code(&result);
     if (result.stage == RECORD_NOT_STARTED && bad == -EOPNOTSUPP)
         code = EXIT_IMPOSSIBLE;
