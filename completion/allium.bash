@@ -13,7 +13,7 @@ _allium_options()
     '') echo -V --help --version ;;
     run) echo --period -o --output --force --sites --wrapper --no-follow --no-args --quiet --html --json --ledger-size --debuginfod --help ;;
     events) echo --where --by --top --columns --wide --exact --json --no-pager --help ;;
-    trace) echo -o --output --period --no-follow --no-args --quiet --help ;;
+    trace) echo -o --output --force --limit --duration --period --no-follow --no-args --quiet --help ;;
     env) echo --shell --systemd --docker --period --ledger-size --sites --wrapper --no-follow --help ;;
     ps) echo --prune --top --columns --wide --exact --json --help ;;
     snapshot) echo -o --output --force --debuginfod -p --pid --help ;;

@@ -17,6 +17,7 @@
 #include "base/sigsafe/clock_ns.h"
 #include "collect/ledger/ledger_dir.h"
 #include "collect/ledger/profile_names.h"
+#include "collect/trace/trace_dir.h"
 #include "run/launch.h"
 #include "run/ledger_tracker.h"
 #include "store/recording.h"
@@ -29,14 +30,14 @@ struct session {
     struct recording *recording;
     struct symbols *symbols;
     struct ring_follow *rings;
-    char *dir, *agent, *path;
+    char *dir, *agent, *path, *folder;
 };
 
-static char *default_path(const char *command, pid_t pid)
+static char *default_path(const char *command, pid_t pid, const char *suffix)
 {
     struct buf b = BUF_INIT;
     const char *slash = strrchr(command, '/');
-    buf_printf(&b, "%s.%d.allium", slash ? slash + 1 : command, (int)pid);
+    buf_printf(&b, "%s.%d%s", slash ? slash + 1 : command, (int)pid, suffix);
     return buf_detach(&b);
 }
 
@@ -62,6 +63,27 @@ static int describe(struct session *s, struct error *e)
     return bad ? bad : recording_commit(s->recording, e);
 }
 
+/* Makes the folder of the trace, and begins to read rings. */
+static int begin_trace(struct session *s, struct error *e)
+{
+    const struct record_trace *t = s->o->trace;
+    char *folder = t->folder ? mem_strdup(t->folder) : default_path(s->o->argv[0], s->launch.pid, ".trace");
+    struct buf recording = BUF_INIT;
+    const int bad = trace_dir_make(folder, s->o->force, e);
+    if (bad) {
+        free(folder);
+        return bad;
+    }
+    s->folder = folder;
+    buf_printf(&recording, "%s/profile.allium", folder);
+    s->path = buf_detach(&recording);
+    return ring_follow_begin(
+        &s->rings,
+        &(struct ring_follow_options){
+            .dir = s->dir, .folder = folder, .limit_bytes = t->limit_bytes, .duration_ns = t->duration_ns},
+        e);
+}
+
 /* Does everything that can fail before the command is allowed to begin. */
 static int make_ready(struct session *s, struct error *e)
 {
@@ -80,18 +102,14 @@ static int make_ready(struct session *s, struct error *e)
                                                 .traces = s->o->trace != NULL,
                                                 .wrappers = s->o->wrappers,
                                                 .argv = s->o->argv};
-    if (s->o->trace) {
-        struct buf folder = BUF_INIT;
-        buf_printf(&folder, "%s/ust", s->o->trace);
-        bad = ring_follow_begin(&s->rings, s->dir, buf_str(&folder), e);
-        buf_release(&folder);
-        if (bad)
-            return bad;
-    }
     bad = launch_prepare(&s->launch, &s->launch_options, e);
+    if (!bad && s->o->trace)
+        bad = begin_trace(s, e);
     if (bad)
         return bad;
-    s->path = s->o->output ? mem_strdup(s->o->output) : default_path(s->o->argv[0], s->launch.pid);
+    if (!s->path)
+        s->path =
+            s->o->output ? mem_strdup(s->o->output) : default_path(s->o->argv[0], s->launch.pid, ".allium");
     bad = recording_create(&s->recording, s->path, s->o->force, e);
     return bad ? bad : describe(s, e);
 }
@@ -142,7 +160,6 @@ static int finish(struct session *s, struct ledger_tracker *f, struct record_res
 {
     result->wait_status = launch_reap(&s->launch);
     const int untraced = ring_follow_end(s->rings, &result->traced, e);
-    bad = bad ? bad : untraced;
     s->rings = NULL;
     if (s->o->servers) {
         symbol_servers_in_background(s->o->servers, false);
@@ -161,7 +178,7 @@ static int finish(struct session *s, struct ledger_tracker *f, struct record_res
         bad = put_own_cost(s, e);
     int closed = recording_close(s->recording, bad ? NULL : e);
     s->recording = NULL;
-    return bad ? bad : closed;
+    return bad ? bad : closed ? closed : untraced;
 }
 
 int record_command(const struct record_options *o, struct record_result *result, struct error *e)
@@ -200,12 +217,15 @@ int record_command(const struct record_options *o, struct record_result *result,
 out:
     if (s.recording)
         recording_close(s.recording, NULL);
-    ring_follow_end(s.rings, &result->traced, e);
+    ring_follow_end(s.rings, &result->traced, NULL);
+    if (s.folder && result->stage != RECORD_RAN)
+        trace_dir_remove(s.folder);
     if (s.dir)
         ledger_run_remove(s.dir);
     symbols_free(s.symbols);
     launch_release(&s.launch);
     result->path = s.path;
+    result->folder = s.folder;
     free(s.dir);
     free(s.agent);
     return bad;

@@ -17,6 +17,13 @@ struct wrappers;
 #define RECORD_PERIOD_DEFAULT_BYTES (512ull << 10)
 #define RECORD_PERIOD_MAX_BYTES     (1ull << 40)
 
+/* A trace, whose folder has the recording, too: `output` is not used. */
+struct record_trace {
+    const char *folder;   /* NULL: ./NAME.PID.trace */
+    uint64_t limit_bytes; /* of the folder; 0: the default */
+    uint64_t duration_ns; /* 0: until the command ends */
+};
+
 struct record_options {
     const char *output; /* NULL: ./NAME.PID.allium */
     bool force;         /* replace an existing file */
@@ -30,7 +37,7 @@ struct record_options {
     /* the command has an allocator of its own, whose requests are not observed */
     bool own_allocator;
     char **argv;
-    const char *trace; /* the folder of a trace of all events; NULL: none is made */
+    const struct record_trace *trace; /* of all events; NULL: none is made */
     /* called when the command has begun; NULL: nothing is */
     void (*started)(pid_t pid, const char *recording);
 };
@@ -46,6 +53,7 @@ struct record_result {
     enum record_stage stage;
     int wait_status; /* of the command, if it ran */
     char *path;      /* path of the recording; the caller frees it */
+    char *folder;    /* of the trace; the caller frees it */
     struct ring_follow_counts traced;
 };
 

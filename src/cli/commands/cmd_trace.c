@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/buf.h"
-#include "base/units.h"
 #include "cli/command.h"
 #include "cli/launched.h"
 #include "cli/option_values.h"
+#include "cli/trace/trace_summary.h"
 #include "run/record.h"
 
 static const struct option_doc options[] = {
     {"output", 'o', "DIR", "write the trace into the new folder DIR (NAME.PID.trace)"},
+    {"force", 0, NULL, "replace DIR if it is a trace"},
+    {"limit", 0, "SIZE", "stop when DIR has SIZE (4G, or a quarter of the free space if that is less)"},
+    {"duration", 0, "DURATION", "stop after DURATION; CMD runs on"},
     {"period", 0, "SIZE", "sample the heap beside, see allium-run(1) (512K)"},
     {"no-follow", 0, NULL, "do not observe processes that CMD starts"},
     {"no-args", 0, NULL, "do not keep command lines in the recording"},
@@ -34,58 +31,62 @@ static int run(int argc, char **argv);
 
 const struct command command_trace = {
     .name = "trace",
-    .usage = "[-o DIR] [--period SIZE] [--no-follow] [--no-args] [--quiet] -- CMD ARG...",
+    .usage =
+        "[-o DIR] [--force] [--limit SIZE] [--duration DURATION] [--period SIZE] [--no-follow] [--no-args] "
+        "[--quiet] -- CMD ARG...",
     .summary = "run a program, record each of its allocations and frees in order",
     .examples = examples,
     .options = options,
     .run = run,
 };
 
+/* -1: fine; else the exit code. */
+static int parse_values(const struct arguments *a, struct record_options *o, struct record_trace *t)
+{
+    int code = option_values_parse_size(&command_trace, "period", command_value(&command_trace, a, "period"),
+                                        1, RECORD_PERIOD_MAX_BYTES, &o->period_bytes);
+    if (code < 0)
+        code = option_values_parse_size(&command_trace, "limit", command_value(&command_trace, a, "limit"), 1,
+                                        UINT64_MAX, &t->limit_bytes);
+    if (code < 0)
+        code = option_values_parse_time(&command_trace, "duration",
+                                        command_value(&command_trace, a, "duration"), 1, &t->duration_ns);
+    t->folder = command_value(&command_trace, a, "output");
+    o->trace = t;
+    o->argv = a->rest;
+    o->force = command_value(&command_trace, a, "force") != NULL;
+    o->keep_args = !command_value(&command_trace, a, "no-args");
+    o->follow = !command_value(&command_trace, a, "no-follow");
+    return code;
+}
+
 static int run(int argc, char **argv)
 {
     struct arguments a;
     struct error e = {""};
+    struct record_trace trace = {.folder = NULL};
     struct record_options o = {.period_bytes = RECORD_PERIOD_DEFAULT_BYTES};
     int code = command_parse(&command_trace, argc, argv, true, &a);
     if (code >= 0)
         return code;
     if (!a.n_rest)
         return command_misuse(&command_trace, "missing command: allium trace -- CMD ARG...");
-    code = option_values_parse_size(&command_trace, "period", command_value(&command_trace, &a, "period"), 1,
-                                    RECORD_PERIOD_MAX_BYTES, &o.period_bytes);
+    code = parse_values(&a, &o, &trace);
     if (code >= 0)
         return code;
-    o.argv = a.rest;
-    o.keep_args = !command_value(&command_trace, &a, "no-args");
-    o.follow = !command_value(&command_trace, &a, "no-follow");
     const bool quiet = command_value(&command_trace, &a, "quiet") != NULL;
     char *path = NULL;
     code = launched_check(a.rest[0], quiet, &o.own_allocator, &path);
     free(path);
     if (code >= 0)
         return code;
-    struct buf folder = BUF_INIT, recording = BUF_INIT;
-    const char *named = command_value(&command_trace, &a, "output"), *slash = strrchr(a.rest[0], '/');
-    if (named)
-        buf_addstr(&folder, named);
-    else
-        buf_printf(&folder, "%s.%d.trace", slash ? slash + 1 : a.rest[0], (int)getpid());
-    if (mkdir(buf_str(&folder), 0700))
-        return command_fail(EXIT_ALLIUM, "%s: %s", buf_str(&folder), strerror(errno));
-    buf_printf(&recording, "%s/profile.allium", buf_str(&folder));
-    o.trace = buf_str(&folder);
-    o.output = buf_str(&recording);
     struct record_result result;
     const int bad = record_command(&o, &result, &e);
     if (bad)
         command_fail(0, "%s", e.text);
-    const struct ring_follow_counts *n = &result.traced;
     if (!quiet && result.stage == RECORD_RAN)
-        command_fail(0, "%" PRIu64 " events of %" PRIu64 " process%s in %s, %" PRIu64 " lost", n->events,
-                     n->images, n->images == 1 ? "" : "es", buf_str(&folder), n->lost);
-    code = launched_exit_code(&result);
+        trace_summary_print(&result.traced, result.folder);
     free(result.path);
-    buf_release(&folder);
-    buf_release(&recording);
-    return code;
+    free(result.folder);
+    return launched_exit_code(&result);
 }

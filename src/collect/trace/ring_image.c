@@ -12,6 +12,9 @@
 
 #include "base/buf.h"
 #include "base/sigsafe/atomic.h"
+#include "collect/ledger/ledger_dir.h"
+#include "collect/ledger/ledger_folder.h"
+#include "collect/process/proc.h"
 #include "wire/ledger.h"
 
 bool ring_image_name(const char *name, pid_t *pid, uint64_t *id)
@@ -78,13 +81,18 @@ int ring_image_next(struct ring_image *i, uint32_t ring, struct ring_piece *out)
     return found;
 }
 
-uint64_t ring_image_lost(const struct ring_image *i)
+/* The rings are held by our own mapping, too: their ledger is asked, which is made before them. */
+bool ring_image_has_ended(const struct ring_image *i, const char *folder)
 {
-    uint64_t lost = 0;
-    for (uint32_t ring = 0; ring < ring_reader_rings(i->reader); ring++)
-        for (int why = 0; why < RING_LOSSES; why++)
-            lost += ring_reader_lost(i->reader, ring, (enum ring_loss)why);
-    return lost;
+    struct buf path = BUF_INIT;
+    char name[64];
+    name_of(name, i, LEDGER_SUFFIX);
+    buf_printf(&path, "%s/%s", folder, name);
+    int fd = ledger_file_open(buf_str(&path), O_RDONLY), held = fd < 0 ? fd : ledger_is_held(fd);
+    if (fd >= 0)
+        close(fd);
+    buf_release(&path);
+    return held >= 0 ? !held : held == -ENOENT || !proc_runs(i->pid);
 }
 
 void ring_image_remove(struct ring_image *i, const char *folder)

@@ -32,8 +32,8 @@ bool ring_image_name(const char *name, pid_t *pid, uint64_t *id);
 int ring_image_open(struct ring_image *i, const char *folder, const char *name);
 /** Reads the next events of a ring; see ring_reader_next(). What was taken before is free for the target now. */
 int ring_image_next(struct ring_image *i, uint32_t ring, struct ring_piece *out);
-/** Returns how many events were lost until now. */
-uint64_t ring_image_lost(const struct ring_image *i);
+/** Returns whether no process maps the image in this folder any more, nor writes its rings. */
+bool ring_image_has_ended(const struct ring_image *i, const char *folder);
 /** Removes the files, and closes. */
 void ring_image_remove(struct ring_image *i, const char *folder);
 void ring_image_close(struct ring_image *i);
