@@ -49,7 +49,7 @@ static bool read_setting(char *entry)
     else if (text_starts(entry, follow))
         agent_state.alone = true;
     else if (text_starts(entry, exact))
-        process.config.sites = sites && entry[sizeof(exact) - 1] <= '3' ? entry[sizeof(exact) - 1] & 3 : 0;
+        process.config.sites = sites && entry[sizeof(exact) - 1] <= '7' ? entry[sizeof(exact) - 1] & 7 : 0;
     else if (text_starts(entry, wrappers))
         agent_state.wrappers = entry + sizeof(wrappers) - 1;
     else if (text_starts(entry, seed))

@@ -16,9 +16,11 @@
 #include "wire/ledger.h"
 #include "wire/ledger_grow.h"
 
-/* Accounts of call sites; a trace of all events, in rings beside the ledger. */
-#define LEDGER_WITH_SITES 1u
-#define LEDGER_WITH_TRACE 2u
+/* Accounts of call sites; a trace of all events, in rings beside the ledger; the rings are a flight recorder: they
+ * overwrite their oldest events, and no reader's position holds them back. */
+#define LEDGER_WITH_SITES  1u
+#define LEDGER_WITH_TRACE  2u
+#define LEDGER_WITH_FLIGHT 4u
 
 struct ledger_config {
     /* the value of ALLIUM_DIR; "": not set, the user's default directory is used */

@@ -250,9 +250,11 @@ void tracer_begin_ledger(void)
     if (!map || ledger_back(map, bytes - (cpus + 1ull) * RING_BYTES))
         return;
     ring_begin_positions((struct ring_positions *)&positions, cpus, RING_BYTES);
-    ring.read = (const struct ring_positions *)map_beside(LEDGER_READ_SUFFIX, LEDGER_PAGE_BYTES, &positions,
-                                                          sizeof(positions));
-    if (!ring.read)
+    const bool overwrites = process.config.sites & LEDGER_WITH_FLIGHT;
+    ring.read = overwrites ? NULL
+                           : (const struct ring_positions *)map_beside(LEDGER_READ_SUFFIX, LEDGER_PAGE_BYTES,
+                                                                       &positions, sizeof(positions));
+    if (!ring.read && !overwrites)
         return;
     ring.is_tsc = clock_is_tsc;
     ring.ticks = process_ticks;
@@ -260,6 +262,7 @@ void tracer_begin_ledger(void)
     struct ring_header *header = (struct ring_header *)map;
     header->image_id = process.config.image_id;
     header->clock = clock_is_tsc;
+    header->overwrites = overwrites;
     ring_begin(&ring, header, cpus, PACKET_BYTES, RING_BYTES,
                &__rseq_size && __rseq_size ? __rseq_offset : 0);
     store_release(&ring_generation, process.generation);
