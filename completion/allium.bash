@@ -13,8 +13,8 @@ _allium_options()
     '') echo -V --help --version ;;
     run) echo --period -o --output --force --sites --wrapper --no-follow --no-args --quiet --html --json --ledger-size --debuginfod --help ;;
     events) echo --where --by --top --columns --wide --exact --json --no-pager --help ;;
-    trace) echo -o --output --force --limit --duration --period --no-follow --no-args --quiet --help ;;
-    env) echo --shell --systemd --docker --period --ledger-size --sites --wrapper --no-follow --help ;;
+    trace) echo -o --output --force --limit --duration --period --no-follow --no-args --quiet -p --pid --help ;;
+    env) echo --shell --systemd --docker --period --ledger-size --sites --wrapper --trace --flight --no-follow --help ;;
     ps) echo --prune --top --columns --wide --exact --json --help ;;
     snapshot) echo -o --output --force --debuginfod -p --pid --help ;;
     report) echo --by --callers --callees --sort --temporary --older-than --where --raw --top --debuginfod --columns --wide --exact --json --html --force --no-pager -p --pid --help ;;
@@ -174,7 +174,7 @@ _allium_value()
         ;;
     --state) _allium_files ;;
     --alert) _allium_words growing 'live>' ;;
-    --period | --ledger-size | --older-than | --callers | --callees | --where | --top | --size | --exec | --interval | --duration | --count | --faults | --for | --wrapper | --buffer | --html-size) ;;
+    --period | --ledger-size | --limit | --older-than | --callers | --callees | --where | --top | --size | --exec | --interval | --duration | --count | --faults | --for | --wrapper | --buffer | --html-size) ;;
     *) return 1 ;;
     esac
 }
@@ -184,13 +184,13 @@ _allium_argument()
 {
     case $1 in
     sys) _allium_words "$(_allium_help sys | sed -n '/^\(tools\|without BPF\),/,/^$/s/^  \([a-z]*\) .*/\1/p')" ;;
-    snapshot) _allium_words "$(_allium_pids)" ;;
+    snapshot | trace) _allium_words "$(_allium_pids)" ;;
     tags)
         _allium_files
         _allium_words "$(_allium_pids)"
         ;;
     'sys allocinfo') _allium_files ;;
-    set) _allium_words "$(_allium_pids)" period= on off free-stacks=all free-stacks=some stacks latency fail= stacks=off latency=off fail=off ;;
+    set) _allium_words "$(_allium_pids)" period= on off free-stacks=all free-stacks=some trace=on trace=off stacks latency fail= stacks=off latency=off fail=off ;;
     report | watch | diff | who | frees | sites | export | sql)
         _allium_files '!*.allium'
         _allium_words "$(_allium_pids)"

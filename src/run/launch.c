@@ -90,10 +90,12 @@ static void set_environment(const struct launch_options *o)
         buf_printf(&b, "%" PRIu64, o->ledger_limit_bytes);
         setenv("ALLIUM_LEDGER_SIZE", buf_str(&b), 1);
     }
-    if (o->sites)
-        setenv("ALLIUM_SITES", o->traces ? "3" : "1", 1);
-    else if (o->traces)
-        setenv("ALLIUM_SITES", "2", 1);
+    const unsigned full =
+        (o->sites ? LAUNCH_SITES : 0) | (o->traces ? LAUNCH_TRACE : 0) | (o->flight ? LAUNCH_FLIGHT : 0);
+    buf_reset(&b);
+    buf_printf(&b, "%u", full);
+    if (full)
+        setenv("ALLIUM_SITES", buf_str(&b), 1);
     if (o->wrappers)
         setenv("ALLIUM_WRAPPERS", o->wrappers, 1);
     if (!o->follow)

@@ -33,7 +33,8 @@
 struct followed_ring {
     int stream; /* -1: nothing was written yet */
     uint64_t stream_bytes, events, event_bytes;
-    uint64_t window_ns, window_bytes; /* since when, how much was read */
+    uint64_t window_ns, window_bytes;  /* since when, how much was read */
+    uint64_t lost_before[RING_LOSSES]; /* before we came */
 };
 
 struct followed {
@@ -66,17 +67,32 @@ static bool is_known(const struct ring_follow *f, uint64_t id)
     return false;
 }
 
+/* Passes over what the rings of a process have, to which we came later. */
+static void pass_over(struct followed *i)
+{
+    struct ring_piece p;
+    for (uint32_t ring = 0; ring < ring_reader_rings(i->image.reader); ring++) {
+        for (int why = 0; why < RING_LOSSES; why++)
+            i->rings[ring].lost_before[why] = ring_reader_lost(i->image.reader, ring, (enum ring_loss)why);
+        while (ring_image_next(&i->image, ring, &p))
+            ;
+    }
+}
+
 static void add_image(struct ring_follow *f, const char *name)
 {
     struct followed i = {.rings = NULL};
     pid_t pid;
     uint64_t id;
-    if (!ring_image_name(name, &pid, &id) || is_known(f, id) || ring_image_open(&i.image, f->dir, name))
+    if (!ring_image_name(name, &pid, &id) || (f->o.only && f->o.only != pid) || is_known(f, id) ||
+        ring_image_open(&i.image, f->dir, name))
         return;
     const uint32_t rings = ring_reader_rings(i.image.reader);
     i.rings = mem_array(rings, sizeof(*i.rings));
     for (uint32_t ring = 0; ring < rings; ring++)
         i.rings[ring] = (struct followed_ring){.stream = -1, .window_ns = f->now_ns};
+    if (f->o.only && !f->scanned_ns)
+        pass_over(&i);
     f->counts.images++;
     f->counts.rings = rings;
     f->counts.ring_bytes = ring_reader_header(i.image.reader)->ring_bytes;
@@ -136,7 +152,7 @@ static void write_piece(struct ring_follow *f, struct followed *i, uint32_t ring
     struct followed_ring *r = &i->rings[ring];
     uint64_t lost = 0;
     for (int k = 0; k < RING_LOSSES; k++)
-        lost += p->lost[k];
+        lost += p->lost[k] - r->lost_before[k];
     if (r->stream < 0)
         r->stream = ctf_writer_stream(f->writer, i->image.pid, i->image.id, ring, &f->error);
     const int bad = r->stream < 0 ? r->stream
@@ -213,6 +229,11 @@ static bool read_image(struct ring_follow *f, struct followed *i)
     return any;
 }
 
+static uint64_t lost_of(const struct followed *i, uint32_t ring, enum ring_loss why)
+{
+    return ring_reader_lost(i->image.reader, ring, why) - i->rings[ring].lost_before[why];
+}
+
 static void count_losses(struct ring_follow *f, const struct followed *i)
 {
     struct ring_follow_counts *n = &f->counts;
@@ -220,10 +241,10 @@ static void count_losses(struct ring_follow *f, const struct followed *i)
         const struct followed_ring *r = &i->rings[ring];
         if (f->last_ns > f->first_ns && f->last_ns - f->first_ns < RATE_NS) /* a short program */
             note_rate(f, r->event_bytes, f->last_ns - f->first_ns);
-        const uint64_t full = ring_reader_lost(i->image.reader, ring, RING_LOST_FULL);
+        const uint64_t full = lost_of(i, ring, RING_LOST_FULL);
         n->full += full;
-        n->no_room += ring_reader_lost(i->image.reader, ring, RING_LOST_NO_ROOM);
-        n->no_ring += ring_reader_lost(i->image.reader, ring, RING_LOST_NO_RING);
+        n->no_room += lost_of(i, ring, RING_LOST_NO_ROOM);
+        n->no_ring += lost_of(i, ring, RING_LOST_NO_RING);
         const uint64_t lacked = r->events ? full * r->event_bytes / r->events : 0;
         if (lacked > n->worst_lost_bytes)
             n->worst_lost_bytes = lacked;
@@ -257,7 +278,7 @@ static void harvest(struct ring_follow *f, bool all)
         }
         ring_reader_end(i->image.reader);
         read_image(f, i);
-        release(f, i, true);
+        release(f, i, !f->o.only);
     }
     f->images.len = kept;
 }
@@ -353,6 +374,8 @@ int ring_follow_begin(struct ring_follow **out, const struct ring_follow_options
     tick_clock_init(&f->clock, first, tick_clock_anchor());
     f->now_ns = f->began_ns = f->anchored_ns = clock_ns(CLOCK_MONOTONIC);
     int bad = begin_folder(f, e);
+    if (!bad && o->only)
+        scan(f);
     const int failed = bad ? 0 : start_thread(f);
     if (failed)
         bad = error_set(e, failed, "cannot start a thread: %s", strerror(failed));

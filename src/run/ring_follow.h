@@ -25,6 +25,8 @@ struct ring_follow_options {
     const char *folder;   /* of the trace */
     uint64_t limit_bytes; /* of the folder; 0: the default */
     uint64_t duration_ns; /* 0: until the end */
+    /* The rings of this process alone are read, from now on, and stay; 0: those of all, which are removed. */
+    pid_t only;
 };
 
 struct ring_follow_counts {

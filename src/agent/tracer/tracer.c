@@ -71,10 +71,16 @@ static COLD void add_site(uintptr_t site, uintptr_t *place)
     ledger_exit(t, outside);
 }
 
+/* Returns whether the user has switched tracing off. The control page is there once the ledger is. */
+static inline bool is_off(void)
+{
+    return unlikely(load_relaxed(&process.ledger.control->word) & LEDGER_CONTROL_TRACE_OFF);
+}
+
 static inline __attribute__((always_inline)) void put(const uint32_t words, enum event_id id, uint64_t a,
                                                       uint64_t b, uintptr_t site)
 {
-    if (unlikely(!is_ready()))
+    if (unlikely(!is_ready()) || is_off())
         return;
     uintptr_t *place = &seen[site * UINT64_C(0x9e3779b97f4a7c15) >> (64 - SITES_SEEN_BITS)];
     if (unlikely(load_relaxed(place) != site) && site)
@@ -177,6 +183,9 @@ void tracer_realloc_ends(const struct walk_start *from, const void *p, size_t si
 
 void tracer_begin(void)
 {
+    const struct ledger_control *initial = process.config.initial_control;
+    if (process.config.sites & LEDGER_WITH_TRACE_LATER)
+        process_control_at_start((initial ? initial->word : 0) | LEDGER_CONTROL_TRACE_OFF);
     tracer_on = sites_on = 1;
     next_hot = (struct next_hot){.malloc = trace_malloc,
                                  .calloc = trace_calloc,

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "cli/command.h"
 #include "cli/launched.h"
 #include "cli/option_values.h"
+#include "cli/source.h"
 #include "cli/trace/trace_summary.h"
 #include "run/record.h"
+#include "run/trace_attach.h"
 
 static const struct option_doc options[] = {
     {"output", 'o', "DIR", "write the trace into the new folder DIR (NAME.PID.trace)"},
@@ -16,6 +19,7 @@ static const struct option_doc options[] = {
     {"no-follow", 0, NULL, "do not observe processes that CMD starts"},
     {"no-args", 0, NULL, "do not keep command lines in the recording"},
     {"quiet", 0, NULL, "print no summary"},
+    SOURCE_PID_OPTION,
     {NULL, 0, NULL, NULL},
 };
 
@@ -24,6 +28,8 @@ static const char *const examples[] = {
     "record every allocation and free in order, into the folder t",
     "babeltrace2 t/ust",
     "print them",
+    "allium trace 4711 --duration 10s",
+    "trace a process for 10 s that was started with `allium env --trace`",
     NULL,
 };
 
@@ -33,8 +39,8 @@ const struct command command_trace = {
     .name = "trace",
     .usage =
         "[-o DIR] [--force] [--limit SIZE] [--duration DURATION] [--period SIZE] [--no-follow] [--no-args] "
-        "[--quiet] -- CMD ARG...",
-    .summary = "run a program, record each of its allocations and frees in order",
+        "[--quiet] -- CMD ARG... | PID|-p PID",
+    .summary = "run a program, or attach to a process, and record each of its allocations and frees in order",
     .examples = examples,
     .options = options,
     .run = run,
@@ -60,6 +66,33 @@ static int parse_values(const struct arguments *a, struct record_options *o, str
     return code;
 }
 
+static void say_started(pid_t pid, const char *folder)
+{
+    command_fail(0, "tracing process %d into %s; Ctrl-C ends it", (int)pid, folder);
+}
+
+/* `trace PID`. */
+static int attach(const struct arguments *a, const struct record_options *o, pid_t pid)
+{
+    struct ring_follow_counts counts;
+    struct error e = {""};
+    char *folder;
+    const bool quiet = command_value(&command_trace, a, "quiet") != NULL;
+    const struct trace_attach_options how = {.pid = pid,
+                                             .folder = o->trace->folder,
+                                             .force = o->force,
+                                             .limit_bytes = o->trace->limit_bytes,
+                                             .duration_ns = o->trace->duration_ns,
+                                             .started = quiet || o->trace->duration_ns ? NULL : say_started};
+    const int bad = trace_attach(&how, &folder, &counts, &e);
+    if (bad)
+        command_fail(0, "%s", e.text);
+    else if (!quiet)
+        trace_summary_print(&counts, folder);
+    free(folder);
+    return bad ? EXIT_FAILED : EXIT_DONE;
+}
+
 static int run(int argc, char **argv)
 {
     struct arguments a;
@@ -70,10 +103,17 @@ static int run(int argc, char **argv)
     if (code >= 0)
         return code;
     if (!a.n_rest)
-        return command_misuse(&command_trace, "missing command: allium trace -- CMD ARG...");
+        return command_misuse(&command_trace, "missing command or PID: use allium trace -- CMD ARG...");
     code = parse_values(&a, &o, &trace);
     if (code >= 0)
         return code;
+    if (source_kind(a.rest[0]) == SOURCE_PROCESS) {
+        pid_t pid;
+        if (a.n_rest > 1)
+            return command_misuse(&command_trace, "too many arguments after PID: leave out %s", a.rest[1]);
+        code = source_parse_pid(&command_trace, a.rest[0], &pid);
+        return code >= 0 ? code : attach(&a, &o, pid);
+    }
     const bool quiet = command_value(&command_trace, &a, "quiet") != NULL;
     char *path = NULL;
     code = launched_check(a.rest[0], quiet, &o.own_allocator, &path);

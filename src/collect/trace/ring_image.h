@@ -3,8 +3,8 @@
 #define COLLECT_RING_IMAGE_H
 
 /*
- * The rings of a process image, which lie beside its ledger: mapped, with a reader, and with the file in which the
- * target sees how far they have been read.
+ * The rings of a process image, which lie beside its ledger: mapped, with a reader, and, for the one reader that
+ * empties them, with the file in which the target sees how far they have been read.
  *
  * Runs in: the tool. Threads: one. Owns: the mappings and the reader, until ring_image_close().
  */
@@ -24,12 +24,16 @@ struct ring_image {
     size_t bytes;
     struct ring_positions *positions; /* NULL: the target does not see how far the rings are read */
     size_t positions_bytes;
+    int lock; /* a descriptor of that file, locked; -1: none */
 };
 
 /** Returns whether a file of this name has rings; sets `pid` and `id` to the process and the image they belong to. */
 bool ring_image_name(const char *name, pid_t *pid, uint64_t *id);
-/** Opens the rings of that name in the folder. Returns 0 or -errno; -EAGAIN: they are being made. */
+/** Opens the rings of that name in the folder, to empty them. Returns 0 or -errno; -EAGAIN: they are being made;
+ * -EBUSY: another process empties them. */
 int ring_image_open(struct ring_image *i, const char *folder, const char *name);
+/** Opens them to look at what they have, which changes nothing for the target and for another reader. */
+int ring_image_look(struct ring_image *i, const char *folder, const char *name);
 /** Reads the next events of a ring; see ring_reader_next(). What was taken before is free for the target now. */
 int ring_image_next(struct ring_image *i, uint32_t ring, struct ring_piece *out);
 /** Returns whether no process maps the image in this folder any more, nor writes its rings. */
