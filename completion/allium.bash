@@ -16,7 +16,7 @@ _allium_options()
     trace) echo -o --output --force --limit --duration --period --no-follow --no-args --quiet -p --pid --help ;;
     env) echo --shell --systemd --docker --period --ledger-size --sites --wrapper --trace --flight --no-follow --help ;;
     ps) echo --prune --top --columns --wide --exact --json --help ;;
-    snapshot) echo -o --output --force --debuginfod -p --pid --help ;;
+    snapshot) echo -o --output --force --trace --last --debuginfod -p --pid --help ;;
     report) echo --by --callers --callees --sort --temporary --older-than --where --raw --top --debuginfod --columns --wide --exact --json --html --force --no-pager -p --pid --help ;;
     watch) echo --interval --count --duration --once --older-than --where --top --state --alert --exec --debuginfod --columns --wide --exact --json -p --pid --help ;;
     diff) echo --by --sort --where --per --fail-if --coarse --raw --top --debuginfod --columns --wide --exact --json --html --html-size --force --no-pager --help ;;
@@ -174,7 +174,7 @@ _allium_value()
         ;;
     --state) _allium_files ;;
     --alert) _allium_words growing 'live>' ;;
-    --period | --ledger-size | --limit | --older-than | --callers | --callees | --where | --top | --size | --exec | --interval | --duration | --count | --faults | --for | --wrapper | --buffer | --html-size) ;;
+    --period | --ledger-size | --limit | --last | --older-than | --callers | --callees | --where | --top | --size | --exec | --interval | --duration | --count | --faults | --for | --wrapper | --buffer | --html-size) ;;
     *) return 1 ;;
     esac
 }

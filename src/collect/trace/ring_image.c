@@ -53,6 +53,13 @@ static void name_of(char out[static 64], const struct ring_image *i, const char 
     snprintf(out, 64, "%d-%016" PRIx64 "%s", (int)i->pid, i->id, suffix);
 }
 
+void ring_image_add_name(struct buf *b, const struct ring_image *i, const char *suffix)
+{
+    char name[64];
+    name_of(name, i, suffix);
+    buf_addstr(b, name);
+}
+
 static int map_rings(struct ring_image *i, const char *folder, const char *name)
 {
     *i = (struct ring_image){.lock = -1};
@@ -62,8 +69,10 @@ static int map_rings(struct ring_image *i, const char *folder, const char *name)
     if (!i->map)
         return -ENOENT;
     i->reader = ring_reader_new(i->map, i->bytes);
-    if (i->reader)
+    if (i->reader) {
+        i->overwrites = ring_reader_header(i->reader)->overwrites;
         return 0;
+    }
     ring_image_close(i);
     return -EAGAIN;
 }

@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/buf.h"
 #include "ring/ring_read.h"
 
 struct ring_image {
@@ -22,6 +23,7 @@ struct ring_image {
     struct ring_reader *reader;
     void *map;
     size_t bytes;
+    bool overwrites;                  /* a full ring overwrites its oldest events */
     struct ring_positions *positions; /* NULL: the target does not see how far the rings are read */
     size_t positions_bytes;
     int lock; /* a descriptor of that file, locked; -1: none */
@@ -29,6 +31,8 @@ struct ring_image {
 
 /** Returns whether a file of this name has rings; sets `pid` and `id` to the process and the image they belong to. */
 bool ring_image_name(const char *name, pid_t *pid, uint64_t *id);
+/** Appends the name that a file of the image has with this suffix. */
+void ring_image_add_name(struct buf *b, const struct ring_image *i, const char *suffix);
 /** Opens the rings of that name in the folder, to empty them. Returns 0 or -errno; -EAGAIN: they are being made;
  * -EBUSY: another process empties them. */
 int ring_image_open(struct ring_image *i, const char *folder, const char *name);
