@@ -14,6 +14,7 @@
 #include "base/vec.h"
 #include "collect/ledger/ledger_copy.h"
 #include "collect/ledger/ledger_folder.h"
+#include "collect/trace/agent_events.h"
 #include "collect/trace/ctf_writer.h"
 #include "collect/trace/ring_image.h"
 #include "collect/trace/tick_clock.h"
@@ -44,6 +45,8 @@ struct snapshot {
     struct trace_snapshot_counts *n;
     struct VEC(struct snapped_image) images;
     struct VEC(struct snapped_piece) pieces;
+    struct VEC(uint64_t *) rooms; /* memory for each piece, of room_bytes */
+    uint64_t room_bytes;          /* the largest packet of all rings */
     struct ctf_writer *writer;
     uint64_t since_ns, until_ns;
     struct error *e;
@@ -79,6 +82,8 @@ static int open_image(struct snapshot *s, const struct trace_snapshot_source *so
         i.clock = *s->o->clock;
     else if (i.is_ticks)
         find_clock(&i, source->dir);
+    if (ring_reader_header(i.rings.reader)->packet_bytes > s->room_bytes)
+        s->room_bytes = ring_reader_header(i.rings.reader)->packet_bytes;
     *vec_push(&s->images) = i;
     return 0;
 }
@@ -86,6 +91,14 @@ static int open_image(struct snapshot *s, const struct trace_snapshot_source *so
 static uint64_t time_at(const struct snapped_image *i, uint64_t ticks)
 {
     return i->is_ticks ? tick_clock_ns(&i->clock, ticks) : ticks;
+}
+
+/* Returns memory for the next piece. */
+static uint64_t *room_for_next(struct snapshot *s)
+{
+    if (s->pieces.len == s->rooms.len)
+        *vec_push(&s->rooms) = mem_aligned(sizeof(uint64_t), s->room_bytes);
+    return s->rooms.at[s->pieces.len];
 }
 
 static void copy_ring(struct snapshot *s, size_t image, uint32_t ring)
@@ -102,7 +115,7 @@ static void copy_ring(struct snapshot *s, size_t image, uint32_t ring)
         older += p.overwritten;
         if (p.ticks && time_at(i, p.ticks) > s->until_ns)
             break;
-        uint64_t *words = mem_array(p.n_words + 1ull, sizeof(*words));
+        uint64_t *words = room_for_next(s);
         memcpy(words, p.words, p.n_words * sizeof(*words));
         p.words = words;
         *vec_push(&s->pieces) = (struct snapped_piece){image, ring, older, p};
@@ -111,6 +124,22 @@ static void copy_ring(struct snapshot *s, size_t image, uint32_t ring)
     for (int why = 0; why < RING_LOSSES; why++)
         if (why != RING_LOST_FILTERED)
             s->n->lost += ring_reader_lost(i->rings.reader, ring, (enum ring_loss)why);
+}
+
+/*
+ * Copies what there is now. The second call takes much less time than the first: by then the pages of the rings are
+ * mapped, and those of the copies are there.
+ */
+static void copy_all(struct snapshot *s)
+{
+    *s->n = (struct trace_snapshot_counts){.images = s->images.len};
+    s->pieces.len = 0;
+    vec_each (struct snapped_image, i, &s->images)
+        ring_image_begin_anew(&i->rings);
+    s->until_ns = clock_ns(CLOCK_MONOTONIC);
+    for (size_t k = 0; k < s->images.len; k++)
+        for (uint32_t ring = 0; ring < ring_reader_rings(s->images.at[k].rings.reader); ring++)
+            copy_ring(s, k, ring);
 }
 
 /* Leaves those events in the piece that belong to the time of the snapshot. Returns the time of the last one; 0: none
@@ -167,7 +196,7 @@ static int write_piece(struct snapshot *s, const struct snapped_piece *of, int s
     uint64_t lost = i->rings.overwrites ? of->older : 0;
     for (int k = 0; k < RING_LOSSES; k++)
         lost += of->p.lost[k];
-    const int bad = ctf_writer_packet(s->writer, stream, &of->p, i->rings.pid, of->ring, lost,
+    const int bad = ctf_writer_packet(s->writer, stream, &of->p, i->rings.pid, i->rings.id, of->ring, lost,
                                       i->is_ticks ? &i->clock : NULL);
     if (bad)
         return error_set(s->e, -bad, "cannot write the trace: %s", strerror(-bad));
@@ -199,8 +228,9 @@ static int write_all(struct snapshot *s)
 
 static void release(struct snapshot *s)
 {
-    vec_each (struct snapped_piece, of, &s->pieces)
-        free((uint64_t *)of->p.words);
+    vec_each (uint64_t *, room, &s->rooms)
+        free(*room);
+    vec_release(&s->rooms);
     vec_each (struct snapped_image, i, &s->images)
         ring_image_close(&i->rings);
     vec_release(&s->pieces);
@@ -218,17 +248,17 @@ int trace_snapshot_write(const char *folder, const struct trace_snapshot_source 
     *out = (struct trace_snapshot_counts){.images = n};
     for (size_t k = 0; !bad && k < n; k++)
         bad = open_image(&s, &sources[k]);
-    s.until_ns = clock_ns(CLOCK_MONOTONIC);
-    for (size_t k = 0; !bad && k < n; k++)
-        for (uint32_t ring = 0; ring < ring_reader_rings(s.images.at[k].rings.reader); ring++)
-            copy_ring(&s, k, ring);
+    for (int pass = 0; !bad && pass < 2; pass++)
+        copy_all(&s);
     cut_all(&s);
     if (o->last_ns && out->newest_ns > o->last_ns) {
         s.since_ns = out->newest_ns - o->last_ns;
         cut_all(&s);
     }
     buf_printf(&ust, "%s/ust", folder);
-    bad = bad ? bad : ctf_writer_new(&s.writer, buf_str(&ust), e);
+    uint32_t n_classes;
+    const struct event_class *classes = agent_events(&n_classes);
+    bad = bad ? bad : ctf_writer_new(&s.writer, buf_str(&ust), "ust", classes, n_classes, e);
     bad = bad ? bad : write_all(&s);
     buf_release(&ust);
     release(&s);

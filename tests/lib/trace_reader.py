@@ -7,9 +7,9 @@ import subprocess
 from tap import check, equal
 
 Event = collections.namedtuple("Event", "time name cpu process thread address size")
-LINE = re.compile(r"^\[([\d.]+)\] .*allium:(\w+): \{ cpu_id = (\d+), vpid = (\d+) \}, \{.* vtid = (\d+) \}, "
+LINE = re.compile(r"^\[([\d.]+)\] .*allium:(\w+): \{ cpu_id = (\d+), vpid = (\d+).* vtid = (\d+) \}, "
                   r"\{ ptr = 0x([0-9A-F]+)(?:, size = (\d+))?")
-DISCARDED = re.compile(r"WARNING: Tracer discarded (\d+) events|WARNING: Tracer may have discarded")
+DISCARDED = re.compile(r"WARNING: Tracer (may have )?discarded (\d+ |)(events?|packets?)")
 
 
 def events(folder, losses=False):

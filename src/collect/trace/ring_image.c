@@ -105,6 +105,20 @@ int ring_image_look(struct ring_image *i, const char *folder, const char *name)
     return bad;
 }
 
+void ring_image_begin_anew(struct ring_image *i)
+{
+    struct ring_reader *anew = ring_reader_new(i->map, i->bytes);
+    const struct ring_header *now = anew ? ring_reader_header(anew) : NULL,
+                             *before = ring_reader_header(i->reader);
+    if (!now || now->packet_bytes != before->packet_bytes || now->cpus != before->cpus) {
+        ring_reader_free(anew); /* the program has changed its header */
+        return;
+    }
+    ring_reader_free(i->reader);
+    i->reader = anew;
+    ring_reader_stand_by(anew);
+}
+
 int ring_image_next(struct ring_image *i, uint32_t ring, struct ring_piece *out)
 {
     const int found = ring_reader_next(i->reader, ring, out);
