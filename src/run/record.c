@@ -30,6 +30,7 @@ struct session {
     struct recording *recording;
     struct symbols *symbols;
     struct ring_follow *rings;
+    struct trace_flight *flight;
     char *dir, *agent, *path, *folder;
 };
 
@@ -77,6 +78,14 @@ static int begin_trace(struct session *s, struct error *e)
     s->folder = folder;
     buf_printf(&recording, "%s/profile.allium", folder);
     s->path = buf_detach(&recording);
+    if (t->flight)
+        return trace_flight_begin(&s->flight,
+                                  &(struct trace_flight_options){.dir = s->dir,
+                                                                 .folder = folder,
+                                                                 .limit_bytes = t->limit_bytes,
+                                                                 .pid = s->launch.pid,
+                                                                 .triggers = t->flight},
+                                  e);
     return ring_follow_begin(
         &s->rings,
         &(struct ring_follow_options){
@@ -100,6 +109,7 @@ static int make_ready(struct session *s, struct error *e)
                                                 .follow = s->o->follow,
                                                 .sites = s->o->sites != NULL,
                                                 .traces = s->o->trace != NULL,
+                                                .flight = s->o->trace && s->o->trace->flight,
                                                 .wrappers = s->o->wrappers,
                                                 .argv = s->o->argv};
     bad = launch_prepare(&s->launch, &s->launch_options, e);
@@ -159,8 +169,10 @@ static int finish(struct session *s, struct ledger_tracker *f, struct record_res
                   struct error *e)
 {
     result->wait_status = launch_reap(&s->launch);
-    const int untraced = ring_follow_end(s->rings, &result->traced, e);
+    const int untraced = s->flight ? trace_flight_end(s->flight, result->wait_status, &result->flown, e)
+                                   : ring_follow_end(s->rings, &result->traced, e);
     s->rings = NULL;
+    s->flight = NULL;
     if (s->o->servers) {
         symbol_servers_in_background(s->o->servers, false);
         launch_handle_interrupts(&s->launch);
@@ -218,6 +230,7 @@ out:
     if (s.recording)
         recording_close(s.recording, NULL);
     ring_follow_end(s.rings, &result->traced, NULL);
+    trace_flight_end(s.flight, 0, &result->flown, NULL);
     if (s.folder && result->stage != RECORD_RAN)
         trace_dir_remove(s.folder);
     if (s.dir)

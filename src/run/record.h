@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "run/ring_follow.h"
+#include "run/trace_flight.h"
 
 struct symbol_servers;
 struct wrappers;
@@ -22,6 +23,8 @@ struct record_trace {
     const char *folder;   /* NULL: ./NAME.PID.trace */
     uint64_t limit_bytes; /* of the folder; 0: the default */
     uint64_t duration_ns; /* 0: until the command ends */
+    /* rings overwrite, and snapshots are written at these triggers; NULL: all events are written */
+    const struct trace_triggers *flight;
 };
 
 struct record_options {
@@ -55,6 +58,7 @@ struct record_result {
     char *path;      /* path of the recording; the caller frees it */
     char *folder;    /* of the trace; the caller frees it */
     struct ring_follow_counts traced;
+    struct trace_flight_counts flown;
 };
 
 /**

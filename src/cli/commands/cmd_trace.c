@@ -15,6 +15,10 @@ static const struct option_doc options[] = {
     {"force", 0, NULL, "replace DIR if it is a trace"},
     {"limit", 0, "SIZE", "stop when DIR has SIZE (4G, or a quarter of the free space if that is less)"},
     {"duration", 0, "DURATION", "stop after DURATION; CMD runs on"},
+    {"flight", 0, NULL,
+     "keep the last events in memory; write those that are there at a crash, or at a trigger"},
+    {"snapshot-on", 0, "TRIGGER",
+     "with --flight, write also at exit!=0, every:DURATION, or when a condition as 'live>1G' holds", true},
     {"period", 0, "SIZE", "sample the heap beside, see allium-run(1) (512K)"},
     {"no-follow", 0, NULL, "do not observe processes that CMD starts"},
     {"no-args", 0, NULL, "do not keep command lines in the recording"},
@@ -28,6 +32,8 @@ static const char *const examples[] = {
     "record every allocation and free in order, into the folder t",
     "babeltrace2 t/ust",
     "print them",
+    "allium trace --flight --snapshot-on 'exit!=0' -- ./server",
+    "keep the last events; if the server crashes or fails, store them in a folder in server.PID.trace",
     "allium trace 4711 --duration 10s",
     "trace a process for 10 s that was started with `allium env --trace`",
     NULL,
@@ -37,9 +43,9 @@ static int run(int argc, char **argv);
 
 const struct command command_trace = {
     .name = "trace",
-    .usage =
-        "[-o DIR] [--force] [--limit SIZE] [--duration DURATION] [--period SIZE] [--no-follow] [--no-args] "
-        "[--quiet] -- CMD ARG... | PID|-p PID",
+    .usage = "[-o DIR] [--force] [--limit SIZE] [--duration DURATION] [--flight [--snapshot-on TRIGGER]...] "
+             "[--period SIZE] [--no-follow] [--no-args] "
+             "[--quiet] -- CMD ARG... | PID|-p PID",
     .summary = "run a program, or attach to a process, and record each of its allocations and frees in order",
     .examples = examples,
     .options = options,
@@ -93,11 +99,29 @@ static int attach(const struct arguments *a, const struct record_options *o, pid
     return bad ? EXIT_FAILED : EXIT_DONE;
 }
 
+/* --flight and --snapshot-on. -1: fine; else the exit code. */
+static int parse_flight(const struct arguments *a, struct record_trace *t, struct trace_triggers *triggers)
+{
+    struct error e = {""};
+    const bool flight = command_value(&command_trace, a, "flight");
+    if (a->n_many && !flight)
+        return command_misuse(&command_trace, "--snapshot-on needs --flight: use --flight --snapshot-on %s",
+                              a->many[0]);
+    if (flight && t->duration_ns)
+        return command_misuse(&command_trace, "--flight and --duration exclude each other: use one");
+    for (int i = 0; i < a->n_many; i++)
+        if (trace_triggers_add(triggers, a->many[i], &e))
+            return command_misuse(&command_trace, "--snapshot-on: %s", e.text);
+    t->flight = flight ? triggers : NULL;
+    return -1;
+}
+
 static int run(int argc, char **argv)
 {
     struct arguments a;
     struct error e = {""};
     struct record_trace trace = {.folder = NULL};
+    struct trace_triggers triggers = {.n_alerts = 0};
     struct record_options o = {.period_bytes = RECORD_PERIOD_DEFAULT_BYTES};
     int code = command_parse(&command_trace, argc, argv, true, &a);
     if (code >= 0)
@@ -105,12 +129,18 @@ static int run(int argc, char **argv)
     if (!a.n_rest)
         return command_misuse(&command_trace, "missing command or PID: use allium trace -- CMD ARG...");
     code = parse_values(&a, &o, &trace);
+    code = code >= 0 ? code : parse_flight(&a, &trace, &triggers);
     if (code >= 0)
         return code;
     if (source_kind(a.rest[0]) == SOURCE_PROCESS) {
         pid_t pid;
         if (a.n_rest > 1)
             return command_misuse(&command_trace, "too many arguments after PID: leave out %s", a.rest[1]);
+        if (trace.flight)
+            return command_misuse(&command_trace,
+                                  "--flight needs a command: for a process, use allium env --trace "
+                                  "--flight and allium snapshot %s --trace",
+                                  a.rest[0]);
         code = source_parse_pid(&command_trace, a.rest[0], &pid);
         return code >= 0 ? code : attach(&a, &o, pid);
     }
@@ -124,8 +154,11 @@ static int run(int argc, char **argv)
     const int bad = record_command(&o, &result, &e);
     if (bad)
         command_fail(0, "%s", e.text);
-    if (!quiet && result.stage == RECORD_RAN)
+    if (!quiet && result.stage == RECORD_RAN && trace.flight)
+        trace_summary_print_flight(&result.flown, result.folder);
+    else if (!quiet && result.stage == RECORD_RAN)
         trace_summary_print(&result.traced, result.folder);
+    trace_triggers_release(&triggers);
     free(result.path);
     free(result.folder);
     return launched_exit_code(&result);

@@ -122,3 +122,21 @@ void trace_summary_print(const struct ring_follow_counts *n, const char *folder)
         print_cost(n);
     command_fail(0, "next: allium report %s, or babeltrace2 %s/ust", folder, folder);
 }
+
+void trace_summary_print_flight(const struct trace_flight_counts *n, const char *folder)
+{
+    const unsigned written = n->snapshots - n->failed;
+    command_fail(0, "%u snapshot%s in %s; %" PRIu64 " process%s traced", written - n->removed,
+                 written - n->removed == 1 ? "" : "s", folder, n->images, n->images == 1 ? "" : "es");
+    if (n->removed)
+        command_fail(0, "%u older snapshots were removed (--limit)", n->removed);
+    if (n->skipped)
+        command_fail(0, "%u more triggers came within a second after a snapshot", n->skipped);
+    if (n->failed)
+        command_fail(0, "%u snapshots could not be written", n->failed);
+    if (*n->last)
+        command_fail(0,
+                     "the last one has %" PRIu64 " events, %" PRIu64 " lost; next: allium report %s/%s, or "
+                     "babeltrace2 %s/%s/ust",
+                     n->events, n->lost, folder, n->last, folder, n->last);
+}
