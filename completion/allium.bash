@@ -13,10 +13,10 @@ _allium_options()
     '') echo -V --help --version ;;
     run) echo --period -o --output --force --sites --wrapper --no-follow --no-args --quiet --html --json --ledger-size --debuginfod --help ;;
     events) echo --where --by --top --columns --wide --exact --json --no-pager --help ;;
-    trace) echo -o --output --events --buffer --clock --kernel --kernel-all --kernel-buffer --period --no-follow --no-args --quiet --help ;;
-    env) echo --shell --systemd --docker --period --ledger-size --sites --wrapper --no-follow --help ;;
+    trace) echo -o --output --force --events --buffer --clock --limit --duration --flight --snapshot-on --kernel --kernel-all --kernel-buffer --period --no-follow --no-args --quiet -p --pid --help ;;
+    env) echo --shell --systemd --docker --period --ledger-size --sites --wrapper --trace --flight --no-follow --help ;;
     ps) echo --prune --top --columns --wide --exact --json --help ;;
-    snapshot) echo -o --output --force --debuginfod -p --pid --help ;;
+    snapshot) echo -o --output --force --trace --last --debuginfod -p --pid --help ;;
     report) echo --by --callers --callees --sort --temporary --older-than --where --raw --top --debuginfod --columns --wide --exact --json --html --force --no-pager -p --pid --help ;;
     watch) echo --interval --count --duration --once --older-than --where --top --state --alert --exec --debuginfod --columns --wide --exact --json -p --pid --help ;;
     diff) echo --by --sort --where --per --fail-if --coarse --raw --top --debuginfod --columns --wide --exact --json --html --html-size --force --no-pager --help ;;
@@ -186,8 +186,9 @@ _allium_value()
         ;;
     --state) _allium_files ;;
     --clock) _allium_words tsc mono ;;
+    --snapshot-on) _allium_words signal every:10m 'exit!=0' 'live>1G' ;;
     --alert) _allium_words growing 'live>' ;;
-    --period | --ledger-size | --older-than | --callers | --callees | --where | --top | --size | --exec | --interval | --duration | --count | --faults | --for | --wrapper | --buffer | --html-size | --threads | --time | --rate | --explain) ;;
+    --period | --ledger-size | --limit | --last | --older-than | --callers | --callees | --where | --top | --size | --exec | --interval | --duration | --count | --faults | --for | --wrapper | --buffer | --html-size | --threads | --time | --rate | --explain) ;;
     *) return 1 ;;
     esac
 }
@@ -197,13 +198,13 @@ _allium_argument()
 {
     case $1 in
     sys) _allium_words "$(_allium_help sys | sed -n '/^\(tools\|without BPF\),/,/^$/s/^  \([a-z]*\) .*/\1/p')" ;;
-    snapshot) _allium_words "$(_allium_pids)" ;;
+    snapshot | trace) _allium_words "$(_allium_pids)" ;;
     tags)
         _allium_files
         _allium_words "$(_allium_pids)"
         ;;
     'sys allocinfo') _allium_files ;;
-    set) _allium_words "$(_allium_pids)" period= on off free-stacks=all free-stacks=some stacks latency fail= stacks=off latency=off fail=off ;;
+    set) _allium_words "$(_allium_pids)" period= on off free-stacks=all free-stacks=some trace=on trace=off stacks latency fail= stacks=off latency=off fail=off ;;
     report | watch | diff | who | frees | sites | export | sql)
         _allium_files '!*.allium'
         _allium_words "$(_allium_pids)"

@@ -49,7 +49,7 @@ static bool read_setting(char *entry)
     else if (text_starts(entry, follow))
         agent_state.alone = true;
     else if (text_starts(entry, exact))
-        process.config.sites = sites && entry[sizeof(exact) - 1] <= '7' ? entry[sizeof(exact) - 1] & 7 : 0;
+        process.config.sites = sites && entry[sizeof(exact) - 1] <= '9' ? entry[sizeof(exact) - 1] & 15 : 0;
     else if (text_starts(entry, wrappers))
         agent_state.wrappers = entry + sizeof(wrappers) - 1;
     else if (text_starts(entry, seed))
@@ -254,7 +254,7 @@ static void switch_off(bool off)
 /* Applies a word of the control page: switches and period. Returns whether this changed them. Ignores a bad period. */
 static bool apply_control_word(uint64_t word)
 {
-    word &= ~(LEDGER_CONTROL_TAGS_OFF | LEDGER_CONTROL_SEALED);
+    word &= ~(LEDGER_CONTROL_TAGS_OFF | LEDGER_CONTROL_SEALED | LEDGER_CONTROL_TRACE_OFF);
     uint64_t switches = word & (LEDGER_CONTROL_OFF | LEDGER_CONTROL_FREE_STACKS);
     uint64_t period = word & ~switches ? word & ~switches : agent_state.period_at_start;
     uint32_t index = period <= LEDGER_PERIOD_MAX ? period_record(period) : LEDGER_NONE;

@@ -100,6 +100,11 @@ uint32_t ring_reader_rings(const struct ring_reader *r)
     return r->header.cpus + 1;
 }
 
+void ring_reader_stand_by(struct ring_reader *r)
+{
+    r->header.overwrites = 1;
+}
+
 void ring_reader_end(struct ring_reader *r)
 {
     r->ended = true;

@@ -34,6 +34,8 @@ void ring_reader_free(struct ring_reader *r); /* NULL is allowed */
 uint32_t ring_reader_rings(const struct ring_reader *r);
 const struct ring_header *ring_reader_header(const struct ring_reader *r);
 
+/** To be called if another reader empties the rings: packets are overwritten as in rings that nobody empties. */
+void ring_reader_stand_by(struct ring_reader *r);
 /** To be called when the image has ended: what is half written stays so, and nothing waits for it. */
 void ring_reader_end(struct ring_reader *r);
 /**

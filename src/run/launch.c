@@ -92,10 +92,11 @@ static void set_environment(const struct launch_options *o)
         setenv("ALLIUM_LEDGER_SIZE", buf_str(&b), 1);
     }
     const bool agent_traces = o->traces && (!o->events || event_list_has_agent(o->events));
+    const unsigned full = (o->sites ? LAUNCH_SITES : 0) | (agent_traces ? LAUNCH_TRACE : 0) |
+                          (agent_traces && o->flight ? LAUNCH_FLIGHT : 0);
     buf_reset(&b);
-    buf_printf(&b, "%d%s", o->sites + 2 * agent_traces,
-               agent_traces && o->trace_options ? o->trace_options : "");
-    if (o->sites || agent_traces)
+    buf_printf(&b, "%u%s", full, agent_traces && o->trace_options ? o->trace_options : "");
+    if (full)
         setenv("ALLIUM_SITES", buf_str(&b), 1);
     if (o->events)
         setenv("ALLIUM_EVENTS", o->events, 1);

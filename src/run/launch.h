@@ -24,6 +24,7 @@ struct launch_options {
     bool follow;                 /* observe children, too */
     bool sites;                  /* keep accounts of call sites */
     bool traces;                 /* trace events into rings */
+    bool flight;                 /* which overwrite their oldest events */
     const char *trace_options;   /* of the rings, ",buffer=BYTES,clock=mono"; NULL: the agent's defaults */
     const char *events;          /* which: wire/event_list.h; NULL: those of the agent */
     const char *wrappers;        /* patterns of wrappers besides the built-in ones; NULL: none */
@@ -55,6 +56,9 @@ void launch_handle_interrupts(struct launch *l);
 int launch_reap(const struct launch *l);
 /** Closes all descriptors. A child that still waits at the gate ends. */
 void launch_release(struct launch *l);
+
+/* What ALLIUM_SITES asks of the full agent: the bits LEDGER_WITH_* of wire/ledger_make.h. */
+enum launch_full { LAUNCH_SITES = 1, LAUNCH_TRACE = 2, LAUNCH_FLIGHT = 4, LAUNCH_TRACE_LATER = 8 };
 
 /** The agent that only samples, and the agent that also keeps accounts of call sites. */
 enum launch_agent { LAUNCH_AGENT_DEFAULT, LAUNCH_AGENT_FULL };

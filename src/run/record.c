@@ -17,6 +17,7 @@
 #include "base/sigsafe/clock_ns.h"
 #include "collect/ledger/ledger_dir.h"
 #include "collect/ledger/profile_names.h"
+#include "collect/trace/trace_dir.h"
 #include "run/launch.h"
 #include "run/ledger_tracker.h"
 #include "store/recording.h"
@@ -30,14 +31,15 @@ struct session {
     struct symbols *symbols;
     struct ring_follow *rings;
     struct kernel_follow *kernel;
-    char *dir, *agent, *path;
+    struct trace_flight *flight;
+    char *dir, *agent, *path, *folder;
 };
 
-static char *default_path(const char *command, pid_t pid)
+static char *default_path(const char *command, pid_t pid, const char *suffix)
 {
     struct buf b = BUF_INIT;
     const char *slash = strrchr(command, '/');
-    buf_printf(&b, "%s.%d.allium", slash ? slash + 1 : command, (int)pid);
+    buf_printf(&b, "%s.%d%s", slash ? slash + 1 : command, (int)pid, suffix);
     return buf_detach(&b);
 }
 
@@ -63,6 +65,44 @@ static int describe(struct session *s, struct error *e)
     return bad ? bad : recording_commit(s->recording, e);
 }
 
+/* Makes the folder of the trace, and begins to read rings. */
+static int begin_trace(struct session *s, struct error *e)
+{
+    const struct record_trace *t = s->o->trace;
+    char *folder = t->folder ? mem_strdup(t->folder) : default_path(s->o->argv[0], s->launch.pid, ".trace");
+    struct buf recording = BUF_INIT;
+    const int bad = trace_dir_make(folder, s->o->force, e);
+    if (bad) {
+        free(folder);
+        return bad;
+    }
+    s->folder = folder;
+    buf_printf(&recording, "%s/profile.allium", folder);
+    s->path = buf_detach(&recording);
+    if (t->flight)
+        return trace_flight_begin(&s->flight,
+                                  &(struct trace_flight_options){.dir = s->dir,
+                                                                 .folder = folder,
+                                                                 .limit_bytes = t->limit_bytes,
+                                                                 .pid = s->launch.pid,
+                                                                 .triggers = t->flight},
+                                  e);
+    if (t->kernel_groups) {
+        struct buf kernel = BUF_INIT;
+        buf_printf(&kernel, "%s/kernel", folder);
+        const int unfollowed =
+            kernel_follow_begin(&s->kernel, t->kernel_groups, t->kernel_ring_bytes, buf_str(&kernel), e);
+        buf_release(&kernel);
+        if (unfollowed)
+            return unfollowed;
+    }
+    return ring_follow_begin(
+        &s->rings,
+        &(struct ring_follow_options){
+            .dir = s->dir, .folder = folder, .limit_bytes = t->limit_bytes, .duration_ns = t->duration_ns},
+        e);
+}
+
 /* Does everything that can fail before the command is allowed to begin. */
 static int make_ready(struct session *s, struct error *e)
 {
@@ -79,27 +119,19 @@ static int make_ready(struct session *s, struct error *e)
                                                 .follow = s->o->follow,
                                                 .sites = s->o->sites != NULL,
                                                 .traces = s->o->trace != NULL,
-                                                .trace_options = s->o->trace_options,
-                                                .events = s->o->events,
+                                                .flight = s->o->trace && s->o->trace->flight,
+                                                .trace_options = s->o->trace ? s->o->trace->options : NULL,
+                                                .events = s->o->trace ? s->o->trace->events : NULL,
                                                 .wrappers = s->o->wrappers,
                                                 .argv = s->o->argv};
-    if (s->o->trace) {
-        struct buf folder = BUF_INIT;
-        buf_printf(&folder, "%s/ust", s->o->trace);
-        bad = ring_follow_begin(&s->rings, s->dir, buf_str(&folder), e);
-        buf_reset(&folder);
-        buf_printf(&folder, "%s/kernel", s->o->trace);
-        if (!bad && s->o->kernel_groups)
-            bad = kernel_follow_begin(&s->kernel, s->o->kernel_groups, s->o->kernel_ring_bytes,
-                                      buf_str(&folder), e);
-        buf_release(&folder);
-        if (bad)
-            return bad;
-    }
     bad = launch_prepare(&s->launch, &s->launch_options, e);
+    if (!bad && s->o->trace)
+        bad = begin_trace(s, e);
     if (bad)
         return bad;
-    s->path = s->o->output ? mem_strdup(s->o->output) : default_path(s->o->argv[0], s->launch.pid);
+    if (!s->path)
+        s->path =
+            s->o->output ? mem_strdup(s->o->output) : default_path(s->o->argv[0], s->launch.pid, ".allium");
     bad = recording_create(&s->recording, s->path, s->o->force, e);
     return bad ? bad : describe(s, e);
 }
@@ -152,9 +184,10 @@ static int finish(struct session *s, struct ledger_tracker *f, struct record_res
     int untraced = kernel_follow_end(s->kernel, &result->kernel, e);
     bad = bad ? bad : untraced;
     s->kernel = NULL;
-    untraced = ring_follow_end(s->rings, &result->traced, e);
-    bad = bad ? bad : untraced;
+    untraced = s->flight ? trace_flight_end(s->flight, result->wait_status, &result->flown, e)
+                         : ring_follow_end(s->rings, &result->traced, e);
     s->rings = NULL;
+    s->flight = NULL;
     if (s->o->servers) {
         symbol_servers_in_background(s->o->servers, false);
         launch_handle_interrupts(&s->launch);
@@ -172,7 +205,7 @@ static int finish(struct session *s, struct ledger_tracker *f, struct record_res
         bad = put_own_cost(s, e);
     int closed = recording_close(s->recording, bad ? NULL : e);
     s->recording = NULL;
-    return bad ? bad : closed;
+    return bad ? bad : closed ? closed : untraced;
 }
 
 int record_command(const struct record_options *o, struct record_result *result, struct error *e)
@@ -211,13 +244,17 @@ int record_command(const struct record_options *o, struct record_result *result,
 out:
     if (s.recording)
         recording_close(s.recording, NULL);
-    kernel_follow_end(s.kernel, &result->kernel, e);
-    ring_follow_end(s.rings, &result->traced, e);
+    kernel_follow_end(s.kernel, &result->kernel, NULL);
+    ring_follow_end(s.rings, &result->traced, NULL);
+    trace_flight_end(s.flight, 0, &result->flown, NULL);
+    if (s.folder && result->stage != RECORD_RAN)
+        trace_dir_remove(s.folder);
     if (s.dir)
         ledger_run_remove(s.dir);
     symbols_free(s.symbols);
     launch_release(&s.launch);
     result->path = s.path;
+    result->folder = s.folder;
     free(s.dir);
     free(s.agent);
     return bad;

@@ -11,12 +11,26 @@
 #include "base/error.h"
 #include "run/kernel_follow.h"
 #include "run/ring_follow.h"
+#include "run/trace_flight.h"
 
 struct symbol_servers;
 struct wrappers;
 
 #define RECORD_PERIOD_DEFAULT_BYTES (512ull << 10)
 #define RECORD_PERIOD_MAX_BYTES     (1ull << 40)
+
+/* A trace, whose folder has the recording, too: `output` is not used. */
+struct record_trace {
+    const char *folder;         /* NULL: ./NAME.PID.trace */
+    uint64_t limit_bytes;       /* of the folder; 0: the default */
+    uint64_t duration_ns;       /* 0: until the command ends */
+    const char *events;         /* wire/event_list.h; NULL: those of the agent */
+    const char *options;        /* trace_options of struct launch_options */
+    uint32_t kernel_groups;     /* the kernel's events of these groups, too, see kernel_follow.h */
+    uint64_t kernel_ring_bytes; /* of each CPU */
+    /* rings overwrite, and snapshots are written at these triggers; NULL: all events are written */
+    const struct trace_triggers *flight;
+};
 
 struct record_options {
     const char *output; /* NULL: ./NAME.PID.allium */
@@ -31,11 +45,7 @@ struct record_options {
     /* the command has an allocator of its own, whose requests are not observed */
     bool own_allocator;
     char **argv;
-    const char *trace;          /* the folder of a trace of all events; NULL: none is made */
-    const char *events;         /* of the trace: wire/event_list.h; NULL: those of the agent */
-    const char *trace_options;  /* as in struct launch_options */
-    uint32_t kernel_groups;     /* with it: the kernel's events of these groups, see kernel_follow.h */
-    uint64_t kernel_ring_bytes; /* of each CPU */
+    const struct record_trace *trace; /* of all events; NULL: none is made */
     /* called when the command has begun; NULL: nothing is */
     void (*started)(pid_t pid, const char *recording);
 };
@@ -51,8 +61,10 @@ struct record_result {
     enum record_stage stage;
     int wait_status; /* of the command, if it ran */
     char *path;      /* path of the recording; the caller frees it */
+    char *folder;    /* of the trace; the caller frees it */
     struct ring_follow_counts traced;
     struct kernel_follow_counts kernel;
+    struct trace_flight_counts flown;
 };
 
 /**

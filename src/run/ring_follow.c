@@ -3,39 +3,57 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
 #include "base/sigsafe/clock_ns.h"
 #include "base/vec.h"
 #include "collect/trace/agent_events.h"
 #include "collect/trace/ctf_writer.h"
 #include "collect/trace/ring_image.h"
-#include "collect/trace/user_classes.h"
 
 #define WAIT_LEAST_NS 1000000u
 #define WAIT_MOST_NS  50000000u
 #define SCAN_NS       20000000u
+#define ALIVE_NS      100000000u
+#define RATE_NS       50000000u
+#define EXACT_NS      1000000000u
+
+/* A ring of an image. */
+struct followed_ring {
+    int stream; /* -1: nothing was written yet */
+    uint64_t stream_bytes, events, event_bytes;
+    uint64_t window_ns, window_bytes;  /* since when, how much was read */
+    uint64_t lost_before[RING_LOSSES]; /* before we came */
+};
 
 struct followed {
     struct ring_image image;
-    int *streams; /* by ring; -1: nothing was written yet */
+    struct followed_ring *rings;
     struct user_events *user;
+    uint64_t asked_ns; /* whether the image has ended */
 };
 
 struct ring_follow {
+    struct ring_follow_options o;
     char *dir;
+    int folder;
     pthread_t thread;
     atomic_bool stop;
     struct ctf_writer *writer;
     struct user_classes *user;
     struct tick_clock clock;
-    uint64_t scanned_ns;
+    struct trace_budget budget;
+    uint64_t now_ns, began_ns, scanned_ns, first_ns, last_ns;
     struct VEC(struct followed) images;
     struct ring_follow_counts counts;
     int bad;
@@ -50,18 +68,36 @@ static bool is_known(const struct ring_follow *f, uint64_t id)
     return false;
 }
 
+/* Passes over what the rings of a process have, to which we came later. */
+static void pass_over(struct followed *i)
+{
+    struct ring_piece p;
+    for (uint32_t ring = 0; ring < ring_reader_rings(i->image.reader); ring++) {
+        for (int why = 0; why < RING_LOSSES; why++)
+            i->rings[ring].lost_before[why] = ring_reader_lost(i->image.reader, ring, (enum ring_loss)why);
+        while (ring_image_next(&i->image, ring, &p))
+            ;
+    }
+}
+
 static void add_image(struct ring_follow *f, const char *name)
 {
-    struct followed i = {.streams = NULL};
+    struct followed i = {.rings = NULL};
     pid_t pid;
     uint64_t id;
-    if (!ring_image_name(name, &pid, &id) || is_known(f, id) || ring_image_open(&i.image, f->dir, name))
+    if (!ring_image_name(name, &pid, &id) || (f->o.only && f->o.only != pid) || is_known(f, id) ||
+        ring_image_open(&i.image, f->dir, name))
         return;
     const uint32_t rings = ring_reader_rings(i.image.reader);
-    i.streams = mem_array(rings, sizeof(*i.streams));
+    i.rings = mem_array(rings, sizeof(*i.rings));
     for (uint32_t ring = 0; ring < rings; ring++)
-        i.streams[ring] = -1;
+        i.rings[ring] = (struct followed_ring){.stream = -1, .window_ns = f->now_ns};
     i.user = user_events_new(f->dir, i.image.pid, i.image.id);
+    if (f->o.only && !f->scanned_ns)
+        pass_over(&i);
+    f->counts.images++;
+    f->counts.rings = rings;
+    f->counts.ring_bytes = ring_reader_header(i.image.reader)->ring_bytes;
     *vec_push(&f->images) = i;
 }
 
@@ -72,47 +108,212 @@ static void scan(struct ring_follow *f)
         add_image(f, entry->d_name);
     if (d)
         closedir(d);
+    f->scanned_ns = f->now_ns;
 }
 
-static int take(struct ring_follow *f, struct followed *i, uint32_t ring, struct ring_piece *p)
+static void stop_writing(struct ring_follow *f, enum trace_stop why)
+{
+    if (!f->counts.stopped)
+        f->counts.stopped = why;
+}
+
+/* Keeps the highest rate at which one ring was written. */
+static void note_rate(struct ring_follow *f, uint64_t bytes, uint64_t ns)
+{
+    const double rate = (double)bytes * 1e9 / (double)ns;
+    if (rate > f->counts.busiest_bytes_per_s)
+        f->counts.busiest_bytes_per_s = rate;
+}
+
+static void note_window(struct ring_follow *f, struct followed_ring *r, uint64_t bytes)
+{
+    r->window_bytes += bytes;
+    if (f->now_ns - r->window_ns < RATE_NS)
+        return;
+    note_rate(f, r->window_bytes, f->now_ns - r->window_ns);
+    r->window_ns = f->now_ns;
+    r->window_bytes = 0;
+}
+
+/* A packet of which only a part could be written is taken back. */
+static void write_failed(struct ring_follow *f, const struct followed_ring *r, int bad)
+{
+    if (r->stream >= 0 && ftruncate(r->stream, (off_t)r->stream_bytes))
+        bad = errno;
+    if (bad == ENOSPC || bad == EDQUOT) {
+        stop_writing(f, TRACE_NO_SPACE);
+        return;
+    }
+    stop_writing(f, TRACE_BROKEN);
+    f->bad = error_set(&f->error, bad, "cannot write the trace: %s", strerror(bad));
+}
+
+static void write_piece(struct ring_follow *f, struct followed *i, uint32_t ring, struct ring_piece *p)
 {
     const struct tick_clock *clock = ring_reader_header(i->image.reader)->clock ? &f->clock : NULL;
+    struct followed_ring *r = &i->rings[ring];
     uint64_t lost = 0;
     for (int k = 0; k < RING_LOSSES; k++)
-        lost += p->lost[k];
-    if (i->streams[ring] < 0)
-        i->streams[ring] = ctf_writer_stream(f->writer, i->image.pid, i->image.id, ring, &f->error);
-    if (i->streams[ring] < 0)
-        return i->streams[ring];
-    int bad = user_classes_translate(f->user, i->user, p, f->writer, &f->counts.user, &f->error);
-    if (bad)
-        return bad;
-    bad = p->n_words ? ctf_writer_packet(f->writer, i->streams[ring], p, i->image.pid, i->image.id, ring,
-                                         lost, clock)
-                     : 0;
-    f->counts.events += p->n_events;
-    f->counts.bytes += 8ull * p->n_words;
-    return bad == -EBADMSG || !bad /* what is no event was written by the program itself */
-               ? 0
-               : error_set(&f->error, -bad, "cannot write the trace: %s", strerror(-bad));
+        lost += p->lost[k] - r->lost_before[k];
+    if (r->stream < 0)
+        r->stream = ctf_writer_stream(f->writer, i->image.pid, i->image.id, ring, &f->error);
+    int bad = r->stream < 0
+                  ? r->stream
+                  : user_classes_translate(f->user, i->user, p, f->writer, &f->counts.user, &f->error);
+    if (!bad)
+        bad = ctf_writer_packet(f->writer, r->stream, p, i->image.pid, i->image.id, ring, lost, clock);
+    if (bad == -EBADMSG) { /* what is no event was written by the program itself */
+        f->counts.damaged++;
+    } else if (bad) {
+        write_failed(f, r, -bad);
+        f->counts.unwritten += p->n_events;
+    } else {
+        const uint64_t bytes = ctf_writer_packet_bytes(p);
+        r->stream_bytes += bytes;
+        f->budget.used_bytes += bytes;
+        f->counts.events += p->n_events;
+    }
 }
 
-/* Reads all images once. Returns whether there was anything. */
-static bool read_all(struct ring_follow *f)
+/*
+ * Keeps the time of the first event and of the last. In the beginning it is that of the event itself; later that of its
+ * reading, which is not much later.
+ */
+static void note_time(struct ring_follow *f, const struct ring_reader *reader, const struct ring_piece *p)
+{
+    const bool is_ticks = ring_reader_header(reader)->clock;
+    uint32_t at = 0;
+    bool bad;
+    if (f->last_ns - f->first_ns > EXACT_NS) {
+        f->last_ns = f->now_ns;
+        return;
+    }
+    for (const struct ring_event *e; (e = ring_piece_event(p, &at, &bad));) {
+        const uint64_t ns = is_ticks ? tick_clock_ns(&f->clock, e->ticks) : e->ticks;
+        if (!f->first_ns || ns < f->first_ns)
+            f->first_ns = ns;
+        if (ns > f->last_ns)
+            f->last_ns = ns;
+    }
+}
+
+static void take(struct ring_follow *f, struct followed *i, uint32_t ring, struct ring_piece *p)
+{
+    struct followed_ring *r = &i->rings[ring];
+    f->counts.overwritten += p->overwritten;
+    if (!p->n_words)
+        return;
+    r->events += p->n_events;
+    r->event_bytes += 8ull * p->n_words;
+    note_time(f, i->image.reader, p);
+    if (!f->counts.stopped)
+        stop_writing(f, trace_budget_ask(&f->budget, ctf_writer_packet_bytes(p), f->now_ns));
+    if (f->counts.stopped)
+        f->counts.unwritten += p->n_events;
+    else
+        write_piece(f, i, ring, p);
+}
+
+/* Reads an image once. Returns whether there was anything. */
+static bool read_image(struct ring_follow *f, struct followed *i)
 {
     bool any = false;
     struct ring_piece p;
-    vec_each (struct followed, i, &f->images)
-        for (uint32_t ring = 0; ring < ring_reader_rings(i->image.reader); ring++)
-            for (int found; !f->bad && (found = ring_image_next(&i->image, ring, &p)) != 0; any = true)
-                if (found > 0)
-                    f->bad = take(f, i, ring, &p);
+    for (uint32_t ring = 0; ring < ring_reader_rings(i->image.reader); ring++) {
+        uint64_t bytes = 0;
+        for (int found; (found = ring_image_next(&i->image, ring, &p)) != 0; any = true)
+            if (found > 0) {
+                bytes += 8ull * p.n_words;
+                take(f, i, ring, &p);
+            } else {
+                f->counts.damaged++;
+            }
+        note_window(f, &i->rings[ring], bytes);
+    }
     return any;
+}
+
+static uint64_t lost_of(const struct followed *i, uint32_t ring, enum ring_loss why)
+{
+    return ring_reader_lost(i->image.reader, ring, why) - i->rings[ring].lost_before[why];
+}
+
+static void count_losses(struct ring_follow *f, const struct followed *i)
+{
+    struct ring_follow_counts *n = &f->counts;
+    for (uint32_t ring = 0; ring < ring_reader_rings(i->image.reader); ring++) {
+        const struct followed_ring *r = &i->rings[ring];
+        if (f->last_ns > f->first_ns && f->last_ns - f->first_ns < RATE_NS) /* a short program */
+            note_rate(f, r->event_bytes, f->last_ns - f->first_ns);
+        const uint64_t full = lost_of(i, ring, RING_LOST_FULL);
+        n->full += full;
+        n->no_room += lost_of(i, ring, RING_LOST_NO_ROOM);
+        n->no_ring += lost_of(i, ring, RING_LOST_NO_RING);
+        const uint64_t lacked = r->events ? full * r->event_bytes / r->events : 0;
+        if (lacked > n->worst_lost_bytes)
+            n->worst_lost_bytes = lacked;
+    }
+}
+
+static void release(struct ring_follow *f, struct followed *i, bool ended)
+{
+    count_losses(f, i);
+    for (uint32_t ring = 0; ring < ring_reader_rings(i->image.reader); ring++)
+        if (i->rings[ring].stream >= 0)
+            close(i->rings[ring].stream);
+    free(i->rings);
+    user_events_free(i->user);
+    if (ended)
+        ring_image_remove(&i->image, f->dir);
+    else
+        ring_image_close(&i->image);
+}
+
+/* Of images that have ended, reads what is left, and releases them. `all`: asks each; else now and then. */
+static void harvest(struct ring_follow *f, bool all)
+{
+    size_t kept = 0;
+    vec_each (struct followed, i, &f->images) {
+        const bool ask = all || f->now_ns - i->asked_ns >= ALIVE_NS;
+        if (ask)
+            i->asked_ns = f->now_ns;
+        if (!ask || !ring_image_has_ended(&i->image, f->dir)) {
+            f->images.at[kept++] = *i;
+            continue;
+        }
+        ring_reader_end(i->image.reader);
+        read_image(f, i);
+        release(f, i, !f->o.only);
+    }
+    f->images.len = kept;
 }
 
 static void wait_for(uint64_t ns)
 {
     nanosleep(&(struct timespec){.tv_nsec = (long)ns}, NULL);
+}
+
+static bool read_all(struct ring_follow *f)
+{
+    bool any = false;
+    vec_each (struct followed, i, &f->images)
+        any |= read_image(f, i);
+    return any;
+}
+
+/* One round. Returns whether there were events. */
+static bool step(struct ring_follow *f, bool last)
+{
+    f->now_ns = clock_ns(CLOCK_MONOTONIC);
+    if (f->now_ns - f->clock.last.ns >= tick_clock_wait_ns(&f->clock))
+        tick_clock_add(&f->clock, tick_clock_anchor());
+    if (last || f->now_ns - f->scanned_ns > SCAN_NS)
+        scan(f);
+    const bool any = read_all(f);
+    harvest(f, last);
+    if (f->o.duration_ns && f->now_ns - f->began_ns >= f->o.duration_ns)
+        stop_writing(f, TRACE_TIME_IS_UP);
+    return any;
 }
 
 static void *follow(void *arg)
@@ -122,42 +323,71 @@ static void *follow(void *arg)
     bool last;
     do {
         last = atomic_load(&f->stop);
-        const uint64_t now = clock_ns(CLOCK_MONOTONIC);
-        if (now - f->clock.last.ns >= tick_clock_wait_ns(&f->clock))
-            tick_clock_add(&f->clock, tick_clock_anchor());
-        if (last || now - f->scanned_ns > SCAN_NS) {
-            scan(f);
-            f->scanned_ns = now;
-        }
-        const bool any = read_all(f);
-        wait = any ? WAIT_LEAST_NS : wait * 2 < WAIT_MOST_NS ? wait * 2 : WAIT_MOST_NS;
+        wait = step(f, last) ? WAIT_LEAST_NS : wait * 2 < WAIT_MOST_NS ? wait * 2 : WAIT_MOST_NS;
         if (wait > tick_clock_wait_ns(&f->clock))
             wait = tick_clock_wait_ns(&f->clock);
         if (!last)
             wait_for(wait);
     } while (!last);
+    f->counts.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     return NULL;
 }
 
-int ring_follow_begin(struct ring_follow **out, const char *dir, const char *folder, struct error *e)
+/* Signals are the caller's business. */
+static int start_thread(struct ring_follow *f)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int failed = pthread_create(&f->thread, NULL, follow, f);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return failed;
+}
+
+static void release_all(struct ring_follow *f)
+{
+    vec_release(&f->images);
+    ctf_writer_free(f->writer);
+    user_classes_free(f->user);
+    if (f->folder >= 0)
+        close(f->folder);
+    free(f->dir);
+    free(f);
+}
+
+static int begin_folder(struct ring_follow *f, struct error *e)
+{
+    struct buf ust = BUF_INIT;
+    f->folder = open(f->o.folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int bad = f->folder < 0 ? -errno : trace_budget_begin(&f->budget, f->folder, f->o.limit_bytes);
+    if (bad)
+        return error_set(e, -bad, "%s: %s", f->o.folder, strerror(-bad));
+    buf_printf(&ust, "%s/ust", f->o.folder);
+    uint32_t n;
+    const struct event_class *classes = agent_events(&n);
+    bad = ctf_writer_new(&f->writer, buf_str(&ust), "ust", classes, n, e);
+    buf_release(&ust);
+    return bad;
+}
+
+int ring_follow_begin(struct ring_follow **out, const struct ring_follow_options *o, struct error *e)
 {
     struct ring_follow *f = mem_alloc(sizeof(*f));
-    f->dir = mem_strdup(dir);
+    f->o = *o;
+    f->dir = mem_strdup(o->dir);
     f->user = user_classes_new();
     const struct tick_anchor first = tick_clock_anchor();
     wait_for(10 * WAIT_LEAST_NS);
     tick_clock_init(&f->clock, first, tick_clock_anchor());
-    uint32_t n;
-    const struct event_class *classes = agent_events(&n);
-    int bad = ctf_writer_new(&f->writer, folder, "ust", classes, n, e);
-    const int failed = bad ? 0 : pthread_create(&f->thread, NULL, follow, f);
+    f->now_ns = f->began_ns = clock_ns(CLOCK_MONOTONIC);
+    int bad = begin_folder(f, e);
+    if (!bad && o->only)
+        scan(f);
+    const int failed = bad ? 0 : start_thread(f);
     if (failed)
         bad = error_set(e, failed, "cannot start a thread: %s", strerror(failed));
     if (bad) {
-        ctf_writer_free(f->writer);
-        user_classes_free(f->user);
-        free(f->dir);
-        free(f);
+        release_all(f);
         return bad;
     }
     *out = f;
@@ -171,23 +401,15 @@ int ring_follow_end(struct ring_follow *f, struct ring_follow_counts *out, struc
     atomic_store(&f->stop, true);
     pthread_join(f->thread, NULL);
     const int bad = f->bad;
-    f->counts.images = f->images.len;
-    vec_each (struct followed, i, &f->images) {
-        f->counts.lost += ring_image_lost(&i->image);
-        for (uint32_t ring = 0; ring < ring_reader_rings(i->image.reader); ring++)
-            if (i->streams[ring] >= 0)
-                close(i->streams[ring]);
-        free(i->streams);
-        user_events_free(i->user);
-        ring_image_remove(&i->image, f->dir);
-    }
+    vec_each (struct followed, i, &f->images) /* of processes that run on */
+        release(f, i, false);
+    f->counts.bytes = f->budget.used_bytes;
+    f->counts.limit_bytes = f->budget.limit_bytes;
+    f->counts.spare_bytes = f->budget.spare_bytes;
+    f->counts.span_ns = f->last_ns - f->first_ns;
     *out = f->counts;
-    if (bad)
+    if (bad && e)
         *e = f->error;
-    vec_release(&f->images);
-    ctf_writer_free(f->writer);
-    user_classes_free(f->user);
-    free(f->dir);
-    free(f);
+    release_all(f);
     return bad;
 }

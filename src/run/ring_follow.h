@@ -4,26 +4,54 @@
 
 /*
  * Reads the rings of all process images in a recorder's folder while they are written, by a thread of its own, and
- * writes them as CTF.
+ * writes them as CTF. The rings of an image that has ended are read to their end, and removed.
+ *
+ * When the trace may grow no more, reading goes on, and events are only counted.
  *
  * Runs in: the tool. Threads: the caller's, and one that this makes. Owns: mappings and files, until ring_follow_end().
  */
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 #include "collect/trace/user_classes.h"
+#include "run/trace_budget.h"
 
 struct ring_follow;
 
-struct ring_follow_counts {
-    uint64_t events, lost, bytes, images;
-    struct user_counts user;
+struct ring_follow_options {
+    const char *dir;      /* of the ledgers */
+    const char *folder;   /* of the trace */
+    uint64_t limit_bytes; /* of the folder; 0: the default */
+    uint64_t duration_ns; /* 0: until the end */
+    /* The rings of this process alone are read, from now on, and stay; 0: those of all, which are removed. */
+    pid_t only;
 };
 
-/** `dir`: of the ledgers; `folder`: of the trace. Returns 0, or -errno with a line. */
-int ring_follow_begin(struct ring_follow **out, const char *dir, const char *folder, struct error *e);
-/** Reads what is left, and ends the thread. Returns 0, or -errno with a line. NULL is allowed. */
+struct ring_follow_counts {
+    uint64_t images;
+    uint64_t events, bytes;                       /* in the folder */
+    uint64_t full, no_room, no_ring, overwritten; /* events that were lost in the rings, by reason */
+    uint64_t damaged;                             /* pieces of rings that could not be read */
+    uint64_t unwritten;                           /* events that happened after the trace had stopped */
+    enum trace_stop stopped;                      /* why it stopped before the end */
+    uint64_t limit_bytes, spare_bytes;            /* of struct trace_budget */
+    uint64_t rings, ring_bytes;                   /* of one image: number, and size of each */
+    uint64_t span_ns;                             /* from the first events to the last */
+    double busiest_bytes_per_s;                   /* the highest rate of one ring; 0: not known */
+    uint64_t worst_lost_bytes;                    /* what the ring with most losses lacked, about */
+    uint64_t cpu_ns;                              /* of the thread */
+    struct user_counts user;                      /* of the program's own events */
+};
+
+/** Returns 0, or -errno with a line. */
+int ring_follow_begin(struct ring_follow **out, const struct ring_follow_options *o, struct error *e);
+/**
+ * Reads what is left, and ends the thread. Returns 0, or -errno with a line: the trace ends before the program.
+ * NULL is allowed.
+ */
 int ring_follow_end(struct ring_follow *f, struct ring_follow_counts *out, struct error *e);
 
 #endif

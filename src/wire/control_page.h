@@ -35,6 +35,8 @@ struct ledger_control {
 /* Set by the tool when it sees that the process has entered seccomp after its ledger was made: the target then makes no
  * system call to grow the ledger or its own tables. */
 #define LEDGER_CONTROL_SEALED (1ull << 60)
+/* The full agent writes no events into the rings of the process. */
+#define LEDGER_CONTROL_TRACE_OFF (1ull << 59)
 /* Only tags with LEDGER_ACTION_ON are counted. */
 #define LEDGER_CONTROL_TAGS_OFF (1ull << 61)
 /* The agent records the stack of each free of a sample; without this flag, of a few hundred frees a second. */

@@ -17,10 +17,12 @@
 #include "wire/ledger_grow.h"
 
 /* Accounts of call sites; a trace of all events, in rings beside the ledger; the rings are a flight recorder: they
- * overwrite their oldest events, and no reader's position holds them back. */
-#define LEDGER_WITH_SITES  1u
-#define LEDGER_WITH_TRACE  2u
-#define LEDGER_WITH_FLIGHT 4u
+ * overwrite their oldest events, and no reader's position holds them back; there are rings, and nothing is written into
+ * them until LEDGER_CONTROL_TRACE_OFF is cleared. */
+#define LEDGER_WITH_SITES       1u
+#define LEDGER_WITH_TRACE       2u
+#define LEDGER_WITH_FLIGHT      4u
+#define LEDGER_WITH_TRACE_LATER 8u
 
 struct ledger_config {
     /* the value of ALLIUM_DIR; "": not set, the user's default directory is used */
@@ -31,7 +33,8 @@ struct ledger_config {
     uint64_t period_bytes;
     bool samples, tags; /* which of these the ledger has */
     uint8_t sites;      /* what the full agent keeps besides: LEDGER_WITH_* */
-    /* The control page from which the new page gets LEDGER_CONTROL_TAGS_OFF and the rules. NULL: there is none. */
+    /* The control page from which the new page gets LEDGER_CONTROL_TAGS_OFF, LEDGER_CONTROL_TRACE_OFF and the rules.
+     * NULL: there is none. */
     const struct ledger_control *initial_control;
 };
 

@@ -83,7 +83,7 @@ def traced(folder, *words):
         time, name, cpu, process, thread, address, size = found.groups()[:4] + found.groups()[5:8]
         events.append((float(time), name, int(cpu), int(process), int(thread), int(address, 16), int(size or 0)))
     said = done.stderr.decode()
-    found = re.search(r"allium: (\d+) events of (\d+) process\w* in .*/t, 0 lost\n", said)
+    found = re.search(r"allium: (\d+) events of (\d+) process.*/t, 0 lost\n", said)
     check(found, said)
     equal(int(found.group(1)), len(events), said)
     return events, int(found.group(2))
@@ -143,7 +143,7 @@ def children():
 def mistakes():
     with private_dir() as folder:
         for words, code, line in (((), 2, "missing command"), (("--", "nosuch"), 127, "command not found"),
-                                  (("-o", folder, "--", "true"), 125, "File exists"),
+                                  (("-o", folder, "--", "true"), 125, "exists: name another folder"),
                                   (("-o", folder + "/a/b", "--", "true"), 125, "No such file"),
                                   (("--period", "0", "--", "true"), 2, "period"),
                                   (("--buffer", "1K", "--", "true"), 2, "buffer"),

@@ -22,7 +22,7 @@ static int follow(const char *ledgers, const char *folder)
     struct ring_follow *f = NULL;
     struct ring_follow_counts n;
     struct error e = {""};
-    if (ring_follow_begin(&f, ledgers, folder, &e))
+    if (ring_follow_begin(&f, &(struct ring_follow_options){.dir = ledgers, .folder = folder}, &e))
         return failed(&e);
     puts("ready");
     fflush(stdout);
@@ -30,8 +30,8 @@ static int follow(const char *ledgers, const char *folder)
         ;
     if (ring_follow_end(f, &n, &e))
         return failed(&e);
-    printf("%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", n.events, n.lost, n.images,
-           n.user.cut, n.user.unknown);
+    printf("%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", n.events,
+           n.full + n.no_room + n.no_ring, n.images, n.user.cut, n.user.unknown);
     return 0;
 }
 

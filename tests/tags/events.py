@@ -91,7 +91,7 @@ def traced(command, listed, *more, ends=0):
 def follower(folder):
     """-> the lines that say what was read, once it has ended"""
     said = []
-    command = [RINGS, "follow", folder, folder + "/ust"]
+    command = [RINGS, "follow", folder, folder]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as p:
         equal(p.stdout.readline(), b"ready\n", "follower")
         yield said

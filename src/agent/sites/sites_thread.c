@@ -9,7 +9,7 @@ static void begin(void)
 {
     if (process.config.sites & LEDGER_WITH_SITES)
         sites_begin();
-    if (process.config.sites & LEDGER_WITH_TRACE) {
+    if (process.config.sites & (LEDGER_WITH_TRACE | LEDGER_WITH_TRACE_LATER)) {
         tracer_begin();
         sites_operators_trace();
     }
@@ -19,7 +19,7 @@ static void begin_ledger(void)
 {
     if (process.config.sites & LEDGER_WITH_SITES)
         sites_begin_ledger();
-    if (process.config.sites & LEDGER_WITH_TRACE)
+    if (process.config.sites & (LEDGER_WITH_TRACE | LEDGER_WITH_TRACE_LATER))
         tracer_begin_ledger();
 }
 

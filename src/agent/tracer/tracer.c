@@ -81,6 +81,12 @@ static void end_cold(struct thread *t, uint8_t outside)
     ledger_exit(t, outside);
 }
 
+/* Returns whether the user has switched tracing off. The control page is there once the ledger is. */
+static inline bool is_off(void)
+{
+    return unlikely(load_relaxed(&process.ledger.control->word) & LEDGER_CONTROL_TRACE_OFF);
+}
+
 /*
  * Writes an event that a sequence has not written, as `before` tells. If a signal handler interrupts this function and
  * forks, it goes on in the child with pointers to the parent's rings, where the child then has memory of its own
@@ -92,15 +98,17 @@ static COLD void put_cold(enum sequence_result before, uint64_t what, uint64_t a
     uint8_t outside;
     if (!begin_cold(t, &outside))
         return;
-    if (site && load_relaxed(place_of(site)) != site)
-        add_site(site, place_of(site));
-    const uint32_t words = what >> 16 & RING_SIZE_MASK, thread = tracer_thread;
-    uint64_t event[] = {0, ring_what((uint16_t)what, words, thread & ~TRACER_UNREGISTERED), a,
-                        words == 4 ? site : b, site};
-    if (thread & TRACER_UNREGISTERED)
-        ring_shared_append(&tracer_ring, event, words);
-    else
-        ring_append_cold(&tracer_ring, before, event, words);
+    if (!is_off()) {
+        if (site && load_relaxed(place_of(site)) != site)
+            add_site(site, place_of(site));
+        const uint32_t words = what >> 16 & RING_SIZE_MASK, thread = tracer_thread;
+        uint64_t event[] = {0, ring_what((uint16_t)what, words, thread & ~TRACER_UNREGISTERED), a,
+                            words == 4 ? site : b, site};
+        if (thread & TRACER_UNREGISTERED)
+            ring_shared_append(&tracer_ring, event, words);
+        else
+            ring_append_cold(&tracer_ring, before, event, words);
+    }
     end_cold(t, outside);
 }
 
@@ -115,9 +123,11 @@ static inline __attribute__((always_inline)) void put(const uint32_t words, enum
     const ptrdiff_t area = load_relaxed(&tracer_hot.rings.area);
     const uint64_t what = ring_what((uint16_t)id, words, thread);
     enum sequence_result done = SEQUENCE_NO_FIT;
-    if (likely((int32_t)thread > 0) && likely(area) && likely(clock_is_tsc) &&
-        likely(load_relaxed(place_of(site)) == site)) {
-        done = sequence_put(&tracer_hot.rings, area, words, what, a, words == 4 ? site : b, site);
+    if (likely((int32_t)thread > 0) && likely(area) && likely(clock_is_tsc)) {
+        if (is_off())
+            return;
+        if (likely(load_relaxed(place_of(site)) == site))
+            done = sequence_put(&tracer_hot.rings, area, words, what, a, words == 4 ? site : b, site);
         if (likely(done == SEQUENCE_DONE))
             return;
     }
@@ -216,8 +226,11 @@ void tracer_realloc_ends(const struct walk_start *from, const void *p, size_t si
 
 void tracer_begin(void)
 {
+    const struct ledger_control *initial = process.config.initial_control;
     if (!tracer_rings_begin())
         return;
+    if (process.config.sites & LEDGER_WITH_TRACE_LATER)
+        process_control_at_start((initial ? initial->word : 0) | LEDGER_CONTROL_TRACE_OFF);
     tracer_on = sites_on = 1;
     next_hot = (struct next_hot){.malloc = trace_malloc,
                                  .calloc = trace_calloc,
@@ -241,7 +254,9 @@ EXPORT bool allium_agent_trace(uint32_t version, uint64_t *event, uint32_t words
         return true;
     const uint32_t thread = tracer_thread;
     event[1] |= (uint64_t)(thread & ~TRACER_UNREGISTERED) << 32;
-    if (thread & TRACER_UNREGISTERED)
+    if (is_off())
+        ; /* nobody reads the rings */
+    else if (thread & TRACER_UNREGISTERED)
         ring_shared_append(&tracer_ring, event, words);
     else
         ring_append(&tracer_ring, event, words);

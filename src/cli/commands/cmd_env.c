@@ -20,6 +20,8 @@ static const struct option_doc options[] = {
     {"ledger-size", 0, "SIZE", "limit the ledger of each process (64M; 2G with --period 1)"},
     {"sites", 0, NULL, "also keep exact accounts of call sites, for allium sites"},
     {"wrapper", 0, "NAMES", "with --sites, charge these functions' callers, as for the lists of wrappers"},
+    {"trace", 0, NULL, "also be ready to trace events, which allium trace PID then does"},
+    {"flight", 0, NULL, "with --trace, keep the last events all the time, for allium snapshot PID --trace"},
     {"no-follow", 0, NULL, "do not observe programs that it starts"},
     {NULL, 0, NULL, NULL},
 };
@@ -29,6 +31,8 @@ static const char *const examples[] = {
     "start a service with the agent, without allium run",
     "allium env --systemd | sudo systemctl edit --stdin redis-server",
     "the same for a systemd unit (systemd 256; before, write the file that it names)",
+    "allium env --systemd --trace --flight | sudo systemctl edit --stdin redis-server",
+    "let a service keep its last events, which allium snapshot PID --trace stores",
     NULL,
 };
 
@@ -37,7 +41,7 @@ static int run(int argc, char **argv);
 const struct command command_env = {
     .name = "env",
     .usage = "[--shell|--systemd|--docker] [--period SIZE] [--ledger-size SIZE] [--sites] [--wrapper NAMES] "
-             "[--no-follow]",
+             "[--trace [--flight]] [--no-follow]",
     .summary = "print the environment that profiles a service you do not start yourself",
     .examples = examples,
     .options = options,
@@ -170,9 +174,19 @@ static int parse(const struct arguments *a, struct settings *s)
     set(s, "ALLIUM_PERIOD", bytes);
     if (size)
         set(s, "ALLIUM_LEDGER_SIZE", limit);
-    if (command_value(&command_env, a, "sites"))
-        set(s, "ALLIUM_SITES", 1);
-    else if (named)
+    const bool sites = command_value(&command_env, a, "sites"),
+               trace = command_value(&command_env, a, "trace"),
+               flight = command_value(&command_env, a, "flight");
+    if (flight && !trace)
+        return command_misuse(&command_env, "--flight needs --trace: use --trace --flight");
+    if (sites && trace)
+        return command_misuse(&command_env, "--sites and --trace exclude each other: use one");
+    if (sites || trace)
+        set(s, "ALLIUM_SITES",
+            sites    ? LAUNCH_SITES
+            : flight ? LAUNCH_TRACE | LAUNCH_FLIGHT
+                     : LAUNCH_TRACE_LATER);
+    if (!sites && named)
         return command_misuse(&command_env, "--wrapper needs --sites: use --sites --wrapper %s", named);
     if (command_value(&command_env, a, "sites") && (s->wrappers = wrapper_lists_for_agent(named)))
         s->of[s->n++] = (struct setting){.name = "ALLIUM_WRAPPERS", .value = s->wrappers};
@@ -197,7 +211,9 @@ static int run(int argc, char **argv)
     if (systemd + docker + (command_value(&command_env, &a, "shell") != NULL) > 1)
         return command_misuse(&command_env, "too many forms: use one of --shell, --systemd and --docker");
     enum launch_agent which =
-        command_value(&command_env, &a, "sites") ? LAUNCH_AGENT_FULL : LAUNCH_AGENT_DEFAULT;
+        command_value(&command_env, &a, "sites") || command_value(&command_env, &a, "trace")
+            ? LAUNCH_AGENT_FULL
+            : LAUNCH_AGENT_DEFAULT;
     if (launch_find_agent_file(which, &agent_file, &e) || launch_find_agent(which, &agent, &e)) {
         free(agent_file);
         return command_fail(EXIT_FAILED, "%s", e.text);

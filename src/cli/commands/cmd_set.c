@@ -21,6 +21,7 @@
 #include "collect/ledger/ledger_scan.h"
 #include "model/accounts/accounts.h"
 #include "query/query.h"
+#include "run/traced_process.h"
 
 static const struct option_doc options[] = {
     {"where", 0, "QUERY",
@@ -37,6 +38,8 @@ static const char *const examples[] = {
     "stop sampling and counting in all nginx processes, until `on`",
     "allium set 4711 free-stacks=all",
     "keep the stack of each sampled free, to find a use after free",
+    "allium set 4711 trace=off",
+    "write no events, in a process that allium trace or allium env --trace has started",
     "allium set 4711 --where 'func:parse_*' stacks --for 60s",
     "count the callers of these functions for a minute, in a program with tags or under run --sites",
     "allium set 4711 --where class:cache fail=every:100",
@@ -50,6 +53,8 @@ static void list_actions(void)
            "  period=SIZE, period=default              take a sample for each SIZE bytes on average\n"
            "  off, on                                  stop or start sampling and counting\n"
            "  free-stacks=all, free-stacks=some        keep the stacks of all sampled frees, or of some\n"
+           "  trace=on, trace=off                      write events for allium trace and snapshot --trace, "
+           "or not\n"
            "\nactions for the tags that match --where:\n"
            "  off, on                                  stop or start counting\n"
            "  stacks, stacks=off                       count each call by stack; also for sites (--sites)\n"
@@ -73,6 +78,7 @@ const struct command command_set = {
 /* What the actions together do: to the control word of an agent, and to tags. */
 struct change {
     uint64_t clear, set;
+    bool trace; /* something that only an agent with rings can do */
     bool agent; /* something that only the agent can do */
     struct set_rules tags;
 };
@@ -115,6 +121,10 @@ static int parse_agent(const char *text, struct change *c)
         add(c, LEDGER_CONTROL_FREE_STACKS, LEDGER_CONTROL_FREE_STACKS);
     else if (!strcmp(text, "free-stacks=some"))
         add(c, LEDGER_CONTROL_FREE_STACKS, 0);
+    else if (!strcmp(text, "trace=on"))
+        add(c, LEDGER_CONTROL_TRACE_OFF, 0);
+    else if (!strcmp(text, "trace=off"))
+        add(c, LEDGER_CONTROL_TRACE_OFF, LEDGER_CONTROL_TRACE_OFF);
     else if (!strcmp(text, "period=default"))
         add(c, LEDGER_CONTROL_PERIOD, 0);
     else if (strncmp(text, "period=", 7))
@@ -126,6 +136,7 @@ static int parse_agent(const char *text, struct change *c)
         add(c, LEDGER_CONTROL_PERIOD, period);
     }
     c->agent |= text[1] != 'n' && text[1] != 'f';
+    c->trace |= text[0] == 't';
     return 1;
 }
 
@@ -139,18 +150,22 @@ static int parse_action(const char *text, struct change *c)
         return -1;
     return command_misuse(&command_set,
                           "unknown action '%s': use period=SIZE, period=default, on, off, free-stacks=all, "
-                          "free-stacks=some, stacks, latency, fail=HOW, stacks=off, latency=off or fail=off",
+                          "free-stacks=some, trace=on, trace=off, stacks, latency, fail=HOW, stacks=off, "
+                          "latency=off or fail=off",
                           text);
 }
 
-static void say(int pid, const char *comm, uint64_t word)
+static void say(int pid, const char *comm, uint64_t word, bool traces)
 {
     char period[UNITS_TEXT_BYTES];
     uint64_t bytes = word & LEDGER_CONTROL_PERIOD;
-    printf("%d (%s): %s, period %s, stacks of %s sampled frees\n", pid, comm,
+    printf("%d (%s): %s, period %s, stacks of %s sampled frees%s\n", pid, comm,
            word & LEDGER_CONTROL_OFF ? "off" : "on",
            bytes ? units_format_size(period, (double)bytes) : "as started",
-           word & LEDGER_CONTROL_FREE_STACKS ? "all" : "some");
+           word & LEDGER_CONTROL_FREE_STACKS ? "all" : "some",
+           !traces                           ? ""
+           : word & LEDGER_CONTROL_TRACE_OFF ? ", trace off"
+                                             : ", trace on");
 }
 
 /* 1: not meant; 0: done; else -errno with a line. */
@@ -172,10 +187,17 @@ static int change_one(const struct ledger_entry *entry, int pid, const struct qu
     struct subject s = {.comm = comm, .pid = entry->pid};
     if (where && !query_match(where, look_up, &s))
         return 1;
+    const bool traces = traced_process_has_rings(entry);
+    if (!bad && c->trace && !traces)
+        bad = error_set(
+            e, ENOENT,
+            "process %d writes no events: restart it with allium trace, or with the environment that "
+            "allium env --trace prints",
+            entry->pid);
     if (!bad) /* what cannot be read may have another control page, too */
         bad = control_change(entry, c->clear, c->set, &word, e);
     if (!bad)
-        say(entry->pid, comm, word);
+        say(entry->pid, comm, word, traces);
     return bad;
 }
 
@@ -283,7 +305,7 @@ static int parse_where(const char *text, struct query **where, struct change *c)
     if (c->agent)
         return command_misuse(
             &command_set,
-            "period and free-stacks apply to whole processes: use only comm and pid in --where");
+            "period, free-stacks and trace apply to whole processes: use only comm and pid in --where");
     return -1;
 }
 

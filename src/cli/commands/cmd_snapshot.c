@@ -5,7 +5,9 @@
 #include "base/buf.h"
 #include "cli/command.h"
 #include "cli/debuginfod.h"
+#include "cli/option_values.h"
 #include "cli/source.h"
+#include "cli/trace/trace_store.h"
 #include "cli/wrapper_lists.h"
 #include "collect/accounts/site_accounts.h"
 #include "collect/accounts/tag_accounts.h"
@@ -16,6 +18,8 @@
 static const struct option_doc options[] = {
     {"output", 'o', "FILE", "write the recording to FILE (NAME.PID.snapshot.allium)"},
     {"force", 0, NULL, "replace FILE if it exists"},
+    {"trace", 0, NULL, "store also the events in the rings of the process: FILE is the folder of a trace"},
+    {"last", 0, "DURATION", "with --trace, store only events of the last DURATION"},
     DEBUGINFOD_OPTION,
     SOURCE_PID_OPTION,
     {NULL, 0, NULL, NULL},
@@ -24,6 +28,8 @@ static const struct option_doc options[] = {
 static const char *const examples[] = {
     "allium snapshot 4711 && allium report",
     "store the memory of process 4711 now, and show it",
+    "allium snapshot 4711 --trace --last 5s -o t && babeltrace2 t/ust",
+    "store and print its allocations of the last 5 s, see allium-trace(1)",
     NULL,
 };
 
@@ -31,8 +37,8 @@ static int run(int argc, char **argv);
 
 const struct command command_snapshot = {
     .name = "snapshot",
-    .usage = "PID|-p PID [-o FILE] [--force] [--debuginfod DURATION]",
-    .summary = "store the ledger of a process, running or ended, in a recording",
+    .usage = "PID|-p PID [-o FILE] [--force] [--trace [--last DURATION]] [--debuginfod DURATION]",
+    .summary = "store the ledger of a process, running or ended, in a recording; also its last events",
     .examples = examples,
     .options = options,
     .run = run,
@@ -111,6 +117,14 @@ static int find(struct found *f, pid_t pid, struct error *e)
     return any ? 0 : bad;
 }
 
+static void release(struct found *f)
+{
+    profile_free(f->profile);
+    for (int kind = 0; kind < KINDS; kind++)
+        accounts_release(&f->accounts[kind]);
+    alloc_texts_release(&f->texts);
+}
+
 static int store_snapshot(const struct found *f, pid_t pid, const char *output, bool force)
 {
     struct buf path = BUF_INIT;
@@ -132,6 +146,30 @@ static int store_snapshot(const struct found *f, pid_t pid, const char *output, 
     return code;
 }
 
+/* The events of a process, and beside them its recording, if there is one. */
+static int store_trace(const struct arguments *a, pid_t pid, uint64_t last_ns)
+{
+    struct found f = {.texts = {.bytes = BUF_INIT}};
+    struct buf path = BUF_INIT;
+    struct error e = {""};
+    char *folder;
+    int code = trace_store_write(
+        &(struct trace_store_options){.pid = pid,
+                                      .output = command_value(&command_snapshot, a, "output"),
+                                      .force = command_value(&command_snapshot, a, "force"),
+                                      .last_ns = last_ns},
+        &folder);
+    if (code != EXIT_DONE)
+        return code;
+    buf_printf(&path, "%s/profile.allium", folder);
+    if (!find(&f, pid, &e) && store(&f, buf_str(&path), false, &e))
+        code = command_fail(EXIT_FAILED, "%s", e.text);
+    release(&f);
+    buf_release(&path);
+    free(folder);
+    return code;
+}
+
 static int run(int argc, char **argv)
 {
     struct arguments a;
@@ -146,13 +184,19 @@ static int run(int argc, char **argv)
     code = source_parse_pid(&command_snapshot, a.rest[0], &pid);
     if (code >= 0)
         return code;
+    const char *last = command_value(&command_snapshot, &a, "last");
+    uint64_t last_ns = 0;
+    code = option_values_parse_time(&command_snapshot, "last", last, 1, &last_ns);
+    if (code >= 0)
+        return code;
+    if (command_value(&command_snapshot, &a, "trace"))
+        return store_trace(&a, pid, last_ns);
+    if (last)
+        return command_misuse(&command_snapshot, "--last needs --trace: use --trace --last %s", last);
     if (find(&f, pid, &e))
         return command_fail(EXIT_FAILED, "%s", e.text);
     code = store_snapshot(&f, pid, command_value(&command_snapshot, &a, "output"),
                           command_value(&command_snapshot, &a, "force") != NULL);
-    profile_free(f.profile);
-    for (int kind = 0; kind < KINDS; kind++)
-        accounts_release(&f.accounts[kind]);
-    alloc_texts_release(&f.texts);
+    release(&f);
     return code;
 }

@@ -3,32 +3,41 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/units.h"
 #include "cli/command.h"
 #include "cli/launched.h"
 #include "cli/option_values.h"
+#include "cli/source.h"
+#include "cli/trace/trace_summary.h"
 #include "collect/ledger/control_events.h"
 #include "run/record.h"
+#include "run/trace_attach.h"
 
 #define BUFFER_LEAST (UINT64_C(64) << 10)
 #define BUFFER_MOST  (UINT64_C(4) << 30)
 
 static const struct option_doc options[] = {
     {"output", 'o', "DIR", "write the trace into the new folder DIR (NAME.PID.trace)"},
+    {"force", 0, NULL, "replace DIR if it is a trace"},
+    {"events", 0, "LIST", "record these: alloc, user, 'PROVIDER:NAME' with * and ?, '!...' not (alloc)"},
     {"kernel", 0, "LIST", "record events of the kernel, too: faults,sched,... (root)"},
     {"kernel-all", 0, NULL, "all of them"},
     {"kernel-buffer", 0, "SIZE", "the kernel's ring of each CPU (4M)"},
     {"buffer", 0, "SIZE", "memory for the events of each CPU, a power of two (4M)"},
     {"clock", 0, "CLOCK", "time of events: tsc (the CPU's counter, fast) or mono (CLOCK_MONOTONIC) (tsc)"},
-    {"events", 0, "LIST", "record these: alloc, user, 'PROVIDER:NAME' with * and ?, '!...' not (alloc)"},
+    {"limit", 0, "SIZE", "stop when DIR has SIZE (4G, or a quarter of the free space if that is less)"},
+    {"duration", 0, "DURATION", "stop after DURATION; CMD runs on"},
+    {"flight", 0, NULL,
+     "keep the last events in memory; write those that are there at a crash, or at a trigger"},
+    {"snapshot-on", 0, "TRIGGER",
+     "with --flight, write also at exit!=0, every:DURATION, or when a condition as 'live>1G' holds", true},
     {"period", 0, "SIZE", "sample the heap beside, see allium-run(1) (512K)"},
     {"no-follow", 0, NULL, "do not observe processes that CMD starts"},
     {"no-args", 0, NULL, "do not keep command lines in the recording"},
     {"quiet", 0, NULL, "print no summary"},
+    SOURCE_PID_OPTION,
     {NULL, 0, NULL, NULL},
 };
 
@@ -41,6 +50,10 @@ static const char *const examples[] = {
     "with page faults, and who took the CPU",
     "allium trace --events 'alloc,shop:*,!shop:noisy' -- ./server",
     "record also the program's own events of shop, see allium-events(7), and not shop:noisy",
+    "allium trace --flight --snapshot-on 'exit!=0' -- ./server",
+    "keep the last events; if the server crashes or fails, store them in a folder in server.PID.trace",
+    "allium trace 4711 --duration 10s",
+    "trace a process for 10 s that was started with `allium env --trace`",
     NULL,
 };
 
@@ -48,9 +61,11 @@ static int run(int argc, char **argv);
 
 const struct command command_trace = {
     .name = "trace",
-    .usage = "[-o DIR] [--events LIST] [--buffer SIZE] [--clock CLOCK] [--kernel LIST|--kernel-all] "
-             "[--kernel-buffer SIZE] [--period SIZE] [--no-follow] [--no-args] [--quiet] -- CMD ARG...",
-    .summary = "run a program, record each of its allocations and frees in order",
+    .usage = "[-o DIR] [--force] [--events LIST] [--buffer SIZE] [--clock CLOCK] [--limit SIZE] "
+             "[--duration DURATION] [--flight [--snapshot-on TRIGGER]...] [--kernel LIST|--kernel-all] "
+             "[--kernel-buffer SIZE] [--period SIZE] [--no-follow] [--no-args] [--quiet] -- CMD ARG... | "
+             "PID|-p PID",
+    .summary = "run a program, or attach to a process, and record each of its allocations and frees in order",
     .examples = examples,
     .options = options,
     .run = run,
@@ -88,48 +103,131 @@ static void tell_kernel(const struct kernel_follow_counts *n)
 }
 
 /* Returns an exit code, or -1. */
-static int take_kernel(const struct arguments *a, struct record_options *o)
+static int take_kernel(const struct arguments *a, struct record_trace *t)
 {
     struct error e = {""};
     const char *list = command_value(&command_trace, a, "kernel"), *bad;
     const char *buffer = command_value(&command_trace, a, "kernel-buffer");
-    o->kernel_ring_bytes = KERNEL_FOLLOW_RING_BYTES;
+    t->kernel_ring_bytes = KERNEL_FOLLOW_RING_BYTES;
     const bool all = command_value(&command_trace, a, "kernel-all") != NULL;
     if (all && list)
         return command_misuse(&command_trace, "--kernel-all has all of --kernel: leave one out");
     if (!list && !all)
         return buffer ? command_misuse(&command_trace, "--kernel-buffer is for --kernel") : -1;
-    o->kernel_groups = all ? KERNEL_FOLLOW_ALL : kernel_follow_groups(list, &bad);
-    if (!o->kernel_groups)
+    t->kernel_groups = all ? KERNEL_FOLLOW_ALL : kernel_follow_groups(list, &bad);
+    if (!t->kernel_groups)
         return command_misuse(&command_trace, "unknown events in --kernel: %.*s: use %s",
                               (int)strcspn(bad, ","), bad, kernel_follow_group_names());
     const int code =
         option_values_parse_size(&command_trace, "kernel-buffer", buffer, KERNEL_FOLLOW_RING_LEAST,
-                                 KERNEL_FOLLOW_RING_MOST, &o->kernel_ring_bytes);
+                                 KERNEL_FOLLOW_RING_MOST, &t->kernel_ring_bytes);
     if (code >= 0)
         return code;
     return kernel_follow_check(&e) ? command_fail(EXIT_IMPOSSIBLE, "%s", e.text) : -1;
+}
+
+/* -1: fine; else the exit code. */
+static int parse_values(const struct arguments *a, struct record_options *o, struct record_trace *t)
+{
+    int code = option_values_parse_size(&command_trace, "period", command_value(&command_trace, a, "period"),
+                                        1, RECORD_PERIOD_MAX_BYTES, &o->period_bytes);
+    if (code < 0)
+        code = option_values_parse_size(&command_trace, "limit", command_value(&command_trace, a, "limit"), 1,
+                                        UINT64_MAX, &t->limit_bytes);
+    if (code < 0)
+        code = option_values_parse_time(&command_trace, "duration",
+                                        command_value(&command_trace, a, "duration"), 1, &t->duration_ns);
+    if (code < 0)
+        code = take_kernel(a, t);
+    t->events = command_value(&command_trace, a, "events");
+    const char *mistake = t->events ? event_list_mistake(t->events) : NULL;
+    if (code < 0 && mistake)
+        code = command_misuse(&command_trace, "--events %s: %s", t->events, mistake);
+    t->folder = command_value(&command_trace, a, "output");
+    o->trace = t;
+    o->argv = a->rest;
+    o->force = command_value(&command_trace, a, "force") != NULL;
+    o->keep_args = !command_value(&command_trace, a, "no-args");
+    o->follow = !command_value(&command_trace, a, "no-follow");
+    return code;
+}
+
+static void say_started(pid_t pid, const char *folder)
+{
+    command_fail(0, "tracing process %d into %s; Ctrl-C ends it", (int)pid, folder);
+}
+
+/* `trace PID`. */
+static int attach(const struct arguments *a, const struct record_options *o, pid_t pid)
+{
+    struct ring_follow_counts counts;
+    struct error e = {""};
+    char *folder;
+    const bool quiet = command_value(&command_trace, a, "quiet") != NULL;
+    const struct trace_attach_options how = {.pid = pid,
+                                             .folder = o->trace->folder,
+                                             .force = o->force,
+                                             .limit_bytes = o->trace->limit_bytes,
+                                             .duration_ns = o->trace->duration_ns,
+                                             .started = quiet || o->trace->duration_ns ? NULL : say_started};
+    const int bad = trace_attach(&how, &folder, &counts, &e);
+    if (bad)
+        command_fail(0, "%s", e.text);
+    else if (!quiet)
+        trace_summary_print(&counts, folder);
+    free(folder);
+    return bad ? EXIT_FAILED : EXIT_DONE;
+}
+
+/* --flight and --snapshot-on. -1: fine; else the exit code. */
+static int parse_flight(const struct arguments *a, struct record_trace *t, struct trace_triggers *triggers)
+{
+    struct error e = {""};
+    const bool flight = command_value(&command_trace, a, "flight");
+    if (a->n_many && !flight)
+        return command_misuse(&command_trace, "--snapshot-on needs --flight: use --flight --snapshot-on %s",
+                              a->many[0]);
+    if (flight && t->duration_ns)
+        return command_misuse(&command_trace, "--flight and --duration exclude each other: use one");
+    for (int i = 0; i < a->n_many; i++)
+        if (trace_triggers_add(triggers, a->many[i], &e))
+            return command_misuse(&command_trace, "--snapshot-on: %s", e.text);
+    t->flight = flight ? triggers : NULL;
+    return -1;
 }
 
 static int run(int argc, char **argv)
 {
     struct arguments a;
     struct error e = {""};
+    struct record_trace trace = {.folder = NULL};
+    struct trace_triggers triggers = {.n_alerts = 0};
     struct record_options o = {.period_bytes = RECORD_PERIOD_DEFAULT_BYTES};
     int code = command_parse(&command_trace, argc, argv, true, &a);
     if (code >= 0)
         return code;
     if (!a.n_rest)
-        return command_misuse(&command_trace, "missing command: allium trace -- CMD ARG...");
-    code = option_values_parse_size(&command_trace, "period", command_value(&command_trace, &a, "period"), 1,
-                                    RECORD_PERIOD_MAX_BYTES, &o.period_bytes);
+        return command_misuse(&command_trace, "missing command or PID: use allium trace -- CMD ARG...");
+    code = parse_values(&a, &o, &trace);
+    code = code >= 0 ? code : parse_flight(&a, &trace, &triggers);
     if (code >= 0)
         return code;
-    o.events = command_value(&command_trace, &a, "events");
-    const char *mistake = o.events ? event_list_mistake(o.events) : NULL;
-    if (mistake)
-        return command_misuse(&command_trace, "--events %s: %s", o.events, mistake);
-    code = take_kernel(&a, &o);
+    if (source_kind(a.rest[0]) == SOURCE_PROCESS) {
+        pid_t pid;
+        if (a.n_rest > 1)
+            return command_misuse(&command_trace, "too many arguments after PID: leave out %s", a.rest[1]);
+        if (trace.flight)
+            return command_misuse(&command_trace,
+                                  "--flight needs a command: for a process, use allium env --trace "
+                                  "--flight and allium snapshot %s --trace",
+                                  a.rest[0]);
+        code = source_parse_pid(&command_trace, a.rest[0], &pid);
+        return code >= 0 ? code : attach(&a, &o, pid);
+    }
+    const bool quiet = command_value(&command_trace, &a, "quiet") != NULL;
+    char *path = NULL;
+    code = launched_check(a.rest[0], quiet, &o.own_allocator, &path);
+    free(path);
     if (code >= 0)
         return code;
     struct buf agent_options = BUF_INIT;
@@ -138,51 +236,21 @@ static int run(int argc, char **argv)
         buf_release(&agent_options);
         return code;
     }
-    o.trace_options = buf_str(&agent_options);
-    o.argv = a.rest;
-    o.keep_args = !command_value(&command_trace, &a, "no-args");
-    o.follow = !command_value(&command_trace, &a, "no-follow");
-    const bool quiet = command_value(&command_trace, &a, "quiet") != NULL;
-    char *path = NULL;
-    code = launched_check(a.rest[0], quiet, &o.own_allocator, &path);
-    free(path);
-    if (code >= 0) {
-        buf_release(&agent_options);
-        return code;
-    }
-    struct buf folder = BUF_INIT, recording = BUF_INIT;
-    const char *named = command_value(&command_trace, &a, "output"), *slash = strrchr(a.rest[0], '/');
-    if (named)
-        buf_addstr(&folder, named);
-    else
-        buf_printf(&folder, "%s.%d.trace", slash ? slash + 1 : a.rest[0], (int)getpid());
-    if (mkdir(buf_str(&folder), 0700))
-        return command_fail(EXIT_ALLIUM, "%s: %s", buf_str(&folder), strerror(errno));
-    buf_printf(&recording, "%s/profile.allium", buf_str(&folder));
-    o.trace = buf_str(&folder);
-    o.output = buf_str(&recording);
+    trace.options = buf_str(&agent_options);
     struct record_result result;
     const int bad = record_command(&o, &result, &e);
     if (bad)
         command_fail(0, "%s", e.text);
-    const struct ring_follow_counts *n = &result.traced;
-    if (!quiet && result.stage == RECORD_RAN)
-        command_fail(0, "%" PRIu64 " events of %" PRIu64 " process%s in %s, %" PRIu64 " lost", n->events,
-                     n->images, n->images == 1 ? "" : "es", buf_str(&folder), n->lost);
-    if (!quiet && result.stage == RECORD_RAN && o.kernel_groups)
+    if (!quiet && result.stage == RECORD_RAN && trace.flight)
+        trace_summary_print_flight(&result.flown, result.folder);
+    else if (!quiet && result.stage == RECORD_RAN)
+        trace_summary_print(&result.traced, result.folder);
+    if (!quiet && result.stage == RECORD_RAN && trace.kernel_groups)
         tell_kernel(&result.kernel);
-    if (!quiet && n->user.cut)
-        command_fail(0, "%" PRIu64 " of the program's own events have a text that was cut", n->user.cut);
-    if (!quiet && n->user.unknown)
-        command_fail(0,
-                     "%" PRIu64 " of the program's own events were left out: it damaged their descriptions",
-                     n->user.unknown);
-    code = launched_exit_code(&result);
-    if (result.stage == RECORD_NOT_STARTED && bad == -EOPNOTSUPP)
-        code = EXIT_IMPOSSIBLE;
-    free(result.path);
-    buf_release(&folder);
+    trace_triggers_release(&triggers);
     buf_release(&agent_options);
-    buf_release(&recording);
-    return code;
+    free(result.path);
+    free(result.folder);
+    return result.stage == RECORD_NOT_STARTED && bad == -EOPNOTSUPP ? EXIT_IMPOSSIBLE
+                                                                    : launched_exit_code(&result);
 }

@@ -102,6 +102,13 @@ static uint64_t padding(const struct ctf_writer *w, const struct ring_event *e)
     return 0;
 }
 
+/* A write that stops halfway has met a full disk, or the largest size of a file. */
+static int append_packet(int stream, const struct iovec parts[2], ssize_t wanted)
+{
+    const ssize_t done = writev(stream, parts, 2);
+    return done == wanted ? 0 : done < 0 ? -errno : -ENOSPC;
+}
+
 int ctf_writer_packet(struct ctf_writer *w, int stream, const struct ring_piece *piece, pid_t pid,
                       uint64_t image_id, uint32_t cpu, uint64_t lost, const struct tick_clock *clock)
 {
@@ -125,6 +132,10 @@ int ctf_writer_packet(struct ctf_writer *w, int stream, const struct ring_piece 
     head.content_bits = head.packet_bits - 8 * pad;
     memcpy(head.uuid, w->trace.uuid, sizeof(head.uuid));
     const struct iovec parts[] = {{&head, sizeof(head)}, {(void *)piece->words, 8ull * at}};
-    const ssize_t wanted = (ssize_t)(sizeof(head) + 8ull * at);
-    return bad ? -EBADMSG : writev(stream, parts, 2) == wanted ? 0 : -errno;
+    return bad ? -EBADMSG : append_packet(stream, parts, (ssize_t)(sizeof(head) + 8ull * at));
+}
+
+uint64_t ctf_writer_packet_bytes(const struct ring_piece *piece)
+{
+    return sizeof(struct ctf_packet) + 8ull * piece->n_words;
 }

@@ -32,9 +32,12 @@ void ctf_writer_free(struct ctf_writer *w); /* NULL is allowed */
 int ctf_writer_stream(struct ctf_writer *w, pid_t pid, uint64_t image_id, uint32_t cpu, struct error *e);
 /**
  * Appends a packet with these events, whose words are changed. `clock` NULL: their ticks are nanoseconds. `lost`:
- * events of the CPU that were lost up to its end. Returns 0 or -errno.
+ * events of the CPU that were lost up to its end. Returns 0 or -errno; -EBADMSG: nothing was written; else a part may
+ * have been.
  */
 int ctf_writer_packet(struct ctf_writer *w, int stream, const struct ring_piece *piece, pid_t pid,
                       uint64_t image_id, uint32_t cpu, uint64_t lost, const struct tick_clock *clock);
+/** Returns the size of such a packet. */
+uint64_t ctf_writer_packet_bytes(const struct ring_piece *piece);
 
 #endif

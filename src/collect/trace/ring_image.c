@@ -6,12 +6,16 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/sigsafe/atomic.h"
+#include "collect/ledger/ledger_dir.h"
+#include "collect/ledger/ledger_folder.h"
+#include "collect/process/proc.h"
 #include "wire/ledger.h"
 
 bool ring_image_name(const char *name, pid_t *pid, uint64_t *id)
@@ -24,18 +28,21 @@ bool ring_image_name(const char *name, pid_t *pid, uint64_t *id)
     return true;
 }
 
-static void *map_file(const char *folder, const char *name, int how, size_t *bytes)
+/* `*kept`: receives the descriptor, which the caller closes; NULL: it is not kept. */
+static void *map_file(const char *folder, const char *name, int how, size_t *bytes, int *kept)
 {
     struct buf path = BUF_INIT;
     struct stat st;
     void *map = MAP_FAILED;
     buf_printf(&path, "%s/%s", folder, name);
-    int fd = open(buf_str(&path), (how & PROT_WRITE ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW);
+    int fd = ledger_file_open(buf_str(&path), how & PROT_WRITE ? O_RDWR : O_RDONLY);
     if (fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0) {
         *bytes = (size_t)st.st_size;
         map = mmap(NULL, *bytes, how, MAP_SHARED, fd, 0);
     }
-    if (fd >= 0)
+    if (kept)
+        *kept = fd;
+    else if (fd >= 0)
         close(fd);
     buf_release(&path);
     return map == MAP_FAILED ? NULL : map;
@@ -46,28 +53,70 @@ static void name_of(char out[static 64], const struct ring_image *i, const char 
     snprintf(out, 64, "%d-%016" PRIx64 "%s", (int)i->pid, i->id, suffix);
 }
 
-int ring_image_open(struct ring_image *i, const char *folder, const char *name)
+void ring_image_add_name(struct buf *b, const struct ring_image *i, const char *suffix)
 {
-    char other[64];
-    *i = (struct ring_image){.map = NULL};
+    char name[64];
+    name_of(name, i, suffix);
+    buf_addstr(b, name);
+}
+
+static int map_rings(struct ring_image *i, const char *folder, const char *name)
+{
+    *i = (struct ring_image){.lock = -1};
     if (!ring_image_name(name, &i->pid, &i->id))
         return -EINVAL;
-    i->map = map_file(folder, name, PROT_READ, &i->bytes);
+    i->map = map_file(folder, name, PROT_READ, &i->bytes, NULL);
     if (!i->map)
         return -ENOENT;
     i->reader = ring_reader_new(i->map, i->bytes);
-    if (!i->reader) {
-        ring_image_close(i);
-        return -EAGAIN;
+    if (i->reader) {
+        i->overwrites = ring_reader_header(i->reader)->overwrites;
+        return 0;
     }
+    ring_image_close(i);
+    return -EAGAIN;
+}
+
+int ring_image_open(struct ring_image *i, const char *folder, const char *name)
+{
+    char other[64];
+    int bad = map_rings(i, folder, name);
+    if (bad)
+        return bad;
     name_of(other, i, LEDGER_READ_SUFFIX);
-    i->positions = map_file(folder, other, PROT_READ | PROT_WRITE, &i->positions_bytes);
+    i->positions = map_file(folder, other, PROT_READ | PROT_WRITE, &i->positions_bytes, &i->lock);
+    if (i->lock >= 0 && flock(i->lock, LOCK_EX | LOCK_NB)) {
+        ring_image_close(i);
+        return -EBUSY;
+    }
     const size_t needed = sizeof(*i->positions) + ring_reader_rings(i->reader) * sizeof(uint64_t);
     if (i->positions && i->positions_bytes < needed) {
         munmap(i->positions, i->positions_bytes);
         i->positions = NULL;
     }
     return 0;
+}
+
+int ring_image_look(struct ring_image *i, const char *folder, const char *name)
+{
+    const int bad = map_rings(i, folder, name);
+    if (!bad)
+        ring_reader_stand_by(i->reader);
+    return bad;
+}
+
+void ring_image_begin_anew(struct ring_image *i)
+{
+    struct ring_reader *anew = ring_reader_new(i->map, i->bytes);
+    const struct ring_header *now = anew ? ring_reader_header(anew) : NULL,
+                             *before = ring_reader_header(i->reader);
+    if (!now || now->packet_bytes != before->packet_bytes || now->cpus != before->cpus) {
+        ring_reader_free(anew); /* the program has changed its header */
+        return;
+    }
+    ring_reader_free(i->reader);
+    i->reader = anew;
+    ring_reader_stand_by(anew);
 }
 
 int ring_image_next(struct ring_image *i, uint32_t ring, struct ring_piece *out)
@@ -78,13 +127,18 @@ int ring_image_next(struct ring_image *i, uint32_t ring, struct ring_piece *out)
     return found;
 }
 
-uint64_t ring_image_lost(const struct ring_image *i)
+/* The rings are held by our own mapping, too: their ledger is asked, which is made before them. */
+bool ring_image_has_ended(const struct ring_image *i, const char *folder)
 {
-    uint64_t lost = 0;
-    for (uint32_t ring = 0; ring < ring_reader_rings(i->reader); ring++)
-        for (int why = 0; why < RING_LOSSES; why++)
-            lost += ring_reader_lost(i->reader, ring, (enum ring_loss)why);
-    return lost;
+    struct buf path = BUF_INIT;
+    char name[64];
+    name_of(name, i, LEDGER_SUFFIX);
+    buf_printf(&path, "%s/%s", folder, name);
+    int fd = ledger_file_open(buf_str(&path), O_RDONLY), held = fd < 0 ? fd : ledger_is_held(fd);
+    if (fd >= 0)
+        close(fd);
+    buf_release(&path);
+    return held >= 0 ? !held : held == -ENOENT || !proc_runs(i->pid);
 }
 
 void ring_image_remove(struct ring_image *i, const char *folder)
@@ -109,4 +163,6 @@ void ring_image_close(struct ring_image *i)
         munmap(i->map, i->bytes);
     if (i->positions)
         munmap(i->positions, i->positions_bytes);
+    if (i->lock >= 0)
+        close(i->lock);
 }

@@ -3,8 +3,8 @@
 #define COLLECT_RING_IMAGE_H
 
 /*
- * The rings of a process image, which lie beside its ledger: mapped, with a reader, and with the file in which the
- * target sees how far they have been read.
+ * The rings of a process image, which lie beside its ledger: mapped, with a reader, and, for the one reader that
+ * empties them, with the file in which the target sees how far they have been read.
  *
  * Runs in: the tool. Threads: one. Owns: the mappings and the reader, until ring_image_close().
  */
@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/buf.h"
 #include "ring/ring_read.h"
 
 struct ring_image {
@@ -22,18 +23,27 @@ struct ring_image {
     struct ring_reader *reader;
     void *map;
     size_t bytes;
+    bool overwrites;                  /* a full ring overwrites its oldest events */
     struct ring_positions *positions; /* NULL: the target does not see how far the rings are read */
     size_t positions_bytes;
+    int lock; /* a descriptor of that file, locked; -1: none */
 };
 
 /** Returns whether a file of this name has rings; sets `pid` and `id` to the process and the image they belong to. */
 bool ring_image_name(const char *name, pid_t *pid, uint64_t *id);
-/** Opens the rings of that name in the folder. Returns 0 or -errno; -EAGAIN: they are being made. */
+/** Appends the name that a file of the image has with this suffix. */
+void ring_image_add_name(struct buf *b, const struct ring_image *i, const char *suffix);
+/** Opens the rings of that name in the folder, to empty them. Returns 0 or -errno; -EAGAIN: they are being made;
+ * -EBUSY: another process empties them. */
 int ring_image_open(struct ring_image *i, const char *folder, const char *name);
+/** Opens them to look at what they have, which changes nothing for the target and for another reader. */
+int ring_image_look(struct ring_image *i, const char *folder, const char *name);
+/** Makes the next reading begin with the oldest events again. Only of rings that are looked at. */
+void ring_image_begin_anew(struct ring_image *i);
 /** Reads the next events of a ring; see ring_reader_next(). What was taken before is free for the target now. */
 int ring_image_next(struct ring_image *i, uint32_t ring, struct ring_piece *out);
-/** Returns how many events were lost until now. */
-uint64_t ring_image_lost(const struct ring_image *i);
+/** Returns whether no process maps the image in this folder any more, nor writes its rings. */
+bool ring_image_has_ended(const struct ring_image *i, const char *folder);
 /** Removes the files, and closes. */
 void ring_image_remove(struct ring_image *i, const char *folder);
 void ring_image_close(struct ring_image *i);

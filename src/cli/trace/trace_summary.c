@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/trace/trace_summary.h"
+
+#include <inttypes.h>
+
+#include "base/buf.h"
+#include "base/units.h"
+#include "cli/command.h"
+
+static void add_size(struct buf *b, double bytes)
+{
+    char text[UNITS_TEXT_BYTES];
+    buf_addstr(b, units_format_size(text, bytes));
+}
+
+static void add_time(struct buf *b, double ns)
+{
+    char text[UNITS_TEXT_BYTES];
+    buf_addstr(b, units_format_duration(text, ns));
+}
+
+static void add_reason(struct buf *b, uint64_t n, const char *reason)
+{
+    if (n)
+        buf_printf(b, "%s%" PRIu64 " %s", b->len ? ", " : "", n, reason);
+}
+
+static uint64_t lost(const struct ring_follow_counts *n)
+{
+    return n->full + n->no_room + n->no_ring + n->overwritten;
+}
+
+static void print_events(const struct ring_follow_counts *n, const char *folder)
+{
+    struct buf b = BUF_INIT;
+    char rate[UNITS_TEXT_BYTES];
+    buf_printf(&b, "%" PRIu64 " events of %" PRIu64 " process%s", n->events, n->images,
+               n->images == 1 ? "" : "es");
+    if (n->span_ns) {
+        buf_addstr(&b, " within ");
+        add_time(&b, (double)n->span_ns);
+        buf_printf(&b, " (%s a second)",
+                   units_format_count(rate, (double)(n->events + n->unwritten) * 1e9 / (double)n->span_ns));
+    }
+    buf_addstr(&b, ", ");
+    add_size(&b, (double)n->bytes);
+    command_fail(0, "%s in %s, %" PRIu64 " lost", buf_str(&b), folder, lost(n));
+    buf_release(&b);
+}
+
+static void print_losses(const struct ring_follow_counts *n)
+{
+    struct buf b = BUF_INIT;
+    uint64_t enough = n->ring_bytes;
+    add_reason(&b, n->full, "as the reader was late");
+    add_reason(&b, n->no_room, "without memory for the ring");
+    add_reason(&b, n->no_ring, "without a ring");
+    add_reason(&b, n->overwritten, "overwritten");
+    while (enough < n->ring_bytes + n->worst_lost_bytes)
+        enough *= 2;
+    if (b.len && n->full)
+        command_fail(0, "lost: %s; try --buffer %" PRIu64 "M", buf_str(&b), (enough + (1 << 20) - 1) >> 20);
+    else if (b.len)
+        command_fail(0, "lost: %s", buf_str(&b));
+    if (n->damaged)
+        command_fail(0, "%" PRIu64 " parts of rings were damaged by the program itself, and left out",
+                     n->damaged);
+    if (n->user.cut)
+        command_fail(0, "%" PRIu64 " of the program's own events have a text that was cut", n->user.cut);
+    if (n->user.unknown)
+        command_fail(0,
+                     "%" PRIu64 " of the program's own events were left out: it damaged their descriptions",
+                     n->user.unknown);
+    buf_release(&b);
+}
+
+static void print_cost(const struct ring_follow_counts *n)
+{
+    struct buf b = BUF_INIT;
+    buf_addstr(&b, "rings of ");
+    add_size(&b, (double)n->ring_bytes);
+    buf_printf(&b, " for each of %" PRIu64 " CPUs", n->rings - 1);
+    if (n->busiest_bytes_per_s > 0) {
+        buf_addstr(&b, ": at the highest rate, ");
+        add_size(&b, n->busiest_bytes_per_s);
+        buf_addstr(&b, "/s in one, the reader may sleep ");
+        add_time(&b, (double)n->ring_bytes / n->busiest_bytes_per_s * 1e9);
+    }
+    buf_addstr(&b, "; it used ");
+    add_time(&b, (double)n->cpu_ns);
+    command_fail(0, "%s of CPU time", buf_str(&b));
+    buf_release(&b);
+}
+
+static void print_stop(const struct ring_follow_counts *n)
+{
+    struct buf b = BUF_INIT;
+    switch (n->stopped) {
+    case TRACE_GOES_ON:
+        return;
+    case TRACE_AT_LIMIT:
+        add_size(&b, (double)n->limit_bytes);
+        buf_addstr(&b, " are full (--limit)");
+        break;
+    case TRACE_NO_SPACE:
+        buf_addstr(&b, "its file system is full: ");
+        add_size(&b, (double)n->spare_bytes);
+        buf_addstr(&b, " are to stay free");
+        break;
+    case TRACE_BROKEN:
+        buf_addstr(&b, "it could not be written");
+        break;
+    case TRACE_TIME_IS_UP:
+        buf_addstr(&b, "its time was over (--duration)");
+        break;
+    }
+    command_fail(0, "the trace stopped, as %s; %" PRIu64 " later events are not in it", buf_str(&b),
+                 n->unwritten);
+    buf_release(&b);
+}
+
+void trace_summary_print(const struct ring_follow_counts *n, const char *folder)
+{
+    print_events(n, folder);
+    print_losses(n);
+    print_stop(n);
+    if (n->images)
+        print_cost(n);
+    command_fail(0, "next: allium report %s, or babeltrace2 %s/ust", folder, folder);
+}
+
+void trace_summary_print_flight(const struct trace_flight_counts *n, const char *folder)
+{
+    const unsigned written = n->snapshots - n->failed;
+    command_fail(0, "%u snapshot%s in %s; %" PRIu64 " process%s traced", written - n->removed,
+                 written - n->removed == 1 ? "" : "s", folder, n->images, n->images == 1 ? "" : "es");
+    if (n->removed)
+        command_fail(0, "%u older snapshots were removed (--limit)", n->removed);
+    if (n->skipped)
+        command_fail(0, "%u more triggers came within a second after a snapshot", n->skipped);
+    if (n->failed)
+        command_fail(0, "%u snapshots could not be written", n->failed);
+    if (*n->last)
+        command_fail(0,
+                     "the last one has %" PRIu64 " events, %" PRIu64 " lost; next: allium report %s/%s, or "
+                     "babeltrace2 %s/%s/ust",
+                     n->events, n->lost, folder, n->last, folder, n->last);
+}

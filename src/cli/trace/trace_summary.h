@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef CLI_TRACE_SUMMARY_H
+#define CLI_TRACE_SUMMARY_H
+
+/* What `allium trace` says at the end: events, rate, losses, the size of the rings, the cost, and what to type next. */
+
+#include "run/ring_follow.h"
+#include "run/trace_flight.h"
+
+/** Prints lines on stderr. `folder`: of the trace. */
+void trace_summary_print(const struct ring_follow_counts *n, const char *folder);
+/** The same of --flight. */
+void trace_summary_print_flight(const struct trace_flight_counts *n, const char *folder);
+
+#endif

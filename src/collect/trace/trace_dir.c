@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "collect/trace/trace_dir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+
+#define DEPTH_MOST 4
+#define HOW        (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+
+static const char tracer[] = "tracer_name = \"allium\"";
+
+static bool has_our_metadata(int folder)
+{
+    char text[4096];
+    int fd = openat(folder, "ust/metadata", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    const ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+    if (fd >= 0)
+        close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    return strstr(text, tracer) != NULL;
+}
+
+bool trace_dir_is_ours(const char *path)
+{
+    struct stat st;
+    int folder = open(path, HOW);
+    if (folder < 0)
+        return false;
+    const bool ours = has_our_metadata(folder) ||
+                      (!fstatat(folder, "profile.allium", &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode));
+    close(folder);
+    return ours;
+}
+
+/* Visits all that a folder has, deepest first. Returns 0, or -errno of the first visit that failed. */
+static int each_file(int folder, int depth,
+                     int (*visit)(int folder, const char *name, const struct stat *st, void *arg), void *arg)
+{
+    struct stat st;
+    int bad = 0;
+    DIR *d = fdopendir(folder);
+    if (!d) {
+        close(folder);
+        return -ENOMEM;
+    }
+    for (struct dirent *entry; !bad && (entry = readdir(d));) {
+        const char *name = entry->d_name;
+        if (!strcmp(name, ".") || !strcmp(name, "..") || fstatat(dirfd(d), name, &st, AT_SYMLINK_NOFOLLOW))
+            continue;
+        int inner = S_ISDIR(st.st_mode) && depth < DEPTH_MOST ? openat(dirfd(d), name, HOW) : -1;
+        if (inner >= 0)
+            bad = each_file(inner, depth + 1, visit, arg);
+        bad = bad ? bad : visit(dirfd(d), name, &st, arg);
+    }
+    closedir(d);
+    return bad;
+}
+
+static int remove_one(int folder, const char *name, const struct stat *st, void *arg)
+{
+    (void)arg;
+    return unlinkat(folder, name, S_ISDIR(st->st_mode) ? AT_REMOVEDIR : 0) ? -errno : 0;
+}
+
+static int add_size(int folder, const char *name, const struct stat *st, void *arg)
+{
+    unsigned long long *sum = arg;
+    (void)folder;
+    (void)name;
+    *sum += S_ISREG(st->st_mode) ? (unsigned long long)st->st_size : 0;
+    return 0;
+}
+
+int trace_dir_remove(const char *path)
+{
+    int folder = open(path, HOW), bad = folder < 0 ? -errno : each_file(folder, 0, remove_one, NULL);
+    return bad ? bad : rmdir(path) ? -errno : 0;
+}
+
+unsigned long long trace_dir_bytes(const char *path)
+{
+    unsigned long long sum = 0;
+    int folder = open(path, HOW);
+    if (folder >= 0)
+        each_file(folder, 0, add_size, &sum);
+    return sum;
+}
+
+int trace_dir_make(const char *path, bool force, struct error *e)
+{
+    if (!mkdir(path, 0700))
+        return 0;
+    if (errno != EEXIST)
+        return error_set(e, errno, "%s: %s", path, strerror(errno));
+    const bool ours = trace_dir_is_ours(path);
+    if (!force)
+        return error_set(e, EEXIST, "%s exists: name another folder with -o%s", path,
+                         ours ? ", or use --force to replace it" : "");
+    if (!ours && rmdir(path)) /* an empty one is nobody's */
+        return error_set(e, EEXIST, "%s is not a trace of allium: name another folder with -o", path);
+    const int bad = ours ? trace_dir_remove(path) : 0;
+    if (bad)
+        return error_set(e, -bad, "cannot remove the trace %s: %s", path, strerror(-bad));
+    return mkdir(path, 0700) ? error_set(e, errno, "%s: %s", path, strerror(errno)) : 0;
+}

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "run/trace_flight.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/sigsafe/clock_ns.h"
+#include "base/vec.h"
+#include "collect/ledger/ledger_copy.h"
+#include "collect/ledger/ledger_folder.h"
+#include "collect/trace/ring_image.h"
+#include "collect/trace/tick_clock.h"
+#include "collect/trace/trace_dir.h"
+#include "run/trace_budget.h"
+#include "run/trace_snapshot.h"
+
+#define STEP_NS   50000000u
+#define SECOND_NS UINT64_C(1000000000)
+#define ENDED_MAX 8u /* processes that have ended, and whose rings stay */
+
+/* An image whose rings are there. */
+struct aboard {
+    struct ring_image image;
+    char *name; /* of the rings */
+    bool ended;
+    struct alert_state states[TRACE_ALERTS_MAX][ALERT_TERMS_MAX];
+};
+
+struct kept_snapshot {
+    char *path;
+    uint64_t bytes;
+};
+
+struct trace_flight {
+    struct trace_flight_options o;
+    char *dir;
+    int folder;
+    pthread_t thread;
+    atomic_bool stop;
+    struct tick_anchor first; /* from before the command began */
+    struct tick_clock clock;  /* of a snapshot */
+    struct trace_budget budget;
+    struct VEC(struct aboard) images;
+    struct VEC(struct kept_snapshot) kept;
+    uint64_t now_ns, next_ns, snapped_ns;
+    struct trace_flight_counts counts;
+    int bad;
+    struct error error;
+};
+
+static bool is_known(const struct trace_flight *f, uint64_t id)
+{
+    vec_each (const struct aboard, i, &f->images)
+        if (i->image.id == id)
+            return true;
+    return false;
+}
+
+static void scan(struct trace_flight *f)
+{
+    DIR *d = opendir(f->dir);
+    for (struct dirent *entry; d && (entry = readdir(d));) {
+        struct aboard i = {.ended = false};
+        pid_t pid;
+        uint64_t id;
+        if (!ring_image_name(entry->d_name, &pid, &id) || is_known(f, id) ||
+            ring_image_look(&i.image, f->dir, entry->d_name))
+            continue;
+        i.name = mem_strdup(entry->d_name);
+        *vec_push(&f->images) = i;
+        f->counts.images++;
+    }
+    if (d)
+        closedir(d);
+}
+
+static void release(const struct trace_flight *f, struct aboard *i)
+{
+    free(i->name);
+    if (i->ended)
+        ring_image_remove(&i->image, f->dir);
+    else
+        ring_image_close(&i->image);
+}
+
+/* The rings of the processes that ended last stay. The newest image of the command is never removed before the end. */
+static void note_ends(struct trace_flight *f)
+{
+    size_t kept = 0, ended = 0;
+    vec_each (struct aboard, i, &f->images) {
+        i->ended = i->ended || ring_image_has_ended(&i->image, f->dir);
+        ended += i->ended && i->image.pid != f->o.pid;
+    }
+    vec_each (struct aboard, i, &f->images) {
+        if (i->ended && i->image.pid != f->o.pid && ended > ENDED_MAX) {
+            release(f, i);
+            ended--;
+        } else {
+            f->images.at[kept++] = *i;
+        }
+    }
+    f->images.len = kept;
+}
+
+/* Removes the oldest snapshots, until the rest and the newest fit. */
+static void make_room(struct trace_flight *f)
+{
+    uint64_t bytes = 0;
+    size_t gone = 0;
+    vec_each (const struct kept_snapshot, k, &f->kept)
+        bytes += k->bytes;
+    while (bytes > f->budget.limit_bytes && gone + 1 < f->kept.len) {
+        struct kept_snapshot *oldest = &f->kept.at[gone++];
+        bytes -= oldest->bytes;
+        trace_dir_remove(oldest->path);
+        free(oldest->path);
+        f->counts.removed++;
+    }
+    memmove(f->kept.at, f->kept.at + gone, (f->kept.len - gone) * sizeof(*f->kept.at));
+    f->kept.len -= gone;
+}
+
+static int write_snapshot(struct trace_flight *f, const char *path)
+{
+    struct VEC(struct trace_snapshot_source) sources = {0};
+    struct trace_snapshot_counts n = {0};
+    struct buf link = BUF_INIT;
+    vec_each (const struct aboard, i, &f->images)
+        *vec_push(&sources) = (struct trace_snapshot_source){f->dir, i->name};
+    int bad = trace_budget_ask(&f->budget, 0, f->now_ns) == TRACE_GOES_ON
+                  ? trace_dir_make(path, false, &f->error)
+                  : error_set(&f->error, ENOSPC, "%s: the file system is full", path);
+    bad = bad ? bad
+              : trace_snapshot_write(path, sources.at, sources.len,
+                                     &(struct trace_snapshot_options){.clock = &f->clock}, &n, &f->error);
+    buf_printf(&link, "%s/profile.allium", path);
+    if (!bad && symlink("../profile.allium", buf_str(&link)))
+        bad = error_set(&f->error, errno, "%s: %s", buf_str(&link), strerror(errno));
+    if (bad)
+        trace_dir_remove(path);
+    f->counts.events = n.events;
+    f->counts.lost = n.lost;
+    buf_release(&link);
+    vec_release(&sources);
+    return bad;
+}
+
+static void snapshot(struct trace_flight *f, const char *reason)
+{
+    struct buf path = BUF_INIT;
+    if (f->snapped_ns && f->now_ns - f->snapped_ns < SECOND_NS) {
+        f->counts.skipped++;
+        return;
+    }
+    f->snapped_ns = f->now_ns;
+    scan(f);
+    /* The events lie in the past, between the two anchors. */
+    tick_clock_init(&f->clock, f->first, tick_clock_anchor());
+    snprintf(f->counts.last, sizeof(f->counts.last), "%u-%s", ++f->counts.snapshots, reason);
+    buf_printf(&path, "%s/%s", f->o.folder, f->counts.last);
+    const int bad = write_snapshot(f, buf_str(&path));
+    if (bad) {
+        f->bad = bad;
+        f->counts.failed++;
+        f->counts.last[0] = '\0';
+        buf_release(&path);
+        return;
+    }
+    const uint64_t bytes = trace_dir_bytes(buf_str(&path));
+    *vec_push(&f->kept) = (struct kept_snapshot){buf_detach(&path), bytes};
+    make_room(f);
+}
+
+/* Estimated live bytes of an image. Returns false if its ledger cannot be read. */
+static bool find_live(const struct trace_flight *f, const struct ring_image *i, double *bytes)
+{
+    struct buf path = BUF_INIT;
+    struct ledger_header h;
+    buf_printf(&path, "%s/", f->dir);
+    ring_image_add_name(&path, i, LEDGER_SUFFIX);
+    int fd = ledger_file_open(buf_str(&path), O_RDONLY);
+    const bool good = fd >= 0 && !ledger_copy_header(fd, &h, NULL);
+    if (good)
+        *bytes = (double)ledger_live_bytes_q(&h) / (1u << LEDGER_Q);
+    if (fd >= 0)
+        close(fd);
+    buf_release(&path);
+    return good;
+}
+
+/* Returns whether an alert is to be reported now. */
+static bool judge(struct trace_flight *f)
+{
+    struct alert_facts facts = {.time_ns = clock_ns(CLOCK_REALTIME)};
+    const struct trace_triggers *t = f->o.triggers;
+    bool any = false;
+    vec_each (struct aboard, i, &f->images) {
+        if (!t->n_alerts || i->ended || !find_live(f, &i->image, &facts.live_bytes))
+            continue;
+        for (unsigned k = 0; k < t->n_alerts; k++)
+            for (size_t n = 0; n < t->alerts[k].n; n++)
+                any |= alert_judge(&t->alerts[k].terms[n], &i->states[k][n], &facts);
+    }
+    return any;
+}
+
+static void step(struct trace_flight *f)
+{
+    const uint64_t every_ns = f->o.triggers->every_ns;
+    f->now_ns = clock_ns(CLOCK_MONOTONIC);
+    scan(f);
+    note_ends(f);
+    if (judge(f))
+        snapshot(f, "alert");
+    if (every_ns && f->now_ns >= f->next_ns) {
+        snapshot(f, "every");
+        f->next_ns = f->now_ns + every_ns;
+    }
+}
+
+static void *watch_over(void *arg)
+{
+    struct trace_flight *f = arg;
+    while (!atomic_load(&f->stop)) {
+        step(f);
+        nanosleep(&(struct timespec){.tv_nsec = STEP_NS}, NULL);
+    }
+    return NULL;
+}
+
+static void release_all(struct trace_flight *f)
+{
+    vec_each (struct aboard, i, &f->images)
+        release(f, i);
+    vec_each (struct kept_snapshot, k, &f->kept)
+        free(k->path);
+    vec_release(&f->images);
+    vec_release(&f->kept);
+    if (f->folder >= 0)
+        close(f->folder);
+    free(f->dir);
+    free(f);
+}
+
+int trace_flight_begin(struct trace_flight **out, const struct trace_flight_options *o, struct error *e)
+{
+    struct trace_flight *f = mem_alloc(sizeof(*f));
+    sigset_t all, before;
+    f->o = *o;
+    f->dir = mem_strdup(o->dir);
+    f->first = tick_clock_anchor();
+    f->now_ns = clock_ns(CLOCK_MONOTONIC);
+    f->next_ns = f->now_ns + o->triggers->every_ns;
+    f->folder = open(o->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int bad = f->folder < 0 ? errno : -trace_budget_begin(&f->budget, f->folder, o->limit_bytes);
+    sigfillset(&all); /* signals are the caller's business */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    bad = bad ? bad : pthread_create(&f->thread, NULL, watch_over, f);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (bad) {
+        release_all(f);
+        return error_set(e, bad, "%s: %s", o->folder, strerror(bad));
+    }
+    *out = f;
+    return 0;
+}
+
+int trace_flight_end(struct trace_flight *f, int wait_status, struct trace_flight_counts *out,
+                     struct error *e)
+{
+    if (!f)
+        return 0;
+    atomic_store(&f->stop, true);
+    pthread_join(f->thread, NULL);
+    f->now_ns = clock_ns(CLOCK_MONOTONIC);
+    if (WIFSIGNALED(wait_status) ||
+        (WIFEXITED(wait_status) && WEXITSTATUS(wait_status) && f->o.triggers->exit)) {
+        f->snapped_ns = 0; /* the end is always worth one */
+        snapshot(f, WIFSIGNALED(wait_status) ? "signal" : "exit");
+    }
+    scan(f);
+    note_ends(f);
+    const int bad = f->bad;
+    *out = f->counts;
+    if (bad && e)
+        *e = f->error;
+    release_all(f);
+    return bad;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef RUN_TRACE_FLIGHT_H
+#define RUN_TRACE_FLIGHT_H
+
+/*
+ * The flight recorder: rings overwrite their oldest events, and snapshots of them are written when a trigger says so,
+ * as traces NUMBER-REASON in one folder. The newest of them stay within a limit.
+ *
+ * The rings of the command stay until its end, and those of the processes that ended last, so that a snapshot has them.
+ *
+ * Runs in: the tool. Threads: the caller's, and one that this makes. Owns: the rings' files, until trace_flight_end().
+ */
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "run/trace_trigger.h"
+
+struct trace_flight;
+
+struct trace_flight_options {
+    const char *dir;      /* of the ledgers */
+    const char *folder;   /* of the snapshots */
+    uint64_t limit_bytes; /* of the folder; 0: the default */
+    pid_t pid;            /* of the command */
+    const struct trace_triggers *triggers;
+};
+
+struct trace_flight_counts {
+    uint64_t images;
+    unsigned snapshots, removed; /* that were written; of these, that went as newer ones needed the space */
+    unsigned failed;
+    unsigned skipped; /* triggers within a second after a snapshot */
+    uint64_t events, lost;
+    char last[64]; /* the name of the newest snapshot; "": there is none */
+};
+
+/** Returns 0, or -errno with a line. */
+int trace_flight_begin(struct trace_flight **out, const struct trace_flight_options *o, struct error *e);
+/**
+ * `wait_status`: how the command has ended. Writes the last snapshot, if there is to be one, and ends the thread.
+ * Returns 0, or -errno with the line of the last snapshot that failed. NULL is allowed.
+ */
+int trace_flight_end(struct trace_flight *f, int wait_status, struct trace_flight_counts *out,
+                     struct error *e);
+
+#endif

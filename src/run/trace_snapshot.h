@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef RUN_TRACE_SNAPSHOT_H
+#define RUN_TRACE_SNAPSHOT_H
+
+/*
+ * Writes what rings have at this moment as a trace: rings of processes that run, hang or have ended, which are not
+ * changed. No event is later than the beginning of the snapshot, so it is one moment of all rings. The oldest event of
+ * each ring is another one: all rings are complete only from some time on.
+ *
+ * Runs in: the tool. Threads: any, one for each snapshot. Owns: nothing.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct tick_clock;
+
+struct trace_snapshot_source {
+    const char *dir, *rings; /* the folder, and the name of the rings in it */
+};
+
+struct trace_snapshot_options {
+    uint64_t last_ns;               /* from the newest event back; 0: all events */
+    const struct tick_clock *clock; /* NULL: that of each image's ledger */
+};
+
+struct trace_snapshot_counts {
+    uint64_t images, events, bytes;
+    uint64_t older;                /* events that were before those in the rings */
+    uint64_t lost;                 /* events that found no place in the rings */
+    uint64_t damaged;              /* pieces of rings that could not be read */
+    uint64_t oldest_ns, newest_ns; /* times of events; 0: there are none */
+    uint64_t complete_ns;          /* from here on all rings are complete */
+};
+
+/** Writes into the new folder `ust` of `folder`, which is there. Returns 0, or -errno with a line. */
+int trace_snapshot_write(const char *folder, const struct trace_snapshot_source *sources, size_t n,
+                         const struct trace_snapshot_options *o, struct trace_snapshot_counts *out,
+                         struct error *e);
+
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "run/traced_process.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "collect/ledger/control_write.h"
+#include "collect/ledger/ledger_copy.h"
+#include "collect/process/proc.h"
+#include "collect/trace/ring_image.h"
+
+/* The path of the rings beside the ledger. NULL: no path leads to it. */
+static char *rings_of(const struct ledger_entry *entry)
+{
+    struct buf path = BUF_INIT;
+    const char *point = entry->path ? strrchr(entry->path, '.') : NULL;
+    if (!point)
+        return NULL;
+    buf_add(&path, entry->path, (size_t)(point - entry->path));
+    buf_addstr(&path, LEDGER_RING_SUFFIX);
+    return buf_detach(&path);
+}
+
+bool traced_process_has_rings(const struct ledger_entry *entry)
+{
+    char *path = rings_of(entry);
+    const bool there = path && !access(path, F_OK);
+    free(path);
+    return there;
+}
+
+static int explain_none(const struct traced_process *t, pid_t pid, struct error *e)
+{
+    const int bad = ledger_scan_explain(pid, t->scan.unreadable, "rings", e);
+    if (bad && (!t->entry || !t->entry->alive))
+        return bad;
+    if (!t->entry && proc_has_agent(pid))
+        return error_set(e, ENOENT, "process %d has not yet allocated memory: wait until it has", (int)pid);
+    if (t->entry && !t->entry->alive)
+        return error_set(e, ENOENT, "process %d, which has ended, wrote no events", (int)pid);
+    return error_set(
+        e, ENOENT,
+        "process %d writes no events: restart it with allium trace, or with the environment that allium "
+        "env --trace prints",
+        (int)pid);
+}
+
+static void read_comm(struct traced_process *t)
+{
+    struct ledger_header h;
+    int fd = ledger_entry_open(t->entry);
+    if (fd >= 0 && !ledger_copy_header(fd, &h, NULL))
+        memcpy(t->comm, h.comm, sizeof(h.comm) < sizeof(t->comm) ? sizeof(h.comm) : sizeof(t->comm) - 1);
+    if (fd >= 0)
+        close(fd);
+}
+
+int traced_process_find(struct traced_process *t, pid_t pid, struct error *e)
+{
+    uint64_t id;
+    *t = (struct traced_process){.entry = NULL};
+    ledger_scan_process(&t->scan, pid);
+    t->entry = ledger_scan_latest(&t->scan.list);
+    if (!t->entry || !traced_process_has_rings(t->entry)) {
+        const int bad = explain_none(t, pid, e);
+        traced_process_release(t);
+        return bad;
+    }
+    t->dir = rings_of(t->entry);
+    char *slash = strrchr(t->dir, '/');
+    *slash = '\0';
+    t->rings = mem_strdup(slash + 1);
+    ring_image_name(t->rings, &t->named, &id);
+    read_comm(t);
+    return 0;
+}
+
+void traced_process_release(struct traced_process *t)
+{
+    free(t->dir);
+    free(t->rings);
+    ledger_scan_release(&t->scan);
+}
+
+int traced_process_switch(const struct traced_process *t, bool on, bool *was, struct error *e)
+{
+    uint64_t word;
+    int bad = control_change(t->entry, 0, 0, &word, e);
+    if (was)
+        *was = !(word & LEDGER_CONTROL_TRACE_OFF);
+    return bad ? bad
+               : control_change(t->entry, LEDGER_CONTROL_TRACE_OFF, on ? 0 : LEDGER_CONTROL_TRACE_OFF, NULL,
+                                e);
+}

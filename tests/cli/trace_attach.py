@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A process that runs already: `allium env --trace`, `allium set PID trace=on|off`, `allium trace PID`."""
+import os
+import sys
+
+sys.dont_write_bytecode = True
+import tap
+import trace_reader
+from tap import check, equal
+from trace_reader import count
+from traced_service import service
+
+
+def attach():
+    """A trace has what happened while it was on: each call, none before, none after. A second trace is another one."""
+    with service(["--trace"], "make", 50, 111, "say", "a", "wait", "make", 60, 222, "fork", 3, "say", "b", "wait",
+                 "make", 70, 333, "say", "c", "wait", "make", 80, 444, "say", "d", "wait") as s:
+        s.reach("a")
+        tracer = s.begin("-o", "one")
+        check("another allium trace reads the events" in s.call("trace", s.pid, code=1), "two at once")
+        s.go_on()
+        s.reach("b")
+        said = s.end(tracer)
+        equal(trace_reader.said(said), (120, 0, 0), said)
+        found = trace_reader.events(s.folder + "/one")
+        equal((len(found), count(found, 222)), (120, 60), "the first trace")
+        s.go_on()
+        s.reach("c")
+        tracer = s.begin()
+        s.go_on()
+        s.reach("d")
+        equal(trace_reader.said(s.end(tracer)), (160, 0, 0), "the second trace")
+        equal(count(trace_reader.events(s.folder + "/caller.%s.trace" % s.pid), 444), 80, "its events")
+
+
+def switches():
+    """Switched on at run time without a reader, events stay in the rings; off, there are none."""
+    with service(["--trace"], "make", 50, 111, "say", "a", "wait", "make", 60, 222, "say", "b", "wait", "make", 70, 333,
+                 "say", "c", "wait", "make", 5, 555, "say", "d", "wait") as s:
+        s.reach("a")
+        check(", trace on\n" in s.call("set", s.pid, "trace=on"), "set")
+        s.go_on()
+        s.reach("b")
+        check(", trace off\n" in s.call("set", s.pid, "trace=off"), "set")
+        s.go_on()
+        s.reach("c")
+        s.call("set", s.pid, "trace=on")
+        tracer = s.begin("-o", "t")
+        s.go_on()
+        s.reach("d")
+        said = s.end(tracer)
+        equal(trace_reader.said(said), (10, 0, 0), "what was in the rings before is passed over")
+        check(", trace on\n" in s.call("set", s.pid, "period=default"), "a switch that was on stays on")
+
+
+def threads():
+    """Switched to and fro while calls are made, the trace stays readable, and the program runs on."""
+    with service(["--trace"], "make", 1, 1, "say", "a", "slow", 2000, 222, "say", "b", "wait") as s:
+        s.reach("a")
+        tracer = s.begin("-o", "t")
+        for i in range(60):
+            s.call("set", s.pid, "trace=" + ("off", "on")[i % 2])
+        s.reach("b")
+        said = s.end(tracer)
+        written, lost, _ = trace_reader.said(said)
+        found = trace_reader.events(s.folder + "/t")
+        equal((len(found), lost), (written, 0), said)
+        check(0 < count(found, 222) < 2000, count(found, 222))
+
+
+def ends():
+    """The trace ends with the process."""
+    with service(["--trace"], "hold", 1, 600000, "say", "a", "wait", "make", 60, 222) as s:
+        s.reach("a")
+        tracer = s.begin("-o", "t")
+        s.go_on()
+        _, said = tracer.communicate(timeout=60)
+        equal((tracer.returncode, trace_reader.said(said)), (0, (120, 0, 0)), said)
+        equal(count(trace_reader.events(s.folder + "/t"), 222), 60, "events")
+        check("has ended" in s.call("trace", s.pid, code=1), "a process that has ended")
+
+
+def mistakes():
+    with service([], "hold", 3, 600000, "say", "a", "wait") as s:
+        s.reach("a")
+        for words, code, line in ((("trace", s.pid), 1, "writes no events: restart it with allium trace"),
+                                  (("set", s.pid, "trace=on"), 1, "writes no events: restart it with allium trace"),
+                                  (("set", s.pid, "trace=maybe"), 2, "unknown action"),
+                                  (("trace", "999999999"), 1, "999999999"),
+                                  (("trace", str(os.getpid())), 1, "process %d" % os.getpid()),
+                                  (("trace", s.pid, "more"), 2, "too many arguments after PID"),
+                                  (("env", "--flight"), 2, "--flight needs --trace"),
+                                  (("env", "--trace", "--sites"), 2, "exclude each other")):
+            said = s.call(*words, code=code)
+            check(line in said and said.count("\n") <= 2, words, said)
+
+
+tap.main([
+    ("a trace of a running process", attach),
+    ("switches at run time", switches),
+    ("many switches amid calls", threads),
+    ("the process ends", ends),
+    ("first mistakes", mistakes),
+])

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""When and how a trace ends: images that end while it goes on, limits, time, full disks; the summary, and folders that
+exist. The program's calls are known (caller.c); each is in the trace, or counted as one that is not.
+"""
+import os
+import re
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+import tap
+import trace_reader
+from tap import built, check, equal, private_dir, unshare
+from trace_reader import count
+
+ALLIUM = built("ALLIUM")
+CALLER = os.path.join(built("TEST_CLI"), "caller")
+
+
+def trace(folder, options, *words, code=0):
+    done = tap.run([ALLIUM, "trace", "-o", folder + "/t", *options, "--", CALLER, *map(str, words)], cwd=folder)
+    equal(done.returncode, code, done.stderr)
+    return done.stderr.decode()
+
+
+def images():
+    """Rings of images that have ended are read to the end and removed while the program runs; one process can have
+    several images."""
+    with private_dir() as folder:
+        runtime = folder + "/runtime"
+        os.mkdir(runtime, 0o700)
+        process = subprocess.Popen(
+            [ALLIUM, "trace", "-o", folder + "/t", "--", CALLER, "fork", "40", "make", "5", "777", "exec", "make", "6",
+             "888", "say", "now", "wait", "make", "1", "999"], env=dict(os.environ, XDG_RUNTIME_DIR=runtime),
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        equal(process.stdout.readline(), b"now\n", "the program")
+
+        def rings():
+            return [name for _, _, names in os.walk(runtime) for name in names if name.endswith(".ring")]
+        tap.wait_until(lambda: len(rings()) == 1, 10, "the rings of 41 images are removed")
+        maps = open("/proc/%d/maps" % process.pid).read()
+        equal(maps.count(".ring"), 1, "rings that the reader maps")
+        files = [os.readlink(entry.path) for entry in os.scandir("/proc/%d/fd" % process.pid)]
+        check(sum("/ust/events" in name for name in files) <= os.cpu_count() + 1, files)
+        _, said = process.communicate(b"x")
+        equal(process.returncode, 0, said)
+        found = trace_reader.events(folder + "/t")
+        equal([count(found, size) for size in (33333, 777, 888, 999)], [400, 5, 6, 1], "events")
+        check("of 42 processes" in said.decode(), said)
+        equal([names for _, _, names in os.walk(runtime) if names], [], "what is left beside the ledgers")
+
+
+def limit():
+    """The folder stays below its limit; later events are counted, to the last."""
+    with private_dir() as folder:
+        said = trace(folder, ["--limit", "1M"], "make", 200000, 555)
+        size = sum(os.path.getsize(folder + "/t/ust/" + name) for name in os.listdir(folder + "/t/ust"))
+        check(900000 < size < (1 << 20) + 8192, size)
+        found = trace_reader.events(folder + "/t", losses=True)
+        written, lost, later = trace_reader.said(said)
+        equal(len(found), written, said)
+        equal(written + lost + later, 400000, said)
+        check(lost + later > 300000 and "1 MiB are full (--limit)" in said, said)
+
+
+def duration():
+    with private_dir() as folder:
+        said = trace(folder, ["--duration", "300ms"], "make", 10, 555, "slow", 1000, 666, code=0)
+        found = trace_reader.events(folder + "/t")
+        written, lost, later = trace_reader.said(said)
+        equal((len(found), lost), (written, 0), said)
+        equal(written + later, 2020, said)
+        check(count(found, 555) == 10 and 0 < count(found, 666) < 700 and "--duration" in said, said)
+
+
+def disk():
+    """A full file system ends the trace, not the program."""
+    with private_dir() as folder:
+        os.mkdir(folder + "/disk")
+        script = 'mount -t tmpfs -o size=24m none "$1" && shift && "$@"; code=$?; cp -r disk/t . ; exit $code'
+        words = [*unshare(), "sh", "-c", script, "sh", folder + "/disk", ALLIUM, "trace", "-o", folder + "/disk/t",
+                 "--limit", "1G", "--", CALLER, "make", "2000", "555", "fill", folder + "/disk/full", "make",
+                 "300000", "666", "exit", "9"]
+        done = tap.run(words, cwd=folder)
+        said = done.stderr.decode()
+        equal(done.returncode, 9, said)
+        found = trace_reader.events(folder + "/t", losses=True)
+        written, lost, later = trace_reader.said(said)
+        equal(len(found), written, said)
+        equal(written + lost + later, 604000, said)
+        check("its file system is full: 12 MiB are to stay free" in said, said)
+
+
+def summary():
+    with private_dir() as folder:
+        said = trace(folder, [], "make", 50000, 555).splitlines()
+        check(re.match(r"allium: 100000 events of 1 process within \d.* \(\d.* a second\), \d.* MiB in .*/t, 0 lost$",
+                       said[0]), said)
+        check(re.match(r"allium: rings of \S+ MiB for each of \d+ CPUs: at the highest rate, \d.*iB/s in one, the reader "
+                       r"may sleep \d.* m?s; it used \d.* \S?s of CPU time$", said[1]), said)
+        equal(said[2:], ["allium: next: allium report %s/t, or babeltrace2 %s/t/ust" % (folder, folder)], "the last line")
+
+
+def folders():
+    """--force replaces traces, and nothing else; the default name has the number of the program."""
+    with private_dir() as folder:
+        trace(folder, [], "make", 3, 555)
+        equal(os.stat(folder + "/t").st_mode & 0o777, 0o700, "mode")
+        check("use --force to replace it" in trace(folder, [], "make", 3, 555, code=125), "an existing trace")
+        trace(folder, ["--force"], "make", 4, 555)
+        equal(count(trace_reader.events(folder + "/t"), 555), 4, "the new trace")
+        os.mkdir(folder + "/other")
+        os.mkdir(folder + "/other/t")
+        open(folder + "/other/t/letter", "w").close()
+        check("is not a trace" in trace(folder + "/other", ["--force"], "make", 3, 555, code=125), "a folder")
+        check("--force" not in trace(folder + "/other", [], "make", 3, 555, code=125), "a folder")
+        equal(os.listdir(folder + "/other/t"), ["letter"], "what a stranger's folder has")
+        done = tap.run(["sh", "-c", '"$0" trace -- "$1" exec say x', ALLIUM, CALLER], cwd=folder + "/other")
+        equal(done.returncode, 0, done.stderr)
+        name = [name for name in os.listdir(folder + "/other") if name != "t"]
+        check(len(name) == 1 and re.match(r"caller\.\d+\.trace$", name[0]), name)
+
+
+tap.main([
+    ("rings of ended images go at once", images),
+    ("--limit", limit),
+    ("--duration", duration),
+    ("a full disk", disk),
+    ("the summary", summary),
+    ("folders that exist", folders),
+])
