@@ -4,9 +4,6 @@
 
 #include "bpf/kernel_events.h"
 
-/* Set before loading. */
-const volatile struct kernel_ring_shape shape = {0};
-
 #include "bpf/kernel_ring.bpf.h"
 #include "wire/kernel_event_schema.h"
 

@@ -21,13 +21,18 @@
  * Where rings are overwritten, the reader expects that only the packet behind the head's may change: a writer that
  * would go further beyond the head than that loses its event. This takes an interrupt that writes a whole packet.
  *
- * Runs in: the kernel, in any context. Whoever includes this defines `shape`, which says where what lies.
+ * Runs in: the kernel, in any context. A test that includes this has a `shape` of its own (KERNEL_RING_SHAPE).
  */
 
 #include "bpf/sys.bpf.h"
 
 #include "bpf/kernel_events.h"
 #include "ring/ring_layout.h"
+
+#ifndef KERNEL_RING_SHAPE
+/* Where what lies; set before loading. */
+const volatile struct kernel_ring_shape shape = {0};
+#endif
 
 #define RING_TRIES 8 /* who is interrupted as often amid ten instructions loses its event */
 

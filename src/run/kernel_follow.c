@@ -32,7 +32,7 @@ struct kernel_follow {
 const char *kernel_follow_group_names(void)
 {
 #define G(name, doc) ", " #name
-    return KERNEL_EVENT_GROUPS(G) + 2; /* without the first comma */
+    return &(KERNEL_EVENT_GROUPS(G))[2]; /* without the first comma */
 #undef G
 }
 

@@ -50,6 +50,7 @@
         had;                                                                                                 \
     })
 
+#define KERNEL_RING_SHAPE
 static struct kernel_ring_shape shape;
 static void interrupt(void);
 static void *bpf_map_lookup_elem(const void *map, const void *key);
