@@ -287,6 +287,7 @@ static struct profile part_of(const struct profile *p, uint32_t image)
     memset(&part.samples, 0, sizeof(part.samples));
     memset(&part.frees, 0, sizeof(part.frees));
     memset(&part.points, 0, sizeof(part.points));
+    memset(&part.mappings, 0, sizeof(part.mappings)); /* the modules have their places */
     *vec_push(&part.images) = p->images.at[image];
     for (uint32_t i = 0; i < p->threads.len; i++) {
         thread[i] = (uint32_t)part.threads.len;
