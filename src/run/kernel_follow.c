@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 
 struct kernel_follow {
     pthread_t thread;
+    bool is_started;
     atomic_bool stop;
     struct kernel_events *kernel;
     struct ring_reader *reader;
@@ -71,8 +73,10 @@ static bool read_all(struct kernel_follow *f)
         for (int found; !f->bad && (found = ring_reader_next(f->reader, cpu, &p)) != 0; any = true) {
             kernel_rings_took(rings, kernel_events_array(f->kernel), cpu,
                               ring_reader_position(f->reader, cpu));
-            f->bad = found > 0 ? take(f, cpu, &p)
-                               : error_set(&f->error, -found, "the kernel's ring of CPU %u is damaged", cpu);
+            if (found > 0)
+                f->bad = take(f, cpu, &p);
+            else
+                f->counts.damaged++;
         }
     return any;
 }
@@ -112,27 +116,39 @@ static int make_reader(struct kernel_follow *f, const char *folder, struct error
         f->streams[cpu] = -1;
     f->reader = ring_reader_new(kernel_events_array(f->kernel), rings->mapped_bytes);
     if (!f->reader)
-        return error_set(e, ENOMEM, "cannot read the kernel's rings: %s", strerror(ENOMEM));
+        return error_set(e, EINVAL, "cannot read the kernel's rings: their layout is not the reader's");
     return ctf_writer_new(&f->writer, folder, "kernel", classes, n, e);
 }
 
-int kernel_follow_begin(struct kernel_follow **out, uint32_t groups, uint64_t ring_bytes, const char *folder,
-                        struct error *e)
+int kernel_follow_begin(struct kernel_follow **out, uint32_t groups, uint64_t ring_bytes, struct error *e)
 {
     struct kernel_follow *f = mem_alloc(sizeof(*f));
     const struct kernel_events_options o = {.groups = groups, .ring_bytes = ring_bytes};
-    int bad = kernel_events_open(&f->kernel, &o, e);
-    if (!bad)
-        bad = make_reader(f, folder, e);
-    const int failed = bad ? 0 : pthread_create(&f->thread, NULL, follow, f);
-    if (failed)
-        bad = error_set(e, failed, "cannot start a thread: %s", strerror(failed));
-    if (bad) {
+    const int bad = kernel_events_open(&f->kernel, &o, e);
+    if (bad)
         release(f);
-        return bad;
-    }
-    *out = f;
-    return 0;
+    else
+        *out = f;
+    return bad;
+}
+
+/* Signals are the caller's business. */
+static int start_thread(struct kernel_follow *f)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int failed = pthread_create(&f->thread, NULL, follow, f);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return failed;
+}
+
+int kernel_follow_start(struct kernel_follow *f, const char *folder, struct error *e)
+{
+    const int bad = make_reader(f, folder, e);
+    const int failed = bad ? 0 : start_thread(f);
+    f->is_started = !bad && !failed;
+    return failed ? error_set(e, failed, "cannot start a thread: %s", strerror(failed)) : bad;
 }
 
 static uint64_t lost_of(const struct kernel_follow *f)
@@ -148,6 +164,10 @@ int kernel_follow_end(struct kernel_follow *f, struct kernel_follow_counts *out,
 {
     if (!f)
         return 0;
+    if (!f->is_started) {
+        release(f);
+        return 0;
+    }
     atomic_store(&f->stop, true);
     pthread_join(f->thread, NULL);
     kernel_events_stop(f->kernel);
@@ -158,7 +178,7 @@ int kernel_follow_end(struct kernel_follow *f, struct kernel_follow_counts *out,
     f->counts.counted = kernel_events_counted(f->kernel);
     f->counts.untraced = kernel_events_untraced(f->kernel);
     *out = f->counts;
-    if (bad)
+    if (bad && e)
         *e = f->error;
     release(f);
     return bad;

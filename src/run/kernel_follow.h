@@ -20,6 +20,7 @@ struct kernel_follow_counts {
     uint64_t events, lost, bytes;
     uint64_t missed;   /* events of whichever process that came amid the same program, at most */
     uint64_t untraced; /* processes for which there was no room */
+    uint64_t damaged;  /* pieces of rings that could not be read */
     uint64_t counted;  /* for tests, see kernel_events_counted() */
 };
 
@@ -37,12 +38,12 @@ uint32_t kernel_follow_groups(const char *list, const char **bad);
 int kernel_follow_check(struct error *e);
 
 /**
- * `groups`: of kernel_follow_groups(); `ring_bytes`: is made a power of two; `folder`: of the trace. The next process
- * that this one forks is traced, with all that it starts. Returns 0, or -errno with a line; -EPERM and -EOPNOTSUPP: it
- * is not possible here.
+ * `groups`: of kernel_follow_groups(); `ring_bytes`: is made a power of two. The next process that this one forks is
+ * traced, with all that it starts. Returns 0, or -errno with a line; -EPERM and -EOPNOTSUPP: it is not possible here.
  */
-int kernel_follow_begin(struct kernel_follow **out, uint32_t groups, uint64_t ring_bytes, const char *folder,
-                        struct error *e);
+int kernel_follow_begin(struct kernel_follow **out, uint32_t groups, uint64_t ring_bytes, struct error *e);
+/** Starts to read, and to write into this folder of a trace. Returns 0, or -errno with a line. */
+int kernel_follow_start(struct kernel_follow *f, const char *folder, struct error *e);
 /** Ends it, and reads what is left. Returns 0, or -errno with a line. NULL is allowed. */
 int kernel_follow_end(struct kernel_follow *f, struct kernel_follow_counts *out, struct error *e);
 

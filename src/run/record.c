@@ -87,11 +87,10 @@ static int begin_trace(struct session *s, struct error *e)
                                                                  .pid = s->launch.pid,
                                                                  .triggers = t->flight},
                                   e);
-    if (t->kernel_groups) {
+    if (s->kernel) {
         struct buf kernel = BUF_INIT;
         buf_printf(&kernel, "%s/kernel", folder);
-        const int unfollowed =
-            kernel_follow_begin(&s->kernel, t->kernel_groups, t->kernel_ring_bytes, buf_str(&kernel), e);
+        const int unfollowed = kernel_follow_start(s->kernel, buf_str(&kernel), e);
         buf_release(&kernel);
         if (unfollowed)
             return unfollowed;
@@ -124,7 +123,9 @@ static int make_ready(struct session *s, struct error *e)
                                                 .events = s->o->trace ? s->o->trace->events : NULL,
                                                 .wrappers = s->o->wrappers,
                                                 .argv = s->o->argv};
-    bad = launch_prepare(&s->launch, &s->launch_options, e);
+    if (s->o->trace && s->o->trace->kernel_groups)
+        bad = kernel_follow_begin(&s->kernel, s->o->trace->kernel_groups, s->o->trace->kernel_ring_bytes, e);
+    bad = bad ? bad : launch_prepare(&s->launch, &s->launch_options, e);
     if (!bad && s->o->trace)
         bad = begin_trace(s, e);
     if (bad)

@@ -55,6 +55,8 @@ struct ring_follow {
     struct trace_budget budget;
     uint64_t now_ns, began_ns, scanned_ns, first_ns, last_ns;
     struct VEC(struct followed) images;
+    struct VEC(
+        uint64_t) ended; /* the ids of images whose files stay, although they have been read to the end */
     struct ring_follow_counts counts;
     int bad;
     struct error error;
@@ -64,6 +66,9 @@ static bool is_known(const struct ring_follow *f, uint64_t id)
 {
     vec_each (const struct followed, i, &f->images)
         if (i->image.id == id)
+            return true;
+    vec_each (const uint64_t, ended, &f->ended)
+        if (*ended == id)
             return true;
     return false;
 }
@@ -283,6 +288,8 @@ static void harvest(struct ring_follow *f, bool all)
         }
         ring_reader_end(i->image.reader);
         read_image(f, i);
+        if (f->o.only)
+            *vec_push(&f->ended) = i->image.id;
         release(f, i, !f->o.only);
     }
     f->images.len = kept;
@@ -347,6 +354,7 @@ static int start_thread(struct ring_follow *f)
 static void release_all(struct ring_follow *f)
 {
     vec_release(&f->images);
+    vec_release(&f->ended);
     ctf_writer_free(f->writer);
     user_classes_free(f->user);
     if (f->folder >= 0)

@@ -10,6 +10,9 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <spawn.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -175,6 +178,11 @@ static void use_others(void)
     report("allium_agent_api", FIND(void *(*)(const void *), allium_agent_api)(&tags) == NULL);
 }
 
+static int end_with(void *code)
+{
+    return (int)(intptr_t)code;
+}
+
 /* Functions that only the library with call sites exports. */
 static void use_those_of_sites(void)
 {
@@ -183,6 +191,18 @@ static void use_those_of_sites(void)
     munlockall();
     void *library = dlopen("libm.so.6", RTLD_NOW);
     report("dlclose", library && FIND(int (*)(void *), dlclose)(library) == 0);
+    int status = 0;
+    static char stack[1 << 16] __attribute__((aligned(16)));
+    pid_t (*agents_vfork)(void) = FIND(pid_t(*)(void), vfork);
+    pid_t child = agents_vfork();
+    if (!child)
+        _exit(5);
+    report("vfork", waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 5);
+    child = FIND(int (*)(int (*)(void *), void *, int, void *, ...), clone)(end_with, stack + sizeof(stack),
+                                                                            SIGCHLD, (void *)6);
+    report("clone", waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 6);
+    report("allium_agent_trace",
+           !FIND(bool (*)(uint32_t, uint64_t *, uint32_t), allium_agent_trace)(0, NULL, 0));
 }
 
 int main(int argc, char **argv)

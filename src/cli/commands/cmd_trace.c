@@ -94,6 +94,8 @@ static void tell_kernel(const struct kernel_follow_counts *n)
     struct buf b = BUF_INIT;
     if (n->missed) /* the kernel does not tell whose they were */
         buf_printf(&b, "; of all processes %" PRIu64 " were missed amid others", n->missed);
+    if (n->damaged)
+        buf_printf(&b, "; %" PRIu64 " parts of rings were damaged, and left out", n->damaged);
     if (n->counted)
         buf_printf(&b, "; %" PRIu64 " counted apart", n->counted);
     if (n->untraced)
@@ -187,6 +189,11 @@ static int parse_flight(const struct arguments *a, struct record_trace *t, struc
     if (a->n_many && !flight)
         return command_misuse(&command_trace, "--snapshot-on needs --flight: use --flight --snapshot-on %s",
                               a->many[0]);
+    if (flight && t->kernel_groups)
+        return command_misuse(&command_trace, "--flight keeps no events of the kernel: leave out --kernel");
+    if (flight && t->events && !event_list_has_agent(t->events))
+        return command_misuse(&command_trace, "--flight needs alloc in --events: --events alloc,%s",
+                              t->events);
     if (flight && t->duration_ns)
         return command_misuse(&command_trace, "--flight and --duration exclude each other: use one");
     for (int i = 0; i < a->n_many; i++)
@@ -216,6 +223,10 @@ static int run(int argc, char **argv)
         pid_t pid;
         if (a.n_rest > 1)
             return command_misuse(&command_trace, "too many arguments after PID: leave out %s", a.rest[1]);
+        if (trace.kernel_groups || trace.events)
+            return command_misuse(&command_trace,
+                                  "--%s needs a command: allium trace --%s LIST -- CMD ARG...",
+                                  trace.events ? "events" : "kernel", trace.events ? "events" : "kernel");
         if (trace.flight)
             return command_misuse(&command_trace,
                                   "--flight needs a command: for a process, use allium env --trace "

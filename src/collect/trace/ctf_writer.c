@@ -25,9 +25,13 @@ struct ctf_writer {
 static int append(const struct ctf_writer *w, const struct buf *b, int flags, struct error *e)
 {
     const int fd = openat(w->folder, "metadata", O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0600);
-    const bool good = fd >= 0 && write(fd, b->data, b->len) == (ssize_t)b->len;
+    struct stat before = {.st_size = 0};
+    const ssize_t n = fd < 0 || fstat(fd, &before) ? -1 : write(fd, b->data, b->len);
+    const int code = n == (ssize_t)b->len ? 0 : n < 0 ? errno : ENOSPC;
     const int bad =
-        good ? 0 : error_set(e, errno, "cannot write the metadata of the trace: %s", strerror(errno));
+        code ? error_set(e, code, "cannot write the metadata of the trace: %s", strerror(code)) : 0;
+    if (n > 0 && code && ftruncate(fd, before.st_size)) /* a half of a class would spoil all */
+        error_set(e, errno, "cannot take back a part of the metadata: %s", strerror(errno));
     if (fd >= 0)
         close(fd);
     return bad;

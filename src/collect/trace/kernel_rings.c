@@ -19,7 +19,8 @@ void kernel_rings_plan(struct kernel_rings *r, uint32_t cpus, uint64_t ring_byte
     r->packet_bytes = part < RING_PACKET_BYTES_MIN ? RING_PACKET_BYTES_MIN
                       : part > PACKET_BYTES_MAX    ? PACKET_BYTES_MAX
                                                    : part;
-    r->read_at = sizeof(struct ring_header) + (cpus + 1ull) * sizeof(struct ring_cpu);
+    r->read_at = sizeof(struct ring_header) + (cpus + 1ull) * sizeof(struct ring_cpu) +
+                 RING_ANCHORS * sizeof(struct ring_anchor); /* of which there are none */
     r->data_at = page_up(r->read_at + cpus * sizeof(uint64_t));
     /* a page more: the verifier does not see that no event goes beyond its ring */
     r->bytes = r->data_at + cpus * ring_bytes + PAGE_BYTES;
