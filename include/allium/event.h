@@ -64,7 +64,7 @@ struct allium_event_field {
 struct allium_event {
     __UINT32_TYPE__ version; /* ALLIUM_EVENT_VERSION */
     __UINT32_TYPE__ on,
-        off; /* allium_events_word while the event is on, or off; else the library must be asked */
+        off; /* word ALLIUM_EVENTS_WORD at which it was on, or off; at another word ask the library */
     __UINT32_TYPE__ n_fields;
     __UINT64_TYPE__ known; /* the library's */
     const char *name;      /* PROVIDER:NAME */
@@ -316,7 +316,7 @@ ALLIUM_INLINE int allium_event_is_on(struct allium_event *event)
 
 /**
  * Writes a line of text, up to 256 bytes, as the event PROVIDER:log: allium_log(provider, "format", ...). It takes as
- * long as printf(): for what is rare.
+ * long as printf(), so use it for rare events only.
  */
 #define allium_log(provider, ...)                                                                            \
     do {                                                                                                     \

@@ -78,6 +78,7 @@ static inline void address_table_add(struct address_table *t, const size_t bytes
     t->n++;
 }
 
+/** Removes an object, to which `object` points as address_table_find() returned it. */
 static inline void address_table_remove(struct address_table *t, const size_t bytes, void *object)
 {
     size_t hole = (size_t)((char *)object - t->slots) / bytes;

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define WAIT_MS 20000 /* a helper that says nothing for so long does not go on */
+#define WAIT_MS 20000 /* a helper that is silent this long hangs */
 
 extern char **environ;
 

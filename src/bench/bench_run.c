@@ -130,7 +130,7 @@ static int take_all_shots(struct turn *t, struct error *e)
     return bad;
 }
 
-/* Returns 0, or -errno and a line if no row can be measured. A row that cannot be is marked. */
+/* Returns 0, or -errno and a line if no row can be measured. A row that cannot be measured is marked as unavailable. */
 static int take_turn(const struct bench_options *o, struct bench_row *row, struct session *s,
                      struct bench_batches *batches, struct error *e)
 {

@@ -14,7 +14,7 @@
 
 struct undo_later {
     pid_t process;
-    int alive;
+    int alive; /* the pipe's end that only the command keeps open */
 };
 
 /** Returns 0 or a positive errno. Runs in another process, with the memory that there was at the start. */
@@ -25,7 +25,7 @@ typedef int undo_fn(const void *arg);
  * or -errno; then nothing will be undone.
  */
 int undo_later_start(struct undo_later *u, undo_fn *undo, const void *arg, const int keep[2]);
-/** Lets it undo the change, and waits for it. Returns 0 or the -errno of undoing. */
+/** Lets the process undo the change, and waits for its end. Returns 0 or the -errno of undoing. */
 int undo_later_end(struct undo_later *u);
 /** To be called in each child process of the command: closes the pipe there. */
 void undo_later_forked(const struct undo_later *u);

@@ -18,7 +18,7 @@ const volatile __u64 vmemmap_base_at = 0;
 /* The first process that allium forks from now on is traced. */
 __u32 awaits_first = 0;
 
-/* Traced processes, by their number in the initial namespace, until the last thing of them is gone. */
+/* Traced processes, by their number in the initial namespace, until nothing of them can happen any more. */
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, KERNEL_EVENTS_TRACED_MAX);
@@ -471,7 +471,7 @@ SEC("raw_tp/mark_victim") int BPF_PROG(on_victim, struct task_struct *task)
     return 0;
 }
 
-/* Before 6.10 it has the number of a thread alone. */
+/* Before Linux 6.10 the tracepoint has only the number of a thread. */
 SEC("raw_tp/mark_victim") int BPF_PROG(on_victim_number, int pid)
 {
     if (!runs() || (!is_traced(bpf_get_current_pid_tgid() >> 32) && !is_traced(pid)))

@@ -9,17 +9,17 @@
 
 #include "bpf/sys.h"
 
-/** Where what lies in the array of rings, by bytes. */
+/** The layout of the array of rings; offsets are in bytes. */
 struct kernel_ring_shape {
     __u32 cpus, overwrites;
     __u64 packet_bytes, ring_bytes;
     __u64 read_at, data_at; /* the reader's positions by CPU; the first CPU's ring */
 };
 
-/** Of one CPU; see kernel_ring.bpf.h. */
+/** The state of one CPU's writers; see kernel_ring.bpf.h. */
 struct kernel_ring_writer {
     __u64 reserved;         /* a head: places up to here are taken */
-    __u64 writers;          /* who is at work */
+    __u64 writers;          /* at work now */
     __u64 time;             /* of the last event */
     __u64 position, events; /* of a recent packet, in full */
 };

@@ -4,22 +4,23 @@
 
 /*
  * Writes events into rings in a mappable array, which has the layout of the target's file of rings (ring_layout.h): one
- * reader serves both. The head of a CPU's ring says what is valid, as there. But here an interrupt can come amid a
- * write, run another program, and that one writes into the same ring. So each CPU has a word more, `reserved`, which
- * has the form of a head:
+ * reader serves both. As there, the head of a CPU's ring says which events are valid. But here an interrupt can come
+ * during a write and run another program, which writes into the same ring. So each CPU has one more word, `reserved`,
+ * which has the form of a head:
  *
  *   - A writer takes its place by one atomic exchange of `reserved`. The time is read after `reserved` was: if the
  *     exchange succeeds, nobody took a place in between, and times follow the places. If not, it reads both again.
- *   - `writers` counts who is at work. Who leaves last makes all that is reserved valid, by an exchange of the head: it
- *     fails only if a later writer has made more valid meanwhile.
+ *   - `writers` counts the writers that are at work. The last one to leave makes all reserved events valid, by an
+ *     exchange of the head, which fails only if a later writer has made more events valid meanwhile.
  *   - Whoever takes the first place in a packet writes its beginning, too. Its number and the count of events before it
  *     come from `reserved`: the packet before may be one that an interrupted writer has not begun yet.
  *
- * Nothing of it takes for granted that who interrupts is through before the other goes on: a thread whose program was
- * preempted delays the head, not more.
+ * The interrupting writer need not be done before the interrupted one goes on: a thread whose program was preempted
+ * only delays the head.
  *
- * Where rings are overwritten, the reader expects that only the packet behind the head's may change: a writer that
- * would go further beyond the head than that loses its event. This takes an interrupt that writes a whole packet.
+ * Where rings are overwritten, the reader expects that only the packet behind that of the head may change. A writer
+ * that would go further beyond the head loses its event. This happens only if interrupts fill a whole packet during one
+ * write.
  *
  * Runs in: the kernel, in any context. A test that includes this has a `shape` of its own (KERNEL_RING_SHAPE).
  */
@@ -30,11 +31,11 @@
 #include "ring/ring_layout.h"
 
 #ifndef KERNEL_RING_SHAPE
-/* Where what lies; set before loading. */
+/* The layout of the array; set before loading. */
 const volatile struct kernel_ring_shape shape = {0};
 #endif
 
-#define RING_TRIES 8 /* who is interrupted as often amid ten instructions loses its event */
+#define RING_TRIES 8 /* a writer that is interrupted this often, within ten instructions, loses its event */
 
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
@@ -51,7 +52,7 @@ struct {
     __uint(value_size, sizeof(struct kernel_ring_writer));
 } ring_writers SEC(".maps");
 
-/* Others change it meanwhile. */
+/* Reads a word that other writers change meanwhile. */
 #define RING_READ(x) (*(volatile __typeof__(x) *)&(x))
 
 /* The compiler must not change a bound that the verifier is to see. */
@@ -74,7 +75,7 @@ static __always_inline uint64_t *ring_word(char *file, uint32_t cpu, uint64_t po
     return (uint64_t *)(file + shape.data_at + cpu * shape.ring_bytes + at);
 }
 
-/* The number of more bits that ends in these and lies next to `near`. */
+/* Returns the 64-bit number next to `near` whose lowest `bits` bits are those of `low`. */
 static __always_inline uint64_t ring_extend(uint64_t low, uint64_t near, uint32_t bits)
 {
     return near + ((int64_t)((low - near) << (64 - bits)) >> (64 - bits));
@@ -123,7 +124,7 @@ static __always_inline void ring_leave(struct ring_cpu *c, struct kernel_ring_wr
         __sync_val_compare_and_swap(&c->head, head, reserved);
 }
 
-/* Takes a place for so many words and writes them. Returns RING_LOSSES, or why the event is lost. */
+/* Takes a place for `words` words and writes them. Returns RING_LOSSES, or why the event is lost. */
 static __always_inline enum ring_loss ring_take(char *file, uint32_t cpu, struct ring_cpu *c,
                                                 struct kernel_ring_writer *w, uint64_t *event,
                                                 const uint32_t words)
@@ -162,7 +163,7 @@ static __always_inline enum ring_loss ring_take(char *file, uint32_t cpu, struct
     return RING_LOST_NO_RING;
 }
 
-/* Appends an event of so many words, a constant, of which the first becomes the time; or counts it as lost. */
+/* Appends an event of `words` words, a constant, and sets the first to the time; or counts the event as lost. */
 static __always_inline void ring_append(uint64_t *event, const uint32_t words)
 {
     uint32_t zero = 0, cpu = bpf_get_smp_processor_id();

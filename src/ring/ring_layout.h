@@ -4,21 +4,23 @@
 
 /*
  * The layout of a file of rings: events of one process image, in the order in which each CPU wrote them. The target
- * writes it (ring_write.h), the tool reads it (ring_read.h).
+ * writes it (ring_write.h), the tool reads it (ring_read.h). BPF programs write an array of the same layout
+ * (bpf/kernel_ring.bpf.h).
  *
  * The file begins with a header and one struct ring_cpu for each CPU. Behind them each CPU has a ring of `ring_bytes`,
  * which is divided into packets of `packet_bytes`, both powers of two. A packet begins with a struct ring_packet, and
  * has events behind it; an event lies in one packet. Positions count words of 8 bytes since the ring was made, modulo
- * 2^RING_POSITION_BITS; the place in the ring is the position modulo its size.
+ * 2^RING_POSITION_BITS; the place in the ring is the position modulo the ring's number of words.
  *
- * The head of a CPU's ring is the position behind its last event, and in the upper bits the number of events. One store
- * of the head makes an event, or a new packet, valid: whatever lies behind the head was never written, or is older by
- * one lap of the ring, or is garbage of a sequence that was aborted.
+ * The head of a CPU's ring has two parts: the position behind the last event, and in the upper bits the number of
+ * events. One store of the head makes an event, or a new packet, valid. Words behind the head are not valid: they were
+ * never written, are one lap of the ring older, or were left by a sequence that was aborted.
  *
- * Threads that cannot run restartable sequences share one ring more, behind those of the CPUs. It has slots of 64
- * bytes instead of packets; its head counts slots that writers have taken, by an atomic operation. A slot's first and
- * last word tell the lap and whether its writer is done. A slot whose writer sleeps is not taken again until that
- * writer is done. So each event that is read is complete, and each event that found no free slot is counted as lost.
+ * Threads that cannot run restartable sequences share one more ring, which lies behind those of the CPUs. It has slots
+ * of 64 bytes instead of packets. Its head counts the slots that writers have taken, each by an atomic operation. The
+ * first and the last word of a slot tell the lap, and whether the slot's writer is done. A slot whose writer sleeps is
+ * not taken again until that writer is done. So each event that is read is complete, and each event that found no free
+ * slot is counted as lost.
  *
  * Runs in: target, tool. Pure data.
  */
@@ -43,7 +45,7 @@
 enum ring_loss {
     RING_LOST_FULL,    /* the reader has not yet taken the packet that would be written next */
     RING_LOST_NO_ROOM, /* there is no memory for a packet */
-    RING_LOST_NO_RING, /* no ring could be written to: of a CPU that came later, for example */
+    RING_LOST_NO_RING, /* the rings are not made yet, this CPU has none, or a slot's earlier writer sleeps */
     RING_LOST_FILTERED,
     RING_LOSSES
 };
@@ -54,32 +56,33 @@ struct ring_header {
     uint64_t packet_bytes, ring_bytes;
     uint64_t data_at;    /* offset of the first CPU's ring; a multiple of the page size */
     uint32_t overwrites; /* 1: a full ring overwrites its oldest packet; 0: it discards events */
-    uint32_t clock;
+    uint32_t clock;      /* 1: times are of the time stamp counter; 0: CLOCK_MONOTONIC, in ns */
     uint64_t image_id;
     uint64_t aborted; /* sequences that were aborted, and begun again */
-    /* the image: when it began; of which image it is the fork child (0: of none), and when it was forked */
+    /* the image: when it began; the image whose fork child it is (0: none), and when it was forked */
     uint64_t began_ticks, parent_image_id, forked_ticks;
     int32_t pid, parent_pid;
-    uint64_t anchored; /* anchors that were written: the last RING_ANCHORS of them are there */
+    uint64_t anchored; /* anchors ever written; the file has the last RING_ANCHORS of them */
     uint64_t unused[3];
 };
 
 /*
- * The counter of the file's times, and CLOCK_MONOTONIC, at one moment. The program writes one when it begins, and
- * others when it does something slow, so that what it leaves can be read when it has ended. They lie behind the last
- * struct ring_cpu; number n is at n modulo RING_ANCHORS.
+ * An anchor: the time stamp counter and CLOCK_MONOTONIC at one moment. From anchors a reader computes the time of each
+ * event, also after the program has ended. The agent writes one when it makes the rings, and others on slow paths;
+ * rings of another clock, and those that liballium.so makes, have none. Anchors lie behind the last struct ring_cpu;
+ * anchor n, counted from 0, is at the index n modulo RING_ANCHORS.
  */
 #define RING_ANCHORS 64u
 struct ring_anchor {
     uint64_t ticks, ns;
-    uint64_t width_ticks; /* between the readings of the counter before and after that of the clock */
+    uint64_t width_ticks; /* from the reading of the counter before that of the clock to the one after it */
     uint64_t number;      /* n + 1, stored last; 0: it is being written */
 };
 
 struct ring_cpu {
     uint64_t head;
-    uint64_t ready_bytes; /* of the ring: this many are backed with memory */
-    uint64_t written;     /* of the shared ring: its events */
+    uint64_t ready_bytes; /* of the ring, from its beginning on, that are backed with memory */
+    uint64_t written;     /* only in the shared ring: events that were written */
     uint64_t unused[5];
     uint64_t lost[8]; /* events, by enum ring_loss */
 };
@@ -90,13 +93,13 @@ _Static_assert(RING_LOSSES <= 8, "each loss has a counter");
 
 #define RING_PACKET_MAGIC UINT64_C(0x74656b636170616c) /* "lapacket" */
 
-/* What is known when a packet begins. It is as large as the beginning of a packet of CTF, which takes its place. */
+/* The head of a packet: what is known when the packet begins. */
 struct ring_packet {
     uint64_t magic;
     uint64_t number;        /* packets of this CPU before this one, plus 1 */
     uint64_t events_before; /* of this CPU, in those packets */
     uint64_t ticks;
-    uint64_t previous_words; /* of the packet before, its header included; 0: this is the first */
+    uint64_t previous_words; /* used by the packet before, its head included; 0: this is the first */
     uint64_t lost[RING_LOSSES];
     uint64_t unused[3];
 };
@@ -112,9 +115,8 @@ struct ring_event {
 };
 #define RING_EVENT_WORDS 2u
 enum ring_flag {
-    RING_FLAG_LATER =
-        1, /* of the shared ring: it happened before the time that it has, which is that of the event before */
-    RING_FLAG_CUT = 2, /* a text is not there to its end */
+    RING_FLAG_LATER = 1, /* in the shared ring: it was older, and got the time of the event before it */
+    RING_FLAG_CUT = 2,   /* a text of the event was cut */
 };
 #define RING_SIZE_BITS 10
 #define RING_SIZE_MASK ((1u << RING_SIZE_BITS) - 1)
@@ -137,7 +139,7 @@ struct ring_slot {
 };
 _Static_assert(sizeof(struct ring_slot) == 64, "a line of the cache");
 
-/** The mark of the slot that is number `position` since the ring was made, of a ring with so many slots. */
+/** Returns the mark of slot number `position`, counted since the ring was made. The ring has `slots` slots. */
 static inline uint64_t ring_slot_mark(uint64_t position, uint64_t slots, enum ring_slot_state state)
 {
     return (position / slots + 1) << 3 | state;
@@ -148,13 +150,13 @@ static inline enum ring_slot_state ring_slot_state(uint64_t mark)
     return (enum ring_slot_state)(mark & 7);
 }
 
-/** Returns how many slots an event of so many words takes. */
+/** Returns how many slots an event of `words` words takes. */
 static inline uint32_t ring_slots_of(uint32_t words)
 {
     return (words + RING_SLOT_WORDS - 1) / RING_SLOT_WORDS;
 }
 
-/* Up to where the tool has read: a file of its own, which the target maps without being able to write to it. */
+/* How far the tool has read. This is a file of its own, which the target maps read-only. */
 struct ring_positions {
     uint64_t magic;
     uint64_t read[]; /* by CPU: a position; then of the shared ring: slots */
@@ -177,8 +179,8 @@ static inline uint64_t ring_distance(uint64_t from, uint64_t to)
 }
 
 /**
- * Returns the head of a ring without a packet: at the last word of one, which no event ever takes. Nothing fits behind
- * it, so that the first event begins a packet.
+ * Returns the head of a new ring, which has no packet yet. It is at the last word of a packet, which no event ever
+ * takes. Nothing fits behind it, so the first event begins a packet.
  */
 static inline uint64_t ring_first_head(uint64_t ring_bytes)
 {

@@ -21,10 +21,10 @@ struct ordered {
     uint32_t at, words;
 };
 
-/* What the ring has that threads share. */
+/* The state of reading the shared ring. */
 struct shared {
     uint64_t position, events; /* slots, and events that were read */
-    uint64_t overwritten;      /* those that were told */
+    uint64_t overwritten;      /* reported so far */
     uint64_t pieces, last_ticks;
     uint64_t *sorted; /* as large as `copy` */
     struct ordered *order;
@@ -177,7 +177,7 @@ static int skip(struct ring_reader *r, uint32_t cpu, uint64_t head)
     return -EBADMSG;
 }
 
-/* What is told about a packet by its beginning. False: it is none. */
+/* Copies the head of the packet at `base`. Returns false if there is no packet. */
 static bool read_packet(const struct ring_reader *r, uint32_t cpu, uint64_t base, struct ring_packet *out)
 {
     memcpy(out, words_at(r, cpu, base), sizeof(*out));
@@ -289,7 +289,7 @@ static int by_time(const void *a, const void *b)
                                 : (x->at > y->at) - (x->at < y->at);
 }
 
-/* Puts the events into the order of their times. One that is older than what was given before gets the time of that. */
+/* Sorts the events by time. An event that is older than the last one of an earlier piece gets the time of that one. */
 static void sort_events(struct ring_reader *r, uint32_t n)
 {
     struct shared *s = &r->shared;

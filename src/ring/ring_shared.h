@@ -3,8 +3,8 @@
 #define RING_SHARED_H
 
 /*
- * The ring that threads share which cannot run restartable sequences: their libc does not register them, a debugger
- * steps through them, or they are vfork children.
+ * Writes into the shared ring: the ring of all threads that cannot run restartable sequences, because their libc does
+ * not register them, a debugger steps through them, or they are vfork children.
  *
  * Runs in: target. Threads: any, signal handlers and vfork children included; no malloc, no lock.
  */
@@ -16,7 +16,10 @@
 
 /** As ring_append(). */
 bool ring_shared_append(struct ring *ring, uint64_t *event, uint32_t words);
-/** Makes bytes `place` to `end` of a CPU's ring, or with the number of CPUs of the shared one, ready to be touched. */
+/**
+ * Backs the bytes from `place` to `end` of a ring with memory. `cpu`: the CPU of the ring; the number of CPUs: the
+ * shared ring. Returns false if there is no memory.
+ */
 bool ring_reach(struct ring *ring, uint32_t cpu, uint64_t place, uint64_t end);
 
 #endif

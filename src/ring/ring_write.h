@@ -27,7 +27,7 @@ struct ring {
     struct ring_header *header;
     const struct ring_positions *read; /* NULL: no reader, rings are overwritten */
     bool is_tsc;                       /* the clock is the time stamp counter */
-    bool is_hot; /* it is, and threads are registered for sequences: then events take the shortest way */
+    bool is_hot;                       /* is_tsc, and libc registers threads for sequences */
     /** Returns the time, in the unit of the file's times. */
     uint64_t (*ticks)(void);
     /** Backs memory of the file with pages, and does not change it. Returns whether it may be touched now. */
@@ -41,17 +41,17 @@ struct ring {
  */
 void ring_begin(struct ring *ring, struct ring_header *header, uint32_t cpus, uint64_t packet_bytes,
                 uint64_t ring_bytes, ptrdiff_t area);
-/** Returns the size of the file: what is mapped. */
+/** Returns the size of the file in bytes, all of which is mapped. */
 uint64_t ring_file_bytes(uint32_t cpus, uint64_t ring_bytes);
 /** Fills in a new file of positions. */
 void ring_begin_positions(struct ring_positions *p, uint32_t cpus, uint64_t ring_bytes);
 
 /**
- * Appends an event of `words` words, of which the first is replaced by the time. Returns false if it is lost, which is
- * counted.
+ * Appends an event of `words` words, and sets the first of them to the time. Returns false if the event is lost; then
+ * it is counted.
  */
 bool ring_append(struct ring *ring, uint64_t *event, uint32_t words);
-/** The same, after a sequence that did not write it. */
+/** As ring_append(), after a sequence that did not write the event; `before` is the result of that sequence. */
 void ring_append_cold(struct ring *ring, enum sequence_result before, uint64_t *event, uint32_t words);
 /** Counts an event that is not written. */
 void ring_count_lost(struct ring *ring, enum ring_loss why);

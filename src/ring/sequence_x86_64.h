@@ -4,9 +4,9 @@
 
 /*
  * Restartable sequences (rseq(2)): code that the kernel leaves by its abort address if the thread is preempted, is
- * moved to another CPU or runs a signal handler before the last instruction. That instruction is one store. So between
- * the beginning of a sequence and its store no other code runs on this CPU that uses the same ring; and of a sequence
- * that was aborted there is nothing but what it stored behind the head of a ring.
+ * moved to another CPU or runs a signal handler before the last instruction. That instruction is one store. So no other
+ * code uses the same ring between the beginning of a sequence and its store. An aborted sequence leaves only words
+ * behind the head of a ring, which do not count.
  *
  * Runs in: target. Threads: any that is registered, signal handlers included; not in a vfork child, which the kernel
  * unregisters although its memory looks as if it were registered.
@@ -17,7 +17,7 @@
 
 #include "ring/ring_layout.h"
 
-/* struct rseq of the kernel, at an offset from the thread pointer that libc tells. */
+/* Members of the kernel's struct rseq. libc tells its offset from the thread pointer (__rseq_offset). */
 #define SEQUENCE_CPU   "4" /* offset of the CPU's number; above all CPUs if the thread is not registered */
 #define SEQUENCE_PLACE "8" /* offset of the address of the sequence that runs */
 
@@ -42,7 +42,7 @@
     "movq %%rax, %%fs:" SEQUENCE_PLACE "(%[area])\n"                                                         \
     "1:\n\t"
 
-/* Why nothing was written. */
+/* SEQUENCE_DONE, or why nothing was written. */
 enum sequence_result { SEQUENCE_DONE, SEQUENCE_ABORTED, SEQUENCE_NO_FIT, SEQUENCE_NO_CPU };
 
 /* What a sequence needs of a ring's writer; the offsets are used by name. */

@@ -18,7 +18,7 @@ struct kernel_follow;
 
 struct kernel_follow_counts {
     uint64_t events, lost, bytes;
-    uint64_t missed;   /* events of whichever process that came amid the same program, at most */
+    uint64_t missed;   /* at most: events of any process that came while the same program ran */
     uint64_t untraced; /* processes for which there was no room */
     uint64_t damaged;  /* pieces of rings that could not be read */
     uint64_t counted;  /* for tests, see kernel_events_counted() */
@@ -38,8 +38,9 @@ uint32_t kernel_follow_groups(const char *list, const char **bad);
 int kernel_follow_check(struct error *e);
 
 /**
- * `groups`: of kernel_follow_groups(); `ring_bytes`: is made a power of two. The next process that this one forks is
- * traced, with all that it starts. Returns 0, or -errno with a line; -EPERM and -EOPNOTSUPP: it is not possible here.
+ * `groups`: of kernel_follow_groups(); `ring_bytes`: of each CPU, made a power of two. The next process that this one
+ * forks is traced, with all that it starts. Returns 0, or -errno with a line; -EPERM and -EOPNOTSUPP: it is not
+ * possible here.
  */
 int kernel_follow_begin(struct kernel_follow **out, uint32_t groups, uint64_t ring_bytes, struct error *e);
 /** Starts to read, and to write into this folder of a trace. Returns 0, or -errno with a line. */

@@ -41,12 +41,12 @@ struct ring_follow_counts {
     uint64_t rings, ring_bytes;                   /* of one image: number, and size of each */
     uint64_t span_ns;                             /* from the first events to the last */
     double busiest_bytes_per_s;                   /* the highest rate of one ring; 0: not known */
-    uint64_t worst_lost_bytes;                    /* what the ring with most losses lacked, about */
+    uint64_t worst_lost_bytes;                    /* estimate: what the ring with most losses lacked */
     uint64_t cpu_ns;                              /* of the thread */
     struct user_counts user;                      /* of the program's own events */
 };
 
-/** Returns 0, or -errno with a line. */
+/** Starts the thread. The folder of the trace must exist. Returns 0, or -errno with a line. */
 int ring_follow_begin(struct ring_follow **out, const struct ring_follow_options *o, struct error *e);
 /**
  * Reads what is left, and ends the thread. Returns 0, or -errno with a line: the trace ends before the program.

@@ -24,13 +24,13 @@ enum trace_stop {
 struct trace_budget {
     int folder; /* a descriptor on the file system; the caller's */
     uint64_t limit_bytes, spare_bytes;
-    uint64_t used_bytes; /* that the caller has written */
-    uint64_t looked_ns;  /* at the file system */
+    uint64_t used_bytes; /* written so far; the caller adds to it */
+    uint64_t looked_ns;  /* when the free space was read last */
 };
 
 /** `limit_bytes` 0: the default. Returns 0 or -errno. */
 int trace_budget_begin(struct trace_budget *b, int folder, uint64_t limit_bytes);
-/** Returns whether this much more may be written at the time `now_ns`, or why not. */
+/** Returns TRACE_GOES_ON if `bytes` more may be written at `now_ns` (CLOCK_MONOTONIC), or why not. */
 enum trace_stop trace_budget_ask(struct trace_budget *b, uint64_t bytes, uint64_t now_ns);
 
 #endif

@@ -96,7 +96,7 @@ static void release(const struct trace_flight *f, struct aboard *i)
         ring_image_close(&i->image);
 }
 
-/* The rings of the processes that ended last stay. The newest image of the command is never removed before the end. */
+/* The rings of the processes that ended last stay. Images of the command are never removed before the end. */
 static void note_ends(struct trace_flight *f)
 {
     size_t kept = 0, ended = 0;

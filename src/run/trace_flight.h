@@ -4,9 +4,10 @@
 
 /*
  * The flight recorder: rings overwrite their oldest events, and snapshots of them are written when a trigger says so,
- * as traces NUMBER-REASON in one folder. The newest of them stay within a limit.
+ * as traces NUMBER-REASON in one folder. The oldest snapshots are removed if all of them exceed a limit.
  *
- * The rings of the command stay until its end, and those of the processes that ended last, so that a snapshot has them.
+ * A snapshot also has the last events of processes that have ended: the rings of the command stay until its end, and so
+ * do those of the other processes that ended last.
  *
  * Runs in: the tool. Threads: the caller's, and one that this makes. Owns: the rings' files, until trace_flight_end().
  */
@@ -29,7 +30,7 @@ struct trace_flight_options {
 
 struct trace_flight_counts {
     uint64_t images;
-    unsigned snapshots, removed; /* that were written; of these, that went as newer ones needed the space */
+    unsigned snapshots, removed; /* begun, with those that failed; removed for newer ones */
     unsigned failed;
     unsigned skipped; /* triggers within a second after a snapshot */
     uint64_t events, lost;

@@ -3,9 +3,9 @@
 #define RUN_TRACE_SNAPSHOT_H
 
 /*
- * Writes what rings have at this moment as a trace: rings of processes that run, hang or have ended, which are not
- * changed. No event is later than the beginning of the snapshot, so it is one moment of all rings. The oldest event of
- * each ring is another one: all rings are complete only from some time on.
+ * Writes what rings have at this moment as a trace. The rings are only read, and their processes may run, hang or have
+ * ended. No event is later than the beginning of the snapshot, so the snapshot shows all rings at one moment. Each ring
+ * reaches back to a time of its own: all of them are complete only from `complete_ns` on.
  *
  * Runs in: the tool. Threads: any, one for each snapshot. Owns: nothing.
  */
@@ -35,7 +35,7 @@ struct trace_snapshot_counts {
     uint64_t complete_ns;          /* from here on all rings are complete */
 };
 
-/** Writes into the new folder `ust` of `folder`, which is there. Returns 0, or -errno with a line. */
+/** Writes into the new folder `ust` in the folder `folder`, which must exist. Returns 0, or -errno with a line. */
 int trace_snapshot_write(const char *folder, const struct trace_snapshot_source *sources, size_t n,
                          const struct trace_snapshot_options *o, struct trace_snapshot_counts *out,
                          struct error *e);

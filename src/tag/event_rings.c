@@ -137,7 +137,7 @@ static bool make_rings(void)
     return true;
 }
 
-/* Makes what this image needs. Only one thread does. */
+/* Makes the table and the rings of this image. Only one thread does; the others get the stage RINGS_MAKING. */
 static uint64_t make(void)
 {
     uint64_t mask, before = load_acquire(&rings_stage);
@@ -155,7 +155,7 @@ static uint64_t make(void)
     return load_acquire(&rings_stage);
 }
 
-/* The maker blocks all signals, so no handler of it waits here; where it could not (seccomp), the wait ends. */
+/* The maker blocks all signals, so its handlers never wait here. If it could not (seccomp), the wait ends. */
 static uint64_t wait_for_maker(void)
 {
     struct spin_wait w = {0};

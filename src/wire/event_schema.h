@@ -5,7 +5,8 @@
 /*
  * The events of a trace that the agent writes: for each a number, a name and its fields, one word each, in this order.
  * The agent's calls, the metadata of CTF and all that reads a trace are made from this list. Numbers from
- * EVENT_ID_OWN on are given by the tool to events of other kinds (base/sigsafe/event_class.h).
+ * EVENT_ID_OWN on are those of the program's own events: liballium.so numbers them in each image (wire/event_table.h),
+ * and the tool gives them numbers of the whole trace (collect/trace/user_classes.h).
  *
  * Runs in: target, tool. Pure data.
  */

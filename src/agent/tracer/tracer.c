@@ -36,7 +36,7 @@ static bool is_registered(ptrdiff_t area)
     if (!area)
         return false;
     if (sys_failed(sys_call(SYS_rseq, place, SEQUENCE_BYTES, 0, SEQUENCE_SIGNATURE)))
-        return true; /* EBUSY; or libc has registered another size, or could not register it, which it says there */
+        return true; /* EBUSY: registered. If libc could not register it, its struct rseq says so */
     sys_call(SYS_rseq, place, SEQUENCE_BYTES, UNREGISTER, SEQUENCE_SIGNATURE);
     return false;
 }
@@ -114,7 +114,7 @@ static COLD void put_cold(enum sequence_result before, uint64_t what, uint64_t a
 
 /*
  * In a fork child tracer_hot is zero, from the first instruction on: if a signal handler forks amid this function, the
- * child's part of it finds no CPU's ring, and takes the cold way.
+ * child goes on with it, finds no CPU's ring, and takes the cold way.
  */
 static inline __attribute__((always_inline)) void put(const uint32_t words, enum event_id id, uint64_t a,
                                                       uint64_t b, uintptr_t site)

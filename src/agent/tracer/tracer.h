@@ -30,7 +30,7 @@ void tracer_begin(void);
 /** Makes the rings for a new ledger. Called by the thread that makes it. */
 void tracer_begin_ledger(void);
 
-/** Forgets the number of a thread that is new, or in a new fork child. */
+/** Forgets the kernel's number of the calling thread, which is new, or is in a new fork child. */
 void tracer_begin_thread(void);
 /** Before libc's fork(), in the parent: notes what the child needs if a signal handler forks amid a cold function. */
 void tracer_before_fork(void);
@@ -38,7 +38,7 @@ void tracer_before_fork(void);
 /** The events of operators of C++. `site`: the return address of the call. tracer_book() returns `p`. */
 void *tracer_book(uintptr_t site, void *p, size_t size);
 void tracer_release(uintptr_t site, const void *p);
-/** To be called when a module may have been unloaded: another one can come to its addresses. */
+/** Call this when a module may have been unloaded: another module can be loaded at its addresses. */
 void tracer_forget_sites(void);
 
 /** The events of a cold half: after the real function, or before it. `p` NULL: the request failed. */

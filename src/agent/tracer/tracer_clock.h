@@ -14,7 +14,7 @@
 
 /** Returns whether the hot functions may read the time stamp counter. */
 bool tracer_clock_is_tsc(void);
-/** Returns the time now, in the unit of the file. After the program has forbidden itself to read it: the last time. */
+/** Returns the time now, in the unit of the file; the last time if the program has forbidden itself to read clocks. */
 uint64_t tracer_clock_ticks(void);
 /** Writes the first anchor of new rings. */
 void tracer_clock_begin(void);

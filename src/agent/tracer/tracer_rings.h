@@ -25,17 +25,17 @@ struct tracer_hot {
 };
 _Static_assert(sizeof(struct tracer_hot) == LEDGER_PAGE_BYTES, "nothing else is zero in a fork child");
 extern struct tracer_hot tracer_hot __attribute__((visibility("hidden")));
-/* For the cold functions. In a fork child it is the parent's, until it is made. */
+/* For the cold functions. In a fork child it describes the parent's rings, until the child has made its own. */
 extern struct ring tracer_ring __attribute__((visibility("hidden")));
 
 /*
- * The number of the thread in the kernel, 0: not known yet; and a bit. With the bit the thread writes by atomic
- * operations: the kernel does not abort its sequences.
+ * The kernel's number of the thread (0: not known yet), and one bit. With the bit, the thread writes into the shared
+ * ring, by atomic operations: the kernel does not abort its sequences.
  */
 #define TRACER_UNREGISTERED (1u << 31)
 extern __thread uint32_t tracer_thread __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/** Called once, before the first event. False: the process cannot have rings. */
+/** Called once, before the first event. Returns false if the process cannot have rings. */
 bool tracer_rings_begin(void);
 /** Returns whether this process has rings. */
 bool tracer_rings_made(void);

@@ -14,19 +14,20 @@
 /* The smallest ring, of packets of the smallest size. */
 #define TRACER_RING_LEAST_BYTES (64u << 10)
 
-/** Reads the options of the tracer in ALLIUM_SITES: ",buffer=SIZE" of a CPU, ",clock=mono". Called once. */
+/** Reads the tracer's options in ALLIUM_SITES: ",buffer=SIZE" (of one CPU's ring), ",clock=mono". Called once. */
 void tracer_read_options(void);
-/** Returns whether the times of events are those of CLOCK_MONOTONIC, in any case. */
+/** Returns whether the user asks for CLOCK_MONOTONIC as the clock of the events. */
 bool tracer_wants_mono(void);
 /**
- * Returns the bytes of a CPU's ring, a power of two: those that are asked for (4 MiB), but together with the shared
- * ring at most half of what the file system of the ledger has free, a 16th of the room in the memory cgroups, and, if
- * no size is asked for, 256 MiB. `cpus`: how many have a ring in the file.
+ * Returns the size of each ring in bytes, a power of two: the size that the user asks for, or 4 MiB. It is smaller if
+ * the shared ring and those of the CPUs that the process may use would exceed half of the free space in the file system
+ * of the ledger, a 16th of the room in the memory cgroups, or, if the user asks for no size, 256 MiB; but never below
+ * TRACER_RING_LEAST_BYTES. `cpus`: the number of CPUs that have a ring in the file.
  */
 uint64_t tracer_ring_bytes(uint32_t cpus);
 /** Returns whether the rings may take `bytes` more; checks the surroundings once for each MiB. */
 bool tracer_may_grow(uint64_t bytes);
-/** To be called when new rings are made: forgets what those before have taken. */
+/** Call this when new rings are made: forgets the memory that earlier rings have taken. */
 void tracer_grow_anew(void);
 
 #endif

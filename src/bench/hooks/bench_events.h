@@ -3,7 +3,7 @@
 #define BENCH_EVENTS_H
 
 /*
- * The functions of the sinks that use rings, for bench_sinks.c; see struct bench_sink.
+ * The functions of the sinks that use rings, a count for each CPU, or files, for bench_sinks.c; see struct bench_sink.
  *
  * Runs in: the helper of `allium bench`. Threads: hits in any, all else in the first.
  */

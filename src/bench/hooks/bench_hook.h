@@ -34,7 +34,7 @@ extern const struct bench_sink bench_sinks[];
 
 struct bench_mechanism_code {
     const char *name;
-    void (*bare)(uint64_t calls); /* calls a function so often, */
+    void (*bare)(uint64_t calls); /* calls a function `calls` times, */
     void (*loop)(uint64_t calls); /* ... which has the mechanism */
     /** Prepares the mechanism. Returns NULL, or why it cannot be used; NULL: nothing to prepare. */
     const char *(*begin)(bool on);

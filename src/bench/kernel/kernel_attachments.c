@@ -41,7 +41,7 @@ static int attach(const struct bench_attachment *a, const struct bench_target *t
     return 0;
 }
 
-/* What cannot be read is missing among the hits, and shown as that. */
+/* Events that cannot be read are shown as missing hits. */
 static uint64_t read_hits(void *state)
 {
     struct attached *own = state;

@@ -2,7 +2,12 @@
 #ifndef BENCH_KERNEL_SINKS_H
 #define BENCH_KERNEL_SINKS_H
 
-/* The functions of the sinks in kernel_probe.c, by what they are made of. */
+/*
+ * The functions of the kernel's sinks, which the list in kernel_probe.c has; see struct kernel_probe_sink. Each group
+ * is in the file of its name: perf_sink.c, ftrace_sink.c, bpf_sink.c.
+ *
+ * Runs in: the tool, as root. Threads: one.
+ */
 
 #include "bench/kernel/kernel_probe.h"
 

@@ -39,9 +39,9 @@ struct memcg_cost_row {
     /* Of MEMCG_COST_OWN and MEMCG_COST_PROFILED, compared with MEMCG_COST_ROOT turn by turn: */
     struct memcg_median ns[MEMCG_COST_SIDES], ratio[MEMCG_COST_SIDES], more_ns[MEMCG_COST_SIDES];
     uint32_t turns, turns_dropped; /* dropped: the process was preempted throughout */
-    uint32_t held;                 /* so many were held at once, */
+    uint32_t held;                 /* allocations that were held at once, */
     uint64_t charged_bytes;        /* and the cgroup was charged with these bytes in all, */
-    uint64_t remaining_bytes;      /* of which these were not uncharged when they were dropped */
+    uint64_t remaining_bytes;      /* of which these stayed charged after the release */
 };
 
 struct memcg_cost {

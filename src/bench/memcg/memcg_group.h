@@ -34,8 +34,8 @@ struct memcg_group {
 
 /**
  * Removes cgroups of earlier commands that were killed, then makes one. When it is removed, `profiling` is restored;
- * NULL: nothing to restore. Returns 0, or -errno with a line that says
- * why this machine has no memory cgroups for us: -ENOSYS, -EACCES, -EROFS and others.
+ * NULL: nothing to restore. Returns 0, or -errno with a line that says why this machine has no memory cgroups for us:
+ * -ENOSYS, -EACCES, -EROFS and others.
  */
 int memcg_group_open(struct memcg_group *g, const struct mem_profiling *profiling, struct error *e);
 /** Lets the cgroup be removed, and waits for it. Returns 0, or -errno with a line if it remains. */

@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "bench/memcg/memcg_group.h"
 
-#define MEMCG_WORK_PAGES 4096 /* of the rows of pages: so many can be held at once */
+#define MEMCG_WORK_PAGES 4096 /* that can be held at once, in rows of pages */
 
 struct memcg_work;
 

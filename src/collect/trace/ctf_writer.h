@@ -4,7 +4,8 @@
 
 /*
  * Writes the events of rings as a folder of CTF 1.8: the metadata (ctf_metadata.h), and a file for each CPU of each
- * process image. Of the events only the time changes, from ticks to nanoseconds.
+ * process image. Two members of each event change: the time, from ticks to nanoseconds, and the size, of which only the
+ * flags remain.
  *
  * Runs in: the tool. Threads: one. Owns: its descriptors, until ctf_writer_free().
  */
@@ -21,7 +22,7 @@ struct ctf_writer;
 
 /**
  * Makes the folder and its metadata, with these classes of events, which stay the caller's. `domain`: "ust" or
- * "kernel". Returns 0, or -errno with a line.
+ * "kernel". Returns 0, or -errno with a line; in both cases the caller frees *out.
  */
 int ctf_writer_new(struct ctf_writer **out, const char *folder, const char *domain,
                    const struct event_class *classes, uint32_t n, struct error *e);

@@ -3,9 +3,9 @@
 #define COLLECT_KERNEL_RINGS_H
 
 /*
- * The array of rings that the kernel's side of a trace writes (bpf/kernel_ring.bpf.h): where what lies in it, and how
- * it begins. It is laid out as a file of rings (ring/ring_layout.h), with the reader's positions behind the heads. The
- * ring that threads share has no memory in it.
+ * The layout and the first content of the array of rings that the kernel's side of a trace writes
+ * (bpf/kernel_ring.bpf.h). It is laid out as a file of rings (ring/ring_layout.h), with the reader's positions behind
+ * the heads. The ring that threads share has no memory in it.
  *
  * Runs in: the tool. Threads: any. Pure.
  */
@@ -28,7 +28,7 @@ struct kernel_rings {
 void kernel_rings_plan(struct kernel_rings *r, uint32_t cpus, uint64_t ring_bytes, bool overwrites);
 /** Fills in the beginning of an array of zeros. */
 void kernel_rings_begin(const struct kernel_rings *r, void *array);
-/** Returns a CPU's head and counts of losses, or with the number of CPUs those of no CPU. */
+/** Returns a CPU's head and counts of losses. `cpu` may be the number of CPUs: the counts of CPUs without a ring. */
 struct ring_cpu *kernel_rings_cpu(void *array, uint32_t cpu);
 /** Tells the writers up to where a CPU's ring was read. */
 void kernel_rings_took(const struct kernel_rings *r, void *array, uint32_t cpu, uint64_t position);

@@ -40,7 +40,7 @@ int ring_image_open(struct ring_image *i, const char *folder, const char *name);
 int ring_image_look(struct ring_image *i, const char *folder, const char *name);
 /** Makes the next reading begin with the oldest events again. Only of rings that are looked at. */
 void ring_image_begin_anew(struct ring_image *i);
-/** Reads the next events of a ring; see ring_reader_next(). What was taken before is free for the target now. */
+/** Reads the next events of a ring; see ring_reader_next(). The target may then overwrite them: `out` has a copy. */
 int ring_image_next(struct ring_image *i, uint32_t ring, struct ring_piece *out);
 /** Returns whether no process maps the image in this folder any more, nor writes its rings. */
 bool ring_image_has_ended(const struct ring_image *i, const char *folder);

@@ -3,7 +3,7 @@
 #define COLLECT_TICK_CLOCK_H
 
 /*
- * From ticks of the time stamp counter to nanoseconds of CLOCK_MONOTONIC. Pairs of both, read together, are anchors.
+ * Converts ticks of the time stamp counter to ns of CLOCK_MONOTONIC. Pairs of both, read together, are anchors.
  *
  * While events come, time runs on from the last anchor, at the rate since the first one; each new anchor changes the
  * rate and never the time that was reached, so that converted times never go back. How far an anchor is from the line
@@ -37,9 +37,11 @@ struct tick_clock {
 struct tick_anchor tick_clock_anchor(void);
 /** Starts with two anchors, some milliseconds apart. */
 void tick_clock_init(struct tick_clock *c, struct tick_anchor first, struct tick_anchor second);
+/** Adds an anchor. It is ignored if it is not later than the last one, by both clocks. */
 void tick_clock_add(struct tick_clock *c, struct tick_anchor a);
 /** Returns how long after the last anchor the next one is due: the rate is known for as long as it was measured. */
 uint64_t tick_clock_wait_ns(const struct tick_clock *c);
+/** Returns the time of `ticks` in ns of CLOCK_MONOTONIC. */
 uint64_t tick_clock_ns(const struct tick_clock *c, uint64_t ticks);
 
 /** Returns the time of `ticks` on the line through the two anchors around it, or next to it. `n` is at least 2. */

@@ -104,7 +104,7 @@ static char *copy_text(struct user_events *u, uint32_t index, size_t *bytes)
     return mem_strndup((const char *)u->table + at, n);
 }
 
-/* Returns the index of the class with this description, which becomes the callee's; a new one goes to the writer. */
+/* Sets *index to the class with this description; a new class goes to the writer. Takes over, or frees, `text`. */
 static int find_class(struct user_classes *c, char *text, size_t bytes, struct ctf_writer *w, uint16_t *index,
                       struct error *e)
 {

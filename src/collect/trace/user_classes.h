@@ -25,7 +25,7 @@ struct user_counts {
 };
 
 struct user_classes *user_classes_new(void);
-/** To be called behind ctf_writer_free(), which has the classes. NULL is allowed. */
+/** Call this after ctf_writer_free(): the writer has pointers to the classes. NULL is allowed. */
 void user_classes_free(struct user_classes *c);
 
 /** `dir`: the folder with the files of the image, a string that stays. */

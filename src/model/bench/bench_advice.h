@@ -3,7 +3,7 @@
 #define MODEL_BENCH_ADVICE_H
 
 /*
- * The cheapest rows for what somebody may have and want: a program that can be built anew or not, root or not; sums,
+ * The cheapest rows for each combination of means and wishes: a program that can be rebuilt or not, root or not; sums,
  * or each event in its order. Only rows that were measured, and that lost nothing, are advised.
  *
  * Runs in: the tool. Threads: pure. Owns: the list, until vec_release(); rows are borrowed of the result.
@@ -16,7 +16,7 @@ struct bench_advice {
     enum bench_keeps keeps; /* what is wanted */
     const struct bench_row *row;
     double event_ns;     /* at this rate */
-    double cpu;          /* share of a CPU */
+    double cpu;          /* share of a CPU at this rate, 1: all of it */
     double buffer_bytes; /* for each CPU; NAN: none is needed */
     double held_s;       /* that the buffer holds at this rate, if all events are of one CPU */
 };

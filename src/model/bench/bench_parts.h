@@ -3,9 +3,9 @@
 #define MODEL_BENCH_PARTS_H
 
 /*
- * The cost of a row as the sum of parts, each measured alone, and by what the row gets cheaper without it. The sum is
- * not the whole: a processor executes parts at the same time, and parts displace one another. So the difference is a
- * part of its own if it is more than a tenth.
+ * The cost of a row as the sum of parts. Each part is measured alone, and by how much cheaper the row is without it.
+ * The sum is not the whole: a processor executes parts at the same time, and parts displace one another in its caches.
+ * So the difference is a part of its own if it is more than a tenth.
  *
  * Runs in: the tool. Threads: pure. Owns: nothing; labels are borrowed.
  */

@@ -3,8 +3,8 @@
 #define MODEL_BENCH_ROW_H
 
 /*
- * What one way to be called (mechanism) costs with one way to record (sink), and the measurements of which it is
- * computed. It does not know how they are made.
+ * A row: the cost of one way to be called (mechanism) with one way to record (sink), computed from measurements. How
+ * these are made is the business of bench/.
  *
  * A figure is the time of a call with the mechanism, less that of the same call without it. The median is that of all
  * turns, of which each gives one figure, the median of its batches: batches of a turn share the places of code and

@@ -26,9 +26,9 @@ double order_quantile(const double *sorted, size_t n, double share);
 double order_median(const double *sorted, size_t n);
 /**
  * Returns the interval from one sorted figure to another that contains the median of the distribution with a
- * probability of at least 95 %, if the figures are independent: so many figures are above the median as coins fall
- * heads up. (H. A. David and H. N. Nagaraja, Order Statistics, 2003, section 7.1.) Of fewer than 6 figures it has no
- * bounds.
+ * probability of at least 95 %, if the figures are independent: the number of figures above the median has the
+ * distribution of the number of heads among n coins. (H. A. David and H. N. Nagaraja, Order Statistics, 2003, section
+ * 7.1.) Of fewer than 6 figures it has no bounds.
  */
 struct interval order_median_interval(const double *sorted, size_t n);
 

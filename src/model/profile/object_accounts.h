@@ -3,8 +3,8 @@
 #define MODEL_OBJECT_ACCOUNTS_H
 
 /*
- * A profile from single events: every allocation and every free, in the order of time. All sums are exact while no
- * event was lost.
+ * Computes a profile from single events: every allocation and every free, in the order of time. All sums are exact if
+ * no event was lost.
  *
  * The profile has the images, threads, stacks and locations, to which the events refer; more may be added meanwhile.
  * Its cells, samples, frees and peaks become those of the events, and its points get the live bytes of the events.
@@ -29,11 +29,11 @@ struct object_event {
     uint32_t location;   /* of a free: its call; PROFILE_NONE: not known */
 };
 
-/** Removes the figures that the profile has. It stays the caller's, and has to live as long as the accounts. */
+/** Clears the figures of the profile, which stays the caller's and must live as long as the accounts. */
 struct object_accounts *object_accounts_new(struct profile *p);
 void object_accounts_free(struct object_accounts *a); /* NULL is allowed */
 
-/** An address that is live already was freed without an event: that counts as PROFILE_LOST_FREES_UNSEEN. */
+/** If the address is live already, the event of its free was lost: that counts as PROFILE_LOST_FREES_UNSEEN. */
 void object_accounts_allocated(struct object_accounts *a, const struct object_event *e);
 /** Returns false if there is no object at the address. */
 bool object_accounts_freed(struct object_accounts *a, const struct object_event *e);
@@ -45,7 +45,7 @@ bool object_accounts_realloc_begins(struct object_accounts *a, const struct obje
  */
 void object_accounts_realloc_ended(struct object_accounts *a, const struct object_event *e);
 
-/** Fills in the profile. To be called once, after the last event. */
+/** Fills in the profile. Call it once, after the last event. */
 void object_accounts_finish(struct object_accounts *a);
 
 #endif

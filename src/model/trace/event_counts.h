@@ -3,7 +3,7 @@
 #define MODEL_EVENT_COUNTS_H
 
 /*
- * Events of a trace, counted by a part of them.
+ * Counts the events of a trace by their kind, thread or CPU.
  *
  * Runs in: the tool. Threads: one at a time. Owns: its rows, until event_counts_free().
  */

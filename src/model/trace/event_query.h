@@ -26,7 +26,10 @@ struct event_place {
 /** Finds the place of an event. */
 typedef struct event_place event_place_fn(void *arg, const struct trace_event *e);
 
-/** Parses a text; NULL is for all events. Returns 0, or -EINVAL with a line. */
+/**
+ * Parses a query; a `text` of NULL matches all events. Texts and classes must stay as long as the query. Returns 0, or
+ * -EINVAL with a line; in both cases the caller frees *out.
+ */
 int event_query_new(struct event_query **out, const char *text, const struct event_class *const *classes,
                     size_t n_classes, struct error *e);
 void event_query_free(struct event_query *q); /* NULL is allowed */

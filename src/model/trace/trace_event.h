@@ -3,7 +3,7 @@
 #define MODEL_TRACE_EVENT_H
 
 /*
- * One event of a trace, as whoever reads a trace hands it on: the row of the table of all events.
+ * One event of a trace, as the reader of the trace (collect/trace/event_folder.h) returns it.
  *
  * Runs in: the tool. Pure data.
  */
@@ -60,7 +60,7 @@ static inline const char *trace_event_label(const struct event_field *f, int64_t
     return NULL;
 }
 
-/** Returns the name without "allium:", which events of the agent and of the kernel have. */
+/** Returns the name without "allium:", which the events of the agent have. */
 static inline const char *trace_event_name(const struct event_class *c)
 {
     return strncmp(c->name, "allium:", 7) ? c->name : c->name + 7;
