@@ -203,6 +203,24 @@ static int parse_flight(const struct arguments *a, struct record_trace *t, struc
     return -1;
 }
 
+/* What the arguments say of a process, checked; then attach(). */
+static int run_attach(const struct arguments *a, const struct record_options *o)
+{
+    pid_t pid;
+    if (a->n_rest > 1)
+        return command_misuse(&command_trace, "too many arguments after PID: leave out %s", a->rest[1]);
+    if (o->trace->kernel_groups || o->trace->events)
+        return command_misuse(&command_trace, "--%s needs a command: allium trace --%s LIST -- CMD ARG...",
+                              o->trace->events ? "events" : "kernel", o->trace->events ? "events" : "kernel");
+    if (o->trace->flight)
+        return command_misuse(&command_trace,
+                              "--flight needs a command: for a process, use allium env --trace "
+                              "--flight and allium snapshot %s --trace",
+                              a->rest[0]);
+    const int code = source_parse_pid(&command_trace, a->rest[0], &pid);
+    return code >= 0 ? code : attach(a, o, pid);
+}
+
 static int run(int argc, char **argv)
 {
     struct arguments a;
@@ -219,22 +237,8 @@ static int run(int argc, char **argv)
     code = code >= 0 ? code : parse_flight(&a, &trace, &triggers);
     if (code >= 0)
         return code;
-    if (source_kind(a.rest[0]) == SOURCE_PROCESS) {
-        pid_t pid;
-        if (a.n_rest > 1)
-            return command_misuse(&command_trace, "too many arguments after PID: leave out %s", a.rest[1]);
-        if (trace.kernel_groups || trace.events)
-            return command_misuse(&command_trace,
-                                  "--%s needs a command: allium trace --%s LIST -- CMD ARG...",
-                                  trace.events ? "events" : "kernel", trace.events ? "events" : "kernel");
-        if (trace.flight)
-            return command_misuse(&command_trace,
-                                  "--flight needs a command: for a process, use allium env --trace "
-                                  "--flight and allium snapshot %s --trace",
-                                  a.rest[0]);
-        code = source_parse_pid(&command_trace, a.rest[0], &pid);
-        return code >= 0 ? code : attach(&a, &o, pid);
-    }
+    if (source_kind(a.rest[0]) == SOURCE_PROCESS)
+        return run_attach(&a, &o);
     const bool quiet = command_value(&command_trace, &a, "quiet") != NULL;
     char *path = NULL;
     code = launched_check(a.rest[0], quiet, &o.own_allocator, &path);
