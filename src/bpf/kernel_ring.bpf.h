@@ -147,7 +147,8 @@ static __always_inline enum ring_loss ring_take(char *file, uint32_t cpu, struct
             now = ((old + RING_COUNT_ONE) & ~RING_POSITION_MASK) |
                   ((next + RING_PACKET_WORDS + words) & RING_POSITION_MASK);
         }
-        w->time = time;
+        if (RING_READ(w->time) < time) /* an interrupt may have stored a later one */
+            w->time = time;
         if (__sync_val_compare_and_swap(&w->reserved, old, now) != old)
             continue;
         event[0] = time;

@@ -80,7 +80,10 @@ static void pass_over(struct followed *i)
     for (uint32_t ring = 0; ring < ring_reader_rings(i->image.reader); ring++) {
         for (int why = 0; why < RING_LOSSES; why++)
             i->rings[ring].lost_before[why] = ring_reader_lost(i->image.reader, ring, (enum ring_loss)why);
-        while (ring_image_next(&i->image, ring, &p))
+        const struct ring_header *h = ring_reader_header(i->image.reader);
+        /* twice its packets: a program may write faster than we read */
+        for (uint64_t left = 2 * h->ring_bytes / h->packet_bytes;
+             left && ring_image_next(&i->image, ring, &p); left--)
             ;
     }
 }

@@ -169,16 +169,17 @@ static void snapshot(struct trace_flight *f, const char *reason)
     scan(f);
     /* The events lie in the past, between the two anchors. */
     tick_clock_init(&f->clock, f->first, tick_clock_anchor());
-    snprintf(f->counts.last, sizeof(f->counts.last), "%u-%s", ++f->counts.snapshots, reason);
-    buf_printf(&path, "%s/%s", f->o.folder, f->counts.last);
+    char name[sizeof(f->counts.last)];
+    snprintf(name, sizeof(name), "%u-%s", ++f->counts.snapshots, reason);
+    buf_printf(&path, "%s/%s", f->o.folder, name);
     const int bad = write_snapshot(f, buf_str(&path));
     if (bad) {
         f->bad = bad;
         f->counts.failed++;
-        f->counts.last[0] = '\0';
         buf_release(&path);
         return;
     }
+    memcpy(f->counts.last, name, sizeof(name));
     const uint64_t bytes = trace_dir_bytes(buf_str(&path));
     *vec_push(&f->kept) = (struct kept_snapshot){buf_detach(&path), bytes};
     make_room(f);

@@ -76,7 +76,7 @@ def each():
         by_event = {"allium:" + row["event"]: row["events"] for row in rows(trace, "--by", "event")}
         equal(by_event, dict(counted), "--by event")
         bytes_of = sum(e["fields"].get("size_bytes", 0) for e in listed)
-        equal(sum(row["allocated_bytes"] or 0 for row in rows(trace, "--by", "cpu")), bytes_of, "bytes of --by cpu")
+        equal(sum(row["field_bytes"] or 0 for row in rows(trace, "--by", "cpu")), bytes_of, "bytes of --by cpu")
         equal({row["thread"]: row["events"] for row in rows(trace, "--by", "thread")},
               dict(collections.Counter(e["thread"] for e in listed)), "--by thread")
         equal(len(rows(trace, "--by", "thread", "--top", "1")), 1, "rows of --top")

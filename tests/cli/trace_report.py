@@ -129,6 +129,7 @@ def as_ledger():
                 "x + 1 from c where x < 3000) insert into t select x, hex(x) from c; create index i on t(b); select "
                 "count(*) from t;")
         compare(folder, "/usr/bin/python3", "-S", "-c", "import json; json.dumps([str(i) for i in range(9000)])")
+        compare(folder, "sh", "-c", "sqlite3 :memory: 'select 1;'; sqlite3 :memory: 'select 2;'")  # several images
         trace = compare(folder, compiled(folder, "calls.c", CALLS))
         failed = "SELECT sum(failed_requests) FROM image"
         # reallocarray() whose product is too large fails in libc, without a request

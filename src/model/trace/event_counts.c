@@ -14,7 +14,7 @@ static const struct table_column columns[COLUMNS] = {
     [THREAD] = {.name = "thread", .type = TABLE_WHOLE},
     [CPU] = {.name = "cpu", .type = TABLE_WHOLE},
     [EVENTS] = {.name = "events", .type = TABLE_WHOLE, .unit = TABLE_COUNT},
-    [BYTES] = {.name = "allocated", .type = TABLE_WHOLE, .unit = TABLE_BYTES},
+    [BYTES] = {.name = "field", .type = TABLE_WHOLE, .unit = TABLE_BYTES, .header = "bytes"},
     [RATE] = {.name = "events_per_s", .type = TABLE_REAL, .unit = TABLE_COUNT, .header = "per s"},
 };
 
