@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include "collect/trace/ctf_writer.h"
 #include "collect/trace/kernel_event_classes.h"
 #include "sys/tools/kernel_events.h"
+#include "run/worker_thread.h"
 
 #define WAIT_LEAST_NS 1000000u
 #define WAIT_MOST_NS  20000000u
@@ -132,21 +132,10 @@ int kernel_follow_begin(struct kernel_follow **out, uint32_t groups, uint64_t ri
     return bad;
 }
 
-/* Signals are the caller's business. */
-static int start_thread(struct kernel_follow *f)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    const int failed = pthread_create(&f->thread, NULL, follow, f);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return failed;
-}
-
 int kernel_follow_start(struct kernel_follow *f, const char *folder, struct error *e)
 {
     const int bad = make_reader(f, folder, e);
-    const int failed = bad ? 0 : start_thread(f);
+    const int failed = bad ? 0 : worker_thread_start(&f->thread, follow, f);
     f->is_started = !bad && !failed;
     return failed ? error_set(e, failed, "cannot start a thread: %s", strerror(failed)) : bad;
 }

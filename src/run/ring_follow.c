@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +19,7 @@
 #include "collect/trace/agent_events.h"
 #include "collect/trace/ctf_writer.h"
 #include "collect/trace/ring_image.h"
+#include "run/worker_thread.h"
 
 #define WAIT_LEAST_NS 1000000u
 #define WAIT_MOST_NS  50000000u
@@ -343,17 +343,6 @@ static void *follow(void *arg)
     return NULL;
 }
 
-/* Signals are the caller's business. */
-static int start_thread(struct ring_follow *f)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    const int failed = pthread_create(&f->thread, NULL, follow, f);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return failed;
-}
-
 static void release_all(struct ring_follow *f)
 {
     vec_release(&f->images);
@@ -394,7 +383,7 @@ int ring_follow_begin(struct ring_follow **out, const struct ring_follow_options
     int bad = begin_folder(f, e);
     if (!bad && o->only)
         scan(f);
-    const int failed = bad ? 0 : start_thread(f);
+    const int failed = bad ? 0 : worker_thread_start(&f->thread, follow, f);
     if (failed)
         bad = error_set(e, failed, "cannot start a thread: %s", strerror(failed));
     if (bad) {

@@ -8,6 +8,7 @@
 #include "base/sigsafe/event_class.h"
 #include "wire/event_schema.h"
 #include "wire/event_table.h"
+#include "wire/ring_file.h"
 
 #define FIELDS_MOST 32u
 #define TEXT_MOST   (64u << 10)
@@ -92,7 +93,8 @@ static bool is_sound(const struct allium_event *event)
 
 bool event_classes_begin(void)
 {
-    char *map = event_rings_map_beside(LEDGER_EVENTS_SUFFIX, EVENT_TABLE_BYTES, NULL, 0);
+    char *map =
+        ring_file_map(&process.ledger, &process.config, LEDGER_EVENTS_SUFFIX, EVENT_TABLE_BYTES, NULL, 0);
     if (!map || ledger_back(map, EVENT_TABLE_TEXTS))
         return false;
     table = (struct event_table *)map;

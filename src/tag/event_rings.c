@@ -15,7 +15,7 @@
 #include "target/fork_placeholder.h"
 #include "target/process_image.h"
 #include "target/spin_wait.h"
-#include "wire/ledger_file.h"
+#include "wire/ring_file.h"
 
 #define CPUS_MOST    500u
 #define PACKET_BYTES (64u << 10)
@@ -70,63 +70,21 @@ static bool reach(char *from, uint64_t bytes)
     return ledger_may_call(&process.ledger) && !ledger_back(from, bytes);
 }
 
-/* One more than the last number in "0-3" or "0,2-5". A thread on a CPU beyond them writes into the shared ring. */
-static uint32_t count_cpus(void)
-{
-    char text[64];
-    uint32_t last = 0;
-    const long fd = sys_call(SYS_openat, AT_FDCWD, "/sys/devices/system/cpu/possible", O_RDONLY | O_CLOEXEC);
-    const long n = sys_failed(fd) ? 0 : sys_call(SYS_read, fd, text, sizeof(text));
-    for (long k = 0; k < n; k++)
-        if (text[k] >= '0' && text[k] <= '9')
-            last = 10 * last + (uint32_t)(text[k] - '0');
-        else if (text[k] != '\n')
-            last = 0;
-    if (!sys_failed(fd))
-        sys_call(SYS_close, fd);
-    return last < CPUS_MOST ? last + 1 : CPUS_MOST;
-}
-
-char *event_rings_map_beside(const char *suffix, uint64_t bytes, const void *content, uint64_t content_bytes)
-{
-    char name[LEDGER_NAME_BYTES], *map = NULL;
-    const struct ledger *l = &process.ledger;
-    const long dir =
-        l->dir[0] ? sys_call(SYS_openat, AT_FDCWD, l->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -ENOENT;
-    ledger_file_name(name, &process.config, dir, (int)sys_call(SYS_getpid, 0), suffix);
-    const long fd = ledger_file_create(dir, name, bytes);
-    if (!sys_failed(fd) &&
-        (!content || (!sys_call(SYS_fallocate, fd, 0, 0, bytes) &&
-                      sys_call(SYS_pwrite64, fd, content, content_bytes, 0) == (long)content_bytes)))
-        map = ledger_file_map(fd, bytes, content ? PROT_READ : PROT_NONE);
-    if (map) {
-        sys_call(SYS_munlock, map, bytes);
-        sys_call(SYS_madvise, map, bytes, MADV_DONTFORK);
-        sys_call(SYS_madvise, map, bytes, MADV_DONTDUMP);
-    } else if (!sys_failed(fd) && !sys_failed(dir)) {
-        sys_call(SYS_unlinkat, dir, name, 0);
-    }
-    if (!sys_failed(fd))
-        sys_call(SYS_close, fd);
-    if (!sys_failed(dir))
-        sys_call(SYS_close, dir);
-    return map;
-}
-
 static bool make_rings(void)
 {
     struct {
         uint64_t magic, read[CPUS_MOST];
     } positions = {0};
-    const uint32_t cpus = count_cpus();
+    const uint32_t cpus = ring_file_cpus(CPUS_MOST);
     const uint64_t bytes = ring_file_bytes(cpus, RING_BYTES);
-    char *map = event_rings_map_beside(LEDGER_RING_SUFFIX, bytes, NULL, 0);
+    char *map = ring_file_map(&process.ledger, &process.config, LEDGER_RING_SUFFIX, bytes, NULL, 0);
     if (!map || ledger_back(map, bytes - (cpus + 1ull) * RING_BYTES))
         return false;
     ring_begin_positions((struct ring_positions *)&positions, cpus, RING_BYTES);
     ring = (struct ring){.is_tsc = clock_is_steady(), .ticks = ticks, .reach = reach};
-    ring.read = (const struct ring_positions *)event_rings_map_beside(LEDGER_READ_SUFFIX, LEDGER_PAGE_BYTES,
-                                                                      &positions, sizeof(positions));
+    ring.read =
+        (const struct ring_positions *)ring_file_map(&process.ledger, &process.config, LEDGER_READ_SUFFIX,
+                                                     LEDGER_PAGE_BYTES, &positions, sizeof(positions));
     if (!ring.read)
         return false;
     struct ring_header *header = (struct ring_header *)map;

@@ -24,11 +24,6 @@ void event_rings_lose(void);
 /** Stops the clock of events, which then makes no use of the time stamp counter. False: it was stopped before. */
 bool event_rings_freeze(void);
 void event_rings_thaw(void);
-/**
- * Makes a file beside the ledger (a memfd if the ledger is one), and maps it. With `content`, its memory is there and
- * can only be read; without, it cannot be touched before ledger_back(). NULL: that failed.
- */
-char *event_rings_map_beside(const char *suffix, uint64_t bytes, const void *content, uint64_t content_bytes);
 /** Before libc's fork(), in the parent: notes the rings if the forking thread was interrupted while it wrote. */
 void event_rings_before_fork(unsigned part);
 

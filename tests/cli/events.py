@@ -87,7 +87,8 @@ def mistakes():
         trace = recorded(folder)
         for words, code, line in (([], 2, "missing folder"), ([trace, "x"], 2, "too many"),
                                   ([folder], 2, "not a trace"),
-                                  ([trace + "/nosuch"], 2, "not a trace"), ([trace, "--where", "siz>1"], 2, "size"),
+                                  ([trace + "/nosuch"], 1, "/nosuch: No such file"),
+                                  ([trace, "--where", "siz>1"], 2, "size"),
                                   ([trace, "--by", "colour"], 2, "thread"), ([trace, "--top", "x"], 2, "--top")):
             said = events(*words, code=code)
             check(line in said and said.count("\n") <= 2, words, said)

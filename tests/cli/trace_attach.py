@@ -6,7 +6,7 @@ import sys
 sys.dont_write_bytecode = True
 import tap
 import trace_reader
-from tap import check, equal
+from tap import built, check, equal
 from trace_reader import count
 from traced_service import service
 
@@ -77,6 +77,8 @@ def ends():
         _, said = tracer.communicate(timeout=60)
         equal((tracer.returncode, trace_reader.said(said)), (0, (120, 0, 0)), said)
         equal(count(trace_reader.events(s.folder + "/t"), 222), 60, "events")
+        listed = tap.succeed([built("ALLIUM"), "events", s.folder + "/t", "--where", "func:make"]).stdout.decode()
+        equal(listed.count("\n"), 1 + 120, "allocations and frees of the function, by its name")
         check("has ended" in s.call("trace", s.pid, code=1), "a process that has ended")
 
 

@@ -98,7 +98,7 @@ def summary():
                        said[0]), said)
         check(re.match(r"allium: rings of \S+ MiB for each of \d+ CPUs: at the highest rate, \d.*iB/s in one, the reader "
                        r"may sleep \d.* m?s; it used \d.* \S?s of CPU time$", said[1]), said)
-        equal(said[2:], ["allium: next: allium report %s/t, or babeltrace2 %s/t/ust" % (folder, folder)], "the last line")
+        equal(said[2:], ["allium: next: allium report %s/t, or allium events %s/t" % (folder, folder)], "the last line")
 
 
 def folders():

@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
     "name:x* or "                                                                                            \
     "ptr:7 or price>2 or kind:A or i:4"
 
-static char folder[64], metadata[80], stream[80];
+static char folder[256], metadata[280], stream[280];
 
 static void remove_folder(void)
 {
@@ -36,7 +36,8 @@ static void make_folder(void)
 {
     if (*folder)
         return;
-    snprintf(folder, sizeof(folder), "/dev/shm/allium-fuzz-%d", (int)getpid());
+    const char *scratch = getenv("TMPDIR"); /* whoever starts this removes it, also after a crash */
+    snprintf(folder, sizeof(folder), "%s/trace-%d", scratch ? scratch : "/tmp", (int)getpid());
     snprintf(metadata, sizeof(metadata), "%s/metadata", folder);
     snprintf(stream, sizeof(stream), "%s/events_1-1_0", folder);
     mkdir(folder, 0700);

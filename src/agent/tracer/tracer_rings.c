@@ -14,7 +14,7 @@
 #include "base/sigsafe/syscall.h"
 #include "target/fork_placeholder.h"
 #include "wire/headroom.h"
-#include "wire/ledger_file.h"
+#include "wire/ring_file.h"
 
 #define CPUS_MOST    500u
 #define PACKET_BYTES (64u << 10)
@@ -62,50 +62,6 @@ static bool reach(char *from, uint64_t bytes)
     return ledger_may_call(&process.ledger) && tracer_may_grow(bytes) && !ledger_back(from, bytes);
 }
 
-/* The number of CPUs that the machine may ever have: one more than the last number in "0-3" or "0,2-5". A thread on one
- * beyond them writes into the ring that threads share. */
-static uint32_t count_cpus(void)
-{
-    char text[64];
-    uint32_t last = 0;
-    const long fd = sys_call(SYS_openat, AT_FDCWD, "/sys/devices/system/cpu/possible", O_RDONLY | O_CLOEXEC);
-    const long n = sys_failed(fd) ? 0 : sys_call(SYS_read, fd, text, sizeof(text));
-    for (long k = 0; k < n; k++)
-        last = text[k] < '0' || text[k] > '9' ? (k + 1 < n && text[k] != '\n' ? 0 : last)
-                                              : 10 * last + (uint32_t)(text[k] - '0');
-    if (!sys_failed(fd))
-        sys_call(SYS_close, fd);
-    return last < CPUS_MOST ? last + 1 : CPUS_MOST;
-}
-
-/* Makes a file beside the ledger (a memfd if the ledger is one), and maps it. With `content`, its memory is there and
- * can only be read; without, it cannot be touched before ledger_back(). NULL: that failed. */
-static char *map_beside(const char *suffix, uint64_t bytes, const void *content, uint64_t content_bytes)
-{
-    char name[LEDGER_NAME_BYTES], *map = NULL;
-    const struct ledger *l = &process.ledger;
-    const long dir =
-        l->dir[0] ? sys_call(SYS_openat, AT_FDCWD, l->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -ENOENT;
-    ledger_file_name(name, &process.config, dir, (int)sys_call(SYS_getpid, 0), suffix);
-    const long fd = ledger_file_create(dir, name, bytes);
-    if (!sys_failed(fd) &&
-        (!content || (!sys_call(SYS_fallocate, fd, 0, 0, bytes) &&
-                      sys_call(SYS_pwrite64, fd, content, content_bytes, 0) == (long)content_bytes)))
-        map = ledger_file_map(fd, bytes, content ? PROT_READ : PROT_NONE);
-    if (map) {
-        sys_call(SYS_munlock, map, bytes);
-        sys_call(SYS_madvise, map, bytes, MADV_DONTFORK);
-        sys_call(SYS_madvise, map, bytes, MADV_DONTDUMP);
-    } else if (!sys_failed(fd) && !sys_failed(dir)) {
-        sys_call(SYS_unlinkat, dir, name, 0);
-    }
-    if (!sys_failed(fd))
-        sys_call(SYS_close, fd);
-    if (!sys_failed(dir))
-        sys_call(SYS_close, dir);
-    return map;
-}
-
 static void begin_header(struct ring_header *h, bool overwrites)
 {
     h->overwrites = overwrites;
@@ -139,7 +95,8 @@ static char *map_rings(uint32_t cpus, uint64_t *ring_bytes)
     char *map = NULL;
     for (; !map && each >= TRACER_RING_LEAST_BYTES;
          each /= 2) { /* RLIMIT_FSIZE or RLIMIT_AS may be smaller */
-        map = map_beside(LEDGER_RING_SUFFIX, ring_file_bytes(cpus, each), NULL, 0);
+        map = ring_file_map(&process.ledger, &process.config, LEDGER_RING_SUFFIX, ring_file_bytes(cpus, each),
+                            NULL, 0);
         *ring_bytes = each;
     }
     if (!map)
@@ -156,15 +113,16 @@ void tracer_begin_ledger(void)
         uint64_t magic, read[CPUS_MOST];
     } positions = {0};
     const bool overwrites = process.config.sites & LEDGER_WITH_FLIGHT;
-    const uint32_t cpus = count_cpus();
+    const uint32_t cpus = ring_file_cpus(CPUS_MOST);
     uint64_t bytes;
     tracer_grow_anew();
     char *map = map_rings(cpus, &bytes);
     if (!map)
         return;
     ring_begin_positions((struct ring_positions *)&positions, cpus, bytes);
-    const char *read =
-        overwrites ? NULL : map_beside(LEDGER_READ_SUFFIX, LEDGER_PAGE_BYTES, &positions, sizeof(positions));
+    const char *read = overwrites ? NULL
+                                  : ring_file_map(&process.ledger, &process.config, LEDGER_READ_SUFFIX,
+                                                  LEDGER_PAGE_BYTES, &positions, sizeof(positions));
     if (!read && !overwrites)
         return;
     begin_header((struct ring_header *)map, overwrites);

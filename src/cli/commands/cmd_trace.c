@@ -9,7 +9,9 @@
 #include "cli/command.h"
 #include "cli/launched.h"
 #include "cli/option_values.h"
+#include "cli/process_record.h"
 #include "cli/source.h"
+#include "cli/source_trace.h"
 #include "cli/trace/trace_summary.h"
 #include "collect/ledger/control_events.h"
 #include "run/record.h"
@@ -159,6 +161,19 @@ static void say_started(pid_t pid, const char *folder)
     command_fail(0, "tracing process %d into %s; Ctrl-C ends it", (int)pid, folder);
 }
 
+/* The ledger of the process knows the modules and calls of its events. */
+static int store_names(const char *folder, pid_t pid, struct error *e)
+{
+    struct process_record f;
+    struct buf path = BUF_INIT;
+    buf_printf(&path, "%s/" SOURCE_TRACE_RECORDING, folder);
+    int bad = process_record_read(&f, pid, e);
+    bad = bad ? bad : process_record_store(&f, buf_str(&path), false, e);
+    process_record_release(&f);
+    buf_release(&path);
+    return bad;
+}
+
 /* `trace PID`. */
 static int attach(const struct arguments *a, const struct record_options *o, pid_t pid)
 {
@@ -172,7 +187,8 @@ static int attach(const struct arguments *a, const struct record_options *o, pid
                                              .limit_bytes = o->trace->limit_bytes,
                                              .duration_ns = o->trace->duration_ns,
                                              .started = quiet || o->trace->duration_ns ? NULL : say_started};
-    const int bad = trace_attach(&how, &folder, &counts, &e);
+    int bad = trace_attach(&how, &folder, &counts, &e);
+    bad = bad ? bad : store_names(folder, pid, &e);
     if (bad)
         command_fail(0, "%s", e.text);
     else if (!quiet)

@@ -27,7 +27,7 @@ static void print(const struct trace_snapshot_counts *n, const char *folder)
     if (n->damaged)
         command_fail(0, "%" PRIu64 " parts of rings were damaged by the program itself, and left out",
                      n->damaged);
-    command_fail(0, "next: allium report %s, or babeltrace2 %s/ust", folder, folder);
+    command_fail(0, "next: allium report %s, or allium events %s", folder, folder);
     buf_release(&b);
 }
 

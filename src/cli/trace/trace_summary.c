@@ -126,7 +126,7 @@ void trace_summary_print(const struct ring_follow_counts *n, const char *folder)
     print_stop(n);
     if (n->images)
         print_cost(n);
-    command_fail(0, "next: allium report %s, or babeltrace2 %s/ust", folder, folder);
+    command_fail(0, "next: allium report %s, or allium events %s", folder, folder);
 }
 
 void trace_summary_print_flight(const struct trace_flight_counts *n, const char *folder)
@@ -143,6 +143,6 @@ void trace_summary_print_flight(const struct trace_flight_counts *n, const char 
     if (*n->last)
         command_fail(0,
                      "the last one has %" PRIu64 " events, %" PRIu64 " lost; next: allium report %s/%s, or "
-                     "babeltrace2 %s/%s/ust",
+                     "allium events %s/%s",
                      n->events, n->lost, folder, n->last, folder, n->last);
 }

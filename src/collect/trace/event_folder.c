@@ -321,6 +321,9 @@ bool event_folder_is(const char *path)
 
 int event_folder_open(struct event_folder **out, const char *path, struct error *e)
 {
+    *out = NULL;
+    if (access(path, F_OK))
+        return error_set(e, errno, "%s: %s", path, strerror(errno));
     struct event_folder *t = *out = mem_alloc(sizeof(*t));
     int bad = add_domain(t, path, "", e);
     bad = bad ? bad : add_domain(t, path, "ust", e);

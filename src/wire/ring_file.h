@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef WIRE_RING_FILE_H
+#define WIRE_RING_FILE_H
+
+/*
+ * The files of rings that lie beside a ledger, as the target makes them.
+ *
+ * Runs in: target, cold paths only.
+ */
+
+#include "wire/ledger_file.h"
+
+/**
+ * Returns the number of CPUs that the machine may ever have, at most `most`: one more than the last number in "0-3" or
+ * "0,2-5". A thread on a CPU beyond them writes into the ring that threads share.
+ */
+static inline uint32_t ring_file_cpus(uint32_t most)
+{
+    char text[64];
+    uint32_t last = 0;
+    const long fd = sys_call(SYS_openat, AT_FDCWD, "/sys/devices/system/cpu/possible", O_RDONLY | O_CLOEXEC);
+    const long n = sys_failed(fd) ? 0 : sys_call(SYS_read, fd, text, sizeof(text));
+    for (long k = 0; k < n; k++)
+        if (text[k] >= '0' && text[k] <= '9')
+            last = 10 * last + (uint32_t)(text[k] - '0');
+        else if (text[k] != '\n')
+            last = 0;
+    if (!sys_failed(fd))
+        sys_call(SYS_close, fd);
+    return last < most ? last + 1 : most;
+}
+
+/**
+ * Makes a file beside the ledger (a memfd if the ledger is one), and maps it. With `content`, its memory is there and
+ * can only be read; without, it cannot be touched before ledger_back(). NULL: that failed.
+ */
+static inline char *ring_file_map(const struct ledger *l, const struct ledger_config *config,
+                                  const char *suffix, uint64_t bytes, const void *content,
+                                  uint64_t content_bytes)
+{
+    char name[LEDGER_NAME_BYTES], *map = NULL;
+    const long dir =
+        l->dir[0] ? sys_call(SYS_openat, AT_FDCWD, l->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -ENOENT;
+    ledger_file_name(name, config, dir, (int)sys_call(SYS_getpid, 0), suffix);
+    const long fd = ledger_file_create(dir, name, bytes);
+    if (!sys_failed(fd) &&
+        (!content || (!sys_call(SYS_fallocate, fd, 0, 0, bytes) &&
+                      sys_call(SYS_pwrite64, fd, content, content_bytes, 0) == (long)content_bytes)))
+        map = ledger_file_map(fd, bytes, content ? PROT_READ : PROT_NONE);
+    if (map) {
+        sys_call(SYS_munlock, map, bytes);
+        sys_call(SYS_madvise, map, bytes, MADV_DONTFORK);
+        sys_call(SYS_madvise, map, bytes, MADV_DONTDUMP);
+    } else if (!sys_failed(fd) && !sys_failed(dir)) {
+        sys_call(SYS_unlinkat, dir, name, 0);
+    }
+    if (!sys_failed(fd))
+        sys_call(SYS_close, fd);
+    if (!sys_failed(dir))
+        sys_call(SYS_close, dir);
+    return map;
+}
+
+#endif
