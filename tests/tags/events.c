@@ -143,9 +143,20 @@ static void sealed(bool late)
     syscall(SYS_exit, 0);
 }
 
+/* Lives for longer than a reader waits until it asks whether the program has ended. */
+static void slow(void)
+{
+    for (unsigned long i = 0; i < 4; i++) {
+        allium_emit(shop, tick, .count = i);
+        usleep(150000);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
+    if (!strcmp(what, "slow"))
+        slow();
     if (!strcmp(what, "limits"))
         limits();
     if (!strcmp(what, "threads"))

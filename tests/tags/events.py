@@ -196,6 +196,14 @@ def full():
         equal([e[4]["count"] for e in found[:1000]], list(range(1000)), "the first ones")
 
 
+def slow():
+    """The rings of a process without the agent are read until it has ended."""
+    with private_dir() as folder:
+        with follower(folder) as said:
+            succeed([program(), "slow"], env=dict(os.environ, ALLIUM_DIR=folder, ALLIUM_EVENTS="user"))
+        equal(said[0][:2], [4, 0], "events, lost")
+
+
 def sealed():
     """In seccomp no system call is made: what needs memory that is not ready is lost, and counted."""
     for mode, happened in (("sealed", 6 * TICKS + 1), ("late", 0)):
@@ -315,6 +323,7 @@ tap.main([
     ("every type of field at its limits, in C and C++, with the agent and without", every_type),
     ("threads, signals, fork children, SIGKILL: each event once", threads),
     ("a ring that is full: what is lost is counted", full),
+    ("a process that lives for long", slow),
     ("seccomp", sealed),
     ("descriptions that are damaged", foreign_tables),
     ("a library that is loaded and unloaded", reloads),

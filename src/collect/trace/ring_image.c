@@ -127,17 +127,28 @@ int ring_image_next(struct ring_image *i, uint32_t ring, struct ring_piece *out)
     return found;
 }
 
-/* The rings are held by our own mapping, too: their ledger is asked, which is made before them. */
-bool ring_image_has_ended(const struct ring_image *i, const char *folder)
+/* Returns whether a process maps the ledger with this suffix: 1 or 0, or -errno. */
+static int is_held(const struct ring_image *i, const char *folder, const char *suffix)
 {
     struct buf path = BUF_INIT;
     char name[64];
-    name_of(name, i, LEDGER_SUFFIX);
+    name_of(name, i, suffix);
     buf_printf(&path, "%s/%s", folder, name);
-    int fd = ledger_file_open(buf_str(&path), O_RDONLY), held = fd < 0 ? fd : ledger_is_held(fd);
+    const int fd = ledger_file_open(buf_str(&path), O_RDONLY);
+    const int held = fd < 0 ? fd : ledger_is_held(fd);
     if (fd >= 0)
         close(fd);
     buf_release(&path);
+    return held;
+}
+
+/* The rings are held by our own mapping, too: their ledger is asked, which is made before them. It is the agent's, or
+ * the one of liballium.so in a process without the agent. */
+bool ring_image_has_ended(const struct ring_image *i, const char *folder)
+{
+    int held = is_held(i, folder, LEDGER_SUFFIX);
+    if (held == -ENOENT)
+        held = is_held(i, folder, LEDGER_TAGS_SUFFIX);
     return held >= 0 ? !held : held == -ENOENT || !proc_runs(i->pid);
 }
 
