@@ -83,7 +83,7 @@ def ends():
 
 
 def mistakes():
-    with service([], "hold", 3, 600000, "say", "a", "wait") as s:
+    with service([], "hold", 60, 600000, "say", "a", "wait") as s:  # some of it is sampled for sure
         s.reach("a")
         for words, code, line in ((("trace", s.pid), 1, "writes no events: restart it with allium trace"),
                                   (("set", s.pid, "trace=on"), 1, "writes no events: restart it with allium trace"),
