@@ -114,7 +114,7 @@ def last():
 
 
 def mistakes():
-    with service([], "hold", 3, 600000, "say", "a", "wait") as s:
+    with service([], "hold", 60, 600000, "say", "a", "wait") as s:
         s.reach("a")
         for words, code, line in (((s.pid, "--trace"), 1, "writes no events: restart it with allium trace"),
                                   ((s.pid, "--last", "1s"), 2, "--last needs --trace"),
