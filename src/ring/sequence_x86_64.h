@@ -57,7 +57,7 @@ struct sequence_rings {
 };
 
 /**
- * Appends an event of `words` (4 or 5) words to the ring of this CPU: the time stamp counter, `what`, a, b and c.
+ * Appends an event of `words` (3 to 5) words to the ring of this CPU: the time stamp counter, `what`, a, b and c.
  * `area` is what r->area was; all members of *r may become 0 meanwhile: then the result is SEQUENCE_NO_CPU.
  */
 static inline __attribute__((always_inline)) enum sequence_result
@@ -103,7 +103,9 @@ sequence_put(const struct sequence_rings *r, ptrdiff_t area, const unsigned word
                    [at_ring] "i"(offsetof(struct sequence_rings, ring_mask))                                 \
                  : "rax", "rcx", "rdx", "rsi", "rdi", "memory", "cc"                                         \
                  : aborted, no_fit, no_cpu)
-    if (words == 4)
+    if (words == 3)
+        PUT(3, ""); /* the fourth word lies behind the head */
+    else if (words == 4)
         PUT(4, "");
     else
         PUT(5, "movq %[c], 32(%%rcx)\n\t");

@@ -3,8 +3,8 @@
 #define WIRE_EVENT_LIST_H
 
 /*
- * A list of events that are on: "alloc,shop:*,!shop:noisy". Its items are groups (`alloc`: those of the agent; `user`:
- * all of the program) and patterns of PROVIDER:NAME, in which `*` stands for any characters and `?` for one. An event
+ * A list of events that are on: "alloc,shop:*,!shop:noisy". Its items are groups (`alloc`: those of the agent; `begin`:
+ * also one at the beginning of each call; `user`: all of the program) and patterns of PROVIDER:NAME, in which `*` stands for any characters and `?` for one. An event
  * of the program is on if an item names it, and no item that begins with a `!` does.
  *
  * Runs in: target, tool. Pure.

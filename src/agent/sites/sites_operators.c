@@ -8,6 +8,8 @@
 #include "agent/sampler/probes.h"
 #include "agent/sites/sites_hooks.h"
 #include "agent/tracer/tracer.h"
+#include "agent/tracer/tracer_general.h"
+#include "agent/tracer/tracer_options.h"
 #include "base/sigsafe/str.h"
 #include "unwind/module.h"
 
@@ -81,12 +83,28 @@ void sites_operators_begin(void)
 #undef X
 }
 
+/* With the tracer's second set of hooks, all operators take their cold halves. */
+#define X(field, symbol)                                                                                     \
+    static void *general_##field(size_t size, size_t second, size_t third)                                   \
+    {                                                                                                        \
+        return operators_new_cold(size, second, third, &tracer_general_operators.field);                     \
+    }
+NEXT_NEW_FORMS(X)
+#undef X
+#define X(field, symbol)                                                                                     \
+    static void general_##field(void *p, size_t second, size_t third)                                        \
+    {                                                                                                        \
+        operators_delete_cold(p, second, third, &tracer_general_operators.field);                            \
+    }
+NEXT_DELETE_FORMS(X)
+#undef X
+
 /* An operator that calls malloc() through its symbol is traced there, with the operator as the site. */
 void sites_operators_trace(void)
 {
 #define X(field, symbol)                                                                                     \
     if (next_operators.field && next.field != next_operators.field)                                          \
-        next.field = trace_##field;
+        next.field = tracer_options_are_general() ? general_##field : trace_##field;
     NEXT_NEW_FORMS(X)
     NEXT_DELETE_FORMS(X)
 #undef X
@@ -202,25 +220,52 @@ static bool goes_direct(const void *real)
     return sites_on && is_cxx_library(module_link_map((uintptr_t)real)) && is_library_whole();
 }
 
+#define X(field, unused)                                                                                     \
+    static void *general_direct_##field(size_t size, size_t second, size_t third)                            \
+    {                                                                                                        \
+        return direct_cold(size, second, third, &next_operators.field);                                      \
+    }
+X(new_plain, )
+X(new_array, )
+X(new_nothrow, )
+X(new_array_nothrow, )
+#undef X
+
+static void general_direct_delete(void *p, size_t second, size_t third)
+{
+    (void)second;
+    (void)third;
+    hooks_free_cold(p);
+}
+
 /* The aligned forms always take the cold path, which counts and traces. */
-#define trace_direct_new_aligned               direct_new_aligned
-#define trace_direct_new_array_aligned         direct_new_array_aligned
-#define trace_direct_new_aligned_nothrow       direct_new_aligned_nothrow
-#define trace_direct_new_array_aligned_nothrow direct_new_array_aligned_nothrow
+#define general_direct_new_aligned               direct_new_aligned
+#define general_direct_new_array_aligned         direct_new_array_aligned
+#define general_direct_new_aligned_nothrow       direct_new_aligned_nothrow
+#define general_direct_new_array_aligned_nothrow direct_new_array_aligned_nothrow
+#define trace_direct_new_aligned                 direct_new_aligned
+#define trace_direct_new_array_aligned           direct_new_array_aligned
+#define trace_direct_new_aligned_nothrow         direct_new_aligned_nothrow
+#define trace_direct_new_array_aligned_nothrow   direct_new_array_aligned_nothrow
 #define X(field, symbol)                                                                                     \
     next_new_fn sites_instead_##field(next_new_fn real)                                                      \
     {                                                                                                        \
         if (!goes_direct((const void *)real))                                                                \
             return real;                                                                                     \
         next_operators.field = real;                                                                         \
-        return tracer_on ? trace_direct_##field : direct_##field;                                            \
+        return !tracer_on                     ? direct_##field                                               \
+               : tracer_options_are_general() ? general_direct_##field                                       \
+                                              : trace_direct_##field;                                        \
     }
 NEXT_NEW_FORMS(X)
 #undef X
 #define X(field, symbol)                                                                                     \
     next_delete_fn sites_instead_##field(next_delete_fn real)                                                \
     {                                                                                                        \
-        return !goes_direct((const void *)real) ? real : tracer_on ? trace_direct_delete : direct_delete;    \
+        return !goes_direct((const void *)real) ? real                                                       \
+               : !tracer_on                     ? direct_delete                                              \
+               : tracer_options_are_general()   ? general_direct_delete                                      \
+                                                : trace_direct_delete;                                         \
     }
 NEXT_DELETE_FORMS(X)
 #undef X

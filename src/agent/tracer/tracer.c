@@ -8,6 +8,9 @@
 #include "agent/reentry.h"
 #include "agent/sites_link.h"
 #include "agent/tracer/tracer_clock.h"
+#include "agent/tracer/tracer_general.h"
+#include "agent/tracer/tracer_options.h"
+#include "agent/tracer/tracer_put.h"
 #include "agent/tracer/tracer_rings.h"
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/syscall.h"
@@ -19,6 +22,7 @@
 #define UNREGISTER         1
 
 uint32_t tracer_on;
+static bool general; /* the hooks of tracer_general.h are installed */
 
 /* Return addresses whose modules the ledger has, each at the place of its hash. */
 #define SITES_SEEN_BITS 14
@@ -61,8 +65,7 @@ static inline uintptr_t *place_of(uintptr_t site)
     return &seen[site * UINT64_C(0x9e3779b97f4a7c15) >> (64 - SITES_SEEN_BITS)];
 }
 
-/* Returns whether there are rings to which the thread may write until end_cold(). If not, the event is counted. */
-static COLD bool begin_cold(struct thread *t, uint8_t *outside)
+COLD bool tracer_begin_cold(struct thread *t, uint8_t *outside)
 {
     if (ledger_enter_own(t, outside)) {
         if (process_open_ledger() && tracer_rings_made()) {
@@ -75,7 +78,7 @@ static COLD bool begin_cold(struct thread *t, uint8_t *outside)
     return false;
 }
 
-static void end_cold(struct thread *t, uint8_t outside)
+void tracer_end_cold(struct thread *t, uint8_t outside)
 {
     tracer_clock_anchor();
     ledger_exit(t, outside);
@@ -96,7 +99,7 @@ static COLD void put_cold(enum sequence_result before, uint64_t what, uint64_t a
 {
     struct thread *t = &thread_self;
     uint8_t outside;
-    if (!begin_cold(t, &outside))
+    if (!tracer_begin_cold(t, &outside))
         return;
     if (!is_off()) {
         if (site && load_relaxed(place_of(site)) != site)
@@ -109,7 +112,7 @@ static COLD void put_cold(enum sequence_result before, uint64_t what, uint64_t a
         else
             ring_append_cold(&tracer_ring, before, event, words);
     }
-    end_cold(t, outside);
+    tracer_end_cold(t, outside);
 }
 
 /*
@@ -132,6 +135,58 @@ static inline __attribute__((always_inline)) void put(const uint32_t words, enum
             return;
     }
     put_cold(done, what, a, b, site);
+}
+
+void tracer_put_pair(enum event_id id, uint64_t a, uint64_t b, uintptr_t site)
+{
+    put(5, id, a, b, site);
+}
+
+void tracer_put_one(enum event_id id, uint64_t a, uintptr_t site)
+{
+    put(4, id, a, 0, site);
+}
+
+void tracer_append_cold(uint64_t *event, uint32_t words)
+{
+    const uint32_t thread = tracer_thread;
+    event[1] |= (uint64_t)(thread & ~TRACER_UNREGISTERED) << 32;
+    if (is_off())
+        return; /* nobody reads the rings */
+    if (thread & TRACER_UNREGISTERED)
+        ring_shared_append(&tracer_ring, event, words);
+    else
+        ring_append(&tracer_ring, event, words);
+}
+
+static COLD void put_bare_cold(enum sequence_result before, uint64_t what, uint64_t a, uint64_t b)
+{
+    struct thread *t = &thread_self;
+    uint8_t outside;
+    if (!tracer_begin_cold(t, &outside))
+        return;
+    uint64_t event[] = {0, (uint32_t)what, a, b};
+    if (before == SEQUENCE_ABORTED)
+        atomic_add64(&tracer_ring.header->aborted, 1);
+    tracer_append_cold(event, what >> 16 & RING_SIZE_MASK);
+    tracer_end_cold(t, outside);
+}
+
+void tracer_put_bare(enum event_id id, uint64_t a, uint64_t b, uint32_t words)
+{
+    const uint32_t thread = tracer_thread;
+    const ptrdiff_t area = load_relaxed(&tracer_hot.rings.area);
+    const uint64_t what = ring_what((uint16_t)id, words, thread);
+    enum sequence_result done = SEQUENCE_NO_FIT;
+    if (likely((int32_t)thread > 0) && likely(area) && likely(clock_is_tsc)) {
+        if (is_off())
+            return;
+        done = words == 3 ? sequence_put(&tracer_hot.rings, area, 3, what, a, b, 0)
+                          : sequence_put(&tracer_hot.rings, area, 4, what, a, b, 0);
+        if (likely(done == SEQUENCE_DONE))
+            return;
+    }
+    put_bare_cold(done, what, a, b);
 }
 
 void tracer_forget_sites(void)
@@ -205,22 +260,38 @@ void tracer_release(uintptr_t site, const void *p)
 
 void tracer_allocated(const struct walk_start *from, const void *p, size_t size)
 {
+    if (general) {
+        tracer_general_allocated(from, p, size);
+        return;
+    }
     put(5, EVENT_malloc, (uintptr_t)p, size, from->pc);
 }
 
 void tracer_released(const struct walk_start *from, const void *p)
 {
+    if (general) {
+        tracer_general_released(from, p);
+        return;
+    }
     if (p)
         put(4, EVENT_free, (uintptr_t)p, 0, from->pc);
 }
 
 void tracer_realloc_begins(const void *old)
 {
+    if (general) {
+        tracer_general_realloc_begins(old);
+        return;
+    }
     put(4, EVENT_realloc_begin, (uintptr_t)old, 0, 0);
 }
 
 void tracer_realloc_ends(const struct walk_start *from, const void *p, size_t size)
 {
+    if (general) {
+        tracer_general_realloc_ends(from, p, size);
+        return;
+    }
     put(5, EVENT_realloc_end, (uintptr_t)p, size, from->pc);
 }
 
@@ -232,6 +303,11 @@ void tracer_begin(void)
     if (process.config.sites & LEDGER_WITH_TRACE_LATER)
         process_control_at_start((initial ? initial->word : 0) | LEDGER_CONTROL_TRACE_OFF);
     tracer_on = sites_on = 1;
+    general = tracer_options_are_general();
+    if (general) {
+        tracer_general_begin();
+        return;
+    }
     next_hot = (struct next_hot){.malloc = trace_malloc,
                                  .calloc = trace_calloc,
                                  .realloc = trace_realloc,
@@ -250,17 +326,10 @@ EXPORT bool allium_agent_trace(uint32_t version, uint64_t *event, uint32_t words
     uint8_t outside;
     if (version != AGENT_API_VERSION || !tracer_on)
         return false;
-    if (!event || !begin_cold(t, &outside))
+    if (!event || !tracer_begin_cold(t, &outside))
         return true;
-    const uint32_t thread = tracer_thread;
-    event[1] |= (uint64_t)(thread & ~TRACER_UNREGISTERED) << 32;
-    if (is_off())
-        ; /* nobody reads the rings */
-    else if (thread & TRACER_UNREGISTERED)
-        ring_shared_append(&tracer_ring, event, words);
-    else
-        ring_append(&tracer_ring, event, words);
-    end_cold(t, outside);
+    tracer_append_cold(event, words);
+    tracer_end_cold(t, outside);
     return true;
 }
 

@@ -3,8 +3,8 @@
 
 #include "agent/clock.h"
 #include "agent/process.h"
+#include "agent/tracer/tracer_options.h"
 #include "agent/tracer/tracer_rings.h"
-#include "agent/tracer/tracer_size.h"
 #include "base/sigsafe/atomic.h"
 
 #define BRACKETS    16
@@ -17,13 +17,13 @@ static bool began_tsc;      /* clock_is_tsc when the rings were made: it changes
 
 bool tracer_clock_is_tsc(void)
 {
-    return clock_is_tsc && !tracer_wants_mono();
+    return clock_is_tsc && !tracer_options.wants_mono;
 }
 
 /* A clock that is stopped shows ticks of the counter (clock_freeze()), and the vdso reads the counter, too. */
 uint64_t tracer_clock_ticks(void)
 {
-    if (!tracer_wants_mono())
+    if (!tracer_options.wants_mono)
         return clock_ticks();
     if (began_tsc != clock_is_tsc)
         return load_relaxed(&last_ns);

@@ -9,6 +9,7 @@
 #include "agent/process.h"
 #include "agent/tracer/tracer.h"
 #include "agent/tracer/tracer_clock.h"
+#include "agent/tracer/tracer_options.h"
 #include "agent/tracer/tracer_size.h"
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/syscall.h"
@@ -34,7 +35,7 @@ static uint32_t ring_generation; /* of the process that has made the rings; 0: n
 
 bool tracer_rings_begin(void)
 {
-    tracer_read_options();
+    tracer_options_read();
     return !sys_call(SYS_madvise, &tracer_hot, LEDGER_PAGE_BYTES, MADV_WIPEONFORK);
 }
 

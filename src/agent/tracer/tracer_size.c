@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <sys/vfs.h>
 
-#include "agent/exec/preload_env.h"
 #include "agent/process.h"
+#include "agent/tracer/tracer_options.h"
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/str.h"
 #include "base/sigsafe/syscall.h"
@@ -23,26 +23,6 @@
 
 static uint64_t approved, taken; /* bytes that the last check approved, and that the rings have */
 static uint32_t refused;         /* requests since the last check, if that failed */
-
-static uint64_t asked_bytes; /* 0: no size is asked for */
-static bool wants_mono;
-
-void tracer_read_options(void)
-{
-    for (unsigned k = 0; k < PRELOAD_ENV_SETTINGS_MAX && preload_env_settings[k]; k++) {
-        static const char buffer[] = ",buffer=";
-        if (!text_starts(preload_env_settings[k], "ALLIUM_SITES="))
-            continue;
-        const char *found = text_find(preload_env_settings[k], buffer);
-        asked_bytes = found ? text_size(found + sizeof(buffer) - 1) : 0;
-        wants_mono = text_find(preload_env_settings[k], ",clock=mono") != NULL;
-    }
-}
-
-bool tracer_wants_mono(void)
-{
-    return wants_mono;
-}
 
 static uint32_t count_usable_cpus(uint32_t cpus)
 {
@@ -119,6 +99,7 @@ static uint64_t least_of(uint64_t a, uint64_t b)
 
 uint64_t tracer_ring_bytes(uint32_t cpus)
 {
+    const uint64_t asked_bytes = tracer_options.buffer_bytes;
     const uint64_t rings = count_usable_cpus(cpus) + 1ull, wanted = asked_bytes ? asked_bytes : DEFAULT_BYTES;
     uint64_t most = least_of(filesystem_room() / 2, cgroup_room() / CGROUP_SHARE),
              bytes = TRACER_RING_LEAST_BYTES;

@@ -14,10 +14,6 @@
 /* The smallest ring, of packets of the smallest size. */
 #define TRACER_RING_LEAST_BYTES (64u << 10)
 
-/** Reads the tracer's options in ALLIUM_SITES: ",buffer=SIZE" (of one CPU's ring), ",clock=mono". Called once. */
-void tracer_read_options(void);
-/** Returns whether the user asks for CLOCK_MONOTONIC as the clock of the events. */
-bool tracer_wants_mono(void);
 /**
  * Returns the size of each ring in bytes, a power of two: the size that the user asks for, or 4 MiB. It is smaller if
  * the shared ring and those of the CPUs that the process may use would exceed half of the free space in the file system

@@ -12,23 +12,23 @@
 #include "cli/process_record.h"
 #include "cli/source.h"
 #include "cli/source_trace.h"
+#include "cli/trace/trace_agent_options.h"
 #include "cli/trace/trace_summary.h"
 #include "collect/ledger/control_events.h"
 #include "run/record.h"
 #include "run/trace_attach.h"
 
-#define BUFFER_LEAST (UINT64_C(64) << 10)
-#define BUFFER_MOST  (UINT64_C(4) << 30)
-
 static const struct option_doc options[] = {
     {"output", 'o', "DIR", "write the trace into the new folder DIR (NAME.PID.trace)"},
     {"force", 0, NULL, "replace DIR if it is a trace"},
-    {"events", 0, "LIST", "record these: alloc, user, 'PROVIDER:NAME' with * and ?, '!...' not (alloc)"},
+    {"events", 0, "LIST",
+     "record these: alloc, begin, user, 'PROVIDER:NAME' with * and ?, '!...' not (alloc)"},
     {"kernel", 0, "LIST", "record events of the kernel, too: faults,sched,... (root)"},
     {"kernel-all", 0, NULL, "all of them"},
     {"kernel-buffer", 0, "SIZE", "the kernel's ring of each CPU (4M)"},
     {"buffer", 0, "SIZE", "memory for the events of each CPU, a power of two (4M)"},
     {"clock", 0, "CLOCK", "time of events: tsc (the CPU's counter, fast) or mono (CLOCK_MONOTONIC) (tsc)"},
+    {"stacks", 0, "WHAT", "with each event: none, site (the call) or full (the whole stack) (site)"},
     {"limit", 0, "SIZE", "stop when DIR has SIZE (4G, or a quarter of the free space if that is less)"},
     {"duration", 0, "DURATION", "stop after DURATION; CMD runs on"},
     {"flight", 0, NULL,
@@ -63,8 +63,9 @@ static int run(int argc, char **argv);
 
 const struct command command_trace = {
     .name = "trace",
-    .usage = "[-o DIR] [--force] [--events LIST] [--buffer SIZE] [--clock CLOCK] [--limit SIZE] "
-             "[--duration DURATION] [--flight [--snapshot-on TRIGGER]...] [--kernel LIST|--kernel-all] "
+    .usage = "[-o DIR] [--force] [--events LIST] [--buffer SIZE] [--clock CLOCK] [--stacks WHAT] "
+             "[--limit SIZE] [--duration DURATION] [--flight [--snapshot-on TRIGGER]...] [--kernel "
+             "LIST|--kernel-all] "
              "[--kernel-buffer SIZE] [--period SIZE] [--no-follow] [--no-args] [--quiet] -- CMD ARG... | "
              "PID|-p PID",
     .summary = "run a program, or attach to a process, and record each of its allocations and frees in order",
@@ -72,24 +73,6 @@ const struct command command_trace = {
     .options = options,
     .run = run,
 };
-
-/* Appends what --buffer and --clock ask of the agent. Returns -1, or the exit code after a line. */
-static int add_options(const struct arguments *a, struct buf *out)
-{
-    static const struct word clocks[] = {{"tsc", 0}, {"mono", 1}, {NULL, 0}};
-    int clock = 0;
-    uint64_t bytes = 0;
-    int code = option_values_parse_size(&command_trace, "buffer", command_value(&command_trace, a, "buffer"),
-                                        BUFFER_LEAST, BUFFER_MOST, &bytes);
-    if (code < 0)
-        code = option_values_parse(&command_trace, "clock", command_value(&command_trace, a, "clock"), clocks,
-                                   &clock);
-    if (bytes)
-        buf_printf(out, ",buffer=%" PRIu64, bytes);
-    if (clock)
-        buf_addstr(out, ",clock=mono");
-    return code;
-}
 
 static void tell_kernel(const struct kernel_follow_counts *n)
 {
@@ -262,7 +245,7 @@ static int run(int argc, char **argv)
     if (code >= 0)
         return code;
     struct buf agent_options = BUF_INIT;
-    code = add_options(&a, &agent_options);
+    code = trace_agent_options_add(&command_trace, &a, &agent_options);
     if (code >= 0) {
         buf_release(&agent_options);
         return code;

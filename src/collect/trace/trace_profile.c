@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/vec.h"
+#include "collect/trace/agent_events.h"
 #include "collect/trace/trace_sites.h"
 #include "model/profile/object_accounts.h"
-#include "wire/event_schema.h"
 
 struct work {
     struct profile *p;
@@ -32,13 +32,6 @@ static uint32_t stack_of(struct work *w, uint32_t image, uint64_t return_address
     return w->stacks.at[location];
 }
 
-static uint64_t word(const struct trace_event *event, int n)
-{
-    uint64_t value;
-    memcpy(&value, event->fields + 8 * n, sizeof(value));
-    return value;
-}
-
 static void free_of(struct work *w, const struct object_event *o, bool found)
 {
     struct profile_image *i = &w->p->images.at[o->image];
@@ -50,21 +43,21 @@ static void free_of(struct work *w, const struct object_event *o, bool found)
         w->counts->unknown_frees++;
 }
 
-static void take(struct work *w, const struct trace_event *event)
+static void take(struct work *w, const struct trace_event *event, const struct agent_event *a)
 {
     const uint32_t image = trace_sites_image(w->sites, event);
     struct object_event o = {.image = image,
                              .thread = trace_sites_thread(w->sites, event, image),
                              .time_ns = event->realtime_ns,
-                             .address = word(event, 0)};
-    switch ((enum event_id)event->class->id) {
+                             .address = a->ptr};
+    switch (a->id) {
     case EVENT_malloc:
     case EVENT_calloc:
     case EVENT_memalign:
     case EVENT_realloc_end: {
-        o.size_bytes = word(event, 1);
-        o.stack = stack_of(w, image, word(event, 2));
-        if (event->class->id == EVENT_realloc_end)
+        o.size_bytes = a->size;
+        o.stack = stack_of(w, image, a->site);
+        if (a->id == EVENT_realloc_end)
             object_accounts_realloc_ended(w->accounts, &o);
         else if (o.address)
             object_accounts_allocated(w->accounts, &o);
@@ -73,31 +66,16 @@ static void take(struct work *w, const struct trace_event *event)
         break;
     }
     case EVENT_realloc_begin:
-        o.location = trace_sites_location(w->sites, image, word(event, 1));
+        o.location = trace_sites_location(w->sites, image, a->site);
         free_of(w, &o, object_accounts_realloc_begins(w->accounts, &o));
         break;
     case EVENT_free:
-        o.location = trace_sites_location(w->sites, image, word(event, 1));
+        o.location = trace_sites_location(w->sites, image, a->site);
         free_of(w, &o, object_accounts_freed(w->accounts, &o));
         break;
-    case EVENT_ID_OWN:
+    default:
         break;
     }
-}
-
-/* Returns whether it is an event of the agent that has the fields which this version writes. */
-static bool is_known(const struct trace_event *event)
-{
-#define FIELD(field, kind) +1
-#define EVENT(number, name, fields)                                                                          \
-    case number:                                                                                             \
-        return event_class_bytes(event->class) == 8 * (0 fields);
-    switch (strcmp(event->domain, "ust") ? 0 : event->class->id) {
-        EVENT_SCHEMA(EVENT, FIELD)
-    }
-#undef EVENT
-#undef FIELD
-    return false;
 }
 
 int trace_profile_read(struct profile *p, const char *folder, uint64_t until_ns,
@@ -105,6 +83,7 @@ int trace_profile_read(struct profile *p, const char *folder, uint64_t until_ns,
 {
     struct event_folder *t;
     struct trace_event event;
+    struct agent_event a;
     int found = event_folder_open(&t, folder, e);
     if (found)
         return found;
@@ -114,8 +93,8 @@ int trace_profile_read(struct profile *p, const char *folder, uint64_t until_ns,
         .p = p, .accounts = object_accounts_new(p), .sites = trace_sites_new(p), .counts = counts};
     while ((found = event_folder_next(t, &event, e)) > 0 && event.realtime_ns <= until_ns) {
         counts->events++;
-        if (is_known(&event))
-            take(&w, &event);
+        if (agent_events_read(&event, &a))
+            take(&w, &event, &a);
     }
     if (found >= 0)
         object_accounts_finish(w.accounts);

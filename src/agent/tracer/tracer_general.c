@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "agent/tracer/tracer_general.h"
+
+#include "agent/hooks/cold.h"
+#include "agent/ledger_writer.h"
+#include "agent/reentry.h"
+#include "agent/tracer/tracer_options.h"
+#include "agent/tracer/tracer_put.h"
+#include "ring/ring_write.h"
+
+static struct next real; /* the allocator's functions; `next` has those below */
+
+/* The class of the allocation that the thread's cold half has made last. */
+static __thread uint16_t last_call __attribute__((tls_model("initial-exec")));
+/* The thread is in a function that may call another one through `next`. */
+static __thread bool is_inside __attribute__((tls_model("initial-exec")));
+
+/* Writes the event with the number of its stack. False: the ledger has no room for the stack. */
+static bool put_full(enum event_id id, uint64_t a, uint64_t b, const struct walk_start *from, uint32_t words)
+{
+    struct thread *t = &thread_self;
+    uint8_t outside;
+    if (!tracer_begin_cold(t, &outside))
+        return true; /* it was counted */
+    const uint32_t stack = writer_stack(t, from);
+    uint64_t event[] = {0, ring_what((uint16_t)id, words, 0), a, b, from->pc, stack};
+    if (words == 5) {
+        event[3] = from->pc;
+        event[4] = stack;
+    }
+    if (stack != LEDGER_NONE)
+        tracer_append_cold(event, words);
+    tracer_end_cold(t, outside);
+    return stack != LEDGER_NONE;
+}
+
+static COLD void note_pair(enum event_id id, uint64_t a, uint64_t b, const struct walk_start *from)
+{
+    const enum event_id full = id == EVENT_realloc_end
+                                   ? EVENT_full_realloc_end
+                                   : (enum event_id)(id + (EVENT_full_malloc - EVENT_malloc));
+    if (tracer_options.stacks == TRACER_STACKS_NONE)
+        tracer_put_bare(EVENT_NONE(id), a, b, 4);
+    else if (tracer_options.stacks == TRACER_STACKS_SITE || !put_full(full, a, b, from, 6))
+        tracer_put_pair(id, a, b, from->pc);
+}
+
+static COLD void note_one(enum event_id id, uint64_t a, const struct walk_start *from)
+{
+    if (tracer_options.stacks == TRACER_STACKS_NONE)
+        tracer_put_bare(EVENT_NONE(id), a, 0, 3);
+    else if (id != EVENT_free || tracer_options.stacks == TRACER_STACKS_SITE ||
+             !put_full(EVENT_full_free, a, 0, from, 5))
+        tracer_put_one(id, a, from->pc);
+}
+
+static void note_begin(enum event_id id, uint64_t a, const struct walk_start *from)
+{
+    if (tracer_options.begins)
+        note_one(id, a, from);
+}
+
+/* ---- the functions of next_hot ---- */
+
+static void *general_malloc(size_t size)
+{
+    const struct walk_start from = COLD_CALLER();
+    note_begin(EVENT_malloc_begin, size, &from);
+    void *p = real.malloc(size);
+    note_pair(EVENT_malloc, (uintptr_t)p, size, &from);
+    return p;
+}
+
+static void general_free(void *p)
+{
+    const struct walk_start from = COLD_CALLER();
+    if (likely(p))
+        note_one(EVENT_free, (uintptr_t)p, &from);
+    real.free(p);
+    if (likely(p))
+        note_begin(EVENT_free_end, (uintptr_t)p, &from);
+}
+
+static void *general_calloc(size_t count, size_t each)
+{
+    const struct walk_start from = COLD_CALLER();
+    note_begin(EVENT_calloc_begin, count * each, &from);
+    void *p = real.calloc(count, each);
+    note_pair(EVENT_calloc, (uintptr_t)p, count * each, &from);
+    return p;
+}
+
+static void *general_realloc(void *old, size_t size)
+{
+    const struct walk_start from = COLD_CALLER();
+    note_one(EVENT_realloc_begin, (uintptr_t)old, &from);
+    void *p = real.realloc(old, size);
+    note_pair(EVENT_realloc_end, (uintptr_t)p, size, &from);
+    return p;
+}
+
+static int general_posix_memalign(void **out, size_t alignment, size_t size)
+{
+    const struct walk_start from = COLD_CALLER();
+    note_begin(EVENT_memalign_begin, size, &from);
+    const int error = real.posix_memalign(out, alignment, size);
+    note_pair(EVENT_memalign, error ? 0 : (uintptr_t)*out, size, &from);
+    return error;
+}
+
+#define ALIGNED(name, parameters, arguments)                                                                 \
+    static void *general_##name parameters                                                                   \
+    {                                                                                                        \
+        const struct walk_start from = COLD_CALLER();                                                        \
+        note_begin(EVENT_memalign_begin, size, &from);                                                       \
+        is_inside = true;                                                                                    \
+        void *p = real.name arguments;                                                                       \
+        is_inside = false;                                                                                   \
+        note_pair(EVENT_memalign, (uintptr_t)p, size, &from);                                                \
+        return p;                                                                                            \
+    }
+ALIGNED(aligned_alloc, (size_t alignment, size_t size), (alignment, size))
+ALIGNED(memalign, (size_t alignment, size_t size), (alignment, size))
+ALIGNED(valloc, (size_t size), (size))
+ALIGNED(pvalloc, (size_t size), (size))
+#undef ALIGNED
+
+/* ---- the functions of `next` ---- */
+
+/* Writes an event of the group `begin` for the program's call of the function of the agent that has called `inner`. */
+static COLD void note_outer(enum event_id id, uint64_t a, struct walk_start inner)
+{
+    struct thread *t = &thread_self;
+    uint8_t outside;
+    if (!tracer_options.begins || is_inside)
+        return;
+    bool found = false;
+    if (ledger_enter_own(t, &outside)) {
+        found = process_open_ledger() && writer_walk_out(t, &inner);
+        ledger_exit(t, outside);
+    }
+    if (!found)
+        inner.pc = 0;
+    note_one(id, a, &inner);
+}
+
+/* The real function may be one of the agent's (boot.c), which calls another one of `next`. */
+#define OUTER(type, name, kind, parameters, size, call)                                                      \
+    static type outer_##name parameters                                                                      \
+    {                                                                                                        \
+        const struct walk_start from = COLD_CALLER();                                                        \
+        const bool before = is_inside;                                                                       \
+        note_outer(EVENT_##kind##_begin, size, from);                                                        \
+        is_inside = true;                                                                                    \
+        type result = call;                                                                                  \
+        is_inside = before;                                                                                  \
+        last_call = EVENT_##kind;                                                                            \
+        return result;                                                                                       \
+    }
+OUTER(void *, malloc, malloc, (size_t size), size, real.malloc(size))
+OUTER(void *, calloc, calloc, (size_t count, size_t each), count *each, real.calloc(count, each))
+OUTER(int, posix_memalign, memalign, (void **out, size_t alignment, size_t size), size,
+      real.posix_memalign(out, alignment, size))
+OUTER(void *, aligned_alloc, memalign, (size_t alignment, size_t size), size,
+      real.aligned_alloc(alignment, size))
+OUTER(void *, memalign, memalign, (size_t alignment, size_t size), size, real.memalign(alignment, size))
+OUTER(void *, valloc, memalign, (size_t size), size, real.valloc(size))
+OUTER(void *, pvalloc, memalign, (size_t size), size, real.pvalloc(size))
+#define X(field, symbol)                                                                                     \
+    OUTER(void *, field, malloc, (size_t size, size_t second, size_t third), size,                           \
+          next_operators.field(size, second, third))
+NEXT_NEW_FORMS(X)
+#undef X
+#undef OUTER
+
+static void outer_free(void *p)
+{
+    const struct walk_start from = COLD_CALLER();
+    real.free(p);
+    if (p)
+        note_outer(EVENT_free_end, (uintptr_t)p, from);
+}
+
+#define X(field, symbol)                                                                                     \
+    static void outer_##field(void *p, size_t second, size_t third)                                          \
+    {                                                                                                        \
+        const struct walk_start from = COLD_CALLER();                                                        \
+        next_operators.field(p, second, third);                                                              \
+        if (p)                                                                                               \
+            note_outer(EVENT_free_end, (uintptr_t)p, from);                                                  \
+    }
+NEXT_DELETE_FORMS(X)
+#undef X
+
+struct next_operators tracer_general_operators = {
+#define X(field, symbol) .field = outer_##field,
+    NEXT_NEW_FORMS(X) NEXT_DELETE_FORMS(X)
+#undef X
+};
+
+void tracer_general_begin(void)
+{
+    real = next;
+#define X(name) .name = general_##name,
+    next_hot = (struct next_hot){NEXT_FAMILY(X)};
+#undef X
+    next.malloc = outer_malloc;
+    next.calloc = outer_calloc;
+    next.free = outer_free;
+    next.posix_memalign = outer_posix_memalign;
+    next.aligned_alloc = outer_aligned_alloc;
+    next.memalign = outer_memalign;
+    next.valloc = outer_valloc;
+    next.pvalloc = outer_pvalloc;
+}
+
+/* ---- cold halves ---- */
+
+void tracer_general_allocated(const struct walk_start *from, const void *p, size_t size)
+{
+    note_pair(last_call ? (enum event_id)last_call : EVENT_malloc, (uintptr_t)p, size, from);
+}
+
+void tracer_general_released(const struct walk_start *from, const void *p)
+{
+    if (p)
+        note_one(EVENT_free, (uintptr_t)p, from);
+}
+
+void tracer_general_realloc_begins(const void *old)
+{
+    note_one(EVENT_realloc_begin, (uintptr_t)old, &(const struct walk_start){.pc = 0});
+}
+
+void tracer_general_realloc_ends(const struct walk_start *from, const void *p, size_t size)
+{
+    note_pair(EVENT_realloc_end, (uintptr_t)p, size, from);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef AGENT_TRACER_GENERAL_H
+#define AGENT_TRACER_GENERAL_H
+
+/*
+ * The tracer's second set of hooks, which obeys all options (tracer_options.h). It is installed if an option differs
+ * from what the fast hooks of tracer.c do.
+ *
+ * The cold halves of hooks, and operators of C++, call the real functions through `next`, where this set has functions
+ * of its own: they write the events of the group `begin` next to the real call, and note which function it was.
+ *
+ * Runs in: target. Threads: any, signal handlers included; no lock.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/hooks/next.h"
+#include "unwind/walk.h"
+
+/** Installs the hooks. Called once, when the allocator is known. */
+void tracer_general_begin(void);
+
+/** The events of a cold half; as tracer_allocated() and the functions behind it. */
+void tracer_general_allocated(const struct walk_start *from, const void *p, size_t size);
+void tracer_general_released(const struct walk_start *from, const void *p);
+void tracer_general_realloc_begins(const void *old);
+void tracer_general_realloc_ends(const struct walk_start *from, const void *p, size_t size);
+
+/** The operators that the cold halves call in this set: each calls that of next_operators. */
+extern struct next_operators tracer_general_operators __attribute__((visibility("hidden")));
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "agent/tracer/tracer_options.h"
+
+#include "agent/exec/preload_env.h"
+#include "base/sigsafe/str.h"
+
+struct tracer_options tracer_options;
+
+void tracer_options_read(void)
+{
+    struct tracer_options *o = &tracer_options;
+    for (unsigned k = 0; k < PRELOAD_ENV_SETTINGS_MAX && preload_env_settings[k]; k++) {
+        static const char buffer[] = ",buffer=";
+        const char *text = preload_env_settings[k];
+        if (!text_starts(text, "ALLIUM_SITES="))
+            continue;
+        const char *found = text_find(text, buffer);
+        *o = (struct tracer_options){.buffer_bytes = found ? text_size(found + sizeof(buffer) - 1) : 0,
+                                     .wants_mono = text_find(text, ",clock=mono") != NULL,
+                                     .begins = text_find(text, ",begin") != NULL};
+        if (text_find(text, ",stacks=none"))
+            o->stacks = TRACER_STACKS_NONE;
+        if (text_find(text, ",stacks=full"))
+            o->stacks = TRACER_STACKS_FULL;
+    }
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef AGENT_TRACER_OPTIONS_H
+#define AGENT_TRACER_OPTIONS_H
+
+/*
+ * The tracer's options, which are in ALLIUM_SITES behind its number.
+ *
+ * Runs in: target. Threads: any; they are read once, before the first event.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What an event tells of its call. */
+enum tracer_stacks { TRACER_STACKS_SITE, TRACER_STACKS_NONE, TRACER_STACKS_FULL };
+
+struct tracer_options {
+    uint64_t buffer_bytes;     /* ",buffer=BYTES": the size of each CPU's ring; 0: not set */
+    bool wants_mono;           /* ",clock=mono": times are of CLOCK_MONOTONIC */
+    bool begins;               /* ",begin": events of the group `begin`, too */
+    enum tracer_stacks stacks; /* ",stacks=none", ",stacks=full" */
+};
+extern struct tracer_options tracer_options __attribute__((visibility("hidden")));
+
+/** Reads them from the environment. Called once. */
+void tracer_options_read(void);
+/** Returns whether the events need the hooks of tracer_general.h. */
+static inline bool tracer_options_are_general(void)
+{
+    return tracer_options.begins || tracer_options.stacks != TRACER_STACKS_SITE;
+}
+
+#endif

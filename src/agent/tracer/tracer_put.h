@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef AGENT_TRACER_PUT_H
+#define AGENT_TRACER_PUT_H
+
+/*
+ * Puts events into the rings, for the hooks of tracer_general.h.
+ *
+ * Runs in: target. Threads: any, signal handlers included; no lock.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/thread_state.h"
+#include "wire/event_schema.h"
+
+/** Puts an event of a class with the fields a, b and site; without b; without site, of `words` words (3 or 4). */
+void tracer_put_pair(enum event_id id, uint64_t a, uint64_t b, uintptr_t site);
+void tracer_put_one(enum event_id id, uint64_t a, uintptr_t site);
+void tracer_put_bare(enum event_id id, uint64_t a, uint64_t b, uint32_t words);
+
+/** Returns whether there are rings to which the thread may write until tracer_end_cold(). If not, counts an event. */
+bool tracer_begin_cold(struct thread *t, uint8_t *outside);
+/** Appends an event of `words` words, of which the first two are for its time and ring_what(), unless tracing is off. */
+void tracer_append_cold(uint64_t *event, uint32_t words);
+void tracer_end_cold(struct thread *t, uint8_t outside);
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef CLI_TRACE_AGENT_OPTIONS_H
+#define CLI_TRACE_AGENT_OPTIONS_H
+
+/*
+ * The options of `trace` that the agent obeys.
+ *
+ * Runs in: the tool.
+ */
+
+#include "base/buf.h"
+#include "cli/command.h"
+
+/** Appends to `out` what ALLIUM_SITES has to say. Returns -1, or the exit code after a line. */
+int trace_agent_options_add(const struct command *c, const struct arguments *a, struct buf *out);
+
+#endif
