@@ -71,8 +71,10 @@ int source_trace_read(struct profile **p, const char *folder, const char *time, 
         *p = NULL;
         return bad;
     }
-    (*p)->trace = (struct profile_trace){
-        .known = true, .cut_packets = counts.losses.cut_packets, .unknown_frees = counts.unknown_frees};
+    (*p)->trace = (struct profile_trace){.known = true,
+                                         .cut_packets = counts.losses.cut_packets,
+                                         .unknown_frees = counts.unknown_frees,
+                                         .without_stack = counts.without_stack};
     if ((*p)->images.len)
         (*p)->images.at[0].losses[PROFILE_LOST_SAMPLES] += counts.losses.events;
     add_names(*p);

@@ -332,12 +332,14 @@ int writer_put_image(struct recording *r, const struct profile *p, bool last, st
     put_cells(&u);
     put_samples(&u);
     put_frees(&u);
+    if (last)
+        rc = writer_put_stack_numbers(&u.rows, e);
     intern_release(&u.rows);
     if (p->taken_ns > r->taken_ns) {
         r->taken_ns = p->taken_ns;
         writer_put_number(r, SCHEMA_TAKEN, (int64_t)(p->taken_ns > INT64_MAX ? INT64_MAX : p->taken_ns));
     }
-    return writer_result(r, e);
+    return rc ? rc : writer_result(r, e);
 }
 
 int recording_put_image(struct recording *r, const struct profile *p, bool last, struct error *e)

@@ -214,8 +214,7 @@ static int load_cells(struct loader *l, struct error *e)
     return reader_each(l->r, &of, e);
 }
 
-/* The profile's index of a stack's row, which is unrolled at its first use. False: that is too much. */
-static bool use_stack(struct loader *l, uint32_t row, uint32_t *index)
+bool load_use_stack(struct loader *l, uint32_t row, uint32_t *index)
 {
     struct loaded_stack *k = &l->stacks.at[row];
     if (k->index == PROFILE_NONE) {
@@ -232,7 +231,7 @@ static bool use_stack(struct loader *l, uint32_t row, uint32_t *index)
     return true;
 }
 
-static int refuse_frames(const struct loader *l, struct error *e)
+int load_refuse_frames(const struct loader *l, struct error *e)
 {
     return error_set(e, EFBIG,
                      "%s has stacks of more than %" PRIu64 " frames in all, which cannot be; record again",
@@ -252,8 +251,8 @@ static int use_cells(struct loader *l, struct error *e)
             continue;
         it.image = image->index;
         it.thread = l->threads.at[it.thread].index;
-        if (!use_stack(l, it.stack, &it.stack))
-            return refuse_frames(l, e);
+        if (!load_use_stack(l, it.stack, &it.stack))
+            return load_refuse_frames(l, e);
         l->cells.at[row].index = (uint32_t)kept;
         l->p->cells.at[kept++] = it;
     }
@@ -296,7 +295,7 @@ static bool use_free(struct loader *l, struct profile_free *it, uint64_t cut_ns)
         return true;
     if (it->thread != PROFILE_NONE)
         it->thread = l->threads.at[it->thread].index;
-    if (it->stack != PROFILE_NONE && !use_stack(l, it->stack, &it->stack))
+    if (it->stack != PROFILE_NONE && !load_use_stack(l, it->stack, &it->stack))
         return false;
     *vec_push(&l->p->frees) = *it;
     return true;
@@ -322,7 +321,7 @@ static int load_frees(struct loader *l, struct error *e)
         fits = use_free(l, &it, l->images.at[image].cut_ns);
     }
     int rc = reader_scan_end(&s, e);
-    return rc || fits ? rc : refuse_frames(l, e);
+    return rc || fits ? rc : load_refuse_frames(l, e);
 }
 
 static int load_lifetimes(struct loader *l, struct error *e)
@@ -453,9 +452,9 @@ int reader_load(struct reader *r, const uint64_t *at_ns, struct profile **p, str
 {
     /* Each needs what those before it have read. */
     static int (*const steps[])(struct loader *, struct error *) = {
-        load_strings, load_images, load_points,    load_modules, load_mappings,   load_locations,
-        load_lines,   load_stacks, load_threads,   load_cells,   load_moments,    use_cells,
-        load_samples, load_frees,  load_lifetimes, load_facts,   load_unobserved,
+        load_strings, load_images, load_points,        load_modules,   load_mappings, load_locations,
+        load_lines,   load_stacks, load_threads,       load_cells,     load_moments,  use_cells,
+        load_samples, load_frees,  load_stack_numbers, load_lifetimes, load_facts,    load_unobserved,
     };
     struct loader l = {.r = r, .p = profile_new(), .at_ns = at_ns, .last_moment = -1};
     int rc = 0;

@@ -133,6 +133,13 @@ struct loader {
     int64_t last_moment; /* the largest of them; -1: none */
 };
 
+/** profile_load.c: sets *index to the profile's index of a stack's row, which is unrolled at its first use. False: that
+ * is too much. */
+bool load_use_stack(struct loader *l, uint32_t row, uint32_t *index);
+int load_refuse_frames(const struct loader *l, struct error *e);
+/** stack_numbers.c: reads the numbers of stacks in the events of a trace. Call it after the stacks are read. */
+int load_stack_numbers(struct loader *l, struct error *e);
+
 /** snapshot_at.c: reads the points, and finds the time for each image of the past. Call it after the images
  * are read. */
 int load_points(struct loader *l, struct error *e);

@@ -125,6 +125,9 @@ uint32_t intern_stack(struct intern *n, uint32_t stack);
 /** Stores the rows with which every recording begins: the empty string, the ends of stacks. */
 void intern_begin(struct recording *r);
 
+/** stack_numbers.c: stores the numbers that the image's stacks have in the events of its trace. */
+int writer_put_stack_numbers(struct intern *n, struct error *e);
+
 /** image_tables.c: like recording_put_image(), without the bookkeeping for `last`. */
 int writer_put_image(struct recording *r, const struct profile *p, bool last, struct error *e);
 

@@ -53,7 +53,7 @@ bool rows_is_ours(const char *name, const char *sql)
 {
     struct buf begin = BUF_INIT;
     size_t len = name_length(name);
-    bool known = !strncmp(name, "sys_", 4) || !strncmp(name, "account_", 8);
+    bool known = !strncmp(name, "sys_", 4) || !strncmp(name, "account_", 8) || !strncmp(name, "trace_", 6);
     buf_printf(&begin, "CREATE TABLE %s" HEAD, name);
     bool ours = known && len && !name[len] && !strncmp(sql, buf_str(&begin), begin.len);
     const char *at = ours ? sql + begin.len : "";

@@ -4,7 +4,8 @@
 
 /*
  * Tables of a recording that hold rows of typed columns (model/table/table.h): one table for each source of
- * rows, such as "sys_kmem", and those of exact accounts (account_tables.h), such as "account_place".
+ * rows, such as "sys_kmem", those of exact accounts (account_tables.h), such as "account_place", and
+ * "trace_stack" (stack_numbers.c).
  *
  *     CREATE TABLE sys_kmem(
  *       taken_ns INTEGER, call_site TEXT, allocated_bytes INTEGER, ...

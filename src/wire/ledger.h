@@ -196,7 +196,8 @@ struct ledger_header {
     uint64_t peak_ticks;
     uint64_t losses[LEDGER_LOSSES];
 #define LEDGER_FILTERS_UNKNOWN UINT32_MAX
-    uint32_t seccomp_filters; /* number when the ledger was made, or LEDGER_FILTERS_UNKNOWN */
+    uint32_t seccomp_filters;    /* number when the ledger was made, or LEDGER_FILTERS_UNKNOWN */
+    uint32_t events_have_stacks; /* 1: events of the trace beside have numbers of stacks of this ledger */
     struct ledger_shard shards[LEDGER_SHARDS];
 };
 _Static_assert(sizeof(struct ledger_header) <= LEDGER_HEADER_BYTES, "the header is one page");

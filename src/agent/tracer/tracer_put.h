@@ -21,7 +21,7 @@ void tracer_put_bare(enum event_id id, uint64_t a, uint64_t b, uint32_t words);
 
 /** Returns whether there are rings to which the thread may write until tracer_end_cold(). If not, counts an event. */
 bool tracer_begin_cold(struct thread *t, uint8_t *outside);
-/** Appends an event of `words` words, of which the first two are for its time and ring_what(), unless tracing is off. */
+/** Appends an event of `words` words, unless tracing is off. The first two are for its time, and ring_what(). */
 void tracer_append_cold(uint64_t *event, uint32_t words);
 void tracer_end_cold(struct thread *t, uint8_t outside);
 

@@ -110,6 +110,7 @@ static char *map_rings(uint32_t cpus, uint64_t *ring_bytes)
 void tracer_begin_ledger(void)
 {
     tracer_forget_sites();
+    process.ledger.header->events_have_stacks = tracer_options.stacks == TRACER_STACKS_FULL;
     struct {
         uint64_t magic, read[CPUS_MOST];
     } positions = {0};

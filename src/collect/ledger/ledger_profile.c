@@ -364,6 +364,14 @@ struct profile *ledger_profile_stacks(struct ledger_copy *c, uint32_t **number)
     return w.p;
 }
 
+static void take_stack_numbers(struct work *w)
+{
+    for (uint32_t i = 0; i < w->c->count[LEDGER_STACKS]; i++)
+        if (w->stack[i] != PROFILE_NONE)
+            *vec_push(&w->p->stack_numbers) =
+                (struct profile_stack_number){.number = i, .stack = w->stack[i]};
+}
+
 struct profile *ledger_profile(struct ledger_copy *c)
 {
     struct work w = {.c = c, .p = profile_new()};
@@ -371,6 +379,8 @@ struct profile *ledger_profile(struct ledger_copy *c)
     take_modules(&w);
     take_locations(&w);
     take_stacks(&w);
+    if (c->header.events_have_stacks)
+        take_stack_numbers(&w);
     take_threads(&w);
     take_cells(&w);
     take_peak(&w);

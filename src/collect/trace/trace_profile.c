@@ -15,6 +15,7 @@ struct work {
     struct trace_sites *sites;
     struct VEC(
         uint32_t) stacks; /* for each location the stack that has it alone; PROFILE_NONE: there is none yet */
+    struct map full;      /* from image and number of a stack in events to the stack */
     struct trace_profile_counts *counts;
 };
 
@@ -30,6 +31,15 @@ static uint32_t stack_of(struct work *w, uint32_t image, uint64_t return_address
         (struct profile_stack){.first = (uint32_t)w->p->stack_locations.len, .depth = 1};
     *vec_push(&w->p->stack_locations) = location;
     return w->stacks.at[location];
+}
+
+/* Returns the stack of an allocation; if it is not known, one of its call alone. */
+static uint32_t whole_stack_of(struct work *w, uint32_t image, const struct agent_event *a)
+{
+    const size_t known =
+        a->stack < PROFILE_NONE ? map_get_u64(&w->full, (uint64_t)image << 32 | a->stack) : MAP_NONE;
+    w->counts->without_stack += known == MAP_NONE && w->p->stack_numbers.len;
+    return known == MAP_NONE ? stack_of(w, image, a->site) : (uint32_t)known;
 }
 
 static void free_of(struct work *w, const struct object_event *o, bool found)
@@ -56,7 +66,7 @@ static void take(struct work *w, const struct trace_event *event, const struct a
     case EVENT_memalign:
     case EVENT_realloc_end: {
         o.size_bytes = a->size;
-        o.stack = stack_of(w, image, a->site);
+        o.stack = whole_stack_of(w, image, a);
         if (a->id == EVENT_realloc_end)
             object_accounts_realloc_ended(w->accounts, &o);
         else if (o.address)
@@ -88,9 +98,12 @@ int trace_profile_read(struct profile *p, const char *folder, uint64_t until_ns,
     if (found)
         return found;
     *counts = (struct trace_profile_counts){.events = 0};
-    p->stacks.len = p->stack_locations.len = 0;
+    if (!p->stack_numbers.len)
+        p->stacks.len = p->stack_locations.len = 0;
     struct work w = {
         .p = p, .accounts = object_accounts_new(p), .sites = trace_sites_new(p), .counts = counts};
+    vec_each (const struct profile_stack_number, k, &p->stack_numbers)
+        map_put_u64(&w.full, (uint64_t)k->image << 32 | k->number, k->stack, NULL);
     while ((found = event_folder_next(t, &event, e)) > 0 && event.realtime_ns <= until_ns) {
         counts->events++;
         if (agent_events_read(&event, &a))
@@ -100,6 +113,7 @@ int trace_profile_read(struct profile *p, const char *folder, uint64_t until_ns,
         object_accounts_finish(w.accounts);
     counts->losses = event_folder_losses(t);
     vec_release(&w.stacks);
+    map_release(&w.full);
     trace_sites_free(w.sites);
     object_accounts_free(w.accounts);
     event_folder_close(t);

@@ -18,6 +18,7 @@ struct trace_profile_counts {
     uint64_t events;
     /* frees of blocks without an allocation in the trace, which the program did not inherit from its parent */
     uint64_t unknown_frees;
+    uint64_t without_stack; /* allocations of a trace with stacks that have only their call */
     struct trace_losses losses;
 };
 

@@ -29,6 +29,7 @@ void profile_free(struct profile *p)
     vec_release(&p->cells);
     vec_release(&p->samples);
     vec_release(&p->frees);
+    vec_release(&p->stack_numbers);
     vec_release(&p->points);
     vec_release(&p->marks);
     vec_release(&p->moments);
@@ -102,6 +103,9 @@ static bool books_valid(const struct profile *p)
             return false;
     vec_each (const struct profile_sample, s, &p->samples)
         if (s->cell >= p->cells.len)
+            return false;
+    vec_each (const struct profile_stack_number, k, &p->stack_numbers)
+        if (k->image >= p->images.len || k->stack >= p->stacks.len)
             return false;
     vec_each (const struct profile_free, f, &p->frees)
         if (f->cell >= p->cells.len || (f->stack != PROFILE_NONE && f->stack >= p->stacks.len) ||

@@ -141,6 +141,11 @@ struct profile_stack {
     enum profile_stack_end end;
 };
 
+/** The number that a stack has in the ledger of an image, and thus in the events of its trace. */
+struct profile_stack_number {
+    uint32_t image, number, stack;
+};
+
 /** The counters of one stack, thread, size class and period of one image. */
 struct profile_cell {
     uint32_t image, stack, thread;
@@ -221,6 +226,7 @@ struct profile_trace {
     bool known;
     uint64_t cut_packets;   /* at the end of a trace that was cut short */
     uint64_t unknown_frees; /* of blocks whose allocation is not in it */
+    uint64_t without_stack; /* allocations with --stacks full that have only their call */
 };
 
 struct profile {
@@ -233,6 +239,7 @@ struct profile {
     struct VEC(struct profile_location) locations;
     struct VEC(uint32_t) stack_locations;
     struct VEC(struct profile_stack) stacks;
+    struct VEC(struct profile_stack_number) stack_numbers; /* only if events of a trace have them */
     struct VEC(struct profile_cell) cells;
     struct VEC(struct profile_sample) samples;
     struct VEC(struct profile_free) frees;

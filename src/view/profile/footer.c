@@ -68,6 +68,13 @@ static void write_lost_events(const struct footer *c)
         buf_addstr(&b, " of blocks whose allocation is not in the trace: they are in no figure.");
         write_words(c, &b, TEXT_PLAIN);
     }
+    if (t->without_stack) {
+        text_add_number(&b, t->without_stack, "allocation");
+        buf_addstr(&b,
+                   " with the call alone, and not the whole stack: the ledger was full, or the end of the "
+                   "recording is missing.");
+        write_words(c, &b, TEXT_ALARM);
+    }
     if (t->known)
         write_losses(c, &b, PROFILE_LOST_LIVE);
     buf_release(&b);
