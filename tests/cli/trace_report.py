@@ -77,13 +77,14 @@ int main()
 """
 SUMS = ("allocated_samples", "allocated_bytes", "freed_samples", "freed_bytes", "temporary_samples", "temporary_bytes",
         "peak_samples", "peak_bytes")
-# By process, thread, size class and innermost frame.
-CELLS = """SELECT image.pid, thread.tid, size_class, string.text AS path, location.address, %s FROM cell
-    JOIN image ON image.id = cell.image JOIN thread ON thread.id = cell.thread JOIN stack ON stack.id = cell.stack
-    JOIN location ON location.id = stack.location JOIN module ON module.id = location.module
-    JOIN string ON string.id = module.path GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5"""
+# By process, thread, size class and stack.
+CELLS = """SELECT image.pid, thread.tid, size_class, cell.stack, %s FROM cell
+    JOIN image ON image.id = cell.image JOIN thread ON thread.id = cell.thread"""
+STACK = "SELECT id, caller, location FROM stack"
+FRAME = """SELECT location.id, string.text AS path, location.address FROM location
+    JOIN module ON module.id = location.module JOIN string ON string.id = module.path"""
 SAMPLES = "SELECT address, size_bytes FROM live_sample ORDER BY address"
-LIFETIMES = "SELECT %s FROM cell" % ", ".join("sum(lifetime_%d)" % k for k in range(16))
+LIFETIMES = tuple("lifetime_%d" % k for k in range(16))
 
 
 def allium(*words, code=0):
@@ -105,26 +106,47 @@ def compiled(folder, name, text, *libraries):
     return path + ".out"
 
 
-def compare(folder, *command, peak=True):
+def cells(source, sums, depth):
+    """-> the sums, by process, thread, size class and the innermost `depth` frames"""
+    stacks = {stack: rest for stack, *rest in rows(source, STACK)}
+    frames = {location: tuple(rest) for location, *rest in rows(source, FRAME)}
+    found = {}
+    for *key, stack, in_sums in ((*row[:4], row[4:]) for row in rows(source, CELLS % ", ".join("cell." + sum for sum in sums))):
+        path = []
+        while len(path) < depth and stacks[stack][1] is not None:
+            path.append(frames.get(stacks[stack][1]))
+            stack = stacks[stack][0]
+        key = (*key, *path)
+        found[key] = [a + b for a, b in zip(found.get(key, [0] * len(sums)), in_sums)]
+    return found
+
+
+def compare_one(folder, *command, peak=True, stacks="site", options=()):
     """Each figure of each cell is that of the ledger."""
     trace = folder + "/" + os.path.basename(command[0]) + ".trace"
-    allium("trace", "--quiet", "--period", "1", "-o", trace, "--", *command)
-    query = CELLS % ", ".join("sum(cell.%s)" % sum for sum in (SUMS if peak else SUMS[:-2]))
-    want, have = rows(trace + "/profile.allium", query), rows(trace, query)
+    allium("trace", "--quiet", "--force", "--period", "1", "--stacks", stacks, *options, "-o", trace, "--", *command)
+    sums, depth = SUMS if peak else SUMS[:-2], {"none": 0, "site": 1, "full": 1000}[stacks]
+    want, have = cells(trace + "/profile.allium", sums, depth), cells(trace, sums, depth)
     check(len(want) > 10, want)
-    differ = [(w, h) for w, h in zip(want, have) if w != h]
-    equal((differ[:3], len(have)), ([], len(want)), command)
+    differ = [(key, want.get(key), have.get(key)) for key in {*want, *have} if want.get(key) != have.get(key)]
+    equal(differ[:3], [], command)
+    if stacks == "full":
+        check(max(len(key) for key in have) > 5, "no stack has more than 2 frames")
     equal(rows(trace, SAMPLES), rows(trace + "/profile.allium", SAMPLES), "live objects")
-    want, have = rows(trace + "/profile.allium", LIFETIMES)[0], rows(trace, LIFETIMES)[0]
-    equal(sum(have), sum(want), "lifetimes of all freed objects")
+    want, have = cells(trace + "/profile.allium", LIFETIMES, depth), cells(trace, LIFETIMES, depth)
+    equal({key: sum(value) for key, value in have.items()}, {key: sum(value) for key, value in want.items()},
+          "lifetimes of freed objects")
     # Both read the clock, one after the other: an object whose life is that near to a border may be on its other side.
-    moved = sum(abs(w - h) for w, h in zip(want, have))
-    check(moved <= 20 + sum(want) // 20, want, have)
+    moved = sum(abs(w - h) for key in want for w, h in zip(want[key], have[key]))
+    check(moved <= 20 + sum(map(sum, want.values())) // 20, moved)
     return trace
 
 
-def as_ledger():
+def as_ledger(**how):
     with private_dir() as folder:
+        def compare(*words, **more):
+            return compare_one(*words, **how, **more)
+
         compare(folder, "sqlite3", ":memory:", "create table t(a, b); with recursive c(x) as (select 1 union all select "
                 "x + 1 from c where x < 3000) insert into t select x, hex(x) from c; create index i on t(b); select "
                 "count(*) from t;")
@@ -234,6 +256,9 @@ def damaged():
 
 tap.main([
     ("figures from events are those of the ledger, cell by cell", as_ledger),
+    ("with whole stacks, too, also if calls have events at their beginning",
+     lambda: as_ledger(stacks="full", options=("--events", "begin"))),
+    ("without sites, figures of all calls", lambda: as_ledger(stacks="none")),
     ("what is live at any time, to the end by SIGKILL", moments),
     ("damaged and foreign folders", damaged),
 ])
