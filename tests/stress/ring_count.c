@@ -47,11 +47,15 @@ static void find(const char *folder)
 
 static bool is_whole(const struct ring_event *e)
 {
-    static const uint16_t words[] = {[EVENT_malloc] = 5,        [EVENT_calloc] = 5,      [EVENT_memalign] = 5,
-                                     [EVENT_realloc_begin] = 4, [EVENT_realloc_end] = 5, [EVENT_free] = 4};
+#define FIELD(name, type)                     +1
+#define EVENT(number, constant, name, fields) [number] = 2 fields,
+    static const uint16_t words[] = {EVENT_SCHEMA(EVENT, FIELD)};
+#undef EVENT
+#undef FIELD
     const uint64_t *w = (const uint64_t *)e;
-    return e->id && e->id < sizeof(words) / sizeof(*words) && (e->size & RING_SIZE_MASK) == words[e->id] &&
-           w[2] < UINT64_C(1) << 47 && w[3] < UINT64_C(1) << 63;
+    return e->id < sizeof(words) / sizeof(*words) && words[e->id] &&
+           (e->size & RING_SIZE_MASK) == words[e->id] && w[2] < UINT64_C(1) << 47 &&
+           (words[e->id] == 3 || w[3] < UINT64_C(1) << 63);
 }
 
 static void take(struct counted *c, uint32_t ring, const struct ring_piece *p)
@@ -65,7 +69,7 @@ static void take(struct counted *c, uint32_t ring, const struct ring_piece *p)
         c->last[ring] = e->ticks;
         c->first = !c->first || e->ticks < c->first ? e->ticks : c->first;
         c->newest = e->ticks > c->newest ? e->ticks : c->newest;
-        c->marked += e->id == EVENT_malloc && ((const uint64_t *)e)[3] == 48;
+        c->marked += event_id_plain(e->id) == EVENT_malloc && ((const uint64_t *)e)[3] == 48;
     }
     c->torn += bad || n != p->n_events;
     c->events += n;
