@@ -47,16 +47,45 @@
     E(61, full_realloc_end, realloc_end, F(ptr, HEX) F(size, BYTES) F(site, HEX) F(stack, UNSIGNED))         \
     E(62, full_free, free, F(ptr, HEX) F(site, HEX) F(stack, UNSIGNED))
 
+/*
+ * The group `life`, which is always on: L(number, name, fields). The fields are words, F(field, type), and at their end
+ * T(field, bytes), a text. A thread begins when it first allocates or frees, a module when it first does so.
+ */
+#define EVENT_PATH_BYTES 256
+#define EVENT_SCHEMA_LIFE(L, F, T)                                                                           \
+    L(16, process_begin, F(parent, UNSIGNED) F(parent_image, HEX) T(name, 16))                               \
+    L(17, process_exit, F(threads, UNSIGNED))                                                                \
+    L(18, thread_begin, T(name, 16))                                                                         \
+    L(19, thread_end, T(name, 16))                                                                           \
+    L(20, exec, F(pid, UNSIGNED) T(path, EVENT_PATH_BYTES))                                                  \
+    L(21, exec_failed, F(error, UNSIGNED))                                                                   \
+    L(22, module_loaded, F(start, HEX) F(end, HEX) T(path, EVENT_PATH_BYTES))                                \
+    L(23, module_unloaded, F(start, HEX) F(end, HEX) T(path, EVENT_PATH_BYTES))
+
+/* The group `tag`: a call of a code tag (allium/tag.h) that has allocated; `tag` is its class and name. */
+#define EVENT_SCHEMA_TAG(L, F, T)                                                                            \
+    L(32, tag_call, F(ptr, HEX) F(size, BYTES) F(duration_ns, UNSIGNED) T(class, 32) T(name, 64))
+
 #define EVENT_SCHEMA_NO_FIELD(name, type)
 enum event_id {
 #define X(number, constant, name, fields) EVENT_##constant = number,
     EVENT_SCHEMA(X, EVENT_SCHEMA_NO_FIELD)
 #undef X
-        EVENT_ID_OWN = 64
+#define X(number, name, fields) EVENT_##name = number,
+        EVENT_SCHEMA_LIFE(X, EVENT_SCHEMA_NO_FIELD, EVENT_SCHEMA_NO_FIELD)
+            EVENT_SCHEMA_TAG(X, EVENT_SCHEMA_NO_FIELD, EVENT_SCHEMA_NO_FIELD)
+#undef X
+                EVENT_ID_OWN = 64
 };
 
 /* From an event to the one of the same name without a site. */
 #define EVENT_NONE(id) ((enum event_id)((id) + (EVENT_none_malloc - EVENT_malloc)))
+
+/** Returns whether the event is of the group `life`. */
+static inline int event_id_is_life(unsigned id)
+{
+    return id >= EVENT_process_begin && id <= EVENT_module_unloaded;
+}
 
 /** Returns the class with a site that has the same name, and the same first fields. */
 static inline enum event_id event_id_plain(unsigned id)

@@ -61,6 +61,8 @@ int main(int argc, char **argv)
 EVENT = re.compile(r"^\[([\d.]+)\] .*allium:(\w+): \{ cpu_id = (\d+), vpid = (\d+), image_id = 0x\w+ \}, \{ flags = (\d+), vtid = (\d+) \}, "
                    r"\{ ptr = 0x([0-9A-F]+)(?:, size = (\d+))?, site = 0x([0-9A-F]+) \}$")
 
+LIFE = re.compile(r" allium:(process|thread|exec|module)_?\w*: ")
+
 
 def program(folder):
     with open(folder + "/calls.c", "w") as file:
@@ -76,8 +78,11 @@ def traced(folder, *words):
     printed = subprocess.run(["babeltrace2", "--clock-seconds", folder + "/t/ust"], stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE, text=True)
     equal((printed.returncode, printed.stderr), (0, ""), "babeltrace2")
-    events = []
+    events, life = [], 0
     for line in printed.stdout.splitlines():
+        if LIFE.search(line):
+            life += 1
+            continue
         found = EVENT.match(line)
         check(found, line)
         time, name, cpu, process, thread, address, size = found.groups()[:4] + found.groups()[5:8]
@@ -85,7 +90,8 @@ def traced(folder, *words):
     said = done.stderr.decode()
     found = re.search(r"allium: (\d+) events of (\d+) process.*/t, 0 lost\n", said)
     check(found, said)
-    equal(int(found.group(1)), len(events), said)
+    equal(int(found.group(1)), len(events) + life, said)
+    check(life >= 2, "the process and its thread begin", life)
     return events, int(found.group(2))
 
 

@@ -21,7 +21,7 @@ def attach():
         s.go_on()
         s.reach("b")
         said = s.end(tracer)
-        equal(trace_reader.said(said), (120, 0, 0), said)
+        equal(trace_reader.calls(said, s.folder + "/one"), (120, 0, 0), said)
         found = trace_reader.events(s.folder + "/one")
         equal((len(found), count(found, 222)), (120, 60), "the first trace")
         s.go_on()
@@ -29,8 +29,9 @@ def attach():
         tracer = s.begin()
         s.go_on()
         s.reach("d")
-        equal(trace_reader.said(s.end(tracer)), (160, 0, 0), "the second trace")
-        equal(count(trace_reader.events(s.folder + "/caller.%s.trace" % s.pid), 444), 80, "its events")
+        folder = s.folder + "/caller.%s.trace" % s.pid
+        equal(trace_reader.calls(s.end(tracer), folder), (160, 0, 0), "the second trace")
+        equal(count(trace_reader.events(folder), 444), 80, "its events")
 
 
 def switches():
@@ -49,7 +50,7 @@ def switches():
         s.go_on()
         s.reach("d")
         said = s.end(tracer)
-        equal(trace_reader.said(said), (10, 0, 0), "what was in the rings before is passed over")
+        equal(trace_reader.calls(said, s.folder + "/t"), (10, 0, 0), "what was in the rings before is passed over")
         check(", trace on\n" in s.call("set", s.pid, "period=default"), "a switch that was on stays on")
 
 
@@ -62,7 +63,7 @@ def threads():
             s.call("set", s.pid, "trace=" + ("off", "on")[i % 2])
         s.reach("b")
         said = s.end(tracer)
-        written, lost, _ = trace_reader.said(said)
+        written, lost, _ = trace_reader.calls(said, s.folder + "/t")
         found = trace_reader.events(s.folder + "/t")
         equal((len(found), lost), (written, 0), said)
         check(0 < count(found, 222) < 2000, count(found, 222))
@@ -75,7 +76,7 @@ def ends():
         tracer = s.begin("-o", "t")
         s.go_on()
         _, said = tracer.communicate(timeout=60)
-        equal((tracer.returncode, trace_reader.said(said)), (0, (120, 0, 0)), said)
+        equal((tracer.returncode, trace_reader.calls(said, s.folder + "/t")), (0, (120, 0, 0)), said)
         equal(count(trace_reader.events(s.folder + "/t"), 222), 60, "events")
         listed = tap.succeed([built("ALLIUM"), "events", s.folder + "/t", "--where", "func:make"]).stdout.decode()
         equal(listed.count("\n"), 1 + 120, "allocations and frees of the function, by its name")

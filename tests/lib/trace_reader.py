@@ -9,6 +9,8 @@ from tap import check, equal
 Event = collections.namedtuple("Event", "time name cpu process thread address size")
 LINE = re.compile(r"^\[([\d.]+)\] .*allium:(\w+): \{ cpu_id = (\d+), vpid = (\d+).* vtid = (\d+) \}, "
                   r"\{ ptr = 0x([0-9A-F]+)(?:, size = (\d+))?")
+LIFE = re.compile(r" allium:(process|thread|exec|module)_?\w*: ")
+LIFE_MOST = 10  # in an image of caller.c
 DISCARDED = re.compile(r"WARNING: Tracer (may have )?discarded (\d+ |)(events?|packets?)")
 
 
@@ -29,6 +31,13 @@ def events(folder, losses=False):
     return found
 
 
+def life(folder):
+    """-> how many events of the group `life` the trace has"""
+    done = subprocess.run(["babeltrace2", folder + "/ust"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    equal(done.returncode, 0, done.stderr[-1000:])
+    return sum(1 for _ in LIFE.finditer(done.stdout))
+
+
 def count(found, size, name="malloc"):
     return sum(e.size == size and e.name == name for e in found)
 
@@ -39,3 +48,14 @@ def said(text):
     check(first, text)
     later = re.search(r"; (\d+) later events", text)
     return int(first.group(1)), int(first.group(3)), int(later.group(1)) if later else 0
+
+
+def calls(text, folder):
+    """The same, without the events of the group `life` that the trace has."""
+    written, lost, later = said(text)
+    return written - life(folder), lost, later
+
+
+def check_all(found, calls_made):
+    """`found` is the number of all events: those of the calls, and some of the group `life`."""
+    check(calls_made <= found <= calls_made + LIFE_MOST, found, calls_made)

@@ -19,7 +19,7 @@
 
 struct counted {
     struct ring_image image;
-    uint64_t events, shared, overwritten, torn, back, bad, marked, first, newest, last[RINGS_MOST];
+    uint64_t events, life, shared, overwritten, torn, back, bad, marked, first, newest, last[RINGS_MOST];
 };
 
 static struct counted *images[IMAGES_MOST];
@@ -49,13 +49,18 @@ static bool is_whole(const struct ring_event *e)
 {
 #define FIELD(name, type)                     +1
 #define EVENT(number, constant, name, fields) [number] = 2 fields,
-    static const uint16_t words[] = {EVENT_SCHEMA(EVENT, FIELD)};
+#define TEXT(name, bytes)                     +(bytes) / 8
+#define LIFE(number, name, fields)            [number] = 2 fields,
+    static const uint16_t words[] = {EVENT_SCHEMA(EVENT, FIELD) EVENT_SCHEMA_LIFE(LIFE, FIELD, TEXT)};
+#undef LIFE
+#undef TEXT
 #undef EVENT
 #undef FIELD
     const uint64_t *w = (const uint64_t *)e;
     return e->id < sizeof(words) / sizeof(*words) && words[e->id] &&
-           (e->size & RING_SIZE_MASK) == words[e->id] && w[2] < UINT64_C(1) << 47 &&
-           (words[e->id] == 3 || w[3] < UINT64_C(1) << 63);
+           (e->size & RING_SIZE_MASK) == words[e->id] &&
+           (event_id_is_life(e->id) ||
+            (w[2] < UINT64_C(1) << 47 && (words[e->id] == 3 || w[3] < UINT64_C(1) << 63)));
 }
 
 static void take(struct counted *c, uint32_t ring, const struct ring_piece *p)
@@ -69,6 +74,7 @@ static void take(struct counted *c, uint32_t ring, const struct ring_piece *p)
         c->last[ring] = e->ticks;
         c->first = !c->first || e->ticks < c->first ? e->ticks : c->first;
         c->newest = e->ticks > c->newest ? e->ticks : c->newest;
+        c->life += event_id_is_life(e->id) != 0;
         c->marked += event_id_plain(e->id) == EVENT_malloc && ((const uint64_t *)e)[3] == 48;
     }
     c->torn += bad || n != p->n_events;
@@ -103,11 +109,12 @@ static void print_anchors(const struct counted *c)
 static void print(const struct counted *c)
 {
     const struct ring_header *h = c->image.map; /* as it is now */
-    printf("{\"pid\": %d, \"id\": \"%016" PRIx64 "\", \"events\": %" PRIu64 ", \"shared\": %" PRIu64
-           ", \"overwritten\": %" PRIu64 ", \"torn\": %" PRIu64 ", \"back\": %" PRIu64 ", \"bad\": %" PRIu64
-           ", \"marked\": %" PRIu64 ", \"aborted\": %" PRIu64 ", \"lost\": [",
-           (int)c->image.pid, c->image.id, c->events, c->shared, c->overwritten, c->torn, c->back, c->bad,
-           c->marked, h->aborted);
+    printf("{\"pid\": %d, \"id\": \"%016" PRIx64 "\", \"events\": %" PRIu64 ", \"life\": %" PRIu64
+           ", \"shared\": %" PRIu64 ", \"overwritten\": %" PRIu64 ", \"torn\": %" PRIu64
+           ", \"back\": %" PRIu64 ", \"bad\": %" PRIu64 ", \"marked\": %" PRIu64 ", \"aborted\": %" PRIu64
+           ", \"lost\": [",
+           (int)c->image.pid, c->image.id, c->events, c->life, c->shared, c->overwritten, c->torn, c->back,
+           c->bad, c->marked, h->aborted);
     for (int why = 0; why < RING_LOSSES; why++) {
         uint64_t lost = 0;
         for (uint32_t ring = 0; ring < ring_reader_rings(c->image.reader); ring++)

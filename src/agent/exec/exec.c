@@ -223,8 +223,13 @@ static ONE_COPY int run(const struct call *c, char *const *envp)
         result = call_real(c, envp);
     else {
         enum preload_check_result found = check_program(s, c);
+        const bool tells = sites_on && c->of < SPAWN;
+        if (tells)
+            sites->executes(c->path ? c->path : "", 0);
         result =
             found == PRELOAD_CHECK_YES ? start_observed(&s, c, envp) : start_unobserved(&s, c, envp, found);
+        if (tells)
+            sites->executes("", errno);
     }
     exec_scratch_release(s);
     return result;

@@ -3,6 +3,7 @@
 #include "agent/sites/sites.h"
 #include "agent/sites/sites_operators.h"
 #include "agent/tracer/tracer.h"
+#include "agent/tracer/tracer_life.h"
 #include "target/vm_reserve.h"
 
 static void begin(void)
@@ -87,6 +88,7 @@ static const struct sites functions = {.find_next = find_next,
                                        .take = take,
                                        .moved = moved,
                                        .charge_tag = sites_charge_tag,
+                                       .executes = tracer_life_executes,
 #define X(field, symbol) .instead_##field = sites_instead_##field,
                                        NEXT_NEW_FORMS(X) NEXT_DELETE_FORMS(X)
 #undef X

@@ -8,6 +8,7 @@
 #include "agent/process.h"
 #include "agent/sites/sites.h"
 #include "agent/tracer/tracer.h"
+#include "agent/tracer/tracer_life.h"
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/str.h"
 
@@ -34,6 +35,7 @@ EXPORT int dlclose(void *handle)
     sites_forget_unloadable();
     int result = next_dlclose(handle);
     tracer_forget_sites();
+    tracer_life_modules_unloaded();
     __atomic_fetch_sub(&under_way, 1, __ATOMIC_SEQ_CST);
     return result;
 }

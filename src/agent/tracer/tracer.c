@@ -9,6 +9,7 @@
 #include "agent/sites_link.h"
 #include "agent/tracer/tracer_clock.h"
 #include "agent/tracer/tracer_general.h"
+#include "agent/tracer/tracer_life.h"
 #include "agent/tracer/tracer_options.h"
 #include "agent/tracer/tracer_put.h"
 #include "agent/tracer/tracer_rings.h"
@@ -45,19 +46,22 @@ static bool is_registered(ptrdiff_t area)
     return false;
 }
 
-void tracer_know_thread(void)
+bool tracer_know_thread(void)
 {
     if ((tracer_thread & ~TRACER_UNREGISTERED) || !ledger_may_call(&process.ledger))
-        return;
+        return false;
     const uint32_t id = (uint32_t)sys_call(SYS_gettid, 0);
     tracer_thread |= id | (is_registered(tracer_rings_area()) ? 0 : TRACER_UNREGISTERED);
+    return true;
 }
 
 /* Adds the address, and the module that it is in, to the ledger: the tool finds its name there. */
 static COLD void add_site(uintptr_t site, uintptr_t *place)
 {
-    if (writer_caller(site) != LEDGER_NONE)
-        store_relaxed(place, site);
+    if (writer_caller(site) == LEDGER_NONE)
+        return;
+    tracer_life_site(site);
+    store_relaxed(place, site);
 }
 
 static inline uintptr_t *place_of(uintptr_t site)
@@ -69,7 +73,8 @@ COLD bool tracer_begin_cold(struct thread *t, uint8_t *outside)
 {
     if (ledger_enter_own(t, outside)) {
         if (process_open_ledger() && tracer_rings_made()) {
-            tracer_know_thread();
+            if (tracer_know_thread())
+                tracer_life_thread_begins();
             return true;
         }
         ledger_exit(t, *outside);
@@ -135,6 +140,12 @@ static inline __attribute__((always_inline)) void put(const uint32_t words, enum
             return;
     }
     put_cold(done, what, a, b, site);
+}
+
+void tracer_see_site(uintptr_t site)
+{
+    if (load_relaxed(place_of(site)) != site)
+        add_site(site, place_of(site));
 }
 
 void tracer_put_pair(enum event_id id, uint64_t a, uint64_t b, uintptr_t site)
@@ -302,6 +313,7 @@ void tracer_begin(void)
         return;
     if (process.config.sites & LEDGER_WITH_TRACE_LATER)
         process_control_at_start((initial ? initial->word : 0) | LEDGER_CONTROL_TRACE_OFF);
+    tracer_life_begin();
     tracer_on = sites_on = 1;
     general = tracer_options_are_general();
     if (general) {

@@ -18,7 +18,9 @@
 
 #include "agent/hooks/cold.h"
 #include "agent/hooks/resolve.h"
+#include "agent/reentry.h"
 #include "agent/tracer/tracer.h"
+#include "agent/tracer/tracer_life.h"
 #include "agent/tracer/tracer_rings.h"
 #include "base/sigsafe/syscall.h"
 
@@ -33,8 +35,12 @@ void tracer_find_next(void)
 /* Marks the thread's storage. Returns what is to be restored: the child may be killed amid a function of the agent. */
 static __attribute__((used)) uint64_t child_begins(void)
 {
-    if (tracer_on && process_is_known(&thread_self))
-        tracer_know_thread();
+    uint8_t outside;
+    if (tracer_on && process_is_known(&thread_self) && tracer_know_thread() && tracer_rings_made()) {
+        outside = ledger_enter(&thread_self);
+        tracer_life_thread_begins();
+        ledger_exit(&thread_self, outside);
+    }
     const uint32_t before = tracer_thread;
     tracer_thread = before | TRACER_UNREGISTERED;
     return (uint64_t)thread_self.reentry_depth << 32 | before;

@@ -4,6 +4,7 @@
 #include "agent/hooks/cold.h"
 #include "agent/ledger_writer.h"
 #include "agent/reentry.h"
+#include "agent/tracer/tracer_life.h"
 #include "agent/tracer/tracer_options.h"
 #include "agent/tracer/tracer_put.h"
 #include "ring/ring_write.h"
@@ -22,7 +23,9 @@ static bool put_full(enum event_id id, uint64_t a, uint64_t b, const struct walk
     uint8_t outside;
     if (!tracer_begin_cold(t, &outside))
         return true; /* it was counted */
+    tracer_see_site(from->pc);
     const uint32_t stack = writer_stack(t, from);
+    tracer_life_modules_loaded();
     uint64_t event[] = {0, ring_what((uint16_t)id, words, 0), a, b, from->pc, stack};
     if (words == 5) {
         event[3] = from->pc;

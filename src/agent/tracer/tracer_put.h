@@ -23,6 +23,8 @@ void tracer_put_bare(enum event_id id, uint64_t a, uint64_t b, uint32_t words);
 bool tracer_begin_cold(struct thread *t, uint8_t *outside);
 /** Appends an event of `words` words, unless tracing is off. The first two are for its time, and ring_what(). */
 void tracer_append_cold(uint64_t *event, uint32_t words);
+/** Adds a call and its module to the ledger, and tells that the module is there, unless that was done. */
+void tracer_see_site(uintptr_t site);
 void tracer_end_cold(struct thread *t, uint8_t outside);
 
 #endif

@@ -9,6 +9,7 @@
 #include "agent/process.h"
 #include "agent/tracer/tracer.h"
 #include "agent/tracer/tracer_clock.h"
+#include "agent/tracer/tracer_life.h"
 #include "agent/tracer/tracer_options.h"
 #include "agent/tracer/tracer_size.h"
 #include "base/sigsafe/atomic.h"
@@ -136,4 +137,5 @@ void tracer_begin_ledger(void)
                bytes / PACKETS < PACKET_BYTES ? bytes / PACKETS : PACKET_BYTES, bytes, tracer_rings_area());
     tracer_clock_begin();
     publish();
+    tracer_life_process_begins();
 }

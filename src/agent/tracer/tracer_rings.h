@@ -41,7 +41,7 @@ bool tracer_rings_begin(void);
 bool tracer_rings_made(void);
 /** Returns the offset of libc's struct rseq from the thread pointer; 0: libc registers no thread. */
 ptrdiff_t tracer_rings_area(void);
-/** Sets tracer_thread, if a system call may be made. */
-void tracer_know_thread(void);
+/** Sets tracer_thread, if a system call may be made. Returns whether it was not known before. */
+bool tracer_know_thread(void);
 
 #endif

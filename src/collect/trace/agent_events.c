@@ -10,12 +10,22 @@
     static const struct event_field fields_of_##constant[] = {fields};
 EVENT_SCHEMA(EVENT, FIELD)
 #undef EVENT
+#define TEXT(field, n)              {.name = #field, .type = EVENT_TEXT, .bytes = (n)},
+#define EVENT(number, name, fields) static const struct event_field fields_of_##name[] = {fields};
+EVENT_SCHEMA_LIFE(EVENT, FIELD, TEXT)
+EVENT_SCHEMA_TAG(EVENT, FIELD, TEXT)
+#undef EVENT
 
 static const struct event_class classes[] = {
 #define EVENT(number, constant, name, fields)                                                                \
     {"allium:" #name, number, sizeof(fields_of_##constant) / sizeof(struct event_field),                     \
      fields_of_##constant},
     EVENT_SCHEMA(EVENT, EVENT_SCHEMA_NO_FIELD)
+#undef EVENT
+#define EVENT(number, name, fields)                                                                          \
+    {"allium:" #name, number, sizeof(fields_of_##name) / sizeof(struct event_field), fields_of_##name},
+        EVENT_SCHEMA_LIFE(EVENT, EVENT_SCHEMA_NO_FIELD, EVENT_SCHEMA_NO_FIELD)
+            EVENT_SCHEMA_TAG(EVENT, EVENT_SCHEMA_NO_FIELD, EVENT_SCHEMA_NO_FIELD)
 #undef EVENT
 };
 

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef AGENT_TRACER_LIFE_H
+#define AGENT_TRACER_LIFE_H
+
+/*
+ * The events of the group `life`: what begins and ends in the process.
+ *
+ * Runs in: target, cold paths. Threads: any, signal handlers included; no lock.
+ */
+
+#include <stdint.h>
+
+/** Called once, when tracing begins. */
+void tracer_life_begin(void);
+/** Called when new rings are there: the process begins, and the calling thread, which writes alone until then. */
+void tracer_life_process_begins(void);
+/** Called when the kernel's number of the calling thread has become known. */
+void tracer_life_thread_begins(void);
+/** Called between tracer_begin_cold() and tracer_end_cold(), when a call at `site` is new: its module may be so, too. */
+void tracer_life_site(uintptr_t site);
+/** Called between the two when a stack was walked: tells of modules that are in the table of modules, and were not told. */
+void tracer_life_modules_loaded(void);
+/** Called when modules may have been unloaded. */
+void tracer_life_modules_unloaded(void);
+/** Called before the process, or a child that shares its memory, executes `path`; later, if that fails, with errno. */
+void tracer_life_executes(const char *path, int error);
+
+#endif
