@@ -94,7 +94,7 @@ static struct ledger_latency *times_of(uint32_t account)
     return AT(LEDGER_LATENCIES, struct ledger_latency, at);
 }
 
-void call_details_end(uint32_t account, uintptr_t frame)
+uint64_t call_details_end(uint32_t account, uintptr_t frame)
 {
     uint64_t now = clock_ns(CLOCK_MONOTONIC);
     for (unsigned probe = 0; probe < PROBES; probe++) {
@@ -104,10 +104,9 @@ void call_details_end(uint32_t account, uintptr_t frame)
         uint64_t took = now - underway[i].began_ns;
         bool same = underway[i].account == account;
         store_relaxed(&underway[i].frame, 0);
-        if (same && (int64_t)took >= 0)
-            call_details_time(account, took);
-        return;
+        return same && (int64_t)took >= 0 ? took : UINT64_MAX;
     }
+    return UINT64_MAX;
 }
 
 void call_details_time(uint32_t account, uint64_t took_ns)

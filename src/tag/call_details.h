@@ -20,10 +20,10 @@ void call_details_stack(uint32_t account, size_t bytes, const struct walk_start 
  */
 void call_details_begin(uint32_t account, uintptr_t frame);
 /**
- * Ends the timing of the call that `frame` makes, and adds the duration to the account. Adds nothing if the call that
- * was begun with this `frame` is of another account, or if its record was replaced.
+ * Ends the timing of the call that `frame` makes, and returns the duration in nanoseconds. UINT64_MAX: the call that was
+ * begun with this `frame` is of another account, or its record was replaced.
  */
-void call_details_end(uint32_t account, uintptr_t frame);
+uint64_t call_details_end(uint32_t account, uintptr_t frame);
 /** Adds a duration, in nanoseconds, to the account. */
 void call_details_time(uint32_t account, uint64_t took_ns);
 /** Called in a fork child: forgets all stacks and timed calls, because the child's ledger is empty. */

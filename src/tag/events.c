@@ -15,6 +15,7 @@
 #include "tag/tag_ledger.h"
 #include "target/vm_reserve.h"
 #include "wire/event_list.h"
+#include "wire/event_schema.h"
 
 #define LIST_TRIES 4 /* the tool replaces the list meanwhile */
 #define FIRST_WORD 3u
@@ -31,10 +32,12 @@ static void write_list(const struct ledger_control *page, const char *list)
 }
 
 static const char *first_list = "";
+bool events_has_tags;
 
 void events_begin_library(const char *list)
 {
     first_list = list;
+    events_has_tags = event_list_has_group(list, "tag");
     write_list(process.config.initial_control, list); /* process_control_at_start() has made it */
 }
 
@@ -90,6 +93,27 @@ TAG_EXPORT void allium_event_write(struct allium_event *event, uint64_t *words, 
         return event_rings_lose();
     words[1] = ring_what(number, n_words | (cut ? RING_FLAG_CUT << RING_SIZE_BITS : 0), 0);
     event_rings_append(words, n_words);
+}
+
+/* Copies a text of the ledger. Returns whether it was cut. */
+static bool put_string(char *field, uint32_t bytes, uint32_t string)
+{
+    return allium_event_text(field, bytes, ledger_at(&process.ledger, LEDGER_STRINGS, char, string));
+}
+
+void events_put_tag_call(uint32_t account, const void *object, size_t bytes, uint64_t took_ns, uintptr_t site)
+{
+    struct {
+        uint64_t head[2], ptr, size, duration_ns, site;
+        char class[EVENT_TAG_CLASS_BYTES], name[EVENT_TAG_NAME_BYTES];
+    } e = {.ptr = (uintptr_t)object, .size = bytes, .duration_ns = took_ns, .site = site};
+    if (!account || !event_rings_open())
+        return event_rings_lose();
+    const struct ledger_tag *tag = tag_ledger_tag(account);
+    const bool cut =
+        put_string(e.class, sizeof(e.class), tag->class) | put_string(e.name, sizeof(e.name), tag->name);
+    e.head[1] = ring_what(EVENT_tag_call, sizeof(e) / 8 | (cut ? RING_FLAG_CUT << RING_SIZE_BITS : 0), 0);
+    event_rings_append((uint64_t *)&e, sizeof(e) / 8);
 }
 
 TAG_EXPORT uint32_t allium_event_text(char *field, uint32_t bytes, const char *text)

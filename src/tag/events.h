@@ -8,6 +8,16 @@
  * Runs in: target. Threads: any, signal handlers included; no lock.
  */
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/** The calls of code tags are events, too. */
+extern bool events_has_tags __attribute__((visibility("hidden")));
+/** Writes the event of a call of a code tag that has returned. `took_ns`: how long it took; UINT64_MAX: not known. */
+void events_put_tag_call(uint32_t account, const void *object, size_t bytes, uint64_t took_ns,
+                         uintptr_t site);
+
 /**
  * Called when the settings of the process are read: puts the list of events into its first control page. `list`: the
  * value of ALLIUM_EVENTS.

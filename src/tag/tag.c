@@ -10,6 +10,7 @@
 #include "base/sigsafe/clock_ns.h"
 #include "tag/agent_bridge.h"
 #include "tag/call_details.h"
+#include "tag/events.h"
 #include "tag/event_rings.h"
 #include "tag/helper_scope.h"
 #include "tag/hot_objects.h"
@@ -270,7 +271,7 @@ static bool begin_call(struct allium_tag *tag, const struct walk_start *start)
         errno = ENOMEM;
         return false;
     }
-    if (tag_control_requests(a.actions, LEDGER_ACTION_LATENCY))
+    if (tag_control_requests(a.actions, LEDGER_ACTION_LATENCY) || a.actions & TAG_CONTROL_TRACED)
         call_details_begin(a.account, start->sp);
     return true;
 }
@@ -278,8 +279,13 @@ static bool begin_call(struct allium_tag *tag, const struct walk_start *start)
 /* Called after the allocation: records its duration and stack if the rules request this. Does not count the object. */
 static void end_call(struct tag_rules a, const struct walk_start *start, const void *object, size_t bytes)
 {
-    if (tag_control_requests(a.actions, LEDGER_ACTION_LATENCY))
-        call_details_end(a.account, start->sp);
+    const bool timed = tag_control_requests(a.actions, LEDGER_ACTION_LATENCY),
+               traced = a.actions & TAG_CONTROL_TRACED;
+    const uint64_t took_ns = timed || traced ? call_details_end(a.account, start->sp) : 0;
+    if (timed && took_ns != UINT64_MAX)
+        call_details_time(a.account, took_ns);
+    if (traced)
+        events_put_tag_call(a.account, object, bytes, took_ns, start->pc);
     if (object && tag_control_requests(a.actions, LEDGER_ACTION_STACKS))
         call_details_stack(a.account, bytes, start);
 }

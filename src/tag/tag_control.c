@@ -7,6 +7,7 @@
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/draw.h"
 #include "base/sigsafe/syscall.h"
+#include "tag/events.h"
 #include "tag/tag_index.h"
 #include "target/rules.h"
 #include "target/vm_reserve.h"
@@ -39,6 +40,8 @@ uint32_t tag_control_lookup(struct allium_tag *tag, struct deferred_target *plac
                    (!off || tag_control_requests(actions, LEDGER_ACTION_ON));
     if (!counted)
         actions &= ~(1u << LEDGER_ACTION_FAIL); /* a tag that is off cannot count an injected failure */
+    if (counted && events_has_tags)
+        actions |= TAG_CONTROL_TRACED;
     more |= actions >> LEDGER_ACTION_STACKS != 0;
     /* The sum may overflow, because any process of the user may write any `state` to the page. */
     store_release(&tag->state, (int32_t)((uint32_t)state + (more ? -1u : counted ? 1u : 0u)));

@@ -19,6 +19,7 @@
 #include "wire/ledger.h"
 
 #define TAG_CONTROL_COUNTED (1u << 31) /* the tag is counted; other bits: 1 << enum ledger_action_kind */
+#define TAG_CONTROL_TRACED  (1u << 30) /* each call is an event */
 
 static inline bool tag_control_requests(uint32_t actions, enum ledger_action_kind kind)
 {

@@ -4,9 +4,9 @@
 
 /*
  * A list of events that are on: "alloc,shop:*,!shop:noisy". Its items are groups (`alloc`: those of the agent; `begin`:
- * these, and one at the beginning of each call; `user`: all of the program) and patterns of PROVIDER:NAME, in which `*`
- * stands for any characters and `?` for one. An event of the program is on if an item names it, and no item that begins
- * with a `!` does.
+ * these, and one at the beginning of each call; `tag`: the calls of code tags; `user`: all of the program) and
+ * patterns of PROVIDER:NAME, in which `*` stands for any characters and `?` for one. An event of the program is on if
+ * an item names it, and no item that begins with a `!` does.
  *
  * Runs in: target, tool. Pure.
  */

@@ -62,9 +62,13 @@
     L(22, module_loaded, F(start, HEX) F(end, HEX) T(path, EVENT_PATH_BYTES))                                \
     L(23, module_unloaded, F(start, HEX) F(end, HEX) T(path, EVENT_PATH_BYTES))
 
-/* The group `tag`: a call of a code tag (allium/tag.h) that has allocated; `tag` is its class and name. */
+/* The group `tag`: a call of a code tag (allium/tag.h), with the tag's class and name. `ptr` 0: it failed. */
+#define EVENT_TAG_CLASS_BYTES 32
+#define EVENT_TAG_NAME_BYTES  64
 #define EVENT_SCHEMA_TAG(L, F, T)                                                                            \
-    L(32, tag_call, F(ptr, HEX) F(size, BYTES) F(duration_ns, UNSIGNED) T(class, 32) T(name, 64))
+    L(32, tag_call,                                                                                          \
+      F(ptr, HEX) F(size, BYTES) F(duration_ns, UNSIGNED) F(site, HEX) T(class, EVENT_TAG_CLASS_BYTES)       \
+          T(name, EVENT_TAG_NAME_BYTES))
 
 #define EVENT_SCHEMA_NO_FIELD(name, type)
 enum event_id {

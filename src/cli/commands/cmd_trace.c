@@ -22,7 +22,7 @@ static const struct option_doc options[] = {
     {"output", 'o', "DIR", "write the trace into the new folder DIR (NAME.PID.trace)"},
     {"force", 0, NULL, "replace DIR if it is a trace"},
     {"events", 0, "LIST",
-     "record these: alloc, begin, user, 'PROVIDER:NAME' with * and ?, '!...' not (alloc)"},
+     "record these: alloc, begin, tag, user, 'PROVIDER:NAME' with * and ?, '!...' not (alloc)"},
     {"kernel", 0, "LIST", "record events of the kernel, too: faults,sched,... (root)"},
     {"kernel-all", 0, NULL, "all of them"},
     {"kernel-buffer", 0, "SIZE", "the kernel's ring of each CPU (4M)"},

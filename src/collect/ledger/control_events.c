@@ -20,12 +20,13 @@ const char *event_list_mistake(const char *list)
         return "it is too long";
     do {
         struct event_item i = event_list_next(&at);
-        if (event_item_is(i, "alloc") || event_item_is(i, "begin") || event_item_is(i, "user"))
+        if (event_item_is(i, "alloc") || event_item_is(i, "begin") || event_item_is(i, "tag") ||
+            event_item_is(i, "user"))
             continue;
         i.at += *i.at == '!';
         if (!event_item_is_pattern(i) || strspn(i.at, in_patterns) < (size_t)(i.end - i.at))
-            return "its items are alloc, begin, user, and PROVIDER:NAME, in which * and ? are allowed; ! "
-                   "excludes";
+            return "its items are alloc, begin, tag, user, and PROVIDER:NAME, in which * and ? are allowed; "
+                   "! excludes";
     } while (*at);
     return list[0] && list[strlen(list) - 1] == ',' ? "it ends with a comma" : NULL;
 }
