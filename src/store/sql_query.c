@@ -287,7 +287,7 @@ static struct profile part_of(const struct profile *p, uint32_t image)
     memset(&part.samples, 0, sizeof(part.samples));
     memset(&part.frees, 0, sizeof(part.frees));
     memset(&part.points, 0, sizeof(part.points));
-    memset(&part.mappings, 0, sizeof(part.mappings)); /* the modules have their places */
+    memset(&part.mappings, 0, sizeof(part.mappings));           /* the modules have their places */
     memset(&part.stack_numbers, 0, sizeof(part.stack_numbers)); /* nobody reads events beside it */
     *vec_push(&part.images) = p->images.at[image];
     for (uint32_t i = 0; i < p->threads.len; i++) {

@@ -20,8 +20,8 @@ void call_details_stack(uint32_t account, size_t bytes, const struct walk_start 
  */
 void call_details_begin(uint32_t account, uintptr_t frame);
 /**
- * Ends the timing of the call that `frame` makes, and returns the duration in nanoseconds. UINT64_MAX: the call that was
- * begun with this `frame` is of another account, or its record was replaced.
+ * Ends the timing of the call that `frame` makes, and returns the duration in nanoseconds. UINT64_MAX: the call that
+ * was begun with this `frame` is of another account, or its record was replaced.
  */
 uint64_t call_details_end(uint32_t account, uintptr_t frame);
 /** Adds a duration, in nanoseconds, to the account. */

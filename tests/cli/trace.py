@@ -153,7 +153,10 @@ def mistakes():
                                   (("-o", folder + "/a/b", "--", "true"), 125, "No such file"),
                                   (("--period", "0", "--", "true"), 2, "period"),
                                   (("--buffer", "1K", "--", "true"), 2, "buffer"),
-                                  (("--clock", "sun", "--", "true"), 2, "clock")):
+                                  (("--clock", "sun", "--", "true"), 2, "clock"),
+                                  (("--stacks", "some", "--", "true"), 2, "stacks"),
+                                  (("--events", "life", "--", "true"), 2, "alloc, begin, tag, user"),
+                                  (("--stacks", "full", "1"), 2, "--stacks needs a command")):
             done = tap.run([ALLIUM, "trace", *words], cwd=folder)
             equal(done.returncode, code, words)
             check(line in done.stderr.decode(), done.stderr)

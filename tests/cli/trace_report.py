@@ -111,8 +111,8 @@ def cells(source, sums, depth):
     stacks = {stack: rest for stack, *rest in rows(source, STACK)}
     frames = {location: tuple(rest) for location, *rest in rows(source, FRAME)}
     found = {}
-    for *key, stack, in_sums in ((*row[:4], row[4:]) for row in rows(source, CELLS % ", ".join("cell." + s for s in sums))):
-        path = []
+    for row in rows(source, CELLS % ", ".join("cell." + sum for sum in sums)):
+        key, stack, in_sums, path = row[:3], row[3], row[4:], []
         while len(path) < depth and stacks[stack][1] is not None:
             path.append(frames.get(stacks[stack][1]))
             stack = stacks[stack][0]

@@ -221,7 +221,8 @@ def killed():
             (image,) = place.images(reader)
             sound(image)
             some += image["events"] > 1000
-            check(abs(place.counts()[0] - boot - happened(image)) <= 2 * 4 + LIFE, number, place.counts()[0] - boot, image)
+            calls = place.counts()[0] - boot
+            check(abs(calls - happened(image)) <= 2 * 4 + LIFE, number, calls, image)
     check(some > 40, "with events", some)
 
 

@@ -50,6 +50,8 @@ static const char *const examples[] = {
     "print them",
     "sudo allium trace --kernel faults,sched -o t -- ./server",
     "with page faults, and who took the CPU",
+    "allium trace --stacks full --events begin -o t -- ./server",
+    "record the whole stack of each call, and when each call began",
     "allium trace --events 'alloc,shop:*,!shop:noisy' -- ./server",
     "record also the program's own events of shop, see allium-events(7), and not shop:noisy",
     "allium trace --flight --snapshot-on 'exit!=0' -- ./server",
@@ -211,6 +213,8 @@ static int run_attach(const struct arguments *a, const struct record_options *o)
     if (o->trace->kernel_groups || o->trace->events)
         return command_misuse(&command_trace, "--%s needs a command: allium trace --%s LIST -- CMD ARG...",
                               o->trace->events ? "events" : "kernel", o->trace->events ? "events" : "kernel");
+    if (command_value(&command_trace, a, "stacks"))
+        return command_misuse(&command_trace, "--stacks needs a command: the process has begun without it");
     if (o->trace->flight)
         return command_misuse(&command_trace,
                               "--flight needs a command: for a process, use allium env --trace "

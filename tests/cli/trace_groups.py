@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Groups of events: `begin`, what begins and ends in a process, calls of code tags; as `allium events --json` lists them
+and as babeltrace2 prints them.
+"""
+import json
+import os
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+import tap
+from tap import built, check, equal, private_dir, succeed
+
+ALLIUM = built("ALLIUM")
+LIFE = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static pthread_key_t key;
+static void destroy(void *p)
+{
+    free(p);
+}
+static void *work(void *unused)
+{
+    pthread_setname_np(pthread_self(), "worker");
+    pthread_setspecific(key, malloc(77));
+    return unused;
+}
+int main(int argc, char **argv)
+{
+    pthread_t thread;
+    free(malloc(10));
+    pthread_key_create(&key, destroy);
+    for (int i = 0; i < 3; i++) {
+        pthread_create(&thread, NULL, work, NULL);
+        pthread_join(thread, NULL);
+    }
+    for (int i = 0; i < 2; i++) {
+        void *library = dlopen(argv[1], RTLD_NOW);
+        free(((void *(*)(void))dlsym(library, "make"))());
+        dlclose(library);
+    }
+    if (!fork()) {
+        free(malloc(20));
+        execl("/nonexistent", "x", NULL);
+        execl("/bin/true", "true", NULL);
+    }
+    return !wait(NULL);
+}
+"""
+LIBRARY = "#include <stdlib.h>\nvoid *make(void) { void *volatile p = malloc(33); return p; }\n"
+TAGGED = """
+#include <allium/malloc_hooks.h>
+#include <stdlib.h>
+int main(void)
+{
+    void *volatile p[5];
+    for (int i = 0; i < 5; i++)
+        p[i] = malloc(100 + i);
+    p[0] = realloc(p[0], 2000);
+    p[4] = realloc(p[4], 1ul << 62) ? NULL : p[4];
+    for (int i = 0; i < 5; i++)
+        free(p[i]);
+    return 0;
+}
+"""
+
+
+def compiled(folder, name, text, *options):
+    with open(folder + "/source.c", "w") as file:
+        file.write(text)
+    succeed(["cc", "-O1", "-g", "-fno-builtin", "-pthread", folder + "/source.c", "-o", folder + "/" + name, *options])
+    return folder + "/" + name
+
+
+def traced(folder, options, *command):
+    """-> the events, each a dictionary with its fields; babeltrace2 reads as many of each name"""
+    trace = folder + "/t"
+    done = tap.run([ALLIUM, "trace", "--force", *options, "-o", trace, "--", *command])
+    equal(done.returncode, 0, done.stderr)
+    check(b" 0 lost\n" in done.stderr, done.stderr)
+    lines = succeed([ALLIUM, "events", "--json", trace]).stdout.splitlines()
+    found = [json.loads(line) for line in lines[1:-1]]
+    done = subprocess.run(["babeltrace2", trace + "/ust"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    equal((done.returncode, done.stderr), (0, ""), "babeltrace2")
+    for name in {e["event"] for e in found}:
+        printed = done.stdout.count("allium:%s: " % name.replace("allium:", ""))
+        equal(printed, sum(e["event"] == name for e in found), name)
+    return [{**e, **e["fields"], "event": e["event"].replace("allium:", "")} for e in found]
+
+
+def begin():
+    """Each call of a thread begins before it ends, and has its size; without sites, too, and with whole stacks."""
+    ends = {"malloc": "malloc_begin", "calloc": "calloc_begin", "memalign": "memalign_begin", "free_end": "free",
+            "realloc_end": "realloc_begin"}
+    sql = "create table t(a); insert into t values(hex(randomblob(5000))); select length(a) from t;"
+    with private_dir() as folder:
+        for options in ([], ["--stacks", "none"], ["--stacks", "full"], ["--period", "1"]):
+            under_way, calls = {}, 0
+            for e in traced(folder, [*options, "--events", "begin"], "sqlite3", ":memory:", sql):
+                if e["event"] in ends.values():
+                    check(e["thread"] not in under_way, "a call amid another one", e)
+                    under_way[e["thread"]] = e
+                elif e["event"] in ends:
+                    first = under_way.pop(e["thread"])
+                    equal(first["event"], ends[e["event"]], options)
+                    if e["event"] not in ("realloc_end", "free_end"):
+                        equal(first["size_bytes"], e["size_bytes"], e)
+                    if e["event"] != "realloc_end" and "none" not in options:
+                        equal(first["site"], e["site"], (options, first, e))
+                    calls += 1
+                equal("site" in e, "none" not in options and e["event"] in (*ends, *ends.values()), e)
+            equal((under_way, calls > 500), ({}, True), options)
+
+
+def life():
+    with private_dir() as folder:
+        library = compiled(folder, "make.so", LIBRARY, "-shared", "-fPIC")
+        program = compiled(folder, "life", LIFE, "-ldl")
+        for options in ([], ["--stacks", "full"]):
+            found = traced(folder, options, program, library)
+            (parent, child) = [e for e in found if e["event"] == "process_begin"]
+            equal((child["parent"], child["name"], parent["name"]), (parent["process"], "life", "life"), child)
+            check(int(child["parent_image"], 16) and not int(parent["parent_image"], 16), parent, child)
+            begins, ends = ([e for e in found if e["event"] == "thread_" + what] for what in ("begin", "end"))
+            equal(len(begins), 5, "threads that begin")  # and the child's
+            equal([e["thread"] for e in ends], [e["thread"] for e in begins[1:4]], "threads that end")
+            equal({e["name"] for e in ends}, {"worker"}, "names")
+            for e in ends:  # what the program's destructors free comes before
+                own = [x["event"] for x in found if x["thread"] == e["thread"] and x["process"] == parent["process"]]
+                equal((own[0], own.index("free") < own.index("thread_end")), ("thread_begin", True), own)
+            equal([(e["event"], e.get("path"), e.get("error")) for e in found if e["event"].startswith("exec")],
+                  [("exec", "/nonexistent", None), ("exec_failed", None, 2), ("exec", "/bin/true", None)], "exec")
+            modules = [(e["event"], e["start"]) for e in found if e.get("path") == library]
+            equal([name for name, _ in modules], ["module_loaded", "module_unloaded"] * 2, "the library")
+            own = [e["event"] for e in found if e.get("path") == library or e.get("size_bytes") == 33]
+            equal(own, ["module_loaded", "malloc", "module_unloaded"] * 2, "the library and its calls")
+            equal([e["threads"] for e in found if e["event"] == "process_exit"], [4], "threads that have allocated")
+
+
+def tags():
+    """Each call of a tag is there, also without the agent's events; with its block."""
+    with private_dir() as folder:
+        include = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../include")
+        library = built("TEST_TAGS_LIBRARY")
+        program = compiled(folder, "tagged", TAGGED, "-I", include, library,
+                           "-Wl,-rpath," + os.path.dirname(os.path.abspath(library)))
+        for events in "alloc,tag", "tag":
+            found = traced(folder, ["--events", events], program)
+            calls = [e for e in found if e["event"] == "tag_call"]
+            equal([(e["name"], e["size_bytes"]) for e in calls],
+                  [("malloc", 100 + i) for i in range(5)] + [("realloc", 2000), ("realloc", 1 << 62)], "calls")
+            equal([int(e["ptr"], 16) != 0 for e in calls], [True] * 6 + [False], "blocks")
+            check(all(0 < e["duration_ns"] < 10**10 for e in calls), calls)
+            if "alloc" in events:
+                made = [e["ptr"] for e in found if e["event"] == "malloc" and 100 <= e["size_bytes"] < 105]
+                equal([e["ptr"] for e in calls[:5]], made, "blocks of the allocator")
+
+
+tap.main([
+    ("each call has a beginning and an end", begin),
+    ("what begins and ends in a process", life),
+    ("calls of code tags", tags),
+])
