@@ -11,11 +11,6 @@
 
 static struct next real; /* the allocator's functions; `next` has those below */
 
-/* The class of the allocation that the thread's cold half has made last. */
-static __thread uint16_t last_call __attribute__((tls_model("initial-exec")));
-/* The thread is in a function that may call another one through `next`. */
-static __thread bool is_inside __attribute__((tls_model("initial-exec")));
-
 /* Writes the event with the number of its stack. False: the ledger has no room for the stack. */
 static bool put_full(enum event_id id, uint64_t a, uint64_t b, const struct walk_start *from, uint32_t words)
 {
@@ -116,9 +111,9 @@ static int general_posix_memalign(void **out, size_t alignment, size_t size)
     {                                                                                                        \
         const struct walk_start from = COLD_CALLER();                                                        \
         note_begin(EVENT_memalign_begin, size, &from);                                                       \
-        is_inside = true;                                                                                    \
+        thread_self.traced_inside = true;                                                                    \
         void *p = real.name arguments;                                                                       \
-        is_inside = false;                                                                                   \
+        thread_self.traced_inside = false;                                                                   \
         note_pair(EVENT_memalign, (uintptr_t)p, size, &from);                                                \
         return p;                                                                                            \
     }
@@ -135,7 +130,7 @@ static COLD void note_outer(enum event_id id, uint64_t a, struct walk_start inne
 {
     struct thread *t = &thread_self;
     uint8_t outside;
-    if (!tracer_options.begins || is_inside)
+    if (!tracer_options.begins || thread_self.traced_inside)
         return;
     bool found = false;
     if (ledger_enter_own(t, &outside)) {
@@ -152,12 +147,12 @@ static COLD void note_outer(enum event_id id, uint64_t a, struct walk_start inne
     static type outer_##name parameters                                                                      \
     {                                                                                                        \
         const struct walk_start from = COLD_CALLER();                                                        \
-        const bool before = is_inside;                                                                       \
+        const bool before = thread_self.traced_inside;                                                       \
         note_outer(EVENT_##kind##_begin, size, from);                                                        \
-        is_inside = true;                                                                                    \
+        thread_self.traced_inside = true;                                                                    \
         type result = call;                                                                                  \
-        is_inside = before;                                                                                  \
-        last_call = EVENT_##kind;                                                                            \
+        thread_self.traced_inside = before;                                                                  \
+        thread_self.traced_call = EVENT_##kind;                                                              \
         return result;                                                                                       \
     }
 OUTER(void *, malloc, malloc, (size_t size), size, real.malloc(size))
@@ -221,7 +216,8 @@ void tracer_general_begin(void)
 
 void tracer_general_allocated(const struct walk_start *from, const void *p, size_t size)
 {
-    note_pair(last_call ? (enum event_id)last_call : EVENT_malloc, (uintptr_t)p, size, from);
+    note_pair(thread_self.traced_call ? (enum event_id)thread_self.traced_call : EVENT_malloc, (uintptr_t)p,
+              size, from);
 }
 
 void tracer_general_released(const struct walk_start *from, const void *p)

@@ -12,13 +12,13 @@
 
 /** Called once, when tracing begins. */
 void tracer_life_begin(void);
-/** Called when new rings are there: the process begins, and the calling thread, which writes alone until then. */
+/** Called when new rings are there: the process begins, and the calling thread. */
 void tracer_life_process_begins(void);
 /** Called when the kernel's number of the calling thread has become known. */
 void tracer_life_thread_begins(void);
-/** Called between tracer_begin_cold() and tracer_end_cold(), when a call at `site` is new: its module may be so, too. */
+/** Called when a call at `site` is new, on a way that tracer_begin_cold() began: its module may be new, too. */
 void tracer_life_site(uintptr_t site);
-/** Called between the two when a stack was walked: tells of modules that are in the table of modules, and were not told. */
+/** Called in the same way after a walk: tells of modules in the ledger that were not told. */
 void tracer_life_modules_loaded(void);
 /** Called when modules may have been unloaded. */
 void tracer_life_modules_unloaded(void);

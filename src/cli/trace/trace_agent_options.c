@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 #include "cli/option_values.h"
-#include "wire/event_list.h"
+#include "collect/ledger/control_events.h"
 
 #define BUFFER_LEAST (UINT64_C(64) << 10)
 #define BUFFER_MOST  (UINT64_C(4) << 30)
@@ -26,7 +26,7 @@ int trace_agent_options_add(const struct command *c, const struct arguments *a, 
         buf_printf(out, ",buffer=%" PRIu64, bytes);
     if (clock)
         buf_addstr(out, ",clock=mono");
-    if (events && event_list_has_group(events, "begin"))
+    if (events && event_list_has_begin(events))
         buf_addstr(out, ",begin");
     if (how)
         buf_printf(out, ",stacks=%s", stacks[how].text);

@@ -36,6 +36,11 @@ bool event_list_has_agent(const char *list)
     return event_list_has_group(list, "alloc") || event_list_has_group(list, "begin");
 }
 
+bool event_list_has_begin(const char *list)
+{
+    return event_list_has_group(list, "begin");
+}
+
 static int put_list(int fd, const char *list)
 {
     const off_t at = LEDGER_CONTROL_EVENTS_AT;
