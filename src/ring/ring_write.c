@@ -188,3 +188,10 @@ void ring_append_cold(struct ring *ring, enum sequence_result before, uint64_t *
     is_done(ring, before);
     ring_append(ring, event, words);
 }
+
+void ring_put_cold(struct ring *ring, enum sequence_result before, uint64_t what, uint64_t a, uint64_t b,
+                   uint64_t c)
+{
+    uint64_t event[] = {0, what, a, b, c};
+    ring_append_cold(ring, before, event, what >> 16 & RING_SIZE_MASK);
+}

@@ -64,6 +64,10 @@ static inline uint64_t ring_what(uint16_t id, uint32_t words, uint32_t thread)
     return (uint64_t)thread << 32 | (uint64_t)words << 16 | id;
 }
 
+/** ring_put() where its sequence does not do. */
+void ring_put_cold(struct ring *ring, enum sequence_result before, uint64_t what, uint64_t a, uint64_t b,
+                   uint64_t c);
+
 /** Appends an event of 4 or 5 words, `words` being a constant: the time, what it is, a, b, and perhaps c. */
 static inline void ring_put(struct ring *ring, const uint32_t words, uint64_t what, uint64_t a, uint64_t b,
                             uint64_t c)
@@ -72,8 +76,7 @@ static inline void ring_put(struct ring *ring, const uint32_t words, uint64_t wh
         likely(ring->is_hot) ? sequence_put(&ring->at, ring->at.area, words, what, a, b, c) : SEQUENCE_NO_FIT;
     if (likely(done == SEQUENCE_DONE))
         return;
-    uint64_t event[] = {0, what, a, b, c};
-    ring_append_cold(ring, done, event, words);
+    ring_put_cold(ring, done, what, a, b, c);
 }
 
 #endif

@@ -171,7 +171,9 @@ void event_rings_append(uint64_t *event, uint32_t words)
         return;
     event[1] |= (uint64_t)thread() << 32;
     self.writes++;
-    ring_append(&ring, event, words);
+    if (!ring.is_hot || load_relaxed(&frozen_at) ||
+        sequence_append(&ring.at, ring.at.area, event, words) != SEQUENCE_DONE)
+        ring_append(&ring, event, words);
     self.writes--;
 }
 

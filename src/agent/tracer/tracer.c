@@ -66,7 +66,7 @@ static COLD void add_site(uintptr_t site, uintptr_t *place)
 
 static inline uintptr_t *place_of(uintptr_t site)
 {
-    return &seen[site * UINT64_C(0x9e3779b97f4a7c15) >> (64 - SITES_SEEN_BITS)];
+    return &seen[(uint32_t)site * 0x9e3779b1u >> (32 - SITES_SEEN_BITS)];
 }
 
 COLD bool tracer_begin_cold(struct thread *t, uint8_t *outside)
@@ -331,6 +331,19 @@ void tracer_begin(void)
                                  .pvalloc = trace_pvalloc};
 }
 
+/* Returns whether the event of liballium.so is written, or nobody wants it: put() of any number of words. */
+static inline bool append_hot(uint64_t *event, uint32_t words)
+{
+    const uint32_t thread = tracer_thread;
+    const ptrdiff_t area = load_relaxed(&tracer_hot.rings.area);
+    if (unlikely((int32_t)thread <= 0) || unlikely(!area) || unlikely(!clock_is_tsc))
+        return false;
+    if (is_off())
+        return true;
+    event[1] |= (uint64_t)thread << 32;
+    return likely(sequence_append(&tracer_hot.rings, area, event, words) == SEQUENCE_DONE);
+}
+
 /* Called from code of liballium.so that the program calls: no hook of the agent is below it. */
 EXPORT bool allium_agent_trace(uint32_t version, uint64_t *event, uint32_t words)
 {
@@ -338,6 +351,8 @@ EXPORT bool allium_agent_trace(uint32_t version, uint64_t *event, uint32_t words
     uint8_t outside;
     if (version != AGENT_API_VERSION || !tracer_on)
         return false;
+    if (event && append_hot(event, words))
+        return true;
     if (!event || !tracer_begin_cold(t, &outside))
         return true;
     tracer_append_cold(event, words);
