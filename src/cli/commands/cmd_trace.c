@@ -13,6 +13,7 @@
 #include "cli/source.h"
 #include "cli/source_trace.h"
 #include "cli/trace/trace_agent_options.h"
+#include "cli/trace/trace_filter.h"
 #include "cli/trace/trace_summary.h"
 #include "collect/ledger/control_events.h"
 #include "run/record.h"
@@ -23,6 +24,7 @@ static const struct option_doc options[] = {
     {"force", 0, NULL, "replace DIR if it is a trace"},
     {"events", 0, "LIST",
      "record these: alloc, begin, tag, user, 'PROVIDER:NAME' with * and ?, '!...' not (alloc)"},
+    {"where", 0, "QUERY", "record only matching events: 'size>1M', see --where in allium-trace(1)"},
     {"kernel", 0, "LIST", "record events of the kernel, too: faults,sched,... (root)"},
     {"kernel-all", 0, NULL, "all of them"},
     {"kernel-buffer", 0, "SIZE", "the kernel's ring of each CPU (4M)"},
@@ -54,6 +56,8 @@ static const char *const examples[] = {
     "record the whole stack of each call, and when each call began",
     "allium trace --events 'alloc,shop:*,!shop:noisy' -- ./server",
     "record also the program's own events of shop, see allium-events(7), and not shop:noisy",
+    "allium trace --where 'size>=64k' -o t -- ./server",
+    "record only large blocks, with their frees",
     "allium trace --flight --snapshot-on 'exit!=0' -- ./server",
     "keep the last events; if the server crashes or fails, store them in a folder in server.PID.trace",
     "allium trace 4711 --duration 10s",
@@ -65,8 +69,8 @@ static int run(int argc, char **argv);
 
 const struct command command_trace = {
     .name = "trace",
-    .usage = "[-o DIR] [--force] [--events LIST] [--buffer SIZE] [--clock CLOCK] [--stacks WHAT] "
-             "[--limit SIZE] [--duration DURATION] [--flight [--snapshot-on TRIGGER]...] [--kernel "
+    .usage = "[-o DIR] [--force] [--events LIST] [--where QUERY] [--buffer SIZE] [--clock CLOCK] "
+             "[--stacks WHAT] [--limit SIZE] [--duration DURATION] [--flight [--snapshot-on TRIGGER]...] [--kernel "
              "LIST|--kernel-all] "
              "[--kernel-buffer SIZE] [--period SIZE] [--no-follow] [--no-args] [--quiet] -- CMD ARG... | "
              "PID|-p PID",
@@ -127,6 +131,8 @@ static int parse_values(const struct arguments *a, struct record_options *o, str
         code = option_values_parse_time(&command_trace, "duration",
                                         command_value(&command_trace, a, "duration"), 1, &t->duration_ns);
     if (code < 0)
+        code = trace_filter_parse(&command_trace, a, &t->where);
+    if (code < 0)
         code = take_kernel(a, t);
     t->events = command_value(&command_trace, a, "events");
     const char *mistake = t->events ? event_list_mistake(t->events) : NULL;
@@ -171,6 +177,7 @@ static int attach(const struct arguments *a, const struct record_options *o, pid
                                              .force = o->force,
                                              .limit_bytes = o->trace->limit_bytes,
                                              .duration_ns = o->trace->duration_ns,
+                                             .where = o->trace->where,
                                              .started = quiet || o->trace->duration_ns ? NULL : say_started};
     int bad = trace_attach(&how, &folder, &counts, &e);
     bad = bad ? bad : store_names(folder, pid, &e);

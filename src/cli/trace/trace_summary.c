@@ -44,7 +44,10 @@ static void print_events(const struct ring_follow_counts *n, const char *folder)
     }
     buf_addstr(&b, ", ");
     add_size(&b, (double)n->bytes);
-    command_fail(0, "%s in %s, %" PRIu64 " lost", buf_str(&b), folder, lost(n));
+    buf_printf(&b, " in %s, ", folder);
+    if (n->has_filter)
+        buf_printf(&b, "%" PRIu64 " filtered, ", n->filtered);
+    command_fail(0, "%s%" PRIu64 " lost", buf_str(&b), lost(n));
     buf_release(&b);
 }
 

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef CLI_TRACE_FILTER_H
+#define CLI_TRACE_FILTER_H
+
+/* `allium trace --where QUERY`. */
+
+#include "cli/command.h"
+
+/** Checks --where, and sets *where to the query; NULL: there is none. Returns -1, or the exit code after a line. */
+int trace_filter_parse(const struct command *c, const struct arguments *a, const char **where);
+
+#endif
