@@ -13,7 +13,7 @@ _allium_options()
     '') echo -V --help --version ;;
     run) echo --period -o --output --force --sites --wrapper --no-follow --no-args --quiet --html --json --ledger-size --debuginfod --help ;;
     events) echo --where --by --top --columns --wide --exact --json --no-pager --help ;;
-    trace) echo -o --output --force --events --buffer --clock --stacks --limit --duration --flight --snapshot-on --kernel --kernel-all --kernel-buffer --period --no-follow --no-args --quiet -p --pid --help ;;
+    trace) echo -o --output --force --events --where --buffer --clock --stacks --limit --duration --flight --snapshot-on --kernel --kernel-all --kernel-buffer --period --no-follow --no-args --quiet -p --pid --help ;;
     env) echo --shell --systemd --docker --period --ledger-size --sites --wrapper --trace --flight --no-follow --help ;;
     ps) echo --prune --top --columns --wide --exact --json --help ;;
     snapshot) echo -o --output --force --trace --last --debuginfod -p --pid --help ;;

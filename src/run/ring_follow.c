@@ -424,7 +424,7 @@ static int begin_folder(struct ring_follow *f, struct error *e)
     buf_printf(&ust, "%s/ust", f->o.folder);
     uint32_t n;
     const struct event_class *classes = agent_events(&n);
-    bad = ctf_writer_new(&f->writer, buf_str(&ust), "ust", classes, n, e);
+    bad = ctf_writer_new_filtered(&f->writer, buf_str(&ust), "ust", f->o.where, classes, n, e);
     buf_release(&ust);
     return bad;
 }

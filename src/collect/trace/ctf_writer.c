@@ -51,9 +51,16 @@ static uint64_t clock_offset(void)
 int ctf_writer_new(struct ctf_writer **out, const char *folder, const char *domain,
                    const struct event_class *classes, uint32_t n, struct error *e)
 {
+    return ctf_writer_new_filtered(out, folder, domain, NULL, classes, n, e);
+}
+
+int ctf_writer_new_filtered(struct ctf_writer **out, const char *folder, const char *domain,
+                            const char *where, const struct event_class *classes, uint32_t n, struct error *e)
+{
     struct ctf_writer *w = *out = mem_alloc(sizeof(*w));
     struct buf b = BUF_INIT;
     w->folder = -1;
+    w->trace.where = where;
     w->trace.offset_ns = clock_offset();
     snprintf(w->trace.domain, sizeof(w->trace.domain), "%s", domain);
     if (getrandom(w->trace.uuid, sizeof(w->trace.uuid), 0) < 0 || (mkdir(folder, 0700) && errno != EEXIST) ||

@@ -112,6 +112,7 @@ int trace_profile_read(struct profile *p, const char *folder, uint64_t until_ns,
     if (found >= 0)
         object_accounts_finish(w.accounts);
     counts->losses = event_folder_losses(t);
+    counts->filter = profile_string(p, event_folder_where(t));
     vec_release(&w.stacks);
     map_release(&w.full);
     trace_sites_free(w.sites);

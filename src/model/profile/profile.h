@@ -224,6 +224,7 @@ struct profile_kernel {
 /** Of a trace of all events. Those that were lost count as PROFILE_LOST_SAMPLES. */
 struct profile_trace {
     bool known;
+    uint32_t filter;        /* text: the query that its blocks match; "": it has all */
     uint64_t cut_packets;   /* at the end of a trace that was cut short */
     uint64_t unknown_frees; /* of blocks whose allocation is not in it */
     uint64_t without_stack; /* allocations with --stacks full that have only their call */

@@ -198,6 +198,11 @@ static void write_header(struct sink *out, const struct rollup *r, const struct 
         buf_addstr(&b, "; in brackets the 95 % interval");
     text_paragraph(out, &o->style, "", 2, buf_str(&b));
     buf_reset(&b);
+    if (*profile_text(p, p->trace.filter)) {
+        buf_addstr(&b, "of the blocks that were traced: those with ");
+        text_add_name(&b, &o->style, profile_text(p, p->trace.filter));
+    }
+    write_line(out, &o->style, &b);
     if (o->filter) {
         buf_addstr(&b, "only ");
         text_add_name(&b, &o->style, o->filter);
