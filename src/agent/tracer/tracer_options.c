@@ -6,6 +6,20 @@
 
 struct tracer_options tracer_options;
 
+/* Reads the ranges behind `option`. */
+static void read_ranges(const char *text, const char *option, struct tracer_ranges *out)
+{
+    const char *at = text_find(text, option);
+    for (at = at ? at + text_length(option) : NULL; at && out->n < TRACER_RANGES_MAX;) {
+        const char *dash = text_find(at, "-"), *more = text_find(at, "+"), *end = text_find(at, ",");
+        if (!dash)
+            return;
+        out->at[out->n].low = text_number(at);
+        out->at[out->n++].high = text_number(dash + 1);
+        at = more && (!end || more < end) ? more + 1 : NULL;
+    }
+}
+
 void tracer_options_read(void)
 {
     struct tracer_options *o = &tracer_options;
@@ -22,5 +36,7 @@ void tracer_options_read(void)
             o->stacks = TRACER_STACKS_NONE;
         if (text_find(text, ",stacks=full"))
             o->stacks = TRACER_STACKS_FULL;
+        read_ranges(text, ",sizes=", &o->sizes);
+        read_ranges(text, ",threads=", &o->threads);
     }
 }

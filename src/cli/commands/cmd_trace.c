@@ -70,7 +70,8 @@ static int run(int argc, char **argv);
 const struct command command_trace = {
     .name = "trace",
     .usage = "[-o DIR] [--force] [--events LIST] [--where QUERY] [--buffer SIZE] [--clock CLOCK] "
-             "[--stacks WHAT] [--limit SIZE] [--duration DURATION] [--flight [--snapshot-on TRIGGER]...] [--kernel "
+             "[--stacks WHAT] [--limit SIZE] [--duration DURATION] [--flight [--snapshot-on TRIGGER]...] "
+             "[--kernel "
              "LIST|--kernel-all] "
              "[--kernel-buffer SIZE] [--period SIZE] [--no-follow] [--no-args] [--quiet] -- CMD ARG... | "
              "PID|-p PID",
@@ -261,6 +262,7 @@ static int run(int argc, char **argv)
         buf_release(&agent_options);
         return code;
     }
+    trace_filter_add_options(trace.where, &agent_options);
     trace.options = buf_str(&agent_options);
     struct record_result result;
     const int bad = record_command(&o, &result, &e);

@@ -17,3 +17,12 @@ int trace_filter_parse(const struct command *c, const struct arguments *a, const
     event_filter_free(filter);
     return bad ? command_misuse(c, "--where: %s", e.text) : -1;
 }
+
+void trace_filter_add_options(const char *where, struct buf *out)
+{
+    struct event_filter *filter = NULL;
+    struct error e;
+    if (where && !event_filter_new(&filter, where, &e))
+        event_filter_add_options(filter, out);
+    event_filter_free(filter);
+}

@@ -4,9 +4,12 @@
 
 /* `allium trace --where QUERY`. */
 
+#include "base/buf.h"
 #include "cli/command.h"
 
 /** Checks --where, and sets *where to the query; NULL: there is none. Returns -1, or the exit code after a line. */
 int trace_filter_parse(const struct command *c, const struct arguments *a, const char **where);
+/** Appends what the agent may judge itself of the query, which is checked, to its options. NULL: nothing. */
+void trace_filter_add_options(const char *where, struct buf *out);
 
 #endif

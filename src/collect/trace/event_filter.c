@@ -2,6 +2,7 @@
 #include "collect/trace/event_filter.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/address_table.h"
@@ -17,10 +18,15 @@ struct event_filter {
     struct event_query *query;
 };
 
+struct thread {
+    uint64_t moving; /* the kept block that it reallocates; 0: none */
+    bool freed;      /* the block that it freed last was kept */
+};
+
 struct event_blocks {
     struct address_table live;
     struct map thread_numbers;
-    struct VEC(uint64_t) moving; /* by number: the kept block that the thread reallocates; 0: none */
+    struct VEC(struct thread) threads; /* by number */
 };
 
 int event_filter_new(struct event_filter **out, const char *query, struct error *e)
@@ -37,6 +43,31 @@ int event_filter_new(struct event_filter **out, const char *query, struct error 
             e, EINVAL,
             "func, file and module are known when the trace has ended: use allium events DIR --where");
     return bad;
+}
+
+/* In the agent, numbers are not negative. */
+static void add_ranges(const struct event_filter *f, const char *field, const char *option, struct buf *out)
+{
+    struct query_range ranges[QUERY_RANGES_MAX];
+    const size_t n = event_query_ranges(f->query, field, ranges);
+    bool any = false;
+    if (n == 1 && ranges[0].low <= 0 && ranges[0].high == INT64_MAX)
+        return;
+    buf_addstr(out, option);
+    for (size_t i = 0; i < n; i++)
+        if (ranges[i].high >= 0) {
+            buf_printf(out, "%s%" PRId64 "-%" PRId64, any ? "+" : "", ranges[i].low > 0 ? ranges[i].low : 0,
+                       ranges[i].high);
+            any = true;
+        }
+    if (!any)
+        buf_addstr(out, "1-0");
+}
+
+void event_filter_add_options(const struct event_filter *f, struct buf *out)
+{
+    add_ranges(f, "size", ",sizes=", out);
+    add_ranges(f, "thread", ",threads=", out);
 }
 
 void event_filter_free(struct event_filter *f)
@@ -59,7 +90,7 @@ void event_blocks_free(struct event_blocks *b)
         return;
     address_table_release(&b->live);
     map_release(&b->thread_numbers);
-    vec_release(&b->moving);
+    vec_release(&b->threads);
     free(b);
 }
 
@@ -89,30 +120,30 @@ static bool begin(struct event_blocks *b, uint64_t address, bool keep)
     return keep;
 }
 
-static uint64_t *moving_of(struct event_blocks *b, uint32_t thread)
+static struct thread *thread_of(struct event_blocks *b, uint32_t thread)
 {
     bool added;
-    const size_t number = map_put_u64(&b->thread_numbers, thread, b->moving.len, &added);
+    const size_t number = map_put_u64(&b->thread_numbers, thread, b->threads.len, &added);
     if (added)
-        *vec_push(&b->moving) = 0;
-    return &b->moving.at[number];
+        vec_push(&b->threads);
+    return &b->threads.at[number];
 }
 
 static bool realloc_begins(struct event_blocks *b, uint32_t thread, uint64_t address)
 {
-    uint64_t *moving = moving_of(b, thread);
-    if (*moving) /* the end of the call before was lost */
-        add(b, *moving);
-    *moving = address && take(b, address) ? address : 0;
-    return *moving != 0;
+    struct thread *t = thread_of(b, thread);
+    if (t->moving) /* the end of the call before was lost */
+        add(b, t->moving);
+    t->moving = address && take(b, address) ? address : 0;
+    return t->moving != 0;
 }
 
 static bool realloc_ends(struct event_blocks *b, uint32_t thread, uint64_t address, uint64_t size_bytes,
                          bool fits)
 {
-    uint64_t *moving = moving_of(b, thread);
-    const uint64_t old = *moving;
-    *moving = 0;
+    struct thread *t = thread_of(b, thread);
+    const uint64_t old = t->moving;
+    t->moving = 0;
     if (old && !address && size_bytes) /* it failed */
         add(b, old);
     return begin(b, address, fits || old);
@@ -134,16 +165,19 @@ static struct event_place no_place(void *arg, const struct trace_event *e)
 bool event_filter_keeps(const struct event_filter *f, struct event_blocks *b, const struct trace_event *e,
                         uint64_t began_ns)
 {
-    switch ((enum event_id)e->class->id) {
+    const enum event_id id = event_id_plain(e->class->id);
+    switch (id) {
     case EVENT_free:
-        return take(b, word(e, 0));
+        return thread_of(b, e->thread)->freed = take(b, word(e, 0));
+    case EVENT_free_end:
+        return thread_of(b, e->thread)->freed;
     case EVENT_realloc_begin:
         return realloc_begins(b, e->thread, word(e, 0));
     default:
         break;
     }
     const bool fits = event_query_fits(f->query, e, began_ns, no_place, NULL);
-    switch ((enum event_id)e->class->id) {
+    switch (id) {
     case EVENT_malloc:
     case EVENT_calloc:
     case EVENT_memalign:

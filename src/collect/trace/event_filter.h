@@ -3,7 +3,8 @@
 #define COLLECT_EVENT_FILTER_H
 
 /*
- * Decides which events of an image a trace keeps (`allium trace --where`).
+ * Decides which events of an image a trace keeps (`allium trace --where`). The agent may have left out some allocations
+ * that the query excludes (event_filter_add_options()); it writes all ends of lives.
  *
  * The query decides about the beginning of a block's life, and about the program's own events. The end of a life
  * (free, realloc_begin) is kept if its beginning was: it alone has no size. So the figures of the blocks that are kept
@@ -19,6 +20,7 @@
 
 #include <stdbool.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "model/trace/trace_event.h"
 
@@ -30,6 +32,11 @@ struct event_blocks; /* of an image: the live blocks that are kept */
  * file, module). The caller frees *out in both cases.
  */
 int event_filter_new(struct event_filter **out, const char *query, struct error *e);
+/**
+ * Appends what the agent may judge itself, as options of its tracer (agent/tracer/tracer_filter.h): terms of size and
+ * thread that must match.
+ */
+void event_filter_add_options(const struct event_filter *f, struct buf *out);
 void event_filter_free(struct event_filter *f); /* NULL is allowed */
 
 struct event_blocks *event_blocks_new(void);

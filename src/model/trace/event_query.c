@@ -72,6 +72,18 @@ bool event_query_uses_place(const struct event_query *q)
                         query_uses(q->query, AT_MODULE));
 }
 
+size_t event_query_ranges(const struct event_query *q, const char *field,
+                          struct query_range out[static QUERY_RANGES_MAX])
+{
+    size_t at = 0;
+    while (at < q->fields.len && strcmp(q->fields.at[at].name, field))
+        at++;
+    if (q->query && at < q->fields.len)
+        return query_ranges(q->query, at, out);
+    *out = (struct query_range){INT64_MIN, INT64_MAX};
+    return 1;
+}
+
 struct subject {
     const struct event_query *query;
     const struct trace_event *event;
