@@ -100,6 +100,7 @@ static int begin_trace(struct session *s, struct error *e)
                                                            .folder = folder,
                                                            .limit_bytes = t->limit_bytes,
                                                            .duration_ns = t->duration_ns,
+                                                           .clock = t->clock,
                                                            .where = t->where},
                              e);
 }

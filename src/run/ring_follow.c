@@ -106,9 +106,15 @@ static void add_image(struct ring_follow *f, const char *name)
     for (uint32_t ring = 0; ring < rings; ring++)
         i.rings[ring] = (struct followed_ring){.stream = -1, .window_ns = f->now_ns};
     i.user = user_events_new(f->dir, i.image.pid, i.image.id);
-    if (f->filter)
-        i.window = event_window_new(
-            &(struct event_window_options){f->filter, f->user, i.image.pid, i.image.id, rings});
+    if (f->filter || f->o.clock)
+        i.window = event_window_new(&(struct event_window_options){
+            .filter = f->filter,
+            .user = f->user,
+            .pid = i.image.pid,
+            .image_id = i.image.id,
+            .rings = rings,
+            .orders = ring_reader_header(i.image.reader)->clock == RING_CLOCK_NONE,
+            .base_ns = ring_reader_header(i.image.reader)->clock >= RING_CLOCK_COUNTER ? f->began_ns : 0});
     if (f->o.only && !f->scanned_ns)
         pass_over(&i);
     f->counts.images++;
@@ -166,7 +172,7 @@ static void write_failed(struct ring_follow *f, const struct followed_ring *r, i
 
 static const struct tick_clock *clock_of(const struct ring_follow *f, const struct followed *i)
 {
-    return ring_reader_header(i->image.reader)->clock ? &f->clock : NULL;
+    return ring_reader_header(i->image.reader)->clock == RING_CLOCK_TSC ? &f->clock : NULL;
 }
 
 /* `clock` NULL: the times are in ns. */
@@ -232,15 +238,16 @@ static void write_judged(struct ring_follow *f, struct followed *i, uint64_t unt
  */
 static void note_time(struct ring_follow *f, const struct ring_reader *reader, const struct ring_piece *p)
 {
-    const bool is_ticks = ring_reader_header(reader)->clock;
+    const uint32_t clock = ring_reader_header(reader)->clock;
     uint32_t at = 0;
     bool bad;
-    if (f->last_ns - f->first_ns > EXACT_NS) {
+    if (clock == RING_CLOCK_COUNTER || clock == RING_CLOCK_NONE || f->last_ns - f->first_ns > EXACT_NS) {
+        f->first_ns = f->first_ns ? f->first_ns : f->now_ns;
         f->last_ns = f->now_ns;
         return;
     }
     for (const struct ring_event *e; (e = ring_piece_event(p, &at, &bad));) {
-        const uint64_t ns = is_ticks ? tick_clock_ns(&f->clock, e->ticks) : e->ticks;
+        const uint64_t ns = clock == RING_CLOCK_TSC ? tick_clock_ns(&f->clock, e->ticks) : e->ticks;
         if (!f->first_ns || ns < f->first_ns)
             f->first_ns = ns;
         if (ns > f->last_ns)
@@ -285,9 +292,13 @@ static bool read_image(struct ring_follow *f, struct followed *i)
 /* Returns the time before which all events can be judged once the rings have been read. */
 static uint64_t time_of_round(const struct ring_follow *f, const struct followed *i)
 {
+    const struct ring_reader *r = i->image.reader;
+    const uint64_t number = ring_reader_counter(r);
     const struct tick_anchor now = tick_clock_anchor();
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    return clock_of(f, i) ? tick_clock_ns(&f->clock, now.ticks) : now.ns;
+    return ring_reader_header(r)->clock == RING_CLOCK_COUNTER ? f->began_ns + number + 1
+           : clock_of(f, i)                                   ? tick_clock_ns(&f->clock, now.ticks)
+                                                              : now.ns;
 }
 
 static uint64_t lost_of(const struct followed *i, uint32_t ring, enum ring_loss why)
@@ -318,6 +329,7 @@ static void release(struct ring_follow *f, struct followed *i, bool ended)
     write_judged(f, i, UINT64_MAX);
     count_losses(f, i);
     f->counts.filtered += i->window ? event_window_dropped(i->window) : 0;
+    f->counts.ambiguous += i->window ? event_window_ambiguous(i->window) : 0;
     for (uint32_t ring = 0; ring < ring_reader_rings(i->image.reader); ring++)
         if (i->rings[ring].stream >= 0)
             close(i->rings[ring].stream);
@@ -424,7 +436,8 @@ static int begin_folder(struct ring_follow *f, struct error *e)
     buf_printf(&ust, "%s/ust", f->o.folder);
     uint32_t n;
     const struct event_class *classes = agent_events(&n);
-    bad = ctf_writer_new_filtered(&f->writer, buf_str(&ust), "ust", f->o.where, classes, n, e);
+    bad = ctf_writer_new_for(&f->writer, buf_str(&ust), &(struct ctf_about){"ust", f->o.where, f->o.clock},
+                             classes, n, e);
     buf_release(&ust);
     return bad;
 }
@@ -464,6 +477,7 @@ int ring_follow_end(struct ring_follow *f, struct ring_follow_counts *out, struc
     const int bad = f->bad;
     vec_each (struct followed, i, &f->images) /* of processes that run on */
         release(f, i, false);
+    f->counts.clock = f->o.clock;
     f->counts.has_filter = f->filter != NULL;
     f->counts.bytes = f->budget.used_bytes;
     f->counts.limit_bytes = f->budget.limit_bytes;

@@ -31,6 +31,8 @@ void tracer_options_read(void)
         const char *found = text_find(text, buffer);
         *o = (struct tracer_options){.buffer_bytes = found ? text_size(found + sizeof(buffer) - 1) : 0,
                                      .wants_mono = text_find(text, ",clock=mono") != NULL,
+                                     .counts = text_find(text, ",clock=counter") != NULL,
+                                     .untimed = text_find(text, ",clock=none") != NULL,
                                      .begins = text_find(text, ",begin") != NULL};
         if (text_find(text, ",stacks=none"))
             o->stacks = TRACER_STACKS_NONE;

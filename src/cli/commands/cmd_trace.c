@@ -29,7 +29,8 @@ static const struct option_doc options[] = {
     {"kernel-all", 0, NULL, "all of them"},
     {"kernel-buffer", 0, "SIZE", "the kernel's ring of each CPU (4M)"},
     {"buffer", 0, "SIZE", "memory for the events of each CPU, a power of two (4M)"},
-    {"clock", 0, "CLOCK", "time of events: tsc (the CPU's counter, fast) or mono (CLOCK_MONOTONIC) (tsc)"},
+    {"clock", 0, "CLOCK",
+     "time of events: tsc (the CPU's), mono (CLOCK_MONOTONIC), counter (an order), none (tsc)"},
     {"stacks", 0, "WHAT", "with each event: none, site (the call) or full (the whole stack) (site)"},
     {"limit", 0, "SIZE", "stop when DIR has SIZE (4G, or a quarter of the free space if that is less)"},
     {"duration", 0, "DURATION", "stop after DURATION; CMD runs on"},
@@ -132,7 +133,9 @@ static int parse_values(const struct arguments *a, struct record_options *o, str
         code = option_values_parse_time(&command_trace, "duration",
                                         command_value(&command_trace, a, "duration"), 1, &t->duration_ns);
     if (code < 0)
-        code = trace_filter_parse(&command_trace, a, &t->where);
+        code = trace_filter_parse_clock(&command_trace, a, &t->clock);
+    if (code < 0)
+        code = trace_filter_parse(&command_trace, a, t->clock, &t->where);
     if (code < 0)
         code = take_kernel(a, t);
     t->events = command_value(&command_trace, a, "events");

@@ -72,11 +72,13 @@ void ctf_metadata_begin(struct buf *b, const struct ctf_trace *t)
                t->domain, ALLIUM_VERSION);
     if (t->where)
         add_where(b, t->where);
+    if (t->clock)
+        buf_printf(b, "\tallium_clock = \"%s\";\n", t->clock);
     buf_printf(b,
                "};\n\n"
-               "clock {\n\tname = \"monotonic\";\n\tdescription = \"CLOCK_MONOTONIC\";\n"
+               "clock {\n\tname = \"monotonic\";\n\tdescription = \"%s\";\n"
                "\tfreq = 1000000000;\n\toffset = %" PRIu64 ";\n};\n\n%s",
-               t->offset_ns, stream);
+               t->clock ? "numbers of events, not times" : "CLOCK_MONOTONIC", t->offset_ns, stream);
 }
 
 static void add_labels(struct buf *b, const struct event_field *f)

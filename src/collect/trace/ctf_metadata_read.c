@@ -187,6 +187,10 @@ static void read_head(struct cursor *c, struct ctf_trace *t)
         find(c, "\";\n");
         if (skip_if(c, "\tallium_where = \""))
             read_where(c, t);
+        if (skip_if(c, "\tallium_clock = \"")) {
+            t->clock = word(c, t, "\"");
+            skip(c, "\";\n");
+        }
     }
     find(c, "\n\toffset = ");
     t->offset_ns = number(c, 10);

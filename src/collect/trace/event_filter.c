@@ -45,6 +45,11 @@ int event_filter_new(struct event_filter **out, const char *query, struct error 
     return bad;
 }
 
+bool event_filter_uses_time(const struct event_filter *f)
+{
+    return event_query_uses_time(f->query);
+}
+
 /* In the agent, numbers are not negative. */
 static void add_ranges(const struct event_filter *f, const char *field, const char *option, struct buf *out)
 {

@@ -72,6 +72,11 @@ bool event_query_uses_place(const struct event_query *q)
                         query_uses(q->query, AT_MODULE));
 }
 
+bool event_query_uses_time(const struct event_query *q)
+{
+    return q->query && query_uses(q->query, AT_TIME);
+}
+
 size_t event_query_ranges(const struct event_query *q, const char *field,
                           struct query_range out[static QUERY_RANGES_MAX])
 {

@@ -205,6 +205,8 @@ static void report_json_trace(struct json *j, const struct profile *p)
     }
     json_open(j, "trace", '{');
     json_text(j, "where", common_known(profile_text(p, p->trace.filter)));
+    json_text(j, "clock", common_known(profile_text(p, p->trace.clock)));
+    json_flag(j, "bounds", !strcmp(profile_text(p, p->trace.clock), "none"));
     json_close(j, '}');
 }
 
