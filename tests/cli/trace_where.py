@@ -78,7 +78,7 @@ def traced(folder, name, *options):
     said = done.stderr.decode()
     equal(done.returncode, 0, said)
     found = trace_reader.events("%s/%s" % (folder, name))
-    written, lost, later = trace_reader.said(said)
+    written, lost, later = trace_reader.calls(said, "%s/%s" % (folder, name))
     filtered = re.search(r", (\d+) filtered, \d+ lost\n", said)
     equal((written, lost, later, bool(filtered)), (len(found), 0, 0, "--where" in options), said)
     return found, (written, lost, int(filtered.group(1)) if filtered else 0)
@@ -148,7 +148,7 @@ def figures():
         report = json.loads(succeed([ALLIUM, "report", folder + "/t", "--json"]).stdout)
         # 4,000 by realloc, 3,000 by calloc, 8,888; and 44,444 in the child
         equal((report["total"]["live_bytes"], report["total"]["live_objects"]), (4000 + 3000 + 8888 + 44444, 4), "live")
-        equal(report["trace"], {"where": "size>=2000"}, "trace")
+        equal(report["trace"]["where"], "size>=2000", "trace")
         text = succeed([ALLIUM, "report", folder + "/t", "--no-pager"]).stdout.decode()
         check("those with size>=2000\n" in text, text)
 
@@ -171,7 +171,7 @@ def threads():
             s.go_on()
             s.reach("b")
             said = s.end(tracer)
-            equal(trace_reader.said(said), (want, 0, 0), said)
+            equal(trace_reader.calls(said, s.folder + "/t"), (want, 0, 0), said)
             check(", %d filtered, " % (120 - want) in said, said)
 
 
@@ -202,9 +202,11 @@ def room():
     """Also with losses, each event is counted once; babeltrace2 is told of losses, not of what is filtered."""
     with private_dir() as folder:
         program(folder)
-        _, (written, _, _) = traced(folder, "all")
+        written = trace_reader.said(tap.run([ALLIUM, "trace", "-o", folder + "/all", "--",
+                                             folder + "/sizes"]).stderr.decode())[0]
         happened, lost_events = lost(folder, "t", "--where", "size>=2000")
-        equal(happened, written, "all that happened")
+        # how many events of the group `life` there are differs
+        check(abs(happened - written) <= trace_reader.LIFE_MOST, happened, written)
         found = trace_reader.events(folder + "/t", losses=lost_events > 0)
         check(len(found) <= 2 * BLOCKS // 10, len(found))
 

@@ -171,6 +171,8 @@ bool event_filter_keeps(const struct event_filter *f, struct event_blocks *b, co
                         uint64_t began_ns)
 {
     const enum event_id id = event_id_plain(e->class->id);
+    if (event_id_is_life(e->class->id))
+        return true;
     switch (id) {
     case EVENT_free:
         return thread_of(b, e->thread)->freed = take(b, word(e, 0));

@@ -6,7 +6,8 @@
  * Decides which events of an image a trace keeps (`allium trace --where`). The agent may have left out some allocations
  * that the query excludes (event_filter_add_options()); it writes all ends of lives.
  *
- * The query decides about the beginning of a block's life, and about the program's own events. The end of a life
+ * The query decides about the beginning of a block's life, and about the program's own events. Events of the group
+ * `life` are all kept. The end of a life
  * (free, realloc_begin) is kept if its beginning was: it alone has no size. So the figures of the blocks that are kept
  * are exact. A block that was kept stays kept when realloc changes it, whatever its new size: the trace has both events
  * of that call. If such a call fails, the old block lives on.
