@@ -158,7 +158,7 @@ changed:
     return SEQUENCE_NO_FIT;
 }
 
-/** As sequence_count(). `area` is what r->area was, and all members of *r may become 0 meanwhile: see sequence_put(). */
+/** As sequence_count(). `area` is what r->area was; all members of *r may become 0 meanwhile, see sequence_put(). */
 static inline enum sequence_result sequence_count_hot(const struct sequence_rings *r, ptrdiff_t area,
                                                       size_t at)
 {

@@ -29,7 +29,7 @@ struct ring_follow_options {
     /* The rings of this process alone are read, from now on, and stay; 0: those of all, which are removed. */
     pid_t only;
     const char *clock; /* "counter", "none": the events have no times, see ring_layout.h; NULL: they have */
-    const char *where; /* a query: which events are written, see collect/trace/event_filter.h; NULL: all */
+    const char *where; /* a query: which events are written, see collect/trace/block_filter.h; NULL: all */
 };
 
 struct ring_follow_counts {

@@ -85,7 +85,7 @@ def traced(folder, name, *options):
 
 
 def kept(events, fits):
-    """The rule of event_filter.h, in the order of time."""
+    """The rule of block_filter.h, in the order of time."""
     live, moving, out = set(), {}, []
     for e in events:
         block, call = (e.process, e.address), (e.process, e.thread)

@@ -3,9 +3,9 @@
 #define AGENT_TRACER_CLOCK_H
 
 /*
- * The clock of the events, enum ring_clock: the time stamp counter, with anchors of CLOCK_MONOTONIC in the file of rings; or
- * CLOCK_MONOTONIC itself, if the CPU has no invariant counter, or it is asked for; or
- * a number that all threads take from one counter; or nothing.
+ * The clock of the events, enum ring_clock: the time stamp counter, with anchors of CLOCK_MONOTONIC in the file of
+ * rings; or CLOCK_MONOTONIC itself, if the CPU has no invariant counter, or it is asked for; or a number that all
+ * threads take from one counter; or nothing.
  *
  * Runs in: target. Threads: any, signal handlers included; no lock.
  */

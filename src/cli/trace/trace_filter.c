@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "collect/ledger/control_events.h"
-#include "collect/trace/event_filter.h"
+#include "collect/trace/block_filter.h"
 
 int trace_filter_parse_clock(const struct command *c, const struct arguments *a, const char **clock)
 {

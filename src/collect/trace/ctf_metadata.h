@@ -34,7 +34,7 @@ _Static_assert(sizeof(struct ctf_packet) % 8 == 0, "events behind it begin at wh
 struct ctf_trace {
     uint8_t uuid[16];
     char domain[16];   /* "ust" or "kernel" */
-    const char *where; /* the query that its events match (event_filter.h); NULL: it has all */
+    const char *where; /* the query that its events match (block_filter.h); NULL: it has all */
     /* "counter", "none": the times are numbers of events, in this order, and nanoseconds in name only; NULL: they
      * are times */
     const char *clock;

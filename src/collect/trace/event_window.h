@@ -3,10 +3,10 @@
 #define COLLECT_EVENT_WINDOW_H
 
 /*
- * The latest events of an image, held until they can be judged (event_filter.h) and ordered (event_order.h). A free may
+ * The latest events of an image, held until they can be judged (block_filter.h) and ordered (event_order.h). A free may
  * be read before the allocation of its block, which another CPU's ring has. So the reader notes the time, reads all
- * rings, and only then judges the events before that time, in their order: the beginning of a life is in its ring before
- * its end happens.
+ * rings, and only then judges the events before that time, in their order: the beginning of a life is in its ring
+ * before its end happens.
  *
  * Runs in: the tool. Threads: one at a time. Owns: copies of the events, until it is freed.
  */
@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "collect/trace/event_filter.h"
+#include "collect/trace/block_filter.h"
 #include "collect/trace/tick_clock.h"
 #include "collect/trace/user_classes.h"
 #include "ring/ring_read.h"

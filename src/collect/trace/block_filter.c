@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "collect/trace/event_filter.h"
+#include "collect/trace/block_filter.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef COLLECT_EVENT_FILTER_H
-#define COLLECT_EVENT_FILTER_H
+#ifndef COLLECT_BLOCK_FILTER_H
+#define COLLECT_BLOCK_FILTER_H
 
 /*
  * Decides which events of an image a trace keeps (`allium trace --where`). The agent may have left out some allocations
