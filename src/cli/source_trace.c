@@ -72,6 +72,8 @@ int source_trace_read(struct profile **p, const char *folder, const char *time, 
         return bad;
     }
     (*p)->trace = (struct profile_trace){.known = true,
+                                         .filter = counts.filter,
+                                         .clock = counts.clock,
                                          .cut_packets = counts.losses.cut_packets,
                                          .unknown_frees = counts.unknown_frees,
                                          .without_stack = counts.without_stack};

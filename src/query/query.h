@@ -87,6 +87,17 @@ bool query_match(const struct query *q, query_lookup_fn get, void *subject);
  * combination. */
 bool query_uses(const struct query *q, size_t field);
 
+#define QUERY_RANGES_MAX 8
+/* Numbers from `low` to `high`, both included. */
+struct query_range {
+    int64_t low, high;
+};
+/**
+ * Finds out which values of a number field the query allows: those outside are excluded by a term that must match. The
+ * query may exclude more. Returns the number of ranges, which are disjoint and in order; 0: it allows no value.
+ */
+size_t query_ranges(const struct query *q, size_t field, struct query_range out[static QUERY_RANGES_MAX]);
+
 /* How a field can be judged inside a process: QUERY_NOT_KNOWN, the process does not know its values;
  * QUERY_FIXED, its value is the same for all subjects in the process. */
 enum { QUERY_NOT_KNOWN = -1, QUERY_FIXED = -2 };

@@ -50,20 +50,29 @@ enum ring_loss {
     RING_LOSSES
 };
 
+/* What the times of events are. */
+enum ring_clock {
+    RING_CLOCK_MONOTONIC, /* ns */
+    RING_CLOCK_TSC,       /* the time stamp counter */
+    RING_CLOCK_COUNTER,   /* numbers, from 1: one order of all events; some may be left out */
+    RING_CLOCK_NONE,      /* always 0 */
+};
+
 struct ring_header {
     uint64_t magic; /* stored last */
     uint32_t version, cpus;
     uint64_t packet_bytes, ring_bytes;
     uint64_t data_at;    /* offset of the first CPU's ring; a multiple of the page size */
     uint32_t overwrites; /* 1: a full ring overwrites its oldest packet; 0: it discards events */
-    uint32_t clock;      /* 1: times are of the time stamp counter; 0: CLOCK_MONOTONIC, in ns */
+    uint32_t clock;      /* enum ring_clock */
     uint64_t image_id;
     uint64_t aborted; /* sequences that were aborted, and begun again */
     /* the image: when it began; the image whose fork child it is (0: none), and when it was forked */
     uint64_t began_ticks, parent_image_id, forked_ticks;
     int32_t pid, parent_pid;
     uint64_t anchored; /* anchors ever written; the file has the last RING_ANCHORS of them */
-    uint64_t unused[3];
+    uint64_t counter;  /* of RING_CLOCK_COUNTER: the last number */
+    uint64_t unused[2];
 };
 
 /*

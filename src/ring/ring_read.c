@@ -343,6 +343,16 @@ static int next_shared(struct ring_reader *r, struct ring_piece *out)
     return n || out->overwritten;
 }
 
+uint64_t ring_reader_counter(const struct ring_reader *r)
+{
+    return load_acquire(&((const struct ring_header *)r->file)->counter);
+}
+
+bool ring_reader_waits(const struct ring_reader *r)
+{
+    return r->shared.position < load_acquire(&r->control[r->header.cpus].head);
+}
+
 int ring_reader_next(struct ring_reader *r, uint32_t cpu, struct ring_piece *out)
 {
     if (cpu == r->header.cpus)

@@ -46,6 +46,10 @@ void ring_reader_end(struct ring_reader *r);
  * until now is skipped. With 1 a piece may have no events, and only report `overwritten` ones.
  */
 int ring_reader_next(struct ring_reader *r, uint32_t ring, struct ring_piece *out);
+/** Returns the last number of RING_CLOCK_COUNTER until now. */
+uint64_t ring_reader_counter(const struct ring_reader *r);
+/** Returns whether the shared ring has events that cannot be read yet, as an earlier one is half written. */
+bool ring_reader_waits(const struct ring_reader *r);
 /** Returns the position up to which a ring was read, for struct ring_positions. */
 uint64_t ring_reader_position(const struct ring_reader *r, uint32_t cpu);
 /** Returns how many events of a ring were lost until now for the reason `why`. */

@@ -203,6 +203,30 @@ changed:
     return SEQUENCE_NO_FIT;
 }
 
+/** As sequence_count(). `area` is what r->area was; all members of *r may become 0 meanwhile, see sequence_put(). */
+static inline enum sequence_result sequence_count_hot(const struct sequence_rings *r, ptrdiff_t area,
+                                                      size_t at)
+{
+    __asm__ goto(
+        SEQUENCE_TABLE(aborted) SEQUENCE_BEGIN "movl %%fs:" SEQUENCE_CPU "(%[area]), %%ecx\n\t"
+                                               "cmpq %c[at_cpus](%[r]), %%rcx\n\t"
+                                               "jae %l[no_cpu]\n\t"
+                                               "shlq $7, %%rcx\n\t"
+                                               "addq %c[at_control](%[r]), %%rcx\n\t"
+                                               "incq (%%rcx,%[at])\n"
+                                               "2:\n\t"
+        :
+        : [r] "r"(r), [area] "r"(area), [at] "r"(at), [at_cpus] "i"(offsetof(struct sequence_rings, cpus)),
+          [at_control] "i"(offsetof(struct sequence_rings, control))
+        : "rax", "rcx", "memory", "cc"
+        : aborted, no_cpu);
+    return SEQUENCE_DONE;
+aborted:
+    return SEQUENCE_ABORTED;
+no_cpu:
+    return SEQUENCE_NO_CPU;
+}
+
 /** Adds 1 to the word at offset `at` of this CPU's struct ring_cpu. */
 static inline enum sequence_result sequence_count(const struct sequence_rings *r, size_t at)
 {

@@ -95,11 +95,14 @@ static int begin_trace(struct session *s, struct error *e)
         if (unfollowed)
             return unfollowed;
     }
-    return ring_follow_begin(
-        &s->rings,
-        &(struct ring_follow_options){
-            .dir = s->dir, .folder = folder, .limit_bytes = t->limit_bytes, .duration_ns = t->duration_ns},
-        e);
+    return ring_follow_begin(&s->rings,
+                             &(struct ring_follow_options){.dir = s->dir,
+                                                           .folder = folder,
+                                                           .limit_bytes = t->limit_bytes,
+                                                           .duration_ns = t->duration_ns,
+                                                           .clock = t->clock,
+                                                           .where = t->where},
+                             e);
 }
 
 /* Does everything that can fail before the command is allowed to begin. */

@@ -18,6 +18,7 @@
 #include "base/vec.h"
 #include "collect/trace/agent_events.h"
 #include "collect/trace/ctf_writer.h"
+#include "collect/trace/event_window.h"
 #include "collect/trace/ring_image.h"
 #include "run/worker_thread.h"
 
@@ -27,6 +28,7 @@
 #define ALIVE_NS      100000000u
 #define RATE_NS       50000000u
 #define EXACT_NS      1000000000u
+#define HELD_BYTES    (UINT64_C(64) << 20) /* of an image that has a half written event */
 
 /* A ring of an image. */
 struct followed_ring {
@@ -40,7 +42,9 @@ struct followed {
     struct ring_image image;
     struct followed_ring *rings;
     struct user_events *user;
-    uint64_t asked_ns; /* whether the image has ended */
+    struct event_window *window; /* NULL: all events are written */
+    uint64_t asked_ns;           /* whether the image has ended */
+    uint64_t round_ns;           /* when its rings began to be read last */
 };
 
 struct ring_follow {
@@ -51,6 +55,7 @@ struct ring_follow {
     atomic_bool stop;
     struct ctf_writer *writer;
     struct user_classes *user;
+    struct event_filter *filter; /* NULL: there is none */
     struct tick_clock clock;
     struct trace_budget budget;
     uint64_t now_ns, began_ns, scanned_ns, first_ns, last_ns;
@@ -101,6 +106,15 @@ static void add_image(struct ring_follow *f, const char *name)
     for (uint32_t ring = 0; ring < rings; ring++)
         i.rings[ring] = (struct followed_ring){.stream = -1, .window_ns = f->now_ns};
     i.user = user_events_new(f->dir, i.image.pid, i.image.id);
+    if (f->filter || f->o.clock)
+        i.window = event_window_new(&(struct event_window_options){
+            .filter = f->filter,
+            .user = f->user,
+            .pid = i.image.pid,
+            .image_id = i.image.id,
+            .rings = rings,
+            .orders = ring_reader_header(i.image.reader)->clock == RING_CLOCK_NONE,
+            .base_ns = ring_reader_header(i.image.reader)->clock >= RING_CLOCK_COUNTER ? f->began_ns : 0});
     if (f->o.only && !f->scanned_ns)
         pass_over(&i);
     f->counts.images++;
@@ -156,20 +170,30 @@ static void write_failed(struct ring_follow *f, const struct followed_ring *r, i
     f->bad = error_set(&f->error, bad, "cannot write the trace: %s", strerror(bad));
 }
 
-static void write_piece(struct ring_follow *f, struct followed *i, uint32_t ring, struct ring_piece *p)
+static const struct tick_clock *clock_of(const struct ring_follow *f, const struct followed *i)
 {
-    const struct tick_clock *clock = ring_reader_header(i->image.reader)->clock ? &f->clock : NULL;
+    return ring_reader_header(i->image.reader)->clock == RING_CLOCK_TSC ? &f->clock : NULL;
+}
+
+/* `clock` NULL: the times are in ns. */
+static void write_piece(struct ring_follow *f, struct followed *i, uint32_t ring, struct ring_piece *p,
+                        const struct tick_clock *clock)
+{
     struct followed_ring *r = &i->rings[ring];
     uint64_t lost = 0;
     for (int k = 0; k < RING_LOSSES; k++)
-        lost += p->lost[k] - r->lost_before[k];
+        lost += k == RING_LOST_FILTERED ? 0 : p->lost[k] - r->lost_before[k];
+    if (!f->counts.stopped)
+        stop_writing(f, trace_budget_ask(&f->budget, ctf_writer_packet_bytes(p), f->now_ns));
+    if (f->counts.stopped && f->counts.stopped != TRACE_TIME_IS_UP) {
+        f->counts.unwritten += p->n_events;
+        return;
+    }
     if (r->stream < 0)
         r->stream = ctf_writer_stream(f->writer, i->image.pid, i->image.id, ring, &f->error);
-    int bad = r->stream < 0
-                  ? r->stream
-                  : user_classes_translate(f->user, i->user, p, f->writer, &f->counts.user, &f->error);
-    if (!bad)
-        bad = ctf_writer_packet(f->writer, r->stream, p, i->image.pid, i->image.id, ring, lost, clock);
+    const int bad = r->stream < 0 ? r->stream
+                                  : ctf_writer_packet(f->writer, r->stream, p, i->image.pid, i->image.id,
+                                                      ring, lost, clock);
     if (bad == -EBADMSG) { /* what is no event was written by the program itself */
         f->counts.damaged++;
     } else if (bad) {
@@ -183,21 +207,47 @@ static void write_piece(struct ring_follow *f, struct followed *i, uint32_t ring
     }
 }
 
+/* Writes what a piece has, or holds it until it can be judged. */
+static void use_piece(struct ring_follow *f, struct followed *i, uint32_t ring, struct ring_piece *p)
+{
+    const int bad = user_classes_translate(f->user, i->user, p, f->writer, &f->counts.user, &f->error);
+    if (bad) {
+        write_failed(f, &i->rings[ring], -bad);
+        f->counts.unwritten += p->n_events;
+    } else if (!i->window) {
+        write_piece(f, i, ring, p, clock_of(f, i));
+    } else if (event_window_put(i->window, ring, p, clock_of(f, i))) {
+        f->counts.damaged++;
+    }
+}
+
+/* Writes what is kept of the events before a time. */
+static void write_judged(struct ring_follow *f, struct followed *i, uint64_t until_ns)
+{
+    if (!i->window)
+        return;
+    event_window_judge(i->window, until_ns, f->first_ns);
+    for (uint32_t ring = 0; ring < ring_reader_rings(i->image.reader); ring++)
+        for (struct ring_piece *p; (p = event_window_take(i->window, ring));)
+            write_piece(f, i, ring, p, NULL);
+}
+
 /*
  * Keeps the time of the first event and of the last. In the beginning it is that of the event itself; later that of its
  * reading, which is not much later.
  */
 static void note_time(struct ring_follow *f, const struct ring_reader *reader, const struct ring_piece *p)
 {
-    const bool is_ticks = ring_reader_header(reader)->clock;
+    const uint32_t clock = ring_reader_header(reader)->clock;
     uint32_t at = 0;
     bool bad;
-    if (f->last_ns - f->first_ns > EXACT_NS) {
+    if (clock == RING_CLOCK_COUNTER || clock == RING_CLOCK_NONE || f->last_ns - f->first_ns > EXACT_NS) {
+        f->first_ns = f->first_ns ? f->first_ns : f->now_ns;
         f->last_ns = f->now_ns;
         return;
     }
     for (const struct ring_event *e; (e = ring_piece_event(p, &at, &bad));) {
-        const uint64_t ns = is_ticks ? tick_clock_ns(&f->clock, e->ticks) : e->ticks;
+        const uint64_t ns = clock == RING_CLOCK_TSC ? tick_clock_ns(&f->clock, e->ticks) : e->ticks;
         if (!f->first_ns || ns < f->first_ns)
             f->first_ns = ns;
         if (ns > f->last_ns)
@@ -214,12 +264,10 @@ static void take(struct ring_follow *f, struct followed *i, uint32_t ring, struc
     r->events += p->n_events;
     r->event_bytes += 8ull * p->n_words;
     note_time(f, i->image.reader, p);
-    if (!f->counts.stopped)
-        stop_writing(f, trace_budget_ask(&f->budget, ctf_writer_packet_bytes(p), f->now_ns));
     if (f->counts.stopped)
         f->counts.unwritten += p->n_events;
     else
-        write_piece(f, i, ring, p);
+        use_piece(f, i, ring, p);
 }
 
 /* Reads an image once. Returns whether there was anything. */
@@ -241,6 +289,18 @@ static bool read_image(struct ring_follow *f, struct followed *i)
     return any;
 }
 
+/* Returns the time before which all events can be judged once the rings have been read. */
+static uint64_t time_of_round(const struct ring_follow *f, const struct followed *i)
+{
+    const struct ring_reader *r = i->image.reader;
+    const uint64_t number = ring_reader_counter(r);
+    const struct tick_anchor now = tick_clock_anchor();
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    return ring_reader_header(r)->clock == RING_CLOCK_COUNTER ? f->began_ns + number + 1
+           : clock_of(f, i)                                   ? tick_clock_ns(&f->clock, now.ticks)
+                                                              : now.ns;
+}
+
 static uint64_t lost_of(const struct followed *i, uint32_t ring, enum ring_loss why)
 {
     return ring_reader_lost(i->image.reader, ring, why) - i->rings[ring].lost_before[why];
@@ -257,6 +317,7 @@ static void count_losses(struct ring_follow *f, const struct followed *i)
         n->full += full;
         n->no_room += lost_of(i, ring, RING_LOST_NO_ROOM);
         n->no_ring += lost_of(i, ring, RING_LOST_NO_RING);
+        n->filtered += lost_of(i, ring, RING_LOST_FILTERED);
         const uint64_t lacked = r->events ? full * r->event_bytes / r->events : 0;
         if (lacked > n->worst_lost_bytes)
             n->worst_lost_bytes = lacked;
@@ -265,11 +326,15 @@ static void count_losses(struct ring_follow *f, const struct followed *i)
 
 static void release(struct ring_follow *f, struct followed *i, bool ended)
 {
+    write_judged(f, i, UINT64_MAX);
     count_losses(f, i);
+    f->counts.filtered += i->window ? event_window_dropped(i->window) : 0;
+    f->counts.ambiguous += i->window ? event_window_ambiguous(i->window) : 0;
     for (uint32_t ring = 0; ring < ring_reader_rings(i->image.reader); ring++)
         if (i->rings[ring].stream >= 0)
             close(i->rings[ring].stream);
     free(i->rings);
+    event_window_free(i->window);
     user_events_free(i->user);
     if (ended)
         ring_image_remove(&i->image, f->dir);
@@ -306,8 +371,13 @@ static void wait_for(uint64_t ns)
 static bool read_all(struct ring_follow *f)
 {
     bool any = false;
-    vec_each (struct followed, i, &f->images)
+    vec_each (struct followed, i, &f->images) {
+        i->round_ns = i->window ? time_of_round(f, i) : 0;
         any |= read_image(f, i);
+    }
+    vec_each (struct followed, i, &f->images)
+        if (i->window && (!ring_reader_waits(i->image.reader) || event_window_bytes(i->window) > HELD_BYTES))
+            write_judged(f, i, i->round_ns);
     return any;
 }
 
@@ -349,6 +419,7 @@ static void release_all(struct ring_follow *f)
     vec_release(&f->ended);
     ctf_writer_free(f->writer);
     user_classes_free(f->user);
+    event_filter_free(f->filter);
     if (f->folder >= 0)
         close(f->folder);
     free(f->dir);
@@ -365,7 +436,8 @@ static int begin_folder(struct ring_follow *f, struct error *e)
     buf_printf(&ust, "%s/ust", f->o.folder);
     uint32_t n;
     const struct event_class *classes = agent_events(&n);
-    bad = ctf_writer_new(&f->writer, buf_str(&ust), "ust", classes, n, e);
+    bad = ctf_writer_new_for(&f->writer, buf_str(&ust), &(struct ctf_about){"ust", f->o.where, f->o.clock},
+                             classes, n, e);
     buf_release(&ust);
     return bad;
 }
@@ -381,6 +453,8 @@ int ring_follow_begin(struct ring_follow **out, const struct ring_follow_options
     tick_clock_init(&f->clock, first, tick_clock_anchor());
     f->now_ns = f->began_ns = clock_ns(CLOCK_MONOTONIC);
     int bad = begin_folder(f, e);
+    if (!bad && o->where)
+        bad = event_filter_new(&f->filter, o->where, e);
     if (!bad && o->only)
         scan(f);
     const int failed = bad ? 0 : worker_thread_start(&f->thread, follow, f);
@@ -403,6 +477,8 @@ int ring_follow_end(struct ring_follow *f, struct ring_follow_counts *out, struc
     const int bad = f->bad;
     vec_each (struct followed, i, &f->images) /* of processes that run on */
         release(f, i, false);
+    f->counts.clock = f->o.clock;
+    f->counts.has_filter = f->filter != NULL;
     f->counts.bytes = f->budget.used_bytes;
     f->counts.limit_bytes = f->budget.limit_bytes;
     f->counts.spare_bytes = f->budget.spare_bytes;

@@ -90,6 +90,7 @@ static int follow(const struct trace_attach_options *o, const struct traced_proc
                                                                 .folder = folder,
                                                                 .limit_bytes = o->limit_bytes,
                                                                 .duration_ns = o->duration_ns,
+                                                                .where = o->where,
                                                                 .only = t->named},
                                   e);
     bad = bad ? bad : traced_process_switch(t, true, &was, e);

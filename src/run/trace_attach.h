@@ -18,7 +18,8 @@ struct trace_attach_options {
     pid_t pid;
     const char *folder; /* NULL: ./NAME.PID.trace */
     bool force;
-    uint64_t limit_bytes, duration_ns;              /* 0: the default, and until a signal */
+    const char *where;                 /* a query: the events that are kept, see ring_follow.h; NULL: all */
+    uint64_t limit_bytes, duration_ns; /* 0: the default, and until a signal */
     void (*started)(pid_t pid, const char *folder); /* called when it has begun; NULL: nothing is */
 };
 

@@ -60,6 +60,20 @@ static void read_comm(struct traced_process *t)
         close(fd);
 }
 
+/* Snapshots, and traces that begin later, go by time. */
+static int check_clock(const struct traced_process *t, struct error *e)
+{
+    struct ring_image image;
+    if (ring_image_look(&image, t->dir, t->rings))
+        return 0; /* whoever reads it says why */
+    const uint32_t clock = ring_reader_header(image.reader)->clock;
+    ring_image_close(&image);
+    if (clock != RING_CLOCK_COUNTER && clock != RING_CLOCK_NONE)
+        return 0;
+    return error_set(e, EOPNOTSUPP, "the events of process %d have no times: it was started with --clock %s",
+                     (int)t->named, clock == RING_CLOCK_NONE ? "none" : "counter");
+}
+
 int traced_process_find(struct traced_process *t, pid_t pid, struct error *e)
 {
     uint64_t id;
@@ -77,7 +91,10 @@ int traced_process_find(struct traced_process *t, pid_t pid, struct error *e)
     t->rings = mem_strdup(slash + 1);
     ring_image_name(t->rings, &t->named, &id);
     read_comm(t);
-    return 0;
+    const int bad = check_clock(t, e);
+    if (bad)
+        traced_process_release(t);
+    return bad;
 }
 
 void traced_process_release(struct traced_process *t)

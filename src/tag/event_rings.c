@@ -89,7 +89,7 @@ static bool make_rings(void)
         return false;
     struct ring_header *header = (struct ring_header *)map;
     header->image_id = process.config.image_id;
-    header->clock = ring.is_tsc;
+    header->clock = ring.is_tsc ? RING_CLOCK_TSC : RING_CLOCK_MONOTONIC;
     ring_begin(&ring, header, cpus, PACKET_BYTES, RING_BYTES,
                &__rseq_size && __rseq_size ? __rseq_offset : 0);
     return true;

@@ -16,12 +16,13 @@ CALLER = os.path.join(built("TEST_CLI"), "caller")
 class Service:
     """It does what its arguments say."""
 
-    def __init__(self, folder, options, *words):
+    def __init__(self, folder, options, *words, agent_options=""):
         self.folder = folder
         self.env = dict(os.environ, XDG_RUNTIME_DIR=folder + "/runtime")
         os.makedirs(folder + "/runtime", mode=0o700, exist_ok=True)
         lines = tap.succeed([ALLIUM, "env", *options], env=self.env).stdout.decode()
-        self.process = subprocess.Popen(["sh", "-c", lines + 'exec "$@"', "sh", CALLER, *map(str, words)], env=self.env,
+        lines += 'export ALLIUM_SITES="$ALLIUM_SITES%s"; exec "$@"' % agent_options
+        self.process = subprocess.Popen(["sh", "-c", lines, "sh", CALLER, *map(str, words)], env=self.env,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.pid = str(self.process.pid)
 
@@ -55,9 +56,10 @@ class Service:
 
 
 @contextlib.contextmanager
-def service(options, *words):
+def service(options, *words, agent_options=""):
+    """`agent_options`: of the tracer (src/agent/tracer/tracer_options.h)"""
     with private_dir() as folder:
-        s = Service(folder, options, *words)
+        s = Service(folder, options, *words, agent_options=agent_options)
         try:
             yield s
         finally:

@@ -379,6 +379,52 @@ TEST(every_example_in_the_man_page_is_a_query)
     assert_true(examples >= 8);
 }
 
+static bool in_ranges(const struct query_range *r, size_t n, int64_t value)
+{
+    for (size_t i = 0; i < n; i++)
+        if (r[i].low <= value && value <= r[i].high)
+            return true;
+    return false;
+}
+
+/* `exact`: the query excludes nothing else. */
+static void check_ranges(const char *text, bool exact, size_t wanted)
+{
+    struct query *q = must_parse(text);
+    struct query_range r[QUERY_RANGES_MAX];
+    const size_t n = query_ranges(q, SIZE, r);
+    assert_int_equal(n, wanted);
+    static const int64_t far[] = {INT64_MIN, INT64_MIN + 1, INT64_MAX - 1, INT64_MAX};
+    for (int64_t value = -30; value < 34; value++) {
+        const int64_t at = value < 30 ? value : far[value - 30];
+        struct subject s = HAS_SIZE(at);
+        const bool fits = query_match(q, look_up, &s), in = in_ranges(r, n, at);
+        assert_true(exact ? fits == in : !fits || in);
+    }
+    for (size_t i = 1; i < n; i++)
+        assert_true(r[i - 1].high < r[i].low);
+    query_free(q);
+}
+
+TEST(ranges_are_the_values_that_the_terms_allow)
+{
+    check_ranges("", true, 1);
+    check_ranges("size>4", true, 1);
+    check_ranges("size<=-4", true, 1);
+    check_ranges("size:4..9,1,20,2..3,5..12", true, 2);
+    check_ranges("!size:4..9,12", true, 3);
+    check_ranges("size>3 !size=7 size<12", true, 2);
+    check_ranges("size<3 size>5", true, 0);
+    check_ranges("size:1,3,5,7,9,11,13,15", true, 8);
+    check_ranges("size:1,3,5,7,9,11,13,15,17", false, 1); /* too many: the term is left out */
+    check_ranges("size:1,3,5,7,9,11,13,15,17 size<10", false, 1);
+    check_ranges("size>3 func:a pid=5", false, 1);
+    check_ranges("size>3 or pid=5", false, 1);
+    check_ranges("!(size>3 pid=5)", false, 1);
+    check_ranges("(size>3 or size<1) size<10", false, 1);
+    check_ranges("pid=5", false, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -402,6 +448,7 @@ int main(void)
         cmocka_unit_test(a_message_quotes_long_texts_in_part_and_no_half_characters),
         cmocka_unit_test(too_long_and_too_deep_queries_are_refused),
         cmocka_unit_test(a_caller_can_ask_which_fields_are_used),
+        cmocka_unit_test(ranges_are_the_values_that_the_terms_allow),
         cmocka_unit_test(every_example_in_the_man_page_is_a_query),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

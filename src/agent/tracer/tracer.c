@@ -200,6 +200,31 @@ void tracer_put_bare(enum event_id id, uint64_t a, uint64_t b, uint32_t words)
     put_bare_cold(done, what, a, b);
 }
 
+static COLD void count_filtered_cold(void)
+{
+    struct thread *t = &thread_self;
+    uint8_t outside;
+    if (!tracer_begin_cold(t, &outside))
+        return;
+    struct ring_cpu *shared = (struct ring_cpu *)tracer_ring.at.control + tracer_ring.header->cpus;
+    if (!is_off())
+        atomic_add64(&shared->lost[RING_LOST_FILTERED], 1);
+    tracer_end_cold(t, outside);
+}
+
+void tracer_count_filtered(void)
+{
+    const size_t at = offsetof(struct ring_cpu, lost) + RING_LOST_FILTERED * sizeof(uint64_t);
+    const ptrdiff_t area = load_relaxed(&tracer_hot.rings.area);
+    if (likely((int32_t)tracer_thread > 0) && likely(area)) {
+        if (is_off())
+            return;
+        if (likely(sequence_count_hot(&tracer_hot.rings, area, at) == SEQUENCE_DONE))
+            return;
+    }
+    count_filtered_cold();
+}
+
 void tracer_forget_sites(void)
 {
     if (tracer_on)

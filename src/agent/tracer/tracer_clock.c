@@ -15,14 +15,22 @@ static uint64_t last_ticks; /* of the last anchor */
 static uint64_t last_ns;    /* of CLOCK_MONOTONIC, if that is the clock */
 static bool began_tsc;      /* clock_is_tsc when the rings were made: it changes when the clock is stopped */
 
-bool tracer_clock_is_tsc(void)
+enum ring_clock tracer_clock(void)
 {
-    return clock_is_tsc && !tracer_options.wants_mono;
+    const struct tracer_options *o = &tracer_options;
+    return o->untimed                       ? RING_CLOCK_NONE
+           : o->counts                      ? RING_CLOCK_COUNTER
+           : clock_is_tsc && !o->wants_mono ? RING_CLOCK_TSC
+                                            : RING_CLOCK_MONOTONIC;
 }
 
 /* A clock that is stopped shows ticks of the counter (clock_freeze()), and the vdso reads the counter, too. */
 uint64_t tracer_clock_ticks(void)
 {
+    if (tracer_options.untimed)
+        return 0;
+    if (tracer_options.counts)
+        return atomic_fetch_add64(&tracer_ring.header->counter, 1) + 1;
     if (!tracer_options.wants_mono)
         return clock_ticks();
     if (began_tsc != clock_is_tsc)
@@ -50,7 +58,7 @@ static void write_anchor(void)
 void tracer_clock_begin(void)
 {
     began_tsc = clock_is_tsc;
-    if (!tracer_clock_is_tsc())
+    if (tracer_clock() != RING_CLOCK_TSC)
         return;
     store_relaxed(&last_ticks, clock_ticks());
     write_anchor();
@@ -58,7 +66,7 @@ void tracer_clock_begin(void)
 
 void tracer_clock_anchor(void)
 {
-    if (!tracer_clock_is_tsc() || load_relaxed(&process.ledger.sealed))
+    if (tracer_clock() != RING_CLOCK_TSC || load_relaxed(&process.ledger.sealed))
         return;
     uint64_t last = load_relaxed(&last_ticks);
     const uint64_t now = clock_ticks(), gap = tracer_ring.header->anchored < 2 ? FIRST_TICKS : LATER_TICKS;

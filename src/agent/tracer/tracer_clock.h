@@ -3,8 +3,9 @@
 #define AGENT_TRACER_CLOCK_H
 
 /*
- * The clock of the events: the time stamp counter, with anchors of CLOCK_MONOTONIC in the file of rings; or
- * CLOCK_MONOTONIC itself, if the CPU has no invariant counter, or it is asked for.
+ * The clock of the events, enum ring_clock: the time stamp counter, with anchors of CLOCK_MONOTONIC in the file of
+ * rings; or CLOCK_MONOTONIC itself, if the CPU has no invariant counter, or it is asked for; or a number that all
+ * threads take from one counter; or nothing.
  *
  * Runs in: target. Threads: any, signal handlers included; no lock.
  */
@@ -12,8 +13,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** Returns whether the hot functions may read the time stamp counter. */
-bool tracer_clock_is_tsc(void);
+#include "ring/ring_layout.h"
+
+/** Returns what the times of events are. With RING_CLOCK_TSC, the hot functions may read the counter. */
+enum ring_clock tracer_clock(void);
 /** Returns the time now, in the unit of the file; the last time if the program has forbidden itself to read clocks. */
 uint64_t tracer_clock_ticks(void);
 /** Writes the first anchor of new rings. */

@@ -7,6 +7,7 @@
 #include "agent/tracer/tracer_life.h"
 #include "agent/tracer/tracer_options.h"
 #include "agent/tracer/tracer_put.h"
+#include "agent/tracer/tracer_rings.h"
 #include "ring/ring_write.h"
 
 static struct next real; /* the allocator's functions; `next` has those below */
@@ -32,8 +33,32 @@ static bool put_full(enum event_id id, uint64_t a, uint64_t b, const struct walk
     return stack != LEDGER_NONE;
 }
 
+static bool has(const struct tracer_ranges *r, uint64_t value)
+{
+    for (uint32_t k = 0; k < r->n; k++)
+        if (value >= r->at[k].low && value <= r->at[k].high)
+            return true;
+    return !r->n;
+}
+
+/* Counts the event of an allocation if the user's filter excludes it. The reader judges all that is written again. */
+static bool is_filtered(enum event_id id, uint64_t size)
+{
+    const struct tracer_options *o = &tracer_options;
+    const uint32_t thread = tracer_thread & ~TRACER_UNREGISTERED;
+    if (likely(!o->sizes.n && !o->threads.n) || id == EVENT_realloc_end)
+        return false;
+    /* what the reader compares is a signed number */
+    if (has(&o->sizes, size < INT64_MAX ? size : INT64_MAX) && (!thread || has(&o->threads, thread)))
+        return false;
+    tracer_count_filtered();
+    return true;
+}
+
 static COLD void note_pair(enum event_id id, uint64_t a, uint64_t b, const struct walk_start *from)
 {
+    if (is_filtered(id, b))
+        return;
     const enum event_id full = id == EVENT_realloc_end
                                    ? EVENT_full_realloc_end
                                    : (enum event_id)(id + (EVENT_full_malloc - EVENT_malloc));
@@ -54,7 +79,7 @@ static COLD void note_one(enum event_id id, uint64_t a, const struct walk_start 
 
 static void note_begin(enum event_id id, uint64_t a, const struct walk_start *from)
 {
-    if (tracer_options.begins)
+    if (tracer_options.begins && (id == EVENT_free_end || !is_filtered(id, a)))
         note_one(id, a, from);
 }
 
@@ -130,7 +155,7 @@ static COLD void note_outer(enum event_id id, uint64_t a, struct walk_start inne
 {
     struct thread *t = &thread_self;
     uint8_t outside;
-    if (!tracer_options.begins || thread_self.traced_inside)
+    if (!tracer_options.begins || thread_self.traced_inside || (id != EVENT_free_end && is_filtered(id, a)))
         return;
     bool found = false;
     if (ledger_enter_own(t, &outside)) {

@@ -6,6 +6,20 @@
 
 struct tracer_options tracer_options;
 
+/* Reads the ranges behind `option`. */
+static void read_ranges(const char *text, const char *option, struct tracer_ranges *out)
+{
+    const char *at = text_find(text, option);
+    for (at = at ? at + text_length(option) : NULL; at && out->n < TRACER_RANGES_MAX;) {
+        const char *dash = text_find(at, "-"), *more = text_find(at, "+"), *end = text_find(at, ",");
+        if (!dash)
+            return;
+        out->at[out->n].low = text_number(at);
+        out->at[out->n++].high = text_number(dash + 1);
+        at = more && (!end || more < end) ? more + 1 : NULL;
+    }
+}
+
 void tracer_options_read(void)
 {
     struct tracer_options *o = &tracer_options;
@@ -17,10 +31,14 @@ void tracer_options_read(void)
         const char *found = text_find(text, buffer);
         *o = (struct tracer_options){.buffer_bytes = found ? text_size(found + sizeof(buffer) - 1) : 0,
                                      .wants_mono = text_find(text, ",clock=mono") != NULL,
+                                     .counts = text_find(text, ",clock=counter") != NULL,
+                                     .untimed = text_find(text, ",clock=none") != NULL,
                                      .begins = text_find(text, ",begin") != NULL};
         if (text_find(text, ",stacks=none"))
             o->stacks = TRACER_STACKS_NONE;
         if (text_find(text, ",stacks=full"))
             o->stacks = TRACER_STACKS_FULL;
+        read_ranges(text, ",sizes=", &o->sizes);
+        read_ranges(text, ",threads=", &o->threads);
     }
 }

@@ -14,11 +14,24 @@
 /* What an event tells of its call. */
 enum tracer_stacks { TRACER_STACKS_SITE, TRACER_STACKS_NONE, TRACER_STACKS_FULL };
 
+/* Ranges of numbers that events may have, both ends included; none: all may be. */
+#define TRACER_RANGES_MAX 8u
+struct tracer_ranges {
+    uint32_t n;
+    struct {
+        uint64_t low, high;
+    } at[TRACER_RANGES_MAX];
+};
+
 struct tracer_options {
     uint64_t buffer_bytes;     /* ",buffer=BYTES": the size of each CPU's ring; 0: not set */
     bool wants_mono;           /* ",clock=mono": times are of CLOCK_MONOTONIC */
+    bool counts;               /* ",clock=counter": times are numbers */
+    bool untimed;              /* ",clock=none": there are no times */
     bool begins;               /* ",begin": events of the group `begin`, too */
     enum tracer_stacks stacks; /* ",stacks=none", ",stacks=full" */
+    /* ",sizes=LOW-HIGH+LOW-HIGH...", ",threads=...": allocations outside are not written, only counted */
+    struct tracer_ranges sizes, threads;
 };
 extern struct tracer_options tracer_options __attribute__((visibility("hidden")));
 
@@ -27,7 +40,8 @@ void tracer_options_read(void);
 /** Returns whether the events need the hooks of tracer_general.h. */
 static inline bool tracer_options_are_general(void)
 {
-    return tracer_options.begins || tracer_options.stacks != TRACER_STACKS_SITE;
+    return tracer_options.begins || tracer_options.stacks != TRACER_STACKS_SITE || tracer_options.sizes.n ||
+           tracer_options.threads.n;
 }
 
 #endif

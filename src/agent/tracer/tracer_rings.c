@@ -67,13 +67,16 @@ static bool reach(char *from, uint64_t bytes)
 static void begin_header(struct ring_header *h, bool overwrites)
 {
     h->overwrites = overwrites;
-    h->clock = tracer_clock_is_tsc();
+    h->clock = tracer_clock();
     h->image_id = process.config.image_id;
     h->pid = process.pid;
     h->parent_pid = process.parent_pid;
-    h->began_ticks = h->clock ? process.began_ticks : tracer_clock_ticks();
+    h->began_ticks = h->clock == RING_CLOCK_TSC         ? process.began_ticks
+                     : h->clock == RING_CLOCK_MONOTONIC ? tracer_clock_ticks()
+                                                        : 0;
     h->parent_image_id = process.parent_image_id;
-    h->forked_ticks = h->clock || !process.forked_ticks ? process.forked_ticks : h->began_ticks;
+    h->forked_ticks =
+        h->clock == RING_CLOCK_TSC || !process.forked_ticks ? process.forked_ticks : h->began_ticks;
 }
 
 /* Lets the hot functions see the new rings, and counts what came before them. */
@@ -130,7 +133,7 @@ void tracer_begin_ledger(void)
         return;
     begin_header((struct ring_header *)map, overwrites);
     tracer_ring = (struct ring){.read = (const struct ring_positions *)read,
-                                .is_tsc = tracer_clock_is_tsc(),
+                                .is_tsc = tracer_clock() == RING_CLOCK_TSC,
                                 .ticks = tracer_clock_ticks,
                                 .reach = reach};
     ring_begin(&tracer_ring, (struct ring_header *)map, cpus,

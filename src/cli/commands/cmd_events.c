@@ -145,6 +145,7 @@ static int read_events(const struct request *q, struct event_folder *t, const st
             continue;
         n++;
         if (counts) {
+            event.time_ns = v->has_numbers ? 0 : event.time_ns; /* no rate is known */
             event_counts_add(counts, &event);
             continue;
         }
@@ -175,7 +176,8 @@ static int show(const struct request *q, struct event_folder *t, const struct ev
     struct error e = {""};
     struct sink out = pager_sink(!q->no_pager && !q->json);
     const struct text_style style = terminal_style(stdout);
-    struct events_view v = {.out = &out, .style = &style};
+    const char *clock = event_folder_clock(t);
+    struct events_view v = {.out = &out, .style = &style, .has_numbers = clock != NULL};
     struct event_counts *counts = q->group >= 0 ? event_counts_new((enum event_counts_group)q->group) : NULL;
     if (!counts || q->json)
         events_view_begin(&v, q->json);
@@ -189,6 +191,9 @@ static int show(const struct request *q, struct event_folder *t, const struct ev
     int code = pager_written(&out, bad ? EXIT_FAILED : EXIT_DONE);
     if (bad)
         return command_fail(EXIT_FAILED, "%s", e.text);
+    if (clock && !q->json)
+        command_fail(0, "the trace has no times (--clock %s): NUMBER is %s of events", clock,
+                     strcmp(clock, "none") ? "the order" : "a possible order");
     if (lost.events)
         command_fail(0, "%llu events were lost while the trace was recorded",
                      (unsigned long long)lost.events);

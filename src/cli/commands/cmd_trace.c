@@ -13,6 +13,7 @@
 #include "cli/source.h"
 #include "cli/source_trace.h"
 #include "cli/trace/trace_agent_options.h"
+#include "cli/trace/trace_filter.h"
 #include "cli/trace/trace_summary.h"
 #include "collect/ledger/control_events.h"
 #include "run/record.h"
@@ -23,11 +24,13 @@ static const struct option_doc options[] = {
     {"force", 0, NULL, "replace DIR if it is a trace"},
     {"events", 0, "LIST",
      "record these: alloc, begin, tag, user, 'PROVIDER:NAME' with * and ?, '!...' not (alloc)"},
+    {"where", 0, "QUERY", "record only matching events: 'size>1M', see --where in allium-trace(1)"},
     {"kernel", 0, "LIST", "record events of the kernel, too: faults,sched,... (root)"},
     {"kernel-all", 0, NULL, "all of them"},
     {"kernel-buffer", 0, "SIZE", "the kernel's ring of each CPU (4M)"},
     {"buffer", 0, "SIZE", "memory for the events of each CPU, a power of two (4M)"},
-    {"clock", 0, "CLOCK", "time of events: tsc (the CPU's counter, fast) or mono (CLOCK_MONOTONIC) (tsc)"},
+    {"clock", 0, "CLOCK",
+     "time of events: tsc (the CPU's), mono (CLOCK_MONOTONIC), counter (an order), none (tsc)"},
     {"stacks", 0, "WHAT", "with each event: none, site (the call) or full (the whole stack) (site)"},
     {"limit", 0, "SIZE", "stop when DIR has SIZE (4G, or a quarter of the free space if that is less)"},
     {"duration", 0, "DURATION", "stop after DURATION; CMD runs on"},
@@ -54,6 +57,8 @@ static const char *const examples[] = {
     "record the whole stack of each call, and when each call began",
     "allium trace --events 'alloc,shop:*,!shop:noisy' -- ./server",
     "record also the program's own events of shop, see allium-events(7), and not shop:noisy",
+    "allium trace --where 'size>=64k' -o t -- ./server",
+    "record only large blocks, with their frees",
     "allium trace --flight --snapshot-on 'exit!=0' -- ./server",
     "keep the last events; if the server crashes or fails, store them in a folder in server.PID.trace",
     "allium trace 4711 --duration 10s",
@@ -65,8 +70,9 @@ static int run(int argc, char **argv);
 
 const struct command command_trace = {
     .name = "trace",
-    .usage = "[-o DIR] [--force] [--events LIST] [--buffer SIZE] [--clock CLOCK] [--stacks WHAT] "
-             "[--limit SIZE] [--duration DURATION] [--flight [--snapshot-on TRIGGER]...] [--kernel "
+    .usage = "[-o DIR] [--force] [--events LIST] [--where QUERY] [--buffer SIZE] [--clock CLOCK] "
+             "[--stacks WHAT] [--limit SIZE] [--duration DURATION] [--flight [--snapshot-on TRIGGER]...] "
+             "[--kernel "
              "LIST|--kernel-all] "
              "[--kernel-buffer SIZE] [--period SIZE] [--no-follow] [--no-args] [--quiet] -- CMD ARG... | "
              "PID|-p PID",
@@ -127,6 +133,10 @@ static int parse_values(const struct arguments *a, struct record_options *o, str
         code = option_values_parse_time(&command_trace, "duration",
                                         command_value(&command_trace, a, "duration"), 1, &t->duration_ns);
     if (code < 0)
+        code = trace_filter_parse_clock(&command_trace, a, &t->clock);
+    if (code < 0)
+        code = trace_filter_parse(&command_trace, a, t->clock, &t->where);
+    if (code < 0)
         code = take_kernel(a, t);
     t->events = command_value(&command_trace, a, "events");
     const char *mistake = t->events ? event_list_mistake(t->events) : NULL;
@@ -171,6 +181,7 @@ static int attach(const struct arguments *a, const struct record_options *o, pid
                                              .force = o->force,
                                              .limit_bytes = o->trace->limit_bytes,
                                              .duration_ns = o->trace->duration_ns,
+                                             .where = o->trace->where,
                                              .started = quiet || o->trace->duration_ns ? NULL : say_started};
     int bad = trace_attach(&how, &folder, &counts, &e);
     bad = bad ? bad : store_names(folder, pid, &e);
@@ -254,6 +265,7 @@ static int run(int argc, char **argv)
         buf_release(&agent_options);
         return code;
     }
+    trace_filter_add_options(trace.where, &agent_options);
     trace.options = buf_str(&agent_options);
     struct record_result result;
     const int bad = record_command(&o, &result, &e);

@@ -11,7 +11,7 @@
 
 int trace_agent_options_add(const struct command *c, const struct arguments *a, struct buf *out)
 {
-    static const struct word clocks[] = {{"tsc", 0}, {"mono", 1}, {NULL, 0}};
+    static const struct word clocks[] = {{"tsc", 0}, {"mono", 1}, {"counter", 2}, {"none", 3}, {NULL, 0}};
     static const struct word stacks[] = {{"site", 0}, {"none", 1}, {"full", 2}, {NULL, 0}};
     int clock = 0, how = 0;
     uint64_t bytes = 0;
@@ -25,7 +25,7 @@ int trace_agent_options_add(const struct command *c, const struct arguments *a, 
     if (bytes)
         buf_printf(out, ",buffer=%" PRIu64, bytes);
     if (clock)
-        buf_addstr(out, ",clock=mono");
+        buf_printf(out, ",clock=%s", clocks[clock].text);
     if (events && event_list_has_begin(events))
         buf_addstr(out, ",begin");
     if (how)

@@ -2,6 +2,7 @@
 #include "cli/trace/trace_summary.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "base/units.h"
@@ -44,7 +45,10 @@ static void print_events(const struct ring_follow_counts *n, const char *folder)
     }
     buf_addstr(&b, ", ");
     add_size(&b, (double)n->bytes);
-    command_fail(0, "%s in %s, %" PRIu64 " lost", buf_str(&b), folder, lost(n));
+    buf_printf(&b, " in %s, ", folder);
+    if (n->has_filter)
+        buf_printf(&b, "%" PRIu64 " filtered, ", n->filtered);
+    command_fail(0, "%s%" PRIu64 " lost", buf_str(&b), lost(n));
     buf_release(&b);
 }
 
@@ -62,6 +66,8 @@ static void print_losses(const struct ring_follow_counts *n)
         command_fail(0, "lost: %s; try --buffer %" PRIu64 "M", buf_str(&b), (enough + (1 << 20) - 1) >> 20);
     else if (b.len)
         command_fail(0, "lost: %s", buf_str(&b));
+    if (n->clock && !strcmp(n->clock, "none"))
+        command_fail(0, "without times: %" PRIu64 " events have no sure place in the order", n->ambiguous);
     if (n->damaged)
         command_fail(0, "%" PRIu64 " parts of rings were damaged by the program itself, and left out",
                      n->damaged);

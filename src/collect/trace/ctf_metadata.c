@@ -48,6 +48,18 @@ static const char *const type_names[EVENT_TYPES] = {
     [EVENT_FLOAT] = "float",   [EVENT_ENUM] = "enum",  [EVENT_TEXT] = "char",
 };
 
+/* As a text of C: a query has no control characters but blanks. */
+static void add_where(struct buf *b, const char *where)
+{
+    buf_addstr(b, "\tallium_where = \"");
+    for (const char *p = where; *p; p++) {
+        if (*p == '"' || *p == '\\')
+            buf_addch(b, '\\');
+        buf_addch(b, (unsigned char)*p < ' ' ? ' ' : *p);
+    }
+    buf_addstr(b, "\";\n");
+}
+
 void ctf_metadata_begin(struct buf *b, const struct ctf_trace *t)
 {
     buf_printf(b, "/* CTF 1.8 */\n\n%s\ntrace {\n\tmajor = 1;\n\tminor = 8;\n\tuuid = \"", aliases);
@@ -56,10 +68,17 @@ void ctf_metadata_begin(struct buf *b, const struct ctf_trace *t)
     buf_printf(b,
                "\";\n\tbyte_order = le;\n\tpacket.header := struct {\n\t\tuint32_t magic;\n"
                "\t\tuint8_t uuid[16];\n\t\tuint32_t stream_id;\n\t};\n};\n\n"
-               "env {\n\tdomain = \"%s\";\n\ttracer_name = \"allium\";\n\tallium_version = \"%s\";\n};\n\n"
-               "clock {\n\tname = \"monotonic\";\n\tdescription = \"CLOCK_MONOTONIC\";\n"
+               "env {\n\tdomain = \"%s\";\n\ttracer_name = \"allium\";\n\tallium_version = \"%s\";\n",
+               t->domain, ALLIUM_VERSION);
+    if (t->where)
+        add_where(b, t->where);
+    if (t->clock)
+        buf_printf(b, "\tallium_clock = \"%s\";\n", t->clock);
+    buf_printf(b,
+               "};\n\n"
+               "clock {\n\tname = \"monotonic\";\n\tdescription = \"%s\";\n"
                "\tfreq = 1000000000;\n\toffset = %" PRIu64 ";\n};\n\n%s",
-               t->domain, ALLIUM_VERSION, t->offset_ns, stream);
+               t->clock ? "numbers of events, not times" : "CLOCK_MONOTONIC", t->offset_ns, stream);
 }
 
 static void add_labels(struct buf *b, const struct event_field *f)

@@ -149,6 +149,22 @@ static void read_class(struct cursor *c, struct ctf_trace *t, struct event_class
         c->bad |= other->id == class->id;
 }
 
+/* Reads the query behind its opening quote. */
+static void read_where(struct cursor *c, struct ctf_trace *t)
+{
+    struct buf text = BUF_INIT;
+    for (; *c->at && *c->at != '"' && *c->at != '\n'; c->at++) {
+        if (*c->at == '\\' && (c->at[1] == '"' || c->at[1] == '\\'))
+            c->at++;
+        buf_addch(&text, *c->at);
+    }
+    skip(c, "\";\n");
+    buf_addstr(&text, "");
+    char *copy = buf_detach(&text);
+    *vec_push(&t->owned) = copy;
+    t->where = copy;
+}
+
 static void read_head(struct cursor *c, struct ctf_trace *t)
 {
     skip(c, "/* CTF 1.8 */\n");
@@ -167,6 +183,15 @@ static void read_head(struct cursor *c, struct ctf_trace *t)
     if (!c->bad)
         memcpy(t->domain, domain, strlen(domain) + 1);
     skip(c, "\";\n\ttracer_name = \"allium\";\n");
+    if (skip_if(c, "\tallium_version = \"")) {
+        find(c, "\";\n");
+        if (skip_if(c, "\tallium_where = \""))
+            read_where(c, t);
+        if (skip_if(c, "\tallium_clock = \"")) {
+            t->clock = word(c, t, "\"");
+            skip(c, "\";\n");
+        }
+    }
     find(c, "\n\toffset = ");
     t->offset_ns = number(c, 10);
     find(c, "\n};\n\n");

@@ -51,11 +51,19 @@ static uint64_t clock_offset(void)
 int ctf_writer_new(struct ctf_writer **out, const char *folder, const char *domain,
                    const struct event_class *classes, uint32_t n, struct error *e)
 {
+    return ctf_writer_new_for(out, folder, &(struct ctf_about){.domain = domain}, classes, n, e);
+}
+
+int ctf_writer_new_for(struct ctf_writer **out, const char *folder, const struct ctf_about *about,
+                       const struct event_class *classes, uint32_t n, struct error *e)
+{
     struct ctf_writer *w = *out = mem_alloc(sizeof(*w));
     struct buf b = BUF_INIT;
     w->folder = -1;
+    w->trace.where = about->where;
+    w->trace.clock = about->clock;
     w->trace.offset_ns = clock_offset();
-    snprintf(w->trace.domain, sizeof(w->trace.domain), "%s", domain);
+    snprintf(w->trace.domain, sizeof(w->trace.domain), "%s", about->domain);
     if (getrandom(w->trace.uuid, sizeof(w->trace.uuid), 0) < 0 || (mkdir(folder, 0700) && errno != EEXIST) ||
         (w->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
         return error_set(e, errno, "cannot make the folder %s: %s", folder, strerror(errno));

@@ -26,6 +26,12 @@ struct ctf_writer;
  */
 int ctf_writer_new(struct ctf_writer **out, const char *folder, const char *domain,
                    const struct event_class *classes, uint32_t n, struct error *e);
+struct ctf_about {
+    const char *domain, *where, *clock; /* of struct ctf_trace; the last two are strings that stay, or NULL */
+};
+/** As ctf_writer_new(), of a trace that does not have all events, or has no times. */
+int ctf_writer_new_for(struct ctf_writer **out, const char *folder, const struct ctf_about *about,
+                       const struct event_class *classes, uint32_t n, struct error *e);
 /** Adds a class, before the first packet that has such events. Returns 0, or -errno with a line. */
 int ctf_writer_class(struct ctf_writer *w, const struct event_class *class, struct error *e);
 void ctf_writer_free(struct ctf_writer *w); /* NULL is allowed */

@@ -365,6 +365,22 @@ struct trace_losses event_folder_losses(const struct event_folder *t)
     return t->losses;
 }
 
+const char *event_folder_where(const struct event_folder *t)
+{
+    vec_each (const struct domain, d, &t->domains)
+        if (d->trace.where)
+            return d->trace.where;
+    return NULL;
+}
+
+const char *event_folder_clock(const struct event_folder *t)
+{
+    vec_each (const struct domain, d, &t->domains)
+        if (d->trace.clock)
+            return d->trace.clock;
+    return NULL;
+}
+
 size_t event_folder_classes(const struct event_folder *t)
 {
     size_t n = 0;

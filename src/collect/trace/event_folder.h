@@ -32,6 +32,10 @@ int event_folder_next(struct event_folder *t, struct trace_event *out, struct er
 /** Returns what is known of losses: of the packets that were read until now. */
 struct trace_losses event_folder_losses(const struct event_folder *t);
 void event_folder_close(struct event_folder *t); /* NULL is allowed */
+/** Returns the query that the program's events match (--where of allium trace); NULL: the trace has all. */
+const char *event_folder_where(const struct event_folder *t);
+/** Returns "counter" or "none": the times are numbers of the program's events (--clock); NULL: they are times. */
+const char *event_folder_clock(const struct event_folder *t);
 
 /** Returns the number of classes of all folders of the trace, and the classes one by one. */
 size_t event_folder_classes(const struct event_folder *t);

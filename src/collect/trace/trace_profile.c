@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "collect/trace/trace_profile.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,6 +89,16 @@ static void take(struct work *w, const struct trace_event *event, const struct a
     }
 }
 
+/* Of a trace without times: what would show a time, an age or a lifetime. */
+static void forget_times(struct profile *p)
+{
+    p->samples.len = p->frees.len = 0;
+    vec_each (struct profile_image, i, &p->images)
+        i->peak_ns = 0;
+    vec_each (struct profile_cell, c, &p->cells)
+        memset(c->lifetimes, 0, sizeof(c->lifetimes));
+}
+
 int trace_profile_read(struct profile *p, const char *folder, uint64_t until_ns,
                        struct trace_profile_counts *counts, struct error *e)
 {
@@ -97,6 +108,12 @@ int trace_profile_read(struct profile *p, const char *folder, uint64_t until_ns,
     int found = event_folder_open(&t, folder, e);
     if (found)
         return found;
+    if (until_ns != UINT64_MAX && event_folder_clock(t)) {
+        found = error_set(e, EINVAL, "%s has no times (--clock %s): leave out @TIME", folder,
+                          event_folder_clock(t));
+        event_folder_close(t);
+        return found;
+    }
     *counts = (struct trace_profile_counts){.events = 0};
     if (!p->stack_numbers.len)
         p->stacks.len = p->stack_locations.len = 0;
@@ -111,7 +128,11 @@ int trace_profile_read(struct profile *p, const char *folder, uint64_t until_ns,
     }
     if (found >= 0)
         object_accounts_finish(w.accounts);
+    if (event_folder_clock(t))
+        forget_times(p);
     counts->losses = event_folder_losses(t);
+    counts->clock = profile_string(p, event_folder_clock(t));
+    counts->filter = profile_string(p, event_folder_where(t));
     vec_release(&w.stacks);
     map_release(&w.full);
     trace_sites_free(w.sites);

@@ -20,6 +20,8 @@ struct trace_profile_counts {
     uint64_t unknown_frees;
     uint64_t without_stack; /* allocations of a trace with stacks that have only their call */
     struct trace_losses losses;
+    uint32_t clock;  /* in the profile: event_folder_clock(); "": the events have times */
+    uint32_t filter; /* in the profile: the query that the events match; "": there is none */
 };
 
 /**

@@ -59,6 +59,12 @@ void user_classes_free(struct user_classes *c)
     free(c);
 }
 
+const struct event_class *user_classes_find(const struct user_classes *c, uint16_t id)
+{
+    const uint32_t index = id - EVENT_ID_OWN;
+    return id >= EVENT_ID_OWN && index < c->known.len ? &c->known.at[index]->class : NULL;
+}
+
 struct user_events *user_events_new(const char *dir, pid_t pid, uint64_t image_id)
 {
     struct user_events *u = mem_alloc(sizeof(*u));

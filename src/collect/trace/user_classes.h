@@ -28,6 +28,9 @@ struct user_classes *user_classes_new(void);
 /** Call this after ctf_writer_free(): the writer has pointers to the classes. NULL is allowed. */
 void user_classes_free(struct user_classes *c);
 
+/** Returns the class with this number of the trace, or NULL. */
+const struct event_class *user_classes_find(const struct user_classes *c, uint16_t id);
+
 /** `dir`: the folder with the files of the image, a string that stays. */
 struct user_events *user_events_new(const char *dir, pid_t pid, uint64_t image_id);
 void user_events_free(struct user_events *u); /* NULL is allowed */

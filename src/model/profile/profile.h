@@ -224,6 +224,10 @@ struct profile_kernel {
 /** Of a trace of all events. Those that were lost count as PROFILE_LOST_SAMPLES. */
 struct profile_trace {
     bool known;
+    uint32_t filter; /* text: the query that its blocks match; "": it has all */
+    /* text: "counter", "none": it has no times, those of the profile are numbers of events; "": it has. With "none"
+     * the order of events is not known for sure */
+    uint32_t clock;
     uint64_t cut_packets;   /* at the end of a trace that was cut short */
     uint64_t unknown_frees; /* of blocks whose allocation is not in it */
     uint64_t without_stack; /* allocations with --stacks full that have only their call */

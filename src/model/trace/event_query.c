@@ -66,6 +66,29 @@ void event_query_free(struct event_query *q)
     free(q);
 }
 
+bool event_query_uses_place(const struct event_query *q)
+{
+    return q->query && (query_uses(q->query, AT_FUNC) || query_uses(q->query, AT_FILE) ||
+                        query_uses(q->query, AT_MODULE));
+}
+
+bool event_query_uses_time(const struct event_query *q)
+{
+    return q->query && query_uses(q->query, AT_TIME);
+}
+
+size_t event_query_ranges(const struct event_query *q, const char *field,
+                          struct query_range out[static QUERY_RANGES_MAX])
+{
+    size_t at = 0;
+    while (at < q->fields.len && strcmp(q->fields.at[at].name, field))
+        at++;
+    if (q->query && at < q->fields.len)
+        return query_ranges(q->query, at, out);
+    *out = (struct query_range){INT64_MIN, INT64_MAX};
+    return 1;
+}
+
 struct subject {
     const struct event_query *query;
     const struct trace_event *event;

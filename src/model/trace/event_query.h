@@ -33,6 +33,13 @@ typedef struct event_place event_place_fn(void *arg, const struct trace_event *e
 int event_query_new(struct event_query **out, const char *text, const struct event_class *const *classes,
                     size_t n_classes, struct error *e);
 void event_query_free(struct event_query *q); /* NULL is allowed */
+/** Returns whether the query asks where an event was made: func, file or module. */
+bool event_query_uses_place(const struct event_query *q);
+/** Returns whether it asks for the time. */
+bool event_query_uses_time(const struct event_query *q);
+/** As query_ranges(): of the field with this name, which is one of numbers. */
+size_t event_query_ranges(const struct event_query *q, const char *field,
+                          struct query_range out[static QUERY_RANGES_MAX]);
 /** Returns whether the event matches. `began_ns`: of the trace, CLOCK_MONOTONIC. */
 bool event_query_fits(const struct event_query *q, const struct trace_event *e, uint64_t began_ns,
                       event_place_fn *place, void *arg);

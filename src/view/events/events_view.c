@@ -20,8 +20,9 @@ void events_view_begin(struct events_view *v, bool json)
         json_close(&j, '}');
         return;
     }
-    sink_printf(v->out, "%s%14s %10s %4s %8s  %-20s %s%s\n", text_begin(v->style, TEXT_FAINT), "TIME",
-                "DELTA", "CPU", "THREAD", "EVENT", "FIELDS", text_end(v->style, TEXT_FAINT));
+    sink_printf(v->out, "%s%14s %10s %4s %8s  %-20s %s%s\n", text_begin(v->style, TEXT_FAINT),
+                v->has_numbers ? "NUMBER" : "TIME", v->has_numbers ? "" : "DELTA", "CPU", "THREAD", "EVENT",
+                "FIELDS", text_end(v->style, TEXT_FAINT));
 }
 
 /* Returns the text of a field, which is copied out: it may lack a NUL. */
@@ -84,11 +85,14 @@ void events_view_line(struct events_view *v, const struct trace_event *e, const 
     char delta[UNITS_TEXT_BYTES] = "";
     struct buf b = BUF_INIT;
     const uint64_t since_ns = e->time_ns - v->began_ns;
-    if (v->last_ns && e->time_ns >= v->last_ns)
+    if (!v->has_numbers && v->last_ns && e->time_ns >= v->last_ns)
         units_format_duration(delta, (double)(e->time_ns - v->last_ns));
     v->last_ns = e->time_ns;
-    buf_printf(&b, "%4" PRIu64 ".%09" PRIu64 " %10s %4" PRIu32 " %8" PRIu32 "  ", since_ns / 1000000000,
-               since_ns % 1000000000, delta, e->cpu, e->thread);
+    if (v->has_numbers)
+        buf_printf(&b, "%14" PRIu64, since_ns + 1);
+    else
+        buf_printf(&b, "%4" PRIu64 ".%09" PRIu64, since_ns / 1000000000, since_ns % 1000000000);
+    buf_printf(&b, " %10s %4" PRIu32 " %8" PRIu32 "  ", delta, e->cpu, e->thread);
     buf_addstr(&b, text_begin(v->style, TEXT_STRONG));
     const size_t name_at = b.len;
     text_add_name(&b, v->style, trace_event_name(e->class));
@@ -146,8 +150,14 @@ void events_view_json(struct events_view *v, const struct trace_event *e, const 
     struct json j = {.out = v->out, .line = true};
     uint32_t end = 0;
     json_open(&j, NULL, '{');
-    json_whole(&j, "time_ns", e->realtime_ns);
-    json_whole(&j, "since_began_ns", e->time_ns - v->began_ns);
+    if (v->has_numbers) {
+        json_null(&j, "time_ns");
+        json_null(&j, "since_began_ns");
+        json_whole(&j, "number", e->time_ns - v->began_ns + 1);
+    } else {
+        json_whole(&j, "time_ns", e->realtime_ns);
+        json_whole(&j, "since_began_ns", e->time_ns - v->began_ns);
+    }
     json_text(&j, "event", e->class->name);
     json_whole(&j, "cpu", e->cpu);
     json_signed(&j, "process", e->pid);

@@ -18,6 +18,7 @@
 struct events_view {
     struct sink *out;
     const struct text_style *style;
+    bool has_numbers;  /* the times of the program's events are numbers of events (event_folder_clock()) */
     uint64_t began_ns; /* CLOCK_MONOTONIC, of the trace */
     uint64_t last_ns;  /* of the line before; 0: there is none */
 };

@@ -171,6 +171,21 @@ static void write_when(struct sink *out, const struct profile_summary *f, const 
                        "ages (-), temporary memory and later peaks are not known for a past moment");
 }
 
+/* Of a trace without times. */
+static void write_clock(struct sink *out, const struct profile *p, const struct text_style *style)
+{
+    const char *clock = profile_text(p, p->trace.clock);
+    if (*clock)
+        text_paragraph(
+            out, style, "", 2,
+            strcmp(clock, "none")
+                ? "without times (--clock counter): ages, lifetimes, single objects and recent frees are not "
+                  "known"
+                : "without times and without a sure order (--clock none): what was allocated is exact; "
+                  "what was freed, live and peak are estimates; ages, lifetimes, single objects and "
+                  "recent frees are not known");
+}
+
 static void write_header(struct sink *out, const struct rollup *r, const struct profile_summary *f,
                          const struct report_options *o)
 {
@@ -198,6 +213,12 @@ static void write_header(struct sink *out, const struct rollup *r, const struct 
         buf_addstr(&b, "; in brackets the 95 % interval");
     text_paragraph(out, &o->style, "", 2, buf_str(&b));
     buf_reset(&b);
+    if (*profile_text(p, p->trace.filter)) {
+        buf_addstr(&b, "of the blocks that were traced: those with ");
+        text_add_name(&b, &o->style, profile_text(p, p->trace.filter));
+    }
+    write_line(out, &o->style, &b);
+    write_clock(out, p, &o->style);
     if (o->filter) {
         buf_addstr(&b, "only ");
         text_add_name(&b, &o->style, o->filter);

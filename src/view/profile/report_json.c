@@ -196,6 +196,20 @@ static void report_json_kernel(struct json *j, const struct profile *p, const st
     json_close(j, '}');
 }
 
+/* Null: it is not of a trace. */
+static void report_json_trace(struct json *j, const struct profile *p)
+{
+    if (!p->trace.known) {
+        json_null(j, "trace");
+        return;
+    }
+    json_open(j, "trace", '{');
+    json_text(j, "where", common_known(profile_text(p, p->trace.filter)));
+    json_text(j, "clock", common_known(profile_text(p, p->trace.clock)));
+    json_flag(j, "bounds", !strcmp(profile_text(p, p->trace.clock), "none"));
+    json_close(j, '}');
+}
+
 void report_json_write(struct sink *out, const struct rollup *r, const struct report_json_options *o)
 {
     const struct profile *p = r->profile;
@@ -231,5 +245,6 @@ void report_json_write(struct sink *out, const struct rollup *r, const struct re
     json_close(&j, ']');
     report_json_whole(&j, p, &f);
     report_json_kernel(&j, p, &f);
+    report_json_trace(&j, p);
     json_close(&j, '}');
 }

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "collect/trace/event_window.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/vec.h"
+#include "collect/trace/agent_events.h"
+#include "collect/trace/event_order.h"
+#include "wire/event_schema.h"
+
+#define SHARES 64u
+
+struct held {
+    /* its words are the window's: first those that are kept, from `at` on those to judge */
+    struct ring_piece p;
+    uint32_t at;
+    uint32_t kept_words, kept_events;
+    uint64_t round; /* in which it was read */
+};
+
+struct window_ring {
+    struct VEC(struct held) pieces;
+    size_t taken;      /* of them */
+    size_t judged;     /* the piece with the next event to judge */
+    uint64_t unjudged; /* words */
+    uint64_t number;
+    uint64_t *given; /* the words of the piece that was taken last */
+    struct ring_piece out;
+};
+
+struct event_window {
+    struct event_window_options o;
+    struct event_blocks *blocks;
+    struct event_order *order;                       /* NULL: it goes by time */
+    const struct event_class *classes[EVENT_ID_OWN]; /* of the agent, by number */
+    struct window_ring *rings;
+    uint64_t bytes, dropped;
+    uint64_t round, number; /* of readings; of events that are ordered */
+};
+
+struct event_window *event_window_new(const struct event_window_options *o)
+{
+    struct event_window *w = mem_alloc(sizeof(*w));
+    uint32_t n;
+    const struct event_class *classes = agent_events(&n);
+    w->o = *o;
+    w->blocks = event_blocks_new();
+    w->order = o->orders ? event_order_new() : NULL;
+    w->rings = mem_array(o->rings, sizeof(*w->rings));
+    for (uint32_t i = 0; i < n; i++)
+        w->classes[classes[i].id] = &classes[i];
+    return w;
+}
+
+void event_window_free(struct event_window *w)
+{
+    if (!w)
+        return;
+    for (uint32_t ring = 0; ring < w->o.rings; ring++) {
+        struct window_ring *r = &w->rings[ring];
+        for (size_t i = r->taken; i < r->pieces.len; i++)
+            free((uint64_t *)r->pieces.at[i].p.words);
+        vec_release(&r->pieces);
+        free(r->given);
+    }
+    free(w->rings);
+    event_blocks_free(w->blocks);
+    event_order_free(w->order);
+    free(w);
+}
+
+static const struct event_class *class_of(const struct event_window *w, uint16_t id)
+{
+    return id < EVENT_ID_OWN ? w->classes[id] : user_classes_find(w->o.user, id);
+}
+
+/* Returns whether each event is of a known class, and has all its fields. */
+static bool is_whole(const struct event_window *w, const struct ring_piece *p)
+{
+    uint32_t at = 0;
+    bool bad;
+    for (const struct ring_event *e; (e = ring_piece_event(p, &at, &bad));) {
+        const struct event_class *c = class_of(w, e->id);
+        if (!c || (e->size & RING_SIZE_MASK) != RING_EVENT_WORDS + (event_class_bytes(c) + 7) / 8)
+            return false;
+    }
+    return !bad;
+}
+
+static struct trace_event event_of(const struct event_window *w, uint32_t ring, const struct ring_event *e)
+{
+    return (struct trace_event){.class = class_of(w, e->id),
+                                .domain = "ust",
+                                .time_ns = e->ticks,
+                                .image_id = w->o.image_id,
+                                .pid = w->o.pid,
+                                .cpu = ring,
+                                .thread = e->thread,
+                                .fields = (const unsigned char *)(e + 1)};
+}
+
+static void prepare(struct event_window *w, uint32_t ring, const struct ring_piece *p,
+                    const struct tick_clock *clock)
+{
+    uint32_t at = 0;
+    bool bad;
+    for (const struct ring_event *e; (e = ring_piece_event(p, &at, &bad));) {
+        const struct trace_event event = event_of(w, ring, e);
+        if (w->order)
+            event_order_expect(w->order, &event);
+        ((struct ring_event *)e)->ticks = clock ? tick_clock_ns(clock, e->ticks) : e->ticks + w->o.base_ns;
+    }
+}
+
+int event_window_put(struct event_window *w, uint32_t ring, const struct ring_piece *p,
+                     const struct tick_clock *clock)
+{
+    if (!is_whole(w, p))
+        return -EBADMSG;
+    struct held *h = vec_push(&w->rings[ring].pieces);
+    uint64_t *words = mem_array(p->n_words, sizeof(*words));
+    memcpy(words, p->words, p->n_words * sizeof(*words));
+    *h = (struct held){.p = *p, .round = w->round};
+    h->p.words = words;
+    prepare(w, ring, &h->p, clock);
+    w->rings[ring].unjudged += p->n_words;
+    w->bytes += 8ull * p->n_words;
+    return 0;
+}
+
+/* Returns the next event of the ring that is not judged, or NULL. */
+static const struct ring_event *next_event(struct window_ring *r)
+{
+    while (r->judged < r->pieces.len && r->pieces.at[r->judged].at == r->pieces.at[r->judged].p.n_words)
+        r->judged++;
+    if (r->judged == r->pieces.len)
+        return NULL;
+    const struct held *h = &r->pieces.at[r->judged];
+    return (const struct ring_event *)(h->p.words + h->at);
+}
+
+static void judge(struct event_window *w, uint32_t ring, const struct ring_event *e, uint64_t began_ns)
+{
+    struct held *h = &w->rings[ring].pieces.at[w->rings[ring].judged];
+    const uint32_t words = e->size & RING_SIZE_MASK;
+    const struct trace_event event = event_of(w, ring, e);
+    h->at += words;
+    w->rings[ring].unjudged -= words;
+    if (w->o.filter && !event_filter_keeps(w->o.filter, w->blocks, &event, began_ns)) {
+        w->dropped++;
+        return;
+    }
+    memmove((uint64_t *)h->p.words + h->kept_words, e, words * sizeof(uint64_t));
+    h->kept_words += words;
+    h->kept_events++;
+}
+
+/* Returns the ring with the earliest event before *until, which becomes the time of the earliest one of the others. */
+static uint32_t earliest(struct event_window *w, uint64_t *until)
+{
+    uint64_t first = *until;
+    uint32_t found = w->o.rings;
+    for (uint32_t ring = 0; ring < w->o.rings; ring++) {
+        const struct ring_event *e = next_event(&w->rings[ring]);
+        if (e && e->ticks < first) {
+            *until = first;
+            first = e->ticks;
+            found = ring;
+        } else if (e && e->ticks < *until) {
+            *until = e->ticks;
+        }
+    }
+    return found;
+}
+
+/* Judges the ring's next event if its turn is `least` or better. */
+static bool judge_next(struct event_window *w, uint32_t ring, bool is_end, enum event_order_turn least,
+                       uint64_t began_ns)
+{
+    struct ring_event *e = (struct ring_event *)next_event(&w->rings[ring]);
+    if (!e)
+        return false;
+    const bool settled = is_end || w->rings[ring].pieces.at[w->rings[ring].judged].round < w->round;
+    const struct trace_event event = event_of(w, ring, e);
+    if (event_order_turn(w->order, &event, settled) < least)
+        return false;
+    event_order_pass(w->order, &event);
+    e->ticks = w->o.base_ns + ++w->number;
+    judge(w, ring, e, began_ns);
+    return true;
+}
+
+/* Events that wait for each other are of no use: one has to be judged. False: there may be more to read first. */
+static bool judge_stuck(struct event_window *w, bool is_end, uint64_t began_ns)
+{
+    uint32_t found = w->o.rings;
+    for (uint32_t ring = 0; ring < w->o.rings; ring++)
+        if (judge_next(w, ring, is_end, EVENT_ORDER_LATER, began_ns))
+            return true;
+    for (uint32_t ring = w->o.rings; ring-- > 0;) {
+        if (!next_event(&w->rings[ring]))
+            continue;
+        if (!is_end && w->rings[ring].pieces.at[w->rings[ring].judged].round == w->round)
+            return false;
+        found = ring;
+    }
+    return found < w->o.rings && judge_next(w, found, is_end, EVENT_ORDER_NOT_YET, began_ns);
+}
+
+/* Takes an equal share of what each ring has, again and again: all were filled in the same time. */
+static void judge_shares(struct event_window *w, bool is_end, uint64_t began_ns)
+{
+    for (uint32_t left = SHARES; left; left--)
+        for (uint32_t ring = 0; ring < w->o.rings; ring++) {
+            const uint64_t *unjudged = &w->rings[ring].unjudged, end = *unjudged - *unjudged / left;
+            while (*unjudged > end && judge_next(w, ring, is_end, EVENT_ORDER_NOW, began_ns))
+                ;
+        }
+}
+
+static void judge_ordered(struct event_window *w, bool is_end, uint64_t began_ns)
+{
+    judge_shares(w, is_end, began_ns);
+    for (bool any = true; any;) {
+        any = false;
+        for (uint32_t ring = 0; ring < w->o.rings; ring++)
+            while (judge_next(w, ring, is_end, EVENT_ORDER_NOW, began_ns))
+                any = true;
+        any = any || judge_stuck(w, is_end, began_ns);
+    }
+    w->round++;
+}
+
+void event_window_judge(struct event_window *w, uint64_t until_ns, uint64_t began_ns)
+{
+    if (w->order) {
+        judge_ordered(w, until_ns == UINT64_MAX, began_ns);
+        return;
+    }
+    for (;;) {
+        uint64_t until = until_ns;
+        const uint32_t ring = earliest(w, &until);
+        if (ring == w->o.rings)
+            return;
+        const struct ring_event *e = next_event(&w->rings[ring]);
+        do
+            judge(w, ring, e, began_ns);
+        while ((e = next_event(&w->rings[ring])) && e->ticks < until);
+    }
+}
+
+struct ring_piece *event_window_take(struct event_window *w, uint32_t ring)
+{
+    struct window_ring *r = &w->rings[ring];
+    next_event(r);
+    while (r->taken < r->judged) {
+        const struct held *h = &r->pieces.at[r->taken++];
+        free(r->given);
+        r->given = (uint64_t *)h->p.words;
+        w->bytes -= 8ull * h->p.n_words;
+        if (!h->kept_events)
+            continue;
+        r->out = h->p;
+        r->out.n_words = h->kept_words;
+        r->out.n_events = h->kept_events;
+        r->out.number = ++r->number;
+        return &r->out;
+    }
+    if (r->taken == r->pieces.len)
+        r->pieces.len = r->taken = r->judged = 0;
+    return NULL;
+}
+
+uint64_t event_window_bytes(const struct event_window *w)
+{
+    return w->bytes;
+}
+
+uint64_t event_window_dropped(const struct event_window *w)
+{
+    return w->dropped;
+}
+
+uint64_t event_window_ambiguous(const struct event_window *w)
+{
+    return w->order ? event_order_ambiguous(w->order) : 0;
+}

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`allium trace --clock counter|none`: traces without times. Their counts and sums are those of a trace with times;
+python3-bt2 reads them. With a counter, lives of one address do not overlap, also if it is reused across CPUs.
+"""
+import collections
+import json
+import os
+import re
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+import tap
+import trace_reader
+from tap import built, check, equal, private_dir, succeed
+
+ALLIUM = built("ALLIUM")
+ROUNDS = 6000
+# Two threads, each on a CPU of its own, pass each block on to the other, which frees it and allocates the next one: the
+# allocator returns the same few addresses, in turns on both CPUs. The sizes tell the lives of an address apart.
+PROGRAM = """
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void *volatile block;
+static volatile long turn;
+static void *work(void *arg)
+{
+    const long me = (long)arg;
+    cpu_set_t mine;
+    CPU_ZERO(&mine);
+    CPU_SET(me %% sysconf(_SC_NPROCESSORS_ONLN), &mine);
+    sched_setaffinity(0, sizeof(mine), &mine);
+    for (long i = me; i < %d; i += 2) {
+        while (__atomic_load_n(&turn, __ATOMIC_ACQUIRE) != i)
+            sched_yield();
+        free(block);
+        block = malloc(24 + i %% 1000);
+        if (i %% 7 == 0)
+            block = realloc(block, 5000 + i %% 10);
+        if (i %% 1000 == 0)
+            malloc(77);
+        __atomic_store_n(&turn, i + 1, __ATOMIC_RELEASE);
+    }
+    return NULL;
+}
+int main(int argc, char **argv)
+{
+    pthread_t other;
+    pthread_create(&other, NULL, work, (void *)1);
+    work(NULL);
+    pthread_join(other, NULL);
+    if (!fork()) {
+        free(block);
+        for (int i = 0; i < 500; i++)
+            free(malloc(33333));
+        _exit(0);
+    }
+    wait(NULL);
+    return 0;
+}
+""" % ROUNDS
+# The events of a folder as python3-bt2 reads them. Every warning is an error.
+READER = """
+import sys, bt2
+bt2.set_global_logging_level(bt2.LoggingLevel.WARNING)
+n, last = 0, 0
+for m in bt2.TraceCollectionMessageIterator(sys.argv[1]):
+    if type(m) is bt2._EventMessageConst:
+        now = m.default_clock_snapshot.value
+        assert now >= last, (now, last)
+        last, n = now, n + 1
+    assert "Discarded" not in type(m).__name__, m
+print(n)
+"""
+
+
+def traced(folder, clock, *options):
+    done = tap.run([ALLIUM, "trace", "-o", "%s/%s" % (folder, clock), "--clock", clock, *options, "--",
+                    folder + "/reuse"])
+    said = done.stderr.decode()
+    equal(done.returncode, 0, said)
+    found = trace_reader.events("%s/%s" % (folder, clock))
+    written, lost, later = trace_reader.calls(said, "%s/%s" % (folder, clock))
+    equal((written, lost, later), (len(found), 0, 0), said)
+    return found, said
+
+
+def program(folder):
+    with open(folder + "/reuse.c", "w") as file:
+        file.write(PROGRAM)
+    succeed(["cc", "-w", "-O1", "-fno-builtin", folder + "/reuse.c", "-lpthread", "-o", folder + "/reuse"])
+
+
+def kinds(events):
+    return collections.Counter((e.name.replace("calloc", "malloc"), e.size) for e in events)
+
+
+def sums(folder, clock):
+    """-> what was allocated, and is live, by function"""
+    report = json.loads(succeed([ALLIUM, "report", "%s/%s" % (folder, clock), "--json"]).stdout)
+    # the order of sites differs by address: sites of one sum are alike
+    rows = sorted((row["name"], row["self"]["allocated_bytes"], row["self"]["allocations"], row["self"]["live_bytes"])
+                  for row in report["rows"])
+    return rows, report["trace"]
+
+
+def overlaps(events):
+    """-> frees of what is not live, allocations where something lives; in the first process"""
+    live, bad = set(), 0
+    for e in (e for e in events if e.process == events[0].process):
+        if e.name in ("free", "realloc_begin"):
+            bad += bool(e.address) and e.address not in live
+            live.discard(e.address)
+        elif e.address:
+            bad += e.address in live
+            live.add(e.address)
+    return bad
+
+
+def without_times():
+    """Counts, and sums by site, are those of a trace with times. With a counter the order is that of the program."""
+    with private_dir() as folder:
+        program(folder)
+        want, _ = traced(folder, "tsc")
+        check(len({e.cpu for e in want}) > 1 or len(os.sched_getaffinity(0)) < 2, "CPUs")
+        rows, about = sums(folder, "tsc")
+        equal(about, {"where": None, "clock": None, "bounds": False}, "tsc")
+        for clock in "counter", "none":
+            found, said = traced(folder, clock)
+            check(kinds(found) == kinds(want), clock, kinds(found) - kinds(want), kinds(want) - kinds(found))
+            if clock == "counter":
+                equal(overlaps(found), 0, clock)
+            its, about = sums(folder, clock)
+            equal(about, {"where": None, "clock": clock, "bounds": clock == "none"}, clock)
+            equal([row[:3] for row in its], [row[:3] for row in rows], clock + ": sums by site")
+            if clock == "counter":  # the blocks of 77 bytes, and the last one; of the C library, 288
+                live = sorted(row[3] for row in its if row[3] and row[0] == "work")
+                equal(live, [77 * (ROUNDS // 1000), 5000 + (ROUNDS - 1) % 10], "live")
+            equal("without times: " in said, clock == "none", said)
+
+
+def readers():
+    """python3-bt2 reads the folders, without steps back, and is warned of nothing; the views have no times."""
+    with private_dir() as folder:
+        program(folder)
+        for clock in "counter", "none":
+            found, _ = traced(folder, clock)
+            done = subprocess.run(["/usr/bin/python3", "-c", READER, "%s/%s/ust" % (folder, clock)],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            life = trace_reader.life("%s/%s" % (folder, clock))
+            equal((done.returncode, done.stderr, done.stdout), (0, "", "%d\n" % (len(found) + life)), clock)
+            done = tap.run([ALLIUM, "events", "%s/%s" % (folder, clock), "--json", "--top", "100"])
+            rows = [json.loads(line) for line in done.stdout.decode().splitlines()][1:-1]
+            equal({row["time_ns"] for row in rows}, {None}, clock)
+            equal([row["number"] for row in rows], sorted(row["number"] for row in rows), clock)
+            text = tap.run([ALLIUM, "events", "%s/%s" % (folder, clock), "--top", "3"])
+            check("has no times (--clock %s)" % clock in text.stderr.decode(), text.stderr)
+            text = succeed([ALLIUM, "report", "%s/%s" % (folder, clock), "--no-pager"]).stdout.decode()
+            check("--clock %s)" % clock in text, text)
+            failed = tap.run([ALLIUM, "report", "%s/%s@1ms" % (folder, clock)])
+            check(failed.returncode, "DIR@TIME")
+
+
+def filtered():
+    """With --where as well."""
+    with private_dir() as folder:
+        program(folder)
+        want = None
+        for clock in "tsc", "counter", "none":
+            found, said = traced(folder, clock, "--where", "size>=5000")
+            lost = int(re.search(r", (\d+) filtered, 0 lost\n", said).group(1))
+            # without an order, an end may be taken for that of another life
+            got = kinds(e for e in found if e.name not in ("free", "realloc_begin")), len(found) + lost
+            want = want or got
+            check(got[0] == want[0], clock, got[0] - want[0], want[0] - got[0])
+            equal(got[1], want[1], clock)
+
+
+def mistakes():
+    """What needs times is refused."""
+    with private_dir() as folder:
+        for words, line in [(["--flight"], "--flight needs them"), (["--kernel", "faults"], "--kernel needs them"),
+                            (["--where", "time>1s"], "there is no time with --clock none"),
+                            (["--events", "user"], "needs alloc in --events")]:
+            done = tap.run([ALLIUM, "trace", "-o", folder + "/t", "--clock", "none", *words, "--", "true"])
+            equal(done.returncode, 2, done.stderr)
+            check(line in done.stderr.decode(), words, done.stderr)
+
+
+tap.main([
+    ("traces without times have the same counts and sums", without_times),
+    ("their readers", readers),
+    ("--where", filtered),
+    ("mistakes", mistakes),
+])
