@@ -93,6 +93,10 @@ _allium_value()
         _allium_offer -d
         return
         ;;
+    'events --by')
+        _allium_words event thread cpu call
+        return
+        ;;
     'trace --kernel')
         _allium_words kmem pages faults maps rss sched reclaim oom
         return
