@@ -22,6 +22,7 @@ struct kernel_follow {
     pthread_t thread;
     bool is_started;
     atomic_bool stop;
+    uint32_t groups;
     struct kernel_events *kernel;
     struct ring_reader *reader;
     struct ctf_writer *writer;
@@ -105,24 +106,28 @@ static void release(struct kernel_follow *f)
     free(f);
 }
 
-/* What is read into, and written to. */
+/* What is read into, and written to. The metadata describe the events of the recorded groups alone: so a reader knows
+ * that an event did not happen, and not only that the trace has none. */
 static int make_reader(struct kernel_follow *f, const char *folder, struct error *e)
 {
     const struct kernel_rings *rings = kernel_events_rings(f->kernel);
     uint32_t n;
-    const struct event_class *classes = kernel_event_classes(&n);
     f->streams = mem_array(rings->cpus, sizeof(*f->streams));
     for (uint32_t cpu = 0; cpu < rings->cpus; cpu++)
         f->streams[cpu] = -1;
     f->reader = ring_reader_new(kernel_events_array(f->kernel), rings->mapped_bytes);
     if (!f->reader)
         return error_set(e, EINVAL, "cannot read the kernel's rings: their layout is not the reader's");
-    return ctf_writer_new(&f->writer, folder, "kernel", classes, n, e);
+    struct event_class *classes = kernel_event_classes_of(f->groups, &n);
+    const int bad = ctf_writer_new(&f->writer, folder, "kernel", classes, n, e);
+    free(classes);
+    return bad;
 }
 
 int kernel_follow_begin(struct kernel_follow **out, uint32_t groups, uint64_t ring_bytes, struct error *e)
 {
     struct kernel_follow *f = mem_alloc(sizeof(*f));
+    f->groups = groups;
     const struct kernel_events_options o = {.groups = groups, .ring_bytes = ring_bytes};
     const int bad = kernel_events_open(&f->kernel, &o, e);
     if (bad)

@@ -56,9 +56,9 @@ def recordings(place):
 
 
 def traces(place):
-    place.allium("trace", "--quiet", "-o", "t.trace", "--", program("asker"))
+    place.allium("trace", "--quiet", "--events", "alloc,begin", "-o", "t.trace", "--", program("asker"))
     look(place, "events", "t.trace")
-    for group in "event", "thread", "cpu":
+    for group in "event", "thread", "cpu", "call":
         look(place, "events", "t.trace", "--by", group)
     look(place, "report", "t.trace")
 

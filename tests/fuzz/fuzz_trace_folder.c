@@ -8,6 +8,8 @@
 #include "collect/trace/trace_profile.h"
 #include "model/trace/event_counts.h"
 #include "model/trace/event_query.h"
+#include "model/trace/event_spans.h"
+#include "model/trace/live_bytes.h"
 
 #include <fcntl.h>
 #include <stdint.h>
@@ -75,6 +77,10 @@ static void list(void)
         classes[i] = event_folder_class(t, i);
     const int unfit = event_query_new(&query, QUERY, classes, n, &e);
     struct event_counts *counts = event_counts_new(EVENT_COUNTS_BY_EVENT);
+    struct event_spans *spans = event_spans_new(classes, n);
+    struct live_bytes *live = live_bytes_new();
+    struct span_change change;
+    uint64_t live_now;
     for (int found; (found = event_folder_next(t, &event, &e)) != 0;) {
         if (found < 0) {
             require(*e.text, "a line");
@@ -84,8 +90,14 @@ static void list(void)
         if (!unfit)
             event_query_fits(query, &event, last_ns, nowhere, NULL);
         event_counts_add(counts, &event);
+        event_spans_take(spans, &event, &change);
+        require(!change.ended || change.ended->ended_ns >= change.ended->began_ns, "a duration");
+        live_bytes_take(live, &event, &live_now);
         last_ns = event.time_ns;
     }
+    event_spans_finish(spans, &change);
+    event_spans_free(spans);
+    live_bytes_free(live);
     table_free(event_counts_table(counts, 0));
     event_counts_free(counts);
     event_query_free(query);

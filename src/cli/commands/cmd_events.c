@@ -8,19 +8,19 @@
 #include "cli/option_values.h"
 #include "cli/pager.h"
 #include "cli/screen_options.h"
-#include "cli/source_trace.h"
 #include "cli/terminal.h"
-#include "cli/wrapper_lists.h"
+#include "cli/trace/event_places.h"
 #include "collect/trace/event_folder.h"
-#include "collect/trace/trace_sites.h"
+#include "model/trace/allocator_time.h"
 #include "model/trace/event_counts.h"
 #include "model/trace/event_query.h"
+#include "model/trace/event_spans.h"
 #include "view/events/events_view.h"
 #include "view/table/table_view.h"
 
 static const struct option_doc options[] = {
     {"where", 0, "QUERY", "only matching events: 'event:malloc size>1M', see QUERIES in allium-events(1)"},
-    {"by", 0, "GROUP", "count events by event, thread or cpu"},
+    {"by", 0, "GROUP", "count events by event, thread or cpu; or sum up the time of each allocator call"},
     {"top", 0, "N", "print the first N events, or the N largest rows of --by; 0: all (all)"},
     SCREEN_OPTIONS,
     {"json", 0, NULL, "print JSON: one object a line"},
@@ -35,6 +35,8 @@ static const char *const examples[] = {
     "print large allocations, and where they were made",
     "allium events server.4711.trace --by thread",
     "count the events of each thread",
+    "allium events server.4711.trace --by call",
+    "sum up how long malloc, free, ... took; needs a trace with --events alloc,begin",
     NULL,
 };
 
@@ -42,16 +44,19 @@ static int run(int argc, char **argv);
 
 const struct command command_events = {
     .name = "events",
-    .usage = "DIR [--where QUERY] [--by event|thread|cpu] [--top N] " SCREEN_USAGE " [--json] [--no-pager]",
+    .usage =
+        "DIR [--where QUERY] [--by event|thread|cpu|call] [--top N] " SCREEN_USAGE " [--json] [--no-pager]",
     .summary = "list or count the events of a trace",
     .examples = examples,
     .options = options,
     .run = run,
 };
 
+#define BY_CALL 100 /* not of enum event_counts_group: durations of calls, not counts of events */
 static const struct word groups[] = {{"event", EVENT_COUNTS_BY_EVENT},
                                      {"thread", EVENT_COUNTS_BY_THREAD},
                                      {"cpu", EVENT_COUNTS_BY_CPU},
+                                     {"call", BY_CALL},
                                      {NULL, 0}};
 
 struct request {
@@ -60,50 +65,6 @@ struct request {
     uint32_t top;
     bool json, no_pager;
 };
-
-/* What is needed to say where an event was made. */
-struct places {
-    struct profile *p;
-    struct trace_sites *sites;
-};
-
-/* The event's return address; 0: it has none. */
-static uint64_t site_of(const struct trace_event *e)
-{
-    uint32_t end = 0;
-    for (uint32_t i = 0; i < e->class->n_fields; i++) {
-        const struct event_field *f = &e->class->fields[i];
-        const uint32_t at = event_field_at(f, end);
-        if (f->type == EVENT_HEX && !strcmp(f->name, "site"))
-            return trace_event_number(f, e->fields + at);
-        end = at + f->bytes;
-    }
-    return 0;
-}
-
-/* The innermost function that only passes on no requests; else the outermost one of the address. */
-static struct event_place place_of(void *arg, const struct trace_event *e)
-{
-    struct places *w = arg;
-    struct event_place place = {.function = NULL};
-    const uint64_t site = site_of(e);
-    if (!site)
-        return place;
-    const uint32_t image = trace_sites_image(w->sites, e);
-    const uint32_t location = trace_sites_location(w->sites, image, site); /* may add one: the array moves */
-    const struct profile_location *l = &w->p->locations.at[location];
-    if (l->module != PROFILE_NONE)
-        place.module = profile_text(w->p, w->p->modules.at[l->module].path);
-    for (uint32_t i = 0; i < l->n_lines; i++) {
-        const struct profile_line *line = &w->p->lines.at[l->first_line + i];
-        place.function = profile_text(w->p, line->function);
-        place.file = profile_text(w->p, line->file);
-        place.line = line->line;
-        if (!line->wrapper)
-            break;
-    }
-    return place;
-}
 
 static int parse(struct request *q, int argc, char **argv)
 {
@@ -129,39 +90,60 @@ static int parse(struct request *q, int argc, char **argv)
                : option_values_parse_top(&command_events, command_value(&command_events, &a, "top"), &q->top);
 }
 
+/* Where events go. */
+struct reading {
+    const struct request *q;
+    struct event_folder *trace;
+    const struct event_query *query;
+    struct event_places *places;
+    struct event_spans *spans;
+    struct events_view *view;     /* a list */
+    struct event_counts *counts;  /* NULL: no count of events */
+    struct allocator_time *calls; /* NULL: not --by call */
+};
+
+static void take_event(struct reading *r, const struct trace_event *event)
+{
+    struct span_change change = {.depth = 0};
+    if (!r->counts)
+        event_spans_take(r->spans, event, &change);
+    if (!event_query_fits(r->query, event, r->view->began_ns, event_places_of, r->places))
+        return;
+    r->view->n++;
+    if (r->counts) {
+        struct trace_event counted = *event;
+        counted.time_ns = r->view->has_numbers ? 0 : event->time_ns; /* no rate is known */
+        event_counts_add(r->counts, &counted);
+    } else if (r->calls) {
+        if (change.ended)
+            allocator_time_add(r->calls, change.ended);
+    } else {
+        const struct event_place place = event_places_of(r->places, event);
+        if (r->q->json)
+            events_view_json(r->view, event, &place, &change);
+        else
+            events_view_line(r->view, event, &place, &change);
+    }
+}
+
 /* Reads all events, and lists or counts those that match. Returns 0, or -errno with a line. */
-static int read_events(const struct request *q, struct event_folder *t, const struct event_query *query,
-                       struct places *places, struct events_view *v, struct event_counts *counts,
-                       struct error *e)
+static int read_events(struct reading *r, struct error *e)
 {
     struct trace_event event;
-    uint64_t n = 0;
+    const uint64_t most = r->q->group < 0 && r->q->top ? r->q->top : UINT64_MAX;
     int found;
-    while ((!q->top || counts || n < q->top) && (found = event_folder_next(t, &event, e)) != 0) {
+    while (r->view->n < most && (found = event_folder_next(r->trace, &event, e)) != 0) {
         if (found < 0)
             return found;
-        v->began_ns = v->began_ns ? v->began_ns : event.time_ns;
-        if (!event_query_fits(query, &event, v->began_ns, place_of, places))
-            continue;
-        n++;
-        if (counts) {
-            event.time_ns = v->has_numbers ? 0 : event.time_ns; /* no rate is known */
-            event_counts_add(counts, &event);
-            continue;
-        }
-        const struct event_place place = place_of(places, &event);
-        if (q->json)
-            events_view_json(v, &event, &place);
-        else
-            events_view_line(v, &event, &place);
+        r->view->began_ns = r->view->began_ns ? r->view->began_ns : event.time_ns;
+        take_event(r, &event);
     }
     return 0;
 }
 
-static void write_counts(const struct request *q, struct sink *out, struct event_counts *counts,
-                         const struct text_style *style)
+static void write_table(const struct request *q, struct sink *out, struct table *t,
+                        const struct text_style *style)
 {
-    struct table *t = event_counts_table(counts, q->top);
     if (q->json)
         for (uint32_t row = 0; row < table_rows(t); row++)
             table_view_json_row(out, t, row);
@@ -170,36 +152,80 @@ static void write_counts(const struct request *q, struct sink *out, struct event
     table_free(t);
 }
 
-static int show(const struct request *q, struct event_folder *t, const struct event_query *query,
-                struct places *places)
+/* What the classes of a trace say of it. */
+struct classes {
+    const struct event_class **at;
+    size_t n;
+};
+
+/* Writes --by call, and what it adds up to. */
+static void write_calls(const struct reading *r, struct sink *out, const struct classes *classes,
+                        const struct text_style *style)
+{
+    const unsigned known = allocator_time_known(classes->at, classes->n);
+    const struct allocator_sums sums = allocator_time_sums(r->calls);
+    write_table(r->q, out, allocator_time_table(r->calls, known, r->q->top), style);
+    if (r->q->json)
+        return;
+    struct buf b = BUF_INIT;
+    events_view_allocator(&b, &sums, known);
+    if (sums.calls)
+        sink_printf(out, "\n%s\n", buf_str(&b));
+    buf_release(&b);
+}
+
+/* Says what is missing. */
+static void note_missing(const struct reading *r, const struct trace_losses *lost)
+{
+    struct buf b = BUF_INIT;
+    const char *clock = event_folder_clock(r->trace);
+    if (clock && !r->q->json)
+        command_fail(0, "the trace has no times (--clock %s): NUMBER is %s of events", clock,
+                     strcmp(clock, "none") ? "the order" : "a possible order");
+    if (lost->events)
+        command_fail(0, "%llu events were lost while the trace was recorded",
+                     (unsigned long long)lost->events);
+    if (lost->cut_packets)
+        command_fail(0, "the trace was cut short: the last packet of %llu files is not whole",
+                     (unsigned long long)lost->cut_packets);
+    const struct span_counts counts = event_spans_counts(r->spans);
+    events_view_missing(&b, &counts);
+    if (b.len)
+        command_fail(0, "%s", buf_str(&b));
+    if (r->calls && !event_spans_has_begin(r->spans))
+        command_fail(
+            0, "the trace has no beginnings of calls: record it with allium trace --events alloc,begin");
+    buf_release(&b);
+}
+
+static int show(struct reading *r, const struct classes *classes)
 {
     struct error e = {""};
+    const struct request *q = r->q;
     struct sink out = pager_sink(!q->no_pager && !q->json);
     const struct text_style style = terminal_style(stdout);
-    const char *clock = event_folder_clock(t);
+    const char *clock = event_folder_clock(r->trace);
     struct events_view v = {.out = &out, .style = &style, .has_numbers = clock != NULL};
-    struct event_counts *counts = q->group >= 0 ? event_counts_new((enum event_counts_group)q->group) : NULL;
-    if (!counts || q->json)
+    r->view = &v;
+    r->calls = q->group == BY_CALL ? allocator_time_new() : NULL;
+    r->counts = q->group >= 0 && !r->calls ? event_counts_new((enum event_counts_group)q->group) : NULL;
+    if (q->group < 0 || q->json)
         events_view_begin(&v, q->json);
-    const int bad = read_events(q, t, query, places, &v, counts, &e);
-    if (counts)
-        write_counts(q, &out, counts, &style);
-    event_counts_free(counts);
-    const struct trace_losses lost = event_folder_losses(t);
+    const int bad = read_events(r, &e);
+    if (r->counts)
+        write_table(q, &out, event_counts_table(r->counts, q->top), &style);
+    if (r->calls)
+        write_calls(r, &out, classes, &style);
+    const struct trace_losses lost = event_folder_losses(r->trace);
     if (q->json && !bad)
         events_view_json_end(&v, lost.events, lost.cut_packets);
     int code = pager_written(&out, bad ? EXIT_FAILED : EXIT_DONE);
     if (bad)
-        return command_fail(EXIT_FAILED, "%s", e.text);
-    if (clock && !q->json)
-        command_fail(0, "the trace has no times (--clock %s): NUMBER is %s of events", clock,
-                     strcmp(clock, "none") ? "the order" : "a possible order");
-    if (lost.events)
-        command_fail(0, "%llu events were lost while the trace was recorded",
-                     (unsigned long long)lost.events);
-    if (lost.cut_packets)
-        command_fail(0, "the trace was cut short: the last packet of %llu files is not whole",
-                     (unsigned long long)lost.cut_packets);
+        code = command_fail(EXIT_FAILED, "%s", e.text);
+    else
+        note_missing(r, &lost);
+    event_counts_free(r->counts);
+    allocator_time_free(r->calls);
     return code;
 }
 
@@ -209,30 +235,29 @@ static int run(int argc, char **argv)
     struct error e = {""};
     struct event_folder *t;
     struct event_query *query;
-    struct places places = {NULL};
     int code = parse(&q, argc, argv);
     if (code >= 0)
         return code;
     int bad = event_folder_open(&t, q.folder, &e);
     if (bad)
         return command_fail(bad == -EINVAL ? EXIT_USAGE : EXIT_FAILED, "%s", e.text);
-    const size_t n = event_folder_classes(t);
-    const struct event_class **classes = mem_array(n, sizeof(*classes));
-    for (size_t i = 0; i < n; i++)
-        classes[i] = event_folder_class(t, i);
-    if (event_query_new(&query, q.where, classes, n, &e)) {
+    struct classes classes = {.n = event_folder_classes(t)};
+    classes.at = mem_array(classes.n, sizeof(*classes.at));
+    for (size_t i = 0; i < classes.n; i++)
+        classes.at[i] = event_folder_class(t, i);
+    struct reading r = {.q = &q, .trace = t, .spans = event_spans_new(classes.at, classes.n)};
+    if (event_query_new(&query, q.where, classes.at, classes.n, &e)) {
         code = command_misuse(&command_events, "--where: %s", e.text);
-    } else if (source_trace_names(&places.p, q.folder, &e)) {
+    } else if (event_places_open(&r.places, q.folder, &e)) {
         code = command_fail(EXIT_FAILED, "%s", e.text);
     } else {
-        wrapper_lists_mark(places.p);
-        places.sites = trace_sites_new(places.p);
-        code = show(&q, t, query, &places);
+        r.query = query;
+        code = show(&r, &classes);
     }
-    trace_sites_free(places.sites);
-    profile_free(places.p);
+    event_spans_free(r.spans);
+    event_places_close(r.places);
     event_query_free(query);
-    free(classes);
+    free(classes.at);
     event_folder_close(t);
     return code;
 }

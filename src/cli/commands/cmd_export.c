@@ -17,6 +17,7 @@
 #include "cli/option_values.h"
 #include "cli/source.h"
 #include "cli/terminal.h"
+#include "cli/trace/trace_chrome.h"
 #include "cli/wrapper_lists.h"
 #include "view/formats/folded.h"
 #include "view/formats/heaptrack.h"
@@ -33,6 +34,7 @@ static const struct option_doc options[] = {
      "slack"},
     {"speedscope", 0, NULL, "write all metrics for speedscope.app"},
     {"heaptrack", 0, NULL, "write the format of heaptrack_gui and heaptrack_print"},
+    {"chrome", 0, NULL, "write the slices and counters of a trace, for ui.perfetto.dev and chrome://tracing"},
     {"html", 0, NULL, "write a page for any browser, in one file: flame graph, treemap, timeline, tables"},
     {"html-size", 0, "SIZE", "leave out the calls with least memory where the page's data are larger (20M)"},
     {"svg", 0, "PICTURE", "write one picture without scripts: flame, treemap or timeline"},
@@ -56,6 +58,8 @@ static const char *const examples[] = {
     "write a file for https://www.speedscope.app, which reads it in the browser and uploads nothing",
     "allium export --heaptrack -o heap.heaptrack.gz && heaptrack_gui heap.heaptrack.gz",
     "show a profile over time with heaptrack; heaptrack_print prints it",
+    "allium export server.4711.trace --chrome -o trace.json.gz",
+    "write a file for https://ui.perfetto.dev, which reads it in the browser: what each thread did, and when",
     NULL,
 };
 
@@ -64,7 +68,7 @@ static int run(int argc, char **argv);
 const struct command command_export = {
     .name = "export",
     .usage = "[SOURCE|-p PID] --html [--html-size SIZE]|--svg PICTURE [--metric METRIC]|--pprof|--folded "
-             "METRIC|--speedscope|--heaptrack [-o "
+             "METRIC|--speedscope|--heaptrack|--chrome [-o "
              "FILE] [--force] "
              "[--where "
              "QUERY] "
@@ -192,6 +196,8 @@ static const struct format {
     bool has_samples;
     bool is_gzip; /* binary, and compressed already */
     bool is_page; /* nothing that anybody reads on a terminal */
+    /* of the events of a trace, and not of a profile; then there is no `write` */
+    bool of_trace;
 } formats[] = {
     {"html", write_html, .has_samples = true, .is_page = true},
     {"svg", write_svg, .has_samples = true, .draws_metric = true},
@@ -199,6 +205,7 @@ static const struct format {
     {"folded", write_folded, .takes_metric = true, .has_samples = true},
     {"speedscope", write_speedscope, .has_samples = true},
     {"heaptrack", write_heaptrack},
+    {"chrome", .of_trace = true},
 };
 #define N_FORMATS (sizeof(formats) / sizeof(*formats))
 
@@ -398,6 +405,39 @@ static int parse_choice(const struct arguments *a, struct choice *c)
     return code;
 }
 
+/* --chrome. */
+static int export_trace(const struct arguments *a, const struct choice *c)
+{
+    struct error e = {""};
+    struct trace_chrome *t;
+    struct buf notes = BUF_INIT;
+    const char *path = command_value(&command_export, a, "output");
+    if (!a->n_rest || command_value(&command_export, a, "where"))
+        return command_misuse(&command_export,
+                              a->n_rest ? "--chrome has all events: leave out --where"
+                                        : "--chrome needs the folder of a trace: allium export DIR --chrome");
+    int code = refuse_output(path, &(struct source){.path = NULL},
+                             command_value(&command_export, a, "force") != NULL);
+    if (code >= 0)
+        return code;
+    int bad = trace_chrome_open(&t, a->rest[0], &e);
+    if (bad)
+        return command_fail(bad == -EINVAL ? EXIT_USAGE : EXIT_FAILED, "%s", e.text);
+    FILE *file = open_output(path, c->format);
+    if (!file) {
+        trace_chrome_close(t);
+        return command_fail(EXIT_FAILED, "%s: %s", path, strerror(errno));
+    }
+    struct sink out = sink_to_file(file);
+    bad = trace_chrome_write(t, &out, &notes, &e);
+    code = file == stdout ? command_written(&out, EXIT_DONE) : finish_file(&out, file, path);
+    if (bad)
+        code = command_fail(EXIT_FAILED, "%s", e.text);
+    command_notes(&notes);
+    trace_chrome_close(t);
+    return code;
+}
+
 static int run(int argc, char **argv)
 {
     struct arguments a;
@@ -412,6 +452,8 @@ static int run(int argc, char **argv)
         code = parse_choice(&a, &c);
     if (code >= 0)
         return code;
+    if (c.format->of_trace)
+        return export_trace(&a, &c);
     if (profile_filter_init(&f, command_value(&command_export, &a, "where"), NULL, &e))
         return command_misuse(&command_export, "%s", e.text);
     if (f.samples && (!c.format->has_samples || c.metric != ROLLUP_SORT_LIVE))

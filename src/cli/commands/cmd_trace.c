@@ -14,6 +14,7 @@
 #include "cli/source_trace.h"
 #include "cli/trace/trace_agent_options.h"
 #include "cli/trace/trace_filter.h"
+#include "cli/trace/trace_allocator.h"
 #include "cli/trace/trace_summary.h"
 #include "collect/ledger/control_events.h"
 #include "run/record.h"
@@ -277,6 +278,8 @@ static int run(int argc, char **argv)
         trace_summary_print(&result.traced, result.folder);
     if (!quiet && result.stage == RECORD_RAN && trace.kernel_groups)
         tell_kernel(&result.kernel);
+    if (!quiet && result.stage == RECORD_RAN && trace.kernel_groups && trace.events)
+        trace_allocator_print(result.folder, result.traced.events + result.kernel.events);
     trace_triggers_release(&triggers);
     buf_release(&agent_options);
     free(result.path);

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/mem.h"
+
 #define N(array)           (sizeof(array) / sizeof((array)[0]))
 #define LABELS(list)       KERNEL_LABELS_##list(VALUE)
 #define VALUE(value, name) {#name, value},
@@ -43,6 +45,23 @@ const struct event_class *kernel_event_classes(uint32_t *n)
 {
     *n = N(classes);
     return classes;
+}
+
+/* Of each class, its group. */
+static const enum kernel_event_group group_of[] = {
+#define EVENT(number, group, event, fields) KERNEL_GROUP_BIT_##group,
+    KERNEL_EVENT_SCHEMA(EVENT, NONE, NONE, NONE)
+#undef EVENT
+};
+
+struct event_class *kernel_event_classes_of(uint32_t wanted, uint32_t *n)
+{
+    struct event_class *found = mem_array(N(classes), sizeof(*found));
+    *n = 0;
+    for (uint32_t i = 0; i < N(classes); i++)
+        if (wanted & 1u << group_of[i])
+            found[(*n)++] = classes[i];
+    return found;
 }
 
 static const char *const groups[] = {

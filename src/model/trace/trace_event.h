@@ -60,6 +60,30 @@ static inline const char *trace_event_label(const struct event_field *f, int64_t
     return NULL;
 }
 
+/** Finds a field by its name. *at: where its value begins. NULL: the event has none of that name. */
+static inline const struct event_field *trace_event_field(const struct trace_event *e, const char *name,
+                                                          const unsigned char **at)
+{
+    uint32_t end = 0;
+    for (uint32_t i = 0; i < e->class->n_fields; i++) {
+        const struct event_field *f = &e->class->fields[i];
+        const uint32_t begin = event_field_at(f, end);
+        *at = e->fields + begin;
+        if (!strcmp(f->name, name))
+            return f;
+        end = begin + f->bytes;
+    }
+    return NULL;
+}
+
+/** Returns the whole number of the field with that name; 0: the event has none. */
+static inline uint64_t trace_event_value(const struct trace_event *e, const char *name)
+{
+    const unsigned char *at;
+    const struct event_field *f = trace_event_field(e, name, &at);
+    return f ? trace_event_number(f, at) : 0;
+}
+
 /** Returns the name without "allium:", which the events of the agent have. */
 static inline const char *trace_event_name(const struct event_class *c)
 {

@@ -5,9 +5,11 @@
 #include <stdio.h>
 
 #include "base/units.h"
+#include "view/events/event_fields.h"
 #include "view/formats/json.h"
 
 #define VERSION      1
+#define DEPTH_SHOWN  16 /* levels of indentation */
 #define NAME_COLUMNS 48 /* of a function's name on a terminal: those of templates are long */
 
 void events_view_begin(struct events_view *v, bool json)
@@ -25,15 +27,6 @@ void events_view_begin(struct events_view *v, bool json)
                 "FIELDS", text_end(v->style, TEXT_FAINT));
 }
 
-/* Returns the text of a field, which is copied out: it may lack a NUL. */
-static const char *text_of(char out[static EVENT_BYTES_MAX + 1], const struct event_field *f,
-                           const unsigned char *at)
-{
-    memcpy(out, at, f->bytes);
-    out[f->bytes] = '\0';
-    return out;
-}
-
 static void add_value(struct buf *b, const struct text_style *style, const struct event_field *f,
                       const unsigned char *at)
 {
@@ -43,7 +36,7 @@ static void add_value(struct buf *b, const struct text_style *style, const struc
     switch (f->type) {
     case EVENT_TEXT:
         buf_addch(b, '"');
-        text_add_name(b, style, text_of(text, f, at));
+        text_add_name(b, style, event_fields_text(text, f, at));
         buf_addch(b, '"');
         break;
     case EVENT_HEX:
@@ -80,7 +73,16 @@ static void add_place(struct buf *b, const struct text_style *style, const struc
         buf_printf(b, ":%" PRIu32, place->line);
 }
 
-void events_view_line(struct events_view *v, const struct trace_event *e, const struct event_place *place)
+static void add_duration(struct buf *b, const char *label, const struct span *ended)
+{
+    char took[UNITS_TEXT_BYTES];
+    if (ended)
+        buf_printf(b, " %s=%s", label,
+                   units_format_duration(took, (double)(ended->ended_ns - ended->began_ns)));
+}
+
+void events_view_line(struct events_view *v, const struct trace_event *e, const struct event_place *place,
+                      const struct span_change *change)
 {
     char delta[UNITS_TEXT_BYTES] = "";
     struct buf b = BUF_INIT;
@@ -95,6 +97,8 @@ void events_view_line(struct events_view *v, const struct trace_event *e, const 
     buf_printf(&b, " %10s %4" PRIu32 " %8" PRIu32 "  ", delta, e->cpu, e->thread);
     buf_addstr(&b, text_begin(v->style, TEXT_STRONG));
     const size_t name_at = b.len;
+    for (uint32_t i = 0; i < change->depth && i < DEPTH_SHOWN; i++)
+        buf_addstr(&b, "  ");
     text_add_name(&b, v->style, trace_event_name(e->class));
     for (size_t width = b.len - name_at; width < 20; width++)
         buf_addch(&b, ' ');
@@ -111,6 +115,8 @@ void events_view_line(struct events_view *v, const struct trace_event *e, const 
         buf_addch(&b, '=');
         add_value(&b, v->style, f, e->fields + at);
     }
+    add_duration(&b, "took", change->ended);
+    add_duration(&b, "was_off", change->off_cpu);
     add_place(&b, v->style, place);
     buf_addch(&b, '\n');
     sink_write(v->out, b.data, b.len);
@@ -119,33 +125,21 @@ void events_view_line(struct events_view *v, const struct trace_event *e, const 
 
 static void json_value(struct json *j, const struct event_field *f, const unsigned char *at)
 {
-    char text[EVENT_BYTES_MAX + 1], key[256];
-    const uint64_t value = trace_event_number(f, at);
-    const char *label = f->type == EVENT_ENUM ? trace_event_label(f, (int64_t)value) : NULL;
+    char key[256];
     snprintf(key, sizeof(key), "%s%s", f->name, f->type == EVENT_BYTES ? "_bytes" : "");
-    switch (f->type) {
-    case EVENT_TEXT:
-        json_text(j, key, text_of(text, f, at));
-        break;
-    case EVENT_HEX:
-        json_hex(j, key, value);
-        break;
-    case EVENT_FLOAT:
-        json_real(j, key, trace_event_real(f, at));
-        break;
-    case EVENT_ENUM:
-    case EVENT_SIGNED:
-        if (label)
-            json_text(j, key, label);
-        else
-            json_signed(j, key, (int64_t)value);
-        break;
-    default:
-        json_whole(j, key, value);
-    }
+    event_fields_json(j, key, f, at);
 }
 
-void events_view_json(struct events_view *v, const struct trace_event *e, const struct event_place *place)
+static void json_duration(struct json *j, const char *key, const struct span *ended)
+{
+    if (ended)
+        json_whole(j, key, ended->ended_ns - ended->began_ns);
+    else
+        json_null(j, key);
+}
+
+void events_view_json(struct events_view *v, const struct trace_event *e, const struct event_place *place,
+                      const struct span_change *change)
 {
     struct json j = {.out = v->out, .line = true};
     uint32_t end = 0;
@@ -178,6 +172,10 @@ void events_view_json(struct events_view *v, const struct trace_event *e, const 
     else
         json_null(&j, "line");
     json_text(&j, "module", place->module);
+    json_whole(&j, "depth", change->depth);
+    json_text(&j, "within", change->within);
+    json_duration(&j, "duration_ns", change->ended);
+    json_duration(&j, "off_cpu_ns", change->off_cpu);
     json_close(&j, '}');
 }
 
@@ -188,4 +186,44 @@ void events_view_json_end(struct events_view *v, uint64_t lost_events, uint64_t 
     json_whole(&j, "lost_events", lost_events);
     json_whole(&j, "cut_packets", cut_packets);
     json_close(&j, '}');
+}
+
+static void add_part(struct buf *b, const char *name, uint64_t ns, uint64_t total_ns)
+{
+    char text[UNITS_TEXT_BYTES];
+    buf_printf(b, "%s %s (%.1f %%)", name, units_format_duration(text, (double)ns),
+               total_ns ? 100.0 * (double)ns / (double)total_ns : 0);
+}
+
+void events_view_allocator(struct buf *b, const struct allocator_sums *sums, unsigned known)
+{
+    static const char *const names[] = {"page faults", "reclaim", "off the CPU"};
+    char text[UNITS_TEXT_BYTES];
+    int shown = 0;
+    buf_printf(b, "%" PRIu64 " calls of the allocator took %s", sums->calls,
+               units_format_duration(text, (double)sums->total_ns));
+    for (int part = 0; part < SPAN_PART_ANY; part++) {
+        if (!(known & 1u << part))
+            continue;
+        buf_addstr(b, shown++ ? ", " : ": ");
+        add_part(b, names[part], sums->part_ns[part], sums->total_ns);
+    }
+    if (shown > 1)
+        add_part(b, "; together", sums->part_ns[SPAN_PART_ANY], sums->total_ns);
+    for (int part = 0, n = 0; part < SPAN_PART_ANY; part++)
+        if (!(known & 1u << part))
+            buf_printf(b, "%s%s", n++ ? ", " : "; not recorded: ", names[part]);
+}
+
+static void add_missing(struct buf *b, uint64_t n, const char *text)
+{
+    if (n)
+        buf_printf(b, "%s%" PRIu64 " %s", b->len ? "; " : "", n, text);
+}
+
+void events_view_missing(struct buf *b, const struct span_counts *counts)
+{
+    add_missing(b, counts->unended, "beginnings have no end in the trace");
+    add_missing(b, counts->unbegun, "ends have no beginning in the trace");
+    add_missing(b, counts->faults_unended, "page faults have no end: they failed, or it is not in the trace");
 }

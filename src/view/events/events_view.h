@@ -10,7 +10,9 @@
 
 #include <stdbool.h>
 
+#include "model/trace/allocator_time.h"
 #include "model/trace/event_query.h"
+#include "model/trace/event_spans.h"
 #include "model/trace/trace_event.h"
 #include "view/text/sink.h"
 #include "view/text/text.h"
@@ -21,14 +23,25 @@ struct events_view {
     bool has_numbers;  /* the times of the program's events are numbers of events (event_folder_clock()) */
     uint64_t began_ns; /* CLOCK_MONOTONIC, of the trace */
     uint64_t last_ns;  /* of the line before; 0: there is none */
+    uint64_t n;        /* events so far; the caller's */
 };
 
 /** Writes the headings, or for JSON the line with the schema. */
 void events_view_begin(struct events_view *v, bool json);
-void events_view_line(struct events_view *v, const struct trace_event *e, const struct event_place *place);
+/** Writes a line. What lies within a span of the same thread is indented, and where a span ends the line says how long
+ * it took. */
+void events_view_line(struct events_view *v, const struct trace_event *e, const struct event_place *place,
+                      const struct span_change *change);
 /** Writes an object in one line. */
-void events_view_json(struct events_view *v, const struct trace_event *e, const struct event_place *place);
+void events_view_json(struct events_view *v, const struct trace_event *e, const struct event_place *place,
+                      const struct span_change *change);
 /** Writes the last line of JSON. */
 void events_view_json_end(struct events_view *v, uint64_t lost_events, uint64_t cut_packets);
+
+/** Appends a sentence: how long the allocator's calls took, and how much of that was spent in the parts of which the
+ * trace has events (bits of enum span_part). */
+void events_view_allocator(struct buf *b, const struct allocator_sums *sums, unsigned known);
+/** Appends a sentence about beginnings and ends that are missing; nothing: none is. */
+void events_view_missing(struct buf *b, const struct span_counts *counts);
 
 #endif
