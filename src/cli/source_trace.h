@@ -16,7 +16,8 @@
 #define SOURCE_TRACE_RECORDING "profile.allium"
 
 /**
- * Reads the profile at the time "10m" since the beginning; NULL: at the end. Returns 0, or -errno with a line. The
+ * Reads the profile at the time "10m" since the beginning; NULL: at the end. "10m..20m", "10m.." and "..20m" are
+ * spans, see trace_profile_read(). Returns 0, or -errno with a line. The
  * caller frees *p, which is NULL on failure.
  */
 int source_trace_read(struct profile **p, const char *folder, const char *time, struct error *e);

@@ -100,29 +100,52 @@ static bool is_known(const struct trace_event *event)
     return false;
 }
 
-int trace_profile_read(struct profile *p, const char *folder, uint64_t until_ns,
+/* The events so far only tell which blocks are live. */
+static void begin_span(struct work *w, uint64_t from_ns)
+{
+    object_accounts_begin_span(w->accounts, from_ns);
+    w->counts->events = w->counts->unknown_frees = 0;
+}
+
+/* Returns 0, or -errno with a line. */
+static int read_events(struct work *w, struct event_folder *t, struct trace_span span, struct error *e)
+{
+    struct trace_event event;
+    bool began = !span.from_ns;
+    int found;
+    while ((found = event_folder_next(t, &event, e)) > 0 && event.realtime_ns <= span.to_ns) {
+        if (!began && event.realtime_ns > span.from_ns) {
+            begin_span(w, span.from_ns);
+            began = true;
+        }
+        w->counts->events++;
+        if (is_known(&event))
+            take(w, &event);
+    }
+    if (!began)
+        begin_span(w, span.from_ns);
+    return found < 0 ? found : 0;
+}
+
+int trace_profile_read(struct profile *p, const char *folder, struct trace_span span,
                        struct trace_profile_counts *counts, struct error *e)
 {
     struct event_folder *t;
-    struct trace_event event;
-    int found = event_folder_open(&t, folder, e);
-    if (found)
-        return found;
+    int bad = event_folder_open(&t, folder, e);
+    if (bad)
+        return bad;
     *counts = (struct trace_profile_counts){.events = 0};
     p->stacks.len = p->stack_locations.len = 0;
     struct work w = {
         .p = p, .accounts = object_accounts_new(p), .sites = trace_sites_new(p), .counts = counts};
-    while ((found = event_folder_next(t, &event, e)) > 0 && event.realtime_ns <= until_ns) {
-        counts->events++;
-        if (is_known(&event))
-            take(&w, &event);
-    }
-    if (found >= 0)
+    bad = read_events(&w, t, span, e);
+    if (!bad)
         object_accounts_finish(w.accounts);
+    counts->older = object_accounts_older_frees(w.accounts);
     counts->losses = event_folder_losses(t);
     vec_release(&w.stacks);
     trace_sites_free(w.sites);
     object_accounts_free(w.accounts);
     event_folder_close(t);
-    return found < 0 ? found : 0;
+    return bad;
 }

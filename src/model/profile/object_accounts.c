@@ -12,6 +12,7 @@
 #define RECENT_CELLS 8192u
 #define THREAD_BITS  26
 #define CLASS_BITS   6
+#define OLDER        UINT32_MAX /* the cell of an object from before the span */
 
 struct object {
     uint64_t address, serial, born_ns, size_bytes;
@@ -54,6 +55,8 @@ struct object_accounts {
     struct VEC(struct thread) threads;
     struct VEC(struct cell) cells;
     struct map cell_numbers;
+    struct profile_older_frees older;
+    uint64_t span_ns; /* when it began */
     struct {
         uint64_t key;
         uint32_t number;
@@ -168,6 +171,11 @@ static void add(struct sums *s, uint64_t bytes)
 static void count_freed(struct object_accounts *a, struct image *i, const struct object *o, uint64_t time_ns,
                         bool is_temporary)
 {
+    if (o->cell == OLDER) {
+        a->older.objects += time_ns > a->span_ns; /* else a realloc() freed it that began before */
+        a->older.bytes += time_ns > a->span_ns ? o->size_bytes : 0;
+        return;
+    }
     struct cell *c = &a->cells.at[o->cell];
     const uint64_t life_ns = time_ns > o->born_ns ? time_ns - o->born_ns : 0;
     int class = 0;
@@ -184,6 +192,8 @@ static void count_freed(struct object_accounts *a, struct image *i, const struct
 static void remember_free(struct image *i, const struct object *o, const struct object_event *e,
                           uint64_t time_ns, uint32_t location, bool reallocated)
 {
+    if (o->cell == OLDER)
+        return;
     if (!i->recent_frees)
         i->recent_frees = mem_array(FREES_MAX, sizeof(*i->recent_frees));
     i->recent_frees[i->frees++ % FREES_MAX] = (struct profile_free){.cell = o->cell,
@@ -280,6 +290,35 @@ void object_accounts_realloc_ended(struct object_accounts *a, const struct objec
         a->p->images.at[e->image].losses[PROFILE_FAILED_REQUESTS]++;
 }
 
+/* ---- a span ---- */
+
+static void begin_image(struct image *i)
+{
+    for (size_t k = 0; k <= i->live.mask; k++)
+        ((struct object *)address_table_slot(&i->live, BYTES, k))->cell = OLDER;
+    i->live_bytes = i->allocated_bytes = i->peak_bytes = i->peak_ns = 0;
+    i->frees = i->peak_number = 0;
+}
+
+void object_accounts_begin_span(struct object_accounts *a, uint64_t now_ns)
+{
+    a->span_ns = now_ns;
+    vec_each (struct image, i, &a->images)
+        begin_image(i);
+    vec_each (struct thread, t, &a->threads)
+        t->moving.cell = OLDER;
+    vec_each (struct profile_image, i, &a->p->images)
+        memset(i->losses, 0, sizeof(i->losses));
+    a->cells.len = 0;
+    map_release(&a->cell_numbers);
+    memset(a->recent, 0, sizeof(a->recent));
+}
+
+struct profile_older_frees object_accounts_older_frees(const struct object_accounts *a)
+{
+    return a->older;
+}
+
 /* ---- the profile ---- */
 
 static struct profile_sums sums_of(struct sums s)
@@ -316,7 +355,7 @@ static void finish_image(struct object_accounts *a, uint32_t image)
     p->images.at[image].peak_bytes = (double)i->peak_bytes;
     for (size_t k = 0; k <= i->live.mask; k++) {
         const struct object *o = (const struct object *)address_table_slot(&i->live, BYTES, k);
-        if (o->address)
+        if (o->address && o->cell != OLDER)
             *vec_push(&p->samples) = (struct profile_sample){.cell = o->cell,
                                                              .serial = o->serial,
                                                              .address = o->address,

@@ -45,6 +45,14 @@ bool object_accounts_realloc_begins(struct object_accounts *a, const struct obje
  */
 void object_accounts_realloc_ended(struct object_accounts *a, const struct object_event *e);
 
+/**
+ * A span of time begins: all sums are 0 again. Objects that are live now are in no figure any more; only their frees
+ * are counted, apart. Later events have later times than `now_ns`.
+ */
+void object_accounts_begin_span(struct object_accounts *a, uint64_t now_ns);
+/** Returns how many objects from before the span were freed in it, and their bytes. */
+struct profile_older_frees object_accounts_older_frees(const struct object_accounts *a);
+
 /** Fills in the profile. Call it once, after the last event. */
 void object_accounts_finish(struct object_accounts *a);
 

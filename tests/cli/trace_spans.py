@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Parts of a trace as a source: a span against a replay of the events in Python, and a moment against the ledger that
+was copied at that moment.
+"""
+import collections
+import json
+import os
+import signal
+import sys
+
+sys.dont_write_bytecode = True
+import tap
+from tap import built, check, equal, private_dir, succeed
+
+ALLIUM = built("ALLIUM")
+# Two threads that allocate, move and free blocks of each other; sizes and calls repeat, so that cells have many blocks.
+WORK = """
+#include <pthread.h>
+#include <stdlib.h>
+#define N 400
+static void *volatile shared[N];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static void *work(void *arg)
+{
+    unsigned x = (unsigned)(size_t)arg;
+    for (int i = 0; i < 20000; i++) {
+        x = x * 1664525 + 1013904223;
+        const size_t at = x >> 8 & 255, size = 10 + (x >> 20) % 3000;
+        pthread_mutex_lock(&lock);
+        if (x >> 30 == 0)
+            shared[at] = realloc(shared[at], size);
+        else if (shared[at]) {
+            if (!(x >> 26 & 7) && realloc(shared[at], (size_t)1 << 62))
+                exit(1);
+            free(shared[at]);
+            shared[at] = NULL;
+        } else
+            shared[at] = x & 1 << 20 ? calloc(1, size) : malloc(size);
+        pthread_mutex_unlock(&lock);
+    }
+    return NULL;
+}
+int main(void)
+{
+    pthread_t other;
+    pthread_create(&other, NULL, work, (void *)7);
+    work((void *)3);
+    pthread_join(other, NULL);
+    return 0;
+}
+"""
+CELLS = """SELECT thread.tid, size_class, %s FROM cell JOIN thread ON thread.id = cell.thread
+    JOIN stack ON stack.id = cell.stack GROUP BY thread.tid, size_class, stack.location""" % ", ".join(
+        "sum(cell.%s)" % sum for sum in (
+            "allocated_samples", "allocated_bytes", "freed_samples", "freed_bytes", "temporary_samples",
+            "temporary_bytes", "peak_samples", "peak_bytes"))
+LIVE = "SELECT address, size_bytes, born_ns FROM live_sample"
+
+
+def allium(*words, code=0, **how):
+    done = tap.run([ALLIUM, *words], **how)
+    equal(done.returncode, code, "exit code of %s: %s" % (words, done.stderr.decode()))
+    return done
+
+
+def rows(source, query):
+    return [tuple(row.values()) for row in json.loads(allium("sql", "--json", source, query).stdout)["rows"]]
+
+
+def compiled(folder, name, text):
+    path = folder + "/" + name
+    with open(path, "w") as file:
+        file.write(text)
+    succeed(["cc", "-O1", "-g", "-fno-builtin", "-fno-inline", "-pthread", path, "-o", path + ".out"])
+    return path + ".out"
+
+
+class Replay:
+    """The blocks that were allocated in a span, and the frees of earlier ones. It knows one process."""
+
+    def __init__(self, events, began, ended):
+        self.began, self.live, self.moving, self.last = began, {}, {}, {}
+        self.cells = collections.defaultdict(lambda: [0] * 8)
+        self.now = self.peak = self.serial = self.older = self.older_bytes = 0
+        for e in events:
+            if e["time_ns"] > ended:
+                break
+            self.take(e["time_ns"], e["thread"], e["event"][7:], e["fields"])
+        for thread in list(self.moving):
+            self.put_back(thread)
+
+    def put_back(self, thread):
+        at, block, _ = self.moving.pop(thread)
+        if block:
+            self.live.setdefault(at, block)
+
+    def born(self, time, thread, fields):
+        at, size = int(fields["ptr"], 16), fields["size_bytes"]
+        check(at not in self.live, "two lives of one address")
+        self.serial += 1
+        self.last[thread] = self.serial
+        cell = (thread, max(size.bit_length() - 1, 0), fields["site"]) if time > self.began else None
+        self.live[at] = (cell, size, time, self.serial)
+        if not cell:
+            return
+        self.cells[cell][0] += 1
+        self.cells[cell][1] += size
+        self.now += size
+        if self.now > self.peak:
+            self.peak = self.now
+            for sums in self.cells.values():
+                sums[6:] = sums[0] - sums[2], sums[1] - sums[3]
+
+    def gone(self, time, thread, block):
+        cell, size, _, serial = block
+        if time <= self.began:
+            return
+        if not cell:
+            self.older += 1
+            self.older_bytes += size
+            return
+        self.now -= size
+        temporary = serial == self.last[thread]
+        for k, n in enumerate((1, size, temporary, temporary * size), 2):
+            self.cells[cell][k] += n
+
+    def take(self, time, thread, event, fields):
+        at = int(fields["ptr"], 16)
+        if event == "realloc_begin":
+            self.moving[thread] = at, self.live.pop(at, None), time
+        elif event == "realloc_end" and not at and fields["size_bytes"]:
+            self.put_back(thread)
+        elif event == "realloc_end":
+            _, block, began = self.moving.pop(thread)
+            if block:
+                self.gone(began, thread, block)
+            if at:
+                self.born(time, thread, fields)
+        elif event == "free":
+            block = self.live.pop(at, None)
+            if block:
+                self.gone(time, thread, block)
+        elif at:
+            self.born(time, thread, fields)
+
+
+def spans():
+    with private_dir() as folder:
+        trace = folder + "/t"
+        said = allium("trace", "-o", trace, "--", compiled(folder, "work.c", WORK)).stderr.decode()
+        check(", 0 lost\n" in said, said)
+        events = [json.loads(line) for line in allium("events", "--json", trace).stdout.splitlines()[1:-1]]
+        check(len(events) > 40000, len(events))
+        zero = rows(trace + "/profile.allium", "SELECT value FROM meta WHERE key = 'started_ns'")[0][0]
+        time = [e["time_ns"] - zero for e in events]
+        n = len(events)
+        middle, all_allocated = [], []
+        # at events and between two; empty ones; each border is the end of one span and the beginning of the next one
+        for a, b in ((0, n // 3), (n // 3, 2 * n // 3), (2 * n // 3, n - 1), (n // 2, n // 2 + 1),
+                     (n // 4, 3 * n // 4)):
+            source = "%s@%dns..%dns" % (trace, time[a], time[b])
+            replay = Replay(events, time[a] + zero, time[b] + zero)
+            have = rows(source, CELLS)
+            equal(sorted(have), sorted((t, c, *sums) for (t, c, _), sums in replay.cells.items()), source)
+            equal(sorted(rows(source, LIVE)), sorted((at, size, born) for at, (cell, size, born, _) in
+                                                     replay.live.items() if cell), source)
+            equal(rows(source, "SELECT peak_bytes FROM image"), [(replay.peak,)], source)
+            middle.append(replay.older)
+            all_allocated.append(sum(row[2] for row in have))
+            report = allium("report", source).stdout.decode()
+            said = "%s free" % format(replay.older, ",")
+            check(not replay.older or said in report, said, report)
+        check(middle[1] > 10 and middle[2] > 10, middle)
+        first = sum(row[2] for row in rows("%s@%dns" % (trace, time[0]), CELLS))
+        whole = sum(row[2] for row in rows(trace, CELLS))
+        equal(first + sum(all_allocated[:3]), whole, "three spans, and what was before")
+        # open ends
+        for open_end, closed in (("%dns.." % time[n // 3], "%dns..%dns" % (time[n // 3], time[-1])),
+                                 ("..%dns" % time[n // 3], "%dns" % time[n // 3])):
+            equal(*(sorted(rows("%s@%s" % (trace, part), CELLS)) for part in (open_end, closed)), open_end)
+        difference = json.loads(allium("diff", "--json", "%s@%dns..%dns" % (trace, time[0], time[n // 2]),
+                                       "%s@%dns.." % (trace, time[n // 2])).stdout)
+        check(difference["rows"], difference)
+
+
+def mistakes():
+    with private_dir() as folder:
+        trace, recording = folder + "/t", folder + "/r.allium"
+        allium("trace", "--quiet", "-o", trace, "--", "sqlite3", ":memory:", "select 1;")
+        allium("run", "--quiet", "-o", recording, "--", "sqlite3", ":memory:", "select 1;")
+        for source, line in ((trace + "@2ms..1ms", "ends before it begins"), (trace + "@1ms..1ms", "ends before it"),
+                             (trace + "@1ms..1h", "ends"), (trace + "@x..1ms", "invalid time '@x'"),
+                             (recording + "@1ms..2ms", "only a trace (allium trace) has spans")):
+            done = tap.run([ALLIUM, "report", source])
+            check(done.returncode in (1, 2) and line in done.stderr.decode() and done.stderr.count(b"\n") == 1,
+                  source, done.returncode, done.stderr)
+
+
+tap.main([
+    ("a span has the blocks that were allocated in it", spans),
+    ("spans that there are not", mistakes),
+])
