@@ -10,7 +10,9 @@
 #include "base/mem.h"
 #include "cli/debuginfod.h"
 #include "cli/source.h"
+#include "cli/wrapper_lists.h"
 #include "collect/ledger/profile_names.h"
+#include "collect/trace/trace_accounts.h"
 #include "collect/trace/trace_profile.h"
 #include "store/profile_load.h"
 
@@ -108,26 +110,57 @@ int source_trace_names(struct profile **p, const char *folder, struct error *e)
     return bad;
 }
 
-int source_trace_read(struct profile **p, const char *folder, const char *time, struct error *e)
+static int read_trace(struct profile **p, const char *folder, const char *time, struct object_calls *calls,
+                      struct trace_profile_counts *counts, struct error *e)
 {
     struct trace_span span;
-    struct trace_profile_counts counts;
     *p = NULL;
     int bad = load_span(p, folder, time, &span, e);
     if (!bad && span.from_ns)
         set_begin(*p, span.from_ns);
-    bad = bad ? bad : trace_profile_read(*p, folder, span, &counts, e);
+    bad = bad ? bad : trace_profile_read_calls(*p, folder, span, calls, counts, e);
     if (bad) {
         profile_free(*p);
         *p = NULL;
         return bad;
     }
+    add_names(*p);
+    return 0;
+}
+
+int source_trace_read(struct profile **p, const char *folder, const char *time, struct error *e)
+{
+    struct trace_profile_counts counts;
+    const int bad = read_trace(p, folder, time, NULL, &counts, e);
+    if (bad)
+        return bad;
     (*p)->trace = (struct profile_trace){.known = true,
                                          .cut_packets = counts.losses.cut_packets,
                                          .unknown_frees = counts.unknown_frees,
                                          .older = counts.older};
     if ((*p)->images.len)
         (*p)->images.at[0].losses[PROFILE_LOST_SAMPLES] += counts.losses.events;
-    add_names(*p);
     return 0;
+}
+
+int source_trace_accounts(struct accounts *a, struct alloc_texts *texts, const char *folder, const char *time,
+                          struct error *e)
+{
+    struct profile *p;
+    struct trace_profile_counts counts;
+    struct object_calls calls = {.all = {0}};
+    struct wrappers wrappers = {.all = {0}};
+    const int bad = read_trace(&p, folder, time, &calls, &counts, e);
+    if (!bad) {
+        wrapper_lists_read(&wrappers);
+        trace_accounts_add(a, texts, p, &calls, &counts, &wrappers);
+        if (counts.losses.events)
+            command_fail(
+                0, "%llu events were lost while the trace was recorded: figures may be too high or too low",
+                (unsigned long long)counts.losses.events);
+        wrappers_release(&wrappers);
+    }
+    object_calls_release(&calls);
+    profile_free(p);
+    return bad;
 }

@@ -18,9 +18,8 @@ struct work {
     struct trace_profile_counts *counts;
 };
 
-static uint32_t stack_of(struct work *w, uint32_t image, uint64_t return_address)
+static uint32_t stack_of(struct work *w, uint32_t location)
 {
-    const uint32_t location = trace_sites_location(w->sites, image, return_address);
     while (w->stacks.len <= location)
         *vec_push(&w->stacks) = PROFILE_NONE;
     if (w->stacks.at[location] != PROFILE_NONE)
@@ -63,17 +62,17 @@ static void take(struct work *w, const struct trace_event *event)
     case EVENT_memalign:
     case EVENT_realloc_end: {
         o.size_bytes = word(event, 1);
-        o.stack = stack_of(w, image, word(event, 2));
+        o.location = trace_sites_location(w->sites, image, word(event, 2));
+        o.stack = stack_of(w, o.location);
         if (event->class->id == EVENT_realloc_end)
             object_accounts_realloc_ended(w->accounts, &o);
         else if (o.address)
             object_accounts_allocated(w->accounts, &o);
         else
-            w->p->images.at[image].losses[PROFILE_FAILED_REQUESTS]++;
+            object_accounts_failed(w->accounts, &o);
         break;
     }
-    case EVENT_realloc_begin:
-        o.location = trace_sites_location(w->sites, image, word(event, 1));
+    case EVENT_realloc_begin: /* realloc_end has the call */
         free_of(w, &o, object_accounts_realloc_begins(w->accounts, &o));
         break;
     case EVENT_free:
@@ -130,6 +129,12 @@ static int read_events(struct work *w, struct event_folder *t, struct trace_span
 int trace_profile_read(struct profile *p, const char *folder, struct trace_span span,
                        struct trace_profile_counts *counts, struct error *e)
 {
+    return trace_profile_read_calls(p, folder, span, NULL, counts, e);
+}
+
+int trace_profile_read_calls(struct profile *p, const char *folder, struct trace_span span,
+                             struct object_calls *calls, struct trace_profile_counts *counts, struct error *e)
+{
     struct event_folder *t;
     int bad = event_folder_open(&t, folder, e);
     if (bad)
@@ -138,6 +143,7 @@ int trace_profile_read(struct profile *p, const char *folder, struct trace_span 
     p->stacks.len = p->stack_locations.len = 0;
     struct work w = {
         .p = p, .accounts = object_accounts_new(p), .sites = trace_sites_new(p), .counts = counts};
+    object_accounts_count_calls(w.accounts, calls);
     bad = read_events(&w, t, span, e);
     if (!bad)
         object_accounts_finish(w.accounts);

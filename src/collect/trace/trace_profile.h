@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "collect/trace/event_folder.h"
+#include "model/profile/object_accounts.h"
 #include "model/profile/profile.h"
 
 /* A span of CLOCK_REALTIME: later than from_ns, up to to_ns. */
@@ -34,5 +35,9 @@ struct trace_profile_counts {
  */
 int trace_profile_read(struct profile *p, const char *folder, struct trace_span span,
                        struct trace_profile_counts *counts, struct error *e);
+/** The same, and counts calls into `calls`, which is zero and the caller's. */
+int trace_profile_read_calls(struct profile *p, const char *folder, struct trace_span span,
+                             struct object_calls *calls, struct trace_profile_counts *counts,
+                             struct error *e);
 
 #endif

@@ -46,7 +46,6 @@ struct thread {
     uint64_t last_serial; /* of the object that it allocated last */
     struct object moving; /* by realloc(); address 0: none */
     uint64_t moving_ns;
-    uint32_t moving_location;
 };
 
 struct object_accounts {
@@ -55,6 +54,7 @@ struct object_accounts {
     struct VEC(struct thread) threads;
     struct VEC(struct cell) cells;
     struct map cell_numbers;
+    struct object_calls *calls; /* NULL: they are not counted */
     struct profile_older_frees older;
     uint64_t span_ns; /* when it began */
     struct {
@@ -90,6 +90,27 @@ void object_accounts_free(struct object_accounts *a)
     vec_release(&a->cells);
     map_release(&a->cell_numbers);
     free(a);
+}
+
+void object_accounts_count_calls(struct object_accounts *a, struct object_calls *calls)
+{
+    a->calls = calls;
+}
+
+void object_calls_release(struct object_calls *calls)
+{
+    vec_release(&calls->all);
+    map_release(&calls->by_place);
+}
+
+static struct object_call *call_of(struct object_calls *calls, uint32_t image, uint32_t location)
+{
+    const uint64_t key = (uint64_t)image << 32 | location;
+    bool added;
+    const size_t number = map_put_u64(&calls->by_place, key, calls->all.len, &added);
+    if (added)
+        *vec_push(&calls->all) = (struct object_call){.image = image, .location = location};
+    return &calls->all.at[number];
 }
 
 static size_t point_of(const struct profile *p, uint32_t image, size_t at)
@@ -189,11 +210,16 @@ static void count_freed(struct object_accounts *a, struct image *i, const struct
     i->live_bytes -= o->size_bytes;
 }
 
-static void remember_free(struct image *i, const struct object *o, const struct object_event *e,
-                          uint64_t time_ns, uint32_t location, bool reallocated)
+static void remember_free(struct object_accounts *a, struct image *i, const struct object *o,
+                          const struct object_event *e, uint64_t time_ns, uint32_t location, bool reallocated)
 {
     if (o->cell == OLDER)
         return;
+    if (a->calls) {
+        struct object_call *c = call_of(a->calls, e->image, location);
+        c->freed++;
+        c->freed_bytes += o->size_bytes;
+    }
     if (!i->recent_frees)
         i->recent_frees = mem_array(FREES_MAX, sizeof(*i->recent_frees));
     i->recent_frees[i->frees++ % FREES_MAX] = (struct profile_free){.cell = o->cell,
@@ -234,6 +260,13 @@ void object_accounts_allocated(struct object_accounts *a, const struct object_ev
     t->last_serial = o.serial;
 }
 
+void object_accounts_failed(struct object_accounts *a, const struct object_event *e)
+{
+    a->p->images.at[e->image].losses[PROFILE_FAILED_REQUESTS]++;
+    if (a->calls)
+        call_of(a->calls, e->image, e->location)->failed++;
+}
+
 bool object_accounts_freed(struct object_accounts *a, const struct object_event *e)
 {
     struct image *i = image_of(a, e->image);
@@ -242,7 +275,7 @@ bool object_accounts_freed(struct object_accounts *a, const struct object_event 
     if (!o->address)
         return false;
     count_freed(a, i, o, e->time_ns, o->serial == thread_of(a, e->thread)->last_serial);
-    remember_free(i, o, e, e->time_ns, e->location, false);
+    remember_free(a, i, o, e, e->time_ns, e->location, false);
     address_table_remove(&i->live, BYTES, o);
     return true;
 }
@@ -263,7 +296,6 @@ bool object_accounts_realloc_begins(struct object_accounts *a, const struct obje
     struct object *o = address_table_find(&i->live, BYTES, e->address);
     t->moving = *o;
     t->moving_ns = e->time_ns;
-    t->moving_location = e->location;
     if (!o->address)
         return false;
     address_table_remove(&i->live, BYTES, o);
@@ -282,12 +314,12 @@ void object_accounts_realloc_ended(struct object_accounts *a, const struct objec
     if (o.address && !failed) {
         pass_points(a, i, e->image, t->moving_ns);
         count_freed(a, i, &o, t->moving_ns, o.serial == t->last_serial);
-        remember_free(i, &o, e, t->moving_ns, t->moving_location, e->address != 0);
+        remember_free(a, i, &o, e, t->moving_ns, e->location, e->address != 0);
     }
     if (e->address)
         object_accounts_allocated(a, e);
     else if (failed)
-        a->p->images.at[e->image].losses[PROFILE_FAILED_REQUESTS]++;
+        object_accounts_failed(a, e);
 }
 
 /* ---- a span ---- */
@@ -311,6 +343,8 @@ void object_accounts_begin_span(struct object_accounts *a, uint64_t now_ns)
         memset(i->losses, 0, sizeof(i->losses));
     a->cells.len = 0;
     map_release(&a->cell_numbers);
+    if (a->calls)
+        object_calls_release(a->calls);
     memset(a->recent, 0, sizeof(a->recent));
 }
 
