@@ -6,7 +6,9 @@ import collections
 import json
 import os
 import signal
+import subprocess
 import sys
+import time
 
 sys.dont_write_bytecode = True
 import tap
@@ -153,14 +155,14 @@ def spans():
         events = [json.loads(line) for line in allium("events", "--json", trace).stdout.splitlines()[1:-1]]
         check(len(events) > 40000, len(events))
         zero = rows(trace + "/profile.allium", "SELECT value FROM meta WHERE key = 'started_ns'")[0][0]
-        time = [e["time_ns"] - zero for e in events]
+        times = [e["time_ns"] - zero for e in events]
         n = len(events)
         middle, all_allocated = [], []
         # at events and between two; empty ones; each border is the end of one span and the beginning of the next one
         for a, b in ((0, n // 3), (n // 3, 2 * n // 3), (2 * n // 3, n - 1), (n // 2, n // 2 + 1),
                      (n // 4, 3 * n // 4)):
-            source = "%s@%dns..%dns" % (trace, time[a], time[b])
-            replay = Replay(events, time[a] + zero, time[b] + zero)
+            source = "%s@%dns..%dns" % (trace, times[a], times[b])
+            replay = Replay(events, times[a] + zero, times[b] + zero)
             have = rows(source, CELLS)
             equal(sorted(have), sorted((t, c, *sums) for (t, c, _), sums in replay.cells.items()), source)
             equal(sorted(rows(source, LIVE)), sorted((at, size, born) for at, (cell, size, born, _) in
@@ -172,15 +174,15 @@ def spans():
             said = "%s free" % format(replay.older, ",")
             check(not replay.older or said in report, said, report)
         check(middle[1] > 10 and middle[2] > 10, middle)
-        first = sum(row[2] for row in rows("%s@%dns" % (trace, time[0]), CELLS))
+        first = sum(row[2] for row in rows("%s@%dns" % (trace, times[0]), CELLS))
         whole = sum(row[2] for row in rows(trace, CELLS))
         equal(first + sum(all_allocated[:3]), whole, "three spans, and what was before")
         # open ends
-        for open_end, closed in (("%dns.." % time[n // 3], "%dns..%dns" % (time[n // 3], time[-1])),
-                                 ("..%dns" % time[n // 3], "%dns" % time[n // 3])):
+        for open_end, closed in (("%dns.." % times[n // 3], "%dns..%dns" % (times[n // 3], times[-1])),
+                                 ("..%dns" % times[n // 3], "%dns" % times[n // 3])):
             equal(*(sorted(rows("%s@%s" % (trace, part), CELLS)) for part in (open_end, closed)), open_end)
-        difference = json.loads(allium("diff", "--json", "%s@%dns..%dns" % (trace, time[0], time[n // 2]),
-                                       "%s@%dns.." % (trace, time[n // 2])).stdout)
+        difference = json.loads(allium("diff", "--json", "%s@%dns..%dns" % (trace, times[0], times[n // 2]),
+                                       "%s@%dns.." % (trace, times[n // 2])).stdout)
         check(difference["rows"], difference)
 
 
@@ -272,6 +274,99 @@ def sites():
             equal((sum(parts), accounts(trace + "@0s..")[1]), (all_want["allocations"], all_want), name + ", spans")
 
 
+# At each step it tells its process id and waits for a byte; nothing is under way in a thread then.
+STEPS = """
+#include <pthread.h>
+#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <wchar.h>
+#define N 500
+static void *volatile kept[N];
+static unsigned x = 1;
+static void one(int i)
+{
+    free(kept[i]);
+    kept[i] = malloc(x >> 20);
+}
+static void two(int i) { kept[i] = realloc(kept[i], 1 + (x >> 18)); }
+static void three(int i)
+{
+    void *p = NULL;
+    free(kept[i]);
+    kept[i] = posix_memalign(&p, 256, x >> 19) ? NULL : p;
+    free(strdup("a text that is freed at once"));
+}
+static void *work(void *arg)
+{
+    for (int i = 0; i < (int)(size_t)arg; i++) {
+        x = x * 1664525 + 1013904223;
+        (x >> 8 & 1 ? one : x >> 9 & 1 ? two : three)((int)(x >> 10) % N);
+    }
+    return NULL;
+}
+int main(void)
+{
+    char word[20], byte;
+    for (int step = 0; step < 6; step++) {
+        const int length = snprintf(word, sizeof(word), "%d\\n", (int)getpid());
+        pthread_t other;
+        if (write(1, word, length) != length || read(0, &byte, 1) != 1)
+            return 1;
+        work((void *)(size_t)(50 << step));
+        pthread_create(&other, NULL, work, (void *)(size_t)(500 << step));
+        pthread_join(other, NULL);
+        for (int i = step; i < N; i += 3) {
+            free(kept[i]);
+            kept[i] = NULL;
+        }
+    }
+    return 0;
+}
+"""
+# By thread, size class and innermost frame. The ledger's peak of several threads is not exact to the byte.
+LEDGER_CELLS = """SELECT thread.tid, size_class, string.text AS path, location.address, %s FROM cell
+    JOIN thread ON thread.id = cell.thread JOIN stack ON stack.id = cell.stack
+    JOIN location ON location.id = stack.location JOIN module ON module.id = location.module
+    JOIN string ON string.id = module.path GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4""" % ", ".join(
+        "sum(cell.%s)" % sum for sum in (
+            "allocated_samples", "allocated_bytes", "freed_samples", "freed_bytes", "temporary_samples",
+            "temporary_bytes"))
+LIVE_OF = """SELECT live_sample.address, live_sample.size_bytes, string.text AS path, location.address AS code FROM live_sample
+    JOIN cell ON cell.id = live_sample.cell JOIN stack ON stack.id = cell.stack
+    JOIN location ON location.id = stack.location JOIN module ON module.id = location.module
+    JOIN string ON string.id = module.path ORDER BY 1"""
+
+
+def snapshots():
+    """The ledger has each allocation, too, so a copy of it has the same figures."""
+    with private_dir() as folder:
+        trace, program = folder + "/t", compiled(folder, "steps.c", STEPS)
+        process = subprocess.Popen([ALLIUM, "trace", "--quiet", "--period", "1", "-o", trace, "--", program],
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        moments = []
+        for step, line in enumerate(process.stdout):
+            if step:
+                copy = "%s/%d.allium" % (folder, step)
+                if step % 2:  # it makes no difference
+                    os.kill(int(line), signal.SIGSTOP)
+                allium("snapshot", line.decode().strip(), "-o", copy)
+                moments.append((time.time_ns(), copy))
+                os.kill(int(line), signal.SIGCONT)
+            process.stdin.write(b"x")
+            process.stdin.flush()
+        equal((process.wait(timeout=60), len(moments)), (0, 5), "the program")
+        began = rows(trace + "/profile.allium", "SELECT value FROM meta WHERE key = 'started_ns'")[0][0]
+        for now, copy in moments:
+            at = "%s@%dns" % (trace, now - began)
+            for query in (LEDGER_CELLS, LIVE_OF):
+                want, have = rows(copy, query), rows(at, query)
+                check(len(want) > 20, want)
+                differ = [(w, h) for w, h in zip(want, have) if w != h]
+                equal((differ[:3], len(have)), ([], len(want)), at)
+
+
 def mistakes():
     with private_dir() as folder:
         trace, recording = folder + "/t", folder + "/r.allium"
@@ -288,5 +383,6 @@ def mistakes():
 tap.main([
     ("a span has the blocks that were allocated in it", spans),
     ("accounts of call sites, beside those of `allium run --sites`", sites),
+    ("a moment is what a snapshot at that moment has", snapshots),
     ("spans that there are not", mistakes),
 ])
