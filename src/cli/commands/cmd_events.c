@@ -90,7 +90,8 @@ static struct event_place place_of(void *arg, const struct trace_event *e)
     if (!site)
         return place;
     const uint32_t image = trace_sites_image(w->sites, e);
-    const struct profile_location *l = &w->p->locations.at[trace_sites_location(w->sites, image, site)];
+    const uint32_t location = trace_sites_location(w->sites, image, site); /* may add one */
+    const struct profile_location *l = &w->p->locations.at[location];
     if (l->module != PROFILE_NONE)
         place.module = profile_text(w->p, w->p->modules.at[l->module].path);
     for (uint32_t i = 0; i < l->n_lines; i++) {
