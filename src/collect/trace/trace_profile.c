@@ -9,6 +9,15 @@
 #include "model/profile/object_accounts.h"
 #include "wire/event_schema.h"
 
+#define WORDS_MOST 3  /* of the fields of an event of the agent */
+#define AHEAD      32 /* events that are read before the first of them is taken: the memory comes meanwhile */
+
+/* An event of the agent, with the place where its fields are copied to. */
+struct coming {
+    struct trace_event event;
+    uint64_t words[WORDS_MOST];
+};
+
 struct work {
     struct profile *p;
     struct object_accounts *accounts;
@@ -16,6 +25,10 @@ struct work {
     struct VEC(
         uint32_t) stacks; /* for each location the stack that has it alone; PROFILE_NONE: there is none yet */
     struct trace_profile_counts *counts;
+    /* classes of the agent, with the fields that this version writes */
+    const struct event_class *known[EVENT_ID_OWN];
+    struct coming coming[AHEAD];
+    size_t n_coming;
 };
 
 static uint32_t stack_of(struct work *w, uint32_t location)
@@ -85,7 +98,7 @@ static void take(struct work *w, const struct trace_event *event)
 }
 
 /* Returns whether it is an event of the agent that has the fields which this version writes. */
-static bool is_known(const struct trace_event *event)
+static bool has_known_fields(const struct trace_event *event)
 {
 #define FIELD(field, kind) +1
 #define EVENT(number, name, fields)                                                                          \
@@ -99,11 +112,41 @@ static bool is_known(const struct trace_event *event)
     return false;
 }
 
+static bool is_known(struct work *w, const struct trace_event *event)
+{
+    const struct event_class *class = event->class;
+    if (class->id < EVENT_ID_OWN && w->known[class->id] == class)
+        return true;
+    if (!has_known_fields(event))
+        return false;
+    w->known[class->id] = class;
+    return true;
+}
+
 /* The events so far only tell which blocks are live. */
 static void begin_span(struct work *w, uint64_t from_ns)
 {
     object_accounts_begin_span(w->accounts, from_ns);
     w->counts->events = w->counts->unknown_frees = 0;
+}
+
+static void take_all(struct work *w)
+{
+    for (size_t k = 0; k < w->n_coming; k++)
+        take(w, &w->coming[k].event);
+    w->n_coming = 0;
+}
+
+/* Takes the event soon, in its order. */
+static void expect(struct work *w, const struct trace_event *event)
+{
+    struct coming *c = &w->coming[w->n_coming++];
+    const uint32_t bytes = 8u * (event->class->n_fields < WORDS_MOST ? event->class->n_fields : WORDS_MOST);
+    c->event = *event;
+    c->event.fields = memcpy(c->words, event->fields, bytes);
+    object_accounts_expect(w->accounts, trace_sites_image(w->sites, event), word(event, 0));
+    if (w->n_coming == AHEAD)
+        take_all(w);
 }
 
 /* Returns 0, or -errno with a line. */
@@ -114,13 +157,15 @@ static int read_events(struct work *w, struct event_folder *t, struct trace_span
     int found;
     while ((found = event_folder_next(t, &event, e)) > 0 && event.realtime_ns <= span.to_ns) {
         if (!began && event.realtime_ns > span.from_ns) {
+            take_all(w);
             begin_span(w, span.from_ns);
             began = true;
         }
         w->counts->events++;
-        if (is_known(&event))
-            take(w, &event);
+        if (is_known(w, &event))
+            expect(w, &event);
     }
+    take_all(w);
     if (!began)
         begin_span(w, span.from_ns);
     return found < 0 ? found : 0;

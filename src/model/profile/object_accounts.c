@@ -234,6 +234,12 @@ static void remember_free(struct object_accounts *a, struct image *i, const stru
                                                                     .reallocated = reallocated};
 }
 
+void object_accounts_expect(const struct object_accounts *a, uint32_t image, uint64_t address)
+{
+    if (image < a->images.len)
+        address_table_prefetch(&a->images.at[image].live, BYTES, address);
+}
+
 void object_accounts_allocated(struct object_accounts *a, const struct object_event *e)
 {
     struct image *i = image_of(a, e->image);

@@ -47,6 +47,8 @@ void object_accounts_free(struct object_accounts *a); /* NULL is allowed */
 void object_accounts_count_calls(struct object_accounts *a, struct object_calls *calls);
 void object_calls_release(struct object_calls *calls);
 
+/** Says that an event of this address comes soon: its object is loaded meanwhile. */
+void object_accounts_expect(const struct object_accounts *a, uint32_t image, uint64_t address);
 /** If the address is live already, the event of its free was lost: that counts as PROFILE_LOST_FREES_UNSEEN. */
 void object_accounts_allocated(struct object_accounts *a, const struct object_event *e);
 /** An allocation failed, but for those of realloc(). */
