@@ -56,6 +56,14 @@ static inline void *address_table_find(const struct address_table *t, const size
     return address_table_slot(t, bytes, at);
 }
 
+/** Loads the slot where the object at the address would be, for address_table_find() soon after. */
+static inline void address_table_prefetch(const struct address_table *t, const size_t bytes, uint64_t address)
+{
+    const char *slot = (const char *)address_table_slot(t, bytes, address_table_home(t, address));
+    __builtin_prefetch(slot);
+    __builtin_prefetch(slot + bytes - 1);
+}
+
 static inline void address_table_grow(struct address_table *t, const size_t bytes)
 {
     struct address_table old = *t;

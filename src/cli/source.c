@@ -191,6 +191,13 @@ static int refuse_rows(const struct profile *p, const char *path, struct error *
 int source_when(const char *path, const char *time, uint64_t *at_ns, struct error *e)
 {
     uint64_t first, last, after;
+    const char *dots = strstr(time, "..");
+    if (dots)
+        return error_set(
+            e, EINVAL,
+            "invalid time '@%s': only a trace (allium trace) has spans; compare two moments: allium "
+            "diff %s@%.*s %s@%s",
+            time, path, (int)(dots - time), time, path, dots + 2);
     if (units_parse_duration(time, &after))
         return error_set(
             e, EINVAL, "invalid time '@%s': use a duration since the beginning, such as @10m or @1.5s", time);

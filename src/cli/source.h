@@ -4,7 +4,8 @@
 
 /*
  * SOURCE, the same for every command: a recording; the folder of a trace; FILE@TIME or DIR@TIME (a moment in it,
- * counted from its beginning); the PID of a process with a ledger; or nothing: the newest recording in this directory.
+ * counted from its beginning); DIR@FROM..TO (a span of a trace); the PID of a process with a ledger; or nothing: the
+ * newest recording in this directory.
  * @TIME alone is a moment in that recording.
  *
  * Runs in: the tool.

@@ -10,16 +10,24 @@
  */
 
 #include "base/error.h"
+#include "model/accounts/accounts.h"
 #include "model/profile/profile.h"
 
 /** The recording in the folder of a trace. */
 #define SOURCE_TRACE_RECORDING "profile.allium"
 
 /**
- * Reads the profile at the time "10m" since the beginning; NULL: at the end. Returns 0, or -errno with a line. The
+ * Reads the profile at the time "10m" since the beginning; NULL: at the end. "10m..20m", "10m.." and "..20m" are
+ * spans, see trace_profile_read(). Returns 0, or -errno with a line. The
  * caller frees *p, which is NULL on failure.
  */
 int source_trace_read(struct profile **p, const char *folder, const char *time, struct error *e);
+
+/**
+ * Adds the accounts of call sites, made from the events of that time, to `a`. Returns 0, or -errno with a line.
+ */
+int source_trace_accounts(struct accounts *a, struct alloc_texts *texts, const char *folder, const char *time,
+                          struct error *e);
 
 /** Reads what a trace's recording knows of images, modules and names, without figures. As source_trace_read(). */
 int source_trace_names(struct profile **p, const char *folder, struct error *e);

@@ -25,6 +25,7 @@
 struct snapped_image {
     struct ring_image rings;
     struct tick_clock clock;
+    struct tick_anchor *anchors; /* of the agent, for the clock; NULL: it has none */
     bool is_ticks;
 };
 
@@ -52,9 +53,22 @@ struct snapshot {
     struct error *e;
 };
 
-/* The clock of an image: its ledger has the first pair of both clocks. */
+/* The clock of an image that may be dead for long: the rings have the anchors of its agent. */
+static bool find_past_clock(struct snapped_image *i)
+{
+    struct ring_anchor left[RING_ANCHORS];
+    const uint32_t n = ring_reader_anchors(i->rings.reader, left);
+    i->anchors = mem_array(n + 1, sizeof(*i->anchors));
+    for (uint32_t k = 0; k < n; k++)
+        i->anchors[k] = (struct tick_anchor){left[k].ticks, left[k].ns, left[k].width_ticks};
+    return tick_clock_init_past(&i->clock, i->anchors, n, tick_clock_anchor());
+}
+
+/* Without them, its ledger has the first pair of both clocks. */
 static void find_clock(struct snapped_image *i, const char *dir)
 {
+    if (find_past_clock(i))
+        return;
     struct buf path = BUF_INIT;
     struct ledger_header h;
     struct tick_anchor first = tick_clock_anchor();
@@ -231,8 +245,10 @@ static void release(struct snapshot *s)
     vec_each (uint64_t *, room, &s->rooms)
         free(*room);
     vec_release(&s->rooms);
-    vec_each (struct snapped_image, i, &s->images)
+    vec_each (struct snapped_image, i, &s->images) {
         ring_image_close(&i->rings);
+        free(i->anchors);
+    }
     vec_release(&s->pieces);
     vec_release(&s->images);
     ctf_writer_free(s->writer);

@@ -121,7 +121,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     *vec_push(&p->points) = (struct profile_point){.time_ns = 20};
     struct trace_profile_counts counts;
     struct error e = {""};
-    if (!trace_profile_read(p, folder, UINT64_MAX, &counts, &e)) {
+    const struct trace_span span = {.from_ns = size % 2 ? 10 : 0, .to_ns = UINT64_MAX};
+    if (!trace_profile_read(p, folder, span, &counts, &e)) {
         double live = 0, held = 0;
         require(profile_valid(p), "a valid profile");
         vec_each (const struct profile_cell, c, &p->cells)

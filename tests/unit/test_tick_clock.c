@@ -140,6 +140,40 @@ static void between(void **state)
 }
 
 /* The clocks of this machine: an anchor is where the clock is. */
+static double past_error(const struct simulated *m, const struct tick_clock *c, double from_s, double to_s)
+{
+    double most = 0;
+    for (double s = from_s; s < to_s; s += 0.0007) {
+        const double error = (double)(int64_t)(tick_clock_ns(c, ticks_at(m, s)) - ns_at(s));
+        most = error > most ? error : -error > most ? -error : most;
+    }
+    return most;
+}
+
+static void past(void **state)
+{
+    (void)state;
+    const struct simulated m = {20, 400, 10};
+    struct tick_anchor left[22];
+    struct tick_clock c;
+    for (int k = 0; k < 21; k++)
+        left[k] = anchor_at(&m, k);
+    struct tick_anchor now = anchor_at(&m, 20000);
+    assert_true(tick_clock_init_past(&c, left, 21, now));
+    assert_int_equal(c.n_past, 22);
+    assert_true(past_error(&m, &c, 0, 21) < TICK_CLOCK_BOUND_NS);
+    /* the machine was suspended for an hour */
+    now.ticks += (uint64_t)(3600 * HZ);
+    assert_true(tick_clock_init_past(&c, left, 21, now));
+    assert_int_equal(c.n_past, 21);
+    assert_true(past_error(&m, &c, 0, 21) < TICK_CLOCK_BOUND_NS);
+    /* one anchor, as of a program that has just begun, and now; then anchors that lie in the future */
+    assert_true(tick_clock_init_past(&c, left, 1, anchor_at(&m, 5)));
+    assert_true(past_error(&m, &c, 0, 5) < TICK_CLOCK_BOUND_NS);
+    assert_false(tick_clock_init_past(&c, left + 1, 1, anchor_at(&m, 0.5)));
+    assert_false(tick_clock_init_past(&c, left, 0, now));
+}
+
 static void real(void **state)
 {
     struct tick_anchor anchors[2] = {tick_clock_anchor()};
@@ -157,7 +191,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(constant), cmocka_unit_test(changing), cmocka_unit_test(waits),
-        cmocka_unit_test(between),  cmocka_unit_test(real),
+        cmocka_unit_test(between),  cmocka_unit_test(past),     cmocka_unit_test(real),
     };
     return cmocka_run_group_tests_name("tick_clock", tests, NULL, NULL);
 }

@@ -29,6 +29,8 @@ static const char *const examples[] = {
     "show the sites that free, in a recording of allium run --sites",
     "allium sites 4711 --stacks --where func:parse_line",
     "show the stacks of its calls, after `allium set 4711 --where func:parse_line stacks`",
+    "allium sites server.4711.trace@10s..12s",
+    "show what each call site allocated in two seconds of a trace of allium trace",
     NULL,
 };
 
@@ -119,6 +121,8 @@ static char *wrappers_among(const struct accounts *a, const struct alloc_texts *
 /* Suggested, and not applied: a list of one's own, or an option, says so. */
 static void suggest_wrappers(const struct accounts *a, const struct alloc_texts *texts)
 {
+    if (a->of_trace)
+        return;
     char *likely = wrappers_among(a, texts, UNMARKED), *late = wrappers_among(a, texts, MARKED);
     if (likely)
         command_fail(0,

@@ -9,10 +9,10 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "collect/accounts/site_names.h"
 #include "collect/ledger/ledger_scan.h"
 #include "collect/process/container.h"
 #include "collect/process/proc.h"
-#include "symbol/calls.h"
 
 /* The data that name_row() needs. */
 struct namer {
@@ -25,41 +25,6 @@ struct namer {
     const struct sites_reading *reading;
 };
 
-static uint32_t put(const struct namer *n, const char *text)
-{
-    return alloc_texts_put_string(n->texts, text);
-}
-
-/* Returns whether the symbol is a function of the allocator that the agent hooks. */
-static bool is_hooked(const char *symbol)
-{
-    static const char *const names[] = {"malloc",        "calloc",   "realloc", "reallocarray",
-                                        "free",          "memalign", "valloc",  "posix_memalign",
-                                        "aligned_alloc", "pvalloc",  "cfree",   NULL};
-    for (int i = 0; names[i]; i++)
-        if (!strcmp(symbol, names[i]))
-            return true;
-    return !strncmp(symbol, "_Znw", 4) || !strncmp(symbol, "_Zna", 4) || !strncmp(symbol, "_Zdl", 4) ||
-           !strncmp(symbol, "_Zda", 4);
-}
-
-/* Returns "inlined in parse at parse.c:12, inlined in main at main.c:3" for the functions that frame number `inner` is
- * inlined into. */
-static uint32_t outer_functions(const struct namer *n, const struct symbol_frames *frames, size_t inner)
-{
-    struct buf b = BUF_INIT;
-    for (size_t i = inner; i + 1 < frames->len && frames->at[i].inlined; i++) {
-        const struct symbol_frame *outer = &frames->at[i + 1];
-        const char *slash = outer->file ? strrchr(outer->file, '/') : NULL;
-        buf_printf(&b, "%sinlined in %s", i > inner ? ", " : "", outer->function);
-        if (outer->file && outer->line)
-            buf_printf(&b, " at %s:%u", slash ? slash + 1 : outer->file, outer->line);
-    }
-    uint32_t text = put(n, buf_str(&b));
-    buf_release(&b);
-    return text;
-}
-
 static const struct symbol_calls *calls_of(struct namer *n)
 {
     if (!n->opened)
@@ -71,28 +36,8 @@ static const struct symbol_calls *calls_of(struct namer *n)
 static void name_row(void *arg, struct account_row *row, const struct symbol_frames *frames)
 {
     struct namer *n = arg;
-    struct account_key *key = &row->key;
-    bool by_wrapper = n->reading->by_wrapper.at[row - n->reading->rows.at];
-    struct symbol_called called = {.how = SYMBOL_CALL_POINTER};
-    size_t i = 0;
-    while (i + 1 < frames->len && frames->at[i].inlined &&
-           (wrappers_have(n->wrappers, frames->at[i].function) ||
-            (frames->at[i].file && strstr(frames->at[i].file, "allium/malloc_hooks.h"))))
-        i++;
-    const struct symbol_frame *f = &frames->at[i];
-    key->function = put(n, f->function);
-    key->file = put(n, f->file ? f->file : "");
-    key->line = f->line;
-    key->name = outer_functions(n, frames, i);
-    if (key->class) /* the place of a tag, not a call */
-        return;
-    if (calls_of(n))
-        called = symbol_calls_before(n->calls, row->code);
-    if (wrappers_have(n->wrappers, f->function))
-        key->class = put(n, SITES_WRAPPER);
-    else if (!by_wrapper && (called.how == SYMBOL_CALL_NONE || called.how == SYMBOL_CALL_CODE ||
-                             (called.how == SYMBOL_CALL_SYMBOL && !is_hooked(called.symbol))))
-        key->class = put(n, SITES_TAIL_CALL);
+    const bool by_wrapper = n->reading->by_wrapper.at[row - n->reading->rows.at];
+    site_names_put(row, frames, by_wrapper, row->key.class ? NULL : calls_of(n), n->wrappers, n->texts);
 }
 
 static void name_module(struct sites_reading *r, uint32_t module, struct namer *n)

@@ -44,6 +44,15 @@ struct unnamed {
     struct symbol_module module;
 };
 
+static void describe(struct unnamed *u, const struct profile *p, const char *root, uint32_t module)
+{
+    const struct profile_module *m = &p->modules.at[module];
+    u->path = mem_strdup(profile_text(p, m->path));
+    text_cut_end(u->path, DELETED);
+    u->module = (struct symbol_module){.path = u->path, .root = root, .build_id = u->build_id};
+    u->module.build_id_len = parse_hex(profile_text(p, m->build_id), u->build_id, sizeof(u->build_id));
+}
+
 static void gather(struct unnamed *u, const struct profile *p, const char *root, uint32_t module)
 {
     *u = (struct unnamed){.path = NULL};
@@ -57,11 +66,7 @@ static void gather(struct unnamed *u, const struct profile *p, const char *root,
         const struct profile_location *l = &p->locations.at[u->locations.at[i]];
         u->addresses[i] = l->exact || !l->address ? l->address : l->address - 1;
     }
-    const struct profile_module *m = &p->modules.at[module];
-    u->path = mem_strdup(profile_text(p, m->path));
-    text_cut_end(u->path, DELETED);
-    u->module = (struct symbol_module){.path = u->path, .root = root, .build_id = u->build_id};
-    u->module.build_id_len = parse_hex(profile_text(p, m->build_id), u->build_id, sizeof(u->build_id));
+    describe(u, p, root, module);
 }
 
 static void release(struct unnamed *u)
@@ -101,6 +106,15 @@ void profile_names_apply(struct symbols *symbols, struct profile *p, const char 
     symbols_fetch(symbols);
     for (uint32_t m = 0; m < p->modules.len; m++)
         name_module(symbols, p, root, m);
+}
+
+struct symbol_calls *profile_names_calls(const struct profile *p, uint32_t module)
+{
+    struct unnamed u = {.path = NULL};
+    describe(&u, p, "", module);
+    struct symbol_calls *calls = symbol_calls_open(&u.module);
+    release(&u);
+    return calls;
 }
 
 char *profile_names_cache_dir(void)

@@ -10,6 +10,7 @@
 #define WAIT_LEAST_NS UINT64_C(10000000)
 #define WAIT_MOST_NS  UINT64_C(1000000000)
 #define DENSE_NS      UINT64_C(1000000000)
+#define RATE_CHANGE   0.001 /* more than the kernel ever slews CLOCK_MONOTONIC */
 
 struct tick_anchor tick_clock_anchor(void)
 {
@@ -43,6 +44,24 @@ void tick_clock_init(struct tick_clock *c, struct tick_anchor first, struct tick
                              .base_ns = (double)second.ns,
                              .ns_per_tick = rate_between(first, second),
                              .ns_per_tick_before = rate_between(first, second)};
+}
+
+/* Returns whether time ran on from the last of the anchors at the rate that it has between them. */
+static bool is_next(const struct tick_anchor *anchors, uint32_t n, struct tick_anchor now)
+{
+    const struct tick_anchor last = anchors[n - 1];
+    if (now.ticks <= last.ticks || now.ns <= last.ns)
+        return false;
+    return n < 2 || fabs(rate_between(last, now) / rate_between(anchors[0], last) - 1) < RATE_CHANGE;
+}
+
+bool tick_clock_init_past(struct tick_clock *c, struct tick_anchor *anchors, uint32_t n,
+                          struct tick_anchor now)
+{
+    if (n && is_next(anchors, n, now))
+        anchors[n++] = now;
+    *c = (struct tick_clock){.past = anchors, .n_past = n};
+    return n >= 2;
 }
 
 uint64_t tick_clock_wait_ns(const struct tick_clock *c)
@@ -79,6 +98,8 @@ void tick_clock_add(struct tick_clock *c, struct tick_anchor a)
 
 uint64_t tick_clock_ns(const struct tick_clock *c, uint64_t ticks)
 {
+    if (c->n_past)
+        return tick_clock_between(c->past, c->n_past, ticks);
     const int64_t since = (int64_t)(ticks - c->base_ticks);
     return (uint64_t)(c->base_ns + (double)since * (since < 0 ? c->ns_per_tick_before : c->ns_per_tick));
 }

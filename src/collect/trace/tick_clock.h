@@ -9,7 +9,7 @@
  * rate and never the time that was reached, so that converted times never go back. How far an anchor is from the line
  * between its neighbours is its residual. If this, or the error of the time reached, is above TICK_CLOCK_BOUND_NS, the
  * rate has changed: it is measured anew, and for a second there is an anchor every 10 ms. The anchors that a program
- * has left are looked at together (tick_clock_between()).
+ * has left are looked at together (tick_clock_init_past()).
  *
  * Runs in: the tool. Threads: one. Pure, but for tick_clock_anchor().
  */
@@ -31,12 +31,23 @@ struct tick_clock {
     double base_ns, ns_per_tick, ns_per_tick_before; /* from the base on, and before it */
     double residual_ns;                              /* the largest of all anchors that have two neighbours */
     uint64_t dense_until_ns;                         /* until then there are more anchors */
+    /* of the past, and nothing of the above; else `n_past` is 0. Borrowed */
+    const struct tick_anchor *past;
+    uint32_t n_past;
 };
 
 /** Reads both clocks: the narrowest of 16 tries. */
 struct tick_anchor tick_clock_anchor(void);
 /** Starts with two anchors, some milliseconds apart. */
 void tick_clock_init(struct tick_clock *c, struct tick_anchor first, struct tick_anchor second);
+/**
+ * Makes a clock for events of a program that may have ended, from the `n` anchors that it has left, ascending by both
+ * clocks; there is room for one more behind them, and they must live as long as the clock. `now` was read after the
+ * last event. It tells the rate behind the last anchor, unless the machine was suspended since: the counter then ran
+ * on, and the clock did not. Returns false if there are too few anchors to know the rate.
+ */
+bool tick_clock_init_past(struct tick_clock *c, struct tick_anchor *anchors, uint32_t n,
+                          struct tick_anchor now);
 /** Adds an anchor. It is ignored if it is not later than the last one, by both clocks. */
 void tick_clock_add(struct tick_clock *c, struct tick_anchor a);
 /** Returns how long after the last anchor the next one is due: the rate is known for as long as it was measured. */

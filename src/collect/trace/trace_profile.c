@@ -10,19 +10,28 @@
 #include "collect/trace/trace_sites.h"
 #include "model/profile/object_accounts.h"
 
+#define AHEAD 32 /* events that are read before the first of them is taken: the memory comes meanwhile */
+
+/* An event of the agent; the bytes of its fields are gone. */
+struct coming {
+    struct trace_event event;
+    struct agent_event agent;
+};
+
 struct work {
     struct profile *p;
     struct object_accounts *accounts;
     struct trace_sites *sites;
     struct VEC(
         uint32_t) stacks; /* for each location the stack that has it alone; PROFILE_NONE: there is none yet */
-    struct map full;      /* from image and number of a stack in events to the stack */
+    struct map full; /* from image and number of a stack in events to the stack */
     struct trace_profile_counts *counts;
+    struct coming coming[AHEAD];
+    size_t n_coming;
 };
 
-static uint32_t stack_of(struct work *w, uint32_t image, uint64_t return_address)
+static uint32_t stack_of(struct work *w, uint32_t location)
 {
-    const uint32_t location = trace_sites_location(w->sites, image, return_address);
     while (w->stacks.len <= location)
         *vec_push(&w->stacks) = PROFILE_NONE;
     if (w->stacks.at[location] != PROFILE_NONE)
@@ -35,12 +44,12 @@ static uint32_t stack_of(struct work *w, uint32_t image, uint64_t return_address
 }
 
 /* Returns the stack of an allocation; if it is not known, one of its call alone. */
-static uint32_t whole_stack_of(struct work *w, uint32_t image, const struct agent_event *a)
+static uint32_t whole_stack_of(struct work *w, const struct object_event *o, const struct agent_event *a)
 {
     const size_t known =
-        a->stack < PROFILE_NONE ? map_get_u64(&w->full, (uint64_t)image << 32 | a->stack) : MAP_NONE;
+        a->stack < PROFILE_NONE ? map_get_u64(&w->full, (uint64_t)o->image << 32 | a->stack) : MAP_NONE;
     w->counts->without_stack += known == MAP_NONE && w->p->stack_numbers.len;
-    return known == MAP_NONE ? stack_of(w, image, a->site) : (uint32_t)known;
+    return known == MAP_NONE ? stack_of(w, o->location) : (uint32_t)known;
 }
 
 static void free_of(struct work *w, const struct object_event *o, bool found)
@@ -54,12 +63,13 @@ static void free_of(struct work *w, const struct object_event *o, bool found)
         w->counts->unknown_frees++;
 }
 
-static void take(struct work *w, const struct trace_event *event, const struct agent_event *a)
+static void take(struct work *w, const struct coming *c)
 {
-    const uint32_t image = trace_sites_image(w->sites, event);
+    const struct agent_event *a = &c->agent;
+    const uint32_t image = trace_sites_image(w->sites, &c->event);
     struct object_event o = {.image = image,
-                             .thread = trace_sites_thread(w->sites, event, image),
-                             .time_ns = event->realtime_ns,
+                             .thread = trace_sites_thread(w->sites, &c->event, image),
+                             .time_ns = c->event.realtime_ns,
                              .address = a->ptr};
     switch (a->id) {
     case EVENT_malloc:
@@ -67,17 +77,17 @@ static void take(struct work *w, const struct trace_event *event, const struct a
     case EVENT_memalign:
     case EVENT_realloc_end: {
         o.size_bytes = a->size;
-        o.stack = whole_stack_of(w, image, a);
+        o.location = trace_sites_location(w->sites, image, a->site);
+        o.stack = whole_stack_of(w, &o, a);
         if (a->id == EVENT_realloc_end)
             object_accounts_realloc_ended(w->accounts, &o);
         else if (o.address)
             object_accounts_allocated(w->accounts, &o);
         else
-            w->p->images.at[image].losses[PROFILE_FAILED_REQUESTS]++;
+            object_accounts_failed(w->accounts, &o);
         break;
     }
-    case EVENT_realloc_begin:
-        o.location = trace_sites_location(w->sites, image, a->site);
+    case EVENT_realloc_begin: /* realloc_end has the call */
         free_of(w, &o, object_accounts_realloc_begins(w->accounts, &o));
         break;
     case EVENT_free:
@@ -99,20 +109,69 @@ static void forget_times(struct profile *p)
         memset(c->lifetimes, 0, sizeof(c->lifetimes));
 }
 
-int trace_profile_read(struct profile *p, const char *folder, uint64_t until_ns,
+/* The events so far only tell which blocks are live. */
+static void begin_span(struct work *w, uint64_t from_ns)
+{
+    object_accounts_begin_span(w->accounts, from_ns);
+    w->counts->events = w->counts->unknown_frees = w->counts->without_stack = 0;
+}
+
+static void take_all(struct work *w)
+{
+    for (size_t k = 0; k < w->n_coming; k++)
+        take(w, &w->coming[k]);
+    w->n_coming = 0;
+}
+
+/* Takes the event soon, in its order. */
+static void expect(struct work *w, const struct coming *c)
+{
+    object_accounts_expect(w->accounts, trace_sites_image(w->sites, &c->event), c->agent.ptr);
+    w->coming[w->n_coming++] = *c;
+    if (w->n_coming == AHEAD)
+        take_all(w);
+}
+
+/* Returns 0, or -errno with a line. */
+static int read_events(struct work *w, struct event_folder *t, struct trace_span span, struct error *e)
+{
+    struct coming next;
+    bool began = !span.from_ns;
+    int found;
+    while ((found = event_folder_next(t, &next.event, e)) > 0 && next.event.realtime_ns <= span.to_ns) {
+        if (!began && next.event.realtime_ns > span.from_ns) {
+            take_all(w);
+            begin_span(w, span.from_ns);
+            began = true;
+        }
+        w->counts->events++;
+        if (agent_events_read(&next.event, &next.agent))
+            expect(w, &next);
+    }
+    take_all(w);
+    if (!began)
+        begin_span(w, span.from_ns);
+    return found < 0 ? found : 0;
+}
+
+int trace_profile_read(struct profile *p, const char *folder, struct trace_span span,
                        struct trace_profile_counts *counts, struct error *e)
 {
+    return trace_profile_read_calls(p, folder, span, NULL, counts, e);
+}
+
+int trace_profile_read_calls(struct profile *p, const char *folder, struct trace_span span,
+                             struct object_calls *calls, struct trace_profile_counts *counts, struct error *e)
+{
     struct event_folder *t;
-    struct trace_event event;
-    struct agent_event a;
-    int found = event_folder_open(&t, folder, e);
-    if (found)
-        return found;
-    if (until_ns != UINT64_MAX && event_folder_clock(t)) {
-        found = error_set(e, EINVAL, "%s has no times (--clock %s): leave out @TIME", folder,
-                          event_folder_clock(t));
+    int bad = event_folder_open(&t, folder, e);
+    if (bad)
+        return bad;
+    const char *clock = event_folder_clock(t);
+    if (clock && (span.from_ns || span.to_ns != UINT64_MAX)) {
+        bad = error_set(e, EINVAL, "%s has no times (--clock %s): leave out @TIME", folder, clock);
         event_folder_close(t);
-        return found;
+        return bad;
     }
     *counts = (struct trace_profile_counts){.events = 0};
     if (!p->stack_numbers.len)
@@ -121,22 +180,20 @@ int trace_profile_read(struct profile *p, const char *folder, uint64_t until_ns,
         .p = p, .accounts = object_accounts_new(p), .sites = trace_sites_new(p), .counts = counts};
     vec_each (const struct profile_stack_number, k, &p->stack_numbers)
         map_put_u64(&w.full, (uint64_t)k->image << 32 | k->number, k->stack, NULL);
-    while ((found = event_folder_next(t, &event, e)) > 0 && event.realtime_ns <= until_ns) {
-        counts->events++;
-        if (agent_events_read(&event, &a))
-            take(&w, &event, &a);
-    }
-    if (found >= 0)
+    object_accounts_count_calls(w.accounts, calls);
+    bad = read_events(&w, t, span, e);
+    if (!bad)
         object_accounts_finish(w.accounts);
-    if (event_folder_clock(t))
+    if (clock)
         forget_times(p);
+    counts->older = object_accounts_older_frees(w.accounts);
     counts->losses = event_folder_losses(t);
-    counts->clock = profile_string(p, event_folder_clock(t));
+    counts->clock = profile_string(p, clock);
     counts->filter = profile_string(p, event_folder_where(t));
     vec_release(&w.stacks);
     map_release(&w.full);
     trace_sites_free(w.sites);
     object_accounts_free(w.accounts);
     event_folder_close(t);
-    return found < 0 ? found : 0;
+    return bad;
 }

@@ -151,6 +151,7 @@ struct accounts {
     struct account_rows rows;
     struct VEC(struct account_process) processes;
     struct account_text text;
+    bool of_trace; /* made from a trace, which has no callers of wrappers */
 };
 
 void accounts_release(struct accounts *a);

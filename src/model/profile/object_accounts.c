@@ -12,6 +12,7 @@
 #define RECENT_CELLS 8192u
 #define THREAD_BITS  26
 #define CLASS_BITS   6
+#define OLDER        UINT32_MAX /* the cell of an object from before the span */
 
 struct object {
     uint64_t address, serial, born_ns, size_bytes;
@@ -45,7 +46,6 @@ struct thread {
     uint64_t last_serial; /* of the object that it allocated last */
     struct object moving; /* by realloc(); address 0: none */
     uint64_t moving_ns;
-    uint32_t moving_location;
 };
 
 struct object_accounts {
@@ -54,6 +54,9 @@ struct object_accounts {
     struct VEC(struct thread) threads;
     struct VEC(struct cell) cells;
     struct map cell_numbers;
+    struct object_calls *calls; /* NULL: they are not counted */
+    struct profile_older_frees older;
+    uint64_t span_ns; /* when it began */
     struct {
         uint64_t key;
         uint32_t number;
@@ -87,6 +90,27 @@ void object_accounts_free(struct object_accounts *a)
     vec_release(&a->cells);
     map_release(&a->cell_numbers);
     free(a);
+}
+
+void object_accounts_count_calls(struct object_accounts *a, struct object_calls *calls)
+{
+    a->calls = calls;
+}
+
+void object_calls_release(struct object_calls *calls)
+{
+    vec_release(&calls->all);
+    map_release(&calls->by_place);
+}
+
+static struct object_call *call_of(struct object_calls *calls, uint32_t image, uint32_t location)
+{
+    const uint64_t key = (uint64_t)image << 32 | location;
+    bool added;
+    const size_t number = map_put_u64(&calls->by_place, key, calls->all.len, &added);
+    if (added)
+        *vec_push(&calls->all) = (struct object_call){.image = image, .location = location};
+    return &calls->all.at[number];
 }
 
 static size_t point_of(const struct profile *p, uint32_t image, size_t at)
@@ -168,6 +192,11 @@ static void add(struct sums *s, uint64_t bytes)
 static void count_freed(struct object_accounts *a, struct image *i, const struct object *o, uint64_t time_ns,
                         bool is_temporary)
 {
+    if (o->cell == OLDER) {
+        a->older.objects += time_ns > a->span_ns; /* else a realloc() freed it that began before */
+        a->older.bytes += time_ns > a->span_ns ? o->size_bytes : 0;
+        return;
+    }
     struct cell *c = &a->cells.at[o->cell];
     const uint64_t life_ns = time_ns > o->born_ns ? time_ns - o->born_ns : 0;
     int class = 0;
@@ -181,9 +210,16 @@ static void count_freed(struct object_accounts *a, struct image *i, const struct
     i->live_bytes -= o->size_bytes;
 }
 
-static void remember_free(struct image *i, const struct object *o, const struct object_event *e,
-                          uint64_t time_ns, uint32_t location, bool reallocated)
+static void remember_free(struct object_accounts *a, struct image *i, const struct object *o,
+                          const struct object_event *e, uint64_t time_ns, uint32_t location, bool reallocated)
 {
+    if (o->cell == OLDER)
+        return;
+    if (a->calls) {
+        struct object_call *c = call_of(a->calls, e->image, location);
+        c->freed++;
+        c->freed_bytes += o->size_bytes;
+    }
     if (!i->recent_frees)
         i->recent_frees = mem_array(FREES_MAX, sizeof(*i->recent_frees));
     i->recent_frees[i->frees++ % FREES_MAX] = (struct profile_free){.cell = o->cell,
@@ -196,6 +232,12 @@ static void remember_free(struct image *i, const struct object *o, const struct 
                                                                     .location = location,
                                                                     .thread = e->thread,
                                                                     .reallocated = reallocated};
+}
+
+void object_accounts_expect(const struct object_accounts *a, uint32_t image, uint64_t address)
+{
+    if (image < a->images.len)
+        address_table_prefetch(&a->images.at[image].live, BYTES, address);
 }
 
 void object_accounts_allocated(struct object_accounts *a, const struct object_event *e)
@@ -224,6 +266,13 @@ void object_accounts_allocated(struct object_accounts *a, const struct object_ev
     t->last_serial = o.serial;
 }
 
+void object_accounts_failed(struct object_accounts *a, const struct object_event *e)
+{
+    a->p->images.at[e->image].losses[PROFILE_FAILED_REQUESTS]++;
+    if (a->calls)
+        call_of(a->calls, e->image, e->location)->failed++;
+}
+
 bool object_accounts_freed(struct object_accounts *a, const struct object_event *e)
 {
     struct image *i = image_of(a, e->image);
@@ -232,7 +281,7 @@ bool object_accounts_freed(struct object_accounts *a, const struct object_event 
     if (!o->address)
         return false;
     count_freed(a, i, o, e->time_ns, o->serial == thread_of(a, e->thread)->last_serial);
-    remember_free(i, o, e, e->time_ns, e->location, false);
+    remember_free(a, i, o, e, e->time_ns, e->location, false);
     address_table_remove(&i->live, BYTES, o);
     return true;
 }
@@ -253,7 +302,6 @@ bool object_accounts_realloc_begins(struct object_accounts *a, const struct obje
     struct object *o = address_table_find(&i->live, BYTES, e->address);
     t->moving = *o;
     t->moving_ns = e->time_ns;
-    t->moving_location = e->location;
     if (!o->address)
         return false;
     address_table_remove(&i->live, BYTES, o);
@@ -272,12 +320,43 @@ void object_accounts_realloc_ended(struct object_accounts *a, const struct objec
     if (o.address && !failed) {
         pass_points(a, i, e->image, t->moving_ns);
         count_freed(a, i, &o, t->moving_ns, o.serial == t->last_serial);
-        remember_free(i, &o, e, t->moving_ns, t->moving_location, e->address != 0);
+        remember_free(a, i, &o, e, t->moving_ns, e->location, e->address != 0);
     }
     if (e->address)
         object_accounts_allocated(a, e);
     else if (failed)
-        a->p->images.at[e->image].losses[PROFILE_FAILED_REQUESTS]++;
+        object_accounts_failed(a, e);
+}
+
+/* ---- a span ---- */
+
+static void begin_image(struct image *i)
+{
+    for (size_t k = 0; k <= i->live.mask; k++)
+        ((struct object *)address_table_slot(&i->live, BYTES, k))->cell = OLDER;
+    i->live_bytes = i->allocated_bytes = i->peak_bytes = i->peak_ns = 0;
+    i->frees = i->peak_number = 0;
+}
+
+void object_accounts_begin_span(struct object_accounts *a, uint64_t now_ns)
+{
+    a->span_ns = now_ns;
+    vec_each (struct image, i, &a->images)
+        begin_image(i);
+    vec_each (struct thread, t, &a->threads)
+        t->moving.cell = OLDER;
+    vec_each (struct profile_image, i, &a->p->images)
+        memset(i->losses, 0, sizeof(i->losses));
+    a->cells.len = 0;
+    map_release(&a->cell_numbers);
+    if (a->calls)
+        object_calls_release(a->calls);
+    memset(a->recent, 0, sizeof(a->recent));
+}
+
+struct profile_older_frees object_accounts_older_frees(const struct object_accounts *a)
+{
+    return a->older;
 }
 
 /* ---- the profile ---- */
@@ -316,7 +395,7 @@ static void finish_image(struct object_accounts *a, uint32_t image)
     p->images.at[image].peak_bytes = (double)i->peak_bytes;
     for (size_t k = 0; k <= i->live.mask; k++) {
         const struct object *o = (const struct object *)address_table_slot(&i->live, BYTES, k);
-        if (o->address)
+        if (o->address && o->cell != OLDER)
             *vec_push(&p->samples) = (struct profile_sample){.cell = o->cell,
                                                              .serial = o->serial,
                                                              .address = o->address,

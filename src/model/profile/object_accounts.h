@@ -26,15 +26,33 @@ struct object_event {
     uint64_t address;
     uint64_t size_bytes; /* of an allocation */
     uint32_t stack;      /* of an allocation */
-    uint32_t location;   /* of a free: its call; PROFILE_NONE: not known */
+    uint32_t location;   /* of the call */
+};
+
+/** What the calls of one location did in an image, besides their allocations, which cells have. */
+struct object_call {
+    uint32_t image, location;
+    uint64_t failed;
+    uint64_t freed, freed_bytes; /* objects, wherever they were allocated */
+};
+struct object_calls {
+    struct VEC(struct object_call) all;
+    struct map by_place;
 };
 
 /** Clears the figures of the profile, which stays the caller's and must live as long as the accounts. */
 struct object_accounts *object_accounts_new(struct profile *p);
 void object_accounts_free(struct object_accounts *a); /* NULL is allowed */
+/** Counts calls, too, into what the caller has zeroed and releases. Call it before the first event. */
+void object_accounts_count_calls(struct object_accounts *a, struct object_calls *calls);
+void object_calls_release(struct object_calls *calls);
 
+/** Says that an event of this address comes soon: its object is loaded meanwhile. */
+void object_accounts_expect(const struct object_accounts *a, uint32_t image, uint64_t address);
 /** If the address is live already, the event of its free was lost: that counts as PROFILE_LOST_FREES_UNSEEN. */
 void object_accounts_allocated(struct object_accounts *a, const struct object_event *e);
+/** An allocation failed, but for those of realloc(). */
+void object_accounts_failed(struct object_accounts *a, const struct object_event *e);
 /** Returns false if there is no object at the address. */
 bool object_accounts_freed(struct object_accounts *a, const struct object_event *e);
 /** realloc() begins: the object is no longer found at its address. Returns false if there is none. */
@@ -44,6 +62,14 @@ bool object_accounts_realloc_begins(struct object_accounts *a, const struct obje
  * it failed, and the object is there again; with size_bytes 0 it is freed all the same.
  */
 void object_accounts_realloc_ended(struct object_accounts *a, const struct object_event *e);
+
+/**
+ * A span of time begins: all sums are 0 again. Objects that are live now are in no figure any more; only their frees
+ * are counted, apart. Later events have later times than `now_ns`.
+ */
+void object_accounts_begin_span(struct object_accounts *a, uint64_t now_ns);
+/** Returns how many objects from before the span were freed in it, and their bytes. */
+struct profile_older_frees object_accounts_older_frees(const struct object_accounts *a);
 
 /** Fills in the profile. Call it once, after the last event. */
 void object_accounts_finish(struct object_accounts *a);

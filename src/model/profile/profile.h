@@ -221,6 +221,11 @@ struct profile_kernel {
         settle_ns; /* of the live ones, freed within settle_ns after the end */
 };
 
+/** Of a span of a trace: frees in the span of objects that were allocated before it. They are in no other figure. */
+struct profile_older_frees {
+    uint64_t objects, bytes;
+};
+
 /** Of a trace of all events. Those that were lost count as PROFILE_LOST_SAMPLES. */
 struct profile_trace {
     bool known;
@@ -231,6 +236,7 @@ struct profile_trace {
     uint64_t cut_packets;   /* at the end of a trace that was cut short */
     uint64_t unknown_frees; /* of blocks whose allocation is not in it */
     uint64_t without_stack; /* allocations with --stacks full that have only their call */
+    struct profile_older_frees older;
 };
 
 struct profile {

@@ -77,6 +77,13 @@ static void write_lost_events(const struct footer *c)
     }
     if (t->known)
         write_losses(c, &b, PROFILE_LOST_LIVE);
+    if (t->older.objects) {
+        char size[UNITS_TEXT_BYTES];
+        text_add_number(&b, t->older.objects, "free");
+        buf_printf(&b, " (%s) of blocks that were allocated before the span: they are in no figure.",
+                   units_format_size(size, (double)t->older.bytes));
+        write_words(c, &b, TEXT_PLAIN);
+    }
     buf_release(&b);
 }
 
