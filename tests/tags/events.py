@@ -27,7 +27,7 @@ COMPILERS = {
     "g++": ["g++", "-x", "c++", "-std=c++11", "-Wpedantic"], "clang++": ["clang++", "-x", "c++", "-std=c++17"],
     "g++20": ["g++", "-x", "c++", "-std=c++20", "-Wpedantic"], "O0": ["gcc", "-O0"], "lto": ["gcc", "-flto"],
 }
-THREADS, TICKS, FULL = 4, 10000, 400000
+THREADS, TICKS, FULL, CHILDREN, OF_CHILD = 4, 10000, 400000, 40, 1000
 
 
 def program(compiler="gcc", name="events"):
@@ -183,6 +183,16 @@ def threads():
     check_threads(traced([program("g++"), "threads", "kill"], "alloc,user", ends=128 + signal.SIGKILL), 1)
 
 
+def vforks():
+    """Children of vfork() write as their parent: each event once, in the order of its writer."""
+    for way, listed in ((traced, "shop:*"), (alone, "user"), (traced, "alloc,user")):
+        found = way([program(), "vforks"], listed)[0]
+        for thread, n in [*((thread, TICKS) for thread in range(THREADS)), (8, CHILDREN), (9, CHILDREN * OF_CHILD)]:
+            mine = [e[4]["count"] for e in found if e[0] == "shop:tick" and e[4]["thread"] == thread]
+            equal(sorted(mine), list(range(n)), "events of thread %d" % thread)
+        equal(len({e[1] for e in found}), 1, "processes")
+
+
 def full():
     """Without a reader a ring keeps its first events; those that were written and those that were lost are all."""
     with private_dir() as folder:
@@ -322,6 +332,7 @@ def mistakes():
 tap.main([
     ("every type of field at its limits, in C and C++, with the agent and without", every_type),
     ("threads, signals, fork children, SIGKILL: each event once", threads),
+    ("children of vfork()", vforks),
     ("a ring that is full: what is lost is counted", full),
     ("a process that lives for long", slow),
     ("seccomp", sealed),
