@@ -132,14 +132,16 @@ static bool reach(uint64_t end)
     return true;
 }
 
-/* Two threads that come here with the same event give it two numbers; the reader knows them as one event. */
-static uint16_t add(const struct allium_event *event, uint64_t bytes)
+/* Sets *full if there will never be room: memory may come.
+ * Two threads that come here with the same event give it two numbers; the reader knows them as one event. */
+static uint16_t add(const struct allium_event *event, uint64_t bytes, bool *full)
 {
     uint64_t taken, end;
     do {
         taken = load_acquire(&table->taken);
         end = (uint32_t)taken + bytes;
-        if (taken >> 32 >= EVENT_TABLE_MOST || end > EVENT_TABLE_BYTES || !reach(end))
+        *full = taken >> 32 >= EVENT_TABLE_MOST || end > EVENT_TABLE_BYTES;
+        if (*full || !reach(end))
             return 0;
     } while (!atomic_swap_if64(&table->taken, taken, ((taken >> 32) + 1) << 32 | end));
     struct sink s = {.to = (char *)table + (uint32_t)taken};
@@ -160,12 +162,14 @@ uint16_t event_classes_number(struct allium_event *event)
     if (length.n >= TEXT_MOST)
         return 0;
     uint64_t mask;
+    bool full = false;
     const bool blocked = process_block_signals(&mask); /* a handler that forks would leave the child here */
     uint16_t number = find(event, length.n);
     if (!number)
-        number = add(event, length.n);
+        number = add(event, length.n, &full);
     if (blocked)
         process_unblock_signals(mask);
-    store_relaxed(&event->known, (uint64_t)process.generation << 32 | number);
+    if (number || full)
+        store_relaxed(&event->known, (uint64_t)process.generation << 32 | number);
     return number;
 }
