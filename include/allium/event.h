@@ -325,10 +325,12 @@ ALLIUM_INLINE int allium_event_is_on(struct allium_event *event)
         if (ALLIUM_UNLIKELY(allium_event_is_on(&allium_event_))) {                                           \
             struct allium_log_words allium_log_;                                                             \
             __builtin_memset(&allium_log_, 0, sizeof(allium_log_));                                          \
-            const int allium_length_ =                                                                       \
-                __builtin_snprintf(allium_log_.message, ALLIUM_LOG_BYTES + 1, __VA_ARGS__);                  \
-            allium_event_write(&allium_event_, allium_log_.words, 2 + ALLIUM_LOG_BYTES / 8,                  \
-                               allium_length_ > ALLIUM_LOG_BYTES);                                           \
+            char allium_text_[ALLIUM_LOG_BYTES + 2];                                                         \
+            const int allium_length_ = __builtin_snprintf(allium_text_, sizeof(allium_text_), __VA_ARGS__);  \
+            const __UINT32_TYPE__ allium_cut_ =                                                              \
+                allium_length_ > 0 ? allium_event_text(allium_log_.message, ALLIUM_LOG_BYTES, allium_text_)  \
+                                   : 0;                                                                      \
+            allium_event_write(&allium_event_, allium_log_.words, 2 + ALLIUM_LOG_BYTES / 8, allium_cut_);    \
         }                                                                                                    \
     } while (0)
 #define ALLIUM_LOG_BYTES 256

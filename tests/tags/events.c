@@ -60,6 +60,7 @@ static void limits(void)
     allium_end(shop, parse);
     allium_log(shop, "%d and %s", 12, "text");
     allium_log(shop, "%s", text);
+    allium_log(shop, "%s\xc3\xa4", text + 4000 - 255);
     allium_emit(shop, noisy, .n = evaluate());
     allium_emit(shop, odd, .number = 5);
     other_events();

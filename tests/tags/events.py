@@ -139,6 +139,7 @@ def check_limits(found, said, noisy):
                              "variant": 5, "timestamp": 6}),
         ("shop:large", 0, {"head": "x" * 4000, "n": 9, "tail": "end"}), ("shop:parse_begin", 0, {"bytes": 77}),
         ("shop:parse_end", 0, {}), ("shop:log", 0, {"message": "12 and text"}), ("shop:log", 2, {"message": "x" * 256}),
+        ("shop:log", 2, {"message": "x" * 255}),
         *[("shop:noisy", 0, {"n": 7})] * noisy, ("shop:odd", 0, {"number": 5}),
         ("shop:tick", 0, {"thread": 1000, "count": 1}), ("shop:odd", 0, {"why": "text"}),
     ]
@@ -156,7 +157,7 @@ def every_type():
         check(any(e[0] == "allium:malloc" for e in found), "events of the agent")
         found, said, counts = alone([program(compiler), "limits"], "user,!shop:noisy")
         check_limits(found, said, 0)
-        equal(counts[2:], [1, 3, 0], "images, cut, unknown")
+        equal(counts[2:], [1, 4, 0], "images, cut, unknown")
 
 
 def check_threads(traced_ones, processes):
@@ -238,10 +239,10 @@ def foreign_tables():
     def put(at, data):
         return lambda file: (file.seek(at), file.write(data))
     for change, good, bad in (
-        (put(0, b""), 16, 0), (put(0, b"\0" * 8), 0, 16), (lambda file: file.truncate(4096), 0, 16),
-        (put(16384, b"a:b\nu 8 x\n"), 11, 5), (put(16384, b"\0"), 11, 5), (put(16384 + 5, b"\n"), 11, 5),
-        (put(64, struct.pack("<Q", 2**64 - 1)), 11, 5), (put(64, struct.pack("<Q", 8 << 32 | 20)), 11, 5),
-        (put(64, bytes(16000)), 0, 16),
+        (put(0, b""), 17, 0), (put(0, b"\0" * 8), 0, 17), (lambda file: file.truncate(4096), 0, 17),
+        (put(16384, b"a:b\nu 8 x\n"), 12, 5), (put(16384, b"\0"), 12, 5), (put(16384 + 5, b"\n"), 12, 5),
+        (put(64, struct.pack("<Q", 2**64 - 1)), 12, 5), (put(64, struct.pack("<Q", 8 << 32 | 20)), 12, 5),
+        (put(64, bytes(16000)), 0, 17),
     ):
         with private_dir() as folder:
             equal(damage(folder, change), (good, bad), "events that were read, and left out")
