@@ -248,6 +248,65 @@ def foreign_tables():
             equal(damage(folder, change), (good, bad), "events that were read, and left out")
 
 
+def flown(command, listed, *triggers, ends=0):
+    """-> ({name of a snapshot: its events}, what allium said)"""
+    with private_dir() as folder:
+        options = [word for trigger in triggers for word in ("--snapshot-on", trigger)]
+        options += ["--events", listed] if listed else []
+        done = run([ALLIUM, "trace", "--flight", *options, "-o", folder + "/t", "--", *command])
+        equal(done.returncode, ends, done.stderr)
+        names = sorted(name for name in os.listdir(folder + "/t") if name[0].isdigit())
+        return {name: events("%s/t/%s/ust" % (folder, name)) for name in names}, done.stderr.decode()
+
+
+def reasons(found):
+    return [e[4]["reason"] for e in found if e[0] == "allium:snapshot"]
+
+
+def asks():
+    """ALLIUM_SNAPSHOT(): a snapshot with that name, which has the event, too; a second within a second is only counted;
+    in seccomp, too.
+    """
+    for compiler in ("gcc", "g++"):
+        found, said = flown([program(compiler), "ask"], "alloc,shop:*")
+        equal(list(found), ["1-the_queue_is_full_now", "2-sealed"], said)
+        first, last = found.values()
+        equal(reasons(first)[:1] + reasons(last)[-1:], ["the queue is full/now", "sealed"], "reasons")
+        equal([e[4]["count"] for e in first if e[0] == "shop:tick"], list(range(100)), "events before it")
+        equal([e[4]["count"] for e in last if e[0] == "shop:tick"][-1], 7777, "events before the last one")
+        check("allium: 1 more triggers came within a second" in said, said)
+    found, said = flown([program(), "ask sealed"], None)
+    equal(list(found), ["1-sealed"], said)
+    found, said = flown([program(), "ask"], "alloc,!allium:snapshot")
+    equal(found, {}, said)
+    found = alone([program(), "ask"], "user")[0]
+    equal(reasons(found), ["the queue is full/now", "again", "sealed"], "as events, without --flight")
+
+
+def event_triggers():
+    """event:NAME where QUERY, of the program's own events, which it switches on."""
+    found, said = flown([program(), "ask"], "alloc,!allium:*", "event:shop:tick where count=7777")
+    equal(list(found), ["1-event"], said)
+    equal([e[4]["count"] for e in found["1-event"] if e[0] == "shop:tick"][-1], 7777, "the event")
+    found, said = flown([program(), "threads"], None, "event:shop:tick where count=%d own-thread=3" % (TICKS - 1))
+    equal(list(found), ["1-event"], said)
+    found, said = flown([program(), "threads"], None, "event:shop:t?ck where number>5", "event:shop:never")
+    equal(found, {}, said)
+    check('could not fire: query: unknown field "number"' in said and "no event shop:never was seen" in said, said)
+
+
+def shadowed():
+    """Fields with the names of what all events have are own-NAME in --where; DIR/ust has the names of calls, too."""
+    with private_dir() as folder:
+        succeed([ALLIUM, "trace", "--events", "alloc,stream:*", "-o", folder + "/t", "--", program(), "limits"])
+        for query, n in (("own-event=2", 1), ("own-event=3", 0), ("event:stream:event own-event=2", 1)):
+            shown = succeed([ALLIUM, "events", folder + "/t", "--where", query, "--json"]).stdout
+            equal(shown.count(b"\n") - 2, n, query)
+        for part in ("/t", "/t/ust"):
+            shown = succeed([ALLIUM, "events", folder + part, "--json"]).stdout
+            check(shown.count(b'"module":"' + os.fsencode(program())) + shown.count(b"libc.so") > 0, part, "names")
+
+
 def reloads():
     for way in (traced, alone):
         found = way([program(), "reload", plugin()], "shop:*")[0]
@@ -339,6 +398,9 @@ tap.main([
     ("seccomp", sealed),
     ("descriptions that are damaged", foreign_tables),
     ("a library that is loaded and unloaded", reloads),
+    ("fields with the names of others", shadowed),
+    ("ALLIUM_SNAPSHOT() in C and C++", asks),
+    ("events that make a snapshot", event_triggers),
     ("switched while the program runs, and in its children", at_run_time),
     ("an event that is off is three instructions", costs),
     ("lists that are none", mistakes),
