@@ -82,6 +82,7 @@ static void scan(struct trace_flight *f)
         i.name = mem_strdup(entry->d_name);
         *vec_push(&f->images) = i;
         f->counts.images++;
+        f->counts.mono_images += !ring_reader_header(i.image.reader)->clock;
     }
     if (d)
         closedir(d);

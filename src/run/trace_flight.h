@@ -29,8 +29,8 @@ struct trace_flight_options {
 };
 
 struct trace_flight_counts {
-    uint64_t images;
-    unsigned snapshots, removed; /* begun, with those that failed; removed for newer ones */
+    uint64_t images, mono_images; /* mono_images: their events have CLOCK_MONOTONIC from the start */
+    unsigned snapshots, removed;  /* begun, with those that failed; removed for newer ones */
     unsigned failed;
     unsigned skipped; /* triggers within a second after a snapshot */
     uint64_t events, lost;

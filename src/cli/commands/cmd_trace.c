@@ -12,6 +12,7 @@
 #include "cli/process_record.h"
 #include "cli/source.h"
 #include "cli/source_trace.h"
+#include "cli/trace/trace_clock.h"
 #include "cli/trace/trace_summary.h"
 #include "collect/ledger/control_events.h"
 #include "run/record.h"
@@ -86,7 +87,7 @@ static int add_options(const struct arguments *a, struct buf *out)
                                    &clock);
     if (bytes)
         buf_printf(out, ",buffer=%" PRIu64, bytes);
-    if (clock)
+    if (clock || trace_clock_must_be_mono())
         buf_addstr(out, ",clock=mono");
     return code;
 }
@@ -276,6 +277,9 @@ static int run(int argc, char **argv)
         trace_summary_print_flight(&result.flown, result.folder);
     else if (!quiet && result.stage == RECORD_RAN)
         trace_summary_print(&result.traced, result.folder);
+    const char *clock = command_value(&command_trace, &a, "clock");
+    if (!quiet && result.stage == RECORD_RAN && (!clock || strcmp(clock, "mono") != 0))
+        trace_clock_tell(trace.flight ? result.flown.mono_images : result.traced.mono_images);
     if (!quiet && result.stage == RECORD_RAN && trace.kernel_groups)
         tell_kernel(&result.kernel);
     trace_triggers_release(&triggers);
