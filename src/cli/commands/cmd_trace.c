@@ -55,7 +55,7 @@ static const char *const examples[] = {
     "record also the program's own events of shop, see allium-events(7), and not shop:noisy",
     "allium trace --flight --snapshot-on 'exit!=0' -- ./server",
     "keep the last events; if the server crashes or fails, store them in a folder in server.PID.trace",
-    "allium trace 4711 --duration 10s",
+    "allium trace --duration 10s 4711",
     "trace a process for 10 s that was started with `allium env --trace`",
     NULL,
 };
@@ -145,6 +145,12 @@ static int parse_values(const struct arguments *a, struct record_options *o, str
     if (code < 0)
         code = take_kernel(a, t);
     t->events = command_value(&command_trace, a, "events");
+    const char *of_rings = command_value(&command_trace, a, "buffer")  ? "buffer"
+                           : command_value(&command_trace, a, "clock") ? "clock"
+                                                                       : NULL;
+    if (code < 0 && of_rings && t->events && !event_list_has_agent(t->events))
+        code = command_misuse(&command_trace, "--%s is for the rings of the agent: use --events alloc,%s",
+                              of_rings, t->events);
     const char *mistake = t->events ? event_list_mistake(t->events) : NULL;
     if (code < 0 && mistake)
         code = command_misuse(&command_trace, "--events %s: %s", t->events, mistake);
@@ -220,20 +226,34 @@ static int parse_flight(const struct arguments *a, struct record_trace *t, struc
     return -1;
 }
 
+/* Returns the first option given that only a command takes, or NULL. */
+static const char *option_of_commands(const struct arguments *a)
+{
+    static const char *const names[] = {
+        "kernel", "kernel-all", "kernel-buffer", "events",  "buffer",
+        "clock",  "period",     "no-follow",     "no-args",
+    };
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        if (command_value(&command_trace, a, names[i]))
+            return names[i];
+    return NULL;
+}
+
 /* What the arguments say of a process, checked; then attach(). */
 static int run_attach(const struct arguments *a, const struct record_options *o)
 {
     pid_t pid;
     if (a->n_rest > 1)
         return command_misuse(&command_trace, "too many arguments after PID: leave out %s", a->rest[1]);
-    if (o->trace->kernel_groups || o->trace->events)
-        return command_misuse(&command_trace, "--%s needs a command: allium trace --%s LIST -- CMD ARG...",
-                              o->trace->events ? "events" : "kernel", o->trace->events ? "events" : "kernel");
     if (o->trace->flight)
         return command_misuse(&command_trace,
                               "--flight needs a command: for a process, use allium env --trace "
                               "--flight and allium snapshot %s --trace",
                               a->rest[0]);
+    const char *option = option_of_commands(a);
+    if (option)
+        return command_misuse(&command_trace, "--%s needs a command: allium trace --%s ... -- CMD ARG...",
+                              option, option);
     const int code = source_parse_pid(&command_trace, a->rest[0], &pid);
     return code >= 0 ? code : attach(a, o, pid);
 }
