@@ -25,6 +25,7 @@
 #include "collect/trace/tick_clock.h"
 #include "collect/trace/trace_dir.h"
 #include "run/trace_budget.h"
+#include "run/kernel_follow.h"
 #include "run/trace_snapshot.h"
 
 #define STEP_NS   50000000u
@@ -136,17 +137,18 @@ static void make_room(struct trace_flight *f)
 
 static int write_snapshot(struct trace_flight *f, const char *path)
 {
+    struct trace_snapshot_options o = {.clock = &f->clock};
     struct VEC(struct trace_snapshot_source) sources = {0};
     struct trace_snapshot_counts n = {0};
     struct buf link = BUF_INIT;
+    if (f->o.kernel)
+        o.kernel.rings = kernel_follow_rings(f->o.kernel, &o.kernel.bytes);
     vec_each (const struct aboard, i, &f->images)
         *vec_push(&sources) = (struct trace_snapshot_source){f->dir, i->name};
     int bad = trace_budget_ask(&f->budget, 0, f->now_ns) == TRACE_GOES_ON
                   ? trace_dir_make(path, false, &f->error)
                   : error_set(&f->error, ENOSPC, "%s: the file system is full", path);
-    bad = bad ? bad
-              : trace_snapshot_write(path, sources.at, sources.len,
-                                     &(struct trace_snapshot_options){.clock = &f->clock}, &n, &f->error);
+    bad = bad ? bad : trace_snapshot_write(path, sources.at, sources.len, &o, &n, &f->error);
     buf_printf(&link, "%s/profile.allium", path);
     if (!bad && symlink("../profile.allium", buf_str(&link)))
         bad = error_set(&f->error, errno, "%s: %s", buf_str(&link), strerror(errno));
@@ -154,6 +156,8 @@ static int write_snapshot(struct trace_flight *f, const char *path)
         trace_dir_remove(path);
     f->counts.events = n.events;
     f->counts.lost = n.lost;
+    f->counts.kernel_events = n.kernel_events;
+    f->counts.user = n.user;
     buf_release(&link);
     vec_release(&sources);
     return bad;

@@ -16,15 +16,18 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "collect/trace/user_classes.h"
 #include "run/trace_trigger.h"
 
+struct kernel_follow;
 struct trace_flight;
 
 struct trace_flight_options {
-    const char *dir;      /* of the ledgers */
-    const char *folder;   /* of the snapshots */
-    uint64_t limit_bytes; /* of the folder; 0: the default */
-    pid_t pid;            /* of the command */
+    const char *dir;              /* of the ledgers */
+    const char *folder;           /* of the snapshots */
+    uint64_t limit_bytes;         /* of the folder; 0: the default */
+    pid_t pid;                    /* of the command */
+    struct kernel_follow *kernel; /* started, and ended after the flight; NULL: none */
     const struct trace_triggers *triggers;
 };
 
@@ -33,7 +36,8 @@ struct trace_flight_counts {
     unsigned snapshots, removed;  /* begun, with those that failed; removed for newer ones */
     unsigned failed;
     unsigned skipped; /* triggers within a second after a snapshot */
-    uint64_t events, lost;
+    struct user_counts user;
+    uint64_t events, lost, kernel_events; /* of the newest snapshot */
     char last[64]; /* the name of the newest snapshot; "": there is none */
 };
 

@@ -92,7 +92,7 @@ static int add_options(const struct arguments *a, struct buf *out)
     return code;
 }
 
-static void tell_kernel(const struct kernel_follow_counts *n)
+static void tell_kernel(const struct kernel_follow_counts *n, bool flight, uint64_t last)
 {
     struct buf b = BUF_INIT;
     if (n->missed) /* the kernel does not tell whose they were */
@@ -103,7 +103,14 @@ static void tell_kernel(const struct kernel_follow_counts *n)
         buf_printf(&b, "; %" PRIu64 " counted apart", n->counted);
     if (n->untraced)
         buf_printf(&b, "; %" PRIu64 " processes were not traced: more than 32768 ran at a time", n->untraced);
-    command_fail(0, "%" PRIu64 " events of the kernel, %" PRIu64 " lost%s", n->events, n->lost, buf_str(&b));
+    if (flight)
+        command_fail(0,
+                     "%" PRIu64 " events of the kernel in the last snapshot, %" PRIu64
+                     " lost%s; the kernel keeps them only while allium runs",
+                     last, n->lost, buf_str(&b));
+    else
+        command_fail(0, "%" PRIu64 " events of the kernel, %" PRIu64 " lost%s", n->events, n->lost,
+                     buf_str(&b));
     buf_release(&b);
 }
 
@@ -212,8 +219,6 @@ static int parse_flight(const struct arguments *a, struct record_trace *t, struc
     if (a->n_many && !flight)
         return command_misuse(&command_trace, "--snapshot-on needs --flight: use --flight --snapshot-on %s",
                               a->many[0]);
-    if (flight && t->kernel_groups)
-        return command_misuse(&command_trace, "--flight keeps no events of the kernel: leave out --kernel");
     if (flight && t->events && !event_list_has_agent(t->events))
         return command_misuse(&command_trace, "--flight needs alloc in --events: --events alloc,%s",
                               t->events);
@@ -301,7 +306,7 @@ static int run(int argc, char **argv)
     if (!quiet && result.stage == RECORD_RAN && (!clock || strcmp(clock, "mono") != 0))
         trace_clock_tell(trace.flight ? result.flown.mono_images : result.traced.mono_images);
     if (!quiet && result.stage == RECORD_RAN && trace.kernel_groups)
-        tell_kernel(&result.kernel);
+        tell_kernel(&result.kernel, trace.flight, result.flown.kernel_events);
     trace_triggers_release(&triggers);
     buf_release(&agent_options);
     free(result.path);

@@ -48,6 +48,16 @@ static void print_events(const struct ring_follow_counts *n, const char *folder)
     buf_release(&b);
 }
 
+void trace_summary_print_user(const struct user_counts *n)
+{
+    if (n->cut)
+        command_fail(0, "%" PRIu64 " of the program's own events have a text that was cut", n->cut);
+    if (n->unknown)
+        command_fail(0,
+                     "%" PRIu64 " of the program's own events were left out: it damaged their descriptions",
+                     n->unknown);
+}
+
 static void print_losses(const struct ring_follow_counts *n)
 {
     struct buf b = BUF_INIT;
@@ -65,12 +75,7 @@ static void print_losses(const struct ring_follow_counts *n)
     if (n->damaged)
         command_fail(0, "%" PRIu64 " parts of rings were damaged by the program itself, and left out",
                      n->damaged);
-    if (n->user.cut)
-        command_fail(0, "%" PRIu64 " of the program's own events have a text that was cut", n->user.cut);
-    if (n->user.unknown)
-        command_fail(0,
-                     "%" PRIu64 " of the program's own events were left out: it damaged their descriptions",
-                     n->user.unknown);
+    trace_summary_print_user(&n->user);
     buf_release(&b);
 }
 
@@ -145,4 +150,5 @@ void trace_summary_print_flight(const struct trace_flight_counts *n, const char 
                      "the last one has %" PRIu64 " events, %" PRIu64 " lost; next: allium report %s/%s, or "
                      "allium events %s/%s",
                      n->events, n->lost, folder, n->last, folder, n->last);
+    trace_summary_print_user(&n->user);
 }
