@@ -16,7 +16,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "collect/trace/user_classes.h"
+#include "run/event_trigger.h"
 #include "run/trace_trigger.h"
 
 struct kernel_follow;
@@ -35,10 +35,12 @@ struct trace_flight_counts {
     uint64_t images, mono_images; /* mono_images: their events have CLOCK_MONOTONIC from the start */
     unsigned snapshots, removed;  /* begun, with those that failed; removed for newer ones */
     unsigned failed;
-    unsigned skipped; /* triggers within a second after a snapshot */
+    uint64_t skipped; /* triggers within a second after a snapshot */
     struct user_counts user;
     uint64_t events, lost, kernel_events; /* of the newest snapshot */
-    char last[64]; /* the name of the newest snapshot; "": there is none */
+    struct event_trigger_counts looked;   /* at events that may be triggers */
+    struct error unfit[TRACE_EVENTS_MAX]; /* triggers that could never fire: why; "": it could */
+    char last[64];                        /* the name of the newest snapshot; "": there is none */
 };
 
 /** Returns 0, or -errno with a line. */

@@ -135,6 +135,12 @@ bool event_rings_open(void)
     return stage == stage_of(RINGS_MADE);
 }
 
+void event_rings_prepare(void)
+{
+    if (agent_traces())
+        event_rings_open();
+}
+
 bool event_rings_freeze(void)
 {
     if (frozen_at)

@@ -4,6 +4,7 @@ and C++, with the agent and without; switched by patterns, while the program run
 children, before SIGKILL.
 """
 import contextlib
+import itertools
 import os
 import re
 import signal
@@ -357,15 +358,17 @@ const char *name_of(unsigned long id);
 void work(void);
 void work(void)
 {
-    allium_emit(shop, order, .id = next_id(), .customer = name_of(5));
+    %s;
 }
 """
+STATEMENTS = ("allium_emit(shop, order, .id = next_id(), .customer = name_of(5))", "ALLIUM_SNAPSHOT(name_of(5))")
 
 
 def costs():
     """Off: a load, a test, a branch that is not taken; nothing else before the function returns."""
-    for compiler in (["gcc", "-O2"], ["clang", "-O2"], ["g++", "-O2", "-x", "c++", "-fPIC"], ["gcc", "-O3"]):
-        source, out = scratch("off.c", OFF), scratch("off.o")
+    compilers = (["gcc", "-O2"], ["clang", "-O2"], ["g++", "-O2", "-x", "c++", "-fPIC"], ["gcc", "-O3"])
+    for statement, compiler in itertools.product(STATEMENTS, compilers):
+        source, out = scratch("off.c", OFF % statement), scratch("off.o")
         quiet([*compiler, "-fcf-protection=none", "-I", building.INCLUDE, *building.STRICT, "-c", source, "-o", out])
         text = succeed(["objdump", "-d", "--no-show-raw-insn", out]).stdout.decode()
         body = re.search(r"<(?:work|_Z4workv)>:\n(.*?)(?:\n\n|\Z)", text, re.S).group(1)

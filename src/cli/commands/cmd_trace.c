@@ -35,7 +35,8 @@ static const struct option_doc options[] = {
     {"flight", 0, NULL,
      "keep the last events in memory; write those that are there at a crash, or at a trigger"},
     {"snapshot-on", 0, "TRIGGER",
-     "with --flight, write also at exit!=0, every:DURATION, or when a condition as 'live>1G' holds", true},
+     "with --flight, write also at exit!=0, every:DURATION, 'live>1G', growing, 'event:NAME where QUERY'",
+     true},
     {"period", 0, "SIZE", "sample the heap beside, see allium-run(1) (512K)"},
     {"no-follow", 0, NULL, "do not observe processes that CMD starts"},
     {"no-args", 0, NULL, "do not keep command lines in the recording"},
@@ -211,8 +212,10 @@ static int attach(const struct arguments *a, const struct record_options *o, pid
     return bad ? EXIT_FAILED : EXIT_DONE;
 }
 
-/* --flight and --snapshot-on. -1: fine; else the exit code. */
-static int parse_flight(const struct arguments *a, struct record_trace *t, struct trace_triggers *triggers)
+/* --flight and --snapshot-on. *events: receives the list of events, which the caller frees. -1: fine; else the exit
+ * code. */
+static int parse_flight(const struct arguments *a, struct record_trace *t, struct trace_triggers *triggers,
+                        char **events)
 {
     struct error e = {""};
     const bool flight = command_value(&command_trace, a, "flight");
@@ -228,6 +231,12 @@ static int parse_flight(const struct arguments *a, struct record_trace *t, struc
         if (trace_triggers_add(triggers, a->many[i], &e))
             return command_misuse(&command_trace, "--snapshot-on: %s", e.text);
     t->flight = flight ? triggers : NULL;
+    if (!flight)
+        return -1;
+    t->events = *events = trace_triggers_events(triggers, t->events);
+    const char *mistake = event_list_mistake(t->events);
+    if (mistake)
+        return command_misuse(&command_trace, "--events %s: %s", t->events, mistake);
     return -1;
 }
 
@@ -269,6 +278,7 @@ static int run(int argc, char **argv)
     struct error e = {""};
     struct record_trace trace = {.folder = NULL};
     struct trace_triggers triggers = {.n_alerts = 0};
+    char *path = NULL, *events = NULL;
     struct record_options o = {.period_bytes = RECORD_PERIOD_DEFAULT_BYTES};
     int code = command_parse(&command_trace, argc, argv, true, &a);
     if (code >= 0)
@@ -276,13 +286,12 @@ static int run(int argc, char **argv)
     if (!a.n_rest)
         return command_misuse(&command_trace, "missing command or PID: use allium trace -- CMD ARG...");
     code = parse_values(&a, &o, &trace);
-    code = code >= 0 ? code : parse_flight(&a, &trace, &triggers);
+    code = code >= 0 ? code : parse_flight(&a, &trace, &triggers, &events);
     if (code >= 0)
         return code;
     if (source_kind(a.rest[0]) == SOURCE_PROCESS)
         return run_attach(&a, &o);
     const bool quiet = command_value(&command_trace, &a, "quiet") != NULL;
-    char *path = NULL;
     code = launched_check(a.rest[0], quiet, &o.own_allocator, &path);
     free(path);
     if (code >= 0)
@@ -309,6 +318,7 @@ static int run(int argc, char **argv)
         tell_kernel(&result.kernel, trace.flight, result.flown.kernel_events);
     trace_triggers_release(&triggers);
     buf_release(&agent_options);
+    free(events);
     free(result.path);
     free(result.folder);
     return result.stage == RECORD_NOT_STARTED && bad == -EOPNOTSUPP ? EXIT_IMPOSSIBLE

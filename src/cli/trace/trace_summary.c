@@ -134,6 +134,18 @@ void trace_summary_print(const struct ring_follow_counts *n, const char *folder)
     command_fail(0, "next: allium report %s, or allium events %s", folder, folder);
 }
 
+static void print_event_triggers(const struct trace_flight_counts *n)
+{
+    if (n->looked.unseen)
+        command_fail(0,
+                     "up to %" PRIu64 " events were overwritten before --snapshot-on looked at them (%" PRIu64
+                     " were looked at); try a larger --buffer",
+                     n->looked.unseen, n->looked.looked);
+    for (int k = 0; k < TRACE_EVENTS_MAX; k++)
+        if (*n->unfit[k].text)
+            command_fail(0, "--snapshot-on could not fire: %s", n->unfit[k].text);
+}
+
 void trace_summary_print_flight(const struct trace_flight_counts *n, const char *folder)
 {
     const unsigned written = n->snapshots - n->failed;
@@ -142,7 +154,8 @@ void trace_summary_print_flight(const struct trace_flight_counts *n, const char 
     if (n->removed)
         command_fail(0, "%u older snapshots were removed (--limit)", n->removed);
     if (n->skipped)
-        command_fail(0, "%u more triggers came within a second after a snapshot", n->skipped);
+        command_fail(0, "%" PRIu64 " more triggers came within a second after a snapshot", n->skipped);
+    print_event_triggers(n);
     if (n->failed)
         command_fail(0, "%u snapshots could not be written", n->failed);
     if (*n->last)

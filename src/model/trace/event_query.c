@@ -88,6 +88,12 @@ void event_query_free(struct event_query *q)
     free(q);
 }
 
+bool event_query_uses_place(const struct event_query *q)
+{
+    return q->query && (query_uses(q->query, AT_FUNC) || query_uses(q->query, AT_FILE) ||
+                        query_uses(q->query, AT_MODULE));
+}
+
 struct subject {
     const struct event_query *query;
     const struct trace_event *event;
