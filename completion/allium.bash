@@ -194,7 +194,7 @@ _allium_value()
         ;;
     --state) _allium_files ;;
     --clock) _allium_words tsc mono counter none ;;
-    --snapshot-on) _allium_words signal every:10m 'exit!=0' 'live>1G' ;;
+    --snapshot-on) _allium_words signal every:10m 'exit!=0' 'live>1G' growing event:malloc ;;
     --alert) _allium_words growing 'live>' ;;
     --period | --ledger-size | --limit | --last | --older-than | --callers | --callees | --where | --top | --size | --exec | --interval | --duration | --count | --faults | --for | --wrapper | --buffer | --html-size | --threads | --time | --rate | --explain) ;;
     *) return 1 ;;

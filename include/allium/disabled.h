@@ -43,6 +43,7 @@ struct allium_tag;
 #define allium_begin(provider, ...) ((void)0)
 #define allium_end(provider, name)  ((void)0)
 #define allium_log(provider, ...)   ((void)0)
+#define ALLIUM_SNAPSHOT(reason)     ((void)0)
 
 #if defined(__GNUC__)
 #define ALLIUM_DISABLED_INLINE static __inline__ __attribute__((unused))

@@ -17,6 +17,7 @@
  *     allium_end(shop, parse);
  *
  *     allium_log(shop, "retry %d of %s", n, name);
+ *     ALLIUM_SNAPSHOT("a deadline was missed");
  *
  * ALLIUM_EVENT() and ALLIUM_SPAN() stand outside of functions, in a source or in a header. Fields that a call does not
  * name are 0. While an event is off, allium_emit() is a load and a branch: its arguments are not evaluated.
@@ -87,6 +88,8 @@ void allium_event_write(struct allium_event *event, __UINT64_TYPE__ *words, __UI
                         __UINT32_TYPE__ cut);
 /** Copies a text into a field of zeros: whole characters of UTF-8, as many as fit. Returns 1 if it was cut, else 0. */
 __UINT32_TYPE__ allium_event_text(char *field, __UINT32_TYPE__ bytes, const char *text);
+/** Writes the event allium:snapshot, and asks the tool for a snapshot. */
+void allium_event_snapshot(struct allium_event *event, const char *reason);
 
 static __attribute__((constructor, unused)) void allium_event_begin_module(void)
 {
@@ -325,10 +328,12 @@ ALLIUM_INLINE int allium_event_is_on(struct allium_event *event)
         if (ALLIUM_UNLIKELY(allium_event_is_on(&allium_event_))) {                                           \
             struct allium_log_words allium_log_;                                                             \
             __builtin_memset(&allium_log_, 0, sizeof(allium_log_));                                          \
-            const int allium_length_ =                                                                       \
-                __builtin_snprintf(allium_log_.message, ALLIUM_LOG_BYTES + 1, __VA_ARGS__);                  \
-            allium_event_write(&allium_event_, allium_log_.words, 2 + ALLIUM_LOG_BYTES / 8,                  \
-                               allium_length_ > ALLIUM_LOG_BYTES);                                           \
+            char allium_text_[ALLIUM_LOG_BYTES + 2];                                                         \
+            const int allium_length_ = __builtin_snprintf(allium_text_, sizeof(allium_text_), __VA_ARGS__);  \
+            const __UINT32_TYPE__ allium_cut_ =                                                              \
+                allium_length_ > 0 ? allium_event_text(allium_log_.message, ALLIUM_LOG_BYTES, allium_text_)  \
+                                   : 0;                                                                      \
+            allium_event_write(&allium_event_, allium_log_.words, 2 + ALLIUM_LOG_BYTES / 8, allium_cut_);    \
         }                                                                                                    \
     } while (0)
 #define ALLIUM_LOG_BYTES 256
@@ -338,5 +343,20 @@ struct allium_log_words {
 };
 static const struct allium_event_field allium_log_fields[]
     __attribute__((unused)) = {{"message", ALLIUM_TYPE_TEXT, ALLIUM_LOG_BYTES, ALLIUM_NULL, 0}};
+
+/**
+ * Makes `allium trace --flight` write a snapshot, for this reason, a text of up to 64 bytes. It does not wait for the
+ * snapshot. Without `allium trace --flight` it is an event that is off: a load and a branch.
+ */
+#define ALLIUM_SNAPSHOT(reason)                                                                              \
+    do {                                                                                                     \
+        static struct allium_event allium_event_ = {ALLIUM_EVENT_VERSION,  0, 0, 1, 0, "allium:snapshot",    \
+                                                    allium_snapshot_fields};                                 \
+        if (ALLIUM_UNLIKELY(allium_event_is_on(&allium_event_)))                                             \
+            allium_event_snapshot(&allium_event_, (reason));                                                 \
+    } while (0)
+#define ALLIUM_SNAPSHOT_BYTES 64
+static const struct allium_event_field allium_snapshot_fields[]
+    __attribute__((unused)) = {{"reason", ALLIUM_TYPE_TEXT, ALLIUM_SNAPSHOT_BYTES, ALLIUM_NULL, 0}};
 
 #endif

@@ -101,10 +101,19 @@ static int load_span(struct profile **p, const char *folder, const char *time, s
     return bad;
 }
 
+/* Appends the path of the recording. `folder` may also be one of the two folders of CTF in a trace. */
+static void add_recording(struct buf *path, const char *folder)
+{
+    buf_printf(path, "%s/metadata", folder);
+    const bool is_inner = !access(buf_str(path), F_OK);
+    buf_reset(path);
+    buf_printf(path, "%s/%s" SOURCE_TRACE_RECORDING, folder, is_inner ? "../" : "");
+}
+
 int source_trace_names(struct profile **p, const char *folder, struct error *e)
 {
     struct buf path = BUF_INIT;
-    buf_printf(&path, "%s/" SOURCE_TRACE_RECORDING, folder);
+    add_recording(&path, folder);
     const int bad = load_recording(p, buf_str(&path), NULL, e);
     buf_release(&path);
     return bad;

@@ -20,7 +20,7 @@
 
 struct kernel_follow {
     pthread_t thread;
-    bool is_started;
+    bool is_started, reads;
     atomic_bool stop;
     uint32_t groups;
     struct kernel_events *kernel;
@@ -119,16 +119,18 @@ static int make_reader(struct kernel_follow *f, const char *folder, struct error
     if (!f->reader)
         return error_set(e, EINVAL, "cannot read the kernel's rings: their layout is not the reader's");
     struct event_class *classes = kernel_event_classes_of(f->groups, &n);
-    const int bad = ctf_writer_new(&f->writer, folder, "kernel", classes, n, e);
+    const int bad = !folder ? 0 : ctf_writer_new(&f->writer, folder, "kernel", classes, n, e);
     free(classes);
     return bad;
 }
 
-int kernel_follow_begin(struct kernel_follow **out, uint32_t groups, uint64_t ring_bytes, struct error *e)
+int kernel_follow_begin(struct kernel_follow **out, uint32_t groups, uint64_t ring_bytes, bool overwrites,
+                        struct error *e)
 {
     struct kernel_follow *f = mem_alloc(sizeof(*f));
     f->groups = groups;
-    const struct kernel_events_options o = {.groups = groups, .ring_bytes = ring_bytes};
+    const struct kernel_events_options o = {
+        .groups = groups, .ring_bytes = ring_bytes, .overwrites = overwrites};
     const int bad = kernel_events_open(&f->kernel, &o, e);
     if (bad)
         release(f);
@@ -140,9 +142,16 @@ int kernel_follow_begin(struct kernel_follow **out, uint32_t groups, uint64_t ri
 int kernel_follow_start(struct kernel_follow *f, const char *folder, struct error *e)
 {
     const int bad = make_reader(f, folder, e);
-    const int failed = bad ? 0 : worker_thread_start(&f->thread, follow, f);
+    const int failed = bad || !folder ? 0 : worker_thread_start(&f->thread, follow, f);
     f->is_started = !bad && !failed;
+    f->reads = f->is_started && folder;
     return failed ? error_set(e, failed, "cannot start a thread: %s", strerror(failed)) : bad;
+}
+
+void *kernel_follow_rings(struct kernel_follow *f, size_t *bytes)
+{
+    *bytes = kernel_events_rings(f->kernel)->mapped_bytes;
+    return kernel_events_array(f->kernel);
 }
 
 static uint64_t lost_of(const struct kernel_follow *f)
@@ -163,9 +172,11 @@ int kernel_follow_end(struct kernel_follow *f, struct kernel_follow_counts *out,
         return 0;
     }
     atomic_store(&f->stop, true);
-    pthread_join(f->thread, NULL);
+    if (f->reads)
+        pthread_join(f->thread, NULL);
     kernel_events_stop(f->kernel);
-    read_all(f);
+    if (f->reads)
+        read_all(f);
     const int bad = f->bad;
     f->counts.lost = lost_of(f);
     f->counts.missed = kernel_events_missed(f->kernel);

@@ -10,6 +10,8 @@
  * kernel_follow_end().
  */
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -38,13 +40,18 @@ uint32_t kernel_follow_groups(const char *list, const char **bad);
 int kernel_follow_check(struct error *e);
 
 /**
- * `groups`: of kernel_follow_groups(); `ring_bytes`: of each CPU, made a power of two. The next process that this one
+ * `groups`: of kernel_follow_groups(); `ring_bytes`: of each CPU, made a power of two; `overwrites`: full rings replace
+ * their oldest events. The next process that this one
  * forks is traced, with all that it starts. Returns 0, or -errno with a line; -EPERM and -EOPNOTSUPP: it is not
  * possible here.
  */
-int kernel_follow_begin(struct kernel_follow **out, uint32_t groups, uint64_t ring_bytes, struct error *e);
-/** Starts to read, and to write into this folder of a trace. Returns 0, or -errno with a line. */
+int kernel_follow_begin(struct kernel_follow **out, uint32_t groups, uint64_t ring_bytes, bool overwrites,
+                        struct error *e);
+/** Starts to read, and to write into this folder of a trace. NULL: nothing is read, only looked at for snapshots.
+ * Returns 0, or -errno with a line. */
 int kernel_follow_start(struct kernel_follow *f, const char *folder, struct error *e);
+/** The rings, mapped until kernel_follow_end(): what snapshots look at. */
+void *kernel_follow_rings(struct kernel_follow *f, size_t *bytes);
 /** Ends it, and reads what is left. Returns 0, or -errno with a line. NULL is allowed. */
 int kernel_follow_end(struct kernel_follow *f, struct kernel_follow_counts *out, struct error *e);
 

@@ -79,12 +79,15 @@ static int begin_trace(struct session *s, struct error *e)
     s->folder = folder;
     buf_printf(&recording, "%s/profile.allium", folder);
     s->path = buf_detach(&recording);
+    if (t->flight && s->kernel && kernel_follow_start(s->kernel, NULL, e))
+        return -EINVAL;
     if (t->flight)
         return trace_flight_begin(&s->flight,
                                   &(struct trace_flight_options){.dir = s->dir,
                                                                  .folder = folder,
                                                                  .limit_bytes = t->limit_bytes,
                                                                  .pid = s->launch.pid,
+                                                                 .kernel = s->kernel,
                                                                  .triggers = t->flight},
                                   e);
     if (s->kernel) {
@@ -127,7 +130,8 @@ static int make_ready(struct session *s, struct error *e)
                                                 .wrappers = s->o->wrappers,
                                                 .argv = s->o->argv};
     if (s->o->trace && s->o->trace->kernel_groups)
-        bad = kernel_follow_begin(&s->kernel, s->o->trace->kernel_groups, s->o->trace->kernel_ring_bytes, e);
+        bad = kernel_follow_begin(&s->kernel, s->o->trace->kernel_groups, s->o->trace->kernel_ring_bytes,
+                                  s->o->trace->flight != NULL, e);
     bad = bad ? bad : launch_prepare(&s->launch, &s->launch_options, e);
     if (!bad && s->o->trace)
         bad = begin_trace(s, e);
@@ -185,13 +189,14 @@ static int finish(struct session *s, struct ledger_tracker *f, struct record_res
                   struct error *e)
 {
     result->wait_status = launch_reap(&s->launch);
-    int untraced = kernel_follow_end(s->kernel, &result->kernel, e);
-    bad = bad ? bad : untraced;
+    int untraced = trace_flight_end(s->flight, result->wait_status, &result->flown, e);
+    s->flight = NULL; /* it has looked at the kernel's rings */
+    const int unfollowed = kernel_follow_end(s->kernel, &result->kernel, e);
+    bad = bad ? bad : unfollowed;
     s->kernel = NULL;
-    untraced = s->flight ? trace_flight_end(s->flight, result->wait_status, &result->flown, e)
-                         : ring_follow_end(s->rings, &result->traced, e);
+    const int unread = ring_follow_end(s->rings, &result->traced, e);
+    untraced = untraced ? untraced : unread;
     s->rings = NULL;
-    s->flight = NULL;
     if (s->o->servers) {
         symbol_servers_in_background(s->o->servers, false);
         launch_handle_interrupts(&s->launch);
@@ -248,9 +253,9 @@ int record_command(const struct record_options *o, struct record_result *result,
 out:
     if (s.recording)
         recording_close(s.recording, NULL);
+    trace_flight_end(s.flight, 0, &result->flown, NULL);
     kernel_follow_end(s.kernel, &result->kernel, NULL);
     ring_follow_end(s.rings, &result->traced, NULL);
-    trace_flight_end(s.flight, 0, &result->flown, NULL);
     if (s.folder && result->stage != RECORD_RAN)
         trace_dir_remove(s.folder);
     if (s.dir)

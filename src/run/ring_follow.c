@@ -118,6 +118,7 @@ static void add_image(struct ring_follow *f, const char *name)
     if (f->o.only && !f->scanned_ns)
         pass_over(&i);
     f->counts.images++;
+    f->counts.mono_images += !ring_reader_header(i.image.reader)->clock;
     f->counts.rings = rings;
     f->counts.ring_bytes = ring_reader_header(i.image.reader)->ring_bytes;
     *vec_push(&f->images) = i;

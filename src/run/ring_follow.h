@@ -33,8 +33,8 @@ struct ring_follow_options {
 };
 
 struct ring_follow_counts {
-    uint64_t images;
-    uint64_t events, bytes;                       /* in the folder */
+    uint64_t images, mono_images; /* mono_images: their events have CLOCK_MONOTONIC from the start */
+    uint64_t events, bytes;       /* in the folder */
     uint64_t full, no_room, no_ring, overwritten; /* events that were lost in the rings, by reason */
     const char *clock;                            /* of struct ring_follow_options */
     uint64_t ambiguous;                           /* with "none": see event_order_ambiguous() */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "run/trace_flight.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -25,17 +26,26 @@
 #include "collect/trace/tick_clock.h"
 #include "collect/trace/trace_dir.h"
 #include "run/trace_budget.h"
+#include "run/kernel_follow.h"
 #include "run/trace_snapshot.h"
+#include "run/watch.h"
 
-#define STEP_NS   50000000u
-#define SECOND_NS UINT64_C(1000000000)
-#define ENDED_MAX 8u /* processes that have ended, and whose rings stay */
+#define STEP_NS        50000000u
+#define LOOK_NS        5000000u /* between looks at what the program asks */
+#define BUSY_NS        1000000u /* between looks at events, while there are many */
+#define SECOND_NS      UINT64_C(1000000000)
+#define REASON_MOST    56u
+#define GROWTH_LOOKS   8u /* within the time over which something is to have grown */
+#define GROWTH_MOST_NS (600 * SECOND_NS)
+#define ENDED_MAX      8u /* processes that have ended, and whose rings stay */
 
 /* An image whose rings are there. */
 struct aboard {
     struct ring_image image;
     char *name; /* of the rings */
     bool ended;
+    struct user_events *user;
+    uint64_t asked; /* calls of ALLIUM_SNAPSHOT() */
     struct alert_state states[TRACE_ALERTS_MAX][ALERT_TERMS_MAX];
 };
 
@@ -55,7 +65,11 @@ struct trace_flight {
     struct trace_budget budget;
     struct VEC(struct aboard) images;
     struct VEC(struct kept_snapshot) kept;
-    uint64_t now_ns, next_ns, snapped_ns;
+    uint64_t now_ns, step_ns, next_ns, snapped_ns; /* step_ns, next_ns: when the next one is due */
+    struct event_triggers *events;                 /* NULL: there are none */
+    struct watch *growth[TRACE_ALERTS_MAX];        /* by alert; NULL: it does not ask for growth */
+    struct suppressions *dismissed;                /* none */
+    uint64_t growth_ns[TRACE_ALERTS_MAX];          /* when it is looked at next */
     struct trace_flight_counts counts;
     int bad;
     struct error error;
@@ -80,8 +94,10 @@ static void scan(struct trace_flight *f)
             ring_image_look(&i.image, f->dir, entry->d_name))
             continue;
         i.name = mem_strdup(entry->d_name);
+        i.user = user_events_new(f->dir, i.image.pid, i.image.id);
         *vec_push(&f->images) = i;
         f->counts.images++;
+        f->counts.mono_images += !ring_reader_header(i.image.reader)->clock;
     }
     if (d)
         closedir(d);
@@ -90,29 +106,11 @@ static void scan(struct trace_flight *f)
 static void release(const struct trace_flight *f, struct aboard *i)
 {
     free(i->name);
+    user_events_free(i->user);
     if (i->ended)
         ring_image_remove(&i->image, f->dir);
     else
         ring_image_close(&i->image);
-}
-
-/* The rings of the processes that ended last stay. Images of the command are never removed before the end. */
-static void note_ends(struct trace_flight *f)
-{
-    size_t kept = 0, ended = 0;
-    vec_each (struct aboard, i, &f->images) {
-        i->ended = i->ended || ring_image_has_ended(&i->image, f->dir);
-        ended += i->ended && i->image.pid != f->o.pid;
-    }
-    vec_each (struct aboard, i, &f->images) {
-        if (i->ended && i->image.pid != f->o.pid && ended > ENDED_MAX) {
-            release(f, i);
-            ended--;
-        } else {
-            f->images.at[kept++] = *i;
-        }
-    }
-    f->images.len = kept;
 }
 
 /* Removes the oldest snapshots, until the rest and the newest fit. */
@@ -135,17 +133,18 @@ static void make_room(struct trace_flight *f)
 
 static int write_snapshot(struct trace_flight *f, const char *path)
 {
+    struct trace_snapshot_options o = {.clock = &f->clock};
     struct VEC(struct trace_snapshot_source) sources = {0};
     struct trace_snapshot_counts n = {0};
     struct buf link = BUF_INIT;
+    if (f->o.kernel)
+        o.kernel.rings = kernel_follow_rings(f->o.kernel, &o.kernel.bytes);
     vec_each (const struct aboard, i, &f->images)
         *vec_push(&sources) = (struct trace_snapshot_source){f->dir, i->name};
     int bad = trace_budget_ask(&f->budget, 0, f->now_ns) == TRACE_GOES_ON
                   ? trace_dir_make(path, false, &f->error)
                   : error_set(&f->error, ENOSPC, "%s: the file system is full", path);
-    bad = bad ? bad
-              : trace_snapshot_write(path, sources.at, sources.len,
-                                     &(struct trace_snapshot_options){.clock = &f->clock}, &n, &f->error);
+    bad = bad ? bad : trace_snapshot_write(path, sources.at, sources.len, &o, &n, &f->error);
     buf_printf(&link, "%s/profile.allium", path);
     if (!bad && symlink("../profile.allium", buf_str(&link)))
         bad = error_set(&f->error, errno, "%s: %s", buf_str(&link), strerror(errno));
@@ -153,9 +152,20 @@ static int write_snapshot(struct trace_flight *f, const char *path)
         trace_dir_remove(path);
     f->counts.events = n.events;
     f->counts.lost = n.lost;
+    f->counts.kernel_events = n.kernel_events;
+    f->counts.user = n.user;
     buf_release(&link);
     vec_release(&sources);
     return bad;
+}
+
+/* Appends the reason as a part of a file's name. */
+static void add_reason(char *name, size_t bytes, const char *reason)
+{
+    size_t n = strlen(name);
+    for (; *reason && n + 1 < bytes && n < REASON_MOST; reason++)
+        name[n++] = isalnum((unsigned char)*reason) || strchr("-_.", *reason) ? *reason : '_';
+    name[n] = '\0';
 }
 
 static void snapshot(struct trace_flight *f, const char *reason)
@@ -165,12 +175,13 @@ static void snapshot(struct trace_flight *f, const char *reason)
         f->counts.skipped++;
         return;
     }
-    f->snapped_ns = f->now_ns;
+    f->snapped_ns = f->now_ns = clock_ns(CLOCK_MONOTONIC);
     scan(f);
     /* The events lie in the past, between the two anchors. */
     tick_clock_init(&f->clock, f->first, tick_clock_anchor());
     char name[sizeof(f->counts.last)];
-    snprintf(name, sizeof(name), "%u-%s", ++f->counts.snapshots, reason);
+    snprintf(name, sizeof(name), "%u-", ++f->counts.snapshots);
+    add_reason(name, sizeof(name), reason);
     buf_printf(&path, "%s/%s", f->o.folder, name);
     const int bad = write_snapshot(f, buf_str(&path));
     if (bad) {
@@ -213,19 +224,138 @@ static bool judge(struct trace_flight *f)
             continue;
         for (unsigned k = 0; k < t->n_alerts; k++)
             for (size_t n = 0; n < t->alerts[k].n; n++)
-                any |= alert_judge(&t->alerts[k].terms[n], &i->states[k][n], &facts);
+                any |= t->alerts[k].terms[n].kind != ALERT_GROWING &&
+                       alert_judge(&t->alerts[k].terms[n], &i->states[k][n], &facts);
     }
     return any;
+}
+
+/* ---- growth, as `allium watch` finds it ---- */
+
+/* Returns how often an alert looks for growth; 0: it does not. */
+static uint64_t growth_pace_ns(const struct alert *a)
+{
+    uint64_t pace = 0;
+    for (size_t n = 0; n < a->n; n++) {
+        const uint64_t part = a->terms[n].for_ns / GROWTH_LOOKS;
+        if (a->terms[n].kind == ALERT_GROWING && (!pace || part < pace))
+            pace = part < SECOND_NS / 4 ? SECOND_NS / 4 : part > GROWTH_MOST_NS ? GROWTH_MOST_NS : part;
+    }
+    return pace;
+}
+
+static void begin_growth(struct trace_flight *f)
+{
+    const struct trace_triggers *t = f->o.triggers;
+    f->dismissed = suppressions_new();
+    for (unsigned k = 0; k < t->n_alerts; k++)
+        if (growth_pace_ns(&t->alerts[k]))
+            f->growth[k] = watch_new(&(struct watch_options){.older_than_ns = WATCH_OLDER_DEFAULT,
+                                                             .nameless = true,
+                                                             .dir = f->dir,
+                                                             .alert = &t->alerts[k],
+                                                             .dismissed = f->dismissed});
+}
+
+/* Returns whether an alert on growth is to be reported now. */
+static bool find_growth(struct trace_flight *f)
+{
+    bool any = false;
+    for (unsigned k = 0; k < f->o.triggers->n_alerts; k++) {
+        struct error unread = {""};
+        if (!f->growth[k] || f->now_ns < f->growth_ns[k])
+            continue;
+        f->growth_ns[k] = f->now_ns + growth_pace_ns(&f->o.triggers->alerts[k]);
+        struct watch_snapshot *l = watch_take_snapshot(f->growth[k], WATCH_SNAPSHOT_CHANGES, &unread);
+        vec_each (const struct watch_snapshot_alert, a, &l->alerts)
+            any |= a->row != PROFILE_NONE; /* judge() knows the others */
+        watch_snapshot_free(l);
+    }
+    return any;
+}
+
+/* ---- what the program asks, and events ---- */
+
+/* Takes the calls of ALLIUM_SNAPSHOT() of all images. `opens`: looks for new tables. */
+static void take_requests(struct trace_flight *f, bool opens)
+{
+    char reason[USER_EVENTS_REASON_BYTES], first[USER_EVENTS_REASON_BYTES] = "";
+    uint64_t n = 0;
+    vec_each (struct aboard, i, &f->images) {
+        const uint64_t asked = user_events_asked(i->user, opens, i->asked, reason);
+        if (asked <= i->asked)
+            continue;
+        if (!*first)
+            memcpy(first, reason, sizeof(first));
+        n += asked - i->asked;
+        i->asked = asked;
+    }
+    if (!n)
+        return;
+    f->counts.skipped += n - 1;
+    snapshot(f, *first ? first : "program");
+}
+
+/* Looks at the events of all images. Returns whether there were any. */
+static bool look_at_events(struct trace_flight *f)
+{
+    const uint64_t before = f->events ? event_triggers_counts(f->events).looked : 0;
+    struct tick_clock clock;
+    uint64_t n = 0;
+    if (!f->events || !f->images.len)
+        return false;
+    tick_clock_init(&clock, f->first, tick_clock_anchor());
+    vec_each (struct aboard, i, &f->images)
+        n += event_triggers_look(f->events, &i->image, i->user, &clock);
+    if (n) {
+        f->counts.skipped += n - 1;
+        snapshot(f, "event");
+    }
+    return event_triggers_counts(f->events).looked != before;
+}
+
+static void note_ends(struct trace_flight *f)
+{
+    vec_each (struct aboard, i, &f->images)
+        i->ended = i->ended || ring_image_has_ended(&i->image, f->dir);
+}
+
+/* The rings of the processes that ended last stay. Images of the command are never removed before the end. */
+static void remove_ended(struct trace_flight *f)
+{
+    size_t kept = 0, ended = 0;
+    vec_each (const struct aboard, i, &f->images)
+        ended += i->ended && i->image.pid != f->o.pid;
+    vec_each (struct aboard, i, &f->images) {
+        if (i->ended && i->image.pid != f->o.pid && ended > ENDED_MAX) {
+            release(f, i);
+            ended--;
+        } else {
+            f->images.at[kept++] = *i;
+        }
+    }
+    f->images.len = kept;
+}
+
+/* Takes all that there is until now. */
+static void catch_up(struct trace_flight *f)
+{
+    scan(f);
+    note_ends(f);
+    take_requests(f, true);
+    look_at_events(f);
 }
 
 static void step(struct trace_flight *f)
 {
     const uint64_t every_ns = f->o.triggers->every_ns;
-    f->now_ns = clock_ns(CLOCK_MONOTONIC);
-    scan(f);
-    note_ends(f);
+    f->step_ns = f->now_ns + STEP_NS;
+    catch_up(f);
+    remove_ended(f);
     if (judge(f))
         snapshot(f, "alert");
+    if (find_growth(f))
+        snapshot(f, "growing");
     if (every_ns && f->now_ns >= f->next_ns) {
         snapshot(f, "every");
         f->next_ns = f->now_ns + every_ns;
@@ -236,8 +366,13 @@ static void *watch_over(void *arg)
 {
     struct trace_flight *f = arg;
     while (!atomic_load(&f->stop)) {
-        step(f);
-        nanosleep(&(struct timespec){.tv_nsec = STEP_NS}, NULL);
+        f->now_ns = clock_ns(CLOCK_MONOTONIC);
+        if (f->now_ns >= f->step_ns)
+            step(f);
+        else
+            take_requests(f, false);
+        const bool busy = look_at_events(f);
+        nanosleep(&(struct timespec){.tv_nsec = busy ? BUSY_NS : LOOK_NS}, NULL);
     }
     return NULL;
 }
@@ -250,6 +385,10 @@ static void release_all(struct trace_flight *f)
         free(k->path);
     vec_release(&f->images);
     vec_release(&f->kept);
+    for (int k = 0; k < TRACE_ALERTS_MAX; k++)
+        watch_free(f->growth[k]);
+    suppressions_free(f->dismissed);
+    event_triggers_free(f->events);
     if (f->folder >= 0)
         close(f->folder);
     free(f->dir);
@@ -265,6 +404,8 @@ int trace_flight_begin(struct trace_flight **out, const struct trace_flight_opti
     f->first = tick_clock_anchor();
     f->now_ns = clock_ns(CLOCK_MONOTONIC);
     f->next_ns = f->now_ns + o->triggers->every_ns;
+    f->events = o->triggers->n_events ? event_triggers_new(o->triggers) : NULL;
+    begin_growth(f);
     f->folder = open(o->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int bad = f->folder < 0 ? errno : -trace_budget_begin(&f->budget, f->folder, o->limit_bytes);
     sigfillset(&all); /* signals are the caller's business */
@@ -279,6 +420,15 @@ int trace_flight_begin(struct trace_flight **out, const struct trace_flight_opti
     return 0;
 }
 
+static void note_looks(struct trace_flight *f)
+{
+    if (!f->events)
+        return;
+    f->counts.looked = event_triggers_counts(f->events);
+    for (unsigned k = 0; k < f->o.triggers->n_events; k++)
+        event_triggers_unfit(f->events, k, &f->counts.unfit[k]);
+}
+
 int trace_flight_end(struct trace_flight *f, int wait_status, struct trace_flight_counts *out,
                      struct error *e)
 {
@@ -287,13 +437,15 @@ int trace_flight_end(struct trace_flight *f, int wait_status, struct trace_fligh
     atomic_store(&f->stop, true);
     pthread_join(f->thread, NULL);
     f->now_ns = clock_ns(CLOCK_MONOTONIC);
+    catch_up(f);
     if (WIFSIGNALED(wait_status) ||
         (WIFEXITED(wait_status) && WEXITSTATUS(wait_status) && f->o.triggers->exit)) {
         f->snapped_ns = 0; /* the end is always worth one */
         snapshot(f, WIFSIGNALED(wait_status) ? "signal" : "exit");
     }
     scan(f);
-    note_ends(f);
+    note_ends(f); /* so that their files are removed */
+    note_looks(f);
     const int bad = f->bad;
     *out = f->counts;
     if (bad && e)

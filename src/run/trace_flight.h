@@ -16,25 +16,31 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "run/event_trigger.h"
 #include "run/trace_trigger.h"
 
+struct kernel_follow;
 struct trace_flight;
 
 struct trace_flight_options {
-    const char *dir;      /* of the ledgers */
-    const char *folder;   /* of the snapshots */
-    uint64_t limit_bytes; /* of the folder; 0: the default */
-    pid_t pid;            /* of the command */
+    const char *dir;              /* of the ledgers */
+    const char *folder;           /* of the snapshots */
+    uint64_t limit_bytes;         /* of the folder; 0: the default */
+    pid_t pid;                    /* of the command */
+    struct kernel_follow *kernel; /* started, and ended after the flight; NULL: none */
     const struct trace_triggers *triggers;
 };
 
 struct trace_flight_counts {
-    uint64_t images;
-    unsigned snapshots, removed; /* begun, with those that failed; removed for newer ones */
+    uint64_t images, mono_images; /* mono_images: their events have CLOCK_MONOTONIC from the start */
+    unsigned snapshots, removed;  /* begun, with those that failed; removed for newer ones */
     unsigned failed;
-    unsigned skipped; /* triggers within a second after a snapshot */
-    uint64_t events, lost;
-    char last[64]; /* the name of the newest snapshot; "": there is none */
+    uint64_t skipped; /* triggers within a second after a snapshot */
+    struct user_counts user;
+    uint64_t events, lost, kernel_events; /* of the newest snapshot */
+    struct event_trigger_counts looked;   /* at events that may be triggers */
+    struct error unfit[TRACE_EVENTS_MAX]; /* triggers that could never fire: why; "": it could */
+    char last[64];                        /* the name of the newest snapshot; "": there is none */
 };
 
 /** Returns 0, or -errno with a line. */

@@ -16,6 +16,7 @@
 #include "collect/ledger/ledger_folder.h"
 #include "collect/trace/agent_events.h"
 #include "collect/trace/ctf_writer.h"
+#include "collect/trace/kernel_event_classes.h"
 #include "collect/trace/ring_image.h"
 #include "collect/trace/tick_clock.h"
 
@@ -26,7 +27,8 @@ struct snapped_image {
     struct ring_image rings;
     struct tick_clock clock;
     struct tick_anchor *anchors; /* of the agent, for the clock; NULL: it has none */
-    bool is_ticks;
+    bool is_ticks, is_kernel;
+    struct user_events *user;
 };
 
 /* A copy of events that lie behind one another. */
@@ -48,7 +50,8 @@ struct snapshot {
     struct VEC(struct snapped_piece) pieces;
     struct VEC(uint64_t *) rooms; /* memory for each piece, of room_bytes */
     uint64_t room_bytes;          /* the largest packet of all rings */
-    struct ctf_writer *writer;
+    struct ctf_writer *writer, *kernel_writer;
+    struct user_classes *user;
     uint64_t since_ns, until_ns;
     struct error *e;
 };
@@ -85,6 +88,14 @@ static void find_clock(struct snapped_image *i, const char *dir)
     buf_release(&path);
 }
 
+static void add_image(struct snapshot *s, const struct snapped_image *i)
+{
+    const uint64_t packet_bytes = ring_reader_header(i->rings.reader)->packet_bytes;
+    if (packet_bytes > s->room_bytes)
+        s->room_bytes = packet_bytes;
+    *vec_push(&s->images) = *i;
+}
+
 static int open_image(struct snapshot *s, const struct trace_snapshot_source *source)
 {
     struct snapped_image i = {.is_ticks = false};
@@ -92,13 +103,24 @@ static int open_image(struct snapshot *s, const struct trace_snapshot_source *so
     if (bad)
         return error_set(s->e, -bad, "cannot read %s/%s: %s", source->dir, source->rings, strerror(-bad));
     i.is_ticks = ring_reader_header(i.rings.reader)->clock;
+    i.user = user_events_new(source->dir, i.rings.pid, i.rings.id);
     if (s->o->clock)
         i.clock = *s->o->clock;
     else if (i.is_ticks)
         find_clock(&i, source->dir);
-    if (ring_reader_header(i.rings.reader)->packet_bytes > s->room_bytes)
-        s->room_bytes = ring_reader_header(i.rings.reader)->packet_bytes;
-    *vec_push(&s->images) = i;
+    add_image(s, &i);
+    return 0;
+}
+
+static int open_kernel(struct snapshot *s)
+{
+    struct snapped_image i = {.is_kernel = true};
+    if (!s->o->kernel.rings)
+        return 0;
+    const int bad = ring_image_borrow(&i.rings, s->o->kernel.rings, s->o->kernel.bytes);
+    if (bad)
+        return error_set(s->e, -bad, "cannot read the kernel's rings: their layout is not the reader's");
+    add_image(s, &i);
     return 0;
 }
 
@@ -146,7 +168,7 @@ static void copy_ring(struct snapshot *s, size_t image, uint32_t ring)
  */
 static void copy_all(struct snapshot *s)
 {
-    *s->n = (struct trace_snapshot_counts){.images = s->images.len};
+    *s->n = (struct trace_snapshot_counts){.images = s->images.len - (s->o->kernel.rings != NULL)};
     s->pieces.len = 0;
     vec_each (struct snapped_image, i, &s->images)
         ring_image_begin_anew(&i->rings);
@@ -204,19 +226,34 @@ static void cut_all(struct snapshot *s)
     }
 }
 
+static struct ctf_writer *writer_of(const struct snapshot *s, const struct snapped_image *i)
+{
+    return i->is_kernel ? s->kernel_writer : s->writer;
+}
+
 static int write_piece(struct snapshot *s, const struct snapped_piece *of, int stream)
 {
     const struct snapped_image *i = &s->images.at[of->image];
     uint64_t lost = i->rings.overwrites ? of->older : 0;
     for (int k = 0; k < RING_LOSSES; k++)
         lost += of->p.lost[k];
-    const int bad = ctf_writer_packet(s->writer, stream, &of->p, i->rings.pid, i->rings.id, of->ring, lost,
-                                      i->is_ticks ? &i->clock : NULL);
+    const int bad = ctf_writer_packet(writer_of(s, i), stream, &of->p, i->rings.pid, i->rings.id, of->ring,
+                                      lost, i->is_ticks ? &i->clock : NULL);
     if (bad)
         return error_set(s->e, -bad, "cannot write the trace: %s", strerror(-bad));
     s->n->events += of->p.n_events;
+    s->n->kernel_events += i->is_kernel ? of->p.n_events : 0;
     s->n->bytes += ctf_writer_packet_bytes(&of->p);
     return 0;
+}
+
+/* The program's own events get the numbers of the trace. Returns 0, or -errno with a line. */
+static int translate(struct snapshot *s, struct snapped_piece *of)
+{
+    const struct snapped_image *i = &s->images.at[of->image];
+    return i->is_kernel || !of->p.n_events
+               ? 0
+               : user_classes_translate(s->user, i->user, &of->p, s->writer, &s->n->user, s->e);
 }
 
 static int write_all(struct snapshot *s)
@@ -224,13 +261,14 @@ static int write_all(struct snapshot *s)
     const struct snapped_piece *before = NULL;
     int stream = -1, bad = 0;
     vec_each (struct snapped_piece, of, &s->pieces) {
-        const struct ring_image *i = &s->images.at[of->image].rings;
+        const struct snapped_image *i = &s->images.at[of->image];
+        bad = bad ? bad : translate(s, of);
         if (bad || !of->p.n_events)
             continue;
         if (!before || before->image != of->image || before->ring != of->ring) {
             if (stream >= 0)
                 close(stream);
-            stream = ctf_writer_stream(s->writer, i->pid, i->id, of->ring, s->e);
+            stream = ctf_writer_stream(writer_of(s, i), i->rings.pid, i->rings.id, of->ring, s->e);
             before = of;
         }
         bad = stream < 0 ? stream : write_piece(s, of, stream);
@@ -248,22 +286,43 @@ static void release(struct snapshot *s)
     vec_each (struct snapped_image, i, &s->images) {
         ring_image_close(&i->rings);
         free(i->anchors);
+        user_events_free(i->user);
     }
     vec_release(&s->pieces);
     vec_release(&s->images);
     ctf_writer_free(s->writer);
+    ctf_writer_free(s->kernel_writer);
+    user_classes_free(s->user);
+}
+
+/* Makes the folders. */
+static int make_writers(struct snapshot *s, const char *folder)
+{
+    struct buf path = BUF_INIT;
+    uint32_t n;
+    const struct event_class *classes = agent_events(&n);
+    buf_printf(&path, "%s/ust", folder);
+    int bad = ctf_writer_new(&s->writer, buf_str(&path), "ust", classes, n, s->e);
+    if (!bad && s->o->kernel.rings) {
+        classes = kernel_event_classes(&n);
+        buf_reset(&path);
+        buf_printf(&path, "%s/kernel", folder);
+        bad = ctf_writer_new(&s->kernel_writer, buf_str(&path), "kernel", classes, n, s->e);
+    }
+    buf_release(&path);
+    return bad;
 }
 
 int trace_snapshot_write(const char *folder, const struct trace_snapshot_source *sources, size_t n,
                          const struct trace_snapshot_options *o, struct trace_snapshot_counts *out,
                          struct error *e)
 {
-    struct snapshot s = {.o = o, .n = out, .e = e};
-    struct buf ust = BUF_INIT;
+    struct snapshot s = {.o = o, .n = out, .e = e, .user = user_classes_new()};
     int bad = 0;
     *out = (struct trace_snapshot_counts){.images = n};
     for (size_t k = 0; !bad && k < n; k++)
         bad = open_image(&s, &sources[k]);
+    bad = bad ? bad : open_kernel(&s);
     for (int pass = 0; !bad && pass < 2; pass++)
         copy_all(&s);
     cut_all(&s);
@@ -271,12 +330,8 @@ int trace_snapshot_write(const char *folder, const struct trace_snapshot_source 
         s.since_ns = out->newest_ns - o->last_ns;
         cut_all(&s);
     }
-    buf_printf(&ust, "%s/ust", folder);
-    uint32_t n_classes;
-    const struct event_class *classes = agent_events(&n_classes);
-    bad = bad ? bad : ctf_writer_new(&s.writer, buf_str(&ust), "ust", classes, n_classes, e);
+    bad = bad ? bad : make_writers(&s, folder);
     bad = bad ? bad : write_all(&s);
-    buf_release(&ust);
     release(&s);
     return bad;
 }

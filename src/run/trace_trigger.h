@@ -15,17 +15,30 @@
 #include "query/alert.h"
 
 #define TRACE_ALERTS_MAX 4
+#define TRACE_EVENTS_MAX 8
+
+/* event:NAME where QUERY. `name` is a pattern as in --events, or `malloc` for `allium:malloc`; `query`: see
+ * model/trace/event_query.h; NULL: each event of that name. */
+struct trace_event_trigger {
+    char *name, *query;
+};
 
 struct trace_triggers {
     bool exit;         /* exit!=0: the command ends with another code than 0 */
-    bool signal;       /* the command is ended by a signal */
     uint64_t every_ns; /* 0: not */
     struct alert alerts[TRACE_ALERTS_MAX];
     unsigned n_alerts;
+    struct trace_event_trigger events[TRACE_EVENTS_MAX];
+    unsigned n_events;
 };
 
 /** Adds a trigger. Returns 0, or -EINVAL with a line that says what to write instead. */
 int trace_triggers_add(struct trace_triggers *t, const char *text, struct error *e);
+/**
+ * Returns what --events must have: `list` (NULL: alloc), the program's events that are triggers, and that of
+ * ALLIUM_SNAPSHOT(). The caller frees it.
+ */
+char *trace_triggers_events(const struct trace_triggers *t, const char *list);
 void trace_triggers_release(struct trace_triggers *t);
 
 #endif

@@ -338,7 +338,7 @@ static void name_shown(struct watch *w, struct watch_snapshot *l, struct symbols
         shown[i] = l->kind != WATCH_SNAPSHOT_CHANGES || l->images.at[i].began || l->images.at[i].changed;
     vec_each (const struct watch_snapshot_alert, alert, &l->alerts)
         shown[alert->image] = true;
-    for (size_t i = 0; i < l->images.len && !w->o.named; i++)
+    for (size_t i = 0; i < l->images.len && !w->o.named && !w->o.nameless; i++)
         if (shown[i])
             name(w, symbols, l->images.at[i].profile);
     free(shown);
@@ -346,7 +346,7 @@ static void name_shown(struct watch *w, struct watch_snapshot *l, struct symbols
 
 static bool is_wanted(const struct watch *w, const struct ledger_entry *entry)
 {
-    return entry->alive && (w->o.pid ? entry->pid == w->o.pid : entry->owner == geteuid());
+    return entry->alive && (w->o.dir || (w->o.pid ? entry->pid == w->o.pid : entry->owner == geteuid()));
 }
 
 /*
@@ -455,7 +455,9 @@ struct watch_snapshot *watch_take_snapshot(struct watch *w, enum watch_snapshot_
     w->snapshots++;
     vec_each (struct track, t, &w->tracks)
         t->found = false;
-    if (w->o.pid)
+    if (w->o.dir)
+        ledger_dir_scan(w->o.dir, &scan.list);
+    else if (w->o.pid)
         ledger_scan_process(&scan, w->o.pid);
     else
         ledger_dir_scan_all(&scan.list);

@@ -33,6 +33,8 @@ struct watch_options {
     struct rollup_options live;      /* which samples are watched: keep, keep_sample and arg */
     uint64_t older_than_ns;          /* the age from which on they are old, or WATCH_OLDER_DEFAULT */
     bool named;                      /* the options need names */
+    bool nameless;                   /* rows get no names */
+    const char *dir;                 /* only ledgers of this folder; NULL: of all; borrowed */
     const struct wrappers *wrappers; /* marked where there are names; borrowed */
     const struct alert *alert;       /* NULL: no alerts; borrowed */
     struct suppressions *dismissed;  /* borrowed */

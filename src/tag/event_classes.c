@@ -12,6 +12,8 @@
 
 #define FIELDS_MOST 32u
 #define TEXT_MOST   (64u << 10)
+/* The part of the table that is backed at first: later, seccomp may forbid that. */
+#define FIRST_BYTES (EVENT_TABLE_TEXTS + LEDGER_PAGE_BYTES)
 
 _Static_assert(ALLIUM_TYPE_UNSIGNED == EVENT_UNSIGNED && ALLIUM_TYPE_SIGNED == EVENT_SIGNED &&
                    ALLIUM_TYPE_HEX == EVENT_HEX && ALLIUM_TYPE_BYTES == EVENT_BYTES &&
@@ -95,10 +97,10 @@ bool event_classes_begin(void)
 {
     char *map =
         ring_file_map(&process.ledger, &process.config, LEDGER_EVENTS_SUFFIX, EVENT_TABLE_BYTES, NULL, 0);
-    if (!map || ledger_back(map, EVENT_TABLE_TEXTS))
+    if (!map || ledger_back(map, FIRST_BYTES))
         return false;
     table = (struct event_table *)map;
-    store_relaxed(&ready_bytes, EVENT_TABLE_TEXTS);
+    store_relaxed(&ready_bytes, FIRST_BYTES);
     store_relaxed(&table->taken, EVENT_TABLE_TEXTS);
     store_release(&table->magic, EVENT_TABLE_MAGIC);
     return true;
@@ -132,14 +134,16 @@ static bool reach(uint64_t end)
     return true;
 }
 
-/* Two threads that come here with the same event give it two numbers; the reader knows them as one event. */
-static uint16_t add(const struct allium_event *event, uint64_t bytes)
+/* Sets *full if there will never be room: memory may come.
+ * Two threads that come here with the same event give it two numbers; the reader knows them as one event. */
+static uint16_t add(const struct allium_event *event, uint64_t bytes, bool *full)
 {
     uint64_t taken, end;
     do {
         taken = load_acquire(&table->taken);
         end = (uint32_t)taken + bytes;
-        if (taken >> 32 >= EVENT_TABLE_MOST || end > EVENT_TABLE_BYTES || !reach(end))
+        *full = taken >> 32 >= EVENT_TABLE_MOST || end > EVENT_TABLE_BYTES;
+        if (*full || !reach(end))
             return 0;
     } while (!atomic_swap_if64(&table->taken, taken, ((taken >> 32) + 1) << 32 | end));
     struct sink s = {.to = (char *)table + (uint32_t)taken};
@@ -160,12 +164,24 @@ uint16_t event_classes_number(struct allium_event *event)
     if (length.n >= TEXT_MOST)
         return 0;
     uint64_t mask;
+    bool full = false;
     const bool blocked = process_block_signals(&mask); /* a handler that forks would leave the child here */
     uint16_t number = find(event, length.n);
     if (!number)
-        number = add(event, length.n);
+        number = add(event, length.n, &full);
     if (blocked)
         process_unblock_signals(mask);
-    store_relaxed(&event->known, (uint64_t)process.generation << 32 | number);
+    if (number || full)
+        store_relaxed(&event->known, (uint64_t)process.generation << 32 | number);
     return number;
+}
+
+void event_classes_ask(const char reason[static EVENT_TABLE_REASON_BYTES])
+{
+    const uint64_t n = __atomic_add_fetch(&table->asked, 1, __ATOMIC_RELAXED);
+    struct event_table_request *r = &table->requests[(n - 1) % EVENT_TABLE_REQUESTS];
+    store_relaxed(&r->number, 0);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    __builtin_memcpy(r->reason, reason, sizeof(r->reason));
+    store_release(&r->number, n);
 }

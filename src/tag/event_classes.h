@@ -13,10 +13,13 @@
 #include <stdint.h>
 
 #include "allium/event.h"
+#include "wire/event_table.h"
 
 /** Makes the table of this image. Called by the thread that makes its rings. */
 bool event_classes_begin(void);
 /** Returns the number of the event; 0: there is no room for its description, or it is damaged. */
 uint16_t event_classes_number(struct allium_event *event);
+/** Asks the tool for a snapshot. The rings are open. */
+void event_classes_ask(const char reason[static EVENT_TABLE_REASON_BYTES]);
 
 #endif

@@ -10,6 +10,7 @@
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/clock_ns.h"
 #include "base/sigsafe/syscall.h"
+#include "ring/ring_shared.h"
 #include "tag/event_classes.h"
 #include "target/agent_api.h"
 #include "target/fork_placeholder.h"
@@ -39,6 +40,7 @@ static uint64_t frozen_at;  /* the time that the stopped clock shows; 0: the clo
 static __thread struct {
     uint32_t generation, id; /* `id` is the thread's in this generation of the process */
     uint32_t writes;         /* it is in ring_append() */
+    bool shares;             /* a child of vfork() writes as this thread, see event_vfork.c */
 } self __attribute__((tls_model("initial-exec")));
 
 static uint64_t stage_of(uint32_t stage)
@@ -133,6 +135,12 @@ bool event_rings_open(void)
     return stage == stage_of(RINGS_MADE);
 }
 
+void event_rings_prepare(void)
+{
+    if (agent_traces())
+        event_rings_open();
+}
+
 bool event_rings_freeze(void)
 {
     if (frozen_at)
@@ -165,14 +173,30 @@ static uint32_t thread(void)
     return self.id;
 }
 
+bool event_rings_share(bool now)
+{
+    const bool before = self.shares;
+    self.shares = now;
+    return before;
+}
+
+/* The full agent's vfork() is the one that is called, if there is one. */
+static bool shares(void)
+{
+    return self.shares ||
+           (allium_agent_trace && allium_agent_trace(AGENT_API_VERSION, NULL, AGENT_API_ASKS_CHILD));
+}
+
 void event_rings_append(uint64_t *event, uint32_t words)
 {
     if (allium_agent_trace && allium_agent_trace(AGENT_API_VERSION, event, words))
         return;
     event[1] |= (uint64_t)thread() << 32;
     self.writes++;
-    if (!ring.is_hot || load_relaxed(&frozen_at) ||
-        sequence_append(&ring.at, ring.at.area, event, words) != SEQUENCE_DONE)
+    if (unlikely(shares()))
+        ring_shared_append(&ring, event, words);
+    else if (!ring.is_hot || load_relaxed(&frozen_at) ||
+             sequence_append(&ring.at, ring.at.area, event, words) != SEQUENCE_DONE)
         ring_append(&ring, event, words);
     self.writes--;
 }

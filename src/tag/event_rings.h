@@ -17,8 +17,12 @@
 
 /** Returns whether events can be written; makes rings for this image if it has none. tag_ledger_open() was true. */
 bool event_rings_open(void);
+/** Makes the table beside the agent's rings, if the agent traces: later, seccomp may forbid that. */
+void event_rings_prepare(void);
 /** Writes an event; the second word has its number, its size and its flags, and gets the thread. */
 void event_rings_append(uint64_t *event, uint32_t words);
+/** Makes the thread's events go into the ring that threads share, or no more. Returns what was so before. */
+bool event_rings_share(bool now);
 /** Counts an event that cannot be written. */
 void event_rings_lose(void);
 /** Stops the clock of events, which then makes no use of the time stamp counter. False: it was stopped before. */

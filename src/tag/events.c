@@ -20,6 +20,7 @@
 #define LIST_TRIES 4 /* the tool replaces the list meanwhile */
 #define FIRST_WORD 3u
 
+_Static_assert(ALLIUM_SNAPSHOT_BYTES == EVENT_TABLE_REASON_BYTES, "a reason has the same room in both");
 _Static_assert(ALLIUM_EVENTS_WORD * 4 == LEDGER_CONTROL_EVENTS_AT, "inline code reads `word` there");
 
 /* The first list, for a page that has none. */
@@ -54,8 +55,12 @@ void events_begin_ledger(void)
 
 TAG_EXPORT void allium_event_module(const volatile void *page)
 {
-    if (tag_ledger_open())
-        tag_control_show_page(process.ledger.control, (const char *)(uintptr_t)page);
+    if (!tag_ledger_open())
+        return;
+    tag_control_show_page(process.ledger.control, (const char *)(uintptr_t)page);
+    if (process.ledger.control != &ledger_no_control &&
+        load_relaxed(&ledger_control_events(process.ledger.control)->word))
+        event_rings_prepare();
 }
 
 TAG_EXPORT int allium_event_decide(struct allium_event *event, uint32_t word)
@@ -114,6 +119,18 @@ void events_put_tag_call(uint32_t account, const void *object, size_t bytes, uin
         put_string(e.class, sizeof(e.class), tag->class) | put_string(e.name, sizeof(e.name), tag->name);
     e.head[1] = ring_what(EVENT_tag_call, sizeof(e) / 8 | (cut ? RING_FLAG_CUT << RING_SIZE_BITS : 0), 0);
     event_rings_append((uint64_t *)&e, sizeof(e) / 8);
+}
+
+TAG_EXPORT void allium_event_snapshot(struct allium_event *event, const char *reason)
+{
+    struct {
+        uint64_t words[2];
+        char reason[ALLIUM_SNAPSHOT_BYTES];
+    } asked = {0};
+    const uint32_t cut = allium_event_text(asked.reason, sizeof(asked.reason), reason);
+    allium_event_write(event, asked.words, sizeof(asked) / 8, cut);
+    if (tag_ledger_open() && event_rings_open())
+        event_classes_ask(asked.reason);
 }
 
 TAG_EXPORT uint32_t allium_event_text(char *field, uint32_t bytes, const char *text)

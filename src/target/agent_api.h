@@ -75,7 +75,11 @@ const struct agent_api_agent *allium_agent_api(const struct agent_api_tags *tags
  * Exported by the full agent: writes an event of the program (ring/ring_layout.h) of `words` words into its rings. The
  * first word and the thread in the second one are filled in. `event` NULL: nothing is written. `version`:
  * AGENT_API_VERSION. False: the agent does not trace, or was built with another version.
+ *
+ * `event` NULL and `words` AGENT_API_ASKS_CHILD: returns whether the thread must not write into a CPU's ring, as it is
+ * that of a child of vfork(), which the agent has made; also if the agent does not trace.
  */
+#define AGENT_API_ASKS_CHILD 1u
 bool allium_agent_trace(uint32_t version, uint64_t *event, uint32_t words);
 
 #endif

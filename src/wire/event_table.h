@@ -15,6 +15,8 @@
  *     u 8 id
  *     e 4 kind BOOK=1 TOY=-2
  *
+ * ALLIUM_SNAPSHOT() also asks here for a snapshot: the tool sees it although the rings may overwrite the event at once.
+ *
  * Runs in: target (writer) and tool (reader). Invariant: the reader trusts nothing of it.
  */
 
@@ -25,12 +27,22 @@
 #define EVENT_TABLE_BYTES (512u << 10) /* of the file */
 #define EVENT_TABLE_TYPES "uixbfes"    /* by enum event_type */
 
+/* What one call of ALLIUM_SNAPSHOT() asks. */
+#define EVENT_TABLE_REASON_BYTES 64u
+struct event_table_request {
+    uint64_t number;                       /* of the call, from 1; stored last, 0 while `reason` is written */
+    char reason[EVENT_TABLE_REASON_BYTES]; /* ends with NUL, or is full */
+};
+#define EVENT_TABLE_REQUESTS 4u /* the last ones */
+
 struct event_table {
     uint64_t magic; /* stored last */
     uint64_t taken; /* descriptions << 32 | the end of the last one, in bytes from the table's beginning */
-    uint64_t unused[6];
+    uint64_t asked; /* calls of ALLIUM_SNAPSHOT(); call n is at requests[(n - 1) % EVENT_TABLE_REQUESTS] */
+    uint64_t unused[5];
     /* the offset of a description << 32 | its bytes; stored when the description is there */
     uint64_t places[EVENT_TABLE_MOST];
+    struct event_table_request requests[EVENT_TABLE_REQUESTS];
 };
 #define EVENT_TABLE_TEXTS 16384u /* where the descriptions begin */
 _Static_assert(sizeof(struct event_table) <= EVENT_TABLE_TEXTS, "before them");

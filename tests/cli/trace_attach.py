@@ -92,6 +92,12 @@ def mistakes():
                                   (("trace", "999999999"), 1, "999999999"),
                                   (("trace", str(os.getpid())), 1, "process %d" % os.getpid()),
                                   (("trace", s.pid, "more"), 2, "too many arguments after PID"),
+                                  (("trace", "--buffer", "1M", s.pid), 2, "--buffer needs a command"),
+                                  (("trace", "--clock", "mono", s.pid), 2, "--clock needs a command"),
+                                  (("trace", "--no-follow", s.pid), 2, "--no-follow needs a command"),
+                                  (("trace", "--events", "user", s.pid), 2, "--events needs a command"),
+                                  (("trace", "--clock", "mono", "--events", "x:*", "--", "true"), 2,
+                                   "--clock is for the rings of the agent: use --events alloc,x:*"),
                                   (("env", "--flight"), 2, "--flight needs --trace"),
                                   (("env", "--trace", "--sites"), 2, "exclude each other")):
             said = s.call(*words, code=code)

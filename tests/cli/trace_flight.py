@@ -69,6 +69,63 @@ def alert():
         check("1 more triggers came within a second" in said, said)
 
 
+def event():
+    """An event for which a query holds, also just before the end; one within a second is only counted."""
+    with private_dir() as folder:
+        names, said = fly(folder, ["--snapshot-on", "event:malloc where size=7777", "--snapshot-on",
+                                   "event:allium:free where ptr=1"],
+                          "make", 1000, 111, "slow", 100, 222, "make", 3, 7777, "slow", 100, 222)
+        equal(names, ["1-event"], said)
+        check("allium: 2 more triggers came within a second" in said, said)
+        found = trace_reader.events(folder + "/t/1-event")
+        check(count(found, 7777) >= 1 and count(found, 111) == 1000, said)
+        check("overwritten before" not in said and "could not fire" not in said, said)
+        names, said = fly(folder, ["--force", "--snapshot-on", "event:malloc where size>8000 size<9000"], "fork", 1,
+                          "make", 1, 8500)
+        equal(names, ["1-event"], said)
+
+
+def unseen():
+    """Events that were overwritten before anybody looked are counted: with those that were looked at they are all."""
+    with private_dir() as folder:
+        names, said = fly(folder, ["--buffer", "64K", "--snapshot-on", "event:malloc where size=7777"], "make", 2000000,
+                          111)
+        equal(names, [], said)
+        found = re.search(r"up to (\d+) events were overwritten before .* \((\d+) were looked at\)", said)
+        check(found, said)
+        unseen, looked = int(found.group(1)), int(found.group(2))
+        check(unseen > 0 and 4000000 <= unseen + looked <= 4000000 + 5000, unseen, looked)
+
+
+GROWS = r"""
+#include <stdlib.h>
+#include <unistd.h>
+int main(void)
+{
+    for (;;) {
+        void *volatile lost = malloc(4000);
+        usleep(5000);
+    }
+}
+"""
+
+
+def growing():
+    """As `allium watch` finds it."""
+    with private_dir() as folder:
+        with open(folder + "/grows.c", "w") as file:
+            file.write(GROWS)
+        tap.succeed(["cc", "-O1", "-fno-builtin", folder + "/grows.c", "-o", folder + "/grows"])
+        process = subprocess.Popen([ALLIUM, "trace", "--flight", "--period", "1", "-o", folder + "/t", "--snapshot-on",
+                                    "growing for 0s", "--", folder + "/grows"], stderr=subprocess.PIPE,
+                                   env=dict(os.environ, XDG_RUNTIME_DIR=folder))
+        tap.wait_until(lambda: os.path.exists(folder + "/t/1-growing/ust"), 120, "a snapshot")
+        process.terminate()
+        _, said = process.communicate()
+        equal(process.returncode, 128 + signal.SIGTERM, said)
+        equal(sorted(name for name in os.listdir(folder + "/t") if name[0].isdigit())[:1], ["1-growing"], said)
+
+
 def demand():
     """`allium snapshot PID --trace` of the program that runs."""
     with private_dir() as folder:
@@ -91,7 +148,18 @@ def mistakes():
         for words, line in ((("--snapshot-on", "signal", "--", "true"), "needs --flight"),
                             (("--flight", "--snapshot-on", "sometimes", "--", "true"), "unknown trigger 'sometimes'"),
                             (("--flight", "--snapshot-on", "every:1ms", "--", "true"), "use a duration of 1s"),
-                            (("--flight", "--snapshot-on", "growing", "--", "true"), "allium watch --alert"),
+                            (("--flight", "--snapshot-on", "growing for", "--", "true"), "or 'growing for 2h'"),
+                            (("--flight", "--snapshot-on", "event:", "--", "true"), "use event:NAME or"),
+                            (("--flight", "--snapshot-on", "event:malloc size>1", "--", "true"), "use event:NAME or"),
+                            (("--flight", "--snapshot-on", "event:malloc where ", "--", "true"), "use event:NAME or"),
+                            (("--flight", "--snapshot-on", "event:mallok", "--", "true"), "unknown event mallok: use"),
+                            (("--flight", "--snapshot-on", "event:allium:x", "--", "true"), "unknown event allium:x"),
+                            (("--flight", "--snapshot-on", "event:free where size>1", "--", "true"),
+                             'unknown field "size"'),
+                            (("--flight", "--snapshot-on", "event:free where func:main", "--", "true"),
+                             "not known while"),
+                            (("--flight", "--snapshot-on", "event:kernel:brk", "--", "true"), "are no triggers"),
+                            (("--flight", "--events", "x:y", "--", "true"), "needs alloc in --events"),
                             (("--flight", "--duration", "1s", "--", "true"), "exclude each other"),
                             (("--flight", str(os.getpid())), "--flight needs a command")):
             done = tap.run([ALLIUM, "trace", *words], cwd=folder)
@@ -105,6 +173,9 @@ tap.main([
     ("exit codes", exits),
     ("intervals", every),
     ("conditions", alert),
+    ("events", event),
+    ("events that nobody has looked at", unseen),
+    ("growth", growing),
     ("on demand", demand),
     ("first mistakes", mistakes),
 ])

@@ -154,6 +154,7 @@ int main(int argc, char **argv)
         if (!strcmp(argv[i], "memory")) step_kernel_memory();
         if (!strcmp(argv[i], "children")) step_children();
         if (!strcmp(argv[i], "order")) step_order();
+        if (!strcmp(argv[i], "fail")) return 3;
         fflush(stdout);
     }
 }
@@ -365,6 +366,30 @@ def order(rounds=100000):
         equal(ours[at:at + 3 * rounds], ["malloc", "madvise", "free"] * rounds, "order")
 
 
+def flight():
+    """With --flight the kernel's rings overwrite; a snapshot has both parts, and complete from a time on."""
+    with private_dir() as folder:
+        done = tap.run([ALLIUM, "trace", "--flight", "--kernel", "maps,faults", "--kernel-buffer", "1M",
+                        "--snapshot-on", "exit!=0", "-o", folder + "/t", "--", compiled(folder), "50000", "order",
+                        "faults", "fail"],
+                       env=dict(os.environ, ALLIUM_KERNEL_COUNTS="1"))
+        said = done.stderr.decode()
+        equal((done.returncode, sorted(os.listdir(folder + "/t"))), (3, ["1-exit", "profile.allium"]), said)
+        found = re.search(r"allium: (\d+) events of the kernel in the last snapshot, (\d+) lost", said)
+        check(found and "only while allium runs" in said, said)
+        shown = tap.run(["babeltrace2", "--clock-cycles", "--no-delta", folder + "/t/1-exit"])
+        equal(shown.returncode, 0, shown.stderr)
+        events = [Event(line) for line in shown.stdout.decode().splitlines()]
+        kernel = [e for e in events if e.origin == "kernel"]
+        equal((len(kernel), int(found.group(2))), (int(found.group(1)), 0), "events of the kernel, lost")
+        pages = int(dict(line.split(None, 1) for line in done.stdout.decode().splitlines())["faults"].split()[2], 16)
+        touched = [(e.f_address - pages) // 4096 for e in kernel if e.name == "page_fault_begin" and
+                   pages <= e.f_address < pages + 4096 * 50000]
+        check(len(touched) > 5000, len(touched))
+        equal(sorted(touched), list(range(50000 - len(touched), 50000)), "the last pages")
+        check(any(e.name == "malloc" and e.f_size == 10002 for e in events), "the program's part")
+
+
 def losses():
     """A ring that is too small: written and lost are together what the programs counted; babeltrace2 says so, too."""
     with private_dir() as folder:
@@ -406,6 +431,7 @@ lib.main([
     ("objects, pages and resident memory are those of the kernel's own trace", memory),
     ("children are traced, others are not", children),
     ("the program's events and the kernel's are on one clock", order),
+    ("--flight", flight),
     ("losses are exact", losses),
     ("all groups at once", everything),
     ("first mistakes", mistakes),

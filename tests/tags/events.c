@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Writes events as its first argument says; C and C++. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include "events.h"
 
 #include <dlfcn.h>
 #include <float.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -18,8 +22,10 @@
 
 #define THREADS 4
 /* In a ring without a reader there is room for these, and not for FULL. */
-#define TICKS 10000
-#define FULL  400000
+#define TICKS    10000
+#define FULL     400000
+#define CHILDREN 40
+#define OF_CHILD 1000
 
 ALLIUM_EVENT(shop, odd, ALLIUM_U32(number));
 
@@ -54,6 +60,7 @@ static void limits(void)
     allium_end(shop, parse);
     allium_log(shop, "%d and %s", 12, "text");
     allium_log(shop, "%s", text);
+    allium_log(shop, "%s\xc3\xa4", text + 4000 - 255);
     allium_emit(shop, noisy, .n = evaluate());
     allium_emit(shop, odd, .number = 5);
     other_events();
@@ -152,6 +159,85 @@ static void slow(void)
     }
 }
 
+/* Puts the thread, or the child, onto one CPU. */
+static void pin(bool last)
+{
+    cpu_set_t all, one;
+    CPU_ZERO(&one);
+    if (sched_getaffinity(0, sizeof(all), &all))
+        return;
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, &all) && (last || !CPU_COUNT(&one))) {
+            CPU_ZERO(&one);
+            CPU_SET(cpu, &one);
+        }
+    sched_setaffinity(0, sizeof(one), &one);
+}
+
+/* Children of vfork() write, on another CPU than their parent, where threads of the parent write, too. */
+static void *make_children(void *arg)
+{
+    (void)arg;
+    pin(false);
+    static unsigned long k; /* not in a register, which the child would change */
+    for (; k < CHILDREN; k++) {
+        const pid_t child = vfork();
+        if (!child) {
+            pin(true);
+            for (unsigned long i = 0; i < OF_CHILD; i++)
+                allium_emit(shop, tick, .thread = 9, .count = k * OF_CHILD + i);
+            _exit(0);
+        }
+        waitpid(child, NULL, 0);
+        allium_emit(shop, tick, .thread = 8, .count = k);
+    }
+    return NULL;
+}
+
+static void *count_slowly(void *arg)
+{
+    pin(false);
+    for (unsigned long i = 0; i < TICKS; i++) {
+        allium_emit(shop, tick, .thread = (unsigned)(unsigned long)arg, .count = i);
+        if (i % 100 == 0)
+            usleep(20);
+    }
+    return NULL;
+}
+
+static void vforks(void)
+{
+    pthread_t t[THREADS + 1];
+    for (unsigned long i = 0; i <= THREADS; i++)
+        pthread_create(&t[i], NULL, i < THREADS ? count_slowly : make_children, (void *)i);
+    for (int i = 0; i <= THREADS; i++)
+        pthread_join(t[i], NULL);
+}
+
+/* Asks for snapshots: twice at once, and after a second in seccomp. */
+static void ask(void)
+{
+    for (unsigned long i = 0; i < 100; i++)
+        allium_emit(shop, tick, .count = i);
+    ALLIUM_SNAPSHOT("the queue is full/now");
+    ALLIUM_SNAPSHOT("again");
+    usleep(1300000);
+    allium_emit(shop, tick, .count = 7777);
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT))
+        exit(77);
+    ALLIUM_SNAPSHOT("sealed");
+    syscall(SYS_exit, 0);
+}
+
+/* Asks for a snapshot before anything else is written, in seccomp. */
+static void ask_sealed(void)
+{
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT))
+        exit(77);
+    ALLIUM_SNAPSHOT("sealed");
+    syscall(SYS_exit, 0);
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -173,6 +259,12 @@ int main(int argc, char **argv)
         reload(argv[2]);
     if (!strcmp(what, "sealed") || !strcmp(what, "late"))
         sealed(!strcmp(what, "late"));
+    if (!strcmp(what, "vforks"))
+        vforks();
+    if (!strcmp(what, "ask"))
+        ask();
+    if (!strcmp(what, "ask sealed"))
+        ask_sealed();
     if (!strcmp(what, "input"))
         follow_input();
     if (argc > 2 && !strcmp(argv[argc - 1], "kill"))

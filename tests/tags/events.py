@@ -4,6 +4,7 @@ and C++, with the agent and without; switched by patterns, while the program run
 children, before SIGKILL.
 """
 import contextlib
+import itertools
 import os
 import re
 import signal
@@ -27,7 +28,7 @@ COMPILERS = {
     "g++": ["g++", "-x", "c++", "-std=c++11", "-Wpedantic"], "clang++": ["clang++", "-x", "c++", "-std=c++17"],
     "g++20": ["g++", "-x", "c++", "-std=c++20", "-Wpedantic"], "O0": ["gcc", "-O0"], "lto": ["gcc", "-flto"],
 }
-THREADS, TICKS, FULL = 4, 10000, 400000
+THREADS, TICKS, FULL, CHILDREN, OF_CHILD = 4, 10000, 400000, 40, 1000
 
 
 def program(compiler="gcc", name="events"):
@@ -139,6 +140,7 @@ def check_limits(found, said, noisy):
                              "variant": 5, "timestamp": 6}),
         ("shop:large", 0, {"head": "x" * 4000, "n": 9, "tail": "end"}), ("shop:parse_begin", 0, {"bytes": 77}),
         ("shop:parse_end", 0, {}), ("shop:log", 0, {"message": "12 and text"}), ("shop:log", 2, {"message": "x" * 256}),
+        ("shop:log", 2, {"message": "x" * 255}),
         *[("shop:noisy", 0, {"n": 7})] * noisy, ("shop:odd", 0, {"number": 5}),
         ("shop:tick", 0, {"thread": 1000, "count": 1}), ("shop:odd", 0, {"why": "text"}),
     ]
@@ -156,7 +158,7 @@ def every_type():
         check(any(e[0] == "allium:malloc" for e in found), "events of the agent")
         found, said, counts = alone([program(compiler), "limits"], "user,!shop:noisy")
         check_limits(found, said, 0)
-        equal(counts[2:], [1, 3, 0], "images, cut, unknown")
+        equal(counts[2:], [1, 4, 0], "images, cut, unknown")
 
 
 def check_threads(traced_ones, processes):
@@ -181,6 +183,16 @@ def threads():
         check_threads(way([program(), "threads"], "shop:*"), 1)
         check_threads(way([program(), "forks"], "user"), 2)
     check_threads(traced([program("g++"), "threads", "kill"], "alloc,user", ends=128 + signal.SIGKILL), 1)
+
+
+def vforks():
+    """Children of vfork() write as their parent: each event once, in the order of its writer."""
+    for way, listed in ((traced, "shop:*"), (alone, "user"), (traced, "alloc,user")):
+        found = way([program(), "vforks"], listed)[0]
+        for thread, n in [*((thread, TICKS) for thread in range(THREADS)), (8, CHILDREN), (9, CHILDREN * OF_CHILD)]:
+            mine = [e[4]["count"] for e in found if e[0] == "shop:tick" and e[4]["thread"] == thread]
+            equal(sorted(mine), list(range(n)), "events of thread %d" % thread)
+        equal(len({e[1] for e in found}), 1, "processes")
 
 
 def full():
@@ -228,13 +240,72 @@ def foreign_tables():
     def put(at, data):
         return lambda file: (file.seek(at), file.write(data))
     for change, good, bad in (
-        (put(0, b""), 16, 0), (put(0, b"\0" * 8), 0, 16), (lambda file: file.truncate(4096), 0, 16),
-        (put(16384, b"a:b\nu 8 x\n"), 11, 5), (put(16384, b"\0"), 11, 5), (put(16384 + 5, b"\n"), 11, 5),
-        (put(64, struct.pack("<Q", 2**64 - 1)), 11, 5), (put(64, struct.pack("<Q", 8 << 32 | 20)), 11, 5),
-        (put(64, bytes(16000)), 0, 16),
+        (put(0, b""), 17, 0), (put(0, b"\0" * 8), 0, 17), (lambda file: file.truncate(4096), 0, 17),
+        (put(16384, b"a:b\nu 8 x\n"), 12, 5), (put(16384, b"\0"), 12, 5), (put(16384 + 5, b"\n"), 12, 5),
+        (put(64, struct.pack("<Q", 2**64 - 1)), 12, 5), (put(64, struct.pack("<Q", 8 << 32 | 20)), 12, 5),
+        (put(64, bytes(16000)), 0, 17),
     ):
         with private_dir() as folder:
             equal(damage(folder, change), (good, bad), "events that were read, and left out")
+
+
+def flown(command, listed, *triggers, ends=0):
+    """-> ({name of a snapshot: its events}, what allium said)"""
+    with private_dir() as folder:
+        options = [word for trigger in triggers for word in ("--snapshot-on", trigger)]
+        options += ["--events", listed] if listed else []
+        done = run([ALLIUM, "trace", "--flight", *options, "-o", folder + "/t", "--", *command])
+        equal(done.returncode, ends, done.stderr)
+        names = sorted(name for name in os.listdir(folder + "/t") if name[0].isdigit())
+        return {name: events("%s/t/%s/ust" % (folder, name)) for name in names}, done.stderr.decode()
+
+
+def reasons(found):
+    return [e[4]["reason"] for e in found if e[0] == "allium:snapshot"]
+
+
+def asks():
+    """ALLIUM_SNAPSHOT(): a snapshot with that name, which has the event, too; a second within a second is only counted;
+    in seccomp, too.
+    """
+    for compiler in ("gcc", "g++"):
+        found, said = flown([program(compiler), "ask"], "alloc,shop:*")
+        equal(list(found), ["1-the_queue_is_full_now", "2-sealed"], said)
+        first, last = found.values()
+        equal(reasons(first)[:1] + reasons(last)[-1:], ["the queue is full/now", "sealed"], "reasons")
+        equal([e[4]["count"] for e in first if e[0] == "shop:tick"], list(range(100)), "events before it")
+        equal([e[4]["count"] for e in last if e[0] == "shop:tick"][-1], 7777, "events before the last one")
+        check("allium: 1 more triggers came within a second" in said, said)
+    found, said = flown([program(), "ask sealed"], None)
+    equal(list(found), ["1-sealed"], said)
+    found, said = flown([program(), "ask"], "alloc,!allium:snapshot")
+    equal(found, {}, said)
+    found = alone([program(), "ask"], "user")[0]
+    equal(reasons(found), ["the queue is full/now", "again", "sealed"], "as events, without --flight")
+
+
+def event_triggers():
+    """event:NAME where QUERY, of the program's own events, which it switches on."""
+    found, said = flown([program(), "ask"], "alloc,!allium:*", "event:shop:tick where count=7777")
+    equal(list(found), ["1-event"], said)
+    equal([e[4]["count"] for e in found["1-event"] if e[0] == "shop:tick"][-1], 7777, "the event")
+    found, said = flown([program(), "threads"], None, "event:shop:tick where count=%d own-thread=3" % (TICKS - 1))
+    equal(list(found), ["1-event"], said)
+    found, said = flown([program(), "threads"], None, "event:shop:t?ck where number>5", "event:shop:never")
+    equal(found, {}, said)
+    check('could not fire: query: unknown field "number"' in said and "no event shop:never was seen" in said, said)
+
+
+def shadowed():
+    """Fields with the names of what all events have are own-NAME in --where; DIR/ust has the names of calls, too."""
+    with private_dir() as folder:
+        succeed([ALLIUM, "trace", "--events", "alloc,stream:*", "-o", folder + "/t", "--", program(), "limits"])
+        for query, n in (("own-event=2", 1), ("own-event=3", 0), ("event:stream:event own-event=2", 1)):
+            shown = succeed([ALLIUM, "events", folder + "/t", "--where", query, "--json"]).stdout
+            equal(shown.count(b"\n") - 2, n, query)
+        for part in ("/t", "/t/ust"):
+            shown = succeed([ALLIUM, "events", folder + part, "--json"]).stdout
+            check(shown.count(b'"module":"' + os.fsencode(program())) + shown.count(b"libc.so") > 0, part, "names")
 
 
 def reloads():
@@ -287,15 +358,17 @@ const char *name_of(unsigned long id);
 void work(void);
 void work(void)
 {
-    allium_emit(shop, order, .id = next_id(), .customer = name_of(5));
+    %s;
 }
 """
+STATEMENTS = ("allium_emit(shop, order, .id = next_id(), .customer = name_of(5))", "ALLIUM_SNAPSHOT(name_of(5))")
 
 
 def costs():
     """Off: a load, a test, a branch that is not taken; nothing else before the function returns."""
-    for compiler in (["gcc", "-O2"], ["clang", "-O2"], ["g++", "-O2", "-x", "c++", "-fPIC"], ["gcc", "-O3"]):
-        source, out = scratch("off.c", OFF), scratch("off.o")
+    compilers = (["gcc", "-O2"], ["clang", "-O2"], ["g++", "-O2", "-x", "c++", "-fPIC"], ["gcc", "-O3"])
+    for statement, compiler in itertools.product(STATEMENTS, compilers):
+        source, out = scratch("off.c", OFF % statement), scratch("off.o")
         quiet([*compiler, "-fcf-protection=none", "-I", building.INCLUDE, *building.STRICT, "-c", source, "-o", out])
         text = succeed(["objdump", "-d", "--no-show-raw-insn", out]).stdout.decode()
         body = re.search(r"<(?:work|_Z4workv)>:\n(.*?)(?:\n\n|\Z)", text, re.S).group(1)
@@ -322,11 +395,15 @@ def mistakes():
 tap.main([
     ("every type of field at its limits, in C and C++, with the agent and without", every_type),
     ("threads, signals, fork children, SIGKILL: each event once", threads),
+    ("children of vfork()", vforks),
     ("a ring that is full: what is lost is counted", full),
     ("a process that lives for long", slow),
     ("seccomp", sealed),
     ("descriptions that are damaged", foreign_tables),
     ("a library that is loaded and unloaded", reloads),
+    ("fields with the names of others", shadowed),
+    ("ALLIUM_SNAPSHOT() in C and C++", asks),
+    ("events that make a snapshot", event_triggers),
     ("switched while the program runs, and in its children", at_run_time),
     ("an event that is off is three instructions", costs),
     ("lists that are none", mistakes),

@@ -374,6 +374,8 @@ EXPORT bool allium_agent_trace(uint32_t version, uint64_t *event, uint32_t words
 {
     struct thread *t = &thread_self;
     uint8_t outside;
+    if (version == AGENT_API_VERSION && !event && words == AGENT_API_ASKS_CHILD)
+        return tracer_thread & TRACER_UNREGISTERED;
     if (version != AGENT_API_VERSION || !tracer_on)
         return false;
     if (event && append_hot(event, words))

@@ -2,11 +2,9 @@
 /*
  * Children that share the memory of their parent: those of vfork(2), and of clone(2) with CLONE_VM.
  *
- * The kernel aborts no sequences of such a child (rseq(2)). If the child also has the thread-local storage of the
- * thread that has called, it sees there that this thread is registered, and the CPU on which that thread was. So it
- * must not write into a CPU's ring, and does not know it. The functions below mark the storage (TRACER_UNREGISTERED)
- * until the child has executed a program, or ended: until then the calling thread of the parent sleeps. Then the child
- * writes into the ring that threads share, as the thread that has called.
+ * Such a child must not write into a CPU's ring (target/vfork_call.h). The functions below mark the thread's storage
+ * (TRACER_UNREGISTERED) while there is one: it then writes into the ring that threads share, as the thread that has
+ * called.
  *
  * posix_spawn(3) makes its child inside libc, and allocates nothing there. A child by a system call that is not made by
  * these functions is not noticed. A child with storage of its own is looked at when it writes its first event.
@@ -23,6 +21,7 @@
 #include "agent/tracer/tracer_life.h"
 #include "agent/tracer/tracer_rings.h"
 #include "base/sigsafe/syscall.h"
+#include "target/vfork_call.h"
 
 typedef int clone_fn(int (*)(void *), void *, int, void *, pid_t *, void *, pid_t *);
 static clone_fn *next_clone;
@@ -58,38 +57,7 @@ static __attribute__((used)) pid_t child_failed(int error)
     return -1;
 }
 
-/*
- * The child returns first, and from then on uses the stack below its caller's frame. So the return address and what is
- * to be restored are kept in registers, which the kernel leaves alone. The child jumps: a shadow stack stays as it is.
- */
-__attribute__((naked)) EXPORT pid_t tracer_vfork(void) __asm__("vfork");
-pid_t tracer_vfork(void)
-{
-    __asm__("sub $8, %%rsp\n\t"
-            "call %P[begins]\n\t"
-            "add $8, %%rsp\n\t"
-            "mov %%rax, %%rsi\n\t"
-            "pop %%rdi\n\t"
-            "mov %[number], %%eax\n\t"
-            "syscall\n\t"
-            "test %%rax, %%rax\n\t"
-            "jz 1f\n\t"
-            "push %%rdi\n\t"
-            "push %%rax\n\t"
-            "mov %%rsi, %%rdi\n\t"
-            "call %P[ended]\n\t"
-            "pop %%rax\n\t"
-            "test %%rax, %%rax\n\t"
-            "js 2f\n\t"
-            "ret\n"
-            "1:\n\t"
-            "jmp *%%rdi\n"
-            "2:\n\t"
-            "neg %%eax\n\t"
-            "mov %%eax, %%edi\n\t"
-            "jmp %P[failed]" ::[number] "i"(SYS_vfork),
-            [begins] "i"(child_begins), [ended] "i"(child_ended), [failed] "i"(child_failed));
-}
+VFORK_CALL(EXPORT, tracer_vfork, child_begins, child_ended, child_failed)
 
 /*
  * Declared without the "..." of clone(2): the arguments are in the same places. Without CLONE_VFORK the thread that

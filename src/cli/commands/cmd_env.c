@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/trace/trace_clock.h"
 #include "cli/option_values.h"
 #include "cli/wrapper_lists.h"
 #include "run/launch.h"
@@ -52,7 +53,7 @@ const struct command command_env = {
 struct setting {
     const char *name;
     const char *value;
-    char number[24];
+    char number[40];
 };
 
 #define SETTINGS_MAX 5
@@ -186,6 +187,10 @@ static int parse(const struct arguments *a, struct settings *s)
             sites    ? LAUNCH_SITES
             : flight ? LAUNCH_TRACE | LAUNCH_FLIGHT
                      : LAUNCH_TRACE_LATER);
+    if (trace && trace_clock_must_be_mono()) {
+        struct setting *it = &s->of[s->n - 1];
+        strncat(it->number, ",clock=mono", sizeof(it->number) - strlen(it->number) - 1);
+    }
     if (!sites && named)
         return command_misuse(&command_env, "--wrapper needs --sites: use --sites --wrapper %s", named);
     if (command_value(&command_env, a, "sites") && (s->wrappers = wrapper_lists_for_agent(named)))

@@ -13,8 +13,9 @@
 #include "cli/source.h"
 #include "cli/source_trace.h"
 #include "cli/trace/trace_agent_options.h"
-#include "cli/trace/trace_filter.h"
 #include "cli/trace/trace_allocator.h"
+#include "cli/trace/trace_clock.h"
+#include "cli/trace/trace_filter.h"
 #include "cli/trace/trace_summary.h"
 #include "collect/ledger/control_events.h"
 #include "run/record.h"
@@ -38,7 +39,8 @@ static const struct option_doc options[] = {
     {"flight", 0, NULL,
      "keep the last events in memory; write those that are there at a crash, or at a trigger"},
     {"snapshot-on", 0, "TRIGGER",
-     "with --flight, write also at exit!=0, every:DURATION, or when a condition as 'live>1G' holds", true},
+     "with --flight, write also at exit!=0, every:DURATION, 'live>1G', growing, 'event:NAME where QUERY'",
+     true},
     {"period", 0, "SIZE", "sample the heap beside, see allium-run(1) (512K)"},
     {"no-follow", 0, NULL, "do not observe processes that CMD starts"},
     {"no-args", 0, NULL, "do not keep command lines in the recording"},
@@ -62,7 +64,7 @@ static const char *const examples[] = {
     "record only large blocks, with their frees",
     "allium trace --flight --snapshot-on 'exit!=0' -- ./server",
     "keep the last events; if the server crashes or fails, store them in a folder in server.PID.trace",
-    "allium trace 4711 --duration 10s",
+    "allium trace --duration 10s 4711",
     "trace a process for 10 s that was started with `allium env --trace`",
     NULL,
 };
@@ -83,7 +85,7 @@ const struct command command_trace = {
     .run = run,
 };
 
-static void tell_kernel(const struct kernel_follow_counts *n)
+static void tell_kernel(const struct kernel_follow_counts *n, bool flight, uint64_t last)
 {
     struct buf b = BUF_INIT;
     if (n->missed) /* the kernel does not tell whose they were */
@@ -94,7 +96,14 @@ static void tell_kernel(const struct kernel_follow_counts *n)
         buf_printf(&b, "; %" PRIu64 " counted apart", n->counted);
     if (n->untraced)
         buf_printf(&b, "; %" PRIu64 " processes were not traced: more than 32768 ran at a time", n->untraced);
-    command_fail(0, "%" PRIu64 " events of the kernel, %" PRIu64 " lost%s", n->events, n->lost, buf_str(&b));
+    if (flight)
+        command_fail(0,
+                     "%" PRIu64 " events of the kernel in the last snapshot, %" PRIu64
+                     " lost%s; the kernel keeps them only while allium runs",
+                     last, n->lost, buf_str(&b));
+    else
+        command_fail(0, "%" PRIu64 " events of the kernel, %" PRIu64 " lost%s", n->events, n->lost,
+                     buf_str(&b));
     buf_release(&b);
 }
 
@@ -140,6 +149,12 @@ static int parse_values(const struct arguments *a, struct record_options *o, str
     if (code < 0)
         code = take_kernel(a, t);
     t->events = command_value(&command_trace, a, "events");
+    const char *of_rings = command_value(&command_trace, a, "buffer")  ? "buffer"
+                           : command_value(&command_trace, a, "clock") ? "clock"
+                                                                       : NULL;
+    if (code < 0 && of_rings && t->events && !event_list_has_agent(t->events))
+        code = command_misuse(&command_trace, "--%s is for the rings of the agent: use --events alloc,%s",
+                              of_rings, t->events);
     const char *mistake = t->events ? event_list_mistake(t->events) : NULL;
     if (code < 0 && mistake)
         code = command_misuse(&command_trace, "--events %s: %s", t->events, mistake);
@@ -194,16 +209,16 @@ static int attach(const struct arguments *a, const struct record_options *o, pid
     return bad ? EXIT_FAILED : EXIT_DONE;
 }
 
-/* --flight and --snapshot-on. -1: fine; else the exit code. */
-static int parse_flight(const struct arguments *a, struct record_trace *t, struct trace_triggers *triggers)
+/* --flight and --snapshot-on. *events: receives the list of events, which the caller frees. -1: fine; else the exit
+ * code. */
+static int parse_flight(const struct arguments *a, struct record_trace *t, struct trace_triggers *triggers,
+                        char **events)
 {
     struct error e = {""};
     const bool flight = command_value(&command_trace, a, "flight");
     if (a->n_many && !flight)
         return command_misuse(&command_trace, "--snapshot-on needs --flight: use --flight --snapshot-on %s",
                               a->many[0]);
-    if (flight && t->kernel_groups)
-        return command_misuse(&command_trace, "--flight keeps no events of the kernel: leave out --kernel");
     if (flight && t->events && !event_list_has_agent(t->events))
         return command_misuse(&command_trace, "--flight needs alloc in --events: --events alloc,%s",
                               t->events);
@@ -213,7 +228,26 @@ static int parse_flight(const struct arguments *a, struct record_trace *t, struc
         if (trace_triggers_add(triggers, a->many[i], &e))
             return command_misuse(&command_trace, "--snapshot-on: %s", e.text);
     t->flight = flight ? triggers : NULL;
+    if (!flight)
+        return -1;
+    t->events = *events = trace_triggers_events(triggers, t->events);
+    const char *mistake = event_list_mistake(t->events);
+    if (mistake)
+        return command_misuse(&command_trace, "--events %s: %s", t->events, mistake);
     return -1;
+}
+
+/* Returns the first option given that only a command takes, or NULL. */
+static const char *option_of_commands(const struct arguments *a)
+{
+    static const char *const names[] = {
+        "kernel", "kernel-all", "kernel-buffer", "events",  "buffer",
+        "clock",  "stacks",     "period",        "no-follow", "no-args",
+    };
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        if (command_value(&command_trace, a, names[i]))
+            return names[i];
+    return NULL;
 }
 
 /* What the arguments say of a process, checked; then attach(). */
@@ -222,16 +256,15 @@ static int run_attach(const struct arguments *a, const struct record_options *o)
     pid_t pid;
     if (a->n_rest > 1)
         return command_misuse(&command_trace, "too many arguments after PID: leave out %s", a->rest[1]);
-    if (o->trace->kernel_groups || o->trace->events)
-        return command_misuse(&command_trace, "--%s needs a command: allium trace --%s LIST -- CMD ARG...",
-                              o->trace->events ? "events" : "kernel", o->trace->events ? "events" : "kernel");
-    if (command_value(&command_trace, a, "stacks"))
-        return command_misuse(&command_trace, "--stacks needs a command: the process has begun without it");
     if (o->trace->flight)
         return command_misuse(&command_trace,
                               "--flight needs a command: for a process, use allium env --trace "
                               "--flight and allium snapshot %s --trace",
                               a->rest[0]);
+    const char *option = option_of_commands(a);
+    if (option)
+        return command_misuse(&command_trace, "--%s needs a command: allium trace --%s ... -- CMD ARG...",
+                              option, option);
     const int code = source_parse_pid(&command_trace, a->rest[0], &pid);
     return code >= 0 ? code : attach(a, o, pid);
 }
@@ -242,6 +275,7 @@ static int run(int argc, char **argv)
     struct error e = {""};
     struct record_trace trace = {.folder = NULL};
     struct trace_triggers triggers = {.n_alerts = 0};
+    char *path = NULL, *events = NULL;
     struct record_options o = {.period_bytes = RECORD_PERIOD_DEFAULT_BYTES};
     int code = command_parse(&command_trace, argc, argv, true, &a);
     if (code >= 0)
@@ -249,13 +283,12 @@ static int run(int argc, char **argv)
     if (!a.n_rest)
         return command_misuse(&command_trace, "missing command or PID: use allium trace -- CMD ARG...");
     code = parse_values(&a, &o, &trace);
-    code = code >= 0 ? code : parse_flight(&a, &trace, &triggers);
+    code = code >= 0 ? code : parse_flight(&a, &trace, &triggers, &events);
     if (code >= 0)
         return code;
     if (source_kind(a.rest[0]) == SOURCE_PROCESS)
         return run_attach(&a, &o);
     const bool quiet = command_value(&command_trace, &a, "quiet") != NULL;
-    char *path = NULL;
     code = launched_check(a.rest[0], quiet, &o.own_allocator, &path);
     free(path);
     if (code >= 0)
@@ -276,12 +309,16 @@ static int run(int argc, char **argv)
         trace_summary_print_flight(&result.flown, result.folder);
     else if (!quiet && result.stage == RECORD_RAN)
         trace_summary_print(&result.traced, result.folder);
+    const char *clock = command_value(&command_trace, &a, "clock");
+    if (!quiet && result.stage == RECORD_RAN && (!clock || strcmp(clock, "mono") != 0))
+        trace_clock_tell(trace.flight ? result.flown.mono_images : result.traced.mono_images);
     if (!quiet && result.stage == RECORD_RAN && trace.kernel_groups)
-        tell_kernel(&result.kernel);
-    if (!quiet && result.stage == RECORD_RAN && trace.kernel_groups && trace.events)
+        tell_kernel(&result.kernel, trace.flight, result.flown.kernel_events);
+    if (!quiet && result.stage == RECORD_RAN && trace.kernel_groups && trace.events && !trace.flight)
         trace_allocator_print(result.folder, result.traced.events + result.kernel.events);
     trace_triggers_release(&triggers);
     buf_release(&agent_options);
+    free(events);
     free(result.path);
     free(result.folder);
     return result.stage == RECORD_NOT_STARTED && bad == -EOPNOTSUPP ? EXIT_IMPOSSIBLE

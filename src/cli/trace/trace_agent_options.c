@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "cli/option_values.h"
+#include "cli/trace/trace_clock.h"
 #include "collect/ledger/control_events.h"
 
 #define BUFFER_LEAST (UINT64_C(64) << 10)
@@ -26,6 +27,8 @@ int trace_agent_options_add(const struct command *c, const struct arguments *a, 
         buf_printf(out, ",buffer=%" PRIu64, bytes);
     if (clock)
         buf_printf(out, ",clock=%s", clocks[clock].text);
+    else if (trace_clock_must_be_mono())
+        buf_addstr(out, ",clock=mono");
     if (events && event_list_has_begin(events))
         buf_addstr(out, ",begin");
     if (how)

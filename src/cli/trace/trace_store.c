@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/trace/trace_summary.h"
 #include "collect/trace/trace_dir.h"
 #include "run/trace_snapshot.h"
 #include "run/traced_process.h"
@@ -41,6 +42,7 @@ static int write(const struct trace_store_options *o, const struct traced_proces
                              &counts, &e))
         return command_fail(EXIT_FAILED, "%s", e.text);
     print(&counts, folder);
+    trace_summary_print_user(&counts.user);
     return EXIT_DONE;
 }
 

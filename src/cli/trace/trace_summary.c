@@ -52,6 +52,16 @@ static void print_events(const struct ring_follow_counts *n, const char *folder)
     buf_release(&b);
 }
 
+void trace_summary_print_user(const struct user_counts *n)
+{
+    if (n->cut)
+        command_fail(0, "%" PRIu64 " of the program's own events have a text that was cut", n->cut);
+    if (n->unknown)
+        command_fail(0,
+                     "%" PRIu64 " of the program's own events were left out: it damaged their descriptions",
+                     n->unknown);
+}
+
 static void print_losses(const struct ring_follow_counts *n)
 {
     struct buf b = BUF_INIT;
@@ -71,12 +81,7 @@ static void print_losses(const struct ring_follow_counts *n)
     if (n->damaged)
         command_fail(0, "%" PRIu64 " parts of rings were damaged by the program itself, and left out",
                      n->damaged);
-    if (n->user.cut)
-        command_fail(0, "%" PRIu64 " of the program's own events have a text that was cut", n->user.cut);
-    if (n->user.unknown)
-        command_fail(0,
-                     "%" PRIu64 " of the program's own events were left out: it damaged their descriptions",
-                     n->user.unknown);
+    trace_summary_print_user(&n->user);
     buf_release(&b);
 }
 
@@ -135,6 +140,18 @@ void trace_summary_print(const struct ring_follow_counts *n, const char *folder)
     command_fail(0, "next: allium report %s, or allium events %s", folder, folder);
 }
 
+static void print_event_triggers(const struct trace_flight_counts *n)
+{
+    if (n->looked.unseen)
+        command_fail(0,
+                     "up to %" PRIu64 " events were overwritten before --snapshot-on looked at them (%" PRIu64
+                     " were looked at); try a larger --buffer",
+                     n->looked.unseen, n->looked.looked);
+    for (int k = 0; k < TRACE_EVENTS_MAX; k++)
+        if (*n->unfit[k].text)
+            command_fail(0, "--snapshot-on could not fire: %s", n->unfit[k].text);
+}
+
 void trace_summary_print_flight(const struct trace_flight_counts *n, const char *folder)
 {
     const unsigned written = n->snapshots - n->failed;
@@ -143,7 +160,8 @@ void trace_summary_print_flight(const struct trace_flight_counts *n, const char 
     if (n->removed)
         command_fail(0, "%u older snapshots were removed (--limit)", n->removed);
     if (n->skipped)
-        command_fail(0, "%u more triggers came within a second after a snapshot", n->skipped);
+        command_fail(0, "%" PRIu64 " more triggers came within a second after a snapshot", n->skipped);
+    print_event_triggers(n);
     if (n->failed)
         command_fail(0, "%u snapshots could not be written", n->failed);
     if (*n->last)
@@ -151,4 +169,5 @@ void trace_summary_print_flight(const struct trace_flight_counts *n, const char 
                      "the last one has %" PRIu64 " events, %" PRIu64 " lost; next: allium report %s/%s, or "
                      "allium events %s/%s",
                      n->events, n->lost, folder, n->last, folder, n->last);
+    trace_summary_print_user(&n->user);
 }

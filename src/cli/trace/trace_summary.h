@@ -12,4 +12,7 @@ void trace_summary_print(const struct ring_follow_counts *n, const char *folder)
 /** The same of --flight. */
 void trace_summary_print_flight(const struct trace_flight_counts *n, const char *folder);
 
+/** Says what is missing in the program's own events. */
+void trace_summary_print_user(const struct user_counts *n);
+
 #endif

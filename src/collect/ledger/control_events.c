@@ -31,6 +31,11 @@ const char *event_list_mistake(const char *list)
     return list[0] && list[strlen(list) - 1] == ',' ? "it ends with a comma" : NULL;
 }
 
+bool event_list_matches(const char *pattern, const char *name)
+{
+    return event_item_matches((struct event_item){pattern, pattern + strlen(pattern)}, name);
+}
+
 bool event_list_has_agent(const char *list)
 {
     return event_list_has_group(list, "alloc") || event_list_has_group(list, "begin");

@@ -15,6 +15,8 @@ const char *event_list_mistake(const char *list);
 bool event_list_has_agent(const char *list);
 /** Returns whether the list has the events at the beginning of calls. */
 bool event_list_has_begin(const char *list);
+/** Returns whether the pattern of a list, with * and ?, matches the name. */
+bool event_list_matches(const char *pattern, const char *name);
 /** Puts the list in force in the process of this ledger. "": no event is on. Returns 0, or -errno with a line. */
 int control_set_events(const struct ledger_entry *ledger, const char *list, struct error *e);
 

@@ -13,7 +13,8 @@
 
 #define NAME_MOST   128u
 #define LABELS_MOST 4096u
-#define AGENT       "allium:" /* the events of the agent */
+#define AGENT       "allium:"        /* the events of the agent */
+#define SNAPSHOT    AGENT "snapshot" /* is liballium.so's: ALLIUM_SNAPSHOT() */
 
 struct cursor {
     const char *at, *end;
@@ -139,7 +140,7 @@ int event_description_read(struct event_class *out, const char *text, size_t byt
         read_field(&c, &fields[out->n_fields++]);
         c.bad = c.bad || has_twin(out, out->n_fields - 1u);
     }
-    c.bad |= !strncmp(out->name, AGENT, sizeof(AGENT) - 1);
+    c.bad |= !strncmp(out->name, AGENT, sizeof(AGENT) - 1) && strcmp(out->name, SNAPSHOT) != 0;
     if (!c.bad && event_class_bytes(out) <= EVENT_BYTES_MAX)
         return 0;
     event_description_release(out);

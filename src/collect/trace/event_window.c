@@ -73,7 +73,7 @@ void event_window_free(struct event_window *w)
 
 static const struct event_class *class_of(const struct event_window *w, uint16_t id)
 {
-    return id < EVENT_ID_OWN ? w->classes[id] : user_classes_find(w->o.user, id);
+    return id < EVENT_ID_OWN ? w->classes[id] : user_classes_of_trace(w->o.user, id);
 }
 
 /* Returns whether each event is of a known class, and has all its fields. */

@@ -105,6 +105,17 @@ int ring_image_look(struct ring_image *i, const char *folder, const char *name)
     return bad;
 }
 
+int ring_image_borrow(struct ring_image *i, void *map, size_t bytes)
+{
+    *i = (struct ring_image){.map = map, .bytes = bytes, .borrows = true, .lock = -1};
+    i->reader = ring_reader_new(map, bytes);
+    if (!i->reader)
+        return -EINVAL;
+    i->overwrites = ring_reader_header(i->reader)->overwrites;
+    ring_reader_stand_by(i->reader);
+    return 0;
+}
+
 void ring_image_begin_anew(struct ring_image *i)
 {
     struct ring_reader *anew = ring_reader_new(i->map, i->bytes);
@@ -170,7 +181,7 @@ void ring_image_remove(struct ring_image *i, const char *folder)
 void ring_image_close(struct ring_image *i)
 {
     ring_reader_free(i->reader);
-    if (i->map)
+    if (i->map && !i->borrows)
         munmap(i->map, i->bytes);
     if (i->positions)
         munmap(i->positions, i->positions_bytes);

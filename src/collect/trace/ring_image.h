@@ -23,6 +23,7 @@ struct ring_image {
     struct ring_reader *reader;
     void *map;
     size_t bytes;
+    bool borrows;                     /* the mapping is the caller's */
     bool overwrites;                  /* a full ring overwrites its oldest events */
     struct ring_positions *positions; /* NULL: the target does not see how far the rings are read */
     size_t positions_bytes;
@@ -38,6 +39,8 @@ void ring_image_add_name(struct buf *b, const struct ring_image *i, const char *
 int ring_image_open(struct ring_image *i, const char *folder, const char *name);
 /** Opens them to look at what they have, which changes nothing for the target and for another reader. */
 int ring_image_look(struct ring_image *i, const char *folder, const char *name);
+/** Looks at rings that the caller has mapped: the kernel's. Returns 0 or -EINVAL. */
+int ring_image_borrow(struct ring_image *i, void *map, size_t bytes);
 /** Makes the next reading begin with the oldest events again. Only of rings that are looked at. */
 void ring_image_begin_anew(struct ring_image *i);
 /** Reads the next events of a ring; see ring_reader_next(). The target may then overwrite them: `out` has a copy. */

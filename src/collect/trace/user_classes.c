@@ -59,7 +59,7 @@ void user_classes_free(struct user_classes *c)
     free(c);
 }
 
-const struct event_class *user_classes_find(const struct user_classes *c, uint16_t id)
+const struct event_class *user_classes_of_trace(const struct user_classes *c, uint16_t id)
 {
     const uint32_t index = id - EVENT_ID_OWN;
     return id >= EVENT_ID_OWN && index < c->known.len ? &c->known.at[index]->class : NULL;
@@ -110,7 +110,8 @@ static char *copy_text(struct user_events *u, uint32_t index, size_t *bytes)
     return mem_strndup((const char *)u->table + at, n);
 }
 
-/* Sets *index to the class with this description; a new class goes to the writer. Takes over, or frees, `text`. */
+/* Sets *index to the class with this description; a new class goes to the writer, if there is one. Takes over, or
+ * frees, `text`. */
 static int find_class(struct user_classes *c, char *text, size_t bytes, struct ctf_writer *w, uint16_t *index,
                       struct error *e)
 {
@@ -131,7 +132,7 @@ static int find_class(struct user_classes *c, char *text, size_t bytes, struct c
     k->class.id = (uint16_t)(EVENT_ID_OWN + c->known.len);
     k->words = RING_EVENT_WORDS + (event_class_bytes(&k->class) + 7) / 8;
     *vec_push(&c->known) = k;
-    return ctf_writer_class(w, &k->class, e);
+    return w ? ctf_writer_class(w, &k->class, e) : 0;
 }
 
 /* Sets *k to the class of the image's event, or to NULL: it has none. */
@@ -188,4 +189,41 @@ int user_classes_translate(struct user_classes *c, struct user_events *u, struct
     p->n_events -= bad;
     n->unknown += bad;
     return 0;
+}
+
+const struct event_class *user_classes_find(struct user_classes *c, struct user_events *u, uint16_t id,
+                                            uint32_t words)
+{
+    const struct known *k = NULL;
+    if (id < EVENT_ID_OWN || class_of(c, u, id, NULL, &k, NULL) || !k || k->words != words)
+        return NULL;
+    return &k->class;
+}
+
+/* Copies the reason of a call. Returns false if a later one has taken its place, or it is being written. */
+static bool copy_reason(const struct event_table *t, uint64_t number, char *reason)
+{
+    const struct event_table_request *r = &t->requests[(number - 1) % EVENT_TABLE_REQUESTS];
+    if (load_acquire(&r->number) != number)
+        return false;
+    memcpy(reason, r->reason, EVENT_TABLE_REASON_BYTES);
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    return load_relaxed(&r->number) == number;
+}
+
+uint64_t user_events_asked(struct user_events *u, bool opens, uint64_t seen,
+                           char reason[static USER_EVENTS_REASON_BYTES])
+{
+    if (!u->table && opens)
+        open_table(u);
+    if (!u->table || load_acquire(&u->table->magic) != EVENT_TABLE_MAGIC)
+        return 0;
+    const uint64_t asked = load_acquire(&u->table->asked);
+    uint64_t n = asked > seen + EVENT_TABLE_REQUESTS ? asked - EVENT_TABLE_REQUESTS + 1 : seen + 1;
+    memset(reason, 0, USER_EVENTS_REASON_BYTES);
+    while (n <= asked && !copy_reason(u->table, n, reason))
+        n++;
+    if (n > asked)
+        reason[0] = '\0';
+    return asked;
 }

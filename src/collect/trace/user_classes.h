@@ -9,6 +9,7 @@
  * Runs in: the tool. Threads: one. Owns: descriptions and mappings, until they are freed.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -29,11 +30,26 @@ struct user_classes *user_classes_new(void);
 void user_classes_free(struct user_classes *c);
 
 /** Returns the class with this number of the trace, or NULL. */
-const struct event_class *user_classes_find(const struct user_classes *c, uint16_t id);
+const struct event_class *user_classes_of_trace(const struct user_classes *c, uint16_t id);
 
 /** `dir`: the folder with the files of the image, a string that stays. */
 struct user_events *user_events_new(const char *dir, pid_t pid, uint64_t image_id);
 void user_events_free(struct user_events *u); /* NULL is allowed */
+
+/**
+ * Returns the class of an event of the image that has `words` words; NULL: it has no description that fits. Not for
+ * classes that have a writer.
+ */
+const struct event_class *user_classes_find(struct user_classes *c, struct user_events *u, uint16_t id,
+                                            uint32_t words);
+
+#define USER_EVENTS_REASON_BYTES 65u
+/**
+ * Returns how often the image has called ALLIUM_SNAPSHOT(). `reason`: receives that of the oldest call after `seen`
+ * which is still known; "" if none is. `opens`: looks for the table if it was not there yet.
+ */
+uint64_t user_events_asked(struct user_events *u, bool opens, uint64_t seen,
+                           char reason[static USER_EVENTS_REASON_BYTES]);
 
 /**
  * Gives the events of a piece the numbers of the trace, adding classes to `w` when it meets them first, and leaves out

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
 #include "base/vec.h"
 
@@ -19,7 +20,12 @@ static const struct query_field common[AT_FIELDS] = {
 struct event_query {
     struct query *query; /* NULL: everything */
     struct VEC(struct query_field) fields;
+    struct VEC(char *) own; /* names */
 };
+
+/* A field of an event whose name is one of the common ones has this before its name. */
+#define OWN       "own-"
+#define OWN_BYTES (sizeof(OWN) - 1)
 
 static enum query_type type_of(const struct event_field *f)
 {
@@ -32,6 +38,18 @@ static enum query_type type_of(const struct event_field *f)
     default:
         return QUERY_NUMBER;
     }
+}
+
+/* Returns the name under which queries know a field of an event. */
+static const char *name_of(struct event_query *q, const char *field)
+{
+    for (int i = 0; i < AT_FIELDS; i++)
+        if (!strcmp(common[i].name, field)) {
+            struct buf b = BUF_INIT;
+            buf_printf(&b, OWN "%s", field);
+            return *vec_push(&q->own) = buf_detach(&b);
+        }
+    return field;
 }
 
 static bool has_field(const struct event_query *q, const char *name)
@@ -51,8 +69,9 @@ int event_query_new(struct event_query **out, const char *text, const struct eve
     for (size_t i = 0; i < n_classes; i++)
         for (uint32_t k = 0; k < classes[i]->n_fields; k++) {
             const struct event_field *f = &classes[i]->fields[k];
-            if (!has_field(q, f->name))
-                *vec_push(&q->fields) = (struct query_field){f->name, type_of(f), ""};
+            const char *name = name_of(q, f->name);
+            if (!has_field(q, name))
+                *vec_push(&q->fields) = (struct query_field){name, type_of(f), ""};
         }
     return text ? query_parse(&q->query, text, q->fields.at, q->fields.len, e, NULL) : 0;
 }
@@ -63,6 +82,9 @@ void event_query_free(struct event_query *q)
         return;
     query_free(q->query);
     vec_release(&q->fields);
+    vec_each (char *, name, &q->own)
+        free(*name);
+    vec_release(&q->own);
     free(q);
 }
 
@@ -137,11 +159,12 @@ static void offer_field(struct query_probe *probe, const struct event_field *f, 
 static void look_up_field(const struct subject *s, size_t field, struct query_probe *probe)
 {
     const struct query_field *wanted = &s->query->fields.at[field];
+    const char *name = wanted->name + (strncmp(wanted->name, OWN, OWN_BYTES) ? 0 : OWN_BYTES);
     uint32_t end = 0;
     for (uint32_t k = 0; k < s->event->class->n_fields; k++) {
         const struct event_field *f = &s->event->class->fields[k];
         const uint32_t at = event_field_at(f, end);
-        if (!strcmp(f->name, wanted->name)) {
+        if (!strcmp(f->name, name)) {
             offer_field(probe, f, s->event->fields + at, wanted->type);
             return;
         }

@@ -5,7 +5,8 @@
 /*
  * A query (--where) on the events of a trace. Its fields are event, cpu, process, thread, time (since the beginning of
  * the trace), func, file and module (of the call), and all fields of all classes of the trace by their names. A field
- * that an event does not have has no value.
+ * of an event that has one of these eight names is own-NAME, as in own-time. A field that an event does not have has no
+ * value.
  *
  * Runs in: the tool. Threads: one at a time. Owns: the query, until event_query_free().
  */
@@ -32,6 +33,8 @@ typedef struct event_place event_place_fn(void *arg, const struct trace_event *e
  */
 int event_query_new(struct event_query **out, const char *text, const struct event_class *const *classes,
                     size_t n_classes, struct error *e);
+/** Returns whether it asks for func, file or module. */
+bool event_query_uses_place(const struct event_query *q);
 void event_query_free(struct event_query *q); /* NULL is allowed */
 /** Returns whether the query asks where an event was made: func, file or module. */
 bool event_query_uses_place(const struct event_query *q);
