@@ -19,6 +19,8 @@
 bool event_rings_open(void);
 /** Writes an event; the second word has its number, its size and its flags, and gets the thread. */
 void event_rings_append(uint64_t *event, uint32_t words);
+/** Returns the kernel's number of the thread; 0: not known. */
+uint32_t event_rings_thread(void);
 /** Counts an event that cannot be written. */
 void event_rings_lose(void);
 /** Stops the clock of events, which then makes no use of the time stamp counter. False: it was stopped before. */

@@ -9,6 +9,7 @@
 #include "agent/sites_link.h"
 #include "agent/tracer/tracer_clock.h"
 #include "agent/tracer/tracer_rings.h"
+#include "agent/tracer/tracer_sum.h"
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/syscall.h"
 #include "target/agent_api.h"
@@ -96,6 +97,8 @@ static COLD void put_cold(enum sequence_result before, uint64_t what, uint64_t a
 {
     struct thread *t = &thread_self;
     uint8_t outside;
+    if (tracer_sum_on)
+        return tracer_sum_add((enum event_id)(uint16_t)what, b, site);
     if (!begin_cold(t, &outside))
         return;
     if (!is_off()) {
@@ -232,6 +235,8 @@ void tracer_begin(void)
     if (process.config.sites & LEDGER_WITH_TRACE_LATER)
         process_control_at_start((initial ? initial->word : 0) | LEDGER_CONTROL_TRACE_OFF);
     tracer_on = sites_on = 1;
+    if (tracer_sum_begin())
+        return;
     next_hot = (struct next_hot){.malloc = trace_malloc,
                                  .calloc = trace_calloc,
                                  .realloc = trace_realloc,

@@ -32,6 +32,9 @@ void user_classes_free(struct user_classes *c);
 struct user_events *user_events_new(const char *dir, pid_t pid, uint64_t image_id);
 void user_events_free(struct user_events *u); /* NULL is allowed */
 
+/** Reads what the image's event of that number looks like. Returns 0, and the caller releases *out; or -EINVAL. */
+int user_events_describe(struct user_events *u, uint16_t number, struct event_class *out);
+
 /**
  * Gives the events of a piece the numbers of the trace, adding classes to `w` when it meets them first, and leaves out
  * what it does not know. Returns 0, or -errno with a line: the writer failed.
