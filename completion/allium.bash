@@ -12,7 +12,7 @@ _allium_options()
     case $1 in
     '') echo -V --help --version ;;
     run) echo --period -o --output --force --sites --wrapper --no-follow --no-args --quiet --html --json --ledger-size --debuginfod --help ;;
-    events) echo --where --by --top --columns --wide --exact --json --no-pager --help ;;
+    events) echo --where --by --top --sum --histogram --columns --wide --exact --json --no-pager --help ;;
     trace) echo -o --output --force --events --buffer --clock --limit --duration --flight --snapshot-on --kernel --kernel-all --kernel-buffer --period --no-follow --no-args --quiet --sum --interval --top --histogram --alert --exec --json -p --pid --help ;;
     env) echo --shell --systemd --docker --period --ledger-size --sites --wrapper --trace --flight --no-follow --help ;;
     ps) echo --prune --top --columns --wide --exact --json --help ;;

@@ -10,6 +10,7 @@
 #include "cli/screen_options.h"
 #include "cli/source_trace.h"
 #include "cli/terminal.h"
+#include "cli/trace/events_sum.h"
 #include "cli/wrapper_lists.h"
 #include "collect/trace/event_folder.h"
 #include "collect/trace/trace_sites.h"
@@ -22,6 +23,8 @@ static const struct option_doc options[] = {
     {"where", 0, "QUERY", "only matching events: 'event:malloc size>1M', see QUERIES in allium-events(1)"},
     {"by", 0, "GROUP", "count events by event, thread or cpu"},
     {"top", 0, "N", "print the first N events, or the N largest rows of --by; 0: all (all)"},
+    {"sum", 0, "SUM", "add up EVENT[.FIELD][,by=FIELD...]: malloc.size,by=site"},
+    {"histogram", 0, NULL, "with --sum, print the sizes below each row, by powers of two"},
     SCREEN_OPTIONS,
     {"json", 0, NULL, "print JSON: one object a line"},
     {"no-pager", 0, NULL, "print long output directly, not through $PAGER"},
@@ -35,6 +38,8 @@ static const char *const examples[] = {
     "print large allocations, and where they were made",
     "allium events server.4711.trace --by thread",
     "count the events of each thread",
+    "allium events server.4711.trace --sum malloc.size,by=site",
+    "add up the sizes for each call of malloc",
     NULL,
 };
 
@@ -42,7 +47,8 @@ static int run(int argc, char **argv);
 
 const struct command command_events = {
     .name = "events",
-    .usage = "DIR [--where QUERY] [--by event|thread|cpu] [--top N] " SCREEN_USAGE " [--json] [--no-pager]",
+    .usage = "DIR [--where QUERY] [--by event|thread|cpu] [--sum EVENT[.FIELD][,by=FIELD...] [--histogram]] "
+             "[--top N] " SCREEN_USAGE " [--json] [--no-pager]",
     .summary = "list or count the events of a trace",
     .examples = examples,
     .options = options,
@@ -58,6 +64,7 @@ struct request {
     const char *folder, *where;
     int group; /* -1: list */
     uint32_t top;
+    struct events_sum *sum; /* NULL: list or count */
     bool json, no_pager;
 };
 
@@ -93,6 +100,7 @@ static struct event_place place_of(void *arg, const struct trace_event *e)
     const struct profile_location *l = &w->p->locations.at[trace_sites_location(w->sites, image, site)];
     if (l->module != PROFILE_NONE)
         place.module = profile_text(w->p, w->p->modules.at[l->module].path);
+    place.address = l->address;
     for (uint32_t i = 0; i < l->n_lines; i++) {
         const struct profile_line *line = &w->p->lines.at[l->first_line + i];
         place.function = profile_text(w->p, line->function);
@@ -121,6 +129,9 @@ static int parse(struct request *q, int argc, char **argv)
     q->where = command_value(&command_events, &a, "where");
     q->json = command_value(&command_events, &a, "json") != NULL;
     q->no_pager = command_value(&command_events, &a, "no-pager") != NULL;
+    code = events_sum_new(&q->sum, &command_events, &a);
+    if (code >= 0)
+        return code;
     const char *by = command_value(&command_events, &a, "by");
     code = by ? option_values_parse(&command_events, "by", by, groups, &q->group) : -1;
     return code >= 0
@@ -136,7 +147,7 @@ static int read_events(const struct request *q, struct event_folder *t, const st
     struct trace_event event;
     uint64_t n = 0;
     int found;
-    while ((!q->top || counts || n < q->top) && (found = event_folder_next(t, &event, e)) != 0) {
+    while ((!q->top || counts || q->sum || n < q->top) && (found = event_folder_next(t, &event, e)) != 0) {
         if (found < 0)
             return found;
         v->began_ns = v->began_ns ? v->began_ns : event.time_ns;
@@ -148,6 +159,10 @@ static int read_events(const struct request *q, struct event_folder *t, const st
             continue;
         }
         const struct event_place place = place_of(places, &event);
+        if (q->sum) {
+            events_sum_add(q->sum, &event, site_of(&event), &place);
+            continue;
+        }
         if (q->json)
             events_view_json(v, &event, &place);
         else
@@ -176,14 +191,16 @@ static int show(const struct request *q, struct event_folder *t, const struct ev
     const struct text_style style = terminal_style(stdout);
     struct events_view v = {.out = &out, .style = &style};
     struct event_counts *counts = q->group >= 0 ? event_counts_new((enum event_counts_group)q->group) : NULL;
-    if (!counts || q->json)
+    if (!q->sum && (!counts || q->json))
         events_view_begin(&v, q->json);
     const int bad = read_events(q, t, query, places, &v, counts, &e);
     if (counts)
         write_counts(q, &out, counts, &style);
+    else if (q->sum)
+        events_sum_write(q->sum, q->top, q->json, &out, &style);
     event_counts_free(counts);
     const struct trace_losses lost = event_folder_losses(t);
-    if (q->json && !bad)
+    if (q->json && !q->sum && !bad)
         events_view_json_end(&v, lost.events, lost.cut_packets);
     int code = pager_written(&out, bad ? EXIT_FAILED : EXIT_DONE);
     if (bad)
@@ -205,9 +222,13 @@ static int run(int argc, char **argv)
     struct event_query *query;
     struct places places = {NULL};
     int code = parse(&q, argc, argv);
-    if (code >= 0)
+    if (code >= 0) {
+        events_sum_free(q.sum);
         return code;
+    }
     int bad = event_folder_open(&t, q.folder, &e);
+    if (bad)
+        events_sum_free(q.sum);
     if (bad)
         return command_fail(bad == -EINVAL ? EXIT_USAGE : EXIT_FAILED, "%s", e.text);
     const size_t n = event_folder_classes(t);
@@ -228,5 +249,6 @@ static int run(int argc, char **argv)
     event_query_free(query);
     free(classes);
     event_folder_close(t);
+    events_sum_free(q.sum);
     return code;
 }
