@@ -12,8 +12,8 @@ _allium_options()
     case $1 in
     '') echo -V --help --version ;;
     run) echo --period -o --output --force --sites --wrapper --no-follow --no-args --quiet --html --json --ledger-size --debuginfod --help ;;
-    events) echo --where --by --top --columns --wide --exact --json --no-pager --help ;;
-    trace) echo -o --output --force --events --where --buffer --clock --stacks --limit --duration --flight --snapshot-on --kernel --kernel-all --kernel-buffer --period --no-follow --no-args --quiet -p --pid --help ;;
+    events) echo --where --by --top --sum --histogram --columns --wide --exact --json --no-pager --help ;;
+    trace) echo -o --output --force --events --where --buffer --clock --stacks --limit --duration --flight --snapshot-on --kernel --kernel-all --kernel-buffer --period --no-follow --no-args --quiet --sum --interval --top --histogram --alert --exec --json -p --pid --help ;;
     env) echo --shell --systemd --docker --period --ledger-size --sites --wrapper --trace --flight --no-follow --help ;;
     ps) echo --prune --top --columns --wide --exact --json --help ;;
     snapshot) echo -o --output --force --trace --last --debuginfod -p --pid --help ;;
@@ -194,6 +194,7 @@ _allium_value()
         ;;
     --state) _allium_files ;;
     --clock) _allium_words tsc mono counter none ;;
+    --sum) _allium_words malloc.size,by=site alloc.size,by=thread free,by=site ;;
     --snapshot-on) _allium_words signal every:10m 'exit!=0' 'live>1G' growing event:malloc ;;
     --alert) _allium_words growing 'live>' ;;
     --period | --ledger-size | --limit | --last | --older-than | --callers | --callees | --where | --top | --size | --exec | --interval | --duration | --count | --faults | --for | --wrapper | --buffer | --html-size | --threads | --time | --rate | --explain) ;;

@@ -12,6 +12,7 @@
 #include "base/sigsafe/syscall.h"
 #include "ring/ring_shared.h"
 #include "tag/event_classes.h"
+#include "tag/user_sums.h"
 #include "target/agent_api.h"
 #include "target/fork_placeholder.h"
 #include "target/process_image.h"
@@ -103,10 +104,12 @@ static uint64_t make(void)
     uint64_t mask, before = load_acquire(&rings_stage);
     const bool blocked = process_block_signals(&mask);
     if (before >> 2 != process.generation && atomic_swap_if64(&rings_stage, before, stage_of(RINGS_MAKING))) {
-        const bool made =
-            ledger_may_call(&process.ledger) && event_classes_begin() && (agent_traces() || make_rings());
+        const bool made = ledger_may_call(&process.ledger) && event_classes_begin() &&
+                          (user_sums_are_on() ? user_sums_make() : agent_traces() || make_rings());
         store_release(&rings_stage, stage_of(made ? RINGS_MADE : RINGS_FAILED));
-        if (made && !agent_traces())
+        if (made && user_sums_are_on())
+            user_sums_lose(__atomic_exchange_n(&early_lost, 0, __ATOMIC_RELAXED));
+        else if (made && !agent_traces())
             for (uint64_t n = __atomic_exchange_n(&early_lost, 0, __ATOMIC_RELAXED); n; n--)
                 ring_count_lost(&ring, RING_LOST_NO_RING);
     }
@@ -156,13 +159,16 @@ void event_rings_thaw(void)
 
 void event_rings_lose(void)
 {
-    if (load_acquire(&rings_stage) == stage_of(RINGS_MADE) && !agent_traces())
+    const bool made = load_acquire(&rings_stage) == stage_of(RINGS_MADE);
+    if (made && user_sums_are_on())
+        user_sums_lose(1);
+    else if (made && !agent_traces())
         ring_count_lost(&ring, RING_LOST_NO_RING);
     else
         atomic_add64(&early_lost, 1);
 }
 
-static uint32_t thread(void)
+uint32_t event_rings_thread(void)
 {
     if (likely(self.generation == process.generation))
         return self.id;
@@ -191,7 +197,7 @@ void event_rings_append(uint64_t *event, uint32_t words)
 {
     if (allium_agent_trace && allium_agent_trace(AGENT_API_VERSION, event, words))
         return;
-    event[1] |= (uint64_t)thread() << 32;
+    event[1] |= (uint64_t)event_rings_thread() << 32;
     self.writes++;
     if (unlikely(shares()))
         ring_shared_append(&ring, event, words);
@@ -204,6 +210,8 @@ void event_rings_append(uint64_t *event, uint32_t words)
 void event_rings_before_fork(unsigned part)
 {
     const bool writes = self.writes && ring.header;
+    if (user_sums_are_on())
+        return user_sums_before_fork(part);
     fork_placeholder_note(part, ring.header,
                           writes ? ring_file_bytes(ring.header->cpus, ring.header->ring_bytes) : 0);
     fork_placeholder_note(part + 1, ring.read, writes ? LEDGER_PAGE_BYTES : 0);

@@ -23,6 +23,8 @@ void event_rings_prepare(void);
 void event_rings_append(uint64_t *event, uint32_t words);
 /** Makes the thread's events go into the ring that threads share, or no more. Returns what was so before. */
 bool event_rings_share(bool now);
+/** Returns the kernel's number of the thread; 0: not known. */
+uint32_t event_rings_thread(void);
 /** Counts an event that cannot be written. */
 void event_rings_lose(void);
 /** Stops the clock of events, which then makes no use of the time stamp counter. False: it was stopped before. */

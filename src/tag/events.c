@@ -10,6 +10,7 @@
 #include "ring/ring_write.h"
 #include "tag/event_classes.h"
 #include "tag/event_rings.h"
+#include "tag/user_sums.h"
 #include "tag/tag_control.h"
 #include "tag/tag_internal.h"
 #include "tag/tag_ledger.h"
@@ -39,6 +40,7 @@ void events_begin_library(const char *list)
 {
     first_list = list;
     events_has_tags = event_list_has_group(list, "tag");
+    user_sums_begin_library(list);
     write_list(process.config.initial_control, list); /* process_control_at_start() has made it */
 }
 
@@ -96,6 +98,8 @@ TAG_EXPORT void allium_event_write(struct allium_event *event, uint64_t *words, 
     const uint16_t number = event_classes_number(event);
     if (!number || n_words > RING_EVENT_WORDS_MAX)
         return event_rings_lose();
+    if (user_sums_are_on())
+        return user_sums_add(event, number, words, event_rings_thread());
     words[1] = ring_what(number, n_words | (cut ? RING_FLAG_CUT << RING_SIZE_BITS : 0), 0);
     event_rings_append(words, n_words);
 }

@@ -11,6 +11,7 @@
 
 #include "base/sigsafe/syscall.h"
 #include "tag/event_rings.h"
+#include "tag/user_sums.h"
 #include "tag/tag_ledger.h"
 #include "target/object_map.h"
 #include "target/vm_reserve.h"
@@ -29,6 +30,7 @@ static void take_room(void)
         ledger_reach(&process.ledger, growing[i], end < r->limit_bytes ? end : r->limit_bytes);
     }
     object_map_take_room(OBJECT_MAP_ROOM_TAGS);
+    user_sums_seal();
 }
 
 /* If a vfork child enters seccomp, nothing is marked as sealed: the child shares the memory of its parent, and the

@@ -38,6 +38,8 @@
 #define LEDGER_RING_SUFFIX    ".ring"
 #define LEDGER_READ_SUFFIX    ".read"   /* up to where the tool has read the rings */
 #define LEDGER_EVENTS_SUFFIX  ".events" /* event_table.h */
+/* sum/sum_layout.h. It ends with a suffix that ledger_sweep.c knows. */
+#define LEDGER_SUMS_SUFFIX ".sums" LEDGER_EVENTS_SUFFIX
 /* A ledger with tags and without samples and sites, made by liballium.so in a process without the agent. */
 #define LEDGER_TAGS_SUFFIX ".tags"
 /* The name of a recorder's directory begins with this prefix. `allium run` (the recorder) makes this directory for the

@@ -4,6 +4,7 @@
 #include "agent/sites/sites_operators.h"
 #include "agent/tracer/tracer.h"
 #include "agent/tracer/tracer_life.h"
+#include "agent/tracer/tracer_sum.h"
 #include "target/vm_reserve.h"
 
 static void begin(void)
@@ -115,6 +116,8 @@ void sites_seal(bool first)
 {
     if (first && sites_counting)
         object_map_take_room(OBJECT_MAP_ROOM_SITES);
+    if (first)
+        tracer_sum_seal();
     vm_reserve_seal(1);
 }
 

@@ -13,6 +13,7 @@
 #include "agent/tracer/tracer_options.h"
 #include "agent/tracer/tracer_put.h"
 #include "agent/tracer/tracer_rings.h"
+#include "agent/tracer/tracer_sum.h"
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/syscall.h"
 #include "target/agent_api.h"
@@ -104,6 +105,8 @@ static COLD void put_cold(enum sequence_result before, uint64_t what, uint64_t a
 {
     struct thread *t = &thread_self;
     uint8_t outside;
+    if (tracer_sum_on)
+        return tracer_sum_add((enum event_id)(uint16_t)what, b, site);
     if (!tracer_begin_cold(t, &outside))
         return;
     if (!is_off()) {
@@ -340,6 +343,8 @@ void tracer_begin(void)
         process_control_at_start((initial ? initial->word : 0) | LEDGER_CONTROL_TRACE_OFF);
     tracer_life_begin();
     tracer_on = sites_on = 1;
+    if (tracer_sum_begin())
+        return;
     general = tracer_options_are_general();
     if (general) {
         tracer_general_begin();

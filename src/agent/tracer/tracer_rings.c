@@ -12,6 +12,7 @@
 #include "agent/tracer/tracer_life.h"
 #include "agent/tracer/tracer_options.h"
 #include "agent/tracer/tracer_size.h"
+#include "agent/tracer/tracer_sum.h"
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/syscall.h"
 #include "target/fork_placeholder.h"
@@ -57,6 +58,7 @@ void tracer_before_fork(void)
     fork_placeholder_note(PART_RINGS, r->header,
                           writes ? ring_file_bytes(r->header->cpus, r->header->ring_bytes) : 0);
     fork_placeholder_note(PART_RINGS_READ, r->read, writes && r->read ? LEDGER_PAGE_BYTES : 0);
+    tracer_sum_before_fork();
 }
 
 static bool reach(char *from, uint64_t bytes)
@@ -114,6 +116,8 @@ static char *map_rings(uint32_t cpus, uint64_t *ring_bytes)
 void tracer_begin_ledger(void)
 {
     tracer_forget_sites();
+    if (tracer_sum_on)
+        return tracer_sum_begin_ledger();
     process.ledger.header->events_have_stacks = tracer_options.stacks == TRACER_STACKS_FULL;
     struct {
         uint64_t magic, read[CPUS_MOST];

@@ -10,6 +10,7 @@
 #include "cli/screen_options.h"
 #include "cli/terminal.h"
 #include "cli/trace/event_places.h"
+#include "cli/trace/events_sum.h"
 #include "collect/trace/event_folder.h"
 #include "model/trace/allocator_time.h"
 #include "model/trace/event_counts.h"
@@ -22,6 +23,8 @@ static const struct option_doc options[] = {
     {"where", 0, "QUERY", "only matching events: 'event:malloc size>1M', see QUERIES in allium-events(1)"},
     {"by", 0, "GROUP", "count events by event, thread or cpu; or sum up the time of each allocator call"},
     {"top", 0, "N", "print the first N events, or the N largest rows of --by; 0: all (all)"},
+    {"sum", 0, "SUM", "add up EVENT[.FIELD][,by=FIELD...]: malloc.size,by=site"},
+    {"histogram", 0, NULL, "with --sum, print the sizes below each row, by powers of two"},
     SCREEN_OPTIONS,
     {"json", 0, NULL, "print JSON: one object a line"},
     {"no-pager", 0, NULL, "print long output directly, not through $PAGER"},
@@ -37,6 +40,8 @@ static const char *const examples[] = {
     "count the events of each thread",
     "allium events server.4711.trace --by call",
     "sum up how long malloc, free, ... took; needs a trace with --events alloc,begin",
+    "allium events server.4711.trace --sum malloc.size,by=site",
+    "add up the sizes for each call of malloc",
     NULL,
 };
 
@@ -44,8 +49,8 @@ static int run(int argc, char **argv);
 
 const struct command command_events = {
     .name = "events",
-    .usage =
-        "DIR [--where QUERY] [--by event|thread|cpu|call] [--top N] " SCREEN_USAGE " [--json] [--no-pager]",
+    .usage = "DIR [--where QUERY] [--by event|thread|cpu|call] [--sum EVENT[.FIELD][,by=FIELD...] [--histogram]] "
+             "[--top N] " SCREEN_USAGE " [--json] [--no-pager]",
     .summary = "list or count the events of a trace",
     .examples = examples,
     .options = options,
@@ -63,6 +68,7 @@ struct request {
     const char *folder, *where;
     int group; /* -1: list */
     uint32_t top;
+    struct events_sum *sum; /* NULL: list or count */
     bool json, no_pager;
 };
 
@@ -83,6 +89,9 @@ static int parse(struct request *q, int argc, char **argv)
     q->where = command_value(&command_events, &a, "where");
     q->json = command_value(&command_events, &a, "json") != NULL;
     q->no_pager = command_value(&command_events, &a, "no-pager") != NULL;
+    code = events_sum_new(&q->sum, &command_events, &a);
+    if (code >= 0)
+        return code;
     const char *by = command_value(&command_events, &a, "by");
     code = by ? option_values_parse(&command_events, "by", by, groups, &q->group) : -1;
     return code >= 0
@@ -114,6 +123,9 @@ static void take_event(struct reading *r, const struct trace_event *event)
         struct trace_event counted = *event;
         counted.time_ns = r->view->has_numbers ? 0 : event->time_ns; /* no rate is known */
         event_counts_add(r->counts, &counted);
+    } else if (r->q->sum) {
+        const struct event_place place = event_places_of(r->places, event);
+        events_sum_add(r->q->sum, event, event_places_site(event), &place);
     } else if (r->calls) {
         if (change.ended)
             allocator_time_add(r->calls, change.ended);
@@ -130,7 +142,7 @@ static void take_event(struct reading *r, const struct trace_event *event)
 static int read_events(struct reading *r, struct error *e)
 {
     struct trace_event event;
-    const uint64_t most = r->q->group < 0 && r->q->top ? r->q->top : UINT64_MAX;
+    const uint64_t most = r->q->group < 0 && !r->q->sum && r->q->top ? r->q->top : UINT64_MAX;
     int found;
     while (r->view->n < most && (found = event_folder_next(r->trace, &event, e)) != 0) {
         if (found < 0)
@@ -209,15 +221,17 @@ static int show(struct reading *r, const struct classes *classes)
     r->view = &v;
     r->calls = q->group == BY_CALL ? allocator_time_new() : NULL;
     r->counts = q->group >= 0 && !r->calls ? event_counts_new((enum event_counts_group)q->group) : NULL;
-    if (q->group < 0 || q->json)
+    if (!q->sum && (q->group < 0 || q->json))
         events_view_begin(&v, q->json);
     const int bad = read_events(r, &e);
     if (r->counts)
         write_table(q, &out, event_counts_table(r->counts, q->top), &style);
+    if (q->sum)
+        events_sum_write(q->sum, q->top, q->json, &out, &style);
     if (r->calls)
         write_calls(r, &out, classes, &style);
     const struct trace_losses lost = event_folder_losses(r->trace);
-    if (q->json && !bad)
+    if (q->json && !q->sum && !bad)
         events_view_json_end(&v, lost.events, lost.cut_packets);
     int code = pager_written(&out, bad ? EXIT_FAILED : EXIT_DONE);
     if (bad)
@@ -236,9 +250,13 @@ static int run(int argc, char **argv)
     struct event_folder *t;
     struct event_query *query;
     int code = parse(&q, argc, argv);
-    if (code >= 0)
+    if (code >= 0) {
+        events_sum_free(q.sum);
         return code;
+    }
     int bad = event_folder_open(&t, q.folder, &e);
+    if (bad)
+        events_sum_free(q.sum);
     if (bad)
         return command_fail(bad == -EINVAL ? EXIT_USAGE : EXIT_FAILED, "%s", e.text);
     struct classes classes = {.n = event_folder_classes(t)};
@@ -259,5 +277,6 @@ static int run(int argc, char **argv)
     event_query_free(query);
     free(classes.at);
     event_folder_close(t);
+    events_sum_free(q.sum);
     return code;
 }

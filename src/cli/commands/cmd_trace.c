@@ -16,6 +16,7 @@
 #include "cli/trace/trace_allocator.h"
 #include "cli/trace/trace_clock.h"
 #include "cli/trace/trace_filter.h"
+#include "cli/trace/trace_sum.h"
 #include "cli/trace/trace_summary.h"
 #include "collect/ledger/control_events.h"
 #include "run/record.h"
@@ -45,6 +46,7 @@ static const struct option_doc options[] = {
     {"no-follow", 0, NULL, "do not observe processes that CMD starts"},
     {"no-args", 0, NULL, "do not keep command lines in the recording"},
     {"quiet", 0, NULL, "print no summary"},
+    TRACE_SUM_OPTIONS,
     SOURCE_PID_OPTION,
     {NULL, 0, NULL, NULL},
 };
@@ -66,6 +68,8 @@ static const char *const examples[] = {
     "keep the last events; if the server crashes or fails, store them in a folder in server.PID.trace",
     "allium trace --duration 10s 4711",
     "trace a process for 10 s that was started with `allium env --trace`",
+    "allium trace --sum malloc.size,by=site -- ./server",
+    "record nothing, and add up the sizes for each call of malloc",
     NULL,
 };
 
@@ -78,7 +82,9 @@ const struct command command_trace = {
              "[--kernel "
              "LIST|--kernel-all] "
              "[--kernel-buffer SIZE] [--period SIZE] [--no-follow] [--no-args] [--quiet] -- CMD ARG... | "
-             "PID|-p PID",
+             "PID|-p PID | --sum EVENT[.FIELD][,by=FIELD...] [-o FILE] [--interval INTERVAL] [--top N] "
+             "[--histogram] [--alert QUERY [--exec COMMAND]] [--json] [--period SIZE] [--no-follow] "
+             "[--force] [--quiet] -- CMD ARG...",
     .summary = "run a program, or attach to a process, and record each of its allocations and frees in order",
     .examples = examples,
     .options = options,
@@ -278,6 +284,11 @@ static int run(int argc, char **argv)
     char *path = NULL, *events = NULL;
     struct record_options o = {.period_bytes = RECORD_PERIOD_DEFAULT_BYTES};
     int code = command_parse(&command_trace, argc, argv, true, &a);
+    if (code >= 0)
+        return code;
+    if (command_value(&command_trace, &a, "sum"))
+        return trace_sum_run(&command_trace, &a);
+    code = trace_sum_check_absent(&command_trace, &a);
     if (code >= 0)
         return code;
     if (!a.n_rest)

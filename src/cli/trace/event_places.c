@@ -36,8 +36,7 @@ void event_places_close(struct event_places *p)
     free(p);
 }
 
-/* The event's return address; 0: it has none. */
-static uint64_t site_of(const struct trace_event *e)
+uint64_t event_places_site(const struct trace_event *e)
 {
     const unsigned char *at;
     const struct event_field *f = trace_event_field(e, "site", &at);
@@ -48,7 +47,7 @@ struct event_place event_places_of(void *arg, const struct trace_event *e)
 {
     struct event_places *w = arg;
     struct event_place place = {.function = NULL};
-    const uint64_t site = site_of(e);
+    const uint64_t site = event_places_site(e);
     if (!site)
         return place;
     const uint32_t image = trace_sites_image(w->sites, e);
@@ -56,6 +55,7 @@ struct event_place event_places_of(void *arg, const struct trace_event *e)
     const struct profile_location *l = &w->p->locations.at[location];
     if (l->module != PROFILE_NONE)
         place.module = profile_text(w->p, w->p->modules.at[l->module].path);
+    place.address = l->address;
     for (uint32_t i = 0; i < l->n_lines; i++) {
         const struct profile_line *line = &w->p->lines.at[l->first_line + i];
         place.function = profile_text(w->p, line->function);

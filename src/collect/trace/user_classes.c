@@ -110,6 +110,18 @@ static char *copy_text(struct user_events *u, uint32_t index, size_t *bytes)
     return mem_strndup((const char *)u->table + at, n);
 }
 
+int user_events_describe(struct user_events *u, uint16_t number, struct event_class *out)
+{
+    size_t bytes = 0;
+    const uint32_t index = (uint32_t)number - EVENT_ID_OWN;
+    char *text = index < EVENT_TABLE_MOST ? copy_text(u, index, &bytes) : NULL;
+    const int bad = text && strlen(text) == bytes ? event_description_read(out, text, bytes) : -EINVAL;
+    free(text);
+    if (!bad)
+        out->id = number;
+    return bad;
+}
+
 /* Sets *index to the class with this description; a new class goes to the writer, if there is one. Takes over, or
  * frees, `text`. */
 static int find_class(struct user_classes *c, char *text, size_t bytes, struct ctf_writer *w, uint16_t *index,

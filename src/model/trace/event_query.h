@@ -22,7 +22,8 @@ struct event_query;
 /** Where an event was made, as texts; NULL: not known. */
 struct event_place {
     const char *function, *file, *module;
-    uint32_t line; /* 0: not known */
+    uint32_t line;    /* 0: not known */
+    uint64_t address; /* in the module */
 };
 /** Finds the place of an event. */
 typedef struct event_place event_place_fn(void *arg, const struct trace_event *e);

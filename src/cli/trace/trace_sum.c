@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/trace/trace_sum.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/sigsafe/clock_ns.h"
+#include "cli/launched.h"
+#include "cli/option_values.h"
+#include "cli/output_file.h"
+#include "cli/source.h"
+#include "cli/sys/sys_alert.h"
+#include "cli/terminal.h"
+#include "cli/wrapper_lists.h"
+#include "collect/trace/sum_options.h"
+#include "run/sum/sum_command.h"
+#include "view/table/table_view.h"
+
+#define ALERT_NS       UINT64_C(1000000000) /* between two tests without --interval */
+#define HISTOGRAM      "value_histogram"
+#define INTERVAL_LEAST 10000000u
+
+struct request {
+    const struct command *command;
+    struct sum_spec spec;
+    struct trace_sum_view view;
+    uint64_t interval_ns;
+    const char *output, *alert, *exec;
+    bool is_usual_alert; /* the types of its columns are known before the first event */
+    struct sys_alert alarm;
+    FILE *file;
+    bool failed; /* to write */
+};
+
+static const char *const own[] = {"interval", "top", "histogram", "alert", "exec", "json"};
+static const char *const others[] = {"events", "kernel", "kernel-all", "kernel-buffer", "buffer",
+                                     "clock",  "limit",  "duration",   "flight",        "no-args"};
+
+int trace_sum_check_absent(const struct command *command, const struct arguments *a)
+{
+    for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
+        if (command_value(command, a, own[i]))
+            return command_misuse(command, "--%s is for --sum: allium trace --sum malloc.size,by=site -- CMD",
+                                  own[i]);
+    return -1;
+}
+
+static void hide_histogram(const struct trace_sum_view *v, struct table *t)
+{
+    for (uint32_t i = 0; i < t->n_columns; i++)
+        if (!strcmp(t->columns[i].name, HISTOGRAM) && !v->histogram && table_rows(t) > 1)
+            t->hidden |= UINT64_C(1) << i;
+}
+
+void trace_sum_write(const struct trace_sum_view *v, struct event_sums *sums, struct sink *out,
+                     const struct text_style *style)
+{
+    struct table *t = event_sums_table(sums, 0);
+    const uint32_t rows = table_rows(t);
+    struct buf lacks = BUF_INIT;
+    if (v->top)
+        table_cut(t, v->top);
+    if (v->json) {
+        table_view_json(out, t);
+    } else {
+        hide_histogram(v, t);
+        table_view_text(out, t, style);
+    }
+    if (rows > table_rows(t))
+        command_fail(0, "%" PRIu32 " more rows: use --top 0 to print all", rows - table_rows(t));
+    if (!v->quiet)
+        event_sums_add_lacks(&lacks, sums);
+    if (lacks.len)
+        command_fail(0, "%s", buf_str(&lacks));
+    buf_release(&lacks);
+    if (!v->quiet && event_sums_others(sums))
+        command_fail(0, "%" PRIu64 " events are in the row of other keys: a process has room for 4095 keys",
+                     event_sums_others(sums));
+    if (event_sums_early(sums))
+        command_fail(0, "%" PRIu64 " more events came before there was a table, and are in no row",
+                     event_sums_early(sums));
+    table_free(t);
+}
+
+/* The rows of one report of several, one a line. */
+static void write_rows(struct request *q, struct event_sums *sums, struct sink *out)
+{
+    struct table *t = event_sums_table(sums, q->view.top);
+    const uint64_t now = clock_ns(CLOCK_REALTIME);
+    for (uint32_t row = 0; row < table_rows(t); row++)
+        table_view_json_row_at(out, t, row, now);
+    table_free(t);
+}
+
+/* The types of a program's fields are known with its first event: then the alert is read again. */
+static void judge(struct request *q, struct event_sums *sums)
+{
+    struct error e = {""};
+    if (!q->alert)
+        return;
+    struct table *t = event_sums_table(sums, 0);
+    if (!q->is_usual_alert && table_rows(t)) {
+        sys_alert_release(&q->alarm);
+        if (sys_alert_init(&q->alarm, q->alert, q->exec, t, false, &e)) {
+            command_fail(0, "%s: there will be no alert", e.text);
+            q->alert = NULL;
+        }
+        q->is_usual_alert = true;
+    }
+    if (q->alert)
+        sys_alert_check(&q->alarm, "trace", t, clock_ns(CLOCK_MONOTONIC));
+    table_free(t);
+}
+
+static void report(void *arg, struct event_sums *sums, bool last)
+{
+    struct request *q = arg;
+    const bool is_stream = q->view.json && q->interval_ns;
+    const struct text_style style = terminal_style(q->file);
+    judge(q, sums);
+    if (!last && !q->interval_ns)
+        return; /* it was for the alert */
+    struct sink out = sink_to_file(q->file);
+    q->view.quiet = !last;
+    if (is_stream)
+        write_rows(q, sums, &out);
+    else
+        trace_sum_write(&q->view, sums, &out, &style);
+    if (!last && !is_stream)
+        sink_char(&out, '\n');
+    q->failed |= sink_finish(&out) != 0;
+    fflush(q->file);
+}
+
+static void step(void *arg)
+{
+    struct request *q = arg;
+    sys_alert_step(&q->alarm);
+}
+
+/* An alert on the agent's events is read before the command begins. Returns -1, or the exit code. */
+static int check_alert(struct request *q)
+{
+    struct error e = {""};
+    if (!q->alert)
+        return q->exec ? command_misuse(q->command, "--exec needs --alert QUERY") : -1;
+    if (sum_spec_is_user(&q->spec))
+        return -1;
+    struct event_sums *none = event_sums_new(&q->spec);
+    struct event_sums_key key = {.others = false};
+    for (unsigned i = 0; i < q->spec.n_by; i++) {
+        const bool is_text = !strcmp(q->spec.by[i], "site") || !strcmp(q->spec.by[i], "event");
+        key.by[i].kind = is_text ? EVENT_SUMS_TEXT : EVENT_SUMS_WHOLE;
+        key.by[i].bytes = !strcmp(q->spec.by[i], "size");
+    }
+    const struct sum_cells nothing = {0};
+    event_sums_add(none, &key, &nothing, q->spec.field ? SUM_UNSIGNED : SUM_NONE, true);
+    event_sums_begin_span(none, NULL, 1);
+    struct table *t = event_sums_table(none, 0);
+    const int bad = sys_alert_init(&q->alarm, q->alert, q->exec, t, false, &e);
+    sys_alert_release(&q->alarm);
+    table_free(t);
+    event_sums_free(none);
+    return bad ? command_misuse(q->command, "%s", e.text) : -1;
+}
+
+static int parse(struct request *q, const struct arguments *a)
+{
+    struct error e = {""};
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+        if (command_value(q->command, a, others[i]))
+            return command_misuse(q->command, "--%s is not for --sum, which records nothing: leave it out",
+                                  others[i]);
+    if (a->n_many)
+        return command_misuse(q->command,
+                              "--snapshot-on is not for --sum, which records nothing: leave it out");
+    if (!a->n_rest || source_kind(a->rest[0]) == SOURCE_PROCESS)
+        return command_misuse(q->command, "--sum needs a command: allium trace --sum %s -- CMD ARG...",
+                              command_value(q->command, a, "sum"));
+    if (sum_spec_parse(&q->spec, command_value(q->command, a, "sum"), &e) || sum_options_check(&q->spec, &e))
+        return command_misuse(q->command, "--sum: %s", e.text);
+    q->view.top = OPTION_VALUES_TOP_DEFAULT;
+    q->view.json = command_value(q->command, a, "json") != NULL;
+    q->view.histogram = command_value(q->command, a, "histogram") != NULL;
+    q->alert = command_value(q->command, a, "alert");
+    q->exec = command_value(q->command, a, "exec");
+    q->output = command_value(q->command, a, "output");
+    int code = option_values_parse_top(q->command, command_value(q->command, a, "top"), &q->view.top);
+    if (code < 0)
+        code = option_values_parse_time(q->command, "interval", command_value(q->command, a, "interval"),
+                                        INTERVAL_LEAST, &q->interval_ns);
+    return code < 0 ? check_alert(q) : code;
+}
+
+static int run_command(struct request *q, const struct arguments *a)
+{
+    struct error e = {""};
+    struct record_result result;
+    struct wrappers wrappers = {0};
+    struct sum_command_options o = {.spec = &q->spec,
+                                    .argv = a->rest,
+                                    .follow = !command_value(q->command, a, "no-follow"),
+                                    .period_bytes = RECORD_PERIOD_DEFAULT_BYTES,
+                                    .interval_ns = q->interval_ns ? q->interval_ns
+                                                   : q->alert     ? ALERT_NS
+                                                                  : 0,
+                                    .wrappers = &wrappers,
+                                    .report = report,
+                                    .step = step,
+                                    .arg = q};
+    const int code = option_values_parse_size(q->command, "period", command_value(q->command, a, "period"), 1,
+                                              RECORD_PERIOD_MAX_BYTES, &o.period_bytes);
+    if (code >= 0)
+        return code;
+    wrapper_lists_read(&wrappers);
+    const int bad = sum_command(&o, &result, &e);
+    wrappers_release(&wrappers);
+    sys_alert_end(&q->alarm);
+    sys_alert_release(&q->alarm);
+    if (bad)
+        command_fail(0, "%s", e.text);
+    return launched_exit_code(&result);
+}
+
+int trace_sum_run(const struct command *command, const struct arguments *a)
+{
+    struct error e = {""};
+    struct request q = {.command = command, .file = stdout};
+    const bool quiet = command_value(command, a, "quiet") != NULL;
+    bool own_allocator = false;
+    char *path = NULL;
+    int code = parse(&q, a);
+    if (code < 0)
+        code = launched_check(a->rest[0], quiet, &own_allocator, &path);
+    free(path);
+    if (code < 0 && q.output &&
+        !(q.file = output_file_open(q.output, command_value(command, a, "force"), &e)))
+        code = command_fail(EXIT_FAILED, "%s", e.text);
+    if (code < 0) {
+        code = run_command(&q, a);
+        if (q.output && fclose(q.file))
+            q.failed = true;
+        if (q.failed)
+            code = command_fail(EXIT_FAILED, "cannot write %s", q.output ? q.output : "standard output");
+    }
+    sum_spec_release(&q.spec);
+    return code;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef COLLECT_SUM_OPTIONS_H
+#define COLLECT_SUM_OPTIONS_H
+
+/*
+ * What --sum asks of the target, in the variables that it reads: agent/tracer/tracer_sum.h, tag/event_sums.h.
+ *
+ * Runs in: the tool. Threads: pure.
+ */
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "model/trace/sum_spec.h"
+
+/** Checks an event of the agent and its fields. Returns 0, or -EINVAL with a line. Events of programs are not known. */
+int sum_options_check(const struct sum_spec *spec, struct error *e);
+/** Appends the part of ALLIUM_SITES, or, for events of a program, the value of ALLIUM_EVENTS. */
+void sum_options_add(const struct sum_spec *spec, struct buf *out);
+
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "run/sum/sum_command.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/sigsafe/clock_ns.h"
+#include "base/vec.h"
+#include "collect/ledger/ledger_dir.h"
+#include "collect/trace/sum_options.h"
+#include "run/launch.h"
+#include "run/sum/sum_followed.h"
+
+#define STEP_MS  50
+#define ALIVE_NS 100000000u
+
+struct session {
+    const struct sum_command_options *o;
+    struct launch launch;
+    struct launch_options launch_options;
+    char *dir, *agent;
+    struct buf asked; /* what the target is told */
+    struct sum_followed *followed;
+    struct event_sums *before; /* at the last report */
+    uint64_t began_ns, reported_ns, due_ns;
+};
+
+static int make_ready(struct session *s, struct error *e)
+{
+    const bool user = sum_spec_is_user(s->o->spec);
+    int bad = launch_find_agent(user ? LAUNCH_AGENT_DEFAULT : LAUNCH_AGENT_FULL, &s->agent, e);
+    if (!bad)
+        bad = ledger_dir_make(&s->dir, e);
+    if (bad)
+        return bad;
+    sum_options_add(s->o->spec, &s->asked);
+    s->launch_options = (struct launch_options){.agent = s->agent,
+                                                .dir = s->dir,
+                                                .period_bytes = s->o->period_bytes,
+                                                .follow = s->o->follow,
+                                                .traces = !user,
+                                                .trace_options = user ? NULL : buf_str(&s->asked),
+                                                .events = user ? buf_str(&s->asked) : NULL,
+                                                .argv = s->o->argv};
+    s->followed = sum_followed_new(s->dir, s->o->spec, s->o->wrappers);
+    return launch_prepare(&s->launch, &s->launch_options, e);
+}
+
+/* Reports what was summed until now. Rates are those since the last report; at the end, those of the whole run. */
+static void report(struct session *s, bool last)
+{
+    const uint64_t now = clock_ns(CLOCK_MONOTONIC), since = last ? s->began_ns : s->reported_ns;
+    struct event_sums *sums = sum_followed_read(s->followed);
+    event_sums_begin_span(sums, last ? NULL : s->before, (double)(now - since) / 1e9);
+    s->o->report(s->o->arg, sums, last);
+    event_sums_free(s->before);
+    s->before = sums;
+    s->reported_ns = now;
+}
+
+/* Runs until the command has ended. */
+static void watch(struct session *s)
+{
+    uint64_t harvested_ns = s->began_ns;
+    for (;;) {
+        struct pollfd fds[] = {{.fd = s->launch.process_fd, .events = POLLIN},
+                               {.fd = s->launch.signal_fd, .events = POLLIN}};
+        poll(fds, 2, STEP_MS);
+        if (fds[1].revents)
+            launch_pass_signals(&s->launch);
+        const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+        if (now - harvested_ns >= ALIVE_NS) {
+            sum_followed_harvest(s->followed);
+            harvested_ns = now;
+        }
+        if (s->o->interval_ns && now >= s->due_ns) {
+            report(s, false);
+            while (s->due_ns <= now)
+                s->due_ns += s->o->interval_ns;
+        }
+        s->o->step(s->o->arg);
+        if (fds[0].revents)
+            return;
+    }
+}
+
+int sum_command(const struct sum_command_options *o, struct record_result *result, struct error *e)
+{
+    struct session s = {.o = o, .asked = BUF_INIT};
+    s.launch = (struct launch){.process_fd = -1, .signal_fd = -1, .gate_fd = -1, .answer_fd = -1};
+    *result = (struct record_result){.stage = RECORD_NOT_STARTED};
+    int bad = make_ready(&s, e);
+    bad = bad ? bad : launch_go(&s.launch, &s.launch_options, e);
+    if (bad && s.launch.pid) {
+        result->stage = bad == -ENOENT ? RECORD_NOT_FOUND : RECORD_NOT_EXECUTABLE;
+    } else if (!bad) {
+        result->stage = RECORD_RAN;
+        s.began_ns = s.reported_ns = clock_ns(CLOCK_MONOTONIC);
+        s.due_ns = s.began_ns + o->interval_ns;
+        watch(&s);
+        result->wait_status = launch_reap(&s.launch);
+        sum_followed_harvest(s.followed);
+        report(&s, true);
+    }
+    event_sums_free(s.before);
+    sum_followed_free(s.followed);
+    if (s.dir)
+        ledger_run_remove(s.dir);
+    launch_release(&s.launch);
+    buf_release(&s.asked);
+    free(s.dir);
+    free(s.agent);
+    return bad;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef RUN_SUM_COMMAND_H
+#define RUN_SUM_COMMAND_H
+
+/*
+ * `allium trace --sum`: starts a command, and adds up what its processes sum (sum/sum_layout.h) until it has ended. No
+ * recording is made. What a process has summed is taken when it ends, and its files are removed.
+ *
+ * Runs in: the tool. Threads: one. Owns: the folder of ledgers.
+ */
+
+#include "model/profile/wrappers.h"
+#include "model/trace/event_sums.h"
+#include "run/record.h"
+
+struct sum_command_options {
+    const struct sum_spec *spec;
+    char **argv;
+    bool follow; /* observe children, too */
+    uint64_t period_bytes;
+    uint64_t interval_ns;            /* 0: one report, at the end */
+    const struct wrappers *wrappers; /* functions that are passed over when a call is named */
+    /** Called at each interval, and when the command has ended (`last`). The sums are valid until it returns. */
+    void (*report)(void *arg, struct event_sums *sums, bool last);
+    /** Called every 50 ms. */
+    void (*step)(void *arg);
+    void *arg;
+};
+
+/** Returns 0, or -errno with a line. Of the result, `stage` and `wait_status` are set. */
+int sum_command(const struct sum_command_options *o, struct record_result *result, struct error *e);
+
+#endif
