@@ -17,6 +17,7 @@
 #include "cli/option_values.h"
 #include "cli/source.h"
 #include "cli/terminal.h"
+#include "cli/trace/export_ctf.h"
 #include "cli/wrapper_lists.h"
 #include "view/formats/folded.h"
 #include "view/formats/heaptrack.h"
@@ -37,8 +38,9 @@ static const struct option_doc options[] = {
     {"html-size", 0, "SIZE", "leave out the calls with least memory where the page's data are larger (20M)"},
     {"svg", 0, "PICTURE", "write one picture without scripts: flame, treemap or timeline"},
     {"metric", 0, "METRIC", "draw METRIC in the picture: as for --folded (live, or peak if nothing is live)"},
+    {"ctf", 0, NULL, "write the trace DIR into the folder -o DIR2 as LTTng would have, see allium-ctf(7)"},
     {"output", 'o', "FILE", "write to FILE (standard output); compress it if the name ends in .gz"},
-    {"force", 0, NULL, "replace FILE if it exists"},
+    {"force", 0, NULL, "replace FILE, or an earlier trace in DIR2, if it exists"},
     {"where", 0, "QUERY", "export only matching objects, see allium-query(7)"},
     DEBUGINFOD_OPTION,
     SOURCE_PID_OPTION,
@@ -56,6 +58,8 @@ static const char *const examples[] = {
     "write a file for https://www.speedscope.app, which reads it in the browser and uploads nothing",
     "allium export --heaptrack -o heap.heaptrack.gz && heaptrack_gui heap.heaptrack.gz",
     "show a profile over time with heaptrack; heaptrack_print prints it",
+    "allium export server.4711.trace --ctf -o server.lttng",
+    "write a trace for Trace Compass and other programs that read traces of LTTng",
     NULL,
 };
 
@@ -64,13 +68,14 @@ static int run(int argc, char **argv);
 const struct command command_export = {
     .name = "export",
     .usage = "[SOURCE|-p PID] --html [--html-size SIZE]|--svg PICTURE [--metric METRIC]|--pprof|--folded "
-             "METRIC|--speedscope|--heaptrack [-o "
-             "FILE] [--force] "
+             "METRIC|--speedscope|--heaptrack|--ctf [-o "
+             "FILE|DIR2] [--force] "
              "[--where "
              "QUERY] "
              "[--debuginfod DURATION]",
     .summary =
-        "write a profile as an HTML page, or for other tools: pprof, flame graphs, speedscope, heaptrack",
+        "write a profile as an HTML page, or for other tools: pprof, flame graphs, speedscope, heaptrack, "
+        "Trace Compass",
     .examples = examples,
     .options = options,
     .run = run,
@@ -190,8 +195,9 @@ static const struct format {
     bool draws_metric; /* that of --metric */
     /* --where may have age and size, which are known for live objects only; if there is a metric, it must be `live` */
     bool has_samples;
-    bool is_gzip; /* binary, and compressed already */
-    bool is_page; /* nothing that anybody reads on a terminal */
+    bool is_gzip;      /* binary, and compressed already */
+    bool is_page;      /* nothing that anybody reads on a terminal */
+    bool makes_folder; /* of the events of a trace; then there is no `write` */
 } formats[] = {
     {"html", write_html, .has_samples = true, .is_page = true},
     {"svg", write_svg, .has_samples = true, .draws_metric = true},
@@ -199,6 +205,7 @@ static const struct format {
     {"folded", write_folded, .takes_metric = true, .has_samples = true},
     {"speedscope", write_speedscope, .has_samples = true},
     {"heaptrack", write_heaptrack},
+    {"ctf", NULL, .makes_folder = true},
 };
 #define N_FORMATS (sizeof(formats) / sizeof(*formats))
 
@@ -412,6 +419,8 @@ static int run(int argc, char **argv)
         code = parse_choice(&a, &c);
     if (code >= 0)
         return code;
+    if (c.format->makes_folder)
+        return export_ctf(&command_export, &a);
     if (profile_filter_init(&f, command_value(&command_export, &a, "where"), NULL, &e))
         return command_misuse(&command_export, "%s", e.text);
     if (f.samples && (!c.format->has_samples || c.metric != ROLLUP_SORT_LIVE))
