@@ -24,7 +24,7 @@ _allium_options()
     frees) echo --where --top --debuginfod --columns --wide --exact --json --no-pager -p --pid --help ;;
     sites) echo --freed --faults --by --sort --where --fail-if --top --interval --count --duration --columns --wide --exact --json --allocinfo --openmetrics --html --force --stacks --folded --no-pager -p --pid --help ;;
     tags) echo --by --sort --where --fail-if --top --interval --count --duration --faults --columns --wide --exact --json --allocinfo --openmetrics --html --force --stacks --folded --latency --no-pager -p --pid --help ;;
-    export) echo --html --html-size --svg --metric --pprof --folded --speedscope --heaptrack --chrome -o --output --force --where --debuginfod -p --pid --help ;;
+    export) echo --html --html-size --svg --metric --pprof --folded --speedscope --heaptrack --chrome --ctf -o --output --force --where --debuginfod -p --pid --help ;;
     sql) echo --json --csv --debuginfod --no-pager -p --pid --help ;;
     set) echo --where --for -p --pid --help ;;
     sys) echo -p --pid --interval --count --duration --sort --top --all --pss --columns --wide --exact --json --no-pager --help ;;

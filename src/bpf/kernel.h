@@ -247,11 +247,12 @@ struct thread_struct { /* x86 */
 
 struct thread_info { /* x86 */
     __u32 status;
+    __u32 cpu; /* since 5.16 */
 };
 
 struct task_struct {
     struct thread_info thread_info;
-    int pid, tgid;
+    int pid, tgid, prio, exit_state;
     unsigned int flags;
     char comm[16];
     struct css_set *cgroups;

@@ -9,6 +9,7 @@
 
 #include "bpf/fault_class.bpf.h"
 #include "bpf/mm.bpf.h"
+#include "bpf/task.bpf.h"
 
 /* Set before loading: the address of the kernel's variable; 0: it has none, and the table of pages lies where it always
  * does. */
@@ -169,7 +170,9 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
     if (!runs() || (!is_traced(bpf_get_current_pid_tgid() >> 32) && !is_traced(to)))
         return 0;
     BEGIN(sched_switch);
-    e->state = preempt ? 0 : state & 255;
+    e->state = preempt ? 0 : reported_state(prev, state);
+    e->prio = prio_of(prev);
+    e->next_prio = prio_of(next);
     e->next_pid = process_of(next);
     e->next_tid = config.pid_namespace ? number_in_namespace(BPF_CORE_READ(next, thread_pid))
                                        : (__u32)BPF_CORE_READ(next, pid);
@@ -187,7 +190,9 @@ SEC("raw_tp/sched_wakeup") int BPF_PROG(on_wakeup, struct task_struct *p)
     e->woken_pid = process_of(p);
     e->woken_tid = config.pid_namespace ? number_in_namespace(BPF_CORE_READ(p, thread_pid))
                                         : (__u32)BPF_CORE_READ(p, pid);
-    e->cpu = bpf_get_smp_processor_id();
+    e->target_cpu = cpu_of(p);
+    e->woken_prio = prio_of(p);
+    bpf_probe_read_kernel_str(e->woken_comm, sizeof(e->woken_comm), p->comm);
     END();
     return 0;
 }
@@ -217,6 +222,7 @@ SEC("raw_tp/sched_process_exit") int BPF_PROG(on_exit, struct task_struct *task)
     if (!wants_current())
         return 0;
     BEGIN(thread_exit);
+    e->prio = prio_of(task);
     bpf_get_current_comm(e->comm, sizeof(e->comm));
     END();
     return 0;

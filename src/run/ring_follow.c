@@ -36,6 +36,7 @@ struct followed_ring {
     uint64_t stream_bytes, events, event_bytes;
     uint64_t window_ns, window_bytes;  /* since when, how much was read */
     uint64_t lost_before[RING_LOSSES]; /* before we came */
+    uint64_t number, lost;             /* of the last packet */
 };
 
 struct followed {
@@ -202,6 +203,8 @@ static void write_piece(struct ring_follow *f, struct followed *i, uint32_t ring
         f->counts.unwritten += p->n_events;
     } else {
         const uint64_t bytes = ctf_writer_packet_bytes(p);
+        r->number = p->number;
+        r->lost = lost;
         r->stream_bytes += bytes;
         f->budget.used_bytes += bytes;
         f->counts.events += p->n_events;
@@ -325,9 +328,32 @@ static void count_losses(struct ring_follow *f, const struct followed *i)
     }
 }
 
+/* Events that were lost behind the last packet of a ring are told by one more packet. */
+static void write_losses(struct ring_follow *f, struct followed *i)
+{
+    for (uint32_t ring = 0; ring < ring_reader_rings(i->image.reader) && !f->counts.stopped; ring++) {
+        struct followed_ring *r = &i->rings[ring];
+        uint64_t lost = 0;
+        for (int why = 0; why < RING_LOSSES; why++)
+            lost += lost_of(i, ring, (enum ring_loss)why);
+        if (lost <= r->lost)
+            continue;
+        if (r->stream < 0)
+            r->stream = ctf_writer_stream(f->writer, i->image.pid, i->image.id, ring, &f->error);
+        const int bad = r->stream < 0
+                            ? r->stream
+                            : ctf_writer_losses(f->writer, r->stream, i->image.pid, i->image.id, ring,
+                                                r->number + 1, lost, clock_ns(CLOCK_MONOTONIC));
+        if (bad)
+            write_failed(f, r, -bad);
+    }
+}
+
 static void release(struct ring_follow *f, struct followed *i, bool ended)
 {
     write_judged(f, i, UINT64_MAX);
+    if (!f->o.clock)
+        write_losses(f, i);
     count_losses(f, i);
     f->counts.filtered += i->window ? event_window_dropped(i->window) : 0;
     f->counts.ambiguous += i->window ? event_window_ambiguous(i->window) : 0;
@@ -475,11 +501,11 @@ int ring_follow_end(struct ring_follow *f, struct ring_follow_counts *out, struc
         return 0;
     atomic_store(&f->stop, true);
     pthread_join(f->thread, NULL);
-    const int bad = f->bad;
     vec_each (struct followed, i, &f->images) /* of processes that run on */
         release(f, i, false);
     f->counts.clock = f->o.clock;
     f->counts.has_filter = f->filter != NULL;
+    const int bad = f->bad;
     f->counts.bytes = f->budget.used_bytes;
     f->counts.limit_bytes = f->budget.limit_bytes;
     f->counts.spare_bytes = f->budget.spare_bytes;

@@ -15,18 +15,21 @@
  * list): one of the labels in KERNEL_LABELS_list; T(name, bytes): a text.
  *
  * pid: the process, of the thread that the event's head names. ip, call_site: addresses of code. map_call: numbers of
- * system calls.
+ * system calls. prio: 20 and the nice value; below 0: of a real-time thread.
  */
 #define KERNEL_EVENT_SCHEMA(E, F, L, T)                                                                      \
     E(32769, faults, page_fault_begin,                                                                       \
       F(pid, U32) L(mode, mode) F(address, HEX64) F(ip, HEX64) L(access, access) L(class, memory))           \
     E(32770, faults, page_fault_end, F(pid, U32) L(kind, fault) F(address, HEX64) L(mode, mode))             \
     E(32771, sched, sched_switch,                                                                            \
-      F(pid, U32) L(state, state) F(next_tid, U32) F(next_pid, U32) T(comm, 16) T(next_comm, 16))            \
-    E(32772, sched, sched_wakeup, F(pid, U32) F(woken_tid, U32) F(woken_pid, U32) F(cpu, U32))               \
+      F(pid, U32) L(state, state) F(next_tid, U32) F(next_pid, U32) F(prio, S32) F(next_prio, S32)           \
+          T(comm, 16) T(next_comm, 16))                                                                      \
+    E(32772, sched, sched_wakeup,                                                                            \
+      F(pid, U32) F(woken_tid, U32) F(woken_pid, U32) F(target_cpu, U32) F(woken_prio, S32)                  \
+          T(woken_comm, 16))                                                                                 \
     E(32773, sched, process_fork, F(pid, U32) F(child_pid, U32))                                             \
     E(32774, sched, process_exec, F(pid, U32) T(comm, 16))                                                   \
-    E(32775, sched, thread_exit, F(pid, U32) T(comm, 16))                                                    \
+    E(32775, sched, thread_exit, F(pid, U32) F(prio, S32) T(comm, 16))                                       \
     E(32776, kmem, kmalloc,                                                                                  \
       F(pid, U32) F(gfp, HEX32) F(ptr, HEX64) F(call_site, HEX64) F(requested, BYTES64)                      \
           F(allocated, BYTES64))                                                                             \
@@ -62,11 +65,12 @@
     X(12, brk) X(9, mmap) X(11, munmap) X(25, mremap) X(28, madvise) X(10, mprotect)
 #define KERNEL_LABELS_rss(X)     X(0, file) X(1, anonymous) X(2, swapped) X(3, shared)
 #define KERNEL_LABELS_reclaim(X) X(0, direct) X(1, cgroup)
-/* Why a thread leaves the CPU. runnable: it was preempted. */
+/* Why a thread leaves the CPU. runnable: it was preempted. Of several states it is the highest, as in the kernel's own
+ * trace events. */
 #define KERNEL_LABELS_state(X)                                                                               \
     X(0, runnable)                                                                                           \
     X(1, sleeping)                                                                                           \
-    X(2, waiting) X(4, stopped) X(8, traced) X(16, dead) X(32, zombie) X(64, parked) X(128, dead)
+    X(2, waiting) X(4, stopped) X(8, traced) X(16, dead) X(32, zombie) X(64, parked) X(128, idle)
 
 /* G(name, what it has): the groups, in the order of their bits. */
 #define KERNEL_EVENT_GROUPS(G)                                                                               \

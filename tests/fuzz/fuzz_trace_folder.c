@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Fuzz target of the reader of traces: an input is the metadata, a NUL, and one stream. Whatever they are, times do not
- * go back, each event is within its packet, and the profile of the events is valid and balances.
+ * go back, each event is within its packet, and the profile of the events is valid and balances. The events are written
+ * in LTTng's form, too.
  */
 #include "require.h"
 
@@ -10,6 +11,7 @@
 #include "model/trace/event_query.h"
 #include "model/trace/event_spans.h"
 #include "model/trace/live_bytes.h"
+#include "view/lttng/lttng_writer.h"
 
 #include <fcntl.h>
 #include <stdint.h>
@@ -25,12 +27,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
     "name:x* or "                                                                                            \
     "ptr:7 or price>2 or kind:A or i:4"
 
-static char folder[256], metadata[280], stream[280];
+static char folder[256], metadata[280], stream[280], exported[280];
 
 static void remove_folder(void)
 {
     unlink(metadata);
     unlink(stream);
+    rmdir(exported);
     rmdir(folder);
 }
 
@@ -42,7 +45,9 @@ static void make_folder(void)
     snprintf(folder, sizeof(folder), "%s/trace-%d", scratch ? scratch : "/tmp", (int)getpid());
     snprintf(metadata, sizeof(metadata), "%s/metadata", folder);
     snprintf(stream, sizeof(stream), "%s/events_1-1_0", folder);
+    snprintf(exported, sizeof(exported), "%s/lttng", folder);
     mkdir(folder, 0700);
+    mkdir(exported, 0700);
     atexit(remove_folder);
 }
 
@@ -105,6 +110,40 @@ static void list(void)
     event_folder_close(t);
 }
 
+static void finish_export(struct lttng_writer *w)
+{
+    char path[320];
+    struct error e = {""};
+    for (size_t i = 0; i < lttng_writer_streams(w); i++) {
+        const uint32_t cpu = lttng_writer_cpu(w, i);
+        require(!lttng_writer_finish(w, cpu, 1, &e), "the end: %s", e.text);
+        snprintf(path, sizeof(path), "%s/channel0_%u", exported, cpu);
+        require(!unlink(path), "a file for CPU %u", cpu);
+    }
+    snprintf(path, sizeof(path), "%s/metadata", exported);
+    require(!unlink(path), "metadata");
+    lttng_writer_free(w);
+}
+
+static void export(void)
+{
+    struct event_folder *t;
+    struct trace_event event;
+    struct error e = {""};
+    struct lttng_writer *w;
+    int bad = 0;
+    if (event_folder_open(&t, folder, &e))
+        return;
+    const struct ctf_trace *from = event_folder_domain(t, 0);
+    const struct lttng_trace to = {.kernel = !strcmp(from->domain, "kernel"), .name = "fuzz"};
+    require(!lttng_writer_new(&w, exported, &to, from->classes.at, from->classes.len, &e), "%s", e.text);
+    while (!bad && event_folder_next(t, &event, &e) > 0)
+        bad = lttng_writer_event(w, &event, "a name of a thread", 0, &e);
+    require(!bad, "%s", e.text);
+    finish_export(w);
+    event_folder_close(t);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const uint8_t *end = memchr(data, 0, size);
@@ -113,6 +152,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     put(metadata, data, text);
     put(stream, data + text + (end != NULL), size - text - (end != NULL));
     list();
+    export();
     struct profile *p = profile_new();
     /* as of a recording: an image with a module and a point */
     *vec_push(&p->images) = (struct profile_image){.id = 1, .pid = 7};

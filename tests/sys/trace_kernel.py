@@ -282,6 +282,13 @@ def sched():
         check(len(left) * 0.98 <= len(came) <= len(left), "comes back as often", len(came), len(left))
         check(all(e.f_comm == "steps" for e in left) and all(e.f_next_comm == "steps" for e in came), "names")
         check(all(e.f_next_comm for e in left), "who took the CPU")
+        prio = 20 + os.getpriority(os.PRIO_PROCESS, 0)
+        equal({e.f_prio for e in left} | {e.f_next_prio for e in came}, {prio}, "priority")
+        woken = [e for e in t.between(3) if e.name == "sched_wakeup" and e.f_woken_pid == t.pid]
+        equal({(e.f_woken_comm, e.f_woken_prio) for e in woken}, {("steps", prio)}, "who was woken")
+        check(all(e.f_target_cpu < os.cpu_count() for e in woken), "where to")
+        last = [e for e in t.events if e.name == "sched_switch" and e.f_pid == t.pid][-1]
+        equal(last.f_state, "zombie", "state at the end")
         names = [e.name for e in t.events if e.origin == "kernel"]
         equal((names.count("process_exec"), names.count("thread_exit")), (1, 1), "of one process")
 

@@ -17,6 +17,7 @@ import bt2
 
 sys.dont_write_bytecode = True
 import building
+import lttng_form
 import tap
 from building import linked, quiet, scratch
 from tap import agent_env, built, check, equal, private_dir, run, succeed
@@ -85,7 +86,19 @@ def traced(command, listed, *more, ends=0):
         equal(done.returncode, ends, done.stderr)
         said = done.stderr.decode()
         check(", 0 lost" in said, said)
-        return events(folder + "/t/ust"), done.stdout.decode(), said
+        found = events(folder + "/t/ust")
+        check_exported(folder, found)
+        return found, done.stdout.decode(), said
+
+
+def check_exported(folder, found):
+    """In LTTng's form the program's own events are the same, but for the flags."""
+    run([ALLIUM, "export", folder + "/t", "--ctf", "-o", folder + "/l"])
+    exported = lttng_form.events(folder + "/l/ust/uid/%d/64-bit" % os.getuid())
+    equal(len(exported), len(found), "exported events")
+    have = [(e.name, e.process, e.thread, e.fields) for e in exported if not e.name.startswith("lttng_ust_libc:")]
+    want = [(e[0], e[1], e[2], e[4]) for e in found if not e[0].startswith("allium:")]
+    equal(sorted(map(repr, have)), sorted(map(repr, want)), "events in LTTng's form")
 
 
 @contextlib.contextmanager

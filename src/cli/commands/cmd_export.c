@@ -17,6 +17,7 @@
 #include "cli/option_values.h"
 #include "cli/source.h"
 #include "cli/terminal.h"
+#include "cli/trace/export_ctf.h"
 #include "cli/trace/trace_chrome.h"
 #include "cli/wrapper_lists.h"
 #include "view/formats/folded.h"
@@ -39,8 +40,9 @@ static const struct option_doc options[] = {
     {"html-size", 0, "SIZE", "leave out the calls with least memory where the page's data are larger (20M)"},
     {"svg", 0, "PICTURE", "write one picture without scripts: flame, treemap or timeline"},
     {"metric", 0, "METRIC", "draw METRIC in the picture: as for --folded (live, or peak if nothing is live)"},
+    {"ctf", 0, NULL, "write the trace DIR into the folder -o DIR2 as LTTng would have, see allium-ctf(7)"},
     {"output", 'o', "FILE", "write to FILE (standard output); compress it if the name ends in .gz"},
-    {"force", 0, NULL, "replace FILE if it exists"},
+    {"force", 0, NULL, "replace FILE, or an earlier trace in DIR2, if it exists"},
     {"where", 0, "QUERY", "export only matching objects, see allium-query(7)"},
     DEBUGINFOD_OPTION,
     SOURCE_PID_OPTION,
@@ -60,6 +62,8 @@ static const char *const examples[] = {
     "show a profile over time with heaptrack; heaptrack_print prints it",
     "allium export server.4711.trace --chrome -o trace.json.gz",
     "write a file for https://ui.perfetto.dev, which reads it in the browser: what each thread did, and when",
+    "allium export server.4711.trace --ctf -o server.lttng",
+    "write a trace for Trace Compass and other programs that read traces of LTTng",
     NULL,
 };
 
@@ -68,13 +72,14 @@ static int run(int argc, char **argv);
 const struct command command_export = {
     .name = "export",
     .usage = "[SOURCE|-p PID] --html [--html-size SIZE]|--svg PICTURE [--metric METRIC]|--pprof|--folded "
-             "METRIC|--speedscope|--heaptrack|--chrome [-o "
-             "FILE] [--force] "
+             "METRIC|--speedscope|--heaptrack|--chrome|--ctf [-o "
+             "FILE|DIR2] [--force] "
              "[--where "
              "QUERY] "
              "[--debuginfod DURATION]",
     .summary =
-        "write a profile as an HTML page, or for other tools: pprof, flame graphs, speedscope, heaptrack",
+        "write a profile as an HTML page, or for other tools: pprof, flame graphs, speedscope, heaptrack, "
+        "Trace Compass",
     .examples = examples,
     .options = options,
     .run = run,
@@ -198,6 +203,7 @@ static const struct format {
     bool is_page; /* nothing that anybody reads on a terminal */
     /* of the events of a trace, and not of a profile; then there is no `write` */
     bool of_trace;
+    bool makes_folder; /* the same, into a folder */
 } formats[] = {
     {"html", write_html, .has_samples = true, .is_page = true},
     {"svg", write_svg, .has_samples = true, .draws_metric = true},
@@ -206,6 +212,7 @@ static const struct format {
     {"speedscope", write_speedscope, .has_samples = true},
     {"heaptrack", write_heaptrack},
     {"chrome", .of_trace = true},
+    {"ctf", NULL, .makes_folder = true},
 };
 #define N_FORMATS (sizeof(formats) / sizeof(*formats))
 
@@ -452,6 +459,8 @@ static int run(int argc, char **argv)
         code = parse_choice(&a, &c);
     if (code >= 0)
         return code;
+    if (c.format->makes_folder)
+        return export_ctf(&command_export, &a);
     if (c.format->of_trace)
         return export_trace(&a, &c);
     if (profile_filter_init(&f, command_value(&command_export, &a, "where"), NULL, &e))

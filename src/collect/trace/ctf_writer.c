@@ -147,6 +147,24 @@ int ctf_writer_packet(struct ctf_writer *w, int stream, const struct ring_piece 
     return bad ? -EBADMSG : append_packet(stream, parts, (ssize_t)(sizeof(head) + 8ull * at));
 }
 
+int ctf_writer_losses(struct ctf_writer *w, int stream, pid_t pid, uint64_t image_id, uint32_t cpu,
+                      uint64_t number, uint64_t lost, uint64_t now_ns)
+{
+    struct ctf_packet head = {.magic = CTF_PACKET_MAGIC,
+                              .begin_ns = now_ns,
+                              .end_ns = now_ns,
+                              .content_bits = 8 * sizeof(head),
+                              .packet_bits = 8 * sizeof(head),
+                              .number = number,
+                              .lost = lost,
+                              .image_id = image_id,
+                              .cpu = cpu,
+                              .pid = (uint32_t)pid};
+    memcpy(head.uuid, w->trace.uuid, sizeof(head.uuid));
+    const struct iovec parts[] = {{&head, sizeof(head)}, {NULL, 0}};
+    return append_packet(stream, parts, sizeof(head));
+}
+
 uint64_t ctf_writer_packet_bytes(const struct ring_piece *piece)
 {
     return sizeof(struct ctf_packet) + 8ull * piece->n_words;

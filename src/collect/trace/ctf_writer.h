@@ -44,6 +44,9 @@ int ctf_writer_stream(struct ctf_writer *w, pid_t pid, uint64_t image_id, uint32
  */
 int ctf_writer_packet(struct ctf_writer *w, int stream, const struct ring_piece *piece, pid_t pid,
                       uint64_t image_id, uint32_t cpu, uint64_t lost, const struct tick_clock *clock);
+/** Appends a packet without events, of that time, which tells how many events were lost. Returns 0 or -errno. */
+int ctf_writer_losses(struct ctf_writer *w, int stream, pid_t pid, uint64_t image_id, uint32_t cpu,
+                      uint64_t number, uint64_t lost, uint64_t now_ns);
 /** Returns the size of such a packet. */
 uint64_t ctf_writer_packet_bytes(const struct ring_piece *piece);
 

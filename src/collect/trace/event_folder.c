@@ -50,6 +50,7 @@ struct event_folder {
     struct VEC(struct stream) streams;
     struct VEC(uint32_t) heap; /* of streams that have not ended: the earliest first */
     struct trace_losses losses;
+    struct VEC(struct cpu_loss) lost;
     bool taken; /* the first stream's event was handed out */
 };
 
@@ -127,6 +128,23 @@ static bool head_fits(const struct ctf_packet *h, const struct ctf_trace *trace)
            h->packet_bits / 8 <= PACKET_BYTES_MAX && h->content_bits <= h->packet_bits;
 }
 
+/* The head tells how many events were lost up to the end of its packet. */
+static void count_lost(struct event_folder *t, const struct stream *s)
+{
+    const uint64_t more = s->head.lost > s->lost ? s->head.lost - s->lost : 0;
+    t->losses.events += more;
+    if (!more)
+        return;
+    const bool is_kernel = !strcmp(t->domains.at[s->domain].trace.domain, "kernel");
+    const char *domain = is_kernel ? "kernel" : "ust"; /* the domains may move yet */
+    vec_each (struct cpu_loss, l, &t->lost)
+        if (l->cpu == s->head.cpu && !strcmp(l->domain, domain)) {
+            l->events += more;
+            return;
+        }
+    *vec_push(&t->lost) = (struct cpu_loss){domain, s->head.cpu, more};
+}
+
 /* Reads the head of the next packet with events. Returns 1; 0: there is none; or -errno with a line. */
 static int next_head(struct event_folder *t, struct stream *s, struct error *e)
 {
@@ -142,7 +160,7 @@ static int next_head(struct event_folder *t, struct stream *s, struct error *e)
             return unreadable(t, s, bad, e);
         if (!head_fits(&s->head, &t->domains.at[s->domain].trace))
             return damaged(t, s, e);
-        t->losses.events += s->head.lost > s->lost ? s->head.lost - s->lost : 0;
+        count_lost(t, s);
         s->lost = s->head.lost > s->lost ? s->head.lost : s->lost;
         s->n_bytes = s->head.packet_bits / 8 - sizeof(s->head);
         s->due_ns = s->head.begin_ns;
@@ -357,6 +375,7 @@ void event_folder_close(struct event_folder *t)
     vec_release(&t->streams);
     vec_release(&t->domains);
     vec_release(&t->heap);
+    vec_release(&t->lost);
     free(t);
 }
 
@@ -379,6 +398,22 @@ const char *event_folder_clock(const struct event_folder *t)
         if (d->trace.clock)
             return d->trace.clock;
     return NULL;
+}
+
+const struct cpu_loss *event_folder_cpu_losses(const struct event_folder *t, size_t *n)
+{
+    *n = t->lost.len;
+    return t->lost.at;
+}
+
+size_t event_folder_domains(const struct event_folder *t)
+{
+    return t->domains.len;
+}
+
+const struct ctf_trace *event_folder_domain(const struct event_folder *t, size_t n)
+{
+    return &t->domains.at[n].trace;
 }
 
 size_t event_folder_classes(const struct event_folder *t)

@@ -14,9 +14,17 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "collect/trace/ctf_metadata.h"
 #include "model/trace/trace_event.h"
 
 struct event_folder;
+
+/** Events of a CPU that were lost. */
+struct cpu_loss {
+    const char *domain; /* "ust" or "kernel" */
+    uint32_t cpu;
+    uint64_t events;
+};
 
 struct trace_losses {
     uint64_t events;      /* that were lost while they were recorded */
@@ -31,11 +39,17 @@ int event_folder_open(struct event_folder **out, const char *path, struct error 
 int event_folder_next(struct event_folder *t, struct trace_event *out, struct error *e);
 /** Returns what is known of losses: of the packets that were read until now. */
 struct trace_losses event_folder_losses(const struct event_folder *t);
+/** Returns the losses by CPU, *n of them: of the packets that were read until now. */
+const struct cpu_loss *event_folder_cpu_losses(const struct event_folder *t, size_t *n);
 void event_folder_close(struct event_folder *t); /* NULL is allowed */
 /** Returns the query that the program's events match (--where of allium trace); NULL: the trace has all. */
 const char *event_folder_where(const struct event_folder *t);
 /** Returns "counter" or "none": the times are numbers of the program's events (--clock); NULL: they are times. */
 const char *event_folder_clock(const struct event_folder *t);
+
+/** Returns the number of folders of CTF of the trace, and what each describes. */
+size_t event_folder_domains(const struct event_folder *t);
+const struct ctf_trace *event_folder_domain(const struct event_folder *t, size_t n);
 
 /** Returns the number of classes of all folders of the trace, and the classes one by one. */
 size_t event_folder_classes(const struct event_folder *t);

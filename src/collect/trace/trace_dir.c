@@ -4,6 +4,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,17 +15,36 @@
 #define DEPTH_MOST 4
 #define HOW        (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
-static const char tracer[] = "tracer_name = \"allium\"";
+/* Metadata of `allium trace`, and of what it was exported to in LTTng's form, have this. */
+static const char version[] = "allium_version = \"";
 
-static bool has_our_metadata(int folder)
+static bool has_our_metadata(int folder, const char *name)
 {
     char text[4096];
-    int fd = openat(folder, "ust/metadata", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     const ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
     if (fd >= 0)
         close(fd);
     text[n > 0 ? n : 0] = '\0';
-    return strstr(text, tracer) != NULL;
+    return strstr(text, version) != NULL;
+}
+
+/* LTTng's form has a folder for each user. */
+static bool has_exported(int folder)
+{
+    bool found = false;
+    const int users = openat(folder, "ust/uid", HOW);
+    DIR *d = users < 0 ? NULL : fdopendir(users);
+    for (struct dirent *entry; d && !found && (entry = readdir(d));) {
+        char name[NAME_MAX + 32];
+        snprintf(name, sizeof(name), "%s/64-bit/metadata", entry->d_name);
+        found = has_our_metadata(users, name);
+    }
+    if (d)
+        closedir(d);
+    else if (users >= 0)
+        close(users);
+    return found;
 }
 
 bool trace_dir_is_ours(const char *path)
@@ -32,7 +53,8 @@ bool trace_dir_is_ours(const char *path)
     int folder = open(path, HOW);
     if (folder < 0)
         return false;
-    const bool ours = has_our_metadata(folder) ||
+    const bool ours = has_our_metadata(folder, "ust/metadata") ||
+                      has_our_metadata(folder, "kernel/metadata") || has_exported(folder) ||
                       (!fstatat(folder, "profile.allium", &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode));
     close(folder);
     return ours;
