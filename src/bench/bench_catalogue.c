@@ -68,6 +68,8 @@ const struct bench_sink_doc bench_sink_list[] = {
      "write an event of 40 bytes: a return address more"},
     {"event-frames", "rdtsc", BENCH_IN_PROGRAM, false, BENCH_KEEPS_ORDER,
      "write an event with 10 frames of the stack, by frame pointers"},
+    {"lttng", "rdtsc", BENCH_IN_PROGRAM, true, BENCH_KEEPS_ORDER,
+     "an event of LTTng-UST with two addresses, and a session daemon of its own"},
     {"fprintf", NULL, BENCH_IN_PROGRAM, true, BENCH_KEEPS_ORDER,
      "print a line into a file of the thread, in memory"},
     {"fprintf-shared", NULL, BENCH_IN_PROGRAM, false, BENCH_KEEPS_ORDER,

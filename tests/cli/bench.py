@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import sys
 
 sys.dont_write_bytecode = True
@@ -15,6 +16,7 @@ from tap import built, check, equal, private_dir
 
 ALLIUM = built("ALLIUM")
 HELPER = "allium-bench-hooks"
+MARK = "allium-bench-test-%d" % os.getpid()
 SINKS = "empty,event,count-thread,count-shared,fprintf"
 
 
@@ -101,6 +103,58 @@ def parts():
         check(re.search(r"^branch with count-shared:\nPART .*\n(?:.*\n)*the whole +5.00 ", text, re.M), text)
 
 
+def is_said(row):
+    """A mechanism or a sink that needs a package is not there, and the row says which package that is."""
+    return re.search(r": (install|build allium with) ", row["unavailable"])
+
+
+def daemons():
+    """Processes that the test's own commands have started, also in other sessions."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/environ" % pid, "rb") as file:
+                if int(pid) != os.getpid() and MARK.encode() in file.read():
+                    found.append(pid)
+        except OSError:
+            pass
+    return found
+
+
+def lttng():
+    """Each event is in the trace, or counted as lost; a session daemon ends with its row, also after SIGKILL."""
+    if not shutil.which("lttng-sessiond"):
+        return
+    env = dict(os.environ, ALLIUM_TEST_MARK=MARK)
+    words = "bench", "--mechanism", "branch,instrument-functions", "--sink", "lttng", "--threads", "2", "--time", "1ms"
+    rows, _ = rows_of(tap.succeed([ALLIUM, *words, "--json"], env=env).stdout)
+    for row in rows.values():
+        if row["unavailable"]:
+            check(is_said(row), row)
+            continue
+        check(row["expected"] > 1000, row)
+        equal((row["hits"] + row["lost"], row["missing"]), (row["expected"], 0), row)
+        check(22 <= row["event_bytes"] < 23, row)
+    command = subprocess.Popen([ALLIUM, *words[:-1], "60s"], env=env, stderr=subprocess.DEVNULL,
+                               stdout=subprocess.DEVNULL)
+    try:
+        tap.wait_until(lambda: len(daemons()) > 3 or row["unavailable"], 60, "no daemon")
+    finally:
+        command.kill()
+        command.wait()
+    tap.wait_until(lambda: not daemons(), 60, "a daemon is left")
+
+
+def lttng_is_absent():
+    with private_dir() as folder:
+        os.symlink("/bin/true", folder + "/lttng-sessiond")
+        words = "--mechanism", "none", "--sink", "lttng", "--threads", "1", "--time", "1ms", "--json"
+        rows, _ = rows_of(tap.succeed([ALLIUM, "bench", *words], env=dict(os.environ, PATH=folder)).stdout)
+        row = rows["none", "lttng"]
+        equal((row["unavailable"], row["median_ns"], row["hits"]),
+              ("LTTng's session daemon is not installed: install lttng-tools", None, None), row)
+
+
 def real_rows():
     """Each mechanism and sink of the program itself can be measured here, and loses nothing but into a full ring."""
     with private_dir() as folder:
@@ -115,9 +169,10 @@ def real_rows():
                and not re.search("probe|tracepoint|usdt", row["mechanism"])]
         check(len(own) >= 90, len(own))
         for row in own:
-            check(not row["unavailable"] or "restartable" in row["unavailable"], row)
-            if row["sink"] == "event-full":
-                check(row["lost"] > 0 and row["hits"] + row["lost"] == row["expected"], row)
+            check(not row["unavailable"] or "restartable" in row["unavailable"] or is_said(row), row)
+            if row["sink"] in ("event-full", "lttng") and not row["unavailable"]:
+                check(row["lost"] > 0 or row["sink"] == "lttng", row)
+                check( row["hits"] + row["lost"] == row["expected"], row)
             elif not row["unavailable"]:
                 equal((row["hits"], row["missing"], row["lost"]), (row["expected"], 0, 0), row)
             equal(row["events_per_call"], 2 if row["mechanism"] == "instrument-functions" else 1, row)
@@ -166,6 +221,8 @@ tap.main([
     ("planted losses appear as lost, and as missing", losses),
     ("the parts of a row and their sum", parts),
     ("each mechanism calls each sink as often as the program calls", real_rows),
+    ("LTTng has each event, and its daemon ends", lttng),
+    ("without LTTng the row says what to install", lttng_is_absent),
     ("5 ns of real time appear as 5 ns", real_time),
     ("first mistakes", mistakes),
 ])

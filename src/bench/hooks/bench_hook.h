@@ -23,6 +23,11 @@ struct bench_sink {
     const char *(*begin)(unsigned threads);
     /** Called by each thread at the end of a batch, outside of the time; NULL: nothing to do. */
     void (*leave)(void);
+    /**
+     * Waits until all of so many hits since the start are recorded or lost, and for a limited time only; NULL: they
+     * always are.
+     */
+    void (*settle)(uint64_t hits);
     /** Return the sums until now; NULL: not known, or none. */
     uint64_t (*hits)(void);
     uint64_t (*lost)(void);

@@ -35,6 +35,7 @@ struct helper {
     unsigned n_threads;
     uint64_t calls; /* of a batch; 0: not known yet */
     uint64_t called;
+    uint64_t warmed; /* hits of the sink before that */
     bool is_warm;
 };
 
@@ -64,12 +65,14 @@ static const char *begin(struct helper *h, const char *mechanism, const char *si
     if (!h->code || (!without && !h->sink))
         return "this helper is of another version: reinstall allium";
     h->n_threads = n_threads;
+    if (h->sink && h->sink->begin)
+        why = h->sink->begin(n_threads);
+    if (why)
+        return why;
     h->threads = bench_threads_new(n_threads);
     if (!h->threads)
         return strerror(errno);
-    if (h->sink && h->sink->begin)
-        why = h->sink->begin(n_threads);
-    if (!why && h->sink && !bench_patch_jump((void *)bench_hook, 0xe9, (const void *)h->sink->hit))
+    if (h->sink && h->sink && !bench_patch_jump((void *)bench_hook, 0xe9, (const void *)h->sink->hit))
         why = BENCH_NO_PATCH;
     if (!why && h->code->begin)
         why = h->code->begin(h->sink && strcmp(sink, "off") != 0);
@@ -223,11 +226,24 @@ static uint64_t sum_of(uint64_t (*of)(void))
     return of ? of() : 0;
 }
 
+static void settle(const struct helper *h, const struct bench_sink *s)
+{
+    if (s->settle)
+        s->settle(h->warmed + h->called * h->code->events_per_call);
+}
+
+static void warm(struct helper *h, const struct bench_sink *s)
+{
+    bench_threads_run(h->threads, warm_sink, s->warm_hits, s->leave);
+    h->warmed = s->warm_hits * h->n_threads;
+    settle(h, s);
+}
+
 static void answer(struct helper *h, const struct bench_request *q, struct bench_reply *r)
 {
     const struct bench_sink none = {NULL}, *s = h->sink ? h->sink : &none;
     if (s->warm_hits && !h->is_warm)
-        bench_threads_run(h->threads, warm_sink, s->warm_hits, s->leave);
+        warm(h, s);
     h->is_warm = true;
     const uint64_t hits = sum_of(s->hits), lost = sum_of(s->lost), bytes = sum_of(s->bytes),
                    called = h->called;
@@ -235,6 +251,7 @@ static void answer(struct helper *h, const struct bench_request *q, struct bench
         time_batch(h, q->target_ns, r);
     else
         time_shots(h, (enum bench_mode)q->mode, q->shots < BENCH_SHOTS ? q->shots : BENCH_SHOTS, r);
+    settle(h, s);
     r->expected = h->sink ? (h->called - called) * h->code->events_per_call : 0;
     r->hits = sum_of(s->hits) - hits;
     r->lost = sum_of(s->lost) - lost;

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A library with an event of LTTng-UST. It is loaded for the sink `lttng` alone: LTTng-UST starts threads. */
+#define LTTNG_UST_TRACEPOINT_CREATE_PROBES
+#define LTTNG_UST_TRACEPOINT_DEFINE
+#include "bench/hooks/bench_lttng_tracepoint.h"
+
+void bench_lttng_hit(void *function, void *caller);
+int bench_lttng_is_on(void);
+
+void bench_lttng_hit(void *function, void *caller)
+{
+    lttng_ust_tracepoint(allium_bench, hit, function, caller);
+}
+
+/* Whether LTTng records the event. */
+int bench_lttng_is_on(void)
+{
+    return lttng_ust_tracepoint_enabled(allium_bench, hit);
+}
