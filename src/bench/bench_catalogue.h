@@ -45,6 +45,8 @@ struct bench_attachment {
     uint64_t (*hits)(void *state);
     uint64_t (*lost)(void *state);
     uint64_t (*bytes)(void *state);
+    /** Returns the bytes of memory that it holds now; 0: not known. NULL: none is known. */
+    uint64_t (*memory)(void *state);
     /** Detaches, and frees the state. The helper may run, or have ended. */
     void (*detach)(void *state);
     /* attaching takes more than a few milliseconds: helper and attachment stay from one turn to the next */

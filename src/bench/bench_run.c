@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/sigsafe/clock_ns.h"
 #include "bench/bench_child.h"
+#include "bench/switch_cost.h"
 
 #define BATCHES     5u
 #define BATCH_NS    100000u
@@ -72,12 +73,20 @@ static int begin_session(struct session *s, const char *helper, struct bench_row
 struct turn {
     struct session *session;
     struct bench_row *row;
+    bool is_alone; /* one thread */
     struct bench_reply reply;
 };
 
 static uint64_t sum_of(const struct session *s, uint64_t (*of)(void *state))
 {
     return of ? of(s->state) : 0;
+}
+
+/* The sinks of the kernel hold memory outside of the helper. */
+static void note_memory(struct turn *t, const struct bench_attachment *a)
+{
+    const uint64_t bytes = t->session->attachment ? sum_of(t->session, a->memory) : t->reply.memory_bytes;
+    t->row->memory_bytes = bytes > t->row->memory_bytes ? bytes : t->row->memory_bytes;
 }
 
 static int ask(struct turn *t, enum bench_mode mode, uint32_t shots, struct error *e)
@@ -95,6 +104,8 @@ static int ask(struct turn *t, enum bench_mode mode, uint32_t shots, struct erro
     row->lost += t->reply.lost + sum_of(t->session, a->lost) - lost;
     row->bytes += t->reply.bytes + sum_of(t->session, a->bytes) - bytes;
     row->dropped_shots += t->reply.n_dropped;
+    if (mode == BENCH_BATCH && t->is_alone)
+        note_memory(t, a);
     return 0;
 }
 
@@ -134,7 +145,7 @@ static int take_all_shots(struct turn *t, struct error *e)
 static int take_turn(const struct bench_options *o, struct bench_row *row, struct session *s,
                      struct bench_batches *batches, struct error *e)
 {
-    struct turn t = {.session = s, .row = row};
+    struct turn t = {.session = s, .row = row, .is_alone = batches == &row->alone};
     int bad = s->is_open ? 0 : begin_session(s, o->helper, row, batches->threads, e);
     if (bad && bad != -ENOTSUP)
         return bad;
@@ -214,6 +225,8 @@ int bench_run(const struct bench_options *o, struct bench_result *out, struct er
         end_session(&places[i].together);
     }
     free(places);
+    if (!bad && o->switches)
+        bad = switch_cost_measure(o, &out->switchings, e);
     out->seconds = (double)(clock_ns(CLOCK_MONOTONIC) - began_ns) / 1e9;
     return bad;
 }

@@ -28,6 +28,7 @@ struct bench_options {
     struct VEC(struct bench_pair) pairs;
     unsigned threads; /* to run together; 1: only one at a time */
     uint64_t time_ns;
+    bool switches; /* measure also what switching costs */
     /** Called after each turn of a row; NULL: not wanted. */
     void (*progress)(double share);
 };

@@ -32,6 +32,10 @@ struct bench_sink {
     uint64_t (*hits)(void);
     uint64_t (*lost)(void);
     uint64_t (*bytes)(void);
+    /** Returns the bytes that the sink holds in other processes; NULL: none. */
+    uint64_t (*memory)(void);
+    /** Switches its event on or off, in each place that has it. Returns whether that is possible; NULL: no switch. */
+    bool (*set)(uint32_t sites, bool on);
     uint64_t warm_hits; /* of each thread, before anything is measured: until all memory was used once */
 };
 /** Ends with a name of NULL. */
@@ -44,7 +48,10 @@ struct bench_mechanism_code {
     /** Prepares the mechanism. Returns NULL, or why it cannot be used; NULL: nothing to prepare. */
     const char *(*begin)(bool on);
     uint32_t events_per_call;
-    const void *site; /* the instruction that others attach to, or NULL */
+    const void *site;  /* the instruction that others attach to, or NULL */
+    const void *sites; /* ..., many of them (bench_switch.h), or NULL */
+    /** Switches `n` sites of its kind on or off. Returns whether that is possible; NULL: no switch. */
+    bool (*set)(uint32_t n, bool on);
 };
 /** Ends with NULL; also the floors, whose loops are what is measured. */
 extern const struct bench_mechanism_code *const bench_mechanisms[];

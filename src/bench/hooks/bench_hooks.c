@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 #include "bench/hooks/bench_events.h"
+#include "bench/hooks/bench_memory.h"
+#include "bench/hooks/bench_switch.h"
 #include "bench/hooks/bench_threads.h"
 #include "bench/hooks/bench_turn.h"
 
@@ -35,7 +37,8 @@ struct helper {
     unsigned n_threads;
     uint64_t calls; /* of a batch; 0: not known yet */
     uint64_t called;
-    uint64_t warmed; /* hits of the sink before that */
+    uint64_t warmed;       /* hits of the sink before that */
+    uint64_t memory_bytes; /* of this process, without the sink */
     bool is_warm;
 };
 
@@ -65,6 +68,7 @@ static const char *begin(struct helper *h, const char *mechanism, const char *si
     if (!h->code || (!without && !h->sink))
         return "this helper is of another version: reinstall allium";
     h->n_threads = n_threads;
+    h->memory_bytes = bench_memory_of("self");
     if (h->sink && h->sink->begin)
         why = h->sink->begin(n_threads);
     if (why)
@@ -193,7 +197,45 @@ static void time_shots(struct helper *h, enum bench_mode mode, uint32_t shots, s
         h->sink->leave();
 }
 
+/* ---- switching ---- */
+
+static uint32_t since(uint64_t began_ns)
+{
+    const uint64_t took = bench_now() - began_ns;
+    return took < UINT32_MAX ? (uint32_t)took : UINT32_MAX;
+}
+
+static void time_switches(struct helper *h, uint32_t sites, struct bench_reply *r)
+{
+    bool (*set)(uint32_t, bool) = h->sink && h->sink->set ? h->sink->set : h->code->set;
+    if (!set || sites > BENCH_SITES_MOST)
+        return;
+    for (uint32_t i = 0; i < BENCH_SWITCHES; i++) {
+        uint64_t began = bench_now();
+        if (!set(sites, true))
+            return;
+        r->shots_ns[i] = since(began);
+        began = bench_now();
+        if (!set(sites, false))
+            return;
+        r->bare_shots_ns[i] = since(began);
+        r->n_shots = i + 1;
+    }
+}
+
 /* ---- the conversation ---- */
+
+static uint64_t sum_of(uint64_t (*of)(void))
+{
+    return of ? of() : 0;
+}
+
+/* The most is in use when the sink has been warmed, and before other data displaces it from the caches. */
+static uint64_t memory_taken(const struct helper *h, const struct bench_sink *s)
+{
+    const uint64_t now = bench_memory_of("self") + sum_of(s->memory);
+    return h->memory_bytes && now > h->memory_bytes ? now - h->memory_bytes : 0;
+}
 
 /* Returns the place of an address in this program's file. */
 static uint64_t file_offset(const void *address)
@@ -221,11 +263,6 @@ static bool transfer_all(int fd, void *bytes, size_t len, bool is_write)
     return true;
 }
 
-static uint64_t sum_of(uint64_t (*of)(void))
-{
-    return of ? of() : 0;
-}
-
 static void settle(const struct helper *h, const struct bench_sink *s)
 {
     if (s->settle)
@@ -247,7 +284,9 @@ static void answer(struct helper *h, const struct bench_request *q, struct bench
     h->is_warm = true;
     const uint64_t hits = sum_of(s->hits), lost = sum_of(s->lost), bytes = sum_of(s->bytes),
                    called = h->called;
-    if (q->mode == BENCH_BATCH)
+    if (q->mode == BENCH_SWITCH)
+        time_switches(h, q->shots, r);
+    else if (q->mode == BENCH_BATCH)
         time_batch(h, q->target_ns, r);
     else
         time_shots(h, (enum bench_mode)q->mode, q->shots < BENCH_SHOTS ? q->shots : BENCH_SHOTS, r);
@@ -256,6 +295,8 @@ static void answer(struct helper *h, const struct bench_request *q, struct bench
     r->hits = sum_of(s->hits) - hits;
     r->lost = sum_of(s->lost) - lost;
     r->bytes = sum_of(s->bytes) - bytes;
+    if (q->mode == BENCH_BATCH)
+        r->memory_bytes = memory_taken(h, s);
 }
 
 int main(int argc, char **argv)
@@ -279,6 +320,7 @@ int main(int argc, char **argv)
         hello.events_per_call = h.code->events_per_call;
         hello.knows_hits = h.sink && h.sink->hits;
         hello.site_offset = h.code->site ? file_offset(h.code->site) : 0;
+        hello.sites_offset = h.code->sites ? file_offset(h.code->sites) : 0;
     }
     if (!transfer_all(STDOUT_FILENO, &hello, sizeof(hello), true) || why)
         return 1;

@@ -10,11 +10,12 @@
 #include "bench/hooks/bench_mechanism.h"
 
 #define LIBRARY       "allium-bench-lttng.so"
-#define PAYLOAD_BYTES 16u                  /* two addresses */
-#define SETTLE_NS     UINT64_C(2000000000) /* the consumer daemon must have written all until then */
+#define PAYLOAD_BYTES 16u                   /* two addresses */
+#define SETTLE_NS     UINT64_C(10000000000) /* the consumer daemon must have written all until then */
 #define STEP_US       500u
 
 static void (*library_hit)(void *function, void *caller);
+static int (*is_recorded)(void);
 static struct bench_lttng_counts counts;
 
 /* The library is too far away for the jump that calls a sink: this jump is another one, as it is in a PLT. */
@@ -38,12 +39,13 @@ const char *bench_lttng_begin(unsigned threads)
     default:
         return "liblttng-ust cannot be loaded: install liblttng-ust1";
     }
-    int (*is_on)(void) = (int (*)(void))dlsym(library, "bench_lttng_is_on");
+    is_recorded = (int (*)(void))dlsym(library, "bench_lttng_is_on");
     library_hit = (void (*)(void *, void *))dlsym(library, "bench_lttng_hit");
-    if (!is_on || !library_hit)
+    if (!is_recorded || !library_hit)
         return LIBRARY " is of another version: reinstall allium";
-    return is_on() ? NULL
-                   : "LTTng does not record the event of this program: see `lttng-sessiond --no-kernel -vvv`";
+    return is_recorded()
+               ? NULL
+               : "LTTng does not record the event of this program: see `lttng-sessiond --no-kernel -vvv`";
 }
 
 /* Recording is stopped meanwhile, so that parts of sub-buffers are written as well. */
@@ -74,4 +76,12 @@ uint64_t bench_lttng_lost(void)
 uint64_t bench_lttng_bytes(void)
 {
     return counts.bytes;
+}
+
+bool bench_lttng_set(uint32_t sites, bool on)
+{
+    if (sites != 1)
+        return false;
+    bench_lttng_daemon_enable(on);
+    return !is_recorded() == !on;
 }

@@ -23,6 +23,8 @@ void bench_lttng_settle(uint64_t hits);
 uint64_t bench_lttng_hits(void);
 uint64_t bench_lttng_lost(void);
 uint64_t bench_lttng_bytes(void);
+/** One event is switched: its places share a flag. */
+bool bench_lttng_set(uint32_t sites, bool on);
 
 /* ---- bench_lttng_daemon.c ---- */
 
@@ -35,6 +37,8 @@ uint64_t bench_lttng_bytes(void);
 const char *bench_lttng_daemon_start(void);
 /** Starts or stops recording. The trace has all events some time after the stop. Returns whether that was possible. */
 bool bench_lttng_daemon_record(bool on);
+/** Enables or disables the event. */
+void bench_lttng_daemon_enable(bool on);
 
 /* ---- bench_lttng_trace.c ---- */
 

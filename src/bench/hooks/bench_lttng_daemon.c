@@ -182,3 +182,10 @@ bool bench_lttng_daemon_record(bool on)
         return !run((const char *const[]){LTTNG, "start", NULL});
     return !run((const char *const[]){LTTNG, "stop", "--no-wait", NULL});
 }
+
+/* The command fails if nothing is to be changed. */
+void bench_lttng_daemon_enable(bool on)
+{
+    run((const char *const[]){LTTNG, on ? "enable-event" : "disable-event", "--userspace", "--channel=events",
+                              "allium_bench:hit", NULL});
+}

@@ -2,6 +2,7 @@
 /* Sinks that record nothing, or a number. */
 #include "bench/hooks/bench_events.h"
 #include "bench/hooks/bench_lttng.h"
+#include "bench/hooks/bench_memory.h"
 
 static void hit_nothing(void *function, void *caller)
 {
@@ -62,7 +63,7 @@ const struct bench_sink bench_sinks[] = {
     {"event-frames", bench_events_hit_frames, bench_events_begin, RING},
     {"lttng", bench_lttng_hit_event, bench_lttng_begin, .settle = bench_lttng_settle,
      .hits = bench_lttng_hits, .lost = bench_lttng_lost, .bytes = bench_lttng_bytes,
-     .warm_hits = BENCH_LTTNG_WARM_EVENTS},
+     .memory = bench_memory_beside, .set = bench_lttng_set, .warm_hits = BENCH_LTTNG_WARM_EVENTS},
     {"fprintf", bench_file_hit, .leave = bench_file_leave, .hits = bench_file_hits,
      .bytes = bench_file_bytes},
     {"fprintf-shared", bench_shared_file_hit, bench_shared_file_begin, .leave = bench_shared_file_leave,

@@ -245,6 +245,7 @@ static int read_rows(const struct arguments *a, struct request *q)
     if (code >= 0)
         return code;
     choose(&q->measured, mechanisms, sinks);
+    q->measured.switches = true;
     if (!q->measured.pairs.len)
         return command_misuse(c,
                               "these mechanisms and sinks do not go together: see SINKS in allium-bench(1)");
