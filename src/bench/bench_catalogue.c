@@ -62,6 +62,8 @@ const struct bench_sink_doc bench_sink_list[] = {
     {"event-untimed", NULL, BENCH_IN_PROGRAM, false, BENCH_KEEPS_NOTHING, "the same without the time stamp"},
     {"event-full", NULL, BENCH_IN_PROGRAM, false, BENCH_KEEPS_NOTHING,
      "write an event while the ring is full and nothing reads it: all are lost"},
+    {"event-read", "rdtsc", BENCH_IN_PROGRAM, false, BENCH_KEEPS_ORDER,
+     "write an event while a thread of the program reads the rings, as the tool does it"},
     {"event-clock", "clock", BENCH_IN_PROGRAM, false, BENCH_KEEPS_ORDER,
      "write an event, with CLOCK_MONOTONIC"},
     {"event-site", "rdtsc", BENCH_IN_PROGRAM, false, BENCH_KEEPS_ORDER,

@@ -3,6 +3,7 @@
 #include "bench/hooks/bench_events.h"
 #include "bench/hooks/bench_lttng.h"
 #include "bench/hooks/bench_memory.h"
+#include "bench/hooks/bench_reader.h"
 
 static void hit_nothing(void *function, void *caller)
 {
@@ -58,6 +59,9 @@ const struct bench_sink bench_sinks[] = {
     {"event", bench_events_hit, bench_events_begin, RING},
     {"event-untimed", bench_events_hit, bench_events_begin_untimed, RING},
     {"event-full", bench_events_hit, bench_events_begin_full, RING},
+    {"event-read", bench_events_hit, bench_events_begin_read, .settle = bench_events_settle,
+     .hits = bench_reader_events, .lost = bench_events_lost, .bytes = bench_events_bytes,
+     .warm_hits = BENCH_RING_EVENTS},
     {"event-clock", bench_events_hit, bench_events_begin_mono, RING},
     {"event-site", bench_events_hit_site, bench_events_begin, RING},
     {"event-frames", bench_events_hit_frames, bench_events_begin, RING},
