@@ -72,6 +72,8 @@ const struct bench_sink_doc bench_sink_list[] = {
      "write an event with 10 frames of the stack, by frame pointers"},
     {"lttng", "rdtsc", BENCH_IN_PROGRAM, true, BENCH_KEEPS_ORDER,
      "an event of LTTng-UST with two addresses, and a session daemon of its own"},
+    {"event-payload", "rdtsc", BENCH_IN_PROGRAM, false, BENCH_KEEPS_ORDER,
+     "write an event with the bytes of --payload"},
     {"fprintf", NULL, BENCH_IN_PROGRAM, true, BENCH_KEEPS_ORDER,
      "print a line into a file of the thread, in memory"},
     {"fprintf-shared", NULL, BENCH_IN_PROGRAM, false, BENCH_KEEPS_ORDER,
@@ -94,6 +96,15 @@ const struct bench_attachment *bench_find_attachment(const char *sink)
         if (!strcmp(a->sink, sink))
             return a;
     return NULL;
+}
+
+bool bench_has_payload(const struct bench_sink_doc *s)
+{
+    static const char *const with[] = {"event-payload", "fprintf", "fprintf-shared", "lttng"};
+    for (size_t i = 0; i < sizeof(with) / sizeof(*with); i++)
+        if (!strcmp(s->name, with[i]))
+            return true;
+    return false;
 }
 
 bool bench_makes_row(const struct bench_mechanism *m, const struct bench_sink_doc *s)

@@ -84,6 +84,8 @@ extern const struct bench_mechanism bench_mechanism_list[];
 extern const struct bench_sink_doc bench_sink_list[];
 extern const struct bench_floor bench_floor_list[];
 
+/** Returns whether events of the sink can have a payload (--payload). */
+bool bench_has_payload(const struct bench_sink_doc *s);
 /** Returns whether the two make a row. */
 bool bench_makes_row(const struct bench_mechanism *m, const struct bench_sink_doc *s);
 /** Returns the key of the floor to which their row is compared. */

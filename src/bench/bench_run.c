@@ -52,8 +52,8 @@ static int begin_session(struct session *s, const char *helper, struct bench_row
                          struct error *e)
 {
     s->attachment = bench_find_attachment(row->sink);
-    int bad =
-        bench_child_start(&s->child, helper, row->mechanism, s->attachment ? "off" : row->sink, threads, e);
+    int bad = bench_child_start(&s->child, helper, row->mechanism, s->attachment ? "off" : row->sink, threads,
+                                row->payload_bytes, e);
     if (!bad && s->attachment) {
         const struct bench_target target = {row->mechanism, s->child.pid, helper, s->child.hello.site_offset};
         bad = s->attachment->attach(s->attachment, &target, &s->state, e);
@@ -188,6 +188,8 @@ static void begin(const struct bench_options *o, struct bench_result *out)
         bench_row_init(row, p->mechanism, p->sink, p->floor, o->threads);
         row->needs = p->needs;
         row->keeps = p->keeps;
+        row->has_payload = p->has_payload;
+        row->payload_bytes = p->payload_bytes;
     }
 }
 

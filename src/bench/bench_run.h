@@ -21,6 +21,8 @@ struct bench_pair {
     const char *floor; /* NULL: none */
     uint32_t needs;    /* enum bench_need */
     enum bench_keeps keeps;
+    bool has_payload; /* of --payload: */
+    uint32_t payload_bytes;
 };
 
 struct bench_options {

@@ -81,7 +81,7 @@ static int measure(const struct bench_options *o, const struct switchable *s, st
                    struct error *e)
 {
     struct bench_child c;
-    int bad = bench_child_start(&c, o->helper, s->mechanism, s->sink, 1, e);
+    int bad = bench_child_start(&c, o->helper, s->mechanism, s->sink, 1, 0, e);
     if (bad)
         return bad;
     if (s->by_kernel) {

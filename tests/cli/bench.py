@@ -176,7 +176,7 @@ def real_rows():
             check(not row["unavailable"] or "restartable" in row["unavailable"] or is_said(row), row)
             if row["sink"] in ("event-full", "event-read"):
                 check(row["lost"] > 0 or row["sink"] == "event-read", row)
-                check( row["hits"] + row["lost"] == row["expected"], row)
+                check(row["hits"] + row["lost"] == row["expected"], row)
             elif not row["unavailable"]:
                 equal((row["hits"], row["missing"], row["lost"]), (row["expected"], 0, 0), row)
             equal(row["events_per_call"], 2 if row["mechanism"] == "instrument-functions" else 1, row)
@@ -185,6 +185,27 @@ def real_rows():
         held = {row["sink"]: row["memory_bytes"] for row in own if row["mechanism"] == "none"}
         check(held["count-thread"] < 1 << 20 and 4 << 20 <= held["event"] < 64 << 20, held)
         equal(os.listdir(folder), [], "files")
+
+
+def payloads():
+    """An event takes as many bytes more as its payload has, rounded up to words in a ring."""
+    words = "--payload", "0,1,64,4000", "--threads", "1", "--time", "1ms", "--json"
+    document = json.loads(tap.succeed([ALLIUM, "bench", *words], timeout=100).stdout)
+    json_schemas.check(document, "allium-bench")
+    wanted = {"event-payload": lambda n: 32 + (n + 7) // 8 * 8, "fprintf": lambda n: 34 + n + (n > 0),
+              "fprintf-shared": lambda n: 34 + n + (n > 0), "lttng": lambda n: 22 + n + 2 * (n > 0)}
+    equal([(row["mechanism"], row["sink"], row["payload_bytes"]) for row in document["rows"]],
+          [("none", sink, n) for sink in ("lttng", "event-payload", "fprintf", "fprintf-shared") for n in
+           (0, 1, 64, 4000)], "rows")
+    for row in document["rows"]:
+        if row["unavailable"]:
+            check(row["sink"] == "lttng" and is_said(row), row)
+            continue
+        equal((row["hits"] + row["lost"], row["missing"]), (row["expected"], 0), row)
+        least = wanted[row["sink"]](row["payload_bytes"])
+        check(least <= row["event_bytes"] < least * 1.02 + 8, row)
+    done = tap.succeed([ALLIUM, "bench", "--payload", "64", "--sink", "fprintf", "--time", "1ms"])
+    check(re.search(rb"^none +fprintf +64 ", done.stdout, re.M), done.stdout)
 
 
 def switching():
@@ -230,7 +251,10 @@ def mistakes():
                               (("--mechanism", "nop,"), 2, "unknown mechanism ''"),
                               (("--mechanism", "none", "--sink", "off"), 2, "do not go together"),
                               (("--explain", "int3"), 2, "'int3' is no row"),
-                              (("--explain", "int3/event", "--sink", "off"), 2, "leave out --mechanism and --sink"),
+                              (("--explain", "int3/event", "--sink", "off"), 2, "leave out --mechanism, --sink and --payload"),
+                              (("--payload", "64,4001"), 2, "invalid --payload '64,4001'"),
+                              (("--payload", ""), 2, "invalid --payload"), (("--payload", "1,"), 2, "from 0 to 4000"),
+                              (("--payload", "1", "--sink", "off"), 2, "do not go together"),
                               (("--rate", "0"), 2, "--rate 0 is out of range"), (("--threads", "x"), 2, "--threads"),
                               (("--time", "0"), 2, "--time"), (("nop",), 2, "leave out nop")):
         done = tap.run([ALLIUM, "bench", *words])
@@ -250,6 +274,7 @@ tap.main([
     ("planted losses appear as lost, and as missing", losses),
     ("the parts of a row and their sum", parts),
     ("each mechanism calls each sink as often as the program calls", real_rows),
+    ("payloads of 0 to 4000 bytes", payloads),
     ("switching on and off", switching),
     ("LTTng has each event, and its daemon ends", lttng),
     ("without LTTng the row says what to install", lttng_is_absent),

@@ -128,6 +128,19 @@ void bench_events_hit_site(void *function, void *caller)
     ring_put(&ring, 5, what(5), (uintptr_t)function, (uintptr_t)caller, (uintptr_t)BENCH_CALLER);
 }
 
+/* The event is put together before it is copied into the ring, as one with a string is. */
+void bench_events_hit_payload(void *function, void *caller)
+{
+    uint64_t event[RING_EVENT_WORDS + 2 + BENCH_PAYLOAD_MOST / 8];
+    const uint32_t bytes = bench_payload_bytes, words = RING_EVENT_WORDS + 2 + (bytes + 7) / 8;
+    event[0] = 0; /* the time */
+    event[1] = what(words);
+    event[2] = (uintptr_t)function;
+    event[3] = (uintptr_t)caller;
+    memcpy(event + RING_EVENT_WORDS + 2, bench_payload, (bytes + 7) / 8 * 8);
+    ring_append(&ring, event, words);
+}
+
 /* By frame pointers, which this program has, up to the frame of the loop's caller. */
 void bench_events_hit_frames(void *function, void *caller)
 {

@@ -13,6 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "bench/hooks/bench_turn.h"
+
 /** Calls the sink; `function` is the function that was entered, `caller` its return address. */
 void bench_hook(void *function, void *caller);
 
@@ -60,6 +62,11 @@ extern const struct bench_mechanism_code *const bench_mechanisms[];
 bool bench_patch(void *place, const void *code, uint64_t bytes);
 /** Writes a jump (0xe9) or a call (0xe8) to `to` at `place`. Returns whether that is possible. */
 bool bench_patch_jump(void *place, uint8_t opcode, const void *to);
+
+/** Bytes that each event has besides, for sinks with a payload. */
+extern uint32_t bench_payload_bytes;
+/** So many bytes of letters, and a NUL behind them: what the payload is copied from. */
+extern const char bench_payload[BENCH_PAYLOAD_MOST + 8];
 
 /** Returns the time in ns. */
 uint64_t bench_now(void);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The helper of `allium bench`: allium-bench-hooks MECHANISM SINK THREADS [SITE]. It is a program of its own, so that
+ * The helper of `allium bench`: allium-bench-hooks MECHANISM SINK THREADS PAYLOAD. It is a program of its own, so that
  * the mechanisms change the code of no other, and it is started anew for each turn, so that a figure does not depend
  * on where its code and data happen to lie. See bench_turn.h.
  */
@@ -27,6 +27,7 @@ extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 #define COLD_BYTES   (8u << 20)
 #define LINE_BYTES   64u
 #define THREADS_MOST 1024ul
+#define WARM_BYTES   32u /* of an event without a payload */
 #define WARM_NS      2000000u
 
 struct helper {
@@ -41,6 +42,8 @@ struct helper {
     uint64_t memory_bytes; /* of this process, without the sink */
     bool is_warm;
 };
+
+uint32_t bench_payload_bytes;
 
 static const struct bench_mechanism_code *find_code(const char *name)
 {
@@ -271,8 +274,9 @@ static void settle(const struct helper *h, const struct bench_sink *s)
 
 static void warm(struct helper *h, const struct bench_sink *s)
 {
-    bench_threads_run(h->threads, warm_sink, s->warm_hits, s->leave);
-    h->warmed = s->warm_hits * h->n_threads;
+    const uint64_t hits = s->warm_hits / (1 + bench_payload_bytes / WARM_BYTES);
+    bench_threads_run(h->threads, warm_sink, hits, s->leave);
+    h->warmed = hits * h->n_threads;
     settle(h, s);
 }
 
@@ -305,12 +309,14 @@ int main(int argc, char **argv)
     struct bench_hello hello = {.version = BENCH_VERSION};
     struct bench_request request;
     struct helper h = {.code = NULL};
-    const unsigned long n = argc == 4 ? strtoul(argv[3], NULL, 10) : 0;
-    if (!n || n > THREADS_MOST) {
-        fprintf(stderr, "usage: %s MECHANISM SINK THREADS; `allium bench` starts this program\n",
+    const unsigned long n = argc == 5 ? strtoul(argv[3], NULL, 10) : 0,
+                        payload = argc == 5 ? strtoul(argv[4], NULL, 10) : 0;
+    if (!n || n > THREADS_MOST || payload > BENCH_PAYLOAD_MOST) {
+        fprintf(stderr, "usage: %s MECHANISM SINK THREADS PAYLOAD; `allium bench` starts this program\n",
                 BENCH_HELPER);
         return 2;
     }
+    bench_payload_bytes = (uint32_t)payload;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     const char *why = begin(&h, argv[1], argv[2], (unsigned)n);
     if (why) {

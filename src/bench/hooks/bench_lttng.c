@@ -9,19 +9,23 @@
 #include "bench/hooks/bench_library.h"
 #include "bench/hooks/bench_mechanism.h"
 
-#define LIBRARY       "allium-bench-lttng.so"
-#define PAYLOAD_BYTES 16u                   /* two addresses */
-#define SETTLE_NS     UINT64_C(10000000000) /* the consumer daemon must have written all until then */
-#define STEP_US       500u
+#define LIBRARY      "allium-bench-lttng.so"
+#define FIELDS_BYTES 16u                   /* two addresses */
+#define SETTLE_NS    UINT64_C(10000000000) /* the consumer daemon must have written all until then */
+#define STEP_US      500u
 
 static void (*library_hit)(void *function, void *caller);
+static void (*library_hit_payload)(void *function, void *caller, const char *payload, unsigned bytes);
 static int (*is_recorded)(void);
 static struct bench_lttng_counts counts;
 
 /* The library is too far away for the jump that calls a sink: this jump is another one, as it is in a PLT. */
 void bench_lttng_hit_event(void *function, void *caller)
 {
-    library_hit(function, caller);
+    if (bench_payload_bytes)
+        library_hit_payload(function, caller, bench_payload, bench_payload_bytes);
+    else
+        library_hit(function, caller);
 }
 
 const char *bench_lttng_begin(unsigned threads)
@@ -41,7 +45,9 @@ const char *bench_lttng_begin(unsigned threads)
     }
     is_recorded = (int (*)(void))dlsym(library, "bench_lttng_is_on");
     library_hit = (void (*)(void *, void *))dlsym(library, "bench_lttng_hit");
-    if (!is_recorded || !library_hit)
+    library_hit_payload =
+        (void (*)(void *, void *, const char *, unsigned))dlsym(library, "bench_lttng_hit_payload");
+    if (!is_recorded || !library_hit_payload || !library_hit)
         return LIBRARY " is of another version: reinstall allium";
     return is_recorded()
                ? NULL
@@ -53,9 +59,10 @@ void bench_lttng_settle(uint64_t hits)
 {
     if (!bench_lttng_daemon_record(false))
         return;
+    const size_t bytes = FIELDS_BYTES + (bench_payload_bytes ? sizeof(uint16_t) + bench_payload_bytes : 0);
     const uint64_t until = clock_ns(CLOCK_MONOTONIC) + SETTLE_NS;
     do {
-        bench_lttng_trace_read(&counts, BENCH_LTTNG_FOLDER, PAYLOAD_BYTES);
+        bench_lttng_trace_read(&counts, BENCH_LTTNG_FOLDER, bytes);
         if (counts.is_odd || counts.events + counts.discarded >= hits)
             break;
         usleep(STEP_US);

@@ -77,7 +77,7 @@ static bool start_daemons(void)
         {LTTNG, "create", "allium", "--output=" BENCH_LTTNG_FOLDER, NULL},
         {LTTNG, "enable-channel", "--userspace", "--buffers-pid", "--subbuf-size=1M", "--num-subbuf=4",
          "events", NULL},
-        {LTTNG, "enable-event", "--userspace", "--channel=events", "allium_bench:hit", NULL},
+        {LTTNG, "enable-event", "--userspace", "--channel=events", "allium_bench:*", NULL},
         {LTTNG, "start", NULL},
     };
     for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
@@ -187,5 +187,5 @@ bool bench_lttng_daemon_record(bool on)
 void bench_lttng_daemon_enable(bool on)
 {
     run((const char *const[]){LTTNG, on ? "enable-event" : "disable-event", "--userspace", "--channel=events",
-                              "allium_bench:hit", NULL});
+                              "allium_bench:*", NULL});
 }

@@ -5,11 +5,17 @@
 #include "bench/hooks/bench_lttng_tracepoint.h"
 
 void bench_lttng_hit(void *function, void *caller);
+void bench_lttng_hit_payload(void *function, void *caller, const char *payload, unsigned bytes);
 int bench_lttng_is_on(void);
 
 void bench_lttng_hit(void *function, void *caller)
 {
     lttng_ust_tracepoint(allium_bench, hit, function, caller);
+}
+
+void bench_lttng_hit_payload(void *function, void *caller, const char *payload, unsigned bytes)
+{
+    lttng_ust_tracepoint(allium_bench, hit_payload, function, caller, payload, bytes);
 }
 
 /* Whether LTTng records the event. */

@@ -19,6 +19,13 @@ LTTNG_UST_TRACEPOINT_EVENT(
     LTTNG_UST_TP_FIELDS(lttng_ust_field_integer_hex(uintptr_t, function, (uintptr_t)function)
                             lttng_ust_field_integer_hex(uintptr_t, caller, (uintptr_t)caller)))
 
+LTTNG_UST_TRACEPOINT_EVENT(
+    allium_bench, hit_payload,
+    LTTNG_UST_TP_ARGS(void *, function, void *, caller, const char *, payload, unsigned, bytes),
+    LTTNG_UST_TP_FIELDS(lttng_ust_field_integer_hex(uintptr_t, function, (uintptr_t)function)
+                            lttng_ust_field_integer_hex(uintptr_t, caller, (uintptr_t)caller)
+                                lttng_ust_field_sequence_text(char, payload, payload, uint16_t, bytes)))
+
 #endif
 
 #include <lttng/tracepoint-event.h>

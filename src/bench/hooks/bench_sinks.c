@@ -68,6 +68,7 @@ const struct bench_sink bench_sinks[] = {
     {"lttng", bench_lttng_hit_event, bench_lttng_begin, .settle = bench_lttng_settle,
      .hits = bench_lttng_hits, .lost = bench_lttng_lost, .bytes = bench_lttng_bytes,
      .memory = bench_memory_beside, .set = bench_lttng_set, .warm_hits = BENCH_LTTNG_WARM_EVENTS},
+    {"event-payload", bench_events_hit_payload, bench_events_begin, RING},
     {"fprintf", bench_file_hit, .leave = bench_file_leave, .hits = bench_file_hits,
      .bytes = bench_file_bytes},
     {"fprintf-shared", bench_shared_file_hit, bench_shared_file_begin, .leave = bench_shared_file_leave,

@@ -4,7 +4,7 @@
 
 /*
  * What `allium bench` and its helper program (bench_hooks.c) tell one another. The helper is started with the names of
- * a mechanism and a sink and a number of threads. It writes a struct bench_hello, and then a struct bench_reply for
+ * a mechanism and a sink, a number of threads, and the bytes of the payload. It writes a struct bench_hello, and then a struct bench_reply for
  * each struct bench_request, until its standard input ends.
  *
  * Runs in: the tool, the helper. Pure data.
@@ -22,9 +22,10 @@ enum bench_mode {
     BENCH_SWITCH,   /* `shots` sites are switched on and off, some times */
 };
 
-#define BENCH_SHOTS    256u
-#define BENCH_WORDS    240u
-#define BENCH_SWITCHES 5u /* of a request */
+#define BENCH_SHOTS        256u
+#define BENCH_PAYLOAD_MOST 4000u /* bytes */
+#define BENCH_WORDS        240u
+#define BENCH_SWITCHES     5u /* of a request */
 
 struct bench_hello {
     uint32_t version;         /* BENCH_VERSION */

@@ -54,6 +54,8 @@ struct bench_row {
     uint32_t events_per_call; /* 0: not known yet */
     uint32_t needs;           /* enum bench_need */
     enum bench_keeps keeps;
+    bool has_payload; /* events have this many bytes besides */
+    uint32_t payload_bytes;
     struct bench_batches alone, together;
     struct bench_shots hot, isolated, cold;
     uint64_t dropped_shots;

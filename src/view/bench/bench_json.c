@@ -43,6 +43,10 @@ static void write_row(struct json *j, const struct bench_result *result, const s
     json_open(j, NULL, '{');
     json_text(j, "mechanism", r->mechanism);
     json_text(j, "sink", r->sink);
+    if (r->has_payload)
+        json_whole(j, "payload_bytes", r->payload_bytes);
+    else
+        json_null(j, "payload_bytes");
     json_text(j, "unavailable", r->unavailable);
     json_whole(j, "events_per_call", r->events_per_call);
     json_real(j, "least_ns", f.least);

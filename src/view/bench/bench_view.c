@@ -78,10 +78,17 @@ static void write_floors(struct sink *out, const struct bench_result *result, co
     columns_release(&g);
 }
 
-static void add_columns(struct columns *g, bool has_threads)
+static bool has_payloads(const struct bench_result *result)
+{
+    return result->rows.len && result->rows.at[0].has_payload;
+}
+
+static void add_columns(struct columns *g, bool has_threads, bool has_payload)
 {
     columns_column(g, (struct columns_column){"MECHANISM", .left = true});
     columns_column(g, (struct columns_column){"SINK", .left = true});
+    if (has_payload)
+        columns_column(g, (struct columns_column){"PAYLOAD"});
     columns_column(g, (struct columns_column){"MEDIAN NS", .look = TEXT_STRONG});
     columns_column(g, (struct columns_column){"95 %", .drop_rank = 5});
     columns_column(g, (struct columns_column){"LEAST", .drop_rank = 4});
@@ -105,6 +112,11 @@ static void add_row(struct columns *g, const struct bench_result *result, const 
     columns_row(g);
     cell_text(g, r->mechanism);
     cell_text(g, r->sink);
+    if (has_payloads(result)) {
+        struct buf bytes = BUF_INIT;
+        buf_printf(&bytes, "%" PRIu32, r->payload_bytes);
+        columns_cell(g, &bytes);
+    }
     bench_view_ns(g, s, f.median);
     cell_interval(g, s, &f.interval);
     bench_view_ns(g, s, f.least);
@@ -131,7 +143,7 @@ static void add_row(struct columns *g, const struct bench_result *result, const 
 static void write_rows(struct sink *out, const struct bench_result *result, const struct text_style *s)
 {
     struct columns g = {.style = s};
-    add_columns(&g, result->threads > 1);
+    add_columns(&g, result->threads > 1, has_payloads(result));
     vec_each (const struct bench_row, r, &result->rows)
         add_row(&g, result, r, s);
     columns_write(&g, out);
