@@ -193,7 +193,7 @@ static void begin(const struct bench_options *o, struct bench_result *out)
     }
 }
 
-/* One turn of each row. */
+/* One turn of each row; all but the first end when the time is over. */
 static int take_round(const struct bench_options *o, struct place *places, size_t n, uint64_t began_ns,
                       bool is_first, struct error *e)
 {
@@ -202,6 +202,8 @@ static int take_round(const struct bench_options *o, struct place *places, size_
         if (bad)
             return bad;
         const double passed = (double)(clock_ns(CLOCK_MONOTONIC) - began_ns) / (double)o->time_ns;
+        if (!is_first && passed >= 1)
+            break;
         if (o->progress)
             o->progress(fmin(is_first ? fmin(passed, (double)i / (double)n) : passed, 1));
     }

@@ -2,6 +2,7 @@
 /* Sinks that record nothing, or a number. */
 #include "bench/hooks/bench_events.h"
 #include "bench/hooks/bench_lttng.h"
+#include "bench/hooks/bench_marker.h"
 #include "bench/hooks/bench_memory.h"
 #include "bench/hooks/bench_reader.h"
 
@@ -68,6 +69,9 @@ const struct bench_sink bench_sinks[] = {
     {"lttng", bench_lttng_hit_event, bench_lttng_begin, .settle = bench_lttng_settle,
      .hits = bench_lttng_hits, .lost = bench_lttng_lost, .bytes = bench_lttng_bytes,
      .memory = bench_memory_beside, .set = bench_lttng_set, .warm_hits = BENCH_LTTNG_WARM_EVENTS},
+    {"trace-marker", bench_marker_hit, bench_marker_begin, .settle = bench_marker_settle,
+     .hits = bench_marker_hits, .lost = bench_marker_lost, .bytes = bench_marker_bytes,
+     .memory = bench_marker_memory, .warm_hits = BENCH_MARKER_WARM},
     {"event-payload", bench_events_hit_payload, bench_events_begin, RING},
     {"fprintf", bench_file_hit, .leave = bench_file_leave, .hits = bench_file_hits,
      .bytes = bench_file_bytes},

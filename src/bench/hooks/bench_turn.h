@@ -4,8 +4,8 @@
 
 /*
  * What `allium bench` and its helper program (bench_hooks.c) tell one another. The helper is started with the names of
- * a mechanism and a sink, a number of threads, and the bytes of the payload. It writes a struct bench_hello, and then a struct bench_reply for
- * each struct bench_request, until its standard input ends.
+ * a mechanism and a sink, a number of threads, and the bytes of the payload. It writes a struct bench_hello, and then a
+ * struct bench_reply for each struct bench_request, until its standard input ends.
  *
  * Runs in: the tool, the helper. Pure data.
  */
