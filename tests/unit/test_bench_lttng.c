@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "bench/hooks/bench_lttng.h"
+#include "bench/hooks/lttng/bench_lttng.h"
 
 #define HEADER_BYTES 84u
 #define PACKET_BYTES 4096u

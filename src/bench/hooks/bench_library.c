@@ -14,7 +14,7 @@ int bench_library_open(const char *name, void **library)
     char *slash = len > 0 ? memrchr(path, '/', (size_t)len) : NULL;
     if (!slash || strlen(name) >= NAME_MAX)
         return -ENOENT;
-    strcpy(slash + 1, name);
+    memcpy(slash + 1, name, strlen(name) + 1);
     if (access(path, R_OK))
         return -ENOENT;
     *library = dlopen(path, RTLD_NOW);

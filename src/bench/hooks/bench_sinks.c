@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sinks that record nothing, or a number. */
 #include "bench/hooks/bench_events.h"
-#include "bench/hooks/bench_lttng.h"
+#include "bench/hooks/lttng/bench_lttng.h"
 #include "bench/hooks/bench_marker.h"
 #include "bench/hooks/bench_memory.h"
 #include "bench/hooks/bench_reader.h"

@@ -7,7 +7,7 @@
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER allium_bench
 #undef LTTNG_UST_TRACEPOINT_INCLUDE
-#define LTTNG_UST_TRACEPOINT_INCLUDE "bench/hooks/bench_lttng_tracepoint.h"
+#define LTTNG_UST_TRACEPOINT_INCLUDE "bench/hooks/lttng/bench_lttng_tracepoint.h"
 
 #if !defined(BENCH_LTTNG_TRACEPOINT_H) || defined(LTTNG_UST_TRACEPOINT_HEADER_MULTI_READ)
 #define BENCH_LTTNG_TRACEPOINT_H

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "base/sigsafe/compiler.h"
-#include "bench/hooks/bench_lttng.h"
+#include "bench/hooks/lttng/bench_lttng.h"
 
 #define LTTNG "lttng", "--no-sessiond"
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/sigsafe/compiler.h"
-#include "bench/hooks/bench_lttng.h"
+#include "bench/hooks/lttng/bench_lttng.h"
 
 #define MAGIC          0xc1fc1fc1u
 #define AT_CONTENT     48u /* bits; behind magic, UUID, stream, its number, and two times */

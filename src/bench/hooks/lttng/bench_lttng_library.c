@@ -2,7 +2,7 @@
 /* A library with an event of LTTng-UST. It is loaded for the sink `lttng` alone: LTTng-UST starts threads. */
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE
-#include "bench/hooks/bench_lttng_tracepoint.h"
+#include "bench/hooks/lttng/bench_lttng_tracepoint.h"
 
 void bench_lttng_hit(void *function, void *caller);
 void bench_lttng_hit_payload(void *function, void *caller, const char *payload, unsigned bytes);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "bench/hooks/bench_lttng.h"
+#include "bench/hooks/lttng/bench_lttng.h"
 
 #include <dlfcn.h>
 #include <errno.h>
