@@ -34,7 +34,7 @@ _allium_options()
     'sys import') echo -o --output --force --boot --script --format --kallsyms --vmlinux --source --state --partial --quiet --help ;;
     'sys record') echo -o --output --force --events --stacks --pid -p --tid -t --comm --cgroup --where --buffer --raw --interval --settle --duration --vmlinux --source --debuginfod --quiet --help ;;
     doctor) echo --boot --json --help ;;
-    bench) echo --mechanism --sink --list --threads --time --rate --explain --memcg --columns --wide --exact --json --help ;;
+    bench) echo --mechanism --sink --list --threads --time --payload --rate --explain --memcg --columns --wide --exact --json --help ;;
     'sys '*) _allium_help sys "${1#sys }" | sed -n '/^options:/,/^$/s/^  \(\(-.\), \)\{0,1\}\(--[a-z-]*\).*/\2 \3/p' ;;
     esac
 }
@@ -197,7 +197,7 @@ _allium_value()
     --sum) _allium_words malloc.size,by=site alloc.size,by=thread free,by=site ;;
     --snapshot-on) _allium_words signal every:10m 'exit!=0' 'live>1G' growing event:malloc ;;
     --alert) _allium_words growing 'live>' ;;
-    --period | --ledger-size | --limit | --last | --older-than | --callers | --callees | --where | --top | --size | --exec | --interval | --duration | --count | --faults | --for | --wrapper | --buffer | --html-size | --threads | --time | --rate | --explain) ;;
+    --period | --ledger-size | --limit | --last | --older-than | --callers | --callees | --where | --top | --size | --exec | --interval | --duration | --count | --faults | --for | --wrapper | --buffer | --html-size | --threads | --time | --payload | --rate | --explain) ;;
     *) return 1 ;;
     esac
 }

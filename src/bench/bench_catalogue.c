@@ -24,7 +24,9 @@ const struct bench_mechanism bench_mechanism_list[] = {
     {"instrument-functions", "call", false, BENCH_IN_PROGRAM, true, BENCH_NEEDS_REBUILD,
      "the compiler's calls at entry and exit of each function: two events a call"},
     {"patchable-entry", "call", false, BENCH_IN_PROGRAM, false, BENCH_NEEDS_REBUILD,
-     "nops at the entry of a function, patched to a call; -pg -mfentry is the same"},
+     "nops at the entry of a function, patched to a call"},
+    {"fentry", "call", false, BENCH_IN_PROGRAM, false, BENCH_NEEDS_REBUILD,
+     "-pg -mfentry: a call at the entry of each function, which tests a flag"},
     {"jump", "call", false, BENCH_IN_PROGRAM, true, BENCH_NEEDS_NOTHING,
      "a jump over a function's first instructions to a wrapper"},
     {"jump-save", "call", false, BENCH_IN_PROGRAM, false, BENCH_NEEDS_NOTHING,
@@ -62,12 +64,20 @@ const struct bench_sink_doc bench_sink_list[] = {
     {"event-untimed", NULL, BENCH_IN_PROGRAM, false, BENCH_KEEPS_NOTHING, "the same without the time stamp"},
     {"event-full", NULL, BENCH_IN_PROGRAM, false, BENCH_KEEPS_NOTHING,
      "write an event while the ring is full and nothing reads it: all are lost"},
+    {"event-read", "rdtsc", BENCH_IN_PROGRAM, false, BENCH_KEEPS_ORDER,
+     "write an event while a thread of the program reads the rings, as the tool does it"},
     {"event-clock", "clock", BENCH_IN_PROGRAM, false, BENCH_KEEPS_ORDER,
      "write an event, with CLOCK_MONOTONIC"},
     {"event-site", "rdtsc", BENCH_IN_PROGRAM, false, BENCH_KEEPS_ORDER,
      "write an event of 40 bytes: a return address more"},
     {"event-frames", "rdtsc", BENCH_IN_PROGRAM, false, BENCH_KEEPS_ORDER,
      "write an event with 10 frames of the stack, by frame pointers"},
+    {"lttng", "rdtsc", BENCH_IN_PROGRAM, true, BENCH_KEEPS_ORDER,
+     "an event of LTTng-UST with two addresses, and a session daemon of its own"},
+    {"trace-marker", "syscall", BENCH_IN_PROGRAM, false, BENCH_KEEPS_ORDER,
+     "write a line into the buffer of ftrace (trace_marker), as root"},
+    {"event-payload", "rdtsc", BENCH_IN_PROGRAM, false, BENCH_KEEPS_ORDER,
+     "write an event with the bytes of --payload"},
     {"fprintf", NULL, BENCH_IN_PROGRAM, true, BENCH_KEEPS_ORDER,
      "print a line into a file of the thread, in memory"},
     {"fprintf-shared", NULL, BENCH_IN_PROGRAM, false, BENCH_KEEPS_ORDER,
@@ -90,6 +100,15 @@ const struct bench_attachment *bench_find_attachment(const char *sink)
         if (!strcmp(a->sink, sink))
             return a;
     return NULL;
+}
+
+bool bench_has_payload(const struct bench_sink_doc *s)
+{
+    static const char *const with[] = {"event-payload", "fprintf", "fprintf-shared", "lttng"};
+    for (size_t i = 0; i < sizeof(with) / sizeof(*with); i++)
+        if (!strcmp(s->name, with[i]))
+            return true;
+    return false;
 }
 
 bool bench_makes_row(const struct bench_mechanism *m, const struct bench_sink_doc *s)

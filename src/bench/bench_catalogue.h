@@ -45,6 +45,8 @@ struct bench_attachment {
     uint64_t (*hits)(void *state);
     uint64_t (*lost)(void *state);
     uint64_t (*bytes)(void *state);
+    /** Returns the bytes of memory that it holds now; 0: not known. NULL: none is known. */
+    uint64_t (*memory)(void *state);
     /** Detaches, and frees the state. The helper may run, or have ended. */
     void (*detach)(void *state);
     /* attaching takes more than a few milliseconds: helper and attachment stay from one turn to the next */
@@ -82,6 +84,8 @@ extern const struct bench_mechanism bench_mechanism_list[];
 extern const struct bench_sink_doc bench_sink_list[];
 extern const struct bench_floor bench_floor_list[];
 
+/** Returns whether events of the sink can have a payload (--payload). */
+bool bench_has_payload(const struct bench_sink_doc *s);
 /** Returns whether the two make a row. */
 bool bench_makes_row(const struct bench_mechanism *m, const struct bench_sink_doc *s);
 /** Returns the key of the floor to which their row is compared. */

@@ -63,11 +63,12 @@ static int spawn(struct bench_child *c, const char *helper, const char *const *a
 }
 
 int bench_child_start(struct bench_child *c, const char *helper, const char *mechanism, const char *sink,
-                      unsigned threads, struct error *e)
+                      unsigned threads, unsigned payload, struct error *e)
 {
-    char number[16];
+    char number[16], bytes[16];
     snprintf(number, sizeof(number), "%u", threads);
-    const char *const argv[] = {helper, mechanism, sink, number, NULL};
+    snprintf(bytes, sizeof(bytes), "%u", payload);
+    const char *const argv[] = {helper, mechanism, sink, number, bytes, NULL};
     const int error = spawn(c, helper, argv);
     if (error)
         return error_set(e, error, "%s: %s", helper, strerror(error));

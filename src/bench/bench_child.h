@@ -25,7 +25,7 @@ struct bench_child {
  * another -errno and a line.
  */
 int bench_child_start(struct bench_child *c, const char *helper, const char *mechanism, const char *sink,
-                      unsigned threads, struct error *e);
+                      unsigned threads, unsigned payload, struct error *e);
 /** Returns 0, or -errno and a line. */
 int bench_child_ask(struct bench_child *c, const struct bench_request *q, struct bench_reply *r,
                     struct error *e);

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/sigsafe/clock_ns.h"
 #include "bench/bench_child.h"
+#include "bench/switch_cost.h"
 
 #define BATCHES     5u
 #define BATCH_NS    100000u
@@ -51,8 +52,8 @@ static int begin_session(struct session *s, const char *helper, struct bench_row
                          struct error *e)
 {
     s->attachment = bench_find_attachment(row->sink);
-    int bad =
-        bench_child_start(&s->child, helper, row->mechanism, s->attachment ? "off" : row->sink, threads, e);
+    int bad = bench_child_start(&s->child, helper, row->mechanism, s->attachment ? "off" : row->sink, threads,
+                                row->payload_bytes, e);
     if (!bad && s->attachment) {
         const struct bench_target target = {row->mechanism, s->child.pid, helper, s->child.hello.site_offset};
         bad = s->attachment->attach(s->attachment, &target, &s->state, e);
@@ -72,12 +73,20 @@ static int begin_session(struct session *s, const char *helper, struct bench_row
 struct turn {
     struct session *session;
     struct bench_row *row;
+    bool is_alone; /* one thread */
     struct bench_reply reply;
 };
 
 static uint64_t sum_of(const struct session *s, uint64_t (*of)(void *state))
 {
     return of ? of(s->state) : 0;
+}
+
+/* The sinks of the kernel hold memory outside of the helper. */
+static void note_memory(struct turn *t, const struct bench_attachment *a)
+{
+    const uint64_t bytes = t->session->attachment ? sum_of(t->session, a->memory) : t->reply.memory_bytes;
+    t->row->memory_bytes = bytes > t->row->memory_bytes ? bytes : t->row->memory_bytes;
 }
 
 static int ask(struct turn *t, enum bench_mode mode, uint32_t shots, struct error *e)
@@ -95,6 +104,8 @@ static int ask(struct turn *t, enum bench_mode mode, uint32_t shots, struct erro
     row->lost += t->reply.lost + sum_of(t->session, a->lost) - lost;
     row->bytes += t->reply.bytes + sum_of(t->session, a->bytes) - bytes;
     row->dropped_shots += t->reply.n_dropped;
+    if (mode == BENCH_BATCH && t->is_alone)
+        note_memory(t, a);
     return 0;
 }
 
@@ -134,7 +145,7 @@ static int take_all_shots(struct turn *t, struct error *e)
 static int take_turn(const struct bench_options *o, struct bench_row *row, struct session *s,
                      struct bench_batches *batches, struct error *e)
 {
-    struct turn t = {.session = s, .row = row};
+    struct turn t = {.session = s, .row = row, .is_alone = batches == &row->alone};
     int bad = s->is_open ? 0 : begin_session(s, o->helper, row, batches->threads, e);
     if (bad && bad != -ENOTSUP)
         return bad;
@@ -177,10 +188,12 @@ static void begin(const struct bench_options *o, struct bench_result *out)
         bench_row_init(row, p->mechanism, p->sink, p->floor, o->threads);
         row->needs = p->needs;
         row->keeps = p->keeps;
+        row->has_payload = p->has_payload;
+        row->payload_bytes = p->payload_bytes;
     }
 }
 
-/* One turn of each row. */
+/* One turn of each row; all but the first end when the time is over. */
 static int take_round(const struct bench_options *o, struct place *places, size_t n, uint64_t began_ns,
                       bool is_first, struct error *e)
 {
@@ -189,6 +202,8 @@ static int take_round(const struct bench_options *o, struct place *places, size_
         if (bad)
             return bad;
         const double passed = (double)(clock_ns(CLOCK_MONOTONIC) - began_ns) / (double)o->time_ns;
+        if (!is_first && passed >= 1)
+            break;
         if (o->progress)
             o->progress(fmin(is_first ? fmin(passed, (double)i / (double)n) : passed, 1));
     }
@@ -214,6 +229,8 @@ int bench_run(const struct bench_options *o, struct bench_result *out, struct er
         end_session(&places[i].together);
     }
     free(places);
+    if (!bad && o->switches)
+        bad = switch_cost_measure(o, &out->switchings, e);
     out->seconds = (double)(clock_ns(CLOCK_MONOTONIC) - began_ns) / 1e9;
     return bad;
 }

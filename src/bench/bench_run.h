@@ -21,6 +21,8 @@ struct bench_pair {
     const char *floor; /* NULL: none */
     uint32_t needs;    /* enum bench_need */
     enum bench_keeps keeps;
+    bool has_payload; /* of --payload: */
+    uint32_t payload_bytes;
 };
 
 struct bench_options {
@@ -28,6 +30,7 @@ struct bench_options {
     struct VEC(struct bench_pair) pairs;
     unsigned threads; /* to run together; 1: only one at a time */
     uint64_t time_ns;
+    bool switches; /* measure also what switching costs */
     /** Called after each turn of a row; NULL: not wanted. */
     void (*progress)(double share);
 };

@@ -71,10 +71,10 @@ static void hit_steps(void *function, void *caller)
 }
 
 const struct bench_sink bench_sinks[] = {
-    {"off", hit_steps, NULL, NULL, NULL, NULL, NULL, 0},
-    {"empty", hit_steps, begin_steps, NULL, count_hits, NULL, NULL, 0},
-    {"count-thread", hit_steps, begin_more_steps, NULL, count_hits, NULL, NULL, 0},
-    {NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0},
+    {"off", hit_steps},
+    {"empty", hit_steps, begin_steps, .hits = count_hits},
+    {"count-thread", hit_steps, begin_more_steps, .hits = count_hits},
+    {.name = NULL},
 };
 
 #else
@@ -142,13 +142,13 @@ static const char *refuse(unsigned threads)
 }
 
 const struct bench_sink bench_sinks[] = {
-    {"off", hit_5_ns, NULL, NULL, NULL, NULL, NULL, 0},
-    {"empty", hit_5_ns, NULL, NULL, count_hits, NULL, NULL, 0},
-    {"event", hit_with_tail, NULL, NULL, count_hits, NULL, count_bytes, 1000},
-    {"count-thread", hit_with_holes, NULL, NULL, count_hits, count_lost, NULL, 0},
-    {"count-shared", hit_with_losses, NULL, NULL, count_hits, count_lost, NULL, 0},
-    {"fprintf", hit_5_ns, refuse, NULL, NULL, NULL, NULL, 0},
-    {NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0},
+    {"off", hit_5_ns},
+    {"empty", hit_5_ns, .hits = count_hits},
+    {"event", hit_with_tail, .hits = count_hits, .bytes = count_bytes, .warm_hits = 1000},
+    {"count-thread", hit_with_holes, .hits = count_hits, .lost = count_lost},
+    {"count-shared", hit_with_losses, .hits = count_hits, .lost = count_lost},
+    {"fprintf", hit_5_ns, refuse},
+    {.name = NULL},
 };
 
 #endif

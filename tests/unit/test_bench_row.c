@@ -153,9 +153,20 @@ static void advice_is_the_cheapest_that_loses_nothing(void **state)
     bench_result_release(&result);
 }
 
+static void switching_is_a_median(void **state)
+{
+    static const uint32_t on[] = {30, 10, 20}, off[] = {7, 9, 8};
+    struct bench_switching_figures f = bench_switching_median(on, off, 3);
+    (void)state;
+    assert_true(f.on_ns == 20 && f.off_ns == 8);
+    f = bench_switching_median(on, off, 0);
+    assert_true(isnan(f.on_ns) && isnan(f.off_ns));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(switching_is_a_median),
         cmocka_unit_test(a_figure_is_the_difference),
         cmocka_unit_test(disturbed_batches_are_dropped_and_counted),
         cmocka_unit_test(missing_is_what_is_neither_seen_nor_lost),

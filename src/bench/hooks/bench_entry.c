@@ -14,11 +14,12 @@
     "pop %r11\n\tpop %r10\n\tpop %r9\n\tpop %r8\n\tpop %rdi\n\tpop %rsi\n\tpop %rdx\n\tpop %rcx\n\tpop "     \
     "%rax\n\t"
 
-/* ---- -fpatchable-function-entry; the same at run time: -pg -mfentry ---- */
+/* ---- -fpatchable-function-entry ---- */
 
 /* Called at the entry of a function, before it has done anything: 8 bytes make the stack aligned. */
 __asm__(".text\n"
         ".balign 64\n"
+        ".globl bench_entry_trampoline\n.hidden bench_entry_trampoline\n"
         ".type bench_entry_trampoline, @function\n"
         "bench_entry_trampoline:\n\t" SAVE "subq $8, %rsp\n\t"
         "movq 80(%rsp), %rdi\n\t"

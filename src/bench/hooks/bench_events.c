@@ -12,6 +12,7 @@
 #include "base/sigsafe/clock_ns.h"
 #include "base/sigsafe/syscall.h"
 #include "bench/hooks/bench_events.h"
+#include "bench/hooks/bench_reader.h"
 #include "ring/ring_write.h"
 
 #define PACKET_BYTES (64u << 10) /* those of a trace */
@@ -52,7 +53,10 @@ static void *map(uint64_t bytes)
     return p == MAP_FAILED ? NULL : p;
 }
 
-static const char *begin_ring(bool is_tsc, bool is_full)
+/* Who empties the rings. */
+enum emptying { OVERWRITTEN, NEVER_READ, READ };
+
+static const char *begin_ring(bool is_tsc, enum emptying how)
 {
     const long n = sysconf(_SC_NPROCESSORS_CONF);
     cpus = n > 0 && n <= (long)CPUS_MOST ? (uint32_t)n : CPUS_MOST;
@@ -63,28 +67,43 @@ static const char *begin_ring(bool is_tsc, bool is_full)
         return "there is no memory for the rings";
     ring_begin_positions(read, cpus, BENCH_RING_BYTES);
     ring = (struct ring){.is_tsc = is_tsc, .ticks = is_tsc ? read_tsc : read_clock, .reach = reach};
-    ring.read = is_full ? read : NULL;
+    ring.read = how == OVERWRITTEN ? NULL : read;
     ring_begin(&ring, header, cpus, PACKET_BYTES, BENCH_RING_BYTES, has_area ? __rseq_offset : 0);
     control = (struct ring_cpu *)(header + 1);
+    if (how == READ && !bench_reader_start(header, ring_file_bytes(cpus, BENCH_RING_BYTES), read))
+        return "there is no thread or no memory for the reader";
     return NULL;
 }
 
 const char *bench_events_begin(unsigned threads)
 {
     (void)threads;
-    return begin_ring(true, false);
+    return begin_ring(true, OVERWRITTEN);
 }
 
 const char *bench_events_begin_mono(unsigned threads)
 {
     (void)threads;
-    return begin_ring(false, false);
+    return begin_ring(false, OVERWRITTEN);
 }
 
 const char *bench_events_begin_full(unsigned threads)
 {
     (void)threads;
-    return begin_ring(true, true);
+    return begin_ring(true, NEVER_READ);
+}
+
+const char *bench_events_begin_read(unsigned threads)
+{
+    (void)threads;
+    return begin_ring(true, READ);
+}
+
+/* `hits`: those that were lost are in it, and the reader does not see them. */
+void bench_events_settle(uint64_t hits)
+{
+    const uint64_t lost = bench_events_lost();
+    bench_reader_wait(hits > lost ? hits - lost : 0);
 }
 
 static __attribute__((noinline)) void find_thread_cold(void)
@@ -107,6 +126,19 @@ void bench_events_hit(void *function, void *caller)
 void bench_events_hit_site(void *function, void *caller)
 {
     ring_put(&ring, 5, what(5), (uintptr_t)function, (uintptr_t)caller, (uintptr_t)BENCH_CALLER);
+}
+
+/* The event is put together before it is copied into the ring, as one with a string is. */
+void bench_events_hit_payload(void *function, void *caller)
+{
+    uint64_t event[RING_EVENT_WORDS + 2 + BENCH_PAYLOAD_MOST / 8];
+    const uint32_t bytes = bench_payload_bytes, words = RING_EVENT_WORDS + 2 + (bytes + 7) / 8;
+    event[0] = 0; /* the time */
+    event[1] = what(words);
+    event[2] = (uintptr_t)function;
+    event[3] = (uintptr_t)caller;
+    memcpy(event + RING_EVENT_WORDS + 2, bench_payload, (bytes + 7) / 8 * 8);
+    ring_append(&ring, event, words);
 }
 
 /* By frame pointers, which this program has, up to the frame of the loop's caller. */

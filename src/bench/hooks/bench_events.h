@@ -34,8 +34,11 @@ const char *bench_events_begin(unsigned threads);
 const char *bench_events_begin_mono(unsigned threads);
 const char *bench_events_begin_untimed(unsigned threads);
 const char *bench_events_begin_full(unsigned threads); /* nothing reads the rings */
+const char *bench_events_begin_read(unsigned threads); /* a thread reads them */
+void bench_events_settle(uint64_t hits);               /* until that thread has seen so many */
 void bench_events_hit(void *function, void *caller);
 void bench_events_hit_site(void *function, void *caller);
+void bench_events_hit_payload(void *function, void *caller);
 void bench_events_hit_frames(void *function, void *caller);
 uint64_t bench_events_hits(void);
 uint64_t bench_events_lost(void);

@@ -7,7 +7,7 @@
 
 #include "bench/hooks/bench_events.h"
 
-#define LINE_BYTES 34u /* two addresses of 16 digits */
+#define LINE_BYTES 34u /* two addresses of 16 digits; a payload has a space before it */
 
 static FILE *shared;
 static __thread FILE *own;
@@ -31,7 +31,11 @@ const char *bench_shared_file_begin(unsigned threads)
 
 static void print(FILE *f, void *function, void *caller)
 {
-    fprintf(f, "%016" PRIxPTR " %016" PRIxPTR "\n", (uintptr_t)function, (uintptr_t)caller);
+    if (bench_payload_bytes)
+        fprintf(f, "%016" PRIxPTR " %016" PRIxPTR " %.*s\n", (uintptr_t)function, (uintptr_t)caller,
+                (int)bench_payload_bytes, bench_payload);
+    else
+        fprintf(f, "%016" PRIxPTR " %016" PRIxPTR "\n", (uintptr_t)function, (uintptr_t)caller);
 }
 
 void bench_file_hit(void *function, void *caller)
@@ -77,5 +81,5 @@ uint64_t bench_file_bytes(void)
 
 uint64_t bench_file_hits(void)
 {
-    return bench_file_bytes() / LINE_BYTES;
+    return bench_file_bytes() / (LINE_BYTES + (bench_payload_bytes ? 1 + bench_payload_bytes : 0));
 }

@@ -13,6 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "bench/hooks/bench_turn.h"
+
 /** Calls the sink; `function` is the function that was entered, `caller` its return address. */
 void bench_hook(void *function, void *caller);
 
@@ -23,10 +25,19 @@ struct bench_sink {
     const char *(*begin)(unsigned threads);
     /** Called by each thread at the end of a batch, outside of the time; NULL: nothing to do. */
     void (*leave)(void);
+    /**
+     * Waits until all of so many hits since the start are recorded or lost, and for a limited time only; NULL: they
+     * always are.
+     */
+    void (*settle)(uint64_t hits);
     /** Return the sums until now; NULL: not known, or none. */
     uint64_t (*hits)(void);
     uint64_t (*lost)(void);
     uint64_t (*bytes)(void);
+    /** Returns the bytes that the sink holds in other processes; NULL: none. */
+    uint64_t (*memory)(void);
+    /** Switches its event on or off, in each place that has it. Returns whether that is possible; NULL: no switch. */
+    bool (*set)(uint32_t sites, bool on);
     uint64_t warm_hits; /* of each thread, before anything is measured: until all memory was used once */
 };
 /** Ends with a name of NULL. */
@@ -39,7 +50,10 @@ struct bench_mechanism_code {
     /** Prepares the mechanism. Returns NULL, or why it cannot be used; NULL: nothing to prepare. */
     const char *(*begin)(bool on);
     uint32_t events_per_call;
-    const void *site; /* the instruction that others attach to, or NULL */
+    const void *site;  /* the instruction that others attach to, or NULL */
+    const void *sites; /* ..., many of them (bench_switch.h), or NULL */
+    /** Switches `n` sites of its kind on or off. Returns whether that is possible; NULL: no switch. */
+    bool (*set)(uint32_t n, bool on);
 };
 /** Ends with NULL; also the floors, whose loops are what is measured. */
 extern const struct bench_mechanism_code *const bench_mechanisms[];
@@ -48,6 +62,11 @@ extern const struct bench_mechanism_code *const bench_mechanisms[];
 bool bench_patch(void *place, const void *code, uint64_t bytes);
 /** Writes a jump (0xe9) or a call (0xe8) to `to` at `place`. Returns whether that is possible. */
 bool bench_patch_jump(void *place, uint8_t opcode, const void *to);
+
+/** Bytes that each event has besides, for sinks with a payload. */
+extern uint32_t bench_payload_bytes;
+/** So many bytes of letters, and a NUL behind them: what the payload is copied from. */
+extern const char bench_payload[BENCH_PAYLOAD_MOST + 8];
 
 /** Returns the time in ns. */
 uint64_t bench_now(void);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The helper of `allium bench`: allium-bench-hooks MECHANISM SINK THREADS [SITE]. It is a program of its own, so that
+ * The helper of `allium bench`: allium-bench-hooks MECHANISM SINK THREADS PAYLOAD. It is a program of its own, so that
  * the mechanisms change the code of no other, and it is started anew for each turn, so that a figure does not depend
  * on where its code and data happen to lie. See bench_turn.h.
  */
@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 #include "bench/hooks/bench_events.h"
+#include "bench/hooks/bench_memory.h"
+#include "bench/hooks/bench_switch.h"
 #include "bench/hooks/bench_threads.h"
 #include "bench/hooks/bench_turn.h"
 
@@ -25,6 +27,7 @@ extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 #define COLD_BYTES   (8u << 20)
 #define LINE_BYTES   64u
 #define THREADS_MOST 1024ul
+#define WARM_BYTES   32u /* of an event without a payload */
 #define WARM_NS      2000000u
 
 struct helper {
@@ -35,8 +38,12 @@ struct helper {
     unsigned n_threads;
     uint64_t calls; /* of a batch; 0: not known yet */
     uint64_t called;
+    uint64_t warmed;       /* hits of the sink before that */
+    uint64_t memory_bytes; /* of this process, without the sink */
     bool is_warm;
 };
+
+uint32_t bench_payload_bytes;
 
 static const struct bench_mechanism_code *find_code(const char *name)
 {
@@ -64,12 +71,15 @@ static const char *begin(struct helper *h, const char *mechanism, const char *si
     if (!h->code || (!without && !h->sink))
         return "this helper is of another version: reinstall allium";
     h->n_threads = n_threads;
+    h->memory_bytes = bench_memory_of("self");
+    if (h->sink && h->sink->begin)
+        why = h->sink->begin(n_threads);
+    if (why)
+        return why;
     h->threads = bench_threads_new(n_threads);
     if (!h->threads)
         return strerror(errno);
-    if (h->sink && h->sink->begin)
-        why = h->sink->begin(n_threads);
-    if (!why && h->sink && !bench_patch_jump((void *)bench_hook, 0xe9, (const void *)h->sink->hit))
+    if (h->sink && h->sink && !bench_patch_jump((void *)bench_hook, 0xe9, (const void *)h->sink->hit))
         why = BENCH_NO_PATCH;
     if (!why && h->code->begin)
         why = h->code->begin(h->sink && strcmp(sink, "off") != 0);
@@ -190,7 +200,45 @@ static void time_shots(struct helper *h, enum bench_mode mode, uint32_t shots, s
         h->sink->leave();
 }
 
+/* ---- switching ---- */
+
+static uint32_t since(uint64_t began_ns)
+{
+    const uint64_t took = bench_now() - began_ns;
+    return took < UINT32_MAX ? (uint32_t)took : UINT32_MAX;
+}
+
+static void time_switches(struct helper *h, uint32_t sites, struct bench_reply *r)
+{
+    bool (*set)(uint32_t, bool) = h->sink && h->sink->set ? h->sink->set : h->code->set;
+    if (!set || sites > BENCH_SITES_MOST)
+        return;
+    for (uint32_t i = 0; i < BENCH_SWITCHES; i++) {
+        uint64_t began = bench_now();
+        if (!set(sites, true))
+            return;
+        r->shots_ns[i] = since(began);
+        began = bench_now();
+        if (!set(sites, false))
+            return;
+        r->bare_shots_ns[i] = since(began);
+        r->n_shots = i + 1;
+    }
+}
+
 /* ---- the conversation ---- */
+
+static uint64_t sum_of(uint64_t (*of)(void))
+{
+    return of ? of() : 0;
+}
+
+/* The most is in use when the sink has been warmed, and before other data displaces it from the caches. */
+static uint64_t memory_taken(const struct helper *h, const struct bench_sink *s)
+{
+    const uint64_t now = bench_memory_of("self") + sum_of(s->memory);
+    return h->memory_bytes && now > h->memory_bytes ? now - h->memory_bytes : 0;
+}
 
 /* Returns the place of an address in this program's file. */
 static uint64_t file_offset(const void *address)
@@ -218,27 +266,41 @@ static bool transfer_all(int fd, void *bytes, size_t len, bool is_write)
     return true;
 }
 
-static uint64_t sum_of(uint64_t (*of)(void))
+static void settle(const struct helper *h, const struct bench_sink *s)
 {
-    return of ? of() : 0;
+    if (s->settle)
+        s->settle(h->warmed + h->called * h->code->events_per_call);
+}
+
+static void warm(struct helper *h, const struct bench_sink *s)
+{
+    const uint64_t hits = s->warm_hits / (1 + bench_payload_bytes / WARM_BYTES);
+    bench_threads_run(h->threads, warm_sink, hits, s->leave);
+    h->warmed = hits * h->n_threads;
+    settle(h, s);
 }
 
 static void answer(struct helper *h, const struct bench_request *q, struct bench_reply *r)
 {
     const struct bench_sink none = {NULL}, *s = h->sink ? h->sink : &none;
     if (s->warm_hits && !h->is_warm)
-        bench_threads_run(h->threads, warm_sink, s->warm_hits, s->leave);
+        warm(h, s);
     h->is_warm = true;
     const uint64_t hits = sum_of(s->hits), lost = sum_of(s->lost), bytes = sum_of(s->bytes),
                    called = h->called;
-    if (q->mode == BENCH_BATCH)
+    if (q->mode == BENCH_SWITCH)
+        time_switches(h, q->shots, r);
+    else if (q->mode == BENCH_BATCH)
         time_batch(h, q->target_ns, r);
     else
         time_shots(h, (enum bench_mode)q->mode, q->shots < BENCH_SHOTS ? q->shots : BENCH_SHOTS, r);
+    settle(h, s);
     r->expected = h->sink ? (h->called - called) * h->code->events_per_call : 0;
     r->hits = sum_of(s->hits) - hits;
     r->lost = sum_of(s->lost) - lost;
     r->bytes = sum_of(s->bytes) - bytes;
+    if (q->mode == BENCH_BATCH)
+        r->memory_bytes = memory_taken(h, s);
 }
 
 int main(int argc, char **argv)
@@ -247,12 +309,14 @@ int main(int argc, char **argv)
     struct bench_hello hello = {.version = BENCH_VERSION};
     struct bench_request request;
     struct helper h = {.code = NULL};
-    const unsigned long n = argc == 4 ? strtoul(argv[3], NULL, 10) : 0;
-    if (!n || n > THREADS_MOST) {
-        fprintf(stderr, "usage: %s MECHANISM SINK THREADS; `allium bench` starts this program\n",
+    const unsigned long n = argc == 5 ? strtoul(argv[3], NULL, 10) : 0,
+                        payload = argc == 5 ? strtoul(argv[4], NULL, 10) : 0;
+    if (!n || n > THREADS_MOST || payload > BENCH_PAYLOAD_MOST) {
+        fprintf(stderr, "usage: %s MECHANISM SINK THREADS PAYLOAD; `allium bench` starts this program\n",
                 BENCH_HELPER);
         return 2;
     }
+    bench_payload_bytes = (uint32_t)payload;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     const char *why = begin(&h, argv[1], argv[2], (unsigned)n);
     if (why) {
@@ -262,6 +326,7 @@ int main(int argc, char **argv)
         hello.events_per_call = h.code->events_per_call;
         hello.knows_hits = h.sink && h.sink->hits;
         hello.site_offset = h.code->site ? file_offset(h.code->site) : 0;
+        hello.sites_offset = h.code->sites ? file_offset(h.code->sites) : 0;
     }
     if (!transfer_all(STDOUT_FILENO, &hello, sizeof(hello), true) || why)
         return 1;

@@ -57,6 +57,7 @@
     X(nop)                                                                                                   \
     X(instrument)                                                                                            \
     X(patchable)                                                                                             \
+    X(fentry)                                                                                                \
     X(jump)                                                                                                  \
     X(jump_save)                                                                                             \
     X(plt)                                                                                                   \

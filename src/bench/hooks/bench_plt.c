@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A wrapper: a function of the name of another one in a library, as LD_PRELOAD is used for. */
 #include <dlfcn.h>
-#include <limits.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
+#include "bench/hooks/bench_library.h"
 #include "bench/hooks/bench_mechanism.h"
 
 #define LIBRARY "allium-bench-plt.so"
@@ -36,14 +33,8 @@ static void bare(uint64_t calls)
 
 static const char *begin(bool on)
 {
-    char path[PATH_MAX + sizeof(LIBRARY)];
-    const ssize_t len = readlink("/proc/self/exe", path, PATH_MAX);
-    char *slash = len > 0 ? memrchr(path, '/', (size_t)len) : NULL;
-    if (!slash)
-        return "/proc/self/exe cannot be read: mount /proc";
-    snprintf(slash + 1, sizeof(LIBRARY), LIBRARY);
-    void *library = dlopen(path, RTLD_NOW);
-    if (!library)
+    void *library;
+    if (bench_library_open(LIBRARY, &library))
         return LIBRARY " is not beside the helper, or cannot be loaded: reinstall allium";
     next = (uint64_t(*)(uint64_t))dlsym(library, "bench_plt_work");
     library_loop = (void (*)(uint64_t))dlsym(library, "bench_plt_loop");

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sinks that record nothing, or a number. */
 #include "bench/hooks/bench_events.h"
+#include "bench/hooks/lttng/bench_lttng.h"
+#include "bench/hooks/bench_marker.h"
+#include "bench/hooks/bench_memory.h"
+#include "bench/hooks/bench_reader.h"
 
 static void hit_nothing(void *function, void *caller)
 {
@@ -44,21 +48,34 @@ static uint64_t shared_hits(void)
     return load_relaxed(&shared_count);
 }
 
-#define RING bench_events_hits, bench_events_lost, bench_events_bytes, BENCH_RING_EVENTS
+#define RING                                                                                                 \
+    .hits = bench_events_hits, .lost = bench_events_lost, .bytes = bench_events_bytes,                       \
+    .warm_hits = BENCH_RING_EVENTS
 const struct bench_sink bench_sinks[] = {
-    {"off", hit_nothing, NULL, NULL, NULL, NULL, NULL, 0},
-    {"empty", hit_nothing, NULL, NULL, NULL, NULL, NULL, 0},
-    {"count-thread", count_thread, NULL, leave_thread, thread_hits, NULL, NULL, 0},
-    {"count-cpu", bench_cpu_hit, bench_cpu_begin, NULL, bench_cpu_hits, NULL, NULL, 0},
-    {"count-shared", count_shared, NULL, NULL, shared_hits, NULL, NULL, 0},
-    {"event", bench_events_hit, bench_events_begin, NULL, RING},
-    {"event-untimed", bench_events_hit, bench_events_begin_untimed, NULL, RING},
-    {"event-full", bench_events_hit, bench_events_begin_full, NULL, RING},
-    {"event-clock", bench_events_hit, bench_events_begin_mono, NULL, RING},
-    {"event-site", bench_events_hit_site, bench_events_begin, NULL, RING},
-    {"event-frames", bench_events_hit_frames, bench_events_begin, NULL, RING},
-    {"fprintf", bench_file_hit, NULL, bench_file_leave, bench_file_hits, NULL, bench_file_bytes, 0},
-    {"fprintf-shared", bench_shared_file_hit, bench_shared_file_begin, bench_shared_file_leave,
-     bench_file_hits, NULL, bench_file_bytes, 0},
-    {NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0},
+    {"off", hit_nothing},
+    {"empty", hit_nothing},
+    {"count-thread", count_thread, .leave = leave_thread, .hits = thread_hits},
+    {"count-cpu", bench_cpu_hit, bench_cpu_begin, .hits = bench_cpu_hits},
+    {"count-shared", count_shared, .hits = shared_hits},
+    {"event", bench_events_hit, bench_events_begin, RING},
+    {"event-untimed", bench_events_hit, bench_events_begin_untimed, RING},
+    {"event-full", bench_events_hit, bench_events_begin_full, RING},
+    {"event-read", bench_events_hit, bench_events_begin_read, .settle = bench_events_settle,
+     .hits = bench_reader_events, .lost = bench_events_lost, .bytes = bench_events_bytes,
+     .warm_hits = BENCH_RING_EVENTS},
+    {"event-clock", bench_events_hit, bench_events_begin_mono, RING},
+    {"event-site", bench_events_hit_site, bench_events_begin, RING},
+    {"event-frames", bench_events_hit_frames, bench_events_begin, RING},
+    {"lttng", bench_lttng_hit_event, bench_lttng_begin, .settle = bench_lttng_settle,
+     .hits = bench_lttng_hits, .lost = bench_lttng_lost, .bytes = bench_lttng_bytes,
+     .memory = bench_memory_beside, .set = bench_lttng_set, .warm_hits = BENCH_LTTNG_WARM_EVENTS},
+    {"trace-marker", bench_marker_hit, bench_marker_begin, .settle = bench_marker_settle,
+     .hits = bench_marker_hits, .lost = bench_marker_lost, .bytes = bench_marker_bytes,
+     .memory = bench_marker_memory, .warm_hits = BENCH_MARKER_WARM},
+    {"event-payload", bench_events_hit_payload, bench_events_begin, RING},
+    {"fprintf", bench_file_hit, .leave = bench_file_leave, .hits = bench_file_hits,
+     .bytes = bench_file_bytes},
+    {"fprintf-shared", bench_shared_file_hit, bench_shared_file_begin, .leave = bench_shared_file_leave,
+     .hits = bench_file_hits, .bytes = bench_file_bytes},
+    {.name = NULL},
 };

@@ -5,11 +5,12 @@
 #include "base/sigsafe/syscall.h"
 #include "base/sigsafe/usdt.h"
 #include "bench/hooks/bench_mechanism.h"
+#include "bench/hooks/bench_switch.h"
 
 BENCH_BARE(bare)
 
-/* A function whose first instruction is `code`, and its mechanism. */
-#define SITE(name, text, code)                                                                               \
+/* A function whose first instruction is `code`, and its mechanism; many: further sites of its kind, or NULL. */
+#define SITE(name, text, code, many)                                                                         \
     __asm__(".text\n"                                                                                        \
             ".balign 64\n"                                                                                   \
             ".globl bench_site_" #name "\n"                                                                  \
@@ -19,13 +20,13 @@ BENCH_BARE(bare)
             ".size bench_site_" #name ", . - bench_site_" #name "\n");                                       \
     uint64_t bench_site_##name(uint64_t x) __attribute__((visibility("hidden")));                            \
     BENCH_LOOP(loop_##name, bench_site_##name(i))                                                            \
-    BENCH_MECHANISM(name) = {text, bare, loop_##name, NULL, 1, (const void *)bench_site_##name}
+    BENCH_MECHANISM(name) = {text, bare, loop_##name, NULL, 1, (const void *)bench_site_##name, many}
 
-SITE(uprobe_nop, "uprobe-nop", "nop\n\tmovq %rdi, %rax");
-SITE(uprobe_push, "uprobe-push", "push %rbp\n\tmovq %rdi, %rax\n\tpop %rbp");
-SITE(uprobe_step, "uprobe-step", "test %rdi, %rdi\n\tmovq %rdi, %rax");
-SITE(usdt, "usdt", USDT_SITE("allium_bench", "hit", "8@%rdi") "\tmovq %rdi, %rax");
-SITE(uretprobe, "uretprobe", "nop\n\tmovq %rdi, %rax");
+SITE(uprobe_nop, "uprobe-nop", "nop\n\tmovq %rdi, %rax", bench_switch_nops);
+SITE(uprobe_push, "uprobe-push", "push %rbp\n\tmovq %rdi, %rax\n\tpop %rbp", NULL);
+SITE(uprobe_step, "uprobe-step", "test %rdi, %rdi\n\tmovq %rdi, %rax", NULL);
+SITE(usdt, "usdt", USDT_SITE("allium_bench", "hit", "8@%rdi") "\tmovq %rdi, %rax", bench_switch_probes);
+SITE(uretprobe, "uretprobe", "nop\n\tmovq %rdi, %rax", NULL);
 
 /* The system call is part of the figure: without the tracepoint it takes another way, also where no event is wanted. */
 BENCH_LOOP(loop_empty, BENCH_WORK(i))

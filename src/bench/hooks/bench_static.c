@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Mechanisms in the source of the program: a call, a branch, a nop that becomes a jump. */
 #include "bench/hooks/bench_mechanism.h"
+#include "bench/hooks/bench_switch.h"
 
 static uint32_t is_on;
 
@@ -29,7 +30,7 @@ static const char *begin_branch(bool on)
     store_relaxed(&is_on, on);
     return NULL;
 }
-BENCH_MECHANISM(branch) = {"branch", bare, loop_branch, begin_branch, 1, NULL};
+BENCH_MECHANISM(branch) = {"branch", bare, loop_branch, begin_branch, 1, NULL, .set = bench_switch_flags};
 
 /* Where the nop of 5 bytes is, and where the jump goes that takes its place, as in the kernel's static keys. */
 extern const uintptr_t bench_nop_labels[2] __attribute__((visibility("hidden")));
@@ -60,4 +61,4 @@ static const char *begin_nop(bool on)
         return BENCH_NO_PATCH;
     return NULL;
 }
-BENCH_MECHANISM(nop) = {"nop", bare, loop_nop, begin_nop, 1, NULL};
+BENCH_MECHANISM(nop) = {"nop", bare, loop_nop, begin_nop, 1, NULL, .set = bench_switch_jumps};

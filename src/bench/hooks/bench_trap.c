@@ -4,6 +4,7 @@
 #include <ucontext.h>
 
 #include "bench/hooks/bench_mechanism.h"
+#include "bench/hooks/bench_switch.h"
 
 extern const uintptr_t bench_trap_labels[1] __attribute__((visibility("hidden")));
 
@@ -43,4 +44,4 @@ static const char *begin(bool on)
         return "the program may not handle SIGTRAP";
     return bench_patch((void *)bench_trap_labels[0], &int3, 1) ? NULL : BENCH_NO_PATCH;
 }
-BENCH_MECHANISM(int3) = {"int3", bare, loop_trapped, begin, 1, NULL};
+BENCH_MECHANISM(int3) = {"int3", bare, loop_trapped, begin, 1, NULL, .set = bench_switch_traps};

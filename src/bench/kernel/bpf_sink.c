@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sinks of BPF: the programs of src/bpf/hit.bpf.c. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -11,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/read_file.h"
 #include "bench/kernel/kernel_event.h"
 #include "bench/kernel/kernel_sinks.h"
 #include "bpf/hit.h"
@@ -158,6 +160,25 @@ int bpf_sink_read(struct kernel_probe *p, struct kernel_probe_counts *out)
     s->taken = out;
     bad = ring_buffer__consume(s->ring);
     return bad < 0 ? bad : 0;
+}
+
+/* What the kernel charges for the maps. */
+uint64_t bpf_sink_memory(const struct kernel_probe *p)
+{
+    const struct bpf_sink *s = p->own;
+    const struct bpf_map *map;
+    uint64_t bytes = 0;
+    bpf_object__for_each_map(map, s->object)
+    {
+        struct buf text = BUF_INIT;
+        char path[64];
+        snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", bpf_map__fd(map));
+        file_read_at(-1, path, 4096, &text);
+        const char *at = strstr(buf_str(&text), "memlock:");
+        bytes += at ? strtoull(at + strlen("memlock:"), NULL, 10) : 0;
+        buf_release(&text);
+    }
+    return bytes;
 }
 
 void bpf_sink_close(struct kernel_probe *p)

@@ -186,6 +186,17 @@ int ftrace_sink_read(struct kernel_probe *p, struct kernel_probe_counts *out)
     return bad;
 }
 
+/* As large as the instance says: it has buffers for all processors. */
+uint64_t ftrace_sink_memory(const struct kernel_probe *p)
+{
+    const struct ftrace_sink *s = p->own;
+    struct buf text = BUF_INIT;
+    const int bad = file_read_at(s->trace.fd, "buffer_total_size_kb", 64, &text);
+    const uint64_t bytes = bad ? 0 : strtoull(buf_str(&text), NULL, 10) * 1024;
+    buf_release(&text);
+    return bytes;
+}
+
 void ftrace_sink_close(struct kernel_probe *p)
 {
     struct ftrace_sink *s = p->own;

@@ -63,6 +63,11 @@ static uint64_t known_bytes(void *state)
     return ((const struct attached *)state)->sums.bytes;
 }
 
+static uint64_t known_memory(void *state)
+{
+    return kernel_probe_memory(&((const struct attached *)state)->probe);
+}
+
 static void detach(void *state)
 {
     struct attached *own = state;
@@ -70,11 +75,10 @@ static void detach(void *state)
     free(own);
 }
 
-#define COUNTS .attach = attach, .detach = detach, .hits = read_hits, .lost = known_lost, .bytes = known_bytes
+#define KEPT   .attach = attach, .detach = detach, .memory = known_memory
+#define COUNTS KEPT, .hits = read_hits, .lost = known_lost, .bytes = known_bytes
 
 const struct bench_attachment bench_attachments[] = {
-    {"perf-count", COUNTS}, {"perf-record", COUNTS},
-    {"ftrace", COUNTS},     {"bpf-empty", .attach = attach, .detach = detach},
-    {"bpf-count", COUNTS},  {"bpf-ring", COUNTS},
-    {.sink = NULL},
+    {"perf-count", COUNTS}, {"perf-record", COUNTS}, {"ftrace", COUNTS}, {"bpf-empty", KEPT},
+    {"bpf-count", COUNTS},  {"bpf-ring", COUNTS},    {.sink = NULL},
 };

@@ -44,6 +44,8 @@ struct kernel_probe_sink {
     bool records; /* into a buffer, which has room for a limited number of events */
     int (*open)(struct kernel_probe *p, struct error *e);
     int (*read)(struct kernel_probe *p, struct kernel_probe_counts *out); /* adds to *out */
+    uint64_t (*memory)(
+        const struct kernel_probe *p); /* bytes of buffers and maps; 0: not known. NULL: it has none */
     void (*close)(struct kernel_probe *p);
 };
 
@@ -63,6 +65,8 @@ int kernel_probe_open(struct kernel_probe *p, const struct kernel_probe_sink *si
                       const struct kernel_probe_target *target, struct error *e);
 /** Takes what has been recorded. Returns 0 or -errno. */
 int kernel_probe_read(struct kernel_probe *p, struct kernel_probe_counts *out);
+/** Returns the bytes of memory that the sink holds, 0 if they are not known. */
+uint64_t kernel_probe_memory(const struct kernel_probe *p);
 void kernel_probe_close(struct kernel_probe *p);
 
 #endif

@@ -122,6 +122,15 @@ int perf_record_read(struct kernel_probe *p, struct kernel_probe_counts *out)
     return is_whole ? 0 : -EIO;
 }
 
+uint64_t perf_record_memory(const struct kernel_probe *p)
+{
+    const struct perf_sink *s = p->own;
+    uint64_t bytes = 0;
+    vec_each (const struct perf_part, part, &s->parts)
+        bytes += part->ring.page_bytes + part->ring.bytes;
+    return bytes;
+}
+
 void perf_sink_close(struct kernel_probe *p)
 {
     struct perf_sink *s = p->own;

@@ -23,6 +23,7 @@ static const struct option_doc options[] = {
     {"list", 0, NULL, "list mechanisms and sinks, and measure nothing"},
     {"threads", 0, "N", "also call in N threads at once (the number of CPUs, at most 8)"},
     {"time", 0, "DURATION", "measure for this time in all (1s for each row, at most 75s)"},
+    {"payload", 0, "LIST", "measure events with payloads of these bytes, 0 to 4000: 0,64,1000"},
     {"rate", 0, "N", "advise for N events in a second (1000000)"},
     {"explain", 0, "MECHANISM/SINK", "print the parts of which this row's cost consists"},
     {"memcg", 0, NULL, "measure what the kernel's allocations cost in a memory cgroup (15s)"},
@@ -38,6 +39,8 @@ static const char *const examples[] = {
     "compare two ways to switch a count on and off",
     "allium bench --explain int3/event",
     "print why an event costs what it costs at a breakpoint",
+    "allium bench --payload 0,64,1000,4000",
+    "print how the cost of an event grows with its size",
     "allium bench --memcg",
     "print what pipes, files, sockets and pages cost in a memory cgroup, and in the root",
     NULL,
@@ -46,6 +49,7 @@ static const char *const examples[] = {
 #define ROW_NS        UINT64_C(1000000000)
 #define ALL_NS        UINT64_C(75000000000)
 #define LEAST_NS      UINT64_C(1000000)
+#define PAYLOADS_MOST 32u
 #define THREADS_MOST  1024u
 #define RATE_USUAL    1000000u
 #define THREADS_USUAL 8u
@@ -54,8 +58,8 @@ static int run(int argc, char **argv);
 
 const struct command command_bench = {
     .name = "bench",
-    .usage = "[--mechanism LIST] [--sink LIST] [--list] [--threads N] [--time DURATION] [--rate N] "
-             "[--explain MECHANISM/SINK] [--memcg] " SCREEN_USAGE " [--json]",
+    .usage = "[--mechanism LIST] [--sink LIST] [--list] [--threads N] [--time DURATION] "
+             "[--payload LIST] [--rate N] [--explain MECHANISM/SINK] [--memcg] " SCREEN_USAGE " [--json]",
     .summary = "measure what each way to hook and to record costs on this machine",
     .examples = examples,
     .options = options,
@@ -107,14 +111,57 @@ static int check_list(const char *what, const char *list, bool (*is_known)(const
     return -1;
 }
 
-static void choose(struct bench_options *o, const char *mechanisms, const char *sinks)
+/* The sizes of --payload. */
+struct payloads {
+    uint32_t bytes[PAYLOADS_MOST];
+    unsigned n;
+};
+
+/* Returns -1, or an exit code after a line. */
+static int read_payloads(const char *list, struct payloads *out)
+{
+    for (const char *at = list; at;) {
+        char *end;
+        errno = 0;
+        const unsigned long bytes = strtoul(at, &end, 10);
+        if (*at < '0' || *at > '9' || errno || bytes > BENCH_PAYLOAD_MOST || (*end && *end != ',') ||
+            out->n == PAYLOADS_MOST)
+            return command_misuse(&command_bench,
+                                  "invalid --payload '%s': use up to %u numbers from 0 to %u, as in 0,64",
+                                  list, PAYLOADS_MOST, BENCH_PAYLOAD_MOST);
+        out->bytes[out->n++] = (uint32_t)bytes;
+        at = *end ? end + 1 : NULL;
+    }
+    return -1;
+}
+
+static void add_pair(struct bench_options *o, const struct bench_mechanism *m, const struct bench_sink_doc *s,
+                     const struct payloads *payloads)
+{
+    const bool has_payload = payloads->n;
+    for (unsigned i = 0; i < payloads->n + !has_payload; i++)
+        *vec_push(&o->pairs) = (struct bench_pair){m->name,
+                                                   s->name,
+                                                   bench_floor_of(m, s),
+                                                   m->needs,
+                                                   s->keeps,
+                                                   has_payload,
+                                                   has_payload ? payloads->bytes[i] : 0};
+}
+
+/* With --payload, only sinks count whose events can have one; and usually one mechanism, which adds little. */
+static void choose(struct bench_options *o, const char *mechanisms, const char *sinks,
+                   const struct payloads *payloads)
 {
     for (const struct bench_mechanism *m = bench_mechanism_list; m->name; m++)
-        for (const struct bench_sink_doc *s = bench_sink_list; s->name; s++)
-            if (is_chosen(mechanisms, m->name, m->is_default) && is_chosen(sinks, s->name, s->is_default) &&
+        for (const struct bench_sink_doc *s = bench_sink_list; s->name; s++) {
+            const bool can = bench_has_payload(s),
+                       usual = payloads->n ? !strcmp(m->name, "none") : m->is_default;
+            if (is_chosen(mechanisms, m->name, usual) &&
+                is_chosen(sinks, s->name, payloads->n ? can : s->is_default) && (can || !payloads->n) &&
                 bench_makes_row(m, s))
-                *vec_push(&o->pairs) =
-                    (struct bench_pair){m->name, s->name, bench_floor_of(m, s), m->needs, s->keeps};
+                add_pair(o, m, s, payloads);
+        }
 }
 
 /* ---- --list ---- */
@@ -235,16 +282,21 @@ static int read_rows(const struct arguments *a, struct request *q)
     const struct command *c = &command_bench;
     const char *mechanisms = command_value(c, a, "mechanism"), *sinks = command_value(c, a, "sink"),
                *explained = command_value(c, a, "explain");
-    if (explained && (mechanisms || sinks))
-        return command_misuse(c, "--explain chooses the rows itself: leave out --mechanism and --sink");
+    if (explained && (mechanisms || sinks || command_value(c, a, "payload")))
+        return command_misuse(
+            c, "--explain chooses the rows itself: leave out --mechanism, --sink and --payload");
     if (explained)
         return plan_explanation(q, explained);
+    struct payloads payloads = {.n = 0};
     int code = check_list("mechanism", mechanisms, is_mechanism);
     if (code < 0)
         code = check_list("sink", sinks, is_sink);
+    if (code < 0)
+        code = read_payloads(command_value(c, a, "payload"), &payloads);
     if (code >= 0)
         return code;
-    choose(&q->measured, mechanisms, sinks);
+    choose(&q->measured, mechanisms, sinks, &payloads);
+    q->measured.switches = true;
     if (!q->measured.pairs.len)
         return command_misuse(c,
                               "these mechanisms and sinks do not go together: see SINKS in allium-bench(1)");

@@ -50,6 +50,7 @@ void bench_result_release(struct bench_result *r)
 {
     release_rows(&r->floors);
     release_rows(&r->rows);
+    bench_switchings_release(&r->switchings);
 }
 
 void bench_batches_add(struct bench_batches *b, double bare_ns, double ns, bool is_switched, bool is_apart)

@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "base/vec.h"
+#include "model/bench/bench_switching.h"
 #include "model/bench/order_statistics.h"
 
 struct bench_numbers VEC(double);
@@ -53,18 +54,22 @@ struct bench_row {
     uint32_t events_per_call; /* 0: not known yet */
     uint32_t needs;           /* enum bench_need */
     enum bench_keeps keeps;
+    bool has_payload; /* events have this many bytes besides */
+    uint32_t payload_bytes;
     struct bench_batches alone, together;
     struct bench_shots hot, isolated, cold;
     uint64_t dropped_shots;
     uint64_t expected, hits, lost, bytes; /* of the sink, in all turns */
     bool knows_hits;
-    char *unavailable; /* why it could not be measured, and the way out; NULL: it could */
+    uint64_t memory_bytes; /* that the sink has taken for one thread, the most of all turns; 0: not known */
+    char *unavailable;     /* why it could not be measured, and the way out; NULL: it could */
 };
 
 struct bench_rows VEC(struct bench_row);
 
 struct bench_result {
     struct bench_rows floors, rows;
+    struct bench_switchings switchings;
     double seconds; /* that it took */
     unsigned cpus, threads, turns;
 };

@@ -43,6 +43,10 @@ static void write_row(struct json *j, const struct bench_result *result, const s
     json_open(j, NULL, '{');
     json_text(j, "mechanism", r->mechanism);
     json_text(j, "sink", r->sink);
+    if (r->has_payload)
+        json_whole(j, "payload_bytes", r->payload_bytes);
+    else
+        json_null(j, "payload_bytes");
     json_text(j, "unavailable", r->unavailable);
     json_whole(j, "events_per_call", r->events_per_call);
     json_real(j, "least_ns", f.least);
@@ -57,7 +61,23 @@ static void write_row(struct json *j, const struct bench_result *result, const s
     json_text(j, "floor", r->floor);
     json_real(j, "floor_ratio", f.ratio);
     json_real(j, "event_bytes", f.event_bytes);
+    if (r->memory_bytes)
+        json_whole(j, "memory_bytes", r->memory_bytes);
+    else
+        json_null(j, "memory_bytes");
     write_counts(j, r, r->knows_hits);
+    json_close(j, '}');
+}
+
+static void write_switching(struct json *j, const struct bench_switching *s)
+{
+    json_open(j, NULL, '{');
+    json_text(j, "name", s->name);
+    json_real(j, "one_on_ns", s->few.on_ns);
+    json_real(j, "one_off_ns", s->few.off_ns);
+    json_real(j, "thousand_on_ns", s->many.on_ns);
+    json_real(j, "thousand_off_ns", s->many.off_ns);
+    json_text(j, "unavailable", s->unavailable);
     json_close(j, '}');
 }
 
@@ -116,6 +136,10 @@ void bench_view_json(struct sink *out, const struct bench_shown *shown)
     json_open(&j, "rows", '[');
     vec_each (const struct bench_row, r, &result->rows)
         write_row(&j, result, r);
+    json_close(&j, ']');
+    json_open(&j, "switching", '[');
+    vec_each (const struct bench_switching, s, &result->switchings)
+        write_switching(&j, s);
     json_close(&j, ']');
     if (shown->parts)
         write_parts(&j, shown->parts);

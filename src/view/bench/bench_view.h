@@ -15,6 +15,13 @@
 #include "view/text/sink.h"
 #include "view/text/text.h"
 
+struct columns;
+
+/** Adds a cell with a time of three digits, or a dash. */
+void bench_view_ns(struct columns *g, const struct text_style *s, double ns);
+/** The table of what switching costs; nothing if there is none. */
+void bench_view_switchings(struct sink *out, const struct bench_switchings *list, const struct text_style *s);
+
 /** What is shown: the rows with the advice, or the parts of the first row. */
 struct bench_shown {
     const struct bench_result *result;

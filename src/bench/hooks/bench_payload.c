@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "bench/hooks/bench_hook.h"
+
+#define TEN      "abcdefghij"
+#define HUNDRED  TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
+#define THOUSAND HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED
+
+const char bench_payload[BENCH_PAYLOAD_MOST + 8] = THOUSAND THOUSAND THOUSAND THOUSAND;
