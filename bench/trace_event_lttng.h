@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The peer of bench/trace_event.c: an event of LTTng-UST with two words. LTTng's macros read this file several times. */
+/* The peer of bench/trace_event.c: an event of LTTng-UST with two words. LTTng's macros read this file repeatedly. */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER allium_bench
 #undef LTTNG_UST_TRACEPOINT_INCLUDE

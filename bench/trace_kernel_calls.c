@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Calls madvise(2) in blocks, and prints the ns of a call in each block; with the BPF programs attached whose names begin
- * with PREFIX, which see this process alone. Records of a ring buffer are taken between the blocks.
+ * Calls madvise(2) in blocks, and prints the ns of a call in each block; with the BPF programs attached whose names
+ * begin with PREFIX, which see this process alone. Records of a ring buffer are taken between the blocks.
  *
  *     trace_kernel_calls [OBJECT PREFIX]
  */

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* SPDX-License-Identifier: BSD-2-Clause */
 #ifndef BPF_TASK_BPF_H
 #define BPF_TASK_BPF_H
 

@@ -101,6 +101,7 @@ struct sequence_rings {
         [ring_bytes] "m"((r)->ring_bytes), [packet_mask] "m"((r)->packet_mask),                              \
         [ring_mask] "m"((r)->ring_mask)
 
+#ifdef __OPTIMIZE__
 /**
  * Appends an event of `words` (3 to 5) words to the ring of this CPU: the time stamp counter, `what`, a, b and c.
  * `area` is what r->area was; all members of *r may become 0 meanwhile: then the result is SEQUENCE_NO_CPU.
@@ -163,6 +164,23 @@ no_fit:
 no_cpu:
     return SEQUENCE_NO_CPU;
 }
+#else
+/* Without optimization the compiler needs a register for each operand in memory, and has too few: all go slow ways. */
+static inline enum sequence_result sequence_put(const struct sequence_rings *r, ptrdiff_t area,
+                                                unsigned words, uint64_t what, uint64_t a, uint64_t b,
+                                                uint64_t c)
+{
+    (void)r, (void)area, (void)words, (void)what, (void)a, (void)b, (void)c;
+    return SEQUENCE_NO_FIT;
+}
+
+static inline enum sequence_result sequence_append(const struct sequence_rings *r, ptrdiff_t area,
+                                                   const uint64_t *event, uint64_t words)
+{
+    (void)r, (void)area, (void)event, (void)words;
+    return SEQUENCE_NO_FIT;
+}
+#endif
 
 /** Returns the number of this thread's CPU; above all CPUs: the thread is not registered. */
 static inline uint32_t sequence_cpu(ptrdiff_t area)

@@ -9,9 +9,9 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "run/kernel_follow.h"
-#include "run/ring_follow.h"
-#include "run/trace_flight.h"
+#include "run/trace/kernel_follow.h"
+#include "run/trace/ring_follow.h"
+#include "run/trace/trace_flight.h"
 
 struct symbol_servers;
 struct wrappers;

@@ -119,8 +119,8 @@ void events_put_tag_call(uint32_t account, const void *object, size_t bytes, uin
     if (!account || !event_rings_open())
         return event_rings_lose();
     const struct ledger_tag *tag = tag_ledger_tag(account);
-    const bool cut =
-        put_string(e.class, sizeof(e.class), tag->class) | put_string(e.name, sizeof(e.name), tag->name);
+    const bool is_class_cut = put_string(e.class, sizeof(e.class), tag->class);
+    const bool cut = put_string(e.name, sizeof(e.name), tag->name) || is_class_cut;
     e.head[1] = ring_what(EVENT_tag_call, sizeof(e) / 8 | (cut ? RING_FLAG_CUT << RING_SIZE_BITS : 0), 0);
     event_rings_append((uint64_t *)&e, sizeof(e) / 8);
 }

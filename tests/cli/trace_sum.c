@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PLAIN __attribute__((noinline, noclone))
+#define PLAIN __attribute__((noinline))
 
 enum { ONE, TWO, THREE, FOUR, KINDS };
 struct counts {

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "collect/ledger/control_events.h"
-#include "run/ring_follow.h"
+#include "run/trace/ring_follow.h"
 
 static int failed(const struct error *e)
 {

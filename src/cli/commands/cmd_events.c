@@ -49,8 +49,9 @@ static int run(int argc, char **argv);
 
 const struct command command_events = {
     .name = "events",
-    .usage = "DIR [--where QUERY] [--by event|thread|cpu|call] [--sum EVENT[.FIELD][,by=FIELD...] [--histogram]] "
-             "[--top N] " SCREEN_USAGE " [--json] [--no-pager]",
+    .usage =
+        "DIR [--where QUERY] [--by event|thread|cpu|call] [--sum EVENT[.FIELD][,by=FIELD...] [--histogram]] "
+        "[--top N] " SCREEN_USAGE " [--json] [--no-pager]",
     .summary = "list or count the events of a trace",
     .examples = examples,
     .options = options,

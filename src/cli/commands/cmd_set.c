@@ -21,7 +21,7 @@
 #include "collect/ledger/ledger_scan.h"
 #include "model/accounts/accounts.h"
 #include "query/query.h"
-#include "run/traced_process.h"
+#include "run/trace/traced_process.h"
 
 static const struct option_doc options[] = {
     {"where", 0, "QUERY",

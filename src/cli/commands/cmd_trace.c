@@ -20,7 +20,7 @@
 #include "cli/trace/trace_summary.h"
 #include "collect/ledger/control_events.h"
 #include "run/record.h"
-#include "run/trace_attach.h"
+#include "run/trace/trace_attach.h"
 
 static const struct option_doc options[] = {
     {"output", 'o', "DIR", "write the trace into the new folder DIR (NAME.PID.trace)"},
@@ -247,7 +247,7 @@ static int parse_flight(const struct arguments *a, struct record_trace *t, struc
 static const char *option_of_commands(const struct arguments *a)
 {
     static const char *const names[] = {
-        "kernel", "kernel-all", "kernel-buffer", "events",  "buffer",
+        "kernel", "kernel-all", "kernel-buffer", "events",    "buffer",
         "clock",  "stacks",     "period",        "no-follow", "no-args",
     };
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)

@@ -9,8 +9,8 @@
 #include "cli/command.h"
 #include "cli/trace/trace_summary.h"
 #include "collect/trace/trace_dir.h"
-#include "run/trace_snapshot.h"
-#include "run/traced_process.h"
+#include "run/trace/trace_snapshot.h"
+#include "run/trace/traced_process.h"
 
 static void print(const struct trace_snapshot_counts *n, const char *folder)
 {

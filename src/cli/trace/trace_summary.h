@@ -4,8 +4,8 @@
 
 /* What `allium trace` says at the end: events, rate, losses, the size of the rings, the cost, and what to type next. */
 
-#include "run/ring_follow.h"
-#include "run/trace_flight.h"
+#include "run/trace/ring_follow.h"
+#include "run/trace/trace_flight.h"
 
 /** Prints lines on stderr. `folder`: of the trace. */
 void trace_summary_print(const struct ring_follow_counts *n, const char *folder);

@@ -24,7 +24,7 @@ struct work {
     struct trace_sites *sites;
     struct VEC(
         uint32_t) stacks; /* for each location the stack that has it alone; PROFILE_NONE: there is none yet */
-    struct map full; /* from image and number of a stack in events to the stack */
+    struct map full;      /* from image and number of a stack in events to the stack */
     struct trace_profile_counts *counts;
     struct coming coming[AHEAD];
     size_t n_coming;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "run/kernel_follow.h"
+#include "run/trace/kernel_follow.h"
 
 #include <errno.h>
 #include <pthread.h>

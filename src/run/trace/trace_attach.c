@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "run/trace_attach.h"
+#include "run/trace/trace_attach.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "collect/trace/ring_image.h"
 #include "collect/trace/trace_dir.h"
-#include "run/traced_process.h"
+#include "run/trace/traced_process.h"
 
 #define NS_PER_MS 1000000u
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "run/trace_snapshot.h"
+#include "run/trace/trace_snapshot.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "run/ring_follow.h"
+#include "run/trace/ring_follow.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -20,13 +20,13 @@
 #include "collect/trace/ctf_writer.h"
 #include "collect/trace/event_window.h"
 #include "collect/trace/ring_image.h"
+#include "run/trace/ring_rate.h"
 #include "run/worker_thread.h"
 
 #define WAIT_LEAST_NS 1000000u
 #define WAIT_MOST_NS  50000000u
 #define SCAN_NS       20000000u
 #define ALIVE_NS      100000000u
-#define RATE_NS       50000000u
 #define EXACT_NS      1000000000u
 #define HELD_BYTES    (UINT64_C(64) << 20) /* of an image that has a half written event */
 
@@ -34,7 +34,7 @@
 struct followed_ring {
     int stream; /* -1: nothing was written yet */
     uint64_t stream_bytes, events, event_bytes;
-    uint64_t window_ns, window_bytes;  /* since when, how much was read */
+    struct ring_rate rate;
     uint64_t lost_before[RING_LOSSES]; /* before we came */
     uint64_t number, lost;             /* of the last packet */
 };
@@ -105,7 +105,7 @@ static void add_image(struct ring_follow *f, const char *name)
     const uint32_t rings = ring_reader_rings(i.image.reader);
     i.rings = mem_array(rings, sizeof(*i.rings));
     for (uint32_t ring = 0; ring < rings; ring++)
-        i.rings[ring] = (struct followed_ring){.stream = -1, .window_ns = f->now_ns};
+        i.rings[ring] = (struct followed_ring){.stream = -1, .rate.since_ns = f->now_ns};
     i.user = user_events_new(f->dir, i.image.pid, i.image.id);
     if (f->filter || f->o.clock)
         i.window = event_window_new(&(struct event_window_options){
@@ -139,24 +139,6 @@ static void stop_writing(struct ring_follow *f, enum trace_stop why)
 {
     if (!f->counts.stopped)
         f->counts.stopped = why;
-}
-
-/* Keeps the highest rate at which one ring was written. */
-static void note_rate(struct ring_follow *f, uint64_t bytes, uint64_t ns)
-{
-    const double rate = (double)bytes * 1e9 / (double)ns;
-    if (rate > f->counts.busiest_bytes_per_s)
-        f->counts.busiest_bytes_per_s = rate;
-}
-
-static void note_window(struct ring_follow *f, struct followed_ring *r, uint64_t bytes)
-{
-    r->window_bytes += bytes;
-    if (f->now_ns - r->window_ns < RATE_NS)
-        return;
-    note_rate(f, r->window_bytes, f->now_ns - r->window_ns);
-    r->window_ns = f->now_ns;
-    r->window_bytes = 0;
 }
 
 /* A packet of which only a part could be written is taken back. */
@@ -288,7 +270,7 @@ static bool read_image(struct ring_follow *f, struct followed *i)
             } else {
                 f->counts.damaged++;
             }
-        note_window(f, &i->rings[ring], bytes);
+        ring_rate_add(&i->rings[ring].rate, bytes, f->now_ns, &f->counts.busiest_bytes_per_s);
     }
     return any;
 }
@@ -315,8 +297,8 @@ static void count_losses(struct ring_follow *f, const struct followed *i)
     struct ring_follow_counts *n = &f->counts;
     for (uint32_t ring = 0; ring < ring_reader_rings(i->image.reader); ring++) {
         const struct followed_ring *r = &i->rings[ring];
-        if (f->last_ns > f->first_ns && f->last_ns - f->first_ns < RATE_NS) /* a short program */
-            note_rate(f, r->event_bytes, f->last_ns - f->first_ns);
+        if (f->last_ns > f->first_ns && f->last_ns - f->first_ns < RING_RATE_NS) /* a short program */
+            ring_rate_raise(&n->busiest_bytes_per_s, r->event_bytes, f->last_ns - f->first_ns);
         const uint64_t full = lost_of(i, ring, RING_LOST_FULL);
         n->full += full;
         n->no_room += lost_of(i, ring, RING_LOST_NO_ROOM);

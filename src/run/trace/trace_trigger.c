@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "run/trace_trigger.h"
+#include "run/trace/trace_trigger.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "base/units.h"
 #include "collect/trace/agent_events.h"
 #include "model/trace/event_query.h"
-#include "run/event_trigger.h"
+#include "run/trace/event_trigger.h"
 
 #define SNAPSHOT_EVENT "allium:snapshot" /* of ALLIUM_SNAPSHOT() */
 

@@ -22,7 +22,7 @@ struct trace_snapshot_source {
     const char *dir, *rings; /* the folder, and the name of the rings in it */
 };
 
-/* The kernel's rings, mapped (run/kernel_follow.h). */
+/* The kernel's rings, mapped (run/trace/kernel_follow.h). */
 struct trace_snapshot_kernel {
     void *rings; /* NULL: there are none */
     size_t bytes;

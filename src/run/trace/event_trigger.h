@@ -14,7 +14,7 @@
 #include "collect/trace/tick_clock.h"
 #include "collect/trace/user_classes.h"
 #include "model/trace/event_query.h"
-#include "run/trace_trigger.h"
+#include "run/trace/trace_trigger.h"
 
 struct event_triggers;
 

@@ -17,7 +17,7 @@
 
 #include "base/error.h"
 #include "collect/trace/user_classes.h"
-#include "run/trace_budget.h"
+#include "run/trace/trace_budget.h"
 
 struct ring_follow;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "run/traced_process.h"
+#include "run/trace/traced_process.h"
 
 #include <errno.h>
 #include <signal.h>

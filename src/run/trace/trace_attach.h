@@ -12,7 +12,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "run/ring_follow.h"
+#include "run/trace/ring_follow.h"
 
 struct trace_attach_options {
     pid_t pid;

@@ -16,8 +16,8 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "run/event_trigger.h"
-#include "run/trace_trigger.h"
+#include "run/trace/event_trigger.h"
+#include "run/trace/trace_trigger.h"
 
 struct kernel_follow;
 struct trace_flight;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "run/trace_flight.h"
+#include "run/trace/trace_flight.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -25,9 +25,9 @@
 #include "collect/trace/ring_image.h"
 #include "collect/trace/tick_clock.h"
 #include "collect/trace/trace_dir.h"
-#include "run/trace_budget.h"
-#include "run/kernel_follow.h"
-#include "run/trace_snapshot.h"
+#include "run/trace/trace_budget.h"
+#include "run/trace/kernel_follow.h"
+#include "run/trace/trace_snapshot.h"
 #include "run/watch.h"
 
 #define STEP_NS        50000000u

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "run/event_trigger.h"
+#include "run/trace/event_trigger.h"
 
 #include <errno.h>
 #include <stdlib.h>

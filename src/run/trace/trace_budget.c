@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "run/trace_budget.h"
+#include "run/trace/trace_budget.h"
 
 #include <errno.h>
 #include <sys/statvfs.h>
