@@ -15,6 +15,7 @@
 #include "wire/event_list.h"
 #include "wire/event_schema.h"
 #include "wire/ring_file.h"
+#include "wire/headroom.h"
 
 #define CPUS_MOST 500u
 #define KINDS     16u /* for which it is known where the fields lie */
@@ -92,8 +93,17 @@ bool user_sums_make(void)
     const uint32_t cell_bytes = values ? sizeof(struct sum_cells) : SUM_COUNT_BYTES;
     struct sum_table t = {.area = &__rseq_size && __rseq_size ? __rseq_offset : 0, .reach = reach};
     uint32_t cpus = t.area ? ring_file_cpus(CPUS_MOST) : 0;
+    if (!headroom_has_space(sum_file_bytes(cpus, cell_bytes)))
+        cpus = 0;
     char *map = ring_file_map(&process.ledger, &process.config, LEDGER_SUMS_SUFFIX,
                               sum_file_bytes(cpus, cell_bytes), NULL, 0);
+    if (!map && cpus) { /* RLIMIT_FSIZE or RLIMIT_AS may be smaller */
+        cpus = 0;
+        map = ring_file_map(&process.ledger, &process.config, LEDGER_SUMS_SUFFIX,
+                            sum_file_bytes(cpus, cell_bytes), NULL, 0);
+    }
+    if (map)
+        headroom_take_space(sum_file_bytes(cpus, cell_bytes), 0);
     if (!map || ledger_back(map, sum_table_first_bytes(cpus)) ||
         !sum_table_begin(&t, map, cpus, values, process.config.image_id))
         return false;

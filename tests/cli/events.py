@@ -22,7 +22,8 @@ for message in bt2.TraceCollectionMessageIterator(sys.argv[1]):
         print(json.dumps([message.default_clock_snapshot.ns_from_origin, event.name,
             int(packet.context_field["cpu_id"]), int(packet.context_field["vpid"]),
             int(event.common_context_field["vtid"]), int(event.common_context_field["flags"]),
-            {name: int(value) for name, value in event.payload_field.items()}]))
+            {name: str(value) if isinstance(value, bt2._StringFieldConst) else int(value)
+             for name, value in event.payload_field.items()}]))
 """
 
 
@@ -52,7 +53,7 @@ def each():
         check(len(want) > 5000, len(want))
 
         def as_numbers(fields):
-            return {key.replace("size_bytes", "size"): int(value, 16) if isinstance(value, str) else value
+            return {key.replace("size_bytes", "size"): int(value, 16) if str(value).startswith("0x") else value
                     for key, value in fields.items()}
 
         listed = rows(trace)

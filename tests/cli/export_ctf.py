@@ -114,6 +114,10 @@ def expected(trace):
         event = message.event
         f, kind = plain(event.payload_field), event.name.partition(":")[2]
         thread = int(event.common_context_field["vtid"])
+        where = (int(event.packet.context_field["cpu_id"]), int(event.packet.context_field["vpid"]))
+        if "ptr" not in f:  # of the group life
+            out.append((message.default_clock_snapshot.ns_from_origin, event.name, *where, thread, f))
+            continue
         f.pop("site")
         if kind == "calloc":
             f["nmemb"] = 1
@@ -124,8 +128,7 @@ def expected(trace):
         if kind == "realloc_begin":
             moving[thread] = f
         name = "lttng_ust_libc:" + {"realloc_begin": "free", "realloc_end": "malloc"}.get(kind, kind)
-        out.append((message.default_clock_snapshot.ns_from_origin, name, int(event.packet.context_field["cpu_id"]),
-                    int(event.packet.context_field["vpid"]), thread, f))
+        out.append((message.default_clock_snapshot.ns_from_origin, name, *where, thread, f))
     return out
 
 

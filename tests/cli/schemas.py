@@ -60,6 +60,7 @@ def traces(place):
     look(place, "events", "t.trace")
     for group in "event", "thread", "cpu", "call":
         look(place, "events", "t.trace", "--by", group)
+    look(place, "events", "t.trace", "--sum", "malloc.size,by=size")
     look(place, "report", "t.trace")
 
 

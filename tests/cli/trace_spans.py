@@ -128,6 +128,8 @@ class Replay:
             self.cells[cell][k] += n
 
     def take(self, time, thread, event, fields):
+        if "ptr" not in fields:  # of the group life
+            return
         at = int(fields["ptr"], 16)
         if event == "realloc_begin":
             self.moving[thread] = at, self.live.pop(at, None), time

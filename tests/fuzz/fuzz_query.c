@@ -62,6 +62,14 @@ static void check_query(const char *text, const struct query *q, struct subject 
     require(!strcmp(query_text(q), query_text(again)), "reads back as another: %s", text);
     require(query_match(q, look_up, s) == query_match(again, look_up, s),
             "matches otherwise when read back: %s", text);
+    struct query_range ranges[QUERY_RANGES_MAX];
+    for (size_t i = 0; i < N_FIELDS; i++) {
+        const size_t n = query_ranges(q, i, ranges);
+        require(n <= QUERY_RANGES_MAX, "more ranges than there is room for: %s", text);
+        for (size_t k = 0; k < n; k++)
+            require(ranges[k].low <= ranges[k].high && (!k || ranges[k - 1].high < ranges[k].low),
+                    "ranges overlap, or are not in order: %s", text);
+    }
     for (size_t i = 0; i < N_FIELDS; i++)
         require(query_uses(q, i) == query_uses(again, i), "uses other fields when read back: %s", text);
     query_free(again);

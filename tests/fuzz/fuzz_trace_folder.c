@@ -159,6 +159,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     *vec_push(&p->modules) = (struct profile_module){.end = 1 << 20};
     *vec_push(&p->mappings) = (struct profile_mapping){.start = 0};
     *vec_push(&p->points) = (struct profile_point){.time_ns = 20};
+    *vec_push(&p->stacks) = (struct profile_stack){.first = 0};
+    *vec_push(&p->stack_numbers) = (struct profile_stack_number){.number = 1};
     struct trace_profile_counts counts;
     struct error e = {""};
     const struct trace_span span = {.from_ns = size % 2 ? 10 : 0, .to_ns = UINT64_MAX};

@@ -242,6 +242,7 @@ static void keys_are_documented(void **state)
     struct profile *p = shop(PERIOD);
     add_unobserved(p);
     p->kernel = (struct profile_kernel){.known = true, .settle_ns = 1};
+    p->trace.known = true;
     char page[PATH_MAX] = JSON_MAN_PAGE, real[PATH_MAX], *slash = strrchr(page, '/');
     if (!strcmp(page, __FILE__))
         snprintf(slash ? slash + 1 : page, 64, "../../man/allium-json.5.scd");

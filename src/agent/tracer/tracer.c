@@ -80,7 +80,10 @@ COLD bool tracer_begin_cold(struct thread *t, uint8_t *outside)
         }
         ledger_exit(t, *outside);
     }
-    atomic_add64(&tracer_hot.early_lost, 1);
+    if (tracer_rings_made()) /* those of this process: publish() takes no more of early_lost */
+        ring_count_lost(&tracer_ring, RING_LOST_NO_RING);
+    else
+        atomic_add64(&tracer_hot.early_lost, 1);
     return false;
 }
 
@@ -94,6 +97,11 @@ void tracer_end_cold(struct thread *t, uint8_t outside)
 static inline bool is_off(void)
 {
     return unlikely(load_relaxed(&process.ledger.control->word) & LEDGER_CONTROL_TRACE_OFF);
+}
+
+bool tracer_is_off(void)
+{
+    return is_off();
 }
 
 /*

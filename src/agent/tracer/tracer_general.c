@@ -19,6 +19,10 @@ static bool put_full(enum event_id id, uint64_t a, uint64_t b, const struct walk
     uint8_t outside;
     if (!tracer_begin_cold(t, &outside))
         return true; /* it was counted */
+    if (tracer_is_off()) {
+        tracer_end_cold(t, outside);
+        return true;
+    }
     tracer_see_site(from->pc);
     const uint32_t stack = writer_stack(t, from);
     tracer_life_modules_loaded();
@@ -159,7 +163,7 @@ static COLD void note_outer(enum event_id id, uint64_t a, struct walk_start inne
         return;
     bool found = false;
     if (ledger_enter_own(t, &outside)) {
-        found = process_open_ledger() && writer_walk_out(t, &inner);
+        found = process_open_ledger() && !tracer_is_off() && writer_walk_out(t, &inner);
         ledger_exit(t, outside);
     }
     if (!found)

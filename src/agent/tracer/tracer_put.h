@@ -30,4 +30,7 @@ void tracer_append_cold(uint64_t *event, uint32_t words);
 void tracer_see_site(uintptr_t site);
 void tracer_end_cold(struct thread *t, uint8_t outside);
 
+/** Returns whether the user has switched tracing off. The ledger is open. */
+bool tracer_is_off(void);
+
 #endif

@@ -16,6 +16,7 @@
 #include "sum/sum_table.h"
 #include "target/fork_placeholder.h"
 #include "wire/ring_file.h"
+#include "wire/headroom.h"
 
 #define CPUS_MOST 500u
 
@@ -84,6 +85,8 @@ void tracer_sum_begin_ledger(void)
     const uint32_t cell_bytes = asked.values ? sizeof(struct sum_cells) : SUM_COUNT_BYTES;
     struct sum_table t = {.area = tracer_rings_area(), .reach = reach};
     uint32_t cpus = t.area ? ring_file_cpus(CPUS_MOST) : 0;
+    if (!headroom_has_space(sum_file_bytes(cpus, cell_bytes)))
+        cpus = 0;
     tracer_grow_anew();
     char *map = ring_file_map(&process.ledger, &process.config, LEDGER_SUMS_SUFFIX,
                               sum_file_bytes(cpus, cell_bytes), NULL, 0);
@@ -92,6 +95,8 @@ void tracer_sum_begin_ledger(void)
         map = ring_file_map(&process.ledger, &process.config, LEDGER_SUMS_SUFFIX,
                             sum_file_bytes(cpus, cell_bytes), NULL, 0);
     }
+    if (map)
+        headroom_take_space(sum_file_bytes(cpus, cell_bytes), 0);
     if (!map || ledger_back(map, sum_table_first_bytes(cpus)) ||
         !sum_table_begin(&t, map, cpus, asked.values, process.config.image_id))
         return;

@@ -233,9 +233,10 @@ uint64_t user_events_asked(struct user_events *u, bool opens, uint64_t seen,
     const uint64_t asked = load_acquire(&u->table->asked);
     uint64_t n = asked > seen + EVENT_TABLE_REQUESTS ? asked - EVENT_TABLE_REQUESTS + 1 : seen + 1;
     memset(reason, 0, USER_EVENTS_REASON_BYTES);
-    while (n <= asked && !copy_reason(u->table, n, reason))
-        n++;
-    if (n > asked)
+    bool found = false; /* the numbers are the program's: they may be anything */
+    for (uint64_t left = asked >= n ? asked - n + 1 : 0; left && !found; left--, n++)
+        found = copy_reason(u->table, n, reason);
+    if (!found)
         reason[0] = '\0';
     return asked;
 }

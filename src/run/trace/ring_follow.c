@@ -317,7 +317,7 @@ static void write_losses(struct ring_follow *f, struct followed *i)
         struct followed_ring *r = &i->rings[ring];
         uint64_t lost = 0;
         for (int why = 0; why < RING_LOSSES; why++)
-            lost += lost_of(i, ring, (enum ring_loss)why);
+            lost += why == RING_LOST_FILTERED ? 0 : lost_of(i, ring, (enum ring_loss)why);
         if (lost <= r->lost)
             continue;
         if (r->stream < 0)
