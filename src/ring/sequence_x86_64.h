@@ -60,8 +60,8 @@ struct sequence_rings {
  * The first part of a sequence that appends an event of `words` words: sets rdi to this CPU's struct ring_cpu, rsi to
  * the head, rcx to the event's place, and the first word of the event to the time stamp counter.
  *
- * The line of the cache to which the ring comes 16 lines later is asked for now, since a ring is larger than the caches
- * next to the CPU. rdtsc takes half a nanosecond less at the beginning of a line of code.
+ * Prefetches the cache line that the ring reaches 16 lines later, since a ring is larger than the caches next to the
+ * CPU. rdtsc takes half a nanosecond less at the beginning of a line of code.
  */
 #define SEQUENCE_RESERVE(words)                                                                              \
     "movl %%fs:" SEQUENCE_CPU "(%[area]), %%ecx\n\t"                                                         \
@@ -165,7 +165,8 @@ no_cpu:
     return SEQUENCE_NO_CPU;
 }
 #else
-/* Without optimization the compiler needs a register for each operand in memory, and has too few: all go slow ways. */
+/* Without optimization the compiler needs a register for each operand in memory, and has too few: all calls take the
+ * slow path. */
 static inline enum sequence_result sequence_put(const struct sequence_rings *r, ptrdiff_t area,
                                                 unsigned words, uint64_t what, uint64_t a, uint64_t b,
                                                 uint64_t c)

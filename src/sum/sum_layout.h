@@ -35,7 +35,7 @@
 /*
  * The first word of a key is the number of the event (wire/event_schema.h), and in the upper half the bits of texts
  * that were cut. Behind it come the values of the fields of `by=`, in this order: a number takes a word, a text up to
- * SUM_TEXT_WORDS, the rest being zeros. What an event does not have is 0.
+ * SUM_TEXT_WORDS, the rest being zeros. A field that the event does not have is 0.
  */
 #define SUM_KEY_WORDS  15u
 #define SUM_TEXT_WORDS 4u
@@ -55,7 +55,7 @@ struct sum_header {
     uint32_t cell_bytes; /* sizeof(struct sum_cells), or SUM_COUNT_BYTES: events are only counted */
     uint32_t type;       /* enum sum_type, of the values; SUM_NONE: there was none yet */
     uint64_t image_id;
-    uint64_t rows;       /* that were taken, row 0 included */
+    uint64_t rows;       /* rows in use, row 0 included */
     uint64_t keys_ready; /* bytes of the keys that are backed with memory */
     uint64_t early;      /* events that came when there was no table yet: they have no row */
     uint64_t unused;

@@ -23,7 +23,7 @@ struct sum_reader {
     enum sum_type type;
 };
 
-/** Begins with a file of `bytes` bytes in memory, which must be aligned to 8. False: it is none, or not made yet. */
+/** Begins with a file of `bytes` bytes in memory, which must be aligned to 8. False: invalid, or not made yet. */
 bool sum_reader_begin(struct sum_reader *r, const void *file, size_t bytes);
 /** Returns the number of rows now, row 0 included. */
 uint32_t sum_reader_rows(const struct sum_reader *r);

@@ -47,7 +47,7 @@ bool sum_table_begin(struct sum_table *t, void *file, uint32_t cpus, bool values
  * counted as events without a value (SUM_NONE).
  */
 enum sum_type sum_table_type(const struct sum_table *t, enum sum_type type);
-/** Backs what rows may need later, without regard to CPUs: no system call will be made then. */
+/** Backs all keys, and the cells of threads without a CPU: rows that are added later need no system call. */
 void sum_table_take_room(struct sum_table *t);
 
 /** Returns the row of the key; 0: the table does not have it. */

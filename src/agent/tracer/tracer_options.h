@@ -3,7 +3,7 @@
 #define AGENT_TRACER_OPTIONS_H
 
 /*
- * The tracer's options, which are in ALLIUM_SITES behind its number.
+ * The tracer's options, which follow the number in ALLIUM_SITES.
  *
  * Runs in: target. Threads: any; they are read once, before the first event.
  */

@@ -26,7 +26,7 @@ void tracer_count_filtered(void);
 bool tracer_begin_cold(struct thread *t, uint8_t *outside);
 /** Appends an event of `words` words, unless tracing is off. The first two are for its time, and ring_what(). */
 void tracer_append_cold(uint64_t *event, uint32_t words);
-/** Adds a call and its module to the ledger, and tells that the module is there, unless that was done. */
+/** Unless that was done: adds a call and its module to the ledger, and writes an event of the module. */
 void tracer_see_site(uintptr_t site);
 void tracer_end_cold(struct thread *t, uint8_t outside);
 

@@ -19,15 +19,15 @@
 
 #include "wire/event_schema.h"
 
-/** Returns whether sums are asked for. If so, reads the options, and takes the place of the real functions. */
+/** Returns whether the user asks for sums. If so, reads the options and installs the hooks. */
 bool tracer_sum_begin(void);
 extern bool tracer_sum_on __attribute__((visibility("hidden")));
 
 /** Makes the table for a new ledger. Called by the thread that makes it. */
 void tracer_sum_begin_ledger(void);
-/** Before libc's fork(), in the parent: notes the table if the thread was interrupted while it used it. */
+/** Before libc's fork(), in the parent: notes the table if a signal interrupted the thread while it used the table. */
 void tracer_sum_before_fork(void);
-/** Before seccomp: takes the room that may be needed later. */
+/** Before seccomp: takes the memory that may be needed later. */
 void tracer_sum_seal(void);
 
 /** Counts an event. `site`: the return address. */

@@ -7,10 +7,9 @@
  * that the query excludes (event_filter_add_options()); it writes all ends of lives.
  *
  * The query decides about the beginning of a block's life, and about the program's own events. Events of the group
- * `life` are all kept. The end of a life
- * (free, realloc_begin) is kept if its beginning was: it alone has no size. So the figures of the blocks that are kept
- * are exact. A block that was kept stays kept when realloc changes it, whatever its new size: the trace has both events
- * of that call. If such a call fails, the old block lives on.
+ * `life` are all kept. The end of a life (free, realloc_begin) has no size: it is kept if its beginning was. So the
+ * figures of the blocks that are kept are exact. A block that was kept stays kept when realloc changes it, whatever its
+ * new size: the trace has both events of that call. If such a call fails, the old block lives on.
  *
  * An image that was forked begins without blocks: the ends of blocks that it inherited are dropped. If the event of an
  * end was lost, the next beginning at its address ends that block's life; if the query does not match this beginning,
@@ -29,8 +28,8 @@ struct event_filter; /* of a trace: the query */
 struct event_blocks; /* of an image: the live blocks that are kept */
 
 /**
- * Returns 0, or -EINVAL with a line: the query is none, or asks for what is not known while a trace is made (func,
- * file, module). The caller frees *out in both cases.
+ * Returns 0, or -EINVAL with a line: the query is invalid, or uses a field that is not known while a trace is made
+ * (func, file, module). The caller frees *out in both cases.
  */
 int event_filter_new(struct event_filter **out, const char *query, struct error *e);
 /** Returns whether the query asks for the time of events. */

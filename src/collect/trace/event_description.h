@@ -12,7 +12,7 @@
 
 #include "base/sigsafe/event_class.h"
 
-/** Reads `bytes` bytes of text. Returns 0, or -EINVAL: it is no description. The number in `out` is 0. */
+/** Reads `bytes` bytes of text. Returns 0, or -EINVAL: an invalid description. The number in `out` is 0. */
 int event_description_read(struct event_class *out, const char *text, size_t bytes);
 void event_description_release(struct event_class *c);
 

@@ -8,8 +8,8 @@
  * event waits until the address is in the state that it needs.
  *
  * Several orders may be possible. The first one that fits is taken, without a look at what follows: if the same few
- * addresses go to and fro between CPUs, events may be left that fit nowhere, and are placed all the same. Counted are
- * both: beginnings of lives while other rings had one at this address, and events that did not fit.
+ * addresses move between CPUs again and again, events may be left that fit nowhere; they are placed all the same. Both
+ * are counted: beginnings of lives while other rings had one at this address, and events that did not fit.
  *
  * Runs in: the tool. Threads: one at a time. Owns: the state of addresses, until it is freed. Pure.
  */

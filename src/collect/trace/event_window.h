@@ -32,13 +32,13 @@ struct event_window_options {
     uint64_t base_ns; /* is added to numbers that are times */
 };
 
-/** What the options point to must live as long as the window. */
+/** The objects to which the options point must live as long as the window. */
 struct event_window *event_window_new(const struct event_window_options *o);
 void event_window_free(struct event_window *w); /* NULL is allowed */
 
 /**
  * Adds a copy of a piece, whose user events have the numbers of the trace. `clock` NULL: its times are in ns, or
- * numbers. Returns 0, or -EBADMSG: it has what is no event, and is not added.
+ * numbers. Returns 0, or -EBADMSG: the piece has an invalid event, and is not added.
  */
 int event_window_put(struct event_window *w, uint32_t ring, const struct ring_piece *p,
                      const struct tick_clock *clock);

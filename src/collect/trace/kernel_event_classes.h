@@ -15,7 +15,7 @@
 const struct event_class *kernel_event_classes(uint32_t *n);
 /** Returns the classes of the groups with these bits, and sets *n to their number. The caller frees the array. */
 struct event_class *kernel_event_classes_of(uint32_t groups, uint32_t *n);
-/** Returns the bits of the groups in "faults,sched"; 0: *bad is the first word that is none, which ends at a comma or
+/** Returns the bits of the groups in "faults,sched"; 0: *bad is the first unknown word, which ends at a comma or
  * the end. */
 uint32_t kernel_event_groups(const char *list, const char **bad);
 /** Returns the name of the group with this number; NULL: there is none. */

@@ -20,8 +20,8 @@ struct kernel_rings {
     bool overwrites;
     uint64_t packet_bytes, ring_bytes;
     uint64_t read_at, data_at; /* of the positions, of the first CPU's ring */
-    uint64_t bytes;            /* what has memory */
-    uint64_t mapped_bytes;     /* what a reader must be able to read; zeros behind the memory */
+    uint64_t bytes;            /* the part that has memory */
+    uint64_t mapped_bytes;     /* a reader must be able to read these; zeros follow the memory */
 };
 
 /** `ring_bytes`: of each CPU, a power of two from 4 * RING_PACKET_BYTES_MIN on. */

@@ -3,7 +3,8 @@
 #define COLLECT_SUM_OPTIONS_H
 
 /*
- * What --sum asks of the target, in the variables that it reads: agent/tracer/tracer_sum.h, tag/event_sums.h.
+ * The options of --sum, as values of environment variables that the target reads: agent/tracer/tracer_sum.h,
+ * tag/event_sums.h.
  *
  * Runs in: the tool. Threads: pure.
  */

@@ -36,7 +36,7 @@ struct __attribute__((packed)) lttng_context {
 };
 #define LTTNG_CONTEXT_BYTES(kernel) ((uint32_t)sizeof(struct lttng_context) - ((kernel) ? 1 : 0))
 
-/** The numbers of classes are below. */
+/** The numbers of classes are below this. */
 #define LTTNG_ID_MAX 65534u
 
 struct lttng_trace {
@@ -45,7 +45,7 @@ struct lttng_trace {
     uint64_t offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC */
     uint8_t uuid[16];
     uint8_t clock_uuid[16]; /* the same in all traces with this clock */
-    uint32_t uid;           /* whose processes; not of the kernel */
+    uint32_t uid;           /* owner of the processes; unused for the kernel */
 };
 
 /** Appends the text without the events. */

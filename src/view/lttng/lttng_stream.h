@@ -3,7 +3,7 @@
 #define VIEW_LTTNG_STREAM_H
 
 /*
- * The file of one CPU in a trace of LTTng's form: events are added in the order of time, collected to packets, and
+ * The file of one CPU in a trace of LTTng's form: events are added in the order of time, collected into packets, and
  * written packet by packet. The payload of an event can be written again later.
  *
  * Runs in: the tool. Threads: one. Owns: memory of one packet; the file is open only while it is written.

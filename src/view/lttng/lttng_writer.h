@@ -3,8 +3,8 @@
 #define VIEW_LTTNG_WRITER_H
 
 /*
- * Writes the events of one domain of a trace as LTTng would have: metadata, and a file for each CPU. An event comes in,
- * an event goes out (lttng_rules.h).
+ * Writes the events of one domain of a trace as LTTng would have: metadata, and a file for each CPU. Each event
+ * becomes one event (lttng_rules.h).
  *
  * Runs in: the tool. Threads: one. Owns: a descriptor, a packet for each CPU, and a few words for each thread, until
  * lttng_writer_free().
