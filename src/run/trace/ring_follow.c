@@ -23,12 +23,10 @@
 #include "run/trace/ring_rate.h"
 #include "run/worker_thread.h"
 
-#define WAIT_LEAST_NS 1000000u
-#define WAIT_MOST_NS  50000000u
-#define SCAN_NS       20000000u
-#define ALIVE_NS      100000000u
-#define EXACT_NS      1000000000u
-#define HELD_BYTES    (UINT64_C(64) << 20) /* of an image that has a half written event */
+#define FIRST_ANCHORS_NS 10000000u /* between two anchors of the clock */
+#define ALIVE_NS         100000000u
+#define EXACT_NS         1000000000u
+#define HELD_BYTES       (UINT64_C(64) << 20) /* of an image that has a half written event */
 
 /* A ring of an image. */
 struct followed_ring {
@@ -396,7 +394,7 @@ static bool step(struct ring_follow *f, bool last)
     f->now_ns = clock_ns(CLOCK_MONOTONIC);
     if (f->now_ns - f->clock.last.ns >= tick_clock_wait_ns(&f->clock))
         tick_clock_add(&f->clock, tick_clock_anchor());
-    if (last || f->now_ns - f->scanned_ns > SCAN_NS)
+    if (last || f->now_ns - f->scanned_ns > RING_SCAN_NS)
         scan(f);
     const bool any = read_all(f);
     harvest(f, last);
@@ -408,11 +406,11 @@ static bool step(struct ring_follow *f, bool last)
 static void *follow(void *arg)
 {
     struct ring_follow *f = arg;
-    uint64_t wait = WAIT_LEAST_NS;
+    uint64_t wait = 0;
     bool last;
     do {
         last = atomic_load(&f->stop);
-        wait = step(f, last) ? WAIT_LEAST_NS : wait * 2 < WAIT_MOST_NS ? wait * 2 : WAIT_MOST_NS;
+        wait = ring_rate_wait_ns(step(f, last) ? 0 : wait, f->counts.ring_bytes);
         if (wait > tick_clock_wait_ns(&f->clock))
             wait = tick_clock_wait_ns(&f->clock);
         if (!last)
@@ -458,7 +456,7 @@ int ring_follow_begin(struct ring_follow **out, const struct ring_follow_options
     f->dir = mem_strdup(o->dir);
     f->user = user_classes_new();
     const struct tick_anchor first = tick_clock_anchor();
-    wait_for(10 * WAIT_LEAST_NS);
+    wait_for(FIRST_ANCHORS_NS);
     tick_clock_init(&f->clock, first, tick_clock_anchor());
     f->now_ns = f->began_ns = clock_ns(CLOCK_MONOTONIC);
     int bad = begin_folder(f, e);

@@ -3,7 +3,7 @@
 #define RUN_RING_RATE_H
 
 /*
- * The highest rate at which a ring was written, over spans of RING_RATE_NS.
+ * The highest rate at which a ring was written, over spans of RING_RATE_NS; and how long its reader may sleep.
  *
  * Runs in: the tool. Threads: that of the reader. Pure.
  */
@@ -15,6 +15,23 @@
 struct ring_rate {
     uint64_t since_ns, bytes; /* since when, how much was read */
 };
+
+#define RING_WAIT_LEAST_NS      1000000u
+#define RING_WAIT_MOST_NS       50000000u
+#define RING_SCAN_NS            10000000u /* new rings are looked for so often */
+#define RING_BURST_BYTES_PER_MS 400000u /* a ring that nobody wrote may be written as fast, without a loss */
+
+/**
+ * Returns how long the reader may sleep now, in ns. `last_ns`: how long it slept before; 0: there were events since.
+ * `ring_bytes`: the size of a ring; 0: there is none yet.
+ */
+static inline uint64_t ring_rate_wait_ns(uint64_t last_ns, uint64_t ring_bytes)
+{
+    const uint64_t fills_ns = ring_bytes ? ring_bytes / RING_BURST_BYTES_PER_MS * 1000000 : RING_SCAN_NS;
+    const uint64_t most_ns = fills_ns < RING_WAIT_MOST_NS ? fills_ns : RING_WAIT_MOST_NS;
+    const uint64_t wait_ns = 2 * last_ns < most_ns ? 2 * last_ns : most_ns;
+    return wait_ns > RING_WAIT_LEAST_NS ? wait_ns : RING_WAIT_LEAST_NS;
+}
 
 /** Raises *highest to the rate of `bytes` in `ns`. */
 static inline void ring_rate_raise(double *highest, uint64_t bytes, uint64_t ns)
