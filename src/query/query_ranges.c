@@ -93,7 +93,7 @@ static struct set both(const struct set *a, const struct set *b)
 size_t query_ranges(const struct query *q, size_t field, struct query_range out[static QUERY_RANGES_MAX])
 {
     struct set found = {.at = {{INT64_MIN, INT64_MAX}}, .n = 1};
-    const struct query_node *root = q->nodes.at, *end = root + q->nodes.len;
+    const struct query_node *root = q->nodes.at, *end = q->nodes.len ? root + q->nodes.len : root;
     const bool is_list = q->nodes.len && root->kind == QUERY_ALL && !root->negated;
     for (const struct query_node *node = is_list ? root + 1 : root; node && node < end; node += node->span) {
         if (node->kind != QUERY_TERM || node->field != field || query_type_is_text(node->type))

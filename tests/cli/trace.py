@@ -155,6 +155,7 @@ def mistakes():
                                   (("--buffer", "1K", "--", "true"), 2, "buffer"),
                                   (("--clock", "sun", "--", "true"), 2, "clock"),
                                   (("--stacks", "some", "--", "true"), 2, "stacks"),
+                                  (("--stacks", "full", "--events", "user", "--", "true"), 2, "--stacks is for"),
                                   (("--events", "life", "--", "true"), 2, "alloc, begin, tag, user"),
                                   (("--stacks", "full", "1"), 2, "--stacks needs a command")):
             done = tap.run([ALLIUM, "trace", *words], cwd=folder)

@@ -211,6 +211,7 @@ def mistakes():
         (("--sum", "a:b,by=a,b,c,d,e", "--", "true"), 2, "more than 4 fields"),
         (("--sum", "malloc", "4711"), 2, "--sum needs a command"),
         (("--sum", "malloc", "--kernel", "sched", "--", "true"), 2, "--kernel is not for --sum"),
+        (("--sum", "malloc", "--where", "size>1k", "--", "true"), 2, "--where is not for --sum"),
         (("--sum", "malloc", "--flight", "--", "true"), 2, "--flight is not for --sum"),
         (("--sum", "malloc", "--exec", "x", "--", "true"), 2, "--exec needs --alert"),
         (("--sum", "malloc", "--alert", "nope>1", "--", "true"), 2, "--alert"),

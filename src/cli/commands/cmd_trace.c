@@ -155,9 +155,10 @@ static int parse_values(const struct arguments *a, struct record_options *o, str
     if (code < 0)
         code = take_kernel(a, t);
     t->events = command_value(&command_trace, a, "events");
-    const char *of_rings = command_value(&command_trace, a, "buffer")  ? "buffer"
-                           : command_value(&command_trace, a, "clock") ? "clock"
-                                                                       : NULL;
+    const char *of_rings = command_value(&command_trace, a, "buffer")   ? "buffer"
+                           : command_value(&command_trace, a, "clock")  ? "clock"
+                           : command_value(&command_trace, a, "stacks") ? "stacks"
+                                                                        : NULL;
     if (code < 0 && of_rings && t->events && !event_list_has_agent(t->events))
         code = command_misuse(&command_trace, "--%s is for the rings of the agent: use --events alloc,%s",
                               of_rings, t->events);

@@ -36,8 +36,8 @@ struct request {
 };
 
 static const char *const own[] = {"interval", "top", "histogram", "alert", "exec", "json"};
-static const char *const others[] = {"events", "kernel", "kernel-all", "kernel-buffer", "buffer",
-                                     "clock",  "limit",  "duration",   "flight",        "no-args"};
+static const char *const others[] = {"events", "where",  "kernel", "kernel-all", "kernel-buffer", "buffer",
+                                     "clock",  "stacks", "limit",  "duration",   "flight",        "no-args"};
 
 int trace_sum_check_absent(const struct command *command, const struct arguments *a)
 {
