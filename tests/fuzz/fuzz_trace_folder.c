@@ -27,12 +27,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
     "name:x* or "                                                                                            \
     "ptr:7 or price>2 or kind:A or i:4"
 
-static char folder[256], metadata[280], stream[280], exported[280];
+static char folder[256], metadata[280], stream[280], twin[280], exported[280];
+static uint64_t middle_ns; /* of the trace that list() has read */
 
 static void remove_folder(void)
 {
     unlink(metadata);
     unlink(stream);
+    unlink(twin);
     rmdir(exported);
     rmdir(folder);
 }
@@ -45,6 +47,7 @@ static void make_folder(void)
     snprintf(folder, sizeof(folder), "%s/trace-%d", scratch ? scratch : "/tmp", (int)getpid());
     snprintf(metadata, sizeof(metadata), "%s/metadata", folder);
     snprintf(stream, sizeof(stream), "%s/events_1-1_0", folder);
+    snprintf(twin, sizeof(twin), "%s/events_1-1_1", folder);
     snprintf(exported, sizeof(exported), "%s/lttng", folder);
     mkdir(folder, 0700);
     mkdir(exported, 0700);
@@ -81,6 +84,11 @@ static void list(void)
     for (size_t i = 0; i < n; i++)
         classes[i] = event_folder_class(t, i);
     const int unfit = event_query_new(&query, QUERY, classes, n, &e);
+    struct query_range ranges[QUERY_RANGES_MAX];
+    require(unfit || event_query_ranges(query, "size", ranges) <= QUERY_RANGES_MAX, "ranges");
+    require(unfit || !event_query_uses_time(query) || !event_query_uses_place(query) || *QUERY,
+            "what it uses");
+    uint64_t first_ns = 0;
     struct event_counts *counts = event_counts_new(EVENT_COUNTS_BY_EVENT);
     struct event_spans *spans = event_spans_new(classes, n);
     struct live_bytes *live = live_bytes_new();
@@ -99,6 +107,8 @@ static void list(void)
         require(!change.ended || change.ended->ended_ns >= change.ended->began_ns, "a duration");
         live_bytes_take(live, &event, &live_now);
         last_ns = event.time_ns;
+        first_ns = first_ns ? first_ns : event.realtime_ns;
+        middle_ns = first_ns + (event.realtime_ns - first_ns) / 2;
     }
     event_spans_finish(spans, &change);
     event_spans_free(spans);
@@ -151,6 +161,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     make_folder();
     put(metadata, data, text);
     put(stream, data + text + (end != NULL), size - text - (end != NULL));
+    if (size % 4 == 1) /* of another CPU, with the same events */
+        put(twin, data + text + (end != NULL), size - text - (end != NULL));
+    else
+        unlink(twin);
+    middle_ns = 0;
     list();
     export();
     struct profile *p = profile_new();
@@ -163,8 +178,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     *vec_push(&p->stack_numbers) = (struct profile_stack_number){.number = 1};
     struct trace_profile_counts counts;
     struct error e = {""};
-    const struct trace_span span = {.from_ns = size % 2 ? 10 : 0, .to_ns = UINT64_MAX};
-    if (!trace_profile_read(p, folder, span, &counts, &e)) {
+    const struct trace_span span = {.from_ns = size % 2 ? middle_ns : 0, .to_ns = UINT64_MAX};
+    struct object_calls calls = {.all = {0}};
+    if (!trace_profile_read_calls(p, folder, span, &calls, &counts, &e)) {
         double live = 0, held = 0;
         require(profile_valid(p), "a valid profile");
         vec_each (const struct profile_cell, c, &p->cells)
@@ -172,6 +188,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         held = (double)p->samples.len;
         require(live == held, "%g live objects, %g samples", live, held);
     }
+    object_calls_release(&calls);
     profile_free(p);
     return 0;
 }

@@ -99,7 +99,8 @@ def stacks():
             # what looks like the kernel's without being in it is what perf took for a frame of the program
             names = [frame.split()[1] for frame in frames
                      if int(frame.split()[0], 16) >> 63 and not frame.endswith("([unknown])")]
-            names = names[names.index(found.group(1)):]
+            # a stack that lacks the call, as of an interrupt amid a function's first instructions, is the call alone
+            names = names[names.index(found[1]):] if found[1] in names else [found[1]]
             stack = ";".join(re.sub(r"(\.(part|isra|constprop|cold)[^+]*)?\+.*", "", name) for name in reversed(names))
             want[stack] += 1
             sizes = re.search(r"^ *(\d+) .*kmem:kmalloc: .* bytes_req=(\d+) bytes_alloc=(\d+)", head)
