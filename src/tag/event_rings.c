@@ -18,10 +18,15 @@
 #include "target/process_image.h"
 #include "target/spin_wait.h"
 #include "wire/ring_file.h"
+#include "wire/headroom_lease.h"
 
 #define CPUS_MOST    500u
 #define PACKET_BYTES (64u << 10)
+#define PACKETS      8u /* at least, in a ring */
 #define RING_BYTES   (4u << 20)
+
+/* The smallest ring, of packets of the smallest size. */
+#define RING_LEAST_BYTES (64u << 10)
 
 /* libc's registration for restartable sequences (2.35 and later). */
 extern const ptrdiff_t __rseq_offset __attribute__((weak));
@@ -68,9 +73,12 @@ static uint64_t ticks(void)
     return ring.is_tsc ? __builtin_ia32_rdtsc() : clock_ns(CLOCK_MONOTONIC);
 }
 
+static struct headroom_lease lease;
+
 static bool reach(char *from, uint64_t bytes)
 {
-    return ledger_may_call(&process.ledger) && !ledger_back(from, bytes);
+    return ledger_may_call(&process.ledger) && headroom_lease_take(&lease, process.ledger.dir, bytes) &&
+           !ledger_back(from, bytes);
 }
 
 static bool make_rings(void)
@@ -79,11 +87,18 @@ static bool make_rings(void)
         uint64_t magic, read[CPUS_MOST];
     } positions = {0};
     const uint32_t cpus = ring_file_cpus(CPUS_MOST);
-    const uint64_t bytes = ring_file_bytes(cpus, RING_BYTES);
-    char *map = ring_file_map(&process.ledger, &process.config, LEDGER_RING_SUFFIX, bytes, NULL, 0);
-    if (!map || ledger_back(map, bytes - (cpus + 1ull) * RING_BYTES))
+    uint64_t each = RING_BYTES;
+    while (each > RING_LEAST_BYTES && !headroom_has_space(ring_file_bytes(cpus, each)))
+        each /= 2;
+    uint64_t bytes = ring_file_bytes(cpus, each);
+    char *map = ring_file_map_fitting(&process.ledger, &process.config, LEDGER_RING_SUFFIX, &bytes,
+                                      ring_file_bytes(cpus, RING_LEAST_BYTES));
+    if (bytes != ring_file_bytes(cpus, each))
+        each = RING_LEAST_BYTES;
+    if (!map || ledger_back(map, bytes - (cpus + 1ull) * each))
         return false;
-    ring_begin_positions((struct ring_positions *)&positions, cpus, RING_BYTES);
+    lease = (struct headroom_lease){0};
+    ring_begin_positions((struct ring_positions *)&positions, cpus, each);
     ring = (struct ring){.is_tsc = clock_is_steady(), .ticks = ticks, .reach = reach};
     ring.read =
         (const struct ring_positions *)ring_file_map(&process.ledger, &process.config, LEDGER_READ_SUFFIX,
@@ -93,7 +108,7 @@ static bool make_rings(void)
     struct ring_header *header = (struct ring_header *)map;
     header->image_id = process.config.image_id;
     header->clock = ring.is_tsc ? RING_CLOCK_TSC : RING_CLOCK_MONOTONIC;
-    ring_begin(&ring, header, cpus, PACKET_BYTES, RING_BYTES,
+    ring_begin(&ring, header, cpus, each / PACKETS < PACKET_BYTES ? each / PACKETS : PACKET_BYTES, each,
                &__rseq_size && __rseq_size ? __rseq_offset : 0);
     return true;
 }

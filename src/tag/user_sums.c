@@ -15,7 +15,7 @@
 #include "wire/event_list.h"
 #include "wire/event_schema.h"
 #include "wire/ring_file.h"
-#include "wire/headroom.h"
+#include "wire/headroom_lease.h"
 
 #define CPUS_MOST 500u
 #define KINDS     16u /* for which it is known where the fields lie */
@@ -82,28 +82,26 @@ bool user_sums_are_on(void)
     return value.at != NULL;
 }
 
+static struct headroom_lease lease;
+
 static bool reach(char *from, uint64_t bytes)
 {
-    return ledger_may_call(&process.ledger) && !ledger_back(from, bytes);
+    return ledger_may_call(&process.ledger) && headroom_lease_take(&lease, process.ledger.dir, bytes) &&
+           !ledger_back(from, bytes);
 }
 
 bool user_sums_make(void)
 {
+    lease = (struct headroom_lease){0};
     const bool values = value.at < value.end;
     const uint32_t cell_bytes = values ? sizeof(struct sum_cells) : SUM_COUNT_BYTES;
     struct sum_table t = {.area = &__rseq_size && __rseq_size ? __rseq_offset : 0, .reach = reach};
     uint32_t cpus = t.area ? ring_file_cpus(CPUS_MOST) : 0;
-    if (!headroom_has_space(sum_file_bytes(cpus, cell_bytes)))
+    uint64_t bytes = sum_file_bytes(cpus, cell_bytes);
+    char *map = ring_file_map_fitting(&process.ledger, &process.config, LEDGER_SUMS_SUFFIX, &bytes,
+                                      sum_file_bytes(0, cell_bytes));
+    if (bytes != sum_file_bytes(cpus, cell_bytes))
         cpus = 0;
-    char *map = ring_file_map(&process.ledger, &process.config, LEDGER_SUMS_SUFFIX,
-                              sum_file_bytes(cpus, cell_bytes), NULL, 0);
-    if (!map && cpus) { /* RLIMIT_FSIZE or RLIMIT_AS may be smaller */
-        cpus = 0;
-        map = ring_file_map(&process.ledger, &process.config, LEDGER_SUMS_SUFFIX,
-                            sum_file_bytes(cpus, cell_bytes), NULL, 0);
-    }
-    if (map)
-        headroom_take_space(sum_file_bytes(cpus, cell_bytes), 0);
     if (!map || ledger_back(map, sum_table_first_bytes(cpus)) ||
         !sum_table_begin(&t, map, cpus, values, process.config.image_id))
         return false;

@@ -8,6 +8,7 @@
  * Runs in: target, cold paths only.
  */
 
+#include "wire/headroom.h"
 #include "wire/ledger_file.h"
 
 /**
@@ -58,6 +59,23 @@ static inline char *ring_file_map(const struct ledger *l, const struct ledger_co
         sys_call(SYS_close, fd);
     if (!sys_failed(dir))
         sys_call(SYS_close, dir);
+    return map;
+}
+
+/**
+ * As ring_file_map() without content: a file of *bytes, or, if RLIMIT_AS or RLIMIT_FSIZE leave no room for it, of
+ * `least_bytes`. Sets *bytes to what it has, which headroom counts.
+ */
+static inline char *ring_file_map_fitting(const struct ledger *l, const struct ledger_config *config,
+                                          const char *suffix, uint64_t *bytes, uint64_t least_bytes)
+{
+    char *map = headroom_has_space(*bytes) ? ring_file_map(l, config, suffix, *bytes, NULL, 0) : NULL;
+    if (!map && *bytes > least_bytes) {
+        *bytes = least_bytes;
+        map = ring_file_map(l, config, suffix, *bytes, NULL, 0);
+    }
+    if (map)
+        headroom_take_space(*bytes, 0);
     return map;
 }
 

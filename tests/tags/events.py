@@ -222,6 +222,20 @@ def full():
         equal([e[4]["count"] for e in found[:1000]], list(range(1000)), "the first ones")
 
 
+def tight():
+    """Where RLIMIT_AS is small, so are the rings; each event is there or counted."""
+    sizes = []
+    for limit in (64 << 20, 1 << 30):
+        with private_dir() as folder:
+            env = dict(os.environ, ALLIUM_DIR=folder, ALLIUM_EVENTS="shop:tick")
+            succeed(["prlimit", "--as=%d" % limit, program(), "full"], env=env)
+            sizes += [file.stat().st_size for file in os.scandir(folder) if file.name.endswith(".ring")]
+            with follower(folder) as said:
+                pass
+            equal(said[0][0] + said[0][1], FULL, "events, and those that were lost")
+    check(len(sizes) == 2 and sizes[0] < sizes[1], sizes)
+
+
 def slow():
     """The rings of a process without the agent are read until it has ended."""
     with private_dir() as folder:
@@ -411,6 +425,7 @@ tap.main([
     ("threads, signals, fork children, SIGKILL: each event once", threads),
     ("children of vfork()", vforks),
     ("a ring that is full: what is lost is counted", full),
+    ("a small address space", tight),
     ("a process that lives for long", slow),
     ("seccomp", sealed),
     ("descriptions that are damaged", foreign_tables),

@@ -11,18 +11,15 @@
 #include "base/sigsafe/str.h"
 #include "base/sigsafe/syscall.h"
 #include "ring/ring_layout.h"
-#include "wire/headroom.h"
+#include "wire/headroom_lease.h"
 
-#define DEFAULT_BYTES      (4u << 20)
-#define TOGETHER_BYTES     (256u << 20)
-#define CGROUP_SHARE       16u
-#define LEASE_BYTES        (1u << 20)
-#define REFUSALS_PER_CHECK 1024u
-#define CPU_WORDS          16u /* 1,024 CPUs */
-#define PATH_BYTES         512u
+#define DEFAULT_BYTES  (4u << 20)
+#define TOGETHER_BYTES (256u << 20)
+#define CGROUP_SHARE   16u
+#define CPU_WORDS      16u /* 1,024 CPUs */
+#define PATH_BYTES     512u
 
-static uint64_t approved, taken; /* bytes that the last check approved, and that the rings have */
-static uint32_t refused;         /* requests since the last check, if that failed */
+static struct headroom_lease lease;
 
 static uint32_t count_usable_cpus(uint32_t cpus)
 {
@@ -114,27 +111,10 @@ uint64_t tracer_ring_bytes(uint32_t cpus)
 
 bool tracer_may_grow(uint64_t bytes)
 {
-    const uint32_t since = load_relaxed(&refused);
-    if (since) {
-        store_relaxed(&refused, (since + 1) % REFUSALS_PER_CHECK);
-        return false;
-    }
-    uint64_t left = load_relaxed(&approved);
-    if (left < bytes) {
-        if (headroom_check(process.ledger.dir, load_relaxed(&taken), LEASE_BYTES) &&
-            headroom_check(process.ledger.dir, load_relaxed(&taken), bytes)) {
-            store_relaxed(&refused, 1);
-            return false;
-        }
-        left = LEASE_BYTES;
-    }
-    store_relaxed(&approved, left - bytes);
-    atomic_add64(&taken, bytes);
-    return true;
+    return headroom_lease_take(&lease, process.ledger.dir, bytes);
 }
 
 void tracer_grow_anew(void)
 {
-    approved = taken = 0;
-    refused = 0;
+    lease = (struct headroom_lease){0};
 }

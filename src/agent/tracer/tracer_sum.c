@@ -16,7 +16,6 @@
 #include "sum/sum_table.h"
 #include "target/fork_placeholder.h"
 #include "wire/ring_file.h"
-#include "wire/headroom.h"
 
 #define CPUS_MOST 500u
 
@@ -85,18 +84,12 @@ void tracer_sum_begin_ledger(void)
     const uint32_t cell_bytes = asked.values ? sizeof(struct sum_cells) : SUM_COUNT_BYTES;
     struct sum_table t = {.area = tracer_rings_area(), .reach = reach};
     uint32_t cpus = t.area ? ring_file_cpus(CPUS_MOST) : 0;
-    if (!headroom_has_space(sum_file_bytes(cpus, cell_bytes)))
-        cpus = 0;
     tracer_grow_anew();
-    char *map = ring_file_map(&process.ledger, &process.config, LEDGER_SUMS_SUFFIX,
-                              sum_file_bytes(cpus, cell_bytes), NULL, 0);
-    if (!map && cpus) { /* RLIMIT_FSIZE or RLIMIT_AS may be smaller */
+    uint64_t bytes = sum_file_bytes(cpus, cell_bytes);
+    char *map = ring_file_map_fitting(&process.ledger, &process.config, LEDGER_SUMS_SUFFIX, &bytes,
+                                      sum_file_bytes(0, cell_bytes));
+    if (bytes != sum_file_bytes(cpus, cell_bytes))
         cpus = 0;
-        map = ring_file_map(&process.ledger, &process.config, LEDGER_SUMS_SUFFIX,
-                            sum_file_bytes(cpus, cell_bytes), NULL, 0);
-    }
-    if (map)
-        headroom_take_space(sum_file_bytes(cpus, cell_bytes), 0);
     if (!map || ledger_back(map, sum_table_first_bytes(cpus)) ||
         !sum_table_begin(&t, map, cpus, asked.values, process.config.image_id))
         return;

@@ -59,40 +59,27 @@ void lttng_names_free(struct lttng_names *n)
     free(n);
 }
 
-static const struct event_field *find_field(const struct trace_event *e, const char *name, uint32_t *at)
-{
-    uint32_t end = 0;
-    for (uint32_t i = 0; i < e->class->n_fields; i++) {
-        const struct event_field *f = &e->class->fields[i];
-        *at = event_field_at(f, end);
-        if (!strcmp(f->name, name))
-            return f;
-        end = *at + f->bytes;
-    }
-    return NULL;
-}
-
 /* The field `name` has the name of the thread; NULL: there is no such field. */
 static void learn(struct lttng_names *n, const struct trace_event *e, uint32_t thread, const char *name)
 {
-    uint32_t at;
+    const unsigned char *at;
     char text[NAME_BYTES];
-    const struct event_field *f = find_field(e, name, &at);
+    const struct event_field *f = trace_event_field(e, name, &at);
     if (!f || f->type != EVENT_TEXT)
         return;
-    snprintf(text, sizeof(text), "%.*s", (int)f->bytes, (const char *)e->fields + at);
+    snprintf(text, sizeof(text), "%.*s", (int)f->bytes, (const char *)at);
     set_name(n, thread, text);
 }
 
 void lttng_names_learn(struct lttng_names *n, const struct trace_event *e)
 {
-    uint32_t at;
+    const unsigned char *at;
     if (strcmp(e->domain, "kernel"))
         return;
     learn(n, e, e->thread, "comm");
-    const struct event_field *next = find_field(e, "next_tid", &at);
+    const struct event_field *next = trace_event_field(e, "next_tid", &at);
     if (next)
-        learn(n, e, (uint32_t)trace_event_number(next, e->fields + at), "next_comm");
+        learn(n, e, (uint32_t)trace_event_number(next, at), "next_comm");
 }
 
 const char *lttng_names_of(const struct lttng_names *n, const struct trace_event *e)
