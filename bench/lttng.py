@@ -22,7 +22,7 @@ def begin_alone():
 
 
 class Daemon:
-    """Use it in `with`; .why tells why there is none."""
+    """Use it in `with`. `why`: why there is no daemon; None: there is one."""
 
     def __enter__(self):
         self.process, self.why, self.home = None, None, tempfile.mkdtemp(prefix="allium-lttng-", dir="/dev/shm")

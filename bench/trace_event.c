@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What one event of a trace costs, in turns within one process that `allium trace --flight` observes: the rings
- * overwrite, so nobody reads them meanwhile.
+ * Measures the cost of one event of a trace, in turns within one process that `allium trace --flight` observes: the
+ * rings overwrite, so nobody reads them meanwhile.
  *
  *   loop     an empty loop                     rdtsc    a call of a function that reads the time stamp counter
  *   call     a call of an empty function       event    a call of a function that writes an event of 32 bytes into an
@@ -9,10 +9,10 @@
  *   off      the same of one that is off       private  the same into memory of the thread, without any protocol
  *   LTTng    lttng_ust_tracepoint(), if there is a session
  *   bare     __libc_malloc() and __libc_free() of 16 bytes
- *   traced   malloc() and free(), of which each writes an event
+ *   traced   malloc() and free(), each of which writes an event
  *
- * A figure is the median of the differences to the floor beside it, with its 95 % interval. ALLIUM_BENCH_SECONDS: for
- * so long in all (20). Exits with 1 if a bound lies below a whole interval.
+ * A figure is the median of the differences to the floor beside it, with its 95 % interval. ALLIUM_BENCH_SECONDS:
+ * the seconds in all (20). Exits with 1 if a bound lies below a whole interval.
  */
 #include <math.h>
 #include <pthread.h>
@@ -44,7 +44,7 @@ extern const ptrdiff_t __rseq_offset;
 #define PACKET_BYTES  (UINT64_C(64) << 10)
 #define PRIVATE_WORDS (RING_BYTES / 8)
 #define SHOTS         301
-#define CACHE_BYTES   (8u << 20) /* what displaces everything else */
+#define CACHE_BYTES   (8u << 20) /* enough to displace all else from the caches */
 
 ALLIUM_EVENT(bench, on, ALLIUM_U64(a), ALLIUM_U64(b));
 ALLIUM_EVENT(bench, off, ALLIUM_U64(a), ALLIUM_U64(b));
@@ -155,7 +155,7 @@ struct figure {
     double value, low, high;
 };
 
-/* Of the values' median; the interval is that of the sign test. */
+/* Returns the median of the values, with the interval of the sign test. */
 static struct figure median_of(const double *values, size_t n)
 {
     double *sorted = malloc(n * sizeof(*sorted));
@@ -168,7 +168,7 @@ static struct figure median_of(const double *values, size_t n)
     return f;
 }
 
-/* Of a less `times` b, in ns. */
+/* Returns the figure of a - times * b, in ns. */
 static struct figure difference(const double *a, const double *b, double times, size_t n)
 {
     double *d = malloc(n * sizeof(*d));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Prints the ns of CPU time of the first malloc() of a thread that has just begun, in a fork child whose parent has
- * written no event yet: the child makes its ledger and its rings. And of the second one.
+ * written no event yet: the child makes its ledger and its rings. Prints the same of the second malloc().
  */
 #include <pthread.h>
 #include <stdio.h>

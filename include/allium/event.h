@@ -346,7 +346,7 @@ static const struct allium_event_field allium_log_fields[]
 
 /**
  * Makes `allium trace --flight` write a snapshot, for this reason, a text of up to 64 bytes. It does not wait for the
- * snapshot. Without `allium trace --flight` it is an event that is off: a load and a branch.
+ * snapshot. Without `allium trace --flight` its event is off: it costs a load and a branch.
  */
 #define ALLIUM_SNAPSHOT(reason)                                                                              \
     do {                                                                                                     \

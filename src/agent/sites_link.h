@@ -62,7 +62,10 @@ struct sites {
                   bool failed);
     /** Moves the object at `p`, which a tag has just allocated, from its call site to the tag's account. */
     void (*charge_tag)(const void *p, uint32_t account);
-    /** The process, or a child that shares its memory, executes `path`; later, if that fails: with errno in `error`. */
+    /**
+     * Called before the process, or a child that shares its memory, executes `path`, with an `error` of 0. If that
+     * fails, called again, with errno in `error` and a `path` of "".
+     */
     void (*executes)(const char *path, int error);
     /** Returns the function that our hook of a C++ operator jumps to: `real`, or a function of sites/ in its place. */
 #define X(field, symbol) next_new_fn (*instead_##field)(next_new_fn real);

@@ -48,8 +48,8 @@ struct thread {
     /* number of calls of ledger_enter() that ledger_exit() has not ended yet; code that uses the ledger may nest */
     uint8_t reentry_depth;
     uint8_t period; /* index of the period for which `left` and `rest` were drawn; UINT8_MAX: none */
-    /* tracer_general.c: the class of the allocation that a cold half has made last; the thread is in a function that
-     * may call another one through `next` */
+    /* for tracer_general.c: the class of the last allocation that a cold half has made; and whether the thread is in
+     * a function that may call another one through `next` */
     uint8_t traced_call, traced_inside;
 };
 

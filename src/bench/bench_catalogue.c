@@ -65,7 +65,7 @@ const struct bench_sink_doc bench_sink_list[] = {
     {"event-full", NULL, BENCH_IN_PROGRAM, false, BENCH_KEEPS_NOTHING,
      "write an event while the ring is full and nothing reads it: all are lost"},
     {"event-read", "rdtsc", BENCH_IN_PROGRAM, false, BENCH_KEEPS_ORDER,
-     "write an event while a thread of the program reads the rings, as the tool does it"},
+     "write an event while a thread of the program reads the rings, as `allium trace` does"},
     {"event-clock", "clock", BENCH_IN_PROGRAM, false, BENCH_KEEPS_ORDER,
      "write an event, with CLOCK_MONOTONIC"},
     {"event-site", "rdtsc", BENCH_IN_PROGRAM, false, BENCH_KEEPS_ORDER,

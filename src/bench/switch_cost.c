@@ -13,7 +13,7 @@
 #include "bench/kernel/kernel_event.h"
 #include "bench/kernel/kernel_many.h"
 
-/* What has a switch: the helper with this mechanism and this sink switches, or the kernel does. */
+/* The mechanisms that have a switch: in the helper, with this mechanism and sink, or in the kernel. */
 static const struct switchable {
     const char *name, *mechanism, *sink;
     bool by_kernel;
@@ -43,7 +43,7 @@ static int ask_helper(struct bench_child *c, uint32_t sites, struct bench_switch
 
 /* ---- uprobes ---- */
 
-/* One by itself, as a perf event; many at once, as to close so many events takes a minute and more. */
+/* One site is a perf event. Many sites are one attachment: to close as many perf events takes over a minute. */
 static int attach(const struct kernel_probe_target *target, uint32_t sites, struct error *e)
 {
     return sites == 1 ? kernel_event_open(target, &(struct perf_event_attr){0}, e)

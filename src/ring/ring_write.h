@@ -64,7 +64,7 @@ static inline uint64_t ring_what(uint16_t id, uint32_t words, uint32_t thread)
     return (uint64_t)thread << 32 | (uint64_t)words << 16 | id;
 }
 
-/** ring_put() where its sequence does not do. */
+/** ring_put(), after its sequence returned `before` and wrote nothing. */
 void ring_put_cold(struct ring *ring, enum sequence_result before, uint64_t what, uint64_t a, uint64_t b,
                    uint64_t c);
 

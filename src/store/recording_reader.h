@@ -133,8 +133,8 @@ struct loader {
     int64_t last_moment; /* the largest of them; -1: none */
 };
 
-/** profile_load.c: sets *index to the profile's index of a stack's row, which is unrolled at its first use. False: that
- * is too much. */
+/** profile_load.c: sets *index to the profile's index of a stack's row, which is unrolled at its first use. False:
+ * the profile has too many frames. */
 bool load_use_stack(struct loader *l, uint32_t row, uint32_t *index);
 int load_refuse_frames(const struct loader *l, struct error *e);
 /** stack_numbers.c: reads the numbers of stacks in the events of a trace. Call it after the stacks are read. */

@@ -134,7 +134,7 @@ static bool reach(uint64_t end)
     return true;
 }
 
-/* Sets *full if there will never be room: memory may come.
+/* Sets *full if there will never be room. If only memory is missing, a later call may succeed.
  * Two threads that come here with the same event give it two numbers; the reader knows them as one event. */
 static uint16_t add(const struct allium_event *event, uint64_t bytes, bool *full)
 {

@@ -21,7 +21,7 @@ bool event_rings_open(void);
 void event_rings_prepare(void);
 /** Writes an event; the second word has its number, its size and its flags, and gets the thread. */
 void event_rings_append(uint64_t *event, uint32_t words);
-/** Makes the thread's events go into the ring that threads share, or no more. Returns what was so before. */
+/** Makes the thread's events go into the ring that threads share, or not. Returns whether they did before. */
 bool event_rings_share(bool now);
 /** Returns the kernel's number of the thread; 0: not known. */
 uint32_t event_rings_thread(void);

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** The calls of code tags are events, too. */
+/** Whether the calls of code tags are events, too. */
 extern bool events_has_tags __attribute__((visibility("hidden")));
 /** Writes the event of a call of a code tag that has returned. `took_ns`: how long it took; UINT64_MAX: not known. */
 void events_put_tag_call(uint32_t account, const void *object, size_t bytes, uint64_t took_ns,

@@ -76,8 +76,8 @@ const struct agent_api_agent *allium_agent_api(const struct agent_api_tags *tags
  * first word and the thread in the second one are filled in. `event` NULL: nothing is written. `version`:
  * AGENT_API_VERSION. False: the agent does not trace, or was built with another version.
  *
- * `event` NULL and `words` AGENT_API_ASKS_CHILD: returns whether the thread must not write into a CPU's ring, as it is
- * that of a child of vfork(), which the agent has made; also if the agent does not trace.
+ * `event` NULL and `words` AGENT_API_ASKS_CHILD: returns whether the thread must not write into a CPU's ring, because
+ * it runs in a child that the agent's vfork() has made. The answer is valid also if the agent does not trace.
  */
 #define AGENT_API_ASKS_CHILD 1u
 bool allium_agent_trace(uint32_t version, uint64_t *event, uint32_t words);

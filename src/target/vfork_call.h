@@ -3,10 +3,10 @@
 #define TARGET_VFORK_CALL_H
 
 /*
- * A vfork() that calls functions around the child. The kernel aborts no restartable sequences of the child (rseq(2)),
- * which has the thread-local storage of the thread that has called, and sees there that this thread is registered, and
- * the CPU on which that thread was. So it must not write into a CPU's ring, and does not know it. `begins` marks the
- * storage until the child has executed a program, or ended: until then the calling thread of the parent sleeps.
+ * A vfork() that calls functions around the child. The child must not write into a CPU's ring, because the kernel does
+ * not abort its restartable sequences (rseq(2)). The child cannot see that: it has the thread-local storage of the
+ * calling thread, which says that the thread is registered, and on which CPU it was. So `begins` marks the storage. The
+ * mark stays until the child has executed a program, or ended: until then the calling thread of the parent sleeps.
  *
  * Runs in: target.
  */

@@ -80,7 +80,7 @@ COLD bool tracer_begin_cold(struct thread *t, uint8_t *outside)
         }
         ledger_exit(t, *outside);
     }
-    if (tracer_rings_made()) /* those of this process: publish() takes no more of early_lost */
+    if (tracer_rings_made()) /* by this process: publish() has taken early_lost, and takes no more */
         ring_count_lost(&tracer_ring, RING_LOST_NO_RING);
     else
         atomic_add64(&tracer_hot.early_lost, 1);
@@ -369,7 +369,7 @@ void tracer_begin(void)
                                  .pvalloc = trace_pvalloc};
 }
 
-/* Returns whether the event of liballium.so is written, or nobody wants it: put() of any number of words. */
+/* Appends an event of liballium.so, of any number of words, unless tracing is off. False: take the slow path. */
 static inline bool append_hot(uint64_t *event, uint32_t words)
 {
     const uint32_t thread = tracer_thread;

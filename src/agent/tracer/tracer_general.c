@@ -45,14 +45,14 @@ static bool has(const struct tracer_ranges *r, uint64_t value)
     return !r->n;
 }
 
-/* Counts the event of an allocation if the user's filter excludes it. The reader judges all that is written again. */
+/* Counts the event of an allocation if the user's filter excludes it. The reader judges each written event again. */
 static bool is_filtered(enum event_id id, uint64_t size)
 {
     const struct tracer_options *o = &tracer_options;
     const uint32_t thread = tracer_thread & ~TRACER_UNREGISTERED;
     if (likely(!o->sizes.n && !o->threads.n) || id == EVENT_realloc_end)
         return false;
-    /* what the reader compares is a signed number */
+    /* the reader compares signed numbers */
     if (has(&o->sizes, size < INT64_MAX ? size : INT64_MAX) && (!thread || has(&o->threads, thread)))
         return false;
     tracer_count_filtered();

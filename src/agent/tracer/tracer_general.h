@@ -21,7 +21,7 @@
 /** Installs the hooks. Called once, when the allocator is known. */
 void tracer_general_begin(void);
 
-/** The events of a cold half; as tracer_allocated() and the functions behind it. */
+/** Write the events of a cold half, as tracer_allocated() and the functions after it do. */
 void tracer_general_allocated(const struct walk_start *from, const void *p, size_t size);
 void tracer_general_released(const struct walk_start *from, const void *p);
 void tracer_general_realloc_begins(const void *old);

@@ -25,9 +25,9 @@
 extern int pthread_key_create(pthread_key_t *, void (*)(void *)) __attribute__((weak));
 extern int pthread_setspecific(pthread_key_t, const void *) __attribute__((weak));
 
-static uint32_t key = KEY_NOT_YET;  /* its destructor tells the end of threads */
+static uint32_t key = KEY_NOT_YET;  /* its destructor writes that a thread ends */
 static uint8_t is_told[MODULE_MAX]; /* module_loaded was written, and module_unloaded was not */
-static uint64_t looked_at;          /* size of the table of modules in the ledger when all of it was told */
+static uint64_t looked_at;          /* size of the ledger's table of modules when all of them had events */
 
 static void append(enum event_id id, uint64_t *event, uint32_t words)
 {
@@ -139,7 +139,7 @@ static void put_module(enum event_id id, const struct unwind_module *m)
     append(id, event, 4 + TEXT_WORDS);
 }
 
-/* Returns whether this thread is the one that tells. */
+/* Returns whether this thread is the one that writes the event. */
 static bool take(uint32_t module, uint8_t from, uint8_t to)
 {
     return __atomic_compare_exchange_n(&is_told[module], &from, to, false, __ATOMIC_ACQ_REL,

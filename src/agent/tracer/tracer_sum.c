@@ -25,7 +25,7 @@
 
 bool tracer_sum_on;
 
-/* What is asked for. */
+/* The events, values and keys that the user asks for. */
 static struct {
     uint64_t events;     /* a bit for each */
     bool values, places; /* add up sizes; the key has the address of the call */

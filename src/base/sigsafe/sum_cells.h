@@ -32,13 +32,13 @@ struct sum_cells {
     uint64_t count; /* events that have no value; all others are in `slots` */
     /* the sum: a number of 128 bits, `high` being the upper ones; SUM_REAL: `low` are the bits of a double */
     uint64_t low, high;
-    /* the greatest sum_order(), and the greatest of its complements: of all values, so the zeros need no mark */
+    /* the greatest sum_order() of all values, and the greatest ~sum_order(): so zeros are right for no value */
     uint64_t most, least;
     uint64_t slots[SUM_SLOTS];
     uint64_t unused[2];
 };
 _Static_assert(sizeof(struct sum_cells) == 576, "whole lines of the cache");
-/* What figures without values take: the slots are not there. */
+/* The bytes of figures without values, which lack the slots. */
 #define SUM_COUNT_BYTES 64u
 
 static inline double sum_real(uint64_t bits)
@@ -55,7 +55,7 @@ static inline uint64_t sum_bits(double value)
     return bits;
 }
 
-/** Returns a number that is greater if the value is. Of 0, no value is less. */
+/** Maps a value to an unsigned number that sorts as the values of the type do. */
 static inline uint64_t sum_order(enum sum_type type, uint64_t bits)
 {
     const uint64_t sign = UINT64_C(1) << 63;
@@ -64,7 +64,7 @@ static inline uint64_t sum_order(enum sum_type type, uint64_t bits)
     return type == SUM_REAL ? (bits & sign ? ~bits : bits | sign) : bits;
 }
 
-/** Returns the value that has this sum_order(). */
+/** The inverse of sum_order(). */
 static inline uint64_t sum_value(enum sum_type type, uint64_t order)
 {
     const uint64_t sign = UINT64_C(1) << 63;
@@ -102,7 +102,7 @@ static inline void sum_add_real(uint64_t *to, double value)
         ;
 }
 
-/* `high`: of the value that is added. */
+/* Adds the number of 128 bits `high`:`low` to the sum. */
 static inline void sum_add_whole(struct sum_cells *c, uint64_t low, uint64_t high)
 {
     const uint64_t before = __atomic_fetch_add(&c->low, low, __ATOMIC_RELAXED);

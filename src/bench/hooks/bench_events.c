@@ -71,7 +71,7 @@ static const char *begin_ring(bool is_tsc, enum emptying how)
     ring_begin(&ring, header, cpus, PACKET_BYTES, BENCH_RING_BYTES, has_area ? __rseq_offset : 0);
     control = (struct ring_cpu *)(header + 1);
     if (how == READ && !bench_reader_start(header, ring_file_bytes(cpus, BENCH_RING_BYTES), read))
-        return "there is no thread or no memory for the reader";
+        return "cannot start a thread for the reader: raise `ulimit -u` and `ulimit -v`";
     return NULL;
 }
 

@@ -26,8 +26,8 @@ struct bench_sink {
     /** Called by each thread at the end of a batch, outside of the time; NULL: nothing to do. */
     void (*leave)(void);
     /**
-     * Waits until all of so many hits since the start are recorded or lost, and for a limited time only; NULL: they
-     * always are.
+     * Waits, for a limited time, until `hits` hits since the start are recorded or lost; NULL: each hit is as soon as
+     * it returns.
      */
     void (*settle)(uint64_t hits);
     /** Return the sums until now; NULL: not known, or none. */
@@ -51,7 +51,7 @@ struct bench_mechanism_code {
     const char *(*begin)(bool on);
     uint32_t events_per_call;
     const void *site;  /* the instruction that others attach to, or NULL */
-    const void *sites; /* ..., many of them (bench_switch.h), or NULL */
+    const void *sites; /* many such instructions (bench_switch.h), or NULL */
     /** Switches `n` sites of its kind on or off. Returns whether that is possible; NULL: no switch. */
     bool (*set)(uint32_t n, bool on);
 };
@@ -65,7 +65,7 @@ bool bench_patch_jump(void *place, uint8_t opcode, const void *to);
 
 /** Bytes that each event has besides, for sinks with a payload. */
 extern uint32_t bench_payload_bytes;
-/** So many bytes of letters, and a NUL behind them: what the payload is copied from. */
+/** BENCH_PAYLOAD_MOST letters and a NUL, from which payloads are copied. */
 extern const char bench_payload[BENCH_PAYLOAD_MOST + 8];
 
 /** Returns the time in ns. */

@@ -117,10 +117,10 @@ void bench_marker_hit(void *function, void *caller)
     const int n = snprintf(line, sizeof(line), "%016" PRIxPTR " %016" PRIxPTR "\n", (uintptr_t)function,
                            (uintptr_t)caller);
     if (write(marker, line, (size_t)n) != n)
-        return; /* it is missing then */
+        return; /* the line is missing in the counts */
 }
 
-/* ---- what became of them ---- */
+/* ---- counting the lines ---- */
 
 static uint64_t value_of(const char *text, const char *key)
 {

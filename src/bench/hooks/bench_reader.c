@@ -8,7 +8,7 @@
 #include "base/sigsafe/clock_ns.h"
 #include "ring/ring_read.h"
 
-#define POLL_US 100u /* a tenth of what the tool waits at least: batches come without the work of a program */
+#define POLL_US 100u /* a tenth of the tool's shortest wait: there is no other work between hits */
 #define WAIT_NS UINT64_C(10000000000)
 
 static struct ring_reader *reader;

@@ -3,7 +3,7 @@
 #define BENCH_READER_H
 
 /*
- * A thread that empties rings as the tool does it: it polls, copies packets, and publishes how far it has come. It does
+ * A thread that empties rings as the tool does: it polls, copies packets, and publishes how far it has come. It does
  * nothing with the copies.
  *
  * Runs in: the helper of `allium bench`. Threads: all in the first. Owns: the thread, until the process ends.

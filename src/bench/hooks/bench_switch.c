@@ -40,7 +40,7 @@ bool bench_switch_flags(uint32_t n, bool on)
     return true;
 }
 
-/* Changes the protection of all of them at once, as one who has many to switch does. */
+/* Changes the protection of all sites at once, as a tool that switches many sites does. */
 static bool change(const char *sites, uint32_t n, const void *code, size_t bytes)
 {
     const size_t len = (n * (size_t)BENCH_SITE_BYTES + PAGE_BYTES - 1) & ~(size_t)(PAGE_BYTES - 1);

@@ -33,7 +33,7 @@ struct bench_hello {
     uint32_t events_per_call; /* times that the mechanism calls the sink for a call of the program */
     uint32_t knows_hits;      /* the sink counts its hits */
     uint64_t site_offset;     /* place of the instruction to which others attach, in the helper's file */
-    uint64_t sites_offset;    /* ..., of many such instructions (bench_switch.h); 0: there are none */
+    uint64_t sites_offset;    /* of many such instructions (bench_switch.h); 0: there are none */
     char text[BENCH_WORDS];   /* why mechanism or sink cannot be used here: the reason, the way out */
 };
 #define BENCH_VERSION 2u

@@ -23,7 +23,7 @@ static const struct option_doc options[] = {
     {"list", 0, NULL, "list mechanisms and sinks, and measure nothing"},
     {"threads", 0, "N", "also call in N threads at once (the number of CPUs, at most 8)"},
     {"time", 0, "DURATION", "measure for this time in all (1s for each row, at most 75s)"},
-    {"payload", 0, "LIST", "measure events with payloads of these bytes, 0 to 4000: 0,64,1000"},
+    {"payload", 0, "LIST", "measure events with payloads of these sizes in bytes, 0 to 4000: 0,64,1000"},
     {"rate", 0, "N", "advise for N events in a second (1000000)"},
     {"explain", 0, "MECHANISM/SINK", "print the parts of which this row's cost consists"},
     {"memcg", 0, NULL, "measure what the kernel's allocations cost in a memory cgroup (15s)"},

@@ -21,10 +21,10 @@
 
 static const struct option_doc options[] = {
     {"where", 0, "QUERY", "only matching events: 'event:malloc size>1M', see QUERIES in allium-events(1)"},
-    {"by", 0, "GROUP", "count events by event, thread or cpu; or sum up the time of each allocator call"},
+    {"by", 0, "GROUP", "count events by event, thread or cpu; call: sum up the time in malloc, free, ..."},
     {"top", 0, "N", "print the first N events, or the N largest rows of --by; 0: all (all)"},
     {"sum", 0, "SUM", "add up EVENT[.FIELD][,by=FIELD...]: malloc.size,by=site"},
-    {"histogram", 0, NULL, "with --sum, print the sizes below each row, by powers of two"},
+    {"histogram", 0, NULL, "with --sum, print below each row how many values each power of two has"},
     SCREEN_OPTIONS,
     {"json", 0, NULL, "print JSON: one object a line"},
     {"no-pager", 0, NULL, "print long output directly, not through $PAGER"},
@@ -165,13 +165,13 @@ static void write_table(const struct request *q, struct sink *out, struct table 
     table_free(t);
 }
 
-/* What the classes of a trace say of it. */
+/* The classes of all events of a trace. */
 struct classes {
     const struct event_class **at;
     size_t n;
 };
 
-/* Writes --by call, and what it adds up to. */
+/* Writes the table of --by call, and a line with its totals. */
 static void write_calls(const struct reading *r, struct sink *out, const struct classes *classes,
                         const struct text_style *style)
 {

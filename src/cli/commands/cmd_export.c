@@ -40,7 +40,7 @@ static const struct option_doc options[] = {
     {"html-size", 0, "SIZE", "leave out the calls with least memory where the page's data are larger (20M)"},
     {"svg", 0, "PICTURE", "write one picture without scripts: flame, treemap or timeline"},
     {"metric", 0, "METRIC", "draw METRIC in the picture: as for --folded (live, or peak if nothing is live)"},
-    {"ctf", 0, NULL, "write the trace DIR into the folder -o DIR2 as LTTng would have, see allium-ctf(7)"},
+    {"ctf", 0, NULL, "write the trace DIR into the folder -o DIR2 in the format of LTTng, see allium-ctf(7)"},
     {"output", 'o', "FILE", "write to FILE (standard output); compress it if the name ends in .gz"},
     {"force", 0, NULL, "replace FILE, or an earlier trace in DIR2, if it exists"},
     {"where", 0, "QUERY", "export only matching objects, see allium-query(7)"},

@@ -30,7 +30,7 @@ static const char *const examples[] = {
     "allium sites 4711 --stacks --where func:parse_line",
     "show the stacks of its calls, after `allium set 4711 --where func:parse_line stacks`",
     "allium sites server.4711.trace@10s..12s",
-    "show what each call site allocated in two seconds of a trace of allium trace",
+    "show what each call site allocated in two seconds of a trace",
     NULL,
 };
 

@@ -20,7 +20,7 @@ int event_places_open(struct event_places **out, const char *folder, struct erro
 void event_places_close(struct event_places *p); /* NULL is allowed */
 /** Returns the event's return address; 0: it has none. */
 uint64_t event_places_site(const struct trace_event *e);
-/** Finds the innermost function that does not only pass on requests; else the outermost one of the address. An
+/** Finds the innermost function that is not a wrapper; else the outermost function of the address. An
  * event_place_fn: `arg` is the struct event_places. */
 struct event_place event_places_of(void *arg, const struct trace_event *e);
 /** Returns the recording, without figures. */

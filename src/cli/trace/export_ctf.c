@@ -38,7 +38,7 @@ static bool is_kernel(const char *domain)
     return !strcmp(domain, "kernel");
 }
 
-/* Makes the folder `path` inside of w->to, and those on the way to it. Returns 0, or -errno with a line. */
+/* Makes the folder `path` inside of w->to, and its parents. Returns 0, or -errno with a line. */
 static int make_folders(const struct work *w, const char *path, struct buf *made, struct error *e)
 {
     buf_addstr(made, w->to);
@@ -214,6 +214,6 @@ int export_ctf(const struct command *c, const struct arguments *a)
     if (!to || !strcmp(to, "-"))
         return command_misuse(c, "missing folder: --ctf needs -o DIR2");
     if (command_value(c, a, "where"))
-        return command_misuse(c, "--where is not for --ctf, which writes all events");
+        return command_misuse(c, "--ctf writes all events: leave out --where");
     return export(a->rest[0], to, command_value(c, a, "force") != NULL);
 }

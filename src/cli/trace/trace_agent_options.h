@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "cli/command.h"
 
-/** Appends to `out` what ALLIUM_SITES has to say. Returns -1, or the exit code after a line. */
+/** Appends these options, in the form that ALLIUM_SITES has, to `out`. Returns -1, or the exit code after a line. */
 int trace_agent_options_add(const struct command *c, const struct arguments *a, struct buf *out);
 
 #endif

@@ -10,8 +10,8 @@
 #include "model/trace/allocator_time.h"
 #include "view/events/events_view.h"
 
-#define EVENTS_MOST  20000000u /* read in some seconds */
-#define EVENTS_PROBE 100000u   /* a trace with beginnings has one among as many */
+#define EVENTS_MOST  20000000u /* a trace of as many is read in some seconds */
+#define EVENTS_PROBE 100000u   /* if the first ones have no beginning of a call, the trace has none */
 
 /* Returns whether the whole trace was read and has beginnings of calls. */
 static bool read_calls(struct event_folder *t, struct event_spans *spans, struct allocator_time *calls,

@@ -2,7 +2,7 @@
 #ifndef CLI_TRACE_CLOCK_H
 #define CLI_TRACE_CLOCK_H
 
-/* The clock of a trace's events, where the time stamp counter cannot be it. */
+/* The clock of a trace's events, if the time stamp counter cannot be used. */
 
 #include <stdbool.h>
 #include <stdint.h>

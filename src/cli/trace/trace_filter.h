@@ -2,7 +2,7 @@
 #ifndef CLI_TRACE_FILTER_H
 #define CLI_TRACE_FILTER_H
 
-/* `allium trace --where QUERY`, and --clock in so far as it is not of the agent alone. */
+/* `allium trace --where QUERY`, and the checks of --clock that the tool makes. */
 
 #include "base/buf.h"
 #include "cli/command.h"

@@ -122,7 +122,7 @@ static void report(void *arg, struct event_sums *sums, bool last)
     const struct text_style style = terminal_style(q->file);
     judge(q, sums);
     if (!last && !q->interval_ns)
-        return; /* it was for the alert */
+        return; /* the call was for the alert alone */
     struct sink out = sink_to_file(q->file);
     q->view.quiet = !last;
     if (is_stream)

@@ -17,7 +17,7 @@
     {"sum", 0, "SUM", "record nothing, and add up EVENT[.FIELD][,by=FIELD...]: malloc.size,by=site"},        \
         {"interval", 0, "INTERVAL", "with --sum, print the table every INTERVAL, too"},                      \
         {"top", 0, "N", "with --sum, print the N largest rows; 0: all (20)"},                                \
-        {"histogram", 0, NULL, "with --sum, print the sizes below each row, by powers of two"},              \
+        {"histogram", 0, NULL, "with --sum, print below each row how many values each power of two has"},    \
         {"alert", 0, "QUERY", "with --sum, report once a row matches: 'sum>1G for 10s'"},                    \
         {"exec", 0, "COMMAND", "run COMMAND at an alert, see allium-sys(1)"},                                \
     {                                                                                                        \

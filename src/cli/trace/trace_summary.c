@@ -58,7 +58,8 @@ void trace_summary_print_user(const struct user_counts *n)
         command_fail(0, "%" PRIu64 " of the program's own events have a text that was cut", n->cut);
     if (n->unknown)
         command_fail(0,
-                     "%" PRIu64 " of the program's own events were left out: it damaged their descriptions",
+                     "%" PRIu64
+                     " of the program's own events were left out: the program damaged their descriptions",
                      n->unknown);
 }
 

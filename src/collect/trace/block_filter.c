@@ -41,7 +41,7 @@ int event_filter_new(struct event_filter **out, const char *query, struct error 
     if (!bad && event_query_uses_place(f->query))
         bad = error_set(
             e, EINVAL,
-            "func, file and module are known when the trace has ended: use allium events DIR --where");
+            "func, file and module are known only when the trace has ended: use allium events DIR --where");
     return bad;
 }
 

@@ -32,10 +32,10 @@ struct event_blocks; /* of an image: the live blocks that are kept */
  * (func, file, module). The caller frees *out in both cases.
  */
 int event_filter_new(struct event_filter **out, const char *query, struct error *e);
-/** Returns whether the query asks for the time of events. */
+/** Returns whether the query uses the time of events. */
 bool event_filter_uses_time(const struct event_filter *f);
 /**
- * Appends what the agent may judge itself, as options of its tracer (agent/tracer/tracer_filter.h): terms of size and
+ * Appends what the agent may judge itself, as options of its tracer (agent/tracer/tracer_options.h): terms of size and
  * thread that must match.
  */
 void event_filter_add_options(const struct event_filter *f, struct buf *out);

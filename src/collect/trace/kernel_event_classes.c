@@ -47,7 +47,7 @@ const struct event_class *kernel_event_classes(uint32_t *n)
     return classes;
 }
 
-/* Of each class, its group. */
+/* The group of each class. */
 static const enum kernel_event_group group_of[] = {
 #define EVENT(number, group, event, fields) KERNEL_GROUP_BIT_##group,
     KERNEL_EVENT_SCHEMA(EVENT, NONE, NONE, NONE)

@@ -129,7 +129,7 @@ static struct event_sums_value text_at(const uint64_t *words, uint32_t n_words, 
     return (struct event_sums_value){.kind = EVENT_SUMS_TEXT, .text = text};
 }
 
-/* What the target does not know by itself, or knows of each event. */
+/* Returns the value of a field that events of all classes have. */
 static struct event_sums_value common_at(const struct reading *r, const struct event_class *c,
                                          const char *name, uint64_t word)
 {

@@ -4,7 +4,7 @@
 
 /*
  * The options of --sum, as values of environment variables that the target reads: agent/tracer/tracer_sum.h,
- * tag/event_sums.h.
+ * tag/user_sums.h.
  *
  * Runs in: the tool. Threads: pure.
  */

@@ -31,7 +31,7 @@ struct tick_clock {
     double base_ns, ns_per_tick, ns_per_tick_before; /* from the base on, and before it */
     double residual_ns;                              /* the largest of all anchors that have two neighbours */
     uint64_t dense_until_ns;                         /* until then there are more anchors */
-    /* of the past, and nothing of the above; else `n_past` is 0. Borrowed */
+    /* anchors of the past, which replace all members above; borrowed. n_past 0: none */
     const struct tick_anchor *past;
     uint32_t n_past;
 };
@@ -43,7 +43,7 @@ void tick_clock_init(struct tick_clock *c, struct tick_anchor first, struct tick
 /**
  * Makes a clock for events of a program that may have ended, from the `n` anchors that it has left, ascending by both
  * clocks; there is room for one more behind them, and they must live as long as the clock. `now` was read after the
- * last event. It tells the rate behind the last anchor, unless the machine was suspended since: the counter then ran
+ * last event. It gives the rate after the last anchor, unless the machine was suspended since: the counter then ran
  * on, and the clock did not. Returns false if there are too few anchors to know the rate.
  */
 bool tick_clock_init_past(struct tick_clock *c, struct tick_anchor *anchors, uint32_t n,

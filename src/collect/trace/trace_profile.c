@@ -12,7 +12,7 @@
 
 #define AHEAD 32 /* events that are read before the first of them is taken: the memory comes meanwhile */
 
-/* An event of the agent; the bytes of its fields are gone. */
+/* An event of the agent that was read ahead. event.fields is no longer valid; `agent` has their values. */
 struct coming {
     struct trace_event event;
     struct agent_event agent;
@@ -99,7 +99,7 @@ static void take(struct work *w, const struct coming *c)
     }
 }
 
-/* Of a trace without times: what would show a time, an age or a lifetime. */
+/* For a trace without times: clears the figures that would show a time, an age or a lifetime. */
 static void forget_times(struct profile *p)
 {
     p->samples.len = p->frees.len = 0;

@@ -36,7 +36,7 @@ const struct event_class *user_classes_of_trace(const struct user_classes *c, ui
 struct user_events *user_events_new(const char *dir, pid_t pid, uint64_t image_id);
 void user_events_free(struct user_events *u); /* NULL is allowed */
 
-/** Reads what the image's event of that number looks like. Returns 0, and the caller releases *out; or -EINVAL. */
+/** Reads the class of the image's event with that number. Returns 0, and the caller releases *out; or -EINVAL. */
 int user_events_describe(struct user_events *u, uint16_t number, struct event_class *out);
 
 /**

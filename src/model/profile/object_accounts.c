@@ -193,7 +193,7 @@ static void count_freed(struct object_accounts *a, struct image *i, const struct
                         bool is_temporary)
 {
     if (o->cell == OLDER) {
-        a->older.objects += time_ns > a->span_ns; /* else a realloc() freed it that began before */
+        a->older.objects += time_ns > a->span_ns; /* else its realloc() began before the span */
         a->older.bytes += time_ns > a->span_ns ? o->size_bytes : 0;
         return;
     }

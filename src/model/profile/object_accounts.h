@@ -43,7 +43,7 @@ struct object_calls {
 /** Clears the figures of the profile, which stays the caller's and must live as long as the accounts. */
 struct object_accounts *object_accounts_new(struct profile *p);
 void object_accounts_free(struct object_accounts *a); /* NULL is allowed */
-/** Counts calls, too, into what the caller has zeroed and releases. Call it before the first event. */
+/** Counts calls, too, into *calls, which the caller zeroes before and releases. Call it before the first event. */
 void object_accounts_count_calls(struct object_accounts *a, struct object_calls *calls);
 void object_calls_release(struct object_calls *calls);
 

@@ -41,7 +41,7 @@ void event_query_free(struct event_query *q); /* NULL is allowed */
 bool event_query_uses_place(const struct event_query *q);
 /** Returns whether it asks for the time. */
 bool event_query_uses_time(const struct event_query *q);
-/** As query_ranges(): of the field with this name, which is one of numbers. */
+/** Calls query_ranges() for the field with this name, whose values are numbers. */
 size_t event_query_ranges(const struct event_query *q, const char *field,
                           struct query_range out[static QUERY_RANGES_MAX]);
 /** Returns whether the event matches. `began_ns`: of the trace, CLOCK_MONOTONIC. */

@@ -14,7 +14,7 @@
 struct open_span {
     struct span span;
     unsigned char small[SMALL_BYTES], *large; /* the fields are in one of the two */
-    /* a beginning only if its end follows: nothing has shown yet that the trace has group `begin` */
+    /* the event counts as a beginning only if its end follows: the trace may lack the group `begin` */
     bool maybe;
 };
 
@@ -138,7 +138,7 @@ static void leave_all(struct event_spans *s, struct thread *t, uint64_t now_ns)
     }
 }
 
-/* Once `left` grows no more. */
+/* Sets change->unfinished. Call it when `left` is complete. */
 static void show_left(struct event_spans *s, struct span_change *change)
 {
     vec_each (struct open_span, o, &s->left) {

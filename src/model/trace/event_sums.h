@@ -36,7 +36,7 @@ struct event_sums_value {
     const char *text; /* of a text: borrowed */
 };
 
-/* Whose figures are added. */
+/* The key of a row. */
 struct event_sums_key {
     bool others; /* of all keys for which there was no room */
     struct event_sums_value by[SUM_SPEC_BY_MAX];
@@ -48,7 +48,7 @@ void event_sums_free(struct event_sums *s); /* NULL is allowed */
 /** Adds figures to the row of a key; events of the table without a value have SUM_NONE. `bytes`: values are bytes. */
 void event_sums_add(struct event_sums *s, const struct event_sums_key *key, const struct sum_cells *cells,
                     enum sum_type type, bool bytes);
-/** Adds all rows of another one of the same spec. */
+/** Adds all rows of `other`, which has the same spec. */
 void event_sums_add_all(struct event_sums *s, const struct event_sums *other);
 /** Makes the table tell rates: over `seconds`, from the counts of `before` on (NULL: from 0). */
 void event_sums_begin_span(struct event_sums *s, const struct event_sums *before, double seconds);
@@ -56,12 +56,12 @@ void event_sums_begin_span(struct event_sums *s, const struct event_sums *before
 void event_sums_note_early(struct event_sums *s, uint64_t events);
 uint64_t event_sums_early(const struct event_sums *s);
 
-/** Returns the value of a field of numbers; the bits of an EVENT_FLOAT are those of a double. See below for `text`. */
+/** Returns the value of a number field; EVENT_FLOAT: `bits` are the bits of a double. See below for `text`. */
 struct event_sums_value event_sums_value_of_number(const struct event_field *f, uint64_t bits, char *text,
                                                    size_t room);
 /**
- * Returns the value of the field of that name, of an event or one that all events have (event, pid, thread, cpu). A
- * text is in `text`, which has room for `room` bytes. `site` is EVENT_SUMS_WHOLE.
+ * Returns the value of the field with that name: a field of the event, or one that all events have (event, pid,
+ * thread, cpu). A text is in `text`, which has room for `room` bytes. `site` is EVENT_SUMS_WHOLE.
  */
 struct event_sums_value event_sums_value_of(const char *name, const struct trace_event *e, char *text,
                                             size_t room);

@@ -25,7 +25,7 @@ struct session {
     struct launch launch;
     struct launch_options launch_options;
     char *dir, *agent;
-    struct buf asked; /* what the target is told */
+    struct buf asked; /* the sums to make, as options for the target */
     struct sum_followed *followed;
     struct event_sums *before; /* at the last report */
     uint64_t began_ns, reported_ns, due_ns;

@@ -70,7 +70,7 @@ static struct profile *read_names(struct sum_followed *f, const struct sum_image
     return p;
 }
 
-/* The innermost function that only passes on no requests; else the outermost one of the address. */
+/* Returns the innermost function that is not a wrapper; else the outermost function of the address. */
 static const char *name_of(void *arg, uint64_t frame)
 {
     struct names *n = arg;

@@ -22,7 +22,7 @@ struct judged {
 /* What is known of a trigger. */
 struct standing {
     bool met, fits;   /* an event of its name was met; and has the fields of its query */
-    struct error why; /* it does not */
+    struct error why; /* why it has not */
 };
 
 struct event_triggers {

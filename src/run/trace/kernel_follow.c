@@ -117,7 +117,7 @@ static int make_reader(struct kernel_follow *f, const char *folder, struct error
         f->streams[cpu] = -1;
     f->reader = ring_reader_new(kernel_events_array(f->kernel), rings->mapped_bytes);
     if (!f->reader)
-        return error_set(e, EINVAL, "cannot read the kernel's rings: their layout is not the reader's");
+        return error_set(e, EINVAL, "cannot read the kernel's rings: their layout is unknown");
     struct event_class *classes = kernel_event_classes_of(f->groups, &n);
     const int bad = !folder ? 0 : ctf_writer_new(&f->writer, folder, "kernel", classes, n, e);
     free(classes);

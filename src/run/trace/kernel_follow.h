@@ -41,9 +41,8 @@ int kernel_follow_check(struct error *e);
 
 /**
  * `groups`: of kernel_follow_groups(); `ring_bytes`: of each CPU, made a power of two; `overwrites`: full rings replace
- * their oldest events. The next process that this one
- * forks is traced, with all that it starts. Returns 0, or -errno with a line; -EPERM and -EOPNOTSUPP: it is not
- * possible here.
+ * their oldest events. The next process that this one forks is traced, with all processes that it starts. Returns 0, or
+ * -errno with a line; -EPERM and -EOPNOTSUPP: tracing the kernel is not possible here.
  */
 int kernel_follow_begin(struct kernel_follow **out, uint32_t groups, uint64_t ring_bytes, bool overwrites,
                         struct error *e);

@@ -18,8 +18,8 @@ struct ring_rate {
 
 #define RING_WAIT_LEAST_NS      1000000u
 #define RING_WAIT_MOST_NS       50000000u
-#define RING_SCAN_NS            10000000u /* new rings are looked for so often */
-#define RING_BURST_BYTES_PER_MS 400000u /* a ring that nobody wrote may be written as fast, without a loss */
+#define RING_SCAN_NS            10000000u /* between two looks for new rings */
+#define RING_BURST_BYTES_PER_MS 400000u   /* if an idle ring is written this fast at once, no event is lost */
 
 /**
  * Returns how long the reader may sleep now, in ns. `last_ns`: how long it slept before; 0: there were events since.

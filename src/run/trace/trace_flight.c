@@ -35,7 +35,7 @@
 #define BUSY_NS        1000000u /* between looks at events, while there are many */
 #define SECOND_NS      UINT64_C(1000000000)
 #define REASON_MOST    56u
-#define GROWTH_LOOKS   8u /* within the time over which something is to have grown */
+#define GROWTH_LOOKS   8u /* in the time over which an alert looks for growth */
 #define GROWTH_MOST_NS (600 * SECOND_NS)
 #define ENDED_MAX      8u /* processes that have ended, and whose rings stay */
 

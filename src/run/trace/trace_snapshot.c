@@ -56,7 +56,7 @@ struct snapshot {
     struct error *e;
 };
 
-/* The clock of an image that may be dead for long: the rings have the anchors of its agent. */
+/* The clock of an image that may have ended long ago: the rings have the anchors of its agent. */
 static bool find_past_clock(struct snapped_image *i)
 {
     struct ring_anchor left[RING_ANCHORS];
@@ -119,7 +119,7 @@ static int open_kernel(struct snapshot *s)
         return 0;
     const int bad = ring_image_borrow(&i.rings, s->o->kernel.rings, s->o->kernel.bytes);
     if (bad)
-        return error_set(s->e, -bad, "cannot read the kernel's rings: their layout is not the reader's");
+        return error_set(s->e, -bad, "cannot read the kernel's rings: their layout is unknown");
     add_image(s, &i);
     return 0;
 }

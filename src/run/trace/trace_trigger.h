@@ -35,8 +35,8 @@ struct trace_triggers {
 /** Adds a trigger. Returns 0, or -EINVAL with a line that says what to write instead. */
 int trace_triggers_add(struct trace_triggers *t, const char *text, struct error *e);
 /**
- * Returns what --events must have: `list` (NULL: alloc), the program's events that are triggers, and that of
- * ALLIUM_SNAPSHOT(). The caller frees it.
+ * Returns what --events must have: `list` (NULL: alloc), the program's events that are triggers, and the
+ * event of ALLIUM_SNAPSHOT(). The caller frees it.
  */
 char *trace_triggers_events(const struct trace_triggers *t, const char *list);
 void trace_triggers_release(struct trace_triggers *t);

@@ -65,7 +65,7 @@ static int check_clock(const struct traced_process *t, struct error *e)
 {
     struct ring_image image;
     if (ring_image_look(&image, t->dir, t->rings))
-        return 0; /* whoever reads it says why */
+        return 0; /* the reader of the rings says why */
     const uint32_t clock = ring_reader_header(image.reader)->clock;
     ring_image_close(&image);
     if (clock != RING_CLOCK_COUNTER && clock != RING_CLOCK_NONE)

@@ -28,8 +28,8 @@ struct events_view {
 
 /** Writes the headings, or for JSON the line with the schema. */
 void events_view_begin(struct events_view *v, bool json);
-/** Writes a line. What lies within a span of the same thread is indented, and where a span ends the line says how long
- * it took. */
+/** Writes a line. Events within a span of the same thread are indented. The line of an event that ends a span says how
+ * long the span took. */
 void events_view_line(struct events_view *v, const struct trace_event *e, const struct event_place *place,
                       const struct span_change *change);
 /** Writes an object in one line. */

@@ -22,7 +22,7 @@ struct point {
 struct counter {
     pid_t pid;
     const char *name;
-    uint64_t step; /* number of the step of time that `last` and `highest` are of */
+    uint64_t step; /* number of the step of time to which `last` and `highest` belong */
     struct point last, highest;
 };
 

@@ -31,8 +31,8 @@ FIELDS(posix_memalign_fields[]) = {SAME(out_ptr, H(64)) SAME(alignment, U(64)) S
 
 #define LIBC(name) "lttng_ust_libc:" #name
 
-/* Trace Compass takes the two addresses of a realloc for each other, so a realloc is written as a free and a malloc.
- * If it failed, the free is made one of NULL: the old block is still there. */
+/* Trace Compass confuses the two addresses of a realloc, so a realloc is written as a free and a malloc. If the realloc
+ * failed, the old block is still there: the free is then changed into a free of NULL. */
 static const struct lttng_rule ust_rules[] = {
     {.ours = "allium:malloc", .theirs = LIBC(malloc), HAS(malloc_fields)},
     {.ours = "allium:free", .theirs = LIBC(free), HAS(free_fields)},

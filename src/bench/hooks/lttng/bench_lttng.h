@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* So many in a row use all of a buffer, while the consumer daemon empties it. */
+/* This many events in a row touch all memory of a buffer, while the consumer daemon empties it. */
 #define BENCH_LTTNG_WARM_EVENTS ((4u << 20) / 22)
 
 const char *bench_lttng_begin(unsigned threads);

@@ -62,7 +62,7 @@ static bool kill_children(void)
     return n > 0;
 }
 
-/* What they had is gone with the file systems. The children of a killed one are the keeper's. */
+/* Their files vanish with the file systems. The children of a killed daemon become the keeper's. */
 static _Noreturn void end_daemons(void)
 {
     while (kill_children() && waitpid(-1, NULL, 0) > 0)
@@ -86,7 +86,7 @@ static bool start_daemons(void)
     return true;
 }
 
-/* A daemon's parent is the keeper, also if it has left its own. */
+/* The keeper becomes the parent of each daemon whose own parent has ended (PR_SET_CHILD_SUBREAPER). */
 static _Noreturn void keep(int alive, int ready)
 {
     char byte;
@@ -119,7 +119,7 @@ static bool write_text(const char *path, const char *text)
     return written;
 }
 
-/* Without root it takes a user namespace. The user stays who he is: for root, LTTng's daemon asks for more. */
+/* Without root it takes a user namespace. The user id stays the same: with 0, LTTng's daemon asks for more. */
 static bool unshare_mounts(void)
 {
     const uid_t uid = getuid();
