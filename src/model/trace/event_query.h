@@ -34,8 +34,6 @@ typedef struct event_place event_place_fn(void *arg, const struct trace_event *e
  */
 int event_query_new(struct event_query **out, const char *text, const struct event_class *const *classes,
                     size_t n_classes, struct error *e);
-/** Returns whether it asks for func, file or module. */
-bool event_query_uses_place(const struct event_query *q);
 void event_query_free(struct event_query *q); /* NULL is allowed */
 /** Returns whether the query asks where an event was made: func, file or module. */
 bool event_query_uses_place(const struct event_query *q);
