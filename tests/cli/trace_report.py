@@ -121,7 +121,7 @@ def cells(source, sums, depth):
     return found
 
 
-def compare_one(folder, *command, peak=True, stacks="site", options=()):
+def compare_one(folder, *command, peak=True, stacks="site", options=(), turns=3):
     """Each figure of each cell is that of the ledger."""
     trace = folder + "/" + os.path.basename(command[0]) + ".trace"
     allium("trace", "--quiet", "--force", "--period", "1", "--stacks", stacks, *options, "-o", trace, "--", *command)
@@ -137,8 +137,13 @@ def compare_one(folder, *command, peak=True, stacks="site", options=()):
     equal({key: sum(value) for key, value in have.items()}, {key: sum(value) for key, value in want.items()},
           "lifetimes of freed objects")
     # Both read the clock, one after the other: an object whose life is that near to a border may be on its other side.
+    # On a busy machine others run between the two, and more lives are that near: then it is done again.
     moved = sum(abs(w - h) for key in want for w, h in zip(want[key], have[key]))
-    check(moved <= 20 + sum(map(sum, want.values())) // 20, moved)
+    most = 20 + sum(map(sum, want.values())) // 20
+    if moved > most and turns > 1:
+        tap.retry("lifetimes: %d of at most %d are in another class" % (moved, most))
+        return compare_one(folder, *command, peak=peak, stacks=stacks, options=options, turns=turns - 1)
+    check(moved <= most, moved, most)
     return trace
 
 

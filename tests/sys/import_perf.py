@@ -87,7 +87,7 @@ def stacks():
         imported(path, folder + "/a.allium")
         folded = allium("export", folder + "/a.allium", "--folded", "allocations").stdout.decode().splitlines()
         have = {line.rpartition(" ")[0]: int(line.rpartition(" ")[2]) for line in folded}
-        want, large = collections.Counter(), {}  # by address: thread and sizes of a large object, its stack
+        lacks, want, large = [], collections.Counter(), {}  # by address: thread and sizes of a large object, its stack
         printed = perf("script", "-i", path, "-F", "tid,event,ip,sym,symoff,dso,trace").decode(errors="replace")
         for event in printed.split("\n\n"):
             head, *frames = event.strip("\n").split("\n")
@@ -99,8 +99,10 @@ def stacks():
             # what looks like the kernel's without being in it is what perf took for a frame of the program
             names = [frame.split()[1] for frame in frames
                      if int(frame.split()[0], 16) >> 63 and not frame.endswith("([unknown])")]
-            # a stack that lacks the call, as of an interrupt amid a function's first instructions, is the call alone
-            names = names[names.index(found[1]):] if found[1] in names else [found[1]]
+            if found[1] not in names:  # the stack that perf prints lacks the call
+                lacks.append(event)
+                continue
+            names = names[names.index(found[1]):]
             stack = ";".join(re.sub(r"(\.(part|isra|constprop|cold)[^+]*)?\+.*", "", name) for name in reversed(names))
             want[stack] += 1
             sizes = re.search(r"^ *(\d+) .*kmem:kmalloc: .* bytes_req=(\d+) bytes_alloc=(\d+)", head)
@@ -110,9 +112,10 @@ def stacks():
             elif sizes and int(sizes[3]) > 8192:
                 large[found[2]] = sizes.groups(), stack
         want = +want
-        equal(sum(have.values()), sum(want.values()), "allocations")
+        equal(sum(have.values()), sum(want.values()) + len(lacks), "allocations")
+        check(len(lacks) <= sum(want.values()) // 100, lacks)
         differ = [(stack, have.get(stack, 0), want.get(stack, 0)) for stack in sorted(have.keys() | want.keys())
-                  if have.get(stack) != want.get(stack)]
+                  if not 0 <= have.get(stack, 0) - want.get(stack, 0) <= len(lacks)]
         equal(differ, [], "stacks, and how often: here, by perf")
 
 
