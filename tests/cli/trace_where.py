@@ -215,7 +215,7 @@ def mistakes():
     """What --where cannot judge gets one line, before the program starts."""
     with private_dir() as folder:
         for words, line in [
-                (["--where", "func:main"], "known when the trace has ended: use allium events DIR --where"),
+                (["--where", "func:main"], "known only when the trace has ended: use allium events DIR --where"),
                 (["--where", "size>"], "--where: query:"), (["--where", "colour:red"], "unknown field"),
                 (["--where", "size>99999999999999999999"], "too large"),
                 (["--flight", "--where", "size>1"], "--flight keeps all events: leave out --where")]:

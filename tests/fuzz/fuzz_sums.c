@@ -47,7 +47,7 @@ static uint64_t *word_at(uint8_t table, uint16_t where)
 {
     const uint64_t at[] = {0, sizeof(struct sum_header), sum_keys_at(CPUS), sum_cells_at(CPUS),
                            sum_cells_at(CPUS) + sum_part_bytes(sizeof(struct sum_cells))};
-    const uint64_t words[] = {8, 16, 64, 512, 512};
+    const uint64_t words[] = {8, 24, 64, 512, 512}; /* parts: also of a CPU more than the file has */
     return file + at[table % 5] / 8 + where % words[table % 5];
 }
 
