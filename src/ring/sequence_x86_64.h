@@ -61,7 +61,7 @@ struct sequence_rings {
  * the head, rcx to the event's place, and the first word of the event to the time stamp counter.
  *
  * Prefetches the cache line that the ring reaches 16 lines later, since a ring is larger than the caches next to the
- * CPU. rdtsc takes half a nanosecond less at the beginning of a line of code.
+ * CPU. The prefetch lies behind rdtsc, which waits for what is before it: that saves a nanosecond.
  */
 #define SEQUENCE_RESERVE(words)                                                                              \
     "movl %%fs:" SEQUENCE_CPU "(%[area]), %%ecx\n\t"                                                         \
@@ -82,9 +82,8 @@ struct sequence_rings {
     "movq %%rsi, %%rax\n\t"                                                                                  \
     "andq %[ring_mask], %%rax\n\t"                                                                           \
     "leaq (%%rcx,%%rax,8), %%rcx\n\t"                                                                        \
-    "prefetchw 1024(%%rcx)\n\t"                                                                              \
-    ".p2align 6\n\t"                                                                                         \
     "rdtsc\n\t"                                                                                              \
+    "prefetchw 1024(%%rcx)\n\t"                                                                              \
     "shlq $32, %%rdx\n\t"                                                                                    \
     "orq %%rdx, %%rax\n\t"                                                                                   \
     "movq %%rax, (%%rcx)\n\t"
