@@ -26,10 +26,6 @@
 uint32_t tracer_on;
 static bool general; /* the hooks of tracer_general.h are installed */
 
-/* Return addresses whose modules the ledger has, each at the place of its hash. */
-#define SITES_SEEN_BITS 14
-static uintptr_t seen[1u << SITES_SEEN_BITS];
-
 __thread uint32_t tracer_thread __attribute__((tls_model("initial-exec")));
 
 /*
@@ -62,12 +58,13 @@ static COLD void add_site(uintptr_t site, uintptr_t *place)
     if (writer_caller(site) == LEDGER_NONE)
         return;
     tracer_life_site(site);
+    store_relaxed(&tracer_hot.has_sites, 1);
     store_relaxed(place, site);
 }
 
 static inline uintptr_t *place_of(uintptr_t site)
 {
-    return &seen[(uint32_t)site * 0x9e3779b1u >> (32 - SITES_SEEN_BITS)];
+    return &tracer_hot.sites[(uint32_t)site * 0x9e3779b1u >> (32 - TRACER_SITES_BITS)];
 }
 
 COLD bool tracer_begin_cold(struct thread *t, uint8_t *outside)
@@ -238,8 +235,8 @@ void tracer_count_filtered(void)
 
 void tracer_forget_sites(void)
 {
-    if (tracer_on)
-        __builtin_memset(seen, 0, sizeof(seen));
+    if (load_relaxed(&tracer_hot.has_sites))
+        __builtin_memset(tracer_hot.sites, 0, sizeof(tracer_hot.sites));
 }
 
 #define CALLER ((uintptr_t)__builtin_return_address(0))

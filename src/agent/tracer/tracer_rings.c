@@ -38,7 +38,7 @@ static uint32_t ring_generation; /* of the process that has made the rings; 0: n
 bool tracer_rings_begin(void)
 {
     tracer_options_read();
-    return !sys_call(SYS_madvise, &tracer_hot, LEDGER_PAGE_BYTES, MADV_WIPEONFORK);
+    return !sys_call(SYS_madvise, &tracer_hot, sizeof(tracer_hot), MADV_WIPEONFORK);
 }
 
 bool tracer_rings_made(void)
@@ -125,7 +125,6 @@ void tracer_begin_ledger(void)
     const bool overwrites = process.config.sites & LEDGER_WITH_FLIGHT;
     const uint32_t cpus = ring_file_cpus(CPUS_MOST);
     uint64_t bytes;
-    tracer_grow_anew();
     char *map = map_rings(cpus, &bytes);
     if (!map)
         return;

@@ -17,13 +17,17 @@
 #include "ring/ring_write.h"
 #include "wire/ledger.h"
 
-/* All that the hot functions read of the rings. It is a page, which is zero in a fork child. */
+/* All that the hot functions read. These pages are zero in a fork child. */
+#define TRACER_SITES_BITS 14
 struct tracer_hot {
     struct sequence_rings rings; /* as in tracer_ring; `area` 0: there are none for sequences */
     uint64_t early_lost;         /* events before there were rings */
-    char unused[LEDGER_PAGE_BYTES - sizeof(struct sequence_rings) - sizeof(uint64_t)];
+    uint64_t has_sites;          /* 1: some of `sites` are not 0 */
+    char unused[LEDGER_PAGE_BYTES - sizeof(struct sequence_rings) - 2 * sizeof(uint64_t)];
+    /* Return addresses whose modules the ledger has, each at the place of its hash. */
+    uintptr_t sites[1u << TRACER_SITES_BITS];
 };
-_Static_assert(sizeof(struct tracer_hot) == LEDGER_PAGE_BYTES, "nothing else is zero in a fork child");
+_Static_assert(sizeof(struct tracer_hot) % LEDGER_PAGE_BYTES == 0, "nothing else is zero in a fork child");
 extern struct tracer_hot tracer_hot __attribute__((visibility("hidden")));
 /* For the cold functions. In a fork child it describes the parent's rings, until the child has made its own. */
 extern struct ring tracer_ring __attribute__((visibility("hidden")));

@@ -71,8 +71,10 @@ static uint64_t cgroup_room(void)
     for (;;) {
         path[len] = '\0';
         const uint64_t limit = read_number(path, len, v1 ? "/memory.limit_in_bytes" : "/memory.max"),
-                       usage = read_number(path, len, v1 ? "/memory.usage_in_bytes" : "/memory.current");
-        if (limit < UINT64_MAX / 4 && usage != UINT64_MAX && (usage < limit ? limit - usage : 0) < least)
+                       usage = limit < UINT64_MAX / 4
+                                   ? read_number(path, len, v1 ? "/memory.usage_in_bytes" : "/memory.current")
+                                   : UINT64_MAX;
+        if (usage != UINT64_MAX && (usage < limit ? limit - usage : 0) < least)
             least = usage < limit ? limit - usage : 0;
         if (len <= root)
             return least;
@@ -100,6 +102,8 @@ uint64_t tracer_ring_bytes(uint32_t cpus)
     const uint64_t rings = count_usable_cpus(cpus) + 1ull, wanted = asked_bytes ? asked_bytes : DEFAULT_BYTES;
     uint64_t most = least_of(filesystem_room() / 2, cgroup_room() / CGROUP_SHARE),
              bytes = TRACER_RING_LEAST_BYTES;
+    /* What tracer_may_grow() would ask about the first MiB is known now. */
+    lease = (struct headroom_lease){.approved = most >= HEADROOM_LEASE_BYTES ? HEADROOM_LEASE_BYTES : 0};
     if (!asked_bytes)
         most = least_of(most, TOGETHER_BYTES);
     while (bytes * 2 <= wanted && bytes * 2 * rings <= most && bytes * 2 <= RING_RING_BYTES_MAX)
