@@ -84,7 +84,7 @@ static bool reach(char *from, uint64_t bytes)
 static bool make_rings(void)
 {
     struct {
-        uint64_t magic, read[CPUS_MOST];
+        uint64_t magic, read[CPUS_MOST + 1]; /* of the CPUs, and of the ring that threads share */
     } positions = {0};
     const uint32_t cpus = ring_file_cpus(CPUS_MOST);
     uint64_t each = RING_BYTES;

@@ -120,7 +120,7 @@ void tracer_begin_ledger(void)
         return tracer_sum_begin_ledger();
     process.ledger.header->events_have_stacks = tracer_options.stacks == TRACER_STACKS_FULL;
     struct {
-        uint64_t magic, read[CPUS_MOST];
+        uint64_t magic, read[CPUS_MOST + 1]; /* of the CPUs, and of the ring that threads share */
     } positions = {0};
     const bool overwrites = process.config.sites & LEDGER_WITH_FLIGHT;
     const uint32_t cpus = ring_file_cpus(CPUS_MOST);
