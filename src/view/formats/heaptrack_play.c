@@ -87,13 +87,29 @@ static void release_due(struct player *w, const struct heaptrack_step *now, bool
         release_all(w, c, due(c, now->released[c->role]), anyway);
 }
 
+/* Releases all objects that are due before those of the peak and the end are allocated. An object that was allocated
+ * last would be temporary: one of the lasting objects is allocated before its release, if there is room. */
+static void release_before_lasting(struct player *w, const struct heaptrack_step *now)
+{
+    release_due(w, now, false);
+    vec_each (struct heaptrack_piece, c, w->pieces)
+        if (c->role >= HEAPTRACK_KEPT && c->role < HEAPTRACK_TOP && w->last && w->live + c->size <= w->most &&
+            c->allocated < due(c, now->allocated[c->role])) {
+            allocate(w, c);
+            break;
+        }
+    release_due(w, now, true);
+}
+
 /* At the peak and at the end nothing is put off. */
 static void take_step(struct player *w, const struct heaptrack_step *now, bool peak_or_end)
 {
     release_due(w, now, false);
     for (enum heaptrack_role role = 0; role < HEAPTRACK_ROLES; role++) {
-        if (role == HEAPTRACK_KEPT)
-            release_due(w, now, peak_or_end);
+        if (role == HEAPTRACK_KEPT && peak_or_end)
+            release_before_lasting(w, now);
+        else if (role == HEAPTRACK_KEPT)
+            release_due(w, now, false);
         vec_each (struct heaptrack_piece, c, w->pieces)
             if (c->role == role)
                 allocate_due(w, c, now);
@@ -121,6 +137,19 @@ static void play_rest(struct player *w, const struct heaptrack_step *end)
         release_all(w, before, before->n, true);
 }
 
+/* After a free the reader takes info 0 for that of the latest allocation. So info 0 goes to an object that is never
+ * freed, or that is temporary. */
+static void allocate_first(struct player *w)
+{
+    vec_each (struct heaptrack_piece, c, w->pieces)
+        if (c->size < w->most && (c->role == HEAPTRACK_KEPT || c->role == HEAPTRACK_TEMPORARY)) {
+            allocate(w, c);
+            if (c->role == HEAPTRACK_TEMPORARY)
+                release(w, c, true);
+            return;
+        }
+}
+
 static void play_steps(struct player *w, const struct heaptrack_steps *steps, uint64_t began_ns)
 {
     uint64_t shown_ms = 0;
@@ -133,6 +162,8 @@ static void play_steps(struct player *w, const struct heaptrack_steps *steps, ui
         put(w, 'c', shown_ms);
         if (now->rss_bytes)
             put(w, 'R', now->rss_bytes / PAGE_BYTES);
+        if (i == 0)
+            allocate_first(w);
         take_step(w, now, i == steps->peak || i == last);
         /* The reader draws what there was up to a time stamp: so one follows at once. */
         if (i < last && now->time_ns + 1000000 < now[1].time_ns)
