@@ -91,6 +91,21 @@ def disk():
         check("its file system is full: 12 MiB are to stay free" in said, said)
 
 
+def quarter():
+    """Without --limit the folder takes a quarter of the free space at most."""
+    with private_dir() as folder:
+        os.mkdir(folder + "/disk")
+        script = 'mount -t tmpfs -o size=24m none "$1" && shift && "$@"; code=$?; cp -r disk/t . ; exit $code'
+        words = [*unshare(), "sh", "-c", script, "sh", folder + "/disk", ALLIUM, "trace", "--buffer", "64M", "-o",
+                 folder + "/disk/t", "--", CALLER, "make", "300000", "666"]
+        done = tap.run(words, cwd=folder)
+        said = done.stderr.decode()
+        equal(done.returncode, 0, said)
+        size = sum(os.path.getsize(folder + "/t/ust/" + name) for name in os.listdir(folder + "/t/ust"))
+        check(5 << 20 < size <= (6 << 20) + 8192 and " MiB are full (--limit)" in said, size, said)
+        trace_reader.check_all(sum(trace_reader.said(said)), 600000)
+
+
 def summary():
     with private_dir() as folder:
         said = trace(folder, [], "make", 50000, 555).splitlines()
@@ -126,6 +141,7 @@ tap.main([
     ("--limit", limit),
     ("--duration", duration),
     ("a full disk", disk),
+    ("the limit without --limit", quarter),
     ("the summary", summary),
     ("folders that exist", folders),
 ])
