@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -288,6 +289,27 @@ static void by_strict(int n)
     syscall(SYS_exit, 0);
 }
 
+/* As a debugger does that goes through a program instruction by instruction. */
+static void by_steps(int n)
+{
+    int status;
+    calls(1);
+    const pid_t child = fork();
+    if (!child) {
+        become(1);
+        calls(1); /* makes its rings */
+        if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) || raise(SIGSTOP))
+            _exit(1);
+        calls(n);
+        _exit(0);
+    }
+    while (waitpid(child, &status, 0) == child && WIFSTOPPED(status))
+        if (ptrace(PTRACE_SINGLESTEP, child, NULL, NULL))
+            abort();
+    if (!WIFEXITED(status) || WEXITSTATUS(status))
+        abort();
+}
+
 /* Writes to standard output the times of CLOCK_MONOTONIC before and after each of its allocations. */
 static void by_clock(int n)
 {
@@ -345,7 +367,7 @@ int main(int argc, char **argv)
     } ways[] = {{"plain", plain},      {"threads", by_threads},   {"vfork", by_vfork},
                 {"fork", by_fork},     {"signals", by_signals},   {"forking_handler", by_forking_handler},
                 {"moving", by_moving}, {"stopping", by_stopping}, {"strict", by_strict},
-                {"forever", forever},  {"clock", by_clock}};
+                {"forever", forever},  {"clock", by_clock},       {"steps", by_steps}};
     slot = dlsym(RTLD_DEFAULT, "counted_slot");
     cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
     for (unsigned k = 0; argc > 2 && k < sizeof(ways) / sizeof(*ways); k++)

@@ -189,6 +189,16 @@ def exact(way, n, least=0, **more):
     return test
 
 
+def stepped():
+    """A debugger that steps aborts each sequence, again and again: the events go into the shared ring, and none is lost."""
+    n = 5
+    counts, images = traced("steps", n)
+    _, (child,) = images_of(images)
+    equal(happened(child), counts[1], child)
+    check(child["shared"] >= 2 * n and not sum(child["lost"]), child)
+    check(child["aborted"] >= 16 * n, "aborted", child)
+
+
 def moved():
     """Forced migration, children that write in the other way, signals: both kinds of writer at once. In the long form
     10,000 sequences are aborted at least."""
@@ -355,6 +365,7 @@ RINGS = [
     ("without a reader the rings fill", unread),
     ("a writer that is stopped while others go round the shared ring",
      exact("stopping", tap.pick(30, 1000), 10000, sites=TRACE + ",buffer=64K", GLIBC_TUNABLES="glibc.pthread.rseq=0")),
+    ("a debugger that goes from instruction to instruction", stepped),
     ("the reader is killed", orphaned),
     ("a small memory cgroup", small_cgroup),
     ("sizes of rings", sizes),
