@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 
 sys.dont_write_bytecode = True
 import tap
@@ -112,8 +113,62 @@ def summary():
         check(re.match(r"allium: 10000\d events of 1 process within \d.* \(\d.* a second\), \d.* MiB in .*/t, 0 lost$",
                        said[0]), said)
         check(re.match(r"allium: rings of \S+ MiB for each of \d+ CPUs: at the highest rate, \d.*iB/s in one, the reader "
-                       r"may sleep \d.* m?s; it used \d.* \S?s of CPU time$", said[1]), said)
+                       r"may sleep \d.* m?s; it used \d.* \S?s of CPU time(; times agree with the kernel's clock to \d.* \S?s)?$", said[1]), said)
         equal(said[2:], ["allium: next: allium report %s/t, or allium events %s/t" % (folder, folder)], "the last line")
+
+
+# The clocks of `allium trace`, which go forward when the test says so: by 90 s, and by 1 ms.
+CLOCKS = """
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+static volatile char *stepped;
+__attribute__((constructor)) static void begin(void)
+{
+    const int file = open(getenv("STEPPED"), O_RDONLY);
+    stepped = mmap(NULL, 1, PROT_READ, MAP_SHARED, file, 0);
+    unsetenv("LD_PRELOAD"); /* not for the program */
+}
+int clock_gettime(clockid_t id, struct timespec *t)
+{
+    const long bad = syscall(SYS_clock_gettime, id, t);
+    if (!bad && *stepped && id == CLOCK_REALTIME)
+        t->tv_sec += 90;
+    if (!bad && *stepped && id == CLOCK_MONOTONIC && (t->tv_nsec += 1000000) >= 1000000000) {
+        t->tv_sec++;
+        t->tv_nsec -= 1000000000;
+    }
+    return bad;
+}
+"""
+
+
+def clocks():
+    """Steps of the time of day, and a change of the rate at which the CPU's counter runs, are said."""
+    with private_dir() as folder:
+        with open(folder + "/clocks.c", "w") as file:
+            file.write(CLOCKS)
+        with open(folder + "/stepped", "wb") as file:
+            file.write(b"\0")
+        tap.succeed(["cc", "-O1", "-shared", "-fPIC", folder + "/clocks.c", "-o", folder + "/clocks.so"])
+        for step in False, True:
+            began = time.monotonic()
+            process = subprocess.Popen(
+                [ALLIUM, "trace", "--force", "-o", folder + "/t", "--", CALLER, "make", "9", "555", "say", "a", "wait"],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                env=dict(os.environ, LD_PRELOAD=folder + "/clocks.so", STEPPED=folder + "/stepped"))
+            equal(process.stdout.readline(), b"a\n", "the program")
+            time.sleep(0.1)
+            with open(folder + "/stepped", "r+b") as file:
+                file.write(b"\1" if step else b"\0")
+            time.sleep(time.monotonic() - began + 0.1)  # an anchor comes when twice the time is over
+            said = process.communicate(b"x")[1].decode()
+            equal(process.returncode, 0, said)
+            words = "set forward by 90 s", "the rate of the CPU's counter changed: events of different CPUs"
+            equal([word in said for word in words][:1 + step], [step] * (1 + step), said)
 
 
 def folders():
@@ -143,5 +198,6 @@ tap.main([
     ("a full disk", disk),
     ("the limit without --limit", quarter),
     ("the summary", summary),
+    ("clocks that are set", clocks),
     ("folders that exist", folders),
 ])

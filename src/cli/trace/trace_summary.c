@@ -7,6 +7,9 @@
 #include "base/buf.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "collect/trace/ctf_writer.h"
+
+#define WALL_STEP_LEAST_NS 100000u /* less than that may be the time between two readings */
 
 static void add_size(struct buf *b, double bytes)
 {
@@ -100,8 +103,37 @@ static void print_cost(const struct ring_follow_counts *n)
     }
     buf_addstr(&b, "; it used ");
     add_time(&b, (double)n->cpu_ns);
-    command_fail(0, "%s of CPU time", buf_str(&b));
+    buf_addstr(&b, " of CPU time");
+    if (n->residual_ns > 0) {
+        buf_addstr(&b, "; times agree with the kernel's clock to ");
+        add_time(&b, n->residual_ns < 1 ? 1 : n->residual_ns);
+    }
+    command_fail(0, "%s", buf_str(&b));
     buf_release(&b);
+}
+
+/* The wall clock, whose steps the times of a trace do not follow. */
+static void print_wall_clock(void)
+{
+    const int64_t step_ns = ctf_writer_clock_step_ns();
+    const uint64_t by_ns = step_ns < 0 ? -(uint64_t)step_ns : (uint64_t)step_ns;
+    char text[UNITS_TEXT_BYTES];
+    if (by_ns >= WALL_STEP_LEAST_NS)
+        command_fail(0,
+                     "the time of day was set %s by %s while the trace was recorded: its times are those of "
+                     "the clock as it was at the beginning",
+                     step_ns < 0 ? "back" : "forward", units_format_duration(text, (double)by_ns));
+}
+
+static void print_clocks(const struct ring_follow_counts *n)
+{
+    char text[UNITS_TEXT_BYTES];
+    if (n->residual_ns > TICK_CLOCK_BOUND_NS)
+        command_fail(0,
+                     "the rate of the CPU's counter changed: events of different CPUs that are less than %s "
+                     "apart may be in another order",
+                     units_format_duration(text, n->residual_ns));
+    print_wall_clock();
 }
 
 static void print_stop(const struct ring_follow_counts *n)
@@ -138,6 +170,7 @@ void trace_summary_print(const struct ring_follow_counts *n, const char *folder)
     print_stop(n);
     if (n->images)
         print_cost(n);
+    print_clocks(n);
     command_fail(0, "next: allium report %s, or allium events %s", folder, folder);
 }
 
@@ -165,6 +198,7 @@ void trace_summary_print_flight(const struct trace_flight_counts *n, const char 
     print_event_triggers(n);
     if (n->failed)
         command_fail(0, "%u snapshots could not be written", n->failed);
+    print_wall_clock();
     if (*n->last)
         command_fail(0,
                      "the last one has %" PRIu64 " events, %" PRIu64 " lost; next: allium report %s/%s, or "

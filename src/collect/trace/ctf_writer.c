@@ -37,15 +37,37 @@ static int append(const struct ctf_writer *w, const struct buf *b, int flags, st
     return bad;
 }
 
+#define OFFSET_TRIES 16
+
+/* CLOCK_REALTIME - CLOCK_MONOTONIC, of the readings that were closest to each other. */
+static uint64_t read_offset(void)
+{
+    uint64_t offset = 0, least = UINT64_MAX;
+    for (int k = 0; k < OFFSET_TRIES; k++) {
+        const uint64_t before = clock_ns(CLOCK_MONOTONIC), wall = clock_ns(CLOCK_REALTIME),
+                       width = clock_ns(CLOCK_MONOTONIC) - before;
+        if (width < least) {
+            least = width;
+            offset = wall - before - width / 2;
+        }
+    }
+    return offset;
+}
+
 /* One for all folders that this process writes: two readings of both clocks would differ, and with them the order of
  * events that a reader merges. */
 static uint64_t clock_offset(void)
 {
     static uint64_t offset;
     uint64_t none = 0;
-    __atomic_compare_exchange_n(&offset, &none, clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC), false,
-                                __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    if (!__atomic_load_n(&offset, __ATOMIC_RELAXED))
+        __atomic_compare_exchange_n(&offset, &none, read_offset(), false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
     return __atomic_load_n(&offset, __ATOMIC_RELAXED);
+}
+
+int64_t ctf_writer_clock_step_ns(void)
+{
+    return (int64_t)(read_offset() - clock_offset());
 }
 
 int ctf_writer_new(struct ctf_writer **out, const char *folder, const char *domain,

@@ -35,6 +35,11 @@ int ctf_writer_new_for(struct ctf_writer **out, const char *folder, const struct
 /** Adds a class, before the first packet that has such events. Returns 0, or -errno with a line. */
 int ctf_writer_class(struct ctf_writer *w, const struct event_class *class, struct error *e);
 void ctf_writer_free(struct ctf_writer *w); /* NULL is allowed */
+/**
+ * Returns by how much CLOCK_REALTIME has been set, in ns, since this process made its first folder. All its folders
+ * have the times of that clock before.
+ */
+int64_t ctf_writer_clock_step_ns(void);
 /** Opens the stream of a CPU of an image. Returns a descriptor, which the caller closes, or -errno with a line. */
 int ctf_writer_stream(struct ctf_writer *w, pid_t pid, uint64_t image_id, uint32_t cpu, struct error *e);
 /**

@@ -490,6 +490,8 @@ int ring_follow_end(struct ring_follow *f, struct ring_follow_counts *out, struc
     f->counts.limit_bytes = f->budget.limit_bytes;
     f->counts.spare_bytes = f->budget.spare_bytes;
     f->counts.span_ns = f->last_ns - f->first_ns;
+    if (!f->o.clock && f->counts.images > f->counts.mono_images)
+        f->counts.residual_ns = f->clock.residual_ns;
     *out = f->counts;
     if (bad && e)
         *e = f->error;

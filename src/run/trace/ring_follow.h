@@ -49,7 +49,8 @@ struct ring_follow_counts {
     double busiest_bytes_per_s;                   /* the highest rate of one ring; 0: not known */
     uint64_t worst_lost_bytes;                    /* estimate: what the ring with most losses lacked */
     uint64_t cpu_ns;                              /* of the thread */
-    struct user_counts user;                      /* of the program's own events */
+    double residual_ns; /* the largest of struct tick_clock; 0: no time was converted, or it is not known */
+    struct user_counts user; /* of the program's own events */
 };
 
 /** Starts the thread. The folder of the trace must exist. Returns 0, or -errno with a line. */
