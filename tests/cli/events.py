@@ -3,14 +3,17 @@
 import collections
 import json
 import os
+import re
 import subprocess
 import sys
 
 sys.dont_write_bytecode = True
+import json_schemas
 import tap
 from tap import built, check, equal, private_dir
 
 ALLIUM = built("ALLIUM")
+CALLER = os.path.join(built("TEST_CLI"), "caller")
 SQL = """create table t(a, b); with recursive c(x) as (select 1 union all select x + 1 from c where x < 1000)
     insert into t select x, hex(x) from c; create index i on t(b);"""
 # Prints each event as a line of JSON, as `allium events` is to.
@@ -83,6 +86,27 @@ def each():
         equal(len(rows(trace, "--by", "thread", "--top", "1")), 1, "rows of --top")
 
 
+def losses():
+    """Those of each CPU are what babeltrace2 warns of, and together what the summary says."""
+    with private_dir() as folder:
+        said = tap.succeed([ALLIUM, "trace", "--buffer", "64K", "-o", folder + "/t", "--", CALLER, "make", "500000",
+                            "111", "fork", "3"]).stderr.decode()
+        lost = int(re.search(r", (\d+) lost\n", said).group(1))
+        check(lost > 0, said)
+        warned = collections.Counter()
+        shown = tap.succeed(["babeltrace2", folder + "/t/ust"], stdout=subprocess.DEVNULL).stderr.decode()
+        for number, cpu in re.findall(r'discarded (\d+) events? .* within stream "\S*_(\d+)"', shown):
+            warned[int(cpu)] += int(number)
+        lines = [json.loads(line) for line in events(folder + "/t", "--by", "cpu", "--json").splitlines()]
+        for line in lines:
+            json_schemas.check(line, "allium-events")
+        by_cpu = {row["cpu"]: row["lost_events"] for row in lines[1:-1]}
+        equal({cpu: number for cpu, number in by_cpu.items() if number}, dict(warned), "lost events")
+        equal((sum(warned.values()), lines[-1]["lost_events"]), (lost, lost), said)
+        text = events(folder + "/t", "--by", "cpu")
+        check(re.match(r"CPU +EVENTS +BYTES +PER S +LOST\n", text), text)
+
+
 def mistakes():
     with private_dir() as folder:
         trace = recorded(folder)
@@ -103,5 +127,6 @@ def mistakes():
 
 tap.main([
     ("each event as babeltrace2 reads it, queries, counts", each),
+    ("losses by CPU", losses),
     ("mistakes", mistakes),
 ])

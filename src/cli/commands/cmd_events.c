@@ -165,6 +165,16 @@ static void write_table(const struct request *q, struct sink *out, struct table 
     table_free(t);
 }
 
+/* The table of --by event, thread or cpu. */
+static void write_counts(const struct reading *r, struct sink *out, const struct text_style *style)
+{
+    size_t n;
+    const struct cpu_loss *lost = event_folder_cpu_losses(r->trace, &n);
+    for (size_t i = 0; i < n; i++)
+        event_counts_add_lost(r->counts, lost[i].cpu, lost[i].events);
+    write_table(r->q, out, event_counts_table(r->counts, r->q->top), style);
+}
+
 /* The classes of all events of a trace. */
 struct classes {
     const struct event_class **at;
@@ -226,7 +236,7 @@ static int show(struct reading *r, const struct classes *classes)
         events_view_begin(&v, q->json);
     const int bad = read_events(r, &e);
     if (r->counts)
-        write_table(q, &out, event_counts_table(r->counts, q->top), &style);
+        write_counts(r, &out, &style);
     if (q->sum)
         events_sum_write(q->sum, q->top, q->json, &out, &style);
     if (r->calls)

@@ -6,7 +6,7 @@
 #include "base/hash_map.h"
 #include "base/mem.h"
 
-enum { EVENT, PROCESS, THREAD, CPU, EVENTS, BYTES, RATE, COLUMNS };
+enum { EVENT, PROCESS, THREAD, CPU, EVENTS, BYTES, RATE, LOST, COLUMNS };
 
 static const struct table_column columns[COLUMNS] = {
     [EVENT] = {.name = "event", .type = TABLE_TEXT},
@@ -16,12 +16,13 @@ static const struct table_column columns[COLUMNS] = {
     [EVENTS] = {.name = "events", .type = TABLE_WHOLE, .unit = TABLE_COUNT},
     [BYTES] = {.name = "field", .type = TABLE_WHOLE, .unit = TABLE_BYTES, .header = "bytes"},
     [RATE] = {.name = "events_per_s", .type = TABLE_REAL, .unit = TABLE_COUNT, .header = "per s"},
+    [LOST] = {.name = "lost_events", .type = TABLE_WHOLE, .unit = TABLE_COUNT, .header = "lost"},
 };
 
 struct row {
     const struct event_class *class;
     uint32_t process, thread, cpu;
-    uint64_t events, bytes;
+    uint64_t events, bytes, lost;
     bool has_bytes;
 };
 
@@ -89,6 +90,17 @@ void event_counts_add(struct event_counts *c, const struct trace_event *e)
     c->last_ns = e->time_ns;
 }
 
+void event_counts_add_lost(struct event_counts *c, uint32_t cpu, uint64_t events)
+{
+    bool added;
+    if (c->group != EVENT_COUNTS_BY_CPU || !events)
+        return;
+    const size_t number = map_put_u64(&c->numbers, cpu, c->rows.len, &added);
+    if (added)
+        *vec_push(&c->rows) = (struct row){.cpu = cpu};
+    c->rows.at[number].lost += events;
+}
+
 struct table *event_counts_table(const struct event_counts *c, uint32_t top)
 {
     struct table *t = table_new("events", 1, columns, COLUMNS);
@@ -101,16 +113,18 @@ struct table *event_counts_table(const struct event_counts *c, uint32_t top)
             table_whole(t, PROCESS, r->process);
             table_whole(t, THREAD, r->thread);
         }
-        if (c->group == EVENT_COUNTS_BY_CPU)
+        if (c->group == EVENT_COUNTS_BY_CPU) {
             table_whole(t, CPU, r->cpu);
+            table_whole(t, LOST, r->lost);
+        }
         table_whole(t, EVENTS, r->events);
         if (r->has_bytes)
             table_whole(t, BYTES, r->bytes);
         if (seconds > 0)
             table_real(t, RATE, (double)r->events / seconds);
     }
-    t->hidden = c->group == EVENT_COUNTS_BY_EVENT    ? 1u << PROCESS | 1u << THREAD | 1u << CPU
-                : c->group == EVENT_COUNTS_BY_THREAD ? 1u << EVENT | 1u << CPU
+    t->hidden = c->group == EVENT_COUNTS_BY_EVENT    ? 1u << PROCESS | 1u << THREAD | 1u << CPU | 1u << LOST
+                : c->group == EVENT_COUNTS_BY_THREAD ? 1u << EVENT | 1u << CPU | 1u << LOST
                                                      : 1u << EVENT | 1u << PROCESS | 1u << THREAD;
     table_sort(t, EVENTS, TABLE_MOST_FIRST);
     if (top)

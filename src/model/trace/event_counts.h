@@ -18,6 +18,8 @@ struct event_counts;
 struct event_counts *event_counts_new(enum event_counts_group group);
 void event_counts_free(struct event_counts *c); /* NULL is allowed */
 void event_counts_add(struct event_counts *c, const struct trace_event *e);
+/** Adds events of a CPU that were lost while they were recorded; by events and threads it is not known, and ignored. */
+void event_counts_add_lost(struct event_counts *c, uint32_t cpu, uint64_t events);
 /** Returns the rows, the most frequent first, at most `top` (0: all). The caller frees the table. */
 struct table *event_counts_table(const struct event_counts *c, uint32_t top);
 
