@@ -6,6 +6,7 @@
  *   make N SIZE    malloc(SIZE) and free of it, N times     hold N SIZE   malloc(SIZE), N times
  *   slow N SIZE    as make, 1 ms apart                      fork N        N children, one after the other; each makes
  *                                                                         10 blocks of 33,333 bytes
+ *   keep N SIZE    as hold, 1,000 at most in all            drop          frees what keep has allocated
  *   leave MS       a child that lives for MS ms and then    wait          waits for a byte of its input
  *                  makes 7 blocks of 44,444 bytes
  *   say TEXT       writes TEXT and an end of line           fill FILE     writes into FILE until there is no space
@@ -20,6 +21,8 @@
 #include <unistd.h>
 
 static void *volatile kept;
+static void *all[1000];
+static int n_all;
 
 __attribute__((noinline)) static void make(long n, size_t size)
 {
@@ -57,6 +60,8 @@ static int two(char **a)
         for (long i = 0; i < n; i++) {
             if (!strcmp(a[0], "hold"))
                 kept = malloc(size);
+            else if (!strcmp(a[0], "keep"))
+                all[n_all++] = malloc(size);
             else if (!usleep(1000))
                 make(1, size);
         }
@@ -90,8 +95,12 @@ int main(int argc, char **argv)
     char c;
     static char *rest[64];
     for (char **a = argv + 1; a < argv + argc;) {
-        if (!strcmp(*a, "make") || !strcmp(*a, "hold") || !strcmp(*a, "slow")) {
+        if (!strcmp(*a, "make") || !strcmp(*a, "hold") || !strcmp(*a, "slow") || !strcmp(*a, "keep")) {
             a += two(a);
+        } else if (!strcmp(*a, "drop")) {
+            while (n_all)
+                free(all[--n_all]);
+            a++;
         } else if (!strcmp(*a, "wait")) {
             if (read(0, &c, 1) < 0)
                 return 1;

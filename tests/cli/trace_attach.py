@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A process that runs already: `allium env --trace`, `allium set PID trace=on|off`, `allium trace PID`."""
+import json
 import os
+import re
 import sys
 
 sys.dont_write_bytecode = True
@@ -32,6 +34,21 @@ def attach():
         folder = s.folder + "/caller.%s.trace" % s.pid
         equal(trace_reader.calls(s.end(tracer), folder), (160, 0, 0), "the second trace")
         equal(count(trace_reader.events(folder), 444), 80, "its events")
+
+
+def earlier():
+    """Frees of blocks from before the trace are counted, and are in no figure."""
+    with service(["--trace"], "keep", 30, 111, "say", "a", "wait", "keep", 20, 222, "drop", "say", "b", "wait") as s:
+        s.reach("a")
+        tracer = s.begin("-o", "t")
+        s.go_on()
+        s.reach("b")
+        equal(trace_reader.calls(s.end(tracer), s.folder + "/t"), (20 + 50, 0, 0), "events")
+        report = s.call("report", "t")
+        check(re.search(r"\n  30 frees of blocks whose allocation is not in the trace: they are in no figure", report),
+              report)
+        total = json.loads(s.call("report", "--json", "t"))["total"]
+        equal((total["allocations"], total["allocated_bytes"], total["live_bytes"]), (20, 20 * 222, 0), "figures")
 
 
 def switches():
@@ -106,6 +123,7 @@ def mistakes():
 
 tap.main([
     ("a trace of a running process", attach),
+    ("blocks from before the trace", earlier),
     ("switches at run time", switches),
     ("many switches amid calls", threads),
     ("the process ends", ends),
