@@ -304,6 +304,57 @@ def moments():
         equal(held(trace), want, "at the end")
 
 
+PLUGIN = """
+#include <stdlib.h>
+void *volatile kept[100];
+__attribute__((noinline)) void *take_NAME(int i) { return kept[i] = malloc(SIZE); }
+int go(int i) { return take_NAME(i) != NULL; }
+"""
+LOADER = """
+#include <dlfcn.h>
+#include <stdlib.h>
+int main(int argc, char **argv)
+{
+    for (int turn = 0; turn < 6; turn++) {
+        void *library = dlopen(argv[1 + turn % 2], RTLD_NOW);
+        int (*go)(int) = (int (*)(int))dlsym(library, "go");
+        for (int i = 0; i < 10; i++)
+            if (argc < 3 || !go(i))
+                return 1;
+        dlclose(library);
+    }
+    return 0;
+}
+"""
+
+
+def replaced():
+    """Libraries that are loaded at the address of one that was unloaded: each call is that of its own library."""
+    with private_dir() as folder:
+        libraries = []
+        for name, size in ("one", 1000), ("two", 2000):
+            text = PLUGIN.replace("NAME", name).replace("SIZE", str(size))
+            libraries.append(compiled(folder, name + ".c", text, "-shared", "-fPIC"))
+        trace = folder + "/t"
+        allium("trace", "--quiet", "-o", trace, "--", compiled(folder, "loader.c", LOADER), *libraries)
+        listed = [json.loads(line) for line in allium("events", "--json", trace).stdout.splitlines()[1:-1]]
+        starts = {e["fields"]["path"]: e["fields"]["start"] for e in listed if e["event"] == "allium:module_loaded" and
+                  e["fields"]["path"] in libraries}
+        check(len(starts) == 2 and len(set(starts.values())) == 1, "both libraries were at one address", starts)
+        want = {"take_one": (30, 30000), "take_two": (30, 60000)}
+        report = json.loads(allium("report", "--json", "--by", "function", trace).stdout)
+        equal({row["name"]: (row["self"]["allocations"], row["self"]["allocated_bytes"]) for row in report["rows"]
+               if row["name"] in want}, want, "report")
+        sites = json.loads(allium("sites", "--json", trace).stdout)
+        equal({row["function"]: (row["allocations"], row["requested_bytes"]) for row in sites["rows"]
+               if row["function"] in want}, want, "sites")
+        equal({(e["function"], e["fields"]["size_bytes"]) for e in listed if str(e["function"]).startswith("take_")},
+              {("take_one", 1000), ("take_two", 2000)}, "events")
+        sums = json.loads(allium("events", "--json", "--top", "0", "--sum", "malloc.size,by=site", trace).stdout)
+        equal({row["site"].split()[0]: (row["count"], row["sum_bytes"]) for row in sums["rows"]
+               if row["site"].startswith("take_")}, want, "sums")
+
+
 def damaged():
     """One line for what is no trace; a stream that is cut gives what is whole."""
     with private_dir() as folder:
@@ -345,5 +396,6 @@ tap.main([
      lambda: as_ledger(stacks="full", options=("--events", "begin"))),
     ("without sites, figures of all calls", lambda: as_ledger(stacks="none")),
     ("what is live at any time, to the end by SIGKILL", moments),
+    ("libraries that take the place of others", replaced),
     ("damaged and foreign folders", damaged),
 ])

@@ -115,6 +115,7 @@ struct reading {
 static void take_event(struct reading *r, const struct trace_event *event)
 {
     struct span_change change = {.depth = 0};
+    event_places_take(r->places, event);
     if (!r->counts)
         event_spans_take(r->spans, event, &change);
     if (!event_query_fits(r->query, event, r->view->began_ns, event_places_of, r->places))

@@ -36,6 +36,12 @@ void event_places_close(struct event_places *p)
     free(p);
 }
 
+void event_places_take(struct event_places *p, const struct trace_event *e)
+{
+    if (trace_sites_is_module(e))
+        trace_sites_take(p->sites, e);
+}
+
 uint64_t event_places_site(const struct trace_event *e)
 {
     const unsigned char *at;

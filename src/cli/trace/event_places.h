@@ -18,6 +18,8 @@ struct event_places;
 /** Returns 0, or -errno with a line. *out is NULL on failure. */
 int event_places_open(struct event_places **out, const char *folder, struct error *e);
 void event_places_close(struct event_places *p); /* NULL is allowed */
+/** Give it all events of the trace, each before it is asked for the event's place: modules come and go. */
+void event_places_take(struct event_places *p, const struct trace_event *e);
 /** Returns the event's return address; 0: it has none. */
 uint64_t event_places_site(const struct trace_event *e);
 /** Finds the innermost function that is not a wrapper; else the outermost function of the address. An

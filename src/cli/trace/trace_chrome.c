@@ -27,8 +27,10 @@ static int read_all(struct trace_chrome *t, struct event_folder *folder, struct 
 {
     struct trace_event event;
     int found;
-    while ((found = event_folder_next(folder, &event, e)) > 0)
+    while ((found = event_folder_next(folder, &event, e)) > 0) {
+        event_places_take(t->places, &event);
         chrome_event(t->chrome, &event);
+    }
     t->losses = event_folder_losses(folder);
     return found;
 }

@@ -145,8 +145,12 @@ static int read_events(struct work *w, struct event_folder *t, struct trace_span
             began = true;
         }
         w->counts->events++;
-        if (agent_events_read(&next.event, &next.agent))
+        if (agent_events_read(&next.event, &next.agent)) {
             expect(w, &next);
+        } else if (trace_sites_is_module(&next.event)) {
+            take_all(w);
+            trace_sites_take(w->sites, &next.event);
+        }
     }
     take_all(w);
     if (!began)

@@ -2,12 +2,20 @@
 #include "collect/trace/trace_sites.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/hash_map.h"
 #include "base/mem.h"
+#include "wire/event_schema.h"
+
+/* What an image has at an address now, by its events. */
+struct place {
+    uint32_t image, mapping; /* in the profile */
+};
 
 struct trace_sites {
     struct profile *p;
+    struct VEC(struct place) places;
     struct map images;            /* by id */
     struct map threads;           /* by image and thread id */
     struct map locations;         /* by module and address */
@@ -45,6 +53,7 @@ void trace_sites_free(struct trace_sites *s)
     vec_each (struct map, m, &s->sites)
         map_release(m);
     vec_release(&s->sites);
+    vec_release(&s->places);
     map_release(&s->images);
     map_release(&s->threads);
     map_release(&s->locations);
@@ -80,21 +89,80 @@ uint32_t trace_sites_thread(struct trace_sites *s, const struct trace_event *e, 
     return thread;
 }
 
-/* Returns what the image has at the address: the last module that came there. NULL: none. */
-static const struct profile_mapping *mapping_at(const struct profile *p, uint32_t image, uint64_t address)
+static bool is_within(const struct profile *p, const struct profile_mapping *m, uint64_t address)
+{
+    const struct profile_module *module = &p->modules.at[m->module];
+    return address - m->start < module->end - module->start;
+}
+
+static bool overlap(const struct profile *p, const struct profile_mapping *a, const struct profile_mapping *b)
+{
+    return is_within(p, a, b->start) || is_within(p, b, a->start);
+}
+
+/* Returns what the image has at the address: the module of which an event said so, or the last one that came there.
+ * NULL: none. */
+static const struct profile_mapping *mapping_at(const struct trace_sites *s, uint32_t image, uint64_t address)
 {
     const struct profile_mapping *found = NULL;
-    vec_each (const struct profile_mapping, m, &p->mappings) {
-        const struct profile_module *module = &p->modules.at[m->module];
-        if (m->image == image && address - m->start < module->end - module->start)
+    vec_each (const struct place, place, &s->places)
+        if (place->image == image && is_within(s->p, &s->p->mappings.at[place->mapping], address))
+            return &s->p->mappings.at[place->mapping];
+    vec_each (const struct profile_mapping, m, &s->p->mappings)
+        if (m->image == image && is_within(s->p, m, address))
             found = m;
-    }
     return found;
+}
+
+/* Returns the number of the mapping that module_loaded tells of; SIZE_MAX: the profile does not have it. */
+static size_t mapping_of(const struct profile *p, uint32_t image, const struct trace_event *e)
+{
+    const unsigned char *at;
+    const struct event_field *first = trace_event_field(e, "start", &at);
+    const uint64_t start = first && first->type == EVENT_HEX ? trace_event_number(first, at) : 0;
+    const struct event_field *path = trace_event_field(e, "path", &at);
+    for (size_t i = 0; path && path->type == EVENT_TEXT && i < p->mappings.len; i++) {
+        const struct profile_mapping *m = &p->mappings.at[i];
+        /* a path may be cut in the event */
+        if (m->image == image && m->start == start &&
+            !strncmp(profile_text(p, p->modules.at[m->module].path), (const char *)at,
+                     strnlen((const char *)at, path->bytes)))
+            return i;
+    }
+    return SIZE_MAX;
+}
+
+/* A mapping takes the place of those that it overlaps. */
+static void put_mapping(struct trace_sites *s, uint32_t image, uint32_t mapping)
+{
+    const struct profile_mapping *m = &s->p->mappings.at[mapping];
+    size_t kept = 0;
+    vec_each (const struct place, place, &s->places)
+        if (place->image != image || !overlap(s->p, &s->p->mappings.at[place->mapping], m))
+            s->places.at[kept++] = *place;
+    s->places.len = kept;
+    *vec_push(&s->places) = (struct place){image, mapping};
+}
+
+bool trace_sites_is_module(const struct trace_event *e)
+{
+    return e->class->id == EVENT_module_loaded && !strcmp(e->domain, "ust");
+}
+
+void trace_sites_take(struct trace_sites *s, const struct trace_event *e)
+{
+    const uint32_t image = trace_sites_image(s, e);
+    const size_t mapping = mapping_of(s->p, image, e);
+    if (mapping == SIZE_MAX ||
+        mapping_at(s, image, s->p->mappings.at[mapping].start) == &s->p->mappings.at[mapping])
+        return;
+    put_mapping(s, image, (uint32_t)mapping);
+    map_release(&s->sites.at[image]);
 }
 
 static uint32_t add_location(struct trace_sites *s, uint32_t image, uint64_t return_address)
 {
-    const struct profile_mapping *m = mapping_at(s->p, image, return_address);
+    const struct profile_mapping *m = mapping_at(s, image, return_address);
     const struct location_key key = {m ? m->module : PROFILE_NONE,
                                      m ? return_address - m->bias : return_address};
     bool added;

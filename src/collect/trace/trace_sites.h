@@ -9,6 +9,8 @@
  * Runs in: the tool. Threads: one at a time. Owns: its tables, until trace_sites_free(); the profile is the caller's.
  */
 
+#include <stdbool.h>
+
 #include "model/profile/profile.h"
 #include "model/trace/trace_event.h"
 
@@ -18,6 +20,13 @@ struct trace_sites;
 struct trace_sites *trace_sites_new(struct profile *p);
 void trace_sites_free(struct trace_sites *s); /* NULL is allowed */
 
+/** Returns whether the event tells that a module came, see trace_sites_take(). */
+bool trace_sites_is_module(const struct trace_event *e);
+/**
+ * Takes such an event, in the order of time: from now on the addresses of this module belong to it. Where there is no
+ * such event, an address belongs to the last module that its image had there.
+ */
+void trace_sites_take(struct trace_sites *s, const struct trace_event *e);
 /** Returns the profile's number of the image of an event. */
 uint32_t trace_sites_image(struct trace_sites *s, const struct trace_event *e);
 /** Returns the profile's number of the thread of an event of that image. */
