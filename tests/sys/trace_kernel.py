@@ -37,8 +37,19 @@ static long rounds;
 
 static void touch(char *at) { *(volatile char *)at = 1; }
 
+/* On another CPU the agent would make room for that CPU's events. */
+static void stay(void)
+{
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    sched_setaffinity(0, sizeof(one), &one);
+    mark(20000);
+}
+
 static void step_faults(void)
 {
+    stay();
     char *pages = mmap(NULL, 4096 * rounds, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     madvise(pages, 4096 * rounds, MADV_NOHUGEPAGE);
     mark(10001);
@@ -64,11 +75,7 @@ static void step_classes(void)
 static void step_maps(void)
 {
     void *now = (void *)syscall(SYS_brk, 0);
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(sched_getcpu(), &one);
-    sched_setaffinity(0, sizeof(one), &one); /* on another CPU the agent would make room for that CPU's events */
-    mark(20000);
+    stay();
     mark(20001);
     char *a = mmap(NULL, 40960, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     long failed = syscall(SYS_mmap, 0, 0, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -161,6 +168,7 @@ int main(int argc, char **argv)
 """
 LINE = re.compile(r"^\[(\d+)\] (?:\S+ )*?(?:\(\S+\) )?(kernel|allium):(\w+): \{ cpu_id = (\d+), vpid = (\d+), .*? \}, "
                   r"\{ flags = (\d+), vtid = (\d+) \}, \{ (.*) \}$")
+DISCARDED = re.compile(r"discarded (\d+) events? .*/kernel/")
 FIELD = re.compile(r'(\w+) = (?:\( "([^"]*)" : container = -?\d+ \)|"([^"]*)"|(-?\w+))')
 
 
@@ -193,9 +201,9 @@ def compiled(folder):
 class Traced:
     """A run of the program: its events in the order of time, what it printed, what allium said."""
 
-    def __init__(self, folder, groups, rounds, *steps, options=(), before=(), env=None):
+    def __init__(self, folder, groups, rounds, *steps, options=(), before=(), inside=(), env=None):
         done = tap.run([*before, ALLIUM, "trace", *(["--kernel", groups] if groups else []), *options, "-o",
-                        folder + "/t", "--", compiled(folder), str(rounds), *steps],
+                        folder + "/t", "--", *inside, compiled(folder), str(rounds), *steps],
                        env=dict(os.environ, ALLIUM_KERNEL_COUNTS="1", **(env or {})))
         equal(done.returncode, 0, done.stderr)
         self.said = done.stderr.decode()
@@ -399,13 +407,32 @@ def flight():
         check(any(e.name == "malloc" and e.f_size == 10002 for e in events), "the program's part")
 
 
+def discarded(warned):
+    return sum(map(int, DISCARDED.findall(warned)))
+
+
 def losses():
     """A ring that is too small: written and lost are together what the programs counted; babeltrace2 says so, too."""
     with private_dir() as folder:
         t = Traced(folder, "faults,maps,rss", 200000, "order", options=("--kernel-buffer", "32K"))
         check(t.lost > 0, t.said)
         check(t.written + t.lost >= 2 * 200000, t.said)
-        check("discarded" in t.warned, t.warned)
+        equal(discarded(t.warned), t.lost, "events that babeltrace2 says are discarded")
+
+
+# allium sleeps while the program runs, and nothing happens behind what is lost.
+ASLEEP = 'kill -STOP $PPID; "$@"; kill -CONT $PPID'
+
+
+def losses_at_the_end():
+    """Losses behind the last packet of a ring are in the trace, too."""
+    with private_dir() as folder:
+        t = Traced(folder, "maps", 20000, "order", options=("--kernel-buffer", "32K"),
+                   inside=("sh", "-c", ASLEEP, "sh"))
+        check(t.lost > 20000, t.said)
+        equal(discarded(t.warned), t.lost, "events that babeltrace2 says are discarded")
+        shown = tap.run([ALLIUM, "events", "--by", "cpu", folder + "/t"])
+        check(b"allium: %d events were lost" % t.lost in shown.stderr, shown.stderr)
 
 
 def mistakes():
@@ -442,6 +469,7 @@ lib.main([
     ("the program's events and the kernel's are on one clock", order),
     ("--flight", flight),
     ("losses are exact", losses),
+    ("losses behind the last packet", losses_at_the_end),
     ("all groups at once", everything),
     ("first mistakes", mistakes),
 ])

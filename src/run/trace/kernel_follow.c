@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/sigsafe/clock_ns.h"
 #include "collect/trace/ctf_writer.h"
 #include "collect/trace/kernel_event_classes.h"
 #include "sys/tools/kernel_events.h"
@@ -91,6 +92,23 @@ static uint64_t lost_of(const struct kernel_follow *f, uint32_t ring)
     for (int why = 0; why < RING_LOSSES; why++)
         lost += ring_reader_lost(f->reader, ring, (enum ring_loss)why);
     return lost;
+}
+
+/* Writes what each ring has lost behind its last packet. */
+static int write_losses(struct kernel_follow *f)
+{
+    int bad = 0;
+    for (uint32_t ring = 0; !bad && ring < ring_reader_rings(f->reader); ring++) {
+        const struct stream *s = &f->streams[ring];
+        const uint64_t lost = lost_of(f, ring);
+        if (lost <= s->lost)
+            continue;
+        bad = open_stream(f, ring);
+        if (!bad && (bad = ctf_writer_losses(f->writer, s->fd, 0, 0, cpu_of(f, ring), s->number + 1, lost,
+                                             clock_ns(CLOCK_MONOTONIC))))
+            error_set(&f->error, -bad, "cannot write the trace: %s", strerror(-bad));
+    }
+    return bad;
 }
 
 /* Reads all rings once. Returns whether there was anything. */
@@ -196,6 +214,8 @@ int kernel_follow_end(struct kernel_follow *f, struct kernel_follow_counts *out,
     kernel_events_stop(f->kernel);
     if (f->reads)
         read_all(f);
+    if (f->reads && !f->bad)
+        f->bad = write_losses(f);
     const int bad = f->bad;
     for (uint32_t ring = 0; ring < ring_reader_rings(f->reader); ring++)
         f->counts.lost += lost_of(f, ring);
