@@ -276,17 +276,21 @@ static __always_inline bool is_map_call(__u64 nr)
     return false KERNEL_LABELS_map_call(IS_CALL);
 }
 
-/* The numbers are those of 64-bit programs. */
-static __always_inline bool wants_call(__u64 self, __u64 nr)
+/* Returns the current thread, as bpf_get_current_pid_tgid() does, if its call is wanted; else 0. The numbers of calls
+ * are those of 64-bit programs. */
+static __always_inline __u64 wants_call(__u64 nr)
 {
+    if (!is_map_call(nr))
+        return 0;
     const struct task_struct *task = bpf_get_current_task_btf();
-    return is_map_call(nr) && wants(self) && !(task->thread_info.status & X86_TS_COMPAT);
+    const __u64 self = (__u64)(__u32)task->tgid << 32 | (__u32)task->pid;
+    return wants(self) && !(task->thread_info.status & X86_TS_COMPAT) ? self : 0;
 }
 
 SEC("tp_btf/sys_enter") int BPF_PROG(call_begins, struct pt_regs *regs, __s64 id)
 {
-    const __u64 self = bpf_get_current_pid_tgid();
-    if (!wants_call(self, id))
+    const __u64 self = wants_call(id);
+    if (!self)
         return 0;
     BEGIN(map_begin);
     e->call = (__s32)id;
@@ -295,7 +299,7 @@ SEC("tp_btf/sys_enter") int BPF_PROG(call_begins, struct pt_regs *regs, __s64 id
 }
 
 /* The registers still hold the arguments. */
-static __attribute__((noinline)) int emit_mmap(const struct pt_regs *regs, __s64 result, __u64 self)
+static __always_inline int emit_mmap(const struct pt_regs *regs, __s64 result, __u64 self)
 {
     BEGIN(mmap);
     e->prot = (__u32)regs->dx;
@@ -309,7 +313,7 @@ static __attribute__((noinline)) int emit_mmap(const struct pt_regs *regs, __s64
     return 0;
 }
 
-static __attribute__((noinline)) int emit_mremap(const struct pt_regs *regs, __s64 result, __u64 self)
+static __always_inline int emit_mremap(const struct pt_regs *regs, __s64 result, __u64 self)
 {
     BEGIN(mremap);
     e->flags = (__u32)regs->r10;
@@ -322,7 +326,7 @@ static __attribute__((noinline)) int emit_mremap(const struct pt_regs *regs, __s
     return 0;
 }
 
-static __attribute__((noinline)) int emit_brk(const struct pt_regs *regs, __s64 result, __u64 self)
+static __always_inline int emit_brk(const struct pt_regs *regs, __s64 result, __u64 self)
 {
     BEGIN(brk);
     e->asked = regs->di;
@@ -332,7 +336,7 @@ static __attribute__((noinline)) int emit_brk(const struct pt_regs *regs, __s64 
 }
 
 #define EMIT_RANGE(name, third)                                                                              \
-    static __attribute__((noinline)) int emit_##name(const struct pt_regs *regs, __s64 result, __u64 self)   \
+    static __always_inline int emit_##name(const struct pt_regs *regs, __s64 result, __u64 self)             \
     {                                                                                                        \
         BEGIN(name);                                                                                         \
         e->address = regs->di;                                                                               \
@@ -348,8 +352,8 @@ EMIT_RANGE(mprotect, e->prot = (__u32)regs->dx)
 
 SEC("tp_btf/sys_exit") int BPF_PROG(call_ends, struct pt_regs *regs, __s64 result)
 {
-    const __u64 self = bpf_get_current_pid_tgid(), nr = regs->orig_ax;
-    if (!wants_call(self, nr))
+    const __u64 nr = regs->orig_ax, self = wants_call(nr);
+    if (!self)
         return 0;
     return nr == CALL_brk       ? emit_brk(regs, result, self)
            : nr == CALL_mmap    ? emit_mmap(regs, result, self)
