@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What a tracer of madvise(2) does at least, for one process: nothing, a count, and a record of a BPF ring buffer. */
+/*
+ * What a tracer of madvise(2) does at least, for one process: nothing, a count, and a record of a BPF ring buffer. The
+ * filter, the way to the arguments and the fields of a record are those of `allium trace`.
+ */
 #include "bpf/kernel.h"
 
 #include <bpf/bpf_helpers.h>
@@ -10,14 +13,9 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define SYS_MADVISE 28
-#define WORDS       6 /* of a record: as many as the events of `allium trace` have */
+#define PIDS        (1u << 22)
 
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, 32768);
-    __type(key, __u32);
-    __type(value, __u32);
-} traced SEC(".maps");
+__u64 traced[PIDS / 64] SEC(".bss.traced"); /* a bit for each process */
 
 struct {
     __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -31,10 +29,23 @@ struct {
     __uint(max_entries, 4 << 20);
 } records SEC(".maps");
 
+struct begin {
+    __u64 ns;
+    __u16 id, size;
+    __u32 thread, pid, call;
+};
+
+struct end {
+    __u64 ns;
+    __u16 id, size;
+    __u32 thread, pid, advice;
+    __u64 address, length, result;
+};
+
 static __always_inline bool is_wanted(long call)
 {
     const __u32 tgid = bpf_get_current_pid_tgid() >> 32;
-    return call == SYS_MADVISE && bpf_map_lookup_elem(&traced, &tgid);
+    return call == SYS_MADVISE && traced[tgid / 64 & (PIDS / 64 - 1)] >> (tgid & 63) & 1;
 }
 
 static __always_inline int count_of(long call)
@@ -46,47 +57,57 @@ static __always_inline int count_of(long call)
     return 0;
 }
 
-static __always_inline int record_of(long call, __u64 a, __u64 b)
-{
-    __u64 *to = is_wanted(call) ? bpf_ringbuf_reserve(&records, WORDS * sizeof(*to), 0) : NULL;
-    if (!to)
-        return 0;
-    to[0] = bpf_ktime_get_ns();
-    to[1] = bpf_get_current_pid_tgid();
-    to[2] = a;
-    to[3] = b;
-    to[4] = (__u64)call;
-    to[5] = bpf_get_smp_processor_id();
-    bpf_ringbuf_submit(to, BPF_RB_NO_WAKEUP);
-    return 0;
-}
-
-SEC("raw_tp/sys_enter") int BPF_PROG(empty_enter, struct pt_regs *regs, long call)
+SEC("tp_btf/sys_enter") int BPF_PROG(empty_enter, struct pt_regs *regs, long call)
 {
     return 0;
 }
 
-SEC("raw_tp/sys_exit") int BPF_PROG(empty_exit, struct pt_regs *regs, long result)
+SEC("tp_btf/sys_exit") int BPF_PROG(empty_exit, struct pt_regs *regs, long result)
 {
     return 0;
 }
 
-SEC("raw_tp/sys_enter") int BPF_PROG(count_enter, struct pt_regs *regs, long call)
+SEC("tp_btf/sys_enter") int BPF_PROG(count_enter, struct pt_regs *regs, long call)
 {
     return count_of(call);
 }
 
-SEC("raw_tp/sys_exit") int BPF_PROG(count_exit, struct pt_regs *regs, long result)
+SEC("tp_btf/sys_exit") int BPF_PROG(count_exit, struct pt_regs *regs, long result)
 {
-    return count_of((long)BPF_CORE_READ(regs, orig_ax));
+    return count_of((long)regs->orig_ax);
 }
 
-SEC("raw_tp/sys_enter") int BPF_PROG(ring_enter, struct pt_regs *regs, long call)
+SEC("tp_btf/sys_enter") int BPF_PROG(ring_enter, struct pt_regs *regs, long call)
 {
-    return record_of(call, BPF_CORE_READ(regs, di), BPF_CORE_READ(regs, si));
+    struct begin *to = is_wanted(call) ? bpf_ringbuf_reserve(&records, sizeof(*to), 0) : NULL;
+    if (!to)
+        return 0;
+    const __u64 ids = bpf_get_current_pid_tgid();
+    to->ns = bpf_ktime_get_ns();
+    to->id = 1;
+    to->size = sizeof(*to) / 8;
+    to->thread = (__u32)ids;
+    to->pid = ids >> 32;
+    to->call = (__u32)call;
+    bpf_ringbuf_submit(to, BPF_RB_NO_WAKEUP);
+    return 0;
 }
 
-SEC("raw_tp/sys_exit") int BPF_PROG(ring_exit, struct pt_regs *regs, long result)
+SEC("tp_btf/sys_exit") int BPF_PROG(ring_exit, struct pt_regs *regs, long result)
 {
-    return record_of((long)BPF_CORE_READ(regs, orig_ax), (__u64)result, 0);
+    struct end *to = is_wanted((long)regs->orig_ax) ? bpf_ringbuf_reserve(&records, sizeof(*to), 0) : NULL;
+    if (!to)
+        return 0;
+    const __u64 ids = bpf_get_current_pid_tgid();
+    to->ns = bpf_ktime_get_ns();
+    to->id = 2;
+    to->size = sizeof(*to) / 8;
+    to->thread = (__u32)ids;
+    to->pid = ids >> 32;
+    to->advice = (__u32)regs->dx;
+    to->address = regs->di;
+    to->length = regs->si;
+    to->result = (__u64)result;
+    bpf_ringbuf_submit(to, BPF_RB_NO_WAKEUP);
+    return 0;
 }

@@ -4,8 +4,7 @@
 
 #include "bpf/kernel_events.h"
 
-#include "bpf/kernel_ring.bpf.h"
-#include "wire/kernel_event_schema.h"
+#include "bpf/traced.bpf.h"
 
 #include "bpf/fault_class.bpf.h"
 #include "bpf/mm.bpf.h"
@@ -16,86 +15,20 @@
 const volatile __u64 vmemmap_base_at = 0;
 #define VMEMMAP_FIXED 0xffffea0000000000ull
 
-/* The first process that allium forks from now on is traced. */
-__u32 awaits_first = 0;
-
-/* Traced processes, by their number in the initial namespace, until nothing of them can happen any more. */
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, KERNEL_EVENTS_TRACED_MAX);
-    __uint(key_size, sizeof(__u32));
-    __uint(value_size, sizeof(__u32));
-} traced SEC(".maps");
-
-/* ---- an event: the head, and the fields as the schema lists them ---- */
-
-#define TYPE_U32     __u32
-#define TYPE_S32     __s32
-#define TYPE_HEX32   __u32
-#define TYPE_U64     __u64
-#define TYPE_S64     __s64
-#define TYPE_HEX64   __u64
-#define TYPE_BYTES64 __u64
-
-#define FIELD(name, type) TYPE_##type name;
-#define LABEL(name, list) __s32 name;
-#define TEXT(name, bytes) char name[bytes];
-#define EVENT(number, group, name, fields)                                                                   \
-    enum { NUMBER_##name = number };                                                                         \
-    struct event_##name {                                                                                    \
-        struct ring_event head;                                                                              \
-        fields                                                                                               \
-    };
-KERNEL_EVENT_SCHEMA(EVENT, FIELD, LABEL, TEXT)
-#undef EVENT
-
-/* An event of the current thread, whose other members are to be set by name. */
-#define BEGIN(name)                                                                                          \
-    union {                                                                                                  \
-        struct event_##name of;                                                                              \
-        uint64_t words[(sizeof(struct event_##name) + 7) / 8];                                               \
-    } u;                                                                                                     \
-    struct event_##name *const e = &u.of;                                                                    \
-    const __u64 ids = current_ids();                                                                         \
-    __builtin_memset(&u, 0, sizeof(u));                                                                      \
-    e->head.id = NUMBER_##name;                                                                              \
-    e->head.size = sizeof(u.words) / 8;                                                                      \
-    e->head.thread = (__u32)ids;                                                                             \
-    e->pid = ids >> 32
-
-const volatile bool counts_wanted = false;
-
-#define END()                                                                                                \
-    if (counts_wanted)                                                                                       \
-        count(KERNEL_EVENTS_WANTED);                                                                         \
-    ring_append(u.words, sizeof(u.words) / 8)
-
-/* ---- whose events are wanted ---- */
-
-static __always_inline bool is_traced(__u32 tgid)
-{
-    return bpf_map_lookup_elem(&traced, &tgid) != NULL;
-}
-
-static __always_inline bool wants_current(void)
-{
-    return runs() && is_traced(bpf_get_current_pid_tgid() >> 32);
-}
+/* ---- which processes are traced ---- */
 
 SEC("raw_tp/sched_process_fork")
 int BPF_PROG(follow_fork, struct task_struct *parent, struct task_struct *child)
 {
-    const __u32 from = bpf_get_current_pid_tgid() >> 32, tgid = BPF_CORE_READ(child, tgid), one = 1;
+    const __u32 from = bpf_get_current_pid_tgid() >> 32, tgid = BPF_CORE_READ(child, tgid);
     const bool is_thread = BPF_CORE_READ(child, pid) != (int)tgid;
     bool follows = is_traced(from);
     if (!follows && !is_thread && awaits_first && current_ids() >> 32 == config.own_tgid) {
         follows = __sync_val_compare_and_swap(&awaits_first, 1, 0);
         cpu_offsets_find();
     }
-    if (!follows || is_thread)
-        return 0;
-    if (bpf_map_update_elem(&traced, &tgid, &one, BPF_ANY))
-        count(KERNEL_EVENTS_TRACED_FULL);
+    if (follows && !is_thread)
+        __sync_fetch_and_or(traced_word(tgid), traced_bit(tgid));
     return 0;
 }
 
@@ -104,7 +37,7 @@ SEC("raw_tp/sched_process_free") int BPF_PROG(follow_end, struct task_struct *ta
 {
     const __u32 tgid = BPF_CORE_READ(task, tgid);
     if (BPF_CORE_READ(task, pid) == (int)tgid)
-        bpf_map_delete_elem(&traced, &tgid);
+        __sync_fetch_and_and(traced_word(tgid), ~traced_bit(tgid));
     return 0;
 }
 
@@ -114,7 +47,8 @@ static __always_inline int fault_begins(__s32 mode, __u64 address, struct pt_reg
 {
     struct faults_file is = {0};
     const struct task_struct *task = bpf_get_current_task_btf();
-    if (!wants_current() || (__s64)address < 0 || (mode && task->pagefault_disabled) || !task->mm)
+    const __u64 self = bpf_get_current_pid_tgid();
+    if (!wants(self) || (__s64)address < 0 || (mode && task->pagefault_disabled) || !task->mm)
         return 0;
     classify(&is, address);
     BEGIN(page_fault_begin);
@@ -127,13 +61,13 @@ static __always_inline int fault_begins(__s32 mode, __u64 address, struct pt_reg
     return 0;
 }
 
-SEC("raw_tp/page_fault_user")
+SEC("tp_btf/page_fault_user")
 int BPF_PROG(fault_begins_user, __u64 address, struct pt_regs *regs, __u64 error_code)
 {
     return fault_begins(0, address, regs, error_code);
 }
 
-SEC("raw_tp/page_fault_kernel")
+SEC("tp_btf/page_fault_kernel")
 int BPF_PROG(fault_begins_kernel, __u64 address, struct pt_regs *regs, __u64 error_code)
 {
     return fault_begins(1, address, regs, error_code);
@@ -141,7 +75,8 @@ int BPF_PROG(fault_begins_kernel, __u64 address, struct pt_regs *regs, __u64 err
 
 static __always_inline int fault_ends(struct perf_context *ctx, __s32 kind)
 {
-    if (!wants_current())
+    const __u64 self = bpf_get_current_pid_tgid();
+    if (!wants(self))
         return 0;
     BEGIN(page_fault_end);
     e->kind = kind;
@@ -163,11 +98,12 @@ SEC("perf_event") int fault_ends_major(struct perf_context *ctx)
 
 /* ---- sched ---- */
 
-SEC("raw_tp/sched_switch")
+SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int state)
 {
     const __u32 to = BPF_CORE_READ(next, tgid);
-    if (!runs() || (!is_traced(bpf_get_current_pid_tgid() >> 32) && !is_traced(to)))
+    const __u64 self = bpf_get_current_pid_tgid();
+    if (!runs() || (!is_traced(self >> 32) && !is_traced(to)))
         return 0;
     BEGIN(sched_switch);
     e->state = preempt ? 0 : reported_state(prev, state);
@@ -182,8 +118,9 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
     return 0;
 }
 
-SEC("raw_tp/sched_wakeup") int BPF_PROG(on_wakeup, struct task_struct *p)
+SEC("tp_btf/sched_wakeup") int BPF_PROG(on_wakeup, struct task_struct *p)
 {
+    const __u64 self = bpf_get_current_pid_tgid();
     if (!runs() || !is_traced(BPF_CORE_READ(p, tgid)))
         return 0;
     BEGIN(sched_wakeup);
@@ -199,7 +136,8 @@ SEC("raw_tp/sched_wakeup") int BPF_PROG(on_wakeup, struct task_struct *p)
 
 SEC("raw_tp/sched_process_fork") int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 {
-    if (!wants_current() || BPF_CORE_READ(child, pid) != BPF_CORE_READ(child, tgid))
+    const __u64 self = bpf_get_current_pid_tgid();
+    if (!wants(self) || BPF_CORE_READ(child, pid) != BPF_CORE_READ(child, tgid))
         return 0;
     BEGIN(process_fork);
     e->child_pid = process_of(child);
@@ -209,7 +147,8 @@ SEC("raw_tp/sched_process_fork") int BPF_PROG(on_fork, struct task_struct *paren
 
 SEC("raw_tp/sched_process_exec") int BPF_PROG(on_exec, struct task_struct *task)
 {
-    if (!wants_current())
+    const __u64 self = bpf_get_current_pid_tgid();
+    if (!wants(self))
         return 0;
     BEGIN(process_exec);
     bpf_get_current_comm(e->comm, sizeof(e->comm));
@@ -219,7 +158,8 @@ SEC("raw_tp/sched_process_exec") int BPF_PROG(on_exec, struct task_struct *task)
 
 SEC("raw_tp/sched_process_exit") int BPF_PROG(on_exit, struct task_struct *task)
 {
-    if (!wants_current())
+    const __u64 self = bpf_get_current_pid_tgid();
+    if (!wants(self))
         return 0;
     BEGIN(thread_exit);
     e->prio = prio_of(task);
@@ -233,7 +173,8 @@ SEC("raw_tp/sched_process_exit") int BPF_PROG(on_exit, struct task_struct *task)
 SEC("raw_tp/kmalloc")
 int BPF_PROG(on_kmalloc, __u64 call_site, __u64 ptr, __u64 bytes_req, __u64 bytes_alloc, __u32 gfp)
 {
-    if (!wants_current())
+    const __u64 self = bpf_get_current_pid_tgid();
+    if (!wants(self))
         return 0;
     BEGIN(kmalloc);
     e->gfp = gfp;
@@ -247,7 +188,8 @@ int BPF_PROG(on_kmalloc, __u64 call_site, __u64 ptr, __u64 bytes_req, __u64 byte
 
 SEC("raw_tp/kfree") int BPF_PROG(on_kfree, __u64 call_site, __u64 ptr)
 {
-    if (!wants_current())
+    const __u64 self = bpf_get_current_pid_tgid();
+    if (!wants(self))
         return 0;
     BEGIN(kfree);
     e->ptr = ptr;
@@ -259,7 +201,8 @@ SEC("raw_tp/kfree") int BPF_PROG(on_kfree, __u64 call_site, __u64 ptr)
 SEC("raw_tp/kmem_cache_alloc")
 int BPF_PROG(on_cache_alloc, __u64 call_site, __u64 ptr, struct kmem_cache *s, __u32 gfp)
 {
-    if (!wants_current())
+    const __u64 self = bpf_get_current_pid_tgid();
+    if (!wants(self))
         return 0;
     BEGIN(cache_alloc);
     e->gfp = gfp;
@@ -274,7 +217,8 @@ int BPF_PROG(on_cache_alloc, __u64 call_site, __u64 ptr, struct kmem_cache *s, _
 
 SEC("raw_tp/kmem_cache_free") int BPF_PROG(on_cache_free, __u64 call_site, __u64 ptr, struct kmem_cache *s)
 {
-    if (!wants_current())
+    const __u64 self = bpf_get_current_pid_tgid();
+    if (!wants(self))
         return 0;
     BEGIN(cache_free);
     e->ptr = ptr;
@@ -297,7 +241,8 @@ static __always_inline __u64 frame_of(const struct page *page)
 SEC("raw_tp/mm_page_alloc")
 int BPF_PROG(on_page_alloc, struct page *page, __u32 order, __u32 gfp, __u32 migratetype)
 {
-    if (!wants_current())
+    const __u64 self = bpf_get_current_pid_tgid();
+    if (!wants(self))
         return 0;
     BEGIN(page_alloc);
     e->order = order;
@@ -310,7 +255,8 @@ int BPF_PROG(on_page_alloc, struct page *page, __u32 order, __u32 gfp, __u32 mig
 
 SEC("raw_tp/mm_page_free") int BPF_PROG(on_page_free, struct page *page, __u32 order)
 {
-    if (!wants_current())
+    const __u64 self = bpf_get_current_pid_tgid();
+    if (!wants(self))
         return 0;
     BEGIN(page_free);
     e->order = order;
@@ -330,16 +276,21 @@ static __always_inline bool is_map_call(__u64 nr)
     return false KERNEL_LABELS_map_call(IS_CALL);
 }
 
-/* The numbers are those of 64-bit programs. */
-static __always_inline bool wants_call(__u64 nr)
+/* Returns the current thread, as bpf_get_current_pid_tgid() does, if its call is wanted; else 0. The numbers of calls
+ * are those of 64-bit programs. */
+static __always_inline __u64 wants_call(__u64 nr)
 {
+    if (!is_map_call(nr))
+        return 0;
     const struct task_struct *task = bpf_get_current_task_btf();
-    return is_map_call(nr) && wants_current() && !(task->thread_info.status & X86_TS_COMPAT);
+    const __u64 self = (__u64)(__u32)task->tgid << 32 | (__u32)task->pid;
+    return wants(self) && !(task->thread_info.status & X86_TS_COMPAT) ? self : 0;
 }
 
-SEC("raw_tp/sys_enter") int BPF_PROG(call_begins, struct pt_regs *regs, __s64 id)
+SEC("tp_btf/sys_enter") int BPF_PROG(call_begins, struct pt_regs *regs, __s64 id)
 {
-    if (!wants_call(id))
+    const __u64 self = wants_call(id);
+    if (!self)
         return 0;
     BEGIN(map_begin);
     e->call = (__s32)id;
@@ -348,68 +299,68 @@ SEC("raw_tp/sys_enter") int BPF_PROG(call_begins, struct pt_regs *regs, __s64 id
 }
 
 /* The registers still hold the arguments. */
-static __attribute__((noinline)) int emit_mmap(const struct pt_regs *regs, __s64 result)
+static __always_inline int emit_mmap(const struct pt_regs *regs, __s64 result, __u64 self)
 {
     BEGIN(mmap);
-    e->prot = (__u32)BPF_CORE_READ(regs, dx);
-    e->address = BPF_CORE_READ(regs, di);
-    e->length = BPF_CORE_READ(regs, si);
-    e->flags = (__u32)BPF_CORE_READ(regs, r10);
-    e->fd = (__s32)BPF_CORE_READ(regs, r8);
-    e->offset = BPF_CORE_READ(regs, r9);
+    e->prot = (__u32)regs->dx;
+    e->address = regs->di;
+    e->length = regs->si;
+    e->flags = (__u32)regs->r10;
+    e->fd = (__s32)regs->r8;
+    e->offset = regs->r9;
     e->result = result;
     END();
     return 0;
 }
 
-static __attribute__((noinline)) int emit_mremap(const struct pt_regs *regs, __s64 result)
+static __always_inline int emit_mremap(const struct pt_regs *regs, __s64 result, __u64 self)
 {
     BEGIN(mremap);
-    e->flags = (__u32)BPF_CORE_READ(regs, r10);
-    e->address = BPF_CORE_READ(regs, di);
-    e->old_length = BPF_CORE_READ(regs, si);
-    e->length = BPF_CORE_READ(regs, dx);
-    e->wanted = BPF_CORE_READ(regs, r8);
+    e->flags = (__u32)regs->r10;
+    e->address = regs->di;
+    e->old_length = regs->si;
+    e->length = regs->dx;
+    e->wanted = regs->r8;
     e->result = result;
     END();
     return 0;
 }
 
-static __attribute__((noinline)) int emit_brk(const struct pt_regs *regs, __s64 result)
+static __always_inline int emit_brk(const struct pt_regs *regs, __s64 result, __u64 self)
 {
     BEGIN(brk);
-    e->asked = BPF_CORE_READ(regs, di);
+    e->asked = regs->di;
     e->result = (__u64)result;
     END();
     return 0;
 }
 
 #define EMIT_RANGE(name, third)                                                                              \
-    static __attribute__((noinline)) int emit_##name(const struct pt_regs *regs, __s64 result)               \
+    static __always_inline int emit_##name(const struct pt_regs *regs, __s64 result, __u64 self)             \
     {                                                                                                        \
         BEGIN(name);                                                                                         \
-        e->address = BPF_CORE_READ(regs, di);                                                                \
-        e->length = BPF_CORE_READ(regs, si);                                                                 \
+        e->address = regs->di;                                                                               \
+        e->length = regs->si;                                                                                \
         third;                                                                                               \
         e->result = result;                                                                                  \
         END();                                                                                               \
         return 0;                                                                                            \
     }
 EMIT_RANGE(munmap, )
-EMIT_RANGE(madvise, e->advice = (__u32)BPF_CORE_READ(regs, dx))
-EMIT_RANGE(mprotect, e->prot = (__u32)BPF_CORE_READ(regs, dx))
+EMIT_RANGE(madvise, e->advice = (__u32)regs->dx)
+EMIT_RANGE(mprotect, e->prot = (__u32)regs->dx)
 
-SEC("raw_tp/sys_exit") int BPF_PROG(call_ends, struct pt_regs *regs, __s64 result)
+SEC("tp_btf/sys_exit") int BPF_PROG(call_ends, struct pt_regs *regs, __s64 result)
 {
-    const __u64 nr = BPF_CORE_READ(regs, orig_ax);
-    if (!wants_call(nr))
+    const __u64 nr = regs->orig_ax, self = wants_call(nr);
+    if (!self)
         return 0;
-    return nr == CALL_brk       ? emit_brk(regs, result)
-           : nr == CALL_mmap    ? emit_mmap(regs, result)
-           : nr == CALL_munmap  ? emit_munmap(regs, result)
-           : nr == CALL_mremap  ? emit_mremap(regs, result)
-           : nr == CALL_madvise ? emit_madvise(regs, result)
-                                : emit_mprotect(regs, result);
+    return nr == CALL_brk       ? emit_brk(regs, result, self)
+           : nr == CALL_mmap    ? emit_mmap(regs, result, self)
+           : nr == CALL_munmap  ? emit_munmap(regs, result, self)
+           : nr == CALL_mremap  ? emit_mremap(regs, result, self)
+           : nr == CALL_madvise ? emit_madvise(regs, result, self)
+                                : emit_mprotect(regs, result, self);
 }
 
 /* ---- rss ---- */
@@ -417,7 +368,8 @@ SEC("raw_tp/sys_exit") int BPF_PROG(call_ends, struct pt_regs *regs, __s64 resul
 SEC("raw_tp/rss_stat") int BPF_PROG(on_rss, struct mm_struct *mm, int member)
 {
     const struct task_struct *task = bpf_get_current_task_btf();
-    if (!wants_current() || member < 0 || member >= NR_MM_COUNTERS)
+    const __u64 self = bpf_get_current_pid_tgid();
+    if (!wants(self) || member < 0 || member >= NR_MM_COUNTERS)
         return 0;
     BEGIN(rss);
     e->kind = member;
@@ -431,7 +383,8 @@ SEC("raw_tp/rss_stat") int BPF_PROG(on_rss, struct mm_struct *mm, int member)
 
 static __always_inline int reclaim_begins(__s32 kind, __u32 order, __u32 gfp)
 {
-    if (!wants_current())
+    const __u64 self = bpf_get_current_pid_tgid();
+    if (!wants(self))
         return 0;
     BEGIN(reclaim_begin);
     e->kind = kind;
@@ -443,7 +396,8 @@ static __always_inline int reclaim_begins(__s32 kind, __u32 order, __u32 gfp)
 
 static __always_inline int reclaim_ends(__s32 kind, __u64 pages)
 {
-    if (!wants_current())
+    const __u64 self = bpf_get_current_pid_tgid();
+    if (!wants(self))
         return 0;
     BEGIN(reclaim_end);
     e->kind = kind;
@@ -468,7 +422,8 @@ RECLAIM(cgroup, mm_vmscan_memcg_reclaim, 1)
 
 SEC("raw_tp/mark_victim") int BPF_PROG(on_victim, struct task_struct *task)
 {
-    if (!runs() || (!is_traced(bpf_get_current_pid_tgid() >> 32) && !is_traced(BPF_CORE_READ(task, tgid))))
+    const __u64 self = bpf_get_current_pid_tgid();
+    if (!runs() || (!is_traced(self >> 32) && !is_traced(BPF_CORE_READ(task, tgid))))
         return 0;
     BEGIN(oom_victim);
     e->victim_pid = process_of(task);
@@ -480,7 +435,8 @@ SEC("raw_tp/mark_victim") int BPF_PROG(on_victim, struct task_struct *task)
 /* Before Linux 6.10 the tracepoint has only the number of a thread. */
 SEC("raw_tp/mark_victim") int BPF_PROG(on_victim_number, int pid)
 {
-    if (!runs() || (!is_traced(bpf_get_current_pid_tgid() >> 32) && !is_traced(pid)))
+    const __u64 self = bpf_get_current_pid_tgid();
+    if (!runs() || (!is_traced(self >> 32) && !is_traced(pid)))
         return 0;
     BEGIN(oom_victim);
     e->victim_pid = pid;

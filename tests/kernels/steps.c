@@ -3,6 +3,7 @@
  * steps N: touches N new pages, maps and unmaps N times, sleeps N times, opens N pipes: each between two allocations of
  * its own size, 10001 and 10002, 20001 and 20002 and so on. Prints what the kernel counts of it for the process.
  */
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -28,8 +29,19 @@ static void *map(long pages)
     return mmap(NULL, 4096 * (size_t)pages, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
+/* On another CPU the agent would make room for that CPU's events. */
+static void stay(void)
+{
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    sched_setaffinity(0, sizeof(one), &one);
+    mark(10000);
+}
+
 static void fault(void)
 {
+    stay();
     volatile char *pages = map(rounds);
     madvise((void *)pages, 4096 * (size_t)rounds, MADV_NOHUGEPAGE);
     mark(10001);

@@ -37,8 +37,19 @@ static long rounds;
 
 static void touch(char *at) { *(volatile char *)at = 1; }
 
+/* On another CPU the agent would make room for that CPU's events. */
+static void stay(void)
+{
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    sched_setaffinity(0, sizeof(one), &one);
+    mark(20000);
+}
+
 static void step_faults(void)
 {
+    stay();
     char *pages = mmap(NULL, 4096 * rounds, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     madvise(pages, 4096 * rounds, MADV_NOHUGEPAGE);
     mark(10001);
@@ -64,11 +75,7 @@ static void step_classes(void)
 static void step_maps(void)
 {
     void *now = (void *)syscall(SYS_brk, 0);
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(sched_getcpu(), &one);
-    sched_setaffinity(0, sizeof(one), &one); /* on another CPU the agent would make room for that CPU's events */
-    mark(20000);
+    stay();
     mark(20001);
     char *a = mmap(NULL, 40960, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     long failed = syscall(SYS_mmap, 0, 0, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -79,6 +86,71 @@ static void step_maps(void)
     int u = munmap(a, 8192);
     mark(20002);
     printf("maps %p %ld %d %p %d %d %p %p %d\n", a, failed, p, b, d, wrong, now, up, u);
+}
+
+/* Each kind of call so often, with the results that it had: done, and failed. */
+static void step_counts(void)
+{
+    enum { MMAP, MUNMAP, MREMAP, MADVISE, MPROTECT, KINDS };
+    static const char *const names[] = {"mmap", "munmap", "mremap", "madvise", "mprotect"};
+    long done[KINDS] = {0}, failed[KINDS] = {0}, random = 1;
+    char *at = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    stay();
+    mark(50001);
+    for (long i = 0; i < rounds; i++) {
+        random = (random * 1103515245 + 12345) & 0x7fffffff;
+        const int kind = random >> 8 & 7, wrong = random >> 12 & 1;
+        long result;
+        if (kind >= KINDS)
+            continue;
+        if (kind == MMAP || kind == MUNMAP) {
+            result = syscall(SYS_mmap, 0, wrong ? 0 : 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            (result == -1 ? failed : done)[MMAP]++;
+            result = syscall(SYS_munmap, result == -1 ? 1 : result, 4096);
+            (result ? failed : done)[MUNMAP]++;
+            continue;
+        }
+        if (kind == MREMAP)
+            result = syscall(SYS_mremap, at + wrong, 65536, 65536, 0, 0);
+        if (kind == MADVISE)
+            result = syscall(SYS_madvise, at, 4096, wrong ? 12345 : MADV_NORMAL);
+        if (kind == MPROTECT)
+            result = syscall(SYS_mprotect, at + wrong, 4096, PROT_READ | PROT_WRITE);
+        (result == -1 ? failed : done)[kind]++;
+    }
+    mark(50002);
+    for (int k = 0; k < KINDS; k++)
+        printf("%s %ld %ld\n", names[k], done[k], failed[k]);
+}
+
+/* What the kernel finds in the page tables, in kB. */
+static long anonymous(void)
+{
+    static char text[4096];
+    int fd = open("/proc/self/smaps_rollup", O_RDONLY);
+    ssize_t n = read(fd, text, sizeof(text) - 1);
+    close(fd);
+    text[n > 0 ? n : 0] = 0;
+    char *at = strstr(text, "Anonymous:");
+    return at ? atol(at + 10) : -1;
+}
+
+static void step_rss(void)
+{
+    char *pages = mmap(NULL, 4096 * rounds, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    madvise(pages, 4096 * rounds, MADV_NOHUGEPAGE);
+    stay();
+    anonymous();
+    const long before = anonymous();
+    mark(60001);
+    for (long i = 0; i < rounds; i++)
+        touch(pages + 4096 * i);
+    mark(60002);
+    const long most = anonymous();
+    mark(70001);
+    madvise(pages, 4096 * (rounds / 2), MADV_DONTNEED);
+    mark(70002);
+    printf("rss %ld %ld %ld\n", before, most, anonymous());
 }
 
 static void step_sched(void)
@@ -150,6 +222,8 @@ int main(int argc, char **argv)
         if (!strcmp(argv[i], "faults")) step_faults();
         if (!strcmp(argv[i], "classes")) step_classes();
         if (!strcmp(argv[i], "maps")) step_maps();
+        if (!strcmp(argv[i], "counts")) step_counts();
+        if (!strcmp(argv[i], "rss")) step_rss();
         if (!strcmp(argv[i], "sched")) step_sched();
         if (!strcmp(argv[i], "memory")) step_kernel_memory();
         if (!strcmp(argv[i], "children")) step_children();
@@ -161,6 +235,7 @@ int main(int argc, char **argv)
 """
 LINE = re.compile(r"^\[(\d+)\] (?:\S+ )*?(?:\(\S+\) )?(kernel|allium):(\w+): \{ cpu_id = (\d+), vpid = (\d+), .*? \}, "
                   r"\{ flags = (\d+), vtid = (\d+) \}, \{ (.*) \}$")
+DISCARDED = re.compile(r"discarded (\d+) events? .*/kernel/")
 FIELD = re.compile(r'(\w+) = (?:\( "([^"]*)" : container = -?\d+ \)|"([^"]*)"|(-?\w+))')
 
 
@@ -193,9 +268,9 @@ def compiled(folder):
 class Traced:
     """A run of the program: its events in the order of time, what it printed, what allium said."""
 
-    def __init__(self, folder, groups, rounds, *steps, options=(), before=(), env=None):
+    def __init__(self, folder, groups, rounds, *steps, options=(), before=(), inside=(), env=None):
         done = tap.run([*before, ALLIUM, "trace", *(["--kernel", groups] if groups else []), *options, "-o",
-                        folder + "/t", "--", compiled(folder), str(rounds), *steps],
+                        folder + "/t", "--", *inside, compiled(folder), str(rounds), *steps],
                        env=dict(os.environ, ALLIUM_KERNEL_COUNTS="1", **(env or {})))
         equal(done.returncode, 0, done.stderr)
         self.said = done.stderr.decode()
@@ -266,6 +341,67 @@ def maps():
                     ("mprotect", a, 4096, 1, 0), ("mremap", a + 8192, 32768, 65536, 1, b),
                     ("madvise", b, 4096, 4, 0), ("madvise", b, 4096, 12345, -22), ("brk", up, up),
                     ("munmap", a, 8192, 0)], "calls")
+
+
+def counts():
+    """As many calls of each kind, done and failed, as the program counts."""
+    with private_dir() as folder:
+        t = Traced(folder, "maps", 20000, "counts", options=("--period", "1T"))
+        equal((t.lost, t.warned), (0, ""), t.said)
+        inside = t.between(5)
+        for name in ("mmap", "munmap", "mremap", "madvise", "mprotect"):
+            results = [e.f_result for e in inside if e.name == name]
+            failed = sum(-4096 < result < 0 for result in results)
+            check(failed > 100 and len(results) - failed > 100, name, len(results), failed)
+            equal([len(results) - failed, failed], [int(n) for n in t.printed[name]], name)
+        equal(sum(e.name == "map_begin" for e in inside), len(inside) / 2, "beginnings")
+
+
+def rss():
+    """Resident memory is what the page tables have."""
+    with private_dir() as folder:
+        t = Traced(folder, "rss", 5000, "rss", options=("--period", "1T"))
+        equal((t.lost, t.warned), (0, ""), t.said)
+        before, most, after = (1024 * int(kb) for kb in t.printed["rss"])
+        grown, shrunk = ([e.f_bytes for e in t.between(mark)
+                          if e.f_pid == t.pid and e.f_own and e.f_kind == "anonymous"] for mark in (6, 7))
+        check(most - before >= 4096 * 5000 and most - after >= 4096 * 2400, before, most, after)
+        equal((grown[-1], shrunk[-1]), (most, after), "bytes")
+        check(before < grown[0] <= before + 65536 and grown == sorted(grown), "from page to page", before, grown[0])
+
+
+SPINNER = """
+import os, resource, sys
+os.sched_setaffinity(0, {int(sys.argv[1])})
+print("ready", flush=True)
+while not os.path.exists(sys.argv[2]):
+    pass
+usage = resource.getrusage(resource.RUSAGE_SELF)
+print(usage.ru_nvcsw + usage.ru_nivcsw)
+"""
+
+
+def takers():
+    """Who takes the CPU, though it is not traced: a program that spins on the same one, and counts its switches."""
+    with private_dir() as folder:
+        cpu = str(max(os.sched_getaffinity(0)))
+        spinner = subprocess.Popen([sys.executable, "-S", "-c", SPINNER, cpu, folder + "/stop"],
+                                   stdout=subprocess.PIPE, text=True)
+        try:
+            equal(spinner.stdout.readline(), "ready\n", "the program that spins")
+            t = Traced(folder, "sched", 20000, "sched", inside=("taskset", "-c", cpu))
+            open(folder + "/stop", "w").close()
+            switches = int(spinner.communicate(timeout=60)[0])
+        finally:
+            spinner.kill()
+        equal((t.lost, t.warned), (0, ""), t.said)
+        at_all = [e for e in t.events if e.name == "sched_switch"]
+        taken = [e for e in at_all if e.f_pid == t.pid and e.f_next_pid == spinner.pid]
+        given = [e for e in at_all if e.f_pid == spinner.pid and e.f_next_pid == t.pid]
+        check(taken, "it took the CPU at least once")
+        check(0 < len(given) <= switches, "times that it gave it back", len(given), switches)
+        equal({e.f_next_tid for e in taken} | {e.tid for e in given}, {spinner.pid}, "its thread")
+        check(all(e.f_state == "runnable" for e in given), "it was preempted")
 
 
 def sched():
@@ -399,13 +535,32 @@ def flight():
         check(any(e.name == "malloc" and e.f_size == 10002 for e in events), "the program's part")
 
 
+def discarded(warned):
+    return sum(map(int, DISCARDED.findall(warned)))
+
+
 def losses():
     """A ring that is too small: written and lost are together what the programs counted; babeltrace2 says so, too."""
     with private_dir() as folder:
         t = Traced(folder, "faults,maps,rss", 200000, "order", options=("--kernel-buffer", "32K"))
         check(t.lost > 0, t.said)
         check(t.written + t.lost >= 2 * 200000, t.said)
-        check("discarded" in t.warned, t.warned)
+        equal(discarded(t.warned), t.lost, "events that babeltrace2 says are discarded")
+
+
+# allium sleeps while the program runs, and nothing happens behind what is lost.
+ASLEEP = 'kill -STOP $PPID; "$@"; kill -CONT $PPID'
+
+
+def losses_at_the_end():
+    """Losses behind the last packet of a ring are in the trace, too."""
+    with private_dir() as folder:
+        t = Traced(folder, "maps", 20000, "order", options=("--kernel-buffer", "32K"),
+                   inside=("sh", "-c", ASLEEP, "sh"))
+        check(t.lost > 20000, t.said)
+        equal(discarded(t.warned), t.lost, "events that babeltrace2 says are discarded")
+        shown = tap.run([ALLIUM, "events", "--by", "cpu", folder + "/t"])
+        check(b"allium: %d events were lost" % t.lost in shown.stderr, shown.stderr)
 
 
 def mistakes():
@@ -436,12 +591,16 @@ def everything():
 lib.main([
     ("faults are those that the kernel counts, with their class", faults),
     ("mappings: arguments and results", maps),
+    ("as many calls as the program counts, done and failed", counts),
+    ("resident memory is that of the page tables", rss),
     ("switches are those that the kernel counts", sched),
+    ("who takes the CPU", takers),
     ("objects, pages and resident memory are those of the kernel's own trace", memory),
     ("children are traced, others are not", children),
     ("the program's events and the kernel's are on one clock", order),
     ("--flight", flight),
     ("losses are exact", losses),
+    ("losses behind the last packet", losses_at_the_end),
     ("all groups at once", everything),
     ("first mistakes", mistakes),
 ])

@@ -32,7 +32,8 @@
 #define UNLIKELY(x)     unlikely(x)
 #include "bpf/kernel_events.h"
 
-#define OPAQUE(x) interrupt()
+#define OPAQUE(x)   interrupt()
+#define RING_STEP() interrupt()
 /* What others can see happens between two interrupts. */
 #define __sync_fetch_and_add(at, n)                                                                          \
     __extension__({                                                                                          \
@@ -61,11 +62,12 @@ static uint64_t bpf_ktime_get_ns(void);
 
 /* ---- the kernel ---- */
 
-#define CPUS      2u
-#define DEEPEST   3
-#define WORDS_MAX 24u
-#define EVENTS    300000u
-#define THREADS   4
+#define CPUS        2u
+#define DEEPEST     3
+#define WORDS_MAX   24u
+#define EVENTS      300000u
+#define THREADS     4
+#define FOUND_BYTES (1u << 26)
 
 static struct kernel_rings plan;
 static char *array;
@@ -75,7 +77,7 @@ static uint32_t cpu_now, thread_count;
 static int depth;
 static bool interrupts, reads_amid, yields;
 static struct ring_reader *reader;
-static uint64_t last_time[CPUS];
+static uint64_t last_time[2 * CPUS];
 static unsigned char *found; /* by number of the event */
 
 static uint64_t random_below(uint64_t n)
@@ -108,22 +110,34 @@ static void write_event(uint32_t words)
     event[1] = number << 32 | (uint64_t)words << 16 | 7;
     for (uint32_t k = 2; k < words; k++)
         event[k] = number * 31 + k;
-    ring_append(event, words);
+    if (shape.preemptible && number % 2) { /* as a probe does */
+        ring_append(event, words);
+        return;
+    }
+    struct kernel_ring_cpu *first;
+    uint64_t *to = ring_begin(&first, words);
+    if (!to)
+        return;
+    to[1] = event[1];
+    interrupt();
+    for (uint32_t k = 2; k < words; k++)
+        to[k] = event[k];
+    ring_end(first, words);
 }
 
-static void check_piece(const struct ring_piece *p, uint32_t cpu, bool times)
+static void check_piece(const struct ring_piece *p, uint32_t ring, bool times)
 {
     uint32_t at = 0, n = 0;
     bool bad;
     for (const struct ring_event *e; (e = ring_piece_event(p, &at, &bad)); n++) {
         const uint64_t *words = (const uint64_t *)e;
         assert_int_equal(e->id, 7);
-        assert_true(e->thread < happened);
+        assert_true(e->thread < happened && e->thread < FOUND_BYTES);
         for (uint32_t k = 2; k < e->size; k++)
             assert_int_equal(words[k], (uint64_t)e->thread * 31 + k);
         assert_int_equal(found[e->thread]++, 0);
-        assert_true(!times || e->ticks >= last_time[cpu]);
-        last_time[cpu] = e->ticks;
+        assert_true(!times || e->ticks >= last_time[ring]);
+        last_time[ring] = e->ticks;
     }
     assert_false(bad);
     assert_int_equal(n, p->n_events);
@@ -134,11 +148,11 @@ static void check_piece(const struct ring_piece *p, uint32_t cpu, bool times)
 static void read_all(bool times)
 {
     struct ring_piece p;
-    for (uint32_t cpu = 0; cpu < CPUS; cpu++)
-        for (int got; (got = ring_reader_next(reader, cpu, &p)) != 0;) {
+    for (uint32_t ring = 0; ring < plan.rings; ring++)
+        for (int got; (got = ring_reader_next(reader, ring, &p)) != 0;) {
             assert_int_equal(got, 1);
-            check_piece(&p, cpu, times);
-            kernel_rings_took(&plan, array, cpu, ring_reader_position(reader, cpu));
+            check_piece(&p, ring, times);
+            kernel_rings_took(&plan, array, ring, ring_reader_position(reader, ring));
         }
 }
 
@@ -163,15 +177,16 @@ static void interrupt(void)
     depth--;
 }
 
-static void begin(bool overwrites)
+static void begin(bool overwrites, bool preemptible)
 {
     kernel_rings_plan(&plan, CPUS, 4 * RING_PACKET_BYTES_MIN, overwrites);
     array = calloc(1, plan.mapped_bytes);
-    found = calloc(1, 1u << 26);
+    found = calloc(1, FOUND_BYTES);
     assert_true(array && found);
     kernel_rings_begin(&plan, array);
     shape = (struct kernel_ring_shape){.cpus = CPUS,
                                        .overwrites = overwrites,
+                                       .preemptible = preemptible,
                                        .packet_bytes = plan.packet_bytes,
                                        .ring_bytes = plan.ring_bytes,
                                        .read_at = plan.read_at,
@@ -179,8 +194,8 @@ static void begin(bool overwrites)
     for (uint32_t cpu = 0; cpu < CPUS; cpu++) {
         const uint64_t first = ring_first_head(plan.ring_bytes);
         writers[cpu] = (struct kernel_ring_writer){.reserved = first, .position = first};
-        last_time[cpu] = 0;
     }
+    memset(last_time, 0, sizeof(last_time));
     reader = ring_reader_new(array, plan.mapped_bytes);
     assert_non_null(reader);
     now = happened = seen = overwritten = 0;
@@ -192,14 +207,16 @@ static void end(bool times)
     uint64_t lost = 0;
     for (uint32_t cpu = 0; cpu < CPUS; cpu++) {
         assert_int_equal(writers[cpu].writers, 0);
-        assert_int_equal(kernel_rings_cpu(array, cpu)->head, writers[cpu].reserved);
+        assert_int_equal(kernel_rings_control(array, CPUS + cpu)->head, writers[cpu].reserved);
+        assert_int_equal(ring_control(array, cpu)->busy, 0);
     }
     read_all(times);
-    for (uint32_t ring = 0; ring <= CPUS; ring++)
+    for (uint32_t ring = 0; ring <= plan.rings; ring++)
         for (int why = 0; why < RING_LOSSES; why++)
             lost += ring_reader_lost(reader, ring, (enum ring_loss)why);
     assert_true(seen > 0 && (lost > 0 || overwritten > 0));
     assert_int_equal(seen + overwritten + lost, happened);
+    assert_true(shape.overwrites || !overwritten);
     ring_reader_free(reader);
     free(array);
     free(found);
@@ -207,7 +224,7 @@ static void end(bool times)
 
 static void interrupted(bool overwrites)
 {
-    begin(overwrites);
+    begin(overwrites, false);
     interrupts = reads_amid = true;
     for (uint32_t i = 0; i < EVENTS; i++) {
         cpu_now = (uint32_t)random_below(CPUS);
@@ -243,7 +260,7 @@ static void test_threads(void **state)
 {
     pthread_t threads[THREADS];
     (void)state;
-    begin(false);
+    begin(false, true);
     cpu_now = 0;
     thread_count = THREADS;
     yields = true;
@@ -257,12 +274,29 @@ static void test_threads(void **state)
     end(false);
 }
 
+/* A CPU that came after the rings were made has none. */
+static void test_no_ring(void **state)
+{
+    (void)state;
+    begin(false, false);
+    cpu_now = CPUS - 1;
+    write_event(3);
+    cpu_now = CPUS;
+    write_event(3);
+    shape.preemptible = true;
+    write_event(3);
+    assert_int_equal(ring_reader_lost(reader, plan.rings, RING_LOST_NO_RING), 2);
+    cpu_now = 0;
+    end(true);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_discard),
         cmocka_unit_test(test_overwrite),
         cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_no_ring),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

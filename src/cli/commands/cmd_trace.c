@@ -99,8 +99,6 @@ static void tell_kernel(const struct kernel_follow_counts *n, bool flight, uint6
         buf_printf(&b, "; %" PRIu64 " parts of rings were damaged, and left out", n->damaged);
     if (n->counted)
         buf_printf(&b, "; %" PRIu64 " counted apart", n->counted);
-    if (n->untraced)
-        buf_printf(&b, "; %" PRIu64 " processes were not traced: more than 32768 ran at a time", n->untraced);
     if (flight)
         command_fail(0,
                      "%" PRIu64 " events of the kernel in the last snapshot, %" PRIu64

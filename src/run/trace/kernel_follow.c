@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/sigsafe/clock_ns.h"
 #include "collect/trace/ctf_writer.h"
 #include "collect/trace/kernel_event_classes.h"
 #include "sys/tools/kernel_events.h"
@@ -17,6 +18,12 @@
 
 #define WAIT_LEAST_NS 1000000u
 #define WAIT_MOST_NS  20000000u
+
+/* The file of a ring. */
+struct stream {
+    int fd;                /* -1: nothing was written yet */
+    uint64_t number, lost; /* of the last packet */
+};
 
 struct kernel_follow {
     pthread_t thread;
@@ -26,7 +33,7 @@ struct kernel_follow {
     struct kernel_events *kernel;
     struct ring_reader *reader;
     struct ctf_writer *writer;
-    int *streams; /* by CPU; -1: nothing was written yet */
+    struct stream *streams; /* by ring */
     struct kernel_follow_counts counts;
     int bad;
     struct error error;
@@ -49,33 +56,73 @@ int kernel_follow_check(struct error *e)
     return kernel_events_check(e);
 }
 
-static int take(struct kernel_follow *f, uint32_t cpu, const struct ring_piece *p)
+static uint32_t cpu_of(const struct kernel_follow *f, uint32_t ring)
 {
-    uint64_t lost = 0;
+    return kernel_rings_cpu(ring, kernel_events_rings(f->kernel)->rings);
+}
+
+/* Opens the file of a ring, unless it is open. Returns 0, or -errno with a line. */
+static int open_stream(struct kernel_follow *f, uint32_t ring)
+{
+    struct stream *s = &f->streams[ring];
+    if (s->fd < 0)
+        s->fd = ctf_writer_stream(f->writer, 0, 0, ring, &f->error);
+    return s->fd < 0 ? s->fd : 0;
+}
+
+static int take(struct kernel_follow *f, uint32_t ring, const struct ring_piece *p)
+{
+    struct stream *s = &f->streams[ring];
+    int bad = p->n_words ? open_stream(f, ring) : 0;
+    if (bad || !p->n_words)
+        return bad;
+    s->number = p->number;
+    s->lost = 0;
     for (int k = 0; k < RING_LOSSES; k++)
-        lost += p->lost[k];
-    if (f->streams[cpu] < 0)
-        f->streams[cpu] = ctf_writer_stream(f->writer, 0, 0, cpu, &f->error);
-    if (f->streams[cpu] < 0)
-        return f->streams[cpu];
-    const int bad = p->n_words ? ctf_writer_packet(f->writer, f->streams[cpu], p, 0, 0, cpu, lost, NULL) : 0;
+        s->lost += p->lost[k];
+    bad = ctf_writer_packet(f->writer, s->fd, p, 0, 0, cpu_of(f, ring), s->lost, NULL);
     f->counts.events += p->n_events;
     f->counts.bytes += 8ull * p->n_words;
     return bad ? error_set(&f->error, -bad, "cannot write the trace: %s", strerror(-bad)) : 0;
 }
 
-/* Reads all CPUs' rings once. Returns whether there was anything. */
+static uint64_t lost_of(const struct kernel_follow *f, uint32_t ring)
+{
+    uint64_t lost = 0;
+    for (int why = 0; why < RING_LOSSES; why++)
+        lost += ring_reader_lost(f->reader, ring, (enum ring_loss)why);
+    return lost;
+}
+
+/* Writes what each ring has lost behind its last packet. */
+static int write_losses(struct kernel_follow *f)
+{
+    int bad = 0;
+    for (uint32_t ring = 0; !bad && ring < ring_reader_rings(f->reader); ring++) {
+        const struct stream *s = &f->streams[ring];
+        const uint64_t lost = lost_of(f, ring);
+        if (lost <= s->lost)
+            continue;
+        bad = open_stream(f, ring);
+        if (!bad && (bad = ctf_writer_losses(f->writer, s->fd, 0, 0, cpu_of(f, ring), s->number + 1, lost,
+                                             clock_ns(CLOCK_MONOTONIC))))
+            error_set(&f->error, -bad, "cannot write the trace: %s", strerror(-bad));
+    }
+    return bad;
+}
+
+/* Reads all rings once. Returns whether there was anything. */
 static bool read_all(struct kernel_follow *f)
 {
     const struct kernel_rings *rings = kernel_events_rings(f->kernel);
     bool any = false;
     struct ring_piece p;
-    for (uint32_t cpu = 0; cpu < rings->cpus; cpu++)
-        for (int found; !f->bad && (found = ring_reader_next(f->reader, cpu, &p)) != 0; any = true) {
-            kernel_rings_took(rings, kernel_events_array(f->kernel), cpu,
-                              ring_reader_position(f->reader, cpu));
+    for (uint32_t ring = 0; ring < rings->rings; ring++)
+        for (int found; !f->bad && (found = ring_reader_next(f->reader, ring, &p)) != 0; any = true) {
+            kernel_rings_took(rings, kernel_events_array(f->kernel), ring,
+                              ring_reader_position(f->reader, ring));
             if (found > 0)
-                f->bad = take(f, cpu, &p);
+                f->bad = take(f, ring, &p);
             else
                 f->counts.damaged++;
         }
@@ -95,10 +142,9 @@ static void *follow(void *arg)
 
 static void release(struct kernel_follow *f)
 {
-    const uint32_t cpus = f->kernel ? kernel_events_rings(f->kernel)->cpus : 0;
-    for (uint32_t cpu = 0; f->streams && cpu < cpus; cpu++)
-        if (f->streams[cpu] >= 0)
-            close(f->streams[cpu]);
+    for (uint32_t ring = 0; f->reader && ring < ring_reader_rings(f->reader); ring++)
+        if (f->streams[ring].fd >= 0)
+            close(f->streams[ring].fd);
     free(f->streams);
     ring_reader_free(f->reader);
     ctf_writer_free(f->writer);
@@ -112,12 +158,12 @@ static int make_reader(struct kernel_follow *f, const char *folder, struct error
 {
     const struct kernel_rings *rings = kernel_events_rings(f->kernel);
     uint32_t n;
-    f->streams = mem_array(rings->cpus, sizeof(*f->streams));
-    for (uint32_t cpu = 0; cpu < rings->cpus; cpu++)
-        f->streams[cpu] = -1;
     f->reader = ring_reader_new(kernel_events_array(f->kernel), rings->mapped_bytes);
     if (!f->reader)
         return error_set(e, EINVAL, "cannot read the kernel's rings: their layout is unknown");
+    f->streams = mem_array(ring_reader_rings(f->reader), sizeof(*f->streams));
+    for (uint32_t ring = 0; ring < ring_reader_rings(f->reader); ring++)
+        f->streams[ring].fd = -1;
     struct event_class *classes = kernel_event_classes_of(f->groups, &n);
     const int bad = !folder ? 0 : ctf_writer_new(&f->writer, folder, "kernel", classes, n, e);
     free(classes);
@@ -154,15 +200,6 @@ void *kernel_follow_rings(struct kernel_follow *f, size_t *bytes)
     return kernel_events_array(f->kernel);
 }
 
-static uint64_t lost_of(const struct kernel_follow *f)
-{
-    uint64_t lost = 0;
-    for (uint32_t ring = 0; ring < ring_reader_rings(f->reader); ring++)
-        for (int why = 0; why < RING_LOSSES; why++)
-            lost += ring_reader_lost(f->reader, ring, (enum ring_loss)why);
-    return lost;
-}
-
 int kernel_follow_end(struct kernel_follow *f, struct kernel_follow_counts *out, struct error *e)
 {
     if (!f)
@@ -177,11 +214,13 @@ int kernel_follow_end(struct kernel_follow *f, struct kernel_follow_counts *out,
     kernel_events_stop(f->kernel);
     if (f->reads)
         read_all(f);
+    if (f->reads && !f->bad)
+        f->bad = write_losses(f);
     const int bad = f->bad;
-    f->counts.lost = lost_of(f);
+    for (uint32_t ring = 0; ring < ring_reader_rings(f->reader); ring++)
+        f->counts.lost += lost_of(f, ring);
     f->counts.missed = kernel_events_missed(f->kernel);
     f->counts.counted = kernel_events_counted(f->kernel);
-    f->counts.untraced = kernel_events_untraced(f->kernel);
     *out = f->counts;
     if (bad && e)
         *e = f->error;

@@ -20,10 +20,9 @@ struct kernel_follow;
 
 struct kernel_follow_counts {
     uint64_t events, lost, bytes;
-    uint64_t missed;   /* at most: events of any process that came while the same program ran */
-    uint64_t untraced; /* processes for which there was no room */
-    uint64_t damaged;  /* pieces of rings that could not be read */
-    uint64_t counted;  /* for tests, see kernel_events_counted() */
+    uint64_t missed;  /* at most: events of any process that came while the same program ran */
+    uint64_t damaged; /* pieces of rings that could not be read */
+    uint64_t counted; /* for tests, see kernel_events_counted() */
 };
 
 #define KERNEL_FOLLOW_ALL        UINT32_MAX /* groups */
@@ -40,9 +39,10 @@ uint32_t kernel_follow_groups(const char *list, const char **bad);
 int kernel_follow_check(struct error *e);
 
 /**
- * `groups`: of kernel_follow_groups(); `ring_bytes`: of each CPU, made a power of two; `overwrites`: full rings replace
- * their oldest events. The next process that this one forks is traced, with all processes that it starts. Returns 0, or
- * -errno with a line; -EPERM and -EOPNOTSUPP: tracing the kernel is not possible here.
+ * `groups`: of kernel_follow_groups(); `ring_bytes`: of each ring, of which a CPU has two, made a power of two;
+ * `overwrites`: full rings replace their oldest events. The next process that this one forks is traced, with all
+ * processes that it starts. Returns 0, or -errno with a line; -EPERM and -EOPNOTSUPP: tracing the kernel is not
+ * possible here.
  */
 int kernel_follow_begin(struct kernel_follow **out, uint32_t groups, uint64_t ring_bytes, bool overwrites,
                         struct error *e);

@@ -17,6 +17,7 @@
 #include "collect/trace/agent_events.h"
 #include "collect/trace/ctf_writer.h"
 #include "collect/trace/kernel_event_classes.h"
+#include "collect/trace/kernel_rings.h"
 #include "collect/trace/ring_image.h"
 #include "collect/trace/tick_clock.h"
 
@@ -237,8 +238,10 @@ static int write_piece(struct snapshot *s, const struct snapped_piece *of, int s
     uint64_t lost = i->rings.overwrites ? of->older : 0;
     for (int k = 0; k < RING_LOSSES; k++)
         lost += of->p.lost[k];
-    const int bad = ctf_writer_packet(writer_of(s, i), stream, &of->p, i->rings.pid, i->rings.id, of->ring,
-                                      lost, i->is_ticks ? &i->clock : NULL);
+    const uint32_t cpu =
+        i->is_kernel ? kernel_rings_cpu(of->ring, ring_reader_header(i->rings.reader)->cpus) : of->ring;
+    const int bad = ctf_writer_packet(writer_of(s, i), stream, &of->p, i->rings.pid, i->rings.id, cpu, lost,
+                                      i->is_ticks ? &i->clock : NULL);
     if (bad)
         return error_set(s->e, -bad, "cannot write the trace: %s", strerror(-bad));
     s->n->events += of->p.n_events;

@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/utsname.h>
 
 #include "base/mem.h"
 #include "bpf/kernel_events.h"
@@ -69,6 +71,15 @@ struct kernel_events {
     char *array;
 };
 
+/* Up to Linux 6.18 the kernel does not preempt a program of a tracepoint. Later ones are taken for kernels that do. */
+static bool programs_are_preemptible(void)
+{
+    struct utsname u;
+    unsigned major, minor;
+    return uname(&u) || sscanf(u.release, "%u.%u", &major, &minor) != 2 || major > 6 ||
+           (major == 6 && minor > 18);
+}
+
 /* Before loading: the array's size, and where what lies in it. */
 static int ready(struct sys_session *s, struct error *e)
 {
@@ -89,7 +100,8 @@ static int ready(struct sys_session *s, struct error *e)
                                         .packet_bytes = r->packet_bytes,
                                         .ring_bytes = r->ring_bytes,
                                         .read_at = r->read_at,
-                                        .data_at = r->data_at};
+                                        .data_at = r->data_at,
+                                        .preemptible = programs_are_preemptible()};
     return 0;
 }
 
@@ -166,7 +178,7 @@ static void fill(struct kernel_events *k, const struct kernel_events_options *o)
 static uint64_t ring_bytes(uint64_t asked, uint32_t cpus)
 {
     uint64_t bytes = 4ull * RING_PACKET_BYTES_MIN;
-    while (bytes * 2 <= asked && bytes * 2 * cpus <= ALL_RINGS_MAX)
+    while (bytes * 2 <= asked && bytes * 2 * 2 * cpus <= ALL_RINGS_MAX)
         bytes *= 2;
     return bytes;
 }
@@ -226,11 +238,6 @@ void kernel_events_stop(struct kernel_events *k)
 uint64_t kernel_events_missed(struct kernel_events *k)
 {
     return k->session->counted[SYS_MISSED];
-}
-
-uint64_t kernel_events_untraced(struct kernel_events *k)
-{
-    return k->session->counted[KERNEL_EVENTS_TRACED_FULL];
 }
 
 uint64_t kernel_events_counted(struct kernel_events *k)

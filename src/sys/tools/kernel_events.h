@@ -18,8 +18,10 @@
 struct kernel_events;
 
 struct kernel_events_options {
-    uint32_t groups;     /* enum kernel_event_group_bit */
-    uint64_t ring_bytes; /* of each CPU; a power of two up to it is taken, and 256 MiB for all at most */
+    uint32_t groups; /* enum kernel_event_group_bit */
+    uint64_t
+        ring_bytes; /* of each ring, of which a CPU has two; a power of two up to it is taken, and 256 MiB for all
+                          * at most */
     bool overwrites;
 };
 
@@ -41,8 +43,6 @@ void kernel_events_stop(struct kernel_events *k);
  * amid the same one on the same CPU.
  */
 uint64_t kernel_events_missed(struct kernel_events *k);
-/** After the end. Returns processes whose events are missing, because too many were traced at a time. */
-uint64_t kernel_events_untraced(struct kernel_events *k);
 /** For tests, after the end. Returns all events that the programs counted apart, if ALLIUM_KERNEL_COUNTS is set. */
 uint64_t kernel_events_counted(struct kernel_events *k);
 void kernel_events_close(struct kernel_events *k); /* NULL is allowed */
