@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "model/trace/clock_kind.h"
 
 static void add_size(struct buf *b, double bytes)
 {
@@ -77,7 +78,10 @@ static void print_losses(const struct ring_follow_counts *n)
         command_fail(0, "lost: %s; try --buffer %" PRIu64 "M", buf_str(&b), (enough + (1 << 20) - 1) >> 20);
     else if (b.len)
         command_fail(0, "lost: %s", buf_str(&b));
-    if (n->clock && !strcmp(n->clock, "none"))
+    if (clock_kind_interpolates(n->clock))
+        command_fail(0, "times of some events: %" PRIu64 " of the others have no sure place in the order",
+                     n->ambiguous);
+    else if (clock_kind_has_bounds(n->clock))
         command_fail(0, "without times: %" PRIu64 " events have no sure place in the order", n->ambiguous);
     if (n->damaged)
         command_fail(0, "%" PRIu64 " parts of rings were damaged by the program itself, and left out",

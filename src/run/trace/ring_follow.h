@@ -28,7 +28,7 @@ struct ring_follow_options {
     uint64_t duration_ns; /* 0: until the end */
     /* The rings of this process alone are read, from now on, and stay; 0: those of all, which are removed. */
     pid_t only;
-    const char *clock; /* "counter", "none": the events have no times, see ring_layout.h; NULL: they have */
+    const char *clock; /* "counter", "none", "every:N" (ring_layout.h); NULL: all events have times */
     const char *where; /* a query: which events are written, see collect/trace/block_filter.h; NULL: all */
 };
 
@@ -37,7 +37,7 @@ struct ring_follow_counts {
     uint64_t events, bytes;       /* in the folder */
     uint64_t full, no_room, no_ring, overwritten; /* events that were lost in the rings, by reason */
     const char *clock;                            /* of struct ring_follow_options */
-    uint64_t ambiguous;                           /* with "none": see event_order_ambiguous() */
+    uint64_t ambiguous;                           /* with "none", "every:N": event_order_ambiguous() */
     bool has_filter;                              /* `where` is there */
     uint64_t filtered;                            /* events that it excludes */
     uint64_t damaged;                             /* pieces of rings that could not be read */
