@@ -153,6 +153,9 @@ def without_times():
             unsure = re.search(r"(\d+) (?:events|of the others) have no sure place in the order", said)
             equal(bool(unsure), clock != "counter", said)
             check(clock != "every:8" or overlaps(found) <= int(unsure.group(1)), "lives that overlap", clock)
+            price = re.search(r"a number of --clock counter costs ([\d.]+) ns here(?:, and ([\d.]+) ns)?", said)
+            equal(bool(price), clock == "counter", said)
+            check(not price or 0.5 < float(price.group(1)) < 1000, said)
 
 
 def readers():

@@ -108,6 +108,22 @@ static void print_cost(const struct ring_follow_counts *n)
     buf_release(&b);
 }
 
+/* What the clock `counter` costs. */
+static void print_price(const struct counter_price *p)
+{
+    if (p->together_ns > 0)
+        command_fail(0,
+                     "a number of --clock counter costs %.1f ns here, and %.1f ns while another CPU takes "
+                     "numbers, too",
+                     p->alone_ns, p->together_ns);
+    else if (p->alone_ns > 0)
+        command_fail(
+            0,
+            "a number of --clock counter costs %.1f ns here; while another CPU takes numbers, too, it is "
+            "not known, as none was free",
+            p->alone_ns);
+}
+
 static void print_stop(const struct ring_follow_counts *n)
 {
     struct buf b = BUF_INIT;
@@ -140,6 +156,7 @@ void trace_summary_print(const struct ring_follow_counts *n, const char *folder)
     print_events(n, folder);
     print_losses(n);
     print_stop(n);
+    print_price(&n->price);
     if (n->images)
         print_cost(n);
     command_fail(0, "next: allium report %s, or allium events %s", folder, folder);

@@ -456,6 +456,8 @@ int ring_follow_begin(struct ring_follow **out, const struct ring_follow_options
     f->dir = mem_strdup(o->dir);
     f->user = user_classes_new();
     const struct tick_anchor first = tick_clock_anchor();
+    if (o->clock && !strcmp(o->clock, "counter"))
+        f->counts.price = counter_price_measure();
     nanosleep(&(struct timespec){.tv_nsec = FIRST_ANCHORS_NS}, NULL);
     tick_clock_init(&f->clock, first, tick_clock_anchor());
     f->now_ns = f->began_ns = clock_ns(CLOCK_MONOTONIC);

@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "collect/trace/user_classes.h"
+#include "run/trace/counter_price.h"
 #include "run/trace/trace_budget.h"
 
 struct ring_follow;
@@ -50,6 +51,7 @@ struct ring_follow_counts {
     uint64_t worst_lost_bytes;                    /* estimate: what the ring with most losses lacked */
     uint64_t cpu_ns;                              /* of the thread */
     struct user_counts user;                      /* of the program's own events */
+    struct counter_price price;                   /* with the clock "counter" */
 };
 
 /** Starts the thread. The folder of the trace must exist. Returns 0, or -errno with a line. */
