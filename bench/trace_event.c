@@ -7,6 +7,8 @@
  *   call     a call of an empty function       event    a call of a function that writes an event of 32 bytes into an
  *   emit     allium_emit() of an event that is on        own ring, by the code that the agent writes events with
  *   off      the same of one that is off       private  the same into memory of the thread, without any protocol
+ *   untimed  as event, without the time        every8   as event, each eighth one with the time
+ *   copy     as private, without the time: what 32 bytes of new memory cost
  *   LTTng    lttng_ust_tracepoint(), if there is a session
  *   bare     __libc_malloc() and __libc_free() of 16 bytes
  *   traced   malloc() and free(), each of which writes an event
@@ -49,7 +51,7 @@ extern const ptrdiff_t __rseq_offset;
 ALLIUM_EVENT(bench, on, ALLIUM_U64(a), ALLIUM_U64(b));
 ALLIUM_EVENT(bench, off, ALLIUM_U64(a), ALLIUM_U64(b));
 
-static struct ring ring;
+static struct ring ring, untimed, every8;
 static __thread uint64_t *private_words, private_at;
 
 #define APART __attribute__((noinline, noclone))
@@ -81,6 +83,16 @@ static APART void write_event(uint64_t a, uint64_t b)
     ring_put(&ring, 4, ring_what(1, 4, 1), a, b, 0);
 }
 
+static APART void write_untimed(uint64_t a, uint64_t b)
+{
+    ring_put_some(&untimed, 4, ring_what(1, 4, 1), a, b, 0);
+}
+
+static APART void write_every8(uint64_t a, uint64_t b)
+{
+    ring_put_some(&every8, 4, ring_what(1, 4, 1), a, b, 0);
+}
+
 static APART void write_private(uint64_t a, uint64_t b)
 {
     uint64_t *to = private_words + (private_at & (PRIVATE_WORDS - 1));
@@ -91,9 +103,19 @@ static APART void write_private(uint64_t a, uint64_t b)
     private_at += 4;
 }
 
-enum way { LOOP, CALL, RDTSC, EVENT, PRIVATE, EMIT, OFF, LTTNG, BARE, TRACED, WAYS };
-static const char *const names[WAYS] = {"loop", "call", "rdtsc", "event", "private",
-                                        "emit", "off",  "LTTng", "bare",  "traced"};
+static APART void write_copy(uint64_t a, uint64_t b)
+{
+    uint64_t *to = private_words + (private_at & (PRIVATE_WORDS - 1));
+    to[0] = 0;
+    to[1] = ring_what(1, 4, 1);
+    to[2] = a;
+    to[3] = b;
+    private_at += 4;
+}
+
+enum way { LOOP, CALL, RDTSC, EVENT, UNTIMED, EVERY8, COPY, PRIVATE, EMIT, OFF, LTTNG, BARE, TRACED, WAYS };
+static const char *const names[WAYS] = {"loop",    "call", "rdtsc", "event", "untimed", "every8", "copy",
+                                        "private", "emit", "off",   "LTTng", "bare",    "traced"};
 
 static __attribute__((noinline)) void run(enum way w, unsigned n)
 {
@@ -112,6 +134,12 @@ static __attribute__((noinline)) void run(enum way w, unsigned n)
         LOOP_OF(read_counter(i, n));
     case EVENT:
         LOOP_OF(write_event(i, n));
+    case UNTIMED:
+        LOOP_OF(write_untimed(i, n));
+    case EVERY8:
+        LOOP_OF(write_every8(i, n));
+    case COPY:
+        LOOP_OF(write_copy(i, n));
     case PRIVATE:
         LOOP_OF(write_private(i, n));
     case EMIT:
@@ -209,6 +237,7 @@ static void hot(double seconds)
             printf(" %s %.2f,", names[w], stats_median(ns[w], rounds));
     printf("\n");
     judge("event, over rdtsc", difference(ns[EVENT], ns[RDTSC], 1, rounds), 2, "ns");
+    judge("event without a time, over the call", difference(ns[UNTIMED], ns[CALL], 1, rounds), 1, "ns");
     judge("allium_emit(), over rdtsc", difference(ns[EMIT], ns[RDTSC], 1, rounds), 2, "ns");
     judge("allium_emit() that is off, over the loop", difference(ns[OFF], ns[LOOP], 1, rounds), 0.54 + 0.2,
           "ns");
@@ -344,6 +373,13 @@ static void *map(uint64_t bytes)
     return p;
 }
 
+static void begin_some(struct ring *r, uint32_t cpus, uint64_t every)
+{
+    *r = (struct ring){.ticks = read_tsc, .reach = reach};
+    ring_begin(r, map(ring_file_bytes(cpus, RING_BYTES)), cpus, PACKET_BYTES, RING_BYTES, __rseq_offset);
+    r->at.stamps = ring_stamps(PACKET_BYTES, every);
+}
+
 int main(void)
 {
     const char *limit = getenv("ALLIUM_BENCH_SECONDS");
@@ -357,6 +393,8 @@ int main(void)
             usable[n_usable++] = cpu;
     ring = (struct ring){.is_tsc = true, .ticks = read_tsc, .reach = reach};
     ring_begin(&ring, map(ring_file_bytes(cpus, RING_BYTES)), cpus, PACKET_BYTES, RING_BYTES, __rseq_offset);
+    begin_some(&untimed, cpus, 0);
+    begin_some(&every8, cpus, 8);
     begin_private();
     stay_on(usable[n_usable - 1]);
     allium_emit(bench, on, .a = 1);

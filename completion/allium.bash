@@ -193,7 +193,7 @@ _allium_value()
         _allium_words live peak allocated allocations temporary requested slack
         ;;
     --state) _allium_files ;;
-    --clock) _allium_words tsc mono counter none ;;
+    --clock) _allium_words tsc mono counter every:8 none ;;
     --sum) _allium_words malloc.size,by=site alloc.size,by=thread free,by=site ;;
     --snapshot-on) _allium_words signal every:10m 'exit!=0' 'live>1G' growing event:malloc ;;
     --alert) _allium_words growing 'live>' ;;

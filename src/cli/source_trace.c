@@ -149,6 +149,7 @@ int source_trace_read(struct profile **p, const char *folder, const char *time, 
                                          .without_stack = counts.without_stack,
                                          .cut_packets = counts.losses.cut_packets,
                                          .unknown_frees = counts.unknown_frees,
+                                         .early_frees = counts.early_frees,
                                          .older = counts.older};
     if ((*p)->images.len)
         (*p)->images.at[0].losses[PROFILE_LOST_SAMPLES] += counts.losses.events;

@@ -56,6 +56,7 @@ enum ring_clock {
     RING_CLOCK_TSC,       /* the time stamp counter */
     RING_CLOCK_COUNTER,   /* numbers, from 1: one order of all events; some may be left out */
     RING_CLOCK_NONE,      /* always 0 */
+    RING_CLOCK_EVERY, /* of each Nth event of a ring the time stamp counter; of the others 0, or that, too */
 };
 
 struct ring_header {
@@ -126,6 +127,7 @@ struct ring_event {
 enum ring_flag {
     RING_FLAG_LATER = 1, /* in the shared ring: it was older, and got the time of the event before it */
     RING_FLAG_CUT = 2,   /* a text of the event was cut */
+    RING_FLAG_INTERPOLATED = 4, /* set by the reader: it had no time of its own (RING_CLOCK_EVERY) */
 };
 #define RING_SIZE_BITS 10
 #define RING_SIZE_MASK ((1u << RING_SIZE_BITS) - 1)

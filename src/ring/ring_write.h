@@ -58,6 +58,13 @@ void ring_count_lost(struct ring *ring, enum ring_loss why);
 /** Stores an anchor of the clock, struct ring_anchor, in the place of the oldest one. */
 void ring_add_anchor(struct ring *ring, uint64_t ticks, uint64_t ns, uint64_t width_ticks);
 
+/** Returns the `stamps` of rings (sequence_x86_64.h) of which each `every`-th event has a time; 0: none has. */
+static inline uint64_t ring_stamps(uint64_t packet_bytes, uint64_t every)
+{
+    return every ? (every - 1) * RING_COUNT_ONE
+                 : packet_bytes / 8 - 1; /* no event is at a packet's first word */
+}
+
 /** Returns the second word of an event. */
 static inline uint64_t ring_what(uint16_t id, uint32_t words, uint32_t thread)
 {
@@ -74,6 +81,21 @@ static inline void ring_put(struct ring *ring, const uint32_t words, uint64_t wh
 {
     const enum sequence_result done =
         likely(ring->is_hot) ? sequence_put(&ring->at, ring->at.area, words, what, a, b, c) : SEQUENCE_NO_FIT;
+    if (likely(done == SEQUENCE_DONE))
+        return;
+    ring_put_cold(ring, done, what, a, b, c);
+}
+
+/**
+ * As ring_put(), for rings of which only some events have times: ring_begin() was called with is_tsc false, and later
+ * ring->at.stamps was set.
+ */
+static inline void ring_put_some(struct ring *ring, const uint32_t words, uint64_t what, uint64_t a,
+                                 uint64_t b, uint64_t c)
+{
+    const enum sequence_result done = likely(ring->at.area)
+                                          ? sequence_put_some(&ring->at, ring->at.area, words, what, a, b, c)
+                                          : SEQUENCE_NO_FIT;
     if (likely(done == SEQUENCE_DONE))
         return;
     ring_put_cold(ring, done, what, a, b, c);

@@ -54,14 +54,13 @@ struct sequence_rings {
     uint64_t ring_bytes;  /* from one ring to the next */
     uint64_t packet_mask; /* words of a packet, less 1 */
     uint64_t ring_mask;   /* words of a ring, less 1 */
+    uint64_t stamps;      /* see sequence_put_some() */
+    uint64_t *counter;    /* see sequence_put_counted() */
 };
 
 /*
  * The first part of a sequence that appends an event of `words` words: sets rdi to this CPU's struct ring_cpu, rsi to
- * the head, rcx to the event's place, and the first word of the event to the time stamp counter.
- *
- * Prefetches the cache line that the ring reaches 16 lines later, since a ring is larger than the caches next to the
- * CPU. The prefetch lies behind rdtsc, which waits for what is before it: that saves a nanosecond.
+ * the head, and rcx to the event's place.
  */
 #define SEQUENCE_RESERVE(words)                                                                              \
     "movl %%fs:" SEQUENCE_CPU "(%[area]), %%ecx\n\t"                                                         \
@@ -81,12 +80,38 @@ struct sequence_rings {
     "jae %l[no_fit]\n\t"                                                                                     \
     "movq %%rsi, %%rax\n\t"                                                                                  \
     "andq %[ring_mask], %%rax\n\t"                                                                           \
-    "leaq (%%rcx,%%rax,8), %%rcx\n\t"                                                                        \
-    "rdtsc\n\t"                                                                                              \
-    "prefetchw 1024(%%rcx)\n\t"                                                                              \
-    "shlq $32, %%rdx\n\t"                                                                                    \
+    "leaq (%%rcx,%%rax,8), %%rcx\n\t"
+
+/* The cache line that the ring reaches 16 lines later: a ring is larger than the caches next to the CPU. */
+#define SEQUENCE_PREFETCH "prefetchw 1024(%%rcx)\n\t"
+
+/*
+ * Sets the first word of the event to the time stamp counter. The prefetch lies behind rdtsc, which waits for what is
+ * before it: that saves a nanosecond.
+ */
+#define SEQUENCE_TIME                                                                                        \
+    "rdtsc\n\t" SEQUENCE_PREFETCH "shlq $32, %%rdx\n\t"                                                      \
     "orq %%rdx, %%rax\n\t"                                                                                   \
     "movq %%rax, (%%rcx)\n\t"
+
+/* Sets it to 0, or, if the head has no bit of `stamps`, to the time stamp counter. */
+#define SEQUENCE_TIME_SOME                                                                                   \
+    "xorl %%eax, %%eax\n\t"                                                                                  \
+    "testq %%rsi, %[stamps]\n\t"                                                                             \
+    "jnz 5f\n\t"                                                                                             \
+    "rdtsc\n\t"                                                                                              \
+    "shlq $32, %%rdx\n\t"                                                                                    \
+    "orq %%rdx, %%rax\n"                                                                                     \
+    "5:\n\t"                                                                                                 \
+    "movq %%rax, (%%rcx)\n\t" SEQUENCE_PREFETCH
+
+/* Sets it to the next number of the counter of all CPUs. */
+#define SEQUENCE_NUMBER                                                                                      \
+    "movq %[counter], %%rdx\n\t"                                                                             \
+    "movl $1, %%eax\n\t"                                                                                     \
+    "lock xaddq %%rax, (%%rdx)\n\t"                                                                          \
+    "incq %%rax\n\t"                                                                                         \
+    "movq %%rax, (%%rcx)\n\t" SEQUENCE_PREFETCH
 
 /* The last part: the store of the head makes the event valid. */
 #define SEQUENCE_COMMIT                                                                                      \
@@ -98,7 +123,34 @@ struct sequence_rings {
 #define SEQUENCE_RINGS(r)                                                                                    \
     [cpus] "m"((r)->cpus), [control] "m"((r)->control), [data] "m"((r)->data),                               \
         [ring_bytes] "m"((r)->ring_bytes), [packet_mask] "m"((r)->packet_mask),                              \
-        [ring_mask] "m"((r)->ring_mask)
+        [ring_mask] "m"((r)->ring_mask), [stamps] "m"((r)->stamps), [counter] "m"((r)->counter)
+
+/* The body of a function that appends an event whose time is set by `time`. */
+#define SEQUENCE_PUT_ONE(time, words, stores, ...)                                                           \
+    __asm__ goto(SEQUENCE_TABLE(aborted) SEQUENCE_BEGIN SEQUENCE_RESERVE("$" #words) time                    \
+                 "movq %[what], 8(%%rcx)\n\t"                                                                \
+                 "movq %[a], 16(%%rcx)\n\t" stores SEQUENCE_COMMIT                                           \
+                 :                                                                                           \
+                 : [area] "r"(area), [step] "m"(steps[(words)-3]), SEQUENCE_RINGS(r), [what] "r"(what),      \
+                   __VA_ARGS__                                                                               \
+                 : "rax", "rcx", "rdx", "rsi", "rdi", "memory", "cc"                                         \
+                 : aborted, no_fit, no_cpu)
+#define SEQUENCE_PUT(time)                                                                                   \
+    if (words == 3)                                                                                          \
+        SEQUENCE_PUT_ONE(time, 3, "", [a] "r"(a));                                                           \
+    else if (words == 4)                                                                                     \
+        SEQUENCE_PUT_ONE(time, 4, "movq %[b], 24(%%rcx)\n\t", [a] "r"(a), [b] "r"(b));                       \
+    else                                                                                                     \
+        SEQUENCE_PUT_ONE(                                                                                    \
+            time, 5,                                                                                         \
+            "movq %[b], 24(%%rcx)\n\tmovq %[c], 32(%%rcx)\n\t", [a] "r"(a), [b] "r"(b), [c] "r"(c));         \
+    return SEQUENCE_DONE;                                                                                    \
+    aborted:                                                                                                 \
+    return SEQUENCE_ABORTED;                                                                                 \
+    no_fit:                                                                                                  \
+    return SEQUENCE_NO_FIT;                                                                                  \
+    no_cpu:                                                                                                  \
+    return SEQUENCE_NO_CPU;
 
 #ifdef __OPTIMIZE__
 /**
@@ -110,29 +162,28 @@ sequence_put(const struct sequence_rings *r, ptrdiff_t area, const unsigned word
              uint64_t b, uint64_t c)
 {
     static const uint64_t steps[] = {RING_COUNT_ONE + 3, RING_COUNT_ONE + 4, RING_COUNT_ONE + 5};
-#define PUT(words, stores, ...)                                                                              \
-    __asm__ goto(                                                                                            \
-        SEQUENCE_TABLE(aborted)                                                                              \
-            SEQUENCE_BEGIN SEQUENCE_RESERVE("$" #words) "movq %[what], 8(%%rcx)\n\t"                         \
-                                                        "movq %[a], 16(%%rcx)\n\t" stores SEQUENCE_COMMIT    \
-        :                                                                                                    \
-        : [area] "r"(area), [step] "m"(steps[(words)-3]), SEQUENCE_RINGS(r), [what] "r"(what), __VA_ARGS__   \
-        : "rax", "rcx", "rdx", "rsi", "rdi", "memory", "cc"                                                  \
-        : aborted, no_fit, no_cpu)
-    if (words == 3)
-        PUT(3, "", [a] "r"(a));
-    else if (words == 4)
-        PUT(4, "movq %[b], 24(%%rcx)\n\t", [a] "r"(a), [b] "r"(b));
-    else
-        PUT(5, "movq %[b], 24(%%rcx)\n\tmovq %[c], 32(%%rcx)\n\t", [a] "r"(a), [b] "r"(b), [c] "r"(c));
-#undef PUT
-    return SEQUENCE_DONE;
-aborted:
-    return SEQUENCE_ABORTED;
-no_fit:
-    return SEQUENCE_NO_FIT;
-no_cpu:
-    return SEQUENCE_NO_CPU;
+    SEQUENCE_PUT(SEQUENCE_TIME)
+}
+
+/**
+ * The same, but the time stamp counter is read only for the events before which the ring's head has no bit of
+ * r->stamps. The time of the others is 0.
+ */
+static inline __attribute__((always_inline)) enum sequence_result
+sequence_put_some(const struct sequence_rings *r, ptrdiff_t area, const unsigned words, uint64_t what,
+                  uint64_t a, uint64_t b, uint64_t c)
+{
+    static const uint64_t steps[] = {RING_COUNT_ONE + 3, RING_COUNT_ONE + 4, RING_COUNT_ONE + 5};
+    SEQUENCE_PUT(SEQUENCE_TIME_SOME)
+}
+
+/** The same, but the time is the next number of *r->counter. Numbers that aborted sequences have taken are left out. */
+static inline __attribute__((always_inline)) enum sequence_result
+sequence_put_counted(const struct sequence_rings *r, ptrdiff_t area, const unsigned words, uint64_t what,
+                     uint64_t a, uint64_t b, uint64_t c)
+{
+    static const uint64_t steps[] = {RING_COUNT_ONE + 3, RING_COUNT_ONE + 4, RING_COUNT_ONE + 5};
+    SEQUENCE_PUT(SEQUENCE_NUMBER)
 }
 
 /**
@@ -142,14 +193,14 @@ no_cpu:
 static inline enum sequence_result sequence_append(const struct sequence_rings *r, ptrdiff_t area,
                                                    const uint64_t *event, uint64_t words)
 {
-    __asm__ goto(SEQUENCE_TABLE(aborted)
-                     SEQUENCE_BEGIN SEQUENCE_RESERVE("%[words]") "movl $1, %%eax\n"
-                                                                 "5:\n\t"
-                                                                 "movq (%[event],%%rax,8), %%rdx\n\t"
-                                                                 "movq %%rdx, (%%rcx,%%rax,8)\n\t"
-                                                                 "incq %%rax\n\t"
-                                                                 "cmpq %[words], %%rax\n\t"
-                                                                 "jb 5b\n\t" SEQUENCE_COMMIT
+    __asm__ goto(SEQUENCE_TABLE(aborted) SEQUENCE_BEGIN SEQUENCE_RESERVE("%[words]") SEQUENCE_TIME
+                 "movl $1, %%eax\n"
+                 "5:\n\t"
+                 "movq (%[event],%%rax,8), %%rdx\n\t"
+                 "movq %%rdx, (%%rcx,%%rax,8)\n\t"
+                 "incq %%rax\n\t"
+                 "cmpq %[words], %%rax\n\t"
+                 "jb 5b\n\t" SEQUENCE_COMMIT
                  :
                  : [area] "r"(area), [step] "r"(RING_COUNT_ONE + words),
                    SEQUENCE_RINGS(r), [event] "r"(event), [words] "r"(words)
@@ -166,13 +217,16 @@ no_cpu:
 #else
 /* Without optimization the compiler needs a register for each operand in memory, and has too few: all calls take the
  * slow path. */
-static inline enum sequence_result sequence_put(const struct sequence_rings *r, ptrdiff_t area,
-                                                unsigned words, uint64_t what, uint64_t a, uint64_t b,
-                                                uint64_t c)
-{
-    (void)r, (void)area, (void)words, (void)what, (void)a, (void)b, (void)c;
-    return SEQUENCE_NO_FIT;
-}
+#define SEQUENCE_NEVER(name)                                                                                 \
+    static inline enum sequence_result name(const struct sequence_rings *r, ptrdiff_t area, unsigned words,  \
+                                            uint64_t what, uint64_t a, uint64_t b, uint64_t c)               \
+    {                                                                                                        \
+        (void)r, (void)area, (void)words, (void)what, (void)a, (void)b, (void)c;                             \
+        return SEQUENCE_NO_FIT;                                                                              \
+    }
+SEQUENCE_NEVER(sequence_put)
+SEQUENCE_NEVER(sequence_put_some)
+SEQUENCE_NEVER(sequence_put_counted)
 
 static inline enum sequence_result sequence_append(const struct sequence_rings *r, ptrdiff_t area,
                                                    const uint64_t *event, uint64_t words)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`allium trace --clock counter|none`: traces without times. Their counts and sums are those of a trace with times;
-python3-bt2 reads them. With a counter, lives of one address do not overlap, also if it is reused across CPUs.
+"""`allium trace --clock counter|none|every:N`: traces without times, or with those of some events. Their counts and sums
+are those of a trace with times; python3-bt2 reads them. With a counter, lives of one address do not overlap, also if it
+is reused across CPUs; nor do those of a profile with the clock tsc.
 """
 import collections
 import json
@@ -63,6 +64,8 @@ int main(int argc, char **argv)
     return 0;
 }
 """ % ROUNDS
+# What is live at the end: the blocks of 77 bytes, and the last one. (Of the C library, 288.)
+LIVE = [77 * (ROUNDS // 1000), 5000 + (ROUNDS - 1) % 10]
 # The events of a folder as python3-bt2 reads them. Every warning is an error.
 READER = """
 import sys, bt2
@@ -108,6 +111,10 @@ def sums(folder, clock):
     return rows, report["trace"]
 
 
+def live(rows):
+    return sorted(row[3] for row in rows if row[3] and row[0] == "work")
+
+
 def overlaps(events):
     """-> frees of what is not live, allocations where something lives; in the first process"""
     live, bad = set(), 0
@@ -128,19 +135,27 @@ def without_times():
         want, _ = traced(folder, "tsc")
         check(len({e.cpu for e in want}) > 1 or len(os.sched_getaffinity(0)) < 2, "CPUs")
         rows, about = sums(folder, "tsc")
+        # a CPU may stamp the free of a block before it has the block's address: the other's allocation is later then
+        early = about.pop("early_frees")
+        check(0 <= early < ROUNDS, "frees before their allocation", early)
         equal(about, {"where": None, "clock": None, "bounds": False}, "tsc")
-        for clock in "counter", "none":
+        equal(live(rows), LIVE, "tsc: live")
+        for clock in "counter", "none", "every:8":
             found, said = traced(folder, clock)
             check(kinds(found) == kinds(want), clock, kinds(found) - kinds(want), kinds(want) - kinds(found))
             if clock == "counter":
                 equal(overlaps(found), 0, clock)
             its, about = sums(folder, clock)
-            equal(about, {"where": None, "clock": clock, "bounds": clock == "none"}, clock)
+            equal(about, {"where": None, "clock": clock, "bounds": clock != "counter", "early_frees": 0}, clock)
             equal([row[:3] for row in its], [row[:3] for row in rows], clock + ": sums by site")
-            if clock == "counter":  # the blocks of 77 bytes, and the last one; of the C library, 288
-                live = sorted(row[3] for row in its if row[3] and row[0] == "work")
-                equal(live, [77 * (ROUNDS // 1000), 5000 + (ROUNDS - 1) % 10], "live")
-            equal("without times: " in said, clock == "none", said)
+            if clock == "counter":
+                equal(live(its), LIVE, "live")
+            unsure = re.search(r"(\d+) (?:events|of the others) have no sure place in the order", said)
+            equal(bool(unsure), clock != "counter", said)
+            check(clock != "every:8" or overlaps(found) <= int(unsure.group(1)), "lives that overlap", clock)
+            price = re.search(r"a number of --clock counter costs ([\d.]+) ns here(?:, and ([\d.]+) ns)?", said)
+            equal(bool(price), clock == "counter", said)
+            check(not price or 0.5 < float(price.group(1)) < 1000, said)
 
 
 def readers():
@@ -165,12 +180,45 @@ def readers():
             check(failed.returncode, "DIR@TIME")
 
 
+def interpolated():
+    """Each eighth event of a CPU has a time; those between are marked, and no time of a CPU goes back."""
+    with private_dir() as folder:
+        program(folder)
+        found, _ = traced(folder, "every:8")
+        done = subprocess.run(["/usr/bin/python3", "-c", READER, folder + "/every:8/ust"],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        life = trace_reader.life(folder + "/every:8")
+        equal((done.returncode, done.stderr, done.stdout), (0, "", "%d\n" % (len(found) + life)), "bt2")
+        rows = [json.loads(line) for line in
+                succeed([ALLIUM, "events", folder + "/every:8", "--json"]).stdout.decode().splitlines()][1:-1]
+        equal(len(rows), len(found) + life, "events")
+        rings = collections.defaultdict(list)
+        for row in rows:
+            rings[row["process"], row["cpu"]].append(row)
+        for ring in rings.values():
+            marked = [bool(row["flags"] & 4) for row in ring]
+            check(not marked[0], "the first event has a time")
+            gaps = "".join("~" if mark else " " for mark in marked).split(" ")
+            check(max(map(len, gaps)) <= 7, "events without a time in a row", max(map(len, gaps)))
+            times = [row["time_ns"] for row in ring]
+            equal(times, sorted(times), "times of a CPU")
+        share = sum(bool(row["flags"] & 4) for row in rows) / len(rows)
+        check(0.6 < share <= 7 / 8, "share of events without a time", share)
+        text = tap.run([ALLIUM, "events", folder + "/every:8", "--top", "20"])
+        check("those with ~ are interpolated" in text.stderr.decode(), text.stderr)
+        check(re.search(r"^ *\d+\.\d{9}~", text.stdout.decode(), re.M), text.stdout)
+        text = succeed([ALLIUM, "report", folder + "/every:8", "--no-pager"]).stdout.decode()
+        check("--clock every:N)" in " ".join(text.split()), text)
+        at = json.loads(succeed([ALLIUM, "report", folder + "/every:8@1ms", "--json"]).stdout)
+        equal(at["trace"]["bounds"], True, "DIR@TIME is a bound")
+
+
 def filtered():
     """With --where as well."""
     with private_dir() as folder:
         program(folder)
         want = None
-        for clock in "tsc", "counter", "none":
+        for clock in "tsc", "counter", "none", "every:8":
             found, said = traced(folder, clock, "--where", "size>=5000")
             lost = int(re.search(r", (\d+) filtered, 0 lost\n", said).group(1))
             # without an order, an end may be taken for that of another life
@@ -189,11 +237,19 @@ def mistakes():
             done = tap.run([ALLIUM, "trace", "-o", folder + "/t", "--clock", "none", *words, "--", "true"])
             equal(done.returncode, 2, done.stderr)
             check(line in done.stderr.decode(), words, done.stderr)
+        for clock, line in [("every:3", "use a power of two"), ("every:", "use a power of two"),
+                            ("every:N", "as in every:8"), ("evry", "unknown --clock evry")]:
+            done = tap.run([ALLIUM, "trace", "-o", folder + "/t", "--clock", clock, "--", "true"])
+            equal(done.returncode, 2, done.stderr)
+            check(line in done.stderr.decode(), clock, done.stderr)
+        done = tap.run([ALLIUM, "trace", "-o", folder + "/t", "--clock", "every:8", "--flight", "--", "true"])
+        check("every:8 has not all times, and --flight needs them" in done.stderr.decode(), done.stderr)
 
 
 tap.main([
     ("traces without times have the same counts and sums", without_times),
     ("their readers", readers),
+    ("every:N", interpolated),
     ("--where", filtered),
     ("mistakes", mistakes),
 ])

@@ -14,6 +14,7 @@
 #include "agent/tracer/tracer_put.h"
 #include "agent/tracer/tracer_rings.h"
 #include "agent/tracer/tracer_sum.h"
+#include "agent/tracer/tracer_untimed.h"
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/syscall.h"
 #include "target/agent_api.h"
@@ -62,11 +63,6 @@ static COLD void add_site(uintptr_t site, uintptr_t *place)
     store_relaxed(place, site);
 }
 
-static inline uintptr_t *place_of(uintptr_t site)
-{
-    return &tracer_hot.sites[(uint32_t)site * 0x9e3779b1u >> (32 - TRACER_SITES_BITS)];
-}
-
 COLD bool tracer_begin_cold(struct thread *t, uint8_t *outside)
 {
     if (ledger_enter_own(t, outside)) {
@@ -106,17 +102,19 @@ bool tracer_is_off(void)
  * forks, it goes on in the child with pointers to the parent's rings, where the child then has memory of its own
  * (tracer_before_fork()). The event is the parent's.
  */
-static COLD void put_cold(enum sequence_result before, uint64_t what, uint64_t a, uint64_t b, uintptr_t site)
+COLD void tracer_put_cold(enum sequence_result before, uint64_t what, uint64_t a, uint64_t b, uintptr_t site)
 {
     struct thread *t = &thread_self;
     uint8_t outside;
     if (tracer_sum_on)
         return tracer_sum_add((enum event_id)(uint16_t)what, b, site);
+    if (before == SEQUENCE_NO_FIT && tracer_untimed_put(&before, what, a, b, site))
+        return;
     if (!tracer_begin_cold(t, &outside))
         return;
     if (!is_off()) {
-        if (site && load_relaxed(place_of(site)) != site)
-            add_site(site, place_of(site));
+        if (site && load_relaxed(tracer_site_place(site)) != site)
+            add_site(site, tracer_site_place(site));
         const uint32_t words = what >> 16 & RING_SIZE_MASK, thread = tracer_thread;
         uint64_t event[] = {0, ring_what((uint16_t)what, words, thread & ~TRACER_UNREGISTERED), a,
                             words == 4 ? site : b, site};
@@ -142,18 +140,18 @@ static inline __attribute__((always_inline)) void put(const uint32_t words, enum
     if (likely((int32_t)thread > 0) && likely(area) && likely(clock_is_tsc)) {
         if (is_off())
             return;
-        if (likely(load_relaxed(place_of(site)) == site))
+        if (likely(load_relaxed(tracer_site_place(site)) == site))
             done = sequence_put(&tracer_hot.rings, area, words, what, a, words == 4 ? site : b, site);
         if (likely(done == SEQUENCE_DONE))
             return;
     }
-    put_cold(done, what, a, b, site);
+    tracer_put_cold(done, what, a, b, site);
 }
 
 void tracer_see_site(uintptr_t site)
 {
-    if (load_relaxed(place_of(site)) != site)
-        add_site(site, place_of(site));
+    if (load_relaxed(tracer_site_place(site)) != site)
+        add_site(site, tracer_site_place(site));
 }
 
 void tracer_put_pair(enum event_id id, uint64_t a, uint64_t b, uintptr_t site)
@@ -182,6 +180,8 @@ static COLD void put_bare_cold(enum sequence_result before, uint64_t what, uint6
 {
     struct thread *t = &thread_self;
     uint8_t outside;
+    if (before == SEQUENCE_NO_FIT && tracer_untimed_put_bare(&before, what, a, b))
+        return;
     if (!tracer_begin_cold(t, &outside))
         return;
     uint64_t event[] = {0, (uint32_t)what, a, b};
@@ -364,6 +364,7 @@ void tracer_begin(void)
                                  .memalign = trace_memalign,
                                  .valloc = trace_valloc,
                                  .pvalloc = trace_pvalloc};
+    tracer_untimed_begin();
 }
 
 /* Appends an event of liballium.so, of any number of words, unless tracing is off. False: take the slow path. */

@@ -20,8 +20,9 @@ enum ring_clock tracer_clock(void)
     const struct tracer_options *o = &tracer_options;
     return o->untimed                       ? RING_CLOCK_NONE
            : o->counts                      ? RING_CLOCK_COUNTER
-           : clock_is_tsc && !o->wants_mono ? RING_CLOCK_TSC
-                                            : RING_CLOCK_MONOTONIC;
+           : !clock_is_tsc || o->wants_mono ? RING_CLOCK_MONOTONIC
+           : o->every                       ? RING_CLOCK_EVERY
+                                            : RING_CLOCK_TSC;
 }
 
 /* A clock that is stopped shows ticks of the counter (clock_freeze()), and the vdso reads the counter, too. */
@@ -38,6 +39,12 @@ uint64_t tracer_clock_ticks(void)
     const uint64_t ns = clock_ns(CLOCK_MONOTONIC);
     store_relaxed(&last_ns, ns);
     return ns;
+}
+
+static bool has_anchors(void)
+{
+    const enum ring_clock clock = tracer_clock();
+    return clock == RING_CLOCK_TSC || clock == RING_CLOCK_EVERY;
 }
 
 static void write_anchor(void)
@@ -58,7 +65,7 @@ static void write_anchor(void)
 void tracer_clock_begin(void)
 {
     began_tsc = clock_is_tsc;
-    if (tracer_clock() != RING_CLOCK_TSC)
+    if (!has_anchors())
         return;
     store_relaxed(&last_ticks, clock_ticks());
     write_anchor();
@@ -66,7 +73,7 @@ void tracer_clock_begin(void)
 
 void tracer_clock_anchor(void)
 {
-    if (tracer_clock() != RING_CLOCK_TSC || load_relaxed(&process.ledger.sealed))
+    if (!has_anchors() || load_relaxed(&process.ledger.sealed))
         return;
     uint64_t last = load_relaxed(&last_ticks);
     const uint64_t now = clock_ticks(), gap = tracer_ring.header->anchored < 2 ? FIRST_TICKS : LATER_TICKS;

@@ -4,8 +4,8 @@
 
 /*
  * The clock of the events, enum ring_clock: the time stamp counter, with anchors of CLOCK_MONOTONIC in the file of
- * rings; or CLOCK_MONOTONIC itself, if the CPU has no invariant counter, or the user asks for it; or a number that all
- * threads take from one counter; or nothing.
+ * rings, for all events or for some; or CLOCK_MONOTONIC itself, if the CPU has no invariant counter, or the user asks
+ * for it; or a number that all threads take from one counter; or nothing.
  *
  * Runs in: target. Threads: any, signal handlers included; no lock.
  */

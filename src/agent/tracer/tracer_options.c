@@ -24,15 +24,17 @@ void tracer_options_read(void)
 {
     struct tracer_options *o = &tracer_options;
     for (unsigned k = 0; k < PRELOAD_ENV_SETTINGS_MAX && preload_env_settings[k]; k++) {
-        static const char buffer[] = ",buffer=";
+        static const char buffer[] = ",buffer=", every[] = ",clock=every:";
         const char *text = preload_env_settings[k];
         if (!text_starts(text, "ALLIUM_SITES="))
             continue;
-        const char *found = text_find(text, buffer);
+        const char *found = text_find(text, buffer), *nth = text_find(text, every);
+        const uint64_t n = nth ? text_number(nth + sizeof(every) - 1) : 0;
         *o = (struct tracer_options){.buffer_bytes = found ? text_size(found + sizeof(buffer) - 1) : 0,
                                      .wants_mono = text_find(text, ",clock=mono") != NULL,
                                      .counts = text_find(text, ",clock=counter") != NULL,
                                      .untimed = text_find(text, ",clock=none") != NULL,
+                                     .every = n & (n - 1) || n > TRACER_EVERY_MOST ? 0 : n,
                                      .begins = text_find(text, ",begin") != NULL};
         if (text_find(text, ",stacks=none"))
             o->stacks = TRACER_STACKS_NONE;

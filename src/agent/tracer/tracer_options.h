@@ -23,12 +23,15 @@ struct tracer_ranges {
     } at[TRACER_RANGES_MAX];
 };
 
+#define TRACER_EVERY_MOST 65536u
+
 struct tracer_options {
-    uint64_t buffer_bytes;     /* ",buffer=BYTES": the size of each CPU's ring; 0: not set */
-    bool wants_mono;           /* ",clock=mono": times are of CLOCK_MONOTONIC */
-    bool counts;               /* ",clock=counter": times are numbers */
-    bool untimed;              /* ",clock=none": there are no times */
-    bool begins;               /* ",begin": events of the group `begin`, too */
+    uint64_t buffer_bytes; /* ",buffer=BYTES": the size of each CPU's ring; 0: not set */
+    bool wants_mono;       /* ",clock=mono": times are of CLOCK_MONOTONIC */
+    bool counts;           /* ",clock=counter": times are numbers */
+    bool untimed;          /* ",clock=none": there are no times */
+    uint64_t every; /* ",clock=every:N": each Nth event has a time, N being a power of two; 0: not set */
+    bool begins;    /* ",begin": events of the group `begin`, too */
     enum tracer_stacks stacks; /* ",stacks=none", ",stacks=full" */
     /* ",sizes=LOW-HIGH+LOW-HIGH...", ",threads=...": allocations outside are not written, only counted */
     struct tracer_ranges sizes, threads;

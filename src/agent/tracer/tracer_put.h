@@ -3,7 +3,7 @@
 #define AGENT_TRACER_PUT_H
 
 /*
- * Puts events into the rings, for the hooks of tracer_general.h.
+ * Puts events into the rings, for the hooks of tracer_general.h and tracer_untimed.h.
  *
  * Runs in: target. Threads: any, signal handlers included; no lock.
  */
@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "agent/thread_state.h"
+#include "ring/sequence_x86_64.h"
 #include "wire/event_schema.h"
 
 /** Puts an event of a class with the fields a, b and site; without b; without site, of `words` words (3 or 4). */
@@ -29,6 +30,9 @@ void tracer_append_cold(uint64_t *event, uint32_t words);
 /** Unless that was done: adds a call and its module to the ledger, and writes an event of the module. */
 void tracer_see_site(uintptr_t site);
 void tracer_end_cold(struct thread *t, uint8_t outside);
+
+/** Puts an event that a sequence has not written, as `before` tells. `what`: ring_what(). */
+void tracer_put_cold(enum sequence_result before, uint64_t what, uint64_t a, uint64_t b, uintptr_t site);
 
 /** Returns whether the user has switched tracing off. The ledger is open. */
 bool tracer_is_off(void);

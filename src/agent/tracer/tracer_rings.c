@@ -13,6 +13,7 @@
 #include "agent/tracer/tracer_options.h"
 #include "agent/tracer/tracer_size.h"
 #include "agent/tracer/tracer_sum.h"
+#include "agent/tracer/tracer_untimed.h"
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/syscall.h"
 #include "target/fork_placeholder.h"
@@ -73,12 +74,12 @@ static void begin_header(struct ring_header *h, bool overwrites)
     h->image_id = process.config.image_id;
     h->pid = process.pid;
     h->parent_pid = process.parent_pid;
-    h->began_ticks = h->clock == RING_CLOCK_TSC         ? process.began_ticks
+    const bool has_ticks = h->clock == RING_CLOCK_TSC || h->clock == RING_CLOCK_EVERY;
+    h->began_ticks = has_ticks                          ? process.began_ticks
                      : h->clock == RING_CLOCK_MONOTONIC ? tracer_clock_ticks()
                                                         : 0;
     h->parent_image_id = process.parent_image_id;
-    h->forked_ticks =
-        h->clock == RING_CLOCK_TSC || !process.forked_ticks ? process.forked_ticks : h->began_ticks;
+    h->forked_ticks = has_ticks || !process.forked_ticks ? process.forked_ticks : h->began_ticks;
 }
 
 /* Lets the hot functions see the new rings, and counts what came before them. */
@@ -89,6 +90,7 @@ static void publish(void)
     struct ring_cpu *shared = (struct ring_cpu *)at.control + tracer_ring.header->cpus;
     *to =
         (struct sequence_rings){0, at.cpus, at.control, at.data, at.ring_bytes, at.packet_mask, at.ring_mask};
+    tracer_untimed_publish();
     store_release(&to->area, tracer_ring.is_hot ? at.area : 0);
     atomic_add64(&shared->lost[RING_LOST_NO_RING],
                  __atomic_exchange_n(&tracer_hot.early_lost, 0, __ATOMIC_RELAXED));

@@ -37,6 +37,7 @@ const char *bench_events_begin_full(unsigned threads); /* nothing reads the ring
 const char *bench_events_begin_read(unsigned threads); /* a thread reads them */
 void bench_events_settle(uint64_t hits);               /* until that thread has seen so many */
 void bench_events_hit(void *function, void *caller);
+void bench_events_hit_untimed(void *function, void *caller);
 void bench_events_hit_site(void *function, void *caller);
 void bench_events_hit_payload(void *function, void *caller);
 void bench_events_hit_frames(void *function, void *caller);

@@ -58,7 +58,7 @@ const struct bench_sink bench_sinks[] = {
     {"count-cpu", bench_cpu_hit, bench_cpu_begin, .hits = bench_cpu_hits},
     {"count-shared", count_shared, .hits = shared_hits},
     {"event", bench_events_hit, bench_events_begin, RING},
-    {"event-untimed", bench_events_hit, bench_events_begin_untimed, RING},
+    {"event-untimed", bench_events_hit_untimed, bench_events_begin_untimed, RING},
     {"event-full", bench_events_hit, bench_events_begin_full, RING},
     {"event-read", bench_events_hit, bench_events_begin_read, .settle = bench_events_settle,
      .hits = bench_reader_events, .lost = bench_events_lost, .bytes = bench_events_bytes,

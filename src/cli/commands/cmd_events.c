@@ -13,6 +13,7 @@
 #include "cli/trace/events_sum.h"
 #include "collect/trace/event_folder.h"
 #include "model/trace/allocator_time.h"
+#include "model/trace/clock_kind.h"
 #include "model/trace/event_counts.h"
 #include "model/trace/event_query.h"
 #include "model/trace/event_spans.h"
@@ -203,7 +204,10 @@ static void note_missing(const struct reading *r, const struct trace_losses *los
 {
     struct buf b = BUF_INIT;
     const char *clock = event_folder_clock(r->trace);
-    if (clock && !r->q->json)
+    if (clock_kind_interpolates(clock) && !r->q->json)
+        command_fail(0, "the trace has the times of some events (--clock %s): those with ~ are interpolated",
+                     clock);
+    else if (clock && !r->q->json)
         command_fail(0, "the trace has no times (--clock %s): NUMBER is %s of events", clock,
                      strcmp(clock, "none") ? "the order" : "a possible order");
     if (lost->events)
@@ -229,7 +233,7 @@ static int show(struct reading *r, const struct classes *classes)
     struct sink out = pager_sink(!q->no_pager && !q->json);
     const struct text_style style = terminal_style(stdout);
     const char *clock = event_folder_clock(r->trace);
-    struct events_view v = {.out = &out, .style = &style, .has_numbers = clock != NULL};
+    struct events_view v = {.out = &out, .style = &style, .has_numbers = clock_kind_has_numbers(clock)};
     r->view = &v;
     r->calls = q->group == BY_CALL ? allocator_time_new() : NULL;
     r->counts = q->group >= 0 && !r->calls ? event_counts_new((enum event_counts_group)q->group) : NULL;

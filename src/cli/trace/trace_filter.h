@@ -8,8 +8,8 @@
 #include "cli/command.h"
 
 /**
- * Checks --clock, and sets *clock to "counter" or "none"; NULL: the events have times. Returns -1, or the exit code
- * after a line.
+ * Checks --clock, and sets *clock to "counter", "none" or "every:N"; NULL: all events have times. Returns -1, or the
+ * exit code after a line.
  */
 int trace_filter_parse_clock(const struct command *c, const struct arguments *a, const char **clock);
 /**

@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "collect/trace/ctf_writer.h"
+#include "model/trace/clock_kind.h"
 
 #define WALL_STEP_LEAST_NS 100000u /* less than that may be the time between two readings */
 
@@ -80,7 +81,10 @@ static void print_losses(const struct ring_follow_counts *n)
         command_fail(0, "lost: %s; try --buffer %" PRIu64 "M", buf_str(&b), (enough + (1 << 20) - 1) >> 20);
     else if (b.len)
         command_fail(0, "lost: %s", buf_str(&b));
-    if (n->clock && !strcmp(n->clock, "none"))
+    if (clock_kind_interpolates(n->clock))
+        command_fail(0, "times of some events: %" PRIu64 " of the others have no sure place in the order",
+                     n->ambiguous);
+    else if (clock_kind_has_bounds(n->clock))
         command_fail(0, "without times: %" PRIu64 " events have no sure place in the order", n->ambiguous);
     if (n->damaged)
         command_fail(0, "%" PRIu64 " parts of rings were damaged by the program itself, and left out",
@@ -136,6 +140,22 @@ static void print_clocks(const struct ring_follow_counts *n)
     print_wall_clock();
 }
 
+/* What the clock `counter` costs. */
+static void print_price(const struct counter_price *p)
+{
+    if (p->together_ns > 0)
+        command_fail(0,
+                     "a number of --clock counter costs %.1f ns here, and %.1f ns while another CPU takes "
+                     "numbers, too",
+                     p->alone_ns, p->together_ns);
+    else if (p->alone_ns > 0)
+        command_fail(
+            0,
+            "a number of --clock counter costs %.1f ns here; while another CPU takes numbers, too, it is "
+            "not known, as none was free",
+            p->alone_ns);
+}
+
 static void print_stop(const struct ring_follow_counts *n)
 {
     struct buf b = BUF_INIT;
@@ -168,6 +188,7 @@ void trace_summary_print(const struct ring_follow_counts *n, const char *folder)
     print_events(n, folder);
     print_losses(n);
     print_stop(n);
+    print_price(&n->price);
     if (n->images)
         print_cost(n);
     print_clocks(n);

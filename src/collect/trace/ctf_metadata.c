@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "allium_version.h"
+#include "model/trace/clock_kind.h"
 
 static const char aliases[] =
     "typealias integer { size = 8; align = 8; signed = false; encoding = UTF8; } := char8_t;\n"
@@ -78,7 +79,10 @@ void ctf_metadata_begin(struct buf *b, const struct ctf_trace *t)
                "};\n\n"
                "clock {\n\tname = \"monotonic\";\n\tdescription = \"%s\";\n"
                "\tfreq = 1000000000;\n\toffset = %" PRIu64 ";\n};\n\n%s",
-               t->clock ? "numbers of events, not times" : "CLOCK_MONOTONIC", t->offset_ns, stream);
+               clock_kind_has_numbers(t->clock)    ? "numbers of events, not times"
+               : clock_kind_interpolates(t->clock) ? "CLOCK_MONOTONIC, between some events interpolated"
+                                                   : "CLOCK_MONOTONIC",
+               t->offset_ns, stream);
 }
 
 static void add_labels(struct buf *b, const struct event_field *f)

@@ -35,8 +35,8 @@ struct ctf_trace {
     uint8_t uuid[16];
     char domain[16];   /* "ust" or "kernel" */
     const char *where; /* the query that its events match (block_filter.h); NULL: it has all */
-    /* "counter", "none": the times are numbers of events, in this order, and nanoseconds in name only; NULL: they
-     * are times */
+    /* "counter", "none": the times are numbers of events, in this order, and nanoseconds in name only; "every:N": some
+     * are interpolated; NULL: they are times */
     const char *clock;
     uint64_t offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC when the trace began */
     struct VEC(struct event_class) classes;

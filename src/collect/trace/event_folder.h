@@ -44,7 +44,7 @@ const struct cpu_loss *event_folder_cpu_losses(const struct event_folder *t, siz
 void event_folder_close(struct event_folder *t); /* NULL is allowed */
 /** Returns the query that the program's events match (--where of allium trace); NULL: the trace has all. */
 const char *event_folder_where(const struct event_folder *t);
-/** Returns "counter" or "none": the times are numbers of the program's events (--clock); NULL: they are times. */
+/** Returns the word of --clock (model/trace/clock_kind.h); NULL: all events of the program have times. */
 const char *event_folder_clock(const struct event_folder *t);
 
 /** Returns the number of folders of CTF of the trace, and what each describes. */

@@ -112,6 +112,23 @@ enum event_order_turn event_order_turn(const struct event_order *o, const struct
     return settled && !(kind == DEATH ? p->births.n : p->deaths.n) ? EVENT_ORDER_NOW : EVENT_ORDER_NOT_YET;
 }
 
+bool event_order_has_rivals(const struct event_order *o, const struct trace_event *e)
+{
+    uint64_t address;
+    const enum kind kind = kind_of(e, &address);
+    if (kind == OTHER)
+        return false;
+    const struct place *p = address_table_find(&o->places, BYTES, address);
+    return kind == DEATH ? p->deaths.several : p->births.several;
+}
+
+bool event_order_are_rivals(const struct trace_event *a, const struct trace_event *b)
+{
+    uint64_t one, other;
+    const enum kind kind = kind_of(a, &one);
+    return kind != OTHER && kind_of(b, &other) == kind && one == other;
+}
+
 static uint64_t *moving_of(struct event_order *o, uint32_t thread)
 {
     bool added;

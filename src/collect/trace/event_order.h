@@ -34,6 +34,10 @@ enum event_order_turn { EVENT_ORDER_NOT_YET, EVENT_ORDER_LATER, EVENT_ORDER_NOW 
 /** `settled`: all events that happened before it have been read. */
 enum event_order_turn event_order_turn(const struct event_order *o, const struct trace_event *e,
                                        bool settled);
+/** Returns whether several rings have an event that may take this one's place: of its kind, at its address. */
+bool event_order_has_rivals(const struct event_order *o, const struct trace_event *e);
+/** Returns whether `b` is one. */
+bool event_order_are_rivals(const struct trace_event *a, const struct trace_event *b);
 /** Makes the event the next one, also if it is not ready: of events that wait for each other, one has to begin. */
 void event_order_pass(struct event_order *o, const struct trace_event *e);
 /** Returns the number of events whose place is not sure. */

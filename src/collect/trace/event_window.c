@@ -10,7 +10,10 @@
 #include "collect/trace/event_order.h"
 #include "wire/event_schema.h"
 
-#define SHARES 64u
+#define SHARES  64u
+#define SKEW_NS 1000u /* CPUs read the time stamp counter that much ahead of their loads */
+
+_Static_assert(TRACE_EVENT_INTERPOLATED == RING_FLAG_INTERPOLATED, "the folder has the flags of the ring");
 
 struct held {
     /* its words are the window's: first those that are kept, from `at` on those to judge */
@@ -28,6 +31,10 @@ struct window_ring {
     uint64_t number;
     uint64_t *given; /* the words of the piece that was taken last */
     struct ring_piece out;
+    /* if times are interpolated: the first event without one, and the times of the events before it, and passed */
+    size_t untimed_piece;
+    uint32_t untimed_at;
+    uint64_t timed_ns, passed_ns;
 };
 
 struct event_window {
@@ -37,7 +44,10 @@ struct event_window {
     const struct event_class *classes[EVENT_ID_OWN]; /* of the agent, by number */
     struct window_ring *rings;
     uint64_t bytes, dropped;
-    uint64_t round, number; /* of readings; of events that are ordered */
+    uint64_t round, number;              /* of readings; of events that are ordered */
+    struct VEC(struct ring_event *) run; /* events without times that follow each other */
+    uint64_t until_ns, passed_ns;        /* of the last round; of the last event that was passed */
+    uint32_t passed_ring;
 };
 
 struct event_window *event_window_new(const struct event_window_options *o)
@@ -47,7 +57,7 @@ struct event_window *event_window_new(const struct event_window_options *o)
     const struct event_class *classes = agent_events(&n);
     w->o = *o;
     w->blocks = event_blocks_new();
-    w->order = o->orders ? event_order_new() : NULL;
+    w->order = o->orders || o->interpolates ? event_order_new() : NULL;
     w->rings = mem_array(o->rings, sizeof(*w->rings));
     for (uint32_t i = 0; i < n; i++)
         w->classes[classes[i].id] = &classes[i];
@@ -66,6 +76,7 @@ void event_window_free(struct event_window *w)
         free(r->given);
     }
     free(w->rings);
+    vec_release(&w->run);
     event_blocks_free(w->blocks);
     event_order_free(w->order);
     free(w);
@@ -110,7 +121,9 @@ static void prepare(struct event_window *w, uint32_t ring, const struct ring_pie
         const struct trace_event event = event_of(w, ring, e);
         if (w->order)
             event_order_expect(w->order, &event);
-        ((struct ring_event *)e)->ticks = clock ? tick_clock_ns(clock, e->ticks) : e->ticks + w->o.base_ns;
+        if (!w->o.interpolates || e->ticks)
+            ((struct ring_event *)e)->ticks =
+                clock ? tick_clock_ns(clock, e->ticks) : e->ticks + w->o.base_ns;
     }
 }
 
@@ -233,8 +246,176 @@ static void judge_ordered(struct event_window *w, bool is_end, uint64_t began_ns
     w->round++;
 }
 
+/* ---- events of which some have times ---- */
+
+/* Spreads the events without times evenly between two times. */
+static void spread(struct event_window *w, uint64_t from_ns, uint64_t to_ns)
+{
+    const uint64_t gap_ns = to_ns > from_ns ? to_ns - from_ns : 0;
+    for (size_t k = 0; k < w->run.len; k++) {
+        struct ring_event *e = w->run.at[k];
+        e->ticks = from_ns + (uint64_t)((double)gap_ns * (double)(k + 1) / (double)(w->run.len + 1));
+        e->size |= RING_FLAG_INTERPOLATED << RING_SIZE_BITS;
+    }
+    w->run.len = 0;
+}
+
+/* Gives times to the ring's events. Those behind the last time happened before the reading, or a little later. */
+static void interpolate(struct event_window *w, struct window_ring *r)
+{
+    for (; r->untimed_piece < r->pieces.len; r->untimed_piece++, r->untimed_at = 0) {
+        const struct ring_piece *p = &r->pieces.at[r->untimed_piece].p;
+        bool bad;
+        for (struct ring_event *e; (e = (struct ring_event *)ring_piece_event(p, &r->untimed_at, &bad));) {
+            if (!e->ticks) {
+                *vec_push(&w->run) = e;
+                continue;
+            }
+            spread(w, r->timed_ns ? r->timed_ns : e->ticks, e->ticks);
+            e->ticks = e->ticks > r->timed_ns ? e->ticks : r->timed_ns;
+            r->timed_ns = e->ticks;
+        }
+    }
+    spread(w, r->timed_ns ? r->timed_ns : w->until_ns, w->until_ns);
+    r->timed_ns = w->until_ns > r->timed_ns ? w->until_ns : r->timed_ns;
+}
+
+static bool is_interpolated(const struct ring_event *e)
+{
+    return e->size >> RING_SIZE_BITS & RING_FLAG_INTERPOLATED;
+}
+
+/* The ring's next event did not happen before the time that this returns. */
+static uint64_t earliest_of(const struct window_ring *r, const struct ring_event *e)
+{
+    return is_interpolated(e) ? r->passed_ns : e->ticks - SKEW_NS;
+}
+
+/* The event at word `at` of a piece did not happen after the time that this returns: that of the next one with a time.
+ */
+static uint64_t latest_of(const struct event_window *w, const struct window_ring *r, size_t piece,
+                          uint32_t at)
+{
+    bool bad;
+    for (; piece < r->pieces.len; piece++, at = 0)
+        for (const struct ring_event *e; (e = ring_piece_event(&r->pieces.at[piece].p, &at, &bad));)
+            if (!is_interpolated(e))
+                return e->ticks + SKEW_NS;
+    return w->until_ns;
+}
+
+static uint64_t latest_of_next(const struct event_window *w, const struct window_ring *r)
+{
+    return latest_of(w, r, r->judged, r->pieces.at[r->judged].at);
+}
+
+/* Returns whether the ring has an event that can take the place of `event`, which happened before `latest_ns`, and has
+ * to happen earlier. */
+static bool has_rival(const struct event_window *w, uint32_t ring, const struct trace_event *event,
+                      uint64_t latest_ns)
+{
+    const struct window_ring *r = &w->rings[ring];
+    for (size_t piece = r->judged; piece < r->pieces.len; piece++) {
+        uint32_t at = piece == r->judged ? r->pieces.at[piece].at : 0, before = at;
+        bool bad;
+        for (const struct ring_event *e; (e = ring_piece_event(&r->pieces.at[piece].p, &at, &bad));
+             before = at) {
+            if (!is_interpolated(e) && e->ticks + SKEW_NS >= latest_ns)
+                return false;
+            const struct trace_event other = event_of(w, ring, e);
+            if (event_order_are_rivals(event, &other))
+                return latest_of(w, r, piece, before) < latest_ns;
+        }
+    }
+    return false;
+}
+
+static bool is_settled(const struct event_window *w, const struct window_ring *r, bool is_end)
+{
+    return is_end || r->pieces.at[r->judged].round < w->round;
+}
+
+/* Makes the ring's next event the next one of all. Its time is not below those before, and not above `most_ns`, if it
+ * may be chosen. Events of different rings have different times: a reader of the trace sees this order. */
+static void pass(struct event_window *w, uint32_t ring, uint64_t most_ns, uint64_t began_ns)
+{
+    struct window_ring *r = &w->rings[ring];
+    struct ring_event *e = (struct ring_event *)next_event(r);
+    const struct trace_event event = event_of(w, ring, e);
+    const uint64_t least_ns = w->passed_ns + (ring != w->passed_ring);
+    if (is_interpolated(e) && e->ticks > most_ns)
+        e->ticks = most_ns;
+    if (e->ticks < least_ns) {
+        e->ticks = least_ns;
+        e->size |= is_interpolated(e) ? 0 : RING_FLAG_LATER << RING_SIZE_BITS;
+    }
+    w->passed_ns = r->passed_ns = e->ticks;
+    w->passed_ring = ring;
+    event_order_pass(w->order, &event);
+    judge(w, ring, e, began_ns);
+}
+
+enum before { NONE_BEFORE, ONE_PASSED, NOT_READ_YET };
+
+/* The next event of `ring` waits for one of another ring: passes the earliest that may have been before it. `rivals`:
+ * of the rings alone that have an event which has to take its place. */
+static enum before pass_before(struct event_window *w, uint32_t ring, bool rivals, bool is_end,
+                               uint64_t began_ns)
+{
+    const struct trace_event waits = event_of(w, ring, next_event(&w->rings[ring]));
+    const uint64_t latest_ns = latest_of_next(w, &w->rings[ring]), now_ns = waits.time_ns;
+    uint32_t found = w->o.rings;
+    uint64_t first_ns = UINT64_MAX;
+    for (uint32_t k = 0; k < w->o.rings; k++) {
+        struct window_ring *r = &w->rings[k];
+        const struct ring_event *e = next_event(r);
+        if (k == ring || !e || e->ticks >= first_ns || earliest_of(r, e) > latest_ns ||
+            (rivals && !has_rival(w, k, &waits, latest_ns)))
+            continue;
+        const struct trace_event event = event_of(w, k, e);
+        if (event_order_turn(w->order, &event, true) == EVENT_ORDER_NOT_YET)
+            continue;
+        found = k;
+        first_ns = e->ticks;
+    }
+    if (found == w->o.rings)
+        return NONE_BEFORE;
+    if (!is_settled(w, &w->rings[found], is_end))
+        return NOT_READ_YET;
+    pass(w, found, now_ns, began_ns);
+    return ONE_PASSED;
+}
+
+/* By time, but an event that waits for one that may have been before it lets that one pass. */
+static void judge_interpolated(struct event_window *w, bool is_end, uint64_t began_ns)
+{
+    for (uint32_t ring = 0; ring < w->o.rings; ring++)
+        interpolate(w, &w->rings[ring]);
+    for (;;) {
+        uint64_t until = UINT64_MAX;
+        const uint32_t ring = earliest(w, &until);
+        if (ring == w->o.rings || !is_settled(w, &w->rings[ring], is_end))
+            break;
+        const struct trace_event event = event_of(w, ring, next_event(&w->rings[ring]));
+        const bool waits = event_order_turn(w->order, &event, true) == EVENT_ORDER_NOT_YET;
+        enum before before = NONE_BEFORE;
+        if (waits || event_order_has_rivals(w->order, &event))
+            before = pass_before(w, ring, !waits, is_end, began_ns);
+        if (before == NOT_READ_YET)
+            break;
+        if (before == NONE_BEFORE)
+            pass(w, ring, UINT64_MAX, began_ns);
+    }
+    w->round++;
+}
+
 void event_window_judge(struct event_window *w, uint64_t until_ns, uint64_t began_ns)
 {
+    w->until_ns = until_ns < UINT64_MAX ? until_ns : w->until_ns;
+    if (w->o.interpolates) {
+        judge_interpolated(w, until_ns == UINT64_MAX, began_ns);
+        return;
+    }
     if (w->order) {
         judge_ordered(w, until_ns == UINT64_MAX, began_ns);
         return;
@@ -269,7 +450,7 @@ struct ring_piece *event_window_take(struct event_window *w, uint32_t ring)
         return &r->out;
     }
     if (r->taken == r->pieces.len)
-        r->pieces.len = r->taken = r->judged = 0;
+        r->pieces.len = r->taken = r->judged = r->untimed_piece = 0;
     return NULL;
 }
 

@@ -28,7 +28,9 @@ struct event_window_options {
     pid_t pid;
     uint64_t image_id;
     uint32_t rings;
-    bool orders; /* the events have no times: they are ordered (event_order.h), and get numbers for times */
+    bool orders; /* there are no times: the events are ordered (event_order.h), and get numbers for times */
+    /* some events have times: the others get some between them, and lives do not overlap */
+    bool interpolates;
     uint64_t base_ns; /* is added to numbers that are times */
 };
 

@@ -9,6 +9,7 @@
 #include "collect/trace/agent_events.h"
 #include "collect/trace/trace_sites.h"
 #include "model/profile/object_accounts.h"
+#include "model/trace/clock_kind.h"
 
 #define AHEAD 32 /* events that are read before the first of them is taken: the memory comes meanwhile */
 
@@ -69,6 +70,7 @@ static void take(struct work *w, const struct coming *c)
     const uint32_t image = trace_sites_image(w->sites, &c->event);
     struct object_event o = {.image = image,
                              .thread = trace_sites_thread(w->sites, &c->event, image),
+                             .cpu = c->event.cpu,
                              .time_ns = c->event.realtime_ns,
                              .address = a->ptr};
     switch (a->id) {
@@ -132,6 +134,18 @@ static void expect(struct work *w, const struct coming *c)
         take_all(w);
 }
 
+/* Frees that came before their allocation were taken for those of unknown blocks until it came. */
+static void count_early(struct work *w)
+{
+    for (uint32_t k = 0; k < w->p->images.len; k++) {
+        struct profile_image *i = &w->p->images.at[k];
+        const uint64_t early = object_accounts_early_frees(w->accounts, k);
+        uint64_t *counted = i->parent_id ? &i->losses[PROFILE_INHERITED_FREES] : &w->counts->unknown_frees;
+        *counted -= early < *counted ? early : *counted;
+        w->counts->early_frees += early;
+    }
+}
+
 /* Returns 0, or -errno with a line. */
 static int read_events(struct work *w, struct event_folder *t, struct trace_span span, struct error *e)
 {
@@ -172,7 +186,7 @@ int trace_profile_read_calls(struct profile *p, const char *folder, struct trace
     if (bad)
         return bad;
     const char *clock = event_folder_clock(t);
-    if (clock && (span.from_ns || span.to_ns != UINT64_MAX)) {
+    if (clock_kind_has_numbers(clock) && (span.from_ns || span.to_ns != UINT64_MAX)) {
         bad = error_set(e, EINVAL, "%s has no times (--clock %s): leave out @TIME", folder, clock);
         event_folder_close(t);
         return bad;
@@ -185,10 +199,13 @@ int trace_profile_read_calls(struct profile *p, const char *folder, struct trace
     vec_each (const struct profile_stack_number, k, &p->stack_numbers)
         map_put_u64(&w.full, (uint64_t)k->image << 32 | k->number, k->stack, NULL);
     object_accounts_count_calls(w.accounts, calls);
+    if (!clock)
+        object_accounts_wait_for_births(w.accounts);
     bad = read_events(&w, t, span, e);
     if (!bad)
         object_accounts_finish(w.accounts);
-    if (clock)
+    count_early(&w);
+    if (clock_kind_has_numbers(clock))
         forget_times(p);
     counts->older = object_accounts_older_frees(w.accounts);
     counts->losses = event_folder_losses(t);

@@ -25,6 +25,7 @@ struct trace_profile_counts {
     uint64_t events;
     /* frees of blocks without an allocation in the trace, which the program did not inherit from its parent */
     uint64_t unknown_frees;
+    uint64_t early_frees;   /* frees that came before the allocation of their block (early_frees.h) */
     uint64_t without_stack; /* allocations of a trace with stacks that have only their call */
     struct profile_older_frees older;
     struct trace_losses losses;

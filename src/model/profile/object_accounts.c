@@ -7,6 +7,7 @@
 #include "base/address_table.h"
 #include "base/hash_map.h"
 #include "base/mem.h"
+#include "model/trace/early_frees.h"
 
 #define FREES_MAX    1024u /* kept for each image: the last ones */
 #define RECENT_CELLS 8192u
@@ -35,7 +36,7 @@ struct cell {
 
 struct image {
     struct address_table live;
-    uint64_t serials, frees;
+    uint64_t serials, frees, early_frees;
     uint64_t live_bytes, allocated_bytes, peak_bytes, peak_ns;
     uint64_t peak_number; /* grows each time that the peak does */
     struct profile_free *recent_frees;
@@ -56,7 +57,8 @@ struct object_accounts {
     struct map cell_numbers;
     struct object_calls *calls; /* NULL: they are not counted */
     struct profile_older_frees older;
-    uint64_t span_ns; /* when it began */
+    uint64_t span_ns;          /* when it began */
+    struct early_frees *early; /* NULL: frees follow their allocations */
     struct {
         uint64_t key;
         uint32_t number;
@@ -85,6 +87,7 @@ void object_accounts_free(struct object_accounts *a)
         address_table_release(&i->live);
         free(i->recent_frees);
     }
+    free(a->early);
     vec_release(&a->images);
     vec_release(&a->threads);
     vec_release(&a->cells);
@@ -240,6 +243,35 @@ void object_accounts_expect(const struct object_accounts *a, uint32_t image, uin
         address_table_prefetch(&a->images.at[image].live, BYTES, address);
 }
 
+void object_accounts_wait_for_births(struct object_accounts *a)
+{
+    a->early = mem_alloc(sizeof(*a->early));
+}
+
+uint64_t object_accounts_early_frees(const struct object_accounts *a, uint32_t image)
+{
+    return image < a->images.len ? a->images.at[image].early_frees : 0;
+}
+
+static void note_early(struct object_accounts *a, const struct object_event *e, bool reallocates)
+{
+    if (a->early && e->address)
+        early_frees_note(a->early, &(struct early_free){e->image, e->address, e->time_ns, e->cpu, e->thread,
+                                                        e->location, reallocates});
+}
+
+/* The object was freed before it was allocated, as the times have it. */
+static void free_early(struct object_accounts *a, const struct object_event *born, const struct early_free *f)
+{
+    struct image *i = image_of(a, born->image);
+    struct object *o = address_table_find(&i->live, BYTES, born->address);
+    const struct object_event e = {.image = born->image, .thread = f->thread, .time_ns = born->time_ns};
+    i->early_frees++;
+    count_freed(a, i, o, born->time_ns, o->serial == thread_of(a, f->thread)->last_serial);
+    remember_free(a, i, o, &e, born->time_ns, f->location, f->reallocates);
+    address_table_remove(&i->live, BYTES, o);
+}
+
 void object_accounts_allocated(struct object_accounts *a, const struct object_event *e)
 {
     struct image *i = image_of(a, e->image);
@@ -264,6 +296,9 @@ void object_accounts_allocated(struct object_accounts *a, const struct object_ev
     }
     address_table_add(&i->live, BYTES, &o);
     t->last_serial = o.serial;
+    struct early_free early;
+    if (a->early && early_frees_take(a->early, e->image, e->address, e->cpu, e->time_ns, &early))
+        free_early(a, e, &early);
 }
 
 void object_accounts_failed(struct object_accounts *a, const struct object_event *e)
@@ -278,8 +313,10 @@ bool object_accounts_freed(struct object_accounts *a, const struct object_event 
     struct image *i = image_of(a, e->image);
     pass_points(a, i, e->image, e->time_ns);
     struct object *o = address_table_find(&i->live, BYTES, e->address);
-    if (!o->address)
+    if (!o->address) {
+        note_early(a, e, false);
         return false;
+    }
     count_freed(a, i, o, e->time_ns, o->serial == thread_of(a, e->thread)->last_serial);
     remember_free(a, i, o, e, e->time_ns, e->location, false);
     address_table_remove(&i->live, BYTES, o);
@@ -302,8 +339,10 @@ bool object_accounts_realloc_begins(struct object_accounts *a, const struct obje
     struct object *o = address_table_find(&i->live, BYTES, e->address);
     t->moving = *o;
     t->moving_ns = e->time_ns;
-    if (!o->address)
+    if (!o->address) {
+        note_early(a, e, true);
         return false;
+    }
     address_table_remove(&i->live, BYTES, o);
     return true;
 }
@@ -316,6 +355,8 @@ void object_accounts_realloc_ended(struct object_accounts *a, const struct objec
     const bool failed = !e->address && e->size_bytes;
     if (failed)
         put_back(i, t);
+    if (failed && a->early)
+        early_frees_take_back(a->early, e->image, e->thread);
     t->moving.address = 0;
     if (o.address && !failed) {
         pass_points(a, i, e->image, t->moving_ns);
@@ -335,7 +376,7 @@ static void begin_image(struct image *i)
     for (size_t k = 0; k <= i->live.mask; k++)
         ((struct object *)address_table_slot(&i->live, BYTES, k))->cell = OLDER;
     i->live_bytes = i->allocated_bytes = i->peak_bytes = i->peak_ns = 0;
-    i->frees = i->peak_number = 0;
+    i->frees = i->early_frees = i->peak_number = 0;
 }
 
 void object_accounts_begin_span(struct object_accounts *a, uint64_t now_ns)

@@ -22,7 +22,8 @@ struct object_accounts;
 
 struct object_event {
     uint32_t image, thread; /* in the profile */
-    uint64_t time_ns;       /* CLOCK_REALTIME */
+    uint32_t cpu;
+    uint64_t time_ns; /* CLOCK_REALTIME */
     uint64_t address;
     uint64_t size_bytes; /* of an allocation */
     uint32_t stack;      /* of an allocation */
@@ -51,6 +52,10 @@ void object_calls_release(struct object_calls *calls);
 void object_accounts_expect(const struct object_accounts *a, uint32_t image, uint64_t address);
 /** If the address is live already, the event of its free was lost: that counts as PROFILE_LOST_FREES_UNSEEN. */
 void object_accounts_allocated(struct object_accounts *a, const struct object_event *e);
+/** From now on, frees may come before their allocation (early_frees.h). */
+void object_accounts_wait_for_births(struct object_accounts *a);
+/** Returns how many frees of an image did. When each came, it was reported as one without an object. */
+uint64_t object_accounts_early_frees(const struct object_accounts *a, uint32_t image);
 /** An allocation failed, but for those of realloc(). */
 void object_accounts_failed(struct object_accounts *a, const struct object_event *e);
 /** Returns false if there is no object at the address. */

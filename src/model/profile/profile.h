@@ -230,11 +230,12 @@ struct profile_older_frees {
 struct profile_trace {
     bool known;
     uint32_t filter; /* text: the query that its blocks match; "": it has all */
-    /* text: "counter", "none": it has no times, those of the profile are numbers of events; "": it has. With "none"
-     * the order of events is not known for sure */
+    /* text: "counter", "none": it has no times, those of the profile are numbers of events; "every:N": most times are
+     * interpolated; "": it has times. With "none" and "every:N" the order of events is not known for sure */
     uint32_t clock;
     uint64_t cut_packets;   /* at the end of a trace that was cut short */
     uint64_t unknown_frees; /* of blocks whose allocation is not in it */
+    uint64_t early_frees;   /* that came before the allocation of their block, and count as after it */
     uint64_t without_stack; /* allocations with --stacks full that have only their call */
     struct profile_older_frees older;
 };

@@ -14,6 +14,9 @@
 
 #include "base/sigsafe/event_class.h"
 
+/* Of trace_event.flags (enum ring_flag): the time lies between those of other events, and was not measured. */
+#define TRACE_EVENT_INTERPOLATED 4u
+
 struct trace_event {
     const struct event_class *class;
     const char *domain; /* "ust" or "kernel" */

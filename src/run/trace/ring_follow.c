@@ -20,6 +20,7 @@
 #include "collect/trace/ctf_writer.h"
 #include "collect/trace/event_window.h"
 #include "collect/trace/ring_image.h"
+#include "model/trace/clock_kind.h"
 #include "run/trace/ring_rate.h"
 #include "run/worker_thread.h"
 
@@ -100,6 +101,7 @@ static void add_image(struct ring_follow *f, const char *name)
     if (!ring_image_name(name, &pid, &id) || (f->o.only && f->o.only != pid) || is_known(f, id) ||
         ring_image_open(&i.image, f->dir, name))
         return;
+    const struct ring_header *h = ring_reader_header(i.image.reader);
     const uint32_t rings = ring_reader_rings(i.image.reader);
     i.rings = mem_array(rings, sizeof(*i.rings));
     for (uint32_t ring = 0; ring < rings; ring++)
@@ -112,14 +114,15 @@ static void add_image(struct ring_follow *f, const char *name)
             .pid = i.image.pid,
             .image_id = i.image.id,
             .rings = rings,
-            .orders = ring_reader_header(i.image.reader)->clock == RING_CLOCK_NONE,
-            .base_ns = ring_reader_header(i.image.reader)->clock >= RING_CLOCK_COUNTER ? f->began_ns : 0});
+            .orders = h->clock == RING_CLOCK_NONE,
+            .interpolates = h->clock == RING_CLOCK_EVERY,
+            .base_ns = h->clock == RING_CLOCK_COUNTER || h->clock == RING_CLOCK_NONE ? f->began_ns : 0});
     if (f->o.only && !f->scanned_ns)
         pass_over(&i);
     f->counts.images++;
-    f->counts.mono_images += !ring_reader_header(i.image.reader)->clock;
+    f->counts.mono_images += !h->clock;
     f->counts.rings = rings;
-    f->counts.ring_bytes = ring_reader_header(i.image.reader)->ring_bytes;
+    f->counts.ring_bytes = h->ring_bytes;
     *vec_push(&f->images) = i;
 }
 
@@ -154,7 +157,8 @@ static void write_failed(struct ring_follow *f, const struct followed_ring *r, i
 
 static const struct tick_clock *clock_of(const struct ring_follow *f, const struct followed *i)
 {
-    return ring_reader_header(i->image.reader)->clock == RING_CLOCK_TSC ? &f->clock : NULL;
+    const uint32_t clock = ring_reader_header(i->image.reader)->clock;
+    return clock == RING_CLOCK_TSC || clock == RING_CLOCK_EVERY ? &f->clock : NULL;
 }
 
 /* `clock` NULL: the times are in ns. */
@@ -216,10 +220,7 @@ static void write_judged(struct ring_follow *f, struct followed *i, uint64_t unt
             write_piece(f, i, ring, p, NULL);
 }
 
-/*
- * Keeps the time of the first event and of the last. In the beginning it is that of the event itself; later that of its
- * reading, which is not much later.
- */
+/* Keeps the time of the first event and of the last one; later on that of the reading, which is not much later. */
 static void note_time(struct ring_follow *f, const struct ring_reader *reader, const struct ring_piece *p)
 {
     const uint32_t clock = ring_reader_header(reader)->clock;
@@ -231,7 +232,9 @@ static void note_time(struct ring_follow *f, const struct ring_reader *reader, c
         return;
     }
     for (const struct ring_event *e; (e = ring_piece_event(p, &at, &bad));) {
-        const uint64_t ns = clock == RING_CLOCK_TSC ? tick_clock_ns(&f->clock, e->ticks) : e->ticks;
+        if (clock == RING_CLOCK_EVERY && !e->ticks)
+            continue;
+        const uint64_t ns = clock == RING_CLOCK_MONOTONIC ? e->ticks : tick_clock_ns(&f->clock, e->ticks);
         if (!f->first_ns || ns < f->first_ns)
             f->first_ns = ns;
         if (ns > f->last_ns)
@@ -331,8 +334,10 @@ static void write_losses(struct ring_follow *f, struct followed *i)
 
 static void release(struct ring_follow *f, struct followed *i, bool ended)
 {
+    if (clock_kind_interpolates(f->o.clock)) /* the last events were before now */
+        write_judged(f, i, f->now_ns);
     write_judged(f, i, UINT64_MAX);
-    if (!f->o.clock)
+    if (!clock_kind_has_numbers(f->o.clock))
         write_losses(f, i);
     count_losses(f, i);
     f->counts.filtered += i->window ? event_window_dropped(i->window) : 0;
@@ -368,11 +373,6 @@ static void harvest(struct ring_follow *f, bool all)
         release(f, i, !f->o.only);
     }
     f->images.len = kept;
-}
-
-static void wait_for(uint64_t ns)
-{
-    nanosleep(&(struct timespec){.tv_nsec = (long)ns}, NULL);
 }
 
 static bool read_all(struct ring_follow *f)
@@ -414,7 +414,7 @@ static void *follow(void *arg)
         if (wait > tick_clock_wait_ns(&f->clock))
             wait = tick_clock_wait_ns(&f->clock);
         if (!last)
-            wait_for(wait);
+            nanosleep(&(struct timespec){.tv_nsec = (long)wait}, NULL);
     } while (!last);
     f->counts.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     return NULL;
@@ -456,7 +456,9 @@ int ring_follow_begin(struct ring_follow **out, const struct ring_follow_options
     f->dir = mem_strdup(o->dir);
     f->user = user_classes_new();
     const struct tick_anchor first = tick_clock_anchor();
-    wait_for(FIRST_ANCHORS_NS);
+    if (o->clock && !strcmp(o->clock, "counter"))
+        f->counts.price = counter_price_measure();
+    nanosleep(&(struct timespec){.tv_nsec = FIRST_ANCHORS_NS}, NULL);
     tick_clock_init(&f->clock, first, tick_clock_anchor());
     f->now_ns = f->began_ns = clock_ns(CLOCK_MONOTONIC);
     int bad = begin_folder(f, e);

@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "collect/trace/user_classes.h"
+#include "run/trace/counter_price.h"
 #include "run/trace/trace_budget.h"
 
 struct ring_follow;
@@ -28,7 +29,7 @@ struct ring_follow_options {
     uint64_t duration_ns; /* 0: until the end */
     /* The rings of this process alone are read, from now on, and stay; 0: those of all, which are removed. */
     pid_t only;
-    const char *clock; /* "counter", "none": the events have no times, see ring_layout.h; NULL: they have */
+    const char *clock; /* "counter", "none", "every:N" (ring_layout.h); NULL: all events have times */
     const char *where; /* a query: which events are written, see collect/trace/block_filter.h; NULL: all */
 };
 
@@ -37,7 +38,7 @@ struct ring_follow_counts {
     uint64_t events, bytes;       /* in the folder */
     uint64_t full, no_room, no_ring, overwritten; /* events that were lost in the rings, by reason */
     const char *clock;                            /* of struct ring_follow_options */
-    uint64_t ambiguous;                           /* with "none": see event_order_ambiguous() */
+    uint64_t ambiguous;                           /* with "none", "every:N": event_order_ambiguous() */
     bool has_filter;                              /* `where` is there */
     uint64_t filtered;                            /* events that it excludes */
     uint64_t damaged;                             /* pieces of rings that could not be read */
@@ -49,8 +50,10 @@ struct ring_follow_counts {
     double busiest_bytes_per_s;                   /* the highest rate of one ring; 0: not known */
     uint64_t worst_lost_bytes;                    /* estimate: what the ring with most losses lacked */
     uint64_t cpu_ns;                              /* of the thread */
-    double residual_ns; /* the largest of struct tick_clock; 0: no time was converted, or it is not known */
-    struct user_counts user; /* of the program's own events */
+    /* the largest of struct tick_clock; 0: no time was converted, or it is not known */
+    double residual_ns;
+    struct user_counts user;    /* of the program's own events */
+    struct counter_price price; /* with the clock "counter" */
 };
 
 /** Starts the thread. The folder of the trace must exist. Returns 0, or -errno with a line. */

@@ -68,10 +68,13 @@ static int check_clock(const struct traced_process *t, struct error *e)
         return 0; /* the reader of the rings says why */
     const uint32_t clock = ring_reader_header(image.reader)->clock;
     ring_image_close(&image);
-    if (clock != RING_CLOCK_COUNTER && clock != RING_CLOCK_NONE)
+    if (clock == RING_CLOCK_TSC || clock == RING_CLOCK_MONOTONIC)
         return 0;
-    return error_set(e, EOPNOTSUPP, "the events of process %d have no times: it was started with --clock %s",
-                     (int)t->named, clock == RING_CLOCK_NONE ? "none" : "counter");
+    return error_set(e, EOPNOTSUPP, "%s of process %d have no times: it was started with --clock %s",
+                     clock == RING_CLOCK_EVERY ? "most events" : "the events", (int)t->named,
+                     clock == RING_CLOCK_NONE    ? "none"
+                     : clock == RING_CLOCK_EVERY ? "every:N"
+                                                 : "counter");
 }
 
 int traced_process_find(struct traced_process *t, pid_t pid, struct error *e)

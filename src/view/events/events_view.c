@@ -94,7 +94,8 @@ void events_view_line(struct events_view *v, const struct trace_event *e, const 
         buf_printf(&b, "%14" PRIu64, since_ns + 1);
     else
         buf_printf(&b, "%4" PRIu64 ".%09" PRIu64, since_ns / 1000000000, since_ns % 1000000000);
-    buf_printf(&b, " %10s %4" PRIu32 " %8" PRIu32 "  ", delta, e->cpu, e->thread);
+    buf_printf(&b, "%c%10s %4" PRIu32 " %8" PRIu32 "  ", e->flags & TRACE_EVENT_INTERPOLATED ? '~' : ' ',
+               delta, e->cpu, e->thread);
     buf_addstr(&b, text_begin(v->style, TEXT_STRONG));
     const size_t name_at = b.len;
     for (uint32_t i = 0; i < change->depth && i < DEPTH_SHOWN; i++)

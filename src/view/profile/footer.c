@@ -68,6 +68,12 @@ static void write_lost_events(const struct footer *c)
         buf_addstr(&b, " of blocks whose allocation is not in the trace: they are in no figure.");
         write_words(c, &b, TEXT_PLAIN);
     }
+    if (t->early_frees) {
+        text_add_number(&b, t->early_frees, "free");
+        buf_addstr(&b, " on another CPU had a time less than 1 µs before the allocation of its block: "
+                       "they count as after it.");
+        write_words(c, &b, TEXT_PLAIN);
+    }
     if (t->without_stack) {
         text_add_number(&b, t->without_stack, "allocation");
         buf_addstr(&b,

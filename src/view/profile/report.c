@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "model/trace/clock_kind.h"
 #include "view/profile/report_parts.h"
 
 #define LARGEST_PROCESSES 3
@@ -175,7 +176,12 @@ static void write_when(struct sink *out, const struct profile_summary *f, const 
 static void write_clock(struct sink *out, const struct profile *p, const struct text_style *style)
 {
     const char *clock = profile_text(p, p->trace.clock);
-    if (*clock)
+    if (clock_kind_interpolates(clock))
+        text_paragraph(
+            out, style, "", 2,
+            "times of some events only, the others are interpolated (--clock every:N): what was allocated is "
+            "exact; what was freed, live and peak, ages and lifetimes are estimates");
+    else if (*clock)
         text_paragraph(
             out, style, "", 2,
             strcmp(clock, "none")

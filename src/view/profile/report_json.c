@@ -6,6 +6,7 @@
 
 #include <math.h>
 
+#include "model/trace/clock_kind.h"
 #include "view/profile/common.h"
 #include "view/profile/report_json_parts.h"
 #include "view/text/tree.h"
@@ -206,7 +207,8 @@ static void report_json_trace(struct json *j, const struct profile *p)
     json_open(j, "trace", '{');
     json_text(j, "where", common_known(profile_text(p, p->trace.filter)));
     json_text(j, "clock", common_known(profile_text(p, p->trace.clock)));
-    json_flag(j, "bounds", !strcmp(profile_text(p, p->trace.clock), "none"));
+    json_flag(j, "bounds", clock_kind_has_bounds(profile_text(p, p->trace.clock)));
+    json_whole(j, "early_frees", p->trace.early_frees);
     json_close(j, '}');
 }
 

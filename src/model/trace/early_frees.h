@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef MODEL_EARLY_FREES_H
+#define MODEL_EARLY_FREES_H
+
+/*
+ * Frees whose time is before that of their block's allocation.
+ *
+ * A CPU may read the time stamp counter while it still waits for the data of an earlier load. So if one CPU hands a
+ * block to another one, the free may be stamped before the load that received the address is done, and thus some
+ * nanoseconds before the allocation. A fence that prevents this makes each event half as long again. So the latest
+ * frees without a block are kept instead: if another CPU allocates the block less than EARLY_FREES_NS later, the free
+ * follows.
+ *
+ * Runs in: the tool. Threads: one at a time. Pure.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define EARLY_FREES_NS 1000u
+#define EARLY_FREES    32u
+
+struct early_free {
+    uint64_t image, address; /* address 0: none */
+    uint64_t time_ns;
+    uint32_t cpu, thread;
+    uint32_t location;
+    bool reallocates; /* it is the beginning of a realloc() */
+};
+
+/* All zeros: there are none. */
+struct early_frees {
+    struct early_free at[EARLY_FREES];
+    unsigned next;
+    uint64_t last_ns;
+};
+
+/** Notes a free without a block. */
+void early_frees_note(struct early_frees *e, const struct early_free *f);
+/** The realloc() of this thread, with which such a free began, has failed: its block was not freed. */
+void early_frees_take_back(struct early_frees *e, uint64_t image, uint32_t thread);
+/** Part of early_frees_take(). */
+bool early_frees_find(struct early_frees *e, uint64_t image, uint64_t address, uint32_t cpu, uint64_t now_ns,
+                      struct early_free *out);
+
+/** Returns whether a block that is allocated now was freed already; then removes that free, and sets *out to it. */
+static inline bool early_frees_take(struct early_frees *e, uint64_t image, uint64_t address, uint32_t cpu,
+                                    uint64_t now_ns, struct early_free *out)
+{
+    if (__builtin_expect(now_ns - e->last_ns >= EARLY_FREES_NS, 1))
+        return false;
+    return early_frees_find(e, image, address, cpu, now_ns, out);
+}
+
+#endif
