@@ -29,7 +29,7 @@ static COLD bool put_full_cold(enum event_id id, uint64_t a, uint64_t b, const s
         return true;
     }
     tracer_see_site(from->pc);
-    const uint32_t stack = writer_stack(t, from);
+    const uint32_t stack = writer_stack_of_each(t, from);
     tracer_life_modules_loaded();
     if (stack != LEDGER_NONE)
         tracer_append_cold((uint64_t[]){0, ring_what((uint16_t)id, 6, 0), a, b, from->pc, stack}, 6);
@@ -63,7 +63,7 @@ static bool put_full(enum event_id id, uint64_t a, uint64_t b, const struct walk
     bool has_room = true;
     if (likely(!tracer_is_off())) {
         tracer_see_site(from->pc);
-        const uint32_t stack = writer_stack(t, from);
+        const uint32_t stack = writer_stack_of_each(t, from);
         tracer_life_modules_loaded();
         has_room = stack != LEDGER_NONE;
         if (likely(has_room))
