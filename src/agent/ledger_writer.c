@@ -176,9 +176,10 @@ static uint32_t find_cell(struct cell_key key)
 }
 
 /*
- * Returns the key for the cache `known` of the cell of this stack and `key`. 0: no key, because `hash` is 0 (unknown).
- * The cache saves a search that reads the index of stacks, the stack, its frames, the index of cells and the cell. Keys
- * have 64 bits: the chance that any two of a million cells have the same key is 3 in 100 million.
+ * Returns the key for the cache `known` of the cell of this stack and `key` (no_cell: of the stack). 0: no key, because
+ * `hash` is 0 (unknown). The cache saves a search that reads the index of stacks, the stack, its frames, the index of
+ * cells and the cell. Keys have 64 bits: the chance that any two of a million cells have the same key is 3 in 100
+ * million.
  */
 static inline uint64_t known_key(uint64_t hash, unsigned depth, struct cell_key key)
 {
@@ -201,6 +202,32 @@ static inline uint32_t cell_along(struct walk_cache *cache, const struct walk_ca
     if (known_as && found != LEDGER_NONE)
         word_cache_keep(&known, known_as, (uint64_t)found + 1);
     return found;
+}
+
+uint32_t writer_stack_of_each(struct thread *t, const struct walk_start *start)
+{
+    static const struct cell_key no_cell = {
+        .thread = UINT16_MAX, .size_class = UINT8_MAX, .period = UINT8_MAX};
+    struct walk_caches *all = walk_caches_of(t);
+    if (unlikely(!all))
+        return stack_alone_cold(&t->stack, start);
+    struct walk_cache *cache = walk_cache_for(all, start->pc, start->sp);
+    struct walked k = walk_it(cache, &all->walk, &t->stack, start);
+    const bool is_cached = k.ids == cache->id + cache->top;
+    if (likely(is_cached) && cache->stack != WALK_CACHE_NONE)
+        return cache->stack;
+    const uint64_t known_as =
+        known_key(likely(k.end == WALK_WHOLE) ? hash_along(cache, &all->walk, &k) : 0, k.depth, no_cell);
+    const uint64_t found = likely(known_as) ? word_cache_find(&known, known_as) : 0;
+    if (unlikely(!found)) {
+        const uint32_t stack = stack_along(cache, &all->walk, &k);
+        if (known_as && stack != LEDGER_NONE)
+            word_cache_keep(&known, known_as, (uint64_t)stack + 1);
+        return stack;
+    }
+    if (likely(is_cached))
+        cache->stack = (uint32_t)found - 1;
+    return (uint32_t)found - 1;
 }
 
 uint32_t writer_cell(struct thread *t, const struct walk_start *start, uint8_t size_class)

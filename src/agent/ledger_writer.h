@@ -31,6 +31,11 @@ uint16_t writer_add_thread(uint64_t ticks);
  * did not reach the outermost frame, counts a loss. LEDGER_NONE: no room.
  */
 uint32_t writer_stack(struct thread *t, const struct walk_start *start);
+/**
+ * The same, faster if it is called for each allocation: finds a stack by its hash of 64 bits (see known_key()), without
+ * reading the ledger.
+ */
+uint32_t writer_stack_of_each(struct thread *t, const struct walk_start *start);
 /** Returns the index of the frame with the return address `pc`; adds the frame if it is new. LEDGER_NONE: no room. */
 uint32_t writer_caller(uintptr_t pc);
 /** Moves *at from a frame to the frame of its caller. False: this is not possible; see walk_out(). */

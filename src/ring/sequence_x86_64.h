@@ -186,6 +186,32 @@ sequence_put_counted(const struct sequence_rings *r, ptrdiff_t area, const unsig
     SEQUENCE_PUT(SEQUENCE_NUMBER)
 }
 
+/** The same with an event of 6 words: the time stamp counter, `what`, a, b, c and d. */
+static inline __attribute__((always_inline)) enum sequence_result
+sequence_put_six(const struct sequence_rings *r, ptrdiff_t area, uint64_t what, uint64_t a, uint64_t b,
+                 uint64_t c, uint64_t d)
+{
+    static const uint64_t step = RING_COUNT_ONE + 6;
+    __asm__ goto(SEQUENCE_TABLE(aborted)
+                     SEQUENCE_BEGIN SEQUENCE_RESERVE("$6") "movq %[what], 8(%%rcx)\n\t"
+                                                           "movq %[a], 16(%%rcx)\n\t"
+                                                           "movq %[b], 24(%%rcx)\n\t"
+                                                           "movq %[c], 32(%%rcx)\n\t"
+                                                           "movq %[d], 40(%%rcx)\n\t" SEQUENCE_COMMIT
+                 :
+                 : [area] "r"(area), [step] "m"(step),
+                   SEQUENCE_RINGS(r), [what] "r"(what), [a] "r"(a), [b] "r"(b), [c] "r"(c), [d] "r"(d)
+                 : "rax", "rcx", "rdx", "rsi", "rdi", "memory", "cc"
+                 : aborted, no_fit, no_cpu);
+    return SEQUENCE_DONE;
+aborted:
+    return SEQUENCE_ABORTED;
+no_fit:
+    return SEQUENCE_NO_FIT;
+no_cpu:
+    return SEQUENCE_NO_CPU;
+}
+
 /**
  * The same with an event of any number of words, 2 at least: writes the time stamp counter, and event[1] to
  * event[words - 1].
@@ -227,6 +253,14 @@ no_cpu:
 SEQUENCE_NEVER(sequence_put)
 SEQUENCE_NEVER(sequence_put_some)
 SEQUENCE_NEVER(sequence_put_counted)
+
+static inline enum sequence_result sequence_put_six(const struct sequence_rings *r, ptrdiff_t area,
+                                                    uint64_t what, uint64_t a, uint64_t b, uint64_t c,
+                                                    uint64_t d)
+{
+    (void)r, (void)area, (void)what, (void)a, (void)b, (void)c, (void)d;
+    return SEQUENCE_NO_FIT;
+}
 
 static inline enum sequence_result sequence_append(const struct sequence_rings *r, ptrdiff_t area,
                                                    const uint64_t *event, uint64_t words)

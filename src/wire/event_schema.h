@@ -18,8 +18,8 @@
  * `stack`: the index of a stack in the ledger of the image, whose innermost call is the site.
  *
  * The classes with _begin, and free_end, are the group `begin`: they tell when a call began, or returned. The other
- * event of the call has the class without _begin or _end. The classes none_* and full_* are those of --stacks none and
- * full.
+ * event of the call has the class without _begin or _end. The classes none_* are those of --stacks none; the classes
+ * full_* those of allocations with --stacks full.
  */
 #define EVENT_SCHEMA(E, F)                                                                                   \
     E(1, malloc, malloc, F(ptr, HEX) F(size, BYTES) F(site, HEX))                                            \
@@ -45,8 +45,7 @@
     E(58, full_malloc, malloc, F(ptr, HEX) F(size, BYTES) F(site, HEX) F(stack, UNSIGNED))                   \
     E(59, full_calloc, calloc, F(ptr, HEX) F(size, BYTES) F(site, HEX) F(stack, UNSIGNED))                   \
     E(60, full_memalign, memalign, F(ptr, HEX) F(size, BYTES) F(site, HEX) F(stack, UNSIGNED))               \
-    E(61, full_realloc_end, realloc_end, F(ptr, HEX) F(size, BYTES) F(site, HEX) F(stack, UNSIGNED))         \
-    E(62, full_free, free, F(ptr, HEX) F(site, HEX) F(stack, UNSIGNED))
+    E(61, full_realloc_end, realloc_end, F(ptr, HEX) F(size, BYTES) F(site, HEX) F(stack, UNSIGNED))
 
 /*
  * The group `life`, which is always on: L(number, name, fields). The fields are words, F(field, type), and at their end
@@ -95,17 +94,12 @@ static inline int event_id_is_life(unsigned id)
 /** Returns the class with a site that has the same name, and the same first fields. */
 static inline enum event_id event_id_plain(unsigned id)
 {
-    switch (id) {
-    case EVENT_full_realloc_end:
+    if (id == EVENT_full_realloc_end)
         return EVENT_realloc_end;
-    case EVENT_full_free:
-        return EVENT_free;
-    default:
-        return (enum event_id)(
-            id >= EVENT_full_malloc && id < EVENT_full_realloc_end ? id - (EVENT_full_malloc - EVENT_malloc)
-            : id >= EVENT_none_malloc && id <= EVENT_none_free_end ? id - (EVENT_none_malloc - EVENT_malloc)
-                                                                   : id);
-    }
+    return (enum event_id)(
+        id >= EVENT_full_malloc && id < EVENT_full_realloc_end ? id - (EVENT_full_malloc - EVENT_malloc)
+        : id >= EVENT_none_malloc && id <= EVENT_none_free_end ? id - (EVENT_none_malloc - EVENT_malloc)
+                                                               : id);
 }
 
 #endif

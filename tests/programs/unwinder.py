@@ -25,6 +25,7 @@ REGISTER = ("case DW_CFA_def_cfa_register:\n        row->cfa_register = (uint8_t
             "case DW_CFA_def_cfa_register:\n        cursor_uleb(c);")
 CALLERS = ("*(const uintptr_t *)(place->sp - sizeof(uintptr_t)) != place->pc", "place == &t->at[WALK_CACHE_END]")
 FRAME_POINTER = ("*((uintptr_t)fp->at < first_sp ? fp_at : fp->at) != fp->value", "false")
+UNLOADED = ("    if (!module_is_current(module, exact ? pc : pc - 1))\n        return compile_cold(k->w, pc, exact);\n", "")
 HEADER, TEXT_BYTES, DISTINCT_MAX, DEPTH_MASK = struct.Struct("5Q"), 8192, 1 << 20, 1023  # as in unwind_check.c
 
 BASH = r"""
@@ -318,6 +319,21 @@ def chain_agrees():
     check(len(seen.stacks) >= pick(10000, 100000), "too few")
 
 
+def changes(library=None):
+    with observed(library) as (results, env):
+        program, *plugins = [os.path.join(built("TEST_PROGRAMS"), name)
+                             for name in ("stack_changes", "stack_plugin24.so", "stack_plugin88.so")]
+        done = tap.run([program, pick("20000", "200000"), *plugins], env=env)
+        check(library or done.returncode == 0, "ended with", done.returncode, done.stderr)
+        return Seen(results)
+
+
+def changes_agree():
+    seen = changes()
+    seen.judge("stack_changes")
+    check(len(seen.stacks) >= 500, "too few")
+
+
 def fault_is_found(fault, observe):
     """The same with a faulty unwinder."""
     def test():
@@ -347,11 +363,14 @@ tests += [("redis-server under redis-benchmark: every stack is libgcc's", redis_
 tests += [
     ("%d different stacks of median depth %d or more" % (DISTINCT, DEPTH), enough),
     ("every stack is the chain of frame pointers, where there is one", chain_agrees),
+    ("alloca, recursion, longjmp, other stacks, signals, another library: every stack is libgcc's", changes_agree),
     ("a fault in the unwinder is found by libgcc's", fault_is_found(RESTORE, lambda lib: seen_in(PROGRAMS[0], lib))),
     (
         "a walk cache that does not compare return addresses is found by libgcc's",
         fault_is_found(CALLERS, lambda lib: seen_in(PROGRAMS[0], lib)),
     ),
+    ("and where the stack changes in all ways", fault_is_found(CALLERS, changes)),
+    ("a walk cache that keeps frames of libraries that are gone is found there", fault_is_found(UNLOADED, changes)),
     ("a walk cache that does not compare rbp is found by the chain", fault_is_found(FRAME_POINTER, chain)),
     ("a fault in the unwinder is found by the chain", fault_is_found(REGISTER, chain)),
 ]

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "agent/tracer/tracer_general.h"
 
+#include "agent/clock.h"
 #include "agent/hooks/cold.h"
 #include "agent/ledger_writer.h"
 #include "agent/reentry.h"
@@ -8,12 +9,16 @@
 #include "agent/tracer/tracer_options.h"
 #include "agent/tracer/tracer_put.h"
 #include "agent/tracer/tracer_rings.h"
+#include "base/sigsafe/atomic.h"
 #include "ring/ring_write.h"
 
 static struct next real; /* the allocator's functions; `next` has those below */
 
-/* Writes the event with the number of its stack. False: the ledger has no room for the stack. */
-static bool put_full(enum event_id id, uint64_t a, uint64_t b, const struct walk_start *from, uint32_t words)
+/*
+ * Puts the event of an allocation with the number of its stack, when there are no rings, or a sequence cannot write to
+ * them. False: the ledger has no room for the stack.
+ */
+static COLD bool put_full_cold(enum event_id id, uint64_t a, uint64_t b, const struct walk_start *from)
 {
     struct thread *t = &thread_self;
     uint8_t outside;
@@ -24,17 +29,48 @@ static bool put_full(enum event_id id, uint64_t a, uint64_t b, const struct walk
         return true;
     }
     tracer_see_site(from->pc);
-    const uint32_t stack = writer_stack(t, from);
+    const uint32_t stack = writer_stack_of_each(t, from);
     tracer_life_modules_loaded();
-    uint64_t event[] = {0, ring_what((uint16_t)id, words, 0), a, b, from->pc, stack};
-    if (words == 5) {
-        event[3] = from->pc;
-        event[4] = stack;
-    }
     if (stack != LEDGER_NONE)
-        tracer_append_cold(event, words);
+        tracer_append_cold((uint64_t[]){0, ring_what((uint16_t)id, 6, 0), a, b, from->pc, stack}, 6);
     tracer_end_cold(t, outside);
     return stack != LEDGER_NONE;
+}
+
+static inline void put_hot(ptrdiff_t area, uint64_t what, uint64_t a, uint64_t b, uintptr_t site,
+                           uint32_t stack)
+{
+    const enum sequence_result done = sequence_put_six(&tracer_hot.rings, area, what, a, b, site, stack);
+    if (unlikely(done != SEQUENCE_DONE))
+        ring_append_cold(&tracer_ring, done, (uint64_t[]){0, what, a, b, site, stack}, 6);
+}
+
+/*
+ * The same by a sequence, if there are rings for sequences: then this process has a ledger, and knows the thread. The
+ * rings are looked for in the midst of what ledger_enter() marks: if a signal handler forks before that, the child
+ * finds none; if it forks after that, the event is the parent's (put_cold() in tracer.c).
+ */
+static bool put_full(enum event_id id, uint64_t a, uint64_t b, const struct walk_start *from)
+{
+    struct thread *t = &thread_self;
+    const uint8_t outside = ledger_enter(t);
+    const uint32_t thread = tracer_thread;
+    const ptrdiff_t area = load_relaxed(&tracer_hot.rings.area);
+    if (unlikely((int32_t)thread <= 0) || unlikely(!area) || unlikely(!clock_is_tsc)) {
+        ledger_exit(t, outside);
+        return put_full_cold(id, a, b, from);
+    }
+    bool has_room = true;
+    if (likely(!tracer_is_off())) {
+        tracer_see_site(from->pc);
+        const uint32_t stack = writer_stack_of_each(t, from);
+        tracer_life_modules_loaded();
+        has_room = stack != LEDGER_NONE;
+        if (likely(has_room))
+            put_hot(area, ring_what((uint16_t)id, 6, thread), a, b, from->pc, stack);
+    }
+    ledger_exit(t, outside);
+    return has_room;
 }
 
 static bool has(const struct tracer_ranges *r, uint64_t value)
@@ -68,7 +104,7 @@ static COLD void note_pair(enum event_id id, uint64_t a, uint64_t b, const struc
                                    : (enum event_id)(id + (EVENT_full_malloc - EVENT_malloc));
     if (tracer_options.stacks == TRACER_STACKS_NONE)
         tracer_put_bare(EVENT_NONE(id), a, b, 4);
-    else if (tracer_options.stacks == TRACER_STACKS_SITE || !put_full(full, a, b, from, 6))
+    else if (tracer_options.stacks == TRACER_STACKS_SITE || !put_full(full, a, b, from))
         tracer_put_pair(id, a, b, from->pc);
 }
 
@@ -76,8 +112,7 @@ static COLD void note_one(enum event_id id, uint64_t a, const struct walk_start 
 {
     if (tracer_options.stacks == TRACER_STACKS_NONE)
         tracer_put_bare(EVENT_NONE(id), a, 0, 3);
-    else if (id != EVENT_free || tracer_options.stacks == TRACER_STACKS_SITE ||
-             !put_full(EVENT_full_free, a, 0, from, 5))
+    else
         tracer_put_one(id, a, from->pc);
 }
 

@@ -36,7 +36,8 @@ static const struct option_doc options[] = {
      "time events by tsc (the CPU's), every:N (each Nth by it), mono (CLOCK_MONOTONIC), counter (1, 2, ...) "
      "or none "
      "(tsc)"},
-    {"stacks", 0, "WHAT", "record with each event none, site (the call) or full (the whole stack) (site)"},
+    {"stacks", 0, "WHAT",
+     "record with each event none, site (the call) or full (of an allocation the whole stack) (site)"},
     {"limit", 0, "SIZE", "stop when DIR has SIZE (4G, or a quarter of the free space if that is less)"},
     {"duration", 0, "DURATION", "stop after DURATION; CMD runs on"},
     {"flight", 0, NULL, "keep the last events in memory; write them at a crash, or at a trigger"},
