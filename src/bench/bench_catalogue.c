@@ -35,6 +35,8 @@ const struct bench_mechanism bench_mechanism_list[] = {
      "a function of a library, wrapped as by LD_PRELOAD"},
     {"int3", "syscall", true, BENCH_IN_PROGRAM, true, BENCH_NEEDS_NOTHING,
      "a breakpoint of 1 byte, and a handler of SIGTRAP"},
+    {"ptrace", "syscall", true, BENCH_IN_PROGRAM, false, BENCH_NEEDS_NOTHING,
+     "a breakpoint that another process serves, as a debugger does"},
     {"uprobe-nop", "syscall", true, BENCH_FROM_KERNEL, true, BENCH_NEEDS_ROOT, "uprobe on a nop of 1 byte"},
     {"uprobe-push", "syscall", true, BENCH_FROM_KERNEL, false, BENCH_NEEDS_ROOT,
      "uprobe on a push, which the kernel emulates"},
@@ -59,6 +61,8 @@ const struct bench_sink_doc bench_sink_list[] = {
      "add 1 to a number of the CPU, in a restartable sequence"},
     {"count-shared", NULL, BENCH_IN_PROGRAM, false, BENCH_KEEPS_SUMS,
      "add 1 to a number that all threads share"},
+    {"sum", NULL, BENCH_IN_PROGRAM, true, BENCH_KEEPS_SUMS,
+     "count, sum, least, most and histogram of a value, by caller: `allium trace --sum`"},
     {"event", "rdtsc", BENCH_IN_PROGRAM, true, BENCH_KEEPS_ORDER,
      "write an event of 32 bytes into this CPU's ring, with the time stamp counter"},
     {"event-untimed", NULL, BENCH_IN_PROGRAM, false, BENCH_KEEPS_NOTHING, "the same without the time stamp"},
@@ -115,8 +119,9 @@ bool bench_makes_row(const struct bench_mechanism *m, const struct bench_sink_do
 {
     if (m->side != s->side)
         return false;
-    /* without a mechanism there is nothing to switch off */
-    return strcmp(m->name, "none") != 0 || strcmp(s->name, "off") != 0;
+    /* Without a mechanism there is nothing to switch off. A tracer does not run on the stack that is recorded. */
+    return !(!strcmp(m->name, "none") && !strcmp(s->name, "off")) &&
+           !(!strcmp(m->name, "ptrace") && !strcmp(s->name, "event-frames"));
 }
 
 const char *bench_floor_of(const struct bench_mechanism *m, const struct bench_sink_doc *s)

@@ -71,7 +71,11 @@
     X(part_write)                                                                                            \
     X(part_format)                                                                                           \
     X(part_walk)                                                                                             \
+    X(part_sum_find)                                                                                         \
+    X(part_sum_count)                                                                                        \
+    X(part_switches)                                                                                         \
     X(int3)                                                                                                  \
+    X(ptrace)                                                                                                \
     X(uprobe_nop)                                                                                            \
     X(uprobe_push)                                                                                           \
     X(uprobe_step)                                                                                           \

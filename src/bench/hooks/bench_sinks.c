@@ -5,6 +5,7 @@
 #include "bench/hooks/bench_marker.h"
 #include "bench/hooks/bench_memory.h"
 #include "bench/hooks/bench_reader.h"
+#include "bench/hooks/bench_sum.h"
 
 static void hit_nothing(void *function, void *caller)
 {
@@ -57,6 +58,7 @@ const struct bench_sink bench_sinks[] = {
     {"count-thread", count_thread, .leave = leave_thread, .hits = thread_hits},
     {"count-cpu", bench_cpu_hit, bench_cpu_begin, .hits = bench_cpu_hits},
     {"count-shared", count_shared, .hits = shared_hits},
+    {"sum", bench_sum_hit, bench_sum_begin, .hits = bench_sum_hits},
     {"event", bench_events_hit, bench_events_begin, RING},
     {"event-untimed", bench_events_hit, bench_events_begin_untimed, RING},
     {"event-full", bench_events_hit, bench_events_begin_full, RING},
