@@ -48,6 +48,10 @@ const struct bench_mechanism bench_mechanism_list[] = {
      "uprobe on a probe that the source declares"},
     {"tracepoint", "syscall", true, BENCH_FROM_KERNEL, true, BENCH_NEEDS_ROOT,
      "tracepoint of a system call, which is part of the figure"},
+    {"kprobe", "call", false, BENCH_FROM_KERNEL, false, BENCH_NEEDS_ROOT,
+     "kprobe at the entry of a function of the kernel"},
+    {"kernel-fentry", "call", false, BENCH_FROM_KERNEL, false, BENCH_NEEDS_ROOT,
+     "a BPF program at the entry of a function of the kernel, without a trap"},
     {NULL, NULL, false, BENCH_IN_PROGRAM, false, 0, NULL},
 };
 
@@ -121,7 +125,8 @@ bool bench_makes_row(const struct bench_mechanism *m, const struct bench_sink_do
         return false;
     /* Without a mechanism there is nothing to switch off. A tracer does not run on the stack that is recorded. */
     return !(!strcmp(m->name, "none") && !strcmp(s->name, "off")) &&
-           !(!strcmp(m->name, "ptrace") && !strcmp(s->name, "event-frames"));
+           !(!strcmp(m->name, "ptrace") && !strcmp(s->name, "event-frames")) &&
+           !(!strcmp(m->name, "kernel-fentry") && strncmp(s->name, "bpf-", 4) != 0);
 }
 
 const char *bench_floor_of(const struct bench_mechanism *m, const struct bench_sink_doc *s)

@@ -169,7 +169,7 @@ def real_rows():
         check({"none", "branch", "nop", "jump", "plt", "int3", "ptrace"} <= set(mechanisms), mechanisms)
         check({"off", "empty", "count-cpu", "sum", "event", "fprintf"} <= set(sinks), sinks)
         sinks.remove("lttng")  # its turns are long: lttng() has fewer of them, switching() some of the kernel
-        mechanisms = [name for name in mechanisms if not re.search("probe|tracepoint|usdt", name)]
+        mechanisms = [name for name in mechanisms if not re.search("probe|tracepoint|usdt|kernel", name)]
         words = "--mechanism", ",".join(mechanisms), "--sink", ",".join(sinks), "--time", "10ms", "--json"
         rows, document = rows_of(tap.succeed([ALLIUM, "bench", *words], timeout=100).stdout)
         equal(document["turns"], 1, "turns")
@@ -236,6 +236,19 @@ def switching():
     check(b" in 0 s" not in done.stderr, done.stderr)
 
 
+def kernel_functions():
+    """A kprobe, and a BPF program at a function's entry: each call is counted, or the row says what it takes."""
+    words = "--mechanism", "kprobe,kernel-fentry", "--sink", "perf-count,ftrace,bpf-count,bpf-ring", "--time", "1ms"
+    rows, _ = rows_of(tap.succeed([ALLIUM, "bench", *words, "--threads", "1", "--json"], timeout=100).stdout)
+    equal(list(rows), [("kprobe", sink) for sink in ("perf-count", "ftrace", "bpf-count", "bpf-ring")] +
+          [("kernel-fentry", sink) for sink in ("bpf-count", "bpf-ring")], "rows")
+    for row in rows.values():
+        if row["unavailable"]:
+            check(re.search("; it takes [a-zA-Z]", row["unavailable"]), row)
+        else:
+            equal((row["hits"] + row["lost"], row["missing"]), (row["expected"], 0), row)
+
+
 def real_time():
     """5 ns of the machine's own time, among 100 (in the suite long alone)."""
     if not os.environ.get("ALLIUM_TEST_LONG"):
@@ -281,6 +294,7 @@ tap.main([
     ("each mechanism calls each sink as often as the program calls", real_rows),
     ("payloads of 0 to 4000 bytes", payloads),
     ("switching on and off", switching),
+    ("functions of the kernel are probed, or the row says what that takes", kernel_functions),
     ("LTTng has each event, and its daemon ends", lttng),
     ("without LTTng the row says what to install", lttng_is_absent),
     ("5 ns of real time appear as 5 ns", real_time),

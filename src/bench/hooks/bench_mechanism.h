@@ -81,7 +81,9 @@
     X(uprobe_step)                                                                                           \
     X(usdt)                                                                                                  \
     X(uretprobe)                                                                                             \
-    X(tracepoint)
+    X(tracepoint)                                                                                            \
+    X(kprobe)                                                                                                \
+    X(kernel_fentry)
 
 #define BENCH_DECLARE(name) extern BENCH_MECHANISM(name);
 BENCH_EACH(BENCH_DECLARE)

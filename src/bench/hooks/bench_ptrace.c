@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A breakpoint that another process serves: a tracer, as gdb and strace are. The tracer is a child of vfork(),
- * which shares the memory of this program, so that the sinks' counts are those of all other mechanisms. vfork() lends it
- * the stack and the thread-local memory of a thread that does nothing else, and sleeps until the tracer ends.
+ * A breakpoint that another process serves: a tracer, as gdb and strace are. The tracer is a child of vfork(), which
+ * shares the memory of this program, so that the sinks' counts are those of all other mechanisms. vfork() lends it the
+ * stack and the thread-local memory of a thread that does nothing else, and sleeps until the tracer ends.
  */
 #include <dirent.h>
 #include <errno.h>
