@@ -27,6 +27,8 @@ const struct bench_mechanism bench_mechanism_list[] = {
      "nops at the entry of a function, patched to a call"},
     {"fentry", "call", false, BENCH_IN_PROGRAM, false, BENCH_NEEDS_REBUILD,
      "-pg -mfentry: a call at the entry of each function, which tests a flag"},
+    {"xray", "call", false, BENCH_IN_PROGRAM, false, BENCH_NEEDS_REBUILD,
+     "XRay of clang: nops at entry and exit of each function, patched to jumps: two events a call"},
     {"jump", "call", false, BENCH_IN_PROGRAM, true, BENCH_NEEDS_NOTHING,
      "a jump over a function's first instructions to a wrapper"},
     {"jump-save", "call", false, BENCH_IN_PROGRAM, false, BENCH_NEEDS_NOTHING,

@@ -25,6 +25,7 @@ static const struct part {
     {"fentry", "call of __fentry__", "fentry", "off", 1, {NULL, NULL}},
     {"fentry", "call of the sink", "none", "empty", 1, {NULL, NULL}},
     {"fentry", "register save", "part-save", "off", 1, {"none", ""}},
+    {"xray", "two calls of XRay's handler", "xray", "empty", 1, {NULL, NULL}},
     {"jump", "jumps and call", "jump", "empty", 1, {"none", ""}},
     {"jump-save", "jumps and call", "jump", "empty", 1, {NULL, NULL}},
     {"jump-save", "register save", "part-save", "off", 1, {NULL, NULL}},

@@ -166,7 +166,7 @@ def real_rows():
     with private_dir() as folder:
         text = tap.succeed([ALLIUM, "bench", "--list"]).stdout.decode()
         mechanisms, sinks = (re.findall(r"^([a-z0-9-]+) +(?:yes|no) ", half, re.M) for half in text.split("\n\n"))
-        check({"none", "branch", "nop", "jump", "plt", "int3", "ptrace"} <= set(mechanisms), mechanisms)
+        check({"none", "branch", "nop", "jump", "plt", "int3", "ptrace", "xray"} <= set(mechanisms), mechanisms)
         check({"off", "empty", "count-cpu", "sum", "event", "fprintf"} <= set(sinks), sinks)
         sinks.remove("lttng")  # its turns are long: lttng() has fewer of them, switching() some of the kernel
         mechanisms = [name for name in mechanisms if not re.search("probe|tracepoint|usdt|kernel", name)]
@@ -184,7 +184,8 @@ def real_rows():
                 check(row["hits"] + row["lost"] == row["expected"], row)
             elif not row["unavailable"]:
                 equal((row["hits"], row["missing"], row["lost"]), (row["expected"], 0, 0), row)
-            equal(row["events_per_call"], 2 if row["mechanism"] == "instrument-functions" else 1, row)
+            wanted = 0 if row["unavailable"] else 1 + (row["mechanism"] in ("instrument-functions", "xray"))
+            equal(row["events_per_call"], wanted, row)
         sizes = {row["sink"]: row["event_bytes"] for row in own if row["mechanism"] == "none"}
         check(32 <= sizes["event"] < 33 and 40 <= sizes["event-site"] < 41 and 100 < sizes["event-frames"] < 113, sizes)
         held = {row["sink"]: row["memory_bytes"] for row in own if row["mechanism"] == "none"}
@@ -215,10 +216,10 @@ def payloads():
 
 def switching():
     """Code that is switched off is as it was, and each switch has a time or a reason."""
-    words = "--mechanism", "branch,nop,int3,uprobe-nop,usdt", "--sink", "empty,lttng,perf-count", "--time", "1ms"
+    words = "--mechanism", "branch,nop,xray,int3,uprobe-nop,usdt", "--sink", "empty,lttng,perf-count", "--time", "1ms"
     rows, document = rows_of(tap.succeed([ALLIUM, "bench", *words, "--threads", "1", "--json"], timeout=100).stdout)
     found = {s["name"]: s for s in document["switching"]}
-    equal(list(found), ["branch", "nop", "int3", "uprobe-nop", "usdt", "lttng"], "what has a switch")
+    equal(list(found), ["branch", "nop", "xray", "int3", "uprobe-nop", "usdt", "lttng"], "what has a switch")
     for name, one in found.items():
         for key in SWITCHES:
             if one["unavailable"]:

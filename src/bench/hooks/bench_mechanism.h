@@ -57,6 +57,7 @@
     X(nop)                                                                                                   \
     X(instrument)                                                                                            \
     X(patchable)                                                                                             \
+    X(xray)                                                                                                  \
     X(fentry)                                                                                                \
     X(jump)                                                                                                  \
     X(jump_save)                                                                                             \
