@@ -27,6 +27,8 @@ const struct bench_mechanism bench_mechanism_list[] = {
      "nops at the entry of a function, patched to a call"},
     {"fentry", "call", false, BENCH_IN_PROGRAM, false, BENCH_NEEDS_REBUILD,
      "-pg -mfentry: a call at the entry of each function, which tests a flag"},
+    {"mcount", "call", false, BENCH_IN_PROGRAM, false, BENCH_NEEDS_REBUILD,
+     "-pg: a call at the entry of each function, as uftrace takes it: two events a call"},
     {"xray", "call", false, BENCH_IN_PROGRAM, false, BENCH_NEEDS_REBUILD,
      "XRay of clang: nops at entry and exit of each function, patched to jumps: two events a call"},
     {"jump", "call", false, BENCH_IN_PROGRAM, true, BENCH_NEEDS_NOTHING,
@@ -84,6 +86,8 @@ const struct bench_sink_doc bench_sink_list[] = {
      "write an event with 10 frames of the stack, by frame pointers"},
     {"lttng", "rdtsc", BENCH_IN_PROGRAM, true, BENCH_KEEPS_ORDER,
      "an event of LTTng-UST with two addresses, and a session daemon of its own"},
+    {"uftrace", "clock", BENCH_IN_PROGRAM, false, BENCH_KEEPS_ORDER,
+     "`uftrace record` runs the program; only with mcount"},
     {"trace-marker", "syscall", BENCH_IN_PROGRAM, false, BENCH_KEEPS_ORDER,
      "write a line into the buffer of ftrace (trace_marker), as root"},
     {"event-payload", "rdtsc", BENCH_IN_PROGRAM, false, BENCH_KEEPS_ORDER,
@@ -121,14 +125,25 @@ bool bench_has_payload(const struct bench_sink_doc *s)
     return false;
 }
 
+/* Without a sink that has a function of its own. */
+static bool is_without(const struct bench_sink_doc *s)
+{
+    return !strcmp(s->name, "none") || !strcmp(s->name, "off");
+}
+
 bool bench_makes_row(const struct bench_mechanism *m, const struct bench_sink_doc *s)
 {
     if (m->side != s->side)
         return false;
-    /* Without a mechanism there is nothing to switch off. A tracer does not run on the stack that is recorded. */
-    return !(!strcmp(m->name, "none") && !strcmp(s->name, "off")) &&
-           !(!strcmp(m->name, "ptrace") && !strcmp(s->name, "event-frames")) &&
-           !(!strcmp(m->name, "kernel-fentry") && strncmp(s->name, "bpf-", 4) != 0);
+    const bool is_mcount = !strcmp(m->name, "mcount"), is_uftrace = !strcmp(s->name, "uftrace");
+    if (is_mcount || is_uftrace) /* uftrace has the function that is called, and records there */
+        return is_mcount && (is_uftrace || is_without(s));
+    if (!strcmp(m->name, "kernel-fentry"))
+        return !strncmp(s->name, "bpf-", 4);
+    if (!strcmp(m->name, "ptrace")) /* a tracer does not run on the stack that is recorded */
+        return strcmp(s->name, "event-frames") != 0;
+    /* Without a mechanism there is nothing to switch off. */
+    return strcmp(m->name, "none") != 0 || strcmp(s->name, "off") != 0;
 }
 
 const char *bench_floor_of(const struct bench_mechanism *m, const struct bench_sink_doc *s)

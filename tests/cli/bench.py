@@ -2,6 +2,7 @@
 """`allium bench`: times and losses that are planted into its helper appear, unavailable rows say why, and its JSON is that
 of its schema. The clock of the planted helper is moved by its sinks alone: nothing here depends on the machine's speed.
 """
+import glob
 import json
 import os
 import re
@@ -151,6 +152,36 @@ def lttng():
     tap.wait_until(lambda: not daemons(), 60, "a daemon is left")
 
 
+def uftrace():
+    """Each record is in uftrace's files or buffers; processes and files end with the row, also after SIGKILL."""
+    with private_dir() as folder:
+        words = "--sink", "uftrace", "--threads", "1", "--time", "1ms", "--json"
+        rows, _ = rows_of(tap.succeed([ALLIUM, "bench", *words], env=dict(os.environ, PATH=folder)).stdout)
+        equal(rows["mcount", "uftrace"]["unavailable"], "uftrace is not installed: install uftrace", rows)
+    if not shutil.which("uftrace"):
+        return
+    before = glob.glob("/dev/shm/uftrace-*")
+    env = dict(os.environ, ALLIUM_TEST_MARK=MARK)
+    words = "bench", "--mechanism", "mcount", "--sink", "off,uftrace", "--threads", "2", "--time", "1ms"
+    rows, _ = rows_of(tap.succeed([ALLIUM, *words, "--json"], env=env).stdout)
+    equal(list(rows), [("mcount", "off"), ("mcount", "uftrace")], "rows")
+    row = rows["mcount", "uftrace"]
+    if row["unavailable"]:
+        check("takes a mount namespace" in row["unavailable"], row)
+        return
+    check(row["expected"] > 1000 and row["events_per_call"] == 2 and row["event_bytes"] == 16, row)
+    equal((row["hits"] + row["lost"], row["missing"]), (row["expected"], 0), row)
+    command = subprocess.Popen([ALLIUM, *words[:-1], "60s"], env=env, stderr=subprocess.DEVNULL,
+                               stdout=subprocess.DEVNULL)
+    try:
+        tap.wait_until(lambda: len(daemons()) > 2, 60, "no uftrace")
+    finally:
+        command.kill()
+        command.wait()
+    tap.wait_until(lambda: not daemons(), 60, "a process of uftrace is left")
+    equal(glob.glob("/dev/shm/uftrace-*"), before, "buffers of uftrace")
+
+
 def lttng_is_absent():
     with private_dir() as folder:
         os.symlink("/bin/true", folder + "/lttng-sessiond")
@@ -166,7 +197,7 @@ def real_rows():
     with private_dir() as folder:
         text = tap.succeed([ALLIUM, "bench", "--list"]).stdout.decode()
         mechanisms, sinks = (re.findall(r"^([a-z0-9-]+) +(?:yes|no) ", half, re.M) for half in text.split("\n\n"))
-        check({"none", "branch", "nop", "jump", "plt", "int3", "ptrace", "xray"} <= set(mechanisms), mechanisms)
+        check({"none", "branch", "nop", "jump", "plt", "int3", "ptrace", "xray", "mcount"} <= set(mechanisms), text)
         check({"off", "empty", "count-cpu", "sum", "event", "fprintf"} <= set(sinks), sinks)
         sinks.remove("lttng")  # its turns are long: lttng() has fewer of them, switching() some of the kernel
         mechanisms = [name for name in mechanisms if not re.search("probe|tracepoint|usdt|kernel", name)]
@@ -184,7 +215,7 @@ def real_rows():
                 check(row["hits"] + row["lost"] == row["expected"], row)
             elif not row["unavailable"]:
                 equal((row["hits"], row["missing"], row["lost"]), (row["expected"], 0, 0), row)
-            wanted = 0 if row["unavailable"] else 1 + (row["mechanism"] in ("instrument-functions", "xray"))
+            wanted = 0 if row["unavailable"] else 1 + (row["mechanism"] in ("instrument-functions", "xray", "mcount"))
             equal(row["events_per_call"], wanted, row)
         sizes = {row["sink"]: row["event_bytes"] for row in own if row["mechanism"] == "none"}
         check(32 <= sizes["event"] < 33 and 40 <= sizes["event-site"] < 41 and 100 < sizes["event-frames"] < 113, sizes)
@@ -297,6 +328,7 @@ tap.main([
     ("switching on and off", switching),
     ("functions of the kernel are probed, or the row says what that takes", kernel_functions),
     ("LTTng has each event, and its daemon ends", lttng),
+    ("uftrace has each record, and leaves nothing", uftrace),
     ("without LTTng the row says what to install", lttng_is_absent),
     ("5 ns of real time appear as 5 ns", real_time),
     ("first mistakes", mistakes),

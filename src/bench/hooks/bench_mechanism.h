@@ -57,6 +57,7 @@
     X(nop)                                                                                                   \
     X(instrument)                                                                                            \
     X(patchable)                                                                                             \
+    X(mcount)                                                                                                \
     X(xray)                                                                                                  \
     X(fentry)                                                                                                \
     X(jump)                                                                                                  \

@@ -6,6 +6,7 @@
 #include "bench/hooks/bench_memory.h"
 #include "bench/hooks/bench_reader.h"
 #include "bench/hooks/bench_sum.h"
+#include "bench/hooks/uftrace/bench_uftrace.h"
 
 static void hit_nothing(void *function, void *caller)
 {
@@ -71,6 +72,8 @@ const struct bench_sink bench_sinks[] = {
     {"lttng", bench_lttng_hit_event, bench_lttng_begin, .settle = bench_lttng_settle,
      .hits = bench_lttng_hits, .lost = bench_lttng_lost, .bytes = bench_lttng_bytes,
      .memory = bench_memory_beside, .set = bench_lttng_set, .warm_hits = BENCH_LTTNG_WARM_EVENTS},
+    {"uftrace", hit_nothing, bench_uftrace_begin, .settle = bench_uftrace_settle, .hits = bench_uftrace_hits,
+     .lost = bench_uftrace_lost, .bytes = bench_uftrace_bytes, .memory = bench_memory_beside},
     {"trace-marker", bench_marker_hit, bench_marker_begin, .settle = bench_marker_settle,
      .hits = bench_marker_hits, .lost = bench_marker_lost, .bytes = bench_marker_bytes,
      .memory = bench_marker_memory, .warm_hits = BENCH_MARKER_WARM},

@@ -296,6 +296,8 @@ static int read_rows(const struct arguments *a, struct request *q)
     if (code >= 0)
         return code;
     choose(&q->measured, mechanisms, sinks, &payloads);
+    if (!q->measured.pairs.len && !payloads.n) /* what was asked for goes with none of the usual ones */
+        choose(&q->measured, mechanisms ? mechanisms : "all", sinks ? sinks : "all", &payloads);
     q->measured.switches = true;
     if (!q->measured.pairs.len)
         return command_misuse(c,

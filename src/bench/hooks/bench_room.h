@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef BENCH_ROOM_H
+#define BENCH_ROOM_H
+
+/*
+ * A mount namespace of the helper's own (mount_namespaces(7)), for peers that leave files: LTTng, uftrace. What they
+ * write vanishes with the last process in it, however that ends.
+ *
+ * Runs in: the helper of `allium bench`. Threads: the first, while there is no other.
+ */
+
+#include <stdbool.h>
+
+#define BENCH_ROOM_FOLDER "/run/allium-bench" /* in a file system that only the helper and its children see */
+#define BENCH_ROOM_NEEDS  "a mount namespace: run as root, or permit user namespaces"
+
+/** Makes the namespace, with empty file systems in memory on /run and /dev/shm. Returns whether that was possible. */
+bool bench_room_make(void);
+/** Runs a command without input and output. Returns its exit code, or 127. */
+int bench_room_run(const char *const *argv);
+
+#endif
