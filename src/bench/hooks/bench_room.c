@@ -4,10 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -66,4 +69,36 @@ bool bench_room_make(void)
 {
     return unshare_mounts() && !mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) && hide("/run") &&
            hide("/var/run") && hide("/dev/shm");
+}
+
+/* Returns whether there are any. */
+static bool kill_children(void)
+{
+    char path[64], list[4096] = "";
+    snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const ssize_t n = fd < 0 ? -1 : read(fd, list, sizeof(list) - 1);
+    if (fd >= 0)
+        close(fd);
+    char *end = list;
+    for (long pid; n > 0 && (pid = strtol(end, &end, 10)) > 0;)
+        kill((pid_t)pid, SIGKILL);
+    return n > 0;
+}
+
+void bench_room_keep(void)
+{
+    for (int s = 1; s < NSIG; s++)
+        if (s != SIGCHLD)
+            signal(s, SIG_IGN);
+    setsid(); /* signals to the whole group of the command do not end the keeper */
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
+/* The files vanish with the file systems. The children of a killed child become the keeper's. */
+_Noreturn void bench_room_end(void)
+{
+    while (kill_children() && waitpid(-1, NULL, 0) > 0)
+        ;
+    _exit(0);
 }

@@ -19,4 +19,12 @@ bool bench_room_make(void);
 /** Runs a command without input and output. Returns its exit code, or 127. */
 int bench_room_run(const char *const *argv);
 
+/**
+ * For a process, the keeper, that starts programs, and ends them when the helper has ended, however that happens:
+ * ignores all signals, and becomes the parent of each process whose own parent, started by the keeper, has ended.
+ */
+void bench_room_keep(void);
+/** In the keeper: kills all that it has started, waits for it, and exits. */
+_Noreturn void bench_room_end(void);
+
 #endif

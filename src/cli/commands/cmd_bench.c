@@ -140,13 +140,9 @@ static void add_pair(struct bench_options *o, const struct bench_mechanism *m, c
 {
     const bool has_payload = payloads->n;
     for (unsigned i = 0; i < payloads->n + !has_payload; i++)
-        *vec_push(&o->pairs) = (struct bench_pair){m->name,
-                                                   s->name,
-                                                   bench_floor_of(m, s),
-                                                   m->needs,
-                                                   s->keeps,
-                                                   has_payload,
-                                                   has_payload ? payloads->bytes[i] : 0};
+        *vec_push(&o->pairs) = (struct bench_pair){
+            m->name,  s->name,  bench_floor_of(m, s), m->needs,
+            s->keeps, s->clock, has_payload,          has_payload ? payloads->bytes[i] : 0};
 }
 
 /* With --payload, only sinks count whose events can have one; and usually one mechanism, which adds little. */
@@ -254,6 +250,7 @@ static int measure(struct request *q)
         return command_fail(EXIT_FAILED, "%s", e.text);
     }
     show(&out, q, &result);
+    fflush(stdout); /* the notes go to another stream, perhaps to the same place */
     bench_view_notes(&notes, &result);
     command_notes(&notes);
     bench_result_release(&result);

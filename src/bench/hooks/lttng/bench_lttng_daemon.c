@@ -24,29 +24,6 @@
 
 /* ---- the keeper ---- */
 
-/* Kills all children: LTTng's daemons, which have begun new sessions. Returns whether there are any. */
-static bool kill_children(void)
-{
-    char path[64], list[4096] = "";
-    snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    const ssize_t n = fd < 0 ? -1 : read(fd, list, sizeof(list) - 1);
-    if (fd >= 0)
-        close(fd);
-    char *end = list;
-    for (long pid; n > 0 && (pid = strtol(end, &end, 10)) > 0;)
-        kill((pid_t)pid, SIGKILL);
-    return n > 0;
-}
-
-/* Their files vanish with the file systems. The children of a killed daemon become the keeper's. */
-static _Noreturn void end_daemons(void)
-{
-    while (kill_children() && waitpid(-1, NULL, 0) > 0)
-        ;
-    _exit(0);
-}
-
 static bool start_daemons(void)
 {
     static const char *const commands[][12] = {
@@ -63,26 +40,21 @@ static bool start_daemons(void)
     return true;
 }
 
-/* The keeper becomes the parent of each daemon whose own parent has ended (PR_SET_CHILD_SUBREAPER). */
 static _Noreturn void keep(int alive, int ready)
 {
     char byte;
-    for (int s = 1; s < NSIG; s++)
-        if (s != SIGCHLD)
-            signal(s, SIG_IGN);
+    bench_room_keep();
     for (int fd = 0; fd < 3; fd++)
         dup2(alive, fd);
     dup2(ready, 3);
     syscall(SYS_close_range, 4, ~0u, 0);
     fcntl(0, F_SETFD, FD_CLOEXEC);
     fcntl(3, F_SETFD, FD_CLOEXEC);
-    setsid(); /* signals to the whole group of the command do not end the keeper */
-    prctl(PR_SET_CHILD_SUBREAPER, 1);
     byte = start_daemons();
     if (write(3, &byte, 1) == 1)
         while (read(0, &byte, 1) < 0 && errno == EINTR)
             ;
-    end_daemons();
+    bench_room_end();
 }
 
 /* ---- the helper ---- */
