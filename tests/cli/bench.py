@@ -64,6 +64,7 @@ def times():
         equal(document["explained"], None, "explained")
         equal([s["name"] for s in document["switching"]], ["branch"], "what has a switch")
         equal([document["switching"][0][key] for key in SWITCHES], [20] * 4, "the clock is read once")
+        equal([(a["kernel"], a["clock"]) for a in document["advice"]], [(False, "tsc")], "whose events, which clock")
         advised = [(a["keeps"], a["rebuild"], a["mechanism"], a["sink"]) for a in document["advice"]]
         equal(advised, [("order", True, "branch", "event")], "advice: not what loses events")
         advice = document["advice"][0]
@@ -301,6 +302,7 @@ def mistakes():
                               (("--mechanism", "nop,"), 2, "unknown mechanism ''"),
                               (("--mechanism", "none", "--sink", "off"), 2, "do not go together"),
                               (("--explain", "int3"), 2, "'int3' is no row"),
+                              (("--explain", "int3/off"), 2, "'int3/off' has no parts"),
                               (("--explain", "int3/event", "--sink", "off"), 2, "leave out --mechanism, --sink and --payload"),
                               (("--payload", "64,4001"), 2, "invalid --payload '64,4001'"),
                               (("--payload", ""), 2, "invalid --payload"), (("--payload", "1,"), 2, "from 0 to 4000"),
