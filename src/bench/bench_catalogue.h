@@ -71,6 +71,8 @@ struct bench_sink_doc {
     enum bench_side side;
     bool is_default;
     enum bench_keeps keeps;
+    /* of its time stamps: tsc, mono, as of `allium trace --clock`, or local, of ftrace and perf; NULL: none */
+    const char *clock;
     const char *doc;
 };
 

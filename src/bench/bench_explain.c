@@ -3,17 +3,34 @@
 
 #include <string.h>
 
-/* The pair that is measured without a part; "": that of the row. */
-struct without {
+/* A pair that is measured besides; "": that of the row. NULL: none. */
+struct other {
     const char *mechanism, *sink;
 };
+
+/* What a sink of the kernel does: by a tracepoint, less the same with a program that does nothing. */
+#define RECORDED(sink, label)                                                                                \
+    {                                                                                                        \
+        sink, label, "tracepoint", sink, 1, {"", "bpf-empty"},                                               \
+        {                                                                                                    \
+            "tracepoint", "bpf-empty"                                                                        \
+        }                                                                                                    \
+    }
+#define PROBED(mechanism, label)                                                                             \
+    {                                                                                                        \
+        mechanism, label, mechanism, "bpf-empty", 1,                                                         \
+        {                                                                                                    \
+            NULL, NULL                                                                                       \
+        }                                                                                                    \
+    }
 
 static const struct part {
     const char *of; /* a mechanism or a sink */
     const char *label;
     const char *mechanism, *sink; /* the part alone */
     double count;                 /* of it in a call; for a sink: in an event */
-    struct without without;       /* NULL: it cannot be taken out */
+    struct other without;         /* the row without the part */
+    struct other less;            /* is subtracted from the part alone */
 } list[] = {
     {"none", "call", "none", "empty", 1, {NULL, NULL}},
     {"branch", "branch and call", "branch", "empty", 1, {"none", ""}},
@@ -25,6 +42,7 @@ static const struct part {
     {"fentry", "call of __fentry__", "fentry", "off", 1, {NULL, NULL}},
     {"fentry", "call of the sink", "none", "empty", 1, {NULL, NULL}},
     {"fentry", "register save", "part-save", "off", 1, {"none", ""}},
+    {"xray", "two calls of XRay's handler", "xray", "empty", 1, {NULL, NULL}},
     {"jump", "jumps and call", "jump", "empty", 1, {"none", ""}},
     {"jump-save", "jumps and call", "jump", "empty", 1, {NULL, NULL}},
     {"jump-save", "register save", "part-save", "off", 1, {NULL, NULL}},
@@ -33,6 +51,11 @@ static const struct part {
     {"plt", "call", "none", "empty", 1, {NULL, NULL}},
     {"int3", "trap and signal", "part-trap", "off", 1, {"none", ""}},
     {"int3", "call", "none", "empty", 1, {NULL, NULL}},
+    {"ptrace", "switch to another process, and back", "part-switches", "off", 1, {NULL, NULL}},
+    {"ptrace", "system calls of the tracer", "syscall", "none", 4, {NULL, NULL}},
+    {"ptrace", "call", "none", "empty", 1, {NULL, NULL}},
+    {"sum", "search for the key", "part-sum-find", "off", 1, {NULL, NULL}},
+    {"sum", "atomic additions", "part-sum-count", "off", 1, {NULL, NULL}},
     {"count-thread", "addition", "part-add", "off", 1, {"", "empty"}},
     {"count-cpu", "restartable sequence", "part-sequence", "off", 1, {"", "empty"}},
     {"count-shared", "atomic addition", "part-atomic", "off", 1, {"", "count-thread"}},
@@ -55,12 +78,40 @@ static const struct part {
     {"event-read", "time stamp", "rdtsc", "none", 1, {NULL, NULL}},
     {"event-read", "copy", "part-copy", "off", 1, {NULL, NULL}},
     {"event-full", "restartable sequences", "part-sequence", "off", 2, {"", "empty"}},
+    {"event-payload", "restartable sequence", "part-sequence", "off", 1, {NULL, NULL}},
+    {"event-payload", "time stamp", "rdtsc", "none", 1, {NULL, NULL}},
+    {"event-payload", "copies", "part-copy", "off", 2, {NULL, NULL}},
+    {"lttng", "CLOCK_MONOTONIC", "clock", "none", 1, {NULL, NULL}},
+    {"lttng", "copy", "part-copy", "off", 22.0 / 32, {NULL, NULL}},
+    {"mcount", "call of mcount()", "mcount", "off", 1, {NULL, NULL}},
+    {"uftrace", "CLOCK_MONOTONIC", "clock", "none", 1, {NULL, NULL}},
+    {"uftrace", "copy", "part-copy", "off", 16.0 / 32, {NULL, NULL}},
     {"trace-marker", "formatting", "part-format", "off", 1, {NULL, NULL}},
     {"trace-marker", "system call", "syscall", "none", 1, {NULL, NULL}},
     {"fprintf", "formatting", "part-format", "off", 1, {"", "empty"}},
     {"fprintf", "system call for each 4096 bytes", "part-write", "off", 34.0 / 4096, {NULL, NULL}},
     {"fprintf-shared", "formatting", "part-format", "off", 1, {"", "empty"}},
     {"fprintf-shared", "system call for each 4096 bytes", "part-write", "off", 34.0 / 4096, {NULL, NULL}},
+    PROBED("uprobe-nop", "trap, and a program that does nothing"),
+    PROBED("uprobe-push", "trap, emulation, and a program that does nothing"),
+    PROBED("uprobe-step", "two traps, and a program that does nothing"),
+    PROBED("uretprobe", "two traps, and a program that does nothing"),
+    PROBED("usdt", "trap, and a program that does nothing"),
+    PROBED("kprobe", "jump or trap, and a program that does nothing"),
+    PROBED("kernel-fentry", "call of a program that does nothing"),
+    {"tracepoint", "system call", "syscall", "none", 1, {NULL, NULL}},
+    {"tracepoint",
+     "call of a program that does nothing",
+     "tracepoint",
+     "bpf-empty",
+     1,
+     {NULL, NULL},
+     {"syscall", "none"}},
+    RECORDED("perf-count", "count"),
+    RECORDED("perf-record", "record, with time stamp"),
+    RECORDED("ftrace", "record, with time stamp"),
+    RECORDED("bpf-count", "look-up and addition"),
+    RECORDED("bpf-ring", "record, with CLOCK_MONOTONIC"),
 };
 
 /* Returns the number of the row, which is measured once. */
@@ -93,6 +144,8 @@ void bench_explain_plan(struct bench_options *o, struct bench_parts *parts, cons
         to->count = p->count;
         to->is_for_each_event = is_of_sink;
         to->alone = add_pair(o, p->mechanism, p->sink);
+        if (p->less.mechanism)
+            to->less = add_pair(o, p->less.mechanism, p->less.sink);
         if (p->without.mechanism)
             to->without =
                 add_pair(o, or_own(p->without.mechanism, m->name), or_own(p->without.sink, s->name));

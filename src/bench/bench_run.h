@@ -21,7 +21,8 @@ struct bench_pair {
     const char *floor; /* NULL: none */
     uint32_t needs;    /* enum bench_need */
     enum bench_keeps keeps;
-    bool has_payload; /* --payload is given: */
+    const char *clock; /* NULL: none */
+    bool has_payload;  /* --payload is given: */
     uint32_t payload_bytes;
 };
 

@@ -18,9 +18,13 @@ static const struct switchable {
     const char *name, *mechanism, *sink;
     bool by_kernel;
 } list[] = {
-    {"branch", "branch", "off", false}, {"nop", "nop", "off", false},
-    {"int3", "int3", "off", false},     {"uprobe-nop", "uprobe-nop", "off", true},
-    {"usdt", "usdt", "off", true},      {"lttng", "none", "lttng", false},
+    {"branch", "branch", "off", false},
+    {"nop", "nop", "off", false},
+    {"xray", "xray", "off", false},
+    {"int3", "int3", "off", false},
+    {"uprobe-nop", "uprobe-nop", "off", true},
+    {"usdt", "usdt", "off", true},
+    {"lttng", "none", "lttng", false},
 };
 
 static bool is_chosen(const struct bench_options *o, const char *name)

@@ -46,10 +46,16 @@ static __always_inline void record(__u64 address)
     bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
 }
 
+/* A uprobe with a BPF program is one of the process, but a kprobe is hit by all processes. */
+static __always_inline bool is_of_process(void)
+{
+    return bpf_get_current_pid_tgid() >> 32 == config.pid;
+}
+
 /* The filter is the same for all programs of system calls, so that they differ by what they do. */
 static __always_inline bool wanted(const __u64 *ctx)
 {
-    return ctx[1] == config.syscall && bpf_get_current_pid_tgid() >> 32 == config.pid;
+    return ctx[1] == config.syscall && is_of_process();
 }
 
 SEC("kprobe") int probe_empty(void *ctx)
@@ -66,6 +72,45 @@ SEC("kprobe") int probe_count(void *ctx)
 SEC("kprobe") int probe_ring(void *ctx)
 {
     record(0);
+    return 0;
+}
+
+SEC("kprobe") int function_empty(void *ctx)
+{
+    return is_of_process();
+}
+
+SEC("kprobe") int function_count(void *ctx)
+{
+    if (is_of_process())
+        count(HIT_SEEN);
+    return 0;
+}
+
+SEC("kprobe") int function_ring(void *ctx)
+{
+    if (is_of_process())
+        record(0);
+    return 0;
+}
+
+/* The names of the functions are KERNEL_PROBE_FUNCTION (bench/kernel/kernel_probe.h). */
+SEC("fentry/__do_sys_getppid") int entered_empty(const __u64 *ctx)
+{
+    return 0;
+}
+
+SEC("fentry/__do_sys_getppid") int entered_count(const __u64 *ctx)
+{
+    if (is_of_process())
+        count(HIT_SEEN);
+    return 0;
+}
+
+SEC("fentry/__do_sys_getppid") int entered_ring(const __u64 *ctx)
+{
+    if (is_of_process())
+        record(0);
     return 0;
 }
 

@@ -2,6 +2,7 @@
 """`allium bench`: times and losses that are planted into its helper appear, unavailable rows say why, and its JSON is that
 of its schema. The clock of the planted helper is moved by its sinks alone: nothing here depends on the machine's speed.
 """
+import glob
 import json
 import os
 import re
@@ -63,6 +64,7 @@ def times():
         equal(document["explained"], None, "explained")
         equal([s["name"] for s in document["switching"]], ["branch"], "what has a switch")
         equal([document["switching"][0][key] for key in SWITCHES], [20] * 4, "the clock is read once")
+        equal([(a["kernel"], a["clock"]) for a in document["advice"]], [(False, "tsc")], "whose events, which clock")
         advised = [(a["keeps"], a["rebuild"], a["mechanism"], a["sink"]) for a in document["advice"]]
         equal(advised, [("order", True, "branch", "event")], "advice: not what loses events")
         advice = document["advice"][0]
@@ -151,6 +153,36 @@ def lttng():
     tap.wait_until(lambda: not daemons(), 60, "a daemon is left")
 
 
+def uftrace():
+    """Each record is in uftrace's files or buffers; processes and files end with the row, also after SIGKILL."""
+    with private_dir() as folder:
+        words = "--sink", "uftrace", "--threads", "1", "--time", "1ms", "--json"
+        rows, _ = rows_of(tap.succeed([ALLIUM, "bench", *words], env=dict(os.environ, PATH=folder)).stdout)
+        equal(rows["mcount", "uftrace"]["unavailable"], "uftrace is not installed: install uftrace", rows)
+    if not shutil.which("uftrace"):
+        return
+    before = glob.glob("/dev/shm/uftrace-*")
+    env = dict(os.environ, ALLIUM_TEST_MARK=MARK)
+    words = "bench", "--mechanism", "mcount", "--sink", "off,uftrace", "--threads", "2", "--time", "1ms"
+    rows, _ = rows_of(tap.succeed([ALLIUM, *words, "--json"], env=env).stdout)
+    equal(list(rows), [("mcount", "off"), ("mcount", "uftrace")], "rows")
+    row = rows["mcount", "uftrace"]
+    if row["unavailable"]:
+        check("takes a mount namespace" in row["unavailable"], row)
+        return
+    check(row["expected"] > 1000 and row["events_per_call"] == 2 and row["event_bytes"] == 16, row)
+    equal((row["hits"] + row["lost"], row["missing"]), (row["expected"], 0), row)
+    command = subprocess.Popen([ALLIUM, *words[:-1], "60s"], env=env, stderr=subprocess.DEVNULL,
+                               stdout=subprocess.DEVNULL)
+    try:
+        tap.wait_until(lambda: len(daemons()) > 2, 60, "no uftrace")
+    finally:
+        command.kill()
+        command.wait()
+    tap.wait_until(lambda: not daemons(), 60, "a process of uftrace is left")
+    equal(glob.glob("/dev/shm/uftrace-*"), before, "buffers of uftrace")
+
+
 def lttng_is_absent():
     with private_dir() as folder:
         os.symlink("/bin/true", folder + "/lttng-sessiond")
@@ -166,10 +198,10 @@ def real_rows():
     with private_dir() as folder:
         text = tap.succeed([ALLIUM, "bench", "--list"]).stdout.decode()
         mechanisms, sinks = (re.findall(r"^([a-z0-9-]+) +(?:yes|no) ", half, re.M) for half in text.split("\n\n"))
-        check({"none", "branch", "nop", "jump", "plt", "int3"} <= set(mechanisms), mechanisms)
-        check({"off", "empty", "count-cpu", "event", "fprintf"} <= set(sinks), sinks)
+        check({"none", "branch", "nop", "jump", "plt", "int3", "ptrace", "xray", "mcount"} <= set(mechanisms), text)
+        check({"off", "empty", "count-cpu", "sum", "event", "fprintf"} <= set(sinks), sinks)
         sinks.remove("lttng")  # its turns are long: lttng() has fewer of them, switching() some of the kernel
-        mechanisms = [name for name in mechanisms if not re.search("probe|tracepoint|usdt", name)]
+        mechanisms = [name for name in mechanisms if not re.search("probe|tracepoint|usdt|kernel", name)]
         words = "--mechanism", ",".join(mechanisms), "--sink", ",".join(sinks), "--time", "10ms", "--json"
         rows, document = rows_of(tap.succeed([ALLIUM, "bench", *words], timeout=100).stdout)
         equal(document["turns"], 1, "turns")
@@ -177,13 +209,15 @@ def real_rows():
         check(len(own) >= 90, len(own))
         for row in own:
             check(not row["unavailable"] or "restartable" in row["unavailable"] or is_said(row) or
+                  row["mechanism"] == "ptrace" and "ptrace_scope" in row["unavailable"] or
                   row["sink"] == "trace-marker" and "run as root" in row["unavailable"], row)
             if row["sink"] in ("event-full", "event-read", "trace-marker") and not row["unavailable"]:
                 check(row["lost"] > 0 or row["sink"] != "event-full", row)
                 check(row["hits"] + row["lost"] == row["expected"], row)
             elif not row["unavailable"]:
                 equal((row["hits"], row["missing"], row["lost"]), (row["expected"], 0, 0), row)
-            equal(row["events_per_call"], 2 if row["mechanism"] == "instrument-functions" else 1, row)
+            wanted = 0 if row["unavailable"] else 1 + (row["mechanism"] in ("instrument-functions", "xray", "mcount"))
+            equal(row["events_per_call"], wanted, row)
         sizes = {row["sink"]: row["event_bytes"] for row in own if row["mechanism"] == "none"}
         check(32 <= sizes["event"] < 33 and 40 <= sizes["event-site"] < 41 and 100 < sizes["event-frames"] < 113, sizes)
         held = {row["sink"]: row["memory_bytes"] for row in own if row["mechanism"] == "none"}
@@ -214,10 +248,10 @@ def payloads():
 
 def switching():
     """Code that is switched off is as it was, and each switch has a time or a reason."""
-    words = "--mechanism", "branch,nop,int3,uprobe-nop,usdt", "--sink", "empty,lttng,perf-count", "--time", "1ms"
+    words = "--mechanism", "branch,nop,xray,int3,uprobe-nop,usdt", "--sink", "empty,lttng,perf-count", "--time", "1ms"
     rows, document = rows_of(tap.succeed([ALLIUM, "bench", *words, "--threads", "1", "--json"], timeout=100).stdout)
     found = {s["name"]: s for s in document["switching"]}
-    equal(list(found), ["branch", "nop", "int3", "uprobe-nop", "usdt", "lttng"], "what has a switch")
+    equal(list(found), ["branch", "nop", "xray", "int3", "uprobe-nop", "usdt", "lttng"], "what has a switch")
     for name, one in found.items():
         for key in SWITCHES:
             if one["unavailable"]:
@@ -233,6 +267,19 @@ def switching():
     check(re.search(rb"^SWITCH +1 ON +1 OFF +1000 ON +1000 OFF\nbranch +\d", done.stdout, re.M), done.stdout)
     check(b"user LTTng 227, printf 250, SystemTap 405" in done.stdout, done.stdout)
     check(b" in 0 s" not in done.stderr, done.stderr)
+
+
+def kernel_functions():
+    """A kprobe, and a BPF program at a function's entry: each call is counted, or the row says what it takes."""
+    words = "--mechanism", "kprobe,kernel-fentry", "--sink", "perf-count,ftrace,bpf-count,bpf-ring", "--time", "1ms"
+    rows, _ = rows_of(tap.succeed([ALLIUM, "bench", *words, "--threads", "1", "--json"], timeout=100).stdout)
+    equal(list(rows), [("kprobe", sink) for sink in ("perf-count", "ftrace", "bpf-count", "bpf-ring")] +
+          [("kernel-fentry", sink) for sink in ("bpf-count", "bpf-ring")], "rows")
+    for row in rows.values():
+        if row["unavailable"]:
+            check(re.search("; it takes [a-zA-Z]", row["unavailable"]), row)
+        else:
+            equal((row["hits"] + row["lost"], row["missing"]), (row["expected"], 0), row)
 
 
 def real_time():
@@ -255,6 +302,7 @@ def mistakes():
                               (("--mechanism", "nop,"), 2, "unknown mechanism ''"),
                               (("--mechanism", "none", "--sink", "off"), 2, "do not go together"),
                               (("--explain", "int3"), 2, "'int3' is no row"),
+                              (("--explain", "int3/off"), 2, "'int3/off' has no parts"),
                               (("--explain", "int3/event", "--sink", "off"), 2, "leave out --mechanism, --sink and --payload"),
                               (("--payload", "64,4001"), 2, "invalid --payload '64,4001'"),
                               (("--payload", ""), 2, "invalid --payload"), (("--payload", "1,"), 2, "from 0 to 4000"),
@@ -280,7 +328,9 @@ tap.main([
     ("each mechanism calls each sink as often as the program calls", real_rows),
     ("payloads of 0 to 4000 bytes", payloads),
     ("switching on and off", switching),
+    ("functions of the kernel are probed, or the row says what that takes", kernel_functions),
     ("LTTng has each event, and its daemon ends", lttng),
+    ("uftrace has each record, and leaves nothing", uftrace),
     ("without LTTng the row says what to install", lttng_is_absent),
     ("5 ns of real time appear as 5 ns", real_time),
     ("first mistakes", mistakes),

@@ -76,6 +76,7 @@ def add_allium(tree, build):
     tree.copy_program(build + "/allium", "allium/allium")
     for name in ("liballium-agent.so", "liballium-agent-full.so", "wrappers", "kernel-helpers"):
         tree.copy(build + "/" + name, "allium/" + name)
+    tree.copy_program(build + "/allium-bench-hooks", "allium/allium-bench-hooks")
     os.symlink("/allium/allium", tree.folder + "/bin/allium")
 
 

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "bench/bench_explain.h"
 #include "model/bench/bench_advice.h"
 #include "model/bench/bench_parts.h"
 
@@ -106,8 +107,30 @@ static void parts_that_do_not_add_up_are_said(void **state)
     parts.list.at[0].count = 1;
     bench_parts_compute(&parts, &result);
     assert_true(parts.sum_ns == 20 && parts.is_apart);
+    parts.list.at[0].less = 2; /* a part may be by how much one row is dearer than another */
+    bench_parts_compute(&parts, &result);
+    assert_true(parts.list.at[0].alone_ns == 4 - 11 && parts.sum_ns == 16 - 7);
     vec_release(&parts.list);
     bench_result_release(&result);
+}
+
+static void each_row_has_parts(void **state)
+{
+    (void)state;
+    for (const struct bench_mechanism *m = bench_mechanism_list; m->name; m++)
+        for (const struct bench_sink_doc *s = bench_sink_list; s->name; s++) {
+            struct bench_options o = {.threads = 1};
+            struct bench_parts parts = {.sum_ns = 0};
+            if (!bench_makes_row(m, s))
+                continue;
+            bench_explain_plan(&o, &parts, m, s);
+            print_message("# %s/%s: %zu parts\n", m->name, s->name, parts.list.len);
+            assert_true(parts.list.len > 0 || !strcmp(m->name, "none"));
+            vec_each (const struct bench_part, p, &parts.list)
+                assert_true(p->alone < o.pairs.len && p->less < o.pairs.len && p->without < o.pairs.len);
+            vec_release(&o.pairs);
+            vec_release(&parts.list);
+        }
 }
 
 static struct bench_row *add_kept(struct bench_result *result, const char *mechanism, enum bench_keeps keeps,
@@ -150,6 +173,14 @@ static void advice_is_the_cheapest_that_loses_nothing(void **state)
     assert_float_equal(a.at[0].event_ns, 30, 1e-9);
     assert_true(a.at[0].buffer_bytes == 4 << 20);
     vec_release(&a);
+    /* What is cheap in the kernel is no advice for a program. */
+    add_kept(&result, "uprobe-nop", BENCH_KEEPS_SUMS, BENCH_NEEDS_ROOT, 400);
+    add_kept(&result, "tracepoint", BENCH_KEEPS_SUMS, BENCH_NEEDS_ROOT | BENCH_OF_KERNEL, 100);
+    a = bench_advice_find(&result, 1e6);
+    assert_int_equal(a.len, 4);
+    assert_string_equal(a.at[2].row->mechanism, "uprobe-nop");
+    assert_string_equal(a.at[3].row->mechanism, "tracepoint");
+    vec_release(&a);
     bench_result_release(&result);
 }
 
@@ -171,6 +202,7 @@ int main(void)
         cmocka_unit_test(disturbed_batches_are_dropped_and_counted),
         cmocka_unit_test(missing_is_what_is_neither_seen_nor_lost),
         cmocka_unit_test(parts_that_do_not_add_up_are_said),
+        cmocka_unit_test(each_row_has_parts),
         cmocka_unit_test(advice_is_the_cheapest_that_loses_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -42,6 +42,8 @@ struct bench_sink {
 };
 /** Ends with a name of NULL. */
 extern const struct bench_sink bench_sinks[];
+/** NULL: none, the mechanism is not there. */
+extern const struct bench_sink *bench_sink_in_use;
 
 struct bench_mechanism_code {
     const char *name;
@@ -54,6 +56,8 @@ struct bench_mechanism_code {
     const void *sites; /* many such instructions (bench_switch.h), or NULL */
     /** Switches `n` sites of its kind on or off. Returns whether that is possible; NULL: no switch. */
     bool (*set)(uint32_t n, bool on);
+    /** Lets the sink's leave() be called where the hits are, if that is in no thread of the loop; NULL: it is. */
+    void (*leave)(void);
 };
 /** Ends with NULL; also the floors, whose loops are what is measured. */
 extern const struct bench_mechanism_code *const bench_mechanisms[];

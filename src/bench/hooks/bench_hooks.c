@@ -44,6 +44,7 @@ struct helper {
 };
 
 uint32_t bench_payload_bytes;
+const struct bench_sink *bench_sink_in_use;
 
 static const struct bench_mechanism_code *find_code(const char *name)
 {
@@ -70,6 +71,7 @@ static const char *begin(struct helper *h, const char *mechanism, const char *si
     h->sink = without ? NULL : find_sink(sink);
     if (!h->code || (!without && !h->sink))
         return "this helper is of another version: reinstall allium";
+    bench_sink_in_use = h->sink;
     h->n_threads = n_threads;
     h->memory_bytes = bench_memory_of("self");
     if (h->sink && h->sink->begin)
@@ -79,12 +81,20 @@ static const char *begin(struct helper *h, const char *mechanism, const char *si
     h->threads = bench_threads_new(n_threads);
     if (!h->threads)
         return strerror(errno);
-    if (h->sink && h->sink && !bench_patch_jump((void *)bench_hook, 0xe9, (const void *)h->sink->hit))
+    if (h->sink && !bench_patch_jump((void *)bench_hook, 0xe9, (const void *)h->sink->hit))
         why = BENCH_NO_PATCH;
     if (!why && h->code->begin)
         why = h->code->begin(h->sink && strcmp(sink, "off") != 0);
     h->loop = h->sink || !h->code->bare ? h->code->loop : h->code->bare;
     return why;
+}
+
+/* Where the hits of the mechanism are. NULL: there is nothing to do. */
+static void (*leave_of(const struct helper *h))(void)
+{
+    if (!h->sink || !h->sink->leave)
+        return NULL;
+    return h->code->leave ? h->code->leave : h->sink->leave;
 }
 
 /* ---- batches ---- */
@@ -93,7 +103,7 @@ static struct bench_lap run(struct helper *h, void (*loop)(uint64_t), uint64_t c
 {
     if (loop == h->code->loop)
         h->called += calls * h->n_threads;
-    return bench_threads_run(h->threads, loop, calls, h->sink ? h->sink->leave : NULL);
+    return bench_threads_run(h->threads, loop, calls, leave_of(h));
 }
 
 BENCH_LOOP(warm_sink, bench_hook(NULL, NULL))
@@ -196,8 +206,8 @@ static void time_shots(struct helper *h, enum bench_mode mode, uint32_t shots, s
     r->n_dropped = shots - r->n_shots;
     if (h->loop == h->code->loop)
         h->called += shots;
-    if (h->sink && h->sink->leave)
-        h->sink->leave();
+    if (leave_of(h))
+        leave_of(h)();
 }
 
 /* ---- switching ---- */

@@ -57,6 +57,8 @@
     X(nop)                                                                                                   \
     X(instrument)                                                                                            \
     X(patchable)                                                                                             \
+    X(mcount)                                                                                                \
+    X(xray)                                                                                                  \
     X(fentry)                                                                                                \
     X(jump)                                                                                                  \
     X(jump_save)                                                                                             \
@@ -71,13 +73,19 @@
     X(part_write)                                                                                            \
     X(part_format)                                                                                           \
     X(part_walk)                                                                                             \
+    X(part_sum_find)                                                                                         \
+    X(part_sum_count)                                                                                        \
+    X(part_switches)                                                                                         \
     X(int3)                                                                                                  \
+    X(ptrace)                                                                                                \
     X(uprobe_nop)                                                                                            \
     X(uprobe_push)                                                                                           \
     X(uprobe_step)                                                                                           \
     X(usdt)                                                                                                  \
     X(uretprobe)                                                                                             \
-    X(tracepoint)
+    X(tracepoint)                                                                                            \
+    X(kprobe)                                                                                                \
+    X(kernel_fentry)
 
 #define BENCH_DECLARE(name) extern BENCH_MECHANISM(name);
 BENCH_EACH(BENCH_DECLARE)

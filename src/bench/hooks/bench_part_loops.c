@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Parts of mechanisms and sinks, alone, for --explain. Each is what bench_explain.c adds up. */
+#include <fcntl.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,6 +10,7 @@
 #include <unistd.h>
 
 #include "bench/hooks/bench_events.h"
+#include "bench/hooks/bench_sum.h"
 #include "ring/ring_write.h"
 
 BENCH_LOOP(bare, BENCH_WORK(i))
@@ -54,6 +57,14 @@ static const char *begin_sequence(bool on)
 }
 PART(sequence, "part-sequence", begin_sequence, bench_cpu_hit(NULL, NULL));
 
+static const char *begin_sum(bool on)
+{
+    (void)on;
+    return bench_sum_begin(1);
+}
+PART(sum_find, "part-sum-find", begin_sum, bench_sum_find());
+PART(sum_count, "part-sum-count", begin_sum, bench_sum_count());
+
 /* ---- memory: 4 words in a row, in 4 MiB ---- */
 
 #define COPY_BYTES BENCH_RING_BYTES
@@ -95,6 +106,33 @@ static const char *begin_write(bool on)
 static char page[WRITE_BYTES];
 PART(write, "part-write", begin_write,
      if (pwrite(file, page, sizeof(page), (off_t)(i % 16 * WRITE_BYTES)) < 0) break);
+
+/*
+ * To another process and back, by two pipes. The other process does not take the CPU away as soon as it is woken
+ * (SCHED_BATCH, see sched(7)): the batch would be dropped.
+ */
+static int there[2], back[2];
+
+static const char *begin_switches(bool on)
+{
+    char ball;
+    (void)on;
+    if (pipe2(there, O_CLOEXEC) || pipe2(back, O_CLOEXEC))
+        return "there are no more descriptors: raise `ulimit -n`";
+    const pid_t pid = fork();
+    if (pid < 0)
+        return "there are no more processes: raise `ulimit -u`";
+    if (!pid) {
+        sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){0});
+        close(there[1]);
+        while (read(there[0], &ball, 1) == 1 && write(back[1], &ball, 1) == 1)
+            ;
+        _exit(0);
+    }
+    return NULL;
+}
+PART(switches, "part-switches", begin_switches, char ball = 0;
+     if (write(there[1], &ball, 1) != 1 || read(back[0], &ball, 1) != 1) break);
 
 /* ---- code ---- */
 

@@ -5,6 +5,8 @@
 #include "bench/hooks/bench_marker.h"
 #include "bench/hooks/bench_memory.h"
 #include "bench/hooks/bench_reader.h"
+#include "bench/hooks/bench_sum.h"
+#include "bench/hooks/uftrace/bench_uftrace.h"
 
 static void hit_nothing(void *function, void *caller)
 {
@@ -57,6 +59,7 @@ const struct bench_sink bench_sinks[] = {
     {"count-thread", count_thread, .leave = leave_thread, .hits = thread_hits},
     {"count-cpu", bench_cpu_hit, bench_cpu_begin, .hits = bench_cpu_hits},
     {"count-shared", count_shared, .hits = shared_hits},
+    {"sum", bench_sum_hit, bench_sum_begin, .hits = bench_sum_hits},
     {"event", bench_events_hit, bench_events_begin, RING},
     {"event-untimed", bench_events_hit_untimed, bench_events_begin_untimed, RING},
     {"event-full", bench_events_hit, bench_events_begin_full, RING},
@@ -69,6 +72,8 @@ const struct bench_sink bench_sinks[] = {
     {"lttng", bench_lttng_hit_event, bench_lttng_begin, .settle = bench_lttng_settle,
      .hits = bench_lttng_hits, .lost = bench_lttng_lost, .bytes = bench_lttng_bytes,
      .memory = bench_memory_beside, .set = bench_lttng_set, .warm_hits = BENCH_LTTNG_WARM_EVENTS},
+    {"uftrace", hit_nothing, bench_uftrace_begin, .settle = bench_uftrace_settle, .hits = bench_uftrace_hits,
+     .lost = bench_uftrace_lost, .bytes = bench_uftrace_bytes, .memory = bench_memory_beside},
     {"trace-marker", bench_marker_hit, bench_marker_begin, .settle = bench_marker_settle,
      .hits = bench_marker_hits, .lost = bench_marker_lost, .bytes = bench_marker_bytes,
      .memory = bench_marker_memory, .warm_hits = BENCH_MARKER_WARM},

@@ -32,3 +32,8 @@ SITE(uretprobe, "uretprobe", "nop\n\tmovq %rdi, %rax", NULL);
 BENCH_LOOP(loop_empty, BENCH_WORK(i))
 BENCH_LOOP(loop_getppid, sys_call(SYS_getppid, 0))
 BENCH_MECHANISM(tracepoint) = {"tracepoint", loop_empty, loop_getppid, NULL, 1, NULL};
+
+/* On the kernel's function of a system call. The call without it is another one that does as little. */
+BENCH_LOOP(loop_getpid, sys_call(SYS_getpid, 0))
+BENCH_MECHANISM(kprobe) = {"kprobe", loop_getpid, loop_getppid, NULL, 1, NULL};
+BENCH_MECHANISM(kernel_fentry) = {"kernel-fentry", loop_getpid, loop_getppid, NULL, 1, NULL};

@@ -70,6 +70,7 @@ static int load(struct kernel_probe *p, const char *name, struct bpf_program **p
     s->object = bpf_object__open_mem(s->bytes.data, s->bytes.len, NULL);
     if (!s->object)
         return -errno;
+    bpf_map__set_autocreate(bpf_object__find_map_by_name(s->object, "ring"), p->sink->records);
     bpf_object__for_each_program(it, s->object)
         bpf_program__set_autoload(it, !strcmp(bpf_program__name(it), name));
     configure(s, &p->target);
@@ -77,10 +78,18 @@ static int load(struct kernel_probe *p, const char *name, struct bpf_program **p
     return *program ? bpf_object__load(s->object) : -ENOENT;
 }
 
+/* What it takes to load and attach a program. */
+static const char *needed(enum kernel_probe_kind kind)
+{
+    return kind == KERNEL_PROBE_FENTRY
+               ? "CAP_BPF and CAP_PERFMON, Linux 5.5, CONFIG_DEBUG_INFO_BTF and CONFIG_FUNCTION_TRACER"
+               : "CAP_BPF and CAP_PERFMON, and CONFIG_BPF_EVENTS";
+}
+
 static int attach(struct kernel_probe *p, const struct bpf_program *program, struct error *e)
 {
     struct bpf_sink *s = p->own;
-    if (p->target.kind == KERNEL_PROBE_CALL) {
+    if (p->target.kind == KERNEL_PROBE_CALL || p->target.kind == KERNEL_PROBE_FENTRY) {
         s->link = bpf_program__attach(program);
     } else {
         s->event = kernel_event_open(&p->target, &(struct perf_event_attr){.sample_period = 1}, e);
@@ -91,25 +100,43 @@ static int attach(struct kernel_probe *p, const struct bpf_program *program, str
             s->event = -1; /* closed with the link */
     }
     if (!s->link)
-        return error_set(e, errno, "cannot attach a BPF program: %s", strerror(errno));
+        return error_set(e, errno, "cannot attach a BPF program: %s; it takes %s", strerror(errno),
+                         needed(p->target.kind));
+    if (!p->sink->records)
+        return 0;
     const int ring = bpf_object__find_map_fd_by_name(s->object, "ring");
     s->ring = ring_buffer__new(ring, take, s, NULL);
     return s->ring ? 0 : error_set(e, errno, "the ring of a BPF program: %s", strerror(errno));
 }
 
-static int open_sink(struct kernel_probe *p, const char *of_probe, const char *of_call, struct error *e)
+/* Why a program could not be loaded. */
+static const char *load_failure(enum kernel_probe_kind kind, int bad)
 {
+    return kind == KERNEL_PROBE_FENTRY && bad == -ESRCH
+               ? "the kernel's BTF does not have " KERNEL_PROBE_FUNCTION
+               : strerror(-bad);
+}
+
+/* Each kind of probe has a program for what is done at an event: "probe_count". */
+static int open_sink(struct kernel_probe *p, const char *does, struct error *e)
+{
+    static const char *const begins[] = {[KERNEL_PROBE_ENTRY] = "probe",
+                                         [KERNEL_PROBE_RETURN] = "probe",
+                                         [KERNEL_PROBE_CALL] = "call",
+                                         [KERNEL_PROBE_KPROBE] = "function",
+                                         [KERNEL_PROBE_FENTRY] = "entered"};
+    char name[32];
     struct bpf_sink *s = mem_alloc(sizeof(*s));
     struct bpf_program *program = NULL;
     s->event = -1;
     p->own = s;
     libbpf_print_fn_t before = libbpf_set_print(ignore_words);
-    int bad = load(p, p->target.kind == KERNEL_PROBE_CALL ? of_call : of_probe, &program);
+    snprintf(name, sizeof(name), "%s_%s", begins[p->target.kind], does);
+    int bad = load(p, name, &program);
     libbpf_set_print(before);
     if (bad)
-        error_set(e, -bad,
-                  "cannot load a BPF program: %s; it takes CAP_BPF and CAP_PERFMON, and CONFIG_BPF_EVENTS",
-                  strerror(-bad));
+        error_set(e, -bad, "cannot load a BPF program: %s; it takes %s", load_failure(p->target.kind, bad),
+                  needed(p->target.kind));
     else
         bad = attach(p, program, e);
     if (bad)
@@ -119,17 +146,17 @@ static int open_sink(struct kernel_probe *p, const char *of_probe, const char *o
 
 int bpf_empty_open(struct kernel_probe *p, struct error *e)
 {
-    return open_sink(p, "probe_empty", "call_empty", e);
+    return open_sink(p, "empty", e);
 }
 
 int bpf_count_open(struct kernel_probe *p, struct error *e)
 {
-    return open_sink(p, "probe_count", "call_count", e);
+    return open_sink(p, "count", e);
 }
 
 int bpf_ring_open(struct kernel_probe *p, struct error *e)
 {
-    return open_sink(p, "probe_ring", "call_ring", e);
+    return open_sink(p, "ring", e);
 }
 
 /* Reads a counter, the sum of all processors. */
@@ -158,7 +185,7 @@ int bpf_sink_read(struct kernel_probe *p, struct kernel_probe_counts *out)
     out->lost += now[HIT_LOST] - s->before[HIT_LOST];
     memcpy(s->before, now, sizeof(now));
     s->taken = out;
-    bad = ring_buffer__consume(s->ring);
+    bad = s->ring ? ring_buffer__consume(s->ring) : 0;
     return bad < 0 ? bad : 0;
 }
 
@@ -172,6 +199,8 @@ uint64_t bpf_sink_memory(const struct kernel_probe *p)
     {
         struct buf text = BUF_INIT;
         char path[64];
+        if (bpf_map__fd(map) < 0)
+            continue; /* there is no ring */
         snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", bpf_map__fd(map));
         file_read_at(-1, path, 4096, &text);
         const char *at = strstr(buf_str(&text), "memlock:");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The sink of ftrace: the buffer of a tracing instance of our own. A uprobe's event belongs to the whole machine: it is
- * named after our process, and removed with the probe. */
+/* The sink of ftrace: the buffer of a tracing instance of our own. The event of a uprobe or a kprobe belongs to the
+ * whole machine: it is named after our process, and removed with the probe. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -18,7 +18,8 @@
 #include "collect/kernel/trace/trace_instance.h"
 
 #define GROUP        "allium_bench_"
-#define EVENTS       "uprobe_events"
+#define UPROBES      "uprobe_events"
+#define KPROBES      "kprobe_events"
 #define EVENTS_BYTES (1u << 20)
 #define BUFFER_KIB   "4096"
 #define UNDO_TRIES   500 /* 10 ms apart */
@@ -26,16 +27,17 @@
 struct ftrace_sink {
     struct trace_instance trace;
     struct undo_later undo;
-    bool has_event; /* of a uprobe, which is to be removed */
-    char event[64]; /* "allium_bench_123/hit" */
+    bool has_event;   /* of a uprobe or a kprobe, which is to be removed */
+    const char *list; /* the file of tracefs that has it */
+    char event[64];   /* "allium_bench_123/hit" */
 };
 
-/* ---- events of uprobes ---- */
+/* ---- events of uprobes and kprobes ---- */
 
 /* Adds a line to the list of the machine's events. Returns 0 or -errno. */
-static int write_event(int tracefs, const char *line)
+static int write_event(int tracefs, const char *list, const char *line)
 {
-    const int fd = openat(tracefs, EVENTS, O_WRONLY | O_APPEND | O_CLOEXEC);
+    const int fd = openat(tracefs, list, O_WRONLY | O_APPEND | O_CLOEXEC);
     if (fd < 0)
         return -errno;
     const int bad = write(fd, line, strlen(line)) < 0 ? -errno : 0;
@@ -44,13 +46,13 @@ static int write_event(int tracefs, const char *line)
 }
 
 /* An event can be removed as soon as no instance has it enabled. */
-static int remove_event(int tracefs, const char *event)
+static int remove_event(int tracefs, const char *list, const char *event)
 {
     char line[80];
     int bad = 0;
     snprintf(line, sizeof(line), "-:%s\n", event);
     for (int i = 0; i < UNDO_TRIES; i++) {
-        bad = write_event(tracefs, line);
+        bad = write_event(tracefs, list, line);
         if (bad != -EBUSY)
             break;
         usleep(10000);
@@ -61,14 +63,14 @@ static int remove_event(int tracefs, const char *event)
 static int undo(const void *arg)
 {
     const struct ftrace_sink *s = arg;
-    return -remove_event(s->trace.tracefs_fd, s->event);
+    return -remove_event(s->trace.tracefs_fd, s->list, s->event);
 }
 
 /* Removes the events of commands that were killed together with the processes that undo. */
-static void remove_ownerless(int tracefs)
+static void remove_ownerless(int tracefs, const char *list)
 {
     struct buf text = BUF_INIT;
-    file_read_at(tracefs, EVENTS, EVENTS_BYTES, &text);
+    file_read_at(tracefs, list, EVENTS_BYTES, &text);
     for (const char *line = buf_str(&text); *line; line += strcspn(line, "\n"), line += *line == '\n') {
         int pid, end = 0;
         char event[64];
@@ -77,28 +79,38 @@ static void remove_ownerless(int tracefs)
         if (!kill(pid, 0) || errno != ESRCH)
             continue;
         snprintf(event, sizeof(event), GROUP "%d/hit", pid);
-        remove_event(tracefs, event);
+        remove_event(tracefs, list, event);
     }
     buf_release(&text);
+}
+
+/* The line that defines the event. */
+static void describe_event(struct buf *out, const char *event, const struct kernel_probe_target *target)
+{
+    if (target->kind == KERNEL_PROBE_KPROBE)
+        buf_printf(out, "p:%s " KERNEL_PROBE_FUNCTION "\n", event);
+    else
+        buf_printf(out, "%c:%s %s:0x%" PRIx64 "\n", target->kind == KERNEL_PROBE_RETURN ? 'r' : 'p', event,
+                   target->file, target->offset);
 }
 
 static int add_event(struct ftrace_sink *s, const struct kernel_probe_target *target, struct error *e)
 {
     const int tracefs = s->trace.tracefs_fd;
     struct buf line = BUF_INIT;
-    remove_ownerless(tracefs);
+    s->list = target->kind == KERNEL_PROBE_KPROBE ? KPROBES : UPROBES;
+    remove_ownerless(tracefs, s->list);
     snprintf(s->event, sizeof(s->event), GROUP "%d/hit", (int)getpid());
-    buf_printf(&line, "%c:%s %s:0x%" PRIx64 "\n", target->kind == KERNEL_PROBE_RETURN ? 'r' : 'p', s->event,
-               target->file, target->offset);
+    describe_event(&line, s->event, target);
     int bad = undo_later_start(&s->undo, undo, s, (int[]){tracefs, -1});
     if (bad)
         error_set(e, -bad, "cannot start the process that removes an event of tracefs: %s", strerror(-bad));
     s->has_event = !bad;
     if (!bad)
-        bad = write_event(tracefs, buf_str(&line));
+        bad = write_event(tracefs, s->list, buf_str(&line));
     if (bad && s->has_event)
-        error_set(e, -bad, "tracefs, " EVENTS ": %s; it takes a kernel with CONFIG_UPROBE_EVENTS",
-                  strerror(-bad));
+        error_set(e, -bad, "tracefs, %s: %s; it takes a kernel with CONFIG_%s", s->list, strerror(-bad),
+                  kernel_probe_is_uprobe(target) ? "UPROBE_EVENTS" : "KPROBE_EVENTS");
     buf_release(&line);
     return bad;
 }

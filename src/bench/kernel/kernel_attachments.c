@@ -23,9 +23,11 @@ static const struct kernel_probe_sink *find_sink(const char *name)
 
 static enum kernel_probe_kind kind_of(const char *mechanism)
 {
-    return !strcmp(mechanism, "tracepoint")  ? KERNEL_PROBE_CALL
-           : !strcmp(mechanism, "uretprobe") ? KERNEL_PROBE_RETURN
-                                             : KERNEL_PROBE_ENTRY;
+    return !strcmp(mechanism, "tracepoint")      ? KERNEL_PROBE_CALL
+           : !strcmp(mechanism, "kprobe")        ? KERNEL_PROBE_KPROBE
+           : !strcmp(mechanism, "kernel-fentry") ? KERNEL_PROBE_FENTRY
+           : !strcmp(mechanism, "uretprobe")     ? KERNEL_PROBE_RETURN
+                                                 : KERNEL_PROBE_ENTRY;
 }
 
 static int attach(const struct bench_attachment *a, const struct bench_target *to, void **state,

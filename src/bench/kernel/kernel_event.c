@@ -12,6 +12,7 @@
 #include "collect/kernel/private_mount.h"
 #include "collect/perf/perf_open.h"
 
+#define KPROBES      "/sys/bus/event_source/devices/kprobe/"
 #define UPROBES      "/sys/bus/event_source/devices/uprobe/"
 #define CALL_ID_FILE "events/syscalls/sys_enter_getppid/id"
 
@@ -39,6 +40,18 @@ static int set_uprobe(const struct kernel_probe_target *target, struct perf_even
     attr->config = target->kind == KERNEL_PROBE_RETURN ? UINT64_C(1) << (bit & 63) : 0;
     attr->config1 = (uint64_t)(uintptr_t)target->file;
     attr->config2 = target->offset;
+    return 0;
+}
+
+static int set_kprobe(struct perf_event_attr *attr, struct error *e)
+{
+    uint64_t type = 0;
+    const int bad = read_number(-1, KPROBES "type", &type);
+    if (bad)
+        return error_set(e, -bad, KPROBES "type: %s; it takes a kernel with CONFIG_KPROBE_EVENTS",
+                         strerror(-bad));
+    attr->type = (uint32_t)type;
+    attr->config1 = (uint64_t)(uintptr_t)KERNEL_PROBE_FUNCTION;
     return 0;
 }
 
@@ -78,7 +91,9 @@ int kernel_threads_read(struct kernel_threads *t, pid_t pid, struct error *e)
 int kernel_event_open(const struct kernel_probe_target *target, struct perf_event_attr *attr, struct error *e)
 {
     attr->size = sizeof(*attr);
-    const int bad = target->kind == KERNEL_PROBE_CALL ? set_call(attr, e) : set_uprobe(target, attr, e);
+    const int bad = target->kind == KERNEL_PROBE_CALL     ? set_call(attr, e)
+                    : target->kind == KERNEL_PROBE_KPROBE ? set_kprobe(attr, e)
+                                                          : set_uprobe(target, attr, e);
     if (bad)
         return bad;
     const int fd = perf_open(attr, target->pid, -1);

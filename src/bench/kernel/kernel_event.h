@@ -3,8 +3,8 @@
 #define BENCH_KERNEL_EVENT_H
 
 /*
- * perf events of a probe's target: of uprobes by the kernel's own kind of event, of the system call by the number that
- * tracefs has for its tracepoint.
+ * perf events of a probe's target: of uprobes and kprobes by the kernel's own kinds of event, of the system call by the
+ * number that tracefs has for its tracepoint.
  *
  * Runs in: the tool, as root. Threads: any. Owns: nothing.
  */

@@ -3,7 +3,8 @@
 #define BENCH_KERNEL_PROBE_H
 
 /*
- * Events of one process that the kernel records: an instruction with a uprobe, the return of a function, a system call.
+ * Events of one process that the kernel records: an instruction with a uprobe, the return of a function, a system call,
+ * a function of the kernel.
  * And what the kernel does at each of them: a sink. Each sink counts the events that it has seen and lost.
  *
  * Runs in: the tool, as root. Threads: one. Owns: what it attaches, until kernel_probe_close(). Events of tracefs are
@@ -20,14 +21,24 @@ enum kernel_probe_kind {
     KERNEL_PROBE_ENTRY,  /* a uprobe on the instruction at `offset` of `file` */
     KERNEL_PROBE_RETURN, /* ... on the return of the function that begins there */
     KERNEL_PROBE_CALL,   /* the tracepoint of the system call getppid */
+    KERNEL_PROBE_KPROBE, /* a kprobe on the kernel's function of that system call */
+    KERNEL_PROBE_FENTRY, /* a BPF program at its entry (fentry): no other sink can be there */
 };
 
 struct kernel_probe_target {
     enum kernel_probe_kind kind;
-    pid_t pid; /* all its threads; events of other processes are neither counted nor recorded */
-    const char *file;
+    pid_t pid;        /* all its threads; events of other processes are neither counted nor recorded */
+    const char *file; /* of a uprobe, and */
     uint64_t offset;
 };
+
+#define KERNEL_PROBE_FUNCTION "__do_sys_getppid"
+
+/** Returns whether the instruction or function is in a file, and not in the kernel. */
+static inline bool kernel_probe_is_uprobe(const struct kernel_probe_target *target)
+{
+    return target->kind == KERNEL_PROBE_ENTRY || target->kind == KERNEL_PROBE_RETURN;
+}
 
 /** Since the previous kernel_probe_read(). */
 struct kernel_probe_counts {

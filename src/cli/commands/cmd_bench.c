@@ -22,7 +22,7 @@ static const struct option_doc options[] = {
     {"sink", 0, "LIST", "measure these sinks: off,count-thread; all: each one"},
     {"list", 0, NULL, "list mechanisms and sinks, and measure nothing"},
     {"threads", 0, "N", "also call in N threads at once (the number of CPUs, at most 8)"},
-    {"time", 0, "DURATION", "measure for this time in all (1s for each row, at most 75s)"},
+    {"time", 0, "DURATION", "measure for this time in all (1.5s for each row, at most 75s)"},
     {"payload", 0, "LIST", "measure events with payloads of these sizes in bytes, 0 to 4000: 0,64,1000"},
     {"rate", 0, "N", "advise for N events in a second (1000000)"},
     {"explain", 0, "MECHANISM/SINK", "print the parts of which this row's cost consists"},
@@ -46,7 +46,7 @@ static const char *const examples[] = {
     NULL,
 };
 
-#define ROW_NS        UINT64_C(1000000000)
+#define ROW_NS        UINT64_C(1500000000)
 #define ALL_NS        UINT64_C(75000000000)
 #define LEAST_NS      UINT64_C(1000000)
 #define PAYLOADS_MOST 32u
@@ -140,13 +140,9 @@ static void add_pair(struct bench_options *o, const struct bench_mechanism *m, c
 {
     const bool has_payload = payloads->n;
     for (unsigned i = 0; i < payloads->n + !has_payload; i++)
-        *vec_push(&o->pairs) = (struct bench_pair){m->name,
-                                                   s->name,
-                                                   bench_floor_of(m, s),
-                                                   m->needs,
-                                                   s->keeps,
-                                                   has_payload,
-                                                   has_payload ? payloads->bytes[i] : 0};
+        *vec_push(&o->pairs) = (struct bench_pair){
+            m->name,  s->name,  bench_floor_of(m, s), m->needs,
+            s->keeps, s->clock, has_payload,          has_payload ? payloads->bytes[i] : 0};
 }
 
 /* With --payload, only sinks count whose events can have one; and usually one mechanism, which adds little. */
@@ -166,11 +162,13 @@ static void choose(struct bench_options *o, const char *mechanisms, const char *
 
 /* ---- --list ---- */
 
-static void add_line(struct columns *g, const char *name, bool is_default, const char *doc)
+static void add_line(struct columns *g, const char *name, bool is_default, enum bench_side side,
+                     const char *doc)
 {
-    const char *const cells[] = {name, is_default ? "yes" : "no", doc};
+    const char *const cells[] = {name, is_default ? "yes" : "no",
+                                 side == BENCH_FROM_KERNEL ? "kernel" : "program", doc};
     columns_row(g);
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof(cells) / sizeof(*cells); i++) {
         struct buf b = BUF_INIT;
         buf_addstr(&b, cells[i]);
         columns_cell(g, &b);
@@ -181,6 +179,7 @@ static void begin_list(struct columns *g, const char *what)
 {
     columns_column(g, (struct columns_column){what, .left = true});
     columns_column(g, (struct columns_column){"DEFAULT", .left = true});
+    columns_column(g, (struct columns_column){"WITH", .left = true});
     columns_column(g, (struct columns_column){"MEANING", .left = true, .elastic = true, .wrap = true});
 }
 
@@ -191,12 +190,12 @@ static int list_all(void)
     struct columns mechanisms = {.style = &style}, sinks = {.style = &style};
     begin_list(&mechanisms, "MECHANISM");
     for (const struct bench_mechanism *m = bench_mechanism_list; m->name; m++)
-        add_line(&mechanisms, m->name, m->is_default, m->doc);
+        add_line(&mechanisms, m->name, m->is_default, m->side, m->doc);
     columns_write(&mechanisms, &out);
     sink_char(&out, '\n');
     begin_list(&sinks, "SINK");
     for (const struct bench_sink_doc *s = bench_sink_list; s->name; s++)
-        add_line(&sinks, s->name, s->is_default, s->doc);
+        add_line(&sinks, s->name, s->is_default, s->side, s->doc);
     columns_write(&sinks, &out);
     columns_release(&mechanisms);
     columns_release(&sinks);
@@ -254,6 +253,7 @@ static int measure(struct request *q)
         return command_fail(EXIT_FAILED, "%s", e.text);
     }
     show(&out, q, &result);
+    fflush(stdout); /* the notes go to another stream, perhaps to the same place */
     bench_view_notes(&notes, &result);
     command_notes(&notes);
     bench_result_release(&result);
@@ -263,6 +263,10 @@ static int measure(struct request *q)
 /* Finds MECHANISM/SINK. Returns -1, or an exit code after a line. */
 static int plan_explanation(struct request *q, const char *row)
 {
+    const char *sink = strchr(row, '/');
+    if (sink && (!strcmp(sink, "/off") || !strcmp(sink, "/none")))
+        return command_misuse(&command_bench, "'%s' has no parts: --explain wants a sink that does something",
+                              row);
     const size_t len = strcspn(row, "/");
     for (const struct bench_mechanism *m = bench_mechanism_list; m->name; m++)
         for (const struct bench_sink_doc *s = bench_sink_list; s->name; s++)
@@ -296,6 +300,8 @@ static int read_rows(const struct arguments *a, struct request *q)
     if (code >= 0)
         return code;
     choose(&q->measured, mechanisms, sinks, &payloads);
+    if (!q->measured.pairs.len && !payloads.n) /* what was asked for goes with none of the usual ones */
+        choose(&q->measured, mechanisms ? mechanisms : "all", sinks ? sinks : "all", &payloads);
     q->measured.switches = true;
     if (!q->measured.pairs.len)
         return command_misuse(c,

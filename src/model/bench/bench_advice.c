@@ -50,7 +50,8 @@ static void add(struct bench_advices *to, const struct bench_result *result, dou
 
 struct bench_advices bench_advice_find(const struct bench_result *result, double rate)
 {
-    static const uint32_t needs[] = {BENCH_NEEDS_REBUILD, BENCH_NEEDS_NOTHING, BENCH_NEEDS_ROOT};
+    static const uint32_t needs[] = {BENCH_NEEDS_REBUILD, BENCH_NEEDS_NOTHING, BENCH_NEEDS_ROOT,
+                                     BENCH_NEEDS_ROOT | BENCH_OF_KERNEL};
     struct bench_advices found = {NULL, 0, 0};
     for (size_t i = 0; i < sizeof(needs) / sizeof(*needs); i++) {
         add(&found, result, rate, needs[i], BENCH_KEEPS_SUMS);

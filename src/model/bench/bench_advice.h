@@ -3,8 +3,8 @@
 #define MODEL_BENCH_ADVICE_H
 
 /*
- * The cheapest rows for each combination of means and wishes: a program that can be rebuilt or not, root or not; sums,
- * or each event in its order. Only rows that were measured, and that lost nothing, are advised.
+ * The cheapest rows for each combination of means and wishes: a program that can be rebuilt or not, root or not, events
+ * of the kernel; sums, or each event in its order. Only rows that were measured, and that lost nothing, are advised.
  *
  * Runs in: the tool. Threads: pure. Owns: the list, until vec_release(); rows are borrowed of the result.
  */

@@ -17,7 +17,8 @@ void bench_parts_compute(struct bench_parts *p, const struct bench_result *resul
     p->sum_ns = 0;
     vec_each (struct bench_part, part, &p->list) {
         const double count = part->count * (part->is_for_each_event && events ? events : 1);
-        part->alone_ns = count * median_of(result, part->alone);
+        const double less = part->less ? median_of(result, part->less) : 0;
+        part->alone_ns = count * (median_of(result, part->alone) - less);
         part->gains_ns = part->without ? p->whole_ns - median_of(result, part->without) : NAN;
         p->sum_ns += part->alone_ns;
     }

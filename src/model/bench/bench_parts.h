@@ -17,6 +17,7 @@ struct bench_part {
     double count;              /* times in a call */
     bool is_for_each_event;    /* `count` is that of an event */
     size_t alone;              /* number of its row in bench_result.rows */
+    size_t less;               /* of the row that is subtracted from that; 0: none */
     size_t without;            /* of the row without the part; 0: it cannot be taken out */
     double alone_ns, gains_ns; /* gains: what the row is cheaper without it; NAN: not known */
 };

@@ -42,6 +42,7 @@ struct bench_batches {
 enum bench_need {
     BENCH_NEEDS_REBUILD = 1, /* the program must be compiled for it */
     BENCH_NEEDS_ROOT = 2,
+    BENCH_OF_KERNEL = 4, /* events of the kernel, not of the program */
     BENCH_NEEDS_NOTHING = 0,
 };
 /* What a sink keeps. */
@@ -54,7 +55,8 @@ struct bench_row {
     uint32_t events_per_call; /* 0: not known yet */
     uint32_t needs;           /* enum bench_need */
     enum bench_keeps keeps;
-    bool has_payload; /* events have this many bytes besides */
+    const char *clock; /* of its time stamps; NULL: it has none */
+    bool has_payload;  /* events have this many bytes besides */
     uint32_t payload_bytes;
     struct bench_batches alone, together;
     struct bench_shots hot, isolated, cold;

@@ -108,9 +108,11 @@ static void write_advice(struct json *j, const struct bench_advice *a)
     json_open(j, NULL, '{');
     json_flag(j, "rebuild", a->needs & BENCH_NEEDS_REBUILD);
     json_flag(j, "root", a->needs & BENCH_NEEDS_ROOT);
+    json_flag(j, "kernel", a->needs & BENCH_OF_KERNEL);
     json_text(j, "keeps", a->keeps == BENCH_KEEPS_ORDER ? "order" : "sums");
     json_text(j, "mechanism", a->row->mechanism);
     json_text(j, "sink", a->row->sink);
+    json_text(j, "clock", a->row->clock);
     json_real(j, "event_ns", a->event_ns);
     json_real(j, "cpu_percent", a->cpu * 100);
     json_rounded(j, "buffer_bytes", a->buffer_bytes);

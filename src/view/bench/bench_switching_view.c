@@ -18,7 +18,8 @@ void bench_view_switchings(struct sink *out, const struct bench_switchings *list
     struct columns g = {.style = s};
     if (!list->len)
         return;
-    sink_char(out, '\n');
+    sink_text(out,
+              "\nwhat it takes to switch a mechanism on and off, in 1 place of the program and in 1000:\n");
     columns_column(&g, (struct columns_column){"SWITCH", .left = true});
     columns_column(&g, (struct columns_column){"1 ON"});
     columns_column(&g, (struct columns_column){"1 OFF"});

@@ -10,8 +10,8 @@
 
 /* M. Gebai and M. R. Dagenais, ACM Computing Surveys 51 (2), 2018. */
 #define PUBLISHED                                                                                            \
-    "\npublished for another machine, ns an event: kernel LTTng 92, ftrace 114, perf 118, eBPF 126;\n"       \
-    "    user LTTng 227, printf 250, SystemTap 405\n"
+    "\npublished for another machine (Gebai and Dagenais, 2018), ns an event:\n"                             \
+    "    kernel LTTng 92, ftrace 114, perf 118, eBPF 126; user LTTng 227, printf 250, SystemTap 405\n"
 
 /* Three digits, so that a fraction of a nanosecond is seen, and no more than is known. */
 static void add_ns(struct buf *b, const struct text_style *s, double ns)
@@ -59,9 +59,27 @@ static void cell_memory(struct columns *g, const struct text_style *s, const str
     cell_text(g, r->memory_bytes ? units_format_size(text, (double)r->memory_bytes) : text_dash(s));
 }
 
+/* Why there is no figure. */
+static void add_reason(struct columns *g, const struct bench_row *r, const struct bench_figures *f)
+{
+    struct buf below = BUF_INIT;
+    if (r->unavailable)
+        buf_printf(&below, "    unavailable: %s\n", r->unavailable);
+    else if (isnan(f->median))
+        buf_addstr(&below,
+                   "    no figure: other programs disturbed each batch, try --time or an idle machine\n");
+    if (r->lost)
+        buf_printf(&below, "    lost %" PRIu64 " of %" PRIu64 " events\n", r->lost, r->expected);
+    if (bench_row_missing(r))
+        buf_printf(&below, "    %" PRIu64 " of %" PRIu64 " events are missing, and not counted as lost\n",
+                   bench_row_missing(r), r->expected);
+    columns_below(g, &below);
+}
+
 static void write_floors(struct sink *out, const struct bench_result *result, const struct text_style *s)
 {
     struct columns g = {.style = s};
+    sink_text(out, "the floors of this machine, which nothing goes below:\n");
     columns_column(&g, (struct columns_column){"FLOOR", .left = true});
     columns_column(&g, (struct columns_column){"MEDIAN NS"});
     columns_column(&g, (struct columns_column){"95 %"});
@@ -73,6 +91,7 @@ static void write_floors(struct sink *out, const struct bench_result *result, co
         bench_view_ns(&g, s, f.median);
         cell_interval(&g, s, &f.interval);
         bench_view_ns(&g, s, f.least);
+        add_reason(&g, r, &f);
     }
     columns_write(&g, out);
     columns_release(&g);
@@ -108,7 +127,6 @@ static void add_row(struct columns *g, const struct bench_result *result, const 
                     const struct text_style *s)
 {
     const struct bench_figures f = bench_row_figures(result, r);
-    struct buf below = BUF_INIT;
     columns_row(g);
     cell_text(g, r->mechanism);
     cell_text(g, r->sink);
@@ -130,19 +148,17 @@ static void add_row(struct columns *g, const struct bench_result *result, const 
     cell_memory(g, s, r);
     bench_view_ns(g, s, f.ratio);
     cell_text(g, r->floor ? r->floor : "");
-    if (r->unavailable)
-        buf_printf(&below, "    unavailable: %s\n", r->unavailable);
-    if (r->lost)
-        buf_printf(&below, "    lost %" PRIu64 " of %" PRIu64 " events\n", r->lost, r->expected);
-    if (bench_row_missing(r))
-        buf_printf(&below, "    %" PRIu64 " of %" PRIu64 " events are missing, and not counted as lost\n",
-                   bench_row_missing(r), r->expected);
-    columns_below(g, &below);
+    add_reason(g, r, &f);
 }
 
 static void write_rows(struct sink *out, const struct bench_result *result, const struct text_style *s)
 {
     struct columns g = {.style = s};
+    sink_text(out, "what a call costs more, in ns, with this mechanism and this sink (allium bench --list):\n"
+                   "    ISOLATED: one call in 10 us; COLD: after 8 MiB of other data; FLOORS: MEDIAN divided "
+                   "by FLOOR\n");
+    if (result->threads > 1)
+        sink_printf(out, "    TOGETHER: in each of %u threads\n", result->threads);
     add_columns(&g, result->threads > 1, has_payloads(result));
     vec_each (const struct bench_row, r, &result->rows)
         add_row(&g, result, r, s);
@@ -175,8 +191,10 @@ static void write_parts(struct sink *out, const struct bench_result *result, con
         add_part(&g, s, p->label, p->alone_ns, p->gains_ns);
     add_part(&g, s, "sum of the parts", parts->sum_ns, NAN);
     if (parts->is_apart)
-        add_part(&g, s, "difference: parts overlap, or displace one another", parts->whole_ns - parts->sum_ns,
-                 NAN);
+        add_part(&g, s,
+                 parts->whole_ns < parts->sum_ns ? "difference: the parts overlap"
+                                                 : "difference: other code, or parts displace one another",
+                 parts->whole_ns - parts->sum_ns, NAN);
     add_part(&g, s, "the whole", parts->whole_ns, NAN);
     if (row->unavailable)
         buf_printf(&below, "    unavailable: %s\n", row->unavailable);
@@ -189,7 +207,8 @@ static void write_parts(struct sink *out, const struct bench_result *result, con
 
 static const char *means(uint32_t needs)
 {
-    return needs & BENCH_NEEDS_ROOT      ? "unchanged, as root"
+    return needs & BENCH_OF_KERNEL       ? "kernel, as root"
+           : needs & BENCH_NEEDS_ROOT    ? "running, as root"
            : needs & BENCH_NEEDS_REBUILD ? "built anew"
                                          : "unchanged";
 }
@@ -203,8 +222,12 @@ static void add_advice(struct columns *g, const struct text_style *s, const stru
     cell_text(g, a->keeps == BENCH_KEEPS_ORDER ? "each event" : "sums");
     cell_text(g, a->row->mechanism);
     cell_text(g, a->row->sink);
+    cell_text(g, a->row->clock ? a->row->clock : text_dash(s));
     bench_view_ns(g, s, a->event_ns);
-    buf_printf(&b, "%.3g %%", a->cpu * 100);
+    if (a->cpu < 1)
+        buf_printf(&b, "%.3g %%", a->cpu * 100);
+    else
+        buf_printf(&b, "%.3g CPUs", a->cpu);
     columns_cell(g, &b);
     cell_text(g, isnan(a->buffer_bytes) ? text_dash(s) : units_format_size(text, a->buffer_bytes));
     cell_text(g, isnan(a->held_s) ? text_dash(s) : units_format_duration(text, a->held_s * 1e9));
@@ -215,11 +238,14 @@ static void write_advice(struct sink *out, const struct bench_shown *shown, cons
     struct columns g = {.style = s};
     if (!shown->advice->len)
         return;
-    sink_printf(out, "\nthe cheapest of these at %.0f events a second:\n", shown->rate);
+    sink_printf(
+        out, "\nadvice: the cheapest of these at %.0f events a second (--rate), by what is to be observed:\n",
+        shown->rate);
     columns_column(&g, (struct columns_column){"PROGRAM", .left = true});
     columns_column(&g, (struct columns_column){"KEEPS", .left = true});
     columns_column(&g, (struct columns_column){"MECHANISM", .left = true});
     columns_column(&g, (struct columns_column){"SINK", .left = true});
+    columns_column(&g, (struct columns_column){"CLOCK", .left = true});
     columns_column(&g, (struct columns_column){"EVENT NS"});
     columns_column(&g, (struct columns_column){"OF A CPU"});
     columns_column(&g, (struct columns_column){"BUFFER"});
@@ -254,12 +280,12 @@ void bench_view_notes(struct buf *notes, const struct bench_result *result)
             shots += r->dropped_shots;
         }
     char took[UNITS_TEXT_BYTES];
-    notes_add(
-        notes,
-        "%u turn%s in %s on %u CPU%s; a figure is the time of a call, less that of the same call without "
-        "the mechanism",
-        result->turns, result->turns == 1 ? "" : "s", units_format_duration(took, result->seconds * 1e9),
-        result->cpus, result->cpus == 1 ? "" : "s");
+    notes_add(notes,
+              "%s%u turn%s of each row in %s on %u CPU%s; a figure is the time of a call, less that of the "
+              "same call without "
+              "the mechanism",
+              result->turns == 1 ? "" : "up to ", result->turns, result->turns == 1 ? "" : "s",
+              units_format_duration(took, result->seconds * 1e9), result->cpus, result->cpus == 1 ? "" : "s");
     notes_add_count(notes, switched, "batch{|es} {was|were} dropped: the kernel took the CPU away meanwhile");
     notes_add_count(notes, apart,
                     "batch{|es} {was|were} dropped: threads ran at the same time for less than 85 % of it");

@@ -8,6 +8,7 @@
 #include "base/sigsafe/clock_ns.h"
 #include "bench/hooks/bench_library.h"
 #include "bench/hooks/bench_mechanism.h"
+#include "bench/hooks/bench_room.h"
 
 #define LIBRARY      "allium-bench-lttng.so"
 #define FIELDS_BYTES 16u                   /* two addresses */
@@ -62,7 +63,7 @@ void bench_lttng_settle(uint64_t hits)
     const size_t bytes = FIELDS_BYTES + (bench_payload_bytes ? sizeof(uint16_t) + bench_payload_bytes : 0);
     const uint64_t until = clock_ns(CLOCK_MONOTONIC) + SETTLE_NS;
     do {
-        bench_lttng_trace_read(&counts, BENCH_LTTNG_FOLDER, bytes);
+        bench_lttng_trace_read(&counts, BENCH_ROOM_FOLDER, bytes);
         if (counts.is_odd || counts.events + counts.discarded >= hits)
             break;
         usleep(STEP_US);

@@ -28,8 +28,6 @@ bool bench_lttng_set(uint32_t sites, bool on);
 
 /* ---- bench_lttng_daemon.c ---- */
 
-#define BENCH_LTTNG_FOLDER "/run/allium-bench" /* in a file system that only the helper and the daemon see */
-
 /**
  * Starts a session daemon that no other program can see, and lets it record. Returns NULL, or why that is not possible
  * and the way out. To be called while there is one thread.
