@@ -44,6 +44,7 @@ enum { RINGS_MAKING = 1, RINGS_MADE, RINGS_FAILED };
 static uint64_t rings_stage;
 static uint64_t early_lost; /* before there were rings */
 static uint64_t frozen_at;  /* the time that the stopped clock shows; 0: the clock runs */
+static uint64_t frozen_ns;  /* the same by CLOCK_MONOTONIC */
 
 static __thread uint32_t writes
     __attribute__((tls_model("initial-exec"))); /* the thread is in ring_append() */
@@ -180,10 +181,16 @@ void event_rings_prepare(void)
         event_rings_open();
 }
 
+uint64_t event_rings_ns(void)
+{
+    return load_relaxed(&frozen_at) ? load_relaxed(&frozen_ns) : clock_ns(CLOCK_MONOTONIC);
+}
+
 bool event_rings_freeze(void)
 {
     if (frozen_at)
         return false;
+    store_relaxed(&frozen_ns, clock_ns(CLOCK_MONOTONIC));
     store_relaxed(&frozen_at, ticks());
     event_hot_stop(true);
     return true;

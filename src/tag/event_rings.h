@@ -34,7 +34,9 @@ void event_rings_child_ended(unsigned before);
 uint32_t event_rings_thread(void);
 /** Counts an event that cannot be written. */
 void event_rings_lose(void);
-/** Stops the clock of events, which then makes no use of the time stamp counter. False: it was stopped before. */
+/** Returns the time by CLOCK_MONOTONIC, or that at which the clock was stopped. */
+uint64_t event_rings_ns(void);
+/** Stops the clock, which then makes no use of the time stamp counter. False: it was stopped before. */
 bool event_rings_freeze(void);
 void event_rings_thaw(void);
 /** Before libc's fork(), in the parent: notes the rings if the forking thread was interrupted while it wrote. */
