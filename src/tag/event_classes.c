@@ -175,7 +175,8 @@ uint16_t event_classes_number(struct allium_event *event)
     if (blocked)
         process_unblock_signals(mask);
     if (number || full)
-        store_relaxed(&event->known, (uint64_t)(process.generation | (full ? NO_ROOM : 0)) << 32 | number);
+        store_relaxed(&event->known, (uint64_t)(process.generation | (full ? NO_ROOM : 0)) << 32 |
+                                         (uint64_t)(uint16_t)event_rings_area() << 16 | number);
     return number;
 }
 

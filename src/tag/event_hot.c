@@ -29,9 +29,7 @@ static union {
         char *rings; /* the members of struct sequence_rings */
         char *data;
         uint64_t ring_bytes, packet_mask, ring_mask;
-        ptrdiff_t area;
         uint32_t generation; /* of the process; stored last */
-        bool runs;
         ptrdiff_t thread_at; /* of event_hot_thread, from the thread pointer */
         const uint64_t *control;
         const bool *clock_is_tsc;
@@ -40,7 +38,7 @@ static union {
     char page[LEDGER_PAGE_BYTES];
 } hot __attribute__((aligned(LEDGER_PAGE_BYTES)));
 
-static bool stopped;
+static bool clock_runs = true;
 
 void event_hot_open(const struct event_hot_rings *rings)
 {
@@ -52,21 +50,15 @@ void event_hot_open(const struct event_hot_rings *rings)
     hot.ring_bytes = rings->at.ring_bytes;
     hot.packet_mask = rings->at.packet_mask;
     hot.ring_mask = rings->at.ring_mask;
-    hot.area = rings->at.area;
     hot.thread_at = (const char *)&event_hot_thread - (const char *)__builtin_thread_pointer();
     hot.control = rings->control ? rings->control : &hot.no_control;
-    hot.clock_is_tsc = rings->clock_is_tsc ? rings->clock_is_tsc : &hot.runs;
-    store_relaxed(&hot.runs, true);
+    hot.clock_is_tsc = rings->clock_is_tsc ? rings->clock_is_tsc : &clock_runs;
     store_release(&hot.generation, process.generation);
-    event_hot_stop(load_relaxed(&stopped));
 }
 
-/* One thread may open the short way while another stops the clock: the later of them sees what the other did. */
-void event_hot_stop(bool now)
+void event_hot_stop(bool stopped)
 {
-    store_relaxed(&stopped, now);
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    store_relaxed(&hot.runs, !load_relaxed(&stopped));
+    store_relaxed(&clock_runs, !stopped);
 }
 
 #ifdef __OPTIMIZE__
@@ -92,7 +84,7 @@ void event_hot_stop(bool now)
     "jne %l[no_cpu]\n\t"                                                                                     \
     "movl %%fs:(%%rdx), %%edx\n\t"                                                                           \
     "shlq $32, %%rdx\n\t"                                                                                    \
-    "movl %c[known_at](%[event]), %%eax\n\t"                                                                 \
+    "movzwl %c[known_at](%[event]), %%eax\n\t"                                                               \
     "orq %%rax, %%rdx\n\t"                                                                                   \
     "orq " size ", %%rdx\n\t"                                                                                \
     "movq %[trace], %%rax\n\t"                                                                               \
@@ -156,10 +148,21 @@ _Static_assert(LEDGER_CONTROL_TRACE_OFF == UINT64_C(8) << 56, "as the sequence t
 
 #define FIXED(words) RESERVE("$" #words, "$" #words " << 16")
 
+/*
+ * Returns the offset of the thread's struct rseq from the thread pointer; 0: the event must take the long way. It does
+ * not come from `hot`, because the thread's memory and that of `hot` are then fetched at the same time.
+ */
+static inline ptrdiff_t area_of(const struct allium_event *event)
+{
+    int16_t area;
+    __builtin_memcpy(&area, (const char *)&event->known + 2, sizeof(area));
+    return area;
+}
+
 static inline __attribute__((always_inline)) enum sequence_result
 put(const struct allium_event *event, const unsigned words, uint64_t a, uint64_t b, uint64_t c)
 {
-    const ptrdiff_t area = load_relaxed(&hot.area);
+    const ptrdiff_t area = area_of(event);
     if (unlikely(!area))
         return SEQUENCE_NO_CPU;
     if (words == 2)
@@ -180,7 +183,7 @@ put(const struct allium_event *event, const unsigned words, uint64_t a, uint64_t
 static inline __attribute__((always_inline)) enum sequence_result
 append(const struct allium_event *event, const uint64_t *all, uint64_t words, uint64_t size)
 {
-    const ptrdiff_t area = load_relaxed(&hot.area);
+    const ptrdiff_t area = area_of(event);
     if (unlikely(!area))
         return SEQUENCE_NO_CPU;
     SEQUENCE(RESERVE("%[words]", "%[size]") "movq %[words], %%rax\n"

@@ -24,7 +24,8 @@ struct event_hot_rings {
     struct sequence_rings at;
     /* no event is written while it has LEDGER_CONTROL_TRACE_OFF; NULL: it never has */
     const uint64_t *control;
-    const bool *clock_is_tsc; /* events have the time stamp counter while this is true; NULL: they have */
+    const bool *
+        clock_is_tsc; /* the counter may be read while this is true; NULL: unless event_hot_stop() was called */
 };
 
 /**
@@ -32,7 +33,7 @@ struct event_hot_rings {
  * would go on here with the parent's rings.
  */
 void event_hot_open(const struct event_hot_rings *rings);
-/** Closes the short way while the clock is stopped, or opens it again. */
+/** Closes the short way into the library's own rings while the clock is stopped, or opens it again. */
 void event_hot_stop(bool stopped);
 
 /**

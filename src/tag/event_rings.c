@@ -86,6 +86,12 @@ static ptrdiff_t area_of_threads(void)
     return &__rseq_size && __rseq_size ? __rseq_offset : 0;
 }
 
+int16_t event_rings_area(void)
+{
+    const ptrdiff_t area = area_of_threads();
+    return area == (int16_t)area ? (int16_t)area : 0;
+}
+
 static bool make_rings(void)
 {
     struct {

@@ -36,6 +36,8 @@ uint32_t event_rings_thread(void);
 void event_rings_lose(void);
 /** Returns the time by CLOCK_MONOTONIC, or that at which the clock was stopped. */
 uint64_t event_rings_ns(void);
+/** Returns the offset of libc's struct rseq from the thread pointer; 0: there is none, or it is far. */
+int16_t event_rings_area(void);
 /** Stops the clock, which then makes no use of the time stamp counter. False: it was stopped before. */
 bool event_rings_freeze(void);
 void event_rings_thaw(void);
