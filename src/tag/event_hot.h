@@ -24,8 +24,8 @@ struct event_hot_rings {
     struct sequence_rings at;
     /* no event is written while it has LEDGER_CONTROL_TRACE_OFF; NULL: it never has */
     const uint64_t *control;
-    const bool *
-        clock_is_tsc; /* the counter may be read while this is true; NULL: unless event_hot_stop() was called */
+    /* the counter may be read while this is true; NULL: while event_hot_stop() says so */
+    const bool *clock_is_tsc;
 };
 
 /**

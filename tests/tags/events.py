@@ -430,7 +430,7 @@ def mistakes():
 tap.main([
     ("every type of field at its limits, in C and C++, with the agent and without", every_type),
     ("threads, signals, fork children, SIGKILL: each event once", threads),
-    ("children that share memory and storage", vforks),
+    ("children that share memory", vforks),
     ("a program that forbids itself the counter", frozen),
     ("a ring that is full: what is lost is counted", full),
     ("a small address space", tight),
