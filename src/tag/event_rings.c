@@ -134,7 +134,7 @@ static void open_hot(void)
         return;
     }
     if (allium_agent_trace(AGENT_API_VERSION, (uint64_t *)&theirs, AGENT_API_ASKS_RINGS))
-        event_hot_open(&(struct event_hot_rings){.at = theirs.rings,
+        event_hot_open(&(struct event_hot_rings){.at = *theirs.rings,
                                                  .control = &process.ledger.control->word,
                                                  .clock_is_tsc = theirs.clock_is_tsc});
 }

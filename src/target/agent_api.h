@@ -16,7 +16,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "ring/sequence_x86_64.h"
 #include "target/object_map.h"
 #include "wire/headroom.h"
 #include "wire/ledger_make.h"
@@ -79,9 +78,11 @@ struct agent_api_agent {
  */
 const struct agent_api_agent *allium_agent_api(const struct agent_api_tags *tags);
 
+struct sequence_rings; /* ring/sequence_x86_64.h */
+
 /** The agent's rings, until the process forks or ends. */
 struct agent_api_rings {
-    struct sequence_rings rings;
+    const struct sequence_rings *rings;
     const bool *clock_is_tsc; /* nobody may write into them by a sequence while this is false */
 };
 

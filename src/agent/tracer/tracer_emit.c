@@ -26,7 +26,7 @@ static bool tell_rings(struct agent_api_rings *to)
 {
     if (!tracer_on || !tracer_rings_made() || !tracer_ring.is_hot)
         return false;
-    *to = (struct agent_api_rings){tracer_ring.at, &clock_is_tsc};
+    *to = (struct agent_api_rings){&tracer_ring.at, &clock_is_tsc};
     return true;
 }
 
