@@ -246,7 +246,9 @@ TAG_EXPORT HOT void allium_event_write(struct allium_event *event, uint64_t *wor
                                        uint32_t cut)
 {
     enum sequence_result done = SEQUENCE_NO_CPU;
-    if (likely(n_words - 3 <= RING_EVENT_WORDS_MAX - 3))
+    if (n_words == 2) /* of a program whose header has no allium_event_put_0() */
+        done = put(event, 2, 0, 0, 0);
+    else if (likely(n_words - 3 <= RING_EVENT_WORDS_MAX - 3))
         done = append(event, words, n_words, (n_words | (cut ? RING_FLAG_CUT << RING_SIZE_BITS : 0)) << 16);
     if (unlikely(done != SEQUENCE_DONE))
         events_write_cold(event, done, words, n_words, cut);
