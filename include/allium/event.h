@@ -79,13 +79,29 @@ struct allium_event {
 #define ALLIUM_EVENTS_WORD   16
 extern const volatile __UINT32_TYPE__ allium_control_page[] __attribute__((visibility("hidden")));
 
+/* Functions that are called often: without the jump of a procedure linkage table, which is one more line of code. */
+#if defined(__has_attribute)
+#if __has_attribute(noplt)
+#define ALLIUM_DIRECT __attribute__((noplt))
+#endif
+#endif
+#ifndef ALLIUM_DIRECT
+#define ALLIUM_DIRECT
+#endif
+
 /** Tells the library of a module with events: its control page, by the constructor below. */
 void allium_event_module(const volatile void *page);
 /** Decides whether the event is on, while the word is `word`, and remembers that. */
 int allium_event_decide(struct allium_event *event, __UINT32_TYPE__ word);
 /** Writes an event of `words` words, the first two of which the library fills in. `cut`: a text was cut. */
-void allium_event_write(struct allium_event *event, __UINT64_TYPE__ *words, __UINT32_TYPE__ n_words,
-                        __UINT32_TYPE__ cut);
+ALLIUM_DIRECT void allium_event_write(struct allium_event *event, __UINT64_TYPE__ *words,
+                                      __UINT32_TYPE__ n_words, __UINT32_TYPE__ cut);
+/** The same for events of 2 to 5 words, whose fields fit into registers. */
+ALLIUM_DIRECT void allium_event_put_0(struct allium_event *event);
+ALLIUM_DIRECT void allium_event_put_1(struct allium_event *event, __UINT64_TYPE__ a);
+ALLIUM_DIRECT void allium_event_put_2(struct allium_event *event, __UINT64_TYPE__ a, __UINT64_TYPE__ b);
+ALLIUM_DIRECT void allium_event_put_3(struct allium_event *event, __UINT64_TYPE__ a, __UINT64_TYPE__ b,
+                                      __UINT64_TYPE__ c);
 /** Copies a text into a field of zeros: whole characters of UTF-8, as many as fit. Returns 1 if it was cut, else 0. */
 __UINT32_TYPE__ allium_event_text(char *field, __UINT32_TYPE__ bytes, const char *text);
 /** Writes the event allium:snapshot, and asks the tool for a snapshot. */
@@ -196,15 +212,31 @@ ALLIUM_INLINE int allium_event_is_on(struct allium_event *event)
 #define ALLIUM_MEMBER_allium_text(field, c_type, more)          char field[more];
 #define ALLIUM_MEMBER_allium_last(field, c_type, more)
 
-/* From the one to the other. */
+/* From the one to the other. Numbers are put into words in registers: words of numbers in memory are read slowly. */
 #define ALLIUM_SET(e, field)                               ALLIUM_CALL(ALLIUM_SET_OF, e, ALLIUM_OPEN field)
-#define ALLIUM_SET_OF(e, shape, field, c_type, type, more) ALLIUM_SET_##shape(field)
-#define ALLIUM_SET_allium_number(field)                    allium_to_.field = allium_from_->field;
-#define ALLIUM_SET_allium_pointer(field)                   allium_to_.field = allium_from_->field;
-#define ALLIUM_SET_allium_enum(field)                      allium_to_.field = allium_from_->field;
-#define ALLIUM_SET_allium_text(field)                                                                        \
-    allium_cut_ |= allium_event_text(allium_to_.field, sizeof(allium_to_.field), allium_from_->field);
-#define ALLIUM_SET_allium_last(field)
+#define ALLIUM_SET_OF(e, shape, field, c_type, type, more) ALLIUM_SET_##shape(e, field, c_type)
+#define ALLIUM_SET_allium_number(e, field, c_type)                                                           \
+    {                                                                                                        \
+        __UINT64_TYPE__ allium_bits_ = 0;                                                                    \
+        __builtin_memcpy(&allium_bits_, &allium_from_->field, sizeof(c_type));                               \
+        allium_to_[ALLIUM_PLACE(e, field) / 8] |= allium_bits_ << ALLIUM_PLACE(e, field) % 8 * 8;            \
+    }
+#define ALLIUM_SET_allium_pointer(e, field, c_type) ALLIUM_SET_allium_number(e, field, c_type)
+#define ALLIUM_SET_allium_enum(e, field, c_type)    ALLIUM_SET_allium_number(e, field, c_type)
+#define ALLIUM_SET_allium_text(e, field, c_type)                                                             \
+    allium_cut_ |= allium_event_text((char *)allium_to_ + ALLIUM_PLACE(e, field),                            \
+                                     sizeof(((struct allium_words_##e *)0)->field), allium_from_->field);
+#define ALLIUM_SET_allium_last(e, field, c_type)
+#define ALLIUM_PLACE(e, field)                                (__builtin_offsetof(struct allium_words_##e, field))
+
+/* Whether the event has texts. */
+#define ALLIUM_TEXTS(e, field)                                ALLIUM_CALL(ALLIUM_TEXTS_OF, e, ALLIUM_OPEN field)
+#define ALLIUM_TEXTS_OF(e, shape, field, c_type, type, more)  ALLIUM_TEXTS_##shape
+#define ALLIUM_TEXTS_allium_number                            +0
+#define ALLIUM_TEXTS_allium_pointer                           +0
+#define ALLIUM_TEXTS_allium_enum                              +0
+#define ALLIUM_TEXTS_allium_text                              +1
+#define ALLIUM_TEXTS_allium_last                              +0
 
 /* The descriptions of fields. */
 #define ALLIUM_LABEL(label, value)                            {#label, (value)},
@@ -256,16 +288,33 @@ ALLIUM_INLINE int allium_event_is_on(struct allium_event *event)
                         0,                                                                                   \
                         text,                                                                                \
                         allium_fields_##e};                                                                  \
-    static __attribute__((unused, noinline)) void allium_write_##e(                                          \
+    enum {                                                                                                   \
+        allium_n_##e = sizeof(struct allium_words_##e) / 8,                                                  \
+        allium_short_##e = allium_n_##e <= 5 && !(0 ALLIUM_EACH(ALLIUM_TEXTS, e, __VA_ARGS__))               \
+    };                                                                                                       \
+    static __attribute__((unused, always_inline)) inline void allium_put_##e(                                \
         const struct allium_arguments_##e *allium_from_)                                                     \
     {                                                                                                        \
         __UINT32_TYPE__ allium_cut_ = 0;                                                                     \
-        struct allium_words_##e allium_to_;                                                                  \
-        __builtin_memset(&allium_to_, 0, sizeof(allium_to_));                                                \
+        __UINT64_TYPE__ allium_to_[allium_n_##e < 5 ? 5 : allium_n_##e];                                     \
+        __builtin_memset(allium_to_, 0, sizeof(allium_to_));                                                 \
         (void)allium_from_;                                                                                  \
         ALLIUM_EACH(ALLIUM_SET, e, __VA_ARGS__)                                                              \
-        allium_event_write(&allium_event_##e, allium_to_.allium_words_, sizeof(allium_to_) / 8,              \
-                           allium_cut_);                                                                     \
+        if (!allium_short_##e)                                                                               \
+            allium_event_write(&allium_event_##e, allium_to_, allium_n_##e, allium_cut_);                    \
+        else if (allium_n_##e == 2)                                                                          \
+            allium_event_put_0(&allium_event_##e);                                                           \
+        else if (allium_n_##e == 3)                                                                          \
+            allium_event_put_1(&allium_event_##e, allium_to_[2]);                                            \
+        else if (allium_n_##e == 4)                                                                          \
+            allium_event_put_2(&allium_event_##e, allium_to_[2], allium_to_[3]);                             \
+        else                                                                                                 \
+            allium_event_put_3(&allium_event_##e, allium_to_[2], allium_to_[3], allium_to_[4]);              \
+    }                                                                                                        \
+    static __attribute__((unused, noinline)) void allium_write_##e(                                          \
+        const struct allium_arguments_##e *allium_from_)                                                     \
+    {                                                                                                        \
+        allium_put_##e(allium_from_);                                                                        \
     }                                                                                                        \
     ALLIUM_IS(sizeof(struct allium_words_##e) <= 4096, "an event has at most 4,080 bytes of fields")
 
@@ -305,7 +354,10 @@ ALLIUM_INLINE int allium_event_is_on(struct allium_event *event)
             ALLIUM_QUIET                                                                                     \
             const struct allium_arguments_##e allium_arguments_ = {__VA_ARGS__};                             \
             ALLIUM_LOUD                                                                                      \
-            allium_write_##e(&allium_arguments_);                                                            \
+            if (allium_short_##e)                                                                            \
+                allium_put_##e(&allium_arguments_);                                                          \
+            else                                                                                             \
+                allium_write_##e(&allium_arguments_);                                                        \
         }                                                                                                    \
     } while (0)
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "tag/agent_bridge.h"
 
+#include "tag/event_rings.h"
 #include "tag/tag_internal.h"
 #include "tag/tag_ledger.h"
 
@@ -44,8 +45,13 @@ static void moved(const struct object *o, const void *old, const void *now, size
 
 void agent_bridge_begin(void)
 {
-    static const struct agent_api_tags ours = {
-        .version = AGENT_API_VERSION, .holds = holds, .released = released, .take = take, .moved = moved};
+    static const struct agent_api_tags ours = {.version = AGENT_API_VERSION,
+                                               .holds = holds,
+                                               .released = released,
+                                               .take = take,
+                                               .moved = moved,
+                                               .child_begins = event_rings_child_begins,
+                                               .child_ended = event_rings_child_ended};
     if (allium_agent_api)
         agent_api_agent = allium_agent_api(&ours);
     if (agent_api_agent)

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/sigsafe/clock_ns.h"
 #include "tag/tag_ledger.h"
 #include "target/ledger_stacks.h"
 #include "target/stack_calls.h"
@@ -73,7 +72,7 @@ void call_details_begin(uint32_t account, uintptr_t frame)
         }
     }
     underway[at].account = account;
-    underway[at].began_ns = clock_ns(CLOCK_MONOTONIC);
+    underway[at].began_ns = process_ticks();
 }
 
 static bool same_timed(const void *key, uint32_t number)
@@ -96,7 +95,7 @@ static struct ledger_latency *times_of(uint32_t account)
 
 uint64_t call_details_end(uint32_t account, uintptr_t frame)
 {
-    uint64_t now = clock_ns(CLOCK_MONOTONIC);
+    uint64_t now = process_ticks();
     for (unsigned probe = 0; probe < PROBES; probe++) {
         unsigned i = place_of(frame, probe) % UNDERWAY;
         if (load_relaxed(&underway[i].frame) != frame)

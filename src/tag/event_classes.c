@@ -12,6 +12,7 @@
 
 #define FIELDS_MOST 32u
 #define TEXT_MOST   (64u << 10)
+#define NO_ROOM     (1u << 31) /* with the generation of the process in `known`: the event has no number in it */
 /* The part of the table that is backed at first: later, seccomp may forbid that. */
 #define FIRST_BYTES (EVENT_TABLE_TEXTS + LEDGER_PAGE_BYTES)
 
@@ -157,6 +158,8 @@ uint16_t event_classes_number(struct allium_event *event)
     const uint64_t known = load_relaxed(&event->known);
     if (likely(known >> 32 == process.generation))
         return (uint16_t)known;
+    if (known >> 32 == (process.generation | NO_ROOM))
+        return 0;
     struct sink length = {0};
     if (!is_sound(event))
         return 0;
@@ -172,7 +175,8 @@ uint16_t event_classes_number(struct allium_event *event)
     if (blocked)
         process_unblock_signals(mask);
     if (number || full)
-        store_relaxed(&event->known, (uint64_t)process.generation << 32 | number);
+        store_relaxed(&event->known, (uint64_t)(process.generation | (full ? NO_ROOM : 0)) << 32 |
+                                         (uint64_t)(uint16_t)event_rings_area() << 16 | number);
     return number;
 }
 

@@ -12,10 +12,12 @@
 #include "base/sigsafe/syscall.h"
 #include "ring/ring_shared.h"
 #include "tag/event_classes.h"
+#include "tag/event_hot.h"
 #include "tag/user_sums.h"
 #include "target/agent_api.h"
 #include "target/fork_placeholder.h"
 #include "target/process_image.h"
+#include "target/rseq_thread.h"
 #include "target/spin_wait.h"
 #include "wire/ring_file.h"
 #include "wire/headroom_lease.h"
@@ -42,12 +44,10 @@ enum { RINGS_MAKING = 1, RINGS_MADE, RINGS_FAILED };
 static uint64_t rings_stage;
 static uint64_t early_lost; /* before there were rings */
 static uint64_t frozen_at;  /* the time that the stopped clock shows; 0: the clock runs */
+static uint64_t frozen_ns;  /* the same by CLOCK_MONOTONIC */
 
-static __thread struct {
-    uint32_t generation, id; /* `id` is the thread's in this generation of the process */
-    uint32_t writes;         /* it is in ring_append() */
-    bool shares;             /* a child of vfork() writes as this thread, see event_vfork.c */
-} self __attribute__((tls_model("initial-exec")));
+static __thread uint32_t writes
+    __attribute__((tls_model("initial-exec"))); /* the thread is in ring_append() */
 
 static uint64_t stage_of(uint32_t stage)
 {
@@ -81,6 +81,17 @@ static bool reach(char *from, uint64_t bytes)
            !ledger_back(from, bytes);
 }
 
+static ptrdiff_t area_of_threads(void)
+{
+    return &__rseq_size && __rseq_size ? __rseq_offset : 0;
+}
+
+int16_t event_rings_area(void)
+{
+    const ptrdiff_t area = area_of_threads();
+    return area == (int16_t)area ? (int16_t)area : 0;
+}
+
 static bool make_rings(void)
 {
     struct {
@@ -109,8 +120,23 @@ static bool make_rings(void)
     header->image_id = process.config.image_id;
     header->clock = ring.is_tsc ? RING_CLOCK_TSC : RING_CLOCK_MONOTONIC;
     ring_begin(&ring, header, cpus, each / PACKETS < PACKET_BYTES ? each / PACKETS : PACKET_BYTES, each,
-               &__rseq_size && __rseq_size ? __rseq_offset : 0);
+               area_of_threads());
     return true;
+}
+
+/* Opens the short way into the rings that were made. The agent's are another's: it tells where they are. */
+static void open_hot(void)
+{
+    struct agent_api_rings theirs;
+    if (!agent_traces()) {
+        if (ring.is_hot)
+            event_hot_open(&(struct event_hot_rings){.at = ring.at});
+        return;
+    }
+    if (allium_agent_trace(AGENT_API_VERSION, (uint64_t *)&theirs, AGENT_API_ASKS_RINGS))
+        event_hot_open(&(struct event_hot_rings){.at = *theirs.rings,
+                                                 .control = &process.ledger.control->word,
+                                                 .clock_is_tsc = theirs.clock_is_tsc});
 }
 
 /* Makes the table and the rings of this image. Only one thread does; the others get the stage RINGS_MAKING. */
@@ -121,6 +147,8 @@ static uint64_t make(void)
     if (before >> 2 != process.generation && atomic_swap_if64(&rings_stage, before, stage_of(RINGS_MAKING))) {
         const bool made = ledger_may_call(&process.ledger) && event_classes_begin() &&
                           (user_sums_are_on() ? user_sums_make() : agent_traces() || make_rings());
+        if (made && !user_sums_are_on() && blocked)
+            open_hot();
         store_release(&rings_stage, stage_of(made ? RINGS_MADE : RINGS_FAILED));
         if (made && user_sums_are_on())
             user_sums_lose(__atomic_exchange_n(&early_lost, 0, __ATOMIC_RELAXED));
@@ -159,17 +187,25 @@ void event_rings_prepare(void)
         event_rings_open();
 }
 
+uint64_t event_rings_ns(void)
+{
+    return load_relaxed(&frozen_at) ? load_relaxed(&frozen_ns) : clock_ns(CLOCK_MONOTONIC);
+}
+
 bool event_rings_freeze(void)
 {
     if (frozen_at)
         return false;
+    store_relaxed(&frozen_ns, clock_ns(CLOCK_MONOTONIC));
     store_relaxed(&frozen_at, ticks());
+    event_hot_stop(true);
     return true;
 }
 
 void event_rings_thaw(void)
 {
     store_relaxed(&frozen_at, 0);
+    event_hot_stop(false);
 }
 
 void event_rings_lose(void)
@@ -183,51 +219,73 @@ void event_rings_lose(void)
         atomic_add64(&early_lost, 1);
 }
 
+/*
+ * A thread that a child shares keeps its mark in a fork child of that one, which the kernel does not know either. The
+ * agent's vfork() and clone() are the ones that are called, if there is a full agent: it tells of their children.
+ */
+static void know_thread(void)
+{
+    const uint32_t id = (uint32_t)sys_call(SYS_gettid, 0);
+    const bool shares =
+        (event_hot_thread & EVENT_HOT_SHARES) || !rseq_thread_is_registered(area_of_threads()) ||
+        (allium_agent_trace && allium_agent_trace(AGENT_API_VERSION, NULL, AGENT_API_ASKS_CHILD));
+    event_hot_thread = (uint64_t)process.generation << 32 | id | (shares ? EVENT_HOT_SHARES : 0);
+}
+
+static bool is_thread_known(void)
+{
+    return (event_hot_thread & ~EVENT_HOT_SHARES) >> 32 == process.generation;
+}
+
 uint32_t event_rings_thread(void)
 {
-    if (likely(self.generation == process.generation))
-        return self.id;
-    if (!ledger_may_call(&process.ledger))
-        return 0;
-    self.id = (uint32_t)sys_call(SYS_gettid, 0);
-    self.generation = process.generation;
-    return self.id;
+    if (unlikely(!is_thread_known())) {
+        if (!ledger_may_call(&process.ledger))
+            return 0;
+        know_thread();
+    }
+    return (uint32_t)event_hot_thread;
 }
 
-bool event_rings_share(bool now)
+#define CHILD_SHARED 1u /* the thread's events went into the shared ring before */
+#define CHILD_KNEW   2u /* its number was known */
+
+unsigned event_rings_child_begins(void)
 {
-    const bool before = self.shares;
-    self.shares = now;
-    return before;
+    const bool known = process_is_current() && event_rings_thread();
+    const bool shared = event_hot_thread & EVENT_HOT_SHARES;
+    event_hot_thread |= EVENT_HOT_SHARES;
+    return (known ? CHILD_KNEW : 0) | (shared ? CHILD_SHARED : 0);
 }
 
-/* The full agent's vfork() is the one that is called, if there is one. */
-static bool shares(void)
+void event_rings_child_ended(unsigned before)
 {
-    return self.shares ||
-           (allium_agent_trace && allium_agent_trace(AGENT_API_VERSION, NULL, AGENT_API_ASKS_CHILD));
+    if (!(before & CHILD_KNEW)) /* else it may be the child's that is known */
+        event_hot_thread = 0;
+    event_hot_thread =
+        (event_hot_thread & ~EVENT_HOT_SHARES) | (before & CHILD_SHARED ? EVENT_HOT_SHARES : 0);
 }
 
-void event_rings_append(uint64_t *event, uint32_t words)
+void event_rings_append(enum sequence_result before, uint64_t *event, uint32_t words)
 {
+    const uint32_t thread = event_rings_thread();
     if (allium_agent_trace && allium_agent_trace(AGENT_API_VERSION, event, words))
         return;
-    event[1] |= (uint64_t)event_rings_thread() << 32;
-    self.writes++;
-    if (unlikely(shares()))
+    event[1] |= (uint64_t)thread << 32;
+    writes++;
+    if (unlikely(event_hot_thread & EVENT_HOT_SHARES))
         ring_shared_append(&ring, event, words);
-    else if (!ring.is_hot || load_relaxed(&frozen_at) ||
-             sequence_append(&ring.at, ring.at.area, event, words) != SEQUENCE_DONE)
-        ring_append(&ring, event, words);
-    self.writes--;
+    else
+        ring_append_cold(&ring, before, event, words);
+    writes--;
 }
 
 void event_rings_before_fork(unsigned part)
 {
-    const bool writes = self.writes && ring.header;
+    const bool at_work = writes && ring.header;
     if (user_sums_are_on())
         return user_sums_before_fork(part);
     fork_placeholder_note(part, ring.header,
-                          writes ? ring_file_bytes(ring.header->cpus, ring.header->ring_bytes) : 0);
-    fork_placeholder_note(part + 1, ring.read, writes ? LEDGER_PAGE_BYTES : 0);
+                          at_work ? ring_file_bytes(ring.header->cpus, ring.header->ring_bytes) : 0);
+    fork_placeholder_note(part + 1, ring.read, at_work ? LEDGER_PAGE_BYTES : 0);
 }

@@ -19,18 +19,32 @@
 bool event_rings_open(void);
 /** Makes the table beside the agent's rings, if the agent traces: later, seccomp may forbid that. */
 void event_rings_prepare(void);
-/** Writes an event; the second word has its number, its size and its flags, and gets the thread. */
-void event_rings_append(uint64_t *event, uint32_t words);
-/** Makes the thread's events go into the ring that threads share, or not. Returns whether they did before. */
-bool event_rings_share(bool now);
-/** Returns the kernel's number of the thread; 0: not known. */
+/**
+ * Writes an event; the second word has its number, its size and its flags, and gets the thread. `before`: the result
+ * of the short way (event_hot.h), which wrote nothing.
+ */
+void event_rings_append(enum sequence_result before, uint64_t *event, uint32_t words);
+/**
+ * Called before the thread makes a child that has its memory and its storage, and after that child has ended, with what
+ * the first call has returned (0 to 3). In between the thread's events go into the ring that threads share.
+ */
+unsigned event_rings_child_begins(void);
+void event_rings_child_ended(unsigned before);
+/** Returns the kernel's number of the thread; 0: not known. In such a child: its maker's. */
 uint32_t event_rings_thread(void);
 /** Counts an event that cannot be written. */
 void event_rings_lose(void);
-/** Stops the clock of events, which then makes no use of the time stamp counter. False: it was stopped before. */
+/** Returns the time by CLOCK_MONOTONIC, or that at which the clock was stopped. */
+uint64_t event_rings_ns(void);
+/** Returns the offset of libc's struct rseq from the thread pointer; 0: there is none, or it is far. */
+int16_t event_rings_area(void);
+/** Stops the clock, which then makes no use of the time stamp counter. False: it was stopped before. */
 bool event_rings_freeze(void);
 void event_rings_thaw(void);
 /** Before libc's fork(), in the parent: notes the rings if the forking thread was interrupted while it wrote. */
 void event_rings_before_fork(unsigned part);
+
+/** Puts the library between the program and the real syscall(2), when the latter was found (event_vfork.c). */
+void event_vfork_begin(void);
 
 #endif

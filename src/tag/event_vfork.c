@@ -1,24 +1,35 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The vfork() of processes without the full agent, which has one of its own (agent/tracer/tracer_clone.c): the child's
- * events must not go into a CPU's ring.
+ * The functions of libc that make children with the memory of their parent, for processes without the full agent, which
+ * has functions of its own (agent/tracer/tracer_clone.c): the events of such a child must not go into a CPU's ring.
+ *
+ * A child by a system call instruction of the program is looked at when it writes its first event, if it has storage of
+ * its own; else it is not noticed.
  */
+#include <dlfcn.h>
 #include <errno.h>
+#include <sched.h>
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/sigsafe/compiler.h"
 #include "tag/event_rings.h"
 #include "tag/tag_internal.h"
+#include "target/seccomp_guard.h"
 #include "target/vfork_call.h"
+
+typedef int clone_fn(int (*)(void *), void *, int, void *, pid_t *, void *, pid_t *);
+static clone_fn *next_clone;
+static long (*next_syscall)(long, long, long, long, long, long, long);
 
 static __attribute__((used)) uint64_t child_begins(void)
 {
-    return event_rings_share(true);
+    return event_rings_child_begins();
 }
 
 static __attribute__((used)) void child_ended(uint64_t before)
 {
-    event_rings_share(before);
+    event_rings_child_ended((unsigned)before);
 }
 
 static __attribute__((used)) pid_t child_failed(int error)
@@ -28,3 +39,33 @@ static __attribute__((used)) pid_t child_failed(int error)
 }
 
 VFORK_CALL(TAG_EXPORT, event_vfork, child_begins, child_ended, child_failed)
+VFORK_SYSCALL(event_syscall, child_begins, child_ended, next_syscall)
+
+static void find_clone(void)
+{
+    next_clone = (clone_fn *)(uintptr_t)dlsym(RTLD_NEXT, "clone");
+}
+
+void event_vfork_begin(void)
+{
+    find_clone();
+    next_syscall = seccomp_next.syscall;
+    seccomp_next.syscall = (void *)event_syscall;
+}
+
+/* As the agent's, in tracer_clone.c. Without CLONE_VFORK the thread and its child write at once: it stays marked. */
+TAG_EXPORT int event_clone(int (*run)(void *), void *stack, int flags, void *arg, pid_t *parent_id,
+                           void *storage, pid_t *child_id) __asm__("clone");
+int event_clone(int (*run)(void *), void *stack, int flags, void *arg, pid_t *parent_id, void *storage,
+                pid_t *child_id)
+{
+    if (unlikely(!next_clone))
+        find_clone();
+    if (!vfork_call_is_alike((unsigned)flags))
+        return next_clone(run, stack, flags, arg, parent_id, storage, child_id);
+    const unsigned before = event_rings_child_begins();
+    const int id = next_clone(run, stack, flags, arg, parent_id, storage, child_id);
+    if (id < 0 || (flags & CLONE_VFORK))
+        event_rings_child_ended(before);
+    return id;
+}

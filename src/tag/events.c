@@ -90,8 +90,8 @@ TAG_EXPORT int allium_event_decide(struct allium_event *event, uint32_t word)
     return 0;
 }
 
-TAG_EXPORT void allium_event_write(struct allium_event *event, uint64_t *words, uint32_t n_words,
-                                   uint32_t cut)
+void events_write_cold(struct allium_event *event, enum sequence_result before, uint64_t *words,
+                       uint32_t n_words, uint32_t cut)
 {
     if (!tag_ledger_open() || !event_rings_open())
         return event_rings_lose();
@@ -101,7 +101,14 @@ TAG_EXPORT void allium_event_write(struct allium_event *event, uint64_t *words, 
     if (user_sums_are_on())
         return user_sums_add(event, number, words, event_rings_thread());
     words[1] = ring_what(number, n_words | (cut ? RING_FLAG_CUT << RING_SIZE_BITS : 0), 0);
-    event_rings_append(words, n_words);
+    event_rings_append(before, words, n_words);
+}
+
+void events_put_cold(struct allium_event *event, enum sequence_result before, uint32_t words, uint64_t a,
+                     uint64_t b, uint64_t c)
+{
+    uint64_t all[] = {0, 0, a, b, c};
+    events_write_cold(event, before, all, words, 0);
 }
 
 /* Copies a text of the ledger. Returns whether it was cut. */
@@ -122,7 +129,7 @@ void events_put_tag_call(uint32_t account, const void *object, size_t bytes, uin
     const bool is_class_cut = put_string(e.class, sizeof(e.class), tag->class);
     const bool cut = put_string(e.name, sizeof(e.name), tag->name) || is_class_cut;
     e.head[1] = ring_what(EVENT_tag_call, sizeof(e) / 8 | (cut ? RING_FLAG_CUT << RING_SIZE_BITS : 0), 0);
-    event_rings_append((uint64_t *)&e, sizeof(e) / 8);
+    event_rings_append(SEQUENCE_NO_CPU, (uint64_t *)&e, sizeof(e) / 8);
 }
 
 TAG_EXPORT void allium_event_snapshot(struct allium_event *event, const char *reason)

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "base/sigsafe/atomic.h"
-#include "base/sigsafe/clock_ns.h"
 #include "tag/agent_bridge.h"
 #include "tag/call_details.h"
 #include "tag/events.h"
@@ -298,13 +297,13 @@ void tag_request_ended(struct allium_tag *tag, const void *object, size_t bytes)
 
 TAG_EXPORT uint64_t allium_latency_start_cold(struct allium_tag *tag)
 {
-    return tag_control_requests(rules_of(tag).actions, LEDGER_ACTION_LATENCY) ? clock_ns(CLOCK_MONOTONIC) : 0;
+    return tag_control_requests(rules_of(tag).actions, LEDGER_ACTION_LATENCY) ? process_ticks() : 0;
 }
 
 TAG_EXPORT void allium_latency_stop_cold(struct allium_tag *tag, uint64_t started)
 {
     struct tag_rules a = rules_of(tag);
-    uint64_t now = clock_ns(CLOCK_MONOTONIC);
+    uint64_t now = process_ticks();
     if (a.account && now >= started)
         call_details_time(a.account, now - started);
 }

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <sys/auxv.h>
 
-#include "base/sigsafe/clock_ns.h"
 #include "base/sigsafe/str.h"
 #include "tag/agent_bridge.h"
 #include "tag/call_details.h"
+#include "tag/event_rings.h"
 #include "tag/events.h"
 #include "tag/mmap_ranges.h"
 #include "tag/tag_control.h"
@@ -61,7 +61,7 @@ void process_begin_library(void)
 
 uint64_t process_ticks(void)
 {
-    return clock_ns(CLOCK_MONOTONIC);
+    return event_rings_ns();
 }
 
 /* Backs the block of the ledger that has the counters of the account. Returns false if there is no room. */
@@ -112,7 +112,7 @@ static uint32_t module_of(const struct dl_find_object *found)
     uint32_t at = ledger_append(&process.ledger, LEDGER_MODULES, 1);
     if (at == LEDGER_NONE)
         return at;
-    m.seen_ticks = clock_ns(CLOCK_MONOTONIC);
+    m.seen_ticks = process_ticks();
     add_build_id(&m, found->dlfo_map_start);
     *AT(LEDGER_MODULES, struct ledger_module, at) = m;
     return at;

@@ -67,6 +67,7 @@ void seccomp_boot(void)
     seccomp_next.prctl =
         (int (*)(int, unsigned long, unsigned long, unsigned long, unsigned long))(uintptr_t)their_prctl;
     seccomp_next.syscall = (long (*)(long, long, long, long, long, long, long))(uintptr_t)their_syscall;
+    event_vfork_begin();
 }
 
 /* Calls dlsym() when the library is loaded, so that no signal handler and no thread with a small stack has to. */

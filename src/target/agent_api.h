@@ -21,7 +21,7 @@
 #include "wire/ledger_make.h"
 
 /** If agent and liballium.so were built with different values, they do not work together. */
-#define AGENT_API_VERSION (LEDGER_VERSION << 8 | 3u)
+#define AGENT_API_VERSION (LEDGER_VERSION << 8 | 4u)
 
 /**
  * The functions of liballium.so that the agent calls. "The map" is the map of objects (object_map.h) of liballium.so.
@@ -44,6 +44,13 @@ struct agent_api_tags {
      * 0, realloc() has failed: then moved() counts nothing, and puts the entry back into the map.
      */
     void (*moved)(const struct object *o, const void *old, const void *now, size_t bytes);
+    /**
+     * Called before the calling thread makes a child that shares its memory and its storage, and after that child has
+     * ended, with what the first call has returned (0 to 3). In between liballium.so writes no event of the thread into
+     * a CPU's ring.
+     */
+    unsigned (*child_begins)(void);
+    void (*child_ended)(unsigned before);
 };
 
 enum agent_api_answer {
@@ -71,15 +78,25 @@ struct agent_api_agent {
  */
 const struct agent_api_agent *allium_agent_api(const struct agent_api_tags *tags);
 
+struct sequence_rings; /* ring/sequence_x86_64.h */
+
+/** The agent's rings, until the process forks or ends. */
+struct agent_api_rings {
+    const struct sequence_rings *rings;
+    const bool *clock_is_tsc; /* nobody may write into them by a sequence while this is false */
+};
+
 /**
  * Exported by the full agent: writes an event of the program (ring/ring_layout.h) of `words` words into its rings. The
  * first word and the thread in the second one are filled in. `event` NULL: nothing is written. `version`:
  * AGENT_API_VERSION. False: the agent does not trace, or was built with another version.
  *
- * `event` NULL and `words` AGENT_API_ASKS_CHILD: returns whether the thread must not write into a CPU's ring, because
- * it runs in a child that the agent's vfork() has made. The answer is valid also if the agent does not trace.
+ * AGENT_API_ASKS_CHILD in place of `words`: returns whether the thread must not write into a CPU's ring, because it
+ * runs in a child that the agent's vfork() or clone() has made. The answer is valid also if the agent does not trace.
+ * AGENT_API_ASKS_RINGS: `event` is a struct agent_api_rings, which is filled in. False: nobody may write into them.
  */
-#define AGENT_API_ASKS_CHILD 1u
+#define AGENT_API_ASKS_CHILD (1u << 31)
+#define AGENT_API_ASKS_RINGS (1u << 31 | 1)
 bool allium_agent_trace(uint32_t version, uint64_t *event, uint32_t words);
 
 #endif

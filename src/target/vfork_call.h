@@ -11,6 +11,9 @@
  * Runs in: target.
  */
 
+#include <linux/sched.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <sys/syscall.h>
 
 /*
@@ -50,6 +53,45 @@
                 "mov %%eax, %%edi\n\t"                                                                       \
                 "jmp %P[failed_]" ::[number] "i"(SYS_vfork),                                                 \
                 [begins_] "i"(begins), [ended_] "i"(ended), [failed_] "i"(failed));                          \
+    }
+
+/** Returns whether a child of clone(2) with these flags has the memory and the storage of the calling thread. */
+static inline bool vfork_call_is_alike(uint64_t flags)
+{
+    return (flags & CLONE_VM) && !(flags & CLONE_SETTLS);
+}
+
+/*
+ * Defines the static function `name`, which stands between a program's syscall(2) and `real`, a pointer to the real
+ * one. It does the same for children by the system calls clone and clone3. Without CLONE_VFORK the calling thread and
+ * the child run with one storage at once: then the mark stays.
+ *
+ * Other calls are passed on by a jump: they may have a seventh argument in the caller's frame (seccomp_guard.c). A
+ * child with the memory of its parent has a stack of its own, on which it returns from the real function. Only when the
+ * kernel has taken the arguments of clone3 is it known that their address is one.
+ */
+#define VFORK_SYSCALL(name, begins, ended, real)                                                             \
+    static __attribute__((used)) long name##_watched(long nr, long a, long b, long c, long d, long e)        \
+    {                                                                                                        \
+        if (nr == SYS_clone && !vfork_call_is_alike((uint64_t)a))                                            \
+            return (real)(nr, a, b, c, d, e, 0);                                                             \
+        const uint64_t before = begins();                                                                    \
+        const long id = (real)(nr, a, b, c, d, e, 0);                                                        \
+        const uint64_t flags = nr == SYS_clone ? (uint64_t)a                                                 \
+                               : id < 0        ? 0                                                           \
+                                               : ((const struct clone_args *)a)->flags;                             \
+        if (id < 0 || (flags & CLONE_VFORK) || !vfork_call_is_alike(flags))                                  \
+            ended(before);                                                                                   \
+        return id;                                                                                           \
+    }                                                                                                        \
+    __attribute__((naked)) static long name(void)                                                            \
+    {                                                                                                        \
+        __asm__("cmp %[clone], %%rdi\n\t"                                                                    \
+                "je %P[watched]\n\t"                                                                         \
+                "cmp %[clone3], %%rdi\n\t"                                                                   \
+                "je %P[watched]\n\t"                                                                         \
+                "jmp *%[next]" ::[clone] "i"(SYS_clone),                                                     \
+                [clone3] "i"(SYS_clone3), [watched] "i"(name##_watched), [next] "m"(real));                  \
     }
 
 #endif

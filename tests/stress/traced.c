@@ -103,6 +103,20 @@ static int nested(void *arg)
     return borrowed(arg);
 }
 
+static void begin_borrowed(void)
+{
+    borrowed(stack);
+}
+
+/* clone(2) by syscall(): the child returns to the function whose address is on its stack. */
+static pid_t clone_by_syscall(void)
+{
+    char *top = stack + STACK - 16;
+    void (*begin)(void) = begin_borrowed;
+    memcpy(top, &begin, sizeof(begin));
+    return (pid_t)syscall(SYS_clone, CLONE_VM | CLONE_VFORK | SIGCHLD, top, NULL, NULL, 0);
+}
+
 static void by_vfork(int n)
 {
     begin_threads(true);
@@ -113,6 +127,7 @@ static void by_vfork(int n)
             borrowed(stack);
         reap(child);
         reap(clone(borrowed, stack + STACK, CLONE_VM | CLONE_VFORK | SIGCHLD, stack));
+        reap(clone_by_syscall());
         reap(clone(nested, stack + STACK, CLONE_VM | CLONE_VFORK | SIGCHLD, stack));
         calls(200);
     }

@@ -174,22 +174,66 @@ static void pin(bool last)
     sched_setaffinity(0, sizeof(one), &one);
 }
 
-/* Children of vfork() write, on another CPU than their parent, where threads of the parent write, too. */
+static unsigned long children; /* not in a register, which a child would change */
+
+static int be_child(void *arg)
+{
+    pin(true);
+    for (unsigned long i = 0; i < OF_CHILD; i++)
+        allium_emit(shop, tick, .thread = 9, .count = children * OF_CHILD + i);
+    _exit(arg ? 1 : 0);
+}
+
+static void begin_child(void)
+{
+    be_child(NULL);
+}
+
+/* Returns new thread-local storage, as libc makes it for its threads, but for what the kernel is told of. */
+static void *new_storage(void)
+{
+    void *(*make)(void *), *found = dlsym(RTLD_DEFAULT, "_dl_allocate_tls");
+    memcpy(&make, &found, sizeof(make));
+    void **storage = found ? (void **)make(NULL) : NULL, **own = (void **)__builtin_thread_pointer();
+    if (!storage)
+        exit(77);
+    storage[0] = storage[2] = storage;
+    storage[5] = own[5]; /* the guards of stacks and of pointers */
+    storage[6] = own[6];
+    return storage;
+}
+
+/* Makes a child that has the memory of this process, in one of five ways; in four of them its thread-local storage. */
+static pid_t make_child(unsigned long way)
+{
+    static __attribute__((aligned(16))) char stack[64 << 10];
+    const unsigned long flags = CLONE_VM | CLONE_VFORK;
+    char *top = stack + sizeof(stack) - 16;
+    void (*begin)(void) = begin_child;
+    memcpy(top, &begin, sizeof(begin)); /* where the child returns to from syscall() */
+    unsigned long args[8] = {flags, 0, 0, 0, SIGCHLD, (unsigned long)stack, sizeof(stack) - 16, 0};
+    if (way % 5 == 1)
+        return clone(be_child, top, (int)flags | SIGCHLD, NULL);
+    if (way % 5 == 2)
+        return clone(be_child, top, (int)flags | CLONE_SETTLS | SIGCHLD, NULL, NULL, new_storage());
+    if (way % 5 == 3)
+        return (pid_t)syscall(SYS_clone, flags | SIGCHLD, top, NULL, NULL, 0ul);
+    if (way % 5 == 4)
+        return (pid_t)syscall(SYS_clone3, args, sizeof(args));
+    const pid_t child = vfork();
+    if (!child)
+        begin_child();
+    return child;
+}
+
+/* Children write, on another CPU than their parent, where threads of the parent write, too. */
 static void *make_children(void *arg)
 {
     (void)arg;
     pin(false);
-    static unsigned long k; /* not in a register, which the child would change */
-    for (; k < CHILDREN; k++) {
-        const pid_t child = vfork();
-        if (!child) {
-            pin(true);
-            for (unsigned long i = 0; i < OF_CHILD; i++)
-                allium_emit(shop, tick, .thread = 9, .count = k * OF_CHILD + i);
-            _exit(0);
-        }
-        waitpid(child, NULL, 0);
-        allium_emit(shop, tick, .thread = 8, .count = k);
+    for (; children < CHILDREN; children++) {
+        waitpid(make_child(children), NULL, 0);
+        allium_emit(shop, tick, .thread = 8, .count = children);
     }
     return NULL;
 }
@@ -212,6 +256,16 @@ static void vforks(void)
         pthread_create(&t[i], NULL, i < THREADS ? count_slowly : make_children, (void *)i);
     for (int i = 0; i <= THREADS; i++)
         pthread_join(t[i], NULL);
+}
+
+/* Forbids itself to read the time stamp counter, and writes on. */
+static void frozen(void)
+{
+    for (unsigned long i = 0; i < 2 * TICKS; i++) {
+        if (i == TICKS && prctl(PR_SET_TSC, PR_TSC_SIGSEGV))
+            exit(77);
+        allium_emit(shop, tick, .count = i);
+    }
 }
 
 /* Asks for snapshots: twice at once, and after a second in seccomp. */
@@ -261,6 +315,8 @@ int main(int argc, char **argv)
         sealed(!strcmp(what, "late"));
     if (!strcmp(what, "vforks"))
         vforks();
+    if (!strcmp(what, "frozen"))
+        frozen();
     if (!strcmp(what, "ask"))
         ask();
     if (!strcmp(what, "ask sealed"))

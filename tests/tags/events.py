@@ -200,13 +200,20 @@ def threads():
 
 
 def vforks():
-    """Children of vfork() write as their parent: each event once, in the order of its writer."""
+    """Children of vfork(), clone() and of their system calls write as their parent: each event once."""
     for way, listed in ((traced, "shop:*"), (alone, "user"), (traced, "alloc,user")):
         found = way([program(), "vforks"], listed)[0]
         for thread, n in [*((thread, TICKS) for thread in range(THREADS)), (8, CHILDREN), (9, CHILDREN * OF_CHILD)]:
             mine = [e[4]["count"] for e in found if e[0] == "shop:tick" and e[4]["thread"] == thread]
             equal(sorted(mine), list(range(n)), "events of thread %d" % thread)
         equal(len({e[1] for e in found}), 1, "processes")
+
+
+def frozen():
+    """When the program forbids itself to read the counter, the clock stops; each event is there, in its order."""
+    for way, listed in ((traced, "shop:*"), (alone, "user")):
+        found = [e[4]["count"] for e in way([program(), "frozen"], listed)[0] if e[0] == "shop:tick"]
+        equal(found, list(range(2 * TICKS)), "events")
 
 
 def full():
@@ -423,7 +430,8 @@ def mistakes():
 tap.main([
     ("every type of field at its limits, in C and C++, with the agent and without", every_type),
     ("threads, signals, fork children, SIGKILL: each event once", threads),
-    ("children of vfork()", vforks),
+    ("children that share memory", vforks),
+    ("a program that forbids itself the counter", frozen),
     ("a ring that is full: what is lost is counted", full),
     ("a small address space", tight),
     ("a process that lives for long", slow),

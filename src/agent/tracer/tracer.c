@@ -17,39 +17,20 @@
 #include "agent/tracer/tracer_untimed.h"
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/syscall.h"
-#include "target/agent_api.h"
+#include "target/rseq_thread.h"
 #include "wire/event_schema.h"
-
-#define SEQUENCE_SIGNATURE 0x53053053
-#define SEQUENCE_BYTES     32 /* of struct rseq, as libc registers it */
-#define UNREGISTER         1
 
 uint32_t tracer_on;
 static bool general; /* the hooks of tracer_general.h are installed */
 
 __thread uint32_t tracer_thread __attribute__((tls_model("initial-exec")));
 
-/*
- * Returns whether the kernel knows this thread's struct rseq. A thread that was made by clone(2), and not by libc, may
- * have one that looks like it: the kernel then registers it now, and that is undone, which marks it as unregistered.
- */
-static bool is_registered(ptrdiff_t area)
-{
-    char *place = (char *)__builtin_thread_pointer() + area;
-    if (!area)
-        return false;
-    if (sys_failed(sys_call(SYS_rseq, place, SEQUENCE_BYTES, 0, SEQUENCE_SIGNATURE)))
-        return true; /* EBUSY: registered. If libc could not register it, its struct rseq says so */
-    sys_call(SYS_rseq, place, SEQUENCE_BYTES, UNREGISTER, SEQUENCE_SIGNATURE);
-    return false;
-}
-
 bool tracer_know_thread(void)
 {
     if ((tracer_thread & ~TRACER_UNREGISTERED) || !ledger_may_call(&process.ledger))
         return false;
     const uint32_t id = (uint32_t)sys_call(SYS_gettid, 0);
-    tracer_thread |= id | (is_registered(tracer_rings_area()) ? 0 : TRACER_UNREGISTERED);
+    tracer_thread |= id | (rseq_thread_is_registered(tracer_rings_area()) ? 0 : TRACER_UNREGISTERED);
     return true;
 }
 
@@ -365,37 +346,6 @@ void tracer_begin(void)
                                  .valloc = trace_valloc,
                                  .pvalloc = trace_pvalloc};
     tracer_untimed_begin();
-}
-
-/* Appends an event of liballium.so, of any number of words, unless tracing is off. False: take the slow path. */
-static inline bool append_hot(uint64_t *event, uint32_t words)
-{
-    const uint32_t thread = tracer_thread;
-    const ptrdiff_t area = load_relaxed(&tracer_hot.rings.area);
-    if (unlikely((int32_t)thread <= 0) || unlikely(!area) || unlikely(!clock_is_tsc))
-        return false;
-    if (is_off())
-        return true;
-    event[1] |= (uint64_t)thread << 32;
-    return likely(sequence_append(&tracer_hot.rings, area, event, words) == SEQUENCE_DONE);
-}
-
-/* Called from code of liballium.so that the program calls: no hook of the agent is below it. */
-EXPORT bool allium_agent_trace(uint32_t version, uint64_t *event, uint32_t words)
-{
-    struct thread *t = &thread_self;
-    uint8_t outside;
-    if (version == AGENT_API_VERSION && !event && words == AGENT_API_ASKS_CHILD)
-        return tracer_thread & TRACER_UNREGISTERED;
-    if (version != AGENT_API_VERSION || !tracer_on)
-        return false;
-    if (event && append_hot(event, words))
-        return true;
-    if (!event || !tracer_begin_cold(t, &outside))
-        return true;
-    tracer_append_cold(event, words);
-    tracer_end_cold(t, outside);
-    return true;
 }
 
 void tracer_begin_thread(void)

@@ -6,8 +6,8 @@
  * (TRACER_UNREGISTERED) while there is one: it then writes into the ring that threads share, as the thread that has
  * called.
  *
- * posix_spawn(3) makes its child inside libc, and allocates nothing there. A child by a system call that is not made by
- * these functions is not noticed. A child with storage of its own is looked at when it writes its first event.
+ * posix_spawn(3) makes its child inside libc, and allocates nothing there. A child by a system call instruction of the
+ * program is not noticed. A child with storage of its own is looked at when it writes its first event.
  */
 #include <errno.h>
 #include <sched.h>
@@ -17,19 +17,21 @@
 #include "agent/hooks/cold.h"
 #include "agent/hooks/resolve.h"
 #include "agent/reentry.h"
+#include "agent/tag_bridge.h"
 #include "agent/tracer/tracer.h"
 #include "agent/tracer/tracer_life.h"
 #include "agent/tracer/tracer_rings.h"
 #include "base/sigsafe/syscall.h"
+#include "target/seccomp_guard.h"
 #include "target/vfork_call.h"
 
 typedef int clone_fn(int (*)(void *), void *, int, void *, pid_t *, void *, pid_t *);
 static clone_fn *next_clone;
+static long (*next_syscall)(long, long, long, long, long, long, long);
 
-void tracer_find_next(void)
-{
-    next_clone = (clone_fn *)resolve_next("clone", NULL);
-}
+/* What child_begins() returns: the number of the thread, the depth of its calls, and what liballium.so's returned. */
+#define DEPTH_AT  32
+#define THEIRS_AT 60
 
 /* Marks the thread's storage. Returns what is to be restored: the child may be killed amid a function of the agent. */
 static __attribute__((used)) uint64_t child_begins(void)
@@ -42,13 +44,16 @@ static __attribute__((used)) uint64_t child_begins(void)
     }
     const uint32_t before = tracer_thread;
     tracer_thread = before | TRACER_UNREGISTERED;
-    return (uint64_t)thread_self.reentry_depth << 32 | before;
+    const uint64_t theirs = agent_api_tags ? agent_api_tags->child_begins() : 0;
+    return theirs << THEIRS_AT | (uint64_t)thread_self.reentry_depth << DEPTH_AT | before;
 }
 
 static __attribute__((used)) void child_ended(uint64_t before)
 {
     tracer_thread = (uint32_t)before;
-    thread_self.reentry_depth = (uint8_t)(before >> 32);
+    thread_self.reentry_depth = (uint8_t)(before >> DEPTH_AT);
+    if (agent_api_tags)
+        agent_api_tags->child_ended((unsigned)(before >> THEIRS_AT));
 }
 
 static __attribute__((used)) pid_t child_failed(int error)
@@ -58,6 +63,14 @@ static __attribute__((used)) pid_t child_failed(int error)
 }
 
 VFORK_CALL(EXPORT, tracer_vfork, child_begins, child_ended, child_failed)
+VFORK_SYSCALL(tracer_syscall, child_begins, child_ended, next_syscall)
+
+void tracer_find_next(void)
+{
+    next_clone = (clone_fn *)resolve_next("clone", NULL);
+    next_syscall = seccomp_next.syscall;
+    seccomp_next.syscall = (void *)tracer_syscall;
+}
 
 /*
  * Declared without the "..." of clone(2): the arguments are in the same places. Without CLONE_VFORK the thread that
@@ -70,7 +83,7 @@ int tracer_clone(int (*run)(void *), void *stack, int flags, void *arg, pid_t *p
 {
     if (unlikely(!next_clone))
         boot_agent();
-    if (!(flags & CLONE_VM) || (flags & CLONE_SETTLS))
+    if (!vfork_call_is_alike((unsigned)flags))
         return next_clone(run, stack, flags, arg, parent_id, storage, child_id);
     const uint64_t before = child_begins();
     const int id = next_clone(run, stack, flags, arg, parent_id, storage, child_id);

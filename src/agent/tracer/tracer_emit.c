@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The events of liballium.so: the program's own, and those of code tags. */
+#include "agent/clock.h"
+#include "agent/hooks/cold.h"
+#include "agent/tracer/tracer.h"
+#include "agent/tracer/tracer_put.h"
+#include "agent/tracer/tracer_rings.h"
+#include "base/sigsafe/atomic.h"
+#include "target/agent_api.h"
+
+/* Appends an event, of any number of words, unless tracing is off. False: take the slow path. */
+static inline bool append_hot(uint64_t *event, uint32_t words)
+{
+    const uint32_t thread = tracer_thread;
+    const ptrdiff_t area = load_relaxed(&tracer_hot.rings.area);
+    if (unlikely((int32_t)thread <= 0) || unlikely(!area) || unlikely(!clock_is_tsc))
+        return false;
+    if (tracer_is_off())
+        return true;
+    event[1] |= (uint64_t)thread << 32;
+    return likely(sequence_append(&tracer_hot.rings, area, event, words) == SEQUENCE_DONE);
+}
+
+/* Copies what the hot functions read. */
+static bool tell_rings(struct agent_api_rings *to)
+{
+    if (!tracer_on || !tracer_rings_made() || !tracer_ring.is_hot)
+        return false;
+    *to = (struct agent_api_rings){&tracer_ring.at, &clock_is_tsc};
+    return true;
+}
+
+/* Called from code of liballium.so that the program calls: no hook of the agent is below it. */
+EXPORT bool allium_agent_trace(uint32_t version, uint64_t *event, uint32_t words)
+{
+    struct thread *t = &thread_self;
+    uint8_t outside;
+    if (version == AGENT_API_VERSION && words == AGENT_API_ASKS_CHILD)
+        return tracer_thread & TRACER_UNREGISTERED;
+    if (version != AGENT_API_VERSION || !tracer_on)
+        return false;
+    if (words == AGENT_API_ASKS_RINGS)
+        return tell_rings((struct agent_api_rings *)event);
+    if (event && append_hot(event, words))
+        return true;
+    if (!event || !tracer_begin_cold(t, &outside))
+        return true;
+    tracer_append_cold(event, words);
+    tracer_end_cold(t, outside);
+    return true;
+}
