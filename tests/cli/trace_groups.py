@@ -230,9 +230,21 @@ def classes():
                       sorted((size, name, 100) for size, name in CLASS_OF.items()), (preload, period))
 
 
+def throwing():
+    """An operator that throws does not end the group `begin` of its thread."""
+    with private_dir() as folder:
+        program = classes_program(folder)
+        for options in ["--period", "1"], []:
+            found = traced(folder, [*options, "--events", "begin"], program, "throw", preload=JEMALLOC)
+            for size, name in {6000: "calloc", 6001: "malloc"}.items():
+                equal(collections.Counter(e["event"] for e in found if e.get("size_bytes") == size),
+                      {name: 10, name + "_begin": 10}, (options, size))
+
+
 tap.main([
     ("each call has a beginning and an end", begin),
     ("each call has the class of its function", classes),
+    ("an operator that throws", throwing),
     ("what begins and ends in a process", life),
     ("calls of code tags", tags),
 ])

@@ -194,12 +194,20 @@ OUTER(void *, memalign, memalign, (size_t alignment, size_t size), size,
       tracer_real.memalign(alignment, size))
 OUTER(void *, valloc, memalign, (size_t size), size, tracer_real.valloc(size))
 OUTER(void *, pvalloc, memalign, (size_t size), size, tracer_real.pvalloc(size))
+#undef OUTER
+
+/* An operator calls no function of `next`, and it may throw: so `traced_inside` is not set meanwhile. */
 #define X(field, symbol)                                                                                     \
-    OUTER(void *, field, malloc, (size_t size, size_t second, size_t third), size,                           \
-          next_operators.field(size, second, third))
+    static void *outer_##field(size_t size, size_t second, size_t third)                                     \
+    {                                                                                                        \
+        const struct walk_start from = COLD_CALLER();                                                        \
+        note_outer(EVENT_malloc_begin, size, from);                                                          \
+        void *p = next_operators.field(size, second, third);                                                 \
+        thread_self.traced_call = EVENT_malloc;                                                              \
+        return p;                                                                                            \
+    }
 NEXT_NEW_FORMS(X)
 #undef X
-#undef OUTER
 
 static void outer_free(void *p)
 {
