@@ -72,10 +72,11 @@ def program(folder):
     return folder + "/sizes"
 
 
-def traced(folder, name, *options):
+def traced(folder, name, *options, before=(), says=""):
     """-> events, (written, lost, filtered)"""
-    done = tap.run([ALLIUM, "trace", "-o", "%s/%s" % (folder, name), *options, "--", folder + "/sizes"])
+    done = tap.run([ALLIUM, "trace", "-o", "%s/%s" % (folder, name), *options, "--", *before, folder + "/sizes"])
     said = done.stderr.decode()
+    check(says in said, said)
     equal(done.returncode, 0, said)
     found = trace_reader.events("%s/%s" % (folder, name))
     written, lost, later = trace_reader.calls(said, "%s/%s" % (folder, name))
@@ -211,6 +212,18 @@ def room():
         check(len(found) <= 2 * BLOCKS // 10, len(found))
 
 
+def ahead():
+    """A clock that is a day ahead: the events are judged while the program runs, and in their order."""
+    before = [*(["unshare"] if os.geteuid() == 0 else ["unshare", "-r"]), "--time", "--monotonic", "86400", "--fork"]
+    with private_dir() as folder:
+        program(folder)
+        options = "--clock", "mono"
+        everything, _ = traced(folder, "all", *options, before=before)
+        found, _ = traced(folder, "t", *options, "--where", "size>=2000", before=before,
+                          says=" events have times in the future: ")
+        equal(kinds(found), kinds(kept(everything, QUERIES["size>=2000"])), "counts")
+
+
 def mistakes():
     """What --where cannot judge gets one line, before the program starts."""
     with private_dir() as folder:
@@ -231,5 +244,6 @@ tap.main([
     ("the events of one thread", threads),
     ("what the agent excludes", agent),
     ("losses", room),
+    ("a clock that is ahead", ahead),
     ("mistakes", mistakes),
 ])

@@ -82,6 +82,11 @@ static void print_losses(const struct ring_follow_counts *n)
         command_fail(0, "lost: %s", buf_str(&b));
     if (n->clock && !strcmp(n->clock, "none"))
         command_fail(0, "without times: %" PRIu64 " events have no sure place in the order", n->ambiguous);
+    if (n->ahead)
+        command_fail(0,
+                     "%" PRIu64 " events have times in the future: of another clock, or the program wrote "
+                     "them itself; --where may misjudge their order",
+                     n->ahead);
     if (n->damaged)
         command_fail(0, "%" PRIu64 " parts of rings were damaged by the program itself, and left out",
                      n->damaged);

@@ -11,6 +11,8 @@
 #include "wire/event_schema.h"
 
 #define SHARES 64u
+/* More than a tick_clock errs. Of numbers that are times: more than come during a reading. */
+#define AHEAD_NS 1000000u
 
 struct held {
     /* its words are the window's: first those that are kept, from `at` on those to judge */
@@ -36,7 +38,9 @@ struct event_window {
     struct event_order *order;                       /* NULL: it goes by time */
     const struct event_class *classes[EVENT_ID_OWN]; /* of the agent, by number */
     struct window_ring *rings;
-    uint64_t bytes, dropped;
+    uint64_t bytes, dropped, ahead;
+    uint64_t newest_ns,
+        before_ns;          /* latest time of the events that came since the last judgement; before it */
     uint64_t round, number; /* of readings; of events that are ordered */
 };
 
@@ -102,7 +106,7 @@ static struct trace_event event_of(const struct event_window *w, uint32_t ring, 
 }
 
 static void prepare(struct event_window *w, uint32_t ring, const struct ring_piece *p,
-                    const struct tick_clock *clock)
+                    const struct tick_clock *clock, uint64_t read_ns)
 {
     uint32_t at = 0;
     bool bad;
@@ -110,12 +114,16 @@ static void prepare(struct event_window *w, uint32_t ring, const struct ring_pie
         const struct trace_event event = event_of(w, ring, e);
         if (w->order)
             event_order_expect(w->order, &event);
-        ((struct ring_event *)e)->ticks = clock ? tick_clock_ns(clock, e->ticks) : e->ticks + w->o.base_ns;
+        const uint64_t ns = clock ? tick_clock_ns(clock, e->ticks) : e->ticks + w->o.base_ns;
+        ((struct ring_event *)e)->ticks = ns;
+        w->ahead += !w->order && ns > read_ns && ns - read_ns > AHEAD_NS;
+        if (ns > w->newest_ns)
+            w->newest_ns = ns;
     }
 }
 
 int event_window_put(struct event_window *w, uint32_t ring, const struct ring_piece *p,
-                     const struct tick_clock *clock)
+                     const struct tick_clock *clock, uint64_t read_ns)
 {
     if (!is_whole(w, p))
         return -EBADMSG;
@@ -124,7 +132,7 @@ int event_window_put(struct event_window *w, uint32_t ring, const struct ring_pi
     memcpy(words, p->words, p->n_words * sizeof(*words));
     *h = (struct held){.p = *p, .round = w->round};
     h->p.words = words;
-    prepare(w, ring, &h->p, clock);
+    prepare(w, ring, &h->p, clock, read_ns);
     w->rings[ring].unjudged += p->n_words;
     w->bytes += 8ull * p->n_words;
     return 0;
@@ -233,12 +241,21 @@ static void judge_ordered(struct event_window *w, bool is_end, uint64_t began_ns
     w->round++;
 }
 
+/*
+ * Events may have times in the future: the program's clock is another one, or it has written them itself. None is held
+ * until then. By the program's own clock, what is no later than an event of an earlier round happened before this round
+ * began, and was read.
+ */
 void event_window_judge(struct event_window *w, uint64_t until_ns, uint64_t began_ns)
 {
     if (w->order) {
         judge_ordered(w, until_ns == UINT64_MAX, began_ns);
         return;
     }
+    if (until_ns <= w->before_ns)
+        until_ns = w->before_ns == UINT64_MAX ? UINT64_MAX : w->before_ns + 1;
+    w->before_ns = w->newest_ns;
+    w->newest_ns = 0;
     for (;;) {
         uint64_t until = until_ns;
         const uint32_t ring = earliest(w, &until);
@@ -281,6 +298,11 @@ uint64_t event_window_bytes(const struct event_window *w)
 uint64_t event_window_dropped(const struct event_window *w)
 {
     return w->dropped;
+}
+
+uint64_t event_window_ahead(const struct event_window *w)
+{
+    return w->ahead;
 }
 
 uint64_t event_window_ambiguous(const struct event_window *w)
