@@ -110,10 +110,9 @@ def kept(events, fits):
 
 
 def kinds(events):
-    """Counts by name and size, and by which of the processes it was. The first calls of a thread have the name malloc
-    if the agent judges nothing."""
+    """Counts by name and size, and by which of the processes it was."""
     order = list(dict.fromkeys(e.process for e in events))
-    return collections.Counter((order.index(e.process), e.name.replace("calloc", "malloc"), e.size) for e in events)
+    return collections.Counter((order.index(e.process), e.name, e.size) for e in events)
 
 
 QUERIES = {
