@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/file_map.h"
 #include "base/mem.h"
 #include "base/vec.h"
 #include "collect/ledger/ledger_folder.h"
@@ -45,11 +46,11 @@ int sum_image_open(struct sum_image *i, const char *dir, const char *name)
     buf_release(&path);
     if (fd < 0)
         return fd;
-    void *map = MAP_FAILED;
+    void *map = NULL;
     if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0)
-        map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+        map = file_map_open(fd, (size_t)st.st_size, PROT_READ);
     close(fd);
-    if (map == MAP_FAILED)
+    if (!map)
         return -EAGAIN;
     i->map = map;
     i->bytes = (size_t)st.st_size;
@@ -61,8 +62,7 @@ int sum_image_open(struct sum_image *i, const char *dir, const char *name)
 
 void sum_image_close(struct sum_image *i)
 {
-    if (i->map)
-        munmap(i->map, i->bytes);
+    file_map_close(i->map, i->bytes);
     i->map = NULL;
 }
 
