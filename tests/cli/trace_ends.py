@@ -62,7 +62,7 @@ def sleeps(pid):
 
 
 def shortened():
-    """Someone shortens the files by which the program and the reader work: the reader goes on, and ends as usual."""
+    """Someone shortens the files by which program and reader work: the reader goes on, and ends as usual."""
     for suffix, options in (".ring", []), (".read", []), (".ring", ["--flight"]), (
             ".sums.events", ["--sum", "malloc"]):
         with private_dir() as folder:
@@ -70,7 +70,8 @@ def shortened():
             os.mkdir(runtime, 0o700)
             where = ["--interval", "50ms"] if "--sum" in options else ["-o", folder + "/t"]
             process = subprocess.Popen(
-                [ALLIUM, "trace", *options, *where, "--", CALLER, "make", "9", "777", "say", "now", "wait", "exit", "5"],
+                [ALLIUM, "trace", *options, *where, "--", CALLER, "make", "9", "777", "say", "now", "wait", "exit",
+                 "5"],
                 env=dict(os.environ, XDG_RUNTIME_DIR=runtime), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE)
             tap.wait_until(lambda: b"now\n" in process.stdout.readline(), 10, "the program")
