@@ -219,7 +219,7 @@ def ahead():
         options = "--clock", "mono"
         everything, _ = traced(folder, "all", *options, before=before)
         found, _ = traced(folder, "t", *options, "--where", "size>=2000", before=before,
-                          says=" events have times in the future: ")
+                          says=" of the events are in the future: ")
         equal(kinds(found), kinds(kept(everything, QUERIES["size>=2000"])), "counts")
 
 
