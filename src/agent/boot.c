@@ -89,7 +89,7 @@ static void find_allocator(void)
     next_entries.strndup = resolve_next("strndup", NULL);
     const bool aligns = n.posix_memalign || n.memalign;
     if (!n.memalign)
-        n.memalign = aligns ? memalign_of_posix : resolve_next("memalign", NULL);
+        n.memalign = aligns ? memalign_of_posix : (void *(*)(size_t, size_t))resolve_next("memalign", NULL);
     if (!n.posix_memalign)
         n.posix_memalign = resolve_next("posix_memalign", NULL);
     if (!n.aligned_alloc)
