@@ -29,8 +29,8 @@ struct cpu_loss {
 
 struct trace_losses {
     uint64_t events; /* that were lost while they were recorded */
-    uint64_t
-        cut_packets; /* that are not whole, or were not (cut_packet.h): of a recording that was cut short */
+    /* that are not whole, or were not (cut_packet.h): of a recording that was cut short */
+    uint64_t cut_packets;
 };
 
 /** Returns whether the path is a folder that looks like a trace. */
