@@ -194,13 +194,12 @@ static void write_piece(struct ring_follow *f, struct followed *i, uint32_t ring
 /* Returns the time, or number, that an event of the image would have now. */
 static uint64_t time_of(const struct ring_follow *f, const struct followed *i)
 {
-    const struct ring_reader *r = i->image.reader;
-    const uint64_t number = ring_reader_counter(r);
+    const uint64_t number = ring_reader_counter(i->image.reader);
     const struct tick_anchor now = tick_clock_anchor();
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    return ring_reader_header(r)->clock == RING_CLOCK_COUNTER ? f->began_ns + number + 1
-           : clock_of(f, i)                                   ? tick_clock_ns(&f->clock, now.ticks)
-                                                              : now.ns;
+    return ring_reader_header(i->image.reader)->clock == RING_CLOCK_COUNTER ? f->began_ns + number + 1
+           : clock_of(f, i) ? tick_clock_ns(&f->clock, now.ticks)
+                            : now.ns;
 }
 
 /* Writes what a piece has, or holds it until it can be judged. */
