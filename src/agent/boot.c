@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <pthread.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <unistd.h>
 
@@ -40,9 +41,11 @@ struct next_operators next_operators;
 static bool is_inert;
 
 /*
- * find_allocator() takes the malloc family from one module, the first one behind the agent that defines malloc(). If
- * this module lacks memalign(), valloc() or pvalloc() (jemalloc has no pvalloc()), a function below replaces it. Only
- * posix_memalign(), or memalign() if the module has neither of the two, may come from another module behind the agent.
+ * find_allocator() takes malloc(), calloc(), realloc() and free() from where the program would: the loader looks each
+ * of them up by itself, so a library may replace malloc() alone. The aligned functions come from the module that
+ * defines malloc(). If this module lacks memalign(), valloc() or pvalloc() (jemalloc has no pvalloc()), a function
+ * below replaces it. Only posix_memalign(), or memalign() if the module has neither of the two, may come from another
+ * module behind the agent.
  */
 static void *memalign_of_posix(size_t alignment, size_t size)
 {
@@ -63,27 +66,32 @@ static void *pvalloc_of_memalign(size_t size)
     return next.memalign(page, whole & ~(page - 1));
 }
 
+/* struct next begins with the functions that struct next_hot has. */
+_Static_assert(offsetof(struct next, pvalloc) == offsetof(struct next_hot, pvalloc),
+               "one order of functions");
+
 static void find_allocator(void)
 {
-    const struct link_map *m = NULL;
+    const struct link_map *m, *with_calloc, *with_realloc, *with_free;
     struct next n = next;
     n.malloc = resolve_next("malloc", &m);
-    if (!m)
+    if (!n.malloc)
         return;
+    n.calloc = resolve_next("calloc", &with_calloc);
+    n.realloc = resolve_next("realloc", &with_realloc);
+    n.free = resolve_next("free", &with_free);
 #define X(name) n.name = resolve_in(m, #name);
-    NEXT_FAMILY(X)
+    NEXT_ALIGNED(X)
 #undef X
     n.malloc_usable_size = resolve_in(m, "malloc_usable_size");
     n.strndup = resolve_in(m, "strndup");
     next_entries.strdup = resolve_next("strdup", NULL);
     next_entries.strndup = resolve_next("strndup", NULL);
-    bool aligns = n.posix_memalign || n.memalign;
+    const bool aligns = n.posix_memalign || n.memalign;
+    if (!n.memalign)
+        n.memalign = aligns ? memalign_of_posix : (void *(*)(size_t, size_t))resolve_next("memalign", NULL);
     if (!n.posix_memalign)
         n.posix_memalign = resolve_next("posix_memalign", NULL);
-    if (!n.memalign && aligns)
-        n.memalign = memalign_of_posix;
-    if (!n.memalign)
-        n.memalign = resolve_next("memalign", NULL);
     if (!n.aligned_alloc)
         n.aligned_alloc = n.memalign;
     if (!n.valloc)
@@ -98,11 +106,11 @@ static void find_allocator(void)
         sites->find_next();
     n.is_glibc = resolve_in(m, "__libc_start_main") != NULL;
     next = n;
-#define X(name) .name = n.name,
-    next_hot = (struct next_hot){NEXT_FAMILY(X)};
-#undef X
+    __builtin_memcpy(&next_hot, &n, sizeof(next_hot));
     operators_adopt(m);
-    if (!n.is_glibc && !is_inert) /* the functions of glibc do not call each other through their symbols */
+    /* The functions of glibc do not call each other through their symbols. A module that has free(), and not all of the
+     * others, need not know their blocks: the program may never have passed one to it. */
+    if (!n.is_glibc && !is_inert && ((with_calloc == m && with_realloc == m) || with_free != m))
         hook_layers_probe(aligns);
 }
 

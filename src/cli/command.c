@@ -19,20 +19,26 @@
 #define COLUMN_OF_DOC 28
 #define USAGE_COLUMNS 100
 
-/* Bytes up to the next blank that is not within brackets. */
+/* Bytes up to the next blank, or end of line, that is not within brackets. */
 static size_t word_length(const char *text)
 {
     size_t len = 0, depth = 0;
-    for (; text[len] && (depth || text[len] != ' '); len++)
+    for (; text[len] && (depth || (text[len] != ' ' && text[len] != '\n')); len++)
         depth += (size_t)(text[len] == '[') - (size_t)(text[len] == ']');
     return len;
 }
 
+/* Each line of the usage is a form of the command. */
 static void print_usage(const struct command *c)
 {
     int indent = printf("usage: allium %s", c->name), column = indent;
     for (const char *word = c->usage; *word; word += strspn(word, " ")) {
         int len = (int)word_length(word);
+        if (*word == '\n') {
+            column = printf("\n       allium %s", c->name) - 1;
+            word++;
+            continue;
+        }
         if (column > indent && column + 1 + len > USAGE_COLUMNS)
             column = printf("\n%*s", indent, "") - 1;
         column += printf(" %.*s", len, word);

@@ -44,7 +44,7 @@ struct option_doc {
 
 struct command {
     const char *name;
-    const char *usage;                 /* after "allium NAME " */
+    const char *usage;                 /* after "allium NAME "; a line for each form */
     const char *summary;               /* a verb phrase, half a line */
     const char *source;                /* the default of SOURCE, in words; NULL: the newest recording here */
     const char *const *examples;       /* pairs of a command and a verb phrase; NULL at the end */

@@ -144,6 +144,7 @@ int source_trace_read(struct profile **p, const char *folder, const char *time, 
     if (bad)
         return bad;
     (*p)->trace = (struct profile_trace){.known = true,
+                                         .is_part = time != NULL,
                                          .filter = counts.filter,
                                          .clock = counts.clock,
                                          .without_stack = counts.without_stack,

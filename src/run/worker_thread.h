@@ -4,14 +4,14 @@
 
 /*
  * Threads that read while a command runs. They take no signals: these are the business of the thread that waits for
- * the command.
+ * the command. SIGBUS alone is not blocked, as it comes from what the thread itself reads (base/file_map.h).
  *
  * Runs in: the tool.
  */
 
 #include <pthread.h>
 
-/** Starts a thread in which all signals are blocked. Returns 0 or an errno, as pthread_create(3). */
+/** Starts a thread in which all signals but SIGBUS are blocked. Returns 0 or an errno, as pthread_create(3). */
 int worker_thread_start(pthread_t *out, void *(*work)(void *), void *arg);
 
 #endif

@@ -222,6 +222,8 @@ def mistakes():
                 (["--ctf", "-o", folder + "/x"], 2, "missing folder"), ([trace, "--ctf"], 2, "needs -o"),
                 ([trace, trace, "--ctf", "-o", folder + "/x"], 2, "too many"),
                 ([trace, "--ctf", "-o", folder + "/x", "--where", "size>1"], 2, "--where"),
+                ([trace, "--ctf", "-o", folder + "/x", "--debuginfod", "off"], 2, "asks no server"),
+                ([trace, "--chrome", "-o", folder + "/x", "--debuginfod", "off"], 2, "asks no server"),
                 ([trace, "--ctf", "--pprof", "-o", folder + "/x"], 2, "one format"),
                 ([folder + "/mine", "--ctf", "-o", folder + "/x"], 2, "not a trace"),
                 ([folder + "/l", "--ctf", "-o", folder + "/x"], 2, "trace of allium"),

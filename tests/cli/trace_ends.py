@@ -4,6 +4,7 @@ exist. The program's calls are known (caller.c); each is in the trace, or counte
 """
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -49,6 +50,40 @@ def images():
         equal([count(found, size) for size in (33333, 777, 888, 999)], [400, 5, 6, 1], "events")
         check("of 42 processes" in said.decode(), said)
         equal([names for _, _, names in os.walk(runtime) if names], [], "what is left beside the ledgers")
+
+
+def sleeps(pid):
+    """How often threads of the process have gone to sleep."""
+    total = 0
+    for task in os.scandir("/proc/%d/task" % pid):
+        with open(task.path + "/status") as status:
+            total += int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)", status.read(), re.M).group(1))
+    return total
+
+
+def shortened():
+    """Someone shortens the files by which program and reader work: the reader goes on, and ends as usual."""
+    for suffix, options in (".ring", []), (".read", []), (".ring", ["--flight"]), (
+            ".sums.events", ["--sum", "malloc"]):
+        with private_dir() as folder:
+            runtime = folder + "/runtime"
+            os.mkdir(runtime, 0o700)
+            where = ["--interval", "50ms"] if "--sum" in options else ["-o", folder + "/t"]
+            process = subprocess.Popen(
+                [ALLIUM, "trace", *options, *where, "--", CALLER, "make", "9", "777", "say", "now", "wait", "exit",
+                 "5"],
+                env=dict(os.environ, XDG_RUNTIME_DIR=runtime), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE)
+            tap.wait_until(lambda: b"now\n" in process.stdout.readline(), 10, "the program")
+            (file,) = [os.path.join(at, name) for at, _, names in os.walk(runtime) for name in names
+                       if name.endswith(suffix)]
+            os.truncate(file, 0)
+            before = sleeps(process.pid)
+            tap.wait_until(lambda: process.poll() is not None or sleeps(process.pid) > before + 10, 10, "readings")
+            _, said = process.communicate(b"x")
+            # the program, which writes into the file itself, may end by SIGBUS
+            check(process.returncode in (5, 128 + signal.SIGBUS), suffix, options, process.returncode, said)
+            check(b"allium: " in said, suffix, options, said)
 
 
 def limit():
@@ -193,6 +228,7 @@ def folders():
 
 tap.main([
     ("rings of ended images go at once", images),
+    ("files that are made shorter", shortened),
     ("--limit", limit),
     ("--duration", duration),
     ("a full disk", disk),

@@ -66,7 +66,7 @@ def alert():
         equal(names, ["1-alert"], said)
         found = trace_reader.events(folder + "/t/1-alert")
         equal((count(found, 100000), count(found, 333)), (80, 200), "events")
-        check("1 more triggers came within a second" in said, said)
+        check("allium: 1 more trigger came within a second" in said, said)
 
 
 def event():

@@ -2,6 +2,8 @@
 """Groups of events: `begin`, what begins and ends in a process, calls of code tags; as `allium events --json` lists them
 and as babeltrace2 prints them.
 """
+import collections
+import ctypes.util
 import json
 import os
 import subprocess
@@ -69,18 +71,62 @@ int main(void)
 }
 """
 
+# A function of the family for each size; then calls of an operator that throws.
+CLASSES = """
+#include <malloc.h>
+#include <new>
+#include <stdlib.h>
+#include <string.h>
+static void *volatile kept[9];
+int main(int argc, char **argv)
+{
+    for (int i = 0; i < 100; i++) {
+        void *p = NULL;
+        kept[0] = calloc(3, 1000);
+        kept[1] = malloc(3001);
+        kept[2] = posix_memalign(&p, 64, 3002) ? NULL : p;
+        kept[3] = ::operator new(3003);
+        kept[4] = memalign(64, 3004);
+        kept[5] = realloc(malloc(3005), 3006);
+        kept[6] = valloc(3007);
+        kept[7] = aligned_alloc(64, 3008);
+        for (int k = 0; k < 8; k++)
+            if (k == 3)
+                ::operator delete(kept[k]);
+            else
+                free(kept[k]);
+        free(pvalloc(3009)); /* the last one before the next round's calloc(): its class must not stay */
+    }
+    for (int i = 0; argc > 1 && i < 10; i++) {
+        try {
+            kept[0] = ::operator new(1ul << 62);
+            return 1;
+        } catch (const std::bad_alloc &) {
+        }
+        free(calloc(3, 2000));
+        free(malloc(6001));
+    }
+    return 0;
+}
+"""
+CLASS_OF = {3000: "calloc", 3002: "memalign", 3004: "memalign", 3006: "realloc_end", 3007: "memalign", 3008: "memalign",
+            3009: "memalign", **dict.fromkeys((3001, 3003, 3005), "malloc")}
+JEMALLOC = ctypes.util.find_library("jemalloc")
 
-def compiled(folder, name, text, *options):
+
+def compiled(folder, name, text, *options, language="c"):
     with open(folder + "/source.c", "w") as file:
         file.write(text)
-    succeed(["cc", "-O1", "-g", "-fno-builtin", "-pthread", folder + "/source.c", "-o", folder + "/" + name, *options])
+    succeed(["cc", "-O1", "-g", "-fno-builtin", "-pthread", "-o", folder + "/" + name, "-x", language,
+             folder + "/source.c", "-x", "none", *options])
     return folder + "/" + name
 
 
-def traced(folder, options, *command):
+def traced(folder, options, *command, preload=None):
     """-> the events, each a dictionary with its fields; babeltrace2 reads as many of each name"""
     trace = folder + "/t"
-    done = tap.run([ALLIUM, "trace", "--force", *options, "-o", trace, "--", *command])
+    env = dict(os.environ, **({"LD_PRELOAD": preload} if preload else {}))
+    done = tap.run([ALLIUM, "trace", "--force", *options, "-o", trace, "--", *command], env=env)
     equal(done.returncode, 0, done.stderr)
     check(b" 0 lost\n" in done.stderr, done.stderr)
     lines = succeed([ALLIUM, "events", "--json", trace]).stdout.splitlines()
@@ -161,8 +207,44 @@ def tags():
                 equal([e["ptr"] for e in calls[:5]], made, "blocks of the allocator")
 
 
+def classes_program(folder):
+    return compiled(folder, "classes", CLASSES, "-lstdc++", language="c++")
+
+
+def classes():
+    """A call that the ledger samples has the class that it has otherwise; also if the allocator has operators."""
+    with private_dir() as folder:
+        program = classes_program(folder)
+        for preload in None, JEMALLOC:
+            for options in (["--period", "1"], ["--period", "10K"], ["--period", "1", "--stacks", "full"]):
+                found = traced(folder, options, program, preload=preload)
+                for size, name in CLASS_OF.items():
+                    equal(collections.Counter(e["event"] for e in found if e.get("size_bytes") == size), {name: 100},
+                          (preload, options, size))
+            for period in "1", "10K":
+                done = tap.run([ALLIUM, "trace", "--period", period, "--sum", "alloc,by=event,by=size", "--json", "--",
+                                program], env=dict(os.environ, **({"LD_PRELOAD": preload} if preload else {})))
+                equal(done.returncode, 0, done.stderr)
+                rows = [row for row in json.loads(done.stdout)["rows"] if row.get("size_bytes") in CLASS_OF]
+                equal(sorted((row["size_bytes"], row["event"].replace("allium:", ""), row["count"]) for row in rows),
+                      sorted((size, name, 100) for size, name in CLASS_OF.items()), (preload, period))
+
+
+def throwing():
+    """An operator that throws does not end the group `begin` of its thread."""
+    with private_dir() as folder:
+        program = classes_program(folder)
+        for options in ["--period", "1"], []:
+            found = traced(folder, [*options, "--events", "begin"], program, "throw", preload=JEMALLOC)
+            for size, name in {6000: "calloc", 6001: "malloc"}.items():
+                equal(collections.Counter(e["event"] for e in found if e.get("size_bytes") == size),
+                      {name: 10, name + "_begin": 10}, (options, size))
+
+
 tap.main([
     ("each call has a beginning and an end", begin),
+    ("each call has the class of its function", classes),
+    ("an operator that throws", throwing),
     ("what begins and ends in a process", life),
     ("calls of code tags", tags),
 ])

@@ -5,6 +5,7 @@ all that the program did. The program counts its calls in a file that it maps.
 import json
 import os
 import re
+import shutil
 import signal
 import struct
 import subprocess
@@ -100,4 +101,70 @@ def both_killed():
                     os.unlink(os.path.join(root, name))
 
 
-tap.main([("nothing is lost if both are killed", both_killed)])
+def listed(trace):
+    """-> the events of each CPU, in their order, and what the report says of packets that are cut"""
+    lines = succeed([ALLIUM, "events", "--json", trace]).stdout.splitlines()[1:-1]
+    of = {}
+    for e in map(json.loads, lines):
+        of.setdefault((e["process"], e["cpu"]), []).append((e["time_ns"], e["event"], e["fields"]))
+    return of
+
+
+def cut_packets(trace):
+    """-> how many the report counts"""
+    found = re.search(r"(\d+) packets? at the end not whole",
+                      " ".join(succeed([ALLIUM, "report", trace]).stdout.decode().split()))
+    return int(found.group(1)) if found else 0
+
+
+def babeltrace(trace):
+    done = subprocess.run(["babeltrace2", trace + "/ust"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return done.returncode, done.stderr, done.stdout.count(b"\n")
+
+
+def cut_on_disk():
+    """The first reader keeps the whole events of a packet that was cut, and closes it, so that babeltrace2 reads them."""
+    with private_dir() as folder:
+        whole, trace = folder + "/whole", folder + "/t"
+        succeed([ALLIUM, "trace", "--quiet", "--events", "alloc,tag", "-o", whole, "--", "sh", "-c", "true; echo x"])
+        want = listed(whole)
+        equal((babeltrace(whole)[:2], cut_packets(whole)), ((0, b""), 0), "the whole trace")
+        streams = [name for name in os.listdir(whole + "/ust") if os.path.getsize(whole + "/ust/" + name) and
+                   name.startswith("events_")]
+        for less in 1, 8, 20, 40, 100, 333, 1000, 10**9:
+            shutil.rmtree(trace, ignore_errors=True)
+            shutil.copytree(whole, trace)
+            for name in streams:
+                size = os.path.getsize(whole + "/ust/" + name)
+                os.truncate(trace + "/ust/" + name, max(size - less, 50))
+            check(babeltrace(trace)[0] != 0, "babeltrace2 reads what is cut by", less)
+            first = listed(trace)
+            for key, events_ in first.items():
+                equal(events_, want[key][:len(events_)], (less, key))
+                check(len(events_) >= len(want[key]) - (less + 39) // 32 - 1, less, key, len(events_), len(want[key]))
+            code, said, lines = babeltrace(trace)
+            equal((code, said, lines), (0, b"", sum(map(len, first.values()))), less)
+            equal((listed(trace), cut_packets(trace)), (first, len(streams)), "read once more: %d" % less)
+
+
+def being_written():
+    """A packet that is not whole may become so: the reader leaves it alone while the trace goes on."""
+    with private_dir() as folder:
+        trace = folder + "/t"
+        tool = subprocess.Popen([ALLIUM, "trace", "--quiet", "-o", trace, "--", "sh", "-c", "true; echo x; read y"],
+                                stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        equal(tool.stdout.readline(), b"x\n", "the program")
+        tap.wait_until(lambda: any(name.startswith("events_") and os.path.getsize(trace + "/ust/" + name)
+                                   for name in os.listdir(trace + "/ust")), 30, "events")
+        (name, *_) = [trace + "/ust/" + name for name in os.listdir(trace + "/ust") if name.startswith("events_") and
+                      os.path.getsize(trace + "/ust/" + name)]
+        size = os.path.getsize(name)
+        with open(name, "ab") as file:
+            file.write(b"x" * 24)
+        succeed([ALLIUM, "events", trace])
+        equal(os.path.getsize(name) >= size + 24, True, "the stream")
+        tool.communicate(b"\n")
+
+
+tap.main([("a packet that was cut on disk", cut_on_disk), ("a packet that is being written", being_written),
+          ("nothing is lost if both are killed", both_killed)])

@@ -183,6 +183,11 @@ def spans():
         for open_end, closed in (("%dns.." % times[n // 3], "%dns..%dns" % (times[n // 3], times[-1])),
                                  ("..%dns" % times[n // 3], "%dns" % times[n // 3])):
             equal(*(sorted(rows("%s@%s" % (trace, part), CELLS)) for part in (open_end, closed)), open_end)
+        # before anything was allocated; the process may have begun or not
+        for part in "..1ns", "0s..1ns":
+            report = allium("report", "%s@%s" % (trace, part)).stdout.decode()
+            check(report.startswith("nothing was allocated\n") and "no process had allocated yet" in report, report)
+            check("without the agent" not in report and "--period" not in report, report)
         difference = json.loads(allium("diff", "--json", "%s@%dns..%dns" % (trace, times[0], times[n // 2]),
                                        "%s@%dns.." % (trace, times[n // 2])).stdout)
         check(difference["rows"], difference)

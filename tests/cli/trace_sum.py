@@ -213,7 +213,7 @@ def mistakes():
         (("--sum", "malloc", "--kernel", "sched", "--", "true"), 2, "--kernel is not for --sum"),
         (("--sum", "malloc", "--where", "size>1k", "--", "true"), 2, "--where is not for --sum"),
         (("--sum", "malloc", "--flight", "--", "true"), 2, "--flight is not for --sum"),
-        (("--sum", "malloc", "--exec", "x", "--", "true"), 2, "--exec needs --alert"),
+        (("--sum", "malloc", "--exec", "x", "--", "true"), 2, "--exec needs --alert QUERY, such as --alert 'count>1000'"),
         (("--sum", "malloc", "--alert", "nope>1", "--", "true"), 2, "--alert"),
         (("--json", "--", "true"), 2, "--json is for --sum"),
         (("--sum", "malloc", "--", "nosuch"), 127, "command not found"),
@@ -221,6 +221,9 @@ def mistakes():
         done = tap.run([ALLIUM, "trace", *words])
         equal(done.returncode, code, (words, done.stderr))
         check(line in done.stderr.decode() and done.stderr.count(b"\n") <= 2, done.stderr)
+    forms = [line.split()[-2:] for line in tap.succeed([ALLIUM, "trace", "--help"]).stdout.decode().split("\n\n")[0]
+             .split("allium trace ")[1:]]
+    equal([" ".join(form).split(" ", 1)[0] for form in forms], ["CMD", "PID|-p", "CMD"], forms)
 
 
 tap.main([

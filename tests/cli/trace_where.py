@@ -72,10 +72,11 @@ def program(folder):
     return folder + "/sizes"
 
 
-def traced(folder, name, *options):
+def traced(folder, name, *options, before=(), says=""):
     """-> events, (written, lost, filtered)"""
-    done = tap.run([ALLIUM, "trace", "-o", "%s/%s" % (folder, name), *options, "--", folder + "/sizes"])
+    done = tap.run([ALLIUM, "trace", "-o", "%s/%s" % (folder, name), *options, "--", *before, folder + "/sizes"])
     said = done.stderr.decode()
+    check(says in said, said)
     equal(done.returncode, 0, said)
     found = trace_reader.events("%s/%s" % (folder, name))
     written, lost, later = trace_reader.calls(said, "%s/%s" % (folder, name))
@@ -109,10 +110,9 @@ def kept(events, fits):
 
 
 def kinds(events):
-    """Counts by name and size, and by which of the processes it was. The first calls of a thread have the name malloc
-    if the agent judges nothing."""
+    """Counts by name and size, and by which of the processes it was."""
     order = list(dict.fromkeys(e.process for e in events))
-    return collections.Counter((order.index(e.process), e.name.replace("calloc", "malloc"), e.size) for e in events)
+    return collections.Counter((order.index(e.process), e.name, e.size) for e in events)
 
 
 QUERIES = {
@@ -211,6 +211,18 @@ def room():
         check(len(found) <= 2 * BLOCKS // 10, len(found))
 
 
+def ahead():
+    """A clock that is a day ahead: the events are judged while the program runs, and in their order."""
+    before = [*(["unshare"] if os.geteuid() == 0 else ["unshare", "-r"]), "--time", "--monotonic", "86400", "--fork"]
+    with private_dir() as folder:
+        program(folder)
+        options = "--clock", "mono"
+        everything, _ = traced(folder, "all", *options, before=before)
+        found, _ = traced(folder, "t", *options, "--where", "size>=2000", before=before,
+                          says=" of the events are in the future: ")
+        equal(kinds(found), kinds(kept(everything, QUERIES["size>=2000"])), "counts")
+
+
 def mistakes():
     """What --where cannot judge gets one line, before the program starts."""
     with private_dir() as folder:
@@ -231,5 +243,6 @@ tap.main([
     ("the events of one thread", threads),
     ("what the agent excludes", agent),
     ("losses", room),
+    ("a clock that is ahead", ahead),
     ("mistakes", mistakes),
 ])

@@ -27,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
     "name:x* or "                                                                                            \
     "ptr:7 or price>2 or kind:A or i:4"
 
-static char folder[256], metadata[280], stream[280], twin[280], exported[280];
+static char folder[256], metadata[280], stream[280], twin[280], exported[280], notes[280];
 static uint64_t middle_ns; /* of the trace that list() has read */
 
 static void remove_folder(void)
@@ -35,6 +35,7 @@ static void remove_folder(void)
     unlink(metadata);
     unlink(stream);
     unlink(twin);
+    unlink(notes);
     rmdir(exported);
     rmdir(folder);
 }
@@ -48,6 +49,7 @@ static void make_folder(void)
     snprintf(metadata, sizeof(metadata), "%s/metadata", folder);
     snprintf(stream, sizeof(stream), "%s/events_1-1_0", folder);
     snprintf(twin, sizeof(twin), "%s/events_1-1_1", folder);
+    snprintf(notes, sizeof(notes), "%s/.cut", folder); /* of packets that the reader has closed */
     snprintf(exported, sizeof(exported), "%s/lttng", folder);
     mkdir(folder, 0700);
     mkdir(exported, 0700);
@@ -159,6 +161,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const uint8_t *end = memchr(data, 0, size);
     const size_t text = end ? (size_t)(end - data) : size;
     make_folder();
+    unlink(notes);
     put(metadata, data, text);
     put(stream, data + text + (end != NULL), size - text - (end != NULL));
     if (size % 4 == 1) /* of another CPU, with the same events */
@@ -186,7 +189,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         vec_each (const struct profile_cell, c, &p->cells)
             live += profile_live(c).count;
         held = (double)p->samples.len;
-        require(live == held, "%g live objects, %g samples", live, held);
+        /* single objects are not known without times */
+        require(live == held || *profile_text(p, counts.clock), "%g live objects, %g samples", live, held);
     }
     object_calls_release(&calls);
     profile_free(p);

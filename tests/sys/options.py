@@ -560,7 +560,7 @@ IDLE = [  # what would do nothing: (options, of which tools, words of the refusa
     (["--stacks", "none", "--folded"], "stacks", "needs stacks"),
     (["--debuginfod", "off"], "kernel", "--debuginfod needs --lines"),
     (["--user", "nobody"], "all", "--user needs a command"),
-    (["--exec", "true"], "all", "--exec needs --alert"),
+    (["--exec", "true"], "all", "--exec needs --alert CONDITION: --help lists the columns"),
     (["--force"], "all", "--force needs -o or --html"),
     (["--interval", "3s", "--duration", "1s"], "all", "--interval 3s is longer than --duration 1s"),
     (["--comm", ""], "all", "invalid --comm ''"),

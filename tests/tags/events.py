@@ -310,7 +310,7 @@ def asks():
         equal(reasons(first)[:1] + reasons(last)[-1:], ["the queue is full/now", "sealed"], "reasons")
         equal([e[4]["count"] for e in first if e[0] == "shop:tick"], list(range(100)), "events before it")
         equal([e[4]["count"] for e in last if e[0] == "shop:tick"][-1], 7777, "events before the last one")
-        check("allium: 1 more triggers came within a second" in said, said)
+        check("allium: 1 more trigger came within a second" in said, said)
     found, said = flown([program(), "ask sealed"], None)
     equal(list(found), ["1-sealed"], said)
     found, said = flown([program(), "ask"], "alloc,!allium:snapshot")

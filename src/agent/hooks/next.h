@@ -20,6 +20,8 @@
     X(calloc)                                                                                                \
     X(realloc)                                                                                               \
     X(free)                                                                                                  \
+    NEXT_ALIGNED(X)
+#define NEXT_ALIGNED(X)                                                                                      \
     X(posix_memalign)                                                                                        \
     X(aligned_alloc)                                                                                         \
     X(memalign)                                                                                              \

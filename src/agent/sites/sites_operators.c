@@ -30,7 +30,7 @@
             thread_self.left -= size;                                                                        \
             return tracer_book(SITES_CALLER, next_operators.field(size, second, third), size);               \
         }                                                                                                    \
-        return operators_new_cold(size, second, third, &next_operators.field);                               \
+        return operators_new_cold(size, second, third, &tracer_general_operators.field);                     \
     }
 NEXT_NEW_FORMS(X)
 #undef X
@@ -126,7 +126,7 @@ static COLD void *direct_cold(size_t size, size_t second, size_t third, next_new
 
 /* The functions below do what the operators of libstdc++ do. If there is no memory, they call the operator itself, for
  * the new handler, and for the exception or NULL if that does not help. */
-#define DIRECT(field, book)                                                                                  \
+#define DIRECT(field, next, book)                                                                            \
     {                                                                                                        \
         if (likely(size < thread_self.left)) {                                                               \
             thread_self.left -= size;                                                                        \
@@ -138,9 +138,9 @@ static COLD void *direct_cold(size_t size, size_t second, size_t third, next_new
         return direct_cold(size, second, third, &next_operators.field);                                      \
     }
 #define X(field, symbol)                                                                                     \
-    static void *direct_##field(size_t size, size_t second, size_t third)                                    \
-        DIRECT(field, sites_book) static void *trace_direct_##field(size_t size, size_t second,              \
-                                                                    size_t third) DIRECT(field, tracer_book)
+    static void *direct_##field(size_t size, size_t second, size_t third) DIRECT(                            \
+        field, next, sites_book) static void *trace_direct_##field(size_t size, size_t second, size_t third) \
+        DIRECT(field, tracer_real, tracer_book)
 X(new_plain, )
 X(new_array, )
 X(new_nothrow, )
@@ -195,7 +195,7 @@ static void trace_direct_delete(void *p, size_t second, size_t third)
         return;
     }
     tracer_release(SITES_CALLER, p);
-    next.free(p);
+    tracer_real.free(p);
 }
 
 static bool is_cxx_library(const struct link_map *m)

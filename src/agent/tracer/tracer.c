@@ -224,7 +224,7 @@ void tracer_forget_sites(void)
 
 static HOT void *trace_malloc(size_t size)
 {
-    void *p = next.malloc(size);
+    void *p = tracer_real.malloc(size);
     put(5, EVENT_malloc, (uintptr_t)p, size, CALLER);
     return p;
 }
@@ -233,12 +233,12 @@ static HOT void trace_free(void *p)
 {
     if (likely(p))
         put(4, EVENT_free, (uintptr_t)p, 0, CALLER);
-    next.free(p);
+    tracer_real.free(p);
 }
 
 static HOT void *trace_calloc(size_t count, size_t each)
 {
-    void *p = next.calloc(count, each);
+    void *p = tracer_real.calloc(count, each);
     put(5, EVENT_calloc, (uintptr_t)p, count * each, CALLER);
     return p;
 }
@@ -246,14 +246,14 @@ static HOT void *trace_calloc(size_t count, size_t each)
 static void *trace_realloc(void *old, size_t size)
 {
     put(4, EVENT_realloc_begin, (uintptr_t)old, 0, CALLER);
-    void *p = next.realloc(old, size);
+    void *p = tracer_real.realloc(old, size);
     put(5, EVENT_realloc_end, (uintptr_t)p, size, CALLER);
     return p;
 }
 
 static int trace_posix_memalign(void **out, size_t alignment, size_t size)
 {
-    int error = next.posix_memalign(out, alignment, size);
+    int error = tracer_real.posix_memalign(out, alignment, size);
     put(5, EVENT_memalign, error ? 0 : (uintptr_t)*out, size, CALLER);
     return error;
 }
@@ -261,7 +261,7 @@ static int trace_posix_memalign(void **out, size_t alignment, size_t size)
 #define ALIGNED(name, parameters, arguments)                                                                 \
     static void *trace_##name parameters                                                                     \
     {                                                                                                        \
-        void *p = next.name arguments;                                                                       \
+        void *p = tracer_real.name arguments;                                                                \
         put(5, EVENT_memalign, (uintptr_t)p, size, CALLER);                                                  \
         return p;                                                                                            \
     }
@@ -289,7 +289,7 @@ void tracer_allocated(const struct walk_start *from, const void *p, size_t size)
         tracer_general_allocated(from, p, size);
         return;
     }
-    put(5, EVENT_malloc, (uintptr_t)p, size, from->pc);
+    put(5, tracer_general_call(), (uintptr_t)p, size, from->pc);
 }
 
 void tracer_released(const struct walk_start *from, const void *p)
@@ -329,6 +329,7 @@ void tracer_begin(void)
         process_control_at_start((initial ? initial->word : 0) | LEDGER_CONTROL_TRACE_OFF);
     tracer_life_begin();
     tracer_on = sites_on = 1;
+    tracer_general_note_calls();
     if (tracer_sum_begin())
         return;
     general = tracer_options_are_general();

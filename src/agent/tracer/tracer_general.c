@@ -12,7 +12,7 @@
 #include "base/sigsafe/atomic.h"
 #include "ring/ring_write.h"
 
-static struct next real; /* the allocator's functions; `next` has those below */
+struct next tracer_real;
 
 /*
  * Puts the event of an allocation with the number of its stack, when there are no rings, or a sequence cannot write to
@@ -128,7 +128,7 @@ static void *general_malloc(size_t size)
 {
     const struct walk_start from = COLD_CALLER();
     note_begin(EVENT_malloc_begin, size, &from);
-    void *p = real.malloc(size);
+    void *p = tracer_real.malloc(size);
     note_pair(EVENT_malloc, (uintptr_t)p, size, &from);
     return p;
 }
@@ -138,7 +138,7 @@ static void general_free(void *p)
     const struct walk_start from = COLD_CALLER();
     if (likely(p))
         note_one(EVENT_free, (uintptr_t)p, &from);
-    real.free(p);
+    tracer_real.free(p);
     if (likely(p))
         note_begin(EVENT_free_end, (uintptr_t)p, &from);
 }
@@ -147,7 +147,7 @@ static void *general_calloc(size_t count, size_t each)
 {
     const struct walk_start from = COLD_CALLER();
     note_begin(EVENT_calloc_begin, count * each, &from);
-    void *p = real.calloc(count, each);
+    void *p = tracer_real.calloc(count, each);
     note_pair(EVENT_calloc, (uintptr_t)p, count * each, &from);
     return p;
 }
@@ -156,7 +156,7 @@ static void *general_realloc(void *old, size_t size)
 {
     const struct walk_start from = COLD_CALLER();
     note_one(EVENT_realloc_begin, (uintptr_t)old, &from);
-    void *p = real.realloc(old, size);
+    void *p = tracer_real.realloc(old, size);
     note_pair(EVENT_realloc_end, (uintptr_t)p, size, &from);
     return p;
 }
@@ -165,7 +165,7 @@ static int general_posix_memalign(void **out, size_t alignment, size_t size)
 {
     const struct walk_start from = COLD_CALLER();
     note_begin(EVENT_memalign_begin, size, &from);
-    const int error = real.posix_memalign(out, alignment, size);
+    const int error = tracer_real.posix_memalign(out, alignment, size);
     note_pair(EVENT_memalign, error ? 0 : (uintptr_t)*out, size, &from);
     return error;
 }
@@ -176,7 +176,7 @@ static int general_posix_memalign(void **out, size_t alignment, size_t size)
         const struct walk_start from = COLD_CALLER();                                                        \
         note_begin(EVENT_memalign_begin, size, &from);                                                       \
         thread_self.traced_inside = true;                                                                    \
-        void *p = real.name arguments;                                                                       \
+        void *p = tracer_real.name arguments;                                                                \
         thread_self.traced_inside = false;                                                                   \
         note_pair(EVENT_memalign, (uintptr_t)p, size, &from);                                                \
         return p;                                                                                            \
@@ -219,26 +219,35 @@ static COLD void note_outer(enum event_id id, uint64_t a, struct walk_start inne
         thread_self.traced_call = EVENT_##kind;                                                              \
         return result;                                                                                       \
     }
-OUTER(void *, malloc, malloc, (size_t size), size, real.malloc(size))
-OUTER(void *, calloc, calloc, (size_t count, size_t each), count *each, real.calloc(count, each))
+OUTER(void *, malloc, malloc, (size_t size), size, tracer_real.malloc(size))
+OUTER(void *, calloc, calloc, (size_t count, size_t each), count *each, tracer_real.calloc(count, each))
 OUTER(int, posix_memalign, memalign, (void **out, size_t alignment, size_t size), size,
-      real.posix_memalign(out, alignment, size))
+      tracer_real.posix_memalign(out, alignment, size))
 OUTER(void *, aligned_alloc, memalign, (size_t alignment, size_t size), size,
-      real.aligned_alloc(alignment, size))
-OUTER(void *, memalign, memalign, (size_t alignment, size_t size), size, real.memalign(alignment, size))
-OUTER(void *, valloc, memalign, (size_t size), size, real.valloc(size))
-OUTER(void *, pvalloc, memalign, (size_t size), size, real.pvalloc(size))
+      tracer_real.aligned_alloc(alignment, size))
+OUTER(void *, memalign, memalign, (size_t alignment, size_t size), size,
+      tracer_real.memalign(alignment, size))
+OUTER(void *, valloc, memalign, (size_t size), size, tracer_real.valloc(size))
+OUTER(void *, pvalloc, memalign, (size_t size), size, tracer_real.pvalloc(size))
+#undef OUTER
+
+/* An operator calls no function of `next`, and it may throw: so `traced_inside` is not set meanwhile. */
 #define X(field, symbol)                                                                                     \
-    OUTER(void *, field, malloc, (size_t size, size_t second, size_t third), size,                           \
-          next_operators.field(size, second, third))
+    static void *outer_##field(size_t size, size_t second, size_t third)                                     \
+    {                                                                                                        \
+        const struct walk_start from = COLD_CALLER();                                                        \
+        note_outer(EVENT_malloc_begin, size, from);                                                          \
+        void *p = next_operators.field(size, second, third);                                                 \
+        thread_self.traced_call = EVENT_malloc;                                                              \
+        return p;                                                                                            \
+    }
 NEXT_NEW_FORMS(X)
 #undef X
-#undef OUTER
 
 static void outer_free(void *p)
 {
     const struct walk_start from = COLD_CALLER();
-    real.free(p);
+    tracer_real.free(p);
     if (p)
         note_outer(EVENT_free_end, (uintptr_t)p, from);
 }
@@ -260,15 +269,11 @@ struct next_operators tracer_general_operators = {
 #undef X
 };
 
-void tracer_general_begin(void)
+void tracer_general_note_calls(void)
 {
-    real = next;
-#define X(name) .name = general_##name,
-    next_hot = (struct next_hot){NEXT_FAMILY(X)};
-#undef X
+    tracer_real = next;
     next.malloc = outer_malloc;
     next.calloc = outer_calloc;
-    next.free = outer_free;
     next.posix_memalign = outer_posix_memalign;
     next.aligned_alloc = outer_aligned_alloc;
     next.memalign = outer_memalign;
@@ -276,12 +281,24 @@ void tracer_general_begin(void)
     next.pvalloc = outer_pvalloc;
 }
 
+void tracer_general_begin(void)
+{
+    next.free = outer_free;
+#define X(name) .name = general_##name,
+    next_hot = (struct next_hot){NEXT_FAMILY(X)};
+#undef X
+}
+
 /* ---- cold halves ---- */
+
+enum event_id tracer_general_call(void)
+{
+    return thread_self.traced_call ? (enum event_id)thread_self.traced_call : EVENT_malloc;
+}
 
 void tracer_general_allocated(const struct walk_start *from, const void *p, size_t size)
 {
-    note_pair(thread_self.traced_call ? (enum event_id)thread_self.traced_call : EVENT_malloc, (uintptr_t)p,
-              size, from);
+    note_pair(tracer_general_call(), (uintptr_t)p, size, from);
 }
 
 void tracer_general_released(const struct walk_start *from, const void *p)

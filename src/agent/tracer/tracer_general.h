@@ -6,8 +6,9 @@
  * The tracer's second set of hooks, which obeys all options (tracer_options.h). It is installed if an option differs
  * from what the fast hooks of tracer.c do.
  *
- * The cold halves of hooks, and operators of C++, call the real functions through `next`, where this set has functions
- * of its own: they write the events of the group `begin` next to the real call, and note which function it was.
+ * The cold halves of hooks, and operators of C++, call the real functions through `next`, where the tracer has
+ * functions of its own. They note which function it was, for the event's class; and with this set, they write the
+ * events of the group `begin` next to the real call.
  *
  * Runs in: target. Threads: any, signal handlers included; no lock.
  */
@@ -17,9 +18,20 @@
 
 #include "agent/hooks/next.h"
 #include "unwind/walk.h"
+#include "wire/event_schema.h"
 
-/** Installs the hooks. Called once, when the allocator is known. */
+/** The allocator's functions, from tracer_general_note_calls() on: hot hooks call these. */
+extern struct next tracer_real __attribute__((visibility("hidden")));
+
+/**
+ * Puts functions into `next` that call those of tracer_real, and note which one it was, for cold halves. Called once,
+ * when the allocator is known.
+ */
+void tracer_general_note_calls(void);
+/** Installs the hooks. Called once, after tracer_general_note_calls(). */
 void tracer_general_begin(void);
+/** Returns the class of the allocation that a cold half of the thread has just made. */
+enum event_id tracer_general_call(void);
 
 /** Write the events of a cold half, as tracer_allocated() and the functions after it do. */
 void tracer_general_allocated(const struct walk_start *from, const void *p, size_t size);
@@ -27,7 +39,7 @@ void tracer_general_released(const struct walk_start *from, const void *p);
 void tracer_general_realloc_begins(const void *old);
 void tracer_general_realloc_ends(const struct walk_start *from, const void *p, size_t size);
 
-/** The operators that the cold halves call in this set: each calls that of next_operators. */
+/** The operators that the cold halves call: each calls that of next_operators, and notes that it was. */
 extern struct next_operators tracer_general_operators __attribute__((visibility("hidden")));
 
 #endif

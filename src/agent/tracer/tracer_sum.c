@@ -8,6 +8,7 @@
 #include "agent/ledger_writer.h"
 #include "agent/process.h"
 #include "agent/reentry.h"
+#include "agent/tracer/tracer_general.h"
 #include "agent/tracer/tracer_rings.h"
 #include "agent/tracer/tracer_size.h"
 #include "base/sigsafe/atomic.h"
@@ -219,7 +220,7 @@ HOT void tracer_sum_add(enum event_id id, uint64_t size, uintptr_t site)
 
 static HOT void *sum_malloc(size_t size)
 {
-    void *p = next.malloc(size);
+    void *p = tracer_real.malloc(size);
     tracer_sum_add(EVENT_malloc, size, CALLER);
     return p;
 }
@@ -228,26 +229,26 @@ static HOT void sum_free(void *p)
 {
     if (likely(p))
         tracer_sum_add(EVENT_free, 0, CALLER);
-    next.free(p);
+    tracer_real.free(p);
 }
 
 static void *sum_calloc(size_t count, size_t each)
 {
-    void *p = next.calloc(count, each);
+    void *p = tracer_real.calloc(count, each);
     tracer_sum_add(EVENT_calloc, count * each, CALLER);
     return p;
 }
 
 static void *sum_realloc(void *old, size_t size)
 {
-    void *p = next.realloc(old, size);
+    void *p = tracer_real.realloc(old, size);
     tracer_sum_add(EVENT_realloc_end, size, CALLER);
     return p;
 }
 
 static int sum_posix_memalign(void **out, size_t alignment, size_t size)
 {
-    int error = next.posix_memalign(out, alignment, size);
+    int error = tracer_real.posix_memalign(out, alignment, size);
     tracer_sum_add(EVENT_memalign, size, CALLER);
     return error;
 }
@@ -255,7 +256,7 @@ static int sum_posix_memalign(void **out, size_t alignment, size_t size)
 #define ALIGNED(name, parameters, arguments)                                                                 \
     static void *sum_##name parameters                                                                       \
     {                                                                                                        \
-        void *p = next.name arguments;                                                                       \
+        void *p = tracer_real.name arguments;                                                                \
         tracer_sum_add(EVENT_memalign, size, CALLER);                                                        \
         return p;                                                                                            \
     }

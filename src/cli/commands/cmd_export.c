@@ -401,6 +401,12 @@ static int parse_choice(const struct arguments *a, struct choice *c)
     c->option = c->format->takes_metric ? c->format->name : metric ? "metric" : NULL;
     if (code < 0 && c->option)
         code = parse_metric(c->option, command_value(&command_export, a, c->option), &c->metric);
+    if (code < 0 && (c->format->of_trace || c->format->makes_folder) &&
+        command_value(&command_export, a, "debuginfod"))
+        code = command_misuse(
+            &command_export,
+            "--%s has the names that the trace has, and asks no server: leave out --debuginfod",
+            c->format->name);
     const char *size = command_value(&command_export, a, "html-size");
     if (code < 0 && size && !c->format->is_page)
         code = command_misuse(&command_export, "--html-size is for --html");

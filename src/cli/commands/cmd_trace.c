@@ -83,10 +83,11 @@ const struct command command_trace = {
              "[--stacks WHAT] [--limit SIZE] [--duration DURATION] [--flight [--snapshot-on TRIGGER]...] "
              "[--kernel "
              "LIST|--kernel-all] "
-             "[--kernel-buffer SIZE] [--period SIZE] [--no-follow] [--no-args] [--quiet] -- CMD ARG... | "
-             "PID|-p PID | --sum EVENT[.FIELD][,by=FIELD...] [-o FILE] [--interval INTERVAL] [--top N] "
+             "[--kernel-buffer SIZE] [--period SIZE] [--no-follow] [--no-args] [--quiet] -- CMD ARG...\n"
+             "[-o DIR] [--force] [--where QUERY] [--limit SIZE] [--duration DURATION] [--quiet] PID|-p PID\n"
+             "--sum EVENT[.FIELD][,by=FIELD...] [-o FILE] [--force] [--interval INTERVAL] [--top N] "
              "[--histogram] [--alert QUERY [--exec COMMAND]] [--json] [--period SIZE] [--no-follow] "
-             "[--force] [--quiet] -- CMD ARG...",
+             "[--quiet] -- CMD ARG...",
     .summary = "run a program, or attach to a process, and record each of its allocations and frees in order",
     .examples = examples,
     .options = options,

@@ -105,7 +105,7 @@ static int parse(struct request *r)
     if (r->a.n_rest > 1)
         return command_misuse(&command_watch, "too many sources: leave out %s", r->a.rest[1]);
     if (command_value(&command_watch, &r->a, "exec") && !alert)
-        return command_misuse(&command_watch, "--exec needs --alert CONDITION");
+        return command_misuse(&command_watch, "--exec needs --alert CONDITION, such as --alert 'live>1G'");
     if (alert && alert_parse(&r->alert, alert, &e, NULL))
         return command_misuse(&command_watch, "%s", e.text);
     if (profile_filter_init(&r->live, where, NULL, &e))

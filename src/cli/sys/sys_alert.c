@@ -30,7 +30,7 @@ int sys_alert_init(struct sys_alert *a, const char *text, const char *command, c
 {
     *a = (struct sys_alert){.events = events};
     if (!text)
-        return command ? error_set(e, EINVAL, "--exec needs --alert CONDITION") : 0;
+        return command ? error_set(e, EINVAL, "--exec needs --alert CONDITION: --help lists the columns") : 0;
     char *query = mem_strdup(text);
     int bad = cut_duration(query, &a->for_ns, e);
     if (!bad && events && a->for_ns)

@@ -146,7 +146,9 @@ static int check_alert(struct request *q)
 {
     struct error e = {""};
     if (!q->alert)
-        return q->exec ? command_misuse(q->command, "--exec needs --alert QUERY") : -1;
+        return q->exec
+                   ? command_misuse(q->command, "--exec needs --alert QUERY, such as --alert 'count>1000'")
+                   : -1;
     if (sum_spec_is_user(&q->spec))
         return -1;
     struct event_sums *none = event_sums_new(&q->spec);

@@ -86,6 +86,12 @@ static void print_losses(const struct ring_follow_counts *n)
                      n->ambiguous);
     else if (clock_kind_has_bounds(n->clock))
         command_fail(0, "without times: %" PRIu64 " events have no sure place in the order", n->ambiguous);
+    if (n->ahead)
+        command_fail(0,
+                     "times of %" PRIu64
+                     " of the events are in the future: of another clock, or the program wrote "
+                     "them itself; --where may misjudge their order",
+                     n->ahead);
     if (n->damaged)
         command_fail(0, "%" PRIu64 " parts of rings were damaged by the program itself, and left out",
                      n->damaged);
@@ -213,12 +219,14 @@ void trace_summary_print_flight(const struct trace_flight_counts *n, const char 
     command_fail(0, "%u snapshot%s in %s; %" PRIu64 " process%s traced", written - n->removed,
                  written - n->removed == 1 ? "" : "s", folder, n->images, n->images == 1 ? "" : "es");
     if (n->removed)
-        command_fail(0, "%u older snapshots were removed (--limit)", n->removed);
+        command_fail(0, "%u older snapshot%s removed (--limit)", n->removed,
+                     n->removed == 1 ? " was" : "s were");
     if (n->skipped)
-        command_fail(0, "%" PRIu64 " more triggers came within a second after a snapshot", n->skipped);
+        command_fail(0, "%" PRIu64 " more trigger%s came within a second after a snapshot", n->skipped,
+                     n->skipped == 1 ? "" : "s");
     print_event_triggers(n);
     if (n->failed)
-        command_fail(0, "%u snapshots could not be written", n->failed);
+        command_fail(0, "%u snapshot%s could not be written", n->failed, n->failed == 1 ? "" : "s");
     print_wall_clock();
     if (*n->last)
         command_fail(0,

@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "base/sigsafe/clock_ns.h"
 #include "collect/trace/ctf_metadata.h"
+#include "collect/trace/cut_packet.h"
 
 struct ctf_writer {
     int folder;
@@ -124,7 +125,10 @@ int ctf_writer_stream(struct ctf_writer *w, pid_t pid, uint64_t image_id, uint32
     char name[64];
     snprintf(name, sizeof(name), "events_%d-%016" PRIx64 "_%u", (int)pid, image_id, cpu);
     int fd = openat(w->folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    return fd >= 0 ? fd : error_set(e, errno, "cannot write %s: %s", name, strerror(errno));
+    if (fd < 0)
+        return error_set(e, errno, "cannot write %s: %s", name, strerror(errno));
+    cut_packet_lock(fd);
+    return fd;
 }
 
 /* Returns how many bytes of an event's last word are behind its last field. */

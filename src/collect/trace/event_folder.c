@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/read_file.h"
 #include "collect/trace/ctf_metadata.h"
+#include "collect/trace/cut_packet.h"
 #include "ring/ring_layout.h"
 
 #define METADATA_MAX     (16u << 20)
@@ -42,7 +43,7 @@ struct stream {
     uint64_t n_bytes, at; /* of them */
     uint64_t due_ns;      /* the time of the next event; before a packet is read, that of its beginning */
     uint64_t lost;
-    bool has_packet;
+    bool has_packet, is_cut;
 };
 
 struct event_folder {
@@ -145,15 +146,29 @@ static void count_lost(struct event_folder *t, const struct stream *s)
     *vec_push(&t->lost) = (struct cpu_loss){domain, s->head.cpu, more};
 }
 
+static uint64_t size_of(const struct stream *s)
+{
+    struct stat st;
+    return fstat(s->fd, &st) ? 0 : (uint64_t)st.st_size;
+}
+
+/* The packet at s->file_at is the stream's last one, and not whole. `head`: of what is there; NULL: nothing is. */
+static void cut(struct event_folder *t, struct stream *s, uint64_t size, const struct ctf_packet *head)
+{
+    t->losses.cut_packets++;
+    s->is_cut = true;
+    cut_packet_close(t->domains.at[s->domain].folder, s->name, size, s->file_at, head);
+}
+
 /* Reads the head of the next packet with events. Returns 1; 0: there is none; or -errno with a line. */
 static int next_head(struct event_folder *t, struct stream *s, struct error *e)
 {
     for (;;) {
-        int bad = open_stream(t, s);
+        int bad = s->is_cut ? -ENODATA : open_stream(t, s);
         bad = bad ? bad : read_at(s, &s->head, sizeof(s->head), s->file_at);
         if (bad == -ENODATA) {
-            struct stat st;
-            t->losses.cut_packets += !fstat(s->fd, &st) && (uint64_t)st.st_size > s->file_at;
+            if (!s->is_cut && size_of(s) > s->file_at)
+                cut(t, s, size_of(s), NULL);
             return 0;
         }
         if (bad)
@@ -172,23 +187,6 @@ static int next_head(struct event_folder *t, struct stream *s, struct error *e)
     }
 }
 
-/* Reads the packet behind its head. Returns 1; 0: it is not whole; or -errno with a line. */
-static int read_packet(struct event_folder *t, struct stream *s, struct error *e)
-{
-    s->words = mem_resize(s->words, s->n_bytes);
-    int bad = open_stream(t, s);
-    bad = bad ? bad : read_at(s, s->words, s->n_bytes, s->file_at + sizeof(s->head));
-    if (bad == -ENODATA) {
-        t->losses.cut_packets++;
-        return 0;
-    }
-    if (bad)
-        return unreadable(t, s, bad, e);
-    s->file_at += sizeof(s->head) + s->n_bytes;
-    s->has_packet = true;
-    return 1;
-}
-
 static const struct known_class *class_at(const struct event_folder *t, const struct stream *s)
 {
     struct ring_event head;
@@ -202,6 +200,44 @@ static uint64_t event_bytes(const struct event_folder *t, const struct stream *s
     const uint64_t left = s->n_bytes - s->at;
     const uint64_t bytes = left < sizeof(struct ring_event) ? 0 : class_at(t, s)->event_bytes;
     return bytes <= left ? bytes : 0;
+}
+
+/* Of a packet that is not whole, keeps the whole events. Returns 1; 0: there are none; or -errno. */
+static int keep_whole(struct event_folder *t, struct stream *s)
+{
+    const uint64_t size = size_of(s), begin = s->file_at + sizeof(s->head);
+    s->n_bytes = size > begin && size - begin < s->n_bytes ? size - begin : 0;
+    const int bad = read_at(s, s->words, s->n_bytes, begin);
+    if (bad)
+        return bad;
+    struct ctf_packet head = s->head;
+    uint64_t padding = 0; /* behind the last field of the last event */
+    for (uint64_t bytes; (bytes = event_bytes(t, s)); s->at += bytes) {
+        struct ring_event event;
+        memcpy(&event, s->words + s->at, sizeof(event));
+        head.end_ns = event.ticks;
+        padding = -(uint64_t)event_class_bytes(class_at(t, s)->class) % 8;
+    }
+    s->n_bytes = s->at;
+    s->at = 0;
+    head.packet_bits = 8 * (sizeof(head) + s->n_bytes);
+    head.content_bits = head.packet_bits - 8 * padding;
+    cut(t, s, size, s->n_bytes ? &head : NULL);
+    return s->n_bytes != 0;
+}
+
+/* Reads the packet behind its head. Returns 1; 0: it has no whole event; or -errno with a line. */
+static int read_packet(struct event_folder *t, struct stream *s, struct error *e)
+{
+    s->words = mem_resize(s->words, s->n_bytes);
+    int found = open_stream(t, s);
+    found = found ? found : read_at(s, s->words, s->n_bytes, s->file_at + sizeof(s->head));
+    found = found == -ENODATA ? keep_whole(t, s) : found ? found : 1;
+    if (found < 0)
+        return unreadable(t, s, found, e);
+    s->file_at += sizeof(s->head) + s->n_bytes;
+    s->has_packet = found;
+    return found;
 }
 
 /* Moves the first stream of the heap behind the event that was handed out. Returns 0, or -errno with a line. */
@@ -317,6 +353,7 @@ static int add_domain(struct event_folder *t, const char *path, const char *name
         vec_each (const struct event_class, c, &d->trace.classes)
             d->by_id[c->id] =
                 (struct known_class){c, sizeof(struct ring_event) + ((event_class_bytes(c) + 7ull) & ~7ull)};
+        t->losses.cut_packets += cut_packet_closed(folder);
         bad = add_streams(t, (uint32_t)t->domains.len - 1, e);
     }
     buf_release(&text);

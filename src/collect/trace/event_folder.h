@@ -4,7 +4,8 @@
 
 /*
  * Reads the events of a trace that `allium trace` wrote, in the order of time: those of all folders of CTF in it, of
- * all CPUs and process images. Nothing in the files is trusted.
+ * all CPUs and process images. Nothing in the files is trusted. Of the last packet of a stream that is not whole, the
+ * whole events are read, and the packet is closed (cut_packet.h).
  *
  * Runs in: the tool. Threads: one. Owns: descriptors, and one packet of each stream that is being read, until
  * event_folder_close().
@@ -27,8 +28,9 @@ struct cpu_loss {
 };
 
 struct trace_losses {
-    uint64_t events;      /* that were lost while they were recorded */
-    uint64_t cut_packets; /* that are not whole: of a recording that was cut short */
+    uint64_t events; /* that were lost while they were recorded */
+    /* that are not whole, or were not (cut_packet.h): of a recording that was cut short */
+    uint64_t cut_packets;
 };
 
 /** Returns whether the path is a folder that looks like a trace. */

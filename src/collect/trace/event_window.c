@@ -12,6 +12,8 @@
 
 #define SHARES  64u
 #define SKEW_NS 1000u /* CPUs read the time stamp counter that much ahead of their loads */
+/* More than a tick_clock errs. Of numbers that are times: more than come during a reading. */
+#define AHEAD_NS 1000000u
 
 _Static_assert(TRACE_EVENT_INTERPOLATED == RING_FLAG_INTERPOLATED, "the folder has the flags of the ring");
 
@@ -43,11 +45,13 @@ struct event_window {
     struct event_order *order;                       /* NULL: it goes by time */
     const struct event_class *classes[EVENT_ID_OWN]; /* of the agent, by number */
     struct window_ring *rings;
-    uint64_t bytes, dropped;
+    uint64_t bytes, dropped, ahead;
     uint64_t round, number;              /* of readings; of events that are ordered */
     struct VEC(struct ring_event *) run; /* events without times that follow each other */
     uint64_t until_ns, passed_ns;        /* of the last round; of the last event that was passed */
     uint32_t passed_ring;
+    /* the latest time of the events that came since the last judgement, and of those before it */
+    uint64_t newest_ns, before_ns;
 };
 
 struct event_window *event_window_new(const struct event_window_options *o)
@@ -113,7 +117,7 @@ static struct trace_event event_of(const struct event_window *w, uint32_t ring, 
 }
 
 static void prepare(struct event_window *w, uint32_t ring, const struct ring_piece *p,
-                    const struct tick_clock *clock)
+                    const struct tick_clock *clock, uint64_t read_ns)
 {
     uint32_t at = 0;
     bool bad;
@@ -121,14 +125,18 @@ static void prepare(struct event_window *w, uint32_t ring, const struct ring_pie
         const struct trace_event event = event_of(w, ring, e);
         if (w->order)
             event_order_expect(w->order, &event);
-        if (!w->o.interpolates || e->ticks)
-            ((struct ring_event *)e)->ticks =
-                clock ? tick_clock_ns(clock, e->ticks) : e->ticks + w->o.base_ns;
+        if (w->o.interpolates && !e->ticks)
+            continue;
+        const uint64_t ns = clock ? tick_clock_ns(clock, e->ticks) : e->ticks + w->o.base_ns;
+        ((struct ring_event *)e)->ticks = ns;
+        w->ahead += !w->order && ns > read_ns && ns - read_ns > AHEAD_NS;
+        if (ns > w->newest_ns)
+            w->newest_ns = ns;
     }
 }
 
 int event_window_put(struct event_window *w, uint32_t ring, const struct ring_piece *p,
-                     const struct tick_clock *clock)
+                     const struct tick_clock *clock, uint64_t read_ns)
 {
     if (!is_whole(w, p))
         return -EBADMSG;
@@ -137,7 +145,7 @@ int event_window_put(struct event_window *w, uint32_t ring, const struct ring_pi
     memcpy(words, p->words, p->n_words * sizeof(*words));
     *h = (struct held){.p = *p, .round = w->round};
     h->p.words = words;
-    prepare(w, ring, &h->p, clock);
+    prepare(w, ring, &h->p, clock, read_ns);
     w->rings[ring].unjudged += p->n_words;
     w->bytes += 8ull * p->n_words;
     return 0;
@@ -409,6 +417,11 @@ static void judge_interpolated(struct event_window *w, bool is_end, uint64_t beg
     w->round++;
 }
 
+/*
+ * Events may have times in the future: the program's clock is another one, or it has written them itself. None is held
+ * until then. By the program's own clock, what is no later than an event of an earlier round happened before this round
+ * began, and was read.
+ */
 void event_window_judge(struct event_window *w, uint64_t until_ns, uint64_t began_ns)
 {
     w->until_ns = until_ns < UINT64_MAX ? until_ns : w->until_ns;
@@ -420,6 +433,10 @@ void event_window_judge(struct event_window *w, uint64_t until_ns, uint64_t bega
         judge_ordered(w, until_ns == UINT64_MAX, began_ns);
         return;
     }
+    if (until_ns <= w->before_ns)
+        until_ns = w->before_ns == UINT64_MAX ? UINT64_MAX : w->before_ns + 1;
+    w->before_ns = w->newest_ns;
+    w->newest_ns = 0;
     for (;;) {
         uint64_t until = until_ns;
         const uint32_t ring = earliest(w, &until);
@@ -462,6 +479,11 @@ uint64_t event_window_bytes(const struct event_window *w)
 uint64_t event_window_dropped(const struct event_window *w)
 {
     return w->dropped;
+}
+
+uint64_t event_window_ahead(const struct event_window *w)
+{
+    return w->ahead;
 }
 
 uint64_t event_window_ambiguous(const struct event_window *w)

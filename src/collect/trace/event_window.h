@@ -40,13 +40,15 @@ void event_window_free(struct event_window *w); /* NULL is allowed */
 
 /**
  * Adds a copy of a piece, whose user events have the numbers of the trace. `clock` NULL: its times are in ns, or
- * numbers. Returns 0, or -EBADMSG: the piece has an invalid event, and is not added.
+ * numbers. `read_ns`: the time, or number, at which the piece was read. Returns 0, or -EBADMSG: the piece has an
+ * invalid event, and is not added.
  */
 int event_window_put(struct event_window *w, uint32_t ring, const struct ring_piece *p,
-                     const struct tick_clock *clock);
+                     const struct tick_clock *clock, uint64_t read_ns);
 /**
- * Judges the events before `until_ns`. `began_ns`: of the trace. All are of CLOCK_MONOTONIC. If the window orders, call
- * it after each round of reading; it judges what has a place in the order. UINT64_MAX: there will be no more events.
+ * Judges the events before `until_ns`, and those with later times that it has held since the last call. `began_ns`: of
+ * the trace. All are of CLOCK_MONOTONIC. Call it after a round of reading. If the window orders, call it after each
+ * round; it judges what has a place in the order. UINT64_MAX: there will be no more events.
  */
 void event_window_judge(struct event_window *w, uint64_t until_ns, uint64_t began_ns);
 /**
@@ -60,6 +62,8 @@ struct ring_piece *event_window_take(struct event_window *w, uint32_t ring);
 uint64_t event_window_bytes(const struct event_window *w);
 /** Returns the number of events that were judged and not kept. */
 uint64_t event_window_dropped(const struct event_window *w);
+/** Returns the number of events that were read before the time that they have. */
+uint64_t event_window_ahead(const struct event_window *w);
 /** Returns event_order_ambiguous(); 0 if the window does not order. */
 uint64_t event_window_ambiguous(const struct event_window *w);
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/file_map.h"
 #include "base/sigsafe/atomic.h"
 #include "collect/ledger/ledger_dir.h"
 #include "collect/ledger/ledger_folder.h"
@@ -33,19 +34,19 @@ static void *map_file(const char *folder, const char *name, int how, size_t *byt
 {
     struct buf path = BUF_INIT;
     struct stat st;
-    void *map = MAP_FAILED;
+    void *map = NULL;
     buf_printf(&path, "%s/%s", folder, name);
     int fd = ledger_file_open(buf_str(&path), how & PROT_WRITE ? O_RDWR : O_RDONLY);
     if (fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0) {
         *bytes = (size_t)st.st_size;
-        map = mmap(NULL, *bytes, how, MAP_SHARED, fd, 0);
+        map = file_map_open(fd, *bytes, how);
     }
     if (kept)
         *kept = fd;
     else if (fd >= 0)
         close(fd);
     buf_release(&path);
-    return map == MAP_FAILED ? NULL : map;
+    return map;
 }
 
 static void name_of(char out[static 64], const struct ring_image *i, const char *suffix)
@@ -91,7 +92,7 @@ int ring_image_open(struct ring_image *i, const char *folder, const char *name)
     }
     const size_t needed = sizeof(*i->positions) + ring_reader_rings(i->reader) * sizeof(uint64_t);
     if (i->positions && i->positions_bytes < needed) {
-        munmap(i->positions, i->positions_bytes);
+        file_map_close(i->positions, i->positions_bytes);
         i->positions = NULL;
     }
     return 0;
@@ -181,10 +182,9 @@ void ring_image_remove(struct ring_image *i, const char *folder)
 void ring_image_close(struct ring_image *i)
 {
     ring_reader_free(i->reader);
-    if (i->map && !i->borrows)
-        munmap(i->map, i->bytes);
-    if (i->positions)
-        munmap(i->positions, i->positions_bytes);
+    if (!i->borrows)
+        file_map_close(i->map, i->bytes);
+    file_map_close(i->positions, i->positions_bytes);
     if (i->lock >= 0)
         close(i->lock);
 }

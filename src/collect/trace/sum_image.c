@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/file_map.h"
 #include "base/mem.h"
 #include "base/vec.h"
 #include "collect/ledger/ledger_folder.h"
@@ -45,11 +46,11 @@ int sum_image_open(struct sum_image *i, const char *dir, const char *name)
     buf_release(&path);
     if (fd < 0)
         return fd;
-    void *map = MAP_FAILED;
+    void *map = NULL;
     if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0)
-        map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+        map = file_map_open(fd, (size_t)st.st_size, PROT_READ);
     close(fd);
-    if (map == MAP_FAILED)
+    if (!map)
         return -EAGAIN;
     i->map = map;
     i->bytes = (size_t)st.st_size;
@@ -61,8 +62,7 @@ int sum_image_open(struct sum_image *i, const char *dir, const char *name)
 
 void sum_image_close(struct sum_image *i)
 {
-    if (i->map)
-        munmap(i->map, i->bytes);
+    file_map_close(i->map, i->bytes);
     i->map = NULL;
 }
 
@@ -102,14 +102,6 @@ static const struct event_class *class_of(struct reading *r, uint16_t number)
     return NULL;
 }
 
-static const struct event_field *find_field(const struct event_class *c, const char *name)
-{
-    for (uint32_t k = 0; k < c->n_fields; k++)
-        if (!strcmp(c->fields[k].name, name))
-            return &c->fields[k];
-    return NULL;
-}
-
 static struct event_sums_value site_at(struct reading *r, uint64_t address, uint64_t frame,
                                        char text[TEXT_BYTES])
 {
@@ -145,9 +137,9 @@ static struct event_sums_value common_at(const struct reading *r, const struct e
 static void read_key(struct reading *r, const struct event_class *c, const struct sum_key *key,
                      struct event_sums_key *out)
 {
-    uint32_t at = 1;
+    uint32_t at = 1, unused;
     for (unsigned k = 0; k < r->spec->n_by && at < SUM_KEY_WORDS; k++) {
-        const struct event_field *f = find_field(c, r->spec->by[k]);
+        const struct event_field *f = trace_event_class_field(c, r->spec->by[k], &unused);
         const uint32_t left = SUM_KEY_WORDS - at, words = left < SUM_TEXT_WORDS ? left : SUM_TEXT_WORDS;
         char *text = r->texts[k];
         if (!f)

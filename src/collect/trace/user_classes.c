@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/file_map.h"
 #include "base/mem.h"
 #include "base/sigsafe/atomic.h"
 #include "base/vec.h"
@@ -76,8 +77,8 @@ struct user_events *user_events_new(const char *dir, pid_t pid, uint64_t image_i
 
 void user_events_free(struct user_events *u)
 {
-    if (u && u->table)
-        munmap((void *)u->table, EVENT_TABLE_BYTES);
+    if (u)
+        file_map_close((void *)u->table, EVENT_TABLE_BYTES);
     free(u);
 }
 
@@ -87,10 +88,8 @@ static void open_table(struct user_events *u)
     struct stat st;
     buf_printf(&path, "%s/%d-%016" PRIx64 LEDGER_EVENTS_SUFFIX, u->dir, (int)u->pid, u->image_id);
     const int fd = open(buf_str(&path), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size >= EVENT_TABLE_BYTES) {
-        void *map = mmap(NULL, EVENT_TABLE_BYTES, PROT_READ, MAP_SHARED, fd, 0);
-        u->table = map == MAP_FAILED ? NULL : map;
-    }
+    if (fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size >= EVENT_TABLE_BYTES)
+        u->table = file_map_open(fd, EVENT_TABLE_BYTES, PROT_READ);
     if (fd >= 0)
         close(fd);
     buf_release(&path);

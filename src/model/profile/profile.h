@@ -229,6 +229,7 @@ struct profile_older_frees {
 /** Of a trace of all events. Those that were lost count as PROFILE_LOST_SAMPLES. */
 struct profile_trace {
     bool known;
+    bool is_part;    /* the profile is of a moment in it, or of a span of it */
     uint32_t filter; /* text: the query that its blocks match; "": it has all */
     /* text: "counter", "none": it has no times, those of the profile are numbers of events; "every:N": most times are
      * interpolated; "": it has times. With "none" and "every:N" the order of events is not known for sure */

@@ -160,16 +160,10 @@ static void look_up_field(const struct subject *s, size_t field, struct query_pr
 {
     const struct query_field *wanted = &s->query->fields.at[field];
     const char *name = wanted->name + (strncmp(wanted->name, OWN, OWN_BYTES) ? 0 : OWN_BYTES);
-    uint32_t end = 0;
-    for (uint32_t k = 0; k < s->event->class->n_fields; k++) {
-        const struct event_field *f = &s->event->class->fields[k];
-        const uint32_t at = event_field_at(f, end);
-        if (!strcmp(f->name, name)) {
-            offer_field(probe, f, s->event->fields + at, wanted->type);
-            return;
-        }
-        end = at + f->bytes;
-    }
+    const unsigned char *at;
+    const struct event_field *f = trace_event_field(s->event, name, &at);
+    if (f)
+        offer_field(probe, f, at, wanted->type);
 }
 
 static void look_up(void *subject, size_t field, struct query_probe *probe)

@@ -135,20 +135,6 @@ uint64_t event_sums_early(const struct event_sums *s)
     return s->early;
 }
 
-/* Finds a field of the event. NULL: it has none of that name. */
-static const struct event_field *find_field(const struct trace_event *e, const char *name, uint32_t *at)
-{
-    uint32_t end = 0;
-    for (uint32_t i = 0; i < e->class->n_fields; i++) {
-        const struct event_field *f = &e->class->fields[i];
-        *at = event_field_at(f, end);
-        if (!strcmp(f->name, name))
-            return f;
-        end = *at + f->bytes;
-    }
-    return NULL;
-}
-
 struct event_sums_value event_sums_value_of_number(const struct event_field *f, uint64_t bits, char *text,
                                                    size_t room)
 {
@@ -186,7 +172,7 @@ struct event_sums_value event_sums_value_of(const char *name, const struct trace
                                             size_t room)
 {
     uint32_t at;
-    const struct event_field *f = find_field(e, name, &at);
+    const struct event_field *f = trace_event_class_field(e->class, name, &at);
     if (f)
         return value_of_field(f, e->fields + at, text, room);
     if (!strcmp(name, "event"))
@@ -204,7 +190,7 @@ enum sum_type event_sums_number_of(const struct sum_spec *spec, const struct tra
                                    bool *bytes)
 {
     uint32_t at;
-    const struct event_field *f = spec->field ? find_field(e, spec->field, &at) : NULL;
+    const struct event_field *f = spec->field ? trace_event_class_field(e->class, spec->field, &at) : NULL;
     *bits = 0;
     *bytes = f && f->type == EVENT_BYTES;
     if (!f || f->type == EVENT_TEXT)

@@ -63,20 +63,30 @@ static inline const char *trace_event_label(const struct event_field *f, int64_t
     return NULL;
 }
 
-/** Finds a field by its name. *at: where its value begins. NULL: the event has none of that name. */
+/** Finds a field of the class by its name. *at: where it begins among the fields. NULL: there is none of that name. */
+static inline const struct event_field *trace_event_class_field(const struct event_class *c, const char *name,
+                                                                uint32_t *at)
+{
+    uint32_t end = 0;
+    for (uint32_t i = 0; i < c->n_fields; i++) {
+        const struct event_field *f = &c->fields[i];
+        *at = event_field_at(f, end);
+        if (!strcmp(f->name, name))
+            return f;
+        end = *at + f->bytes;
+    }
+    return NULL;
+}
+
+/** The same of an event that has its fields in memory. *at: where the field's value begins. */
 static inline const struct event_field *trace_event_field(const struct trace_event *e, const char *name,
                                                           const unsigned char **at)
 {
-    uint32_t end = 0;
-    for (uint32_t i = 0; i < e->class->n_fields; i++) {
-        const struct event_field *f = &e->class->fields[i];
-        const uint32_t begin = event_field_at(f, end);
+    uint32_t begin = 0;
+    const struct event_field *f = trace_event_class_field(e->class, name, &begin);
+    if (f)
         *at = e->fields + begin;
-        if (!strcmp(f->name, name))
-            return f;
-        end = begin + f->bytes;
-    }
-    return NULL;
+    return f;
 }
 
 /** Returns the whole number of the field with that name; 0: the event has none. */

@@ -8,7 +8,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -60,8 +59,7 @@ struct ring_follow {
     struct trace_budget budget;
     uint64_t now_ns, began_ns, scanned_ns, first_ns, last_ns;
     struct VEC(struct followed) images;
-    struct VEC(
-        uint64_t) ended; /* the ids of images whose files stay, although they have been read to the end */
+    struct VEC(uint64_t) ended; /* ids of images that are read to the end, and whose files stay */
     struct ring_follow_counts counts;
     int bad;
     struct error error;
@@ -195,6 +193,17 @@ static void write_piece(struct ring_follow *f, struct followed *i, uint32_t ring
     }
 }
 
+/* Returns the time, or number, that an event of the image would have now. */
+static uint64_t time_of(const struct ring_follow *f, const struct followed *i)
+{
+    const uint64_t number = ring_reader_counter(i->image.reader);
+    const struct tick_anchor now = tick_clock_anchor();
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    return ring_reader_header(i->image.reader)->clock == RING_CLOCK_COUNTER ? f->began_ns + number + 1
+           : clock_of(f, i) ? tick_clock_ns(&f->clock, now.ticks)
+                            : now.ns;
+}
+
 /* Writes what a piece has, or holds it until it can be judged. */
 static void use_piece(struct ring_follow *f, struct followed *i, uint32_t ring, struct ring_piece *p)
 {
@@ -204,7 +213,7 @@ static void use_piece(struct ring_follow *f, struct followed *i, uint32_t ring, 
         f->counts.unwritten += p->n_events;
     } else if (!i->window) {
         write_piece(f, i, ring, p, clock_of(f, i));
-    } else if (event_window_put(i->window, ring, p, clock_of(f, i))) {
+    } else if (event_window_put(i->window, ring, p, clock_of(f, i), time_of(f, i))) {
         f->counts.damaged++;
     }
 }
@@ -276,18 +285,6 @@ static bool read_image(struct ring_follow *f, struct followed *i)
     return any;
 }
 
-/* Returns the time before which all events can be judged once the rings have been read. */
-static uint64_t time_of_round(const struct ring_follow *f, const struct followed *i)
-{
-    const struct ring_reader *r = i->image.reader;
-    const uint64_t number = ring_reader_counter(r);
-    const struct tick_anchor now = tick_clock_anchor();
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    return ring_reader_header(r)->clock == RING_CLOCK_COUNTER ? f->began_ns + number + 1
-           : clock_of(f, i)                                   ? tick_clock_ns(&f->clock, now.ticks)
-                                                              : now.ns;
-}
-
 static uint64_t lost_of(const struct followed *i, uint32_t ring, enum ring_loss why)
 {
     return ring_reader_lost(i->image.reader, ring, why) - i->rings[ring].lost_before[why];
@@ -341,6 +338,7 @@ static void release(struct ring_follow *f, struct followed *i, bool ended)
         write_losses(f, i);
     count_losses(f, i);
     f->counts.filtered += i->window ? event_window_dropped(i->window) : 0;
+    f->counts.ahead += i->window ? event_window_ahead(i->window) : 0;
     f->counts.ambiguous += i->window ? event_window_ambiguous(i->window) : 0;
     for (uint32_t ring = 0; ring < ring_reader_rings(i->image.reader); ring++)
         if (i->rings[ring].stream >= 0)
@@ -379,7 +377,7 @@ static bool read_all(struct ring_follow *f)
 {
     bool any = false;
     vec_each (struct followed, i, &f->images) {
-        i->round_ns = i->window ? time_of_round(f, i) : 0;
+        i->round_ns = i->window ? time_of(f, i) : 0; /* events before it can be judged after the round */
         any |= read_image(f, i);
     }
     vec_each (struct followed, i, &f->images)

@@ -39,6 +39,7 @@ struct ring_follow_counts {
     uint64_t full, no_room, no_ring, overwritten; /* events that were lost in the rings, by reason */
     const char *clock;                            /* of struct ring_follow_options */
     uint64_t ambiguous;                           /* with "none", "every:N": event_order_ambiguous() */
+    uint64_t ahead;                               /* with `where`: events with times in the future */
     bool has_filter;                              /* `where` is there */
     uint64_t filtered;                            /* events that it excludes */
     uint64_t damaged;                             /* pieces of rings that could not be read */

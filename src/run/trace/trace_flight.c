@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +28,7 @@
 #include "run/trace/kernel_follow.h"
 #include "run/trace/trace_snapshot.h"
 #include "run/watch.h"
+#include "run/worker_thread.h"
 
 #define STEP_NS        50000000u
 #define LOOK_NS        5000000u /* between looks at what the program asks */
@@ -398,7 +398,6 @@ static void release_all(struct trace_flight *f)
 int trace_flight_begin(struct trace_flight **out, const struct trace_flight_options *o, struct error *e)
 {
     struct trace_flight *f = mem_alloc(sizeof(*f));
-    sigset_t all, before;
     f->o = *o;
     f->dir = mem_strdup(o->dir);
     f->first = tick_clock_anchor();
@@ -408,10 +407,7 @@ int trace_flight_begin(struct trace_flight **out, const struct trace_flight_opti
     begin_growth(f);
     f->folder = open(o->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int bad = f->folder < 0 ? errno : -trace_budget_begin(&f->budget, f->folder, o->limit_bytes);
-    sigfillset(&all); /* signals are the caller's business */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    bad = bad ? bad : pthread_create(&f->thread, NULL, watch_over, f);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    bad = bad ? bad : worker_thread_start(&f->thread, watch_over, f);
     if (bad) {
         release_all(f);
         return error_set(e, bad, "%s: %s", o->folder, strerror(bad));

@@ -74,15 +74,9 @@ static uint32_t find_theirs(const struct lttng_writer *w, const char *name)
 
 static struct source find_source(const struct event_class *c, const char *name)
 {
-    uint32_t end = 0;
-    for (uint32_t i = 0; i < c->n_fields && name; i++) {
-        const struct event_field *f = &c->fields[i];
-        const uint32_t at = event_field_at(f, end);
-        if (!strcmp(f->name, name))
-            return (struct source){f, at};
-        end = at + f->bytes;
-    }
-    return (struct source){NULL, 0};
+    uint32_t at = 0;
+    const struct event_field *f = name ? trace_event_class_field(c, name, &at) : NULL;
+    return f ? (struct source){f, at} : (struct source){NULL, 0};
 }
 
 /* Adds the sources of the fields of `theirs`, and returns the index of the first. */

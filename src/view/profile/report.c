@@ -27,7 +27,8 @@ void report_add_title(struct buf *b, const struct profile *p, const struct profi
         [PROFILE_IMAGE_CUT] = "running when last seen; the recording was cut short",
     };
     if (f->main_image == PROFILE_NONE) {
-        buf_addstr(b, profile_summary_exact(f) || p->unobserved.len
+        buf_addstr(b, p->trace.is_part ? "nothing was allocated"
+                      : profile_summary_exact(f) || p->unobserved.len
                           ? "nothing was sampled"
                           : "nothing was sampled: run again with --period 1");
         return;
@@ -86,6 +87,10 @@ void report_add_nothing(struct buf *b, const struct rollup *r, const struct prof
     }
     if (f->period_high)
         report_add_period(b, f, style);
+    if (r->profile->trace.is_part) {
+        buf_addstr(b, ", but there was none: no process had allocated yet.");
+        return;
+    }
     if (profile_summary_exact(f)) {
         buf_addstr(b, ", but there was none");
     } else {
