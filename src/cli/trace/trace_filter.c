@@ -13,8 +13,12 @@ int trace_filter_parse_clock(const struct command *c, const struct arguments *a,
     *clock = is_time ? NULL : asked;
     if (is_time)
         return -1;
-    if (command_value(c, a, "kernel") || command_value(c, a, "kernel-all"))
-        return command_misuse(c, "--clock %s has no times, and --kernel needs them: use --clock mono", asked);
+    const char *timed = command_value(c, a, "kernel") || command_value(c, a, "kernel-all") ? "kernel"
+                        : command_value(c, a, "function")                                  ? "function"
+                                                                                           : NULL;
+    if (timed)
+        return command_misuse(c, "--clock %s has no times, and --%s needs them: use --clock mono", asked,
+                              timed);
     if (command_value(c, a, "flight"))
         return command_misuse(c, "--clock %s has no times, and --flight needs them: use --clock mono", asked);
     if (events && !event_list_has_agent(events))
