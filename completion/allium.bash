@@ -13,7 +13,7 @@ _allium_options()
     '') echo -V --help --version ;;
     run) echo --period -o --output --force --sites --wrapper --no-follow --no-args --quiet --html --json --ledger-size --debuginfod --help ;;
     events) echo --where --by --top --sum --histogram --columns --wide --exact --json --no-pager --help ;;
-    trace) echo -o --output --force --events --where --buffer --clock --stacks --limit --duration --flight --snapshot-on --kernel --kernel-all --kernel-buffer --period --no-follow --no-args --quiet --sum --interval --top --histogram --alert --exec --json -p --pid --help ;;
+    trace) echo -o --output --force --events --where --buffer --clock --stacks --limit --duration --flight --snapshot-on --kernel --kernel-all --kernel-buffer --function --period --no-follow --no-args --quiet --sum --interval --top --histogram --alert --exec --json -p --pid --help ;;
     env) echo --shell --systemd --docker --period --ledger-size --sites --wrapper --trace --flight --no-follow --help ;;
     ps) echo --prune --top --columns --wide --exact --json --help ;;
     snapshot) echo -o --output --force --trace --last --debuginfod -p --pid --help ;;
@@ -107,6 +107,10 @@ _allium_value()
         ;;
     'sys import --format')
         _allium_words text perf.data trace.dat raw allocinfo slab_traces page_owner
+        return
+        ;;
+    'trace --function')
+        _allium_words usdt:
         return
         ;;
     'trace --events')

@@ -443,3 +443,5 @@ SEC("raw_tp/mark_victim") int BPF_PROG(on_victim_number, int pid)
     END();
     return 0;
 }
+
+#include "bpf/probe.bpf.h"

@@ -241,6 +241,7 @@ int command_parse(const struct command *c, int argc, char **argv, bool stop_at_w
             continue;
         if (a->n_many == sizeof(a->many) / sizeof(*a->many))
             return command_misuse(c, "--%s is given more than %d times", c->options[k].name, a->n_many);
+        a->many_of[a->n_many] = c->options[k].name;
         a->many[a->n_many++] = optarg;
     }
     if (first) /* getopt moved all options before the arguments, so the slot before them is free */

@@ -38,7 +38,7 @@ struct option_doc {
     char letter;       /* 0: none */
     const char *value; /* its value in help: SIZE, FILE ...; NULL: it takes none */
     const char *doc;   /* a verb phrase, half a line */
-    bool many;         /* may be given several times; at most one option of a command, see struct arguments */
+    bool many;         /* may be given several times, see struct arguments */
     bool is_pid;       /* its value is a process id, which command_parse() puts before the other arguments */
 };
 
@@ -62,7 +62,8 @@ extern const struct command command_trace, command_events, command_run, command_
 /** The values of the options of one call, in the order of the table. */
 struct arguments {
     const char *value[48]; /* NULL: not given; "" or the value: given */
-    const char *many[16];  /* all values of the option that may be given several times */
+    /* all values of the options that may be given several times, and the names of these options */
+    const char *many[16], *many_of[16];
     int n_many;
     char **rest; /* the arguments that are no options; before them the value of an option with is_pid */
     int n_rest;

@@ -108,6 +108,27 @@ static int begin_trace(struct session *s, struct error *e)
                              e);
 }
 
+/* Attaches to the kernel, and to functions of the program. */
+static int begin_kernel(struct session *s, struct error *e)
+{
+    const struct record_trace *t = s->o->trace;
+    if (!t || (!t->kernel_groups && !t->probes))
+        return 0;
+    const int bad = kernel_follow_begin(&s->kernel,
+                                        &(struct kernel_follow_options){.groups = t->kernel_groups,
+                                                                        .probes = t->probes,
+                                                                        .ring_bytes = t->kernel_ring_bytes,
+                                                                        .overwrites = t->flight != NULL},
+                                        e);
+    if (!bad && t->probes && t->priced) {
+        struct buf line = BUF_INIT;
+        kernel_follow_price(s->kernel, &line);
+        t->priced(buf_str(&line));
+        buf_release(&line);
+    }
+    return bad;
+}
+
 /* Does everything that can fail before the command is allowed to begin. */
 static int make_ready(struct session *s, struct error *e)
 {
@@ -129,9 +150,7 @@ static int make_ready(struct session *s, struct error *e)
                                                 .events = s->o->trace ? s->o->trace->events : NULL,
                                                 .wrappers = s->o->wrappers,
                                                 .argv = s->o->argv};
-    if (s->o->trace && s->o->trace->kernel_groups)
-        bad = kernel_follow_begin(&s->kernel, s->o->trace->kernel_groups, s->o->trace->kernel_ring_bytes,
-                                  s->o->trace->flight != NULL, e);
+    bad = begin_kernel(s, e);
     bad = bad ? bad : launch_prepare(&s->launch, &s->launch_options, e);
     if (!bad && s->o->trace)
         bad = begin_trace(s, e);

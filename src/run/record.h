@@ -21,15 +21,18 @@ struct wrappers;
 
 /* A trace, whose folder has the recording, too: `output` is not used. */
 struct record_trace {
-    const char *folder;         /* NULL: ./NAME.PID.trace */
-    uint64_t limit_bytes;       /* of the folder; 0: the default */
-    uint64_t duration_ns;       /* 0: until the command ends */
-    const char *events;         /* wire/event_list.h; NULL: those of the agent */
-    const char *clock;          /* of struct ring_follow_options */
-    const char *where;          /* a query: the events that are kept, see ring_follow.h; NULL: all */
-    const char *options;        /* trace_options of struct launch_options */
-    uint32_t kernel_groups;     /* the kernel's events of these groups, too, see kernel_follow.h */
-    uint64_t kernel_ring_bytes; /* of each CPU */
+    const char *folder;              /* NULL: ./NAME.PID.trace */
+    uint64_t limit_bytes;            /* of the folder; 0: the default */
+    uint64_t duration_ns;            /* 0: until the command ends */
+    const char *events;              /* wire/event_list.h; NULL: those of the agent */
+    const char *clock;               /* of struct ring_follow_options */
+    const char *where;               /* a query: the events that are kept, see ring_follow.h; NULL: all */
+    const char *options;             /* trace_options of struct launch_options */
+    uint32_t kernel_groups;          /* the kernel's events of these groups, too, see kernel_follow.h */
+    uint64_t kernel_ring_bytes;      /* of each CPU */
+    const struct probe_list *probes; /* functions whose calls are events, too; NULL: none */
+    /* called before the command begins: what the probes cost. NULL: nothing is */
+    void (*priced)(const char *line);
     /* rings overwrite, and snapshots are written at these triggers; NULL: all events are written */
     const struct trace_triggers *flight;
 };

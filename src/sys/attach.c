@@ -85,8 +85,8 @@ static int attach_program(struct sys_session *s, struct bpf_program *p,
 {
     for (const struct sys_attachment *a = method->attach;
          a < method->attach + SYS_ATTACHMENTS_MAX && a->program; a++)
-        if (a->software_event && !strcmp(a->program, bpf_program__name(p)))
-            return perf_attach(s, p, a->software_event);
+        if (!strcmp(a->program, bpf_program__name(p)) && (a->software_event || a->by_hand))
+            return a->by_hand ? 0 : perf_attach(s, p, a->software_event);
     struct bpf_link *link = bpf_program__attach(p);
     if (!link)
         return -errno;

@@ -31,6 +31,7 @@ struct sys_attachment {
     const char *if_type;    /* optional: left out if the kernel has no such struct; NULL: required */
     /* of SEC("perf_event"): PERF_COUNT_SW_*; 0: its section says what it is attached to */
     uint32_t software_event;
+    bool by_hand; /* loaded here, and attached by the tool: a uprobe */
 };
 
 #define SYS_ATTACHMENTS_MAX 32

@@ -16,6 +16,7 @@
 #include "cli/trace/trace_allocator.h"
 #include "cli/trace/trace_clock.h"
 #include "cli/trace/trace_filter.h"
+#include "cli/trace/trace_functions.h"
 #include "cli/trace/trace_sum.h"
 #include "cli/trace/trace_summary.h"
 #include "collect/ledger/control_events.h"
@@ -31,11 +32,14 @@ static const struct option_doc options[] = {
     {"kernel", 0, "LIST", "record events of the kernel, too: faults,sched,... (root)"},
     {"kernel-all", 0, NULL, "record all events of the kernel, too (root)"},
     {"kernel-buffer", 0, "SIZE", "memory for the kernel's events of each CPU (4M)"},
+    {"function", 0, "FUNCTION",
+     "record calls of a function: LIB:NAME, :NAME, usdt:PROVIDER:NAME; see --function in allium-trace(1) "
+     "(root)",
+     true},
     {"buffer", 0, "SIZE", "memory for the events of each CPU, a power of two (4M)"},
     {"clock", 0, "CLOCK",
      "time events by tsc (the CPU's), every:N (each Nth by it), mono (CLOCK_MONOTONIC), counter (1, 2, ...) "
-     "or none "
-     "(tsc)"},
+     "or none (tsc)"},
     {"stacks", 0, "WHAT",
      "record with each event none, site (the call) or full (of an allocation the whole stack) (site)"},
     {"limit", 0, "SIZE", "stop when DIR has SIZE (4G, or a quarter of the free space if that is less)"},
@@ -60,6 +64,8 @@ static const char *const examples[] = {
     "print the events of the program",
     "sudo allium trace --kernel faults,sched -o t -- ./server",
     "record also page faults, and which thread took the CPU",
+    "sudo allium trace --function libc.so.6:getenv --function :handle_request -o t -- ./server",
+    "record also each call of two functions, with arguments, result and duration",
     "allium trace --stacks full --events begin -o t -- ./server",
     "record the whole stack of each call, and when each call began",
     "allium trace --events 'alloc,shop:*,!shop:noisy' -- ./server",
@@ -81,9 +87,9 @@ const struct command command_trace = {
     .name = "trace",
     .usage = "[-o DIR] [--force] [--events LIST] [--where QUERY] [--buffer SIZE] [--clock CLOCK] "
              "[--stacks WHAT] [--limit SIZE] [--duration DURATION] [--flight [--snapshot-on TRIGGER]...] "
-             "[--kernel "
-             "LIST|--kernel-all] "
-             "[--kernel-buffer SIZE] [--period SIZE] [--no-follow] [--no-args] [--quiet] -- CMD ARG...\n"
+             "[--kernel LIST|--kernel-all] [--kernel-buffer SIZE] [--function FUNCTION]... [--period SIZE] "
+             "[--no-follow] [--no-args] "
+             "[--quiet] -- CMD ARG...\n"
              "[-o DIR] [--force] [--where QUERY] [--limit SIZE] [--duration DURATION] [--quiet] PID|-p PID\n"
              "--sum EVENT[.FIELD][,by=FIELD...] [-o FILE] [--force] [--interval INTERVAL] [--top N] "
              "[--histogram] [--alert QUERY [--exec COMMAND]] [--json] [--period SIZE] [--no-follow] "
@@ -94,22 +100,25 @@ const struct command command_trace = {
     .run = run,
 };
 
-static void tell_kernel(const struct kernel_follow_counts *n, bool flight, uint64_t last)
+static void tell_kernel(const struct record_trace *t, const struct kernel_follow_counts *n, uint64_t last)
 {
     struct buf b = BUF_INIT;
+    const char *whose = !t->probes         ? "the kernel"
+                        : t->kernel_groups ? "the kernel and of functions"
+                                           : "functions";
     if (n->missed) /* the kernel does not tell whose they were */
         buf_printf(&b, "; of all processes %" PRIu64 " were missed amid others", n->missed);
     if (n->damaged)
         buf_printf(&b, "; %" PRIu64 " parts of rings were damaged, and left out", n->damaged);
     if (n->counted)
         buf_printf(&b, "; %" PRIu64 " counted apart", n->counted);
-    if (flight)
+    if (t->flight)
         command_fail(0,
-                     "%" PRIu64 " events of the kernel in the last snapshot, %" PRIu64
+                     "%" PRIu64 " events of %s in the last snapshot, %" PRIu64
                      " lost%s; the kernel keeps them only while allium runs",
-                     last, n->lost, buf_str(&b));
+                     last, whose, n->lost, buf_str(&b));
     else
-        command_fail(0, "%" PRIu64 " events of the kernel, %" PRIu64 " lost%s", n->events, n->lost,
+        command_fail(0, "%" PRIu64 " events of %s, %" PRIu64 " lost%s", n->events, whose, n->lost,
                      buf_str(&b));
     buf_release(&b);
 }
@@ -122,12 +131,13 @@ static int take_kernel(const struct arguments *a, struct record_trace *t)
     const char *buffer = command_value(&command_trace, a, "kernel-buffer");
     t->kernel_ring_bytes = KERNEL_FOLLOW_RING_BYTES;
     const bool all = command_value(&command_trace, a, "kernel-all") != NULL;
+    const bool functions = command_value(&command_trace, a, "function") != NULL;
     if (all && list)
         return command_misuse(&command_trace, "--kernel-all has all of --kernel: leave one out");
-    if (!list && !all)
-        return buffer ? command_misuse(&command_trace, "--kernel-buffer is for --kernel") : -1;
-    t->kernel_groups = all ? KERNEL_FOLLOW_ALL : kernel_follow_groups(list, &bad);
-    if (!t->kernel_groups)
+    if (!list && !all && !functions)
+        return buffer ? command_misuse(&command_trace, "--kernel-buffer is for --kernel and --function") : -1;
+    t->kernel_groups = all ? KERNEL_FOLLOW_ALL : list ? kernel_follow_groups(list, &bad) : 0;
+    if (list && !t->kernel_groups)
         return command_misuse(&command_trace, "unknown events in --kernel: %.*s: use %s",
                               (int)strcspn(bad, ","), bad, kernel_follow_group_names());
     const int code =
@@ -224,16 +234,17 @@ static int parse_flight(const struct arguments *a, struct record_trace *t, struc
 {
     struct error e = {""};
     const bool flight = command_value(&command_trace, a, "flight");
-    if (a->n_many && !flight)
+    const char *snapshot_on = command_value(&command_trace, a, "snapshot-on");
+    if (snapshot_on && !flight)
         return command_misuse(&command_trace, "--snapshot-on needs --flight: use --flight --snapshot-on %s",
-                              a->many[0]);
+                              snapshot_on);
     if (flight && t->events && !event_list_has_agent(t->events))
         return command_misuse(&command_trace, "--flight needs alloc in --events: --events alloc,%s",
                               t->events);
     if (flight && t->duration_ns)
         return command_misuse(&command_trace, "--flight and --duration exclude each other: use one");
     for (int i = 0; i < a->n_many; i++)
-        if (trace_triggers_add(triggers, a->many[i], &e))
+        if (!strcmp(a->many_of[i], "snapshot-on") && trace_triggers_add(triggers, a->many[i], &e))
             return command_misuse(&command_trace, "--snapshot-on: %s", e.text);
     t->flight = flight ? triggers : NULL;
     if (!flight)
@@ -249,7 +260,7 @@ static int parse_flight(const struct arguments *a, struct record_trace *t, struc
 static const char *option_of_commands(const struct arguments *a)
 {
     static const char *const names[] = {
-        "kernel", "kernel-all", "kernel-buffer", "events",    "buffer",
+        "kernel", "kernel-all", "kernel-buffer", "function",  "events",  "buffer",
         "clock",  "stacks",     "period",        "no-follow", "no-args",
     };
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
@@ -275,6 +286,22 @@ static int run_attach(const struct arguments *a, const struct record_options *o)
                               option, option);
     const int code = source_parse_pid(&command_trace, a->rest[0], &pid);
     return code >= 0 ? code : attach(a, o, pid);
+}
+
+static void print_summary(const struct arguments *a, const struct record_trace *t,
+                          const struct record_result *result)
+{
+    if (t->flight)
+        trace_summary_print_flight(&result->flown, result->folder);
+    else
+        trace_summary_print(&result->traced, result->folder);
+    const char *clock = command_value(&command_trace, a, "clock");
+    if (!clock || strcmp(clock, "mono") != 0)
+        trace_clock_tell(t->flight ? result->flown.mono_images : result->traced.mono_images);
+    if (t->kernel_groups || t->probes)
+        tell_kernel(t, &result->kernel, result->flown.kernel_events);
+    if (t->kernel_groups && t->events && !t->flight)
+        trace_allocator_print(result->folder, result->traced.events + result->kernel.events);
 }
 
 static int run(int argc, char **argv)
@@ -303,13 +330,16 @@ static int run(int argc, char **argv)
         return run_attach(&a, &o);
     const bool quiet = command_value(&command_trace, &a, "quiet") != NULL;
     code = launched_check(a.rest[0], quiet, &o.own_allocator, &path);
+    struct probe_list *functions = NULL;
+    code = code >= 0 ? code : trace_functions_parse(&a, path, &functions);
     free(path);
-    if (code >= 0)
-        return code;
+    trace.probes = functions;
+    trace.priced = quiet ? NULL : trace_functions_print_price;
     struct buf agent_options = BUF_INIT;
-    code = trace_agent_options_add(&command_trace, &a, &agent_options);
+    code = code >= 0 ? code : trace_agent_options_add(&command_trace, &a, &agent_options);
     if (code >= 0) {
         buf_release(&agent_options);
+        probe_list_free(functions);
         return code;
     }
     trace_filter_add_options(trace.where, &agent_options);
@@ -318,18 +348,10 @@ static int run(int argc, char **argv)
     const int bad = record_command(&o, &result, &e);
     if (bad)
         command_fail(0, "%s", e.text);
-    if (!quiet && result.stage == RECORD_RAN && trace.flight)
-        trace_summary_print_flight(&result.flown, result.folder);
-    else if (!quiet && result.stage == RECORD_RAN)
-        trace_summary_print(&result.traced, result.folder);
-    const char *clock = command_value(&command_trace, &a, "clock");
-    if (!quiet && result.stage == RECORD_RAN && (!clock || strcmp(clock, "mono") != 0))
-        trace_clock_tell(trace.flight ? result.flown.mono_images : result.traced.mono_images);
-    if (!quiet && result.stage == RECORD_RAN && trace.kernel_groups)
-        tell_kernel(&result.kernel, trace.flight, result.flown.kernel_events);
-    if (!quiet && result.stage == RECORD_RAN && trace.kernel_groups && trace.events && !trace.flight)
-        trace_allocator_print(result.folder, result.traced.events + result.kernel.events);
+    if (!quiet && result.stage == RECORD_RAN)
+        print_summary(&a, &trace, &result);
     trace_triggers_release(&triggers);
+    probe_list_free(functions);
     buf_release(&agent_options);
     free(events);
     free(result.path);

@@ -16,8 +16,11 @@ int trace_filter_parse_clock(const struct command *c, const struct arguments *a,
     if (is_time)
         return -1;
     const char *lacks = clock_kind_interpolates(asked) ? "has not all times" : "has no times";
-    if (command_value(c, a, "kernel") || command_value(c, a, "kernel-all"))
-        return command_misuse(c, "--clock %s %s, and --kernel needs them: use --clock mono", asked, lacks);
+    const char *timed = command_value(c, a, "kernel") || command_value(c, a, "kernel-all") ? "kernel"
+                        : command_value(c, a, "function")                                  ? "function"
+                                                                                           : NULL;
+    if (timed)
+        return command_misuse(c, "--clock %s %s, and --%s needs them: use --clock mono", asked, lacks, timed);
     if (command_value(c, a, "flight"))
         return command_misuse(c, "--clock %s %s, and --flight needs them: use --clock mono", asked, lacks);
     if (events && !event_list_has_agent(events))

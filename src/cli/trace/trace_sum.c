@@ -36,8 +36,9 @@ struct request {
 };
 
 static const char *const own[] = {"interval", "top", "histogram", "alert", "exec", "json"};
-static const char *const others[] = {"events", "where",  "kernel", "kernel-all", "kernel-buffer", "buffer",
-                                     "clock",  "stacks", "limit",  "duration",   "flight",        "no-args"};
+static const char *const others[] = {"events",   "where",  "kernel", "kernel-all", "kernel-buffer",
+                                     "function", "buffer", "clock",  "stacks",     "limit",
+                                     "duration", "flight", "no-args"};
 
 int trace_sum_check_absent(const struct command *command, const struct arguments *a)
 {
@@ -176,7 +177,7 @@ static int parse(struct request *q, const struct arguments *a)
         if (command_value(q->command, a, others[i]))
             return command_misuse(q->command, "--%s is not for --sum, which records nothing: leave it out",
                                   others[i]);
-    if (a->n_many)
+    if (command_value(q->command, a, "snapshot-on"))
         return command_misuse(q->command,
                               "--snapshot-on is not for --sum, which records nothing: leave it out");
     if (!a->n_rest || source_kind(a->rest[0]) == SOURCE_PROCESS)

@@ -41,12 +41,6 @@ static const struct event_class classes[] = {
 #undef EVENT
 };
 
-const struct event_class *kernel_event_classes(uint32_t *n)
-{
-    *n = N(classes);
-    return classes;
-}
-
 /* The group of each class. */
 static const enum kernel_event_group group_of[] = {
 #define EVENT(number, group, event, fields) KERNEL_GROUP_BIT_##group,

@@ -11,8 +11,6 @@
 #include "base/sigsafe/event_class.h"
 #include "wire/kernel_event_schema.h"
 
-/** Returns the classes and sets *n to their number. They are static. */
-const struct event_class *kernel_event_classes(uint32_t *n);
 /** Returns the classes of the groups with these bits, and sets *n to their number. The caller frees the array. */
 struct event_class *kernel_event_classes_of(uint32_t groups, uint32_t *n);
 /** Returns the bits of the groups in "faults,sched"; 0: *bad is the first unknown word, which ends at a comma or

@@ -54,6 +54,13 @@ static size_t unlikeness(const struct letters *wanted, const char *name)
     return apart <= 1 + wanted->n / 3 ? apart : SIZE_MAX;
 }
 
+size_t nearest_unlikeness(const char *wanted, const char *name)
+{
+    struct letters letters;
+    take_letters(&letters, wanted);
+    return letters.n ? unlikeness(&letters, name) : SIZE_MAX;
+}
+
 static unsigned char *function_names(const struct profile *p)
 {
     unsigned char *is = mem_array(p->strings.len, 1);

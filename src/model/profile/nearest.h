@@ -12,6 +12,8 @@
 
 #define NEAREST_MAX 3
 
+/** Returns a smaller number for a name that is more similar to the wanted one; SIZE_MAX: it is not similar. */
+size_t nearest_unlikeness(const char *wanted, const char *name);
 /** Returns whether the name of a function in the profile matches the pattern (base/sigsafe/pattern.h). */
 bool nearest_fits_any(const struct profile *p, const char *pattern);
 /**

@@ -28,6 +28,7 @@ static const struct {
 
 struct row {
     const char *call;
+    bool is_function; /* of --function */
     struct allocator_sums sums;
 };
 
@@ -74,14 +75,17 @@ void allocator_time_add(struct allocator_time *a, const struct span *ended)
     const uint64_t took_ns = ended->ended_ns - ended->began_ns;
     struct allocator_sums one = {.calls = 1, .total_ns = took_ns, .longest_ns = took_ns};
     memcpy(one.part_ns, ended->part_ns, sizeof(one.part_ns));
-    add_sums(&row_of(a, ended->role->name)->sums, &one);
+    struct row *r = row_of(a, ended->role->name);
+    r->is_function = ended->role->kind == SPAN_FUNCTION;
+    add_sums(&r->sums, &one);
 }
 
 struct allocator_sums allocator_time_sums(const struct allocator_time *a)
 {
     struct allocator_sums all = {0};
     vec_each (const struct row, r, &a->rows)
-        add_sums(&all, &r->sums);
+        if (!r->is_function)
+            add_sums(&all, &r->sums);
     return all;
 }
 

@@ -4,7 +4,7 @@
 
 /*
  * How long the calls of the allocator took, and how much of that time was page faults, reclaim and time off the CPU. A
- * call that lies within another one is a part of it.
+ * call that lies within another one is a part of it. Functions of --function have rows of their own.
  *
  * Runs in: the tool. Threads: one at a time. Owns: its rows, until allocator_time_free(). Pure.
  */
@@ -21,8 +21,9 @@ struct allocator_sums {
 
 struct allocator_time *allocator_time_new(void);
 void allocator_time_free(struct allocator_time *a); /* NULL is allowed */
-/** Adds a span that has ended, if it is an outermost call. */
+/** Adds a span that has ended, if it is an outermost call of the allocator or of a function (--function). */
 void allocator_time_add(struct allocator_time *a, const struct span *ended);
+/** Returns the sums of the allocator's calls alone. */
 struct allocator_sums allocator_time_sums(const struct allocator_time *a);
 /**
  * Returns a row for each function, the one with most time first, at most `top` (0: all). `known`: bits of enum

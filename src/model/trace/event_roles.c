@@ -91,7 +91,9 @@ void event_roles_free(struct event_roles *r)
 static struct event_role find_role(const struct event_roles *r, const struct trace_event *e)
 {
     const char *name = e->class->name;
-    const bool of_kernel = !strcmp(e->domain, "kernel");
+    const bool in_kernel = !strcmp(e->domain, "kernel"),
+               is_function = in_kernel && !strncmp(name, "function:", 9);
+    const bool of_kernel = in_kernel && !is_function;
     if (of_kernel || !strncmp(name, "allium:", 7)) {
         for (size_t i = 0; i < N_KNOWN; i++)
             if (!strcmp(known[i].event, name) && of_kernel == !strncmp(name, "kernel:", 7))
@@ -102,7 +104,8 @@ static struct event_role find_role(const struct event_roles *r, const struct tra
         const size_t stem = stem_of(name, step);
         const size_t at = stem ? map_get(&r->begins, name, stem) : MAP_NONE;
         if (at != MAP_NONE && map_get(&r->ends, name, stem) != MAP_NONE)
-            return (struct event_role){step ? EVENT_STEP_ENDS : EVENT_STEP_BEGINS, SPAN_OWN, r->names.at[at]};
+            return (struct event_role){step ? EVENT_STEP_ENDS : EVENT_STEP_BEGINS,
+                                       is_function ? SPAN_FUNCTION : SPAN_OWN, r->names.at[at]};
     }
     return (struct event_role){EVENT_STEP_NONE};
 }

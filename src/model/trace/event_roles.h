@@ -4,7 +4,8 @@
 
 /*
  * Which events of a trace begin and end something that takes time: a call of the allocator, a span of the program
- * (ALLIUM_SPAN), a page fault, reclaim, a system call that changes mappings, time off the CPU.
+ * (ALLIUM_SPAN), a call of a function (--function), a page fault, reclaim, a system call that changes mappings, time
+ * off the CPU.
  *
  * Runs in: the tool. Threads: one at a time. Owns: its tables, until event_roles_free(); classes are the caller's.
  */
@@ -14,12 +15,13 @@
 #include "model/trace/trace_event.h"
 
 enum span_kind {
-    SPAN_CALL,    /* of the allocator */
-    SPAN_OWN,     /* of the program: ALLIUM_SPAN */
-    SPAN_FAULT,   /* a page fault */
-    SPAN_RECLAIM, /* direct reclaim of memory */
-    SPAN_MAPS,    /* brk, mmap, munmap, mremap, madvise, mprotect */
-    SPAN_OFF_CPU, /* the thread does not run */
+    SPAN_CALL,     /* of the allocator */
+    SPAN_OWN,      /* of the program: ALLIUM_SPAN */
+    SPAN_FUNCTION, /* a call of a function of --function */
+    SPAN_FAULT,    /* a page fault */
+    SPAN_RECLAIM,  /* direct reclaim of memory */
+    SPAN_MAPS,     /* brk, mmap, munmap, mremap, madvise, mprotect */
+    SPAN_OFF_CPU,  /* the thread does not run */
     SPAN_KINDS
 };
 
@@ -33,7 +35,8 @@ enum event_step {
 struct event_role {
     enum event_step step;
     enum span_kind kind;
-    /* An event ends what an event with an equal name has begun: "malloc", "page_fault"; "shop:parse" of the program. */
+    /* An event ends what an event with an equal name has begun: "malloc", "page_fault"; "shop:parse" of the program,
+     * "function:getenv" of a function. */
     const char *name;
     bool needs_begin; /* this beginning is one only if the trace has group `begin`: `free` */
     bool is_begin;    /* only group `begin` has this event */

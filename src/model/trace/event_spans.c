@@ -164,28 +164,34 @@ static enum span_part part_of(enum span_kind kind)
 static void add_part(const struct thread *t, const struct span *ended, size_t below)
 {
     const enum span_part part = part_of(ended->role->kind);
-    struct span *call = NULL;
+    const uint64_t took_ns = ended->ended_ns - ended->began_ns;
     bool same = false, any = false;
-    for (size_t i = 0; i < below && part != SPAN_PARTS; i++) {
-        struct span *around = &t->stack.at[i].span;
-        call = call ? call : around->role->kind == SPAN_CALL ? around : NULL;
-        same = same || part_of(around->role->kind) == part;
-        any = any || part_of(around->role->kind) != SPAN_PARTS;
-    }
-    if (!call)
+    if (part == SPAN_PARTS)
         return;
-    call->part_ns[part] += same ? 0 : ended->ended_ns - ended->began_ns;
-    call->part_ns[SPAN_PART_ANY] += any ? 0 : ended->ended_ns - ended->began_ns;
+    for (size_t i = 0; i < below; i++) {
+        const enum span_kind around = t->stack.at[i].span.role->kind;
+        same = same || part_of(around) == part;
+        any = any || part_of(around) != SPAN_PARTS;
+    }
+    for (size_t i = 0; i < below; i++) {
+        struct span *around = &t->stack.at[i].span;
+        around->part_ns[part] += around->outermost && !same ? took_ns : 0;
+        around->part_ns[SPAN_PART_ANY] += around->outermost && !any ? took_ns : 0;
+    }
 }
 
 /* ---- beginnings and ends ---- */
 
-static bool is_in_call(const struct thread *t, size_t below)
+/* Calls of the allocator within one are parts of it, and so are calls of a function by itself. */
+static bool is_outermost(const struct thread *t, size_t below, const struct event_role *role)
 {
-    for (size_t i = 0; i < below; i++)
-        if (t->stack.at[i].span.role->kind == SPAN_CALL)
-            return true;
-    return false;
+    bool is = role->kind == SPAN_CALL || role->kind == SPAN_FUNCTION;
+    for (size_t i = 0; i < below && is; i++) {
+        const struct event_role *around = t->stack.at[i].span.role;
+        is = around->kind != role->kind ||
+             (role->kind == SPAN_FUNCTION && strcmp(around->name, role->name) != 0);
+    }
+    return is;
 }
 
 static void begin(struct event_spans *s, struct thread *t, const struct trace_event *e,
@@ -202,7 +208,7 @@ static void begin(struct event_spans *s, struct thread *t, const struct trace_ev
                             .image_id = e->image_id,
                             .pid = pid,
                             .thread = e->thread,
-                            .outermost = role->kind == SPAN_CALL && !is_in_call(t, t->stack.len - 1)};
+                            .outermost = is_outermost(t, t->stack.len - 1, role)};
 }
 
 /* Returns the place of the innermost span that the role ends; SIZE_MAX: there is none. */

@@ -30,9 +30,9 @@ struct span {
     uint64_t image_id;           /* 0: an event of the kernel */
     pid_t pid;
     uint32_t thread;
-    bool crosses;                 /* one that began later had not ended yet */
-    bool unfinished;              /* it had not ended when the trace, the thread or the program ended */
-    bool outermost;               /* no call of the allocator is around it; of calls */
+    bool crosses;    /* one that began later had not ended yet */
+    bool unfinished; /* it had not ended when the trace, the thread or the program ended */
+    bool outermost;  /* no call of the allocator is around it; of a function: no call of the same one */
     uint64_t part_ns[SPAN_PARTS]; /* of an outermost call */
 };
 

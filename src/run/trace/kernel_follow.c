@@ -13,6 +13,7 @@
 #include "base/sigsafe/clock_ns.h"
 #include "collect/trace/ctf_writer.h"
 #include "collect/trace/kernel_event_classes.h"
+#include "sys/probe/probe_list.h"
 #include "sys/tools/kernel_events.h"
 #include "run/worker_thread.h"
 
@@ -30,6 +31,7 @@ struct kernel_follow {
     bool is_started, reads;
     atomic_bool stop;
     uint32_t groups;
+    const struct probe_list *probes;
     struct kernel_events *kernel;
     struct ring_reader *reader;
     struct ctf_writer *writer;
@@ -152,8 +154,22 @@ static void release(struct kernel_follow *f)
     free(f);
 }
 
-/* What is read into, and written to. The metadata describe the events of the recorded groups alone: so a reader knows
- * that an event did not happen, and not only that the trace has none. */
+/* The metadata describe the events of the recorded groups alone: so a reader knows that an event did not happen, and
+ * not only that the trace has none. */
+struct event_class *kernel_follow_classes(const struct kernel_follow *f, uint32_t *n)
+{
+    uint32_t of_probes;
+    const struct event_class *more = probe_list_classes(f->probes, &of_probes);
+    struct event_class *classes = kernel_event_classes_of(f->groups, n);
+    struct event_class *all = mem_array(*n + of_probes, sizeof(*all));
+    memcpy(all, classes, *n * sizeof(*all));
+    for (uint32_t i = 0; i < of_probes; i++)
+        all[(*n)++] = more[i];
+    free(classes);
+    return all;
+}
+
+/* What is read into, and written to. */
 static int make_reader(struct kernel_follow *f, const char *folder, struct error *e)
 {
     const struct kernel_rings *rings = kernel_events_rings(f->kernel);
@@ -164,25 +180,30 @@ static int make_reader(struct kernel_follow *f, const char *folder, struct error
     f->streams = mem_array(ring_reader_rings(f->reader), sizeof(*f->streams));
     for (uint32_t ring = 0; ring < ring_reader_rings(f->reader); ring++)
         f->streams[ring].fd = -1;
-    struct event_class *classes = kernel_event_classes_of(f->groups, &n);
+    struct event_class *classes = kernel_follow_classes(f, &n);
     const int bad = !folder ? 0 : ctf_writer_new(&f->writer, folder, "kernel", classes, n, e);
     free(classes);
     return bad;
 }
 
-int kernel_follow_begin(struct kernel_follow **out, uint32_t groups, uint64_t ring_bytes, bool overwrites,
-                        struct error *e)
+int kernel_follow_begin(struct kernel_follow **out, const struct kernel_follow_options *o, struct error *e)
 {
     struct kernel_follow *f = mem_alloc(sizeof(*f));
-    f->groups = groups;
-    const struct kernel_events_options o = {
-        .groups = groups, .ring_bytes = ring_bytes, .overwrites = overwrites};
-    const int bad = kernel_events_open(&f->kernel, &o, e);
+    f->groups = o->groups;
+    f->probes = o->probes;
+    const struct kernel_events_options options = {
+        .groups = o->groups, .ring_bytes = o->ring_bytes, .overwrites = o->overwrites, .probes = o->probes};
+    const int bad = kernel_events_open(&f->kernel, &options, e);
     if (bad)
         release(f);
     else
         *out = f;
     return bad;
+}
+
+void kernel_follow_price(const struct kernel_follow *f, struct buf *b)
+{
+    kernel_events_price(f->kernel, b);
 }
 
 int kernel_follow_start(struct kernel_follow *f, const char *folder, struct error *e)

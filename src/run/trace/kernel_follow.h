@@ -14,9 +14,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 
+struct event_class;
 struct kernel_follow;
+struct probe_list;
 
 struct kernel_follow_counts {
     uint64_t events, lost, bytes;
@@ -38,19 +41,27 @@ uint32_t kernel_follow_groups(const char *list, const char **bad);
 /** Returns 0, or -EPERM with a line: a privilege is missing. */
 int kernel_follow_check(struct error *e);
 
+struct kernel_follow_options {
+    uint32_t groups;                 /* of kernel_follow_groups(); 0: none */
+    const struct probe_list *probes; /* the caller's: functions whose calls are events, too. NULL: none */
+    uint64_t ring_bytes;             /* of each ring, of which a CPU has two; made a power of two */
+    bool overwrites;                 /* full rings replace their oldest events */
+};
+
 /**
- * `groups`: of kernel_follow_groups(); `ring_bytes`: of each ring, of which a CPU has two, made a power of two;
- * `overwrites`: full rings replace their oldest events. The next process that this one forks is traced, with all
- * processes that it starts. Returns 0, or -errno with a line; -EPERM and -EOPNOTSUPP: tracing the kernel is not
- * possible here.
+ * Attaches. The next process that this one forks is traced, with all processes that it starts. Returns 0, or
+ * -errno with a line; -EPERM and -EOPNOTSUPP: tracing the kernel is not possible here.
  */
-int kernel_follow_begin(struct kernel_follow **out, uint32_t groups, uint64_t ring_bytes, bool overwrites,
-                        struct error *e);
+int kernel_follow_begin(struct kernel_follow **out, const struct kernel_follow_options *o, struct error *e);
+/** Appends a line that says what the probes on functions cost. */
+void kernel_follow_price(const struct kernel_follow *f, struct buf *b);
 /** Starts to read, and to write into this folder of a trace. NULL: nothing is read, only looked at for snapshots.
  * Returns 0, or -errno with a line. */
 int kernel_follow_start(struct kernel_follow *f, const char *folder, struct error *e);
 /** The rings, mapped until kernel_follow_end(): what snapshots look at. */
 void *kernel_follow_rings(struct kernel_follow *f, size_t *bytes);
+/** Returns the classes of its events and sets *n to their number. The caller frees the array. */
+struct event_class *kernel_follow_classes(const struct kernel_follow *f, uint32_t *n);
 /** Ends it, and reads what is left. Returns 0, or -errno with a line. NULL is allowed. */
 int kernel_follow_end(struct kernel_follow *f, struct kernel_follow_counts *out, struct error *e);
 

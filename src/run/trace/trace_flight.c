@@ -137,8 +137,11 @@ static int write_snapshot(struct trace_flight *f, const char *path)
     struct VEC(struct trace_snapshot_source) sources = {0};
     struct trace_snapshot_counts n = {0};
     struct buf link = BUF_INIT;
-    if (f->o.kernel)
+    struct event_class *of_kernel = NULL;
+    if (f->o.kernel) {
         o.kernel.rings = kernel_follow_rings(f->o.kernel, &o.kernel.bytes);
+        o.kernel.classes = of_kernel = kernel_follow_classes(f->o.kernel, &o.kernel.n_classes);
+    }
     vec_each (const struct aboard, i, &f->images)
         *vec_push(&sources) = (struct trace_snapshot_source){f->dir, i->name};
     int bad = trace_budget_ask(&f->budget, 0, f->now_ns) == TRACE_GOES_ON
@@ -156,6 +159,7 @@ static int write_snapshot(struct trace_flight *f, const char *path)
     f->counts.user = n.user;
     buf_release(&link);
     vec_release(&sources);
+    free(of_kernel);
     return bad;
 }
 

@@ -16,7 +16,6 @@
 #include "collect/ledger/ledger_folder.h"
 #include "collect/trace/agent_events.h"
 #include "collect/trace/ctf_writer.h"
-#include "collect/trace/kernel_event_classes.h"
 #include "collect/trace/kernel_rings.h"
 #include "collect/trace/ring_image.h"
 #include "collect/trace/tick_clock.h"
@@ -307,10 +306,10 @@ static int make_writers(struct snapshot *s, const char *folder)
     buf_printf(&path, "%s/ust", folder);
     int bad = ctf_writer_new(&s->writer, buf_str(&path), "ust", classes, n, s->e);
     if (!bad && s->o->kernel.rings) {
-        classes = kernel_event_classes(&n);
         buf_reset(&path);
         buf_printf(&path, "%s/kernel", folder);
-        bad = ctf_writer_new(&s->kernel_writer, buf_str(&path), "kernel", classes, n, s->e);
+        bad = ctf_writer_new(&s->kernel_writer, buf_str(&path), "kernel", s->o->kernel.classes,
+                             s->o->kernel.n_classes, s->e);
     }
     buf_release(&path);
     return bad;

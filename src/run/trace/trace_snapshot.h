@@ -26,6 +26,8 @@ struct trace_snapshot_source {
 struct trace_snapshot_kernel {
     void *rings; /* NULL: there are none */
     size_t bytes;
+    const struct event_class *classes; /* of their events */
+    uint32_t n_classes;
 };
 
 struct trace_snapshot_options {

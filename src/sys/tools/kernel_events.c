@@ -18,6 +18,8 @@
 #include "sys/event_filter.h"
 #include "sys/kernel_symbol_address.h"
 #include "sys/privileges.h"
+#include "sys/probe/probe_attach.h"
+#include "sys/probe/probe_price.h"
 #include "sys/resolver.h"
 #include "sys/session.h"
 
@@ -60,7 +62,15 @@ static const struct needed needed[] = {
     {KERNEL_GROUP_oom, {"on_victim", "mark_victim", "task"}},
 };
 #define N_NEEDED (sizeof(needed) / sizeof(needed[0]))
-_Static_assert(N_NEEDED < SYS_ATTACHMENTS_MAX, "a method has room for all");
+
+/* What functions need; probes_attach() attaches them. */
+static const struct sys_attachment probes_needed[] = {
+    {"probe_enters", .by_hand = true},
+    {"probe_returns", .by_hand = true},
+    {"probe_static", .by_hand = true},
+};
+#define N_PROBES (sizeof(probes_needed) / sizeof(probes_needed[0]))
+_Static_assert(N_NEEDED + N_PROBES < SYS_ATTACHMENTS_MAX, "a method has room for all");
 
 struct kernel_events {
     struct kernel_rings rings;
@@ -69,6 +79,8 @@ struct kernel_events {
     struct sys_session *session;
     bool wants_frames;
     char *array;
+    const struct probe_list *probes;
+    struct probe_prices prices;
 };
 
 /* Up to Linux 6.18 the kernel does not preempt a program of a tracepoint. Later ones are taken for kernels that do. */
@@ -102,7 +114,7 @@ static int ready(struct sys_session *s, struct error *e)
                                         .read_at = r->read_at,
                                         .data_at = r->data_at,
                                         .preemptible = programs_are_preemptible()};
-    return 0;
+    return probes_ready(s, ((const struct kernel_events *)s->own)->probes, e);
 }
 
 /* Maps the array, with zeros behind it, where a reader looks for the ring that threads share. */
@@ -132,14 +144,28 @@ static int begin_writers(struct kernel_events *k, struct error *e)
     return bad ? error_set(e, -bad, "cannot prepare the kernel's rings: %s", strerror(-bad)) : 0;
 }
 
+/* Measures with the rings as they will be, and leaves them as if nothing had happened. */
+static int measure_prices(struct kernel_events *k, struct error *e)
+{
+    if (!k->probes)
+        return 0;
+    __atomic_store_n(&k->session->state->runs, 1, __ATOMIC_SEQ_CST);
+    const int bad = probe_prices_measure(k->session, k->probes, &k->prices, e);
+    __atomic_store_n(&k->session->state->runs, 0, __ATOMIC_SEQ_CST);
+    rows_wait_for_programs(k->session, sys_map(k->session, "ring_writers"));
+    memset(k->array, 0, k->rings.data_at);
+    kernel_rings_begin(&k->rings, k->array);
+    return bad ? bad : begin_writers(k, e);
+}
+
 int kernel_events_check(struct error *e)
 {
     struct buf missing = BUF_INIT;
     privileges_missing(&missing);
     const int bad = missing.len
                         ? error_set(e, EPERM,
-                                    "the kernel's events take %s: run allium as root (sudo), or without "
-                                    "--kernel",
+                                    "events of the kernel and of functions take %s: run allium as root "
+                                    "(sudo), or without --kernel and --function",
                                     buf_str(&missing))
                         : 0;
     buf_release(&missing);
@@ -160,10 +186,12 @@ static void fill(struct kernel_events *k, const struct kernel_events_options *o)
     for (size_t i = 0; i < N_NEEDED; i++)
         if (!needed[i].group || needed[i].group & o->groups)
             *next++ = is_old && needed[i].group == KERNEL_GROUP_oom ? old_victim : needed[i].attachment;
+    for (size_t i = 0; o->probes && i < N_PROBES; i++)
+        *next++ = probes_needed[i];
     buf_release(&why);
     btf__free(kernel);
     k->tool = (struct sys_tool){.name = "kernel_events",
-                                .called = "--kernel",
+                                .called = o->groups ? "--kernel" : "--function",
                                 .methods = k->methods,
                                 .ready = ready,
                                 SYS_OBJECT(kernel_events)};
@@ -193,6 +221,7 @@ int kernel_events_open(struct kernel_events **out, const struct kernel_events_op
     struct kernel_events *k = mem_alloc(sizeof(*k));
     kernel_rings_plan(&k->rings, cpus, ring_bytes(o->ring_bytes, cpus), o->overwrites);
     k->wants_frames = o->groups & KERNEL_GROUP_pages;
+    k->probes = o->probes;
     fill(k, o);
     struct sys_session *s = k->session;
     bad = event_filter_fill(&s->settings.config, e);
@@ -204,6 +233,10 @@ int kernel_events_open(struct kernel_events **out, const struct kernel_events_op
         bad = map_array(k, e);
     if (!bad)
         bad = begin_writers(k, e);
+    if (!bad)
+        bad = measure_prices(k, e);
+    if (!bad)
+        bad = probes_attach(s, k->probes, e);
     uint32_t *awaits_first = bad ? NULL : bpf_object_shared(s, "awaits_first");
     if (!bad && !awaits_first)
         bad = error_set(e, EIO, "its BPF programs are damaged in this allium: install it again");
@@ -215,6 +248,11 @@ int kernel_events_open(struct kernel_events **out, const struct kernel_events_op
     __atomic_store_n(&s->state->runs, 1, __ATOMIC_SEQ_CST);
     *out = k;
     return 0;
+}
+
+void kernel_events_price(const struct kernel_events *k, struct buf *b)
+{
+    probe_prices_print(&k->prices, k->probes, b);
 }
 
 void *kernel_events_array(struct kernel_events *k)

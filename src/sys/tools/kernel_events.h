@@ -12,10 +12,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "collect/trace/kernel_rings.h"
 
 struct kernel_events;
+struct probe_list;
 
 struct kernel_events_options {
     uint32_t groups; /* enum kernel_event_group_bit */
@@ -23,6 +25,8 @@ struct kernel_events_options {
         ring_bytes; /* of each ring, of which a CPU has two; a power of two up to it is taken, and 256 MiB for all
                           * at most */
     bool overwrites;
+    /* functions whose calls are events, too; NULL: none. They stay the caller's, until kernel_events_close() */
+    const struct probe_list *probes;
 };
 
 /** Returns 0, or -EPERM with a line: a privilege is missing. */
@@ -33,6 +37,8 @@ int kernel_events_check(struct error *e);
  * another -errno.
  */
 int kernel_events_open(struct kernel_events **out, const struct kernel_events_options *o, struct error *e);
+/** Appends one line: where the probes are and what each of them costs here. */
+void kernel_events_price(const struct kernel_events *k, struct buf *b);
 /** The array, mapped, and what lies where. */
 void *kernel_events_array(struct kernel_events *k);
 const struct kernel_rings *kernel_events_rings(const struct kernel_events *k);

@@ -154,7 +154,7 @@ static void add_arguments(const struct chrome *c, struct json *j, const struct t
 /* ---- slices ---- */
 
 static const char *const categories[SPAN_KINDS] = {
-    [SPAN_CALL] = "allocator", [SPAN_OWN] = "program", [SPAN_FAULT] = "kernel",
+    [SPAN_CALL] = "allocator", [SPAN_OWN] = "program", [SPAN_FUNCTION] = "function", [SPAN_FAULT] = "kernel",
     [SPAN_RECLAIM] = "kernel", [SPAN_MAPS] = "kernel", [SPAN_OFF_CPU] = "sched",
 };
 
@@ -167,6 +167,8 @@ static const char *name_of(const struct span *s, const struct trace_event *end)
         return "off CPU";
     case SPAN_MAPS:
         return end ? end->class->name + strlen("kernel:") : s->role->name;
+    case SPAN_FUNCTION:
+        return s->role->name + strlen("function:");
     default:
         return s->role->name;
     }
@@ -240,7 +242,7 @@ static bool is_instant(const struct trace_event *e)
     for (size_t i = 0; i < sizeof(shown) / sizeof(*shown); i++)
         if (!strcmp(e->class->name, shown[i]))
             return true;
-    return false;
+    return !strncmp(e->class->name, "usdt:", 5);
 }
 
 static void add_instant(struct chrome *c, const struct trace_event *e)

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef CLI_TRACE_FUNCTIONS_H
+#define CLI_TRACE_FUNCTIONS_H
+
+/* --function of `allium trace`: the functions and static probes whose calls are events. */
+
+#include "cli/command.h"
+#include "sys/probe/probe_list.h"
+
+/**
+ * Finds what each --function names. `program`: the file that runs. *out: what the caller frees; NULL: there is none.
+ * Returns -1, or an exit code after a line.
+ */
+int trace_functions_parse(const struct arguments *a, const char *program, struct probe_list **out);
+/** Prints what the probes cost: before the program starts. */
+void trace_functions_print_price(const char *line);
+
+#endif
