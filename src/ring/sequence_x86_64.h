@@ -192,12 +192,12 @@ sequence_put_six(const struct sequence_rings *r, ptrdiff_t area, uint64_t what, 
                  uint64_t c, uint64_t d)
 {
     static const uint64_t step = RING_COUNT_ONE + 6;
-    __asm__ goto(SEQUENCE_TABLE(aborted)
-                     SEQUENCE_BEGIN SEQUENCE_RESERVE("$6") "movq %[what], 8(%%rcx)\n\t"
-                                                           "movq %[a], 16(%%rcx)\n\t"
-                                                           "movq %[b], 24(%%rcx)\n\t"
-                                                           "movq %[c], 32(%%rcx)\n\t"
-                                                           "movq %[d], 40(%%rcx)\n\t" SEQUENCE_COMMIT
+    __asm__ goto(SEQUENCE_TABLE(aborted) SEQUENCE_BEGIN SEQUENCE_RESERVE("$6") SEQUENCE_TIME
+                 "movq %[what], 8(%%rcx)\n\t"
+                 "movq %[a], 16(%%rcx)\n\t"
+                 "movq %[b], 24(%%rcx)\n\t"
+                 "movq %[c], 32(%%rcx)\n\t"
+                 "movq %[d], 40(%%rcx)\n\t" SEQUENCE_COMMIT
                  :
                  : [area] "r"(area), [step] "m"(step),
                    SEQUENCE_RINGS(r), [what] "r"(what), [a] "r"(a), [b] "r"(b), [c] "r"(c), [d] "r"(d)
