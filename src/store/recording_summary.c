@@ -2,6 +2,7 @@
 #include "store/recording.h"
 #include "store/recording_reader.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static int read_facts(struct reader *r, struct recording_summary *sum, struct error *e)
@@ -37,14 +38,17 @@ static int read_images(struct reader *r, struct recording_summary *sum, struct e
     return reader_scan_end(&s, e);
 }
 
-/* Accounts may be all that there is. */
-static int read_accounts(struct reader *r, struct recording_summary *sum, struct error *e)
+/* While a recording is made, the newest of these rows may be later than all rows of images. */
+static int read_latest(struct reader *r, struct recording_summary *sum, const char *table, const char *column,
+                       struct error *e)
 {
     int64_t has = 0, last = 0;
-    int rc =
-        sql_select_number(r->db, "SELECT count(*) FROM sqlite_schema WHERE name = 'account_process'", &has);
+    char sql[128];
+    snprintf(sql, sizeof(sql), "SELECT count(*) FROM sqlite_schema WHERE name = '%s'", table);
+    int rc = sql_select_number(r->db, sql, &has);
+    snprintf(sql, sizeof(sql), "SELECT max(%s) FROM %s", column, table);
     if (!rc && has)
-        rc = sql_select_number(r->db, "SELECT max(taken_ns) FROM account_process", &last);
+        rc = sql_select_number(r->db, sql, &last);
     if (last > 0 && (uint64_t)last > sum->last_ns)
         sum->last_ns = (uint64_t)last;
     return rc ? sql_error(e, r->db, rc, r->shown) : 0;
@@ -59,11 +63,13 @@ static void set_time(const struct recording_summary *s, const char *key, uint64_
 
 int reader_summarize(struct reader *r, struct recording_summary *s, struct error *e)
 {
-    int64_t dropped = 0;
+    int64_t dropped = 0, ended;
     s->bytes = r->text_left_bytes = r->bytes;
     int rc = read_facts(r, s, e);
     rc = rc ? rc : read_images(r, s, e);
-    rc = rc ? rc : read_accounts(r, s, e);
+    rc = rc ? rc : read_latest(r, s, "account_process", "taken_ns", e);
+    if (!rc && !recording_number(s, RECORDING_ENDED, &ended))
+        rc = read_latest(r, s, "point", "time_ns", e);
     if (rc)
         return rc;
     set_time(s, RECORDING_STARTED, &s->first_ns);
