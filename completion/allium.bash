@@ -198,7 +198,7 @@ _allium_value()
         ;;
     --state) _allium_files ;;
     --clock) _allium_words tsc mono counter every:8 none ;;
-    --sum) _allium_words malloc.size,by=site alloc.size,by=thread free,by=site ;;
+    --sum) _allium_words malloc.size,by=site alloc.size,by=thread free,by=site kernel:mmap.length,by=thread kernel:page_fault_begin,by=class ;;
     --snapshot-on) _allium_words signal every:10m 'exit!=0' 'live>1G' growing event:malloc ;;
     --alert) _allium_words growing 'live>' ;;
     --period | --ledger-size | --limit | --last | --older-than | --callers | --callees | --where | --top | --size | --exec | --interval | --duration | --count | --faults | --for | --wrapper | --buffer | --html-size | --threads | --time | --payload | --rate | --explain) ;;

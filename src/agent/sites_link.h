@@ -17,6 +17,7 @@
 #include "agent/hooks/next.h"
 #include "agent/thread_state.h"
 #include "target/object_map.h"
+#include "unwind/module.h"
 #include "unwind/walk.h"
 
 /** An object that was removed from the map of objects. `object.account` 0: the map did not have the object. */
@@ -62,6 +63,8 @@ struct sites {
                   bool failed);
     /** Moves the object at `p`, which a tag has just allocated, from its call site to the tag's account. */
     void (*charge_tag)(const void *p, uint32_t account);
+    /** sites_unload_is_noticed(): whether hot functions may count at addresses in the module. */
+    bool (*notices_unload)(const struct unwind_module *m);
     /**
      * Called before the process, or a child that shares its memory, executes `path`, with an `error` of 0. If that
      * fails, called again, with errno in `error` and a `path` of "".

@@ -117,7 +117,8 @@ static _Noreturn void become_command(const struct launch_options *o, int gate_fd
     while (n < 0 && errno == EINTR);
     if (n != 1)
         _exit(125);
-    set_environment(o);
+    if (o->agent)
+        set_environment(o);
     sigprocmask(SIG_SETMASK, mask, NULL);
     execvp(o->argv[0], o->argv);
     int code = errno;

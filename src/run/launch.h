@@ -17,7 +17,7 @@
 #include "base/error.h"
 
 struct launch_options {
-    const char *agent; /* path of the agent, as LD_PRELOAD takes it */
+    const char *agent; /* path of the agent, as LD_PRELOAD takes it; NULL: the command runs without one */
     const char *dir;   /* directory of the ledgers */
     uint64_t period_bytes;
     uint64_t ledger_limit_bytes; /* 0: the agent's default */

@@ -42,6 +42,12 @@
 #define SUM_BY_MAX     4u
 #define SUM_CUT(by)    (UINT64_C(1) << (32 + (by)))
 
+/*
+ * Set in a word that has the address of a call: the row was set aside, as other code may be loaded at that address
+ * (sum_table_set_aside()). Several such rows have one address, and different frames.
+ */
+#define SUM_ASIDE (UINT64_C(1) << 63)
+
 struct sum_key {
     uint64_t words[SUM_KEY_WORDS];
     /* the ledger's number of the frame whose address is in the key, plus 1; 0: there is none */

@@ -88,7 +88,7 @@ static uint32_t slot_of(const uint64_t *key, uint32_t words)
 static bool is_key(const struct sum_table *t, uint32_t row, const uint64_t *key, uint32_t words)
 {
     for (uint32_t i = 0; i < words; i++)
-        if (t->keys[row].words[i] != key[i])
+        if (load_relaxed(&t->keys[row].words[i]) != key[i])
             return false;
     return true;
 }
@@ -119,23 +119,62 @@ static uint32_t take_row(struct sum_table *t, const uint64_t *key, uint32_t word
 }
 
 /*
- * A slot that has a row keeps it. So two threads that add one key come to the same empty slot; the slower one finds
- * the key there, and its own row stays unused.
+ * Returns the row at the slot. If the slot is empty, it gets a new row with that key, *own; 0: there is no room. A slot
+ * that has a row keeps it. So two threads that add one key come to the same empty slot; the slower one finds the key
+ * there, and its own row stays unused.
  */
+static uint32_t row_at(struct sum_table *t, uint32_t slot, uint32_t *own, const uint64_t *key, uint32_t words,
+                       uint64_t frame)
+{
+    uint32_t row = load_acquire(&t->index[slot]);
+    if (row)
+        return row;
+    *own = *own ? *own : take_row(t, key, words, frame);
+    if (!*own ||
+        __atomic_compare_exchange_n(&t->index[slot], &row, *own, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        return *own;
+    return row;
+}
+
 uint32_t sum_table_insert(struct sum_table *t, const uint64_t *key, uint32_t words, uint64_t frame)
 {
     uint32_t slot = slot_of(key, words), own = 0;
-    for (;;) {
-        uint32_t row = load_acquire(&t->index[slot]);
-        if (!row) {
-            own = own ? own : take_row(t, key, words, frame);
-            if (!own || __atomic_compare_exchange_n(&t->index[slot], &row, own, false, __ATOMIC_ACQ_REL,
-                                                    __ATOMIC_ACQUIRE))
-                return own;
-        }
-        if (is_key(t, row, key, words))
+    for (;; slot = (slot + 1) & (SUM_INDEX - 1)) {
+        const uint32_t row = row_at(t, slot, &own, key, words, frame);
+        if (row == own || is_key(t, row, key, words))
             return row;
-        slot = (slot + 1) & (SUM_INDEX - 1);
+    }
+}
+
+/* A row that is set aside stays where sum_table_find() looks for its key: it finds it again when the mark is gone. */
+uint32_t sum_table_insert_place(struct sum_table *t, const uint64_t *key, uint32_t words, uint32_t place,
+                                uint64_t frame, bool aside)
+{
+    uint64_t marked[SUM_KEY_WORDS];
+    uint32_t slot = slot_of(key, words), own = 0;
+    __builtin_memcpy(marked, key, words * sizeof(*key));
+    marked[place] |= SUM_ASIDE;
+    for (;; slot = (slot + 1) & (SUM_INDEX - 1)) {
+        const uint32_t row = row_at(t, slot, &own, aside ? marked : key, words, frame);
+        if (row == own)
+            return row;
+        const bool is_aside = is_key(t, row, marked, words);
+        if (t->keys[row].frame != frame || (!is_aside && !is_key(t, row, key, words)))
+            continue;
+        if (is_aside && !aside)
+            store_relaxed(&t->keys[row].words[place], key[place]);
+        return row;
+    }
+}
+
+void sum_table_set_aside(struct sum_table *t, uint32_t place, bool (*may_leave)(uint64_t address))
+{
+    const uint64_t rows = load_acquire(&t->header->rows);
+    for (uint64_t row = 1; row < rows && row < SUM_ROWS; row++) {
+        uint64_t *word = &t->keys[row].words[place], address = load_relaxed(word);
+        if (address && !(address & SUM_ASIDE) && may_leave(address))
+            __atomic_compare_exchange_n(word, &address, address | SUM_ASIDE, false, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED);
     }
 }
 

@@ -269,7 +269,8 @@ void event_rings_child_ended(unsigned before)
 void event_rings_append(enum sequence_result before, uint64_t *event, uint32_t words)
 {
     const uint32_t thread = event_rings_thread();
-    if (allium_agent_trace && allium_agent_trace(AGENT_API_VERSION, event, words))
+    const uint32_t aborted = before == SEQUENCE_ABORTED ? AGENT_API_ABORTED : 0;
+    if (allium_agent_trace && allium_agent_trace(AGENT_API_VERSION, event, words | aborted))
         return;
     event[1] |= (uint64_t)thread << 32;
     writes++;

@@ -21,7 +21,7 @@
 #include "wire/ledger_make.h"
 
 /** If agent and liballium.so were built with different values, they do not work together. */
-#define AGENT_API_VERSION (LEDGER_VERSION << 8 | 4u)
+#define AGENT_API_VERSION (LEDGER_VERSION << 8 | 5u)
 
 /**
  * The functions of liballium.so that the agent calls. "The map" is the map of objects (object_map.h) of liballium.so.
@@ -91,10 +91,14 @@ struct agent_api_rings {
  * first word and the thread in the second one are filled in. `event` NULL: nothing is written. `version`:
  * AGENT_API_VERSION. False: the agent does not trace, or was built with another version.
  *
+ * AGENT_API_ABORTED in `words`, beside their number: a sequence that was to write the event was aborted, and the agent
+ * counts it.
+ *
  * AGENT_API_ASKS_CHILD in place of `words`: returns whether the thread must not write into a CPU's ring, because it
  * runs in a child that the agent's vfork() or clone() has made. The answer is valid also if the agent does not trace.
  * AGENT_API_ASKS_RINGS: `event` is a struct agent_api_rings, which is filled in. False: nobody may write into them.
  */
+#define AGENT_API_ABORTED    (1u << 30)
 #define AGENT_API_ASKS_CHILD (1u << 31)
 #define AGENT_API_ASKS_RINGS (1u << 31 | 1)
 bool allium_agent_trace(uint32_t version, uint64_t *event, uint32_t words);

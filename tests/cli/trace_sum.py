@@ -167,6 +167,86 @@ def without_room():
     check("3810 events are in the row of other keys" in said, said)
 
 
+PLUGIN = """
+#include <stdlib.h>
+static void *volatile kept;
+#define TAKES(name, size) \\
+    __attribute__((noinline)) void name(void) { kept = malloc(size); free(kept); kept = NULL; }
+TAKES(take_NAME, SIZE)
+TAKES(begin_NAME, SIZE + 1)
+TAKES(end_NAME, SIZE + 2)
+__attribute__((constructor)) static void begins(void) { begin_NAME(); kept = NULL; }
+__attribute__((destructor)) static void ends(void) { end_NAME(); kept = NULL; }
+"""
+LOADER = """
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+static int done;
+static unsigned long taken;
+static void *work(void *take)
+{
+    for (; !__atomic_load_n(&done, __ATOMIC_ACQUIRE) || taken < 1000; taken++)
+        ((void (*)(void))take)();
+    return NULL;
+}
+int main(int argc, char **argv)
+{
+    const int turns = atoi(argv[4]);
+    void *stays = dlopen(argv[3], RTLD_NOW), *at[2] = {NULL};
+    unsigned long same = 0;
+    pthread_t thread;
+    pthread_create(&thread, NULL, work, dlsym(stays, "take_stay"));
+    for (int turn = 0; turn < turns; turn++) {
+        void *library = dlopen(argv[1 + turn % 2], RTLD_NOW);
+        void *take = dlsym(library, turn % 2 ? "take_two" : "take_one");
+        for (int i = 0; i < 5; i++)
+            ((void (*)(void))take)();
+        at[turn % 2] = take;
+        same += at[0] == at[1];
+        dlclose(library);
+    }
+    __atomic_store_n(&done, 1, __ATOMIC_RELEASE);
+    pthread_join(thread, NULL);
+    printf("%lu %lu\\n", same, taken);
+    return argc != 5;
+}
+"""
+
+
+def compiled(folder, name, text, *words):
+    path = folder + "/" + name
+    with open(path + ".c", "w") as file:
+        file.write(text)
+    succeed(["cc", "-O1", "-g", "-fno-builtin", "-pthread", path + ".c", "-o", path, *words])
+    return path
+
+
+def replaced():
+    """Libraries that are loaded at the address of one that was unloaded, many times, while a thread runs the code of
+    another one that may be unloaded: each call is that of its own library, and the room for keys suffices."""
+    turns = tap.pick(3000, 30000)
+    with private_dir() as folder:
+        libraries = [compiled(folder, name + ".so", PLUGIN.replace("NAME", name).replace("SIZE", str(size)), "-shared",
+                              "-fPIC") for name, size in (("one", 1000), ("two", 2000), ("stay", 3000))]
+        loader = compiled(folder, "loader", LOADER)
+        for _ in range(5):  # until both were at one address: the thread's memory may come there first
+            rows, printed, _ = run_sum("malloc.size,by=site", loader, *libraries, str(turns))
+            same, taken = map(int, printed.split())
+            if same > turns // 2:
+                break
+    check(same > turns // 2, "the libraries were not at one address", same)
+    half = turns // 2
+    want = {"take_stay": (taken, 3000 * taken), "begin_stay": (1, 3001), "end_stay": (1, 3002)}
+    for name, size in ("one", 1000), ("two", 2000):
+        want.update({"take_" + name: (5 * half, 5 * half * size), "begin_" + name: (half, half * (size + 1)),
+                     "end_" + name: (half, half * (size + 2))})
+    found = {row["site"].split()[0]: (row["count"], row["sum_bytes"]) for row in rows if row["site"]}
+    equal({name: found.get(name) for name in want}, want, "calls of libraries")
+    check(not any(row["other_keys"] for row in rows), "too many keys", rows)
+
+
 def lacks():
     """Fields and events that are not there."""
     for spec, words, line in (("shop:order_done.colour,by=taste,status", (ORDERS, "many"),
@@ -211,6 +291,14 @@ def mistakes():
         (("--sum", "a:b,by=a,b,c,d,e", "--", "true"), 2, "more than 4 fields"),
         (("--sum", "malloc", "4711"), 2, "--sum needs a command"),
         (("--sum", "malloc", "--kernel", "sched", "--", "true"), 2, "--kernel is not for --sum"),
+        (("--sum", "malloc", "--kernel-buffer", "1M", "--", "true"), 2, "--kernel-buffer is for events of the kernel"),
+        (("--sum", "kernel:nosuch", "--", "true"), 2, "there is no event kernel:nosuch: see EVENTS OF THE KERNEL"),
+        (("--sum", "maps", "--", "true"), 2, "maps is a group of events of the kernel: use one of kernel:map_begin"),
+        (("--sum", "kernel:brk.size", "--", "true"), 2, "kernel:brk has no field size to add up: use pid, asked, result"),
+        (("--sum", "kernel:process_exec.comm", "--", "true"), 2, "has no field comm to add up: use pid"),
+        (("--sum", "kernel:brk,by=site", "--", "true"), 2, "has no field site: use thread, cpu, event, pid, asked, result"),
+        (("--sum", "kernel:brk", "--no-follow", "--", "true"), 2, "--no-follow is not for --sum of the kernel's events"),
+        (("--sum", "kernel:mmap.length", "--alert", "nope>1", "--", "true"), 2, "--alert"),
         (("--sum", "malloc", "--where", "size>1k", "--", "true"), 2, "--where is not for --sum"),
         (("--sum", "malloc", "--flight", "--", "true"), 2, "--flight is not for --sum"),
         (("--sum", "malloc", "--exec", "x", "--", "true"), 2, "--exec needs --alert QUERY, such as --alert 'count>1000'"),
@@ -232,6 +320,7 @@ tap.main([
     ("sums, extremes and histograms are those of a trace", against_a_trace),
     ("events of a program: threads, signal handlers, a child, seccomp", own_events),
     ("more keys than there is room for", without_room),
+    ("libraries that take the place of others", replaced),
     ("fields that no event has", lacks),
     ("--interval, --alert, --top", reports),
     ("first mistakes", mistakes),

@@ -418,6 +418,50 @@ def costs():
         check(path[3:] in (["ret"], ["retq"], []) or path[2].startswith("ret"), compiler, path)
 
 
+STEPPED = """
+#include <allium/event.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+ALLIUM_EVENT(shop, tick, ALLIUM_U64(n));
+int main(void)
+{
+    int status;
+    allium_emit(shop, tick, .n = 0);
+    const pid_t child = fork();
+    if (!child) {
+        allium_emit(shop, tick, .n = 1); /* makes its rings */
+        if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) || raise(SIGSTOP))
+            _exit(1);
+        for (int i = 0; i < 5; i++)
+            allium_emit(shop, tick, .n = 2);
+        _exit(0);
+    }
+    while (waitpid(child, &status, 0) == child && WIFSTOPPED(status))
+        if (ptrace(PTRACE_SINGLESTEP, child, NULL, NULL))
+            abort();
+    return status;
+}
+"""
+
+
+def aborts():
+    """In a program that a debugger steps, each sequence is aborted: the one of the library, then 16 of the agent."""
+    out = scratch("stepped_events")
+    quiet(["gcc", "-O2", "-I", building.INCLUDE, *building.STRICT, scratch("stepped_events.c", STEPPED), "-o", out,
+           *linked()])
+    with private_dir() as folder:
+        succeed([out], env=agent_env(folder, 1 << 40, ALLIUM_SITES="2", ALLIUM_EVENTS="shop:*"))
+        counts = []
+        for name in os.listdir(folder):
+            if name.endswith(".ring"):
+                with open(os.path.join(folder, name), "rb") as file:
+                    counts.append(struct.unpack_from("Q", file.read(64), 56)[0])  # struct ring_header.aborted
+        check(len(counts) == 2 and max(counts) >= 5 * 17, "aborted", counts)
+
+
 def mistakes():
     """What --events refuses."""
     for listed, line in (("", "its items"), ("shop", "its items"), ("alloc,", "comma"), ("a:b;c", "its items"),
@@ -443,5 +487,6 @@ tap.main([
     ("events that make a snapshot", event_triggers),
     ("switched while the program runs, and in its children", at_run_time),
     ("an event that is off is three instructions", costs),
+    ("sequences that are aborted are counted", aborts),
     ("lists that are none", mistakes),
 ])

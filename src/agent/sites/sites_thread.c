@@ -2,6 +2,7 @@
 /* The functions that the rest of the agent calls for sites, and the state of each thread and fork child. */
 #include "agent/sites/sites.h"
 #include "agent/sites/sites_operators.h"
+#include "agent/sites/sites_unload.h"
 #include "agent/tracer/tracer.h"
 #include "agent/tracer/tracer_life.h"
 #include "agent/tracer/tracer_sum.h"
@@ -89,6 +90,7 @@ static const struct sites functions = {.find_next = find_next,
                                        .take = take,
                                        .moved = moved,
                                        .charge_tag = sites_charge_tag,
+                                       .notices_unload = sites_unload_is_noticed,
                                        .executes = tracer_life_executes,
 #define X(field, symbol) .instead_##field = sites_instead_##field,
                                        NEXT_NEW_FORMS(X) NEXT_DELETE_FORMS(X)

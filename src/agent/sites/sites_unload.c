@@ -9,6 +9,7 @@
 #include "agent/sites/sites.h"
 #include "agent/tracer/tracer.h"
 #include "agent/tracer/tracer_life.h"
+#include "agent/tracer/tracer_sum.h"
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/str.h"
 
@@ -33,6 +34,7 @@ EXPORT int dlclose(void *handle)
         boot_agent();
     __atomic_fetch_add(&under_way, 1, __ATOMIC_SEQ_CST);
     sites_forget_unloadable();
+    tracer_sum_forget_unloadable();
     int result = next_dlclose(handle);
     tracer_forget_sites();
     tracer_life_modules_unloaded();

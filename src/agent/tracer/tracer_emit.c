@@ -8,17 +8,17 @@
 #include "base/sigsafe/atomic.h"
 #include "target/agent_api.h"
 
-/* Appends an event, of any number of words, unless tracing is off. False: take the slow path. */
-static inline bool append_hot(uint64_t *event, uint32_t words)
+/* Appends an event, of any number of words, unless tracing is off. If it is not done: take the slow path. */
+static inline enum sequence_result append_hot(uint64_t *event, uint32_t words)
 {
     const uint32_t thread = tracer_thread;
     const ptrdiff_t area = load_relaxed(&tracer_hot.rings.area);
     if (unlikely((int32_t)thread <= 0) || unlikely(!area) || unlikely(!clock_is_tsc))
-        return false;
+        return SEQUENCE_NO_CPU;
     if (tracer_is_off())
-        return true;
+        return SEQUENCE_DONE;
     event[1] |= (uint64_t)thread << 32;
-    return likely(sequence_append(&tracer_hot.rings, area, event, words) == SEQUENCE_DONE);
+    return sequence_append(&tracer_hot.rings, area, event, words);
 }
 
 /* Copies what the hot functions read. */
@@ -41,10 +41,16 @@ EXPORT bool allium_agent_trace(uint32_t version, uint64_t *event, uint32_t words
         return false;
     if (words == AGENT_API_ASKS_RINGS)
         return tell_rings((struct agent_api_rings *)event);
-    if (event && append_hot(event, words))
+    if (!event)
         return true;
-    if (!event || !tracer_begin_cold(t, &outside))
+    enum sequence_result done = words & AGENT_API_ABORTED ? SEQUENCE_ABORTED : SEQUENCE_NO_CPU;
+    words &= ~AGENT_API_ABORTED;
+    if (done == SEQUENCE_NO_CPU)
+        done = append_hot(event, words);
+    if (likely(done == SEQUENCE_DONE) || !tracer_begin_cold(t, &outside))
         return true;
+    if (done == SEQUENCE_ABORTED)
+        atomic_add64(&tracer_ring.header->aborted, 1);
     tracer_append_cold(event, words);
     tracer_end_cold(t, outside);
     return true;

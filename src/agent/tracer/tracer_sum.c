@@ -8,6 +8,7 @@
 #include "agent/ledger_writer.h"
 #include "agent/process.h"
 #include "agent/reentry.h"
+#include "agent/sites_link.h"
 #include "agent/tracer/tracer_general.h"
 #include "agent/tracer/tracer_rings.h"
 #include "agent/tracer/tracer_size.h"
@@ -16,6 +17,7 @@
 #include "base/sigsafe/syscall.h"
 #include "sum/sum_table.h"
 #include "target/fork_placeholder.h"
+#include "unwind/module.h"
 #include "wire/ring_file.h"
 
 #define CPUS_MOST 500u
@@ -28,8 +30,9 @@ bool tracer_sum_on;
 
 /* The events, values and keys that the user asks for. */
 static struct {
-    uint64_t events;     /* a bit for each */
-    bool values, places; /* add up sizes; the key has the address of the call */
+    uint64_t events; /* a bit for each */
+    bool values;     /* add up sizes */
+    uint32_t place;  /* the word of the key that has the address of the call; 0: none has it */
     char keys[SUM_BY_MAX + 1];
 } asked;
 
@@ -63,7 +66,8 @@ static bool read_options(void)
         at++;
     asked.values = *at && at[1] == 's';
     for (unsigned k = 0; *at && at[1] && at[2] && k < SUM_BY_MAX && at[3 + k] && at[3 + k] != ','; k++)
-        asked.places |= (asked.keys[k] = at[3 + k]) == 'a';
+        if ((asked.keys[k] = at[3 + k]) == 'a')
+            asked.place = k + 1;
     return true;
 }
 
@@ -162,8 +166,47 @@ static inline bool take_table(struct sum_table *t)
 
 static uint64_t frame_of(uintptr_t site)
 {
-    const uint32_t frame = site && asked.places ? writer_caller(site) : LEDGER_NONE;
+    const uint32_t frame = writer_caller(site);
     return frame == LEDGER_NONE ? 0 : frame + UINT64_C(1);
+}
+
+/* Returns whether other code may be loaded at the address, one day. */
+static bool may_be_unloaded(uint64_t site)
+{
+    const uint32_t used = load_acquire(&unwind_modules.used);
+    for (uint32_t k = 0; k < used && k < MODULE_MAX; k++) {
+        const struct unwind_module *m = &unwind_modules.at[k];
+        if (load_acquire(&m->ready) && m->permanent && site - m->start < m->end - m->start)
+            return false;
+    }
+    return true;
+}
+
+/*
+ * Returns the row of a key that the table does not find. While a module may go away unnoticed, its rows stay aside, and
+ * each of its events comes here. `own`: the ledger may be used.
+ */
+static uint32_t insert(struct sum_table *t, const uint64_t *key, uint32_t words, uintptr_t site, bool own)
+{
+    if (!asked.place || !site)
+        return sum_table_insert(t, key, words, 0);
+    const uint64_t frame = own ? frame_of(site) : 0;
+    if (!may_be_unloaded(site))
+        return sum_table_insert(t, key, words, frame);
+    const uint32_t module = own ? module_find(site) : MODULE_NONE;
+    const bool stays = own && (module >= MODULE_MAX || sites->notices_unload(&unwind_modules.at[module]));
+    return sum_table_insert_place(t, key, words, asked.place, frame, !stays);
+}
+
+void tracer_sum_forget_unloadable(void)
+{
+    struct sum_table t;
+    if (!tracer_sum_on || !asked.place)
+        return;
+    const uint8_t outside = ledger_enter(&thread_self);
+    if (take_table(&t))
+        sum_table_set_aside(&t, asked.place, may_be_unloaded);
+    ledger_exit(&thread_self, outside);
 }
 
 /* A key that is new, a thread that is not known yet, or a process without a table. */
@@ -185,7 +228,7 @@ static COLD void add_cold(enum event_id id, uint64_t size, uintptr_t site)
         const uint32_t n = make_key(key, id, size, site);
         uint32_t row = sum_table_find(&t, key, n);
         if (!row)
-            row = sum_table_insert(&t, key, n, own ? frame_of(site) : 0);
+            row = insert(&t, key, n, site, own);
         sum_table_count(&t, row, asked.values ? SUM_UNSIGNED : SUM_NONE, size);
     }
     ledger_exit(self, outside);

@@ -30,6 +30,9 @@ void tracer_sum_before_fork(void);
 /** Before seccomp: takes the memory that may be needed later. */
 void tracer_sum_seal(void);
 
+/** Before dlclose(): until its end, the hot functions count at no address in a module that may be unloaded. */
+void tracer_sum_forget_unloadable(void);
+
 /** Counts an event. `site`: the return address. */
 void tracer_sum_add(enum event_id id, uint64_t size, uintptr_t site);
 

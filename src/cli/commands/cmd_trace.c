@@ -78,6 +78,8 @@ static const char *const examples[] = {
     "trace, for 10 s, a process that was started with `allium env --trace`",
     "allium trace --sum malloc.size,by=site -- ./server",
     "record nothing, and add up the sizes for each call of malloc",
+    "sudo allium trace --sum kernel:page_fault_begin,by=class -- ./server",
+    "record nothing, and count the page faults by the class of memory",
     NULL,
 };
 
@@ -93,7 +95,7 @@ const struct command command_trace = {
              "[-o DIR] [--force] [--where QUERY] [--limit SIZE] [--duration DURATION] [--quiet] PID|-p PID\n"
              "--sum EVENT[.FIELD][,by=FIELD...] [-o FILE] [--force] [--interval INTERVAL] [--top N] "
              "[--histogram] [--alert QUERY [--exec COMMAND]] [--json] [--period SIZE] [--no-follow] "
-             "[--quiet] -- CMD ARG...",
+             "[--kernel-buffer SIZE] [--quiet] -- CMD ARG...",
     .summary = "run a program, or attach to a process, and record each of its allocations and frees in order",
     .examples = examples,
     .options = options,

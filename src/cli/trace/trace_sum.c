@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/trace/trace_sum.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,19 +16,23 @@
 #include "cli/sys/sys_alert.h"
 #include "cli/terminal.h"
 #include "cli/wrapper_lists.h"
+#include "collect/trace/kernel_event_classes.h"
 #include "collect/trace/sum_options.h"
 #include "run/sum/sum_command.h"
+#include "run/trace/kernel_follow.h"
 #include "view/table/table_view.h"
 
-#define ALERT_NS       UINT64_C(1000000000) /* between two tests without --interval */
-#define HISTOGRAM      "value_histogram"
-#define INTERVAL_LEAST 10000000u
+#define ALERT_NS           UINT64_C(1000000000) /* between two tests without --interval */
+#define HISTOGRAM          "value_histogram"
+#define INTERVAL_LEAST     10000000u
+#define TEXT_BYTES         256u
+#define KERNEL_FIELDS_MOST 256u /* bytes of the fields of an event, at least as many as any has */
 
 struct request {
     const struct command *command;
     struct sum_spec spec;
     struct trace_sum_view view;
-    uint64_t interval_ns;
+    uint64_t interval_ns, kernel_ring_bytes;
     const char *output, *alert, *exec;
     bool is_usual_alert; /* the types of its columns are known before the first event */
     struct sys_alert alarm;
@@ -36,9 +41,9 @@ struct request {
 };
 
 static const char *const own[] = {"interval", "top", "histogram", "alert", "exec", "json"};
-static const char *const others[] = {"events",   "where",  "kernel", "kernel-all", "kernel-buffer",
-                                     "function", "buffer", "clock",  "stacks",     "limit",
-                                     "duration", "flight", "no-args"};
+static const char *const others[] = {"events", "where", "kernel-all", "function", "buffer", "clock",
+                                     "stacks", "limit", "duration",   "flight",   "no-args"};
+static const char *const of_agent[] = {"period", "no-follow"};
 
 int trace_sum_check_absent(const struct command *command, const struct arguments *a)
 {
@@ -142,7 +147,33 @@ static void step(void *arg)
     sys_alert_step(&q->alarm);
 }
 
-/* An alert on the agent's events is read before the command begins. Returns -1, or the exit code. */
+/* The key of a row, and the type of its values, for an event of the kernel. */
+static enum sum_type kernel_row(const struct sum_spec *spec, struct event_sums_key *key, bool *bytes)
+{
+    static const unsigned char nothing[KERNEL_FIELDS_MOST];
+    static char texts[SUM_SPEC_BY_MAX][TEXT_BYTES];
+    uint32_t group;
+    uint64_t value;
+    const struct event_class *c = kernel_event_class(spec->event, &group);
+    const struct trace_event event = {.class = c, .fields = nothing};
+    for (unsigned i = 0; i < spec->n_by; i++)
+        key->by[i] = event_sums_value_of(spec->by[i], &event, texts[i], TEXT_BYTES);
+    return event_sums_number_of(spec, &event, &value, bytes);
+}
+
+/* The same for an event of the agent. */
+static enum sum_type agent_row(const struct sum_spec *spec, struct event_sums_key *key, bool *bytes)
+{
+    for (unsigned i = 0; i < spec->n_by; i++) {
+        const bool is_text = !strcmp(spec->by[i], "site") || !strcmp(spec->by[i], "event");
+        key->by[i].kind = is_text ? EVENT_SUMS_TEXT : EVENT_SUMS_WHOLE;
+        key->by[i].bytes = !strcmp(spec->by[i], "size");
+    }
+    *bytes = true;
+    return spec->field ? SUM_UNSIGNED : SUM_NONE;
+}
+
+/* An alert on events that are known is read before the command begins. Returns -1, or the exit code. */
 static int check_alert(struct request *q)
 {
     struct error e = {""};
@@ -154,13 +185,11 @@ static int check_alert(struct request *q)
         return -1;
     struct event_sums *none = event_sums_new(&q->spec);
     struct event_sums_key key = {.others = false};
-    for (unsigned i = 0; i < q->spec.n_by; i++) {
-        const bool is_text = !strcmp(q->spec.by[i], "site") || !strcmp(q->spec.by[i], "event");
-        key.by[i].kind = is_text ? EVENT_SUMS_TEXT : EVENT_SUMS_WHOLE;
-        key.by[i].bytes = !strcmp(q->spec.by[i], "size");
-    }
+    bool bytes;
     const struct sum_cells nothing = {0};
-    event_sums_add(none, &key, &nothing, q->spec.field ? SUM_UNSIGNED : SUM_NONE, true);
+    const enum sum_type type =
+        (sum_spec_is_kernel(&q->spec) ? kernel_row : agent_row)(&q->spec, &key, &bytes);
+    event_sums_add(none, &key, &nothing, type, bytes);
     event_sums_begin_span(none, NULL, 1);
     struct table *t = event_sums_table(none, 0);
     const int bad = sys_alert_init(&q->alarm, q->alert, q->exec, t, false, &e);
@@ -170,9 +199,33 @@ static int check_alert(struct request *q)
     return bad ? command_misuse(q->command, "%s", e.text) : -1;
 }
 
-static int parse(struct request *q, const struct arguments *a)
+/* What goes with events of the kernel alone, or not with them. Returns -1, or the exit code. */
+static int parse_kernel(struct request *q, const struct arguments *a)
 {
     struct error e = {""};
+    const char *buffer = command_value(q->command, a, "kernel-buffer");
+    q->kernel_ring_bytes = KERNEL_FOLLOW_RING_BYTES;
+    if (!sum_spec_is_kernel(&q->spec))
+        return buffer ? command_misuse(q->command,
+                                       "--kernel-buffer is for events of the kernel: --sum kernel:NAME")
+                      : -1;
+    for (size_t i = 0; i < sizeof(of_agent) / sizeof(*of_agent); i++)
+        if (command_value(q->command, a, of_agent[i]))
+            return command_misuse(q->command, "--%s is not for --sum of the kernel's events: leave it out",
+                                  of_agent[i]);
+    const int code = option_values_parse_size(q->command, "kernel-buffer", buffer, KERNEL_FOLLOW_RING_LEAST,
+                                              KERNEL_FOLLOW_RING_MOST, &q->kernel_ring_bytes);
+    if (code >= 0)
+        return code;
+    return kernel_follow_check(&e) ? command_fail(EXIT_IMPOSSIBLE, "%s", e.text) : -1;
+}
+
+/* The options that are not for --sum. Returns -1, or the exit code. */
+static int check_others(const struct request *q, const struct arguments *a)
+{
+    if (command_value(q->command, a, "kernel"))
+        return command_misuse(q->command,
+                              "--kernel is not for --sum, which says the event: --sum kernel:mmap");
     for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
         if (command_value(q->command, a, others[i]))
             return command_misuse(q->command, "--%s is not for --sum, which records nothing: leave it out",
@@ -180,6 +233,15 @@ static int parse(struct request *q, const struct arguments *a)
     if (command_value(q->command, a, "snapshot-on"))
         return command_misuse(q->command,
                               "--snapshot-on is not for --sum, which records nothing: leave it out");
+    return -1;
+}
+
+static int parse(struct request *q, const struct arguments *a)
+{
+    struct error e = {""};
+    int code = check_others(q, a);
+    if (code >= 0)
+        return code;
     if (!a->n_rest || source_kind(a->rest[0]) == SOURCE_PROCESS)
         return command_misuse(q->command, "--sum needs a command: allium trace --sum %s -- CMD ARG...",
                               command_value(q->command, a, "sum"));
@@ -191,11 +253,30 @@ static int parse(struct request *q, const struct arguments *a)
     q->alert = command_value(q->command, a, "alert");
     q->exec = command_value(q->command, a, "exec");
     q->output = command_value(q->command, a, "output");
-    int code = option_values_parse_top(q->command, command_value(q->command, a, "top"), &q->view.top);
+    code = option_values_parse_top(q->command, command_value(q->command, a, "top"), &q->view.top);
     if (code < 0)
         code = option_values_parse_time(q->command, "interval", command_value(q->command, a, "interval"),
                                         INTERVAL_LEAST, &q->interval_ns);
-    return code < 0 ? check_alert(q) : code;
+    code = code < 0 ? check_alert(q) : code;
+    return code < 0 ? parse_kernel(q, a) : code;
+}
+
+/* Events of the kernel come through rings, where they can be lost. */
+static void tell_losses(const struct kernel_follow_counts *n, const struct sum_spec *spec)
+{
+    if (n->lost)
+        command_fail(0,
+                     "%" PRIu64
+                     " events of the kernel, of %s or its group, were lost and are in no row: use a larger "
+                     "--kernel-buffer",
+                     n->lost, spec->event);
+    if (n->missed) /* the kernel does not tell whose they were */
+        command_fail(0, "of all processes %" PRIu64 " events of the kernel were missed amid others",
+                     n->missed);
+    if (n->counted) /* for tests */
+        command_fail(0, "%" PRIu64 " events of the kernel, %" PRIu64 " counted apart", n->events, n->counted);
+    if (n->damaged)
+        command_fail(0, "%" PRIu64 " parts of the kernel's rings were damaged, and left out", n->damaged);
 }
 
 static int run_command(struct request *q, const struct arguments *a)
@@ -205,6 +286,7 @@ static int run_command(struct request *q, const struct arguments *a)
     struct wrappers wrappers = {0};
     struct sum_command_options o = {.spec = &q->spec,
                                     .argv = a->rest,
+                                    .kernel_ring_bytes = q->kernel_ring_bytes,
                                     .follow = !command_value(q->command, a, "no-follow"),
                                     .period_bytes = RECORD_PERIOD_DEFAULT_BYTES,
                                     .interval_ns = q->interval_ns ? q->interval_ns
@@ -225,7 +307,10 @@ static int run_command(struct request *q, const struct arguments *a)
     sys_alert_release(&q->alarm);
     if (bad)
         command_fail(0, "%s", e.text);
-    return launched_exit_code(&result);
+    if (result.stage == RECORD_RAN && sum_spec_is_kernel(&q->spec))
+        tell_losses(&result.kernel, &q->spec);
+    return result.stage == RECORD_NOT_STARTED && bad == -EOPNOTSUPP ? EXIT_IMPOSSIBLE
+                                                                    : launched_exit_code(&result);
 }
 
 int trace_sum_run(const struct command *command, const struct arguments *a)
@@ -236,7 +321,7 @@ int trace_sum_run(const struct command *command, const struct arguments *a)
     bool own_allocator = false;
     char *path = NULL;
     int code = parse(&q, a);
-    if (code < 0)
+    if (code < 0 && !sum_spec_is_kernel(&q.spec)) /* else there is no agent, and any program will do */
         code = launched_check(a->rest[0], quiet, &own_allocator, &path);
     free(path);
     if (code < 0 && q.output &&

@@ -58,6 +58,16 @@ struct event_class *kernel_event_classes_of(uint32_t wanted, uint32_t *n)
     return found;
 }
 
+const struct event_class *kernel_event_class(const char *name, uint32_t *group)
+{
+    for (uint32_t i = 0; i < N(classes); i++)
+        if (!strcmp(classes[i].name, name)) {
+            *group = 1u << group_of[i];
+            return &classes[i];
+        }
+    return NULL;
+}
+
 static const char *const groups[] = {
 #define G(name, doc) #name,
     KERNEL_EVENT_GROUPS(G)

@@ -147,7 +147,7 @@ static void read_key(struct reading *r, const struct event_class *c, const struc
         else if (f->type == EVENT_TEXT)
             out->by[k] = text_at(key->words + at, words, key->words[0] & SUM_CUT(k), text);
         else if (c->id < EVENT_ID_OWN && !strcmp(f->name, "site"))
-            out->by[k] = site_at(r, key->words[at], key->frame, text);
+            out->by[k] = site_at(r, key->words[at] & ~SUM_ASIDE, key->frame, text);
         else
             out->by[k] = event_sums_value_of_number(f, key->words[at], text, TEXT_BYTES);
         at += f && f->type == EVENT_TEXT ? words : 1;

@@ -13,7 +13,10 @@
 #include "base/error.h"
 #include "model/trace/sum_spec.h"
 
-/** Checks an event of the agent and its fields. Returns 0, or -EINVAL with a line. Events of programs are not known. */
+/**
+ * Checks an event of the agent or of the kernel, and its fields. Returns 0, or -EINVAL with a line. Events of programs
+ * are not known.
+ */
 int sum_options_check(const struct sum_spec *spec, struct error *e);
 /** Appends the part of ALLIUM_SITES, or, for events of a program, the value of ALLIUM_EVENTS. */
 void sum_options_add(const struct sum_spec *spec, struct buf *out);

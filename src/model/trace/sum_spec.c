@@ -74,7 +74,12 @@ void sum_spec_release(struct sum_spec *s)
 
 bool sum_spec_is_user(const struct sum_spec *s)
 {
-    return strchr(s->event, ':') != NULL;
+    return strchr(s->event, ':') != NULL && !sum_spec_is_kernel(s);
+}
+
+bool sum_spec_is_kernel(const struct sum_spec *s)
+{
+    return !strncmp(s->event, "kernel:", 7);
 }
 
 bool sum_spec_has(const struct sum_spec *s, const char *event)

@@ -28,6 +28,8 @@ int sum_spec_parse(struct sum_spec *s, const char *text, struct error *e);
 void sum_spec_release(struct sum_spec *s);
 /** Returns whether the events are those of a program: PROVIDER:NAME. */
 bool sum_spec_is_user(const struct sum_spec *s);
+/** Returns whether the events are the kernel's: kernel:NAME. */
+bool sum_spec_is_kernel(const struct sum_spec *s);
 /** Returns whether events of this name (trace_event_name()) are added up. */
 bool sum_spec_has(const struct sum_spec *s, const char *event);
 

@@ -13,9 +13,12 @@
 #include "base/sigsafe/clock_ns.h"
 #include "base/vec.h"
 #include "collect/ledger/ledger_dir.h"
+#include "collect/trace/kernel_event_classes.h"
 #include "collect/trace/sum_options.h"
 #include "run/launch.h"
+#include "run/sum/ring_sums.h"
 #include "run/sum/sum_followed.h"
+#include "run/trace/kernel_follow.h"
 
 #define STEP_MS  50
 #define ALIVE_NS 100000000u
@@ -25,14 +28,30 @@ struct session {
     struct launch launch;
     struct launch_options launch_options;
     char *dir, *agent;
-    struct buf asked; /* the sums to make, as options for the target */
-    struct sum_followed *followed;
+    struct buf asked;              /* the sums to make, as options for the target */
+    struct sum_followed *followed; /* NULL: the events are the kernel's */
+    struct kernel_follow *kernel;
+    struct ring_sums *of_kernel;
     struct event_sums *before; /* at the last report */
     uint64_t began_ns, reported_ns, due_ns;
 };
 
+/* The next process that this one forks is the command. */
+static int make_kernel_ready(struct session *s, struct error *e)
+{
+    struct kernel_follow_options o = {.ring_bytes = s->o->kernel_ring_bytes};
+    kernel_event_class(s->o->spec->event, &o.groups);
+    s->of_kernel = ring_sums_new(s->o->spec);
+    int bad = kernel_follow_begin(&s->kernel, &o, e);
+    bad = bad ? bad : kernel_follow_start_sums(s->kernel, s->of_kernel, e);
+    s->launch_options = (struct launch_options){.argv = s->o->argv};
+    return bad ? bad : launch_prepare(&s->launch, &s->launch_options, e);
+}
+
 static int make_ready(struct session *s, struct error *e)
 {
+    if (sum_spec_is_kernel(s->o->spec))
+        return make_kernel_ready(s, e);
     const bool user = sum_spec_is_user(s->o->spec);
     int bad = launch_find_agent(user ? LAUNCH_AGENT_DEFAULT : LAUNCH_AGENT_FULL, &s->agent, e);
     if (!bad)
@@ -56,7 +75,9 @@ static int make_ready(struct session *s, struct error *e)
 static void report(struct session *s, bool last)
 {
     const uint64_t now = clock_ns(CLOCK_MONOTONIC), since = last ? s->began_ns : s->reported_ns;
-    struct event_sums *sums = sum_followed_read(s->followed);
+    struct event_sums *sums = s->followed ? sum_followed_read(s->followed) : event_sums_new(s->o->spec);
+    if (s->of_kernel)
+        ring_sums_read(s->of_kernel, sums);
     event_sums_begin_span(sums, last ? NULL : s->before, (double)(now - since) / 1e9);
     s->o->report(s->o->arg, sums, last);
     event_sums_free(s->before);
@@ -75,7 +96,7 @@ static void watch(struct session *s)
         if (fds[1].revents)
             launch_pass_signals(&s->launch);
         const uint64_t now = clock_ns(CLOCK_MONOTONIC);
-        if (now - harvested_ns >= ALIVE_NS) {
+        if (s->followed && now - harvested_ns >= ALIVE_NS) {
             sum_followed_harvest(s->followed);
             harvested_ns = now;
         }
@@ -105,9 +126,14 @@ int sum_command(const struct sum_command_options *o, struct record_result *resul
         s.due_ns = s.began_ns + o->interval_ns;
         watch(&s);
         result->wait_status = launch_reap(&s.launch);
-        sum_followed_harvest(s.followed);
+        if (s.followed)
+            sum_followed_harvest(s.followed);
+        bad = kernel_follow_end(s.kernel, &result->kernel, e);
+        s.kernel = NULL;
         report(&s, true);
     }
+    kernel_follow_end(s.kernel, &result->kernel, NULL);
+    ring_sums_free(s.of_kernel);
     event_sums_free(s.before);
     sum_followed_free(s.followed);
     if (s.dir)

@@ -4,7 +4,8 @@
 
 /*
  * `allium trace --sum`: starts a command, and adds up what its processes sum (sum/sum_layout.h) until it has ended. No
- * recording is made. What a process has summed is taken when it ends, and its files are removed.
+ * recording is made. What a process has summed is taken when it ends, and its files are removed. Events of the kernel
+ * come through rings, and the tool adds them up; then the command runs without the agent.
  *
  * Runs in: the tool. Threads: one. Owns: the folder of ledgers.
  */
@@ -18,6 +19,7 @@ struct sum_command_options {
     char **argv;
     bool follow; /* observe children, too */
     uint64_t period_bytes;
+    uint64_t kernel_ring_bytes;      /* of struct kernel_follow_options, for events of the kernel */
     uint64_t interval_ns;            /* 0: one report, at the end */
     const struct wrappers *wrappers; /* functions that are passed over when a call is named */
     /** Called at each interval, and when the command has ended (`last`). The sums are valid until it returns. */
@@ -27,7 +29,10 @@ struct sum_command_options {
     void *arg;
 };
 
-/** Returns 0, or -errno with a line. Of the result, `stage` and `wait_status` are set. */
+/**
+ * Returns 0, or -errno with a line; -EPERM and -EOPNOTSUPP with stage RECORD_NOT_STARTED: events of the kernel are not
+ * possible here. Of the result, `stage`, `wait_status` and `kernel` are set.
+ */
 int sum_command(const struct sum_command_options *o, struct record_result *result, struct error *e);
 
 #endif

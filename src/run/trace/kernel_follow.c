@@ -15,6 +15,7 @@
 #include "collect/trace/kernel_event_classes.h"
 #include "sys/probe/probe_list.h"
 #include "sys/tools/kernel_events.h"
+#include "run/sum/ring_sums.h"
 #include "run/worker_thread.h"
 
 #define WAIT_LEAST_NS 1000000u
@@ -35,6 +36,7 @@ struct kernel_follow {
     struct kernel_events *kernel;
     struct ring_reader *reader;
     struct ctf_writer *writer;
+    struct ring_sums *sums; /* borrowed; NULL: events are written */
     struct stream *streams; /* by ring */
     struct kernel_follow_counts counts;
     int bad;
@@ -75,6 +77,11 @@ static int open_stream(struct kernel_follow *f, uint32_t ring)
 static int take(struct kernel_follow *f, uint32_t ring, const struct ring_piece *p)
 {
     struct stream *s = &f->streams[ring];
+    if (f->sums) {
+        ring_sums_add(f->sums, p, 0, cpu_of(f, ring));
+        f->counts.events += p->n_events;
+        return 0;
+    }
     int bad = p->n_words ? open_stream(f, ring) : 0;
     if (bad || !p->n_words)
         return bad;
@@ -182,6 +189,8 @@ static int make_reader(struct kernel_follow *f, const char *folder, struct error
         f->streams[ring].fd = -1;
     struct event_class *classes = kernel_follow_classes(f, &n);
     const int bad = !folder ? 0 : ctf_writer_new(&f->writer, folder, "kernel", classes, n, e);
+    for (uint32_t i = 0; f->sums && i < n; i++)
+        ring_sums_add_class(f->sums, &classes[i]);
     free(classes);
     return bad;
 }
@@ -208,11 +217,18 @@ void kernel_follow_price(const struct kernel_follow *f, struct buf *b)
 
 int kernel_follow_start(struct kernel_follow *f, const char *folder, struct error *e)
 {
+    const bool reads = folder || f->sums;
     const int bad = make_reader(f, folder, e);
-    const int failed = bad || !folder ? 0 : worker_thread_start(&f->thread, follow, f);
+    const int failed = bad || !reads ? 0 : worker_thread_start(&f->thread, follow, f);
     f->is_started = !bad && !failed;
-    f->reads = f->is_started && folder;
+    f->reads = f->is_started && reads;
     return failed ? error_set(e, failed, "cannot start a thread: %s", strerror(failed)) : bad;
+}
+
+int kernel_follow_start_sums(struct kernel_follow *f, struct ring_sums *sums, struct error *e)
+{
+    f->sums = sums;
+    return kernel_follow_start(f, NULL, e);
 }
 
 void *kernel_follow_rings(struct kernel_follow *f, size_t *bytes)
@@ -235,7 +251,7 @@ int kernel_follow_end(struct kernel_follow *f, struct kernel_follow_counts *out,
     kernel_events_stop(f->kernel);
     if (f->reads)
         read_all(f);
-    if (f->reads && !f->bad)
+    if (f->reads && !f->sums && !f->bad)
         f->bad = write_losses(f);
     const int bad = f->bad;
     for (uint32_t ring = 0; ring < ring_reader_rings(f->reader); ring++)

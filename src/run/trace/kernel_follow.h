@@ -4,7 +4,7 @@
 
 /*
  * The kernel's side of a trace: attaches the programs, reads their rings by a thread of its own, and writes the events
- * as CTF beside those of the program.
+ * as CTF beside those of the program, or adds them up.
  *
  * Runs in: the tool, as root. Threads: the caller's, and one that this makes. Owns: programs, rings and files, until
  * kernel_follow_end().
@@ -20,6 +20,7 @@
 struct event_class;
 struct kernel_follow;
 struct probe_list;
+struct ring_sums;
 
 struct kernel_follow_counts {
     uint64_t events, lost, bytes;
@@ -58,6 +59,11 @@ void kernel_follow_price(const struct kernel_follow *f, struct buf *b);
 /** Starts to read, and to write into this folder of a trace. NULL: nothing is read, only looked at for snapshots.
  * Returns 0, or -errno with a line. */
 int kernel_follow_start(struct kernel_follow *f, const char *folder, struct error *e);
+/**
+ * Starts to read, and adds the events to `sums`, which gets their classes, instead of writing them. Returns 0, or
+ * -errno with a line.
+ */
+int kernel_follow_start_sums(struct kernel_follow *f, struct ring_sums *sums, struct error *e);
 /** The rings, mapped until kernel_follow_end(): what snapshots look at. */
 void *kernel_follow_rings(struct kernel_follow *f, size_t *bytes);
 /** Returns the classes of its events and sets *n to their number. The caller frees the array. */
