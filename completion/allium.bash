@@ -217,7 +217,7 @@ _allium_argument()
         _allium_words "$(_allium_pids)"
         ;;
     'sys allocinfo') _allium_files ;;
-    set) _allium_words "$(_allium_pids)" period= on off free-stacks=all free-stacks=some trace=on trace=off stacks latency fail= stacks=off latency=off fail=off ;;
+    set) _allium_words "$(_allium_pids)" period= on off free-stacks=all free-stacks=some trace=on trace=off trace= stacks latency fail= stacks=off latency=off fail=off ;;
     report | watch | diff | who | frees | sites | export | sql)
         _allium_files '!*.allium'
         _allium_words "$(_allium_pids)"

@@ -24,7 +24,7 @@ int BPF_PROG(follow_fork, struct task_struct *parent, struct task_struct *child)
     const bool is_thread = BPF_CORE_READ(child, pid) != (int)tgid;
     bool follows = is_traced(from);
     if (!follows && !is_thread && awaits_first && current_ids() >> 32 == config.own_tgid) {
-        follows = __sync_val_compare_and_swap(&awaits_first, 1, 0);
+        follows = __sync_val_compare_and_swap(&awaits_first, 1, 0) == 1;
         cpu_offsets_find();
     }
     if (follows && !is_thread)

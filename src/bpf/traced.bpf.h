@@ -15,7 +15,8 @@
 #include "bpf/kernel_ring.bpf.h"
 #include "wire/kernel_event_schema.h"
 
-/* The first process that allium forks from now on is traced. */
+/* What the first process does that allium forks from now on: 1: it is traced; 2: only the offsets of CPUs are looked
+ * for, in its context. */
 __u32 awaits_first = 0;
 
 /* A bit for each traced process, until nothing of it can happen any more. */

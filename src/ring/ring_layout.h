@@ -70,10 +70,12 @@ struct ring_header {
     uint64_t aborted; /* sequences that were aborted, and begun again */
     /* the image: when it began; the image whose fork child it is (0: none), and when it was forked */
     uint64_t began_ticks, parent_image_id, forked_ticks;
-    int32_t pid, parent_pid;
-    uint64_t anchored; /* anchors ever written; the file has the last RING_ANCHORS of them */
-    uint64_t counter;  /* of RING_CLOCK_COUNTER: the last number */
-    uint64_t unused[2];
+    int32_t pid, parent_pid; /* 0: rings that liballium.so has made */
+    uint64_t anchored;       /* anchors ever written; the file has the last RING_ANCHORS of them */
+    uint64_t counter;        /* of RING_CLOCK_COUNTER: the last number */
+    uint32_t begins;         /* 1: calls of the allocator have an event at their beginning, too */
+    uint32_t unused_half;
+    uint64_t unused;
 };
 
 /*

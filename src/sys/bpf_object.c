@@ -108,6 +108,15 @@ int bpf_object_share(struct sys_session *s, struct error *e)
     return 0;
 }
 
+void *bpf_object_map_section(const struct sys_session *s, const char *section, size_t *bytes)
+{
+    const struct bpf_map *map = section_map(s, section);
+    *bytes = map ? bpf_map__value_size(map) : 0;
+    errno = ENOENT;
+    char *at = map ? mmap(NULL, *bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0) : MAP_FAILED;
+    return at == MAP_FAILED ? NULL : at;
+}
+
 void *bpf_object_shared(const struct sys_session *s, const char *name)
 {
     const ptrdiff_t at = variable_at(s->object, ".bss", name);

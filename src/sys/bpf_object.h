@@ -22,6 +22,9 @@ void bpf_object_size_maps(struct sys_session *s);
 int bpf_object_share(struct sys_session *s, struct error *e);
 /** After that: the address of a variable of the programs that is not constant; NULL: none. */
 void *bpf_object_shared(const struct sys_session *s, const char *name);
+/** After loading: maps a section of variables of its own. Sets *bytes to its size. NULL, and errno: that failed. The
+ * caller unmaps it. */
+void *bpf_object_map_section(const struct sys_session *s, const char *section, size_t *bytes);
 void bpf_object_close(struct sys_session *s);
 
 #endif

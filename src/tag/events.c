@@ -30,7 +30,7 @@ static void write_list(const struct ledger_control *page, const char *list)
     struct ledger_control_events *e = (struct ledger_control_events *)ledger_control_events(page);
     text_copy(e->lists[FIRST_WORD & 1], sizeof(e->lists[0]), list);
     e->last = FIRST_WORD;
-    store_release(&e->word, event_list_has_user(list) ? FIRST_WORD : 0);
+    store_release(&e->word, event_list_has_library(list) ? FIRST_WORD : 0);
 }
 
 static const char *first_list = "";
@@ -47,8 +47,8 @@ void events_begin_library(const char *list)
 void events_begin_ledger(void)
 {
     const struct ledger_control *page = process.ledger.control;
-    if (process.generation > 1 || !event_list_has_user(first_list) || page == &ledger_no_control ||
-        page == process.config.initial_control || load_relaxed(&ledger_control_events(page)->word) ||
+    if (process.generation > 1 || !*first_list || page == &ledger_no_control ||
+        page == process.config.initial_control || load_relaxed(&ledger_control_events(page)->last) ||
         !vm_reserve_may_call() || sys_call(SYS_mprotect, page, LEDGER_PAGE_BYTES, PROT_READ | PROT_WRITE))
         return;
     write_list(page, first_list);
@@ -117,12 +117,23 @@ static bool put_string(char *field, uint32_t bytes, uint32_t string)
     return allium_event_text(field, bytes, ledger_at(&process.ledger, LEDGER_STRINGS, char, string));
 }
 
+/* Returns whether the user has switched off what was on at the start. */
+static bool is_switched_off(void)
+{
+    const struct ledger_control *page = process.ledger.control;
+    const struct ledger_control_events *e =
+        page && page != &ledger_no_control ? ledger_control_events(page) : NULL;
+    return e && load_relaxed(&e->last) && !load_relaxed(&e->word);
+}
+
 void events_put_tag_call(uint32_t account, const void *object, size_t bytes, uint64_t took_ns, uintptr_t site)
 {
     struct {
         uint64_t head[2], ptr, size, duration_ns, site;
         char class[EVENT_TAG_CLASS_BYTES], name[EVENT_TAG_NAME_BYTES];
     } e = {.ptr = (uintptr_t)object, .size = bytes, .duration_ns = took_ns, .site = site};
+    if (is_switched_off())
+        return;
     if (!account || !event_rings_open())
         return event_rings_lose();
     const struct ledger_tag *tag = tag_ledger_tag(account);

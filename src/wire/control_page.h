@@ -37,6 +37,10 @@ struct ledger_control {
 #define LEDGER_CONTROL_SEALED (1ull << 60)
 /* The full agent writes no events into the rings of the process. */
 #define LEDGER_CONTROL_TRACE_OFF (1ull << 59)
+/* It writes no events of the allocator there. Others, as those of the program, are written. */
+#define LEDGER_CONTROL_ALLOC_OFF (1ull << 58)
+/* Events of the allocator are written if neither is set. */
+#define LEDGER_CONTROL_ALLOC_BITS (LEDGER_CONTROL_TRACE_OFF | LEDGER_CONTROL_ALLOC_OFF)
 /* Only tags with LEDGER_ACTION_ON are counted. */
 #define LEDGER_CONTROL_TAGS_OFF (1ull << 61)
 /* The agent records the stack of each free of a sample; without this flag, of a few hundred frees a second. */

@@ -88,6 +88,12 @@ static inline bool event_list_has_user(const char *list)
     return false;
 }
 
+/** Returns whether the list may have events that liballium.so writes. */
+static inline bool event_list_has_library(const char *list)
+{
+    return event_list_has_user(list) || event_list_has_group(list, "tag");
+}
+
 /** Returns whether the list has this event of the program, PROVIDER:NAME. */
 static inline bool event_list_has(const char *list, const char *name)
 {

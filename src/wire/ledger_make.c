@@ -170,7 +170,7 @@ static bool write_initial_control(long fd, const struct ledger_control *page)
         return write_at(fd, page, sizeof(*page), 0);
     uint32_t count = ledger_listed_actions(page->listed), queries = ledger_listed_queries(page->listed);
     struct ledger_control c = {.magic = LEDGER_CONTROL_MAGIC,
-                               .word = page->word & (LEDGER_CONTROL_TAGS_OFF | LEDGER_CONTROL_TRACE_OFF),
+                               .word = page->word & (LEDGER_CONTROL_TAGS_OFF | LEDGER_CONTROL_ALLOC_BITS),
                                .state = (int32_t)((((uint32_t)page->state | 1) + 1) & INT32_MAX)};
     if (count <= LEDGER_ACTIONS_MOST &&
         write_behind(fd, page, ledger_list_offset(page->listed), count * sizeof(struct ledger_action),

@@ -56,7 +56,7 @@ def switches():
     with service(["--trace"], "make", 50, 111, "say", "a", "wait", "make", 60, 222, "say", "b", "wait", "make", 70, 333,
                  "say", "c", "wait", "make", 5, 555, "say", "d", "wait") as s:
         s.reach("a")
-        check(", trace on\n" in s.call("set", s.pid, "trace=on"), "set")
+        check(", trace on: alloc\n" in s.call("set", s.pid, "trace=on"), "set")
         s.go_on()
         s.reach("b")
         check(", trace off\n" in s.call("set", s.pid, "trace=off"), "set")
@@ -68,7 +68,7 @@ def switches():
         s.reach("d")
         said = s.end(tracer)
         equal(trace_reader.calls(said, s.folder + "/t"), (10, 0, 0), "what was in the rings before is passed over")
-        check(", trace on\n" in s.call("set", s.pid, "period=default"), "a switch that was on stays on")
+        check(", trace on: alloc\n" in s.call("set", s.pid, "period=default"), "a switch that was on stays on")
 
 
 def threads():
@@ -105,14 +105,15 @@ def mistakes():
         s.reach("a")
         for words, code, line in ((("trace", s.pid), 1, "writes no events: restart it with allium trace"),
                                   (("set", s.pid, "trace=on"), 1, "writes no events: restart it with allium trace"),
-                                  (("set", s.pid, "trace=maybe"), 2, "unknown action"),
+                                  (("set", s.pid, "trace=maybe"), 2, "invalid trace=maybe"),
                                   (("trace", "999999999"), 1, "999999999"),
                                   (("trace", str(os.getpid())), 1, "process %d" % os.getpid()),
                                   (("trace", s.pid, "more"), 2, "too many arguments after PID"),
                                   (("trace", "--buffer", "1M", s.pid), 2, "--buffer needs a command"),
                                   (("trace", "--clock", "mono", s.pid), 2, "--clock needs a command"),
                                   (("trace", "--no-follow", s.pid), 2, "--no-follow needs a command"),
-                                  (("trace", "--events", "user", s.pid), 2, "--events needs a command"),
+                                  (("trace", "--events", "user", s.pid), 1, "writes no events: restart it"),
+                                  (("trace", "--function", ":main", s.pid), 2, "--function needs a command"),
                                   (("trace", "--clock", "mono", "--events", "x:*", "--", "true"), 2,
                                    "--clock is for the rings of the agent: use --events alloc,x:*"),
                                   (("env", "--flight"), 2, "--flight needs --trace"),

@@ -242,7 +242,9 @@ def command():
             JOIN line ON line.location = stack.location AND line.position = 0 JOIN string ON string.id = line.function
             WHERE string.text = 'phase_4'""")
         program.set(pid, "on", "period=default", "free-stacks=some")
-        for words, what in (((pid,), "missing action"), ((pid, "of"), "unknown action"),
+        equal(program.set(pid)[0],
+              "%s (control): on, period as started, stacks of some sampled frees\n" % pid, "shown")
+        for words, what in (((), "missing PID"), ((pid, "of"), "unknown action"),
                             ((pid, "period=0"), "invalid period=0"), (("off",), "missing PID"),
                             ((pid, "--where", "com:x", "on"), "column")):
             out, err = program.set(*words, code=2)

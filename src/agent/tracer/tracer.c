@@ -67,15 +67,20 @@ void tracer_end_cold(struct thread *t, uint8_t outside)
     ledger_exit(t, outside);
 }
 
-/* Returns whether the user has switched tracing off. The control page is there once the ledger is. */
+/* Returns whether the user has switched events of the allocator off. The control page is there once the ledger is. */
 static inline bool is_off(void)
 {
-    return unlikely(load_relaxed(&process.ledger.control->word) & LEDGER_CONTROL_TRACE_OFF);
+    return unlikely(load_relaxed(&process.ledger.control->word) & LEDGER_CONTROL_ALLOC_BITS);
 }
 
 bool tracer_is_off(void)
 {
     return is_off();
+}
+
+bool tracer_is_all_off(void)
+{
+    return unlikely(load_relaxed(&process.ledger.control->word) & LEDGER_CONTROL_TRACE_OFF);
 }
 
 /*
@@ -149,7 +154,7 @@ void tracer_append_cold(uint64_t *event, uint32_t words)
 {
     const uint32_t thread = tracer_thread;
     event[1] |= (uint64_t)(thread & ~TRACER_UNREGISTERED) << 32;
-    if (is_off())
+    if (tracer_is_all_off())
         return; /* nobody reads the rings */
     if (thread & TRACER_UNREGISTERED)
         ring_shared_append(&tracer_ring, event, words);
@@ -168,7 +173,8 @@ static COLD void put_bare_cold(enum sequence_result before, uint64_t what, uint6
     uint64_t event[] = {0, (uint32_t)what, a, b};
     if (before == SEQUENCE_ABORTED)
         atomic_add64(&tracer_ring.header->aborted, 1);
-    tracer_append_cold(event, what >> 16 & RING_SIZE_MASK);
+    if (!is_off())
+        tracer_append_cold(event, what >> 16 & RING_SIZE_MASK);
     tracer_end_cold(t, outside);
 }
 

@@ -15,7 +15,7 @@ static inline enum sequence_result append_hot(uint64_t *event, uint32_t words)
     const ptrdiff_t area = load_relaxed(&tracer_hot.rings.area);
     if (unlikely((int32_t)thread <= 0) || unlikely(!area) || unlikely(!clock_is_tsc))
         return SEQUENCE_NO_CPU;
-    if (tracer_is_off())
+    if (tracer_is_all_off())
         return SEQUENCE_DONE;
     event[1] |= (uint64_t)thread << 32;
     return sequence_append(&tracer_hot.rings, area, event, words);

@@ -34,7 +34,9 @@ void tracer_end_cold(struct thread *t, uint8_t outside);
 /** Puts an event that a sequence has not written, as `before` tells. `what`: ring_what(). */
 void tracer_put_cold(enum sequence_result before, uint64_t what, uint64_t a, uint64_t b, uintptr_t site);
 
-/** Returns whether the user has switched tracing off. The ledger is open. */
+/** Returns whether the user has switched events of the allocator off. The ledger is open. */
 bool tracer_is_off(void);
+/** Returns whether the user has switched all events off. */
+bool tracer_is_all_off(void);
 
 #endif

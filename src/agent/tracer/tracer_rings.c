@@ -70,6 +70,7 @@ static bool reach(char *from, uint64_t bytes)
 static void begin_header(struct ring_header *h, bool overwrites)
 {
     h->overwrites = overwrites;
+    h->begins = tracer_options.begins;
     h->clock = tracer_clock();
     h->image_id = process.config.image_id;
     h->pid = process.pid;

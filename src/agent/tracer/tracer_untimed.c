@@ -27,7 +27,7 @@ ALWAYS ptrdiff_t area_of(uint32_t thread)
 
 ALWAYS bool is_off(void)
 {
-    return unlikely(load_relaxed(&process.ledger.control->word) & LEDGER_CONTROL_TRACE_OFF);
+    return unlikely(load_relaxed(&process.ledger.control->word) & LEDGER_CONTROL_ALLOC_BITS);
 }
 
 /* As put() of tracer.c. `run` is a constant. */

@@ -16,12 +16,13 @@
 #include "cli/command.h"
 #include "cli/option_values.h"
 #include "cli/source.h"
+#include "collect/ledger/control_events.h"
 #include "collect/ledger/control_write.h"
 #include "collect/ledger/ledger_copy.h"
 #include "collect/ledger/ledger_scan.h"
 #include "model/accounts/accounts.h"
 #include "query/query.h"
-#include "run/trace/traced_process.h"
+#include "collect/trace/trace_switch.h"
 
 static const struct option_doc options[] = {
     {"where", 0, "QUERY",
@@ -40,6 +41,10 @@ static const char *const examples[] = {
     "keep the stack of each sampled free, to find a use after free",
     "allium set 4711 trace=off",
     "write no events, in a process that allium trace or allium env --trace has started",
+    "allium set 4711 'trace=shop:*,!shop:noisy'",
+    "write these events of a program with <allium/event.h>",
+    "allium set 4711",
+    "show the settings of a process",
     "allium set 4711 --where 'func:parse_*' stacks --for 60s",
     "count the callers of these functions for a minute, in a program with tags or under run --sites",
     "allium set 4711 --where class:cache fail=every:100",
@@ -55,6 +60,7 @@ static void list_actions(void)
            "  free-stacks=all, free-stacks=some        keep the stacks of all sampled frees, or of some\n"
            "  trace=on, trace=off                      write events for allium trace and snapshot --trace, "
            "or not\n"
+           "  trace=LIST                               write these: alloc, user, PROVIDER:NAME, ...\n"
            "\nactions for the tags that match --where:\n"
            "  off, on                                  stop or start counting\n"
            "  stacks, stacks=off                       count each call by stack; also for sites (--sites)\n"
@@ -67,7 +73,7 @@ static int run(int argc, char **argv);
 
 const struct command command_set = {
     .name = "set",
-    .usage = "[PID|-p PID] [--where QUERY] [--for DURATION] ACTION...",
+    .usage = "[PID|-p PID] [--where QUERY] [--for DURATION] [ACTION...]",
     .summary = "change what is observed of a running process: samples, tags, sites",
     .examples = examples,
     .options = options,
@@ -78,8 +84,9 @@ const struct command command_set = {
 /* What the actions together do: to the control word of an agent, and to tags. */
 struct change {
     uint64_t clear, set;
-    bool trace; /* something that only an agent with rings can do */
-    bool agent; /* something that only the agent can do */
+    const char *trace; /* "on", "off" or a list of events; NULL: as before */
+    bool agent;        /* something that no tag can do */
+    bool only_agent;   /* something that only the agent can do, and no library of the program */
     struct set_rules tags;
 };
 
@@ -109,6 +116,18 @@ static void add(struct change *c, uint64_t clear, uint64_t set)
     c->set = (c->set & ~clear) | set;
 }
 
+static int parse_trace(const char *value, struct change *c)
+{
+    const bool is_switch = !strcmp(value, "on") || !strcmp(value, "off");
+    const char *mistake = is_switch ? NULL : event_list_mistake(value);
+    c->trace = value;
+    c->agent = true;
+    if (!mistake)
+        return 1;
+    command_misuse(&command_set, "invalid trace=%s: use on, off or a list of events; %s", value, mistake);
+    return -1;
+}
+
 /* Parses an action of the agent. 1: it is one; 0: it is not; -1: its value is invalid, and a line was printed. */
 static int parse_agent(const char *text, struct change *c)
 {
@@ -121,10 +140,8 @@ static int parse_agent(const char *text, struct change *c)
         add(c, LEDGER_CONTROL_FREE_STACKS, LEDGER_CONTROL_FREE_STACKS);
     else if (!strcmp(text, "free-stacks=some"))
         add(c, LEDGER_CONTROL_FREE_STACKS, 0);
-    else if (!strcmp(text, "trace=on"))
-        add(c, LEDGER_CONTROL_TRACE_OFF, 0);
-    else if (!strcmp(text, "trace=off"))
-        add(c, LEDGER_CONTROL_TRACE_OFF, LEDGER_CONTROL_TRACE_OFF);
+    else if (!strncmp(text, "trace=", 6))
+        return parse_trace(text + 6, c);
     else if (!strcmp(text, "period=default"))
         add(c, LEDGER_CONTROL_PERIOD, 0);
     else if (strncmp(text, "period=", 7))
@@ -136,7 +153,7 @@ static int parse_agent(const char *text, struct change *c)
         add(c, LEDGER_CONTROL_PERIOD, period);
     }
     c->agent |= text[1] != 'n' && text[1] != 'f';
-    c->trace |= text[0] == 't';
+    c->only_agent = true;
     return 1;
 }
 
@@ -148,24 +165,65 @@ static int parse_action(const char *text, struct change *c)
         return EXIT_USAGE;
     if (agent || tags)
         return -1;
-    return command_misuse(&command_set,
-                          "unknown action '%s': use period=SIZE, period=default, on, off, free-stacks=all, "
-                          "free-stacks=some, trace=on, trace=off, stacks, latency, fail=HOW, stacks=off, "
-                          "latency=off or fail=off",
-                          text);
+    return command_misuse(
+        &command_set,
+        "unknown action '%s': use period=SIZE, period=default, on, off, free-stacks=all, "
+        "free-stacks=some, trace=on, trace=off, trace=LIST, stacks, latency, fail=HOW, stacks=off, "
+        "latency=off or fail=off",
+        text);
 }
 
-static void say(int pid, const char *comm, uint64_t word, bool traces)
+static void say(const struct ledger_entry *entry, const char *comm, uint64_t word,
+                const struct trace_switch *events)
 {
     char period[UNITS_TEXT_BYTES];
+    struct buf b = BUF_INIT;
     uint64_t bytes = word & LEDGER_CONTROL_PERIOD;
-    printf("%d (%s): %s, period %s, stacks of %s sampled frees%s\n", pid, comm,
-           word & LEDGER_CONTROL_OFF ? "off" : "on",
-           bytes ? units_format_size(period, (double)bytes) : "as started",
-           word & LEDGER_CONTROL_FREE_STACKS ? "all" : "some",
-           !traces                           ? ""
-           : word & LEDGER_CONTROL_TRACE_OFF ? ", trace off"
-                                             : ", trace on");
+    if (!entry->tags)
+        buf_printf(&b, "%s, period %s, stacks of %s sampled frees", word & LEDGER_CONTROL_OFF ? "off" : "on",
+                   bytes ? units_format_size(period, (double)bytes) : "as started",
+                   word & LEDGER_CONTROL_FREE_STACKS ? "all" : "some");
+    if (events) {
+        buf_addstr(&b, b.len ? ", " : "");
+        trace_switch_print(events, &b);
+    }
+    printf("%d (%s): %s\n", entry->pid, comm, buf_str(&b));
+    buf_release(&b);
+}
+
+/* Switches events. Returns 0, or -errno with a line. */
+static int change_trace(const struct ledger_entry *entry, const char *trace, struct error *e)
+{
+    struct trace_switch s;
+    const int bad = trace_switch_read(&s, entry, e);
+    if (bad)
+        return bad;
+    if (!trace_switch_any(&s))
+        return error_set(
+            e, ENOENT,
+            "process %d writes no events: restart it with allium trace, or with the environment that "
+            "allium env --trace prints",
+            entry->pid);
+    const bool on = !strcmp(trace, "on");
+    return on || !strcmp(trace, "off") ? trace_switch_turn(&s, entry, on, e)
+                                       : trace_switch_select(&s, entry, trace, e);
+}
+
+/* Makes the changes, and says what is in force then. */
+static int change_and_say(const struct ledger_entry *entry, const char *comm, const struct change *c,
+                          struct error *e)
+{
+    struct trace_switch events;
+    uint64_t word;
+    int bad = c->trace ? change_trace(entry, c->trace, e) : 0;
+    bad = bad ? bad : control_change(entry, c->clear, c->set, &word, e);
+    if (bad)
+        return bad;
+    /* That a library may have events is said only if it is asked for. */
+    const bool known = !trace_switch_read(&events, entry, NULL) && trace_switch_any(&events) &&
+                       (events.has_agent || events.is_on || !c->only_agent);
+    say(entry, comm, word, known ? &events : NULL);
+    return 0;
 }
 
 /* 1: not meant; 0: done; else -errno with a line. */
@@ -174,7 +232,6 @@ static int change_one(const struct ledger_entry *entry, int pid, const struct qu
 {
     struct ledger_header h;
     char comm[sizeof(h.comm) + 1] = "";
-    uint64_t word;
     if (!entry->alive || (pid && entry->pid != pid))
         return 1;
     int fd = ledger_entry_open(entry);
@@ -187,18 +244,8 @@ static int change_one(const struct ledger_entry *entry, int pid, const struct qu
     struct subject s = {.comm = comm, .pid = entry->pid};
     if (where && !query_match(where, look_up, &s))
         return 1;
-    const bool traces = traced_process_has_rings(entry);
-    if (!bad && c->trace && !traces)
-        bad = error_set(
-            e, ENOENT,
-            "process %d writes no events: restart it with allium trace, or with the environment that "
-            "allium env --trace prints",
-            entry->pid);
-    if (!bad) /* what cannot be read may have another control page, too */
-        bad = control_change(entry, c->clear, c->set, &word, e);
-    if (!bad)
-        say(entry->pid, comm, word, traces);
-    return bad;
+    /* what cannot be read may have another control page, too */
+    return bad ? bad : change_and_say(entry, comm, c, e);
 }
 
 static bool process_fits(void *arg, const char *comm, int pid)
@@ -213,12 +260,14 @@ static unsigned change_agents(int pid, const struct query *where, const struct c
     struct error e = {""};
     unsigned changed = 0;
     pid ? ledger_scan_process(&scan, pid) : ledger_scan_all(&scan);
-    vec_each (const struct ledger_entry, entry, &scan.list) {
-        int bad = change_one(entry, pid, where, c, &e);
-        changed += bad == 0;
-        if (bad < 0)
-            *code = command_fail(EXIT_FAILED, "%s", e.text);
-    }
+    for (int tags = 0; tags <= !c->only_agent; tags++)
+        vec_each (const struct ledger_entry, entry, tags ? &scan.tags : &scan.list) {
+            int bad =
+                entry->tags == tags ? change_one(entry, pid, where, c, &e) : 1; /* the agent's are in both */
+            changed += bad == 0;
+            if (bad < 0)
+                *code = command_fail(EXIT_FAILED, "%s", e.text);
+        }
     ledger_scan_release(&scan);
     return changed;
 }
@@ -337,10 +386,6 @@ static int parse_pid(const struct arguments *a, const char *where, int *pid, int
         return a->n_rest > 1 ? source_parse_pid(&command_set, a->rest[0], pid)
                              : command_misuse(&command_set, "missing PID or --where");
     }
-    if (*first == a->n_rest)
-        return command_misuse(
-            &command_set,
-            "missing action: use period=SIZE, on, off, free-stacks=all, stacks, latency or fail=once");
     return -1;
 }
 
@@ -355,6 +400,7 @@ static int run(int argc, char **argv)
     const char *text = command_value(&command_set, &a, "where");
     int pid = 0, first = 0;
     code = parse_pid(&a, text, &pid, &first);
+    c.agent = first == a.n_rest; /* the settings are shown */
     for (int i = first; i < a.n_rest && code < 0; i++)
         code = parse_action(a.rest[i], &c);
     if (code < 0 && c.agent && c.tags.only)

@@ -9,19 +9,17 @@
 #include "cli/command.h"
 #include "cli/launched.h"
 #include "cli/option_values.h"
-#include "cli/process_record.h"
 #include "cli/source.h"
-#include "cli/source_trace.h"
 #include "cli/trace/trace_agent_options.h"
 #include "cli/trace/trace_allocator.h"
 #include "cli/trace/trace_clock.h"
 #include "cli/trace/trace_filter.h"
 #include "cli/trace/trace_functions.h"
+#include "cli/trace/trace_process.h"
 #include "cli/trace/trace_sum.h"
 #include "cli/trace/trace_summary.h"
 #include "collect/ledger/control_events.h"
 #include "run/record.h"
-#include "run/trace/trace_attach.h"
 
 static const struct option_doc options[] = {
     {"output", 'o', "DIR", "write the trace into the new folder DIR (NAME.PID.trace)"},
@@ -76,6 +74,10 @@ static const char *const examples[] = {
     "keep the last events; if the server crashes or fails, store them in a folder in server.PID.trace",
     "allium trace --duration 10s 4711",
     "trace, for 10 s, a process that was started with `allium env --trace`",
+    "allium trace --events 'shop:*' 4711",
+    "record the own events of a process that uses liballium.so, however it was started",
+    "sudo allium trace --kernel faults,sched 4711",
+    "record what the kernel does for any process, and for its children",
     "allium trace --sum malloc.size,by=site -- ./server",
     "record nothing, and add up the sizes for each call of malloc",
     "sudo allium trace --sum kernel:page_fault_begin,by=class -- ./server",
@@ -92,7 +94,8 @@ const struct command command_trace = {
              "[--kernel LIST|--kernel-all] [--kernel-buffer SIZE] [--function FUNCTION]... [--period SIZE] "
              "[--no-follow] [--no-args] "
              "[--quiet] -- CMD ARG...\n"
-             "[-o DIR] [--force] [--where QUERY] [--limit SIZE] [--duration DURATION] [--quiet] PID|-p PID\n"
+             "[-o DIR] [--force] [--events LIST] [--where QUERY] [--kernel LIST|--kernel-all] "
+             "[--kernel-buffer SIZE] [--limit SIZE] [--duration DURATION] [--quiet] PID|-p PID\n"
              "--sum EVENT[.FIELD][,by=FIELD...] [-o FILE] [--force] [--interval INTERVAL] [--top N] "
              "[--histogram] [--alert QUERY [--exec COMMAND]] [--json] [--period SIZE] [--no-follow] "
              "[--kernel-buffer SIZE] [--quiet] -- CMD ARG...",
@@ -101,29 +104,6 @@ const struct command command_trace = {
     .options = options,
     .run = run,
 };
-
-static void tell_kernel(const struct record_trace *t, const struct kernel_follow_counts *n, uint64_t last)
-{
-    struct buf b = BUF_INIT;
-    const char *whose = !t->probes         ? "the kernel"
-                        : t->kernel_groups ? "the kernel and of functions"
-                                           : "functions";
-    if (n->missed) /* the kernel does not tell whose they were */
-        buf_printf(&b, "; of all processes %" PRIu64 " were missed amid others", n->missed);
-    if (n->damaged)
-        buf_printf(&b, "; %" PRIu64 " parts of rings were damaged, and left out", n->damaged);
-    if (n->counted)
-        buf_printf(&b, "; %" PRIu64 " counted apart", n->counted);
-    if (t->flight)
-        command_fail(0,
-                     "%" PRIu64 " events of %s in the last snapshot, %" PRIu64
-                     " lost%s; the kernel keeps them only while allium runs",
-                     last, whose, n->lost, buf_str(&b));
-    else
-        command_fail(0, "%" PRIu64 " events of %s, %" PRIu64 " lost%s", n->events, whose, n->lost,
-                     buf_str(&b));
-    buf_release(&b);
-}
 
 /* Returns an exit code, or -1. */
 static int take_kernel(const struct arguments *a, struct record_trace *t)
@@ -187,48 +167,6 @@ static int parse_values(const struct arguments *a, struct record_options *o, str
     return code;
 }
 
-static void say_started(pid_t pid, const char *folder)
-{
-    command_fail(0, "tracing process %d into %s; Ctrl-C ends it", (int)pid, folder);
-}
-
-/* The ledger of the process knows the modules and calls of its events. */
-static int store_names(const char *folder, pid_t pid, struct error *e)
-{
-    struct process_record f;
-    struct buf path = BUF_INIT;
-    buf_printf(&path, "%s/" SOURCE_TRACE_RECORDING, folder);
-    int bad = process_record_read(&f, pid, e);
-    bad = bad ? bad : process_record_store(&f, buf_str(&path), false, e);
-    process_record_release(&f);
-    buf_release(&path);
-    return bad;
-}
-
-/* `trace PID`. */
-static int attach(const struct arguments *a, const struct record_options *o, pid_t pid)
-{
-    struct ring_follow_counts counts;
-    struct error e = {""};
-    char *folder;
-    const bool quiet = command_value(&command_trace, a, "quiet") != NULL;
-    const struct trace_attach_options how = {.pid = pid,
-                                             .folder = o->trace->folder,
-                                             .force = o->force,
-                                             .limit_bytes = o->trace->limit_bytes,
-                                             .duration_ns = o->trace->duration_ns,
-                                             .where = o->trace->where,
-                                             .started = quiet || o->trace->duration_ns ? NULL : say_started};
-    int bad = trace_attach(&how, &folder, &counts, &e);
-    bad = bad ? bad : store_names(folder, pid, &e);
-    if (bad)
-        command_fail(0, "%s", e.text);
-    else if (!quiet)
-        trace_summary_print(&counts, folder);
-    free(folder);
-    return bad ? EXIT_FAILED : EXIT_DONE;
-}
-
 /* --flight and --snapshot-on. *events: receives the list of events, which the caller frees. -1: fine; else the exit
  * code. */
 static int parse_flight(const struct arguments *a, struct record_trace *t, struct trace_triggers *triggers,
@@ -258,38 +196,6 @@ static int parse_flight(const struct arguments *a, struct record_trace *t, struc
     return -1;
 }
 
-/* Returns the first given option that needs a command, or NULL. */
-static const char *option_of_commands(const struct arguments *a)
-{
-    static const char *const names[] = {
-        "kernel", "kernel-all", "kernel-buffer", "function",  "events",  "buffer",
-        "clock",  "stacks",     "period",        "no-follow", "no-args",
-    };
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-        if (command_value(&command_trace, a, names[i]))
-            return names[i];
-    return NULL;
-}
-
-/* What the arguments say of a process, checked; then attach(). */
-static int run_attach(const struct arguments *a, const struct record_options *o)
-{
-    pid_t pid;
-    if (a->n_rest > 1)
-        return command_misuse(&command_trace, "too many arguments after PID: leave out %s", a->rest[1]);
-    if (o->trace->flight)
-        return command_misuse(&command_trace,
-                              "--flight needs a command: for a process, use allium env --trace "
-                              "--flight and allium snapshot %s --trace",
-                              a->rest[0]);
-    const char *option = option_of_commands(a);
-    if (option)
-        return command_misuse(&command_trace, "--%s needs a command: allium trace --%s ... -- CMD ARG...",
-                              option, option);
-    const int code = source_parse_pid(&command_trace, a->rest[0], &pid);
-    return code >= 0 ? code : attach(a, o, pid);
-}
-
 static void print_summary(const struct arguments *a, const struct record_trace *t,
                           const struct record_result *result)
 {
@@ -301,7 +207,7 @@ static void print_summary(const struct arguments *a, const struct record_trace *
     if (!clock || strcmp(clock, "mono") != 0)
         trace_clock_tell(t->flight ? result->flown.mono_images : result->traced.mono_images);
     if (t->kernel_groups || t->probes)
-        tell_kernel(t, &result->kernel, result->flown.kernel_events);
+        trace_summary_print_kernel(t, &result->kernel, result->flown.kernel_events);
     if (t->kernel_groups && t->events && !t->flight)
         trace_allocator_print(result->folder, result->traced.events + result->kernel.events);
 }
@@ -329,7 +235,7 @@ static int run(int argc, char **argv)
     if (code >= 0)
         return code;
     if (source_kind(a.rest[0]) == SOURCE_PROCESS)
-        return run_attach(&a, &o);
+        return trace_process_run(&command_trace, &a, &o);
     const bool quiet = command_value(&command_trace, &a, "quiet") != NULL;
     code = launched_check(a.rest[0], quiet, &o.own_allocator, &path);
     struct probe_list *functions = NULL;

@@ -52,7 +52,7 @@ int trace_store_write(const struct trace_store_options *o, char **folder)
     struct error e = {""};
     struct buf name = BUF_INIT;
     *folder = NULL;
-    if (traced_process_find(&t, o->pid, &e))
+    if (traced_process_find(&t, o->pid, false, &e))
         return command_fail(EXIT_FAILED, "%s", e.text);
     if (o->output)
         buf_addstr(&name, o->output);

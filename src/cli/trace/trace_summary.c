@@ -235,3 +235,27 @@ void trace_summary_print_flight(const struct trace_flight_counts *n, const char 
                      n->events, n->lost, folder, n->last, folder, n->last);
     trace_summary_print_user(&n->user);
 }
+
+void trace_summary_print_kernel(const struct record_trace *t, const struct kernel_follow_counts *n,
+                                uint64_t last)
+{
+    struct buf b = BUF_INIT;
+    const char *whose = !t->probes         ? "the kernel"
+                        : t->kernel_groups ? "the kernel and of functions"
+                                           : "functions";
+    if (n->missed) /* the kernel does not tell whose they were */
+        buf_printf(&b, "; of all processes %" PRIu64 " were missed amid others", n->missed);
+    if (n->damaged)
+        buf_printf(&b, "; %" PRIu64 " parts of rings were damaged, and left out", n->damaged);
+    if (n->counted)
+        buf_printf(&b, "; %" PRIu64 " counted apart", n->counted);
+    if (t->flight)
+        command_fail(0,
+                     "%" PRIu64 " events of %s in the last snapshot, %" PRIu64
+                     " lost%s; the kernel keeps them only while allium runs",
+                     last, whose, n->lost, buf_str(&b));
+    else
+        command_fail(0, "%" PRIu64 " events of %s, %" PRIu64 " lost%s", n->events, whose, n->lost,
+                     buf_str(&b));
+    buf_release(&b);
+}

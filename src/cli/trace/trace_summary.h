@@ -4,6 +4,7 @@
 
 /* What `allium trace` says at the end: events, rate, losses, the size of the rings, the cost, and what to type next. */
 
+#include "run/record.h"
 #include "run/trace/ring_follow.h"
 #include "run/trace/trace_flight.h"
 
@@ -11,6 +12,10 @@
 void trace_summary_print(const struct ring_follow_counts *n, const char *folder);
 /** The same of --flight. */
 void trace_summary_print_flight(const struct trace_flight_counts *n, const char *folder);
+
+/** Says what there is of the kernel. `last`: with --flight, how many of its events the last snapshot has. */
+void trace_summary_print_kernel(const struct record_trace *t, const struct kernel_follow_counts *n,
+                                uint64_t last);
 
 /** Says what is missing in the program's own events. */
 void trace_summary_print_user(const struct user_counts *n);

@@ -29,6 +29,17 @@ bool ring_image_name(const char *name, pid_t *pid, uint64_t *id)
     return true;
 }
 
+char *ring_image_path(const struct ledger_entry *entry)
+{
+    struct buf path = BUF_INIT;
+    const char *point = entry->path ? strrchr(entry->path, '.') : NULL;
+    if (!point)
+        return NULL;
+    buf_add(&path, entry->path, (size_t)(point - entry->path));
+    buf_addstr(&path, LEDGER_RING_SUFFIX);
+    return buf_detach(&path);
+}
+
 /* `*kept`: receives the descriptor, which the caller closes; NULL: it is not kept. */
 static void *map_file(const char *folder, const char *name, int how, size_t *bytes, int *kept)
 {

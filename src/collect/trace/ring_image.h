@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 #include "base/buf.h"
+#include "collect/ledger/ledger_dir.h"
 #include "ring/ring_read.h"
 
 struct ring_image {
@@ -32,6 +33,8 @@ struct ring_image {
 
 /** Returns whether a file of this name has rings; sets `pid` and `id` to the process and the image they belong to. */
 bool ring_image_name(const char *name, pid_t *pid, uint64_t *id);
+/** Returns the path of the rings beside a ledger, which the caller frees. NULL: no path leads to it. */
+char *ring_image_path(const struct ledger_entry *ledger);
 /** Appends the name that a file of the image has with this suffix. */
 void ring_image_add_name(struct buf *b, const struct ring_image *i, const char *suffix);
 /** Opens the rings of that name in the folder, to empty them. Returns 0 or -errno; -EAGAIN: they are being made;

@@ -200,8 +200,11 @@ int kernel_follow_begin(struct kernel_follow **out, const struct kernel_follow_o
     struct kernel_follow *f = mem_alloc(sizeof(*f));
     f->groups = o->groups;
     f->probes = o->probes;
-    const struct kernel_events_options options = {
-        .groups = o->groups, .ring_bytes = o->ring_bytes, .overwrites = o->overwrites, .probes = o->probes};
+    const struct kernel_events_options options = {.groups = o->groups,
+                                                  .ring_bytes = o->ring_bytes,
+                                                  .overwrites = o->overwrites,
+                                                  .probes = o->probes,
+                                                  .pid = o->pid};
     const int bad = kernel_events_open(&f->kernel, &options, e);
     if (bad)
         release(f);

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/buf.h"
 #include "base/error.h"
@@ -47,11 +48,12 @@ struct kernel_follow_options {
     const struct probe_list *probes; /* the caller's: functions whose calls are events, too. NULL: none */
     uint64_t ring_bytes;             /* of each ring, of which a CPU has two; made a power of two */
     bool overwrites;                 /* full rings replace their oldest events */
+    pid_t pid;                       /* of a process that runs; 0: the one that is forked next */
 };
 
 /**
- * Attaches. The next process that this one forks is traced, with all processes that it starts. Returns 0, or
- * -errno with a line; -EPERM and -EOPNOTSUPP: tracing the kernel is not possible here.
+ * Attaches. The process, or the next one that this process forks, is traced, with all processes that it starts. Returns
+ * 0, or -errno with a line; -EPERM and -EOPNOTSUPP: tracing the kernel is not possible here.
  */
 int kernel_follow_begin(struct kernel_follow **out, const struct kernel_follow_options *o, struct error *e);
 /** Appends a line that says what the probes on functions cost. */

@@ -12,8 +12,10 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "collect/process/proc.h"
 #include "collect/trace/ring_image.h"
 #include "collect/trace/trace_dir.h"
+#include "collect/trace/trace_switch.h"
 #include "run/trace/traced_process.h"
 
 #define NS_PER_MS 1000000u
@@ -55,21 +57,22 @@ static void release_ends(const struct ends *ends)
             close(ends->fds[i].fd);
 }
 
+/* Finds a process that writes events. */
 static int find(struct traced_process *t, pid_t pid, struct error *e)
 {
     struct ring_image image;
-    int bad = traced_process_find(t, pid, e);
+    int bad = traced_process_find(t, pid, true, e);
     if (bad)
         return bad;
     if (!t->entry->alive) {
         bad = error_set(e, ESRCH, "process %d has ended: allium snapshot %d --trace stores its last events",
                         (int)pid, (int)pid);
-    } else if ((bad = ring_image_open(&image, t->dir, t->rings))) {
+    } else if (t->has_rings && (bad = ring_image_open(&image, t->dir, t->rings))) {
         bad = error_set(e, -bad,
                         bad == -EBUSY ? "another allium trace reads the events of process %d"
                                       : "cannot read the events of process %d",
                         (int)pid);
-    } else {
+    } else if (t->has_rings) {
         ring_image_close(&image);
     }
     if (bad)
@@ -77,51 +80,116 @@ static int find(struct traced_process *t, pid_t pid, struct error *e)
     return bad;
 }
 
-static int follow(const struct trace_attach_options *o, const struct traced_process *t, const char *folder,
-                  struct ring_follow_counts *out, struct error *e)
-{
-    struct ring_follow *f = NULL;
+struct attached {
+    const struct trace_attach_options *o;
+    struct traced_process target; /* `entry` NULL: it writes no events, and those of the kernel are all */
+    struct trace_switch before;
+    bool is_switched;
     struct ends ends;
-    bool was = false;
-    int bad = begin_ends(&ends, o->pid, e);
-    bad = bad ? bad
-              : ring_follow_begin(&f,
-                                  &(struct ring_follow_options){.dir = t->dir,
-                                                                .folder = folder,
-                                                                .limit_bytes = o->limit_bytes,
-                                                                .duration_ns = o->duration_ns,
-                                                                .where = o->where,
-                                                                .only = t->named},
+    struct kernel_follow *kernel;
+    struct ring_follow *rings;
+};
+
+static int begin_kernel(struct attached *a, const char *folder, struct error *e)
+{
+    struct buf kernel = BUF_INIT;
+    if (!a->o->kernel_groups)
+        return 0;
+    int bad = kernel_follow_begin(&a->kernel,
+                                  &(struct kernel_follow_options){.groups = a->o->kernel_groups,
+                                                                  .ring_bytes = a->o->kernel_ring_bytes,
+                                                                  .pid = a->o->pid},
                                   e);
-    bad = bad ? bad : traced_process_switch(t, true, &was, e);
-    if (!bad) {
-        if (o->started)
-            o->started(o->pid, folder);
-        wait_for_end(&ends, o->duration_ns);
-        if (!was)
-            traced_process_switch(t, false, NULL, NULL);
-    }
-    release_ends(&ends);
-    const int unread = ring_follow_end(f, out, e);
+    buf_printf(&kernel, "%s/kernel", folder);
+    bad = bad ? bad : kernel_follow_start(a->kernel, buf_str(&kernel), e);
+    buf_release(&kernel);
+    return bad;
+}
+
+static int begin_rings(struct attached *a, const char *folder, struct error *e)
+{
+    const struct ledger_entry *ledger = a->target.entry;
+    if (!ledger)
+        return 0;
+    int bad = trace_switch_read(&a->before, ledger, e);
+    bad = bad ? bad
+              : ring_follow_begin(&a->rings,
+                                  &(struct ring_follow_options){.dir = a->target.dir,
+                                                                .folder = folder,
+                                                                .limit_bytes = a->o->limit_bytes,
+                                                                .duration_ns = a->o->duration_ns,
+                                                                .where = a->o->where,
+                                                                .only = a->target.named},
+                                  e);
+    if (bad || (!a->o->events && a->before.is_on))
+        return bad;
+    bad = a->o->events ? trace_switch_select(&a->before, ledger, a->o->events, e)
+                       : trace_switch_turn(&a->before, ledger, true, e);
+    a->is_switched = !bad;
+    return bad;
+}
+
+/* Returns the first of the errors. */
+static int end(struct attached *a, int bad, struct trace_attach_result *out, struct error *e)
+{
+    release_ends(&a->ends);
+    if (a->is_switched)
+        trace_switch_restore(&a->before, a->target.entry, NULL);
+    const int unfollowed = kernel_follow_end(a->kernel, &out->kernel, bad ? NULL : e);
+    bad = bad ? bad : unfollowed;
+    const int unread = ring_follow_end(a->rings, &out->traced, bad ? NULL : e);
     return bad ? bad : unread;
 }
 
-int trace_attach(const struct trace_attach_options *o, char **folder, struct ring_follow_counts *out,
-                 struct error *e)
+static int follow(struct attached *a, struct trace_attach_result *out, struct error *e)
 {
-    struct traced_process t;
+    int bad = begin_ends(&a->ends, a->o->pid, e);
+    bad = bad ? bad : begin_kernel(a, out->folder, e);
+    bad = bad ? bad : begin_rings(a, out->folder, e);
+    const bool has_begun = !bad;
+    out->has_agent = a->before.has_agent;
+    if (has_begun) {
+        if (a->o->started)
+            a->o->started(a->o->pid, out->folder);
+        wait_for_end(&a->ends, a->o->duration_ns);
+    }
+    bad = end(a, bad, out, e);
+    if (!has_begun)
+        trace_dir_remove(out->folder);
+    return bad;
+}
+
+static char *name_folder(const struct attached *a)
+{
     struct buf name = BUF_INIT;
-    *folder = NULL;
-    int bad = find(&t, o->pid, e);
+    if (a->o->folder)
+        return mem_strdup(a->o->folder);
+    if (a->target.entry)
+        buf_addstr(&name, a->target.comm);
+    else
+        proc_name(a->o->pid, &name);
+    for (char *c = name.data; c && (c = strchr(c, '/'));)
+        *c = '_';
+    buf_printf(&name, ".%d.trace", (int)a->o->pid);
+    return buf_detach(&name);
+}
+
+int trace_attach(const struct trace_attach_options *o, struct trace_attach_result *out, struct error *e)
+{
+    struct attached a = {.o = o, .ends = {{{.fd = -1}, {.fd = -1}}}};
+    *out = (struct trace_attach_result){.folder = NULL};
+    int bad = find(&a.target, o->pid, e);
+    if (bad == -ENOENT && o->kernel_groups && !o->events) {
+        a.target = (struct traced_process){.entry = NULL};
+        bad = 0;
+    }
     if (bad)
         return bad;
-    if (o->folder)
-        buf_addstr(&name, o->folder);
-    else
-        buf_printf(&name, "%s.%d.trace", t.comm, (int)o->pid);
-    *folder = buf_detach(&name);
-    bad = trace_dir_make(*folder, o->force, e);
-    bad = bad ? bad : follow(o, &t, *folder, out, e);
-    traced_process_release(&t);
+    out->writes = a.target.entry != NULL;
+    out->folder = name_folder(&a);
+    bad = trace_dir_make(out->folder, o->force, e);
+    bad = bad ? bad : follow(&a, out, e);
+    if (a.target.entry)
+        traced_process_release(&a.target);
     return bad;
 }

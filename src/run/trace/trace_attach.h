@@ -5,26 +5,37 @@
 /*
  * `allium trace PID`: traces a process that runs already, until a signal comes, a time is over or the process ends.
  *
- * Runs in: the tool. Threads: the caller's, and that of ring_follow.h. Owns: nothing.
+ * Runs in: the tool. Threads: the caller's, and those of ring_follow.h and kernel_follow.h. Owns: nothing.
  */
 
 #include <stdbool.h>
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "run/trace/kernel_follow.h"
 #include "run/trace/ring_follow.h"
 
 struct trace_attach_options {
     pid_t pid;
     const char *folder; /* NULL: ./NAME.PID.trace */
     bool force;
+    const char *events;                /* wire/event_list.h; NULL: those that are selected (trace_switch.h) */
     const char *where;                 /* a query: the events that are kept, see ring_follow.h; NULL: all */
+    uint32_t kernel_groups;            /* the kernel's events of these groups, too, see kernel_follow.h */
+    uint64_t kernel_ring_bytes;        /* of each CPU */
     uint64_t limit_bytes, duration_ns; /* 0: the default, and until a signal */
     void (*started)(pid_t pid, const char *folder); /* called when it has begun; NULL: nothing is */
 };
 
-/** *folder: of the trace; the caller frees it. Returns 0, or -errno with a line. */
-int trace_attach(const struct trace_attach_options *o, char **folder, struct ring_follow_counts *out,
-                 struct error *e);
+struct trace_attach_result {
+    char *folder;   /* of the trace; the caller frees it */
+    bool writes;    /* the process itself writes events */
+    bool has_agent; /* it has the agent: its ledger has names for the events */
+    struct ring_follow_counts traced;
+    struct kernel_follow_counts kernel;
+};
+
+/** Returns 0, or -errno with a line; -EPERM and -EOPNOTSUPP: what is asked for is not possible here. */
+int trace_attach(const struct trace_attach_options *o, struct trace_attach_result *out, struct error *e);
 
 #endif

@@ -9,30 +9,9 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "collect/ledger/control_write.h"
 #include "collect/ledger/ledger_copy.h"
 #include "collect/process/proc.h"
 #include "collect/trace/ring_image.h"
-
-/* The path of the rings beside the ledger. NULL: no path leads to it. */
-static char *rings_of(const struct ledger_entry *entry)
-{
-    struct buf path = BUF_INIT;
-    const char *point = entry->path ? strrchr(entry->path, '.') : NULL;
-    if (!point)
-        return NULL;
-    buf_add(&path, entry->path, (size_t)(point - entry->path));
-    buf_addstr(&path, LEDGER_RING_SUFFIX);
-    return buf_detach(&path);
-}
-
-bool traced_process_has_rings(const struct ledger_entry *entry)
-{
-    char *path = rings_of(entry);
-    const bool there = path && !access(path, F_OK);
-    free(path);
-    return there;
-}
 
 static int explain_none(const struct traced_process *t, pid_t pid, struct error *e)
 {
@@ -43,6 +22,13 @@ static int explain_none(const struct traced_process *t, pid_t pid, struct error 
         return error_set(e, ENOENT, "process %d has not yet allocated memory: wait until it has", (int)pid);
     if (t->entry && !t->entry->alive)
         return error_set(e, ENOENT, "process %d, which has ended, wrote no events", (int)pid);
+    const struct ledger_entry *of_tags = ledger_scan_latest(&t->scan.tags);
+    if (of_tags && of_tags->alive && of_tags->path)
+        return error_set(
+            e, ENOENT,
+            "process %d has written no events yet: allium set %d trace=user, or allium trace %d, lets "
+            "it write its own",
+            (int)pid, (int)pid, (int)pid);
     return error_set(
         e, ENOENT,
         "process %d writes no events: restart it with allium trace, or with the environment that allium "
@@ -77,24 +63,46 @@ static int check_clock(const struct traced_process *t, struct error *e)
                                                  : "counter");
 }
 
-int traced_process_find(struct traced_process *t, pid_t pid, struct error *e)
+static bool has_rings(const struct ledger_entry *entry)
+{
+    char *path = ring_image_path(entry);
+    const bool there = path && !access(path, F_OK);
+    free(path);
+    return there;
+}
+
+/* Looks at the agent's ledger, then at one of tags. */
+static bool find_ledger(struct traced_process *t, bool later)
+{
+    const struct ledger_entry *of_tags = ledger_scan_latest(&t->scan.tags);
+    t->entry = ledger_scan_latest(&t->scan.list);
+    t->has_rings = t->entry && has_rings(t->entry);
+    if (t->has_rings || !of_tags)
+        return t->has_rings;
+    t->has_rings = has_rings(of_tags);
+    if (!t->has_rings && !(later && of_tags->alive && of_tags->path))
+        return false;
+    t->entry = of_tags;
+    return true;
+}
+
+int traced_process_find(struct traced_process *t, pid_t pid, bool later, struct error *e)
 {
     uint64_t id;
     *t = (struct traced_process){.entry = NULL};
     ledger_scan_process(&t->scan, pid);
-    t->entry = ledger_scan_latest(&t->scan.list);
-    if (!t->entry || !traced_process_has_rings(t->entry)) {
+    if (!find_ledger(t, later)) {
         const int bad = explain_none(t, pid, e);
         traced_process_release(t);
         return bad;
     }
-    t->dir = rings_of(t->entry);
+    t->dir = ring_image_path(t->entry);
     char *slash = strrchr(t->dir, '/');
     *slash = '\0';
     t->rings = mem_strdup(slash + 1);
     ring_image_name(t->rings, &t->named, &id);
     read_comm(t);
-    const int bad = check_clock(t, e);
+    const int bad = t->has_rings ? check_clock(t, e) : 0;
     if (bad)
         traced_process_release(t);
     return bad;
@@ -105,15 +113,4 @@ void traced_process_release(struct traced_process *t)
     free(t->dir);
     free(t->rings);
     ledger_scan_release(&t->scan);
-}
-
-int traced_process_switch(const struct traced_process *t, bool on, bool *was, struct error *e)
-{
-    uint64_t word;
-    int bad = control_change(t->entry, 0, 0, &word, e);
-    if (was)
-        *was = !(word & LEDGER_CONTROL_TRACE_OFF);
-    return bad ? bad
-               : control_change(t->entry, LEDGER_CONTROL_TRACE_OFF, on ? 0 : LEDGER_CONTROL_TRACE_OFF, NULL,
-                                e);
 }

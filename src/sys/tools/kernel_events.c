@@ -22,6 +22,7 @@
 #include "sys/probe/probe_price.h"
 #include "sys/resolver.h"
 #include "sys/session.h"
+#include "sys/tools/traced_processes.h"
 
 #define ALL_RINGS_MAX (256ull << 20)
 #define COUNTS        "ALLIUM_KERNEL_COUNTS" /* for tests: the programs count events apart */
@@ -237,14 +238,12 @@ int kernel_events_open(struct kernel_events **out, const struct kernel_events_op
         bad = measure_prices(k, e);
     if (!bad)
         bad = probes_attach(s, k->probes, e);
-    uint32_t *awaits_first = bad ? NULL : bpf_object_shared(s, "awaits_first");
-    if (!bad && !awaits_first)
-        bad = error_set(e, EIO, "its BPF programs are damaged in this allium: install it again");
+    if (!bad)
+        bad = o->pid ? traced_processes_add(s, o->pid, e) : traced_processes_await(s, e);
     if (bad) {
         kernel_events_close(k);
         return bad;
     }
-    __atomic_store_n(awaits_first, 1, __ATOMIC_SEQ_CST);
     __atomic_store_n(&s->state->runs, 1, __ATOMIC_SEQ_CST);
     *out = k;
     return 0;

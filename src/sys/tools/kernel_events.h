@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/buf.h"
 #include "base/error.h"
@@ -25,6 +26,7 @@ struct kernel_events_options {
         ring_bytes; /* of each ring, of which a CPU has two; a power of two up to it is taken, and 256 MiB for all
                           * at most */
     bool overwrites;
+    pid_t pid; /* of a process that runs; 0: the one that is forked next */
     /* functions whose calls are events, too; NULL: none. They stay the caller's, until kernel_events_close() */
     const struct probe_list *probes;
 };
@@ -32,9 +34,9 @@ struct kernel_events_options {
 /** Returns 0, or -EPERM with a line: a privilege is missing. */
 int kernel_events_check(struct error *e);
 /**
- * Loads and attaches the programs. The first process that this one forks from then on is traced, with all that it
- * starts. Returns 0, or with a line -EPERM: a privilege is missing; -EOPNOTSUPP: this kernel has not what it takes;
- * another -errno.
+ * Loads and attaches the programs. The process, or the first one that this process forks from then on, is traced, with
+ * all that it starts; of a process that runs, also with those that it has started and that still run. Returns 0,
+ * or with a line -EPERM: a privilege is missing; -EOPNOTSUPP: this kernel has not what it takes; another -errno.
  */
 int kernel_events_open(struct kernel_events **out, const struct kernel_events_options *o, struct error *e);
 /** Appends one line: where the probes are and what each of them costs here. */
