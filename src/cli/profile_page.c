@@ -41,11 +41,13 @@ static void add_text(struct buf *text, const struct profile *p, const struct pro
     rollup_free(r);
 }
 
-static void begin(struct page_blob *b)
+static void begin(struct page_blob *b, const struct profile_page *page)
 {
     page_blob_begin(b);
     json_text(&b->json, "schema", "allium-page");
     json_whole(&b->json, "version", 1);
+    if (page->events)
+        html_events_add(page->events, b);
 }
 
 uint32_t profile_page_fewer(uint32_t nodes, size_t size, uint64_t limit)
@@ -71,7 +73,7 @@ static struct call_tree *fit_tree(struct page_blob *b, struct buf *text, const s
         const uint32_t all = (uint32_t)t->nodes.len;
         if (most)
             call_tree_prune(t, most, NULL);
-        begin(b);
+        begin(b, page);
         html_profile_add(b, t, p, page->like, 0);
         const size_t size = page_blob_pack(b);
         if (size > limit && (!most || most > PROFILE_PAGE_LEAST_NODES)) {
@@ -119,7 +121,7 @@ static void add_data(struct page_blob *b, struct buf *text, const struct profile
                    stride ? "only some" : "none", stride ? "all" : "them");
     if (stride) {
         page_blob_release(b);
-        begin(b);
+        begin(b, page);
         html_profile_add(b, t, p, page->like, stride);
     }
     call_tree_free(t);
@@ -138,10 +140,14 @@ void profile_page_write(struct sink *out, struct profile *p, const struct profil
     wrapper_lists_mark(p);
     profile_page_add_title(&title, page, "memory");
     add_text(&text, p, page);
+    if (page->events)
+        html_events_note(page->events, &text);
     add_data(&blob, &text, p, page);
     html_write(out,
-               &(struct html_page){
-                   .title = buf_str(&title), .text = buf_str(&text), .creator = "allium " ALLIUM_VERSION},
+               &(struct html_page){.title = buf_str(&title),
+                                   .text = buf_str(&text),
+                                   .creator = "allium " ALLIUM_VERSION,
+                                   .has_events = page->events != NULL},
                &blob);
     buf_release(&title);
     buf_release(&text);

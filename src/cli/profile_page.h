@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "model/profile/rollup.h"
+#include "view/page/html_events.h"
 #include "view/text/sink.h"
 
 /** What the page is of. */
@@ -18,6 +19,7 @@ struct profile_page {
     /* The limit of the page's data, as they are stored; 0: PROFILE_PAGE_BYTES. Above it the calls with least memory
      * become [rest], see call_tree_prune(); a few are always kept, even if the limit is too small for them. */
     uint64_t most_bytes;
+    const struct html_events *events; /* of a trace; NULL: none */
 };
 
 #define PROFILE_PAGE_BYTES       (UINT64_C(20) << 20)

@@ -70,7 +70,7 @@ static int parse_end(const char *path, const char *text, uint64_t otherwise_ns, 
     return *text ? source_when(path, text, ns, e) : 0;
 }
 
-/* Reads "10s", "10s..20s", "10s.." or "..20s". Returns 0, or -errno with a line. */
+/* Reads "10s", "10s..20s", "10s.." or "..20s". `path`: of the recording. Returns 0, or -errno with a line. */
 static int parse_span(struct trace_span *span, const char *path, const char *time, struct error *e)
 {
     const char *dots = strstr(time, "..");
@@ -85,14 +85,23 @@ static int parse_span(struct trace_span *span, const char *path, const char *tim
     return bad;
 }
 
+int source_trace_span(struct trace_span *span, const char *folder, const char *time, struct error *e)
+{
+    struct buf path = BUF_INIT;
+    *span = (struct trace_span){.to_ns = UINT64_MAX};
+    buf_printf(&path, "%s/" SOURCE_TRACE_RECORDING, folder);
+    const int bad = time ? parse_span(span, buf_str(&path), time, e) : 0;
+    buf_release(&path);
+    return bad;
+}
+
 /* Reads the profile without figures, as of the span. Returns 0, or -errno with a line. */
 static int load_span(struct profile **p, const char *folder, const char *time, struct trace_span *span,
                      struct error *e)
 {
     struct buf path = BUF_INIT;
-    *span = (struct trace_span){.to_ns = UINT64_MAX};
+    int bad = source_trace_span(span, folder, time, e);
     buf_printf(&path, "%s/" SOURCE_TRACE_RECORDING, folder);
-    int bad = time ? parse_span(span, buf_str(&path), time, e) : 0;
     const bool has_end = span->to_ns != UINT64_MAX;
     bad = bad ? bad : load_recording(p, buf_str(&path), has_end ? &span->to_ns : NULL, e);
     buf_release(&path);

@@ -29,6 +29,10 @@ int source_trace_read(struct profile **p, const char *folder, const char *time, 
 int source_trace_accounts(struct accounts *a, struct alloc_texts *texts, const char *folder, const char *time,
                           struct error *e);
 
+struct trace_span;
+/** Reads the span of a time as source_trace_read() takes it. Returns 0, or -errno with a line. */
+int source_trace_span(struct trace_span *span, const char *folder, const char *time, struct error *e);
+
 /** Reads what a trace's recording knows of images, modules and names, without figures. As source_trace_read(). */
 int source_trace_names(struct profile **p, const char *folder, struct error *e);
 

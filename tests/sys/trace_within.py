@@ -16,6 +16,7 @@ import jsonschema
 sys.dont_write_bytecode = True
 import lib
 import tap
+from page_reader import Page
 from tap import built, check, equal, private_dir, succeed
 
 ALLIUM = built("ALLIUM")
@@ -264,6 +265,24 @@ def nested():
               "times off the CPU")
 
 
+def paged():
+    """The page has all events, also the kernel's, with what they lie in and how long it took."""
+    with private_dir() as folder:
+        t = Traced(folder)
+        done = tap.run([ALLIUM, "export", t.folder, "--html", "-o", folder + "/page.html"])
+        equal(done.returncode, 0, done.stderr)
+        found = Page(folder + "/page.html")
+        events, rows = found.header["events"], listed(t)
+        have = [json.loads(line) for line in found.column(events["lines"])]
+        equal(have, [rows[int(number)] for number in found.column(events["numbers"])], "events")
+        check(len(rows) > 20000 or len(have) == len(rows), len(rows), len(have))
+        equal({k["name"]: sum(found.column(k["counts"])) for k in events["kinds"]},
+              dict(collections.Counter(e["event"] for e in rows)), "events by name")
+        named = {(m["name"], m["tid"]): m["args"]["name"] for m in events["tracks"]}
+        for m in json.loads(tap.run([ALLIUM, "export", t.folder, "--chrome"]).stdout.decode())["traceEvents"]:
+            check(m["ph"] != "M" or named[m["name"], m["tid"]] == m["args"]["name"], "name of a thread:", m, named)
+
+
 def shares():
     """--by call, and the summary's line: unions of intervals within calls, to the nanosecond."""
     with private_dir() as folder:
@@ -370,5 +389,6 @@ lib.main([
     ("faults and sleeps lie in the calls that met them", nested),
     ("the allocator's time", shares),
     ("a file for Chrome", chrome),
+    ("the page of a trace has them all", paged),
     ("parts that were not recorded", unknown),
 ])

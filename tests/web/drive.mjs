@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// drive.mjs PAGE DIFF: a browser shows the page, with the keyboard alone; nothing is requested, nothing fails, and axe-core
+// drive.mjs PAGE DIFF TRACE: a browser shows the page, with the keyboard alone; nothing is requested, nothing fails, and axe-core
 // finds nothing in any view.
 import fs from "node:fs";
 import puppeteer from "puppeteer-core";
 
-const [file, diff] = process.argv.slice(2);
+const [file, diff, trace] = process.argv.slice(2);
 const axe = fs.readFileSync(new URL("node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
 const failures = [];
 const check = (condition, ...what) => condition || failures.push(what.join(" "));
@@ -98,15 +98,46 @@ async function drive() {
         check(!(await hash()).includes("at="), ">:", await hash());
     } else failures.push("no stored moments in the page");
 
+    await events();
     // axe-core runs outside the page's policy, in a world of its own.
+    await look(trace, "events");
     for (const of of [file, diff])
         for (const view of views.filter((v) => of === file || v !== "timeline")) await look(of, view);
+}
+
+/** The events of a trace: the chart, the table, and from one to the other. */
+async function events() {
+    await page.goto(`file://${trace}#view=text`);
+    await page.reload();
+    await page.waitForSelector("html[data-ready]");
+    const tabs = await page.evaluate(() => [...document.querySelectorAll("nav button")].map((b) => b.innerText));
+    await press(String(tabs.indexOf("Events") + 1)); // a very short trace has no timeline
+    check((await hash()).includes("view=events"), "the key of the events:", await hash());
+    await press("Home", "ArrowRight");
+    const step = await details();
+    check(/^\d+\.\d{9} – \d+\.\d{9} .*(live|events)/.test(step), "a step of time:", step);
+    await press("+", "-", "Enter");
+    const event = await details();
+    check(/^\d+\.\d{9} \w+/.test(event) && event !== step, "Enter selects no event:", event);
+    await page.focus(".events .tscroll");
+    await press("End");
+    const last = await details();
+    check(last !== event, "the last event:", last);
+    await press("Home", "ArrowDown", "Enter");
+    await page.focus(".events [role=application]");
+    await press("Escape");
+    await press("/");
+    await page.keyboard.type("size_bytes=\\d{4}");
+    await press("Enter");
+    check(/^\d+ of \d+ events/.test(await details()), "events that match:", await details());
+    await page.evaluate(() => document.querySelector(".events .th button").click());
+    check((await hash()).includes("sort=-Time"), "the order of time turned:", await hash());
 }
 
 async function look(of, view) {
     for (const scheme of ["light", "dark"])
         for (const width of [1280, 500]) {
-            const where = `${of === diff ? "diff, " : ""}${view}, ${scheme}, ${width} px`;
+            const where = `${of === diff ? "diff, " : of === trace ? "trace, " : ""}${view}, ${scheme}, ${width} px`;
             await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
             await page.setViewport({ width, height: 800 });
             await page.goto(`file://${of}#view=${view}`);
@@ -129,5 +160,5 @@ try {
 }
 await browser.close();
 for (const line of failures) console.log("not ok -", line);
-if (!failures.length) console.log("ok - two pages, by keyboard, in five views, two schemes, two widths");
+if (!failures.length) console.log("ok - three pages, by keyboard, in six views, two schemes, two widths");
 process.exit(failures.length ? 1 : 0);

@@ -11,11 +11,11 @@ import type { State, View } from "./state";
 import type { Table } from "./table";
 
 const VIEW_LABELS: Record<View, string> = {
-    flame: "Flame graph", treemap: "Treemap", timeline: "Timeline", tables: "Tables", text: "Summary",
+    flame: "Flame graph", treemap: "Treemap", timeline: "Timeline", tables: "Tables", events: "Events", text: "Summary",
 };
 
 const KEYS_HELP: [string, string][] = [
-    ["1 – 5", "the views"],
+    ["1 – 6", "the views"],
     ["/", "search (a regular expression); Esc leaves the search"],
     ["Arrows", "move to another box or row"],
     ["Enter", "zoom in; of a table: show the function's callees"],
@@ -105,7 +105,7 @@ export class Controls {
     private fillControls(): void {
         const s = this.context.state;
         const made: HTMLElement[] = [];
-        if (s.view !== "text" && (s.view !== "timeline" || this.context.source.groups.length === 1))
+        if (s.view !== "text" && s.view !== "events" && (s.view !== "timeline" || this.context.source.groups.length === 1))
             made.push(this.select("Show", this.metrics(), `${this.context.metric.key} ${this.context.metric.amount}`, (words) => this.setMetric(words)));
         if (s.view === "flame") {
             const directions: [State["direction"], string][] = [["down", "from the top down"], ["up", "from the bottom up"]];

@@ -7,6 +7,7 @@ import { hasProfileRows } from "./context";
 import { Controls } from "./controls";
 import { Details } from "./details";
 import { el } from "./dom";
+import type { EventsView } from "./events_view";
 import { Flame } from "./flame";
 import { formatInterval } from "./format";
 import { matcherOf, matchingFrames, outermostMatches } from "./matches";
@@ -36,6 +37,7 @@ export class Page implements Context {
     private readonly treemap: Treemap;
     private readonly timeline = new Timeline((seconds) => this.slider.moveTo(seconds));
     readonly table: Table;
+    private readonly events: EventsView | undefined; // of a trace
     private readonly text: HTMLElement;
     private readonly content = el("div", { id: "content" });
     private readonly controls = new Controls(this, this.paint, this);
@@ -46,6 +48,10 @@ export class Page implements Context {
         this.source = blob.header.table ? sourceOfRows(blob) : sourceOfProfile(new Profile(profileOfBlob(blob)));
         this.shown = this.source;
         this.text = el("section", { class: "text", tabindex: "0", "aria-label": "Summary" }, text.querySelector("pre")!);
+        this.events = globalThis.alliumEvents?.(blob, {
+            say: (name, figures, place) => this.details.say(name, figures, place),
+            sort: (label) => this.set({ sort: label }),
+        });
         this.state = stateOfHash(location.hash, this.source, this.views());
         this.flame = new Flame({
             select: (box) => this.details.describeBox(box, this.tree()),
@@ -94,6 +100,7 @@ export class Page implements Context {
         const has: Record<View, boolean> = {
             flame: source.profile !== null, treemap: source.partings.length > 0,
             timeline: source.curves(source.first) !== null, tables: true, text: true,
+            events: this.events !== undefined,
         };
         return VIEWS.filter((view) => has[view]);
     }
@@ -140,14 +147,15 @@ export class Page implements Context {
         this.controls.show();
         const element = {
             flame: this.flame.element, treemap: this.treemap.element, tables: this.table.element, text: this.text,
-            timeline: this.timeline.element,
-        }[s.view];
+            timeline: this.timeline.element, events: this.events?.element,
+        }[s.view]!;
         if (this.content.firstElementChild !== element) this.content.replaceChildren(element);
         const matches = matcherOf(s.search);
         this.details.begin();
         if (s.view === "flame") this.showFlame(matches);
         else if (s.view === "treemap") this.showTreemap(matches);
         else if (s.view === "tables") this.showTable(matches);
+        else if (s.view === "events") this.events!.show(matches, s.sort);
         else this.details.clear();
         if (s.view === "timeline") this.showTimeline();
     }

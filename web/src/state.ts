@@ -5,7 +5,7 @@ import type { Metric } from "./profile";
 import { SHADINGS, type Shading } from "./shades";
 import type { Source } from "./source";
 
-export const VIEWS = ["flame", "treemap", "timeline", "tables", "text"] as const;
+export const VIEWS = ["flame", "treemap", "timeline", "tables", "events", "text"] as const;
 export type View = (typeof VIEWS)[number];
 
 export interface State extends Metric {

@@ -9,9 +9,10 @@ export interface Column {
     label: string;
     unit: Unit | "text";
     numbers?: ArrayLike<number>; // NaN: not known
-    order?: ArrayLike<number>; // numbers to sort by in place of `numbers`, which are shown
+    order?: ArrayLike<number>; // numbers to sort by in place of `numbers` or `texts`, which are shown
     texts?: (row: number) => string;
     isSigned?: boolean; // a change
+    width?: number; // in rem
     isFigure?: boolean; // the texts are figures that are made when they are shown: nothing to sort by or to search in
 }
 
@@ -49,7 +50,7 @@ export class Table {
     private readonly body = el("div", { class: "tbody", role: "rowgroup" });
     private readonly scroll: HTMLElement;
     private data: TableData = { columns: [], rows: 0 };
-    private order: Uint32Array = new Uint32Array(0);
+    protected order: Uint32Array = new Uint32Array(0);
     private sortBy = 0;
     private reverse = false;
     private selected = 0; // in `order`
@@ -119,7 +120,7 @@ export class Table {
         this.order = kept.subarray(0, n);
         const column = this.data.columns[this.sortBy];
         if (!column) return;
-        if (column.texts) {
+        if (column.texts && !column.order) {
             this.order = sortByText(this.order, column.texts);
         } else {
             const numbers = column.order ?? column.numbers!;
@@ -132,7 +133,7 @@ export class Table {
 
     /** Widths in rem; the head and all rows have the same, as each of them is a grid of its own. */
     private setWidths(columns: Column[]): void {
-        const widths = columns.map((c, i) => (c.isFigure ? 14 : c.numbers ? Math.max(7, 0.62 * c.label.length + 2) : i ? 16 : 24));
+        const widths = columns.map((c, i) => c.width ?? (c.isFigure ? 14 : c.numbers ? Math.max(7, 0.62 * c.label.length + 2) : i ? 16 : 24));
         const sum = widths.reduce((a, b) => a + b, 0);
         this.scroll.style.setProperty("--columns", widths.map((w, i) => (i + 1 < widths.length ? `${w}rem` : `minmax(${w}rem, 1fr)`)).join(" "));
         this.scroll.style.setProperty("--width", `max(100%, ${sum}rem)`);
@@ -173,7 +174,7 @@ export class Table {
         return e;
     }
 
-    private select(at: number): void {
+    protected select(at: number): void {
         this.selected = Math.max(0, Math.min(this.order.length - 1, at));
         const y = this.selected * ROW;
         const height = this.scroll.clientHeight - ROW - 4; // below the head

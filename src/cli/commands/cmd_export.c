@@ -17,6 +17,7 @@
 #include "cli/option_values.h"
 #include "cli/source.h"
 #include "cli/terminal.h"
+#include "cli/trace/events_page.h"
 #include "cli/trace/export_ctf.h"
 #include "cli/trace/trace_chrome.h"
 #include "cli/wrapper_lists.h"
@@ -120,6 +121,7 @@ struct job {
     const struct rollup *rollup;
     const struct picture *picture; /* of --svg */
     uint64_t html_bytes;           /* of --html-size; 0: not given */
+    struct html_events *events;    /* of a page of a trace; NULL: none */
     struct buf notes;              /* for standard error, after the export */
 };
 
@@ -151,10 +153,12 @@ static void write_heaptrack(struct sink *out, struct job *j)
 
 static void write_html(struct sink *out, struct job *j)
 {
-    profile_page_write(
-        out, j->profile,
-        &(struct profile_page){
-            .label = j->label, .filter = j->filter, .like = &j->options, .most_bytes = j->html_bytes});
+    profile_page_write(out, j->profile,
+                       &(struct profile_page){.label = j->label,
+                                              .filter = j->filter,
+                                              .like = &j->options,
+                                              .most_bytes = j->html_bytes,
+                                              .events = j->events});
 }
 
 static const struct picture {
@@ -338,9 +342,16 @@ static int export(const struct arguments *a, const struct source *s, struct prof
         rollup_free(r);
         return code;
     }
+    struct error e;
+    const char *source = a->n_rest ? a->rest[0] : NULL;
+    if (format->is_page && !c->filter && events_page_read(&j.events, source, s->profile, c->html_bytes, &e)) {
+        rollup_free(r);
+        return command_fail(EXIT_FAILED, "%s", e.text);
+    }
     FILE *file = open_output(path, format);
     if (!file) {
         rollup_free(r);
+        html_events_free(j.events);
         return command_fail(EXIT_FAILED, "%s: %s", path, strerror(errno));
     }
     struct sink out = sink_to_file(file);
@@ -348,6 +359,7 @@ static int export(const struct arguments *a, const struct source *s, struct prof
     format->write(&out, &j);
     note_missing(&j);
     rollup_free(r);
+    html_events_free(j.events);
     int code = file == stdout ? command_written(&out, EXIT_DONE) : finish_file(&out, file, path);
     command_notes(&j.notes);
     return code;

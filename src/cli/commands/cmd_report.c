@@ -14,6 +14,7 @@
 #include "cli/source.h"
 #include "cli/sys/import/boot_report.h"
 #include "cli/terminal.h"
+#include "cli/trace/events_page.h"
 #include "cli/wrapper_lists.h"
 #include "model/profile/nearest.h"
 #include "query/query.h"
@@ -281,8 +282,11 @@ static int write_page(struct request *q, const struct source *s)
     struct rollup_options like = {.group = ROLLUP_BY_STACK};
     profile_filter_apply(&q->filter, &like);
     char *words = profile_filter_words(&q->filter);
-    const struct profile_page page = {.label = s->label, .filter = words, .like = &like};
-    int bad = profile_page_save(q->html, q->force, s->profile, &page, &e);
+    struct html_events *events = NULL;
+    int bad = words ? 0 : events_page_read(&events, q->source, s->profile, 0, &e);
+    const struct profile_page page = {.label = s->label, .filter = words, .like = &like, .events = events};
+    bad = bad ? bad : profile_page_save(q->html, q->force, s->profile, &page, &e);
+    html_events_free(events);
     free(words);
     return bad ? command_fail(EXIT_FAILED, "--html: %s", e.text) : -1;
 }

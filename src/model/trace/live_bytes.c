@@ -21,7 +21,8 @@ struct live_bytes {
     struct map by_image, by_thread;
     struct VEC(struct program) programs;
     struct VEC(struct block)
-        moved; /* for each thread the block that its realloc() has begun with; address 0: none */
+        moved;    /* for each thread the block that its realloc() has begun with; address 0: none */
+    uint64_t sum; /* of the bytes of all programs */
     struct early_frees early;
 };
 
@@ -135,7 +136,14 @@ bool live_bytes_take(struct live_bytes *l, const struct trace_event *e, uint64_t
     if (!e->image_id || strncmp(e->class->name, "allium:", 7))
         return false;
     struct program *p = program_of(l, e->image_id);
+    const uint64_t before = p->bytes;
     const bool changed = change(l, p, e);
     *bytes = p->bytes;
+    l->sum += *bytes - before;
     return changed;
+}
+
+uint64_t live_bytes_sum(const struct live_bytes *l)
+{
+    return l->sum;
 }

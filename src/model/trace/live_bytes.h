@@ -20,5 +20,7 @@ void live_bytes_free(struct live_bytes *l); /* NULL is allowed */
 /** Takes the next event of the trace. Returns whether it has changed the bytes of its program, which *bytes then tells.
  */
 bool live_bytes_take(struct live_bytes *l, const struct trace_event *e, uint64_t *bytes);
+/** Returns the bytes of all programs together, also of those that have ended. */
+uint64_t live_bytes_sum(const struct live_bytes *l);
 
 #endif

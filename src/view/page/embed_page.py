@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Makes C of the page's script and style: embed_page.py OUT.c page.js page.css. See page_asset.h."""
+"""Makes C of the page's scripts and style: embed_page.py OUT.c page.js page.css events.js. See page_asset.h."""
 import base64
 import hashlib
 import sys
 
 with open(sys.argv[1], "w") as out:
     out.write('/* SPDX-License-Identifier: BSD-2-Clause */\n#include "view/page/page_asset.h"\n')
-    for name, path in zip(("script", "style"), sys.argv[2:]):
+    for name, path in zip(("script", "style", "events"), sys.argv[2:]):
         with open(path, "rb") as file:
             data = file.read()
         lines = [", ".join(map(str, data[i : i + 24])) for i in range(0, len(data), 24)]

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "view/page/html.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "view/page/page_asset.h"
@@ -74,9 +73,10 @@ void html_write(struct sink *out, const struct html_page *page, struct page_blob
 {
     sink_text(out, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                    "<meta http-equiv=\"Content-Security-Policy\" content=\"");
-    sink_printf(out,
-                "default-src 'none'; script-src '%s'; style-src '%s'; base-uri 'none'; form-action 'none'",
-                page_script_hash, page_style_hash);
+    sink_printf(out, "default-src 'none'; script-src '%s'", page_script_hash);
+    if (page->has_events)
+        sink_printf(out, " '%s'", page_events_hash);
+    sink_printf(out, "; style-src '%s'; base-uri 'none'; form-action 'none'", page_style_hash);
     sink_text(out,
               "\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
               "<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"generator\" content=\"");
@@ -95,6 +95,10 @@ void html_write(struct sink *out, const struct html_page *page, struct page_blob
     sink_text(out, "</pre></main>\n<script type=\"text/plain\" id=\"data\">");
     page_blob_write(blob, out);
     sink_text(out, "</script>\n<script>");
+    if (page->has_events) {
+        sink_write(out, page_events, page_events_bytes);
+        sink_text(out, "</script>\n<script>");
+    }
     sink_write(out, page_script, page_script_bytes);
     sink_text(out, "</script>\n</body>\n</html>\n");
 }

@@ -12,12 +12,15 @@
  * Runs in: the tool. Threads: one at a time. Owns: nothing.
  */
 
+#include <stdbool.h>
+
 #include "view/page/page_blob.h"
 
 struct html_page {
     const char *title;
     const char *text;    /* the first screen in words: summary and first rows */
     const char *creator; /* "allium 0.1.0" */
+    bool has_events;     /* the data have the events of a trace: their view is a script of its own */
 };
 
 /** Writes the page, and frees the blob. */

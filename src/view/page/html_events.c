@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "view/page/html_events.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash_map.h"
+#include "base/vec.h"
+#include "model/trace/event_spans.h"
+#include "model/trace/live_bytes.h"
+#include "view/events/events_view.h"
+#include "view/formats/chrome_budget.h"
+#include "view/formats/chrome_tracks.h"
+#include "view/text/text.h"
+
+/* The events of one name. */
+struct kind {
+    char *name;
+    uint32_t counts[HTML_EVENTS_STEPS];
+};
+
+/* An event that the page may have. */
+struct row {
+    uint64_t number;  /* of the event, from 0 */
+    uint64_t took_ns; /* of the span that it ends */
+    bool ends_span, is_chosen;
+    char *line; /* its JSON */
+};
+
+struct html_events {
+    struct html_events_options o;
+    char *folder;
+    struct chrome_tracks *tracks;
+    struct chrome_budget *budget; /* counts spans: one unit each */
+    /* of this reading */
+    struct event_spans *spans;
+    struct live_bytes *live;
+    struct events_view view;
+    struct buf line;
+    uint64_t number;
+    bool is_second;
+    /* of the events in the span */
+    uint64_t n, n_spans, first_ns, last_ns, step_ns;
+    uint32_t n_steps;
+    struct map by_name;
+    struct VEC(struct kind) kinds;
+    bool has_live;
+    double live_most[HTML_EVENTS_STEPS],
+        live_last[HTML_EVENTS_STEPS]; /* NAN: no event in the step changed it */
+    struct VEC(struct row) rows;
+    /* after html_events_end() */
+    uint64_t lost, n_chosen, n_chosen_spans;
+};
+
+struct html_events *html_events_new(const struct html_events_options *o)
+{
+    struct html_events *h = mem_alloc(sizeof(*h));
+    h->o = *o;
+    h->folder = mem_strdup(o->folder);
+    h->tracks = chrome_tracks_new(o->names);
+    h->budget = chrome_budget_new(HTML_EVENTS_MOST / 2);
+    h->spans = event_spans_new(o->classes, o->n_classes);
+    h->live = live_bytes_new();
+    h->view.has_numbers = o->has_numbers;
+    for (uint32_t i = 0; i < HTML_EVENTS_STEPS; i++)
+        h->live_most[i] = h->live_last[i] = NAN;
+    return h;
+}
+
+static void release_reading(struct html_events *h)
+{
+    event_spans_free(h->spans);
+    live_bytes_free(h->live);
+    h->spans = NULL;
+    h->live = NULL;
+}
+
+void html_events_free(struct html_events *h)
+{
+    if (!h)
+        return;
+    release_reading(h);
+    chrome_tracks_free(h->tracks);
+    chrome_budget_free(h->budget);
+    vec_each (struct kind, k, &h->kinds)
+        free(k->name);
+    vec_each (struct row, r, &h->rows)
+        free(r->line);
+    vec_release(&h->kinds);
+    vec_release(&h->rows);
+    map_release(&h->by_name);
+    buf_release(&h->line);
+    free(h->folder);
+    free(h);
+}
+
+/* ---- the first reading ---- */
+
+/* Returns whether the event ends a span. *took_ns: the time that the longest one took. */
+static bool ends_span(const struct span_change *change, uint64_t *took_ns)
+{
+    const struct span *ended[] = {change->ended, change->off_cpu};
+    bool ends = false;
+    *took_ns = 0;
+    for (int i = 0; i < 2; i++) {
+        const uint64_t took = ended[i] ? ended[i]->ended_ns - ended[i]->began_ns : 0;
+        *took_ns = took > *took_ns ? took : *took_ns;
+        ends = ends || ended[i];
+    }
+    return ends;
+}
+
+static void measure(struct html_events *h, const struct trace_event *e, const struct span_change *change)
+{
+    uint64_t took_ns;
+    h->first_ns = h->n ? h->first_ns : e->time_ns;
+    h->last_ns = e->time_ns;
+    h->n++;
+    if (!e->image_id)
+        chrome_tracks_learn(h->tracks, e);
+    if (!ends_span(change, &took_ns))
+        return;
+    h->n_spans++;
+    chrome_budget_offer_slice(h->budget, took_ns, 1);
+}
+
+void html_events_again(struct html_events *h)
+{
+    const uint64_t lasts_ns = h->last_ns - h->first_ns;
+    chrome_budget_decide(h->budget, 0, 0, 0);
+    h->step_ns = lasts_ns / HTML_EVENTS_STEPS + 1;
+    h->n_steps = h->n ? (uint32_t)(lasts_ns / h->step_ns) + 1 : 0;
+    release_reading(h);
+    h->spans = event_spans_new(h->o.classes, h->o.n_classes);
+    h->live = live_bytes_new();
+    h->is_second = true;
+}
+
+/* ---- the second reading ---- */
+
+static void count(struct html_events *h, const struct trace_event *e)
+{
+    bool added;
+    const uint64_t step = (e->time_ns - h->first_ns) / h->step_ns;
+    if (e->time_ns < h->first_ns || step >= h->n_steps)
+        return; /* the files have changed since the first reading */
+    const char *name = e->class->name;
+    const size_t at = map_put(&h->by_name, name, strlen(name), h->kinds.len, &added);
+    if (added)
+        vec_push(&h->kinds)->name = mem_strdup(name);
+    h->kinds.at[at].counts[step]++;
+    uint64_t of_program;
+    if (!live_bytes_take(h->live, e, &of_program))
+        return;
+    const double live = (double)live_bytes_sum(h->live);
+    h->has_live = true;
+    h->live_most[step] = fmax(h->live_most[step], live);
+    h->live_last[step] = live;
+}
+
+static pid_t process_of(const struct trace_event *e)
+{
+    return e->image_id ? e->pid : (pid_t)trace_event_value(e, "pid");
+}
+
+static void add_row(struct html_events *h, const struct trace_event *e, const struct span_change *change)
+{
+    struct row r = {.number = h->number++};
+    r.ends_span = ends_span(change, &r.took_ns);
+    const bool is_long = r.ends_span && chrome_budget_take_slice(h->budget, r.took_ns, 1);
+    if (!is_long && r.number + HTML_EVENTS_MOST < h->n)
+        return;
+    const struct event_place place = h->o.place(h->o.place_arg, e);
+    struct sink out = sink_to_buf(&h->line);
+    buf_reset(&h->line);
+    h->view.out = &out;
+    events_view_json(&h->view, e, &place, change);
+    r.line = mem_strndup(h->line.data, h->line.len - 1); /* without the newline */
+    *vec_push(&h->rows) = r;
+    chrome_tracks_add(h->tracks, process_of(e), e->thread);
+    if (change->off_cpu)
+        chrome_tracks_add(h->tracks, change->off_cpu->pid, change->off_cpu->thread);
+}
+
+void html_events_take(struct html_events *h, const struct trace_event *e)
+{
+    struct span_change change;
+    if (!h->view.began_ns)
+        h->view.began_ns = e->time_ns;
+    event_spans_take(h->spans, e, &change);
+    if ((h->o.from_ns && e->realtime_ns <= h->o.from_ns) || e->realtime_ns > h->o.to_ns)
+        return;
+    if (h->is_second) {
+        count(h, e);
+        add_row(h, e, &change);
+    } else {
+        measure(h, e, &change);
+    }
+}
+
+/* ---- the choice ---- */
+
+static int by_length(const void *a, const void *b)
+{
+    const struct row *x = *(const struct row *const *)a, *y = *(const struct row *const *)b;
+    if (x->took_ns != y->took_ns)
+        return x->took_ns < y->took_ns ? 1 : -1;
+    return x->number < y->number ? 1 : -1;
+}
+
+/* Chooses a row if there is room. Returns whether there was. */
+static bool choose(struct html_events *h, struct row *r, uint64_t most_rows, uint64_t *room)
+{
+    const uint64_t bytes = strlen(r->line) + 1;
+    if (r->is_chosen)
+        return true;
+    if (h->n_chosen == most_rows || bytes > *room)
+        return false;
+    *room -= bytes;
+    r->is_chosen = true;
+    h->n_chosen++;
+    h->n_chosen_spans += r->ends_span;
+    return true;
+}
+
+/* The longest spans have at most half of the room; the last events have what is left. */
+static void choose_rows(struct html_events *h)
+{
+    const size_t n = h->rows.len;
+    uint64_t room = h->o.most_bytes, of_spans = room / 2, bytes = 0;
+    struct row **longest = mem_array(n + 1, sizeof(*longest));
+    for (size_t i = 0; i < n; i++) {
+        longest[i] = &h->rows.at[i];
+        bytes += strlen(longest[i]->line) + 1;
+    }
+    const bool all_fit = n <= HTML_EVENTS_MOST && bytes <= room;
+    if (!all_fit) {
+        const uint64_t before = of_spans;
+        qsort(longest, n, sizeof(struct row *), by_length);
+        for (size_t i = 0; i < n && longest[i]->ends_span; i++)
+            if (!choose(h, longest[i], HTML_EVENTS_MOST / 2, &of_spans))
+                break;
+        room -= before - of_spans;
+    }
+    for (size_t i = n; i-- > 0;)
+        if (!choose(h, &h->rows.at[i], HTML_EVENTS_MOST, &room))
+            break;
+    free(longest);
+}
+
+void html_events_end(struct html_events *h, uint64_t lost)
+{
+    h->lost = lost;
+    release_reading(h);
+    choose_rows(h);
+}
+
+/* ---- the data ---- */
+
+void html_events_note(const struct html_events *h, struct buf *text)
+{
+    static const struct text_style utf8 = {.utf8 = true};
+    if (h->n_chosen == h->n) {
+        buf_printf(text, "\nThe page lists all %" PRIu64 " events.\n", h->n);
+        return;
+    }
+    buf_printf(text,
+               "\nThe page lists %" PRIu64 " of %" PRIu64
+               " events: the longest spans, and the last events. All: allium events ",
+               h->n_chosen, h->n);
+    text_add_name(text, &utf8, h->folder);
+    buf_addch(text, '\n');
+}
+
+/* A step in which nothing changed has the bytes of the step before it. */
+static void add_live(const struct html_events *h, struct page_blob *b)
+{
+    double most[HTML_EVENTS_STEPS], last = 0;
+    for (uint32_t i = 0; i < h->n_steps; i++) {
+        most[i] = fmax(h->live_most[i], last);
+        last = isnan(h->live_last[i]) ? last : h->live_last[i];
+    }
+    page_blob_add_f64(b, "live_most_bytes", most, h->n_steps, NULL, 0);
+}
+
+static void add_rows(const struct html_events *h, struct page_blob *b)
+{
+    char **lines = mem_array(h->n_chosen + 1, sizeof(*lines));
+    double *numbers = mem_array(h->n_chosen + 1, sizeof(*numbers));
+    size_t n = 0;
+    vec_each (const struct row, r, &h->rows)
+        if (r->is_chosen) {
+            lines[n] = r->line;
+            numbers[n++] = (double)r->number;
+        }
+    page_blob_add_texts(b, "lines", lines, n);
+    page_blob_add_f64(b, "numbers", numbers, n, NULL, 0);
+    free(lines);
+    free(numbers);
+}
+
+void html_events_add(const struct html_events *h, struct page_blob *b)
+{
+    struct json *j = &b->json;
+    json_open(j, "events", '{');
+    json_text(j, "folder", h->folder);
+    json_flag(j, "has_numbers", h->o.has_numbers);
+    json_whole(j, "events", h->n);
+    json_whole(j, "spans", h->n_spans);
+    json_whole(j, "listed_spans", h->n_chosen_spans);
+    json_whole(j, "lost_events", h->lost);
+    json_whole(j, "first_ns", h->first_ns - h->view.began_ns);
+    json_whole(j, "step_ns", h->step_ns);
+    json_whole(j, "steps", h->n_steps);
+    json_open(j, "kinds", '[');
+    vec_each (const struct kind, k, &h->kinds) {
+        json_open(j, NULL, '{');
+        json_text(j, "name", k->name);
+        page_blob_add_u32(b, "counts", k->counts, h->n_steps);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+    if (h->has_live)
+        add_live(h, b);
+    json_open(j, "tracks", '[');
+    chrome_tracks_write(h->tracks, j);
+    json_close(j, ']');
+    add_rows(h, b);
+    json_close(j, '}');
+}
