@@ -222,7 +222,10 @@ static void note_missing(const struct reading *r, const struct trace_losses *los
         command_fail(0, "%s", buf_str(&b));
     if (r->calls && !event_spans_has_begin(r->spans))
         command_fail(
-            0, "the trace has no beginnings of calls: record it with allium trace --events alloc,begin");
+            0,
+            "the trace has no beginnings of the allocator's calls%s: record it with allium trace --events "
+            "alloc,begin",
+            allocator_time_has_functions(r->calls) ? ", only of functions (--function)" : "");
     buf_release(&b);
 }
 
