@@ -114,6 +114,7 @@ static void add_image(struct ring_follow *f, const char *name)
             .rings = rings,
             .orders = h->clock == RING_CLOCK_NONE,
             .interpolates = h->clock == RING_CLOCK_EVERY,
+            .has_ticks = h->clock == RING_CLOCK_TSC,
             .base_ns = h->clock == RING_CLOCK_COUNTER || h->clock == RING_CLOCK_NONE ? f->began_ns : 0});
     if (f->o.only && !f->scanned_ns)
         pass_over(&i);
@@ -409,8 +410,7 @@ static void *follow(void *arg)
     do {
         last = atomic_load(&f->stop);
         wait = ring_rate_wait_ns(step(f, last) ? 0 : wait, f->counts.ring_bytes);
-        if (wait > tick_clock_wait_ns(&f->clock))
-            wait = tick_clock_wait_ns(&f->clock);
+        wait = wait < tick_clock_wait_ns(&f->clock) ? wait : tick_clock_wait_ns(&f->clock);
         if (!last)
             nanosleep(&(struct timespec){.tv_nsec = (long)wait}, NULL);
     } while (!last);
