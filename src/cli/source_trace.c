@@ -14,6 +14,7 @@
 #include "collect/ledger/profile_names.h"
 #include "collect/trace/trace_accounts.h"
 #include "collect/trace/trace_profile.h"
+#include "model/trace/clock_kind.h"
 #include "store/profile_load.h"
 
 /* The recording tells the images, where they have their modules, and most names. A trace that was cut short may be
@@ -160,6 +161,7 @@ int source_trace_read(struct profile **p, const char *folder, const char *time, 
                                          .cut_packets = counts.losses.cut_packets,
                                          .unknown_frees = counts.unknown_frees,
                                          .early_frees = counts.early_frees,
+                                         .wall_step_ns = counts.wall_step_ns,
                                          .older = counts.older};
     if ((*p)->images.len)
         (*p)->images.at[0].losses[PROFILE_LOST_SAMPLES] += counts.losses.events;
@@ -181,6 +183,14 @@ int source_trace_accounts(struct accounts *a, struct alloc_texts *texts, const c
             command_fail(
                 0, "%llu events were lost while the trace was recorded: figures may be too high or too low",
                 (unsigned long long)counts.losses.events);
+        else if (counts.losses.cut_packets)
+            command_fail(0, "the trace was cut short: figures may be too high or too low");
+        else if (clock_kind_has_bounds(profile_text(p, counts.clock)))
+            command_fail(
+                0,
+                "the order of events is not sure (--clock %s): what was freed, and what is live, are "
+                "estimates",
+                profile_text(p, counts.clock));
         wrappers_release(&wrappers);
     }
     object_calls_release(&calls);

@@ -2,6 +2,7 @@
 """When and how a trace ends: images that end while it goes on, limits, time, full disks; the summary, and folders that
 exist. The program's calls are known (caller.c); each is in the trace, or counted as one that is not.
 """
+import json
 import os
 import re
 import signal
@@ -204,6 +205,16 @@ def clocks():
             equal(process.returncode, 0, said)
             words = "set forward by 90 s", "the rate of the CPU's counter changed: events of different CPUs"
             equal([word in said for word in words][:1 + step], [step] * (1 + step), said)
+            listed = tap.succeed([ALLIUM, "events", folder + "/t", "--json"]).stdout.decode().splitlines()
+            last = json.loads(listed[-1])
+            equal(round(last["wall_step_ns"] / 1e9, 1), 90.0 if step else 0, "the step")
+            check(not step or last["residual_ns"] > 100000, last)
+            shown = tap.run([ALLIUM, "events", folder + "/t"]).stderr.decode()
+            equal([word in shown for word in words][:1 + step], [step] * (1 + step), shown)
+            shown = " ".join(tap.succeed([ALLIUM, "report", folder + "/t", "--no-pager"]).stdout.decode().split())
+            equal(words[0] in shown, step, shown)
+            report = json.loads(tap.succeed([ALLIUM, "report", folder + "/t", "--json"]).stdout)
+            equal(report["trace"]["wall_step_ns"], last["wall_step_ns"], "the report")
 
 
 def folders():

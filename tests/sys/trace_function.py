@@ -286,7 +286,9 @@ def nests():
         equal([e.fields["arg1"] for e in t.named("function:level_begin")], [4, 3, 2, 1, 0], "arguments")
         before, after, result = next([int(word) for word in line[1:]] for line in t.printed if line[0] == "level")
         check(before <= t.events[0].ns and t.events[11].ns <= after and result == 46, "outside of its clock", before)
-        table = succeed([ALLIUM, "events", folder + "/t", "--by", "call", "--json"]).stdout.splitlines()
+        done = succeed([ALLIUM, "events", folder + "/t", "--by", "call", "--json"])
+        check(b"allocator's calls, only of functions (--function): record it" in done.stderr, done.stderr)
+        table = done.stdout.splitlines()
         rows = {row["call"]: row for row in map(json.loads, table) if "call" in row}
         outer = t.events[11].ns - t.events[0].ns
         equal([rows["function:" + f]["calls"] for f in ("level", "half", "tail", "last", "around")], [1, 2, 1, 1, 1],

@@ -29,8 +29,11 @@ static char *text(void)
     struct buf b = BUF_INIT;
     struct ctf_trace t = {.uuid = {1, 2, 0xff}, .domain = "ust", .offset_ns = UINT64_C(1795831683932292606)};
     ctf_metadata_begin(&b, &t);
-    for (size_t i = 0; i < 3; i++)
+    for (size_t i = 0; i < 2; i++)
         ctf_metadata_class(&b, &classes[i]);
+    ctf_metadata_clocks(&b, &(struct ctf_clocks){1, UINT64_MAX, 2});
+    ctf_metadata_class(&b, &classes[2]);
+    ctf_metadata_clocks(&b, &(struct ctf_clocks){3, 4, UINT64_MAX});
     return buf_detach(&b);
 }
 
@@ -45,6 +48,10 @@ static void read_again(void **state)
     assert_string_equal(t.domain, "ust");
     assert_int_equal(t.offset_ns, UINT64_C(1795831683932292606));
     assert_int_equal(t.classes.len, 3);
+    assert_int_equal(t.clocks.len, 2);
+    assert_int_equal(t.clocks.at[0].time_ns, 1);
+    assert_int_equal(t.clocks.at[0].offset_ns, UINT64_MAX);
+    assert_int_equal(t.clocks.at[1].residual_ns, UINT64_MAX);
     for (size_t i = 0; i < 3; i++) {
         const struct event_class *have = &t.classes.at[i], *want = &classes[i];
         assert_string_equal(have->name, want->name);
@@ -88,8 +95,10 @@ static void damaged(void **state)
     for (size_t cut = 0; cut < n; cut++) {
         char *copy = strndup(written, cut);
         const int bad = ctf_metadata_read(&t, copy, &e);
-        /* whole up to an event */
-        const bool is_whole = !strncmp(written + cut, "event {", 7) && cut >= events;
+        /* whole up to an event, or to what the clocks did */
+        const char *rest = written + cut;
+        const bool is_whole =
+            (!strncmp(rest, "event {", 7) || !strncmp(rest, "/* clocks", 9)) && cut >= events;
         assert_int_equal(bad, is_whole ? 0 : -EINVAL);
         ctf_trace_release(&t);
         free(copy);

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "model/trace/early_frees.h"
+#include "model/trace/live_bytes.h"
 
 static struct early_free free_of(uint64_t address, uint64_t time_ns, uint32_t cpu)
 {
@@ -57,12 +58,48 @@ static void failed_realloc(void **state)
     assert_false(early_frees_take(&e, 1, 0x1000, 0, 5010, &out));
 }
 
+static const struct event_field of_block[] = {{"ptr", EVENT_HEX, 8}, {"size", EVENT_BYTES, 8}};
+static const struct event_class allocates = {"allium:malloc", 0, 2, of_block},
+                                frees = {"allium:free", 1, 1, of_block};
+
+/* Takes an event, and returns the live bytes after it. */
+static uint64_t take(struct live_bytes *l, const struct event_class *class, uint32_t cpu, uint64_t time_ns,
+                     uint64_t address)
+{
+    const uint64_t fields[] = {address, 100};
+    static uint64_t bytes;
+    live_bytes_take(l,
+                    &(struct trace_event){.class = class,
+                                          .domain = "ust",
+                                          .time_ns = time_ns,
+                                          .image_id = 1,
+                                          .cpu = cpu,
+                                          .fields = (const unsigned char *)fields},
+                    &bytes);
+    return bytes;
+}
+
+/* The counter of `allium export --chrome`. */
+static void live_counter(void **state)
+{
+    struct live_bytes *l = live_bytes_new();
+    (void)state;
+    assert_int_equal(take(l, &allocates, 0, 1000, 0x1000), 100);
+    assert_int_equal(take(l, &frees, 1, 5000, 0x2000), 100);     /* its block comes */
+    assert_int_equal(take(l, &allocates, 0, 5020, 0x2000), 100); /* and was freed */
+    assert_int_equal(take(l, &allocates, 0, 7000, 0x2000), 200); /* a life of its own */
+    assert_int_equal(take(l, &frees, 1, 7500, 0x2000), 100);
+    assert_int_equal(take(l, &allocates, 0, 7600, 0x2000), 200); /* the free was of the life before */
+    live_bytes_free(l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_of_its_block),
         cmocka_unit_test(the_latest),
         cmocka_unit_test(failed_realloc),
+        cmocka_unit_test(live_counter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

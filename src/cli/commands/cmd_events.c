@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/units.h"
 #include "cli/command.h"
 #include "cli/option_values.h"
 #include "cli/pager.h"
@@ -12,12 +13,15 @@
 #include "cli/trace/event_places.h"
 #include "cli/trace/events_sum.h"
 #include "collect/trace/event_folder.h"
+#include "collect/trace/order_doubts.h"
+#include "collect/trace/tick_clock.h"
 #include "model/trace/allocator_time.h"
 #include "model/trace/clock_kind.h"
 #include "model/trace/event_counts.h"
 #include "model/trace/event_query.h"
 #include "model/trace/event_spans.h"
 #include "view/events/events_view.h"
+#include "view/profile/common.h"
 #include "view/table/table_view.h"
 
 static const struct option_doc options[] = {
@@ -108,6 +112,7 @@ struct reading {
     const struct event_query *query;
     struct event_places *places;
     struct event_spans *spans;
+    struct order_doubts *doubts;  /* of a list */
     struct events_view *view;     /* a list */
     struct event_counts *counts;  /* NULL: no count of events */
     struct allocator_time *calls; /* NULL: not --by call */
@@ -151,6 +156,7 @@ static int read_events(struct reading *r, struct error *e)
         if (found < 0)
             return found;
         r->view->began_ns = r->view->began_ns ? r->view->began_ns : event.time_ns;
+        event.doubtful = r->doubts && order_doubts_take(r->doubts, &event);
         take_event(r, &event);
     }
     return 0;
@@ -199,6 +205,24 @@ static void write_calls(const struct reading *r, struct sink *out, const struct 
     buf_release(&b);
 }
 
+/* Says what the clocks did. */
+static void note_clocks(const struct reading *r)
+{
+    struct buf b = BUF_INIT;
+    char text[UNITS_TEXT_BYTES];
+    const uint64_t residual_ns = event_folder_residual_ns(r->trace);
+    if (residual_ns > TICK_CLOCK_BOUND_NS)
+        command_fail(
+            0,
+            "the rate of the CPU's counter changed: events of different CPUs, or of the program and the "
+            "kernel, that are less than %s apart may be in another order: the later one has a <",
+            units_format_duration(text, (double)residual_ns));
+    common_wall_step(&b, event_folder_wall_step_ns(r->trace));
+    if (b.len)
+        command_fail(0, "%s", buf_str(&b));
+    buf_release(&b);
+}
+
 /* Says what is missing. */
 static void note_missing(const struct reading *r, const struct trace_losses *lost)
 {
@@ -210,6 +234,7 @@ static void note_missing(const struct reading *r, const struct trace_losses *los
     else if (clock && !r->q->json)
         command_fail(0, "the trace has no times (--clock %s): NUMBER is %s of events", clock,
                      strcmp(clock, "none") ? "the order" : "a possible order");
+    note_clocks(r);
     if (lost->events)
         command_fail(0, "%llu events were lost while the trace was recorded",
                      (unsigned long long)lost->events);
@@ -222,7 +247,10 @@ static void note_missing(const struct reading *r, const struct trace_losses *los
         command_fail(0, "%s", buf_str(&b));
     if (r->calls && !event_spans_has_begin(r->spans))
         command_fail(
-            0, "the trace has no beginnings of calls: record it with allium trace --events alloc,begin");
+            0,
+            "the trace has no beginnings of the allocator's calls%s: record it with allium trace --events "
+            "alloc,begin",
+            allocator_time_has_functions(r->calls) ? ", only of functions (--function)" : "");
     buf_release(&b);
 }
 
@@ -236,6 +264,7 @@ static int show(struct reading *r, const struct classes *classes)
     struct events_view v = {.out = &out, .style = &style, .has_numbers = clock_kind_has_numbers(clock)};
     r->view = &v;
     r->calls = q->group == BY_CALL ? allocator_time_new() : NULL;
+    r->doubts = q->group < 0 && !q->sum ? order_doubts_new(r->trace) : NULL;
     r->counts = q->group >= 0 && !r->calls ? event_counts_new((enum event_counts_group)q->group) : NULL;
     if (!q->sum && (q->group < 0 || q->json))
         events_view_begin(&v, q->json);
@@ -248,13 +277,18 @@ static int show(struct reading *r, const struct classes *classes)
         write_calls(r, &out, classes, &style);
     const struct trace_losses lost = event_folder_losses(r->trace);
     if (q->json && !q->sum && !bad)
-        events_view_json_end(&v, lost.events, lost.cut_packets);
+        events_view_json_end(&v,
+                             &(struct events_view_end){.lost_events = lost.events,
+                                                       .cut_packets = lost.cut_packets,
+                                                       .residual_ns = event_folder_residual_ns(r->trace),
+                                                       .wall_step_ns = event_folder_wall_step_ns(r->trace)});
     int code = pager_written(&out, bad ? EXIT_FAILED : EXIT_DONE);
     if (bad)
         code = command_fail(EXIT_FAILED, "%s", e.text);
     else
         note_missing(r, &lost);
     event_counts_free(r->counts);
+    order_doubts_free(r->doubts);
     allocator_time_free(r->calls);
     return code;
 }

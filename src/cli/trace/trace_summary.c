@@ -9,8 +9,7 @@
 #include "cli/command.h"
 #include "collect/trace/ctf_writer.h"
 #include "model/trace/clock_kind.h"
-
-#define WALL_STEP_LEAST_NS 100000u /* less than that may be the time between two readings */
+#include "view/profile/common.h"
 
 static void add_size(struct buf *b, double bytes)
 {
@@ -125,24 +124,22 @@ static void print_cost(const struct ring_follow_counts *n)
 /* The wall clock, whose steps the times of a trace do not follow. */
 static void print_wall_clock(void)
 {
-    const int64_t step_ns = ctf_writer_clock_step_ns();
-    const uint64_t by_ns = step_ns < 0 ? -(uint64_t)step_ns : (uint64_t)step_ns;
-    char text[UNITS_TEXT_BYTES];
-    if (by_ns >= WALL_STEP_LEAST_NS)
-        command_fail(0,
-                     "the time of day was set %s by %s while the trace was recorded: its times are those of "
-                     "the clock as it was at the beginning",
-                     step_ns < 0 ? "back" : "forward", units_format_duration(text, (double)by_ns));
+    struct buf b = BUF_INIT;
+    common_wall_step(&b, ctf_writer_clock_step_ns());
+    if (b.len)
+        command_fail(0, "%s", buf_str(&b));
+    buf_release(&b);
 }
 
 static void print_clocks(const struct ring_follow_counts *n)
 {
     char text[UNITS_TEXT_BYTES];
     if (n->residual_ns > TICK_CLOCK_BOUND_NS)
-        command_fail(0,
-                     "the rate of the CPU's counter changed: events of different CPUs that are less than %s "
-                     "apart may be in another order",
-                     units_format_duration(text, n->residual_ns));
+        command_fail(
+            0,
+            "the rate of the CPU's counter changed: events of different CPUs, or of the program and the "
+            "kernel, that are less than %s apart may be in another order",
+            units_format_duration(text, n->residual_ns));
     print_wall_clock();
 }
 

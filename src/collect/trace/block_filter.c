@@ -9,6 +9,7 @@
 #include "base/hash_map.h"
 #include "base/vec.h"
 #include "collect/trace/agent_events.h"
+#include "model/trace/early_frees.h"
 #include "model/trace/event_query.h"
 #include "wire/event_schema.h"
 
@@ -27,6 +28,7 @@ struct event_blocks {
     struct address_table live;
     struct map thread_numbers;
     struct VEC(struct thread) threads; /* by number */
+    struct early_frees early;          /* ends that are kept, and whose beginnings come later */
 };
 
 int event_filter_new(struct event_filter **out, const char *query, struct error *e)
@@ -115,13 +117,27 @@ static bool take(struct event_blocks *b, uint64_t address)
     return true;
 }
 
-/* A block's life begins, or the request has failed: then the address is 0. */
-static bool begin(struct event_blocks *b, uint64_t address, bool keep)
+/* The life of a block at the address ends, and will begin. */
+static void end_early(struct event_blocks *b, const struct trace_event *e, uint64_t address, bool reallocates)
 {
-    if (address && keep)
+    early_frees_note(&b->early, &(struct early_free){.address = address,
+                                                     .time_ns = e->time_ns,
+                                                     .cpu = e->cpu,
+                                                     .thread = e->thread,
+                                                     .reallocates = reallocates});
+}
+
+/* A block's life begins, or the request has failed: then the address is 0. Returns whether the life has ended. */
+static bool begin(struct event_blocks *b, const struct trace_event *e, uint64_t address, bool keep)
+{
+    struct early_free ended;
+    if (!address)
+        return false;
+    if (keep && !early_frees_take(&b->early, 0, address, e->cpu, e->time_ns, &ended)) {
         add(b, address);
-    else if (address)
-        take(b, address);
+        return false;
+    }
+    take(b, address);
     return keep;
 }
 
@@ -134,24 +150,29 @@ static struct thread *thread_of(struct event_blocks *b, uint32_t thread)
     return &b->threads.at[number];
 }
 
-static bool realloc_begins(struct event_blocks *b, uint32_t thread, uint64_t address)
+static bool realloc_begins(struct event_blocks *b, const struct trace_event *e, uint64_t address)
 {
-    struct thread *t = thread_of(b, thread);
+    struct thread *t = thread_of(b, e->thread);
     if (t->moving) /* the end of the call before was lost */
         add(b, t->moving);
     t->moving = address && take(b, address) ? address : 0;
     return t->moving != 0;
 }
 
-static bool realloc_ends(struct event_blocks *b, uint32_t thread, uint64_t address, uint64_t size_bytes,
-                         bool fits)
+/* Returns whether the thread's realloc() began with a kept block. *ended: whether the new one's life has ended. */
+static bool realloc_ends(struct event_blocks *b, const struct trace_event *e, uint64_t address,
+                         uint64_t size_bytes, bool fits, bool *ended)
 {
-    struct thread *t = thread_of(b, thread);
+    struct thread *t = thread_of(b, e->thread);
     const uint64_t old = t->moving;
+    const bool failed = !address && size_bytes;
     t->moving = 0;
-    if (old && !address && size_bytes) /* it failed */
+    if (failed && old)
         add(b, old);
-    return begin(b, address, fits || old);
+    if (failed)
+        early_frees_take_back(&b->early, 0, e->thread);
+    *ended = begin(b, e, address, fits || old);
+    return old != 0;
 }
 
 static uint64_t word(const struct trace_event *e, int n)
@@ -167,19 +188,38 @@ static struct event_place no_place(void *arg, const struct trace_event *e)
     return (struct event_place){.function = NULL};
 }
 
-bool event_filter_keeps(const struct event_filter *f, struct event_blocks *b, const struct trace_event *e,
-                        uint64_t began_ns)
+/* Returns whether the event of a birth will be kept. */
+static bool will_keep(const struct event_filter *f, struct event_blocks *b, const struct trace_event *birth,
+                      uint64_t began_ns)
+{
+    return event_query_fits(f->query, birth, began_ns, no_place, NULL) ||
+           (event_id_plain(birth->class->id) == EVENT_realloc_end && thread_of(b, birth->thread)->moving);
+}
+
+uint64_t event_blocks_lacks(const struct event_blocks *b, const struct trace_event *e)
 {
     const enum event_id id = event_id_plain(e->class->id);
+    const uint64_t address = id == EVENT_free || id == EVENT_realloc_begin ? word(e, 0) : 0;
+    return address && *(uint64_t *)address_table_find(&b->live, BYTES, address) ? 0 : address;
+}
+
+bool event_filter_keeps(const struct event_filter *f, struct event_blocks *b, const struct trace_event *e,
+                        const struct trace_event *birth, uint64_t began_ns)
+{
+    const enum event_id id = event_id_plain(e->class->id);
+    const bool early = birth && will_keep(f, b, birth, began_ns);
+    bool ended;
     if (event_id_is_life(e->class->id))
         return true;
+    if (early)
+        end_early(b, e, word(e, 0), id == EVENT_realloc_begin);
     switch (id) {
     case EVENT_free:
-        return thread_of(b, e->thread)->freed = take(b, word(e, 0));
+        return thread_of(b, e->thread)->freed = take(b, word(e, 0)) || early;
     case EVENT_free_end:
         return thread_of(b, e->thread)->freed;
     case EVENT_realloc_begin:
-        return realloc_begins(b, e->thread, word(e, 0));
+        return realloc_begins(b, e, word(e, 0)) || early;
     default:
         break;
     }
@@ -188,10 +228,38 @@ bool event_filter_keeps(const struct event_filter *f, struct event_blocks *b, co
     case EVENT_malloc:
     case EVENT_calloc:
     case EVENT_memalign:
-        return begin(b, word(e, 0), fits);
+        begin(b, e, word(e, 0), fits);
+        return fits;
     case EVENT_realloc_end:
-        return realloc_ends(b, e->thread, word(e, 0), word(e, 1), fits);
+        return realloc_ends(b, e, word(e, 0), word(e, 1), fits, &ended) || fits;
     default:
         return fits;
+    }
+}
+
+bool event_blocks_follow(struct event_blocks *b, const struct trace_event *e)
+{
+    const enum event_id id = event_id_plain(e->class->id);
+    const uint64_t lacking = event_blocks_lacks(b, e);
+    bool ended = false;
+    if (lacking)
+        end_early(b, e, lacking, id == EVENT_realloc_begin);
+    switch (id) {
+    case EVENT_free:
+        if (!lacking)
+            take(b, word(e, 0));
+        return false;
+    case EVENT_realloc_begin:
+        realloc_begins(b, e, word(e, 0));
+        return false;
+    case EVENT_malloc:
+    case EVENT_calloc:
+    case EVENT_memalign:
+        return begin(b, e, word(e, 0), true);
+    case EVENT_realloc_end:
+        realloc_ends(b, e, word(e, 0), word(e, 1), true, &ended);
+        return ended;
+    default:
+        return false;
     }
 }

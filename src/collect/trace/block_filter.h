@@ -15,6 +15,11 @@
  * end was lost, the next beginning at its address ends that block's life; if the query does not match this beginning,
  * the address is forgotten. If the event of a beginning was lost, its end is dropped.
  *
+ * With times of the CPUs' counters, an end may come before its beginning (model/trace/early_frees.h). Then the caller
+ * looks for the beginning among the next events, and the end is kept if its beginning will be. A block that the query
+ * does not match is not known here: if it is freed, and another CPU gets its address for a block that matches within
+ * EARLY_FREES_NS, the free is taken for that of the second block.
+ *
  * Runs in: the tool. Threads: one at a time. Owns: the addresses of live blocks, until it is freed. Pure.
  */
 
@@ -44,11 +49,19 @@ void event_filter_free(struct event_filter *f); /* NULL is allowed */
 struct event_blocks *event_blocks_new(void);
 void event_blocks_free(struct event_blocks *b); /* NULL is allowed */
 
+/** Returns the address of the block whose life the event ends, if no block is kept there; else 0. */
+uint64_t event_blocks_lacks(const struct event_blocks *b, const struct trace_event *e);
 /**
- * Returns whether the event is kept. Call it with the events of an image in the order of time. `began_ns`: of the
- * trace, CLOCK_MONOTONIC.
+ * Returns whether the event is kept. Call it with the events of an image in the order of time. `birth`: if
+ * event_blocks_lacks(), the event of another CPU with which a block's life begins there less than EARLY_FREES_NS later;
+ * NULL: there is none. `began_ns`: of the trace, CLOCK_MONOTONIC.
  */
 bool event_filter_keeps(const struct event_filter *f, struct event_blocks *b, const struct trace_event *e,
-                        uint64_t began_ns);
+                        const struct trace_event *birth, uint64_t began_ns);
+/**
+ * Follows the blocks of an image without a query: give it all events of the agent that agent_events_read() reads.
+ * Returns whether a block's life begins with the event, and ended with an earlier one (early_frees.h).
+ */
+bool event_blocks_follow(struct event_blocks *b, const struct trace_event *e);
 
 #endif

@@ -85,6 +85,12 @@ void ctf_metadata_begin(struct buf *b, const struct ctf_trace *t)
                t->offset_ns, stream);
 }
 
+void ctf_metadata_clocks(struct buf *b, const struct ctf_clocks *c)
+{
+    buf_printf(b, "/* clocks: at %" PRIu64 ", offset %" PRIu64 ", residual %" PRIu64 " */\n\n", c->time_ns,
+               c->offset_ns, c->residual_ns);
+}
+
 static void add_labels(struct buf *b, const struct event_field *f)
 {
     buf_printf(b, "enum : int%u_t {", 8 * f->bytes);

@@ -31,6 +31,16 @@ struct __attribute__((packed)) ctf_packet {
 #define CTF_PACKET_MAGIC 0xC1FC1FC1u
 _Static_assert(sizeof(struct ctf_packet) % 8 == 0, "events behind it begin at whole words");
 
+/* A smaller change of CLOCK_REALTIME - CLOCK_MONOTONIC may be the time between two readings. */
+#define CTF_STEP_LEAST_NS 100000
+
+/* What was known of the clocks at some time of the recording. */
+struct ctf_clocks {
+    uint64_t time_ns;     /* CLOCK_MONOTONIC */
+    uint64_t offset_ns;   /* CLOCK_REALTIME - CLOCK_MONOTONIC */
+    uint64_t residual_ns; /* the largest until then, of struct tick_clock; 0: no time was converted */
+};
+
 struct ctf_trace {
     uint8_t uuid[16];
     char domain[16];   /* "ust" or "kernel" */
@@ -40,13 +50,16 @@ struct ctf_trace {
     const char *clock;
     uint64_t offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC when the trace began */
     struct VEC(struct event_class) classes;
-    struct VEC(void *) owned; /* of what was read: names, fields and labels */
+    struct VEC(struct ctf_clocks) clocks; /* as time went on */
+    struct VEC(void *) owned;             /* of what was read: names, fields and labels */
 };
 
 /** Appends the text without the events. */
 void ctf_metadata_begin(struct buf *b, const struct ctf_trace *t);
 /** Appends an event. */
 void ctf_metadata_class(struct buf *b, const struct event_class *c);
+/** Appends what is known of the clocks: other readers take it for a comment. */
+void ctf_metadata_clocks(struct buf *b, const struct ctf_clocks *c);
 /**
  * Reads the whole text. Returns 0, or -EINVAL with a line: it is not what this writes. In both cases `t` is to be
  * released.

@@ -149,6 +149,18 @@ static void read_class(struct cursor *c, struct ctf_trace *t, struct event_class
         c->bad |= other->id == class->id;
 }
 
+static void read_clocks(struct cursor *c, struct ctf_trace *t)
+{
+    struct ctf_clocks clocks = {.time_ns = number(c, 10)};
+    skip(c, ", offset ");
+    clocks.offset_ns = number(c, 10);
+    skip(c, ", residual ");
+    clocks.residual_ns = number(c, 10);
+    skip(c, " */\n\n");
+    if (!c->bad)
+        *vec_push(&t->clocks) = clocks;
+}
+
 /* Reads the query behind its opening quote. */
 static void read_where(struct cursor *c, struct ctf_trace *t)
 {
@@ -205,14 +217,19 @@ int ctf_metadata_read(struct ctf_trace *t, const char *text, struct error *e)
     if (c.bad)
         return error_set(e, EINVAL, "not a trace of allium");
     find(&c, "\n};\n\n"); /* the stream */
-    while (!c.bad && skip_if(&c, "event {\n")) {
+    while (!c.bad && *c.at) {
         struct event_class class = {.name = ""};
+        if (skip_if(&c, "/* clocks: at ")) {
+            read_clocks(&c, t);
+            continue;
+        }
+        skip(&c, "event {\n");
         read_class(&c, t, &class);
         skip(&c, "\n");
         if (!c.bad)
             *vec_push(&t->classes) = class;
     }
-    if (!c.bad && !*c.at)
+    if (!c.bad)
         return 0;
     return error_set(e, EINVAL, "its metadata are damaged behind %zu bytes", (size_t)(c.at - text));
 }
@@ -223,4 +240,5 @@ void ctf_trace_release(struct ctf_trace *t)
         free(*owned);
     vec_release(&t->owned);
     vec_release(&t->classes);
+    vec_release(&t->clocks);
 }

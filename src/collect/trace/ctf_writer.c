@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@
 
 struct ctf_writer {
     int folder;
+    struct ctf_clocks told; /* what the metadata say of the clocks */
     struct ctf_trace trace;
 };
 
@@ -68,7 +70,8 @@ static uint64_t clock_offset(void)
 
 int64_t ctf_writer_clock_step_ns(void)
 {
-    return (int64_t)(read_offset() - clock_offset());
+    const int64_t step_ns = (int64_t)(read_offset() - clock_offset());
+    return llabs(step_ns) < CTF_STEP_LEAST_NS ? 0 : step_ns;
 }
 
 int ctf_writer_new(struct ctf_writer **out, const char *folder, const char *domain,
@@ -85,7 +88,7 @@ int ctf_writer_new_for(struct ctf_writer **out, const char *folder, const struct
     w->folder = -1;
     w->trace.where = about->where;
     w->trace.clock = about->clock;
-    w->trace.offset_ns = clock_offset();
+    w->told.offset_ns = w->trace.offset_ns = clock_offset();
     snprintf(w->trace.domain, sizeof(w->trace.domain), "%s", about->domain);
     if (getrandom(w->trace.uuid, sizeof(w->trace.uuid), 0) < 0 || (mkdir(folder, 0700) && errno != EEXIST) ||
         (w->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
@@ -108,6 +111,23 @@ int ctf_writer_class(struct ctf_writer *w, const struct event_class *class, stru
     const int bad = append(w, &b, O_APPEND, e);
     buf_release(&b);
     return bad;
+}
+
+void ctf_writer_clocks(struct ctf_writer *w, double residual_ns, bool last)
+{
+    struct buf b = BUF_INIT;
+    struct error ignored;
+    const struct ctf_clocks now = {.time_ns = clock_ns(CLOCK_MONOTONIC),
+                                   .offset_ns = read_offset(),
+                                   .residual_ns = (uint64_t)ceil(residual_ns)};
+    const bool stepped = llabs((int64_t)(now.offset_ns - w->told.offset_ns)) >= CTF_STEP_LEAST_NS;
+    const bool worse = now.residual_ns > TICK_CLOCK_BOUND_NS && now.residual_ns > w->told.residual_ns;
+    if (!stepped && !worse && !last)
+        return;
+    ctf_metadata_clocks(&b, &now);
+    append(w, &b, O_APPEND, &ignored);
+    buf_release(&b);
+    w->told = now;
 }
 
 void ctf_writer_free(struct ctf_writer *w)

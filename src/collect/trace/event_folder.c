@@ -437,6 +437,26 @@ const char *event_folder_clock(const struct event_folder *t)
     return NULL;
 }
 
+uint64_t event_folder_residual_ns(const struct event_folder *t)
+{
+    uint64_t most = 0;
+    vec_each (const struct domain, d, &t->domains)
+        vec_each (const struct ctf_clocks, c, &d->trace.clocks)
+            most = c->residual_ns > most ? c->residual_ns : most;
+    return most;
+}
+
+int64_t event_folder_wall_step_ns(const struct event_folder *t)
+{
+    vec_each (const struct domain, d, &t->domains)
+        if (d->trace.clocks.len) {
+            const uint64_t last_ns = d->trace.clocks.at[d->trace.clocks.len - 1].offset_ns;
+            const int64_t step_ns = (int64_t)(last_ns - d->trace.offset_ns);
+            return llabs(step_ns) < CTF_STEP_LEAST_NS ? 0 : step_ns;
+        }
+    return 0;
+}
+
 const struct cpu_loss *event_folder_cpu_losses(const struct event_folder *t, size_t *n)
 {
     *n = t->lost.len;

@@ -49,6 +49,13 @@ const char *event_folder_where(const struct event_folder *t);
 /** Returns the word of --clock (model/trace/clock_kind.h); NULL: all events of the program have times. */
 const char *event_folder_clock(const struct event_folder *t);
 
+/** Returns the largest residual of the clock by which times were converted (struct tick_clock), in ns; 0: none was, or
+ * the recording was cut short. */
+uint64_t event_folder_residual_ns(const struct event_folder *t);
+/** Returns by how much the wall clock was set while the trace was recorded, in ns, back below 0: the sum of all steps;
+ * 0: less than CTF_STEP_LEAST_NS. */
+int64_t event_folder_wall_step_ns(const struct event_folder *t);
+
 /** Returns the number of folders of CTF of the trace, and what each describes. */
 size_t event_folder_domains(const struct event_folder *t);
 const struct ctf_trace *event_folder_domain(const struct event_folder *t, size_t n);

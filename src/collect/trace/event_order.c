@@ -129,6 +129,12 @@ bool event_order_are_rivals(const struct trace_event *a, const struct trace_even
     return kind != OTHER && kind_of(b, &other) == kind && one == other;
 }
 
+bool event_order_begins_at(const struct trace_event *e, uint64_t address)
+{
+    uint64_t at;
+    return kind_of(e, &at) == BIRTH && at == address;
+}
+
 static uint64_t *moving_of(struct event_order *o, uint32_t thread)
 {
     bool added;

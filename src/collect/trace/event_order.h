@@ -38,6 +38,8 @@ enum event_order_turn event_order_turn(const struct event_order *o, const struct
 bool event_order_has_rivals(const struct event_order *o, const struct trace_event *e);
 /** Returns whether `b` is one. */
 bool event_order_are_rivals(const struct trace_event *a, const struct trace_event *b);
+/** Returns whether the life of a block at that address begins with the event. */
+bool event_order_begins_at(const struct trace_event *e, uint64_t address);
 /** Makes the event the next one, also if it is not ready: of events that wait for each other, one has to begin. */
 void event_order_pass(struct event_order *o, const struct trace_event *e);
 /** Returns the number of events whose place is not sure. */

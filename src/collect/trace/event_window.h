@@ -31,6 +31,8 @@ struct event_window_options {
     bool orders; /* there are no times: the events are ordered (event_order.h), and get numbers for times */
     /* some events have times: the others get some between them, and lives do not overlap */
     bool interpolates;
+    /* the times are those of the CPUs' counters: the end of a life may come before its beginning (early_frees.h) */
+    bool has_ticks;
     uint64_t base_ns; /* is added to numbers that are times */
 };
 

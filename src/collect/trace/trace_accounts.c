@@ -8,6 +8,7 @@
 #include "collect/accounts/site_accounts.h"
 #include "collect/accounts/site_names.h"
 #include "collect/ledger/profile_names.h"
+#include "model/trace/clock_kind.h"
 
 struct site {
     uint32_t image, location;
@@ -105,7 +106,9 @@ void trace_accounts_add(struct accounts *a, struct alloc_texts *texts, const str
     add_up(&w, calls);
     a->of_trace = true;
     vec_each (struct site, s, &w.sites) {
-        s->sum.inexact = counts->losses.events || p->images.at[s->image].losses[PROFILE_LOST_FREES_UNSEEN];
+        s->sum.inexact = counts->losses.events || counts->losses.cut_packets ||
+                         clock_kind_has_bounds(profile_text(p, counts->clock)) ||
+                         p->images.at[s->image].losses[PROFILE_LOST_FREES_UNSEEN];
         *vec_push(&a->rows) = row_of(&w, s);
     }
     for (uint32_t i = 0; i < p->images.len; i++)

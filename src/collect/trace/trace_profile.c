@@ -209,6 +209,7 @@ int trace_profile_read_calls(struct profile *p, const char *folder, struct trace
         forget_times(p);
     counts->older = object_accounts_older_frees(w.accounts);
     counts->losses = event_folder_losses(t);
+    counts->wall_step_ns = event_folder_wall_step_ns(t);
     counts->clock = profile_string(p, clock);
     counts->filter = profile_string(p, event_folder_where(t));
     vec_release(&w.stacks);

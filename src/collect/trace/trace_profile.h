@@ -29,8 +29,9 @@ struct trace_profile_counts {
     uint64_t without_stack; /* allocations of a trace with stacks that have only their call */
     struct profile_older_frees older;
     struct trace_losses losses;
-    uint32_t clock;  /* in the profile: event_folder_clock(); "": the events have times */
-    uint32_t filter; /* in the profile: the query that the events match; "": there is none */
+    int64_t wall_step_ns; /* event_folder_wall_step_ns() */
+    uint32_t clock;       /* in the profile: event_folder_clock(); "": the events have times */
+    uint32_t filter;      /* in the profile: the query that the events match; "": there is none */
 };
 
 /**

@@ -237,6 +237,7 @@ struct profile_trace {
     uint64_t cut_packets;   /* at the end of a trace that was cut short */
     uint64_t unknown_frees; /* of blocks whose allocation is not in it */
     uint64_t early_frees;   /* that came before the allocation of their block, and count as after it */
+    int64_t wall_step_ns;   /* by which the wall clock was set while it was recorded; its times ignore that */
     uint64_t without_stack; /* allocations with --stacks full that have only their call */
     struct profile_older_frees older;
 };

@@ -80,6 +80,14 @@ void allocator_time_add(struct allocator_time *a, const struct span *ended)
     add_sums(&r->sums, &one);
 }
 
+bool allocator_time_has_functions(const struct allocator_time *a)
+{
+    vec_each (const struct row, r, &a->rows)
+        if (r->is_function)
+            return true;
+    return false;
+}
+
 struct allocator_sums allocator_time_sums(const struct allocator_time *a)
 {
     struct allocator_sums all = {0};

@@ -23,6 +23,8 @@ struct allocator_time *allocator_time_new(void);
 void allocator_time_free(struct allocator_time *a); /* NULL is allowed */
 /** Adds a span that has ended, if it is an outermost call of the allocator or of a function (--function). */
 void allocator_time_add(struct allocator_time *a, const struct span *ended);
+/** Returns whether a call of a function was added. */
+bool allocator_time_has_functions(const struct allocator_time *a);
 /** Returns the sums of the allocator's calls alone. */
 struct allocator_sums allocator_time_sums(const struct allocator_time *a);
 /**

@@ -8,6 +8,7 @@
  * Runs in: the tool. Pure data.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/types.h>
@@ -25,7 +26,8 @@ struct trace_event {
     uint64_t image_id; /* 0: of the kernel */
     pid_t pid;
     uint32_t cpu, thread;
-    uint16_t flags;              /* enum ring_flag */
+    uint16_t flags; /* enum ring_flag */
+    bool doubtful;  /* it happened before an event with an earlier time, or may have (order_doubts.h) */
     const unsigned char *fields; /* event_class_bytes() of them, valid until the next event is read */
 };
 

@@ -256,6 +256,8 @@ int kernel_follow_end(struct kernel_follow *f, struct kernel_follow_counts *out,
         read_all(f);
     if (f->reads && !f->sums && !f->bad)
         f->bad = write_losses(f);
+    if (f->reads)
+        ctf_writer_clocks(f->writer, 0, true);
     const int bad = f->bad;
     for (uint32_t ring = 0; ring < ring_reader_rings(f->reader); ring++)
         f->counts.lost += lost_of(f, ring);

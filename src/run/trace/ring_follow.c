@@ -114,6 +114,7 @@ static void add_image(struct ring_follow *f, const char *name)
             .rings = rings,
             .orders = h->clock == RING_CLOCK_NONE,
             .interpolates = h->clock == RING_CLOCK_EVERY,
+            .has_ticks = h->clock == RING_CLOCK_TSC,
             .base_ns = h->clock == RING_CLOCK_COUNTER || h->clock == RING_CLOCK_NONE ? f->began_ns : 0});
     if (f->o.only && !f->scanned_ns)
         pass_over(&i);
@@ -303,8 +304,7 @@ static void count_losses(struct ring_follow *f, const struct followed *i)
         n->no_ring += lost_of(i, ring, RING_LOST_NO_RING);
         n->filtered += lost_of(i, ring, RING_LOST_FILTERED);
         const uint64_t lacked = r->events ? full * r->event_bytes / r->events : 0;
-        if (lacked > n->worst_lost_bytes)
-            n->worst_lost_bytes = lacked;
+        n->worst_lost_bytes = lacked > n->worst_lost_bytes ? lacked : n->worst_lost_bytes;
     }
 }
 
@@ -358,8 +358,7 @@ static void harvest(struct ring_follow *f, bool all)
     size_t kept = 0;
     vec_each (struct followed, i, &f->images) {
         const bool ask = all || f->now_ns - i->asked_ns >= ALIVE_NS;
-        if (ask)
-            i->asked_ns = f->now_ns;
+        i->asked_ns = ask ? f->now_ns : i->asked_ns;
         if (!ask || !ring_image_has_ended(&i->image, f->dir)) {
             f->images.at[kept++] = *i;
             continue;
@@ -390,10 +389,14 @@ static bool read_all(struct ring_follow *f)
 static bool step(struct ring_follow *f, bool last)
 {
     f->now_ns = clock_ns(CLOCK_MONOTONIC);
-    if (f->now_ns - f->clock.last.ns >= tick_clock_wait_ns(&f->clock))
+    if (f->now_ns - f->clock.last.ns >= tick_clock_wait_ns(&f->clock)) {
         tick_clock_add(&f->clock, tick_clock_anchor());
+        ctf_writer_clocks(f->writer, f->counts.residual_ns, false);
+    }
     if (last || f->now_ns - f->scanned_ns > RING_SCAN_NS)
         scan(f);
+    if (!f->o.clock && f->counts.images > f->counts.mono_images)
+        f->counts.residual_ns = f->clock.residual_ns;
     const bool any = read_all(f);
     harvest(f, last);
     if (f->o.duration_ns && f->now_ns - f->began_ns >= f->o.duration_ns)
@@ -409,8 +412,7 @@ static void *follow(void *arg)
     do {
         last = atomic_load(&f->stop);
         wait = ring_rate_wait_ns(step(f, last) ? 0 : wait, f->counts.ring_bytes);
-        if (wait > tick_clock_wait_ns(&f->clock))
-            wait = tick_clock_wait_ns(&f->clock);
+        wait = wait < tick_clock_wait_ns(&f->clock) ? wait : tick_clock_wait_ns(&f->clock);
         if (!last)
             nanosleep(&(struct timespec){.tv_nsec = (long)wait}, NULL);
     } while (!last);
@@ -467,12 +469,11 @@ int ring_follow_begin(struct ring_follow **out, const struct ring_follow_options
     const int failed = bad ? 0 : worker_thread_start(&f->thread, follow, f);
     if (failed)
         bad = error_set(e, failed, "cannot start a thread: %s", strerror(failed));
-    if (bad) {
+    if (bad)
         release_all(f);
-        return bad;
-    }
-    *out = f;
-    return 0;
+    else
+        *out = f;
+    return bad;
 }
 
 int ring_follow_end(struct ring_follow *f, struct ring_follow_counts *out, struct error *e)
@@ -490,8 +491,7 @@ int ring_follow_end(struct ring_follow *f, struct ring_follow_counts *out, struc
     f->counts.limit_bytes = f->budget.limit_bytes;
     f->counts.spare_bytes = f->budget.spare_bytes;
     f->counts.span_ns = f->last_ns - f->first_ns;
-    if (!f->o.clock && f->counts.images > f->counts.mono_images)
-        f->counts.residual_ns = f->clock.residual_ns;
+    ctf_writer_clocks(f->writer, f->counts.residual_ns, true);
     *out = f->counts;
     if (bad && e)
         *e = f->error;

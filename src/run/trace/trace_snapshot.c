@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -258,6 +259,22 @@ static int translate(struct snapshot *s, struct snapped_piece *of)
                : user_classes_translate(s->user, i->user, &of->p, s->writer, &s->n->user, s->e);
 }
 
+static double residual_of(const struct snapped_image *i)
+{
+    return !i->is_ticks      ? 0
+           : i->clock.n_past ? tick_clock_residual(i->clock.past, i->clock.n_past)
+                             : i->clock.residual_ns;
+}
+
+/* What the clocks are worth, in the metadata. */
+static void tell_clocks(struct snapshot *s)
+{
+    double most_ns = 0;
+    vec_each (const struct snapped_image, i, &s->images)
+        most_ns = fmax(most_ns, residual_of(i));
+    ctf_writer_clocks(s->writer, most_ns, true);
+}
+
 static int write_all(struct snapshot *s)
 {
     const struct snapped_piece *before = NULL;
@@ -334,6 +351,8 @@ int trace_snapshot_write(const char *folder, const struct trace_snapshot_source 
     }
     bad = bad ? bad : make_writers(&s, folder);
     bad = bad ? bad : write_all(&s);
+    if (!bad)
+        tell_clocks(&s);
     release(&s);
     return bad;
 }

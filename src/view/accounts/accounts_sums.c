@@ -12,6 +12,14 @@ static void add_figure(struct buf *b, enum text_unit unit, double value)
     text_add_value(b, &(struct estimate){.value = value < 0 ? -value : value}, unit);
 }
 
+static void add_inexact(struct buf *b, const struct account_sum *sum)
+{
+    if (!sum->inexact)
+        return;
+    buf_addstr(b, "; ");
+    text_add_words(b, sum->inexact, "of these sites {is|are} inexact (accurate:no)");
+}
+
 /* "8 sites hold 12.3 MiB in 45 objects" */
 static void add_tag_sum(struct buf *b, const struct account_sum *sum)
 {
@@ -43,6 +51,7 @@ static void add_site_sum(struct buf *b, const struct account_sum *sum)
     }
     buf_printf(b, "   allocations: %" PRIu64 "  frees: %" PRIu64 "  sites: %" PRIu32,
                of[ACCOUNT_ALLOCATED_CALLS], of[ACCOUNT_RELEASED_CALLS], sum->places);
+    add_inexact(b, sum);
 }
 
 /* "freed: ...  frees: ...  sites: ..." */
@@ -51,6 +60,7 @@ static void add_freed_sum(struct buf *b, const struct account_sum *sum)
     buf_addstr(b, "bytes freed: ");
     add_figure(b, TEXT_BYTES, (double)sum->of[ACCOUNT_FREED_BY_SITE_BYTES]);
     buf_printf(b, "  frees: %" PRIu64 "  sites: %" PRIu32, sum->of[ACCOUNT_FREED_BY_SITE_CALLS], sum->places);
+    add_inexact(b, sum);
 }
 
 /* "1,234 sites hold 12.3 MiB in 4.56k calls; 2 of them are not accurate" */
@@ -62,10 +72,7 @@ static void add_kernel_sum(struct buf *b, const struct account_sum *sum)
     buf_addstr(b, " in ");
     add_figure(b, TEXT_COUNT, (double)sum->of[ACCOUNT_ALLOCATED_CALLS]);
     buf_addstr(b, sum->of[ACCOUNT_ALLOCATED_CALLS] == 1 ? " call" : " calls");
-    if (sum->inexact) {
-        buf_addstr(b, "; ");
-        text_add_words(b, sum->inexact, "of these sites {is|are} inexact (accurate:no)");
-    }
+    add_inexact(b, sum);
 }
 
 void accounts_add_sum(struct buf *b, const struct account_shape *shape, const struct account_sum *sum)

@@ -94,7 +94,10 @@ void events_view_line(struct events_view *v, const struct trace_event *e, const 
         buf_printf(&b, "%14" PRIu64, since_ns + 1);
     else
         buf_printf(&b, "%4" PRIu64 ".%09" PRIu64, since_ns / 1000000000, since_ns % 1000000000);
-    buf_printf(&b, "%c%10s %4" PRIu32 " %8" PRIu32 "  ", e->flags & TRACE_EVENT_INTERPOLATED ? '~' : ' ',
+    buf_printf(&b, "%c%10s %4" PRIu32 " %8" PRIu32 "  ",
+               e->flags & TRACE_EVENT_INTERPOLATED ? '~'
+               : e->doubtful                       ? '<'
+                                                   : ' ',
                delta, e->cpu, e->thread);
     buf_addstr(&b, text_begin(v->style, TEXT_STRONG));
     const size_t name_at = b.len;
@@ -158,6 +161,7 @@ void events_view_json(struct events_view *v, const struct trace_event *e, const 
     json_signed(&j, "process", e->pid);
     json_whole(&j, "thread", e->thread);
     json_whole(&j, "flags", e->flags);
+    json_flag(&j, "doubtful", e->doubtful);
     json_open(&j, "fields", '{');
     for (uint32_t i = 0; i < e->class->n_fields; i++) {
         const struct event_field *f = &e->class->fields[i];
@@ -180,12 +184,17 @@ void events_view_json(struct events_view *v, const struct trace_event *e, const 
     json_close(&j, '}');
 }
 
-void events_view_json_end(struct events_view *v, uint64_t lost_events, uint64_t cut_packets)
+void events_view_json_end(struct events_view *v, const struct events_view_end *end)
 {
     struct json j = {.out = v->out, .line = true};
     json_open(&j, NULL, '{');
-    json_whole(&j, "lost_events", lost_events);
-    json_whole(&j, "cut_packets", cut_packets);
+    json_whole(&j, "lost_events", end->lost_events);
+    json_whole(&j, "cut_packets", end->cut_packets);
+    if (end->residual_ns)
+        json_whole(&j, "residual_ns", end->residual_ns);
+    else
+        json_null(&j, "residual_ns");
+    json_signed(&j, "wall_step_ns", end->wall_step_ns);
     json_close(&j, '}');
 }
 

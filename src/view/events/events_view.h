@@ -36,7 +36,12 @@ void events_view_line(struct events_view *v, const struct trace_event *e, const 
 void events_view_json(struct events_view *v, const struct trace_event *e, const struct event_place *place,
                       const struct span_change *change);
 /** Writes the last line of JSON. */
-void events_view_json_end(struct events_view *v, uint64_t lost_events, uint64_t cut_packets);
+struct events_view_end {
+    uint64_t lost_events, cut_packets;
+    uint64_t residual_ns; /* of the clock; 0: not known */
+    int64_t wall_step_ns; /* by which the wall clock was set */
+};
+void events_view_json_end(struct events_view *v, const struct events_view_end *end);
 
 /** Appends a sentence: how long the allocator's calls took, and how much of that was spent in the parts of which the
  * trace has events (bits of enum span_part). */

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "view/profile/common.h"
 
+#include <math.h>
+
+#include "base/units.h"
 #include "model/profile/rollup.h"
 #include "view/text/columns.h"
 
@@ -190,4 +193,21 @@ void common_block_json(struct json *j, const struct profile *p, bool live, uint3
         json_null(j, "freed_by");
     else
         write_freer(j, p, f);
+}
+
+void common_wall_step(struct buf *b, int64_t step_ns)
+{
+    char text[UNITS_TEXT_BYTES];
+    if (step_ns)
+        buf_printf(
+            b,
+            "the time of day was set %s by %s while the trace was recorded: its times are those of the clock "
+            "as it was at the beginning",
+            step_ns < 0 ? "back" : "forward", units_format_duration(text, fabs((double)step_ns)));
+}
+
+void common_mark(struct buf *b, bool is_bound)
+{
+    if (is_bound)
+        buf_addch(b, '~');
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "model/profile/diff_power.h"
+#include "model/profile/figure_bounds.h"
 #include "view/profile/common.h"
 #include "view/profile/report_json_parts.h"
 
@@ -144,6 +145,7 @@ static void write_side(struct json *j, const char *key, const struct diff *d, en
     write_sources(j, d, side, o->captures);
     json_instant(j, "taken_ns", p->taken_ns);
     json_flag(j, "exact", profile_summary_exact(f));
+    json_flag(j, "bounds", figure_bounds_of_side(d, side, ROLLUP_LIVE));
     common_periods_json(j, p, f);
     json_open(j, "processes", '[');
     vec_each (const struct profile_image, i, &p->images)

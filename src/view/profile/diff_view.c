@@ -6,6 +6,8 @@
 
 #include "base/units.h"
 #include "model/profile/diff_power.h"
+#include "model/profile/figure_bounds.h"
+#include "view/profile/diff_figures.h"
 #include "view/profile/report_parts.h"
 
 #define LABEL_COLUMN 15 /* column of the figures in the totals */
@@ -165,38 +167,17 @@ static void write_header(const struct screen *s)
         text_add_name(&b, s->style, s->o->filter);
     }
     write_words(s, &b, 2);
+    if (figure_bounds_of_side(s->d, PROFILE_PAIR_BEFORE, ROLLUP_LIVE) ||
+        figure_bounds_of_side(s->d, PROFILE_PAIR_AFTER, ROLLUP_LIVE))
+        buf_addstr(
+            &b,
+            "~ marks figures that may be too high or too low: events of a trace were lost, or their order is "
+            "not sure");
+    write_words(s, &b, 2);
     buf_release(&b);
 }
 
 /* ---- totals ---- */
-
-static void add_sides(struct buf *b, const struct screen *s, const struct diff_value *v, bool count)
-{
-    enum text_unit unit = count ? TEXT_COUNT : TEXT_BYTES;
-    text_add_value(b, count ? &v->of[DIFF_BEFORE].count : &v->of[DIFF_BEFORE].bytes, unit);
-    buf_printf(b, " %s ", text_arrow(s->style));
-    text_add_value(b, count ? &v->of[DIFF_AFTER].count : &v->of[DIFF_AFTER].bytes, unit);
-}
-
-static bool is_fixed(const struct diff_change *c)
-{
-    return c->interval.low == 0 && c->interval.high == 0;
-}
-
-static void add_change(struct buf *b, const struct diff_change *c, enum text_unit unit)
-{
-    if (is_fixed(c)) {
-        buf_addstr(b, "no change");
-        return;
-    }
-    buf_addstr(b, diff_is_noise(c) ? "within noise: " : "");
-    text_add_change(b, c->value, unit);
-    if (c->interval.low == c->interval.high)
-        return;
-    buf_addstr(b, " (");
-    text_add_change_interval(b, c->interval.low, c->interval.high, unit);
-    buf_addch(b, ')');
-}
 
 static void add_rate(struct buf *b, const struct screen *s, const struct diff_change *c)
 {
@@ -220,9 +201,11 @@ static void write_total(const struct screen *s, const char *name, enum rollup_me
     } else if (!before->bytes.samples && !after->bytes.samples && c.interval.low != c.interval.high) {
         buf_addstr(&b, "nothing sampled, before or after");
     } else {
-        add_change(&b, &c, count ? TEXT_COUNT : TEXT_BYTES);
+        diff_figures_change(&b, s->d, metric, &c, count);
         buf_addstr(&b, ", ");
-        add_sides(&b, s, v, count);
+        diff_figures_side(&b, s->d, metric, v, DIFF_BEFORE, count);
+        buf_printf(&b, " %s ", text_arrow(s->style));
+        diff_figures_side(&b, s->d, metric, v, DIFF_AFTER, count);
         if (metric == ROLLUP_LIVE && !count)
             add_rate(&b, s, &c);
     }
@@ -310,11 +293,13 @@ static void add_row(struct columns *g, const struct screen *s, const struct diff
 {
     const struct diff_options *o = &s->d->options;
     bool count = diff_counts(o->sort);
+    enum rollup_metric metric = rollup_sort_metric(o->sort);
     enum text_unit unit = count ? TEXT_COUNT : TEXT_BYTES;
     const struct diff_value *v = o->inclusive ? &row->inclusive : &row->self;
     const struct diff_change *c = &row->change;
     struct buf cell = BUF_INIT;
     columns_row(g);
+    diff_figures_mark(&cell, s->d, metric);
     text_add_change(&cell, c->value, unit);
     columns_cell(g, &cell);
     if (!exact) {
@@ -322,10 +307,11 @@ static void add_row(struct columns *g, const struct screen *s, const struct diff
         columns_cell(g, &cell);
     }
     for (int part = DIFF_BEFORE; part <= DIFF_AFTER; part++) {
-        text_add_value(&cell, count ? &v->of[part].count : &v->of[part].bytes, unit);
+        diff_figures_side(&cell, s->d, metric, v, part, count);
         columns_cell(g, &cell);
     }
     if (has_two(o->group)) {
+        diff_figures_mark(&cell, s->d, metric);
         text_add_change(&cell, diff_change(o->inclusive ? &row->self : &row->inclusive, count).value, unit);
         columns_cell(g, &cell);
     }

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "base/units.h"
+#include "view/profile/common.h"
 #include "view/profile/report_parts.h"
 #include "view/profile/runtime_hint.h"
 
@@ -46,21 +47,24 @@ static bool write_losses(const struct footer *c, struct buf *b, int first)
 }
 
 /* Of recordings of single events: the kernel's, or a program's trace. */
-static void write_lost_events(const struct footer *c)
+static void write_lost_events(const struct footer *c, const char *heading)
 {
     struct buf b = BUF_INIT;
     const struct profile_trace *t = &c->p->trace;
     const uint64_t lost = c->f->losses[PROFILE_LOST_SAMPLES];
-    write_heading(c, "Lost");
+    write_heading(c, heading);
     if (lost)
         text_add_number(&b, lost, "event");
-    buf_addstr(&b, lost ? " lost or not understood: figures may be too high or too low. A larger --buffer "
-                          "prevents losses."
-                        : "nothing");
+    buf_addstr(&b, lost ? " lost or not understood: figures may be too high or too low" : "nothing");
+    buf_addstr(&b, !lost      ? ""
+                   : t->known ? " (~). A larger --buffer prevents losses."
+                              : ". A larger --buffer prevents losses.");
     write_words(c, &b, lost ? TEXT_ALARM : TEXT_PLAIN);
     if (t->cut_packets) {
         text_add_number(&b, t->cut_packets, "packet");
-        buf_addstr(&b, " at the end not whole: the trace was cut short.");
+        buf_addstr(
+            &b,
+            " at the end not whole: the trace was cut short, and figures may be too high or too low (~).");
         write_words(c, &b, TEXT_ALARM);
     }
     if (t->unknown_frees) {
@@ -83,6 +87,9 @@ static void write_lost_events(const struct footer *c)
     }
     if (t->known)
         write_losses(c, &b, PROFILE_LOST_LIVE);
+    common_wall_step(&b, t->wall_step_ns);
+    if (b.len)
+        write_words(c, &b, TEXT_PLAIN);
     if (t->older.objects) {
         char size[UNITS_TEXT_BYTES];
         text_add_number(&b, t->older.objects, "free");
@@ -150,7 +157,11 @@ static void write_lost(const struct footer *c, const char *heading)
 void report_lost(struct sink *out, const struct profile *p, const struct profile_summary *f,
                  const struct text_style *style, const char *heading)
 {
-    write_lost(&(struct footer){.out = out, .style = style, .p = p, .f = f}, heading);
+    const struct footer c = {.out = out, .style = style, .p = p, .f = f};
+    if (p->trace.known)
+        write_lost_events(&c, heading);
+    else
+        write_lost(&c, heading);
 }
 
 /* ---- programs without the agent ---- */
@@ -401,10 +412,10 @@ void report_footer(struct sink *out, const struct profile *p, const struct profi
 {
     struct footer c = {.out = out, .style = style, .p = p, .f = f};
     if (profile_is_of_kernel(p)) {
-        write_lost_events(&c);
+        write_lost_events(&c, "Lost");
         write_frees_of_kernel(&c);
     } else if (p->trace.known) {
-        write_lost_events(&c);
+        write_lost_events(&c, "Lost");
     } else {
         write_lost(&c, f->past ? "Lost by the end of the recording" : "Lost");
     }

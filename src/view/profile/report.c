@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "model/profile/figure_bounds.h"
 #include "model/trace/clock_kind.h"
+#include "view/profile/common.h"
 #include "view/profile/report_parts.h"
 
 #define LARGEST_PROCESSES 3
@@ -113,6 +115,7 @@ void report_add_peak(struct buf *b, const struct rollup *r, const struct text_st
         buf_addch(b, '-');
         return;
     }
+    common_mark(b, figure_bounds_of(r->profile, ROLLUP_PEAK));
     text_add_figure(b, style, &r->total.of[ROLLUP_PEAK].bytes, TEXT_BYTES);
     if (r->profile->images.len > 1)
         buf_addstr(b, profile_is_of_kernel(r->profile) ? ", objects and pages each at their own peak"
@@ -185,7 +188,7 @@ static void write_clock(struct sink *out, const struct profile *p, const struct 
         text_paragraph(
             out, style, "", 2,
             "times of some events only, the others are interpolated (--clock every:N): what was allocated is "
-            "exact; what was freed, live and peak, ages and lifetimes are estimates");
+            "exact; what was freed, live and peak, ages and lifetimes are estimates (~)");
     else if (*clock)
         text_paragraph(
             out, style, "", 2,
@@ -193,7 +196,7 @@ static void write_clock(struct sink *out, const struct profile *p, const struct 
                 ? "without times (--clock counter): ages, lifetimes, single objects and recent frees are not "
                   "known"
                 : "without times and without a sure order (--clock none): what was allocated is exact; "
-                  "what was freed, live and peak are estimates; ages, lifetimes, single objects and "
+                  "what was freed, live and peak are estimates (~); ages, lifetimes, single objects and "
                   "recent frees are not known");
 }
 
@@ -250,11 +253,15 @@ static void write_total(struct sink *out, const struct text_style *style, const 
     buf_reset(b);
 }
 
-static void add_both(struct buf *b, const struct text_style *style, const struct rollup_value *v,
-                     const char *noun)
+static void add_both(struct buf *b, const struct text_style *style, const struct rollup *r,
+                     enum rollup_metric m, const char *noun)
 {
+    const struct rollup_value *v = &r->total.of[m];
+    const bool is_bound = figure_bounds_of(r->profile, m);
+    common_mark(b, is_bound);
     text_add_figure(b, style, &v->bytes, TEXT_BYTES);
     buf_addstr(b, " in ");
+    common_mark(b, is_bound);
     text_add_figure(b, style, &v->count, TEXT_COUNT);
     buf_printf(b, " %s", noun);
 }
@@ -264,7 +271,7 @@ static void write_totals(struct sink *out, const struct rollup *r, const struct 
 {
     const struct rollup_value *of = r->total.of;
     struct buf b = BUF_INIT;
-    add_both(&b, style, &of[ROLLUP_LIVE], "objects");
+    add_both(&b, style, r, ROLLUP_LIVE, "objects");
     write_total(out, style, report_live_word(f), &b);
     if (r->options.keep_sample) { /* other figures of selected objects are unknown */
         buf_release(&b);
@@ -272,11 +279,12 @@ static void write_totals(struct sink *out, const struct rollup *r, const struct 
     }
     report_add_peak(&b, r, style);
     write_total(out, style, "peak", &b);
-    add_both(&b, style, &of[ROLLUP_ALLOCATED], "allocations");
+    add_both(&b, style, r, ROLLUP_ALLOCATED, "allocations");
     write_total(out, style, "allocated", &b);
     if (rollup_known(&r->total, ROLLUP_TEMPORARY)) {
         text_add_share(&b, of[ROLLUP_TEMPORARY].bytes.value, of[ROLLUP_ALLOCATED].bytes.value);
         buf_addstr(&b, of[ROLLUP_ALLOCATED].bytes.value > 0 ? " of that: " : "");
+        common_mark(&b, figure_bounds_of(r->profile, ROLLUP_TEMPORARY));
         text_add_figure(&b, style, &of[ROLLUP_TEMPORARY].bytes, TEXT_BYTES);
         buf_addstr(&b, " freed before the thread's next allocation");
     } else {

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#include "model/trace/clock_kind.h"
+#include "model/profile/figure_bounds.h"
 #include "view/profile/common.h"
 #include "view/profile/report_json_parts.h"
 #include "view/text/tree.h"
@@ -207,8 +207,9 @@ static void report_json_trace(struct json *j, const struct profile *p)
     json_open(j, "trace", '{');
     json_text(j, "where", common_known(profile_text(p, p->trace.filter)));
     json_text(j, "clock", common_known(profile_text(p, p->trace.clock)));
-    json_flag(j, "bounds", clock_kind_has_bounds(profile_text(p, p->trace.clock)));
+    json_flag(j, "bounds", figure_bounds_of(p, ROLLUP_LIVE));
     json_whole(j, "early_frees", p->trace.early_frees);
+    json_signed(j, "wall_step_ns", p->trace.wall_step_ns);
     json_close(j, '}');
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "model/profile/figure_bounds.h"
 #include "view/profile/common.h"
 #include "view/profile/report_parts.h"
 #include "view/text/tree.h"
@@ -211,6 +212,39 @@ static void add_field(struct buf *b, const struct rows *s, const struct rollup_r
     }
 }
 
+/* Returns whether the figures of a column may be too high or too low. */
+static bool is_bound(const struct rows *s, enum field field)
+{
+    static const enum rollup_metric metrics[] = {
+        [LIVE] = ROLLUP_LIVE,   [ALLOCATED] = ROLLUP_ALLOCATED, [TEMPORARY] = ROLLUP_TEMPORARY,
+        [OLDEST] = ROLLUP_AGES, [MEDIAN] = ROLLUP_AGES,         [REQUESTED] = ROLLUP_REQUESTED,
+        [SLACK] = ROLLUP_SLACK};
+    switch (field) {
+    case NO_FIELD:
+    case SHARE:
+    case OTHER_SHARE:
+    case INTERVAL:
+    case OBJECTS_INTERVAL:
+        return false;
+    case MAIN:
+    case OTHER:
+    case OBJECTS:
+        return figure_bounds_of(s->rollup->profile, s->metric);
+    default:
+        return figure_bounds_of(s->rollup->profile, metrics[field]);
+    }
+}
+
+/* As add_field(), with the sign of figures that may be wrong. */
+static void add_marked(struct buf *b, const struct rows *s, const struct rollup_row *row, enum field field)
+{
+    struct buf figure = BUF_INIT;
+    add_field(&figure, s, row, field);
+    common_mark(b, is_bound(s, field) && strcmp(buf_str(&figure), "-"));
+    buf_addstr(b, buf_str(&figure));
+    buf_release(&figure);
+}
+
 /* ---- stacks, beneath their line ---- */
 
 static void add_stack(struct columns *rows, const struct profile *p, uint32_t stack, uint32_t most, bool all)
@@ -296,7 +330,7 @@ static void add_row(struct columns *g, const struct rows *s, const struct rollup
     for (unsigned i = 0; i < FIELDS && shown[i]; i++) {
         if (!is_shown(s, shown[i]))
             continue;
-        add_field(&cell, s, row, shown[i]);
+        add_marked(&cell, s, row, shown[i]);
         columns_cell(g, &cell);
     }
     if (group == ROLLUP_BY_STACK) {
