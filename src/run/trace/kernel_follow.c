@@ -254,9 +254,9 @@ int kernel_follow_end(struct kernel_follow *f, struct kernel_follow_counts *out,
     kernel_events_stop(f->kernel);
     if (f->reads)
         read_all(f);
-    if (f->reads && !f->sums && !f->bad)
+    if (f->writer && f->reads && !f->bad)
         f->bad = write_losses(f);
-    if (f->reads)
+    if (f->writer)
         ctf_writer_clocks(f->writer, 0, true);
     const int bad = f->bad;
     for (uint32_t ring = 0; ring < ring_reader_rings(f->reader); ring++)
