@@ -119,6 +119,14 @@ static void list(void)
     event_counts_free(counts);
     event_query_free(query);
     free(classes);
+    size_t cpus;
+    uint64_t lost = 0;
+    const struct cpu_loss *losses = event_folder_cpu_losses(t, &cpus);
+    for (size_t i = 0; i < cpus; i++)
+        lost += losses[i].events;
+    require(lost == event_folder_losses(t).events, "the losses of all CPUs are those of the trace");
+    event_folder_wall_step_ns(t);
+    require(!event_folder_residual_ns(t) || event_folder_domains(t), "clocks of a domain");
     event_folder_close(t);
 }
 
