@@ -119,6 +119,16 @@ struct sequence_rings {
     "movq %%rsi, (%%rdi)\n"                                                                                  \
     "2:\n\t"
 
+/* The end of a function with a sequence: its results, and the labels that the sequence jumps to. */
+#define SEQUENCE_RESULTS                                                                                     \
+    return SEQUENCE_DONE;                                                                                    \
+    aborted:                                                                                                 \
+    return SEQUENCE_ABORTED;                                                                                 \
+    no_fit:                                                                                                  \
+    return SEQUENCE_NO_FIT;                                                                                  \
+    no_cpu:                                                                                                  \
+    return SEQUENCE_NO_CPU;
+
 /* In memory, where they need no register. */
 #define SEQUENCE_RINGS(r)                                                                                    \
     [cpus] "m"((r)->cpus), [control] "m"((r)->control), [data] "m"((r)->data),                               \
@@ -144,13 +154,7 @@ struct sequence_rings {
         SEQUENCE_PUT_ONE(                                                                                    \
             time, 5,                                                                                         \
             "movq %[b], 24(%%rcx)\n\tmovq %[c], 32(%%rcx)\n\t", [a] "r"(a), [b] "r"(b), [c] "r"(c));         \
-    return SEQUENCE_DONE;                                                                                    \
-    aborted:                                                                                                 \
-    return SEQUENCE_ABORTED;                                                                                 \
-    no_fit:                                                                                                  \
-    return SEQUENCE_NO_FIT;                                                                                  \
-    no_cpu:                                                                                                  \
-    return SEQUENCE_NO_CPU;
+    SEQUENCE_RESULTS
 
 #ifdef __OPTIMIZE__
 /**
@@ -203,13 +207,7 @@ sequence_put_six(const struct sequence_rings *r, ptrdiff_t area, uint64_t what, 
                    SEQUENCE_RINGS(r), [what] "r"(what), [a] "r"(a), [b] "r"(b), [c] "r"(c), [d] "r"(d)
                  : "rax", "rcx", "rdx", "rsi", "rdi", "memory", "cc"
                  : aborted, no_fit, no_cpu);
-    return SEQUENCE_DONE;
-aborted:
-    return SEQUENCE_ABORTED;
-no_fit:
-    return SEQUENCE_NO_FIT;
-no_cpu:
-    return SEQUENCE_NO_CPU;
+    SEQUENCE_RESULTS
 }
 
 /**
@@ -232,13 +230,7 @@ static inline enum sequence_result sequence_append(const struct sequence_rings *
                    SEQUENCE_RINGS(r), [event] "r"(event), [words] "r"(words)
                  : "rax", "rcx", "rdx", "rsi", "rdi", "memory", "cc"
                  : aborted, no_fit, no_cpu);
-    return SEQUENCE_DONE;
-aborted:
-    return SEQUENCE_ABORTED;
-no_fit:
-    return SEQUENCE_NO_FIT;
-no_cpu:
-    return SEQUENCE_NO_CPU;
+    SEQUENCE_RESULTS
 }
 #else
 /* Without optimization the compiler needs a register for each operand in memory, and has too few: all calls take the

@@ -81,10 +81,14 @@ static void print_losses(const struct ring_follow_counts *n)
     else if (b.len)
         command_fail(0, "lost: %s", buf_str(&b));
     if (clock_kind_interpolates(n->clock))
-        command_fail(0, "times of some events: %" PRIu64 " of the others have no sure place in the order",
-                     n->ambiguous);
+        command_fail(0,
+                     "only some events have times (--clock %s): %" PRIu64
+                     " of the others have no sure place in the order",
+                     n->clock, n->ambiguous);
     else if (clock_kind_has_bounds(n->clock))
-        command_fail(0, "without times: %" PRIu64 " events have no sure place in the order", n->ambiguous);
+        command_fail(0,
+                     "no event has a time (--clock %s): %" PRIu64 " events have no sure place in the order",
+                     n->clock, n->ambiguous);
     if (n->ahead)
         command_fail(0,
                      "times of %" PRIu64
