@@ -2,6 +2,7 @@
 """When and how a trace ends: images that end while it goes on, limits, time, full disks; the summary, and folders that
 exist. The program's calls are known (caller.c); each is in the trace, or counted as one that is not.
 """
+import contextlib
 import json
 import os
 import re
@@ -57,7 +58,7 @@ def sleeps(pid):
     """How often threads of the process have gone to sleep."""
     total = 0
     for task in os.scandir("/proc/%d/task" % pid):
-        with open(task.path + "/status") as status:
+        with contextlib.suppress(FileNotFoundError), open(task.path + "/status") as status:  # it may have ended
             total += int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)", status.read(), re.M).group(1))
     return total
 

@@ -213,6 +213,7 @@ def classes_program(folder):
 
 def classes():
     """A call that the ledger samples has the class that it has otherwise; also if the allocator has operators."""
+    check(JEMALLOC, "jemalloc is missing")
     with private_dir() as folder:
         program = classes_program(folder)
         for preload in None, JEMALLOC:

@@ -29,7 +29,8 @@ static const struct option_doc options[] = {
     {"where", 0, "QUERY", "record only matching events: 'size>1M', see --where in allium-trace(1)"},
     {"kernel", 0, "LIST", "record events of the kernel, too: faults,sched,... (root)"},
     {"kernel-all", 0, NULL, "record all events of the kernel, too (root)"},
-    {"kernel-buffer", 0, "SIZE", "memory for the kernel's events of each CPU (4M)"},
+    {"kernel-buffer", 0, "SIZE",
+     "memory for each of the two rings of the kernel's events that a CPU has (4M)"},
     {"function", 0, "FUNCTION",
      "record calls of a function: LIB:NAME, :NAME, usdt:PROVIDER:NAME; see --function in allium-trace(1) "
      "(root)",

@@ -5,7 +5,7 @@
 /*
  * Chooses the instruction of a function on which a uprobe costs least. The kernel replaces the instruction by a trap.
  * It emulates some instructions (a nop of one byte, push, jumps, calls); it executes all others elsewhere, in single
- * steps, which costs a second trap and ten times as much.
+ * steps, which costs a second trap and much more time.
  *
  * Runs in: the tool. Threads: any. Pure. x86-64 only.
  */

@@ -82,8 +82,11 @@ static void add_class(struct probe_list *l, const struct probe *p, const char *s
                                                   .fields = fields};
 }
 
-/* The values of a probe are described alike at all its places; if not, a value is signed only if all say so. */
-static void add_static_class(struct probe_list *l, const struct probe *p)
+/*
+ * The values of a probe are described alike at all its places. If not, a value is signed only if all say so, and is
+ * read without its sign at the others, too.
+ */
+static void add_static_class(struct probe_list *l, struct probe *p)
 {
     const unsigned n = p->sites.at[0].n;
     struct event_field *fields = mem_array(1 + n, sizeof(*fields));
@@ -94,6 +97,8 @@ static void add_static_class(struct probe_list *l, const struct probe *p)
             is_signed = is_signed && site->operands[i].is_signed;
             is_large = is_large || site->operands[i].bytes == 8;
         }
+        vec_each (struct probe_site, site, &p->sites)
+            site->operands[i].is_signed = is_signed;
         fields[1 + i] = (struct event_field){.name = argument_names[i],
                                              .type = is_signed  ? EVENT_SIGNED
                                                      : is_large ? EVENT_HEX
