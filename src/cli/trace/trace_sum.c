@@ -309,8 +309,8 @@ static int run_command(struct request *q, const struct arguments *a)
         command_fail(0, "%s", e.text);
     if (result.stage == RECORD_RAN && sum_spec_is_kernel(&q->spec))
         tell_losses(&result.kernel, &q->spec);
-    return result.stage == RECORD_NOT_STARTED && bad == -EOPNOTSUPP ? EXIT_IMPOSSIBLE
-                                                                    : launched_exit_code(&result);
+    const bool impossible = bad == -EOPNOTSUPP || (bad == -EPERM && sum_spec_is_kernel(&q->spec));
+    return result.stage == RECORD_NOT_STARTED && impossible ? EXIT_IMPOSSIBLE : launched_exit_code(&result);
 }
 
 int trace_sum_run(const struct command *command, const struct arguments *a)
