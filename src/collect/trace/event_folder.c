@@ -152,7 +152,7 @@ static uint64_t size_of(const struct stream *s)
     return fstat(s->fd, &st) ? 0 : (uint64_t)st.st_size;
 }
 
-/* The packet at s->file_at is the stream's last one, and not whole. `head`: of what is there; NULL: nothing is. */
+/* The stream's last packet, at s->file_at, is not whole. `head`: for its whole events; NULL: there are none. */
 static void cut(struct event_folder *t, struct stream *s, uint64_t size, const struct ctf_packet *head)
 {
     t->losses.cut_packets++;
@@ -215,7 +215,7 @@ static int keep_whole(struct event_folder *t, struct stream *s)
     if (bad || is_whole)
         return bad ? bad : 1;
     struct ctf_packet head = s->head;
-    uint64_t padding = 0; /* behind the last field of the last event */
+    uint64_t padding = 0; /* bytes behind the last field of the last event */
     for (uint64_t bytes; (bytes = event_bytes(t, s)); s->at += bytes) {
         struct ring_event event;
         memcpy(&event, s->words + s->at, sizeof(event));
