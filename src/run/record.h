@@ -29,9 +29,9 @@ struct record_trace {
     const char *where;               /* a query: the events that are kept, see ring_follow.h; NULL: all */
     const char *options;             /* trace_options of struct launch_options */
     uint32_t kernel_groups;          /* the kernel's events of these groups, too, see kernel_follow.h */
-    uint64_t kernel_ring_bytes;      /* of each CPU */
+    uint64_t kernel_ring_bytes;      /* of each ring, of which a CPU has two */
     const struct probe_list *probes; /* functions whose calls are events, too; NULL: none */
-    /* called before the command begins: what the probes cost. NULL: nothing is */
+    /* called before the command begins, with a line that says what the probes cost; NULL: nothing is called */
     void (*priced)(const char *line);
     /* rings overwrite, and snapshots are written at these triggers; NULL: all events are written */
     const struct trace_triggers *flight;

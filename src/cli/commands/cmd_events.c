@@ -205,7 +205,7 @@ static void write_calls(const struct reading *r, struct sink *out, const struct 
     buf_release(&b);
 }
 
-/* Says what the clocks did. */
+/* Says whether a clock changed its rate, or was set. */
 static void note_clocks(const struct reading *r)
 {
     struct buf b = BUF_INIT;

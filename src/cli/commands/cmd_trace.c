@@ -255,6 +255,8 @@ static int run(int argc, char **argv)
     trace.options = buf_str(&agent_options);
     struct record_result result;
     const int bad = record_command(&o, &result, &e);
+    const bool of_kernel = trace.kernel_groups || trace.probes;
+    const bool impossible = bad == -EOPNOTSUPP || (bad == -EPERM && of_kernel);
     if (bad)
         command_fail(0, "%s", e.text);
     if (!quiet && result.stage == RECORD_RAN)
@@ -265,6 +267,5 @@ static int run(int argc, char **argv)
     free(events);
     free(result.path);
     free(result.folder);
-    return result.stage == RECORD_NOT_STARTED && bad == -EOPNOTSUPP ? EXIT_IMPOSSIBLE
-                                                                    : launched_exit_code(&result);
+    return result.stage == RECORD_NOT_STARTED && impossible ? EXIT_IMPOSSIBLE : launched_exit_code(&result);
 }

@@ -34,7 +34,7 @@ struct request {
     struct trace_sum_view view;
     uint64_t interval_ns, kernel_ring_bytes;
     const char *output, *alert, *exec;
-    bool is_usual_alert; /* the types of its columns are known before the first event */
+    bool is_usual_alert; /* the alert was read with the types of the columns, which the first event tells */
     struct sys_alert alarm;
     FILE *file;
     bool failed; /* to write */
@@ -101,7 +101,7 @@ static void write_rows(struct request *q, struct event_sums *sums, struct sink *
     table_free(t);
 }
 
-/* The types of a program's fields are known with its first event: then the alert is read again. */
+/* Tests the alert. It is read when there is an event, as the types of a program's fields are not known before. */
 static void judge(struct request *q, struct event_sums *sums)
 {
     struct error e = {""};
@@ -199,7 +199,7 @@ static int check_alert(struct request *q)
     return bad ? command_misuse(q->command, "%s", e.text) : -1;
 }
 
-/* What goes with events of the kernel alone, or not with them. Returns -1, or the exit code. */
+/* Parses --kernel-buffer, and refuses the options that events of the kernel exclude. Returns -1, or the exit code. */
 static int parse_kernel(struct request *q, const struct arguments *a)
 {
     struct error e = {""};
@@ -309,8 +309,8 @@ static int run_command(struct request *q, const struct arguments *a)
         command_fail(0, "%s", e.text);
     if (result.stage == RECORD_RAN && sum_spec_is_kernel(&q->spec))
         tell_losses(&result.kernel, &q->spec);
-    return result.stage == RECORD_NOT_STARTED && bad == -EOPNOTSUPP ? EXIT_IMPOSSIBLE
-                                                                    : launched_exit_code(&result);
+    const bool impossible = bad == -EOPNOTSUPP || (bad == -EPERM && sum_spec_is_kernel(&q->spec));
+    return result.stage == RECORD_NOT_STARTED && impossible ? EXIT_IMPOSSIBLE : launched_exit_code(&result);
 }
 
 int trace_sum_run(const struct command *command, const struct arguments *a)

@@ -40,7 +40,7 @@ static char *loader_of(const char *program)
     return found;
 }
 
-/* "\tlibc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x00007f...)"; what has no file has no arrow, or no slash. */
+/* "\tlibc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x00007f...)"; without a file there is no arrow, or no slash. */
 static void take_line(char *line, struct loader_files *out)
 {
     char *arrow = strstr(line, " => "), *end = strrchr(line, '(');

@@ -28,7 +28,7 @@ struct event_blocks {
     struct address_table live;
     struct map thread_numbers;
     struct VEC(struct thread) threads; /* by number */
-    struct early_frees early;          /* ends that are kept, and whose beginnings come later */
+    struct early_frees early;          /* kept ends of lives that begin with a later event */
 };
 
 int event_filter_new(struct event_filter **out, const char *query, struct error *e)
@@ -117,7 +117,7 @@ static bool take(struct event_blocks *b, uint64_t address)
     return true;
 }
 
-/* The life of a block at the address ends, and will begin. */
+/* Notes the end of a life that begins with a later event. */
 static void end_early(struct event_blocks *b, const struct trace_event *e, uint64_t address, bool reallocates)
 {
     early_frees_note(&b->early, &(struct early_free){.address = address,
@@ -127,7 +127,7 @@ static void end_early(struct event_blocks *b, const struct trace_event *e, uint6
                                                      .reallocates = reallocates});
 }
 
-/* A block's life begins, or the request has failed: then the address is 0. Returns whether the life has ended. */
+/* Begins the life of a block; address 0: the request has failed. Returns whether an earlier event ended the life. */
 static bool begin(struct event_blocks *b, const struct trace_event *e, uint64_t address, bool keep)
 {
     struct early_free ended;
@@ -159,7 +159,7 @@ static bool realloc_begins(struct event_blocks *b, const struct trace_event *e, 
     return t->moving != 0;
 }
 
-/* Returns whether the thread's realloc() began with a kept block. *ended: whether the new one's life has ended. */
+/* Returns whether the thread's realloc() began with a kept block. *ended: whether the new block was freed earlier. */
 static bool realloc_ends(struct event_blocks *b, const struct trace_event *e, uint64_t address,
                          uint64_t size_bytes, bool fits, bool *ended)
 {

@@ -17,8 +17,8 @@
  *
  * With times of the CPUs' counters, an end may come before its beginning (model/trace/early_frees.h). Then the caller
  * looks for the beginning among the next events, and the end is kept if its beginning will be. A block that the query
- * does not match is not known here: if it is freed, and another CPU gets its address for a block that matches within
- * EARLY_FREES_NS, the free is taken for that of the second block.
+ * does not match is not known here. If such a block is freed, and another CPU allocates a matching block at its address
+ * within EARLY_FREES_NS, the free is taken for the free of the second block.
  *
  * Runs in: the tool. Threads: one at a time. Owns: the addresses of live blocks, until it is freed. Pure.
  */
@@ -53,14 +53,14 @@ void event_blocks_free(struct event_blocks *b); /* NULL is allowed */
 uint64_t event_blocks_lacks(const struct event_blocks *b, const struct trace_event *e);
 /**
  * Returns whether the event is kept. Call it with the events of an image in the order of time. `birth`: if
- * event_blocks_lacks(), the event of another CPU with which a block's life begins there less than EARLY_FREES_NS later;
- * NULL: there is none. `began_ns`: of the trace, CLOCK_MONOTONIC.
+ * event_blocks_lacks() returns an address, the event of another CPU with which the life of a block begins at that
+ * address less than EARLY_FREES_NS later; NULL: there is none. `began_ns`: of the trace, CLOCK_MONOTONIC.
  */
 bool event_filter_keeps(const struct event_filter *f, struct event_blocks *b, const struct trace_event *e,
                         const struct trace_event *birth, uint64_t began_ns);
 /**
- * Follows the blocks of an image without a query: give it all events of the agent that agent_events_read() reads.
- * Returns whether a block's life begins with the event, and ended with an earlier one (early_frees.h).
+ * Follows the blocks of an image without a query. Call it with all events that agent_events_read() reads. Returns
+ * whether the life of a block begins with the event, although it has ended with an earlier one (early_frees.h).
  */
 bool event_blocks_follow(struct event_blocks *b, const struct trace_event *e);
 

@@ -34,11 +34,11 @@ _Static_assert(sizeof(struct ctf_packet) % 8 == 0, "events behind it begin at wh
 /* A smaller change of CLOCK_REALTIME - CLOCK_MONOTONIC may be the time between two readings. */
 #define CTF_STEP_LEAST_NS 100000
 
-/* What was known of the clocks at some time of the recording. */
+/* A reading of the clocks while the trace was recorded. */
 struct ctf_clocks {
     uint64_t time_ns;     /* CLOCK_MONOTONIC */
     uint64_t offset_ns;   /* CLOCK_REALTIME - CLOCK_MONOTONIC */
-    uint64_t residual_ns; /* the largest until then, of struct tick_clock; 0: no time was converted */
+    uint64_t residual_ns; /* the largest residual of struct tick_clock until then; 0: no time was converted */
 };
 
 struct ctf_trace {
@@ -58,7 +58,7 @@ struct ctf_trace {
 void ctf_metadata_begin(struct buf *b, const struct ctf_trace *t);
 /** Appends an event. */
 void ctf_metadata_class(struct buf *b, const struct event_class *c);
-/** Appends what is known of the clocks: other readers take it for a comment. */
+/** Appends a reading of the clocks, which other readers take for a comment. */
 void ctf_metadata_clocks(struct buf *b, const struct ctf_clocks *c);
 /**
  * Reads the whole text. Returns 0, or -EINVAL with a line: it is not what this writes. In both cases `t` is to be

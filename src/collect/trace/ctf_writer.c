@@ -21,7 +21,7 @@
 
 struct ctf_writer {
     int folder;
-    struct ctf_clocks told; /* what the metadata say of the clocks */
+    struct ctf_clocks told; /* the last one in the metadata */
     struct ctf_trace trace;
 };
 
@@ -42,7 +42,7 @@ static int append(const struct ctf_writer *w, const struct buf *b, int flags, st
 
 #define OFFSET_TRIES 16
 
-/* CLOCK_REALTIME - CLOCK_MONOTONIC, of the readings that were closest to each other. */
+/* Returns CLOCK_REALTIME - CLOCK_MONOTONIC, from the two readings with the least time between them. */
 static uint64_t read_offset(void)
 {
     uint64_t offset = 0, least = UINT64_MAX;

@@ -37,14 +37,14 @@ int ctf_writer_new_for(struct ctf_writer **out, const char *folder, const struct
 int ctf_writer_class(struct ctf_writer *w, const struct event_class *class, struct error *e);
 void ctf_writer_free(struct ctf_writer *w); /* NULL is allowed */
 /**
- * Adds to the metadata what is known of the clocks, if that is news: `residual_ns` (of struct tick_clock) has grown and
- * is above TICK_CLOCK_BOUND_NS, or CLOCK_REALTIME was set. `last`: it is the end, add it in any case. A failure is
- * ignored: the events are as good without it.
+ * Adds a struct ctf_clocks to the metadata if `residual_ns` (of struct tick_clock) has grown and is above
+ * TICK_CLOCK_BOUND_NS, or if CLOCK_REALTIME was set. `last`: the trace ends, add it in any case. A failure is ignored:
+ * the events are complete without it.
  */
 void ctf_writer_clocks(struct ctf_writer *w, double residual_ns, bool last);
 /**
  * Returns by how much CLOCK_REALTIME has been set, in ns, since this process made its first folder; 0: less than
- * CTF_STEP_LEAST_NS. All its folders have the times of that clock before.
+ * CTF_STEP_LEAST_NS. The times in all its folders are of the clock as it was before.
  */
 int64_t ctf_writer_clock_step_ns(void);
 /** Opens the stream of a CPU of an image. Returns a descriptor, which the caller closes, or -errno with a line. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "collect/trace/cut_packet.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 
 #include "base/read_file.h"
 
-/* A line for each packet: the name of its stream. Readers of CTF take no file whose name begins with a dot. */
+/* A file with a line for each closed packet: the name of its stream. Readers of CTF ignore files with a leading dot. */
 #define NOTES     ".cut"
 #define NOTES_MAX (1u << 20)
 
@@ -35,7 +36,7 @@ static bool note(int folder, const char *name)
     return !close(fd) && noted;
 }
 
-/* The end comes first: if we are killed in between, the packet is still one that is not whole. */
+/* Cuts the file first: if this process is killed before it writes the head, the packet is still not whole. */
 static void end_stream(int fd, uint64_t at, const struct ctf_packet *head)
 {
     if (!ftruncate(fd, (off_t)(at + (head ? head->packet_bits / 8 : 0))) && head &&
@@ -59,9 +60,9 @@ uint64_t cut_packet_closed(int folder)
 {
     struct buf text = BUF_INIT;
     uint64_t lines = 0;
-    if (!file_read_at(folder, NOTES, NOTES_MAX, &text))
-        for (size_t i = 0; i < text.len; i++)
-            lines += text.data[i] == '\n';
+    const int bad = file_read_at(folder, NOTES, NOTES_MAX, &text);
+    for (size_t i = 0; !bad && i < text.len; i++)
+        lines += text.data[i] == '\n';
     buf_release(&text);
-    return lines;
+    return bad == -EACCES ? 1 : lines; /* another user has made the file: there is at least one */
 }

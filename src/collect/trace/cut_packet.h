@@ -3,10 +3,10 @@
 #define COLLECT_CUT_PACKET_H
 
 /*
- * Closes the last packet of a stream of CTF that is not whole, because its writer was killed: other readers of CTF stop
- * at such a packet. What was closed is noted in a file that they do not read.
+ * If the writer of a stream of CTF was killed, the stream's last packet may not be whole, and other readers of CTF stop
+ * there. This closes the packet behind its last whole event, and notes that in a file which other readers ignore.
  *
- * A writer holds a lock on each of its streams (cut_packet_lock()): a stream that is still written is left alone.
+ * A writer holds a lock on each of its streams (cut_packet_lock()), so a stream that is still written stays as it is.
  *
  * Runs in: the tool. Threads: any.
  */
@@ -18,9 +18,9 @@
 /** Marks the stream as one that is written, until the descriptor is closed. */
 void cut_packet_lock(int stream);
 /**
- * Ends the stream `name` behind a packet with this head, which begins at byte `at`; NULL: there. `size`: of the file,
- * as it was read. Nothing happens if that is not possible: the stream is still written or has changed, or the folder is
- * read-only.
+ * Ends the stream `name` behind the packet that begins at byte `at`, and gives the packet this head. `head` NULL: the
+ * stream ends at byte `at`. `size`: of the file, when it was read. If the stream is still written, has changed, or
+ * cannot be written, nothing happens.
  */
 void cut_packet_close(int folder, const char *name, uint64_t size, uint64_t at,
                       const struct ctf_packet *head);

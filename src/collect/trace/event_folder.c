@@ -152,7 +152,7 @@ static uint64_t size_of(const struct stream *s)
     return fstat(s->fd, &st) ? 0 : (uint64_t)st.st_size;
 }
 
-/* The packet at s->file_at is the stream's last one, and not whole. `head`: of what is there; NULL: nothing is. */
+/* The stream's last packet, at s->file_at, is not whole. `head`: for its whole events; NULL: there are none. */
 static void cut(struct event_folder *t, struct stream *s, uint64_t size, const struct ctf_packet *head)
 {
     t->losses.cut_packets++;
@@ -167,8 +167,10 @@ static int next_head(struct event_folder *t, struct stream *s, struct error *e)
         int bad = s->is_cut ? -ENODATA : open_stream(t, s);
         bad = bad ? bad : read_at(s, &s->head, sizeof(s->head), s->file_at);
         if (bad == -ENODATA) {
-            if (!s->is_cut && size_of(s) > s->file_at)
-                cut(t, s, size_of(s), NULL);
+            const uint64_t size = s->is_cut ? 0 : size_of(s);
+            /* a writer may have added a whole head since: the next reading finds its packet */
+            if (size > s->file_at && size - s->file_at < sizeof(s->head))
+                cut(t, s, size, NULL);
             return 0;
         }
         if (bad)
@@ -202,16 +204,18 @@ static uint64_t event_bytes(const struct event_folder *t, const struct stream *s
     return bytes <= left ? bytes : 0;
 }
 
-/* Of a packet that is not whole, keeps the whole events. Returns 1; 0: there are none; or -errno. */
+/* Keeps the whole events of a packet that is not whole. Returns 1; 0: there are none; or -errno. */
 static int keep_whole(struct event_folder *t, struct stream *s)
 {
     const uint64_t size = size_of(s), begin = s->file_at + sizeof(s->head);
-    s->n_bytes = size > begin && size - begin < s->n_bytes ? size - begin : 0;
+    const bool is_whole = size > begin && size - begin >= s->n_bytes; /* completed since read_packet() */
+    if (!is_whole)
+        s->n_bytes = size > begin ? size - begin : 0;
     const int bad = read_at(s, s->words, s->n_bytes, begin);
-    if (bad)
-        return bad;
+    if (bad || is_whole)
+        return bad ? bad : 1;
     struct ctf_packet head = s->head;
-    uint64_t padding = 0; /* behind the last field of the last event */
+    uint64_t padding = 0; /* bytes behind the last field of the last event */
     for (uint64_t bytes; (bytes = event_bytes(t, s)); s->at += bytes) {
         struct ring_event event;
         memcpy(&event, s->words + s->at, sizeof(event));

@@ -29,7 +29,7 @@ struct cpu_loss {
 
 struct trace_losses {
     uint64_t events; /* that were lost while they were recorded */
-    /* that are not whole, or were not (cut_packet.h): of a recording that was cut short */
+    /* packets that were not whole when the trace was first read (cut_packet.h): the recording was cut short */
     uint64_t cut_packets;
 };
 
@@ -49,11 +49,11 @@ const char *event_folder_where(const struct event_folder *t);
 /** Returns the word of --clock (model/trace/clock_kind.h); NULL: all events of the program have times. */
 const char *event_folder_clock(const struct event_folder *t);
 
-/** Returns the largest residual of the clock by which times were converted (struct tick_clock), in ns; 0: none was, or
- * the recording was cut short. */
+/** Returns the largest residual of the clock that converted times (struct tick_clock), in ns; 0: no time was converted,
+ * or the recording was cut short. */
 uint64_t event_folder_residual_ns(const struct event_folder *t);
-/** Returns by how much the wall clock was set while the trace was recorded, in ns, back below 0: the sum of all steps;
- * 0: less than CTF_STEP_LEAST_NS. */
+/** Returns by how much the wall clock was set while the trace was recorded, in ns: the sum of all steps, below 0 if it
+ * was set back; 0: less than CTF_STEP_LEAST_NS. */
 int64_t event_folder_wall_step_ns(const struct event_folder *t);
 
 /** Returns the number of folders of CTF of the trace, and what each describes. */

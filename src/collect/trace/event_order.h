@@ -34,9 +34,9 @@ enum event_order_turn { EVENT_ORDER_NOT_YET, EVENT_ORDER_LATER, EVENT_ORDER_NOW 
 /** `settled`: all events that happened before it have been read. */
 enum event_order_turn event_order_turn(const struct event_order *o, const struct trace_event *e,
                                        bool settled);
-/** Returns whether several rings have an event that may take this one's place: of its kind, at its address. */
+/** Returns whether several rings have an event of the same kind at the same address: one may take its place. */
 bool event_order_has_rivals(const struct event_order *o, const struct trace_event *e);
-/** Returns whether `b` is one. */
+/** Returns whether `b` may take the place of `a`: it is of the same kind, at the same address. */
 bool event_order_are_rivals(const struct trace_event *a, const struct trace_event *b);
 /** Returns whether the life of a block at that address begins with the event. */
 bool event_order_begins_at(const struct trace_event *e, uint64_t address);

@@ -282,6 +282,19 @@ void event_window_judge(struct event_window *w, uint64_t until_ns, uint64_t bega
     }
 }
 
+/* Under load a ring is never empty: the list must not grow for as long as that lasts. */
+static void forget_taken(struct window_ring *r)
+{
+    const size_t left = r->pieces.len - r->taken;
+    if (!r->taken || r->taken < left)
+        return;
+    memmove(r->pieces.at, r->pieces.at + r->taken, left * sizeof(*r->pieces.at));
+    r->pieces.len = left;
+    r->judged -= r->taken;
+    r->untimed_piece -= r->untimed_piece < r->taken ? r->untimed_piece : r->taken;
+    r->taken = 0;
+}
+
 struct ring_piece *event_window_take(struct event_window *w, uint32_t ring)
 {
     struct window_ring *r = &w->rings[ring];
@@ -299,8 +312,7 @@ struct ring_piece *event_window_take(struct event_window *w, uint32_t ring)
         r->out.number = ++r->number;
         return &r->out;
     }
-    if (r->taken == r->pieces.len)
-        r->pieces.len = r->taken = r->judged = r->untimed_piece = 0;
+    forget_taken(r);
     return NULL;
 }
 

@@ -29,7 +29,7 @@ struct event_window_options {
     uint64_t image_id;
     uint32_t rings;
     bool orders; /* there are no times: the events are ordered (event_order.h), and get numbers for times */
-    /* some events have times: the others get some between them, and lives do not overlap */
+    /* only some events have times: the others get times between those, such that lives at an address do not overlap */
     bool interpolates;
     /* the times are those of the CPUs' counters: the end of a life may come before its beginning (early_frees.h) */
     bool has_ticks;

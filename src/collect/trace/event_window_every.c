@@ -2,7 +2,7 @@
 /* Events of which only some have times. */
 #include "collect/trace/event_window_parts.h"
 
-#define SKEW_NS 1000u /* CPUs read the time stamp counter that much ahead of their loads */
+#define SKEW_NS 1000u /* a CPU may read the time stamp counter that much before an earlier load is done */
 
 /* Spreads the events without times evenly between two times. */
 static void spread(struct event_window *w, uint64_t from_ns, uint64_t to_ns)
@@ -16,7 +16,7 @@ static void spread(struct event_window *w, uint64_t from_ns, uint64_t to_ns)
     w->run.len = 0;
 }
 
-/* Gives times to the ring's events. Those behind the last time happened before the reading, or a little later. */
+/* Gives times to the ring's events. Those behind the last time happened before the ring was read, or a little later. */
 static void interpolate(struct event_window *w, struct window_ring *r)
 {
     for (; r->untimed_piece < r->pieces.len; r->untimed_piece++, r->untimed_at = 0) {
@@ -41,14 +41,14 @@ static bool is_interpolated(const struct ring_event *e)
     return e->size >> RING_SIZE_BITS & RING_FLAG_INTERPOLATED;
 }
 
-/* The ring's next event did not happen before the time that this returns. */
+/* Returns the earliest time at which the ring's next event may have happened. */
 static uint64_t earliest_of(const struct window_ring *r, const struct ring_event *e)
 {
     return is_interpolated(e) ? r->passed_ns : e->ticks - SKEW_NS;
 }
 
-/* The event at word `at` of a piece did not happen after the time that this returns: that of the next one with a time.
- */
+/* Returns the latest time at which the event at word `at` of a piece may have happened: that of the next event with a
+ * time. */
 static uint64_t latest_of(const struct event_window *w, const struct window_ring *r, size_t piece,
                           uint32_t at)
 {
@@ -65,8 +65,8 @@ static uint64_t latest_of_next(const struct event_window *w, const struct window
     return latest_of(w, r, r->judged, r->pieces.at[r->judged].at);
 }
 
-/* Returns whether the ring has an event that can take the place of `event`, which happened before `latest_ns`, and has
- * to happen earlier. */
+/* Returns whether the ring has an event that can take the place of `event`, and happened before `latest_ns`, the latest
+ * time of `event`. */
 static bool has_rival(const struct event_window *w, uint32_t ring, const struct trace_event *event,
                       uint64_t latest_ns)
 {
@@ -91,8 +91,9 @@ static bool is_settled(const struct event_window *w, const struct window_ring *r
     return is_end || r->pieces.at[r->judged].round < w->round;
 }
 
-/* Makes the ring's next event the next one of all. Its time is not below those before, and not above `most_ns`, if it
- * may be chosen. Events of different rings have different times: a reader of the trace sees this order. */
+/* Makes the ring's next event the next one of all rings. Its time becomes no lower than that of the event before; an
+ * interpolated time becomes no higher than `most_ns`, unless that is lower still. Events of different rings get
+ * different times, so that a reader of the trace sees this order. */
 static void pass(struct event_window *w, uint32_t ring, uint64_t most_ns, uint64_t began_ns)
 {
     struct window_ring *r = &w->rings[ring];
@@ -113,8 +114,8 @@ static void pass(struct event_window *w, uint32_t ring, uint64_t most_ns, uint64
 
 enum before { NONE_BEFORE, ONE_PASSED, NOT_READ_YET };
 
-/* The next event of `ring` waits for one of another ring: passes the earliest that may have been before it. `rivals`:
- * of the rings alone that have an event which has to take its place. */
+/* The next event of `ring` may have to wait for one of another ring: passes the earliest one that may have happened
+ * before it. `rivals`: looks only at rings with an event that can take its place (has_rival()). */
 static enum before pass_before(struct event_window *w, uint32_t ring, bool rivals, bool is_end,
                                uint64_t began_ns)
 {

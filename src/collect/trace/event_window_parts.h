@@ -15,7 +15,7 @@
 #include "wire/event_schema.h"
 
 struct held {
-    /* its words are the window's: first those that are kept, from `at` on those to judge */
+    /* the window owns its words: kept events come first, and from `at` on there are those to judge */
     struct ring_piece p;
     uint32_t at;
     uint32_t kept_words, kept_events;
@@ -24,7 +24,7 @@ struct held {
 
 struct window_ring {
     struct VEC(struct held) pieces;
-    size_t taken;      /* of them */
+    size_t taken;      /* pieces that event_window_take() has passed */
     size_t judged;     /* the piece with the next event to judge */
     uint64_t unjudged; /* words */
     uint64_t number;
@@ -62,8 +62,8 @@ void event_window_take_next(struct event_window *w, uint32_t ring, const struct 
 /** Returns the ring with the earliest event before *until, which becomes the time of the earliest one of the others. */
 uint32_t event_window_earliest(struct event_window *w, uint64_t *until);
 /**
- * Gives times to the events that have none, and judges by time; but an event that waits for one that may have been
- * before it lets that one pass. `is_end`: there will be no more events.
+ * Gives times to the events that have none, and judges by time. If an event must follow one of another ring, and that
+ * one may have happened before it, that one is judged first. `is_end`: there will be no more events.
  */
 void event_window_interpolate(struct event_window *w, bool is_end, uint64_t began_ns);
 

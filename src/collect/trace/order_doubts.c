@@ -22,10 +22,10 @@ struct latest {
 struct order_doubts {
     uint64_t bound_ns;                             /* 0: the clock is good */
     bool follows;                                  /* blocks: the events have times of the CPUs' counters */
-    const struct event_class *known[EVENT_ID_OWN]; /* that agent_events_read() has read, by number */
+    const struct event_class *known[EVENT_ID_OWN]; /* classes that agent_events_read() reads, by number */
     struct VEC(struct image) images;
     size_t last;                  /* the image of the last event */
-    struct latest newest, others; /* `others`: of all sources but that of the newest */
+    struct latest newest, others; /* `others`: the latest event of any other source than that of `newest` */
 };
 
 struct order_doubts *order_doubts_new(const struct event_folder *t)

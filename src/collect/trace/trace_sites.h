@@ -23,8 +23,8 @@ void trace_sites_free(struct trace_sites *s); /* NULL is allowed */
 /** Returns whether the event tells that a module came, see trace_sites_take(). */
 bool trace_sites_is_module(const struct trace_event *e);
 /**
- * Takes such an event, in the order of time: from now on the addresses of this module belong to it. Where there is no
- * such event, an address belongs to the last module that its image had there.
+ * Takes such an event, in the order of time: from now on the addresses of this module belong to it. An address of which
+ * no event tells belongs to the last module that the image had there.
  */
 void trace_sites_take(struct trace_sites *s, const struct trace_event *e);
 /** Returns the profile's number of the image of an event. */

@@ -12,7 +12,7 @@
 #include "collect/trace/ring_image.h"
 #include "wire/event_list.h"
 
-/* The rings that the agent makes tell its process. */
+/* Rings that the agent has made have the process id in their header; those of liballium.so have 0. */
 static void look_at_rings(struct trace_switch *s, const struct ledger_entry *ledger)
 {
     struct ring_image image;
@@ -82,7 +82,7 @@ static int check(const struct trace_switch *s, int pid, const char *list, struct
     return 0;
 }
 
-/* The list also tells which groups were chosen when the process began: they stay in it. */
+/* If the process was started with the group `tag`, the group stays in each list. */
 static int put_list(const struct trace_switch *s, const struct ledger_entry *ledger, const char *list,
                     bool on, struct error *e)
 {

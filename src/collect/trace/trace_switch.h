@@ -3,8 +3,9 @@
 #define COLLECT_TRACE_SWITCH_H
 
 /*
- * Which events a running process can write, and which of them are on. Both the agent and liballium.so obey its control
- * page (wire/control_page.h): the agent's events have bits in the control word, the program's own a list.
+ * Which events a running process can write, and which of them are on. The agent and liballium.so both obey the control
+ * page of the process (wire/control_page.h): bits of the control word are for the agent's events, and a list is for the
+ * program's own events.
  *
  * Runs in: the tool. Threads: one. Owns: nothing.
  */
@@ -18,31 +19,30 @@
 #include "wire/control_page.h"
 
 struct trace_switch {
-    bool has_agent;   /* its agent has rings: calls of the allocator can be events */
-    bool has_begin;   /* these have events at their beginning, too */
-    bool has_library; /* it uses liballium.so: it may have events of its own */
+    bool has_agent;   /* the agent has made rings: calls of the allocator can be events */
+    bool has_begin;   /* calls of the allocator have events at their beginning, too */
+    bool has_library; /* the process uses liballium.so: it may have events of its own */
     bool has_tags;    /* calls of code tags are events */
-    bool is_on;       /* what is selected is written */
-    /* what is selected: */
-    bool alloc;
-    /* of the program's own events; groups in it mean nothing here */
+    bool is_on;       /* the process writes the selected events */
+    bool alloc;       /* the agent's events are selected */
+    /* the selected events of the program; alloc and begin in it mean nothing: `alloc` tells */
     char list[LEDGER_EVENT_LIST_BYTES];
 };
 
-/** Reads it. The process of the ledger runs. Returns 0, or -errno with a line. */
+/** Reads the state of the ledger's process, which must be running. Returns 0, or -errno with a line. */
 int trace_switch_read(struct trace_switch *s, const struct ledger_entry *ledger, struct error *e);
 /** Returns whether the process can write any events. */
 bool trace_switch_any(const struct trace_switch *s);
 /**
- * Selects what the list has (wire/event_list.h), and switches it on. Returns 0, or -errno with a line:
- * -ENOENT: the process was not started for that, and nothing was changed.
+ * Selects the events of the list (wire/event_list.h), and switches them on. Returns 0, or -errno with a line; -ENOENT:
+ * the process was started in a way that makes some of these events impossible, and nothing was changed.
  */
 int trace_switch_select(const struct trace_switch *before, const struct ledger_entry *ledger,
                         const char *list, struct error *e);
-/** Switches all off, or what was selected before on. Returns 0, or -errno with a line. */
+/** Switches the selected events on, or all events off. Returns 0, or -errno with a line. */
 int trace_switch_turn(const struct trace_switch *before, const struct ledger_entry *ledger, bool on,
                       struct error *e);
-/** Makes it as it was when it was read. Returns 0, or -errno with a line. */
+/** Restores the state that trace_switch_read() found. Returns 0, or -errno with a line. */
 int trace_switch_restore(const struct trace_switch *before, const struct ledger_entry *ledger,
                          struct error *e);
 /** Appends "trace on: alloc,shop:*", or "trace off"; nothing if the process can write no events. */

@@ -56,7 +56,7 @@ struct bench_row {
     uint32_t needs;           /* enum bench_need */
     enum bench_keeps keeps;
     const char *clock; /* of its time stamps; NULL: it has none */
-    bool has_payload;  /* events have this many bytes besides */
+    bool has_payload;  /* --payload was given: each event also has `payload_bytes` */
     uint32_t payload_bytes;
     struct bench_batches alone, together;
     struct bench_shots hot, isolated, cold;

@@ -11,9 +11,9 @@
 
 #include "model/profile/profile_diff.h"
 
-/** Returns whether the figures of this metric, or ages, are such. Never of what is not a trace. */
+/** Returns whether figures of this metric may be too high or too low. False if the profile is not of a trace. */
 bool figure_bounds_of(const struct profile *p, enum rollup_metric m);
-/** Returns whether those of a capture of this side are. */
+/** Returns figure_bounds_of() of any capture of this side. */
 bool figure_bounds_of_side(const struct diff *d, enum profile_pair_side side, enum rollup_metric m);
 
 #endif

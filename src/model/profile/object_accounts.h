@@ -54,7 +54,7 @@ void object_accounts_expect(const struct object_accounts *a, uint32_t image, uin
 void object_accounts_allocated(struct object_accounts *a, const struct object_event *e);
 /** From now on, frees may come before their allocation (early_frees.h). */
 void object_accounts_wait_for_births(struct object_accounts *a);
-/** Returns how many frees of an image did. When each came, it was reported as one without an object. */
+/** Returns how many frees of an image came before the allocation. Each was reported as one without an object. */
 uint64_t object_accounts_early_frees(const struct object_accounts *a, uint32_t image);
 /** An allocation failed, but for those of realloc(). */
 void object_accounts_failed(struct object_accounts *a, const struct object_event *e);

@@ -7,9 +7,9 @@
  *
  * A CPU may read the time stamp counter while it still waits for the data of an earlier load. So if one CPU hands a
  * block to another one, the free may be stamped before the load that received the address is done, and thus some
- * nanoseconds before the allocation. A fence that prevents this makes each event half as long again. So the latest
- * frees without a block are kept instead: if another CPU allocates the block less than EARLY_FREES_NS later, the free
- * follows.
+ * nanoseconds before the allocation. With a fence that prevents this, each event would take half as long again.
+ * Instead, the latest frees without a block are kept: if another CPU allocates a block at the address less than
+ * EARLY_FREES_NS later, the free is taken to follow the allocation.
  *
  * Runs in: the tool. Threads: one at a time. Pure.
  */
@@ -37,13 +37,13 @@ struct early_frees {
 
 /** Notes a free without a block. */
 void early_frees_note(struct early_frees *e, const struct early_free *f);
-/** The realloc() of this thread, with which such a free began, has failed: its block was not freed. */
+/** Forgets the free that this thread's realloc() began with: the call has failed, and the block was not freed. */
 void early_frees_take_back(struct early_frees *e, uint64_t image, uint32_t thread);
 /** Part of early_frees_take(). */
 bool early_frees_find(struct early_frees *e, uint64_t image, uint64_t address, uint32_t cpu, uint64_t now_ns,
                       struct early_free *out);
 
-/** Returns whether a block that is allocated now was freed already; then removes that free, and sets *out to it. */
+/** Returns whether a block that is allocated now was freed already; if so, moves that free to *out. */
 static inline bool early_frees_take(struct early_frees *e, uint64_t image, uint64_t address, uint32_t cpu,
                                     uint64_t now_ns, struct early_free *out)
 {

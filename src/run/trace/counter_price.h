@@ -3,7 +3,8 @@
 #define RUN_COUNTER_PRICE_H
 
 /*
- * What a number of `--clock counter` costs on this machine: an atomic addition to a counter, which all CPUs share.
+ * What it costs on this machine to take a number of `--clock counter`: an atomic addition to a counter that all CPUs
+ * share.
  *
  * Runs in: the tool. Threads: one at a time; makes one, and waits for its end.
  */

@@ -58,7 +58,7 @@ struct kernel_follow_options {
 int kernel_follow_begin(struct kernel_follow **out, const struct kernel_follow_options *o, struct error *e);
 /** Appends a line that says what the probes on functions cost. */
 void kernel_follow_price(const struct kernel_follow *f, struct buf *b);
-/** Starts to read, and to write into this folder of a trace. NULL: nothing is read, only looked at for snapshots.
+/** Starts to read the rings, and to write into this folder of a trace. `folder` NULL: only snapshots look at the rings.
  * Returns 0, or -errno with a line. */
 int kernel_follow_start(struct kernel_follow *f, const char *folder, struct error *e);
 /**

@@ -22,7 +22,7 @@ struct trace_attach_options {
     const char *events;                /* wire/event_list.h; NULL: those that are selected (trace_switch.h) */
     const char *where;                 /* a query: the events that are kept, see ring_follow.h; NULL: all */
     uint32_t kernel_groups;            /* the kernel's events of these groups, too, see kernel_follow.h */
-    uint64_t kernel_ring_bytes;        /* of each CPU */
+    uint64_t kernel_ring_bytes;        /* of each ring, of which a CPU has two */
     uint64_t limit_bytes, duration_ns; /* 0: the default, and until a signal */
     void (*started)(pid_t pid, const char *folder); /* called when it has begun; NULL: nothing is */
 };

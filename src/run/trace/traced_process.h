@@ -18,8 +18,8 @@ struct traced_process {
     struct ledger_scan scan;
     const struct ledger_entry *entry; /* its ledger */
     char *dir, *rings;                /* the folder of the rings, and their name in it */
-    bool has_rings;                   /* they are there; else liballium.so makes them at the first event */
-    pid_t named;                      /* the process id in that name */
+    bool has_rings; /* the rings are there; else liballium.so makes them at the first event */
+    pid_t named;    /* the process id in that name */
     char comm[17];
 };
 

@@ -192,6 +192,8 @@ void html_events_take(struct html_events *h, const struct trace_event *e)
     event_spans_take(h->spans, e, &change);
     if ((h->o.from_ns && e->realtime_ns <= h->o.from_ns) || e->realtime_ns > h->o.to_ns)
         return;
+    if (h->is_second && e->time_ns > h->last_ns)
+        return; /* it was written after the first reading */
     if (h->is_second) {
         count(h, e);
         add_row(h, e, &change);
@@ -311,7 +313,7 @@ void html_events_add(const struct html_events *h, struct page_blob *b)
     json_whole(j, "spans", h->n_spans);
     json_whole(j, "listed_spans", h->n_chosen_spans);
     json_whole(j, "lost_events", h->lost);
-    json_whole(j, "first_ns", h->first_ns - h->view.began_ns);
+    json_whole(j, "first_ns", h->n ? h->first_ns - h->view.began_ns : 0);
     json_whole(j, "step_ns", h->step_ns);
     json_whole(j, "steps", h->n_steps);
     json_open(j, "kinds", '[');

@@ -39,7 +39,7 @@ struct html_events_options {
 /** `names` must stay as long as this. */
 struct html_events *html_events_new(const struct html_events_options *o);
 void html_events_free(struct html_events *h); /* NULL is allowed */
-/** Takes the next event: all of the trace in their order, from the first one to the end of the span. */
+/** Takes the next event. Call it with all events in their order, from the first of the trace to the end of the span. */
 void html_events_take(struct html_events *h, const struct trace_event *e);
 /** Begins the second reading. */
 void html_events_again(struct html_events *h);

@@ -45,9 +45,9 @@ static inline void common_whole_or_null(struct json *j, const char *key, bool is
         json_null(j, key);
 }
 
-/** Appends the sign of figures that may be too high or too low (model/profile/figure_bounds.h), if this is one. */
+/** If `is_bound`, appends ~, the mark of figures that may be too high or too low (model/profile/figure_bounds.h). */
 void common_mark(struct buf *b, bool is_bound);
-/** Appends a sentence if the wall clock was set by so much, not 0, while a trace was recorded. */
+/** If `step_ns` is not 0, appends a sentence: by how much the wall clock was set while a trace was recorded. */
 void common_wall_step(struct buf *b, int64_t step_ns);
 
 #endif
