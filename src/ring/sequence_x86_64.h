@@ -125,6 +125,16 @@ struct sequence_rings {
         [ring_bytes] "m"((r)->ring_bytes), [packet_mask] "m"((r)->packet_mask),                              \
         [ring_mask] "m"((r)->ring_mask), [stamps] "m"((r)->stamps), [counter] "m"((r)->counter)
 
+/* The end of a function that runs a sequence. A sequence that writes nothing jumps to one of the labels. */
+#define SEQUENCE_RESULTS                                                                                     \
+    return SEQUENCE_DONE;                                                                                    \
+    aborted:                                                                                                 \
+    return SEQUENCE_ABORTED;                                                                                 \
+    no_fit:                                                                                                  \
+    return SEQUENCE_NO_FIT;                                                                                  \
+    no_cpu:                                                                                                  \
+    return SEQUENCE_NO_CPU;
+
 /* The body of a function that appends an event whose time is set by `time`. */
 #define SEQUENCE_PUT_ONE(time, words, stores, ...)                                                           \
     __asm__ goto(SEQUENCE_TABLE(aborted) SEQUENCE_BEGIN SEQUENCE_RESERVE("$" #words) time                    \
@@ -144,13 +154,7 @@ struct sequence_rings {
         SEQUENCE_PUT_ONE(                                                                                    \
             time, 5,                                                                                         \
             "movq %[b], 24(%%rcx)\n\tmovq %[c], 32(%%rcx)\n\t", [a] "r"(a), [b] "r"(b), [c] "r"(c));         \
-    return SEQUENCE_DONE;                                                                                    \
-    aborted:                                                                                                 \
-    return SEQUENCE_ABORTED;                                                                                 \
-    no_fit:                                                                                                  \
-    return SEQUENCE_NO_FIT;                                                                                  \
-    no_cpu:                                                                                                  \
-    return SEQUENCE_NO_CPU;
+    SEQUENCE_RESULTS
 
 #ifdef __OPTIMIZE__
 /**
@@ -203,13 +207,7 @@ sequence_put_six(const struct sequence_rings *r, ptrdiff_t area, uint64_t what, 
                    SEQUENCE_RINGS(r), [what] "r"(what), [a] "r"(a), [b] "r"(b), [c] "r"(c), [d] "r"(d)
                  : "rax", "rcx", "rdx", "rsi", "rdi", "memory", "cc"
                  : aborted, no_fit, no_cpu);
-    return SEQUENCE_DONE;
-aborted:
-    return SEQUENCE_ABORTED;
-no_fit:
-    return SEQUENCE_NO_FIT;
-no_cpu:
-    return SEQUENCE_NO_CPU;
+    SEQUENCE_RESULTS
 }
 
 /**
@@ -232,13 +230,7 @@ static inline enum sequence_result sequence_append(const struct sequence_rings *
                    SEQUENCE_RINGS(r), [event] "r"(event), [words] "r"(words)
                  : "rax", "rcx", "rdx", "rsi", "rdi", "memory", "cc"
                  : aborted, no_fit, no_cpu);
-    return SEQUENCE_DONE;
-aborted:
-    return SEQUENCE_ABORTED;
-no_fit:
-    return SEQUENCE_NO_FIT;
-no_cpu:
-    return SEQUENCE_NO_CPU;
+    SEQUENCE_RESULTS
 }
 #else
 /* Without optimization the compiler needs a register for each operand in memory, and has too few: all calls take the

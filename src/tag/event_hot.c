@@ -137,15 +137,6 @@ _Static_assert(LEDGER_CONTROL_TRACE_OFF == UINT64_C(8) << 56, "as the sequence t
                  : "rax", "rcx", "rdx", "rsi", "rdi", "memory", "cc"                                         \
                  : aborted, no_fit, no_cpu)
 
-#define RESULTS                                                                                              \
-    return SEQUENCE_DONE;                                                                                    \
-    aborted:                                                                                                 \
-    return SEQUENCE_ABORTED;                                                                                 \
-    no_fit:                                                                                                  \
-    return SEQUENCE_NO_FIT;                                                                                  \
-    no_cpu:                                                                                                  \
-    return SEQUENCE_NO_CPU;
-
 #define FIXED(words) RESERVE("$" #words, "$" #words " << 16")
 
 /*
@@ -176,7 +167,7 @@ put(const struct allium_event *event, const unsigned words, uint64_t a, uint64_t
         SEQUENCE(
             FIXED(5) "movq %[a], 16(%%rcx)\n\tmovq %[b], 24(%%rcx)\n\tmovq %[c], 32(%%rcx)\n\t" COMMIT("5"),
             [a] "r"(a), [b] "r"(b), [c] "r"(c));
-    RESULTS
+    SEQUENCE_RESULTS
 }
 
 /* The same with 3 words or more. `size`: as it is in the event's second word. */
@@ -195,7 +186,7 @@ append(const struct allium_event *event, const uint64_t *all, uint64_t words, ui
                                             "ja 5b\n\t"
                                             "addq %[words], %%rsi\n\t" COMMIT(""),
              [all] "r"(all), [words] "r"(words), [size] "r"(size));
-    RESULTS
+    SEQUENCE_RESULTS
 }
 #else
 /* Without optimization the compiler has too few registers for the operands. */
