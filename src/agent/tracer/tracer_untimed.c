@@ -107,7 +107,7 @@ void tracer_untimed_publish(void)
     store_release(&tracer_hot.untimed_area, tracer_ring.at.area);
 }
 
-/* Runs the sequence of the clock for an event whose words behind the second are a, b and c. */
+/* Runs the sequence of the clock. The event's words after the second are a, b and c. */
 static enum sequence_result run(ptrdiff_t area, uint32_t words, uint64_t what, uint64_t a, uint64_t b,
                                 uint64_t c)
 {
