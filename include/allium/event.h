@@ -79,7 +79,7 @@ struct allium_event {
 #define ALLIUM_EVENTS_WORD   16
 extern const volatile __UINT32_TYPE__ allium_control_page[] __attribute__((visibility("hidden")));
 
-/* Functions that are called often: without the jump of a procedure linkage table, which is one more line of code. */
+/* For functions that are called often: a call without the stub in the procedure linkage table, one cache line less. */
 #if defined(__has_attribute)
 #if __has_attribute(noplt)
 #define ALLIUM_DIRECT __attribute__((noplt))
@@ -96,7 +96,7 @@ int allium_event_decide(struct allium_event *event, __UINT32_TYPE__ word);
 /** Writes an event of `words` words, the first two of which the library fills in. `cut`: a text was cut. */
 ALLIUM_DIRECT void allium_event_write(struct allium_event *event, __UINT64_TYPE__ *words,
                                       __UINT32_TYPE__ n_words, __UINT32_TYPE__ cut);
-/** The same for events of 2 to 5 words, whose fields fit into registers. */
+/** As allium_event_write(), for events without texts of 2 to 5 words: a, b and c are the words after the first two. */
 ALLIUM_DIRECT void allium_event_put_0(struct allium_event *event);
 ALLIUM_DIRECT void allium_event_put_1(struct allium_event *event, __UINT64_TYPE__ a);
 ALLIUM_DIRECT void allium_event_put_2(struct allium_event *event, __UINT64_TYPE__ a, __UINT64_TYPE__ b);
@@ -212,7 +212,7 @@ ALLIUM_INLINE int allium_event_is_on(struct allium_event *event)
 #define ALLIUM_MEMBER_allium_text(field, c_type, more)          char field[more];
 #define ALLIUM_MEMBER_allium_last(field, c_type, more)
 
-/* From the one to the other. Numbers are put into words in registers: words of numbers in memory are read slowly. */
+/* Puts an argument into the event. Numbers become words in registers: a word stored in parts is read slowly. */
 #define ALLIUM_SET(e, field)                               ALLIUM_CALL(ALLIUM_SET_OF, e, ALLIUM_OPEN field)
 #define ALLIUM_SET_OF(e, shape, field, c_type, type, more) ALLIUM_SET_##shape(e, field, c_type)
 #define ALLIUM_SET_allium_number(e, field, c_type)                                                           \
@@ -229,7 +229,7 @@ ALLIUM_INLINE int allium_event_is_on(struct allium_event *event)
 #define ALLIUM_SET_allium_last(e, field, c_type)
 #define ALLIUM_PLACE(e, field)                                (__builtin_offsetof(struct allium_words_##e, field))
 
-/* Whether the event has texts. */
+/* Expands to +1 for a text, and to +0 for any other field. */
 #define ALLIUM_TEXTS(e, field)                                ALLIUM_CALL(ALLIUM_TEXTS_OF, e, ALLIUM_OPEN field)
 #define ALLIUM_TEXTS_OF(e, shape, field, c_type, type, more)  ALLIUM_TEXTS_##shape
 #define ALLIUM_TEXTS_allium_number                            +0

@@ -41,11 +41,11 @@ struct next_operators next_operators;
 static bool is_inert;
 
 /*
- * find_allocator() takes malloc(), calloc(), realloc() and free() from where the program would: the loader looks each
- * of them up by itself, so a library may replace malloc() alone. The aligned functions come from the module that
- * defines malloc(). If this module lacks memalign(), valloc() or pvalloc() (jemalloc has no pvalloc()), a function
- * below replaces it. Only posix_memalign(), or memalign() if the module has neither of the two, may come from another
- * module behind the agent.
+ * find_allocator() takes malloc(), calloc(), realloc() and free() from the modules where the program finds them: the
+ * loader looks each of them up by itself, so a library may replace malloc() alone. The aligned functions come from the
+ * module that defines malloc(). If this module lacks memalign(), valloc() or pvalloc() (jemalloc has no pvalloc()), a
+ * function below replaces it. Only posix_memalign(), or memalign() if the module has neither of the two, may come from
+ * another module behind the agent.
  */
 static void *memalign_of_posix(size_t alignment, size_t size)
 {
@@ -108,8 +108,10 @@ static void find_allocator(void)
     next = n;
     __builtin_memcpy(&next_hot, &n, sizeof(next_hot));
     operators_adopt(m);
-    /* The functions of glibc do not call each other through their symbols. A module that has free(), and not all of the
-     * others, need not know their blocks: the program may never have passed one to it. */
+    /*
+     * The functions of glibc do not call each other through their symbols. There is no probe if a module has free() but
+     * lacks calloc() or realloc(): its free() may not know blocks of theirs, and the program may never pass one to it.
+     */
     if (!n.is_glibc && !is_inert && ((with_calloc == m && with_realloc == m) || with_free != m))
         hook_layers_probe(aligns);
 }

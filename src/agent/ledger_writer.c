@@ -176,10 +176,10 @@ static uint32_t find_cell(struct cell_key key)
 }
 
 /*
- * Returns the key for the cache `known` of the cell of this stack and `key` (no_cell: of the stack). 0: no key, because
- * `hash` is 0 (unknown). The cache saves a search that reads the index of stacks, the stack, its frames, the index of
- * cells and the cell. Keys have 64 bits: the chance that any two of a million cells have the same key is 3 in 100
- * million.
+ * Returns the key by which the cache `known` finds the cell of this stack and `key`, or, if `key` is no_cell, the
+ * stack. 0: no key, because `hash` is 0 (unknown). The cache saves a search that reads the index of stacks, the stack,
+ * its frames, the index of cells and the cell. Keys have 64 bits: the chance that any two of a million cells have the
+ * same key is 3 in 100 million.
  */
 static inline uint64_t known_key(uint64_t hash, unsigned depth, struct cell_key key)
 {

@@ -254,7 +254,7 @@ static void switch_off(bool off)
 /* Applies a word of the control page: switches and period. Returns whether this changed them. Ignores a bad period. */
 static bool apply_control_word(uint64_t word)
 {
-    word &= ~(LEDGER_CONTROL_TAGS_OFF | LEDGER_CONTROL_SEALED | LEDGER_CONTROL_TRACE_OFF);
+    word &= ~(LEDGER_CONTROL_TAGS_OFF | LEDGER_CONTROL_SEALED | LEDGER_CONTROL_ALLOC_BITS);
     uint64_t switches = word & (LEDGER_CONTROL_OFF | LEDGER_CONTROL_FREE_STACKS);
     uint64_t period = word & ~switches ? word & ~switches : agent_state.period_at_start;
     uint32_t index = period <= LEDGER_PERIOD_MAX ? period_record(period) : LEDGER_NONE;

@@ -40,7 +40,10 @@ static void on_sigbus(int signal, siginfo_t *info, void *context)
     const int error = errno;
     (void)signal;
     (void)context;
-    /* The access is repeated. If the page could not be replaced, it raises the signal once more, as without us. */
+    /*
+     * The access is repeated. If the page could not be replaced, it raises the signal once more, with its former
+     * effect.
+     */
     if (info->si_code <= 0 || !replace_page((uintptr_t)info->si_addr))
         sigaction(SIGBUS, &before, NULL);
     errno = error;

@@ -50,13 +50,13 @@ enum ring_loss {
     RING_LOSSES
 };
 
-/* What the times of events are. */
+/* The meaning of the times of events. */
 enum ring_clock {
     RING_CLOCK_MONOTONIC, /* ns */
     RING_CLOCK_TSC,       /* the time stamp counter */
     RING_CLOCK_COUNTER,   /* numbers, from 1: one order of all events; some may be left out */
     RING_CLOCK_NONE,      /* always 0 */
-    RING_CLOCK_EVERY, /* of each Nth event of a ring the time stamp counter; of the others 0, or that, too */
+    RING_CLOCK_EVERY,     /* the time stamp counter for each Nth event of a ring, 0 for most others */
 };
 
 struct ring_header {
@@ -129,7 +129,7 @@ struct ring_event {
 enum ring_flag {
     RING_FLAG_LATER = 1, /* in the shared ring: it was older, and got the time of the event before it */
     RING_FLAG_CUT = 2,   /* a text of the event was cut */
-    RING_FLAG_INTERPOLATED = 4, /* set by the reader: it had no time of its own (RING_CLOCK_EVERY) */
+    RING_FLAG_INTERPOLATED = 4, /* set by the reader: the time is computed, not read (RING_CLOCK_EVERY) */
 };
 #define RING_SIZE_BITS 10
 #define RING_SIZE_MASK ((1u << RING_SIZE_BITS) - 1)

@@ -58,7 +58,10 @@ void ring_count_lost(struct ring *ring, enum ring_loss why);
 /** Stores an anchor of the clock, struct ring_anchor, in the place of the oldest one. */
 void ring_add_anchor(struct ring *ring, uint64_t ticks, uint64_t ns, uint64_t width_ticks);
 
-/** Returns the `stamps` of rings (sequence_x86_64.h) of which each `every`-th event has a time; 0: none has. */
+/**
+ * Returns `stamps` (sequence_x86_64.h) for rings in which each `every`-th event has a time. `every`: a power of two; 0:
+ * no event has a time.
+ */
 static inline uint64_t ring_stamps(uint64_t packet_bytes, uint64_t every)
 {
     return every ? (every - 1) * RING_COUNT_ONE
@@ -71,7 +74,7 @@ static inline uint64_t ring_what(uint16_t id, uint32_t words, uint32_t thread)
     return (uint64_t)thread << 32 | (uint64_t)words << 16 | id;
 }
 
-/** ring_put(), after its sequence returned `before` and wrote nothing. */
+/** The slow path of ring_put(), whose sequence returned `before` and wrote nothing. */
 void ring_put_cold(struct ring *ring, enum sequence_result before, uint64_t what, uint64_t a, uint64_t b,
                    uint64_t c);
 
@@ -87,8 +90,8 @@ static inline void ring_put(struct ring *ring, const uint32_t words, uint64_t wh
 }
 
 /**
- * As ring_put(), for rings of which only some events have times: ring_begin() was called with is_tsc false, and later
- * ring->at.stamps was set.
+ * As ring_put(), for rings in which only some events have times. The caller has called ring_begin() with is_tsc false,
+ * and has then set ring->at.stamps.
  */
 static inline void ring_put_some(struct ring *ring, const uint32_t words, uint64_t what, uint64_t a,
                                  uint64_t b, uint64_t c)

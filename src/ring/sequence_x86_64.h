@@ -82,19 +82,19 @@ struct sequence_rings {
     "andq %[ring_mask], %%rax\n\t"                                                                           \
     "leaq (%%rcx,%%rax,8), %%rcx\n\t"
 
-/* The cache line that the ring reaches 16 lines later: a ring is larger than the caches next to the CPU. */
+/* Fetches the cache line that the ring reaches 16 lines later: a ring is larger than the CPU's first caches. */
 #define SEQUENCE_PREFETCH "prefetchw 1024(%%rcx)\n\t"
 
 /*
- * Sets the first word of the event to the time stamp counter. The prefetch lies behind rdtsc, which waits for what is
- * before it: that saves a nanosecond.
+ * Sets the first word of the event to the time stamp counter. The prefetch follows rdtsc, because rdtsc would wait for
+ * a prefetch before it. This order saves a nanosecond.
  */
 #define SEQUENCE_TIME                                                                                        \
     "rdtsc\n\t" SEQUENCE_PREFETCH "shlq $32, %%rdx\n\t"                                                      \
     "orq %%rdx, %%rax\n\t"                                                                                   \
     "movq %%rax, (%%rcx)\n\t"
 
-/* Sets it to 0, or, if the head has no bit of `stamps`, to the time stamp counter. */
+/* Sets the first word of the event to the time stamp counter if (head & stamps) is 0, else to 0. */
 #define SEQUENCE_TIME_SOME                                                                                   \
     "xorl %%eax, %%eax\n\t"                                                                                  \
     "testq %%rsi, %[stamps]\n\t"                                                                             \
@@ -105,7 +105,7 @@ struct sequence_rings {
     "5:\n\t"                                                                                                 \
     "movq %%rax, (%%rcx)\n\t" SEQUENCE_PREFETCH
 
-/* Sets it to the next number of the counter of all CPUs. */
+/* Sets the first word of the event to the next number of the counter that all CPUs share. */
 #define SEQUENCE_NUMBER                                                                                      \
     "movq %[counter], %%rdx\n\t"                                                                             \
     "movl $1, %%eax\n\t"                                                                                     \
@@ -134,6 +134,16 @@ struct sequence_rings {
     [cpus] "m"((r)->cpus), [control] "m"((r)->control), [data] "m"((r)->data),                               \
         [ring_bytes] "m"((r)->ring_bytes), [packet_mask] "m"((r)->packet_mask),                              \
         [ring_mask] "m"((r)->ring_mask), [stamps] "m"((r)->stamps), [counter] "m"((r)->counter)
+
+/* The end of a function that runs a sequence. A sequence that writes nothing jumps to one of the labels. */
+#define SEQUENCE_RESULTS                                                                                     \
+    return SEQUENCE_DONE;                                                                                    \
+    aborted:                                                                                                 \
+    return SEQUENCE_ABORTED;                                                                                 \
+    no_fit:                                                                                                  \
+    return SEQUENCE_NO_FIT;                                                                                  \
+    no_cpu:                                                                                                  \
+    return SEQUENCE_NO_CPU;
 
 /* The body of a function that appends an event whose time is set by `time`. */
 #define SEQUENCE_PUT_ONE(time, words, stores, ...)                                                           \
@@ -170,8 +180,8 @@ sequence_put(const struct sequence_rings *r, ptrdiff_t area, const unsigned word
 }
 
 /**
- * The same, but the time stamp counter is read only for the events before which the ring's head has no bit of
- * r->stamps. The time of the others is 0.
+ * As sequence_put(), but reads the time stamp counter only if (head & r->stamps) is 0, the head being that before the
+ * event. Otherwise the event's time is 0.
  */
 static inline __attribute__((always_inline)) enum sequence_result
 sequence_put_some(const struct sequence_rings *r, ptrdiff_t area, const unsigned words, uint64_t what,
@@ -181,7 +191,9 @@ sequence_put_some(const struct sequence_rings *r, ptrdiff_t area, const unsigned
     SEQUENCE_PUT(SEQUENCE_TIME_SOME)
 }
 
-/** The same, but the time is the next number of *r->counter. Numbers that aborted sequences have taken are left out. */
+/**
+ * As sequence_put(), but the time is the next number of *r->counter. If a sequence is aborted, no event has its number.
+ */
 static inline __attribute__((always_inline)) enum sequence_result
 sequence_put_counted(const struct sequence_rings *r, ptrdiff_t area, const unsigned words, uint64_t what,
                      uint64_t a, uint64_t b, uint64_t c)
@@ -190,7 +202,7 @@ sequence_put_counted(const struct sequence_rings *r, ptrdiff_t area, const unsig
     SEQUENCE_PUT(SEQUENCE_NUMBER)
 }
 
-/** The same with an event of 6 words: the time stamp counter, `what`, a, b, c and d. */
+/** As sequence_put(), with an event of 6 words: the time stamp counter, `what`, a, b, c and d. */
 static inline __attribute__((always_inline)) enum sequence_result
 sequence_put_six(const struct sequence_rings *r, ptrdiff_t area, uint64_t what, uint64_t a, uint64_t b,
                  uint64_t c, uint64_t d)

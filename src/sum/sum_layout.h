@@ -43,8 +43,8 @@
 #define SUM_CUT(by)    (UINT64_C(1) << (32 + (by)))
 
 /*
- * Set in a word that has the address of a call: the row was set aside, as other code may be loaded at that address
- * (sum_table_set_aside()). Several such rows have one address, and different frames.
+ * Set in a word that has the address of a call: the row was set aside, because other code may be loaded at that address
+ * (sum_table_set_aside()). Several such rows may have the same address and different frames.
  */
 #define SUM_ASIDE (UINT64_C(1) << 63)
 

@@ -146,7 +146,7 @@ uint32_t sum_table_insert(struct sum_table *t, const uint64_t *key, uint32_t wor
     }
 }
 
-/* A row that is set aside stays where sum_table_find() looks for its key: it finds it again when the mark is gone. */
+/* A row that is set aside keeps its slot: sum_table_find() finds the row again when the mark is gone. */
 uint32_t sum_table_insert_place(struct sum_table *t, const uint64_t *key, uint32_t words, uint32_t place,
                                 uint64_t frame, bool aside)
 {

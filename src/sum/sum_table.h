@@ -55,15 +55,16 @@ uint32_t sum_table_find(const struct sum_table *t, const uint64_t *key, uint32_t
 /** Adds the key if it is new. `frame`: as in struct sum_key. Returns its row; 0: there is no room. */
 uint32_t sum_table_insert(struct sum_table *t, const uint64_t *key, uint32_t words, uint64_t frame);
 /**
- * The same for a key whose word number `place` is the address of code that may be unloaded: a row is that of the frame,
- * too. `aside`: sum_table_find() must not find the row; else it does from now on, also if it was set aside before.
+ * As sum_table_insert(), for a key that has in its word number `place` the address of code that may be unloaded: the
+ * row must have the same `frame`, too. `aside`: sum_table_find() does not find the row. If false, sum_table_find()
+ * finds the row from now on, even if the row was set aside before.
  */
 uint32_t sum_table_insert_place(struct sum_table *t, const uint64_t *key, uint32_t words, uint32_t place,
                                 uint64_t frame, bool aside);
 /**
- * Sets aside the rows for whose address, in word number `place`, `may_leave` returns true: sum_table_find() does not
- * find them until sum_table_insert_place() is called with their frames. Events that are being counted meanwhile are
- * counted there. Call this before code is unloaded.
+ * Sets aside each row for which may_leave() returns true; its argument is the address in word number `place`.
+ * sum_table_find() does not find such a row until sum_table_insert_place() is called with its frame. A thread that has
+ * found the row before still counts its event there. Call this before code is unloaded.
  */
 void sum_table_set_aside(struct sum_table *t, uint32_t place, bool (*may_leave)(uint64_t address));
 /** Counts an event in a row. `type`: what sum_table_type() has returned. */

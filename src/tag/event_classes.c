@@ -12,7 +12,7 @@
 
 #define FIELDS_MOST 32u
 #define TEXT_MOST   (64u << 10)
-#define NO_ROOM     (1u << 31) /* with the generation of the process in `known`: the event has no number in it */
+#define NO_ROOM     (1u << 31) /* with a generation in `known`: in that process the event gets no number */
 /* The part of the table that is backed at first: later, seccomp may forbid that. */
 #define FIRST_BYTES (EVENT_TABLE_TEXTS + LEDGER_PAGE_BYTES)
 

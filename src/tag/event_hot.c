@@ -66,9 +66,9 @@ void event_hot_stop(bool stopped)
  * Begins the sequence of an event of `words` words (sequence_x86_64.h), and writes its second word, which has `size`.
  * Sets rcx to the event's place, rsi to the head, rdi to this CPU's struct ring_cpu.
  *
- * A signal handler may fork just before, and its child then goes on here. But nothing forks amid a sequence. So if
- * there is a CPU, all of `hot` is there, and is this process's; and the numbers of the event and of the thread are used
- * only if they are of its generation.
+ * If a signal handler forks just before the sequence, the child goes on here and finds hot.cpus to be 0. A signal amid
+ * the sequence aborts it. So if hot.cpus is not 0, all of `hot` belongs to this process. The numbers of the event and
+ * of the thread are used only if both belong to its generation.
  */
 #define RESERVE(words, size)                                                                                 \
     SEQUENCE_TABLE(aborted)                                                                                  \
@@ -110,7 +110,7 @@ void event_hot_stop(bool stopped)
     "movq %%rdx, 8(%%rcx)\n\t"
 _Static_assert(LEDGER_CONTROL_TRACE_OFF == UINT64_C(8) << 56, "as the sequence tests it");
 
-/* Ends it. The line of the cache that the ring reaches later is fetched after rdtsc, which would wait for it. */
+/* Ends the sequence. The prefetch follows rdtsc, because rdtsc would wait for it. */
 #define COMMIT(words)                                                                                        \
     "rdtsc\n\t"                                                                                              \
     "shlq $32, %%rdx\n\t"                                                                                    \
@@ -140,8 +140,8 @@ _Static_assert(LEDGER_CONTROL_TRACE_OFF == UINT64_C(8) << 56, "as the sequence t
 #define FIXED(words) RESERVE("$" #words, "$" #words " << 16")
 
 /*
- * Returns the offset of the thread's struct rseq from the thread pointer; 0: the event must take the long way. It does
- * not come from `hot`, because the thread's memory and that of `hot` are then fetched at the same time.
+ * Returns the offset of the thread's struct rseq from the thread pointer; 0: the event must take the long way. The
+ * offset is kept in the event, and not in `hot`: so the CPU fetches `hot` and the thread's memory at the same time.
  */
 static inline ptrdiff_t area_of(const struct allium_event *event)
 {
@@ -170,7 +170,7 @@ put(const struct allium_event *event, const unsigned words, uint64_t a, uint64_t
     SEQUENCE_RESULTS
 }
 
-/* The same with 3 words or more. `size`: as it is in the event's second word. */
+/* As put(), with 3 words or more. `size`: the bits of the event's second word that hold its size and its flags. */
 static inline __attribute__((always_inline)) enum sequence_result
 append(const struct allium_event *event, const uint64_t *all, uint64_t words, uint64_t size)
 {

@@ -4,11 +4,12 @@
 
 /*
  * The short way of the program's own events into the rings: one call from the program's code, and one restartable
- * sequence. All that it reads lies in two lines of the cache, but for the event, the thread's word, and the ring.
+ * sequence. Apart from the event, the thread's word, the ring and the agent's switches, it reads only two lines of the
+ * cache.
  *
- * That memory is zero in a fork child, from its first instruction on, whoever made the child. So the child takes the
- * long way (event_rings.h), until it has rings of its own. So do the first event of each thread, events of threads that
- * must not write by sequences, and events that do not fit into the packet.
+ * The kernel clears these two lines in each fork child (MADV_WIPEONFORK). So the child takes the long way
+ * (event_rings.h) until it has rings of its own. The long way is also for the first event of each thread, for threads
+ * that must not run sequences, and for events that do not fit into the packet.
  *
  * Runs in: target. Threads: any, signal handlers included; no lock, no system call.
  */
@@ -19,26 +20,26 @@
 
 #include "ring/sequence_x86_64.h"
 
-/** What the short way needs of rings, which are those of the agent or the library's own. */
+/** The rings of the short way: the agent's, or the library's own. */
 struct event_hot_rings {
     struct sequence_rings at;
-    /* no event is written while it has LEDGER_CONTROL_TRACE_OFF; NULL: it never has */
+    /* while *control has LEDGER_CONTROL_TRACE_OFF, no event is written; NULL: events are always written */
     const uint64_t *control;
-    /* the counter may be read while this is true; NULL: while event_hot_stop() says so */
+    /* while this is false, the time stamp counter must not be read; NULL: see event_hot_stop() */
     const bool *clock_is_tsc;
 };
 
 /**
- * Opens the short way, for an image that has made its rings. Signals are blocked: a handler might fork, and the child
- * would go on here with the parent's rings.
+ * Opens the short way into rings that this process image has made. The caller has blocked all signals: if a handler
+ * forked here, the child would open the short way into its parent's rings.
  */
 void event_hot_open(const struct event_hot_rings *rings);
 /** Closes the short way into the library's own rings while the clock is stopped, or opens it again. */
 void event_hot_stop(bool stopped);
 
 /**
- * The thread's word: in its lower half the kernel's number of the thread; in the upper one the generation of the
- * process in which that was so, with EVENT_HOT_SHARES if the kernel does not abort the thread's sequences.
+ * The thread's word: in the lower half the kernel's number of the thread, in the upper half the generation of the
+ * process that has this thread. EVENT_HOT_SHARES is set if the kernel does not abort the thread's sequences.
  */
 extern __thread uint64_t event_hot_thread __attribute__((tls_model("initial-exec"), visibility("hidden")));
 #define EVENT_HOT_SHARES (UINT64_C(1) << 63)

@@ -124,7 +124,7 @@ static bool make_rings(void)
     return true;
 }
 
-/* Opens the short way into the rings that were made. The agent's are another's: it tells where they are. */
+/* Opens the short way into the library's own rings, or into the agent's: the agent tells where they are. */
 static void open_hot(void)
 {
     struct agent_api_rings theirs;
@@ -220,8 +220,9 @@ void event_rings_lose(void)
 }
 
 /*
- * A thread that a child shares keeps its mark in a fork child of that one, which the kernel does not know either. The
- * agent's vfork() and clone() are the ones that are called, if there is a full agent: it tells of their children.
+ * If a vfork child forks, EVENT_HOT_SHARES stays set in its child: the kernel does not abort the sequences of that
+ * process, either. If there is a full agent, the program calls the agent's vfork() and clone(). So the agent is asked
+ * whether the thread runs in a child of theirs.
  */
 static void know_thread(void)
 {
@@ -260,7 +261,7 @@ unsigned event_rings_child_begins(void)
 
 void event_rings_child_ended(unsigned before)
 {
-    if (!(before & CHILD_KNEW)) /* else it may be the child's that is known */
+    if (!(before & CHILD_KNEW)) /* the child may have stored its own number */
         event_hot_thread = 0;
     event_hot_thread =
         (event_hot_thread & ~EVENT_HOT_SHARES) | (before & CHILD_SHARED ? EVENT_HOT_SHARES : 0);

@@ -25,18 +25,22 @@ void event_rings_prepare(void);
  */
 void event_rings_append(enum sequence_result before, uint64_t *event, uint32_t words);
 /**
- * Called before the thread makes a child that has its memory and its storage, and after that child has ended, with what
- * the first call has returned (0 to 3). In between the thread's events go into the ring that threads share.
+ * event_rings_child_begins() is called before the thread makes a child that shares its memory and its thread-local
+ * storage; event_rings_child_ended() is called after the child has ended, with the result of the first call (0 to 3).
+ * In between, the thread's events go into the ring that threads share.
  */
 unsigned event_rings_child_begins(void);
 void event_rings_child_ended(unsigned before);
-/** Returns the kernel's number of the thread; 0: not known. In such a child: its maker's. */
+/** Returns the kernel's number of the thread; 0: not known. In such a child: that of the parent's thread. */
 uint32_t event_rings_thread(void);
 /** Counts an event that cannot be written. */
 void event_rings_lose(void);
-/** Returns the time by CLOCK_MONOTONIC, or that at which the clock was stopped. */
+/** Returns CLOCK_MONOTONIC in ns; while the clock is stopped, the time at which it stopped. */
 uint64_t event_rings_ns(void);
-/** Returns the offset of libc's struct rseq from the thread pointer; 0: there is none, or it is far. */
+/**
+ * Returns the offset of libc's struct rseq from the thread pointer; 0: libc has none, or the offset needs more than 16
+ * bits.
+ */
 int16_t event_rings_area(void);
 /** Stops the clock, which then makes no use of the time stamp counter. False: it was stopped before. */
 bool event_rings_freeze(void);
@@ -44,7 +48,7 @@ void event_rings_thaw(void);
 /** Before libc's fork(), in the parent: notes the rings if the forking thread was interrupted while it wrote. */
 void event_rings_before_fork(unsigned part);
 
-/** Puts the library between the program and the real syscall(2), when the latter was found (event_vfork.c). */
+/** Puts a function of event_vfork.c in front of the real syscall(2). Called when seccomp_boot() has found that. */
 void event_vfork_begin(void);
 
 #endif

@@ -3,8 +3,8 @@
  * The functions of libc that make children with the memory of their parent, for processes without the full agent, which
  * has functions of its own (agent/tracer/tracer_clone.c): the events of such a child must not go into a CPU's ring.
  *
- * A child by a system call instruction of the program is looked at when it writes its first event, if it has storage of
- * its own; else it is not noticed.
+ * The program may also make a child by a system call instruction of its own. If that child has its own thread-local
+ * storage, the library examines it when it writes its first event. If not, the library does not notice the child.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -53,7 +53,7 @@ void event_vfork_begin(void)
     seccomp_next.syscall = (void *)event_syscall;
 }
 
-/* As the agent's, in tracer_clone.c. Without CLONE_VFORK the thread and its child write at once: it stays marked. */
+/* As tracer_clone() of the agent. Without CLONE_VFORK the thread and its child run at once, so the mark stays. */
 TAG_EXPORT int event_clone(int (*run)(void *), void *stack, int flags, void *arg, pid_t *parent_id,
                            void *storage, pid_t *child_id) __asm__("clone");
 int event_clone(int (*run)(void *), void *stack, int flags, void *arg, pid_t *parent_id, void *storage,

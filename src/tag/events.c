@@ -117,7 +117,7 @@ static bool put_string(char *field, uint32_t bytes, uint32_t string)
     return allium_event_text(field, bytes, ledger_at(&process.ledger, LEDGER_STRINGS, char, string));
 }
 
-/* Returns whether the user has switched off what was on at the start. */
+/* Returns whether the user has switched the library's events off since the start. */
 static bool is_switched_off(void)
 {
     const struct ledger_control *page = process.ledger.control;

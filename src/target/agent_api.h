@@ -45,9 +45,9 @@ struct agent_api_tags {
      */
     void (*moved)(const struct object *o, const void *old, const void *now, size_t bytes);
     /**
-     * Called before the calling thread makes a child that shares its memory and its storage, and after that child has
-     * ended, with what the first call has returned (0 to 3). In between liballium.so writes no event of the thread into
-     * a CPU's ring.
+     * child_begins() is called before the calling thread makes a child that shares its memory and its thread-local
+     * storage; child_ended() is called after that child has ended, with the result of child_begins() (0 to 3). In
+     * between liballium.so writes no event of the thread into a CPU's ring.
      */
     unsigned (*child_begins)(void);
     void (*child_ended)(unsigned before);
@@ -91,8 +91,8 @@ struct agent_api_rings {
  * first word and the thread in the second one are filled in. `event` NULL: nothing is written. `version`:
  * AGENT_API_VERSION. False: the agent does not trace, or was built with another version.
  *
- * AGENT_API_ABORTED in `words`, beside their number: a sequence that was to write the event was aborted, and the agent
- * counts it.
+ * AGENT_API_ABORTED may be set in `words`, beside the number of words: a sequence for this event was aborted. The agent
+ * counts that.
  *
  * AGENT_API_ASKS_CHILD in place of `words`: returns whether the thread must not write into a CPU's ring, because it
  * runs in a child that the agent's vfork() or clone() has made. The answer is valid also if the agent does not trace.

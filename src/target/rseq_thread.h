@@ -19,8 +19,9 @@
 
 /**
  * Returns whether the calling thread is registered. `area`: the offset of libc's struct rseq from the thread pointer;
- * 0: libc registers no thread. A thread that was made by clone(2), and not by libc, may have a struct rseq that looks
- * like a registered one: the kernel then registers it now, and that is undone, which marks it as unregistered.
+ * 0: libc registers no thread. If a thread was made by clone(2), and not by libc, its struct rseq may look registered
+ * although it is not. In this case the function registers it and at once undoes that, by which the kernel marks it as
+ * unregistered.
  */
 static inline bool rseq_thread_is_registered(ptrdiff_t area)
 {

@@ -63,12 +63,12 @@ static inline bool vfork_call_is_alike(uint64_t flags)
 
 /*
  * Defines the static function `name`, which stands between a program's syscall(2) and `real`, a pointer to the real
- * one. It does the same for children by the system calls clone and clone3. Without CLONE_VFORK the calling thread and
- * the child run with one storage at once: then the mark stays.
+ * one. It calls `begins` and `ended` around children that the program makes by the system calls clone and clone3.
+ * Without CLONE_VFORK the calling thread and the child run at once with one storage: then the mark stays.
  *
  * Other calls are passed on by a jump: they may have a seventh argument in the caller's frame (seccomp_guard.c). A
- * child with the memory of its parent has a stack of its own, on which it returns from the real function. Only when the
- * kernel has taken the arguments of clone3 is it known that their address is one.
+ * child with the memory of its parent has a stack of its own, on which it returns from the real function. The flags of
+ * clone3 are read after the call, because their address may be invalid until the kernel has accepted it.
  */
 #define VFORK_SYSCALL(name, begins, ended, real)                                                             \
     static __attribute__((used)) long name##_watched(long nr, long a, long b, long c, long d, long e)        \

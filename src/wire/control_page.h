@@ -37,7 +37,7 @@ struct ledger_control {
 #define LEDGER_CONTROL_SEALED (1ull << 60)
 /* The full agent writes no events into the rings of the process. */
 #define LEDGER_CONTROL_TRACE_OFF (1ull << 59)
-/* It writes no events of the allocator there. Others, as those of the program, are written. */
+/* The full agent writes no events of the allocator into the rings. It writes others, such as the program's own. */
 #define LEDGER_CONTROL_ALLOC_OFF (1ull << 58)
 /* Events of the allocator are written if neither is set. */
 #define LEDGER_CONTROL_ALLOC_BITS (LEDGER_CONTROL_TRACE_OFF | LEDGER_CONTROL_ALLOC_OFF)

@@ -17,9 +17,9 @@
  * E(number, constant, name, F(field, type) ...); the types are those of enum event_type. `site`: a return address;
  * `stack`: the index of a stack in the ledger of the image, whose innermost call is the site.
  *
- * The classes with _begin, and free_end, are the group `begin`: they tell when a call began, or returned. The other
- * event of the call has the class without _begin or _end. The classes none_* are those of --stacks none; the classes
- * full_* those of allocations with --stacks full.
+ * The classes with _begin, and free_end, are the group `begin`: they give the time at which a call began, or returned.
+ * The call's other event has the class without _begin or _end. The classes none_* are those of --stacks none; the
+ * classes full_* those of allocations with --stacks full.
  */
 #define EVENT_SCHEMA(E, F)                                                                                   \
     E(1, malloc, malloc, F(ptr, HEX) F(size, BYTES) F(site, HEX))                                            \

@@ -4,7 +4,7 @@
 
 /*
  * Whether rings or sums may take more memory now. The surroundings are checked once for each MiB, and after a refusal
- * only at every 1,024th request: a program whose file system is full shall not pay for each event.
+ * only at every 1,024th request: so a program does not pay for a check at each event when its file system is full.
  *
  * Runs in: target, cold paths. Threads: any; two at once may take a little more than was approved.
  */
@@ -17,7 +17,7 @@
 
 struct headroom_lease {
     uint64_t approved; /* bytes that may be taken without another check */
-    uint64_t taken;    /* bytes, in all */
+    uint64_t taken;    /* all bytes that were taken */
     uint32_t refused;  /* requests since the last check, if that failed */
 };
 

@@ -4,8 +4,8 @@
 
 /*
  * The events of a trace that probes on functions of the traced processes write (allium trace --function), beside those
- * of the kernel. Each probe has two numbers: that of the event at the entry, or of a static probe, and the next one for
- * the event at the return. The probe's name is the class's; the fields are these.
+ * of the kernel. Each probe has two event numbers: the first one for the event at a function's entry or at a static
+ * probe, the next one for the event at the function's return. The class of the events has the name of the probe.
  *
  * Runs in: kernel, tool. Macros only: the kernel's side has its own names for integers.
  */
@@ -18,8 +18,8 @@
 #define PROBE_STATIC_ARGUMENTS   12u
 
 /*
- * Where a static probe has a value: a constant; a register; or in memory, at value + base + index * scale. `base` and
- * `index` are offsets in the kernel's struct pt_regs.
+ * The place of a value of a static probe: a constant; a register; or memory, at value + base + index * scale. `base`
+ * and `index` are offsets in the kernel's struct pt_regs.
  */
 #define PROBE_NO_REGISTER 0xffffu
 #define PROBE_CONSTANT    0u

@@ -63,8 +63,8 @@ static inline char *ring_file_map(const struct ledger *l, const struct ledger_co
 }
 
 /**
- * As ring_file_map() without content: a file of *bytes, or, if RLIMIT_AS or RLIMIT_FSIZE leave no room for it, of
- * `least_bytes`. Sets *bytes to what it has, which headroom counts.
+ * As ring_file_map() without content. The file has *bytes, or `least_bytes` if RLIMIT_AS or RLIMIT_FSIZE leave too
+ * little room. Sets *bytes to the size of the file, and takes it from the budget of address space (headroom.h).
  */
 static inline char *ring_file_map_fitting(const struct ledger *l, const struct ledger_config *config,
                                           const char *suffix, uint64_t *bytes, uint64_t least_bytes)

@@ -81,6 +81,9 @@ static void one_word(void **state)
     check_in_force(4096, 0);
     set(LEDGER_CONTROL_OFF | 4096);
     check_in_force(4096, LEDGER_CONTROL_OFF);
+    /* flags that are neither switches nor a part of the period */
+    set(LEDGER_CONTROL_TRACE_OFF | LEDGER_CONTROL_ALLOC_OFF | 4096);
+    check_in_force(4096, 0);
     set(0);
     check_in_force(LEDGER_PERIOD_DEFAULT, 0);
     assert_int_equal(header.regions[LEDGER_PERIODS].used, 2);

@@ -6,8 +6,9 @@
  * (TRACER_UNREGISTERED) while there is one: it then writes into the ring that threads share, as the thread that has
  * called.
  *
- * posix_spawn(3) makes its child inside libc, and allocates nothing there. A child by a system call instruction of the
- * program is not noticed. A child with storage of its own is looked at when it writes its first event.
+ * posix_spawn(3) makes its child inside libc, and allocates nothing there. The program may also make a child by a
+ * system call instruction of its own. If that child has its own thread-local storage, the agent examines it when it
+ * writes its first event. If not, the agent does not notice the child.
  */
 #include <errno.h>
 #include <sched.h>
@@ -29,7 +30,7 @@ typedef int clone_fn(int (*)(void *), void *, int, void *, pid_t *, void *, pid_
 static clone_fn *next_clone;
 static long (*next_syscall)(long, long, long, long, long, long, long);
 
-/* What child_begins() returns: the number of the thread, the depth of its calls, and what liballium.so's returned. */
+/* The result of child_begins(): the thread's number, its depth at DEPTH_AT, liballium.so's result at THEIRS_AT. */
 #define DEPTH_AT  32
 #define THEIRS_AT 60
 

@@ -8,7 +8,10 @@
 #include "base/sigsafe/atomic.h"
 #include "target/agent_api.h"
 
-/* Appends an event, of any number of words, unless tracing is off. If it is not done: take the slow path. */
+/*
+ * Appends an event of any number of words; drops it if tracing is off. After a result other than SEQUENCE_DONE, the
+ * caller takes the slow path.
+ */
 static inline enum sequence_result append_hot(uint64_t *event, uint32_t words)
 {
     const uint32_t thread = tracer_thread;
@@ -21,7 +24,7 @@ static inline enum sequence_result append_hot(uint64_t *event, uint32_t words)
     return sequence_append(&tracer_hot.rings, area, event, words);
 }
 
-/* Copies what the hot functions read. */
+/* Tells liballium.so where the rings are. False: it must not write into them by sequences. */
 static bool tell_rings(struct agent_api_rings *to)
 {
     if (!tracer_on || !tracer_rings_made() || !tracer_ring.is_hot)

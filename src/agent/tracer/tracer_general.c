@@ -46,9 +46,9 @@ static inline void put_hot(ptrdiff_t area, uint64_t what, uint64_t a, uint64_t b
 }
 
 /*
- * The same by a sequence, if there are rings for sequences: then this process has a ledger, and knows the thread. The
- * rings are looked for in the midst of what ledger_enter() marks: if a signal handler forks before that, the child
- * finds none; if it forks after that, the event is the parent's (put_cold() in tracer.c).
+ * As put_full_cold(), but by a sequence if there are rings for sequences. If there are, this process has a ledger, and
+ * knows the thread. `area` is read after ledger_enter(): if a signal handler forks before the read, the child finds no
+ * rings here; if it forks later, the event is the parent's (tracer_put_cold()).
  */
 static bool put_full(enum event_id id, uint64_t a, uint64_t b, const struct walk_start *from)
 {
@@ -231,7 +231,7 @@ OUTER(void *, valloc, memalign, (size_t size), size, tracer_real.valloc(size))
 OUTER(void *, pvalloc, memalign, (size_t size), size, tracer_real.pvalloc(size))
 #undef OUTER
 
-/* An operator calls no function of `next`, and it may throw: so `traced_inside` is not set meanwhile. */
+/* An operator calls no function of `next`, and it may throw: so these functions do not set `traced_inside`. */
 #define X(field, symbol)                                                                                     \
     static void *outer_##field(size_t size, size_t second, size_t third)                                     \
     {                                                                                                        \

@@ -20,12 +20,12 @@
 #include "unwind/walk.h"
 #include "wire/event_schema.h"
 
-/** The allocator's functions, from tracer_general_note_calls() on: hot hooks call these. */
+/** The allocator's functions, which hot hooks call. tracer_general_note_calls() sets them. */
 extern struct next tracer_real __attribute__((visibility("hidden")));
 
 /**
- * Puts functions into `next` that call those of tracer_real, and note which one it was, for cold halves. Called once,
- * when the allocator is known.
+ * Puts functions into `next`, for cold halves, that call the functions of tracer_real and note the event's class.
+ * Called once, when the allocator is known.
  */
 void tracer_general_note_calls(void);
 /** Installs the hooks. Called once, after tracer_general_note_calls(). */
@@ -39,7 +39,7 @@ void tracer_general_released(const struct walk_start *from, const void *p);
 void tracer_general_realloc_begins(const void *old);
 void tracer_general_realloc_ends(const struct walk_start *from, const void *p, size_t size);
 
-/** The operators that the cold halves call: each calls that of next_operators, and notes that it was. */
+/** The operators that the cold halves call: each calls the operator of next_operators, and notes the event's class. */
 extern struct next_operators tracer_general_operators __attribute__((visibility("hidden")));
 
 #endif

@@ -31,7 +31,7 @@ void tracer_append_cold(uint64_t *event, uint32_t words);
 void tracer_see_site(uintptr_t site);
 void tracer_end_cold(struct thread *t, uint8_t outside);
 
-/** Puts an event that a sequence has not written, as `before` tells. `what`: ring_what(). */
+/** Puts an event that a sequence has not written. `before`: the result of that sequence. `what`: ring_what(). */
 void tracer_put_cold(enum sequence_result before, uint64_t what, uint64_t a, uint64_t b, uintptr_t site);
 
 /** Returns whether the user has switched events of the allocator off. The ledger is open. */

@@ -18,13 +18,13 @@
  * Returns the size of each ring in bytes, a power of two: the size that the user asks for, or 4 MiB. It is smaller if
  * the shared ring and those of the CPUs that the process may use would exceed half of the free space in the file system
  * of the ledger, a 16th of the room in the memory cgroups, or, if the user asks for no size, 256 MiB; but never below
- * TRACER_RING_LEAST_BYTES. `cpus`: the number of CPUs that have a ring in the file. tracer_may_grow() then counts anew
- * what the rings take.
+ * TRACER_RING_LEAST_BYTES. `cpus`: the number of CPUs that have a ring in the file. Resets the count of bytes that
+ * tracer_may_grow() has granted.
  */
 uint64_t tracer_ring_bytes(uint32_t cpus);
 /** Returns whether the rings may take `bytes` more; checks the surroundings once for each MiB. */
 bool tracer_may_grow(uint64_t bytes);
-/** Forgets what earlier rings or sums have taken. */
+/** Resets the count of bytes that tracer_may_grow() has granted, when new rings or sums are made. */
 void tracer_grow_anew(void);
 
 #endif

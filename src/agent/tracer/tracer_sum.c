@@ -170,7 +170,7 @@ static uint64_t frame_of(uintptr_t site)
     return frame == LEDGER_NONE ? 0 : frame + UINT64_C(1);
 }
 
-/* Returns whether other code may be loaded at the address, one day. */
+/* Returns whether the module at the address may be unloaded: other code may then be loaded there. */
 static bool may_be_unloaded(uint64_t site)
 {
     const uint32_t used = load_acquire(&unwind_modules.used);
@@ -183,8 +183,8 @@ static bool may_be_unloaded(uint64_t site)
 }
 
 /*
- * Returns the row of a key that the table does not find. While a module may go away unnoticed, its rows stay aside, and
- * each of its events comes here. `own`: the ledger may be used.
+ * Returns the row of a key that sum_table_find() does not find. If the agent would not notice that a module is
+ * unloaded, the rows of the module stay set aside, and each of its events comes here. `own`: the ledger may be used.
  */
 static uint32_t insert(struct sum_table *t, const uint64_t *key, uint32_t words, uintptr_t site, bool own)
 {

@@ -30,7 +30,7 @@ void tracer_sum_before_fork(void);
 /** Before seccomp: takes the memory that may be needed later. */
 void tracer_sum_seal(void);
 
-/** Before dlclose(): until its end, the hot functions count at no address in a module that may be unloaded. */
+/** Called before dlclose(): until dlclose() returns, events in modules that may be unloaded take the slow path. */
 void tracer_sum_forget_unloadable(void);
 
 /** Counts an event. `site`: the return address. */

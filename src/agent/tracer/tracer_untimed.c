@@ -6,6 +6,7 @@
 #include "agent/hooks/next.h"
 #include "agent/process.h"
 #include "agent/tracer/tracer_clock.h"
+#include "agent/tracer/tracer_general.h"
 #include "agent/tracer/tracer_options.h"
 #include "agent/tracer/tracer_put.h"
 #include "agent/tracer/tracer_rings.h"
@@ -52,7 +53,7 @@ ALWAYS void put(sequence *const run, const uint32_t words, enum event_id id, uin
 #define HOOKS(kind)                                                                                          \
     static HOT void *kind##_malloc(size_t size)                                                              \
     {                                                                                                        \
-        void *p = next.malloc(size);                                                                         \
+        void *p = tracer_real.malloc(size);                                                                  \
         put(sequence_put_##kind, 5, EVENT_malloc, (uintptr_t)p, size, CALLER);                               \
         return p;                                                                                            \
     }                                                                                                        \
@@ -60,18 +61,18 @@ ALWAYS void put(sequence *const run, const uint32_t words, enum event_id id, uin
     {                                                                                                        \
         if (likely(p))                                                                                       \
             put(sequence_put_##kind, 4, EVENT_free, (uintptr_t)p, 0, CALLER);                                \
-        next.free(p);                                                                                        \
+        tracer_real.free(p);                                                                                 \
     }                                                                                                        \
     static HOT void *kind##_calloc(size_t count, size_t each)                                                \
     {                                                                                                        \
-        void *p = next.calloc(count, each);                                                                  \
+        void *p = tracer_real.calloc(count, each);                                                           \
         put(sequence_put_##kind, 5, EVENT_calloc, (uintptr_t)p, count *each, CALLER);                        \
         return p;                                                                                            \
     }                                                                                                        \
     static void *kind##_realloc(void *old, size_t size)                                                      \
     {                                                                                                        \
         put(sequence_put_##kind, 4, EVENT_realloc_begin, (uintptr_t)old, 0, CALLER);                         \
-        void *p = next.realloc(old, size);                                                                   \
+        void *p = tracer_real.realloc(old, size);                                                            \
         put(sequence_put_##kind, 5, EVENT_realloc_end, (uintptr_t)p, size, CALLER);                          \
         return p;                                                                                            \
     }                                                                                                        \
@@ -106,7 +107,7 @@ void tracer_untimed_publish(void)
     store_release(&tracer_hot.untimed_area, tracer_ring.at.area);
 }
 
-/* Runs the sequence of the clock for an event whose words behind the second are a, b and c. */
+/* Runs the sequence of the clock. The event's words after the second are a, b and c. */
 static enum sequence_result run(ptrdiff_t area, uint32_t words, uint64_t what, uint64_t a, uint64_t b,
                                 uint64_t c)
 {

@@ -32,7 +32,7 @@ struct sum_cells {
     uint64_t count; /* events that have no value; all others are in `slots` */
     /* the sum: a number of 128 bits, `high` being the upper ones; SUM_REAL: `low` are the bits of a double */
     uint64_t low, high;
-    /* the greatest sum_order() of all values, and the greatest ~sum_order(): so zeros are right for no value */
+    /* the greatest sum_order() and the greatest ~sum_order() of all values: both are 0 if there is no value */
     uint64_t most, least;
     uint64_t slots[SUM_SLOTS];
     uint64_t unused[2];
