@@ -117,6 +117,19 @@ def by_class():
     check({"anonymous", "file"} <= {row["class"] for row in rows}, rows)
 
 
+def many_keys():
+    """There is room for 4,095 keys: the events of the others are in one row, and none is missing."""
+    pages = 6000
+    touch = "import mmap\nm = mmap.mmap(-1, %d)\nm.madvise(mmap.MADV_NOHUGEPAGE)\nfor i in range(%d): m[4096 * i] = 1"
+    rows, _, said = run_sum("kernel:page_fault_begin,by=address",
+                            ["/usr/bin/python3", "-c", touch % (4096 * pages, pages)])
+    (others,) = [row for row in rows if row["other_keys"]]
+    equal(len(rows), 4096, "rows")
+    counted = sum(row["count"] for row in rows)
+    check(0 <= counted - pages < 4095 and others["count"] > pages - 4095, others, counted)
+    check("%d events are in the row of other keys" % others["count"] in said, said)
+
+
 def lost():
     """While allium is stopped, the smallest rings fill: what is in the rows and what is lost is what happened."""
     with private_dir() as folder:
@@ -132,5 +145,6 @@ def lost():
 tap.main([
     ("by thread, process, length and event", by_thread),
     ("page faults by class", by_class),
+    ("more keys than there is room for", many_keys),
     ("losses", lost),
 ])

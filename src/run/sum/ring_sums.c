@@ -12,13 +12,14 @@
 #include "collect/trace/ring_image.h"
 
 #define TEXT_BYTES 256u
+#define KEYS_MOST  4095u /* as in a table of a process */
 
 /* The figures of a key, and an event that has it. */
 struct ring_sum {
     struct sum_cells cells;
     struct trace_event event; /* its fields are owned */
     enum sum_type type;
-    bool bytes;
+    bool bytes, others; /* of all keys for which there was no room */
 };
 
 struct ring_sums {
@@ -97,13 +98,18 @@ static void add(struct ring_sums *s, const struct trace_event *e, uint32_t field
     uint64_t value;
     bool added, bytes;
     make_key(s, e);
-    const size_t number = map_put(&s->numbers, s->key.data, s->key.len, s->sums.len, &added);
     const enum sum_type type = event_sums_number_of(s->spec, e, &value, &bytes);
+    const bool others = s->sums.len >= KEYS_MOST && map_get(&s->numbers, s->key.data, s->key.len) == MAP_NONE;
+    if (others) { /* their rows differ by the type of the values alone */
+        buf_reset(&s->key);
+        buf_add(&s->key, &type, 1);
+    }
+    const size_t number = map_put(&s->numbers, s->key.data, s->key.len, s->sums.len, &added);
     if (added) {
         struct ring_sum *sum = vec_push(&s->sums);
         unsigned char *fields = mem_alloc(field_bytes ? field_bytes : 1);
         memcpy(fields, e->fields, field_bytes);
-        *sum = (struct ring_sum){.event = *e, .type = type, .bytes = bytes};
+        *sum = (struct ring_sum){.event = *e, .type = type, .bytes = bytes, .others = others};
         sum->event.fields = fields;
     }
     sum_cells_add(&s->sums.at[number].cells, type, value);
@@ -137,8 +143,8 @@ void ring_sums_read(struct ring_sums *s, struct event_sums *to)
     char texts[SUM_SPEC_BY_MAX][TEXT_BYTES];
     pthread_mutex_lock(&s->mutex);
     vec_each (const struct ring_sum, sum, &s->sums) {
-        struct event_sums_key key = {.others = false};
-        for (unsigned i = 0; i < s->spec->n_by; i++)
+        struct event_sums_key key = {.others = sum->others};
+        for (unsigned i = 0; i < s->spec->n_by && !sum->others; i++)
             key.by[i] = event_sums_value_of(s->spec->by[i], &sum->event, texts[i], TEXT_BYTES);
         event_sums_add(to, &key, &sum->cells, sum->type, sum->bytes);
     }
