@@ -44,8 +44,11 @@ static void on_sigbus(int signal, siginfo_t *info, void *context)
      * The access is repeated. If the page could not be replaced, it raises the signal once more, with its former
      * effect.
      */
-    if (info->si_code <= 0 || !replace_page((uintptr_t)info->si_addr))
+    const bool is_sent = info->si_code <= 0; /* by kill(2): no access will raise it again */
+    if (is_sent || !replace_page((uintptr_t)info->si_addr))
         sigaction(SIGBUS, &before, NULL);
+    if (is_sent)
+        raise(SIGBUS);
     errno = error;
 }
 
