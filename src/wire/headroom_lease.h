@@ -31,12 +31,14 @@ static inline bool headroom_lease_take(struct headroom_lease *l, const char *dir
     }
     uint64_t left = load_relaxed(&l->approved);
     if (left < bytes) {
-        if (headroom_check(dir, load_relaxed(&l->taken), HEADROOM_LEASE_BYTES) &&
-            headroom_check(dir, load_relaxed(&l->taken), bytes)) {
-            store_relaxed(&l->refused, 1);
-            return false;
-        }
         left = bytes > HEADROOM_LEASE_BYTES ? bytes : HEADROOM_LEASE_BYTES;
+        if (headroom_check(dir, load_relaxed(&l->taken), left)) {
+            left = bytes;
+            if (headroom_check(dir, load_relaxed(&l->taken), left)) {
+                store_relaxed(&l->refused, 1);
+                return false;
+            }
+        }
     }
     store_relaxed(&l->approved, left - bytes);
     atomic_add64(&l->taken, bytes);

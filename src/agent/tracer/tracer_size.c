@@ -100,10 +100,12 @@ uint64_t tracer_ring_bytes(uint32_t cpus)
 {
     const uint64_t asked_bytes = tracer_options.buffer_bytes;
     const uint64_t rings = count_usable_cpus(cpus) + 1ull, wanted = asked_bytes ? asked_bytes : DEFAULT_BYTES;
-    uint64_t most = least_of(filesystem_room() / 2, cgroup_room() / CGROUP_SHARE),
-             bytes = TRACER_RING_LEAST_BYTES;
-    /* What tracer_may_grow() would ask about the first MiB is known now. */
-    lease = (struct headroom_lease){.approved = most >= HEADROOM_LEASE_BYTES ? HEADROOM_LEASE_BYTES : 0};
+    const uint64_t group = cgroup_room();
+    uint64_t most = least_of(filesystem_room() / 2, group / CGROUP_SHARE), bytes = TRACER_RING_LEAST_BYTES;
+    /* Without a limit of the cgroups, all that tracer_may_grow() would ask about the first MiB is asked now. */
+    const bool has_room =
+        group == UINT64_MAX && headroom_in_filesystem(process.ledger.dir, HEADROOM_LEASE_BYTES);
+    lease = (struct headroom_lease){.approved = has_room ? HEADROOM_LEASE_BYTES : 0};
     if (!asked_bytes)
         most = least_of(most, TOGETHER_BYTES);
     while (bytes * 2 <= wanted && bytes * 2 * rings <= most && bytes * 2 <= RING_RING_BYTES_MAX)
