@@ -119,16 +119,6 @@ struct sequence_rings {
     "movq %%rsi, (%%rdi)\n"                                                                                  \
     "2:\n\t"
 
-/* The end of a function with a sequence: its results, and the labels that the sequence jumps to. */
-#define SEQUENCE_RESULTS                                                                                     \
-    return SEQUENCE_DONE;                                                                                    \
-    aborted:                                                                                                 \
-    return SEQUENCE_ABORTED;                                                                                 \
-    no_fit:                                                                                                  \
-    return SEQUENCE_NO_FIT;                                                                                  \
-    no_cpu:                                                                                                  \
-    return SEQUENCE_NO_CPU;
-
 /* In memory, where they need no register. */
 #define SEQUENCE_RINGS(r)                                                                                    \
     [cpus] "m"((r)->cpus), [control] "m"((r)->control), [data] "m"((r)->data),                               \

@@ -213,7 +213,9 @@ void event_rings_lose(void)
     const bool made = load_acquire(&rings_stage) == stage_of(RINGS_MADE);
     if (made && user_sums_are_on())
         user_sums_lose(1);
-    else if (made && !agent_traces())
+    else if (agent_traces())
+        allium_agent_trace(AGENT_API_VERSION, NULL, AGENT_API_LOST);
+    else if (made)
         ring_count_lost(&ring, RING_LOST_NO_RING);
     else
         atomic_add64(&early_lost, 1);

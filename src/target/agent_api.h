@@ -97,10 +97,12 @@ struct agent_api_rings {
  * AGENT_API_ASKS_CHILD in place of `words`: returns whether the thread must not write into a CPU's ring, because it
  * runs in a child that the agent's vfork() or clone() has made. The answer is valid also if the agent does not trace.
  * AGENT_API_ASKS_RINGS: `event` is a struct agent_api_rings, which is filled in. False: nobody may write into them.
+ * AGENT_API_LOST: the agent counts an event that is lost, as liballium.so has no number for it.
  */
 #define AGENT_API_ABORTED    (1u << 30)
 #define AGENT_API_ASKS_CHILD (1u << 31)
 #define AGENT_API_ASKS_RINGS (1u << 31 | 1)
+#define AGENT_API_LOST       (1u << 31 | 2)
 bool allium_agent_trace(uint32_t version, uint64_t *event, uint32_t words);
 
 #endif

@@ -44,6 +44,14 @@ static COLD void add_site(uintptr_t site, uintptr_t *place)
     store_relaxed(place, site);
 }
 
+COLD void tracer_count_lost(void)
+{
+    if (tracer_rings_made()) /* by this process: publish() has taken early_lost, and takes no more */
+        ring_count_lost(&tracer_ring, RING_LOST_NO_RING);
+    else
+        atomic_add64(&tracer_hot.early_lost, 1);
+}
+
 COLD bool tracer_begin_cold(struct thread *t, uint8_t *outside)
 {
     if (ledger_enter_own(t, outside)) {
@@ -54,10 +62,7 @@ COLD bool tracer_begin_cold(struct thread *t, uint8_t *outside)
         }
         ledger_exit(t, *outside);
     }
-    if (tracer_rings_made()) /* by this process: publish() has taken early_lost, and takes no more */
-        ring_count_lost(&tracer_ring, RING_LOST_NO_RING);
-    else
-        atomic_add64(&tracer_hot.early_lost, 1);
+    tracer_count_lost();
     return false;
 }
 

@@ -44,6 +44,8 @@ EXPORT bool allium_agent_trace(uint32_t version, uint64_t *event, uint32_t words
         return false;
     if (words == AGENT_API_ASKS_RINGS)
         return tell_rings((struct agent_api_rings *)event);
+    if (words == AGENT_API_LOST)
+        tracer_count_lost();
     if (!event)
         return true;
     enum sequence_result done = words & AGENT_API_ABORTED ? SEQUENCE_ABORTED : SEQUENCE_NO_CPU;

@@ -23,6 +23,9 @@ void tracer_put_bare(enum event_id id, uint64_t a, uint64_t b, uint32_t words);
 /** Counts an event that is not put, as the user's filter excludes it. */
 void tracer_count_filtered(void);
 
+/** Counts an event that is lost because it has no place in the rings. */
+void tracer_count_lost(void);
+
 /** Returns whether there are rings to which the thread may write until tracer_end_cold(). If not, counts an event. */
 bool tracer_begin_cold(struct thread *t, uint8_t *outside);
 /** Appends an event of `words` words, unless tracing is off. The first two are for its time, and ring_what(). */
