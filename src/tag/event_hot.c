@@ -26,14 +26,14 @@ __thread uint64_t event_hot_thread;
 static union {
     struct {
         uint64_t cpus;
-        char *rings; /* the members of struct sequence_rings */
+        char *control; /* the members of struct sequence_rings */
         char *data;
         uint64_t ring_bytes, packet_mask, ring_mask;
         uint32_t generation; /* of the process; stored last */
         ptrdiff_t thread_at; /* of event_hot_thread, from the thread pointer */
-        const uint64_t *control;
+        const uint64_t *trace;
         const bool *clock_is_tsc;
-        uint64_t no_control;
+        uint64_t no_trace;
     };
     char page[LEDGER_PAGE_BYTES];
 } hot __attribute__((aligned(LEDGER_PAGE_BYTES)));
@@ -45,13 +45,13 @@ void event_hot_open(const struct event_hot_rings *rings)
     if (sys_failed(sys_call(SYS_madvise, &hot, sizeof(hot), MADV_WIPEONFORK)))
         return;
     hot.cpus = rings->at.cpus;
-    hot.rings = rings->at.control;
+    hot.control = rings->at.control;
     hot.data = rings->at.data;
     hot.ring_bytes = rings->at.ring_bytes;
     hot.packet_mask = rings->at.packet_mask;
     hot.ring_mask = rings->at.ring_mask;
     hot.thread_at = (const char *)&event_hot_thread - (const char *)__builtin_thread_pointer();
-    hot.control = rings->control ? rings->control : &hot.no_control;
+    hot.trace = rings->control ? rings->control : &hot.no_trace;
     hot.clock_is_tsc = rings->clock_is_tsc ? rings->clock_is_tsc : &clock_runs;
     store_release(&hot.generation, process.generation);
 }
@@ -70,53 +70,30 @@ void event_hot_stop(bool stopped)
  * the sequence aborts it. So if hot.cpus is not 0, all of `hot` belongs to this process. The numbers of the event and
  * of the thread are used only if both belong to its generation.
  */
-#define RESERVE(words, size)                                                                                 \
+#define BEGIN(words, size)                                                                                   \
     SEQUENCE_TABLE(aborted)                                                                                  \
-    SEQUENCE_BEGIN                                                                                           \
-    "movl %%fs:" SEQUENCE_CPU "(%[area]), %%ecx\n\t"                                                         \
-    "cmpq %[cpus], %%rcx\n\t"                                                                                \
-    "jae %l[no_cpu]\n\t"                                                                                     \
-    "movl %[generation], %%eax\n\t"                                                                          \
-    "cmpl %%eax, %c[known_at]+4(%[event])\n\t"                                                               \
-    "jne %l[no_cpu]\n\t"                                                                                     \
-    "movq %[thread_at], %%rdx\n\t"                                                                           \
-    "cmpl %%eax, %%fs:4(%%rdx)\n\t"                                                                          \
-    "jne %l[no_cpu]\n\t"                                                                                     \
-    "movl %%fs:(%%rdx), %%edx\n\t"                                                                           \
-    "shlq $32, %%rdx\n\t"                                                                                    \
-    "movzwl %c[known_at](%[event]), %%eax\n\t"                                                               \
-    "orq %%rax, %%rdx\n\t"                                                                                   \
-    "orq " size ", %%rdx\n\t"                                                                                \
-    "movq %[trace], %%rax\n\t"                                                                               \
-    "testb $8, 7(%%rax)\n\t"                                                                                 \
-    "jnz %l[no_cpu]\n\t"                                                                                     \
-    "movq %[clock], %%rax\n\t"                                                                               \
-    "cmpb $0, (%%rax)\n\t"                                                                                   \
-    "je %l[no_cpu]\n\t"                                                                                      \
-    "movq %%rcx, %%rdi\n\t"                                                                                  \
-    "shlq $7, %%rdi\n\t"                                                                                     \
-    "addq %[rings], %%rdi\n\t"                                                                               \
-    "imulq %[ring_bytes], %%rcx\n\t"                                                                         \
-    "addq %[data], %%rcx\n\t"                                                                                \
-    "movq (%%rdi), %%rsi\n\t"                                                                                \
-    "movq %%rsi, %%rax\n\t"                                                                                  \
-    "andq %[packet_mask], %%rax\n\t"                                                                         \
-    "addq " words ", %%rax\n\t"                                                                              \
-    "cmpq %[packet_mask], %%rax\n\t"                                                                         \
-    "jae %l[no_fit]\n\t"                                                                                     \
-    "movq %%rsi, %%rax\n\t"                                                                                  \
-    "andq %[ring_mask], %%rax\n\t"                                                                           \
-    "leaq (%%rcx,%%rax,8), %%rcx\n\t"                                                                        \
-    "movq %%rdx, 8(%%rcx)\n\t"
+    SEQUENCE_BEGIN SEQUENCE_ON_CPU "movl %[generation], %%eax\n\t"                                           \
+                                   "cmpl %%eax, %c[known_at]+4(%[event])\n\t"                                \
+                                   "jne %l[no_cpu]\n\t"                                                      \
+                                   "movq %[thread_at], %%rdx\n\t"                                            \
+                                   "cmpl %%eax, %%fs:4(%%rdx)\n\t"                                           \
+                                   "jne %l[no_cpu]\n\t"                                                      \
+                                   "movl %%fs:(%%rdx), %%r9d\n\t"                                            \
+                                   "shlq $32, %%r9\n\t"                                                      \
+                                   "movzwl %c[known_at](%[event]), %%eax\n\t"                                \
+                                   "orq %%rax, %%r9\n\t"                                                     \
+                                   "orq " size ", %%r9\n\t"                                                  \
+                                   "movq %[trace], %%rax\n\t"                                                \
+                                   "testb $8, 7(%%rax)\n\t"                                                  \
+                                   "jnz %l[no_cpu]\n\t"                                                      \
+                                   "movq %[clock], %%rax\n\t"                                                \
+                                   "cmpb $0, (%%rax)\n\t"                                                    \
+                                   "je %l[no_cpu]\n\t" SEQUENCE_FIND                                         \
+                                   SEQUENCE_RESERVE_AT_TIME(words) "movq %%r9, 8(%%rcx)\n\t"
 _Static_assert(LEDGER_CONTROL_TRACE_OFF == UINT64_C(8) << 56, "as the sequence tests it");
 
-/* Ends the sequence. The prefetch follows rdtsc, because rdtsc would wait for it. */
+/* Ends the sequence. */
 #define COMMIT(words)                                                                                        \
-    "rdtsc\n\t"                                                                                              \
-    "shlq $32, %%rdx\n\t"                                                                                    \
-    "orq %%rdx, %%rax\n\t"                                                                                   \
-    "movq %%rax, (%%rcx)\n\t"                                                                                \
-    "prefetchw 1024(%%rcx)\n\t"                                                                              \
     "movl $1, %%eax\n\t"                                                                                     \
     "shlq %[count_at], %%rax\n\t"                                                                            \
     "leaq " words "(%%rsi,%%rax), %%rsi\n\t"                                                                 \
@@ -125,19 +102,19 @@ _Static_assert(LEDGER_CONTROL_TRACE_OFF == UINT64_C(8) << 56, "as the sequence t
 
 #define OPERANDS                                                                                             \
     [area] "r"(area), [event] "r"(event), [known_at] "i"(offsetof(struct allium_event, known)),              \
-        [count_at] "i"(RING_POSITION_BITS), [cpus] "m"(hot.cpus), [rings] "m"(hot.rings),                    \
+        [count_at] "i"(RING_POSITION_BITS), [cpus] "m"(hot.cpus), [control] "m"(hot.control),                \
         [data] "m"(hot.data), [ring_bytes] "m"(hot.ring_bytes), [packet_mask] "m"(hot.packet_mask),          \
         [ring_mask] "m"(hot.ring_mask), [generation] "m"(hot.generation), [thread_at] "m"(hot.thread_at),    \
-        [trace] "m"(hot.control), [clock] "m"(hot.clock_is_tsc)
+        [trace] "m"(hot.trace), [clock] "m"(hot.clock_is_tsc)
 
 #define SEQUENCE(text, ...)                                                                                  \
     __asm__ goto(text                                                                                        \
                  :                                                                                           \
                  : OPERANDS, __VA_ARGS__                                                                     \
-                 : "rax", "rcx", "rdx", "rsi", "rdi", "memory", "cc"                                         \
+                 : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "memory", "cc"                             \
                  : aborted, no_fit, no_cpu)
 
-#define FIXED(words) RESERVE("$" #words, "$" #words " << 16")
+#define FIXED(words) BEGIN("$" #words, "$" #words " << 16")
 
 /*
  * Returns the offset of the thread's struct rseq from the thread pointer; 0: the event must take the long way. The
@@ -177,14 +154,14 @@ append(const struct allium_event *event, const uint64_t *all, uint64_t words, ui
     const ptrdiff_t area = area_of(event);
     if (unlikely(!area))
         return SEQUENCE_NO_CPU;
-    SEQUENCE(RESERVE("%[words]", "%[size]") "movq %[words], %%rax\n"
-                                            "5:\n\t"
-                                            "movq -8(%[all],%%rax,8), %%rdx\n\t"
-                                            "movq %%rdx, -8(%%rcx,%%rax,8)\n\t"
-                                            "decq %%rax\n\t"
-                                            "cmpq $2, %%rax\n\t"
-                                            "ja 5b\n\t"
-                                            "addq %[words], %%rsi\n\t" COMMIT(""),
+    SEQUENCE(BEGIN("%[words]", "%[size]") "movq %[words], %%rax\n"
+                                          "5:\n\t"
+                                          "movq -8(%[all],%%rax,8), %%rdx\n\t"
+                                          "movq %%rdx, -8(%%rcx,%%rax,8)\n\t"
+                                          "decq %%rax\n\t"
+                                          "cmpq $2, %%rax\n\t"
+                                          "ja 5b\n\t"
+                                          "addq %[words], %%rsi\n\t" COMMIT(""),
              [all] "r"(all), [words] "r"(words), [size] "r"(size));
     SEQUENCE_RESULTS
 }
