@@ -25,16 +25,16 @@ struct tracer_hot {
     uint64_t has_sites;          /* 1: some of `sites` are not 0 */
     ptrdiff_t untimed_area;      /* as rings.area, for the hooks of tracer_untimed.c */
     char unused[LEDGER_PAGE_BYTES - sizeof(struct sequence_rings) - 3 * sizeof(uint64_t)];
-    /* Return addresses whose modules the ledger has, each at the place of its hash. */
+    /* Return addresses whose modules the ledger has, each at its place. */
     uintptr_t sites[1u << TRACER_SITES_BITS];
 };
 _Static_assert(sizeof(struct tracer_hot) % LEDGER_PAGE_BYTES == 0, "nothing else is zero in a fork child");
 extern struct tracer_hot tracer_hot __attribute__((visibility("hidden")));
 
-/** Returns the place of a return address in tracer_hot.sites. */
+/** Returns the place of a return address in tracer_hot.sites: its low bits, so that neighbours share cache lines. */
 static inline uintptr_t *tracer_site_place(uintptr_t site)
 {
-    return &tracer_hot.sites[(uint32_t)site * 0x9e3779b1u >> (32 - TRACER_SITES_BITS)];
+    return &tracer_hot.sites[site & ((1u << TRACER_SITES_BITS) - 1)];
 }
 
 /* For the cold functions. In a fork child it describes the parent's rings, until the child has made its own. */
