@@ -53,8 +53,8 @@ struct sites {
     void (*released)(const struct walk_start *from, void *p);
     /** Called for a sample at `p`: populates the map for the next addresses, where more objects are likely to be. */
     void (*expect_more)(const void *p, size_t size);
-    /** Removes the object at `p`, which is about to be reallocated, from the map of objects. */
-    struct sites_taken (*take)(void *p);
+    /** Removes the object at `p`, which the call at `from` is about to reallocate, from the map of objects. */
+    struct sites_taken (*take)(const struct walk_start *from, void *p);
     /**
      * Counts the realloc() of `old` to `p`; `taken` is the result of take(). `failed`: realloc() has left `old` as it
      * was, so the object goes back into the map.

@@ -152,6 +152,7 @@ class Replay:
 
     def take(self, event, time):
         fields, name, thread = event.payload_field, event.name.split(":")[1], int(event.common_context_field["vtid"])
+        check(int(fields.get("site", 1)), name, "without the place of its call")
         if name == "free":
             self.gone(self.live.pop(int(fields["ptr"]), None))
         elif name == "realloc_begin":
@@ -237,6 +238,7 @@ def as_ledger(**how):
         compare(folder, "/usr/bin/python3", "-S", "-c", "import json; json.dumps([str(i) for i in range(9000)])")
         compare(folder, "sh", "-c", "sqlite3 :memory: 'select 1;'; sqlite3 :memory: 'select 2;'")  # several images
         trace = compare(folder, compiled(folder, "calls.c", CALLS))
+        Replay(trace)
         failed = "SELECT sum(failed_requests) FROM image"
         # reallocarray() whose product is too large fails in libc, without a request
         equal(rows(trace, failed), [(3 * 400,)], "failed requests")

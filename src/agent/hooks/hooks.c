@@ -101,7 +101,7 @@ static COLD void *realloc_cold(void *old, size_t size)
     if (taken.record != LIVE_TABLE_NONE)
         probe_otel_free((uintptr_t)old);
     struct tag_bridge_taken tagged = tag_bridge_take(old);
-    struct sites_taken counted = sites_on ? sites->take(old) : (struct sites_taken){.generation = 0};
+    struct sites_taken counted = sites_on ? sites->take(&start, old) : (struct sites_taken){.generation = 0};
     void *p = next.realloc(old, size);
     /* realloc(p, 0) returns NULL or a new block, depending on the allocator. Either way it has freed the old block. */
     bool failed = !p && (size || !old);

@@ -42,10 +42,10 @@ static void released(const struct walk_start *from, void *p)
         sites_released_cold(from, p);
 }
 
-static struct sites_taken take(void *p)
+static struct sites_taken take(const struct walk_start *from, void *p)
 {
     if (tracer_on)
-        tracer_realloc_begins(p);
+        tracer_realloc_begins(from, p);
     return sites_counting ? sites_take(p) : (struct sites_taken){.generation = 0};
 }
 

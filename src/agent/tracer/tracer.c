@@ -313,13 +313,13 @@ void tracer_released(const struct walk_start *from, const void *p)
         put(4, EVENT_free, (uintptr_t)p, 0, from->pc);
 }
 
-void tracer_realloc_begins(const void *old)
+void tracer_realloc_begins(const struct walk_start *from, const void *old)
 {
     if (general) {
-        tracer_general_realloc_begins(old);
+        tracer_general_realloc_begins(from, old);
         return;
     }
-    put(4, EVENT_realloc_begin, (uintptr_t)old, 0, 0);
+    put(4, EVENT_realloc_begin, (uintptr_t)old, 0, from->pc);
 }
 
 void tracer_realloc_ends(const struct walk_start *from, const void *p, size_t size)

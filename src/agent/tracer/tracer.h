@@ -44,7 +44,7 @@ void tracer_forget_sites(void);
 /** The events of a cold half: after the real function, or before it. `p` NULL: the request failed. */
 void tracer_allocated(const struct walk_start *from, const void *p, size_t size);
 void tracer_released(const struct walk_start *from, const void *p);
-void tracer_realloc_begins(const void *old);
+void tracer_realloc_begins(const struct walk_start *from, const void *old);
 void tracer_realloc_ends(const struct walk_start *from, const void *p, size_t size);
 
 #endif

@@ -307,9 +307,9 @@ void tracer_general_released(const struct walk_start *from, const void *p)
         note_one(EVENT_free, (uintptr_t)p, from);
 }
 
-void tracer_general_realloc_begins(const void *old)
+void tracer_general_realloc_begins(const struct walk_start *from, const void *old)
 {
-    note_one(EVENT_realloc_begin, (uintptr_t)old, &(const struct walk_start){.pc = 0});
+    note_one(EVENT_realloc_begin, (uintptr_t)old, from);
 }
 
 void tracer_general_realloc_ends(const struct walk_start *from, const void *p, size_t size)

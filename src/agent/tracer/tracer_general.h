@@ -36,7 +36,7 @@ enum event_id tracer_general_call(void);
 /** Write the events of a cold half, as tracer_allocated() and the functions after it do. */
 void tracer_general_allocated(const struct walk_start *from, const void *p, size_t size);
 void tracer_general_released(const struct walk_start *from, const void *p);
-void tracer_general_realloc_begins(const void *old);
+void tracer_general_realloc_begins(const struct walk_start *from, const void *old);
 void tracer_general_realloc_ends(const struct walk_start *from, const void *p, size_t size);
 
 /** The operators that the cold halves call: each calls the operator of next_operators, and notes the event's class. */
