@@ -36,6 +36,10 @@ def crash():
         equal([count(found, size) for size in (222, 33333)], [500, 30], "events, those of children that ended, too")
         check("next: allium report %s/t/1-signal" % folder in said, said)
         tap.succeed([ALLIUM, "report", folder + "/t/1-signal"], cwd=folder)
+        os.mkdir(folder + "/t/12-older")  # is none: it has no metadata
+        for words in (["report"], ["events"], ["sites"]):
+            done = tap.run([ALLIUM, *words, folder + "/t"])
+            check(done.returncode and done.stderr.decode().endswith("the newest, %s/t/1-signal\n" % folder), done)
 
 
 def exits():

@@ -13,6 +13,7 @@
 #include "base/read_file.h"
 #include "collect/trace/ctf_metadata.h"
 #include "collect/trace/cut_packet.h"
+#include "collect/trace/trace_dir.h"
 #include "ring/ring_layout.h"
 
 #define METADATA_MAX     (16u << 20)
@@ -375,6 +376,9 @@ bool event_folder_is(const char *path)
         found = !access(buf_str(&b), F_OK);
     }
     buf_release(&b);
+    char *snapshot = found ? NULL : trace_dir_snapshot(path);
+    found |= snapshot != NULL;
+    free(snapshot);
     return found;
 }
 
@@ -388,7 +392,7 @@ int event_folder_open(struct event_folder **out, const char *path, struct error 
     bad = bad ? bad : add_domain(t, path, "ust", e);
     bad = bad ? bad : add_domain(t, path, "kernel", e);
     if (!bad && !t->domains.len)
-        bad = error_set(e, EINVAL, "%s is not a trace of allium: it has no folder `ust` with metadata", path);
+        bad = trace_dir_refuse(path, e);
     if (bad) {
         event_folder_close(t);
         *out = NULL;

@@ -33,7 +33,7 @@ struct trace_losses {
     uint64_t cut_packets;
 };
 
-/** Returns whether the path is a folder that looks like a trace. */
+/** Returns whether the path is a folder that looks like a trace, or holds snapshots of one. */
 bool event_folder_is(const char *path);
 /** Returns 0, or -errno with a line. -EINVAL: it is not a trace of allium. */
 int event_folder_open(struct event_folder **out, const char *path, struct error *e);

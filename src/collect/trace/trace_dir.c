@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -58,6 +59,41 @@ bool trace_dir_is_ours(const char *path)
                       (!fstatat(folder, "profile.allium", &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode));
     close(folder);
     return ours;
+}
+
+char *trace_dir_snapshot(const char *path)
+{
+    struct buf newest = BUF_INIT;
+    unsigned long number = 0;
+    const int folder = open(path, HOW);
+    DIR *d = folder < 0 ? NULL : fdopendir(folder);
+    for (struct dirent *entry; d && (entry = readdir(d));) {
+        char name[NAME_MAX + 32], *end;
+        const unsigned long n = strtoul(entry->d_name, &end, 10);
+        snprintf(name, sizeof(name), "%s/ust/metadata", entry->d_name);
+        if (*end != '-' || n <= number || !has_our_metadata(folder, name))
+            continue;
+        number = n;
+        buf_reset(&newest);
+        buf_printf(&newest, "%s/%s", path, entry->d_name);
+    }
+    if (d)
+        closedir(d);
+    else if (folder >= 0)
+        close(folder);
+    return newest.len ? buf_detach(&newest) : NULL;
+}
+
+int trace_dir_refuse(const char *path, struct error *e)
+{
+    char *snapshot = trace_dir_snapshot(path);
+    const int bad =
+        snapshot
+            ? error_set(e, EINVAL, "%s holds snapshots of a trace: read one of them, such as the newest, %s",
+                        path, snapshot)
+            : error_set(e, EINVAL, "%s is not a trace of allium: it has no folder `ust` with metadata", path);
+    free(snapshot);
+    return bad;
 }
 
 /* Visits all that a folder has, deepest first. Returns 0, or -errno of the first visit that failed. */
