@@ -296,7 +296,7 @@ static void count_losses(struct ring_follow *f, const struct followed *i)
     struct ring_follow_counts *n = &f->counts;
     for (uint32_t ring = 0; ring < ring_reader_rings(i->image.reader); ring++) {
         const struct followed_ring *r = &i->rings[ring];
-        if (f->last_ns > f->first_ns && f->last_ns - f->first_ns < RING_RATE_NS) /* a short program */
+        if (f->last_ns > f->first_ns) /* a short program may have ended before a span was over */
             ring_rate_raise(&n->busiest_bytes_per_s, r->event_bytes, f->last_ns - f->first_ns);
         const uint64_t full = lost_of(i, ring, RING_LOST_FULL);
         n->full += full;
