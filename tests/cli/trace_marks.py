@@ -115,6 +115,9 @@ def bounds():
             equal((two["before"]["bounds"], two["after"]["bounds"]), (bool(lost), bool(lost)), "diff --json")
             sites = json.loads(succeed([ALLIUM, "sites", trace.folder, "--json"]).stdout)
             equal({row["accurate"] for row in sites["rows"]}, {not lost}, "sites --json")
+            folded = succeed([ALLIUM, "export", trace.folder, "--folded=live", "-o", folder + "/folded%d" % lost])
+            notes = folded.stderr.decode()
+            equal(("%d events were lost" % lost in notes, "ledger" in notes), (bool(lost), False), notes)
 
 
 def order():

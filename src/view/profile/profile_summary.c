@@ -124,12 +124,22 @@ bool profile_summary_any_lost(const struct profile *p, const struct profile_summ
     return f->off_ns || f->torn_samples || f->inconsistent || *f->full || p->images_dropped || f->unread;
 }
 
+/* In a trace these two are losses of its rings, not of a ledger. */
+static const char *words_of(const struct profile *p, enum profile_loss k)
+{
+    if (p->trace.known && k == PROFILE_LOST_SAMPLES)
+        return "event{s} {was|were} lost, and {is|are} in no figure";
+    if (p->trace.known && k == PROFILE_LOST_FREES_UNSEEN)
+        return "block{s} {was|were} freed by an event that was lost";
+    return profile_summary_loss_words[k];
+}
+
 void profile_summary_note_losses(struct buf *notes, const struct profile *p, const struct profile_summary *f,
                                  const struct text_style *style)
 {
     char off[UNITS_TEXT_BYTES], observed[UNITS_TEXT_BYTES];
     for (int k = 0; k < PROFILE_FAILED_REQUESTS; k++)
-        notes_add_count(notes, f->losses[k], profile_summary_loss_words[k]);
+        notes_add_count(notes, f->losses[k], words_of(p, (enum profile_loss)k));
     if (*f->full) {
         buf_addstr(notes, "a ledger stopped growing: ");
         text_add_name(notes, style, f->full);
