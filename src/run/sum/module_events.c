@@ -8,6 +8,8 @@
 #include "base/vec.h"
 #include "collect/trace/agent_events.h"
 
+#define EVENTS_MOST (1u << 17) /* 80 MB: a damaged process may tell of modules without end */
+
 struct told {
     struct trace_event event; /* its fields are owned */
     uint64_t start, end;      /* of the module */
@@ -50,6 +52,8 @@ bool module_events_has(uint16_t class_id)
 void module_events_add(struct module_events *m, struct trace_event e)
 {
     const uint32_t bytes = event_class_bytes(e.class);
+    if (m->all.len == EVENTS_MOST)
+        return;
     struct told *t = mem_alloc(sizeof(*t));
     unsigned char *fields = mem_alloc(bytes);
     e.fields = memcpy(fields, e.fields, bytes);

@@ -19,7 +19,8 @@ struct module_events *module_events_new(void);
 void module_events_free(struct module_events *m); /* NULL is allowed */
 /** Returns whether events of this class tell that a module came, or that one went. */
 bool module_events_has(uint16_t class_id);
-/** Adds a copy of such an event. The events of a process image may come in any order of their times. */
+/** Adds a copy of such an event; of more than 131,072 only the first. The events of a process image may come in any
+ * order of their times. */
 void module_events_add(struct module_events *m, struct trace_event e);
 /**
  * Returns the number of the event that told last about the code at this address, as far as was known when `e` happened;
