@@ -11,6 +11,7 @@ import sys
 
 sys.dont_write_bytecode = True
 import json_schemas
+import replaced_libraries
 import tap
 from tap import built, check, equal, private_dir, succeed
 
@@ -167,84 +168,18 @@ def without_room():
     check("3810 events are in the row of other keys" in said, said)
 
 
-PLUGIN = """
-#include <stdlib.h>
-static void *volatile kept;
-#define TAKES(name, size) \\
-    __attribute__((noinline)) void name(void) { kept = malloc(size); free(kept); kept = NULL; }
-TAKES(take_NAME, SIZE)
-TAKES(begin_NAME, SIZE + 1)
-TAKES(end_NAME, SIZE + 2)
-__attribute__((constructor)) static void begins(void) { begin_NAME(); kept = NULL; }
-__attribute__((destructor)) static void ends(void) { end_NAME(); kept = NULL; }
-"""
-LOADER = """
-#include <dlfcn.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-static int done;
-static unsigned long taken;
-static void *work(void *take)
-{
-    for (; !__atomic_load_n(&done, __ATOMIC_ACQUIRE) || taken < 1000; taken++)
-        ((void (*)(void))take)();
-    return NULL;
-}
-int main(int argc, char **argv)
-{
-    const int turns = atoi(argv[4]);
-    void *stays = dlopen(argv[3], RTLD_NOW), *at[2] = {NULL};
-    unsigned long same = 0;
-    pthread_t thread;
-    pthread_create(&thread, NULL, work, dlsym(stays, "take_stay"));
-    for (int turn = 0; turn < turns; turn++) {
-        void *library = dlopen(argv[1 + turn % 2], RTLD_NOW);
-        void *take = dlsym(library, turn % 2 ? "take_two" : "take_one");
-        for (int i = 0; i < 5; i++)
-            ((void (*)(void))take)();
-        at[turn % 2] = take;
-        same += at[0] == at[1];
-        dlclose(library);
-    }
-    __atomic_store_n(&done, 1, __ATOMIC_RELEASE);
-    pthread_join(thread, NULL);
-    printf("%lu %lu\\n", same, taken);
-    return argc != 5;
-}
-"""
-
-
-def compiled(folder, name, text, *words):
-    path = folder + "/" + name
-    with open(path + ".c", "w") as file:
-        file.write(text)
-    succeed(["cc", "-O1", "-g", "-fno-builtin", "-pthread", path + ".c", "-o", path, *words])
-    return path
-
-
 def replaced():
     """Libraries that are loaded at the address of one that was unloaded, many times, while a thread runs the code of
     another one that may be unloaded: each call is that of its own library, and the room for keys suffices."""
     turns = tap.pick(3000, 30000)
-    with private_dir() as folder:
-        libraries = [compiled(folder, name + ".so", PLUGIN.replace("NAME", name).replace("SIZE", str(size)), "-shared",
-                              "-fPIC") for name, size in (("one", 1000), ("two", 2000), ("stay", 3000))]
-        loader = compiled(folder, "loader", LOADER)
+    with replaced_libraries.built_in_folder() as words:
         for _ in range(5):  # until both were at one address: the thread's memory may come there first
-            rows, printed, _ = run_sum("malloc.size,by=site", loader, *libraries, str(turns))
+            rows, printed, _ = run_sum("malloc.size,by=site", *words, str(turns))
             same, taken = map(int, printed.split())
             if same > turns // 2:
                 break
     check(same > turns // 2, "the libraries were not at one address", same)
-    half = turns // 2
-    want = {"take_stay": (taken, 3000 * taken), "begin_stay": (1, 3001), "end_stay": (1, 3002)}
-    for name, size in ("one", 1000), ("two", 2000):
-        want.update({"take_" + name: (5 * half, 5 * half * size), "begin_" + name: (half, half * (size + 1)),
-                     "end_" + name: (half, half * (size + 2))})
-    found = {row["site"].split()[0]: (row["count"], row["sum_bytes"]) for row in rows if row["site"]}
-    equal({name: found.get(name) for name in want}, want, "calls of libraries")
-    check(not any(row["other_keys"] for row in rows), "too many keys", rows)
+    replaced_libraries.check_calls(rows, turns, taken)
 
 
 def lacks():
@@ -289,7 +224,13 @@ def mistakes():
         (("--sum", "malloc,site", "--", "true"), 2, "'site' is not expected: use by=site"),
         (("--sum", "malloc,by=site,site", "--", "true"), 2, "twice"),
         (("--sum", "a:b,by=a,b,c,d,e", "--", "true"), 2, "more than 4 fields"),
-        (("--sum", "malloc", "4711"), 2, "--sum needs a command"),
+        (("--sum", "malloc"), 2, "missing command or PID: allium trace --sum malloc -- CMD ARG..."),
+        (("--sum", "malloc", "999999999"), 1, "there is no process 999999999"),
+        (("--sum", "malloc", "1", "more"), 2, "too many arguments after PID: leave out more"),
+        (("--sum", "malloc", "--no-follow", "1"), 2, "--no-follow needs a command"),
+        (("--sum", "malloc", "--period", "1", "1"), 2, "--period needs a command"),
+        (("--sum", "malloc", "--limit", "1M", "1"), 2, "--limit is not for --sum"),
+        (("--sum", "malloc", "--duration", "1s", "--", "true"), 2, "--duration with --sum needs a PID"),
         (("--sum", "malloc", "--kernel", "sched", "--", "true"), 2, "--kernel is not for --sum"),
         (("--sum", "malloc", "--kernel-buffer", "1M", "--", "true"), 2, "--kernel-buffer is for events of the kernel"),
         (("--sum", "kernel:nosuch", "--", "true"), 2, "there is no event kernel:nosuch: see EVENTS OF THE KERNEL"),
@@ -311,7 +252,7 @@ def mistakes():
         check(line in done.stderr.decode() and done.stderr.count(b"\n") <= 2, done.stderr)
     forms = [line.split()[-2:] for line in tap.succeed([ALLIUM, "trace", "--help"]).stdout.decode().split("\n\n")[0]
              .split("allium trace ")[1:]]
-    equal([" ".join(form).split(" ", 1)[0] for form in forms], ["CMD", "PID|-p", "CMD"], forms)
+    equal([" ".join(form).split(" ", 1)[0] for form in forms], ["CMD", "PID|-p", "CMD", "PID|-p"], forms)
 
 
 tap.main([

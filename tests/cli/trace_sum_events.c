@@ -2,7 +2,8 @@
 /*
  * Writes events of its own in four threads, in signal handlers that interrupt these, in a fork child, and after it has
  * entered seccomp; counts them, and prints for each status the number of events and the sum of prices. With the
- * argument "many": events with 6,000 different ids, in one thread.
+ * argument "many": events with 6,000 different ids, in one thread. With "steps": for each number N in a line of its
+ * input, N events in each of three threads, one after the other, and then a line.
  */
 #include <allium/event.h>
 #include <errno.h>
@@ -52,6 +53,30 @@ static void handler(int sig)
     order(8, 3);
 }
 
+static long steps;
+
+static void *take_steps(void *arg)
+{
+    for (uint64_t i = 0; i < (uint64_t)steps; i++)
+        order(i, (int)(uintptr_t)arg);
+    return NULL;
+}
+
+static void follow_steps(void)
+{
+    char line[40];
+    pthread_t thread;
+    while (fgets(line, sizeof(line), stdin)) {
+        steps = atol(line);
+        for (uintptr_t i = 0; i < 3; i++) {
+            pthread_create(&thread, NULL, take_steps, (void *)i);
+            pthread_join(thread, NULL);
+        }
+        if (write(STDOUT_FILENO, "done\n", 5) != 5)
+            _exit(1);
+    }
+}
+
 /* Calls that the library must not make from now on end the process. */
 static void enter_seccomp(void)
 {
@@ -89,6 +114,10 @@ int main(int argc, char **argv)
         for (uint64_t i = 0; i < 12000; i++)
             order(i % 6000, 0);
         say();
+        return 0;
+    }
+    if (argc > 1 && !strcmp(argv[1], "steps")) {
+        follow_steps();
         return 0;
     }
     signal(SIGALRM, handler);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A program that a shell starts with what `allium env` prints (tests/cli/caller.c), and commands on it."""
+"""A program that a shell starts with what `allium env` prints (tests/cli/caller.c, or another), and commands on it."""
 import contextlib
 import os
 import re
@@ -16,13 +16,15 @@ CALLER = os.path.join(built("TEST_CLI"), "caller")
 class Service:
     """It does what its arguments say."""
 
-    def __init__(self, folder, options, *words, agent_options=""):
+    def __init__(self, folder, options, *words, agent_options="", program=CALLER):
         self.folder = folder
         self.env = dict(os.environ, XDG_RUNTIME_DIR=folder + "/runtime")
         os.makedirs(folder + "/runtime", mode=0o700, exist_ok=True)
-        lines = tap.succeed([ALLIUM, "env", *options], env=self.env).stdout.decode()
-        lines += 'export ALLIUM_SITES="$ALLIUM_SITES%s"; exec "$@"' % agent_options
-        self.process = subprocess.Popen(["sh", "-c", lines, "sh", CALLER, *map(str, words)], env=self.env,
+        lines = 'exec "$@"'
+        if options is not None:
+            lines = tap.succeed([ALLIUM, "env", *options], env=self.env).stdout.decode()
+            lines += 'export ALLIUM_SITES="$ALLIUM_SITES%s"; exec "$@"' % agent_options
+        self.process = subprocess.Popen(["sh", "-c", lines, "sh", program, *map(str, words)], env=self.env,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.pid = str(self.process.pid)
 
@@ -56,10 +58,10 @@ class Service:
 
 
 @contextlib.contextmanager
-def service(options, *words, agent_options=""):
-    """`agent_options`: of the tracer (src/agent/tracer/tracer_options.h)"""
+def service(options, *words, agent_options="", program=CALLER):
+    """`options`: of `allium env`; None: without it. `agent_options`: of the tracer (src/agent/tracer/tracer_options.h)"""
     with private_dir() as folder:
-        s = Service(folder, options, *words, agent_options=agent_options)
+        s = Service(folder, options, *words, agent_options=agent_options, program=program)
         try:
             yield s
         finally:

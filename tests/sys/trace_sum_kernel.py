@@ -5,6 +5,7 @@ the unit.
 import json
 import os
 import re
+import subprocess
 import sys
 
 sys.dont_write_bytecode = True
@@ -49,6 +50,8 @@ int main(int argc, char **argv)
 {
     pthread_t threads[3];
     rounds = atol(argv[1]);
+    if (argc > 2 && read(0, argv[2], 1) < 0) /* with one more argument it waits for a byte of its input */
+        return 1;
     said = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     char *pages = mmap(NULL, 4096 * TOUCHED, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     said[4].n = 1; /* a fault of the class shared, and one in the child */
@@ -65,7 +68,7 @@ int main(int argc, char **argv)
     wait(NULL);
     for (int i = 0; i < 4; i++)
         printf("%ld %ld %ld %ld\n", said[i].tid, said[i].pid, said[i].n, said[i].bytes);
-    return argc != 2;
+    return argc < 2;
 }
 """
 
@@ -98,13 +101,35 @@ def by_thread():
             ("--alert", "length>=4096000 count>=500", "--exec", "echo x >>%s/alerts" % folder))
         with open(folder + "/alerts") as file:
             equal(file.read(), "x\n", "alerts")
-    check("lost" not in said, said)
+    check("were lost" not in said, said)
     for number, (tid, pid, n, total) in enumerate(printed):
         own = [row for row in rows if row["thread"] == tid and row["length_bytes"] >= 4096000]
         equal({(row["pid"], row["length_bytes"], row["count"], row["sum_bytes"], row["event"]) for row in own},
               {(pid, 4096 * pages, n // 4, 4096 * pages * n // 4, "kernel:mmap") for pages in
                range(1000 + number * 10, 1004 + number * 10)}, "thread %d" % number)
         equal(sum(row["sum_bytes"] for row in own), total, "bytes")
+
+
+def running():
+    """The same of a process that runs already, and of its child; the end of the process is the end."""
+    with private_dir() as folder:
+        p = subprocess.Popen([program(folder), "500", "x"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        sums = [ALLIUM, "trace", "--sum", "kernel:mmap.length,by=thread,pid", "--json", "--top", "0"]
+        done = tap.run(["setpriv", "--bounding-set=-all", "--inh-caps=-all", *sums, str(p.pid)])
+        equal(done.returncode, 3, done.stderr)
+        check(b"as root" in done.stderr and done.stderr.count(b"\n") == 1, done.stderr)
+        tool = subprocess.Popen([*sums, str(p.pid)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        line = tool.stderr.readline()
+        check("adding up events of process %d" % p.pid in line, line)
+        printed = [list(map(int, line.split())) for line in p.communicate(b"x")[0].splitlines()]
+        text, said = tool.communicate(timeout=60)
+        equal((tool.returncode, said), (0, ""), "the tool")
+    found = {row["thread"]: row for row in json.loads(text)["rows"]}
+    equal(len(printed), 4, printed)
+    for tid, pid, n, total in printed[1:3]:  # others map memory for their threads, too
+        row = found[tid]
+        check(row["pid"] == pid and n <= row["count"] <= n + 5 and total <= row["sum_bytes"], row, n, total)
+    check(all(found[tid]["count"] >= n for tid, _, n, _ in printed), found)
 
 
 def by_class():
@@ -146,5 +171,6 @@ tap.main([
     ("by thread, process, length and event", by_thread),
     ("page faults by class", by_class),
     ("more keys than there is room for", many_keys),
+    ("a process that runs already", running),
     ("losses", lost),
 ])

@@ -83,6 +83,8 @@ static const char *const examples[] = {
     "record nothing, and add up the sizes for each call of malloc",
     "sudo allium trace --sum kernel:page_fault_begin,by=class -- ./server",
     "record nothing, and count the page faults by the class of memory",
+    "allium trace --sum alloc.size,by=site --interval 10s 4711",
+    "the same for a process that runs already",
     NULL,
 };
 
@@ -99,7 +101,10 @@ const struct command command_trace = {
              "[--kernel-buffer SIZE] [--limit SIZE] [--duration DURATION] [--quiet] PID|-p PID\n"
              "--sum EVENT[.FIELD][,by=FIELD...] [-o FILE] [--force] [--interval INTERVAL] [--top N] "
              "[--histogram] [--alert QUERY [--exec COMMAND]] [--json] [--period SIZE] [--no-follow] "
-             "[--kernel-buffer SIZE] [--quiet] -- CMD ARG...",
+             "[--kernel-buffer SIZE] [--quiet] -- CMD ARG...\n"
+             "--sum EVENT[.FIELD][,by=FIELD...] [-o FILE] [--force] [--interval INTERVAL] [--top N] "
+             "[--histogram] [--alert QUERY [--exec COMMAND]] [--json] [--duration DURATION] "
+             "[--kernel-buffer SIZE] [--quiet] PID|-p PID",
     .summary = "run a program, or attach to a process, and record each of its allocations and frees in order",
     .examples = examples,
     .options = options,

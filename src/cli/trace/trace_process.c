@@ -12,9 +12,10 @@
 #include "cli/trace/trace_summary.h"
 #include "run/trace/trace_attach.h"
 
-static void say_started(pid_t pid, const char *folder)
+static void say_started(void *arg, const char *folder)
 {
-    command_fail(0, "tracing process %d into %s; Ctrl-C ends it", (int)pid, folder);
+    const pid_t *pid = arg;
+    command_fail(0, "tracing process %d into %s; Ctrl-C ends it", (int)*pid, folder);
 }
 
 /* The ledger of the process knows the modules and calls of its events. A process without the agent may have none. */
@@ -59,7 +60,8 @@ static int attach(const struct record_options *o, pid_t pid, bool quiet)
                                              .kernel_ring_bytes = t->kernel_ring_bytes,
                                              .limit_bytes = t->limit_bytes,
                                              .duration_ns = t->duration_ns,
-                                             .started = quiet || t->duration_ns ? NULL : say_started};
+                                             .started = quiet || t->duration_ns ? NULL : say_started,
+                                             .arg = &pid};
     const int failed = trace_attach(&how, &result, &e);
     const int bad = failed ? failed : store_names(&result, pid, &e);
     if (bad)

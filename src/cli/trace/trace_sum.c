@@ -15,15 +15,18 @@
 #include "cli/source.h"
 #include "cli/sys/sys_alert.h"
 #include "cli/terminal.h"
+#include "cli/trace/trace_summary.h"
 #include "cli/wrapper_lists.h"
 #include "collect/trace/kernel_event_classes.h"
 #include "collect/trace/sum_options.h"
 #include "run/sum/sum_command.h"
+#include "run/sum/sum_process.h"
 #include "run/trace/kernel_follow.h"
 #include "view/table/table_view.h"
 
 #define ALERT_NS           UINT64_C(1000000000) /* between two tests without --interval */
 #define HISTOGRAM          "value_histogram"
+#define LOST               "lost_events"
 #define INTERVAL_LEAST     10000000u
 #define TEXT_BYTES         256u
 #define KERNEL_FIELDS_MOST 256u /* bytes of the fields of an event, at least as many as any has */
@@ -38,11 +41,14 @@ struct request {
     struct sys_alert alarm;
     FILE *file;
     bool failed; /* to write */
+    pid_t pid;   /* of a process that runs already; 0: a command is started */
+    bool quiet;
+    uint64_t duration_ns, told_lost;
 };
 
 static const char *const own[] = {"interval", "top", "histogram", "alert", "exec", "json"};
-static const char *const others[] = {"events", "where", "kernel-all", "function", "buffer", "clock",
-                                     "stacks", "limit", "duration",   "flight",   "no-args"};
+static const char *const others[] = {"events", "where",  "kernel-all", "function", "buffer",
+                                     "clock",  "stacks", "limit",      "flight",   "no-args"};
 static const char *const of_agent[] = {"period", "no-follow"};
 
 int trace_sum_check_absent(const struct command *command, const struct arguments *a)
@@ -54,10 +60,11 @@ int trace_sum_check_absent(const struct command *command, const struct arguments
     return -1;
 }
 
-static void hide_histogram(const struct trace_sum_view *v, struct table *t)
+static void hide_columns(const struct trace_sum_view *v, struct table *t)
 {
     for (uint32_t i = 0; i < t->n_columns; i++)
-        if (!strcmp(t->columns[i].name, HISTOGRAM) && !v->histogram && table_rows(t) > 1)
+        if (!strcmp(t->columns[i].name, LOST) || /* a line says it */
+            (!strcmp(t->columns[i].name, HISTOGRAM) && !v->histogram && table_rows(t) > 1))
             t->hidden |= UINT64_C(1) << i;
 }
 
@@ -72,7 +79,7 @@ void trace_sum_write(const struct trace_sum_view *v, struct event_sums *sums, st
     if (v->json) {
         table_view_json(out, t);
     } else {
-        hide_histogram(v, t);
+        hide_columns(v, t);
         table_view_text(out, t, style);
     }
     if (rows > table_rows(t))
@@ -89,6 +96,21 @@ void trace_sum_write(const struct trace_sum_view *v, struct event_sums *sums, st
         command_fail(0, "%" PRIu64 " more events came before there was a table, and are in no row",
                      event_sums_early(sums));
     table_free(t);
+}
+
+/* Events of the kernel have a line at the end, which says more. */
+static void tell_lost(struct request *q, const struct event_sums *sums, const struct text_style *style,
+                      bool last)
+{
+    const uint64_t lost = event_sums_lost(sums);
+    if (!lost || lost == q->told_lost || (last && sum_spec_is_kernel(&q->spec)))
+        return;
+    q->told_lost = lost;
+    command_fail(
+        0,
+        "%" PRIu64
+        " events were lost, and are in no row: %smarks lower bounds, ~ what may be too high or too low",
+        lost, text_at_least(style));
 }
 
 /* The rows of one report of several, one a line. */
@@ -137,6 +159,7 @@ static void report(void *arg, struct event_sums *sums, bool last)
         trace_sum_write(&q->view, sums, &out, &style);
     if (!last && !is_stream)
         sink_char(&out, '\n');
+    tell_lost(q, sums, &style, last);
     q->failed |= sink_finish(&out) != 0;
     fflush(q->file);
 }
@@ -220,6 +243,30 @@ static int parse_kernel(struct request *q, const struct arguments *a)
     return kernel_follow_check(&e) ? command_fail(EXIT_IMPOSSIBLE, "%s", e.text) : -1;
 }
 
+/* A command, or a process that runs already. Returns -1, or the exit code. */
+static int parse_target(struct request *q, const struct arguments *a)
+{
+    const char *duration = command_value(q->command, a, "duration"),
+               *sum = command_value(q->command, a, "sum");
+    if (!a->n_rest)
+        return command_misuse(q->command, "missing command or PID: allium trace --sum %s -- CMD ARG...", sum);
+    if (source_kind(a->rest[0]) != SOURCE_PROCESS)
+        return duration ? command_misuse(
+                              q->command,
+                              "--duration with --sum needs a PID: allium trace --sum %s --duration %s PID",
+                              sum, duration)
+                        : -1;
+    if (a->n_rest > 1)
+        return command_misuse(q->command, "too many arguments after PID: leave out %s", a->rest[1]);
+    for (size_t i = 0; i < sizeof(of_agent) / sizeof(*of_agent); i++)
+        if (command_value(q->command, a, of_agent[i]))
+            return command_misuse(q->command,
+                                  "--%s needs a command: allium trace --sum %s --%s ... -- CMD ARG...",
+                                  of_agent[i], sum, of_agent[i]);
+    const int code = option_values_parse_time(q->command, "duration", duration, 1, &q->duration_ns);
+    return code < 0 ? source_parse_pid(q->command, a->rest[0], &q->pid) : code;
+}
+
 /* The options that are not for --sum. Returns -1, or the exit code. */
 static int check_others(const struct request *q, const struct arguments *a)
 {
@@ -242,9 +289,9 @@ static int parse(struct request *q, const struct arguments *a)
     int code = check_others(q, a);
     if (code >= 0)
         return code;
-    if (!a->n_rest || source_kind(a->rest[0]) == SOURCE_PROCESS)
-        return command_misuse(q->command, "--sum needs a command: allium trace --sum %s -- CMD ARG...",
-                              command_value(q->command, a, "sum"));
+    code = parse_target(q, a);
+    if (code >= 0)
+        return code;
     if (sum_spec_parse(&q->spec, command_value(q->command, a, "sum"), &e) || sum_options_check(&q->spec, &e))
         return command_misuse(q->command, "--sum: %s", e.text);
     q->view.top = OPTION_VALUES_TOP_DEFAULT;
@@ -279,6 +326,69 @@ static void tell_losses(const struct kernel_follow_counts *n, const struct sum_s
         command_fail(0, "%" PRIu64 " parts of the kernel's rings were damaged, and left out", n->damaged);
 }
 
+static struct sum_reports reports_of(struct request *q)
+{
+    return (struct sum_reports){.interval_ns = q->interval_ns ? q->interval_ns
+                                               : q->alert     ? ALERT_NS
+                                                              : 0,
+                                .report = report,
+                                .arg = q};
+}
+
+static void end_alarm(struct request *q)
+{
+    sys_alert_end(&q->alarm);
+    sys_alert_release(&q->alarm);
+}
+
+static void say_started(pid_t pid)
+{
+    command_fail(0, "adding up events of process %d; Ctrl-C ends it", (int)pid);
+}
+
+static void tell_process_losses(const struct ring_follow_counts *n)
+{
+    struct buf b = BUF_INIT;
+    trace_summary_add_reasons(&b, n);
+    if (b.len)
+        command_fail(0, "lost: %s", buf_str(&b));
+    if (n->filtered) /* by what was asked for at its start */
+        command_fail(0, "%" PRIu64 " events were filtered by the process, and are in no row", n->filtered);
+    trace_summary_print_damages(n);
+    buf_release(&b);
+}
+
+static int run_process(struct request *q)
+{
+    struct error e = {""};
+    struct trace_attach_result result;
+    struct wrappers wrappers = {0};
+    const bool of_kernel = sum_spec_is_kernel(&q->spec);
+    wrapper_lists_read(&wrappers);
+    const int bad =
+        sum_process(&(struct sum_process_options){.spec = &q->spec,
+                                                  .pid = q->pid,
+                                                  .kernel_ring_bytes = q->kernel_ring_bytes,
+                                                  .duration_ns = q->duration_ns,
+                                                  .wrappers = &wrappers,
+                                                  .reports = reports_of(q),
+                                                  .started = q->quiet || q->duration_ns ? NULL : say_started,
+                                                  .step = step},
+                    &result, &e);
+    wrappers_release(&wrappers);
+    end_alarm(q);
+    if (bad)
+        command_fail(0, "%s", e.text);
+    else if (of_kernel)
+        tell_losses(&result.kernel, &q->spec);
+    else
+        tell_process_losses(&result.traced);
+    free(result.folder);
+    return !bad                                                 ? EXIT_DONE
+           : of_kernel && (bad == -EOPNOTSUPP || bad == -EPERM) ? EXIT_IMPOSSIBLE
+                                                                : EXIT_FAILED;
+}
+
 static int run_command(struct request *q, const struct arguments *a)
 {
     struct error e = {""};
@@ -289,13 +399,9 @@ static int run_command(struct request *q, const struct arguments *a)
                                     .kernel_ring_bytes = q->kernel_ring_bytes,
                                     .follow = !command_value(q->command, a, "no-follow"),
                                     .period_bytes = RECORD_PERIOD_DEFAULT_BYTES,
-                                    .interval_ns = q->interval_ns ? q->interval_ns
-                                                   : q->alert     ? ALERT_NS
-                                                                  : 0,
                                     .wrappers = &wrappers,
-                                    .report = report,
-                                    .step = step,
-                                    .arg = q};
+                                    .reports = reports_of(q),
+                                    .step = step};
     const int code = option_values_parse_size(q->command, "period", command_value(q->command, a, "period"), 1,
                                               RECORD_PERIOD_MAX_BYTES, &o.period_bytes);
     if (code >= 0)
@@ -303,8 +409,7 @@ static int run_command(struct request *q, const struct arguments *a)
     wrapper_lists_read(&wrappers);
     const int bad = sum_command(&o, &result, &e);
     wrappers_release(&wrappers);
-    sys_alert_end(&q->alarm);
-    sys_alert_release(&q->alarm);
+    end_alarm(q);
     if (bad)
         command_fail(0, "%s", e.text);
     if (result.stage == RECORD_RAN && sum_spec_is_kernel(&q->spec))
@@ -316,19 +421,20 @@ static int run_command(struct request *q, const struct arguments *a)
 int trace_sum_run(const struct command *command, const struct arguments *a)
 {
     struct error e = {""};
-    struct request q = {.command = command, .file = stdout};
-    const bool quiet = command_value(command, a, "quiet") != NULL;
+    struct request q = {
+        .command = command, .file = stdout, .quiet = command_value(command, a, "quiet") != NULL};
     bool own_allocator = false;
     char *path = NULL;
     int code = parse(&q, a);
-    if (code < 0 && !sum_spec_is_kernel(&q.spec)) /* else there is no agent, and any program will do */
-        code = launched_check(a->rest[0], quiet, &own_allocator, &path);
+    if (code < 0 && !q.pid &&
+        !sum_spec_is_kernel(&q.spec)) /* else there is no agent, and any program will do */
+        code = launched_check(a->rest[0], q.quiet, &own_allocator, &path);
     free(path);
     if (code < 0 && q.output &&
         !(q.file = output_file_open(q.output, command_value(command, a, "force"), &e)))
         code = command_fail(EXIT_FAILED, "%s", e.text);
     if (code < 0) {
-        code = run_command(&q, a);
+        code = q.pid ? run_process(&q) : run_command(&q, a);
         if (q.output && fclose(q.file))
             q.failed = true;
         if (q.failed)

@@ -3,7 +3,7 @@
 #define CLI_TRACE_SUM_H
 
 /*
- * `allium trace --sum`: reads its options, runs the command, and prints the table.
+ * `allium trace --sum`: reads its options, runs the command or follows the process, and prints the table.
  *
  * Runs in: the tool. Threads: one. Owns: nothing.
  */

@@ -29,11 +29,6 @@ static void add_reason(struct buf *b, uint64_t n, const char *reason)
         buf_printf(b, "%s%" PRIu64 " %s", b->len ? ", " : "", n, reason);
 }
 
-static uint64_t lost(const struct ring_follow_counts *n)
-{
-    return n->full + n->no_room + n->no_ring + n->overwritten;
-}
-
 static void print_events(const struct ring_follow_counts *n, const char *folder)
 {
     struct buf b = BUF_INIT;
@@ -51,7 +46,7 @@ static void print_events(const struct ring_follow_counts *n, const char *folder)
     buf_printf(&b, " in %s, ", folder);
     if (n->has_filter)
         buf_printf(&b, "%" PRIu64 " filtered, ", n->filtered);
-    command_fail(0, "%s%" PRIu64 " lost", buf_str(&b), lost(n));
+    command_fail(0, "%s%" PRIu64 " lost", buf_str(&b), ring_follow_lost(n));
     buf_release(&b);
 }
 
@@ -66,14 +61,27 @@ void trace_summary_print_user(const struct user_counts *n)
                      n->unknown);
 }
 
+void trace_summary_print_damages(const struct ring_follow_counts *n)
+{
+    if (n->damaged)
+        command_fail(0, "%" PRIu64 " parts of rings were damaged by the program itself, and left out",
+                     n->damaged);
+    trace_summary_print_user(&n->user);
+}
+
+void trace_summary_add_reasons(struct buf *b, const struct ring_follow_counts *n)
+{
+    add_reason(b, n->full, "as the reader was late");
+    add_reason(b, n->no_room, "without memory for the ring");
+    add_reason(b, n->no_ring, "without a ring");
+    add_reason(b, n->overwritten, "overwritten");
+}
+
 static void print_losses(const struct ring_follow_counts *n)
 {
     struct buf b = BUF_INIT;
     uint64_t enough = n->ring_bytes;
-    add_reason(&b, n->full, "as the reader was late");
-    add_reason(&b, n->no_room, "without memory for the ring");
-    add_reason(&b, n->no_ring, "without a ring");
-    add_reason(&b, n->overwritten, "overwritten");
+    trace_summary_add_reasons(&b, n);
     while (enough < n->ring_bytes + n->worst_lost_bytes)
         enough *= 2;
     if (b.len && n->full)
@@ -95,10 +103,7 @@ static void print_losses(const struct ring_follow_counts *n)
                      " of the events are in the future: of another clock, or the program wrote "
                      "them itself; --where may misjudge their order",
                      n->ahead);
-    if (n->damaged)
-        command_fail(0, "%" PRIu64 " parts of rings were damaged by the program itself, and left out",
-                     n->damaged);
-    trace_summary_print_user(&n->user);
+    trace_summary_print_damages(n);
     buf_release(&b);
 }
 

@@ -19,5 +19,9 @@ void trace_summary_print_kernel(const struct record_trace *t, const struct kerne
 
 /** Says what is missing in the program's own events. */
 void trace_summary_print_user(const struct user_counts *n);
+/** The same, and what the program has damaged. */
+void trace_summary_print_damages(const struct ring_follow_counts *n);
+/** Appends how many events were lost for which reason; nothing if none was. */
+void trace_summary_add_reasons(struct buf *b, const struct ring_follow_counts *n);
 
 #endif

@@ -117,6 +117,8 @@ void ctf_writer_clocks(struct ctf_writer *w, double residual_ns, bool last)
 {
     struct buf b = BUF_INIT;
     struct error ignored;
+    if (!w)
+        return;
     const struct ctf_clocks now = {.time_ns = clock_ns(CLOCK_MONOTONIC),
                                    .offset_ns = read_offset(),
                                    .residual_ns = (uint64_t)ceil(residual_ns)};

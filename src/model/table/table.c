@@ -51,14 +51,20 @@ uint32_t table_rows(const struct table *t)
     return t->n_columns ? (uint32_t)(t->values.len / t->n_columns) : 0;
 }
 
-/* Returns the value of the last row in this column, made unknown. */
-static struct table_value *cell(struct table *t, uint32_t column, enum table_type type)
+/* Returns the value of the last row in this column. */
+static struct table_value *last_value(struct table *t, uint32_t column)
 {
     assert(column < t->n_columns && t->values.len >= t->n_columns);
+    return &t->values.at[t->values.len - t->n_columns + column];
+}
+
+/* The same, made unknown. */
+static struct table_value *cell(struct table *t, uint32_t column, enum table_type type)
+{
+    struct table_value *v = last_value(t, column);
     const struct table_column *c = &t->columns[column];
     assert(c->type == type || (c->type == TABLE_ADDRESS && type == TABLE_WHOLE) ||
            (c->type == TABLE_LINES && type == TABLE_TEXT));
-    struct table_value *v = &t->values.at[t->values.len - t->n_columns + column];
     clear(c, v);
     return v;
 }
@@ -85,6 +91,16 @@ void table_whole(struct table *t, uint32_t column, uint64_t value)
 void table_at_least(struct table *t, uint32_t column, uint64_t value)
 {
     *cell(t, column, TABLE_WHOLE) = (struct table_value){.known = true, .least = true, .whole = value};
+}
+
+void table_mark_least(struct table *t, uint32_t column)
+{
+    last_value(t, column)->least = last_value(t, column)->known;
+}
+
+void table_mark_unsure(struct table *t, uint32_t column)
+{
+    last_value(t, column)->unsure = last_value(t, column)->known;
 }
 
 void table_signed(struct table *t, uint32_t column, int64_t value)

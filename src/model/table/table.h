@@ -68,7 +68,8 @@ struct table_column {
 
 struct table_value {
     bool known;
-    bool least; /* for TABLE_WHOLE: a lower bound */
+    bool least;  /* of a number: a lower bound */
+    bool unsure; /* of a number: it may be too high or too low */
     union {
         char *text;
         uint64_t whole; /* addresses too */
@@ -144,6 +145,9 @@ void table_text(struct table *t, uint32_t column, const char *text); /* TABLE_LI
 void table_whole(struct table *t, uint32_t column, uint64_t value);  /* TABLE_ADDRESS too */
 void table_at_least(struct table *t, uint32_t column,
                     uint64_t value); /* TABLE_WHOLE; in JSON, the number alone */
+/** Mark the number of the last row as a lower bound, or as unsure. Unknown values, and JSON, stay as they are. */
+void table_mark_least(struct table *t, uint32_t column);
+void table_mark_unsure(struct table *t, uint32_t column);
 void table_signed(struct table *t, uint32_t column, int64_t value);
 void table_real(struct table *t, uint32_t column, double value);
 void table_estimate(struct table *t, uint32_t column, const struct estimate *value);

@@ -10,11 +10,12 @@
 #include "base/hash_map.h"
 #include "base/mem.h"
 
-enum { OTHERS, COUNT, RATE, SUM, MIN, MEAN, MAX, NEGATIVE, HISTOGRAM, FIGURES };
+enum { OTHERS, LOST, COUNT, RATE, SUM, MIN, MEAN, MAX, NEGATIVE, HISTOGRAM, FIGURES };
 
 /* The types of sum, min and max, and the units of all, are those of the values. */
 static const struct table_column figures[FIGURES] = {
     [OTHERS] = {.name = "other_keys", .type = TABLE_FLAG, .hide_if_empty = true},
+    [LOST] = {.name = "lost_events", .type = TABLE_WHOLE, .hide_if_empty = true},
     [COUNT] = {.name = "count", .unit = TABLE_COUNT, .type = TABLE_WHOLE},
     [RATE] =
         {.name = "count_per_s", .unit = TABLE_COUNT, .type = TABLE_REAL, .header = "per s", .drop_rank = 2},
@@ -38,7 +39,7 @@ struct event_sums {
     const struct sum_spec *spec;
     struct map numbers;
     struct VEC(struct row) rows;
-    uint64_t early;
+    uint64_t early, lost;
     double span_s; /* 0: rates are not known */
     struct table_column columns[SUM_SPEC_BY_MAX + FIGURES];
     char *names[SUM_SPEC_BY_MAX];
@@ -111,6 +112,7 @@ void event_sums_add_all(struct event_sums *s, const struct event_sums *other)
     vec_each (const struct row, r, &other->rows)
         event_sums_add(s, &r->key, &r->cells, r->type, r->bytes);
     s->early += other->early;
+    s->lost += other->lost;
 }
 
 void event_sums_begin_span(struct event_sums *s, const struct event_sums *before, double seconds)
@@ -133,6 +135,16 @@ void event_sums_note_early(struct event_sums *s, uint64_t events)
 uint64_t event_sums_early(const struct event_sums *s)
 {
     return s->early;
+}
+
+void event_sums_note_lost(struct event_sums *s, uint64_t events)
+{
+    s->lost += events;
+}
+
+uint64_t event_sums_lost(const struct event_sums *s)
+{
+    return s->lost;
 }
 
 struct event_sums_value event_sums_value_of_number(const struct event_field *f, uint64_t bits, char *text,
@@ -181,7 +193,7 @@ struct event_sums_value event_sums_value_of(const char *name, const struct trace
         return (struct event_sums_value){.kind = EVENT_SUMS_WHOLE, .bits = (uint32_t)e->pid};
     if (!strcmp(name, "thread"))
         return (struct event_sums_value){.kind = EVENT_SUMS_WHOLE, .bits = e->thread};
-    if (!strcmp(name, "cpu"))
+    if (!strcmp(name, "cpu") && e->cpu != TRACE_EVENT_NO_CPU)
         return (struct event_sums_value){.kind = EVENT_SUMS_WHOLE, .bits = e->cpu};
     return (struct event_sums_value){.kind = EVENT_SUMS_ABSENT};
 }
@@ -341,6 +353,20 @@ static void set_value(struct table *t, uint32_t column, enum sum_type type, uint
         table_whole(t, column, bits);
 }
 
+/* Events that were lost can only add to a count, to a sum of numbers without a sign, and to the largest value. */
+static void mark(struct table *t, uint32_t at, bool values)
+{
+    table_mark_least(t, at + COUNT);
+    table_mark_least(t, at + RATE);
+    if (!values)
+        return;
+    (t->columns[at + SUM].type == TABLE_WHOLE ? table_mark_least : table_mark_unsure)(t, at + SUM);
+    table_mark_unsure(t, at + MIN);
+    table_mark_unsure(t, at + MEAN);
+    table_mark_least(t, at + MAX);
+    table_mark_least(t, at + NEGATIVE);
+}
+
 static void set_figures(const struct event_sums *s, struct table *t, const struct row *r)
 {
     const uint32_t at = s->spec->n_by;
@@ -395,6 +421,10 @@ struct table *event_sums_table(struct event_sums *s, uint32_t top)
         for (unsigned i = 0; i < n_by; i++)
             set_key(t, r, i);
         set_figures(s, t, r);
+        if (s->lost) {
+            table_whole(t, n_by + LOST, s->lost);
+            mark(t, n_by, s->spec->field != NULL);
+        }
     }
     t->keys = (1u << n_by) - 1;
     table_sort(t, n_by + COUNT, TABLE_MOST_FIRST);

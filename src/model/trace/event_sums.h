@@ -55,6 +55,9 @@ void event_sums_begin_span(struct event_sums *s, const struct event_sums *before
 /** Notes that there are `events` events that have no row: they came before there was a table. */
 void event_sums_note_early(struct event_sums *s, uint64_t events);
 uint64_t event_sums_early(const struct event_sums *s);
+/** Notes that `events` more events were lost, which may belong to any row: the table's figures are then bounds. */
+void event_sums_note_lost(struct event_sums *s, uint64_t events);
+uint64_t event_sums_lost(const struct event_sums *s);
 
 /** Returns the value of a number field; EVENT_FLOAT: `bits` are the bits of a double. See below for `text`. */
 struct event_sums_value event_sums_value_of_number(const struct event_field *f, uint64_t bits, char *text,

@@ -17,6 +17,7 @@
 
 /* Of trace_event.flags (enum ring_flag): the time lies between those of other events, and was not measured. */
 #define TRACE_EVENT_INTERPOLATED 4u
+#define TRACE_EVENT_NO_CPU       UINT32_MAX /* trace_event.cpu: it is not known */
 
 struct trace_event {
     const struct event_class *class;

@@ -32,8 +32,7 @@ struct session {
     struct sum_followed *followed; /* NULL: the events are the kernel's */
     struct kernel_follow *kernel;
     struct ring_sums *of_kernel;
-    struct event_sums *before; /* at the last report */
-    uint64_t began_ns, reported_ns, due_ns;
+    struct sum_reports reports;
 };
 
 /* The next process that this one forks is the command. */
@@ -41,7 +40,7 @@ static int make_kernel_ready(struct session *s, struct error *e)
 {
     struct kernel_follow_options o = {.ring_bytes = s->o->kernel_ring_bytes};
     kernel_event_class(s->o->spec->event, &o.groups);
-    s->of_kernel = ring_sums_new(s->o->spec);
+    s->of_kernel = ring_sums_new(s->o->spec, NULL);
     int bad = kernel_follow_begin(&s->kernel, &o, e);
     bad = bad ? bad : kernel_follow_start_sums(s->kernel, s->of_kernel, e);
     s->launch_options = (struct launch_options){.argv = s->o->argv};
@@ -71,24 +70,19 @@ static int make_ready(struct session *s, struct error *e)
     return launch_prepare(&s->launch, &s->launch_options, e);
 }
 
-/* Reports what was summed until now. Rates are those since the last report; at the end, those of the whole run. */
+/* Reports what was summed until now. */
 static void report(struct session *s, bool last)
 {
-    const uint64_t now = clock_ns(CLOCK_MONOTONIC), since = last ? s->began_ns : s->reported_ns;
     struct event_sums *sums = s->followed ? sum_followed_read(s->followed) : event_sums_new(s->o->spec);
     if (s->of_kernel)
         ring_sums_read(s->of_kernel, sums);
-    event_sums_begin_span(sums, last ? NULL : s->before, (double)(now - since) / 1e9);
-    s->o->report(s->o->arg, sums, last);
-    event_sums_free(s->before);
-    s->before = sums;
-    s->reported_ns = now;
+    sum_reports_give(&s->reports, sums, last);
 }
 
 /* Runs until the command has ended. */
 static void watch(struct session *s)
 {
-    uint64_t harvested_ns = s->began_ns;
+    uint64_t harvested_ns = s->reports.began_ns;
     for (;;) {
         struct pollfd fds[] = {{.fd = s->launch.process_fd, .events = POLLIN},
                                {.fd = s->launch.signal_fd, .events = POLLIN}};
@@ -100,12 +94,9 @@ static void watch(struct session *s)
             sum_followed_harvest(s->followed);
             harvested_ns = now;
         }
-        if (s->o->interval_ns && now >= s->due_ns) {
+        if (sum_reports_due(&s->reports))
             report(s, false);
-            while (s->due_ns <= now)
-                s->due_ns += s->o->interval_ns;
-        }
-        s->o->step(s->o->arg);
+        s->o->step(s->reports.arg);
         if (fds[0].revents)
             return;
     }
@@ -113,7 +104,7 @@ static void watch(struct session *s)
 
 int sum_command(const struct sum_command_options *o, struct record_result *result, struct error *e)
 {
-    struct session s = {.o = o, .asked = BUF_INIT};
+    struct session s = {.o = o, .reports = o->reports, .asked = BUF_INIT};
     s.launch = (struct launch){.process_fd = -1, .signal_fd = -1, .gate_fd = -1, .answer_fd = -1};
     *result = (struct record_result){.stage = RECORD_NOT_STARTED};
     int bad = make_ready(&s, e);
@@ -122,8 +113,7 @@ int sum_command(const struct sum_command_options *o, struct record_result *resul
         result->stage = bad == -ENOENT ? RECORD_NOT_FOUND : RECORD_NOT_EXECUTABLE;
     } else if (!bad) {
         result->stage = RECORD_RAN;
-        s.began_ns = s.reported_ns = clock_ns(CLOCK_MONOTONIC);
-        s.due_ns = s.began_ns + o->interval_ns;
+        sum_reports_begin(&s.reports);
         watch(&s);
         result->wait_status = launch_reap(&s.launch);
         if (s.followed)
@@ -134,7 +124,7 @@ int sum_command(const struct sum_command_options *o, struct record_result *resul
     }
     kernel_follow_end(s.kernel, &result->kernel, NULL);
     ring_sums_free(s.of_kernel);
-    event_sums_free(s.before);
+    sum_reports_end(&s.reports);
     sum_followed_free(s.followed);
     if (s.dir)
         ledger_run_remove(s.dir);

@@ -13,6 +13,7 @@
 #include "model/profile/wrappers.h"
 #include "model/trace/event_sums.h"
 #include "run/record.h"
+#include "run/sum/sum_reports.h"
 
 struct sum_command_options {
     const struct sum_spec *spec;
@@ -20,13 +21,10 @@ struct sum_command_options {
     bool follow; /* observe children, too */
     uint64_t period_bytes;
     uint64_t kernel_ring_bytes;      /* of struct kernel_follow_options, for events of the kernel */
-    uint64_t interval_ns;            /* 0: one report, at the end */
     const struct wrappers *wrappers; /* functions that are passed over when a call is named */
-    /** Called at each interval, and when the command has ended (`last`). The sums are valid until it returns. */
-    void (*report)(void *arg, struct event_sums *sums, bool last);
-    /** Called every 50 ms. */
+    struct sum_reports reports;      /* its caller's members */
+    /** Called every 50 ms, with the argument of the reports. */
     void (*step)(void *arg);
-    void *arg;
 };
 
 /**

@@ -2,7 +2,6 @@
 #include "run/sum/sum_followed.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,19 +10,15 @@
 #include "base/mem.h"
 #include "collect/ledger/ledger_copy.h"
 #include "collect/ledger/ledger_dir.h"
-#include "collect/ledger/ledger_folder.h"
-#include "collect/ledger/ledger_profile.h"
-#include "collect/ledger/profile_names.h"
 #include "collect/trace/ring_image.h"
 #include "collect/trace/sum_image.h"
+#include "run/sum/call_names.h"
 
 struct sum_followed {
     const char *dir;
     const struct sum_spec *spec;
-    const struct wrappers *wrappers;
     struct event_sums *ended; /* of images that have ended */
-    struct symbols *symbols;
-    bool names_calls;
+    struct call_names *names; /* NULL: keys have no calls */
 };
 
 /* The names of the calls of one image. */
@@ -36,64 +31,26 @@ struct sum_followed *sum_followed_new(const char *dir, const struct sum_spec *sp
                                       const struct wrappers *wrappers)
 {
     struct sum_followed *f = mem_alloc(sizeof(*f));
-    *f = (struct sum_followed){.dir = dir, .spec = spec, .wrappers = wrappers, .ended = event_sums_new(spec)};
+    *f = (struct sum_followed){.dir = dir, .spec = spec, .ended = event_sums_new(spec)};
     for (unsigned i = 0; i < spec->n_by; i++)
-        f->names_calls |= !strcmp(spec->by[i], "site") && !sum_spec_is_user(spec);
+        if (!strcmp(spec->by[i], "site") && !sum_spec_is_user(spec))
+            f->names = call_names_new(dir, wrappers);
     return f;
 }
 
-static struct profile *read_names(struct sum_followed *f, const struct sum_image *i)
-{
-    struct buf path = BUF_INIT;
-    struct ledger_copy copy;
-    struct profile *p = NULL;
-    buf_printf(&path, "%s/", f->dir);
-    ring_image_add_name(&path, &(struct ring_image){.pid = i->pid, .id = i->id}, LEDGER_SUFFIX);
-    const int fd = ledger_file_open(buf_str(&path), O_RDONLY);
-    buf_release(&path);
-    if (fd < 0)
-        return NULL;
-    if (!ledger_copy_read(fd, &copy, NULL)) {
-        p = ledger_profile(&copy);
-        ledger_copy_release(&copy);
-    }
-    close(fd);
-    if (!p)
-        return NULL;
-    if (!f->symbols) {
-        char *cache = profile_names_cache_dir();
-        f->symbols = symbols_new(cache);
-        free(cache);
-    }
-    profile_names_apply(f->symbols, p, "");
-    wrappers_mark(f->wrappers, p);
-    return p;
-}
-
-/* Returns the innermost function that is not a wrapper; else the outermost function of the address. */
 static const char *name_of(void *arg, uint64_t frame)
 {
     struct names *n = arg;
-    const struct profile_line *line = NULL;
-    if (!n->p || frame > n->p->locations.len)
-        return NULL;
-    const struct profile_location *l = &n->p->locations.at[frame - 1];
-    for (uint32_t i = 0; i < l->n_lines; i++) {
-        line = &n->p->lines.at[l->first_line + i];
-        if (!line->wrapper)
-            break;
-    }
     buf_reset(&n->text);
-    event_sums_add_site(
-        &n->text, line ? profile_text(n->p, line->function) : NULL,
-        line ? profile_text(n->p, line->file) : NULL, line ? line->line : 0,
-        l->module == PROFILE_NONE ? NULL : profile_text(n->p, n->p->modules.at[l->module].path), l->address);
+    if (n->p && frame <= n->p->locations.len)
+        call_names_add_location(n->p, (uint32_t)(frame - 1), &n->text);
     return n->text.len ? buf_str(&n->text) : NULL;
 }
 
 static void add(struct sum_followed *f, const struct sum_image *i, struct event_sums *to)
 {
-    struct names names = {.p = f->names_calls ? read_names(f, i) : NULL, .text = BUF_INIT};
+    struct names names = {.p = f->names ? call_names_profile(f->names, i->pid, i->id) : NULL,
+                          .text = BUF_INIT};
     sum_image_add(i, f->spec, to, name_of, &names);
     profile_free(names.p);
     buf_release(&names.text);
@@ -162,6 +119,6 @@ void sum_followed_free(struct sum_followed *f)
     sum_followed_harvest(f);
     remove_ledgers(f);
     event_sums_free(f->ended);
-    symbols_free(f->symbols);
+    call_names_free(f->names);
     free(f);
 }

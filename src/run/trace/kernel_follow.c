@@ -78,7 +78,7 @@ static int take(struct kernel_follow *f, uint32_t ring, const struct ring_piece 
 {
     struct stream *s = &f->streams[ring];
     if (f->sums) {
-        ring_sums_add(f->sums, p, 0, cpu_of(f, ring));
+        ring_sums_add(f->sums, &(struct ring_sums_source){.cpu = cpu_of(f, ring)}, p);
         f->counts.events += p->n_events;
         return 0;
     }
@@ -120,6 +120,15 @@ static int write_losses(struct kernel_follow *f)
     return bad;
 }
 
+static void end_sums_round(struct kernel_follow *f)
+{
+    uint64_t lost = f->counts.damaged; /* of a damaged part, one event at least */
+    for (uint32_t ring = 0; f->sums && ring < ring_reader_rings(f->reader); ring++)
+        lost += lost_of(f, ring);
+    if (f->sums)
+        ring_sums_end_round(f->sums, lost);
+}
+
 /* Reads all rings once. Returns whether there was anything. */
 static bool read_all(struct kernel_follow *f)
 {
@@ -135,6 +144,7 @@ static bool read_all(struct kernel_follow *f)
             else
                 f->counts.damaged++;
         }
+    end_sums_round(f);
     return any;
 }
 

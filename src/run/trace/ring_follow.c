@@ -20,12 +20,14 @@
 #include "collect/trace/event_window.h"
 #include "collect/trace/ring_image.h"
 #include "model/trace/clock_kind.h"
+#include "run/sum/ring_sums.h"
+#include "run/trace/event_times.h"
+#include "run/trace/ring_losses.h"
 #include "run/trace/ring_rate.h"
 #include "run/worker_thread.h"
 
 #define FIRST_ANCHORS_NS 10000000u /* between two anchors of the clock */
 #define ALIVE_NS         100000000u
-#define EXACT_NS         1000000000u
 #define HELD_BYTES       (UINT64_C(64) << 20) /* of an image that has a half written event */
 
 /* A ring of an image. */
@@ -33,8 +35,8 @@ struct followed_ring {
     int stream; /* -1: nothing was written yet */
     uint64_t stream_bytes, events, event_bytes;
     struct ring_rate rate;
-    uint64_t lost_before[RING_LOSSES]; /* before we came */
-    uint64_t number, lost;             /* of the last packet */
+    struct ring_losses losses;
+    uint64_t number, lost; /* of the last packet */
 };
 
 struct followed {
@@ -57,7 +59,8 @@ struct ring_follow {
     struct event_filter *filter; /* NULL: there is none */
     struct tick_clock clock;
     struct trace_budget budget;
-    uint64_t now_ns, began_ns, scanned_ns, first_ns, last_ns;
+    uint64_t now_ns, began_ns, scanned_ns;
+    struct event_span span;
     struct VEC(struct followed) images;
     struct VEC(uint64_t) ended; /* ids of images that are read to the end, and whose files stay */
     struct ring_follow_counts counts;
@@ -81,8 +84,7 @@ static void pass_over(struct followed *i)
 {
     struct ring_piece p;
     for (uint32_t ring = 0; ring < ring_reader_rings(i->image.reader); ring++) {
-        for (int why = 0; why < RING_LOSSES; why++)
-            i->rings[ring].lost_before[why] = ring_reader_lost(i->image.reader, ring, (enum ring_loss)why);
+        ring_losses_begin(&i->rings[ring].losses, i->image.reader, ring);
         const struct ring_header *h = ring_reader_header(i->image.reader);
         /* twice its packets: a program may write faster than we read */
         for (uint64_t left = 2 * h->ring_bytes / h->packet_bytes;
@@ -154,20 +156,12 @@ static void write_failed(struct ring_follow *f, const struct followed_ring *r, i
     f->bad = error_set(&f->error, bad, "cannot write the trace: %s", strerror(bad));
 }
 
-static const struct tick_clock *clock_of(const struct ring_follow *f, const struct followed *i)
-{
-    const uint32_t clock = ring_reader_header(i->image.reader)->clock;
-    return clock == RING_CLOCK_TSC || clock == RING_CLOCK_EVERY ? &f->clock : NULL;
-}
-
 /* `clock` NULL: the times are in ns. */
 static void write_piece(struct ring_follow *f, struct followed *i, uint32_t ring, struct ring_piece *p,
                         const struct tick_clock *clock)
 {
     struct followed_ring *r = &i->rings[ring];
-    uint64_t lost = 0;
-    for (int k = 0; k < RING_LOSSES; k++)
-        lost += k == RING_LOST_FILTERED ? 0 : p->lost[k] - r->lost_before[k];
+    const uint64_t lost = ring_losses_until(&r->losses, p);
     if (!f->counts.stopped)
         stop_writing(f, trace_budget_ask(&f->budget, ctf_writer_packet_bytes(p), f->now_ns));
     if (f->counts.stopped && f->counts.stopped != TRACE_TIME_IS_UP) {
@@ -197,24 +191,20 @@ static void write_piece(struct ring_follow *f, struct followed *i, uint32_t ring
 /* Returns the time, or number, that an event of the image would have now. */
 static uint64_t time_of(const struct ring_follow *f, const struct followed *i)
 {
-    const uint64_t number = ring_reader_counter(i->image.reader);
-    const struct tick_anchor now = tick_clock_anchor();
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    return ring_reader_header(i->image.reader)->clock == RING_CLOCK_COUNTER ? f->began_ns + number + 1
-           : clock_of(f, i) ? tick_clock_ns(&f->clock, now.ticks)
-                            : now.ns;
+    return event_times_now(i->image.reader, &f->clock, f->began_ns);
 }
 
 /* Writes what a piece has, or holds it until it can be judged. */
 static void use_piece(struct ring_follow *f, struct followed *i, uint32_t ring, struct ring_piece *p)
 {
+    const struct tick_clock *clock = event_times_clock(i->image.reader, &f->clock);
     const int bad = user_classes_translate(f->user, i->user, p, f->writer, &f->counts.user, &f->error);
     if (bad) {
         write_failed(f, &i->rings[ring], -bad);
         f->counts.unwritten += p->n_events;
     } else if (!i->window) {
-        write_piece(f, i, ring, p, clock_of(f, i));
-    } else if (event_window_put(i->window, ring, p, clock_of(f, i), time_of(f, i))) {
+        write_piece(f, i, ring, p, clock);
+    } else if (event_window_put(i->window, ring, p, clock, time_of(f, i))) {
         f->counts.damaged++;
     }
 }
@@ -224,32 +214,22 @@ static void write_judged(struct ring_follow *f, struct followed *i, uint64_t unt
 {
     if (!i->window)
         return;
-    event_window_judge(i->window, until_ns, f->first_ns);
+    event_window_judge(i->window, until_ns, f->span.first_ns);
     for (uint32_t ring = 0; ring < ring_reader_rings(i->image.reader); ring++)
         for (struct ring_piece *p; (p = event_window_take(i->window, ring));)
             write_piece(f, i, ring, p, NULL);
 }
 
-/* Keeps the time of the first event and of the last one; later on that of the reading, which is not much later. */
-static void note_time(struct ring_follow *f, const struct ring_reader *reader, const struct ring_piece *p)
+/* Adds the events up, in place of writing them. */
+static void add_up(struct ring_follow *f, const struct followed *i, uint32_t ring, const struct ring_piece *p)
 {
-    const uint32_t clock = ring_reader_header(reader)->clock;
-    uint32_t at = 0;
-    bool bad;
-    if (clock == RING_CLOCK_COUNTER || clock == RING_CLOCK_NONE || f->last_ns - f->first_ns > EXACT_NS) {
-        f->first_ns = f->first_ns ? f->first_ns : f->now_ns;
-        f->last_ns = f->now_ns;
-        return;
-    }
-    for (const struct ring_event *e; (e = ring_piece_event(p, &at, &bad));) {
-        if (clock == RING_CLOCK_EVERY && !e->ticks)
-            continue;
-        const uint64_t ns = clock == RING_CLOCK_MONOTONIC ? e->ticks : tick_clock_ns(&f->clock, e->ticks);
-        if (!f->first_ns || ns < f->first_ns)
-            f->first_ns = ns;
-        if (ns > f->last_ns)
-            f->last_ns = ns;
-    }
+    const bool is_shared = ring + 1 == ring_reader_rings(i->image.reader);
+    const struct ring_sums_source from = {.pid = i->image.pid,
+                                          .image_id = i->image.id,
+                                          .cpu = is_shared ? TRACE_EVENT_NO_CPU : ring,
+                                          .user = i->user};
+    f->counts.user.unknown += ring_sums_add(f->o.sums, &from, p);
+    f->counts.events += p->n_events;
 }
 
 static void take(struct ring_follow *f, struct followed *i, uint32_t ring, struct ring_piece *p)
@@ -260,9 +240,11 @@ static void take(struct ring_follow *f, struct followed *i, uint32_t ring, struc
         return;
     r->events += p->n_events;
     r->event_bytes += 8ull * p->n_words;
-    note_time(f, i->image.reader, p);
+    event_times_add(&f->span, i->image.reader, p, &f->clock, f->now_ns);
     if (f->counts.stopped)
         f->counts.unwritten += p->n_events;
+    else if (f->o.sums)
+        add_up(f, i, ring, p);
     else
         use_piece(f, i, ring, p);
 }
@@ -288,7 +270,7 @@ static bool read_image(struct ring_follow *f, struct followed *i)
 
 static uint64_t lost_of(const struct followed *i, uint32_t ring, enum ring_loss why)
 {
-    return ring_reader_lost(i->image.reader, ring, why) - i->rings[ring].lost_before[why];
+    return ring_losses_of(&i->rings[ring].losses, i->image.reader, ring, why);
 }
 
 static void count_losses(struct ring_follow *f, const struct followed *i)
@@ -296,8 +278,8 @@ static void count_losses(struct ring_follow *f, const struct followed *i)
     struct ring_follow_counts *n = &f->counts;
     for (uint32_t ring = 0; ring < ring_reader_rings(i->image.reader); ring++) {
         const struct followed_ring *r = &i->rings[ring];
-        if (f->last_ns > f->first_ns) /* a short program may have ended before a span was over */
-            ring_rate_raise(&n->busiest_bytes_per_s, r->event_bytes, f->last_ns - f->first_ns);
+        if (f->span.last_ns > f->span.first_ns) /* a short program may have ended before a span was over */
+            ring_rate_raise(&n->busiest_bytes_per_s, r->event_bytes, f->span.last_ns - f->span.first_ns);
         const uint64_t full = lost_of(i, ring, RING_LOST_FULL);
         n->full += full;
         n->no_room += lost_of(i, ring, RING_LOST_NO_ROOM);
@@ -313,9 +295,7 @@ static void write_losses(struct ring_follow *f, struct followed *i)
 {
     for (uint32_t ring = 0; ring < ring_reader_rings(i->image.reader) && !f->counts.stopped; ring++) {
         struct followed_ring *r = &i->rings[ring];
-        uint64_t lost = 0;
-        for (int why = 0; why < RING_LOSSES; why++)
-            lost += why == RING_LOST_FILTERED ? 0 : lost_of(i, ring, (enum ring_loss)why);
+        const uint64_t lost = ring_losses_all(&r->losses, i->image.reader, ring);
         if (lost <= r->lost)
             continue;
         if (r->stream < 0)
@@ -334,7 +314,7 @@ static void release(struct ring_follow *f, struct followed *i, bool ended)
     if (clock_kind_interpolates(f->o.clock)) /* the last events were before now */
         write_judged(f, i, f->now_ns);
     write_judged(f, i, UINT64_MAX);
-    if (!clock_kind_has_numbers(f->o.clock))
+    if (f->writer && !clock_kind_has_numbers(f->o.clock))
         write_losses(f, i);
     count_losses(f, i);
     f->counts.filtered += i->window ? event_window_dropped(i->window) : 0;
@@ -385,6 +365,17 @@ static bool read_all(struct ring_follow *f)
     return any;
 }
 
+/* Sums must know what they lack. Of a damaged part that is one event at least. */
+static void end_sums_round(struct ring_follow *f)
+{
+    uint64_t lost = ring_follow_lost(&f->counts) + f->counts.damaged + f->counts.user.unknown;
+    vec_each (const struct followed, i, &f->images)
+        for (uint32_t ring = 0; ring < ring_reader_rings(i->image.reader); ring++)
+            lost += ring_losses_all(&i->rings[ring].losses, i->image.reader, ring);
+    if (f->o.sums)
+        ring_sums_end_round(f->o.sums, lost);
+}
+
 /* One round. Returns whether there were events. */
 static bool step(struct ring_follow *f, bool last)
 {
@@ -401,6 +392,7 @@ static bool step(struct ring_follow *f, bool last)
     harvest(f, last);
     if (f->o.duration_ns && f->now_ns - f->began_ns >= f->o.duration_ns)
         stop_writing(f, TRACE_TIME_IS_UP);
+    end_sums_round(f);
     return any;
 }
 
@@ -453,6 +445,7 @@ int ring_follow_begin(struct ring_follow **out, const struct ring_follow_options
 {
     struct ring_follow *f = mem_alloc(sizeof(*f));
     f->o = *o;
+    f->folder = -1;
     f->dir = mem_strdup(o->dir);
     f->user = user_classes_new();
     const struct tick_anchor first = tick_clock_anchor();
@@ -461,7 +454,9 @@ int ring_follow_begin(struct ring_follow **out, const struct ring_follow_options
     nanosleep(&(struct timespec){.tv_nsec = FIRST_ANCHORS_NS}, NULL);
     tick_clock_init(&f->clock, first, tick_clock_anchor());
     f->now_ns = f->began_ns = clock_ns(CLOCK_MONOTONIC);
-    int bad = begin_folder(f, e);
+    int bad = o->sums ? 0 : begin_folder(f, e);
+    if (o->sums)
+        ring_sums_set_ledgers(o->sums, o->dir);
     if (!bad && o->where)
         bad = event_filter_new(&f->filter, o->where, e);
     if (!bad && o->only)
@@ -482,15 +477,16 @@ int ring_follow_end(struct ring_follow *f, struct ring_follow_counts *out, struc
         return 0;
     atomic_store(&f->stop, true);
     pthread_join(f->thread, NULL);
-    vec_each (struct followed, i, &f->images) /* of processes that run on */
-        release(f, i, false);
+    for (; f->images.len; f->images.len--) /* of processes that run on */
+        release(f, &f->images.at[f->images.len - 1], false);
+    end_sums_round(f); /* adds what was held */
     f->counts.clock = f->o.clock;
     f->counts.has_filter = f->filter != NULL;
     const int bad = f->bad;
     f->counts.bytes = f->budget.used_bytes;
     f->counts.limit_bytes = f->budget.limit_bytes;
     f->counts.spare_bytes = f->budget.spare_bytes;
-    f->counts.span_ns = f->last_ns - f->first_ns;
+    f->counts.span_ns = f->span.last_ns - f->span.first_ns;
     ctf_writer_clocks(f->writer, f->counts.residual_ns, true);
     *out = f->counts;
     if (bad && e)

@@ -4,7 +4,7 @@
 
 /*
  * Reads the rings of all process images in a recorder's folder while they are written, by a thread of its own, and
- * writes them as CTF. The rings of an image that has ended are read to their end, and removed.
+ * writes them as CTF, or adds them up. The rings of an image that has ended are read to their end, and removed.
  *
  * When the trace may grow no more, reading goes on, and events are only counted.
  *
@@ -21,10 +21,13 @@
 #include "run/trace/trace_budget.h"
 
 struct ring_follow;
+struct ring_sums;
 
 struct ring_follow_options {
-    const char *dir;      /* of the ledgers */
-    const char *folder;   /* of the trace */
+    const char *dir;    /* of the ledgers */
+    const char *folder; /* of the trace; not used with `sums` */
+    /* The events are added to this, which is the caller's, in place of writing them. NULL: they are written. */
+    struct ring_sums *sums;
     uint64_t limit_bytes; /* of the folder; 0: the default */
     uint64_t duration_ns; /* 0: until the end */
     /* The rings of this process alone are read, from now on, and stay; 0: those of all, which are removed. */
@@ -56,6 +59,12 @@ struct ring_follow_counts {
     struct user_counts user;    /* of the program's own events */
     struct counter_price price; /* with the clock "counter" */
 };
+
+/** Returns the events that were lost. */
+static inline uint64_t ring_follow_lost(const struct ring_follow_counts *n)
+{
+    return n->full + n->no_room + n->no_ring + n->overwritten;
+}
 
 /** Starts the thread. The folder of the trace must exist. Returns 0, or -errno with a line. */
 int ring_follow_begin(struct ring_follow **out, const struct ring_follow_options *o, struct error *e);

@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/sigsafe/clock_ns.h"
 #include "collect/process/proc.h"
 #include "collect/trace/ring_image.h"
 #include "collect/trace/trace_dir.h"
@@ -19,6 +20,7 @@
 #include "run/trace/traced_process.h"
 
 #define NS_PER_MS 1000000u
+#define STEP_MS   50u
 
 static int open_signals(void)
 {
@@ -44,10 +46,21 @@ static int begin_ends(struct ends *ends, pid_t pid, struct error *e)
     return error_set(e, errno, "cannot watch process %d: %s", (int)pid, strerror(errno));
 }
 
-static void wait_for_end(struct ends *ends, uint64_t duration_ns)
+static void wait_for_end(struct ends *ends, const struct trace_attach_options *o)
 {
-    const uint64_t ms = (duration_ns + NS_PER_MS - 1) / NS_PER_MS;
-    poll(ends->fds, 2, !duration_ns ? -1 : ms < INT32_MAX ? (int)ms : INT32_MAX);
+    const uint64_t until_ns = o->duration_ns ? clock_ns(CLOCK_MONOTONIC) + o->duration_ns : UINT64_MAX;
+    for (;;) {
+        const uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+        if (now_ns >= until_ns)
+            return;
+        const uint64_t ms =
+            until_ns == UINT64_MAX ? INT32_MAX : (until_ns - now_ns + NS_PER_MS - 1) / NS_PER_MS;
+        const uint64_t most = o->step ? STEP_MS : INT32_MAX;
+        if (poll(ends->fds, 2, (int)(ms < most ? ms : most)) > 0)
+            return;
+        if (o->step)
+            o->step(o->arg);
+    }
 }
 
 static void release_ends(const struct ends *ends)
@@ -100,8 +113,10 @@ static int begin_kernel(struct attached *a, const char *folder, struct error *e)
                                                                   .ring_bytes = a->o->kernel_ring_bytes,
                                                                   .pid = a->o->pid},
                                   e);
-    buf_printf(&kernel, "%s/kernel", folder);
-    bad = bad ? bad : kernel_follow_start(a->kernel, buf_str(&kernel), e);
+    buf_printf(&kernel, "%s/kernel", folder ? folder : "");
+    if (!bad)
+        bad = a->o->sums ? kernel_follow_start_sums(a->kernel, a->o->sums, e)
+                         : kernel_follow_start(a->kernel, buf_str(&kernel), e);
     buf_release(&kernel);
     return bad;
 }
@@ -116,6 +131,7 @@ static int begin_rings(struct attached *a, const char *folder, struct error *e)
               : ring_follow_begin(&a->rings,
                                   &(struct ring_follow_options){.dir = a->target.dir,
                                                                 .folder = folder,
+                                                                .sums = a->o->sums,
                                                                 .limit_bytes = a->o->limit_bytes,
                                                                 .duration_ns = a->o->duration_ns,
                                                                 .where = a->o->where,
@@ -150,11 +166,11 @@ static int follow(struct attached *a, struct trace_attach_result *out, struct er
     out->has_agent = a->before.has_agent;
     if (has_begun) {
         if (a->o->started)
-            a->o->started(a->o->pid, out->folder);
-        wait_for_end(&a->ends, a->o->duration_ns);
+            a->o->started(a->o->arg, out->folder);
+        wait_for_end(&a->ends, a->o);
     }
     bad = end(a, bad, out, e);
-    if (!has_begun)
+    if (!has_begun && out->folder)
         trace_dir_remove(out->folder);
     return bad;
 }
@@ -178,7 +194,8 @@ int trace_attach(const struct trace_attach_options *o, struct trace_attach_resul
 {
     struct attached a = {.o = o, .ends = {{{.fd = -1}, {.fd = -1}}}};
     *out = (struct trace_attach_result){.folder = NULL};
-    int bad = find(&a.target, o->pid, e);
+    const bool only_kernel = o->sums && o->kernel_groups;
+    int bad = only_kernel ? 0 : find(&a.target, o->pid, e);
     if (bad == -ENOENT && o->kernel_groups && !o->events) {
         a.target = (struct traced_process){.entry = NULL};
         bad = 0;
@@ -186,8 +203,8 @@ int trace_attach(const struct trace_attach_options *o, struct trace_attach_resul
     if (bad)
         return bad;
     out->writes = a.target.entry != NULL;
-    out->folder = name_folder(&a);
-    bad = trace_dir_make(out->folder, o->force, e);
+    out->folder = o->sums ? NULL : name_folder(&a);
+    bad = o->sums ? 0 : trace_dir_make(out->folder, o->force, e);
     bad = bad ? bad : follow(&a, out, e);
     if (a.target.entry)
         traced_process_release(&a.target);

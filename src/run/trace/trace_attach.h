@@ -3,7 +3,8 @@
 #define RUN_TRACE_ATTACH_H
 
 /*
- * `allium trace PID`: traces a process that runs already, until a signal comes, a time is over or the process ends.
+ * `allium trace PID`: traces a process that runs already, until a signal comes, a time is over or the process ends; or
+ * adds its events up in place of writing them.
  *
  * Runs in: the tool. Threads: the caller's, and those of ring_follow.h and kernel_follow.h. Owns: nothing.
  */
@@ -17,6 +18,9 @@
 
 struct trace_attach_options {
     pid_t pid;
+    /* The events are added to this, and no folder is made: those of `kernel_groups`, or if there are none, those of
+     * `events`. NULL: they are written. */
+    struct ring_sums *sums;
     const char *folder; /* NULL: ./NAME.PID.trace */
     bool force;
     const char *events;                /* wire/event_list.h; NULL: those that are selected (trace_switch.h) */
@@ -24,11 +28,13 @@ struct trace_attach_options {
     uint32_t kernel_groups;            /* the kernel's events of these groups, too, see kernel_follow.h */
     uint64_t kernel_ring_bytes;        /* of each ring, of which a CPU has two */
     uint64_t limit_bytes, duration_ns; /* 0: the default, and until a signal */
-    void (*started)(pid_t pid, const char *folder); /* called when it has begun; NULL: nothing is */
+    void (*started)(void *arg, const char *folder); /* called when it has begun; NULL: nothing is */
+    void (*step)(void *arg);                        /* called every 50 ms; NULL: nothing is */
+    void *arg;
 };
 
 struct trace_attach_result {
-    char *folder;   /* of the trace; the caller frees it */
+    char *folder;   /* of the trace, or NULL; the caller frees it */
     bool writes;    /* the process itself writes events */
     bool has_agent; /* it has the agent: its ledger has names for the events */
     struct ring_follow_counts traced;

@@ -74,8 +74,10 @@ static void add_value(struct buf *b, const struct text_style *style, const struc
         buf_addch(b, '-');
         return;
     }
-    if (c->type == TABLE_WHOLE && v->least)
+    if (v->least)
         buf_addstr(b, text_at_least(style));
+    else if (v->unsure)
+        buf_addstr(b, "~ ");
     if (style->exact && add_exact(b, c, v))
         return;
     switch (c->type) {
