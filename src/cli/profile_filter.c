@@ -81,11 +81,11 @@ static void offer_stacks(const struct subject *s, size_t field, struct query_pro
 }
 
 /* By its own name, and by that within its process. */
-static void offer_thread(const struct subject *s, struct query_probe *probe)
+static void offer_thread(const struct profile *p, uint32_t thread, struct query_probe *probe)
 {
     struct buf name = BUF_INIT;
-    profile_add_thread_name(&name, s->p, s->cell->thread);
-    if (!query_offer_text(probe, profile_text(s->p, s->p->threads.at[s->cell->thread].name)))
+    profile_add_thread_name(&name, p, thread);
+    if (!query_offer_text(probe, profile_text(p, p->threads.at[thread].name)))
         query_offer_text(probe, buf_str(&name));
     buf_release(&name);
 }
@@ -104,7 +104,7 @@ static void look_up(void *subject, size_t field, struct query_probe *probe)
         query_offer_text(probe, profile_text(s->p, image->comm));
         break;
     case THREAD:
-        offer_thread(s, probe);
+        offer_thread(s->p, s->cell->thread, probe);
         break;
     case PID:
         query_offer_number(probe, image->pid);
@@ -144,6 +144,60 @@ bool profile_filter_keeps_free(struct profile_filter *f, const struct profile *p
     const struct profile_free *it = &p->frees.at[free];
     struct subject s = {.f = f, .p = p, .cell = &p->cells.at[it->cell], .free = it};
     return !f->query || query_match(f->query, look_up, &s);
+}
+
+struct event_subject {
+    struct subject of_filter; /* without a cell */
+    const struct profile_filter_event *event;
+};
+
+static void look_up_event(void *subject, size_t field, struct query_probe *probe)
+{
+    const struct event_subject *s = subject;
+    const struct profile *p = s->of_filter.p;
+    const struct profile_filter_event *e = s->event;
+    switch ((enum field)field) {
+    case FUNC:
+    case MODULE:
+    case FILE_NAME:
+        if (e->stack != PROFILE_NONE)
+            frames_of(&s->of_filter.f->frames, p, e->stack);
+        else if (e->location != PROFILE_NONE)
+            frames_at(&s->of_filter.f->frames, p, e->location);
+        else
+            break;
+        offer_frames(&s->of_filter, field, probe);
+        break;
+    case COMM:
+        if (e->image != PROFILE_NONE)
+            query_offer_text(probe, profile_text(p, p->images.at[e->image].comm));
+        break;
+    case THREAD:
+        if (e->thread != PROFILE_NONE)
+            offer_thread(p, e->thread, probe);
+        break;
+    case PID:
+        query_offer_number(probe, e->pid);
+        break;
+    case SIZE:
+        if (e->has_size)
+            query_offer_number(probe, e->size_bytes > INT64_MAX ? INT64_MAX : (int64_t)e->size_bytes);
+        break;
+    case AGE:
+        break;
+    }
+}
+
+bool profile_filter_keeps_event(struct profile_filter *f, const struct profile *p,
+                                const struct profile_filter_event *e)
+{
+    struct event_subject s = {{.f = f, .p = p}, e};
+    return !f->older_than_ns && (!f->query || query_match(f->query, look_up_event, &s));
+}
+
+bool profile_filter_asks_age(const struct profile_filter *f)
+{
+    return f->older_than_ns || (f->query && query_uses(f->query, AGE));
 }
 
 void profile_filter_apply(struct profile_filter *f, struct rollup_options *o)

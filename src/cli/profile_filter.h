@@ -27,6 +27,19 @@ void profile_filter_apply(struct profile_filter *f, struct rollup_options *o);
 /** Returns whether the query matches a recent free: its functions are those of both stacks, its age is its
  * lifetime. */
 bool profile_filter_keeps_free(struct profile_filter *f, const struct profile *p, uint32_t free);
+/** An event of a trace, as a query on the profile sees it; PROFILE_NONE: not known. */
+struct profile_filter_event {
+    uint32_t image, thread;
+    uint32_t stack, location; /* of the call; the location counts if the stack is not known */
+    int32_t pid;
+    bool has_size;
+    uint64_t size_bytes;
+};
+/** Returns whether the query matches an event. An event has no age: nothing is older than --older-than. */
+bool profile_filter_keeps_event(struct profile_filter *f, const struct profile *p,
+                                const struct profile_filter_event *e);
+/** Returns whether the filter asks for ages. */
+bool profile_filter_asks_age(const struct profile_filter *f);
 /** Returns the filter in words, for a heading; the caller frees it. NULL: no filter. */
 char *profile_filter_words(const struct profile_filter *f);
 

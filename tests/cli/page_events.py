@@ -184,13 +184,10 @@ def browser(place):
 
 
 def others(place):
-    """The pages of other sources have no events, nor what shows them; nor has a part that --where selects."""
-    recording = place.recording("1")
-    record(place, 10)
-    for source, words in (recording, ()), ("t", ("--where", "func:main")):
-        found = page(place, source, *words)
-        check("events" not in found.header and "alliumEvents=" not in found.text, source)
-        check("Events</button>" not in Shown(place, "page.html", view="events").dom, "a view of events")
+    """The pages of other sources have no events, nor what shows them."""
+    found = page(place, place.recording("1"))
+    check("events" not in found.header and "alliumEvents=" not in found.text, "events")
+    check("Events</button>" not in Shown(place, "page.html", view="events").dom, "a view of events")
 
 
 tap.main([

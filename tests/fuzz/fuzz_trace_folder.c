@@ -69,6 +69,29 @@ static struct event_place nowhere(void *arg, const struct trace_event *e)
     return (struct event_place){.function = NULL};
 }
 
+/* `taken`: events before this one. */
+static void take_span(struct event_spans *spans, const struct trace_event *e, struct span_change *change,
+                      uint64_t taken)
+{
+    event_spans_take(spans, e, change);
+    require(!change->ended || change->ended->ended_ns >= change->ended->began_ns, "a duration");
+    require(!change->ended || change->ended->number < taken, "the number of the event that began it");
+    event_spans_choose(spans);
+}
+
+static void add_up_losses(const struct event_folder *t)
+{
+    uint64_t lost = 0, of_stretches = 0;
+    vec_each (const struct cpu_loss, l, &event_folder_lost(t)->by_cpu)
+        lost += l->events;
+    vec_each (const struct lost_stretch, s, &event_folder_lost(t)->stretches) {
+        of_stretches += s->events;
+        require(s->from_ns <= s->to_ns, "a stretch of time");
+    }
+    require(lost == event_folder_losses(t).events && lost == of_stretches,
+            "the losses of all CPUs are those of the trace");
+}
+
 /* Reads each event, and each byte of its fields by way of a query. */
 static void list(void)
 {
@@ -95,7 +118,7 @@ static void list(void)
     struct event_spans *spans = event_spans_new(classes, n);
     struct live_bytes *live = live_bytes_new();
     struct span_change change;
-    uint64_t live_now;
+    uint64_t live_now, taken = 0;
     for (int found; (found = event_folder_next(t, &event, &e)) != 0;) {
         if (found < 0) {
             require(*e.text, "a line");
@@ -105,26 +128,23 @@ static void list(void)
         if (!unfit)
             event_query_fits(query, &event, last_ns, nowhere, NULL);
         event_counts_add(counts, &event);
-        event_spans_take(spans, &event, &change);
-        require(!change.ended || change.ended->ended_ns >= change.ended->began_ns, "a duration");
+        take_span(spans, &event, &change, taken++);
         live_bytes_take(live, &event, &live_now);
         last_ns = event.time_ns;
         first_ns = first_ns ? first_ns : event.realtime_ns;
         middle_ns = first_ns + (event.realtime_ns - first_ns) / 2;
     }
     event_spans_finish(spans, &change);
+    for (size_t i = 0; i < change.n_unfinished; i++)
+        require(change.unfinished[i].chosen && change.unfinished[i].number < taken,
+                "a span that has not ended");
     event_spans_free(spans);
     live_bytes_free(live);
     table_free(event_counts_table(counts, 0));
     event_counts_free(counts);
     event_query_free(query);
     free(classes);
-    size_t cpus;
-    uint64_t lost = 0;
-    const struct cpu_loss *losses = event_folder_cpu_losses(t, &cpus);
-    for (size_t i = 0; i < cpus; i++)
-        lost += losses[i].events;
-    require(lost == event_folder_losses(t).events, "the losses of all CPUs are those of the trace");
+    add_up_losses(t);
     event_folder_wall_step_ns(t);
     require(!event_folder_residual_ns(t) || event_folder_domains(t), "clocks of a domain");
     event_folder_close(t);

@@ -40,11 +40,18 @@ class Trace:
 
     def stream(self, cpu, *events, lost=0):
         """The events of a CPU: (time, "malloc", address, size) or (time, "free", address)."""
+        self.packets(cpu, (lost, *events))
+
+    def packets(self, cpu, *packets):
+        """Packets of a CPU: (events lost until its end, events ...)."""
         data = b""
-        for time, name, *fields in events:
-            data += struct.pack("<QHHI", time, self.numbers[name], 0, 4711)
-            data += struct.pack("<%dQ" % (len(fields) + 1), *fields, 0)
-        head = struct.pack("<I16sIQQQQQQIIQ", 0xC1FC1FC1, self.uuid, 0, events[0][0], events[-1][0],
-                           8 * (88 + len(data)), 8 * (88 + len(data)), 1, lost, cpu, 4711, 1)
+        for number, (lost, *events) in enumerate(packets, 1):
+            content = b""
+            for time, name, *fields in events:
+                content += struct.pack("<QHHI", time, self.numbers[name], 0, 4711)
+                content += struct.pack("<%dQ" % (len(fields) + 1), *fields, 0)
+            bits = 8 * (88 + len(content))
+            data += struct.pack("<I16sIQQQQQQIIQ", 0xC1FC1FC1, self.uuid, 0, events[0][0], events[-1][0], bits, bits,
+                                number, lost, cpu, 4711, 1) + content
         with open("%s/ust/events_4711-0000000000000001_%d" % (self.folder, cpu), "wb") as file:
-            file.write(head + data)
+            file.write(data)

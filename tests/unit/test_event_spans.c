@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* src/model/trace: event_spans, allocator_time, live_bytes. What lies within what, durations, unions, losses. */
+/* src/model/trace: event_spans, event_losses, allocator_time, live_bytes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "model/trace/allocator_time.h"
+#include "model/trace/event_losses.h"
 #include "model/trace/event_spans.h"
 #include "model/trace/live_bytes.h"
 
@@ -281,6 +282,47 @@ static void what_never_ends_lasts_until_the_end(void **state)
     end(&s);
 }
 
+static void a_beginning_that_no_event_ends_is_open_if_it_comes_once(void **state)
+{
+    (void)state;
+    struct state s = begin();
+    assert_true(now(&s, 1, ALONE_BEGIN)->is_instant);
+    at(&s, 2, 2, ALONE_BEGIN, 0, 0);
+    assert_int_equal(now(&s, 3, A_BEGIN)->depth, 1);
+    assert_int_equal(at(&s, 4, 2, ALONE_BEGIN, 0, 0)->depth, 1);
+    assert_int_equal(at(&s, 5, 2, ALONE_BEGIN, 0, 0)->depth, 0); /* it came again */
+    event_spans_finish(s.spans, &s.change);
+    assert_int_equal(s.change.n_unfinished, 2);
+    assert_string_equal(s.change.unfinished[0].role->name, "shop:a");
+    assert_string_equal(s.change.unfinished[1].role->name, "shop:alone");
+    assert_int_equal(took(&s.change.unfinished[1]), 4);
+    assert_int_equal(event_spans_counts(s.spans).unended, 0);
+    end(&s);
+}
+
+static void a_chosen_span_stays_chosen(void **state)
+{
+    (void)state;
+    struct state s = begin();
+    event_spans_choose(s.spans); /* nothing began yet */
+    now(&s, 1, A_BEGIN);
+    event_spans_choose(s.spans);
+    now(&s, 2, B_BEGIN);
+    now(&s, 3, MALLOC_BEGIN);
+    event_spans_choose(s.spans);
+    now(&s, 4, MALLOC);
+    assert_true(s.change.ended->chosen);
+    assert_int_equal(s.change.ended->number, 2);
+    event_spans_choose(s.spans); /* an end begins nothing */
+    event_spans_finish(s.spans, &s.change);
+    assert_int_equal(s.change.n_unfinished, 2);
+    assert_int_equal(s.change.unfinished[0].number, 1); /* the innermost comes first */
+    assert_false(s.change.unfinished[0].chosen);
+    assert_int_equal(s.change.unfinished[1].number, 0);
+    assert_true(s.change.unfinished[1].chosen);
+    end(&s);
+}
+
 /* The kernel tells switches between threads of others and ours. */
 static void threads_of_others_are_not_off_the_cpu(void **state)
 {
@@ -332,6 +374,24 @@ static void live_bytes_of_a_program(void **state)
     live_bytes_free(l);
 }
 
+static void losses_are_added_up_by_cpu_and_by_time(void **state)
+{
+    (void)state;
+    struct event_losses l = {0};
+    event_losses_add(&l, &(struct lost_stretch){"ust", 0, 100, 200, 7});
+    event_losses_add(&l, &(struct lost_stretch){"ust", 1, 200, 300, 1});
+    event_losses_add(&l, &(struct lost_stretch){"kernel", 0, 200, 300, 2});
+    event_losses_add(&l, &(struct lost_stretch){"ust", 0, 200, 300, 3}); /* goes on */
+    event_losses_add(&l, &(struct lost_stretch){"ust", 0, 400, 350, 4}); /* ends before it begins */
+    assert_int_equal(l.by_cpu.len, 3);
+    assert_int_equal(l.by_cpu.at[0].events, 14);
+    assert_int_equal(l.stretches.len, 4);
+    assert_int_equal(l.stretches.at[0].to_ns, 300);
+    assert_int_equal(l.stretches.at[0].events, 10);
+    assert_int_equal(l.stretches.at[3].to_ns, 400);
+    event_losses_release(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -342,6 +402,9 @@ int main(void)
         cmocka_unit_test(missing_ends_and_beginnings_are_counted),
         cmocka_unit_test(spans_of_the_program_may_cross),
         cmocka_unit_test(what_never_ends_lasts_until_the_end),
+        cmocka_unit_test(a_beginning_that_no_event_ends_is_open_if_it_comes_once),
+        cmocka_unit_test(a_chosen_span_stays_chosen),
+        cmocka_unit_test(losses_are_added_up_by_cpu_and_by_time),
         cmocka_unit_test(threads_of_others_are_not_off_the_cpu),
         cmocka_unit_test(live_bytes_of_a_program),
     };

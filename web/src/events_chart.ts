@@ -12,6 +12,10 @@ const THREADS = 6; // those whose listed spans take longest
 const KINDS = 6; // names of events with a colour of their own
 const LEFT = 0.5; // pixels: narrower slices are that wide
 
+export const BOUND = "~ marks a figure that may be too high or too low: events were lost, the recording was cut short, or the order of events is not sure";
+const LOST = "Events of a CPU were lost in the marked time: bars are too low there, and spans may be missing";
+const OPEN = "A dashed frame and ▸ mark a span that had not ended when its thread, its program or the trace ended";
+
 interface Lane {
     thread: number;
     rows: Slice[][]; // by depth; time off the CPU is the last one
@@ -58,18 +62,26 @@ export class Chart {
 
     private describe(): void {
         const { events } = this;
-        const longest = [...events.slices].sort((a, b) => b.to - b.from - (a.to - a.from)).slice(0, 20);
+        const length = (s: Slice) => (s.openName ? 1e18 : 0) + s.to - s.from; // the open ones come first
+        const longest = [...events.slices].sort((a, b) => length(b) - length(a)).slice(0, 20);
         this.outline.replaceChildren(
             ...events.kinds.map((k) => el("li", {}, `${k.name}: ${k.sum} events`)),
-            ...longest.map((s) => el("li", {}, `${events.spanName(s)}: ${formatDuration(s.to - s.from)} at ${events.time(s.from)}, thread ${events.threadName(s.thread)}`)));
+            ...longest.map((s) => el("li", {}, `${events.spanName(s)}: ${s.openName && "open for "}${formatDuration(s.to - s.from)} at ${events.time(s.from)}, thread ${events.threadName(s.thread)}`)),
+            ...events.stretches.slice(0, 20).map((l) => el("li", {}, `lost on CPU ${l.cpu}: ${l.events} events at ${events.time(l.from)} – ${events.time(l.to)}`)));
     }
 
     private sayStep(): void {
         const { events, step } = this;
         const from = events.first + step * events.step;
         const counts = events.kinds.filter((k) => k.counts[step]).map((k) => `${k.name} ${formatCount(k.counts[step])}`);
-        const live = events.live ? `live ${formatBytes(events.live[step])}` : "";
-        this.tell.say(`${events.time(from)} – ${events.time(from + events.step)}`, [live, counts.join(", ") || "no events"].filter(Boolean).join("; "));
+        const live = events.live ? `live ${this.liveText(events.live[step])}` : "";
+        const lost = events.stretches.some((l) => l.from < from + events.step && l.to >= from) ? "other events were lost" : "";
+        this.tell.say(`${events.time(from)} – ${events.time(from + events.step)}`, [live, counts.join(", ") || "no events", lost].filter(Boolean).join("; "));
+    }
+
+    /** With the mark of figures that may be too high or too low. */
+    private liveText(bytes: number): string {
+        return (this.events.isBound ? "~" : "") + formatBytes(bytes);
     }
 
     // ---- what is shown ----
@@ -85,7 +97,7 @@ export class Chart {
     zoomTo(row: number): void {
         const time = this.events.times[row];
         const took = this.events.took[row];
-        if (took > 0) this.show(time - took / 2, took * 1.5);
+        if (took > 0) this.show(this.events.isOpen(row) ? time + took / 2 : time - took / 2, took * 1.5);
         else this.show(time, (this.to - this.from) / 4);
     }
 
@@ -148,7 +160,8 @@ export class Chart {
 
     private click(e: MouseEvent): void {
         const slice = this.sliceAt(e.offsetX, e.offsetY);
-        if (slice) this.tell.select(slice.row);
+        if (slice && slice.row >= 0) this.tell.select(slice.row);
+        else if (slice) this.tell.say(this.events.spanName(slice), `open for ${formatDuration(slice.to - slice.from)}, thread ${this.events.threadName(slice.thread)}; its beginning is not listed`);
         else this.selectStep(Math.max(0, Math.min(this.events.steps - 1, Math.floor((this.timeAt(e.offsetX) - this.events.first) / this.events.step))));
     }
 
@@ -182,16 +195,18 @@ export class Chart {
     }
 
     private showLegend(c: Colours): void {
-        const { kinds, live } = this.events;
-        const entry = (text: string, colour: string) => {
+        const { kinds, live, stretches, isBound, slices } = this.events;
+        const entry = (text: string, colour: string, title = "") => {
             const swatch = el("span", { class: "swatch" });
             Object.assign(swatch.style, { background: colour, display: "inline-block", margin: "0 0.3rem -0.1rem 0.5rem" });
-            return el("span", {}, swatch, text);
+            return el("span", { title }, swatch, text);
         };
         this.legend.replaceChildren(
             ...kinds.slice(0, KINDS).map((k, at) => entry(`${k.name} ${formatCount(k.sum)}`, this.kindColour(at, c))),
             ...(kinds.length > KINDS ? [entry(`${kinds.length - KINDS} others`, this.kindColour(KINDS, c))] : []),
-            ...(live ? [entry(`live bytes, up to ${formatBytes(this.events.mostLive)}`, c.focus)] : []));
+            ...(live ? [entry(`live bytes, up to ${this.liveText(this.events.mostLive)}`, c.focus, isBound ? BOUND : "")] : []),
+            ...(stretches.length ? [entry("events were lost", c.mark, LOST)] : []),
+            ...(slices.some((s) => s.openName) ? [entry("▸ open spans", c.line, OPEN)] : []));
     }
 
     /** Each step is a bar; the line is the most live bytes in it. */
@@ -209,6 +224,14 @@ export class Chart {
                 context.fillRect(left(i), (y -= high), wide, high);
             });
         }
+        context.fillStyle = c.mark;
+        for (const l of events.stretches) {
+            const wide = Math.max(x(l.to) - x(l.from), 2);
+            context.fillRect(x(l.from), 0, wide, 4);
+            context.globalAlpha = 0.3;
+            context.fillRect(x(l.from), 0, wide, BARS);
+            context.globalAlpha = 1;
+        }
         context.strokeStyle = c.focus;
         context.strokeRect(left(this.step), 1, Math.max(left(this.step + 1) - left(this.step), 1), BARS - 1);
         if (!events.live) return;
@@ -216,6 +239,15 @@ export class Chart {
         for (let i = 0; i < events.steps; i++)
             for (const at of [left(i), left(i + 1)]) context.lineTo(at, BARS - (events.live[i] / events.mostLive) * (BARS - 4));
         context.stroke();
+    }
+
+    private drawOpenEnd(context: CanvasRenderingContext2D, from: number, wide: number, y: number, c: Colours): void {
+        context.strokeStyle = c.text;
+        context.setLineDash([3, 2]);
+        context.strokeRect(from + 0.5, y + 0.5, Math.max(wide - 1, 1), ROW - 2);
+        context.setLineDash([]);
+        context.fillStyle = c.text;
+        if (wide > 12) context.fillText("▸", from + wide - 9, y + ROW / 2);
     }
 
     private drawLane(context: CanvasRenderingContext2D, lane: Lane, x: (time: number) => number, width: number, c: Colours): void {
@@ -230,8 +262,9 @@ export class Chart {
                 context.fillStyle = s.isOff ? c.line : colourOf(name, "", c.dark);
                 context.fillRect(from, y, wide, ROW - 1);
                 context.fillStyle = c.text;
-                const text = wide > 40 ? clipText(context, name, wide - 4) : "";
+                const text = wide > 40 ? clipText(context, name + (s.openName && ", open"), wide - (s.openName ? 14 : 4)) : "";
                 if (text) context.fillText(text, from + 2, y + ROW / 2);
+                if (s.openName) this.drawOpenEnd(context, from, wide, y, c);
             }
         });
         const name = events.threadName(lane.thread);

@@ -124,7 +124,7 @@ function metricsOf(blob: Blob, h: any, cells: Cells | null): MetricData[] {
             return cells ? new CellValues(cells, readOf(cells.kinds, m.key), amount === "count", h.nothing[amount], own)
                 : new OwnValues(own.columns);
         };
-        return new LazyMetric({ key: m.key, amount }, labelOf(m.key, amount), make, m.total[amount]);
+        return new LazyMetric({ key: m.key, amount }, (m.bound ? "~" : "") + labelOf(m.key, amount), make, m.total[amount]);
     }));
 }
 

@@ -161,7 +161,7 @@ export class Table {
         this.body.replaceChildren(...made);
     }
 
-    private line(at: number, columns: Column[]): HTMLElement {
+    protected line(at: number, columns: Column[]): HTMLElement {
         const row = this.order[at];
         const e = el("div", { class: at === this.selected ? "tr selected" : "tr", role: "row", "aria-rowindex": at + 2,
             onclick: () => this.select(at), ondblclick: () => this.events.open(row) },

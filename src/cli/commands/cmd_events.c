@@ -112,6 +112,8 @@ struct reading {
     const struct event_query *query;
     struct event_places *places;
     struct event_spans *spans;
+    struct open_spans open;       /* of a list */
+    bool is_whole;                /* all events were read */
     struct order_doubts *doubts;  /* of a list */
     struct events_view *view;     /* a list */
     struct event_counts *counts;  /* NULL: no count of events */
@@ -124,9 +126,12 @@ static void take_event(struct reading *r, const struct trace_event *event)
     event_places_take(r->places, event);
     if (!r->counts)
         event_spans_take(r->spans, event, &change);
+    open_spans_add(&r->open, &change, 0);
     if (!event_query_fits(r->query, event, r->view->began_ns, event_places_of, r->places))
         return;
     r->view->n++;
+    if (!r->counts)
+        event_spans_choose(r->spans);
     if (r->counts) {
         struct trace_event counted = *event;
         counted.time_ns = r->view->has_numbers ? 0 : event->time_ns; /* no rate is known */
@@ -159,6 +164,13 @@ static int read_events(struct reading *r, struct error *e)
         event.doubtful = r->doubts && order_doubts_take(r->doubts, &event);
         take_event(r, &event);
     }
+    if (r->view->n < most) {
+        struct span_change change;
+        event_spans_finish(r->spans, &change);
+        open_spans_add(&r->open, &change, 0);
+        open_spans_sort(&r->open);
+        r->is_whole = true;
+    }
     return 0;
 }
 
@@ -176,10 +188,8 @@ static void write_table(const struct request *q, struct sink *out, struct table 
 /* The table of --by event, thread or cpu. */
 static void write_counts(const struct reading *r, struct sink *out, const struct text_style *style)
 {
-    size_t n;
-    const struct cpu_loss *lost = event_folder_cpu_losses(r->trace, &n);
-    for (size_t i = 0; i < n; i++)
-        event_counts_add_lost(r->counts, lost[i].cpu, lost[i].events);
+    vec_each (const struct cpu_loss, lost, &event_folder_lost(r->trace)->by_cpu)
+        event_counts_add_lost(r->counts, lost->cpu, lost->events);
     write_table(r->q, out, event_counts_table(r->counts, r->q->top), style);
 }
 
@@ -245,6 +255,11 @@ static void note_missing(const struct reading *r, const struct trace_losses *los
     events_view_missing(&b, &counts);
     if (b.len)
         command_fail(0, "%s", buf_str(&b));
+    buf_reset(&b);
+    if (r->is_whole && r->doubts)
+        open_spans_note(&r->open, &b, r->view->has_numbers);
+    if (b.len)
+        command_fail(0, "%s", buf_str(&b));
     if (r->calls && !event_spans_has_begin(r->spans))
         command_fail(
             0,
@@ -281,7 +296,8 @@ static int show(struct reading *r, const struct classes *classes)
                              &(struct events_view_end){.lost_events = lost.events,
                                                        .cut_packets = lost.cut_packets,
                                                        .residual_ns = event_folder_residual_ns(r->trace),
-                                                       .wall_step_ns = event_folder_wall_step_ns(r->trace)});
+                                                       .wall_step_ns = event_folder_wall_step_ns(r->trace),
+                                                       .open = r->is_whole && r->doubts ? &r->open : NULL});
     int code = pager_written(&out, bad ? EXIT_FAILED : EXIT_DONE);
     if (bad)
         code = command_fail(EXIT_FAILED, "%s", e.text);
@@ -323,6 +339,7 @@ static int run(int argc, char **argv)
         code = show(&r, &classes);
     }
     event_spans_free(r.spans);
+    open_spans_release(&r.open);
     event_places_close(r.places);
     event_query_free(query);
     free(classes.at);

@@ -344,7 +344,7 @@ static int export(const struct arguments *a, const struct source *s, struct prof
     }
     struct error e;
     const char *source = a->n_rest ? a->rest[0] : NULL;
-    if (format->is_page && !c->filter && events_page_read(&j.events, source, s->profile, c->html_bytes, &e)) {
+    if (format->is_page && events_page_read(&j.events, source, s->profile, f, c->html_bytes, &e)) {
         rollup_free(r);
         return command_fail(EXIT_FAILED, "%s", e.text);
     }

@@ -283,7 +283,7 @@ static int write_page(struct request *q, const struct source *s)
     profile_filter_apply(&q->filter, &like);
     char *words = profile_filter_words(&q->filter);
     struct html_events *events = NULL;
-    int bad = words ? 0 : events_page_read(&events, q->source, s->profile, 0, &e);
+    int bad = events_page_read(&events, q->source, s->profile, &q->filter, 0, &e);
     const struct profile_page page = {.label = s->label, .filter = words, .like = &like, .events = events};
     bad = bad ? bad : profile_page_save(q->html, q->force, s->profile, &page, &e);
     html_events_free(events);

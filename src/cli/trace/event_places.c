@@ -73,6 +73,11 @@ struct event_place event_places_of(void *arg, const struct trace_event *e)
     return place;
 }
 
+struct trace_sites *event_places_sites(struct event_places *p)
+{
+    return p->sites;
+}
+
 const struct profile *event_places_profile(const struct event_places *p)
 {
     return p->p;

@@ -14,6 +14,7 @@
 #include "model/trace/event_query.h"
 
 struct event_places;
+struct trace_sites;
 
 /** Returns 0, or -errno with a line. *out is NULL on failure. */
 int event_places_open(struct event_places **out, const char *folder, struct error *e);
@@ -25,6 +26,8 @@ uint64_t event_places_site(const struct trace_event *e);
 /** Finds the innermost function that is not a wrapper; else the outermost function of the address. An
  * event_place_fn: `arg` is the struct event_places. */
 struct event_place event_places_of(void *arg, const struct trace_event *e);
+/** Returns the sites of the events that were taken. */
+struct trace_sites *event_places_sites(struct event_places *p);
 /** Returns the recording, without figures. */
 const struct profile *event_places_profile(const struct event_places *p);
 

@@ -98,23 +98,19 @@ static struct lttng_writer *writer_of(const struct work *w, bool kernel)
 /* Returns how many events of a CPU were lost until now. */
 static uint64_t lost_of(const struct work *w, bool kernel, uint32_t cpu)
 {
-    size_t n;
-    const struct cpu_loss *losses = event_folder_cpu_losses(w->events, &n);
-    for (size_t i = 0; i < n; i++)
-        if (losses[i].cpu == cpu && is_kernel(losses[i].domain) == kernel)
-            return losses[i].events;
+    vec_each (const struct cpu_loss, lost, &event_folder_lost(w->events)->by_cpu)
+        if (lost->cpu == cpu && is_kernel(lost->domain) == kernel)
+            return lost->events;
     return 0;
 }
 
 /* Writes the last packets: of all CPUs that have events, or lost all of theirs. */
 static int finish_streams(const struct work *w, struct error *e)
 {
-    size_t n;
     int bad = 0;
-    const struct cpu_loss *losses = event_folder_cpu_losses(w->events, &n);
-    for (size_t i = 0; i < n && !bad; i++)
-        bad = lttng_writer_finish(writer_of(w, is_kernel(losses[i].domain)), losses[i].cpu, losses[i].events,
-                                  e);
+    vec_each (const struct cpu_loss, lost, &event_folder_lost(w->events)->by_cpu)
+        if (!bad)
+            bad = lttng_writer_finish(writer_of(w, is_kernel(lost->domain)), lost->cpu, lost->events, e);
     vec_each (const struct domain, d, &w->domains)
         for (size_t i = 0; i < lttng_writer_streams(d->writer) && !bad; i++)
             bad = lttng_writer_finish(d->writer, lttng_writer_cpu(d->writer, i),

@@ -203,14 +203,10 @@ uint64_t event_blocks_lacks(const struct event_blocks *b, const struct trace_eve
     return address && *(uint64_t *)address_table_find(&b->live, BYTES, address) ? 0 : address;
 }
 
-bool event_filter_keeps(const struct event_filter *f, struct event_blocks *b, const struct trace_event *e,
-                        const struct trace_event *birth, uint64_t began_ns)
+/* Returns whether the end of a life is kept. `early`: its beginning comes later, and will be kept. */
+static bool keep_end(struct event_blocks *b, const struct trace_event *e, bool early)
 {
     const enum event_id id = event_id_plain(e->class->id);
-    const bool early = birth && will_keep(f, b, birth, began_ns);
-    bool ended;
-    if (event_id_is_life(e->class->id))
-        return true;
     if (early)
         end_early(b, e, word(e, 0), id == EVENT_realloc_begin);
     switch (id) {
@@ -218,13 +214,22 @@ bool event_filter_keeps(const struct event_filter *f, struct event_blocks *b, co
         return thread_of(b, e->thread)->freed = take(b, word(e, 0)) || early;
     case EVENT_free_end:
         return thread_of(b, e->thread)->freed;
-    case EVENT_realloc_begin:
-        return realloc_begins(b, e, word(e, 0)) || early;
     default:
-        break;
+        return realloc_begins(b, e, word(e, 0)) || early;
     }
-    const bool fits = event_query_fits(f->query, e, began_ns, no_place, NULL);
-    switch (id) {
+}
+
+static bool is_end(const struct trace_event *e)
+{
+    const enum event_id id = event_id_plain(e->class->id);
+    return id == EVENT_free || id == EVENT_free_end || id == EVENT_realloc_begin;
+}
+
+/* Returns whether another event is kept. */
+static bool keep_other(struct event_blocks *b, const struct trace_event *e, bool fits)
+{
+    bool ended;
+    switch (event_id_plain(e->class->id)) {
     case EVENT_malloc:
     case EVENT_calloc:
     case EVENT_memalign:
@@ -235,6 +240,21 @@ bool event_filter_keeps(const struct event_filter *f, struct event_blocks *b, co
     default:
         return fits;
     }
+}
+
+bool event_filter_keeps(const struct event_filter *f, struct event_blocks *b, const struct trace_event *e,
+                        const struct trace_event *birth, uint64_t began_ns)
+{
+    if (event_id_is_life(e->class->id))
+        return true;
+    if (is_end(e))
+        return keep_end(b, e, birth && will_keep(f, b, birth, began_ns));
+    return keep_other(b, e, event_query_fits(f->query, e, began_ns, no_place, NULL));
+}
+
+bool event_blocks_keep(struct event_blocks *b, const struct trace_event *e, bool fits, bool early)
+{
+    return is_end(e) ? keep_end(b, e, early) : keep_other(b, e, fits);
 }
 
 bool event_blocks_follow(struct event_blocks *b, const struct trace_event *e)

@@ -59,6 +59,12 @@ uint64_t event_blocks_lacks(const struct event_blocks *b, const struct trace_eve
 bool event_filter_keeps(const struct event_filter *f, struct event_blocks *b, const struct trace_event *e,
                         const struct trace_event *birth, uint64_t began_ns);
 /**
+ * Returns whether the event is kept, like event_filter_keeps() with a query of the caller. `fits`: the query matches
+ * the event. `early`: the event ends the life of a block whose beginning comes later, and will be kept. Call it with
+ * all events that agent_events_read() reads.
+ */
+bool event_blocks_keep(struct event_blocks *b, const struct trace_event *e, bool fits, bool early);
+/**
  * Follows the blocks of an image without a query. Call it with all events that agent_events_read() reads. Returns
  * whether the life of a block begins with the event, although it has ended with an earlier one (early_frees.h).
  */

@@ -44,6 +44,7 @@ struct stream {
     uint64_t n_bytes, at; /* of them */
     uint64_t due_ns;      /* the time of the next event; before a packet is read, that of its beginning */
     uint64_t lost;
+    uint64_t ended_ns; /* the packet before; 0: there was none */
     bool has_packet, is_cut;
 };
 
@@ -52,7 +53,7 @@ struct event_folder {
     struct VEC(struct stream) streams;
     struct VEC(uint32_t) heap; /* of streams that have not ended: the earliest first */
     struct trace_losses losses;
-    struct VEC(struct cpu_loss) lost;
+    struct event_losses lost;
     bool taken; /* the first stream's event was handed out */
 };
 
@@ -138,13 +139,12 @@ static void count_lost(struct event_folder *t, const struct stream *s)
     if (!more)
         return;
     const bool is_kernel = !strcmp(t->domains.at[s->domain].trace.domain, "kernel");
-    const char *domain = is_kernel ? "kernel" : "ust"; /* the domains may move yet */
-    vec_each (struct cpu_loss, l, &t->lost)
-        if (l->cpu == s->head.cpu && !strcmp(l->domain, domain)) {
-            l->events += more;
-            return;
-        }
-    *vec_push(&t->lost) = (struct cpu_loss){domain, s->head.cpu, more};
+    event_losses_add(&t->lost, &(struct lost_stretch){
+                                   .domain = is_kernel ? "kernel" : "ust", /* the domains may move yet */
+                                   .cpu = s->head.cpu,
+                                   .from_ns = s->ended_ns ? s->ended_ns : s->head.begin_ns,
+                                   .to_ns = s->head.end_ns,
+                                   .events = more});
 }
 
 static uint64_t size_of(const struct stream *s)
@@ -180,6 +180,7 @@ static int next_head(struct event_folder *t, struct stream *s, struct error *e)
             return damaged(t, s, e);
         count_lost(t, s);
         s->lost = s->head.lost > s->lost ? s->head.lost : s->lost;
+        s->ended_ns = s->head.end_ns;
         s->n_bytes = s->head.packet_bits / 8 - sizeof(s->head);
         s->due_ns = s->head.begin_ns;
         s->at = 0;
@@ -420,7 +421,7 @@ void event_folder_close(struct event_folder *t)
     vec_release(&t->streams);
     vec_release(&t->domains);
     vec_release(&t->heap);
-    vec_release(&t->lost);
+    event_losses_release(&t->lost);
     free(t);
 }
 
@@ -465,10 +466,9 @@ int64_t event_folder_wall_step_ns(const struct event_folder *t)
     return 0;
 }
 
-const struct cpu_loss *event_folder_cpu_losses(const struct event_folder *t, size_t *n)
+const struct event_losses *event_folder_lost(const struct event_folder *t)
 {
-    *n = t->lost.len;
-    return t->lost.at;
+    return &t->lost;
 }
 
 size_t event_folder_domains(const struct event_folder *t)

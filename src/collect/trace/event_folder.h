@@ -16,16 +16,10 @@
 
 #include "base/error.h"
 #include "collect/trace/ctf_metadata.h"
+#include "model/trace/event_losses.h"
 #include "model/trace/trace_event.h"
 
 struct event_folder;
-
-/** Events of a CPU that were lost. */
-struct cpu_loss {
-    const char *domain; /* "ust" or "kernel" */
-    uint32_t cpu;
-    uint64_t events;
-};
 
 struct trace_losses {
     uint64_t events; /* that were lost while they were recorded */
@@ -41,8 +35,11 @@ int event_folder_open(struct event_folder **out, const char *path, struct error 
 int event_folder_next(struct event_folder *t, struct trace_event *out, struct error *e);
 /** Returns what is known of losses: of the packets that were read until now. */
 struct trace_losses event_folder_losses(const struct event_folder *t);
-/** Returns the losses by CPU, *n of them: of the packets that were read until now. */
-const struct cpu_loss *event_folder_cpu_losses(const struct event_folder *t, size_t *n);
+/**
+ * Returns where and when events were lost: of the packets that were read until now. A packet tells how many events were
+ * lost since the packet before it of its CPU and process image ended.
+ */
+const struct event_losses *event_folder_lost(const struct event_folder *t);
 void event_folder_close(struct event_folder *t); /* NULL is allowed */
 /** Returns the query that the program's events match (--where of allium trace); NULL: the trace has all. */
 const char *event_folder_where(const struct event_folder *t);

@@ -103,9 +103,11 @@ static struct event_role find_role(const struct event_roles *r, const struct tra
     for (int step = 0; step < 2; step++) {
         const size_t stem = stem_of(name, step);
         const size_t at = stem ? map_get(&r->begins, name, stem) : MAP_NONE;
-        if (at != MAP_NONE && map_get(&r->ends, name, stem) != MAP_NONE)
+        const bool has_end = stem && map_get(&r->ends, name, stem) != MAP_NONE;
+        if (at != MAP_NONE && (has_end || (!step && !in_kernel)))
             return (struct event_role){step ? EVENT_STEP_ENDS : EVENT_STEP_BEGINS,
-                                       is_function ? SPAN_FUNCTION : SPAN_OWN, r->names.at[at]};
+                                       is_function ? SPAN_FUNCTION : SPAN_OWN, r->names.at[at],
+                                       .is_alone = !has_end};
     }
     return (struct event_role){EVENT_STEP_NONE};
 }

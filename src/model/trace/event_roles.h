@@ -40,6 +40,7 @@ struct event_role {
     const char *name;
     bool needs_begin; /* this beginning is one only if the trace has group `begin`: `free` */
     bool is_begin;    /* only group `begin` has this event */
+    bool is_alone;    /* a beginning of the program's of which the trace has no end: see event_spans.h */
 };
 
 struct event_roles;

@@ -22,6 +22,7 @@ struct thread {
     uint64_t image_id; /* of its last event in user space; 0: none yet */
     bool was_off;      /* it has left a CPU */
     struct VEC(struct open_span) stack;
+    struct VEC(const struct event_role *) repeated; /* without ends: they begin nothing */
 };
 
 struct event_spans {
@@ -33,7 +34,8 @@ struct event_spans {
     struct VEC(struct open_span) left; /* of the last change: unfinished ones, with what they own */
     struct VEC(struct span) left_spans;
     struct span_counts counts;
-    uint64_t last_ns;
+    uint64_t last_ns, taken; /* events */
+    size_t begun;            /* the thread in which the last event began a span; SIZE_MAX: it began none */
     bool has_begin;
     pid_t last_process;
     uint32_t last_thread;
@@ -44,7 +46,7 @@ struct event_spans *event_spans_new(const struct event_class *const *classes, si
 {
     struct event_spans *s = mem_alloc(sizeof(*s));
     s->roles = event_roles_new(classes, n);
-    s->last_thread_at = SIZE_MAX;
+    s->last_thread_at = s->begun = SIZE_MAX;
     return s;
 }
 
@@ -72,6 +74,7 @@ void event_spans_free(struct event_spans *s)
         vec_each (struct open_span, o, &t->stack)
             forget(o);
         vec_release(&t->stack);
+        vec_release(&t->repeated);
     }
     vec_release(&s->threads);
     vec_release(&s->left);
@@ -206,9 +209,11 @@ static void begin(struct event_spans *s, struct thread *t, const struct trace_ev
                             .class = e->class,
                             .began_ns = e->time_ns,
                             .image_id = e->image_id,
+                            .number = s->taken,
                             .pid = pid,
                             .thread = e->thread,
                             .outermost = is_outermost(t, t->stack.len - 1, role)};
+    s->begun = (size_t)(t - s->threads.at);
 }
 
 /* Returns the place of the innermost span that the role ends; SIZE_MAX: there is none. */
@@ -254,6 +259,24 @@ static void end(struct event_spans *s, struct thread *t, const struct trace_even
     } else if (role->kind != SPAN_CALL || s->has_begin || !strcmp(role->name, "realloc")) {
         s->counts.unbegun++;
     }
+}
+
+/* A beginning of which the trace has no end. */
+static void begin_alone(struct event_spans *s, struct thread *t, const struct trace_event *e,
+                        const struct event_role *role)
+{
+    vec_each (const struct event_role *, r, &t->repeated)
+        if (!strcmp((*r)->name, role->name))
+            return;
+    const size_t at = find_open(t, role);
+    if (at == SIZE_MAX) {
+        begin(s, t, e, role, e->pid);
+        return;
+    }
+    forget(&t->stack.at[at]);
+    memmove(&t->stack.at[at], &t->stack.at[at + 1], (t->stack.len - at - 1) * sizeof(*t->stack.at));
+    t->stack.len--;
+    *vec_push(&t->repeated) = role;
 }
 
 /* ---- threads and processes ---- */
@@ -336,10 +359,11 @@ void event_spans_take(struct event_spans *s, const struct trace_event *e, struct
 {
     forget_change(s);
     const struct event_role *role = event_roles_of(s->roles, e);
-    *change = (struct span_change){.is_instant = role->step == EVENT_STEP_NONE};
+    *change = (struct span_change){.is_instant = role->step == EVENT_STEP_NONE || role->is_alone};
     const pid_t pid = take_process(s, e, role);
     struct thread *t = thread_of(s, e->thread);
     s->last_ns = e->time_ns;
+    s->begun = SIZE_MAX;
     s->has_begin = s->has_begin || role->is_begin;
     if (is_of_program(e))
         enter_user_space(s, t, e, role);
@@ -349,11 +373,21 @@ void event_spans_take(struct event_spans *s, const struct trace_event *e, struct
     if (role->step == EVENT_STEP_ENDS)
         end(s, t, e, role, change);
     look_around(t, change);
-    if (role->step == EVENT_STEP_BEGINS)
+    if (role->is_alone)
+        begin_alone(s, t, e, role);
+    else if (role->step == EVENT_STEP_BEGINS)
         begin(s, t, e, role, pid);
     else if (role->step == EVENT_STEP_SWITCHES)
         switch_thread(s, e, role, pid, change);
     show_left(s, change);
+    s->taken++;
+}
+
+void event_spans_choose(struct event_spans *s)
+{
+    struct thread *t = s->begun == SIZE_MAX ? NULL : &s->threads.at[s->begun];
+    if (t && t->stack.len && t->stack.at[t->stack.len - 1].span.number + 1 == s->taken)
+        t->stack.at[t->stack.len - 1].span.chosen = true;
 }
 
 void event_spans_finish(struct event_spans *s, struct span_change *change)
@@ -363,6 +397,18 @@ void event_spans_finish(struct event_spans *s, struct span_change *change)
         leave_all(s, t, s->last_ns);
     *change = (struct span_change){.depth = 0};
     show_left(s, change);
+}
+
+struct trace_event event_spans_beginning(const struct span *s, uint64_t offset_ns)
+{
+    return (struct trace_event){.class = s->class,
+                                .domain = s->image_id ? "ust" : "kernel",
+                                .image_id = s->image_id,
+                                .time_ns = s->began_ns,
+                                .realtime_ns = s->began_ns + offset_ns,
+                                .pid = s->pid,
+                                .thread = s->thread,
+                                .fields = s->fields};
 }
 
 struct span_counts event_spans_counts(const struct event_spans *s)

@@ -10,6 +10,10 @@
  * Runs in: the tool. Threads: one at a time. Owns: its stacks, until event_spans_free(). Pure.
  * Invariant: a span that lies within another one of its thread ends before it, except those of the program itself
  * (SPAN_OWN), which may cross. If the events of an end or of a beginning were lost, its span is counted and left out.
+ *
+ * A program describes an event when it first happens, so a trace does not have the end of a span that has never ended.
+ * An event of the program that is called like a beginning, and has no end, begins a span if it happens once in its
+ * thread. If it happens again, it is an event like others.
  */
 
 #include <stdbool.h>
@@ -28,10 +32,12 @@ struct span {
     const unsigned char *fields; /* of that event */
     uint64_t began_ns, ended_ns; /* CLOCK_MONOTONIC */
     uint64_t image_id;           /* 0: an event of the kernel */
+    uint64_t number;             /* of the event with which it began, among all that were taken, from 0 */
     pid_t pid;
     uint32_t thread;
     bool crosses;    /* one that began later had not ended yet */
     bool unfinished; /* it had not ended when the trace, the thread or the program ended */
+    bool chosen;     /* see event_spans_choose() */
     bool outermost;  /* no call of the allocator is around it; of a function: no call of the same one */
     uint64_t part_ns[SPAN_PARTS]; /* of an outermost call */
 };
@@ -57,8 +63,13 @@ struct event_spans *event_spans_new(const struct event_class *const *classes, si
 void event_spans_free(struct event_spans *s); /* NULL is allowed */
 /** Takes the next event of the trace. What *change points to is valid until the next call. */
 void event_spans_take(struct event_spans *s, const struct trace_event *e, struct span_change *change);
+/** Chooses the span that the last event has begun, if it has begun one: `chosen` of the span tells so later. */
+void event_spans_choose(struct event_spans *s);
 /** After the last event: sets `unfinished` of *change to the spans that have not ended. */
 void event_spans_finish(struct event_spans *s, struct span_change *change);
+/** Returns the event with which a span began, without its CPU and flags. `offset_ns`: from CLOCK_MONOTONIC to
+ * CLOCK_REALTIME. */
+struct trace_event event_spans_beginning(const struct span *s, uint64_t offset_ns);
 struct span_counts event_spans_counts(const struct event_spans *s);
 /** Returns whether an event of group `begin` was there until now: only then calls have durations. */
 bool event_spans_has_begin(const struct event_spans *s);

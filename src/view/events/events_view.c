@@ -195,6 +195,10 @@ void events_view_json_end(struct events_view *v, const struct events_view_end *e
     else
         json_null(&j, "residual_ns");
     json_signed(&j, "wall_step_ns", end->wall_step_ns);
+    if (end->open)
+        open_spans_json(end->open, &j, "open_spans", v->began_ns, v->has_numbers);
+    else
+        json_null(&j, "open_spans");
     json_close(&j, '}');
 }
 

@@ -14,6 +14,7 @@
 #include "model/trace/event_query.h"
 #include "model/trace/event_spans.h"
 #include "model/trace/trace_event.h"
+#include "view/events/open_spans.h"
 #include "view/text/sink.h"
 #include "view/text/text.h"
 
@@ -38,8 +39,9 @@ void events_view_json(struct events_view *v, const struct trace_event *e, const 
 /** Writes the last line of JSON. */
 struct events_view_end {
     uint64_t lost_events, cut_packets;
-    uint64_t residual_ns; /* of the clock; 0: not known */
-    int64_t wall_step_ns; /* by which the wall clock was set */
+    uint64_t residual_ns;          /* of the clock; 0: not known */
+    int64_t wall_step_ns;          /* by which the wall clock was set */
+    const struct open_spans *open; /* NULL: not known, as not all events were read */
 };
 void events_view_json_end(struct events_view *v, const struct events_view_end *end);
 

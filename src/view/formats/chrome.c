@@ -8,6 +8,7 @@
 #include "base/vec.h"
 #include "model/trace/live_bytes.h"
 #include "view/events/event_fields.h"
+#include "view/events/span_name.h"
 #include "view/formats/chrome_tracks.h"
 #include "view/formats/json.h"
 
@@ -158,27 +159,11 @@ static const char *const categories[SPAN_KINDS] = {
     [SPAN_RECLAIM] = "kernel", [SPAN_MAPS] = "kernel", [SPAN_OFF_CPU] = "sched",
 };
 
-static const char *name_of(const struct span *s, const struct trace_event *end)
-{
-    switch (s->role->kind) {
-    case SPAN_FAULT:
-        return "page fault";
-    case SPAN_OFF_CPU:
-        return "off CPU";
-    case SPAN_MAPS:
-        return end ? end->class->name + strlen("kernel:") : s->role->name;
-    case SPAN_FUNCTION:
-        return s->role->name + strlen("function:");
-    default:
-        return s->role->name;
-    }
-}
-
 static void make_slice(struct chrome *c, const struct span *s, const struct trace_event *begin,
                        const struct trace_event *end)
 {
     struct sink out;
-    struct json j = open_record(c, &out, "X", name_of(s, end), s->began_ns);
+    struct json j = open_record(c, &out, "X", span_name(s, end), s->began_ns);
     json_real(&j, "dur", (double)(s->ended_ns - s->began_ns) / 1000);
     json_text(&j, "cat", categories[s->role->kind]);
     add_thread(&j, s->pid, s->thread);
@@ -194,7 +179,7 @@ static void make_crossing(struct chrome *c, const struct span *s, const struct t
     for (int ends = 0; ends < 2; ends++) {
         struct sink out;
         struct json j =
-            open_record(c, &out, ends ? "e" : "b", name_of(s, end), ends ? s->ended_ns : s->began_ns);
+            open_record(c, &out, ends ? "e" : "b", span_name(s, end), ends ? s->ended_ns : s->began_ns);
         json_text(&j, "cat", categories[s->role->kind]);
         json_hex(&j, "id", c->crossing);
         add_thread(&j, s->pid, s->thread);
@@ -207,14 +192,7 @@ static void make_crossing(struct chrome *c, const struct span *s, const struct t
 /* `end`: the event that ends the span; NULL: it is unfinished, or the event is of another thread. */
 static void add_span(struct chrome *c, const struct span *s, const struct trace_event *end)
 {
-    const struct trace_event begin = {.class = s->class,
-                                      .domain = s->image_id ? "ust" : "kernel",
-                                      .image_id = s->image_id,
-                                      .time_ns = s->began_ns,
-                                      .realtime_ns = s->began_ns - c->began_ns + c->began_realtime_ns,
-                                      .pid = s->pid,
-                                      .thread = s->thread,
-                                      .fields = s->fields};
+    const struct trace_event begin = event_spans_beginning(s, c->began_realtime_ns - c->began_ns);
     const uint64_t took_ns = s->ended_ns - s->began_ns;
     chrome_tracks_add(c->tracks, s->pid, s->thread);
     buf_reset(&c->record);

@@ -8,11 +8,13 @@
 
 #include "base/hash_map.h"
 #include "base/vec.h"
+#include "model/profile/figure_bounds.h"
 #include "model/trace/event_spans.h"
 #include "model/trace/live_bytes.h"
 #include "view/events/events_view.h"
 #include "view/formats/chrome_budget.h"
 #include "view/formats/chrome_tracks.h"
+#include "view/page/html_marks.h"
 #include "view/text/text.h"
 
 /* The events of one name. */
@@ -24,14 +26,14 @@ struct kind {
 /* An event that the page may have. */
 struct row {
     uint64_t number;  /* of the event, from 0 */
-    uint64_t took_ns; /* of the span that it ends */
-    bool ends_span, is_chosen;
+    uint64_t took_ns; /* of the span that it ends, or begins */
+    bool ends_span, begins_open, is_chosen;
     char *line; /* its JSON */
 };
 
 struct html_events {
     struct html_events_options o;
-    char *folder;
+    char *folder, *filter;
     struct chrome_tracks *tracks;
     struct chrome_budget *budget; /* counts spans: one unit each */
     /* of this reading */
@@ -39,10 +41,10 @@ struct html_events {
     struct live_bytes *live;
     struct events_view view;
     struct buf line;
-    uint64_t number;
+    uint64_t taken, number; /* events of the trace; those that the page may have */
     bool is_second;
-    /* of the events in the span */
-    uint64_t n, n_spans, first_ns, last_ns, step_ns;
+    /* of the events in the span: all; those that the query leaves */
+    uint64_t n_all, n, n_spans, first_ns, last_ns, step_ns;
     uint32_t n_steps;
     struct map by_name;
     struct VEC(struct kind) kinds;
@@ -50,6 +52,7 @@ struct html_events {
     double live_most[HTML_EVENTS_STEPS],
         live_last[HTML_EVENTS_STEPS]; /* NAN: no event in the step changed it */
     struct VEC(struct row) rows;
+    struct html_marks marks;
     /* after html_events_end() */
     uint64_t lost, n_chosen, n_chosen_spans;
 };
@@ -59,6 +62,7 @@ struct html_events *html_events_new(const struct html_events_options *o)
     struct html_events *h = mem_alloc(sizeof(*h));
     h->o = *o;
     h->folder = mem_strdup(o->folder);
+    h->filter = o->filter ? mem_strdup(o->filter) : NULL;
     h->tracks = chrome_tracks_new(o->names);
     h->budget = chrome_budget_new(HTML_EVENTS_MOST / 2);
     h->spans = event_spans_new(o->classes, o->n_classes);
@@ -92,7 +96,9 @@ void html_events_free(struct html_events *h)
     vec_release(&h->rows);
     map_release(&h->by_name);
     buf_release(&h->line);
+    html_marks_release(&h->marks);
     free(h->folder);
+    free(h->filter);
     free(h);
 }
 
@@ -112,15 +118,18 @@ static bool ends_span(const struct span_change *change, uint64_t *took_ns)
     return ends;
 }
 
-static void measure(struct html_events *h, const struct trace_event *e, const struct span_change *change)
+static void measure(struct html_events *h, const struct trace_event *e, const struct span_change *change,
+                    bool is_left)
 {
     uint64_t took_ns;
-    h->first_ns = h->n ? h->first_ns : e->time_ns;
+    h->first_ns = h->n_all ? h->first_ns : e->time_ns;
     h->last_ns = e->time_ns;
-    h->n++;
+    h->n_all++;
+    h->n += is_left;
+    open_spans_add(&h->marks.open, change, h->first_ns);
     if (!e->image_id)
         chrome_tracks_learn(h->tracks, e);
-    if (!ends_span(change, &took_ns))
+    if (!is_left || !ends_span(change, &took_ns))
         return;
     h->n_spans++;
     chrome_budget_offer_slice(h->budget, took_ns, 1);
@@ -129,12 +138,20 @@ static void measure(struct html_events *h, const struct trace_event *e, const st
 void html_events_again(struct html_events *h)
 {
     const uint64_t lasts_ns = h->last_ns - h->first_ns;
+    struct span_change change;
+    event_spans_finish(h->spans, &change);
+    if (h->n_all)
+        open_spans_add(&h->marks.open, &change, h->first_ns);
+    html_marks_choose(&h->marks);
+    vec_each (const struct open_span, s, &h->marks.open)
+        chrome_tracks_add(h->tracks, s->pid, s->thread);
     chrome_budget_decide(h->budget, 0, 0, 0);
     h->step_ns = lasts_ns / HTML_EVENTS_STEPS + 1;
-    h->n_steps = h->n ? (uint32_t)(lasts_ns / h->step_ns) + 1 : 0;
+    h->n_steps = h->n_all ? (uint32_t)(lasts_ns / h->step_ns) + 1 : 0;
     release_reading(h);
     h->spans = event_spans_new(h->o.classes, h->o.n_classes);
     h->live = live_bytes_new();
+    h->taken = 0;
     h->is_second = true;
 }
 
@@ -170,7 +187,12 @@ static void add_row(struct html_events *h, const struct trace_event *e, const st
     struct row r = {.number = h->number++};
     r.ends_span = ends_span(change, &r.took_ns);
     const bool is_long = r.ends_span && chrome_budget_take_slice(h->budget, r.took_ns, 1);
-    if (!is_long && r.number + HTML_EVENTS_MOST < h->n)
+    const struct open_span *open = html_marks_begins(&h->marks, h->taken, r.number);
+    if (open) {
+        r.begins_open = true;
+        r.took_ns = open->ended_ns - open->began_ns;
+    }
+    if (!is_long && !open && r.number + HTML_EVENTS_MOST < h->n)
         return;
     const struct event_place place = h->o.place(h->o.place_arg, e);
     struct sink out = sink_to_buf(&h->line);
@@ -184,22 +206,29 @@ static void add_row(struct html_events *h, const struct trace_event *e, const st
         chrome_tracks_add(h->tracks, change->off_cpu->pid, change->off_cpu->thread);
 }
 
-void html_events_take(struct html_events *h, const struct trace_event *e)
+/* Takes an event in the span of time. */
+static void take(struct html_events *h, const struct trace_event *e, const struct span_change *change,
+                 bool is_left)
+{
+    if (!h->is_second) {
+        measure(h, e, change, is_left);
+    } else if (is_left && e->time_ns <= h->last_ns) { /* a later one was written after the first reading */
+        count(h, e);
+        add_row(h, e, change);
+    }
+}
+
+void html_events_take(struct html_events *h, const struct trace_event *e, bool is_left)
 {
     struct span_change change;
     if (!h->view.began_ns)
         h->view.began_ns = e->time_ns;
     event_spans_take(h->spans, e, &change);
-    if ((h->o.from_ns && e->realtime_ns <= h->o.from_ns) || e->realtime_ns > h->o.to_ns)
-        return;
-    if (h->is_second && e->time_ns > h->last_ns)
-        return; /* it was written after the first reading */
-    if (h->is_second) {
-        count(h, e);
-        add_row(h, e, &change);
-    } else {
-        measure(h, e, &change);
-    }
+    if (is_left)
+        event_spans_choose(h->spans);
+    if ((!h->o.from_ns || e->realtime_ns > h->o.from_ns) && e->realtime_ns <= h->o.to_ns)
+        take(h, e, &change, is_left);
+    h->taken++;
 }
 
 /* ---- the choice ---- */
@@ -241,7 +270,7 @@ static void choose_rows(struct html_events *h)
     if (!all_fit) {
         const uint64_t before = of_spans;
         qsort(longest, n, sizeof(struct row *), by_length);
-        for (size_t i = 0; i < n && longest[i]->ends_span; i++)
+        for (size_t i = 0; i < n && (longest[i]->ends_span || longest[i]->begins_open); i++)
             if (!choose(h, longest[i], HTML_EVENTS_MOST / 2, &of_spans))
                 break;
         room -= before - of_spans;
@@ -252,28 +281,46 @@ static void choose_rows(struct html_events *h)
     free(longest);
 }
 
-void html_events_end(struct html_events *h, uint64_t lost)
+void html_events_end(struct html_events *h, const struct event_losses *losses)
 {
-    h->lost = lost;
+    vec_each (const struct cpu_loss, l, &losses->by_cpu)
+        h->lost += l->events;
+    html_marks_add_lost(&h->marks, losses, h->first_ns, h->last_ns, h->step_ns);
     release_reading(h);
     choose_rows(h);
 }
 
 /* ---- the data ---- */
 
+/* Says that a query chooses the events. */
+static void note_filter(const struct html_events *h, struct buf *text)
+{
+    static const struct text_style utf8 = {.utf8 = true};
+    buf_addstr(text, " that match (");
+    text_add_name(text, &utf8, h->filter);
+    buf_printf(text, "), of %" PRIu64, h->n_all);
+}
+
 void html_events_note(const struct html_events *h, struct buf *text)
 {
     static const struct text_style utf8 = {.utf8 = true};
-    if (h->n_chosen == h->n) {
-        buf_printf(text, "\nThe page lists all %" PRIu64 " events.\n", h->n);
-        return;
+    const bool has_all = h->n_chosen == h->n;
+    if (has_all)
+        buf_printf(text, "\nThe page lists all %" PRIu64 " events", h->n);
+    else
+        buf_printf(text, "\nThe page lists %" PRIu64 " of %" PRIu64 " events", h->n_chosen, h->n);
+    if (h->filter)
+        note_filter(h, text);
+    if (has_all) {
+        buf_addstr(text, ".\n");
+    } else {
+        buf_addstr(text, ": the longest spans, and the last events. ");
+        buf_addstr(text, h->filter ? "The trace has all: allium events " : "All: allium events ");
+        text_add_name(text, &utf8, h->folder);
+        buf_addch(text, '\n');
     }
-    buf_printf(text,
-               "\nThe page lists %" PRIu64 " of %" PRIu64
-               " events: the longest spans, and the last events. All: allium events ",
-               h->n_chosen, h->n);
-    text_add_name(text, &utf8, h->folder);
-    buf_addch(text, '\n');
+    if (h->o.asks_age)
+        buf_addstr(text, "An event has no age: terms with age match none.\n");
 }
 
 /* A step in which nothing changed has the bytes of the step before it. */
@@ -309,11 +356,15 @@ void html_events_add(const struct html_events *h, struct page_blob *b)
     json_open(j, "events", '{');
     json_text(j, "folder", h->folder);
     json_flag(j, "has_numbers", h->o.has_numbers);
+    if (h->filter)
+        json_text(j, "filter", h->filter);
+    json_whole(j, "all_events", h->n_all);
     json_whole(j, "events", h->n);
     json_whole(j, "spans", h->n_spans);
     json_whole(j, "listed_spans", h->n_chosen_spans);
     json_whole(j, "lost_events", h->lost);
-    json_whole(j, "first_ns", h->n ? h->first_ns - h->view.began_ns : 0);
+    json_flag(j, "bounds", figure_bounds_of(h->o.names, ROLLUP_LIVE));
+    json_whole(j, "first_ns", h->n_all ? h->first_ns - h->view.began_ns : 0);
     json_whole(j, "step_ns", h->step_ns);
     json_whole(j, "steps", h->n_steps);
     json_open(j, "kinds", '[');
@@ -330,5 +381,6 @@ void html_events_add(const struct html_events *h, struct page_blob *b)
     chrome_tracks_write(h->tracks, j);
     json_close(j, ']');
     add_rows(h, b);
+    html_marks_write(&h->marks, b, h->view.began_ns, h->o.has_numbers);
     json_close(j, '}');
 }

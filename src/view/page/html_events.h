@@ -5,7 +5,7 @@
 /*
  * The events of a trace as the data of a page: for each step of time the number of events of each name and the live
  * bytes, of all events; and the events one by one, as `allium events --json` writes them. Of a large trace the page
- * has the longest spans and the last events.
+ * has the longest spans and the last events. Spans that have not ended, and losses, are in html_marks.h.
  *
  * The trace is read twice: the first time to learn how long it is, and which spans are the longest.
  *
@@ -13,6 +13,7 @@
  */
 
 #include "model/profile/profile.h"
+#include "model/trace/event_losses.h"
 #include "model/trace/event_query.h"
 #include "view/page/page_blob.h"
 
@@ -29,6 +30,8 @@ struct html_events_options {
     void *place_arg;
     const struct profile *names; /* of processes and threads */
     const char *folder;          /* of the trace */
+    const char *filter;          /* the query that chooses events, in words; NULL: none */
+    bool asks_age;               /* the query does, and events have none */
     bool has_numbers;            /* the times of the program's events are numbers of events */
     /* A span of CLOCK_REALTIME: later than from_ns, up to to_ns. The page has the events in it. 0 and UINT64_MAX: all
      * events of the trace. */
@@ -39,13 +42,14 @@ struct html_events_options {
 /** `names` must stay as long as this. */
 struct html_events *html_events_new(const struct html_events_options *o);
 void html_events_free(struct html_events *h); /* NULL is allowed */
-/** Takes the next event. Call it with all events in their order, from the first of the trace to the end of the span. */
-void html_events_take(struct html_events *h, const struct trace_event *e);
+/** Takes the next event. Call it with all events in their order, from the first of the trace to the end of the span.
+ * `is_left`: the query leaves it, or there is none; the page has no other events. */
+void html_events_take(struct html_events *h, const struct trace_event *e, bool is_left);
 /** Begins the second reading. */
 void html_events_again(struct html_events *h);
-/** Ends the second reading, and chooses the events that the page has. `lost`: events that were lost while the trace was
- * recorded. */
-void html_events_end(struct html_events *h, uint64_t lost);
+/** Ends the second reading, and chooses the events that the page has. `losses`: events that were lost while the trace
+ * was recorded. */
+void html_events_end(struct html_events *h, const struct event_losses *losses);
 /** Appends a sentence that says how many of the events the page has. */
 void html_events_note(const struct html_events *h, struct buf *text);
 /** Adds "events". */

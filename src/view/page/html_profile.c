@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/vec.h"
+#include "model/profile/figure_bounds.h"
 #include "model/profile/moments.h"
 #include "view/page/html_cells.h"
 #include "view/page/html_tree.h"
@@ -58,6 +59,8 @@ static void add_metrics(struct page_blob *b, const struct call_tree *t, const st
         const struct rollup_value v = rollup_value_of(total, m);
         json_open(&b->json, NULL, '{');
         json_text(&b->json, "key", metrics[i].key);
+        if (figure_bounds_of(p, m))
+            json_flag(&b->json, "bound", true);
         json_open(&b->json, "total", '{');
         html_tree_add_total(b, "bytes", &v.bytes);
         if (metrics[i].counts)
