@@ -214,17 +214,18 @@ static bool measure_filesystem(const char *dir, uint64_t *left, uint64_t *total)
     return true;
 }
 
-bool headroom_in_filesystem(const char *dir, uint64_t bytes)
+uint64_t headroom_filesystem_left(const char *dir)
 {
     uint64_t left, total;
     /* If the directory cannot be found (after chroot(2)), growth is not checked: a full file system refuses pages. */
-    return !measure_filesystem(dir, &left, &total) || left >= bytes;
+    return measure_filesystem(dir, &left, &total) ? left : UNLIMITED;
 }
 
 bool headroom_is_short(const char *dir)
 {
     uint64_t left, total;
-    return measure_filesystem(dir, &left, &total) && left < at_most(total / 2, BEGIN_BYTES);
+    return measure_filesystem(dir, &left, &total) &&
+           (left < HEADROOM_LEDGER_LEAST || left < at_most(total / 2, BEGIN_BYTES));
 }
 
 enum ledger_full headroom_check(const char *dir, uint64_t held_bytes, uint64_t bytes)

@@ -15,11 +15,18 @@
 #include "wire/ledger.h"
 
 /**
- * Returns whether `bytes` more fit into the file system of `dir`, the directory of the ledger, without the part that is
- * kept for others (an eighth of the file system, at most 64 MiB). True also if the file system cannot be examined, or
- * if `dir` is "" (the ledger is a memfd).
+ * Returns how many bytes more fit into the file system of `dir`, the directory of the ledger, without the part that is
+ * kept for others (an eighth of the file system, at most 64 MiB). UINT64_MAX: the file system cannot be examined, or
+ * `dir` is "" (the ledger is a memfd).
  */
-bool headroom_in_filesystem(const char *dir, uint64_t bytes);
+uint64_t headroom_filesystem_left(const char *dir);
+static inline bool headroom_in_filesystem(const char *dir, uint64_t bytes)
+{
+    return headroom_filesystem_left(dir) >= bytes;
+}
+
+/** The least room that a new ledger needs. */
+#define HEADROOM_LEDGER_LEAST (256u << 10)
 /**
  * Returns true if the file system has too little room for a new ledger and its first growth. False also if the file
  * system cannot be examined.
