@@ -11,6 +11,7 @@
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/syscall.h"
 #include "target/ledger_stacks.h"
+#include "unwind/module.h"
 #include "unwind/walk_cache.h"
 #include "wire/headroom.h"
 
@@ -120,6 +121,11 @@ uint32_t writer_stack(struct thread *t, const struct walk_start *start)
 }
 
 uint32_t writer_caller(uintptr_t pc)
+{
+    return ledger_stacks_name_frame(&stacks, module_find(pc - 1), pc, false);
+}
+
+uint32_t writer_caller_of_each(uintptr_t pc)
 {
     struct walker w = ledger_stacks_walker(&stacks);
     return walk_caller(&w, pc);

@@ -38,6 +38,8 @@ uint32_t writer_stack(struct thread *t, const struct walk_start *start);
 uint32_t writer_stack_of_each(struct thread *t, const struct walk_start *start);
 /** Returns the index of the frame with the return address `pc`; adds the frame if it is new. LEDGER_NONE: no room. */
 uint32_t writer_caller(uintptr_t pc);
+/** The same, faster if it is called for each free: keeps the frame with the unwind rule that a walk needs there. */
+uint32_t writer_caller_of_each(uintptr_t pc);
 /** Moves *at from a frame to the frame of its caller. False: this is not possible; see walk_out(). */
 bool writer_walk_out(struct thread *t, struct walk_start *at);
 /**
