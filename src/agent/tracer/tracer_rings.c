@@ -20,7 +20,6 @@
 #include "wire/headroom.h"
 #include "wire/ring_file.h"
 
-#define CPUS_MOST    500u
 #define PACKET_BYTES (64u << 10)
 #define PACKETS      8u /* at least, in a ring */
 
@@ -39,6 +38,7 @@ static uint32_t ring_generation; /* of the process that has made the rings; 0: n
 bool tracer_rings_begin(void)
 {
     tracer_options_read();
+    tracer_size_begin();
     return !sys_call(SYS_madvise, &tracer_hot, sizeof(tracer_hot), MADV_WIPEONFORK);
 }
 
@@ -122,19 +122,20 @@ void tracer_begin_ledger(void)
     if (tracer_sum_on)
         return tracer_sum_begin_ledger();
     process.ledger.header->events_have_stacks = tracer_options.stacks == TRACER_STACKS_FULL;
-    struct {
-        uint64_t magic, read[CPUS_MOST + 1]; /* of the CPUs, and of the ring that threads share */
-    } positions = {0};
+    static struct { /* static, because the stack may be small: one thread makes rings */
+        uint64_t magic, read[TRACER_CPUS_MOST + 1]; /* of the CPUs, and of the ring that threads share */
+    } positions;
     const bool overwrites = process.config.sites & LEDGER_WITH_FLIGHT;
-    const uint32_t cpus = ring_file_cpus(CPUS_MOST);
+    const uint32_t cpus = tracer_size_cpus();
     uint64_t bytes;
     char *map = map_rings(cpus, &bytes);
     if (!map)
         return;
     ring_begin_positions((struct ring_positions *)&positions, cpus, bytes);
-    const char *read = overwrites ? NULL
-                                  : ring_file_map(&process.ledger, &process.config, LEDGER_READ_SUFFIX,
-                                                  LEDGER_PAGE_BYTES, &positions, sizeof(positions));
+    const char *read = overwrites
+                           ? NULL
+                           : ring_file_map(&process.ledger, &process.config, LEDGER_READ_SUFFIX,
+                                           LEDGER_PAGE_BYTES, &positions, (cpus + 2) * sizeof(uint64_t));
     if (!read && !overwrites)
         return;
     begin_header((struct ring_header *)map, overwrites);
