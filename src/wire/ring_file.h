@@ -54,20 +54,18 @@ static inline long ring_file_create(const struct ledger *l, const struct ledger_
 }
 
 /**
- * Makes a file beside the ledger (a memfd if the ledger is one), and maps it. With `content`, the file is one page,
- * whose memory is there and can only be read; without, it cannot be touched before ledger_back(). NULL: that failed.
+ * Makes a file beside the ledger (a memfd if the ledger is one), and maps it. Its memory cannot be touched before
+ * ledger_back(). NULL: that failed.
  */
 static inline char *ring_file_map(const struct ledger *l, const struct ledger_config *config,
-                                  const char *suffix, uint64_t bytes, const void *content,
-                                  uint64_t content_bytes)
+                                  const char *suffix, uint64_t bytes)
 {
     char path[RING_FILE_PATH_BYTES], *map = NULL;
     const long fd = ledger_file_may_have(bytes) ? ring_file_create(l, config, suffix, path) : -EFBIG;
     if (sys_failed(fd))
         return NULL;
-    if (!sys_call(SYS_ftruncate, fd, bytes) &&
-        (!content || sys_call(SYS_pwrite64, fd, content, content_bytes, 0) == (long)content_bytes))
-        map = ledger_file_map(fd, bytes, content ? PROT_READ : PROT_NONE);
+    if (!sys_call(SYS_ftruncate, fd, bytes))
+        map = ledger_file_map(fd, bytes, PROT_NONE);
     if (map) {
         sys_call(SYS_munlock, map, bytes);
         sys_call(SYS_madvise, map, bytes, MADV_DONTFORK);
@@ -80,16 +78,16 @@ static inline char *ring_file_map(const struct ledger *l, const struct ledger_co
 }
 
 /**
- * As ring_file_map() without content. The file has *bytes, or `least_bytes` if RLIMIT_AS or RLIMIT_FSIZE leave too
+ * As ring_file_map(). The file has *bytes, or `least_bytes` if RLIMIT_AS or RLIMIT_FSIZE leave too
  * little room. Sets *bytes to the size of the file, and takes it from the budget of address space (headroom.h).
  */
 static inline char *ring_file_map_fitting(const struct ledger *l, const struct ledger_config *config,
                                           const char *suffix, uint64_t *bytes, uint64_t least_bytes)
 {
-    char *map = headroom_has_space(*bytes) ? ring_file_map(l, config, suffix, *bytes, NULL, 0) : NULL;
+    char *map = headroom_has_space(*bytes) ? ring_file_map(l, config, suffix, *bytes) : NULL;
     if (!map && *bytes > least_bytes) {
         *bytes = least_bytes;
-        map = ring_file_map(l, config, suffix, *bytes, NULL, 0);
+        map = ring_file_map(l, config, suffix, *bytes);
     }
     if (map)
         headroom_take_space(*bytes, 0);
