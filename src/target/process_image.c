@@ -189,17 +189,16 @@ void process_drop_control(const struct ledger_control *inherited)
     process.config.initial_control = NULL;
 }
 
-/* Static because the stack may be small; one thread reads it. A fork child takes it over. */
-static char exe[LEDGER_PATH_BYTES * 4];
-
-void process_read_exe(void)
+const char *process_exe(void)
 {
+    static char exe[LEDGER_PATH_BYTES * 4]; /* static because the stack may be small; one thread runs this */
     if (exe[0])
-        return;
+        return exe;
     long length = sys_call(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", exe, sizeof(exe) - 1);
     exe[sys_failed(length) ? 0 : length] = '\0';
     if (sys_failed(length) && process.exec_name && process.exec_name[0] == '/') /* no /proc in this root */
         text_copy(exe, sizeof(exe), process.exec_name);
+    return exe;
 }
 
 void process_describe(enum ledger_clock clock)
@@ -214,9 +213,8 @@ void process_describe(enum ledger_clock clock)
     h->forked_ticks = process.forked_ticks;
     h->seccomp_filters = headroom_seccomp_filters();
     sys_call(SYS_prctl, PR_GET_NAME, h->comm);
-    process_read_exe();
     ledger_stacks_add_string(&process.ledger, ""); /* string 0 */
-    h->exe = ledger_stacks_add_string(&process.ledger, exe);
+    h->exe = ledger_stacks_add_string(&process.ledger, process_exe());
 }
 
 void process_end(void)

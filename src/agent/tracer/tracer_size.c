@@ -126,7 +126,7 @@ void tracer_size_begin(void)
 {
     if (!headroom_may_call(&process.ledger.sealed))
         return;
-    process_read_exe();
+    process_exe();
     tracer_size_cpus();
     cgroup_room();
 }
