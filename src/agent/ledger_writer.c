@@ -23,7 +23,7 @@
 
 static struct word_cache known; /* maps known_key() to the index of a cell + 1 */
 static struct word_cache rules; /* unwind rules of the walk */
-static struct ledger_stacks stacks = LEDGER_STACKS_OF(&process.ledger, &rules, process_count_loss);
+struct ledger_stacks writer_stacks = LEDGER_STACKS_OF(&process.ledger, &rules, process_count_loss);
 static struct intern cells = {.ledger = &process.ledger};
 /* The walk caches, by shard. A thread without a shard of its own has no walk caches. */
 static struct walk_caches walk_caches[LEDGER_SHARDS_OWNED];
@@ -61,9 +61,9 @@ static __attribute__((noinline)) uint32_t stack_alone_cold(struct stack_bounds *
 {
     uint32_t ids[WRITER_DEPTH_MAX];
     enum walk_end end;
-    struct walker w = ledger_stacks_walker(&stacks);
+    struct walker w = ledger_stacks_walker(&writer_stacks);
     unsigned depth = walk_stack(&w, bounds, start, ids, WRITER_DEPTH_MAX, &end);
-    return ledger_stacks_number(&stacks, ids, depth, ledger_stacks_hash(ids, depth), end);
+    return ledger_stacks_number(&writer_stacks, ids, depth, ledger_stacks_hash(ids, depth), end);
 }
 
 /* Returns the thread's walk caches. NULL: it has none, or code that a signal handler interrupted may be using them. */
@@ -82,7 +82,7 @@ struct walked {
 static inline struct walked walk_it(struct walk_cache *cache, struct walk_cache_walk *own,
                                     struct stack_bounds *bounds, const struct walk_start *start)
 {
-    struct walker w = ledger_stacks_walker(&stacks);
+    struct walker w = ledger_stacks_walker(&writer_stacks);
     struct walked k;
     k.ids = walk_along(&w, cache, own, bounds, start, process.generation, &k.depth, &k.end);
     return k;
@@ -103,7 +103,7 @@ stack_along(struct walk_cache *cache, const struct walk_cache_walk *own, const s
         return cache->stack;
     uint64_t hash =
         likely(k->ids != own->id) ? hash_along(cache, own, k) : ledger_stacks_hash(k->ids, k->depth);
-    uint32_t stack = ledger_stacks_number(&stacks, k->ids, k->depth, hash, k->end);
+    uint32_t stack = ledger_stacks_number(&writer_stacks, k->ids, k->depth, hash, k->end);
     if (is_cached)
         cache->stack = stack;
     return stack;
@@ -119,21 +119,21 @@ uint32_t writer_stack(struct thread *t, const struct walk_start *start)
     return stack_along(cache, &all->walk, &k);
 }
 
-uint32_t writer_caller(uintptr_t pc)
+uint32_t writer_caller_of_each(uintptr_t pc)
 {
-    struct walker w = ledger_stacks_walker(&stacks);
+    struct walker w = ledger_stacks_walker(&writer_stacks);
     return walk_caller(&w, pc);
 }
 
 bool writer_walk_out(struct thread *t, struct walk_start *at)
 {
-    struct walker w = ledger_stacks_walker(&stacks);
+    struct walker w = ledger_stacks_walker(&writer_stacks);
     return walk_out(&w, &t->stack, at);
 }
 
 bool writer_walk_out_known(const struct thread *t, struct walk_start *at)
 {
-    struct walker w = ledger_stacks_walker(&stacks);
+    struct walker w = ledger_stacks_walker(&writer_stacks);
     return walk_out_known(&w, &t->stack, at);
 }
 
@@ -272,7 +272,7 @@ struct ledger_free *writer_next_free(struct ledger_shard *shard, bool mine, uint
 
 void writer_reset(void)
 {
-    ledger_stacks_reset(&stacks);
+    ledger_stacks_reset(&writer_stacks);
     intern_reset(&cells);
     word_cache_forget(&known);
 }
@@ -282,7 +282,7 @@ void writer_reset(void)
 static void take_room_of_tables(uint64_t slots)
 {
     live_table_take_room();
-    ledger_stacks_take_room(&stacks, slots);
+    ledger_stacks_take_room(&writer_stacks, slots);
     intern_take_room(&cells, slots);
 }
 

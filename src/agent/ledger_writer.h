@@ -14,6 +14,8 @@
 #include <stdint.h>
 
 #include "agent/thread_state.h"
+#include "target/ledger_stacks.h"
+#include "unwind/module.h"
 #include "unwind/walk.h"
 #include "wire/ledger.h"
 
@@ -36,8 +38,14 @@ uint32_t writer_stack(struct thread *t, const struct walk_start *start);
  * reading the ledger.
  */
 uint32_t writer_stack_of_each(struct thread *t, const struct walk_start *start);
+extern struct ledger_stacks writer_stacks __attribute__((visibility("hidden")));
 /** Returns the index of the frame with the return address `pc`; adds the frame if it is new. LEDGER_NONE: no room. */
-uint32_t writer_caller(uintptr_t pc);
+static inline uint32_t writer_caller(uintptr_t pc)
+{
+    return ledger_stacks_name_frame(&writer_stacks, module_find(pc - 1), pc, false);
+}
+/** The same, faster if it is called for each free: keeps the frame with the unwind rule that a walk needs there. */
+uint32_t writer_caller_of_each(uintptr_t pc);
 /** Moves *at from a frame to the frame of its caller. False: this is not possible; see walk_out(). */
 bool writer_walk_out(struct thread *t, struct walk_start *at);
 /**

@@ -214,7 +214,7 @@ enum ledger_stage process_begin_ledger(void)
         return LEDGER_STAGE_FAILED;
     }
     begin_tables();
-    if (agent_api_tags || process.config.sites)
+    if (agent_api_tags)
         ledger_keep_control(&process.ledger);
     if (!agent_api_tags)
         process_drop_control(inherited);

@@ -71,7 +71,7 @@ static inline bool process_ensure_current(struct thread *t)
  * Arguments of fork_placeholder_note(). PART_SITE_SUMS lies within PART_LEDGER. It is noted at each fork, PART_LEDGER
  * PART_CONTROL and the rings only if a signal handler forks that interrupted code which uses the ledger.
  */
-enum { PART_LEDGER, PART_CONTROL, PART_SITE_SUMS, PART_RINGS, PART_RINGS_READ };
+enum { PART_LEDGER, PART_CONTROL, PART_SITE_SUMS, PART_RINGS };
 
 #define PROCESS_INDEX_SHIFT 48 /* periods are at most 2^40 */
 

@@ -7,7 +7,8 @@
  * writes it (ring_write.h), the tool reads it (ring_read.h). BPF programs write an array of the same layout
  * (bpf/kernel_ring.bpf.h).
  *
- * The file begins with a header and one struct ring_cpu for each CPU. Behind them each CPU has a ring of `ring_bytes`,
+ * The file begins with a header and one struct ring_cpu for each CPU. On pages of their own follow the positions up to
+ * which the tool has read, the only words that the tool writes. Behind them each CPU has a ring of `ring_bytes`,
  * which is divided into packets of `packet_bytes`, both powers of two. A packet begins with a struct ring_packet, and
  * has events behind it; an event lies in one packet. Positions count words of 8 bytes since the ring was made, modulo
  * 2^RING_POSITION_BITS; the place in the ring is the position modulo the ring's number of words.
@@ -75,7 +76,7 @@ struct ring_header {
     uint64_t counter;        /* of RING_CLOCK_COUNTER: the last number */
     uint32_t begins;         /* 1: calls of the allocator have an event at their beginning, too */
     uint32_t unused_half;
-    uint64_t unused;
+    uint64_t read_at; /* offset of struct ring_positions; 0: there are none, and nobody empties the rings */
 };
 
 /*
@@ -169,7 +170,7 @@ static inline uint32_t ring_slots_of(uint32_t words)
     return (words + RING_SLOT_WORDS - 1) / RING_SLOT_WORDS;
 }
 
-/* How far the tool has read. This is a file of its own, which the target maps read-only. */
+/* How far the tool has read. The target only reads them. */
 struct ring_positions {
     uint64_t magic;
     uint64_t read[]; /* by CPU: a position; then of the shared ring: slots */

@@ -9,11 +9,20 @@
 #define PAGE_BYTES 4096u
 #define TRIES      16u /* a debugger that steps through the program aborts each sequence */
 
+static uint64_t page_up(uint64_t bytes)
+{
+    return (bytes + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
+}
+
+static uint64_t positions_at(uint32_t cpus)
+{
+    return page_up(sizeof(struct ring_header) + (cpus + 1ull) * sizeof(struct ring_cpu) +
+                   RING_ANCHORS * sizeof(struct ring_anchor));
+}
+
 static uint64_t header_bytes(uint32_t cpus)
 {
-    const uint64_t bytes = sizeof(struct ring_header) + (cpus + 1ull) * sizeof(struct ring_cpu) +
-                           RING_ANCHORS * sizeof(struct ring_anchor);
-    return (bytes + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
+    return positions_at(cpus) + page_up(sizeof(struct ring_positions) + (cpus + 1ull) * sizeof(uint64_t));
 }
 
 uint64_t ring_file_bytes(uint32_t cpus, uint64_t ring_bytes)
@@ -50,6 +59,14 @@ void ring_begin_positions(struct ring_positions *p, uint32_t cpus, uint64_t ring
         p->read[cpu] = ring_bytes / 8; /* where the first packet begins */
     p->read[cpus] = 0;
     p->magic = RING_MAGIC;
+}
+
+void ring_begin_reader(struct ring *ring, struct ring_header *header, uint32_t cpus, uint64_t ring_bytes)
+{
+    struct ring_positions *p = (struct ring_positions *)((char *)header + positions_at(cpus));
+    header->read_at = positions_at(cpus);
+    ring_begin_positions(p, cpus, ring_bytes);
+    ring->read = p;
 }
 
 void ring_add_anchor(struct ring *ring, uint64_t ticks, uint64_t ns, uint64_t width_ticks)

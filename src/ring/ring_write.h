@@ -43,7 +43,9 @@ void ring_begin(struct ring *ring, struct ring_header *header, uint32_t cpus, ui
                 uint64_t ring_bytes, ptrdiff_t area);
 /** Returns the size of the file in bytes, all of which is mapped. */
 uint64_t ring_file_bytes(uint32_t cpus, uint64_t ring_bytes);
-/** Fills in a new file of positions. */
+/** Called before ring_begin(), for rings that a reader empties: makes `ring->read` the positions in the file. */
+void ring_begin_reader(struct ring *ring, struct ring_header *header, uint32_t cpus, uint64_t ring_bytes);
+/** Fills in new positions. */
 void ring_begin_positions(struct ring_positions *p, uint32_t cpus, uint64_t ring_bytes);
 
 /**

@@ -11,6 +11,9 @@
 #define MS            1000000ull
 #define SCAN_FIRST_NS (10 * MS) /* doubled up to SCAN_LAST_NS while no ledger is found */
 #define SCAN_LAST_NS  (1000 * MS)
+/* After an event nobody waits for the next one so long: a program that waits for one is woken by each file that another
+ * creates, and the other pays for that. */
+#define REST_NS (2 * MS)
 
 /* Times are CLOCK_MONOTONIC. */
 struct ledger_finder {
@@ -21,7 +24,9 @@ struct ledger_finder {
     uint64_t next_all, all_ns; /* search of all directories */
     bool searched_all;         /* the last search was of all directories */
     bool appeared;             /* and was made because of an event */
-    size_t followed;           /* ledgers found since the last search of all directories */
+    uint64_t rests_until;
+    bool rests;      /* at the last search */
+    size_t followed; /* ledgers found since the last search of all directories */
 };
 
 struct ledger_finder *ledger_finder_new(const char *dir)
@@ -50,7 +55,7 @@ void ledger_finder_free(struct ledger_finder *f)
 
 int ledger_finder_fd(const struct ledger_finder *f)
 {
-    return f->inotify_fd;
+    return f->rests ? -1 : f->inotify_fd;
 }
 
 static bool read_events(const struct ledger_finder *f)
@@ -73,6 +78,9 @@ bool ledger_finder_search(struct ledger_finder *f, uint64_t now, bool last, ledg
 {
     struct ledger_strays strays = {.list = {0}};
     bool all = last || now >= f->next_all, appeared = read_events(f);
+    if (appeared)
+        f->rests_until = now + REST_NS;
+    f->rests = now < f->rests_until;
     if (last)
         stray_search_finish(f->strays, &strays);
     else if (stray_search_step(f->strays, now, &strays))
@@ -111,6 +119,7 @@ void ledger_finder_report(struct ledger_finder *f, uint64_t now, size_t followed
 uint64_t ledger_finder_due(struct ledger_finder *f, uint64_t now)
 {
     uint64_t search = stray_search_due(f->strays, now),
-             scan = f->next_own < f->next_all ? f->next_own : f->next_all;
-    return search < scan ? search : scan;
+             scan = f->next_own < f->next_all ? f->next_own : f->next_all,
+             due = search < scan ? search : scan;
+    return f->rests && f->rests_until < due ? f->rests_until : due;
 }

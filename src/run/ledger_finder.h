@@ -20,7 +20,10 @@ struct ledger_finder;
 /** Never returns NULL. `dir`: of the recorder; it must outlive the finder. */
 struct ledger_finder *ledger_finder_new(const char *dir);
 void ledger_finder_free(struct ledger_finder *f);
-/** Returns a descriptor that becomes readable when a file has appeared in the directory; -1: there is none. */
+/**
+ * Returns a descriptor that becomes readable when a file has appeared in the directory; -1: there is none, or until
+ * ledger_finder_due() nobody is to wait for it.
+ */
 int ledger_finder_fd(const struct ledger_finder *f);
 /**
  * Searches, if that is due at `now` (CLOCK_MONOTONIC), or in any case if this is the `last` search, and gets new

@@ -96,8 +96,7 @@ static bool is_sound(const struct allium_event *event)
 
 bool event_classes_begin(void)
 {
-    char *map =
-        ring_file_map(&process.ledger, &process.config, LEDGER_EVENTS_SUFFIX, EVENT_TABLE_BYTES, NULL, 0);
+    char *map = ring_file_map(&process.ledger, &process.config, LEDGER_EVENTS_SUFFIX, EVENT_TABLE_BYTES);
     if (!map || ledger_back(map, FIRST_BYTES))
         return false;
     table = (struct event_table *)map;

@@ -94,9 +94,6 @@ int16_t event_rings_area(void)
 
 static bool make_rings(void)
 {
-    struct {
-        uint64_t magic, read[CPUS_MOST + 1]; /* of the CPUs, and of the ring that threads share */
-    } positions = {0};
     const uint32_t cpus = ring_file_cpus(CPUS_MOST);
     uint64_t each = RING_BYTES;
     while (each > RING_LEAST_BYTES && !headroom_has_space(ring_file_bytes(cpus, each)))
@@ -109,14 +106,9 @@ static bool make_rings(void)
     if (!map || ledger_back(map, bytes - (cpus + 1ull) * each))
         return false;
     lease = (struct headroom_lease){0};
-    ring_begin_positions((struct ring_positions *)&positions, cpus, each);
     ring = (struct ring){.is_tsc = clock_is_steady(), .ticks = ticks, .reach = reach};
-    ring.read =
-        (const struct ring_positions *)ring_file_map(&process.ledger, &process.config, LEDGER_READ_SUFFIX,
-                                                     LEDGER_PAGE_BYTES, &positions, sizeof(positions));
-    if (!ring.read)
-        return false;
     struct ring_header *header = (struct ring_header *)map;
+    ring_begin_reader(&ring, header, cpus, each);
     header->image_id = process.config.image_id;
     header->clock = ring.is_tsc ? RING_CLOCK_TSC : RING_CLOCK_MONOTONIC;
     ring_begin(&ring, header, cpus, each / PACKETS < PACKET_BYTES ? each / PACKETS : PACKET_BYTES, each,
@@ -291,5 +283,4 @@ void event_rings_before_fork(unsigned part)
         return user_sums_before_fork(part);
     fork_placeholder_note(part, ring.header,
                           at_work ? ring_file_bytes(ring.header->cpus, ring.header->ring_bytes) : 0);
-    fork_placeholder_note(part + 1, ring.read, at_work ? LEDGER_PAGE_BYTES : 0);
 }

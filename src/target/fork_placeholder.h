@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define FORK_PLACEHOLDER_PARTS 5u
+#define FORK_PLACEHOLDER_PARTS 4u
 #define FORK_PLACEHOLDER_FORKS 4u
 
 /**

@@ -53,7 +53,7 @@ static bool is_made_elsewhere(void)
 
 bool process_block_signals(uint64_t *mask)
 {
-    static const uint64_t all = ~0ull;
+    const uint64_t all = ~0ull; /* not static: a page that is read for the first time costs a page fault */
     return headroom_may_call(&process.ledger.sealed) &&
            !sys_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, mask, sizeof(all));
 }
@@ -189,10 +189,21 @@ void process_drop_control(const struct ledger_control *inherited)
     process.config.initial_control = NULL;
 }
 
+const char *process_exe(void)
+{
+    static char exe[LEDGER_PATH_BYTES * 4]; /* static because the stack may be small; one thread runs this */
+    if (exe[0])
+        return exe;
+    long length = sys_call(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", exe, sizeof(exe) - 1);
+    exe[sys_failed(length) ? 0 : length] = '\0';
+    if (sys_failed(length) && process.exec_name && process.exec_name[0] == '/') /* no /proc in this root */
+        text_copy(exe, sizeof(exe), process.exec_name);
+    return exe;
+}
+
 void process_describe(enum ledger_clock clock)
 {
     struct ledger_header *h = process.ledger.header;
-    static char exe[LEDGER_PATH_BYTES * 4]; /* static because the stack may be small; one thread runs this */
     h->clock = clock;
     h->began_ticks = process_ticks();
     h->began_monotonic_ns = clock_ns(CLOCK_MONOTONIC);
@@ -202,12 +213,8 @@ void process_describe(enum ledger_clock clock)
     h->forked_ticks = process.forked_ticks;
     h->seccomp_filters = headroom_seccomp_filters();
     sys_call(SYS_prctl, PR_GET_NAME, h->comm);
-    long length = sys_call(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", exe, sizeof(exe) - 1);
-    exe[sys_failed(length) ? 0 : length] = '\0';
-    if (sys_failed(length) && process.exec_name && process.exec_name[0] == '/') /* no /proc in this root */
-        text_copy(exe, sizeof(exe), process.exec_name);
     ledger_stacks_add_string(&process.ledger, ""); /* string 0 */
-    h->exe = ledger_stacks_add_string(&process.ledger, exe);
+    h->exe = ledger_stacks_add_string(&process.ledger, process_exe());
 }
 
 void process_end(void)

@@ -25,7 +25,8 @@ static const struct ledger_control *control; /* NULL: none */
 
 void vm_reserve_obey(const struct ledger_control *page)
 {
-    store_release(&control, page);
+    if (page != load_relaxed(&control)) /* in a fork child, a store to a page costs a copy of it */
+        store_release(&control, page);
 }
 
 void vm_reserve_seal(int reasons)

@@ -13,9 +13,8 @@
 #include "base/sigsafe/str.h"
 #include "base/sigsafe/syscall.h"
 
-#define UNLIMITED   UINT64_MAX
-#define BEGIN_BYTES (4ull << 20)
-#define LEFT_BYTES  (128ull << 20) /* growth leaves at least this much of RLIMIT_AS and RLIMIT_DATA unused */
+#define UNLIMITED  UINT64_MAX
+#define LEFT_BYTES (128ull << 20) /* growth leaves at least this much of RLIMIT_AS and RLIMIT_DATA unused */
 
 /* Reads the beginning of a small file as text. Returns the length, or -errno. */
 static long read_text(const char *path, char *out, size_t size)
@@ -200,9 +199,7 @@ static uint64_t at_most(uint64_t bytes, uint64_t most)
     return bytes < most ? bytes : most;
 }
 
-/* Reads how many free bytes of the file system the ledger may use (a part is kept for others), and the bytes of the
- * whole file system. False: `dir` is "", or the file system cannot be examined. */
-static bool measure_filesystem(const char *dir, uint64_t *left, uint64_t *total)
+bool headroom_measure(const char *dir, uint64_t *left, uint64_t *total)
 {
     struct statfs fs;
     if (!dir[0] || sys_failed(sys_call(SYS_statfs, dir, &fs)) || !fs.f_blocks)
@@ -212,19 +209,6 @@ static bool measure_filesystem(const char *dir, uint64_t *left, uint64_t *total)
     uint64_t keep = at_most(*total / 8, 64u << 20);
     *left = free_bytes < keep ? 0 : free_bytes - keep;
     return true;
-}
-
-bool headroom_in_filesystem(const char *dir, uint64_t bytes)
-{
-    uint64_t left, total;
-    /* If the directory cannot be found (after chroot(2)), growth is not checked: a full file system refuses pages. */
-    return !measure_filesystem(dir, &left, &total) || left >= bytes;
-}
-
-bool headroom_is_short(const char *dir)
-{
-    uint64_t left, total;
-    return measure_filesystem(dir, &left, &total) && left < at_most(total / 2, BEGIN_BYTES);
 }
 
 enum ledger_full headroom_check(const char *dir, uint64_t held_bytes, uint64_t bytes)

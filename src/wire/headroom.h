@@ -15,16 +15,38 @@
 #include "wire/ledger.h"
 
 /**
- * Returns whether `bytes` more fit into the file system of `dir`, the directory of the ledger, without the part that is
- * kept for others (an eighth of the file system, at most 64 MiB). True also if the file system cannot be examined, or
- * if `dir` is "" (the ledger is a memfd).
+ * Reads how many bytes more fit into the file system of `dir`, the directory of the ledger, without the part that is
+ * kept for others (an eighth of the file system, at most 64 MiB), and the bytes of the whole file system. False: `dir`
+ * is "" (the ledger is a memfd), or the file system cannot be examined, as after chroot(2): then growth is not checked,
+ * and a full file system refuses pages.
  */
-bool headroom_in_filesystem(const char *dir, uint64_t bytes);
+bool headroom_measure(const char *dir, uint64_t *left, uint64_t *total);
+/** Returns what is left, as headroom_measure(); UINT64_MAX: it is not known. */
+static inline uint64_t headroom_filesystem_left(const char *dir)
+{
+    uint64_t left, total;
+    return headroom_measure(dir, &left, &total) ? left : UINT64_MAX;
+}
+
+static inline bool headroom_in_filesystem(const char *dir, uint64_t bytes)
+{
+    return headroom_filesystem_left(dir) >= bytes;
+}
+
+/** The least room that a new ledger needs, and what is enough for its first growth, too. */
+#define HEADROOM_LEDGER_LEAST  (256u << 10)
+#define HEADROOM_LEDGER_ENOUGH (4ull << 20)
 /**
  * Returns true if the file system has too little room for a new ledger and its first growth. False also if the file
  * system cannot be examined.
  */
-bool headroom_is_short(const char *dir);
+static inline bool headroom_is_short(const char *dir)
+{
+    uint64_t left, total;
+    return headroom_measure(dir, &left, &total) && left < HEADROOM_LEDGER_ENOUGH &&
+           (left < HEADROOM_LEDGER_LEAST || left < total / 2);
+}
+
 /** Called by the first process_update(). Records whether the process is under seccomp, as in most containers. */
 void headroom_begin(void);
 /**

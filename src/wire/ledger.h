@@ -36,7 +36,6 @@
 #define LEDGER_SUFFIX         ".ledger"
 #define LEDGER_CONTROL_SUFFIX ".control"
 #define LEDGER_RING_SUFFIX    ".ring"
-#define LEDGER_READ_SUFFIX    ".read"   /* up to where the tool has read the rings */
 #define LEDGER_EVENTS_SUFFIX  ".events" /* event_table.h */
 /* sum/sum_layout.h. It ends with a suffix that ledger_sweep.c knows. */
 #define LEDGER_SUMS_SUFFIX ".sums" LEDGER_EVENTS_SUFFIX

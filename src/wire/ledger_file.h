@@ -37,15 +37,22 @@ static inline void ledger_file_name(char out[static LEDGER_NAME_BYTES], const st
     text_copy(out + n, LEDGER_NAME_BYTES - n, suffix);
 }
 
+#define LEDGER_FILE_NEW (O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC)
+
+/* Returns whether a file may have so many bytes; else the kernel would raise SIGXFSZ. */
+static inline bool ledger_file_may_have(uint64_t bytes)
+{
+    struct rlimit fsize;
+    return sys_call(SYS_getrlimit, RLIMIT_FSIZE, &fsize) || fsize.rlim_cur >= bytes;
+}
+
 /* Creates a file of `bytes` in the directory, or a memfd if `dir` is an error. Returns a descriptor or -errno. */
 static inline long ledger_file_create(long dir, const char *name, uint64_t bytes)
 {
-    struct rlimit fsize;
-    if (!sys_call(SYS_getrlimit, RLIMIT_FSIZE, &fsize) && fsize.rlim_cur < bytes)
-        return -EFBIG; /* the kernel would raise SIGXFSZ */
-    long fd = sys_failed(dir)
-                  ? sys_call(SYS_memfd_create, name, MFD_CLOEXEC)
-                  : sys_call(SYS_openat, dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (!ledger_file_may_have(bytes))
+        return -EFBIG;
+    long fd = sys_failed(dir) ? sys_call(SYS_memfd_create, name, MFD_CLOEXEC)
+                              : sys_call(SYS_openat, dir, name, LEDGER_FILE_NEW, 0600);
     if (sys_failed(fd))
         return fd;
     long bad = sys_call(SYS_ftruncate, fd, bytes);

@@ -18,7 +18,7 @@
 #define TMPFS_MAGIC 0x01021994
 /* a ledger gets this many bytes without a check of the cgroups: the check takes half of the time of the first sample */
 #define UNCHECKED_BYTES (64u << 10)
-#define SMALLEST_LIMIT  (256u << 10)
+#define SMALLEST_LIMIT  HEADROOM_LEDGER_LEAST
 
 /* The share of the hard limit that each table may take, in sixteenths, and the bounds of the table's size. */
 static const struct {
@@ -192,18 +192,18 @@ static void make_control(struct ledger *l, const struct ledger_config *config, l
     long fd = ledger_file_create(dir, name, bytes);
     if (sys_failed(fd))
         return;
-    /* The page becomes readable only after fallocate(): on a full tmpfs a read fault would raise SIGBUS. */
+    /* The page becomes readable only after it was written: on a full tmpfs a read fault would raise SIGBUS. */
     char *page = ledger_file_map(fd, bytes, PROT_NONE);
     if (page &&
-        (sys_failed(sys_call(SYS_fallocate, fd, 0, 0, LEDGER_PAGE_BYTES)) ||
-         !write_initial_control(fd, config->initial_control ? config->initial_control : &ledger_no_control) ||
+        (!write_initial_control(fd, config->initial_control ? config->initial_control : &ledger_no_control) ||
          sys_call(SYS_mprotect, page, LEDGER_PAGE_BYTES, PROT_READ))) {
         sys_call(SYS_munmap, page, bytes);
         page = NULL;
     }
     sys_call(SYS_close, fd);
     if (page) {
-        l->control_stays = !config->samples; /* with samples: false until ledger_keep_control() is called */
+        /* with samples alone: false until ledger_keep_control() is called */
+        l->control_stays = !config->samples || config->sites;
         if (!l->control_stays)
             sys_call(SYS_madvise, page, bytes, MADV_DONTFORK);
         l->control = (const struct ledger_control *)page;
@@ -219,13 +219,16 @@ void ledger_keep_control(struct ledger *l)
 }
 
 /* Backs the header and, except for tables that many programs never use, the first page of each table; sets their
- * ready_bytes. Returns 0 or -errno. */
+ * ready_bytes. A trace uses the tables up to LEDGER_FRAMES, and few need others. Returns 0 or -errno. */
 static int back_first_pages(const struct ledger *l, char *map, struct ledger_region *regions,
                             const struct ledger_config *config)
 {
     char *from = map, *to = map + LEDGER_HEADER_BYTES;
-    for (int t = 0; t < LEDGER_TABLES; t++) {
-        if (t >= LEDGER_FREES || (!config->samples && t > LEDGER_MODULES) || !regions[t].limit_bytes)
+    const int end = !config->samples                                                ? LEDGER_FRAMES
+                    : config->sites & (LEDGER_WITH_TRACE | LEDGER_WITH_TRACE_LATER) ? LEDGER_STACK_FRAMES
+                                                                                    : LEDGER_FREES;
+    for (int t = 0; t < end; t++) {
+        if (!regions[t].limit_bytes)
             continue;
         if (l->regions[t] != to) {
             long bad = ledger_back(from, (uint64_t)(to - from));
@@ -288,19 +291,20 @@ static int make_sized(struct ledger *l, long dir, const char *name, uint64_t lim
 
 /* Removes old left-over ledgers from the directory of the new ledger, unless it is a recorder's directory: the recorder
  * removes them itself. If the file system is short of room, removes further left-over ledgers from this directory, or,
- * if it is a recorder's, from its parent directory. */
-static ONE_COPY void sweep(long dir, const char *path)
+ * if it is a recorder's, from its parent directory. Returns whether there is room for a ledger. */
+static ONE_COPY bool sweep(long dir, const char *path)
 {
     bool recorded = text_find(path, "/" LEDGER_RUN_PREFIX);
     if (!recorded)
         ledger_sweep(dir);
     if (!headroom_is_short(path))
-        return;
+        return true;
     long from = recorded ? sys_call(SYS_openat, dir, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : dir;
     if (!sys_failed(from))
         ledger_sweep_for_room(from, path);
     if (from != dir)
         sys_call(SYS_close, from);
+    return headroom_in_filesystem(path, SMALLEST_LIMIT);
 }
 
 int ledger_make(struct ledger *l, const struct ledger_config *config)
@@ -309,10 +313,8 @@ int ledger_make(struct ledger *l, const struct ledger_config *config)
     int pid = (int)sys_call(SYS_getpid, 0);
     long dir = ledger_open_dir(config, l->dir, true);
     ledger_file_name(name, config, dir, pid, config->samples ? LEDGER_SUFFIX : LEDGER_TAGS_SUFFIX);
-    if (!sys_failed(dir))
-        sweep(dir, l->dir);
+    int bad = sys_failed(dir) || sweep(dir, l->dir) ? -ENOMEM : -ENOSPC;
     headroom_set_ledger(0); /* a fork child does not map the ledger of its parent */
-    int bad = headroom_in_filesystem(l->dir, SMALLEST_LIMIT) ? -ENOMEM : -ENOSPC;
     for (uint64_t limit = config->limit_bytes; bad != -ENOSPC && bad && limit >= SMALLEST_LIMIT; limit /= 4)
         bad = make_sized(l, dir, name, limit, config);
     if (!bad) {

@@ -62,9 +62,8 @@ static bool is_left(long dir, const char *name)
 /* Returns whether the name has a suffix of the files of an image. */
 static bool is_ours(const char *name)
 {
-    static const char suffixes[] =
-        LEDGER_SUFFIX "\0" LEDGER_CONTROL_SUFFIX "\0" LEDGER_TAGS_SUFFIX "\0" LEDGER_RING_SUFFIX
-                      "\0" LEDGER_READ_SUFFIX "\0" LEDGER_EVENTS_SUFFIX "\0";
+    static const char suffixes[] = LEDGER_SUFFIX "\0" LEDGER_CONTROL_SUFFIX "\0" LEDGER_TAGS_SUFFIX
+                                                 "\0" LEDGER_RING_SUFFIX "\0" LEDGER_EVENTS_SUFFIX "\0";
     const char *suffix = suffixes;
     while (*suffix && !text_ends(name, suffix))
         suffix += text_length(suffix) + 1;

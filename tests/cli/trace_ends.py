@@ -65,7 +65,7 @@ def sleeps(pid):
 
 def shortened():
     """Someone shortens the files by which program and reader work: the reader goes on, and ends as usual."""
-    for suffix, options in (".ring", []), (".read", []), (".ring", ["--flight"]), (
+    for suffix, options in (".ring", []), (".ring", ["--flight"]), (
             ".sums.events", ["--sum", "malloc"]):
         with private_dir() as folder:
             runtime = folder + "/runtime"

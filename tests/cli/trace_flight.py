@@ -21,7 +21,7 @@ def fly(folder, options, *words, code=0):
     done = tap.run([ALLIUM, "trace", "--flight", "-o", folder + "/t", *options, "--", CALLER, *map(str, words)],
                    cwd=folder, env=dict(os.environ, XDG_RUNTIME_DIR=folder))
     equal(done.returncode, code, done.stderr)
-    left = [name for _, _, names in os.walk(folder) for name in names if name.endswith((".ring", ".read", ".ledger"))]
+    left = [name for _, _, names in os.walk(folder) for name in names if name.endswith((".ring", ".ledger"))]
     equal(left, [], "what is left of rings")
     return sorted(name for name in os.listdir(folder + "/t") if name[0].isdigit()), done.stderr.decode()
 

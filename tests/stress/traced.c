@@ -367,6 +367,23 @@ static void plain(int n)
     calls(n);
 }
 
+/* The file GROUP takes a child into another cgroup, before the child's first event. */
+static void by_group(int n)
+{
+    const char *file = getenv("GROUP");
+    calls(n);
+    const pid_t child = fork();
+    if (!child) {
+        const int fd = open(file, O_WRONLY);
+        become(next_slot);
+        if (write(fd, "0", 1) != 1)
+            _exit(1);
+        calls(n);
+        _exit(0);
+    }
+    reap(child);
+}
+
 static void by_threads(int n)
 {
     begin_threads(false);
@@ -382,7 +399,8 @@ int main(int argc, char **argv)
     } ways[] = {{"plain", plain},      {"threads", by_threads},   {"vfork", by_vfork},
                 {"fork", by_fork},     {"signals", by_signals},   {"forking_handler", by_forking_handler},
                 {"moving", by_moving}, {"stopping", by_stopping}, {"strict", by_strict},
-                {"forever", forever},  {"clock", by_clock},       {"steps", by_steps}};
+                {"forever", forever},  {"clock", by_clock},       {"steps", by_steps},
+                {"group", by_group}};
     slot = dlsym(RTLD_DEFAULT, "counted_slot");
     cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
     for (unsigned k = 0; argc > 2 && k < sizeof(ways) / sizeof(*ways); k++)

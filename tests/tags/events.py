@@ -122,7 +122,7 @@ def alone(command, listed):
             done = succeed(command, env=dict(os.environ, ALLIUM_DIR=folder, ALLIUM_EVENTS=listed))
         found = events(folder + "/ust")
         equal((said[0][0], said[0][1]), (len(found), 0), "events, lost")
-        equal([name for name in os.listdir(folder) if name.endswith((".ring", ".read", ".events"))], [], "left behind")
+        equal([name for name in os.listdir(folder) if name.endswith((".ring", ".events"))], [], "left behind")
         return found, done.stdout.decode(), said[0]
 
 

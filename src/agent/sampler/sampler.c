@@ -244,7 +244,7 @@ static void remember_free(struct thread *t, struct ledger_shard *shard, bool min
 {
     bool whole = (load_relaxed(&agent_state.in_force) & LEDGER_CONTROL_FREE_STACKS) || stack_is_due(ticks);
     uint32_t stack = whole ? writer_stack(t, start) : LEDGER_NONE;
-    uint32_t caller = whole ? LEDGER_NONE : writer_caller(start->pc);
+    uint32_t caller = whole ? LEDGER_NONE : writer_caller_of_each(start->pc);
     uint64_t number;
     struct ledger_free *f = writer_next_free(shard, mine, &number);
     if (unlikely(!f))

@@ -104,7 +104,7 @@ static uint32_t add_site(uintptr_t pc, uint32_t module)
     if (number >= SITES_MOST || !back_sums(number))
         return LEDGER_SITE_OTHER;
     struct ledger_site *site = AT(LEDGER_SITES, struct ledger_site, number);
-    site->frame = module == MODULE_NONE ? LEDGER_NONE : writer_caller(pc);
+    site->frame = module == MODULE_NONE ? LEDGER_NONE : writer_caller_of_each(pc);
     modules[number] = (uint16_t)module;
     if (module == MODULE_NONE || !wrappers_have(module, pc - 1))
         return number;

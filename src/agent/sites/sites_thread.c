@@ -111,7 +111,8 @@ void sites_begin_thread(struct thread *t)
 void sites_become_child(void)
 {
     vm_reserve_obey(NULL);
-    object_map_begin_anew();
+    if (process.config.sites & LEDGER_WITH_SITES)
+        object_map_begin_anew();
 }
 
 void sites_seal(bool first)

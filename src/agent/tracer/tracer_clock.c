@@ -13,7 +13,8 @@
 
 static uint64_t last_ticks; /* of the last anchor */
 static uint64_t last_ns;    /* of CLOCK_MONOTONIC, if that is the clock */
-static bool began_tsc;      /* clock_is_tsc when the rings were made: it changes when the clock is stopped */
+static uint64_t narrowest; /* width of a bracket in this process or its fork parents, in ticks; 0: none yet */
+static bool began_tsc;     /* clock_is_tsc when the rings were made: it changes when the clock is stopped */
 
 enum ring_clock tracer_clock(void)
 {
@@ -50,7 +51,8 @@ static bool has_anchors(void)
 static void write_anchor(void)
 {
     uint64_t ticks = 0, ns = 0, width = UINT64_MAX;
-    for (int k = 0; k < BRACKETS; k++) {
+    const uint64_t known = load_relaxed(&narrowest), enough = known + known / 8;
+    for (int k = 0; k < BRACKETS && width > enough; k++) {
         const uint64_t before = __builtin_ia32_rdtsc(), now = clock_ns(CLOCK_MONOTONIC),
                        after = __builtin_ia32_rdtsc();
         if (after - before < width) {
@@ -59,6 +61,8 @@ static void write_anchor(void)
             ns = now;
         }
     }
+    if (!known || width < known)
+        store_relaxed(&narrowest, width);
     ring_add_anchor(&tracer_ring, ticks, ns, width);
 }
 

@@ -42,10 +42,13 @@ static void put_text(uint64_t *event, uint32_t at, const char *text)
         event[1] |= (uint64_t)RING_FLAG_CUT << (16 + RING_SIZE_BITS);
 }
 
-static void put_thread(enum event_id id)
+/* `name` NULL: asks for it. */
+static void put_thread(enum event_id id, const char *name)
 {
     uint64_t event[4] = {0};
-    if (ledger_may_call(&process.ledger))
+    if (name)
+        memcpy(&event[2], name, NAME_BYTES);
+    else if (ledger_may_call(&process.ledger))
         sys_call(SYS_prctl, PR_GET_NAME, &event[2]);
     append(id, event, 4);
 }
@@ -63,7 +66,7 @@ static void thread_ends(void *round)
     }
     if (!tracer_begin_cold(t, &outside))
         return;
-    put_thread(EVENT_thread_end);
+    put_thread(EVENT_thread_end, NULL);
     tracer_end_cold(t, outside);
 }
 
@@ -78,7 +81,7 @@ static void watch_end(void)
 void tracer_life_thread_begins(void)
 {
     watch_end();
-    put_thread(EVENT_thread_begin);
+    put_thread(EVENT_thread_begin, NULL);
 }
 
 /* ---- the process ---- */
@@ -93,13 +96,14 @@ void tracer_life_begin(void)
 void tracer_life_process_begins(void)
 {
     uint64_t event[6] = {0, 0, (uint64_t)process.parent_pid, process.parent_image_id};
-    if (ledger_may_call(&process.ledger))
-        sys_call(SYS_prctl, PR_GET_NAME, &event[4]);
+    const char *name = process.ledger.header->comm; /* process_describe() has just asked for it */
+    memcpy(&event[4], name, NAME_BYTES);
     memset(is_told, 0, sizeof(is_told));
     looked_at = 0;
     tracer_know_thread();
     append(EVENT_process_begin, event, 6);
-    tracer_life_thread_begins();
+    watch_end();
+    put_thread(EVENT_thread_begin, name);
 }
 
 __attribute__((destructor)) static void process_exits(void)

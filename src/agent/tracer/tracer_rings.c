@@ -20,7 +20,6 @@
 #include "wire/headroom.h"
 #include "wire/ring_file.h"
 
-#define CPUS_MOST    500u
 #define PACKET_BYTES (64u << 10)
 #define PACKETS      8u /* at least, in a ring */
 
@@ -39,6 +38,7 @@ static uint32_t ring_generation; /* of the process that has made the rings; 0: n
 bool tracer_rings_begin(void)
 {
     tracer_options_read();
+    tracer_size_begin();
     return !sys_call(SYS_madvise, &tracer_hot, sizeof(tracer_hot), MADV_WIPEONFORK);
 }
 
@@ -58,7 +58,6 @@ void tracer_before_fork(void)
     const struct ring *r = &tracer_ring;
     fork_placeholder_note(PART_RINGS, r->header,
                           writes ? ring_file_bytes(r->header->cpus, r->header->ring_bytes) : 0);
-    fork_placeholder_note(PART_RINGS_READ, r->read, writes && r->read ? LEDGER_PAGE_BYTES : 0);
     tracer_sum_before_fork();
 }
 
@@ -105,8 +104,8 @@ static char *map_rings(uint32_t cpus, uint64_t *ring_bytes)
     char *map = NULL;
     for (; !map && each >= TRACER_RING_LEAST_BYTES;
          each /= 2) { /* RLIMIT_FSIZE or RLIMIT_AS may be smaller */
-        map = ring_file_map(&process.ledger, &process.config, LEDGER_RING_SUFFIX, ring_file_bytes(cpus, each),
-                            NULL, 0);
+        map =
+            ring_file_map(&process.ledger, &process.config, LEDGER_RING_SUFFIX, ring_file_bytes(cpus, each));
         *ring_bytes = each;
     }
     if (!map)
@@ -122,26 +121,17 @@ void tracer_begin_ledger(void)
     if (tracer_sum_on)
         return tracer_sum_begin_ledger();
     process.ledger.header->events_have_stacks = tracer_options.stacks == TRACER_STACKS_FULL;
-    struct {
-        uint64_t magic, read[CPUS_MOST + 1]; /* of the CPUs, and of the ring that threads share */
-    } positions = {0};
     const bool overwrites = process.config.sites & LEDGER_WITH_FLIGHT;
-    const uint32_t cpus = ring_file_cpus(CPUS_MOST);
+    const uint32_t cpus = tracer_size_cpus();
     uint64_t bytes;
     char *map = map_rings(cpus, &bytes);
     if (!map)
         return;
-    ring_begin_positions((struct ring_positions *)&positions, cpus, bytes);
-    const char *read = overwrites ? NULL
-                                  : ring_file_map(&process.ledger, &process.config, LEDGER_READ_SUFFIX,
-                                                  LEDGER_PAGE_BYTES, &positions, sizeof(positions));
-    if (!read && !overwrites)
-        return;
     begin_header((struct ring_header *)map, overwrites);
-    tracer_ring = (struct ring){.read = (const struct ring_positions *)read,
-                                .is_tsc = tracer_clock() == RING_CLOCK_TSC,
-                                .ticks = tracer_clock_ticks,
-                                .reach = reach};
+    tracer_ring = (struct ring){
+        .is_tsc = tracer_clock() == RING_CLOCK_TSC, .ticks = tracer_clock_ticks, .reach = reach};
+    if (!overwrites)
+        ring_begin_reader(&tracer_ring, (struct ring_header *)map, cpus, bytes);
     ring_begin(&tracer_ring, (struct ring_header *)map, cpus,
                bytes / PACKETS < PACKET_BYTES ? bytes / PACKETS : PACKET_BYTES, bytes, tracer_rings_area());
     tracer_clock_begin();

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <stddef.h>
-#include <sys/vfs.h>
 
 #include "agent/process.h"
 #include "agent/tracer/tracer_options.h"
@@ -12,14 +11,24 @@
 #include "base/sigsafe/syscall.h"
 #include "ring/ring_layout.h"
 #include "wire/headroom_lease.h"
+#include "wire/ring_file.h"
 
 #define DEFAULT_BYTES  (4u << 20)
 #define TOGETHER_BYTES (256u << 20)
 #define CGROUP_SHARE   16u
 #define CPU_WORDS      16u /* 1,024 CPUs */
 #define PATH_BYTES     512u
+#define FIRST_BYTES    (64u << 10) /* a packet */
 
 static struct headroom_lease lease;
+
+/* What a process reads when it starts, and its fork children take over. */
+static struct {
+    uint32_t cpus;       /* that the machine may ever have; 0: not read */
+    uint32_t generation; /* of the process that has read the limits of its cgroups; 0: none has */
+    uint64_t groups;     /* a hash of their names */
+    uint64_t room;       /* what cgroup_room() found */
+} known;
 
 static uint32_t count_usable_cpus(uint32_t cpus)
 {
@@ -52,13 +61,18 @@ static uint64_t read_number(char path[static PATH_BYTES], size_t len, const char
     return is ? text_number(text) : UINT64_MAX; /* "max", or the file cannot be read */
 }
 
-/* The least that the memory cgroup of the process, or one above it, has left; UINT64_MAX: there is no limit. */
-static uint64_t cgroup_room(void)
+static uint64_t hash_of(const char *text)
 {
-    static char groups[2048],
-        path[PATH_BYTES]; /* static, because the stack may be small: one thread makes rings */
-    if (read_file("/proc/self/cgroup", groups, sizeof(groups)) <= 0)
-        return UINT64_MAX;
+    uint64_t h = 1;
+    for (; *text; text++)
+        h = (h ^ (uint8_t)*text) * UINT64_C(0x100000001b3);
+    return h;
+}
+
+/* The least that a memory cgroup of `groups`, or one above it, has left; UINT64_MAX: there is no limit. */
+static uint64_t least_room(const char *groups)
+{
+    static char path[PATH_BYTES]; /* static, because the stack may be small: one thread makes rings */
     const char *v1 = text_find(groups, ":memory:"), *v2 = text_find(groups, "0::"),
                *from = v1   ? v1 + 8
                        : v2 ? v2 + 3
@@ -83,12 +97,24 @@ static uint64_t cgroup_room(void)
     }
 }
 
-static uint64_t filesystem_room(void)
+/*
+ * Returns what the memory cgroups of the process have left, as least_room(). A fork child takes it over if it is in the
+ * cgroups of its parent, and these had no limit: known.generation is then that of the parent.
+ */
+static uint64_t cgroup_room(void)
 {
-    struct statfs fs;
-    return process.ledger.dir[0] && !sys_call(SYS_statfs, process.ledger.dir, &fs)
-               ? (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize
-               : UINT64_MAX;
+    static char groups[2048];
+    if (known.generation == process.generation)
+        return known.room;
+    if (read_file("/proc/self/cgroup", groups, sizeof(groups)) <= 0)
+        groups[0] = '\0';
+    const uint64_t names = hash_of(groups);
+    if (known.generation && known.room == UINT64_MAX && names == known.groups)
+        return UINT64_MAX;
+    known.groups = names;
+    known.room = least_room(groups);
+    known.generation = process.generation;
+    return known.room;
 }
 
 static uint64_t least_of(uint64_t a, uint64_t b)
@@ -96,16 +122,35 @@ static uint64_t least_of(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+void tracer_size_begin(void)
+{
+    if (!headroom_may_call(&process.ledger.sealed))
+        return;
+    process_exe();
+    tracer_size_cpus();
+    cgroup_room();
+}
+
+uint32_t tracer_size_cpus(void)
+{
+    if (!known.cpus)
+        known.cpus = ring_file_cpus(TRACER_CPUS_MOST);
+    return known.cpus;
+}
+
 uint64_t tracer_ring_bytes(uint32_t cpus)
 {
     const uint64_t asked_bytes = tracer_options.buffer_bytes;
     const uint64_t rings = count_usable_cpus(cpus) + 1ull, wanted = asked_bytes ? asked_bytes : DEFAULT_BYTES;
-    const uint64_t group = cgroup_room();
-    uint64_t most = least_of(filesystem_room() / 2, group / CGROUP_SHARE), bytes = TRACER_RING_LEAST_BYTES;
-    /* Without a limit of the cgroups, all that tracer_may_grow() would ask about the first MiB is asked now. */
-    const bool has_room =
-        group == UINT64_MAX && headroom_in_filesystem(process.ledger.dir, HEADROOM_LEASE_BYTES);
-    lease = (struct headroom_lease){.approved = has_room ? HEADROOM_LEASE_BYTES : 0};
+    const uint64_t group = cgroup_room(), left = headroom_filesystem_left(process.ledger.dir);
+    uint64_t most = least_of(left / 2, group / CGROUP_SHARE), bytes = TRACER_RING_LEAST_BYTES;
+    /*
+     * Without a limit of the cgroups, all that tracer_may_grow() would ask about the first MiB is asked now. If the
+     * parent has asked it, only the first packet is granted: cgroups may have got limits since then.
+     */
+    const uint64_t first = known.generation == process.generation ? HEADROOM_LEASE_BYTES : FIRST_BYTES;
+    lease =
+        (struct headroom_lease){.approved = group == UINT64_MAX && left >= HEADROOM_LEASE_BYTES ? first : 0};
     if (!asked_bytes)
         most = least_of(most, TOGETHER_BYTES);
     while (bytes * 2 <= wanted && bytes * 2 * rings <= most && bytes * 2 <= RING_RING_BYTES_MAX)

@@ -13,13 +13,20 @@
 
 /* The smallest ring, of packets of the smallest size. */
 #define TRACER_RING_LEAST_BYTES (64u << 10)
+/* The most CPUs that have rings of their own. */
+#define TRACER_CPUS_MOST 500u
+
+/** Called once, when the process starts: reads what its fork children take over, so that they need not read it. */
+void tracer_size_begin(void);
+/** Returns the number of CPUs that get rings. */
+uint32_t tracer_size_cpus(void);
 
 /**
  * Returns the size of each ring in bytes, a power of two: the size that the user asks for, or 4 MiB. It is smaller if
- * the shared ring and those of the CPUs that the process may use would exceed half of the free space in the file system
- * of the ledger, a 16th of the room in the memory cgroups, or, if the user asks for no size, 256 MiB; but never below
- * TRACER_RING_LEAST_BYTES. `cpus`: the number of CPUs that have a ring in the file. Resets the count of bytes that
- * tracer_may_grow() has granted.
+ * the shared ring and those of the CPUs that the process may use would exceed half of the space that is left in the
+ * file system of the ledger, a 16th of the room in the memory cgroups, or, if the user asks for no size, 256 MiB; but
+ * never below TRACER_RING_LEAST_BYTES. `cpus`: the number of CPUs that have a ring in the file. Resets the count of
+ * bytes that tracer_may_grow() has granted.
  */
 uint64_t tracer_ring_bytes(uint32_t cpus);
 /** Returns whether the rings may take `bytes` more; checks the surroundings once for each MiB. */

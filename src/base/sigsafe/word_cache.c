@@ -29,12 +29,16 @@ void word_cache_keep(struct word_cache *c, uint64_t key, uint64_t word)
         to = word_cache_way(c, first, 0);
         grow(c, mask);
     }
+    store_relaxed(&c->keeps, 1);
     store_relaxed(&to->word, word);
     store_relaxed(&to->check, key ^ word);
 }
 
 void word_cache_forget(struct word_cache *c)
 {
+    if (!load_relaxed(&c->keeps)) /* a page that is read for the first time costs a page fault */
+        return;
+    store_relaxed(&c->keeps, 0);
     uint64_t end = word_cache_mask(c) + sizeof(struct word_cache_entry);
     for (uint64_t place = 0; place < end; place += sizeof(struct word_cache_entry)) {
         struct word_cache_entry *e = word_cache_entry(c, place);

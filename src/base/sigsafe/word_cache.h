@@ -29,6 +29,7 @@ struct word_cache_entry {
 struct word_cache {
     uint64_t grown;   /* the bits that growth has added to WORD_CACHE_MASK_FIRST */
     uint64_t evicted; /* words that were replaced since the cache last grew */
+    uint64_t keeps;   /* 0: the cache is empty */
     struct word_cache_entry at[WORD_CACHE_SETS][WORD_CACHE_WAYS] __attribute__((aligned(64)));
 };
 

@@ -72,14 +72,16 @@ void ring_image_add_name(struct buf *b, const struct ring_image *i, const char *
     buf_addstr(b, name);
 }
 
-static int map_rings(struct ring_image *i, const char *folder, const char *name)
+static int map_rings(struct ring_image *i, const char *folder, const char *name, int how)
 {
     *i = (struct ring_image){.lock = -1};
     if (!ring_image_name(name, &i->pid, &i->id))
         return -EINVAL;
-    i->map = map_file(folder, name, PROT_READ, &i->bytes, NULL);
-    if (!i->map)
+    i->map = map_file(folder, name, how, &i->bytes, how & PROT_WRITE ? &i->lock : NULL);
+    if (!i->map) {
+        ring_image_close(i);
         return -ENOENT;
+    }
     i->reader = ring_reader_new(i->map, i->bytes);
     if (i->reader) {
         i->overwrites = ring_reader_header(i->reader)->overwrites;
@@ -91,27 +93,23 @@ static int map_rings(struct ring_image *i, const char *folder, const char *name)
 
 int ring_image_open(struct ring_image *i, const char *folder, const char *name)
 {
-    char other[64];
-    int bad = map_rings(i, folder, name);
+    int bad = map_rings(i, folder, name, PROT_READ | PROT_WRITE);
+    const uint64_t at = bad ? 0 : ring_reader_header(i->reader)->read_at;
     if (bad)
         return bad;
-    name_of(other, i, LEDGER_READ_SUFFIX);
-    i->positions = map_file(folder, other, PROT_READ | PROT_WRITE, &i->positions_bytes, &i->lock);
-    if (i->lock >= 0 && flock(i->lock, LOCK_EX | LOCK_NB)) {
+    if (at && flock(i->lock, LOCK_EX | LOCK_NB)) {
         ring_image_close(i);
         return -EBUSY;
     }
     const size_t needed = sizeof(*i->positions) + ring_reader_rings(i->reader) * sizeof(uint64_t);
-    if (i->positions && i->positions_bytes < needed) {
-        file_map_close(i->positions, i->positions_bytes);
-        i->positions = NULL;
-    }
+    if (at && at % sizeof(uint64_t) == 0 && at <= i->bytes && needed <= i->bytes - at)
+        i->positions = (struct ring_positions *)((char *)i->map + at);
     return 0;
 }
 
 int ring_image_look(struct ring_image *i, const char *folder, const char *name)
 {
-    const int bad = map_rings(i, folder, name);
+    const int bad = map_rings(i, folder, name, PROT_READ);
     if (!bad)
         ring_reader_stand_by(i->reader);
     return bad;
@@ -177,7 +175,7 @@ bool ring_image_has_ended(const struct ring_image *i, const char *folder)
 
 void ring_image_remove(struct ring_image *i, const char *folder)
 {
-    static const char *const suffixes[] = {LEDGER_RING_SUFFIX, LEDGER_READ_SUFFIX, LEDGER_EVENTS_SUFFIX};
+    static const char *const suffixes[] = {LEDGER_RING_SUFFIX, LEDGER_EVENTS_SUFFIX};
     struct buf path = BUF_INIT;
     char name[64];
     for (size_t k = 0; k < sizeof(suffixes) / sizeof(*suffixes); k++) {
@@ -195,7 +193,6 @@ void ring_image_close(struct ring_image *i)
     ring_reader_free(i->reader);
     if (!i->borrows)
         file_map_close(i->map, i->bytes);
-    file_map_close(i->positions, i->positions_bytes);
     if (i->lock >= 0)
         close(i->lock);
 }

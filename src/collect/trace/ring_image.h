@@ -4,7 +4,7 @@
 
 /*
  * The rings of a process image, which lie beside its ledger: mapped, with a reader, and, for the one reader that
- * empties them, with the file in which the target sees how far they have been read.
+ * empties them, with the positions in which the target sees how far they have been read.
  *
  * Runs in: the tool. Threads: one. Owns: the mappings and the reader, until ring_image_close().
  */
@@ -27,8 +27,7 @@ struct ring_image {
     bool borrows;                     /* the mapping is the caller's */
     bool overwrites;                  /* a full ring overwrites its oldest events */
     struct ring_positions *positions; /* NULL: the target does not see how far the rings are read */
-    size_t positions_bytes;
-    int lock; /* a descriptor of that file, locked; -1: none */
+    int lock; /* for the one reader that empties them: a descriptor of the file, locked; -1: none */
 };
 
 /** Returns whether a file of this name has rings; sets `pid` and `id` to the process and the image they belong to. */
