@@ -243,6 +243,11 @@ def mistakes():
             done = tap.run([ALLIUM, "trace", "-o", folder + "/t", "--clock", clock, "--", "true"])
             equal(done.returncode, 2, done.stderr)
             check(line in done.stderr.decode(), clock, done.stderr)
+        for words in (["--kernel", "faults"], ["--function", "libc.so.6:getenv"], ["--flight"], ["--events", "user"],
+                      ["--where", "time>1s"]):
+            done = tap.run([ALLIUM, "trace", "-o", folder + "/t", "--clock", "sun", *words, "--", "true"])
+            equal(done.returncode, 2, done.stderr)
+            check("unknown --clock sun" in done.stderr.decode(), words, done.stderr)
         done = tap.run([ALLIUM, "trace", "-o", folder + "/t", "--clock", "every:8", "--flight", "--", "true"])
         check("every:8 has not all times, and --flight needs them" in done.stderr.decode(), done.stderr)
 
