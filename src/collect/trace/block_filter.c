@@ -150,12 +150,13 @@ static struct thread *thread_of(struct event_blocks *b, uint32_t thread)
     return &b->threads.at[number];
 }
 
-static bool realloc_begins(struct event_blocks *b, const struct trace_event *e, uint64_t address)
+/* `early`: the life of the block begins with a later event, and the block is kept. */
+static bool realloc_begins(struct event_blocks *b, const struct trace_event *e, uint64_t address, bool early)
 {
     struct thread *t = thread_of(b, e->thread);
     if (t->moving) /* the end of the call before was lost */
         add(b, t->moving);
-    t->moving = address && take(b, address) ? address : 0;
+    t->moving = address && (take(b, address) || early) ? address : 0;
     return t->moving != 0;
 }
 
@@ -219,7 +220,7 @@ bool event_filter_keeps(const struct event_filter *f, struct event_blocks *b, co
     case EVENT_free_end:
         return thread_of(b, e->thread)->freed;
     case EVENT_realloc_begin:
-        return realloc_begins(b, e, word(e, 0)) || early;
+        return realloc_begins(b, e, word(e, 0), early);
     default:
         break;
     }
@@ -250,7 +251,7 @@ bool event_blocks_follow(struct event_blocks *b, const struct trace_event *e)
             take(b, word(e, 0));
         return false;
     case EVENT_realloc_begin:
-        realloc_begins(b, e, word(e, 0));
+        realloc_begins(b, e, word(e, 0), lacking);
         return false;
     case EVENT_malloc:
     case EVENT_calloc:
