@@ -61,14 +61,19 @@ bool trace_switch_any(const struct trace_switch *s)
     return s->has_agent || s->has_library;
 }
 
+int trace_switch_explain(pid_t pid, const char *of, struct error *e)
+{
+    return error_set(e, ENOENT,
+                     "process %d writes no events%s: restart it with allium trace, or with the environment "
+                     "that allium env --trace prints",
+                     (int)pid, of);
+}
+
 static int check(const struct trace_switch *s, int pid, const char *list, struct error *e)
 {
     const bool begin = event_list_has_group(list, "begin");
     if (!s->has_agent && (begin || event_list_has_group(list, "alloc")))
-        return error_set(e, ENOENT,
-                         "process %d writes no events of malloc: restart it with allium trace, or with the "
-                         "environment that allium env --trace prints",
-                         pid);
+        return trace_switch_explain(pid, " of malloc", e);
     if (begin && !s->has_begin)
         return error_set(
             e, ENOENT,

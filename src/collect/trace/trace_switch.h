@@ -34,6 +34,11 @@ int trace_switch_read(struct trace_switch *s, const struct ledger_entry *ledger,
 /** Returns whether the process can write any events. */
 bool trace_switch_any(const struct trace_switch *s);
 /**
+ * Sets the line about a process that was started in a way that makes events impossible. `of`: " of malloc", or "": it
+ * writes none at all. Returns -ENOENT.
+ */
+int trace_switch_explain(pid_t pid, const char *of, struct error *e);
+/**
  * Selects the events of the list (wire/event_list.h), and switches them on. Returns 0, or -errno with a line; then the
  * earlier state is restored as far as it can be written. -ENOENT: the process was started in a way that makes some of
  * these events impossible.
