@@ -136,7 +136,7 @@ class Traced:
         self.tracer.send_signal(signal.SIGINT)
         _, self.said = self.tracer.communicate(timeout=60)
         equal(self.tracer.returncode, 0, self.said)
-        told = re.search(r"allium: (\d+) events of the kernel, 0 lost(?:.* (\d+) were missed)?.*; (\d+) counted", self.said)
+        told = re.search(r"allium: (\d+) events of the kernel, 0 lost(?:; up to (\d+) more may)?.*; (\d+) counted", self.said)
         check(told, self.said)
         lib.excuse(int(told.group(2) or 0))
         found = events(self.folder)
