@@ -20,7 +20,6 @@
 #include "wire/headroom.h"
 #include "wire/ring_file.h"
 
-#define CPUS_MOST    500u
 #define PACKET_BYTES (64u << 10)
 #define PACKETS      8u /* at least, in a ring */
 
@@ -123,10 +122,10 @@ void tracer_begin_ledger(void)
         return tracer_sum_begin_ledger();
     process.ledger.header->events_have_stacks = tracer_options.stacks == TRACER_STACKS_FULL;
     struct {
-        uint64_t magic, read[CPUS_MOST + 1]; /* of the CPUs, and of the ring that threads share */
+        uint64_t magic, read[RING_FILE_CPUS_MOST + 1]; /* of the CPUs, and of the ring that threads share */
     } positions = {0};
     const bool overwrites = process.config.sites & LEDGER_WITH_FLIGHT;
-    const uint32_t cpus = ring_file_cpus(CPUS_MOST);
+    const uint32_t cpus = ring_file_cpus();
     uint64_t bytes;
     char *map = map_rings(cpus, &bytes);
     if (!map)

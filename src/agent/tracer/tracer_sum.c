@@ -20,8 +20,6 @@
 #include "unwind/module.h"
 #include "wire/ring_file.h"
 
-#define CPUS_MOST 500u
-
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
 #endif
@@ -88,7 +86,7 @@ void tracer_sum_begin_ledger(void)
 {
     const uint32_t cell_bytes = asked.values ? sizeof(struct sum_cells) : SUM_COUNT_BYTES;
     struct sum_table t = {.area = tracer_rings_area(), .reach = reach};
-    uint32_t cpus = t.area ? ring_file_cpus(CPUS_MOST) : 0;
+    uint32_t cpus = t.area ? ring_file_cpus() : 0;
     tracer_grow_anew();
     uint64_t bytes = sum_file_bytes(cpus, cell_bytes);
     char *map = ring_file_map_fitting(&process.ledger, &process.config, LEDGER_SUMS_SUFFIX, &bytes,
