@@ -85,6 +85,7 @@ static long touch(void)
 
 static void *work(void *arg)
 {
+    pthread_setname_np(pthread_self(), "say \"hello\"");
     for (int i = 0; i < 100; i++) {
         allium_begin(shop, parse, .bytes = i, .name = "a\"b\\\n\x01\xff\xc3\xa9");
         char *p = malloc(100);
@@ -112,7 +113,6 @@ int main(void)
     for (int i = 0; i < 10; i++)
         free(malloc(777));
     pthread_create(&thread, NULL, work, NULL);
-    pthread_setname_np(thread, "say \"hello\"");
     pthread_join(thread, NULL);
     printf("%d %ld %lld\n", (int)getpid(), met, (long long)slept_ns);
     fflush(stdout);
