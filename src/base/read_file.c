@@ -30,11 +30,11 @@ int file_read_open(int fd, size_t max, struct buf *out)
     }
 }
 
-int file_read_at(int folder, const char *path, size_t max, struct buf *out)
+static int read_path(int folder, const char *path, int flags, size_t max, struct buf *out)
 {
     buf_reserve(out, 0);
     out->data[out->len] = '\0';
-    int fd = openat(folder, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    int fd = openat(folder, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | flags);
     if (fd < 0)
         return -errno;
     int bad = file_read_open(fd, max, out);
@@ -42,7 +42,12 @@ int file_read_at(int folder, const char *path, size_t max, struct buf *out)
     return bad;
 }
 
+int file_read_at(int folder, const char *path, size_t max, struct buf *out)
+{
+    return read_path(folder, path, O_NONBLOCK, max, out);
+}
+
 int file_read(const char *path, size_t max, struct buf *out)
 {
-    return file_read_at(AT_FDCWD, path, max, out);
+    return read_path(AT_FDCWD, path, 0, max, out);
 }

@@ -17,7 +17,10 @@
  * -EFBIG if the file is longer; then `out` has the first `max` bytes. For an empty file the text is "", not NULL.
  */
 int file_read(const char *path, size_t max, struct buf *out);
-/** Like file_read(), for a file below the open directory `folder` (or AT_FDCWD). */
+/**
+ * Like file_read(), for a file below the open directory `folder`. If the file is a FIFO, it does not wait: without a
+ * writer, the FIFO is empty.
+ */
 int file_read_at(int folder, const char *path, size_t max, struct buf *out);
 /** Like file_read(), for an open file, from its current offset on. */
 int file_read_open(int fd, size_t max, struct buf *out);

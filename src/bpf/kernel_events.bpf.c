@@ -17,6 +17,7 @@ const volatile __u64 vmemmap_base_at = 0;
 
 /* ---- which processes are traced ---- */
 
+/* Decides about each new process, whatever an earlier process with its number has left in the set. */
 SEC("raw_tp/sched_process_fork")
 int BPF_PROG(follow_fork, struct task_struct *parent, struct task_struct *child)
 {
@@ -29,14 +30,7 @@ int BPF_PROG(follow_fork, struct task_struct *parent, struct task_struct *child)
     }
     if (follows && !is_thread)
         __sync_fetch_and_or(traced_word(tgid), traced_bit(tgid));
-    return 0;
-}
-
-/* When nothing of the process can happen any more, and its number may become another one's. */
-SEC("raw_tp/sched_process_free") int BPF_PROG(follow_end, struct task_struct *task)
-{
-    const __u32 tgid = BPF_CORE_READ(task, tgid);
-    if (BPF_CORE_READ(task, pid) == (int)tgid)
+    else if (!is_thread && is_traced(tgid))
         __sync_fetch_and_and(traced_word(tgid), ~traced_bit(tgid));
     return 0;
 }

@@ -19,7 +19,7 @@
  * for, in its context. */
 __u32 awaits_first = 0;
 
-/* A bit for each traced process, until nothing of it can happen any more. */
+/* A bit for each traced process. It stays after the end of the process, until another one gets the number. */
 __u64 traced[KERNEL_EVENTS_PIDS / 64] SEC(".bss.traced");
 
 /* ---- an event: the head, and the fields as the schema lists them ---- */

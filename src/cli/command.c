@@ -195,6 +195,19 @@ static int choose_servers(const struct command *c, const struct arguments *a)
     return -1;
 }
 
+/* Adds a value of an option that may be given several times. Returns whether there was room for it. */
+static bool add_many(struct arguments *a, const char *name, const char *value)
+{
+    int times = 0;
+    for (int i = 0; i < a->n_many; i++)
+        times += !strcmp(a->many_of[i], name);
+    if (times == ARGUMENTS_MANY || a->n_many == sizeof(a->many) / sizeof(*a->many))
+        return false;
+    a->many_of[a->n_many] = name;
+    a->many[a->n_many++] = value;
+    return true;
+}
+
 int command_parse(const struct command *c, int argc, char **argv, bool stop_at_word, struct arguments *a)
 {
     struct option longs[OPTIONS_MAX + 1] = {{0}};
@@ -237,12 +250,8 @@ int command_parse(const struct command *c, int argc, char **argv, bool stop_at_w
                 return command_misuse(c, "-p is given twice: use one process id");
             first = optarg;
         }
-        if (!c->options[k].many)
-            continue;
-        if (a->n_many == sizeof(a->many) / sizeof(*a->many))
-            return command_misuse(c, "--%s is given more than %d times", c->options[k].name, a->n_many);
-        a->many_of[a->n_many] = c->options[k].name;
-        a->many[a->n_many++] = optarg;
+        if (c->options[k].many && !add_many(a, c->options[k].name, optarg))
+            return command_misuse(c, "--%s is given more than %d times", c->options[k].name, ARGUMENTS_MANY);
     }
     if (first) /* getopt moved all options before the arguments, so the slot before them is free */
         argv[--optind] = first;

@@ -59,11 +59,13 @@ extern const struct command command_trace, command_events, command_run, command_
     command_sql, command_set, command_sys, command_sites, command_tags, command_doctor, command_sys_allocinfo,
     command_sys_frag, command_sys_record, command_sys_import, command_sys_advise, command_bench;
 
+#define ARGUMENTS_MANY 16 /* times that an option with `many` may be given */
+
 /** The values of the options of one call, in the order of the table. */
 struct arguments {
     const char *value[48]; /* NULL: not given; "" or the value: given */
-    /* all values of the options that may be given several times, and the names of these options */
-    const char *many[16], *many_of[16];
+    /* all values of the options with `many`, of which a command has at most two, and the names of these options */
+    const char *many[2 * ARGUMENTS_MANY], *many_of[2 * ARGUMENTS_MANY];
     int n_many;
     char **rest; /* the arguments that are no options; before them the value of an option with is_pid */
     int n_rest;

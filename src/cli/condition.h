@@ -15,7 +15,7 @@
 #include "cli/option_values.h"
 #include "model/profile/profile_diff.h"
 
-#define CONDITIONS_MAX 16
+#define CONDITIONS_MAX ARGUMENTS_MANY
 
 struct condition {
     const char *text;

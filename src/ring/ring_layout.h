@@ -60,6 +60,12 @@ enum ring_clock {
     RING_CLOCK_EVERY,     /* the time stamp counter for each Nth event of a ring, 0 for most others */
 };
 
+/** Returns whether times of the clock are of the time stamp counter: a reader needs anchors to compute ns of them. */
+static inline int ring_clock_has_ticks(uint32_t clock)
+{
+    return clock == RING_CLOCK_TSC || clock == RING_CLOCK_EVERY;
+}
+
 struct ring_header {
     uint64_t magic; /* stored last */
     uint32_t version, cpus;

@@ -22,7 +22,6 @@
 #include "wire/ring_file.h"
 #include "wire/headroom_lease.h"
 
-#define CPUS_MOST    500u
 #define PACKET_BYTES (64u << 10)
 #define PACKETS      8u /* at least, in a ring */
 #define RING_BYTES   (4u << 20)
@@ -94,7 +93,7 @@ int16_t event_rings_area(void)
 
 static bool make_rings(void)
 {
-    const uint32_t cpus = ring_file_cpus(CPUS_MOST);
+    const uint32_t cpus = ring_file_cpus();
     uint64_t each = RING_BYTES;
     while (each > RING_LEAST_BYTES && !headroom_has_space(ring_file_bytes(cpus, each)))
         each /= 2;

@@ -8,7 +8,6 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
-#include <sched.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -18,8 +17,7 @@
 #include "target/seccomp_guard.h"
 #include "target/vfork_call.h"
 
-typedef int clone_fn(int (*)(void *), void *, int, void *, pid_t *, void *, pid_t *);
-static clone_fn *next_clone;
+static vfork_clone_fn *next_clone;
 static long (*next_syscall)(long, long, long, long, long, long, long);
 
 static __attribute__((used)) uint64_t child_begins(void)
@@ -43,7 +41,7 @@ VFORK_SYSCALL(event_syscall, child_begins, child_ended, next_syscall)
 
 static void find_clone(void)
 {
-    next_clone = (clone_fn *)(uintptr_t)dlsym(RTLD_NEXT, "clone");
+    next_clone = (vfork_clone_fn *)(uintptr_t)dlsym(RTLD_NEXT, "clone");
 }
 
 void event_vfork_begin(void)
@@ -53,19 +51,4 @@ void event_vfork_begin(void)
     seccomp_next.syscall = (void *)event_syscall;
 }
 
-/* As tracer_clone() of the agent. Without CLONE_VFORK the thread and its child run at once, so the mark stays. */
-TAG_EXPORT int event_clone(int (*run)(void *), void *stack, int flags, void *arg, pid_t *parent_id,
-                           void *storage, pid_t *child_id) __asm__("clone");
-int event_clone(int (*run)(void *), void *stack, int flags, void *arg, pid_t *parent_id, void *storage,
-                pid_t *child_id)
-{
-    if (unlikely(!next_clone))
-        find_clone();
-    if (!vfork_call_is_alike((unsigned)flags))
-        return next_clone(run, stack, flags, arg, parent_id, storage, child_id);
-    const unsigned before = event_rings_child_begins();
-    const int id = next_clone(run, stack, flags, arg, parent_id, storage, child_id);
-    if (id < 0 || (flags & CLONE_VFORK))
-        event_rings_child_ended(before);
-    return id;
-}
+VFORK_CLONE(TAG_EXPORT, event_clone, child_begins, child_ended, next_clone, find_clone)

@@ -17,8 +17,7 @@
 #include "wire/ring_file.h"
 #include "wire/headroom_lease.h"
 
-#define CPUS_MOST 500u
-#define KINDS     16u /* for which it is known where the fields lie */
+#define KINDS 16u /* for which it is known where the fields lie */
 
 /* libc's registration for restartable sequences (2.35 and later). */
 extern const ptrdiff_t __rseq_offset __attribute__((weak));
@@ -96,7 +95,7 @@ bool user_sums_make(void)
     const bool values = value.at < value.end;
     const uint32_t cell_bytes = values ? sizeof(struct sum_cells) : SUM_COUNT_BYTES;
     struct sum_table t = {.area = &__rseq_size && __rseq_size ? __rseq_offset : 0, .reach = reach};
-    uint32_t cpus = t.area ? ring_file_cpus(CPUS_MOST) : 0;
+    uint32_t cpus = t.area ? ring_file_cpus() : 0;
     uint64_t bytes = sum_file_bytes(cpus, cell_bytes);
     char *map = ring_file_map_fitting(&process.ledger, &process.config, LEDGER_SUMS_SUFFIX, &bytes,
                                       sum_file_bytes(0, cell_bytes));

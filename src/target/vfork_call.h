@@ -15,6 +15,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/syscall.h>
+#include <sys/types.h>
+
+#include "base/sigsafe/compiler.h"
 
 /*
  * Defines the function `name`, which has the symbol vfork.
@@ -60,6 +63,30 @@ static inline bool vfork_call_is_alike(uint64_t flags)
 {
     return (flags & CLONE_VM) && !(flags & CLONE_SETTLS);
 }
+
+typedef int vfork_clone_fn(int (*)(void *), void *, int, void *, pid_t *, void *, pid_t *);
+
+/*
+ * Defines the function `name`, which has the symbol clone, without the "..." of clone(2): the arguments are in the same
+ * places. `real`: a vfork_clone_fn * to libc's function; while it is NULL, `find` sets it. Without CLONE_VFORK the
+ * calling thread and the child run at once with one storage: then the mark stays.
+ */
+#define VFORK_CLONE(exported, name, begins, ended, real, find)                                               \
+    exported int name(int (*run)(void *), void *stack, int flags, void *arg, pid_t *parent_id,               \
+                      void *storage, pid_t *child_id) __asm__("clone");                                      \
+    int name(int (*run)(void *), void *stack, int flags, void *arg, pid_t *parent_id, void *storage,         \
+             pid_t *child_id)                                                                                \
+    {                                                                                                        \
+        if (unlikely(!(real)))                                                                               \
+            find();                                                                                          \
+        if (!vfork_call_is_alike((unsigned)flags))                                                           \
+            return (real)(run, stack, flags, arg, parent_id, storage, child_id);                             \
+        const uint64_t before = begins();                                                                    \
+        const int id = (real)(run, stack, flags, arg, parent_id, storage, child_id);                         \
+        if (id < 0 || (flags & CLONE_VFORK))                                                                 \
+            ended(before);                                                                                   \
+        return id;                                                                                           \
+    }
 
 /*
  * Defines the static function `name`, which stands between a program's syscall(2) and `real`, a pointer to the real

@@ -35,7 +35,7 @@ struct ledger_control {
 /* Set by the tool when it sees that the process has entered seccomp after its ledger was made: the target then makes no
  * system call to grow the ledger or its own tables. */
 #define LEDGER_CONTROL_SEALED (1ull << 60)
-/* The full agent writes no events into the rings of the process. */
+/* The full agent writes no events into the rings of the process. Sums of events (--sum) go on. */
 #define LEDGER_CONTROL_TRACE_OFF (1ull << 59)
 /* The full agent writes no events of the allocator into the rings. It writes others, such as the program's own. */
 #define LEDGER_CONTROL_ALLOC_OFF (1ull << 58)

@@ -13,11 +13,14 @@
 
 #define RING_FILE_PATH_BYTES (LEDGER_PATH_BYTES + 1 + LEDGER_NAME_BYTES)
 
+/* The most CPUs that have rings, or cells of sums, of their own: the positions of 501 rings fit into a page. */
+#define RING_FILE_CPUS_MOST 500u
+
 /**
- * Returns the number of CPUs that the machine may ever have, at most `most`: one more than the last number in "0-3" or
- * "0,2-5". A thread on a CPU beyond them writes into the ring that threads share.
+ * Returns the number of CPUs that the machine may ever have, at most RING_FILE_CPUS_MOST: one more than the last number
+ * in "0-3" or "0,2-5". A thread on a CPU beyond them writes into the ring that threads share.
  */
-static inline uint32_t ring_file_cpus(uint32_t most)
+static inline uint32_t ring_file_cpus(void)
 {
     char text[64];
     uint32_t last = 0;
@@ -30,7 +33,7 @@ static inline uint32_t ring_file_cpus(uint32_t most)
             last = 0;
     if (!sys_failed(fd))
         sys_call(SYS_close, fd);
-    return last < most ? last + 1 : most;
+    return last < RING_FILE_CPUS_MOST ? last + 1 : RING_FILE_CPUS_MOST;
 }
 
 /*

@@ -13,6 +13,28 @@ from trace_reader import count
 from traced_service import service
 
 
+# Without it, nothing makes the second write to a control page fail: the word that switches malloc's events off.
+NO_ALLOC_OFF = r"""
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+ssize_t pwrite64(int fd, const void *data, size_t bytes, off64_t at)
+{
+    uint64_t word = 0;
+    memcpy(&word, data, bytes == 8 && at == 8 ? 8 : 0);
+    if (!(word & 1ull << 58))
+        return syscall(SYS_pwrite64, fd, data, bytes, at);
+    errno = EIO;
+    return -1;
+}
+ssize_t pwrite(int fd, const void *data, size_t bytes, off_t at) { return pwrite64(fd, data, bytes, at); }
+"""
+
+
 def attach():
     """A trace has what happened while it was on: each call, none before, none after. A second trace is another one."""
     with service(["--trace"], "make", 50, 111, "say", "a", "wait", "make", 60, 222, "fork", 3, "say", "b", "wait",
@@ -71,6 +93,21 @@ def switches():
         check(", trace on: alloc\n" in s.call("set", s.pid, "period=default"), "a switch that was on stays on")
 
 
+def half_switched():
+    """If a change of the switches fails halfway, the first half is undone."""
+    with service(["--trace"], "make", 50, 111, "say", "a", "wait") as s:
+        s.reach("a")
+        check(", trace on: alloc\n" in s.call("set", s.pid, "trace=on"), "set")
+        library = s.folder + "/no_alloc_off.so"
+        tap.succeed(["cc", "-shared", "-fPIC", "-o", library, "-x", "c", "-"], input=NO_ALLOC_OFF.encode())
+        s.env.update(LD_PRELOAD=library, ASAN_OPTIONS="verify_asan_link_order=0")
+        for words in ("trace", "--events", "user", "-o", "t", s.pid), ("set", s.pid, "trace=user"):
+            check("Input/output error" in s.call(*words, code=1), words)
+        del s.env["LD_PRELOAD"]
+        check(", trace on: alloc\n" in s.call("set", s.pid, "period=default"), "the switches are as before")
+        check(not os.path.exists(s.folder + "/t"), "a trace that did not begin")
+
+
 def threads():
     """Switched to and fro while calls are made, the trace stays readable, and the program runs on."""
     with service(["--trace"], "make", 1, 1, "say", "a", "slow", 2000, 222, "say", "b", "wait") as s:
@@ -126,6 +163,7 @@ tap.main([
     ("a trace of a running process", attach),
     ("blocks from before the trace", earlier),
     ("switches at run time", switches),
+    ("a switch that fails halfway", half_switched),
     ("many switches amid calls", threads),
     ("the process ends", ends),
     ("first mistakes", mistakes),

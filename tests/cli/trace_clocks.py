@@ -174,7 +174,9 @@ def readers():
             equal({row["time_ns"] for row in rows}, {None}, clock)
             equal([row["number"] for row in rows], sorted(row["number"] for row in rows), clock)
             text = tap.run([ALLIUM, "events", "%s/%s" % (folder, clock), "--top", "3"])
-            check("has no times (--clock %s)" % clock in text.stderr.decode(), text.stderr)
+            check("has no times (--clock %s): NUMBER is " % clock in text.stderr.decode(), text.stderr)
+            said = succeed([ALLIUM, "events", "%s/%s" % (folder, clock), "--by", "event"]).stderr.decode()
+            check("has no times (--clock %s)\n" % clock in said, said)
             text = succeed([ALLIUM, "report", "%s/%s" % (folder, clock), "--no-pager"]).stdout.decode()
             check("--clock %s)" % clock in text, text)
             failed = tap.run([ALLIUM, "report", "%s/%s@1ms" % (folder, clock)])
@@ -207,6 +209,9 @@ def interpolated():
         check(0.6 < share <= 7 / 8, "share of events without a time", share)
         text = tap.run([ALLIUM, "events", folder + "/every:8", "--top", "20"])
         check("those with ~ are interpolated" in text.stderr.decode(), text.stderr)
+        for words in ["--by", "thread"], ["--sum", "malloc.size"]:
+            said = succeed([ALLIUM, "events", folder + "/every:8", *words]).stderr
+            check(b"(--clock every:8): the others are interpolated\n" in said, words, said)
         check(re.search(r"^ *\d+\.\d{9}~", text.stdout.decode(), re.M), text.stdout)
         text = succeed([ALLIUM, "report", folder + "/every:8", "--no-pager"]).stdout.decode()
         check("--clock every:N)" in " ".join(text.split()), text)
@@ -243,6 +248,11 @@ def mistakes():
             done = tap.run([ALLIUM, "trace", "-o", folder + "/t", "--clock", clock, "--", "true"])
             equal(done.returncode, 2, done.stderr)
             check(line in done.stderr.decode(), clock, done.stderr)
+        for words in (["--kernel", "faults"], ["--function", "libc.so.6:getenv"], ["--flight"], ["--events", "user"],
+                      ["--where", "time>1s"]):
+            done = tap.run([ALLIUM, "trace", "-o", folder + "/t", "--clock", "sun", *words, "--", "true"])
+            equal(done.returncode, 2, done.stderr)
+            check("unknown --clock sun" in done.stderr.decode(), words, done.stderr)
         done = tap.run([ALLIUM, "trace", "-o", folder + "/t", "--clock", "every:8", "--flight", "--", "true"])
         check("every:8 has not all times, and --flight needs them" in done.stderr.decode(), done.stderr)
 

@@ -2,9 +2,11 @@
 """SIGKILL of the program and of `allium trace`: what was written to the disk and what is left in the rings are together
 all that the program did. The program counts its calls in a file that it maps.
 """
+import glob
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import struct
@@ -147,6 +149,37 @@ def cut_on_disk():
             equal((listed(trace), cut_packets(trace)), (first, len(streams)), "read once more: %d" % less)
 
 
+def write_little():
+    """For a child process: a file can grow to 40 bytes, so that the head of a packet cannot be written."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (40, 40))
+
+
+def not_closed():
+    """A packet that cannot be closed is counted once, however often it is read. No FIFO in the folder stops a reader."""
+    with private_dir() as folder:
+        trace, fifo = folder + "/t", folder + "/t/ust/.cut"
+        succeed([ALLIUM, "trace", "--quiet", "-o", trace, "--", "sh", "-c", "true"])
+        (name,) = [path for path in glob.glob(trace + "/ust/events_*") if os.path.getsize(path)][:1]
+        os.truncate(name, os.path.getsize(name) - 8)
+        os.mkfifo(fifo)
+        for _ in range(2):
+            equal(cut_packets(trace), 1, "the notes are a FIFO")
+        os.unlink(fifo)
+        for _ in range(3):
+            succeed([ALLIUM, "events", "--json", trace], preexec_fn=write_little)
+        with open(fifo) as notes:
+            equal(notes.read(), os.path.basename(name) + "\n", "notes")
+        for _ in range(2):
+            equal(cut_packets(trace), 1, "packets that are cut")
+        for path, code, line in (name, 1, b"cannot read"), (trace + "/ust/metadata", 2, b"not a trace of allium"):
+            os.unlink(path)
+            os.mkfifo(path)
+            done = tap.run([ALLIUM, "events", trace])
+            equal((done.returncode, done.stdout, done.stderr.count(b"\n")), (code, b"", 1), done.stderr)
+            check(line in done.stderr, done.stderr)
+
+
 def being_written():
     """A packet that is not whole may become so: the reader leaves it alone while the trace goes on."""
     with private_dir() as folder:
@@ -167,4 +200,5 @@ def being_written():
 
 
 tap.main([("a packet that was cut on disk", cut_on_disk), ("a packet that is being written", being_written),
+          ("a packet that cannot be closed, and FIFOs", not_closed),
           ("nothing is lost if both are killed", both_killed)])

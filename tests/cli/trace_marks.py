@@ -51,7 +51,10 @@ def close():
             rows, said = listed(trace)
             most = max((residual for _, residual in clocks), default=None)
             equal(rows[-1]["residual_ns"], most, "the largest residual")
-            equal("may be in another order" in said, any(want), said)
+            equal("may be in another order: the later one has a <" in said, any(want), said)
+            for words in ["--json"], ["--by", "cpu"], ["--sum", "malloc.size"]:
+                said = succeed([ALLIUM, "events", trace.folder, *words]).stderr.decode()
+                equal("may be in another order\n" in said, any(want), (words, said))
 
 
 def before():

@@ -277,7 +277,8 @@ class Traced:
         found = re.search(r"allium: (\d+) events of the kernel, (\d+) lost(.*)\n", self.said)
         check(found, self.said)
         self.written, self.lost = int(found.group(1)), int(found.group(2))
-        apart, missed = re.search(r"; (\d+) counted", found.group(3)), re.search(r" (\d+) were missed", found.group(3))
+        apart = re.search(r"; (\d+) counted", found.group(3))
+        missed = re.search(r"; up to (\d+) more may", found.group(3))
         self.counted, self.missed = int(apart.group(1)), int(missed.group(1)) if missed else 0
         lib.excuse(self.missed)
         self.printed = {words[0]: words[1:] for words in map(str.split, done.stdout.decode().splitlines())}

@@ -44,8 +44,7 @@ uint64_t tracer_clock_ticks(void)
 
 static bool has_anchors(void)
 {
-    const enum ring_clock clock = tracer_clock();
-    return clock == RING_CLOCK_TSC || clock == RING_CLOCK_EVERY;
+    return ring_clock_has_ticks(tracer_clock());
 }
 
 static void write_anchor(void)

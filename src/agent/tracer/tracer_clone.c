@@ -11,7 +11,6 @@
  * writes its first event. If not, the agent does not notice the child.
  */
 #include <errno.h>
-#include <sched.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -26,8 +25,7 @@
 #include "target/seccomp_guard.h"
 #include "target/vfork_call.h"
 
-typedef int clone_fn(int (*)(void *), void *, int, void *, pid_t *, void *, pid_t *);
-static clone_fn *next_clone;
+static vfork_clone_fn *next_clone;
 static long (*next_syscall)(long, long, long, long, long, long, long);
 
 /* The result of child_begins(): the thread's number, its depth at DEPTH_AT, liballium.so's result at THEIRS_AT. */
@@ -68,27 +66,9 @@ VFORK_SYSCALL(tracer_syscall, child_begins, child_ended, next_syscall)
 
 void tracer_find_next(void)
 {
-    next_clone = (clone_fn *)resolve_next("clone", NULL);
+    next_clone = (vfork_clone_fn *)resolve_next("clone", NULL);
     next_syscall = seccomp_next.syscall;
     seccomp_next.syscall = (void *)tracer_syscall;
 }
 
-/*
- * Declared without the "..." of clone(2): the arguments are in the same places. Without CLONE_VFORK the thread that
- * calls and the child write with one storage at once: it stays marked.
- */
-EXPORT int tracer_clone(int (*run)(void *), void *stack, int flags, void *arg, pid_t *parent_id,
-                        void *storage, pid_t *child_id) __asm__("clone");
-int tracer_clone(int (*run)(void *), void *stack, int flags, void *arg, pid_t *parent_id, void *storage,
-                 pid_t *child_id)
-{
-    if (unlikely(!next_clone))
-        boot_agent();
-    if (!vfork_call_is_alike((unsigned)flags))
-        return next_clone(run, stack, flags, arg, parent_id, storage, child_id);
-    const uint64_t before = child_begins();
-    const int id = next_clone(run, stack, flags, arg, parent_id, storage, child_id);
-    if (id < 0 || (flags & CLONE_VFORK))
-        child_ended(before);
-    return id;
-}
+VFORK_CLONE(EXPORT, tracer_clone, child_begins, child_ended, next_clone, boot_agent)

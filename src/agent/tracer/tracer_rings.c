@@ -74,7 +74,7 @@ static void begin_header(struct ring_header *h, bool overwrites)
     h->image_id = process.config.image_id;
     h->pid = process.pid;
     h->parent_pid = process.parent_pid;
-    const bool has_ticks = h->clock == RING_CLOCK_TSC || h->clock == RING_CLOCK_EVERY;
+    const bool has_ticks = ring_clock_has_ticks(h->clock);
     h->began_ticks = has_ticks                          ? process.began_ticks
                      : h->clock == RING_CLOCK_MONOTONIC ? tracer_clock_ticks()
                                                         : 0;

@@ -134,7 +134,7 @@ void tracer_size_begin(void)
 uint32_t tracer_size_cpus(void)
 {
     if (!known.cpus)
-        known.cpus = ring_file_cpus(TRACER_CPUS_MOST);
+        known.cpus = ring_file_cpus();
     return known.cpus;
 }
 

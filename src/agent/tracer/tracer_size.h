@@ -13,8 +13,6 @@
 
 /* The smallest ring, of packets of the smallest size. */
 #define TRACER_RING_LEAST_BYTES (64u << 10)
-/* The most CPUs that have rings of their own. */
-#define TRACER_CPUS_MOST 500u
 
 /** Called once, when the process starts: reads what its fork children take over, so that they need not read it. */
 void tracer_size_begin(void);

@@ -144,12 +144,6 @@ static inline uint32_t make_key(uint64_t key[static SUM_KEY_WORDS], enum event_i
     return n;
 }
 
-/* Returns whether the user has switched tracing off. */
-static inline bool is_off(void)
-{
-    return unlikely(load_relaxed(&process.ledger.control->word) & LEDGER_CONTROL_TRACE_OFF);
-}
-
 /*
  * The table of this process, copied: in a child that a signal handler forks amid a call, the page is zero from the
  * first instruction on, and the interrupted call goes on with the parent's addresses, where the child then has memory
@@ -222,7 +216,7 @@ static COLD void add_cold(enum event_id id, uint64_t size, uintptr_t site)
     if (!take_table(&t)) {
         atomic_add64(&hot.early, 1);
         hand_over_early();
-    } else if (!is_off()) {
+    } else {
         const uint32_t n = make_key(key, id, size, site);
         uint32_t row = sum_table_find(&t, key, n);
         if (!row)
@@ -238,8 +232,6 @@ static HOT bool add_known(enum event_id id, uint64_t size, uintptr_t site)
     uint64_t key[SUM_KEY_WORDS];
     if (!take_table(&t) || !tracer_thread)
         return false;
-    if (is_off())
-        return true;
     const uint32_t row = sum_table_find(&t, key, make_key(key, id, size, site));
     if (row)
         sum_table_count(&t, row, asked.values ? SUM_UNSIGNED : SUM_NONE, size);

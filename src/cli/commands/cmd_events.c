@@ -78,6 +78,12 @@ struct request {
     bool json, no_pager;
 };
 
+/* Returns whether the events are listed, and not counted or added up. */
+static bool is_listing(const struct request *q)
+{
+    return q->group < 0 && !q->sum;
+}
+
 static int parse(struct request *q, int argc, char **argv)
 {
     struct arguments a;
@@ -155,7 +161,7 @@ static void take_event(struct reading *r, const struct trace_event *event)
 static int read_events(struct reading *r, struct error *e)
 {
     struct trace_event event;
-    const uint64_t most = r->q->group < 0 && !r->q->sum && r->q->top ? r->q->top : UINT64_MAX;
+    const uint64_t most = is_listing(r->q) && r->q->top ? r->q->top : UINT64_MAX;
     int found;
     while (r->view->n < most && (found = event_folder_next(r->trace, &event, e)) != 0) {
         if (found < 0)
@@ -215,18 +221,28 @@ static void write_calls(const struct reading *r, struct sink *out, const struct 
     buf_release(&b);
 }
 
-/* Says whether a clock changed its rate, or was set. */
+/* Says that there are not all times, whether a clock changed its rate, or was set, and which marks a list has. */
 static void note_clocks(const struct reading *r)
 {
     struct buf b = BUF_INIT;
     char text[UNITS_TEXT_BYTES];
+    const bool is_list = is_listing(r->q) && !r->q->json;
+    const char *clock = event_folder_clock(r->trace);
+    if (clock_kind_interpolates(clock) && !r->q->json)
+        command_fail(0, "the trace has the times of some events (--clock %s): %s are interpolated", clock,
+                     is_list ? "those with ~" : "the others");
+    else if (clock && !r->q->json)
+        command_fail(0, "the trace has no times (--clock %s)%s", clock,
+                     !is_list                ? ""
+                     : strcmp(clock, "none") ? ": NUMBER is the order of events"
+                                             : ": NUMBER is a possible order of events");
     const uint64_t residual_ns = event_folder_residual_ns(r->trace);
     if (residual_ns > TICK_CLOCK_BOUND_NS)
-        command_fail(
-            0,
-            "the rate of the CPU's counter changed: events of different CPUs, or of the program and the "
-            "kernel, that are less than %s apart may be in another order: the later one has a <",
-            units_format_duration(text, (double)residual_ns));
+        command_fail(0,
+                     "the rate of the CPU's counter changed: events of different CPUs, or of the program and "
+                     "the kernel, that are less than %s apart may be in another order%s",
+                     units_format_duration(text, (double)residual_ns),
+                     is_list ? ": the later one has a <" : "");
     common_wall_step(&b, event_folder_wall_step_ns(r->trace));
     if (b.len)
         command_fail(0, "%s", buf_str(&b));
@@ -237,13 +253,6 @@ static void note_clocks(const struct reading *r)
 static void note_missing(const struct reading *r, const struct trace_losses *lost)
 {
     struct buf b = BUF_INIT;
-    const char *clock = event_folder_clock(r->trace);
-    if (clock_kind_interpolates(clock) && !r->q->json)
-        command_fail(0, "the trace has the times of some events (--clock %s): those with ~ are interpolated",
-                     clock);
-    else if (clock && !r->q->json)
-        command_fail(0, "the trace has no times (--clock %s): NUMBER is %s of events", clock,
-                     strcmp(clock, "none") ? "the order" : "a possible order");
     note_clocks(r);
     if (lost->events)
         command_fail(0, "%llu events were lost while the trace was recorded",
@@ -279,7 +288,7 @@ static int show(struct reading *r, const struct classes *classes)
     struct events_view v = {.out = &out, .style = &style, .has_numbers = clock_kind_has_numbers(clock)};
     r->view = &v;
     r->calls = q->group == BY_CALL ? allocator_time_new() : NULL;
-    r->doubts = q->group < 0 && !q->sum ? order_doubts_new(r->trace) : NULL;
+    r->doubts = is_listing(q) ? order_doubts_new(r->trace) : NULL;
     r->counts = q->group >= 0 && !r->calls ? event_counts_new((enum event_counts_group)q->group) : NULL;
     if (!q->sum && (q->group < 0 || q->json))
         events_view_begin(&v, q->json);

@@ -199,11 +199,7 @@ static int change_trace(const struct ledger_entry *entry, const char *trace, str
     if (bad)
         return bad;
     if (!trace_switch_any(&s))
-        return error_set(
-            e, ENOENT,
-            "process %d writes no events: restart it with allium trace, or with the environment that "
-            "allium env --trace prints",
-            entry->pid);
+        return trace_switch_explain(entry->pid, "", e);
     const bool on = !strcmp(trace, "on");
     return on || !strcmp(trace, "off") ? trace_switch_turn(&s, entry, on, e)
                                        : trace_switch_select(&s, entry, trace, e);

@@ -22,8 +22,6 @@ int trace_agent_options_add(const struct command *c, const struct arguments *a, 
     int code = option_values_parse_size(c, "buffer", command_value(c, a, "buffer"), BUFFER_LEAST, BUFFER_MOST,
                                         &bytes);
     if (code < 0)
-        code = trace_clock_check(c, clock);
-    if (code < 0)
         code = option_values_parse(c, "stacks", command_value(c, a, "stacks"), stacks, &how);
     if (bytes)
         buf_printf(out, ",buffer=%" PRIu64, bytes);

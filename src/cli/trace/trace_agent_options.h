@@ -11,7 +11,10 @@
 #include "base/buf.h"
 #include "cli/command.h"
 
-/** Appends these options, in the form that ALLIUM_SITES has, to `out`. Returns -1, or the exit code after a line. */
+/**
+ * Appends these options, in the form that ALLIUM_SITES has, to `out`. --clock was checked (cli/trace/trace_filter.h).
+ * Returns -1, or the exit code after a line.
+ */
 int trace_agent_options_add(const struct command *c, const struct arguments *a, struct buf *out);
 
 #endif

@@ -11,6 +11,9 @@
 int trace_filter_parse_clock(const struct command *c, const struct arguments *a, const char **clock)
 {
     const char *events = command_value(c, a, "events"), *asked = command_value(c, a, "clock");
+    const int code = trace_clock_check(c, asked);
+    if (code >= 0)
+        return code;
     const bool is_time = !asked || !strcmp(asked, "tsc") || !strcmp(asked, "mono");
     *clock = is_time ? NULL : asked;
     if (is_time)

@@ -317,9 +317,8 @@ static void tell_losses(const struct kernel_follow_counts *n, const struct sum_s
                      " events of the kernel, of %s or its group, were lost and are in no row: use a larger "
                      "--kernel-buffer",
                      n->lost, spec->event);
-    if (n->missed) /* the kernel does not tell whose they were */
-        command_fail(0, "of all processes %" PRIu64 " events of the kernel were missed amid others",
-                     n->missed);
+    if (n->missed)
+        command_fail(0, "of the events of the kernel " TRACE_SUMMARY_MISSED, n->missed);
     if (n->counted) /* for tests */
         command_fail(0, "%" PRIu64 " events of the kernel, %" PRIu64 " counted apart", n->events, n->counted);
     if (n->damaged)

@@ -249,8 +249,8 @@ void trace_summary_print_kernel(const struct record_trace *t, const struct kerne
     const char *whose = !t->probes         ? "the kernel"
                         : t->kernel_groups ? "the kernel and of functions"
                                            : "functions";
-    if (n->missed) /* the kernel does not tell whose they were */
-        buf_printf(&b, "; of all processes %" PRIu64 " were missed amid others", n->missed);
+    if (n->missed)
+        buf_printf(&b, "; " TRACE_SUMMARY_MISSED, n->missed);
     if (n->damaged)
         buf_printf(&b, "; %" PRIu64 " parts of rings were damaged, and left out", n->damaged);
     if (n->counted)

@@ -4,9 +4,17 @@
 
 /* What `allium trace` says at the end: events, rate, losses, the size of the rings, the cost, and what to type next. */
 
+#include <inttypes.h>
+
 #include "run/record.h"
 #include "run/trace/ring_follow.h"
 #include "run/trace/trace_flight.h"
+
+/* Of kernel_follow_counts.missed; the kernel does not tell which process an event was of. */
+#define TRACE_SUMMARY_MISSED                                                                                 \
+    "up to %" PRIu64                                                                                         \
+    " more may be missing: events of any process that came while their CPU recorded another "                \
+    "one"
 
 /** Prints lines on stderr. `folder`: of the trace. */
 void trace_summary_print(const struct ring_follow_counts *n, const char *folder);

@@ -117,23 +117,12 @@ static bool take(struct event_blocks *b, uint64_t address)
     return true;
 }
 
-/* Notes the end of a life that begins with a later event. */
-static void end_early(struct event_blocks *b, const struct trace_event *e, uint64_t address, bool reallocates)
-{
-    early_frees_note(&b->early, &(struct early_free){.address = address,
-                                                     .time_ns = e->time_ns,
-                                                     .cpu = e->cpu,
-                                                     .thread = e->thread,
-                                                     .reallocates = reallocates});
-}
-
 /* Begins the life of a block; address 0: the request has failed. Returns whether an earlier event ended the life. */
 static bool begin(struct event_blocks *b, const struct trace_event *e, uint64_t address, bool keep)
 {
-    struct early_free ended;
     if (!address)
         return false;
-    if (keep && !early_frees_take(&b->early, 0, address, e->cpu, e->time_ns, &ended)) {
+    if (keep && !early_frees_take_event(&b->early, e, address)) {
         add(b, address);
         return false;
     }
@@ -150,12 +139,13 @@ static struct thread *thread_of(struct event_blocks *b, uint32_t thread)
     return &b->threads.at[number];
 }
 
-static bool realloc_begins(struct event_blocks *b, const struct trace_event *e, uint64_t address)
+/* `early`: the life of the block begins with a later event, and the block is kept. */
+static bool realloc_begins(struct event_blocks *b, const struct trace_event *e, uint64_t address, bool early)
 {
     struct thread *t = thread_of(b, e->thread);
     if (t->moving) /* the end of the call before was lost */
         add(b, t->moving);
-    t->moving = address && take(b, address) ? address : 0;
+    t->moving = address && (take(b, address) || early) ? address : 0;
     return t->moving != 0;
 }
 
@@ -170,7 +160,7 @@ static bool realloc_ends(struct event_blocks *b, const struct trace_event *e, ui
     if (failed && old)
         add(b, old);
     if (failed)
-        early_frees_take_back(&b->early, 0, e->thread);
+        early_frees_take_back(&b->early, e->image_id, e->thread);
     *ended = begin(b, e, address, fits || old);
     return old != 0;
 }
@@ -208,14 +198,14 @@ static bool keep_end(struct event_blocks *b, const struct trace_event *e, bool e
 {
     const enum event_id id = event_id_plain(e->class->id);
     if (early)
-        end_early(b, e, word(e, 0), id == EVENT_realloc_begin);
+        early_frees_note_event(&b->early, e, word(e, 0), id == EVENT_realloc_begin);
     switch (id) {
     case EVENT_free:
         return thread_of(b, e->thread)->freed = take(b, word(e, 0)) || early;
     case EVENT_free_end:
         return thread_of(b, e->thread)->freed;
     default:
-        return realloc_begins(b, e, word(e, 0)) || early;
+        return realloc_begins(b, e, word(e, 0), early);
     }
 }
 
@@ -262,15 +252,14 @@ bool event_blocks_follow(struct event_blocks *b, const struct trace_event *e)
     const enum event_id id = event_id_plain(e->class->id);
     const uint64_t lacking = event_blocks_lacks(b, e);
     bool ended = false;
-    if (lacking)
-        end_early(b, e, lacking, id == EVENT_realloc_begin);
+    early_frees_note_event(&b->early, e, lacking, id == EVENT_realloc_begin);
     switch (id) {
     case EVENT_free:
         if (!lacking)
             take(b, word(e, 0));
         return false;
     case EVENT_realloc_begin:
-        realloc_begins(b, e, word(e, 0));
+        realloc_begins(b, e, word(e, 0), lacking);
         return false;
     case EVENT_malloc:
     case EVENT_calloc:

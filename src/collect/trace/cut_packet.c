@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -20,11 +19,25 @@ void cut_packet_lock(int stream)
     flock(stream, LOCK_EX | LOCK_NB);
 }
 
+static bool is_noted(int folder, const char *name)
+{
+    struct buf text = BUF_INIT;
+    bool found = false;
+    if (!file_read_at(folder, NOTES, NOTES_MAX, &text))
+        for (const char *line = buf_str(&text), *end; !found && (end = strchr(line, '\n')); line = end + 1)
+            found = (size_t)(end - line) == strlen(name) && !strncmp(line, name, strlen(name));
+    buf_release(&text);
+    return found;
+}
+
 static bool note(int folder, const char *name)
 {
     char line[256];
     const size_t length = strlen(name);
-    const int fd = openat(folder, NOTES, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (is_noted(folder, name))
+        return true;
+    const int fd =
+        openat(folder, NOTES, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
     if (fd < 0 || length + 1 > sizeof(line)) {
         if (fd >= 0)
             close(fd);
@@ -44,16 +57,18 @@ static void end_stream(int fd, uint64_t at, const struct ctf_packet *head)
         return; /* the next reader tries again */
 }
 
-void cut_packet_close(int folder, const char *name, uint64_t size, uint64_t at, const struct ctf_packet *head)
+bool cut_packet_close(int folder, const char *name, uint64_t size, uint64_t at, const struct ctf_packet *head)
 {
     struct stat st;
+    const bool is_new = !is_noted(folder, name); /* else it could not be closed before */
     const int fd = openat(folder, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
-        return;
+        return is_new;
     if (!flock(fd, LOCK_EX | LOCK_NB) && !fstat(fd, &st) && S_ISREG(st.st_mode) &&
         (uint64_t)st.st_size == size && note(folder, name))
         end_stream(fd, at, head);
     close(fd);
+    return is_new;
 }
 
 uint64_t cut_packet_closed(int folder)

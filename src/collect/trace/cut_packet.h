@@ -11,6 +11,7 @@
  * Runs in: the tool. Threads: any.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "collect/trace/ctf_metadata.h"
@@ -20,11 +21,11 @@ void cut_packet_lock(int stream);
 /**
  * Ends the stream `name` behind the packet that begins at byte `at`, and gives the packet this head. `head` NULL: the
  * stream ends at byte `at`. `size`: of the file, when it was read. If the stream is still written, has changed, or
- * cannot be written, nothing happens.
+ * cannot be written, nothing happens. Returns whether cut_packet_closed() did not count the packet yet.
  */
-void cut_packet_close(int folder, const char *name, uint64_t size, uint64_t at,
+bool cut_packet_close(int folder, const char *name, uint64_t size, uint64_t at,
                       const struct ctf_packet *head);
-/** Returns how many packets of a folder were closed. */
+/** Returns how many packets of a folder were closed, or were noted and could not be closed. */
 uint64_t cut_packet_closed(int folder);
 
 #endif

@@ -99,7 +99,7 @@ static int read_at(const struct stream *s, void *out, uint64_t bytes, uint64_t a
 static int open_stream(const struct event_folder *t, struct stream *s)
 {
     if (s->fd < 0)
-        s->fd = openat(t->domains.at[s->domain].folder, s->name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+        s->fd = openat(t->domains.at[s->domain].folder, s->name, O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     return s->fd < 0 ? -errno : 0;
 }
 
@@ -156,9 +156,9 @@ static uint64_t size_of(const struct stream *s)
 /* The stream's last packet, at s->file_at, is not whole. `head`: for its whole events; NULL: there are none. */
 static void cut(struct event_folder *t, struct stream *s, uint64_t size, const struct ctf_packet *head)
 {
-    t->losses.cut_packets++;
     s->is_cut = true;
-    cut_packet_close(t->domains.at[s->domain].folder, s->name, size, s->file_at, head);
+    t->losses.cut_packets +=
+        cut_packet_close(t->domains.at[s->domain].folder, s->name, size, s->file_at, head);
 }
 
 /* Reads the head of the next packet with events. Returns 1; 0: there is none; or -errno with a line. */

@@ -61,14 +61,19 @@ bool trace_switch_any(const struct trace_switch *s)
     return s->has_agent || s->has_library;
 }
 
+int trace_switch_explain(pid_t pid, const char *of, struct error *e)
+{
+    return error_set(e, ENOENT,
+                     "process %d writes no events%s: restart it with allium trace, or with the environment "
+                     "that allium env --trace prints",
+                     (int)pid, of);
+}
+
 static int check(const struct trace_switch *s, int pid, const char *list, struct error *e)
 {
     const bool begin = event_list_has_group(list, "begin");
     if (!s->has_agent && (begin || event_list_has_group(list, "alloc")))
-        return error_set(e, ENOENT,
-                         "process %d writes no events of malloc: restart it with allium trace, or with the "
-                         "environment that allium env --trace prints",
-                         pid);
+        return trace_switch_explain(pid, " of malloc", e);
     if (begin && !s->has_begin)
         return error_set(
             e, ENOENT,
@@ -102,12 +107,23 @@ static int put_bits(const struct trace_switch *s, const struct ledger_entry *led
     return s->has_agent ? control_change(ledger, LEDGER_CONTROL_ALLOC_BITS, set, NULL, e) : 0;
 }
 
+/* Returns the result of a change that has two parts. If the second part failed, the first one must not remain. */
+static int complete(int bad, const struct trace_switch *before, const struct ledger_entry *ledger)
+{
+    if (bad)
+        trace_switch_restore(before, ledger, NULL);
+    return bad;
+}
+
 int trace_switch_select(const struct trace_switch *before, const struct ledger_entry *ledger,
                         const char *list, struct error *e)
 {
     int bad = check(before, ledger->pid, list, e);
-    bad = bad ? bad : put_list(before, ledger, list, true, e);
-    return bad ? bad : put_bits(before, ledger, true, event_list_has_agent(list), e);
+    if (bad)
+        return bad;
+    bad = put_list(before, ledger, list, true, e);
+    bad = bad ? bad : put_bits(before, ledger, true, event_list_has_agent(list), e);
+    return complete(bad, before, ledger);
 }
 
 int trace_switch_turn(const struct trace_switch *before, const struct ledger_entry *ledger, bool on,
@@ -115,15 +131,17 @@ int trace_switch_turn(const struct trace_switch *before, const struct ledger_ent
 {
     const bool has_events = event_list_has_library(before->list);
     const char *list = has_events || before->has_agent ? before->list : "user";
-    const int bad = on == before->is_on ? 0 : put_list(before, ledger, list, on, e);
-    return bad ? bad : put_bits(before, ledger, on, before->alloc, e);
+    int bad = on == before->is_on ? 0 : put_list(before, ledger, list, on, e);
+    bad = bad ? bad : put_bits(before, ledger, on, before->alloc, e);
+    return complete(bad, before, ledger);
 }
 
 int trace_switch_restore(const struct trace_switch *before, const struct ledger_entry *ledger,
                          struct error *e)
 {
-    const int bad = put_list(before, ledger, before->list, before->is_on, e);
-    return bad ? bad : put_bits(before, ledger, before->is_on, before->alloc, e);
+    const int bad_list = put_list(before, ledger, before->list, before->is_on, e);
+    const int bad_bits = put_bits(before, ledger, before->is_on, before->alloc, bad_list ? NULL : e);
+    return bad_list ? bad_list : bad_bits;
 }
 
 static void add(struct buf *b, struct event_item i)

@@ -34,15 +34,21 @@ int trace_switch_read(struct trace_switch *s, const struct ledger_entry *ledger,
 /** Returns whether the process can write any events. */
 bool trace_switch_any(const struct trace_switch *s);
 /**
- * Selects the events of the list (wire/event_list.h), and switches them on. Returns 0, or -errno with a line; -ENOENT:
- * the process was started in a way that makes some of these events impossible, and nothing was changed.
+ * Sets the line about a process that was started in a way that makes events impossible. `of`: " of malloc", or "": it
+ * writes none at all. Returns -ENOENT.
+ */
+int trace_switch_explain(pid_t pid, const char *of, struct error *e);
+/**
+ * Selects the events of the list (wire/event_list.h), and switches them on. Returns 0, or -errno with a line; then the
+ * earlier state is restored as far as it can be written. -ENOENT: the process was started in a way that makes some of
+ * these events impossible.
  */
 int trace_switch_select(const struct trace_switch *before, const struct ledger_entry *ledger,
                         const char *list, struct error *e);
-/** Switches the selected events on, or all events off. Returns 0, or -errno with a line. */
+/** Switches the selected events on, or all events off. Returns as trace_switch_select() does. */
 int trace_switch_turn(const struct trace_switch *before, const struct ledger_entry *ledger, bool on,
                       struct error *e);
-/** Restores the state that trace_switch_read() found. Returns 0, or -errno with a line. */
+/** Restores each part of the state of trace_switch_read() that can be written. Returns 0, or -errno with a line. */
 int trace_switch_restore(const struct trace_switch *before, const struct ledger_entry *ledger,
                          struct error *e);
 /** Appends "trace on: alloc,shop:*", or "trace off"; nothing if the process can write no events. */

@@ -7,6 +7,18 @@ void early_frees_note(struct early_frees *e, const struct early_free *f)
     e->last_ns = f->time_ns;
 }
 
+void early_frees_note_event(struct early_frees *e, const struct trace_event *end, uint64_t address,
+                            bool reallocates)
+{
+    if (address)
+        early_frees_note(e, &(struct early_free){.image = end->image_id,
+                                                 .address = address,
+                                                 .time_ns = end->time_ns,
+                                                 .cpu = end->cpu,
+                                                 .thread = end->thread,
+                                                 .reallocates = reallocates});
+}
+
 void early_frees_take_back(struct early_frees *e, uint64_t image, uint32_t thread)
 {
     for (unsigned k = 0; k < EARLY_FREES; k++)

@@ -17,6 +17,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "model/trace/trace_event.h"
+
 #define EARLY_FREES_NS 1000u
 #define EARLY_FREES    32u
 
@@ -37,6 +39,9 @@ struct early_frees {
 
 /** Notes a free without a block. */
 void early_frees_note(struct early_frees *e, const struct early_free *f);
+/** The same of an event. `address`: of the block; 0: nothing is noted. */
+void early_frees_note_event(struct early_frees *e, const struct trace_event *end, uint64_t address,
+                            bool reallocates);
 /** Forgets the free that this thread's realloc() began with: the call has failed, and the block was not freed. */
 void early_frees_take_back(struct early_frees *e, uint64_t image, uint32_t thread);
 /** Part of early_frees_take(). */
@@ -50,6 +55,14 @@ static inline bool early_frees_take(struct early_frees *e, uint64_t image, uint6
     if (__builtin_expect(now_ns - e->last_ns >= EARLY_FREES_NS, 1))
         return false;
     return early_frees_find(e, image, address, cpu, now_ns, out);
+}
+
+/** Returns whether the block at `address`, whose life begins with the event, was freed already. Forgets that free. */
+static inline bool early_frees_take_event(struct early_frees *e, const struct trace_event *birth,
+                                          uint64_t address)
+{
+    struct early_free f;
+    return early_frees_take(e, birth->image_id, address, birth->cpu, birth->time_ns, &f);
 }
 
 #endif

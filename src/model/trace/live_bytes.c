@@ -62,24 +62,6 @@ static struct block *moved_by(struct live_bytes *l, uint32_t thread)
     return &l->moved.at[at];
 }
 
-/* Notes a free whose block is not there (yet). */
-static void note_early(struct live_bytes *l, const struct trace_event *e, uint64_t address, bool reallocates)
-{
-    if (address)
-        early_frees_note(&l->early, &(struct early_free){.image = e->image_id,
-                                                         .address = address,
-                                                         .time_ns = e->time_ns,
-                                                         .cpu = e->cpu,
-                                                         .thread = e->thread,
-                                                         .reallocates = reallocates});
-}
-
-static bool was_freed(struct live_bytes *l, const struct trace_event *e, uint64_t address)
-{
-    struct early_free f;
-    return early_frees_take(&l->early, e->image_id, address, e->cpu, e->time_ns, &f);
-}
-
 /* Returns the block that is no longer there; its address is 0 if there was none. */
 static struct block remove_block(struct program *p, uint64_t address)
 {
@@ -109,16 +91,16 @@ static bool change(struct live_bytes *l, struct program *p, const struct trace_e
     if (!strcmp(name, "free")) {
         const bool removed = remove_block(p, b.address).address;
         if (!removed)
-            note_early(l, e, b.address, false);
+            early_frees_note_event(&l->early, e, b.address, false);
         return removed;
     }
     if (!strcmp(name, "malloc") || !strcmp(name, "calloc") || !strcmp(name, "memalign"))
-        return !was_freed(l, e, b.address) && add_block(p, b);
+        return !early_frees_take_event(&l->early, e, b.address) && add_block(p, b);
     struct block *old = moved_by(l, e->thread);
     if (!strcmp(name, "realloc_begin")) {
         *old = remove_block(p, b.address);
         if (!old->address)
-            note_early(l, e, b.address, true);
+            early_frees_note_event(&l->early, e, b.address, true);
         return old->address;
     }
     if (strcmp(name, "realloc_end"))
@@ -128,7 +110,7 @@ static bool change(struct live_bytes *l, struct program *p, const struct trace_e
         early_frees_take_back(&l->early, e->image_id, e->thread);
     }
     *old = (struct block){0};
-    return !was_freed(l, e, b.address) && add_block(p, b);
+    return !early_frees_take_event(&l->early, e, b.address) && add_block(p, b);
 }
 
 bool live_bytes_take(struct live_bytes *l, const struct trace_event *e, uint64_t *bytes)

@@ -16,7 +16,7 @@ static inline const struct tick_clock *event_times_clock(const struct ring_reade
                                                          const struct tick_clock *clock)
 {
     const uint32_t kind = ring_reader_header(r)->clock;
-    return kind == RING_CLOCK_TSC || kind == RING_CLOCK_EVERY ? clock : NULL;
+    return ring_clock_has_ticks(kind) ? clock : NULL;
 }
 
 /** Returns the time, or the number after `began_ns`, that an event of the image would have now. */

@@ -12,6 +12,7 @@
 #include "collect/ledger/ledger_copy.h"
 #include "collect/process/proc.h"
 #include "collect/trace/ring_image.h"
+#include "collect/trace/trace_switch.h"
 
 static int explain_none(const struct traced_process *t, pid_t pid, struct error *e)
 {
@@ -29,11 +30,7 @@ static int explain_none(const struct traced_process *t, pid_t pid, struct error 
             "process %d has written no events yet: allium set %d trace=user, or allium trace %d, lets "
             "it write its own",
             (int)pid, (int)pid, (int)pid);
-    return error_set(
-        e, ENOENT,
-        "process %d writes no events: restart it with allium trace, or with the environment that allium "
-        "env --trace prints",
-        (int)pid);
+    return trace_switch_explain(pid, "", e);
 }
 
 static void read_comm(struct traced_process *t)

@@ -37,7 +37,6 @@ struct needed {
 
 static const struct needed needed[] = {
     {0, {"follow_fork", "sched_process_fork", "parent,child"}},
-    {0, {"follow_end", "sched_process_free", "p"}},
     {KERNEL_GROUP_faults, {"fault_begins_user", "page_fault_user", "address,regs,error_code"}},
     {KERNEL_GROUP_faults, {"fault_begins_kernel", "page_fault_kernel", "address,regs,error_code"}},
     {KERNEL_GROUP_faults, {"fault_ends_minor", .software_event = PERF_COUNT_SW_PAGE_FAULTS_MIN}},

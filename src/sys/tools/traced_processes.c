@@ -62,18 +62,21 @@ static bool has(uint64_t *set, pid_t pid)
     return __atomic_load_n(word_of(set, pid), __ATOMIC_SEQ_CST) & bit_of(pid);
 }
 
-/* The process may end here, and its number become another one's: so it is looked at again. */
-static bool add_child(uint64_t *set, const struct overview_process *child)
+/*
+ * If the child has ended meanwhile, another process may have its number, and follow_fork() has decided about it: a bit
+ * that was set before remains, else the bit is cleared. If that process was forked after the bit was set here, it may
+ * be cleared by mistake: then the next round sets it again.
+ */
+static void add_child(uint64_t *set, const struct overview_process *child)
 {
     struct overview_process now;
-    __atomic_fetch_or(word_of(set, child->pid), bit_of(child->pid), __ATOMIC_SEQ_CST);
-    const bool is_same = process_read(child->pid, &now) && now.start_ticks == child->start_ticks;
-    if (!is_same)
+    const uint64_t before = __atomic_fetch_or(word_of(set, child->pid), bit_of(child->pid), __ATOMIC_SEQ_CST);
+    if (!(before & bit_of(child->pid)) && process_read(child->pid, &now) &&
+        now.start_ticks != child->start_ticks)
         __atomic_fetch_and(word_of(set, child->pid), ~bit_of(child->pid), __ATOMIC_SEQ_CST);
-    return is_same;
 }
 
-/* Adds the children of those that are in the set. Returns whether there was one. */
+/* Adds the children of those that are in the set. Returns whether there was one, which may have children, too. */
 static bool add_children(uint64_t *set)
 {
     struct overview m = {.taken_ns = 0};
@@ -81,8 +84,10 @@ static bool add_children(uint64_t *set)
     if (processes_read(&m))
         return false;
     vec_each (const struct overview_process, p, &m.processes)
-        if (!p->kernel && p->pid != getpid() && has(set, p->parent) && !has(set, p->pid))
-            any |= add_child(set, p);
+        if (!p->kernel && p->pid != getpid() && has(set, p->parent) && !has(set, p->pid)) {
+            add_child(set, p);
+            any = true;
+        }
     overview_release(&m);
     return any;
 }
