@@ -68,9 +68,13 @@ static void finish(struct ring *ring, uint64_t position, enum ring_slot_state st
     store_release(&s->first, mark);
 }
 
+void ring_shared_count_lost(struct ring *ring, enum ring_loss why)
+{
+    atomic_add64(&control_of(ring)->lost[why], 1);
+}
+
 bool ring_shared_append(struct ring *ring, uint64_t *event, uint32_t words)
 {
-    struct ring_cpu *c = control_of(ring);
     const uint32_t n = ring_slots_of(words);
     uint64_t position;
     enum ring_loss why = take(ring, n, &position);
@@ -82,7 +86,7 @@ bool ring_shared_append(struct ring *ring, uint64_t *event, uint32_t words)
     if (why != RING_LOSSES) {
         for (uint32_t k = 0; k < claimed; k++)
             finish(ring, position + k, RING_SLOT_VOID);
-        __atomic_fetch_add(&c->lost[why], 1, __ATOMIC_RELAXED);
+        ring_shared_count_lost(ring, why);
         return false;
     }
     event[0] = ring->ticks();
@@ -92,6 +96,6 @@ bool ring_shared_append(struct ring *ring, uint64_t *event, uint32_t words)
                (left < RING_SLOT_WORDS ? left : RING_SLOT_WORDS) * sizeof(*event));
         finish(ring, position + k, k ? RING_SLOT_MORE : RING_SLOT_DONE);
     }
-    __atomic_fetch_add(&c->written, 1, __ATOMIC_RELEASE);
+    __atomic_fetch_add(&control_of(ring)->written, 1, __ATOMIC_RELEASE);
     return true;
 }

@@ -16,6 +16,8 @@
 
 /** As ring_append(). */
 bool ring_shared_append(struct ring *ring, uint64_t *event, uint32_t words);
+/** As ring_count_lost(). */
+void ring_shared_count_lost(struct ring *ring, enum ring_loss why);
 /**
  * Backs the bytes from `place` to `end` of a ring with memory. `cpu`: the CPU of the ring; the number of CPUs: the
  * shared ring. Returns false if there is no memory.

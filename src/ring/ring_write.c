@@ -106,7 +106,7 @@ void ring_count_lost(struct ring *ring, enum ring_loss why)
     for (unsigned k = 0; ring->at.area && k < TRIES; k++)
         if (is_done(ring, sequence_count(&ring->at, at)))
             return;
-    atomic_add64(&control_of(ring, ring->header->cpus)->lost[why], 1);
+    ring_shared_count_lost(ring, why);
 }
 
 /* The packet in which the position lies, or NULL: the ring has none yet. */

@@ -202,10 +202,14 @@ void event_rings_thaw(void)
 void event_rings_lose(void)
 {
     const bool made = load_acquire(&rings_stage) == stage_of(RINGS_MADE);
+    if (made) /* marks a thread that must not count by a sequence */
+        event_rings_thread();
     if (made && user_sums_are_on())
         user_sums_lose(1);
     else if (agent_traces())
         allium_agent_trace(AGENT_API_VERSION, NULL, AGENT_API_LOST);
+    else if (made && (event_hot_thread & EVENT_HOT_SHARES))
+        ring_shared_count_lost(&ring, RING_LOST_NO_RING);
     else if (made)
         ring_count_lost(&ring, RING_LOST_NO_RING);
     else

@@ -73,6 +73,23 @@ def earlier():
         equal((total["allocations"], total["allocated_bytes"], total["live_bytes"]), (20, 20 * 222, 0), "figures")
 
 
+def lost_earlier():
+    """What was lost before the trace, when nobody read the rings, is no loss of the trace."""
+    with service(["--trace"], "make", 50, 1, "say", "a", "wait", "make", 100000, 111, "say", "b", "wait", "make", 60,
+                 222, "say", "c", "wait", agent_options=",buffer=64K") as s:
+        s.reach("a")
+        s.call("set", s.pid, "trace=on")
+        s.go_on()
+        s.reach("b")
+        tracer = s.begin("-o", "t")
+        s.go_on()
+        s.reach("c")
+        said = s.end(tracer)
+        equal(trace_reader.calls(said, s.folder + "/t"), (120, 0, 0), said)
+        equal(count(trace_reader.events(s.folder + "/t"), 222), 60, "events, and babeltrace2 warns of none discarded")
+        equal(json.loads(s.call("events", "t", "--json").splitlines()[-1])["lost_events"], 0, "events")
+
+
 def switches():
     """Switched on at run time without a reader, events stay in the rings; off, there are none."""
     with service(["--trace"], "make", 50, 111, "say", "a", "wait", "make", 60, 222, "say", "b", "wait", "make", 70, 333,
@@ -162,6 +179,7 @@ def mistakes():
 tap.main([
     ("a trace of a running process", attach),
     ("blocks from before the trace", earlier),
+    ("losses from before the trace", lost_earlier),
     ("switches at run time", switches),
     ("a switch that fails halfway", half_switched),
     ("many switches amid calls", threads),

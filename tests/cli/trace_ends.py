@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -63,8 +64,15 @@ def sleeps(pid):
     return total
 
 
+def streams(folder):
+    """-> the bytes of events that the trace has"""
+    return sum(entry.stat().st_size for entry in os.scandir(folder + "/ust") if entry.name != "metadata")
+
+
 def shortened():
-    """Someone shortens the files by which program and reader work: the reader goes on, and ends as usual."""
+    """Someone shortens the files by which program and reader work: the reader goes on, ends as usual, and what it had
+    read before is in the trace.
+    """
     for suffix, options in (".ring", []), (".ring", ["--flight"]), (
             ".sums.events", ["--sum", "malloc"]):
         with private_dir() as folder:
@@ -76,16 +84,29 @@ def shortened():
                  "5"],
                 env=dict(os.environ, XDG_RUNTIME_DIR=runtime), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE)
-            tap.wait_until(lambda: b"now\n" in process.stdout.readline(), 10, "the program")
+            printed = b""  # a table may come amid what the program writes
+            while b"now" not in printed or ("--sum" in options and b"\n    9 " not in printed):
+                line = process.stdout.readline()
+                check(line, suffix, options, "the program has ended")
+                printed += line
+            tap.wait_until(lambda: "-o" not in where or "--flight" in options or streams(folder + "/t"), 10, "events")
             (file,) = [os.path.join(at, name) for at, _, names in os.walk(runtime) for name in names
                        if name.endswith(suffix)]
             os.truncate(file, 0)
             before = sleeps(process.pid)
             tap.wait_until(lambda: process.poll() is not None or sleeps(process.pid) > before + 10, 10, "readings")
-            _, said = process.communicate(b"x")
+            tables, said = (text.decode() for text in process.communicate(b"x"))
             # the program, which writes into the file itself, may end by SIGBUS
             check(process.returncode in (5, 128 + signal.SIGBUS), suffix, options, process.returncode, said)
-            check(b"allium: " in said, suffix, options, said)
+            if "--sum" in options:
+                check(tables.count("COUNT  PER S\n") >= 2, "tables after that", tables, said)
+            elif "--flight" in options:
+                check(re.fullmatch(r"allium: 0 snapshots in %s/t; [01] process(es)? traced\n" % folder, said), said)
+            else:
+                found = trace_reader.events(folder + "/t")
+                equal((len(found), 0, 0), trace_reader.calls(said, folder + "/t"), said)
+                equal((len(found), count(found, 777)), (18, 9), "events")
+                equal(len(re.findall(r"\d parts? of rings w.* damaged by the program itself", said)), suffix == ".ring", said)
 
 
 def limit():
@@ -129,6 +150,25 @@ def disk():
         check("its file system is full: 12 MiB are to stay free" in said, said)
 
 
+def memory():
+    """The file system of the rings is full: events without memory are lost, and counted; the program goes on."""
+    with private_dir() as folder:
+        os.mkdir(folder + "/runtime")
+        script = 'mount -t tmpfs -o size=16m,mode=700 none "$1" && export XDG_RUNTIME_DIR="$1" && shift && exec "$@"'
+        words = [*unshare(), "sh", "-c", script, "sh", folder + "/runtime", ALLIUM, "trace", "-o", folder + "/t", "--",
+                 CALLER, "make", "100", "555", "fill", folder + "/runtime/full", "make", "100000", "666", "exit", "9"]
+        done = tap.run(words, cwd=folder)
+        said = done.stderr.decode()
+        equal(done.returncode, 9, said)
+        found = trace_reader.events(folder + "/t", losses=True)
+        written, lost, later = trace_reader.said(said)
+        equal((len(found), count(found, 555)), (written - trace_reader.life(folder + "/t"), 100), said)
+        trace_reader.check_all(written + lost + later, 2 * 100100)
+        check(re.search(r"lost: (.*, )?\d+ without memory for the ring", said), said)
+        listed = json.loads(tap.succeed([ALLIUM, "events", folder + "/t", "--json"]).stdout.splitlines()[-1])
+        equal(listed["lost_events"], lost, "lost")
+
+
 def quarter():
     """Without --limit the folder takes a quarter of the free space at most."""
     with private_dir() as folder:
@@ -154,7 +194,8 @@ def summary():
         equal(said[2:], ["allium: next: allium report %s/t, or allium events %s/t" % (folder, folder)], "the last line")
 
 
-# The clocks of `allium trace`, which go forward when the test says so: by 90 s, and by 1 ms.
+# The clocks of `allium trace`, which go forward when the test says so: by 90 s, and by 1 ms. Each anchor of the CPU's
+# counter comes with a look at the time of day, which is read 16 times: the readings are counted.
 CLOCKS = """
 #include <fcntl.h>
 #include <stdlib.h>
@@ -162,19 +203,23 @@ CLOCKS = """
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-static volatile char *stepped;
+static volatile struct {
+    long stepped, readings;
+} *shared;
 __attribute__((constructor)) static void begin(void)
 {
-    const int file = open(getenv("STEPPED"), O_RDONLY);
-    stepped = mmap(NULL, 1, PROT_READ, MAP_SHARED, file, 0);
+    const int file = open(getenv("STEPPED"), O_RDWR);
+    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     unsetenv("LD_PRELOAD"); /* not for the program */
 }
 int clock_gettime(clockid_t id, struct timespec *t)
 {
     const long bad = syscall(SYS_clock_gettime, id, t);
-    if (!bad && *stepped && id == CLOCK_REALTIME)
+    if (id == CLOCK_REALTIME)
+        __atomic_fetch_add(&shared->readings, 1, __ATOMIC_RELAXED);
+    if (!bad && shared->stepped && id == CLOCK_REALTIME)
         t->tv_sec += 90;
-    if (!bad && *stepped && id == CLOCK_MONOTONIC && (t->tv_nsec += 1000000) >= 1000000000) {
+    if (!bad && shared->stepped && id == CLOCK_MONOTONIC && (t->tv_nsec += 1000000) >= 1000000000) {
         t->tv_sec++;
         t->tv_nsec -= 1000000000;
     }
@@ -185,13 +230,18 @@ int clock_gettime(clockid_t id, struct timespec *t)
 
 def clocks():
     """Steps of the time of day, and a change of the rate at which the CPU's counter runs, are said."""
+    trace_reader.needs_tsc()
     with private_dir() as folder:
         with open(folder + "/clocks.c", "w") as file:
             file.write(CLOCKS)
-        with open(folder + "/stepped", "wb") as file:
-            file.write(b"\0")
+
+        def readings():
+            with open(folder + "/stepped", "rb") as file:
+                return struct.unpack("2Q", file.read())[1]
         tap.succeed(["cc", "-O1", "-shared", "-fPIC", folder + "/clocks.c", "-o", folder + "/clocks.so"])
         for step in False, True:
+            with open(folder + "/stepped", "wb") as file:
+                file.write(bytes(16))
             began = time.monotonic()
             process = subprocess.Popen(
                 [ALLIUM, "trace", "--force", "-o", folder + "/t", "--", CALLER, "make", "9", "555", "say", "a", "wait"],
@@ -202,6 +252,10 @@ def clocks():
             with open(folder + "/stepped", "r+b") as file:
                 file.write(b"\1" if step else b"\0")
             time.sleep(time.monotonic() - began + 0.1)  # an anchor comes when twice the time is over
+            if step:  # then one comes every 10 ms, for a second; without a step, 20 would take 15 s at least
+                before, began = readings(), time.monotonic()
+                tap.wait_until(lambda: readings() >= before + 20 * 16, 10, "anchors")
+                check(time.monotonic() - began < 10, "20 anchors took", time.monotonic() - began)
             said = process.communicate(b"x")[1].decode()
             equal(process.returncode, 0, said)
             words = "set forward by 90 s", "the rate of the CPU's counter changed: events of different CPUs"
@@ -244,6 +298,7 @@ tap.main([
     ("--limit", limit),
     ("--duration", duration),
     ("a full disk", disk),
+    ("no memory for rings", memory),
     ("the limit without --limit", quarter),
     ("the summary", summary),
     ("clocks that are set", clocks),

@@ -4,9 +4,9 @@ import collections
 import re
 import subprocess
 
-from tap import check, equal
+from tap import Skipped, check, equal
 
-Event = collections.namedtuple("Event", "time name cpu process thread address size")
+Event = collections.namedtuple("Event", "time name cpu process thread address size ns")
 LINE = re.compile(r"^\[([\d.]+)\] .*allium:(\w+): \{ cpu_id = (\d+), vpid = (\d+).* vtid = (\d+) \}, "
                   r"\{ ptr = 0x([0-9A-F]+)(?:, size = (\d+))?")
 LIFE = re.compile(r" allium:(process|thread|exec|module)_?\w*: ")
@@ -27,7 +27,7 @@ def events(folder, losses=False):
         if match:
             time, name, cpu, process, thread, address, size = match.groups()
             found.append(Event(float(time), name, int(cpu), int(process), int(thread), int(address, 16),
-                               int(size or 0)))
+                               int(size or 0), int(time.replace(".", ""))))
     return found
 
 
@@ -36,6 +36,14 @@ def life(folder):
     done = subprocess.run(["babeltrace2", folder + "/ust"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     equal(done.returncode, 0, done.stderr[-1000:])
     return sum(1 for _ in LIFE.finditer(done.stdout))
+
+
+def needs_tsc():
+    """Skips a test of times of the CPUs' counter if the kernel does not use it: then events have CLOCK_MONOTONIC."""
+    with open("/sys/devices/system/clocksource/clocksource0/current_clocksource") as file:
+        source = file.read().strip()
+    if source != "tsc":
+        raise Skipped("the kernel's clock source is %s, not tsc" % source)
 
 
 def count(found, size, name="malloc"):

@@ -47,8 +47,13 @@ def planted(*error):
 tap.main([
     ("events are read or counted, to the unit", stress),
     ("sequences that are never aborted are found", planted("sequence_x86_64.h", "(2f - 1f)", "1")),
-    ("a commit before the words are written is found",
+    ("a commit before the words are written is found", planted(
+        "sequence_x86_64.h", '"leaq (%%rcx,%%r8,8), %%rcx\\n\\t"',
+        '"leaq (%%rcx,%%r8,8), %%rcx\\n\\taddq %[step], %%rsi\\n\\tmovq %%rsi, (%%rdi)\\n\\tsubq %[step], %%rsi\\n\\t"')),
+    ("so in the slow way",
      planted("sequence_x86_64.h", '"rep movsq\\n\\t"', '"movq %[after], (%[head])\\n\\trep movsq\\n\\t"')),
+    ("a writer that does not look whether the head is as before is found",
+     planted("sequence_x86_64.h", '"cmpq %[before], (%[head])', '"cmpq %[before], %[before]')),
     ("a full ring that does not discard is found",
      planted("ring_write.c", "if (!is_free(ring, cpu, next))", "if (0 && !is_free(ring, cpu, next))")),
     ("a slot that is taken from a sleeping writer is found",

@@ -194,6 +194,25 @@ static void storm(void (*handler)(int), int us)
     setitimer(ITIMER_REAL, &(struct itimerval){{0, us}, {0, us}}, NULL);
 }
 
+/* Fork children whose first events come from a storm of signals, while their rings are made. */
+static void by_fork_storm(int n)
+{
+    calls(1);
+    for (int k = 0; k < n; k++) {
+        const int mine = next_slot++;
+        const pid_t child = fork();
+        if (!child) {
+            become(mine);
+            storm(on_signal, 20);
+            calls(300);
+            storm(SIG_IGN, 0);
+            calls(1);
+            _exit(0);
+        }
+        reap(child);
+    }
+}
+
 static void by_signals(int n)
 {
     begin_threads(false);
@@ -304,6 +323,23 @@ static void by_strict(int n)
     syscall(SYS_exit, 0);
 }
 
+/* Loads a library, calls it and unloads it, again and again, while threads write. */
+static void by_dlclose(int n)
+{
+    begin_threads(false);
+    for (int k = 0; k < n; k++) {
+        void *library = dlopen(getenv("TWIN"), RTLD_NOW),
+             *found = library ? dlsym(library, "twin_make") : NULL;
+        void *(*make)(size_t);
+        memcpy(&make, &found, sizeof(make));
+        if (!found)
+            abort();
+        free(make(48));
+        dlclose(library);
+    }
+    end_threads();
+}
+
 /* As a debugger does that goes through a program instruction by instruction. */
 static void by_steps(int n)
 {
@@ -396,11 +432,12 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(int);
-    } ways[] = {{"plain", plain},      {"threads", by_threads},   {"vfork", by_vfork},
-                {"fork", by_fork},     {"signals", by_signals},   {"forking_handler", by_forking_handler},
-                {"moving", by_moving}, {"stopping", by_stopping}, {"strict", by_strict},
-                {"forever", forever},  {"clock", by_clock},       {"steps", by_steps},
-                {"group", by_group}};
+    } ways[] = {
+        {"plain", plain},        {"threads", by_threads},       {"vfork", by_vfork},
+        {"fork", by_fork},       {"signals", by_signals},       {"forking_handler", by_forking_handler},
+        {"moving", by_moving},   {"stopping", by_stopping},     {"strict", by_strict},
+        {"forever", forever},    {"clock", by_clock},           {"steps", by_steps},
+        {"dlclose", by_dlclose}, {"fork_storm", by_fork_storm}, {"group", by_group}};
     slot = dlsym(RTLD_DEFAULT, "counted_slot");
     cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
     for (unsigned k = 0; argc > 2 && k < sizeof(ways) / sizeof(*ways); k++)

@@ -138,17 +138,19 @@ def shared_memory(**more):
     return test
 
 
-def copies():
+def copies(**more):
     """Each fork child has rings of its own, those of raw system calls included, and its parent's get nothing of it."""
-    n = tap.pick(60, 400)
-    counts, images = traced("fork", n)
-    equal(len(images), n + 1, "images")
-    parent, children = images_of(images)
-    whole(counts[0], parent)
-    equal(sorted(counts[1:n + 1]), sorted(happened(c) for c in children), "calls of the children")
-    for child in children:
-        equal((child["parent_pid"], child["parent_id"]), (parent["pid"], parent["id"]), child)
-        check(parent["began"] < child["forked"] <= child["began"], child)
+    def test():
+        n = tap.pick(60, 400)
+        counts, images = traced("fork", n, **more)
+        equal(len(images), n + 1, "images")
+        parent, children = images_of(images)
+        whole(counts[0], parent)
+        equal(sorted(counts[1:n + 1]), sorted(happened(c) for c in children), "calls of the children")
+        for child in children:
+            equal((child["parent_pid"], child["parent_id"]), (parent["pid"], parent["id"]), child)
+            check(parent["began"] < child["forked"] <= child["began"], child)
+    return test
 
 
 def images_of(images):
@@ -176,6 +178,23 @@ def forking_handler(**more):
         equal(len(children), n, "children with rings")
         for child in children:
             check(child["events"] + sum(child["lost"]) >= 200, child)
+    return test
+
+
+def unloaded(**more):
+    """Each module has an event of the group `life`, too: rings for all of them."""
+    return exact("dlclose", tap.pick(300, 5000), sites=TRACE + ",buffer=64M", TWIN=program("twin-one.so"), **more)
+
+
+def early(**more):
+    """Signals interrupt fork children that make their rings: what has no ring yet is lost, and counted."""
+    def test():
+        n = tap.pick(60, 400)
+        counts, images = traced("fork_storm", n, **more)
+        parent, children = images_of(images)
+        whole(counts[0], parent)
+        equal(sorted(counts[1:n + 1]), sorted(happened(c) for c in children), "calls of the children")
+        print("# %d events had no ring" % sum(child["lost"][2] for child in children))
     return test
 
 
@@ -297,6 +316,26 @@ def moved_to_group():
         check((child["cpus"] + 1) * child["ring_bytes"] <= 3 << 20, "large rings", child)
         whole(place.counts()[1], child, 0)
 
+FILL = 'echo 0 > "$1"/cgroup.procs && head -c "$2" /dev/zero > "$3" && shift 3 && exec "$@"'
+
+
+def full_cgroup():
+    """Of a memory cgroup that is full but for some MiB, rings that find no room lose events, and count them; the program
+    lives."""
+    limit = 24 << 20
+    for left in 1 << 20, 3 << 20, 8 << 20:
+        with own_cgroup.limited(limit) as group, private_dir() as folder:
+            place = Place(folder, TRACE + ",buffer=64M")
+            succeed(["sh", "-c", FILL, "sh", group, str(limit - left), folder + "/fill", "env",
+                     *("%s=%s" % (name, place.env[name]) for name in ("ALLIUM_DIR", "ALLIUM_PERIOD", "ALLIUM_SITES",
+                                                                      "COUNTED", "LD_PRELOAD")),
+                     program("traced"), "threads", "300000"])
+            (image,) = place.images()
+            sound(image)
+            print("# %s" % image)
+            whole(place.counts()[0], image)
+            os.unlink(folder + "/fill")
+
 
 def sizes():
     for wanted, got in ("", 4 << 20), (",buffer=8M", 8 << 20), (",buffer=12M", 8 << 20), (",buffer=1", 64 << 10):
@@ -338,13 +377,27 @@ def traced_in(place, way, n):
     return images
 
 
-def order():
+def follower(folder, n):
+    return succeed([built("ALLIUM"), "trace", "--buffer", "64M", "-o", folder + "/t", "--", program("traced"), "clock",
+                    str(n)])
+
+
+def afterwards(folder, n):
+    """The program has ended when its rings are read: the clock is that of the anchors that its agent has left."""
+    env = dict(os.environ, XDG_RUNTIME_DIR=folder)
+    lines = succeed([built("ALLIUM"), "env", "--trace", "--flight"], env=env).stdout.decode()
+    done = succeed(["sh", "-c", lines + 'export ALLIUM_SITES="$ALLIUM_SITES,buffer=64M"; echo $$ >&2; exec "$@"', "sh",
+                    program("traced"), "clock", str(n)], env=env)
+    succeed([built("ALLIUM"), "snapshot", done.stderr.decode().strip(), "--trace", "-o", folder + "/t"], env=env)
+    return done
+
+
+def order(traces):
     """The time of each event, as the tool converts it, lies between those that the program has seen on CLOCK_MONOTONIC
     before and after: to 100 ns for 999 of 1,000."""
     n, time_of = tap.pick(20000, 1000000), re.compile(rb"^\[(\d+)\] .*allium:malloc: .* size = 47,")
     with private_dir() as folder:
-        done = succeed([built("ALLIUM"), "trace", "--buffer", "64M", "-o", folder + "/t", "--", program("traced"),
-                        "clock", str(n)])
+        done = traces(folder, n)
         bounds = struct.unpack("%dQ" % (2 * n), done.stdout)
         printed = succeed(["babeltrace2", "--clock-cycles", folder + "/t/ust"], timeout=600).stdout
     times = [int(found.group(1)) for found in map(time_of.match, printed.splitlines()) if found]
@@ -360,7 +413,7 @@ CALLS = [
     ("each call is there", plain),
     ("vfork children write into the rings of the process", shared_memory()),
     ("so without registered sequences", shared_memory(GLIBC_TUNABLES="glibc.pthread.rseq=0")),
-    ("fork children have rings of their own", copies),
+    ("fork children have rings of their own", copies()),
     ("a storm of signals loses nothing", storm()),
     ("so without registered sequences", storm(GLIBC_TUNABLES="glibc.pthread.rseq=0")),
     ("writers that are moved, and both kinds of them at once", moved),
@@ -377,10 +430,19 @@ RINGS = [
      exact("stopping", tap.pick(30, 1000), 10000, sites=TRACE + ",buffer=64K", GLIBC_TUNABLES="glibc.pthread.rseq=0")),
     ("a debugger that goes from instruction to instruction", stepped),
     ("the reader is killed", orphaned),
+    ("fork children without registered sequences", copies(GLIBC_TUNABLES="glibc.pthread.rseq=0")),
+    ("signals while rings are made", early()),
+    ("so without registered sequences", early(GLIBC_TUNABLES="glibc.pthread.rseq=0")),
+    ("strict seccomp without registered sequences",
+     exact("strict", 500000, 1000, GLIBC_TUNABLES="glibc.pthread.rseq=0")),
+    ("a library that is unloaded amid writes", unloaded()),
+    ("so without registered sequences", unloaded(GLIBC_TUNABLES="glibc.pthread.rseq=0")),
     ("a small memory cgroup", small_cgroup),
     ("a fork child in another memory cgroup", moved_to_group),
+    ("a full memory cgroup", full_cgroup),
     ("sizes of rings", sizes),
     ("clocks", clocks),
-    ("events lie between what the program sees before and after", order),
+    ("events lie between what the program sees before and after", lambda: order(follower)),
+    ("so do those of a program that has ended", lambda: order(afterwards)),
 ]
 tap.main(CALLS if OPTIONS else CALLS + RINGS)

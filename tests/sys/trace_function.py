@@ -99,8 +99,8 @@ int main(int argc, char **argv)
     printf("around %ld\n", around(12));
 }
 """
-# Functions with a known cheapest place, and static probes.
-ASSEMBLY = r"""
+# Macros: a function; a static probe.
+MACROS = r"""
     .macro function name
     .globl \name
     .type \name, @function
@@ -126,6 +126,9 @@ ASSEMBLY = r"""
     .hidden _.stapsdt.base
 _.stapsdt.base: .space 1
     .popsection
+"""
+# Functions with a known cheapest place, and static probes.
+ASSEMBLY = MACROS + r"""
     .pushsection .probes, "aw", "progbits"
     .globl used
 used: .2byte 0
@@ -176,6 +179,10 @@ used: .2byte 0
     probe guarded, used, ""
     probe twelve, 0, "8@%rbx 8@%rbx 8@%rbx 8@%rbx 8@%rbx 8@%rbx 8@%rbx 8@%rbx 8@%rbx 8@%rbx 8@%rbx 8@%rbx"
     probe vector, 0, "8f@%xmm0"
+    probe several, 0, "-4@%esi"
+    probe several, 0, "8@%rdi"
+    probe uneven, 0, "8@%rdi"
+    probe uneven, 0, "8@%rdi 8@%rsi"
     pop %rbx
     ret
     .size probes, . - probes
@@ -201,6 +208,72 @@ int main(int argc, char **argv)
     printf("used %d\n", used);
 }
 """
+# A library with a function, and a static probe behind a semaphore; a program that loads it late, again and again.
+LATE = MACROS + r"""
+    .pushsection .probes, "aw", "progbits"
+    .globl late_used
+    .hidden late_used
+late_used: .2byte 0
+    .popsection
+    .text
+    function late
+    movzwl late_used(%rip), %eax
+    testl %eax, %eax
+    je 1f
+    probe late, late_used, "8@%rdi -4@%eax"
+1:  ret
+    .size late, . - late
+    .section .note.GNU-stack, "", @progbits
+"""
+LOADER = r"""
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+int main(int argc, char **argv)
+{
+    long n = 0;
+    for (int turn = 0; argc > 2 && turn < 3; turn++) {
+        void *library = dlopen(argv[1], RTLD_NOW);
+        long (*late)(long) = library ? (long (*)(long))dlsym(library, "late") : NULL;
+        if (!late)
+            return 1;
+        for (int i = 0; i < atoi(argv[2]); i++)
+            printf("late %ld %ld\n", n, late(n)), n++;
+        dlclose(library);
+    }
+    return 0;
+}
+"""
+# Local functions of one name in two files; in a third one is exported beside a local one.
+TWINS = r"""
+#define ALONE __attribute__((noipa))
+static ALONE long twin(long a) { return a + WHICH; }
+LINKAGE ALONE long chosen(long a) { return a * WHICH; }
+long CALL(long a) { return twin(a) + chosen(a); }
+"""
+TWINS_MAIN = r"""
+extern long call_two(long a), call_three(long a);
+int main(void)
+{
+    long sum = 0;
+    for (long i = 0; i < 10; i++)
+        sum += call_two(i) + call_three(i);
+    return sum != 10 * 5 + 45 * 2 + 45 * 5;
+}
+"""
+
+
+def compiled_late(folder):
+    """The program and the library that it loads, the program with local functions"""
+    for name, text in ("late.S", LATE), ("loader.c", LOADER), ("twins.c", TWINS), ("main.c", TWINS_MAIN):
+        with open("%s/%s" % (folder, name), "w") as file:
+            file.write(text)
+    succeed(["gcc", "-shared", folder + "/late.S", "-o", folder + "/liblate.so"])
+    succeed(["gcc", "-O1", folder + "/loader.c", "-o", folder + "/loader"])
+    for which, number, linkage in ("two", 2, "static"), ("three", 3, ""):
+        succeed(["gcc", "-O1", "-c", "-w", "-DWHICH=%d" % number, "-DCALL=call_" + which, "-DLINKAGE=" + linkage,
+                 folder + "/twins.c", "-o", "%s/%s.o" % (folder, which)])
+    succeed(["gcc", "-rdynamic", folder + "/main.c", folder + "/two.o", folder + "/three.o", "-o", folder + "/twins"])
 
 
 def compiled(folder):
@@ -360,6 +433,46 @@ def static_probes():
         equal(read, [e.name for e in t.events], "events in the form of LTTng")
 
 
+def several_places():
+    """A static probe at two places of a function: each is hit; its value is signed at one of them, and so at none."""
+    with private_dir() as folder:
+        compiled(folder)
+        t = Traced(folder, ["usdt:test:several"], folder + "/places", "50")
+        equal(t.lost, 0, t.said)
+        want = [value for i in range(50) for value in ((-2 - i) % 2**32, -i % 2**64)]
+        equal([e.fields["arg1"] for e in t.events], want, "values, in turns")
+
+
+def loaded_late():
+    """A library that the program loads after its start, three times: calls of its function, and its static probe, whose
+    semaphore is up each time.
+    """
+    with private_dir() as folder:
+        compiled_late(folder)
+        library = folder + "/liblate.so"
+        t = Traced(folder, [library + ":late", "usdt:%s:test:late" % library], folder + "/loader", library, "100")
+        equal((t.lost, t.written), (0, 3 * 300), t.said)
+        equal(t.printed, [["late", str(n), "1"] for n in range(300)], "calls, and the semaphore in them")
+        for name, field, want in (("function:late_begin", "arg1", list(range(300))), ("function:late_end", "result",
+                                  [1] * 300), ("usdt:test:late", "arg1", list(range(300))),
+                                  ("usdt:test:late", "arg2", [1] * 300)):
+            equal([e.fields[field] for e in t.named(name)], want, name)
+        equal([e.name for e in t.events[:3]], ["function:late_begin", "usdt:test:late", "function:late_end"], "order")
+        equal(succeed([folder + "/loader", library, "1"]).stdout.split()[2::3], [b"0"] * 3, "the semaphore afterwards")
+
+
+def names():
+    """Of functions of one name the exported one is taken; of local ones none, as nothing tells which."""
+    with private_dir() as folder:
+        compiled_late(folder)
+        t = Traced(folder, [":chosen"], folder + "/twins")
+        equal([e.fields["result"] for e in t.named("function:chosen_end")], [3 * i for i in range(10)], "results")
+        done = tap.run([ALLIUM, "trace", "--function", ":twin", "-o", folder + "/u", "--", folder + "/twins"])
+        said = done.stderr.decode()
+        equal((done.returncode, said.count("\n")), (2, 1), said)
+        check("several local functions of %s/twins are called twin" % folder in said, said)
+
+
 def mistakes():
     """One line each, and the program does not run."""
     with private_dir() as folder:
@@ -380,6 +493,9 @@ def mistakes():
                 ((), ("--function", "usdt:test:none"), 2, "test:none"),
                 ((), ("--function", "usdt:%s/places:test:vectr" % folder), 2, "similar names: test:vector"),
                 ((), ("--function", "usdt:%s/places:test:vector" % folder), 2, "at '8f@%xmm0', which cannot be read"),
+                ((), ("--function", "usdt:%s/places:test:uneven" % folder), 2,
+                 "test:uneven has different numbers of values at its places"),
+                ((), ("--function", "usdt:test:late"), 2, "libraries that it is linked with have no static probe"),
                 ((), ("--function", ":work", "--clock", "none"), 2, "--function needs them")):
             done = tap.run([*before, ALLIUM, "trace", *words, "-o", folder + "/t", "--", folder + "/calls", "1"])
             equal(done.returncode, code, (words, done.stderr))
@@ -406,6 +522,9 @@ lib.main([
     ("losses are exact", losses),
     ("probes are at the cheapest place", places),
     ("static probes have their values", static_probes),
+    ("a static probe at several places", several_places),
+    ("a library that is loaded after the start", loaded_late),
+    ("functions of one name", names),
     ("--flight", flight),
     ("first mistakes", mistakes),
 ])

@@ -3,6 +3,7 @@
 kernel count themselves; on one clock with the program's own events; losses to the unit.
 """
 import collections
+import json
 import os
 import re
 import subprocess
@@ -554,14 +555,19 @@ ASLEEP = 'kill -STOP $PPID; "$@"; kill -CONT $PPID'
 
 
 def losses_at_the_end():
-    """Losses behind the last packet of a ring are in the trace, too."""
+    """Losses behind the last packet of a ring are in the trace, too, and those of a CPU are the kernel's and the
+    program's.
+    """
     with private_dir() as folder:
-        t = Traced(folder, "maps", 20000, "order", options=("--kernel-buffer", "32K"),
+        t = Traced(folder, "maps", 20000, "order", options=("--kernel-buffer", "32K", "--buffer", "64K"),
                    inside=("sh", "-c", ASLEEP, "sh"))
-        check(t.lost > 20000, t.said)
+        own = int(re.search(r"allium: \d+ events of \d+ process.*, (\d+) lost\n", t.said).group(1))
+        check(t.lost > 20000 and own > 10000, t.said)
         equal(discarded(t.warned), t.lost, "events that babeltrace2 says are discarded")
         shown = tap.run([ALLIUM, "events", "--by", "cpu", folder + "/t"])
-        check(b"allium: %d events were lost" % t.lost in shown.stderr, shown.stderr)
+        check(b"allium: %d events were lost" % (t.lost + own) in shown.stderr, shown.stderr)
+        rows = succeed([ALLIUM, "events", "--by", "cpu", "--json", folder + "/t"]).stdout.splitlines()[1:-1]
+        equal(sum(json.loads(row)["lost_events"] for row in rows), t.lost + own, "losses of the CPUs")
 
 
 def mistakes():

@@ -5,6 +5,7 @@ children, before SIGKILL.
 """
 import contextlib
 import itertools
+import json
 import os
 import re
 import signal
@@ -243,6 +244,80 @@ def tight():
     check(len(sizes) == 2 and sizes[0] < sizes[1], sizes)
 
 
+TABLE_MOST, TABLE_BYTES = 2000, (512 << 10) - 16384  # descriptions, and their bytes (wire/event_table.h)
+
+
+def described(labels):
+    """-> bytes of the description of a kind of events_many.c"""
+    return len("many:k0000\n") + len("e 4 n\n") + labels * len(" L0000=0") + sum(len(str(i)) - 1 for i in range(labels))
+
+
+def many():
+    out = scratch("events_many")
+    if not os.path.exists(out):
+        quiet(["gcc", "-O2", "-D_GNU_SOURCE", "-I", building.INCLUDE, *building.STRICT,
+               os.path.join(HERE, "events_many.c"), "-o", out, *linked()])
+    return out
+
+
+def too_many_kinds():
+    """More kinds of events than the table holds, by number and by their descriptions' bytes: events of the others are
+    lost, each is counted, and the readers say so.
+    """
+    out = many()
+    for kinds, rounds, labels in ((TABLE_MOST + 77, 3, 0), (40, 50, 2000)):
+        fit = min(TABLE_MOST, TABLE_BYTES // described(labels))
+        lost = (kinds - fit) * rounds
+        check(10 < fit < kinds, fit)
+        want = {"many:k%04d" % k: list(range(rounds)) for k in range(fit)}
+        command = [out, str(kinds), str(rounds), str(labels)]
+        with private_dir() as folder:
+            done = run([ALLIUM, "trace", "--events", "alloc,many:*", "-o", folder + "/t", "--", *command])
+            said = done.stderr.decode()
+            equal(done.returncode, 0, said)
+            check(", %d lost\n" % lost in said and "lost: %d without a ring" % lost in said, said)
+            shown = run([ALLIUM, "events", "--by", "event", "--json", folder + "/t"])
+            rows = [json.loads(line) for line in shown.stdout.splitlines()]
+            equal({row["event"]: row["events"] for row in rows[1:-1] if row["event"].startswith("many:")},
+                  dict.fromkeys(want, rounds), "with the agent")
+            equal(rows[-1]["lost_events"], lost, "lost")
+            if not labels:  # babeltrace2 takes long to read so many kinds
+                continue
+            equal(counts_of(events(folder + "/t/ust")), want, "with the agent, as babeltrace2 reads them")
+            shown = run(["babeltrace2", folder + "/t/ust"])
+            equal(sum(map(int, re.findall(rb"discarded (\d+) event", shown.stderr))), lost, "babeltrace2")
+        with private_dir() as folder:
+            with follower(folder) as said:
+                succeed(command, env=dict(os.environ, ALLIUM_DIR=folder, ALLIUM_EVENTS="many:*"))
+            equal(counts_of(events(folder + "/ust")), want, "without the agent")
+            equal(said[0][:2], [fit * rounds, lost], "events, lost")
+
+
+def lost_in_children():
+    """Losses of children that share the memory, on other CPUs than their parent, are counted one by one, too; with
+    registered sequences and without.
+    """
+    command = [many(), str(TABLE_MOST + 1), "1", "0", "30000"]
+    for registered in "1", "0":
+        env = dict(os.environ, GLIBC_TUNABLES="glibc.pthread.rseq=" + registered)
+        with private_dir() as folder:
+            done = run([ALLIUM, "trace", "--events", "alloc,many:*", "-o", folder + "/t", "--", *command], env=env)
+            check(b", %d lost\n" % (1 + int(done.stdout)) in done.stderr, "with the agent", done.stdout, done.stderr)
+        with private_dir() as folder:
+            with follower(folder) as said:
+                done = succeed(command, env=dict(env, ALLIUM_DIR=folder, ALLIUM_EVENTS="many:*"))
+            equal(said[0][:2], [TABLE_MOST, 1 + int(done.stdout)], "without the agent: events, lost")
+
+
+def counts_of(found):
+    """-> {name of a kind: the values of its events, in their order}"""
+    values = {}
+    for name, *_, fields, _ in found:
+        if name.startswith("many:"):
+            values.setdefault(name, []).append(fields["n"] if isinstance(fields["n"], int) else fields["n"][0])
+    return values
+
+
 def slow():
     """The rings of a process without the agent are read until it has ended."""
     with private_dir() as folder:
@@ -478,6 +553,8 @@ tap.main([
     ("a program that forbids itself the counter", frozen),
     ("a ring that is full: what is lost is counted", full),
     ("a small address space", tight),
+    ("more kinds of events than there is room for", too_many_kinds),
+    ("losses in children that share memory", lost_in_children),
     ("a process that lives for long", slow),
     ("seccomp", sealed),
     ("descriptions that are damaged", foreign_tables),

@@ -18,7 +18,7 @@ from tap import built, check, equal, private_dir, run
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ALLIUM = built("ALLIUM")
-OWN = re.compile(r" shop:(tick|noisy): .* count = (\d+) \}$")
+OWN = re.compile(r" shop:(tick|noisy|late): .* count = (\d+) \}$")
 CALL = re.compile(r" allium:(malloc|malloc_begin|free|free_end): .*(?:size = 1111|ptr = )")
 
 
@@ -30,15 +30,25 @@ def program():
     return out
 
 
+def late_library():
+    out = scratch("running_late.so")
+    if not os.path.exists(out):
+        quiet(["gcc", "-O2", "-fPIC", "-shared", "-I", building.INCLUDE, *building.STRICT,
+               os.path.join(HERE, "running_late.c"), "-o", out, *linked()])
+    return out
+
+
 def read(folder):
-    """-> {"tick": the counts in their order, "noisy": ..., "malloc": how many, ...}; babeltrace2 warns of nothing."""
+    """-> {"tick": the counts in their order, "noisy": ..., "late": ... if there are any, "malloc": how many, ...};
+    babeltrace2 warns of nothing.
+    """
     done = run(["babeltrace2", folder + "/ust"])
     equal((done.returncode, done.stderr.decode()), (0, ""), "babeltrace2")
     found, calls = {"tick": [], "noisy": []}, Counter()
     for line in done.stdout.decode().splitlines():
         own, call = OWN.search(line), CALL.search(line)
         if own:
-            found[own.group(1)].append(int(own.group(2)))
+            found.setdefault(own.group(1), []).append(int(own.group(2)))
         elif call:
             calls[call.group(1)] += 1
     return {**found, **calls}
@@ -61,9 +71,9 @@ class Running:
         self.work(1)
 
     def work(self, n):
-        """-> the counts of the events that it writes now"""
+        """-> the counts of the events that it writes now; or loads a library, and writes none"""
         before = self.ticks
-        self.process.stdin.write(b"%d\n" % n)
+        self.process.stdin.write(b"%s\n" % str(n).encode())
         self.process.stdin.flush()
         self.ticks = int(self.process.stdout.readline())
         return list(range(before + 1, self.ticks + 1))
@@ -191,6 +201,29 @@ def chosen_at_start():
         equal(found, {"tick": want, "noisy": []}, "without calls")
 
 
+def loaded_later():
+    """A list is in force for the events of libraries that are loaded later, also for the second time; then another."""
+    library = "load " + late_library()
+    for options in None, ["--trace"]:
+        with running(options) as p:
+            with p.traced("t", "--events", "shop:*,!shop:noisy") as found:
+                ticks, late = p.work(10), []
+                for n in 20, 7:
+                    p.work(library)
+                    late += p.work(n)
+                    p.work("unload")
+                    ticks += late[-n:] + p.work(5)
+            equal(found, {"tick": ticks, "noisy": [], "late": late}, "of a process, %s" % options)
+            p.work(library)
+            p.work(9)
+            with p.traced("u", "--events", "shop:*,!shop:late") as found:
+                want = p.work(6)
+                p.set("trace=shop:late")
+                late = p.work(8)
+            twice = [count for count in want for _ in range(2)]
+            equal(found, {"tick": want, "noisy": twice, "late": late}, "another list, %s" % options)
+
+
 def busy():
     """Lists change to and fro while three threads write: each event once at most, in order, and none of another list."""
     with running(word=["busy"]) as p:
@@ -231,6 +264,7 @@ tap.main([
     ("beside an agent that is ready to trace", beside_agent),
     ("beside an agent that samples", beside_samples),
     ("groups that were chosen at the start", chosen_at_start),
+    ("libraries that are loaded later", loaded_later),
     ("switched while threads write", busy),
     ("what a process cannot write", mistakes),
 ])

@@ -2,10 +2,12 @@
 /*
  * A program that runs already when its events are switched. For each line of its input, a number N, it writes N events
  * `tick`, N events `noisy` and N calls of malloc and free, and tells so; "busy" does the same all the time, by threads,
- * until the end of its input.
+ * until the end of its input. The line "load LIBRARY" loads running_late.c, whose events follow those of the program
+ * from then on, and "unload" unloads it.
  */
 #include <allium/event.h>
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -21,6 +23,8 @@ ALLIUM_EVENT(shop, noisy, ALLIUM_U64(count));
 
 static unsigned long ticks;
 static bool ends;
+static void *library;
+static void (*work_late)(unsigned long count);
 
 static void work(unsigned long n)
 {
@@ -29,6 +33,8 @@ static void work(unsigned long n)
         const unsigned long count = __atomic_add_fetch(&ticks, 1, __ATOMIC_RELAXED);
         allium_emit(shop, tick, .count = count);
         allium_emit(shop, noisy, .count = count);
+        if (work_late)
+            work_late(count);
         free(block);
     }
 }
@@ -43,16 +49,37 @@ static void *go_on(void *arg)
     return NULL;
 }
 
+static void load(char *path)
+{
+    path[strcspn(path, "\n")] = '\0';
+    library = dlopen(path, RTLD_NOW);
+    void *found = library ? dlsym(library, "work_late") : NULL;
+    if (!found)
+        exit(1);
+    memcpy(&work_late, &found, sizeof(work_late));
+}
+
+static void unload(void)
+{
+    work_late = NULL;
+    dlclose(library);
+}
+
 int main(int argc, char **argv)
 {
-    char line[64], said[64];
+    char line[4096], said[64];
     pthread_t threads[THREADS];
     const bool busy = argc > 1 && !strcmp(argv[1], "busy");
     for (int i = 0; i < THREADS && busy; i++)
         pthread_create(&threads[i], NULL, go_on, NULL);
     for (ssize_t got; (got = read(0, line, sizeof(line) - 1)) > 0;) {
         line[got] = '\0';
-        work(strtoul(line, NULL, 10));
+        if (!strncmp(line, "load ", 5))
+            load(line + 5);
+        else if (!strcmp(line, "unload\n"))
+            unload();
+        else
+            work(strtoul(line, NULL, 10));
         const int n = snprintf(said, sizeof(said), "%lu\n", __atomic_load_n(&ticks, __ATOMIC_RELAXED));
         if (write(1, said, (size_t)n) != n)
             return 1;

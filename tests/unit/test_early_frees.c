@@ -60,7 +60,9 @@ static void failed_realloc(void **state)
 
 static const struct event_field of_block[] = {{"ptr", EVENT_HEX, 8}, {"size", EVENT_BYTES, 8}};
 static const struct event_class allocates = {"allium:malloc", 0, 2, of_block},
-                                frees = {"allium:free", 1, 1, of_block};
+                                frees = {"allium:free", 1, 1, of_block},
+                                begins = {"allium:realloc_begin", 2, 1, of_block},
+                                ends = {"allium:realloc_end", 3, 2, of_block};
 
 /* Takes an event, and returns the live bytes after it. */
 static uint64_t take(struct live_bytes *l, const struct event_class *class, uint32_t cpu, uint64_t time_ns,
@@ -90,6 +92,12 @@ static void live_counter(void **state)
     assert_int_equal(take(l, &allocates, 0, 7000, 0x2000), 200); /* a life of its own */
     assert_int_equal(take(l, &frees, 1, 7500, 0x2000), 100);
     assert_int_equal(take(l, &allocates, 0, 7600, 0x2000), 200); /* the free was of the life before */
+    assert_int_equal(take(l, &begins, 1, 9000, 0x3000), 200);
+    assert_int_equal(take(l, &ends, 1, 9010, 0), 200); /* it failed: its block, which comes, was not freed */
+    assert_int_equal(take(l, &allocates, 0, 9020, 0x3000), 300);
+    assert_int_equal(take(l, &begins, 1, 9900, 0x4000), 300);
+    assert_int_equal(take(l, &ends, 1, 9910, 0x5000), 400);
+    assert_int_equal(take(l, &allocates, 0, 9920, 0x4000), 400); /* this one was */
     live_bytes_free(l);
 }
 

@@ -3,6 +3,7 @@
  * The rings of events, written and read by one thread: positions and counts that wrap, a flight recorder that is read
  * late, positions and headers that are not as they should be.
  */
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -169,6 +170,37 @@ static void wrap(void **state)
     (void)state;
 }
 
+/* A packet has the losses that its CPU had when the packet began. */
+static void losses_are_told(void **state)
+{
+    struct rings r = begin(false);
+    struct ring_reader *reader = ring_reader_new(r.file, r.bytes);
+    struct found f = {0};
+    struct ring_piece p;
+    cpu_set_t before_it, one;
+    assert_int_equal(sched_getaffinity(0, sizeof(before_it), &before_it), 0);
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+    for (int round = 0; round < 5; round++) {
+        const uint64_t before = lost(&r);
+        write_events(&r, 10000);
+        assert_true(lost(&r) > before);
+        read_new(&r, reader, &f);
+        write_events(&r, 10); /* in a packet of their own */
+        for (uint32_t cpu = 0; cpu <= CPUS; cpu++) {
+            while (ring_reader_next(reader, cpu, &p))
+                if (p.n_words)
+                    assert_memory_equal(p.lost, control(&r)[cpu].lost, sizeof(p.lost));
+            r.positions->read[cpu] = ring_reader_position(reader, cpu);
+        }
+    }
+    sched_setaffinity(0, sizeof(before_it), &before_it);
+    ring_reader_free(reader);
+    end(&r);
+    (void)state;
+}
+
 static uint64_t random_word(uint64_t *seed)
 {
     *seed = *seed * UINT64_C(6364136223846793005) + 1442695040888963407;
@@ -287,8 +319,8 @@ static void bad_heads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(late_reader), cmocka_unit_test(wrap),      cmocka_unit_test(hostile_positions),
-        cmocka_unit_test(bad_headers), cmocka_unit_test(bad_heads),
+        cmocka_unit_test(late_reader),       cmocka_unit_test(wrap),        cmocka_unit_test(losses_are_told),
+        cmocka_unit_test(hostile_positions), cmocka_unit_test(bad_headers), cmocka_unit_test(bad_heads),
     };
     return cmocka_run_group_tests_name("rings", tests, NULL, NULL);
 }

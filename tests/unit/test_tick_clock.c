@@ -56,8 +56,9 @@ static void follow(const struct simulated *m, double calm, double *quiet, double
     for (double s = 0.01; s < 30; s += 0.0005) {
         if (ns_at(s) - c->last.ns >= tick_clock_wait_ns(c))
             tick_clock_add(c, anchor_at(m, s));
-        for (int k = -2; k <= 0; k++) { /* events of the last milliseconds, in order */
-            const double at = s + k * 0.0001;
+        for (int k = -2; k <= 0;
+             k++) { /* events since the last round, the first one a ns after the last one of that */
+            const double at = k == -2 ? s - 0.0005 + 1e-9 : s + k * 0.0001;
             const uint64_t ns = tick_clock_ns(c, ticks_at(m, at));
             const double error = (double)(int64_t)(ns - ns_at(at));
             double *to = at > m->change_s && at < m->change_s + calm ? change : quiet;
@@ -114,6 +115,16 @@ static void waits(void **state)
     assert_int_equal(tick_clock_wait_ns(&c), 10000000);
     tick_clock_add(&c, c.first); /* one that is not later is left out */
     assert_int_equal(c.last.ns, jumped.ns);
+    /* for a second after the last anchor that was off, and then more rarely again */
+    unsigned dense = 0;
+    for (s += 1; tick_clock_wait_ns(&c) == 10000000 && dense < 1000; dense++) {
+        struct tick_anchor later = anchor_at(&m, s += 0.01);
+        later.ns += 5000;
+        tick_clock_add(&c, later);
+    }
+    print_message("%u anchors 10 ms apart\n", dense);
+    assert_true(dense >= 100 && dense <= 103);
+    assert_true(tick_clock_wait_ns(&c) > 900000000);
     (void)state;
 }
 
