@@ -29,7 +29,7 @@
 #include <stdint.h>
 
 #define RING_MAGIC   UINT64_C(0x31474e4952414c41) /* "ALARING1" */
-#define RING_VERSION 1u
+#define RING_VERSION 2u
 
 #define RING_POSITION_BITS 36
 #define RING_POSITION_MASK ((UINT64_C(1) << RING_POSITION_BITS) - 1)

@@ -243,7 +243,7 @@ static void bad_headers(void **state)
 #define FIELD(name, value)                                                                                   \
     {offsetof(struct ring_header, name), sizeof(((struct ring_header *)0)->name), value}
         FIELD(magic, 0),
-        FIELD(version, 2),
+        FIELD(version, RING_VERSION + 1),
         FIELD(cpus, 0),
         FIELD(cpus, RING_CPUS_MAX + 1),
         FIELD(cpus, CPUS + 1),

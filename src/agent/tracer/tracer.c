@@ -46,10 +46,12 @@ static COLD void add_site(uintptr_t site, uintptr_t *place)
 
 COLD void tracer_count_lost(void)
 {
-    if (tracer_rings_made()) /* by this process: publish() has taken early_lost, and takes no more */
-        ring_count_lost(&tracer_ring, RING_LOST_NO_RING);
-    else
+    if (!tracer_rings_made()) /* by this process; once they are, publish() has taken early_lost, and takes no more */
         atomic_add64(&tracer_hot.early_lost, 1);
+    else if (tracer_thread & TRACER_UNREGISTERED) /* a child that shares the memory of its parent */
+        ring_shared_count_lost(&tracer_ring, RING_LOST_NO_RING);
+    else
+        ring_count_lost(&tracer_ring, RING_LOST_NO_RING);
 }
 
 COLD bool tracer_begin_cold(struct thread *t, uint8_t *outside)

@@ -6,7 +6,6 @@
 #include "agent/tracer/tracer_put.h"
 #include "agent/tracer/tracer_rings.h"
 #include "base/sigsafe/atomic.h"
-#include "ring/ring_shared.h"
 #include "target/agent_api.h"
 
 /*
@@ -34,15 +33,6 @@ static bool tell_rings(struct agent_api_rings *to)
     return true;
 }
 
-/* A child that shares the memory of the process must not count by a sequence. */
-static void count_lost(void)
-{
-    if ((tracer_thread & TRACER_UNREGISTERED) && tracer_rings_made())
-        ring_shared_count_lost(&tracer_ring, RING_LOST_NO_RING);
-    else
-        tracer_count_lost();
-}
-
 /* Called from code of liballium.so that the program calls: no hook of the agent is below it. */
 EXPORT bool allium_agent_trace(uint32_t version, uint64_t *event, uint32_t words)
 {
@@ -55,7 +45,7 @@ EXPORT bool allium_agent_trace(uint32_t version, uint64_t *event, uint32_t words
     if (words == AGENT_API_ASKS_RINGS)
         return tell_rings((struct agent_api_rings *)event);
     if (words == AGENT_API_LOST)
-        count_lost();
+        tracer_count_lost();
     if (!event)
         return true;
     enum sequence_result done = words & AGENT_API_ABORTED ? SEQUENCE_ABORTED : SEQUENCE_NO_CPU;
