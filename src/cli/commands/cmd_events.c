@@ -254,9 +254,13 @@ static void note_missing(const struct reading *r, const struct trace_losses *los
 {
     struct buf b = BUF_INIT;
     note_clocks(r);
+    const struct text_style style = terminal_style(stdout);
+    const bool marked = r->q->sum && !r->q->json;
     if (lost->events)
-        command_fail(0, "%llu events were lost while the trace was recorded",
-                     (unsigned long long)lost->events);
+        command_fail(0, "%llu events were lost while the trace was recorded%s%s%s",
+                     (unsigned long long)lost->events, marked ? ": " : "",
+                     marked ? text_at_least(&style) : "",
+                     marked ? "marks lower bounds, ~ what may be too high or too low" : "");
     if (lost->cut_packets)
         command_fail(0, "the trace was cut short: the last packet of %llu files is not whole",
                      (unsigned long long)lost->cut_packets);
@@ -295,11 +299,11 @@ static int show(struct reading *r, const struct classes *classes)
     const int bad = read_events(r, &e);
     if (r->counts)
         write_counts(r, &out, &style);
+    const struct trace_losses lost = event_folder_losses(r->trace);
     if (q->sum)
-        events_sum_write(q->sum, q->top, q->json, &out, &style);
+        events_sum_write(q->sum, lost.events, q->top, q->json, &out, &style);
     if (r->calls)
         write_calls(r, &out, classes, &style);
-    const struct trace_losses lost = event_folder_losses(r->trace);
     if (q->json && !q->sum && !bad)
         events_view_json_end(&v,
                              &(struct events_view_end){.lost_events = lost.events,

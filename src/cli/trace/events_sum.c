@@ -78,9 +78,10 @@ void events_sum_add(struct events_sum *s, const struct trace_event *e, uint64_t 
     event_sums_add(s->sums, &key, &cells, type, bytes);
 }
 
-void events_sum_write(struct events_sum *s, uint32_t top, bool json, struct sink *out,
+void events_sum_write(struct events_sum *s, uint64_t lost, uint32_t top, bool json, struct sink *out,
                       const struct text_style *style)
 {
+    event_sums_note_lost(s->sums, lost);
     const struct trace_sum_view view = {.top = top, .json = json, .histogram = s->histogram};
     trace_sum_write(&view, s->sums, out, style);
 }

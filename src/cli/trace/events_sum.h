@@ -21,8 +21,8 @@ void events_sum_free(struct events_sum *s); /* NULL is allowed */
 /** Adds an event; `site` is its return address, or 0, and `place` where that is. */
 void events_sum_add(struct events_sum *s, const struct trace_event *e, uint64_t site,
                     const struct event_place *place);
-/** Writes the table; `top` rows of it, or all (0). */
-void events_sum_write(struct events_sum *s, uint32_t top, bool json, struct sink *out,
+/** Writes the table; `top` rows of it, or all (0). `lost`: events that the trace lacks, of any row. */
+void events_sum_write(struct events_sum *s, uint64_t lost, uint32_t top, bool json, struct sink *out,
                       const struct text_style *style);
 
 #endif
