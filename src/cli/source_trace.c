@@ -129,22 +129,42 @@ int source_trace_names(struct profile **p, const char *folder, struct error *e)
     return bad;
 }
 
-static int read_trace(struct profile **p, const char *folder, const char *time, struct object_calls *calls,
-                      struct trace_profile_counts *counts, struct error *e)
+/* The profile has no names yet. */
+static int read_figures(struct profile **p, const char *folder, const char *time,
+                        struct trace_profile_also also, struct trace_profile_counts *counts, struct error *e)
 {
     struct trace_span span;
     *p = NULL;
     int bad = load_span(p, folder, time, &span, e);
     if (!bad && span.from_ns)
         set_begin(*p, span.from_ns);
-    bad = bad ? bad : trace_profile_read_calls(*p, folder, span, calls, counts, e);
+    bad = bad ? bad : trace_profile_read_also(*p, folder, span, also, counts, e);
     if (bad) {
         profile_free(*p);
         *p = NULL;
-        return bad;
     }
-    add_names(*p);
-    return 0;
+    return bad;
+}
+
+static int read_trace(struct profile **p, const char *folder, const char *time, struct object_calls *calls,
+                      struct trace_profile_counts *counts, struct error *e)
+{
+    const int bad = read_figures(p, folder, time, (struct trace_profile_also){.calls = calls}, counts, e);
+    if (!bad)
+        add_names(*p);
+    return bad;
+}
+
+int source_trace_lives(const char *folder, const char *time, const struct object_listener *listener,
+                       struct error *e)
+{
+    struct profile *p;
+    struct trace_profile_counts counts;
+    const int bad =
+        read_figures(&p, folder, time, (struct trace_profile_also){.listener = listener}, &counts, e);
+    if (!bad)
+        profile_free(p);
+    return bad;
 }
 
 int source_trace_read(struct profile **p, const char *folder, const char *time, struct error *e)

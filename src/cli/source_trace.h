@@ -23,6 +23,14 @@
  */
 int source_trace_read(struct profile **p, const char *folder, const char *time, struct error *e);
 
+struct object_listener;
+/**
+ * Reads the events once more, and tells the listener of each object's life. Cells have the numbers that they have in
+ * the profile of source_trace_read(). Returns 0, or -errno with a line.
+ */
+int source_trace_lives(const char *folder, const char *time, const struct object_listener *listener,
+                       struct error *e);
+
 /**
  * Adds the accounts of call sites, made from the events of that time, to `a`. Returns 0, or -errno with a line.
  */

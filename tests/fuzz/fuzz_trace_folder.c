@@ -211,7 +211,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct error e = {""};
     const struct trace_span span = {.from_ns = size % 2 ? middle_ns : 0, .to_ns = UINT64_MAX};
     struct object_calls calls = {.all = {0}};
-    if (!trace_profile_read_calls(p, folder, span, &calls, &counts, &e)) {
+    if (!trace_profile_read_also(p, folder, span, (struct trace_profile_also){.calls = &calls}, &counts,
+                                 &e)) {
         double live = 0, held = 0;
         require(profile_valid(p), "a valid profile");
         vec_each (const struct profile_cell, c, &p->cells)

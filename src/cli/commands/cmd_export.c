@@ -17,12 +17,12 @@
 #include "cli/option_values.h"
 #include "cli/source.h"
 #include "cli/terminal.h"
+#include "cli/trace/export_heaptrack.h"
 #include "cli/trace/events_page.h"
 #include "cli/trace/export_ctf.h"
 #include "cli/trace/trace_chrome.h"
 #include "cli/wrapper_lists.h"
 #include "view/formats/folded.h"
-#include "view/formats/heaptrack.h"
 #include "view/formats/pprof.h"
 #include "view/formats/speedscope.h"
 #include "view/profile/profile_summary.h"
@@ -123,6 +123,9 @@ struct job {
     uint64_t html_bytes;           /* of --html-size; 0: not given */
     struct html_events *events;    /* of a page of a trace; NULL: none */
     struct buf notes;              /* for standard error, after the export */
+    const char *source;            /* as the user wrote it; NULL: the newest recording */
+    bool failed;                   /* with this error */
+    struct error error;
 };
 
 static void write_pprof(struct sink *out, struct job *j)
@@ -143,12 +146,7 @@ static void write_speedscope(struct sink *out, struct job *j)
 static void write_heaptrack(struct sink *out, struct job *j)
 {
     const struct heaptrack_options o = {.keep = j->options.keep, .arg = j->options.arg};
-    uint64_t each = heaptrack_write(out, j->profile, &o);
-    if (each > 1)
-        notes_add(&j->notes,
-                  "too many calls to write each one: in the file, one call stands for %" PRIu64
-                  " calls, with their bytes",
-                  each);
+    j->failed = export_heaptrack(out, j->source, j->profile, &o, &j->notes, &j->error) != 0;
 }
 
 static void write_html(struct sink *out, struct job *j)
@@ -325,6 +323,7 @@ static int export(const struct arguments *a, const struct source *s, struct prof
     const struct format *format = c->format;
     enum rollup_sort metric = c->metric;
     struct job j = {.profile = s->profile,
+                    .source = a->n_rest ? a->rest[0] : NULL,
                     .label = s->label,
                     .filter = c->filter,
                     .picture = c->picture,
@@ -343,8 +342,7 @@ static int export(const struct arguments *a, const struct source *s, struct prof
         return code;
     }
     struct error e;
-    const char *source = a->n_rest ? a->rest[0] : NULL;
-    if (format->is_page && events_page_read(&j.events, source, s->profile, f, c->html_bytes, &e)) {
+    if (format->is_page && events_page_read(&j.events, j.source, s->profile, f, c->html_bytes, &e)) {
         rollup_free(r);
         return command_fail(EXIT_FAILED, "%s", e.text);
     }
@@ -362,7 +360,7 @@ static int export(const struct arguments *a, const struct source *s, struct prof
     html_events_free(j.events);
     int code = file == stdout ? command_written(&out, EXIT_DONE) : finish_file(&out, file, path);
     command_notes(&j.notes);
-    return code;
+    return j.failed ? command_fail(EXIT_FAILED, "%s", j.error.text) : code;
 }
 
 /* Reads the option that names the format. Returns -1, or an exit code. */

@@ -27,6 +27,7 @@ struct work {
         uint32_t) stacks; /* for each location the stack that has it alone; PROFILE_NONE: there is none yet */
     struct map full;      /* from image and number of a stack in events to the stack */
     struct trace_profile_counts *counts;
+    const struct object_listener *listener;
     struct coming coming[AHEAD];
     size_t n_coming;
 };
@@ -115,6 +116,7 @@ static void forget_times(struct profile *p)
 static void begin_span(struct work *w, uint64_t from_ns)
 {
     object_accounts_begin_span(w->accounts, from_ns);
+    object_accounts_listen(w->accounts, w->listener);
     w->counts->events = w->counts->unknown_frees = w->counts->without_stack = 0;
 }
 
@@ -175,11 +177,12 @@ static int read_events(struct work *w, struct event_folder *t, struct trace_span
 int trace_profile_read(struct profile *p, const char *folder, struct trace_span span,
                        struct trace_profile_counts *counts, struct error *e)
 {
-    return trace_profile_read_calls(p, folder, span, NULL, counts, e);
+    return trace_profile_read_also(p, folder, span, (struct trace_profile_also){.calls = NULL}, counts, e);
 }
 
-int trace_profile_read_calls(struct profile *p, const char *folder, struct trace_span span,
-                             struct object_calls *calls, struct trace_profile_counts *counts, struct error *e)
+int trace_profile_read_also(struct profile *p, const char *folder, struct trace_span span,
+                            struct trace_profile_also also, struct trace_profile_counts *counts,
+                            struct error *e)
 {
     struct event_folder *t;
     int bad = event_folder_open(&t, folder, e);
@@ -194,11 +197,16 @@ int trace_profile_read_calls(struct profile *p, const char *folder, struct trace
     *counts = (struct trace_profile_counts){.events = 0};
     if (!p->stack_numbers.len)
         p->stacks.len = p->stack_locations.len = 0;
-    struct work w = {
-        .p = p, .accounts = object_accounts_new(p), .sites = trace_sites_new(p), .counts = counts};
+    struct work w = {.p = p,
+                     .accounts = object_accounts_new(p),
+                     .sites = trace_sites_new(p),
+                     .counts = counts,
+                     .listener = also.listener};
     vec_each (const struct profile_stack_number, k, &p->stack_numbers)
         map_put_u64(&w.full, (uint64_t)k->image << 32 | k->number, k->stack, NULL);
-    object_accounts_count_calls(w.accounts, calls);
+    object_accounts_count_calls(w.accounts, also.calls);
+    if (!span.from_ns)
+        object_accounts_listen(w.accounts, also.listener);
     if (!clock)
         object_accounts_wait_for_births(w.accounts);
     bad = read_events(&w, t, span, e);

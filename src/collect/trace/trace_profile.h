@@ -40,9 +40,13 @@ struct trace_profile_counts {
  */
 int trace_profile_read(struct profile *p, const char *folder, struct trace_span span,
                        struct trace_profile_counts *counts, struct error *e);
-/** The same, and counts calls into `calls`, which is zero and the caller's. */
-int trace_profile_read_calls(struct profile *p, const char *folder, struct trace_span span,
-                             struct object_calls *calls, struct trace_profile_counts *counts,
-                             struct error *e);
+/* What is told of the same events besides the profile. */
+struct trace_profile_also {
+    struct object_calls *calls;             /* what calls did is added to them; NULL: it is not counted */
+    const struct object_listener *listener; /* hears of the lives that are in the span; NULL: there is none */
+};
+int trace_profile_read_also(struct profile *p, const char *folder, struct trace_span span,
+                            struct trace_profile_also also, struct trace_profile_counts *counts,
+                            struct error *e);
 
 #endif

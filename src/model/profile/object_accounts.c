@@ -57,8 +57,9 @@ struct object_accounts {
     struct map cell_numbers;
     struct object_calls *calls; /* NULL: they are not counted */
     struct profile_older_frees older;
-    uint64_t span_ns;          /* when it began */
-    struct early_frees *early; /* NULL: frees follow their allocations */
+    uint64_t span_ns;                       /* when it began */
+    struct early_frees *early;              /* NULL: frees follow their allocations */
+    const struct object_listener *listener; /* NULL: there is none */
     struct {
         uint64_t key;
         uint32_t number;
@@ -98,6 +99,17 @@ void object_accounts_free(struct object_accounts *a)
 void object_accounts_count_calls(struct object_accounts *a, struct object_calls *calls)
 {
     a->calls = calls;
+}
+
+void object_accounts_listen(struct object_accounts *a, const struct object_listener *listener)
+{
+    a->listener = listener;
+}
+
+static void tell(const struct object_accounts *a, const struct object *o, uint64_t time_ns, bool is_end)
+{
+    if (a->listener)
+        a->listener->hear(a->listener->arg, &(struct object_life){o->cell, o->size_bytes, time_ns, is_end});
 }
 
 void object_calls_release(struct object_calls *calls)
@@ -211,6 +223,7 @@ static void count_freed(struct object_accounts *a, struct image *i, const struct
         class ++;
     c->lifetimes[class]++;
     i->live_bytes -= o->size_bytes;
+    tell(a, o, time_ns, true);
 }
 
 static void remember_free(struct object_accounts *a, struct image *i, const struct object *o,
@@ -296,6 +309,7 @@ void object_accounts_allocated(struct object_accounts *a, const struct object_ev
     }
     address_table_add(&i->live, BYTES, &o);
     t->last_serial = o.serial;
+    tell(a, &o, e->time_ns, false);
     struct early_free early;
     if (a->early && early_frees_take(a->early, e->image, e->address, e->cpu, e->time_ns, &early))
         free_early(a, e, &early);

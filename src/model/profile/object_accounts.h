@@ -41,12 +41,27 @@ struct object_calls {
     struct map by_place;
 };
 
+/** The beginning of an object's life, or its end. */
+struct object_life {
+    uint32_t cell; /* in the profile, once it is filled in */
+    uint64_t size_bytes;
+    uint64_t time_ns; /* the end of a realloc() tells of its beginning, too: then it is that time */
+    bool is_end;
+};
+struct object_listener {
+    void (*hear)(void *arg, const struct object_life *life);
+    void *arg;
+};
+
 /** Clears the figures of the profile, which stays the caller's and must live as long as the accounts. */
 struct object_accounts *object_accounts_new(struct profile *p);
 void object_accounts_free(struct object_accounts *a); /* NULL is allowed */
 /** Counts calls, too, into *calls, which the caller zeroes before and releases. Call it before the first event. */
 void object_accounts_count_calls(struct object_accounts *a, struct object_calls *calls);
 void object_calls_release(struct object_calls *calls);
+
+/** From now on the listener, which must live as long as the accounts, hears of all lives but those before a span. */
+void object_accounts_listen(struct object_accounts *a, const struct object_listener *listener);
 
 /** Says that an event of this address comes soon: its object is loaded meanwhile. */
 void object_accounts_expect(const struct object_accounts *a, uint32_t image, uint64_t address);

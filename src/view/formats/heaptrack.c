@@ -33,7 +33,7 @@ struct writer {
     struct sink *out;
     const struct profile *p;
     const struct heaptrack_options *o;
-    const uint32_t *same; /* locations of the same code */
+    uint32_t *same; /* locations of the same code */
     struct map strings, ips, traces, group_index;
     uint32_t n_strings, n_ips, n_traces;
     uint32_t *stack_traces; /* 0: not yet */
@@ -289,6 +289,7 @@ static void write_command(const struct writer *w, const struct profile_summary *
 
 static void release(struct writer *w)
 {
+    free(w->same);
     map_release(&w->strings);
     map_release(&w->ips);
     map_release(&w->traces);
@@ -299,22 +300,110 @@ static void release(struct writer *w)
     vec_release(&w->pieces);
 }
 
+static void begin(struct writer *w, struct sink *out, const struct profile *p,
+                  const struct heaptrack_options *o)
+{
+    *w = (struct writer){.out = out, .p = p, .o = o, .same = frames_same_locations(p)};
+    w->stack_traces = mem_array(p->stacks.len + 1, sizeof(*w->stack_traces));
+    sink_printf(out, "v %x %x\n", HEAPTRACK_VERSION, FORMAT_VERSION);
+    sink_printf(out, "I %x 0\n", PAGE_BYTES);
+}
+
 uint64_t heaptrack_write(struct sink *out, const struct profile *p, const struct heaptrack_options *o)
 {
     struct profile_summary f = profile_summary_of(p);
     struct heaptrack_steps steps = {.peak = 0};
-    uint32_t *same = frames_same_locations(p);
-    struct writer w = {.out = out, .p = p, .o = o, .same = same};
-    w.stack_traces = mem_array(p->stacks.len + 1, sizeof(*w.stack_traces));
-    sink_printf(out, "v %x %x\n", HEAPTRACK_VERSION, FORMAT_VERSION);
-    sink_printf(out, "I %x 0\n", PAGE_BYTES);
+    struct writer w;
+    begin(&w, out, p, o);
     uint64_t each = make_pieces(&w);
     write_command(&w, &f, each);
     struct heaptrack_sums sums = sums_of(&w);
     heaptrack_steps_make(&steps, p, &sums);
     heaptrack_play(out, &w.pieces, &steps, f.began_ns);
     vec_release(&steps.at);
-    free(same);
     release(&w);
     return each;
+}
+
+/* ---- lives as they happened ---- */
+
+struct life_kind {
+    uint64_t size_bytes;
+    uint64_t trace;
+};
+
+struct lives {
+    struct writer w;
+    struct heaptrack_steps steps; /* what else the file has of the time */
+    size_t next_step;
+    uint64_t began_ns, shown_ms;
+    struct map infos;       /* by kind */
+    uint32_t n_infos, last; /* `last`: of the event before, if that was an allocation; else NO_INFO */
+    struct life_kind first; /* of info 0, which is that of the first allocation alone */
+};
+
+/* Writes the time, and what was measured until then. It never goes back. */
+static void pass_time(struct lives *l, uint64_t time_ns)
+{
+    for (; l->next_step < l->steps.at.len && l->steps.at.at[l->next_step].time_ns <= time_ns; l->next_step++)
+        if (l->steps.at.at[l->next_step].rss_bytes)
+            heaptrack_put(l->w.out, 'R', l->steps.at.at[l->next_step].rss_bytes / PAGE_BYTES);
+    const uint64_t ms = time_ns > l->began_ns ? (time_ns - l->began_ns) / 1000000 : 0;
+    if (ms > l->shown_ms)
+        heaptrack_put(l->w.out, 'c', l->shown_ms = ms);
+}
+
+/* Info 0 means none to the reader, once there was a free: so it is used only if it follows its allocation. A later
+ * allocation of the kind gets another one. */
+static uint32_t info_of_free(const struct lives *l, const struct life_kind *kind)
+{
+    const bool is_first = kind->size_bytes == l->first.size_bytes && kind->trace == l->first.trace;
+    const size_t known = map_get(&l->infos, kind, sizeof(*kind));
+    return (is_first && l->last == 0) || known == MAP_NONE ? 0 : (uint32_t)known;
+}
+
+static uint32_t info_of_allocation(struct lives *l, const struct life_kind *kind)
+{
+    bool added = true;
+    uint32_t info = 0;
+    if (l->n_infos)
+        info = (uint32_t)map_put(&l->infos, kind, sizeof(*kind), l->n_infos, &added);
+    else
+        l->first = *kind;
+    if (added)
+        sink_printf(l->w.out, "a %llx %x\n", (unsigned long long)kind->size_bytes, (uint32_t)kind->trace);
+    l->n_infos += added;
+    return info;
+}
+
+static void hear(void *arg, const struct object_life *life)
+{
+    struct lives *l = arg;
+    const struct profile *p = l->w.p;
+    if (life->cell >= p->cells.len || !counts(&l->w, life->cell))
+        return;
+    const struct life_kind kind = {life->size_bytes, trace_of_stack(&l->w, p->cells.at[life->cell].stack)};
+    pass_time(l, life->time_ns);
+    l->last = life->is_end ? info_of_free(l, &kind) : info_of_allocation(l, &kind);
+    heaptrack_put(l->w.out, life->is_end ? '-' : '+', l->last);
+    if (life->is_end)
+        l->last = HEAPTRACK_NO_INFO;
+}
+
+int heaptrack_write_lives(struct sink *out, const struct profile *p, const struct heaptrack_options *o,
+                          heaptrack_play_fn *play, void *arg, struct error *e)
+{
+    const struct profile_summary f = profile_summary_of(p);
+    struct lives l = {.began_ns = f.began_ns, .last = HEAPTRACK_NO_INFO};
+    begin(&l.w, out, p, o);
+    write_command(&l.w, &f, 1);
+    const struct heaptrack_sums sums = sums_of(&l.w);
+    heaptrack_steps_make(&l.steps, p, &sums);
+    heaptrack_put(out, 'c', 0);
+    const int bad = play(arg, &(struct object_listener){hear, &l}, e);
+    pass_time(&l, f.taken_ns);
+    map_release(&l.infos);
+    vec_release(&l.steps.at);
+    release(&l.w);
+    return bad;
 }

@@ -8,7 +8,8 @@
  *
  * Runs in: the tool. Threads: pure. Owns: nothing.
  *
- * The format is a list of events, while a profile is a set of sums. So events are made up that add up to the estimates:
+ * The format is a list of events. A trace has them, and heaptrack_write_lives() writes them as they happened. Other
+ * profiles are sets of sums. So heaptrack_write() makes up events that add up to the estimates:
  * for each stack and power of two of the size, allocations and frees in such numbers that calls, bytes at the peak and
  * at the end, and temporary allocations are right. They are spread over the time so that the total follows the points
  * of the profile.
@@ -29,6 +30,8 @@
  * is the live memory then, or the highest point before.
  */
 
+#include "base/error.h"
+#include "model/profile/object_accounts.h"
 #include "model/profile/profile.h"
 #include "view/text/sink.h"
 
@@ -43,5 +46,17 @@ struct heaptrack_options {
 
 /** Returns how many calls an event stands for: 1 as a rule. The profile must be valid. */
 uint64_t heaptrack_write(struct sink *out, const struct profile *p, const struct heaptrack_options *o);
+
+/** Tells the listener of the lives of all objects, in their order. Returns 0, or -errno with a line. */
+typedef int heaptrack_play_fn(void *arg, const struct object_listener *listener, struct error *e);
+/**
+ * Writes the beginnings and ends of lives that `play` tells of, whose cells are those of the profile: so sizes and the
+ * curve are exact, and the peak is that of all processes together. The reader takes an allocation for temporary if the
+ * next event of any thread is the free of an object of the same size and stack. Objects of the size and stack of the
+ * very first one may be counted as temporary if no second one is allocated, and another free was just before theirs:
+ * the reader confuses the first line of its kind with none. Returns what `play` returns.
+ */
+int heaptrack_write_lives(struct sink *out, const struct profile *p, const struct heaptrack_options *o,
+                          heaptrack_play_fn *play, void *arg, struct error *e);
 
 #endif

@@ -66,6 +66,8 @@ static inline double heaptrack_at_peak(const struct heaptrack_sums *s)
     return s->bytes[HEAPTRACK_KEPT] + s->bytes[HEAPTRACK_PEAK] + s->bytes[HEAPTRACK_TOP];
 }
 
+/** Writes "+ 1f": what happens, and a number. */
+void heaptrack_put(struct sink *out, char what, uint64_t number);
 /** Computes the steps from the points. The caller releases `at`. */
 void heaptrack_steps_make(struct heaptrack_steps *s, const struct profile *p,
                           const struct heaptrack_sums *sums);

@@ -15,7 +15,7 @@ struct player {
     uint32_t last;
 };
 
-static void put(struct player *w, char what, uint64_t number)
+void heaptrack_put(struct sink *out, char what, uint64_t number)
 {
     char line[24], *at = line + sizeof(line);
     *--at = '\n';
@@ -24,7 +24,7 @@ static void put(struct player *w, char what, uint64_t number)
     while (number >>= 4);
     *--at = ' ';
     *--at = what;
-    sink_write(w->out, at, (size_t)(line + sizeof(line) - at));
+    sink_write(out, at, (size_t)(line + sizeof(line) - at));
 }
 
 /* An info is named right before its first event: heaptrack_gui requires that. */
@@ -35,7 +35,7 @@ static void allocate(struct player *w, struct heaptrack_piece *c)
         *info = w->n_infos++;
         sink_printf(w->out, "a %llx %x\n", (unsigned long long)c->size, c->trace);
     }
-    put(w, '+', *info);
+    heaptrack_put(w->out, '+', *info);
     w->last = *info;
     w->live += c->size;
     c->allocated++;
@@ -51,7 +51,7 @@ static bool release(struct player *w, struct heaptrack_piece *c, bool anyway)
         info = other;
     if (w->last == info && !anyway)
         return false;
-    put(w, '-', info);
+    heaptrack_put(w->out, '-', info);
     w->last = 0;
     w->live -= c->size;
     c->released++;
@@ -159,15 +159,15 @@ static void play_steps(struct player *w, const struct heaptrack_steps *steps, ui
         uint64_t ms = now->time_ns > began_ns ? (now->time_ns - began_ns) / 1000000 : 0;
         if (ms > shown_ms)
             shown_ms = ms;
-        put(w, 'c', shown_ms);
+        heaptrack_put(w->out, 'c', shown_ms);
         if (now->rss_bytes)
-            put(w, 'R', now->rss_bytes / PAGE_BYTES);
+            heaptrack_put(w->out, 'R', now->rss_bytes / PAGE_BYTES);
         if (i == 0)
             allocate_first(w);
         take_step(w, now, i == steps->peak || i == last);
         /* The reader draws what there was up to a time stamp: so one follows at once. */
         if (i < last && now->time_ns + 1000000 < now[1].time_ns)
-            put(w, 'c', ++shown_ms);
+            heaptrack_put(w->out, 'c', ++shown_ms);
     }
     play_rest(w, &steps->at.at[last]);
 }
