@@ -14,11 +14,26 @@
 #include "view/lttng/lttng_writer.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+struct heard {
+    uint64_t begun, ended;
+    uint32_t last_cell;
+};
+
+static void hear(void *arg, const struct object_life *life)
+{
+    struct heard *h = arg;
+    h->begun += !life->is_end;
+    h->ended += life->is_end;
+    h->last_cell = life->cell > h->last_cell ? life->cell : h->last_cell;
+    require(h->ended <= h->begun, "a life that ends has begun");
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -211,7 +226,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct error e = {""};
     const struct trace_span span = {.from_ns = size % 2 ? middle_ns : 0, .to_ns = UINT64_MAX};
     struct object_calls calls = {.all = {0}};
-    if (!trace_profile_read_also(p, folder, span, (struct trace_profile_also){.calls = &calls}, &counts,
+    struct heard heard = {.begun = 0};
+    const struct object_listener listener = {hear, &heard};
+    if (!trace_profile_read_also(p, folder, span, (struct trace_profile_also){&calls, &listener}, &counts,
                                  &e)) {
         double live = 0, held = 0;
         require(profile_valid(p), "a valid profile");
@@ -219,6 +236,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             live += profile_live(c).count;
         held = (double)p->samples.len;
         /* single objects are not known without times */
+        require(heard.begun - heard.ended == (uint64_t)llround(live),
+                "what is live has begun, and not ended");
+        require(!heard.begun || heard.last_cell < p->cells.len, "a cell");
         require(live == held || *profile_text(p, counts.clock), "%g live objects, %g samples", live, held);
     }
     object_calls_release(&calls);

@@ -6,6 +6,7 @@ import collections
 import json
 import os
 import re
+import subprocess
 import sys
 
 import bt2
@@ -97,6 +98,34 @@ int main(int argc, char **argv)
     printf("level %ld %ld %ld\n", before, after, result);
     printf("tail %ld\n", tail(5));
     printf("around %ld\n", around(12));
+}
+"""
+# Opens the library, and waits for a number.
+SERVED = r"""
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+__attribute__((noipa)) long served(long a) { return a + 2; }
+int main(int argc, char **argv)
+{
+    void *library = dlopen(argv[1], RTLD_NOW);
+    long (*half)(long) = (long (*)(long))dlsym(library, "half"), rounds = 0, sum = 0;
+    puts("opened");
+    fflush(stdout);
+    if (scanf("%ld", &rounds) != 1)
+        return 1;
+    for (long i = 0; i < rounds; i++)
+        sum = served(half(2 * i) * 2) - i * 2 + sum;
+    if (!fork()) {
+        for (long i = 0; i < rounds; i++)
+            served(i);
+        _exit((int)half(1));
+    }
+    wait(NULL);
+    printf("%ld %ld\n", sum, half(rounds));
+    return 0;
 }
 """
 # Macros: a function; a static probe.
@@ -501,9 +530,46 @@ def mistakes():
             equal(done.returncode, code, (words, done.stderr))
             check(line in done.stderr.decode() and done.stderr.count(b"\n") == 1, done.stderr)
             equal(done.stdout, b"", "the program ran")
-        done = tap.run([ALLIUM, "trace", "--function", ":x", str(os.getpid())])
-        check(done.returncode == 2 and b"--function needs a command" in done.stderr, done.stderr)
+        for function, line in ((":no_such", "has no function no_such"),
+                               ("libnone.so:x", "has no library libnone.so now")):
+            done = tap.run([ALLIUM, "trace", "--function", function, str(os.getpid())])
+            check(done.returncode == 2 and line in done.stderr.decode(), done.stderr)
         check(not os.path.exists(folder + "/t"), "what is left behind")
+
+
+def running():
+    """Of a process that runs already: its program, a library that it has opened since, and its child."""
+    with private_dir() as folder:
+        compiled(folder)
+        with open(folder + "/served.c", "w") as file:
+            file.write(SERVED)
+        succeed(["cc", "-O1", folder + "/served.c", "-o", folder + "/served"])
+        served = subprocess.Popen([folder + "/served", folder + "/libhalf.so"], stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, text=True, bufsize=1)
+        try:
+            equal(served.stdout.readline(), "opened\n", "the library")
+            tracer = subprocess.Popen([ALLIUM, "trace", "--function", ":served", "--function", "libhalf.so:half", "-o",
+                                       folder + "/t", str(served.pid)], stderr=subprocess.PIPE, text=True)
+            said = tracer.stderr.readline()
+            check("probes: served entry" in said and "half entry" in said, said)
+            said = tracer.stderr.readline()
+            check("tracing process %d" % served.pid in said, said)
+            served.stdin.write("300\n")
+            equal(served.stdout.readline(), "600 150\n", "results")
+            served.stdin.close()
+            said = tracer.communicate(timeout=60)[1]
+            equal((served.wait(timeout=60), tracer.returncode), (0, 0), said)
+        finally:
+            served.kill()
+        check("1804 events of functions, 0 lost" in said, said)
+        found = collections.Counter()
+        for message in bt2.TraceCollectionMessageIterator(folder + "/t/kernel"):
+            if type(message) is bt2._EventMessageConst:
+                found[message.event.name, int(message.event.payload_field["pid"]) == served.pid] += 1
+        equal(found, {("function:served_begin", True): 300, ("function:served_end", True): 300,
+                      ("function:half_begin", True): 301, ("function:half_end", True): 301,
+                      ("function:served_begin", False): 300, ("function:served_end", False): 300,
+                      ("function:half_begin", False): 1, ("function:half_end", False): 1}, "events")
 
 
 def flight():
@@ -525,6 +591,7 @@ lib.main([
     ("a static probe at several places", several_places),
     ("a library that is loaded after the start", loaded_late),
     ("functions of one name", names),
+    ("a process that runs already", running),
     ("--flight", flight),
     ("first mistakes", mistakes),
 ])

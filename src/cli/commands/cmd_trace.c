@@ -98,7 +98,8 @@ const struct command command_trace = {
              "[--no-follow] [--no-args] "
              "[--quiet] -- CMD ARG...\n"
              "[-o DIR] [--force] [--events LIST] [--where QUERY] [--kernel LIST|--kernel-all] "
-             "[--kernel-buffer SIZE] [--limit SIZE] [--duration DURATION] [--quiet] PID|-p PID\n"
+             "[--kernel-buffer SIZE] [--function FUNCTION]... [--limit SIZE] [--duration DURATION] [--quiet] "
+             "PID|-p PID\n"
              "--sum EVENT[.FIELD][,by=FIELD...] [-o FILE] [--force] [--interval INTERVAL] [--top N] "
              "[--histogram] [--alert QUERY [--exec COMMAND]] [--json] [--period SIZE] [--no-follow] "
              "[--kernel-buffer SIZE] [--quiet] -- CMD ARG...\n"
@@ -245,7 +246,7 @@ static int run(int argc, char **argv)
     const bool quiet = command_value(&command_trace, &a, "quiet") != NULL;
     code = launched_check(a.rest[0], quiet, &o.own_allocator, &path);
     struct probe_list *functions = NULL;
-    code = code >= 0 ? code : trace_functions_parse(&a, path, &functions);
+    code = code >= 0 ? code : trace_functions_parse(&a, &(struct probe_target){.program = path}, &functions);
     free(path);
     trace.probes = functions;
     trace.priced = quiet ? NULL : trace_functions_print_price;

@@ -5,7 +5,8 @@
 
 #include "run/trace/kernel_follow.h"
 
-int trace_functions_parse(const struct arguments *a, const char *program, struct probe_list **out)
+int trace_functions_parse(const struct arguments *a, const struct probe_target *target,
+                          struct probe_list **out)
 {
     struct error e = {""};
     *out = NULL;
@@ -15,7 +16,7 @@ int trace_functions_parse(const struct arguments *a, const char *program, struct
         if (!*out && kernel_follow_check(&e))
             return command_fail(EXIT_IMPOSSIBLE, "%s", e.text);
         *out = *out ? *out : probe_list_new();
-        if (probe_list_add(*out, a->many[i], program, &e)) {
+        if (probe_list_add(*out, a->many[i], target, &e)) {
             probe_list_free(*out);
             *out = NULL;
             return command_fail(EXIT_USAGE, "%s", e.text);

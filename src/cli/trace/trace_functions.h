@@ -8,10 +8,11 @@
 #include "sys/probe/probe_list.h"
 
 /**
- * Finds what each --function names. `program`: the file that runs. *out: what the caller frees; NULL: there is none.
+ * Finds what each --function names in the target. *out: what the caller frees; NULL: there is none.
  * Returns -1, or an exit code after a line.
  */
-int trace_functions_parse(const struct arguments *a, const char *program, struct probe_list **out);
+int trace_functions_parse(const struct arguments *a, const struct probe_target *target,
+                          struct probe_list **out);
 /** Prints what the probes cost: before the program starts. */
 void trace_functions_print_price(const char *line);
 

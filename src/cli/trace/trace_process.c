@@ -9,7 +9,9 @@
 #include "cli/source.h"
 #include "cli/source_trace.h"
 #include "cli/trace/trace_allocator.h"
+#include "cli/trace/trace_functions.h"
 #include "cli/trace/trace_summary.h"
+#include "collect/process/loader_files.h"
 #include "run/trace/trace_attach.h"
 
 static void say_started(void *arg, const char *folder)
@@ -38,7 +40,7 @@ static void print_summary(const struct record_trace *t, const struct trace_attac
 {
     if (r->writes)
         trace_summary_print(&r->traced, r->folder);
-    if (t->kernel_groups)
+    if (t->kernel_groups || t->probes)
         trace_summary_print_kernel(t, &r->kernel, 0);
     if (!r->writes)
         command_fail(0, "the process itself writes no events; next: allium events %s", r->folder);
@@ -46,17 +48,20 @@ static void print_summary(const struct record_trace *t, const struct trace_attac
         trace_allocator_print(r->folder, r->traced.events + r->kernel.events);
 }
 
-static int attach(const struct record_options *o, pid_t pid, bool quiet)
+static int attach(const struct record_options *o, pid_t pid, const struct probe_list *functions, bool quiet)
 {
-    const struct record_trace *t = o->trace;
+    struct record_trace with_functions = *o->trace, *t = &with_functions;
     struct trace_attach_result result;
     struct error e = {""};
+    t->probes = functions;
     const struct trace_attach_options how = {.pid = pid,
                                              .folder = t->folder,
                                              .force = o->force,
                                              .events = t->events,
                                              .where = t->where,
                                              .kernel_groups = t->kernel_groups,
+                                             .probes = t->probes,
+                                             .priced = quiet ? NULL : trace_functions_print_price,
                                              .kernel_ring_bytes = t->kernel_ring_bytes,
                                              .limit_bytes = t->limit_bytes,
                                              .duration_ns = t->duration_ns,
@@ -69,7 +74,7 @@ static int attach(const struct record_options *o, pid_t pid, bool quiet)
     else if (!quiet)
         print_summary(t, &result);
     free(result.folder);
-    const bool impossible = t->kernel_groups && (failed == -EOPNOTSUPP || failed == -EPERM);
+    const bool impossible = (t->kernel_groups || t->probes) && (failed == -EOPNOTSUPP || failed == -EPERM);
     return !bad ? EXIT_DONE : impossible ? EXIT_IMPOSSIBLE : EXIT_FAILED;
 }
 
@@ -77,12 +82,24 @@ static int attach(const struct record_options *o, pid_t pid, bool quiet)
 static const char *option_of_commands(const struct command *c, const struct arguments *a)
 {
     static const char *const names[] = {
-        "function", "buffer", "clock", "stacks", "period", "no-follow", "no-args",
+        "buffer", "clock", "stacks", "period", "no-follow", "no-args",
     };
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
         if (command_value(c, a, names[i]))
             return names[i];
     return NULL;
+}
+
+/* Returns -1, or an exit code after a line. */
+static int find_functions(const struct arguments *a, pid_t pid, struct probe_list **functions)
+{
+    char *program = loader_files_program(pid);
+    if (!program && errno == ENOENT)
+        return command_fail(EXIT_FAILED, "there is no process %d", (int)pid);
+    const int code = trace_functions_parse(
+        a, &(struct probe_target){.program = program ? program : "", .pid = pid}, functions);
+    free(program);
+    return code;
 }
 
 int trace_process_run(const struct command *c, const struct arguments *a, const struct record_options *o)
@@ -98,6 +115,10 @@ int trace_process_run(const struct command *c, const struct arguments *a, const 
     const char *option = option_of_commands(c, a);
     if (option)
         return command_misuse(c, "--%s needs a command: allium trace --%s ... -- CMD ARG...", option, option);
-    const int code = source_parse_pid(c, a->rest[0], &pid);
-    return code >= 0 ? code : attach(o, pid, command_value(c, a, "quiet") != NULL);
+    int code = source_parse_pid(c, a->rest[0], &pid);
+    struct probe_list *functions = NULL;
+    code = code >= 0 ? code : find_functions(a, pid, &functions);
+    code = code >= 0 ? code : attach(o, pid, functions, command_value(c, a, "quiet") != NULL);
+    probe_list_free(functions);
+    return code;
 }

@@ -3,8 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <spawn.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +18,7 @@
 #include "base/read_file.h"
 
 #define LIST_MOST (1u << 20)
+#define MAPS_MOST (64u << 20)
 
 extern char **environ;
 
@@ -99,6 +104,66 @@ int loader_files_read(const char *program, const char *also, struct loader_files
     free(lines);
     free(loader);
     return bad;
+}
+
+/* Returns the path of a file as this process sees it. */
+static char *path_in(pid_t pid, const char *path)
+{
+    struct stat ours, theirs;
+    struct buf b = BUF_INIT;
+    buf_printf(&b, "/proc/%d/root%s", (int)pid, path);
+    const bool same = !stat(path, &ours) && !stat(buf_str(&b), &theirs) && ours.st_dev == theirs.st_dev &&
+                      ours.st_ino == theirs.st_ino;
+    if (same) {
+        buf_reset(&b);
+        buf_addstr(&b, path);
+    }
+    return buf_detach(&b);
+}
+
+/* "7f3c1000-7f3c2000 r-xp 00001000 08:01 1234   /usr/lib/x86_64-linux-gnu/libc.so.6" */
+static void take_mapping(pid_t pid, const char *line, struct loader_files *out)
+{
+    char rights[5] = "";
+    int at = 0;
+    if (sscanf(line, "%*x-%*x %4s %*x %*s %*u %n", rights, &at) != 1 || rights[2] != 'x' || line[at] != '/')
+        return;
+    char *path = path_in(pid, line + at);
+    bool known = access(path, R_OK) != 0; /* deleted */
+    vec_each (const struct loader_file, file, out)
+        known |= !strcmp(file->path, path);
+    if (known)
+        free(path);
+    else
+        *vec_push(out) = (struct loader_file){mem_strdup(strrchr(path, '/') + 1), path};
+}
+
+int loader_files_of_process(pid_t pid, struct loader_files *out)
+{
+    char path[64], *rest;
+    struct buf text = BUF_INIT;
+    snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+    const int bad = file_read(path, MAPS_MOST, &text);
+    char *lines = buf_detach(&text);
+    for (char *line = bad ? NULL : strtok_r(lines, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+        take_mapping(pid, line, out);
+    free(lines);
+    return bad;
+}
+
+char *loader_files_program(pid_t pid)
+{
+    char link[64], path[PATH_MAX];
+    snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
+    const ssize_t n = readlink(link, path, sizeof(path) - 1);
+    if (n < 0)
+        return NULL;
+    path[n] = '\0';
+    char *found = path_in(pid, path);
+    if (!access(found, R_OK))
+        return found;
+    free(found); /* deleted: the link leads to it all the same */
+    return mem_strdup(link);
 }
 
 void loader_files_release(struct loader_files *f)

@@ -4,10 +4,13 @@
 
 /*
  * The libraries that the dynamic loader would map for a program, without starting the program: the program's own loader
- * is run with --list, in the present environment. So LD_LIBRARY_PATH, RUNPATH and the loader's cache apply.
+ * is run with --list, in the present environment. So LD_LIBRARY_PATH, RUNPATH and the loader's cache apply. And the
+ * libraries that a process has mapped.
  *
  * Runs in: the tool; starts a process. Threads: any.
  */
+
+#include <sys/types.h>
 
 #include "base/vec.h"
 
@@ -23,6 +26,14 @@ struct loader_files VEC(struct loader_file);
  * Returns 0 or -errno; -ENOEXEC: the program has no loader.
  */
 int loader_files_read(const char *program, const char *also, struct loader_files *out);
+/**
+ * Adds the files with code that the process has mapped now, its program among them: each once, with a path by which
+ * this process can open it, and the last part of it as its name. Files that were deleted are left out. Returns 0 or
+ * -errno.
+ */
+int loader_files_of_process(pid_t pid, struct loader_files *out);
+/** Returns a path by which this process can open the program of another one, for free(); NULL with errno set. */
+char *loader_files_program(pid_t pid);
 void loader_files_release(struct loader_files *f);
 
 #endif

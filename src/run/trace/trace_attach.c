@@ -106,13 +106,19 @@ struct attached {
 static int begin_kernel(struct attached *a, const char *folder, struct error *e)
 {
     struct buf kernel = BUF_INIT;
-    if (!a->o->kernel_groups)
+    if (!a->o->kernel_groups && !a->o->probes)
         return 0;
     int bad = kernel_follow_begin(&a->kernel,
                                   &(struct kernel_follow_options){.groups = a->o->kernel_groups,
+                                                                  .probes = a->o->probes,
                                                                   .ring_bytes = a->o->kernel_ring_bytes,
                                                                   .pid = a->o->pid},
                                   e);
+    if (!bad && a->o->probes && a->o->priced) {
+        kernel_follow_price(a->kernel, &kernel);
+        a->o->priced(buf_str(&kernel));
+        buf_reset(&kernel);
+    }
     buf_printf(&kernel, "%s/kernel", folder ? folder : "");
     if (!bad)
         bad = a->o->sums ? kernel_follow_start_sums(a->kernel, a->o->sums, e)
@@ -196,7 +202,7 @@ int trace_attach(const struct trace_attach_options *o, struct trace_attach_resul
     *out = (struct trace_attach_result){.folder = NULL};
     const bool only_kernel = o->sums && o->kernel_groups;
     int bad = only_kernel ? 0 : find(&a.target, o->pid, e);
-    if (bad == -ENOENT && o->kernel_groups && !o->events) {
+    if (bad == -ENOENT && (o->kernel_groups || o->probes) && !o->events) {
         a.target = (struct traced_process){.entry = NULL};
         bad = 0;
     }

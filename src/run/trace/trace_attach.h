@@ -26,6 +26,8 @@ struct trace_attach_options {
     const char *events;                /* wire/event_list.h; NULL: those that are selected (trace_switch.h) */
     const char *where;                 /* a query: the events that are kept, see ring_follow.h; NULL: all */
     uint32_t kernel_groups;            /* the kernel's events of these groups, too, see kernel_follow.h */
+    const struct probe_list *probes;   /* functions whose calls are events, too; NULL: none */
+    void (*priced)(const char *line);  /* called before, with what the probes cost; NULL: nothing is */
     uint64_t kernel_ring_bytes;        /* of each ring, of which a CPU has two */
     uint64_t limit_bytes, duration_ns; /* 0: the default, and until a signal */
     void (*started)(void *arg, const char *folder); /* called when it has begun; NULL: nothing is */

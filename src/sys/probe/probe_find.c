@@ -21,28 +21,45 @@ static bool is_program(const char *library, const char *program)
     return !*library || !strcmp(library, slash ? slash + 1 : program);
 }
 
+/* Adds the libraries of the target. `also`: one that it may open later; NULL: none. */
+static void read_libraries(const struct probe_target *target, const char *also, struct loader_files *files)
+{
+    if (target->pid)
+        loader_files_of_process(target->pid, files);
+    else
+        loader_files_read(target->program, also, files);
+}
+
 /* Sets *path, which the caller frees, to the file that `library` names: "" or the program's name, a path, or the name
- * of a library, which is found as the loader finds it. */
-static int find_file(const char *library, const char *program, const char *text, char **path, struct error *e)
+ * of a library, which is found as the loader finds it, or among those of the process. */
+static int find_file(const char *library, const struct probe_target *target, const char *text, char **path,
+                     struct error *e)
 {
     struct loader_files files = {NULL};
+    const char *program = target->program;
     *path = NULL;
     if (strchr(library, '/') || is_program(library, program)) {
         *path = mem_strdup(strchr(library, '/') ? library : program);
         return 0;
     }
-    loader_files_read(program, library, &files);
+    read_libraries(target, library, &files);
     vec_each (const struct loader_file, file, &files) {
         const char *slash = strrchr(file->path, '/');
         if (!*path && (!strcmp(file->name, library) || !strcmp(slash + 1, library)))
             *path = mem_strdup(file->path);
     }
     loader_files_release(&files);
-    return *path ? 0
-                 : error_set(e, ENOENT,
-                             "--function %s: the loader finds no library %s for %s: name its file, "
-                             "or :NAME for the program itself",
-                             text, library, program);
+    if (*path)
+        return 0;
+    return target->pid
+               ? error_set(e, ENOENT,
+                           "--function %s: process %d has no library %s now: name a file of /proc/%d/maps, "
+                           "or :NAME for the program itself",
+                           text, (int)target->pid, library, (int)target->pid)
+               : error_set(e, ENOENT,
+                           "--function %s: the loader finds no library %s for %s: name its file, "
+                           "or :NAME for the program itself",
+                           text, library, program);
 }
 
 /* ---- names that are alike ---- */
@@ -199,18 +216,19 @@ static int search_static(struct probe *p, const char *path, const char *wanted, 
 
 /* In one library, or, if `library` is NULL, in the program and all its libraries. */
 static int find_static(struct probe *p, const char *library, const char *wanted, const char *text,
-                       const char *program, struct error *e)
+                       const struct probe_target *target, struct error *e)
 {
     struct nearest_names names = {.wanted = wanted};
     struct loader_files files = {NULL};
     struct buf b = BUF_INIT;
     char *path = NULL;
-    int bad = library ? find_file(library, program, text, &path, e) : 0;
-    bad = bad ? bad : search_static(p, library ? path : program, wanted, &names, e);
+    int bad = library ? find_file(library, target, text, &path, e) : 0;
+    bad = bad ? bad : search_static(p, library ? path : target->program, wanted, &names, e);
     if (!bad && !library)
-        loader_files_read(program, NULL, &files);
+        read_libraries(target, NULL, &files);
     for (size_t i = 0; !bad && i < files.len; i++)
-        bad = search_static(p, files.at[i].path, wanted, &names, e);
+        if (strcmp(files.at[i].path, target->program) != 0)
+            bad = search_static(p, files.at[i].path, wanted, &names, e);
     add_nearest(&names, &b);
     if (!bad && !p->sites.len && library)
         bad = error_set(e, ENOENT, "--function %s: %s has no static probe %s%s", text, path, wanted,
@@ -228,7 +246,7 @@ static int find_static(struct probe *p, const char *library, const char *wanted,
     return bad;
 }
 
-int probe_find(struct probe *p, const char *text, const char *program, struct error *e)
+int probe_find(struct probe *p, const char *text, const struct probe_target *target, struct error *e)
 {
     p->is_static = !strncmp(text, STATIC_PREFIX, strlen(STATIC_PREFIX));
     char *copy = mem_strdup(p->is_static ? text + strlen(STATIC_PREFIX) : text), *path = NULL;
@@ -242,10 +260,10 @@ int probe_find(struct probe *p, const char *text, const char *program, struct er
     } else if (p->is_static) {
         if (before)
             *before = '\0';
-        bad = find_static(p, before ? copy : NULL, before ? before + 1 : copy, text, program, e);
+        bad = find_static(p, before ? copy : NULL, before ? before + 1 : copy, text, target, e);
     } else {
         *colon = '\0';
-        bad = find_file(copy, program, text, &path, e);
+        bad = find_file(copy, target, text, &path, e);
         bad = bad ? bad : find_function(p, path, colon + 1, text, e);
     }
     free(path);

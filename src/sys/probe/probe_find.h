@@ -5,12 +5,12 @@
 /*
  * From the words of --function to places in files.
  *
- * Runs in: the tool; runs the program's loader (collect/process/loader_files.h). Threads: any.
+ * Runs in: the tool; may run the program's loader (collect/process/loader_files.h). Threads: any.
  */
 
 #include "sys/probe/probe_list.h"
 
 /** Sets name, is_static and sites of `p`. Returns 0, or -errno with a line; in both cases the caller frees them. */
-int probe_find(struct probe *p, const char *text, const char *program, struct error *e);
+int probe_find(struct probe *p, const char *text, const struct probe_target *target, struct error *e);
 
 #endif

@@ -134,10 +134,10 @@ static int check(const struct probe_list *l, const struct probe *p, const char *
     return 0;
 }
 
-int probe_list_add(struct probe_list *l, const char *text, const char *program, struct error *e)
+int probe_list_add(struct probe_list *l, const char *text, const struct probe_target *target, struct error *e)
 {
     struct probe p = {.id = (uint16_t)(PROBE_EVENT_ID + 2 * l->probes.len)};
-    int bad = is_printable(text) ? probe_find(&p, text, program, e)
+    int bad = is_printable(text) ? probe_find(&p, text, target, e)
                                  : error_set(e, EINVAL, "--function: a name has no blanks or quotes");
     bad = bad ? bad : check(l, &p, text, e);
     if (bad) {

@@ -35,13 +35,20 @@ struct probe {
 
 struct probe_list;
 
+/** Whose functions and static probes are meant. */
+struct probe_target {
+    const char *program; /* a path by which it can be opened */
+    pid_t pid;           /* of a process that runs it; 0: it is to be started */
+};
+
 struct probe_list *probe_list_new(void);
 void probe_list_free(struct probe_list *l); /* NULL is allowed */
 /**
- * Adds what `text` names: LIB:NAME, :NAME, usdt:PROVIDER:NAME or usdt:LIB:PROVIDER:NAME, of the program in the file
- * `program`. Returns 0, or -errno with a line.
+ * Adds what `text` names: LIB:NAME, :NAME, usdt:PROVIDER:NAME or usdt:LIB:PROVIDER:NAME, of the target. Returns
+ * 0, or -errno with a line.
  */
-int probe_list_add(struct probe_list *l, const char *text, const char *program, struct error *e);
+int probe_list_add(struct probe_list *l, const char *text, const struct probe_target *target,
+                   struct error *e);
 /** Returns the probes and sets *n to their number. */
 const struct probe *probe_list_all(const struct probe_list *l, size_t *n);
 /** Returns the classes of their events and sets *n to their number. NULL is allowed: there are none. */
