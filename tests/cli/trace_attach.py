@@ -167,7 +167,7 @@ def mistakes():
                                   (("trace", "--clock", "mono", s.pid), 2, "--clock needs a command"),
                                   (("trace", "--no-follow", s.pid), 2, "--no-follow needs a command"),
                                   (("trace", "--events", "user", s.pid), 1, "writes no events: restart it"),
-                                  (("trace", "--function", ":main", s.pid), 2, "--function needs a command"),
+                                  (("trace", "--function", ":main", "999999999"), 1, "999999999"),
                                   (("trace", "--clock", "mono", "--events", "x:*", "--", "true"), 2,
                                    "--clock is for the rings of the agent: use --events alloc,x:*"),
                                   (("env", "--flight"), 2, "--flight needs --trace"),

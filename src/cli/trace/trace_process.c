@@ -90,12 +90,14 @@ static const char *option_of_commands(const struct command *c, const struct argu
     return NULL;
 }
 
-/* Returns -1, or an exit code after a line. */
+/* Returns -1, or an exit code after a line. *functions: NULL: none are wanted. */
 static int find_functions(const struct arguments *a, pid_t pid, struct probe_list **functions)
 {
+    if (!command_value(&command_trace, a, "function"))
+        return -1;
     char *program = loader_files_program(pid);
     if (!program && errno == ENOENT)
-        return command_fail(EXIT_FAILED, "there is no process %d", (int)pid);
+        return command_fail(EXIT_FAILED, "process %d does not exist, or has ended", (int)pid);
     const int code = trace_functions_parse(
         a, &(struct probe_target){.program = program ? program : "", .pid = pid}, functions);
     free(program);
