@@ -52,9 +52,9 @@ typedef int heaptrack_play_fn(void *arg, const struct object_listener *listener,
 /**
  * Writes the beginnings and ends of lives that `play` tells of, whose cells are those of the profile: so sizes and the
  * curve are exact, and the peak is that of all processes together. The reader takes an allocation for temporary if the
- * next event of any thread is the free of an object of the same size and stack. Objects of the size and stack of the
- * very first one may be counted as temporary if no second one is allocated, and another free was just before theirs:
- * the reader confuses the first line of its kind with none. Returns what `play` returns.
+ * next event of any thread is the free of an object of the same size and stack. It may also take the very first object
+ * for temporary, if no other has its size and stack and another free comes just before that of the object: the object
+ * has number 0 in the file, and after a free the reader takes 0 for the last allocation. Returns what `play` returns.
  */
 int heaptrack_write_lives(struct sink *out, const struct profile *p, const struct heaptrack_options *o,
                           heaptrack_play_fn *play, void *arg, struct error *e);
