@@ -201,7 +201,8 @@ void event_rings_thaw(void)
 
 void event_rings_lose(void)
 {
-    const bool made = load_acquire(&rings_stage) == stage_of(RINGS_MADE);
+    /* before process_update() of a fork child, the stage is the parent's, whose rings are not mapped here */
+    const bool made = process_is_current() && load_acquire(&rings_stage) == stage_of(RINGS_MADE);
     if (made) /* marks a thread that must not count by a sequence */
         event_rings_thread();
     if (made && user_sums_are_on())

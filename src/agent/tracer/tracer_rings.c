@@ -44,7 +44,8 @@ bool tracer_rings_begin(void)
 
 bool tracer_rings_made(void)
 {
-    return load_acquire(&ring_generation) == process.generation;
+    /* before process_update() of a fork child, both are the parent's, whose rings are not mapped here */
+    return process_is_current() && load_acquire(&ring_generation) == process.generation;
 }
 
 ptrdiff_t tracer_rings_area(void)
