@@ -106,36 +106,50 @@ int loader_files_read(const char *program, const char *also, struct loader_files
     return bad;
 }
 
-/* Returns the path of a file as this process sees it. */
-static char *path_in(pid_t pid, const char *path)
+#define DELETED " (deleted)"
+
+static bool is_same(const char *a, const char *b)
 {
-    struct stat ours, theirs;
-    struct buf b = BUF_INIT;
-    buf_printf(&b, "/proc/%d/root%s", (int)pid, path);
-    const bool same = !stat(path, &ours) && !stat(buf_str(&b), &theirs) && ours.st_dev == theirs.st_dev &&
-                      ours.st_ino == theirs.st_ino;
-    if (same) {
-        buf_reset(&b);
-        buf_addstr(&b, path);
-    }
-    return buf_detach(&b);
+    struct stat x, y;
+    return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/*
+ * Returns a path by which this process can open the file behind `link`, a link of /proc. The process may see it under
+ * `path`, but another root or mounts of its own may make that another file for us. The link itself always leads to it.
+ */
+static char *path_of(pid_t pid, const char *link, const char *path)
+{
+    struct buf inside = BUF_INIT;
+    buf_printf(&inside, "/proc/%d/root%s", (int)pid, path);
+    const char *found = is_same(path, link)               ? path
+                        : is_same(buf_str(&inside), link) ? buf_str(&inside)
+                                                          : link;
+    char *copy = mem_strdup(found);
+    buf_release(&inside);
+    return copy;
 }
 
 /* "7f3c1000-7f3c2000 r-xp 00001000 08:01 1234   /usr/lib/x86_64-linux-gnu/libc.so.6" */
-static void take_mapping(pid_t pid, const char *line, struct loader_files *out)
+static void take_mapping(pid_t pid, char *line, struct loader_files *out)
 {
-    char rights[5] = "";
+    char rights[5] = "", link[96];
+    unsigned long start, end;
+    struct stat st;
     int at = 0;
-    if (sscanf(line, "%*x-%*x %4s %*x %*s %*u %n", rights, &at) != 1 || rights[2] != 'x' || line[at] != '/')
+    if (sscanf(line, "%lx-%lx %4s %*x %*s %*u %n", &start, &end, rights, &at) != 3 || rights[2] != 'x' ||
+        line[at] != '/')
         return;
-    char *path = path_in(pid, line + at);
-    bool known = access(path, R_OK) != 0; /* deleted */
+    snprintf(link, sizeof(link), "/proc/%d/map_files/%lx-%lx", (int)pid, start, end);
+    char *deleted = strstr(line + at, DELETED), *path;
+    if (deleted && !deleted[strlen(DELETED)])
+        *deleted = '\0';
+    bool known = stat(link, &st) || !S_ISREG(st.st_mode);
     vec_each (const struct loader_file, file, out)
-        known |= !strcmp(file->path, path);
-    if (known)
-        free(path);
-    else
-        *vec_push(out) = (struct loader_file){mem_strdup(strrchr(path, '/') + 1), path};
+        known |= is_same(file->path, link);
+    path = known ? NULL : path_of(pid, link, line + at);
+    if (path)
+        *vec_push(out) = (struct loader_file){mem_strdup(strrchr(line + at, '/') + 1), path};
 }
 
 int loader_files_of_process(pid_t pid, struct loader_files *out)
@@ -159,11 +173,7 @@ char *loader_files_program(pid_t pid)
     if (n < 0)
         return NULL;
     path[n] = '\0';
-    char *found = path_in(pid, path);
-    if (!access(found, R_OK))
-        return found;
-    free(found); /* deleted: the link leads to it all the same */
-    return mem_strdup(link);
+    return path_of(pid, link, path);
 }
 
 void loader_files_release(struct loader_files *f)

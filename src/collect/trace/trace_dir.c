@@ -71,7 +71,8 @@ char *trace_dir_snapshot(const char *path)
         char name[NAME_MAX + 32], *end;
         const unsigned long n = strtoul(entry->d_name, &end, 10);
         snprintf(name, sizeof(name), "%s/ust/metadata", entry->d_name);
-        if (*end != '-' || n <= number || !has_our_metadata(folder, name))
+        if (entry->d_name[0] < '0' || entry->d_name[0] > '9' || *end != '-' || n <= number ||
+            !has_our_metadata(folder, name))
             continue;
         number = n;
         buf_reset(&newest);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/buf.h"
 #include "collect/process/loader_files.h"
@@ -30,6 +31,20 @@ static void read_libraries(const struct probe_target *target, const char *also, 
         loader_files_read(target->program, also, files);
 }
 
+/* Returns whether `library` is a name of the file: a library's name is often a link to its file. */
+static bool is_called(const struct loader_file *file, const char *library)
+{
+    const char *slash = strrchr(file->path, '/');
+    struct stat one, other;
+    struct buf beside = BUF_INIT;
+    buf_printf(&beside, "%.*s/%s", (int)(slash - file->path), file->path, library);
+    const bool is = !strcmp(file->name, library) || !strcmp(slash + 1, library) ||
+                    (!stat(buf_str(&beside), &one) && !stat(file->path, &other) &&
+                     one.st_dev == other.st_dev && one.st_ino == other.st_ino);
+    buf_release(&beside);
+    return is;
+}
+
 /* Sets *path, which the caller frees, to the file that `library` names: "" or the program's name, a path, or the name
  * of a library, which is found as the loader finds it, or among those of the process. */
 static int find_file(const char *library, const struct probe_target *target, const char *text, char **path,
@@ -43,11 +58,9 @@ static int find_file(const char *library, const struct probe_target *target, con
         return 0;
     }
     read_libraries(target, library, &files);
-    vec_each (const struct loader_file, file, &files) {
-        const char *slash = strrchr(file->path, '/');
-        if (!*path && (!strcmp(file->name, library) || !strcmp(slash + 1, library)))
+    vec_each (const struct loader_file, file, &files)
+        if (!*path && is_called(file, library))
             *path = mem_strdup(file->path);
-    }
     loader_files_release(&files);
     if (*path)
         return 0;
@@ -227,8 +240,11 @@ static int find_static(struct probe *p, const char *library, const char *wanted,
     if (!bad && !library)
         read_libraries(target, NULL, &files);
     for (size_t i = 0; !bad && i < files.len; i++)
-        if (strcmp(files.at[i].path, target->program) != 0)
+        if (strcmp(files.at[i].path, target->program) != 0) {
             bad = search_static(p, files.at[i].path, wanted, &names, e);
+            bad = target->pid && (bad == -ENOEXEC || bad == -ENOENT) ? 0
+                                                                     : bad; /* code that is in no ELF file */
+        }
     add_nearest(&names, &b);
     if (!bad && !p->sites.len && library)
         bad = error_set(e, ENOENT, "--function %s: %s has no static probe %s%s", text, path, wanted,
