@@ -537,36 +537,62 @@ def mistakes():
         check(not os.path.exists(folder + "/t"), "what is left behind")
 
 
+def compile_served(folder):
+    compiled(folder)
+    with open(folder + "/served.c", "w") as file:
+        file.write(SERVED)
+    succeed(["cc", "-O1", folder + "/served.c", "-o", folder + "/served"])
+
+
+def traced_later(folder, functions, rounds, *command):
+    """Runs the program, traces it once it has opened its library, and lets it go on. -> its id, what allium said"""
+    served = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+    try:
+        equal(served.stdout.readline(), "opened\n", "the library")
+        words = [word for function in functions for word in ("--function", function)]
+        tracer = subprocess.Popen([ALLIUM, "trace", "--force", *words, "-o", folder + "/t", str(served.pid)],
+                                  stderr=subprocess.PIPE, text=True)
+        said = [tracer.stderr.readline() for _ in range(2)]
+        check("probes: " in said[0] and "tracing process %d" % served.pid in said[1], said)
+        served.stdin.write("%d\n" % rounds)
+        served.stdin.close()
+        equal(served.stdout.readline(), "%d %d\n" % (2 * rounds, rounds // 2), "results")
+        said += tracer.communicate(timeout=60)[1].splitlines()
+        equal((served.wait(timeout=60), tracer.returncode), (0, 0), said)
+    finally:
+        served.kill()
+    return served.pid, said
+
+
+def mounted():
+    """Of a process that has another file at the path of its library than others have."""
+    with private_dir() as folder:
+        compile_served(folder)
+        for name in "own", "lib":
+            os.mkdir(folder + "/" + name)
+        os.rename(folder + "/libhalf.so", folder + "/own/libhalf.so")
+        library = folder + "/lib/libhalf.so"
+        succeed(["gcc", "-O1", "-shared", "-fPIC", folder + "/half.c", "-o", library])  # which nobody has opened
+        for named in library, "libhalf.so":
+            mount = 'mount --bind "$1/own" "$1/lib" && exec "$1/served" "$2"'
+            _, said = traced_later(folder, [named + ":half"], 50, "unshare", "-m", "sh", "-c", mount, "sh", folder,
+                                   library)
+            check(said[2].endswith(" 104 events of functions, 0 lost"), said)
+
+
 def running():
     """Of a process that runs already: its program, a library that it has opened since, and its child."""
     with private_dir() as folder:
-        compiled(folder)
-        with open(folder + "/served.c", "w") as file:
-            file.write(SERVED)
-        succeed(["cc", "-O1", folder + "/served.c", "-o", folder + "/served"])
+        compile_served(folder)
         os.symlink("libhalf.so", folder + "/libhalf.so.1")  # the name of a library is a link, as a rule
-        served = subprocess.Popen([folder + "/served", folder + "/libhalf.so.1"], stdin=subprocess.PIPE,
-                                  stdout=subprocess.PIPE, text=True, bufsize=1)
-        try:
-            equal(served.stdout.readline(), "opened\n", "the library")
-            tracer = subprocess.Popen([ALLIUM, "trace", "--function", ":served", "--function", "libhalf.so.1:half",
-                                       "-o", folder + "/t", str(served.pid)], stderr=subprocess.PIPE, text=True)
-            said = tracer.stderr.readline()
-            check("probes: served entry" in said and "half entry" in said, said)
-            said = tracer.stderr.readline()
-            check("tracing process %d" % served.pid in said, said)
-            served.stdin.write("300\n")
-            equal(served.stdout.readline(), "600 150\n", "results")
-            served.stdin.close()
-            said = tracer.communicate(timeout=60)[1]
-            equal((served.wait(timeout=60), tracer.returncode), (0, 0), said)
-        finally:
-            served.kill()
-        check("1804 events of functions, 0 lost" in said, said)
+        pid, said = traced_later(folder, [":served", "libhalf.so.1:half"], 300, folder + "/served",
+                                 folder + "/libhalf.so.1")
+        check("served entry" in said[0] and "half entry" in said[0], said)
+        check(said[2].endswith(" 1804 events of functions, 0 lost"), said)
         found = collections.Counter()
         for message in bt2.TraceCollectionMessageIterator(folder + "/t/kernel"):
             if type(message) is bt2._EventMessageConst:
-                found[message.event.name, int(message.event.payload_field["pid"]) == served.pid] += 1
+                found[message.event.name, int(message.event.payload_field["pid"]) == pid] += 1
         equal(found, {("function:served_begin", True): 300, ("function:served_end", True): 300,
                       ("function:half_begin", True): 301, ("function:half_end", True): 301,
                       ("function:served_begin", False): 300, ("function:served_end", False): 300,
@@ -593,6 +619,7 @@ lib.main([
     ("a library that is loaded after the start", loaded_late),
     ("functions of one name", names),
     ("a process that runs already", running),
+    ("a process with mounts of its own", mounted),
     ("--flight", flight),
     ("first mistakes", mistakes),
 ])

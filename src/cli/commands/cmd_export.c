@@ -360,6 +360,8 @@ static int export(const struct arguments *a, const struct source *s, struct prof
     html_events_free(j.events);
     int code = file == stdout ? command_written(&out, EXIT_DONE) : finish_file(&out, file, path);
     command_notes(&j.notes);
+    if (j.failed && !is_stdout(path))
+        unlink(path); /* it is cut */
     return j.failed ? command_fail(EXIT_FAILED, "%s", j.error.text) : code;
 }
 

@@ -97,7 +97,7 @@ static int find_functions(const struct arguments *a, pid_t pid, struct probe_lis
         return -1;
     char *program = loader_files_program(pid);
     if (!program && errno == ENOENT)
-        return command_fail(EXIT_FAILED, "process %d does not exist, or has ended", (int)pid);
+        return command_fail(EXIT_FAILED, "process %d has ended, or is a thread of the kernel", (int)pid);
     const int code = trace_functions_parse(
         a, &(struct probe_target){.program = program ? program : "", .pid = pid}, functions);
     free(program);

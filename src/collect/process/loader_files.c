@@ -149,7 +149,7 @@ static void take_mapping(pid_t pid, char *line, struct loader_files *out)
         known |= is_same(file->path, link);
     path = known ? NULL : path_of(pid, link, line + at);
     if (path)
-        *vec_push(out) = (struct loader_file){mem_strdup(strrchr(line + at, '/') + 1), path};
+        *vec_push(out) = (struct loader_file){mem_strdup(line + at), path};
 }
 
 int loader_files_of_process(pid_t pid, struct loader_files *out)

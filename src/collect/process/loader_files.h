@@ -15,7 +15,7 @@
 #include "base/vec.h"
 
 struct loader_file {
-    char *name; /* by which it was asked for: "libc.so.6" */
+    char *name; /* by which it was asked for: "libc.so.6"; of a process: the path of the mapping */
     char *path;
 };
 
@@ -28,7 +28,7 @@ struct loader_files VEC(struct loader_file);
 int loader_files_read(const char *program, const char *also, struct loader_files *out);
 /**
  * Adds the files with code that the process has mapped now, its program among them: each once, with a path by which
- * this process can open it, and the last part of its path in the process as its name. Needs root. Returns 0 or -errno.
+ * this process can open it, and its path in the other process as its name. Needs root. Returns 0 or -errno.
  */
 int loader_files_of_process(pid_t pid, struct loader_files *out);
 /** Returns a path by which this process can open the program of another one, for free(); NULL with errno set. */

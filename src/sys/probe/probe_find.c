@@ -34,11 +34,12 @@ static void read_libraries(const struct probe_target *target, const char *also, 
 /* Returns whether `library` is a name of the file: a library's name is often a link to its file. */
 static bool is_called(const struct loader_file *file, const char *library)
 {
-    const char *slash = strrchr(file->path, '/');
+    const char *slash = strrchr(file->path, '/'), *inner = strrchr(file->name, '/');
     struct stat one, other;
     struct buf beside = BUF_INIT;
     buf_printf(&beside, "%.*s/%s", (int)(slash - file->path), file->path, library);
     const bool is = !strcmp(file->name, library) || !strcmp(slash + 1, library) ||
+                    (inner && !strcmp(inner + 1, library)) ||
                     (!stat(buf_str(&beside), &one) && !stat(file->path, &other) &&
                      one.st_dev == other.st_dev && one.st_ino == other.st_ino);
     buf_release(&beside);
@@ -46,15 +47,16 @@ static bool is_called(const struct loader_file *file, const char *library)
 }
 
 /* Sets *path, which the caller frees, to the file that `library` names: "" or the program's name, a path, or the name
- * of a library, which is found as the loader finds it, or among those of the process. */
+ * of a library, which is found as the loader finds it. In a process, paths and names are those of its mappings. */
 static int find_file(const char *library, const struct probe_target *target, const char *text, char **path,
                      struct error *e)
 {
     struct loader_files files = {NULL};
     const char *program = target->program;
     *path = NULL;
-    if (strchr(library, '/') || is_program(library, program)) {
-        *path = mem_strdup(strchr(library, '/') ? library : program);
+    const bool is_path = strchr(library, '/') != NULL;
+    if (is_program(library, program) || (is_path && !target->pid)) {
+        *path = mem_strdup(is_path ? library : program);
         return 0;
     }
     read_libraries(target, library, &files);
@@ -62,6 +64,8 @@ static int find_file(const char *library, const struct probe_target *target, con
         if (!*path && is_called(file, library))
             *path = mem_strdup(file->path);
     loader_files_release(&files);
+    if (!*path && is_path) /* it is not there yet */
+        *path = mem_strdup(library);
     if (*path)
         return 0;
     return target->pid

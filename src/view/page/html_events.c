@@ -287,6 +287,8 @@ void html_events_end(struct html_events *h, const struct event_losses *losses)
         h->lost += l->events;
     html_marks_add_lost(&h->marks, losses, h->first_ns, h->last_ns, h->step_ns);
     release_reading(h);
+    h->n =
+        h->number; /* a free that seems to come before its block is known to match in the second reading only */
     choose_rows(h);
 }
 
