@@ -112,20 +112,15 @@ static bool fits(const struct event_choice *c, const struct trace_event *e)
     return profile_filter_keeps_event(c->filter, p, &it);
 }
 
-/* Notes an end of a life without a block. Returns whether a later event is known to begin this life, and is left. */
+/* Notes an end of a life without a block. Returns whether a later event is known to begin this life, and is kept. */
 static bool comes_early(struct event_choice *c, const struct trace_event *e, const struct agent_event *a)
 {
     const struct end_key key = {e->image_id, a->ptr, e->time_ns};
-    early_frees_note(&c->early, &(struct early_free){.image = e->image_id,
-                                                     .address = a->ptr,
-                                                     .time_ns = e->time_ns,
-                                                     .cpu = e->cpu,
-                                                     .thread = e->thread,
-                                                     .reallocates = a->id == EVENT_realloc_begin});
+    early_frees_note_event(&c->early, e, a->ptr, a->id == EVENT_realloc_begin);
     return map_get(&c->early_ends, &key, sizeof(key)) != MAP_NONE;
 }
 
-/* The event is left. If it begins the life of a block, remembers the end of this life that came before it. */
+/* The event is kept. If it begins the life of a block, remembers the end of this life that came before it. */
 static void find_early(struct event_choice *c, const struct trace_event *e, const struct agent_event *a)
 {
     struct early_free f;

@@ -115,8 +115,8 @@ static bool is_same(const char *a, const char *b)
 }
 
 /*
- * Returns a path by which this process can open the file behind `link`, a link of /proc. The process may see it under
- * `path`, but another root or mounts of its own may make that another file for us. The link itself always leads to it.
+ * Returns a path by which allium can open the file behind `link`, a link of /proc. Process `pid` sees the file at
+ * `path`; if it has another root or other mounts, allium may find another file there. The link always leads to it.
  */
 static char *path_of(pid_t pid, const char *link, const char *path)
 {
@@ -141,9 +141,10 @@ static void take_mapping(pid_t pid, char *line, struct loader_files *out)
         line[at] != '/')
         return;
     snprintf(link, sizeof(link), "/proc/%d/map_files/%lx-%lx", (int)pid, start, end);
-    char *deleted = strstr(line + at, DELETED), *path;
-    if (deleted && !deleted[strlen(DELETED)])
-        *deleted = '\0';
+    const size_t len = strlen(line + at), suffix = strlen(DELETED);
+    char *path;
+    if (len > suffix && !strcmp(line + at + len - suffix, DELETED))
+        line[at + (int)(len - suffix)] = '\0';
     bool known = stat(link, &st) || !S_ISREG(st.st_mode);
     vec_each (const struct loader_file, file, out)
         known |= is_same(file->path, link);

@@ -122,11 +122,12 @@ static int write_losses(struct kernel_follow *f)
 
 static void end_sums_round(struct kernel_follow *f)
 {
+    if (!f->sums)
+        return;
     uint64_t lost = f->counts.damaged; /* of a damaged part, one event at least */
-    for (uint32_t ring = 0; f->sums && ring < ring_reader_rings(f->reader); ring++)
+    for (uint32_t ring = 0; ring < ring_reader_rings(f->reader); ring++)
         lost += lost_of(f, ring);
-    if (f->sums)
-        ring_sums_end_round(f->sums, lost);
+    ring_sums_end_round(f->sums, lost);
 }
 
 /* Reads all rings once. Returns whether there was anything. */

@@ -368,12 +368,13 @@ static bool read_all(struct ring_follow *f)
 /* Sums must know what they lack. Of a damaged part that is one event at least. */
 static void end_sums_round(struct ring_follow *f)
 {
+    if (!f->o.sums)
+        return;
     uint64_t lost = ring_follow_lost(&f->counts) + f->counts.damaged + f->counts.user.unknown;
     vec_each (const struct followed, i, &f->images)
         for (uint32_t ring = 0; ring < ring_reader_rings(i->image.reader); ring++)
             lost += ring_losses_all(&i->rings[ring].losses, i->image.reader, ring);
-    if (f->o.sums)
-        ring_sums_end_round(f->o.sums, lost);
+    ring_sums_end_round(f->o.sums, lost);
 }
 
 /* One round. Returns whether there were events. */

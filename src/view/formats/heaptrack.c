@@ -353,8 +353,8 @@ static void pass_time(struct lives *l, uint64_t time_ns)
         heaptrack_put(l->w.out, 'c', l->shown_ms = ms);
 }
 
-/* Info 0 means none to the reader, once there was a free: so it is used only if it follows its allocation. A later
- * allocation of the kind gets another one. */
+/* After a free, the reader takes 0 for its last allocation. So a free has info 0 only right after its allocation, or if
+ * its kind has no other info: a later allocation of the kind gets another info. */
 static uint32_t info_of_free(const struct lives *l, const struct life_kind *kind)
 {
     const bool is_first = kind->size_bytes == l->first.size_bytes && kind->trace == l->first.trace;
@@ -384,10 +384,9 @@ static void hear(void *arg, const struct object_life *life)
         return;
     const struct life_kind kind = {life->size_bytes, trace_of_stack(&l->w, p->cells.at[life->cell].stack)};
     pass_time(l, life->time_ns);
-    l->last = life->is_end ? info_of_free(l, &kind) : info_of_allocation(l, &kind);
-    heaptrack_put(l->w.out, life->is_end ? '-' : '+', l->last);
-    if (life->is_end)
-        l->last = HEAPTRACK_NO_INFO;
+    const uint32_t info = life->is_end ? info_of_free(l, &kind) : info_of_allocation(l, &kind);
+    heaptrack_put(l->w.out, life->is_end ? '-' : '+', info);
+    l->last = life->is_end ? HEAPTRACK_NO_INFO : info;
 }
 
 int heaptrack_write_lives(struct sink *out, const struct profile *p, const struct heaptrack_options *o,
