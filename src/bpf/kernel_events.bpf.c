@@ -17,7 +17,7 @@ const volatile __u64 vmemmap_base_at = 0;
 
 /* ---- which processes are traced ---- */
 
-/* Decides about each new process, whatever an earlier process with its number has left in the set. */
+/* Sets or clears the bit of each new process: an earlier process with the same number may have left it set. */
 SEC("raw_tp/sched_process_fork")
 int BPF_PROG(follow_fork, struct task_struct *parent, struct task_struct *child)
 {

@@ -35,7 +35,7 @@ struct profile_filter_event {
     bool has_size;
     uint64_t size_bytes;
 };
-/** Returns whether the query matches an event. An event has no age: nothing is older than --older-than. */
+/** Returns whether the query matches an event. An event has no age: with --older-than, no event matches. */
 bool profile_filter_keeps_event(struct profile_filter *f, const struct profile *p,
                                 const struct profile_filter_event *e);
 /** Returns whether the filter asks for ages. */

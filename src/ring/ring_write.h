@@ -55,7 +55,7 @@ void ring_begin_positions(struct ring_positions *p, uint32_t cpus, uint64_t ring
 bool ring_append(struct ring *ring, uint64_t *event, uint32_t words);
 /** As ring_append(), after a sequence that did not write the event; `before` is the result of that sequence. */
 void ring_append_cold(struct ring *ring, enum sequence_result before, uint64_t *event, uint32_t words);
-/** Counts an event that is not written. Not for the children of ring_shared.h: ring_shared_count_lost() is. */
+/** Counts an event that is not written. Children that share memory (ring_shared.h) call ring_shared_count_lost(). */
 void ring_count_lost(struct ring *ring, enum ring_loss why);
 /** Stores an anchor of the clock, struct ring_anchor, in the place of the oldest one. */
 void ring_add_anchor(struct ring *ring, uint64_t ticks, uint64_t ns, uint64_t width_ticks);

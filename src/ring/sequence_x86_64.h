@@ -88,9 +88,9 @@ struct sequence_rings {
 #define SEQUENCE_PREFETCH "prefetchw 1024(%%rcx)\n\t"
 
 /*
- * Reserves room for the event, and sets its first word to the time stamp counter. Where rdtsc stands was measured: it
- * waits for what is before it, so the head, which the event before has just stored, is read behind it; but before the
- * addresses are known, it costs more.
+ * Reserves room for the event, and sets its first word to the time stamp counter. The place of rdtsc was
+ * measured: rdtsc waits for earlier instructions, so it precedes the load of the head, which the previous event has
+ * just stored. Placed before the computation of the addresses, it costs more.
  */
 #define SEQUENCE_RESERVE_AT_TIME(words)                                                                      \
     "rdtsc\n\t" SEQUENCE_RESERVE(words) SEQUENCE_PREFETCH "shlq $32, %%rdx\n\t"                              \

@@ -39,7 +39,7 @@ static inline void ledger_file_name(char out[static LEDGER_NAME_BYTES], const st
 
 #define LEDGER_FILE_NEW (O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC)
 
-/* Returns whether a file may have so many bytes; else the kernel would raise SIGXFSZ. */
+/* Returns whether RLIMIT_FSIZE allows a file of `bytes`; beyond the limit the kernel would raise SIGXFSZ. */
 static inline bool ledger_file_may_have(uint64_t bytes)
 {
     struct rlimit fsize;

@@ -13,7 +13,7 @@
 
 #define RING_FILE_PATH_BYTES (LEDGER_PATH_BYTES + 1 + LEDGER_NAME_BYTES)
 
-/* The most CPUs that have rings, or cells of sums, of their own: the positions of 501 rings fit into a page. */
+/* The most CPUs that have rings, or cells of sums, of their own; on other CPUs threads share one ring. */
 #define RING_FILE_CPUS_MOST 500u
 
 /**

@@ -98,8 +98,8 @@ static uint64_t least_room(const char *groups)
 }
 
 /*
- * Returns what the memory cgroups of the process have left, as least_room(). A fork child takes it over if it is in the
- * cgroups of its parent, and these had no limit: known.generation is then that of the parent.
+ * Returns least_room() of the process's memory cgroups. A fork child in its parent's cgroups does not read them
+ * again if they had no limit: known.generation then stays the parent's.
  */
 static uint64_t cgroup_room(void)
 {
@@ -145,8 +145,8 @@ uint64_t tracer_ring_bytes(uint32_t cpus)
     const uint64_t group = cgroup_room(), left = headroom_filesystem_left(process.ledger.dir);
     uint64_t most = least_of(left / 2, group / CGROUP_SHARE), bytes = TRACER_RING_LEAST_BYTES;
     /*
-     * Without a limit of the cgroups, all that tracer_may_grow() would ask about the first MiB is asked now. If the
-     * parent has asked it, only the first packet is granted: cgroups may have got limits since then.
+     * If the cgroups have no limit and the file system has room, tracer_may_grow() grants the first MiB without a
+     * check. If the parent read the limits, it so grants the first packet only: the cgroups may have limits since then.
      */
     const uint64_t first = known.generation == process.generation ? HEADROOM_LEASE_BYTES : FIRST_BYTES;
     lease =

@@ -14,7 +14,7 @@
 /* The smallest ring, of packets of the smallest size. */
 #define TRACER_RING_LEAST_BYTES (64u << 10)
 
-/** Called once, when the process starts: reads what its fork children take over, so that they need not read it. */
+/** Called once, when the process starts: reads values that its fork children inherit and need not read again. */
 void tracer_size_begin(void);
 /** Returns the number of CPUs that get rings. */
 uint32_t tracer_size_cpus(void);

@@ -15,7 +15,7 @@
 
 /**
  * `source`: what the profile was read from, as the user wrote it; NULL: the newest recording. Appends a line to `notes`
- * if not each call is in the file. Returns 0, or -errno with a line.
+ * if one call in the file stands for several. Returns 0, or -errno with a line.
  */
 int export_heaptrack(struct sink *out, const char *source, const struct profile *p,
                      const struct heaptrack_options *o, struct buf *notes, struct error *e);

@@ -8,7 +8,7 @@
 #include "sys/probe/probe_list.h"
 
 /**
- * Finds what each --function names in the target. *out: what the caller frees; NULL: there is none.
+ * Finds the function or probe of each --function in the target. *out: the list, which the caller frees; or NULL.
  * Returns -1, or an exit code after a line.
  */
 int trace_functions_parse(const struct arguments *a, const struct probe_target *target,

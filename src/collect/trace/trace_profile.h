@@ -40,10 +40,10 @@ struct trace_profile_counts {
  */
 int trace_profile_read(struct profile *p, const char *folder, struct trace_span span,
                        struct trace_profile_counts *counts, struct error *e);
-/* What is told of the same events besides the profile. */
+/* Further results of the same reading, besides the profile. */
 struct trace_profile_also {
-    struct object_calls *calls;             /* what calls did is added to them; NULL: it is not counted */
-    const struct object_listener *listener; /* hears of the lives that are in the span; NULL: there is none */
+    struct object_calls *calls;             /* the calls are counted here, too; NULL: they are not counted */
+    const struct object_listener *listener; /* is told of each life in the span; NULL: no listener */
 };
 int trace_profile_read_also(struct profile *p, const char *folder, struct trace_span span,
                             struct trace_profile_also also, struct trace_profile_counts *counts,

@@ -107,7 +107,7 @@ static int put_bits(const struct trace_switch *s, const struct ledger_entry *led
     return s->has_agent ? control_change(ledger, LEDGER_CONTROL_ALLOC_BITS, set, NULL, e) : 0;
 }
 
-/* Returns the result of a change that has two parts. If the second part failed, the first one must not remain. */
+/* Returns `bad`, the result of a change in two parts. If it failed, restores the state: one part may be made. */
 static int complete(int bad, const struct trace_switch *before, const struct ledger_entry *ledger)
 {
     if (bad)

@@ -45,7 +45,8 @@ struct object_calls {
 struct object_life {
     uint32_t cell; /* in the profile, once it is filled in */
     uint64_t size_bytes;
-    uint64_t time_ns; /* the end of a realloc() tells of its beginning, too: then it is that time */
+    /* if realloc() ended the life: when the call began; the listener is told when it has ended */
+    uint64_t time_ns;
     bool is_end;
 };
 struct object_listener {

@@ -18,8 +18,8 @@
 
 struct trace_attach_options {
     pid_t pid;
-    /* The events are added to this, and no folder is made: those of `kernel_groups`, or if there are none, those of
-     * `events`. NULL: they are written. */
+    /* If not NULL, no folder is made, and events are added to these sums: the kernel's if `kernel_groups` is not 0,
+     * else those of `events`. NULL: the events are written. */
     struct ring_sums *sums;
     const char *folder; /* NULL: ./NAME.PID.trace */
     bool force;
@@ -27,7 +27,7 @@ struct trace_attach_options {
     const char *where;                 /* a query: the events that are kept, see ring_follow.h; NULL: all */
     uint32_t kernel_groups;            /* the kernel's events of these groups, too, see kernel_follow.h */
     const struct probe_list *probes;   /* functions whose calls are events, too; NULL: none */
-    void (*priced)(const char *line);  /* called before, with what the probes cost; NULL: nothing is */
+    void (*priced)(const char *line);  /* called before the start, with the cost of the probes; may be NULL */
     uint64_t kernel_ring_bytes;        /* of each ring, of which a CPU has two */
     uint64_t limit_bytes, duration_ns; /* 0: the default, and until a signal */
     void (*started)(void *arg, const char *folder); /* called when it has begun; NULL: nothing is */

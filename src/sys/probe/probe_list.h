@@ -35,7 +35,7 @@ struct probe {
 
 struct probe_list;
 
-/** Whose functions and static probes are meant. */
+/** The program or process in which functions and static probes are looked up. */
 struct probe_target {
     const char *program; /* a path by which it can be opened */
     pid_t pid;           /* of a process that runs it; 0: it is to be started */

@@ -30,7 +30,7 @@ struct open_spans VEC(struct open_span);
 void open_spans_add(struct open_spans *s, const struct span_change *change, uint64_t from_ns);
 /** After all: the longest come first. */
 void open_spans_sort(struct open_spans *s);
-/** Leaves the first `most`. */
+/** Keeps the first `most`. */
 void open_spans_cut(struct open_spans *s, size_t most);
 /** Appends a sentence with the longest of them; nothing: there are none. `has_numbers`: their times are numbers of
  * events. */

@@ -43,7 +43,7 @@ struct html_events_options {
 struct html_events *html_events_new(const struct html_events_options *o);
 void html_events_free(struct html_events *h); /* NULL is allowed */
 /** Takes the next event. Call it with all events in their order, from the first of the trace to the end of the span.
- * `is_left`: the query leaves it, or there is none; the page has no other events. */
+ * `is_left`: the event matches the query, or there is no query; the page has no other events. */
 void html_events_take(struct html_events *h, const struct trace_event *e, bool is_left);
 /** Begins the second reading. */
 void html_events_again(struct html_events *h);
