@@ -530,6 +530,9 @@ def mistakes():
             equal(done.returncode, code, (words, done.stderr))
             check(line in done.stderr.decode() and done.stderr.count(b"\n") == 1, done.stderr)
             equal(done.stdout, b"", "the program ran")
+        done = tap.run(["setpriv", "--reuid=65534", "--clear-groups", ALLIUM, "trace", "--function", ":x",
+                        str(os.getpid())])
+        check(done.returncode == 3 and b"as root" in done.stderr, done.stderr)
         for function, line in ((":no_such", "has no function no_such"),
                                ("libnone.so:x", "has no library libnone.so now")):
             done = tap.run([ALLIUM, "trace", "--function", function, str(os.getpid())])

@@ -11,7 +11,7 @@
 #include "cli/trace/trace_allocator.h"
 #include "cli/trace/trace_functions.h"
 #include "cli/trace/trace_summary.h"
-#include "collect/process/loader_files.h"
+#include "collect/process/mapped_code.h"
 #include "run/trace/trace_attach.h"
 
 static void say_started(void *arg, const char *folder)
@@ -95,11 +95,14 @@ static int find_functions(const struct arguments *a, pid_t pid, struct probe_lis
 {
     if (!command_value(&command_trace, a, "function"))
         return -1;
-    char *program = loader_files_program(pid);
-    if (!program && errno == ENOENT)
+    struct error e = {""};
+    if (kernel_follow_check(&e))
+        return command_fail(EXIT_IMPOSSIBLE, "%s", e.text);
+    char *program = mapped_code_program(pid);
+    if (!program)
         return command_fail(EXIT_FAILED, "process %d has ended, or is a thread of the kernel", (int)pid);
-    const int code = trace_functions_parse(
-        a, &(struct probe_target){.program = program ? program : "", .pid = pid}, functions);
+    const int code =
+        trace_functions_parse(a, &(struct probe_target){.program = program, .pid = pid}, functions);
     free(program);
     return code;
 }

@@ -3,12 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <spawn.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,7 +14,6 @@
 #include "base/read_file.h"
 
 #define LIST_MOST (1u << 20)
-#define MAPS_MOST (64u << 20)
 
 extern char **environ;
 
@@ -104,77 +99,6 @@ int loader_files_read(const char *program, const char *also, struct loader_files
     free(lines);
     free(loader);
     return bad;
-}
-
-#define DELETED " (deleted)"
-
-static bool is_same(const char *a, const char *b)
-{
-    struct stat x, y;
-    return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
-/*
- * Returns a path by which allium can open the file behind `link`, a link of /proc. Process `pid` sees the file at
- * `path`; if it has another root or other mounts, allium may find another file there. The link always leads to it.
- */
-static char *path_of(pid_t pid, const char *link, const char *path)
-{
-    struct buf inside = BUF_INIT;
-    buf_printf(&inside, "/proc/%d/root%s", (int)pid, path);
-    const char *found = is_same(path, link)               ? path
-                        : is_same(buf_str(&inside), link) ? buf_str(&inside)
-                                                          : link;
-    char *copy = mem_strdup(found);
-    buf_release(&inside);
-    return copy;
-}
-
-/* "7f3c1000-7f3c2000 r-xp 00001000 08:01 1234   /usr/lib/x86_64-linux-gnu/libc.so.6" */
-static void take_mapping(pid_t pid, char *line, struct loader_files *out)
-{
-    char rights[5] = "", link[96];
-    unsigned long start, end;
-    struct stat st;
-    int at = 0;
-    if (sscanf(line, "%lx-%lx %4s %*x %*s %*u %n", &start, &end, rights, &at) != 3 || rights[2] != 'x' ||
-        line[at] != '/')
-        return;
-    snprintf(link, sizeof(link), "/proc/%d/map_files/%lx-%lx", (int)pid, start, end);
-    const size_t len = strlen(line + at), suffix = strlen(DELETED);
-    char *path;
-    if (len > suffix && !strcmp(line + at + len - suffix, DELETED))
-        line[at + (int)(len - suffix)] = '\0';
-    bool known = stat(link, &st) || !S_ISREG(st.st_mode);
-    vec_each (const struct loader_file, file, out)
-        known |= is_same(file->path, link);
-    path = known ? NULL : path_of(pid, link, line + at);
-    if (path)
-        *vec_push(out) = (struct loader_file){mem_strdup(line + at), path};
-}
-
-int loader_files_of_process(pid_t pid, struct loader_files *out)
-{
-    char path[64], *rest;
-    struct buf text = BUF_INIT;
-    snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-    const int bad = file_read(path, MAPS_MOST, &text);
-    char *lines = buf_detach(&text);
-    for (char *line = bad ? NULL : strtok_r(lines, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
-        take_mapping(pid, line, out);
-    free(lines);
-    return bad;
-}
-
-char *loader_files_program(pid_t pid)
-{
-    char link[64], path[PATH_MAX];
-    snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
-    const ssize_t n = readlink(link, path, sizeof(path) - 1);
-    if (n < 0)
-        return NULL;
-    path[n] = '\0';
-    return path_of(pid, link, path);
 }
 
 void loader_files_release(struct loader_files *f)

@@ -4,18 +4,15 @@
 
 /*
  * The libraries that the dynamic loader would map for a program, without starting the program: the program's own loader
- * is run with --list, in the present environment. So LD_LIBRARY_PATH, RUNPATH and the loader's cache apply. And the
- * libraries that a process has mapped.
+ * is run with --list, in the present environment. So LD_LIBRARY_PATH, RUNPATH and the loader's cache apply.
  *
  * Runs in: the tool; starts a process. Threads: any.
  */
 
-#include <sys/types.h>
-
 #include "base/vec.h"
 
 struct loader_file {
-    char *name; /* by which it was asked for: "libc.so.6"; of a process: the path of the mapping */
+    char *name; /* by which it was asked for: "libc.so.6"; see also mapped_code.h */
     char *path;
 };
 
@@ -26,13 +23,6 @@ struct loader_files VEC(struct loader_file);
  * Returns 0 or -errno; -ENOEXEC: the program has no loader.
  */
 int loader_files_read(const char *program, const char *also, struct loader_files *out);
-/**
- * Adds the files with code that the process has mapped now, its program among them: each once, with a path by which
- * this process can open it, and its path in the other process as its name. Needs root. Returns 0 or -errno.
- */
-int loader_files_of_process(pid_t pid, struct loader_files *out);
-/** Returns a path by which this process can open the program of another one, for free(); NULL with errno set. */
-char *loader_files_program(pid_t pid);
 void loader_files_release(struct loader_files *f);
 
 #endif

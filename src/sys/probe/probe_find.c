@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "collect/process/loader_files.h"
+#include "collect/process/mapped_code.h"
 #include "model/profile/nearest.h"
 #include "symbol/probe/probe_file.h"
 
@@ -26,7 +27,7 @@ static bool is_program(const char *library, const char *program)
 static void read_libraries(const struct probe_target *target, const char *also, struct loader_files *files)
 {
     if (target->pid)
-        loader_files_of_process(target->pid, files);
+        mapped_code_read(target->pid, files);
     else
         loader_files_read(target->program, also, files);
 }
