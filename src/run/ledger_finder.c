@@ -11,8 +11,8 @@
 #define MS            1000000ull
 #define SCAN_FIRST_NS (10 * MS) /* doubled up to SCAN_LAST_NS while no ledger is found */
 #define SCAN_LAST_NS  (1000 * MS)
-/* After an event nobody waits for the next one so long: a program that waits for one is woken by each file that another
- * creates, and the other pays for that. */
+/* After an inotify event, the caller does not wait for the next one during this time: each new file would wake the
+ * caller, and the process that creates the file pays for the wakeup. */
 #define REST_NS (2 * MS)
 
 /* Times are CLOCK_MONOTONIC. */

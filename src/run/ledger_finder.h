@@ -21,8 +21,8 @@ struct ledger_finder;
 struct ledger_finder *ledger_finder_new(const char *dir);
 void ledger_finder_free(struct ledger_finder *f);
 /**
- * Returns a descriptor that becomes readable when a file has appeared in the directory; -1: there is none, or until
- * ledger_finder_due() nobody is to wait for it.
+ * Returns a descriptor that becomes readable when a file has appeared in the directory; -1: there is none, or the
+ * caller must not wait for it before ledger_finder_due().
  */
 int ledger_finder_fd(const struct ledger_finder *f);
 /**

@@ -101,7 +101,7 @@ void process_leave_control(void);
  * or the page of process_control_at_start(), or the control page in use.
  */
 void process_drop_control(const struct ledger_control *inherited);
-/** Returns the path of the program, which a fork child takes over from its parent if that has called this function. */
+/** Returns the path of the program. A fork child uses the parent's result if the parent has called this function. */
 const char *process_exe(void);
 /** Fills in times, parent and program in the header of a new ledger. Adds two strings: "" and the program's path. */
 void process_describe(enum ledger_clock clock);

@@ -68,8 +68,9 @@ typedef int vfork_clone_fn(int (*)(void *), void *, int, void *, pid_t *, void *
 
 /*
  * Defines the function `name`, which has the symbol clone, without the "..." of clone(2): the arguments are in the same
- * places. `real`: a vfork_clone_fn * to libc's function; while it is NULL, `find` sets it. Without CLONE_VFORK the
- * calling thread and the child run at once with one storage: then the mark stays.
+ * places. `real`: a vfork_clone_fn * to libc's function; while it is NULL, `find` sets it. Without
+ * CLONE_VFORK, the calling thread and the child run at the same time and share thread-local storage: then `ended` is
+ * called only if the call fails.
  */
 #define VFORK_CLONE(exported, name, begins, ended, real, find)                                               \
     exported int name(int (*run)(void *), void *stack, int flags, void *arg, pid_t *parent_id,               \

@@ -30,7 +30,7 @@ class Sums:
         self.tool = subprocess.Popen([ALLIUM, "trace", "--sum", spec, *words, *options, s.pid], env=s.env, cwd=s.folder,
                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         line = self.tool.stderr.readline()
-        check("adding up events of process %s; Ctrl-C ends it" % s.pid in line, line)
+        check("adding up events of process %s; Ctrl-C stops adding" % s.pid in line, line)
 
     def end(self, how=signal.SIGINT):
         if how:

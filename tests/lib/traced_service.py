@@ -46,7 +46,7 @@ class Service:
         tracer = subprocess.Popen([ALLIUM, "trace", *words, self.pid], env=self.env, cwd=self.folder,
                                   stderr=subprocess.PIPE, text=True)
         line = tracer.stderr.readline()
-        check(re.search(r"tracing process %s into .*; Ctrl-C ends it" % self.pid, line), line)
+        check(re.search(r"tracing process %s into .*; Ctrl-C ends the trace" % self.pid, line), line)
         return tracer
 
     def end(self, tracer):

@@ -96,7 +96,7 @@ class Running:
                                   stderr=subprocess.PIPE, text=True)
         try:
             line = tracer.stderr.readline()
-            check("tracing process %s into %s; Ctrl-C ends it" % (self.pid, name) in line, line)
+            check("tracing process %s into %s; Ctrl-C ends the trace" % (self.pid, name) in line, line)
             yield found
             tracer.send_signal(signal.SIGINT)
             _, said = tracer.communicate(timeout=60)

@@ -16,7 +16,7 @@ struct event_choice {
     struct map by_image;
     struct VEC(struct event_blocks *) blocks; /* of each image */
     struct early_frees early;                 /* of the first reading */
-    struct map early_ends; /* the frees whose allocations come later and are left: struct end_key */
+    struct map early_ends; /* the frees whose allocations come later and are kept: struct end_key */
 };
 
 struct end_key {
@@ -145,8 +145,8 @@ bool event_choice_takes(struct event_choice *c, const struct trace_event *e)
         return matches;
     struct event_blocks *blocks = blocks_of(c, e->image_id);
     const bool early = event_blocks_lacks(blocks, e) && comes_early(c, e, &a);
-    const bool is_left = event_blocks_keep(blocks, e, matches, early);
-    if (is_left)
+    const bool is_kept = event_blocks_keep(blocks, e, matches, early);
+    if (is_kept)
         find_early(c, e, &a);
-    return is_left;
+    return is_kept;
 }

@@ -3,9 +3,9 @@
 #define CLI_EVENT_CHOICE_H
 
 /*
- * Which events of a trace a query on its profile leaves (--where of export and report). The query decides about each
- * event by the stack and the size that the event has, its process and its thread. A free and the beginning of realloc
- * belong to their block: they are left if the block's allocation is (collect/trace/block_filter.h).
+ * Selects the events of a trace that a query on its profile matches (--where of export and report). The query sees the
+ * stack, size, process and thread of an event. A free and the beginning of realloc belong to their block: they are kept
+ * if the block's allocation is kept (collect/trace/block_filter.h).
  *
  * The trace is read twice: a free may come before its block's allocation (model/trace/early_frees.h), so that only the
  * second reading knows about it.
@@ -23,7 +23,7 @@ struct event_choice *event_choice_new(struct profile_filter *f, struct event_pla
 void event_choice_free(struct event_choice *c); /* NULL is allowed */
 /** Begins the second reading. */
 void event_choice_again(struct event_choice *c);
-/** Returns whether the event is left. Call it with all events of the trace, in their order, each after
+/** Returns whether the event is kept. Call it with all events of the trace, in their order, each after
  * event_places_take(). */
 bool event_choice_takes(struct event_choice *c, const struct trace_event *e);
 

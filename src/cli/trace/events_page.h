@@ -9,7 +9,7 @@
 #include "view/page/html_events.h"
 
 /**
- * Reads the events of DIR, DIR@TIME or DIR@FROM..TO that the filter leaves (event_choice.h). *out: NULL if the source
+ * Reads the events of DIR, DIR@TIME or DIR@FROM..TO that the filter keeps (event_choice.h). *out: NULL if the source
  * is not a trace, and on failure; the caller frees it. `names`: the source's profile, which must stay as long as *out.
  * `page_bytes`: the limit of the page's data; 0: PROFILE_PAGE_BYTES. Returns 0, or -errno with a line.
  */

@@ -17,7 +17,7 @@
 static void say_started(void *arg, const char *folder)
 {
     const pid_t *pid = arg;
-    command_fail(0, "tracing process %d into %s; Ctrl-C ends it", (int)*pid, folder);
+    command_fail(0, "tracing process %d into %s; Ctrl-C ends the trace", (int)*pid, folder);
 }
 
 /* The ledger of the process knows the modules and calls of its events. A process without the agent may have none. */

@@ -342,7 +342,7 @@ static void end_alarm(struct request *q)
 
 static void say_started(pid_t pid)
 {
-    command_fail(0, "adding up events of process %d; Ctrl-C ends it", (int)pid);
+    command_fail(0, "adding up events of process %d; Ctrl-C stops adding", (int)pid);
 }
 
 static void tell_process_losses(const struct ring_follow_counts *n)

@@ -34,8 +34,8 @@ int trace_switch_read(struct trace_switch *s, const struct ledger_entry *ledger,
 /** Returns whether the process can write any events. */
 bool trace_switch_any(const struct trace_switch *s);
 /**
- * Sets the line about a process that was started in a way that makes events impossible. `of`: " of malloc", or "": it
- * writes none at all. Returns -ENOENT.
+ * Sets the error line: the process writes no events and must be restarted under allium. `of`: " of malloc": it lacks
+ * only these; "": it writes none at all. Returns -ENOENT.
  */
 int trace_switch_explain(pid_t pid, const char *of, struct error *e);
 /**

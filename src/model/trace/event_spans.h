@@ -12,8 +12,8 @@
  * (SPAN_OWN), which may cross. If the events of an end or of a beginning were lost, its span is counted and left out.
  *
  * A program describes an event when it first happens, so a trace does not have the end of a span that has never ended.
- * An event of the program that is called like a beginning, and has no end, begins a span if it happens once in its
- * thread. If it happens again, it is an event like others.
+ * An event of the program whose name ends in "_begin", and that has no matching end, begins a span if it happens once
+ * in its thread. If it happens again, it begins nothing.
  */
 
 #include <stdbool.h>

@@ -15,7 +15,7 @@ struct told {
     uint64_t start, end;      /* of the module */
 };
 
-/* For each address that was asked for: the last event until now that tells about it. */
+/* The key of module_events.known. */
 struct place {
     uint64_t image_id, address;
 };

@@ -23,13 +23,14 @@ bool module_events_has(uint16_t class_id);
  * order of their times. */
 void module_events_add(struct module_events *m, struct trace_event e);
 /**
- * Returns the number of the event that told last about the code at this address, as far as was known when `e` happened;
- * 0: none has. All that told before `e` must have been added. The numbers are stable.
+ * Returns the number of the latest module event, not later than `e`, whose module has this address; 0: there is none.
+ * All module events before `e` must have been added. The numbers are stable.
  */
 uint32_t module_events_before(struct module_events *m, const struct trace_event *e, uint64_t address);
 /**
- * Returns the event that tells which module has the code at the address, for what module_events_before() has returned;
- * NULL: none does. It is valid until module_events_free().
+ * Returns the event that names the module at the address. `number`: from module_events_before(); for 0, the first event
+ * of that address if it is an unload: the module was there from the start. NULL: no event. Valid until
+ * module_events_free().
  */
 const struct trace_event *module_events_told(const struct module_events *m, uint64_t image_id,
                                              uint64_t address, uint32_t number);

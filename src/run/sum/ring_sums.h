@@ -6,8 +6,8 @@
  * Adds up the events that are read from rings, for `allium trace --sum`: nothing of them is kept but the figures of
  * each key, and the first event that had it.
  *
- * A key with the call (by=site) has its module, too, which other events tell. These may be in the ring of another CPU
- * and are read later, so the events of a round of reading are held until the next round has ended.
+ * A key with the call site (by=site) includes the site's module, which other events report. These may be in the ring of
+ * another CPU and be read later, so the events of a round of reading are held until the next round has ended.
  *
  * Runs in: the tool. Threads: one that adds, and one that reads; a mutex. Owns: what it has added up.
  */

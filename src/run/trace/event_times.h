@@ -27,8 +27,8 @@ struct event_span {
     uint64_t first_ns, last_ns; /* 0: no event yet */
 };
 /**
- * Adds the events of a piece that was read at `now_ns`. While the span is short it is that of the events; later it ends
- * with the reading, which is not much later.
+ * Extends the span by a piece that was read at `now_ns`. Up to one second, the span is exact. A longer span, and that
+ * of rings without times, ends at `now_ns`, shortly after the last event.
  */
 void event_times_add(struct event_span *s, const struct ring_reader *r, const struct ring_piece *p,
                      const struct tick_clock *clock, uint64_t now_ns);

@@ -63,9 +63,9 @@ static bool has(uint64_t *set, pid_t pid)
 }
 
 /*
- * If the child has ended meanwhile, another process may have its number, and follow_fork() has decided about it: a bit
- * that was set before remains, else the bit is cleared. If that process was forked after the bit was set here, it may
- * be cleared by mistake: then the next round sets it again.
+ * If the child has ended meanwhile, a new process may have its number, and follow_fork() has set or cleared the bit for
+ * that process. So a bit that was set before is kept, and a bit that was set here is cleared. If the new process was
+ * forked after the bit was set here, the bit may be cleared by mistake: the next round sets it again.
  */
 static void add_child(uint64_t *set, const struct overview_process *child)
 {

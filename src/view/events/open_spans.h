@@ -28,7 +28,7 @@ struct open_spans VEC(struct open_span);
 /** Adds the spans of `change` that have not ended, are chosen (event_spans_choose()), and lasted at least until
  * `from_ns`. */
 void open_spans_add(struct open_spans *s, const struct span_change *change, uint64_t from_ns);
-/** After all: the longest come first. */
+/** Sorts the spans, the longest first. Call it after the last open_spans_add(). */
 void open_spans_sort(struct open_spans *s);
 /** Keeps the first `most`. */
 void open_spans_cut(struct open_spans *s, size_t most);

@@ -43,7 +43,7 @@ struct html_events {
     struct buf line;
     uint64_t taken, number; /* events of the trace; those that the page may have */
     bool is_second;
-    /* of the events in the span: all; those that the query leaves */
+    /* of the events in the span: all; those that match the query */
     uint64_t n_all, n, n_spans, first_ns, last_ns, step_ns;
     uint32_t n_steps;
     struct map by_name;
@@ -119,17 +119,17 @@ static bool ends_span(const struct span_change *change, uint64_t *took_ns)
 }
 
 static void measure(struct html_events *h, const struct trace_event *e, const struct span_change *change,
-                    bool is_left)
+                    bool is_kept)
 {
     uint64_t took_ns;
     h->first_ns = h->n_all ? h->first_ns : e->time_ns;
     h->last_ns = e->time_ns;
     h->n_all++;
-    h->n += is_left;
+    h->n += is_kept;
     open_spans_add(&h->marks.open, change, h->first_ns);
     if (!e->image_id)
         chrome_tracks_learn(h->tracks, e);
-    if (!is_left || !ends_span(change, &took_ns))
+    if (!is_kept || !ends_span(change, &took_ns))
         return;
     h->n_spans++;
     chrome_budget_offer_slice(h->budget, took_ns, 1);
@@ -208,26 +208,26 @@ static void add_row(struct html_events *h, const struct trace_event *e, const st
 
 /* Takes an event in the span of time. */
 static void take(struct html_events *h, const struct trace_event *e, const struct span_change *change,
-                 bool is_left)
+                 bool is_kept)
 {
     if (!h->is_second) {
-        measure(h, e, change, is_left);
-    } else if (is_left && e->time_ns <= h->last_ns) { /* a later one was written after the first reading */
+        measure(h, e, change, is_kept);
+    } else if (is_kept && e->time_ns <= h->last_ns) { /* a later one was written after the first reading */
         count(h, e);
         add_row(h, e, change);
     }
 }
 
-void html_events_take(struct html_events *h, const struct trace_event *e, bool is_left)
+void html_events_take(struct html_events *h, const struct trace_event *e, bool is_kept)
 {
     struct span_change change;
     if (!h->view.began_ns)
         h->view.began_ns = e->time_ns;
     event_spans_take(h->spans, e, &change);
-    if (is_left)
+    if (is_kept)
         event_spans_choose(h->spans);
     if ((!h->o.from_ns || e->realtime_ns > h->o.from_ns) && e->realtime_ns <= h->o.to_ns)
-        take(h, e, &change, is_left);
+        take(h, e, &change, is_kept);
     h->taken++;
 }
 

@@ -4,8 +4,9 @@
 
 /*
  * The events of a trace as the data of a page: for each step of time the number of events of each name and the live
- * bytes, of all events; and the events one by one, as `allium events --json` writes them. Of a large trace the page
- * has the longest spans and the last events. Spans that have not ended, and losses, are in html_marks.h.
+ * bytes, of all events that match the query; and the events one by one, as `allium events --json` writes them. Of a
+ * large trace the page has the longest spans and the last events. Spans that have not ended, and losses, are in
+ * html_marks.h.
  *
  * The trace is read twice: the first time to learn how long it is, and which spans are the longest.
  *
@@ -43,8 +44,8 @@ struct html_events_options {
 struct html_events *html_events_new(const struct html_events_options *o);
 void html_events_free(struct html_events *h); /* NULL is allowed */
 /** Takes the next event. Call it with all events in their order, from the first of the trace to the end of the span.
- * `is_left`: the event matches the query, or there is no query; the page has no other events. */
-void html_events_take(struct html_events *h, const struct trace_event *e, bool is_left);
+ * `is_kept`: the event matches the query, or there is no query; the page has no other events. */
+void html_events_take(struct html_events *h, const struct trace_event *e, bool is_kept);
 /** Begins the second reading. */
 void html_events_again(struct html_events *h);
 /** Ends the second reading, and chooses the events that the page has. `losses`: events that were lost while the trace
