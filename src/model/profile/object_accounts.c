@@ -337,19 +337,28 @@ bool object_accounts_freed(struct object_accounts *a, const struct object_event 
     return true;
 }
 
-/* The object is where it was before realloc() began. */
-static void put_back(struct image *i, struct thread *t)
+/* The object is where it was before realloc() began. If another one is there, the events between were lost, and one of
+ * them freed it. */
+static void put_back(struct object_accounts *a, uint32_t image, struct thread *t)
 {
-    if (t->moving.address && !*(uint64_t *)address_table_find(&i->live, BYTES, t->moving.address))
-        address_table_add(&i->live, BYTES, &t->moving);
+    struct image *i = &a->images.at[image];
+    const struct object o = t->moving;
     t->moving.address = 0;
+    if (!o.address)
+        return;
+    if (!*(uint64_t *)address_table_find(&i->live, BYTES, o.address)) {
+        address_table_add(&i->live, BYTES, &o);
+        return;
+    }
+    count_freed(a, i, &o, t->moving_ns, false);
+    a->p->images.at[image].losses[PROFILE_LOST_FREES_UNSEEN]++;
 }
 
 bool object_accounts_realloc_begins(struct object_accounts *a, const struct object_event *e)
 {
     struct image *i = image_of(a, e->image);
     struct thread *t = thread_of(a, e->thread);
-    put_back(i, t); /* the end of the one before was lost */
+    put_back(a, e->image, t); /* the end of the one before was lost */
     struct object *o = address_table_find(&i->live, BYTES, e->address);
     t->moving = *o;
     t->moving_ns = e->time_ns;
@@ -368,7 +377,7 @@ void object_accounts_realloc_ended(struct object_accounts *a, const struct objec
     const struct object o = t->moving;
     const bool failed = !e->address && e->size_bytes;
     if (failed)
-        put_back(i, t);
+        put_back(a, e->image, t);
     if (failed && a->early)
         early_frees_take_back(a->early, e->image, e->thread);
     t->moving.address = 0;
@@ -467,7 +476,7 @@ void object_accounts_finish(struct object_accounts *a)
     for (uint32_t i = 0; i < a->p->images.len; i++)
         image_of(a, i);
     for (uint32_t t = 0; t < a->threads.len; t++)
-        put_back(&a->images.at[a->p->threads.at[t].image], &a->threads.at[t]);
+        put_back(a, a->p->threads.at[t].image, &a->threads.at[t]);
     vec_each (struct cell, c, &a->cells)
         finish_cell(a, c);
     for (uint32_t i = 0; i < a->images.len; i++)
