@@ -44,7 +44,7 @@ enum {
 };
 enum { BPF_RB_NO_WAKEUP = 1u << 0, BPF_RB_FORCE_WAKEUP = 1u << 1 };
 enum { BPF_RB_AVAIL_DATA, BPF_RB_RING_SIZE, BPF_RB_CONS_POS, BPF_RB_PROD_POS };
-enum { KERNEL_EFAULT = 14, KERNEL_EEXIST = 17, KERNEL_ENOSPC = 28 };
+enum { KERNEL_ENOMEM = 12, KERNEL_EFAULT = 14, KERNEL_EEXIST = 17, KERNEL_ENOSPC = 28 };
 /* task_struct.flags: the BTF has no macros; so since 2.6 */
 enum { KERNEL_PF_KSWAPD = 0x20000, KERNEL_PF_KTHREAD = 0x200000 };
 enum { KERNEL_RECLAIM_WB_FILE = 1u << 1 }; /* reclaim_flags of mm_vmscan_* */
@@ -66,6 +66,10 @@ struct perf_context {
 typedef struct {
     long counter;
 } atomic_long_t;
+
+typedef struct {
+    int counter;
+} atomic_t;
 
 struct list_head {
     struct list_head *next;
@@ -217,6 +221,8 @@ struct mm_struct {
     unsigned long mmap_base, start_brk, brk, start_stack;
     atomic_long_t pgtables_bytes;
     unsigned long total_vm;
+    atomic_t mm_users;
+    struct file *exe_file;
     struct percpu_counter rss_stat[4]; /* since 6.2 */
 };
 
@@ -236,6 +242,7 @@ struct mm_struct___before_6_14 {
 enum { MM_FILEPAGES, MM_ANONPAGES, MM_SWAPENTS, MM_SHMEMPAGES, NR_MM_COUNTERS };
 
 struct signal_struct {
+    atomic_t live; /* threads that have not ended */
     struct list_head thread_head;
     short oom_score_adj;
     struct mm_struct *oom_mm;
@@ -261,6 +268,8 @@ struct task_struct {
     struct mm_struct *mm;
     struct signal_struct *signal;
     const struct cred *real_cred;
+    struct fs_struct *fs;
+    struct files_struct *files;
     __u64 start_time, start_boottime;
     struct pid *thread_pid; /* NULL: it is ending */
     unsigned long sas_ss_sp, sas_ss_size;
@@ -293,21 +302,51 @@ struct inode {
 };
 
 struct qstr {
+    __u64 hash_len;
     const unsigned char *name;
 };
 
+struct hlist_bl_node {
+    void *pprev;
+};
+
 struct dentry {
+    struct hlist_bl_node d_hash; /* no pprev: it is in no directory */
     struct qstr d_name;
     struct dentry *d_parent;
 };
 
+struct vfsmount {
+    struct dentry *mnt_root;
+};
+
+struct mount {
+    struct mount *mnt_parent;
+    struct dentry *mnt_mountpoint;
+    struct vfsmount mnt;
+};
+
 struct path {
+    struct vfsmount *mnt;
     struct dentry *dentry;
+};
+
+struct fs_struct {
+    struct path root;
 };
 
 struct file {
     struct path f_path;
     struct inode *f_inode;
+};
+
+struct fdtable {
+    unsigned int max_fds;
+    struct file **fd;
+};
+
+struct files_struct {
+    struct fdtable *fdt;
 };
 
 struct vm_area_struct {
