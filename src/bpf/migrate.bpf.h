@@ -166,23 +166,28 @@ static __always_inline bool folio_is_pinned(__u64 address, __u64 flags)
     return BPF_CORE_READ(folio, _refcount.counter) > known;
 }
 
+/* A folio that has not moved, by its place in a list: its pages, if it is pinned, and << 32 if it is written back. */
+GLOBAL __u64 pages_of_stayed(__u64 at)
+{
+    const __u64 folio = at - bpf_core_field_offset(struct folio, lru), flags = folio_flags(folio);
+    if (HAS_FLAG(flags, PG_writeback))
+        return (__u64)folio_pages(folio) << 32;
+    return folio_is_pinned(folio, flags) ? folio_pages(folio) : 0;
+}
+
 #define STAYED_MOST 64u
 
-/* Of the folios that are left in a list, the pages that are pinned, and << 32 those that are being written back. */
+/* The sum of all folios that are left in a list. */
 GLOBAL __u64 pages_that_stayed(__u64 list)
 {
-    __u64 pinned = 0, writeback = 0, at = 0;
-    const struct list_head *head = (const void *)list;
-    at = (__u64)BPF_CORE_READ(head, next);
-    for (__u32 i = 0; i < STAYED_MOST && at && at != list; i++) {
-        const __u64 folio = at - bpf_core_field_offset(struct folio, lru), flags = folio_flags(folio);
-        if (HAS_FLAG(flags, PG_writeback))
-            writeback += folio_pages(folio);
-        else if (folio_is_pinned(folio, flags))
-            pinned += folio_pages(folio);
+    __u64 pages = 0, at = list;
+    for (__u32 i = 0; i < STAYED_MOST; i++) {
         at = (__u64)BPF_CORE_READ((const struct list_head *)at, next);
+        if (!at || at == list)
+            break;
+        pages += pages_of_stayed(at);
     }
-    return writeback << 32 | pinned;
+    return pages;
 }
 
 #endif

@@ -75,6 +75,31 @@ static __attribute__((noinline)) int begun(int kernel_reason, __u64 list)
     return 0;
 }
 
+/*
+ * A process by the number that a system call was given, where the kernel can be asked for it. For programs of tp_btf and
+ * fentry only, as others may not ask. Without it the tool finds the process, if it still runs.
+ */
+extern struct task_struct *bpf_task_from_vpid(int pid) __weak __ksym; /* since 6.14 */
+extern struct task_struct *
+bpf_task_from_pid(int pid) __weak __ksym; /* since 6.2: of the initial PID namespace */
+extern void bpf_task_release(struct task_struct *task) __weak __ksym;
+
+static __always_inline void find_asked(void)
+{
+    struct numamove_call *c = state.runs ? call_of(task_now()) : NULL;
+    struct task_struct *task = NULL;
+    if (!c || c->asked.kind != NUMAMOVE_NUMBER)
+        return;
+    if (bpf_task_from_vpid)
+        task = bpf_task_from_vpid((int)c->asked.pid);
+    else if (bpf_task_from_pid && !config.pid_namespace)
+        task = bpf_task_from_pid((int)c->asked.pid);
+    if (!task)
+        return;
+    owner_of_task(&c->asked, task);
+    bpf_task_release(task);
+}
+
 /* The pages that were gathered for one row are added to it. */
 static __attribute__((noinline)) int write_pages(struct numamove_call *c)
 {
@@ -124,8 +149,7 @@ static __always_inline int moved(__u64 to, __u64 from)
     settle_folio(c);
     c->folio.address = to;
     c->folio.mm = 0;
-    c->folio.owner.kind = NUMAMOVE_NOBODY;
-    c->folio.owner.pid = 0;
+    c->folio.owner = (struct numamove_owner){.kind = NUMAMOVE_NOBODY};
     c->folio.pages = folio_pages(to);
     c->folio.from = (__s16)folio_node(from);
     c->folio.to = (__s16)folio_node(to);
@@ -139,10 +163,11 @@ static __always_inline int mapped(__u64 folio, const struct vm_area_struct *vma)
     if (!c || c->folio.address != folio)
         return 0;
     const struct mm_struct *mm = BPF_CORE_READ(vma, vm_mm);
-    if (c->folio.mm && c->folio.mm != (__u64)mm)
-        c->folio.owner.kind = NUMAMOVE_SHARED;
-    if (c->folio.mm)
+    if (c->folio.mm) {
+        if (c->folio.mm != (__u64)mm)
+            c->folio.owner = (struct numamove_owner){.kind = NUMAMOVE_SHARED};
         return 0;
+    }
     c->folio.mm = (__u64)mm;
     owner_of_mm(&c->folio.owner, mm);
     return 0;
@@ -294,7 +319,8 @@ static __always_inline int swapped(int from, int to, const struct task_struct *o
 {
     struct numamove_owner owner = {0};
     current_event(NUMAMOVE_TASK_SWAPPED, from, to);
-    owner_of_task(&owner, other);
+    if (other) /* always, but the verifier does not know */
+        owner_of_task(&owner, other);
     return other_event(to, from, &owner);
 }
 
@@ -320,10 +346,6 @@ static __always_inline int argument_reason(const __u64 *ctx)
     }
 
 #define BY_POSITION(prefix, section)                                                                         \
-    SEC(section "/mm_migrate_pages_start") int BPF_PROG(prefix##_begin, int mode, int reason)                \
-    {                                                                                                        \
-        return begun(reason, 0);                                                                             \
-    }                                                                                                        \
     TOLD(prefix, end, section, ended)                                                                        \
     TOLD(prefix, told, section, told)                                                                        \
     SEC(section "/sched_move_numa")                                                                          \
@@ -346,6 +368,18 @@ static __always_inline int argument_reason(const __u64 *ctx)
 
 BY_POSITION(btf, "tp_btf")
 BY_POSITION(raw, "raw_tp")
+
+SEC("tp_btf/mm_migrate_pages_start") int BPF_PROG(btf_begin, int mode, int reason)
+{
+    begun(reason, 0);
+    find_asked();
+    return 0;
+}
+
+SEC("raw_tp/mm_migrate_pages_start") int BPF_PROG(raw_begin, int mode, int reason)
+{
+    return begun(reason, 0);
+}
 
 /* By name. */
 SEC("tp/migrate/mm_migrate_pages_start") int tp_begin(struct trace_event_raw_mm_migrate_pages_start *ctx)
@@ -386,18 +420,20 @@ SEC("tp/sched/sched_stick_numa") int tp_stick(struct trace_event_raw_sched_numa_
 SEC("fentry/migrate_pages")
 int BPF_PROG(fentry_begin, __u64 from, __u64 get, __u64 put, __u64 data, int mode, int reason)
 {
-    return begun(reason, from);
+    begun(reason, number_of_pointer((const void *)from));
+    find_asked();
+    return 0;
 }
 
 SEC("fentry/folio_migrate_flags") int BPF_PROG(fentry_moved, __u64 to, __u64 from)
 {
-    return moved(to, from);
+    return moved(number_of_pointer((const void *)to), number_of_pointer((const void *)from));
 }
 
 SEC("fentry/remove_migration_pte")
 int BPF_PROG(fentry_mapped, __u64 folio, const struct vm_area_struct *vma)
 {
-    return mapped(folio, vma);
+    return mapped(number_of_pointer((const void *)folio), vma);
 }
 
 /* Seven arguments come before the result. */

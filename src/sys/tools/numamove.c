@@ -124,7 +124,7 @@ static int ready(struct sys_session *s, struct error *e)
     return 0;
 }
 
-/* A system call names a process by the number of any of its threads. */
+/* A system call names a process by the number of any of its threads. The process of one that has ended is not known. */
 static void merge_key(const struct sys_session *s, void *data)
 {
     struct numamove_key *key = data;
@@ -196,7 +196,7 @@ static void name_owner(struct table *t, const struct numamove_owner *owner)
 {
     if (owner->kind == NUMAMOVE_SHARED)
         table_text(t, OWNER, "(shared)");
-    if (owner->kind != NUMAMOVE_PROCESS && owner->kind != NUMAMOVE_NUMBER)
+    if (owner->kind != NUMAMOVE_PROCESS)
         return;
     table_whole(t, OWNER_PID, owner->pid);
     if (owner->comm[0])
