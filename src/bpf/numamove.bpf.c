@@ -219,6 +219,11 @@ static __always_inline void forget_if_done(struct numamove_task *t)
         bpf_map_delete_elem(&under_way, &tid);
 }
 
+static __always_inline __u64 rest_of(__u64 all, __u64 part)
+{
+    return all > part ? all - part : 0;
+}
+
 /* A call ends: the last thing that it does is to tell the pages. */
 static __attribute__((noinline)) int told(const struct numamove_told *told)
 {
@@ -232,7 +237,7 @@ static __attribute__((noinline)) int told(const struct numamove_told *told)
     if (!v)
         return 0;
     v->calls++;
-    v->pages += told->succeeded - (c && c->written < told->succeeded ? c->written : 0);
+    v->pages += c && c->written ? rest_of(told->succeeded, c->written) : told->succeeded;
     v->failed += told->failed;
     v->huge += told->huge;
     v->huge_failed += told->huge_failed;
