@@ -44,7 +44,7 @@ enum {
 };
 enum { BPF_RB_NO_WAKEUP = 1u << 0, BPF_RB_FORCE_WAKEUP = 1u << 1 };
 enum { BPF_RB_AVAIL_DATA, BPF_RB_RING_SIZE, BPF_RB_CONS_POS, BPF_RB_PROD_POS };
-enum { KERNEL_ENOMEM = 12, KERNEL_EFAULT = 14, KERNEL_EEXIST = 17, KERNEL_ENOSPC = 28 };
+enum { KERNEL_EFAULT = 14, KERNEL_EEXIST = 17, KERNEL_ENOSPC = 28 };
 /* task_struct.flags: the BTF has no macros; so since 2.6 */
 enum { KERNEL_PF_KSWAPD = 0x20000, KERNEL_PF_KTHREAD = 0x200000 };
 enum { KERNEL_RECLAIM_WB_FILE = 1u << 1 }; /* reclaim_flags of mm_vmscan_* */
@@ -66,10 +66,6 @@ struct perf_context {
 typedef struct {
     long counter;
 } atomic_long_t;
-
-typedef struct {
-    int counter;
-} atomic_t;
 
 struct list_head {
     struct list_head *next;
@@ -214,11 +210,8 @@ struct seqcount {
     unsigned int sequence;
 };
 
-struct task_struct;
-
 struct mm_struct {
-    struct maple_tree mm_mt;   /* since 6.1 */
-    struct task_struct *owner; /* with CONFIG_MEMCG */
+    struct maple_tree mm_mt; /* since 6.1 */
     /* changes whenever its lock is taken for writing, and given back: odd meanwhile */
     struct seqcount mm_lock_seq;
     unsigned long mmap_base, start_brk, brk, start_stack;
@@ -379,58 +372,6 @@ struct slab { /* the same memory as the page */
 enum pagetype { PGTY_slab = 0xf5 };
 enum pageflags { PG_slab = 9 }; /* until 6.9 */
 
-/* Migration of pages. */
-struct folio {
-    unsigned long flags;
-    struct list_head lru;
-    void *mapping;
-    atomic_t _mapcount, _refcount;
-    atomic_t _pincount;           /* of a large one */
-    unsigned int _folio_nr_pages; /* of a large one, until 6.14 */
-};
-
-typedef struct {
-    unsigned long f;
-} memdesc_flags_t;
-
-struct folio___since_6_18 {
-    memdesc_flags_t flags;
-};
-
-struct folio___since_6_15 {
-    unsigned int _nr_pages;
-};
-
-enum pageflags___folio { PG_head = 6, PG_writeback = 1, PG_swapcache = 10, PG_private = 14 };
-
-struct rmap_walk_arg { /* since 6.12 */
-    struct folio *folio;
-};
-
-/* Their lengths tell how many nodes the kernel can have. */
-struct zoneref {
-    int zone_idx;
-};
-
-struct zonelist {
-    struct zoneref _zonerefs[1];
-};
-
-enum zone_type { __MAX_NR_ZONES = 5 };
-
-enum migrate_reason {
-    MR_COMPACTION,
-    MR_MEMORY_FAILURE,
-    MR_MEMORY_HOTPLUG,
-    MR_SYSCALL,
-    MR_MEMPOLICY_MBIND,
-    MR_NUMA_MISPLACED,
-    MR_CONTIG_RANGE,
-    MR_LONGTERM_PIN,
-    MR_DEMOTION,
-    MR_DAMON, /* since 6.11 */
-};
-
 /* Tracepoints by their fields; ent is their common head. */
 struct trace_entry {
     unsigned short type;
@@ -538,25 +479,6 @@ struct shrinker {
 struct reclaim_stat {
     unsigned int nr_dirty, nr_writeback, nr_immediate;
     unsigned int nr_activate[2];
-};
-
-struct trace_event_raw_mm_migrate_pages_start {
-    int reason;
-};
-
-struct trace_event_raw_mm_migrate_pages {
-    unsigned long succeeded, failed, thp_succeeded, thp_failed, thp_split;
-    unsigned long large_folio_split; /* since 6.7 */
-    int reason;
-};
-
-struct trace_event_raw_sched_move_numa {
-    int src_nid, dst_nid;
-};
-
-struct trace_event_raw_sched_numa_pair_template {
-    int src_nid;
-    int dst_pid, dst_tgid, dst_nid;
 };
 
 enum lru_list___kernel { LRU_INACTIVE_ANON = 0, LRU_INACTIVE_FILE = 2 };

@@ -8,6 +8,7 @@
  * Runs in: the kernel.
  */
 
+#include "bpf/kernel_migration.bpf.h"
 #include "bpf/sys.bpf.h"
 
 #include "bpf/numamove.h"
@@ -59,9 +60,8 @@ static __always_inline void owner_of_task(struct numamove_owner *owner, const st
 
 static __always_inline void owner_of_mm(struct numamove_owner *owner, const struct mm_struct *mm)
 {
-    const struct task_struct *task = NULL;
-    if (bpf_core_field_exists(mm->owner))
-        task = BPF_CORE_READ(mm, owner);
+    const struct mm_struct___owner *owned = (const void *)mm;
+    const struct task_struct *task = bpf_core_field_exists(owned->owner) ? BPF_CORE_READ(owned, owner) : NULL;
     owner->kind = NUMAMOVE_NOBODY;
     if (task)
         owner_of_task(owner, task);
@@ -117,7 +117,7 @@ static __attribute__((noinline)) int owner_asked(struct numamove_owner *owner, _
 
 static __always_inline __u64 folio_flags(__u64 folio)
 {
-    const struct folio *old = (const void *)folio;
+    const struct folio___before_6_18 *old = (const void *)folio;
     const struct folio___since_6_18 *now = (const void *)folio;
     return bpf_core_field_exists(old->flags) ? BPF_CORE_READ(old, flags) : BPF_CORE_READ(now, flags.f);
 }
@@ -126,7 +126,7 @@ static __always_inline __u64 folio_flags(__u64 folio)
 
 static __always_inline __u32 folio_pages(__u64 folio)
 {
-    const struct folio *old = (const void *)folio;
+    const struct folio___before_6_15 *old = (const void *)folio;
     const struct folio___since_6_15 *now = (const void *)folio;
     if (!HAS_FLAG(folio_flags(folio), PG_head))
         return 1;
@@ -154,7 +154,7 @@ GLOBAL __s32 folio_node(__u64 folio)
  */
 static __always_inline bool folio_is_pinned(__u64 address, __u64 flags)
 {
-    const struct folio *folio = (const void *)address;
+    const struct folio___references *folio = (const void *)address;
     const __u64 mapping = (__u64)BPF_CORE_READ(folio, mapping);
     if (HAS_FLAG(flags, PG_head))
         return BPF_CORE_READ(folio, _pincount.counter) > 0;
@@ -169,7 +169,8 @@ static __always_inline bool folio_is_pinned(__u64 address, __u64 flags)
 /* A folio that has not moved, by its place in a list: its pages, if it is pinned, and << 32 if it is written back. */
 GLOBAL __u64 pages_of_stayed(__u64 at)
 {
-    const __u64 folio = at - bpf_core_field_offset(struct folio, lru), flags = folio_flags(folio);
+    const __u64 folio = at - bpf_core_field_offset(struct folio___references, lru),
+                flags = folio_flags(folio);
     if (HAS_FLAG(flags, PG_writeback))
         return (__u64)folio_pages(folio) << 32;
     return folio_is_pinned(folio, flags) ? folio_pages(folio) : 0;

@@ -76,12 +76,12 @@ static __attribute__((noinline)) int begun(int kernel_reason, __u64 list)
 }
 
 /*
- * A process by the number that a system call was given, where the kernel can be asked for it. For programs of tp_btf and
- * fentry only, as others may not ask. Without it the tool finds the process, if it still runs.
+ * The process of a number that a system call was given, if the kernel can be asked for it: in the PID namespace of
+ * the current process since 6.14, in the initial one since 6.2. Only programs of tp_btf and fentry may ask. Without it
+ * the tool looks for the process, which may have ended by then.
  */
-extern struct task_struct *bpf_task_from_vpid(int pid) __weak __ksym; /* since 6.14 */
-extern struct task_struct *
-bpf_task_from_pid(int pid) __weak __ksym; /* since 6.2: of the initial PID namespace */
+extern struct task_struct *bpf_task_from_vpid(int pid) __weak __ksym;
+extern struct task_struct *bpf_task_from_pid(int pid) __weak __ksym;
 extern void bpf_task_release(struct task_struct *task) __weak __ksym;
 
 static __always_inline void find_asked(void)
@@ -269,7 +269,7 @@ static __always_inline int returned(int result)
     struct numamove_task *t = state.runs ? task_now() : NULL;
     if (!t)
         return 0;
-    if (result == -KERNEL_ENOMEM) {
+    if (result == -KERNEL_NO_MEMORY) {
         struct row_key row = {.key = t->last};
         struct numamove_value *v = row_at(&row);
         if (v) {

@@ -22,7 +22,8 @@ import re
 
 from debian import PACKAGES, Wrong
 
-KEYS = ("kernels", "seconds", "programs", "copies", "modules", "memory", "cgroup", "cpus", "nodes", "parameters", "long")
+KEYS = ("kernels", "seconds", "programs", "copies", "modules", "memory", "cgroup", "cpus", "nodes", "parameters",
+        "long")
 
 
 class Test:
@@ -63,6 +64,10 @@ class Machine:
         words = [self.memory, self.cgroup, "" if self.cpus == "1" else self.cpus + " CPUs",
                  "" if self.nodes == 1 else "%d nodes" % self.nodes, self.parameters]
         return " ".join(filter(None, words))
+
+    def smp(self):
+        """Its CPUs, for qemu: the kernel does not expect those of one package on several nodes."""
+        return self.cpus if self.nodes == 1 else "%s,sockets=%s" % (self.cpus, self.cpus)
 
     def numa(self):
         """The options of qemu for its nodes."""

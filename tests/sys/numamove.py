@@ -105,7 +105,8 @@ def parts():
             it.stop()
     sums = [tuple(total([row for row in it.rows if row["reason"] == "compaction"], key) for key in SHARED)
             for it in tools]
-    if all(it.rows and {row.get("pid", pid) for row in it.rows} == {pid} for it in tools):  # else the kernel compacted, too
+    # If not, the kernel has compacted, too, perhaps while only some of the tools were at work.
+    if all(it.rows and {row.get("pid", pid) for row in it.rows} == {pid} for it in tools):
         equal(sums, [sums[0]] * len(sums), "sums by " + " ".join(names))
     has = [{key for key in ("pid", "comm", "owner_pid", "owner") if key in it.rows[0]} for it in tools]
     equal(has, [{"pid", "comm", "owner_pid", "owner"}, {"owner_pid", "owner"}, {"comm"}, set()], "columns")
