@@ -6,12 +6,14 @@
  *   child      by move_pages(2), of a child by the number of its second thread
  *   mbind      by mbind(2)
  *   pinned     by move_pages(2), while a pipe has references to the first eight
- *   touched    by NUMA balancing: touches them for some seconds
+ *   touched    by NUMA balancing: touches them until they are there, for some seconds at most
+ *   pulls      not at all: a pipe has references to all, at most 256; touches them until it runs on node FROM itself
  *   scattered  only every second one is kept; waits for a line of its input; TO is not used
  */
 #include <fcntl.h>
 #include <linux/mempolicy.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -123,21 +125,40 @@ static void move_child(void)
     waitpid(pid, NULL, 0);
 }
 
-static void pin(void)
+static void pin(unsigned long number)
 {
-    struct iovec first = {memory, PINNED * PAGE};
-    if (pipe(ready) || vmsplice(ready[1], &first, 1, 0) != (ssize_t)(PINNED * PAGE))
+    struct iovec first = {memory, number * PAGE};
+    if (pipe(ready) || fcntl(ready[1], F_SETPIPE_SZ, number * PAGE) < 0)
+        fail("moves: pipe");
+    if (vmsplice(ready[1], &first, 1, 0) != (ssize_t)first.iov_len)
         fail("moves: vmsplice");
 }
 
 /* The kernel looks for pages to be moved after so much CPU time. */
+static void touch_all(void)
+{
+    for (unsigned times = 0; times < 10000; times++)
+        for (unsigned long page = 0; page < pages; page++)
+            ((volatile char *)memory)[page * PAGE]++;
+}
+
 static void touch(void)
 {
     const time_t end = time(NULL) + TOUCHES_SECONDS;
-    for (unsigned long there = 0; there < pages && time(NULL) < end; there = move(0, false))
-        for (unsigned times = 0; times < 10000; times++)
-            for (unsigned long page = 0; page < pages; page++)
-                ((volatile char *)memory)[page * PAGE]++;
+    while (move(0, false) < pages && time(NULL) < end)
+        touch_all();
+}
+
+static void pull(void)
+{
+    const time_t end = time(NULL) + TOUCHES_SECONDS;
+    unsigned cpu, node = (unsigned)to;
+    pin(pages);
+    while (node != from && time(NULL) < end) {
+        touch_all();
+        if (getcpu(&cpu, &node))
+            fail("moves: getcpu");
+    }
 }
 
 static void scatter(void)
@@ -165,11 +186,13 @@ int main(int argc, char **argv)
     if (!strcmp(how, "scattered"))
         return scatter(), 0;
     if (!strcmp(how, "pinned"))
-        pin();
+        pin(PINNED);
     if (!strcmp(how, "mbind"))
         bind_to(MPOL_BIND, to, MPOL_MF_MOVE);
     else if (!strcmp(how, "touched"))
         touch();
+    else if (!strcmp(how, "pulls"))
+        pull();
     else
         move(0, true);
     printf("%d %lu\n", (int)getpid(), move(0, false));
