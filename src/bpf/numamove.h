@@ -107,8 +107,7 @@ struct numamove_task {
     struct numamove_key last; /* the row of the last call that has ended, for what its return tells */
 };
 
-#define NUMAMOVE_CPUS_MAX  1024u
-#define NUMAMOVE_NODES_MAX 1024u
+#define NUMAMOVE_CPUS_MAX 1024u
 
 /** The tool's own counts. */
 enum numamove_count {

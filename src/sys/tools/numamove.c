@@ -2,6 +2,7 @@
 /* `allium sys numamove`: pages that are migrated, and tasks that are moved between nodes. */
 #include "bpf/numamove.h"
 
+#include <dirent.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,6 +84,9 @@ static void release(struct sys_session *s)
     s->own = NULL;
 }
 
+#define NODE_FOLDER        "/sys/devices/system/node"
+#define CPU_LIST_BYTES_MAX 65536u
+
 /* "0-3,8": the CPUs of a node. */
 static void add_cpus(int16_t *nodes, const char *list, int node)
 {
@@ -101,16 +105,21 @@ static void add_cpus(int16_t *nodes, const char *list, int node)
 static void find_nodes(struct sys_session *s)
 {
     int16_t *nodes = sys_variable(s, "node_of_cpu", NUMAMOVE_CPUS_MAX * sizeof(*nodes));
+    DIR *folder = opendir(NODE_FOLDER);
     for (unsigned cpu = 0; cpu < NUMAMOVE_CPUS_MAX; cpu++)
         nodes[cpu] = NUMAMOVE_NO_NODE;
-    for (int node = 0; node < (int)NUMAMOVE_NODES_MAX; node++) {
-        char path[64];
-        struct buf list = BUF_INIT;
-        snprintf(path, sizeof(path), "/sys/devices/system/node/node%d/cpulist", node);
-        if (!file_read(path, 1 << 16, &list))
+    for (const struct dirent *entry = folder ? readdir(folder) : NULL; entry; entry = readdir(folder)) {
+        struct buf path = BUF_INIT, list = BUF_INIT;
+        int node;
+        buf_printf(&path, NODE_FOLDER "/%s/cpulist", entry->d_name);
+        if (sscanf(entry->d_name, "node%d", &node) == 1 &&
+            !file_read(buf_str(&path), CPU_LIST_BYTES_MAX, &list))
             add_cpus(nodes, buf_str(&list), node);
         buf_release(&list);
+        buf_release(&path);
     }
+    if (folder)
+        closedir(folder);
 }
 
 static int ready(struct sys_session *s, struct error *e)

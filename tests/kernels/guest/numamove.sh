@@ -5,8 +5,9 @@
 # owners, and which pages were pinned; tracepoints tell the owner only where a system call or a page fault does, and call nobody the owner
 # else.
 #: programs moves
-#: memory 512M
+#: memory 1024M
 #: nodes 2
+#: parameters movablecore=512M
 
 . /tests/tap.sh
 best=fentry
@@ -15,13 +16,14 @@ if uname -r | grep -q '^6\.1\.'; then # there no program of fentry can be at a f
     best=kprobe methods="kprobe tp_btf raw_tp tp"
 fi
 set -- $methods
-plan $((1 + 13 * $# + 1))
+plan $((1 + 16 * $# + 3))
 
 box=/sys/fs/cgroup/box
 mount -t debugfs debugfs /sys/kernel/debug
 balancing=/sys/kernel/debug/sched/numa_balancing
 echo 0 >/proc/sys/kernel/numa_balancing
 mkfifo /tmp/go
+scattered=2000
 
 counters() { echo $(counter pgmigrate_success) $(counter pgmigrate_fail); }
 
@@ -68,10 +70,10 @@ tells_nodes() { [ $method = fentry -o $method = kprobe ]; }
 # or_null WORDS: what a method shows that tells nodes; others do not know
 or_null() { tells_nodes && echo "$1" || echo "$1" | sed 's/[^ ][^ ]*/null/g'; }
 
-# kept NAME: moves scattered, which waits
+# keep COMMAND...: moves scattered, which waits, begun by the command
 keep()
 {
-    "$@" moves scattered 2000 0 1 </tmp/go >/tmp/kept &
+    "$@" moves scattered $scattered 0 1 </tmp/go >/tmp/kept &
     exec 4>/tmp/go
     until grep -q . /tmp/kept; do usleep 100000; done
     read -r kept pages </tmp/kept
@@ -160,3 +162,35 @@ for method in $methods; do
     equal "$method: all pages of compaction, and all that fail" "$(sum pages '"compaction"') $(sum failed_pages '"compaction"')" "$counted"
 done
 check "compaction moved pages ($counted)" test "${counted% *}" -gt 0
+
+# kcompactd is told to work
+scattered=40000
+keep env
+begin
+before=$(counter compact_daemon_migrate_scanned)
+echo 90 >/proc/sys/vm/compaction_proactiveness
+for wait in 1 2 3 4 5 6 7 8 9 10; do [ "$(counter compact_daemon_migrate_scanned)" != $before ] || sleep 1; done
+sleep 2
+end
+for method in $methods; do
+    equal "$method: kcompactd moves pages, and none of its own" "$(grep -v '"pages":0,' /tmp/rows.$method | sed -n 's/.*"comm":"kcompactd0".*"owner":\([^,]*\),.*/\1/p' |
+        sort -u | grep -e kcompactd -e null -e moves | paste -s -d ' ')" "$(tells_nodes && echo '"moves" null' || echo null)"
+done
+check "kcompactd moved pages ($counted)" test "${counted% *}" -gt 0
+release
+
+# A part of the memory is taken away that has movable pages.
+keep env
+begin
+gone=
+for block in /sys/devices/system/node/node[01]/memory[0-9]*; do
+    [ -z "$gone" ] && grep -q Movable $block/valid_zones && echo offline >$block/state 2>/dev/null && gone=$block
+done
+end
+[ -n "$gone" ] && echo online_movable >$gone/state
+release
+for method in $methods; do
+    equal "$method: pages that memory hotplug moves" "$(sum pages '"memory hotplug"') $(sum failed_pages '"memory hotplug"')" "$counted"
+    equal "$method: nothing is under way" "$(sed -n 's/.*"under_way":\([0-9]*\).*/\1/p' /tmp/rows.$method)" 0
+done
+check "a block of memory was taken away ($gone, $counted)" test -n "$gone" -a "${counted% *}" -gt 0

@@ -60,4 +60,4 @@ for method in $methods; do
         "$(lines move src_nid=0) $(lines move src_nid=1)"
     equal "$method: each swap goes both ways" "$(tasks "task swapped" '"from_node":0,"to_node":1')" $(lines swap)
 done
-check "tasks were moved ($(lines move), $(lines swap) swapped)" test $(($(lines move) + $(lines swap))) -gt 1
+check "tasks were moved ($(lines move), $(lines swap) swapped)" test $(($(lines move) + $(lines swap))) -gt 0
