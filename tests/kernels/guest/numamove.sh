@@ -23,7 +23,7 @@ mount -t debugfs debugfs /sys/kernel/debug
 balancing=/sys/kernel/debug/sched/numa_balancing
 echo 0 >/proc/sys/kernel/numa_balancing
 mkfifo /tmp/go
-scattered=2000
+scattered=2000 node=0
 
 counters() { echo $(counter pgmigrate_success) $(counter pgmigrate_fail); }
 
@@ -73,7 +73,7 @@ or_null() { tells_nodes && echo "$1" || echo "$1" | sed 's/[^ ][^ ]*/null/g'; }
 # keep COMMAND...: moves scattered, which waits, begun by the command
 keep()
 {
-    "$@" moves scattered $scattered 0 1 </tmp/go >/tmp/kept &
+    "$@" moves scattered $scattered $node $((1 - node)) </tmp/go >/tmp/kept &
     exec 4>/tmp/go
     until grep -q . /tmp/kept; do usleep 100000; done
     read -r kept pages </tmp/kept
@@ -179,11 +179,12 @@ done
 check "kcompactd moved pages ($counted)" test "${counted% *}" -gt 0
 release
 
-# A part of the memory is taken away that has movable pages.
+# A part of the memory of node 1 is taken away, which has movable pages.
+node=1
 keep env
 begin
 gone=
-for block in /sys/devices/system/node/node[01]/memory[0-9]*; do
+for block in /sys/devices/system/node/node1/memory[0-9]*; do
     [ -z "$gone" ] && grep -q Movable $block/valid_zones && echo offline >$block/state 2>/dev/null && gone=$block
 done
 end
