@@ -38,14 +38,19 @@ ONE_LINERS = {
     "kmem": each(SLAB[:2], "@calls[args->call_site] = count(); @bytes[args->call_site] = sum(args->bytes_alloc);") +
             each(SLAB[2:], "@calls[args->call_site] = count();"),
     "kpages": each(("kmem:mm_page_alloc", "kmem:mm_page_free"), "@[kstack] = sum(1 << args->order);"),
+    "numamove": [("tracepoint:migrate:mm_migrate_pages_start", "@began[tid] = nsecs;"),
+                 ("tracepoint:migrate:mm_migrate_pages",
+                  "@pages[pid, args->reason] = sum(args->succeeded); "
+                  "if (@began[tid]) { @ns[pid] = sum(nsecs - @began[tid]); delete(@began[tid]); }")],
     "oomkill": [("tracepoint:oom:mark_victim", "printf(\"%d\\n\", args->pid);")],
     "slabratetop": each(("kmem:kmem_cache_alloc",), "@[str(args->name)] = count();"),
     "vmscan": timed(STALLS, "probe") + each(RECLAIM[-2:], "@pages[probe] = count();"),
 }
 EVENTS = {
     "drsnoop": RECLAIM[:4], "faults": ("exceptions:page_fault_user",), "kmem": SLAB,
-    "kpages": ("kmem:mm_page_alloc", "kmem:mm_page_free"), "oomkill": ("oom:mark_victim",), "slabratetop": SLAB,
-    "vmscan": RECLAIM,
+    "kpages": ("kmem:mm_page_alloc", "kmem:mm_page_free"),
+    "numamove": ("migrate:mm_migrate_pages_start", "migrate:mm_migrate_pages"), "oomkill": ("oom:mark_victim",),
+    "slabratetop": SLAB, "vmscan": RECLAIM,
 }
 ORIGINALS = {
     "drsnoop": ["drsnoop-bpfcc"], "kmem": ["memleak-bpfcc"], "oomkill": ["oomkill-bpfcc"],
@@ -134,3 +139,15 @@ def reclaiming(mib=64, limit_mib=16):
                 os.rmdir(group)
                 break
             time.sleep(0.1)
+
+
+@contextlib.contextmanager
+def compacting():
+    """A function that has the kernel compact all memory, of which a file takes some first."""
+    def work():
+        with tempfile.TemporaryFile(dir="/dev/shm") as file:
+            file.write(bytes(16 << 20))
+            with open("/proc/sys/vm/compact_memory", "w") as switch:
+                switch.write("1")
+
+    yield work

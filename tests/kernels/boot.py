@@ -50,7 +50,8 @@ def qemu(kernel, machine, token, folder):
     words = "%s allium.token=%s allium.cgroup=%s %s" % (KERNEL_WORDS, token, machine.cgroup, machine.parameters)
     return [
         initramfs.need("qemu-system-x86_64", "qemu-system-x86"), "-accel", "tcg,thread=multi", "-cpu", "qemu64,+rdrand",
-        "-smp", machine.cpus, "-m", machine.memory, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+        "-smp", machine.smp(), "-m", machine.memory, *machine.numa(), "-nodefaults", "-no-user-config", "-display",
+        "none", "-no-reboot",
         "-kernel", kernel.image, "-initrd", folder + "/initramfs", "-append", words, "-serial",
         "file:%s/console" % folder, "-serial",
         "file:%s/results" % folder

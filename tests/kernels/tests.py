@@ -11,6 +11,8 @@ memory     size of the guest's memory, as qemu takes it; else 256M
 cgroup     v2 (else) or v1: which has the memory controller
 cpus       number of CPUs of the guest; else 1. With 2, an emulated CPU may execute an int3 that another CPU has already
            removed; then the kernel panics
+nodes      number of NUMA nodes, which share memory and CPUs evenly; else 1. With fewer CPUs than nodes, the last nodes have
+           none
 parameters words for the kernel's command line
 long       left out of the short form
 """
@@ -20,7 +22,8 @@ import re
 
 from debian import PACKAGES, Wrong
 
-KEYS = ("kernels", "seconds", "programs", "copies", "modules", "memory", "cgroup", "cpus", "parameters", "long")
+KEYS = ("kernels", "seconds", "programs", "copies", "modules", "memory", "cgroup", "cpus", "nodes", "parameters",
+        "long")
 
 
 class Test:
@@ -39,10 +42,13 @@ class Test:
             said.get("memory", ["256M"])[0],
             said.get("cgroup", ["v2"])[0],
             said.get("cpus", ["1"])[0],
-            " ".join(said.get("parameters", [])))
+            " ".join(said.get("parameters", [])),
+            int(said.get("nodes", ["1"])[0]))
         self.long = "long" in said
         if not set(self.kernels) <= set(PACKAGES):
             raise Wrong("%s: kernels are %s" % (path, " ".join(PACKAGES)))
+        if int(self.machine.memory[:-1]) % self.machine.nodes:
+            raise Wrong("%s: memory does not divide by its nodes" % path)
         if self.machine.cgroup not in ("v1", "v2"):
             raise Wrong("%s: cgroup is v1 or v2" % path)
 
@@ -50,12 +56,27 @@ class Test:
 class Machine:
     """What tests of one boot share."""
 
-    def __init__(self, memory="256M", cgroup="v2", cpus="1", parameters=""):
+    def __init__(self, memory="256M", cgroup="v2", cpus="1", parameters="", nodes=1):
         self.memory, self.cgroup, self.cpus, self.parameters = memory, cgroup, cpus, parameters
+        self.nodes = nodes
 
     def __str__(self):
-        words = [self.memory, self.cgroup, "" if self.cpus == "1" else self.cpus + " CPUs", self.parameters]
+        words = [self.memory, self.cgroup, "" if self.cpus == "1" else self.cpus + " CPUs",
+                 "" if self.nodes == 1 else "%d nodes" % self.nodes, self.parameters]
         return " ".join(filter(None, words))
+
+    def smp(self):
+        """Its CPUs, for qemu: the kernel does not expect those of one package on several nodes."""
+        return self.cpus if self.nodes == 1 else "%s,sockets=%s" % (self.cpus, self.cpus)
+
+    def numa(self):
+        """The options of qemu for its nodes."""
+        words, size = [], "%d%s" % (int(self.memory[:-1]) // self.nodes, self.memory[-1])
+        for node in range(self.nodes if self.nodes > 1 else 0):
+            cpus = ["cpus=%d" % cpu for cpu in range(int(self.cpus)) if cpu % self.nodes == node]
+            words += ["-object", "memory-backend-ram,id=node%d,size=%s" % (node, size), "-numa",
+                      ",".join(["node,nodeid=%d,memdev=node%d" % (node, node), *cpus])]
+        return words
 
 
 def read(folder):

@@ -68,6 +68,7 @@ bool proc_status_read(int fd, struct proc_status *s)
     const char *user = strstr(text, "\nUid:");
     if (user)
         sscanf(user, "\nUid:\t%*u\t%u", &s->user);
+    s->tgid = (pid_t)status_number(text, "\nTgid:");
     s->inner_pid = innermost_pid(text);
     s->rss_anon_bytes = status_number(text, "\nRssAnon:") << 10;
     s->seccomp = (unsigned)status_number(text, "\nSeccomp:");

@@ -16,6 +16,7 @@ struct proc_status {
     unsigned seccomp;         /* the mode; 0: none */
     unsigned seccomp_filters; /* their number; 0 before Linux 5.9 */
     uid_t user;               /* its effective user id in our user namespace */
+    pid_t tgid;               /* the process, of which the number may be a thread's */
     pid_t inner_pid;          /* its pid in its own PID namespace; 0: not known */
 };
 
