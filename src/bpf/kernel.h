@@ -217,6 +217,7 @@ struct mm_struct {
     unsigned long mmap_base, start_brk, brk, start_stack;
     atomic_long_t pgtables_bytes;
     unsigned long total_vm;
+    struct task_struct *owner; /* the process; NULL when it is ending. Only with memory cgroups */
     struct percpu_counter rss_stat[4]; /* since 6.2 */
 };
 
@@ -284,6 +285,7 @@ enum maple_type { maple_range_64 = 2, maple_arange_64 = 3 };
 
 struct super_block {
     __u32 s_dev;
+    unsigned long s_blocksize; /* of hugetlbfs: the size of its pages */
     unsigned long s_magic;
 };
 
@@ -336,6 +338,11 @@ enum { X86_TS_COMPAT = 0x2 }; /* thread_info.status: a system call of a 32-bit p
 /* Bits of x86's error code of a page fault. */
 enum { X86_FAULT_WRITE = 0x2, X86_FAULT_FETCH = 0x10 };
 
+/* x86: an entry of the second level of page tables maps a huge page. */
+enum { X86_PAGE_PSE = 0x80 };
+enum { KERNEL_SIGBUS = 7 };
+enum scan_result { SCAN_SUCCEED = 1 };
+
 enum oom_constraint { CONSTRAINT_NONE, CONSTRAINT_CPUSET, CONSTRAINT_MEMORY_POLICY, CONSTRAINT_MEMCG };
 
 struct oom_control {
@@ -359,6 +366,10 @@ struct page {
 
 struct page___before_6_11 {
     unsigned long flags; /* a struct since 6.18 */
+};
+
+struct folio {
+    unsigned long _flags_1; /* its lowest byte is the order, since 6.6 */
 };
 
 struct page___before_5_17 {
@@ -448,6 +459,21 @@ struct trace_event_raw_rss_stat {
     unsigned int mm_id, curr;
     int member;
     long size;
+};
+
+struct trace_event_raw_signal_generate {
+    int sig;
+    int pid; /* the thread */
+};
+
+struct trace_event_raw_mm_khugepaged_scan_pmd {
+    const struct mm_struct *mm;
+    int status;
+};
+
+struct trace_event_raw_mm_khugepaged_scan_file {
+    const struct mm_struct *mm;
+    int result;
 };
 
 struct trace_event_raw_mm_shrink_slab_start {
