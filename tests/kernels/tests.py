@@ -11,6 +11,7 @@ memory     size of the guest's memory, as qemu takes it; else 256M
 cgroup     v2 (else) or v1: which has the memory controller
 cpus       number of CPUs of the guest; else 1. With 2, an emulated CPU may execute an int3 that another CPU has already
            removed; then the kernel panics
+cpu        model of the guest's CPU, as qemu takes it; else one with what this machine surely has. `max` has pages of 1 GiB
 parameters words for the kernel's command line
 long       left out of the short form
 """
@@ -20,7 +21,9 @@ import re
 
 from debian import PACKAGES, Wrong
 
-KEYS = ("kernels", "seconds", "programs", "copies", "modules", "memory", "cgroup", "cpus", "parameters", "long")
+# rdrand, or whoever asks for random numbers waits until the guest has gathered some.
+PLAIN_CPU = "qemu64,+rdrand"
+KEYS = ("kernels", "seconds", "programs", "copies", "modules", "memory", "cgroup", "cpus", "cpu", "parameters", "long")
 
 
 class Test:
@@ -39,6 +42,7 @@ class Test:
             said.get("memory", ["256M"])[0],
             said.get("cgroup", ["v2"])[0],
             said.get("cpus", ["1"])[0],
+            said.get("cpu", [PLAIN_CPU])[0],
             " ".join(said.get("parameters", [])))
         self.long = "long" in said
         if not set(self.kernels) <= set(PACKAGES):
@@ -50,11 +54,12 @@ class Test:
 class Machine:
     """What tests of one boot share."""
 
-    def __init__(self, memory="256M", cgroup="v2", cpus="1", parameters=""):
-        self.memory, self.cgroup, self.cpus, self.parameters = memory, cgroup, cpus, parameters
+    def __init__(self, memory="256M", cgroup="v2", cpus="1", cpu=PLAIN_CPU, parameters=""):
+        self.memory, self.cgroup, self.cpus, self.cpu, self.parameters = memory, cgroup, cpus, cpu, parameters
 
     def __str__(self):
-        words = [self.memory, self.cgroup, "" if self.cpus == "1" else self.cpus + " CPUs", self.parameters]
+        words = [self.memory, self.cgroup, "" if self.cpus == "1" else self.cpus + " CPUs",
+                 "" if self.cpu == PLAIN_CPU else self.cpu, self.parameters]
         return " ".join(filter(None, words))
 
 

@@ -116,6 +116,15 @@ static char *small(size_t pages)
     return at;
 }
 
+/* One small page of each huge one. */
+static void sparse(size_t pages)
+{
+    char *at = region(pages, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+    require(!madvise(at, pages * HUGE_PAGE, MADV_NOHUGEPAGE), "MADV_NOHUGEPAGE");
+    touch(at, pages, HUGE_PAGE);
+    require(!madvise(at, pages * HUGE_PAGE, MADV_HUGEPAGE), "MADV_HUGEPAGE");
+}
+
 static void from_file(const char *path, size_t pages)
 {
     int fd = open(path, O_RDWR | O_CREAT, 0600);
@@ -137,6 +146,17 @@ static void punch(void)
 {
     for (size_t at = 0; at < maps[n_maps - 1].bytes; at += HUGE_PAGE)
         require(!madvise(maps[n_maps - 1].at + at + HUGE_PAGE / 2, PAGE, MADV_DONTNEED), "MADV_DONTNEED");
+}
+
+/* Takes memory of so many huge pages in small ones, and gives back every second one. */
+static void pieces(size_t pages)
+{
+    const size_t bytes = pages * HUGE_PAGE;
+    char *all = region(pages, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+    require(!madvise(all, bytes, MADV_NOHUGEPAGE), "MADV_NOHUGEPAGE");
+    touch(all, bytes / PAGE, PAGE);
+    for (size_t at = 0; at < bytes; at += 2 * PAGE)
+        require(!madvise(all + at, PAGE, MADV_DONTNEED), "MADV_DONTNEED");
 }
 
 static void churn(void)
@@ -170,12 +190,16 @@ static void obey(const char *word, size_t n, const char *path)
         require(!madvise(advised(n), n * HUGE_PAGE, MADV_POPULATE_WRITE), "MADV_POPULATE_WRITE");
     else if (!strcmp(word, "small"))
         small(n);
+    else if (!strcmp(word, "sparse"))
+        sparse(n);
     else if (!strcmp(word, "collapse"))
         require(!madvise(small(n), n * HUGE_PAGE, MADV_COLLAPSE), "MADV_COLLAPSE");
     else if (!strcmp(word, "file"))
         from_file(path, n);
     else if (!strcmp(word, "punch"))
         punch();
+    else if (!strcmp(word, "pieces"))
+        pieces(n);
     else if (!strcmp(word, "drop"))
         drop();
     else if (!strcmp(word, "churn"))
