@@ -12,6 +12,8 @@
 const volatile __u32 huge_order = 9;
 /* The position of the result among the arguments of mm_khugepaged_scan_pmd: before 6.13 another one precedes it. */
 const volatile __u32 status_at = 4;
+/* Set when a huge page was given back during its fault, which is rare: only then other pages are looked at. */
+__u32 given_up = 0;
 
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
@@ -99,9 +101,11 @@ static __always_inline __u32 mark_of_transparent(const struct hfaults_open *o)
  */
 static __always_inline int allocated(__u64 page, bool there, __u32 order)
 {
+    if (LIKELY(order != huge_order && !given_up))
+        return 0;
     struct hfaults_open *o = open_now();
     if (order != huge_order) {
-        if (UNLIKELY(o && o->got == HFAULTS_PAGE_GIVEN_UP))
+        if (o && o->got == HFAULTS_PAGE_GIVEN_UP)
             o->got = HFAULTS_PAGE_UNCHARGED;
         return 0;
     }
@@ -123,8 +127,10 @@ static __always_inline int freed(__u64 page, __u32 order)
     if (LIKELY(order != huge_order))
         return 0;
     struct hfaults_open *o = open_now();
-    if (o && o->got == HFAULTS_PAGE_GOT && o->page == page)
+    if (o && o->got == HFAULTS_PAGE_GOT && o->page == page) {
         o->got = HFAULTS_PAGE_GIVEN_UP;
+        given_up = 1;
+    }
     return 0;
 }
 
@@ -160,21 +166,30 @@ static __attribute__((noinline)) __u32 class_at(__u64 address, __u32 *which)
     return in.class;
 }
 
-static __always_inline int settle_failed(void *ctx, const struct hfaults_open *o)
+static __always_inline bool is_hugetlb(__u64 address)
 {
-    __u32 hugetlb = HFAULTS_MARKS, class = class_at(o->address, &hugetlb);
-    return hugetlb < HFAULTS_MARKS && wanted() ? settle(ctx, o, class, HFAULTS_HUGETLB_FAILED) : 0;
+    __u32 which = HFAULTS_MARKS;
+    return class_at(address, &which) == FAULTS_HUGETLB;
 }
 
+static __always_inline int settle_failed(void *ctx, const struct hfaults_open *o)
+{
+    return wanted() ? settle(ctx, o, FAULTS_HUGETLB, HFAULTS_HUGETLB_FAILED) : 0;
+}
+
+/*
+ * If a fault never ends, a program gets a signal. A system call fails, which no event tells: it is seen when the next
+ * fault begins, and then the mapping may be gone.
+ */
 static __always_inline int begins(void *ctx, __u64 address, bool by_kernel)
 {
     if ((__s64)address < 0 || is_only_tried(by_kernel)) /* the kernel's own memory */
         return 0;
     const struct hfaults_open *o = open_now();
-    /* The last fault never ended. A program gets a signal for that; a system call fails, and no event tells. */
-    if (UNLIKELY(o && o->flags & HFAULTS_OF_KERNEL))
+    if (UNLIKELY(o && o->flags & HFAULTS_IN_HUGETLB))
         settle_failed(ctx, o);
-    open_fault(0, address, by_kernel ? HFAULTS_OF_KERNEL : 0);
+    __u32 flags = !by_kernel ? 0 : HFAULTS_OF_KERNEL | (is_hugetlb(address) ? HFAULTS_IN_HUGETLB : 0);
+    open_fault(0, address, flags);
     return 0;
 }
 
@@ -231,7 +246,8 @@ static __always_inline int signalled(void *ctx, int signal)
     struct hfaults_open *o = open_now();
     if (signal != KERNEL_SIGBUS || !o || o->flags & HFAULTS_OF_KERNEL)
         return 0;
-    settle_failed(ctx, o);
+    if (is_hugetlb(o->address))
+        settle_failed(ctx, o);
     o->flags = 0;
     return 0;
 }

@@ -70,10 +70,11 @@ enum hfaults_flags {
     HFAULTS_OF_KERNEL = 1u << 1, /* in a system call of the program */
     HFAULTS_NO_TOUCH = 1u << 2,  /* nothing touched the memory */
     HFAULTS_WRITES = 1u << 3,
-    HFAULTS_DIRECT = 1u << 4,    /* hugetlb_fault() was called without handle_mm_fault() */
-    HFAULTS_ZEROS = 1u << 5,     /* the huge page of zeros was mapped */
-    HFAULTS_SPLITS = 1u << 6,    /* __split_huge_pmd() is under way */
-    HFAULTS_SPLITS_BIG = 1u << 7 /* a huge page is being split */
+    HFAULTS_DIRECT = 1u << 4,     /* hugetlb_fault() was called without handle_mm_fault() */
+    HFAULTS_ZEROS = 1u << 5,      /* the huge page of zeros was mapped */
+    HFAULTS_SPLITS = 1u << 6,     /* __split_huge_pmd() is under way */
+    HFAULTS_SPLITS_BIG = 1u << 7, /* a huge page is being split */
+    HFAULTS_IN_HUGETLB = 1u << 8, /* together with HFAULTS_OF_KERNEL */
 };
 
 /** The fault that a thread has under way. */

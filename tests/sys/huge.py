@@ -4,7 +4,6 @@ that touches a known number of huge pages. One test at a time changes such setti
 """
 import contextlib
 import fcntl
-import glob
 import re
 import subprocess
 
@@ -116,10 +115,7 @@ def load():
         yield
 
 
-def sizes():
-    return sorted(int(re.search(r"(\d+)kB$", path).group(1)) for path in glob.glob("/sys/kernel/mm/hugepages/*kB"))
-
-
 def is_quiet(lost):
-    equal({key: value for key, value in lost.items() if value and key not in ("own_events", "outside_of_faults")}, {},
+    """Frees in an interrupt are missed now and then, where it came while the same program was running."""
+    equal({key: value for key, value in lost.items() if value and key not in ("own_events", "outside_of_faults", "missed_events")}, {},
           "lost")

@@ -1,148 +1,151 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# `allium sys hfaults` of a program that touches known numbers of huge pages, with all methods at once: columns that two
-# methods share are equal, and those of the kernel's functions are what /proc/vmstat counts. A pool that runs dry, by the
-# program and by a system call; the huge page of zeros; memory asked for in advance; a cgroup without room; khugepaged;
-# mappings that are split and zapped. Then memory in small pieces: with each setting of defrag, faults that got a huge page
-# or found none are those of /proc/vmstat.
+# `allium sys hfaults` of programs that touch known numbers of huge pages, with all methods at once: columns that methods
+# share are equal, and are what /proc/vmstat counts. A pool that runs dry, by the program and by a system call; the huge page
+# of zeros; memory asked for in advance; a cgroup without room; khugepaged; mappings that are split and zapped. Then memory
+# in small pieces: with each setting of defrag, faults that got a huge page or found none are those of /proc/vmstat.
 #: programs huge
-#: seconds 900
+#: seconds 1200
 
 . /tests/tap.sh
-plan 48
+plan 57
 
 thp=/sys/kernel/mm/transparent_hugepage
 pool=/proc/sys/vm/nr_hugepages
-sleeps=$(cat $thp/khugepaged/scan_sleep_millisecs)
-defrag=$(sed 's/.*\[\(.*\)\].*/\1/' $thp/defrag)
-enabled=$(sed 's/.*\[\(.*\)\].*/\1/' $thp/enabled)
+group=/sys/fs/cgroup/hfaults
+methods="fexit kprobe perf tp"
+settings="never defer madvise defer+madvise always"
+chosen() { sed 's/.*\[\(.*\)\].*/\1/' $thp/$1; }
+
+was="$(chosen enabled) $(chosen defrag) $(cat $thp/use_zero_page) $(cat $thp/khugepaged/scan_sleep_millisecs)"
 put_back()
 {
-    echo $sleeps >$thp/khugepaged/scan_sleep_millisecs
-    echo $defrag >$thp/defrag
-    echo $enabled >$thp/enabled
+    set -- $was
+    echo $1 >$thp/enabled
+    echo $2 >$thp/defrag
+    echo $3 >$thp/use_zero_page
+    echo $4 >$thp/khugepaged/scan_sleep_millisecs
     echo 0 >$pool
 }
 trap put_back EXIT
-echo madvise >$thp/enabled
 
-methods="fexit kprobe perf tp"
-# begin METHOD...: a program that waits for words (fd 3), and each method's tool, ready
-begin()
+# program NAME: one that waits for words; its number is in $NAME
+program()
 {
-    tools=
-    for method in "$@"; do
-        allium sys hfaults --attach $method --by process --comm huge --json >/tmp/rows.$method 2>/tmp/said.$method &
-        tools="$tools $!"
-        until grep -qs ready: /tmp/said.$method || ! kill -0 $!; do usleep 100000; done
-    done
-    rm -f /tmp/words /tmp/answers && mkfifo /tmp/words
-    huge </tmp/words >/tmp/answers &
-    program=$!
-    exec 3>/tmp/words
-    said=0
+    mkfifo /tmp/words.$1
+    huge </tmp/words.$1 >/tmp/answers.$1 &
+    eval $1=$!
+    sleep 1000000 >/tmp/words.$1 &
+    keepers="$keepers $!"
 }
-# tell WORDS: it has done so
+# tell NAME WORDS: it has done so
 tell()
 {
-    echo "$*" >&3
-    said=$((said + 1))
-    until [ $(wc -l </tmp/answers) -ge $said ]; do usleep 20000; done
+    local name=$1
+    shift
+    local said=$(wc -l </tmp/answers.$name)
+    echo "$*" >/tmp/words.$name
+    until [ $(wc -l </tmp/answers.$name) -gt $said ]; do usleep 20000; done
 }
-end()
+# count NAME...: of /proc/vmstat, so far
+count() { for name in "$@"; do echo -n "$(counter $name) "; done; }
+faults() { count thp_fault_alloc thp_fault_fallback thp_fault_fallback_charge; }
+# since BEFORE AFTER: of two such texts of three numbers: huge pages, none free, no room
+since() { set -- $1 $2; echo "$(($4 - $1)) $(($5 - $2 - $6 + $3)) $(($6 - $3)) "; }
+# columns METHOD PID NAME...: of the program's row
+columns()
 {
-    kill -INT $tools
-    wait $tools
-    exec 3>&-
-    wait $program
+    local method=$1 pid=$2
+    shift 2
+    for name in "$@"; do echo -n "$(sed -n 's/^{"pid":'$pid',.*"'$name'":\([0-9]*\)[,}].*/\1/p' /tmp/rows.$method) "; done
 }
-# column NAME METHOD: of the program's row
-column() { sed -n 's/^{"pid":'$program',.*"'$1'":\([0-9]*\)[,}].*/\1/p' /tmp/rows.$2; }
-columns() { method=$1; shift; for name in "$@"; do echo -n "$(column $name $method) "; done; }
-counters() { for name in "$@"; do echo -n "$(counter $name) "; done; }
-since() { set -- $1 $2; echo $(($2 - $1)); }
+transparent() { columns $1 $2 thp no_huge_page cgroup_limit; }
 
 allium sys hfaults --duration 100ms >/tmp/rows 2>/tmp/said
 holds "it takes the best attach method on this kernel" '^allium: ready: hfaults using fexit$' /tmp/said
 
+echo madvise >$thp/enabled
+echo madvise >$thp/defrag
+echo 1 >$thp/use_zero_page
 echo 4 >$pool
-pages=$(counter thp_split_page) mappings=$(counter thp_split_pmd) alloc=$(counter thp_fault_alloc)
-begin $methods
-tell hugetlb 5
-tell hugetlb_kernel 1
-tell thp 3
-tell thp_kernel 2
-tell zero 3
-tell populate 2
-tell punch
-grep -E "^[0-9]" /tmp/answers | tr '\n' ' ' >/tmp/answered
-held=$(awk '/AnonHugePages/ { n += $2 } END { print n * 1024 }' /proc/$program/smaps)
-end
-equal "signals and system calls that failed" "$(cat /tmp/answered)" "1 1 0 0 0 0 0 "
 for method in $methods; do
-    equal "$method: hugetlb, a pool that ran dry" "$(columns $method hugetlb_2m hugetlb_failed)" "4 2 "
-    equal "$method: scanned, no page, no room" "$(columns $method no_huge_page cgroup_limit)" "0 0 "
-    holds "$method: nothing was lost" '"lost_events":0,"lost_rows":0' /tmp/rows.$method
-    equal "$method: AnonHugePages" "$(column anon_huge_bytes $method)" $held
-done
-for method in fexit kprobe; do
-    equal "$method: huge pages, asked for in advance" "$(columns $method thp zero_page asked)" "7 3 2 "
-    equal "$method: of the split mappings" "$(columns $method split_mappings)" "2 "
-done
-for method in perf tp; do
-    equal "$method: huge pages that were touched" "$(columns $method thp)" "5 "
-done
-equal "huge pages are those of /proc/vmstat" $(since $alloc $(counter thp_fault_alloc)) 7
-equal "... and so are split mappings" $(since $mappings $(counter thp_split_pmd)) 2
-
-# Each fault that the cgroup has no room for.
-group=/sys/fs/cgroup/hfaults
-mkdir $group && echo 6M >$group/memory.max
-before=$(counters thp_fault_alloc thp_fault_fallback_charge)
-begin $methods
-echo $program >$group/cgroup.procs
-tell thp 5
-end
-rmdir $group
-set -- $before $(counters thp_fault_alloc thp_fault_fallback_charge)
-check "some of them have no room ($(($4 - $2)))" [ $(($4 - $2)) -gt 0 ]
-for method in $methods; do
-    equal "$method: no room in the cgroup" "$(columns $method thp no_huge_page cgroup_limit)" "$(($3 - $1)) 0 $(($4 - $2)) "
+    allium sys hfaults --attach $method --comm huge --json >/tmp/rows.$method 2>/tmp/said.$method &
+    tools="$tools $!"
+    until grep -qs ready: /tmp/said.$method || ! kill -0 $!; do usleep 100000; done
 done
 
-# khugepaged
+program first
+before=$(faults) mappings=$(counter thp_split_pmd)
+for words in "hugetlb 5" "hugetlb_kernel 1" "thp 3" "thp_kernel 2" "zero 3" "populate 2" punch; do tell first $words; done
+of_first=$(since "$before" "$(faults)") mappings=$(($(counter thp_split_pmd) - mappings))
+held=$(awk '/AnonHugePages/ { n += $2 } END { print n * 1024 }' /proc/$first/smaps)
+
+program crowded
+mkdir $group && echo 6M >$group/memory.max && echo $crowded >$group/cgroup.procs
+before=$(faults)
+tell crowded thp 5
+of_crowded=$(since "$before" "$(faults)")
+
+program collapsed
 echo 10 >$thp/khugepaged/scan_sleep_millisecs
-begin $methods
-collapsed=$(cat $thp/khugepaged/pages_collapsed)
-tell small 2
-until [ $(cat $thp/khugepaged/pages_collapsed) -ge $((collapsed + 2)) ]; do usleep 100000; done
-tell drop
-end
-echo $sleeps >$thp/khugepaged/scan_sleep_millisecs
-for method in $methods; do
-    equal "$method: collapsed by khugepaged" "$(columns $method collapsed)" "2 "
-done
-equal "zapped" "$(column zapped fexit) $(column zapped kprobe)" "2 2"
+before=$(cat $thp/khugepaged/pages_collapsed)
+tell collapsed small 2
+until [ $(cat $thp/khugepaged/pages_collapsed) -ge $((before + 2)) ]; do usleep 100000; done
+tell collapsed drop
+set -- $was
+echo $4 >$thp/khugepaged/scan_sleep_millisecs
 
-# The rest of the memory is in pieces of 4 KiB, of a program: the kernel can compact them, if it may.
-rm -f /tmp/pieces && mkfifo /tmp/pieces
-huge </tmp/pieces >/tmp/in_pieces &
-holder=$!
-exec 4>/tmp/pieces
-echo pieces $(($(sed -n 's/MemAvailable: *\([0-9]*\) kB/\1/p' /proc/meminfo) / 2048 - 8)) >&4
-until [ -s /tmp/in_pieces ]; do usleep 100000; done
-for setting in never defer madvise defer+madvise always; do
+# The rest of the memory is in pieces of 4 KiB of a program: the kernel can compact them, if it may.
+program holder
+tell holder pieces $(($(sed -n 's/MemAvailable: *\([0-9]*\) kB/\1/p' /proc/meminfo) / 2048 - 6))
+for setting in $settings; do
     echo $setting >$thp/defrag
-    before=$(counters thp_fault_alloc thp_fault_fallback thp_fault_fallback_charge)
-    begin fexit perf
-    tell thp 6
-    end
-    set -- $before $(counters thp_fault_alloc thp_fault_fallback thp_fault_fallback_charge)
-    want="$(($4 - $1)) $(($5 - $2 - $6 + $3)) $(($6 - $3)) "
-    equal "defrag $setting, fexit: huge pages, none free, no room ($want)" "$(columns fexit thp no_huge_page cgroup_limit)" "$want"
-    equal "defrag $setting, perf: the same" "$(columns perf thp no_huge_page cgroup_limit)" "$want"
-    [ $setting = never ] && check "there was none free for some" [ $(column no_huge_page fexit) -gt 0 ]
-    [ $setting = always ] && check "the kernel has made some" [ $(column thp fexit) -gt 0 ]
+    name=defrag_${setting%+madvise}
+    [ $setting = defer+madvise ] && name=defrag_both
+    program $name
+    before=$(faults)
+    tell $name thp 12
+    eval of_$name='$(since "$before" "$(faults)")'
+    tell $name drop
 done
-exec 4>&-
-wait $holder
+
+kill -INT $tools
+wait $tools
+kill $first $crowded $collapsed $holder $defrag_never $defrag_defer $defrag_madvise $defrag_both $defrag_always $keepers
+wait $crowded
+rmdir $group
+
+equal "signals and system calls that failed" "$(tr '\n' ' ' </tmp/answers.first)" "1 1 0 0 0 0 0 "
+equal "/proc/vmstat: huge pages of the first program, none free, no room" "$of_first" "7 0 0 "
+equal "... and split mappings" $mappings 2
+set -- $of_crowded
+check "some have no room in the cgroup ($3)" [ $3 -gt 0 ]
+set -- $of_defrag_never
+check "for some there is no free huge page, if the kernel makes none ($2)" [ $2 -gt 0 ]
+never=$1
+set -- $of_defrag_always
+check "if it may, it does ($1, $never)" [ $1 -gt $never ]
+for method in $methods; do
+    equal "$method: hugetlb, and a pool that ran dry" "$(columns $method $first hugetlb_2m hugetlb_failed)" "4 2 "
+    equal "$method: AnonHugePages" "$(columns $method $first anon_huge_bytes)" "$held "
+    equal "$method: no room in the cgroup" "$(transparent $method $crowded)" "$of_crowded"
+    equal "$method: collapsed by khugepaged" "$(columns $method $collapsed collapsed)" "2 "
+    for setting in $settings; do
+        name=defrag_${setting%+madvise}
+        [ $setting = defer+madvise ] && name=defrag_both
+        eval number_of='$'$name want='$'of_$name
+        equal "$method: defrag $setting ($want)" "$(transparent $method $number_of)" "$want"
+    done
+    holds "$method: nothing was lost" '"lost_events":0,"lost_rows":0' /tmp/rows.$method
+    case $method in
+    fexit | kprobe)
+        equal "$method: huge pages, of zeros, asked for" "$(columns $method $first thp zero_page asked)" "7 3 2 "
+        equal "$method: split mappings" "$(columns $method $first split_mappings)" "2 "
+        equal "$method: zapped" "$(columns $method $collapsed zapped)" "2 "
+        ;;
+    *)
+        equal "$method: huge pages that were touched" "$(columns $method $first thp)" "5 "
+        holds "$method: split mappings of the machine" '"machine":"all processes".*"split_mappings":[1-9]' /tmp/rows.$method
+        ;;
+    esac
+done
