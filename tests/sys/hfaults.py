@@ -3,7 +3,6 @@
 """
 import contextlib
 import os
-import subprocess
 import sys
 import time
 
@@ -13,19 +12,30 @@ import lib
 import reclaim
 from lib import built, check, equal, loses, one_row_by_comm, only, private_dir, tool, vmstat, wait_until
 
-METHODS = ["perf", "tp"]  # fexit, kprobe: tests/kernels/guest/hfaults.sh
-KHUGEPAGED = {"khugepaged__scan_sleep_millisecs": 10}
+METHODS = ("perf", "tp")  # fexit, kprobe: tests/kernels/guest/hfaults.sh
+SHARED = ("faults", "hugetlb_2m", "hugetlb_failed", "thp", "no_huge_page", "cgroup_limit", "collapsed")
+KHUGEPAGED = {"khugepaged__scan_sleep_millisecs": 10, "khugepaged__pages_to_scan": 1 << 20}
 NOT_TOUCHED = "too many pages not touched yet"
 
 
-def told(method, *words, options=(), env=None, before=(), last=lambda it: None, load=h.load):
-    """(row, [failures of each]) of one process that was told to do these things, with a load beside it."""
-    with load(), h.huge(before) as it, tool("hfaults", "--attach", method, "-p", it.pid, *options, env=env) as shows:
+@contextlib.contextmanager
+def all_methods(*options, env=None):
+    """A tool for each method, all at once."""
+    with contextlib.ExitStack() as stack:
+        yield [stack.enter_context(tool("hfaults", "--attach", method, *options, env=env)) for method in METHODS]
+
+
+def told(*words, env=None, before=(), last=lambda it: None, load=contextlib.nullcontext):
+    """(row, [failures of each]) of one process that was told to do these things; all methods show the same."""
+    with load(), h.huge(before) as it, all_methods("-p", it.pid, env=env) as shows:
         failures = [it.do(line) for line in words]
         last(it)
-        shows.stop()
-    h.is_quiet(shows.lost)
-    return only(shows.rows, pid=it.pid), failures
+        rows = [only(show.stop().rows, pid=it.pid) for show in shows]
+    for show, row in zip(shows, rows):
+        h.is_quiet(show.lost)
+        equal({name: row[name] for name in SHARED}, {name: rows[0][name] for name in SHARED}, "of " + show.method)
+        check("zero_page" not in row and "zapped" not in row, "columns that no event tells:", row)
+    return rows[0], failures
 
 
 def numbers(row, **want):
@@ -35,21 +45,21 @@ def numbers(row, **want):
                                                          "thp", "fallback")), "sum")
 
 
-def hugetlb(method, env=None):
+def hugetlb(env=None):
     """Those for which the pool has none end with a signal, or fail a system call; the book's hfaults counts them like
     others, as it looks at the beginning of hugetlb_fault() alone.
     """
     held = []
     with h.pool(3) as free:
-        row, failures = told(method, "hugetlb %d" % (free + 2), "hugetlb_kernel 1", "drop", "hugetlb_kernel 2", env=env,
-                             last=lambda it: held.append(it.smaps("Private_Hugetlb")))
+        row, failures = told("hugetlb %d" % (free + 2), "hugetlb_kernel 1", "drop", "hugetlb_kernel 2", env=env,
+                             last=lambda it: held.append(it.smaps("Private_Hugetlb")), load=h.load)
     equal(failures, [2, 1, 0, 0], "failures")
     numbers(row, hugetlb_2m=free + 2, hugetlb_failed=3, thp=0, fallback=0)
     equal((row["hugetlb_bytes"], held[0]), (2 * h.BYTES,) * 2, "pages of hugetlbfs that it has")
 
 
-def pool_is_told(method):
-    with h.pool(3) as free, h.huge() as it, tool("hfaults", "--attach", method) as shows:
+def pool_is_told():
+    with h.pool(3) as free, h.huge() as it, tool("hfaults") as shows:
         it.do("hugetlb 2")
         shows.stop()
     row = only(shows.rows, machine="pool of 2 MiB")
@@ -57,101 +67,102 @@ def pool_is_told(method):
     check(row["pool_pages"] >= 3, "pages of the pool", row)
 
 
-def transparent(method, env=None):
+def transparent(env=None):
     """Huge pages that the program or the kernel touches, beside small ones."""
     found = []
     with h.transparent():
-        row, failures = told(method, "thp 5", "thp_kernel 2", "small 1", "plain 1", env=env,
-                             last=lambda it: found.append(it.huge_pages))
+        row, failures = told("thp 5", "thp_kernel 2", "small 1", "plain 1", env=env,
+                             last=lambda it: found.append(it.huge_pages), load=h.load)
     equal((failures, found), ([0, 0, 0, 0], [7]), "failures, and huge pages by smaps")
     numbers(row, thp=7, fallback=0, hugetlb_2m=0, hugetlb_failed=0)
     equal(row["anon_huge_bytes"], 7 * h.BYTES, "huge pages that it has")
 
 
-def no_room(method, env=None):
+def no_room():
     """The cgroup has room for some."""
     found, before = [], vmstat()
     with h.transparent(), reclaim.group(7) as group:
         group.does_not_swap()  # another's swap would be room
-        row, _ = told(method, "thp 6", env=env, before=group.command([]), last=lambda it: found.append(it.huge_pages))
+        row, _ = told("thp 6", before=group.command([]), last=lambda it: found.append(it.huge_pages), load=h.load)
     after = vmstat()
     numbers(row, thp=found[0], no_huge_page=0, cgroup_limit=6 - found[0])
     check(0 < found[0] < 6, "huge pages by smaps:", found)
     check(after["thp_fault_fallback_charge"] - before["thp_fault_fallback_charge"] >= 6 - found[0], "by /proc/vmstat")
 
 
-def defrag(method):
+def defrag():
     """Whatever the kernel may do to make a huge page, those that there are were told."""
     for setting in ("always", "defer", "defer+madvise", "madvise", "never"):
         found = []
         with h.transparent(defrag=setting):
-            row, _ = told(method, "thp 4", last=lambda it: found.append(it.huge_pages), load=contextlib.nullcontext)
+            row, _ = told("thp 4", last=lambda it, found=found: found.append(it.huge_pages))
         numbers(row, thp=found[0], no_huge_page=4 - found[0], cgroup_limit=0)
 
 
-def shared(method):
+def shared():
     """Huge pages of a tmpfs are another class, and the program's others are not among them."""
     with private_dir() as folder, h.transparent():
         lib.tap.succeed(["mount", "-t", "tmpfs", "-o", "huge=always,size=64M", "tmpfs", folder])
         try:
-            outer = vmstat()
-            with h.huge() as it, tool("hfaults", "--attach", method, "-p", it.pid, "--by", "class") as shows:
-                inner = vmstat()
+            with h.huge() as it, all_methods("-p", it.pid, "--by", "class") as shows:
+                before = vmstat()["thp_file_alloc"]
                 it.do("file 3 %s/file" % folder)
-                seen = vmstat()
+                after = vmstat()["thp_file_alloc"]
                 it.do("thp 2")
-                shows.stop()
+                rows = [show.stop().rows for show in shows]
         finally:
             lib.tap.succeed(["umount", folder])
-    equal(only(shows.rows, **{"class": "shared"})["thp"], 3, "huge pages of the tmpfs")
-    equal(only(shows.rows, **{"class": "anonymous"})["thp"], 2, "of the program's own")
-    check(seen["thp_file_alloc"] - inner["thp_file_alloc"] >= 3 and outer, "by /proc/vmstat")
+    check(after - before >= 3, "by /proc/vmstat:", after - before)
+    for of_method in rows:
+        equal(only(of_method, **{"class": "shared"})["thp"], 3, "huge pages of the tmpfs")
+        equal(only(of_method, **{"class": "anonymous"})["thp"], 2, "of the program's own")
 
 
-def khugepaged(method, env=None):
+def khugepaged():
     """What khugepaged does is told of the process whose memory it is."""
     with h.transparent(**KHUGEPAGED):
-        row, _ = told(method, "small 2", env=env,
-                      last=lambda it: wait_until(lambda: it.huge_pages == 2, 30, "khugepaged has come"))
+        row, _ = told("small 2", last=lambda it: wait_until(lambda: it.huge_pages == 2, 30, "khugepaged has come"))
     numbers(row, thp=0, fallback=0)
     equal(row["collapsed"], 2, "collapsed")
     check(row["scanned"] >= 2, row)
 
 
-def results(method):
+def results():
     """Results in words: one page touched of each 512 is too few, and each such scan is counted as in /proc/vmstat."""
     key = "thp_scan_exceed_none_pte"
     with h.transparent(**KHUGEPAGED, khugepaged__max_ptes_none=0), h.huge() as it:
         outer = vmstat()[key]
-        with tool("hfaults", "--attach", method, "--by", "result") as shows:
+        with all_methods("--by", "result") as shows:
             inner = vmstat()[key]
             it.do("sparse 3")
             wait_until(lambda: vmstat()[key] - inner >= 6, 30, "khugepaged has come twice")
             seen = vmstat()[key]
-            shows.stop()
+            rows = [show.stop().rows for show in shows]
         after = vmstat()[key]
-    total = sum(row["scanned"] for row in shows.rows if row["result"] == NOT_TOUCHED)
-    check(seen - inner <= total <= after - outer, "scans", total, "want", seen - inner, "to", after - outer)
-    row = only(shows.rows, pid=it.pid, result=NOT_TOUCHED)
-    check(row["scanned"] >= 3 and row["collapsed"] == 0, row)
+    for of_method in rows:
+        total = sum(row["scanned"] for row in of_method if row["result"] == NOT_TOUCHED)
+        check(seen - inner <= total <= after - outer, "scans", total, "want", seen - inner, "to", after - outer)
+        row = only(of_method, pid=it.pid, result=NOT_TOUCHED)
+        check(row["scanned"] >= 3 and row["collapsed"] == 0, row)
 
 
-def advised(method):
+def advised():
     """MADV_COLLAPSE is no fault, and its huge pages are not lost: as results they say what came of it."""
-    with h.transparent(), h.huge() as it, tool("hfaults", "--attach", method, "-p", it.pid, "--by", "result") as shows:
+    with h.transparent(), h.huge() as it, all_methods("-p", it.pid, "--by", "result") as shows:
         it.do("collapse 3")
         equal(it.huge_pages, 3, "huge pages by smaps")
-        shows.stop()
-    row = only(shows.rows, pid=it.pid, result="collapsed")
-    equal((row["scanned"], row["collapsed"], row["thp"]), (3, 3, 0), "scans, collapses, faults")
-    equal(shows.lost["outside_of_faults"], 3, "huge pages without a fault")
+        rows = [show.stop().rows for show in shows]
+    for show, of_method in zip(shows, rows):
+        row = only(of_method, pid=it.pid, result="collapsed")
+        equal((row["scanned"], row["collapsed"], row["thp"]), (3, 3, 0), "scans, collapses, faults")
+        equal(show.lost["outside_of_faults"], 3, "huge pages without a fault")
 
 
-def splits(method):
+def splits():
     """Nobody tells whose they are here: the machine has a row for them."""
     with h.transparent(), h.huge() as it:
         outer = vmstat()["thp_split_pmd"]
-        with tool("hfaults", "--attach", method) as shows:
+        with tool("hfaults") as shows:
             inner = vmstat()["thp_split_pmd"]
             it.do("thp 4")
             it.do("punch")
@@ -181,19 +192,6 @@ def whole_machine():
         check(seen[key] - inner[key] <= total <= after[key] - outer[key], name, "in all rows:", total, "want",
               seen[key] - inner[key], "to", after[key] - outer[key])
     check(sum(row["thp"] for row in own) > 20, "others have huge pages, too", own)
-
-
-def methods_agree():
-    shared_columns = ["faults", "hugetlb_2m", "hugetlb_failed", "thp", "fallback", "collapsed"]
-    with h.pool(2) as free, h.load(), h.huge() as it, contextlib.ExitStack() as stack:
-        tools = [stack.enter_context(tool("hfaults", "--attach", method, "-p", it.pid)) for method in METHODS]
-        for line in ("hugetlb %d" % (free + 1), "thp 5", "thp_kernel 2", "collapse 1", "drop", "zero 2"):
-            it.do(line)
-        rows = [only(shows.stop().rows, pid=it.pid) for shows in tools]
-    for row in rows:
-        equal({key: row[key] for key in shared_columns}, {key: rows[0][key] for key in shared_columns}, "columns")
-        check("zero_page" not in row and "zapped" not in row, "columns that no event tells:", row)
-    equal(rows[0]["thp"], 7, "huge pages")
 
 
 def histogram():
@@ -275,31 +273,25 @@ def table_full():
 
 def refused():
     for words in (["--attach", "fexit"], ["--attach", "kprobe"]):
-        done = subprocess.run([built("ALLIUM"), "sys", "hfaults", *words, "--duration", "20ms"], stdout=subprocess.DEVNULL,
-                              stderr=subprocess.PIPE, check=False)
+        done = lib.tap.run([built("ALLIUM"), "sys", "hfaults", *words, "--duration", "20ms"])
         lines = done.stderr.splitlines()
-        if done.returncode == 0:  # a kernel that has them
-            continue
         equal((done.returncode, len(lines)), (3, 1), "code and lines of %s: %s" % (words, done.stderr))
 
 
-TESTS = []
-for method in METHODS:
-    TESTS += [(what + ", by " + method, lambda method=method, test=test: test(method)) for what, test in (
-        ("pages of hugetlbfs, and those that the pool had not", hugetlb), ("transparent huge pages", transparent),
-        ("a cgroup without room makes small pages", no_room), ("with each setting of defrag", defrag),
-        ("huge pages of a tmpfs", shared), ("khugepaged", khugepaged), ("results in words", results),
-        ("MADV_COLLAPSE", advised), ("split mappings", splits), ("what the pool has", pool_is_told))]
-TESTS += [("all rows together fit the kernel's own count", whole_machine),
-          ("both methods at once show the same", methods_agree), ("the duration of each fault", histogram),
-          ("stacks of those who touch huge pages", by_stack), ("by cgroup", by_cgroup),
-          ("without the kernel's tree of mappings", no_tree),
-          ("processes of one name are one row by comm", lambda: one_row_by_comm("hfaults", "huge 2", "thp")),
-          ("a test of hugetlbfs fails when a row is missing", lambda: loses(lambda env: hugetlb("perf", env), 1)),
-          ("a test of transparent pages fails when a row is missing",
-           lambda: loses(lambda env: transparent("perf", env), 1)),
-          ("a process that is gone keeps its row", process_gone), ("a full table of rows is counted", table_full),
-          ("ways that this kernel has not are refused in a line", refused)]
+TESTS = [
+    ("pages of hugetlbfs, and those that the pool had not", hugetlb), ("transparent huge pages", transparent),
+    ("a cgroup without room makes small pages", no_room), ("with each setting of defrag", defrag),
+    ("huge pages of a tmpfs", shared), ("khugepaged", khugepaged), ("results in words", results),
+    ("MADV_COLLAPSE", advised), ("split mappings", splits), ("what the pool has", pool_is_told),
+    ("all rows together fit the kernel's own count", whole_machine), ("the duration of each fault", histogram),
+    ("stacks of those who touch huge pages", by_stack), ("by cgroup", by_cgroup),
+    ("without the kernel's tree of mappings", no_tree),
+    ("processes of one name are one row by comm", lambda: one_row_by_comm("hfaults", "huge 2", "thp")),
+    ("a test of hugetlbfs fails when a row is missing", lambda: loses(hugetlb, 1)),
+    ("a test of transparent pages fails when a row is missing", lambda: loses(transparent, 1)),
+    ("a process that is gone keeps its row", process_gone), ("a full table of rows is counted", table_full),
+    ("ways that this kernel has not are refused in a line", refused),
+]
 
 check(os.geteuid() == 0, "these tests take root")
 lib.main(TESTS)
