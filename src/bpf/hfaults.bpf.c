@@ -99,7 +99,7 @@ static __always_inline __u32 mark_of_transparent(const struct hfaults_open *o)
  * The page allocator, during a fault. A huge page that is given back at once could not be charged to the cgroup if
  * small pages are taken afterwards; if none are, another thread has mapped a page there meanwhile.
  */
-static __always_inline int allocated(__u64 page, bool there, __u32 order)
+static __always_inline int allocated(__u64 page, bool there, __u32 order, int type)
 {
     if (LIKELY(order != huge_order && !given_up))
         return 0;
@@ -109,6 +109,8 @@ static __always_inline int allocated(__u64 page, bool there, __u32 order)
             o->got = HFAULTS_PAGE_UNCHARGED;
         return 0;
     }
+    if (there && type != (int)bpf_core_enum_value(enum migratetype, MIGRATE_MOVABLE)) /* for the page of zeros */
+        return 0;
     if (o) {
         if (there)
             o->page = page;
@@ -134,9 +136,9 @@ static __always_inline int freed(__u64 page, __u32 order)
     return 0;
 }
 
-SEC("raw_tp/mm_page_alloc") int BPF_PROG(raw_alloc, const void *page, unsigned int order)
+SEC("raw_tp/mm_page_alloc") int BPF_PROG(raw_alloc, const void *page, unsigned int order, unsigned int gfp, int type)
 {
-    return allocated((__u64)page, page != NULL, order);
+    return allocated((__u64)page, page != NULL, order, type);
 }
 
 SEC("raw_tp/mm_page_free") int BPF_PROG(raw_free, const void *page, unsigned int order)
@@ -146,7 +148,7 @@ SEC("raw_tp/mm_page_free") int BPF_PROG(raw_free, const void *page, unsigned int
 
 SEC("tp/kmem/mm_page_alloc") int tp_alloc(struct trace_event_raw_mm_page_alloc *ctx)
 {
-    return allocated(ctx->pfn, ctx->pfn != ~0ul, ctx->order);
+    return allocated(ctx->pfn, ctx->pfn != ~0ul, ctx->order, ctx->migratetype);
 }
 
 SEC("tp/kmem/mm_page_free") int tp_free(struct trace_event_raw_mm_page_free *ctx)

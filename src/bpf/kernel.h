@@ -217,7 +217,7 @@ struct mm_struct {
     unsigned long mmap_base, start_brk, brk, start_stack;
     atomic_long_t pgtables_bytes;
     unsigned long total_vm;
-    struct task_struct *owner; /* the process; NULL when it is ending. Only with memory cgroups */
+    struct task_struct *owner;         /* the process; NULL when it is ending. Only with memory cgroups */
     struct percpu_counter rss_stat[4]; /* since 6.2 */
 };
 
@@ -342,6 +342,7 @@ enum { X86_FAULT_WRITE = 0x2, X86_FAULT_FETCH = 0x10 };
 enum { X86_PAGE_PSE = 0x80 };
 enum { KERNEL_SIGBUS = 7 };
 enum scan_result { SCAN_SUCCEED = 1 };
+enum migratetype { MIGRATE_MOVABLE = 1 };
 
 enum oom_constraint { CONSTRAINT_NONE, CONSTRAINT_CPUSET, CONSTRAINT_MEMORY_POLICY, CONSTRAINT_MEMCG };
 

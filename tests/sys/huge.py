@@ -117,5 +117,5 @@ def load():
 
 def is_quiet(lost):
     """Frees in an interrupt are missed now and then, where it came while the same program was running."""
-    equal({key: value for key, value in lost.items() if value and key not in ("own_events", "outside_of_faults", "missed_events")}, {},
-          "lost")
+    allowed = ("own_events", "outside_of_faults", "missed_events")
+    equal({key: value for key, value in lost.items() if value and key not in allowed}, {}, "lost")

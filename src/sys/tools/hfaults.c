@@ -383,7 +383,7 @@ static const struct sys_without no_tree = {
 
 #define IF_TRANSPARENT "trace_event_raw_mm_khugepaged_scan_pmd"
 #define BY_POSITION                                                                                          \
-    {"raw_alloc", "mm_page_alloc", "page,order", NULL}, {"raw_free", "mm_page_free", "page,order", NULL},    \
+    {"raw_alloc", "mm_page_alloc", "page,order,gfp_flags,migratetype", NULL}, {"raw_free", "mm_page_free", "page,order", NULL},    \
         {"raw_scan_pmd", "mm_khugepaged_scan_pmd", "mm", IF_TRANSPARENT},                                    \
     {                                                                                                        \
         "raw_scan_file", "mm_khugepaged_scan_file", "mm", IF_TRANSPARENT                                     \

@@ -38,6 +38,7 @@ program()
     sleep 1000000 >/tmp/words.$1 &
     keepers="$keepers $!"
 }
+huge_bytes() { awk '/AnonHugePages/ { n += $2 } END { print n * 1024 }' /proc/$1/smaps; }
 # tell NAME WORDS: it has done so
 tell()
 {
@@ -78,7 +79,6 @@ program first
 before=$(faults) mappings=$(counter thp_split_pmd)
 for words in "hugetlb 5" "hugetlb_kernel 1" "thp 3" "thp_kernel 2" "zero 3" "populate 2" punch; do tell first $words; done
 of_first=$(since "$before" "$(faults)") mappings=$(($(counter thp_split_pmd) - mappings))
-held=$(awk '/AnonHugePages/ { n += $2 } END { print n * 1024 }' /proc/$first/smaps)
 
 program crowded
 mkdir $group && echo 6M >$group/memory.max && echo $crowded >$group/cgroup.procs
@@ -88,9 +88,8 @@ of_crowded=$(since "$before" "$(faults)")
 
 program collapsed
 echo 10 >$thp/khugepaged/scan_sleep_millisecs
-before=$(cat $thp/khugepaged/pages_collapsed)
 tell collapsed small 2
-until [ $(cat $thp/khugepaged/pages_collapsed) -ge $((before + 2)) ]; do usleep 100000; done
+until [ $(huge_bytes $collapsed) = 4194304 ]; do usleep 100000; done
 tell collapsed drop
 set -- $was
 echo $4 >$thp/khugepaged/scan_sleep_millisecs
@@ -98,17 +97,19 @@ echo $4 >$thp/khugepaged/scan_sleep_millisecs
 # The rest of the memory is in pieces of 4 KiB of a program: the kernel can compact them, if it may.
 program holder
 tell holder pieces $(($(sed -n 's/MemAvailable: *\([0-9]*\) kB/\1/p' /proc/meminfo) / 2048 - 6))
+wish=$(($(sed -n 's/MemFree: *\([0-9]*\) kB/\1/p' /proc/meminfo) / 2048 - 8))
 for setting in $settings; do
     echo $setting >$thp/defrag
     name=defrag_${setting%+madvise}
     [ $setting = defer+madvise ] && name=defrag_both
     program $name
     before=$(faults)
-    tell $name thp 12
+    tell $name thp $wish
     eval of_$name='$(since "$before" "$(faults)")'
     tell $name drop
 done
 
+held=$(huge_bytes $first) # khugepaged may have mended what was split
 kill -INT $tools
 wait $tools
 kill $first $crowded $collapsed $holder $defrag_never $defrag_defer $defrag_madvise $defrag_both $defrag_always $keepers
