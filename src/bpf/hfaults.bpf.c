@@ -3,6 +3,7 @@
 #include "bpf/sys.bpf.h"
 
 #include "bpf/hfaults.h"
+#include "bpf/kernel_huge.h"
 
 #define FAULT_FILES_WANTED false
 #include "bpf/fault_class.bpf.h"
@@ -109,7 +110,8 @@ static __always_inline int allocated(__u64 page, bool there, __u32 order, int ty
             o->got = HFAULTS_PAGE_UNCHARGED;
         return 0;
     }
-    if (there && type != (int)bpf_core_enum_value(enum migratetype, MIGRATE_MOVABLE)) /* for the page of zeros */
+    if (there &&
+        type != (int)bpf_core_enum_value(enum migratetype, MIGRATE_MOVABLE)) /* for the page of zeros */
         return 0;
     if (o) {
         if (there)
@@ -136,7 +138,8 @@ static __always_inline int freed(__u64 page, __u32 order)
     return 0;
 }
 
-SEC("raw_tp/mm_page_alloc") int BPF_PROG(raw_alloc, const void *page, unsigned int order, unsigned int gfp, int type)
+SEC("raw_tp/mm_page_alloc")
+int BPF_PROG(raw_alloc, const void *page, unsigned int order, unsigned int gfp, int type)
 {
     return allocated((__u64)page, page != NULL, order, type);
 }

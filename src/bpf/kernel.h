@@ -338,12 +338,6 @@ enum { X86_TS_COMPAT = 0x2 }; /* thread_info.status: a system call of a 32-bit p
 /* Bits of x86's error code of a page fault. */
 enum { X86_FAULT_WRITE = 0x2, X86_FAULT_FETCH = 0x10 };
 
-/* x86: an entry of the second level of page tables maps a huge page. */
-enum { X86_PAGE_PSE = 0x80 };
-enum { KERNEL_SIGBUS = 7 };
-enum scan_result { SCAN_SUCCEED = 1 };
-enum migratetype { MIGRATE_MOVABLE = 1 };
-
 enum oom_constraint { CONSTRAINT_NONE, CONSTRAINT_CPUSET, CONSTRAINT_MEMORY_POLICY, CONSTRAINT_MEMCG };
 
 struct oom_control {
@@ -367,10 +361,6 @@ struct page {
 
 struct page___before_6_11 {
     unsigned long flags; /* a struct since 6.18 */
-};
-
-struct folio {
-    unsigned long _flags_1; /* its lowest byte is the order, since 6.6 */
 };
 
 struct page___before_5_17 {
@@ -460,21 +450,6 @@ struct trace_event_raw_rss_stat {
     unsigned int mm_id, curr;
     int member;
     long size;
-};
-
-struct trace_event_raw_signal_generate {
-    int sig;
-    int pid; /* the thread */
-};
-
-struct trace_event_raw_mm_khugepaged_scan_pmd {
-    const struct mm_struct *mm;
-    int status;
-};
-
-struct trace_event_raw_mm_khugepaged_scan_file {
-    const struct mm_struct *mm;
-    int result;
 };
 
 struct trace_event_raw_mm_shrink_slab_start {

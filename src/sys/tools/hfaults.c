@@ -381,9 +381,11 @@ static const struct sys_without no_tree = {
     "mm_struct", "mm_mt", "faults of hugetlbfs, and which memory it was: this requires Linux 6.1",
     BIT(HUGETLB_2M) | BIT(HUGETLB_1G) | BIT(HUGETLB_OTHER) | BIT(HUGETLB_FAILED) | BIT(CLASS)};
 
-#define IF_TRANSPARENT "trace_event_raw_mm_khugepaged_scan_pmd"
+#define IF_TRANSPARENT       "trace_event_raw_mm_khugepaged_scan_pmd"
+#define ALLOCATION_ARGUMENTS "page,order,gfp_flags,migratetype"
 #define BY_POSITION                                                                                          \
-    {"raw_alloc", "mm_page_alloc", "page,order,gfp_flags,migratetype", NULL}, {"raw_free", "mm_page_free", "page,order", NULL},    \
+    {"raw_alloc", "mm_page_alloc", ALLOCATION_ARGUMENTS, NULL},                                              \
+        {"raw_free", "mm_page_free", "page,order", NULL},                                                    \
         {"raw_scan_pmd", "mm_khugepaged_scan_pmd", "mm", IF_TRANSPARENT},                                    \
     {                                                                                                        \
         "raw_scan_file", "mm_khugepaged_scan_file", "mm", IF_TRANSPARENT                                     \
