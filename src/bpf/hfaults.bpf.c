@@ -34,20 +34,24 @@ SEC("tp/kmem/mm_page_free") int tp_free(struct trace_event_raw_mm_page_free *ctx
 
 /* ---- begin and end of faults, by exceptions and the kernel's counts ---- */
 
-/* Returns the class, and sets *which if it is memory of hugetlbfs. */
-static __attribute__((noinline)) __u32 class_at(__u64 address, __u32 *which)
+/*
+ * Returns the class of the memory there, and above it the mark of a fault if it is of hugetlbfs. GLOBAL, so that the
+ * verifier goes on once, and not from each way through it.
+ */
+#define CLASS_BITS 16
+GLOBAL __u32 memory_at(__u64 address)
 {
     struct faults_file in = {0};
     classify(&in, address);
-    if (in.class == FAULTS_HUGETLB)
-        *which = mark_of_hugetlb((const void *)mapped_find(bpf_get_current_task_btf()->mm, address));
-    return in.class;
+    if (in.class != FAULTS_HUGETLB)
+        return in.class | HFAULTS_MARKS << CLASS_BITS;
+    const struct vm_area_struct *vma = (const void *)mapped_find(bpf_get_current_task_btf()->mm, address);
+    return in.class | mark_of_hugetlb(vma) << CLASS_BITS;
 }
 
 static __always_inline bool is_hugetlb(__u64 address)
 {
-    __u32 which = HFAULTS_MARKS;
-    return class_at(address, &which) == FAULTS_HUGETLB;
+    return memory_at(address) >> CLASS_BITS != HFAULTS_MARKS;
 }
 
 static __always_inline int settle_failed(void *ctx, const struct hfaults_open *o)
@@ -98,7 +102,8 @@ static __always_inline int ends(struct perf_context *ctx)
 {
     __u64 address = ctx->address;
     struct hfaults_open *o = open_now();
-    __u32 which = HFAULTS_MARKS, class = class_at(address, &which);
+    __u32 memory = memory_at(address), class = memory & ((1u << CLASS_BITS) - 1),
+          which = memory >> CLASS_BITS;
     if (which == HFAULTS_MARKS && o)
         which = mark_of_transparent(o);
     if (which < HFAULTS_MARKS && wanted())

@@ -81,6 +81,7 @@ static __attribute__((noinline)) struct hfaults_value *row_of(void *ctx, const s
 
 static __always_inline void mark(struct hfaults_value *v, __u32 which)
 {
+    barrier_var(which); /* or the compiler leaves out the comparison, which the verifier needs */
     if (which < HFAULTS_MARKS)
         v->marked[which]++;
 }
