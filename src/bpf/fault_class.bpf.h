@@ -20,6 +20,10 @@
 #ifndef FAULT_FILES_WANTED
 #define FAULT_FILES_WANTED (config.parts & FAULTS_BY_FILE)
 #endif
+/* Whether the size of the pages of hugetlbfs is to be found. */
+#ifndef FAULT_SIZES_WANTED
+#define FAULT_SIZES_WANTED false
+#endif
 
 #define NO_VERSION 1u /* odd: the lock is held, or the kernel does not count */
 
@@ -105,6 +109,8 @@ static __always_inline void describe_mapping(struct faults_file *is, const struc
                                              const struct mm_struct *mm, __u64 start, __u64 end)
 {
     is->class = class_of(v, mm, start, end);
+    if (FAULT_SIZES_WANTED && is->class == FAULTS_HUGETLB)
+        is->page_bytes = BPF_CORE_READ(v, vm_file, f_inode, i_sb, s_blocksize);
     const struct file *file = FAULT_FILES_WANTED ? BPF_CORE_READ(v, vm_file) : NULL;
     if (!file)
         return;

@@ -35,28 +35,22 @@ SEC("tp/kmem/mm_page_free") int tp_free(struct trace_event_raw_mm_page_free *ctx
 /* ---- begin and end of faults, by exceptions and the kernel's counts ---- */
 
 /*
- * Returns the class of the memory there, and above it the mark of a fault if it is of hugetlbfs. GLOBAL, so that the
- * verifier goes on once, and not from each way through it.
+ * Returns the class of the memory there, and above it what its fault came to. GLOBAL, so that the verifier goes on
+ * once, and not from each way through it.
  */
 #define CLASS_BITS 16
-GLOBAL __u32 memory_at(__u64 address)
+GLOBAL __u32 fault_at(__u64 address, __u32 got)
 {
     struct faults_file in = {0};
     classify(&in, address);
     if (in.class != FAULTS_HUGETLB)
-        return in.class | HFAULTS_MARKS << CLASS_BITS;
-    const struct vm_area_struct *vma = (const void *)mapped_find(bpf_get_current_task_btf()->mm, address);
-    return in.class | mark_of_hugetlb(vma) << CLASS_BITS;
+        return in.class | mark_of_transparent(got, 0) << CLASS_BITS;
+    return in.class | mark_of_hugetlb(in.page_bytes) << CLASS_BITS;
 }
 
 static __always_inline bool is_hugetlb(__u64 address)
 {
-    return memory_at(address) >> CLASS_BITS != HFAULTS_MARKS;
-}
-
-static __always_inline int settle_failed(void *ctx, const struct hfaults_open *o)
-{
-    return wanted() ? settle(ctx, o, FAULTS_HUGETLB, HFAULTS_HUGETLB_FAILED) : 0;
+    return (fault_at(address, HFAULTS_PAGE_NONE) & ((1u << CLASS_BITS) - 1)) == FAULTS_HUGETLB;
 }
 
 /*
@@ -68,8 +62,8 @@ static __always_inline int begins(void *ctx, __u64 address, bool by_kernel)
     if ((__s64)address < 0 || is_only_tried(by_kernel)) /* the kernel's own memory */
         return 0;
     const struct hfaults_open *o = open_now();
-    if (UNLIKELY(o && o->flags & HFAULTS_IN_HUGETLB))
-        settle_failed(ctx, o);
+    if (UNLIKELY(o && o->flags & HFAULTS_IN_HUGETLB) && wanted())
+        settle(NULL, FAULTS_HUGETLB, HFAULTS_HUGETLB_FAILED, false, o->began_ns);
     __u32 flags = !by_kernel ? 0 : HFAULTS_OF_KERNEL | (is_hugetlb(address) ? HFAULTS_IN_HUGETLB : 0);
     open_fault(0, address, flags);
     return 0;
@@ -100,16 +94,17 @@ BEGINS_NAMED(tp_begin_kernel, "tp/exceptions/page_fault_kernel", true)
 
 static __always_inline int ends(struct perf_context *ctx)
 {
-    __u64 address = ctx->address;
     struct hfaults_open *o = open_now();
-    __u32 memory = memory_at(address), class = memory & ((1u << CLASS_BITS) - 1),
-          which = memory >> CLASS_BITS;
-    if (which == HFAULTS_MARKS && o)
-        which = mark_of_transparent(o);
-    if (which < HFAULTS_MARKS && wanted())
-        settle(ctx, o, class, which);
-    if (o)
+    __u64 began_ns = 0;
+    __u32 got = HFAULTS_PAGE_NONE;
+    if (o) {
+        began_ns = o->began_ns;
+        got = o->got;
         o->flags = 0;
+    }
+    __u32 fault = fault_at(ctx->address, got), which = fault >> CLASS_BITS;
+    if (which < HFAULTS_MARKS && wanted())
+        settle(ctx, fault & ((1u << CLASS_BITS) - 1), which, false, began_ns);
     return 0;
 }
 
@@ -129,8 +124,8 @@ static __always_inline int signalled(void *ctx, int signal)
     struct hfaults_open *o = open_now();
     if (signal != KERNEL_SIGBUS || !o || o->flags & HFAULTS_OF_KERNEL)
         return 0;
-    if (is_hugetlb(o->address))
-        settle_failed(ctx, o);
+    if (is_hugetlb(o->address) && wanted())
+        settle(ctx, FAULTS_HUGETLB, HFAULTS_HUGETLB_FAILED, false, o->began_ns);
     o->flags = 0;
     return 0;
 }
@@ -152,7 +147,7 @@ static __always_inline int scanned(void *ctx, const struct mm_struct *mm, __u32 
 {
     const struct task_struct *owner = owner_of(mm);
     const __u32 success = bpf_core_enum_value(enum scan_result, SCAN_SUCCEED);
-    struct hfaults_value *v = wanted_of(owner) ? row_of(ctx, owner, class, result + 1) : NULL;
+    struct hfaults_value *v = wanted_of(owner) ? row_of(NULL, owner, class, result + 1) : NULL;
     if (!v)
         return 0;
     mark(v, HFAULTS_SCANNED);

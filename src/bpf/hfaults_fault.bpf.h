@@ -14,6 +14,7 @@
 #include "bpf/kernel_huge.bpf.h"
 
 #define FAULT_FILES_WANTED false
+#define FAULT_SIZES_WANTED true
 #include "bpf/fault_class.bpf.h"
 #include "bpf/hfaults_row.bpf.h"
 
@@ -29,12 +30,11 @@ struct {
     __uint(value_size, sizeof(struct hfaults_open));
 } open_faults SEC(".maps");
 
-static __always_inline __u32 mark_of_hugetlb(const struct vm_area_struct *vma)
+static __always_inline __u32 mark_of_hugetlb(__u64 page_bytes)
 {
-    const __u64 bytes = BPF_CORE_READ(vma, vm_file, f_inode, i_sb, s_blocksize);
-    return bytes == 2u << 20   ? HFAULTS_HUGETLB_2M
-           : bytes == 1u << 30 ? HFAULTS_HUGETLB_1G
-                               : HFAULTS_HUGETLB_OTHER;
+    return page_bytes == 2u << 20   ? HFAULTS_HUGETLB_2M
+           : page_bytes == 1u << 30 ? HFAULTS_HUGETLB_1G
+                                    : HFAULTS_HUGETLB_OTHER;
 }
 
 static __always_inline __u32 class_of_vma(const struct vm_area_struct *vma)
@@ -73,29 +73,31 @@ static __always_inline struct hfaults_open *open_fault(__u64 vma, __u64 address,
     return o;
 }
 
-/* A fault has come to this end. */
-static __attribute__((noinline)) int settle(void *ctx, const struct hfaults_open *o, __u32 class, __u32 which)
+/* A fault has come to this end. began_ns: 0 if it is not known. */
+static __attribute__((noinline)) int settle(void *ctx, __u32 class, __u32 which, bool asked, __u64 began_ns)
 {
     struct hfaults_value *v = row_of(ctx, NULL, class, 0);
     if (!v)
         return 0;
     mark(v, which);
-    if (o && o->flags & HFAULTS_NO_TOUCH)
-        mark(v, HFAULTS_ASKED);
-    if (o && o->began_ns)
-        row_measure(v, bpf_ktime_get_ns() - o->began_ns);
+    v->marked[HFAULTS_ASKED] += asked;
+    if (config.histograms && began_ns)
+        row_measure(v, bpf_ktime_get_ns() - began_ns);
     row_done(v);
     return 0;
 }
 
-/* What a fault outside of hugetlbfs came to; HFAULTS_MARKS: it has nothing to do with huge pages. */
-static __always_inline __u32 mark_of_transparent(const struct hfaults_open *o)
+/*
+ * What a fault outside of hugetlbfs came to; HFAULTS_MARKS: it has nothing to do with huge pages. GLOBAL, so that the
+ * verifier goes on once, and not from each way through it.
+ */
+GLOBAL __u32 mark_of_transparent(__u32 got, __u32 flags)
 {
-    return o->got == HFAULTS_PAGE_GOT         ? HFAULTS_THP
-           : o->got == HFAULTS_PAGE_REFUSED   ? HFAULTS_NO_PAGE
-           : o->got == HFAULTS_PAGE_UNCHARGED ? HFAULTS_CHARGE
-           : o->flags & HFAULTS_ZEROS         ? HFAULTS_ZERO
-                                              : HFAULTS_MARKS;
+    return got == HFAULTS_PAGE_GOT         ? HFAULTS_THP
+           : got == HFAULTS_PAGE_REFUSED   ? HFAULTS_NO_PAGE
+           : got == HFAULTS_PAGE_UNCHARGED ? HFAULTS_CHARGE
+           : flags & HFAULTS_ZEROS         ? HFAULTS_ZERO
+                                           : HFAULTS_MARKS;
 }
 
 /*

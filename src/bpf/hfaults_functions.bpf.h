@@ -32,11 +32,11 @@ static __always_inline int fault_ends(void *ctx, __u32 result)
     struct hfaults_open *o = open_now();
     if (!o)
         return 0;
-    __u32 which = mark_of_transparent(o);
+    __u32 which = mark_of_transparent(o->got, o->flags);
     const struct vm_area_struct *vma = (const void *)o->vma;
     if (which < HFAULTS_MARKS && !(result & (FAILED | VALUE(VM_FAULT_RETRY))) &&
         !(BPF_CORE_READ(vma, vm_flags) & KERNEL_VM_HUGETLB) && wanted())
-        settle(ctx, o, class_of_vma(vma), which);
+        settle(ctx, class_of_vma(vma), which, o->flags & HFAULTS_NO_TOUCH, o->began_ns);
     o->flags = 0;
     return 0;
 }
@@ -56,8 +56,10 @@ static __always_inline int hugetlb_ends(void *ctx, __u32 result)
     if (!o)
         return 0;
     const struct vm_area_struct *vma = (const void *)o->vma;
+    const __u64 page_bytes = BPF_CORE_READ(vma, vm_file, f_inode, i_sb, s_blocksize);
     if (!(result & VALUE(VM_FAULT_RETRY)) && wanted())
-        settle(ctx, o, FAULTS_HUGETLB, result & FAILED ? HFAULTS_HUGETLB_FAILED : mark_of_hugetlb(vma));
+        settle(ctx, FAULTS_HUGETLB, result & FAILED ? HFAULTS_HUGETLB_FAILED : mark_of_hugetlb(page_bytes),
+               o->flags & HFAULTS_NO_TOUCH, o->began_ns);
     if (o->flags & HFAULTS_DIRECT)
         o->flags = 0;
     return 0;
@@ -79,7 +81,8 @@ static __always_inline int happened(void *ctx, const struct vm_area_struct *vma,
 {
     const struct task_struct *owner = vma ? owner_of(BPF_CORE_READ(vma, vm_mm)) : NULL;
     struct hfaults_value *v =
-        wanted_of(owner) ? row_of(ctx, owner, vma ? class_of_vma(vma) : FAULTS_OTHER, 0) : NULL;
+        wanted_of(owner) ? row_of(owner ? NULL : ctx, owner, vma ? class_of_vma(vma) : FAULTS_OTHER, 0)
+                         : NULL;
     if (v) {
         mark(v, what);
         row_done(v);

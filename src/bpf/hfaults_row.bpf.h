@@ -48,7 +48,7 @@ static __always_inline bool wanted_of(const struct task_struct *owner)
     return owner ? owner_wanted(owner) : wanted();
 }
 
-/* This CPU's row until row_done(); owner: NULL for the current task. */
+/* This CPU's row until row_done(). ctx: NULL if the stack now is not that of the event; owner: NULL for the current task. */
 static __attribute__((noinline)) struct hfaults_value *row_of(void *ctx, const struct task_struct *owner,
                                                               __u32 class, __u32 result)
 {
@@ -66,8 +66,8 @@ static __attribute__((noinline)) struct hfaults_value *row_of(void *ctx, const s
     if (config.parts & HFAULTS_BY_RESULT)
         row.key.result = result;
     if (config.parts & HFAULTS_BY_STACK) {
-        row.key.kernel_stack = owner ? SYS_NO_STACK : kernel_stack_now(ctx);
-        row.key.user_stack = owner ? SYS_NO_STACK : user_stack_now(ctx);
+        row.key.kernel_stack = ctx ? kernel_stack_now(ctx) : SYS_NO_STACK;
+        row.key.user_stack = ctx ? user_stack_now(ctx) : SYS_NO_STACK;
     }
     if (config.parts & HFAULTS_BY_CGROUP)
         row.key.cgroup = owner ? cgroup_of(owner) : cgroup_now();
