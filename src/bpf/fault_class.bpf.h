@@ -8,13 +8,22 @@
  * for each CPU. It is valid as long as nobody has taken the address space's lock for writing; the kernel
  * counts that since 6.4.
  *
- * Runs in: the kernel. A part of faults.bpf.c.
+ * Runs in: the kernel. A part of the tools that show faults.
  */
 
 #include "bpf/sys.bpf.h"
 
 #include "bpf/faults.h"
 #include "bpf/mapped.bpf.h"
+
+/* Whether files have to be identified, and not only the kind of memory. */
+#ifndef FAULT_FILES_WANTED
+#define FAULT_FILES_WANTED (config.parts & FAULTS_BY_FILE)
+#endif
+/* Whether the size of the pages of hugetlbfs is to be found. */
+#ifndef FAULT_SIZES_WANTED
+#define FAULT_SIZES_WANTED false
+#endif
 
 #define NO_VERSION 1u /* odd: the lock is held, or the kernel does not count */
 
@@ -100,7 +109,9 @@ static __always_inline void describe_mapping(struct faults_file *is, const struc
                                              const struct mm_struct *mm, __u64 start, __u64 end)
 {
     is->class = class_of(v, mm, start, end);
-    const struct file *file = config.parts & FAULTS_BY_FILE ? BPF_CORE_READ(v, vm_file) : NULL;
+    if (FAULT_SIZES_WANTED && is->class == FAULTS_HUGETLB)
+        is->page_bytes = BPF_CORE_READ(v, vm_file, f_inode, i_sb, s_blocksize);
+    const struct file *file = FAULT_FILES_WANTED ? BPF_CORE_READ(v, vm_file) : NULL;
     if (!file)
         return;
     is->inode = BPF_CORE_READ(file, f_inode, i_ino);
@@ -133,6 +144,17 @@ static __always_inline void see(struct mapping_seen *seen, const struct mapping_
     seen->is = now->is;
     barrier();
     *(volatile __u32 *)&seen->writes = writes + 2;
+}
+
+/*
+ * Whoever looks at a program's memory from where nothing may wait takes what is there, and does without the rest: a BPF
+ * program that takes the stack, these among them. What is not there raises an exception all the same, of which
+ * handle_page_fault() tells before do_user_addr_fault() sees that it must not be handled; nor does the kernel count it.
+ * To be read directly: bpf_probe_read_kernel() is one of those who do without.
+ */
+static __always_inline bool is_only_tried(bool by_kernel)
+{
+    return by_kernel && bpf_get_current_task_btf()->pagefault_disabled;
 }
 
 /* The present state, from the address space's own tree. */

@@ -123,17 +123,6 @@ int BPF_PROG(exit_fault, struct vm_area_struct *vma, unsigned long address, unsi
     return account(ctx, &f);
 }
 
-/*
- * Whoever looks at a program's memory from where nothing may wait takes what is there, and does without the rest: a BPF
- * program that takes the stack, these among them. What is not there raises an exception all the same, of which
- * handle_page_fault() tells before do_user_addr_fault() sees that it must not be handled; nor does the kernel count it.
- * To be read directly: bpf_probe_read_kernel() is one of those who do without.
- */
-static __always_inline bool is_only_tried(__u32 mode)
-{
-    return mode == FAULTS_KERNEL && bpf_get_current_task_btf()->pagefault_disabled;
-}
-
 /* Its end, as the kernel counts it: what the access was is known from its beginning, and since when it is under way. */
 static __always_inline int begins(__u64 error_code)
 {
@@ -155,7 +144,7 @@ SEC("raw_tp/page_fault_user") int BPF_PROG(begin_user, __u64 address, void *regs
 
 SEC("raw_tp/page_fault_kernel") int BPF_PROG(begin_kernel, __u64 address, void *regs, __u64 error_code)
 {
-    return is_only_tried(FAULTS_KERNEL) ? 0 : begins(error_code);
+    return is_only_tried(true) ? 0 : begins(error_code);
 }
 
 static __always_inline int ended(struct perf_context *ctx, __u32 kind)
@@ -187,7 +176,7 @@ SEC("perf_event") int perf_major(struct perf_context *ctx)
 static __always_inline int began(void *ctx, __u32 mode, __u64 address, __u64 ip, __u64 error_code)
 {
     struct fault f = {.address = address, .ip = ip, .kind = FAULTS_MINOR, .mode = mode};
-    if ((__s64)address < 0 || is_only_tried(mode) || !wanted()) /* the kernel's own memory */
+    if ((__s64)address < 0 || is_only_tried(mode == FAULTS_KERNEL) || !wanted()) /* the kernel's own memory */
         return 0;
     f.access = access_of(error_code);
     classify(&f.in, f.address);

@@ -16,7 +16,10 @@ enum faults_part {
 };
 
 struct faults_file {
-    __u64 inode; /* 0: no file */
+    union {
+        __u64 inode;      /* 0: no file */
+        __u64 page_bytes; /* in its place, in a tool that asks for sizes: of hugetlbfs */
+    };
     __u32 device;
     __u32 class; /* enum faults_mark */
 };

@@ -222,6 +222,7 @@ struct mm_struct {
     atomic_long_t pgtables_bytes;
     unsigned long total_vm;
     struct file *exe_file;
+    struct task_struct *owner;         /* the process; NULL when it is ending. Only with memory cgroups */
     struct percpu_counter rss_stat[4]; /* since 6.2 */
 };
 
@@ -293,6 +294,7 @@ enum maple_type { maple_range_64 = 2, maple_arange_64 = 3 };
 
 struct super_block {
     __u32 s_dev;
+    unsigned long s_blocksize; /* of hugetlbfs: the size of its pages */
     unsigned long s_magic;
 };
 

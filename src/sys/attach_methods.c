@@ -42,6 +42,15 @@ bool attach_method_arguments_fit(const struct btf *btf, const char *tracepoint, 
     return true;
 }
 
+int attach_method_argument(const struct btf *btf, const char *tracepoint, const char *argument)
+{
+    const struct btf_type *proto = prototype_of(btf, tracepoint);
+    for (unsigned i = 1; proto && i < btf_vlen(proto); i++) /* the first one is the probe's own data */
+        if (!strcmp(btf__name_by_offset(btf, btf_params(proto)[i].name_off), argument))
+            return (int)i - 1;
+    return -1;
+}
+
 /* Does the kernel take a program at a function's begin or end? One that does nothing tells. */
 static bool takes_program_at(const struct btf *btf, const char *function, enum bpf_attach_type type,
                              struct buf *why)

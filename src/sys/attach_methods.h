@@ -18,6 +18,9 @@
 bool attach_method_arguments_fit(const struct btf *btf, const char *tracepoint, const char *arguments,
                                  struct buf *why);
 
+/** Returns the position of an argument of the tracepoint, from 0 on, by its name; -1: it has none of that name. */
+int attach_method_argument(const struct btf *btf, const char *tracepoint, const char *argument);
+
 /**
  * Returns whether this kernel can attach a program as its section says, as far as a quick test can tell. (A
  * refusal after maps were made and other programs were verified would cost as much as the method that works

@@ -44,12 +44,11 @@ class Boot:
 
 
 def qemu(kernel, machine, token, folder):
-    """The command. rdrand, or whoever asks for random numbers waits until the guest has gathered some. Nothing of
-    qemu's defaults: no network, no disk, no display, no configuration of the user.
+    """The command. Nothing of qemu's defaults: no network, no disk, no display, no configuration of the user.
     """
     words = "%s allium.token=%s allium.cgroup=%s %s" % (KERNEL_WORDS, token, machine.cgroup, machine.parameters)
     return [
-        initramfs.need("qemu-system-x86_64", "qemu-system-x86"), "-accel", "tcg,thread=multi", "-cpu", "qemu64,+rdrand",
+        initramfs.need("qemu-system-x86_64", "qemu-system-x86"), "-accel", "tcg,thread=multi", "-cpu", machine.cpu,
         "-smp", machine.smp(), "-m", machine.memory, *machine.numa(), "-nodefaults", "-no-user-config", "-display",
         "none", "-no-reboot",
         "-kernel", kernel.image, "-initrd", folder + "/initramfs", "-append", words, "-serial",

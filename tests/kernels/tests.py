@@ -11,6 +11,7 @@ memory     size of the guest's memory, as qemu takes it; else 256M
 cgroup     v2 (else) or v1: which has the memory controller
 cpus       number of CPUs of the guest; else 1. With 2, an emulated CPU may execute an int3 that another CPU has already
            removed; then the kernel panics
+cpu        model of the guest's CPU, as qemu takes it; else one with what this machine surely has. `max` has pages of 1 GiB
 nodes      number of NUMA nodes, which share memory and CPUs evenly; else 1. With fewer CPUs than nodes, the last nodes have
            none
 parameters words for the kernel's command line
@@ -22,7 +23,9 @@ import re
 
 from debian import PACKAGES, Wrong
 
-KEYS = ("kernels", "seconds", "programs", "copies", "modules", "memory", "cgroup", "cpus", "nodes", "parameters",
+# rdrand, or whoever asks for random numbers waits until the guest has gathered some.
+PLAIN_CPU = "qemu64,+rdrand"
+KEYS = ("kernels", "seconds", "programs", "copies", "modules", "memory", "cgroup", "cpus", "cpu", "nodes", "parameters",
         "long")
 
 
@@ -42,6 +45,7 @@ class Test:
             said.get("memory", ["256M"])[0],
             said.get("cgroup", ["v2"])[0],
             said.get("cpus", ["1"])[0],
+            said.get("cpu", [PLAIN_CPU])[0],
             " ".join(said.get("parameters", [])),
             int(said.get("nodes", ["1"])[0]))
         self.long = "long" in said
@@ -56,13 +60,14 @@ class Test:
 class Machine:
     """What tests of one boot share."""
 
-    def __init__(self, memory="256M", cgroup="v2", cpus="1", parameters="", nodes=1):
-        self.memory, self.cgroup, self.cpus, self.parameters = memory, cgroup, cpus, parameters
+    def __init__(self, memory="256M", cgroup="v2", cpus="1", cpu=PLAIN_CPU, parameters="", nodes=1):
+        self.memory, self.cgroup, self.cpus, self.cpu, self.parameters = memory, cgroup, cpus, cpu, parameters
         self.nodes = nodes
 
     def __str__(self):
         words = [self.memory, self.cgroup, "" if self.cpus == "1" else self.cpus + " CPUs",
-                 "" if self.nodes == 1 else "%d nodes" % self.nodes, self.parameters]
+                 "" if self.cpu == PLAIN_CPU else self.cpu, "" if self.nodes == 1 else "%d nodes" % self.nodes,
+                 self.parameters]
         return " ".join(filter(None, words))
 
     def smp(self):

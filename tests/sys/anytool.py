@@ -76,20 +76,22 @@ class About:
 
 
 def stir(folder, group, code=EXIT_OF_STIR):
-    """A command with something for every tool: files, programs, memory, compaction, reclaim in a cgroup, and a kill for
-    lack of memory. The shell itself is the last to be killed: there is lack of memory, too, when the disk is slow to
-    take what was written.
+    """A command with something for every tool: files, programs, memory, huge pages, compaction, reclaim in a cgroup, and
+    a kill for lack of memory. The shell itself is the last to be killed: there is lack of memory, too, when the disk is
+    slow to take what was written.
     """
     script = """
         spare() { (echo 500 >/proc/self/oom_score_adj; exec "$@"); }
         echo $$ >%(group)s/cgroup.procs
         for i in 1 2 3 4 5 6 7 8; do cat /proc/self/status >/dev/null; done
+        for words in "thp 1" "hugetlb 2"; do echo "$words" | spare %(huge)s >/dev/null; done
         spare head -c %(much)d /dev/zero >%(folder)s/file
         spare cat %(folder)s/file >/dev/null
         echo 1 >/proc/sys/vm/compact_memory
         (spare head -c %(much)d /dev/zero | spare tail -c %(much)d >/dev/null) 2>/dev/null
         exit %(code)d
-    """ % {"group": group.folder, "folder": folder, "much": 3 * LIMIT_MIB << 20, "code": code}
+    """ % {"group": group.folder, "folder": folder, "much": 3 * LIMIT_MIB << 20, "code": code,
+           "huge": built("TEST_HUGE")}
     return ["sh", "-c", script]
 
 

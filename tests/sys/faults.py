@@ -11,6 +11,7 @@ import sys
 import tempfile
 
 sys.dont_write_bytecode = True
+import huge
 import lib
 from lib import Failed, built, check, equal, loses, one_row_by_comm, only, tool, toucher, vmstat
 
@@ -18,7 +19,6 @@ N = 300
 CLASSES = ("heap", "stack", "anonymous", "file", "shared", "hugetlb", "other")
 METHODS = ["perf", "tp_btf", "raw_tp", "tp"]  # fexit: tests/kernels/guest/faults.sh
 CLASSES = ["heap", "stack", "anonymous", "file", "shared", "hugetlb", "other"]
-HUGE = "/proc/sys/vm/nr_hugepages"
 
 
 @contextlib.contextmanager
@@ -36,24 +36,6 @@ def file_of(pages):
         file.flush()
         os.fsync(file.fileno())
         yield file.name
-
-
-@contextlib.contextmanager
-def huge_pages(count):
-    def setting(value=None):
-        with open(HUGE, "r+") as file:
-            before = int(file.read())
-            if value is not None:
-                file.seek(0)
-                file.write(str(value))
-            return before
-    before = setting()
-    try:
-        setting(before + count)
-        check(setting() >= before + count, "the machine has no room for", count, "huge pages")
-        yield
-    finally:
-        setting(before)
 
 
 def touched(method, *words, options=(), env=None):
@@ -113,7 +95,7 @@ def written_file(method):
 
 
 def hugetlb(method):
-    with huge_pages(3):
+    with huge.pool(3):
         row, minor, major = touched(method, "hugetlb 3")
     right(row, minor, major, hugetlb=3)
 

@@ -195,12 +195,12 @@ def orders(t, s):
     """By the first column that is a number and has two values."""
     rows = (yield from see([], beside=["--top", 0])).rows()
     for key in rows[0]:
-        values = {row.get(key) for row in rows}
+        values = {row.get(key) for row in rows} - {None}
         if key in t.columns and len(values) > 1 and all(type(value) is int for value in values):
             signs = ("+", "-")
             runs = yield [Wanted(["--sort", sign + key]) for sign in signs]
             for sign, run in zip(signs, runs):
-                got = [row[key] for row in run.rows()]
+                got = [row[key] for row in run.rows() if row[key] is not None]  # those come last
                 equal(got, sorted(got, reverse=sign == "-"), "rows by " + sign + key)
             return
     raise lib.Failed("no column to sort by")

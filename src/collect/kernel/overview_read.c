@@ -155,18 +155,23 @@ static int compare_slabs(const void *left, const void *right)
     return (a->bytes < b->bytes) - (a->bytes > b->bytes);
 }
 
+void overview_read_huge(struct overview *m)
+{
+    each_numbered("/sys/kernel/mm/hugepages", "hugepages-", take_huge, m);
+    if (m->huge.len)
+        qsort(m->huge.at, m->huge.len, sizeof(*m->huge.at), compare_huge);
+}
+
 static void read_pages(struct overview *m, struct buf *text, uint32_t top)
 {
     each_numbered("/sys/devices/system/node", "node", take_node, m);
-    each_numbered("/sys/kernel/mm/hugepages", "hugepages-", take_huge, m);
+    overview_read_huge(m);
     buf_reset(text);
     if (!file_read("/sys/kernel/mm/transparent_hugepage/enabled", 4096, text))
         chosen_parse(buf_str(text), m->thp, sizeof(m->thp));
     slabinfo_parse(m, text_of(m, "/proc/slabinfo", text), (uint64_t)sysconf(_SC_PAGESIZE));
     if (m->nodes.len)
         qsort(m->nodes.at, m->nodes.len, sizeof(*m->nodes.at), compare_nodes);
-    if (m->huge.len)
-        qsort(m->huge.at, m->huge.len, sizeof(*m->huge.at), compare_huge);
     if (m->slabs.len)
         qsort(m->slabs.at, m->slabs.len, sizeof(*m->slabs.at), compare_slabs);
     if (top && m->slabs.len > top)

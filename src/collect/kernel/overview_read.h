@@ -37,4 +37,7 @@ int overview_read_count(struct overview_reader *l);
  * -errno as above. */
 int overview_read(struct overview_reader *l, const struct overview_wish *wish, struct overview *m);
 
+/** Reads the pools of hugetlbfs alone: `huge`, the smallest pages first. */
+void overview_read_huge(struct overview *m);
+
 #endif

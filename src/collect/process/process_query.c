@@ -110,6 +110,18 @@ void process_query(struct process_queryer *a, struct overview_process *p, bool p
     buf_release(&text);
 }
 
+bool process_query_huge(struct process_queryer *a, const struct overview_process *p, uint64_t *anon_bytes)
+{
+    struct buf text = BUF_INIT;
+    char line[PROC_TEXT_BYTES];
+    bool found = false;
+    if (query_file(a, p, "smaps_rollup", ROLLUP_BYTES_MAX, &text) == OVERVIEW_ANSWERED)
+        for (const char *at = buf_str(&text); !found && proc_text_next(&at, line);)
+            found = proc_text_value(line, "AnonHugePages", anon_bytes);
+    buf_release(&text);
+    return found;
+}
+
 static bool hex(const char **at, char end, uint64_t *value)
 {
     char *behind;

@@ -28,6 +28,8 @@ void process_query(struct process_queryer *a, struct overview_process *p, bool p
  * or OVERVIEW_REFUSED there are none.
  */
 void process_query_maps(struct process_queryer *a, struct overview_process *p, struct mappings *out);
+/** Reads the bytes of transparent huge pages that are mapped whole. Returns false if there was no answer. */
+bool process_query_huge(struct process_queryer *a, const struct overview_process *p, uint64_t *anon_bytes);
 /** Parses /proc/PID/smaps, or maps, which has no figures; damaged parts are left out. */
 void mappings_parse(struct mappings *out, const char *text);
 /** Parses Pss in /proc/PID/smaps_rollup. */
