@@ -250,10 +250,7 @@ struct thread_info { /* x86 */
     __u32 cpu; /* since 5.16 */
 };
 
-struct task_delay_info { /* NULL in tasks that began while kernel.task_delayacct was 0 */
-    __u64 swapin_delay;
-    __u32 swapin_count;
-};
+struct task_delay_info;
 
 struct task_struct {
     struct task_delay_info *delays;
@@ -273,15 +270,6 @@ struct task_struct {
     __u64 self_exec_id; /* how many programs it has executed */
     int pagefault_disabled;
     struct thread_struct thread;
-};
-
-/* A thread's own part of its process's counters. */
-struct task_rss_stat {
-    int events, count[4];
-};
-
-struct task_struct___before_6_2 {
-    struct task_rss_stat rss_stat;
 };
 
 /* Memory of a process: what is mapped where. */
@@ -367,38 +355,6 @@ struct kmem_cache {
     unsigned int size, object_size;
 };
 
-typedef struct {
-    unsigned long pte;
-} pte_t;
-
-struct vm_fault {
-    unsigned long address;
-    pte_t orig_pte;
-};
-
-struct gendisk {
-    char disk_name[32];
-};
-
-struct block_device {
-    struct gendisk *bd_disk;
-};
-
-/* An area of swap. */
-struct swap_info_struct {
-    unsigned long *zeromap; /* since 6.12 */
-    struct block_device *bdev;
-    struct file *swap_file;
-};
-
-/* Since 5.16. */
-struct folio {
-    unsigned long _flags_1;
-};
-
-/* Of /proc/vmstat. */
-enum vm_event_item { PSWPIN, PGFAULT, PGMAJFAULT, SWPIN_ZERO, ZSWPIN };
-
 struct page {
     unsigned long private;
     unsigned int page_type; /* its upper byte, since 6.11 */
@@ -419,7 +375,6 @@ struct slab { /* the same memory as the page */
 
 enum pagetype { PGTY_slab = 0xf5 };
 enum pageflags { PG_slab = 9 }; /* until 6.9 */
-enum pageflags___folio { PG_uptodate = 3, PG_head = 6 };
 
 /* Tracepoints by their fields; ent is their common head. */
 struct trace_entry {

@@ -2,10 +2,8 @@
 /* `allium sys swapin`: pages that are read from swap, and the page faults that wait for them. */
 #include "bpf/sys.bpf.h"
 
+#include "bpf/swap.bpf.h"
 #include "bpf/swapin.h"
-
-/* Address of the kernel's array of swap areas. */
-const volatile __u64 swap_info_address = 0;
 
 SYS_TABLE(struct swapin_key, struct swapin_value)
 
@@ -15,14 +13,6 @@ struct {
     __uint(key_size, sizeof(__u32));
     __uint(value_size, sizeof(struct swapin_thread));
 } threads SEC(".maps");
-
-/* An entry of swap: the area's number in the upper bits, and the page's offset in the area (mm/swapops.h). */
-enum { ENTRY_AREA_SHIFT = 58 };
-/* In a page table of x86 the area has 5 bits at another place. */
-enum { PTE_AREA_SHIFT = 59 };
-/* Larger numbers of areas mean no swap: pages that are being moved, are damaged, or belong to a device. The number of
- * areas depends on the kernel's configuration, and is not smaller than this. */
-enum { AREAS_MAX = 23 };
 
 static __always_inline struct swapin_thread *slot_now(void)
 {
@@ -36,15 +26,6 @@ static __always_inline __u32 tid_now(void)
 }
 
 /* ---- rows ---- */
-
-static __always_inline const struct swap_info_struct *area_info(__s32 area)
-{
-    const struct swap_info_struct *info = NULL;
-    if (swap_info_address && area >= 0 && area < AREAS_MAX)
-        bpf_probe_read_kernel(&info, sizeof(info),
-                              (const void *)(swap_info_address + (__u64)area * sizeof(info)));
-    return info;
-}
 
 static __always_inline struct swapin_value *row_of(__s32 area)
 {
@@ -174,19 +155,19 @@ static __always_inline void fault_account(struct swapin_thread *t, __u64 now_ns)
         add_fault(t, area, !t->pages, now_ns);
 }
 
-static __always_inline void fault_begins(const struct vm_fault *vmf, bool is_shared)
+static __always_inline int fault_begins(const struct vm_fault *vmf, bool is_shared)
 {
     struct swapin_thread *t = thread_now();
     __u64 address = BPF_CORE_READ(vmf, address);
     if (!t)
-        return;
+        return 0;
     read_settle(t);
     if (t->in_fault) {
         count(SWAPIN_END_MISSED);
         fault_account(t, 0);
     } else if (t->retried && t->address == address) {
         t->in_fault = 1;
-        return;
+        return 0;
     }
     thread_begin(t, address);
     t->in_fault = 1;
@@ -195,6 +176,7 @@ static __always_inline void fault_begins(const struct vm_fault *vmf, bool is_sha
         t->area = (__s32)(BPF_CORE_READ(vmf, orig_pte.pte) >> PTE_AREA_SHIFT);
     delays_begin(t);
     t->began_ns = bpf_ktime_get_ns();
+    return 0;
 }
 
 #define VALUE(name) bpf_core_enum_value(enum vm_fault_reason, name)
@@ -219,41 +201,6 @@ static __always_inline int fault_ends(__u32 result)
     else if (t->pages && wanted())
         add_no_fault(t->pages);
     return 0;
-}
-
-/* Flags are the first word of a folio, and of a page before there were folios. */
-static __always_inline bool has_flag(__u64 folio, __u32 flag)
-{
-    __u64 flags = 0;
-    bpf_probe_read_kernel(&flags, sizeof(flags), (const void *)folio);
-    return flags >> (flag & 63) & 1;
-}
-
-static __always_inline __u32 pages_of(__u64 folio)
-{
-    if (!has_flag(folio, bpf_core_enum_value(enum pageflags___folio, PG_head)))
-        return 1;
-    return 1u << (BPF_CORE_READ((const struct folio *)folio, _flags_1) &
-                  31); /* the order is in the lowest bits */
-}
-
-static __always_inline bool is_zero(const struct swap_info_struct *info, __u64 offset)
-{
-    unsigned long word = 0;
-    if (!bpf_core_field_exists(info->zeromap))
-        return false;
-    const unsigned long *map = BPF_CORE_READ(info, zeromap);
-    if (map)
-        bpf_probe_read_kernel(&word, sizeof(word), &map[offset / 64]);
-    return word >> (offset % 64) & 1;
-}
-
-static __always_inline bool is_zram(const struct swap_info_struct *info)
-{
-    char name[4] = {0};
-    const struct gendisk *disk = BPF_CORE_READ(info, bdev, bd_disk);
-    bpf_probe_read_kernel(name, sizeof(name), &disk->disk_name);
-    return name[0] == 'z' && name[1] == 'r' && name[2] == 'a' && name[3] == 'm';
 }
 
 static __always_inline int read_begins(const struct page *page)
@@ -291,7 +238,7 @@ static __always_inline int zswap_ends(void)
 }
 
 /* Before 6.6: 0 if it had the page, which is marked by the caller. */
-static __always_inline int zswap_frontswap_ends(int result)
+static __always_inline int zswap_frontswap_ends(__u32 result)
 {
     struct swapin_thread *t = slot_now();
     if (!result && t && t->tid == tid_now() && t->reading)
@@ -299,110 +246,47 @@ static __always_inline int zswap_frontswap_ends(int result)
     return 0;
 }
 
-SEC("fentry/do_swap_page") int BPF_PROG(fentry_fault, const struct vm_fault *vmf)
-{
-    fault_begins(vmf, false);
-    return 0;
-}
+/* A function, by both methods: its begin, with the first argument, and its end, with the result. */
+#define BEGINS(name, function, type, call)                                                                   \
+    SEC("fentry/" function) int BPF_PROG(fentry_##name, const type *arg)                                     \
+    {                                                                                                        \
+        return call;                                                                                         \
+    }                                                                                                        \
+    SEC("kprobe/" function) int BPF_KPROBE(kprobe_##name, const type *arg)                                   \
+    {                                                                                                        \
+        return call;                                                                                         \
+    }
+/* `before`: all its arguments, which a program at the end gets before the result. */
+#define ENDS(name, function, before, call)                                                                   \
+    SEC("fexit/" function) int BPF_PROG(fexit_##name, before, unsigned int result)                           \
+    {                                                                                                        \
+        return call;                                                                                         \
+    }                                                                                                        \
+    SEC("kretprobe/" function) int BPF_KRETPROBE(kretprobe_##name, unsigned int result)                      \
+    {                                                                                                        \
+        return call;                                                                                         \
+    }
+#define ENDS_ANYHOW(name, function, call)                                                                    \
+    SEC("fexit/" function) int BPF_PROG(fexit_##name)                                                        \
+    {                                                                                                        \
+        return call;                                                                                         \
+    }                                                                                                        \
+    SEC("kretprobe/" function) int BPF_KRETPROBE(kretprobe_##name)                                           \
+    {                                                                                                        \
+        return call;                                                                                         \
+    }
+#define FRONTSWAP_ARGUMENTS unsigned int type, unsigned long offset, void *page
 
-SEC("fexit/do_swap_page") int BPF_PROG(fexit_fault, const struct vm_fault *vmf, unsigned int result)
-{
-    return fault_ends(result);
-}
-
-SEC("fentry/shmem_fault") int BPF_PROG(fentry_shared, const struct vm_fault *vmf)
-{
-    fault_begins(vmf, true);
-    return 0;
-}
-
-SEC("fexit/shmem_fault") int BPF_PROG(fexit_shared, const struct vm_fault *vmf, unsigned int result)
-{
-    return fault_ends(result);
-}
-
-SEC("fentry/swap_read_folio") int BPF_PROG(fentry_read, const struct page *folio)
-{
-    return read_begins(folio);
-}
-
-SEC("fexit/swap_read_folio") int BPF_PROG(fexit_read)
-{
-    return read_ends();
-}
-
-SEC("fentry/swap_readpage") int BPF_PROG(fentry_readpage, const struct page *page)
-{
-    return read_begins(page);
-}
-
-SEC("fexit/swap_readpage") int BPF_PROG(fexit_readpage)
-{
-    return read_ends();
-}
-
-SEC("fexit/zswap_load") int BPF_PROG(fexit_zswap)
-{
-    return zswap_ends();
-}
-
-SEC("fexit/zswap_frontswap_load")
-int BPF_PROG(fexit_frontswap, unsigned int type, unsigned long offset, const struct page *page, int result)
-{
-    return zswap_frontswap_ends(result);
-}
-
-SEC("kprobe/do_swap_page") int BPF_KPROBE(kprobe_fault, const struct vm_fault *vmf)
-{
-    fault_begins(vmf, false);
-    return 0;
-}
-
-SEC("kretprobe/do_swap_page") int BPF_KRETPROBE(kretprobe_fault, unsigned int result)
-{
-    return fault_ends(result);
-}
-
-SEC("kprobe/shmem_fault") int BPF_KPROBE(kprobe_shared, const struct vm_fault *vmf)
-{
-    fault_begins(vmf, true);
-    return 0;
-}
-
-SEC("kretprobe/shmem_fault") int BPF_KRETPROBE(kretprobe_shared, unsigned int result)
-{
-    return fault_ends(result);
-}
-
-SEC("kprobe/swap_read_folio") int BPF_KPROBE(kprobe_read, const struct page *folio)
-{
-    return read_begins(folio);
-}
-
-SEC("kretprobe/swap_read_folio") int BPF_KRETPROBE(kretprobe_read)
-{
-    return read_ends();
-}
-
-SEC("kprobe/swap_readpage") int BPF_KPROBE(kprobe_readpage, const struct page *page)
-{
-    return read_begins(page);
-}
-
-SEC("kretprobe/swap_readpage") int BPF_KRETPROBE(kretprobe_readpage)
-{
-    return read_ends();
-}
-
-SEC("kretprobe/zswap_load") int BPF_KRETPROBE(kretprobe_zswap)
-{
-    return zswap_ends();
-}
-
-SEC("kretprobe/zswap_frontswap_load") int BPF_KRETPROBE(kretprobe_frontswap, int result)
-{
-    return zswap_frontswap_ends(result);
-}
+BEGINS(fault, "do_swap_page", struct vm_fault, fault_begins(arg, false))
+ENDS(fault, "do_swap_page", void *vmf, fault_ends(result))
+BEGINS(shared, "shmem_fault", struct vm_fault, fault_begins(arg, true))
+ENDS(shared, "shmem_fault", void *vmf, fault_ends(result))
+BEGINS(read, "swap_read_folio", struct page, read_begins(arg))
+ENDS_ANYHOW(read, "swap_read_folio", read_ends())
+BEGINS(readpage, "swap_readpage", struct page, read_begins(arg))
+ENDS_ANYHOW(readpage, "swap_readpage", read_ends())
+ENDS_ANYHOW(zswap, "zswap_load", zswap_ends())
+ENDS(frontswap, "zswap_frontswap_load", FRONTSWAP_ARGUMENTS, zswap_frontswap_ends(result))
 
 /* ---- tracepoints: a fault for a page of swap is told by what it does ---- */
 

@@ -169,7 +169,7 @@ def private(method, kind, source, env=None):
     row, (major, _) = swapped(method, kind, env=env)
     equal(row["faults"], PAGES, "faults")
     read = row["faults"] - row["cached_faults"]
-    # A fault that waits for a page that is being read ahead is a major one to the kernel, though the page was in the cache.
+    # A fault that waits for a page that is being read ahead is a major one to the kernel, and found it in the cache.
     check(read == major if method == "perf" else 0 < read <= major, read, "of", major, "major faults had to read")
     has_pages(row, method, source)
     check(0 < row["longest_ns"] <= row["duration_ns"], row)
@@ -329,7 +329,8 @@ def histogram():
 
 
 TESTS = [("pages of a file, by " + method, lambda method=method: of_file(method)) for method in METHODS]
-for name, test in (("pages of zram", of_zram), ("pages in zswap", of_zswap), ("zero pages", of_zeros), ("shared memory", shared)):
+for name, test in (("pages of zram", of_zram), ("pages in zswap", of_zswap), ("zero pages", of_zeros),
+                   ("shared memory", shared)):
     TESTS += [(name + ", by " + method, lambda test=test, method=method: test(method)) for method in ("tp_btf", "perf")]
 TESTS += [("%s: at most %d %% of %d processes is unattributed" % (method, percent, processes),
            lambda method=method, processes=processes, percent=percent: unattributed(method, processes, percent))

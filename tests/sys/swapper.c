@@ -35,7 +35,8 @@ static void require(int holds, const char *what)
     }
 }
 
-/* Each page differs from the others, except for zeros, and does not compress unless it is the `same` word throughout. */
+/* Each page differs from the others, except for zeros. A random one does not compress, and one of the `same` word does.
+ */
 static void fill(size_t page, const char *kind)
 {
     uint64_t *at = (uint64_t *)(memory + page * PAGE), word = page * 0x9e3779b97f4a7c15u + 1;

@@ -380,26 +380,26 @@ static const struct sys_counted counted[] = {
     {                                                                                                        \
         program, NULL, NULL, NULL                                                                            \
     }
-#define FAULT_PROGRAMS(method, begins, ends)                                                                 \
-    NAMED(begins "_fault"), NAMED(ends "_fault"), NAMED(begins "_shared"), NAMED(ends "_shared")
-
-/* Functions of this method, with those that read a page and that ask zswap: both have changed their names. */
-#define FUNCTIONS(method, begins, ends)                                                                      \
-    {.name = method,                                                                                         \
-     .attach = {FAULT_PROGRAMS(method, begins, ends), NAMED(begins "_read"), NAMED(ends "_read"),            \
-                NAMED(ends "_zswap")}},                                                                      \
-        {.name = method,                                                                                     \
-         .attach = {FAULT_PROGRAMS(method, begins, ends), NAMED(begins "_readpage"),                         \
-                    NAMED(ends "_readpage"), NAMED(ends "_frontswap")}},                                     \
-        {.name = method,                                                                                     \
-         .attach = {FAULT_PROGRAMS(method, begins, ends), NAMED(begins "_read"), NAMED(ends "_read")}},      \
+/* Functions of this method. Those that read a page and that ask zswap have changed their names: the kernels are since
+ * 6.7 or so, 6.6, and before. Kernels without zswap come last. */
+#define WITH(method, begins, ends, ...)                                                                      \
     {                                                                                                        \
         .name = method, .attach = {                                                                          \
-            FAULT_PROGRAMS(method, begins, ends),                                                            \
-            NAMED(begins "_readpage"),                                                                       \
-            NAMED(ends "_readpage")                                                                          \
+            NAMED(begins "_fault"),                                                                          \
+            NAMED(ends "_fault"),                                                                            \
+            NAMED(begins "_shared"),                                                                         \
+            NAMED(ends "_shared"),                                                                           \
+            __VA_ARGS__                                                                                      \
         }                                                                                                    \
     }
+#define FUNCTIONS(method, begins, ends)                                                                      \
+    WITH(method, begins, ends, NAMED(begins "_read"), NAMED(ends "_read"), NAMED(ends "_zswap")),            \
+        WITH(method, begins, ends, NAMED(begins "_readpage"), NAMED(ends "_readpage"),                       \
+             NAMED(ends "_zswap")),                                                                          \
+        WITH(method, begins, ends, NAMED(begins "_readpage"), NAMED(ends "_readpage"),                       \
+             NAMED(ends "_frontswap")),                                                                      \
+        WITH(method, begins, ends, NAMED(begins "_read"), NAMED(ends "_read")),                              \
+        WITH(method, begins, ends, NAMED(begins "_readpage"), NAMED(ends "_readpage"))
 
 #define EVENTS                                                                                               \
     .lacks = "the device of a page, if there are several; whether a page of the root cgroup was zero or in " \
