@@ -157,7 +157,7 @@ static __always_inline void fault_account(struct swapin_thread *t, __u64 now_ns)
 
 static __always_inline int fault_begins(const struct vm_fault *vmf, bool is_shared)
 {
-    struct swapin_thread *t = thread_now();
+    struct swapin_thread *t = runs() ? thread_now() : NULL; /* the end may not be attached yet */
     __u64 address = BPF_CORE_READ(vmf, address);
     if (!t)
         return 0;
@@ -355,13 +355,17 @@ static __always_inline int handled(struct swapin_thread *t, bool sees_reads)
     __u64 now_ns = bpf_ktime_get_ns();
     bool swap = t->member == MM_SWAPENTS, shared = t->member == MM_SHMEMPAGES;
     bool has_read = t->major && (t->pages || swap || shared);
+    if (!(has_read || swap || t->pages) || !wanted()) {
+        thread_begin(t, 0);
+        return 0;
+    }
     if (has_read || swap) {
         if (sees_reads && has_read && !t->pages)
             add_pages(-1, SWAPIN_UNKNOWN, 1, true);
         if (t->pages && !has_read)
             add_no_fault(t->pages);
         add_fault(t, -1, !has_read, now_ns);
-    } else if (t->pages) {
+    } else {
         add_no_fault(t->pages);
     }
     thread_begin(t, 0);
@@ -384,7 +388,7 @@ static __always_inline int memcg_event(__u32 item, __u64 value)
         return 0;
     if (item == EVENT(PGFAULT)) {
         struct swapin_thread *t = slot_now();
-        return t && t->tid == tid_now() && wanted() ? handled(t, true) : 0;
+        return t && t->tid == tid_now() ? handled(t, true) : 0;
     }
     if (item == EVENT(PGMAJFAULT)) {
         struct swapin_thread *t = thread_now();
@@ -434,7 +438,7 @@ SEC("raw_tp/rss_stat") int BPF_PROG(raw_rss, const struct mm_struct *mm, int mem
 static __always_inline int perf_ended(bool major)
 {
     struct swapin_thread *t = slot_now();
-    if (!t || t->tid != tid_now() || !wanted())
+    if (!runs() || !t || t->tid != tid_now())
         return 0;
     t->major = major;
     rss_end(t);
