@@ -258,7 +258,10 @@ struct thread_info { /* x86 */
     __u32 cpu; /* since 5.16 */
 };
 
+struct task_delay_info;
+
 struct task_struct {
+    struct task_delay_info *delays;
     struct thread_info thread_info;
     int pid, tgid, prio, exit_state;
     unsigned int flags;
@@ -394,6 +397,7 @@ struct kmem_cache {
 };
 
 struct page {
+    unsigned long private;
     unsigned int page_type; /* its upper byte, since 6.11 */
     unsigned long compound_head;
 };

@@ -133,6 +133,8 @@ int sys_open(struct sys_session **out, const struct sys_tool *tool, const struct
     resolver_drain(s->names); /* attaching took long enough to fill the band where much is mapped */
     s->since_ns = clock_ns(CLOCK_MONOTONIC);
     __atomic_store_n(&s->state->runs, 1, __ATOMIC_SEQ_CST);
+    if (tool->counting)
+        tool->counting(s);
     *out = s;
     return 0;
 }
@@ -140,8 +142,10 @@ int sys_open(struct sys_session **out, const struct sys_tool *tool, const struct
 void sys_stop(struct sys_session *s)
 {
     if (s->state) {
-        __atomic_store_n(&s->state->runs, 0, __ATOMIC_SEQ_CST);
+        const bool ran = __atomic_exchange_n(&s->state->runs, 0, __ATOMIC_SEQ_CST);
         s->until_ns = clock_ns(CLOCK_MONOTONIC);
+        if (ran && s->tool->counting)
+            s->tool->counting(s);
     }
     vec_each (struct bpf_link *, link, &s->links)
         bpf_link__destroy(*link);

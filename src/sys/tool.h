@@ -185,6 +185,8 @@ struct sys_tool {
      */
     const struct sys_tool *(*variant)(int argc, char **argv);
     int (*ready)(struct sys_session *s, struct error *e); /* before the programs are loaded */
+    /* when counting has begun, and when it has ended, before the programs are detached (s->until_ns is set then) */
+    void (*counting)(struct sys_session *s);
     void (*gather)(struct sys_session *s); /* before rows are made: gets other data from the kernel */
     /* After them: adds rows without a key; for events, called when the programs are detached: adds events in
      * progress. */

@@ -2,6 +2,7 @@
 """What the tests of all tools share: which tools there are, by what the command itself says, and a program that gives
 each of them something to see. A tool that is added is tested without a word here.
 """
+import contextlib
 import ctypes
 import json
 import os
@@ -76,13 +77,14 @@ class About:
 
 
 def stir(folder, group, code=EXIT_OF_STIR):
-    """A command with something for every tool: files, programs, memory, huge pages, compaction, reclaim in a cgroup, and
-    a kill for lack of memory. The shell itself is the last to be killed: there is lack of memory, too, when the disk is
-    slow to take what was written.
+    """A command with something for every tool: files, programs, memory, huge pages, compaction, pages in swap, reclaim in
+    a cgroup, and a kill for lack of memory. The shell itself is the last to be killed: there is lack of memory, too,
+    when the disk is slow to take what was written.
     """
     script = """
         spare() { (echo 500 >/proc/self/oom_score_adj; exec "$@"); }
         echo $$ >%(group)s/cgroup.procs
+        printf '%%s\n' 'map 200 zero private' out 'touch 0 200 1' | %(swapper)s >/dev/null
         for i in 1 2 3 4 5 6 7 8; do cat /proc/self/status >/dev/null; done
         for words in "thp 1" "hugetlb 2"; do echo "$words" | spare %(huge)s >/dev/null; done
         spare head -c %(much)d /dev/zero >%(folder)s/file
@@ -91,24 +93,26 @@ def stir(folder, group, code=EXIT_OF_STIR):
         (spare head -c %(much)d /dev/zero | spare tail -c %(much)d >/dev/null) 2>/dev/null
         exit %(code)d
     """ % {"group": group.folder, "folder": folder, "much": 3 * LIMIT_MIB << 20, "code": code,
-           "huge": built("TEST_HUGE")}
+           "huge": built("TEST_HUGE"), "swapper": built("TEST_SWAPPER")}
     return ["sh", "-c", script]
 
 
 class Stirring:
-    """A folder and a cgroup for stir(), gone afterwards."""
+    """A folder, a cgroup and swap for stir(), gone afterwards."""
 
     def __enter__(self):
-        self.dir = tap.private_dir(reclaim.DISK)
-        self.folder = self.dir.__enter__()
-        self.group_context = reclaim.group(LIMIT_MIB)
-        self.group = self.group_context.__enter__()
-        self.group.does_not_swap()  # another's swap would be room
+        with contextlib.ExitStack() as stack:
+            self.folder = stack.enter_context(tap.private_dir(reclaim.DISK))
+            stack.enter_context(reclaim.swap(4))
+            self.group = stack.enter_context(reclaim.group(LIMIT_MIB))
+            self.group.does_not_swap()  # it would be room; but for swapper
+            if not self.group.v1:
+                reclaim.write(self.group.folder + "/memory.swap.max", reclaim.MIB)
+            self.stack = stack.pop_all()
         return self
 
     def __exit__(self, *error):
-        self.group_context.__exit__(*error)
-        self.dir.__exit__(*error)
+        self.stack.close()
 
     def command(self, code=EXIT_OF_STIR):
         return stir(self.folder, self.group, code)
