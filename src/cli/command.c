@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OPTIONS_MAX   48
+#define OPTIONS_MAX   56
 #define FIRST_LONG    256 /* getopt values of options without a letter begin here */
 #define HELP_INDEX    (OPTIONS_MAX - 1)
 #define COLUMN_OF_DOC 28

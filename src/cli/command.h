@@ -63,7 +63,7 @@ extern const struct command command_trace, command_events, command_run, command_
 
 /** The values of the options of one call, in the order of the table. */
 struct arguments {
-    const char *value[48]; /* NULL: not given; "" or the value: given */
+    const char *value[56]; /* NULL: not given; "" or the value: given */
     /* all values of the options with `many`, of which a command has at most two, and the names of these options */
     const char *many[2 * ARGUMENTS_MANY], *many_of[2 * ARGUMENTS_MANY];
     int n_many;

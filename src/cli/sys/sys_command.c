@@ -19,6 +19,8 @@ static const struct option_doc common[] = {
     {"user", 0, "USER", "start CMD as this user"},
     {"duration", 0, "DURATION", "stop after DURATION"},
     {"count", 0, "N", "stop after N intervals"},
+    {"explain", 0, NULL,
+     "print what the tool hooks, costs, cannot show here, and which questions it answers"},
     {"attach", 0, "METHOD", "use only this way to attach, see allium doctor"},
     {"columns", 0, "LIST", "show only these columns: names, with commas between them"},
     {"wide", 0, NULL, "shorten nothing and leave out no column, whatever the terminal's width"},

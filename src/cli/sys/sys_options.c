@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "cli/sys/about/tool_explain.h"
 #include "cli/sys/sys_columns.h"
 #include "cli/sys/import/import_shown.h"
 #include "cli/sys/sys_charge.h"
@@ -453,6 +454,8 @@ int sys_options_parse(struct sys_request *r, const struct sys_tool *tool, int ar
         return command_misuse(&r->as_command, "%s does not take %s: write a command to start after --",
                               r->name, a.rest[0]);
     r->command = a.n_rest ? a.rest : NULL;
+    if (value(&p, "explain"))
+        return tool_explain_parse(r, &a);
     for (size_t i = 0; tool->options && tool->options[i].name; i++)
         r->own[i] = command_value(&r->as_command, &a, tool->options[i].name);
     r->settings.options = r->own;
