@@ -313,8 +313,7 @@ void resolver_kernel_directory(struct sys_session *s, struct table *t, uint32_t 
     name_place(s->names, t, column, address, true);
 }
 
-/* Is it part of how our program came to be called, and not of what it looks at? */
-static bool is_our_own(struct names *n, uint64_t address)
+bool resolver_kernel_is_bpf(struct names *n, uint64_t address)
 {
     static const char *const begin[] = {
         "bpf_prog_",           "bpf_trace_run",        "trace_call_bpf",       "perf_trace_",
@@ -352,7 +351,7 @@ void resolver_kernel_stack(struct sys_session *s, struct table *t, uint32_t colu
     uint64_t frames[SYS_STACK_DEPTH];
     unsigned n = sys_stack_frames(s, id, frames), first = 0;
     struct buf b = BUF_INIT;
-    while (first < n && is_our_own(s->names, frames[first]))
+    while (first < n && resolver_kernel_is_bpf(s->names, frames[first]))
         first++;
     for (unsigned i = first; i < n; i++)
         add_stack_frame(s->names, &b, call(s->names, frames[i]));

@@ -81,6 +81,8 @@ void resolver_add_kernel_call(struct names *n, struct buf *b, uint64_t address);
 void resolver_add_kernel_file(struct names *n, struct buf *b, uint64_t address);
 /** Appends the function, as resolver_kernel_function() names it. */
 void resolver_add_kernel_function(struct names *n, struct buf *b, uint64_t address);
+/** Returns whether the code is part of how a BPF program of a tool came to be called, and not of what it observes. */
+bool resolver_kernel_is_bpf(struct names *n, uint64_t address);
 /**
  * Fills `out` with the functions at the call, the innermost inlined one first, from the first one that no header
  * defines: kmalloc() and the like are left out. Returns false if they are not known. They belong to `n`, until the next

@@ -74,13 +74,18 @@ static uint64_t stack_columns(const struct sys_tool *tool)
     return bits;
 }
 
+bool sys_columns_part_has_stacks(const struct sys_tool *tool, const struct sys_part *part)
+{
+    return part->columns & stack_columns(tool);
+}
+
 int sys_columns_check_stacks(const struct sys_request *r, const char *option)
 {
     const uint64_t stacks = stack_columns(r->tool);
     const struct sys_part *part = r->settings.part;
     if (!stacks)
         return command_misuse(&r->as_command, "%s takes no stacks: leave out --%s", r->name, option);
-    if (part && !(part->columns & stacks) && !r->from)
+    if (part && !sys_columns_part_has_stacks(r->tool, part) && !r->from)
         return command_misuse(&r->as_command, "--%s: rows by %s have no stacks, use --by stack", option,
                               part->name);
     return -1;

@@ -70,6 +70,11 @@ static const struct option_doc of_charge[] = {
     {"charge", 0, "WHO", "count a free in the row of the call that frees: freer (default), or allocator"},
     {"slab-account", 0, NULL,
      "print the table of the slab_account patches: total, slack, req, alloc/free, caller"},
+    {NULL, 0, NULL, NULL},
+};
+
+/* Of tools that have rows by directory. */
+static const struct option_doc of_directories[] = {
     {"depth", 0, "N", "with --by directory: count only the first N parts of its name"},
     {NULL, 0, NULL, NULL},
 };
@@ -231,6 +236,8 @@ void sys_command_make(struct sys_request *r)
     add_options(r, &n, tool->parts ? of_rows : of_events);
     if (tool->charge)
         add_options(r, &n, of_charge);
+    if (tool->directory)
+        add_options(r, &n, of_directories);
     if (tool->reads_traces)
         add_options(r, &n, of_traces);
     if (tool->measure)

@@ -15,6 +15,7 @@
 #include "cli/sys/sys_charge.h"
 #include "cli/sys/sys_command.h"
 #include "cli/sys/sys_refusals.h"
+#include "cli/sys/sys_regroup.h"
 #include "cli/sys/sys_vmlinux.h"
 #include "cli/option_values.h"
 #include "query/field.h"
@@ -206,7 +207,7 @@ static void sample(struct parse *p)
         return;
     if (!s->config.sample)
         refuse(p, "sample", "0", "a number of events, at least 1: one stack is sampled for each N events");
-    else if (s->part && !s->part->stacks)
+    else if (s->part && !sys_columns_part_has_stacks(r->tool, s->part))
         p->code = command_misuse(&r->as_command, "--sample takes user stacks: use --by stack");
     if (!value(p, "stacks"))
         s->config.stacks |= SYS_STACK_USER;
@@ -434,6 +435,8 @@ static void shape(struct parse *p)
     p->r->show.hidden |= p->r->from ? 0 : columns_of_options(p->r) | p->r->tool->recorded;
     if (p->code < 0)
         p->code = sys_charge_parse(p->r, p->a);
+    if (p->code < 0)
+        p->code = sys_regroup_parse(p->r, p->a);
     if (p->code < 0)
         p->code = import_shown_parse(p->r, p->a);
     columns(p);
