@@ -88,6 +88,12 @@ int command_fail(int code, const char *fmt, ...) __attribute__((format(printf, 2
 int command_written(struct sink *out, int code);
 /** Prints each line of the notes (view/text/notes.h) on stderr, and releases them. */
 void command_notes(struct buf *notes);
+/**
+ * Until the matching end, usage errors are kept, to be printed together in one line. The end returns EXIT_USAGE if there
+ * were any and they were printed, otherwise `code`. Pairs may be nested: the outermost one prints.
+ */
+void command_gather_begin(void);
+int command_gather_end(const struct command *c, int code);
 /** Prints a usage error of this command, and how to get help. Returns EXIT_USAGE. */
 int command_misuse(const struct command *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
