@@ -264,7 +264,7 @@ static size_t make_options(const struct command *c, bool stop_at_word, struct op
     return n;
 }
 
-/* Several unknown options are named together; any other error ends it, as it is not known where the next option begins. */
+/* Several unknown options are named together. Any other error ends it: it is not known where the next option begins. */
 static int parse_options(const struct command *c, int argc, char **argv, bool stop_at_word,
                          struct arguments *a)
 {

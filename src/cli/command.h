@@ -89,8 +89,8 @@ int command_written(struct sink *out, int code);
 /** Prints each line of the notes (view/text/notes.h) on stderr, and releases them. */
 void command_notes(struct buf *notes);
 /**
- * Until the matching end, usage errors are kept, to be printed together in one line. The end returns EXIT_USAGE if there
- * were any and they were printed, otherwise `code`. Pairs may be nested: the outermost one prints.
+ * Until the matching end, usage errors are kept, to be printed together in one line. The end returns EXIT_USAGE if it
+ * printed any, otherwise `code`. Pairs may be nested: the outermost one prints.
  */
 void command_gather_begin(void);
 int command_gather_end(const struct command *c, int code);

@@ -16,6 +16,7 @@
 
 struct names;
 struct buf;
+struct cgroups;
 struct address_spaces;
 struct user_frame;
 struct user_stacks;
@@ -46,6 +47,8 @@ void resolver_freeze(struct names *n);
 /** Returns the address spaces of processes, to be drained by the caller; NULL: not requested, or not
  * available. */
 struct address_spaces *resolver_spaces(struct names *n);
+/** Returns the cgroups whose paths are known. */
+struct cgroups *resolver_cgroups(struct names *n);
 /** Reads the process now: it may end soon, or execute another program. */
 void resolver_know(struct names *n, int pid);
 /**

@@ -234,9 +234,9 @@ def by_code():
             m.do("touch %d" % N)
             for it in whole, code, files, folders, kept:
                 it.stop()
-        again = lib.tap.succeed([lib.built("ALLIUM"), "sys", "kpages", "--from", recorded, "--by", "directory", "--json"])
-    row = only(lib.stream(again.stdout)[:-1], directory="mm")
-    equal(row["allocations"], N, "pages of the directory of recorded files")
+        command = [lib.built("ALLIUM"), "sys", "kpages", "--from", recorded, "--by", "directory", "--json"]
+        again = lib.stream(lib.tap.succeed(command).stdout)[:-1]
+    equal(only(again, directory="mm")["allocations"], N, "pages of the directory of recorded files")
     row = only(code.rows, function=function)
     equal((row["allocations"], row["live_blocks"]), (N, N), "pages of %s" % function)
     equal(only(files.rows, file="mm/memory.c ~")["allocations"], N, "pages of its file")

@@ -447,7 +447,8 @@ static void queries(struct parse *p)
     if (table_query_init(&r->show.where, value(p, "where"), r->tool->columns, r->tool->n_columns, &e))
         p->code = command_misuse(&r->as_command, "--where: %s", e.text);
     struct table columns = {.columns = r->tool->columns, .n_columns = r->tool->n_columns};
-    if (sys_alert_init(&r->show.alert, value(p, "alert"), value(p, "exec"), &columns, !r->tool->parts, &e))
+    if (!r->from && /* a recording takes none */
+        sys_alert_init(&r->show.alert, value(p, "alert"), value(p, "exec"), &columns, !r->tool->parts, &e))
         p->code = command_misuse(&r->as_command, "%s", e.text);
     if (r->show.alert.for_ns && !r->show.interval_ns)
         p->code = command_misuse(&r->as_command, "--alert with \"for\" compares reports: use --interval");

@@ -9,6 +9,7 @@
 #include <linux/perf_event.h>
 
 #include "sys/bpf_object.h"
+#include "sys/names/cgroups_gone.h"
 
 /* The first part of a section is how its program is attached, the last part the name of the place. */
 static const struct {
@@ -71,8 +72,8 @@ static int stay_quiet(enum libbpf_print_level level, const char *fmt, va_list ar
     return 0;
 }
 
-static void add_all(struct buf *b, const struct bpf_object *object, const struct sys_attach_method *method,
-                    const struct btf *kernel)
+static void add_all(struct buf *b, const struct bpf_object *object, const struct sys_tool *tool,
+                    const struct sys_attach_method *method, const struct btf *kernel)
 {
     const size_t from = b->len;
     for (const struct sys_attachment *a = method->attach;
@@ -91,6 +92,8 @@ static void add_all(struct buf *b, const struct bpf_object *object, const struct
             buf_printf(b, "%s%s", b->len > from ? ", " : "", buf_str(&place));
         buf_release(&place);
     }
+    if (cgroups_gone_needed(tool, tool->parts))
+        buf_addstr(b, ", cgroup_rmdir");
 }
 
 int attach_places_add(struct buf *b, const struct sys_tool *tool, const struct sys_attach_method *method)
@@ -103,7 +106,7 @@ int attach_places_add(struct buf *b, const struct sys_tool *tool, const struct s
         error = -errno;
     if (object) {
         struct btf *kernel = btf__load_vmlinux_btf();
-        add_all(b, object, method, kernel);
+        add_all(b, object, tool, method, kernel);
         btf__free(kernel);
         bpf_object__close(object);
     }

@@ -12,7 +12,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "model/table/table_merge.h"
-#include "sys/kernel_caller.h"
+#include "sys/names/kernel_caller.h"
 #include "sys/kernel_enums.h"
 #include "sys/kernel_symbol_address.h"
 #include "sys/resolver.h"

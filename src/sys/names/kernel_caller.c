@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "sys/kernel_caller.h"
+#include "sys/names/kernel_caller.h"
 
 #include <string.h>
 
