@@ -59,7 +59,7 @@ struct {
     __uint(value_size, sizeof(__u64));
 } counts SEC(".maps");
 
-#include "bpf/cgroups_gone.bpf.h"
+#include "bpf/cgroup_rmdir.bpf.h"
 
 static __always_inline void count(__u32 what)
 {

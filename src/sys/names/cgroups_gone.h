@@ -3,7 +3,7 @@
 #define SYS_CGROUPS_GONE_H
 
 /*
- * The paths of cgroups that were removed while a tool runs, from bpf/cgroups_gone.bpf.h. Without them, as on a kernel
+ * The paths of cgroups that were removed while a tool runs, from bpf/cgroup_rmdir.bpf.h. Without them, as on a kernel
  * whose tracepoint has other arguments, such a cgroup is not known.
  *
  * Runs in: the tool. Threads: one. Owns: nothing.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef BPF_CGROUPS_GONE_BPF_H
-#define BPF_CGROUPS_GONE_BPF_H
+#ifndef BPF_CGROUP_RMDIR_BPF_H
+#define BPF_CGROUP_RMDIR_BPF_H
 
 /*
  * The paths of cgroups that are removed while a tool runs: rows are named at the end of a report, when no file tells
