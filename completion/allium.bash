@@ -27,7 +27,7 @@ _allium_options()
     export) echo --html --html-size --svg --metric --pprof --folded --speedscope --heaptrack --chrome --ctf -o --output --force --where --debuginfod -p --pid --help ;;
     sql) echo --json --csv --debuginfod --no-pager -p --pid --help ;;
     set) echo --where --for -p --pid --help ;;
-    sys) echo -p --pid --interval --count --duration --sort --top --all --pss --columns --wide --exact --json --no-pager --help ;;
+    sys) echo --list -p --pid --interval --count --duration --sort --top --all --pss --columns --wide --exact --json --no-pager --help ;;
     'sys allocinfo') echo --by --sort --where --top --interval --count --duration --allocinfo --columns --wide --exact --json --no-pager --help ;;
     'sys frag') echo --from --interval --count --duration --buffer --top --html --force --columns --wide --exact --json --no-pager --help ;;
     'sys advise') echo --from --config --source --top --json --no-pager --help ;;

@@ -109,7 +109,9 @@ struct kernfs_node___before_6_15 {
     struct kernfs_node *parent;
 };
 
-struct cgroup_root;
+struct cgroup_root {
+    int hierarchy_id; /* 0: version 2 */
+};
 
 struct cgroup {
     struct kernfs_node *kn;

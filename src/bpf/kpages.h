@@ -16,6 +16,10 @@ enum kpages_part {
     KPAGES_BY_STACK = 1u << 2,
     KPAGES_BY_PROCESS = 1u << 3,
     KPAGES_BY_COMM = 1u << 4,
+    /* for the tool alone: rows by stack are merged by the name of the code that uses the page allocator */
+    KPAGES_BY_FUNCTION = 1u << 5,
+    KPAGES_BY_FILE = 1u << 6,
+    KPAGES_BY_DIRECTORY = 1u << 7,
 };
 
 struct kpages_key {

@@ -59,6 +59,8 @@ struct {
     __uint(value_size, sizeof(__u64));
 } counts SEC(".maps");
 
+#include "bpf/cgroup_rmdir.bpf.h"
+
 static __always_inline void count(__u32 what)
 {
     __u64 *n = bpf_map_lookup_elem(&counts, &what);

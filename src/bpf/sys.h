@@ -102,6 +102,12 @@ enum sys_count {
 };
 #define SYS_COUNT_OWN 8
 
+/** A cgroup that was removed: its path from the root of its hierarchy, which is cut if it is longer. */
+#define SYS_CGROUP_PATH_BYTES 384
+struct sys_cgroup_gone {
+    char path[SYS_CGROUP_PATH_BYTES];
+};
+
 /** The task that was running. */
 struct sys_task {
     __u64 cgroup; /* its kernfs id, see config.cgroup_v1 */

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OPTIONS_MAX   48
+#define OPTIONS_MAX   56
 #define FIRST_LONG    256 /* getopt values of options without a letter begin here */
 #define HELP_INDEX    (OPTIONS_MAX - 1)
 #define COLUMN_OF_DOC 28
@@ -73,14 +73,35 @@ static void print_help(const struct command *c)
         printf("  %s\n      %s\n", e[0], e[1]);
 }
 
+/* Usage errors that are to be printed in one line. */
+static struct {
+    unsigned depth; /* command_gather_begin() without an end */
+    struct buf text;
+} gathered;
+
 int command_misuse(const struct command *c, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    fprintf(stderr, "allium: ");
-    vfprintf(stderr, fmt, ap);
-    fprintf(stderr, " (allium %s --help)\n", c->name);
+    command_gather_begin();
+    buf_addstr(&gathered.text, gathered.text.len ? "; " : "");
+    buf_vprintf(&gathered.text, fmt, ap);
     va_end(ap);
+    return command_gather_end(c, EXIT_USAGE);
+}
+
+void command_gather_begin(void)
+{
+    gathered.depth++;
+}
+
+int command_gather_end(const struct command *c, int code)
+{
+    if (--gathered.depth || !gathered.text.len)
+        return code;
+    fprintf(stderr, "allium: %s (allium %s --help)\n", buf_str(&gathered.text), c->name);
+    buf_release(&gathered.text);
+    gathered.text = (struct buf)BUF_INIT;
     return EXIT_USAGE;
 }
 
@@ -208,27 +229,53 @@ static bool add_many(struct arguments *a, const char *name, const char *value)
     return true;
 }
 
-int command_parse(const struct command *c, int argc, char **argv, bool stop_at_word, struct arguments *a)
+/* Takes the value of option number `k`. -1, or an exit code after a line. */
+static int take_option(const struct command *c, struct arguments *a, size_t k, char **first)
 {
-    struct option longs[OPTIONS_MAX + 1] = {{0}};
-    char shorts[2 * OPTIONS_MAX + 4] = "+:h";
-    size_t n = 0, s = 3;
-    if (!stop_at_word)
-        memmove(shorts, ":h", s--);
+    const struct option_doc *o = &c->options[k];
+    pid_t pid;
+    a->value[k] = optarg ? optarg : "";
+    if (o->is_pid) {
+        int code = source_parse_pid(c, optarg, &pid);
+        if (code >= 0)
+            return code;
+        if (*first)
+            return command_misuse(c, "-p is given twice: use one process id");
+        *first = optarg;
+    }
+    if (o->many && !add_many(a, o->name, optarg))
+        return command_misuse(c, "--%s is given more than %d times", o->name, ARGUMENTS_MANY);
+    return -1;
+}
+
+/* The options as getopt_long() takes them. Returns their number. */
+static size_t make_options(const struct command *c, bool stop_at_word, struct option *longs, char *shorts,
+                           size_t room)
+{
+    size_t n = 0, s = 0;
+    s += (size_t)snprintf(shorts, room, "%s:h", stop_at_word ? "+" : "");
     for (const struct option_doc *o = c->options; o->name; o++, n++) {
         int value = o->letter ? o->letter : FIRST_LONG + (int)n;
         longs[n] = (struct option){o->name, o->value ? required_argument : no_argument, NULL, value};
         if (o->letter)
-            s += (size_t)snprintf(shorts + s, sizeof(shorts) - s, "%c%s", o->letter, o->value ? ":" : "");
+            s += (size_t)snprintf(shorts + s, room - s, "%c%s", o->letter, o->value ? ":" : "");
     }
     longs[n] = (struct option){"help", no_argument, NULL, 'h'};
-    *a = (struct arguments){0};
-    char *first = NULL;
-    pid_t pid;
+    return n;
+}
+
+/* Several unknown options are named together. Any other error ends it: it is not known where the next option begins. */
+static int parse_options(const struct command *c, int argc, char **argv, bool stop_at_word,
+                         struct arguments *a)
+{
+    struct option longs[OPTIONS_MAX + 1] = {{0}};
+    char shorts[2 * OPTIONS_MAX + 4], *first = NULL;
+    const size_t n = make_options(c, stop_at_word, longs, shorts, sizeof(shorts));
+    int bad = -1;
     optind = 0;
     opterr = 0;
     for (int found; (found = getopt_long(argc, argv, shorts, longs, NULL)) != -1;) {
-        if (found == 'h') {
+        if (found == 'h' && bad < 0) {
             struct sink out = sink_to_file(stdout);
             print_help(c);
             return command_written(&out, EXIT_DONE);
@@ -236,28 +283,33 @@ int command_parse(const struct command *c, int argc, char **argv, bool stop_at_w
         size_t k = 0;
         while (k < n && longs[k].val != found)
             k++;
-        if (k == n)
-            return report_bad_option(c, found, argv);
+        if (k == n && found != 'h') {
+            bad = report_bad_option(c, found, argv);
+            if (found == ':' || (optopt > 0 && optopt < FIRST_LONG))
+                return bad;
+            continue;
+        }
         /* "--opt=--" is a value; in "--opt --" the value was forgotten. */
         if (optarg && optarg == argv[optind - 1] && !strcmp(optarg, "--"))
             return report_missing_value(c, argv[optind - 2]);
-        a->value[k] = optarg ? optarg : "";
-        if (c->options[k].is_pid) {
-            int code = source_parse_pid(c, optarg, &pid);
-            if (code >= 0)
-                return code;
-            if (first)
-                return command_misuse(c, "-p is given twice: use one process id");
-            first = optarg;
-        }
-        if (c->options[k].many && !add_many(a, c->options[k].name, optarg))
-            return command_misuse(c, "--%s is given more than %d times", c->options[k].name, ARGUMENTS_MANY);
+        const int code = k < n ? take_option(c, a, k, &first) : -1;
+        if (code >= 0)
+            return code;
     }
     if (first) /* getopt moved all options before the arguments, so the slot before them is free */
         argv[--optind] = first;
     a->rest = argv + optind;
     a->n_rest = argc - optind;
-    int code = screen_options_read(c, a);
+    return bad;
+}
+
+int command_parse(const struct command *c, int argc, char **argv, bool stop_at_word, struct arguments *a)
+{
+    *a = (struct arguments){0};
+    command_gather_begin();
+    int code = command_gather_end(c, parse_options(c, argc, argv, stop_at_word, a));
+    if (code < 0)
+        code = screen_options_read(c, a);
     return code < 0 ? choose_servers(c, a) : code;
 }
 

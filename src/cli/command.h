@@ -63,7 +63,7 @@ extern const struct command command_trace, command_events, command_run, command_
 
 /** The values of the options of one call, in the order of the table. */
 struct arguments {
-    const char *value[48]; /* NULL: not given; "" or the value: given */
+    const char *value[56]; /* NULL: not given; "" or the value: given */
     /* all values of the options with `many`, of which a command has at most two, and the names of these options */
     const char *many[2 * ARGUMENTS_MANY], *many_of[2 * ARGUMENTS_MANY];
     int n_many;
@@ -88,6 +88,12 @@ int command_fail(int code, const char *fmt, ...) __attribute__((format(printf, 2
 int command_written(struct sink *out, int code);
 /** Prints each line of the notes (view/text/notes.h) on stderr, and releases them. */
 void command_notes(struct buf *notes);
+/**
+ * Until the matching end, usage errors are kept, to be printed together in one line. The end returns EXIT_USAGE if it
+ * printed any, otherwise `code`. Pairs may be nested: the outermost one prints.
+ */
+void command_gather_begin(void);
+int command_gather_end(const struct command *c, int code);
 /** Prints a usage error of this command, and how to get help. Returns EXIT_USAGE. */
 int command_misuse(const struct command *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

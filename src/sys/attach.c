@@ -12,6 +12,7 @@
 #include "sys/attach_methods.h"
 #include "sys/bpf_object.h"
 #include "sys/live_objects.h"
+#include "sys/names/cgroups_gone.h"
 #include "sys/perf_programs.h"
 #include "sys/privileges.h"
 
@@ -76,6 +77,7 @@ static bool choose_programs(struct sys_session *s, const struct sys_attach_metho
             return false;
         bpf_program__set_autoload(p, true);
     }
+    cgroups_gone_choose(s, kernel);
     return true;
 }
 

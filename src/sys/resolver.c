@@ -11,7 +11,6 @@
 #include "collect/kernel/gfp_words.h"
 #include "collect/ledger/profile_names.h"
 #include "collect/unwind/user_stack.h"
-#include "model/kernel/container_id.h"
 #include "model/profile/wrappers.h"
 #include "symbol/kernel_source.h"
 #include "symbol/kernel_symbols.h"
@@ -32,7 +31,6 @@ struct names {
     struct gfp_words words;
     bool kernel_queried, words_queried;
     struct cgroups *cgroups;
-    enum cgroup_hierarchy memory; /* the controller's, when cgroups were first asked for */
 };
 
 struct names *resolver_new(const struct resolver_wanted *wanted)
@@ -313,8 +311,7 @@ void resolver_kernel_directory(struct sys_session *s, struct table *t, uint32_t 
     name_place(s->names, t, column, address, true);
 }
 
-/* Is it part of how our program came to be called, and not of what it looks at? */
-static bool is_our_own(struct names *n, uint64_t address)
+bool resolver_kernel_is_bpf(struct names *n, uint64_t address)
 {
     static const char *const begin[] = {
         "bpf_prog_",           "bpf_trace_run",        "trace_call_bpf",       "perf_trace_",
@@ -352,7 +349,7 @@ void resolver_kernel_stack(struct sys_session *s, struct table *t, uint32_t colu
     uint64_t frames[SYS_STACK_DEPTH];
     unsigned n = sys_stack_frames(s, id, frames), first = 0;
     struct buf b = BUF_INIT;
-    while (first < n && is_our_own(s->names, frames[first]))
+    while (first < n && resolver_kernel_is_bpf(s->names, frames[first]))
         first++;
     for (unsigned i = first; i < n; i++)
         add_stack_frame(s->names, &b, call(s->names, frames[i]));
@@ -448,47 +445,9 @@ void resolver_gfp(struct sys_session *s, struct table *t, uint32_t column, uint6
     buf_release(&b);
 }
 
-static struct cgroups *cgroups_of(struct names *n)
+struct cgroups *resolver_cgroups(struct names *n)
 {
-    if (!n->cgroups) {
+    if (!n->cgroups)
         n->cgroups = cgroups_new();
-        n->memory = sys_memory_is_v1() ? CGROUP_V1_MEMORY : CGROUP_V2;
-    }
     return n->cgroups;
-}
-
-static enum cgroup_hierarchy hierarchy_of(const struct sys_session *s)
-{
-    return s->settings.config.cgroup_v1 ? CGROUP_V1_MEMORY : CGROUP_V2;
-}
-
-void resolver_container(struct sys_session *s, struct table *t, uint32_t column, uint64_t id)
-{
-    char name[CONTAINER_ID_BYTES];
-    struct cgroups *all = cgroups_of(s->names);
-    const char *path = id ? cgroups_path(all, hierarchy_of(s), id) : NULL;
-    if (path && container_id_of(path, name))
-        table_text(t, column, name);
-    else if (id && !path && cgroups_seen(all, hierarchy_of(s)))
-        table_text(t, column, RESOLVER_NO_CONTAINER);
-}
-
-void resolver_container_at(struct table *t, uint32_t column, const char *path)
-{
-    char name[CONTAINER_ID_BYTES];
-    if (container_id_of(path, name))
-        table_text(t, column, name);
-}
-
-void resolver_cgroup(struct sys_session *s, struct table *t, uint32_t column, uint32_t container, uint64_t id)
-{
-    table_text(t, column, cgroups_path(cgroups_of(s->names), hierarchy_of(s), id));
-    resolver_container(s, t, container, id);
-}
-
-void resolver_memcg(struct sys_session *s, struct table *t, uint32_t column, uint64_t id)
-{
-    struct names *n = s->names;
-    struct cgroups *all = cgroups_of(n);
-    table_text(t, column, cgroups_path(all, n->memory, id));
 }

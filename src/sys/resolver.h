@@ -16,6 +16,7 @@
 
 struct names;
 struct buf;
+struct cgroups;
 struct address_spaces;
 struct user_frame;
 struct user_stacks;
@@ -46,6 +47,8 @@ void resolver_freeze(struct names *n);
 /** Returns the address spaces of processes, to be drained by the caller; NULL: not requested, or not
  * available. */
 struct address_spaces *resolver_spaces(struct names *n);
+/** Returns the cgroups whose paths are known. */
+struct cgroups *resolver_cgroups(struct names *n);
 /** Reads the process now: it may end soon, or execute another program. */
 void resolver_know(struct names *n, int pid);
 /**
@@ -81,6 +84,8 @@ void resolver_add_kernel_call(struct names *n, struct buf *b, uint64_t address);
 void resolver_add_kernel_file(struct names *n, struct buf *b, uint64_t address);
 /** Appends the function, as resolver_kernel_function() names it. */
 void resolver_add_kernel_function(struct names *n, struct buf *b, uint64_t address);
+/** Returns whether the code is part of how a BPF program of a tool came to be called, and not of what it observes. */
+bool resolver_kernel_is_bpf(struct names *n, uint64_t address);
 /**
  * Fills `out` with the functions at the call, the innermost inlined one first, from the first one that no header
  * defines: kmalloc() and the like are left out. Returns false if they are not known. They belong to `n`, until the next

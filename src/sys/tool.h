@@ -133,11 +133,22 @@ struct sys_measure {
     uint64_t columns;
 };
 
+/** What `allium sys NAME --explain` tells of a tool, beside what its attach methods tell. */
+struct sys_explanation {
+    const char *const *questions; /* that it answers, whole sentences; ends with NULL */
+    const char *event;            /* what the cost is of: "an allocation or a free" */
+    /* the CPU time that it adds to an event, by bench/sys_tools; 0: its events are too rare to measure it */
+    uint32_t event_ns;
+    const char *measured; /* how that was: "rows by site; tp_btf, Linux 6.18 in a virtual machine" */
+    const char *unseen;   /* what none of its methods shows, in words; NULL: nothing is known to be missing */
+};
+
 struct sys_tool {
     const char *name;
     const char *called;          /* in errors; NULL: "sys NAME" */
     const char *summary;         /* half a line: the question that the tool answers */
     const char *const *examples; /* as in struct command */
+    const struct sys_explanation *explanation;
     const unsigned char *object; /* gzip */
     const size_t *object_bytes;
     const struct sys_attach_method *methods; /* ends with a name of NULL */

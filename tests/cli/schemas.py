@@ -98,6 +98,7 @@ def machine(place):
     look(place, "sys", "--duration", "50ms")
     look(place, "sys", "--duration", "50ms", "--top", "0", "--pss")
     look(place, "sys", "-p", str(os.getpid()))
+    look(place, "sys", "--list")
     for name in os.listdir(RECORDED):
         if name.startswith("allocinfo-") and name != "allocinfo-README":
             shutil.copy(os.path.join(RECORDED, name), place.path(name))

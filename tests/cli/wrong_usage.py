@@ -40,6 +40,10 @@ MISTAKES = [
     ("run --perid 64K -- true", 2, "did you mean --period"),
     ("run -o r.allium -- true", 125, "r.allium exists.*--force"),
     ("run -o -- true", 2, "option -o needs a value, FILE: "),
+    ("run --perid 64K --nosuch -- true", 2, "unknown option --perid; did you mean --period\\? "),
+    ("report --nosuch r.allium --sorted peak", 2, "unknown option --nosuch; unknown option --sorted; did you mean --sort\\? "),
+    ("report --nosuch --help", 2, r"unknown option --nosuch \("),
+    ("report -xh", 2, r"unknown option -x \("),
     # sources
     ("report {pid}", 1, "is not observed: restart it under allium run.*allium env"),
     ("report 999999999", 1, "no process 999999999"),
@@ -115,6 +119,9 @@ MISTAKES = [
     ("sys --count 2", 2, "--count needs --interval"),
     ("sys nosuch", 2, "unknown tool nosuch.*oomkill"),
     ("sys kmem --by nosuch", 2, "use "),
+    ("sys --list --top 3", 2, "--list lists the tools: leave out --top"),
+    ("sys kmem --explain --json", 2, "--explain observes nothing: leave out --json"),
+    ("sys kmem --pid x --uid no-such-user", 2, "invalid --pid 'x': use a number; invalid --uid 'no-such-user': use "),
     ("sys kmem --from nosuch --json", 1, "nosuch does not exist"),
     ("doctor --fix", 2, "unknown option --fix"),
 ]

@@ -3,7 +3,9 @@
 """`allium sys kpages`: pages are counted once each, on every way to attach, against pages touched and the kernel's own
 count.
 """
+import collections
 import os
+import re
 import struct
 import sys
 
@@ -195,6 +197,60 @@ def stacks():
     nothing_lost(by_stack)
 
 
+# What no row by function is: it allocates for others.
+ALLOCATORS = ("alloc_pages", "alloc_frozen_pages", "folio_alloc", "vma_alloc", "get_zeroed_page", "free_frozen_pages",
+              "free_pages", "free_unref", "folios_put_refs")
+
+
+def function_of(row):
+    """Of a row by stack, by this test's own list."""
+    names = [re.sub(r"(\.(part|constprop|isra|cold)(\.\d+)?)*\+0x.*", "", frame) for frame in row["kernel_stack"]]
+    return next(name for name in names if not any(name.strip("_").startswith(begin) for begin in ALLOCATORS))
+
+
+def by_code():
+    """By function, the touched pages are those of one function that is no part of the page allocator; by file and by
+    directory, of the source that has this function. All rows together are those by stack.
+    """
+    with lib.private_dir() as folder, maker() as m, load():
+        stay(m)
+        m.do("touch 1", "drop")
+        with tool("kpages", "-p", m.pid) as stacks_:
+            m.do("touch %d" % N, "drop")
+            stacks_.stop()
+        function = function_of(max(stacks_.rows, key=lambda row: row["allocations"]))
+        for path, text in (("Makefile", "VERSION = 1\nPATCHLEVEL = 2\nSUBLEVEL = 3\n"),
+                           ("Kbuild", "obj-y += mm/\n"), ("mm/Makefile", "obj-y := memory.o\n"),
+                           ("mm/memory.c", "static int %s(int fault)\n{\n}\n" % function)):
+            os.makedirs(os.path.dirname(os.path.join(folder, path)), exist_ok=True)
+            with open(os.path.join(folder, path), "w") as file:
+                file.write(text)
+        recorded = os.path.join(folder, "r.allium")
+        source = "--source", folder
+        with tool("kpages", "-p", m.pid) as whole, tool("kpages", "-p", m.pid, "--by", "function", "--live") as code, \
+                tool("kpages", "-p", m.pid, "--by", "file", *source) as files, \
+                tool("kpages", "-p", m.pid, "--by", "directory", *source) as folders, \
+                tool("kpages", "-p", m.pid, "--by", "file", *source, "-o", recorded) as kept:
+            m.do("touch %d" % N)
+            for it in whole, code, files, folders, kept:
+                it.stop()
+        command = [lib.built("ALLIUM"), "sys", "kpages", "--from", recorded, "--by", "directory", "--json"]
+        again = lib.stream(lib.tap.succeed(command).stdout)[:-1]
+    equal(only(again, directory="mm")["allocations"], N, "pages of the directory of recorded files")
+    row = only(code.rows, function=function)
+    equal((row["allocations"], row["live_blocks"]), (N, N), "pages of %s" % function)
+    equal(only(files.rows, file="mm/memory.c ~")["allocations"], N, "pages of its file")
+    equal(only(folders.rows, directory="mm")["allocations"], N, "pages of its directory")
+    expected = collections.Counter()
+    for row in whole.rows:
+        expected[function_of(row)] += row["allocations"]
+    equal({row["function"]: row["allocations"] for row in code.rows}, dict(expected), "allocations by function")
+    for it in code, files, folders:
+        for what in "allocated_bytes", "freed_bytes", "failures":
+            equal(sum(row[what] for row in it.rows), sum(row[what] for row in whole.rows), what)
+        nothing_lost(it)
+
+
 def user_stacks():
     """The program's code that touched the pages has its name."""
     with maker() as m:
@@ -297,6 +353,7 @@ TESTS += [
     ("two ways to attach show the same rows", methods_agree),
     ("processes of one name are one row by comm", lambda: one_row_by_comm("kpages", "touch 200", "allocated_bytes")),
     ("rows by stack add up to rows by type", stacks),
+    ("by function, file and directory pages are those of the code that uses the allocator", by_code),
     ("user stacks have names", user_stacks),
     ("a full map of live blocks is counted", live_map_full),
     ("a full table of rows is counted", table_full),

@@ -436,6 +436,11 @@ def cuts(t, s):
     check(run.rows(0), "no rows")
 
 
+def explains(t, s):
+    """What it says is looked at in explain.py."""
+    check(tap.succeed(sys_(t.name, "--explain")).stdout.startswith(t.name.encode() + b" "), "--explain")
+
+
 def measures(t, s):
     run = yield from see(["--hist"])
     check(any("_histogram_" in key and row[key] for row in run.rows(0) for key in row), "no histogram")
@@ -500,6 +505,7 @@ LOOKS = {
     "duration": ends_itself,
     "count": counts_intervals,
     "attach": attaches,
+    "explain": explains,
     "columns": shows_only,
     "wide": shortens_nothing,
     "exact": prints_whole_numbers,
@@ -578,6 +584,18 @@ IDLE = [  # what would do nothing: (options, of which tools, words of the refusa
 ]
 
 
+SEVERAL = [  # wrong options together: (options, of which tools, words of the one line)
+    (["--pid", "x", "--tid", "y"], "all", "invalid --pid 'x': use a number; invalid --tid 'y': use a number ("),
+    (["--nosuch", "--pide", "3"], "all", "unknown option --nosuch; unknown option --pide; did you mean --pid? ("),
+    (["--attach", "no-way", "--where", "nosuch=1", "--duration", "5x"], "all",
+     "invalid time '5x' for --duration: .*; unknown --attach of sys .*: no-way: use .*; --where: "),
+    (["--columns", "nosuch", "--sort", "nor-this"], "all", "unknown --columns nosuch: .*; unknown --sort nor-this: "),
+    (["--json", "--wide", "--exact"], "all", "leave out --wide; --json prints whole numbers: leave out --exact ("),
+    (["--hist", "--top", "3", "--columns", "comm"], "events", "leave out --columns; .*leave out --top ("),
+    (["--from", "none.allium", "--pid", "3", "--duration", "1s"], "all", "leave out --pid, --duration ("),
+]
+
+
 def does_nothing(t):
     has = {
         "all": True, "kernel": "--debuginfod" in t.help, "events": not t.has_rows, "stacks": "kernel_stack" in t.help,
@@ -589,6 +607,10 @@ def does_nothing(t):
         by = ["--by", "stack"] if t.has_rows and of in ("stacks", "samples") else []
         words = [t.columns[0] if word == "pid" else word for word in words]
         check(why in refused(2, t.name, *by, *words), words)
+    for words, of, why in SEVERAL:
+        if has[of]:
+            said, pattern = refused(2, t.name, *words), ".*".join(map(re.escape, why.split(".*")))
+            check(re.search(pattern, said), words, "are answered by", said)
 
 
 def option_names(t):
@@ -617,6 +639,6 @@ def all_do_something(t):
 TESTS = []
 for about in map(anytool.About, anytool.names()):
     TESTS += [("%s: each of its options does something" % about, lambda t=about: all_do_something(t)),
-              ("%s: what would do nothing is refused" % about, lambda t=about: does_nothing(t))]
+              ("%s: what would do nothing is refused, several in one line" % about, lambda t=about: does_nothing(t))]
 
 lib.main(TESTS)

@@ -76,9 +76,22 @@ static void others_cannot_write_a_kill(void **state)
     kmsg_close(&k);
 }
 
+/* The tools that a note may point to in these tests: of the two that answer swap-ins only the second one. */
+static bool has_tool(const char *name)
+{
+    return !strcmp(name, "vmscan") || !strcmp(name, "drsnoop") || !strcmp(name, "faults") ||
+           !strcmp(name, "oomkill") || !strcmp(name, "kmem");
+}
+
+static bool has_all(const char *name)
+{
+    (void)name;
+    return true;
+}
+
 static struct overview quiet(void)
 {
-    struct overview m = {.taken_ns = 1000000000000000, .boot_ns = 1000};
+    struct overview m = {.taken_ns = 1000000000000000, .boot_ns = 1000, .has_tool = has_tool};
     struct overview_zone z = {.name = "Normal",
                               .free_bytes = 100 * MIB,
                               .min_bytes = 10 * MIB,
@@ -189,6 +202,61 @@ static void who_thrashes_is_named(void **state)
         "2 MiB a second come in from swap; most major faults: eater (pid 7), 3 a second (allium sys faults)");
 }
 
+/* Exactly one note, which ends with these words. */
+static void expect_end(struct overview *m, const char *words)
+{
+    overview_note(m);
+    assert_int_equal(m->notes.len, 1);
+    const char *text = m->notes.at[0].text;
+    assert_true(strlen(text) >= strlen(words));
+    assert_string_equal(text + strlen(text) - strlen(words), words);
+    overview_release(m);
+}
+
+static void a_note_points_to_the_best_tool_there_is(void **state)
+{
+    static const struct {
+        enum overview_count count;
+        double rate;
+        const char *some, *all, *none;
+    } notes[] = {
+        {OVERVIEW_SWAPPED_IN, 2 * MIB, " from swap (allium sys faults)", " from swap (allium sys swapin)",
+         " come in from swap"},
+        {OVERVIEW_MAJOR_FAULTS, 1000, " to be read (allium sys faults --by file)",
+         " to be read (allium sys ffaults)", " wait for files to be read"},
+        {OVERVIEW_HUGE_FAILED, 100, " get small ones", " get small ones (allium sys hfaults)",
+         "100 faults a second want a huge page and get small ones"},
+        {OVERVIEW_NODE_MOVED, 2 * MIB, " on another node", " on another node (allium sys numamove)",
+         "2 MiB a second are moved between NUMA nodes, for tasks that run on another node"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(notes) / sizeof(*notes); i++) {
+        struct overview m = quiet();
+        m.rate[notes[i].count] = notes[i].rate;
+        expect_end(&m, notes[i].some);
+        m = quiet();
+        m.rate[notes[i].count] = notes[i].rate;
+        m.has_tool = has_all;
+        expect_end(&m, notes[i].all);
+        m = quiet();
+        m.rate[notes[i].count] = notes[i].rate;
+        m.has_tool = NULL;
+        expect_end(&m, notes[i].none);
+    }
+    struct overview m = quiet();
+    overview_memory_set(&m, OVERVIEW_SLAB_UNRECLAIMABLE, 201 * MIB);
+    expect_end(&m, " cannot be reclaimed (allium sys kmem --live)");
+    m = quiet();
+    m.rate[OVERVIEW_MAJOR_FAULTS] = 999;
+    m.rate[OVERVIEW_HUGE_FAILED] = 99;
+    m.rate[OVERVIEW_NODE_MOVED] = MIB;
+    expect(&m, false, NULL);
+    m = quiet(); /* the note on swap has the faults */
+    m.rate[OVERVIEW_MAJOR_FAULTS] = 5000;
+    m.rate[OVERVIEW_SWAPPED_IN] = 20.0 * MIB;
+    expect_end(&m, " from swap (allium sys faults)");
+}
+
 static void kills_of_the_last_hour_are_noted(void **state)
 {
     (void)state;
@@ -197,18 +265,18 @@ static void kills_of_the_last_hour_are_noted(void **state)
     for (int i = 0; i < 3; i++)
         *vec_push(&m.kills) = (struct overview_kill){
             .pid = i, .name = "p", .at_ns = m.taken_ns - (61 - 30 * (uint64_t)i) * minute};
-    expect(&m, true,
-           "2 OOM kills in the last hour (allium sys oomkill), the latest p (pid 2), 60 s ago, because the "
-           "machine was out of "
-           "memory");
+    expect(
+        &m, true,
+        "2 OOM kills in the last hour, the latest p (pid 2), 60 s ago, because the machine was out of memory "
+        "(allium sys oomkill)");
     m = quiet(); /* the log is a ring, and may not go back so far; nor does it always tell the cgroup */
     *vec_push(&m.kills) =
         (struct overview_kill){.pid = 1, .name = "p", .cgroup_limit = true, .at_ns = m.taken_ns - 2 * minute};
     m.kills_since_ns = m.taken_ns - 12 * minute;
     expect(&m, true,
-           "at least 1 OOM kill in the last hour (the log goes back 12m00s) (allium sys oomkill), the latest "
-           "p (pid 1), 2m00s ago, "
-           "at the limit of a cgroup");
+           "at least 1 OOM kill in the last hour (the log goes back 12m00s), the latest p (pid 1), 2m00s "
+           "ago, at "
+           "the limit of a cgroup (allium sys oomkill)");
     m = quiet();
     *vec_push(&m.kills) = (struct overview_kill){.pid = 1, .name = "p", .at_ns = m.taken_ns - 61 * minute};
     expect(&m, true, NULL);
@@ -248,10 +316,14 @@ static void rates_are_of_the_interval(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kills_are_found_in_the_log),       cmocka_unit_test(others_cannot_write_a_kill),
-        cmocka_unit_test(a_quiet_machine_has_no_notes),     cmocka_unit_test(each_note_has_its_bound),
-        cmocka_unit_test(kills_of_the_last_hour_are_noted), cmocka_unit_test(who_thrashes_is_named),
+        cmocka_unit_test(kills_are_found_in_the_log),
+        cmocka_unit_test(others_cannot_write_a_kill),
+        cmocka_unit_test(a_quiet_machine_has_no_notes),
+        cmocka_unit_test(each_note_has_its_bound),
+        cmocka_unit_test(kills_of_the_last_hour_are_noted),
+        cmocka_unit_test(who_thrashes_is_named),
         cmocka_unit_test(rates_are_of_the_interval),
+        cmocka_unit_test(a_note_points_to_the_best_tool_there_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,9 @@
 #include "base/sigsafe/clock_ns.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/sys/about/tool_explain.h"
+#include "cli/sys/about/tool_list.h"
+#include "cli/sys/about/tool_name.h"
 #include "cli/sys/import/import_shown.h"
 #include "cli/sys/sys_columns.h"
 #include "cli/sys/sys_options.h"
@@ -21,6 +24,7 @@
 #include "sys/privileges.h"
 
 static const struct option_doc options[] = {
+    {"list", 0, NULL, "list the tools, and the way to attach of each that works here"},
     SYS_OVERVIEW_OPTIONS,
     {NULL, 0, NULL, NULL},
 };
@@ -30,6 +34,8 @@ static const char *const examples[] = {
     "show the memory of this machine on one screen",
     "allium sys -p 4711",
     "show the mappings of one process",
+    "sudo allium sys --list",
+    "show which tools work on this machine, and what they cannot show here",
     "sudo allium sys kmem --duration 10s",
     "show which code allocates from the kernel's slab allocator",
     NULL,
@@ -78,6 +84,9 @@ const struct command command_sys = {
 
 static int no_tool(const char *name)
 {
+    if (tool_name_is_of_book(name))
+        return command_misuse(&command_sys, "this version of allium has no %.*s yet: allium sys --list",
+                              (int)tool_name_bytes(name), name);
     struct query_field names[64];
     struct buf list = BUF_INIT;
     size_t n = 0;
@@ -89,7 +98,7 @@ static int no_tool(const char *name)
         buf_printf(&list, ", %s", name_after_sys(*r));
         names[n++] = (struct query_field){.name = name_after_sys(*r)};
     }
-    size_t meant = query_field_closest(names, n, name, strlen(name));
+    size_t meant = query_field_closest(names, n, name, tool_name_bytes(name));
     int code =
         meant == QUERY_NO_FIELD
             ? command_misuse(&command_sys, "unknown tool %s of allium sys: use %s", name, buf_str(&list))
@@ -167,18 +176,23 @@ static int run(int argc, char **argv)
     struct arguments a;
     if (argc < 2 || argv[1][0] == '-') {
         int code = command_parse(&command_sys, argc, argv, true, &a);
-        return code >= 0 ? code : sys_overview(&command_sys, &a);
+        if (code >= 0)
+            return code;
+        return command_value(&command_sys, &a, "list") ? tool_list(&command_sys, &a)
+                                                       : sys_overview(&command_sys, &a);
     }
     const struct command *reader = find_without_bpf(argv[1]);
     if (reader)
         return reader->run(argc - 1, argv + 1);
-    const struct sys_tool *tool = sys_tool_find(argv[1]);
+    const struct sys_tool *tool = tool_name_find(argv[1]);
     if (!tool)
         return no_tool(argv[1]);
     struct sys_request r;
     tool = tool->variant ? tool->variant(argc - 1, argv + 1) : tool;
     int code = sys_options_parse(&r, tool, argc - 1, argv + 1);
-    if (code < 0) {
+    if (code < 0 && r.explain) {
+        code = tool_explain(&r);
+    } else if (code < 0) {
         code = observe(&r);
         code = sys_page_close(r.show.page, code);
     }

@@ -33,10 +33,6 @@ int sys_charge_parse(struct sys_request *r, const struct arguments *a)
         code = command_misuse(c, "--by pair tells who allocated and who freed: leave out --%s", given);
     if (show->slab_account && r->from)
         show->regroup = r->tool->parts; /* by site */
-    if (code < 0)
-        code = option_values_parse_count(c, "depth", command_value(c, a, "depth"), 1, 100, &show->depth);
-    if (code < 0 && show->depth && strcmp(r->settings.part->name, "directory") != 0)
-        code = command_misuse(c, "--depth needs --by directory");
     return code;
 }
 

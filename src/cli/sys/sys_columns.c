@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/sys/sys_columns.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #define COLUMNS_MOST 64u /* that have bits */
@@ -21,6 +22,31 @@ static const char *shown_by(const struct sys_show *show, const struct table_colu
     const char *option =
         c->type == TABLE_HISTOGRAM ? show->histogram ? "--hist" : NULL : used_by(show, column);
     return option ? option : show->columns >> column & 1 ? "--columns" : NULL;
+}
+
+/* Returns whether the text names the column: as in --help, in JSON, or in the heading ("LIVE BYTES"). */
+static bool names_column(const struct table_column *c, const char *text, size_t len)
+{
+    struct buf key = BUF_INIT;
+    table_add_key(&key, c);
+    const char *const names[] = {c->name, buf_str(&key), c->header ? c->header : c->name};
+    bool same = false;
+    for (size_t i = 0; i < 3 && !same; i++) {
+        same = strlen(names[i]) == len;
+        for (size_t j = 0; same && j < len; j++)
+            same = tolower((unsigned char)names[i][j]) == tolower((unsigned char)text[j]) ||
+                   (strchr("_ -", names[i][j]) && strchr("_ -", text[j]));
+    }
+    buf_release(&key);
+    return same;
+}
+
+uint32_t sys_columns_find(const struct sys_tool *tool, const char *text, size_t len)
+{
+    uint32_t at = 0;
+    while (at < tool->n_columns && !names_column(&tool->columns[at], text, len))
+        at++;
+    return at;
 }
 
 /* Of rows: a column that has a meaning only by other parts. */
@@ -74,13 +100,18 @@ static uint64_t stack_columns(const struct sys_tool *tool)
     return bits;
 }
 
+bool sys_columns_part_has_stacks(const struct sys_tool *tool, const struct sys_part *part)
+{
+    return part->columns & stack_columns(tool);
+}
+
 int sys_columns_check_stacks(const struct sys_request *r, const char *option)
 {
     const uint64_t stacks = stack_columns(r->tool);
     const struct sys_part *part = r->settings.part;
     if (!stacks)
         return command_misuse(&r->as_command, "%s takes no stacks: leave out --%s", r->name, option);
-    if (part && !(part->columns & stacks) && !r->from)
+    if (part && !sys_columns_part_has_stacks(r->tool, part) && !r->from)
         return command_misuse(&r->as_command, "--%s: rows by %s have no stacks, use --by stack", option,
                               part->name);
     return -1;

@@ -9,6 +9,12 @@
 
 #include "cli/sys/sys_options.h"
 
+/** Returns the column of that name, in the words of --help, of JSON or of the heading; the number of columns: none. */
+uint32_t sys_columns_find(const struct sys_tool *tool, const char *text, size_t len);
+
+/** Returns whether rows by this part have a column with stacks. */
+bool sys_columns_part_has_stacks(const struct sys_tool *tool, const struct sys_part *part);
+
 /** Refuses an option about stacks if there will be none. Returns -1 to go on, or an exit code after a line on
  * stderr. */
 int sys_columns_check_stacks(const struct sys_request *r, const char *option);

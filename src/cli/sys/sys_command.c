@@ -19,6 +19,8 @@ static const struct option_doc common[] = {
     {"user", 0, "USER", "start CMD as this user"},
     {"duration", 0, "DURATION", "stop after DURATION"},
     {"count", 0, "N", "stop after N intervals"},
+    {"explain", 0, NULL,
+     "print what the tool hooks, costs, cannot show here, and which questions it answers"},
     {"attach", 0, "METHOD", "use only this way to attach, see allium doctor"},
     {"columns", 0, "LIST", "show only these columns: names, with commas between them"},
     {"wide", 0, NULL, "shorten nothing and leave out no column, whatever the terminal's width"},
@@ -68,6 +70,11 @@ static const struct option_doc of_charge[] = {
     {"charge", 0, "WHO", "count a free in the row of the call that frees: freer (default), or allocator"},
     {"slab-account", 0, NULL,
      "print the table of the slab_account patches: total, slack, req, alloc/free, caller"},
+    {NULL, 0, NULL, NULL},
+};
+
+/* Of tools that have rows by directory. */
+static const struct option_doc of_directories[] = {
     {"depth", 0, "N", "with --by directory: count only the first N parts of its name"},
     {NULL, 0, NULL, NULL},
 };
@@ -229,6 +236,8 @@ void sys_command_make(struct sys_request *r)
     add_options(r, &n, tool->parts ? of_rows : of_events);
     if (tool->charge)
         add_options(r, &n, of_charge);
+    if (tool->directory)
+        add_options(r, &n, of_directories);
     if (tool->reads_traces)
         add_options(r, &n, of_traces);
     if (tool->measure)

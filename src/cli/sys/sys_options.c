@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/sys/sys_options.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -9,11 +8,13 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "cli/sys/about/tool_explain.h"
 #include "cli/sys/sys_columns.h"
 #include "cli/sys/import/import_shown.h"
 #include "cli/sys/sys_charge.h"
 #include "cli/sys/sys_command.h"
 #include "cli/sys/sys_refusals.h"
+#include "cli/sys/sys_regroup.h"
 #include "cli/sys/sys_vmlinux.h"
 #include "cli/option_values.h"
 #include "query/field.h"
@@ -205,7 +206,7 @@ static void sample(struct parse *p)
         return;
     if (!s->config.sample)
         refuse(p, "sample", "0", "a number of events, at least 1: one stack is sampled for each N events");
-    else if (s->part && !s->part->stacks)
+    else if (s->part && !sys_columns_part_has_stacks(r->tool, s->part))
         p->code = command_misuse(&r->as_command, "--sample takes user stacks: use --by stack");
     if (!value(p, "stacks"))
         s->config.stacks |= SYS_STACK_USER;
@@ -271,31 +272,12 @@ static void part(struct parse *p)
         p->r->settings.config.stacks = found->stacks;
 }
 
-/* Returns whether the text names the column: as in --help, in JSON, or in the heading ("LIVE BYTES"). */
-static bool names_column(const struct table_column *c, const char *text, size_t len)
-{
-    struct buf key = BUF_INIT;
-    table_add_key(&key, c);
-    const char *const names[] = {c->name, buf_str(&key), c->header ? c->header : c->name};
-    bool same = false;
-    for (size_t i = 0; i < 3 && !same; i++) {
-        same = strlen(names[i]) == len;
-        for (size_t j = 0; same && j < len; j++)
-            same = tolower((unsigned char)names[i][j]) == tolower((unsigned char)text[j]) ||
-                   (strchr("_ -", names[i][j]) && strchr("_ -", text[j]));
-    }
-    buf_release(&key);
-    return same;
-}
-
 /* Returns the column that `text` names. If there is none, refuses the option, and returns the number of columns. */
 static uint32_t find_column(struct parse *p, const char *option, const char *text, size_t len)
 {
     const struct sys_tool *tool = p->r->tool;
     struct query_field names[NAMES_MAX];
-    uint32_t at = 0;
-    while (at < tool->n_columns && !names_column(&tool->columns[at], text, len))
-        at++;
+    const uint32_t at = sys_columns_find(tool, text, len);
     for (uint32_t i = 0; i < tool->n_columns && i < NAMES_MAX; i++)
         names[i] = (struct query_field){.name = tool->columns[i].name};
     if (at == tool->n_columns) {
@@ -414,6 +396,21 @@ static void histogram(struct parse *p)
         r->show.hidden |= sys_tool_histograms(r->tool);
 }
 
+/* --attach: one of the tool's ways, of which several may have one name. */
+static void method(struct parse *p)
+{
+    const char *text = value(p, "attach");
+    const struct sys_attach_method *m = p->r->tool->methods;
+    struct buf b = BUF_INIT;
+    for (; text && m->name && strcmp(m->name, text); m++)
+        if (m == p->r->tool->methods || strcmp(m[-1].name, m->name))
+            buf_printf(&b, "%s%s", b.len ? ", " : "", m->name);
+    if (text && !m->name)
+        p->code = command_misuse(&p->r->as_command, "unknown --attach of %s: %s: use %s", p->r->name, text,
+                                 buf_str(&b));
+    buf_release(&b);
+}
+
 static void shape(struct parse *p)
 {
     struct sys_show *show = &p->r->show;
@@ -425,6 +422,7 @@ static void shape(struct parse *p)
     duration(p, "duration", &show->duration_ns);
     size(p, "stack-slots", &s->stacks_max);
     s->method = value(p, "attach");
+    method(p);
     p->r->user = value(p, "user");
     p->r->output = value(p, "output");
     p->r->html = value(p, "html");
@@ -434,15 +432,53 @@ static void shape(struct parse *p)
     if (p->code < 0)
         p->code = sys_charge_parse(p->r, p->a);
     if (p->code < 0)
+        p->code = sys_regroup_parse(p->r, p->a);
+    if (p->code < 0)
         p->code = import_shown_parse(p->r, p->a);
     columns(p);
     reports(p);
 }
 
+/* --where and --alert, whose columns are those of the tool. */
+static void queries(struct parse *p)
+{
+    struct sys_request *r = p->r;
+    struct error e = {""};
+    if (table_query_init(&r->show.where, value(p, "where"), r->tool->columns, r->tool->n_columns, &e))
+        p->code = command_misuse(&r->as_command, "--where: %s", e.text);
+    struct table columns = {.columns = r->tool->columns, .n_columns = r->tool->n_columns};
+    if (!r->from && /* a recording takes none */
+        sys_alert_init(&r->show.alert, value(p, "alert"), value(p, "exec"), &columns, !r->tool->parts, &e))
+        p->code = command_misuse(&r->as_command, "%s", e.text);
+    if (r->show.alert.for_ns && !r->show.interval_ns)
+        p->code = command_misuse(&r->as_command, "--alert with \"for\" compares reports: use --interval");
+}
+
+/* Each option by itself; then how they fit together, unless one of them is wrong: much would be wrong with it then. */
+static int parse_all(struct parse *p)
+{
+    struct sys_request *r = p->r;
+    if (sys_tool_names_kernel_code(r->tool)) {
+        r->settings.lines = value(p, "lines") != NULL;
+        r->vmlinux_file = value(p, "vmlinux");
+        r->source_file = value(p, "source");
+    }
+    filters(p);
+    stacks(p);
+    part(p);
+    sample(p);
+    shape(p);
+    queries(p);
+    if (p->code < 0)
+        p->code = sys_refusals_check(r, p->a);
+    if (p->code < 0)
+        p->code = sys_vmlinux_check(r);
+    return p->code < 0 ? sys_columns_check(r) : p->code;
+}
+
 int sys_options_parse(struct sys_request *r, const struct sys_tool *tool, int argc, char **argv)
 {
     struct arguments a;
-    struct error e = {""};
     struct parse p = {.r = r, .a = &a, .code = -1};
     *r = (struct sys_request){.tool = tool};
     sys_command_make(r);
@@ -453,34 +489,11 @@ int sys_options_parse(struct sys_request *r, const struct sys_tool *tool, int ar
         return command_misuse(&r->as_command, "%s does not take %s: write a command to start after --",
                               r->name, a.rest[0]);
     r->command = a.n_rest ? a.rest : NULL;
+    if (value(&p, "explain"))
+        return tool_explain_parse(r, &a);
     for (size_t i = 0; tool->options && tool->options[i].name; i++)
         r->own[i] = command_value(&r->as_command, &a, tool->options[i].name);
     r->settings.options = r->own;
-    if (sys_tool_names_kernel_code(tool)) {
-        r->settings.lines = value(&p, "lines") != NULL;
-        r->vmlinux_file = value(&p, "vmlinux");
-        r->source_file = value(&p, "source");
-    }
-    filters(&p);
-    stacks(&p);
-    part(&p);
-    sample(&p);
-    shape(&p);
-    if (p.code >= 0)
-        return p.code;
-    code = sys_refusals_check(r, &a);
-    if (code < 0)
-        code = sys_vmlinux_check(r);
-    if (code >= 0)
-        return code;
-    if (table_query_init(&r->show.where, command_value(&r->as_command, &a, "where"), r->tool->columns,
-                         r->tool->n_columns, &e))
-        return command_misuse(&r->as_command, "--where: %s", e.text);
-    struct table columns = {.columns = r->tool->columns, .n_columns = r->tool->n_columns};
-    if (sys_alert_init(&r->show.alert, command_value(&r->as_command, &a, "alert"),
-                       command_value(&r->as_command, &a, "exec"), &columns, !tool->parts, &e))
-        return command_misuse(&r->as_command, "%s", e.text);
-    if (r->show.alert.for_ns && !r->show.interval_ns)
-        return command_misuse(&r->as_command, "--alert with \"for\" compares reports: use --interval");
-    return sys_columns_check(r);
+    command_gather_begin();
+    return command_gather_end(&r->as_command, parse_all(&p));
 }

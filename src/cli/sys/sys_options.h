@@ -14,7 +14,7 @@
 #include "symbol/tree/source_finder.h"
 #include "symbol/vmlinux.h"
 
-#define SYS_OPTIONS_MAX 48 /* as many as struct arguments has */
+#define SYS_OPTIONS_MAX 56 /* as many as struct arguments has */
 
 struct sys_request {
     const struct sys_tool *tool;
@@ -30,6 +30,7 @@ struct sys_request {
     const char *kallsyms, *state; /* of a trace; NULL: not given */
     bool partial;                 /* show what can be read of a damaged trace */
     bool force;                   /* replace the file `output` */
+    bool explain;                 /* print what the tool is, and observe nothing */
     const char *vmlinux_file;     /* NULL: search for one */
     struct vmlinux vmlinux;       /* once found */
     const char *source_file;      /* of the kernel's source; NULL: search for it */

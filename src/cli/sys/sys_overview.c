@@ -16,6 +16,7 @@
 #include "cli/terminal.h"
 #include "collect/kernel/overview_read.h"
 #include "collect/process/processes.h"
+#include "sys/tool.h"
 #include "view/table/overview_view.h"
 
 #define SECOND_NS    UINT64_C(1000000000)
@@ -58,10 +59,16 @@ static void write_machine(const struct overview_screen *o, struct sink *out, con
         overview_write(out, m, o->top, &style);
 }
 
+static bool has_tool(const char *name)
+{
+    return sys_tool_find(name) != NULL;
+}
+
 /* One screen of the machine. */
 static int show_machine(const struct overview_screen *o, struct overview_reader *l, struct sink *out)
 {
-    const struct overview_wish wish = {.sort = o->sort, .top = o->top, .pss = o->pss, .ask_ms = ASK_ALL_MS};
+    const struct overview_wish wish = {
+        .sort = o->sort, .top = o->top, .pss = o->pss, .ask_ms = ASK_ALL_MS, .has_tool = has_tool};
     struct overview m;
     int bad = overview_read(l, &wish, &m);
     if (!bad)

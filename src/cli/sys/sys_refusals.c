@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/buf.h"
 #include "cli/intervals.h"
 #include "cli/sys/sys_columns.h"
 
@@ -58,22 +59,26 @@ static enum shape shape_of(const struct sys_request *r)
     return r->tool->parts ? ROWS : EVENTS;
 }
 
-static const char *find_idle(const struct sys_request *r, const struct arguments *a)
+/* Refuses each of them. -1: there are none. */
+static int find_idle(const struct sys_request *r, const struct arguments *a)
 {
+    int code = -1;
     for (size_t i = 0; i < sizeof(idle) / sizeof(*idle); i++)
         if (idle[i].of & shape_of(r) && value(r, a, idle[i].option) && value(r, a, idle[i].beside))
-            return idle[i].why;
+            code = command_misuse(&r->as_command, "%s", idle[i].why);
     for (size_t i = 0; i < sizeof(lonely) / sizeof(*lonely); i++) {
         bool helped = !(lonely[i].of & shape_of(r)) || !value(r, a, lonely[i].option);
         for (size_t j = 0; j < 3 && lonely[i].without[j]; j++)
             helped = helped || value(r, a, lonely[i].without[j]);
         if (!helped)
-            return lonely[i].why;
+            code = command_misuse(&r->as_command, "%s", lonely[i].why);
     }
     bool source = r->settings.lines || (r->settings.part && r->settings.part->source);
     if (value(r, a, "debuginfod") && !source)
-        return "--debuginfod needs --lines, or rows by file or directory";
-    return value(r, a, "user") && !r->command ? "--user needs a command to start: write it after --" : NULL;
+        code = command_misuse(&r->as_command, "--debuginfod needs --lines, or rows by file or directory");
+    if (value(r, a, "user") && !r->command)
+        code = command_misuse(&r->as_command, "--user needs a command to start: write it after --");
+    return code;
 }
 
 /* Options about stacks, where there are none. */
@@ -100,6 +105,7 @@ static int about_recorded(const struct sys_request *r, const struct arguments *a
                                         "top",      "hist",  "quiet",  "columns",      "wide",  "exact",
                                         "html",     "force", "charge", "slab-account", "depth", "time",
                                         "kallsyms", "state", "partial"};
+    struct buf idle_ones = BUF_INIT;
     if (!r->from)
         return -1;
     for (const struct option_doc *o = r->options; o->name; o++) {
@@ -108,12 +114,16 @@ static int about_recorded(const struct sys_request *r, const struct arguments *a
         for (size_t i = 0; i < sizeof(shows) / sizeof(*shows); i++)
             fits = fits || !strcmp(o->name, shows[i]);
         if (!fits && value(r, a, o->name))
-            return command_misuse(&r->as_command, "--from shows a recording: leave out --%s", o->name);
+            buf_printf(&idle_ones, "%s--%s", idle_ones.len ? ", " : "", o->name);
     }
+    int code = -1;
+    if (idle_ones.len)
+        code = command_misuse(&r->as_command, "--from shows a recording: leave out %s", buf_str(&idle_ones));
     if (r->command)
-        return command_misuse(&r->as_command,
-                              "--from shows a recording and runs no command: leave out -- CMD");
-    return -1;
+        code =
+            command_misuse(&r->as_command, "--from shows a recording and runs no command: leave out -- CMD");
+    buf_release(&idle_ones);
+    return code;
 }
 
 static int about_intervals(const struct sys_request *r, const struct arguments *a)
@@ -129,8 +139,7 @@ int sys_refusals_check(const struct sys_request *r, const struct arguments *a)
     int code = about_recorded(r, a);
     if (code < 0)
         code = about_intervals(r, a);
-    const char *why = code < 0 ? find_idle(r, a) : NULL;
-    if (why)
-        return command_misuse(&r->as_command, "%s", why);
+    if (code < 0)
+        code = find_idle(r, a);
     return code < 0 ? about_stacks(r, a) : code;
 }

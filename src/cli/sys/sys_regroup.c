@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "cli/option_values.h"
 #include "model/table/table_merge.h"
 
 /* Bits of the columns that apply by some parts only. */
@@ -44,9 +45,20 @@ struct sys_regroup_recorded sys_regroup_recorded(const struct sys_tool *tool, ui
 
 bool sys_regroup_possible(const struct sys_regroup_recorded *recorded, const struct sys_part *wanted)
 {
-    if (wanted->stacks) /* which of them are recorded is a choice */
-        return wanted->names & recorded->names;
+    if (wanted->stacks && wanted->names & recorded->names) /* which of them are recorded is a choice */
+        return true;
     return !(wanted->names & ~recorded->names) || (wanted->made_of && !(wanted->made_of & ~recorded->names));
+}
+
+int sys_regroup_parse(struct sys_request *r, const struct arguments *a)
+{
+    const struct command *c = &r->as_command;
+    int code = r->tool->directory ? option_values_parse_count(c, "depth", command_value(c, a, "depth"), 1,
+                                                              100, &r->show.depth)
+                                  : -1;
+    if (code < 0 && r->show.depth && strcmp(r->settings.part->name, "directory") != 0)
+        code = command_misuse(c, "--depth needs --by directory");
+    return code;
 }
 
 /* "net/core" of depth 1 is "net". What is not known stays. */

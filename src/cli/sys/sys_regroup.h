@@ -8,6 +8,7 @@
  * Runs in: the tool. Threads: one. Owns: nothing.
  */
 
+#include "cli/sys/sys_options.h"
 #include "model/table/table.h"
 #include "sys/tool.h"
 
@@ -33,6 +34,9 @@ bool sys_regroup_possible(const struct sys_regroup_recorded *recorded, const str
 
 /** Merges the rows into those by `wanted`, and hides the columns that do not apply to them. */
 void sys_regroup(const struct sys_tool *tool, const struct sys_part *wanted, struct table *t);
+
+/** Reads --depth. Returns -1 to go on, or an exit code after a line on stderr. */
+int sys_regroup_parse(struct sys_request *r, const struct arguments *a);
 
 /** Of rows by directory, merges those whose names have the same first `depth` parts: net/core and net/ipv4 are net. */
 void sys_regroup_cut(const struct sys_tool *tool, uint32_t depth, struct table *t);

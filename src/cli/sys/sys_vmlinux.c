@@ -7,6 +7,7 @@
 #include <sys/utsname.h>
 
 #include "cli/debuginfod.h"
+#include "cli/sys/sys_columns.h"
 #include "cli/sys/sys_source.h"
 #include "symbol/kernel_modules.h"
 
@@ -14,7 +15,7 @@ static bool resolver_kernel_code(const struct sys_request *r)
 {
     const struct sys_part *part = r->settings.part;
     bool stacks = r->settings.config.stacks & SYS_STACK_KERNEL;
-    return part ? part->kernel_code || (part->stacks && stacks) : stacks;
+    return part ? part->kernel_code || (stacks && sys_columns_part_has_stacks(r->tool, part)) : stacks;
 }
 
 int sys_vmlinux_check(const struct sys_request *r)

@@ -215,6 +215,14 @@ const char *cgroups_path(struct cgroups *c, enum cgroup_hierarchy hierarchy, uin
     return at == MAP_NONE ? NULL : c->of[hierarchy].paths.at[at];
 }
 
+void cgroups_learn(struct cgroups *c, enum cgroup_hierarchy hierarchy, uint64_t id, const char *path)
+{
+    bool added;
+    map_put_u64(&c->of[hierarchy].by_id, id, c->of[hierarchy].paths.len, &added);
+    if (added)
+        *vec_push(&c->of[hierarchy].paths) = mem_strdup(path);
+}
+
 bool cgroups_seen(const struct cgroups *c, enum cgroup_hierarchy hierarchy)
 {
     return c->of[hierarchy].paths.len > 0;

@@ -54,6 +54,9 @@ void cgroups_free(struct cgroups *c);
  */
 const char *cgroups_path(struct cgroups *c, enum cgroup_hierarchy hierarchy, uint64_t id);
 
+/** The path of a cgroup, from another source. What is known already stays. */
+void cgroups_learn(struct cgroups *c, enum cgroup_hierarchy hierarchy, uint64_t id, const char *path);
+
 /** Returns whether any cgroup of the hierarchy was seen. False: it is not mounted here, or was not walked
  * yet. */
 bool cgroups_seen(const struct cgroups *c, enum cgroup_hierarchy hierarchy);

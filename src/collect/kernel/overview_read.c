@@ -267,6 +267,7 @@ int overview_read(struct overview_reader *l, const struct overview_wish *wish, s
         read_kills(l, m);
         read_processes(l, wish, m);
         overview_account(m);
+        m->has_tool = wish->has_tool;
         overview_note(m);
     }
     buf_release(&text);

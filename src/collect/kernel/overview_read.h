@@ -24,9 +24,10 @@ struct overview_reader {
 
 struct overview_wish {
     enum overview_sort sort;
-    uint32_t top;    /* length of each list; 0: all */
-    bool pss;        /* read it for the listed processes */
-    unsigned ask_ms; /* time for reading what may block on a process, for all together */
+    uint32_t top;                       /* length of each list; 0: all */
+    bool pss;                           /* read it for the listed processes */
+    bool (*has_tool)(const char *name); /* as in struct overview */
+    unsigned ask_ms;                    /* time for reading what may block on a process, for all together */
 };
 
 void overview_read_begin(struct overview_reader *l);

@@ -51,6 +51,7 @@ static const struct {
     {"oom_kill", OVERVIEW_OOM_KILLS, EVENTS, false},
     {"thp_fault_alloc", OVERVIEW_HUGE_FAULTS, EVENTS, false},
     {"thp_fault_fallback", OVERVIEW_HUGE_FAILED, EVENTS, false},
+    {"numa_pages_migrated", OVERVIEW_NODE_MOVED, PAGES, false},
 };
 
 static uint64_t scaled(uint64_t value, enum unit unit, uint64_t page_bytes)

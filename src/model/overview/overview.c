@@ -69,6 +69,7 @@ const struct overview_count_name overview_count_names[OVERVIEW_COUNTS] = {
     [OVERVIEW_OOM_KILLS] = {"oom_kills", "OOM kills", false},
     [OVERVIEW_HUGE_FAULTS] = {"huge_faults", "huge page faults", false},
     [OVERVIEW_HUGE_FAILED] = {"huge_failed", "without huge page", false},
+    [OVERVIEW_NODE_MOVED] = {"moved_to_node", "moved between nodes", true},
 };
 
 const char *const overview_resource_names[OVERVIEW_RESOURCES] = {

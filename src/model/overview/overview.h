@@ -84,6 +84,7 @@ enum overview_count {
     OVERVIEW_OOM_KILLS,
     OVERVIEW_HUGE_FAULTS, /* faults that got a huge page */
     OVERVIEW_HUGE_FAILED, /* faults that wanted a huge page and got small ones */
+    OVERVIEW_NODE_MOVED,  /* bytes, to the NUMA node of the task that uses them */
     OVERVIEW_COUNTS,
 };
 struct overview_count_name {
@@ -238,6 +239,8 @@ struct overview {
     unsigned n_events;
     struct VEC(char *) unknown; /* the values that could not be read, in words, with the reason */
     struct VEC(struct overview_note) notes;
+    /* whether `allium sys` has a tool of this name, which a note may point to; NULL: it has none */
+    bool (*has_tool)(const char *name);
 };
 
 void overview_release(struct overview *m);

@@ -370,12 +370,30 @@ static const char *const examples[] = {
 static const struct sys_measure measure = {
     .doc = "the duration of each fault, without memory that was requested in advance", .column = HISTOGRAM};
 
+static const char *const questions[] = {
+    "Which processes take page faults, how many of the faults wait for a disk, and what do they touch?",
+    "Which code touches memory for the first time? (--by stack)",
+    "Which files are read by page faults? (--by file)",
+    "Which processes grow? (--growth)",
+    NULL,
+};
+
+static const struct sys_explanation explanation = {
+    .questions = questions,
+    .event = "a page fault",
+    .event_ns = 460,
+    .measured = "rows by process; perf, Linux 6.18 in a virtual machine",
+    .unseen = "pages that become resident without a fault of their own: mapped around the faulting page, or "
+              "parts of a huge page (--growth has their bytes)",
+};
+
 SYS_OBJECT_OF(faults);
 
 const struct sys_tool sys_faults = {
     .name = "faults",
     .summary = "show page faults by process, code or file",
     .examples = examples,
+    .explanation = &explanation,
     SYS_OBJECT(faults),
     .methods = methods,
     .columns = columns,

@@ -6,15 +6,22 @@
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/mem.h"
+#include "model/table/table_merge.h"
+#include "sys/names/kernel_caller.h"
 #include "sys/kernel_enums.h"
 #include "sys/kernel_symbol_address.h"
 #include "sys/resolver.h"
 #include "sys/session.h"
 
 enum column {
+    FUNCTION,
+    SOURCE_FILE,
+    DIRECTORY,
     ORDER,
     TYPE,
     PID,
@@ -41,6 +48,9 @@ enum column {
 #define BIT(column) (1ull << (column))
 
 static const struct table_column columns[] = {
+    [FUNCTION] = {"function", TABLE_PLAIN, TABLE_TEXT},
+    [SOURCE_FILE] = {"file", TABLE_PLAIN, TABLE_TEXT},
+    [DIRECTORY] = {"directory", TABLE_PLAIN, TABLE_TEXT},
     [ORDER] = {"order", TABLE_PLAIN, TABLE_WHOLE},
     [TYPE] = {"migrate_type", TABLE_PLAIN, TABLE_TEXT},
     [PID] = {"pid", TABLE_PLAIN, TABLE_WHOLE},
@@ -135,6 +145,13 @@ static uint64_t weigh(const void *value)
     return bytes_of(((const struct kpages_value *)value)->allocated_pages);
 }
 
+#define OF_CODE (KPAGES_BY_FUNCTION | KPAGES_BY_FILE | KPAGES_BY_DIRECTORY)
+
+static uint32_t code_column(uint32_t parts)
+{
+    return parts & KPAGES_BY_FUNCTION ? FUNCTION : parts & KPAGES_BY_FILE ? SOURCE_FILE : DIRECTORY;
+}
+
 static void name_row(struct sys_session *s, struct table *t, const void *data, uint64_t time_ns)
 {
     const struct kpages_key *key = data;
@@ -151,7 +168,9 @@ static void name_row(struct sys_session *s, struct table *t, const void *data, u
         table_whole(t, PID, key->pid);
     if (parts & (KPAGES_BY_PROCESS | KPAGES_BY_COMM))
         table_text(t, COMM, key->comm);
-    if (parts & KPAGES_BY_STACK) {
+    if (parts & OF_CODE) {
+        kernel_caller_name(s, t, code_column(parts), key->kernel_stack);
+    } else if (parts & KPAGES_BY_STACK) {
         resolver_kernel_stack(s, t, KERNEL_STACK, key->kernel_stack);
         resolver_user_stack(s, t, USER_STACK, key->user_stack, key->pid, time_ns);
     }
@@ -192,6 +211,29 @@ static void row(struct sys_session *s, struct table *t, const void *key, const v
         resolver_gfp(s, t, GFP, v->gfp);
 }
 
+/* Many stacks have one function. */
+static void rest(struct sys_session *s, struct table *t)
+{
+    const uint32_t parts = s->settings.config.parts;
+    if (!(parts & OF_CODE))
+        return;
+    table_sort(t, FREED, TABLE_MOST_FIRST); /* the order of rows that allocate as much */
+    table_merge(t, BIT(code_column(parts)), ALLOCATED);
+}
+
+/* "mm/shmem.c" is in the directory "mm". */
+static void name_again(struct table *t, uint32_t row)
+{
+    const struct table_value *file = table_at(t, row, SOURCE_FILE);
+    if (!file->known)
+        return;
+    const bool unknown = *file->text == '[';
+    const char *slash = unknown ? NULL : strrchr(file->text, '/');
+    char *text = slash ? mem_strndup(file->text, (size_t)(slash - file->text))
+                       : mem_strdup(unknown ? file->text : ".");
+    *table_cell(t, row, DIRECTORY) = (struct table_value){.known = true, .text = text};
+}
+
 static uint64_t live_bytes(const void *value)
 {
     return bytes_of(1ull << (((const struct kpages_live *)value)->order & 31));
@@ -220,6 +262,15 @@ static const struct sys_part parts[] = {
      .names = BIT(PID) | BIT(COMM), .rows = "kpages_process"},
     {"comm", "the name of that process", KPAGES_BY_COMM, sizeof(struct kpages_key),
      BIT(COMM) | BIT(ORDERS) | BIT(TYPES) | OF_FREES, 0, .names = BIT(COMM)},
+    {"function", "the function that uses the page allocator", KPAGES_BY_STACK | KPAGES_BY_FUNCTION,
+     offsetof(struct kpages_key, comm), BIT(FUNCTION) | BIT(ORDERS) | BIT(TYPES) | OF_FREES, SYS_STACK_KERNEL,
+     .names = BIT(FUNCTION)},
+    {"file", "the file of the kernel's source in which that function is", KPAGES_BY_STACK | KPAGES_BY_FILE,
+     offsetof(struct kpages_key, comm), BIT(SOURCE_FILE) | BIT(ORDERS) | BIT(TYPES) | OF_FREES,
+     SYS_STACK_KERNEL, .source = true, .names = BIT(SOURCE_FILE)},
+    {"directory", "that file's directory", KPAGES_BY_STACK | KPAGES_BY_DIRECTORY,
+     offsetof(struct kpages_key, comm), BIT(DIRECTORY) | BIT(ORDERS) | BIT(TYPES) | OF_FREES,
+     SYS_STACK_KERNEL, .source = true, .names = BIT(DIRECTORY), .made_of = BIT(SOURCE_FILE)},
     {"order", "the size of the block: 2^order pages", KPAGES_BY_ORDER,
      offsetof(struct kpages_key, migrate_type), BIT(ORDER) | BIT(TYPES) | OF_FREES, 0, .names = BIT(ORDER)},
     {"type", "the requested migrate type", KPAGES_BY_TYPE, offsetof(struct kpages_key, kernel_stack),
@@ -273,12 +324,31 @@ static const char *const examples[] = {
 
 static const struct sys_measure measure = {.doc = "the size of each allocated block", .column = HISTOGRAM};
 
+static const char *const questions[] = {
+    "Which code of the kernel allocates pages, and in blocks of which order?",
+    "Which code allocated the pages that are not freed? (--live)",
+    "Which requests for large blocks fail?",
+    "For which process does the kernel allocate pages? (--by process)",
+    "Which part of the kernel's source takes the pages? (--by directory)",
+    NULL,
+};
+
+static const struct sys_explanation explanation = {
+    .questions = questions,
+    .event = "a page that a fault allocates",
+    .event_ns = 2500,
+    .measured = "rows by kernel stack; raw_tp, Linux 6.18 in a virtual machine",
+    .unseen = "pages that are allocated in bulk: by vmalloc where no cgroup is charged, and by some network "
+              "drivers",
+};
+
 SYS_OBJECT_OF(kpages);
 
 const struct sys_tool sys_kpages = {
     .name = "kpages",
-    .summary = "show kernel page allocations by stack, process, order or migrate type",
+    .summary = "show kernel page allocations by stack, function, file, process, order or migrate type",
     .examples = examples,
+    .explanation = &explanation,
     SYS_OBJECT(kpages),
     .methods = methods,
     .columns = columns,
@@ -297,6 +367,10 @@ const struct sys_tool sys_kpages = {
     .row = row,
     .live = &live,
     .reads_traces = true,
+    .marks_helpers = true,
+    .directory = DIRECTORY,
+    .name_again = name_again,
+    .rest = rest,
     .recorded = BIT(USE) | BIT(FALLBACKS) | BIT(CGROUP),
     .ready = ready,
     .release = release,

@@ -306,12 +306,26 @@ static const struct sys_measure measure = {.doc = "the resident memory of each v
                                            .summary = summary,
                                            .columns = BIT(ANON) | BIT(FILE_PAGES) | BIT(SHMEM)};
 
+static const char *const questions[] = {
+    "Which process was killed for lack of memory, and which task requested the memory?",
+    "Was the machine out of memory, or a cgroup at its limit, and which one?",
+    "Which processes had the memory at that moment?",
+    NULL,
+};
+
+static const struct sys_explanation explanation = {
+    .questions = questions,
+    .event = "an OOM kill",
+    .unseen = "kills by programs such as systemd-oomd and earlyoom, which send a signal as any program does",
+};
+
 SYS_OBJECT_OF(oomkill);
 
 const struct sys_tool sys_oomkill = {
     .name = "oomkill",
     .summary = "show OOM kills: triggering task, victim, reason",
     .examples = examples,
+    .explanation = &explanation,
     SYS_OBJECT(oomkill),
     .methods = methods,
     .columns = columns,

@@ -252,12 +252,30 @@ static const char *const examples[] = {
 
 static const struct sys_measure measure = {.doc = "the duration of each phase", .column = HISTOGRAM};
 
+static const char *const questions[] = {
+    "Which kind of reclaim runs, and how long does it take: kswapd, tasks that need memory, cgroups at their "
+    "limits?",
+    "How many of the scanned pages are reclaimed, and why are the others not?",
+    "Which processes pay for reclaim? (--by process)",
+    "Which shrinkers of slab caches take the time? (--by shrinker)",
+    NULL,
+};
+
+static const struct sys_explanation explanation = {
+    .questions = questions,
+    .event = "each begin, end and scan",
+    .event_ns = 280,
+    .measured = "the programs alone, by the kernel's clock; tp_btf, Linux 6.18 in a virtual machine",
+    .unseen = "the pages that the multi-generational LRU scans before Linux 6.8",
+};
+
 SYS_OBJECT_OF(vmscan);
 
 const struct sys_tool sys_vmscan = {
     .name = "vmscan",
     .summary = "show cost and yield of reclaim by kind: direct, memory cgroups, kswapd, node, slab",
     .examples = examples,
+    .explanation = &explanation,
     SYS_OBJECT(vmscan),
     .methods = methods,
     .columns = columns,
