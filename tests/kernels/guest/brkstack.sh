@@ -33,6 +33,7 @@ equal "both methods have the same row" "$(cat /tmp/tp_btf)" "$(cat /tmp/raw_tp)"
 seen tp_btf --by stack
 for function in asks:3,3,0,0,0 grows:4,0,0,4294305,0 shrinks:2,0,0,0,50003 fails:3,0,3,0,0; do
     name=${function%:*}
-    have=$(grep "\"$name (" /tmp/rows | sed 's/.*"calls":\([0-9]*\),"queries":\([0-9]*\),"failed":\([0-9]*\),"grown_bytes":\([0-9]*\),"shrunk_bytes":\([0-9]*\),.*/\1,\2,\3,\4,\5/')
+    have=$(grep "\"$name (" /tmp/rows | sed 's/.*"calls":\([0-9]*\),"queries":\([0-9]*\),"failed":\([0-9]*\),"grown_bytes":\([0-9]*\),"shrunk_bytes":\([0-9]*\),.*/\1 \2 \3 \4 \5/' |
+        awk '{ for (i = 1; i <= 5; i++) n[i] += $i } END { print n[1] "," n[2] "," n[3] "," n[4] "," n[5] }')
     equal "the calls of $name()" "$have" "${function#*:}"
 done
