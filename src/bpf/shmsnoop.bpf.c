@@ -34,10 +34,15 @@ static __always_inline __u32 kind_of_number(__s64 number)
 }
 
 /* Of 32-bit programs: ipc() with shmat, shmdt, shmget or shmctl, the calls of these names, and memfd_create(). */
-static __always_inline bool is_number_of_32_bits(const struct call *call)
+static __attribute__((noinline)) int exits_of_32_bits(__s64 number, __u32 first_argument)
 {
-    return (call->number >= 395 && call->number <= 398) || call->number == 356 ||
-           (call->number == 117 && ((call->arg[0] & 0xffff) - 21) <= 3);
+    enum { IPC_SHMAT = 21, IPC_SHMCTL = 24 };
+    const __u32 ipc = first_argument & 0xffff;
+    if ((number == 117 && ipc >= IPC_SHMAT && ipc <= IPC_SHMCTL) || (number >= 395 && number <= 398) ||
+        number == 356)
+        if (wanted())
+            count(CALL_OF_32_BITS);
+    return 0;
 }
 
 /* ---- which calls are about shared memory ---- */
@@ -142,17 +147,10 @@ static __always_inline bool is_about_shm(const struct call *call, __u32 which, _
 }
 
 /* Returns which call it is, if it may be about shared memory; SHMSNOOP_KINDS: it is not. */
-static __always_inline __u32 wanted_call(const struct call *call, bool ends)
+static __always_inline __u32 wanted_call(const struct call *call)
 {
     const __u32 which = kind_of_number(call->number);
-    if (UNLIKELY(call_is_of_32_bits())) {
-        if (ends && is_number_of_32_bits(call) && wanted())
-            count(CALL_OF_32_BITS);
-        return SHMSNOOP_KINDS;
-    }
-    if (which == SHMSNOOP_mmap && !(call->arg[3] & MAP_SHARED_BIT))
-        return SHMSNOOP_KINDS;
-    return which;
+    return which == SHMSNOOP_mmap && !(call->arg[3] & MAP_SHARED_BIT) ? SHMSNOOP_KINDS : which;
 }
 
 /* ---- entries ---- */
@@ -405,23 +403,26 @@ static __always_inline int exits(void *ctx, const struct call *call, __u32 which
     return 0;
 }
 
-#define PROGRAMS(way, section, registers)                                                                    \
+#define PROGRAMS(way, section, registers, register_bx)                                                       \
     SEC(section "sys_enter") int BPF_PROG(way##_enter, struct pt_regs *regs, __s64 id)                       \
     {                                                                                                        \
         const __u32 kind = kind_of_number(id);                                                               \
-        if (LIKELY(kind == SHMSNOOP_KINDS || is_of_files(kind)))                                             \
+        if (LIKELY(kind == SHMSNOOP_KINDS || is_of_files(kind)) || call_is_of_32_bits())                     \
             return 0;                                                                                        \
         const struct call call = registers(regs);                                                            \
-        const __u32 which = wanted_call(&call, false);                                                       \
+        const __u32 which = wanted_call(&call);                                                              \
         return which == SHMSNOOP_KINDS ? 0 : enters(&call, which);                                           \
     }                                                                                                        \
     SEC(section "sys_exit") int BPF_PROG(way##_exit, struct pt_regs *regs, __s64 ret)                        \
     {                                                                                                        \
-        if (LIKELY(kind_of_number(registers##_number(regs)) == SHMSNOOP_KINDS && !call_is_of_32_bits()))     \
+        const __s64 id = registers##_number(regs);                                                           \
+        if (UNLIKELY(call_is_of_32_bits()))                                                                  \
+            return exits_of_32_bits(id, (__u32)(register_bx));                                               \
+        if (LIKELY(kind_of_number(id) == SHMSNOOP_KINDS))                                                    \
             return 0;                                                                                        \
         const struct call call = registers(regs);                                                            \
-        const __u32 which = wanted_call(&call, true);                                                        \
+        const __u32 which = wanted_call(&call);                                                              \
         return which == SHMSNOOP_KINDS ? 0 : exits(ctx, &call, which, ret);                                  \
     }
-PROGRAMS(btf, "tp_btf/", call_of)
-PROGRAMS(raw, "raw_tp/", call_read)
+PROGRAMS(btf, "tp_btf/", call_of, regs->bx)
+PROGRAMS(raw, "raw_tp/", call_read, BPF_CORE_READ(regs, bx))
