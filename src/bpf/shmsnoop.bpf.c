@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* `allium sys shmsnoop`: who creates, attaches and removes shared memory. */
 #include "bpf/call.bpf.h"
-#include "bpf/mapping.bpf.h"
+#include "bpf/process_mapping.bpf.h"
 #include "bpf/sys.bpf.h"
 
 #include "bpf/shm_segment.bpf.h"

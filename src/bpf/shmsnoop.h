@@ -5,7 +5,7 @@
 /* Events of `allium sys shmsnoop`: shared memory is created, attached, changed or removed. */
 
 #include "bpf/call.h"
-#include "bpf/mapping.h"
+#include "bpf/process_mapping.h"
 
 /** (name of the call, its number on x86-64) */
 #define SHMSNOOP_CALLS(X)                                                                                    \
