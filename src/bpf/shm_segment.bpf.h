@@ -11,6 +11,7 @@
 
 #include "bpf/sys.bpf.h"
 
+#include "bpf/mapped.bpf.h"
 #include "bpf/shmsnoop.h"
 
 enum { IPC_SHARED_MEMORY = 2, IDENTIFIER_BITS = 15, IDENTIFIER_BITS_EXTENDED = 24, TREE_LEVELS_MAX = 5 };
@@ -44,8 +45,15 @@ GLOBAL __u64 tree_find(__u64 entry, __u32 index)
     return (entry & 3) ? 0 : entry;
 }
 
+/* Returns the struct vm_area_struct that ends above an address of the current process; 0: there is none. */
+GLOBAL __u64 mapped_now(__u64 address)
+{
+    const struct mm_struct *mm = bpf_get_current_task_btf()->mm;
+    return mm ? mapped_find(mm, address) : 0;
+}
+
 /* Returns the struct shmid_kernel of an identifier of the current process; 0: there is none. */
-static __attribute__((noinline)) __u64 segment_find(__s32 id)
+GLOBAL __u64 segment_find(__s32 id)
 {
     const struct task_struct *task = (const void *)bpf_get_current_task();
     const struct ipc_namespace *ns = BPF_CORE_READ(task, nsproxy, ipc_ns);
@@ -70,10 +78,10 @@ static __always_inline void put_resident(struct shmsnoop_segment *s, const struc
 }
 
 /* Returns whether there is such a segment. */
-static __attribute__((noinline)) bool segment_read(struct shmsnoop_segment *s, __s32 id)
+static __always_inline bool segment_read(struct shmsnoop_segment *s, __s32 id)
 {
     const struct shmid_kernel *k = (const void *)segment_find(id);
-    if (!k || !s)
+    if (!k)
         return false;
     const struct task_struct *task = (const void *)bpf_get_current_task();
     s->what |= SHMSNOOP_SEGMENT;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* `allium sys shmsnoop`: who creates, attaches and removes shared memory. */
 #include "bpf/call.bpf.h"
-#include "bpf/process_mapping.bpf.h"
+#include "bpf/mapped.bpf.h"
+#include "bpf/path.bpf.h"
 #include "bpf/sys.bpf.h"
 
 #include "bpf/shm_segment.bpf.h"
@@ -48,8 +49,8 @@ static __attribute__((noinline)) int exits_of_32_bits(__s64 number, __u32 first_
 /* ---- which calls are about shared memory ---- */
 
 /*
- * Calls with a path or a descriptor, most of which are about ordinary files: nothing is kept of these at their entry, so
- * that the others cost little.
+ * Calls with a path or a descriptor. Most are about ordinary files, which are to cost little: nothing is kept of these
+ * calls at their entry.
  */
 static __always_inline bool is_of_files(__u32 which)
 {
@@ -153,6 +154,16 @@ static __always_inline __u32 wanted_call(const struct call *call)
     return which == SHMSNOOP_mmap && !(call->arg[3] & MAP_SHARED_BIT) ? SHMSNOOP_KINDS : which;
 }
 
+/* The file that is mapped at an address of the current process: also segments and anonymous shared memory have one. */
+static __always_inline const struct file *file_mapped_at(__u64 address)
+{
+    const struct vm_area_struct *v = (const void *)mapped_now(address);
+    const struct file *file = NULL;
+    if (v)
+        bpf_core_read(&file, sizeof(file), &v->vm_file);
+    return file;
+}
+
 /* ---- entries ---- */
 
 /* What is gone when the call returns. */
@@ -161,9 +172,8 @@ static __always_inline void keep_segment(struct call_begun *c, const struct call
     struct shmsnoop_segment s = {.id = -1};
     __s32 id = (__s32)call->arg[0];
     if (which == SHMSNOOP_shmdt) {
-        const struct mm_struct *mm = bpf_get_current_task_btf()->mm;
-        const struct vm_area_struct *v = mm ? (const void *)mapped_find(mm, call->arg[0]) : NULL;
-        id = v ? (__s32)BPF_CORE_READ(v, vm_file, f_inode, i_ino) : -1; /* the kernel numbers the files so */
+        const struct file *file = file_mapped_at(call->arg[0]);
+        id = file ? (__s32)BPF_CORE_READ(file, f_inode, i_ino) : -1; /* the kernel numbers the files so */
     }
     segment_read(&s, id);
     c->kept[0] = s.bytes;
@@ -235,16 +245,6 @@ static __always_inline void put_mmap(struct shmsnoop_event *e, const struct call
     e->flags = (__u32)call->arg[3];
     e->fd = e->flags & MAP_ANONYMOUS_BIT ? -1 : (__s32)call->arg[4];
     e->address = failed(e) ? call->arg[0] : (__u64)e->result;
-    e->mapping.class = e->flags & MAP_ANONYMOUS_BIT ? MAPPING_SHARED : MAPPING_UNKNOWN;
-    const struct mm_struct *mm = bpf_get_current_task_btf()->mm;
-    if (failed(e) || e->fd >= 0 || !mm)
-        return;
-    mapping_at(&e->mapping, e->address);
-    const struct vm_area_struct *v = (const void *)mapped_find(mm, e->address);
-    const struct file *file = v ? BPF_CORE_READ(v, vm_file) : NULL;
-    if (file)
-        file_read(&e->segment, file);
-    e->segment.what &= ~SHMSNOOP_CREATED;
 }
 
 /* Flags and mode of the calls that open. */
@@ -332,6 +332,8 @@ static __always_inline void fill(struct shmsnoop_event *e, void *ctx, const stru
     event_head(&e->head, ctx);
     e->duration_ns = begun->began_ns ? e->head.time_ns - begun->began_ns : 0;
     put_call(e, call, begun);
+    if (!file && e->call == SHMSNOOP_mmap && !failed(e))
+        file = file_mapped_at(e->address);
     if (!file)
         return;
     file_read(&e->segment, file);
@@ -339,51 +341,31 @@ static __always_inline void fill(struct shmsnoop_event *e, void *ctx, const stru
         e->segment.what &= ~SHMSNOOP_CREATED; /* by the call that has opened it */
     if (e->call == SHMSNOOP_memfd_create)
         e->segment.what |= SHMSNOOP_CREATED;
-    e->mapping.class = MAPPING_SHARED;
-    mapping_set_file(&e->mapping, file);
+    struct path_key key;
+    path_of(&key, file);
+    e->mapping.inode = key.inode;
+    e->mapping.device = key.device;
+    e->mapping.deleted = path_is_deleted(file);
 }
 
-#define HEAD_BYTES __builtin_offsetof(struct shmsnoop_event, name)
+static const struct shmsnoop_event no_event = {.id = -1, .fd = -1, .mapping = {.class = MAPPING_SHARED}};
 
-static const struct shmsnoop_event no_event = {.id = -1, .fd = -1, .mapping = {.class = MAPPING_OTHER}};
-
-/* What most events have, without a name. */
 static __always_inline int report(void *ctx, const struct call *call, __u32 which, __s64 result,
                                   const struct call_begun *begun, const struct file *file)
-{
-    struct shmsnoop_event *e = event_begin(HEAD_BYTES);
-    if (!e)
-        return 0;
-    __builtin_memcpy(e, &no_event, HEAD_BYTES);
-    e->call = which;
-    e->result = result;
-    fill(e, ctx, call, begun, file);
-    event_end(e);
-    return 0;
-}
-
-static __always_inline int report_named(void *ctx, const struct call *call, __u32 which, __s64 result,
-                                        const struct call_begun *begun, const struct file *file)
 {
     struct shmsnoop_event *e = event_begin(sizeof(*e));
     if (!e)
         return 0;
-    __builtin_memcpy(e, &no_event, HEAD_BYTES);
+    __builtin_memcpy(e, &no_event, __builtin_offsetof(struct shmsnoop_event, name));
     e->call = which;
     e->result = result;
     e->name[0] = '\0';
-    if (bpf_probe_read_user_str(e->name, sizeof(e->name), (const void *)path_of_call(call, which)) < 0)
+    if (has_name(which, file) &&
+        bpf_probe_read_user_str(e->name, sizeof(e->name), (const void *)path_of_call(call, which)) < 0)
         count(SHMSNOOP_NAME_LOST);
     fill(e, ctx, call, begun, file);
     event_end(e);
     return 0;
-}
-
-static __always_inline int report_any(void *ctx, const struct call *call, __u32 which, __s64 result,
-                                      const struct call_begun *begun, const struct file *file)
-{
-    return has_name(which, file) ? report_named(ctx, call, which, result, begun, file)
-                                 : report(ctx, call, which, result, begun, file);
 }
 
 static __always_inline int exits(void *ctx, const struct call *call, __u32 which, __s64 result)
@@ -391,14 +373,12 @@ static __always_inline int exits(void *ctx, const struct call *call, __u32 which
     const struct file *file = shm_file_of(call, which, result);
     if ((!file && !is_about_shm(call, which, result)) || !wanted())
         return 0;
-    if (is_of_files(which)) {
-        struct call_begun none = {0};
-        return report_any(ctx, call, which, result, &none, file);
-    }
-    struct call_begun *begun = call_exit(call->number);
+    struct call_begun none = {0}, *begun = &none;
+    if (!is_of_files(which))
+        begun = call_exit(call->number);
     if (!begun)
         return 0;
-    report_any(ctx, call, which, result, begun, file);
+    report(ctx, call, which, result, begun, file);
     call_done(begun);
     return 0;
 }

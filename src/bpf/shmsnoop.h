@@ -14,8 +14,9 @@
     X(shmctl, 31)                                                                                            \
     X(shmdt, 67)                                                                                             \
     X(open, 2)                                                                                               \
-    X(mmap, 9) X(ftruncate, 77) X(creat, 85) X(unlink, 87) X(openat, 257) X(unlinkat, 263)                   \
-        X(memfd_create, 319) X(openat2, 437)
+    X(mmap, 9)                                                                                               \
+    X(ftruncate, 77)                                                                                         \
+    X(creat, 85) X(unlink, 87) X(openat, 257) X(unlinkat, 263) X(memfd_create, 319) X(openat2, 437)
 
 enum shmsnoop_call {
 #define SHMSNOOP_CALL(name, number) SHMSNOOP_##name,
@@ -57,7 +58,7 @@ struct shmsnoop_event {
     __u32 prot;
     struct shmsnoop_segment segment;
     struct mapping mapping; /* the file */
-    /* As the program gave it, of calls without an open file: at the end, as most events have none. */
+    /* As the program gave it, of calls without an open file. */
     char name[SHMSNOOP_NAME_BYTES];
 };
 

@@ -76,14 +76,15 @@ class About:
 
 
 def stir(folder, group, code=EXIT_OF_STIR):
-    """A command with something for every tool: files, programs, memory, reclaim in a cgroup, and a kill for lack of
-    memory. The shell itself is the last to be killed: there is lack of memory, too, when the disk is slow to take what
+    """A command with something for every tool: files, programs, memory, also shared, reclaim in a cgroup, and a kill for
+    lack of memory. The shell itself is the last to be killed: there is lack of memory, too, when the disk is slow to take what
     was written.
     """
     script = """
         spare() { (echo 500 >/proc/self/oom_score_adj; exec "$@"); }
         echo $$ >%(group)s/cgroup.procs
         for i in 1 2 3 4 5 6 7 8; do cat /proc/self/status >/dev/null; done
+        for i in 1 2 3; do echo >/dev/shm/stir-$$; cat /dev/shm/stir-$$ >/dev/null; rm /dev/shm/stir-$$; done
         spare head -c %(much)d /dev/zero >%(folder)s/file
         spare cat %(folder)s/file >/dev/null
         (spare head -c %(much)d /dev/zero | spare tail -c %(much)d >/dev/null) 2>/dev/null

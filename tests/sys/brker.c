@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Moves the end of its heap in known ways when it reads a line, and says what it did, as it knows it from the results of
- * its own calls: "CALLS QUERIES FAILED GROWN SHRUNK". Then it waits until its input ends.
+ * Moves the end of its heap in known ways when it reads a line, and says what it did, as it knows it from the results
+ * of its own calls: "CALLS QUERIES FAILED GROWN SHRUNK". Then it waits until its input ends.
  * `brker steps`: each way once. `brker random N`: many. `brker old N`: calls of 32 bits.
  */
 #include <stdint.h>

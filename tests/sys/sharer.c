@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Shares memory in known ways when it reads a line, and prints each call as it knows it from the results of its own calls
- * and from shmctl(IPC_STAT), a JSON object a line; then it waits until its input ends.
- * `sharer steps NAME`: each way once, with the file /dev/shm/NAME, and leaves a segment and the file NAME.left behind.
- * `sharer random N`: shmget(), shmat(), shmdt(), shmctl() in any order, some of which fail, and prints how many of each.
+ * Shares memory in known ways when it reads a line, and prints each call as it knows it from the results of its own
+ * calls and from shmctl(IPC_STAT), a JSON object a line; then it waits until its input ends.
+ * `sharer steps NAME`: each way once, with the file /dev/shm/NAME; the file NAME.left stays behind.
+ * `sharer random N`: shmget(), shmat(), shmdt(), shmctl() in any order, some of which fail, and how many of each.
  * `sharer opens N`: opens of files that are no shared memory. `sharer old N`: calls of 32 bits.
  */
 #include <errno.h>
@@ -105,6 +105,11 @@ static void old_ways(key_t key)
     say(",\"shmid\":%d}\n", id);
     did("shmctl", CALL(shmctl, id, IPC_RMID, 0));
     say(",\"command\":\"IPC_RMID\",\"state\":null}\n");
+    /* By a test of single bits this would be the size of 2 MiB, too. */
+    const long huge = did("shmget", CALL(shmget, IPC_PRIVATE, PAGE, SHM_HUGETLB | 30 << 26 | 0600));
+    say(",\"flags\":\"SHM_HUGETLB|SHM_HUGE_1GB\"}\n");
+    if (huge >= 0)
+        did("shmctl", CALL(shmctl, huge, IPC_RMID, 0)), say("}\n");
     const int alone = (int)did("shmget", CALL(shmget, IPC_PRIVATE, PAGE, 0600));
     say(",\"key\":\"IPC_PRIVATE\",\"state\":\"created\",\"flags\":\"0\",\"shmid\":%d}\n", alone);
     did("shmctl", CALL(shmctl, alone, IPC_RMID, 0));

@@ -133,6 +133,21 @@ def orphans():
             tap.run(["ipcrm", "-m", str(number)])
 
 
+def everything():
+    """With --all, shared memory that is older than the tool is listed, too, with each process that has it mapped."""
+    with sharer("steps") as program:
+        program.go()
+        with tool("shmsnoop", "--all", "--comm", "nobody-has-this") as it:
+            it.stop()
+        rows = [row for row in it.rows if row["pids"] == str(program.pid)]
+    equal({row["name"]: row["segment_bytes"] for row in rows},
+          {
+              "/dev/shm/%s (deleted)" % NAME: 2 * 4096, "/memfd:a\\001name (deleted)": 4096,
+              "/dev/zero (deleted)": 7 * 4096
+          }, "what the program has mapped")
+    equal(only(it.rows, name=LEFT)["state"], "orphan", "the file that is left")
+
+
 def many(method):
     """Many calls, most of which fail: the kinds and failures are as many as the program made."""
     with load(), sharer("random", 5000) as program, tool("shmsnoop", "-p", program.pid, "--attach", method) as it:
@@ -206,6 +221,7 @@ TESTS += [
     ("a missing event is noticed", lambda: loses(lambda env: each_call("tp_btf", env))),
     ("ways to attach agree", methods_agree),
     ("what is in use at the end, and what is left", at_the_end),
+    ("all shared memory is listed on request", everything),
     ("segments without a process are listed", orphans),
     ("ordinary files are no events", ordinary),
     ("calls of 32 bits are counted", of_32_bits),

@@ -18,6 +18,7 @@
 
 #define TMPFS_MAGIC_NUMBER 0x01021994
 #define SHM_FOLDER         "/dev/shm"
+#define DEV_ZERO           "/dev/zero (deleted)" /* anonymous shared memory, in /proc/PID/maps */
 
 static uint32_t kernel_device(dev_t device)
 {
@@ -148,13 +149,13 @@ static void add_mapping(struct shm_list *l, uint32_t pid, char *line, uint32_t s
         return;
     }
     if (device != shm_device && !begins(path, SHM_FOLDER "/") && !begins(path, "/memfd:") &&
-        strcmp(path, "/dev/zero (deleted)"))
+        strcmp(path, DEV_ZERO))
         return;
     struct shm_entry *e = entry_of(l, inode, device);
     if (!e->name)
         e->name = mem_strdup(path);
     if (!e->mode && e->bytes < offset + (to - from))
-        e->bytes = offset + (to - from); /* at least: no name leads to the file itself */
+        e->bytes = offset + (to - from);
     e->mappings++;
     add_pid(e, pid);
 }
@@ -172,8 +173,9 @@ static void read_maps(struct shm_list *l, uint32_t pid, uint32_t shm_device)
         fclose(maps);
 }
 
-/* Files that are mapped nowhere may be open still. */
-static void read_descriptors(struct shm_list *l, uint32_t pid)
+/* Calls `each` for the open files of a process. */
+static void each_descriptor(uint32_t pid, void (*each)(void *arg, uint32_t pid, const struct stat *st),
+                            void *arg)
 {
     char path[64];
     struct stat st;
@@ -181,13 +183,53 @@ static void read_descriptors(struct shm_list *l, uint32_t pid)
     DIR *folder = opendir(path);
     for (struct dirent *d; folder && (d = readdir(folder));)
         if (isdigit((unsigned char)*d->d_name) && !fstatat(dirfd(folder), d->d_name, &st, 0))
-            vec_each (struct shm_entry, e, &l->entries)
-                if (e->device && e->inode == st.st_ino && e->device == kernel_device(st.st_dev)) {
-                    e->is_open = true;
-                    add_pid(e, pid);
-                }
+            each(arg, pid, &st);
     if (folder)
         closedir(folder);
+}
+
+static bool is_file(const struct shm_entry *e, const struct stat *st)
+{
+    return e->device && e->inode == st->st_ino && e->device == kernel_device(st->st_dev);
+}
+
+static void set_size(void *arg, uint32_t pid, const struct stat *st)
+{
+    struct shm_entry *e = arg;
+    (void)pid;
+    if (!is_file(e, st))
+        return;
+    e->bytes = (uint64_t)st->st_size;
+    e->resident_bytes = (uint64_t)st->st_blocks * 512;
+    e->resident_known = true;
+}
+
+/* A file without a name has its size from whoever has it open: its mappings may be shorter, or longer. */
+static void size_nameless(struct shm_list *l)
+{
+    vec_each (struct shm_entry, e, &l->entries) {
+        e->bytes_unsure = e->device && !e->resident_known && strcmp(e->name, DEV_ZERO) != 0;
+        for (size_t i = 0; e->bytes_unsure && i < e->pids.len; i++) {
+            each_descriptor(e->pids.at[i], set_size, e);
+            e->bytes_unsure = !e->resident_known;
+        }
+    }
+}
+
+static void note_open(void *arg, uint32_t pid, const struct stat *st)
+{
+    struct shm_list *l = arg;
+    vec_each (struct shm_entry, e, &l->entries)
+        if (is_file(e, st)) {
+            e->is_open = true;
+            add_pid(e, pid);
+        }
+}
+
+/* Files that are mapped nowhere may be open still. */
+static void read_descriptors(struct shm_list *l, uint32_t pid)
+{
+    each_descriptor(pid, note_open, l);
 }
 
 static bool any_unmapped_file(const struct shm_list *l)
@@ -221,6 +263,7 @@ void shm_list_read(struct shm_list *l)
     shm_list_read_segments(l);
     read_files(l);
     each_process(l, false);
+    size_nameless(l);
     if (any_unmapped_file(l))
         each_process(l, true);
 }

@@ -4,8 +4,8 @@
 
 /*
  * The shared memory that exists now, and the processes that have it mapped: segments of shmget() in allium's IPC
- * namespace, files in /dev/shm, and files of memfd_create() and memory of MAP_SHARED|MAP_ANONYMOUS that some process has
- * mapped. It is read from /proc, one process after the other: what changes meanwhile may be missed.
+ * namespace, files in /dev/shm, and files of memfd_create() and memory of MAP_SHARED|MAP_ANONYMOUS that some
+ * process has mapped. It is read from /proc, one process after the other: changes meanwhile may be missed.
  *
  * Runs in: the tool.
  */
@@ -23,6 +23,7 @@ struct shm_entry {
     uint32_t mode, uid, creator; /* of segments, and of files in /dev/shm but for the creator; else 0 */
     uint64_t bytes, resident_bytes;
     bool resident_known, is_open;
+    bool bytes_unsure;         /* the largest mapping of a file that no process has open by a descriptor */
     char *name;                /* as in /proc/PID/maps; NULL: a segment */
     uint32_t mappings;         /* in all processes that we may examine; of a segment the kernel's number */
     struct VEC(uint32_t) pids; /* each once */

@@ -141,16 +141,15 @@ static void set_mode(struct table *t, uint32_t mode)
     set_text(t, MODE, &b);
 }
 
-static void set_name(const struct sys_session *s, struct table *t, const struct shmsnoop_event *e,
-                     size_t bytes)
+static void set_name(const struct sys_session *s, struct table *t, const struct shmsnoop_event *e)
 {
     struct buf b = BUF_INIT;
     char name[SHMSNOOP_NAME_BYTES] = "";
     if (e->mapping.inode) {
         mapping_text_add(s, &b, &e->mapping);
-    } else if (bytes >= sizeof(*e)) {
+    } else if (*e->name) {
         memcpy(name, e->name, sizeof(name) - 1);
-        if (e->call == SHMSNOOP_memfd_create && *name)
+        if (e->call == SHMSNOOP_memfd_create)
             buf_addstr(&b, "/memfd:");
         mapping_text_add_printable(&b, name);
     } else if (e->call == SHMSNOOP_mmap && e->fd < 0) {
@@ -251,6 +250,7 @@ static void set_key(struct table *t, const struct shmsnoop_event *e)
 static void event(struct sys_session *s, struct table *t, const void *data, size_t bytes)
 {
     const struct shmsnoop_event *e = data;
+    (void)bytes;
     event_columns_row(s, t, &e->head);
     table_text(t, CALL, call_name(e->call));
     table_text(t, ERROR, call_words_error(e->result));
@@ -258,7 +258,7 @@ static void event(struct sys_session *s, struct table *t, const void *data, size
         table_whole(t, DURATION, e->duration_ns);
     set_key(t, e);
     set_arguments(t, e);
-    set_name(s, t, e, bytes);
+    set_name(s, t, e);
     set_segment(s, t, e);
     table_text(t, STATE, state_of(s->own, e));
     resolver_kernel_stack(s, t, KERNEL_STACK, e->head.kernel_stack);
@@ -290,7 +290,7 @@ static void add_entry(struct sys_session *s, struct table *t, const struct shm_e
     const size_t seen = map_get(&own->seen, &key, sizeof(key));
     const uint32_t creator = e->creator ? e->creator : seen != MAP_NONE ? own->creators.at[seen] : 0;
     struct buf b = BUF_INIT;
-    if (seen == MAP_NONE && (s->settings.config.filters || !is_orphan(e)))
+    if (seen == MAP_NONE && !sys_option(s, "all") && (s->settings.config.filters || !is_orphan(e)))
         return;
     table_row(t);
     table_whole(t, EVENT_COLUMNS_TIME, clock_ns(CLOCK_REALTIME));
@@ -308,6 +308,8 @@ static void add_entry(struct sys_session *s, struct table *t, const struct shm_e
         set_mode(t, e->mode);
     }
     table_whole(t, SEGMENT, e->bytes);
+    if (e->bytes_unsure)
+        table_mark_unsure(t, SEGMENT);
     if (e->resident_known)
         table_whole(t, RESIDENT, e->resident_bytes);
     table_whole(t, ATTACHED, e->mappings);
@@ -352,6 +354,11 @@ static void release(struct sys_session *s)
     free(own);
 }
 
+static const struct sys_option options[] = {
+    {"all", NULL, "at the end, list all shared memory of the machine with its processes", 0},
+    {NULL},
+};
+
 static const struct sys_counted counted[] = {
     CALL_COUNTED,
     PATH_COUNTED,
@@ -375,6 +382,8 @@ static const struct sys_attach_method methods[] = {
 static const char *const examples[] = {
     "allium sys shmsnoop",
     "show who creates, attaches and removes shared memory; at the end also what no process uses any more",
+    "allium sys shmsnoop --all --duration 10ms",
+    "list the shared memory that there is now, and who uses it",
     "allium sys shmsnoop --where 'error:*'",
     "show calls that failed",
     "allium sys shmsnoop --stacks user -p 4711",
@@ -406,8 +415,9 @@ const struct sys_tool sys_shmsnoop = {
     .n_columns = sizeof(columns) / sizeof(*columns),
     .weight = SEGMENT,
     .measure = &measure,
+    .options = options,
     .counted = counted,
-    .ring_bytes = 1u << 20,
+    .ring_bytes = 1u << 22,
     .event = event,
     .rest = rest,
     .ready = ready,

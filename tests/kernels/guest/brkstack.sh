@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# `allium sys brkstack` of a program that knows what its calls of brk() returned: the same numbers with every method, and
-# each function's own by stack.
+# `allium sys brkstack` of a program that knows what its calls of brk() returned: the same numbers with every method,
+# and each function's own by stack.
 #: programs brker
 
 . /tests/tap.sh
@@ -15,8 +15,8 @@ seen()
 {
     local method=$1
     shift
-    (echo && sleep 1) | allium sys brkstack --attach $method --comm brker --json "$@" -- sh -c 'exec brker steps >/tmp/did' \
-        2>/tmp/said >/tmp/rows
+    (echo && sleep 1) | allium sys brkstack --attach $method --comm brker --json "$@" -- \
+        sh -c 'exec brker steps >/tmp/did' 2>/tmp/said >/tmp/rows
 }
 
 for method in tp_btf raw_tp; do
@@ -33,7 +33,9 @@ equal "both methods have the same row" "$(cat /tmp/tp_btf)" "$(cat /tmp/raw_tp)"
 seen tp_btf --by stack
 for function in asks:3,3,0,0,0 grows:4,0,0,4294305,0 shrinks:2,0,0,0,50003 fails:3,0,3,0,0; do
     name=${function%:*}
-    have=$(grep "\"$name (" /tmp/rows | sed 's/.*"calls":\([0-9]*\),"queries":\([0-9]*\),"failed":\([0-9]*\),"grown_bytes":\([0-9]*\),"shrunk_bytes":\([0-9]*\),.*/\1 \2 \3 \4 \5/' |
-        awk '{ for (i = 1; i <= 5; i++) n[i] += $i } END { print n[1] "," n[2] "," n[3] "," n[4] "," n[5] }')
-    equal "the calls of $name()" "$have" "${function#*:}"
+    grep "\"$name (" /tmp/rows >/tmp/own
+    have=$(for column in calls queries failed grown_bytes shrunk_bytes; do
+        sed -n 's/.*"'$column'":\([0-9]*\).*/\1/p' /tmp/own | awk '{ n += $1 } END { print n + 0 }'
+    done | tr '\n' ,)
+    equal "the calls of $name()" "$have" "${function#*:},"
 done
