@@ -150,7 +150,7 @@ static void files(const char *name)
     say(",\"name\":\"%s\",\"state\":\"removed\"}\n", path);
     did("unlink", CALL(unlink, path));
     say(",\"name\":\"%s\",\"state\":null}\n", path);
-    strcat(path, ".left");
+    snprintf(path, sizeof(path), "/dev/shm/%s.left", name);
     const int left = (int)did("openat2", CALL(openat2, AT_FDCWD, path, &how, sizeof(how)));
     say(",\"name\":\"%s\",\"flags\":\"O_RDWR|O_CREAT\",\"mode\":\"0640\",\"state\":\"created\"}\n", path);
     close(left);
