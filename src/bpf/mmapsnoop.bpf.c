@@ -154,12 +154,8 @@ static __always_inline void put_shmat(struct mmapsnoop_change *c, const struct c
     c->mapping.class = MAPPING_SHARED;
     if (failed(c))
         return;
-    const struct mm_struct *mm = bpf_get_current_task_btf()->mm;
     c->address = c->result;
-    mapping_at(&c->mapping, c->address);
-    const struct vm_area_struct *v = mm ? (const void *)mapped_find(mm, c->address) : NULL;
-    if (v)
-        c->bytes = BPF_CORE_READ(v, vm_end) - BPF_CORE_READ(v, vm_start);
+    c->bytes = mapping_at(&c->mapping, c->address);
     put_growth(c, pages_before, c->bytes, 0);
 }
 
