@@ -32,23 +32,28 @@ def timed(stalls, key):
     ]
 
 
+SHM = tuple("syscalls:sys_enter_" + call for call in ("shmget", "shmat", "shmdt", "shmctl"))
+
 ONE_LINERS = {
+    "brkstack": each(("syscalls:sys_enter_brk",), "@[ustack, comm] = count();"),
     "drsnoop": timed(STALLS, "pid, comm"),
     "faults": [("software:page-faults:1", "@[pid, comm] = count();")],
     "kmem": each(SLAB[:2], "@calls[args->call_site] = count(); @bytes[args->call_site] = sum(args->bytes_alloc);") +
             each(SLAB[2:], "@calls[args->call_site] = count();"),
     "kpages": each(("kmem:mm_page_alloc", "kmem:mm_page_free"), "@[kstack] = sum(1 << args->order);"),
     "oomkill": [("tracepoint:oom:mark_victim", "printf(\"%d\\n\", args->pid);")],
+    "shmsnoop": each(SHM, "printf(\"%d %s %s\\n\", pid, comm, probe);"),
     "slabratetop": each(("kmem:kmem_cache_alloc",), "@[str(args->name)] = count();"),
     "vmscan": timed(STALLS, "probe") + each(RECLAIM[-2:], "@pages[probe] = count();"),
 }
 EVENTS = {
+    "brkstack": ("syscalls:sys_enter_brk",), "shmsnoop": SHM,
     "drsnoop": RECLAIM[:4], "faults": ("exceptions:page_fault_user",), "kmem": SLAB,
     "kpages": ("kmem:mm_page_alloc", "kmem:mm_page_free"), "oomkill": ("oom:mark_victim",), "slabratetop": SLAB,
     "vmscan": RECLAIM,
 }
 ORIGINALS = {
-    "drsnoop": ["drsnoop-bpfcc"], "kmem": ["memleak-bpfcc"], "oomkill": ["oomkill-bpfcc"],
+    "drsnoop": ["drsnoop-bpfcc"], "shmsnoop": ["shmsnoop-bpfcc"], "kmem": ["memleak-bpfcc"], "oomkill": ["oomkill-bpfcc"],
     "slabratetop": ["slabratetop-bpfcc", "-C"],
 }
 
