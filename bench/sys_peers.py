@@ -53,8 +53,8 @@ EVENTS = {
     "vmscan": RECLAIM,
 }
 ORIGINALS = {
-    "drsnoop": ["drsnoop-bpfcc"], "shmsnoop": ["shmsnoop-bpfcc"], "kmem": ["memleak-bpfcc"], "oomkill": ["oomkill-bpfcc"],
-    "slabratetop": ["slabratetop-bpfcc", "-C"],
+    "drsnoop": ["drsnoop-bpfcc"], "kmem": ["memleak-bpfcc"], "oomkill": ["oomkill-bpfcc"],
+    "shmsnoop": ["shmsnoop-bpfcc"], "slabratetop": ["slabratetop-bpfcc", "-C"],
 }
 
 

@@ -110,9 +110,13 @@ static __always_inline bool is_memory_file(const struct file *file)
     return magic == KERNEL_TMPFS_MAGIC || magic == KERNEL_HUGETLBFS_MAGIC;
 }
 
-static __always_inline bool is_shm_device(__u32 device)
+/* Returns whether a file whose size changes is one in /dev/shm, or of memfd_create(), also with huge pages. */
+static __always_inline bool is_sized_file(const struct file *file)
 {
-    return device && (device == shm_device || device == memfd_device);
+    const struct super_block *in = BPF_CORE_READ(file, f_inode, i_sb);
+    const __u32 device = BPF_CORE_READ(in, s_dev);
+    return (device && (device == shm_device || device == memfd_device)) ||
+           BPF_CORE_READ(in, s_magic) == KERNEL_HUGETLBFS_MAGIC;
 }
 
 /* The file of a call that is about one, if it is shared memory. */
@@ -127,7 +131,7 @@ static __always_inline const struct file *shm_file_of(const struct call *call, _
         return call_file((__s32)result);
     if (which == SHMSNOOP_ftruncate) { /* also of memfd_create() */
         file = call_file((__s32)call->arg[0]);
-        return file && is_shm_device(BPF_CORE_READ(file, f_inode, i_sb, s_dev)) ? file : NULL;
+        return file && is_sized_file(file) ? file : NULL;
     }
     if (!is_of_files(which) || which == SHMSNOOP_unlink || which == SHMSNOOP_unlinkat || result < 0)
         return NULL;

@@ -166,6 +166,11 @@ static void nameless(void)
     say(",\"name\":\"/memfd:wrong\",\"flags\":\"0x10000\",\"fd\":null,\"state\":null}\n");
     did("ftruncate", CALL(ftruncate, fd, PAGE));
     say(",\"segment_bytes\":4096,\"size_bytes\":4096}\n");
+    const int large = (int)did("memfd_create", CALL(memfd_create, "large", MFD_HUGETLB | 21 << 26));
+    say(",\"flags\":\"MFD_HUGETLB|MFD_HUGE_2MB\",\"state\":%s}\n", large < 0 ? "null" : "\"created\"");
+    if (large >= 0)
+        did("ftruncate", CALL(ftruncate, large, 2 << 20)),
+            say(",\"segment_bytes\":%d,\"resident_bytes\":null}\n", 2 << 20);
     did("mmap", CALL(mmap, 0, PAGE, PROT_READ, MAP_SHARED, fd, 0));
     say(",\"name\":\"/memfd:a\\\\001name (deleted)\"}\n");
     did("mmap", CALL(mmap, 0, 7 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));

@@ -4,6 +4,7 @@
 said of the segments (sharer.c); what is left at the end, against /proc/sysvipc/shm and /dev/shm.
 """
 import contextlib
+import ctypes
 import json
 import os
 import re
@@ -149,6 +150,27 @@ def everything():
     equal(only(it.rows, name=LEFT)["state"], "orphan", "the file that is left")
 
 
+def attached():
+    """A segment that this process has attached is in use, by this process, as often as /proc/sysvipc/shm says."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.shmat.restype = ctypes.c_void_p
+    number = libc.shmget(0, 5 * 4096, 0o600)
+    check(number >= 0, "no segment:", os.strerror(ctypes.get_errno()))
+    try:
+        first, second = libc.shmat(number, None, 0), libc.shmat(number, None, 0)
+        ctypes.memset(first, 1, 2 * 4096)
+        with tool("shmsnoop", "--all") as it:
+            it.stop()
+        row, line = only(state_rows(it), shmid=number), sysvipc()[number]
+        equal((row["state"], row["attached"], row["pids"], row["resident_bytes"], row["segment_bytes"]),
+              ("in use", int(line["nattch"]), str(os.getpid()), int(line["rss"]), 5 * 4096), "the segment")
+        equal((row["attached"], row["resident_bytes"]), (2, 2 * 4096), "attached, resident")
+        libc.shmdt(ctypes.c_void_p(first))
+        libc.shmdt(ctypes.c_void_p(second))
+    finally:
+        libc.shmctl(number, 0, None)
+
+
 def many(method):
     """Many calls, most of which fail: the kinds and failures are as many as the program made."""
     with load(), sharer("random", 5000) as program, tool("shmsnoop", "-p", program.pid, "--attach", method) as it:
@@ -223,6 +245,7 @@ TESTS += [
     ("ways to attach agree", methods_agree),
     ("what is in use at the end, and what is left", at_the_end),
     ("all shared memory is listed on request", everything),
+    ("a segment in use has its processes", attached),
     ("segments without a process are listed", orphans),
     ("ordinary files are no events", ordinary),
     ("calls of 32 bits are counted", of_32_bits),
