@@ -88,8 +88,8 @@ GLOBAL __u32 mapping_search(__u64 address)
 }
 
 /*
- * Describes the mapping at an address of the current process. Not where an interrupt may do the same. Returns its bytes;
- * 0: there is none.
+ * Describes the mapping at an address of the current process. Not where an interrupt may do the same. Returns the
+ * bytes that are mapped in one piece there; 0: none.
  */
 static __always_inline __u64 mapping_at(struct mapping *m, __u64 address)
 {
