@@ -85,6 +85,7 @@ def stir(folder, group, code=EXIT_OF_STIR):
         echo $$ >%(group)s/cgroup.procs
         for i in 1 2 3 4 5 6 7 8; do cat /proc/self/status >/dev/null; done
         for i in 1 2 3; do echo >/dev/shm/stir-$$; cat /dev/shm/stir-$$ >/dev/null; rm /dev/shm/stir-$$; done
+        ipcrm -m 2147483647 2>/dev/null
         spare head -c %(much)d /dev/zero >%(folder)s/file
         spare cat %(folder)s/file >/dev/null
         (spare head -c %(much)d /dev/zero | spare tail -c %(much)d >/dev/null) 2>/dev/null
