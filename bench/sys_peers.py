@@ -32,7 +32,10 @@ def timed(stalls, key):
     ]
 
 
+SHM = tuple("syscalls:sys_enter_" + call for call in ("shmget", "shmat", "shmdt", "shmctl"))
+
 ONE_LINERS = {
+    "brkstack": each(("syscalls:sys_enter_brk",), "@[ustack, comm] = count();"),
     "drsnoop": timed(STALLS, "pid, comm"),
     "faults": [("software:page-faults:1", "@[pid, comm] = count();")],
     "kmem": each(SLAB[:2], "@calls[args->call_site] = count(); @bytes[args->call_site] = sum(args->bytes_alloc);") +
@@ -43,10 +46,12 @@ ONE_LINERS = {
                   "@pages[pid, args->reason] = sum(args->succeeded); "
                   "if (@began[tid]) { @ns[pid] = sum(nsecs - @began[tid]); delete(@began[tid]); }")],
     "oomkill": [("tracepoint:oom:mark_victim", "printf(\"%d\\n\", args->pid);")],
+    "shmsnoop": each(SHM, "printf(\"%d %s %s\\n\", pid, comm, probe);"),
     "slabratetop": each(("kmem:kmem_cache_alloc",), "@[str(args->name)] = count();"),
     "vmscan": timed(STALLS, "probe") + each(RECLAIM[-2:], "@pages[probe] = count();"),
 }
 EVENTS = {
+    "brkstack": ("syscalls:sys_enter_brk",), "shmsnoop": SHM,
     "drsnoop": RECLAIM[:4], "faults": ("exceptions:page_fault_user",), "kmem": SLAB,
     "kpages": ("kmem:mm_page_alloc", "kmem:mm_page_free"),
     "numamove": ("migrate:mm_migrate_pages_start", "migrate:mm_migrate_pages"), "oomkill": ("oom:mark_victim",),
@@ -54,7 +59,7 @@ EVENTS = {
 }
 ORIGINALS = {
     "drsnoop": ["drsnoop-bpfcc"], "kmem": ["memleak-bpfcc"], "oomkill": ["oomkill-bpfcc"],
-    "slabratetop": ["slabratetop-bpfcc", "-C"],
+    "shmsnoop": ["shmsnoop-bpfcc"], "slabratetop": ["slabratetop-bpfcc", "-C"],
 }
 
 

@@ -95,12 +95,12 @@ static __always_inline void call_done(struct call_begun *c)
 /* The open file of a descriptor of the current process; NULL: none. */
 static __always_inline const struct file *call_file(__s32 fd)
 {
-    const struct fdtable *table =
-        BPF_CORE_READ((const struct task_struct *)bpf_get_current_task(), files, fdt);
+    const struct files_struct *files = bpf_get_current_task_btf()->files;
+    const struct fdtable *table = files ? files->fdt : NULL;
     const struct file *file = NULL;
-    if (fd < 0 || !table || (__u32)fd >= BPF_CORE_READ(table, max_fds))
+    if (fd < 0 || !table || (__u32)fd >= table->max_fds)
         return NULL;
-    bpf_probe_read_kernel(&file, sizeof(file), BPF_CORE_READ(table, fd) + fd);
+    bpf_probe_read_kernel(&file, sizeof(file), table->fd + fd);
     return file;
 }
 

@@ -276,6 +276,7 @@ struct task_struct {
     const struct cred *real_cred;
     struct fs_struct *fs;
     struct files_struct *files;
+    struct nsproxy *nsproxy;
     __u64 start_time, start_boottime;
     struct pid *thread_pid; /* NULL: it is ending */
     unsigned long sas_ss_sp, sas_ss_size;
@@ -303,9 +304,15 @@ struct super_block {
     unsigned long s_magic;
 };
 
+struct address_space {
+    unsigned long nrpages;
+};
+
 struct inode {
     unsigned long i_ino;
     struct super_block *i_sb;
+    struct address_space *i_mapping;
+    __s64 i_size;
 };
 
 struct qstr {
@@ -321,6 +328,7 @@ struct dentry {
     struct hlist_bl_node d_hash; /* no pprev: it is in no directory */
     struct qstr d_name;
     struct dentry *d_parent;
+    struct super_block *d_sb;
 };
 
 struct vfsmount {
@@ -339,12 +347,13 @@ struct path {
 };
 
 struct fs_struct {
-    struct path root;
+    struct path root, pwd;
 };
 
 struct file {
     struct path f_path;
     struct inode *f_inode;
+    unsigned int f_mode;
 };
 
 struct fdtable {
@@ -365,7 +374,47 @@ struct vm_area_struct {
 
 /* Flags of mappings, which no kernel since 5.15 has changed, and older ones do not have in their BTF. */
 enum { KERNEL_VM_SHARED = 0x8, KERNEL_VM_GROWSDOWN = 0x100, KERNEL_VM_HUGETLB = 0x400000 };
-enum { KERNEL_TMPFS_MAGIC = 0x01021994 };
+enum { KERNEL_TMPFS_MAGIC = 0x01021994, KERNEL_HUGETLBFS_MAGIC = 0x958458f6 };
+enum { KERNEL_FMODE_CREATED = 0x100000 }; /* file.f_mode: open() has made the file; since 4.19 */
+
+/* Segments of shared memory, by their identifiers. */
+struct xarray {
+    void *xa_head;
+};
+
+struct xa_node {
+    unsigned char shift;
+    void *slots[64];
+};
+
+struct idr {
+    struct xarray idr_rt;
+};
+
+struct ipc_ids {
+    struct idr ipcs_idr;
+};
+
+struct ipc_namespace {
+    struct ipc_ids ids[3]; /* of semaphores, messages, and shared memory */
+    struct ns_common ns;
+};
+
+struct nsproxy {
+    struct ipc_namespace *ipc_ns;
+};
+
+struct kern_ipc_perm {
+    int id, key;
+    unsigned short mode;
+};
+
+struct shmid_kernel {
+    struct kern_ipc_perm shm_perm;
+    struct file *shm_file;
+    unsigned long shm_nattch, shm_segsz;
+    struct pid *shm_cprid;
+};
 
 enum fault_flag { FAULT_FLAG_WRITE = 1, FAULT_FLAG_TRIED = 32, FAULT_FLAG_INSTRUCTION = 256 };
 enum vm_fault_reason {

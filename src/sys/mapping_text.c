@@ -18,7 +18,7 @@ const char *mapping_text_class(uint32_t class)
     return class < MAPPING_CLASSES ? classes[class] : "unknown";
 }
 
-static void add_printable(struct buf *b, const char *text)
+void mapping_text_add_printable(struct buf *b, const char *text)
 {
     for (; *text; text++)
         if ((unsigned char)*text < ' ' || *text == 0x7f || *text == '\\')
@@ -40,7 +40,7 @@ static void add_path(struct buf *b, const struct path_text *p)
     while (n-- > 0) {
         buf_addstr(b, *names[n] == '/' ? ""
                                        : "/"); /* the root of a file system that is mounted nowhere is "/" */
-        add_printable(b, names[n]);
+        mapping_text_add_printable(b, names[n]);
     }
 }
 

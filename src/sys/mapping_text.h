@@ -22,6 +22,8 @@ struct sys_session;
  * there: "inode 4711 of device 8:1". Bytes that do not print are written as \ooo.
  */
 void mapping_text_add(const struct sys_session *s, struct buf *b, const struct mapping *m);
+/** Appends a text of a program: bytes that do not print are written as \ooo. */
+void mapping_text_add_printable(struct buf *b, const char *text);
 /** Returns "heap", "anonymous" ... */
 const char *mapping_text_class(uint32_t class);
 

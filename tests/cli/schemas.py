@@ -17,6 +17,9 @@ from tap import built, check, equal
 RECORDED = os.path.realpath(__file__ + "/../../unit/recorded")
 SEEN = set()
 
+TOOLS = ("brkstack", "drsnoop", "faults", "ffaults", "hfaults", "kmem", "kpages", "mmapsnoop", "numamove", "oomkill",
+         "shmsnoop", "slabratetop", "swapin", "vmscan")
+
 
 def look(place, *words):
     """The documents that a command prints; each is valid."""
@@ -108,7 +111,7 @@ def machine(place):
     if os.geteuid() == 0:
         look(place, "sys", "advise")
         look(place, "bench", "--memcg", "--time", "0s")
-        for name in ("kmem", "kpages", "faults", "slabratetop", "vmscan", "drsnoop", "numamove", "swapin", "oomkill"):
+        for name in TOOLS:
             look(place, "sys", name, "--duration", "300ms")
 
 
@@ -116,7 +119,7 @@ def all_seen(place):
     """There is output of each schema; one with an unknown key, or with a text for a number, is found wrong."""
     equal(set(json_schemas.names()) - SEEN, set() if os.geteuid() == 0 else {
         "allium-sys-" + name
-        for name in ("advise", "kmem", "kpages", "faults", "slabratetop", "vmscan", "drsnoop", "numamove", "swapin", "oomkill")
+        for name in ("advise", *TOOLS)
     } | {"allium-bench-memcg"}, "schemas without output")
     document = json.loads(place.allium("doctor", "--json").out)
     for spoil in (lambda rows: rows[0].update(unknown=1), lambda rows: rows[0].update(works=1),

@@ -77,9 +77,9 @@ class About:
 
 
 def stir(folder, group, code=EXIT_OF_STIR):
-    """A command with something for every tool: files, programs, memory, huge pages, compaction, pages in swap, reclaim in
-    a cgroup, and a kill for lack of memory. The shell itself is the last to be killed: there is lack of memory, too,
-    when the disk is slow to take what was written.
+    """A command with something for every tool: files, programs, memory, also shared, huge pages, compaction, pages in
+    swap, reclaim in a cgroup, and a kill for lack of memory. The shell itself is the last to be killed: there is lack
+    of memory, too, when the disk is slow to take what was written.
     """
     script = """
         spare() { (echo 500 >/proc/self/oom_score_adj; exec "$@"); }
@@ -87,6 +87,8 @@ def stir(folder, group, code=EXIT_OF_STIR):
         printf '%%s\n' 'map 200 zero private' out 'touch 0 200 1' | %(swapper)s >/dev/null
         for i in 1 2 3 4 5 6 7 8; do cat /proc/self/status >/dev/null; done
         for words in "thp 1" "hugetlb 2"; do echo "$words" | spare %(huge)s >/dev/null; done
+        for i in 1 2 3; do echo >/dev/shm/stir-$$; cat /dev/shm/stir-$$ >/dev/null; rm /dev/shm/stir-$$; done
+        ipcrm -m 2147483647 2>/dev/null
         spare head -c %(much)d /dev/zero >%(folder)s/file
         spare cat %(folder)s/file >/dev/null
         echo 1 >/proc/sys/vm/compact_memory

@@ -4,6 +4,7 @@
 is new has to be told here how to see that. What would do nothing beside other options is refused.
 """
 import contextlib
+import mmap
 import os
 import re
 import subprocess
@@ -392,9 +393,17 @@ def takes_stacks(t, s):
 
 
 def folds(t, s):
-    by = ["--by", "stack"] if t.has_rows else ["--stacks", "kernel"]
+    by = ["--by", "stack", "--stacks", "both"] if t.has_rows else ["--stacks", "kernel"]
     out = tap.succeed(sys_(t.name, *t.one_report, *by, "--folded", "--quiet", "--", *s.command(0))).stdout
     check(re.search(rb"^[^;\n]+;[^\n]* \d+$", out, re.M), "no folded lines", out[:200])
+
+
+def lists_all(t, s):
+    """Memory that this process shares with nobody, and that no event is about, is listed with it."""
+    with mmap.mmap(-1, 12345):
+        run = yield from see(["--all"])
+    listed = [any(row.get("pids") == str(os.getpid()) for row in run.rows(which)) for which in (0, 1)]
+    equal(listed, [True, False], "listed with the option, and without it")
 
 
 def counts_frees(t, s):
@@ -545,6 +554,7 @@ LOOKS = {
     "vmlinux": takes_them_from,
     "source": takes_source_from,
     "debuginfod": asks_servers,
+    "all": lists_all,
     "brk": differs("--brk"),
     "growth": differs("--growth"),
     "only": sees_nothing("--only", "hugetlb"),
