@@ -64,6 +64,10 @@ struct perf_context {
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 typedef struct {
+    int counter;
+} atomic_t;
+
+typedef struct {
     long counter;
 } atomic_long_t;
 
@@ -236,6 +240,7 @@ struct mm_struct___before_6_14 {
 enum { MM_FILEPAGES, MM_ANONPAGES, MM_SWAPENTS, MM_SHMEMPAGES, NR_MM_COUNTERS };
 
 struct signal_struct {
+    atomic_t live; /* threads */
     struct list_head thread_head;
     short oom_score_adj;
     struct mm_struct *oom_mm;

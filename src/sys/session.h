@@ -9,6 +9,8 @@
  * Owns: programs, maps and links; the kernel frees them when the process ends, however it ends.
  */
 
+#include <sys/types.h>
+
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
@@ -35,6 +37,9 @@ struct sys_settings {
     const char *const *options;    /* values of the tool's own options, in their order; NULL: not given */
     /* functions to be marked in rows by call or function; NULL: none. They must outlive the session */
     const struct wrappers *helpers;
+    /* a command that waits to be started; 0: none. Its program as it will be looked up */
+    pid_t command;
+    const char *command_program;
 };
 
 #define SYS_ROWS_DEFAULT   16384u /* for each CPU, */

@@ -121,6 +121,10 @@ static int observe(struct sys_request *r)
     }
     if (r->command && workload_prepare(&command, r->command, r->user, &e))
         return command_fail(EXIT_FAILED, "%s", e.text);
+    if (r->command && r->tool->observes_command) {
+        r->settings.command = command.pid;
+        r->settings.command_program = r->command[0];
+    }
     int error = sys_open(&show->session, r->tool, &r->settings, &e);
     if (error) {
         if (r->command)

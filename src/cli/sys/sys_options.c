@@ -269,6 +269,8 @@ static void part(struct parse *p)
     }
     if (found->stacks && !value(p, "stacks"))
         p->r->settings.config.stacks = found->stacks;
+    if (found->samples && !value(p, "from"))
+        p->r->settings.config.sample = 1;
 }
 
 /* Returns whether the text names the column: as in --help, in JSON, or in the heading ("LIVE BYTES"). */

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "sys/uprobe/alloc_processes.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "bpf/memleak.h"
+#include "collect/process/loader_files.h"
+#include "collect/process/mapped_code.h"
+#include "collect/process/proc.h"
+#include "sys/bpf_object.h"
+
+#define UPROBES "/sys/bus/event_source/devices/uprobe/type"
+
+struct alloc_processes {
+    struct sys_session *s;
+    struct alloc_places *places;
+    struct VEC(struct alloc_process) all;
+    uint32_t *images; /* numbers of images given so far, shared with the programs */
+};
+
+struct alloc_processes *alloc_processes_new(struct sys_session *s, const struct alloc_functions *functions)
+{
+    struct alloc_processes *all = mem_alloc(sizeof(*all));
+    *all = (struct alloc_processes){
+        .s = s, .places = alloc_places_new(functions), .images = bpf_object_shared(s, "images")};
+    return all;
+}
+
+static void release_links(struct alloc_process *p)
+{
+    vec_each (struct bpf_link *, link, &p->links)
+        bpf_link__destroy(*link);
+    vec_release(&p->links);
+}
+
+void alloc_processes_detach(struct alloc_processes *all)
+{
+    vec_each (struct alloc_process, p, &all->all)
+        release_links(p);
+}
+
+void alloc_processes_free(struct alloc_processes *all)
+{
+    if (!all)
+        return;
+    alloc_processes_detach(all);
+    vec_each (struct alloc_process, p, &all->all)
+        vec_release(&p->files);
+    vec_release(&all->all);
+    alloc_places_free(all->places);
+    free(all);
+}
+
+const struct alloc_process *alloc_processes_all(const struct alloc_processes *all, size_t *n)
+{
+    *n = all->all.len;
+    return all->all.at;
+}
+
+const struct alloc_process *alloc_processes_find(const struct alloc_processes *all, pid_t pid)
+{
+    for (size_t i = all->all.len; i--;)
+        if (all->all.at[i].pid == pid)
+            return &all->all.at[i];
+    return NULL;
+}
+
+/* ---- probes ---- */
+
+static int attach(struct alloc_processes *all, struct alloc_process *p, const char *program, const char *path,
+                  const struct alloc_place *place, bool returns)
+{
+    LIBBPF_OPTS(bpf_uprobe_opts, o, .bpf_cookie = (uint64_t)p->number << 32 | place->function->what,
+                .retprobe = returns);
+    const struct bpf_program *code = bpf_object__find_program_by_name(all->s->object, program);
+    const uint64_t at = returns ? place->offset - place->place.after : place->offset;
+    struct bpf_link *link = code ? bpf_program__attach_uprobe_opts(code, p->pid, path, at, &o) : NULL;
+    if (!link)
+        return code ? -errno : -EIO;
+    *vec_push(&p->links) = link;
+    return 0;
+}
+
+/* The return comes first: else a call between the two would have a beginning and no end. */
+static int attach_place(struct alloc_processes *all, struct alloc_process *p, const char *path,
+                        const struct alloc_place *place)
+{
+    int bad;
+    switch (place->function->role) {
+    case ALLOC_RETURNS:
+        bad = attach(all, p, "memleak_returns", path, place, true);
+        p->calls++;
+        return bad ? bad : attach(all, p, "memleak_enters", path, place, false);
+    case ALLOC_FREES:
+        p->frees++;
+        return attach(all, p, "memleak_frees", path, place, false);
+    default:
+        return attach(all, p, "memleak_loads", path, place, false);
+    }
+}
+
+static int attach_file(struct alloc_processes *all, struct alloc_process *p, const char *path, struct error *e)
+{
+    const struct alloc_file *file = alloc_places_in(all->places, path);
+    if (!file || !file->places.len)
+        return 0;
+    vec_each (const struct alloc_file *, known, &p->files)
+        if (*known == file)
+            return 0;
+    *vec_push(&p->files) = file;
+    vec_each (const struct alloc_place, place, &file->places) {
+        const int bad = attach_place(all, p, path, place);
+        if (bad && access(UPROBES, F_OK))
+            return error_set(e, EOPNOTSUPP,
+                             "sys memleak cannot attach: this kernel has no uprobes (CONFIG_UPROBE_EVENTS)");
+        if (bad)
+            return error_set(e, -bad, "sys memleak cannot attach to %s in %s: %s", place->function->name, path,
+                             strerror(-bad));
+    }
+    return 0;
+}
+
+static int attach_files(struct alloc_processes *all, struct alloc_process *p, const struct loader_files *files,
+                        struct error *e)
+{
+    int bad = 0;
+    vec_each (const struct loader_file, file, files)
+        bad = bad ? bad : attach_file(all, p, file->path, e);
+    return bad;
+}
+
+/* ---- processes ---- */
+
+static struct alloc_process *find(struct alloc_processes *all, uint32_t number)
+{
+    return number < all->all.len ? &all->all.at[number] : NULL;
+}
+
+static void store(struct alloc_processes *all, const struct alloc_process *p, bool counts)
+{
+    const uint32_t pid = (uint32_t)p->pid;
+    const struct memleak_process value = {.image = __atomic_add_fetch(all->images, 1, __ATOMIC_SEQ_CST),
+                                          .counts = counts};
+    bpf_map_update_elem(sys_map(all->s, "processes"), &p->number, &value, BPF_ANY);
+    bpf_map_update_elem(sys_map(all->s, "numbers"), &pid, &p->number, BPF_ANY);
+}
+
+static void read_comm(struct alloc_process *p)
+{
+    uint64_t began_ns;
+    char comm[sizeof(p->comm)];
+    if (proc_thread(p->pid, p->pid, comm, sizeof(comm), &began_ns))
+        memcpy(p->comm, comm, sizeof(comm));
+}
+
+static struct alloc_process *add(struct alloc_processes *all, pid_t pid, struct error *e)
+{
+    if (all->all.len == MEMLEAK_PROCESSES) {
+        error_set(e, ENOSPC, "sys memleak observes at most %u processes", MEMLEAK_PROCESSES);
+        return NULL;
+    }
+    struct alloc_process *p = vec_push(&all->all);
+    *p = (struct alloc_process){.pid = pid, .number = (uint32_t)all->all.len - 1};
+    read_comm(p);
+    return p;
+}
+
+static int finish(struct alloc_process *p, int bad)
+{
+    if (bad) {
+        release_links(p);
+        p->ended = true;
+    }
+    return bad;
+}
+
+static int no_allocator(const struct alloc_process *p, struct error *e)
+{
+    struct buf program = BUF_INIT;
+    proc_program(p->pid, &program);
+    const int bad = error_set(
+        e, ENOENT,
+        "no function of an allocator has a name in process %d (%s): its program is stripped; "
+        "install its debug symbols, or name a library by --functions",
+        (int)p->pid, program.len ? buf_str(&program) : "it has ended");
+    buf_release(&program);
+    return bad;
+}
+
+int alloc_processes_add(struct alloc_processes *all, pid_t pid, struct error *e)
+{
+    struct loader_files files = {NULL};
+    struct alloc_process *p = add(all, pid, e);
+    if (!p)
+        return -ENOSPC;
+    int bad = mapped_code_read(pid, &files);
+    if (bad)
+        bad = error_set(e, -bad, "cannot read what process %d has mapped: %s", (int)pid, strerror(-bad));
+    else
+        bad = attach_files(all, p, &files, e);
+    if (!bad && (!p->calls || !p->frees))
+        bad = no_allocator(p, e);
+    loader_files_release(&files);
+    if (!bad)
+        store(all, p, true);
+    return finish(p, bad);
+}
+
+/* Looks the program up as execvp() does. */
+static char *find_program(const char *name)
+{
+    const char *path = getenv("PATH");
+    if (strchr(name, '/') || !path)
+        return mem_strdup(name);
+    while (*path) {
+        const size_t len = strcspn(path, ":");
+        struct buf b = BUF_INIT;
+        buf_printf(&b, "%.*s/%s", (int)len, path, name);
+        if (!access(buf_str(&b), X_OK))
+            return buf_detach(&b);
+        buf_release(&b);
+        path += len + (path[len] == ':');
+    }
+    return mem_strdup(name);
+}
+
+/* Of a script, the program that its first line names. */
+static char *follow_script(char *program)
+{
+    char line[256] = "";
+    FILE *f = fopen(program, "re");
+    const bool is_script = f && fgets(line, sizeof(line), f) && !strncmp(line, "#!", 2);
+    if (f)
+        fclose(f);
+    if (!is_script)
+        return program;
+    char *at = line + 2 + strspn(line + 2, " \t");
+    at[strcspn(at, " \t\n")] = '\0';
+    free(program);
+    return mem_strdup(at);
+}
+
+int alloc_processes_add_command(struct alloc_processes *all, pid_t pid, const char *program, struct error *e)
+{
+    struct loader_files files = {NULL};
+    struct alloc_process *p = add(all, pid, e);
+    if (!p)
+        return -ENOSPC;
+    char *path = follow_script(find_program(program));
+    loader_files_read(path, NULL, &files);
+    int bad = access(path, R_OK) ? 0 : attach_file(all, p, path, e);
+    bad = bad ? bad : attach_files(all, p, &files, e);
+    loader_files_release(&files);
+    free(path);
+    if (!bad)
+        store(all, p, false);
+    return finish(p, bad);
+}
+
+void alloc_processes_again(struct alloc_processes *all, uint32_t number)
+{
+    struct alloc_process *p = find(all, number);
+    struct loader_files files = {NULL};
+    struct error e;
+    if (!p || p->ended)
+        return;
+    read_comm(p);
+    if (!mapped_code_read(p->pid, &files))
+        attach_files(all, p, &files, &e); /* a process that has ended meanwhile has no more use for them */
+    loader_files_release(&files);
+}
+
+void alloc_processes_end(struct alloc_processes *all, uint32_t number)
+{
+    struct alloc_process *p = find(all, number);
+    if (!p)
+        return;
+    release_links(p);
+    p->ended = true;
+}

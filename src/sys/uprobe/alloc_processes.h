@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef SYS_ALLOC_PROCESSES_H
+#define SYS_ALLOC_PROCESSES_H
+
+/*
+ * Processes whose allocators have uprobes. Each probe belongs to one process: others that have the same library mapped
+ * never stop at it. The kernel removes the probes when allium ends, however it ends.
+ *
+ * Runs in: the tool, as root. Threads: one. Owns: the links, until alloc_processes_free().
+ */
+
+#include <sys/types.h>
+
+#include "sys/session.h"
+#include "sys/uprobe/alloc_places.h"
+
+struct alloc_process {
+    pid_t pid;
+    char comm[16];   /* when it was looked at last */
+    uint32_t number; /* of the cookie */
+    bool ended;
+    size_t calls, frees; /* probes on functions that allocate, and that free */
+    struct VEC(struct bpf_link *) links;
+    struct VEC(const struct alloc_file *) files; /* which have probes in it */
+};
+
+struct alloc_processes;
+
+struct alloc_processes *alloc_processes_new(struct sys_session *s, const struct alloc_functions *functions);
+void alloc_processes_free(struct alloc_processes *all);
+
+/**
+ * Puts probes on the allocators that the process has mapped, and begins to count. Returns 0, or -errno with a line;
+ * -ENOENT: it has none with a name, and stays without probes.
+ */
+int alloc_processes_add(struct alloc_processes *all, pid_t pid, struct error *e);
+/**
+ * Puts probes on the allocators that the program will have when process `pid`, which waits, executes it; counting begins
+ * then. Returns 0, or -errno with a line.
+ */
+int alloc_processes_add_command(struct alloc_processes *all, pid_t pid, const char *program, struct error *e);
+/** Puts probes on allocators that a process has mapped meanwhile. */
+void alloc_processes_again(struct alloc_processes *all, uint32_t number);
+/** Removes the probes of a process that has ended. */
+void alloc_processes_end(struct alloc_processes *all, uint32_t number);
+/** Removes all probes. */
+void alloc_processes_detach(struct alloc_processes *all);
+
+/** Returns the last process that had the number; NULL: none. */
+const struct alloc_process *alloc_processes_find(const struct alloc_processes *all, pid_t pid);
+/** Returns the processes and sets *n to their number. */
+const struct alloc_process *alloc_processes_all(const struct alloc_processes *all, size_t *n);
+
+#endif
