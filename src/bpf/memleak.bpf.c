@@ -177,20 +177,21 @@ static __always_inline void take_old(struct call *c, const struct memleak_proces
     c->had_old = !bpf_map_delete_elem(&live, &key);
 }
 
-SEC("uprobe") int memleak_enters(struct pt_regs *regs)
+/* The call begins. Returns whether its end has to be known. */
+static __always_inline bool call_begins(struct pt_regs *regs)
 {
     const __u64 cookie = bpf_get_attach_cookie(regs), id = bpf_get_current_pid_tgid(), sp = stack_pointer(regs);
     const struct memleak_process *p = process_of_probe(cookie);
     struct memleak_cpu *cpu = this_cpu();
     __u64 arguments[ARGUMENTS];
     if (!p || !cpu)
-        return 0;
+        return false;
     read_arguments(regs, arguments);
     cpu->calls++;
     struct call *c = bpf_map_lookup_elem(&calls, &id);
     if (is_inner(c, sp)) {
         count(MEMLEAK_NESTED);
-        return 0;
+        return false;
     }
     if (!c) {
         static const struct call none = {0};
@@ -199,7 +200,7 @@ SEC("uprobe") int memleak_enters(struct pt_regs *regs)
     }
     if (!c) {
         count(MEMLEAK_CALLS_FULL);
-        return 0;
+        return false;
     }
     const __u32 what = (__u32)cookie;
     c->sp = sp;
@@ -210,7 +211,7 @@ SEC("uprobe") int memleak_enters(struct pt_regs *regs)
     if (c->old)
         take_old(c, p);
     c->sampled = is_due(cpu, c->bytes);
-    return 0;
+    return true;
 }
 
 static __always_inline void put(const struct memleak_process *p, __u64 address, const struct memleak_object *object)
@@ -252,17 +253,17 @@ static __always_inline void end_call(struct pt_regs *regs, struct memleak_cpu *c
     put(p, result, &object);
 }
 
-SEC("uretprobe") int memleak_returns(struct pt_regs *regs)
+static __always_inline void call_ends(struct pt_regs *regs)
 {
     const __u64 cookie = bpf_get_attach_cookie(regs), id = bpf_get_current_pid_tgid(), sp = stack_pointer(regs);
     const struct memleak_process *p = process_of_probe(cookie);
     struct memleak_cpu *cpu = this_cpu();
     if (!p || !cpu)
-        return 0;
+        return;
     cpu->returns++;
     struct call *c = bpf_map_lookup_elem(&calls, &id);
     if (!c || c->sp + RETURN_BYTES != sp)
-        return 0;
+        return;
     __u64 result = regs->ax;
     if (c->stored) {
         const bool failed = (__u32)result != 0;
@@ -272,6 +273,28 @@ SEC("uretprobe") int memleak_returns(struct pt_regs *regs)
     }
     end_call(regs, cpu, p, c, result);
     c->sp = 0;
+}
+
+/* One program for both ends: the kernel notes the return only of calls whose end has to be known (since 6.13). */
+extern bool bpf_session_is_return(void) __ksym __weak;
+
+SEC("uprobe") int memleak_session(struct pt_regs *regs)
+{
+    if (!bpf_session_is_return())
+        return !call_begins(regs);
+    call_ends(regs);
+    return 0;
+}
+
+SEC("uprobe") int memleak_enters(struct pt_regs *regs)
+{
+    call_begins(regs);
+    return 0;
+}
+
+SEC("uretprobe") int memleak_returns(struct pt_regs *regs)
+{
+    call_ends(regs);
     return 0;
 }
 
@@ -295,6 +318,32 @@ SEC("uprobe") int memleak_frees(struct pt_regs *regs)
 }
 
 /* ---- processes ---- */
+
+/* As wanted(), of a task that may be another one than the current one. */
+static __always_inline bool fits(const struct task_struct *task)
+{
+    if (config.filters & SYS_FILTER_UID && BPF_CORE_READ(task, real_cred, uid.val) != config.uid)
+        return false;
+    if (config.filters & SYS_FILTER_COMM) {
+        char comm[SYS_COMM_BYTES] __attribute__((aligned(8))) = {0};
+        bpf_probe_read_kernel_str(comm, sizeof(comm), task->comm);
+        if (!same_comm(comm))
+            return false;
+    }
+    return !(config.filters & (SYS_FILTER_CGROUP | SYS_FILTER_CGROUP_V1)) || in_cgroup(task);
+}
+
+/* Writes the processes that fit the filters now. */
+SEC("iter/task") int memleak_lists(struct bpf_iter__task *ctx)
+{
+    const struct task_struct *task = ctx->task;
+    if (!task || BPF_CORE_READ(task, pid) != BPF_CORE_READ(task, tgid) || !BPF_CORE_READ(task, mm))
+        return 0;
+    __u32 pid = process_of(task);
+    if (pid && pid != config.own_tgid && fits(task))
+        bpf_seq_write(ctx->meta->seq, &pid, sizeof(pid));
+    return 0;
+}
 
 static __always_inline void notify(__u32 event, __u32 pid, __u32 process, __u32 image)
 {

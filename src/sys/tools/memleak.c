@@ -52,6 +52,7 @@ static const struct sys_option options[] = {
     {"period", "SIZE", "follow one object for each SIZE bytes on average (512K); 1: every object", 0},
     {"objects", "N", "follow at most N live objects at a time (256K)", 0},
     {"older-than", "AGE", "show only objects of at least this age", 0},
+    {"even-observed", NULL, "observe a process even if allium's agent follows its memory already", 0},
     {"children", NULL, "observe processes that observed ones fork, too", 0},
     {"functions", "NAMES",
      "observe [PATH:]alloc=NAME,free=NAME[,size=arg1[*arg2]] in place of malloc(3) and its family", 0},
@@ -70,17 +71,18 @@ static const struct sys_counted counted[] = {
     {0, NULL, NULL, false},
 };
 
-#define PROGRAMS                                                                                             \
+#define OF_PROCESSES                                                                                         \
+    {"memleak_frees", .by_hand = true}, {"memleak_loads", .by_hand = true},                                  \
+        {"memleak_execs", "sched_process_exec", "p"}, {"memleak_forks", "sched_process_fork", "parent,child"},  \
+        {"memleak_exits", "sched_process_exit", "p"},                                                        \
     {                                                                                                        \
-        {"memleak_enters", .by_hand = true}, {"memleak_returns", .by_hand = true},                           \
-            {"memleak_frees", .by_hand = true}, {"memleak_loads", .by_hand = true},                          \
-            {"memleak_execs", "sched_process_exec", "p"},                                                    \
-            {"memleak_forks", "sched_process_fork", "parent,child"},                                         \
-            {"memleak_exits", "sched_process_exit", "p"},                                                    \
+        "memleak_lists", .by_hand = true                                                                     \
     }
 
 static const struct sys_attach_method methods[] = {
-    {.name = "uprobe", .attach = PROGRAMS},
+    {.name = "session", .attach = {{"memleak_session", .by_hand = true}, OF_PROCESSES}},
+    {.name = "uprobe",
+     .attach = {{"memleak_enters", .by_hand = true}, {"memleak_returns", .by_hand = true}, OF_PROCESSES}},
     {.name = NULL},
 };
 
@@ -132,6 +134,11 @@ static int ready(struct sys_session *s, struct error *e)
     *children = sys_option(s, "children") != NULL;
     *filters = by && !(by & (SYS_FILTER_TGID | SYS_FILTER_TID));
     fill_logarithms(table);
+    if (bpf_program__autoload(bpf_object__find_program_by_name(s->object, "memleak_session"))) {
+        uprobe_multi_ready(s->object, "memleak_session", UPROBE_MULTI_SESSION);
+        uprobe_multi_ready(s->object, "memleak_frees", UPROBE_MULTI_ENTRY);
+        uprobe_multi_ready(s->object, "memleak_loads", UPROBE_MULTI_ENTRY);
+    }
     bpf_map__set_max_entries(bpf_object__find_map_by_name(s->object, "live"), (uint32_t)objects);
     return memleak_open(s, &(struct memleak_settings){bytes, older_ns}, e);
 }

@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <unistd.h>
 
 #include "bpf/memleak.h"
+#include "collect/process/proc.h"
 #include "sys/bpf_object.h"
 #include "sys/resolver.h"
 #include "sys/tools/memleak_live.h"
@@ -84,15 +86,49 @@ int memleak_step(struct sys_session *s)
 
 /* ---- at the start ---- */
 
+static int refuse_agent(struct sys_session *s, pid_t pid, struct error *e)
+{
+    if (sys_option(s, "even-observed") || !proc_has_agent(pid))
+        return 0;
+    return error_set(e, EINVAL,
+                     "allium's agent follows the memory of process %d already, at less cost: use "
+                     "`allium report %d`, or add --even-observed",
+                     (int)pid, (int)pid);
+}
+
+/* Adds the processes that fit the filters now. Returns 0, or -errno with a line. */
+static int add_fitting(struct sys_session *s, struct error *e)
+{
+    struct memleak_own *o = s->own;
+    struct bpf_link *link =
+        bpf_program__attach_iter(bpf_object__find_program_by_name(s->object, "memleak_lists"), NULL);
+    const int fd = link ? bpf_iter_create(bpf_link__fd(link)) : -1;
+    uint32_t pids[256];
+    ssize_t n = 0;
+    while (fd >= 0 && (n = read(fd, pids, sizeof(pids))) > 0)
+        for (size_t i = 0; i < (size_t)n / sizeof(*pids); i++) {
+            struct error one;
+            const int bad = refuse_agent(s, (pid_t)pids[i], &one);
+            if (bad || alloc_processes_add(o->processes, (pid_t)pids[i], &one))
+                o->left_out++;
+        }
+    const int bad = fd < 0 || n < 0 ? -errno : 0;
+    if (fd >= 0)
+        close(fd);
+    bpf_link__destroy(link);
+    return bad ? error_set(e, -bad, "cannot list processes: %s", strerror(-bad)) : 0;
+}
+
 static int add_first(struct sys_session *s, struct error *e)
 {
     struct memleak_own *o = s->own;
     const struct sys_config *c = &s->settings.config;
     if (s->settings.command)
         return alloc_processes_add_command(o->processes, s->settings.command, s->settings.command_program, e);
-    if (c->filters & SYS_FILTER_TGID)
-        return alloc_processes_add(o->processes, (pid_t)c->tgid, e);
-    return error_set(e, EINVAL, "sys memleak needs a process: use -p PID or -- CMD");
+    if (!(c->filters & SYS_FILTER_TGID))
+        return add_fitting(s, e);
+    const int bad = refuse_agent(s, (pid_t)c->tgid, e);
+    return bad ? bad : alloc_processes_add(o->processes, (pid_t)c->tgid, e);
 }
 
 int memleak_begin(struct sys_session *s, struct error *e)

@@ -26,6 +26,7 @@ struct memleak_own {
     struct alloc_processes *processes;
     struct ring_buffer *notices;
     struct VEC(uint32_t) gone_images; /* of programs that were replaced by others */
+    uint64_t left_out;                /* processes that fit the filters, and have no probes */
     uint64_t of_exec;                 /* their live objects */
     struct memleak_live *live;
 };

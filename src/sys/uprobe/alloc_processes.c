@@ -12,6 +12,7 @@
 #include "collect/process/mapped_code.h"
 #include "collect/process/proc.h"
 #include "sys/bpf_object.h"
+#include "sys/uprobe/uprobe_attach.h"
 
 #define UPROBES "/sys/bus/event_source/devices/uprobe/type"
 
@@ -19,6 +20,7 @@ struct alloc_processes {
     struct sys_session *s;
     struct alloc_places *places;
     struct VEC(struct alloc_process) all;
+    bool at_once;     /* a link for many places */
     uint32_t *images; /* numbers of images given so far, shared with the programs */
 };
 
@@ -26,15 +28,19 @@ struct alloc_processes *alloc_processes_new(struct sys_session *s, const struct 
 {
     struct alloc_processes *all = mem_alloc(sizeof(*all));
     *all = (struct alloc_processes){
-        .s = s, .places = alloc_places_new(functions), .images = bpf_object_shared(s, "images")};
+        .s = s,
+        .places = alloc_places_new(functions),
+        .at_once = bpf_program__autoload(bpf_object__find_program_by_name(s->object, "memleak_session")),
+        .images = bpf_object_shared(s, "images")};
     return all;
 }
 
 static void release_links(struct alloc_process *p)
 {
-    vec_each (struct bpf_link *, link, &p->links)
-        bpf_link__destroy(*link);
-    vec_release(&p->links);
+    uprobe_detach(&p->links);
+    vec_each (int, fd, &p->multi_fds)
+        close(*fd);
+    vec_release(&p->multi_fds);
 }
 
 void alloc_processes_detach(struct alloc_processes *all)
@@ -71,57 +77,86 @@ const struct alloc_process *alloc_processes_find(const struct alloc_processes *a
 
 /* ---- probes ---- */
 
-static int attach(struct alloc_processes *all, struct alloc_process *p, const char *program, const char *path,
-                  const struct alloc_place *place, bool returns)
+static uint64_t cookie_of(const struct alloc_process *p, const struct alloc_place *place)
 {
-    LIBBPF_OPTS(bpf_uprobe_opts, o, .bpf_cookie = (uint64_t)p->number << 32 | place->function->what,
-                .retprobe = returns);
-    const struct bpf_program *code = bpf_object__find_program_by_name(all->s->object, program);
-    const uint64_t at = returns ? place->offset - place->place.after : place->offset;
-    struct bpf_link *link = code ? bpf_program__attach_uprobe_opts(code, p->pid, path, at, &o) : NULL;
-    if (!link)
-        return code ? -errno : -EIO;
-    *vec_push(&p->links) = link;
-    return 0;
+    return (uint64_t)p->number << 32 | place->function->what;
 }
 
-/* The return comes first: else a call between the two would have a beginning and no end. */
+/*
+ * Both ends of a call have their probes at one place, where the stack pointer is still that of the entry. The return comes
+ * first: else a call between the two would have a beginning and no end.
+ */
 static int attach_place(struct alloc_processes *all, struct alloc_process *p, const char *path,
                         const struct alloc_place *place)
 {
+    const struct uprobe_spot spot = {path, p->pid, place->offset, cookie_of(p, place)};
     int bad;
     switch (place->function->role) {
     case ALLOC_RETURNS:
-        bad = attach(all, p, "memleak_returns", path, place, true);
-        p->calls++;
-        return bad ? bad : attach(all, p, "memleak_enters", path, place, false);
+        bad = uprobe_attach(&p->links, all->s, "memleak_returns", &spot, true);
+        return bad ? bad : uprobe_attach(&p->links, all->s, "memleak_enters", &spot, false);
     case ALLOC_FREES:
-        p->frees++;
-        return attach(all, p, "memleak_frees", path, place, false);
+        return uprobe_attach(&p->links, all->s, "memleak_frees", &spot, false);
     default:
-        return attach(all, p, "memleak_loads", path, place, false);
+        return uprobe_attach(&p->links, all->s, "memleak_loads", &spot, false);
     }
+}
+
+static int attach_each(struct alloc_processes *all, struct alloc_process *p, const char *path,
+                       const struct alloc_file *file)
+{
+    int bad = 0;
+    vec_each (const struct alloc_place, place, &file->places)
+        bad = bad ? bad : attach_place(all, p, path, place);
+    return bad;
+}
+
+/* All places of one role at once. */
+static int attach_role(struct alloc_processes *all, struct alloc_process *p, const char *path,
+                       const struct alloc_file *file, enum alloc_role role)
+{
+    static const struct {
+        const char *program;
+        enum uprobe_multi_kind kind;
+    } programs[] = {
+        [ALLOC_RETURNS] = {"memleak_session", UPROBE_MULTI_SESSION},
+        [ALLOC_FREES] = {"memleak_frees", UPROBE_MULTI_ENTRY},
+        [ALLOC_LOADS] = {"memleak_loads", UPROBE_MULTI_ENTRY},
+    };
+    struct uprobe_multi m = {.path = path, .pid = p->pid, .kind = programs[role].kind};
+    vec_each (const struct alloc_place, place, &file->places)
+        if (place->function->role == role) {
+            *vec_push(&m.offsets) = place->offset;
+            *vec_push(&m.cookies) = cookie_of(p, place);
+        }
+    const int bad = m.offsets.len ? uprobe_attach_multi(&p->multi_fds, all->s, programs[role].program, &m) : 0;
+    vec_release(&m.offsets);
+    vec_release(&m.cookies);
+    return bad;
 }
 
 static int attach_file(struct alloc_processes *all, struct alloc_process *p, const char *path, struct error *e)
 {
     const struct alloc_file *file = alloc_places_in(all->places, path);
+    int bad = 0;
     if (!file || !file->places.len)
         return 0;
     vec_each (const struct alloc_file *, known, &p->files)
         if (*known == file)
             return 0;
     *vec_push(&p->files) = file;
+    for (int role = ALLOC_RETURNS; role <= ALLOC_LOADS && all->at_once && !bad; role++)
+        bad = attach_role(all, p, path, file, (enum alloc_role)role);
+    if (!all->at_once)
+        bad = attach_each(all, p, path, file);
     vec_each (const struct alloc_place, place, &file->places) {
-        const int bad = attach_place(all, p, path, place);
-        if (bad && access(UPROBES, F_OK))
-            return error_set(e, EOPNOTSUPP,
-                             "sys memleak cannot attach: this kernel has no uprobes (CONFIG_UPROBE_EVENTS)");
-        if (bad)
-            return error_set(e, -bad, "sys memleak cannot attach to %s in %s: %s", place->function->name, path,
-                             strerror(-bad));
+        p->calls += place->function->role == ALLOC_RETURNS;
+        p->frees += place->function->role == ALLOC_FREES;
     }
-    return 0;
+    if (bad && access(UPROBES, F_OK))
+        return error_set(e, EOPNOTSUPP,
+                         "sys memleak cannot attach: this kernel has no uprobes (CONFIG_UPROBE_EVENTS)");
+    return bad ? error_set(e, -bad, "sys memleak cannot attach to %s: %s", path, strerror(-bad)) : 0;
 }
 
 static int attach_files(struct alloc_processes *all, struct alloc_process *p, const struct loader_files *files,

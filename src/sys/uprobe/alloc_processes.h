@@ -13,6 +13,7 @@
 
 #include "sys/session.h"
 #include "sys/uprobe/alloc_places.h"
+#include "sys/uprobe/uprobe_attach.h"
 
 struct alloc_process {
     pid_t pid;
@@ -20,7 +21,8 @@ struct alloc_process {
     uint32_t number; /* of the cookie */
     bool ended;
     size_t calls, frees; /* probes on functions that allocate, and that free */
-    struct VEC(struct bpf_link *) links;
+    struct uprobe_links links;
+    struct uprobe_fds multi_fds;
     struct VEC(const struct alloc_file *) files; /* which have probes in it */
 };
 
