@@ -21,6 +21,7 @@ __u32 images = 0; /* numbers given so far */
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
     __uint(max_entries, MEMLEAK_PROCESSES);
+    __uint(map_flags, BPF_F_MMAPABLE);
     __uint(key_size, sizeof(__u32));
     __uint(value_size, sizeof(struct memleak_process));
 } processes SEC(".maps");
@@ -69,10 +70,10 @@ struct {
     __uint(max_entries, 1 << 16);
 } notices SEC(".maps");
 
-#define NO_PROCESS    0xffffffffu /* a child that shares its parent's memory until it executes a program */
-#define NESTED_BYTES  (1u << 20)  /* of stack: so far apart, two calls have nothing to do with each other */
-#define RETURN_BYTES  8u          /* of stack, which a return takes */
-#define DRAWS_MOST    4u
+#define NO_PROCESS   0xffffffffu /* a child that shares its parent's memory until it executes a program */
+#define NESTED_BYTES (1u << 20)  /* of stack: so far apart, two calls have nothing to do with each other */
+#define RETURN_BYTES 8u          /* of stack, which a return takes */
+#define DRAWS_MOST   4u
 
 static __always_inline struct memleak_cpu *this_cpu(void)
 {
@@ -81,11 +82,11 @@ static __always_inline struct memleak_cpu *this_cpu(void)
 }
 
 /* The process of a probe, if its events count. */
-static __always_inline const struct memleak_process *process_of_probe(__u64 cookie)
+static __always_inline struct memleak_process *process_of_probe(__u64 cookie)
 {
     __u32 number = cookie >> 32;
-    const struct memleak_process *p = bpf_map_lookup_elem(&processes, &number);
-    return p && p->counts && runs() ? p : NULL;
+    struct memleak_process *p = bpf_map_lookup_elem(&processes, &number);
+    return p && p->counts && (runs() || p->counts == MEMLEAK_PRICED) ? p : NULL;
 }
 
 #define ARGUMENTS 8u /* of which six are in registers; a power of two */
@@ -139,7 +140,7 @@ static __attribute__((noinline)) __u64 draw_gap(void)
     /* -log2(random / 2^32) */
     const __u64 log2 = ((__u64)(32 - power) << MEMLEAK_LOG_BITS) - fraction;
     const __u64 ln = log2 * 11629080 >> MEMLEAK_LOG_BITS; /* times ln 2, of 24 bits */
-    return (ln * period >> MEMLEAK_LOG_BITS) + 1; /* ln is below 2^29, and the period below 2^31 */
+    return (ln * period >> MEMLEAK_LOG_BITS) + 1;         /* ln is below 2^29, and the period below 2^31 */
 }
 
 /*
@@ -166,55 +167,74 @@ static __always_inline bool is_inner(const struct call *c, __u64 sp)
     return c && c->sp && sp < c->sp && c->sp - sp < NESTED_BYTES;
 }
 
-static __always_inline void take_old(struct call *c, const struct memleak_process *p)
+static __always_inline void take_old(struct call *c, const struct memleak_address *key)
 {
-    const struct memleak_address key = {.address = c->old, .image = p->image};
-    const struct memleak_object *had = bpf_map_lookup_elem(&live, &key);
+    const struct memleak_object *had = bpf_map_lookup_elem(&live, key);
     if (!had)
         return;
     c->had = *had;
     /* Of two threads that replace one object, one has it. */
-    c->had_old = !bpf_map_delete_elem(&live, &key);
+    c->had_old = !bpf_map_delete_elem(&live, key);
+}
+
+/* Returns the thread's entry; NULL: no room, which is counted. */
+static __always_inline struct call *call_of_thread(__u64 id)
+{
+    static const struct call none = {0};
+    struct call *c = bpf_map_lookup_elem(&calls, &id);
+    if (c)
+        return c;
+    bpf_map_update_elem(&calls, &id, &none, BPF_ANY);
+    c = bpf_map_lookup_elem(&calls, &id);
+    if (!c)
+        count(MEMLEAK_CALLS_FULL);
+    return c;
 }
 
 /* The call begins. Returns whether its end has to be known. */
 static __always_inline bool call_begins(struct pt_regs *regs)
 {
-    const __u64 cookie = bpf_get_attach_cookie(regs), id = bpf_get_current_pid_tgid(), sp = stack_pointer(regs);
-    const struct memleak_process *p = process_of_probe(cookie);
+    const __u64 cookie = bpf_get_attach_cookie(regs), id = bpf_get_current_pid_tgid(),
+                sp = stack_pointer(regs);
+    struct memleak_process *p = process_of_probe(cookie);
     struct memleak_cpu *cpu = this_cpu();
     __u64 arguments[ARGUMENTS];
     if (!p || !cpu)
         return false;
     read_arguments(regs, arguments);
-    cpu->calls++;
-    struct call *c = bpf_map_lookup_elem(&calls, &id);
+    const __u32 what = (__u32)cookie;
+    cpu->calls[MEMLEAK_PLACE(what)]++;
+    const __u64 bytes = requested_bytes(arguments, what);
+    const struct memleak_address old = {
+        .address = MEMLEAK_OLD(what) == MEMLEAK_NO_ARGUMENT ? 0 : argument(arguments, MEMLEAK_OLD(what)),
+        .image = p->image};
+    const bool is_flat = period != 1 && p->is_flat;
+    bool sampled = is_flat && is_due(cpu, bytes);
+    if (is_flat && !sampled && !(old.address && bpf_map_lookup_elem(&live, &old)))
+        return false;
+    struct call *c = call_of_thread(id);
+    if (!c)
+        return false;
+    if (!is_flat)
+        p->calls++;
     if (is_inner(c, sp)) {
+        p->nested++;
         count(MEMLEAK_NESTED);
         return false;
     }
-    if (!c) {
-        static const struct call none = {0};
-        bpf_map_update_elem(&calls, &id, &none, BPF_ANY);
-        c = bpf_map_lookup_elem(&calls, &id);
-    }
-    if (!c) {
-        count(MEMLEAK_CALLS_FULL);
-        return false;
-    }
-    const __u32 what = (__u32)cookie;
     c->sp = sp;
-    c->bytes = requested_bytes(arguments, what);
+    c->bytes = bytes;
     c->stored = what & MEMLEAK_RESULT_STORED ? arguments[0] : 0;
-    c->old = MEMLEAK_OLD(what) == MEMLEAK_NO_ARGUMENT ? 0 : argument(arguments, MEMLEAK_OLD(what));
+    c->old = old.address;
     c->had_old = 0;
     if (c->old)
-        take_old(c, p);
-    c->sampled = is_due(cpu, c->bytes);
+        take_old(c, &old);
+    c->sampled = is_flat ? sampled : is_due(cpu, bytes);
     return true;
 }
 
-static __always_inline void put(const struct memleak_process *p, __u64 address, const struct memleak_object *object)
+static __always_inline void put(const struct memleak_process *p, __u64 address,
+                                const struct memleak_object *object)
 {
     const struct memleak_address key = {.address = address, .image = p->image};
     long error = bpf_map_update_elem(&live, &key, object, BPF_NOEXIST);
@@ -227,12 +247,13 @@ static __always_inline void put(const struct memleak_process *p, __u64 address, 
 }
 
 /* The call has returned. `result`: 0 if it failed. */
-static __always_inline void end_call(struct pt_regs *regs, struct memleak_cpu *cpu, const struct memleak_process *p,
+static __always_inline void end_call(struct pt_regs *regs, const struct memleak_process *p,
                                      const struct call *c, __u64 result)
 {
+    if (p->counts == MEMLEAK_PRICED)
+        return;
     /* realloc(p, 0) frees: a result of 0 is no failure then. */
     if (!result && c->bytes) {
-        cpu->failed++;
         if (c->had_old)
             put(p, c->old, &c->had);
         return;
@@ -241,8 +262,6 @@ static __always_inline void end_call(struct pt_regs *regs, struct memleak_cpu *c
         count(MEMLEAK_FREED_BEFORE);
     if (!result)
         return;
-    cpu->allocations++;
-    cpu->bytes += c->bytes;
     if (!c->sampled)
         return;
     const struct memleak_object object = {.bytes = c->bytes,
@@ -255,7 +274,8 @@ static __always_inline void end_call(struct pt_regs *regs, struct memleak_cpu *c
 
 static __always_inline void call_ends(struct pt_regs *regs)
 {
-    const __u64 cookie = bpf_get_attach_cookie(regs), id = bpf_get_current_pid_tgid(), sp = stack_pointer(regs);
+    const __u64 cookie = bpf_get_attach_cookie(regs), id = bpf_get_current_pid_tgid(),
+                sp = stack_pointer(regs);
     const struct memleak_process *p = process_of_probe(cookie);
     struct memleak_cpu *cpu = this_cpu();
     if (!p || !cpu)
@@ -271,7 +291,7 @@ static __always_inline void call_ends(struct pt_regs *regs)
         if (!failed && bpf_probe_read_user(&result, sizeof(result), (const void *)c->stored))
             count(MEMLEAK_UNREAD);
     }
-    end_call(regs, cpu, p, c, result);
+    end_call(regs, p, c, result);
     c->sp = 0;
 }
 
@@ -300,16 +320,18 @@ SEC("uretprobe") int memleak_returns(struct pt_regs *regs)
 
 SEC("uprobe") int memleak_frees(struct pt_regs *regs)
 {
-    const __u64 cookie = bpf_get_attach_cookie(regs), id = bpf_get_current_pid_tgid(), sp = stack_pointer(regs);
+    const __u64 cookie = bpf_get_attach_cookie(regs), id = bpf_get_current_pid_tgid(),
+                sp = stack_pointer(regs);
     const struct memleak_process *p = process_of_probe(cookie);
     struct memleak_cpu *cpu = this_cpu();
     __u64 arguments[ARGUMENTS];
     if (!p || !cpu)
         return 0;
     read_arguments(regs, arguments);
-    cpu->frees++;
-    const struct memleak_address key = {.address = argument(arguments, MEMLEAK_OLD((__u32)cookie)), .image = p->image};
-    if (!key.address || !bpf_map_delete_elem(&live, &key) || period != 1)
+    cpu->frees[MEMLEAK_PLACE((__u32)cookie)]++;
+    const struct memleak_address key = {.address = argument(arguments, MEMLEAK_OLD((__u32)cookie)),
+                                        .image = p->image};
+    if (!key.address || !bpf_map_delete_elem(&live, &key) || period != 1 || p->counts == MEMLEAK_PRICED)
         return 0;
     /* realloc() may free the object that it has copied, which was taken at the entry. */
     const struct call *c = bpf_map_lookup_elem(&calls, &id);
@@ -371,6 +393,8 @@ SEC("raw_tp/sched_process_exec") int BPF_PROG(memleak_execs, struct task_struct 
     if (p) {
         const __u32 was = p->counts ? p->image : 0;
         p->image = __sync_fetch_and_add(&images, 1) + 1;
+        p->is_flat = 0; /* it may have another allocator */
+        p->calls = p->nested = 0;
         p->counts = 1;
         notify(MEMLEAK_EXECUTED, pid, *number, was);
         return 0;

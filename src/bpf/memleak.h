@@ -21,22 +21,35 @@ enum memleak_part {
 
 /** A process whose allocator has probes. Its number is the upper half of each probe's cookie. */
 struct memleak_process {
-    __u32 image;  /* a new number with each program that the process executes: addresses mean nothing in the next */
-    __u32 counts; /* 0: events are ignored */
+    __u32
+        image; /* a new number with each program that the process executes: addresses mean nothing in the next */
+    __u32 counts; /* 0: events are ignored; MEMLEAK_PRICED: nothing is kept */
+    /* Functions of the allocator do not call each other: then nothing is noted of calls that are not sampled. */
+    __u32 is_flat;
+    __u32 reserved;
+    __u64 calls, nested; /* until it is known whether they do */
 };
+
+#define MEMLEAK_PRICED 2u
 
 /*
  * The lower half of a cookie says which arguments of the function have a meaning: three numbers of arguments, from 0 on,
  * of 4 bits each, and bits of enum memleak_kind.
  */
-#define MEMLEAK_NO_ARGUMENT  15u
-#define MEMLEAK_SIZE(cookie) ((cookie)&15u)
-#define MEMLEAK_TIMES(cookie) ((cookie) >> 4 & 15u) /* the size is to be multiplied by this argument */
-#define MEMLEAK_OLD(cookie)  ((cookie) >> 8 & 15u)  /* the object that is replaced, or freed */
+#define MEMLEAK_NO_ARGUMENT              15u
+#define MEMLEAK_SIZE(cookie)             ((cookie)&15u)
+#define MEMLEAK_TIMES(cookie)            ((cookie) >> 4 & 15u) /* the size is to be multiplied by this argument */
+#define MEMLEAK_OLD(cookie)              ((cookie) >> 8 & 15u) /* the object that is replaced, or freed */
 #define MEMLEAK_COOKIE(size, times, old) ((size) | (times) << 4 | (old) << 8)
 enum memleak_kind {
-    MEMLEAK_RESULT_STORED = 1u << 12, /* the first argument is where the result is stored; 0 is returned then */
+    MEMLEAK_RESULT_STORED =
+        1u << 12, /* the first argument is where the result is stored; 0 is returned then */
 };
+
+/* What the kernel does with the instruction at the place, a number below MEMLEAK_PLACES. */
+#define MEMLEAK_PLACES        4u
+#define MEMLEAK_PLACE(cookie) ((cookie) >> 14 & (MEMLEAK_PLACES - 1))
+#define MEMLEAK_AT(place)     ((__u32)(place) << 14)
 
 /** A live object is known by its address in its image. */
 struct memleak_address {
@@ -55,9 +68,9 @@ struct memleak_object {
 
 /** What a CPU has counted; the tool adds them up. */
 struct memleak_cpu {
-    __s64 left;                      /* bytes until the next sample */
-    __u64 calls, returns, frees;     /* hits of probes */
-    __u64 allocations, bytes, failed; /* of all calls, sampled or not */
+    __s64 left;    /* bytes until the next sample */
+    __u64 returns; /* hits of probes */
+    __u64 calls[MEMLEAK_PLACES], frees[MEMLEAK_PLACES];
 };
 
 enum memleak_event {
@@ -82,13 +95,14 @@ struct memleak_notice {
 
 /** The tool's own counts. */
 enum memleak_count {
-    MEMLEAK_FREED_BEFORE = SYS_COUNT_OWN, /* frees of objects from before the start; with every object alone */
-    MEMLEAK_REUSED,                       /* the address of a live object was returned again */
-    MEMLEAK_CALLS_FULL,                   /* threads in an allocator for which there was no room */
-    MEMLEAK_OF_EXEC,                      /* live objects of programs that exec replaced */
-    MEMLEAK_NESTED,                       /* calls of one function of the allocator by another one */
-    MEMLEAK_NOTICES_LOST,                 /* processes that were not noticed */
-    MEMLEAK_UNREAD,                       /* results in memory that could not be read */
+    MEMLEAK_FREED_BEFORE =
+        SYS_COUNT_OWN,    /* frees of objects from before the start; with every object alone */
+    MEMLEAK_REUSED,       /* the address of a live object was returned again */
+    MEMLEAK_CALLS_FULL,   /* threads in an allocator for which there was no room */
+    MEMLEAK_OF_EXEC,      /* live objects of programs that exec replaced */
+    MEMLEAK_NESTED,       /* calls of one function of the allocator by another one */
+    MEMLEAK_NOTICES_LOST, /* processes that were not noticed */
+    MEMLEAK_UNREAD,       /* results in memory that could not be read */
 };
 
 #endif

@@ -169,6 +169,7 @@ void sys_close(struct sys_session *s)
         s->tool->release(s);
     resolver_free(s->names);
     buf_release(&s->lacks);
+    buf_release(&s->says);
     free(s);
 }
 

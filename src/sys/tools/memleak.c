@@ -19,6 +19,8 @@
 #define OBJECTS_DEFAULT (1u << 18)
 #define OBJECTS_MOST    (1u << 28)
 
+#define MAX_COST_DEFAULT 10
+
 #define BIT(column) (1ull << (column))
 
 static const struct table_column columns[MEMLEAK_COLUMNS] = {
@@ -40,8 +42,8 @@ static const struct sys_part parts[] = {
     {"fp-stack", "the whole stack by frame pointers, which costs less", MEMLEAK_BY_STACK, 0,
      BIT(MEMLEAK_PID) | BIT(MEMLEAK_STACK), SYS_STACK_USER, .spaces = true,
      .names = BIT(MEMLEAK_PID) | BIT(MEMLEAK_STACK)},
-    {"site", "the call that allocates", MEMLEAK_BY_SITE, 0, BIT(MEMLEAK_PID) | BIT(MEMLEAK_SITE), .spaces = true,
-     .names = BIT(MEMLEAK_PID) | BIT(MEMLEAK_SITE)},
+    {"site", "the call that allocates", MEMLEAK_BY_SITE, 0, BIT(MEMLEAK_PID) | BIT(MEMLEAK_SITE),
+     .spaces = true, .names = BIT(MEMLEAK_PID) | BIT(MEMLEAK_SITE)},
     {"process", "the process", MEMLEAK_BY_PROCESS, 0, BIT(MEMLEAK_PID) | BIT(MEMLEAK_COMM),
      .names = BIT(MEMLEAK_PID) | BIT(MEMLEAK_COMM)},
     {"comm", "the name of the process", MEMLEAK_BY_COMM, 0, BIT(MEMLEAK_COMM), .names = BIT(MEMLEAK_COMM)},
@@ -53,6 +55,8 @@ static const struct sys_option options[] = {
     {"objects", "N", "follow at most N live objects at a time (256K)", 0},
     {"older-than", "AGE", "show only objects of at least this age", 0},
     {"even-observed", NULL, "observe a process even if allium's agent follows its memory already", 0},
+    {"max-cost", "PERCENT",
+     "remove the probes if they take more of the processes' CPU time for 5 s (10); 0: never", 0},
     {"children", NULL, "observe processes that observed ones fork, too", 0},
     {"functions", "NAMES",
      "observe [PATH:]alloc=NAME,free=NAME[,size=arg1[*arg2]] in place of malloc(3) and its family", 0},
@@ -64,7 +68,8 @@ static const struct sys_counted counted[] = {
     {MEMLEAK_REUSED, "live object{s} whose address was returned again: {its|their} free was not seen",
      "frees_not_seen", true},
     {MEMLEAK_CALLS_FULL, "call{s} had no room: too many threads", "lost_calls", true},
-    {MEMLEAK_OF_EXEC, "live object{s} ended when the process executed another program", "objects_of_exec", false},
+    {MEMLEAK_OF_EXEC, "live object{s} ended when the process executed another program", "objects_of_exec",
+     false},
     {MEMLEAK_NESTED, "call{s} within the allocator, counted once", "nested_calls", false},
     {MEMLEAK_NOTICES_LOST, "process{es} {was|were} not noticed in time", "lost_processes", true},
     {MEMLEAK_UNREAD, "result{s} could not be read", "results_unread", true},
@@ -73,7 +78,8 @@ static const struct sys_counted counted[] = {
 
 #define OF_PROCESSES                                                                                         \
     {"memleak_frees", .by_hand = true}, {"memleak_loads", .by_hand = true},                                  \
-        {"memleak_execs", "sched_process_exec", "p"}, {"memleak_forks", "sched_process_fork", "parent,child"},  \
+        {"memleak_execs", "sched_process_exec", "p"},                                                        \
+        {"memleak_forks", "sched_process_fork", "parent,child"},                                             \
         {"memleak_exits", "sched_process_exit", "p"},                                                        \
     {                                                                                                        \
         "memleak_lists", .by_hand = true                                                                     \
@@ -94,7 +100,8 @@ static const char *const examples[] = {
     NULL,
 };
 
-static const struct sys_measure measure = {.doc = "the requested bytes of live objects", .column = MEMLEAK_SIZES};
+static const struct sys_measure measure = {.doc = "the requested bytes of live objects",
+                                           .column = MEMLEAK_SIZES};
 
 /* ---- before the programs are loaded ---- */
 
@@ -103,6 +110,17 @@ static int read_size(struct sys_session *s, const char *name, uint64_t most, uin
     const char *text = sys_option(s, name);
     if (text && (units_parse_size(text, out) || !*out || *out > most))
         return error_set(e, EINVAL, "invalid --%s '%s': use a number such as 512K", name, text);
+    return 0;
+}
+
+static int read_percent(struct sys_session *s, double *out, struct error *e)
+{
+    const char *text = sys_option(s, "max-cost");
+    char *end = NULL;
+    const double percent = text ? strtod(text, &end) : *out;
+    if (text && (end == text || *end || !(percent >= 0 && percent <= 100)))
+        return error_set(e, EINVAL, "invalid --max-cost '%s': use a percentage such as 10", text);
+    *out = percent;
     return 0;
 }
 
@@ -117,6 +135,7 @@ static int ready(struct sys_session *s, struct error *e)
 {
     uint64_t *period = sys_variable(s, "period", sizeof(*period)), bytes = PERIOD_DEFAULT,
              objects = OBJECTS_DEFAULT, older_ns = 0;
+    double max_cost = MAX_COST_DEFAULT;
     uint32_t *table = sys_variable(s, "log_table", (MEMLEAK_LOG_STEPS + 1) * sizeof(*table));
     bool *children = sys_variable(s, "follow_children", sizeof(*children));
     bool *filters = sys_variable(s, "follow_filters", sizeof(*filters));
@@ -126,6 +145,7 @@ static int ready(struct sys_session *s, struct error *e)
     bad = bad ? bad : read_size(s, "objects", OBJECTS_MOST, &objects, e);
     if (!bad && older && units_parse_duration(older, &older_ns))
         bad = error_set(e, EINVAL, "invalid --older-than '%s': use a time such as 10s", older);
+    bad = bad ? bad : read_percent(s, &max_cost, e);
     if (!bad && !by && !s->settings.command)
         bad = error_set(e, EINVAL, "sys memleak needs a process: use -p PID, --comm, --cgroup, or -- CMD");
     if (bad)
@@ -140,9 +160,8 @@ static int ready(struct sys_session *s, struct error *e)
         uprobe_multi_ready(s->object, "memleak_loads", UPROBE_MULTI_ENTRY);
     }
     bpf_map__set_max_entries(bpf_object__find_map_by_name(s->object, "live"), (uint32_t)objects);
-    return memleak_open(s, &(struct memleak_settings){bytes, older_ns}, e);
+    return memleak_open(s, &(struct memleak_settings){bytes, older_ns, max_cost}, e);
 }
-
 
 SYS_OBJECT_OF(memleak);
 

@@ -146,6 +146,9 @@ void memleak_gather(struct sys_session *s)
     if (!o->live)
         o->live = mem_alloc(sizeof(*o->live));
     forget(o->live);
+    if (s->until_ns) /* the end */
+        alloc_processes_detach(o->processes);
+    memleak_cost_say(&o->cost, s, &s->says);
     stack_samples_read(s);
     sys_each(s, "live", add, s);
     vec_each (const struct memleak_address, gone, &o->live->gone)
@@ -187,9 +190,9 @@ static void show(struct sys_session *s, struct table *t, const struct row *row)
     for (unsigned i = 0; i < SIZE_CLASSES; i++) {
         const struct size_class *c = &row->classes[i];
         if (row->classes_used >> i & 1)
-            estimate_add_cell(&bytes, &count,
-                              &(struct estimate_cell){c->samples, c->seen, c->bytes, c->count,
-                                                      (double)o->settings.period});
+            estimate_add_cell(
+                &bytes, &count,
+                &(struct estimate_cell){c->samples, c->seen, c->bytes, c->count, (double)o->settings.period});
     }
     table_row(t);
     name_row(s, t, row);

@@ -6,11 +6,14 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "base/sigsafe/clock_ns.h"
 #include "bpf/memleak.h"
 #include "collect/process/proc.h"
 #include "sys/bpf_object.h"
 #include "sys/resolver.h"
 #include "sys/tools/memleak_live.h"
+
+#define LOOK_MS 1000u
 
 int memleak_open(struct sys_session *s, const struct memleak_settings *settings, struct error *e)
 {
@@ -28,6 +31,7 @@ void memleak_release(struct sys_session *s)
     if (!o)
         return;
     ring_buffer__free(o->notices);
+    memleak_cost_release(&o->cost);
     alloc_processes_free(o->processes);
     alloc_functions_release(&o->functions);
     vec_release(&o->gone_images);
@@ -80,8 +84,18 @@ static int notice(void *arg, void *data, size_t bytes)
 int memleak_step(struct sys_session *s)
 {
     struct memleak_own *o = s->own;
+    const uint64_t now = clock_ns(CLOCK_MONOTONIC);
     ring_buffer__consume(o->notices);
-    return -1;
+    if (o->removed)
+        return -1;
+    if (now - o->cost.looked_ns < LOOK_MS * 1000000u)
+        return (int)(LOOK_MS - (now - o->cost.looked_ns) / 1000000u);
+    alloc_processes_judge(o->processes);
+    if (memleak_cost_exceeds(&o->cost, s, o->processes, &s->says)) {
+        alloc_processes_detach(o->processes);
+        o->removed = true;
+    }
+    return LOOK_MS;
 }
 
 /* ---- at the start ---- */
@@ -135,11 +149,17 @@ int memleak_begin(struct sys_session *s, struct error *e)
 {
     struct memleak_own *o = s->own;
     const int fd = sys_map(s, "notices");
-    o->processes = alloc_processes_new(s, &o->functions);
+    o->processes = alloc_processes_new(s, &o->functions, e);
+    if (!o->processes)
+        return -EIO;
     o->notices = ring_buffer__new(fd, notice, s, NULL);
     struct epoll_event ev = {.events = EPOLLIN, .data.fd = fd};
     if (!o->notices || epoll_ctl(s->poll_fd, EPOLL_CTL_ADD, fd, &ev))
         return error_set(e, errno, "cannot read notices of processes: %s", strerror(errno));
-    const int bad = add_first(s, e);
+    int bad = add_first(s, e);
+    bad = bad ? bad : memleak_cost_begin(&o->cost, s, o->processes, o->settings.period, e);
+    o->cost.limit_percent = o->settings.max_cost;
+    if (!bad)
+        memleak_cost_say_before(&o->cost, o->processes, &s->says);
     return bad == -ENOENT || bad == -EINVAL ? -EINVAL : bad;
 }

@@ -11,6 +11,7 @@
 #include <bpf/libbpf.h>
 
 #include "sys/session.h"
+#include "sys/tools/memleak_cost.h"
 #include "sys/uprobe/alloc_processes.h"
 
 struct memleak_live;
@@ -18,6 +19,7 @@ struct memleak_live;
 struct memleak_settings {
     uint64_t period; /* bytes; 1: every object */
     uint64_t older_ns;
+    double max_cost; /* percent of the processes' CPU time; 0: no limit */
 };
 
 struct memleak_own {
@@ -25,6 +27,8 @@ struct memleak_own {
     struct alloc_functions functions;
     struct alloc_processes *processes;
     struct ring_buffer *notices;
+    struct memleak_cost cost;
+    bool removed;                     /* the probes, as they cost too much */
     struct VEC(uint32_t) gone_images; /* of programs that were replaced by others */
     uint64_t left_out;                /* processes that fit the filters, and have no probes */
     uint64_t of_exec;                 /* their live objects */

@@ -105,10 +105,11 @@ void alloc_functions_release(struct alloc_functions *f)
 
 static int refuse(const char *text, struct error *e)
 {
-    return error_set(e, EINVAL,
-                     "invalid --functions '%s': use [PATH:]alloc=NAME,free=NAME[,size=arg1[*arg2]], with arg1 to "
-                     "arg6",
-                     text);
+    return error_set(
+        e, EINVAL,
+        "invalid --functions '%s': use [PATH:]alloc=NAME,free=NAME[,size=arg1[*arg2]], with arg1 to "
+        "arg6",
+        text);
 }
 
 /* "arg2": sets *number to 1. Returns what follows; NULL: it is not that. */
@@ -161,7 +162,8 @@ int alloc_functions_parse(struct alloc_functions *f, const char *text, struct er
     }
     f->user_given = true;
     f->path = path ? path : f->path;
-    *vec_push(&f->all) = (struct alloc_function){alloc, ALLOC_RETURNS, MEMLEAK_COOKIE(size, times, NO), false};
+    *vec_push(&f->all) =
+        (struct alloc_function){alloc, ALLOC_RETURNS, MEMLEAK_COOKIE(size, times, NO), false};
     *vec_push(&f->all) = (struct alloc_function){release, FREE(0), false};
     return 0;
 }

@@ -60,7 +60,8 @@ static bool is_known(const struct alloc_file *file, uint64_t address)
     return false;
 }
 
-static void add_place(struct alloc_file *file, const struct probe_file *f, const struct alloc_function *function)
+static void add_place(struct alloc_file *file, const struct probe_file *f,
+                      const struct alloc_function *function)
 {
     struct alloc_place place = {.function = function};
     uint64_t bytes;

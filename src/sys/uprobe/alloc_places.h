@@ -26,6 +26,7 @@ struct alloc_file {
     ino_t ino;
     struct VEC(struct alloc_place) places; /* empty: it has no such function */
     bool allocates;                        /* one of them returns objects */
+    bool reaches_itself;                   /* one of them calls another one, as far as its code shows */
 };
 
 struct alloc_places;

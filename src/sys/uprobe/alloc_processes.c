@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -14,21 +15,39 @@
 #include "sys/bpf_object.h"
 #include "sys/uprobe/uprobe_attach.h"
 
+#define SHARED_BYTES (MEMLEAK_PROCESSES * sizeof(struct memleak_process))
+
+#define ALLOC_PROCESSES_MAX ALLOC_PROCESS_OWN
+
 #define UPROBES "/sys/bus/event_source/devices/uprobe/type"
 
 struct alloc_processes {
     struct sys_session *s;
     struct alloc_places *places;
     struct VEC(struct alloc_process) all;
-    bool at_once;     /* a link for many places */
-    uint32_t *images; /* numbers of images given so far, shared with the programs */
+    bool at_once;                   /* a link for many places */
+    struct memleak_process *shared; /* by number; the programs read them */
+    uint32_t *images;               /* numbers of images given so far, shared with the programs */
 };
 
-struct alloc_processes *alloc_processes_new(struct sys_session *s, const struct alloc_functions *functions)
+static void *map_processes(const struct sys_session *s)
 {
+    void *at = mmap(NULL, SHARED_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, sys_map(s, "processes"), 0);
+    return at == MAP_FAILED ? NULL : at;
+}
+
+struct alloc_processes *alloc_processes_new(struct sys_session *s, const struct alloc_functions *functions,
+                                            struct error *e)
+{
+    struct memleak_process *shared = map_processes(s);
+    if (!shared) {
+        error_set(e, errno, "cannot share memory with the BPF programs: %s", strerror(errno));
+        return NULL;
+    }
     struct alloc_processes *all = mem_alloc(sizeof(*all));
     *all = (struct alloc_processes){
         .s = s,
+        .shared = shared,
         .places = alloc_places_new(functions),
         .at_once = bpf_program__autoload(bpf_object__find_program_by_name(s->object, "memleak_session")),
         .images = bpf_object_shared(s, "images")};
@@ -58,6 +77,7 @@ void alloc_processes_free(struct alloc_processes *all)
         vec_release(&p->files);
     vec_release(&all->all);
     alloc_places_free(all->places);
+    munmap(all->shared, SHARED_BYTES);
     free(all);
 }
 
@@ -79,7 +99,7 @@ const struct alloc_process *alloc_processes_find(const struct alloc_processes *a
 
 static uint64_t cookie_of(const struct alloc_process *p, const struct alloc_place *place)
 {
-    return (uint64_t)p->number << 32 | place->function->what;
+    return (uint64_t)p->number << 32 | place->function->what | MEMLEAK_AT(place->place.kind);
 }
 
 /*
@@ -129,13 +149,15 @@ static int attach_role(struct alloc_processes *all, struct alloc_process *p, con
             *vec_push(&m.offsets) = place->offset;
             *vec_push(&m.cookies) = cookie_of(p, place);
         }
-    const int bad = m.offsets.len ? uprobe_attach_multi(&p->multi_fds, all->s, programs[role].program, &m) : 0;
+    const int bad =
+        m.offsets.len ? uprobe_attach_multi(&p->multi_fds, all->s, programs[role].program, &m) : 0;
     vec_release(&m.offsets);
     vec_release(&m.cookies);
     return bad;
 }
 
-static int attach_file(struct alloc_processes *all, struct alloc_process *p, const char *path, struct error *e)
+static int attach_file(struct alloc_processes *all, struct alloc_process *p, const char *path,
+                       struct error *e)
 {
     const struct alloc_file *file = alloc_places_in(all->places, path);
     int bad = 0;
@@ -159,8 +181,8 @@ static int attach_file(struct alloc_processes *all, struct alloc_process *p, con
     return bad ? error_set(e, -bad, "sys memleak cannot attach to %s: %s", path, strerror(-bad)) : 0;
 }
 
-static int attach_files(struct alloc_processes *all, struct alloc_process *p, const struct loader_files *files,
-                        struct error *e)
+static int attach_files(struct alloc_processes *all, struct alloc_process *p,
+                        const struct loader_files *files, struct error *e)
 {
     int bad = 0;
     vec_each (const struct loader_file, file, files)
@@ -178,9 +200,9 @@ static struct alloc_process *find(struct alloc_processes *all, uint32_t number)
 static void store(struct alloc_processes *all, const struct alloc_process *p, bool counts)
 {
     const uint32_t pid = (uint32_t)p->pid;
-    const struct memleak_process value = {.image = __atomic_add_fetch(all->images, 1, __ATOMIC_SEQ_CST),
-                                          .counts = counts};
-    bpf_map_update_elem(sys_map(all->s, "processes"), &p->number, &value, BPF_ANY);
+    all->shared[p->number] =
+        (struct memleak_process){.image = __atomic_add_fetch(all->images, 1, __ATOMIC_SEQ_CST)};
+    __atomic_store_n(&all->shared[p->number].counts, counts, __ATOMIC_SEQ_CST);
     bpf_map_update_elem(sys_map(all->s, "numbers"), &pid, &p->number, BPF_ANY);
 }
 
@@ -194,8 +216,8 @@ static void read_comm(struct alloc_process *p)
 
 static struct alloc_process *add(struct alloc_processes *all, pid_t pid, struct error *e)
 {
-    if (all->all.len == MEMLEAK_PROCESSES) {
-        error_set(e, ENOSPC, "sys memleak observes at most %u processes", MEMLEAK_PROCESSES);
+    if (all->all.len == ALLOC_PROCESSES_MAX) {
+        error_set(e, ENOSPC, "sys memleak observes at most %u processes", ALLOC_PROCESSES_MAX);
         return NULL;
     }
     struct alloc_process *p = vec_push(&all->all);
@@ -217,11 +239,11 @@ static int no_allocator(const struct alloc_process *p, struct error *e)
 {
     struct buf program = BUF_INIT;
     proc_program(p->pid, &program);
-    const int bad = error_set(
-        e, ENOENT,
-        "no function of an allocator has a name in process %d (%s): its program is stripped; "
-        "install its debug symbols, or name a library by --functions",
-        (int)p->pid, program.len ? buf_str(&program) : "it has ended");
+    const int bad =
+        error_set(e, ENOENT,
+                  "no function of an allocator has a name in process %d (%s): its program is stripped; "
+                  "install its debug symbols, or name a library by --functions",
+                  (int)p->pid, program.len ? buf_str(&program) : "it has ended");
     buf_release(&program);
     return bad;
 }
@@ -316,4 +338,41 @@ void alloc_processes_end(struct alloc_processes *all, uint32_t number)
         return;
     release_links(p);
     p->ended = true;
+}
+
+/* ---- functions that call each other ---- */
+
+#define CALLS_ENOUGH 1000u
+
+static bool reaches_itself(const struct alloc_process *p)
+{
+    vec_each (const struct alloc_file *, file, &p->files)
+        if ((*file)->reaches_itself)
+            return true;
+    return false;
+}
+
+bool alloc_processes_judge(struct alloc_processes *all)
+{
+    bool undecided = false;
+    vec_each (struct alloc_process, p, &all->all) {
+        struct memleak_process *shared = &all->shared[p->number];
+        if (p->ended || shared->is_flat || shared->nested || reaches_itself(p))
+            continue;
+        if (shared->calls >= CALLS_ENOUGH)
+            __atomic_store_n(&shared->is_flat, 1, __ATOMIC_SEQ_CST);
+        else
+            undecided = true;
+    }
+    return undecided;
+}
+
+struct memleak_process *alloc_processes_own(struct alloc_processes *all)
+{
+    return &all->shared[ALLOC_PROCESS_OWN];
+}
+
+bool alloc_processes_at_once(const struct alloc_processes *all)
+{
+    return all->at_once;
 }

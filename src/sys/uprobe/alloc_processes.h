@@ -27,8 +27,11 @@ struct alloc_process {
 };
 
 struct alloc_processes;
+struct memleak_process; /* bpf/memleak.h */
 
-struct alloc_processes *alloc_processes_new(struct sys_session *s, const struct alloc_functions *functions);
+/** `functions` must outlive it. Returns NULL with a line: there is no memory that the programs share. */
+struct alloc_processes *alloc_processes_new(struct sys_session *s, const struct alloc_functions *functions,
+                                            struct error *e);
 void alloc_processes_free(struct alloc_processes *all);
 
 /**
@@ -45,6 +48,16 @@ int alloc_processes_add_command(struct alloc_processes *all, pid_t pid, const ch
 void alloc_processes_again(struct alloc_processes *all, uint32_t number);
 /** Removes the probes of a process that has ended. */
 void alloc_processes_end(struct alloc_processes *all, uint32_t number);
+/**
+ * Lets the programs note less in processes whose allocators have no functions that call each other, as far as their code
+ * and their first calls show. Returns whether some are not judged yet.
+ */
+bool alloc_processes_judge(struct alloc_processes *all);
+/** The number of allium itself, and what the programs read of it: probes on its own functions measure what they cost. */
+#define ALLOC_PROCESS_OWN (MEMLEAK_PROCESSES - 1)
+struct memleak_process *alloc_processes_own(struct alloc_processes *all);
+/** Returns whether probes are attached with one link for many places. */
+bool alloc_processes_at_once(const struct alloc_processes *all);
 /** Removes all probes. */
 void alloc_processes_detach(struct alloc_processes *all);
 
