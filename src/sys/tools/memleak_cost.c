@@ -111,18 +111,17 @@ void memleak_cost_release(struct memleak_cost *c)
 
 /* ---- what is said ---- */
 
-static void add_us(struct buf *b, uint64_t ns)
+/* "0.8 us", or "0.8 to 9.8 us" if not all places are alike. */
+static void add_range(struct buf *b, const uint64_t ns[PROBE_PLACE_KINDS])
 {
-    buf_printf(b, "%.1f us", (double)ns / 1000);
-}
-
-/* The most expensive kind of place that is used. */
-static uint64_t dearest(const uint64_t ns[PROBE_PLACE_KINDS])
-{
-    uint64_t most = 0;
-    for (int kind = 0; kind < PROBE_PLACE_KINDS; kind++)
+    uint64_t least = UINT64_MAX, most = 0;
+    for (int kind = 0; kind < PROBE_PLACE_KINDS; kind++) {
         most = ns[kind] > most ? ns[kind] : most;
-    return most;
+        least = ns[kind] && ns[kind] < least ? ns[kind] : least;
+    }
+    if (least < most)
+        buf_printf(b, "%.1f to ", (double)least / 1000);
+    buf_printf(b, "%.1f us", (double)most / 1000);
 }
 
 void memleak_cost_say_before(const struct memleak_cost *c, const struct alloc_processes *all, struct buf *b)
@@ -136,11 +135,11 @@ void memleak_cost_say_before(const struct memleak_cost *c, const struct alloc_pr
     }
     buf_printf(b, "%zu process%s, %zu probes on functions that allocate (", processes,
                processes == 1 ? "" : "es", calls);
-    add_us(b, dearest(c->prices.skipped_ns));
+    add_range(b, c->prices.skipped_ns);
     buf_addstr(b, " a call, ");
-    add_us(b, dearest(c->prices.call_ns));
+    add_range(b, c->prices.call_ns);
     buf_printf(b, " with its return), %zu on functions that free (", frees);
-    add_us(b, dearest(c->prices.free_ns));
+    add_range(b, c->prices.free_ns);
     buf_addstr(b, ")\n");
 }
 

@@ -5,7 +5,11 @@
 #include <sys/stat.h>
 
 #include "base/hash_map.h"
+#include "base/x86/x86_code.h"
+#include "symbol/plt.h"
 #include "symbol/probe/probe_file.h"
+
+#define UNSAFE_BYTES 5u
 
 struct alloc_places {
     const struct alloc_functions *functions;
@@ -60,20 +64,108 @@ static bool is_known(const struct alloc_file *file, uint64_t address)
     return false;
 }
 
+/* Never on a nop of five bytes, which Linux 6.18 may replace by a call: the instruction behind it does as well. */
+static struct probe_place choose(const struct probe_code *code, uint64_t address, uint64_t bytes)
+{
+    const size_t all = code->high - code->low;
+    struct probe_place place = probe_place_choose(code->bytes, all, address - code->low, bytes);
+    const size_t at = address - code->low + place.after;
+    if (!probe_place_is_unsafe(code->bytes + at, all - at) || all - at <= UNSAFE_BYTES)
+        return place;
+    const uint64_t after = place.after + UNSAFE_BYTES;
+    place = probe_place_at(code->bytes + at + UNSAFE_BYTES, all - at - UNSAFE_BYTES);
+    place.after = after;
+    return place;
+}
+
 static void add_place(struct alloc_file *file, const struct probe_file *f,
                       const struct alloc_function *function)
 {
     struct alloc_place place = {.function = function};
-    uint64_t bytes;
-    if (probe_file_function(f, function->name, &place.address, &bytes) != PROBE_FUNCTION_ONE ||
+    if (probe_file_function(f, function->name, &place.address, &place.bytes) != PROBE_FUNCTION_ONE ||
         is_known(file, place.address))
         return;
     const struct probe_code *code = probe_file_code(f, place.address);
     if (!code)
         return;
-    place.place = probe_place_choose(code->bytes, code->high - code->low, place.address - code->low, bytes);
+    place.place = choose(code, place.address, place.bytes);
     if (probe_file_offset(f, place.address + place.place.after, &place.offset))
         *vec_push(&file->places) = place;
+}
+
+/* ---- functions of the allocator that call others of it ---- */
+
+#define DEPTH 2u /* calls between the two; beyond, handlers of errors would be found */
+
+struct walk {
+    const struct alloc_file *file;
+    const struct probe_file *f;
+    const struct alloc_place *from;
+    const struct symbol_stubs *stubs;
+    unsigned depth;
+    bool reaches;   /* any other one */
+    bool frees;     /* from one that frees: directly another one that frees */
+    bool allocates; /* from an operator: one that is none, and allocates as well */
+};
+
+static const struct alloc_place *place_at(const struct walk *w, uint64_t address)
+{
+    const char *symbol = NULL;
+    vec_each (const struct symbol_stub, stub, w->stubs)
+        if (address >= stub->low && address < stub->high)
+            symbol = stub->symbol;
+    vec_each (const struct alloc_place, place, &w->file->places)
+        if (place->address == address || (symbol && !strcmp(symbol, place->function->name)))
+            return place;
+    return NULL;
+}
+
+static void visit(void *arg, uint64_t target, bool calls)
+{
+    struct walk *w = arg;
+    const struct alloc_place *to = place_at(w, target);
+    (void)calls;
+    if (to && to != w->from && to->function->role != ALLOC_LOADS) {
+        const bool is_same_role = to->function->role == w->from->function->role;
+        w->reaches = true;
+        w->frees |= is_same_role && to->function->role == ALLOC_FREES && !w->depth;
+        w->allocates |= is_same_role && to->function->role == ALLOC_RETURNS &&
+                        w->from->function->is_operator && !to->function->is_operator;
+        return;
+    }
+    const struct probe_code *code = to ? NULL : probe_file_code(w->f, target);
+    if (!code || w->depth == DEPTH)
+        return;
+    w->depth++;
+    x86_code_targets(&(struct x86_code){code->bytes, code->low, code->high}, target, 0, visit, w);
+    w->depth--;
+}
+
+/*
+ * A call of a function that frees by calling another one would be two frees, so only the inner one has a probe. Operator
+ * new is left out if it calls malloc(): moreover, it may throw, and an exception does not get past a noted return.
+ */
+static void leave_out_wrappers(struct alloc_file *file, const struct probe_file *f)
+{
+    struct symbol_stubs stubs = {NULL};
+    bool *out = mem_array(file->places.len + 1, sizeof(*out));
+    size_t kept = 0;
+    symbol_plt_read(f->object->elf, &stubs);
+    for (size_t i = 0; i < file->places.len; i++) {
+        const struct alloc_place *from = &file->places.at[i];
+        const struct probe_code *code = probe_file_code(f, from->address);
+        struct walk w = {.file = file, .f = f, .from = from, .stubs = &stubs};
+        x86_code_targets(&(struct x86_code){code->bytes, code->low, code->high}, from->address, from->bytes,
+                         visit, &w);
+        out[i] = w.frees || w.allocates;
+        file->reaches_itself = file->reaches_itself || (w.reaches && !out[i]);
+    }
+    for (size_t i = 0; i < file->places.len; i++)
+        if (!out[i])
+            file->places.at[kept++] = file->places.at[i];
+    file->places.len = kept;
+    free(out);
+    vec_release(&stubs);
 }
 
 /* Operators come last, and only into a file that allocates itself: others call malloc(), which counts. */
@@ -90,6 +182,7 @@ static void find_places(struct alloc_places *p, struct alloc_file *file, const s
             file->allocates = file->allocates || function->role == ALLOC_RETURNS;
         }
     free(s.found);
+    leave_out_wrappers(file, f);
 }
 
 static bool is_wanted(const struct alloc_functions *f, const char *path)

@@ -17,7 +17,8 @@
 
 struct alloc_place {
     const struct alloc_function *function;
-    uint64_t address, offset; /* of the function; of the probe, in the file */
+    uint64_t address, bytes; /* of the function; 0 bytes: not known */
+    uint64_t offset;         /* of the probe, in the file */
     struct probe_place place;
 };
 

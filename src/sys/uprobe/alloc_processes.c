@@ -2,6 +2,7 @@
 #include "sys/uprobe/alloc_processes.h"
 
 #include <errno.h>
+#include <glob.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -25,6 +26,7 @@ struct alloc_processes {
     struct sys_session *s;
     struct alloc_places *places;
     struct VEC(struct alloc_process) all;
+    bool places_given;              /* by --functions */
     bool at_once;                   /* a link for many places */
     struct memleak_process *shared; /* by number; the programs read them */
     uint32_t *images;               /* numbers of images given so far, shared with the programs */
@@ -49,6 +51,7 @@ struct alloc_processes *alloc_processes_new(struct sys_session *s, const struct 
         .s = s,
         .shared = shared,
         .places = alloc_places_new(functions),
+        .places_given = functions->user_given,
         .at_once = bpf_program__autoload(bpf_object__find_program_by_name(s->object, "memleak_session")),
         .images = bpf_object_shared(s, "images")};
     return all;
@@ -190,6 +193,32 @@ static int attach_files(struct alloc_processes *all, struct alloc_process *p,
     return bad;
 }
 
+/*
+ * Allocators that lie beside the C library: a program that the process executes may have one, and there is no time to
+ * attach when it begins. A probe in a file that is not mapped costs nothing.
+ */
+static void attach_others(struct alloc_processes *all, struct alloc_process *p,
+                          const struct loader_files *files)
+{
+    static const char *const names[] = {"libjemalloc.so*", "libtcmalloc*.so.*", "libmimalloc.so*"};
+    struct error e;
+    vec_each (const struct loader_file, file, files) {
+        const char *slash = strrchr(file->path, '/');
+        if (!slash || strncmp(slash + 1, "libc.so", strlen("libc.so")) || all->places_given)
+            continue;
+        for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+            struct buf pattern = BUF_INIT;
+            glob_t found = {0};
+            buf_printf(&pattern, "%.*s/%s", (int)(slash - file->path), file->path, names[i]);
+            if (!glob(buf_str(&pattern), 0, NULL, &found))
+                for (size_t j = 0; j < found.gl_pathc; j++)
+                    attach_file(all, p, found.gl_pathv[j], &e);
+            globfree(&found);
+            buf_release(&pattern);
+        }
+    }
+}
+
 /* ---- processes ---- */
 
 static struct alloc_process *find(struct alloc_processes *all, uint32_t number)
@@ -235,16 +264,17 @@ static int finish(struct alloc_process *p, int bad)
     return bad;
 }
 
-static int no_allocator(const struct alloc_process *p, struct error *e)
+/* `program`: NULL: that of the process. */
+static int no_allocator(const struct alloc_process *p, const char *program, struct error *e)
 {
-    struct buf program = BUF_INIT;
-    proc_program(p->pid, &program);
-    const int bad =
-        error_set(e, ENOENT,
-                  "no function of an allocator has a name in process %d (%s): its program is stripped; "
-                  "install its debug symbols, or name a library by --functions",
-                  (int)p->pid, program.len ? buf_str(&program) : "it has ended");
-    buf_release(&program);
+    struct buf own = BUF_INIT;
+    proc_program(p->pid, &own);
+    const int bad = error_set(
+        e, ENOENT,
+        "%s has no function with the name of an allocator's: if it is stripped, install its debug symbols; "
+        "if it has an allocator of its own, name its functions by --functions",
+        program ? program : buf_str(&own));
+    buf_release(&own);
     return bad;
 }
 
@@ -259,8 +289,10 @@ int alloc_processes_add(struct alloc_processes *all, pid_t pid, struct error *e)
         bad = error_set(e, -bad, "cannot read what process %d has mapped: %s", (int)pid, strerror(-bad));
     else
         bad = attach_files(all, p, &files, e);
+    if (!bad)
+        attach_others(all, p, &files);
     if (!bad && (!p->calls || !p->frees))
-        bad = no_allocator(p, e);
+        bad = no_allocator(p, NULL, e);
     loader_files_release(&files);
     if (!bad)
         store(all, p, true);
@@ -311,6 +343,9 @@ int alloc_processes_add_command(struct alloc_processes *all, pid_t pid, const ch
     loader_files_read(path, NULL, &files);
     int bad = access(path, R_OK) ? 0 : attach_file(all, p, path, e);
     bad = bad ? bad : attach_files(all, p, &files, e);
+    attach_others(all, p, &files);
+    if (!bad && (!p->calls || !p->frees) && !access(path, R_OK))
+        bad = no_allocator(p, path, e);
     loader_files_release(&files);
     free(path);
     if (!bad)
