@@ -47,6 +47,7 @@ struct call {
     __u64 bytes;
     __u64 stored; /* where the result will be; 0: it is returned */
     __u64 old;    /* the object to replace */
+    __u64 behind; /* where a function that may throw returns to; 0: another function */
     struct memleak_object had;
     __u32 sampled, had_old;
 };
@@ -161,10 +162,22 @@ static __always_inline bool is_due(struct memleak_cpu *cpu, __u64 bytes)
     return true;
 }
 
-/* A thread that is in the allocator already calls it again from there. */
+static __always_inline __u64 return_address(__u64 sp)
+{
+    __u64 address = 0;
+    bpf_probe_read_user(&address, sizeof(address), (const void *)sp);
+    return address;
+}
+
+/*
+ * A thread that is in the allocator already calls it again from there. A call that an exception has ended is over: its
+ * return address has been overwritten, or will be.
+ */
 static __always_inline bool is_inner(const struct call *c, __u64 sp)
 {
-    return c && c->sp && sp < c->sp && c->sp - sp < NESTED_BYTES;
+    if (LIKELY(!c || !c->sp || sp >= c->sp || c->sp - sp >= NESTED_BYTES))
+        return false;
+    return !c->behind || return_address(c->sp) == c->behind;
 }
 
 static __always_inline void take_old(struct call *c, const struct memleak_address *key)
@@ -227,10 +240,11 @@ static __always_inline bool call_begins(struct pt_regs *regs)
     c->stored = what & MEMLEAK_RESULT_STORED ? arguments[0] : 0;
     c->old = old.address;
     c->had_old = 0;
+    c->behind = what & MEMLEAK_THROWS ? return_address(sp) : 0;
     if (c->old)
         take_old(c, &old);
     c->sampled = is_flat ? sampled : is_due(cpu, bytes);
-    return true;
+    return !(what & MEMLEAK_THROWS);
 }
 
 static __always_inline void put(const struct memleak_process *p, __u64 address,
@@ -266,13 +280,14 @@ static __always_inline void end_call(struct pt_regs *regs, const struct memleak_
         return;
     const struct memleak_object object = {.bytes = c->bytes,
                                           .time_ns = bpf_ktime_get_ns(),
-                                          .site = regs->ip,
+                                          .site = c->behind ? c->behind : regs->ip,
                                           .stack = user_stack_now(regs),
                                           .pid = current_ids() >> 32};
     put(p, result, &object);
 }
 
-static __always_inline void call_ends(struct pt_regs *regs)
+/* `below`: bytes of the stack that the return has taken already. */
+static __always_inline void call_ends(struct pt_regs *regs, __u32 below)
 {
     const __u64 cookie = bpf_get_attach_cookie(regs), id = bpf_get_current_pid_tgid(),
                 sp = stack_pointer(regs);
@@ -282,7 +297,7 @@ static __always_inline void call_ends(struct pt_regs *regs)
         return;
     cpu->returns++;
     struct call *c = bpf_map_lookup_elem(&calls, &id);
-    if (!c || c->sp + RETURN_BYTES != sp)
+    if (!c || c->sp + below != sp)
         return;
     __u64 result = regs->ax;
     if (c->stored) {
@@ -302,7 +317,7 @@ SEC("uprobe") int memleak_session(struct pt_regs *regs)
 {
     if (!bpf_session_is_return())
         return !call_begins(regs);
-    call_ends(regs);
+    call_ends(regs, RETURN_BYTES);
     return 0;
 }
 
@@ -314,7 +329,14 @@ SEC("uprobe") int memleak_enters(struct pt_regs *regs)
 
 SEC("uretprobe") int memleak_returns(struct pt_regs *regs)
 {
-    call_ends(regs);
+    call_ends(regs, RETURN_BYTES);
+    return 0;
+}
+
+/* At an instruction that returns. */
+SEC("uprobe") int memleak_leaves(struct pt_regs *regs)
+{
+    call_ends(regs, 0);
     return 0;
 }
 
@@ -331,11 +353,18 @@ SEC("uprobe") int memleak_frees(struct pt_regs *regs)
     cpu->frees[MEMLEAK_PLACE((__u32)cookie)]++;
     const struct memleak_address key = {.address = argument(arguments, MEMLEAK_OLD((__u32)cookie)),
                                         .image = p->image};
-    if (!key.address || !bpf_map_delete_elem(&live, &key) || period != 1 || p->counts == MEMLEAK_PRICED)
+    if (!key.address || p->counts == MEMLEAK_PRICED)
         return 0;
-    /* realloc() may free the object that it has copied, which was taken at the entry. */
-    const struct call *c = bpf_map_lookup_elem(&calls, &id);
-    count(is_inner(c, sp) ? MEMLEAK_NESTED : MEMLEAK_FREED_BEFORE);
+    const bool was_live = !bpf_map_delete_elem(&live, &key);
+    if (period != 1)
+        return 0;
+    /*
+     * operator delete may call free(), and realloc() frees the object that it has copied, which was taken at the entry.
+     */
+    const bool again = cpu->freed == key.address;
+    cpu->freed = was_live ? key.address : 0;
+    if (!was_live && !again)
+        count(is_inner(bpf_map_lookup_elem(&calls, &id), sp) ? MEMLEAK_NESTED : MEMLEAK_FREED_BEFORE);
     return 0;
 }
 

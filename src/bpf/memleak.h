@@ -42,8 +42,10 @@ struct memleak_process {
 #define MEMLEAK_OLD(cookie)              ((cookie) >> 8 & 15u) /* the object that is replaced, or freed */
 #define MEMLEAK_COOKIE(size, times, old) ((size) | (times) << 4 | (old) << 8)
 enum memleak_kind {
-    MEMLEAK_RESULT_STORED =
-        1u << 12, /* the first argument is where the result is stored; 0 is returned then */
+    /* the first argument is where the result is stored; 0 is returned then */
+    MEMLEAK_RESULT_STORED = 1u << 12,
+    /* the end of a call is seen by probes on the instructions that return: an exception may end it, too */
+    MEMLEAK_THROWS = 1u << 13,
 };
 
 /* What the kernel does with the instruction at the place, a number below MEMLEAK_PLACES. */
@@ -69,6 +71,7 @@ struct memleak_object {
 /** What a CPU has counted; the tool adds them up. */
 struct memleak_cpu {
     __s64 left;    /* bytes until the next sample */
+    __u64 freed;   /* the address of the object that was freed last */
     __u64 returns; /* hits of probes */
     __u64 calls[MEMLEAK_PLACES], frees[MEMLEAK_PLACES];
 };

@@ -3,52 +3,75 @@
 
 #include <Zydis/Zydis.h>
 
-#define SIZE_MOST 65536u /* of a function whose size is not known */
+#include "base/hash_map.h"
+#include "base/vec.h"
 
-/* Returns the target of a call or jump; 0: it has none that the code tells. */
+#define INSTRUCTIONS_MAX 20000u /* of a function and those that it jumps to; no allocator has so many */
+
+struct walk {
+    const struct x86_code *code;
+    ZydisDecoder decoder;
+    struct map seen;               /* addresses of instructions */
+    struct VEC(uint64_t) branches; /* to be followed */
+    x86_exit_fn *fn;
+    void *arg;
+};
+
+/* Returns the target of a call or jump; 0: the code does not tell it. */
 static uint64_t target_of(const ZydisDecodedInstruction *i, const ZydisDecodedOperand *operand, uint64_t at)
 {
     ZyanU64 target = 0;
-    const bool leaves = i->meta.category == ZYDIS_CATEGORY_CALL ||
-                        i->meta.category == ZYDIS_CATEGORY_UNCOND_BR ||
-                        i->meta.category == ZYDIS_CATEGORY_COND_BR;
-    if (!leaves || operand->type != ZYDIS_OPERAND_TYPE_IMMEDIATE || !operand->imm.is_relative ||
+    if (!i->operand_count || operand->type != ZYDIS_OPERAND_TYPE_IMMEDIATE || !operand->imm.is_relative ||
         !ZYAN_SUCCESS(ZydisCalcAbsoluteAddress(i, operand, at, &target)))
         return 0;
     return target;
 }
 
-static bool ends_flow(const ZydisDecodedInstruction *i)
+/* Handles the instruction. Returns whether the one behind it follows. */
+static bool follow(struct walk *w, const ZydisDecodedInstruction *i, const ZydisDecodedOperand *operands,
+                   uint64_t at)
 {
-    return i->meta.category == ZYDIS_CATEGORY_RET || i->meta.category == ZYDIS_CATEGORY_UNCOND_BR;
+    const uint64_t target = target_of(i, &operands[0], at);
+    switch (i->meta.category) {
+    case ZYDIS_CATEGORY_RET:
+        w->fn(w->arg, at, X86_RETURNS);
+        return false;
+    case ZYDIS_CATEGORY_CALL:
+        return !target || w->fn(w->arg, target, X86_CALLS);
+    case ZYDIS_CATEGORY_COND_BR:
+    case ZYDIS_CATEGORY_UNCOND_BR:
+        if (target && w->fn(w->arg, target, X86_JUMPS))
+            *vec_push(&w->branches) = target;
+        return i->meta.category == ZYDIS_CATEGORY_COND_BR;
+    default:
+        return i->mnemonic != ZYDIS_MNEMONIC_HLT && i->mnemonic != ZYDIS_MNEMONIC_UD2;
+    }
 }
 
-void x86_code_targets(const struct x86_code *code, uint64_t entry, uint64_t size, x86_target_fn *fn,
-                      void *arg)
+/* Follows the code up to the first end, or to an instruction that was followed before. */
+static void follow_line(struct walk *w, uint64_t at)
 {
-    ZydisDecoder decoder;
     ZydisDecodedInstruction i;
     ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
-    if (entry < code->low || entry >= code->high)
-        return;
-    const uint64_t most = size ? size : SIZE_MOST, left = code->high - entry;
-    const uint64_t end = entry + (most < left ? most : left);
-    uint64_t at = entry, passed = entry; /* no end of the function is below `passed` */
-    ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-    while (at < end && ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, code->bytes + (at - code->low), end - at,
-                                                           &i, operands))) {
-        const uint64_t target = i.operand_count ? target_of(&i, &operands[0], at) : 0;
-        const bool calls = i.meta.category == ZYDIS_CATEGORY_CALL;
-        const bool is_inside = target >= entry && target < end && (size || !calls);
+    bool goes_on = true;
+    while (goes_on && at >= w->code->low && at < w->code->high && w->seen.len < INSTRUCTIONS_MAX) {
+        map_put_u64(&w->seen, at, 0, &goes_on);
+        if (!goes_on ||
+            !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&w->decoder, w->code->bytes + (at - w->code->low),
+                                                 w->code->high - at, &i, operands)))
+            return;
+        goes_on = follow(w, &i, operands, at);
         at += i.length;
-        if (target && (!is_inside || (calls && target == entry)))
-            fn(arg, target, calls);
-        else if (target > passed && i.meta.category == ZYDIS_CATEGORY_COND_BR)
-            passed = target;
-        if (!size && ends_flow(&i) && at > passed) {
-            if (target && is_inside) /* a jump to the next function, perhaps */
-                fn(arg, target, false);
-            break;
-        }
     }
+}
+
+void x86_code_exits(const struct x86_code *code, uint64_t entry, x86_exit_fn *fn, void *arg)
+{
+    struct walk w = {.code = code, .fn = fn, .arg = arg};
+    ZydisDecoderInit(&w.decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+    *vec_push(&w.branches) = entry;
+    while (w.branches.len)
+        follow_line(&w, w.branches.at[--w.branches.len]);
+    vec_release(&w.branches);
+    map_release(&w.seen);
 }

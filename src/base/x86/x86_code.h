@@ -3,8 +3,8 @@
 #define BASE_X86_CODE_H
 
 /*
- * Machine code of x86-64: which addresses a function calls and jumps to. Decoded by Zydis, which this is the only file to
- * include.
+ * Machine code of x86-64: which functions a function calls, and where it returns. Decoded by Zydis; no other file includes
+ * its headers.
  *
  * Runs in: the tool. Threads: any. Pure.
  */
@@ -19,14 +19,19 @@ struct x86_code {
     uint64_t low, high; /* addresses */
 };
 
-/** An address that a function calls, or jumps to, outside of itself. */
-typedef void x86_target_fn(void *arg, uint64_t target, bool calls);
+enum x86_exit {
+    X86_CALLS,   /* the address is called */
+    X86_JUMPS,   /* ... is jumped to, within the function or as its end */
+    X86_RETURNS, /* ... is that of an instruction that returns */
+};
+
+/** Returns whether the code behind the call, or at the target of the jump, is to be followed. */
+typedef bool x86_exit_fn(void *arg, uint64_t address, enum x86_exit how);
 
 /**
- * Decodes the function at `entry`, of `size` bytes; 0: not known, then it ends at the first return or jump that no jump
- * forward has passed over. Calls `fn` for each target; those that are known only when the program runs are left out.
+ * Follows the code from `entry` on, along jumps and behind calls, and calls `fn` for each exit. Targets that
+ * are known only when the program runs are left out.
  */
-void x86_code_targets(const struct x86_code *code, uint64_t entry, uint64_t size, x86_target_fn *fn,
-                      void *arg);
+void x86_code_exits(const struct x86_code *code, uint64_t entry, x86_exit_fn *fn, void *arg);
 
 #endif

@@ -77,8 +77,8 @@ static const struct sys_counted counted[] = {
 };
 
 #define OF_PROCESSES                                                                                         \
-    {"memleak_frees", .by_hand = true}, {"memleak_loads", .by_hand = true},                                  \
-        {"memleak_execs", "sched_process_exec", "p"},                                                        \
+    {"memleak_frees", .by_hand = true}, {"memleak_leaves", .by_hand = true},                                 \
+        {"memleak_loads", .by_hand = true}, {"memleak_execs", "sched_process_exec", "p"},                    \
         {"memleak_forks", "sched_process_fork", "parent,child"},                                             \
         {"memleak_exits", "sched_process_exit", "p"},                                                        \
     {                                                                                                        \
@@ -157,6 +157,7 @@ static int ready(struct sys_session *s, struct error *e)
     if (bpf_program__autoload(bpf_object__find_program_by_name(s->object, "memleak_session"))) {
         uprobe_multi_ready(s->object, "memleak_session", UPROBE_MULTI_SESSION);
         uprobe_multi_ready(s->object, "memleak_frees", UPROBE_MULTI_ENTRY);
+        uprobe_multi_ready(s->object, "memleak_leaves", UPROBE_MULTI_ENTRY);
         uprobe_multi_ready(s->object, "memleak_loads", UPROBE_MULTI_ENTRY);
     }
     bpf_map__set_max_entries(bpf_object__find_map_by_name(s->object, "live"), (uint32_t)objects);

@@ -11,57 +11,58 @@
 
 #define ALLOC(size)        ALLOC_RETURNS, MEMLEAK_COOKIE(size, NO, NO)
 #define ALLOC_TIMES(n, of) ALLOC_RETURNS, MEMLEAK_COOKIE(n, of, NO)
+#define THROWS(size)       ALLOC_RETURNS, MEMLEAK_COOKIE(size, NO, NO) | MEMLEAK_THROWS
 #define REALLOC(old, size) ALLOC_RETURNS, MEMLEAK_COOKIE(size, NO, old)
 #define FREE(old)          ALLOC_FREES, MEMLEAK_COOKIE(NO, NO, old)
 
 /* The names of C; libraries and programs have them with a prefix, too. */
 static const struct alloc_function of_c[] = {
-    {"malloc", ALLOC(0), false},
-    {"calloc", ALLOC_TIMES(0, 1), false},
-    {"realloc", REALLOC(0, 1), false},
-    {"reallocarray", ALLOC_RETURNS, MEMLEAK_COOKIE(1, 2, 0), false},
-    {"memalign", ALLOC(1), false},
-    {"aligned_alloc", ALLOC(1), false},
-    {"posix_memalign", ALLOC_RETURNS, MEMLEAK_COOKIE(2, NO, NO) | MEMLEAK_RESULT_STORED, false},
-    {"valloc", ALLOC(0), false},
-    {"pvalloc", ALLOC(0), false},
-    {"free", FREE(0), false},
-    {"cfree", FREE(0), false},
-    {"free_sized", FREE(0), false},
-    {"free_aligned_sized", FREE(0), false},
+    {"malloc", ALLOC(0), false, false},
+    {"calloc", ALLOC_TIMES(0, 1), false, false},
+    {"realloc", REALLOC(0, 1), false, false},
+    {"reallocarray", ALLOC_RETURNS, MEMLEAK_COOKIE(1, 2, 0), false, false},
+    {"memalign", ALLOC(1), false, false},
+    {"aligned_alloc", ALLOC(1), false, false},
+    {"posix_memalign", ALLOC_RETURNS, MEMLEAK_COOKIE(2, NO, NO) | MEMLEAK_RESULT_STORED, false, false},
+    {"valloc", ALLOC(0), false, false},
+    {"pvalloc", ALLOC(0), false, false},
+    {"free", FREE(0), false, false},
+    {"cfree", FREE(0), false, false},
+    {"free_sized", FREE(0), false, false},
+    {"free_aligned_sized", FREE(0), false, false},
     /* jemalloc's own */
-    {"mallocx", ALLOC(0), false},
-    {"rallocx", REALLOC(0, 1), false},
-    {"dallocx", FREE(0), false},
-    {"sdallocx", FREE(0), false},
+    {"mallocx", ALLOC(0), false, false},
+    {"rallocx", REALLOC(0, 1), false, false},
+    {"dallocx", FREE(0), false, false},
+    {"sdallocx", FREE(0), false, false},
 };
 
 static const char *const prefixes[] = {"", "je_", "mi_", "tc_", "__libc_"};
 
 static const struct alloc_function others[] = {
-    {"_dl_debug_state", ALLOC_LOADS, 0, false},
+    {"_dl_debug_state", ALLOC_LOADS, 0, false, false},
     /* operator new and new[]: plain, nothrow, aligned, and both */
-    {"_Znwm", ALLOC(0), true},
-    {"_Znam", ALLOC(0), true},
-    {"_ZnwmRKSt9nothrow_t", ALLOC(0), true},
-    {"_ZnamRKSt9nothrow_t", ALLOC(0), true},
-    {"_ZnwmSt11align_val_t", ALLOC(0), true},
-    {"_ZnamSt11align_val_t", ALLOC(0), true},
-    {"_ZnwmSt11align_val_tRKSt9nothrow_t", ALLOC(0), true},
-    {"_ZnamSt11align_val_tRKSt9nothrow_t", ALLOC(0), true},
+    {"_Znwm", THROWS(0), true, true},
+    {"_Znam", THROWS(0), true, true},
+    {"_ZnwmRKSt9nothrow_t", ALLOC(0), false, true},
+    {"_ZnamRKSt9nothrow_t", ALLOC(0), false, true},
+    {"_ZnwmSt11align_val_t", THROWS(0), true, true},
+    {"_ZnamSt11align_val_t", THROWS(0), true, true},
+    {"_ZnwmSt11align_val_tRKSt9nothrow_t", ALLOC(0), false, true},
+    {"_ZnamSt11align_val_tRKSt9nothrow_t", ALLOC(0), false, true},
     /* operator delete and delete[]: plain, sized, nothrow, aligned */
-    {"_ZdlPv", FREE(0), true},
-    {"_ZdaPv", FREE(0), true},
-    {"_ZdlPvm", FREE(0), true},
-    {"_ZdaPvm", FREE(0), true},
-    {"_ZdlPvRKSt9nothrow_t", FREE(0), true},
-    {"_ZdaPvRKSt9nothrow_t", FREE(0), true},
-    {"_ZdlPvSt11align_val_t", FREE(0), true},
-    {"_ZdaPvSt11align_val_t", FREE(0), true},
-    {"_ZdlPvmSt11align_val_t", FREE(0), true},
-    {"_ZdaPvmSt11align_val_t", FREE(0), true},
-    {"_ZdlPvSt11align_val_tRKSt9nothrow_t", FREE(0), true},
-    {"_ZdaPvSt11align_val_tRKSt9nothrow_t", FREE(0), true},
+    {"_ZdlPv", FREE(0), false, true},
+    {"_ZdaPv", FREE(0), false, true},
+    {"_ZdlPvm", FREE(0), false, true},
+    {"_ZdaPvm", FREE(0), false, true},
+    {"_ZdlPvRKSt9nothrow_t", FREE(0), false, true},
+    {"_ZdaPvRKSt9nothrow_t", FREE(0), false, true},
+    {"_ZdlPvSt11align_val_t", FREE(0), false, true},
+    {"_ZdaPvSt11align_val_t", FREE(0), false, true},
+    {"_ZdlPvmSt11align_val_t", FREE(0), false, true},
+    {"_ZdaPvmSt11align_val_t", FREE(0), false, true},
+    {"_ZdlPvSt11align_val_tRKSt9nothrow_t", FREE(0), false, true},
+    {"_ZdaPvSt11align_val_tRKSt9nothrow_t", FREE(0), false, true},
 };
 
 #define COUNT(of) (sizeof(of) / sizeof(*(of)))
@@ -163,7 +164,7 @@ int alloc_functions_parse(struct alloc_functions *f, const char *text, struct er
     f->user_given = true;
     f->path = path ? path : f->path;
     *vec_push(&f->all) =
-        (struct alloc_function){alloc, ALLOC_RETURNS, MEMLEAK_COOKIE(size, times, NO), false};
-    *vec_push(&f->all) = (struct alloc_function){release, FREE(0), false};
+        (struct alloc_function){alloc, ALLOC_RETURNS, MEMLEAK_COOKIE(size, times, NO), false, false};
+    *vec_push(&f->all) = (struct alloc_function){release, FREE(0), false, false};
     return 0;
 }

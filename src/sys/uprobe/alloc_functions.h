@@ -24,9 +24,9 @@ enum alloc_role {
 struct alloc_function {
     const char *name;
     enum alloc_role role;
-    uint32_t what; /* MEMLEAK_COOKIE(), of bpf/memleak.h */
-    bool
-        is_operator; /* a C++ operator: counts only where the allocator has its own, else it calls malloc() */
+    uint32_t what;    /* MEMLEAK_COOKIE(), of bpf/memleak.h */
+    bool throws;      /* may end by an exception */
+    bool is_operator; /* of C++: counts only where the allocator has its own, else it calls malloc() */
 };
 
 struct alloc_functions {

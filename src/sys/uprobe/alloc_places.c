@@ -33,6 +33,8 @@ void alloc_places_free(struct alloc_places *p)
     if (!p)
         return;
     vec_each (struct alloc_file *, file, &p->files) {
+        vec_each (struct alloc_place, place, &(*file)->places)
+            vec_release(&place->returns);
         vec_release(&(*file)->places);
         free(*file);
     }
@@ -93,72 +95,113 @@ static void add_place(struct alloc_file *file, const struct probe_file *f,
         *vec_push(&file->places) = place;
 }
 
-/* ---- functions of the allocator that call others of it ---- */
-
-#define DEPTH 2u /* calls between the two; beyond, handlers of errors would be found */
+/* ---- the code of functions ---- */
 
 struct walk {
-    const struct alloc_file *file;
+    struct alloc_file *file;
     const struct probe_file *f;
-    const struct alloc_place *from;
+    struct alloc_place *from;
     const struct symbol_stubs *stubs;
     unsigned depth;
-    bool reaches;   /* any other one */
-    bool frees;     /* from one that frees: directly another one that frees */
-    bool allocates; /* from an operator: one that is none, and allocates as well */
+    bool reaches; /* any other place */
+    bool returns; /* without having been at a place of the same role */
 };
 
-static const struct alloc_place *place_at(const struct walk *w, uint64_t address)
+static void walk_code(struct walk *w, uint64_t entry, x86_exit_fn *fn)
 {
-    const char *symbol = NULL;
+    const struct probe_code *code = probe_file_code(w->f, entry);
+    if (code)
+        x86_code_exits(&(struct x86_code){code->bytes, code->low, code->high}, entry, fn, w);
+}
+
+/* The symbol of another module, or of this one, that is called through a stub there; NULL: it is none. */
+static const char *symbol_at(const struct walk *w, uint64_t address)
+{
     vec_each (const struct symbol_stub, stub, w->stubs)
         if (address >= stub->low && address < stub->high)
-            symbol = stub->symbol;
+            return stub->symbol;
+    return NULL;
+}
+
+/* Another one of the allocator's functions at that address; NULL: there is none. */
+static const struct alloc_place *other_at(const struct walk *w, uint64_t address)
+{
+    const char *symbol = symbol_at(w, address);
     vec_each (const struct alloc_place, place, &w->file->places)
-        if (place->address == address || (symbol && !strcmp(symbol, place->function->name)))
+        if ((place->address == address || (symbol && !strcmp(symbol, place->function->name))) &&
+            place != w->from && place->function->role != ALLOC_LOADS)
             return place;
     return NULL;
 }
 
-static void visit(void *arg, uint64_t target, bool calls)
+#define DEPTH 2u /* calls between two functions; beyond, handlers of errors would be found */
+
+static bool find_others(void *arg, uint64_t address, enum x86_exit how)
 {
     struct walk *w = arg;
-    const struct alloc_place *to = place_at(w, target);
-    (void)calls;
-    if (to && to != w->from && to->function->role != ALLOC_LOADS) {
-        const bool is_same_role = to->function->role == w->from->function->role;
+    if (how == X86_RETURNS)
+        return true;
+    if (other_at(w, address)) {
         w->reaches = true;
-        w->frees |= is_same_role && to->function->role == ALLOC_FREES && !w->depth;
-        w->allocates |= is_same_role && to->function->role == ALLOC_RETURNS &&
-                        w->from->function->is_operator && !to->function->is_operator;
-        return;
+        return true;
     }
-    const struct probe_code *code = to ? NULL : probe_file_code(w->f, target);
-    if (!code || w->depth == DEPTH)
-        return;
-    w->depth++;
-    x86_code_targets(&(struct x86_code){code->bytes, code->low, code->high}, target, 0, visit, w);
-    w->depth--;
+    if (how == X86_CALLS && w->depth < DEPTH && !w->reaches) {
+        w->depth++;
+        walk_code(w, address, find_others);
+        w->depth--;
+    }
+    return true;
+}
+
+static bool find_own_return(void *arg, uint64_t address, enum x86_exit how)
+{
+    struct walk *w = arg;
+    const struct alloc_place *other = how == X86_RETURNS ? NULL : other_at(w, address);
+    w->returns |= how == X86_RETURNS;
+    return !other || other->function->role != w->from->function->role || other->function->is_operator;
+}
+
+/* A return of the function itself, or of one that it jumps to at its end. */
+static bool note_return(void *arg, uint64_t address, enum x86_exit how)
+{
+    struct walk *w = arg;
+    uint64_t offset, target, bytes;
+    if (how == X86_JUMPS && symbol_at(w, address) && w->depth < DEPTH &&
+        probe_file_function(w->f, symbol_at(w, address), &target, &bytes) == PROBE_FUNCTION_ONE) {
+        w->depth++;
+        walk_code(w, target, note_return);
+        w->depth--;
+    }
+    if (how != X86_RETURNS || !probe_file_offset(w->f, address, &offset))
+        return true;
+    vec_each (const uint64_t, known, &w->from->returns)
+        if (*known == offset)
+            return true;
+    *vec_push(&w->from->returns) = offset;
+    return true;
 }
 
 /*
- * A call of a function that frees by calling another one would be two frees, so only the inner one has a probe. Operator
- * new is left out if it calls malloc(): moreover, it may throw, and an exception does not get past a noted return.
+ * Leaves out operators that do nothing without malloc() or free(), which count, and looks at the code of the others. The
+ * kernel notes a return by another address in its place, which ends the program if an exception is to pass it: so the
+ * returns of a function that may throw have probes of their own.
  */
-static void leave_out_wrappers(struct alloc_file *file, const struct probe_file *f)
+static void look_at_code(struct alloc_file *file, const struct probe_file *f)
 {
     struct symbol_stubs stubs = {NULL};
     bool *out = mem_array(file->places.len + 1, sizeof(*out));
     size_t kept = 0;
     symbol_plt_read(f->object->elf, &stubs);
     for (size_t i = 0; i < file->places.len; i++) {
-        const struct alloc_place *from = &file->places.at[i];
-        const struct probe_code *code = probe_file_code(f, from->address);
-        struct walk w = {.file = file, .f = f, .from = from, .stubs = &stubs};
-        x86_code_targets(&(struct x86_code){code->bytes, code->low, code->high}, from->address, from->bytes,
-                         visit, &w);
-        out[i] = w.frees || w.allocates;
-        file->reaches_itself = file->reaches_itself || (w.reaches && !out[i]);
+        struct walk w = {.file = file, .f = f, .from = &file->places.at[i], .stubs = &stubs};
+        walk_code(&w, w.from->address, find_own_return);
+        out[i] = !w.returns;
+        if (out[i])
+            continue;
+        walk_code(&w, w.from->address, find_others);
+        file->reaches_itself = file->reaches_itself || w.reaches;
+        if (w.from->function->throws)
+            walk_code(&w, w.from->address, note_return);
     }
     for (size_t i = 0; i < file->places.len; i++)
         if (!out[i])
@@ -182,7 +225,7 @@ static void find_places(struct alloc_places *p, struct alloc_file *file, const s
             file->allocates = file->allocates || function->role == ALLOC_RETURNS;
         }
     free(s.found);
-    leave_out_wrappers(file, f);
+    look_at_code(file, f);
 }
 
 static bool is_wanted(const struct alloc_functions *f, const char *path)

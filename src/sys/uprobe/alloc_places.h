@@ -20,6 +20,7 @@ struct alloc_place {
     uint64_t address, bytes; /* of the function; 0 bytes: not known */
     uint64_t offset;         /* of the probe, in the file */
     struct probe_place place;
+    struct VEC(uint64_t) returns; /* in the file: of a function that may throw */
 };
 
 struct alloc_file {

@@ -87,8 +87,5 @@ int alloc_prices_measure(struct alloc_prices *prices, struct sys_session *s, str
 
 void alloc_prices_release(struct alloc_prices *prices)
 {
-    uprobe_detach(&prices->links);
-    vec_each (int, fd, &prices->fds)
-        close(*fd);
-    vec_release(&prices->fds);
+    uprobe_detach(&prices->links, &prices->fds);
 }

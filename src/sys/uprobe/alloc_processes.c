@@ -59,10 +59,7 @@ struct alloc_processes *alloc_processes_new(struct sys_session *s, const struct 
 
 static void release_links(struct alloc_process *p)
 {
-    uprobe_detach(&p->links);
-    vec_each (int, fd, &p->multi_fds)
-        close(*fd);
-    vec_release(&p->multi_fds);
+    uprobe_detach(&p->links, &p->multi_fds);
 }
 
 void alloc_processes_detach(struct alloc_processes *all)
@@ -105,6 +102,17 @@ static uint64_t cookie_of(const struct alloc_process *p, const struct alloc_plac
     return (uint64_t)p->number << 32 | place->function->what | MEMLEAK_AT(place->place.kind);
 }
 
+static int attach_returns(struct alloc_processes *all, struct alloc_process *p, const char *path,
+                          const struct alloc_place *place)
+{
+    int bad = 0;
+    vec_each (const uint64_t, offset, &place->returns) {
+        const struct uprobe_spot spot = {path, p->pid, *offset, cookie_of(p, place)};
+        bad = bad ? bad : uprobe_attach(&p->links, all->s, "memleak_leaves", &spot, false);
+    }
+    return bad;
+}
+
 /*
  * Both ends of a call have their probes at one place, where the stack pointer is still that of the entry. The return comes
  * first: else a call between the two would have a beginning and no end.
@@ -116,7 +124,8 @@ static int attach_place(struct alloc_processes *all, struct alloc_process *p, co
     int bad;
     switch (place->function->role) {
     case ALLOC_RETURNS:
-        bad = uprobe_attach(&p->links, all->s, "memleak_returns", &spot, true);
+        bad = place->function->throws ? attach_returns(all, p, path, place)
+                                      : uprobe_attach(&p->links, all->s, "memleak_returns", &spot, true);
         return bad ? bad : uprobe_attach(&p->links, all->s, "memleak_enters", &spot, false);
     case ALLOC_FREES:
         return uprobe_attach(&p->links, all->s, "memleak_frees", &spot, false);
@@ -159,6 +168,21 @@ static int attach_role(struct alloc_processes *all, struct alloc_process *p, con
     return bad;
 }
 
+static int attach_all_returns(struct alloc_processes *all, struct alloc_process *p, const char *path,
+                              const struct alloc_file *file)
+{
+    struct uprobe_multi m = {.path = path, .pid = p->pid, .kind = UPROBE_MULTI_ENTRY};
+    vec_each (const struct alloc_place, place, &file->places)
+        vec_each (const uint64_t, offset, &place->returns) {
+            *vec_push(&m.offsets) = *offset;
+            *vec_push(&m.cookies) = cookie_of(p, place);
+        }
+    const int bad = m.offsets.len ? uprobe_attach_multi(&p->multi_fds, all->s, "memleak_leaves", &m) : 0;
+    vec_release(&m.offsets);
+    vec_release(&m.cookies);
+    return bad;
+}
+
 static int attach_file(struct alloc_processes *all, struct alloc_process *p, const char *path,
                        struct error *e)
 {
@@ -170,6 +194,8 @@ static int attach_file(struct alloc_processes *all, struct alloc_process *p, con
         if (*known == file)
             return 0;
     *vec_push(&p->files) = file;
+    if (all->at_once)
+        bad = attach_all_returns(all, p, path, file);
     for (int role = ALLOC_RETURNS; role <= ALLOC_LOADS && all->at_once && !bad; role++)
         bad = attach_role(all, p, path, file, (enum alloc_role)role);
     if (!all->at_once)
@@ -200,7 +226,9 @@ static int attach_files(struct alloc_processes *all, struct alloc_process *p,
 static void attach_others(struct alloc_processes *all, struct alloc_process *p,
                           const struct loader_files *files)
 {
-    static const char *const names[] = {"libjemalloc.so*", "libtcmalloc*.so.*", "libmimalloc.so*"};
+    static const char *const names[] = {"libjemalloc.so.?", "libtcmalloc.so.?", "libtcmalloc_minimal.so.?",
+                                        "libmimalloc.so.?*"};
+    const size_t calls = p->calls, frees = p->frees;
     struct error e;
     vec_each (const struct loader_file, file, files) {
         const char *slash = strrchr(file->path, '/');
@@ -217,6 +245,8 @@ static void attach_others(struct alloc_processes *all, struct alloc_process *p,
             buf_release(&pattern);
         }
     }
+    p->calls = calls; /* of its own */
+    p->frees = frees;
 }
 
 /* ---- processes ---- */

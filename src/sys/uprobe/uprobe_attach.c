@@ -12,9 +12,11 @@
 #define LINK_CREATE          28
 #define TRACE_UPROBE_MULTI   48
 #define TRACE_UPROBE_SESSION 57
+#define MULTI_RETURN         1u
 
 static const uint32_t attach_types[] = {
     [UPROBE_MULTI_ENTRY] = TRACE_UPROBE_MULTI,
+    [UPROBE_MULTI_RETURN] = TRACE_UPROBE_MULTI,
     [UPROBE_MULTI_SESSION] = TRACE_UPROBE_SESSION,
 };
 
@@ -33,6 +35,7 @@ int uprobe_attach(struct uprobe_links *links, struct sys_session *s, const char 
 
 struct detacher {
     struct uprobe_links *links;
+    struct uprobe_fds *fds;
     size_t *next;
 };
 
@@ -40,22 +43,26 @@ static void *detach(void *arg)
 {
     const struct detacher *d = arg;
     size_t at;
-    while ((at = __atomic_fetch_add(d->next, 1, __ATOMIC_RELAXED)) < d->links->len)
-        bpf_link__destroy(d->links->at[at]);
+    while ((at = __atomic_fetch_add(d->next, 1, __ATOMIC_RELAXED)) < d->links->len + d->fds->len)
+        if (at < d->links->len)
+            bpf_link__destroy(d->links->at[at]);
+        else
+            close(d->fds->at[at - d->links->len]);
     return NULL;
 }
 
-void uprobe_detach(struct uprobe_links *links)
+void uprobe_detach(struct uprobe_links *links, struct uprobe_fds *fds)
 {
     size_t next = 0, n = 0;
-    struct detacher d = {links, &next};
+    struct detacher d = {links, fds, &next};
     pthread_t threads[DETACHERS];
-    while (n < DETACHERS && n + 1 < links->len && !pthread_create(&threads[n], NULL, detach, &d))
+    while (n < DETACHERS && n + 1 < links->len + fds->len && !pthread_create(&threads[n], NULL, detach, &d))
         n++;
     detach(&d);
     while (n)
         pthread_join(threads[--n], NULL);
     vec_release(links);
+    vec_release(fds);
 }
 
 void uprobe_multi_ready(struct bpf_object *object, const char *program, enum uprobe_multi_kind kind)
@@ -78,6 +85,7 @@ int uprobe_attach_multi(struct uprobe_fds *fds, struct sys_session *s, const cha
                  .offsets = (uintptr_t)m->offsets.at,
                  .cookies = (uintptr_t)m->cookies.at,
                  .n = (uint32_t)m->offsets.len,
+                 .uprobe_flags = m->kind == UPROBE_MULTI_RETURN ? MULTI_RETURN : 0,
                  .pid = (uint32_t)m->pid};
     const int fd = (int)syscall(SYS_bpf, LINK_CREATE, &request, sizeof(request));
     if (fd < 0)

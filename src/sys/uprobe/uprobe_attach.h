@@ -27,10 +27,11 @@ struct uprobe_spot {
 int uprobe_attach(struct uprobe_links *links, struct sys_session *s, const char *program,
                   const struct uprobe_spot *spot, bool returns);
 /** Removes all of them. The kernel waits for each one, so many are removed at the same time. */
-void uprobe_detach(struct uprobe_links *links);
+void uprobe_detach(struct uprobe_links *links, struct uprobe_fds *fds);
 
 enum uprobe_multi_kind {
     UPROBE_MULTI_ENTRY,   /* the program runs at each place; since Linux 6.6 */
+    UPROBE_MULTI_RETURN,  /* ... when the function returns that begins there */
     UPROBE_MULTI_SESSION, /* also when the function returns, if it returned 0 at the entry; since 6.13 */
 };
 
