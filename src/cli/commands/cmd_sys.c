@@ -151,7 +151,8 @@ static int observe(struct sys_request *r)
     if (unlocked && !show->quiet)
         fprintf(stderr, "allium: memory cannot be locked (%s): output may be late when memory is short\n",
                 strerror(-unlocked));
-    privileges_drop(); /* what is missing from here on is missed where it is used */
+    if (!r->tool->attaches_later)
+        privileges_drop(); /* what is missing from here on is missed where it is used */
     show->command = r->command ? &command : NULL;
     show->recording_name = r->output;
     show->command_name = r->command ? r->command[0] : NULL;

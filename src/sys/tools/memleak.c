@@ -164,6 +164,12 @@ static int ready(struct sys_session *s, struct error *e)
     return memleak_open(s, &(struct memleak_settings){bytes, older_ns, max_cost}, e);
 }
 
+static void count_rest(struct sys_session *s)
+{
+    const struct memleak_own *o = s->own;
+    s->counted[MEMLEAK_OF_EXEC] = o->of_exec;
+}
+
 SYS_OBJECT_OF(memleak);
 
 const struct sys_tool sys_memleak = {
@@ -184,6 +190,8 @@ const struct sys_tool sys_memleak = {
     .step = memleak_step,
     .gather = memleak_gather,
     .rest = memleak_rest,
+    .count_rest = count_rest,
     .release = memleak_release,
+    .attaches_later = true,
     .observes_command = true,
 };

@@ -17,52 +17,52 @@
 
 /* The names of C; libraries and programs have them with a prefix, too. */
 static const struct alloc_function of_c[] = {
-    {"malloc", ALLOC(0), false, false},
-    {"calloc", ALLOC_TIMES(0, 1), false, false},
-    {"realloc", REALLOC(0, 1), false, false},
-    {"reallocarray", ALLOC_RETURNS, MEMLEAK_COOKIE(1, 2, 0), false, false},
-    {"memalign", ALLOC(1), false, false},
-    {"aligned_alloc", ALLOC(1), false, false},
-    {"posix_memalign", ALLOC_RETURNS, MEMLEAK_COOKIE(2, NO, NO) | MEMLEAK_RESULT_STORED, false, false},
-    {"valloc", ALLOC(0), false, false},
-    {"pvalloc", ALLOC(0), false, false},
-    {"free", FREE(0), false, false},
-    {"cfree", FREE(0), false, false},
-    {"free_sized", FREE(0), false, false},
-    {"free_aligned_sized", FREE(0), false, false},
+    {"malloc", NULL, ALLOC(0), false, false},
+    {"calloc", NULL, ALLOC_TIMES(0, 1), false, false},
+    {"realloc", NULL, REALLOC(0, 1), false, false},
+    {"reallocarray", NULL, ALLOC_RETURNS, MEMLEAK_COOKIE(1, 2, 0), false, false},
+    {"memalign", NULL, ALLOC(1), false, false},
+    {"aligned_alloc", NULL, ALLOC(1), false, false},
+    {"posix_memalign", NULL, ALLOC_RETURNS, MEMLEAK_COOKIE(2, NO, NO) | MEMLEAK_RESULT_STORED, false, false},
+    {"valloc", NULL, ALLOC(0), false, false},
+    {"pvalloc", NULL, ALLOC(0), false, false},
+    {"free", NULL, FREE(0), false, false},
+    {"cfree", NULL, FREE(0), false, false},
+    {"free_sized", NULL, FREE(0), false, false},
+    {"free_aligned_sized", NULL, FREE(0), false, false},
     /* jemalloc's own */
-    {"mallocx", ALLOC(0), false, false},
-    {"rallocx", REALLOC(0, 1), false, false},
-    {"dallocx", FREE(0), false, false},
-    {"sdallocx", FREE(0), false, false},
+    {"mallocx", NULL, ALLOC(0), false, false},
+    {"rallocx", NULL, REALLOC(0, 1), false, false},
+    {"dallocx", NULL, FREE(0), false, false},
+    {"sdallocx", NULL, FREE(0), false, false},
 };
 
 static const char *const prefixes[] = {"", "je_", "mi_", "tc_", "__libc_"};
 
 static const struct alloc_function others[] = {
-    {"_dl_debug_state", ALLOC_LOADS, 0, false, false},
+    {"_dl_debug_state", NULL, ALLOC_LOADS, 0, false, false},
     /* operator new and new[]: plain, nothrow, aligned, and both */
-    {"_Znwm", THROWS(0), true, true},
-    {"_Znam", THROWS(0), true, true},
-    {"_ZnwmRKSt9nothrow_t", ALLOC(0), false, true},
-    {"_ZnamRKSt9nothrow_t", ALLOC(0), false, true},
-    {"_ZnwmSt11align_val_t", THROWS(0), true, true},
-    {"_ZnamSt11align_val_t", THROWS(0), true, true},
-    {"_ZnwmSt11align_val_tRKSt9nothrow_t", ALLOC(0), false, true},
-    {"_ZnamSt11align_val_tRKSt9nothrow_t", ALLOC(0), false, true},
+    {"_Znwm", NULL, THROWS(0), true, true},
+    {"_Znam", NULL, THROWS(0), true, true},
+    {"_ZnwmRKSt9nothrow_t", NULL, ALLOC(0), false, true},
+    {"_ZnamRKSt9nothrow_t", NULL, ALLOC(0), false, true},
+    {"_ZnwmSt11align_val_t", NULL, THROWS(0), true, true},
+    {"_ZnamSt11align_val_t", NULL, THROWS(0), true, true},
+    {"_ZnwmSt11align_val_tRKSt9nothrow_t", NULL, ALLOC(0), false, true},
+    {"_ZnamSt11align_val_tRKSt9nothrow_t", NULL, ALLOC(0), false, true},
     /* operator delete and delete[]: plain, sized, nothrow, aligned */
-    {"_ZdlPv", FREE(0), false, true},
-    {"_ZdaPv", FREE(0), false, true},
-    {"_ZdlPvm", FREE(0), false, true},
-    {"_ZdaPvm", FREE(0), false, true},
-    {"_ZdlPvRKSt9nothrow_t", FREE(0), false, true},
-    {"_ZdaPvRKSt9nothrow_t", FREE(0), false, true},
-    {"_ZdlPvSt11align_val_t", FREE(0), false, true},
-    {"_ZdaPvSt11align_val_t", FREE(0), false, true},
-    {"_ZdlPvmSt11align_val_t", FREE(0), false, true},
-    {"_ZdaPvmSt11align_val_t", FREE(0), false, true},
-    {"_ZdlPvSt11align_val_tRKSt9nothrow_t", FREE(0), false, true},
-    {"_ZdaPvSt11align_val_tRKSt9nothrow_t", FREE(0), false, true},
+    {"_ZdlPv", NULL, FREE(0), false, true},
+    {"_ZdaPv", NULL, FREE(0), false, true},
+    {"_ZdlPvm", NULL, FREE(0), false, true},
+    {"_ZdaPvm", NULL, FREE(0), false, true},
+    {"_ZdlPvRKSt9nothrow_t", NULL, FREE(0), false, true},
+    {"_ZdaPvRKSt9nothrow_t", NULL, FREE(0), false, true},
+    {"_ZdlPvSt11align_val_t", NULL, FREE(0), false, true},
+    {"_ZdaPvSt11align_val_t", NULL, FREE(0), false, true},
+    {"_ZdlPvmSt11align_val_t", NULL, FREE(0), false, true},
+    {"_ZdaPvmSt11align_val_t", NULL, FREE(0), false, true},
+    {"_ZdlPvSt11align_val_tRKSt9nothrow_t", NULL, FREE(0), false, true},
+    {"_ZdaPvSt11align_val_tRKSt9nothrow_t", NULL, FREE(0), false, true},
 };
 
 #define COUNT(of) (sizeof(of) / sizeof(*(of)))
@@ -87,7 +87,7 @@ static void add_prefixed(struct alloc_functions *f, const char *prefix)
 
 void alloc_functions_init(struct alloc_functions *f)
 {
-    *f = (struct alloc_functions){.path = NULL};
+    *f = (struct alloc_functions){.user_given = false};
     for (size_t i = 0; i < COUNT(prefixes); i++)
         add_prefixed(f, prefixes[i]);
     for (size_t i = 0; i < COUNT(others); i++)
@@ -162,9 +162,9 @@ int alloc_functions_parse(struct alloc_functions *f, const char *text, struct er
         *vec_push(&f->all) = others[0];
     }
     f->user_given = true;
-    f->path = path ? path : f->path;
+    f->may_come = f->may_come || path;
     *vec_push(&f->all) =
-        (struct alloc_function){alloc, ALLOC_RETURNS, MEMLEAK_COOKIE(size, times, NO), false, false};
-    *vec_push(&f->all) = (struct alloc_function){release, FREE(0), false, false};
+        (struct alloc_function){alloc, path, ALLOC_RETURNS, MEMLEAK_COOKIE(size, times, NO), false, false};
+    *vec_push(&f->all) = (struct alloc_function){release, path, FREE(0), false, false};
     return 0;
 }

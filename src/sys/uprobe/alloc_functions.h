@@ -23,6 +23,7 @@ enum alloc_role {
 
 struct alloc_function {
     const char *name;
+    const char *path; /* the end of the path of its file; NULL: any file */
     enum alloc_role role;
     uint32_t what;    /* MEMLEAK_COOKIE(), of bpf/memleak.h */
     bool throws;      /* may end by an exception */
@@ -32,7 +33,7 @@ struct alloc_function {
 struct alloc_functions {
     struct VEC(struct alloc_function) all;
     struct VEC(char *) texts; /* of names that the user gave */
-    const char *path;         /* of user_given ones: a part of a file's path; NULL: any */
+    bool may_come;            /* ... in a library that may be loaded later */
     bool user_given;          /* by --functions; else the known ones */
 };
 

@@ -211,27 +211,29 @@ static void look_at_code(struct alloc_file *file, const struct probe_file *f)
     vec_release(&stubs);
 }
 
+static bool is_in(const struct alloc_function *function, const char *path)
+{
+    const size_t all = strlen(path), end = function->path ? strlen(function->path) : 0;
+    return !function->path || (all >= end && !strcmp(path + all - end, function->path));
+}
+
 /* Operators come last, and only into a file that allocates itself: others call malloc(), which counts. */
-static void find_places(struct alloc_places *p, struct alloc_file *file, const struct probe_file *f)
+static void find_places(struct alloc_places *p, struct alloc_file *file, const struct probe_file *f,
+                        const char *path)
 {
     struct search s = {p, mem_array(p->functions->all.len, sizeof(bool))};
     probe_file_names(f, note_name, &s);
     for (int operators = 0; operators < 2; operators++)
         for (size_t i = 0; i < p->functions->all.len; i++) {
             const struct alloc_function *function = &p->functions->all.at[i];
-            if (!s.found[i] || function->is_operator != operators || (operators && !file->allocates))
+            if (!s.found[i] || function->is_operator != operators || (operators && !file->allocates) ||
+                !is_in(function, path))
                 continue;
             add_place(file, f, function);
             file->allocates = file->allocates || function->role == ALLOC_RETURNS;
         }
     free(s.found);
     look_at_code(file, f);
-}
-
-static bool is_wanted(const struct alloc_functions *f, const char *path)
-{
-    const size_t all = strlen(path), end = f->path ? strlen(f->path) : 0;
-    return !f->path || (all >= end && !strcmp(path + all - end, f->path));
 }
 
 const struct alloc_file *alloc_places_in(struct alloc_places *p, const char *path)
@@ -247,8 +249,8 @@ const struct alloc_file *alloc_places_in(struct alloc_places *p, const char *pat
     struct alloc_file *file = mem_alloc(sizeof(*file));
     *file = (struct alloc_file){.dev = st.st_dev, .ino = st.st_ino};
     *vec_push(&p->files) = file;
-    if (is_wanted(p->functions, path) && !probe_file_open(&f, path, &e)) {
-        find_places(p, file, &f);
+    if (!probe_file_open(&f, path, &e)) {
+        find_places(p, file, &f, path);
         probe_file_close(&f);
     }
     return file;

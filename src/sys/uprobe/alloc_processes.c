@@ -27,6 +27,7 @@ struct alloc_processes {
     struct alloc_places *places;
     struct VEC(struct alloc_process) all;
     bool places_given;              /* by --functions */
+    bool may_come;                  /* ... in a library that may be loaded later */
     bool at_once;                   /* a link for many places */
     struct memleak_process *shared; /* by number; the programs read them */
     uint32_t *images;               /* numbers of images given so far, shared with the programs */
@@ -52,6 +53,7 @@ struct alloc_processes *alloc_processes_new(struct sys_session *s, const struct 
         .shared = shared,
         .places = alloc_places_new(functions),
         .places_given = functions->user_given,
+        .may_come = functions->may_come,
         .at_once = bpf_program__autoload(bpf_object__find_program_by_name(s->object, "memleak_session")),
         .images = bpf_object_shared(s, "images")};
     return all;
@@ -321,7 +323,7 @@ int alloc_processes_add(struct alloc_processes *all, pid_t pid, struct error *e)
         bad = attach_files(all, p, &files, e);
     if (!bad)
         attach_others(all, p, &files);
-    if (!bad && (!p->calls || !p->frees))
+    if (!bad && (!p->calls || !p->frees) && !all->may_come)
         bad = no_allocator(p, NULL, e);
     loader_files_release(&files);
     if (!bad)
@@ -374,7 +376,7 @@ int alloc_processes_add_command(struct alloc_processes *all, pid_t pid, const ch
     int bad = access(path, R_OK) ? 0 : attach_file(all, p, path, e);
     bad = bad ? bad : attach_files(all, p, &files, e);
     attach_others(all, p, &files);
-    if (!bad && (!p->calls || !p->frees) && !access(path, R_OK))
+    if (!bad && (!p->calls || !p->frees) && !all->may_come && !access(path, R_OK))
         bad = no_allocator(p, path, e);
     loader_files_release(&files);
     free(path);
