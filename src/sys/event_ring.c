@@ -127,6 +127,9 @@ int sys_wait(struct sys_session *s, int timeout_ms, struct table *t)
     bool other = false;
     int r, n = 0;
     timeout_ms = meet_more(s, timeout_ms);
+    const int next_ms = s->tool->step ? s->tool->step(s) : -1;
+    if (next_ms >= 0 && (timeout_ms < 0 || next_ms < timeout_ms))
+        timeout_ms = next_ms;
     uint64_t began_ns = clock_ns(CLOCK_MONOTONIC);
     s->rows = t;
     if (!s->ring && !s->samples) {

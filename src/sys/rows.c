@@ -180,12 +180,13 @@ int sys_take_rows(struct sys_session *s, struct table *t)
     uint64_t now = s->until_ns ? s->until_ns : clock_ns(CLOCK_MONOTONIC);
     s->rows_ns = now - s->since_ns;
     s->since_ns = now;
-    const uint32_t table = turn_tables(s);
+    const bool has_tables = s->tool->row != NULL;
+    const uint32_t table = has_tables ? turn_tables(s) : 0;
     live_objects_gather(s);
     if (s->tool->gather)
         s->tool->gather(s);
-    int error = drain(s, table, t);
-    if (sampled_rows_are(s))
+    int error = has_tables ? drain(s, table, t) : 0;
+    if (has_tables && sampled_rows_are(s))
         sampled_rows_take(s, t);
     live_objects_rest(s, t);
     if (s->tool->rest)
@@ -196,7 +197,7 @@ int sys_take_rows(struct sys_session *s, struct table *t)
 void rows_gather(struct sys_session *s)
 {
     uint32_t taken = __atomic_load_n(&s->state->samples, __ATOMIC_RELAXED);
-    if (taken - s->gathered < s->settings.rows_max / 4)
+    if (!s->tool->row || taken - s->gathered < s->settings.rows_max / 4)
         return;
     s->gathered = taken;
     drain(s, turn_tables(s), NULL);

@@ -126,6 +126,8 @@ int sys_open(struct sys_session **out, const struct sys_tool *tool, const struct
         error = stack_samples_open(s, e);
     if (!error)
         error = event_ring_open(s, e);
+    if (!error && tool->begin)
+        error = tool->begin(s, e);
     if (error) {
         sys_close(s);
         return error;
@@ -171,6 +173,7 @@ void sys_close(struct sys_session *s)
         s->tool->release(s);
     resolver_free(s->names);
     buf_release(&s->lacks);
+    buf_release(&s->says);
     free(s);
 }
 

@@ -9,6 +9,8 @@
  * Owns: programs, maps and links; the kernel frees them when the process ends, however it ends.
  */
 
+#include <sys/types.h>
+
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
@@ -35,6 +37,9 @@ struct sys_settings {
     const char *const *options;    /* values of the tool's own options, in their order; NULL: not given */
     /* functions to be marked in rows by call or function; NULL: none. They must outlive the session */
     const struct wrappers *helpers;
+    /* a command that waits to be started; 0: none. Its program as it will be looked up */
+    pid_t command;
+    const char *command_program;
 };
 
 #define SYS_ROWS_DEFAULT   16384u /* for each CPU, */
@@ -69,6 +74,7 @@ struct sys_session {
     uint64_t since_ns, until_ns;
     uint64_t rows_ns; /* time covered by the rows that were taken last */
     uint64_t lose;    /* which record to drop, counted down; 0: none. See sys_loses() */
+    struct buf says;  /* lines of the tool for the user, printed and emptied after each step, unless --quiet */
     void *own;        /* data of the tool; its release() frees it */
     struct names *names;
     bool met;                /* the processes that may end before they are named were read */

@@ -62,6 +62,7 @@ struct sys_part {
     uint64_t columns;   /* bits of the columns that apply only then */
     uint32_t stacks;    /* enum sys_stacks: the stacks to record, unless --stacks is given */
     bool spaces;        /* names of code of processes are needed */
+    bool samples;       /* stacks are copied, and unwound by the rules of the files, as with --sample 1 */
     bool kernel_code;   /* names of code of the kernel are needed, with --lines also files and lines */
     bool source;        /* files of the kernel's source are needed for such code */
     /* NULL, or one of the tool's own options: bits of the columns that have no values by this part without it */
@@ -198,6 +199,12 @@ struct sys_tool {
     int (*ready)(struct sys_session *s, struct error *e); /* before the programs are loaded */
     /* when counting has begun, and when it has ended, before the programs are detached (s->until_ns is set then) */
     void (*counting)(struct sys_session *s);
+    /* When they are attached, before anything is counted. Errors are those of sys_open(). */
+    int (*begin)(struct sys_session *s, struct error *e);
+    /* Whenever sys_wait() is called. Returns after how many milliseconds to call it again at the latest; -1: no limit. */
+    int (*step)(struct sys_session *s);
+    bool attaches_later;   /* also while it waits: it keeps its privileges */
+    bool observes_command; /* the command after -- is all that is observed */
     void (*gather)(struct sys_session *s); /* before rows are made: gets other data from the kernel */
     /* After them: adds rows without a key; for events, called when the programs are detached: adds events in
      * progress. */

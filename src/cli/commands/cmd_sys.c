@@ -130,6 +130,10 @@ static int observe(struct sys_request *r)
     }
     if (r->command && workload_prepare(&command, r->command, r->user, &e))
         return command_fail(EXIT_FAILED, "%s", e.text);
+    if (r->command && r->tool->observes_command) {
+        r->settings.command = command.pid;
+        r->settings.command_program = r->command[0];
+    }
     int error = sys_open(&show->session, r->tool, &r->settings, &e);
     if (error) {
         if (r->command)
@@ -156,7 +160,8 @@ static int observe(struct sys_request *r)
     if (unlocked && !show->quiet)
         fprintf(stderr, "allium: memory cannot be locked (%s): output may be late when memory is short\n",
                 strerror(-unlocked));
-    privileges_drop(); /* what is missing from here on is missed where it is used */
+    if (!r->tool->attaches_later)
+        privileges_drop(); /* what is missing from here on is missed where it is used */
     show->command = r->command ? &command : NULL;
     show->recording_name = r->output;
     show->command_name = r->command ? r->command[0] : NULL;

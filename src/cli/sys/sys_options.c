@@ -270,6 +270,8 @@ static void part(struct parse *p)
     }
     if (found->stacks && !value(p, "stacks"))
         p->r->settings.config.stacks = found->stacks;
+    if (found->samples && !value(p, "from"))
+        p->r->settings.config.sample = 1;
 }
 
 /* Returns the column that `text` names. If there is none, refuses the option, and returns the number of columns. */

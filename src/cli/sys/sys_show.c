@@ -135,12 +135,23 @@ static void say_goes_on(const struct show *w)
         fprintf(stderr, "allium: %s (pid %d) keeps running\n", w->o->command_name, (int)command->pid);
 }
 
+/* Each line that the tool has for the user. */
+static void say_words(const struct show *w)
+{
+    struct buf *says = &w->session->says;
+    for (char *line = says->len ? says->data : NULL, *end; line && (end = strchr(line, '\n')); line = end + 1)
+        if (!w->o->quiet)
+            fprintf(stderr, "allium: %.*s\n", (int)(end - line), line);
+    buf_reset(says);
+}
+
 /* Every report ends so. */
 static void close_report(struct show *w)
 {
     struct error e = {""};
     const struct sys_show *o = w->o;
     sys_read_counts(o->session);
+    say_words(w);
     struct sys_losses lost = {w->session->tool, o->session, o->session->counted, w->report.kept.not_stored};
     if (o->recording && sys_losses_record(o->session, o->recording, &e))
         w->code = command_fail(EXIT_FAILED, "%s", e.text);
@@ -192,6 +203,7 @@ static int wait_for_events(struct show *w)
 static int step(struct show *w)
 {
     int bad = wait_for_events(w);
+    say_words(w);
     if (bad)
         return command_fail(EXIT_FAILED, "cannot wait for events: %s", strerror(-bad));
     check_command(w);
@@ -272,6 +284,7 @@ int sys_show(struct sys_show *o)
     epoll_ctl(s->poll_fd, EPOLL_CTL_ADD, w.intervals.signal_fd, &ev);
     if (!o->quiet) /* from here on Ctrl-C ends with a report */
         say_ready(s);
+    say_words(&w);
     w.began_ns = w.shown_ns = w.intervals.began_ns;
     error = o->command ? begin_command(&w) : 0;
     if (error)

@@ -11,7 +11,6 @@
 #include "sys/bpf_object.h"
 #include "sys/probe/probe_attach.h"
 
-#define PROGRAM "/proc/self/exe"
 #define CALLS   100u /* of a round */
 #define ROUNDS  8u   /* of which the fastest one counts: others run on this machine, too */
 
@@ -64,16 +63,27 @@ static uint64_t call_ns(void (*function)(void))
     return best;
 }
 
-/* The price of a call of one kind, with an event at the return or without. */
-static int measure(struct sys_session *s, enum probe_place_kind kind, bool returns, uint64_t *ns)
+uint64_t probe_price_offset(enum probe_place_kind kind)
 {
     struct place place = {(uintptr_t)functions[kind], 0};
     dl_iterate_phdr(find_offset, &place);
+    return place.offset;
+}
+
+uint64_t probe_price_call_ns(enum probe_place_kind kind)
+{
+    return call_ns(functions[kind]);
+}
+
+/* The price of a call of one kind, with an event at the return or without. */
+static int measure(struct sys_session *s, enum probe_place_kind kind, bool returns, uint64_t *ns)
+{
+    const uint64_t offset = probe_price_offset(kind);
     struct bpf_link *links[2] = {NULL, NULL};
     if (returns)
-        links[0] = probe_attach_one(s, "probe_returns", PROGRAM, place.offset, 0, PROBE_EVENT_ID + 1);
+        links[0] = probe_attach_one(s, "probe_returns", PROBE_PRICE_PROGRAM, offset, 0, PROBE_EVENT_ID + 1);
     if (!returns || links[0])
-        links[1] = probe_attach_one(s, "probe_enters", PROGRAM, place.offset, 0, PROBE_EVENT_ID);
+        links[1] = probe_attach_one(s, "probe_enters", PROBE_PRICE_PROGRAM, offset, 0, PROBE_EVENT_ID);
     const int bad = links[1] ? 0 : -errno;
     if (!bad)
         *ns = call_ns(functions[kind]);

@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "sys/uprobe/alloc_processes.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "bpf/memleak.h"
+#include "collect/process/loader_files.h"
+#include "collect/process/mapped_code.h"
+#include "collect/process/proc.h"
+#include "sys/bpf_object.h"
+#include "sys/uprobe/uprobe_attach.h"
+
+#define SHARED_BYTES (MEMLEAK_PROCESSES * sizeof(struct memleak_process))
+
+#define ALLOC_PROCESSES_MAX ALLOC_PROCESS_OWN
+
+#define UPROBES "/sys/bus/event_source/devices/uprobe/type"
+
+struct alloc_processes {
+    struct sys_session *s;
+    struct alloc_places *places;
+    struct VEC(struct alloc_process) all;
+    bool places_given;              /* by --functions */
+    bool may_come;                  /* ... in a library that may be loaded later */
+    bool at_once;                   /* a link for many places */
+    struct memleak_process *shared; /* by number; the programs read them */
+    uint32_t *images;               /* numbers of images given so far, shared with the programs */
+};
+
+static void *map_processes(const struct sys_session *s)
+{
+    void *at = mmap(NULL, SHARED_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, sys_map(s, "processes"), 0);
+    return at == MAP_FAILED ? NULL : at;
+}
+
+struct alloc_processes *alloc_processes_new(struct sys_session *s, const struct alloc_functions *functions,
+                                            struct error *e)
+{
+    struct memleak_process *shared = map_processes(s);
+    if (!shared) {
+        error_set(e, errno, "cannot share memory with the BPF programs: %s", strerror(errno));
+        return NULL;
+    }
+    struct alloc_processes *all = mem_alloc(sizeof(*all));
+    *all = (struct alloc_processes){
+        .s = s,
+        .shared = shared,
+        .places = alloc_places_new(functions),
+        .places_given = functions->user_given,
+        .may_come = functions->may_come,
+        .at_once = bpf_program__autoload(bpf_object__find_program_by_name(s->object, "memleak_session")),
+        .images = bpf_object_shared(s, "images")};
+    return all;
+}
+
+static void release_links(struct alloc_process *p)
+{
+    uprobe_detach(&p->links, &p->multi_fds);
+}
+
+void alloc_processes_detach(struct alloc_processes *all)
+{
+    vec_each (struct alloc_process, p, &all->all)
+        release_links(p);
+}
+
+void alloc_processes_free(struct alloc_processes *all)
+{
+    if (!all)
+        return;
+    alloc_processes_detach(all);
+    vec_each (struct alloc_process, p, &all->all)
+        vec_release(&p->files);
+    vec_release(&all->all);
+    alloc_places_free(all->places);
+    munmap(all->shared, SHARED_BYTES);
+    free(all);
+}
+
+const struct alloc_process *alloc_processes_all(const struct alloc_processes *all, size_t *n)
+{
+    *n = all->all.len;
+    return all->all.at;
+}
+
+const struct alloc_process *alloc_processes_find(const struct alloc_processes *all, pid_t pid)
+{
+    for (size_t i = all->all.len; i--;)
+        if (all->all.at[i].pid == pid)
+            return &all->all.at[i];
+    return NULL;
+}
+
+/* ---- probes ---- */
+
+static uint64_t cookie_of(const struct alloc_process *p, const struct alloc_place *place)
+{
+    return (uint64_t)p->number << 32 | place->function->what | MEMLEAK_AT(place->place.kind);
+}
+
+static int attach_returns(struct alloc_processes *all, struct alloc_process *p, const char *path,
+                          const struct alloc_place *place)
+{
+    int bad = 0;
+    vec_each (const uint64_t, offset, &place->returns) {
+        const struct uprobe_spot spot = {path, p->pid, *offset, cookie_of(p, place)};
+        bad = bad ? bad : uprobe_attach(&p->links, all->s, "memleak_leaves", &spot, false);
+    }
+    return bad;
+}
+
+/*
+ * Both ends of a call have their probes at one place, where the stack pointer is still that of the entry. The return comes
+ * first: else a call between the two would have a beginning and no end.
+ */
+static int attach_place(struct alloc_processes *all, struct alloc_process *p, const char *path,
+                        const struct alloc_place *place)
+{
+    const struct uprobe_spot spot = {path, p->pid, place->offset, cookie_of(p, place)};
+    int bad;
+    switch (place->function->role) {
+    case ALLOC_RETURNS:
+        bad = place->function->throws ? attach_returns(all, p, path, place)
+                                      : uprobe_attach(&p->links, all->s, "memleak_returns", &spot, true);
+        return bad ? bad : uprobe_attach(&p->links, all->s, "memleak_enters", &spot, false);
+    case ALLOC_FREES:
+        return uprobe_attach(&p->links, all->s, "memleak_frees", &spot, false);
+    default:
+        return uprobe_attach(&p->links, all->s, "memleak_loads", &spot, false);
+    }
+}
+
+static int attach_each(struct alloc_processes *all, struct alloc_process *p, const char *path,
+                       const struct alloc_file *file)
+{
+    int bad = 0;
+    vec_each (const struct alloc_place, place, &file->places)
+        bad = bad ? bad : attach_place(all, p, path, place);
+    return bad;
+}
+
+/* All places of one role at once. */
+static int attach_role(struct alloc_processes *all, struct alloc_process *p, const char *path,
+                       const struct alloc_file *file, enum alloc_role role)
+{
+    static const struct {
+        const char *program;
+        enum uprobe_multi_kind kind;
+    } programs[] = {
+        [ALLOC_RETURNS] = {"memleak_session", UPROBE_MULTI_SESSION},
+        [ALLOC_FREES] = {"memleak_frees", UPROBE_MULTI_ENTRY},
+        [ALLOC_LOADS] = {"memleak_loads", UPROBE_MULTI_ENTRY},
+    };
+    struct uprobe_multi m = {.path = path, .pid = p->pid, .kind = programs[role].kind};
+    vec_each (const struct alloc_place, place, &file->places)
+        if (place->function->role == role) {
+            *vec_push(&m.offsets) = place->offset;
+            *vec_push(&m.cookies) = cookie_of(p, place);
+        }
+    const int bad =
+        m.offsets.len ? uprobe_attach_multi(&p->multi_fds, all->s, programs[role].program, &m) : 0;
+    vec_release(&m.offsets);
+    vec_release(&m.cookies);
+    return bad;
+}
+
+static int attach_all_returns(struct alloc_processes *all, struct alloc_process *p, const char *path,
+                              const struct alloc_file *file)
+{
+    struct uprobe_multi m = {.path = path, .pid = p->pid, .kind = UPROBE_MULTI_ENTRY};
+    vec_each (const struct alloc_place, place, &file->places)
+        vec_each (const uint64_t, offset, &place->returns) {
+            *vec_push(&m.offsets) = *offset;
+            *vec_push(&m.cookies) = cookie_of(p, place);
+        }
+    const int bad = m.offsets.len ? uprobe_attach_multi(&p->multi_fds, all->s, "memleak_leaves", &m) : 0;
+    vec_release(&m.offsets);
+    vec_release(&m.cookies);
+    return bad;
+}
+
+static int attach_file(struct alloc_processes *all, struct alloc_process *p, const char *path,
+                       struct error *e)
+{
+    const struct alloc_file *file = alloc_places_in(all->places, path);
+    int bad = 0;
+    if (!file || !file->places.len)
+        return 0;
+    vec_each (const struct alloc_file *, known, &p->files)
+        if (*known == file)
+            return 0;
+    *vec_push(&p->files) = file;
+    if (all->at_once)
+        bad = attach_all_returns(all, p, path, file);
+    for (int role = ALLOC_RETURNS; role <= ALLOC_LOADS && all->at_once && !bad; role++)
+        bad = attach_role(all, p, path, file, (enum alloc_role)role);
+    if (!all->at_once)
+        bad = attach_each(all, p, path, file);
+    vec_each (const struct alloc_place, place, &file->places) {
+        p->calls += place->function->role == ALLOC_RETURNS;
+        p->frees += place->function->role == ALLOC_FREES;
+    }
+    if (bad && access(UPROBES, F_OK))
+        return error_set(e, EOPNOTSUPP,
+                         "sys memleak cannot attach: this kernel has no uprobes (CONFIG_UPROBE_EVENTS)");
+    return bad ? error_set(e, -bad, "sys memleak cannot attach to %s: %s", path, strerror(-bad)) : 0;
+}
+
+static int attach_files(struct alloc_processes *all, struct alloc_process *p,
+                        const struct loader_files *files, struct error *e)
+{
+    int bad = 0;
+    vec_each (const struct loader_file, file, files)
+        bad = bad ? bad : attach_file(all, p, file->path, e);
+    return bad;
+}
+
+/*
+ * Allocators that lie beside the C library: a program that the process executes may have one, and there is no time to
+ * attach when it begins. A probe in a file that is not mapped costs nothing.
+ */
+static void attach_others(struct alloc_processes *all, struct alloc_process *p,
+                          const struct loader_files *files)
+{
+    static const char *const names[] = {"libjemalloc.so.?", "libtcmalloc.so.?", "libtcmalloc_minimal.so.?",
+                                        "libmimalloc.so.?*"};
+    const size_t calls = p->calls, frees = p->frees;
+    struct error e;
+    vec_each (const struct loader_file, file, files) {
+        const char *slash = strrchr(file->path, '/');
+        if (!slash || strncmp(slash + 1, "libc.so", strlen("libc.so")) || all->places_given)
+            continue;
+        for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+            struct buf pattern = BUF_INIT;
+            glob_t found = {0};
+            buf_printf(&pattern, "%.*s/%s", (int)(slash - file->path), file->path, names[i]);
+            if (!glob(buf_str(&pattern), 0, NULL, &found))
+                for (size_t j = 0; j < found.gl_pathc; j++)
+                    attach_file(all, p, found.gl_pathv[j], &e);
+            globfree(&found);
+            buf_release(&pattern);
+        }
+    }
+    p->calls = calls; /* of its own */
+    p->frees = frees;
+}
+
+/* ---- processes ---- */
+
+static struct alloc_process *find(struct alloc_processes *all, uint32_t number)
+{
+    return number < all->all.len ? &all->all.at[number] : NULL;
+}
+
+static void store(struct alloc_processes *all, const struct alloc_process *p, bool counts)
+{
+    const uint32_t pid = (uint32_t)p->pid;
+    all->shared[p->number] =
+        (struct memleak_process){.image = __atomic_add_fetch(all->images, 1, __ATOMIC_SEQ_CST)};
+    __atomic_store_n(&all->shared[p->number].counts, counts, __ATOMIC_SEQ_CST);
+    bpf_map_update_elem(sys_map(all->s, "numbers"), &pid, &p->number, BPF_ANY);
+}
+
+static void read_comm(struct alloc_process *p)
+{
+    uint64_t began_ns;
+    char comm[sizeof(p->comm)];
+    if (proc_thread(p->pid, p->pid, comm, sizeof(comm), &began_ns))
+        memcpy(p->comm, comm, sizeof(comm));
+}
+
+static struct alloc_process *add(struct alloc_processes *all, pid_t pid, struct error *e)
+{
+    if (all->all.len == ALLOC_PROCESSES_MAX) {
+        error_set(e, ENOSPC, "sys memleak observes at most %u processes", ALLOC_PROCESSES_MAX);
+        return NULL;
+    }
+    struct alloc_process *p = vec_push(&all->all);
+    *p = (struct alloc_process){.pid = pid, .number = (uint32_t)all->all.len - 1};
+    read_comm(p);
+    return p;
+}
+
+static int finish(struct alloc_process *p, int bad)
+{
+    if (bad) {
+        release_links(p);
+        p->ended = true;
+    }
+    return bad;
+}
+
+/* `program`: NULL: that of the process. */
+static int no_allocator(const struct alloc_process *p, const char *program, struct error *e)
+{
+    struct buf own = BUF_INIT;
+    proc_program(p->pid, &own);
+    const int bad = error_set(
+        e, ENOENT,
+        "%s has no function with the name of an allocator's: if it is stripped, install its debug symbols; "
+        "if it has an allocator of its own, name its functions by --functions",
+        program ? program : buf_str(&own));
+    buf_release(&own);
+    return bad;
+}
+
+int alloc_processes_add(struct alloc_processes *all, pid_t pid, struct error *e)
+{
+    struct loader_files files = {NULL};
+    struct alloc_process *p = add(all, pid, e);
+    if (!p)
+        return -ENOSPC;
+    int bad = mapped_code_read(pid, &files);
+    if (bad)
+        bad = error_set(e, -bad, "cannot read what process %d has mapped: %s", (int)pid, strerror(-bad));
+    else
+        bad = attach_files(all, p, &files, e);
+    if (!bad)
+        attach_others(all, p, &files);
+    if (!bad && (!p->calls || !p->frees) && !all->may_come)
+        bad = no_allocator(p, NULL, e);
+    loader_files_release(&files);
+    if (!bad)
+        store(all, p, true);
+    return finish(p, bad);
+}
+
+/* Looks the program up as execvp() does. */
+static char *find_program(const char *name)
+{
+    const char *path = getenv("PATH");
+    if (strchr(name, '/') || !path)
+        return mem_strdup(name);
+    while (*path) {
+        const size_t len = strcspn(path, ":");
+        struct buf b = BUF_INIT;
+        buf_printf(&b, "%.*s/%s", (int)len, path, name);
+        if (!access(buf_str(&b), X_OK))
+            return buf_detach(&b);
+        buf_release(&b);
+        path += len + (path[len] == ':');
+    }
+    return mem_strdup(name);
+}
+
+/* Of a script, the program that its first line names. */
+static char *follow_script(char *program)
+{
+    char line[256] = "";
+    FILE *f = fopen(program, "re");
+    const bool is_script = f && fgets(line, sizeof(line), f) && !strncmp(line, "#!", 2);
+    if (f)
+        fclose(f);
+    if (!is_script)
+        return program;
+    char *at = line + 2 + strspn(line + 2, " \t");
+    at[strcspn(at, " \t\n")] = '\0';
+    free(program);
+    return mem_strdup(at);
+}
+
+int alloc_processes_add_command(struct alloc_processes *all, pid_t pid, const char *program, struct error *e)
+{
+    struct loader_files files = {NULL};
+    struct alloc_process *p = add(all, pid, e);
+    if (!p)
+        return -ENOSPC;
+    char *path = follow_script(find_program(program));
+    loader_files_read(path, NULL, &files);
+    int bad = access(path, R_OK) ? 0 : attach_file(all, p, path, e);
+    bad = bad ? bad : attach_files(all, p, &files, e);
+    attach_others(all, p, &files);
+    if (!bad && (!p->calls || !p->frees) && !all->may_come && !access(path, R_OK))
+        bad = no_allocator(p, path, e);
+    loader_files_release(&files);
+    free(path);
+    if (!bad)
+        store(all, p, false);
+    return finish(p, bad);
+}
+
+void alloc_processes_again(struct alloc_processes *all, uint32_t number)
+{
+    struct alloc_process *p = find(all, number);
+    struct loader_files files = {NULL};
+    struct error e;
+    if (!p || p->ended)
+        return;
+    read_comm(p);
+    if (!mapped_code_read(p->pid, &files))
+        attach_files(all, p, &files, &e); /* a process that has ended meanwhile has no more use for them */
+    loader_files_release(&files);
+}
+
+void alloc_processes_end(struct alloc_processes *all, uint32_t number)
+{
+    struct alloc_process *p = find(all, number);
+    if (!p)
+        return;
+    release_links(p);
+    p->ended = true;
+}
+
+/* ---- functions that call each other ---- */
+
+#define CALLS_ENOUGH 1000u
+
+static bool reaches_itself(const struct alloc_process *p)
+{
+    vec_each (const struct alloc_file *, file, &p->files)
+        if ((*file)->reaches_itself)
+            return true;
+    return false;
+}
+
+bool alloc_processes_judge(struct alloc_processes *all)
+{
+    bool undecided = false;
+    vec_each (struct alloc_process, p, &all->all) {
+        struct memleak_process *shared = &all->shared[p->number];
+        if (p->ended || shared->is_flat || shared->nested || reaches_itself(p))
+            continue;
+        if (shared->calls >= CALLS_ENOUGH)
+            __atomic_store_n(&shared->is_flat, 1, __ATOMIC_SEQ_CST);
+        else
+            undecided = true;
+    }
+    return undecided;
+}
+
+struct memleak_process *alloc_processes_own(struct alloc_processes *all)
+{
+    return &all->shared[ALLOC_PROCESS_OWN];
+}
+
+bool alloc_processes_at_once(const struct alloc_processes *all)
+{
+    return all->at_once;
+}
