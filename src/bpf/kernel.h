@@ -71,10 +71,6 @@ typedef struct {
     long counter;
 } atomic_long_t;
 
-typedef struct {
-    int counter;
-} atomic_t;
-
 struct list_head {
     struct list_head *next;
 };
