@@ -113,13 +113,14 @@ def machine(place):
         look(place, "bench", "--memcg", "--time", "0s")
         for name in TOOLS:
             look(place, "sys", name, "--duration", "300ms")
+        look(place, "sys", "mmapsnoop", "--summary", "--duration", "300ms")
 
 
 def all_seen(place):
     """There is output of each schema; one with an unknown key, or with a text for a number, is found wrong."""
     equal(set(json_schemas.names()) - SEEN, set() if os.geteuid() == 0 else {
         "allium-sys-" + name
-        for name in ("advise", *TOOLS)
+        for name in ("advise", "mmapsnoop_summary", *TOOLS)
     } | {"allium-bench-memcg"}, "schemas without output")
     document = json.loads(place.allium("doctor", "--json").out)
     for spoil in (lambda rows: rows[0].update(unknown=1), lambda rows: rows[0].update(works=1),
