@@ -85,9 +85,10 @@ def stir(folder, group, code=EXIT_OF_STIR):
         echo $$ >%(group)s/cgroup.procs
         for i in 1 2 3 4 5 6 7 8; do cat /proc/self/status >/dev/null; done
         spare head -c %(much)d /dev/zero >%(folder)s/file
+        (echo 1 >/proc/sys/vm/compact_memory)
         spare cat %(folder)s/file >/dev/null
-        echo 1 >/proc/sys/vm/compact_memory
         (spare head -c %(much)d /dev/zero | spare tail -c %(much)d >/dev/null) 2>/dev/null
+        echo 1 >/proc/sys/vm/compact_memory
         exit %(code)d
     """ % {"group": group.folder, "folder": folder, "much": 3 * LIMIT_MIB << 20, "code": code}
     return ["sh", "-c", script]
