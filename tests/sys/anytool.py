@@ -90,9 +90,10 @@ def stir(folder, group, code=EXIT_OF_STIR):
         for i in 1 2 3; do echo >/dev/shm/stir-$$; cat /dev/shm/stir-$$ >/dev/null; rm /dev/shm/stir-$$; done
         ipcrm -m 2147483647 2>/dev/null
         spare head -c %(much)d /dev/zero >%(folder)s/file
+        (echo 1 >/proc/sys/vm/compact_memory)
         spare cat %(folder)s/file >/dev/null
-        echo 1 >/proc/sys/vm/compact_memory
         (spare head -c %(much)d /dev/zero | spare tail -c %(much)d >/dev/null) 2>/dev/null
+        echo 1 >/proc/sys/vm/compact_memory
         exit %(code)d
     """ % {"group": group.folder, "folder": folder, "much": 3 * LIMIT_MIB << 20, "code": code,
            "huge": built("TEST_HUGE"), "swapper": built("TEST_SWAPPER")}

@@ -364,7 +364,7 @@ static const char *const examples[] = {
     "show each second which processes move pages, whose, between which nodes, and how long it takes",
     "allium sys numamove --by reason --hist --duration 1m --interval 1m",
     "show the time of each migration, by its reason",
-    "allium sys numamove --by owner --where \"reason = 'NUMA balancing'\" --interval 10s",
+    "allium sys numamove --by owner --where 'reason:NUMA*' --interval 10s",
     "show the processes whose pages NUMA balancing moves",
     NULL,
 };
