@@ -94,14 +94,28 @@ static __always_inline bool is_shm_path(const struct call *call, __u32 which)
     return shm_device && !(path.text[0] == '.' && path.text[1] == '.') && is_shm_directory(call, which);
 }
 
-/* Returns whether an open file is in /dev/shm: most are not, by their file system's kind. */
+/*
+ * Functions of files that are not kept in memory, or are no regular files: one look at them tells that most opens are
+ * about no shared memory. Files in memory have functions that no others have.
+ */
+__u64 ordinary_files[8] = {0};
+
+/* Returns whether an open file is a regular one in /dev/shm. */
 static __always_inline bool is_shm_file(const struct file *file, const struct call *call, __u32 which)
 {
-    const struct super_block *in = BPF_CORE_READ(file, f_inode, i_sb);
-    if (LIKELY(BPF_CORE_READ(in, s_magic) != KERNEL_TMPFS_MAGIC))
+    enum { TYPE_BITS = 0170000, TYPE_REGULAR = 0100000 };
+    const __u64 functions = (__u64)BPF_CORE_READ(file, f_op);
+    volatile __u64 *ordinary = &ordinary_files[functions >> 6 & 7];
+    if (LIKELY(*ordinary == functions))
         return false;
+    const struct inode *inode = BPF_CORE_READ(file, f_inode);
+    if (BPF_CORE_READ(inode, i_sb, s_magic) != KERNEL_TMPFS_MAGIC ||
+        (BPF_CORE_READ(inode, i_mode) & TYPE_BITS) != TYPE_REGULAR) {
+        *ordinary = functions;
+        return false;
+    }
     /* Another mount namespace has another file system there. */
-    return BPF_CORE_READ(in, s_dev) == shm_device || is_shm_path(call, which);
+    return BPF_CORE_READ(inode, i_sb, s_dev) == shm_device || is_shm_path(call, which);
 }
 
 static __always_inline bool is_memory_file(const struct file *file)
