@@ -193,7 +193,11 @@ static __always_inline void keep_segment(struct call_begun *c, const struct call
         const struct file *file = file_mapped_at(call->arg[0]);
         id = file ? (__s32)BPF_CORE_READ(file, f_inode, i_ino) : -1; /* the kernel numbers the files so */
     }
-    segment_read(&s, id);
+    /* Unless somebody has removed it, the segment that is detached can be read when the call returns. */
+    if (which != SHMSNOOP_shmdt || segment_is_removed(id))
+        segment_read(&s, id);
+    else
+        s.id = id;
     c->kept[0] = s.bytes;
     c->kept[1] = (__u64)(__u32)s.key << 32 | (__u32)s.id;
     c->kept[2] = (__u64)s.creator << 32 | s.mode;
@@ -312,7 +316,10 @@ static __always_inline void put_call(struct shmsnoop_event *e, const struct call
         e->address = call->arg[0];
         if (!failed(e)) {
             e->id = (__s32)begun->kept[1];
-            put_kept(e, begun);
+            if (begun->kept[3])
+                put_kept(e, begun);
+            else
+                segment_read(&e->segment, e->id);
         }
         break;
     case SHMSNOOP_shmctl:
