@@ -320,6 +320,7 @@ struct address_space {
 };
 
 struct inode {
+    unsigned short i_mode;
     unsigned long i_ino;
     struct super_block *i_sb;
     struct address_space *i_mapping;
@@ -364,6 +365,7 @@ struct fs_struct {
 struct file {
     struct path f_path;
     struct inode *f_inode;
+    const void *f_op;
     unsigned int f_mode;
 };
 

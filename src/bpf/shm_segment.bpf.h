@@ -96,6 +96,14 @@ static __always_inline bool segment_read(struct shmsnoop_segment *s, __s32 id)
     return true;
 }
 
+/* Returns whether the segment is destroyed when nobody has it attached any more. */
+static __always_inline bool segment_is_removed(__s32 id)
+{
+    enum { SHM_DEST = 01000 };
+    const struct shmid_kernel *k = (const void *)segment_find(id);
+    return k && BPF_CORE_READ(k, shm_perm.mode) & SHM_DEST;
+}
+
 static __always_inline void file_read(struct shmsnoop_segment *s, const struct file *file)
 {
     const struct inode *inode = BPF_CORE_READ(file, f_inode);

@@ -94,14 +94,28 @@ static __always_inline bool is_shm_path(const struct call *call, __u32 which)
     return shm_device && !(path.text[0] == '.' && path.text[1] == '.') && is_shm_directory(call, which);
 }
 
-/* Returns whether an open file is in /dev/shm: most are not, by their file system's kind. */
+/*
+ * Functions of files that are not kept in memory, or are no regular files: one look at them tells that most opens are
+ * about no shared memory. Files in memory have functions that no others have.
+ */
+__u64 ordinary_files[8] = {0};
+
+/* Returns whether an open file is a regular one in /dev/shm. */
 static __always_inline bool is_shm_file(const struct file *file, const struct call *call, __u32 which)
 {
-    const struct super_block *in = BPF_CORE_READ(file, f_inode, i_sb);
-    if (LIKELY(BPF_CORE_READ(in, s_magic) != KERNEL_TMPFS_MAGIC))
+    enum { TYPE_BITS = 0170000, TYPE_REGULAR = 0100000 };
+    const __u64 functions = (__u64)BPF_CORE_READ(file, f_op);
+    volatile __u64 *ordinary = &ordinary_files[functions >> 6 & 7];
+    if (LIKELY(*ordinary == functions))
         return false;
+    const struct inode *inode = BPF_CORE_READ(file, f_inode);
+    if (BPF_CORE_READ(inode, i_sb, s_magic) != KERNEL_TMPFS_MAGIC ||
+        (BPF_CORE_READ(inode, i_mode) & TYPE_BITS) != TYPE_REGULAR) {
+        *ordinary = functions;
+        return false;
+    }
     /* Another mount namespace has another file system there. */
-    return BPF_CORE_READ(in, s_dev) == shm_device || is_shm_path(call, which);
+    return BPF_CORE_READ(inode, i_sb, s_dev) == shm_device || is_shm_path(call, which);
 }
 
 static __always_inline bool is_memory_file(const struct file *file)
@@ -179,7 +193,11 @@ static __always_inline void keep_segment(struct call_begun *c, const struct call
         const struct file *file = file_mapped_at(call->arg[0]);
         id = file ? (__s32)BPF_CORE_READ(file, f_inode, i_ino) : -1; /* the kernel numbers the files so */
     }
-    segment_read(&s, id);
+    /* Unless somebody has removed it, the segment that is detached can be read when the call returns. */
+    if (which != SHMSNOOP_shmdt || segment_is_removed(id))
+        segment_read(&s, id);
+    else
+        s.id = id;
     c->kept[0] = s.bytes;
     c->kept[1] = (__u64)(__u32)s.key << 32 | (__u32)s.id;
     c->kept[2] = (__u64)s.creator << 32 | s.mode;
@@ -298,7 +316,10 @@ static __always_inline void put_call(struct shmsnoop_event *e, const struct call
         e->address = call->arg[0];
         if (!failed(e)) {
             e->id = (__s32)begun->kept[1];
-            put_kept(e, begun);
+            if (begun->kept[3])
+                put_kept(e, begun);
+            else
+                segment_read(&e->segment, e->id);
         }
         break;
     case SHMSNOOP_shmctl:
