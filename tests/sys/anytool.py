@@ -84,7 +84,9 @@ def stir(folder, group, code=EXIT_OF_STIR):
     script = """
         spare() { (echo 500 >/proc/self/oom_score_adj; exec "$@"); }
         echo $$ >%(group)s/cgroup.procs
-        printf '%%s\n' 'map 200 zero private' out 'touch 0 200 1' | %(swapper)s >/dev/null
+        for i in 200 300; do
+            printf '%%s\n' "map $i zero private" out "touch 0 $i 1" | %(swapper)s >/dev/null
+        done
         for i in 1 2 3 4 5 6 7 8; do cat /proc/self/status >/dev/null; done
         for words in "thp 1" "hugetlb 2"; do echo "$words" | spare %(huge)s >/dev/null; done
         for i in 1 2 3; do echo >/dev/shm/stir-$$; cat /dev/shm/stir-$$ >/dev/null; rm /dev/shm/stir-$$; done
