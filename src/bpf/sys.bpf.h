@@ -14,8 +14,8 @@
  *   - bpf_map_delete_elem(), which fails only if there is no entry, and bpf_get_current_comm(), which fails only
  *     without a task;
  *   - an update of an LRU map: another entry is replaced.
- * The error of bpf_map_update_elem() and bpf_map_delete_elem() is an int: before 6.4 the upper half of what a program is
- * given is 0, so that no negative number equals it.
+ * The error of bpf_map_update_elem() and bpf_map_delete_elem() is an int: before 6.4 the upper half of what a program
+ * is given is 0, so that no negative number equals it.
  *
  * Runs in: the kernel, in the context of the event, including interrupts and the allocator itself.
  */
