@@ -38,17 +38,20 @@ ONE_LINERS = {
     "kmem": each(SLAB[:2], "@calls[args->call_site] = count(); @bytes[args->call_site] = sum(args->bytes_alloc);") +
             each(SLAB[2:], "@calls[args->call_site] = count();"),
     "kpages": each(("kmem:mm_page_alloc", "kmem:mm_page_free"), "@[kstack] = sum(1 << args->order);"),
+    "memleak": each(SLAB[:2], "@live[args->ptr] = (args->call_site, args->bytes_alloc, nsecs);") +
+               each(SLAB[2:], "delete(@live[args->ptr]);"),
     "oomkill": [("tracepoint:oom:mark_victim", "printf(\"%d\\n\", args->pid);")],
     "slabratetop": each(("kmem:kmem_cache_alloc",), "@[str(args->name)] = count();"),
     "vmscan": timed(STALLS, "probe") + each(RECLAIM[-2:], "@pages[probe] = count();"),
 }
 EVENTS = {
     "drsnoop": RECLAIM[:4], "faults": ("exceptions:page_fault_user",), "kmem": SLAB,
-    "kpages": ("kmem:mm_page_alloc", "kmem:mm_page_free"), "oomkill": ("oom:mark_victim",), "slabratetop": SLAB,
+    "kpages": ("kmem:mm_page_alloc", "kmem:mm_page_free"), "memleak": SLAB,
+    "oomkill": ("oom:mark_victim",), "slabratetop": SLAB,
     "vmscan": RECLAIM,
 }
 ORIGINALS = {
-    "drsnoop": ["drsnoop-bpfcc"], "kmem": ["memleak-bpfcc"], "oomkill": ["oomkill-bpfcc"],
+    "drsnoop": ["drsnoop-bpfcc"], "kmem": ["memleak-bpfcc"], "memleak": ["memleak-bpfcc"], "oomkill": ["oomkill-bpfcc"],
     "slabratetop": ["slabratetop-bpfcc", "-C"],
 }
 
