@@ -41,6 +41,8 @@ ONE_LINERS = {
     "kmem": each(SLAB[:2], "@calls[args->call_site] = count(); @bytes[args->call_site] = sum(args->bytes_alloc);") +
             each(SLAB[2:], "@calls[args->call_site] = count();"),
     "kpages": each(("kmem:mm_page_alloc", "kmem:mm_page_free"), "@[kstack] = sum(1 << args->order);"),
+    "memleak": each(SLAB[:2], "@live[args->ptr] = (args->call_site, args->bytes_alloc, nsecs);") +
+               each(SLAB[2:], "delete(@live[args->ptr]);"),
     "numamove": [("tracepoint:migrate:mm_migrate_pages_start", "@began[tid] = nsecs;"),
                  ("tracepoint:migrate:mm_migrate_pages",
                   "@pages[pid, args->reason] = sum(args->succeeded); "
@@ -53,12 +55,12 @@ ONE_LINERS = {
 EVENTS = {
     "brkstack": ("syscalls:sys_enter_brk",), "shmsnoop": SHM,
     "drsnoop": RECLAIM[:4], "faults": ("exceptions:page_fault_user",), "kmem": SLAB,
-    "kpages": ("kmem:mm_page_alloc", "kmem:mm_page_free"),
+    "kpages": ("kmem:mm_page_alloc", "kmem:mm_page_free"), "memleak": SLAB,
     "numamove": ("migrate:mm_migrate_pages_start", "migrate:mm_migrate_pages"), "oomkill": ("oom:mark_victim",),
     "slabratetop": SLAB, "vmscan": RECLAIM,
 }
 ORIGINALS = {
-    "drsnoop": ["drsnoop-bpfcc"], "kmem": ["memleak-bpfcc"], "oomkill": ["oomkill-bpfcc"],
+    "drsnoop": ["drsnoop-bpfcc"], "kmem": ["memleak-bpfcc"], "memleak": ["memleak-bpfcc"], "oomkill": ["oomkill-bpfcc"],
     "shmsnoop": ["shmsnoop-bpfcc"], "slabratetop": ["slabratetop-bpfcc", "-C"],
 }
 

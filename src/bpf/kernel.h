@@ -44,7 +44,7 @@ enum {
 };
 enum { BPF_RB_NO_WAKEUP = 1u << 0, BPF_RB_FORCE_WAKEUP = 1u << 1 };
 enum { BPF_RB_AVAIL_DATA, BPF_RB_RING_SIZE, BPF_RB_CONS_POS, BPF_RB_PROD_POS };
-enum { KERNEL_ENOMEM = 12, KERNEL_EFAULT = 14, KERNEL_EEXIST = 17, KERNEL_ENOSPC = 28 };
+enum { KERNEL_ENOENT = 2, KERNEL_ENOMEM = 12, KERNEL_EFAULT = 14, KERNEL_EEXIST = 17, KERNEL_ENOSPC = 28 };
 /* task_struct.flags: the BTF has no macros; so since 2.6 */
 enum { KERNEL_PF_KSWAPD = 0x20000, KERNEL_PF_KTHREAD = 0x200000 };
 enum { KERNEL_RECLAIM_WB_FILE = 1u << 1 }; /* reclaim_flags of mm_vmscan_* */
@@ -478,6 +478,7 @@ struct slab { /* the same memory as the page */
     struct kmem_cache *slab_cache;
 };
 
+enum migratetype { MIGRATE_MOVABLE = 1 };
 enum pagetype { PGTY_slab = 0xf5 };
 enum pageflags { PG_slab = 9 }; /* until 6.9 */
 

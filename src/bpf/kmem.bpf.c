@@ -68,10 +68,10 @@ static __always_inline void follow(const struct kmem_key *key, const struct slab
                                .time_ns = bpf_ktime_get_ns(),
                                .name = name & ~KMEM_AND_OTHERS,
                                .key = *key};
-    long error = bpf_map_update_elem(&live, &o->address, &object, BPF_NOEXIST);
+    int error = (int)bpf_map_update_elem(&live, &o->address, &object, BPF_NOEXIST);
     if (UNLIKELY(error == -KERNEL_EEXIST)) {
         count(KMEM_REUSED);
-        error = bpf_map_update_elem(&live, &o->address, &object, BPF_ANY);
+        error = (int)bpf_map_update_elem(&live, &o->address, &object, BPF_ANY);
     }
     if (UNLIKELY(error))
         count(SYS_LIVE_FULL);

@@ -42,8 +42,6 @@ struct kpages_value {
     __u32 reserved;
 };
 
-#define KPAGES_ORDERS 11u /* blocks of 2^0 to 2^10 pages: larger ones do not come from the page allocator */
-
 /** A live block, by the number of its first frame. The row's key follows. */
 struct kpages_live {
     __u32 order, reserved;

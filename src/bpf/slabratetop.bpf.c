@@ -50,7 +50,7 @@ static __always_inline bool is_followed(__u64 address)
 static __always_inline bool follow(__u64 address)
 {
     const __u64 now_ns = config.histograms ? bpf_ktime_get_ns() : 1;
-    long error = bpf_map_update_elem(&followed, &address, &now_ns, BPF_NOEXIST);
+    int error = (int)bpf_map_update_elem(&followed, &address, &now_ns, BPF_NOEXIST);
     if (LIKELY(!error))
         return false;
     if (error == -KERNEL_EEXIST) {

@@ -14,6 +14,8 @@
  *   - bpf_map_delete_elem(), which fails only if there is no entry, and bpf_get_current_comm(), which fails only
  *     without a task;
  *   - an update of an LRU map: another entry is replaced.
+ * The error of bpf_map_update_elem() and bpf_map_delete_elem() is an int: before 6.4 the upper half of what a program
+ * is given is 0, so that no negative number equals it.
  *
  * Runs in: the kernel, in the context of the event, including interrupts and the allocator itself.
  */
@@ -61,11 +63,16 @@ struct {
 
 #include "bpf/cgroup_rmdir.bpf.h"
 
-static __always_inline void count(__u32 what)
+static __always_inline void count_many(__u32 what, __u64 more)
 {
     __u64 *n = bpf_map_lookup_elem(&counts, &what);
     if (n)
-        __sync_fetch_and_add(n, 1); /* a program in an interrupt may count the same */
+        __sync_fetch_and_add(n, more); /* a program in an interrupt may count the same */
+}
+
+static __always_inline void count(__u32 what)
+{
+    count_many(what, 1);
 }
 
 /*

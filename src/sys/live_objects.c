@@ -13,7 +13,7 @@
 struct row {
     _Alignas(8) char key[SYS_KEY_BYTES_MAX];
     uint64_t objects, bytes;
-    void *sum; /* the tool's value, for live->show(); NULL without it */
+    void *sum; /* for live->show(); NULL without it */
     bool shown;
 };
 
@@ -28,7 +28,7 @@ int live_objects_ready(struct sys_session *s, struct error *e)
     const char *text = sys_option(s, live->option);
     uint64_t most = live->most;
     bool *follow = sys_variable(s, "follow_live", sizeof(*follow));
-    *follow = text || sys_option(s, "live");
+    *follow = live->always || text || sys_option(s, "live");
     if (text && (units_parse_size(text, &most) || !most || most > OBJECTS_MOST))
         return error_set(e, EINVAL, "invalid --%s '%s': use a number such as 512K", live->option, text);
     if (*follow && s->settings.config.sample)
@@ -55,27 +55,38 @@ void live_objects_free(struct live *l)
     free(l);
 }
 
-static void add(void *arg, const void *unused, const void *value)
+static struct row *row_of(struct sys_session *s, const void *value)
 {
-    struct sys_session *s = arg;
-    struct live *l = s->live;
+    const struct sys_live *live = s->tool->live;
     const size_t bytes = s->settings.part->key_bytes;
+    struct live *l = s->live;
     _Alignas(8) char key[SYS_KEY_BYTES_MAX] = {0};
     bool added;
-    (void)unused;
-    memcpy(key, (const char *)value + s->tool->live->key_at, bytes);
+    memcpy(key, (const char *)value + live->key_at, bytes);
     if (s->tool->merge_key)
         s->tool->merge_key(s, key);
     size_t at = map_put(&l->index, key, bytes, l->rows.len, &added);
     if (added) {
         struct row *row = vec_push(&l->rows);
         memcpy(row->key, key, bytes);
-        row->sum = s->tool->live->add ? mem_alloc(s->tool->value_bytes) : NULL;
+        row->sum = live->add ? mem_alloc(live->sum_bytes ? live->sum_bytes : s->tool->value_bytes) : NULL;
     }
-    l->rows.at[at].objects++;
-    l->rows.at[at].bytes += s->tool->live->bytes(value);
-    if (s->tool->live->add)
-        s->tool->live->add(l->rows.at[at].sum, value);
+    return &l->rows.at[at];
+}
+
+static void add(void *arg, const void *address, const void *value)
+{
+    struct sys_session *s = arg;
+    const struct sys_live *live = s->tool->live;
+    uint64_t at;
+    if (live->counts && !live->counts(s, value))
+        return;
+    struct row *row = row_of(s, value);
+    row->objects++;
+    row->bytes += live->bytes ? live->bytes(value) : 0;
+    memcpy(&at, address, sizeof(at));
+    if (live->add)
+        live->add(s, row->key, row->sum, at, value);
 }
 
 void live_objects_gather(struct sys_session *s)
@@ -94,8 +105,10 @@ void live_objects_row(struct sys_session *s, struct table *t, const void *key)
         return;
     size_t at = map_get(&l->index, key, s->settings.part->key_bytes);
     struct row *row = at == MAP_NONE ? NULL : &l->rows.at[at];
-    table_whole(t, live->bytes_column, row ? row->bytes : 0);
-    table_whole(t, live->objects_column, row ? row->objects : 0);
+    if (live->bytes) {
+        table_whole(t, live->bytes_column, row ? row->bytes : 0);
+        table_whole(t, live->objects_column, row ? row->objects : 0);
+    }
     if (row)
         row->shown = true;
 }
@@ -105,13 +118,13 @@ void live_objects_rest(struct sys_session *s, struct table *t)
     const struct sys_live *live = s->tool->live;
     for (size_t i = 0; s->live && i < s->live->rows.len; i++) {
         const struct row *row = &s->live->rows.at[i];
-        if (row->shown)
+        if (row->shown || sys_loses(s))
             continue;
         live->name(s, t, row->key, clock_ns(CLOCK_MONOTONIC));
         if (live->show)
-            live->show(s, t, row->sum);
+            live->show(s, t, row->key, row->sum);
         live_objects_row(s, t, row->key);
-        for (uint32_t c = live->first_column; c <= live->last_column; c++)
+        for (uint32_t c = live->first_column; live->bytes && c <= live->last_column; c++)
             table_whole(t, c, 0);
     }
 }

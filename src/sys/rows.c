@@ -124,7 +124,7 @@ static int gather(struct sys_session *s, const struct bpf_map *m, struct gathere
 }
 
 /* The rows of `all`, merged where tool->merge_key() makes their keys equal. */
-static void merge_rows(const struct sys_session *s, const struct gathered *all, struct gathered *merged)
+static void merge_rows(struct sys_session *s, const struct gathered *all, struct gathered *merged)
 {
     vec_each (char *, row, &all->rows) {
         _Alignas(8) char key[SYS_KEY_BYTES_MAX] = {0};

@@ -105,19 +105,24 @@ struct sys_counted {
  * live_objects.h).
  */
 struct sys_live {
-    const char *option;                    /* its own option for their largest number, besides "live" */
-    uint32_t most;                         /* the default of that option */
-    size_t key_at;                         /* offset of the row's key in the map's values */
-    uint64_t (*bytes)(const void *value);  /* bytes of a live object */
+    const char *option; /* its own option for their largest number, besides "live" */
+    uint32_t most;      /* the default of that option */
+    bool always;        /* they are followed without an option */
+    size_t key_at;      /* offset of the row's key in the map's values */
+    /* bytes of a live object; NULL: show() fills the columns of bytes and objects, too */
+    uint64_t (*bytes)(const void *value);
     uint32_t bytes_column, objects_column; /* columns for live objects */
     uint32_t first_column,
         last_column; /* what has happened: 0 in a row of which something is live and no more */
     void (*name)(struct sys_session *s, struct table *t, const void *key,
                  uint64_t time_ns); /* begins a row */
-    /* For columns that do not come from the key: add() adds a live object to a row's value, show() fills the columns
-     * from it. NULL, both: there are no such columns. */
-    void (*add)(void *sum, const void *value);
-    void (*show)(struct sys_session *s, struct table *t, const void *sum);
+    /* For columns that do not come from the key: add() adds a live object, the value of its address in the map, to a
+     * row's sum; show() fills the columns from it. NULL, both: there are no such columns. */
+    void (*add)(struct sys_session *s, const void *key, void *sum, uint64_t address, const void *value);
+    void (*show)(struct sys_session *s, struct table *t, const void *key, const void *sum);
+    size_t sum_bytes; /* of a sum, which begins as zeros; 0: it is a row's value */
+    /* Returns whether the object is one to be shown; NULL: all are. */
+    bool (*counts)(struct sys_session *s, const void *value);
 };
 
 /**
@@ -170,7 +175,7 @@ struct sys_tool {
     size_t key_bytes, value_bytes; /* value_bytes is a multiple of 8 */
     size_t user_stack_at;          /* offset in the key of the number of a user stack (__s32); 0: none */
     /* NULL, or: sets in a key to 0 what programs tell apart and rows do not. The rows that are equal then become one */
-    void (*merge_key)(const struct sys_session *s, void *key);
+    void (*merge_key)(struct sys_session *s, void *key);
     void (*add)(void *sum, const void *value); /* adds the values of one CPU to the sum over all */
     void (*row)(struct sys_session *s, struct table *t, const void *key, const void *sum);
     uint64_t (*weigh)(const void *value); /* what one event adds to `weight`; NULL: 1 */

@@ -8,7 +8,8 @@
  *   drop         unmaps all of them                  read PATH     reads a file
  *   files N      opens /dev/null N times             close         closes all of them
  *   timers N     makes N POSIX timers                untimers      deletes all of them
- *   pipes N      makes N pipes, which close closes
+ *   pipes N      makes N pipes, which close closes   fill          writes a page into each of them
+ *   mappings N   maps a page and unmaps it N times
  *   forks N      N children that end at once, one after the other
  *   churn        a bit of everything, until stdin ends: a load beside the test
  */
@@ -132,6 +133,26 @@ static const char *open_pipes(int n)
     return NULL;
 }
 
+/* Where other files are open it fails, as they are not for writing. */
+static const char *fill_pipes(void)
+{
+    static const char page[PAGE];
+    for (int i = 0; i + 1 < n_files; i += 2)
+        if (write(files[i + 1], page, PAGE) != (ssize_t)PAGE)
+            return "write";
+    return NULL;
+}
+
+static const char *make_mappings(int n)
+{
+    for (; n > 0; n--) {
+        void *at = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (at == MAP_FAILED || munmap(at, PAGE))
+            return "mmap";
+    }
+    return NULL;
+}
+
 static const char *forks(int n)
 {
     for (; n > 0; n--) {
@@ -180,6 +201,10 @@ static const char *obey(const char *word, const char *argument)
         return delete_timers();
     if (!strcmp(word, "pipes"))
         return open_pipes(n);
+    if (!strcmp(word, "fill"))
+        return fill_pipes();
+    if (!strcmp(word, "mappings"))
+        return make_mappings(n);
     if (!strcmp(word, "forks"))
         return forks(n);
     return strcmp(word, "churn") ? "no such command" : churn();

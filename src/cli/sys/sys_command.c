@@ -189,10 +189,14 @@ static size_t made_for(const struct option_doc *o)
 /* Some words of help are about this tool. */
 static void explain(struct option_doc *o, const struct sys_tool *tool)
 {
-    if (made_for(o) < MADE)
+    static char interval[64];
+    if (made_for(o) < MADE) {
         o->doc = made[made_for(o)].doc(tool);
-    else if (!strcmp(o->name, "interval") && tool->interval_ns)
-        o->doc = "print a report at each INTERVAL (1s)";
+    } else if (!strcmp(o->name, "interval") && tool->interval_ns) {
+        snprintf(interval, sizeof(interval), "print a report at each INTERVAL (%gs)",
+                 (double)tool->interval_ns / 1e9);
+        o->doc = interval;
+    }
 }
 
 static const struct sys_tool *helped;

@@ -120,7 +120,7 @@ static int ready(struct sys_session *s, struct error *e)
  * Rows are merged by the names of functions, files and directories later, and need to tell caches apart until then.
  * The process is in the key for the names of its stack. A stack that was lost has no names, so all of them are one row.
  */
-static void merge_key(const struct sys_session *s, void *data)
+static void merge_key(struct sys_session *s, void *data)
 {
     const uint32_t keep = KMEM_BY_CACHE | KMEM_BY_FUNCTION | KMEM_BY_FILE | KMEM_BY_DIRECTORY;
     struct kmem_key *key = data;
@@ -309,14 +309,18 @@ static uint64_t live_bytes(const void *value)
     return ((const struct kmem_live *)value)->allocated_bytes;
 }
 
-static void add_live(void *sum, const void *value)
+static void add_live(struct sys_session *s, const void *key, void *sum, uint64_t address, const void *value)
 {
     const struct kmem_live *object = value;
+    (void)s;
+    (void)key;
+    (void)address;
     add_name(sum, &(struct kmem_value){.name = object->name, .allocated_bytes = object->allocated_bytes});
 }
 
-static void show_cache(struct sys_session *s, struct table *t, const void *sum)
+static void show_cache(struct sys_session *s, struct table *t, const void *key, const void *sum)
 {
+    (void)key;
     add_cache(s, t, sum);
 }
 

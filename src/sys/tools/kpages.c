@@ -2,8 +2,6 @@
 /* `allium sys kpages`: pages of the kernel's page allocator, by who takes them. */
 #include "bpf/kpages.h"
 
-#include <errno.h>
-#include <inttypes.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +12,9 @@
 #include "model/table/table_merge.h"
 #include "sys/names/kernel_caller.h"
 #include "sys/kernel_enums.h"
-#include "sys/kernel_symbol_address.h"
 #include "sys/resolver.h"
 #include "sys/session.h"
+#include "sys/tools/block_attach.h"
 
 enum column {
     FUNCTION,
@@ -82,26 +80,6 @@ static void release(struct sys_session *s)
     s->own = NULL;
 }
 
-/*
- * Blocks that are followed are known by their frames' numbers, whose lower bits tell a block's beginning. By position
- * an event has the page's address alone, from which these bits come only if struct page is of a power of two of bytes,
- * see frame_of() in kpages.bpf.c.
- */
-static int check_frames(const struct sys_session *s, struct error *e)
-{
-    const struct bpf_program *by_address = bpf_object__find_program_by_name(s->object, "raw_alloc");
-    if (!s->live || !by_address || !bpf_program__autoload(by_address))
-        return 0;
-    uint32_t bytes = kernel_struct_bytes("page");
-    if (bytes && !(bytes & (bytes - 1)))
-        return 0;
-    return error_set(e, EOPNOTSUPP,
-                     "struct page has %" PRIu32
-                     " bytes here, no power of two: a page's address does not tell its frame, "
-                     "leave out --live",
-                     bytes);
-}
-
 static uint64_t bytes_of(uint64_t pages)
 {
     return pages * (uint64_t)sysconf(_SC_PAGESIZE);
@@ -114,7 +92,7 @@ static int ready(struct sys_session *s, struct error *e)
         kernel_enums_load(s->own, "migratetype", "MIGRATE_");
     }
     *(uint64_t *)sys_variable(s, "page_bytes", sizeof(uint64_t)) = bytes_of(1);
-    return check_frames(s, e);
+    return block_attach_ready(s, e, "leave out --live");
 }
 
 static void add(void *sum, const void *value)
@@ -301,14 +279,9 @@ static const struct sys_counted counted[] = {
     {0, NULL, NULL, false},
 };
 
-#define ALLOC_ARGUMENTS "page,order,gfp_flags,migratetype"
-#define FREE_ARGUMENTS  "page,order"
-
 static const struct sys_attach_method methods[] = {
-    {.name = "raw_tp",
-     .attach = {{"raw_alloc", "mm_page_alloc", ALLOC_ARGUMENTS, NULL},
-                {"raw_free", "mm_page_free", FREE_ARGUMENTS, NULL}}},
-    {.name = "tp", .attach = {{"tp_alloc", NULL, NULL, NULL}, {"tp_free", NULL, NULL, NULL}}},
+    {.name = "raw_tp", .attach = {BLOCK_PROGRAMS_BY_POSITION}},
+    {.name = "tp", .attach = {BLOCK_PROGRAMS_BY_NAME}},
     {.name = NULL},
 };
 
