@@ -76,9 +76,9 @@ class About:
 
 
 def stir(folder, group, code=EXIT_OF_STIR):
-    """A command with something for every tool: files, programs, memory, huge pages, reclaim in a cgroup, and a kill for lack of
-    memory. The shell itself is the last to be killed: there is lack of memory, too, when the disk is slow to take what
-    was written.
+    """A command with something for every tool: files, programs, memory, huge pages, reclaim in a cgroup, and a kill for
+    lack of memory. The shell itself is the last to be killed: there is lack of memory, too, when the disk is slow to
+    take what was written.
     """
     script = """
         spare() { (echo 500 >/proc/self/oom_score_adj; exec "$@"); }
