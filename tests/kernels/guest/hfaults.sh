@@ -99,8 +99,9 @@ echo $4 >$thp/khugepaged/scan_sleep_millisecs
 # The rest of the memory is in pieces of 4 KiB of a program: the kernel can compact them, if it may. By itself it does not.
 echo 0 >$proactive
 program holder
-tell holder pieces $(($(sed -n 's/MemAvailable: *\([0-9]*\) kB/\1/p' /proc/meminfo) / 2048 - 6))
-wish=$(($(sed -n 's/MemFree: *\([0-9]*\) kB/\1/p' /proc/meminfo) / 2048 - 8))
+huge_room() { echo $(($(sed -n 's/MemFree: *\([0-9]*\) kB/\1/p' /proc/meminfo) / 2048)); }
+tell holder pieces $(($(huge_room) - 4))
+wish=$(($(huge_room) - 4))
 for setting in $settings; do
     echo $setting >$thp/defrag
     name=defrag_${setting%+madvise}
