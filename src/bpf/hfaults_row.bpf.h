@@ -48,7 +48,7 @@ static __always_inline bool wanted_of(const struct task_struct *owner)
     return owner ? owner_wanted(owner) : wanted();
 }
 
-/* This CPU's row until row_done(). ctx: NULL if the stack now is not that of the event; owner: NULL for the current task. */
+/* This CPU's row until row_done(). ctx: NULL if the stack is not the event's; owner: NULL for the current task. */
 static __attribute__((noinline)) struct hfaults_value *row_of(void *ctx, const struct task_struct *owner,
                                                               __u32 class, __u32 result)
 {

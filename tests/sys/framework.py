@@ -434,8 +434,9 @@ def refuses_stacks(t):
 
 
 def what_fits_all(t):
-    """A condition that holds of each row."""
+    """A condition that holds of each row, but of those without what tells rows apart: they are of the machine."""
     rows, _, _ = json_of(t, within=True)
+    rows = [row for row in rows if row.get(t.columns[0]) is not None] or rows
     for column in t.columns:
         if rows and all(isinstance(row.get(column), str) for row in rows):
             return column + ":*"

@@ -334,7 +334,10 @@ static void add_pool(struct table *t, const struct overview_huge *h)
 static void rest(struct sys_session *s, struct table *t)
 {
     struct overview m = {0};
+    const bool shows_nothing = s->settings.config.filters && !table_rows(t);
     add_splits(s, t);
+    if (shows_nothing) /* of what was asked for */
+        return;
     overview_read_huge(&m);
     vec_each (const struct overview_huge, h, &m.huge)
         if (h->total)

@@ -12,12 +12,13 @@ plan 57
 
 thp=/sys/kernel/mm/transparent_hugepage
 pool=/proc/sys/vm/nr_hugepages
+proactive=/proc/sys/vm/compaction_proactiveness
 group=/sys/fs/cgroup/hfaults
 methods="fexit kprobe perf tp"
 settings="never defer madvise defer+madvise always"
 chosen() { sed 's/.*\[\(.*\)\].*/\1/' $thp/$1; }
 
-was="$(chosen enabled) $(chosen defrag) $(cat $thp/use_zero_page) $(cat $thp/khugepaged/scan_sleep_millisecs)"
+was="$(chosen enabled) $(chosen defrag) $(cat $thp/use_zero_page) $(cat $thp/khugepaged/scan_sleep_millisecs) $(cat $proactive)"
 put_back()
 {
     set -- $was
@@ -25,6 +26,7 @@ put_back()
     echo $2 >$thp/defrag
     echo $3 >$thp/use_zero_page
     echo $4 >$thp/khugepaged/scan_sleep_millisecs
+    echo $5 >$proactive
     echo 0 >$pool
 }
 trap put_back EXIT
@@ -94,10 +96,12 @@ tell collapsed drop
 set -- $was
 echo $4 >$thp/khugepaged/scan_sleep_millisecs
 
-# The rest of the memory is in pieces of 4 KiB of a program: the kernel can compact them, if it may.
+# The rest of the memory is in pieces of 4 KiB of a program: the kernel can compact them, if it may. By itself it does not.
+echo 0 >$proactive
 program holder
-tell holder pieces $(($(sed -n 's/MemAvailable: *\([0-9]*\) kB/\1/p' /proc/meminfo) / 2048 - 6))
-wish=$(($(sed -n 's/MemFree: *\([0-9]*\) kB/\1/p' /proc/meminfo) / 2048 - 8))
+huge_room() { echo $(($(sed -n 's/MemFree: *\([0-9]*\) kB/\1/p' /proc/meminfo) / 2048)); }
+tell holder pieces $(($(huge_room) - 4))
+wish=$(($(huge_room) - 4))
 for setting in $settings; do
     echo $setting >$thp/defrag
     name=defrag_${setting%+madvise}
