@@ -190,6 +190,11 @@ struct sys_tool {
     uint32_t stacks; /* enum sys_stacks: recorded unless --stacks says otherwise */
 
     /* Either, or NULL: */
+    /*
+     * The tool that the command line means: some options select another one of the same name, which shows other rows.
+     * Its `name` ends differently, and `called` has what users call it. `argv` is what stands behind "sys".
+     */
+    const struct sys_tool *(*variant)(int argc, char **argv);
     int (*ready)(struct sys_session *s, struct error *e); /* before the programs are loaded */
     void (*gather)(struct sys_session *s); /* before rows are made: gets other data from the kernel */
     /* After them: adds rows without a key; for events, called when the programs are detached: adds events in
@@ -212,5 +217,7 @@ struct sys_tool {
 /** All of them, in the order of src/meson.build; ends with NULL. */
 extern const struct sys_tool *const sys_tools[];
 const struct sys_tool *sys_tool_find(const char *name);
+/** For variant(): returns whether "--NAME", "--NAME=..." or, unless it is 0, "-LETTER" stands there before "--". */
+bool sys_tool_is_given(int argc, char **argv, const char *name, char letter);
 
 #endif
