@@ -207,6 +207,8 @@ void sys_read_counts(struct sys_session *s)
     s->counted[SYS_MAPS_LOST] = resolver_lost(s->names);
     s->counted[SYS_NAMELESS] = resolver_nameless(s->names);
     s->counted[SYS_UNTRUSTED] = resolver_untrusted(s->names);
+    if (s->samples)
+        s->counted[SYS_STACKS_FULL] += stack_samples_counted(s)->no_room;
     free(each);
     if (s->tool->count_rest)
         s->tool->count_rest(s);

@@ -19,8 +19,8 @@ struct samples {
     struct VEC(
         uint32_t) stack_of; /* by the sample's number, from `first` on: the stack's number + 1, 0: none */
     uint32_t first;
-    struct map known; /* a stack's frames -> its number */
-    struct VEC(char *) texts;
+    struct map known;         /* a stack's frames -> its number */
+    struct VEC(char *) texts; /* as many as --stack-slots says: a long run may meet ever new stacks */
     struct stack_samples_counts counts;
     struct user_frame frames[DEPTH_MAX];
 };
@@ -72,14 +72,16 @@ static void add_frames_key(struct buf *key, const struct user_frame *f, size_t n
 }
 
 #define IN_EXEC "[within exec: the old program's stack is gone]\n"
+#define NO_ROOM "[lost: no room for the stack, see --stack-slots]\n"
+#define WORDS   2u /* of them */
 
-/* The number of the one stack of all samples within exec. */
-static uint32_t exec_number(struct samples *p)
+/* The number of the one stack of all samples of which only this is known. */
+static uint32_t words_number(struct samples *p, const char *words)
 {
     bool added;
-    size_t number = map_put(&p->known, IN_EXEC, sizeof(IN_EXEC), p->texts.len, &added);
+    size_t number = map_put(&p->known, words, strlen(words) + 1, p->texts.len, &added);
     if (added)
-        *vec_push(&p->texts) = mem_strdup(IN_EXEC);
+        *vec_push(&p->texts) = mem_strdup(words);
     return (uint32_t)number;
 }
 
@@ -89,6 +91,11 @@ static uint32_t stack_number(struct sys_session *s, size_t n, enum stack_dump_en
     struct buf key = BUF_INIT, text = BUF_INIT;
     bool added;
     add_frames_key(&key, p->frames, n, end);
+    if (p->texts.len >= s->settings.stacks_max + WORDS && map_get(&p->known, key.data, key.len) == MAP_NONE) {
+        buf_release(&key);
+        p->counts.no_room++;
+        return words_number(p, NO_ROOM);
+    }
     size_t number = map_put(&p->known, key.data, key.len, p->texts.len, &added);
     buf_release(&key);
     if (!added)
@@ -155,7 +162,7 @@ static int take(void *arg, void *data, size_t bytes)
     /* Within exec: the memory is new, but the registers are still those of the program that asked for it. */
     if (!c.run[0].bytes && n == 1 && p->frames[0].kind == USER_FRAME_NOT_MAPPED) {
         p->counts.in_exec++;
-        store_stack(p, r->number, exec_number(p));
+        store_stack(p, r->number, words_number(p, IN_EXEC));
         return 0;
     }
     p->counts.ends[end]++;

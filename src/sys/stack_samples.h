@@ -36,6 +36,7 @@ struct stack_samples_counts {
     uint64_t taken;
     /* how many of them have no stack, because exec had removed the old program's */
     uint64_t in_exec;
+    uint64_t no_room;               /* how many have a stack for which there was no room: it is lost */
     uint64_t ends[STACK_DUMP_ENDS]; /* how their walks ended */
     uint64_t frames, not_found;     /* not_found: frames in no known code */
 };

@@ -77,11 +77,10 @@ def never_told(name):
         with container() as where:
             command = where.command(["cat", "/proc/self/status"])
             script = "%s >/dev/null & wait $!; rmdir %s; echo $!" % (shlex.join(command), where.folder)
-            done = tap.succeed([
-                "unshare", "-m", "sh", "-c", 'mount --bind %s/btf /sys/kernel/btf/vmlinux && exec "$@"' % folder, "sh",
-                lib.built("ALLIUM"), "sys", name, "--by", "process", "--json", "--quiet", "--comm", "cat", *ONE_REPORT, "--",
-                "sh", "-c", script
-            ])
+            mount = 'mount --bind %s/btf /sys/kernel/btf/vmlinux && exec "$@"' % folder
+            kept = ["--by", "process", "--json", "--quiet", "--comm", "cat", *ONE_REPORT]
+            command = [lib.built("ALLIUM"), "sys", name, *kept, "--", "sh", "-c", script]
+            done = tap.succeed(["unshare", "-m", "sh", "-c", mount, "sh", *command])
     rows = [json.loads(line) for line in done.stdout.splitlines() if b'"comm":"cat"' in line]
     check(rows and all(row["container"] == "(unknown)" for row in rows), rows)
 

@@ -194,6 +194,25 @@ def no_room():
     equal(sum(row["samples"] for row in told), lost["lost_samples"], "samples in rows that tell that they were lost")
 
 
+def few_texts():
+    """The names of so many stacks are kept as --stack-slots says. The samples of all further ones are in rows that tell that
+    they were lost; no event is.
+    """
+    slots, depths = 6, (3, 7, 11)
+    with sample("--comm", "stacked", "--stack-slots", slots) as it:
+        for depth in depths:
+            with program(built("TEST_STACKED")) as p:
+                p.do("plain %d" % depth)
+        rows, ended, lost = stop(it)
+    equal(sum(row["samples"] for row in rows), ended["taken"] + lost["lost_samples"], "samples in rows")
+    check(ended["taken"] >= PAGES * len(depths), ended)
+    told = [row for row in rows if (row["user_stack"] or [""])[0].startswith("[lost: no room for the stack")]
+    equal(sum(row["samples"] for row in told), lost["stacks_lost"], "samples in rows that tell the loss")
+    check(lost["stacks_lost"] >= PAGES * (len(depths) - 1), lost)
+    texts = {tuple(row["user_stack"]) for row in rows if row["user_stack"]}
+    check(len(texts) <= slots + 3, len(texts), "texts")
+
+
 def short_lived(programs, each, asleep=False):
     """Programs that live a millisecond; `asleep`: allium gets no turn as long as they run. What the kernel tells of
     their mappings meanwhile must find room, and what it tells of other programs' that come and go on this machine, too.
@@ -218,6 +237,7 @@ lib.main([
     ("one in one: the same sum as without samples", exact_beside),
     ("in a PID namespace stacks have names", in_namespace),
     ("a full ring loses stacks, not events", no_room),
+    ("the texts of stacks are bounded, and no event is lost", few_texts),
     ("programs of a millisecond: 99 % of frames are found", lambda: short_lived(1000, 20)),
     ("the same, where allium has no turn as long as they run", lambda: short_lived(300, 60, asleep=True)),
 ])

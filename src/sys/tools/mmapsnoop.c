@@ -336,6 +336,22 @@ static const struct sys_measure measure = {
     .doc = "the duration of each call", .summary = summary, .columns = 1ull << DURATION};
 static const struct sys_measure row_measure = {.doc = "the duration of the calls", .column = R_HISTOGRAM};
 
+static const char *const questions[] = {
+    "Which processes map and unmap memory, how, and how long does each call take?",
+    "Which mappings fail, and why? (--where 'error:*')",
+    "Which process maps most, and keeps it? (--summary)",
+    "Which code maps the memory? (--stacks user)",
+    NULL,
+};
+
+static const struct sys_explanation explanation = {
+    .questions = questions,
+    .event = "a call",
+    .event_ns = 1600,
+    .measured = "with the path of the file, no stacks; tp_btf, Linux 6.18 in a busy virtual machine",
+    .unseen = "what io_uring does to an address space, and mappings that faults and the kernel itself change",
+};
+
 SYS_OBJECT_OF(mmapsnoop);
 
 static const struct sys_tool sums = {
@@ -343,6 +359,7 @@ static const struct sys_tool sums = {
     .called = "sys mmapsnoop",
     .summary = "add up mappings by process, call, file or stack",
     .examples = examples,
+    .explanation = &explanation,
     SYS_OBJECT(mmapsnoop),
     .methods = methods,
     .columns = row_columns,
@@ -373,6 +390,7 @@ const struct sys_tool sys_mmapsnoop = {
     .name = "mmapsnoop",
     .summary = "show how address spaces change: mmap, munmap, mprotect, madvise and the like",
     .examples = examples,
+    .explanation = &explanation,
     SYS_OBJECT(mmapsnoop),
     .methods = methods,
     .columns = columns,
