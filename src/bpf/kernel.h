@@ -95,17 +95,6 @@ enum bpf_func_id {
     BPF_FUNC_loop = 181, /* since 5.17 */
 };
 
-struct seq_file;
-
-struct bpf_iter_meta {
-    struct seq_file *seq;
-};
-
-struct bpf_iter__task {
-    struct bpf_iter_meta *meta;
-    struct task_struct *task;
-};
-
 struct bpf_array {
     void *pptrs[0];
 };

@@ -116,8 +116,8 @@ static int attach_returns(struct alloc_processes *all, struct alloc_process *p, 
 }
 
 /*
- * Both ends of a call have their probes at one place, where the stack pointer is still that of the entry. The return comes
- * first: else a call between the two would have a beginning and no end.
+ * Both ends of a call have their probes at one place, where the stack pointer is still that of the entry. The return
+ * comes first: else a call between the two would have a beginning and no end.
  */
 static int attach_place(struct alloc_processes *all, struct alloc_process *p, const char *path,
                         const struct alloc_place *place)
