@@ -44,7 +44,7 @@ enum {
 };
 enum { BPF_RB_NO_WAKEUP = 1u << 0, BPF_RB_FORCE_WAKEUP = 1u << 1 };
 enum { BPF_RB_AVAIL_DATA, BPF_RB_RING_SIZE, BPF_RB_CONS_POS, BPF_RB_PROD_POS };
-enum { KERNEL_EFAULT = 14, KERNEL_EEXIST = 17, KERNEL_ENOSPC = 28 };
+enum { KERNEL_ENOMEM = 12, KERNEL_EFAULT = 14, KERNEL_EEXIST = 17, KERNEL_ENOSPC = 28 };
 /* task_struct.flags: the BTF has no macros; so since 2.6 */
 enum { KERNEL_PF_KSWAPD = 0x20000, KERNEL_PF_KTHREAD = 0x200000 };
 enum { KERNEL_RECLAIM_WB_FILE = 1u << 1 }; /* reclaim_flags of mm_vmscan_* */
@@ -64,12 +64,12 @@ struct perf_context {
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 typedef struct {
-    int counter;
-} atomic_t;
-
-typedef struct {
     long counter;
 } atomic_long_t;
+
+typedef struct {
+    int counter;
+} atomic_t;
 
 struct list_head {
     struct list_head *next;
@@ -221,6 +221,7 @@ struct mm_struct {
     unsigned long mmap_base, start_brk, brk, start_stack;
     atomic_long_t pgtables_bytes;
     unsigned long total_vm;
+    struct file *exe_file;
     struct percpu_counter rss_stat[4]; /* since 6.2 */
 };
 
@@ -240,7 +241,8 @@ struct mm_struct___before_6_14 {
 enum { MM_FILEPAGES, MM_ANONPAGES, MM_SWAPENTS, MM_SHMEMPAGES, NR_MM_COUNTERS };
 
 struct signal_struct {
-    atomic_t live; /* threads */
+    atomic_t live; /* threads that have not ended */
+    int nr_threads;
     struct list_head thread_head;
     short oom_score_adj;
     struct mm_struct *oom_mm;
@@ -266,6 +268,8 @@ struct task_struct {
     struct mm_struct *mm;
     struct signal_struct *signal;
     const struct cred *real_cred;
+    struct fs_struct *fs;
+    struct files_struct *files;
     __u64 start_time, start_boottime;
     struct pid *thread_pid; /* NULL: it is ending */
     unsigned long sas_ss_sp, sas_ss_size;
@@ -298,21 +302,51 @@ struct inode {
 };
 
 struct qstr {
+    __u64 hash_len;
     const unsigned char *name;
 };
 
+struct hlist_bl_node {
+    void *pprev;
+};
+
 struct dentry {
+    struct hlist_bl_node d_hash; /* no pprev: it is in no directory */
     struct qstr d_name;
     struct dentry *d_parent;
 };
 
+struct vfsmount {
+    struct dentry *mnt_root;
+};
+
+struct mount {
+    struct mount *mnt_parent;
+    struct dentry *mnt_mountpoint;
+    struct vfsmount mnt;
+};
+
 struct path {
+    struct vfsmount *mnt;
     struct dentry *dentry;
+};
+
+struct fs_struct {
+    struct path root;
 };
 
 struct file {
     struct path f_path;
     struct inode *f_inode;
+};
+
+struct fdtable {
+    unsigned int max_fds;
+    struct file **fd;
+};
+
+struct files_struct {
+    struct fdtable *fdt;
 };
 
 struct vm_area_struct {
@@ -377,106 +411,6 @@ struct slab { /* the same memory as the page */
 enum pagetype { PGTY_slab = 0xf5 };
 enum pageflags { PG_slab = 9 }; /* until 6.9 */
 
-/* Tracepoints by their fields; ent is their common head. */
-struct trace_entry {
-    unsigned short type;
-};
-
-struct trace_event_raw_kmalloc {
-    unsigned long call_site;
-    const void *ptr;
-    unsigned long bytes_req, bytes_alloc, gfp_flags;
-};
-
-struct trace_event_raw_kmem_cache_alloc {
-    unsigned long call_site;
-    const void *ptr;
-    __u32 __data_loc_name;
-    unsigned long bytes_req, bytes_alloc, gfp_flags;
-};
-
-/* Before 6.1 one class had both, and a second one both with _node. */
-struct trace_event_raw_kmem_alloc {
-    unsigned long call_site;
-    const void *ptr;
-    unsigned long bytes_req, bytes_alloc, gfp_flags;
-};
-
-struct trace_event_raw_kmem_alloc_node {
-    unsigned long call_site;
-    const void *ptr;
-    unsigned long bytes_req, bytes_alloc, gfp_flags;
-};
-
-struct trace_event_raw_kfree {
-    unsigned long call_site;
-    const void *ptr;
-};
-
-struct trace_event_raw_kmem_cache_free {
-    unsigned long call_site;
-    const void *ptr;
-    __u32 __data_loc_name;
-};
-
-struct trace_event_raw_mm_page_alloc {
-    unsigned long pfn; /* -1: there was none */
-    unsigned int order;
-    unsigned long gfp_flags;
-    int migratetype;
-};
-
-struct trace_event_raw_mm_page_free {
-    unsigned long pfn;
-    unsigned int order;
-};
-
-struct trace_event_raw_mm_vmscan_direct_reclaim_begin_template {
-    int order;
-    unsigned long gfp_flags;
-};
-
-struct trace_event_raw_mm_vmscan_direct_reclaim_end_template {
-    unsigned long nr_reclaimed;
-};
-
-struct trace_event_raw_exceptions {
-    unsigned long address, ip, error_code;
-};
-
-/* Before 6.14. */
-struct trace_event_raw_x86_exceptions {
-    unsigned long address, ip, error_code;
-};
-
-struct trace_event_raw_rss_stat {
-    unsigned int mm_id, curr;
-    int member;
-    long size;
-};
-
-struct trace_event_raw_mm_shrink_slab_start {
-    void *shrink;
-    unsigned long total_scan;
-};
-
-struct trace_event_raw_mm_shrink_slab_end {
-    int retval;
-    long total_scan;
-};
-
-struct trace_event_raw_mm_vmscan_lru_isolate {
-    unsigned long nr_requested, nr_scanned, nr_taken;
-    unsigned int isolate_mode; /* before 6.8 */
-    int lru;
-};
-
-struct trace_event_raw_mm_vmscan_lru_shrink_inactive {
-    unsigned long nr_reclaimed, nr_dirty, nr_writeback, nr_immediate;
-    unsigned int nr_activate0, nr_activate1;
-    int reclaim_flags;
-};
-
 struct shrinker {
     void *scan_objects;
 };
@@ -489,5 +423,7 @@ struct reclaim_stat {
 enum lru_list___kernel { LRU_INACTIVE_ANON = 0, LRU_INACTIVE_FILE = 2 };
 
 #pragma clang attribute pop
+
+#include "bpf/kernel_records.bpf.h"
 
 #endif

@@ -81,10 +81,12 @@ void bpf_object_size_maps(struct sys_session *s)
     struct bpf_map *map;
     const struct sys_settings *set = &s->settings;
     for (int i = 0; i < 2; i++)
-        if (tools_map(s, i ? "table_1" : "table_0", &map)) {
+        if (tools_map(s, i ? "table_1" : "table_0", &map) && set->part) {
             bpf_map__set_max_entries(map, set->rows_max);
             bpf_map__set_key_size(map, SYS_ROW_HEAD_BYTES + set->part->key_bytes);
             bpf_map__set_value_size(map, (uint32_t)rows_sum_bytes(s));
+        } else if (map) {
+            bpf_map__set_max_entries(map, 1); /* a tool with events and rows shows events */
         }
     if (tools_map(s, "stacks", &map))
         bpf_map__set_max_entries(map, set->config.stack_slots);

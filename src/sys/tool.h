@@ -180,6 +180,11 @@ struct sys_tool {
     uint32_t stacks; /* enum sys_stacks: recorded unless --stacks says otherwise */
 
     /* Either, or NULL: */
+    /*
+     * The tool that the command line means: some options select another one of the same name, which shows other rows.
+     * Its `name` ends differently, and `called` has what users call it. `argv` is what stands behind "sys".
+     */
+    const struct sys_tool *(*variant)(int argc, char **argv);
     int (*ready)(struct sys_session *s, struct error *e); /* before the programs are loaded */
     /* When they are attached, before anything is counted. Errors are those of sys_open(). */
     int (*begin)(struct sys_session *s, struct error *e);
@@ -211,5 +216,7 @@ struct sys_tool {
 /** All of them, in the order of src/meson.build; ends with NULL. */
 extern const struct sys_tool *const sys_tools[];
 const struct sys_tool *sys_tool_find(const char *name);
+/** For variant(): returns whether "--NAME", "--NAME=..." or, unless it is 0, "-LETTER" stands there before "--". */
+bool sys_tool_is_given(int argc, char **argv, const char *name, char letter);
 
 #endif

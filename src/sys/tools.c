@@ -10,3 +10,17 @@ const struct sys_tool *sys_tool_find(const char *name)
             return *t;
     return NULL;
 }
+
+bool sys_tool_is_given(int argc, char **argv, const char *name, char letter)
+{
+    const size_t len = strlen(name);
+    for (int i = 1; i < argc && strcmp(argv[i], "--"); i++) {
+        const char *word = argv[i];
+        if (!strncmp(word, "--", 2) && !strncmp(word + 2, name, len) &&
+            (!word[2 + len] || word[2 + len] == '='))
+            return true;
+        if (letter && word[0] == '-' && word[1] == letter)
+            return true;
+    }
+    return false;
+}

@@ -186,6 +186,7 @@ static int run(int argc, char **argv)
     if (!tool)
         return no_tool(argv[1]);
     struct sys_request r;
+    tool = tool->variant ? tool->variant(argc - 1, argv + 1) : tool;
     int code = sys_options_parse(&r, tool, argc - 1, argv + 1);
     if (code < 0) {
         code = observe(&r);

@@ -240,7 +240,8 @@ void sys_command_make(struct sys_request *r)
     add_options(r, &n, common);
     for (size_t i = 0; i < n; i++)
         explain(&r->options[i], tool);
-    snprintf(r->name, sizeof(r->name), "sys %s", tool->name);
+    snprintf(r->name, sizeof(r->name), "%s%s", tool->called ? "" : "sys ",
+             tool->called ? tool->called : tool->name);
     r->as_command = (struct command){
         .name = r->name,
         .usage = "[options] [-- CMD ARG...]",

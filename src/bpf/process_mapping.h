@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef BPF_PROCESS_MAPPING_H
+#define BPF_PROCESS_MAPPING_H
+
+/* What is mapped at an address of a process. See process_mapping.bpf.h. */
+
+#include "bpf/path.h"
+
+enum mapping_class {
+    MAPPING_HEAP,
+    MAPPING_STACK,
+    MAPPING_ANONYMOUS,
+    MAPPING_FILE,
+    MAPPING_SHARED, /* of shmget(), memfd_create(), /dev/shm, MAP_SHARED|MAP_ANONYMOUS */
+    MAPPING_HUGETLB,
+    MAPPING_OTHER,   /* vdso, or nothing is mapped there */
+    MAPPING_UNKNOWN, /* this kernel does not allow it to be found */
+    MAPPING_CLASSES
+};
+
+struct mapping {
+    __u64 inode; /* 0: no file */
+    __u32 device;
+    __u16 class;   /* enum mapping_class */
+    __u16 deleted; /* not 0: the file's name is gone */
+};
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef SYS_MAPPING_TEXT_H
+#define SYS_MAPPING_TEXT_H
+
+/*
+ * Names of what is mapped, for tools whose programs include bpf/process_mapping.bpf.h.
+ *
+ * Runs in: the tool.
+ */
+
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "bpf/process_mapping.h"
+
+struct sys_session;
+
+/**
+ * Appends the path of a mapping's file as /proc/PID/maps has it, "/usr/lib/libc.so.6" or "/tmp/x (deleted)"; of memory
+ * without a file "[heap]", "[anonymous]" and so on. "..." before a path stands for directories that were not read;
+ * " (renamed)" behind it: the file had another path before, or has several. Without a path, the file's number stands
+ * there: "inode 4711 of device 8:1". Bytes that do not print are written as \ooo.
+ */
+void mapping_text_add(const struct sys_session *s, struct buf *b, const struct mapping *m);
+/** Returns "heap", "anonymous" ... */
+const char *mapping_text_class(uint32_t class);
+
+#endif
