@@ -199,6 +199,8 @@ def refusals():
     refuses([], "no process", 2, "use -p PID")
     refuses(["-p", str(os.getpid()), "--period", "x"], "a bad period", 2, "invalid --period")
     refuses(["-p", str(os.getpid()), "--functions", "alloc=x"], "half a pair", 2, "invalid --functions")
+    refuses(["--functions", "alloc=leek_malloc,free=free", "--", built("TEST_LEAKER")], "a function that is not there", 2,
+            "function leek_malloc.*leak_malloc")
     with tap.private_dir() as folder:
         source = folder + "/static.c"
         with open(source, "w") as file:
