@@ -64,10 +64,6 @@ struct perf_context {
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 typedef struct {
-    int counter;
-} atomic_t;
-
-typedef struct {
     long counter;
 } atomic_long_t;
 
@@ -93,17 +89,6 @@ struct pt_regs {
 /* Whether the kernel has a helper: bpf_core_enum_value_exists(). */
 enum bpf_func_id {
     BPF_FUNC_loop = 181, /* since 5.17 */
-};
-
-struct seq_file;
-
-struct bpf_iter_meta {
-    struct seq_file *seq;
-};
-
-struct bpf_iter__task {
-    struct bpf_iter_meta *meta;
-    struct task_struct *task;
 };
 
 struct bpf_array {

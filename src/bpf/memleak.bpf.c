@@ -3,11 +3,13 @@
  * `allium sys memleak` for processes: programs of uprobes on the functions of an allocator. Each probe belongs to one
  * process, whose number is in its cookie.
  *
- * Of functions that call each other the outermost one counts. While a thread is in one, `calls` has its stack pointer: a
- * call from below it is an inner one, and a call from above shows that the former was left without a return (longjmp).
+ * Of functions that call each other the outermost one counts. While a thread is in one, `calls` has its stack pointer:
+ * a call from below it is an inner one, and a call from above shows that the former was left without a return
+ * (longjmp).
  */
 #include "bpf/sys.bpf.h"
 
+#include "bpf/iter.bpf.h"
 #include "bpf/memleak.h"
 
 /* Mean bytes between samples; 1: every object is followed. */
@@ -104,7 +106,10 @@ static __always_inline void read_arguments(const struct pt_regs *regs, __u64 to[
     to[6] = to[7] = 0;
 }
 
-/* Read in one place: of several reads the compiler would share the address, which the verifier does not allow either. */
+/*
+ * Read in one place: of several reads the compiler would share the address, which the verifier does not allow
+ * either.
+ */
 static __always_inline __u64 stack_pointer(const struct pt_regs *regs)
 {
     __u64 sp = regs->sp;

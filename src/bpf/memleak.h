@@ -21,8 +21,8 @@ enum memleak_part {
 
 /** A process whose allocator has probes. Its number is the upper half of each probe's cookie. */
 struct memleak_process {
-    __u32
-        image; /* a new number with each program that the process executes: addresses mean nothing in the next */
+    /* a new number with each program that the process executes: addresses mean nothing in the next one */
+    __u32 image;
     __u32 counts; /* 0: events are ignored; MEMLEAK_PRICED: nothing is kept */
     /* Functions of the allocator do not call each other: then nothing is noted of calls that are not sampled. */
     __u32 is_flat;
@@ -33,8 +33,8 @@ struct memleak_process {
 #define MEMLEAK_PRICED 2u
 
 /*
- * The lower half of a cookie says which arguments of the function have a meaning: three numbers of arguments, from 0 on,
- * of 4 bits each, and bits of enum memleak_kind.
+ * The lower half of a cookie says which arguments of the function have a meaning: three numbers of arguments, from 0
+ * on, of 4 bits each, and bits of enum memleak_kind.
  */
 #define MEMLEAK_NO_ARGUMENT              15u
 #define MEMLEAK_SIZE(cookie)             ((cookie)&15u)

@@ -74,8 +74,8 @@ struct sys_session {
     uint64_t since_ns, until_ns;
     uint64_t rows_ns; /* time covered by the rows that were taken last */
     uint64_t lose;    /* which record to drop, counted down; 0: none. See sys_loses() */
-    struct buf says;  /* lines of the tool for the user, printed and emptied after each step, unless --quiet */
-    void *own;        /* data of the tool; its release() frees it */
+    struct buf says; /* lines of the tool for the user, printed and emptied after each step, unless --quiet */
+    void *own;       /* data of the tool; its release() frees it */
     struct names *names;
     bool met;                /* the processes that may end before they are named were read */
     struct samples *samples; /* NULL: user stacks are not sampled */

@@ -206,10 +206,13 @@ struct sys_tool {
     void (*counting)(struct sys_session *s);
     /* When they are attached, before anything is counted. Errors are those of sys_open(). */
     int (*begin)(struct sys_session *s, struct error *e);
-    /* Whenever sys_wait() is called. Returns after how many milliseconds to call it again at the latest; -1: no limit. */
+    /*
+     * Whenever sys_wait() is called. Returns after how many milliseconds to call it again at the latest; -1: no
+     * limit.
+     */
     int (*step)(struct sys_session *s);
-    bool attaches_later;   /* also while it waits: it keeps its privileges */
-    bool observes_command; /* the command after -- is all that is observed */
+    bool attaches_later;                   /* also while it waits: it keeps its privileges */
+    bool observes_command;                 /* the command after -- is all that is observed */
     void (*gather)(struct sys_session *s); /* before rows are made: gets other data from the kernel */
     /* After them: adds rows without a key; for events, called when the programs are detached: adds events in
      * progress. */

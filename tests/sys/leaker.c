@@ -5,8 +5,8 @@
  *   churn N: allocates and frees N objects in each way
  *   many N: keeps N objects of sizes that differ
  *   frees: frees all objects that are kept
- *   fork: a child waits for a line, frees its copies of them, leaks by malloc and waits for another line; the answer comes
- *   when it has ended
+ *   fork: a child waits for a line, frees its copies of them, leaks by malloc and waits for another line; the
+ *   answer comes when it has ended
  *   threads: eight threads leak by malloc, and end
  *   load FILE: opens a library
  *   pool: keeps ten objects of its pool_get(), of twenty

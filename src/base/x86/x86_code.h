@@ -3,8 +3,8 @@
 #define BASE_X86_CODE_H
 
 /*
- * Machine code of x86-64: which functions a function calls, and where it returns. Decoded by Zydis; no other file includes
- * its headers.
+ * Machine code of x86-64: which functions a function calls, and where it returns. Decoded by Zydis; no other file
+ * includes its headers.
  *
  * Runs in: the tool. Threads: any. Pure.
  */

@@ -108,17 +108,26 @@ static int no_tool(const char *name)
     return code;
 }
 
+/* The command waits until the tool is ready. Returns 0, or -errno with a line. */
+static int prepare_command(struct sys_request *r, struct workload *command, struct error *e)
+{
+    const int bad = workload_prepare(command, r->command, r->user, e);
+    if (!bad && r->tool->observes_command) {
+        r->settings.command = command->pid;
+        r->settings.command_program = r->command[0];
+    }
+    return bad;
+}
+
 /* All options are read: runs the tool. */
 static int observe(struct sys_request *r)
 {
     struct error e = {""};
     struct workload command;
     struct sys_show *show = &r->show;
-    if (r->html) {
-        show->page = sys_page_open(r->html, r->force, r->tool, &e);
-        if (!show->page)
-            return command_fail(EXIT_FAILED, "%s", e.text);
-    }
+    show->page = r->html ? sys_page_open(r->html, r->force, r->tool, &e) : NULL;
+    if (r->html && !show->page)
+        return command_fail(EXIT_FAILED, "%s", e.text);
     if (r->from)
         return import_shown_run(r);
     int code = sys_vmlinux_find(r);
@@ -128,12 +137,8 @@ static int observe(struct sys_request *r)
         wrapper_lists_read_helpers(&r->helpers);
         r->settings.helpers = &r->helpers;
     }
-    if (r->command && workload_prepare(&command, r->command, r->user, &e))
+    if (r->command && prepare_command(r, &command, &e))
         return command_fail(EXIT_FAILED, "%s", e.text);
-    if (r->command && r->tool->observes_command) {
-        r->settings.command = command.pid;
-        r->settings.command_program = r->command[0];
-    }
     int error = sys_open(&show->session, r->tool, &r->settings, &e);
     if (error) {
         if (r->command)

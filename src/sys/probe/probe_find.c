@@ -118,6 +118,18 @@ static void add_nearest(struct nearest_names *s, struct buf *b)
     s->n = 0;
 }
 
+void probe_find_similar(const char *path, const char *name, struct buf *b)
+{
+    struct nearest_names names = {.wanted = name};
+    struct probe_file f;
+    struct error e;
+    if (probe_file_open(&f, path, &e))
+        return;
+    probe_file_names(&f, offer_name, &names);
+    add_nearest(&names, b);
+    probe_file_close(&f);
+}
+
 /* ---- functions ---- */
 
 static int fail_function(const struct probe_file *f, enum probe_function found, const char *name,

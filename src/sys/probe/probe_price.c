@@ -11,8 +11,8 @@
 #include "sys/bpf_object.h"
 #include "sys/probe/probe_attach.h"
 
-#define CALLS   100u /* of a round */
-#define ROUNDS  8u   /* of which the fastest one counts: others run on this machine, too */
+#define CALLS  100u /* of a round */
+#define ROUNDS 8u   /* of which the fastest one counts: others run on this machine, too */
 
 /* Functions with a probe on their first instruction, one for each kind of place. */
 #define FUNCTION(name, code)                                                                                 \

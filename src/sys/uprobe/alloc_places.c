@@ -182,9 +182,9 @@ static bool note_return(void *arg, uint64_t address, enum x86_exit how)
 }
 
 /*
- * Leaves out operators that do nothing without malloc() or free(), which count, and looks at the code of the others. The
- * kernel notes a return by another address in its place, which ends the program if an exception is to pass it: so the
- * returns of a function that may throw have probes of their own.
+ * Leaves out operators that do nothing without malloc() or free(), which count, and looks at the code of the others.
+ * The kernel notes a return by another address in its place, which ends the program if an exception is to pass it: so
+ * the returns of a function that may throw have probes of their own.
  */
 static void look_at_code(struct alloc_file *file, const struct probe_file *f)
 {

@@ -3,8 +3,8 @@
 #define SYS_ALLOC_PRICE_H
 
 /*
- * What the probes of `allium sys memleak` cost on this machine: measured by calls of functions of allium itself, with the
- * same programs.
+ * What the probes of `allium sys memleak` cost on this machine: measured by calls of functions of allium itself, with
+ * the same programs.
  *
  * Runs in: the tool, as root. Threads: one.
  */
@@ -16,8 +16,8 @@
 struct alloc_prices {
     /* of a call, its return included; of one whose return is of no interest; of a free. By kind of place */
     uint64_t call_ns[PROBE_PLACE_KINDS], skipped_ns[PROBE_PLACE_KINDS], free_ns[PROBE_PLACE_KINDS];
-    struct uprobe_links
-        links; /* they stay: nobody calls these functions, and the kernel takes long to remove them */
+    /* They stay: nobody calls these functions, and the kernel takes long to remove probes. */
+    struct uprobe_links links;
     struct uprobe_fds fds;
 };
 

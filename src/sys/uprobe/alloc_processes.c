@@ -14,6 +14,7 @@
 #include "collect/process/mapped_code.h"
 #include "collect/process/proc.h"
 #include "sys/bpf_object.h"
+#include "sys/probe/probe_find.h"
 #include "sys/uprobe/uprobe_attach.h"
 
 #define SHARED_BYTES (MEMLEAK_PROCESSES * sizeof(struct memleak_process))
@@ -24,6 +25,7 @@
 
 struct alloc_processes {
     struct sys_session *s;
+    const struct alloc_functions *functions;
     struct alloc_places *places;
     struct VEC(struct alloc_process) all;
     bool places_given;              /* by --functions */
@@ -52,6 +54,7 @@ struct alloc_processes *alloc_processes_new(struct sys_session *s, const struct 
         .s = s,
         .shared = shared,
         .places = alloc_places_new(functions),
+        .functions = functions,
         .places_given = functions->user_given,
         .may_come = functions->may_come,
         .at_once = bpf_program__autoload(bpf_object__find_program_by_name(s->object, "memleak_session")),
@@ -116,8 +119,8 @@ static int attach_returns(struct alloc_processes *all, struct alloc_process *p, 
 }
 
 /*
- * Both ends of a call have their probes at one place, where the stack pointer is still that of the entry. The return comes
- * first: else a call between the two would have a beginning and no end.
+ * Both ends of a call have their probes at one place, where the stack pointer is still that of the entry. The return
+ * comes first: else a call between the two would have a beginning and no end.
  */
 static int attach_place(struct alloc_processes *all, struct alloc_process *p, const char *path,
                         const struct alloc_place *place)
@@ -296,6 +299,36 @@ static int finish(struct alloc_process *p, int bad)
     return bad;
 }
 
+/* Returns a function that the user named, and that none of the process's files has; NULL: there is none. */
+static const struct alloc_function *missing(const struct alloc_processes *all, const struct alloc_process *p)
+{
+    vec_each (const struct alloc_function, function, &all->functions->all) {
+        bool found = function->role == ALLOC_LOADS || function->path;
+        vec_each (const struct alloc_file *, file, &p->files)
+            vec_each (const struct alloc_place, place, &(*file)->places)
+                found = found || place->function == function;
+        if (!found)
+            return function;
+    }
+    return NULL;
+}
+
+/* `path`: of the program, to be opened. */
+static int check_functions(const struct alloc_processes *all, const struct alloc_process *p, const char *path,
+                           struct error *e)
+{
+    const struct alloc_function *function = all->places_given ? missing(all, p) : NULL;
+    struct buf similar = BUF_INIT;
+    if (!function)
+        return 0;
+    if (path)
+        probe_find_similar(path, function->name, &similar);
+    const int bad = error_set(e, EINVAL, "--functions: neither the program nor a library has a function %s%s",
+                              function->name, buf_str(&similar));
+    buf_release(&similar);
+    return bad;
+}
+
 /* `program`: NULL: that of the process. */
 static int no_allocator(const struct alloc_process *p, const char *program, struct error *e)
 {
@@ -323,6 +356,9 @@ int alloc_processes_add(struct alloc_processes *all, pid_t pid, struct error *e)
         bad = attach_files(all, p, &files, e);
     if (!bad)
         attach_others(all, p, &files);
+    char *program = mapped_code_program(pid);
+    bad = bad ? bad : check_functions(all, p, program, e);
+    free(program);
     if (!bad && (!p->calls || !p->frees) && !all->may_come)
         bad = no_allocator(p, NULL, e);
     loader_files_release(&files);
@@ -376,6 +412,7 @@ int alloc_processes_add_command(struct alloc_processes *all, pid_t pid, const ch
     int bad = access(path, R_OK) ? 0 : attach_file(all, p, path, e);
     bad = bad ? bad : attach_files(all, p, &files, e);
     attach_others(all, p, &files);
+    bad = bad ? bad : check_functions(all, p, path, e);
     if (!bad && (!p->calls || !p->frees) && !all->may_come && !access(path, R_OK))
         bad = no_allocator(p, path, e);
     loader_files_release(&files);

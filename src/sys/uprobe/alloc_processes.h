@@ -40,8 +40,8 @@ void alloc_processes_free(struct alloc_processes *all);
  */
 int alloc_processes_add(struct alloc_processes *all, pid_t pid, struct error *e);
 /**
- * Puts probes on the allocators that the program will have when process `pid`, which waits, executes it; counting begins
- * then. Returns 0, or -errno with a line.
+ * Puts probes on the allocators that the program will have when process `pid`, which waits, executes it; counting
+ * begins then. Returns 0, or -errno with a line.
  */
 int alloc_processes_add_command(struct alloc_processes *all, pid_t pid, const char *program, struct error *e);
 /** Puts probes on allocators that a process has mapped meanwhile. */
@@ -49,11 +49,14 @@ void alloc_processes_again(struct alloc_processes *all, uint32_t number);
 /** Removes the probes of a process that has ended. */
 void alloc_processes_end(struct alloc_processes *all, uint32_t number);
 /**
- * Lets the programs note less in processes whose allocators have no functions that call each other, as far as their code
- * and their first calls show. Returns whether some are not judged yet.
+ * Lets the programs note less in processes whose allocators have no functions that call each other, as far as their
+ * code and their first calls show. Returns whether some are not judged yet.
  */
 bool alloc_processes_judge(struct alloc_processes *all);
-/** The number of allium itself, and what the programs read of it: probes on its own functions measure what they cost. */
+/*
+ * * The number of allium itself, and what the programs read of it: probes on its own functions measure what they
+ * cost.
+ */
 #define ALLOC_PROCESS_OWN (MEMLEAK_PROCESSES - 1)
 struct memleak_process *alloc_processes_own(struct alloc_processes *all);
 /** Returns whether probes are attached with one link for many places. */
