@@ -64,6 +64,10 @@ struct perf_context {
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 typedef struct {
+    int counter;
+} atomic_t;
+
+typedef struct {
     long counter;
 } atomic_long_t;
 

@@ -38,6 +38,4 @@ struct trace_event_raw_mm_khugepaged_scan_file {
 enum { X86_PAGE_PSE = 0x80 };
 enum { KERNEL_SIGBUS = 7 };
 enum scan_result { SCAN_SUCCEED = 1 };
-enum migratetype { MIGRATE_MOVABLE = 1 };
-
 #endif

@@ -11,8 +11,8 @@
 #include "sys/bpf_object.h"
 #include "sys/resolver.h"
 #include "sys/session.h"
-#include "sys/tools/memleak_live.h"
-#include "sys/tools/memleak_processes.h"
+#include "sys/tools/memleak/memleak_live.h"
+#include "sys/tools/memleak/memleak_processes.h"
 
 #define PERIOD_DEFAULT  (512u << 10)
 #define PERIOD_MOST     (1u << 30)
@@ -171,6 +171,17 @@ static void count_rest(struct sys_session *s)
 }
 
 SYS_OBJECT_OF(memleak);
+extern const struct sys_tool sys_memleak_kernel;
+
+/* Without a process it is about the kernel's own memory. */
+static const struct sys_tool *variant(int argc, char **argv)
+{
+    bool chosen = sys_tool_is_given(argc, argv, "help", 'h') || sys_tool_is_given(argc, argv, "pid", 'p') ||
+                  sys_tool_is_given(argc, argv, "comm", 0) || sys_tool_is_given(argc, argv, "cgroup", 0);
+    for (int i = 1; i < argc; i++)
+        chosen = chosen || !strcmp(argv[i], "--");
+    return chosen && !sys_tool_is_given(argc, argv, "kernel", 0) ? &sys_memleak : &sys_memleak_kernel;
+}
 
 const struct sys_tool sys_memleak = {
     .name = "memleak",
@@ -194,4 +205,5 @@ const struct sys_tool sys_memleak = {
     .release = memleak_release,
     .attaches_later = true,
     .observes_command = true,
+    .variant = variant,
 };

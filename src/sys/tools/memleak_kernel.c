@@ -17,8 +17,8 @@
 #include "sys/session.h"
 #include "sys/slab_cache_names.h"
 #include "sys/tools/block_attach.h"
-#include "sys/tools/memleak_kernel_site.h"
-#include "sys/tools/memleak_kernel_sums.h"
+#include "sys/tools/memleak/memleak_kernel_site.h"
+#include "sys/tools/memleak/memleak_kernel_sums.h"
 #include "sys/tools/slab_attach.h"
 
 enum column {

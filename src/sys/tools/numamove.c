@@ -134,7 +134,7 @@ static int ready(struct sys_session *s, struct error *e)
 }
 
 /* A system call names a process by the number of any of its threads. The process of one that has ended is not known. */
-static void merge_key(const struct sys_session *s, void *data)
+static void merge_key(struct sys_session *s, void *data)
 {
     struct numamove_key *key = data;
     struct proc_status status;

@@ -15,8 +15,8 @@
 #include "sys/mapping_text.h"
 #include "sys/resolver.h"
 #include "sys/tools/call_events.h"
-#include "sys/tools/shm_list.h"
-#include "sys/tools/shm_words.h"
+#include "sys/tools/shared_memory/shm_list.h"
+#include "sys/tools/shared_memory/shm_words.h"
 
 enum column {
     CALL = EVENT_COLUMNS_COLUMNS,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "sys/tools/shm_list.h"
+#include "sys/tools/shared_memory/shm_list.h"
 
 #include <ctype.h>
 #include <dirent.h>

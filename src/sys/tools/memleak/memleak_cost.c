@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "sys/tools/memleak_cost.h"
+#include "sys/tools/memleak/memleak_cost.h"
 
 #include <errno.h>
 #include <inttypes.h>

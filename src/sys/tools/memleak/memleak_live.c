@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "sys/tools/memleak_live.h"
+#include "sys/tools/memleak/memleak_live.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "bpf/memleak.h"
 #include "sys/resolver.h"
 #include "sys/stack_samples.h"
-#include "sys/tools/memleak_processes.h"
+#include "sys/tools/memleak/memleak_processes.h"
 
 #define SIZE_CLASSES 64u
 

@@ -11,7 +11,7 @@
 #include <bpf/libbpf.h>
 
 #include "sys/session.h"
-#include "sys/tools/memleak_cost.h"
+#include "sys/tools/memleak/memleak_cost.h"
 #include "sys/uprobe/alloc_processes.h"
 
 struct memleak_live;

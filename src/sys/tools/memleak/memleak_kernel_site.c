@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "sys/tools/memleak_kernel_site.h"
+#include "sys/tools/memleak/memleak_kernel_site.h"
 
 #include <stdlib.h>
 #include <string.h>

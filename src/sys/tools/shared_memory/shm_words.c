@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "sys/tools/shm_words.h"
+#include "sys/tools/shared_memory/shm_words.h"
 
 #include "bpf/shmsnoop.h"
 #include "sys/call_words.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "sys/tools/memleak_processes.h"
+#include "sys/tools/memleak/memleak_processes.h"
 
 #include <errno.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "collect/process/proc.h"
 #include "sys/bpf_object.h"
 #include "sys/resolver.h"
-#include "sys/tools/memleak_live.h"
+#include "sys/tools/memleak/memleak_live.h"
 
 #define LOOK_MS 1000u
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "sys/tools/memleak_kernel_sums.h"
+#include "sys/tools/memleak/memleak_kernel_sums.h"
 
 #include <unistd.h>
 
