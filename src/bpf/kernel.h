@@ -335,9 +335,14 @@ struct fs_struct {
     struct path root;
 };
 
+struct address_space {
+    struct inode *host;
+};
+
 struct file {
     struct path f_path;
     struct inode *f_inode;
+    struct address_space *f_mapping;
 };
 
 struct fdtable {
@@ -353,6 +358,7 @@ struct vm_area_struct {
     unsigned long vm_start, vm_end, vm_flags;
     const void *vm_ops;
     struct file *vm_file;
+    unsigned long vm_pgoff;
     struct mm_struct *vm_mm;
 };
 
@@ -409,7 +415,18 @@ struct slab { /* the same memory as the page */
 };
 
 enum pagetype { PGTY_slab = 0xf5 };
-enum pageflags { PG_slab = 9 }; /* until 6.9 */
+enum pageflags { PG_slab = 9, PG_head = 6 }; /* PG_slab: until 6.9 */
+
+/* Pages that belong together, since 5.16. Its flags come first. */
+struct folio {
+    struct address_space *mapping;
+    unsigned long index;    /* in the file, in pages */
+    unsigned long _flags_1; /* since 6.6 the lowest byte has the order of a large folio */
+};
+
+struct folio___before_6_6 {
+    unsigned char _folio_order;
+};
 
 /* Tracepoints by their fields; ent is their common head. */
 struct trace_entry {

@@ -49,8 +49,30 @@ static __always_inline void mapping_set_file(struct mapping *m, const struct fil
     m->deleted = path_is_deleted(file);
 }
 
+static __always_inline bool same_name(const char *a, const char *b)
+{
+    const __u64 *one = (const __u64 *)a, *other = (const __u64 *)b;
+    return one[0] == other[0] && one[1] == other[1];
+}
+
+/*
+ * Shared memory without a name, and memory of huge pages without one, have files of the kernel's own, a new one for each
+ * call of mmap(). Neither their names nor their numbers mean anything.
+ */
+static __attribute__((noinline, unused)) bool mapping_has_no_name(const struct file *file)
+{
+    static const char shared[16] __attribute__((aligned(8))) = "dev/zero",
+                                 huge[16] __attribute__((aligned(8))) = "anon_hugepage";
+    char name[16] __attribute__((aligned(8))) = {0};
+    const struct dentry *entry = BPF_CORE_READ(file, f_path.dentry);
+    if (BPF_CORE_READ(entry, d_parent) != entry)
+        return false;
+    bpf_probe_read_kernel_str(name, sizeof(name), BPF_CORE_READ(entry, d_name.name));
+    return same_name(name, shared) || same_name(name, huge);
+}
+
 /* Describes the mapping at an address of the current process. Returns its start; 0: there is none. */
-static __attribute__((noinline)) __u64 mapping_at(struct mapping *m, __u64 address)
+static __attribute__((noinline, unused)) __u64 mapping_at(struct mapping *m, __u64 address)
 {
     const struct mm_struct *mm = bpf_get_current_task_btf()->mm;
     if (!m)

@@ -94,7 +94,7 @@ GLOBAL __u32 path_read(__u64 file_at)
         used += (__u32)bytes;
         const struct dentry *parent = BPF_CORE_READ(at, d_parent);
         if (parent == at) { /* a file without a directory, such as one of memfd_create() */
-            s->text.flags = 0;
+            s->text.flags = PATH_NOWHERE;
             break;
         }
         w.at = parent;
@@ -116,6 +116,7 @@ static __attribute__((noinline)) int path_keep(const struct path_key *key, const
         s->text.entry = (__u64)entry;
         s->text.parent = (__u64)BPF_CORE_READ(entry, d_parent);
         s->text.name_hash = BPF_CORE_READ(entry, d_name.hash_len);
+        s->text.pid = current_ids() >> 32;
         if (known)
             s->text.flags |= PATH_RENAMED;
         if (bpf_map_update_elem(&paths, key, &s->text, BPF_ANY))
