@@ -8,52 +8,15 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 
 sys.dont_write_bytecode = True
 import lib
 from lib import Failed, built, check, equal, loses, one_row_by_comm, only, tool, toucher, vmstat
+from memory import before_6_1, file_of, huge_pages, load
 
 N = 300
-CLASSES = ("heap", "stack", "anonymous", "file", "shared", "hugetlb", "other")
 METHODS = ["perf", "tp_btf", "raw_tp", "tp"]  # fexit: tests/kernels/guest/faults.sh
 CLASSES = ["heap", "stack", "anonymous", "file", "shared", "hugetlb", "other"]
-HUGE = "/proc/sys/vm/nr_hugepages"
-
-
-@contextlib.contextmanager
-def load():
-    """Another program that has page faults all the time."""
-    with toucher() as other:
-        other.begin("churn")
-        yield
-
-
-@contextlib.contextmanager
-def file_of(pages):
-    with tempfile.NamedTemporaryFile(dir="/var/tmp") as file:  # a disk's, not a tmpfs
-        file.write(os.urandom(4096) * pages)
-        file.flush()
-        os.fsync(file.fileno())
-        yield file.name
-
-
-@contextlib.contextmanager
-def huge_pages(count):
-    def setting(value=None):
-        with open(HUGE, "r+") as file:
-            before = int(file.read())
-            if value is not None:
-                file.seek(0)
-                file.write(str(value))
-            return before
-    before = setting()
-    try:
-        setting(before + count)
-        check(setting() >= before + count, "the machine has no room for", count, "huge pages")
-        yield
-    finally:
-        setting(before)
 
 
 def touched(method, *words, options=(), env=None):
@@ -287,20 +250,6 @@ def growth(env=None):
             it.stop()
     equal(only(it.rows, pid=t.pid)["growth_bytes"], 6 * N * 4096, "growth by pages touched")
     equal(after - before, 6 * N * 4096, "growth by VmRSS")
-
-
-@contextlib.contextmanager
-def before_6_1():
-    """The kernel's BTF, but for the tree of mappings: as older kernels have it. -> what a command begins with that sees
-    it.
-    """
-    with open("/sys/kernel/btf/vmlinux", "rb") as file:
-        btf = file.read()
-    equal(btf.count(b"\0mm_mt\0"), 1, "members of that name")
-    with lib.tap.private_dir() as folder:
-        with open(folder + "/btf", "wb") as file:
-            file.write(btf.replace(b"\0mm_mt\0", b"\0mm_rb\0"))
-        yield ["unshare", "-m", "sh", "-c", 'mount --bind %s/btf /sys/kernel/btf/vmlinux && exec "$@"' % folder, "sh"]
 
 
 def no_tree(method):
