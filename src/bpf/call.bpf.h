@@ -3,11 +3,9 @@
 #define BPF_CALL_BPF_H
 
 /*
- * System calls of the current thread, from their entry to their exit. A tool says which numbers it takes
- * (call_is_ours()), and what it does at both ends. Of a call that had begun before the tool, or that has not ended, only
- * the number is known: such calls are counted, and never shown with made-up times.
- *
- * The programs run at every system call of the machine; for one that no tool wants they compare its number and no more.
+ * System calls of the current thread, from their entry to their exit. Programs at both ends run for each call of the
+ * machine; for a number that the tool does not want they must do no more than compare it. Of a call that had begun
+ * before the tool, or that has not ended, half is unknown: it is counted, and never shown with a made-up time.
  *
  * Runs in: the kernel.
  */
@@ -77,8 +75,8 @@ static __always_inline struct call_begun *call_enter(__s64 number)
     return c;
 }
 
-/* At the exit of a wanted call: returns what its entry has kept, until call_done(); NULL: it began before the tool, which
- * is counted. */
+/* At the exit of a wanted call: returns what its entry has kept, until call_done(); NULL: it began before the tool,
+ * which is counted. */
 static __always_inline struct call_begun *call_exit(__s64 number)
 {
     const __u32 tid = (__u32)bpf_get_current_pid_tgid();

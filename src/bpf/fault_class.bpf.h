@@ -14,7 +14,7 @@
 #include "bpf/sys.bpf.h"
 
 #include "bpf/faults.h"
-#include "bpf/mapping.bpf.h"
+#include "bpf/process_mapping.bpf.h"
 
 #define NO_VERSION 1u /* odd: the lock is held, or the kernel does not count */
 

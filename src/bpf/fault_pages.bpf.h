@@ -13,7 +13,7 @@
 #include "bpf/sys.bpf.h"
 
 #include "bpf/faults.h"
-#include "bpf/mapping.bpf.h"
+#include "bpf/process_mapping.bpf.h"
 
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);

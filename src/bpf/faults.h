@@ -4,7 +4,7 @@
 
 /* Rows of `allium sys faults`: page faults by process and by place. */
 
-#include "bpf/mapping.h"
+#include "bpf/process_mapping.h"
 #include "bpf/sys.h"
 
 /** Parts of the key, in the order in which they lie in it. */

@@ -221,7 +221,6 @@ struct mm_struct {
     unsigned long mmap_base, start_brk, brk, start_stack;
     atomic_long_t pgtables_bytes;
     unsigned long total_vm;
-    atomic_t mm_users;
     struct file *exe_file;
     struct percpu_counter rss_stat[4]; /* since 6.2 */
 };
@@ -243,6 +242,7 @@ enum { MM_FILEPAGES, MM_ANONPAGES, MM_SWAPENTS, MM_SHMEMPAGES, NR_MM_COUNTERS };
 
 struct signal_struct {
     atomic_t live; /* threads that have not ended */
+    int nr_threads;
     struct list_head thread_head;
     short oom_score_adj;
     struct mm_struct *oom_mm;
@@ -428,106 +428,6 @@ struct folio___before_6_6 {
     unsigned char _folio_order;
 };
 
-/* Tracepoints by their fields; ent is their common head. */
-struct trace_entry {
-    unsigned short type;
-};
-
-struct trace_event_raw_kmalloc {
-    unsigned long call_site;
-    const void *ptr;
-    unsigned long bytes_req, bytes_alloc, gfp_flags;
-};
-
-struct trace_event_raw_kmem_cache_alloc {
-    unsigned long call_site;
-    const void *ptr;
-    __u32 __data_loc_name;
-    unsigned long bytes_req, bytes_alloc, gfp_flags;
-};
-
-/* Before 6.1 one class had both, and a second one both with _node. */
-struct trace_event_raw_kmem_alloc {
-    unsigned long call_site;
-    const void *ptr;
-    unsigned long bytes_req, bytes_alloc, gfp_flags;
-};
-
-struct trace_event_raw_kmem_alloc_node {
-    unsigned long call_site;
-    const void *ptr;
-    unsigned long bytes_req, bytes_alloc, gfp_flags;
-};
-
-struct trace_event_raw_kfree {
-    unsigned long call_site;
-    const void *ptr;
-};
-
-struct trace_event_raw_kmem_cache_free {
-    unsigned long call_site;
-    const void *ptr;
-    __u32 __data_loc_name;
-};
-
-struct trace_event_raw_mm_page_alloc {
-    unsigned long pfn; /* -1: there was none */
-    unsigned int order;
-    unsigned long gfp_flags;
-    int migratetype;
-};
-
-struct trace_event_raw_mm_page_free {
-    unsigned long pfn;
-    unsigned int order;
-};
-
-struct trace_event_raw_mm_vmscan_direct_reclaim_begin_template {
-    int order;
-    unsigned long gfp_flags;
-};
-
-struct trace_event_raw_mm_vmscan_direct_reclaim_end_template {
-    unsigned long nr_reclaimed;
-};
-
-struct trace_event_raw_exceptions {
-    unsigned long address, ip, error_code;
-};
-
-/* Before 6.14. */
-struct trace_event_raw_x86_exceptions {
-    unsigned long address, ip, error_code;
-};
-
-struct trace_event_raw_rss_stat {
-    unsigned int mm_id, curr;
-    int member;
-    long size;
-};
-
-struct trace_event_raw_mm_shrink_slab_start {
-    void *shrink;
-    unsigned long total_scan;
-};
-
-struct trace_event_raw_mm_shrink_slab_end {
-    int retval;
-    long total_scan;
-};
-
-struct trace_event_raw_mm_vmscan_lru_isolate {
-    unsigned long nr_requested, nr_scanned, nr_taken;
-    unsigned int isolate_mode; /* before 6.8 */
-    int lru;
-};
-
-struct trace_event_raw_mm_vmscan_lru_shrink_inactive {
-    unsigned long nr_reclaimed, nr_dirty, nr_writeback, nr_immediate;
-    unsigned int nr_activate0, nr_activate1;
-    int reclaim_flags;
-};
-
 struct shrinker {
     void *scan_objects;
 };
@@ -540,5 +440,7 @@ struct reclaim_stat {
 enum lru_list___kernel { LRU_INACTIVE_ANON = 0, LRU_INACTIVE_FILE = 2 };
 
 #pragma clang attribute pop
+
+#include "bpf/kernel_records.bpf.h"
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* `allium sys mmapsnoop`: who maps memory, and how. */
 #include "bpf/call.bpf.h"
-#include "bpf/mapping.bpf.h"
+#include "bpf/process_mapping.bpf.h"
 #include "bpf/sys.bpf.h"
 
 #include "bpf/mmapsnoop.h"
@@ -30,7 +30,7 @@ static __always_inline __u32 kind_of_number(__s64 number)
     }
 }
 
-/* Likewise of 32-bit programs: mmap, munmap, mprotect, mremap, madvise, mmap2, mlock to munlockall, remap_file_pages. */
+/* Of 32-bit programs: mmap, munmap, mprotect, mlock to munlockall, mremap, mmap2, madvise, remap_file_pages. */
 static __always_inline bool is_number_of_32_bits(__s64 number)
 {
     return number == 90 || number == 91 || number == 125 || (number >= 150 && number <= 153) ||
@@ -67,8 +67,8 @@ static __always_inline int enters(const struct call *call, __u32 which)
 }
 
 /*
- * By how much the address space has grown or shrunk: the kernel's own number before and after, as mappings may be replaced
- * and holes unmapped. If the process has threads, these may map memory in the meantime: then it is what was asked for.
+ * By how much the address space has grown or shrunk: the kernel's own number before and after, as mappings may be
+ * replaced and holes unmapped. Other threads may map memory in the meantime: if there are any, the arguments count.
  */
 static __always_inline void put_growth(struct mmapsnoop_change *c, __u64 pages_before, __u64 mapped,
                                        __u64 unmapped)
@@ -76,7 +76,7 @@ static __always_inline void put_growth(struct mmapsnoop_change *c, __u64 pages_b
     const struct mm_struct *mm = bpf_get_current_task_btf()->mm;
     if (!mm)
         return;
-    if (mm->mm_users.counter == 1) {
+    if (BPF_CORE_READ(bpf_get_current_task_btf(), signal, nr_threads) == 1) {
         const __s64 grown = (__s64)(mm->total_vm - pages_before) * PAGE;
         if (mapped && grown <= (__s64)mapped)
             unmapped = mapped - grown;
@@ -236,8 +236,11 @@ static __always_inline void put_key(struct mmapsnoop_key *key, void *ctx, const 
         bpf_get_current_comm(key->comm, sizeof(key->comm));
     if (config.parts & MMAPSNOOP_BY_CALL)
         key->call = c->call;
-    if (config.parts & MMAPSNOOP_BY_FILE)
+    if (config.parts & MMAPSNOOP_BY_FILE) {
         key->mapping = c->mapping;
+        if (c->mapping.inode)
+            key->mapping.class = MAPPING_FILE; /* a row for each file, whether it is shared or not */
+    }
     if (config.parts & MMAPSNOOP_BY_STACK) {
         key->kernel_stack = kernel_stack_now(ctx);
         key->user_stack = user_stack_now(ctx);

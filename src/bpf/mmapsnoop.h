@@ -5,14 +5,15 @@
 /* Events and rows of `allium sys mmapsnoop`: an address space has changed, or should have. */
 
 #include "bpf/call.h"
-#include "bpf/mapping.h"
+#include "bpf/process_mapping.h"
 
 /** (name of the call, its number on x86-64) */
-#define MMAPSNOOP_CALLS(X)                                                                                   \
-    X(mmap, 9)                                                                                               \
-    X(mprotect, 10) X(munmap, 11) X(brk, 12) X(mremap, 25) X(madvise, 28) X(shmat, 30) X(shmdt, 67)          \
-        X(mlock, 149) X(munlock, 150) X(mlockall, 151) X(munlockall, 152) X(remap_file_pages, 216)           \
-            X(mlock2, 325) X(pkey_mprotect, 329) X(process_madvise, 440) X(mseal, 462)
+/* clang-format off */
+#define MMAPSNOOP_CALLS(X)                                                                                           \
+    X(mmap, 9) X(mprotect, 10) X(munmap, 11) X(brk, 12) X(mremap, 25) X(madvise, 28) X(shmat, 30) X(shmdt, 67)       \
+    X(mlock, 149) X(munlock, 150) X(mlockall, 151) X(munlockall, 152) X(remap_file_pages, 216) X(mlock2, 325)        \
+    X(pkey_mprotect, 329) X(process_madvise, 440) X(mseal, 462)
+/* clang-format on */
 
 enum mmapsnoop_call {
 #define MMAPSNOOP_CALL(name, number) MMAPSNOOP_##name,

@@ -47,7 +47,7 @@ struct path_walk {
     const struct mount *in, *root_in;
 };
 
-/* Goes from the root of what is mounted to the directory that it is mounted on. Returns false at the end of the path. */
+/* Goes from the root of what is mounted to the directory that it is mounted on. Returns false at the path's end. */
 static __always_inline bool path_leave_mounts(struct path_walk *w)
 {
     const struct mount *in = w->in;
@@ -63,6 +63,23 @@ static __always_inline bool path_leave_mounts(struct path_walk *w)
     return true;
 }
 
+/* Adds a name to those in the scratch. Their length stands there, too: in a register, the verifier would follow the walk
+ * for each length that it may have. */
+static __always_inline bool path_add(struct path_text *text, const struct dentry *entry)
+{
+    __u32 used = *(volatile __u32 *)&text->bytes;
+    if (used >= PATH_BYTES)
+        return false;
+    barrier_var(used); /* the compiler would leave out what follows, which the verifier needs */
+    used &= PATH_BYTES - 1;
+    const long bytes =
+        bpf_probe_read_kernel_str(text->names + used, PATH_NAME_BYTES, BPF_CORE_READ(entry, d_name.name));
+    if (bytes <= 0)
+        return false;
+    *(volatile __u32 *)&text->bytes = used + (__u32)bytes;
+    return true;
+}
+
 /* Reads the names into the scratch. */
 GLOBAL __u32 path_read(__u64 file_at)
 {
@@ -74,32 +91,26 @@ GLOBAL __u32 path_read(__u64 file_at)
                           .in = mount_of(BPF_CORE_READ(file, f_path.mnt)),
                           .root = BPF_CORE_READ(task, fs, root.dentry),
                           .root_in = mount_of(BPF_CORE_READ(task, fs, root.mnt))};
-    __u32 used = 0;
     if (!s)
         return 0;
-    s->text.flags = PATH_CUT;
-    for (int i = 0; i < PATH_STEPS && used <= PATH_BYTES; i++) {
+    s->text.flags = 0;
+    s->text.bytes = 0;
+    for (int i = 0; i < PATH_STEPS; i++) {
         const struct mount *before = w.in;
-        if (!path_leave_mounts(&w)) {
-            s->text.flags = 0;
-            break;
-        }
+        if (!path_leave_mounts(&w))
+            return 1;
         if (w.in != before)
             continue; /* several mounts may be stacked */
         const struct dentry *at = w.at;
-        const long bytes =
-            bpf_probe_read_kernel_str(s->text.names + used, PATH_NAME_BYTES, BPF_CORE_READ(at, d_name.name));
-        if (bytes <= 0)
+        if (!path_add(&s->text, at))
             break;
-        used += (__u32)bytes;
-        const struct dentry *parent = BPF_CORE_READ(at, d_parent);
-        if (parent == at) { /* a file without a directory, such as one of memfd_create() */
+        w.at = BPF_CORE_READ(at, d_parent);
+        if (w.at == at) { /* a file without a directory, such as one of memfd_create() */
             s->text.flags = PATH_NOWHERE;
-            break;
+            return 1;
         }
-        w.at = parent;
     }
-    s->text.bytes = used;
+    s->text.flags = PATH_CUT;
     return 1;
 }
 

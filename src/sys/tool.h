@@ -180,8 +180,8 @@ struct sys_tool {
 
     /* Either, or NULL: */
     /*
-     * The tool that the command line means: some options select another one of the same name, which shows other rows. Its
-     * `name` ends differently, and `called` has what users call it. `argv` is what stands behind "sys".
+     * The tool that the command line means: some options select another one of the same name, which shows other rows.
+     * Its `name` ends differently, and `called` has what users call it. `argv` is what stands behind "sys".
      */
     const struct sys_tool *(*variant)(int argc, char **argv);
     int (*ready)(struct sys_session *s, struct error *e); /* before the programs are loaded */

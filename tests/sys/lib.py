@@ -74,13 +74,15 @@ def stream(out, name=None):
 
 
 class Tool:
-    """`allium sys NAME --json`, ready. After stop(): rows, lost (its counts), code, errors."""
+    """`allium sys NAME --json`, ready. After stop(): rows, lost (its counts), code, errors. `shows`: the name of what its
+    options make it show, if that is another.
+    """
 
-    def __init__(self, name, *options, env=None, before=()):
+    def __init__(self, name, *options, env=None, before=(), shows=None):
         command = [*before, *with_tracefs([built("ALLIUM"), "sys", name, "--json", *map(str, options)])]
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, env={**os.environ, **(env or {})})
-        self.name, self.errors = name, b""
+        self.shows, self.errors = shows or name, b""
         for line in self.process.stderr:
             self.errors += line
             if b": ready:" in line:
@@ -106,7 +108,7 @@ class Tool:
         self.errors += errors
         self.code = self.process.returncode
         equal(self.code, 0, "exit code (%s)" % self.errors.decode())
-        lines = stream(out, self.name)
+        lines = stream(out, self.shows)
         self.lost = lines.pop()["lost"]
         self.rows = lines
         global records

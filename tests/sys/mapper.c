@@ -2,10 +2,9 @@
 /*
  * Changes its address space in known ways, and prints what it did, a JSON object a line, as it knows it from its own
  * calls and from /proc/self/maps. `mapper steps FOLDER`: each kind of change once. `mapper random N`: many, and by how
- * much the address space grew in between. `mapper pairs N`: mmap() and munmap() on each CPU. `mapper old N`: calls of 32
- * bits.
+ * much the address space grew in between. `mapper pairs N`: mmap() and munmap() on each CPU. `mapper old N`: calls of
+ * 32 bits. `mapper exec -`: another program.
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -37,7 +36,10 @@ static void say(const char *fmt, ...)
     va_end(args);
 }
 
-static void mark(void) { syscall(SYS_madvise, 0, 0, 4711); }
+static void mark(void)
+{
+    syscall(SYS_madvise, 0, 0, 4711);
+}
 
 /* The name of what is mapped there, as the kernel has it. */
 static const char *mapped_at(uint64_t address)
@@ -54,7 +56,8 @@ static const char *mapped_at(uint64_t address)
         int at = 0;
         end = strchr(line, '\n');
         *end = 0;
-        if (sscanf(line, "%lx-%lx %*s %*s %*s %*s %n", &from, &to, &at) >= 2 && address >= from && address < to) {
+        if (sscanf(line, "%lx-%lx %*s %*s %*s %*s %n", &from, &to, &at) >= 2 && address >= from &&
+            address < to) {
             snprintf(name, sizeof(name), "%s", at && line[at] ? line + at : "[anonymous]");
             return name;
         }
@@ -66,8 +69,8 @@ static const char *mapped_at(uint64_t address)
 static void did(const char *call, long result, uint64_t address, uint64_t bytes, const char *mapped)
 {
     say("{\"call\":\"%s\",\"error\":%s%s%s,\"address\":\"0x%lx\",\"size_bytes\":%lu,\"mapped\":%s%s%s", call,
-        result < 0 ? "\"" : "", result < 0 ? strerrorname_np((int)-result) : "null", result < 0 ? "\"" : "", address, bytes,
-        mapped ? "\"" : "", mapped ? mapped : "null", mapped ? "\"" : "");
+        result < 0 ? "\"" : "", result < 0 ? strerrorname_np((int)-result) : "null", result < 0 ? "\"" : "",
+        address, bytes, mapped ? "\"" : "", mapped ? mapped : "null", mapped ? "\"" : "");
 }
 
 #define CALL(name, ...)                                                                                      \
@@ -76,10 +79,12 @@ static void did(const char *call, long result, uint64_t address, uint64_t bytes,
         result_ == -1 ? -(long)errno : result_;                                                              \
     })
 
-static uint64_t map(int prot, int flags, uint64_t at, uint64_t bytes, int fd, uint64_t offset, const char *words)
+static uint64_t map(int prot, int flags, uint64_t at, uint64_t bytes, int fd, uint64_t offset,
+                    const char *words)
 {
     const long r = CALL(mmap, at, bytes, prot, flags, fd, offset);
-    did("mmap", r, r < 0 ? at : (uint64_t)r, bytes, r < 0 ? fd < 0 ? "[anonymous]" : NULL : mapped_at((uint64_t)r));
+    did("mmap", r, r < 0 ? at : (uint64_t)r, bytes,
+        r < 0 ? fd < 0 ? "[anonymous]" : NULL : mapped_at((uint64_t)r));
     say(",%s}\n", words);
     return (uint64_t)r;
 }
@@ -96,7 +101,7 @@ static int file_of(const char *folder, const char *name)
     return fd;
 }
 
-static void files(const char *folder)
+static __attribute__((noinline)) void files(const char *folder)
 {
     char path[512], other[512];
     const int fd = file_of(folder, "kept"), gone = file_of(folder, "gone"), moved = file_of(folder, "before"),
@@ -140,7 +145,9 @@ static void ranges(uint64_t at)
     r = CALL(madvise, at + 1, PAGE, MADV_FREE);
     did("madvise", r, at + 1, PAGE, "[anonymous]"), say(",\"flags\":\"MADV_FREE\"}\n");
     r = CALL(process_madvise, self, &all, 1, MADV_COLD, 0);
-    say("{\"call\":\"process_madvise\",\"error\":null,\"size_bytes\":%ld,\"flags\":\"MADV_COLD\",\"fd\":%d}\n", r, self);
+    say("{\"call\":\"process_madvise\",\"error\":null,\"size_bytes\":%ld,\"flags\":\"MADV_COLD\",\"fd\":%d}"
+        "\n",
+        r, self);
     r = CALL(mlock, at + 2 * PAGE, PAGE);
     did("mlock", r, at + 2 * PAGE, PAGE, "[anonymous]"), say("}\n");
     r = CALL(munlock, at + 2 * PAGE, PAGE);
@@ -190,7 +197,8 @@ static void steps(const char *folder)
     map(3, MAP_PRIVATE | MAP_ANONYMOUS, 0, 0, -1, 0, RW);
     map(3, MAP_PRIVATE | MAP_ANONYMOUS, 0, PAGE + 1, -1, 0, RW ",\"added_bytes\":8192");
     map(3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, a + 6 * PAGE, 4 * PAGE, -1, 0,
-        "\"prot\":\"PROT_READ|PROT_WRITE\",\"flags\":\"MAP_PRIVATE|MAP_FIXED|MAP_ANONYMOUS\",\"added_bytes\":16384");
+        "\"prot\":\"PROT_READ|PROT_WRITE\",\"flags\":\"MAP_PRIVATE|MAP_FIXED|MAP_ANONYMOUS\",\"added_bytes\":"
+        "16384");
     ranges(a);
     long r = CALL(munmap, a + 4 * PAGE, PAGE);
     did("munmap", r, a + 4 * PAGE, PAGE, "[anonymous]"), say(",\"removed_bytes\":4096}\n");
@@ -200,8 +208,9 @@ static void steps(const char *folder)
     did("munmap", r, a + 1, PAGE, "[anonymous]"), say("}\n");
     r = CALL(mremap, a + 6 * PAGE, 2 * PAGE, 200 * PAGE, MREMAP_MAYMOVE, 0);
     did("mremap", r, (uint64_t)r, 200 * PAGE, "[anonymous]");
-    say(",\"old_address\":\"0x%lx\",\"old_size_bytes\":%lu,\"flags\":\"MREMAP_MAYMOVE\",\"added_bytes\":%lu}\n", a + 6 * PAGE,
-        2 * PAGE, 198 * PAGE);
+    say(",\"old_address\":\"0x%lx\",\"old_size_bytes\":%lu,\"flags\":\"MREMAP_MAYMOVE\",\"added_bytes\":%lu}"
+        "\n",
+        a + 6 * PAGE, 2 * PAGE, 198 * PAGE);
     const uint64_t b = (uint64_t)r;
     r = CALL(mremap, b, 200 * PAGE, 50 * PAGE, 0, 0);
     did("mremap", r, b, 50 * PAGE, "[anonymous]"), say(",\"removed_bytes\":%lu}\n", 150 * PAGE);

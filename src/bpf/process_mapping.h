@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef BPF_MAPPING_H
-#define BPF_MAPPING_H
+#ifndef BPF_PROCESS_MAPPING_H
+#define BPF_PROCESS_MAPPING_H
 
-/* What is mapped at an address of a process. See mapping.bpf.h. */
+/* What is mapped at an address of a process. See process_mapping.bpf.h. */
 
 #include "bpf/path.h"
 

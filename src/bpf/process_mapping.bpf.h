@@ -11,7 +11,7 @@
 #include "bpf/sys.bpf.h"
 
 #include "bpf/mapped.bpf.h"
-#include "bpf/mapping.h"
+#include "bpf/process_mapping.h"
 #include "bpf/path.bpf.h"
 
 static __always_inline __u32 mapping_class_of_file(const struct file *file, __u64 flags)
