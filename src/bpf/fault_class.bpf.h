@@ -90,15 +90,34 @@ static __always_inline void see_entry(struct mapping_seen *now, const struct vm_
     now->name_hash = BPF_CORE_READ(entry, d_name.hash_len);
 }
 
+/* What of an entry changes when its file is renamed, moved or deleted. */
+struct entry_now {
+    __u64 hashed, parent, name_hash;
+};
+
+/* These lie side by side in all known kernels, and one read takes a third of the time of three. */
+static __always_inline struct entry_now read_entry(const struct dentry *entry)
+{
+    struct entry_now now = {0};
+    const __u64 at = bpf_core_field_offset(entry->d_hash.pprev);
+    if (bpf_core_field_offset(entry->d_parent) == at + 8 &&
+        bpf_core_field_offset(entry->d_name.hash_len) == at + 16) {
+        bpf_probe_read_kernel(&now, sizeof(now), (const void *)entry + at);
+        return now;
+    }
+    now.hashed = (__u64)BPF_CORE_READ(entry, d_hash.pprev);
+    now.parent = (__u64)BPF_CORE_READ(entry, d_parent);
+    now.name_hash = BPF_CORE_READ(entry, d_name.hash_len);
+    return now;
+}
+
 /* Returns whether the file has the name that was seen. Its entry exists as long as the mapping does. */
 static __always_inline bool is_named_so(const struct mapping_seen *seen)
 {
-    const struct dentry *entry = (const void *)seen->entry;
-    if (!(config.parts & FAULTS_BY_FILE) || !entry)
+    if (!(config.parts & FAULTS_BY_FILE) || !seen->entry)
         return true;
-    return seen->is.deleted == !BPF_CORE_READ(entry, d_hash.pprev) &&
-           seen->parent == (__u64)BPF_CORE_READ(entry, d_parent) &&
-           seen->name_hash == BPF_CORE_READ(entry, d_name.hash_len);
+    const struct entry_now now = read_entry((const void *)seen->entry);
+    return seen->is.deleted == !now.hashed && seen->parent == now.parent && seen->name_hash == now.name_hash;
 }
 
 /* The present state, from the address space's own tree. */

@@ -107,7 +107,7 @@ def machine(place):
     if os.geteuid() == 0:
         look(place, "sys", "advise")
         look(place, "bench", "--memcg", "--time", "0s")
-        for name in "kmem", "kpages", "faults", "slabratetop", "vmscan", "drsnoop", "oomkill":
+        for name in "kmem", "kpages", "faults", "ffaults", "slabratetop", "vmscan", "drsnoop", "oomkill":
             look(place, "sys", name, "--duration", "300ms")
 
 
@@ -115,7 +115,7 @@ def all_seen(place):
     """There is output of each schema; one with an unknown key, or with a text for a number, is found wrong."""
     equal(set(json_schemas.names()) - SEEN, set() if os.geteuid() == 0 else {
         "allium-sys-" + name
-        for name in ("advise", "kmem", "kpages", "faults", "slabratetop", "vmscan", "drsnoop", "oomkill")
+        for name in ("advise", "kmem", "kpages", "faults", "ffaults", "slabratetop", "vmscan", "drsnoop", "oomkill")
     } | {"allium-bench-memcg"}, "schemas without output")
     document = json.loads(place.allium("doctor", "--json").out)
     for spoil in (lambda rows: rows[0].update(unknown=1), lambda rows: rows[0].update(works=1),

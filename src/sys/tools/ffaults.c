@@ -43,7 +43,7 @@ static const char *const examples[] = {
     "show in which files each process had page faults, and how many pages were read",
     "allium sys ffaults --by file --only major --sort read_ahead_pages",
     "show the files of which most was read ahead of the faults",
-    "allium sys ffaults --where \"kind = 'file' and mapped like '%(replaced)'\"",
+    "allium sys ffaults --where 'mapped:\"*(replaced)\"'",
     "show which processes still touch files that an update has replaced",
     NULL,
 };
