@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * first_touch DEPTH [FILE]: touches pages that are not there, from so many frames deep; a round for each line on stdin,
- * answered with the CPU time of each fault in ns. The pages are those of new memory; with FILE, which is made, those of a
- * file that is in the page cache: of these, the kernel maps 16 at each fault.
+ * answered with the CPU time of each fault in ns. The pages are those of new memory; with FILE, which is made, those of
+ * a file that is in the page cache: of these, the kernel maps 16 at each fault.
  */
 #include <fcntl.h>
 #include <stdio.h>

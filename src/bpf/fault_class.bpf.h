@@ -37,6 +37,28 @@ struct {
     __uint(value_size, sizeof(struct mapping_seen));
 } mapping_seen SEC(".maps");
 
+static __always_inline bool same_name(const char *a, const char *b)
+{
+    const __u64 *one = (const __u64 *)a, *other = (const __u64 *)b;
+    return one[0] == other[0] && one[1] == other[1];
+}
+
+/*
+ * Shared memory without a name, and memory of huge pages without one, have files of the kernel's own, a new one for
+ * each call of mmap(). Neither their names nor their numbers mean anything.
+ */
+static __attribute__((noinline)) bool has_no_name(const struct file *file)
+{
+    static const char shared[16] __attribute__((aligned(8))) = "dev/zero",
+                                 huge[16] __attribute__((aligned(8))) = "anon_hugepage";
+    char name[16] __attribute__((aligned(8))) = {0};
+    const struct dentry *entry = BPF_CORE_READ(file, f_path.dentry);
+    if (BPF_CORE_READ(entry, d_parent) != entry)
+        return false;
+    bpf_probe_read_kernel_str(name, sizeof(name), BPF_CORE_READ(entry, d_name.name));
+    return same_name(name, shared) || same_name(name, huge);
+}
+
 /* Of rows by file, also the file, whose path is kept. */
 static __always_inline void describe_mapping(struct mapping *is, const struct vm_area_struct *v,
                                              const struct mm_struct *mm, __u64 start, __u64 end)
@@ -45,7 +67,7 @@ static __always_inline void describe_mapping(struct mapping *is, const struct vm
     const struct file *file = config.parts & FAULTS_BY_FILE ? BPF_CORE_READ(v, vm_file) : NULL;
     if (!file)
         return;
-    if ((is->class == MAPPING_SHARED || is->class == MAPPING_HUGETLB) && mapping_has_no_name(file))
+    if ((is->class == MAPPING_SHARED || is->class == MAPPING_HUGETLB) && has_no_name(file))
         return;
     mapping_set_file(is, file);
 }
@@ -82,7 +104,7 @@ static __always_inline void see(struct mapping_seen *seen, const struct mapping_
 /* The entry is read behind the file's path: if it changes between the two, the path is read again at the next fault. */
 static __always_inline void see_entry(struct mapping_seen *now, const struct vm_area_struct *v)
 {
-    if (!now->is.inode)
+    if (!now->is.device)
         return;
     const struct dentry *entry = BPF_CORE_READ(v, vm_file, f_path.dentry);
     now->entry = (__u64)entry;

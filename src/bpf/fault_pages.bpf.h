@@ -78,34 +78,32 @@ static __always_inline __u64 folio_pages(const struct folio *folio)
     return 1ull << (order & 31);
 }
 
-SEC("raw_tp/mm_filemap_add_to_page_cache") int BPF_PROG(add_pages, const struct folio *folio)
+/* The current thread has added pages to the page cache. */
+static __always_inline void reading_adds(const struct folio *folio)
 {
     const __u32 tid = (__u32)bpf_get_current_pid_tgid();
     struct faults_reading *r = reading_of_thread(tid);
     if (!r || r->tid != tid || !r->address)
-        return 0;
+        return;
     const struct mm_struct *mm = bpf_get_current_task_btf()->mm;
     if (!r->pages && mm)
         reading_is_of(r, (const void *)mapped_find(mm, r->address));
     if ((__u64)BPF_CORE_READ(folio, mapping) != r->pages) /* the file system reads its own data, too */
-        return 0;
+        return;
     const __u64 from = BPF_CORE_READ(folio, index), pages = folio_pages(folio);
     r->brought_in += pages;
     r->read_ahead += r->index >= from && r->index < from + pages ? pages - 1 : pages;
-    return 0;
 }
 
-/* For faults that no exception begins. One that is tried again, after it has waited for a page, goes on. */
-SEC("fentry/handle_mm_fault")
-int BPF_PROG(enter_fault, struct vm_area_struct *vma, unsigned long address, unsigned int flags)
+/* A fault begins, perhaps without an exception. One that is tried again, after it has waited for a page, goes on. */
+static __always_inline void reading_begins_in(const struct vm_area_struct *vma, __u64 address, __u32 flags)
 {
     if (flags & bpf_core_enum_value(enum fault_flag, FAULT_FLAG_TRIED))
-        return 0;
+        return;
     reading_begins(address);
     struct faults_reading *r = reading_of_thread((__u32)bpf_get_current_pid_tgid());
     if (r)
         reading_is_of(r, vma);
-    return 0;
 }
 
 #endif

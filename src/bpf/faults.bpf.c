@@ -128,6 +128,19 @@ int BPF_PROG(exit_fault, struct vm_area_struct *vma, unsigned long address, unsi
     return account(ctx, &f);
 }
 
+SEC("fentry/handle_mm_fault")
+int BPF_PROG(enter_fault, struct vm_area_struct *vma, unsigned long address, unsigned int flags)
+{
+    reading_begins_in(vma, address, flags);
+    return 0;
+}
+
+SEC("raw_tp/mm_filemap_add_to_page_cache") int BPF_PROG(add_pages, const struct folio *folio)
+{
+    reading_adds(folio);
+    return 0;
+}
+
 /*
  * Whoever looks at a program's memory from where nothing may wait takes what is there, and does without the rest: a BPF
  * program that takes the stack, these among them. What is not there raises an exception all the same, of which

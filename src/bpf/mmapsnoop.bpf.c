@@ -154,12 +154,8 @@ static __always_inline void put_shmat(struct mmapsnoop_change *c, const struct c
     c->mapping.class = MAPPING_SHARED;
     if (failed(c))
         return;
-    const struct mm_struct *mm = bpf_get_current_task_btf()->mm;
     c->address = c->result;
-    mapping_at(&c->mapping, c->address);
-    const struct vm_area_struct *v = mm ? (const void *)mapped_find(mm, c->address) : NULL;
-    if (v)
-        c->bytes = BPF_CORE_READ(v, vm_end) - BPF_CORE_READ(v, vm_start);
+    c->bytes = mapping_at(&c->mapping, c->address);
     put_growth(c, pages_before, c->bytes, 0);
 }
 
@@ -238,7 +234,7 @@ static __always_inline void put_key(struct mmapsnoop_key *key, void *ctx, const 
         key->call = c->call;
     if (config.parts & MMAPSNOOP_BY_FILE) {
         key->mapping = c->mapping;
-        if (c->mapping.inode)
+        if (c->mapping.device)
             key->mapping.class = MAPPING_FILE; /* a row for each file, whether it is shared or not */
     }
     if (config.parts & MMAPSNOOP_BY_STACK) {

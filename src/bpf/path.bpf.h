@@ -14,7 +14,7 @@
 
 #include "bpf/path.h"
 
-#define PATH_STEPS 40 /* directories and mounts */
+#define PATH_STEPS 20 /* directories and mounts */
 
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
@@ -63,8 +63,8 @@ static __always_inline bool path_leave_mounts(struct path_walk *w)
     return true;
 }
 
-/* Adds a name to those in the scratch. Their length stands there, too: in a register, the verifier would follow the walk
- * for each length that it may have. */
+/* Adds a name to those in the scratch. Their length stands there, too: if it were in a register, the verifier would
+ * follow the walk for each length that it may have. */
 static __always_inline bool path_add(struct path_text *text, const struct dentry *entry)
 {
     __u32 used = *(volatile __u32 *)&text->bytes;

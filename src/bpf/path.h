@@ -17,7 +17,7 @@ enum path_flag {
 
 /** A file, by its number and its file system's. */
 struct path_key {
-    __u64 inode; /* 0: none */
+    __u64 inode; /* of a System V segment its number, which may be 0 */
     __u32 device;
     __u32 reserved;
 };

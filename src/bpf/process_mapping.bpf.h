@@ -49,47 +49,57 @@ static __always_inline void mapping_set_file(struct mapping *m, const struct fil
     m->deleted = path_is_deleted(file);
 }
 
-static __always_inline bool same_name(const char *a, const char *b)
-{
-    const __u64 *one = (const __u64 *)a, *other = (const __u64 *)b;
-    return one[0] == other[0] && one[1] == other[1];
-}
+/* Of the last search on this CPU. */
+struct mapping_found {
+    struct mapping is;
+    __u64 start, end; /* 0, both: there is none */
+};
 
-/*
- * Shared memory without a name, and memory of huge pages without one, have files of the kernel's own, a new one for each
- * call of mmap(). Neither their names nor their numbers mean anything.
- */
-static __attribute__((noinline, unused)) bool mapping_has_no_name(const struct file *file)
-{
-    static const char shared[16] __attribute__((aligned(8))) = "dev/zero",
-                                 huge[16] __attribute__((aligned(8))) = "anon_hugepage";
-    char name[16] __attribute__((aligned(8))) = {0};
-    const struct dentry *entry = BPF_CORE_READ(file, f_path.dentry);
-    if (BPF_CORE_READ(entry, d_parent) != entry)
-        return false;
-    bpf_probe_read_kernel_str(name, sizeof(name), BPF_CORE_READ(entry, d_name.name));
-    return same_name(name, shared) || same_name(name, huge);
-}
+struct {
+    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    __uint(max_entries, 1);
+    __uint(key_size, sizeof(__u32));
+    __uint(value_size, sizeof(struct mapping_found));
+} mapping_found SEC(".maps");
 
-/* Describes the mapping at an address of the current process. Returns its start; 0: there is none. */
-static __attribute__((noinline, unused)) __u64 mapping_at(struct mapping *m, __u64 address)
+/* Searches at an address of the current process. Returns 0 if nothing was found, and says so in the class. */
+GLOBAL __u32 mapping_search(__u64 address)
 {
+    const __u32 zero = 0;
+    struct mapping_found *m = bpf_map_lookup_elem(&mapping_found, &zero);
     const struct mm_struct *mm = bpf_get_current_task_btf()->mm;
     if (!m)
         return 0;
-    m->class = MAPPING_UNKNOWN;
+    *m = (struct mapping_found){.is.class = MAPPING_UNKNOWN};
     if (!mm || !mapped_can_be_found())
         return 0;
-    m->class = MAPPING_OTHER;
+    m->is.class = MAPPING_OTHER;
     const struct vm_area_struct *v = (const void *)mapped_find(mm, address);
     const __u64 start = v ? BPF_CORE_READ(v, vm_start) : 0, end = v ? BPF_CORE_READ(v, vm_end) : 0;
     if (address < start || address >= end)
         return 0;
-    m->class = mapping_class_of(v, mm, start, end);
+    m->start = start;
+    m->end = end;
+    m->is.class = mapping_class_of(v, mm, start, end);
     const struct file *file = BPF_CORE_READ(v, vm_file);
     if (file)
-        mapping_set_file(m, file);
-    return start;
+        mapping_set_file(&m->is, file);
+    return 1;
+}
+
+/*
+ * Describes the mapping at an address of the current process. Not where an interrupt may do the same. Returns the
+ * bytes that are mapped in one piece there; 0: none.
+ */
+static __always_inline __u64 mapping_at(struct mapping *m, __u64 address)
+{
+    const __u32 zero = 0;
+    mapping_search(address);
+    const struct mapping_found *found = bpf_map_lookup_elem(&mapping_found, &zero);
+    if (!found)
+        return 0;
+    *m = found->is;
+    return found->end - found->start;
 }
 
 #endif

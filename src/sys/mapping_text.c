@@ -52,13 +52,13 @@ static void add_path(struct buf *b, const struct path_text *p, bool printable)
 static bool get_path(const struct sys_session *s, const struct mapping *m, struct path_text *text)
 {
     const struct path_key key = {.inode = m->inode, .device = m->device};
-    if (!m->inode || bpf_map_lookup_elem(sys_map(s, "paths"), &key, text))
+    if (!m->device || bpf_map_lookup_elem(sys_map(s, "paths"), &key, text))
         return false;
     text->names[sizeof(text->names) - 1] = '\0';
     return true;
 }
 
-/* Returns whether a path that leads nowhere any more leads to another file of that file system now, as the process sees it. */
+/* Returns whether the path of a deleted file leads to another one of that file system now, as its process sees it. */
 static bool is_replaced(const struct mapping *m, const struct path_text *text)
 {
     struct buf b = BUF_INIT;
@@ -89,7 +89,7 @@ void mapping_text_add(const struct sys_session *s, struct buf *b, const struct m
 {
     struct path_text text;
     bool replaced = false;
-    if (!m->inode) {
+    if (!m->device) {
         buf_printf(b, "[%s]", mapping_text_class(m->class));
         return;
     }

@@ -57,7 +57,7 @@ class About:
     def __init__(self, name):
         self.name = name
         self.help = tap.succeed(sys_(name, "--help")).stdout.decode()
-        self.has_rows = "--by" in self.help
+        self.has_rows = re.search(r"^  --by\b", self.help, re.M) is not None
         self.methods = listed(refused(2, name, "--attach", "none-such"))
         fields = refused(2, name, "--where", "none-such=1")
         self.columns = re.sub(r" \(allium .*\)$", "", fields).rpartition("fields are ")[2].split(", ")

@@ -95,7 +95,8 @@ def one_name():
     equal(add_up(rows), minor + major, "faults in all rows")
 
 
-COLUMNS = ("faults", "minor", "major", "brought_in_pages", "read_ahead_pages", "user", "kernel", "read", "write", "execute")
+COLUMNS = ("faults", "minor", "major", "brought_in_pages", "read_ahead_pages", "user", "kernel", "read", "write",
+           "execute")
 
 
 def by_file(it):
@@ -227,7 +228,8 @@ def whole_machine():
             t.do("dropped %d %s" % (N, name))
             it.stop()
     counted = vmstat()["pgfault"] - outer["pgfault"]
-    equal([only(it.rows, pid=t.pid, mapped=mapped)["faults"] for mapped in ("[anonymous]", name)], [N, N], "known faults")
+    known = [only(it.rows, pid=t.pid, mapped=mapped)["faults"] for mapped in ("[anonymous]", name)]
+    equal(known, [N, N], "known faults")
     check(2 * N <= add_up(it.rows) + it.lost["own_events"] <= counted, "faults in all rows", add_up(it.rows), counted)
 
 
@@ -243,7 +245,8 @@ def stacks():
 
 def only_some():
     with file_of(N) as name:
-        rows, _, _ = touched("perf", "heap 50", "memfd 60", "dropped %d %s" % (N, name), options=["--only", "major,file"])
+        rows, _, _ = touched("perf", "heap 50", "memfd 60", "dropped %d %s" % (N, name),
+                             options=["--only", "major,file"])
     equal([(row["mapped"], row["faults"]) for row in rows], [(name, N)], "what is left")
 
 

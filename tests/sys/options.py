@@ -20,7 +20,7 @@ from lib import check, equal, tap
 
 NOBODY = 54321
 ROOM = {
-    "rows": 4097, "stack-slots": 512, "ring": 1 << 16, "sample-ring": 1 << 17, "live-objects": 999, "live-blocks": 888
+    "rows": 4097, "stack-slots": 512, "ring": 1 << 17, "sample-ring": 1 << 17, "live-objects": 999, "live-blocks": 888
 }
 
 
@@ -539,8 +539,10 @@ LOOKS = {
     "vmlinux": takes_them_from,
     "source": takes_source_from,
     "debuginfod": asks_servers,
+    "brk": differs("--brk"),
     "growth": differs("--growth"),
     "only": sees_nothing("--only", "hugetlb"),
+    "summary": differs("--summary"),
     "help": lambda t, s: check("examples:" in t.help, t.help),
 }
 OF_EVENTS = {"rows": keeps}

@@ -167,7 +167,7 @@ static void show_mapping(const struct sys_session *s, struct table *t, const str
     mapping_text_add(s, &b, m);
     table_text(t, C_MAPPED, buf_str(&b));
     table_text(t, C_KIND, mapping_text_kind(s, m));
-    if (m->inode) {
+    if (m->device) {
         buf_reset(&b);
         buf_printf(&b, "%u:%u", m->device >> 20, m->device & 0xfffff);
         table_text(t, C_DEVICE, buf_str(&b));

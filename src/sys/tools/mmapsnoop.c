@@ -167,7 +167,7 @@ static void event(struct sys_session *s, struct table *t, const void *data, size
     }
     set_arguments(t, c);
     set_flags(t, c);
-    if (c->mapping.inode || c->mapping.class < MAPPING_OTHER)
+    if (c->mapping.device || c->mapping.class < MAPPING_OTHER)
         set_mapping(s, t, MAPPED, &c->mapping);
     if (c->mapped_bytes || !is_call)
         table_whole(t, ADDED, c->mapped_bytes);

@@ -24,6 +24,7 @@ fields()
 
 mkdir -p /tmp/files
 for method in tp_btf raw_tp; do
+    : >/tmp/said
     allium sys mmapsnoop --brk --attach $method --comm mapper --json >/tmp/rows 2>/tmp/said &
     tool=$!
     until grep -q ready /tmp/said || ! kill -0 $tool; do usleep 100000; done
