@@ -20,7 +20,7 @@ enum mapping_class {
 
 struct mapping {
     __u64 inode;
-    __u32 device; /* 0: no file */
+    __u32 device;  /* 0: no file */
     __u16 class;   /* enum mapping_class */
     __u16 deleted; /* not 0: the file's name is gone */
 };
