@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The least that can be done at the kernel's slab tracepoints (nothing, and to count by call site) and at page faults
- * (nothing, and to take the user stack). */
+/* The least that can be done at the kernel's slab tracepoints (nothing, and to count by call site), at both ends of
+ * system calls (nothing), and at page faults (nothing, and to take the user stack). */
 #include "bpf/kernel.h"
 
 #include <bpf/bpf_helpers.h>
@@ -48,6 +48,16 @@ struct {
     __uint(key_size, sizeof(__u32));
     __uint(value_size, 127 * sizeof(__u64));
 } stacks SEC(".maps");
+
+SEC("raw_tp/sys_enter") int call_enter(void *ctx)
+{
+    return 0;
+}
+
+SEC("raw_tp/sys_exit") int call_exit(void *ctx)
+{
+    return 0;
+}
 
 SEC("perf_event") int fault_empty(void *ctx)
 {
