@@ -156,11 +156,11 @@ def held(program):
 
 class FirstTouch:
     """first_touch: a page fault after the other, each of a page that the kernel has to allocate, from so many frames
-    deep.
+    deep; with `file`, of pages of this file.
     """
 
-    def __init__(self, depth):
-        self.process = subprocess.Popen([os.environ["FIRST_TOUCH"], str(depth)], stdin=subprocess.PIPE,
+    def __init__(self, depth, *file):
+        self.process = subprocess.Popen([os.environ["FIRST_TOUCH"], str(depth), *file], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True)
 
     def rounds(self, n=5):

@@ -12,6 +12,7 @@ import time
 import kernel_ways
 
 NOBODY = "nobody-has-this"
+FAULTS = ("faults", "ffaults")
 SLAB = ("kmem:kmalloc", "kmem:kmem_cache_alloc", "kmem:kfree", "kmem:kmem_cache_free")
 STALLS = ("vmscan:mm_vmscan_direct_reclaim", "vmscan:mm_vmscan_memcg_reclaim")
 RECLAIM = (*(stall + end for stall in STALLS for end in ("_begin", "_end")), "vmscan:mm_shrink_slab_start",
@@ -37,7 +38,7 @@ SHM = tuple("syscalls:sys_enter_" + call for call in ("shmget", "shmat", "shmdt"
 ONE_LINERS = {
     "brkstack": each(("syscalls:sys_enter_brk",), "@[ustack, comm] = count();"),
     "drsnoop": timed(STALLS, "pid, comm"),
-    "faults": [("software:page-faults:1", "@[pid, comm] = count();")],
+    **dict.fromkeys(FAULTS, [("software:page-faults:1", "@[pid, comm] = count();")]),
     "kmem": each(SLAB[:2], "@calls[args->call_site] = count(); @bytes[args->call_site] = sum(args->bytes_alloc);") +
             each(SLAB[2:], "@calls[args->call_site] = count();"),
     "kpages": each(("kmem:mm_page_alloc", "kmem:mm_page_free"), "@[kstack] = sum(1 << args->order);"),
@@ -54,7 +55,7 @@ ONE_LINERS = {
 }
 EVENTS = {
     "brkstack": ("syscalls:sys_enter_brk",), "shmsnoop": SHM,
-    "drsnoop": RECLAIM[:4], "faults": ("exceptions:page_fault_user",), "kmem": SLAB,
+    "drsnoop": RECLAIM[:4], **dict.fromkeys(FAULTS, ("exceptions:page_fault_user",)), "kmem": SLAB,
     "kpages": ("kmem:mm_page_alloc", "kmem:mm_page_free"), "memleak": SLAB,
     "numamove": ("migrate:mm_migrate_pages_start", "migrate:mm_migrate_pages"), "oomkill": ("oom:mark_victim",),
     "slabratetop": SLAB, "vmscan": RECLAIM,
@@ -109,7 +110,7 @@ def started(tool):
 def weighed(tool):
     """{name: way} of those that are attached to what the tool is attached to."""
     words = [word for event in EVENTS[tool]
-             for word in ("-e", event)] if tool != "faults" else ["-e", "page-faults", "-c", "1"]
+             for word in ("-e", event)] if tool not in FAULTS else ["-e", "page-faults", "-c", "1"]
     ways = {"ftrace": kernel_ways.ftrace(*(event.replace(":", "/") for event in EVENTS[tool]))}
     if shutil.which("bpftrace"):
         ways["bpftrace"] = one_liner(tool)
@@ -121,7 +122,7 @@ def weighed(tool):
 def idle(tool):
     """{name: way} of those that see nothing, as nobody has the name they ask for."""
     ways = {"bpftrace": one_liner(tool, True)} if shutil.which("bpftrace") else {}
-    if shutil.which("perf") and tool != "faults":  # of software events it takes no filter
+    if shutil.which("perf") and tool not in FAULTS:  # of software events it takes no filter
         words = [word for event in EVENTS[tool] for word in ("-e", event, "--filter", "common_pid == 4194304")]
         ways["perf record"] = kernel_ways.perf(*words)
     return ways

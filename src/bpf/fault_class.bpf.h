@@ -6,7 +6,7 @@
  * Finds the kind of memory at an address of the current process, and its file. This takes longer than
  * everything else for a fault, and most faults hit the mapping of the previous one. So the result is cached
  * for each CPU. It is valid as long as nobody has taken the address space's lock for writing; the kernel
- * counts that since 6.4.
+ * counts that since 6.4. A file can be renamed or deleted without that, so its entry in its directory is compared, too.
  *
  * Runs in: the kernel. A part of the tools that show faults.
  */
@@ -14,7 +14,7 @@
 #include "bpf/sys.bpf.h"
 
 #include "bpf/faults.h"
-#include "bpf/mapped.bpf.h"
+#include "bpf/process_mapping.bpf.h"
 
 /* Whether files have to be identified, and not only the kind of memory. */
 #ifndef FAULT_FILES_WANTED
@@ -35,7 +35,8 @@ struct mapping_seen {
     __u32 reserved;
     __u64 exec_id, mm; /* another address space may get the address of one that has ended */
     __u64 start, end;
-    struct faults_file is;
+    __u64 entry, parent, name_hash; /* of the file in its directory; 0: no file, or not asked for */
+    struct process_mapping is;
 };
 
 struct {
@@ -45,79 +46,41 @@ struct {
     __uint(value_size, sizeof(struct mapping_seen));
 } mapping_seen SEC(".maps");
 
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, 4096);
-    __uint(map_flags, BPF_F_NO_PREALLOC);
-    __uint(key_size, sizeof(struct faults_file));
-    __uint(value_size, sizeof(struct faults_name));
-} file_names SEC(".maps");
-
-struct {
-    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-    __uint(max_entries, 1);
-    __uint(key_size, sizeof(__u32));
-    __uint(value_size, sizeof(struct faults_name));
-} name_scratch SEC(".maps");
-
-/* Names are never removed: if the last part is there, all are. */
-static __attribute__((noinline)) int name_file(const struct faults_file *key, const struct file *file)
+static __always_inline bool same_name(const char *a, const char *b)
 {
-    __u32 zero = 0;
-    struct faults_name *name = bpf_map_lookup_elem(&name_scratch, &zero);
-    const struct dentry *d = BPF_CORE_READ(file, f_path.dentry), *up;
-    if (!name || bpf_map_lookup_elem(&file_names, key))
-        return 0;
-    for (int i = 0; i < FAULTS_NAME_PARTS; i++) {
-        name->part[i][0] = 0;
-        if (!d)
-            continue;
-        bpf_probe_read_kernel_str(name->part[i], FAULTS_NAME_BYTES, BPF_CORE_READ(d, d_name.name));
-        up = BPF_CORE_READ(d, d_parent);
-        d = up == d ? NULL : up;
-    }
-    if (bpf_map_update_elem(&file_names, key, name, BPF_ANY))
-        count(FAULTS_NAMES_FULL);
-    return 0;
+    const __u64 *one = (const __u64 *)a, *other = (const __u64 *)b;
+    return one[0] == other[0] && one[1] == other[1];
 }
 
-static __always_inline __u32 class_of_file(const struct file *file, __u64 flags)
+/*
+ * Shared memory without a name, and memory of huge pages without one, have files of the kernel's own, a new one for
+ * each call of mmap(). Neither their names nor their numbers mean anything.
+ */
+static __attribute__((noinline)) bool has_no_name(const struct file *file)
 {
-    if (flags & KERNEL_VM_SHARED && BPF_CORE_READ(file, f_inode, i_sb, s_magic) == KERNEL_TMPFS_MAGIC)
-        return FAULTS_SHARED;
-    return FAULTS_FILE;
+    static const char shared[16] __attribute__((aligned(8))) = "dev/zero",
+                                 huge[16] __attribute__((aligned(8))) = "anon_hugepage";
+    char name[16] __attribute__((aligned(8))) = {0};
+    const struct dentry *entry = BPF_CORE_READ(file, f_path.dentry);
+    if (BPF_CORE_READ(entry, d_parent) != entry)
+        return false;
+    bpf_probe_read_kernel_str(name, sizeof(name), BPF_CORE_READ(entry, d_name.name));
+    return same_name(name, shared) || same_name(name, huge);
 }
 
-/* Distinguishes heap and stack as /proc/PID/maps does. */
-static __always_inline __u32 class_of(const struct vm_area_struct *v, const struct mm_struct *mm, __u64 start,
-                                      __u64 end)
-{
-    __u64 flags = BPF_CORE_READ(v, vm_flags);
-    if (flags & KERNEL_VM_HUGETLB)
-        return FAULTS_HUGETLB;
-    if (BPF_CORE_READ(v, vm_ops)) {
-        const struct file *file = BPF_CORE_READ(v, vm_file);
-        return file ? class_of_file(file, flags) : FAULTS_OTHER;
-    }
-    if (start <= mm->brk && end >= mm->start_brk)
-        return FAULTS_HEAP;
-    __u64 stack = mm->start_stack;
-    return flags & KERNEL_VM_GROWSDOWN || (start <= stack && end >= stack) ? FAULTS_STACK : FAULTS_ANONYMOUS;
-}
-
-static __always_inline void describe_mapping(struct faults_file *is, const struct vm_area_struct *v,
+/* Of rows by file, also the file, whose path is kept. */
+static __always_inline void describe_mapping(struct process_mapping *is, const struct vm_area_struct *v,
                                              const struct mm_struct *mm, __u64 start, __u64 end)
 {
-    is->class = class_of(v, mm, start, end);
-    if (FAULT_SIZES_WANTED && is->class == FAULTS_HUGETLB)
+    is->class = mapping_class_of(v, mm, start, end);
+    if (FAULT_SIZES_WANTED && is->class == MAPPING_HUGETLB)
         is->page_bytes = BPF_CORE_READ(v, vm_file, f_inode, i_sb, s_blocksize);
     const struct file *file = FAULT_FILES_WANTED ? BPF_CORE_READ(v, vm_file) : NULL;
     if (!file)
         return;
-    is->inode = BPF_CORE_READ(file, f_inode, i_ino);
-    is->device = BPF_CORE_READ(file, f_inode, i_sb, s_dev);
-    if (!bpf_map_lookup_elem(&file_names, is))
-        name_file(is, file);
+    if ((is->class == MAPPING_SHARED || is->class == MAPPING_HUGETLB) && has_no_name(file))
+        return;
+    mapping_set_file(is, file);
 }
 
 static __always_inline __u32 version_of(const struct mm_struct *mm)
@@ -141,6 +104,9 @@ static __always_inline void see(struct mapping_seen *seen, const struct mapping_
     seen->mm = now->mm;
     seen->start = now->start;
     seen->end = now->end;
+    seen->entry = now->entry;
+    seen->parent = now->parent;
+    seen->name_hash = now->name_hash;
     seen->is = now->is;
     barrier();
     *(volatile __u32 *)&seen->writes = writes + 2;
@@ -157,8 +123,49 @@ static __always_inline bool is_only_tried(bool by_kernel)
     return by_kernel && bpf_get_current_task_btf()->pagefault_disabled;
 }
 
+/* The entry is read behind the file's path: if it changes between the two, the path is read again at the next fault. */
+static __always_inline void see_entry(struct mapping_seen *now, const struct vm_area_struct *v)
+{
+    if (!now->is.device)
+        return;
+    const struct dentry *entry = BPF_CORE_READ(v, vm_file, f_path.dentry);
+    now->entry = (__u64)entry;
+    now->parent = (__u64)BPF_CORE_READ(entry, d_parent);
+    now->name_hash = BPF_CORE_READ(entry, d_name.hash_len);
+}
+
+/* What of an entry changes when its file is renamed, moved or deleted. */
+struct entry_now {
+    __u64 hashed, parent, name_hash;
+};
+
+/* These lie side by side in all known kernels, and one read takes a third of the time of three. */
+static __always_inline struct entry_now read_entry(const struct dentry *entry)
+{
+    struct entry_now now = {0};
+    const __u64 at = bpf_core_field_offset(entry->d_hash.pprev);
+    if (bpf_core_field_offset(entry->d_parent) == at + 8 &&
+        bpf_core_field_offset(entry->d_name.hash_len) == at + 16) {
+        bpf_probe_read_kernel(&now, sizeof(now), (const void *)entry + at);
+        return now;
+    }
+    now.hashed = (__u64)BPF_CORE_READ(entry, d_hash.pprev);
+    now.parent = (__u64)BPF_CORE_READ(entry, d_parent);
+    now.name_hash = BPF_CORE_READ(entry, d_name.hash_len);
+    return now;
+}
+
+/* Returns whether the file has the name that was seen. Its entry exists as long as the mapping does. */
+static __always_inline bool is_named_so(const struct mapping_seen *seen)
+{
+    if (!FAULT_FILES_WANTED || !seen->entry)
+        return true;
+    const struct entry_now now = read_entry((const void *)seen->entry);
+    return seen->is.deleted == !now.hashed && seen->parent == now.parent && seen->name_hash == now.name_hash;
+}
+
 /* The present state, from the address space's own tree. */
-static __attribute__((noinline)) int look_up(struct mapping_seen *seen, struct faults_file *is, __u64 address)
+static __attribute__((noinline)) int look_up(struct mapping_seen *seen, struct process_mapping *is, __u64 address)
 {
     const struct task_struct *task = bpf_get_current_task_btf();
     const struct mm_struct *mm = task->mm;
@@ -170,10 +177,11 @@ static __attribute__((noinline)) int look_up(struct mapping_seen *seen, struct f
     now.end = v ? BPF_CORE_READ(v, vm_end) : 0;
     if (address < now.start || address >= now.end) {
         bool grows = address >= mm->mmap_base && address < mm->start_stack; /* the stack is about to grow */
-        is->class = grows ? FAULTS_STACK : FAULTS_OTHER;
+        is->class = grows ? MAPPING_STACK : MAPPING_OTHER;
         return 0;
     }
     describe_mapping(&now.is, v, mm, now.start, now.end);
+    see_entry(&now, v);
     *is = now.is;
     if (!(now.version & 1))
         see(seen, &now);
@@ -181,14 +189,14 @@ static __attribute__((noinline)) int look_up(struct mapping_seen *seen, struct f
 }
 
 /* Where the address of a fault lies. */
-static __always_inline void classify(struct faults_file *is, __u64 address)
+static __always_inline void classify(struct process_mapping *is, __u64 address)
 {
     __u32 zero = 0;
     struct mapping_seen *seen = bpf_map_lookup_elem(&mapping_seen, &zero);
     if (!seen)
         return;
     if (!mapped_can_be_found()) {
-        is->class = FAULTS_CLASS_UNKNOWN;
+        is->class = MAPPING_UNKNOWN;
         return;
     }
     const struct task_struct *task = bpf_get_current_task_btf();
@@ -196,11 +204,11 @@ static __always_inline void classify(struct faults_file *is, __u64 address)
     __u32 writes = *(volatile __u32 *)&seen->writes;
     bool holds = address >= seen->start && address < seen->end && seen->mm == (__u64)mm &&
                  seen->version == version_of(mm) && seen->tgid == (__u32)task->tgid &&
-                 seen->exec_id == task->self_exec_id;
+                 seen->exec_id == task->self_exec_id && is_named_so(seen);
     *is = seen->is;
     barrier();
     if (UNLIKELY(!holds || writes & 1 || writes != *(volatile __u32 *)&seen->writes)) {
-        *is = (struct faults_file){0};
+        *is = (struct process_mapping){0};
         look_up(seen, is, address);
     }
 }

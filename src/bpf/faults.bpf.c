@@ -3,6 +3,7 @@
 #include "bpf/sys.bpf.h"
 
 #include "bpf/fault_class.bpf.h"
+#include "bpf/fault_pages.bpf.h"
 #include "bpf/faults.h"
 
 /* Bits of enum faults_mark: the requested marks. A fault must have all its marks among them. */
@@ -29,7 +30,8 @@ struct fault {
     __u64 address, ip;
     __u64 ended_ns;           /* 0: how long it took is not asked for */
     __u32 kind, mode, access; /* enum faults_mark */
-    struct faults_file in;
+    bool ended;
+    struct process_mapping in;
 };
 
 static __always_inline bool in_user_mode(unsigned long cs)
@@ -73,7 +75,8 @@ static __always_inline void measure(struct faults_value *v, __u64 ended_ns)
 static __always_inline int account(void *ctx, struct fault *f)
 {
     struct row_key row = {0};
-    __u32 marks = 1u << f->kind | 1u << f->mode | 1u << (f->access & 31) | 1u << (f->in.class & 31);
+    const __u32 class = FAULTS_CLASS + f->in.class % MAPPING_CLASSES; /* as the verifier wants it */
+    __u32 marks = 1u << f->kind | 1u << f->mode | 1u << (f->access & 31) | 1u << (class & 31);
     if ((marks & only) != marks)
         return 0;
     key_now(&row.key, ctx, f);
@@ -83,7 +86,9 @@ static __always_inline int account(void *ctx, struct fault *f)
     mark(v, f->kind);
     mark(v, f->mode);
     mark(v, f->access);
-    mark(v, f->in.class);
+    mark(v, class);
+    if (f->ended)
+        reading_ends(v, &f->in);
     if (f->ended_ns)
         measure(v, f->ended_ns);
     if (config.parts & (FAULTS_BY_PLACE | FAULTS_BY_STACK))
@@ -108,7 +113,7 @@ int BPF_PROG(exit_fault, struct vm_area_struct *vma, unsigned long address, unsi
 {
     const __u32 failed = VALUE(VM_FAULT_OOM) | VALUE(VM_FAULT_SIGBUS) | VALUE(VM_FAULT_HWPOISON) |
                          VALUE(VM_FAULT_HWPOISON_LARGE) | VALUE(VM_FAULT_SIGSEGV) | VALUE(VM_FAULT_FALLBACK);
-    struct fault f = {.address = address};
+    struct fault f = {.address = address, .ended = true};
     if (ret & (failed | VALUE(VM_FAULT_RETRY)) || !wanted()) /* it failed, or will be tried again */
         return 0;
     f.kind = ret & VALUE(VM_FAULT_MAJOR) || flags & FLAG(FAULT_FLAG_TRIED) ? FAULTS_MAJOR : FAULTS_MINOR;
@@ -123,8 +128,21 @@ int BPF_PROG(exit_fault, struct vm_area_struct *vma, unsigned long address, unsi
     return account(ctx, &f);
 }
 
+SEC("fentry/handle_mm_fault")
+int BPF_PROG(enter_fault, struct vm_area_struct *vma, unsigned long address, unsigned int flags)
+{
+    reading_begins_in(vma, address, flags);
+    return 0;
+}
+
+SEC("raw_tp/mm_filemap_add_to_page_cache") int BPF_PROG(add_pages, const struct folio *folio)
+{
+    reading_adds(folio);
+    return 0;
+}
+
 /* Its end, as the kernel counts it: what the access was is known from its beginning, and since when it is under way. */
-static __always_inline int begins(__u64 error_code)
+static __always_inline int begins(__u64 address, __u64 error_code)
 {
     __u32 tid = (__u32)bpf_get_current_pid_tgid(), slot = tid % FAULTS_THREADS;
     struct faults_begun *b = bpf_map_lookup_elem(&begun, &slot);
@@ -134,22 +152,23 @@ static __always_inline int begins(__u64 error_code)
         if (config.histograms)
             b->time_ns = bpf_ktime_get_ns();
     }
+    reading_begins(address);
     return 0;
 }
 
 SEC("raw_tp/page_fault_user") int BPF_PROG(begin_user, __u64 address, void *regs, __u64 error_code)
 {
-    return begins(error_code);
+    return begins(address, error_code);
 }
 
 SEC("raw_tp/page_fault_kernel") int BPF_PROG(begin_kernel, __u64 address, void *regs, __u64 error_code)
 {
-    return is_only_tried(true) ? 0 : begins(error_code);
+    return is_only_tried(true) ? 0 : begins(address, error_code);
 }
 
 static __always_inline int ended(struct perf_context *ctx, __u32 kind)
 {
-    struct fault f = {.kind = kind, .address = ctx->address, .ip = ctx->ip};
+    struct fault f = {.kind = kind, .address = ctx->address, .ip = ctx->ip, .ended = true};
     __u32 tid = (__u32)bpf_get_current_pid_tgid(), slot = tid % FAULTS_THREADS;
     if (!wanted())
         return 0;

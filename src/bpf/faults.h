@@ -4,6 +4,7 @@
 
 /* Rows of `allium sys faults`: page faults by process and by place. */
 
+#include "bpf/process_mapping.h"
 #include "bpf/sys.h"
 
 /** Parts of the key, in the order in which they lie in it. */
@@ -15,21 +16,12 @@ enum faults_part {
     FAULTS_BY_COMM = 1u << 4,
 };
 
-struct faults_file {
-    union {
-        __u64 inode;      /* 0: no file */
-        __u64 page_bytes; /* in its place, in a tool that asks for sizes: of hugetlbfs */
-    };
-    __u32 device;
-    __u32 class; /* enum faults_mark */
-};
-
 struct faults_key {
     __u32 pid, in_kernel; /* in_kernel: only together with `place` */
     char comm[SYS_COMM_BYTES];
     __u64 place; /* address of the instruction */
     __s32 kernel_stack, user_stack;
-    struct faults_file file;
+    struct process_mapping file;
 };
 
 /** The marks of a fault: one of each group. */
@@ -46,24 +38,18 @@ enum faults_mark {
     FAULTS_EXECUTE,
     FAULTS_ACCESS_UNKNOWN,
 
-    FAULTS_HEAP,
-    FAULTS_STACK,
-    FAULTS_ANONYMOUS,
-    FAULTS_FILE,
-    FAULTS_SHARED,
-    FAULTS_HUGETLB,
-    FAULTS_OTHER,         /* vdso, or not identified */
-    FAULTS_CLASS_UNKNOWN, /* this kernel does not allow it to be found */
+    FAULTS_CLASS, /* + enum mapping_class */
 
-    FAULTS_MARKS
+    FAULTS_MARKS = FAULTS_CLASS + MAPPING_CLASSES
 };
 #define FAULTS_KINDS    (3u << FAULTS_MINOR)
 #define FAULTS_MODES    (7u << FAULTS_USER)
 #define FAULTS_ACCESSES (15u << FAULTS_READ)
-#define FAULTS_CLASSES  (255u << FAULTS_HEAP)
+#define FAULTS_CLASSES  (255u << FAULTS_CLASS)
 
 struct faults_value {
     __u64 marked[FAULTS_MARKS];
+    __u64 brought_in, read_ahead; /* pages of the file, by file: see fault_pages.bpf.h */
     __u64 time_ns; /* of the latest fault, if code is shown: its names are those of that time */
 };
 
@@ -75,11 +61,14 @@ struct faults_begun {
 };
 #define FAULTS_THREADS 65536u /* threads whose numbers differ by a multiple of this share an entry */
 
-#define FAULTS_NAME_BYTES 64
-#define FAULTS_NAME_PARTS 6
-/** The end of a file's path, its last part first; "" after the root. */
-struct faults_name {
-    char part[FAULTS_NAME_PARTS][FAULTS_NAME_BYTES];
+/** A thread's last fault, while the pages of its file are read. */
+struct faults_reading {
+    __u64 address; /* 0: the fault has ended */
+    __u64 pages;   /* the file's struct address_space, or 0: not looked up yet */
+    __u64 index;   /* the page in the file that the fault asks for */
+    __u32 tid;
+    __u32 brought_in, read_ahead; /* pages */
+    __u32 reserved;
 };
 
 /** The resident memory of a process after the last change. */
@@ -94,7 +83,7 @@ struct faults_resident {
 };
 
 enum faults_count {
-    FAULTS_NAMES_FULL = SYS_COUNT_OWN, /* faults in files whose names found no room */
+    FAULTS_PAGES_UNKNOWN = SYS_COUNT_OWN, /* faults whose pages were not seen: begun before the tool was */
 };
 
 #endif

@@ -41,16 +41,16 @@ SEC("tp/kmem/mm_page_free") int tp_free(struct trace_event_raw_mm_page_free *ctx
 #define CLASS_BITS 16
 GLOBAL __u32 fault_at(__u64 address, __u32 got)
 {
-    struct faults_file in = {0};
+    struct process_mapping in = {0};
     classify(&in, address);
-    if (in.class != FAULTS_HUGETLB)
+    if (in.class != MAPPING_HUGETLB)
         return in.class | mark_of_transparent(got, 0) << CLASS_BITS;
     return in.class | mark_of_hugetlb(in.page_bytes) << CLASS_BITS;
 }
 
 static __always_inline bool is_hugetlb(__u64 address)
 {
-    return (fault_at(address, HFAULTS_PAGE_NONE) & ((1u << CLASS_BITS) - 1)) == FAULTS_HUGETLB;
+    return (fault_at(address, HFAULTS_PAGE_NONE) & ((1u << CLASS_BITS) - 1)) == MAPPING_HUGETLB;
 }
 
 /*
@@ -63,7 +63,7 @@ static __always_inline int begins(void *ctx, __u64 address, bool by_kernel)
         return 0;
     const struct hfaults_open *o = open_now();
     if (UNLIKELY(o && o->flags & HFAULTS_IN_HUGETLB) && wanted())
-        settle(NULL, FAULTS_HUGETLB, HFAULTS_HUGETLB_FAILED, false, o->began_ns);
+        settle(NULL, MAPPING_HUGETLB, HFAULTS_HUGETLB_FAILED, false, o->began_ns);
     __u32 flags = !by_kernel ? 0 : HFAULTS_OF_KERNEL | (is_hugetlb(address) ? HFAULTS_IN_HUGETLB : 0);
     open_fault(0, address, flags);
     return 0;
@@ -125,7 +125,7 @@ static __always_inline int signalled(void *ctx, int signal)
     if (signal != KERNEL_SIGBUS || !o || o->flags & HFAULTS_OF_KERNEL)
         return 0;
     if (is_hugetlb(o->address) && wanted())
-        settle(ctx, FAULTS_HUGETLB, HFAULTS_HUGETLB_FAILED, false, o->began_ns);
+        settle(ctx, MAPPING_HUGETLB, HFAULTS_HUGETLB_FAILED, false, o->began_ns);
     o->flags = 0;
     return 0;
 }
@@ -163,26 +163,26 @@ SEC("raw_tp/mm_khugepaged_scan_pmd")
 int BPF_PROG(raw_scan_pmd, const struct mm_struct *mm, __u64 page, __u64 second, __u64 third, __u64 fourth,
              __u64 fifth)
 {
-    return scanned(ctx, mm, FAULTS_ANONYMOUS, (__u32)(status_at == 5 ? fifth : fourth));
+    return scanned(ctx, mm, MAPPING_ANONYMOUS, (__u32)(status_at == 5 ? fifth : fourth));
 }
 
 SEC("raw_tp/mm_khugepaged_scan_file")
 int BPF_PROG(raw_scan_file, const struct mm_struct *mm, __u64 page, __u64 file, __u64 present, __u64 swap,
              int result)
 {
-    return scanned(ctx, mm, FAULTS_FILE, (__u32)result);
+    return scanned(ctx, mm, MAPPING_FILE, (__u32)result);
 }
 
 SEC("tp/huge_memory/mm_khugepaged_scan_pmd")
 int tp_scan_pmd(struct trace_event_raw_mm_khugepaged_scan_pmd *ctx)
 {
-    return scanned(ctx, ctx->mm, FAULTS_ANONYMOUS, (__u32)ctx->status);
+    return scanned(ctx, ctx->mm, MAPPING_ANONYMOUS, (__u32)ctx->status);
 }
 
 SEC("tp/huge_memory/mm_khugepaged_scan_file")
 int tp_scan_file(struct trace_event_raw_mm_khugepaged_scan_file *ctx)
 {
-    return scanned(ctx, ctx->mm, FAULTS_FILE, (__u32)ctx->result);
+    return scanned(ctx, ctx->mm, MAPPING_FILE, (__u32)ctx->result);
 }
 
 /* ---- the kernel's functions ---- */

@@ -18,7 +18,7 @@ enum hfaults_part {
 
 struct hfaults_key {
     __u32 pid;
-    __u32 class; /* enum faults_mark */
+    __u32 class; /* enum mapping_class */
     char comm[SYS_COMM_BYTES];
     __u32 result; /* the kernel's enum scan_result, plus 1; 0: the row is not of a scan */
     __u32 reserved;

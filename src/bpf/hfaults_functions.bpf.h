@@ -58,7 +58,7 @@ static __always_inline int hugetlb_ends(void *ctx, __u32 result)
     const struct vm_area_struct *vma = (const void *)o->vma;
     const __u64 page_bytes = BPF_CORE_READ(vma, vm_file, f_inode, i_sb, s_blocksize);
     if (!(result & VALUE(VM_FAULT_RETRY)) && wanted())
-        settle(ctx, FAULTS_HUGETLB, result & FAILED ? HFAULTS_HUGETLB_FAILED : mark_of_hugetlb(page_bytes),
+        settle(ctx, MAPPING_HUGETLB, result & FAILED ? HFAULTS_HUGETLB_FAILED : mark_of_hugetlb(page_bytes),
                o->flags & HFAULTS_NO_TOUCH, o->began_ns);
     if (o->flags & HFAULTS_DIRECT)
         o->flags = 0;
@@ -81,7 +81,7 @@ static __always_inline int happened(void *ctx, const struct vm_area_struct *vma,
 {
     const struct task_struct *owner = vma ? owner_of(BPF_CORE_READ(vma, vm_mm)) : NULL;
     struct hfaults_value *v =
-        wanted_of(owner) ? row_of(owner ? NULL : ctx, owner, vma ? class_of_vma(vma) : FAULTS_OTHER, 0)
+        wanted_of(owner) ? row_of(owner ? NULL : ctx, owner, vma ? class_of_vma(vma) : MAPPING_OTHER, 0)
                          : NULL;
     if (v) {
         mark(v, what);

@@ -305,6 +305,7 @@ struct super_block {
 };
 
 struct address_space {
+    struct inode *host;
     unsigned long nrpages;
 };
 
@@ -356,6 +357,7 @@ struct file {
     struct inode *f_inode;
     const void *f_op;
     unsigned int f_mode;
+    struct address_space *f_mapping;
 };
 
 struct fdtable {
@@ -371,6 +373,7 @@ struct vm_area_struct {
     unsigned long vm_start, vm_end, vm_flags;
     const void *vm_ops;
     struct file *vm_file;
+    unsigned long vm_pgoff;
     struct mm_struct *vm_mm;
 };
 
@@ -469,7 +472,18 @@ struct slab { /* the same memory as the page */
 
 enum migratetype { MIGRATE_MOVABLE = 1 };
 enum pagetype { PGTY_slab = 0xf5 };
-enum pageflags { PG_slab = 9 }; /* until 6.9 */
+enum pageflags { PG_slab = 9, PG_head = 6 }; /* PG_slab: until 6.9 */
+
+/* Pages that belong together, since 5.16. Its flags come first. */
+struct folio {
+    struct address_space *mapping;
+    unsigned long index;    /* in the file, in pages */
+    unsigned long _flags_1; /* since 6.6 the lowest byte has the order of a large folio */
+};
+
+struct folio___before_6_6 {
+    unsigned char _folio_order;
+};
 
 struct shrinker {
     void *scan_objects;

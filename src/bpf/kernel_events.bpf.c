@@ -39,7 +39,7 @@ int BPF_PROG(follow_fork, struct task_struct *parent, struct task_struct *child)
 
 static __always_inline int fault_begins(__s32 mode, __u64 address, struct pt_regs *regs, __u64 error_code)
 {
-    struct faults_file is = {0};
+    struct process_mapping is = {0};
     const struct task_struct *task = bpf_get_current_task_btf();
     const __u64 self = bpf_get_current_pid_tgid();
     if (!wants(self) || (__s64)address < 0 || (mode && task->pagefault_disabled) || !task->mm)
@@ -50,7 +50,7 @@ static __always_inline int fault_begins(__s32 mode, __u64 address, struct pt_reg
     e->address = address;
     e->ip = BPF_CORE_READ(regs, ip);
     e->access = error_code & X86_FAULT_FETCH ? 2 : error_code & X86_FAULT_WRITE ? 1 : 0;
-    e->class = is.class - FAULTS_HEAP;
+    e->class = is.class;
     END();
     return 0;
 }

@@ -13,10 +13,6 @@
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
-struct folio {
-    unsigned long _flags_1; /* its lowest byte is the order, since 6.6 */
-};
-
 struct trace_event_raw_signal_generate {
     int sig;
     int pid; /* the thread */

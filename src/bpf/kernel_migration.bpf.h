@@ -41,7 +41,7 @@ struct folio___references {
     } _mapcount, _refcount, _pincount; /* _pincount: of large ones only */
 };
 
-enum pageflags___folio { PG_head = 6, PG_writeback = 1, PG_swapcache = 10, PG_private = 14 };
+enum pageflags___folio { PG_writeback = 1, PG_swapcache = 10, PG_private = 14 };
 
 struct mm_struct___owner {
     struct task_struct *owner; /* with CONFIG_MEMCG */

@@ -128,7 +128,7 @@ static __always_inline __u32 folio_pages(__u64 folio)
 {
     const struct folio___before_6_15 *old = (const void *)folio;
     const struct folio___since_6_15 *now = (const void *)folio;
-    if (!HAS_FLAG(folio_flags(folio), PG_head))
+    if (!(folio_flags(folio) >> bpf_core_enum_value(enum pageflags, PG_head) & 1))
         return 1;
     return bpf_core_field_exists(old->_folio_nr_pages) ? BPF_CORE_READ(old, _folio_nr_pages)
                                                        : BPF_CORE_READ(now, _nr_pages);

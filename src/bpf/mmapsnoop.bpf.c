@@ -59,7 +59,7 @@ static __always_inline int enters(const struct call *call, __u32 which)
     c->kept[0] = mm->total_vm;
     c->kept[1] = mm->brk;
     if (which == MMAPSNOOP_munmap || which == MMAPSNOOP_shmdt) {
-        struct mapping m = {0};
+        struct process_mapping m = {0};
         mapping_at(&m, call->arg[0]);
         __builtin_memcpy(&c->kept[2], &m, sizeof(m));
     }
@@ -234,7 +234,7 @@ static __always_inline void put_key(struct mmapsnoop_key *key, void *ctx, const 
         key->call = c->call;
     if (config.parts & MMAPSNOOP_BY_FILE) {
         key->mapping = c->mapping;
-        if (c->mapping.inode)
+        if (c->mapping.device)
             key->mapping.class = MAPPING_FILE; /* a row for each file, whether it is shared or not */
     }
     if (config.parts & MMAPSNOOP_BY_STACK) {

@@ -34,7 +34,7 @@ struct mmapsnoop_change {
     __u32 prot;
     __u32 flags; /* also advice */
     __s32 fd;    /* also the identifier of a segment */
-    struct mapping mapping;
+    struct process_mapping mapping;
 };
 
 struct mmapsnoop_event {
@@ -56,7 +56,7 @@ enum mmapsnoop_part {
 struct mmapsnoop_key {
     char comm[SYS_COMM_BYTES];
     __u32 pid, call;
-    struct mapping mapping;
+    struct process_mapping mapping;
     __s32 kernel_stack, user_stack;
 };
 

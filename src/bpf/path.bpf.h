@@ -105,8 +105,10 @@ GLOBAL __u32 path_read(__u64 file_at)
         if (!path_add(&s->text, at))
             break;
         w.at = BPF_CORE_READ(at, d_parent);
-        if (w.at == at) /* a file without a directory, such as one of memfd_create() */
+        if (w.at == at) { /* a file without a directory, such as one of memfd_create() */
+            s->text.flags = PATH_NOWHERE;
             return 1;
+        }
     }
     s->text.flags = PATH_CUT;
     return 1;
@@ -125,6 +127,7 @@ static __attribute__((noinline)) int path_keep(const struct path_key *key, const
         s->text.entry = (__u64)entry;
         s->text.parent = (__u64)BPF_CORE_READ(entry, d_parent);
         s->text.name_hash = BPF_CORE_READ(entry, d_name.hash_len);
+        s->text.pid = current_ids() >> 32;
         if (known)
             s->text.flags |= PATH_RENAMED;
         if (bpf_map_update_elem(&paths, key, &s->text, BPF_ANY))

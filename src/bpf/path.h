@@ -12,11 +12,12 @@
 enum path_flag {
     PATH_CUT = 1u << 0,     /* directories above the first one that was kept are missing */
     PATH_RENAMED = 1u << 1, /* the file had another path before: it was renamed, or has several */
+    PATH_NOWHERE = 1u << 2, /* the file never was in a directory: it is one of memfd_create() or shmget() */
 };
 
 /** A file, by its number and its file system's. */
 struct path_key {
-    __u64 inode; /* 0: none */
+    __u64 inode; /* of a System V segment its number, which may be 0 */
     __u32 device;
     __u32 reserved;
 };
@@ -27,6 +28,8 @@ struct path_text {
     __u64 entry, parent, name_hash;
     __u32 bytes; /* of names[] that are in use */
     __u32 flags; /* enum path_flag */
+    __u32 pid;   /* the process in whose root the path was read */
+    __u32 reserved;
     char names[PATH_BYTES + PATH_NAME_BYTES];
 };
 

@@ -40,7 +40,7 @@ static __always_inline __u32 mapping_class_of(const struct vm_area_struct *v, co
 }
 
 /* The file of a mapping, or of a call: its path is kept. */
-static __always_inline void mapping_set_file(struct mapping *m, const struct file *file)
+static __always_inline void mapping_set_file(struct process_mapping *m, const struct file *file)
 {
     struct path_key key;
     path_of(&key, file);
@@ -51,7 +51,7 @@ static __always_inline void mapping_set_file(struct mapping *m, const struct fil
 
 /* Of the last search on this CPU. */
 struct mapping_found {
-    struct mapping is;
+    struct process_mapping is;
     __u64 start, end; /* 0, both: there is none */
 };
 
@@ -91,7 +91,7 @@ GLOBAL __u32 mapping_search(__u64 address)
  * Describes the mapping at an address of the current process. Not where an interrupt may do the same. Returns the
  * bytes that are mapped in one piece there; 0: none.
  */
-static __always_inline __u64 mapping_at(struct mapping *m, __u64 address)
+static __always_inline __u64 mapping_at(struct process_mapping *m, __u64 address)
 {
     const __u32 zero = 0;
     mapping_search(address);

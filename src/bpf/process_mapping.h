@@ -18,9 +18,12 @@ enum mapping_class {
     MAPPING_CLASSES
 };
 
-struct mapping {
-    __u64 inode; /* 0: no file */
-    __u32 device;
+struct process_mapping {
+    union {
+        __u64 inode;
+        __u64 page_bytes; /* in its place, in a tool that asks for sizes: of hugetlbfs */
+    };
+    __u32 device;  /* 0: no file */
     __u16 class;   /* enum mapping_class */
     __u16 deleted; /* not 0: the file's name is gone */
 };

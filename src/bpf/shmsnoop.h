@@ -57,7 +57,7 @@ struct shmsnoop_event {
     __s32 id, key, fd;
     __u32 prot;
     struct shmsnoop_segment segment;
-    struct mapping mapping; /* the file */
+    struct process_mapping mapping; /* the file */
     /* As the program gave it, of calls without an open file. */
     char name[SHMSNOOP_NAME_BYTES];
 };

@@ -50,15 +50,10 @@ struct swap_info_struct {
     struct file *swap_file;
 };
 
-/* Since 5.16. */
-struct folio {
-    unsigned long _flags_1;
-};
-
 /* Of /proc/vmstat. */
 enum vm_event_item { PSWPIN, PGFAULT, PGMAJFAULT, SWPIN_ZERO, ZSWPIN };
 
-enum pageflags___folio { PG_uptodate = 3, PG_head = 6 };
+enum pageflags___uptodate { PG_uptodate = 3 };
 
 #pragma clang attribute pop
 
@@ -92,7 +87,7 @@ static __always_inline bool has_flag(__u64 folio, __u32 flag)
 
 static __always_inline __u32 pages_of(__u64 folio)
 {
-    if (!has_flag(folio, bpf_core_enum_value(enum pageflags___folio, PG_head)))
+    if (!has_flag(folio, bpf_core_enum_value(enum pageflags, PG_head)))
         return 1;
     return 1u << (BPF_CORE_READ((const struct folio *)folio, _flags_1) &
                   31); /* the order is in the lowest bits */

@@ -232,7 +232,7 @@ static __always_inline int zswap_ends(void)
 {
     struct swapin_thread *t = slot_now();
     if (t && t->tid == tid_now() && t->reading &&
-        has_flag(t->folio, bpf_core_enum_value(enum pageflags___folio, PG_uptodate)))
+        has_flag(t->folio, bpf_core_enum_value(enum pageflags___uptodate, PG_uptodate)))
         t->source = SWAPIN_ZSWAP;
     return 0;
 }

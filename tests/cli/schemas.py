@@ -17,7 +17,7 @@ from tap import built, check, equal
 RECORDED = os.path.realpath(__file__ + "/../../unit/recorded")
 SEEN = set()
 
-TOOLS = ("brkstack", "drsnoop", "faults", "hfaults", "kmem", "kpages", "mmapsnoop", "numamove", "oomkill",
+TOOLS = ("brkstack", "drsnoop", "faults", "ffaults", "hfaults", "kmem", "kpages", "mmapsnoop", "numamove", "oomkill",
          "shmsnoop", "slabratetop", "swapin", "vmscan")
 
 

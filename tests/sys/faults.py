@@ -8,34 +8,16 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 
 sys.dont_write_bytecode = True
 import huge
 import lib
 from lib import Failed, built, check, equal, loses, one_row_by_comm, only, tool, toucher, vmstat
+from memory import before_6_1, file_of, huge_pages, load
 
 N = 300
-CLASSES = ("heap", "stack", "anonymous", "file", "shared", "hugetlb", "other")
 METHODS = ["perf", "tp_btf", "raw_tp", "tp"]  # fexit: tests/kernels/guest/faults.sh
 CLASSES = ["heap", "stack", "anonymous", "file", "shared", "hugetlb", "other"]
-
-
-@contextlib.contextmanager
-def load():
-    """Another program that has page faults all the time."""
-    with toucher() as other:
-        other.begin("churn")
-        yield
-
-
-@contextlib.contextmanager
-def file_of(pages):
-    with tempfile.NamedTemporaryFile(dir="/var/tmp") as file:  # a disk's, not a tmpfs
-        file.write(os.urandom(4096) * pages)
-        file.flush()
-        os.fsync(file.fileno())
-        yield file.name
 
 
 def touched(method, *words, options=(), env=None):
@@ -269,20 +251,6 @@ def growth(env=None):
             it.stop()
     equal(only(it.rows, pid=t.pid)["growth_bytes"], 6 * N * 4096, "growth by pages touched")
     equal(after - before, 6 * N * 4096, "growth by VmRSS")
-
-
-@contextlib.contextmanager
-def before_6_1():
-    """The kernel's BTF, but for the tree of mappings: as older kernels have it. -> what a command begins with that sees
-    it.
-    """
-    with open("/sys/kernel/btf/vmlinux", "rb") as file:
-        btf = file.read()
-    equal(btf.count(b"\0mm_mt\0"), 1, "members of that name")
-    with lib.tap.private_dir() as folder:
-        with open(folder + "/btf", "wb") as file:
-            file.write(btf.replace(b"\0mm_mt\0", b"\0mm_rb\0"))
-        yield ["unshare", "-m", "sh", "-c", 'mount --bind %s/btf /sys/kernel/btf/vmlinux && exec "$@"' % folder, "sh"]
 
 
 def no_tree(method):

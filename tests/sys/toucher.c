@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -94,6 +95,46 @@ static void from_file(const char *path, size_t pages, int how)
         write_pages(at, pages, PAGE);
     else
         read_pages(at, pages);
+    close(fd);
+}
+
+/* Pages of a file that come into memory by read(2). */
+static void read_file(const char *path, size_t pages)
+{
+    static char page[PAGE];
+    int fd = open(path, O_RDONLY);
+    require(fd >= 0 && !posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), path);
+    for (size_t i = 0; i < pages; i++)
+        require(read(fd, page, PAGE) == PAGE, "read");
+    close(fd);
+}
+
+/* Shared memory of a new file: of memfd_create() if there is no path. */
+static void shared_file(const char *path, size_t pages)
+{
+    int fd = *path ? open(path, O_RDWR | O_CREAT, 0600) : (int)syscall(SYS_memfd_create, "touched", 0);
+    require(fd >= 0 && !ftruncate(fd, (off_t)(pages * PAGE)), "shared file");
+    write_pages(map(pages * PAGE, MAP_SHARED, fd, PROT_READ | PROT_WRITE), pages, PAGE);
+    close(fd);
+}
+
+static void segment(size_t pages)
+{
+    int id = shmget(IPC_PRIVATE, pages * PAGE, 0600);
+    require(id >= 0, "shmget");
+    char *at = shmat(id, NULL, 0);
+    require(!shmctl(id, IPC_RMID, NULL) && at != (void *)-1, "shmat");
+    write_pages(at, pages, PAGE);
+}
+
+/* A file that stays mapped; its pages are touched one by one. */
+static const char *kept;
+
+static void keep(const char *path, size_t pages)
+{
+    int fd = open(path, O_RDONLY);
+    require(fd >= 0, path);
+    kept = map(pages * PAGE, MAP_PRIVATE, fd, PROT_READ);
     close(fd);
 }
 
@@ -210,6 +251,16 @@ static void touch(const char *kind, size_t pages, const char *path)
         map(pages * PAGE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, PROT_READ | PROT_WRITE);
     else if (!strcmp(kind, "dropped") || !strcmp(kind, "written"))
         from_file(path, pages, *kind);
+    else if (!strcmp(kind, "read"))
+        read_file(path, pages);
+    else if (!strcmp(kind, "memfd") || !strcmp(kind, "shmem"))
+        shared_file(path, pages);
+    else if (!strcmp(kind, "sysv"))
+        segment(pages);
+    else if (!strcmp(kind, "keep"))
+        keep(path, pages);
+    else if (!strcmp(kind, "at"))
+        read_pages(kept + pages * PAGE, 1);
     else if (!strcmp(kind, "kernel"))
         kernel(pages);
     else if (!strcmp(kind, "huge"))

@@ -10,13 +10,13 @@
 #include <bpf/btf.h>
 
 #include "base/buf.h"
-#include "bpf/faults.h"
 #include "collect/kernel/overview_read.h"
 #include "collect/process/process_query.h"
 #include "sys/attach_methods.h"
 #include "sys/kernel_enums.h"
 #include "sys/resolver.h"
 #include "sys/session.h"
+#include "sys/mapping_text.h"
 #include "sys/tools/hfaults_held.h"
 
 enum column {
@@ -177,12 +177,7 @@ static void add(void *sum, const void *value)
 
 static const char *class_name(uint32_t class)
 {
-    static const char *const names[FAULTS_MARKS] = {
-        [FAULTS_HEAP] = "heap",   [FAULTS_STACK] = "stack",   [FAULTS_ANONYMOUS] = "anonymous",
-        [FAULTS_FILE] = "file",   [FAULTS_SHARED] = "shared", [FAULTS_HUGETLB] = "hugetlb",
-        [FAULTS_OTHER] = "other",
-    };
-    return class < FAULTS_MARKS ? names[class] : NULL;
+    return class < MAPPING_UNKNOWN ? mapping_text_class(class) : NULL;
 }
 
 static void add_result(const struct own *o, struct buf *b, uint32_t result)

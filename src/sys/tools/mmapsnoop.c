@@ -24,7 +24,7 @@ static const char *kind_of(uint32_t call)
 }
 
 static void set_mapping(const struct sys_session *s, struct table *t, uint32_t column,
-                        const struct mapping *m)
+                        const struct process_mapping *m)
 {
     struct buf b = BUF_INIT;
     mapping_text_add(s, &b, m);
@@ -167,7 +167,7 @@ static void event(struct sys_session *s, struct table *t, const void *data, size
     }
     set_arguments(t, c);
     set_flags(t, c);
-    if (c->mapping.inode || c->mapping.class < MAPPING_OTHER)
+    if (c->mapping.device || c->mapping.class < MAPPING_OTHER)
         set_mapping(s, t, MAPPED, &c->mapping);
     if (c->mapped_bytes || !is_call)
         table_whole(t, ADDED, c->mapped_bytes);
