@@ -156,7 +156,7 @@ static __always_inline bool folio_is_pinned(__u64 address, __u64 flags)
 {
     const struct folio___references *folio = (const void *)address;
     const __u64 mapping = (__u64)BPF_CORE_READ(folio, mapping);
-    if (HAS_FLAG(flags, PG_head))
+    if (flags >> bpf_core_enum_value(enum pageflags, PG_head) & 1)
         return BPF_CORE_READ(folio, _pincount.counter) > 0;
     const int mapped = BPF_CORE_READ(folio, _mapcount.counter) + 1;
     const bool cached = mapping && !(mapping & MAPPING_KINDS);

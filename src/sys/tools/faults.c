@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "sys/tools/fault_rows.h"
-#include "sys/tools/faults_growth.h"
+#include "sys/tools/page_faults/fault_rows.h"
+#include "sys/tools/page_faults/faults_growth.h"
 
 #define BIT(column) FAULT_BIT(C_##column)
 

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "sys/tools/fault_rows.h"
+#include "sys/tools/page_faults/fault_rows.h"
 
 #define BIT(column) FAULT_BIT(C_##column)
 #define PROCESS     (BIT(PID) | BIT(COMM))

@@ -17,7 +17,7 @@
 #include "sys/resolver.h"
 #include "sys/session.h"
 #include "sys/mapping_text.h"
-#include "sys/tools/hfaults_held.h"
+#include "sys/tools/page_faults/hfaults_held.h"
 
 enum column {
     PID,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "sys/tools/fault_rows.h"
+#include "sys/tools/page_faults/fault_rows.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "sys/tools/hfaults_held.h"
+#include "sys/tools/page_faults/hfaults_held.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "sys/tools/faults_growth.h"
+#include "sys/tools/page_faults/faults_growth.h"
 
 #include <stdlib.h>
 #include <string.h>
