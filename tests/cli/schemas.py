@@ -17,6 +17,8 @@ from tap import built, check, equal
 RECORDED = os.path.realpath(__file__ + "/../../unit/recorded")
 SEEN = set()
 
+TOOLS = ("drsnoop", "faults", "kmem", "kpages", "mmapsnoop", "oomkill", "slabratetop", "vmscan")
+
 
 def look(place, *words):
     """The documents that a command prints; each is valid."""
@@ -107,15 +109,16 @@ def machine(place):
     if os.geteuid() == 0:
         look(place, "sys", "advise")
         look(place, "bench", "--memcg", "--time", "0s")
-        for name in "kmem", "kpages", "faults", "slabratetop", "vmscan", "drsnoop", "oomkill":
+        for name in TOOLS:
             look(place, "sys", name, "--duration", "300ms")
+        look(place, "sys", "mmapsnoop", "--summary", "--duration", "300ms")
 
 
 def all_seen(place):
     """There is output of each schema; one with an unknown key, or with a text for a number, is found wrong."""
     equal(set(json_schemas.names()) - SEEN, set() if os.geteuid() == 0 else {
         "allium-sys-" + name
-        for name in ("advise", "kmem", "kpages", "faults", "slabratetop", "vmscan", "drsnoop", "oomkill")
+        for name in ("advise", "mmapsnoop_summary", *TOOLS)
     } | {"allium-bench-memcg"}, "schemas without output")
     document = json.loads(place.allium("doctor", "--json").out)
     for spoil in (lambda rows: rows[0].update(unknown=1), lambda rows: rows[0].update(works=1),
