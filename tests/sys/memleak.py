@@ -199,8 +199,8 @@ def refusals():
     refuses([], "no process", 2, "use -p PID")
     refuses(["-p", str(os.getpid()), "--period", "x"], "a bad period", 2, "invalid --period")
     refuses(["-p", str(os.getpid()), "--functions", "alloc=x"], "half a pair", 2, "invalid --functions")
-    refuses(["--functions", "alloc=leek_malloc,free=free", "--", built("TEST_LEAKER")], "a function that is not there", 2,
-            "function leek_malloc.*leak_malloc")
+    refuses(["--functions", "alloc=leek_malloc,free=free", "--", built("TEST_LEAKER")],
+            "a function that is not there", 2, "function leek_malloc.*leak_malloc")
     with tap.private_dir() as folder:
         source = folder + "/static.c"
         with open(source, "w") as file:
@@ -211,6 +211,44 @@ def refusals():
         run = command("--by", "site", *EXACT, words=[folder + "/static"])
         rows = lib.stream(run.stdout, "memleak")[:-1]
         equal(live(rows)["main"], (1, 77), "a static program")
+
+
+NEWS = """
+#include <new>
+#include <cstdlib>
+#include <sys/resource.h>
+static void *volatile keep[200];
+__attribute__((noinline)) static void leak_array() { for (int i = 0; i < 100; i++) keep[i] = new char[100]; }
+__attribute__((noinline)) static void leak_new() { for (int i = 100; i < 150; i++) keep[i] = ::operator new(50); }
+static int caught()
+{
+    try { keep[199] = ::operator new(2ul << 30); } catch (std::bad_alloc &) { return 1; }
+    return 0;
+}
+int main()
+{
+    leak_array();
+    leak_new();
+    for (int i = 0; i < 50; i++) delete[] static_cast<char *>(keep[i]);
+    struct rlimit least = {1ul << 30, 1ul << 30};
+    setrlimit(RLIMIT_AS, &least);
+    return %s;
+}
+"""
+
+
+def of_other_allocators():
+    """operator new of an allocator of its own counts once, and an exception gets past it."""
+    with tap.private_dir() as folder:
+        for name, result in (("plain", "0"), ("throws", "caught() ? 0 : 1")):
+            with open("%s/%s.cc" % (folder, name), "w") as file:
+                file.write(NEWS % result)
+            subprocess.run(["g++", "-O1", "-g", "-fno-builtin", "-o", "%s/%s" % (folder, name),
+                            "%s/%s.cc" % (folder, name)], check=True)
+        for library, program in (("libjemalloc.so.2", "plain"), ("libtcmalloc_minimal.so.4", "throws")):
+            run = command("--by", "site", *EXACT, words=["env", "LD_PRELOAD=" + library, folder + "/" + program])
+            sums = live(lib.stream(run.stdout, "memleak")[:-1])
+            equal((sums.get("leak_array"), sums.get("leak_new")), ((50, 5000), (50, 2500)), "with " + library)
 
 
 def mapped(pid, name):
@@ -300,6 +338,7 @@ lib.main([
     ("objects of threads that have ended stay", of_threads),
     ("an allocator with other names, in a library that is loaded later", own_functions),
     ("what cannot be observed is refused with one line that helps; a static program has symbols", refusals),
+    ("allocators with an operator new of their own, which may throw", of_other_allocators),
     ("the text is the original one after an end", lambda: leaves_text(signal.SIGINT)),
     ("the text is the original one after a kill", lambda: leaves_text(signal.SIGKILL)),
     ("a command runs on when allium is killed", command_goes_on),

@@ -102,6 +102,7 @@ struct walk {
     const struct probe_file *f;
     struct alloc_place *from;
     const struct symbol_stubs *stubs;
+    struct map visited; /* functions that were looked at */
     unsigned depth;
     bool reaches; /* any other place */
     bool returns; /* without having been at a place of the same role */
@@ -145,7 +146,10 @@ static bool find_others(void *arg, uint64_t address, enum x86_exit how)
         w->reaches = true;
         return true;
     }
-    if (how == X86_CALLS && w->depth < DEPTH && !w->reaches) {
+    bool added = false;
+    if (how == X86_CALLS && w->depth < DEPTH && !w->reaches)
+        map_put_u64(&w->visited, address, 0, &added);
+    if (added) {
         w->depth++;
         walk_code(w, address, find_others);
         w->depth--;
@@ -199,6 +203,7 @@ static void look_at_code(struct alloc_file *file, const struct probe_file *f)
         if (out[i])
             continue;
         walk_code(&w, w.from->address, find_others);
+        map_release(&w.visited);
         file->reaches_itself = file->reaches_itself || w.reaches;
         if (w.from->function->throws)
             walk_code(&w, w.from->address, note_return);
