@@ -165,7 +165,8 @@ static __always_inline bool is_named_so(const struct mapping_seen *seen)
 }
 
 /* The present state, from the address space's own tree. */
-static __attribute__((noinline)) int look_up(struct mapping_seen *seen, struct process_mapping *is, __u64 address)
+static __attribute__((noinline)) int look_up(struct mapping_seen *seen, struct process_mapping *is,
+                                             __u64 address)
 {
     const struct task_struct *task = bpf_get_current_task_btf();
     const struct mm_struct *mm = task->mm;

@@ -40,7 +40,7 @@ static __always_inline __u32 mark_of_hugetlb(__u64 page_bytes)
 static __always_inline __u32 class_of_vma(const struct vm_area_struct *vma)
 {
     return mapping_class_of(vma, bpf_get_current_task_btf()->mm, BPF_CORE_READ(vma, vm_start),
-                    BPF_CORE_READ(vma, vm_end));
+                            BPF_CORE_READ(vma, vm_end));
 }
 
 static __always_inline struct hfaults_open *slot_now(__u32 *tid)

@@ -452,39 +452,6 @@ struct kmem_cache {
     unsigned int size, object_size;
 };
 
-struct page {
-    unsigned long private;
-    unsigned int page_type; /* its upper byte, since 6.11 */
-    unsigned long compound_head;
-};
-
-struct page___before_6_11 {
-    unsigned long flags; /* a struct since 6.18 */
-};
-
-struct page___before_5_17 {
-    struct kmem_cache *slab_cache;
-};
-
-struct slab { /* the same memory as the page */
-    struct kmem_cache *slab_cache;
-};
-
-enum migratetype { MIGRATE_MOVABLE = 1 };
-enum pagetype { PGTY_slab = 0xf5 };
-enum pageflags { PG_slab = 9, PG_head = 6 }; /* PG_slab: until 6.9 */
-
-/* Pages that belong together, since 5.16. Its flags come first. */
-struct folio {
-    struct address_space *mapping;
-    unsigned long index;    /* in the file, in pages */
-    unsigned long _flags_1; /* since 6.6 the lowest byte has the order of a large folio */
-};
-
-struct folio___before_6_6 {
-    unsigned char _folio_order;
-};
-
 struct shrinker {
     void *scan_objects;
 };
@@ -498,6 +465,7 @@ enum lru_list___kernel { LRU_INACTIVE_ANON = 0, LRU_INACTIVE_FILE = 2 };
 
 #pragma clang attribute pop
 
+#include "bpf/kernel_pages.bpf.h"
 #include "bpf/kernel_records.bpf.h"
 
 #endif

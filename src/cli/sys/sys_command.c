@@ -273,3 +273,11 @@ void sys_command_release(struct sys_request *r)
         if (made_for(&r->options[i]) < MADE)
             free((char *)(uintptr_t)r->options[i].doc);
 }
+
+const char *sys_own_option(const struct sys_request *r, const char *name)
+{
+    for (size_t i = 0; r->tool->options && r->tool->options[i].name; i++)
+        if (!strcmp(r->tool->options[i].name, name))
+            return r->own[i];
+    return NULL;
+}

@@ -369,14 +369,6 @@ static void reports(struct parse *p)
     show->keep = !show->histogram && (show->interval_ns || choice);
 }
 
-const char *sys_own_option(const struct sys_request *r, const char *name)
-{
-    for (size_t i = 0; r->tool->options && r->tool->options[i].name; i++)
-        if (!strcmp(r->tool->options[i].name, name))
-            return r->own[i];
-    return NULL;
-}
-
 /* Columns that have no values, as none of the tool's own options that fill them was given. */
 static uint64_t columns_of_options(const struct sys_request *r)
 {
