@@ -48,6 +48,21 @@ static const char *const examples[] = {
     NULL,
 };
 
+static const char *const questions[] = {
+    "Which files do page faults read, and how much is read ahead?",
+    "Which processes touch files that were deleted or replaced since?",
+    "Which kinds of memory without a file have faults? (--by file)",
+    NULL,
+};
+
+static const struct sys_explanation explanation = {
+    .questions = questions,
+    .event = "a page fault",
+    .event_ns = 640,
+    .measured = "a page of a mapped file; perf, Linux 6.18 in a busy virtual machine",
+    .unseen = "pages that become resident without a fault of their own, and reads by read()",
+};
+
 SYS_OBJECT_OF(faults);
 extern const struct sys_tool sys_ffaults;
 
@@ -55,6 +70,7 @@ const struct sys_tool sys_ffaults = {
     .name = "ffaults",
     .summary = "show page faults by file and process",
     .examples = examples,
+    .explanation = &explanation,
     SYS_OBJECT(faults),
     .methods = fault_rows_methods,
     .columns = fault_rows_columns,

@@ -467,12 +467,26 @@ static const char *const examples[] = {
 static const struct sys_measure measure = {
     .doc = "the duration of each fault, most of which is the time to clear the page", .column = HISTOGRAM};
 
+static const char *const questions[] = {
+    "Which processes get huge pages, and which want them and get small ones?",
+    "Why did a fault or khugepaged fail to make a huge page? (--by result)",
+    "What do the pools of huge pages hold?",
+    NULL,
+};
+
+static const struct sys_explanation explanation = {
+    .questions = questions,
+    .event = "a fault that wants a huge page",
+    .unseen = "huge pages of sizes between a page and 2 MiB (mTHP)",
+};
+
 SYS_OBJECT_OF(hfaults);
 
 const struct sys_tool sys_hfaults = {
     .name = "hfaults",
     .summary = "show huge page faults: hugetlb by size, transparent ones, fallbacks, collapses",
     .examples = examples,
+    .explanation = &explanation,
     SYS_OBJECT(hfaults),
     .methods = methods,
     .columns = columns,

@@ -170,6 +170,21 @@ static void count_rest(struct sys_session *s)
     s->counted[MEMLEAK_OF_EXEC] = o->of_exec;
 }
 
+static const char *const questions[] = {
+    "Which code of a process allocates memory and does not free it?",
+    "What of it is old? (--older-than)",
+    "Which calls hold most? (--by site)",
+    NULL,
+};
+
+static const struct sys_explanation explanation = {
+    .questions = questions,
+    .event = "a call of malloc() or free()",
+    .event_ns = 700,
+    .measured = "rows by site, one sample in 512 KiB; session, Linux 6.18 in a busy virtual machine",
+    .unseen = "memory that was allocated before the tool began, and what a program takes by mmap() itself",
+};
+
 SYS_OBJECT_OF(memleak);
 extern const struct sys_tool sys_memleak_kernel;
 
@@ -187,6 +202,7 @@ const struct sys_tool sys_memleak = {
     .name = "memleak",
     .summary = "show memory that processes allocated and did not free, by the code that allocated it",
     .examples = examples,
+    .explanation = &explanation,
     SYS_OBJECT(memleak),
     .methods = methods,
     .columns = columns,

@@ -412,6 +412,22 @@ static const char *const examples[] = {
 
 static const struct sys_measure measure = {.doc = "the ages of live objects", .column = HISTOGRAM};
 
+static const char *const questions[] = {
+    "Which code of the kernel allocates memory and does not free it?",
+    "What of it is old, and what grows? (--older-than)",
+    "Which caches hold it? (--by cache)",
+    NULL,
+};
+
+static const struct sys_explanation explanation = {
+    .questions = questions,
+    .event = "an allocation and its free",
+    .event_ns = 430,
+    .measured = "rows by site, exact; tp_btf, Linux 6.18 in a busy virtual machine",
+    .unseen = "memory that was allocated before the tool began, and frees without an event, which are "
+              "counted when the address is used again",
+};
+
 SYS_OBJECT_OF(memleak_kernel);
 
 const struct sys_tool sys_memleak_kernel = {
@@ -419,6 +435,7 @@ const struct sys_tool sys_memleak_kernel = {
     .called = "sys memleak",
     .summary = "show which code of the kernel allocates what is not freed, with ages and growth",
     .examples = examples,
+    .explanation = &explanation,
     SYS_OBJECT(memleak_kernel),
     .methods = methods,
     .columns = columns,

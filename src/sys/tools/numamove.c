@@ -371,12 +371,26 @@ static const char *const examples[] = {
 
 static const struct sys_measure measure = {.doc = "the duration of each migration", .column = HISTOGRAM};
 
+static const char *const questions[] = {
+    "Which processes' pages are moved between NUMA nodes, by whom, why, and how long does it take?",
+    "Which pages could not be moved, and why? (--by reason)",
+    "Which tasks are moved from node to node? (--by owner)",
+    NULL,
+};
+
+static const struct sys_explanation explanation = {
+    .questions = questions,
+    .event = "a migration",
+    .unseen = "pages that devices move, and mappings that are copied when a program writes to them",
+};
+
 SYS_OBJECT_OF(numamove);
 
 const struct sys_tool sys_numamove = {
     .name = "numamove",
     .summary = "show the pages that are migrated, and the tasks that are moved between nodes",
     .examples = examples,
+    .explanation = &explanation,
     SYS_OBJECT(numamove),
     .methods = methods,
     .columns = columns,

@@ -449,12 +449,26 @@ static const char *const examples[] = {
 static const struct sys_measure measure = {.doc = "the duration of each page fault for a page of swap",
                                            .column = HISTOGRAM};
 
+static const char *const questions[] = {
+    "Which processes wait for swap, how often, and how long?",
+    "Where do the pages come from: a device, zram, zswap, the swap cache? (--by device)",
+    "How much of a process is still swapped out?",
+    NULL,
+};
+
+static const struct sys_explanation explanation = {
+    .questions = questions,
+    .event = "a page that is read from swap",
+    .unseen = "what the process would have done meanwhile; its memory that is not asked for stays in swap",
+};
+
 SYS_OBJECT_OF(swapin);
 
 const struct sys_tool sys_swapin = {
     .name = "swapin",
     .summary = "show who waits for swap, how long, and where the pages come from",
     .examples = examples,
+    .explanation = &explanation,
     SYS_OBJECT(swapin),
     .methods = methods,
     .columns = columns,
