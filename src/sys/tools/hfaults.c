@@ -175,11 +175,6 @@ static void add(void *sum, const void *value)
 
 /* ---- a row ---- */
 
-static const char *class_name(uint32_t class)
-{
-    return class < MAPPING_UNKNOWN ? mapping_text_class(class) : NULL;
-}
-
 static void add_result(const struct own *o, struct buf *b, uint32_t result)
 {
     const char *name = result < KERNEL_ENUMS_VALUES_MAX ? o->results.names[result] : NULL;
@@ -197,7 +192,7 @@ static void name_row(struct sys_session *s, struct table *t, const struct hfault
     if (parts & (HFAULTS_BY_PROCESS | HFAULTS_BY_COMM))
         table_text(t, COMM, key->comm);
     if (parts & HFAULTS_BY_CLASS)
-        table_text(t, CLASS, class_name(key->class));
+        table_text(t, CLASS, key->class < MAPPING_UNKNOWN ? mapping_text_class(key->class) : NULL);
     if (parts & HFAULTS_BY_CGROUP)
         resolver_cgroup(s, t, CGROUP, CONTAINER, key->cgroup);
     if (parts & HFAULTS_BY_RESULT && key->result) {
@@ -457,8 +452,6 @@ static const char *const examples[] = {
     "show which processes get huge pages, which get small ones instead, and why",
     "allium sys hfaults --by result --interval 1m",
     "show every minute what khugepaged found in each process",
-    "allium sys hfaults --by class -p 4711",
-    "show the huge pages of a process by kind of memory",
     "allium sys hfaults --where 'hugetlb_failed>0' --interval 1s",
     "show processes that find the pool of huge pages empty",
     NULL,
@@ -470,7 +463,6 @@ static const struct sys_measure measure = {
 static const char *const questions[] = {
     "Which processes get huge pages, and which want them and get small ones?",
     "Why did a fault or khugepaged fail to make a huge page? (--by result)",
-    "What do the pools of huge pages hold?",
     NULL,
 };
 
