@@ -262,7 +262,8 @@ static __always_inline int sum_up(void *ctx, const struct mmapsnoop_change *c, _
     return 0;
 }
 
-static __always_inline int report(void *ctx, const struct mmapsnoop_change *c, __u64 duration_ns)
+/* A function of its own: together with its caller it would need more stack than a program has. */
+static __attribute__((noinline)) int report(void *ctx, const struct mmapsnoop_change *c, __u64 duration_ns)
 {
     if (config.parts & MMAPSNOOP_IN_ROWS)
         return sum_up(ctx, c, duration_ns);
