@@ -14,7 +14,7 @@
 
 #include "bpf/path.h"
 
-#define PATH_STEPS 20 /* directories and mounts */
+#define PATH_STEPS 16 /* directories and mounts */
 
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
