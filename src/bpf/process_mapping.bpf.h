@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef BPF_MAPPING_BPF_H
-#define BPF_MAPPING_BPF_H
+#ifndef BPF_PROCESS_MAPPING_BPF_H
+#define BPF_PROCESS_MAPPING_BPF_H
 
 /*
  * What a mapping of a process is: its class, as /proc/PID/maps distinguishes heap and stack, and its file.

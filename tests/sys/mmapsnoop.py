@@ -5,6 +5,7 @@ results and from /proc/self/maps; sums against the kernel's own size of the addr
 """
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -132,6 +133,18 @@ def by_stack():
     equal(sum(row["calls"] for row in inside), 9, "calls in files() of %s" % it.rows)
 
 
+def recorded():
+    """The commands that are printed show a recording's rows."""
+    with private_dir() as folder:
+        path = folder + "/sums.allium"
+        said = tap.succeed([built("ALLIUM"), "sys", "mmapsnoop", "--summary", "-o", path, "--", "true"]).stderr.decode()
+        command = re.search(r"`allium (.*)` shows", said).group(1).split()
+        rows = lib.stream(tap.succeed([built("ALLIUM"), *command, "--json"]).stdout, "mmapsnoop_summary")
+        check(len(rows) > 1 and rows[0]["calls"] > 0, "rows", rows)
+        other = tap.run([built("ALLIUM"), "report", path]).stderr.decode()
+        equal(re.search(r"use allium (.*)\n", other).group(1).split(), command, "what report says")
+
+
 def exec_and_exit():
     """An address space's size at its end is that of the program that has it then."""
     with tool("mmapsnoop") as it:
@@ -179,6 +192,7 @@ lib.main([
     *[("sums, using " + method, lambda method=method: sums(method)) for method in METHODS],
     ("by file", by_file),
     ("by stack", by_stack),
+    ("a recording of sums is shown by the command that is printed", recorded),
     ("new and ended address spaces", exec_and_exit),
     ("losses are exact", losses),
     ("calls of 32-bit programs are counted", of_32_bits),

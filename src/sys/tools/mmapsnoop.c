@@ -340,7 +340,6 @@ SYS_OBJECT_OF(mmapsnoop);
 
 static const struct sys_tool sums = {
     .name = "mmapsnoop_summary",
-    .called = "sys mmapsnoop",
     .summary = "add up mappings by process, call, file or stack",
     .examples = examples,
     SYS_OBJECT(mmapsnoop),
