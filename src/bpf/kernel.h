@@ -221,6 +221,7 @@ struct mm_struct {
     unsigned long mmap_base, start_brk, brk, start_stack;
     atomic_long_t pgtables_bytes;
     unsigned long total_vm;
+    atomic_t mm_users;
     struct file *exe_file;
     struct percpu_counter rss_stat[4]; /* since 6.2 */
 };

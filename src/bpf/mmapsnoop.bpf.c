@@ -11,7 +11,7 @@ SYS_TABLE(struct mmapsnoop_key, struct mmapsnoop_sum)
 /* Bits of enum mmapsnoop_call: what is asked for. */
 const volatile __u32 asked = ~0u;
 
-enum { MAP_FIXED_BIT = 0x10, MAP_ANONYMOUS_BIT = 0x20 };
+enum { MAP_ANONYMOUS_BIT = 0x20, MREMAP_DONTUNMAP_BIT = 0x4 };
 #define PAGES_OF(bytes) (((bytes) + PAGE - 1) & ~(__u64)(PAGE - 1))
 
 #define NUMBER(name, number) NR_##name = number,
@@ -30,11 +30,28 @@ static __always_inline __u32 kind_of_number(__s64 number)
     }
 }
 
-/* Of 32-bit programs: mmap, munmap, mprotect, mlock to munlockall, mremap, mmap2, madvise, remap_file_pages. */
+/* The same calls have other numbers in 32-bit programs. ipc(), by which old ones call shmat(), is not among these. */
 static __always_inline bool is_number_of_32_bits(__s64 number)
 {
-    return number == 90 || number == 91 || number == 125 || (number >= 150 && number <= 153) ||
-           number == 163 || number == 192 || number == 219 || number == 257;
+    switch (number) {
+    case 45: /* brk */
+        return asked >> MMAPSNOOP_brk & 1;
+    case 90 ... 91:   /* mmap, munmap */
+    case 125:         /* mprotect */
+    case 150 ... 153: /* mlock, munlock, mlockall, munlockall */
+    case 163:         /* mremap */
+    case 192:         /* mmap2 */
+    case 219:         /* madvise */
+    case 257:         /* remap_file_pages */
+    case 376:         /* mlock2 */
+    case 380:         /* pkey_mprotect */
+    case 397 ... 398: /* shmat, shmdt */
+    case 440:         /* process_madvise */
+    case 462:         /* mseal */
+        return true;
+    default:
+        return false;
+    }
 }
 
 /* Returns which call it is, if it is wanted; MMAPSNOOP_KINDS: it is not. Those of 32-bit programs are counted at their
@@ -60,7 +77,7 @@ static __always_inline int enters(const struct call *call, __u32 which)
     c->kept[1] = mm->brk;
     if (which == MMAPSNOOP_munmap || which == MMAPSNOOP_shmdt) {
         struct mapping m = {0};
-        mapping_at(&m, call->arg[0]);
+        c->kept[1] = mapping_at(&m, call->arg[0]);
         __builtin_memcpy(&c->kept[2], &m, sizeof(m));
     }
     return 0;
@@ -78,12 +95,9 @@ static __always_inline void put_growth(struct mmapsnoop_change *c, __u64 pages_b
         return;
     if (BPF_CORE_READ(bpf_get_current_task_btf(), signal, nr_threads) == 1) {
         const __s64 grown = (__s64)(mm->total_vm - pages_before) * PAGE;
-        if (mapped && grown <= (__s64)mapped)
-            unmapped = mapped - grown;
-        else if (grown < 0)
-            unmapped = -grown;
-        else
-            unmapped = 0;
+        if (grown > (__s64)mapped)
+            mapped = grown; /* huge pages are larger than what was asked for */
+        unmapped = mapped - grown;
     }
     c->mapped_bytes = mapped;
     c->unmapped_bytes = unmapped;
@@ -121,7 +135,8 @@ static __always_inline void put_mremap(struct mmapsnoop_change *c, const struct 
     c->flags = (__u32)call->arg[3];
     c->address = failed(c) ? call->arg[0] : (__u64)c->result;
     mapping_at(&c->mapping, c->address);
-    const __u64 now = PAGES_OF(c->bytes), before = PAGES_OF(c->old_bytes);
+    const __u64 now = PAGES_OF(c->bytes);
+    const __u64 before = c->flags & MREMAP_DONTUNMAP_BIT ? 0 : PAGES_OF(c->old_bytes);
     if (!failed(c))
         put_growth(c, pages_before, now > before ? now - before : 0, before > now ? before - now : 0);
 }
@@ -164,7 +179,7 @@ static __always_inline void put_unmapped(struct mmapsnoop_change *c, const struc
 {
     __builtin_memcpy(&c->mapping, &begun->kept[2], sizeof(c->mapping));
     if (!failed(c))
-        put_growth(c, begun->kept[0], 0, c->call == MMAPSNOOP_munmap ? PAGES_OF(c->bytes) : 0);
+        put_growth(c, begun->kept[0], 0, c->call == MMAPSNOOP_munmap ? PAGES_OF(c->bytes) : begun->kept[1]);
 }
 
 /* A range of what is mapped already, with a word of the caller's. */
@@ -257,7 +272,8 @@ static __always_inline int sum_up(void *ctx, const struct mmapsnoop_change *c, _
     sum->duration_ns += duration_ns;
     if (config.parts & MMAPSNOOP_BY_STACK)
         sum->time_ns = bpf_ktime_get_ns();
-    row_measure(sum, duration_ns);
+    if (c->call < MMAPSNOOP_exec)
+        row_measure(sum, duration_ns);
     row_done(sum);
     return 0;
 }
@@ -304,15 +320,17 @@ static __always_inline int executed(void *ctx)
     return report(ctx, &c, 0);
 }
 
-/* Before 6.16 a thread has no address space any more when this is called, and its size is not known. */
+/* Before 6.16 the address space is gone already: its size is not known. One that another process shares goes on. */
 static __always_inline int ended(void *ctx)
 {
     const struct task_struct *task = bpf_get_current_task_btf();
     struct mmapsnoop_change c = {.call = MMAPSNOOP_exit, .fd = -1};
-    if (!(asked >> MMAPSNOOP_exit & 1) || BPF_CORE_READ(task, signal, live.counter) || !wanted())
+    if (!(asked >> MMAPSNOOP_exit & 1) || task->flags & KERNEL_PF_KTHREAD ||
+        BPF_CORE_READ(task, signal, live.counter) || !wanted())
         return 0;
     const struct mm_struct *mm = task->mm;
-    c.unmapped_bytes = mm ? BPF_CORE_READ(mm, total_vm) * PAGE : 0;
+    if (mm && mm->mm_users.counter == 1)
+        c.unmapped_bytes = mm->total_vm * PAGE;
     c.mapping.class = MAPPING_OTHER;
     return report(ctx, &c, 0);
 }

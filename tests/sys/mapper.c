@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Changes its address space in known ways, and prints what it did, a JSON object a line, as it knows it from its own
- * calls and from /proc/self/maps. `mapper steps FOLDER`: each kind of change once. `mapper random N`: many, and by how
- * much the address space grew in between. `mapper pairs N`: mmap() and munmap() on each CPU. `mapper old N`: calls of
- * 32 bits. `mapper exec -`: another program.
+ * Changes its address space in known ways.
+ *
+ * steps FOLDER: makes each kind of call, and prints each as a JSON line, as its results and /proc/self/maps tell it.
+ * random N: makes N calls, and prints how many, how many failed, and by how many bytes the address space grew.
+ * pairs N: makes N pairs of mmap() and munmap() on each CPU. old N: makes N calls as 32-bit programs do. exec -: runs
+ * true.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -214,6 +216,9 @@ static void steps(const char *folder)
     const uint64_t b = (uint64_t)r;
     r = CALL(mremap, b, 200 * PAGE, 50 * PAGE, 0, 0);
     did("mremap", r, b, 50 * PAGE, "[anonymous]"), say(",\"removed_bytes\":%lu}\n", 150 * PAGE);
+    r = CALL(mremap, b, 50 * PAGE, 50 * PAGE, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, 0);
+    did("mremap", r, (uint64_t)r, 50 * PAGE, "[anonymous]");
+    say(",\"flags\":\"MREMAP_MAYMOVE|MREMAP_DONTUNMAP\",\"added_bytes\":%lu}\n", 50 * PAGE);
     r = CALL(mremap, b, 50 * PAGE, 1ul << 46, 0, 0);
     did("mremap", r, b, 1ul << 46, "[anonymous]"), say("}\n");
     segments();

@@ -288,8 +288,8 @@ static int ready(struct sys_session *s, struct error *e)
 }
 
 static const struct sys_option options[] = {
-    {"brk", NULL, "also show calls of brk(), by which the heap grows: allium sys brkstack adds them up", 0},
-    {"summary", NULL, "add up the events by process, call, file or stack: see --summary --help", 0},
+    {"brk", NULL, "also show calls of brk(), which moves the end of the heap", 0},
+    {"summary", NULL, "print a row for each process instead of each event: see --summary --help", 0},
     {NULL},
 };
 
@@ -298,8 +298,8 @@ static const struct sys_counted counted[] = {CALL_COUNTED, PATH_COUNTED, {0, NUL
 #define ENTER_ARGUMENTS "regs,id"
 #define EXIT_ARGUMENTS  "regs,ret"
 
-static const struct sys_without no_tree = {
-    "mm_struct", "mm_mt", "what is mapped, if the call does not say: this requires Linux 6.1", 0};
+static const struct sys_without no_tree = {"mm_struct", "mm_mt",
+                                           "MAPPED of most calls: this requires Linux 6.1", 0};
 
 #define WAY(way, with_enter, with_exit)                                                                      \
     .without = &no_tree, .attach = {{#way "_enter", with_enter, ENTER_ARGUMENTS, NULL},                      \
@@ -320,8 +320,8 @@ static const char *const examples[] = {
     "show calls that failed",
     "allium sys mmapsnoop --summary --interval 1s",
     "show every second which processes map memory, how much, and how often",
-    "allium sys mmapsnoop --by stack --folded -- ./server > mapped.folded",
-    "write the stacks of a program that map memory",
+    "allium sys mmapsnoop --by stack --comm server --folded -- ./server > mapped.folded",
+    "write the stacks of the calls by which a program changes its address space",
     NULL,
 };
 
@@ -340,7 +340,7 @@ SYS_OBJECT_OF(mmapsnoop);
 
 static const struct sys_tool sums = {
     .name = "mmapsnoop_summary",
-    .summary = "add up mappings by process, call, file or stack",
+    .summary = "add up changes of address spaces by process, name, call, file or stack",
     .examples = examples,
     SYS_OBJECT(mmapsnoop),
     .methods = methods,
