@@ -221,7 +221,6 @@ struct mm_struct {
     unsigned long mmap_base, start_brk, brk, start_stack;
     atomic_long_t pgtables_bytes;
     unsigned long total_vm;
-    atomic_t mm_users;
     struct file *exe_file;
     struct percpu_counter rss_stat[4]; /* since 6.2 */
 };
@@ -270,6 +269,7 @@ struct task_struct {
     struct signal_struct *signal;
     const struct cred *real_cred;
     struct fs_struct *fs;
+    void *vfork_done; /* NULL: it is no vfork child, or has its own address space by now */
     struct files_struct *files;
     __u64 start_time, start_boottime;
     struct pid *thread_pid; /* NULL: it is ending */

@@ -12,11 +12,7 @@
  * Runs in: the kernel, since 6.1; before that there is no such tree, and mapped_can_be_found() returns false.
  */
 
-#include "bpf/kernel.h"
-
-#include <bpf/bpf_helpers.h>
-
-#include <bpf/bpf_core_read.h>
+#include "bpf/sys.bpf.h"
 
 #define MAPPED_LEVELS_MAX 8   /* nodes are half full at least: more mappings than the kernel allows by far */
 #define MAPPED_PIVOTS     15u /* of the node with most */
@@ -40,17 +36,25 @@ static __always_inline __u32 slot_of(const struct mapped_node *node, __u32 pivot
     return i;
 }
 
-/* Goes one level down. Returns 0 if the node cannot be read. The entry's low bits tell the kind of node. */
-static __always_inline __u64 step(__u64 entry, __u64 address, bool *leaf)
+/* The entry's low bits tell the kind of node. */
+static __always_inline __u32 type_of_node(__u64 entry)
+{
+    return entry >> 3 & 15;
+}
+
+/*
+ * Goes one level down. Returns 0 if the node cannot be read. GLOBAL, so that the verifier examines it once, and not at
+ * each level.
+ */
+GLOBAL __u64 mapped_step(__u64 entry, __u64 address)
 {
     struct mapped_node node;
     __u64 at = entry & ~0xffull, next = 0, slots = bpf_core_field_offset(struct maple_range_64, slot);
-    __u32 type = entry >> 3 & 15, pivots = MAPPED_PIVOTS;
-    if (type == bpf_core_enum_value(enum maple_type, maple_arange_64)) {
+    __u32 pivots = MAPPED_PIVOTS;
+    if (type_of_node(entry) == bpf_core_enum_value(enum maple_type, maple_arange_64)) {
         pivots = sizeof(((struct maple_arange_64 *)0)->pivot) / sizeof(long);
         slots = bpf_core_field_offset(struct maple_arange_64, slot);
     }
-    *leaf = type < bpf_core_enum_value(enum maple_type, maple_range_64);
     if (bpf_probe_read_kernel(&node, sizeof(node), (const void *)at))
         return 0;
     __u64 slot = at + slots + slot_of(&node, pivots, address) * sizeof(void *);
@@ -73,8 +77,10 @@ static __attribute__((noinline)) __u64 mapped_find(const struct mm_struct *mm, _
     __u64 entry = (__u64)BPF_CORE_READ(mm, mm_mt.ma_root);
     if (!is_root_node(entry)) /* one mapping at most */
         return 0;
-    for (int i = 0; i < MAPPED_LEVELS_MAX && !leaf; i++)
-        entry = entry ? step(entry, address, &leaf) : 0;
+    for (int i = 0; i < MAPPED_LEVELS_MAX && !leaf; i++) {
+        leaf = type_of_node(entry) < bpf_core_enum_value(enum maple_type, maple_range_64);
+        entry = entry ? mapped_step(entry, address) : 0;
+    }
     return leaf ? entry : 0;
 }
 

@@ -8,7 +8,23 @@
 
 SYS_TABLE(struct mmapsnoop_key, struct mmapsnoop_sum)
 
-/* Bits of enum mmapsnoop_call: what is asked for. */
+/* By process: the start of the last one that has ended. Several of its threads may each see that all have ended. */
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, CALL_THREADS);
+    __uint(key_size, sizeof(__u32));
+    __uint(value_size, sizeof(__u64));
+} ended_processes SEC(".maps");
+
+static __always_inline bool is_first_to_tell(const struct task_struct *task)
+{
+    const __u32 slot = (__u32)task->tgid % CALL_THREADS;
+    const __u64 began_ns = BPF_CORE_READ(task, group_leader, start_time);
+    __u64 *last = bpf_map_lookup_elem(&ended_processes, &slot);
+    return last && __sync_lock_test_and_set(last, began_ns) != began_ns;
+}
+
+/* Bits 1 << enum mmapsnoop_call: the calls to report. */
 const volatile __u32 asked = ~0u;
 
 enum { MAP_ANONYMOUS_BIT = 0x20, MREMAP_DONTUNMAP_BIT = 0x4 };
@@ -17,7 +33,7 @@ enum { MAP_ANONYMOUS_BIT = 0x20, MREMAP_DONTUNMAP_BIT = 0x4 };
 #define NUMBER(name, number) NR_##name = number,
 enum { MMAPSNOOP_CALLS(NUMBER) };
 
-/* Returns the call of a number of the kernel's; MMAPSNOOP_KINDS: it is none of ours. */
+/* Returns the enum mmapsnoop_call of a system call number; MMAPSNOOP_KINDS: the tool does not follow it. */
 static __always_inline __u32 kind_of_number(__s64 number)
 {
     switch (number) {
@@ -54,8 +70,7 @@ static __always_inline bool is_number_of_32_bits(__s64 number)
     }
 }
 
-/* Returns which call it is, if it is wanted; MMAPSNOOP_KINDS: it is not. Those of 32-bit programs are counted at their
- * end. */
+/* Returns the call if it passes the filters, else MMAPSNOOP_KINDS. Counts calls of 32-bit programs at their exit. */
 static __always_inline __u32 wanted_call(__s64 number, bool ends)
 {
     const __u32 which = kind_of_number(number);
@@ -85,7 +100,7 @@ static __always_inline int enters(const struct call *call, __u32 which)
 
 /*
  * By how much the address space has grown or shrunk: the kernel's own number before and after, as mappings may be
- * replaced and holes unmapped. Other threads may map memory in the meantime: if there are any, the arguments count.
+ * replaced and holes unmapped. Other threads may map memory in the meantime: if there are any, by the arguments.
  */
 static __always_inline void put_growth(struct mmapsnoop_change *c, __u64 pages_before, __u64 mapped,
                                        __u64 unmapped)
@@ -141,7 +156,7 @@ static __always_inline void put_mremap(struct mmapsnoop_change *c, const struct 
         put_growth(c, pages_before, now > before ? now - before : 0, before > now ? before - now : 0);
 }
 
-/* It returns where the heap ends then, also when it has refused: the end is where it was. */
+/* brk() returns the end of the heap; when it fails, the old one and no error. */
 static __always_inline void put_brk(struct mmapsnoop_change *c, const struct call *call,
                                     const struct call_begun *begun)
 {
@@ -151,8 +166,10 @@ static __always_inline void put_brk(struct mmapsnoop_change *c, const struct cal
     c->bytes = c->address > before ? c->address - before : before - c->address;
     c->mapping.class = MAPPING_HEAP;
     if (!c->address)
-        c->bytes = 0; /* it asks */
-    else if (now != c->address)
+        c->bytes = 0; /* brk(0) asks for the end of the heap */
+    if (failed(c))
+        return; /* the process is being killed, or a filter denies the call */
+    if (c->address && now != c->address)
         c->result = -KERNEL_ENOMEM;
     if (now > before)
         c->mapped_bytes = PAGES_OF(now) - PAGES_OF(before);
@@ -174,7 +191,7 @@ static __always_inline void put_shmat(struct mmapsnoop_change *c, const struct c
     put_growth(c, pages_before, c->bytes, 0);
 }
 
-/* What was unmapped is known from the entry. */
+/* The mapping was looked up at the entry. */
 static __always_inline void put_unmapped(struct mmapsnoop_change *c, const struct call_begun *begun)
 {
     __builtin_memcpy(&c->mapping, &begun->kept[2], sizeof(c->mapping));
@@ -182,7 +199,7 @@ static __always_inline void put_unmapped(struct mmapsnoop_change *c, const struc
         put_growth(c, begun->kept[0], 0, c->call == MMAPSNOOP_munmap ? PAGES_OF(c->bytes) : begun->kept[1]);
 }
 
-/* A range of what is mapped already, with a word of the caller's. */
+/* A call on an existing mapping, with a protection, advice or flags. */
 static __always_inline void put_range(struct mmapsnoop_change *c, const struct call *call)
 {
     if (c->call == MMAPSNOOP_mprotect || c->call == MMAPSNOOP_pkey_mprotect)
@@ -201,18 +218,19 @@ static __always_inline void put_call(struct mmapsnoop_change *c, const struct ca
 {
     c->address = call->arg[0];
     c->bytes = call->arg[1];
+    const __u64 pages_before = begun->kept[0];
     switch (c->call) {
     case MMAPSNOOP_mmap:
-        put_mmap(c, call, begun->kept[0]);
+        put_mmap(c, call, pages_before);
         break;
     case MMAPSNOOP_mremap:
-        put_mremap(c, call, begun->kept[0]);
+        put_mremap(c, call, pages_before);
         break;
     case MMAPSNOOP_brk:
         put_brk(c, call, begun);
         break;
     case MMAPSNOOP_shmat:
-        put_shmat(c, call, begun->kept[0]);
+        put_shmat(c, call, pages_before);
         break;
     case MMAPSNOOP_shmdt:
         c->bytes = 0;
@@ -227,7 +245,7 @@ static __always_inline void put_call(struct mmapsnoop_change *c, const struct ca
         c->address = c->bytes = 0;
         c->mapping.class = MAPPING_OTHER;
         break;
-    case MMAPSNOOP_process_madvise: /* of the process of a descriptor; it returns how much it has done */
+    case MMAPSNOOP_process_madvise: /* a pidfd names the process; the result is the bytes done */
         c->fd = (__s32)call->arg[0];
         c->flags = (__u32)call->arg[3];
         c->address = 0;
@@ -267,13 +285,15 @@ static __always_inline int sum_up(void *ctx, const struct mmapsnoop_change *c, _
         return 0;
     sum->calls++;
     sum->failed += failed(c);
-    sum->mapped_bytes += c->mapped_bytes;
-    sum->unmapped_bytes += c->unmapped_bytes;
-    sum->duration_ns += duration_ns;
+    if (c->call <
+        MMAPSNOOP_exec) { /* what a process has before its first call, and at its end, is no change */
+        sum->mapped_bytes += c->mapped_bytes;
+        sum->unmapped_bytes += c->unmapped_bytes;
+        sum->duration_ns += duration_ns;
+        row_measure(sum, duration_ns);
+    }
     if (config.parts & MMAPSNOOP_BY_STACK)
         sum->time_ns = bpf_ktime_get_ns();
-    if (c->call < MMAPSNOOP_exec)
-        row_measure(sum, duration_ns);
     row_done(sum);
     return 0;
 }
@@ -295,11 +315,16 @@ static __attribute__((noinline)) int report(void *ctx, const struct mmapsnoop_ch
 
 static __always_inline int exits(void *ctx, const struct call *call, __u32 which, __s64 result)
 {
+    struct mmapsnoop_change c = {.call = which, .result = result, .fd = -1};
     struct call_begun *begun = call_exit(call->number);
     if (!begun)
         return 0;
-    const __u64 duration_ns = bpf_ktime_get_ns() - begun->began_ns;
-    struct mmapsnoop_change c = {.call = which, .result = result, .fd = -1};
+    if (!begun->began_ns && !failed(&c)) {
+        count(CALL_BEGUN_BEFORE);
+        return 0;
+    }
+    /* Of a call that a seccomp filter denies the kernel tells only the exit. */
+    const __u64 duration_ns = begun->began_ns ? bpf_ktime_get_ns() - begun->began_ns : 0;
     put_call(&c, call, begun);
     call_done(begun);
     return report(ctx, &c, duration_ns);
@@ -320,16 +345,16 @@ static __always_inline int executed(void *ctx)
     return report(ctx, &c, 0);
 }
 
-/* Before 6.16 the address space is gone already: its size is not known. One that another process shares goes on. */
+/* Before 6.16 the address space is gone already: its size is not known. That of a vfork child is its parent's. */
 static __always_inline int ended(void *ctx)
 {
     const struct task_struct *task = bpf_get_current_task_btf();
     struct mmapsnoop_change c = {.call = MMAPSNOOP_exit, .fd = -1};
     if (!(asked >> MMAPSNOOP_exit & 1) || task->flags & KERNEL_PF_KTHREAD ||
-        BPF_CORE_READ(task, signal, live.counter) || !wanted())
+        BPF_CORE_READ(task, signal, live.counter) || !wanted() || !is_first_to_tell(task))
         return 0;
     const struct mm_struct *mm = task->mm;
-    if (mm && mm->mm_users.counter == 1)
+    if (mm && !task->vfork_done)
         c.unmapped_bytes = mm->total_vm * PAGE;
     c.mapping.class = MAPPING_OTHER;
     return report(ctx, &c, 0);

@@ -29,11 +29,10 @@ void sys_tool_add_words(struct buf *b, const char *name, size_t len)
 
 bool sys_tool_is_given(int argc, char **argv, const char *name, char letter)
 {
-    const size_t len = strlen(name);
     for (int i = 1; i < argc && strcmp(argv[i], "--"); i++) {
         const char *word = argv[i];
-        if (!strncmp(word, "--", 2) && !strncmp(word + 2, name, len) &&
-            (!word[2 + len] || word[2 + len] == '='))
+        const size_t len = strncmp(word, "--", 2) ? 0 : strcspn(word + 2, "=");
+        if (len > 1 && !strncmp(word + 2, name, len)) /* or its beginning, as options may be abbreviated */
             return true;
         if (letter && word[0] == '-' && word[1] == letter)
             return true;

@@ -75,7 +75,7 @@ static const struct table_column columns[] = {
     [USER_STACK] = {"user_stack", TABLE_PLAIN, TABLE_LINES},
 };
 
-/* Flags are of another kind in each call. */
+/* FLAGS means something else for each call. */
 static void set_flags(struct table *t, const struct mmapsnoop_change *c)
 {
     static const struct call_word mremap[] = {
@@ -92,9 +92,7 @@ static void set_flags(struct table *t, const struct mmapsnoop_change *c)
         call_words_mmap(&b, c->flags);
         break;
     case MMAPSNOOP_madvise:
-        call_words_advice(&b, c->flags);
-        break;
-    case MMAPSNOOP_process_madvise: /* advice, see put_call() */
+    case MMAPSNOOP_process_madvise:
         call_words_advice(&b, c->flags);
         break;
     case MMAPSNOOP_mremap:
@@ -163,7 +161,8 @@ static void event(struct sys_session *s, struct table *t, const void *data, size
     table_text(t, CALL, kind_of(c->call));
     if (is_call) {
         table_text(t, ERROR, call_words_error(c->result));
-        table_whole(t, DURATION, e->duration_ns);
+        if (e->duration_ns) /* 0: its entry was not seen */
+            table_whole(t, DURATION, e->duration_ns);
     }
     set_arguments(t, c);
     set_flags(t, c);
