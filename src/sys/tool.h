@@ -211,7 +211,7 @@ const struct sys_tool *sys_tool_find(const char *name);
 void sys_tool_add_words(struct buf *b, const char *name, size_t len);
 /** Returns the option that selects a variant of this name; NULL: it is no variant. */
 const char *sys_tool_option(const char *name);
-/** For variant(): returns whether `argv` has --NAME, --NAME=... or -LETTER before "--". A letter of 0: there is none. */
+/** For variant(): returns whether `argv` has --NAME, --NAME=... or -LETTER before "--". A letter of 0: none. */
 bool sys_tool_is_given(int argc, char **argv, const char *name, char letter);
 
 #endif

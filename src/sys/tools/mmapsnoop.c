@@ -324,15 +324,8 @@ static const char *const examples[] = {
     NULL,
 };
 
-static const struct table_column summary[MEASURE_COLUMNS] = {
-    [MEASURE_ROWS] = {"events", TABLE_COUNT, TABLE_WHOLE},
-    [MEASURE_TOTAL] = {"duration", TABLE_DURATION, TABLE_WHOLE},
-    [MEASURE_MOST] = {"longest", TABLE_DURATION, TABLE_WHOLE},
-    [MEASURE_HISTOGRAM] = {"duration_histogram", TABLE_DURATION, TABLE_HISTOGRAM},
-};
-
 static const struct sys_measure measure = {
-    .doc = "the duration of each call", .summary = summary, .columns = 1ull << DURATION};
+    .doc = "the duration of each call", .summary = event_columns_durations, .columns = 1ull << DURATION};
 static const struct sys_measure row_measure = {.doc = "the duration of the calls", .column = R_HISTOGRAM};
 
 SYS_OBJECT_OF(mmapsnoop);
