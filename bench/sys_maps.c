@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * sys_maps KIND N: does it N times from 20 frames deep, and prints how many nanoseconds of CPU time one took. KIND:
- * file (maps a page of a file and unmaps it), brk (grows the heap by a page and shrinks it), shm (attaches a segment
- * and detaches it), open (opens and closes a file that is no shared memory).
+ * sys_maps KIND N: repeats KIND N times, 20 frames deep, and prints the nanoseconds of CPU time of one repetition.
+ * KIND: file (maps a page of a file and unmaps it), brk (grows the heap by a page and shrinks it), shm (attaches a
+ * segment and detaches it), open (opens and closes a file that is no shared memory).
  */
 #include <fcntl.h>
 #include <stdio.h>

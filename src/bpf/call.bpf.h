@@ -4,8 +4,7 @@
 
 /*
  * System calls of the current thread, from their entry to their exit. Programs at both ends run for each call of the
- * machine; for a number that the tool does not want they must do no more than compare it. Of a call that had begun
- * before the tool, or that has not ended, half is unknown: it is counted, and never shown with a made-up time.
+ * machine: an unwanted call must cost one comparison. A call with one end seen is counted, and has no duration.
  *
  * Runs in: the kernel.
  */
@@ -75,16 +74,15 @@ static __always_inline struct call_begun *call_enter(__s64 number)
     return c;
 }
 
-/* At the exit of a wanted call: returns what its entry has kept, until call_done(); NULL: it began before the tool,
- * which is counted. */
+/* At the exit of a wanted call: returns the data of its entry, valid until call_done(). If the entry was not seen,
+ * began_ns and all that is kept are 0. */
 static __always_inline struct call_begun *call_exit(__s64 number)
 {
     const __u32 tid = (__u32)bpf_get_current_pid_tgid();
     struct call_begun *c = call_of_thread(tid);
-    if (c && c->tid == tid && c->number == (__s32)number && c->began_ns)
-        return c;
-    count(CALL_BEGUN_BEFORE);
-    return NULL;
+    if (c && (c->tid != tid || c->number != (__s32)number || !c->began_ns))
+        *c = (struct call_begun){0};
+    return c;
 }
 
 static __always_inline void call_done(struct call_begun *c)

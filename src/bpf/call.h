@@ -11,13 +11,13 @@ struct call_begun {
     __u64 began_ns; /* CLOCK_MONOTONIC; 0: it has ended */
     __u32 tid;      /* of the kernel */
     __s32 number;
-    __u64 kept[4]; /* by the tool: what is gone when the call returns */
+    __u64 kept[4]; /* the tool's: data that is gone when the call returns */
 };
 #define CALL_THREADS 65536u /* threads whose numbers differ by a multiple of this share an entry */
 
-/** Own counts of tools with calls; theirs follow, from CALL_COUNT_OWN. */
+/** Counts of all tools that follow calls. A tool's own ones begin at CALL_COUNT_OWN. */
 enum call_count {
-    CALL_BEGUN_BEFORE = SYS_COUNT_OWN, /* had begun before the tool */
+    CALL_BEGUN_BEFORE = SYS_COUNT_OWN, /* whose entry was not seen */
     CALL_UNDER_WAY,                    /* had not ended when the tool did */
     CALL_OF_32_BITS,                   /* of programs of 32 bits: not shown */
     CALL_COUNT_OWN

@@ -275,6 +275,7 @@ struct task_struct {
     struct signal_struct *signal;
     const struct cred *real_cred;
     struct fs_struct *fs;
+    void *vfork_done; /* NULL: it is no vfork child, or has its own address space by now */
     struct files_struct *files;
     struct nsproxy *nsproxy;
     __u64 start_time, start_boottime;

@@ -8,16 +8,32 @@
 
 SYS_TABLE(struct mmapsnoop_key, struct mmapsnoop_sum)
 
-/* Bits of enum mmapsnoop_call: what is asked for. */
+/* By process: the start of the last one that has ended. Several of its threads may each see that all have ended. */
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, CALL_THREADS);
+    __uint(key_size, sizeof(__u32));
+    __uint(value_size, sizeof(__u64));
+} ended_processes SEC(".maps");
+
+static __always_inline bool is_first_to_tell(const struct task_struct *task)
+{
+    const __u32 slot = (__u32)task->tgid % CALL_THREADS;
+    const __u64 began_ns = BPF_CORE_READ(task, group_leader, start_time);
+    __u64 *last = bpf_map_lookup_elem(&ended_processes, &slot);
+    return last && __sync_lock_test_and_set(last, began_ns) != began_ns;
+}
+
+/* Bits 1 << enum mmapsnoop_call: the calls to report. */
 const volatile __u32 asked = ~0u;
 
-enum { MAP_FIXED_BIT = 0x10, MAP_ANONYMOUS_BIT = 0x20 };
+enum { MAP_ANONYMOUS_BIT = 0x20, MREMAP_DONTUNMAP_BIT = 0x4 };
 #define PAGES_OF(bytes) (((bytes) + PAGE - 1) & ~(__u64)(PAGE - 1))
 
 #define NUMBER(name, number) NR_##name = number,
 enum { MMAPSNOOP_CALLS(NUMBER) };
 
-/* Returns the call of a number of the kernel's; MMAPSNOOP_KINDS: it is none of ours. */
+/* Returns the enum mmapsnoop_call of a system call number; MMAPSNOOP_KINDS: the tool does not follow it. */
 static __always_inline __u32 kind_of_number(__s64 number)
 {
     switch (number) {
@@ -30,15 +46,31 @@ static __always_inline __u32 kind_of_number(__s64 number)
     }
 }
 
-/* Of 32-bit programs: mmap, munmap, mprotect, mlock to munlockall, mremap, mmap2, madvise, remap_file_pages. */
+/* The same calls have other numbers in 32-bit programs. ipc(), by which old ones call shmat(), is not among these. */
 static __always_inline bool is_number_of_32_bits(__s64 number)
 {
-    return number == 90 || number == 91 || number == 125 || (number >= 150 && number <= 153) ||
-           number == 163 || number == 192 || number == 219 || number == 257;
+    switch (number) {
+    case 45: /* brk */
+        return asked >> MMAPSNOOP_brk & 1;
+    case 90 ... 91:   /* mmap, munmap */
+    case 125:         /* mprotect */
+    case 150 ... 153: /* mlock, munlock, mlockall, munlockall */
+    case 163:         /* mremap */
+    case 192:         /* mmap2 */
+    case 219:         /* madvise */
+    case 257:         /* remap_file_pages */
+    case 376:         /* mlock2 */
+    case 380:         /* pkey_mprotect */
+    case 397 ... 398: /* shmat, shmdt */
+    case 440:         /* process_madvise */
+    case 462:         /* mseal */
+        return true;
+    default:
+        return false;
+    }
 }
 
-/* Returns which call it is, if it is wanted; MMAPSNOOP_KINDS: it is not. Those of 32-bit programs are counted at their
- * end. */
+/* Returns the call if it passes the filters, else MMAPSNOOP_KINDS. Counts calls of 32-bit programs at their exit. */
 static __always_inline __u32 wanted_call(__s64 number, bool ends)
 {
     const __u32 which = kind_of_number(number);
@@ -60,7 +92,7 @@ static __always_inline int enters(const struct call *call, __u32 which)
     c->kept[1] = mm->brk;
     if (which == MMAPSNOOP_munmap || which == MMAPSNOOP_shmdt) {
         struct process_mapping m = {0};
-        mapping_at(&m, call->arg[0]);
+        c->kept[1] = mapping_at(&m, call->arg[0]);
         __builtin_memcpy(&c->kept[2], &m, sizeof(m));
     }
     return 0;
@@ -68,7 +100,7 @@ static __always_inline int enters(const struct call *call, __u32 which)
 
 /*
  * By how much the address space has grown or shrunk: the kernel's own number before and after, as mappings may be
- * replaced and holes unmapped. Other threads may map memory in the meantime: if there are any, the arguments count.
+ * replaced and holes unmapped. Other threads may map memory in the meantime: if there are any, by the arguments.
  */
 static __always_inline void put_growth(struct mmapsnoop_change *c, __u64 pages_before, __u64 mapped,
                                        __u64 unmapped)
@@ -78,12 +110,9 @@ static __always_inline void put_growth(struct mmapsnoop_change *c, __u64 pages_b
         return;
     if (BPF_CORE_READ(bpf_get_current_task_btf(), signal, nr_threads) == 1) {
         const __s64 grown = (__s64)(mm->total_vm - pages_before) * PAGE;
-        if (mapped && grown <= (__s64)mapped)
-            unmapped = mapped - grown;
-        else if (grown < 0)
-            unmapped = -grown;
-        else
-            unmapped = 0;
+        if (grown > (__s64)mapped)
+            mapped = grown; /* huge pages are larger than what was asked for */
+        unmapped = mapped - grown;
     }
     c->mapped_bytes = mapped;
     c->unmapped_bytes = unmapped;
@@ -121,12 +150,13 @@ static __always_inline void put_mremap(struct mmapsnoop_change *c, const struct 
     c->flags = (__u32)call->arg[3];
     c->address = failed(c) ? call->arg[0] : (__u64)c->result;
     mapping_at(&c->mapping, c->address);
-    const __u64 now = PAGES_OF(c->bytes), before = PAGES_OF(c->old_bytes);
+    const __u64 now = PAGES_OF(c->bytes);
+    const __u64 before = c->flags & MREMAP_DONTUNMAP_BIT ? 0 : PAGES_OF(c->old_bytes);
     if (!failed(c))
         put_growth(c, pages_before, now > before ? now - before : 0, before > now ? before - now : 0);
 }
 
-/* It returns where the heap ends then, also when it has refused: the end is where it was. */
+/* brk() returns the end of the heap; when it fails, the old one and no error. */
 static __always_inline void put_brk(struct mmapsnoop_change *c, const struct call *call,
                                     const struct call_begun *begun)
 {
@@ -136,8 +166,10 @@ static __always_inline void put_brk(struct mmapsnoop_change *c, const struct cal
     c->bytes = c->address > before ? c->address - before : before - c->address;
     c->mapping.class = MAPPING_HEAP;
     if (!c->address)
-        c->bytes = 0; /* it asks */
-    else if (now != c->address)
+        c->bytes = 0; /* brk(0) asks for the end of the heap */
+    if (failed(c))
+        return; /* the process is being killed, or a filter denies the call */
+    if (c->address && now != c->address)
         c->result = -KERNEL_ENOMEM;
     if (now > before)
         c->mapped_bytes = PAGES_OF(now) - PAGES_OF(before);
@@ -159,15 +191,15 @@ static __always_inline void put_shmat(struct mmapsnoop_change *c, const struct c
     put_growth(c, pages_before, c->bytes, 0);
 }
 
-/* What was unmapped is known from the entry. */
+/* The mapping was looked up at the entry. */
 static __always_inline void put_unmapped(struct mmapsnoop_change *c, const struct call_begun *begun)
 {
     __builtin_memcpy(&c->mapping, &begun->kept[2], sizeof(c->mapping));
     if (!failed(c))
-        put_growth(c, begun->kept[0], 0, c->call == MMAPSNOOP_munmap ? PAGES_OF(c->bytes) : 0);
+        put_growth(c, begun->kept[0], 0, c->call == MMAPSNOOP_munmap ? PAGES_OF(c->bytes) : begun->kept[1]);
 }
 
-/* A range of what is mapped already, with a word of the caller's. */
+/* A call on an existing mapping, with a protection, advice or flags. */
 static __always_inline void put_range(struct mmapsnoop_change *c, const struct call *call)
 {
     if (c->call == MMAPSNOOP_mprotect || c->call == MMAPSNOOP_pkey_mprotect)
@@ -186,18 +218,19 @@ static __always_inline void put_call(struct mmapsnoop_change *c, const struct ca
 {
     c->address = call->arg[0];
     c->bytes = call->arg[1];
+    const __u64 pages_before = begun->kept[0];
     switch (c->call) {
     case MMAPSNOOP_mmap:
-        put_mmap(c, call, begun->kept[0]);
+        put_mmap(c, call, pages_before);
         break;
     case MMAPSNOOP_mremap:
-        put_mremap(c, call, begun->kept[0]);
+        put_mremap(c, call, pages_before);
         break;
     case MMAPSNOOP_brk:
         put_brk(c, call, begun);
         break;
     case MMAPSNOOP_shmat:
-        put_shmat(c, call, begun->kept[0]);
+        put_shmat(c, call, pages_before);
         break;
     case MMAPSNOOP_shmdt:
         c->bytes = 0;
@@ -212,7 +245,7 @@ static __always_inline void put_call(struct mmapsnoop_change *c, const struct ca
         c->address = c->bytes = 0;
         c->mapping.class = MAPPING_OTHER;
         break;
-    case MMAPSNOOP_process_madvise: /* of the process of a descriptor; it returns how much it has done */
+    case MMAPSNOOP_process_madvise: /* a pidfd names the process; the result is the bytes done */
         c->fd = (__s32)call->arg[0];
         c->flags = (__u32)call->arg[3];
         c->address = 0;
@@ -252,12 +285,15 @@ static __always_inline int sum_up(void *ctx, const struct mmapsnoop_change *c, _
         return 0;
     sum->calls++;
     sum->failed += failed(c);
-    sum->mapped_bytes += c->mapped_bytes;
-    sum->unmapped_bytes += c->unmapped_bytes;
-    sum->duration_ns += duration_ns;
+    if (c->call <
+        MMAPSNOOP_exec) { /* what a process has before its first call, and at its end, is no change */
+        sum->mapped_bytes += c->mapped_bytes;
+        sum->unmapped_bytes += c->unmapped_bytes;
+        sum->duration_ns += duration_ns;
+        row_measure(sum, duration_ns);
+    }
     if (config.parts & MMAPSNOOP_BY_STACK)
         sum->time_ns = bpf_ktime_get_ns();
-    row_measure(sum, duration_ns);
     row_done(sum);
     return 0;
 }
@@ -279,11 +315,16 @@ static __attribute__((noinline)) int report(void *ctx, const struct mmapsnoop_ch
 
 static __always_inline int exits(void *ctx, const struct call *call, __u32 which, __s64 result)
 {
+    struct mmapsnoop_change c = {.call = which, .result = result, .fd = -1};
     struct call_begun *begun = call_exit(call->number);
     if (!begun)
         return 0;
-    const __u64 duration_ns = bpf_ktime_get_ns() - begun->began_ns;
-    struct mmapsnoop_change c = {.call = which, .result = result, .fd = -1};
+    if (!begun->began_ns && !failed(&c)) {
+        count(CALL_BEGUN_BEFORE);
+        return 0;
+    }
+    /* Of a call that a seccomp filter denies the kernel tells only the exit. */
+    const __u64 duration_ns = begun->began_ns ? bpf_ktime_get_ns() - begun->began_ns : 0;
     put_call(&c, call, begun);
     call_done(begun);
     return report(ctx, &c, duration_ns);
@@ -304,15 +345,17 @@ static __always_inline int executed(void *ctx)
     return report(ctx, &c, 0);
 }
 
-/* Before 6.16 a thread has no address space any more when this is called, and its size is not known. */
+/* Before 6.16 the address space is gone already: its size is not known. That of a vfork child is its parent's. */
 static __always_inline int ended(void *ctx)
 {
     const struct task_struct *task = bpf_get_current_task_btf();
     struct mmapsnoop_change c = {.call = MMAPSNOOP_exit, .fd = -1};
-    if (!(asked >> MMAPSNOOP_exit & 1) || BPF_CORE_READ(task, signal, live.counter) || !wanted())
+    if (!(asked >> MMAPSNOOP_exit & 1) || task->flags & KERNEL_PF_KTHREAD ||
+        BPF_CORE_READ(task, signal, live.counter) || !wanted() || !is_first_to_tell(task))
         return 0;
     const struct mm_struct *mm = task->mm;
-    c.unmapped_bytes = mm ? BPF_CORE_READ(mm, total_vm) * PAGE : 0;
+    if (mm && !task->vfork_done)
+        c.unmapped_bytes = mm->total_vm * PAGE;
     c.mapping.class = MAPPING_OTHER;
     return report(ctx, &c, 0);
 }

@@ -25,7 +25,8 @@ enum mmapsnoop_call {
 };
 
 struct mmapsnoop_change {
-    __u64 address, bytes; /* as asked for; of mmap() and shmat() that were done, as given */
+    /* The arguments; after mmap(), mremap() or shmat(), the resulting range; of process_madvise(), the bytes done. */
+    __u64 address, bytes;
     __u64 old_address, old_bytes;
     __u64 offset;
     __s64 result;
@@ -39,11 +40,11 @@ struct mmapsnoop_change {
 
 struct mmapsnoop_event {
     struct sys_event head; /* of the end of the call */
-    __u64 duration_ns;
+    __u64 duration_ns;     /* 0: not known */
     struct mmapsnoop_change change;
 };
 
-/** Parts of the key of rows, in the order in which they lie in it. */
+/** Parts of a row's key, see --by. */
 enum mmapsnoop_part {
     MMAPSNOOP_BY_PROCESS = 1u << 0,
     MMAPSNOOP_BY_COMM = 1u << 1,

@@ -26,7 +26,7 @@ struct {
 
 struct path_scratch {
     struct path_text text;
-    volatile __u64 busy; /* whoever interrupts its user does without */
+    volatile __u64 busy; /* in use: a program that interrupts its user keeps no path */
 };
 
 struct {
@@ -102,19 +102,21 @@ GLOBAL __u32 path_read(__u64 file_at)
         if (w.in != before)
             continue; /* several mounts may be stacked */
         const struct dentry *at = w.at;
-        if (!path_add(&s->text, at))
-            break;
+        if (!path_add(&s->text, at)) {
+            s->text.flags = PATH_CUT;
+            return 1;
+        }
         w.at = BPF_CORE_READ(at, d_parent);
         if (w.at == at) { /* a file without a directory, such as one of memfd_create() */
             s->text.flags = PATH_NOWHERE;
             return 1;
         }
     }
-    s->text.flags = PATH_CUT;
+    s->text.flags = path_leave_mounts(&w) ? PATH_CUT : 0;
     return 1;
 }
 
-/* The path of a file of this key is not known, or was another. */
+/* Reads the file's path and stores it under the key; marks it as renamed if an older one is there. */
 static __attribute__((noinline)) int path_keep(const struct path_key *key, const struct file *file)
 {
     const __u32 zero = 0;

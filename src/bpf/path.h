@@ -36,8 +36,7 @@ struct path_text {
 /** For the `counted` of a tool with paths. */
 #define PATH_COUNTED                                                                                         \
     {                                                                                                        \
-        SYS_PATHS_FULL,                                                                                      \
-            "name{s} of {a file|files} had no room: {the file is|the files are} shown by number",            \
+        SYS_PATHS_FULL, "attempt{s} to keep a path found no room: the file is shown by its number",          \
             "file_names_lost", false                                                                         \
     }
 

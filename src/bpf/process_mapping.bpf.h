@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef BPF_MAPPING_BPF_H
-#define BPF_MAPPING_BPF_H
+#ifndef BPF_PROCESS_MAPPING_BPF_H
+#define BPF_PROCESS_MAPPING_BPF_H
 
 /*
  * What a mapping of a process is: its class, as /proc/PID/maps distinguishes heap and stack, and its file.
@@ -21,7 +21,7 @@ static __always_inline __u32 mapping_class_of_file(const struct file *file, __u6
     return MAPPING_FILE;
 }
 
-/* `mm`, of which v is a mapping, may be read directly. */
+/* `mm`, the address space of `v`, is a pointer that the verifier trusts: it is read directly. */
 static __always_inline __u32 mapping_class_of(const struct vm_area_struct *v, const struct mm_struct *mm,
                                               __u64 start, __u64 end)
 {
@@ -32,7 +32,7 @@ static __always_inline __u32 mapping_class_of(const struct vm_area_struct *v, co
         const struct file *file = BPF_CORE_READ(v, vm_file);
         return file ? mapping_class_of_file(file, flags) : MAPPING_OTHER;
     }
-    if (start <= mm->brk && end >= mm->start_brk)
+    if (start < mm->brk && end > mm->start_brk)
         return MAPPING_HEAP;
     const __u64 stack = mm->start_stack;
     return flags & KERNEL_VM_GROWSDOWN || (start <= stack && end >= stack) ? MAPPING_STACK
@@ -62,7 +62,7 @@ struct {
     __uint(value_size, sizeof(struct mapping_found));
 } mapping_found SEC(".maps");
 
-/* Searches at an address of the current process. Returns 0 if nothing was found, and says so in the class. */
+/* Searches at an address of the current process. Returns 0 if nothing was found; the class tells why. */
 GLOBAL __u32 mapping_search(__u64 address)
 {
     const __u32 zero = 0;
@@ -88,8 +88,8 @@ GLOBAL __u32 mapping_search(__u64 address)
 }
 
 /*
- * Describes the mapping at an address of the current process. Not where an interrupt may do the same. Returns the
- * bytes that are mapped in one piece there; 0: none.
+ * Describes the mapping at an address of the current process. Not for programs that run in interrupts. Returns the
+ * size of the mapping; 0: there is none.
  */
 static __always_inline __u64 mapping_at(struct process_mapping *m, __u64 address)
 {

@@ -14,7 +14,7 @@ enum mapping_class {
     MAPPING_SHARED, /* of shmget(), memfd_create(), /dev/shm, MAP_SHARED|MAP_ANONYMOUS */
     MAPPING_HUGETLB,
     MAPPING_OTHER,   /* vdso, or nothing is mapped there */
-    MAPPING_UNKNOWN, /* this kernel does not allow it to be found */
+    MAPPING_UNKNOWN, /* not looked up: before Linux 6.1, or of another process */
     MAPPING_CLASSES
 };
 

@@ -92,7 +92,7 @@ enum sys_count {
     SYS_STACKS_FULL,  /* stacks for which there was no room */
     SYS_LIVE_FULL,    /* live objects for which there was no room */
     SYS_SAMPLE_LOST,  /* samples of user stacks for which there was no room */
-    SYS_PATHS_FULL,   /* files whose paths found no room; of tools with paths */
+    SYS_PATHS_FULL,   /* attempts to keep a path that found no room; of tools with paths */
     /* events for which no program ran, because they interrupted it; counted by the kernel */
     SYS_MISSED = 16,
     SYS_MAPS_LOST, /* records of what processes map, which the kernel had no room for */

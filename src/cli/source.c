@@ -29,6 +29,7 @@
 #include "collect/process/thread_names.h"
 #include "collect/trace/event_folder.h"
 #include "store/profile_load.h"
+#include "sys/tool.h"
 
 #define SUFFIX      ".allium"
 #define PIDS_LISTED 8
@@ -163,6 +164,15 @@ static bool has_figures(const struct profile *p)
     return false;
 }
 
+static void add_rows(struct buf *text, const char *path, const char *tool, size_t len)
+{
+    buf_printf(text, "%s has no heap profile, but rows of ", path);
+    sys_tool_add_words(text, tool, len);
+    buf_addstr(text, ": use allium ");
+    sys_tool_add_words(text, tool, len);
+    buf_printf(text, " --from %s", path);
+}
+
 /* A recording without a heap profile may have rows of the machine's, or accounts. 0, or -ENODATA with a line. */
 static int refuse_rows(const struct profile *p, const char *path, struct error *e)
 {
@@ -179,8 +189,7 @@ static int refuse_rows(const struct profile *p, const char *path, struct error *
         size_t len = strlen(f->key);
         if (!has_profile && !text.len && len > 9 && !strncmp(f->key, "sys_", 4) &&
             !strcmp(f->key + len - 5, "_rung"))
-            buf_printf(&text, "%s has no heap profile, but rows of sys %.*s: use allium sys %.*s --from %s",
-                       path, (int)len - 9, f->key + 4, (int)len - 9, f->key + 4, path);
+            add_rows(&text, path, f->key + 4, len - 9);
     }
     recording_summary_release(&summary);
     int bad = text.len ? error_set(e, ENODATA, "%s", buf_str(&text)) : 0;

@@ -200,8 +200,10 @@ static void add_refusals(const struct sys_session *s, struct buf *b)
 static int fail_all(struct sys_session *s, int error, struct error *e)
 {
     struct buf b = BUF_INIT, called = BUF_INIT;
-    buf_printf(&called, "%s%s", s->tool->called ? "" : "sys ",
-               s->tool->called ? s->tool->called : s->tool->name);
+    if (s->tool->called)
+        buf_addstr(&called, s->tool->called);
+    else
+        sys_tool_add_words(&called, s->tool->name, strlen(s->tool->name));
     add_refusals(s, &b);
     struct buf missing = BUF_INIT;
     privileges_missing(&missing);
@@ -260,8 +262,11 @@ static int find_method(struct sys_session *s, const struct btf *kernel, const st
         for (const struct sys_attach_method *r = s->tool->methods; r->name; r++)
             if (r == s->tool->methods || strcmp(r[-1].name, r->name))
                 buf_printf(&b, "%s%s", b.len ? ", " : "", r->name);
-        error = error_set(e, EINVAL, "unknown --attach of sys %s: %s: use %s", s->tool->name,
+        struct buf words = BUF_INIT;
+        sys_tool_add_words(&words, s->tool->name, strlen(s->tool->name));
+        error = error_set(e, EINVAL, "unknown --attach of %s: %s: use %s", buf_str(&words),
                           s->settings.method, buf_str(&b));
+        buf_release(&words);
         buf_release(&b);
         return error;
     }

@@ -59,7 +59,7 @@ void call_words_mmap(struct buf *b, uint32_t flags)
     const uint32_t shift = flags & 0x40000 ? flags >> HUGE_SHIFT : 0;
     call_words_add(b, shift ? flags & ((1u << HUGE_SHIFT) - 1) : flags, words);
     if (shift >= 30)
-        buf_printf(b, "|MAP_HUGE_%uGB", 1u << (shift - 30));
+        buf_printf(b, "|MAP_HUGE_%lluGB", 1ull << (shift - 30));
     else if (shift >= 20)
         buf_printf(b, "|MAP_HUGE_%uMB", 1u << (shift - 20));
     else if (shift)

@@ -3,7 +3,7 @@
 #define SYS_CALL_WORDS_H
 
 /*
- * Words for the arguments and results of system calls about memory, as they stand in the manuals of these calls.
+ * Names for the arguments and results of system calls about memory.
  *
  * Runs in: the tool.
  */

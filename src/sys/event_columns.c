@@ -13,6 +13,13 @@ static uint64_t wall_ns(uint64_t monotonic_ns)
     return clock_ns(CLOCK_REALTIME) - (clock_ns(CLOCK_MONOTONIC) - monotonic_ns);
 }
 
+const struct table_column event_columns_durations[MEASURE_COLUMNS] = {
+    [MEASURE_ROWS] = {"events", TABLE_COUNT, TABLE_WHOLE},
+    [MEASURE_TOTAL] = {"duration", TABLE_DURATION, TABLE_WHOLE},
+    [MEASURE_MOST] = {"longest", TABLE_DURATION, TABLE_WHOLE},
+    [MEASURE_HISTOGRAM] = {"duration_histogram", TABLE_DURATION, TABLE_HISTOGRAM},
+};
+
 void event_columns_row(struct sys_session *s, struct table *t, const struct sys_event *e)
 {
     table_row(t);

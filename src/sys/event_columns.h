@@ -30,6 +30,8 @@ enum event_columns_column {
 
 /** Begins a row and fills the columns above. */
 void event_columns_row(struct sys_session *s, struct table *t, const struct sys_event *e);
+/** For the measure of a tool whose column DURATION has the time of each event. */
+extern const struct table_column event_columns_durations[MEASURE_COLUMNS];
 /** Returns the name of an enum memcg_limit. */
 const char *event_columns_limit_word(uint32_t limit);
 

@@ -19,6 +19,7 @@
 #include "bpf/sys.h"
 #include "model/table/table_measure.h"
 
+struct buf;
 struct sys_session;
 
 #define SYS_KEY_BYTES_MAX 256u
@@ -151,7 +152,7 @@ struct sys_explanation {
 
 struct sys_tool {
     const char *name;
-    const char *called;          /* in errors; NULL: "sys NAME" */
+    const char *called;          /* in errors; NULL: as sys_tool_add_words() has it */
     const char *summary;         /* half a line: the question that the tool answers */
     const char *const *examples; /* as in struct command */
     const struct sys_explanation *explanation;
@@ -197,8 +198,8 @@ struct sys_tool {
 
     /* Either, or NULL: */
     /*
-     * The tool that the command line means: some options select another one of the same name, which shows other rows.
-     * Its `name` ends differently, and `called` has what users call it. `argv` is what stands behind "sys".
+     * Returns the tool that the command line means: an option may select another one, with rows of its own. That one's
+     * `name` is TOOL_OPTION: "mmapsnoop_summary". `argv` is the command line from the tool's name on.
      */
     const struct sys_tool *(*variant)(int argc, char **argv);
     int (*ready)(struct sys_session *s, struct error *e); /* before the programs are loaded */
@@ -234,7 +235,11 @@ struct sys_tool {
 /** All of them, in the order of src/meson.build; ends with NULL. */
 extern const struct sys_tool *const sys_tools[];
 const struct sys_tool *sys_tool_find(const char *name);
-/** For variant(): returns whether "--NAME", "--NAME=..." or, unless it is 0, "-LETTER" stands there before "--". */
+/** Appends the words for a tool of this name on a command line: "sys kmem", "sys mmapsnoop --summary". */
+void sys_tool_add_words(struct buf *b, const char *name, size_t len);
+/** Returns the option that selects a variant of this name; NULL: it is no variant. */
+const char *sys_tool_option(const char *name);
+/** For variant(): returns whether `argv` has --NAME, --NAME=... or -LETTER before "--". A letter of 0: none. */
 bool sys_tool_is_given(int argc, char **argv, const char *name, char letter);
 
 #endif

@@ -18,7 +18,7 @@ LIMIT_MIB = 12
 BPF_SYSCALL, PROG_BY_ID, MAP_BY_ID, LINK_BY_ID = 321, 13, 14, 30
 # all that a run without errors may say
 SAID = re.compile(
-    rb"allium: (ready: \w+ using \w+.*|nothing was lost|the files of the kernel's source are not known: .*|[\d,]+ .*)")
+    rb"allium: (ready: [a-z -]+ using \w+.*|nothing was lost|the files of the kernel's source are not known: .*|[\d,]+ .*)")
 
 
 def sys_(*words):

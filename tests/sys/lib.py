@@ -86,7 +86,7 @@ class Tool:
         for line in self.process.stderr:
             self.errors += line
             if b": ready:" in line:
-                self.method = line.split()[4].decode().rstrip(",")
+                self.method = line.split(b" using ")[1].split()[0].decode().rstrip(",")
                 break
         else:
             self.process.wait()

@@ -1,20 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Changes its address space in known ways, and prints what it did, a JSON object a line, as it knows it from its own
- * calls and from /proc/self/maps. `mapper steps FOLDER`: each kind of change once. `mapper random N`: many, and by how
- * much the address space grew in between. `mapper pairs N`: mmap() and munmap() on each CPU. `mapper old N`: calls of
- * 32 bits. `mapper exec -`: another program.
+ * Changes its address space in known ways.
+ *
+ * steps FOLDER: makes each kind of call, and prints each as a JSON line, as its results and /proc/self/maps tell it.
+ * random N: makes N calls, and prints how many, how many failed, and by how many bytes the address space grew.
+ * pairs N: makes N pairs of mmap() and munmap() on each CPU. old N: makes N calls as 32-bit programs do. denied N:
+ * makes N calls that a seccomp filter denies. ends N: ends with N threads, after a vfork child. exec -: runs true.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/shm.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -214,6 +221,9 @@ static void steps(const char *folder)
     const uint64_t b = (uint64_t)r;
     r = CALL(mremap, b, 200 * PAGE, 50 * PAGE, 0, 0);
     did("mremap", r, b, 50 * PAGE, "[anonymous]"), say(",\"removed_bytes\":%lu}\n", 150 * PAGE);
+    r = CALL(mremap, b, 50 * PAGE, 50 * PAGE, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, 0);
+    did("mremap", r, (uint64_t)r, 50 * PAGE, "[anonymous]");
+    say(",\"flags\":\"MREMAP_MAYMOVE|MREMAP_DONTUNMAP\",\"added_bytes\":%lu}\n", 50 * PAGE);
     r = CALL(mremap, b, 50 * PAGE, 1ul << 46, 0, 0);
     did("mremap", r, b, 1ul << 46, "[anonymous]"), say("}\n");
     segments();
@@ -291,6 +301,45 @@ static void old(long n)
     }
 }
 
+/* mlock() is denied by a filter. */
+static void denied(long n)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mlock, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog program = {sizeof(filter) / sizeof(*filter), filter};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+        abort();
+    for (long i = 0; i < n; i++)
+        CALL(mlock, said, PAGE);
+}
+
+static void *waits(void *none)
+{
+    pause();
+    return none;
+}
+
+static __attribute__((noinline)) void share(void)
+{
+    if (!vfork())
+        _exit(0);
+    wait(NULL);
+}
+
+/* A child that shares our address space ends, and then we, with many threads at once. */
+static void ends(long threads)
+{
+    share();
+    for (pthread_t t; threads--;)
+        if (pthread_create(&t, NULL, waits, NULL))
+            abort();
+    _exit(0);
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 3)
@@ -303,6 +352,10 @@ int main(int argc, char **argv)
         pairs(atol(argv[2]));
     else if (!strcmp(argv[1], "old"))
         old(atol(argv[2]));
+    else if (!strcmp(argv[1], "denied"))
+        denied(atol(argv[2]));
+    else if (!strcmp(argv[1], "ends"))
+        ends(atol(argv[2]));
     else if (!strcmp(argv[1], "exec"))
         execl("/bin/true", "true", NULL);
     return 0;

@@ -5,6 +5,7 @@ results and from /proc/self/maps; sums against the kernel's own size of the addr
 """
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -31,7 +32,7 @@ def summed(*options, **how):
 
 
 def between_marks(rows, pid):
-    """What it did between the two calls that mark them."""
+    """The rows of the process between its two marker calls."""
     rows = [row for row in rows if row["pid"] == pid]
     marks = [n for n, row in enumerate(rows) if (row["call"], row["flags"]) == ("madvise", str(MARK))]
     equal(len(marks), 2, "marks in %s" % rows)
@@ -39,9 +40,7 @@ def between_marks(rows, pid):
 
 
 def same_change(want, row):
-    """Each key that the program has said. A file that is renamed may be shown by its new name already: never by another
-    file's.
-    """
+    """Compares each key that the mapper printed. A renamed file may already have its new name."""
     was = want.pop("was", None)
     if was:
         before, after = want["mapped"].rsplit("/", 1)[0] + "/before", "/after\\001 (renamed)"
@@ -104,11 +103,18 @@ def sums(method, env=None):
     total = only(by_process.rows, pid=pid)
     equal((total["calls"], total["failed"]), (len(ours), sum(row["error"] is not None for row in ours)), "sums")
     for key in ("added_bytes", "removed_bytes"):
-        equal(total[key], sum(row[key] or 0 for row in ours), key)
+        equal(total[key], sum(row[key] or 0 for row in ours if row["call"] not in ("exec", "exit")), key)
     equal(total["net_bytes"], total["added_bytes"] - total["removed_bytes"], "net")
     for call in wanted:
         mine = [row for row in ours if row["call"] == call]
         equal(only(by_call.rows, call=call)["calls"], len(mine), call)
+
+
+def abbreviated():
+    """An option that is abbreviated selects rows, too."""
+    for words in ["--summ"], ["--summary"], ["--by=call"]:
+        out = tap.succeed([built("ALLIUM"), "sys", "mmapsnoop", *words, "--json", "--", "true"]).stdout
+        lib.stream(out, "mmapsnoop_summary")
 
 
 def by_file():
@@ -132,8 +138,20 @@ def by_stack():
     equal(sum(row["calls"] for row in inside), 9, "calls in files() of %s" % it.rows)
 
 
+def recorded():
+    """The commands that are printed show a recording's rows."""
+    with private_dir() as folder:
+        path = folder + "/sums.allium"
+        said = tap.succeed([built("ALLIUM"), "sys", "mmapsnoop", "--summary", "-o", path, "--", "true"]).stderr.decode()
+        command = re.search(r"`allium (.*)` shows", said).group(1).split()
+        rows = lib.stream(tap.succeed([built("ALLIUM"), *command, "--json"]).stdout, "mmapsnoop_summary")
+        check(len(rows) > 1 and rows[0]["calls"] > 0, "rows", rows)
+        other = tap.run([built("ALLIUM"), "report", path]).stderr.decode()
+        equal(re.search(r"use allium (.*)\n", other).group(1).split(), command, "what report says")
+
+
 def exec_and_exit():
-    """An address space's size at its end is that of the program that has it then."""
+    """The size at the exit is the size after the last exec plus the changes since."""
     with tool("mmapsnoop") as it:
         pid, _ = mapper("exec", "-")
         it.stop()
@@ -148,7 +166,7 @@ def exec_and_exit():
 
 
 def losses():
-    """In a ring that is too small: what is shown and what is counted as lost are what was made."""
+    """In a ring that is too small, the events shown and the events lost are all that were made."""
     with tool("mmapsnoop", "--comm", "mapper") as it:
         mapper("pairs", 0)
         it.stop()
@@ -159,6 +177,27 @@ def losses():
         it.stop()
     check(it.lost["lost_events"] > 1000, "nothing was lost in such a ring", it.lost)
     equal(len(it.rows) + it.lost["lost_events"], beside + 2 * pairs * os.cpu_count(), "shown and lost")
+
+
+def denied():
+    """The kernel tells only the end of a call that a filter denies."""
+    with tool("mmapsnoop") as it:
+        pid, _ = mapper("denied", 37)
+        it.stop()
+    ours = [row for row in it.rows if row["pid"] == pid and row["call"] == "mlock"]
+    equal([(row["error"], row["size_bytes"], row["duration_ns"]) for row in ours], [("EPERM", PAGE, None)] * 37,
+          "calls")
+
+
+def one_exit():
+    """A process ends once, however many threads it has; one that shares its parent's address space removes nothing."""
+    for _ in range(10):
+        with tool("mmapsnoop", "--comm", "mapper") as it:
+            pid, _ = mapper("ends", 64)
+            it.stop()
+        exits = [row for row in it.rows if row["call"] == "exit"]
+        equal(sorted(row["pid"] == pid for row in exits), [False, True], "exits")
+        equal(only(exits, comm="mapper", removed_bytes=None)["pid"] == pid, False, "of the child")
 
 
 def of_32_bits():
@@ -177,9 +216,13 @@ lib.main([
     ("both methods agree", methods_agree),
     ("brk() is shown when it is asked for", without_brk),
     *[("sums, using " + method, lambda method=method: sums(method)) for method in METHODS],
+    ("abbreviated options", abbreviated),
     ("by file", by_file),
     ("by stack", by_stack),
+    ("a recording of sums is shown by the command that is printed", recorded),
     ("new and ended address spaces", exec_and_exit),
     ("losses are exact", losses),
     ("calls of 32-bit programs are counted", of_32_bits),
+    ("calls that a filter denies are shown", denied),
+    ("a process ends once", one_exit),
 ])

@@ -152,8 +152,8 @@ int sys_columns_check_attached(const struct sys_request *r, const struct sys_ses
         if (s->lacking >> i & 1 && shown_by(&r->show, &r->tool->columns[i], i))
             return command_fail(
                 r->settings.method ? EXIT_USAGE : EXIT_IMPOSSIBLE,
-                "%s uses the column %s, which sys %s cannot show using %s; `allium doctor` shows the reason",
-                shown_by(&r->show, &r->tool->columns[i], i), r->tool->columns[i].name, r->tool->name,
+                "%s uses the column %s, which %s cannot show using %s; `allium doctor` shows the reason",
+                shown_by(&r->show, &r->tool->columns[i], i), r->tool->columns[i].name, r->name,
                 s->method->name);
     return -1;
 }

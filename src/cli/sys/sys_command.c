@@ -253,8 +253,10 @@ void sys_command_make(struct sys_request *r)
     add_options(r, &n, common);
     for (size_t i = 0; i < n; i++)
         explain(&r->options[i], tool);
-    snprintf(r->name, sizeof(r->name), "%s%s", tool->called ? "" : "sys ",
-             tool->called ? tool->called : tool->name);
+    struct buf words = BUF_INIT;
+    sys_tool_add_words(&words, tool->name, strlen(tool->name));
+    snprintf(r->name, sizeof(r->name), "%s", buf_str(&words));
+    buf_release(&words);
     r->as_command = (struct command){
         .name = r->name,
         .usage = "[options] [-- CMD ARG...]",

@@ -56,7 +56,8 @@ void sys_page_note(struct sys_page *p, const struct buf *notes)
 static int write_page(struct sys_page *p)
 {
     struct buf title = BUF_INIT;
-    buf_printf(&title, "allium sys %s", p->tool->name);
+    buf_addstr(&title, "allium ");
+    sys_tool_add_words(&title, p->tool->name, strlen(p->tool->name));
     if (p->left_out)
         notes_add(&p->notes, "%llu rows are not in the page, which has room for %u",
                   (unsigned long long)p->left_out, ROWS_MAX);

@@ -108,8 +108,10 @@ static int about_recorded(const struct sys_request *r, const struct arguments *a
     struct buf idle_ones = BUF_INIT;
     if (!r->from)
         return -1;
+    const char *selects = sys_tool_option(r->tool->name);
     for (const struct option_doc *o = r->options; o->name; o++) {
-        bool fits = (!strcmp(o->name, "rows") && !r->tool->parts) || /* room for events that are sorted */
+        bool fits = (selects && !strcmp(o->name, selects)) ||
+                    (!strcmp(o->name, "rows") && !r->tool->parts) || /* room for events that are sorted */
                     (r->tool->reads_traces && (!strcmp(o->name, "vmlinux") || !strcmp(o->name, "source")));
         for (size_t i = 0; i < sizeof(shows) / sizeof(*shows); i++)
             fits = fits || !strcmp(o->name, shows[i]);

@@ -121,8 +121,10 @@ static void say_recorded(const struct show *w)
 {
     struct buf b = BUF_INIT;
     text_add_number(&b, w->report.recorded, "row");
-    fprintf(stderr, "allium: recorded %s; `allium sys %s --from %s` shows %s\n", buf_str(&b),
-            w->session->tool->name, w->o->recording_name, w->report.recorded == 1 ? "it" : "them");
+    buf_addstr(&b, "; `allium ");
+    sys_tool_add_words(&b, w->session->tool->name, strlen(w->session->tool->name));
+    fprintf(stderr, "allium: recorded %s --from %s` shows %s\n", buf_str(&b), w->o->recording_name,
+            w->report.recorded == 1 ? "it" : "them");
     buf_release(&b);
 }
 
@@ -259,8 +261,11 @@ static int begin_command(struct show *w)
 
 static void say_ready(const struct sys_session *s)
 {
-    fprintf(stderr, "allium: ready: %s using %s%s%s\n", s->tool->name, s->method->name,
+    struct buf words = BUF_INIT;
+    sys_tool_add_words(&words, s->tool->name, strlen(s->tool->name));
+    fprintf(stderr, "allium: ready: %s using %s%s%s\n", buf_str(&words) + strlen("sys "), s->method->name,
             s->lacks.len ? ", which cannot show " : "", buf_str(&s->lacks));
+    buf_release(&words);
 }
 
 int sys_show(struct sys_show *o)

@@ -185,15 +185,8 @@ static const char *const examples[] = {
     NULL,
 };
 
-static const struct table_column summary[MEASURE_COLUMNS] = {
-    [MEASURE_ROWS] = {"events", TABLE_COUNT, TABLE_WHOLE},
-    [MEASURE_TOTAL] = {"duration", TABLE_DURATION, TABLE_WHOLE},
-    [MEASURE_MOST] = {"longest", TABLE_DURATION, TABLE_WHOLE},
-    [MEASURE_HISTOGRAM] = {"duration_histogram", TABLE_DURATION, TABLE_HISTOGRAM},
-};
-
 static const struct sys_measure measure = {
-    .doc = "the duration of each stall", .summary = summary, .columns = 1ull << DURATION};
+    .doc = "the duration of each stall", .summary = event_columns_durations, .columns = 1ull << DURATION};
 
 static const char *const questions[] = {
     "Which tasks must reclaim memory themselves before they get any, and how long do they wait?",

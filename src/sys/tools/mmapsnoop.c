@@ -75,7 +75,7 @@ static const struct table_column columns[] = {
     [USER_STACK] = {"user_stack", TABLE_PLAIN, TABLE_LINES},
 };
 
-/* Flags are of another kind in each call. */
+/* FLAGS means something else for each call. */
 static void set_flags(struct table *t, const struct mmapsnoop_change *c)
 {
     static const struct call_word mremap[] = {
@@ -92,9 +92,7 @@ static void set_flags(struct table *t, const struct mmapsnoop_change *c)
         call_words_mmap(&b, c->flags);
         break;
     case MMAPSNOOP_madvise:
-        call_words_advice(&b, c->flags);
-        break;
-    case MMAPSNOOP_process_madvise: /* advice, see put_call() */
+    case MMAPSNOOP_process_madvise:
         call_words_advice(&b, c->flags);
         break;
     case MMAPSNOOP_mremap:
@@ -163,7 +161,8 @@ static void event(struct sys_session *s, struct table *t, const void *data, size
     table_text(t, CALL, kind_of(c->call));
     if (is_call) {
         table_text(t, ERROR, call_words_error(c->result));
-        table_whole(t, DURATION, e->duration_ns);
+        if (e->duration_ns) /* 0: its entry was not seen */
+            table_whole(t, DURATION, e->duration_ns);
     }
     set_arguments(t, c);
     set_flags(t, c);
@@ -288,8 +287,8 @@ static int ready(struct sys_session *s, struct error *e)
 }
 
 static const struct sys_option options[] = {
-    {"brk", NULL, "also show calls of brk(), by which the heap grows: allium sys brkstack adds them up", 0},
-    {"summary", NULL, "add up the events by process, call, file or stack: see --summary --help", 0},
+    {"brk", NULL, "also show calls of brk(), which moves the end of the heap", 0},
+    {"summary", NULL, "print a row for each process instead of each event: see --summary --help", 0},
     {NULL},
 };
 
@@ -298,8 +297,8 @@ static const struct sys_counted counted[] = {CALL_COUNTED, PATH_COUNTED, {0, NUL
 #define ENTER_ARGUMENTS "regs,id"
 #define EXIT_ARGUMENTS  "regs,ret"
 
-static const struct sys_without no_tree = {
-    "mm_struct", "mm_mt", "what is mapped, if the call does not say: this requires Linux 6.1", 0};
+static const struct sys_without no_tree = {"mm_struct", "mm_mt",
+                                           "MAPPED of most calls: this requires Linux 6.1", 0};
 
 #define WAY(way, with_enter, with_exit)                                                                      \
     .without = &no_tree, .attach = {{#way "_enter", with_enter, ENTER_ARGUMENTS, NULL},                      \
@@ -320,20 +319,13 @@ static const char *const examples[] = {
     "show calls that failed",
     "allium sys mmapsnoop --summary --interval 1s",
     "show every second which processes map memory, how much, and how often",
-    "allium sys mmapsnoop --by stack --folded -- ./server > mapped.folded",
-    "write the stacks of a program that map memory",
+    "allium sys mmapsnoop --by stack --comm server --folded -- ./server > mapped.folded",
+    "write the stacks of the calls by which a program changes its address space",
     NULL,
 };
 
-static const struct table_column summary[MEASURE_COLUMNS] = {
-    [MEASURE_ROWS] = {"events", TABLE_COUNT, TABLE_WHOLE},
-    [MEASURE_TOTAL] = {"duration", TABLE_DURATION, TABLE_WHOLE},
-    [MEASURE_MOST] = {"longest", TABLE_DURATION, TABLE_WHOLE},
-    [MEASURE_HISTOGRAM] = {"duration_histogram", TABLE_DURATION, TABLE_HISTOGRAM},
-};
-
 static const struct sys_measure measure = {
-    .doc = "the duration of each call", .summary = summary, .columns = 1ull << DURATION};
+    .doc = "the duration of each call", .summary = event_columns_durations, .columns = 1ull << DURATION};
 static const struct sys_measure row_measure = {.doc = "the duration of the calls", .column = R_HISTOGRAM};
 
 static const char *const questions[] = {
@@ -356,8 +348,7 @@ SYS_OBJECT_OF(mmapsnoop);
 
 static const struct sys_tool sums = {
     .name = "mmapsnoop_summary",
-    .called = "sys mmapsnoop",
-    .summary = "add up mappings by process, call, file or stack",
+    .summary = "add up changes of address spaces by process, name, call, file or stack",
     .examples = examples,
     .explanation = &explanation,
     SYS_OBJECT(mmapsnoop),
