@@ -21,17 +21,18 @@ static __always_inline void put_key(struct brkstack_key *key, void *ctx)
 }
 
 /* The call returns where the heap ends then, also if it has refused: the end is where it was before. */
-static __always_inline int add_up(void *ctx, __u64 asked, __u64 before, __u64 now, __u64 duration_ns)
+static __always_inline int add_up(void *ctx, __u64 asked, __u64 before, __s64 result, __u64 duration_ns)
 {
+    const __u64 now = (__u64)result;
     struct row_key row = {0};
     put_key(&row.key, ctx);
     struct brkstack_sum *sum = row_at(&row);
     if (!sum)
         return 0;
     sum->calls++;
-    if (!asked)
+    if (!asked && result >= 0)
         sum->queries++;
-    else if (now != asked)
+    else if (now != asked || result < 0)
         sum->failed++;
     else if (now > before)
         sum->grown_bytes += now - before;
@@ -62,7 +63,13 @@ static __always_inline int exits(void *ctx, const struct call *call, __s64 resul
     struct call_begun *begun = call_exit(call->number);
     if (!begun)
         return 0;
-    const __u64 duration_ns = bpf_ktime_get_ns() - begun->began_ns, before = begun->kept[0];
+    if (!begun->began_ns && result >= 0) {
+        count(CALL_BEGUN_BEFORE);
+        return 0;
+    }
+    /* Of a call that a seccomp filter denies the kernel tells only the exit. */
+    const __u64 duration_ns = begun->began_ns ? bpf_ktime_get_ns() - begun->began_ns : 0;
+    const __u64 before = begun->kept[0];
     call_done(begun);
     return add_up(ctx, call->arg[0], before, result, duration_ns);
 }

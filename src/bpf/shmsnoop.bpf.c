@@ -403,6 +403,10 @@ static __always_inline int exits(void *ctx, const struct call *call, __u32 which
         begun = call_exit(call->number);
     if (!begun)
         return 0;
+    if (!is_of_files(which) && !begun->began_ns && result >= 0) {
+        count(CALL_BEGUN_BEFORE);
+        return 0;
+    }
     report(ctx, call, which, result, begun, file);
     call_done(begun);
     return 0;

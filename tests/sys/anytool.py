@@ -21,8 +21,9 @@ SAID = re.compile(
     rb"allium: (ready: [a-z -]+ using \w+.*|nothing was lost|the files of the kernel's source are not known: .*|[\d,]+ .*)")
 
 
-def sys_(*words):
-    return [built("ALLIUM"), "sys", *map(str, words)]
+def sys_(name, *words):
+    """A command line of the tool with this name, which may have words of its own: "memleak --kernel"."""
+    return [built("ALLIUM"), "sys", *name.split(), *map(str, words)]
 
 
 def refused(code, *words):
@@ -43,6 +44,11 @@ def names():
     return found
 
 
+def all_about():
+    """Of each tool; of memleak that half which needs no process. Its other one has tests of its own."""
+    return [About("memleak --kernel" if name == "memleak" else name) for name in names()]
+
+
 def listed(line):
     return [
         word.strip()
@@ -57,6 +63,8 @@ class About:
 
     def __init__(self, name):
         self.name = name
+        self.base = name.partition(" ")[0]
+        self.table = name.replace(" --", "_")
         self.help = tap.succeed(sys_(name, "--help")).stdout.decode()
         self.has_rows = re.search(r"^  --by\b", self.help, re.M) is not None
         self.methods = listed(refused(2, name, "--attach", "none-such"))
@@ -84,15 +92,16 @@ def stir(folder, group, code=EXIT_OF_STIR):
     script = """
         spare() { (echo 500 >/proc/self/oom_score_adj; exec "$@"); }
         echo $$ >%(group)s/cgroup.procs
-        for i in 200 300; do
-            printf '%%s\n' "map $i zero private" out "touch 0 $i 1" | %(swapper)s >/dev/null
-        done
+        swaps_in() { printf '%%s\n' "map $1 zero private" out "touch 0 $1 1" | %(swapper)s >/dev/null; }
+        swaps_in 200
         for i in 1 2 3 4 5 6 7 8; do cat /proc/self/status >/dev/null; done
-        for words in "thp 1" "hugetlb 2"; do echo "$words" | spare %(huge)s >/dev/null; done
+        echo hugetlb 2 | spare %(huge)s >/dev/null
         for i in 1 2 3; do echo >/dev/shm/stir-$$; cat /dev/shm/stir-$$ >/dev/null; rm /dev/shm/stir-$$; done
         ipcrm -m 2147483647 2>/dev/null
         spare head -c %(much)d /dev/zero >%(folder)s/file
         (echo 1 >/proc/sys/vm/compact_memory)
+        echo thp 1 | spare %(huge)s >/dev/null
+        swaps_in 300
         spare cat %(folder)s/file >/dev/null
         (spare head -c %(much)d /dev/zero | spare tail -c %(much)d >/dev/null) 2>/dev/null
         echo 1 >/proc/sys/vm/compact_memory

@@ -174,7 +174,7 @@ def is_noticed():
 
 
 TESTS = [("%s: it loads by a BTF like that of 5.15" % about, lambda about=about: loads(about))
-         for about in map(anytool.About, anytool.names())]
+         for about in anytool.all_about()]
 TESTS += [
     ("faults counts as by the kernel's own BTF", lambda: counts("faults", "faults", "process", "touch 2000")),
     ("kmem counts as by the kernel's own BTF", lambda: counts("kmem", "allocations", "process", "files 1000")),

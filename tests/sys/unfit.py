@@ -55,4 +55,4 @@ def misses_tracepoints(t):
 
 
 lib.main([("%s: without tracepoints it says which are missing" % about, lambda about=about: misses_tracepoints(about))
-          for about in map(anytool.About, anytool.names())])
+          for about in anytool.all_about()])

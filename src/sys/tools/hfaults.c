@@ -144,8 +144,6 @@ static int ready(struct sys_session *s, struct error *e)
     uint32_t order = huge_order_read();
     if (order)
         *(uint32_t *)sys_variable(s, "huge_order", sizeof(order)) = order;
-    /* Files are not shown, so their names need no room. */
-    bpf_map__set_max_entries(bpf_object__find_map_by_name(s->object, "file_names"), 1);
     int error = is_loaded(s, "raw_scan_pmd") ? find_status(s, e) : 0;
     if (error || s->own)
         return error;

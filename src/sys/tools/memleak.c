@@ -51,6 +51,7 @@ static const struct sys_part parts[] = {
 };
 
 static const struct sys_option options[] = {
+    {"kernel", NULL, "follow the kernel's memory instead, as without a process: see --kernel --help", 0},
     {"period", "SIZE", "follow one object for each SIZE bytes on average (512K); 1: every object", 0},
     {"objects", "N", "follow at most N live objects at a time (256K)", 0},
     {"older-than", "AGE", "show only objects of at least this age", 0},
@@ -146,8 +147,6 @@ static int ready(struct sys_session *s, struct error *e)
     if (!bad && older && units_parse_duration(older, &older_ns))
         bad = error_set(e, EINVAL, "invalid --older-than '%s': use a time such as 10s", older);
     bad = bad ? bad : read_percent(s, &max_cost, e);
-    if (!bad && !by && !s->settings.command)
-        bad = error_set(e, EINVAL, "sys memleak needs a process: use -p PID, --comm, --cgroup, or -- CMD");
     if (bad)
         return bad;
     *period = bytes;
@@ -188,11 +187,12 @@ static const struct sys_explanation explanation = {
 SYS_OBJECT_OF(memleak);
 extern const struct sys_tool sys_memleak_kernel;
 
-/* Without a process it is about the kernel's own memory. */
+/* Without a process it is about the kernel's own memory, and a recording says by --kernel of what it is. */
 static const struct sys_tool *variant(int argc, char **argv)
 {
     bool chosen = sys_tool_is_given(argc, argv, "help", 'h') || sys_tool_is_given(argc, argv, "pid", 'p') ||
-                  sys_tool_is_given(argc, argv, "comm", 0) || sys_tool_is_given(argc, argv, "cgroup", 0);
+                  sys_tool_is_given(argc, argv, "comm", 0) || sys_tool_is_given(argc, argv, "cgroup", 0) ||
+                  sys_tool_is_given(argc, argv, "from", 0);
     for (int i = 1; i < argc; i++)
         chosen = chosen || !strcmp(argv[i], "--");
     return chosen && !sys_tool_is_given(argc, argv, "kernel", 0) ? &sys_memleak : &sys_memleak_kernel;

@@ -432,7 +432,6 @@ SYS_OBJECT_OF(memleak_kernel);
 
 const struct sys_tool sys_memleak_kernel = {
     .name = "memleak_kernel",
-    .called = "sys memleak",
     .summary = "show which code of the kernel allocates what is not freed, with ages and growth",
     .examples = examples,
     .explanation = &explanation,

@@ -26,9 +26,10 @@ struct explain {
 
 int tool_explain_parse(struct sys_request *r, const struct arguments *a)
 {
+    const char *selects = sys_tool_option(r->tool->name);
     for (const struct option_doc *o = r->options; o->name; o++)
         if (command_value(&r->as_command, a, o->name) && strcmp(o->name, "explain") &&
-            strcmp(o->name, "attach"))
+            strcmp(o->name, "attach") && !(selects && !strcmp(o->name, selects)))
             return command_misuse(&r->as_command, "--explain observes nothing: leave out --%s", o->name);
     if (r->command)
         return command_misuse(&r->as_command, "--explain observes nothing: leave out -- CMD");
@@ -40,6 +41,12 @@ int tool_explain_parse(struct sys_request *r, const struct arguments *a)
 static void write(struct explain *x, const char *label, const struct buf *words)
 {
     text_paragraph(&x->out, &x->style, label, INDENT, buf_str(words));
+}
+
+/* Of a variant that of its tool. */
+static void add_name(struct buf *b, const struct sys_tool *tool)
+{
+    buf_add(b, tool->name, strcspn(tool->name, "_"));
 }
 
 static void write_questions(struct explain *x)
@@ -145,11 +152,15 @@ static void write_limits(struct explain *x)
 
 static void write_more(struct explain *x)
 {
-    struct buf words = BUF_INIT;
-    buf_printf(&words, "allium sys %s --help; allium-sys(1), SYS ", x->tool->name);
-    for (const char *p = x->tool->name; *p; p++)
+    struct buf words = BUF_INIT, name = BUF_INIT;
+    add_name(&name, x->tool);
+    buf_addstr(&words, "allium ");
+    sys_tool_add_words(&words, x->tool->name, strlen(x->tool->name));
+    buf_addstr(&words, " --help; allium-sys(1), SYS ");
+    for (const char *p = buf_str(&name); *p; p++)
         buf_addch(&words, (char)toupper((unsigned char)*p));
     write(x, "see also", &words);
+    buf_release(&name);
     buf_release(&words);
 }
 
@@ -180,16 +191,18 @@ int tool_explain(const struct sys_request *r)
     int code = attach(&x, r);
     if (code >= 0)
         return code;
-    struct buf summary = BUF_INIT;
+    struct buf name = BUF_INIT, summary = BUF_INIT;
     x.out = sink_to_file(stdout);
+    add_name(&name, r->tool);
     buf_addstr(&summary, r->tool->summary);
-    write(&x, r->tool->name, &summary);
+    write(&x, buf_str(&name), &summary);
     write_questions(&x);
     write_hooks(&x);
     write_cost(&x);
     write_limits(&x);
     write_more(&x);
     buf_release(&summary);
+    buf_release(&name);
     buf_release(&x.unknown);
     sys_close(x.session);
     return command_written(&x.out, EXIT_DONE);
