@@ -196,7 +196,6 @@ def refuses(options, words, code, what):
 
 
 def refusals():
-    refuses([], "no process", 2, "use -p PID")
     refuses(["-p", str(os.getpid()), "--period", "x"], "a bad period", 2, "invalid --period")
     refuses(["-p", str(os.getpid()), "--functions", "alloc=x"], "half a pair", 2, "invalid --functions")
     refuses(["--functions", "alloc=leek_malloc,free=free", "--", built("TEST_LEAKER")],

@@ -17,7 +17,7 @@ import anytool
 import lib
 from lib import Failed, alike, check, equal, load, loses, maker, only, tool
 
-TOOL = "memleak_kernel"
+TOOL = "memleak"
 METHODS = ("tp_btf", "raw_tp", "tp")
 PAGE = os.sysconf("SC_PAGE_SIZE")
 N, TIMERS, PIPES = 700, 30, 40
@@ -34,7 +34,8 @@ def object_bytes(cache):
 
 def leaks(m, *options, **how):
     """The tool, of the maker alone, with one report."""
-    return tool(TOOL, "--kernel", "-p", m.pid, *("--interval", "1h") * ("--interval" not in options), *options, **how)
+    options = ("-p", m.pid, *("--interval", "1h") * ("--interval" not in options), *options)
+    return tool(TOOL, "--kernel", *options, shows="memleak_kernel", **how)
 
 
 def warm(m, *commands):

@@ -36,7 +36,7 @@ tell()
 follow()
 {
     : >/tmp/said # what the last one said is no answer of this one
-    allium sys memleak_kernel --kernel -p $maker --interval 1h --json "$@" >/tmp/rows 2>/tmp/said &
+    allium sys memleak --kernel -p $maker --interval 1h --json "$@" >/tmp/rows 2>/tmp/said &
     tool=$!
     waits_for ': ready: ' /tmp/said
     tell 'pipes 40' fill 'files 300' close 'mappings 500' 'pipes 40' fill 'touch 300' 'timers 30'
@@ -55,7 +55,7 @@ in_pipes='"kind":"pages","call_site":"[a-z_]*pipe'
 filp=$(cat /sys/kernel/slab/filp/slab_size)
 for method in raw_tp tp; do
     follow --attach $method
-    holds "$method: it is ready" "^allium: ready: memleak_kernel using $method" /tmp/said
+    holds "$method: it is ready" "^allium: ready: memleak --kernel using $method" /tmp/said
     equal "$method: files, two of each pipe" "$(held objects "$files")" 80
     equal "$method: bytes of files" "$(held live_bytes "$files")" $((80 * filp))
     equal "$method: pages in pipes" "$(held objects "$in_pipes")" 40
@@ -73,7 +73,7 @@ equal "sampled, all of what is far larger than the period" "$(held samples '"kin
 follow --older-than 1h
 equal "nothing is as old" "$(grep -c '"kind"' /tmp/rows)" 0
 : >/tmp/said
-allium sys memleak_kernel --only slab --by cache --interval 1h --json >/tmp/rows 2>/tmp/said &
+allium sys memleak --only slab --by cache --interval 1h --json >/tmp/rows 2>/tmp/said &
 tool=$!
 waits_for ': ready: ' /tmp/said
 tell 'forks 100' 'mappings 2000' 'forks 100'
@@ -81,6 +81,6 @@ kill -TERM $tool
 wait $tool
 holds "caches whose frees have no event are flagged" '"unseen_frees":[1-9][0-9]*,"caution":"frees without event"' /tmp/rows
 holds "... and counted" '"frees_without_event":[1-9]' /tmp/rows
-holds "it takes an attach method on this kernel" '^allium: ready: memleak_kernel using ' /tmp/said
+holds "it takes an attach method on this kernel" '^allium: ready: memleak --kernel using ' /tmp/said
 exec 3>&-
 wait $maker
