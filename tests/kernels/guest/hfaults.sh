@@ -35,6 +35,7 @@ trap put_back EXIT
 program()
 {
     mkfifo /tmp/words.$1
+    : >/tmp/answers.$1
     huge </tmp/words.$1 >/tmp/answers.$1 &
     eval $1=$!
     sleep 1000000 >/tmp/words.$1 &

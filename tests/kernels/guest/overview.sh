@@ -75,7 +75,7 @@ equal "who was killed" "$(value pid)" $hog
 equal "with how much anonymous memory, by the kernel's line" "$(value anon_bytes)" \
     $(($(sed 's/.*anon-rss:\([0-9]*\)kB.*/\1/' /tmp/killed) * 1024))
 holds "at whose limit" '"asked":"hog","limit_of":"cgroup","cgroup":"/small"' /tmp/one
-holds "a note says so" '"urgent":true,"text":"[0-9]+ OOM kills? [^"]* hog \(pid '$hog'\), [^"]* /small"' /tmp/seen
+holds "a note says so" '"urgent":true,"text":"[0-9]+ OOM kills? [^"]* hog \(pid '$hog'\), [^"]* /small \(allium sys oomkill\)"' /tmp/seen
 
 # grows KEY COUNTER UNIT [COUNTER]: what was counted since boot
 object '"direct_stalls":'
