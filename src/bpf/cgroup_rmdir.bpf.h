@@ -5,7 +5,17 @@
 /*
  * The paths of cgroups that are removed while a tool runs: rows are named at the end of a report, when no file tells
  * the path of such a cgroup any more.
+ *
+ * Runs in: the kernel.
  */
+
+#include "bpf/kernel.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "bpf/sys.h"
 
 const volatile __s32 cgroups_gone_hierarchy = 0; /* set before the programs are loaded */
 
@@ -20,6 +30,7 @@ struct {
 SEC("raw_tp/cgroup_rmdir") int BPF_PROG(cgroup_gone, const struct cgroup *group, const char *path)
 {
     struct sys_cgroup_gone gone = {0};
+    (void)ctx;
     __u64 id = BPF_CORE_READ(group, kn, id);
     if (BPF_CORE_READ(group, root, hierarchy_id) != cgroups_gone_hierarchy)
         return 0;

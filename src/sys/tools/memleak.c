@@ -190,9 +190,13 @@ extern const struct sys_tool sys_memleak_kernel;
 /* Without a process it is about the kernel's own memory, and a recording says by --kernel of what it is. */
 static const struct sys_tool *variant(int argc, char **argv)
 {
-    bool chosen = sys_tool_is_given(argc, argv, "help", 'h') || sys_tool_is_given(argc, argv, "pid", 'p') ||
-                  sys_tool_is_given(argc, argv, "comm", 0) || sys_tool_is_given(argc, argv, "cgroup", 0) ||
-                  sys_tool_is_given(argc, argv, "from", 0);
+    static const struct {
+        const char *name;
+        char letter;
+    } choices[] = {{"help", 'h'}, {"pid", 'p'}, {"tid", 't'}, {"uid", 'u'}, {"comm"}, {"cgroup"}, {"from"}};
+    bool chosen = false;
+    for (size_t i = 0; i < sizeof(choices) / sizeof(*choices); i++)
+        chosen = chosen || sys_tool_is_given(argc, argv, choices[i].name, choices[i].letter);
     for (int i = 1; i < argc; i++)
         chosen = chosen || !strcmp(argv[i], "--");
     return chosen && !sys_tool_is_given(argc, argv, "kernel", 0) ? &sys_memleak : &sys_memleak_kernel;
