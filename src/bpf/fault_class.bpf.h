@@ -61,7 +61,7 @@ static __attribute__((noinline)) bool has_no_name(const struct file *file)
     static const char shared[16] __attribute__((aligned(8))) = "dev/zero",
                                  huge[16] __attribute__((aligned(8))) = "anon_hugepage";
     char name[16] __attribute__((aligned(8))) = {0};
-    const struct dentry *entry = BPF_CORE_READ(file, f_path.dentry);
+    const struct dentry *entry = path_entry(file);
     if (BPF_CORE_READ(entry, d_parent) != entry)
         return false;
     bpf_probe_read_kernel_str(name, sizeof(name), BPF_CORE_READ(entry, d_name.name));
@@ -128,7 +128,7 @@ static __always_inline void see_entry(struct mapping_seen *now, const struct vm_
 {
     if (!now->is.device)
         return;
-    const struct dentry *entry = BPF_CORE_READ(v, vm_file, f_path.dentry);
+    const struct dentry *entry = path_entry(BPF_CORE_READ(v, vm_file));
     now->entry = (__u64)entry;
     now->parent = (__u64)BPF_CORE_READ(entry, d_parent);
     now->name_hash = BPF_CORE_READ(entry, d_name.hash_len);

@@ -331,6 +331,7 @@ struct dentry {
     struct hlist_bl_node d_hash; /* no pprev: it is in no directory */
     struct qstr d_name;
     struct dentry *d_parent;
+    struct inode *d_inode;
     struct super_block *d_sb;
 };
 
@@ -361,6 +362,11 @@ struct file {
     struct address_space *f_mapping;
 };
 
+/* The file of a layer of an overlay, which is mapped; since Linux 6.8. Its first part is a struct file. */
+struct backing_file {
+    struct path user_path;
+};
+
 struct fdtable {
     unsigned int max_fds;
     struct file **fd;
@@ -381,7 +387,11 @@ struct vm_area_struct {
 /* Flags of mappings, which no kernel since 5.15 has changed, and older ones do not have in their BTF. */
 enum { KERNEL_VM_SHARED = 0x8, KERNEL_VM_GROWSDOWN = 0x100, KERNEL_VM_HUGETLB = 0x400000 };
 enum { KERNEL_TMPFS_MAGIC = 0x01021994, KERNEL_HUGETLBFS_MAGIC = 0x958458f6 };
-enum { KERNEL_FMODE_CREATED = 0x100000 }; /* file.f_mode: open() has made the file; since 4.19 */
+enum {                                               /* file.f_mode */
+       KERNEL_FMODE_CREATED = 0x100000,              /* open() has made the file; since 4.19 */
+       KERNEL_FMODE_BACKING = 0x1000000,             /* it is a struct backing_file; since 6.14 */
+       KERNEL_FMODE_BACKING_BEFORE_6_14 = 0x2000000, /* since 6.5 */
+};
 
 /* Segments of shared memory, by their identifiers. */
 struct xarray {

@@ -16,6 +16,8 @@
 
 #define PATH_STEPS 20 /* directories and mounts */
 
+extern int LINUX_KERNEL_VERSION __kconfig;
+
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, 4096);
@@ -35,6 +37,25 @@ struct {
     __uint(key_size, sizeof(__u32));
     __uint(value_size, sizeof(struct path_scratch));
 } path_scratch SEC(".maps");
+
+/*
+ * Where the program has found the file. Of a mapped file of an overlay f_path is that in its layer (since Linux 6.8),
+ * which the program may have no path to; /proc/PID/maps has the other one, too.
+ */
+static __always_inline const struct path *path_place(const struct file *file)
+{
+    const __u32 bit = LINUX_KERNEL_VERSION < KERNEL_VERSION(6, 14, 0) ? KERNEL_FMODE_BACKING_BEFORE_6_14
+                                                                      : KERNEL_FMODE_BACKING;
+    if (bpf_core_field_exists(struct backing_file, user_path) && BPF_CORE_READ(file, f_mode) & bit)
+        return (const void *)file + bpf_core_field_offset(struct backing_file, user_path);
+    return __builtin_preserve_access_index(&file->f_path);
+}
+
+/* Its entry in the directory. */
+static __always_inline const struct dentry *path_entry(const struct file *file)
+{
+    return BPF_CORE_READ(path_place(file), dentry);
+}
 
 static __always_inline const struct mount *mount_of(const struct vfsmount *in)
 {
@@ -87,8 +108,9 @@ GLOBAL __u32 path_read(__u64 file_at)
     struct path_scratch *s = bpf_map_lookup_elem(&path_scratch, &zero);
     const struct file *file = (const void *)file_at;
     const struct task_struct *task = (const void *)bpf_get_current_task();
-    struct path_walk w = {.at = BPF_CORE_READ(file, f_path.dentry),
-                          .in = mount_of(BPF_CORE_READ(file, f_path.mnt)),
+    const struct path *place = path_place(file);
+    struct path_walk w = {.at = BPF_CORE_READ(place, dentry),
+                          .in = mount_of(BPF_CORE_READ(place, mnt)),
                           .root = BPF_CORE_READ(task, fs, root.dentry),
                           .root_in = mount_of(BPF_CORE_READ(task, fs, root.mnt))};
     if (!s)
@@ -121,7 +143,7 @@ static __attribute__((noinline)) int path_keep(const struct path_key *key, const
 {
     const __u32 zero = 0;
     struct path_scratch *s = bpf_map_lookup_elem(&path_scratch, &zero);
-    const struct dentry *entry = BPF_CORE_READ(file, f_path.dentry);
+    const struct dentry *entry = path_entry(file);
     if (!s || __sync_lock_test_and_set(&s->busy, 1))
         return 0;
     const bool known = bpf_map_lookup_elem(&paths, key) != NULL;
@@ -142,15 +164,17 @@ static __attribute__((noinline)) int path_keep(const struct path_key *key, const
 /* Returns whether the file's name is gone from its directory. Files of memfd_create() never had one. */
 static __always_inline bool path_is_deleted(const struct file *file)
 {
-    return !BPF_CORE_READ(file, f_path.dentry, d_hash.pprev);
+    return !BPF_CORE_READ(path_entry(file), d_hash.pprev);
 }
 
 /* Fills the key of an open file, and sees to it that its path is kept. */
 static __always_inline void path_of(struct path_key *key, const struct file *file)
 {
-    const struct dentry *entry = BPF_CORE_READ(file, f_path.dentry);
-    key->inode = BPF_CORE_READ(file, f_inode, i_ino);
-    key->device = BPF_CORE_READ(file, f_inode, i_sb, s_dev);
+    const struct dentry *entry = path_entry(file);
+    const bool is_of_layer = path_place(file) != __builtin_preserve_access_index(&file->f_path);
+    const struct inode *inode = is_of_layer ? BPF_CORE_READ(entry, d_inode) : BPF_CORE_READ(file, f_inode);
+    key->inode = BPF_CORE_READ(inode, i_ino);
+    key->device = BPF_CORE_READ(inode, i_sb, s_dev);
     key->reserved = 0;
     const struct path_text *have = bpf_map_lookup_elem(&paths, key);
     if (!have || have->entry != (__u64)entry || have->parent != (__u64)BPF_CORE_READ(entry, d_parent) ||

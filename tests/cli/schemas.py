@@ -17,8 +17,8 @@ from tap import built, check, equal
 RECORDED = os.path.realpath(__file__ + "/../../unit/recorded")
 SEEN = set()
 
-TOOLS = ("brkstack", "drsnoop", "faults", "ffaults", "hfaults", "kmem", "kpages", "mmapsnoop", "numamove", "oomkill",
-         "shmsnoop", "slabratetop", "swapin", "vmscan")
+TOOLS = ("brkstack", "drsnoop", "faults", "ffaults", "hfaults", "kmem", "kpages", "memleak --kernel",
+         "mmapsnoop", "mmapsnoop --summary", "numamove", "oomkill", "shmsnoop", "slabratetop", "swapin", "vmscan")
 
 
 def look(place, *words):
@@ -112,15 +112,15 @@ def machine(place):
         look(place, "sys", "advise")
         look(place, "bench", "--memcg", "--time", "0s")
         for name in TOOLS:
-            look(place, "sys", name, "--duration", "300ms")
-        look(place, "sys", "mmapsnoop", "--summary", "--duration", "300ms")
+            look(place, "sys", *name.split(), "--duration", "300ms")
+        look(place, "sys", "memleak", "-p", str(os.getpid()), "--duration", "300ms")
 
 
 def all_seen(place):
     """There is output of each schema; one with an unknown key, or with a text for a number, is found wrong."""
     equal(set(json_schemas.names()) - SEEN, set() if os.geteuid() == 0 else {
-        "allium-sys-" + name
-        for name in ("advise", "mmapsnoop_summary", *TOOLS)
+        "allium-sys-" + name.replace(" --", "_")
+        for name in ("advise", "memleak", *TOOLS)
     } | {"allium-bench-memcg"}, "schemas without output")
     document = json.loads(place.allium("doctor", "--json").out)
     for spoil in (lambda rows: rows[0].update(unknown=1), lambda rows: rows[0].update(works=1),

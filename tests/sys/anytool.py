@@ -95,12 +95,13 @@ def stir(folder, group, code=EXIT_OF_STIR):
         swaps_in() { printf '%%s\n' "map $1 zero private" out "touch 0 $1 1" | %(swapper)s >/dev/null; }
         swaps_in 200
         for i in 1 2 3 4 5 6 7 8; do cat /proc/self/status >/dev/null; done
-        echo hugetlb 2 | spare %(huge)s >/dev/null
+        asks_for_huge() { for words in "hugetlb 2" "thp 1"; do echo "$words" | spare %(huge)s >/dev/null; done; }
+        asks_for_huge
         for i in 1 2 3; do echo >/dev/shm/stir-$$; cat /dev/shm/stir-$$ >/dev/null; rm /dev/shm/stir-$$; done
         ipcrm -m 2147483647 2>/dev/null
         spare head -c %(much)d /dev/zero >%(folder)s/file
         (echo 1 >/proc/sys/vm/compact_memory)
-        echo thp 1 | spare %(huge)s >/dev/null
+        asks_for_huge
         swaps_in 300
         spare cat %(folder)s/file >/dev/null
         (spare head -c %(much)d /dev/zero | spare tail -c %(much)d >/dev/null) 2>/dev/null

@@ -90,7 +90,7 @@ def parts(a):
     empty_least = max(0, a["partial"] - a["objects_partial"])
     return {
         "slab_bytes": whole,
-        "free_bytes": (room - used) * a["slab_size"],
+        "free_bytes": max(0, room - used) * a["slab_size"],  # the kernel counts one after the other
         "padding_bytes": used * (a["slab_size"] - a["object_size"]),
         "tails_bytes": whole - room * a["slab_size"],
         "objects_bytes": used * a["object_size"],

@@ -18,9 +18,9 @@ MARK = 4711  # the advice of a call that does nothing
 PAGE = 4096
 
 
-def mapper(*words):
+def mapper(*words, before=()):
     """Its process id, and what it printed."""
-    process = subprocess.Popen([built("TEST_MAPPER"), *map(str, words)], stdout=subprocess.PIPE)
+    process = subprocess.Popen([*before, built("TEST_MAPPER"), *map(str, words)], stdout=subprocess.PIPE)
     out = process.communicate(timeout=tap.TIMEOUT)[0].decode()
     equal(process.returncode, 0, "exit code of the mapper")
     return process.pid, out
@@ -53,6 +53,22 @@ def steps(method, env=None):
     with private_dir() as folder, load(), tool("mmapsnoop", "--brk", "--attach", method, env=env) as it:
         pid, said = mapper("steps", folder)
         it.stop()
+    are_steps(it, pid, said)
+
+
+def steps_in_an_overlay():
+    """What is mapped there is a file of a layer, which has another path, inode and device."""
+    mounts = "mount -t overlay overlay -o lowerdir=%(of)s/lower,upperdir=%(of)s/upper,workdir=%(of)s/work %(of)s/seen"
+    with private_dir() as folder, tool("mmapsnoop", "--brk") as it:
+        for name in ("lower", "upper", "work", "seen"):
+            os.mkdir(folder + "/" + name)
+        before = ["unshare", "-m", "sh", "-c", mounts % {"of": folder} + ' && exec "$@"', "sh"]
+        pid, said = mapper("steps", folder + "/seen", before=before)
+        it.stop()
+    are_steps(it, pid, said)
+
+
+def are_steps(it, pid, said):
     wanted = [json.loads(line, strict=False) for line in said.splitlines()]
     have = [row for row in between_marks(it.rows, pid)]
     equal([row["call"] for row in have], [row["call"] for row in wanted], "calls")
@@ -213,6 +229,7 @@ def of_32_bits():
 lib.main([
     ("each kind of change, using tp_btf", lambda: loses(lambda env: steps("tp_btf", env))),
     ("each kind of change, using raw_tp", lambda: steps("raw_tp")),
+    ("what is mapped in an overlay has the path that is seen", steps_in_an_overlay),
     ("both methods agree", methods_agree),
     ("brk() is shown when it is asked for", without_brk),
     *[("sums, using " + method, lambda method=method: sums(method)) for method in METHODS],
