@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * sys_uprobes OBJECT ALLIUM PROGRAM: notes where `allium sys memleak`, the process ALLIUM, has its probes, and says
- * "known". At the next line on stdin it attaches programs that do nothing there: PROGRAM (both_ends or entry_of_two) to
+ * sys_uprobes OBJECT ALLIUM PID PROGRAM: notes where `allium sys memleak`, the process ALLIUM, has its probes on the
+ * process PID, and says "known". At the next line on stdin it attaches programs that do nothing there: PROGRAM (both_ends or entry_of_two) to
  * functions that allocate, "entry" to those that free. It says "ready", and ends with stdin.
  */
 #include <bpf/bpf.h>
@@ -49,7 +49,7 @@ static bool name_of_program(uint32_t id, char name[static 64])
     return found;
 }
 
-static void note_link(uint32_t id)
+static void note_link(uint32_t id, uint32_t of)
 {
     struct place *p = &links[n_links];
     struct link_info info = {.path = (uintptr_t)p->path,
@@ -72,10 +72,10 @@ static void note_link(uint32_t id)
     p->allocates = !strcmp(name, "memleak_session");
     p->count = info.count;
     p->pid = info.pid;
-    n_links += (p->allocates || !strcmp(name, "memleak_frees")) && n_links + 1 < LINKS_MOST;
+    n_links += info.pid == of && (p->allocates || !strcmp(name, "memleak_frees")) && n_links + 1 < LINKS_MOST;
 }
 
-static void note_links(const char *pid)
+static void note_links(const char *pid, uint32_t of)
 {
     char path[300], line[256];
     snprintf(path, sizeof(path), "/proc/%s/fdinfo", pid);
@@ -86,7 +86,7 @@ static void note_links(const char *pid)
         unsigned id;
         while (file && fgets(line, sizeof(line), file))
             if (sscanf(line, "link_id: %u", &id) == 1)
-                note_link(id);
+                note_link(id, of);
         if (file)
             fclose(file);
     }
@@ -118,8 +118,8 @@ static int fail(const char *what)
 int main(int argc, char **argv)
 {
     char line[16];
-    struct bpf_object *o = argc == 4 ? bpf_object__open_file(argv[1], NULL) : NULL;
-    struct bpf_program *at_both = o ? bpf_object__find_program_by_name(o, argv[3]) : NULL;
+    struct bpf_object *o = argc == 5 ? bpf_object__open_file(argv[1], NULL) : NULL;
+    struct bpf_program *at_both = o ? bpf_object__find_program_by_name(o, argv[4]) : NULL;
     struct bpf_program *at_entry = o ? bpf_object__find_program_by_name(o, "entry") : NULL, *p;
     if (!at_both || !at_entry)
         return 2;
@@ -128,9 +128,9 @@ int main(int argc, char **argv)
     bpf_program__set_expected_attach_type(at_entry, (enum bpf_attach_type)TRACE_UPROBE_MULTI);
     if (bpf_object__load(o))
         return fail("load");
-    note_links(argv[2]);
+    note_links(argv[2], (uint32_t)atoi(argv[3]));
     if (!n_links)
-        return fail("no link of memleak");
+        return fail("no probe of memleak");
     puts("known");
     fflush(stdout);
     if (!fgets(line, sizeof(line), stdin))

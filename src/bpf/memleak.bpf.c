@@ -52,6 +52,7 @@ struct call {
     __u64 behind; /* where a function that may throw returns to; 0: another function */
     struct memleak_object had;
     __u32 sampled, had_old;
+    __u64 reaches; /* MEMLEAK_REACHES */
 };
 
 struct {
@@ -226,17 +227,21 @@ static __always_inline bool call_begins(struct pt_regs *regs)
     const struct memleak_address old = {
         .address = MEMLEAK_OLD(what) == MEMLEAK_NO_ARGUMENT ? 0 : argument(arguments, MEMLEAK_OLD(what)),
         .image = p->image};
-    const bool is_flat = period != 1 && p->is_flat;
-    bool sampled = is_flat && is_due(cpu, bytes);
-    if (is_flat && !sampled && !(old.address && bpf_map_lookup_elem(&live, &old)))
+    const bool skips = period != 1 && p->is_flat && !(what & MEMLEAK_REACHES);
+    if (skips && p->reaches && is_inner(bpf_map_lookup_elem(&calls, &id), sp)) {
+        count(MEMLEAK_NESTED);
+        return false;
+    }
+    const bool sampled = skips && is_due(cpu, bytes);
+    if (skips && !sampled && !(old.address && bpf_map_lookup_elem(&live, &old)))
         return false;
     struct call *c = call_of_thread(id);
     if (!c)
         return false;
-    if (!is_flat)
+    if (!skips)
         p->calls++;
     if (is_inner(c, sp)) {
-        p->nested++;
+        p->nested += !c->reaches;
         count(MEMLEAK_NESTED);
         return false;
     }
@@ -248,7 +253,8 @@ static __always_inline bool call_begins(struct pt_regs *regs)
     c->behind = what & MEMLEAK_THROWS ? return_address(sp) : 0;
     if (c->old)
         take_old(c, &old);
-    c->sampled = is_flat ? sampled : is_due(cpu, bytes);
+    c->reaches = what & MEMLEAK_REACHES;
+    c->sampled = skips ? sampled : is_due(cpu, bytes);
     return !(what & MEMLEAK_THROWS);
 }
 
@@ -360,9 +366,12 @@ SEC("uprobe") int memleak_frees(struct pt_regs *regs)
                                         .image = p->image};
     if (!key.address || p->counts == MEMLEAK_PRICED)
         return 0;
-    const bool was_live = !bpf_map_delete_elem(&live, &key);
-    if (period != 1)
+    if (period != 1) { /* most were not sampled: looking costs less than trying to delete */
+        if (bpf_map_lookup_elem(&live, &key))
+            bpf_map_delete_elem(&live, &key);
         return 0;
+    }
+    const bool was_live = !bpf_map_delete_elem(&live, &key);
     /*
      * operator delete may call free(), and realloc() frees the object that it has copied, which was taken at the entry.
      */

@@ -24,9 +24,9 @@ struct memleak_process {
     /* a new number with each program that the process executes: addresses mean nothing in the next one */
     __u32 image;
     __u32 counts; /* 0: events are ignored; MEMLEAK_PRICED: nothing is kept */
-    /* Functions of the allocator do not call each other: then nothing is noted of calls that are not sampled. */
+    /* Only functions with MEMLEAK_REACHES call others: of the rest nothing is noted if they are not sampled. */
     __u32 is_flat;
-    __u32 reserved;
+    __u32 reaches;       /* it has such functions */
     __u64 calls, nested; /* until it is known whether they do */
 };
 
@@ -46,6 +46,8 @@ enum memleak_kind {
     MEMLEAK_RESULT_STORED = 1u << 12,
     /* the end of a call is seen by probes on the instructions that return: an exception may end it, too */
     MEMLEAK_THROWS = 1u << 13,
+    /* it calls another one that allocates */
+    MEMLEAK_REACHES = 1u << 16,
 };
 
 /* What the kernel does with the instruction at the place, a number below MEMLEAK_PLACES. */

@@ -142,8 +142,9 @@ static bool find_others(void *arg, uint64_t address, enum x86_exit how)
     struct walk *w = arg;
     if (how == X86_RETURNS)
         return true;
-    if (other_at(w, address)) {
-        w->reaches = true;
+    const struct alloc_place *other = other_at(w, address);
+    if (other) {
+        w->reaches |= other->function->role == ALLOC_RETURNS;
         return true;
     }
     bool added = false;
@@ -204,7 +205,7 @@ static void look_at_code(struct alloc_file *file, const struct probe_file *f)
             continue;
         walk_code(&w, w.from->address, find_others);
         map_release(&w.visited);
-        file->reaches_itself = file->reaches_itself || w.reaches;
+        file->places.at[i].reaches = w.reaches;
         if (w.from->function->throws)
             walk_code(&w, w.from->address, note_return);
     }

@@ -21,6 +21,7 @@ struct alloc_place {
     uint64_t offset;         /* of the probe, in the file */
     struct probe_place place;
     struct VEC(uint64_t) returns; /* in the file: of a function that may throw */
+    bool reaches;                 /* it calls another one that allocates, as far as its code shows */
 };
 
 struct alloc_file {
@@ -28,7 +29,6 @@ struct alloc_file {
     ino_t ino;
     struct VEC(struct alloc_place) places; /* empty: it has no such function */
     bool allocates;                        /* one of them returns objects */
-    bool reaches_itself;                   /* one of them calls another one, as far as its code shows */
 };
 
 struct alloc_places;

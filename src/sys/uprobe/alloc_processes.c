@@ -104,7 +104,8 @@ const struct alloc_process *alloc_processes_find(const struct alloc_processes *a
 
 static uint64_t cookie_of(const struct alloc_process *p, const struct alloc_place *place)
 {
-    return (uint64_t)p->number << 32 | place->function->what | MEMLEAK_AT(place->place.kind);
+    const uint32_t reaches = place->reaches ? MEMLEAK_REACHES : 0;
+    return (uint64_t)p->number << 32 | place->function->what | reaches | MEMLEAK_AT(place->place.kind);
 }
 
 static int attach_returns(struct alloc_processes *all, struct alloc_process *p, const char *path,
@@ -205,7 +206,11 @@ static int attach_file(struct alloc_processes *all, struct alloc_process *p, con
         bad = attach_role(all, p, path, file, (enum alloc_role)role);
     if (!all->at_once)
         bad = attach_each(all, p, path, file);
+    struct memleak_process *shared = &all->shared[p->number];
+    __atomic_store_n(&shared->is_flat, 0, __ATOMIC_SEQ_CST); /* it is to be judged anew */
+    shared->calls = 0;
     vec_each (const struct alloc_place, place, &file->places) {
+        shared->reaches |= place->reaches;
         p->calls += place->function->role == ALLOC_RETURNS;
         p->frees += place->function->role == ALLOC_FREES;
     }
@@ -448,20 +453,12 @@ void alloc_processes_end(struct alloc_processes *all, uint32_t number)
 
 #define CALLS_ENOUGH 1000u
 
-static bool reaches_itself(const struct alloc_process *p)
-{
-    vec_each (const struct alloc_file *, file, &p->files)
-        if ((*file)->reaches_itself)
-            return true;
-    return false;
-}
-
 bool alloc_processes_judge(struct alloc_processes *all)
 {
     bool undecided = false;
     vec_each (struct alloc_process, p, &all->all) {
         struct memleak_process *shared = &all->shared[p->number];
-        if (p->ended || shared->is_flat || shared->nested || reaches_itself(p))
+        if (p->ended || shared->is_flat || shared->nested)
             continue;
         if (shared->calls >= CALLS_ENOUGH)
             __atomic_store_n(&shared->is_flat, 1, __ATOMIC_SEQ_CST);

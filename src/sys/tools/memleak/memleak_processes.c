@@ -13,7 +13,8 @@
 #include "sys/resolver.h"
 #include "sys/tools/memleak/memleak_live.h"
 
-#define LOOK_MS 1000u
+#define LOOK_MS  1000u
+#define JUDGE_MS 200 /* while some process is not judged */
 
 int memleak_open(struct sys_session *s, const struct memleak_settings *settings, struct error *e)
 {
@@ -88,9 +89,10 @@ int memleak_step(struct sys_session *s)
     ring_buffer__consume(o->notices);
     if (o->removed)
         return -1;
-    if (now - o->cost.looked_ns < LOOK_MS * 1000000u)
-        return (int)(LOOK_MS - (now - o->cost.looked_ns) / 1000000u);
-    alloc_processes_judge(o->processes);
+    const bool undecided = alloc_processes_judge(o->processes);
+    const uint64_t since_ms = (now - o->cost.looked_ns) / 1000000u;
+    if (since_ms < LOOK_MS)
+        return undecided && LOOK_MS - since_ms > JUDGE_MS ? JUDGE_MS : (int)(LOOK_MS - since_ms);
     if (memleak_cost_exceeds(&o->cost, s, o->processes, &s->says)) {
         alloc_processes_detach(o->processes);
         o->removed = true;
