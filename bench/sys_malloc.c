@@ -4,7 +4,7 @@
  *
  *   pairs N       malloc(64) and free(): ns of CPU time of a pair
  *   mix N         malloc(), calloc(), realloc() and two calls of free(): ns of all five
- *   pace N MS     N pairs a second, in bursts of a millisecond, for so long: the part of a CPU that they take, in percent
+ *   pace N MS     N pairs a second, in bursts of a millisecond, for so long: percent of a CPU
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * sys_uprobes OBJECT ALLIUM PID PROGRAM: notes where `allium sys memleak`, the process ALLIUM, has its probes on the
- * process PID, and says "known". At the next line on stdin it attaches programs that do nothing there: PROGRAM (both_ends or entry_of_two) to
- * functions that allocate, "entry" to those that free. It says "ready", and ends with stdin.
+ * process PID, and says "known". At the next line on stdin it attaches programs that do nothing there: PROGRAM
+ * (both_ends or entry_of_two) to functions that allocate, "entry" to those that free. It says "ready", and ends with
+ * stdin.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
