@@ -18,6 +18,7 @@ import lib
 from lib import Failed, alike, check, equal, load, loses, maker, only, tool
 
 TOOL = "memleak"
+RCU_S = 0.5  # after which the kernel has freed what it frees later
 METHODS = ("tp_btf", "raw_tp", "tp")
 PAGE = os.sysconf("SC_PAGE_SIZE")
 N, TIMERS, PIPES = 700, 30, 40
@@ -128,6 +129,7 @@ def agree():
     with maker() as m, contextlib.ExitStack() as stack:
         tools = [stack.enter_context(leaks(m, "--attach", method)) for method in METHODS]
         m.do("pipes 40", "fill", "files 300", "timers 20", "touch 50", "close", "untimers", "files 200", "timers 10")
+        time.sleep(RCU_S)
         for it in tools:
             it.stop()
     def of(it):
@@ -147,7 +149,7 @@ mount -t tracefs none /sys/kernel/tracing
 mkdir /sys/kernel/tracing/instances/allium-test-$$
 cd /sys/kernel/tracing/instances/allium-test-$$
 trap 'cd /; rmdir /sys/kernel/tracing/instances/allium-test-$$' EXIT
-echo 16384 >buffer_size_kb
+echo 65536 >buffer_size_kb
 echo 0 >options/hash-ptr
 echo mono >trace_clock
 for event in kmalloc kmem_cache_alloc kfree kmem_cache_free; do echo 1 >events/kmem/$event/enable; done
@@ -349,7 +351,9 @@ def flags():
     """
     with maker() as m:
         with leaks(m, "--by", "cache", "--only", "slab") as it, leaks(m, "--only", "slab") as by_site:
-            m.do("mappings 5000", "files %d" % N)
+            m.do("mappings 5000")
+            time.sleep(RCU_S)
+            m.do("mappings 5000", "files %d" % N)  # gets addresses anew
             it.stop()
             by_site.stop()
     nodes = only(it.rows, cache="maple_node")
