@@ -108,7 +108,7 @@ static __always_inline void put_growth(struct mmapsnoop_change *c, __u64 pages_b
     const struct mm_struct *mm = bpf_get_current_task_btf()->mm;
     if (!mm)
         return;
-    if (BPF_CORE_READ(bpf_get_current_task_btf(), signal, nr_threads) == 1) {
+    if (bpf_get_current_task_btf()->signal->nr_threads == 1) {
         const __s64 grown = (__s64)(mm->total_vm - pages_before) * PAGE;
         if (grown > (__s64)mapped)
             mapped = grown; /* huge pages are larger than what was asked for */

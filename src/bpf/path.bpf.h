@@ -38,23 +38,28 @@ struct {
     __uint(value_size, sizeof(struct path_scratch));
 } path_scratch SEC(".maps");
 
+static __always_inline bool path_is_of_layer(const struct file *file)
+{
+    const __u32 bit = LINUX_KERNEL_VERSION < KERNEL_VERSION(6, 14, 0) ? KERNEL_FMODE_BACKING_BEFORE_6_14
+                                                                      : KERNEL_FMODE_BACKING;
+    return bpf_core_field_exists(struct backing_file, user_path) && KERNEL_READ(file, file, f_mode) & bit;
+}
+
 /*
  * Where the program has found the file. Of a mapped file of an overlay f_path is that in its layer (since Linux 6.8),
  * which the program may have no path to; /proc/PID/maps has the other one, too.
  */
 static __always_inline const struct path *path_place(const struct file *file)
 {
-    const __u32 bit = LINUX_KERNEL_VERSION < KERNEL_VERSION(6, 14, 0) ? KERNEL_FMODE_BACKING_BEFORE_6_14
-                                                                      : KERNEL_FMODE_BACKING;
-    if (bpf_core_field_exists(struct backing_file, user_path) && BPF_CORE_READ(file, f_mode) & bit)
-        return (const void *)file + bpf_core_field_offset(struct backing_file, user_path);
-    return __builtin_preserve_access_index(&file->f_path);
+    return path_is_of_layer(file) ? (const void *)file + bpf_core_field_offset(struct backing_file, user_path)
+                                  : __builtin_preserve_access_index(&file->f_path);
 }
 
 /* Its entry in the directory. */
 static __always_inline const struct dentry *path_entry(const struct file *file)
 {
-    return BPF_CORE_READ(path_place(file), dentry);
+    return path_is_of_layer(file) ? BPF_CORE_READ(path_place(file), dentry)
+                                  : KERNEL_READ(file, file, f_path.dentry);
 }
 
 static __always_inline const struct mount *mount_of(const struct vfsmount *in)
@@ -164,21 +169,21 @@ static __attribute__((noinline)) int path_keep(const struct path_key *key, const
 /* Returns whether the file's name is gone from its directory. Files of memfd_create() never had one. */
 static __always_inline bool path_is_deleted(const struct file *file)
 {
-    return !BPF_CORE_READ(path_entry(file), d_hash.pprev);
+    return !KERNEL_READ(dentry, path_entry(file), d_hash.pprev);
 }
 
 /* Fills the key of an open file, and sees to it that its path is kept. */
 static __always_inline void path_of(struct path_key *key, const struct file *file)
 {
     const struct dentry *entry = path_entry(file);
-    const bool is_of_layer = path_place(file) != __builtin_preserve_access_index(&file->f_path);
-    const struct inode *inode = is_of_layer ? BPF_CORE_READ(entry, d_inode) : BPF_CORE_READ(file, f_inode);
-    key->inode = BPF_CORE_READ(inode, i_ino);
-    key->device = BPF_CORE_READ(inode, i_sb, s_dev);
+    const struct inode *inode =
+        path_is_of_layer(file) ? KERNEL_READ(dentry, entry, d_inode) : KERNEL_READ(file, file, f_inode);
+    key->inode = KERNEL_READ(inode, inode, i_ino);
+    key->device = KERNEL_READ(inode, inode, i_sb, s_dev);
     key->reserved = 0;
     const struct path_text *have = bpf_map_lookup_elem(&paths, key);
-    if (!have || have->entry != (__u64)entry || have->parent != (__u64)BPF_CORE_READ(entry, d_parent) ||
-        have->name_hash != BPF_CORE_READ(entry, d_name.hash_len))
+    if (!have || have->entry != (__u64)entry || have->parent != (__u64)KERNEL_READ(dentry, entry, d_parent) ||
+        have->name_hash != KERNEL_READ(dentry, entry, d_name.hash_len))
         path_keep(key, file);
 }
 

@@ -16,7 +16,7 @@
 
 static __always_inline __u32 mapping_class_of_file(const struct file *file, __u64 flags)
 {
-    if (flags & KERNEL_VM_SHARED && BPF_CORE_READ(file, f_inode, i_sb, s_magic) == KERNEL_TMPFS_MAGIC)
+    if (flags & KERNEL_VM_SHARED && KERNEL_READ(file, file, f_inode, i_sb, s_magic) == KERNEL_TMPFS_MAGIC)
         return MAPPING_SHARED;
     return MAPPING_FILE;
 }
@@ -25,10 +25,10 @@ static __always_inline __u32 mapping_class_of_file(const struct file *file, __u6
 static __always_inline __u32 mapping_class_of(const struct vm_area_struct *v, const struct mm_struct *mm,
                                               __u64 start, __u64 end)
 {
-    const __u64 flags = BPF_CORE_READ(v, vm_flags);
+    const __u64 flags = KERNEL_READ(vm_area_struct, v, vm_flags);
     if (flags & KERNEL_VM_HUGETLB)
         return MAPPING_HUGETLB;
-    if (BPF_CORE_READ(v, vm_ops)) {
+    if (KERNEL_READ(vm_area_struct, v, vm_ops)) {
         const struct file *file = BPF_CORE_READ(v, vm_file);
         return file ? mapping_class_of_file(file, flags) : MAPPING_OTHER;
     }
@@ -75,7 +75,8 @@ GLOBAL __u32 mapping_search(__u64 address)
         return 0;
     m->is.class = MAPPING_OTHER;
     const struct vm_area_struct *v = (const void *)mapped_find(mm, address);
-    const __u64 start = v ? BPF_CORE_READ(v, vm_start) : 0, end = v ? BPF_CORE_READ(v, vm_end) : 0;
+    const __u64 start = v ? KERNEL_READ(vm_area_struct, v, vm_start) : 0,
+                end = v ? KERNEL_READ(vm_area_struct, v, vm_end) : 0;
     if (address < start || address >= end)
         return 0;
     m->start = start;

@@ -62,6 +62,7 @@ struct {
 } counts SEC(".maps");
 
 #include "bpf/cgroup_rmdir.bpf.h"
+#include "bpf/read.bpf.h"
 
 static __always_inline void count_many(__u32 what, __u64 more)
 {
@@ -111,7 +112,7 @@ static __always_inline const struct cgroup_subsys_state *memory_css(const struct
 static __always_inline __u64 cgroup_of(const struct task_struct *task)
 {
     return config.cgroup_v1 ? BPF_CORE_READ(memory_css(task), cgroup, kn, id)
-                            : BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, id);
+                            : KERNEL_READ(task_struct, task, cgroups, dfl_cgrp, kn, id);
 }
 
 GLOBAL __u64 cgroup_now(void)

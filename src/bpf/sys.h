@@ -57,6 +57,8 @@ struct sys_config {
     __u32 cgroup_v1;   /* a task's cgroup is that of the v1 memory hierarchy, else of v2 */
     __u32 histograms;  /* each row has a histogram of what the tool measures */
     __u32 cgroups;     /* rows are of processes, and have the cgroup of each */
+    __u32 casts;       /* KERNEL_READ() may cast pointers */
+    __u32 reserved;
 };
 
 enum sys_reader {

@@ -158,6 +158,7 @@ static int try_method(struct sys_session *s, const struct sys_attach_method *met
     bpf_object_size_maps(s);
     struct sys_config *config = sys_variable(s, "config", sizeof(*config));
     *config = s->settings.config;
+    config->casts = btf__find_by_name_kind(kernel, "bpf_rdonly_cast", BTF_KIND_FUNC) > 0;
     error = s->tool->live ? live_objects_ready(s, e) : 0;
     if (!error && s->tool->ready)
         error = s->tool->ready(s, e);

@@ -12,6 +12,11 @@
  *   pool: keeps ten objects of its pool_get(), of twenty
  *   exec: runs itself anew
  *   spin: allocates and frees until the next line
+ *   strict: asks the kernel to end it at the first system call but read(), write() and exit()
+ *   deep N: keeps ten objects, from N calls deep
+ *   children N: N children, one after the other, each allocate and free an object; the answer comes when all have ended
+ *   reopen FILE N: opens and closes a library N times
+ *   called NAME: calls itself so
  */
 #include <dlfcn.h>
 #include <malloc.h>
@@ -21,6 +26,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -220,6 +227,40 @@ LEAK leak_pool(void)
     }
 }
 
+LEAK leak_deep(int calls)
+{
+    if (calls)
+        leak_deep(calls - 1);
+    else
+        for (int i = 0; i < 10; i++)
+            keep(malloc(33));
+    __asm__ volatile("" : : : "memory"); /* no tail call */
+}
+
+static void children(int count)
+{
+    for (int i = 0; i < count; i++) {
+        const pid_t child = fork();
+        if (!child) {
+            last = malloc(100);
+            free(last);
+            _exit(0);
+        }
+        waitpid(child, NULL, 0);
+    }
+}
+
+static void reopen(char *words)
+{
+    char *space = strrchr(words, ' ');
+    *space = '\0';
+    for (int i = atoi(space + 1); i; i--) {
+        void *library = dlopen(words, RTLD_NOW);
+        if (!library || dlclose(library))
+            abort();
+    }
+}
+
 static void spin(void)
 {
     struct pollfd in = {.fd = 0, .events = POLLIN};
@@ -259,6 +300,16 @@ int main(int argc, char **argv)
             execl("/proc/self/exe", argv[0], "again", (char *)NULL);
         else if (!strcmp(line, "spin"))
             spin();
+        else if (!strncmp(line, "deep ", 5))
+            leak_deep(atoi(line + 5));
+        else if (!strncmp(line, "children ", 9))
+            children(atoi(line + 9));
+        else if (!strncmp(line, "reopen ", 7))
+            reopen(line + 7);
+        else if (!strncmp(line, "called ", 7))
+            prctl(PR_SET_NAME, line + 7);
+        else if (!strcmp(line, "strict") && prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT))
+            abort();
         puts("done");
     }
     return 0;
