@@ -78,14 +78,14 @@ def stopped():
 
 
 def debugged():
-    """gdb has a breakpoint in malloc() itself, which counts the calls."""
+    """gdb has a breakpoint, and goes on."""
     with leaker() as it, private_dir() as folder:
         script = folder + "/script"
         with open(script, "w") as file:
             file.write("set pagination off\nbreak leak_many\ncommands\nsilent\nshell touch %s/hit\ncontinue\nend\n"
                        "shell touch %s/ready\ncontinue\n" % (folder, folder))
-        gdb = subprocess.Popen(["gdb", "-q", "-nx", "-batch", "-p", str(it.pid), "-x", script], stdin=subprocess.DEVNULL,
-                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        words = ["gdb", "-q", "-nx", "-batch", "-p", str(it.pid), "-x", script]
+        gdb = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             wait_until(lambda: os.path.exists(folder + "/ready"), tap.TIMEOUT, "gdb is attached")
             with tool("memleak", "-p", it.pid, *EXACT, "--by", "site") as seen:

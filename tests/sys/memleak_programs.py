@@ -27,21 +27,24 @@ PYTHON = "kept = [str(i) * 50 for i in range(2000)]; gone = [bytearray(i) for i 
 ENVIRONMENT = {**os.environ, "PYTHONHASHSEED": "0", "LC_ALL": "C"}
 
 
-def report(path):
-    return json.loads(tap.succeed([built("ALLIUM"), "report", path, "--json", "--top", "0"]).stdout)
+def report(path, *options):
+    return json.loads(tap.succeed([built("ALLIUM"), "report", path, "--json", "--top", "0", *options]).stdout)
 
 
 def observed(folder, command, *options):
-    """memleak's command line over the agent's over the program's: both see each call."""
-    ledger = ["run", "--quiet", "--period", "1", "-o", folder + "/ledger", "--", *command]
+    """memleak's command line over the agent's over the program's: both see each call. A shell waits until it has probes,
+    which the program then has from its beginning.
+    """
+    later = ["sh", "-c", 'sleep 0.5; exec "$@"', "sh", *command]
+    ledger = ["run", "--quiet", "--period", "1", "-o", folder + "/ledger", "--", *later]
     return [built("ALLIUM"), "sys", "memleak", *EXACT, "--children", "--even-observed", *options, "--", built("ALLIUM"),
             *ledger]
 
 
 def totals(folder, out):
     """(objects, bytes) that are live at the end, as memleak and as the ledger know it, of the program."""
-    ledger = report(folder + "/ledger")
-    process, = ledger["processes"]
+    ledger = report(folder + "/ledger", "--where", "!comm:sh !comm:sleep")
+    process = ledger["processes"][-1]
     rows = [row for row in lib.stream(out, "memleak")[:-1] if row["pid"] == process["pid"]]
     return [(sum(row["live_objects"] for row in rows), sum(row["live_bytes"] for row in rows)),
             (ledger["total"]["live_objects"], ledger["total"]["live_bytes"])]

@@ -253,7 +253,7 @@ static const char *const questions[] = {
 static const struct sys_explanation explanation = {
     .questions = questions,
     .event = "a call of brk()",
-    .event_ns = 2180,
+    .event_ns = 1750,
     .measured = "rows by stack; tp_btf, Linux 6.18 in a busy virtual machine",
     .unseen = "memory that malloc() takes by mmap(), see allium sys mmapsnoop",
 };

@@ -179,7 +179,7 @@ static const char *const questions[] = {
 static const struct sys_explanation explanation = {
     .questions = questions,
     .event = "a call of malloc() or free()",
-    .event_ns = 700,
+    .event_ns = 530,
     .measured = "rows by site, one sample in 512 KiB; session, Linux 6.18 in a busy virtual machine",
     .unseen = "memory that was allocated before the tool began, and what a program takes by mmap() itself",
 };
