@@ -10,8 +10,11 @@
  * Runs in: the kernel. The tool's file has `config`, of which `casts` says whether the kernel does.
  */
 
-#include <bpf/bpf_core_read.h>
+#include "bpf/kernel.h"
+
 #include <bpf/bpf_helpers.h>
+
+#include <bpf/bpf_core_read.h>
 
 extern void *bpf_rdonly_cast(const void *pointer, __u32 type) __ksym __weak;
 
