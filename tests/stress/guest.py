@@ -109,9 +109,10 @@ def inner_stacks(stack, how):
     def look(what, said, found, _):
         (ledger,) = found
         tap.no_losses(ledger)
-        # Wrong rules break the 20 times 25 stacks of the coroutine, and those of some frees.
+        # Wrong rules break the 20 times 25 stacks of the coroutine, and those of its frees. Some 600 frees a second have a
+        # stack: how many of these 500 have one depends on how long the program takes.
         if how in ("guarded", "torn"):
-            check(500 <= ledger["stacks_broken"] <= 520, ledger["stacks_broken"], "broken stacks:", what)
+            check(500 <= ledger["stacks_broken"] <= 1000, ledger["stacks_broken"], "broken stacks:", what)
         else:
             equal(ledger["stacks_broken"] + ledger["stacks_cut"], 0, "broken or cut stacks: " + what)
         check(ledger["allocated_samples"] >= said["made"], what, "has", ledger["allocated_samples"], "samples of", said)

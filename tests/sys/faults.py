@@ -13,7 +13,7 @@ sys.dont_write_bytecode = True
 import huge
 import lib
 from lib import Failed, built, check, equal, loses, one_row_by_comm, only, tool, toucher, vmstat
-from memory import before_6_1, file_of, huge_pages, load
+from memory import before_6_1, file_of, load
 
 N = 300
 METHODS = ["perf", "tp_btf", "raw_tp", "tp"]  # fexit: tests/kernels/guest/faults.sh

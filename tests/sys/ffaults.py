@@ -17,8 +17,9 @@ import tempfile
 
 sys.dont_write_bytecode = True
 import lib
+from huge import pool
 from lib import built, check, equal, loses, only, tool, toucher, vmstat
-from memory import before_6_1, file_of, huge_pages, load
+from memory import before_6_1, file_of, load
 
 N = 200
 SPARSE = 1 << 16  # pages
@@ -66,7 +67,7 @@ def shared_name():
 
 def kinds(method, env=None):
     """A different number of pages of each kind: rows of their own, which add up to what the kernel counted."""
-    with file_of(N) as name, shared_name() as shm, huge_pages(2):
+    with file_of(N) as name, shared_name() as shm, pool(2):
         rows, minor, major = touched(method, "heap %d" % N, "anonymous %d" % (N + 1), "shared %d" % (N + 2),
                                      "memfd %d" % (N + 3), "sysv %d" % (N + 4), "shmem %d %s" % (N + 5, shm),
                                      "written %d %s" % (N, name), "hugetlb 2", "shared 7", "stack 90", env=env)

@@ -5,9 +5,7 @@ import os
 import tempfile
 
 import lib
-from lib import check, equal, toucher
-
-HUGE = "/proc/sys/vm/nr_hugepages"
+from lib import equal, toucher
 
 
 @contextlib.contextmanager
@@ -25,24 +23,6 @@ def file_of(pages):
         file.flush()
         os.fsync(file.fileno())
         yield file.name
-
-
-@contextlib.contextmanager
-def huge_pages(count):
-    def setting(value=None):
-        with open(HUGE, "r+") as file:
-            before = int(file.read())
-            if value is not None:
-                file.seek(0)
-                file.write(str(value))
-            return before
-    before = setting()
-    try:
-        setting(before + count)
-        check(setting() >= before + count, "the machine has no room for", count, "huge pages")
-        yield
-    finally:
-        setting(before)
 
 
 @contextlib.contextmanager
